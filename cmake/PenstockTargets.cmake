@@ -1,0 +1,64 @@
+# Functions that declare Penstock's targets: one library per folder, with only the dependencies it names.
+
+# penstock_library(NAME SRCS a.cc b.cc [PUBLIC dep...] [PRIVATE dep...])
+# Headers are included from the repository's root: "pipeline/plan/epoch_plan.h".
+function(penstock_library name)
+  cmake_parse_arguments(ARG "" "" "SRCS;PUBLIC;PRIVATE" ${ARGN})
+  add_library(${name} STATIC ${ARG_SRCS})
+  target_include_directories(${name} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
+  target_link_libraries(${name} PUBLIC ${ARG_PUBLIC}
+                        PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:penstock_warnings>)
+endfunction()
+
+# penstock_executable(NAME SRCS ... [DEPS ...])
+function(penstock_executable name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} penstock_warnings)
+endfunction()
+
+# penstock_test(NAME SRCS ... [DEPS ...] [LABELS ...] [TIMEOUT s]): one GoogleTest program, one ctest entry.
+# Labels: unit (default; fast, run under the sanitizers too), integration, faults.
+function(penstock_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main penstock_warnings)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# penstock_proto(NAME PROTOS a.proto... [PUBLIC dep...] [GRPC]): C++ of .proto files below proto/.
+function(penstock_proto name)
+  cmake_parse_arguments(ARG "GRPC" "" "PROTOS;PUBLIC" ${ARGN})
+  set(root "${PROJECT_SOURCE_DIR}/proto")
+  set(out "${PROJECT_BINARY_DIR}/proto")
+  file(MAKE_DIRECTORY "${out}")
+  set(sources)
+  foreach(proto ${ARG_PROTOS})
+    string(REGEX REPLACE "\\.proto$" "" stem "${proto}")
+    set(files "${out}/${stem}.pb.cc" "${out}/${stem}.pb.h")
+    set(plugin)
+    if(ARG_GRPC)
+      list(APPEND files "${out}/${stem}.grpc.pb.cc" "${out}/${stem}.grpc.pb.h")
+      set(plugin --grpc_out=${out} --plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN})
+    endif()
+    add_custom_command(OUTPUT ${files}
+      COMMAND ${PROTOC} -I "${root}" --cpp_out=${out} ${plugin} "${root}/${proto}"
+      DEPENDS "${root}/${proto}" VERBATIM)
+    list(APPEND sources ${files})
+  endforeach()
+  add_library(${name} STATIC ${sources})
+  target_include_directories(${name} SYSTEM PUBLIC "$<BUILD_INTERFACE:${out}>")
+  target_link_libraries(${name} PUBLIC ${ARG_PUBLIC} PkgConfig::PROTOBUF)
+  if(ARG_GRPC)
+    target_link_libraries(${name} PUBLIC PkgConfig::GRPCPP)
+  endif()
+endfunction()

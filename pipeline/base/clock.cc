@@ -1,0 +1,22 @@
+#include "pipeline/base/clock.h"
+
+namespace penstock {
+namespace {
+
+class SteadyClock final : public Clock {
+ public:
+  Nanos Now() const override {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+};
+
+}  // namespace
+
+Clock* Clock::Real() {
+  static SteadyClock clock;
+  return &clock;
+}
+
+}  // namespace penstock

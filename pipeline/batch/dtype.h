@@ -1,0 +1,38 @@
+// Element types of tensors.
+#ifndef PENSTOCK_PIPELINE_BATCH_DTYPE_H_
+#define PENSTOCK_PIPELINE_BATCH_DTYPE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace penstock {
+
+// The numbers are those of penstock.v1.DataType and go over the wire; never change one.
+enum class DType : uint8_t {
+  kUint8 = 1,
+  kInt8 = 2,
+  kUint16 = 3,
+  kInt16 = 4,
+  kInt32 = 5,
+  kInt64 = 6,
+  kFloat16 = 7,
+  kBfloat16 = 8,
+  kFloat32 = 9,
+  kFloat64 = 10,
+  kBool = 11,
+  kString = 12,  // a byte string of any length
+};
+
+// Bytes of one element; 0 for kString.
+size_t DTypeSize(DType dtype);
+
+// "uint8", "float32", "string" ...
+std::string_view DTypeName(DType dtype);
+
+// Whether `value` is one of the enumerators (for bytes from outside).
+bool IsDType(int value);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_BATCH_DTYPE_H_
