@@ -1,0 +1,131 @@
+// The loader: positions in, rows in booked slots out. It knows no gRPC and is usable alone as a C++ library.
+//
+//   position -> plan -> record -> [budget: one grab] -> read -> parse -> decode -> augment -> slot -> sink
+//
+// One Loader serves any number of sessions of any number of jobs with a fixed set of threads under one byte budget.
+// Within a session rows are started in the order of their steps; between sessions CPU is shared by weight, and fetched
+// rows and rows of a head step go first.
+#ifndef PENSTOCK_PIPELINE_LOADER_LOADER_H_
+#define PENSTOCK_PIPELINE_LOADER_LOADER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/base/clock.h"
+#include "pipeline/batch/row.h"
+#include "pipeline/loader/load_job.h"
+
+namespace penstock {
+
+// One row to make.
+struct RowRequest {
+  uint64_t epoch = 0;
+  uint64_t position = 0;
+  uint64_t step = 0;    // order of work inside the session: rows of smaller steps first
+  bool urgent = false;  // fetched, or of the step that the trainer waits for: before everything else
+  uint64_t tag = 0;     // the caller's, handed back
+};
+
+// Bytes of the loader's budget. They return to it on destruction. Move-only.
+class BudgetGrab;
+
+// One row, or the reason why there is none. Holds its bytes of the budget until it is destroyed.
+struct RowResult {
+  RowResult();
+  ~RowResult();
+  RowResult(RowResult&&) noexcept;
+  RowResult& operator=(RowResult&&) noexcept;
+
+  RowRequest request;
+  absl::Status status;        // not OK: names file, record and offset; the job's policy has been applied before
+  bool masked = false;        // policy MASK (or SUBSTITUTE found none): no content
+  bool lenient = false;
+  bool substituted = false;
+  uint64_t record_id = 0;     // that the plan gives for the position
+  uint64_t source_record = 0; // whose content it is
+  // All FIXED columns in schema order, dense (empty where the session books its own slots), and the RAGGED columns in
+  // their encoding, by column.
+  std::unique_ptr<std::byte[]> fixed;
+  std::vector<std::string> ragged;
+  std::unique_ptr<BudgetGrab> bytes;
+};
+
+// Where a session's rows go. Called on the loader's threads, never with a loader's lock held.
+class RowSink {
+ public:
+  virtual ~RowSink() = default;
+
+  // The row is ready. May block only briefly: it holds one of the loader's threads.
+  virtual void OnRow(RowResult row) = 0;
+
+  // In-process sessions (SessionOptions::books_slots): the memory for this row, booked before it is computed. Called
+  // once before each row; the slot's pointers stay valid until OnRow.
+  virtual RowSlot Book(const RowRequest& request) { return {}; }
+
+  // The budget is needed for another session's head step: drop prepared rows, furthest step first, until `bytes` are
+  // free or nothing is left to drop, and ask for them again with Request when there is room. Returns the bytes freed.
+  virtual size_t Revoke(size_t bytes) { return 0; }
+};
+
+struct SessionOptions {
+  uint32_t largest_step_rows = 0;  // of this session's slice; its bytes are reserved while the session is open
+  uint32_t weight = 1;
+  bool books_slots = false;        // rows are written into slots that the sink books; their bytes are not the budget's
+};
+
+struct LoaderOptions {
+  int threads = 0;                           // 0: the CPUs that the cgroup's quota gives
+  uint64_t memory_budget_bytes = uint64_t{1} << 30;
+  uint64_t record_cache_bytes = 0;           // both inside the budget
+  uint64_t decoded_cache_bytes = 0;
+  Clock* clock = Clock::Real();
+};
+
+struct LoaderStats {
+  uint64_t rows = 0;              // made, since start
+  uint64_t failed_rows = 0;       // failed, masked or substituted
+  uint64_t bytes_read = 0;        // from storage
+  double read_seconds = 0;        // sums over threads
+  double compute_seconds = 0;
+  double cpu_seconds = 0;         // CPU time of the loader's threads
+  uint64_t memory_bytes = 0;      // of the budget, taken now (caches, grabs, reserves in use)
+  uint64_t memory_peak_bytes = 0;
+  uint64_t record_cache_bytes = 0, record_cache_hits = 0, record_cache_misses = 0;
+  uint64_t decoded_cache_bytes = 0, decoded_cache_hits = 0, decoded_cache_misses = 0;
+};
+
+class Loader {
+ public:
+  // One client's stream of rows. Destruction cancels what is not started, waits for the rows that are being made
+  // (their OnRow comes first), and gives the reserve back. Thread-safe.
+  class Session {
+   public:
+    virtual ~Session() = default;
+    // Adds rows to make. Never blocks; the caller bounds what it asks for (by grants).
+    virtual void Request(std::vector<RowRequest> rows) = 0;
+    // Rows of steps up to `step` have become urgent: the trainer waits.
+    virtual void SetHead(uint64_t step) = 0;
+    // Rows asked for and not yet handed to the sink.
+    virtual size_t pending() const = 0;
+  };
+
+  // InvalidArgument where the caches leave no room in the budget, with the numbers.
+  static absl::StatusOr<std::unique_ptr<Loader>> Create(const LoaderOptions& options);
+  virtual ~Loader() = default;  // all sessions must be gone
+
+  // ResourceExhausted, with the numbers, when the largest step does not fit beside the other sessions' reserves.
+  // `sink` must outlive the session.
+  virtual absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job,
+                                                               const SessionOptions& options,
+                                                               RowSink* sink) = 0;
+  virtual LoaderStats Stats() const = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_LOADER_H_
