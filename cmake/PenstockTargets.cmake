@@ -16,7 +16,13 @@ function(penstock_executable name)
   add_executable(${name} ${ARG_SRCS})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} penstock_warnings)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 endfunction()
+
+# Builds the programs of the tests labelled unit, and nothing else: what the sanitizers run.
+if(NOT TARGET unit_tests)
+  add_custom_target(unit_tests)
+endif()
 
 # penstock_test(NAME SRCS ... [DEPS ...] [LABELS ...] [TIMEOUT s]): one GoogleTest program, one ctest entry.
 # Labels: unit (default; fast, run under the sanitizers too), integration, faults.
@@ -33,6 +39,12 @@ function(penstock_test name)
     set(ARG_TIMEOUT 120)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+  if("unit" IN_LIST ARG_LABELS)
+    add_dependencies(unit_tests ${name})
+  endif()
+  if("faults" IN_LIST ARG_LABELS)  # they measure how long a trainer waits
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
 endfunction()
 
 # penstock_proto(NAME PROTOS a.proto... [PUBLIC dep...] [GRPC]): C++ of .proto files below proto/.
