@@ -1,0 +1,135 @@
+// One batch: columns of rows, with where each row comes from.
+#ifndef PENSTOCK_BATCH_H_
+#define PENSTOCK_BATCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace penstock {
+
+// Element types. The numbers are those of the job file's DataType.
+enum class ElementType : uint8_t {
+  kUint8 = 1,
+  kInt8 = 2,
+  kUint16 = 3,
+  kInt16 = 4,
+  kInt32 = 5,
+  kInt64 = 6,
+  kFloat16 = 7,
+  kBfloat16 = 8,
+  kFloat32 = 9,
+  kFloat64 = 10,
+  kBool = 11,
+  kString = 12,
+};
+
+// "uint8", "float32", "string" ... as NumPy spells them where it has them.
+std::string_view ElementTypeName(ElementType type);
+
+struct ColumnInfo {
+  std::string name;
+  ElementType type = ElementType::kUint8;
+  // Whether rows hold unlike numbers of elements.
+  bool ragged = false;
+  // The shape of one row's tensor, or, when ragged, of one element. [] is a scalar.
+  std::vector<int64_t> shape;
+};
+
+// A view of one column of a batch. Valid as long as the Batch (or what it was moved to).
+class ColumnView {
+ public:
+  ColumnView() = default;
+  const ColumnInfo& info() const { return *info_; }
+  size_t rows() const { return rows_; }
+
+  // FIXED: a dense row-major tensor of shape [rows, info().shape...]. RAGGED numbers: the values of
+  // all rows, one after another. Null for strings.
+  const void* raw() const { return data_; }
+  // Bytes at raw().
+  size_t bytes() const { return bytes_; }
+
+  // The same as elements. T must have the element's size (checked: an empty span otherwise).
+  template <typename T>
+  absl::Span<const T> data() const {
+    if (sizeof(T) != element_bytes_ || data_ == nullptr) return {};
+    return absl::MakeConstSpan(static_cast<const T*>(data_), bytes_ / sizeof(T));
+  }
+
+  // RAGGED: rows()+1 offsets: row i holds elements [splits[i], splits[i+1]). Empty for FIXED
+  // columns.
+  absl::Span<const int64_t> row_splits() const { return row_splits_; }
+
+  // Strings: element i of the column (elements are counted through all rows).
+  size_t string_count() const { return string_offsets_.empty() ? 0 : string_offsets_.size() - 1; }
+  std::string_view string(size_t i) const {
+    const char* base = static_cast<const char*>(string_data_);
+    return {base + string_offsets_[i],
+            static_cast<size_t>(string_offsets_[i + 1] - string_offsets_[i])};
+  }
+
+ private:
+  friend class BatchBuilder;
+  const ColumnInfo* info_ = nullptr;
+  size_t rows_ = 0;
+  const void* data_ = nullptr;
+  size_t bytes_ = 0;
+  size_t element_bytes_ = 0;
+  absl::Span<const int64_t> row_splits_;
+  const void* string_data_ = nullptr;
+  absl::Span<const int64_t> string_offsets_;
+};
+
+// Where a row comes from: shard number in sorted order, record number in the shard.
+struct RowId {
+  int64_t shard = 0;
+  int64_t record = 0;
+  bool operator==(const RowId&) const = default;
+};
+
+// Move-only. Its memory returns to the reader's pool on destruction; it may outlive the reader.
+class Batch {
+ public:
+  Batch();
+  ~Batch();
+  Batch(Batch&&) noexcept;
+  Batch& operator=(Batch&&) noexcept;
+
+  // Rows on this rank: the slice of the step, or fewer in the last batch under PARTIAL.
+  size_t rows() const;
+  uint64_t epoch() const;
+  // Number of the step in its epoch when the epoch is read from its start; else counted from the
+  // restored position.
+  uint64_t step() const;
+  // Position in the epoch of the first row of the global step.
+  uint64_t position() const;
+
+  const std::vector<ColumnView>& columns() const;
+  // The column of that name. An unknown name is a caller's mistake: the process ends with the names
+  // that there are.
+  const ColumnView& column(std::string_view name) const;
+  // Null where there is no such column.
+  const ColumnView* FindColumn(std::string_view name) const;
+
+  // One for each row.
+  absl::Span<const RowId> ids() const;
+  // 1, or 0 for a row that is padding or was masked by the job's error policy (its content is then
+  // zero, or, for padding, a repeated row).
+  absl::Span<const uint8_t> valid() const;
+
+  struct Impl;
+
+ private:
+  friend class BatchBuilder;
+  explicit Batch(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_BATCH_H_

@@ -1,0 +1,29 @@
+// What a reader has seen so far.
+#ifndef PENSTOCK_STATS_H_
+#define PENSTOCK_STATS_H_
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace penstock {
+
+struct ReaderStats {
+  uint64_t batches = 0;         // returned by Next
+  uint64_t rows = 0;            // of those batches, on this rank
+  uint64_t bytes_received = 0;  // row payload
+  absl::Duration waited;        // time that Next spent waiting for data
+  absl::Duration longest_wait;  // of a single Next, the first excluded
+  absl::Duration first_batch_wait;
+  uint64_t duplicate_rows = 0;  // delivered twice and dropped
+  uint64_t fetched_rows = 0;    // asked for again, from the backup or another worker
+  uint64_t broken_streams = 0;
+  uint64_t masked_rows = 0;  // valid = 0 by the job's error policy
+  uint64_t substituted_rows = 0;
+  uint64_t view_changes = 0;
+  uint64_t prefetched_steps = 0;  // complete and waiting for the trainer, now
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_STATS_H_
