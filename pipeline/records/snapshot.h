@@ -1,0 +1,65 @@
+// What a job reads, frozen when it is submitted.
+#ifndef PENSTOCK_PIPELINE_RECORDS_SNAPSHOT_H_
+#define PENSTOCK_PIPELINE_RECORDS_SNAPSHOT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace penstock {
+
+struct SnapshotShard {
+  std::string root;           // the data root's name
+  std::string relative_path;  // below it
+  uint64_t size = 0;          // bytes of the file
+  uint64_t record_count = 0;
+  uint64_t content_hash = 0;  // ShardIndex::content_hash
+  uint64_t data_bytes = 0;    // of all records, without frames
+
+  bool operator==(const SnapshotShard&) const = default;
+};
+
+// A place in a snapshot: record number `record` of shard number `shard`.
+struct RecordRef {
+  uint32_t shard = 0;
+  uint64_t record = 0;
+
+  bool operator==(const RecordRef&) const = default;
+};
+
+// Immutable; safe to read from many threads. Records are numbered 0 .. total_records()-1 through
+// the shards in order.
+class Snapshot {
+ public:
+  Snapshot() = default;
+  // InvalidArgument unless `shards` are strictly ascending by the bytes of (root, relative_path)
+  // and hold fewer than 2^31 shards and 2^62 records.
+  static absl::StatusOr<Snapshot> Create(std::vector<SnapshotShard> shards);
+
+  const std::vector<SnapshotShard>& shards() const { return shards_; }
+  uint64_t total_records() const { return starts_.back(); }
+  uint64_t data_bytes() const { return data_bytes_; }
+  // starts()[s] is the number of the first record of shard s; one more entry than shards, the last
+  // the total.
+  const std::vector<uint64_t>& starts() const { return starts_; }
+
+  // record < total_records(). O(log shards).
+  RecordRef ToShard(uint64_t record) const;
+  // The reverse. Requires a shard and a record that are there.
+  uint64_t ToGlobal(RecordRef ref) const { return starts_[ref.shard] + ref.record; }
+
+  // The same exactly when root, path, record count and content hash of every shard are (file sizes
+  // and mtimes do not count: recompressed shards hold the same records). The same in every release.
+  uint64_t Fingerprint() const;
+
+ private:
+  std::vector<SnapshotShard> shards_;
+  std::vector<uint64_t> starts_ = {0};
+  uint64_t data_bytes_ = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_RECORDS_SNAPSHOT_H_

@@ -1,0 +1,38 @@
+// Writing TFRecord files: for tests, the demo's data and imports.
+#ifndef PENSTOCK_PIPELINE_RECORDS_TFRECORD_WRITER_H_
+#define PENSTOCK_PIPELINE_RECORDS_TFRECORD_WRITER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/records/compression.h"
+
+namespace penstock {
+
+struct WriterOptions {
+  Compression compression = Compression::kNone;  // kAuto is refused
+  int level = 6;                                 // of zlib, 0..9
+};
+
+// Not thread-safe. The file appears under its name only when Close() returned OK; until then it is
+// a temporary file in the same folder, which the destructor removes.
+class TFRecordWriter {
+ public:
+  static absl::StatusOr<std::unique_ptr<TFRecordWriter>> Open(const std::string& path,
+                                                              const WriterOptions& options = {});
+  virtual ~TFRecordWriter() = default;
+
+  virtual absl::Status Write(std::string_view record) = 0;
+  // Flushes, syncs and renames. Call it once, last.
+  virtual absl::Status Close() = 0;
+  // Records written so far.
+  virtual uint64_t records() const = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_RECORDS_TFRECORD_WRITER_H_
