@@ -1,0 +1,123 @@
+// The order of an epoch, as a pure function: which record is at position p. Nothing about workers,
+// ranks, threads or time enters it, so every process that knows the snapshot and the options knows
+// the whole epoch.
+//
+// kChunked is a two-level shuffle that keeps reads in runs of `chunk_records`:
+//   1. The record space is rotated by a hash, so that chunk borders move from pass to pass, and cut
+//   into chunks of
+//      `chunk_records` contiguous records. The last chunk may be short.
+//   2. The chunk space is cut into `window_chunks` strata of equal size (+-1, the larger ones
+//   spread evenly). Window
+//      w is made of the w-th chunk of each stratum's own permutation, so that a window samples the
+//      whole dataset evenly: classes mix, and owners of contiguous ranges have equal work in it.
+//      The chunks that the larger strata have left over are the last window; when they are less
+//      than half a window they join the one before, so that an epoch never ends in a run from a few
+//      chunks.
+//   3. The records of a window are permuted.
+// The short chunk is somewhere in the middle after step 2: everything behind it moves up by what it
+// lacks.
+#ifndef PENSTOCK_PIPELINE_PLAN_EPOCH_PLAN_H_
+#define PENSTOCK_PIPELINE_PLAN_EPOCH_PLAN_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/plan/shard_offsets.h"
+
+namespace penstock {
+
+// The same inputs give the same plan in every release that has this version
+// (tests/golden/plan.txt).
+constexpr uint32_t kPlanVersion = 1;
+
+enum class Shuffle : uint8_t {
+  kNone = 0,     // snapshot order
+  kChunked = 1,  // the two-level shuffle above
+  kFull = 2,     // one permutation of all records
+};
+
+struct PlanOptions {
+  uint64_t seed = 0;
+  Shuffle shuffle = Shuffle::kChunked;
+  uint32_t repeats = 1;         // passes over the data per epoch, each in its own order; 1 to 65535
+  uint32_t chunk_records = 64;  // kChunked; at least 1
+  uint32_t window_chunks = 1024;  // kChunked; at least 1
+  bool operator==(const PlanOptions&) const = default;
+};
+
+// InvalidArgument names the field that is out of its limits.
+absl::Status CheckPlanOptions(const PlanOptions& options);
+
+// Immutable, thread-safe, cheap to copy. O(1) memory beside the shared offsets.
+class EpochPlan {
+ public:
+  // InvalidArgument: options out of their limits, or more than 2^62 positions. A snapshot without
+  // records is a plan without positions.
+  static absl::StatusOr<EpochPlan> Create(std::shared_ptr<const ShardOffsets> offsets,
+                                          const PlanOptions& options, uint64_t epoch);
+
+  uint64_t num_records() const { return num_records_; }                       // N
+  uint64_t num_positions() const { return num_records_ * options_.repeats; }  // N * repeats
+  uint64_t epoch() const { return epoch_; }
+  const PlanOptions& options() const { return options_; }
+  const ShardOffsets& offsets() const { return *offsets_; }
+
+  // The number, in the snapshot, of the record at `position`. position < num_positions(). O(1).
+  uint64_t RecordAt(uint64_t position) const;
+  // The same as (shard, record). O(log shards).
+  Location LocationAt(uint64_t position) const { return offsets_->Locate(RecordAt(position)); }
+  // Which pass over the data a position belongs to; part of the sample's random key.
+  uint16_t RepeatAt(uint64_t position) const {
+    return static_cast<uint16_t>(position / num_records_);
+  }
+
+  // The position at which pass `repeat` has the record: the inverse of RecordAt. record <
+  // num_records(), repeat < options().repeats. O(1).
+  uint64_t PositionOf(uint64_t record, uint16_t repeat = 0) const;
+
+ private:
+  // What one pass over the data is made from.
+  struct Pass {
+    uint64_t key = 0;
+    uint64_t rotation = 0;
+    uint64_t short_window = 0;  // where the short last chunk comes to lie: window, and place in it
+    uint64_t short_place = 0;
+  };
+  struct Window {
+    uint64_t chunks = 0;
+    uint64_t begin = 0;  // first position of the pass that it holds
+    uint64_t records = 0;
+  };
+
+  EpochPlan(std::shared_ptr<const ShardOffsets> offsets, const PlanOptions& options,
+            uint64_t epoch);
+
+  Pass MakePass(uint64_t repeat) const;
+  uint64_t ChunkedAt(const Pass& pass, uint64_t index) const;
+  uint64_t ChunkedIndexOf(const Pass& pass, uint64_t record) const;
+  uint64_t StratumBegin(uint64_t stratum) const;
+  uint64_t StratumSize(uint64_t stratum) const;
+  Window WindowAt(const Pass& pass, uint64_t window) const;
+  // Place of a chunk in its window <-> the stratum it comes from and its number there.
+  void ChunkOfPlace(const Pass& pass, uint64_t window, uint64_t place, uint64_t* chunk) const;
+  void PlaceOfChunk(uint64_t pass_key, uint64_t chunk, uint64_t* window, uint64_t* place) const;
+
+  std::shared_ptr<const ShardOffsets> offsets_;
+  PlanOptions options_;
+  uint64_t epoch_;
+  uint64_t num_records_;
+  // kChunked only.
+  uint64_t num_chunks_ = 0;
+  uint64_t deficit_ = 0;       // records that the last chunk lacks
+  uint64_t strata_ = 0;        // min(window_chunks, chunks)
+  uint64_t stratum_size_ = 0;  // of the smaller strata
+  uint64_t larger_ = 0;        // strata that have one chunk more
+  uint64_t windows_ = 0;
+  Pass first_;  // pass 0, made once; further ones are made where they are needed
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_PLAN_EPOCH_PLAN_H_

@@ -1,0 +1,45 @@
+// A keyed permutation of [0, n) in O(1) memory: the random access to a shuffle.
+//
+// A Feistel network over the smallest power of two that holds n, with cycle-walking: a value that
+// falls outside [0, n) is permuted again until it is inside (Black and Rogaway, "Ciphers with
+// arbitrary finite domains", CT-RSA 2002). A network is a bijection whatever its round function is,
+// so this is one for every n and key. Not meant as encryption: the round function is a strong
+// mixer, not a cipher.
+#ifndef PENSTOCK_PIPELINE_PLAN_PERMUTATION_H_
+#define PENSTOCK_PIPELINE_PLAN_PERMUTATION_H_
+
+#include <array>
+#include <cstdint>
+
+namespace penstock {
+
+// Immutable; cheap to copy and to build (about 10 ns). The same (n, key) is the same permutation in
+// every release.
+class Permutation {
+ public:
+  static constexpr uint64_t kMaxSize = uint64_t{1} << 62;
+
+  // 1 <= n <= kMaxSize. `key` should be a hash: see HashWords in pipeline/base/hash.h.
+  Permutation(uint64_t n, uint64_t key);
+
+  // Where `i` goes. i < n.
+  uint64_t Permute(uint64_t i) const;
+  // The i with Permute(i) == value. value < n.
+  uint64_t Invert(uint64_t value) const;
+
+  uint64_t size() const { return size_; }
+
+ private:
+  static constexpr int kMaxRounds = 12;
+
+  uint64_t size_;
+  int rounds_;      // even
+  int right_bits_;  // width of the low part
+  int left_shift_;  // 64 - width: the round function's high bits are its result
+  int right_shift_;
+  std::array<uint64_t, kMaxRounds> keys_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_PLAN_PERMUTATION_H_
