@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# Penstock and tf.data service on the same shards on this machine, in turns, with the ratio of their rates.
+#   run.sh [--photos DIR | --shards DIR] [--records N] [--turns N]
+# --photos: a folder of *.JPEG, made into shards once ($PENSTOCK_REFERENCE_DATA/photos unless said).
+# --shards: TFRecord shards with image/encoded and image/class/label.
+# TensorFlow goes into a virtual environment of its own under ${XDG_CACHE_HOME:-~/.cache}/penstock/peers.
+set -euo pipefail
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+root=$(readlink -f "$here/../..")
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/peers
+bin=${PENSTOCK_BIN:-$root/build/release/bin}
+photos=${PENSTOCK_REFERENCE_DATA:-}${PENSTOCK_REFERENCE_DATA:+/photos}
+shards='' records=4000 turns=3
+die() { printf 'run.sh: %s\n' "$*" >&2; exit 1; }
+while [ $# -gt 0 ]; do
+  case $1 in
+    --photos) photos=$2; shift 2 ;;
+    --shards) shards=$(readlink -e "$2") || die "no such folder: $2"; shift 2 ;;
+    --records) records=$2; shift 2 ;;
+    --turns) turns=$2; shift 2 ;;
+    *) sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
+  esac
+done
+for program in penstock penstockd; do
+  [ -x "$bin/$program" ] || die "$bin/$program is not there: ./run build (or set PENSTOCK_BIN)"
+done
+
+python=$cache/venv/bin/python
+if ! "$python" -c 'import tensorflow' 2>/dev/null; then
+  echo "Installing TensorFlow into $cache/venv"
+  mkdir -p "$cache"
+  python3 -m venv "$cache/venv" || die "python3 -m venv failed: apt-get install python3-venv"
+  "$cache/venv/bin/pip" install -q 'tensorflow-cpu==2.21.*' || die "pip could not install TensorFlow (above)"
+fi
+if [ -z "$shards" ]; then
+  [ -d "$photos" ] || die "give --photos DIR or --shards DIR, or set PENSTOCK_REFERENCE_DATA"
+  shards=$cache/shards-$records
+  [ -e "$shards/photos-00007-of-00008" ] ||
+    "$python" "$here/tf_data_service.py" make --photos "$photos" --out "$shards" --records "$records"
+fi
+cat "$shards"/* >/dev/null  # both read from the page cache
+
+work=$(mktemp -d)
+pids=()
+finish() {
+  exec 3>&- 2>/dev/null || true
+  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true; done
+  rm -rf "$work"
+}
+trap finish EXIT
+
+job=$work/job.textproto
+cat >"$job" <<END
+name: "peers"
+dataset { files: "$shards/*" }
+features { key: "image/encoded" column: "image" type: BYTES }
+features { key: "image/class/label" column: "label" type: INT64 }
+ops { decode_image { channels: RGB } }
+ops { random_resized_crop { height: 224 width: 224 } }
+ops { random_horizontal_flip { probability: 0.5 } }
+order { seed: 17 }
+batch { size: 256 last: DROP }
+END
+
+# json KEY: its number in the JSON object on standard input.
+json() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
+
+# One epoch through a new daemon each time: nothing of the pass before is in its caches.
+penstock_pass() {
+  local port state=$work/state
+  rm -rf "$state"
+  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  "$bin/penstockd" standalone --listen "127.0.0.1:$port" --data-root "$shards" --state-dir "$state" \
+    >"$work/penstockd.log" 2>&1 &
+  local daemon=$!
+  pids+=("$daemon")
+  export PENSTOCK_COORDINATOR=127.0.0.1:$port
+  local waited=0
+  until "$bin/penstock" status >/dev/null 2>&1; do
+    kill -0 "$daemon" 2>/dev/null && [ $((waited++)) -lt 100 ] ||
+      { cat "$work/penstockd.log" >&2; die "penstockd did not come up (above)"; }
+    sleep 0.1
+  done
+  "$bin/penstock" submit "$job" >"$work/submit.log" 2>&1 || { cat "$work/submit.log" >&2; die "penstock submit failed"; }
+  "$bin/penstock" read peers --epochs 1 --json | tail -n 1
+  kill "$daemon"
+  wait "$daemon" 2>/dev/null || true
+}
+
+echo "Starting tf.data service (one dispatcher, one worker)"
+mkfifo "$work/go"
+"$python" "$here/tf_data_service.py" serve --shards "$shards" --passes "$turns" --wait-for-line \
+  <"$work/go" >"$work/tf.out" 2>"$work/tf.err" &
+pids+=($!)
+exec 3>"$work/go"
+tf_line() { # the N-th line of its output, when it comes
+  until [ "$(wc -l <"$work/tf.out")" -ge "$1" ]; do
+    kill -0 "${pids[0]}" 2>/dev/null || { tail "$work/tf.err" >&2; die "tf_data_service.py ended early (above)"; }
+    sleep 0.2
+  done
+  sed -n "$1p" "$work/tf.out"
+}
+tf_line 1 >/dev/null
+
+for ((turn = 1; turn <= turns; ++turn)); do
+  echo >&3
+  tf=$(tf_line $((turn + 1)) | json rows_per_second)
+  ours=$(penstock_pass | json rows_per_second)
+  printf 'turn %d   tf.data service %7.1f rows/s   Penstock %7.1f rows/s   ratio %.2f\n' "$turn" "$tf" "$ours" \
+    "$(python3 -c 'import sys; print(float(sys.argv[1]) / float(sys.argv[2]))' "$ours" "$tf")"
+  echo "$tf $ours" >>"$work/rates"
+done
+python3 - "$work/rates" <<'END'
+import statistics, sys
+tf, ours = zip(*(map(float, line.split()) for line in open(sys.argv[1])))
+print(f"best     tf.data service {max(tf):7.1f} rows/s   Penstock {max(ours):7.1f} rows/s   ratio {max(ours) / max(tf):.2f}")
+print(f"median   tf.data service {statistics.median(tf):7.1f} rows/s   Penstock {statistics.median(ours):7.1f} rows/s   "
+      f"ratio {statistics.median(ours) / statistics.median(tf):.2f}")
+END
