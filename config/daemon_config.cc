@@ -1,0 +1,161 @@
+#include "config/daemon_config.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "config/near_name.h"
+#include "pipeline/base/cgroup.h"
+#include "pipeline/base/file.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kMaxConfigBytes = 1 << 20;
+constexpr uint64_t kLeastBudget = uint64_t{64} << 20;
+constexpr uint32_t kHeartbeatMs = 1000;
+constexpr uint32_t kDeadAfterMs = 3000;
+constexpr uint32_t kMaxSessions = 256;
+constexpr uint32_t kDrainTimeoutMs = 60000;
+
+void CheckAddress(const std::string& field, const std::string& address, std::vector<Mistake>* out) {
+  if (address.empty()) return;
+  const size_t colon = address.rfind(':');
+  int port = -1;
+  if (colon == std::string::npos || colon == 0 ||
+      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 || port > 65535) {
+    out->push_back(
+        {0, field, absl::StrCat("'", address, "' is not HOST:PORT, such as 127.0.0.1:7070")});
+  }
+}
+
+std::string LastComponent(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  const size_t slash = path.rfind('/');
+  const std::string last = slash == std::string::npos ? path : path.substr(slash + 1);
+  return last.empty() ? "root" : last;
+}
+
+void CheckRoots(const v1::DaemonConfig& config, std::vector<Mistake>* out) {
+  std::set<std::string> names;
+  for (int i = 0; i < config.data_root_size(); ++i) {
+    const v1::DataRootConfig& root = config.data_root(i);
+    const std::string field = absl::StrCat("data_root[", i, "]");
+    if (root.path().empty()) {
+      out->push_back({0, field + ".path", "the folder is missing"});
+      continue;
+    }
+    if (root.path().front() != '/') {
+      out->push_back({0, field + ".path", absl::StrCat("'", root.path(), "' must be absolute")});
+    }
+    const std::string name = root.name().empty() ? LastComponent(root.path()) : root.name();
+    if (name.find('/') != std::string::npos || name.find('=') != std::string::npos) {
+      out->push_back(
+          {0, field + ".name", absl::StrCat("'", name, "' must not contain '/' or '='")});
+    }
+    if (!names.insert(name).second) {
+      out->push_back(
+          {0, field + ".name",
+           absl::StrCat("two roots are named '", name, "': give each a `name` of its own")});
+    }
+  }
+}
+
+void CheckWorker(const v1::WorkerConfig& worker, std::vector<Mistake>* out) {
+  const uint64_t budget = worker.memory_budget_bytes();
+  if (budget != 0 && budget < kLeastBudget) {
+    out->push_back(
+        {0, "worker_settings.memory_budget_bytes",
+         absl::StrCat(budget, " bytes are too few; at least ", kLeastBudget, " (64 MiB)")});
+  }
+  if (budget != 0 && worker.record_cache_bytes() + worker.decoded_cache_bytes() > budget) {
+    out->push_back(
+        {0, "worker_settings.record_cache_bytes",
+         absl::StrCat("record_cache_bytes + decoded_cache_bytes = ",
+                      worker.record_cache_bytes() + worker.decoded_cache_bytes(),
+                      " is more than memory_budget_bytes = ", budget, ", which holds them")});
+  }
+  if (worker.no_record_cache() && worker.record_cache_bytes() != 0) {
+    out->push_back({0, "worker_settings.no_record_cache", "contradicts record_cache_bytes"});
+  }
+  if (worker.threads() > 4096) out->push_back({0, "worker_settings.threads", "at most 4096"});
+}
+
+}  // namespace
+
+std::vector<Mistake> CheckDaemonConfig(const v1::DaemonConfig& config) {
+  std::vector<Mistake> out;
+  CheckAddress("listen", config.listen(), &out);
+  CheckAddress("advertise", config.advertise(), &out);
+  CheckAddress("coordinator", config.coordinator(), &out);
+  CheckRoots(config, &out);
+  const v1::CoordinatorConfig& times = config.coordinator_settings();
+  const uint32_t heartbeat = times.heartbeat_ms() == 0 ? kHeartbeatMs : times.heartbeat_ms();
+  const uint32_t dead =
+      times.dead_after_ms() == 0 ? std::max(kDeadAfterMs, 2 * heartbeat) : times.dead_after_ms();
+  if (heartbeat < 10 || heartbeat > 60000) {
+    out.push_back({0, "coordinator_settings.heartbeat_ms", "between 10 and 60000"});
+  }
+  if (dead < 2 * heartbeat) {
+    out.push_back({0, "coordinator_settings.dead_after_ms",
+                   absl::StrCat(dead, " must be at least twice heartbeat_ms (", heartbeat, ")")});
+  }
+  CheckWorker(config.worker_settings(), &out);
+  const std::vector<std::string> levels = {"trace", "debug", "info", "warn", "error"};
+  const std::string& level = config.log().level();
+  if (!level.empty() && std::find(levels.begin(), levels.end(), level) == levels.end()) {
+    out.push_back({0, "log.level",
+                   absl::StrCat("'", level, "' is not one of trace | debug | info | warn | error",
+                                DidYouMean(level, levels))});
+  }
+  return out;
+}
+
+std::vector<Mistake> CheckDaemonConfigText(std::string_view text, v1::DaemonConfig* config) {
+  FieldLines lines;
+  std::vector<Mistake> mistakes = ParseText(text, config, &lines);
+  for (Mistake& mistake : CheckDaemonConfig(*config)) {
+    mistake.line = LineOf(lines, mistake.field);
+    mistakes.push_back(std::move(mistake));
+  }
+  std::stable_sort(mistakes.begin(), mistakes.end(),
+                   [](const Mistake& a, const Mistake& b) { return a.line < b.line; });
+  return mistakes;
+}
+
+absl::StatusOr<v1::DaemonConfig> LoadDaemonConfig(const std::string& path) {
+  PS_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kMaxConfigBytes));
+  v1::DaemonConfig config;
+  PS_RETURN_IF_ERROR(MistakesToStatus(path, CheckDaemonConfigText(text, &config)));
+  return config;
+}
+
+void FillDaemonDefaults(DaemonRole role, v1::DaemonConfig* config) {
+  if (config->listen().empty()) {
+    config->set_listen(role == DaemonRole::kWorker ? "127.0.0.1:0" : "127.0.0.1:7070");
+  }
+  if (config->coordinator().empty()) config->set_coordinator("localhost:7070");
+  for (v1::DataRootConfig& root : *config->mutable_data_root()) {
+    if (root.name().empty()) root.set_name(LastComponent(root.path()));
+  }
+  v1::CoordinatorConfig* times = config->mutable_coordinator_settings();
+  if (times->heartbeat_ms() == 0) times->set_heartbeat_ms(kHeartbeatMs);
+  if (times->dead_after_ms() == 0)
+    times->set_dead_after_ms(std::max(kDeadAfterMs, 2 * times->heartbeat_ms()));
+  v1::WorkerConfig* worker = config->mutable_worker_settings();
+  if (worker->memory_budget_bytes() == 0) {
+    worker->set_memory_budget_bytes(std::max(kLeastBudget, AvailableMemory() / 2));
+  }
+  if (worker->record_cache_bytes() == 0 && !worker->no_record_cache()) {
+    const uint64_t left = worker->memory_budget_bytes() -
+                          std::min(worker->memory_budget_bytes(), worker->decoded_cache_bytes());
+    worker->set_record_cache_bytes(std::min(worker->memory_budget_bytes() / 4, left / 2));
+  }
+  if (worker->max_sessions() == 0) worker->set_max_sessions(kMaxSessions);
+  if (worker->drain_timeout_ms() == 0) worker->set_drain_timeout_ms(kDrainTimeoutMs);
+  if (config->log().level().empty()) config->mutable_log()->set_level("info");
+}
+
+}  // namespace penstock

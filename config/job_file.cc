@@ -1,0 +1,136 @@
+#include "config/job_file.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/file.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kMaxJobFileBytes = 1 << 20;
+constexpr size_t kMaxNameLength = 128;
+constexpr int kMaxFeatures = 256;
+constexpr int kMaxOps = 256;
+constexpr uint32_t kMaxBatch = 1 << 20;
+
+void CheckName(const std::string& name, std::vector<Mistake>* out) {
+  if (name.empty()) {
+    out->push_back({0, "name", "a job needs a name: name: \"my-job\""});
+    return;
+  }
+  const bool good = std::all_of(name.begin(), name.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
+  });
+  if (!good || name.size() > kMaxNameLength) {
+    out->push_back(
+        {0, "name",
+         absl::StrCat("'", name.substr(0, kMaxNameLength),
+                      "': only letters, digits, '-', '_' and '.', at most ", kMaxNameLength)});
+  }
+}
+
+void CheckDataset(const v1::JobSpec& job, std::vector<Mistake>* out) {
+  if (job.dataset_size() != 1) {
+    out->push_back({0, job.dataset_size() == 0 ? "dataset" : "dataset[1]",
+                    job.dataset_size() == 0
+                        ? "a job needs one: dataset { files: \"train-*\" }"
+                        : "only one data set can be read; give several globs in its `files`"});
+    if (job.dataset_size() == 0) return;
+  }
+  const v1::Dataset& dataset = job.dataset(0);
+  if (dataset.files_size() == 0) {
+    out->push_back({0, "dataset[0].files", "no files: give a glob, such as files: \"train-*\""});
+  }
+  for (int i = 0; i < dataset.files_size(); ++i) {
+    if (dataset.files(i).empty()) {
+      out->push_back({0, absl::StrCat("dataset[0].files[", i, "]"), "an empty glob"});
+    }
+  }
+  if (dataset.weight() != 0) {
+    out->push_back({0, "dataset[0].weight", "mixing of data sets is not supported; leave it out"});
+  }
+}
+
+void CheckOrder(const v1::Order& order, std::vector<Mistake>* out) {
+  if (order.repeats() > 65535) out->push_back({0, "order.repeats", "at most 65535"});
+  if (order.chunk_records() > (1u << 20))
+    out->push_back({0, "order.chunk_records", "at most 1048576"});
+  if (order.window_chunks() > (1u << 20))
+    out->push_back({0, "order.window_chunks", "at most 1048576"});
+}
+
+}  // namespace
+
+std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
+  std::vector<Mistake> out;
+  CheckName(job.name(), &out);
+  CheckDataset(job, &out);
+  if (job.features_size() == 0) {
+    out.push_back({0, "features",
+                   "a job needs at least one: features { key: \"image/encoded\" column: \"image\" "
+                   "type: BYTES } "
+                   "(`penstock init GLOB` writes them from the data)"});
+  }
+  if (job.features_size() > kMaxFeatures)
+    out.push_back({0, "features", absl::StrCat("at most ", kMaxFeatures)});
+  if (job.ops_size() > kMaxOps) out.push_back({0, "ops", absl::StrCat("at most ", kMaxOps)});
+  CheckOrder(job.order(), &out);
+  if (job.batch().size() == 0) {
+    out.push_back(
+        {0, "batch.size", "the global batch size is missing: batch { size: 256 last: DROP }"});
+  } else if (job.batch().size() > kMaxBatch) {
+    out.push_back({0, "batch.size", absl::StrCat("at most ", kMaxBatch)});
+  }
+  const float bad = job.errors().max_bad_fraction();
+  if (!(bad >= 0 && bad <= 1))
+    out.push_back({0, "errors.max_bad_fraction", "a fraction between 0 and 1"});
+  return out;
+}
+
+std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& check_pipeline,
+                                  v1::JobSpec* job) {
+  FieldLines lines;
+  std::vector<Mistake> mistakes = ParseText(text, job, &lines);
+  // A field that the parser refused is missing from the message: do not complain about its absence
+  // as well.
+  const auto already_named = [&mistakes, count = mistakes.size()](const std::string& field) {
+    const size_t dot = field.rfind('.');
+    const std::string last = dot == std::string::npos ? field : field.substr(dot + 1);
+    return std::any_of(mistakes.begin(), mistakes.begin() + static_cast<std::ptrdiff_t>(count),
+                       [&](const Mistake& m) { return m.field == last; });
+  };
+  std::vector<Mistake> rules = CheckJobSpec(*job);
+  // Features and ops are judged only when all of them could be read.
+  if (mistakes.empty() && check_pipeline != nullptr && job->features_size() > 0) {
+    for (const std::string& problem : check_pipeline(*job)) {
+      const size_t colon = problem.find(": ");
+      if (colon == std::string::npos) {
+        rules.push_back({0, "", problem});
+      } else {
+        rules.push_back({0, problem.substr(0, colon), problem.substr(colon + 2)});
+      }
+    }
+  }
+  for (Mistake& rule : rules) {
+    if (already_named(rule.field)) continue;
+    rule.line = LineOf(lines, rule.field);
+    mistakes.push_back(std::move(rule));
+  }
+  std::stable_sort(mistakes.begin(), mistakes.end(),
+                   [](const Mistake& a, const Mistake& b) { return a.line < b.line; });
+  return mistakes;
+}
+
+absl::StatusOr<v1::JobSpec> LoadJobFile(const std::string& path,
+                                        const PipelineCheck& check_pipeline) {
+  PS_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kMaxJobFileBytes));
+  v1::JobSpec job;
+  PS_RETURN_IF_ERROR(MistakesToStatus(path, CheckJobText(text, check_pipeline, &job)));
+  return job;
+}
+
+}  // namespace penstock

@@ -1,0 +1,270 @@
+#include "config/text_file.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "config/near_name.h"
+
+namespace penstock {
+namespace {
+
+namespace pb = google::protobuf;
+
+constexpr size_t kMaxMistakes = 50;
+
+// Keeps the first error of one parse.
+class FirstError final : public pb::io::ErrorCollector {
+ public:
+  struct Error {
+    int line, column;
+    std::string message;
+  };
+  void AddError(int line, pb::io::ColumnNumber column, const std::string& message) override {
+    if (!error) error = Error{line, column, message};
+  }
+  std::optional<Error> error;
+};
+
+class NoErrors final : public pb::io::ErrorCollector {
+ public:
+  void AddError(int, pb::io::ColumnNumber, const std::string&) override {}
+};
+
+struct Token {
+  std::string text;
+  int line, column, end_column;
+  bool identifier;
+};
+
+std::vector<Token> Tokens(std::string_view text) {
+  pb::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
+  NoErrors errors;
+  pb::io::Tokenizer tokenizer(&input, &errors);
+  tokenizer.set_comment_style(pb::io::Tokenizer::SH_COMMENT_STYLE);
+  tokenizer.set_allow_f_after_float(true);
+  std::vector<Token> tokens;
+  while (tokenizer.Next()) {
+    const auto& t = tokenizer.current();
+    tokens.push_back(
+        {t.text, t.line, t.column, t.end_column, t.type == pb::io::Tokenizer::TYPE_IDENTIFIER});
+  }
+  return tokens;
+}
+
+// The tokens [first, last] of the field statement that the parser stumbled over at (line, column).
+std::optional<std::pair<size_t, size_t>> StatementAt(const std::vector<Token>& tokens, int line,
+                                                     int column) {
+  size_t at = tokens.size();
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].line > line || (tokens[i].line == line && tokens[i].end_column > column)) {
+      at = i;
+      break;
+    }
+  }
+  if (at == tokens.size()) return std::nullopt;
+  // The field's name: the last identifier at or before the place that is followed by ':' or '{'.
+  size_t name = at + 1;
+  for (size_t i = at + 1; i-- > 0;) {
+    const bool followed =
+        i + 1 < tokens.size() && (tokens[i + 1].text == ":" || tokens[i + 1].text == "{");
+    if (tokens[i].identifier && followed) {
+      name = i;
+      break;
+    }
+  }
+  if (name > at) return std::nullopt;
+  size_t last = name + 1;
+  if (tokens[last].text == ":" && last + 1 < tokens.size()) ++last;
+  if (tokens[last].text == "-" && last + 1 < tokens.size()) ++last;
+  if (tokens[last].text == "{" || tokens[last].text == "[") {
+    int depth = 0;
+    for (; last < tokens.size(); ++last) {
+      if (tokens[last].text == "{" || tokens[last].text == "[") ++depth;
+      if (tokens[last].text == "}" || tokens[last].text == "]") --depth;
+      if (depth == 0) break;
+    }
+    if (last == tokens.size())
+      return std::nullopt;  // a brace is missing: nothing behind it can be judged
+  }
+  return std::make_pair(name, last);
+}
+
+// Blanks the tokens out, keeping every line where it is.
+void Blank(const std::vector<Token>& tokens, size_t first, size_t last, std::string* text) {
+  std::vector<size_t> line_start = {0};
+  for (size_t i = 0; i < text->size(); ++i) {
+    if ((*text)[i] == '\n') line_start.push_back(i + 1);
+  }
+  for (size_t i = first; i <= last; ++i) {
+    // The tokenizer counts a tab as up to eight columns; blanking walks the line the same way.
+    size_t position = line_start[static_cast<size_t>(tokens[i].line)];
+    int column = 0;
+    while (position < text->size() && (*text)[position] != '\n' && column < tokens[i].end_column) {
+      const char c = (*text)[position];
+      if (column >= tokens[i].column) (*text)[position] = ' ';
+      column += c == '\t' ? 8 - column % 8 : 1;
+      ++position;
+    }
+  }
+}
+
+// Names of the fields of the message type that the parser's text quotes, and of its enum values,
+// for suggestions.
+std::vector<std::string> NamesFor(const pb::Descriptor* root, const std::string& message) {
+  std::vector<std::string> names;
+  const auto quoted = [&](std::string_view before) -> std::string {
+    const size_t at = message.find(before);
+    if (at == std::string::npos) return "";
+    const size_t start = at + before.size();
+    return message.substr(start, message.find('"', start) - start);
+  };
+  const pb::DescriptorPool* pool = root->file()->pool();
+  if (const std::string type = quoted("Message type \""); !type.empty()) {
+    if (const pb::Descriptor* d = pool->FindMessageTypeByName(type)) {
+      for (int i = 0; i < d->field_count(); ++i) names.push_back(d->field(i)->name());
+    }
+  }
+  return names;
+}
+
+// The enum values of the field that the parser says it could not fill.
+const pb::EnumDescriptor* EnumNamed(const pb::Descriptor* d, const std::string& field, int depth) {
+  for (int i = 0; i < d->field_count(); ++i) {
+    const pb::FieldDescriptor* f = d->field(i);
+    if (f->name() == field && f->enum_type() != nullptr) return f->enum_type();
+    if (f->message_type() != nullptr && depth < 4) {
+      if (const auto* found = EnumNamed(f->message_type(), field, depth + 1)) return found;
+    }
+  }
+  return nullptr;
+}
+
+std::string QuotedAt(const std::string& text, size_t n) {
+  size_t from = 0;
+  for (size_t i = 0;; ++i) {
+    const size_t open = text.find('"', from);
+    if (open == std::string::npos) return "";
+    const size_t close = text.find('"', open + 1);
+    if (close == std::string::npos) return "";
+    if (i == n) return text.substr(open + 1, close - open - 1);
+    from = close + 1;
+  }
+}
+
+// The parser's words, in the user's terms, with the near name.
+std::string Explain(const pb::Descriptor* root, const std::string& message) {
+  if (absl::StartsWith(message, "Message type") &&
+      absl::StrContains(message, "has no field named")) {
+    const std::string field = QuotedAt(message, 1);
+    const std::vector<std::string> names = NamesFor(root, message);
+    std::string out =
+        absl::StrCat("there is no field '", field, "' here", DidYouMean(field, names));
+    if (NearName(field, names).empty()) {
+      absl::StrAppend(&out, "; there are: ", absl::StrJoin(names, ", "));
+    }
+    return out;
+  }
+  if (absl::StartsWith(message, "Unknown enumeration value of")) {
+    const std::string value = QuotedAt(message, 0), field = QuotedAt(message, 1);
+    std::vector<std::string> names;
+    if (const auto* type = EnumNamed(root, field, 0)) {
+      for (int i = 0; i < type->value_count(); ++i) {
+        if (!absl::EndsWith(type->value(i)->name(), "UNSPECIFIED")) {
+          names.push_back(type->value(i)->name());
+        }
+      }
+    }
+    return absl::StrCat("'", value, "' is not a value of '", field, "'; it is one of ",
+                        absl::StrJoin(names, " | "), DidYouMean(value, names));
+  }
+  return message;
+}
+
+void CollectLines(const pb::Message& message, const pb::TextFormat::ParseInfoTree& tree,
+                  const std::string& prefix, FieldLines* lines) {
+  const pb::Reflection* reflection = message.GetReflection();
+  std::vector<const pb::FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const pb::FieldDescriptor* field : fields) {
+    const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      const int index = field->is_repeated() ? i : -1;
+      const std::string path = absl::StrCat(prefix, field->name(),
+                                            field->is_repeated() ? absl::StrCat("[", i, "]") : "");
+      const auto location = tree.GetLocation(field, index);
+      if (location.line >= 0) (*lines)[path] = location.line + 1;
+      if (field->message_type() == nullptr) continue;
+      if (const auto* nested = tree.GetTreeForNested(field, index)) {
+        const pb::Message& inner = field->is_repeated()
+                                       ? reflection->GetRepeatedMessage(message, field, i)
+                                       : reflection->GetMessage(message, field);
+        CollectLines(inner, *nested, path + ".", lines);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Mistake> ParseText(std::string_view text, pb::Message* message, FieldLines* lines) {
+  std::vector<Mistake> mistakes;
+  std::string left(text);
+  for (;;) {
+    message->Clear();
+    lines->clear();
+    FirstError errors;
+    pb::TextFormat::ParseInfoTree tree;
+    pb::TextFormat::Parser parser;
+    parser.RecordErrorsTo(&errors);
+    parser.WriteLocationsTo(&tree);
+    parser.SetRecursionLimit(32);
+    pb::io::ArrayInputStream input(left.data(), static_cast<int>(left.size()));
+    if (parser.Parse(&input, message)) {
+      CollectLines(*message, tree, "", lines);
+      break;
+    }
+    const auto error = errors.error.value_or(FirstError::Error{-1, 0, "not a textproto file"});
+    const std::vector<Token> tokens = Tokens(left);
+    const auto statement = StatementAt(tokens, error.line, error.column);
+    mistakes.push_back({error.line + 1, statement ? tokens[statement->first].text : "",
+                        Explain(message->GetDescriptor(), error.message)});
+    if (!statement || mistakes.size() >= kMaxMistakes) break;
+    Blank(tokens, statement->first, statement->second, &left);
+  }
+  std::stable_sort(mistakes.begin(), mistakes.end(),
+                   [](const Mistake& a, const Mistake& b) { return a.line < b.line; });
+  return mistakes;
+}
+
+int LineOf(const FieldLines& lines, std::string field) {
+  while (!field.empty()) {
+    if (const auto found = lines.find(field); found != lines.end()) return found->second;
+    if (const auto first = lines.find(field + "[0]"); first != lines.end()) return first->second;
+    const size_t dot = field.rfind('.');
+    field = dot == std::string::npos ? "" : field.substr(0, dot);
+  }
+  return 0;
+}
+
+absl::Status MistakesToStatus(const std::string& file, const std::vector<Mistake>& mistakes) {
+  if (mistakes.empty()) return absl::OkStatus();
+  std::vector<std::string> lines;
+  for (const Mistake& mistake : mistakes) {
+    lines.push_back(absl::StrCat(file, mistake.line > 0 ? absl::StrCat(":", mistake.line) : "",
+                                 ": ", mistake.field, mistake.field.empty() ? "" : ": ",
+                                 mistake.message));
+  }
+  return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
+}
+
+}  // namespace penstock

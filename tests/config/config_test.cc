@@ -1,0 +1,148 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "config/daemon_config.h"
+#include "config/job_file.h"
+#include "pipeline/augment/pipeline.h"
+#include "pipeline/base/file.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kGoodJob[] = R"(name: "a-job"
+dataset { files: "train-*" }
+features { key: "image/encoded" column: "image" type: BYTES }
+ops { decode_image { channels: RGB } }
+ops { random_resized_crop { height: 8 width: 8 } }
+order { seed: 17 shuffle: CHUNKED }
+batch { size: 4 last: DROP }
+)";
+
+std::string Replaced(std::string text, const std::string& what, const std::string& with) {
+  const size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return text.replace(at, what.size(), with);
+}
+
+std::vector<std::string> Lines(const std::vector<Mistake>& mistakes) {
+  std::vector<std::string> out;
+  for (const Mistake& m : mistakes) {
+    out.push_back(std::to_string(m.line) + " " + m.field + ": " + m.message);
+  }
+  return out;
+}
+
+TEST(JobFile, AGoodOneHasNoMistakes) {
+  v1::JobSpec job;
+  EXPECT_THAT(Lines(CheckJobText(kGoodJob, nullptr, &job)), IsEmpty());
+  EXPECT_EQ(job.name(), "a-job");
+  EXPECT_EQ(job.batch().size(), 4u);
+}
+
+TEST(JobFile, EveryMistakeIsNamedByLineInOneRun) {
+  std::string text = kGoodJob;
+  text = Replaced(text, "random_resized_crop", "random_resize_crop");
+  text = Replaced(text, "CHUNKED", "CHUNKD");
+  text = Replaced(text, "size: 4", "size: \"four\"");
+  v1::JobSpec job;
+  const std::vector<std::string> lines = Lines(CheckJobText(text, nullptr, &job));
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("did you mean 'random_resized_crop'"),
+                                 HasSubstr("did you mean 'CHUNKED'"), HasSubstr("\"four\"")));
+  EXPECT_EQ(lines[0].substr(0, 2), "5 ");
+  EXPECT_EQ(lines[1].substr(0, 2), "6 ");
+  EXPECT_EQ(lines[2].substr(0, 2), "7 ");
+}
+
+TEST(JobFile, RulesNameFieldAndLine) {
+  std::string text = kGoodJob;
+  text = Replaced(text, "a-job", "a job");
+  text = Replaced(text, "size: 4", "size: 0");
+  v1::JobSpec job;
+  const std::vector<Mistake> mistakes = CheckJobText(text, nullptr, &job);
+  ASSERT_EQ(mistakes.size(), 2u);
+  EXPECT_EQ(mistakes[0].field, "name");
+  EXPECT_EQ(mistakes[0].line, 1);
+  EXPECT_EQ(mistakes[1].field, "batch.size");
+  EXPECT_EQ(mistakes[1].line, 7);
+}
+
+TEST(JobFile, ThePipelinesMistakesGetTheirLines) {
+  v1::JobSpec job;
+  const auto check = [](const v1::JobSpec&) {
+    return std::vector<std::string>{"ops[1].random_resized_crop.height: too small"};
+  };
+  const std::vector<Mistake> mistakes = CheckJobText(kGoodJob, check, &job);
+  ASSERT_EQ(mistakes.size(), 1u);
+  EXPECT_EQ(mistakes[0].line, 5);
+  EXPECT_EQ(mistakes[0].message, "too small");
+}
+
+TEST(JobFile, GarbageIsRefusedAndNeverLoops) {
+  for (const char* text : {"", "{", "}", "ops {", "name: ", "\xff\xfe", "ops { ops { ops", "[",
+                           "name: [1,", "name \"x\"", ":::", "ops: { decode_image: }"}) {
+    v1::JobSpec job;
+    EXPECT_FALSE(CheckJobText(text, nullptr, &job).empty()) << text;
+  }
+}
+
+TEST(JobFile, CutAnywhereItIsRefusedOrStillWhole) {
+  const std::string good = kGoodJob;
+  for (size_t n = 0; n < good.size(); ++n) {
+    v1::JobSpec job;
+    CheckJobText(good.substr(0, n), nullptr, &job);  // must come back
+  }
+}
+
+TEST(DaemonConfig, EveryMistakeIsNamed) {
+  const char text[] = R"(listen: "localhost"
+data_root { path: "data" }
+worker_settings { memory_budget_bytes: 1000 }
+log { level: "inof" }
+)";
+  v1::DaemonConfig config;
+  const std::vector<std::string> lines = Lines(CheckDaemonConfigText(text, &config));
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("1 listen"), HasSubstr("2 data_root[0].path"),
+                                 HasSubstr("3 worker_settings.memory_budget_bytes"),
+                                 HasSubstr("did you mean 'info'")));
+}
+
+TEST(DaemonConfig, DefaultsLeaveRoomBesideTheCaches) {
+  v1::DaemonConfig config;
+  FillDaemonDefaults(DaemonRole::kWorker, &config);
+  EXPECT_THAT(Lines(CheckDaemonConfig(config)), IsEmpty());
+  EXPECT_LE(config.worker_settings().record_cache_bytes() * 2,
+            config.worker_settings().memory_budget_bytes());
+  EXPECT_EQ(config.coordinator_settings().dead_after_ms(), 3000u);
+}
+
+TEST(Examples, AllAreRightAsTheyStand) {
+  int jobs = 0, daemons = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("config/examples")) {
+    const std::string path = entry.path().string();
+    if (entry.path().extension() != ".textproto") continue;
+    if (path.find(".job.") != std::string::npos) {
+      EXPECT_EQ(LoadJobFile(path, CheckPipeline).status().message(), "") << path;
+      ++jobs;
+    } else {
+      EXPECT_EQ(LoadDaemonConfig(path).status().message(), "") << path;
+      ++daemons;
+    }
+  }
+  EXPECT_GE(jobs, 3);
+  EXPECT_GE(daemons, 3);
+}
+
+TEST(LoadJobFile, NamesTheFile) {
+  const auto job = LoadJobFile("/nowhere/x.textproto", nullptr);
+  EXPECT_EQ(job.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(job.status().message()), HasSubstr("/nowhere/x.textproto"));
+}
+
+}  // namespace
+}  // namespace penstock
