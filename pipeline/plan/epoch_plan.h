@@ -78,16 +78,20 @@ class EpochPlan {
   uint64_t PositionOf(uint64_t record, uint16_t repeat = 0) const;
 
  private:
+  // Where a chunk comes to lie: its window, and its number among the window's chunks.
+  struct ChunkPlace {
+    uint64_t window = 0;
+    uint64_t place = 0;
+  };
   // What one pass over the data is made from.
   struct Pass {
     uint64_t key = 0;
     uint64_t rotation = 0;
-    uint64_t short_window = 0;  // where the short last chunk comes to lie: window, and place in it
-    uint64_t short_place = 0;
+    ChunkPlace short_chunk;  // of the last chunk, which may be short
   };
   struct Window {
     uint64_t chunks = 0;
-    uint64_t begin = 0;  // first position of the pass that it holds
+    uint64_t begin = 0;  // first index of the pass that it holds
     uint64_t records = 0;
   };
 
@@ -100,9 +104,8 @@ class EpochPlan {
   uint64_t StratumBegin(uint64_t stratum) const;
   uint64_t StratumSize(uint64_t stratum) const;
   Window WindowAt(const Pass& pass, uint64_t window) const;
-  // Place of a chunk in its window <-> the stratum it comes from and its number there.
-  void ChunkOfPlace(const Pass& pass, uint64_t window, uint64_t place, uint64_t* chunk) const;
-  void PlaceOfChunk(uint64_t pass_key, uint64_t chunk, uint64_t* window, uint64_t* place) const;
+  uint64_t ChunkAt(const Pass& pass, const ChunkPlace& at) const;
+  ChunkPlace PlaceOf(uint64_t pass_key, uint64_t chunk) const;
 
   std::shared_ptr<const ShardOffsets> offsets_;
   PlanOptions options_;
