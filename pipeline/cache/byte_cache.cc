@@ -1,0 +1,66 @@
+#include "pipeline/cache/byte_cache.h"
+
+#include <utility>
+#include <vector>
+
+#include "pipeline/base/hash.h"
+
+namespace penstock {
+
+size_t ByteCache::Hasher::operator()(const CacheKey& key) const {
+  return HashWords({key.space, key.record});
+}
+
+std::shared_ptr<const std::string> ByteCache::Find(const CacheKey& key) {
+  if (limit_ == 0) return nullptr;
+  Part& part = PartOf(key);
+  std::shared_ptr<const std::string> found;
+  {
+    MutexLock lock(&part.mutex);
+    const auto it = part.entries.find(key);
+    if (it != part.entries.end()) found = it->second;
+  }
+  (found != nullptr ? hits_ : misses_).fetch_add(1, std::memory_order_relaxed);
+  return found;
+}
+
+bool ByteCache::Insert(const CacheKey& key, std::shared_ptr<const std::string> value) {
+  if (limit_ == 0) return false;
+  const uint64_t charge = Charge(*value);
+  // Room is taken before the entry is there, so that the limit holds at every moment.
+  uint64_t before = bytes_.load();
+  do {
+    if (before + charge > limit_) return false;
+  } while (!bytes_.compare_exchange_weak(before, before + charge));
+  Part& part = PartOf(key);
+  bool inserted;
+  {
+    MutexLock lock(&part.mutex);
+    inserted = part.entries.try_emplace(key, std::move(value)).second;
+  }
+  if (!inserted) bytes_.fetch_sub(charge);
+  return true;
+}
+
+void ByteCache::DropSpace(uint64_t space) {
+  for (Part& part : parts_) {
+    std::vector<std::shared_ptr<const std::string>> dropped;  // freed after the lock
+    uint64_t charge = 0;
+    {
+      MutexLock lock(&part.mutex);
+      for (auto it = part.entries.begin(); it != part.entries.end();) {
+        if (it->first.space != space) {
+          ++it;
+          continue;
+        }
+        charge += Charge(*it->second);
+        dropped.push_back(std::move(it->second));
+        it = part.entries.erase(it);
+      }
+    }
+    dropped.clear();
+    bytes_.fetch_sub(charge);
+  }
+}
+
+}  // namespace penstock

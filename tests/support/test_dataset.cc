@@ -1,0 +1,191 @@
+#include "tests/support/test_dataset.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <opencv2/core.hpp>
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
+
+#include "absl/strings/str_format.h"
+#include "pipeline/base/check.h"
+#include "pipeline/base/philox.h"
+#include "pipeline/records/example_builder.h"
+#include "pipeline/records/framing.h"
+#include "pipeline/records/tfrecord_writer.h"
+
+namespace penstock {
+namespace {
+
+namespace fs = std::filesystem;
+
+v1::Dataset::Compression ProtoCompression(Compression compression) {
+  return static_cast<v1::Dataset::Compression>(compression);  // one numbering
+}
+
+TestDataset EmptyDataset(const std::string& name, const std::string& folder,
+                         Compression compression) {
+  TestDataset set;
+  const std::string real = fs::canonical(folder).string();
+  set.glob = real + "/data-*";
+  set.roots = {{"data", real}};
+  set.job.set_name(name);
+  v1::Dataset* dataset = set.job.add_dataset();
+  dataset->add_files(set.glob);
+  dataset->set_compression(ProtoCompression(compression));
+  v1::Order* order = set.job.mutable_order();
+  order->set_seed(17);
+  order->set_shuffle(v1::Order::CHUNKED);
+  order->set_chunk_records(4);
+  order->set_window_chunks(8);
+  set.job.mutable_batch()->set_size(8);
+  return set;
+}
+
+void AddFeature(v1::JobSpec* job, const std::string& key, const std::string& column,
+                v1::Feature::Type type, bool ragged) {
+  v1::Feature* feature = job->add_features();
+  feature->set_key(key);
+  feature->set_column(column);
+  feature->set_type(type);
+  feature->set_variable_length(ragged);
+}
+
+std::string ShardName(const TestDataset& set, int shard) {
+  return absl::StrFormat("%s/data-%05d", set.roots[0].path, shard);
+}
+
+}  // namespace
+
+TempFolder::TempFolder() {
+  std::string pattern = (fs::temp_directory_path() / "penstock-test-XXXXXX").string();
+  PS_CHECK(mkdtemp(pattern.data()) != nullptr);
+  path_ = fs::canonical(pattern).string();
+}
+
+TempFolder::~TempFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+std::string MakeTestJpeg(int width, int height, uint64_t number, int quality) {
+  // Smooth blobs of colour with a little grain: compresses about as photographs do.
+  SampleRandom random(0x70656e73746f636b, number, 0);
+  cv::Mat coarse(height / 8 + 2, width / 8 + 2, CV_8UC3);
+  for (size_t i = 0; i < coarse.total() * 3; ++i)
+    coarse.data[i] = static_cast<uint8_t>(random.Next32() >> 24);
+  cv::Mat image;
+  cv::resize(coarse, image, cv::Size(width, height), 0, 0, cv::INTER_CUBIC);
+  for (size_t i = 0; i < image.total() * 3; i += 4) {
+    const uint32_t word = random.Next32();
+    for (size_t k = i; k < std::min(i + 4, image.total() * 3); ++k) {
+      const int value = image.data[k] + static_cast<int>((word >> (8 * (k - i))) & 15) - 8;
+      image.data[k] = static_cast<uint8_t>(std::clamp(value, 0, 255));
+    }
+  }
+  std::vector<uint8_t> jpeg;
+  PS_CHECK(cv::imencode(".jpg", image, jpeg, {cv::IMWRITE_JPEG_QUALITY, quality}));
+  return std::string(jpeg.begin(), jpeg.end());
+}
+
+void WriteShard(const std::string& path, const std::vector<std::string>& records,
+                Compression compression) {
+  WriterOptions options;
+  options.compression = compression;
+  auto writer = TFRecordWriter::Open(path, options);
+  PS_CHECK(writer.ok());
+  for (const std::string& record : records) PS_CHECK((*writer)->Write(record).ok());
+  PS_CHECK((*writer)->Close().ok());
+}
+
+TestDataset MakeImageDataset(const ImageDatasetOptions& options, const std::string& folder) {
+  TestDataset set = EmptyDataset("images", folder, options.compression);
+  const uint64_t total = static_cast<uint64_t>(options.shards) * options.records_per_shard;
+  for (int shard = 0; shard < options.shards; ++shard) {
+    std::vector<std::string> records;
+    for (int k = 0; k < options.records_per_shard; ++k) {
+      const uint64_t number = static_cast<uint64_t>(shard) * options.records_per_shard + k;
+      SampleRandom random(options.seed, number, 1);
+      const int width = options.width - static_cast<int>(random.Below(options.width / 4 + 1));
+      const int height = options.height - static_cast<int>(random.Below(options.height / 4 + 1));
+      std::vector<float> boxes(4 * random.Below(4));
+      for (float& value : boxes) value = random.Uniform();
+      records.push_back(
+          ExampleBuilder()
+              .Bytes("image/encoded",
+                     MakeTestJpeg(width, height, options.seed * 1000003 + number, options.quality))
+              .Int64("image/class/label", static_cast<int64_t>(number * options.classes / total))
+              .Bytes("image/filename", absl::StrFormat("image-%d.jpg", number))
+              .FloatList("image/boxes", boxes)
+              .Serialize());
+    }
+    set.files.push_back(ShardName(set, shard));
+    WriteShard(set.files.back(), records, options.compression);
+  }
+  set.records = total;
+  AddFeature(&set.job, "image/encoded", "image", v1::Feature::BYTES, false);
+  AddFeature(&set.job, "image/class/label", "label", v1::Feature::INT64, false);
+  set.job.add_ops()->mutable_decode_image();
+  v1::RandomResizedCrop* crop = set.job.add_ops()->mutable_random_resized_crop();
+  crop->set_height(options.crop);
+  crop->set_width(options.crop);
+  crop->set_resize(options.resize);
+  set.job.add_ops()->mutable_random_horizontal_flip();
+  return set;
+}
+
+TestDataset MakeNumberDataset(const NumberDatasetOptions& options, const std::string& folder) {
+  TestDataset set = EmptyDataset("numbers", folder, options.compression);
+  for (int shard = 0; shard < options.shards; ++shard) {
+    std::vector<std::string> records;
+    for (int k = 0; k < options.records_per_shard; ++k) {
+      const uint64_t id = set.records++;
+      SampleRandom random(options.seed, id, 2);
+      std::vector<float> values(random.Below(options.max_values + 1));
+      for (float& value : values) value = random.Uniform();
+      records.push_back(ExampleBuilder()
+                            .Int64("id", static_cast<int64_t>(id))
+                            .FloatList("values", values)
+                            .Bytes("name", absl::StrFormat("record-%d", id))
+                            .Float("weight", static_cast<float>(id) / 8)
+                            .Serialize());
+    }
+    set.files.push_back(ShardName(set, shard));
+    WriteShard(set.files.back(), records, options.compression);
+  }
+  AddFeature(&set.job, "id", "id", v1::Feature::INT64, false);
+  AddFeature(&set.job, "values", "values", v1::Feature::FLOAT, true);
+  AddFeature(&set.job, "name", "name", v1::Feature::BYTES, false);
+  AddFeature(&set.job, "weight", "weight", v1::Feature::FLOAT, false);
+  return set;
+}
+
+void FlipByte(const std::string& path, int64_t offset) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  PS_CHECK(file.good());
+  const auto origin = offset < 0 ? std::ios::end : std::ios::beg;
+  file.seekg(offset, origin);
+  const char byte = static_cast<char>(file.get());
+  file.seekp(offset, origin);
+  file.put(static_cast<char>(byte ^ 0x5a));
+  PS_CHECK(file.good());
+}
+
+void BreakRecord(const std::string& path, uint64_t record) {
+  std::ifstream file(path, std::ios::binary);
+  uint64_t offset = 0;
+  for (uint64_t k = 0;; ++k) {
+    char header[kRecordHeaderBytes];
+    file.seekg(static_cast<std::streamoff>(offset));
+    PS_CHECK(file.read(header, sizeof(header)).good());
+    const uint64_t length = HeaderLength(header);
+    if (k == record) {
+      FlipByte(path, static_cast<int64_t>(offset + kRecordHeaderBytes + length / 2));
+      return;
+    }
+    offset += length + kRecordFrameBytes;
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,87 @@
+// Small TFRecord data sets in a temporary folder, with a job file that reads them.
+#ifndef PENSTOCK_TESTS_SUPPORT_TEST_DATASET_H_
+#define PENSTOCK_TESTS_SUPPORT_TEST_DATASET_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penstock/v1/job.pb.h"
+#include "pipeline/records/compression.h"
+#include "pipeline/records/dataset_files.h"
+
+namespace penstock {
+
+// A folder below the system's temporary one, removed with all it holds on destruction.
+class TempFolder {
+ public:
+  TempFolder();
+  ~TempFolder();
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  const std::string& path() const { return path_; }
+  std::string File(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+struct TestDataset {
+  std::string glob;                // absolute
+  std::vector<std::string> files;  // absolute, in shard order
+  std::vector<DataRoot> roots;     // one, named "data": the folder
+  uint64_t records = 0;
+  // Ready to use: name, data set, features, ops, order (seed 17, CHUNKED with chunks of 4 in
+  // windows of 8, so that small sets are shuffled), batch of 8 (DROP), policy FAIL. Change what the
+  // test is about.
+  v1::JobSpec job;
+};
+
+struct ImageDatasetOptions {
+  int shards = 3;
+  int records_per_shard = 20;
+  int width = 64;  // of the largest image; each image is up to a quarter smaller, by its number
+  int height = 48;
+  int classes = 10;  // records are sorted by class, as real data sets are
+  int quality = 90;
+  Compression compression = Compression::kNone;
+  uint64_t seed = 1;
+  // Of the job's random_resized_crop, which is followed by a flip.
+  int crop = 32;
+  v1::ResizeMethod resize = v1::OPENCV_LINEAR;
+};
+
+// Records with "image/encoded" (a JPEG), "image/class/label" (int64), "image/filename" (bytes) and
+// "image/boxes" (floats, 4 for each of 0 to 3 boxes). The job's columns: image (uint8 crop x crop x
+// 3), label (int64 scalar). The files are data-00000 ... in `folder`, which must exist.
+TestDataset MakeImageDataset(const ImageDatasetOptions& options, const std::string& folder);
+
+struct NumberDatasetOptions {
+  int shards = 4;
+  int records_per_shard = 50;
+  Compression compression = Compression::kNone;
+  int max_values = 5;
+  uint64_t seed = 1;
+};
+
+// Tiny records without images: "id" (int64: the record's number in the data set), "values" (0 to
+// max_values floats), "name" (bytes, "record-<id>"), "weight" (float, id / 8). The job's columns:
+// id (int64 scalar), values (ragged float32), name (string scalar), weight (float32 scalar).
+TestDataset MakeNumberDataset(const NumberDatasetOptions& options, const std::string& folder);
+
+// The JPEG of image `number` of MakeImageDataset, without a data set around it.
+std::string MakeTestJpeg(int width, int height, uint64_t number, int quality = 90);
+
+// Turns one byte of the file: `offset` from its start, or from its end when negative.
+void FlipByte(const std::string& path, int64_t offset);
+
+// Breaks the data of record `record` of a plain (uncompressed) shard, so that its CRC is wrong.
+void BreakRecord(const std::string& path, uint64_t record);
+
+// Writes `records` as one TFRecord file.
+void WriteShard(const std::string& path, const std::vector<std::string>& records,
+                Compression compression = Compression::kNone);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_SUPPORT_TEST_DATASET_H_
