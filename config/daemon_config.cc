@@ -24,10 +24,9 @@ void CheckAddress(const std::string& field, const std::string& address, std::vec
   if (address.empty()) return;
   const size_t colon = address.rfind(':');
   int port = -1;
-  if (colon == std::string::npos || colon == 0 ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 || port > 65535) {
-    out->push_back(
-        {0, field, absl::StrCat("'", address, "' is not HOST:PORT, such as 127.0.0.1:7070")});
+  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
+      port > 65535) {
+    out->push_back({0, field, absl::StrCat("'", address, "' is not HOST:PORT, such as 127.0.0.1:7070")});
   }
 }
 
@@ -52,13 +51,11 @@ void CheckRoots(const v1::DaemonConfig& config, std::vector<Mistake>* out) {
     }
     const std::string name = root.name().empty() ? LastComponent(root.path()) : root.name();
     if (name.find('/') != std::string::npos || name.find('=') != std::string::npos) {
-      out->push_back(
-          {0, field + ".name", absl::StrCat("'", name, "' must not contain '/' or '='")});
+      out->push_back({0, field + ".name", absl::StrCat("'", name, "' must not contain '/' or '='")});
     }
     if (!names.insert(name).second) {
       out->push_back(
-          {0, field + ".name",
-           absl::StrCat("two roots are named '", name, "': give each a `name` of its own")});
+          {0, field + ".name", absl::StrCat("two roots are named '", name, "': give each a `name` of its own")});
     }
   }
 }
@@ -66,16 +63,14 @@ void CheckRoots(const v1::DaemonConfig& config, std::vector<Mistake>* out) {
 void CheckWorker(const v1::WorkerConfig& worker, std::vector<Mistake>* out) {
   const uint64_t budget = worker.memory_budget_bytes();
   if (budget != 0 && budget < kLeastBudget) {
-    out->push_back(
-        {0, "worker_settings.memory_budget_bytes",
-         absl::StrCat(budget, " bytes are too few; at least ", kLeastBudget, " (64 MiB)")});
+    out->push_back({0, "worker_settings.memory_budget_bytes",
+                    absl::StrCat(budget, " bytes are too few; at least ", kLeastBudget, " (64 MiB)")});
   }
   if (budget != 0 && worker.record_cache_bytes() + worker.decoded_cache_bytes() > budget) {
-    out->push_back(
-        {0, "worker_settings.record_cache_bytes",
-         absl::StrCat("record_cache_bytes + decoded_cache_bytes = ",
-                      worker.record_cache_bytes() + worker.decoded_cache_bytes(),
-                      " is more than memory_budget_bytes = ", budget, ", which holds them")});
+    out->push_back({0, "worker_settings.record_cache_bytes",
+                    absl::StrCat("record_cache_bytes + decoded_cache_bytes = ",
+                                 worker.record_cache_bytes() + worker.decoded_cache_bytes(),
+                                 " is more than memory_budget_bytes = ", budget, ", which holds them")});
   }
   if (worker.no_record_cache() && worker.record_cache_bytes() != 0) {
     out->push_back({0, "worker_settings.no_record_cache", "contradicts record_cache_bytes"});
@@ -93,8 +88,7 @@ std::vector<Mistake> CheckDaemonConfig(const v1::DaemonConfig& config) {
   CheckRoots(config, &out);
   const v1::CoordinatorConfig& times = config.coordinator_settings();
   const uint32_t heartbeat = times.heartbeat_ms() == 0 ? kHeartbeatMs : times.heartbeat_ms();
-  const uint32_t dead =
-      times.dead_after_ms() == 0 ? std::max(kDeadAfterMs, 2 * heartbeat) : times.dead_after_ms();
+  const uint32_t dead = times.dead_after_ms() == 0 ? std::max(kDeadAfterMs, 2 * heartbeat) : times.dead_after_ms();
   if (heartbeat < 10 || heartbeat > 60000) {
     out.push_back({0, "coordinator_settings.heartbeat_ms", "between 10 and 60000"});
   }
@@ -106,9 +100,9 @@ std::vector<Mistake> CheckDaemonConfig(const v1::DaemonConfig& config) {
   const std::vector<std::string> levels = {"trace", "debug", "info", "warn", "error"};
   const std::string& level = config.log().level();
   if (!level.empty() && std::find(levels.begin(), levels.end(), level) == levels.end()) {
-    out.push_back({0, "log.level",
-                   absl::StrCat("'", level, "' is not one of trace | debug | info | warn | error",
-                                DidYouMean(level, levels))});
+    out.push_back(
+        {0, "log.level",
+         absl::StrCat("'", level, "' is not one of trace | debug | info | warn | error", DidYouMean(level, levels))});
   }
   return out;
 }
@@ -142,15 +136,14 @@ void FillDaemonDefaults(DaemonRole role, v1::DaemonConfig* config) {
   }
   v1::CoordinatorConfig* times = config->mutable_coordinator_settings();
   if (times->heartbeat_ms() == 0) times->set_heartbeat_ms(kHeartbeatMs);
-  if (times->dead_after_ms() == 0)
-    times->set_dead_after_ms(std::max(kDeadAfterMs, 2 * times->heartbeat_ms()));
+  if (times->dead_after_ms() == 0) times->set_dead_after_ms(std::max(kDeadAfterMs, 2 * times->heartbeat_ms()));
   v1::WorkerConfig* worker = config->mutable_worker_settings();
   if (worker->memory_budget_bytes() == 0) {
     worker->set_memory_budget_bytes(std::max(kLeastBudget, AvailableMemory() / 2));
   }
   if (worker->record_cache_bytes() == 0 && !worker->no_record_cache()) {
-    const uint64_t left = worker->memory_budget_bytes() -
-                          std::min(worker->memory_budget_bytes(), worker->decoded_cache_bytes());
+    const uint64_t left =
+        worker->memory_budget_bytes() - std::min(worker->memory_budget_bytes(), worker->decoded_cache_bytes());
     worker->set_record_cache_bytes(std::min(worker->memory_budget_bytes() / 4, left / 2));
   }
   if (worker->max_sessions() == 0) worker->set_max_sessions(kMaxSessions);

@@ -26,19 +26,17 @@ void CheckName(const std::string& name, std::vector<Mistake>* out) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
   });
   if (!good || name.size() > kMaxNameLength) {
-    out->push_back(
-        {0, "name",
-         absl::StrCat("'", name.substr(0, kMaxNameLength),
-                      "': only letters, digits, '-', '_' and '.', at most ", kMaxNameLength)});
+    out->push_back({0, "name",
+                    absl::StrCat("'", name.substr(0, kMaxNameLength),
+                                 "': only letters, digits, '-', '_' and '.', at most ", kMaxNameLength)});
   }
 }
 
 void CheckDataset(const v1::JobSpec& job, std::vector<Mistake>* out) {
   if (job.dataset_size() != 1) {
     out->push_back({0, job.dataset_size() == 0 ? "dataset" : "dataset[1]",
-                    job.dataset_size() == 0
-                        ? "a job needs one: dataset { files: \"train-*\" }"
-                        : "only one data set can be read; give several globs in its `files`"});
+                    job.dataset_size() == 0 ? "a job needs one: dataset { files: \"train-*\" }"
+                                            : "only one data set can be read; give several globs in its `files`"});
     if (job.dataset_size() == 0) return;
   }
   const v1::Dataset& dataset = job.dataset(0);
@@ -57,10 +55,8 @@ void CheckDataset(const v1::JobSpec& job, std::vector<Mistake>* out) {
 
 void CheckOrder(const v1::Order& order, std::vector<Mistake>* out) {
   if (order.repeats() > 65535) out->push_back({0, "order.repeats", "at most 65535"});
-  if (order.chunk_records() > (1u << 20))
-    out->push_back({0, "order.chunk_records", "at most 1048576"});
-  if (order.window_chunks() > (1u << 20))
-    out->push_back({0, "order.window_chunks", "at most 1048576"});
+  if (order.chunk_records() > (1u << 20)) out->push_back({0, "order.chunk_records", "at most 1048576"});
+  if (order.window_chunks() > (1u << 20)) out->push_back({0, "order.window_chunks", "at most 1048576"});
 }
 
 }  // namespace
@@ -75,24 +71,20 @@ std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
                    "type: BYTES } "
                    "(`penstock init GLOB` writes them from the data)"});
   }
-  if (job.features_size() > kMaxFeatures)
-    out.push_back({0, "features", absl::StrCat("at most ", kMaxFeatures)});
+  if (job.features_size() > kMaxFeatures) out.push_back({0, "features", absl::StrCat("at most ", kMaxFeatures)});
   if (job.ops_size() > kMaxOps) out.push_back({0, "ops", absl::StrCat("at most ", kMaxOps)});
   CheckOrder(job.order(), &out);
   if (job.batch().size() == 0) {
-    out.push_back(
-        {0, "batch.size", "the global batch size is missing: batch { size: 256 last: DROP }"});
+    out.push_back({0, "batch.size", "the global batch size is missing: batch { size: 256 last: DROP }"});
   } else if (job.batch().size() > kMaxBatch) {
     out.push_back({0, "batch.size", absl::StrCat("at most ", kMaxBatch)});
   }
   const float bad = job.errors().max_bad_fraction();
-  if (!(bad >= 0 && bad <= 1))
-    out.push_back({0, "errors.max_bad_fraction", "a fraction between 0 and 1"});
+  if (!(bad >= 0 && bad <= 1)) out.push_back({0, "errors.max_bad_fraction", "a fraction between 0 and 1"});
   return out;
 }
 
-std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& check_pipeline,
-                                  v1::JobSpec* job) {
+std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& check_pipeline, v1::JobSpec* job) {
   FieldLines lines;
   std::vector<Mistake> mistakes = ParseText(text, job, &lines);
   // A field that the parser refused is missing from the message: do not complain about its absence
@@ -125,8 +117,7 @@ std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& ch
   return mistakes;
 }
 
-absl::StatusOr<v1::JobSpec> LoadJobFile(const std::string& path,
-                                        const PipelineCheck& check_pipeline) {
+absl::StatusOr<v1::JobSpec> LoadJobFile(const std::string& path, const PipelineCheck& check_pipeline) {
   PS_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kMaxJobFileBytes));
   v1::JobSpec job;
   PS_RETURN_IF_ERROR(MistakesToStatus(path, CheckJobText(text, check_pipeline, &job)));

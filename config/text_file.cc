@@ -55,15 +55,13 @@ std::vector<Token> Tokens(std::string_view text) {
   std::vector<Token> tokens;
   while (tokenizer.Next()) {
     const auto& t = tokenizer.current();
-    tokens.push_back(
-        {t.text, t.line, t.column, t.end_column, t.type == pb::io::Tokenizer::TYPE_IDENTIFIER});
+    tokens.push_back({t.text, t.line, t.column, t.end_column, t.type == pb::io::Tokenizer::TYPE_IDENTIFIER});
   }
   return tokens;
 }
 
 // The tokens [first, last] of the field statement that the parser stumbled over at (line, column).
-std::optional<std::pair<size_t, size_t>> StatementAt(const std::vector<Token>& tokens, int line,
-                                                     int column) {
+std::optional<std::pair<size_t, size_t>> StatementAt(const std::vector<Token>& tokens, int line, int column) {
   size_t at = tokens.size();
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].line > line || (tokens[i].line == line && tokens[i].end_column > column)) {
@@ -75,8 +73,7 @@ std::optional<std::pair<size_t, size_t>> StatementAt(const std::vector<Token>& t
   // The field's name: the last identifier at or before the place that is followed by ':' or '{'.
   size_t name = at + 1;
   for (size_t i = at + 1; i-- > 0;) {
-    const bool followed =
-        i + 1 < tokens.size() && (tokens[i + 1].text == ":" || tokens[i + 1].text == "{");
+    const bool followed = i + 1 < tokens.size() && (tokens[i + 1].text == ":" || tokens[i + 1].text == "{");
     if (tokens[i].identifier && followed) {
       name = i;
       break;
@@ -93,8 +90,7 @@ std::optional<std::pair<size_t, size_t>> StatementAt(const std::vector<Token>& t
       if (tokens[last].text == "}" || tokens[last].text == "]") --depth;
       if (depth == 0) break;
     }
-    if (last == tokens.size())
-      return std::nullopt;  // a brace is missing: nothing behind it can be judged
+    if (last == tokens.size()) return std::nullopt;  // a brace is missing: nothing behind it can be judged
   }
   return std::make_pair(name, last);
 }
@@ -163,12 +159,10 @@ std::string QuotedAt(const std::string& text, size_t n) {
 
 // The parser's words, in the user's terms, with the near name.
 std::string Explain(const pb::Descriptor* root, const std::string& message) {
-  if (absl::StartsWith(message, "Message type") &&
-      absl::StrContains(message, "has no field named")) {
+  if (absl::StartsWith(message, "Message type") && absl::StrContains(message, "has no field named")) {
     const std::string field = QuotedAt(message, 1);
     const std::vector<std::string> names = NamesFor(root, message);
-    std::string out =
-        absl::StrCat("there is no field '", field, "' here", DidYouMean(field, names));
+    std::string out = absl::StrCat("there is no field '", field, "' here", DidYouMean(field, names));
     if (NearName(field, names).empty()) {
       absl::StrAppend(&out, "; there are: ", absl::StrJoin(names, ", "));
     }
@@ -184,14 +178,14 @@ std::string Explain(const pb::Descriptor* root, const std::string& message) {
         }
       }
     }
-    return absl::StrCat("'", value, "' is not a value of '", field, "'; it is one of ",
-                        absl::StrJoin(names, " | "), DidYouMean(value, names));
+    return absl::StrCat("'", value, "' is not a value of '", field, "'; it is one of ", absl::StrJoin(names, " | "),
+                        DidYouMean(value, names));
   }
   return message;
 }
 
-void CollectLines(const pb::Message& message, const pb::TextFormat::ParseInfoTree& tree,
-                  const std::string& prefix, FieldLines* lines) {
+void CollectLines(const pb::Message& message, const pb::TextFormat::ParseInfoTree& tree, const std::string& prefix,
+                  FieldLines* lines) {
   const pb::Reflection* reflection = message.GetReflection();
   std::vector<const pb::FieldDescriptor*> fields;
   reflection->ListFields(message, &fields);
@@ -199,15 +193,14 @@ void CollectLines(const pb::Message& message, const pb::TextFormat::ParseInfoTre
     const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
     for (int i = 0; i < count; ++i) {
       const int index = field->is_repeated() ? i : -1;
-      const std::string path = absl::StrCat(prefix, field->name(),
-                                            field->is_repeated() ? absl::StrCat("[", i, "]") : "");
+      const std::string path =
+          absl::StrCat(prefix, field->name(), field->is_repeated() ? absl::StrCat("[", i, "]") : "");
       const auto location = tree.GetLocation(field, index);
       if (location.line >= 0) (*lines)[path] = location.line + 1;
       if (field->message_type() == nullptr) continue;
       if (const auto* nested = tree.GetTreeForNested(field, index)) {
-        const pb::Message& inner = field->is_repeated()
-                                       ? reflection->GetRepeatedMessage(message, field, i)
-                                       : reflection->GetMessage(message, field);
+        const pb::Message& inner = field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
+                                                        : reflection->GetMessage(message, field);
         CollectLines(inner, *nested, path + ".", lines);
       }
     }
@@ -260,9 +253,8 @@ absl::Status MistakesToStatus(const std::string& file, const std::vector<Mistake
   if (mistakes.empty()) return absl::OkStatus();
   std::vector<std::string> lines;
   for (const Mistake& mistake : mistakes) {
-    lines.push_back(absl::StrCat(file, mistake.line > 0 ? absl::StrCat(":", mistake.line) : "",
-                                 ": ", mistake.field, mistake.field.empty() ? "" : ": ",
-                                 mistake.message));
+    lines.push_back(absl::StrCat(file, mistake.line > 0 ? absl::StrCat(":", mistake.line) : "", ": ", mistake.field,
+                                 mistake.field.empty() ? "" : ": ", mistake.message));
   }
   return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
 }

@@ -25,8 +25,7 @@ using FieldLines = std::map<std::string, int>;
 // Parses `text` into `message`. Goes on behind a mistake, so that one run names them all (at most
 // 50). Returns them in the order of the file; empty when all is well. `lines` gets the place of
 // every field.
-std::vector<Mistake> ParseText(std::string_view text, google::protobuf::Message* message,
-                               FieldLines* lines);
+std::vector<Mistake> ParseText(std::string_view text, google::protobuf::Message* message, FieldLines* lines);
 
 // The line of the field, or of the nearest field that encloses it, or 0.
 int LineOf(const FieldLines& lines, std::string field);

@@ -33,8 +33,8 @@ std::optional<double> CpuQuota(const std::string& root) {
   if (const auto line = FirstLine(root + "/cpu.max")) {  // "max 100000" or "150000 100000"
     const std::vector<std::string> words = absl::StrSplit(*line, ' ');
     double quota = 0, period = 0;
-    if (words.size() == 2 && absl::SimpleAtod(words[0], &quota) &&
-        absl::SimpleAtod(words[1], &period) && quota > 0 && period > 0) {
+    if (words.size() == 2 && absl::SimpleAtod(words[0], &quota) && absl::SimpleAtod(words[1], &period) && quota > 0 &&
+        period > 0) {
       return quota / period;
     }
     return std::nullopt;
@@ -52,16 +52,15 @@ std::optional<double> CpuQuota(const std::string& root) {
 int AvailableCpus(const std::string& root) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  int cpus = sched_getaffinity(0, sizeof(set), &set) == 0
-                 ? CPU_COUNT(&set)
-                 : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  int cpus =
+      sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   if (const auto quota = CpuQuota(root)) cpus = std::min(cpus, static_cast<int>(std::ceil(*quota)));
   return std::max(1, cpus);
 }
 
 uint64_t AvailableMemory(const std::string& root) {
-  const uint64_t machine = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                           static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+  const uint64_t machine =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
   for (const char* file : {"/memory.max", "/memory/memory.limit_in_bytes"}) {
     const auto limit = Number(root + file);
     if (limit && *limit > 0) return std::min(machine, static_cast<uint64_t>(*limit));

@@ -6,12 +6,12 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define PS_CHECK(condition)                                                                        \
-  do {                                                                                             \
-    if (!(condition)) {                                                                            \
-      std::fprintf(stderr, "%s:%d: broken invariant: %s\n", __FILE__, __LINE__, #condition);       \
-      std::abort();                                                                                \
-    }                                                                                              \
+#define PS_CHECK(condition)                                                                  \
+  do {                                                                                       \
+    if (!(condition)) {                                                                      \
+      std::fprintf(stderr, "%s:%d: broken invariant: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                          \
+    }                                                                                        \
   } while (false)
 
 #endif  // PENSTOCK_PIPELINE_BASE_CHECK_H_

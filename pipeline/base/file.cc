@@ -16,8 +16,7 @@ namespace penstock {
 namespace {
 
 FileInfo InfoOf(const struct stat& st) {
-  return {static_cast<uint64_t>(st.st_size),
-          int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec};
+  return {static_cast<uint64_t>(st.st_size), int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec};
 }
 
 class PosixFile final : public RandomAccessFile {
@@ -92,8 +91,7 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limi
   PS_ASSIGN_OR_RETURN(auto file, OpenFile(path));
   PS_ASSIGN_OR_RETURN(const FileInfo info, file->Info());
   if (info.size > limit) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(path, " has ", info.size, " bytes; at most ", limit, " are read"));
+    return absl::ResourceExhaustedError(absl::StrCat(path, " has ", info.size, " bytes; at most ", limit, " are read"));
   }
   std::string content(info.size, '\0');
   PS_ASSIGN_OR_RETURN(const size_t n, file->ReadAt(0, content.size(), content.data()));

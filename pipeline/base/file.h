@@ -14,8 +14,8 @@
 namespace penstock {
 
 struct FileInfo {
-  uint64_t size = 0;      // bytes
-  int64_t mtime_ns = 0;   // since 1970, in nanoseconds
+  uint64_t size = 0;     // bytes
+  int64_t mtime_ns = 0;  // since 1970, in nanoseconds
 };
 
 // A file open for reads at any offset. Thread-safe: any number of reads at once.

@@ -10,10 +10,8 @@ std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<u
   for (int round = 0; round < 10; ++round) {
     const uint64_t product0 = kMultiplier0 * counter[0];
     const uint64_t product1 = kMultiplier1 * counter[2];
-    counter = {static_cast<uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
-               static_cast<uint32_t>(product1),
-               static_cast<uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
-               static_cast<uint32_t>(product0)};
+    counter = {static_cast<uint32_t>(product1 >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(product1),
+               static_cast<uint32_t>(product0 >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(product0)};
     key[0] += kWeyl0;
     key[1] += kWeyl1;
   }
@@ -23,8 +21,7 @@ std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<u
 uint32_t SampleRandom::Next32() {
   if (used_ == 4) {
     const std::array<uint32_t, 4> counter = {
-        static_cast<uint32_t>(record_id_), static_cast<uint32_t>(record_id_ >> 32),
-        static_cast<uint32_t>(draw_),
+        static_cast<uint32_t>(record_id_), static_cast<uint32_t>(record_id_ >> 32), static_cast<uint32_t>(draw_),
         static_cast<uint32_t>(repeat_) | static_cast<uint32_t>((draw_ >> 32) & 0xFFFF) << 16};
     block_ = Philox4x32(counter, {static_cast<uint32_t>(key_), static_cast<uint32_t>(key_ >> 32)});
     ++draw_;

@@ -15,8 +15,7 @@ std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<u
 // draw 48). The same sample gives the same draws on any worker, in any order of work.
 class SampleRandom {
  public:
-  SampleRandom(uint64_t key, uint64_t record_id, uint16_t repeat)
-      : key_(key), record_id_(record_id), repeat_(repeat) {}
+  SampleRandom(uint64_t key, uint64_t record_id, uint16_t repeat) : key_(key), record_id_(record_id), repeat_(repeat) {}
 
   uint32_t Next32();
   // Uniform in [0, 1), 24 bits.

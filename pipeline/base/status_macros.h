@@ -11,11 +11,11 @@
 #define PS_CONCAT(a, b) PS_CONCAT_INNER(a, b)
 
 // PS_RETURN_IF_ERROR(expr): returns expr's status from this function unless it is OK.
-#define PS_RETURN_IF_ERROR(expr)                              \
-  do {                                                        \
-    if (absl::Status ps_status = (expr); !ps_status.ok()) {   \
-      return ps_status;                                       \
-    }                                                         \
+#define PS_RETURN_IF_ERROR(expr)                            \
+  do {                                                      \
+    if (absl::Status ps_status = (expr); !ps_status.ok()) { \
+      return ps_status;                                     \
+    }                                                       \
   } while (false)
 
 // PS_ASSIGN_OR_RETURN(auto x, expr): assigns expr's value, or returns its status from this function.

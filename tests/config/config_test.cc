@@ -52,8 +52,8 @@ TEST(JobFile, EveryMistakeIsNamedByLineInOneRun) {
   text = Replaced(text, "size: 4", "size: \"four\"");
   v1::JobSpec job;
   const std::vector<std::string> lines = Lines(CheckJobText(text, nullptr, &job));
-  EXPECT_THAT(lines, ElementsAre(HasSubstr("did you mean 'random_resized_crop'"),
-                                 HasSubstr("did you mean 'CHUNKED'"), HasSubstr("\"four\"")));
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("did you mean 'random_resized_crop'"), HasSubstr("did you mean 'CHUNKED'"),
+                                 HasSubstr("\"four\"")));
   EXPECT_EQ(lines[0].substr(0, 2), "5 ");
   EXPECT_EQ(lines[1].substr(0, 2), "6 ");
   EXPECT_EQ(lines[2].substr(0, 2), "7 ");
@@ -84,8 +84,8 @@ TEST(JobFile, ThePipelinesMistakesGetTheirLines) {
 }
 
 TEST(JobFile, GarbageIsRefusedAndNeverLoops) {
-  for (const char* text : {"", "{", "}", "ops {", "name: ", "\xff\xfe", "ops { ops { ops", "[",
-                           "name: [1,", "name \"x\"", ":::", "ops: { decode_image: }"}) {
+  for (const char* text : {"", "{", "}", "ops {", "name: ", "\xff\xfe", "ops { ops { ops", "[", "name: [1,",
+                           "name \"x\"", ":::", "ops: { decode_image: }"}) {
     v1::JobSpec job;
     EXPECT_FALSE(CheckJobText(text, nullptr, &job).empty()) << text;
   }
@@ -108,16 +108,14 @@ log { level: "inof" }
   v1::DaemonConfig config;
   const std::vector<std::string> lines = Lines(CheckDaemonConfigText(text, &config));
   EXPECT_THAT(lines, ElementsAre(HasSubstr("1 listen"), HasSubstr("2 data_root[0].path"),
-                                 HasSubstr("3 worker_settings.memory_budget_bytes"),
-                                 HasSubstr("did you mean 'info'")));
+                                 HasSubstr("3 worker_settings.memory_budget_bytes"), HasSubstr("did you mean 'info'")));
 }
 
 TEST(DaemonConfig, DefaultsLeaveRoomBesideTheCaches) {
   v1::DaemonConfig config;
   FillDaemonDefaults(DaemonRole::kWorker, &config);
   EXPECT_THAT(Lines(CheckDaemonConfig(config)), IsEmpty());
-  EXPECT_LE(config.worker_settings().record_cache_bytes() * 2,
-            config.worker_settings().memory_budget_bytes());
+  EXPECT_LE(config.worker_settings().record_cache_bytes() * 2, config.worker_settings().memory_budget_bytes());
   EXPECT_EQ(config.coordinator_settings().dead_after_ms(), 3000u);
 }
 

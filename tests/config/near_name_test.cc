@@ -6,8 +6,7 @@ namespace penstock {
 namespace {
 
 TEST(NearName, FindsATypingMistake) {
-  const std::vector<std::string> names = {"random_resized_crop", "random_horizontal_flip",
-                                          "resize"};
+  const std::vector<std::string> names = {"random_resized_crop", "random_horizontal_flip", "resize"};
   EXPECT_EQ(NearName("random_resize_crop", names), "random_resized_crop");
   EXPECT_EQ(NearName("rezise", names), "resize");
   EXPECT_EQ(NearName("RESIZE", names), "resize");

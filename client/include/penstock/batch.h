@@ -69,8 +69,7 @@ class ColumnView {
   size_t string_count() const { return string_offsets_.empty() ? 0 : string_offsets_.size() - 1; }
   std::string_view string(size_t i) const {
     const char* base = static_cast<const char*>(string_data_);
-    return {base + string_offsets_[i],
-            static_cast<size_t>(string_offsets_[i + 1] - string_offsets_[i])};
+    return {base + string_offsets_[i], static_cast<size_t>(string_offsets_[i + 1] - string_offsets_[i])};
   }
 
  private:

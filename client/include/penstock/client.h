@@ -90,8 +90,7 @@ class Reader {
   //                        preparation (its error), ranks open at unlike positions
   //   Unavailable / DeadlineExceeded   the coordinator cannot be reached, no worker is there; the
   //   address is named
-  static absl::StatusOr<std::unique_ptr<Reader>> Open(const ConnectOptions& connect,
-                                                      const ReaderOptions& options);
+  static absl::StatusOr<std::unique_ptr<Reader>> Open(const ConnectOptions& connect, const ReaderOptions& options);
 
   // Closes the session. Never blocks for longer than a second. Batches that are still held stay
   // valid.
