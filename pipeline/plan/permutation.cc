@@ -28,9 +28,10 @@ uint64_t Round(uint64_t half, uint64_t key, int shift) {
 
 Permutation::Permutation(uint64_t n, uint64_t key) : size_(n) {
   PS_CHECK(n >= 1 && n <= kMaxSize);
-  // At least one bit on each side. Fewer than 2n values, or 4 values, so a walk takes two passes on
-  // average at most (four for n == 1).
-  const int bits = std::max(2, static_cast<int>(std::bit_width(n - 1)));
+  // Fewer than 2n values, so a walk takes less than two passes on average; for n of 3 bits, 16
+  // values, since halves of one and two bits mix badly.
+  const int width = static_cast<int>(std::bit_width(n - 1));
+  const int bits = width <= 2 ? 2 : std::max(4, width);
   const int left_bits = bits / 2;
   right_bits_ = bits - left_bits;
   left_shift_ = 64 - left_bits;
@@ -43,6 +44,7 @@ Permutation::Permutation(uint64_t n, uint64_t key) : size_(n) {
 }
 
 uint64_t Permutation::Permute(uint64_t i) const {
+  if (size_ == 1) return 0;
   const uint64_t mask = (uint64_t{1} << right_bits_) - 1;
   do {
     uint64_t left = i >> right_bits_;
@@ -57,6 +59,7 @@ uint64_t Permutation::Permute(uint64_t i) const {
 }
 
 uint64_t Permutation::Invert(uint64_t value) const {
+  if (size_ == 1) return 0;
   const uint64_t mask = (uint64_t{1} << right_bits_) - 1;
   do {
     uint64_t left = value >> right_bits_;

@@ -1,0 +1,99 @@
+// tests/golden/plan.txt pins the plan of kPlanVersion: a release that changes one of its answers would give running
+// jobs another order, so the file never changes under a version. For a new version (or new cases) write it anew with
+//   PENSTOCK_WRITE_GOLDEN=1 build/release/tests/pipeline/plan/plan_golden_test
+// from the repository's root, and look at the difference.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "pipeline/base/file.h"
+#include "pipeline/base/hash.h"
+#include "pipeline/plan/state.h"
+#include "tests/pipeline/plan/plan_testing.h"
+
+namespace penstock {
+namespace {
+
+constexpr char kPath[] = "tests/golden/plan.txt";
+
+struct Case {
+  std::vector<uint64_t> counts;
+  PlanOptions options;
+  uint64_t epoch;
+};
+
+std::vector<Case> Cases() {
+  const std::vector<std::vector<uint64_t>> counts = {
+      {1},
+      {2, 1},
+      {0, 60, 3, 0, 1},
+      {65},
+      {997},
+      {300, 300, 400},
+      {40'000, 25'537},
+      {1'281'167},
+      {(uint64_t{1} << 31) + 11},
+      std::vector<uint64_t>(8, 125'000'000'000),
+  };
+  std::vector<Case> cases;
+  for (const auto& count : counts) {
+    cases.push_back({count, {.seed = 17}, 0});
+    cases.push_back({count, {.seed = 17}, 1});
+    cases.push_back({count, {.seed = 17, .shuffle = Shuffle::kFull}, 0});
+    cases.push_back({count, {.seed = UINT64_MAX, .shuffle = Shuffle::kFull, .repeats = 2}, 5});
+    cases.push_back({count, {.seed = 3, .shuffle = Shuffle::kNone, .repeats = 2}, 2});
+    cases.push_back({count, {.repeats = 3, .chunk_records = 7, .window_chunks = 10}, 12345});
+    cases.push_back({count, {.seed = 1, .chunk_records = 1, .window_chunks = 16}, 4});
+  }
+  return cases;
+}
+
+std::string Render() {
+  std::string text = absl::StrCat(
+      "# Written by plan_golden_test; see there. For each plan: position -> shard:record.\n"
+      "plan version ",
+      kPlanVersion, "\n");
+  for (const Case& c : Cases()) {
+    const EpochPlan plan = MakePlan(c.counts, c.options, c.epoch);
+    const char* const shuffles[] = {"NONE", "CHUNKED", "FULL"};
+    absl::StrAppend(&text, "\ncounts ", absl::StrJoin(c.counts, ","), " seed ", c.options.seed, " ",
+                    shuffles[static_cast<int>(c.options.shuffle)], " repeats ", c.options.repeats, " chunk_records ",
+                    c.options.chunk_records, " window_chunks ", c.options.window_chunks, " epoch ", c.epoch, "\n");
+    absl::StrAppend(&text,
+                    "order fingerprint with snapshot 1: ", absl::Hex(OrderFingerprint(1, c.options), absl::kZeroPad16),
+                    "\n");
+    // The first, some in between, the borders of repeats, and the last.
+    const uint64_t n = plan.num_positions();
+    std::vector<uint64_t> positions;
+    for (uint64_t p = 0; p < 8; ++p) positions.push_back(p);
+    for (uint64_t k = 0; k < 8; ++k) positions.push_back(HashWords({n, k}) % n);
+    for (uint64_t p = 0; p < 3; ++p) positions.push_back(n - 1 - std::min(p, n - 1));
+    positions.push_back(plan.num_records() - 1);
+    std::sort(positions.begin(), positions.end());
+    positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
+    for (const uint64_t position : positions) {
+      if (position >= n) continue;
+      const Location at = plan.LocationAt(position);
+      absl::StrAppend(&text, position, " -> ", at.shard, ":", at.record, "\n");
+    }
+  }
+  return text;
+}
+
+TEST(PlanGolden, TheSameInputsGiveTheSamePlanInEveryRelease) {
+  const std::string text = Render();
+  if (std::getenv("PENSTOCK_WRITE_GOLDEN") != nullptr) {
+    ASSERT_TRUE(WriteFileAtomically(kPath, text).ok());
+  }
+  const auto golden = ReadWholeFile(kPath);
+  ASSERT_TRUE(golden.ok()) << golden.status() << "; run the test from the repository's root";
+  EXPECT_EQ(text, *golden);
+}
+
+}  // namespace
+}  // namespace penstock

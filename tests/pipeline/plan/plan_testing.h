@@ -1,0 +1,18 @@
+// Shared by the tests of the plan.
+#ifndef PENSTOCK_TESTS_PIPELINE_PLAN_PLAN_TESTING_H_
+#define PENSTOCK_TESTS_PIPELINE_PLAN_PLAN_TESTING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "pipeline/plan/epoch_plan.h"
+
+namespace penstock {
+
+inline EpochPlan MakePlan(const std::vector<uint64_t>& counts, const PlanOptions& options, uint64_t epoch) {
+  return EpochPlan::Create(ShardOffsets::Create(counts).value(), options, epoch).value();
+}
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_PIPELINE_PLAN_PLAN_TESTING_H_
