@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# The demo: a coordinator and two workers as processes of their own on this machine, a trainer that reads from them over
+# gRPC for two epochs, and the second epoch again with one worker killed in the middle.
+#   demo.sh          on made-up photographs (made once, kept in build/demo or $PENSTOCK_DEMO_DIR)
+#   demo.sh DIR      on the TFRecord files in DIR, which have an image and an integer label
+# Started by ./run demo, which builds the programs first.
+set -euo pipefail
+root=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../..")
+bin=${PENSTOCK_BIN:-$root/build/release/bin}
+place=${PENSTOCK_DEMO_DIR:-$root/build/demo}
+job=demo
+
+if [ "${TERM:-dumb}" = dumb ] || [ ! -t 1 ]; then bold='' plain=''; else bold=$'\033[1m' plain=$'\033[0m'; fi
+say() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
+die() { printf 'demo: %s\n' "$*" >&2; exit 1; }
+
+for program in penstock penstockd trainer make_demo_dataset; do
+  [ -x "$bin/$program" ] || die "$bin/$program is not there: start this with ./run demo"
+done
+mkdir -p "$place"
+work=$(mktemp -d "$place/run.XXXXXX")
+
+processes=()
+finish() {
+  local status=$?
+  trap - EXIT
+  [ ${#processes[@]} -eq 0 ] || kill -9 "${processes[@]}" 2>/dev/null || true
+  wait 2>/dev/null || true
+  if [ "$status" -eq 0 ]; then rm -rf "$work"; else echo "demo: failed; the logs are in $work" >&2; fi
+  exit "$status"
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# number KEY: its value in the JSON object on standard input (the first of that name).
+value() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\).*/\1/p" | head -n 1; }
+
+# A port on which nobody listens just now.
+free_port() {
+  local port
+  while port=$((20000 + RANDOM % 12000)); do
+    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo "$port"; return; }
+  done
+}
+
+# start NAME ARGUMENTS...: a penstockd in the background; its process id is in $started.
+start() {
+  local name=$1
+  shift
+  "$bin/penstockd" "$@" --state-dir "$work/$name" >"$work/$name.log" 2>&1 &
+  started=$!
+  processes+=("$started")
+  disown "$started"  # no "Killed" from the shell when it is
+}
+
+# until_true SECONDS WHAT COMMAND...
+until_true() {
+  local limit=$((SECONDS + $1)) what=$2
+  shift 2
+  until "$@" >/dev/null 2>&1; do
+    if [ "$SECONDS" -ge "$limit" ]; then
+      tail -n 5 "$work"/*.log >&2
+      die "waited too long for $what (the last lines of the logs are above)"
+    fi
+    sleep 0.1
+  done
+}
+
+if [ $# -eq 0 ]; then
+  images=${PENSTOCK_DEMO_IMAGES:-3000}
+  data=$place/photographs-$images
+  say "Data: made-up photographs in TFRecord shards, sorted by class"
+  "$bin/make_demo_dataset" "$data" "$images" 10
+else
+  data=$(readlink -e -- "$1") || die "no such folder: $1"
+  [ -d "$data" ] || die "$data is no folder: give the folder of the TFRecord files"
+fi
+
+say "A job file, from what the first records hold: penstock init"
+"$bin/penstock" init "$data" --name "$job" --out "$work/$job.textproto"
+# Smaller batches than for a GPU, so that an epoch has many steps.
+sed -i 's/^batch { size: 256/batch { size: 64/' "$work/$job.textproto"
+grep -Ev '^ *(#|$)' "$work/$job.textproto" | sed 's/^/    /'
+grep -q 'column: "image"' "$work/$job.textproto" && grep -q 'column: "label"' "$work/$job.textproto" ||
+  die "the trainer of this demo needs an image and an integer label; the first records of $data have not both"
+
+say "A coordinator and two workers"
+port=$(free_port)
+export PENSTOCK_COORDINATOR=127.0.0.1:$port
+start coordinator coordinator --listen "$PENSTOCK_COORDINATOR"
+until_true 20 "the coordinator" "$bin/penstock" status
+for number in 1 2; do
+  start "worker-$number" worker --coordinator "$PENSTOCK_COORDINATOR" --data-root "$data"
+  workers[number]=$started
+done
+both_live() { [ "$("$bin/penstock" workers --json | grep -o LIVE | wc -l)" -eq 2 ]; }
+until_true 30 "two live workers" both_live
+echo "coordinator on $PENSTOCK_COORDINATOR, workers are processes ${workers[1]} and ${workers[2]}"
+
+say "penstock submit"
+"$bin/penstock" submit "$work/$job.textproto"
+"$bin/penstock" workers
+
+say "Two epochs of training: softmax regression on 8x8 pixels"
+"$bin/trainer" --job "$job" --epochs 2 --pace 20 | tee "$work/undisturbed"
+
+say "penstock status"
+"$bin/penstock" status
+
+say "The second epoch again; one worker is killed (SIGKILL) in the middle"
+half=$(awk '/^epoch 1 step/ { steps = $4 } END { split(steps, s, "/"); print int(s[2] / 2) }' "$work/undisturbed")
+"$bin/trainer" --job "$job" --epoch 1 --pace 20 >"$work/disturbed" 2>"$work/trainer.err" &
+trainer=$!
+processes+=("$trainer")
+reached_half() { awk -v half="$half" '/^epoch 1 step/ { split($4, s, "/"); if (s[1] >= half) found = 1 } END { exit !found }' "$work/disturbed"; }
+until_true 300 "the middle of the epoch" reached_half
+kill -9 "${workers[2]}"
+wait "$trainer" || { cat "$work/trainer.err" >&2; die "the trainer failed (above)"; }
+cat "$work/disturbed"
