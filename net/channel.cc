@@ -1,0 +1,117 @@
+#include "net/channel.h"
+
+#include <grpc/impl/codegen/grpc_types.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/security/server_credentials.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+// Rows are large: a stream's window lets 4 MiB be under way, which a LAN of 10 Gbit/s and 3 ms fills, and gRPC grows
+// it (BDP) where that is not enough. HTTP/2 frames and reads from the socket are as large, so that a row is a few
+// slices and not twenty.
+constexpr int kWindowBytes = 4 << 20;
+constexpr int kFrameBytes = 1 << 20;
+constexpr int kReadBytes = 1 << 20;
+
+constexpr int kKeepaliveMs = 5000;
+constexpr int kKeepaliveTimeoutMs = 3000;
+
+// Both sides. `set` is called with (name, value).
+template <typename Set>
+void ForBothSides(Set set) {
+  set(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMaxMessageBytes);
+  set(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, kMaxMessageBytes);
+  set(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
+  set(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kFrameBytes);
+  set(GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, kFrameBytes);
+  set(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadBytes);
+  set(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytes);
+  set(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  set(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  set(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit
+}
+
+// What the system says to binding `address`, in words: gRPC does not tell.
+std::string WhyNoBind(const Address& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* list = nullptr;
+  const int looked = getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &list);
+  if (looked != 0) return gai_strerror(looked);
+  std::string why;
+  for (const addrinfo* info = list; info != nullptr; info = info->ai_next) {
+    const int fd = socket(info->ai_family, info->ai_socktype | SOCK_CLOEXEC, info->ai_protocol);
+    if (fd < 0) continue;
+    const int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(fd, info->ai_addr, info->ai_addrlen) != 0 || listen(fd, 1) != 0) {
+      why = errno == EADDRINUSE ? "another process listens there already" : std::strerror(errno);
+    }
+    close(fd);
+    if (!why.empty()) break;
+  }
+  freeaddrinfo(list);
+  return why.empty() ? "gRPC could not bind it" : why;
+}
+
+}  // namespace
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  ForBothSides([&](const char* name, int value) { arguments.SetInt(name, value); });
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  // gRPC takes no less than 100 ms. The "minimum" is how long an attempt to connect may take.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
+  arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 500);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+void ConfigureServer(grpc::ServerBuilder* builder) {
+  ForBothSides([&](const char* name, int value) { builder->AddChannelArgument(name, value); });
+  builder->SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder->SetMaxSendMessageSize(kMaxMessageBytes);
+  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // The client's keepalive pings are welcome: no GOAWAY for them.
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveMs / 5);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);  // no limit
+}
+
+absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vector<grpc::Service*>& services) {
+  grpc::ServerBuilder builder;
+  ConfigureServer(&builder);
+  int port = 0;
+  builder.AddListeningPort(address.ToString(), grpc::InsecureServerCredentials(), &port);
+  for (grpc::Service* service : services) builder.RegisterService(service);
+  RunningServer running;
+  running.server = builder.BuildAndStart();
+  if (running.server == nullptr || port == 0) {
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", address.ToString(), ": ", WhyNoBind(address),
+                                               "; choose another address, or port 0 for any free port"));
+  }
+  running.address = {address.host, static_cast<uint16_t>(port)};
+  return running;
+}
+
+void SetDeadline(grpc::ClientContext* context, absl::Duration timeout) {
+  if (timeout >= absl::Hours(24 * 365)) return;
+  context->set_deadline(std::chrono::system_clock::now() + absl::ToChronoNanoseconds(timeout));
+}
+
+}  // namespace penstock

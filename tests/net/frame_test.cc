@@ -1,0 +1,151 @@
+#include "net/frame.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "penstock/v1/data.pb.h"
+
+namespace penstock {
+namespace {
+
+std::string Bytes(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  EXPECT_TRUE(buffer.Dump(&slices).ok());
+  std::string all;
+  for (const grpc::Slice& slice : slices) all.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  return all;
+}
+
+// The bytes as slices cut at random places, empty ones among them.
+grpc::ByteBuffer Cut(const std::string& bytes, std::mt19937* random) {
+  std::vector<grpc::Slice> slices;
+  const size_t longest = 1 + (*random)() % 100;
+  for (size_t at = 0; at < bytes.size();) {
+    const size_t n = std::min<size_t>((*random)() % (longest + 1), bytes.size() - at);
+    slices.emplace_back(bytes.data() + at, n);
+    at += n;
+  }
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+v1::ServerHeader SomeHeader(std::mt19937* random) {
+  v1::ServerHeader header;
+  v1::Rows* rows = header.mutable_rows();
+  rows->set_epoch((*random)());
+  for (uint32_t i = (*random)() % 30; i > 0; --i) rows->add_positions((*random)());
+  return header;
+}
+
+TEST(Frame, ComesBackWhateverTheSliceBorders) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 300; ++round) {
+    const v1::ServerHeader header = SomeHeader(&random);
+    std::string payload(random() % 500, '\0');
+    for (char& c : payload) c = static_cast<char>(random());
+    const grpc::Slice slices[] = {grpc::Slice(payload.substr(0, payload.size() / 3)),
+                                  grpc::Slice(payload.substr(payload.size() / 3))};
+    const grpc::ByteBuffer received = Cut(Bytes(MakeFrame(header, slices)), &random);
+
+    v1::ServerHeader parsed;
+    SliceCursor cursor;
+    ASSERT_TRUE(ParseFrame(received, &parsed, &cursor).ok());
+    EXPECT_EQ(parsed.SerializeAsString(), header.SerializeAsString());
+    ASSERT_EQ(cursor.remaining(), payload.size());
+    // Read, skip and take pieces by turns.
+    size_t at = 0;
+    while (cursor.remaining() > 0) {
+      const size_t n = std::min<size_t>(1 + random() % 40, cursor.remaining());
+      switch (random() % 3) {
+        case 0: {
+          std::string out(n, '\0');
+          ASSERT_TRUE(cursor.Read(out.data(), n));
+          ASSERT_EQ(out, payload.substr(at, n));
+          at += n;
+          break;
+        }
+        case 1:
+          ASSERT_TRUE(cursor.Skip(n));
+          at += n;
+          break;
+        default: {
+          const auto piece = cursor.Next(n);
+          ASSERT_FALSE(piece.empty());
+          ASSERT_LE(piece.size(), n);
+          ASSERT_EQ(payload.compare(at, piece.size(), reinterpret_cast<const char*>(piece.data()), piece.size()), 0);
+          at += piece.size();
+        }
+      }
+    }
+    EXPECT_EQ(at, payload.size());
+  }
+}
+
+TEST(Frame, ReferencesThePayload) {
+  std::string payload(100000, 'p');
+  const grpc::Slice slice(payload.data(), payload.size(), [](void*) {});
+  grpc::ByteBuffer frame = MakeFrame(v1::ServerHeader(), absl::MakeConstSpan(&slice, 1));
+  v1::ServerHeader header;
+  SliceCursor cursor;
+  ASSERT_TRUE(ParseFrame(frame, &header, &cursor).ok());
+  EXPECT_EQ(static_cast<const void*>(cursor.Next(1).data()), payload.data());
+}
+
+TEST(Frame, RefusesEveryTruncationInsideTheHeader) {
+  std::mt19937 random(2);
+  v1::ServerHeader header;
+  header.mutable_accepted()->set_worker_id("a worker");
+  const std::string whole = Bytes(MakeFrame(header));
+  for (size_t n = 0; n < whole.size(); ++n) {
+    v1::ServerHeader parsed;
+    SliceCursor cursor;
+    const absl::Status status = ParseFrame(Cut(whole.substr(0, n), &random), &parsed, &cursor);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << n;
+  }
+  v1::ServerHeader parsed;
+  SliceCursor cursor;
+  EXPECT_FALSE(ParseFrame(grpc::ByteBuffer(), &parsed, &cursor).ok());
+}
+
+TEST(Frame, RefusesHostileHeaders) {
+  std::mt19937 random(3);
+  for (const std::string& bytes : {std::string("\xff\xff\xff\xff rest", 9), std::string("\x00\x00\x50\x00 rest", 9),
+                                   std::string("\x04\x00\x00\x00\xff\xff\xff\xff", 8)}) {
+    v1::ServerHeader parsed;
+    SliceCursor cursor;
+    EXPECT_EQ(ParseFrame(Cut(bytes, &random), &parsed, &cursor).code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(Frame, SurvivesRandomBytes) {
+  std::mt19937 random(4);
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes(random() % 64, '\0');
+    for (char& c : bytes) c = static_cast<char>(random());
+    if (bytes.size() >= 4 && random() % 2 == 0) {
+      bytes[1] = bytes[2] = bytes[3] = 0;
+      bytes[0] = static_cast<char>(random() % 60);
+    }
+    v1::ServerHeader parsed;
+    SliceCursor cursor;
+    const absl::Status status = ParseFrame(Cut(bytes, &random), &parsed, &cursor);
+    EXPECT_LE(cursor.remaining(), bytes.size()) << status;
+  }
+}
+
+TEST(SliceCursor, ReadsNothingWhereTooLittleRemains) {
+  SliceCursor cursor({grpc::Slice("ab"), grpc::Slice(""), grpc::Slice("c")});
+  char out[4];
+  EXPECT_FALSE(cursor.Read(out, 4));
+  EXPECT_FALSE(cursor.Skip(4));
+  uint32_t word;
+  EXPECT_FALSE(cursor.ReadU32(&word));
+  EXPECT_EQ(cursor.remaining(), 3u);
+  EXPECT_TRUE(cursor.Read(out, 3));
+  EXPECT_EQ(std::string(out, 3), "abc");
+  EXPECT_TRUE(cursor.Next(1).empty());
+}
+
+}  // namespace
+}  // namespace penstock
