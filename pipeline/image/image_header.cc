@@ -1,0 +1,209 @@
+#include "pipeline/image/image_header.h"
+
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/status_macros.h"
+#include "pipeline/image/byte_reader.h"
+#include "pipeline/image/exif.h"
+
+namespace penstock {
+namespace {
+
+absl::Status CutOff(std::string_view format) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(std::string(format), " ends inside its header; the file is cut off or overwritten"));
+}
+
+bool IsStartOfFrame(int marker) {
+  return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
+}
+
+// ITU-T T.81, B.1.1.4 and B.2.2: markers with lengths until the first scan. Garbage between segments is skipped,
+// as libjpeg does.
+absl::StatusOr<ImageHeader> ProbeJpeg(std::string_view bytes) {
+  ImageHeader header{.format = ImageFormat::kJpeg};
+  bool have_frame = false;
+  size_t at = 2;
+  while (true) {
+    while (at < bytes.size() && static_cast<uint8_t>(bytes[at]) != 0xFF) ++at;
+    while (at < bytes.size() && static_cast<uint8_t>(bytes[at]) == 0xFF) ++at;
+    if (at >= bytes.size()) {
+      if (have_frame) return header;
+      return CutOff("the JPEG");
+    }
+    const int marker = static_cast<uint8_t>(bytes[at++]);
+    if (marker == 0xD9) {
+      if (have_frame) return header;
+      return absl::InvalidArgumentError("the JPEG holds no image before its end marker");
+    }
+    if (marker == 0x00 || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8)) continue;
+    const int64_t length = ReadBigEndian(bytes, at, 2);
+    if (length < 2) {
+      if (have_frame) return header;
+      return CutOff("the JPEG");
+    }
+    const std::string_view segment = Slice(bytes, at, static_cast<size_t>(length));
+    if (IsStartOfFrame(marker) && !have_frame) {
+      const int64_t height = ReadBigEndian(segment, 3, 2), width = ReadBigEndian(segment, 5, 2),
+                    components = ReadBigEndian(segment, 7, 1);
+      if (components < 0) return CutOff("the JPEG");
+      if (height == 0 || width == 0 || components == 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the JPEG's header says ", width, " x ", height, " pixels, ", components, " components"));
+      }
+      header.width = static_cast<int>(width);
+      header.height = static_cast<int>(height);
+      header.components = static_cast<int>(components);
+      header.progressive = marker == 0xC2 || marker == 0xC6 || marker == 0xCA || marker == 0xCE;
+      have_frame = true;
+    } else if (marker == 0xE1 && Slice(segment, 2, 6) == std::string_view("Exif\0\0", 6)) {
+      header.orientation = ExifOrientation(Slice(segment, 2, segment.size()));
+    } else if (marker == 0xDA) {
+      header.several_scans = header.progressive || ReadBigEndian(segment, 2, 1) < header.components;
+      if (have_frame) return header;
+      return absl::InvalidArgumentError("the JPEG's first scan comes before its frame header");
+    }
+    at += segment.size();
+  }
+}
+
+// PNG specification, 5.3 and 11.2.1: IHDR is the first chunk. eXIf counts before the image data.
+absl::StatusOr<ImageHeader> ProbePng(std::string_view bytes) {
+  if (Slice(bytes, 12, 4) != "IHDR") return CutOff("the PNG");
+  ImageHeader header{.format = ImageFormat::kPng};
+  const int64_t width = ReadBigEndian(bytes, 16, 4), height = ReadBigEndian(bytes, 20, 4),
+                colour = ReadBigEndian(bytes, 25, 1);
+  if (colour < 0) return CutOff("the PNG");
+  if (width <= 0 || height <= 0 || width > INT32_MAX || height > INT32_MAX) {
+    return absl::InvalidArgumentError(absl::StrCat("the PNG's header says ", width, " x ", height, " pixels"));
+  }
+  header.width = static_cast<int>(width);
+  header.height = static_cast<int>(height);
+  header.components = colour == 0 ? 1 : colour == 4 ? 2 : colour == 6 ? 4 : 3;
+  size_t at = 8;
+  while (true) {
+    const int64_t length = ReadBigEndian(bytes, at, 4);
+    if (length < 0 || at + 8 > bytes.size()) break;
+    const std::string_view type = Slice(bytes, at + 4, 4);
+    if (type == "IDAT") break;
+    if (type == "eXIf") {
+      header.orientation = ExifOrientation(Slice(bytes, at + 8, static_cast<size_t>(length)));
+    }
+    at += static_cast<size_t>(length) + 12;
+  }
+  return header;
+}
+
+// WebP container specification (RFC 9649): VP8, VP8L or VP8X comes first.
+absl::StatusOr<ImageHeader> ProbeWebp(std::string_view bytes) {
+  ImageHeader header{.format = ImageFormat::kWebp, .components = 3};
+  const std::string_view type = Slice(bytes, 12, 4);
+  int64_t width = -1, height = -1;
+  if (type == "VP8 ") {
+    if (ReadBigEndian(bytes, 23, 3) != 0x9D012A) return CutOff("the WebP");
+    width = ReadLittleEndian(bytes, 26, 2);
+    height = ReadLittleEndian(bytes, 28, 2);
+    if (width >= 0) width &= 0x3FFF;
+    if (height >= 0) height &= 0x3FFF;
+  } else if (type == "VP8L") {
+    const int64_t bits = ReadLittleEndian(bytes, 21, 4);
+    if (bits >= 0 && ReadBigEndian(bytes, 20, 1) == 0x2F) {
+      width = (bits & 0x3FFF) + 1;
+      height = (bits >> 14 & 0x3FFF) + 1;
+      header.components = (bits >> 28 & 1) != 0 ? 4 : 3;
+    }
+  } else if (type == "VP8X") {
+    const int64_t flags = ReadLittleEndian(bytes, 20, 1);
+    width = ReadLittleEndian(bytes, 24, 3);
+    height = ReadLittleEndian(bytes, 27, 3);
+    if (width >= 0) ++width;
+    if (height >= 0) ++height;
+    header.components = (flags & 0x10) != 0 ? 4 : 3;
+    for (size_t at = 12; (flags & 0x08) != 0;) {
+      const int64_t length = ReadLittleEndian(bytes, at + 4, 4);
+      if (length < 0) break;
+      if (Slice(bytes, at, 4) == "EXIF") {
+        header.orientation = ExifOrientation(Slice(bytes, at + 8, static_cast<size_t>(length)));
+        break;
+      }
+      at += 8 + static_cast<size_t>(length) + static_cast<size_t>(length & 1);
+    }
+  }
+  if (width <= 0 || height <= 0) return CutOff("the WebP");
+  header.width = static_cast<int>(width);
+  header.height = static_cast<int>(height);
+  return header;
+}
+
+// BITMAPFILEHEADER, then BITMAPCOREHEADER (12 bytes) or BITMAPINFOHEADER and its successors.
+absl::StatusOr<ImageHeader> ProbeBmp(std::string_view bytes) {
+  ImageHeader header{.format = ImageFormat::kBmp, .components = 3};
+  const int64_t kind = ReadLittleEndian(bytes, 14, 4);
+  int64_t width = -1, height = -1;
+  if (kind == 12) {
+    width = ReadLittleEndian(bytes, 18, 2);
+    height = ReadLittleEndian(bytes, 20, 2);
+  } else if (kind >= 36 && ReadLittleEndian(bytes, 22, 4) >= 0) {
+    width = static_cast<int32_t>(ReadLittleEndian(bytes, 18, 4));
+    height = static_cast<int32_t>(ReadLittleEndian(bytes, 22, 4));
+    if (height < 0) height = -height;  // rows from the top
+  } else {
+    return CutOff("the BMP");
+  }
+  if (width <= 0 || height <= 0 || height > INT32_MAX) {
+    return absl::InvalidArgumentError(absl::StrCat("the BMP's header says ", width, " x ", height, " pixels"));
+  }
+  header.width = static_cast<int>(width);
+  header.height = static_cast<int>(height);
+  return header;
+}
+
+}  // namespace
+
+std::string_view ImageFormatName(ImageFormat format) {
+  switch (format) {
+    case ImageFormat::kJpeg:
+      return "JPEG";
+    case ImageFormat::kPng:
+      return "PNG";
+    case ImageFormat::kWebp:
+      return "WebP";
+    case ImageFormat::kBmp:
+      return "BMP";
+  }
+  return "image";
+}
+
+absl::StatusOr<ImageHeader> ProbeImage(std::string_view bytes) {
+  if (bytes.empty()) return absl::InvalidArgumentError("the image has no bytes");
+  if (Slice(bytes, 0, 3) == "\xFF\xD8\xFF") return ProbeJpeg(bytes);
+  if (Slice(bytes, 0, 8) == std::string_view("\x89PNG\r\n\x1A\n", 8)) return ProbePng(bytes);
+  if (Slice(bytes, 0, 4) == "RIFF" && Slice(bytes, 8, 4) == "WEBP") return ProbeWebp(bytes);
+  if (Slice(bytes, 0, 2) == "BM") return ProbeBmp(bytes);
+  std::string start;
+  for (const char c : Slice(bytes, 0, 8)) {
+    absl::StrAppend(&start, start.empty() ? "" : " ", absl::Hex(static_cast<uint8_t>(c), absl::kZeroPad2));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("not a JPEG, PNG, WebP or BMP: its ", bytes.size(), " bytes start with ", start));
+}
+
+absl::Status CheckLimits(const ImageHeader& header, const ImageLimits& limits) {
+  const uint64_t width = static_cast<uint64_t>(header.width);
+  const uint64_t height = static_cast<uint64_t>(header.height);
+  if (width > limits.max_side || height > limits.max_side) {
+    return absl::ResourceExhaustedError(absl::StrCat("the image is ", width, " x ", height,
+                                                     " pixels, over the limit of ", limits.max_side,
+                                                     " on a side (limits.max_image_side)"));
+  }
+  if (width * height > limits.max_pixels) {
+    return absl::ResourceExhaustedError(absl::StrCat("the image is ", width, " x ", height, " = ", width * height,
+                                                     " pixels, over the limit of ", limits.max_pixels,
+                                                     " (limits.max_image_pixels)"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace penstock

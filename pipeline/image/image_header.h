@@ -1,0 +1,43 @@
+// What an encoded image says of itself before anything is decoded or allocated.
+#ifndef PENSTOCK_PIPELINE_IMAGE_IMAGE_HEADER_H_
+#define PENSTOCK_PIPELINE_IMAGE_IMAGE_HEADER_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace penstock {
+
+enum class ImageFormat : uint8_t { kJpeg, kPng, kWebp, kBmp };
+
+// "JPEG", "PNG", "WebP", "BMP".
+std::string_view ImageFormatName(ImageFormat format);
+
+struct ImageHeader {
+  ImageFormat format = ImageFormat::kJpeg;
+  int width = 0, height = 0;  // pixels as stored, before any EXIF turning
+  int components = 0;         // channels as stored: a palette counts as 3, alpha counts
+  bool progressive = false;   // JPEG: the coefficients come in several passes
+  // JPEG: the first scan does not hold all components at once, so that a decoder keeps all coefficients.
+  bool several_scans = false;
+  // EXIF orientation 1 to 8 (EXIF 2.32, tag 0x0112); 1 where there is none.
+  int orientation = 1;
+};
+
+struct ImageLimits {
+  uint64_t max_pixels = 178956970;  // Pillow's limit
+  uint32_t max_side = 65500;
+};
+
+// Reads the header by content; names and suffixes do not count. Nothing is allocated beyond a message.
+// InvalidArgument: no image that we read, or cut off inside its header; the message says which.
+absl::StatusOr<ImageHeader> ProbeImage(std::string_view bytes);
+
+// ResourceExhausted, naming size and limit, when the image is over a limit.
+absl::Status CheckLimits(const ImageHeader& header, const ImageLimits& limits);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_IMAGE_IMAGE_HEADER_H_

@@ -1,0 +1,60 @@
+// JPEG through libjpeg-turbo, a rectangle at a time: only the rows and columns that the rectangle needs are
+// transformed, and its pixels are those of a full decode, bit for bit.
+//
+// Pixels are Pillow's: accurate integer IDCT (JDCT_ISLOW), fancy upsampling. libjpeg lives in the one .cc.
+#ifndef PENSTOCK_PIPELINE_IMAGE_JPEG_DECODER_H_
+#define PENSTOCK_PIPELINE_IMAGE_JPEG_DECODER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/image/image_header.h"
+#include "pipeline/image/image_view.h"
+
+namespace penstock {
+
+struct JpegOptions {
+  int channels = 3;      // 3: RGB, 1: grey (Pillow's luma of the RGB pixels)
+  bool lenient = false;  // keep what libjpeg makes of damaged data
+  ImageLimits limits = {};
+};
+
+// Upper bound of what libjpeg allocates for an image with this header, in bytes: a few rows, and for progressive
+// images all coefficients.
+size_t JpegDecoderBytes(const ImageHeader& header);
+
+// One per thread; keeps its libjpeg object and row buffer from image to image.
+class JpegDecoder {
+ public:
+  JpegDecoder();
+  ~JpegDecoder();
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
+
+  // Decodes `rect` of the image into `out`: rect.height rows at `stride` bytes, rect.width * channels bytes each.
+  // Returns whether the data is damaged as far as it was looked at, which is the rectangle's last row; only a
+  // lenient decode can return true.
+  //   InvalidArgument: `rect` is not inside the image, no JPEG, or one that libjpeg does not read.
+  //   DataLoss: damaged or cut off (strict).       ResourceExhausted: over the limits.
+  // All carry libjpeg's own words. `out` is then unspecified.
+  //
+  // Damage is what libjpeg warns of while it reads a scan, and an end before the end. No damage: unknown JFIF
+  // versions, garbage between header segments or after the image, odd but harmless scan parameters.
+  absl::StatusOr<bool> Decode(std::string_view bytes, const Rect& rect, const JpegOptions& options, uint8_t* out,
+                              size_t stride);
+
+  // Bytes kept between images.
+  size_t held_bytes() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_IMAGE_JPEG_DECODER_H_

@@ -1,0 +1,273 @@
+#include "pipeline/image/resize_passes.h"
+
+#include <algorithm>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "pipeline/image/resize_passes.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h.
+#include "hwy/highway.h"
+
+// Which targets have the vector loops: those whose blocks of 128 bits keep their order in ReorderDemote2To.
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128 && (HWY_ARCH_X86 || HWY_TARGET == HWY_NEON)
+#define PENSTOCK_VECTOR_RESIZE 1
+#else
+#define PENSTOCK_VECTOR_RESIZE 0
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace penstock {
+namespace HWY_NAMESPACE {
+
+#if PENSTOCK_VECTOR_RESIZE
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 32 bytes: one or two blocks of 16.
+using D8 = hn::CappedTag<uint8_t, 32>;
+using D16 = hn::Repartition<int16_t, D8>;
+using D32 = hn::Repartition<int32_t, D8>;
+using Block = hn::FixedTag<uint8_t, 16>;
+using V8 = hn::Vec<D8>;
+using V16 = hn::Vec<D16>;
+using V32 = hn::Vec<D32>;
+constexpr size_t kBytes = hn::MaxLanes(D8());
+constexpr size_t kRows = kBytes / 16;
+
+// sum + a[2i] * b[2i] + a[2i + 1] * b[2i + 1] in lane i.
+HWY_INLINE V32 AddPairs(V16 a, V16 b, V32 sum) {
+  const D32 d32;
+  V32 odd = hn::Zero(d32);
+  const V32 even = hn::ReorderWidenMulAccumulate(d32, a, b, sum, odd);
+  return hn::RearrangeToOddPlusEven(even, odd);
+}
+
+HWY_INLINE V16 Weights(int32_t pair) {
+  const D32 d32;
+  return hn::BitCast(D16(), hn::Set(d32, pair));
+}
+
+// lo + hi * 2^15, rounded, as integer pixels that may be out of range.
+HWY_INLINE V32 Finish(V32 lo, V32 hi) {
+  const D32 d32;
+  const V32 half = hn::Set(d32, 1 << (kWeightBits - 1));
+  return hn::ShiftRight<kWeightBits>(hn::Add(hn::Add(lo, half), hn::ShiftLeft<15>(hi)));
+}
+
+// Two vectors of 32-bit pixels to one of 16-bit ones, block by block, clipped to 0 .. 255.
+HWY_INLINE V16 Clip(V32 a, V32 b) {
+  const D16 d16;
+  const V16 both = hn::ReorderDemote2To(d16, a, b);
+  return hn::Min(hn::Max(both, hn::Zero(d16)), hn::Set(d16, 255));
+}
+
+// Block r comes from row r.
+HWY_INLINE V8 LoadRows(const uint8_t* const* rows, size_t offset) {
+  const D8 d8;
+  if constexpr (kRows == 2) {
+    const hn::Half<D8> half;
+    return hn::Combine(d8, hn::LoadU(half, rows[1] + offset), hn::LoadU(half, rows[0] + offset));
+  } else {
+    return hn::LoadU(d8, rows[0] + offset);
+  }
+}
+
+HWY_INLINE void StoreRows(V8 v, uint8_t* const* rows, size_t offset) {
+  if constexpr (kRows == 2) {
+    const hn::Half<D8> half;
+    hn::StoreU(hn::LowerHalf(half, v), half, rows[0] + offset);
+    hn::StoreU(hn::UpperHalf(half, v), half, rows[1] + offset);
+  } else {
+    hn::StoreU(v, D8(), rows[0] + offset);
+  }
+}
+
+constexpr uint8_t kZero = 0x80;  // TableLookupBytesOr0 gives 0
+// Of four RGB pixels: taps 0 and 1 (2 and 3) of each channel side by side, in 16 bits each.
+alignas(16) constexpr uint8_t kTaps01[16] = {0, kZero, 3, kZero, 1,     kZero, 4,     kZero,
+                                             2, kZero, 5, kZero, kZero, kZero, kZero, kZero};
+alignas(16) constexpr uint8_t kTaps23[16] = {6, kZero, 9,  kZero, 7,     kZero, 10,    kZero,
+                                             8, kZero, 11, kZero, kZero, kZero, kZero, kZero};
+// Two pixels of 4 x 16 bits to 6 bytes, at byte 0 and at byte 6.
+alignas(16) constexpr uint8_t kPack0[16] = {0,     2,     4,     8,     10,    12,    kZero, kZero,
+                                            kZero, kZero, kZero, kZero, kZero, kZero, kZero, kZero};
+alignas(16) constexpr uint8_t kPack6[16] = {kZero, kZero, kZero, kZero, kZero, kZero, 0,     2,
+                                            4,     8,     10,    12,    kZero, kZero, kZero, kZero};
+
+// One output pixel of each row.
+HWY_INLINE V32 FilterPixel(const PairTable& pairs, const uint8_t* const* rows, size_t offset, size_t i, V8 taps01,
+                           V8 taps23) {
+  const D16 d16;
+  const D32 d32;
+  const size_t words = static_cast<size_t>(pairs.pairs);
+  const int32_t* lo = pairs.lo.data() + i * words;
+  const int32_t* hi = pairs.hi.data() + i * words;
+  V32 sum_lo = hn::Zero(d32), sum_hi = hn::Zero(d32);
+  for (size_t p = 0; p < words; p += 2, offset += 12) {
+    const V8 pixels = LoadRows(rows, offset);
+    const V16 a = hn::BitCast(d16, hn::TableLookupBytesOr0(pixels, taps01));
+    const V16 b = hn::BitCast(d16, hn::TableLookupBytesOr0(pixels, taps23));
+    sum_lo = AddPairs(a, Weights(lo[p]), sum_lo);
+    sum_hi = AddPairs(a, Weights(hi[p]), sum_hi);
+    sum_lo = AddPairs(b, Weights(lo[p + 1]), sum_lo);
+    sum_hi = AddPairs(b, Weights(hi[p + 1]), sum_hi);
+  }
+  return Finish(sum_lo, sum_hi);
+}
+
+// Rows may be read 4 bytes past the last tap's group of four pixels; nothing is written past the last output.
+void HorizontalRows(const FilterTable& table, const PairTable& pairs, const uint8_t* const* in, uint8_t* const* out) {
+  const D8 d8;
+  const V8 taps01 = hn::LoadDup128(d8, kTaps01), taps23 = hn::LoadDup128(d8, kTaps23);
+  const V8 pack0 = hn::LoadDup128(d8, kPack0), pack6 = hn::LoadDup128(d8, kPack6);
+  const size_t outputs = table.first.size();
+  for (size_t i = 0; i < outputs; i += 4) {
+    V32 pixel[4];
+    for (size_t k = 0; k < 4; ++k) {
+      const size_t o = std::min(i + k, outputs - 1);
+      pixel[k] = FilterPixel(pairs, in, static_cast<size_t>(table.first[o]) * 3, o, taps01, taps23);
+    }
+    const V8 front = hn::BitCast(d8, Clip(pixel[0], pixel[1]));
+    const V8 back = hn::BitCast(d8, Clip(pixel[2], pixel[3]));
+    const V8 packed = hn::Or(hn::TableLookupBytesOr0(front, pack0), hn::TableLookupBytesOr0(back, pack6));
+    if (i + 6 <= outputs) {  // 18 bytes of room: the four bytes too many are overwritten next
+      StoreRows(packed, out, i * 3);
+    } else {
+      alignas(16) uint8_t last[2][16];
+      uint8_t* const rows[2] = {last[0], last[1]};
+      StoreRows(packed, rows, 0);
+      for (size_t r = 0; r < kRows; ++r) {
+        std::memcpy(out[r] + i * 3, last[r], std::min<size_t>(4, outputs - i) * 3);
+      }
+    }
+  }
+}
+
+void HorizontalRgb(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out,
+                   size_t stride, std::vector<uint8_t>* padded) {
+  // How far a row is read.
+  size_t reach = 0;
+  for (const int32_t first : table.first) {
+    reach = std::max(reach, static_cast<size_t>(first) * 3 + static_cast<size_t>(pairs.pairs) * 6 + 4);
+  }
+  const size_t bytes = source.row_bytes();
+  reach = std::max(reach, bytes);
+  if (padded->size() < kRows * reach) padded->resize(kRows * reach);
+  const size_t height = static_cast<size_t>(source.height);
+  for (size_t y = 0; y < height; y += kRows) {
+    const uint8_t* in[2];
+    uint8_t* to[2];
+    for (size_t r = 0; r < kRows; ++r) {
+      const size_t from = std::min(y + r, height - 1);
+      in[r] = source.row(static_cast<int>(from));
+      to[r] = out + from * stride;
+      // Near the end of the image a row is copied, so that nothing past its end is read.
+      if ((height - 1 - from) * source.stride + bytes < reach) {
+        uint8_t* copy = padded->data() + r * reach;
+        std::memcpy(copy, in[r], bytes);
+        in[r] = copy;
+      }
+    }
+    HorizontalRows(table, pairs, in, to);
+  }
+}
+
+// kBytes values of one output row.
+HWY_INLINE V8 FilterColumn(const int32_t* lo, const int32_t* hi, size_t words, const uint8_t* from, size_t stride,
+                           size_t count) {
+  const D8 d8;
+  const D16 d16;
+  const D32 d32;
+  const V8 zero = hn::Zero(d8);
+  V32 lo0 = hn::Zero(d32), lo1 = lo0, lo2 = lo0, lo3 = lo0;
+  V32 hi0 = lo0, hi1 = lo0, hi2 = lo0, hi3 = lo0;
+  for (size_t p = 0; p < words && 2 * p < count; ++p, from += 2 * stride) {
+    const V8 a = hn::LoadU(d8, from);
+    // An odd last tap has no partner; its weight is 0, so any row will do.
+    const V8 b = hn::LoadU(d8, 2 * p + 1 < count ? from + stride : from);
+    const V8 ab_front = hn::InterleaveLower(d8, a, b), ab_back = hn::InterleaveUpper(d8, a, b);
+    const V16 v0 = hn::BitCast(d16, hn::InterleaveLower(d8, ab_front, zero));
+    const V16 v1 = hn::BitCast(d16, hn::InterleaveUpper(d8, ab_front, zero));
+    const V16 v2 = hn::BitCast(d16, hn::InterleaveLower(d8, ab_back, zero));
+    const V16 v3 = hn::BitCast(d16, hn::InterleaveUpper(d8, ab_back, zero));
+    const V16 weight_lo = Weights(lo[p]), weight_hi = Weights(hi[p]);
+    lo0 = AddPairs(v0, weight_lo, lo0);
+    lo1 = AddPairs(v1, weight_lo, lo1);
+    lo2 = AddPairs(v2, weight_lo, lo2);
+    lo3 = AddPairs(v3, weight_lo, lo3);
+    hi0 = AddPairs(v0, weight_hi, hi0);
+    hi1 = AddPairs(v1, weight_hi, hi1);
+    hi2 = AddPairs(v2, weight_hi, hi2);
+    hi3 = AddPairs(v3, weight_hi, hi3);
+  }
+  // Even bytes hold the pixels of 16 bits each; two table look-ups join them block by block.
+  alignas(16) static constexpr uint8_t kFront[16] = {0,     2,     4,     6,     8,     10,    12,    14,
+                                                     kZero, kZero, kZero, kZero, kZero, kZero, kZero, kZero};
+  alignas(16) static constexpr uint8_t kBack[16] = {kZero, kZero, kZero, kZero, kZero, kZero, kZero, kZero,
+                                                    0,     2,     4,     6,     8,     10,    12,    14};
+  const V8 front = hn::BitCast(d8, Clip(Finish(lo0, hi0), Finish(lo1, hi1)));
+  const V8 back = hn::BitCast(d8, Clip(Finish(lo2, hi2), Finish(lo3, hi3)));
+  return hn::Or(hn::TableLookupBytesOr0(front, hn::LoadDup128(d8, kFront)),
+                hn::TableLookupBytesOr0(back, hn::LoadDup128(d8, kBack)));
+}
+
+void VerticalRows(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out,
+                  size_t stride) {
+  const D8 d8;
+  const size_t bytes = source.row_bytes(), words = static_cast<size_t>(pairs.pairs);
+  for (size_t i = 0; i < table.first.size(); ++i, out += stride) {
+    const int32_t* lo = pairs.lo.data() + i * words;
+    const int32_t* hi = pairs.hi.data() + i * words;
+    const uint8_t* from = source.row(table.first[i]);
+    const size_t count = static_cast<size_t>(table.count[i]);
+    for (size_t x = 0; x < bytes; x += kBytes) {
+      // The last vector overlaps the one before it.
+      const size_t at = std::min(x, bytes - kBytes);
+      hn::StoreU(FilterColumn(lo, hi, words, from + at, source.stride, count), d8, out + at);
+    }
+  }
+}
+#endif  // PENSTOCK_VECTOR_RESIZE
+
+void Horizontal(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out, size_t stride,
+                std::vector<uint8_t>* padded) {
+#if PENSTOCK_VECTOR_RESIZE
+  if (source.channels == 3) return HorizontalRgb(table, pairs, source, out, stride, padded);
+#endif
+  (void)pairs;
+  (void)padded;
+  HorizontalPassScalar(table, source, out, stride);
+}
+
+void Vertical(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out, size_t stride) {
+#if PENSTOCK_VECTOR_RESIZE
+  if (source.row_bytes() >= kBytes) return VerticalRows(table, pairs, source, out, stride);
+#endif
+  (void)pairs;
+  VerticalPassScalar(table, source, out, stride);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace penstock
+HWY_AFTER_NAMESPACE();
+
+#undef PENSTOCK_VECTOR_RESIZE
+
+#if HWY_ONCE
+namespace penstock {
+
+HWY_EXPORT(Horizontal);
+HWY_EXPORT(Vertical);
+
+void HorizontalPass(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out,
+                    size_t stride, std::vector<uint8_t>* padded) {
+  HWY_DYNAMIC_DISPATCH(Horizontal)(table, pairs, source, out, stride, padded);
+}
+
+void VerticalPass(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out,
+                  size_t stride) {
+  HWY_DYNAMIC_DISPATCH(Vertical)(table, pairs, source, out, stride);
+}
+
+}  // namespace penstock
+#endif  // HWY_ONCE

@@ -1,0 +1,55 @@
+#include "tests/pipeline/image/reference.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "google/protobuf/util/json_util.h"
+#include "pipeline/base/check.h"
+#include "pipeline/base/file.h"
+
+namespace penstock {
+
+std::optional<std::string> ReferenceFolder() {
+  const char* folder = std::getenv("PENSTOCK_REFERENCE_DATA");
+  if (folder == nullptr || *folder == 0) return std::nullopt;
+  return folder;
+}
+
+std::string ReadBytes(const std::string& path) {
+  auto bytes = ReadWholeFile(path);
+  PS_CHECK(bytes.ok());
+  return *std::move(bytes);
+}
+
+google::protobuf::Struct ReadJson(const std::string& path) {
+  google::protobuf::Struct json;
+  PS_CHECK(google::protobuf::util::JsonStringToMessage(ReadBytes(path), &json).ok());
+  return json;
+}
+
+std::vector<std::string> ListFolder(const std::string& path) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string Sha256(std::string_view bytes) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  PS_CHECK(EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr) == 1);
+  std::string text;
+  for (unsigned i = 0; i < size; ++i) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    text += kDigits[digest[i] >> 4];
+    text += kDigits[digest[i] & 15];
+  }
+  return text;
+}
+
+}  // namespace penstock

@@ -1,0 +1,35 @@
+// The reference data of other programs, where PENSTOCK_REFERENCE_DATA names a folder of it.
+#ifndef PENSTOCK_TESTS_PIPELINE_IMAGE_REFERENCE_H_
+#define PENSTOCK_TESTS_PIPELINE_IMAGE_REFERENCE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "google/protobuf/struct.pb.h"
+
+namespace penstock {
+
+// The folder, or nothing.
+std::optional<std::string> ReferenceFolder();
+
+// A JSON object from a file. Ends the process when it is none.
+google::protobuf::Struct ReadJson(const std::string& path);
+
+// The whole file. Ends the process when it is not there.
+std::string ReadBytes(const std::string& path);
+
+// Names of the files in a folder, sorted.
+std::vector<std::string> ListFolder(const std::string& path);
+
+// SHA-256 in lower-case hexadecimal.
+std::string Sha256(std::string_view bytes);
+inline std::string Sha256(const std::vector<uint8_t>& bytes) {
+  return Sha256(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_PIPELINE_IMAGE_REFERENCE_H_
