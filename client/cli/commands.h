@@ -1,0 +1,30 @@
+// All commands, in the order of the help text.
+#ifndef PENSTOCK_CLIENT_CLI_COMMANDS_H_
+#define PENSTOCK_CLIENT_CLI_COMMANDS_H_
+
+#include <memory>
+
+#include "client/cli/command.h"
+
+namespace penstock::cli {
+
+// Local: no daemon is needed.
+std::unique_ptr<Command> NewInit();
+std::unique_ptr<Command> NewIndex();
+std::unique_ptr<Command> NewVerify();
+std::unique_ptr<Command> NewPreview();
+std::unique_ptr<Command> NewBench();
+std::unique_ptr<Command> NewCheckConfig();
+// These talk to the coordinator.
+std::unique_ptr<Command> NewSubmit();
+std::unique_ptr<Command> NewRead();
+std::unique_ptr<Command> NewStatus();
+std::unique_ptr<Command> NewJobs();
+std::unique_ptr<Command> NewWorkers();
+std::unique_ptr<Command> NewShards();
+std::unique_ptr<Command> NewDrain();
+std::unique_ptr<Command> NewCancel();
+
+}  // namespace penstock::cli
+
+#endif  // PENSTOCK_CLIENT_CLI_COMMANDS_H_

@@ -1,0 +1,64 @@
+#include <cstdio>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands.h"
+#include "config/daemon_config.h"
+#include "config/job_file.h"
+#include "pipeline/augment/pipeline.h"
+#include "pipeline/base/file.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr uint64_t kMaxFileBytes = 1 << 20;
+
+class CheckConfig final : public Command {
+ public:
+  std::string name() const override { return "check-config"; }
+  std::string arguments() const override { return "FILE [flags]"; }
+  std::string summary() const override { return "say all that is wrong with a job or daemon file, by line"; }
+  std::string description() const override {
+    return "Checks a job file or a daemon's configuration file as a whole and names every mistake with its line.\n"
+           "Which of the two it is follows from its `# proto-message:` comment, or from what it fits better.\n\n"
+           "  penstock check-config train.textproto";
+  }
+  void AddFlags(Flags* flags) override {
+    flags->AddString("kind", &kind_, "job|daemon", "what the file is meant to be");
+  }
+
+  absl::Status Run(const std::vector<std::string>& arguments) override {
+    PS_ASSIGN_OR_RETURN(const std::string path, OneArgument(arguments, "FILE"));
+    PS_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kMaxFileBytes));
+    v1::JobSpec job;
+    v1::DaemonConfig daemon;
+    const auto as_job = CheckJobText(text, CheckPipeline, &job);
+    const auto as_daemon = CheckDaemonConfigText(text, &daemon);
+    bool is_job = as_job.size() <= as_daemon.size();
+    if (absl::StrContains(text, "proto-message: penstock.v1.JobSpec")) is_job = true;
+    if (absl::StrContains(text, "proto-message: penstock.v1.DaemonConfig")) is_job = false;
+    if (!kind_.empty()) {
+      if (kind_ != "job" && kind_ != "daemon") return UsageError("--kind is job or daemon");
+      is_job = kind_ == "job";
+    }
+    const auto& mistakes = is_job ? as_job : as_daemon;
+    if (mistakes.empty()) {
+      std::printf("%s: a right %s\n", path.c_str(), is_job ? "job file" : "daemon configuration");
+      return absl::OkStatus();
+    }
+    std::printf("%s\n", std::string(MistakesToStatus(path, mistakes).message()).c_str());
+    return absl::InvalidArgumentError(absl::StrCat(mistakes.size(), mistakes.size() == 1 ? " mistake" : " mistakes",
+                                                   " in ", path, ", taken as a ",
+                                                   is_job ? "job file" : "daemon configuration"));
+  }
+
+ private:
+  std::string kind_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> NewCheckConfig() { return std::make_unique<CheckConfig>(); }
+
+}  // namespace penstock::cli

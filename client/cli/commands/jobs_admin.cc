@@ -1,0 +1,118 @@
+// `penstock drain` and `penstock cancel`.
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands.h"
+#include "client/cli/control_client.h"
+#include "client/cli/output.h"
+#include "pipeline/base/clock.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock::cli {
+namespace {
+
+bool StillThere(const v1::WorkerStatus& worker) {
+  return worker.state() != v1::WorkerStatus::DEAD && worker.state() != v1::WorkerStatus::LEFT;
+}
+
+class Cancel final : public Command {
+ public:
+  std::string name() const override { return "cancel"; }
+  std::string arguments() const override { return "JOB [flags]"; }
+  std::string summary() const override { return "end a job: its readers are told, its name is free again"; }
+  std::string description() const override {
+    return "Readers of the job get an error that says so. Data and indexes stay.\n\n  penstock cancel train";
+  }
+  void AddFlags(Flags* flags) override { coordinator_.AddTo(flags); }
+  absl::Status Run(const std::vector<std::string>& arguments) override {
+    v1::CancelRequest request;
+    PS_ASSIGN_OR_RETURN(*request.mutable_job(), OneArgument(arguments, "JOB"));
+    PS_RETURN_IF_ERROR(ControlClient(coordinator_.address()).Cancel(request).status());
+    std::printf("job '%s' is cancelled\n", request.job().c_str());
+    return absl::OkStatus();
+  }
+
+ private:
+  CoordinatorFlag coordinator_;
+};
+
+class Drain final : public Command {
+ public:
+  std::string name() const override { return "drain"; }
+  std::string arguments() const override { return "WORKER [flags]"; }
+  std::string summary() const override { return "take a worker out without a stall"; }
+  std::string description() const override {
+    return "Moves the worker's ranges to the others, lets it finish what trainers wait for, and waits until it has\n"
+           "left. WORKER is its id, or the beginning of it, or its address, as `penstock workers` shows them.\n\n"
+           "  penstock drain 10.0.0.7:7071";
+  }
+  void AddFlags(Flags* flags) override {
+    coordinator_.AddTo(flags);
+    flags->AddSwitch("wait", &wait_, "wait until the worker has left (default; --no-wait returns at once)");
+    flags->AddUint("timeout", &timeout_, "SECONDS", "how long to wait (default: 120)");
+  }
+  absl::Status Run(const std::vector<std::string>& arguments) override {
+    PS_ASSIGN_OR_RETURN(const std::string word, OneArgument(arguments, "WORKER"));
+    ControlClient client(coordinator_.address());
+    v1::DrainRequest request;
+    PS_ASSIGN_OR_RETURN(*request.mutable_worker(), FindWorker(client, word));
+    PS_RETURN_IF_ERROR(client.Drain(request).status());
+    if (!wait_) {
+      std::printf("worker %s is draining\n", request.worker().c_str());
+      return absl::OkStatus();
+    }
+    return WaitUntilGone(client, request.worker());
+  }
+
+ private:
+  static absl::StatusOr<std::string> FindWorker(ControlClient& client, const std::string& word) {
+    PS_ASSIGN_OR_RETURN(const v1::StatusReply status, client.GetStatus());
+    std::vector<std::string> found;
+    std::string all;
+    for (const v1::WorkerStatus& worker : status.workers()) {
+      if (!StillThere(worker)) continue;
+      absl::StrAppend(&all, all.empty() ? "" : ", ", worker.id(), " (", worker.address(), ")");
+      if (worker.id() == word || worker.address() == word) return worker.id();
+      if (worker.id().rfind(word, 0) == 0) found.push_back(worker.id());
+    }
+    if (found.size() == 1) return found[0];
+    return absl::NotFoundError(absl::StrCat(found.empty() ? "there is no live worker '" : "more than one worker is '",
+                                            word, "'; there are: ", all.empty() ? "none" : all));
+  }
+
+  absl::Status WaitUntilGone(ControlClient& client, const std::string& id) const {
+    constexpr auto kPoll = std::chrono::milliseconds(200);
+    const Nanos deadline = Clock::Real()->Now() + static_cast<Nanos>(timeout_) * kSecond;
+    const Nanos start = Clock::Real()->Now();
+    for (;;) {
+      PS_ASSIGN_OR_RETURN(const v1::StatusReply status, client.GetStatus());
+      bool there = false;
+      for (const v1::WorkerStatus& worker : status.workers()) {
+        there = there || (worker.id() == id && StillThere(worker));
+      }
+      const double seconds = static_cast<double>(Clock::Real()->Now() - start) / kSecond;
+      if (!there) {
+        std::printf("worker %s has left (%s)\n", id.c_str(), HumanSeconds(seconds).c_str());
+        return absl::OkStatus();
+      }
+      if (Clock::Real()->Now() > deadline) {
+        return absl::DeadlineExceededError(
+            absl::StrCat("worker ", id, " is still draining after ", HumanSeconds(seconds), "; it goes on"));
+      }
+      std::this_thread::sleep_for(kPoll);
+    }
+  }
+
+  CoordinatorFlag coordinator_;
+  bool wait_ = true;
+  uint64_t timeout_ = 120;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> NewCancel() { return std::make_unique<Cancel>(); }
+std::unique_ptr<Command> NewDrain() { return std::make_unique<Drain>(); }
+
+}  // namespace penstock::cli

@@ -1,0 +1,209 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/batch_digest_adapter.h"
+#include "client/cli/commands.h"
+#include "client/cli/control_client.h"
+#include "client/cli/npy_writer.h"
+#include "client/cli/output.h"
+#include "config/job_file.h"
+#include "penstock/client.h"
+#include "pipeline/augment/pipeline.h"
+#include "pipeline/base/clock.h"
+#include "pipeline/base/file.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock::cli {
+namespace {
+
+double Seconds(Nanos from, Nanos to) { return static_cast<double>(to - from) / kSecond; }
+
+// What a run of `read` measures.
+struct Measured {
+  Nanos start = 0, first_done = 0, last_done = 0;
+  uint64_t steps = 0, rows = 0, first_rows = 0;
+  double first_batch_seconds = 0, longest_wait_seconds = 0, waited_seconds = 0;
+};
+
+class Read final : public Command {
+ public:
+  std::string name() const override { return "read"; }
+  std::string arguments() const override { return "JOB [flags]"; }
+  std::string summary() const override { return "read a job as a trainer does; measure, digest, keep the batches"; }
+  std::string description() const override {
+    return "Reads one epoch, or as many steps or epochs as asked. JOB is a job's name, or a job file, which is then\n"
+           "submitted first. The digest is a SHA-256 over every row's columns, ids and flags in delivery order: two\n"
+           "runs with the same digest delivered the same bytes.\n\n"
+           "  penstock read train --epochs 2 --json\n"
+           "  penstock read train --steps 3 --out /tmp/batches      000000.image.npy, 000000.id.npy, ...";
+  }
+  void AddFlags(Flags* flags) override {
+    coordinator_.AddTo(flags);
+    flags->AddUint("steps", &steps_, "N", "stop after so many steps");
+    flags->AddUint("epochs", &epochs_, "N", "read so many epochs (default: 1, or as many as --steps needs)");
+    flags->AddUint("epoch", &epoch_, "E", "begin with this epoch (default: 0)");
+    flags->AddUint("rank", &rank_, "R", "this reader's rank (default: 0)");
+    flags->AddUint("world-size", &world_size_, "W", "how many readers share each step (default: 1)");
+    flags->AddString("group", &group_, "NAME", "ranks of one run share it");
+    flags->AddUint("batch-size", &batch_size_, "G", "rows of a global step (default: the job's)");
+    flags->AddString("state", &state_, "FILE", "go on from this state where it exists; save it after each step");
+    flags->AddSwitch("accept-new-pipeline", &accept_new_pipeline_, "go on though features or ops have changed");
+    flags->AddUint("pace", &pace_ms_, "MS", "wait so long between steps, as a trainer that computes does");
+    flags->AddString("out", &out_, "DIR", "write one NumPy file per step and column");
+    flags->AddUint("prefetch-steps", &prefetch_steps_, "N", "steps asked for ahead (default: 16)");
+    flags->AddBytes("prefetch-bytes", &prefetch_bytes_, "BYTES", "and at most so many bytes (default: 256MiB)");
+    flags->AddUint("timeout", &timeout_, "SECONDS", "give up when a step takes longer (default: 600)");
+    flags->AddSwitch("digest", &digest_, "compute the digest (default; --no-digest measures without it)");
+    flags->AddSwitch("json", &json_, "print one JSON object instead of text");
+  }
+
+  absl::Status Run(const std::vector<std::string>& arguments) override {
+    PS_ASSIGN_OR_RETURN(std::string job, OneArgument(arguments, "JOB"));
+    PS_ASSIGN_OR_RETURN(job, SubmitIfFile(job));
+    if (!out_.empty() && mkdir(out_.c_str(), 0755) != 0 && errno != EEXIST) {
+      return ErrnoStatus(errno, absl::StrCat("creating ", out_));
+    }
+    PS_ASSIGN_OR_RETURN(const ReaderOptions options, Options(job));
+    Measured measured;
+    measured.start = Clock::Real()->Now();
+    PS_ASSIGN_OR_RETURN(const std::unique_ptr<Reader> reader,
+                        Reader::Open({.coordinator = coordinator_.address()}, options));
+    DigestOfBatches digest;
+    const absl::Status ended = ReadAll(*reader, &measured, &digest);
+    if (!ended.ok()) return ended;
+    Report(job, *reader, measured, digest_ ? digest.Hex() : "");
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<std::string> SubmitIfFile(const std::string& job) const {
+    if (!absl::EndsWith(job, ".textproto")) return job;
+    v1::SubmitRequest request;
+    PS_ASSIGN_OR_RETURN(*request.mutable_spec(), LoadJobFile(job, CheckPipeline));
+    ControlClient client(coordinator_.address());
+    PS_RETURN_IF_ERROR(SubmitAndWait(client, request, json_).status());
+    return request.spec().name();
+  }
+
+  absl::StatusOr<ReaderOptions> Options(const std::string& job) const {
+    if (world_size_ == 0 || rank_ >= world_size_) {
+      return UsageError(absl::StrCat("--rank ", rank_, " is not one of ", world_size_, " ranks, which count from 0"));
+    }
+    ReaderOptions options;
+    options.job = job;
+    options.rank = static_cast<uint32_t>(rank_);
+    options.world_size = static_cast<uint32_t>(world_size_);
+    options.group = group_;
+    options.epoch = epoch_;
+    options.epochs = epochs_ > 0 ? epochs_ : steps_ > 0 ? 0 : 1;
+    options.batch_size = static_cast<uint32_t>(batch_size_);
+    options.prefetch_steps = static_cast<uint32_t>(prefetch_steps_);
+    options.prefetch_bytes = prefetch_bytes_;
+    options.accept_new_pipeline = accept_new_pipeline_;
+    if (!state_.empty()) {
+      absl::StatusOr<std::string> saved = ReadWholeFile(state_, 1 << 16);
+      if (saved.ok()) {
+        options.state = *std::move(saved);
+      } else if (!absl::IsNotFound(saved.status())) {
+        return saved.status();
+      }
+    }
+    return options;
+  }
+
+  absl::Status ReadAll(Reader& reader, Measured* measured, DigestOfBatches* digest) {
+    ProgressBar bar("reading");
+    const uint64_t goal = steps_ > 0 ? steps_ : (epochs_ > 0 ? epochs_ : 1) * reader.steps_per_epoch();
+    while (steps_ == 0 || measured->steps < steps_) {
+      const Nanos before = Clock::Real()->Now();
+      absl::StatusOr<Batch> batch = reader.Next(absl::Seconds(static_cast<double>(timeout_)));
+      const Nanos after = Clock::Real()->Now();
+      if (absl::IsOutOfRange(batch.status())) break;
+      if (!batch.ok()) {
+        return absl::Status(batch.status().code(),
+                            absl::StrCat("after ", measured->steps, " steps: ", batch.status().message()));
+      }
+      if (measured->steps == 0) {
+        measured->first_batch_seconds = Seconds(measured->start, after);
+        measured->first_done = after;
+        measured->first_rows = batch->rows();
+      } else {
+        measured->longest_wait_seconds = std::max(measured->longest_wait_seconds, Seconds(before, after));
+        measured->waited_seconds += Seconds(before, after);
+      }
+      measured->last_done = after;
+      measured->rows += batch->rows();
+      if (digest_) digest->Add(*batch);
+      if (!out_.empty()) {
+        PS_RETURN_IF_ERROR(WriteBatchAsNpy(*batch, absl::StrFormat("%s/%06d", out_, measured->steps)));
+      }
+      ++measured->steps;
+      if (!state_.empty()) PS_RETURN_IF_ERROR(WriteFileAtomically(state_, reader.SaveState()));
+      bar.Update(goal == 0 ? 0 : static_cast<double>(measured->steps) / static_cast<double>(goal),
+                 absl::StrCat("step ", Count(measured->steps), " of ", Count(goal)));
+      if (pace_ms_ > 0) std::this_thread::sleep_for(std::chrono::milliseconds(pace_ms_));
+    }
+    return absl::OkStatus();
+  }
+
+  void Report(const std::string& job, const Reader& reader, const Measured& m, const std::string& digest) const {
+    const double seconds = Seconds(m.start, m.last_done == 0 ? m.start : m.last_done);
+    const double steady = Seconds(m.first_done, m.last_done);
+    const double rate = steady > 0 ? static_cast<double>(m.rows - m.first_rows) / steady : 0;
+    const ReaderStats stats = reader.Stats();
+    if (json_) {
+      std::printf("%s\n", Json()
+                              .Field("job", job)
+                              .Field("steps", m.steps)
+                              .Field("rows", m.rows)
+                              .Field("seconds", seconds)
+                              .Field("rows_per_second", rate)
+                              .Field("first_batch_seconds", m.first_batch_seconds)
+                              .Field("longest_wait_seconds", m.longest_wait_seconds)
+                              .Field("waited_seconds", m.waited_seconds)
+                              .Field("fetched_rows", stats.fetched_rows)
+                              .Field("duplicate_rows", stats.duplicate_rows)
+                              .Field("broken_streams", stats.broken_streams)
+                              .Field("masked_rows", stats.masked_rows)
+                              .Field("substituted_rows", stats.substituted_rows)
+                              .Field("digest", digest)
+                              .Object()
+                              .c_str());
+      return;
+    }
+    std::printf("%s rows in %s steps, %s: %s rows/s\n", Count(m.rows).c_str(), Count(m.steps).c_str(),
+                HumanSeconds(seconds).c_str(), Count(static_cast<uint64_t>(rate)).c_str());
+    std::printf("first batch after %s; longest wait after it %s, %s in all\n",
+                HumanSeconds(m.first_batch_seconds).c_str(), HumanSeconds(m.longest_wait_seconds).c_str(),
+                HumanSeconds(m.waited_seconds).c_str());
+    if (stats.fetched_rows + stats.broken_streams > 0) {
+      std::printf("%s rows fetched from another worker after %s broken streams\n", Count(stats.fetched_rows).c_str(),
+                  Count(stats.broken_streams).c_str());
+    }
+    if (stats.masked_rows + stats.substituted_rows > 0) {
+      std::printf("%s rows masked, %s substituted by the job's error policy\n", Count(stats.masked_rows).c_str(),
+                  Count(stats.substituted_rows).c_str());
+    }
+    if (!digest.empty()) std::printf("digest %s\n", digest.c_str());
+  }
+
+  CoordinatorFlag coordinator_;
+  uint64_t steps_ = 0, epochs_ = 0, epoch_ = 0, rank_ = 0, world_size_ = 1, batch_size_ = 0, pace_ms_ = 0;
+  uint64_t prefetch_steps_ = 16, prefetch_bytes_ = uint64_t{256} << 20, timeout_ = 600;
+  std::string group_, state_, out_;
+  bool accept_new_pipeline_ = false, digest_ = true, json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> NewRead() { return std::make_unique<Read>(); }
+
+}  // namespace penstock::cli

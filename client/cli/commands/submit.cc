@@ -1,0 +1,85 @@
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands.h"
+#include "client/cli/control_client.h"
+#include "client/cli/output.h"
+#include "config/job_file.h"
+#include "pipeline/augment/pipeline.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock::cli {
+namespace {
+
+class Submit final : public Command {
+ public:
+  std::string name() const override { return "submit"; }
+  std::string arguments() const override { return "JOB.textproto [flags]"; }
+  std::string summary() const override { return "register a job with the coordinator"; }
+  std::string description() const override {
+    return "Checks the job file, registers it, and waits until the workers have found and indexed its files and made\n"
+           "its first row. Submitting the same job again changes nothing; another job of the same name is refused\n"
+           "unless --replace says otherwise.\n\n"
+           "  penstock submit train.textproto";
+  }
+  void AddFlags(Flags* flags) override {
+    coordinator_.AddTo(flags);
+    flags->AddSwitch("replace", &replace_, "take the place of another job of this name");
+    flags->AddSwitch("wait", &wait_, "wait until the job is ready (default; --no-wait returns at once)");
+    flags->AddSwitch("json", &json_, "print one JSON object instead of text");
+  }
+
+  absl::Status Run(const std::vector<std::string>& arguments) override {
+    PS_ASSIGN_OR_RETURN(const std::string path, OneArgument(arguments, "JOB.textproto"));
+    v1::SubmitRequest request;
+    PS_ASSIGN_OR_RETURN(*request.mutable_spec(), LoadJobFile(path, CheckPipeline));
+    request.set_replace(replace_);
+    ControlClient client(coordinator_.address());
+    v1::Job job;
+    if (wait_) {
+      PS_ASSIGN_OR_RETURN(job, SubmitAndWait(client, request, json_));
+    } else {
+      PS_ASSIGN_OR_RETURN(v1::SubmitReply reply, client.Submit(request));
+      job = std::move(*reply.mutable_job());
+    }
+    uint64_t records = 0, bytes = 0;
+    for (const v1::Shard& shard : job.snapshot().shards()) {
+      records += shard.records();
+      bytes += shard.data_bytes();
+    }
+    if (json_) {
+      std::printf("%s\n", Json()
+                              .Field("job", job.name())
+                              .Field("state", v1::JobState_Name(job.state()))
+                              .Field("shards", static_cast<uint64_t>(job.snapshot().shards_size()))
+                              .Field("records", records)
+                              .Field("bytes", bytes)
+                              .Object()
+                              .c_str());
+      return absl::OkStatus();
+    }
+    if (!wait_) {
+      std::printf("job '%s' is registered; `penstock jobs` shows when it is ready\n", job.name().c_str());
+      return absl::OkStatus();
+    }
+    std::printf("job '%s' is ready: %s records, %s in %s shards\n", job.name().c_str(), Count(records).c_str(),
+                HumanBytes(bytes).c_str(), Count(static_cast<uint64_t>(job.snapshot().shards_size())).c_str());
+    for (const v1::Column& column : job.columns()) {
+      std::string shape;
+      for (const int64_t extent : column.shape()) absl::StrAppend(&shape, shape.empty() ? "" : " x ", extent);
+      std::printf("  %-16s %s%s%s%s\n", column.name().c_str(), v1::DataType_Name(column.dtype()).c_str(),
+                  shape.empty() ? "" : ", ", shape.c_str(), column.ragged() && !column.scalar() ? ", ragged" : "");
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  CoordinatorFlag coordinator_;
+  bool replace_ = false, wait_ = true, json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> NewSubmit() { return std::make_unique<Submit>(); }
+
+}  // namespace penstock::cli

@@ -1,0 +1,158 @@
+#include "pipeline/records/verify.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands.h"
+#include "client/cli/local_data.h"
+#include "client/cli/output.h"
+#include "pipeline/base/cgroup.h"
+#include "pipeline/base/mutex.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr size_t kShownPerFile = 20;
+
+// Files checked on several threads; the reports in the order of the files.
+class Checker {
+ public:
+  explicit Checker(const std::vector<DatasetFile>& files) : files_(files), bar_("verifying") {
+    for (size_t i = 0; i < files.size(); ++i) reports_.push_back(absl::UnknownError("not checked"));
+    for (const DatasetFile& file : files) {
+      if (const auto info = StatFile(file.path); info.ok()) total_ += info->size;
+    }
+  }
+
+  std::vector<absl::StatusOr<VerifyReport>> Run(int threads) {
+    std::vector<std::thread> workers;
+    for (int i = 0; i < threads; ++i) {
+      workers.emplace_back([this] {
+        for (size_t n = next_++; n < files_.size(); n = next_++) reports_[n] = CheckOne(n);
+      });
+    }
+    for (std::thread& worker : workers) worker.join();
+    bar_.Finish();
+    return std::move(reports_);
+  }
+
+ private:
+  absl::StatusOr<VerifyReport> CheckOne(size_t n) {
+    PS_ASSIGN_OR_RETURN(const auto file, OpenFile(files_[n].path));
+    VerifyOptions options;
+    options.progress = [this](uint64_t bytes) {
+      MutexLock lock(&mutex_);
+      done_ += bytes;
+      bar_.Update(total_ == 0 ? 1 : static_cast<double>(done_) / static_cast<double>(total_),
+                  absl::StrCat(HumanBytes(done_), " of ", HumanBytes(total_)));
+    };
+    return VerifyShard(*file, options);
+  }
+
+  const std::vector<DatasetFile>& files_;
+  std::vector<absl::StatusOr<VerifyReport>> reports_;
+  std::atomic<size_t> next_{0};
+  uint64_t total_ = 0;
+  Mutex mutex_;
+  uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;
+  ProgressBar bar_;
+};
+
+class Verify final : public Command {
+ public:
+  std::string name() const override { return "verify"; }
+  std::string arguments() const override { return "GLOB [flags]"; }
+  std::string summary() const override { return "check every CRC of every record; say what is broken and where"; }
+  std::string description() const override {
+    return "Reads all of every shard. For each broken record it says where it is, what is wrong with it, and what is\n"
+           "still readable behind it. Exits with 1 when anything is broken.\n\n"
+           "  penstock verify '/data/train-*'";
+  }
+  void AddFlags(Flags* flags) override {
+    data_.AddFlags(flags);
+    flags->AddUint("threads", &threads_, "N", "shards at once (default: the CPUs of this container)");
+    flags->AddSwitch("json", &json_, "print one JSON object instead of text");
+  }
+
+  absl::Status Run(const std::vector<std::string>& arguments) override {
+    PS_ASSIGN_OR_RETURN(const std::string glob, OneArgument(arguments, "GLOB"));
+    PS_ASSIGN_OR_RETURN(const auto files, data_.Expand(glob));
+    const auto reports = Checker(files).Run(threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_));
+    uint64_t records = 0, readable = 0, bad_files = 0;
+    std::vector<std::string> shards;
+    for (size_t i = 0; i < reports.size(); ++i) {
+      const auto& report = reports[i];
+      const bool bad = !report.ok() || !report->ok();
+      bad_files += bad ? 1 : 0;
+      if (report.ok()) {
+        records += report->framed_records;
+        readable += report->readable_records;
+      }
+      if (json_) {
+        shards.push_back(ToJson(files[i].path, report));
+      } else if (bad) {
+        Print(files[i].path, report);
+      }
+    }
+    if (json_) {
+      std::printf("%s\n", Json()
+                              .Field("files", uint64_t{files.size()})
+                              .Field("broken_files", bad_files)
+                              .Field("readable_records", readable)
+                              .Raw("shards", Json::Array(shards))
+                              .Object()
+                              .c_str());
+    } else {
+      std::printf("%s files, %s readable records, %s broken files\n", Count(files.size()).c_str(),
+                  Count(readable).c_str(), Count(bad_files).c_str());
+    }
+    if (bad_files > 0) return absl::DataLossError(absl::StrCat(bad_files, " of ", files.size(), " files are broken"));
+    return absl::OkStatus();
+  }
+
+ private:
+  static void Print(const std::string& path, const absl::StatusOr<VerifyReport>& report) {
+    if (!report.ok()) {
+      std::printf("%s: %s\n", path.c_str(), std::string(report.status().message()).c_str());
+      return;
+    }
+    std::printf("%s\n", report->Summary().c_str());
+    const size_t shown = std::min(report->broken.size(), kShownPerFile);
+    for (size_t i = 0; i < shown; ++i) std::printf("  %s\n", report->Describe(i).c_str());
+    if (shown < report->broken.size()) {
+      std::printf("  and %s more (--json lists all)\n", Count(report->broken.size() - shown).c_str());
+    }
+  }
+
+  static std::string ToJson(const std::string& path, const absl::StatusOr<VerifyReport>& report) {
+    Json json;
+    json.Field("path", path);
+    if (!report.ok()) return json.Field("error", std::string(report.status().message())).Object();
+    std::vector<std::string> broken;
+    for (size_t i = 0; i < report->broken.size(); ++i) {
+      broken.push_back(Json()
+                           .Field("record", report->broken[i].record)
+                           .Field("offset", report->broken[i].offset)
+                           .Field("what", report->Describe(i))
+                           .Object());
+    }
+    return json.Field("readable_records", report->readable_records)
+        .Field("bytes", report->file_size)
+        .Raw("broken", Json::Array(broken))
+        .Object();
+  }
+
+  LocalData data_;
+  uint64_t threads_ = 0;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> NewVerify() { return std::make_unique<Verify>(); }
+
+}  // namespace penstock::cli

@@ -1,0 +1,108 @@
+#include "client/cli/control_client.h"
+
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "client/cli/output.h"
+#include "net/channel.h"
+#include "net/grpc_status.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr absl::Duration kCallTimeout = absl::Seconds(10);
+constexpr uint32_t kWatchMs = 2000;
+
+}  // namespace
+
+void CoordinatorFlag::AddTo(Flags* flags) {
+  flags->AddString("coordinator", &address_, "HOST:PORT",
+                   "the coordinator (default: $PENSTOCK_COORDINATOR, else localhost:7070)");
+}
+
+std::string CoordinatorFlag::address() const {
+  if (!address_.empty()) return address_;
+  const char* from_environment = std::getenv("PENSTOCK_COORDINATOR");
+  return from_environment != nullptr && *from_environment != '\0' ? from_environment : "localhost:7070";
+}
+
+ControlClient::ControlClient(std::string address)
+    : address_(std::move(address)), stub_(v1::Coordinator::NewStub(MakeChannel(address_))) {}
+
+namespace {
+
+// One call with a deadline; an unreachable coordinator is named with what to do.
+template <typename Request, typename Reply>
+absl::StatusOr<Reply> Call(const std::string& address, v1::Coordinator::Stub& stub,
+                           grpc::Status (v1::Coordinator::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+                           const Request& request, absl::Duration timeout) {
+  grpc::ClientContext context;
+  SetDeadline(&context, timeout);
+  Reply reply;
+  const grpc::Status status = (stub.*method)(&context, request, &reply);
+  if (status.ok()) return reply;
+  absl::Status error = FromGrpc(status);
+  if (absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error)) {
+    return absl::Status(error.code(),
+                        absl::StrCat("the coordinator at ", address, " cannot be reached (", error.message(),
+                                     "); is it running? --coordinator HOST:PORT names another"));
+  }
+  return error;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::SubmitReply> ControlClient::Submit(const v1::SubmitRequest& request) {
+  return Call(address_, *stub_, &v1::Coordinator::Stub::Submit, request, kCallTimeout);
+}
+absl::StatusOr<v1::CancelReply> ControlClient::Cancel(const v1::CancelRequest& request) {
+  return Call(address_, *stub_, &v1::Coordinator::Stub::Cancel, request, kCallTimeout);
+}
+absl::StatusOr<v1::StatusReply> ControlClient::GetStatus() {
+  return Call(address_, *stub_, &v1::Coordinator::Stub::GetStatus, v1::StatusRequest(), kCallTimeout);
+}
+absl::StatusOr<v1::ListShardsReply> ControlClient::ListShards(const v1::ListShardsRequest& request) {
+  return Call(address_, *stub_, &v1::Coordinator::Stub::ListShards, request, kCallTimeout);
+}
+absl::StatusOr<v1::DrainReply> ControlClient::Drain(const v1::DrainRequest& request) {
+  return Call(address_, *stub_, &v1::Coordinator::Stub::Drain, request, kCallTimeout);
+}
+absl::StatusOr<v1::WatchReply> ControlClient::Watch(const v1::WatchRequest& request) {
+  return Call(address_, *stub_, &v1::Coordinator::Stub::Watch, request,
+              kCallTimeout + absl::Milliseconds(request.wait_ms()));
+}
+
+absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitRequest& request, bool quiet) {
+  PS_ASSIGN_OR_RETURN(v1::SubmitReply reply, client.Submit(request));
+  v1::Job job = std::move(*reply.mutable_job());
+  ProgressBar bar("preparing");
+  v1::WatchRequest watch;
+  watch.set_job(job.name());
+  watch.set_wait_ms(kWatchMs);
+  while (job.state() == v1::PREPARING) {
+    PS_ASSIGN_OR_RETURN(v1::WatchReply changes, client.Watch(watch));
+    watch.set_known_revision(changes.revision());
+    for (v1::Job& changed : *changes.mutable_jobs()) {
+      if (changed.name() == job.name() && changed.uid() == job.uid()) job.Swap(&changed);
+    }
+    if (changes.removed_size() > 0) {
+      return absl::CancelledError(absl::StrCat("job '", job.name(), "' was cancelled while it was prepared"));
+    }
+    if (quiet) continue;
+    const uint32_t total = job.shards_total();
+    bar.Update(total == 0 ? 0 : static_cast<double>(job.shards_indexed()) / total,
+               job.waiting().empty() ? absl::StrCat(job.shards_indexed(), " of ", total, " shards") : job.waiting());
+  }
+  bar.Finish();
+  if (job.state() == v1::FAILED) {
+    return absl::FailedPreconditionError(absl::StrCat("job '", job.name(), "' failed: ", job.error()));
+  }
+  if (job.state() == v1::CANCELLED) {
+    return absl::CancelledError(absl::StrCat("job '", job.name(), "' was cancelled"));
+  }
+  return job;
+}
+
+}  // namespace penstock::cli

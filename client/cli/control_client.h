@@ -1,0 +1,49 @@
+// The admin command's line to the coordinator.
+#ifndef PENSTOCK_CLIENT_CLI_CONTROL_CLIENT_H_
+#define PENSTOCK_CLIENT_CLI_CONTROL_CLIENT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "config/flags.h"
+#include "penstock/v1/control.grpc.pb.h"
+
+namespace penstock::cli {
+
+// --coordinator, else the environment's PENSTOCK_COORDINATOR, else localhost:7070.
+class CoordinatorFlag {
+ public:
+  void AddTo(Flags* flags);
+  std::string address() const;
+
+ private:
+  std::string address_;
+};
+
+// Blocking calls, each with a deadline of a few seconds (Watch: its wait and as much again). Unavailable names the
+// address and the way out.
+class ControlClient {
+ public:
+  explicit ControlClient(std::string address);
+
+  absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request);
+  absl::StatusOr<v1::CancelReply> Cancel(const v1::CancelRequest& request);
+  absl::StatusOr<v1::StatusReply> GetStatus();
+  absl::StatusOr<v1::ListShardsReply> ListShards(const v1::ListShardsRequest& request);
+  absl::StatusOr<v1::DrainReply> Drain(const v1::DrainRequest& request);
+  absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest& request);
+
+ private:
+  const std::string address_;
+  std::unique_ptr<v1::Coordinator::Stub> stub_;
+};
+
+// Submits the job and waits until it is READY, with a progress bar; FailedPrecondition with the job's error when it
+// FAILED. `quiet`: no bar.
+absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitRequest& request, bool quiet);
+
+}  // namespace penstock::cli
+
+#endif  // PENSTOCK_CLIENT_CLI_CONTROL_CLIENT_H_

@@ -1,0 +1,114 @@
+#include "client/cli/job_writer.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock::cli {
+namespace {
+
+// The first bytes of JPEG, PNG, WebP and BMP files.
+bool LooksLikeImage(std::string_view bytes) {
+  const absl::string_view b(bytes.data(), bytes.size());
+  return absl::StartsWith(b, "\xFF\xD8\xFF") || absl::StartsWith(b, "\x89PNG\r\n") ||
+         (absl::StartsWith(b, "RIFF") && b.size() > 12 && b.substr(8, 4) == "WEBP") ||
+         (absl::StartsWith(b, "BM") && b.size() > 54);
+}
+
+std::string LastPart(const std::string& key) {
+  const size_t slash = key.rfind('/');
+  return slash == std::string::npos ? key : key.substr(slash + 1);
+}
+
+bool LooksLikeLabel(const FeatureSummary& f) {
+  return f.kind == FeatureKind::kInt64 && f.most_count == 1 && !f.sequence &&
+         (absl::StrContains(f.key, "label") || f.key == "y" || absl::EndsWith(f.key, "class") ||
+          absl::EndsWith(f.key, "target"));
+}
+
+// The line of one feature; `column` is empty where the key itself is the name.
+std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::string& column) {
+  const bool varies = f.least_count != f.most_count || f.sequence;
+  std::string line = absl::StrCat("features { key: \"", absl::CEscape(f.key), "\"");
+  if (!column.empty()) absl::StrAppend(&line, " column: \"", column, "\"");
+  absl::StrAppend(&line, " type: ", std::string(FeatureKindName(f.kind)));
+  if (f.sequence) absl::StrAppend(&line, " sequence: true");
+  if (!f.sequence && varies) absl::StrAppend(&line, " variable_length: true");
+  if (f.sequence && f.least_count == f.most_count && f.most_count > 1) absl::StrAppend(&line, " shape: ", f.most_count);
+  if (!varies && f.most_count != 1) absl::StrAppend(&line, " shape: ", f.most_count);
+  if (!varies && f.seen < records && f.kind != FeatureKind::kNone) {
+    absl::StrAppend(&line, f.kind == FeatureKind::kInt64   ? " default { ints: 0 }"
+                           : f.kind == FeatureKind::kFloat ? " default { floats: 0 }"
+                                                           : " default { bytes_values: \"\" }");
+  }
+  return line + " }";
+}
+
+}  // namespace
+
+absl::Status JobWriter::AddRecord(std::string_view record) {
+  if (records_ == 0) {
+    PS_ASSIGN_OR_RETURN(format_, GuessFormat(record));
+  }
+  PS_ASSIGN_OR_RETURN(const std::vector<FeatureInfo> infos, ListFeatures(record, format_));
+  for (const FeatureInfo& info : infos) {
+    if (info.kind == FeatureKind::kNone) continue;
+    FeatureSummary& f = features_[absl::StrCat(info.sequence ? "1" : "0", info.key)];
+    const uint64_t count = info.sequence ? (info.list_length == 0 ? 1 : info.count / info.list_length) : info.count;
+    if (f.seen == 0) {
+      f.key = info.key;
+      f.kind = info.kind;
+      f.sequence = info.sequence;
+      f.least_count = f.most_count = count;
+      f.byte_length = info.first_bytes.size();
+      f.looks_like_image = info.kind == FeatureKind::kBytes && LooksLikeImage(info.first_bytes);
+    }
+    ++f.seen;
+    f.least_count = std::min(f.least_count, count);
+    f.most_count = std::max(f.most_count, count);
+    f.same_byte_length = f.same_byte_length && f.byte_length == info.first_bytes.size();
+    f.looks_like_image = f.looks_like_image && LooksLikeImage(info.first_bytes);
+  }
+  ++records_;
+  return absl::OkStatus();
+}
+
+std::string JobWriter::Write(const std::string& name, const std::string& files) const {
+  const FeatureSummary *image = nullptr, *label = nullptr;
+  for (const auto& [key, f] : features_) {
+    if (image == nullptr && f.looks_like_image && !f.sequence && f.most_count == 1) image = &f;
+    if (label == nullptr && LooksLikeLabel(f)) label = &f;
+  }
+  std::string out = absl::StrCat(
+      "# proto-file: penstock/v1/job.proto\n# proto-message: penstock.v1.JobSpec\n"
+      "#\n# Written by `penstock init` from the first ",
+      records_, records_ == 1 ? " record" : " records", ".\n\nname: \"", name, "\"\n\ndataset {\n  files: \"",
+      absl::CEscape(files), "\"\n", format_ == RecordFormat::kSequenceExample ? "  format: SEQUENCE_EXAMPLE\n" : "",
+      "}\n\n");
+  std::string unused;
+  for (const auto& [key, f] : features_) {
+    const bool wanted = image == nullptr || &f == image || &f == label;
+    const std::string column = &f == image ? "image" : &f == label ? "label" : "";
+    const std::string line = FeatureLine(f, records_, column);
+    absl::StrAppend(wanted ? &out : &unused, wanted ? "" : "# ", line, "\n");
+  }
+  if (!unused.empty()) absl::StrAppend(&out, "\n# Also there:\n", unused);
+  if (image != nullptr) {
+    absl::StrAppend(&out,
+                    "\nops { decode_image { channels: RGB } }\n"
+                    "ops { random_resized_crop { height: 224 width: 224 } }\n"
+                    "ops { random_horizontal_flip { probability: 0.5 } }\n");
+  }
+  absl::StrAppend(&out,
+                  "\norder { seed: 17 shuffle: CHUNKED }   # NONE | CHUNKED | FULL\n"
+                  "batch { size: 256 last: DROP }         # over all ranks; DROP | PAD | PARTIAL\n"
+                  "errors { policy: FAIL }                # FAIL | SUBSTITUTE | MASK\n");
+  return out;
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,46 @@
+// A job file made from what the first records of a data set hold.
+#ifndef PENSTOCK_CLIENT_CLI_JOB_WRITER_H_
+#define PENSTOCK_CLIENT_CLI_JOB_WRITER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "pipeline/records/example_parser.h"
+
+namespace penstock::cli {
+
+// What the records seen so far say of one feature.
+struct FeatureSummary {
+  std::string key;
+  FeatureKind kind = FeatureKind::kNone;
+  bool sequence = false;
+  uint64_t seen = 0;  // records that have it
+  uint64_t least_count = 0, most_count = 0;
+  bool looks_like_image = false;  // by the first bytes
+  bool same_byte_length = true;   // all values of one length
+  uint64_t byte_length = 0;
+};
+
+class JobWriter {
+ public:
+  // Takes one more record into account. InvalidArgument: neither Example nor SequenceExample.
+  absl::Status AddRecord(std::string_view record);
+  uint64_t records() const { return records_; }
+
+  // The job's text with comments. An image and integer labels become a training recipe; without an image every feature
+  // becomes a column. `files` is the glob, `name` the job's.
+  std::string Write(const std::string& name, const std::string& files) const;
+
+ private:
+  uint64_t records_ = 0;
+  RecordFormat format_ = RecordFormat::kExample;
+  std::map<std::string, FeatureSummary> features_;
+};
+
+}  // namespace penstock::cli
+
+#endif  // PENSTOCK_CLIENT_CLI_JOB_WRITER_H_

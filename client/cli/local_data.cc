@@ -1,0 +1,65 @@
+#include "client/cli/local_data.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/file.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock::cli {
+
+void LocalData::AddFlags(Flags* flags) {
+  flags->AddStrings("data-root", &roots_, "[NAME=]DIR",
+                    "globs are relative to this folder and confined to it, as on a worker; may be repeated");
+  flags->AddString("index-dir", &index_dir_, "DIR", "where shard indexes are kept (default: ~/.cache/penstock)");
+  flags->AddSwitch("index-beside", &beside_, "keep the indexes beside the shards instead");
+}
+
+absl::StatusOr<std::vector<DataRoot>> LocalData::Roots() const {
+  if (roots_.empty()) return std::vector<DataRoot>{{"local", "/"}};
+  return ParseDataRoots(roots_);
+}
+
+std::string LocalData::Resolve(const std::string& glob) const {
+  if (!roots_.empty() || glob.empty() || glob.front() == '/') return glob;
+  return (std::filesystem::current_path() / glob).lexically_normal().string();
+}
+
+void LocalData::ResolveJob(v1::JobSpec* job) const {
+  for (v1::Dataset& dataset : *job->mutable_dataset()) {
+    for (std::string& glob : *dataset.mutable_files()) glob = Resolve(glob);
+  }
+}
+
+absl::StatusOr<std::vector<DatasetFile>> LocalData::Expand(const std::string& glob) const {
+  PS_ASSIGN_OR_RETURN(const std::vector<DataRoot> roots, Roots());
+  return ExpandGlobs({Resolve(glob)}, roots);
+}
+
+absl::StatusOr<std::string> LocalData::IndexDir() const {
+  std::string dir = index_dir_;
+  if (dir.empty()) {
+    const char* cache = std::getenv("XDG_CACHE_HOME");
+    const char* home = std::getenv("HOME");
+    if (cache != nullptr && *cache != '\0') {
+      dir = absl::StrCat(cache, "/penstock");
+    } else if (home != nullptr && *home != '\0') {
+      dir = absl::StrCat(home, "/.cache/penstock");
+    } else {
+      return absl::FailedPreconditionError("neither HOME nor XDG_CACHE_HOME is set: say --index-dir DIR");
+    }
+  }
+  std::error_code error;
+  std::filesystem::create_directories(dir, error);
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("creating ", dir));
+  return dir;
+}
+
+absl::StatusOr<IndexStore> LocalData::Indexes() const {
+  if (beside_) return IndexStore::BesideShards();
+  PS_ASSIGN_OR_RETURN(const std::string dir, IndexDir());
+  return IndexStore::InStateDir(dir);
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,102 @@
+// penstock: the admin command.
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/commands.h"
+#include "config/near_name.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr int kFailed = 1, kUsage = 2;
+
+std::vector<std::unique_ptr<Command>> AllCommands() {
+  std::vector<std::unique_ptr<Command>> all;
+  for (auto make : {NewInit, NewIndex, NewVerify, NewSubmit, NewRead, NewStatus, NewJobs, NewWorkers, NewShards,
+                    NewDrain, NewCancel, NewPreview, NewBench, NewCheckConfig}) {
+    all.push_back(make());
+  }
+  return all;
+}
+
+std::string Overview(const std::vector<std::unique_ptr<Command>>& commands) {
+  std::string out =
+      "penstock: data preparation for training, as a service\n\n"
+      "usage: penstock COMMAND [ARGUMENTS] [FLAGS]        penstock COMMAND --help\n\n";
+  for (const auto& command : commands) {
+    std::string name = "  " + command->name();
+    name.resize(16, ' ');
+    absl::StrAppend(&out, name, command->summary(), "\n");
+  }
+  absl::StrAppend(&out,
+                  "\nA first job on your own shards:\n"
+                  "  penstockd standalone --data-root /data &\n"
+                  "  penstock init '/data/train-*' --out train.textproto\n"
+                  "  penstock preview train.textproto --out sheet.png\n"
+                  "  penstock submit train.textproto\n"
+                  "  penstock read train --steps 100\n\n"
+                  "Commands that talk to the coordinator take --coordinator HOST:PORT (or the environment's\n"
+                  "PENSTOCK_COORDINATOR; localhost:7070 otherwise). Exit code: 0 when all that was asked is done,\n"
+                  "1 when it failed, 2 when the command line is wrong.\n");
+  return out;
+}
+
+std::string HelpOf(Command& command, const Flags& flags) {
+  std::string out =
+      absl::StrCat("usage: penstock ", command.name(), " ", command.arguments(), "\n\n", command.description(), "\n");
+  const std::string help = flags.Help();
+  if (!help.empty()) absl::StrAppend(&out, "\nflags:\n", help);
+  return out;
+}
+
+int Main(const std::vector<std::string>& args) {
+  const auto commands = AllCommands();
+  if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
+    std::fputs(Overview(commands).c_str(), args.empty() ? stderr : stdout);
+    return args.empty() ? kUsage : 0;
+  }
+  if (args[0] == "--version") {
+    std::printf("penstock %s\n", PENSTOCK_VERSION);
+    return 0;
+  }
+  std::vector<std::string> names;
+  for (const auto& command : commands) {
+    names.push_back(command->name());
+    if (command->name() != args[0]) continue;
+    Flags flags;
+    command->AddFlags(&flags);
+    const std::vector<std::string> rest(args.begin() + 1, args.end());
+    for (const std::string& arg : rest) {
+      if (arg == "--") break;
+      if (arg == "--help" || arg == "-h") {
+        std::fputs(HelpOf(*command, flags).c_str(), stdout);
+        return 0;
+      }
+    }
+    absl::Status status;
+    if (auto arguments = flags.Parse(rest); arguments.ok()) {
+      status = command->Run(*arguments);
+    } else {
+      status = UsageError(std::string(arguments.status().message()));
+    }
+    if (status.ok()) return 0;
+    std::fflush(stdout);
+    std::fprintf(stderr, "penstock %s: %s\n", args[0].c_str(), std::string(status.message()).c_str());
+    if (!IsUsageError(status)) return kFailed;
+    std::fprintf(stderr, "usage: penstock %s %s   (penstock %s --help tells more)\n", args[0].c_str(),
+                 command->arguments().c_str(), args[0].c_str());
+    return kUsage;
+  }
+  std::fprintf(stderr, "penstock: there is no command '%s'%s; `penstock --help` lists them\n", args[0].c_str(),
+               DidYouMean(args[0], names).c_str());
+  return kUsage;
+}
+
+}  // namespace
+}  // namespace penstock::cli
+
+int main(int argc, char** argv) { return penstock::cli::Main(std::vector<std::string>(argv + 1, argv + argc)); }

@@ -1,0 +1,109 @@
+#include "client/cli/npy_writer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "pipeline/base/file.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock::cli {
+
+std::string NpyHeader(std::string_view descr, const std::vector<int64_t>& shape) {
+  constexpr size_t kAlignment = 64, kFixed = 10;  // magic 6, version 2, header length 2
+  std::string dict = absl::StrCat("{'descr': '", std::string(descr), "', 'fortran_order': False, 'shape': (",
+                                  absl::StrJoin(shape, ", "), shape.size() == 1 ? "," : "", "), }");
+  dict.append((kAlignment - (kFixed + dict.size() + 1) % kAlignment) % kAlignment, ' ');
+  dict += '\n';
+  std::string out("\x93NUMPY\x01\x00", 8);
+  out += static_cast<char>(dict.size() & 0xFF);
+  out += static_cast<char>(dict.size() >> 8);
+  return out + dict;
+}
+
+std::string NpyDescr(ElementType type) {
+  switch (type) {
+    case ElementType::kUint8:
+      return "|u1";
+    case ElementType::kInt8:
+      return "|i1";
+    case ElementType::kUint16:
+      return "<u2";
+    case ElementType::kInt16:
+      return "<i2";
+    case ElementType::kInt32:
+      return "<i4";
+    case ElementType::kInt64:
+      return "<i8";
+    case ElementType::kFloat16:
+      return "<f2";
+    case ElementType::kBfloat16:
+      return "|V2";
+    case ElementType::kFloat32:
+      return "<f4";
+    case ElementType::kFloat64:
+      return "<f8";
+    case ElementType::kBool:
+      return "|b1";
+    case ElementType::kString:
+      return "|u1";
+  }
+  return "|u1";
+}
+
+absl::Status WriteNpy(const std::string& path, std::string_view descr, const std::vector<int64_t>& shape,
+                      const void* data, size_t bytes) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (file == nullptr) return ErrnoStatus(errno, absl::StrCat("creating ", path));
+  const std::string header = NpyHeader(descr, shape);
+  const bool written = std::fwrite(header.data(), 1, header.size(), file) == header.size() &&
+                       (bytes == 0 || std::fwrite(data, 1, bytes, file) == bytes);
+  const int error = errno;
+  if (std::fclose(file) != 0 || !written) return ErrnoStatus(written ? errno : error, absl::StrCat("writing ", path));
+  return absl::OkStatus();
+}
+
+namespace {
+
+absl::Status WriteColumn(const ColumnView& column, const std::string& prefix) {
+  std::string name = column.info().name;
+  std::replace(name.begin(), name.end(), '/', '_');
+  const std::string stem = absl::StrCat(prefix, ".", name);
+  const ColumnInfo& info = column.info();
+  const auto splits = column.row_splits();
+  if (info.type == ElementType::kString) {
+    std::string bytes;
+    std::vector<int64_t> offsets = {0};
+    for (size_t i = 0; i < column.string_count(); ++i) {
+      bytes += column.string(i);
+      offsets.push_back(static_cast<int64_t>(bytes.size()));
+    }
+    PS_RETURN_IF_ERROR(
+        WriteNpy(stem + ".npy", "|u1", {static_cast<int64_t>(bytes.size())}, bytes.data(), bytes.size()));
+    PS_RETURN_IF_ERROR(WriteNpy(stem + ".offsets.npy", "<i8", {static_cast<int64_t>(offsets.size())}, offsets.data(),
+                                offsets.size() * sizeof(int64_t)));
+  } else {
+    std::vector<int64_t> shape = {info.ragged ? (splits.empty() ? 0 : splits[splits.size() - 1])
+                                              : static_cast<int64_t>(column.rows())};
+    shape.insert(shape.end(), info.shape.begin(), info.shape.end());
+    PS_RETURN_IF_ERROR(WriteNpy(stem + ".npy", NpyDescr(info.type), shape, column.raw(), column.bytes()));
+  }
+  if (splits.empty()) return absl::OkStatus();
+  return WriteNpy(stem + ".row_splits.npy", "<i8", {static_cast<int64_t>(splits.size())}, splits.data(),
+                  splits.size() * sizeof(int64_t));
+}
+
+}  // namespace
+
+absl::Status WriteBatchAsNpy(const Batch& batch, const std::string& prefix) {
+  for (const ColumnView& column : batch.columns()) PS_RETURN_IF_ERROR(WriteColumn(column, prefix));
+  const auto rows = static_cast<int64_t>(batch.rows());
+  static_assert(sizeof(RowId) == 2 * sizeof(int64_t), "ids are written as they lie in memory");
+  PS_RETURN_IF_ERROR(
+      WriteNpy(prefix + ".id.npy", "<i8", {rows, 2}, batch.ids().data(), batch.ids().size() * sizeof(RowId)));
+  return WriteNpy(prefix + ".valid.npy", "|u1", {rows}, batch.valid().data(), batch.valid().size());
+}
+
+}  // namespace penstock::cli

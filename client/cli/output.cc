@@ -1,0 +1,213 @@
+#include "client/cli/output.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace penstock::cli {
+namespace {
+
+double SteadySeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+std::string Count(uint64_t n) {
+  std::string digits = absl::StrCat(n);
+  for (size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, ",");
+  }
+  return digits;
+}
+
+std::string HumanBytes(uint64_t bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1000 && unit + 1 < std::size(kUnits)) {
+    value /= 1024;
+    ++unit;
+  }
+  if (unit == 0) return absl::StrFormat("%d B", bytes);
+  return absl::StrFormat(value < 10 ? "%.1f %s" : "%.0f %s", value, kUnits[unit]);
+}
+
+std::string HumanSeconds(double seconds) {
+  if (seconds < 1) return absl::StrFormat("%.0f ms", seconds * 1000);
+  if (seconds < 120) return absl::StrFormat("%.1f s", seconds);
+  const auto minutes = static_cast<int64_t>(std::llround(seconds / 60));
+  if (minutes < 60) return absl::StrFormat("%d min", minutes);
+  return absl::StrFormat("%d h %02d min", minutes / 60, minutes % 60);
+}
+
+Table::Table(std::vector<std::string> header, std::vector<size_t> right) : right_(header.size(), false) {
+  for (const size_t column : right) right_[column] = true;
+  rows_.push_back(std::move(header));
+}
+
+void Table::Add(std::vector<std::string> row) {
+  row.resize(right_.size());
+  rows_.push_back(std::move(row));
+}
+
+std::string Table::Text() const {
+  std::vector<size_t> widths(right_.size(), 0);
+  for (const auto& row : rows_) {
+    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  std::string out;
+  for (const auto& row : rows_) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c) {
+      const std::string pad(widths[c] - row[c].size(), ' ');
+      absl::StrAppend(&line, c == 0 ? "" : "  ", right_[c] ? pad : "", row[c], right_[c] ? "" : pad);
+    }
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    absl::StrAppend(&out, line, "\n");
+  }
+  return out;
+}
+
+bool IsTerminal(int fd) {
+  const char* term = std::getenv("TERM");
+  return isatty(fd) != 0 && term != nullptr && std::string_view(term) != "dumb";
+}
+
+ProgressBar::ProgressBar(std::string what) : what_(std::move(what)), terminal_(IsTerminal(STDERR_FILENO)) {}
+
+void ProgressBar::Update(double fraction, const std::string& note) {
+  constexpr int kWidth = 30;
+  constexpr double kRedrawSeconds = 0.1;
+  const double now = SteadySeconds();
+  if (!terminal_ || (drawn_ && now - last_draw_ < kRedrawSeconds && fraction < 1)) return;
+  last_draw_ = now;
+  drawn_ = true;
+  const int full = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * kWidth);
+  std::fprintf(
+      stderr, "\r%s [%s%s] %3.0f %%  %s\033[K", what_.c_str(), std::string(static_cast<size_t>(full), '#').c_str(),
+      std::string(static_cast<size_t>(kWidth - full), '.').c_str(), std::clamp(fraction, 0.0, 1.0) * 100, note.c_str());
+  std::fflush(stderr);
+}
+
+void ProgressBar::Finish() {
+  if (!drawn_) return;
+  std::fputc('\n', stderr);
+  drawn_ = false;
+}
+
+void Json::Key(std::string_view key) {
+  if (!body_.empty()) body_ += ", ";
+  body_ += Quote(key) + ": ";
+}
+Json& Json::Field(std::string_view key, std::string_view value) { return Raw(key, Quote(value)); }
+Json& Json::Field(std::string_view key, uint64_t value) { return Raw(key, absl::StrCat(value)); }
+Json& Json::Field(std::string_view key, double value) {
+  return Raw(key, std::isfinite(value) ? absl::StrFormat("%.6g", value) : "null");
+}
+Json& Json::Field(std::string_view key, bool value) { return Raw(key, value ? "true" : "false"); }
+Json& Json::Raw(std::string_view key, std::string_view json) {
+  Key(key);
+  body_ += json;
+  return *this;
+}
+
+std::string Json::Quote(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20) {
+          out += absl::StrFormat("\\u%04x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+        } else {
+          out += c;
+        }
+    }
+  }
+  return out + "\"";
+}
+
+std::string Json::Array(const std::vector<std::string>& items) {
+  return absl::StrCat("[", absl::StrJoin(items, ", "), "]");
+}
+
+namespace {
+
+namespace pb = google::protobuf;
+
+// One value of a field as JSON; `i` is -1 for fields that are not repeated.
+std::string ValueToJson(const pb::Message& message, const pb::FieldDescriptor* field, int i) {
+  const pb::Reflection* r = message.GetReflection();
+  const bool many = i >= 0;
+  switch (field->cpp_type()) {
+    case pb::FieldDescriptor::CPPTYPE_INT32:
+      return absl::StrCat(many ? r->GetRepeatedInt32(message, field, i) : r->GetInt32(message, field));
+    case pb::FieldDescriptor::CPPTYPE_INT64:
+      return absl::StrCat(many ? r->GetRepeatedInt64(message, field, i) : r->GetInt64(message, field));
+    case pb::FieldDescriptor::CPPTYPE_UINT32:
+      return absl::StrCat(many ? r->GetRepeatedUInt32(message, field, i) : r->GetUInt32(message, field));
+    case pb::FieldDescriptor::CPPTYPE_UINT64:
+      return absl::StrCat(many ? r->GetRepeatedUInt64(message, field, i) : r->GetUInt64(message, field));
+    case pb::FieldDescriptor::CPPTYPE_DOUBLE:
+      return absl::StrFormat("%.6g", many ? r->GetRepeatedDouble(message, field, i) : r->GetDouble(message, field));
+    case pb::FieldDescriptor::CPPTYPE_FLOAT:
+      return absl::StrFormat("%.6g", many ? r->GetRepeatedFloat(message, field, i) : r->GetFloat(message, field));
+    case pb::FieldDescriptor::CPPTYPE_BOOL:
+      return (many ? r->GetRepeatedBool(message, field, i) : r->GetBool(message, field)) ? "true" : "false";
+    case pb::FieldDescriptor::CPPTYPE_ENUM:
+      return Json::Quote((many ? r->GetRepeatedEnum(message, field, i) : r->GetEnum(message, field))->name());
+    case pb::FieldDescriptor::CPPTYPE_STRING: {
+      const std::string text = many ? r->GetRepeatedString(message, field, i) : r->GetString(message, field);
+      return Json::Quote(field->type() == pb::FieldDescriptor::TYPE_BYTES ? absl::BytesToHexString(text) : text);
+    }
+    case pb::FieldDescriptor::CPPTYPE_MESSAGE:
+      return MessageToJson(many ? r->GetRepeatedMessage(message, field, i) : r->GetMessage(message, field));
+  }
+  return "null";
+}
+
+}  // namespace
+
+std::string MessageToJson(const pb::Message& message) {
+  Json json;
+  const pb::Descriptor* d = message.GetDescriptor();
+  for (int f = 0; f < d->field_count(); ++f) {
+    const pb::FieldDescriptor* field = d->field(f);
+    if (field->is_repeated()) {
+      std::vector<std::string> items;
+      const int count = message.GetReflection()->FieldSize(message, field);
+      for (int i = 0; i < count; ++i) items.push_back(ValueToJson(message, field, i));
+      json.Raw(field->name(), Json::Array(items));
+    } else if (field->containing_oneof() == nullptr || message.GetReflection()->HasField(message, field)) {
+      json.Raw(field->name(), ValueToJson(message, field, -1));
+    }
+  }
+  return json.Object();
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,78 @@
+// What commands print: tables, numbers for people, progress bars, JSON.
+#ifndef PENSTOCK_CLIENT_CLI_OUTPUT_H_
+#define PENSTOCK_CLIENT_CLI_OUTPUT_H_
+
+#include <google/protobuf/message.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace penstock::cli {
+
+// "1,281,167"
+std::string Count(uint64_t n);
+// "1.2 GiB"
+std::string HumanBytes(uint64_t bytes);
+// "350 ms", "12.3 s", "2 h 05 min"
+std::string HumanSeconds(double seconds);
+
+// Columns aligned with two spaces between; numbers (columns named in `right`) to the right.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header, std::vector<size_t> right = {});
+  void Add(std::vector<std::string> row);
+  std::string Text() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<bool> right_;
+};
+
+// A line on stderr that is redrawn in place; silent when stderr is no terminal. Finish (or destruction) ends the line.
+class ProgressBar {
+ public:
+  explicit ProgressBar(std::string what);
+  ~ProgressBar() { Finish(); }
+  // `note` stands behind the bar: "12 of 1000 shards".
+  void Update(double fraction, const std::string& note);
+  void Finish();
+
+ private:
+  const std::string what_;
+  const bool terminal_;
+  bool drawn_ = false;
+  double last_draw_ = 0;  // seconds of the steady clock
+};
+
+// Whether the output may hold colours and redrawn lines: a terminal that is not dumb.
+bool IsTerminal(int fd);
+
+// One JSON object or array, written field by field; strings escaped, numbers as numbers.
+class Json {
+ public:
+  Json& Field(std::string_view key, std::string_view value);
+  Json& Field(std::string_view key, const char* value) { return Field(key, std::string_view(value)); }
+  Json& Field(std::string_view key, uint64_t value);
+  Json& Field(std::string_view key, int value) { return Field(key, static_cast<uint64_t>(value)); }
+  Json& Field(std::string_view key, double value);
+  Json& Field(std::string_view key, bool value);
+  // `json` is a value that is JSON already.
+  Json& Raw(std::string_view key, std::string_view json);
+  std::string Object() const { return "{" + body_ + "}"; }
+
+  static std::string Quote(std::string_view text);
+  static std::string Array(const std::vector<std::string>& items);
+
+ private:
+  void Key(std::string_view key);
+  std::string body_;
+};
+
+// A message as JSON with the proto's field names, all fields present, 64-bit numbers as numbers.
+std::string MessageToJson(const google::protobuf::Message& message);
+
+}  // namespace penstock::cli
+
+#endif  // PENSTOCK_CLIENT_CLI_OUTPUT_H_

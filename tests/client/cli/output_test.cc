@@ -1,0 +1,62 @@
+#include "client/cli/output.h"
+
+#include <gtest/gtest.h>
+
+#include "client/cli/npy_writer.h"
+#include "penstock/v1/control.pb.h"
+
+namespace penstock::cli {
+namespace {
+
+TEST(Numbers, AreWrittenForPeople) {
+  EXPECT_EQ(Count(0), "0");
+  EXPECT_EQ(Count(999), "999");
+  EXPECT_EQ(Count(1281167), "1,281,167");
+  EXPECT_EQ(HumanBytes(999), "999 B");
+  EXPECT_EQ(HumanBytes(1536), "1.5 KiB");
+  EXPECT_EQ(HumanBytes(uint64_t{256} << 20), "256 MiB");
+  EXPECT_EQ(HumanSeconds(0.35), "350 ms");
+  EXPECT_EQ(HumanSeconds(7500), "2 h 05 min");
+}
+
+TEST(Table, AlignsNumbersToTheRight) {
+  Table table({"JOB", "RECORDS"}, {1});
+  table.Add({"a", "12"});
+  table.Add({"longer", "1,234,567"});
+  EXPECT_EQ(table.Text(),
+            "JOB       RECORDS\n"
+            "a              12\n"
+            "longer  1,234,567\n");
+}
+
+TEST(Json, EscapesTextAndKeepsNumbers) {
+  EXPECT_EQ(Json().Field("a\"b", "x\n\x01").Field("n", uint64_t{18446744073709551615u}).Object(),
+            "{\"a\\\"b\": \"x\\n\\u0001\", \"n\": 18446744073709551615}");
+  EXPECT_EQ(Json().Field("rate", 0.5).Field("ok", true).Object(), "{\"rate\": 0.5, \"ok\": true}");
+}
+
+TEST(Json, OfAMessageHasAllFieldsAndNumbersAsNumbers) {
+  v1::Shard shard;
+  shard.set_path("a/b");
+  shard.set_records(uint64_t{1} << 60);
+  EXPECT_EQ(MessageToJson(shard),
+            "{\"root\": \"\", \"path\": \"a/b\", \"size\": 0, \"records\": 1152921504606846976, \"content_hash\": 0, "
+            "\"data_bytes\": 0, \"max_record_bytes\": 0}");
+}
+
+// numpy/lib/format.py: the data begins at a multiple of 64, the header ends with a newline, a tuple of one has a comma.
+TEST(NpyHeader, IsNumPysFormat) {
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{}, {5}, {256, 224, 224, 3}}) {
+    const std::string header = NpyHeader("<i8", shape);
+    EXPECT_EQ(header.size() % 64, 0u);
+    EXPECT_EQ(header.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
+    EXPECT_EQ(static_cast<unsigned char>(header[8]) + 256 * static_cast<unsigned char>(header[9]), header.size() - 10);
+    EXPECT_EQ(header.back(), '\n');
+  }
+  EXPECT_NE(NpyHeader("<i8", {5}).find("'shape': (5,), }"), std::string::npos);
+  EXPECT_NE(NpyHeader("|u1", {2, 3}).find("{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace penstock::cli
