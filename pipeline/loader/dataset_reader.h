@@ -12,22 +12,24 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pipeline/records/dataset_files.h"
+#include "pipeline/records/index_store.h"
 #include "pipeline/records/shard_index.h"
 #include "pipeline/records/snapshot.h"
 
 namespace penstock {
 
 // Finds the index of a shard: a sidecar, a blob fetched from elsewhere, or a fresh build. Thread-safe.
-using IndexProvider =
-    std::function<absl::StatusOr<std::shared_ptr<const ShardIndex>>(const SnapshotShard& shard,
-                                                                    const std::string& absolute_path)>;
+using IndexProvider = std::function<absl::StatusOr<std::shared_ptr<const ShardIndex>>(
+    const SnapshotShard& shard, const std::string& absolute_path)>;
 
-// Thread-safe. Opens shards at first use and keeps a bounded number of them open.
+// Thread-safe. Opens shards at first use and keeps a bounded number of them open, and of indexes in memory; those that
+// were not used for longest are closed.
 class DatasetReader {
  public:
   struct Options {
     size_t max_open_shards = 256;
-    uint64_t max_record_bytes = uint64_t{256} << 20;
+    uint64_t max_record_bytes = uint64_t{256} << 20;  // a shard with a longer record is refused
+    uint64_t max_index_bytes = uint64_t{64} << 20;    // of indexes kept beside open shards; about 4 per record
   };
   // `roots` are the configured data roots. NotFound names a root of the snapshot that is not among them.
   static absl::StatusOr<std::shared_ptr<DatasetReader>> Create(Snapshot snapshot, std::vector<DataRoot> roots,
@@ -43,8 +45,11 @@ class DatasetReader {
   virtual absl::Status ReadRecord(uint64_t record, std::string* out) = 0;
   // "path, record 12 at offset 3456": for messages.
   virtual std::string Describe(uint64_t record) = 0;
-  virtual uint64_t bytes_read() const = 0;
+  virtual uint64_t bytes_read() const = 0;  // framed, of records that were read
 };
+
+// Indexes from sidecars, or built (and saved) where there is none. Kept by the caller's copies.
+IndexProvider IndexesFrom(IndexStore store, IndexOptions options);
 
 }  // namespace penstock
 

@@ -20,6 +20,10 @@ class LoadJob {
   // `reader` serves the snapshot that the job froze. InvalidArgument as Pipeline::Create.
   static absl::StatusOr<std::shared_ptr<const LoadJob>> Create(const v1::JobSpec& spec,
                                                                std::shared_ptr<DatasetReader> reader);
+  // The same with a pipeline that is there already.
+  static absl::StatusOr<std::shared_ptr<const LoadJob>> Create(const v1::JobSpec& spec,
+                                                               std::shared_ptr<DatasetReader> reader,
+                                                               std::unique_ptr<const Pipeline> pipeline);
 
   const v1::JobSpec& spec() const { return spec_; }
   const Pipeline& pipeline() const { return *pipeline_; }
@@ -27,6 +31,16 @@ class LoadJob {
   const PlanOptions& plan_options() const { return plan_options_; }
   uint64_t order_fingerprint() const { return order_fingerprint_; }
   uint64_t pipeline_fingerprint() const { return pipeline_->fingerprint(); }
+
+  // Positions of an epoch: records times repeats.
+  uint64_t positions() const { return offsets_->num_records() * plan_options_.repeats; }
+  const std::shared_ptr<const ShardOffsets>& offsets() const { return offsets_; }
+  // Bytes of all FIXED columns of a row.
+  uint64_t fixed_bytes() const { return fixed_bytes_; }
+  // Names of the cache entries that this job may share with others: the snapshot's record bytes, and what the
+  // pipeline's deterministic prefix makes of them.
+  uint64_t record_space() const { return record_space_; }
+  uint64_t decoded_space() const { return decoded_space_; }
 
   // The epoch's plan. Cheap: O(1) memory beside the shared shard counts. Thread-safe.
   EpochPlan PlanOf(uint64_t epoch) const;
@@ -37,7 +51,11 @@ class LoadJob {
   std::unique_ptr<const Pipeline> pipeline_;
   std::shared_ptr<DatasetReader> reader_;
   PlanOptions plan_options_;
+  std::shared_ptr<const ShardOffsets> offsets_;
   uint64_t order_fingerprint_ = 0;
+  uint64_t fixed_bytes_ = 0;
+  uint64_t record_space_ = 0;
+  uint64_t decoded_space_ = 0;
 };
 
 // The plan's options that an Order message says, with its defaults filled in.

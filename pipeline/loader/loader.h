@@ -18,41 +18,34 @@
 #include "absl/status/statusor.h"
 #include "pipeline/base/clock.h"
 #include "pipeline/batch/row.h"
+#include "pipeline/loader/budget_grab.h"
 #include "pipeline/loader/load_job.h"
+#include "pipeline/loader/row_request.h"
 
 namespace penstock {
 
-// One row to make.
-struct RowRequest {
-  uint64_t epoch = 0;
-  uint64_t position = 0;
-  uint64_t step = 0;    // order of work inside the session: rows of smaller steps first
-  bool urgent = false;  // fetched, or of the step that the trainer waits for: before everything else
-  uint64_t tag = 0;     // the caller's, handed back
-};
-
-// Bytes of the loader's budget. They return to it on destruction. Move-only.
-class BudgetGrab;
-
-// One row, or the reason why there is none. Holds its bytes of the budget until it is destroyed.
+// One row, or the reason why there is none. Holds its bytes of the budget until it is destroyed, which may
+// be after its session and its loader.
 struct RowResult {
   RowResult();
   ~RowResult();
   RowResult(RowResult&&) noexcept;
   RowResult& operator=(RowResult&&) noexcept;
 
+  // What the row holds of the budget: bytes->bytes(). First, so that it is given back last.
+  std::unique_ptr<BudgetGrab> bytes;
   RowRequest request;
-  absl::Status status;        // not OK: names file, record and offset; the job's policy has been applied before
-  bool masked = false;        // policy MASK (or SUBSTITUTE found none): no content
+  absl::Status status;  // not OK: names file, record and offset; the job's policy has been applied before
+  bool masked = false;  // policy MASK (or SUBSTITUTE found none): no content, all zero
   bool lenient = false;
   bool substituted = false;
-  uint64_t record_id = 0;     // that the plan gives for the position
-  uint64_t source_record = 0; // whose content it is
-  // All FIXED columns in schema order, dense (empty where the session books its own slots), and the RAGGED columns in
-  // their encoding, by column.
+  uint64_t record_id = 0;      // that the plan gives for the position
+  uint64_t source_record = 0;  // whose content it is
+  // All FIXED columns in schema order, dense (null where the session books its own slots, and for failed and masked
+  // rows; in a booked slot a masked row is zeros), and the RAGGED columns in their encoding, by column (a masked row:
+  // no elements, or one empty string in a `scalar` column).
   std::unique_ptr<std::byte[]> fixed;
   std::vector<std::string> ragged;
-  std::unique_ptr<BudgetGrab> bytes;
 };
 
 // Where a session's rows go. Called on the loader's threads, never with a loader's lock held.
@@ -75,25 +68,25 @@ class RowSink {
 struct SessionOptions {
   uint32_t largest_step_rows = 0;  // of this session's slice; its bytes are reserved while the session is open
   uint32_t weight = 1;
-  bool books_slots = false;        // rows are written into slots that the sink books; their bytes are not the budget's
+  bool books_slots = false;  // rows are written into slots that the sink books; their bytes are not the budget's
 };
 
 struct LoaderOptions {
-  int threads = 0;                           // 0: the CPUs that the cgroup's quota gives
+  int threads = 0;  // 0: the CPUs that the cgroup's quota gives
   uint64_t memory_budget_bytes = uint64_t{1} << 30;
-  uint64_t record_cache_bytes = 0;           // both inside the budget
+  uint64_t record_cache_bytes = 0;  // both inside the budget
   uint64_t decoded_cache_bytes = 0;
   Clock* clock = Clock::Real();
 };
 
 struct LoaderStats {
-  uint64_t rows = 0;              // made, since start
-  uint64_t failed_rows = 0;       // failed, masked or substituted
-  uint64_t bytes_read = 0;        // from storage
-  double read_seconds = 0;        // sums over threads
+  uint64_t rows = 0;         // made, since start
+  uint64_t failed_rows = 0;  // failed, masked or substituted
+  uint64_t bytes_read = 0;   // from storage
+  double read_seconds = 0;   // sums over threads
   double compute_seconds = 0;
-  double cpu_seconds = 0;         // CPU time of the loader's threads
-  uint64_t memory_bytes = 0;      // of the budget, taken now (caches, grabs, reserves in use)
+  double cpu_seconds = 0;     // CPU time of the loader's threads
+  uint64_t memory_bytes = 0;  // of the budget, taken now (caches, grabs, reserves in use)
   uint64_t memory_peak_bytes = 0;
   uint64_t record_cache_bytes = 0, record_cache_hits = 0, record_cache_misses = 0;
   uint64_t decoded_cache_bytes = 0, decoded_cache_hits = 0, decoded_cache_misses = 0;
@@ -121,8 +114,7 @@ class Loader {
   // ResourceExhausted, with the numbers, when the largest step does not fit beside the other sessions' reserves.
   // `sink` must outlive the session.
   virtual absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job,
-                                                               const SessionOptions& options,
-                                                               RowSink* sink) = 0;
+                                                               const SessionOptions& options, RowSink* sink) = 0;
   virtual LoaderStats Stats() const = 0;
 };
 

@@ -1,0 +1,38 @@
+// Bytes of a loader's budget, held by one row from before it is made until nobody needs it.
+#ifndef PENSTOCK_PIPELINE_LOADER_BUDGET_GRAB_H_
+#define PENSTOCK_PIPELINE_LOADER_BUDGET_GRAB_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace penstock {
+
+class BudgetGrab {
+ public:
+  // Where the bytes go back to. Thread-safe. Lives as long as any grab, also when the loader is gone.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual void Release(uint64_t account, uint64_t bytes) = 0;
+  };
+
+  BudgetGrab(std::shared_ptr<Owner> owner, uint64_t account, uint64_t bytes)
+      : owner_(std::move(owner)), account_(account), bytes_(bytes) {}
+  ~BudgetGrab() {
+    if (bytes_ > 0) owner_->Release(account_, bytes_);
+  }
+  BudgetGrab(const BudgetGrab&) = delete;
+  BudgetGrab& operator=(const BudgetGrab&) = delete;
+
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  const std::shared_ptr<Owner> owner_;
+  const uint64_t account_;
+  const uint64_t bytes_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_BUDGET_GRAB_H_

@@ -1,0 +1,64 @@
+#include "pipeline/loader/load_job.h"
+
+#include <utility>
+
+#include "pipeline/base/check.h"
+#include "pipeline/base/hash.h"
+#include "pipeline/base/status_macros.h"
+#include "pipeline/plan/state.h"
+
+namespace penstock {
+
+PlanOptions PlanOptionsOf(const v1::Order& order) {
+  PlanOptions options;
+  options.seed = order.seed();
+  switch (order.shuffle()) {
+    case v1::Order::NONE:
+      options.shuffle = Shuffle::kNone;
+      break;
+    case v1::Order::FULL:
+      options.shuffle = Shuffle::kFull;
+      break;
+    default:
+      options.shuffle = Shuffle::kChunked;
+  }
+  if (order.repeats() != 0) options.repeats = order.repeats();
+  if (order.chunk_records() != 0) options.chunk_records = order.chunk_records();
+  if (order.window_chunks() != 0) options.window_chunks = order.window_chunks();
+  return options;
+}
+
+absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& spec,
+                                                               std::shared_ptr<DatasetReader> reader) {
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<const Pipeline> pipeline, Pipeline::Create(spec));
+  return Create(spec, std::move(reader), std::move(pipeline));
+}
+
+absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& spec,
+                                                               std::shared_ptr<DatasetReader> reader,
+                                                               std::unique_ptr<const Pipeline> pipeline) {
+  std::shared_ptr<LoadJob> job(new LoadJob());
+  job->spec_ = spec;
+  job->pipeline_ = std::move(pipeline);
+  job->reader_ = std::move(reader);
+  job->plan_options_ = PlanOptionsOf(spec.order());
+  PS_RETURN_IF_ERROR(CheckPlanOptions(job->plan_options_));
+  const Snapshot& snapshot = job->reader_->snapshot();
+  std::vector<uint64_t> counts;
+  for (const SnapshotShard& shard : snapshot.shards()) counts.push_back(shard.record_count);
+  PS_ASSIGN_OR_RETURN(job->offsets_, ShardOffsets::Create(counts));
+  PS_RETURN_IF_ERROR(EpochPlan::Create(job->offsets_, job->plan_options_, 0).status());
+  job->record_space_ = snapshot.Fingerprint();
+  job->decoded_space_ = HashWords({job->record_space_, job->pipeline_->fingerprint()});
+  job->order_fingerprint_ = OrderFingerprint(job->record_space_, job->plan_options_);
+  job->fixed_bytes_ = job->pipeline_->schema().FixedBytes();
+  return job;
+}
+
+EpochPlan LoadJob::PlanOf(uint64_t epoch) const {
+  absl::StatusOr<EpochPlan> plan = EpochPlan::Create(offsets_, plan_options_, epoch);
+  PS_CHECK(plan.ok());  // Create() has tried epoch 0; another epoch fails no check
+  return *std::move(plan);
+}
+
+}  // namespace penstock

@@ -1,0 +1,103 @@
+#include "pipeline/loader/loader.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/cgroup.h"
+#include "pipeline/base/status_macros.h"
+#include "pipeline/loader/loader_core.h"
+
+namespace penstock {
+namespace {
+
+// Of a thread's memory between rows: enough for the crops of common photographs, a small part of a small budget.
+constexpr uint64_t kMaxThreadScratch = uint64_t{4} << 20;
+
+class SessionImpl final : public Loader::Session {
+ public:
+  SessionImpl(std::shared_ptr<LoaderCore> core, uint64_t id) : core_(std::move(core)), id_(id) {}
+  ~SessionImpl() override { core_->CloseSession(id_); }
+  void Request(std::vector<RowRequest> rows) override { core_->Request(id_, rows); }
+  void SetHead(uint64_t step) override { core_->SetHead(id_, step); }
+  size_t pending() const override { return core_->Pending(id_); }
+
+ private:
+  const std::shared_ptr<LoaderCore> core_;
+  const uint64_t id_;
+};
+
+class LoaderImpl final : public Loader {
+ public:
+  LoaderImpl(const LoaderOptions& options, const LoaderCore::Sizes& sizes)
+      : core_(std::make_shared<LoaderCore>(options, sizes)) {
+    for (int i = 0; i < sizes.threads; ++i) {
+      threads_.emplace_back([core = core_.get(), i] {
+        const std::string name = absl::StrCat("ps-load-", i);  // at most 15 characters
+        pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+        core->RunThread(i);
+      });
+    }
+  }
+  ~LoaderImpl() override {
+    core_->Stop();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job,
+                                                       const SessionOptions& options, RowSink* sink) override {
+    PS_ASSIGN_OR_RETURN(const uint64_t id, core_->OpenSession(std::move(job), options, sink));
+    return std::make_unique<SessionImpl>(core_, id);
+  }
+  LoaderStats Stats() const override { return core_->Stats(); }
+
+ private:
+  const std::shared_ptr<LoaderCore> core_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+RowResult::RowResult() = default;
+RowResult::~RowResult() = default;
+RowResult::RowResult(RowResult&&) noexcept = default;
+RowResult& RowResult::operator=(RowResult&& other) noexcept {
+  if (this == &other) return *this;
+  fixed.reset();  // the memory before its bytes of the budget
+  ragged.clear();
+  bytes = std::move(other.bytes);
+  request = other.request;
+  status = std::move(other.status);
+  masked = other.masked;
+  lenient = other.lenient;
+  substituted = other.substituted;
+  record_id = other.record_id;
+  source_record = other.source_record;
+  fixed = std::move(other.fixed);
+  ragged = std::move(other.ragged);
+  return *this;
+}
+
+absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(const LoaderOptions& options) {
+  LoaderCore::Sizes sizes;
+  sizes.threads = options.threads > 0 ? options.threads : AvailableCpus();
+  const uint64_t threads = static_cast<uint64_t>(sizes.threads);
+  sizes.thread_scratch_bytes = std::min(kMaxThreadScratch, options.memory_budget_bytes / (16 * threads));
+  const uint64_t scratch = threads * sizes.thread_scratch_bytes;
+  const uint64_t total = options.memory_budget_bytes;
+  if (options.record_cache_bytes > total || options.decoded_cache_bytes > total - options.record_cache_bytes ||
+      scratch >= total - options.record_cache_bytes - options.decoded_cache_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory_budget_bytes ", total, " leaves no room for rows beside record_cache_bytes ",
+                     options.record_cache_bytes, ", decoded_cache_bytes ", options.decoded_cache_bytes, " and ",
+                     scratch, " bytes of ", threads, " threads: raise it, or make the caches smaller"));
+  }
+  sizes.rows_bytes = total - options.record_cache_bytes - options.decoded_cache_bytes - scratch;
+  return std::make_unique<LoaderImpl>(options, sizes);
+}
+
+}  // namespace penstock

@@ -1,0 +1,343 @@
+#include "pipeline/loader/loader_core.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/check.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock {
+namespace {
+
+// A row's memory before any row of the session was made: FIXED columns, and a record of mean size.
+uint64_t MeanRecordBytes(const LoadJob& job) {
+  const Snapshot& snapshot = job.reader().snapshot();
+  return snapshot.total_records() == 0 ? 0 : snapshot.data_bytes() / snapshot.total_records() + 1;
+}
+
+MakerOptions MakerOptionsOf(const LoaderOptions& options, const LoaderCore::Sizes& sizes, ByteCache* records,
+                            ByteCache* decoded) {
+  MakerOptions maker;
+  maker.records = records;
+  maker.decoded = decoded;
+  maker.thread_scratch_bytes = sizes.thread_scratch_bytes;
+  maker.clock = options.clock;
+  return maker;
+}
+
+}  // namespace
+
+LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes)
+    : options_(options),
+      sizes_(sizes),
+      records_(options.record_cache_bytes),
+      decoded_(options.decoded_cache_bytes),
+      maker_(MakerOptionsOf(options, sizes, &records_, &decoded_)),
+      cpu_nanos_(static_cast<size_t>(sizes.threads)),
+      budget_(sizes.rows_bytes) {}
+
+absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> job, const SessionOptions& options,
+                                                 RowSink* sink) {
+  Sweep();
+  const uint64_t mean = MeanRecordBytes(*job);
+  const uint64_t ragged = RaggedBound(job->pipeline().schema(), mean);
+  const uint64_t row = (options.books_slots ? 0 : job->fixed_bytes()) + ragged;
+  const uint64_t making = job->fixed_bytes() + ragged + 2 * mean;
+  MutexLock lock(&mutex_);
+  const uint64_t id = next_session_++;
+  PS_RETURN_IF_ERROR(budget_.Open(id, options.largest_step_rows * row + making));
+  scheduler_.AddSession(id, options.weight);
+  auto session = std::make_shared<OpenedSession>();
+  session->id = id;
+  session->job = job;
+  session->options = options;
+  session->sink = sink;
+  session->estimate = making;
+  sessions_.emplace(id, std::move(session));
+  const bool known = std::any_of(cached_jobs_.begin(), cached_jobs_.end(),
+                                 [&job](const CachedJob& entry) { return entry.job.lock() == job; });
+  if (!known) cached_jobs_.push_back({job, job->record_space(), job->decoded_space()});
+  return id;
+}
+
+void LoaderCore::CloseSession(uint64_t id) {
+  std::shared_ptr<OpenedSession> session;
+  {
+    MutexLock lock(&mutex_);
+    session = sessions_.at(id);
+    scheduler_.RemoveSession(id);
+    while (session->calls > 0) quiet_.Wait(&mutex_);
+    sessions_.erase(id);
+    budget_.Close(id);
+    work_.NotifyAll();  // its reserve is free
+  }
+  session.reset();  // perhaps the job's last user
+  Sweep();
+}
+
+void LoaderCore::Request(uint64_t id, const std::vector<RowRequest>& rows) {
+  if (rows.empty()) return;
+  MutexLock lock(&mutex_);
+  scheduler_.Add(id, rows);
+  if (waiting_threads_ > 0) work_.NotifyOne();  // who takes a row wakes the next
+}
+
+void LoaderCore::SetHead(uint64_t id, uint64_t step) {
+  MutexLock lock(&mutex_);
+  scheduler_.SetHead(id, step);
+  may_revoke_ = true;
+  if (waiting_threads_ > 0) work_.NotifyOne();
+}
+
+size_t LoaderCore::Pending(uint64_t id) {
+  MutexLock lock(&mutex_);
+  return scheduler_.waiting(id) + static_cast<size_t>(sessions_.at(id)->making);
+}
+
+void LoaderCore::Release(uint64_t account, uint64_t bytes) {
+  MutexLock lock(&mutex_);
+  budget_.Release(account, bytes);
+  if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
+}
+
+void LoaderCore::Stop() {
+  MutexLock lock(&mutex_);
+  PS_CHECK(sessions_.empty());
+  stop_ = true;
+  work_.NotifyAll();
+}
+
+void LoaderCore::RunThread(int thread) {
+  MakerThread maker_thread;
+  Task task;
+  while (NextTask(&task, thread)) {
+    Process(&task, &maker_thread);
+  }
+}
+
+void LoaderCore::EndCall(OpenedSession* session) {
+  if (--session->calls == 0) quiet_.NotifyAll();
+}
+
+bool LoaderCore::NextTask(Task* task, int thread) {
+  MutexLock lock(&mutex_);
+  if (task->session != nullptr) {
+    EndCall(task->session.get());
+    may_revoke_ = true;
+    *task = Task();
+  }
+  MemoryBudget* const budget = &budget_;
+  const auto* const sessions = &sessions_;
+  // What a row grabs at its start. A row that can never have what it needs starts all the same, to fail.
+  const auto grab_of = [budget, sessions](uint64_t id, const ScheduledRow& row) {
+    const uint64_t wanted = row.need > 0 ? row.need : sessions->at(id)->estimate;
+    return std::min(wanted, budget->LargestTake(id));
+  };
+  const auto shortage_of = [budget, &grab_of](uint64_t id, const ScheduledRow& row, bool reserve_only) -> uint64_t {
+    const uint64_t bytes = grab_of(id, row);
+    const uint64_t shortage = budget->Shortage(id, bytes);
+    if (shortage == 0 && reserve_only && !budget->InsideReserve(id, bytes)) return bytes;
+    return shortage;
+  };
+  while (!stop_) {
+    RowScheduler::Choice choice = scheduler_.Pick(shortage_of);
+    if (choice.picked.has_value()) {
+      task->session = sessions_.at(choice.picked->session);
+      task->held = grab_of(choice.picked->session, choice.picked->row);
+      task->picked = *std::move(choice.picked);
+      PS_CHECK(budget_.Take(task->session->id, task->held));
+      ++task->session->calls;
+      ++task->session->making;
+      if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
+      return true;
+    }
+    if (choice.blocked.has_value() && may_revoke_ && !revoking_) {
+      RevokeFor(*choice.blocked);
+      continue;
+    }
+    ++waiting_threads_;
+    SampleCpu(thread);
+    work_.Wait(&mutex_);
+    --waiting_threads_;
+  }
+  return false;
+}
+
+void LoaderCore::RevokeFor(const RowScheduler::Blocked& blocked) {
+  revoking_ = true;
+  may_revoke_ = false;
+  uint64_t freed = 0;
+  for (const MemoryBudget::Account lender : budget_.Lenders(blocked.session)) {
+    const auto it = sessions_.find(lender);
+    if (it == sessions_.end()) continue;
+    const std::shared_ptr<OpenedSession> session = it->second;
+    ++session->calls;
+    mutex_.Unlock();
+    freed += session->sink->Revoke(blocked.shortage - freed);
+    mutex_.Lock();
+    EndCall(session.get());
+    if (freed >= blocked.shortage) break;
+  }
+  revoking_ = false;
+  if (freed > 0) may_revoke_ = true;
+}
+
+absl::StatusOr<RowMaker::Answer> LoaderCore::Grow(Task* task, uint64_t bytes) {
+  if (bytes <= task->held) return RowMaker::Answer::kYes;
+  MutexLock lock(&mutex_);
+  const uint64_t id = task->session->id;
+  if (const uint64_t most = budget_.LargestTake(id); bytes > most) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("needs ", bytes, " bytes of memory, but this session can have ", most,
+                     " at most: of the budget of ", options_.memory_budget_bytes, " bytes, ",
+                     options_.record_cache_bytes + options_.decoded_cache_bytes, " are for caches, ",
+                     static_cast<uint64_t>(sizes_.threads) * sizes_.thread_scratch_bytes, " for ", sizes_.threads,
+                     " threads, and the rest is reserved for other sessions; raise memory_budget_bytes, or lower "
+                     "the job's limits"));
+  }
+  task->session->estimate = std::max(task->session->estimate, bytes);
+  if (!budget_.Take(id, bytes - task->held)) return RowMaker::Answer::kPutBack;
+  task->held = bytes;
+  return RowMaker::Answer::kYes;
+}
+
+LoaderCore::Outcome LoaderCore::MakeRow(Task* task, MakerThread* thread) {
+  const OpenedSession& session = *task->session;
+  const LoadJob& job = *session.job;
+  ScheduledRow& row = task->picked.row;
+  const RowSchema& schema = job.pipeline().schema();
+  Outcome outcome;
+  const auto book = [&](uint64_t bytes) {
+    outcome.need = std::max(outcome.need, bytes);
+    return Grow(task, bytes);
+  };
+  const auto get_slot = [&]() -> RowSlot* {
+    if (!row.slot.has_value()) {
+      if (session.options.books_slots) {
+        row.slot = session.sink->Book(row.request);
+        row.slot->ragged.resize(schema.columns.size());
+      } else {
+        outcome.result.fixed = std::make_unique_for_overwrite<std::byte[]>(job.fixed_bytes());
+        row.slot.emplace();
+        PointInto(schema, outcome.result.fixed.get(), &*row.slot);
+      }
+    }
+    return &*row.slot;
+  };
+  std::optional<MadeRow> made = maker_.Make(job, session.id, row.request, book, get_slot, thread);
+  if (made.has_value() && made->status.ok()) {
+    // Usually far below what was booked; a cast may widen ragged numbers beyond it.
+    for (const std::string& column : row.slot->ragged) outcome.kept += column.empty() ? 0 : column.capacity();
+    if (!session.options.books_slots && !made->masked) outcome.kept += job.fixed_bytes();
+    const absl::StatusOr<RowMaker::Answer> answer = book(outcome.kept);
+    if (!answer.ok()) {
+      made->status = answer.status();
+    } else if (*answer == RowMaker::Answer::kPutBack) {
+      made.reset();
+    }
+  }
+  if (!made.has_value()) {
+    outcome.put_back = true;
+    if (!session.options.books_slots) row.slot.reset();
+    outcome.result.fixed.reset();
+    return outcome;
+  }
+  RowResult& result = outcome.result;
+  result.request = row.request;
+  result.status = made->status;
+  result.masked = made->masked;
+  result.lenient = made->lenient;
+  result.substituted = made->substituted;
+  result.record_id = made->record_id;
+  result.source_record = made->source_record;
+  if (!made->status.ok()) outcome.kept = 0;
+  if (!made->status.ok() || made->masked) result.fixed.reset();
+  if (made->status.ok()) result.ragged = std::move(row.slot->ragged);
+  outcome.made = *std::move(made);
+  return outcome;
+}
+
+void LoaderCore::Process(Task* task, MakerThread* thread) {
+  OpenedSession& session = *task->session;
+  const Nanos start = options_.clock->Now();
+  Outcome outcome = MakeRow(task, thread);
+  if (thread->scratch.held_bytes() + thread->record.capacity() > sizes_.thread_scratch_bytes) {
+    thread->scratch.Clear();
+    std::string().swap(thread->record);
+  }
+  const Nanos took = options_.clock->Now() - start;
+  {
+    MutexLock lock(&mutex_);
+    --session.making;
+    budget_.Release(session.id, task->held - outcome.kept);
+    if (outcome.put_back) {
+      task->picked.row.need = outcome.need;
+      scheduler_.PutBack(std::move(task->picked));
+      return;
+    }
+    scheduler_.Done(session.id, static_cast<uint64_t>(std::max<Nanos>(took, 0)));
+    // Follows the rows' needs: up at once, down slowly, so that few rows have to ask twice.
+    if (outcome.need < session.estimate) session.estimate -= (session.estimate - outcome.need) / 64;
+    if (outcome.made.status.ok()) ++stats_.rows;
+    if (outcome.made.bad || !outcome.made.status.ok()) ++stats_.failed_rows;
+    stats_.bytes_read += outcome.made.bytes_read;
+    stats_.read_seconds += static_cast<double>(outcome.made.read_time) / kSecond;
+    stats_.compute_seconds += static_cast<double>(took - outcome.made.read_time) / kSecond;
+    if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
+  }
+  outcome.result.bytes = std::make_unique<BudgetGrab>(shared_from_this(), session.id, outcome.kept);
+  session.sink->OnRow(std::move(outcome.result));
+}
+
+void LoaderCore::SampleCpu(int thread) {
+  timespec time;
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return;
+  cpu_nanos_[static_cast<size_t>(thread)].store(time.tv_sec * kSecond + time.tv_nsec, std::memory_order_relaxed);
+}
+
+void LoaderCore::Sweep() {
+  std::set<uint64_t> gone, live;
+  {
+    MutexLock lock(&mutex_);
+    for (auto it = cached_jobs_.begin(); it != cached_jobs_.end();) {
+      std::set<uint64_t>& spaces = it->job.expired() ? gone : live;
+      spaces.insert({it->record_space, it->decoded_space});
+      it = it->job.expired() ? cached_jobs_.erase(it) : it + 1;
+    }
+  }
+  for (const uint64_t space : gone) {
+    if (live.count(space) > 0) continue;
+    records_.DropSpace(space);
+    decoded_.DropSpace(space);
+  }
+}
+
+LoaderStats LoaderCore::Stats() {
+  Sweep();
+  LoaderStats stats;
+  uint64_t peak;
+  {
+    MutexLock lock(&mutex_);
+    stats = stats_;
+    stats.memory_bytes = budget_.used();
+    peak = budget_.peak();
+  }
+  stats.record_cache_bytes = records_.bytes();
+  stats.record_cache_hits = records_.hits();
+  stats.record_cache_misses = records_.misses();
+  stats.decoded_cache_bytes = decoded_.bytes();
+  stats.decoded_cache_hits = decoded_.hits();
+  stats.decoded_cache_misses = decoded_.misses();
+  const uint64_t beside = stats.record_cache_bytes + stats.decoded_cache_bytes +
+                          static_cast<uint64_t>(sizes_.threads) * sizes_.thread_scratch_bytes;
+  stats.memory_bytes += beside;
+  stats.memory_peak_bytes = peak + beside;
+  for (const auto& nanos : cpu_nanos_) stats.cpu_seconds += static_cast<double>(nanos.load()) / kSecond;
+  return stats;
+}
+
+}  // namespace penstock

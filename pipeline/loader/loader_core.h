@@ -1,0 +1,113 @@
+// The loader's shared state: sessions, rows that wait, budget and counters behind one lock, and what its threads do.
+// Inside of loader.cc; everyone else uses loader.h.
+#ifndef PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
+#define PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "pipeline/base/mutex.h"
+#include "pipeline/cache/byte_cache.h"
+#include "pipeline/loader/budget_grab.h"
+#include "pipeline/loader/loader.h"
+#include "pipeline/loader/memory_budget.h"
+#include "pipeline/loader/row_maker.h"
+#include "pipeline/loader/row_scheduler.h"
+
+namespace penstock {
+
+// Thread-safe. Shared by the loader, its sessions, and every row that holds bytes of the budget.
+class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_from_this<LoaderCore> {
+ public:
+  struct Sizes {
+    int threads = 1;
+    uint64_t rows_bytes = 0;            // of the budget, for rows
+    uint64_t thread_scratch_bytes = 0;  // of each thread, beside that
+  };
+  LoaderCore(const LoaderOptions& options, const Sizes& sizes);
+
+  absl::StatusOr<uint64_t> OpenSession(std::shared_ptr<const LoadJob> job, const SessionOptions& options,
+                                       RowSink* sink);
+  // Returns when no call into the sink is in progress, and none will come.
+  void CloseSession(uint64_t id);
+  void Request(uint64_t id, const std::vector<RowRequest>& rows);
+  void SetHead(uint64_t id, uint64_t step);
+  size_t Pending(uint64_t id);
+
+  // What thread number `thread` does until Stop().
+  void RunThread(int thread);
+  void Stop();
+
+  LoaderStats Stats();
+  void Release(uint64_t account, uint64_t bytes) override;
+
+ private:
+  struct OpenedSession {
+    uint64_t id = 0;
+    std::shared_ptr<const LoadJob> job;
+    SessionOptions options;
+    RowSink* sink = nullptr;
+    // Guarded by the core's lock:
+    uint64_t estimate = 0;  // bytes to grab for a row of which nothing is known yet
+    int calls = 0;          // rows being made or handed over, and revocations
+    int making = 0;         // rows being made
+  };
+  struct Task {
+    std::shared_ptr<OpenedSession> session;
+    RowScheduler::Picked picked;
+    uint64_t held = 0;  // bytes grabbed
+  };
+  // A row that was found to need more memory than there is, or its outcome.
+  struct Outcome {
+    bool put_back = false;
+    uint64_t need = 0;
+    uint64_t kept = 0;  // bytes that the row keeps
+    RowResult result;
+    MadeRow made;
+  };
+
+  bool NextTask(Task* task, int thread) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Process(Task* task, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
+  Outcome MakeRow(Task* task, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Grows what the task holds to `bytes`.
+  absl::StatusOr<RowMaker::Answer> Grow(Task* task, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Asks sinks for prepared rows in favour of a blocked urgent one. Gives the lock up meanwhile.
+  void RevokeFor(const RowScheduler::Blocked& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndCall(OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SampleCpu(int thread);
+  // Drops cache entries of jobs that are gone.
+  void Sweep() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const LoaderOptions options_;
+  const Sizes sizes_;
+  ByteCache records_, decoded_;
+  const RowMaker maker_;
+  std::vector<std::atomic<int64_t>> cpu_nanos_;  // of each thread
+
+  Mutex mutex_;
+  CondVar work_;   // something may have become possible
+  CondVar quiet_;  // a session has no calls in progress
+  MemoryBudget budget_ ABSL_GUARDED_BY(mutex_);
+  RowScheduler scheduler_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, std::shared_ptr<OpenedSession>> sessions_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_session_ ABSL_GUARDED_BY(mutex_) = 1;
+  int waiting_threads_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  bool revoking_ ABSL_GUARDED_BY(mutex_) = false;
+  // Since the last fruitless revocation a sink got a row or a new head: asking again may help.
+  bool may_revoke_ ABSL_GUARDED_BY(mutex_) = true;
+  LoaderStats stats_ ABSL_GUARDED_BY(mutex_);
+  // Jobs that may have entries in the caches.
+  struct CachedJob {
+    std::weak_ptr<const LoadJob> job;
+    uint64_t record_space = 0, decoded_space = 0;
+  };
+  std::vector<CachedJob> cached_jobs_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_

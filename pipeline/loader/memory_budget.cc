@@ -1,0 +1,91 @@
+#include "pipeline/loader/memory_budget.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/check.h"
+
+namespace penstock {
+
+absl::Status MemoryBudget::Open(Account account, uint64_t reserve) {
+  if (reserve > total_ - reserved_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("this session's largest step needs ", reserve, " bytes of memory, but of the ", total_,
+                     " bytes that the budget has for rows, ", reserved_, " are reserved for ", accounts_.size(),
+                     " other sessions: raise memory_budget_bytes, use a smaller batch, or close a session"));
+  }
+  const bool added = accounts_.try_emplace(account, Entry{reserve, 0}).second;
+  PS_CHECK(added);
+  reserved_ += reserve;
+  return absl::OkStatus();
+}
+
+void MemoryBudget::Close(Account account) {
+  const auto it = accounts_.find(account);
+  PS_CHECK(it != accounts_.end());
+  const Entry& entry = it->second;
+  common_ += entry.used - entry.common();
+  reserved_ -= entry.reserve;
+  accounts_.erase(it);
+}
+
+uint64_t MemoryBudget::Shortage(Account account, uint64_t bytes) const {
+  const Entry& entry = accounts_.at(account);
+  const uint64_t over = entry.used + bytes > entry.reserve ? entry.used + bytes - entry.reserve : 0;
+  const uint64_t common = common_ + (over - entry.common());
+  const uint64_t lacks_common =
+      over == entry.common() || common <= total_ - reserved_ ? 0 : common - (total_ - reserved_);
+  // A reserve can be promised while others still use its bytes (they were common before).
+  const uint64_t lacks_any = used_ + bytes > total_ ? used_ + bytes - total_ : 0;
+  return std::max(lacks_common, lacks_any);
+}
+
+bool MemoryBudget::InsideReserve(Account account, uint64_t bytes) const {
+  const Entry& entry = accounts_.at(account);
+  return entry.used + bytes <= entry.reserve;
+}
+
+bool MemoryBudget::Take(Account account, uint64_t bytes) {
+  if (Shortage(account, bytes) != 0) return false;
+  Entry& entry = accounts_.at(account);
+  common_ -= entry.common();
+  entry.used += bytes;
+  common_ += entry.common();
+  used_ += bytes;
+  peak_ = std::max(peak_, used_);
+  return true;
+}
+
+void MemoryBudget::Release(Account account, uint64_t bytes) {
+  PS_CHECK(bytes <= used_);
+  used_ -= bytes;
+  const auto it = accounts_.find(account);
+  if (it == accounts_.end()) {
+    common_ -= bytes;
+    return;
+  }
+  Entry& entry = it->second;
+  PS_CHECK(bytes <= entry.used);
+  common_ -= entry.common();
+  entry.used -= bytes;
+  common_ += entry.common();
+}
+
+uint64_t MemoryBudget::LargestTake(Account account) const {
+  return total_ - (reserved_ - accounts_.at(account).reserve);
+}
+
+std::vector<MemoryBudget::Account> MemoryBudget::Lenders(Account except) const {
+  std::vector<std::pair<uint64_t, Account>> found;
+  for (const auto& [account, entry] : accounts_) {
+    if (account != except && entry.common() > 0) found.emplace_back(entry.common(), account);
+  }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<Account> lenders;
+  for (const auto& [bytes, account] : found) lenders.push_back(account);
+  const auto own = accounts_.find(except);
+  if (own != accounts_.end() && own->second.used > 0) lenders.push_back(except);
+  return lenders;
+}
+
+}  // namespace penstock

@@ -1,0 +1,68 @@
+// Who may have how much of the loader's memory: pure bookkeeping, no lock and no thread of its own.
+//
+// Every open session has an account with a reserve that nobody else can take; what the reserves leave is common. An
+// account fills its reserve first, so what it has in common memory is what it uses beyond its reserve: giving any of
+// its rows back frees common memory first.
+#ifndef PENSTOCK_PIPELINE_LOADER_MEMORY_BUDGET_H_
+#define PENSTOCK_PIPELINE_LOADER_MEMORY_BUDGET_H_
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace penstock {
+
+// Not thread-safe.
+class MemoryBudget {
+ public:
+  using Account = uint64_t;
+
+  // `total` bytes for rows and what making them takes.
+  explicit MemoryBudget(uint64_t total) : total_(total) {}
+
+  // Opens an account; the number must be new. ResourceExhausted, with the numbers, when the reserves do not fit
+  // together. Memory that others use beyond their reserves may still be in the way until they give it back.
+  absl::Status Open(Account account, uint64_t reserve);
+  // Gives the reserve back. What the account still uses counts as common until it is released.
+  void Close(Account account);
+
+  // Bytes that must be freed before the account can take `bytes`: 0 when it can now.
+  uint64_t Shortage(Account account, uint64_t bytes) const;
+  // Whether `bytes` lie inside what is unused of the account's own reserve.
+  bool InsideReserve(Account account, uint64_t bytes) const;
+  // Takes the bytes when Shortage() is 0. Returns whether it did.
+  bool Take(Account account, uint64_t bytes);
+  // Gives back; the account may be closed by now.
+  void Release(Account account, uint64_t bytes);
+
+  // The most that the account could ever take at once: all that is not reserved for others.
+  uint64_t LargestTake(Account account) const;
+  // Open accounts other than `except` that use common memory, those with the most first, then `except` itself if it
+  // uses any memory: whom to ask for bytes that `except` lacks.
+  std::vector<Account> Lenders(Account except) const;
+
+  uint64_t total() const { return total_; }
+  uint64_t used() const { return used_; }
+  uint64_t peak() const { return peak_; }
+  uint64_t reserved() const { return reserved_; }
+
+ private:
+  struct Entry {
+    uint64_t reserve = 0;
+    uint64_t used = 0;
+    uint64_t common() const { return used > reserve ? used - reserve : 0; }
+  };
+
+  const uint64_t total_;
+  uint64_t used_ = 0;      // by all, closed accounts included
+  uint64_t peak_ = 0;      // of used_
+  uint64_t common_ = 0;    // beyond reserves, closed accounts included
+  uint64_t reserved_ = 0;  // sum of the reserves
+  std::map<Account, Entry> accounts_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_MEMORY_BUDGET_H_

@@ -1,0 +1,205 @@
+#include "pipeline/loader/row_maker.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/hash.h"
+#include "pipeline/plan/permutation.h"
+
+namespace penstock {
+namespace {
+
+// "SUBSTITU" as a number: keeps this use of the seed apart from all others.
+constexpr uint64_t kSubstituteDomain = 0x5355425354495455;
+
+absl::Status WithPlace(const absl::Status& status, const LoadJob& job, uint64_t record) {
+  const std::string place = job.reader().Describe(record);
+  return absl::Status(status.code(), absl::StrCat(place, ": ", status.message()));
+}
+
+}  // namespace
+
+std::vector<uint64_t> SubstitutesOf(const Snapshot& snapshot, uint64_t seed, uint64_t record) {
+  const RecordRef ref = snapshot.ToShard(record);
+  const uint64_t count = snapshot.shards()[ref.shard].record_count;
+  const Permutation permutation(count, HashWords({kSubstituteDomain, seed, record}));
+  std::vector<uint64_t> substitutes;
+  for (uint64_t i = 0; i < count && substitutes.size() < kMaxSubstitutes; ++i) {
+    const uint64_t other = permutation.Permute(i);
+    if (other != ref.record) substitutes.push_back(snapshot.ToGlobal({ref.shard, other}));
+  }
+  return substitutes;
+}
+
+uint64_t RaggedBound(const RowSchema& schema, uint64_t record_bytes) {
+  // What one byte of the record can become: an int64 takes 1 byte there at least, a string 2 (and a u32 length here),
+  // floats and raw numbers as many as here. Wider only by a cast, at most from 1 byte to 8.
+  uint64_t factor = 0, columns = 0;
+  for (const ColumnSpec& column : schema.columns) {
+    if (!column.ragged) continue;
+    ++columns;
+    const uint64_t own = column.dtype == DType::kString ? 3 : column.dtype == DType::kFloat32 ? 1 : 8;
+    factor = std::max(factor, own);
+  }
+  return factor * record_bytes + 16 * columns;
+}
+
+void MaskRow(const RowSchema& schema, RowSlot* slot) {
+  slot->ragged.resize(schema.columns.size());
+  for (size_t c = 0; c < schema.columns.size(); ++c) {
+    const ColumnSpec& column = schema.columns[c];
+    slot->ragged[c].clear();
+    if (!column.ragged) {
+      std::memset(slot->fixed[c], 0, column.Bytes());
+    } else if (column.scalar) {
+      AppendRaggedHeader(1, &slot->ragged[c]);
+      AppendRaggedHeader(0, &slot->ragged[c]);  // its length
+    } else {
+      AppendRaggedHeader(0, &slot->ragged[c]);
+    }
+  }
+}
+
+void PointInto(const RowSchema& schema, std::byte* bytes, RowSlot* slot) {
+  slot->fixed.assign(schema.columns.size(), nullptr);
+  slot->ragged.resize(schema.columns.size());
+  for (size_t c = 0; c < schema.columns.size(); ++c) {
+    if (schema.columns[c].ragged) continue;
+    slot->fixed[c] = bytes;
+    bytes += schema.columns[c].Bytes();
+  }
+}
+
+absl::Status RowMaker::Read(const LoadJob& job, uint64_t record, MakerThread* thread,
+                            std::shared_ptr<const std::string>* bytes, MadeRow* made) const {
+  const CacheKey key{job.record_space(), record};
+  *bytes = options_.records->Find(key);
+  if (*bytes != nullptr) return absl::OkStatus();
+  const Nanos start = options_.clock->Now();
+  Nanos pause = options_.read_pause;
+  absl::Status status;
+  for (int tries = 1;; ++tries) {
+    status = job.reader().ReadRecord(record, &thread->record);
+    // Only storage that fails may be well a moment later.
+    if (status.code() != absl::StatusCode::kUnavailable || tries >= options_.read_tries) break;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(pause));
+    pause *= 2;
+  }
+  made->read_time += options_.clock->Now() - start;
+  if (!status.ok()) return status;
+  made->bytes_read += thread->record.size();
+  if (options_.records->HasRoomFor(thread->record.size())) {
+    *bytes = std::make_shared<const std::string>(thread->record);
+    options_.records->Insert(key, *bytes);
+  }
+  return absl::OkStatus();
+}
+
+RowMaker::Fault RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot,
+                              MakerThread* thread, MadeRow* made) const {
+  const auto ask = [&](uint64_t bytes) {
+    const absl::StatusOr<Answer> answer = book(bytes);
+    if (!answer.ok()) {
+      made->status = WithPlace(answer.status(), job, source);
+      return Fault::kOther;
+    }
+    return *answer == Answer::kYes ? Fault::kNone : Fault::kPutBack;
+  };
+  const Pipeline& pipeline = job.pipeline();
+  const absl::StatusOr<uint64_t> length = job.reader().RecordBytes(source);
+  if (!length.ok()) {
+    made->status = length.status();
+    return Fault::kOther;
+  }
+  uint64_t need = *length + job.fixed_bytes() + RaggedBound(pipeline.schema(), *length);
+  if (const Fault fault = ask(need); fault != Fault::kNone) return fault;
+
+  std::shared_ptr<const std::string> cached;
+  if (absl::Status status = Read(job, source, thread, &cached, made); !status.ok()) {
+    made->status = std::move(status);  // names the place
+    return made->status.code() == absl::StatusCode::kDataLoss ? Fault::kRecord : Fault::kOther;
+  }
+  const std::string& record = cached != nullptr ? *cached : thread->record;
+  const uint64_t scratch = pipeline.ScratchBytes(record);
+  std::shared_ptr<const std::string> decoded;
+  bool decode = false;
+  const CacheKey decoded_key{job.decoded_space(), source};
+  if (options_.decoded->limit() > 0 && pipeline.HasDecodedPrefix()) {
+    decoded = options_.decoded->Find(decoded_key);
+    // A full decode costs more than a crop's: only for an entry that is going to stay.
+    decode = decoded == nullptr && options_.decoded->HasRoomFor(scratch);
+  }
+  const uint64_t wanted = decode ? 2 * scratch : scratch;
+  if (wanted > options_.thread_scratch_bytes) {
+    need += wanted - options_.thread_scratch_bytes;
+    if (const Fault fault = ask(need); fault != Fault::kNone) return fault;
+  }
+  if (decode) {
+    absl::StatusOr<std::string> made_decoded = pipeline.MakeDecoded(record, &thread->scratch);
+    // Damage that a whole decode finds may lie outside of the crop: the crop's verdict counts, below.
+    if (made_decoded.ok()) {
+      decoded = std::make_shared<const std::string>(*std::move(made_decoded));
+      options_.decoded->Insert(decoded_key, decoded);
+    }
+  }
+  RowSlot* slot = get_slot();
+  slot->lenient = false;
+  for (std::string& column : slot->ragged) column.clear();
+  absl::Status status = decoded != nullptr ? pipeline.MakeRowFromDecoded(record, *decoded, key, slot, &thread->scratch)
+                                           : pipeline.MakeRow(record, key, slot, &thread->scratch);
+  if (!status.ok()) {
+    made->status = WithPlace(status, job, source);
+    return Fault::kRecord;
+  }
+  made->status = absl::OkStatus();
+  made->lenient = slot->lenient;
+  made->source_record = source;
+  return Fault::kNone;
+}
+
+std::optional<MadeRow> RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequest& request, Book book,
+                                      GetSlot get_slot, MakerThread* thread) const {
+  if (thread->plan_session != session || !thread->plan.has_value() || thread->plan->epoch() != request.epoch) {
+    thread->plan = job.PlanOf(request.epoch);
+    thread->plan_session = session;
+  }
+  const EpochPlan& plan = *thread->plan;
+  MadeRow made;
+  if (request.position >= plan.num_positions()) {
+    made.status = absl::InvalidArgumentError(absl::StrCat("position ", request.position, " of epoch ", request.epoch,
+                                                          ": an epoch has ", plan.num_positions(), " positions"));
+    return made;
+  }
+  const uint64_t record = plan.RecordAt(request.position);
+  made.record_id = made.source_record = record;
+  const SampleKey key{job.spec().order().seed(), request.epoch, plan.RepeatAt(request.position), record};
+
+  Fault fault = Try(job, key, record, book, get_slot, thread, &made);
+  if (fault == Fault::kPutBack) return std::nullopt;
+  if (fault == Fault::kRecord) {
+    made.bad = true;
+    const v1::ErrorPolicy policy = job.spec().errors().policy();
+    if (policy == v1::FAIL) return made;
+    if (policy == v1::SUBSTITUTE) {
+      for (const uint64_t other : SubstitutesOf(job.reader().snapshot(), key.seed, record)) {
+        fault = Try(job, key, other, book, get_slot, thread, &made);
+        if (fault == Fault::kPutBack) return std::nullopt;
+        if (fault != Fault::kRecord) break;
+      }
+      made.substituted = fault == Fault::kNone;
+    }
+    if (fault == Fault::kRecord) {
+      MaskRow(job.pipeline().schema(), get_slot());
+      made.status = absl::OkStatus();
+      made.masked = true;
+      made.lenient = false;
+      made.source_record = record;
+    }
+  }
+  return made;
+}
+
+}  // namespace penstock

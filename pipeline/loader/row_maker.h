@@ -1,0 +1,109 @@
+// From a request to a row: one task on one thread, under the job's error policy.
+//
+//   record -> (record cache | storage) -> (decoded cache) -> pipeline -> slot
+//
+// What a record's fault gets is the job's policy:
+//   FAIL        the row's status, with file, record and offset
+//   SUBSTITUTE  the content of another record of the same shard, chosen by a permutation that is keyed by (seed,
+//               record), up to kMaxSubstitutes of them, then a masked row; the row keeps its id and its draws
+//   MASK        a masked row
+// What is no record's fault is never covered up: storage that cannot be read (Unavailable, after retries), a file that
+// is not the snapshot's (FailedPrecondition) and a row that is too large for the budget (ResourceExhausted) are the
+// row's status under every policy, so that the same job gives the same bytes on every machine.
+#ifndef PENSTOCK_PIPELINE_LOADER_ROW_MAKER_H_
+#define PENSTOCK_PIPELINE_LOADER_ROW_MAKER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "pipeline/base/clock.h"
+#include "pipeline/cache/byte_cache.h"
+#include "pipeline/loader/load_job.h"
+#include "pipeline/loader/row_request.h"
+
+namespace penstock {
+
+constexpr int kMaxSubstitutes = 8;
+
+// The records whose content may stand for a broken one, in the order in which they are tried: other records of its
+// shard, each once, at most kMaxSubstitutes. A pure function of (snapshot, seed, record).
+std::vector<uint64_t> SubstitutesOf(const Snapshot& snapshot, uint64_t seed, uint64_t record);
+
+// What one thread keeps from row to row.
+struct MakerThread {
+  RowScratch scratch;
+  std::string record;  // bytes of the record, when they are not the cache's
+  // The plan used last.
+  uint64_t plan_session = UINT64_MAX;
+  std::optional<EpochPlan> plan;
+};
+
+struct MakerOptions {
+  ByteCache* records = nullptr;  // never null
+  ByteCache* decoded = nullptr;
+  // Scratch that each thread has beside any row's bytes.
+  uint64_t thread_scratch_bytes = 0;
+  int read_tries = 3;
+  Nanos read_pause = 20 * kMillisecond;  // before the second try; doubled before each further one
+  Clock* clock = Clock::Real();
+};
+
+// How a row came out.
+struct MadeRow {
+  absl::Status status;
+  bool masked = false;
+  bool lenient = false;
+  bool substituted = false;
+  bool bad = false;  // the record was at fault
+  uint64_t record_id = 0;
+  uint64_t source_record = 0;
+  Nanos read_time = 0;
+  uint64_t bytes_read = 0;
+};
+
+// Immutable, thread-safe.
+class RowMaker {
+ public:
+  explicit RowMaker(const MakerOptions& options) : options_(options) {}
+
+  // Whether the row may use `bytes` in all (record, row, scratch beyond the thread's): asked, with growing numbers,
+  // before memory is used. An error fails the row.
+  enum class Answer { kYes, kPutBack };
+  using Book = absl::FunctionRef<absl::StatusOr<Answer>(uint64_t bytes)>;
+  // The slot to write to, always the same one; called only after the memory was booked.
+  using GetSlot = absl::FunctionRef<RowSlot*()>;
+
+  // Makes the row. Nothing: `book` said kPutBack; try again later with what it was asked for.
+  // `session` identifies the caller's stream of requests for the plan that `thread` keeps.
+  std::optional<MadeRow> Make(const LoadJob& job, uint64_t session, const RowRequest& request, Book book,
+                              GetSlot get_slot, MakerThread* thread) const;
+
+ private:
+  enum class Fault { kNone, kRecord, kOther, kPutBack };
+  // One attempt with the content of record `source`.
+  Fault Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot, MakerThread* thread,
+            MadeRow* made) const;
+  absl::Status Read(const LoadJob& job, uint64_t record, MakerThread* thread, std::shared_ptr<const std::string>* bytes,
+                    MadeRow* made) const;
+
+  const MakerOptions options_;
+};
+
+// Bytes that the FIXED columns of a row take in a buffer of its own, and an upper bound of its RAGGED columns when
+// the record has `record_bytes`.
+uint64_t RaggedBound(const RowSchema& schema, uint64_t record_bytes);
+
+// Makes `slot` the row without content: zeros, no elements, one empty string in `scalar` columns.
+void MaskRow(const RowSchema& schema, RowSlot* slot);
+
+// Points the slot's FIXED columns one after another into `bytes` (schema.FixedBytes() of them).
+void PointInto(const RowSchema& schema, std::byte* bytes, RowSlot* slot);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_ROW_MAKER_H_

@@ -1,0 +1,19 @@
+// One row to make, as a session asks for it.
+#ifndef PENSTOCK_PIPELINE_LOADER_ROW_REQUEST_H_
+#define PENSTOCK_PIPELINE_LOADER_ROW_REQUEST_H_
+
+#include <cstdint>
+
+namespace penstock {
+
+struct RowRequest {
+  uint64_t epoch = 0;
+  uint64_t position = 0;
+  uint64_t step = 0;    // order of work inside the session: rows of smaller steps first
+  bool urgent = false;  // fetched, or of the step that the trainer waits for: before everything else
+  uint64_t tag = 0;     // the caller's, handed back
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_ROW_REQUEST_H_

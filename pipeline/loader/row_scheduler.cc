@@ -1,0 +1,120 @@
+#include "pipeline/loader/row_scheduler.h"
+
+#include <algorithm>
+
+#include "pipeline/base/check.h"
+
+namespace penstock {
+namespace {
+
+// What a row costs before the first one was measured.
+constexpr double kFirstCost = 1e6;
+
+}  // namespace
+
+void RowScheduler::AddSession(SessionId id, uint32_t weight) {
+  const auto [it, added] = sessions_.try_emplace(id);
+  PS_CHECK(added);
+  it->second.weight = std::max<uint32_t>(weight, 1);
+  it->second.cost = kFirstCost;
+  it->second.virtual_time = virtual_now_;
+}
+
+void RowScheduler::RemoveSession(SessionId id) {
+  const auto it = sessions_.find(id);
+  PS_CHECK(it != sessions_.end());
+  waiting_ -= it->second.urgent.size() + it->second.normal.size();
+  sessions_.erase(it);
+}
+
+void RowScheduler::Insert(Session* session, ScheduledRow row) {
+  if (session->idle()) session->virtual_time = std::max(session->virtual_time, virtual_now_);
+  if (session->has_head && row.request.step <= session->head) row.request.urgent = true;
+  auto& queue = row.request.urgent ? session->urgent : session->normal;
+  const Key key{row.request.step, row.sequence};
+  queue.emplace(key, std::move(row));
+  ++waiting_;
+}
+
+void RowScheduler::Add(SessionId id, const std::vector<RowRequest>& rows) {
+  Session& session = sessions_.at(id);
+  for (const RowRequest& request : rows) {
+    ScheduledRow row;
+    row.request = request;
+    row.sequence = next_sequence_++;
+    Insert(&session, std::move(row));
+  }
+}
+
+void RowScheduler::SetHead(SessionId id, uint64_t step) {
+  Session& session = sessions_.at(id);
+  session.head = session.has_head ? std::max(session.head, step) : step;
+  session.has_head = true;
+  while (!session.normal.empty() && session.normal.begin()->first.first <= session.head) {
+    auto node = session.normal.extract(session.normal.begin());
+    node.mapped().request.urgent = true;
+    session.urgent.insert(std::move(node));
+  }
+}
+
+RowScheduler::Picked RowScheduler::TakeOut(SessionId id, Session* session, std::map<Key, ScheduledRow>* queue) {
+  Picked picked{id, std::move(queue->begin()->second)};
+  queue->erase(queue->begin());
+  --waiting_;
+  virtual_now_ = std::max(virtual_now_, session->virtual_time);
+  session->virtual_time += session->cost / session->weight;
+  return picked;
+}
+
+RowScheduler::Choice RowScheduler::Pick(ShortageOf shortage_of) {
+  Choice choice;
+  for (const bool urgent : {true, false}) {
+    Session* best = nullptr;
+    SessionId best_id = 0;
+    const Session* best_blocked = nullptr;
+    for (auto& [id, session] : sessions_) {
+      auto& queue = urgent ? session.urgent : session.normal;
+      if (queue.empty()) continue;
+      // Inside a session nothing overtakes an urgent row that waits for memory.
+      if (!urgent && !session.urgent.empty()) continue;
+      if (best != nullptr && best->virtual_time <= session.virtual_time) continue;
+      const uint64_t shortage = shortage_of(id, queue.begin()->second, !urgent && choice.blocked.has_value());
+      if (shortage == 0) {
+        best = &session;
+        best_id = id;
+      } else if (urgent && (best_blocked == nullptr || session.virtual_time < best_blocked->virtual_time)) {
+        best_blocked = &session;
+        choice.blocked = Blocked{id, shortage};
+      }
+    }
+    if (best != nullptr) {
+      choice.picked = TakeOut(best_id, best, urgent ? &best->urgent : &best->normal);
+      return choice;
+    }
+  }
+  return choice;
+}
+
+void RowScheduler::PutBack(Picked picked) {
+  const auto it = sessions_.find(picked.session);
+  if (it == sessions_.end()) return;
+  Session& session = it->second;
+  session.virtual_time -= session.cost / session.weight;
+  Insert(&session, std::move(picked.row));
+}
+
+void RowScheduler::Done(SessionId id, uint64_t nanos) {
+  const auto it = sessions_.find(id);
+  if (it == sessions_.end()) return;
+  Session& session = it->second;
+  const double cost = static_cast<double>(nanos);
+  session.virtual_time += (cost - session.cost) / session.weight;
+  session.cost += (cost - session.cost) / 16;
+}
+
+size_t RowScheduler::waiting(SessionId id) const {
+  const Session& session = sessions_.at(id);
+  return session.urgent.size() + session.normal.size();
+}
+
+}  // namespace penstock

@@ -1,0 +1,100 @@
+// Which row is made next: pure state, no lock, thread or clock of its own.
+//
+//   1. Urgent rows of any session go first, in the order of their steps inside a session.
+//   2. Then rows in the order of their steps inside a session.
+//   3. Between sessions the computing time is shared by weight: each has a virtual time that grows by what its rows
+//      cost divided by its weight, and the session that is furthest behind is next (start-time fair queueing; Goyal,
+//      Vin and Cheng, SIGCOMM 1996). A session that had nothing to do does not save time up.
+// A row for which there is no memory waits, and the rows behind it in its session with it. While an urgent row waits
+// for memory, other rows may only take what is reserved for their own session, so that they cannot keep it waiting.
+#ifndef PENSTOCK_PIPELINE_LOADER_ROW_SCHEDULER_H_
+#define PENSTOCK_PIPELINE_LOADER_ROW_SCHEDULER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "pipeline/batch/row.h"
+#include "pipeline/loader/row_request.h"
+
+namespace penstock {
+
+// A row that waits for its turn.
+struct ScheduledRow {
+  RowRequest request;
+  uint64_t sequence = 0;        // order of arrival
+  uint64_t need = 0;            // bytes that it was found to need in an earlier try; 0: not known yet
+  std::optional<RowSlot> slot;  // booked in an earlier try
+};
+
+// Not thread-safe.
+class RowScheduler {
+ public:
+  using SessionId = uint64_t;
+
+  struct Picked {
+    SessionId session = 0;
+    ScheduledRow row;
+  };
+  // An urgent row that memory keeps waiting.
+  struct Blocked {
+    SessionId session = 0;
+    uint64_t shortage = 0;
+  };
+  struct Choice {
+    std::optional<Picked> picked;
+    std::optional<Blocked> blocked;
+  };
+  // Bytes that must become free before the row can start; 0: it can now. `reserve_only`: it may take only what is
+  // reserved for its session.
+  using ShortageOf = absl::FunctionRef<uint64_t(SessionId session, const ScheduledRow& row, bool reserve_only)>;
+
+  // `id` must be new; weight 0 counts as 1.
+  void AddSession(SessionId id, uint32_t weight);
+  // Drops the session and its rows that were not picked.
+  void RemoveSession(SessionId id);
+
+  void Add(SessionId id, const std::vector<RowRequest>& rows);
+  // Rows of steps up to `step` are urgent, those that come later too.
+  void SetHead(SessionId id, uint64_t step);
+
+  // Takes the next row out. Its cost is charged as an estimate until Done().
+  Choice Pick(ShortageOf shortage_of);
+  // Puts a picked row back at its place: it needs more memory than there was.
+  void PutBack(Picked picked);
+  // The picked row cost that much time. For rows of removed sessions nothing happens.
+  void Done(SessionId id, uint64_t nanos);
+
+  // Rows that were added and not picked.
+  size_t waiting(SessionId id) const;
+  bool empty() const { return waiting_ == 0; }
+
+ private:
+  // Order inside a session: by step, then by arrival.
+  using Key = std::pair<uint64_t, uint64_t>;
+  struct Session {
+    double weight = 1;
+    double virtual_time = 0;
+    double cost = 0;  // mean nanoseconds of a row, the estimate
+    uint64_t head = 0;
+    bool has_head = false;
+    std::map<Key, ScheduledRow> urgent, normal;
+    bool idle() const { return urgent.empty() && normal.empty(); }
+  };
+
+  void Insert(Session* session, ScheduledRow row);
+  Picked TakeOut(SessionId id, Session* session, std::map<Key, ScheduledRow>* queue);
+
+  std::map<SessionId, Session> sessions_;
+  uint64_t next_sequence_ = 0;
+  size_t waiting_ = 0;
+  double virtual_now_ = 0;  // of the session picked last
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_ROW_SCHEDULER_H_
