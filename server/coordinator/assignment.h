@@ -27,8 +27,7 @@ class KeyWeights {
   // kRanges. records[i] and bytes[i] are those of shard i, in sorted order; the keys are the record
   // numbers. Bytes are taken as spread evenly over a shard's records. The vectors have one size;
   // empty shards are fine.
-  static KeyWeights OfShards(const std::vector<uint64_t>& records,
-                             const std::vector<uint64_t>& bytes);
+  static KeyWeights OfShards(const std::vector<uint64_t>& records, const std::vector<uint64_t>& bytes);
 
   uint64_t key_space() const { return keys_.back(); }
   double total() const { return weights_.back(); }
@@ -62,8 +61,7 @@ struct AssignOptions {
 // left. The result does not depend on the order of `workers`. Without workers the view has no
 // ranges. InvalidArgument: an id that is empty or twice there, a capacity that is negative or no
 // number, another key space or policy than the previous view's.
-absl::StatusOr<View> AssignRanges(const std::optional<View>& previous,
-                                  const std::vector<AssignWorker>& workers,
+absl::StatusOr<View> AssignRanges(const std::optional<View>& previous, const std::vector<AssignWorker>& workers,
                                   const KeyWeights& weights, const AssignOptions& options);
 
 // The weight whose owner differs between two views of one key space.

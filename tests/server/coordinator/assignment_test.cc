@@ -1,0 +1,296 @@
+#include "server/coordinator/assignment.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/philox.h"
+
+namespace penstock {
+namespace {
+
+std::vector<AssignWorker> Workers(const std::vector<std::string>& ids) {
+  std::vector<AssignWorker> workers;
+  for (const std::string& id : ids) {
+    workers.push_back({.id = id, .address = id + ":1", .capacity = 100});
+  }
+  return workers;
+}
+
+std::map<std::string, double> Loads(const View& view, const KeyWeights& weights) {
+  std::map<std::string, double> loads;
+  for (const ViewRange& range : view.ranges) {
+    loads[view.workers[range.owner].id] += weights.Between(range.begin, range.end);
+  }
+  return loads;
+}
+
+// The largest deviation from the ideal load, as a fraction of it.
+double Imbalance(const View& view, const std::vector<AssignWorker>& workers, const KeyWeights& weights) {
+  double capacity = 0, worst = 0;
+  for (const AssignWorker& worker : workers) capacity += worker.capacity;
+  std::map<std::string, double> loads = Loads(view, weights);
+  for (const AssignWorker& worker : workers) {
+    const double ideal = weights.total() * worker.capacity / capacity;
+    worst = std::max(worst, std::abs(loads[worker.id] - ideal) / ideal);
+  }
+  return worst;
+}
+
+// The least that must change hands for an exact balance: what each worker lacks.
+double LeastMovement(const View& before, const std::vector<AssignWorker>& workers, const KeyWeights& weights) {
+  double capacity = 0, least = 0;
+  for (const AssignWorker& worker : workers) capacity += worker.capacity;
+  std::map<std::string, double> loads = Loads(before, weights);
+  for (const AssignWorker& worker : workers) {
+    least += std::max(0.0, weights.total() * worker.capacity / capacity - loads[worker.id]);
+  }
+  return least;
+}
+
+View Assign(const std::optional<View>& previous, const std::vector<AssignWorker>& workers, const KeyWeights& weights) {
+  auto view = AssignRanges(previous, workers, weights, {.term = 1});
+  EXPECT_TRUE(view.ok()) << view.status();
+  return *view;
+}
+
+TEST(KeyWeights, FollowShardsAndInvert) {
+  const KeyWeights weights = KeyWeights::OfShards({10, 0, 5, 100}, {1000, 0, 5000, 0});
+  EXPECT_EQ(weights.key_space(), 115u);
+  EXPECT_DOUBLE_EQ(weights.total(), 6115);
+  EXPECT_DOUBLE_EQ(weights.Before(0), 0);
+  EXPECT_DOUBLE_EQ(weights.Before(5), 505);
+  EXPECT_DOUBLE_EQ(weights.Before(11), 1010 + 1001);
+  EXPECT_DOUBLE_EQ(weights.Before(115), 6115);
+  for (uint64_t key = 0; key <= 115; ++key) EXPECT_EQ(weights.KeyAt(weights.Before(key)), key);
+  EXPECT_EQ(weights.KeyAt(-1), 0u);
+  EXPECT_EQ(weights.KeyAt(1e9), 115u);
+  EXPECT_EQ(KeyWeights::OfShards({}, {}).key_space(), 0u);
+  EXPECT_DOUBLE_EQ(KeyWeights::Uniform(8).Between(2, 5), 3);
+}
+
+TEST(AssignRanges, StartsWithOneEvenRunForEachWorkerAndTheNextAsBackup) {
+  const KeyWeights weights = KeyWeights::OfShards({100, 100, 100}, {10'000, 40'000, 10'000});
+  const View view = Assign(std::nullopt, Workers({"c", "a", "b"}), weights);
+  EXPECT_EQ(view.term, 1u);
+  EXPECT_EQ(view.n, 1u);
+  ASSERT_EQ(view.ranges.size(), 3u);
+  EXPECT_EQ(view.workers[0], (ViewWorker{"a", "a:1"}));
+  EXPECT_LT(Imbalance(view, Workers({"a", "b", "c"}), weights), 0.01);
+  for (uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(view.ranges[i].owner, i);
+    EXPECT_EQ(view.ranges[i].backup, (i + 1) % 3);
+  }
+}
+
+TEST(AssignRanges, LoadFollowsCapacityAndUnknownOnesCountAsTheMean) {
+  const KeyWeights weights = KeyWeights::Uniform(kRanksKeySpace);
+  std::vector<AssignWorker> workers = Workers({"a", "b", "c"});
+  workers[0].capacity = 300;
+  workers[1].capacity = 100;
+  workers[2].capacity = 0;
+  const auto view = AssignRanges(std::nullopt, workers, weights, {.policy = AssignPolicy::kRanks});
+  ASSERT_TRUE(view.ok()) << view.status();
+  std::map<std::string, double> loads = Loads(*view, weights);
+  EXPECT_NEAR(loads["a"] / weights.total(), 300.0 / 600, 0.001);
+  EXPECT_NEAR(loads["b"] / weights.total(), 100.0 / 600, 0.001);
+  EXPECT_NEAR(loads["c"] / weights.total(), 200.0 / 600, 0.001);
+}
+
+TEST(AssignRanges, NothingMovesWhenNothingChanged) {
+  const KeyWeights weights = KeyWeights::Uniform(100'000);
+  const View first = Assign(std::nullopt, Workers({"a", "b", "c"}), weights);
+  std::vector<AssignWorker> workers = Workers({"b", "c", "a"});
+  workers[1].capacity = 108;  // a capacity that wavers is no reason to move anything
+  const View second = Assign(first, workers, weights);
+  EXPECT_EQ(second.ranges, first.ranges);
+  EXPECT_EQ(second.n, 2u);
+}
+
+TEST(AssignRanges, AThirdWorkerTakesOneRunBetweenTwo) {
+  const KeyWeights weights = KeyWeights::Uniform(90'000);
+  const View two = Assign(std::nullopt, Workers({"a", "b"}), weights);
+  const View three = Assign(two, Workers({"a", "b", "c"}), weights);
+  EXPECT_EQ(three.ranges.size(), 3u);
+  EXPECT_LE(MovedWeight(two, three, weights), 30'000 * 1.05);
+  EXPECT_LE(Imbalance(three, Workers({"a", "b", "c"}), weights), 0.101);
+}
+
+TEST(AssignRanges, AReplacementIsHandedTheWholeRangeOfTheOneItReplaces) {
+  const KeyWeights weights = KeyWeights::Uniform(90'000);
+  const View before = Assign(std::nullopt, Workers({"a", "b", "c", "d"}), weights);
+  const View after = Assign(before, Workers({"a", "c", "d", "z"}), weights);
+  ASSERT_EQ(after.ranges.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(after.ranges[i].begin, before.ranges[i].begin);
+    const std::string& owner = after.workers[after.ranges[i].owner].id;
+    EXPECT_EQ(owner, i == 1 ? "z" : before.workers[before.ranges[i].owner].id);
+  }
+}
+
+TEST(AssignRanges, ALostWorkersRangeGoesToTheOthersAndTheirsStay) {
+  const KeyWeights weights = KeyWeights::Uniform(90'000);
+  const View before = Assign(std::nullopt, Workers({"a", "b", "c"}), weights);
+  for (const std::vector<std::string>& left : {std::vector<std::string>{"b", "c"}, {"a", "c"}, {"a", "b"}}) {
+    const View after = Assign(before, Workers(left), weights);
+    EXPECT_EQ(after.ranges.size(), 2u);
+    EXPECT_LE(MovedWeight(before, after, weights), 1.5 * 30'000);
+    EXPECT_LE(Imbalance(after, Workers(left), weights), 0.101);
+  }
+}
+
+TEST(AssignRanges, OneWorkerOwnsAndBacksEverythingAndNoneServesNothing) {
+  const KeyWeights weights = KeyWeights::Uniform(1000);
+  const View one = Assign(std::nullopt, Workers({"a"}), weights);
+  EXPECT_EQ(one.ranges, (std::vector<ViewRange>{{0, 1000, 0, 0}}));
+  const View none = Assign(one, {}, weights);
+  EXPECT_TRUE(none.ranges.empty());
+  EXPECT_EQ(none.n, 2u);
+  EXPECT_EQ(Assign(none, Workers({"b"}), weights).ranges.size(), 1u);
+  EXPECT_TRUE(Assign(std::nullopt, Workers({"a"}), KeyWeights::Uniform(0)).ranges.empty());
+}
+
+// What an owner gives away, it backs: it has the index and the cached bytes.
+TEST(AssignRanges, TheFormerOwnerBacksWhatItGaveAway) {
+  const KeyWeights weights = KeyWeights::Uniform(100'000);
+  const View one = Assign(std::nullopt, Workers({"b"}), weights);
+  const View three = Assign(one, Workers({"a", "b", "c"}), weights);
+  for (const ViewRange& range : three.ranges) {
+    if (three.workers[range.owner].id != "b") {
+      EXPECT_EQ(three.workers[range.backup].id, "b");
+    }
+  }
+}
+
+TEST(AssignRanges, FewerRecordsThanWorkersIsStillAPartition) {
+  for (uint64_t keys = 1; keys < 12; ++keys) {
+    const KeyWeights weights = KeyWeights::Uniform(keys);
+    View view = Assign(std::nullopt, Workers({"a", "b", "c", "d", "e", "f", "g"}), weights);
+    ASSERT_TRUE(view.Validate().ok()) << view.Validate();
+    for (const auto& ids : {std::vector<std::string>{"a", "g"}, {"a", "c", "g", "x", "y"}, {"q"}}) {
+      view = Assign(view, Workers(ids), weights);
+      ASSERT_TRUE(view.Validate().ok()) << view.Validate();
+    }
+  }
+}
+
+// A dataset whose shards weigh from 1 to 1000 MB.
+KeyWeights UnevenShards(SampleRandom& random) {
+  std::vector<uint64_t> records, bytes;
+  for (int i = 0; i < 60; ++i) {
+    records.push_back(random.Below(20'000));
+    bytes.push_back(records.back() * (100 + random.Below(200'000)));
+  }
+  return KeyWeights::OfShards(records, bytes);
+}
+
+// The laws, over random histories of joining, leaving and changing speed.
+TEST(AssignRanges, KeepsItsLawsOverRandomHistories) {
+  double worst_ratio = 0;
+  size_t most_runs = 0;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    SampleRandom random(seed, 0, 0);
+    const KeyWeights weights = UnevenShards(random);
+    const uint32_t largest = 2 + random.Below(40);
+    std::vector<AssignWorker> workers;
+    int next_id = 0;
+    std::optional<View> previous;
+    for (int step = 0; step < 60; ++step) {
+      const uint32_t event = random.Below(10);
+      if (event < 5 ? workers.size() < largest : workers.empty()) {
+        const uint32_t count = event == 0 ? 1 + random.Below(4) : 1;
+        for (uint32_t k = 0; k < count; ++k) {
+          workers.push_back({.id = absl::StrCat("w", random.Below(1000), "-", next_id++),
+                             .address = "h:1",
+                             .capacity = 50.0 + random.Below(100)});
+        }
+      } else if (event < 9) {
+        const uint32_t count = event == 5 ? 1 + random.Below(3) : 1;
+        for (uint32_t k = 0; k < count && workers.size() > 1; ++k) {
+          workers.erase(workers.begin() + random.Below(static_cast<uint32_t>(workers.size())));
+        }
+      } else if (!workers.empty()) {
+        workers[random.Below(static_cast<uint32_t>(workers.size()))].capacity = 50.0 + random.Below(100);
+      }
+      const std::string where = absl::StrCat("seed ", seed, ", step ", step);
+      const View view = Assign(previous, workers, weights);
+      ASSERT_TRUE(view.Validate().ok()) << where << ": " << view.Validate();  // partition, backups
+      ASSERT_LE(Imbalance(view, workers, weights), 0.25) << where;
+      std::vector<AssignWorker> shuffled(workers.rbegin(), workers.rend());
+      ASSERT_EQ(Assign(previous, shuffled, weights), view) << where;
+      if (previous) {
+        const double moved = MovedWeight(*previous, view, weights);
+        const double least = LeastMovement(*previous, workers, weights);
+        ASSERT_LE(moved, 2 * least + 1e-6 * weights.total()) << where;
+        if (least > 0) worst_ratio = std::max(worst_ratio, moved / least);
+      }
+      most_runs = std::max(most_runs, view.ranges.size() / workers.size());
+      previous = view;
+    }
+  }
+  RecordProperty("worst_movement_over_least", std::to_string(worst_ratio));
+  RecordProperty("most_ranges_per_worker", std::to_string(most_runs));
+  EXPECT_LE(most_runs, 8u);
+}
+
+// Every worker backs about as much as it owns, so that a loss falls on no one alone for ever.
+TEST(AssignRanges, BackingIsSpreadOverWorkers) {
+  const KeyWeights weights = KeyWeights::Uniform(1'000'000);
+  std::vector<std::string> ids;
+  std::optional<View> view;
+  for (int i = 0; i < 20; ++i) {
+    ids.push_back(absl::StrCat("w", i));
+    view = Assign(view, Workers(ids), weights);
+    if (ids.size() < 3) continue;
+    std::map<uint32_t, double> backing;
+    for (const ViewRange& range : view->ranges) {
+      backing[range.backup] += weights.Between(range.begin, range.end);
+    }
+    for (const auto& [worker, weight] : backing) {
+      EXPECT_LE(weight, 2.3 * weights.total() / static_cast<double>(ids.size())) << ids.size();
+    }
+  }
+}
+
+TEST(AssignRanges, AThousandWorkersComeAndGoQuicklyEnough) {
+  const KeyWeights weights = KeyWeights::Uniform(1'000'000'000);
+  std::vector<std::string> ids;
+  for (int i = 0; i < 1000; ++i) ids.push_back(absl::StrCat("w", i));
+  View view = Assign(std::nullopt, Workers(ids), weights);
+  for (int i = 0; i < 5; ++i) {
+    ids.erase(ids.begin() + 100 * i);
+    if (i % 2 == 0) ids.push_back(absl::StrCat("n", i));
+    const View next = Assign(view, Workers(ids), weights);
+    EXPECT_LE(MovedWeight(view, next, weights), 0.003 * weights.total());
+    view = next;
+  }
+}
+
+TEST(AssignRanges, RefusesBadInputAndNamesIt) {
+  const KeyWeights weights = KeyWeights::Uniform(1000);
+  const auto message = [&](const std::optional<View>& previous, const std::vector<AssignWorker>& workers,
+                           const AssignOptions& options = {}) {
+    const auto view = AssignRanges(previous, workers, weights, options);
+    EXPECT_EQ(view.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(view.status().message());
+  };
+  EXPECT_NE(message(std::nullopt, Workers({"a", "b", "a"})).find("worker a is there twice"), std::string::npos);
+  EXPECT_NE(message(std::nullopt, Workers({""})).find("no id"), std::string::npos);
+  for (const double capacity : {-1.0, std::nan(""), HUGE_VAL}) {
+    EXPECT_NE(message(std::nullopt, {{"a", "h:1", capacity}}).find("capacity"), std::string::npos);
+  }
+  const View good = Assign(std::nullopt, Workers({"a"}), weights);
+  EXPECT_NE(message(good, Workers({"a"}), {.policy = AssignPolicy::kRanks}).find("policy"), std::string::npos);
+  EXPECT_NE(message(good, Workers({"a"}), {.tolerance = 2}).find("tolerance"), std::string::npos);
+  View broken = good;
+  broken.ranges[0].end = 5;
+  EXPECT_NE(message(broken, Workers({"a"})).find("cover 5 of 1000"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace penstock
