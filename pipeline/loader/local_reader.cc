@@ -1,0 +1,318 @@
+#include "pipeline/loader/local_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/cgroup.h"
+#include "pipeline/base/mutex.h"
+#include "pipeline/base/status_macros.h"
+#include "pipeline/records/index_builder.h"
+
+namespace penstock {
+
+// Blocks of one size, used again: fresh ones would cost a page fault for each 4 KiB of each batch.
+struct LocalBatch::Pool {
+  Mutex mutex;
+  std::vector<std::unique_ptr<std::byte[]>> free ABSL_GUARDED_BY(mutex);
+
+  std::unique_ptr<std::byte[]> Take(size_t bytes) {
+    {
+      MutexLock lock(&mutex);
+      if (!free.empty()) {
+        std::unique_ptr<std::byte[]> block = std::move(free.back());
+        free.pop_back();
+        return block;
+      }
+    }
+    return std::make_unique_for_overwrite<std::byte[]>(bytes);
+  }
+  void Give(std::unique_ptr<std::byte[]> block) {
+    MutexLock lock(&mutex);
+    free.push_back(std::move(block));
+  }
+};
+
+LocalBatch::LocalBatch(std::shared_ptr<const LoadJob> job, std::shared_ptr<Pool> pool, const StepSpan& step,
+                       size_t rows)
+    : job_(std::move(job)), pool_(std::move(pool)), step_(step), rows_(rows) {
+  const RowSchema& columns = schema();
+  columns_.resize(columns.columns.size(), nullptr);
+  ragged_.resize(columns.columns.size());
+  // Each column begins at a multiple of 64, so that it may be read as any type.
+  std::vector<size_t> offsets;
+  for (const ColumnSpec& column : columns.columns) {
+    offsets.push_back(fixed_bytes_);
+    if (!column.ragged) fixed_bytes_ += (column.Bytes() * rows + 63) / 64 * 64;
+  }
+  fixed_ = pool_->Take(fixed_bytes_);
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    if (columns.columns[c].ragged) {
+      ragged_[c].resize(rows);
+    } else {
+      columns_[c] = fixed_.get() + offsets[c];
+    }
+  }
+}
+
+LocalBatch::LocalBatch(LocalBatch&&) noexcept = default;
+LocalBatch& LocalBatch::operator=(LocalBatch&& other) noexcept {
+  std::swap(job_, other.job_);
+  std::swap(pool_, other.pool_);
+  std::swap(step_, other.step_);
+  std::swap(rows_, other.rows_);
+  std::swap(fixed_, other.fixed_);
+  std::swap(fixed_bytes_, other.fixed_bytes_);
+  std::swap(columns_, other.columns_);
+  std::swap(ragged_, other.ragged_);
+  return *this;
+}
+LocalBatch::~LocalBatch() {
+  if (fixed_ != nullptr) pool_->Give(std::move(fixed_));
+}
+
+std::string_view LocalBatch::Fixed(size_t c, size_t i) const {
+  const size_t bytes = schema().columns[c].Bytes();
+  return {reinterpret_cast<const char*>(columns_[c] + i * bytes), bytes};
+}
+
+void LocalBatch::AddTo(BatchDigest* digest) const {
+  for (size_t i = 0; i < size(); ++i) {
+    const Row& row = rows_[i];
+    digest->BeginRow(static_cast<int64_t>(row.id.shard), static_cast<int64_t>(row.id.record), row.valid);
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (columns_[c] == nullptr) {
+        digest->AddRagged(Ragged(c, i));
+      } else {
+        digest->AddFixed(Fixed(c, i));
+      }
+    }
+  }
+}
+
+// Steps that are being prepared, in order; rows are written into their batches.
+class LocalReaderSink final : public LocalReader, public RowSink {
+ public:
+  LocalReaderSink(std::shared_ptr<const LoadJob> job, const Steps& steps, const LocalReaderOptions& options,
+                  std::unique_ptr<Loader> loader)
+      : job_(std::move(job)),
+        steps_(steps),
+        options_(options),
+        loader_(std::move(loader)),
+        pool_(std::make_shared<LocalBatch::Pool>()),
+        next_(steps.Normalised(options.start)) {}
+
+  absl::Status Start() {
+    SessionOptions session;
+    session.largest_step_rows = static_cast<uint32_t>(steps_.step_size() / steps_.world_size());
+    session.weight = std::max<uint32_t>(job_->spec().weight(), 1);
+    session.books_slots = true;
+    PS_ASSIGN_OR_RETURN(session_, loader_->OpenSession(job_, session, this));
+    for (uint32_t i = 0; i < std::max<uint32_t>(options_.prefetch_steps, 1); ++i) RequestStep();
+    return absl::OkStatus();
+  }
+
+  ~LocalReaderSink() override { session_.reset(); }
+
+  absl::StatusOr<std::optional<LocalBatch>> Next() override {
+    if (!failure_.ok()) return failure_;
+    std::unique_ptr<Pending> done;
+    {
+      MutexLock lock(&mutex_);
+      if (pending_.empty()) return std::nullopt;
+      session_->SetHead(first_step_);
+      while (pending_.front()->missing > 0) arrived_.Wait(&mutex_);
+      done = std::move(pending_.front());
+      pending_.pop_front();
+      ++first_step_;
+    }
+    if (!done->failure.ok()) {
+      failure_ = done->failure;
+      return failure_;
+    }
+    RequestStep();
+    return std::optional<LocalBatch>(std::move(done->batch));
+  }
+
+  const LoadJob& job() const override { return *job_; }
+  const Steps& steps() const override { return steps_; }
+  LoaderStats Stats() const override { return loader_->Stats(); }
+
+  RowSlot Book(const RowRequest& request) override {
+    MutexLock lock(&mutex_);
+    LocalBatch& batch = pending_[request.step - first_step_]->batch;
+    const RowSchema& schema = batch.schema();
+    RowSlot slot;
+    slot.fixed.resize(schema.columns.size(), nullptr);
+    for (size_t c = 0; c < schema.columns.size(); ++c) {
+      if (batch.columns_[c] != nullptr) slot.fixed[c] = batch.columns_[c] + request.tag * schema.columns[c].Bytes();
+    }
+    return slot;
+  }
+
+  void OnRow(RowResult row) override {
+    MutexLock lock(&mutex_);
+    Pending& step = *pending_[row.request.step - first_step_];
+    const size_t slot = row.request.tag;
+    if (!row.status.ok()) {
+      // The failure of the first slot, so that runs say the same.
+      if (slot <= step.failed_slot) {
+        step.failed_slot = slot;
+        step.failure = row.status;
+      }
+    } else {
+      LocalBatch::Row& info = step.batch.rows_[slot];
+      info.id = job_->offsets()->Locate(row.record_id);
+      info.valid = info.valid && !row.masked;
+      info.masked = row.masked;
+      info.lenient = row.lenient;
+      info.substituted = row.substituted;
+      info.source_record = row.source_record;
+      for (size_t c = 0; c < row.ragged.size(); ++c) {
+        if (step.batch.columns_[c] == nullptr) step.batch.ragged_[c][slot] = std::move(row.ragged[c]);
+      }
+    }
+    if (--step.missing == 0) arrived_.NotifyAll();
+  }
+
+ private:
+  struct Pending {
+    explicit Pending(LocalBatch b) : batch(std::move(b)) {}
+    LocalBatch batch;
+    size_t missing = 0;
+    size_t failed_slot = SIZE_MAX;
+    absl::Status failure;
+  };
+
+  // Asks for the next step, if there is one.
+  void RequestStep() {
+    if (options_.epochs > 0 && next_.epoch >= options_.start.epoch + options_.epochs) return;
+    const StepSpan span = steps_.StepAt(next_);
+    const SlotRange slice = steps_.Slice(span, options_.rank);
+    auto step = std::unique_ptr<Pending>(new Pending(LocalBatch(job_, pool_, span, slice.size())));
+    step->missing = slice.size();
+    std::vector<RowRequest> rows(slice.size());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      rows[i].epoch = span.epoch;
+      rows[i].position = steps_.PositionOfSlot(span, slice.begin + i);
+      rows[i].step = requested_;
+      rows[i].tag = i;
+      step->batch.rows_[i].valid = steps_.IsValid(span, slice.begin + i);
+    }
+    {
+      MutexLock lock(&mutex_);
+      pending_.push_back(std::move(step));
+    }
+    ++requested_;
+    next_ = steps_.After(span);
+    session_->Request(std::move(rows));
+  }
+
+  const std::shared_ptr<const LoadJob> job_;
+  const Steps steps_;
+  const LocalReaderOptions options_;
+  const std::unique_ptr<Loader> loader_;
+  const std::shared_ptr<LocalBatch::Pool> pool_;
+  std::unique_ptr<Loader::Session> session_;  // goes before what it writes to
+  // Of the caller's thread.
+  Cursor next_;
+  uint64_t requested_ = 0;
+  absl::Status failure_;
+
+  Mutex mutex_;
+  CondVar arrived_;
+  std::deque<std::unique_ptr<Pending>> pending_ ABSL_GUARDED_BY(mutex_);
+  uint64_t first_step_ ABSL_GUARDED_BY(mutex_) = 0;  // number of pending_.front()
+};
+
+absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
+                                                           const std::string& index_dir, int threads) {
+  if (job.dataset_size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("job ", job.name(), ": needs exactly one dataset, has ", job.dataset_size()));
+  }
+  const v1::Dataset& dataset = job.dataset(0);
+  const std::vector<std::string> globs(dataset.files().begin(), dataset.files().end());
+  PS_ASSIGN_OR_RETURN(const std::vector<DatasetFile> files, ExpandGlobs(globs, roots));
+  IndexOptions options;
+  options.compression = static_cast<Compression>(dataset.compression());
+  if (job.limits().max_record_bytes() > 0) options.max_record_bytes = job.limits().max_record_bytes();
+
+  std::map<std::string, std::shared_ptr<const ShardIndex>> built;  // by path
+  if (index_dir.empty()) {
+    for (const DatasetFile& file : files) {
+      PS_ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> opened, OpenFile(file.path));
+      PS_ASSIGN_OR_RETURN(ShardIndex index, BuildShardIndex(*opened, options));
+      built[file.path] = std::make_shared<const ShardIndex>(std::move(index));
+    }
+  } else {
+    std::vector<std::string> paths;
+    for (const DatasetFile& file : files) paths.push_back(file.path);
+    std::vector<absl::StatusOr<LoadedIndex>> loaded =
+        BuildIndexes(IndexStore::InStateDir(index_dir), paths, options, threads > 0 ? threads : AvailableCpus());
+    for (size_t i = 0; i < files.size(); ++i) {
+      if (!loaded[i].ok()) return loaded[i].status();
+      built[files[i].path] = loaded[i]->index;
+    }
+  }
+  std::vector<SnapshotShard> shards;
+  for (const DatasetFile& file : files) {
+    const ShardIndex& index = *built.at(file.path);
+    SnapshotShard shard;
+    shard.root = file.root;
+    shard.relative_path = file.relative_path;
+    shard.size = index.file_size;
+    shard.record_count = index.record_count();
+    shard.content_hash = index.content_hash;
+    shard.data_bytes = index.data_bytes();
+    shards.push_back(std::move(shard));
+  }
+  PS_ASSIGN_OR_RETURN(Snapshot snapshot, Snapshot::Create(std::move(shards)));
+  IndexProvider provider = [built = std::move(built)](
+                               const SnapshotShard& shard,
+                               const std::string& path) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
+    const auto it = built.find(path);
+    if (it == built.end()) {
+      return absl::FailedPreconditionError(absl::StrCat(path, ": was another file when the data set was opened"));
+    }
+    return it->second;
+  };
+  DatasetReader::Options reader;
+  reader.max_record_bytes = options.max_record_bytes;
+  return DatasetReader::Create(std::move(snapshot), roots, std::move(provider), reader);
+}
+
+absl::StatusOr<std::unique_ptr<LocalReader>> LocalReader::Open(const v1::JobSpec& job,
+                                                               const std::vector<DataRoot>& roots,
+                                                               const LocalReaderOptions& options) {
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
+                      OpenDataset(job, roots, options.index_dir, options.threads));
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadJob> load_job, LoadJob::Create(job, std::move(reader)));
+  return Open(std::move(load_job), options);
+}
+
+absl::StatusOr<std::unique_ptr<LocalReader>> LocalReader::Open(std::shared_ptr<const LoadJob> job,
+                                                               const LocalReaderOptions& options) {
+  const uint32_t size = options.batch_size > 0 ? options.batch_size : job->spec().batch().size();
+  PS_ASSIGN_OR_RETURN(
+      const Steps steps,
+      Steps::Create(job->positions(), size, static_cast<LastBatch>(job->spec().batch().last()), options.world_size));
+  if (options.rank >= options.world_size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", options.rank, " of ", options.world_size, ": ranks are numbered from 0"));
+  }
+  LoaderOptions loader_options;
+  loader_options.threads = options.threads;
+  loader_options.memory_budget_bytes = options.memory_budget_bytes;
+  loader_options.record_cache_bytes = options.record_cache_bytes;
+  loader_options.decoded_cache_bytes = options.decoded_cache_bytes;
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader, Loader::Create(loader_options));
+  auto reader = std::make_unique<LocalReaderSink>(std::move(job), steps, options, std::move(loader));
+  PS_RETURN_IF_ERROR(reader->Start());
+  return reader;
+}
+
+}  // namespace penstock
