@@ -2,7 +2,6 @@
 #ifndef PENSTOCK_PIPELINE_RECORDS_DATASET_FILES_H_
 #define PENSTOCK_PIPELINE_RECORDS_DATASET_FILES_H_
 
-#include <compare>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +16,8 @@ namespace penstock {
 struct DataRoot {
   std::string name;
   std::string path;  // absolute, symlinks resolved, without a '/' at the end (except "/")
+  // As the operator wrote it, made absolute; absolute globs may begin with either. May be empty.
+  std::string given = {};
 };
 
 // "name=path" or "path" (the name is then the path's last component). A relative path is taken from

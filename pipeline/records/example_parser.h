@@ -54,6 +54,8 @@ struct FeatureValue {
   // Sequence requests: entry i of the list holds values [splits[i], splits[i + 1]). Empty for
   // others and when missing.
   std::vector<uint32_t> splits;
+  // The serialized map entry that was taken, in the record; null when there is none. For the parser.
+  std::string_view entry;
 
   // Number of values of whichever kind.
   size_t count() const { return ints.size() + floats.size() + bytes.size(); }
@@ -80,8 +82,7 @@ class ExampleParser {
  public:
   // InvalidArgument for a request without a kind, a sequence request in an Example, or
   // element_bytes on numbers. Two requests may name one key.
-  static absl::StatusOr<ExampleParser> Create(std::vector<FeatureRequest> requests,
-                                              const ParserOptions& options = {});
+  static absl::StatusOr<ExampleParser> Create(std::vector<FeatureRequest> requests, const ParserOptions& options = {});
 
   const std::vector<FeatureRequest>& requests() const { return requests_; }
 
@@ -105,7 +106,7 @@ struct FeatureInfo {
   bool sequence = false;
   uint64_t count = 0;            // values in all
   uint64_t list_length = 0;      // entries of a feature list
-  std::string_view first_bytes;  // kBytes with a value: the first one, in the record
+  std::string_view first_bytes = {};  // kBytes with a value: the first one, in the record
 };
 
 // All features of a record, sorted by (sequence, key). InvalidArgument for malformed data anywhere

@@ -43,8 +43,7 @@ struct IndexOptions {
 //   ResourceExhausted  a record is longer than max_record_bytes
 //   Aborted            the file changed while it was read
 //   others             reading failed; from the file
-absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file,
-                                           const IndexOptions& options = {});
+absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const IndexOptions& options = {});
 
 // The content hash of a shard: XXH64 over blocks of 4096 records' (u64 length, u32 stored length
 // CRC, u32 stored data CRC), blocks chained, with the number of records last. The same in every

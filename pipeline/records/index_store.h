@@ -26,7 +26,7 @@ struct LoadedIndex {
   bool built = false;
   // Only when built: why the sidecar could not be written. The index is good all the same; say it
   // to the operator, since the next start will build again.
-  absl::Status save_status;
+  absl::Status save_status = {};
 };
 
 // Thread-safe; any number of processes may share the folder (sidecars are replaced in one step).
@@ -53,8 +53,7 @@ class IndexStore {
   // than allowed), else builds the index and saves it. Errors are BuildShardIndex's and the file's.
   // With options.verify_data the index is always built, since a sidecar does not say whether data
   // was checked.
-  absl::StatusOr<LoadedIndex> LoadOrBuild(const std::string& path,
-                                          const IndexOptions& options = {}) const;
+  absl::StatusOr<LoadedIndex> LoadOrBuild(const std::string& path, const IndexOptions& options = {}) const;
 
  private:
   explicit IndexStore(std::string folder) : folder_(std::move(folder)) {}
@@ -71,9 +70,9 @@ struct IndexProgress {
 // LoadOrBuild for all `paths` on `threads` threads (at least 1), in the order of `paths`. One
 // broken shard does not stop the others. `progress` may be empty; it is called from those threads,
 // one call at a time; options.progress is unused.
-std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(
-    const IndexStore& store, const std::vector<std::string>& paths, const IndexOptions& options,
-    int threads, const std::function<void(const IndexProgress&)>& progress = {});
+std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, const std::vector<std::string>& paths,
+                                                      const IndexOptions& options, int threads,
+                                                      const std::function<void(const IndexProgress&)>& progress = {});
 
 }  // namespace penstock
 

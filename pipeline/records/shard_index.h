@@ -23,7 +23,7 @@ struct RestartPoint {
   // A gzip member (or the zlib stream) begins at file_offset, with its header: no window is needed.
   bool stream_start = false;
   // The up to 32 KiB of the stream before stream_offset, as a zlib stream (RFC 1950).
-  std::string window;
+  std::string window = {};
 
   bool operator==(const RestartPoint&) const = default;
 };

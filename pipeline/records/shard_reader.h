@@ -69,9 +69,11 @@ class ShardReader {
   // FailedPrecondition when the file changed since it was indexed.
   absl::Status CheckUnchanged() const;
   absl::Status CheckRange(uint64_t first, uint64_t count) const;
-  // Bytes [offset, offset + length) of the stream.
-  absl::Status ReadStream(uint64_t record, uint64_t offset, uint64_t length, char* out) const;
-  absl::Status ReadInflated(uint64_t record, uint64_t offset, uint64_t length, char* out) const;
+  // Bytes [offset, offset + length) of the stream; *got says how many are there when it fails.
+  absl::Status ReadStream(uint64_t offset, uint64_t length, char* out, uint64_t* got) const;
+  absl::Status ReadInflated(uint64_t offset, uint64_t length, char* out, uint64_t* got) const;
+  // `status` with the record and its offset in front.
+  absl::Status AtRecord(uint64_t k, const absl::Status& status) const;
   // The data in the frame of record k, when its lengths and CRCs are right.
   absl::StatusOr<std::string_view> CheckFrame(uint64_t k, const char* frame) const;
   // A stream at or before `offset`: a remembered one when that is nearer than the restart point.

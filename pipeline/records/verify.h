@@ -20,9 +20,9 @@ enum class Damage : uint8_t {
   kLengthCrc,        // the length cannot be trusted: this record and all after it are lost
   kTooLong,          // longer than the limit: this record and all after it are not read
   kTruncatedHeader,  // the file (or the stream) ends inside the header; this record is lost
-  kTruncatedData,  // the file (or the stream) ends inside the data or its CRC; this record is lost
-  kCompression,    // the compressed data is damaged: this record and all after it are lost
-  kTrailer,        // the compressed stream's own end is wrong; all records before it were readable
+  kTruncatedData,    // the file (or the stream) ends inside the data or its CRC; this record is lost
+  kCompression,      // the compressed data is damaged: this record and all after it are lost
+  kTrailer,          // the compressed stream's own end is wrong; all records before it were readable
 };
 
 struct BrokenRecord {
@@ -63,8 +63,7 @@ struct VerifyOptions {
 
 // Checks every CRC of every record. Damage is in the report; an error means that the file could not
 // be read.
-absl::StatusOr<VerifyReport> VerifyShard(const RandomAccessFile& file,
-                                         const VerifyOptions& options = {});
+absl::StatusOr<VerifyReport> VerifyShard(const RandomAccessFile& file, const VerifyOptions& options = {});
 
 }  // namespace penstock
 

@@ -1,0 +1,265 @@
+#include "pipeline/records/dataset_files.h"
+
+#include <dirent.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "pipeline/base/file.h"
+#include "pipeline/base/status_macros.h"
+#include "pipeline/records/index_store.h"
+
+namespace penstock {
+namespace {
+
+absl::StatusOr<std::string> RealPath(const std::string& path) {
+  char* const resolved = realpath(path.c_str(), nullptr);
+  if (resolved == nullptr) return ErrnoStatus(errno, path);
+  std::string result(resolved);
+  free(resolved);
+  return result;
+}
+
+// Whether absolute `path` is `root` or below it; both without symlinks and "..".
+bool IsInside(std::string_view path, std::string_view root) {
+  if (root == "/") return true;
+  return path.substr(0, root.size()) == root && (path.size() == root.size() || path[root.size()] == '/');
+}
+
+std::string RootList(const std::vector<DataRoot>& roots) {
+  if (roots.empty()) return "none are configured";
+  return absl::StrJoin(roots, ", ",
+                       [](std::string* out, const DataRoot& root) { absl::StrAppend(out, root.name, "=", root.path); });
+}
+
+std::vector<std::string> Components(std::string_view path) {
+  std::vector<std::string> parts;
+  while (!path.empty()) {
+    const size_t slash = std::min(path.find('/'), path.size());
+    if (slash > 0 && path.substr(0, slash) != ".") parts.emplace_back(path.substr(0, slash));
+    path.remove_prefix(std::min(slash + 1, path.size()));
+  }
+  return parts;
+}
+
+// Sidecars and their temporary files are no shards.
+bool IsSidecar(std::string_view name) {
+  if (name.size() >= kIndexSuffix.size() && name.substr(name.size() - kIndexSuffix.size()) == kIndexSuffix) {
+    return true;
+  }
+  return name.find(std::string(kIndexSuffix) + ".tmp.") != std::string_view::npos;
+}
+
+bool HasWildcard(const std::string& part) { return part.find_first_of("*?[\\") != std::string::npos; }
+
+// The real path of `path`, which must be inside some root.
+absl::StatusOr<std::string> Confine(const std::string& path, const std::vector<DataRoot>& roots) {
+  PS_ASSIGN_OR_RETURN(std::string real, RealPath(path));
+  for (const DataRoot& root : roots) {
+    if (IsInside(real, root.path)) return real;
+  }
+  return absl::PermissionDeniedError(
+      absl::StrCat(path, " leads to ", real, ", outside of the data roots (", RootList(roots), ")"));
+}
+
+absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& folder) {
+  DIR* const dir = opendir(folder.c_str());
+  if (dir == nullptr) return ErrnoStatus(errno, absl::StrCat("listing ", folder));
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = readdir(dir)) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  const int error = errno;
+  closedir(dir);
+  if (error != 0) return ErrnoStatus(error, absl::StrCat("listing ", folder));
+  return names;
+}
+
+// Expands a glob below one root.
+class Expander {
+ public:
+  Expander(const DataRoot& root, const std::vector<DataRoot>& roots, std::vector<DatasetFile>* files)
+      : root_(root), roots_(roots), files_(files) {}
+
+  absl::Status Expand(const std::vector<std::string>& parts) { return Walk("", parts, 0); }
+
+ private:
+  std::string FullPath(const std::string& relative) const {
+    return absl::StrCat(root_.path == "/" ? "" : root_.path, "/", relative);
+  }
+
+  absl::Status Walk(const std::string& relative, const std::vector<std::string>& parts, size_t next) {
+    if (next == parts.size()) return Add(relative);
+    const std::string folder = FullPath(relative);
+    struct stat st;
+    if (stat(folder.c_str(), &st) != 0) {
+      if (errno == ENOENT || errno == ENOTDIR) return absl::OkStatus();
+      return ErrnoStatus(errno, folder);
+    }
+    if (!S_ISDIR(st.st_mode)) return absl::OkStatus();
+    // Before anything of it is listed.
+    PS_RETURN_IF_ERROR(Confine(folder, roots_).status());
+    const std::string prefix = relative.empty() ? "" : relative + "/";
+    if (!HasWildcard(parts[next])) {
+      struct stat entry;
+      if (lstat(FullPath(prefix + parts[next]).c_str(), &entry) != 0) {
+        if (errno == ENOENT || errno == ENAMETOOLONG) return absl::OkStatus();
+        return ErrnoStatus(errno, FullPath(prefix + parts[next]));
+      }
+      return Walk(prefix + parts[next], parts, next + 1);
+    }
+    PS_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
+    for (const std::string& name : names) {
+      if (fnmatch(parts[next].c_str(), name.c_str(), FNM_PERIOD) != 0) continue;
+      PS_RETURN_IF_ERROR(Walk(prefix + name, parts, next + 1));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Add(const std::string& relative) {
+    if (relative.empty() || IsSidecar(relative)) return absl::OkStatus();
+    const std::string path = FullPath(relative);
+    PS_ASSIGN_OR_RETURN(const std::string real, Confine(path, roots_));
+    struct stat st;
+    if (stat(real.c_str(), &st) != 0) return ErrnoStatus(errno, path);
+    if (S_ISDIR(st.st_mode)) return absl::OkStatus();
+    if (!S_ISREG(st.st_mode)) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file; a shard must be one"));
+    }
+    files_->push_back({.root = root_.name, .relative_path = relative, .path = real});
+    return absl::OkStatus();
+  }
+
+  const DataRoot& root_;
+  const std::vector<DataRoot>& roots_;
+  std::vector<DatasetFile>* const files_;
+};
+
+absl::Status CheckGlob(const std::string& glob) {
+  if (glob.empty()) return absl::InvalidArgumentError("an empty glob; say which files to read");
+  if (glob.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError("a glob with a zero byte in it");
+  }
+  for (const std::string& part : Components(glob)) {
+    if (part == "..") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("glob \"", glob, "\" holds \"..\"; name the files below a data root instead"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ExpandOne(const std::string& glob, const std::vector<DataRoot>& roots, std::vector<DatasetFile>* files) {
+  PS_RETURN_IF_ERROR(CheckGlob(glob));
+  const size_t before = files->size();
+  bool inside = glob[0] != '/';
+  for (const DataRoot& root : roots) {
+    if (glob[0] == '/') {
+      // The root's own path is taken literally, as it is or as the operator wrote it.
+      const std::string normal = "/" + absl::StrJoin(Components(glob), "/");
+      const bool as_given = !IsInside(normal, root.path);
+      if (as_given && (root.given.empty() || !IsInside(normal, root.given))) continue;
+      inside = true;
+      const std::vector<std::string> prefix = Components(as_given ? root.given : root.path);
+      std::vector<std::string> parts = Components(glob);
+      parts.erase(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(prefix.size()));
+      PS_RETURN_IF_ERROR(Expander(root, roots, files).Expand(parts));
+      continue;
+    }
+    PS_RETURN_IF_ERROR(Expander(root, roots, files).Expand(Components(glob)));
+  }
+  if (!inside) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("glob \"", glob, "\" is outside of the data roots (", RootList(roots), ")"));
+  }
+  if (files->size() == before) {
+    return absl::NotFoundError(
+        absl::StrCat("glob \"", glob, "\" matches no file in the data roots (", RootList(roots), ")"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(const std::vector<std::string>& specs) {
+  std::vector<DataRoot> roots;
+  for (const std::string& spec : specs) {
+    // "a=b" names a root; in "/x/a=b" the '=' belongs to the path.
+    const size_t equals = spec.find('=');
+    const bool named = equals != std::string::npos && spec.find('/') > equals;
+    DataRoot root;
+    absl::StatusOr<std::string> real = RealPath(named ? spec.substr(equals + 1) : spec);
+    if (!real.ok()) {
+      return absl::Status(real.status().code(), absl::StrCat("data root \"", spec, "\": ", real.status().message()));
+    }
+    root.path = *std::move(real);
+    root.given = std::filesystem::absolute(named ? spec.substr(equals + 1) : spec).lexically_normal();
+    if (root.given.size() > 1 && root.given.back() == '/') root.given.pop_back();
+    struct stat st;
+    if (stat(root.path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) {
+      return absl::InvalidArgumentError(absl::StrCat("data root \"", spec, "\" is no folder"));
+    }
+    // Its own last component, not that of what a symlink leads to: the operator's name for it.
+    std::vector<std::string> parts = Components(named ? root.path : spec);
+    if (parts.empty() || parts.back() == "..") parts = Components(root.path);
+    root.name = named ? spec.substr(0, equals) : parts.empty() ? "" : parts.back();
+    if (root.name.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("data root \"", spec, "\" has no name; write name=path"));
+    }
+    for (const DataRoot& other : roots) {
+      if (other.name == root.name) {
+        return absl::InvalidArgumentError(absl::StrCat("two data roots are named \"", root.name, "\": ", other.path,
+                                                       " and ", root.path, "; give one another name with name=path"));
+      }
+    }
+    roots.push_back(std::move(root));
+  }
+  return roots;
+}
+
+absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(const std::vector<std::string>& globs,
+                                                     const std::vector<DataRoot>& roots) {
+  if (roots.empty()) {
+    return absl::FailedPreconditionError("no data roots are configured; name one with --data-root");
+  }
+  if (globs.empty()) return absl::InvalidArgumentError("no globs; say which files to read");
+  std::vector<DatasetFile> files;
+  for (const std::string& glob : globs) PS_RETURN_IF_ERROR(ExpandOne(glob, roots, &files));
+  std::sort(files.begin(), files.end(), [](const DatasetFile& a, const DatasetFile& b) {
+    return std::tie(a.root, a.relative_path) < std::tie(b.root, b.relative_path);
+  });
+  std::set<std::string> seen;
+  std::erase_if(files, [&](const DatasetFile& file) { return !seen.insert(file.path).second; });
+  return files;
+}
+
+absl::StatusOr<std::string> ResolveInRoots(std::string_view root, std::string_view relative_path,
+                                           const std::vector<DataRoot>& roots) {
+  const std::string relative(relative_path);
+  if (relative.empty() || relative[0] == '/') {
+    return absl::InvalidArgumentError(absl::StrCat("\"", relative, "\" is no path below a data root"));
+  }
+  PS_RETURN_IF_ERROR(CheckGlob(relative));
+  for (const DataRoot& candidate : roots) {
+    if (candidate.name == root) {
+      return Confine(absl::StrCat(candidate.path == "/" ? "" : candidate.path, "/", relative), roots);
+    }
+  }
+  return absl::NotFoundError(
+      absl::StrCat("no data root is named \"", std::string(root), "\" here; there are: ", RootList(roots)));
+}
+
+}  // namespace penstock

@@ -1,0 +1,106 @@
+// Walking the parts of a tf.train.Example with protobuf's rules for what is merged and what replaces. Internal to
+// records/; the messages are in example_parser.h.
+//
+// All functions return false for malformed wire data, wherever it is in what they walk.
+#ifndef PENSTOCK_PIPELINE_RECORDS_FEATURE_WALK_H_
+#define PENSTOCK_PIPELINE_RECORDS_FEATURE_WALK_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "pipeline/records/example_parser.h"
+#include "pipeline/records/framing.h"
+#include "pipeline/records/wire.h"
+
+namespace penstock {
+
+// Calls visit(bytes) -> bool for each field `field` of `message` that holds bytes (a string or a message).
+template <typename Visit>
+bool ForEachLengthField(std::string_view message, uint32_t field, const Visit& visit) {
+  WireReader in(message);
+  while (!in.done()) {
+    uint32_t number = 0;
+    WireType type;
+    if (!in.ReadTag(&number, &type)) return false;
+    if (number == field && type == WireType::kLength) {
+      std::string_view bytes;
+      if (!in.ReadLengthPrefixed(&bytes) || !visit(bytes)) return false;
+    } else if (!in.SkipField(number, type)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Calls visit(key, entry) for each entry of a map<string, message>, in the order of the wire. Values are jumped over.
+template <typename Visit>
+bool ForEachMapEntry(std::string_view map, const Visit& visit) {
+  return ForEachLengthField(map, 1, [&](std::string_view entry) {
+    std::string_view key;  // the last one counts; none is the empty key
+    return ForEachLengthField(entry, 1,
+                              [&](std::string_view bytes) {
+                                key = bytes;
+                                return true;
+                              }) &&
+           visit(key, entry);
+  });
+}
+
+// One field of a list message: `sink` gets its values.
+template <typename Sink>
+bool WalkValue(FeatureKind kind, WireType type, WireReader* in, uint32_t number, Sink* sink) {
+  std::string_view bytes;
+  if (number == 1 && kind == FeatureKind::kBytes && type == WireType::kLength) {
+    return in->ReadLengthPrefixed(&bytes) && sink->OnBytes(bytes);
+  }
+  if (number == 1 && kind == FeatureKind::kInt64 && type == WireType::kVarint) {
+    uint64_t value = 0;
+    return in->ReadVarint(&value) && sink->OnInt(static_cast<int64_t>(value));
+  }
+  if (number == 1 && kind == FeatureKind::kInt64 && type == WireType::kLength) {
+    return in->ReadLengthPrefixed(&bytes) && sink->OnPackedInts(bytes);
+  }
+  if (number == 1 && kind == FeatureKind::kFloat && type == WireType::kFixed32) {
+    return in->ReadBytes(4, &bytes) && sink->OnPackedFloats(bytes);
+  }
+  if (number == 1 && kind == FeatureKind::kFloat && type == WireType::kLength) {
+    return in->ReadLengthPrefixed(&bytes) && bytes.size() % 4 == 0 && sink->OnPackedFloats(bytes);
+  }
+  return in->SkipField(number, type);
+}
+
+// A serialized Feature, or one more piece of the same one: *kind is what it held so far. `sink`:
+//   void OnKind(FeatureKind)   the kind is another than before: what came before is gone
+//   bool Wants(FeatureKind)    false: lists of this kind are not looked into
+//   bool OnBytes, OnInt, OnPackedInts, OnPackedFloats   values; false stops the walk
+template <typename Sink>
+bool WalkFeature(std::string_view feature, FeatureKind* kind, Sink* sink) {
+  WireReader in(feature);
+  while (!in.done()) {
+    uint32_t number = 0;
+    WireType type;
+    if (!in.ReadTag(&number, &type)) return false;
+    if (number < 1 || number > 3 || type != WireType::kLength) {
+      if (!in.SkipField(number, type)) return false;
+      continue;
+    }
+    std::string_view list;
+    if (!in.ReadLengthPrefixed(&list)) return false;
+    const FeatureKind list_kind = static_cast<FeatureKind>(number);
+    if (list_kind != *kind) {
+      *kind = list_kind;
+      sink->OnKind(list_kind);
+    }
+    if (!sink->Wants(list_kind)) continue;
+    WireReader values(list);
+    while (!values.done()) {
+      if (!values.ReadTag(&number, &type)) return false;
+      if (!WalkValue(list_kind, type, &values, number, sink)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_RECORDS_FEATURE_WALK_H_

@@ -1,0 +1,73 @@
+#include "pipeline/records/index_builder.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/hash.h"
+#include "pipeline/base/status_macros.h"
+#include "pipeline/records/inflate_stream.h"
+#include "pipeline/records/record_walker.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kBlockBytes = 4096 * kRecordFrameBytes;
+
+}  // namespace
+
+void ContentHasher::Add(const char* header, const char* footer) {
+  block_.append(header, kRecordHeaderBytes).append(footer, kRecordFooterBytes);
+  ++records_;
+  if (block_.size() == kBlockBytes) Flush();
+}
+
+void ContentHasher::Flush() {
+  state_ = HashWords({state_, Hash64(block_)});
+  block_.clear();
+}
+
+uint64_t ContentHasher::Finish() {
+  if (!block_.empty()) Flush();
+  return HashWords({state_, records_});
+}
+
+absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const IndexOptions& options) {
+  PS_ASSIGN_OR_RETURN(const FileInfo before, file.Info());
+  RestartRecorder recorder(options.restart_spacing, options.max_window_bytes);
+  PS_ASSIGN_OR_RETURN(auto walker, RecordWalker::Start(&file,
+                                                       {.compression = options.compression,
+                                                        .max_record_bytes = options.max_record_bytes,
+                                                        .check_data = options.verify_data,
+                                                        .progress = options.progress},
+                                                       &recorder));
+  ShardIndex index;
+  ContentHasher hasher;
+  absl::Status broken;
+  for (;;) {
+    PS_ASSIGN_OR_RETURN(const RecordWalker::Step step, walker->Next());
+    if (step == RecordWalker::Step::kEnd) break;
+    if (step == RecordWalker::Step::kBroken || !walker->data_is_right()) {
+      broken = walker->BrokenStatus();
+      break;
+    }
+    index.AppendRecord(static_cast<uint32_t>(walker->length()));
+    hasher.Add(walker->header(), walker->footer());
+  }
+  PS_ASSIGN_OR_RETURN(const FileInfo after, file.Info());
+  if (after.size != before.size || after.mtime_ns != before.mtime_ns) {
+    return absl::AbortedError(
+        absl::StrCat(file.path(), " changed while it was indexed; index it again when its writer is done"));
+  }
+  PS_RETURN_IF_ERROR(broken);
+  index.compression = walker->compression();
+  index.file_size = before.size;
+  index.mtime_ns = before.mtime_ns;
+  index.content_hash = hasher.Finish();
+  if (index.compression != Compression::kNone) index.restart_points = recorder.Take();
+  // An empty stream of some members has nothing to restart at.
+  if (index.stream_size() == 0) index.restart_points.clear();
+  index.Compact();
+  return index;
+}
+
+}  // namespace penstock

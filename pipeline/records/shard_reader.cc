@@ -1,0 +1,180 @@
+#include "pipeline/records/shard_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/status_macros.h"
+#include "pipeline/records/crc32c.h"
+#include "pipeline/records/framing.h"
+#include "pipeline/records/inflate_stream.h"
+
+namespace penstock {
+
+ShardReader::ShardReader(std::unique_ptr<RandomAccessFile> file, std::shared_ptr<const ShardIndex> index,
+                         const ReaderOptions& options)
+    : file_(std::move(file)), index_(std::move(index)), options_(options) {}
+
+ShardReader::~ShardReader() = default;
+
+absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(const std::string& path,
+                                                               std::shared_ptr<const ShardIndex> index,
+                                                               const ReaderOptions& options) {
+  PS_ASSIGN_OR_RETURN(auto file, OpenFile(path));
+  return Open(std::move(file), std::move(index), options);
+}
+
+absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(std::unique_ptr<RandomAccessFile> file,
+                                                               std::shared_ptr<const ShardIndex> index,
+                                                               const ReaderOptions& options) {
+  std::unique_ptr<ShardReader> reader(new ShardReader(std::move(file), std::move(index), options));
+  PS_RETURN_IF_ERROR(reader->CheckUnchanged());
+  return reader;
+}
+
+absl::Status ShardReader::CheckUnchanged() const {
+  PS_ASSIGN_OR_RETURN(const FileInfo info, file_->Info());
+  if (info.size == index_->file_size && info.mtime_ns == index_->mtime_ns) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      path(), " changed since it was indexed: it had ", index_->file_size, " bytes and mtime ", index_->mtime_ns,
+      " ns, now ", info.size, " bytes and mtime ", info.mtime_ns, " ns; index it again and submit the job again"));
+}
+
+absl::Status ShardReader::CheckRange(uint64_t first, uint64_t count) const {
+  const uint64_t records = index_->record_count();
+  if (first <= records && count <= records - first) return absl::OkStatus();
+  return absl::OutOfRangeError(
+      absl::StrCat(path(), " has ", records, " records; there is no record ", std::max(first, records)));
+}
+
+absl::StatusOr<std::string_view> ShardReader::CheckFrame(uint64_t k, const char* frame) const {
+  const uint32_t length = index_->RecordLength(k);
+  const auto broken = [&](absl::string_view what) {
+    return absl::DataLossError(
+        absl::StrCat(path(), ": record ", k, " at offset ", index_->RecordOffset(k), ": ", what));
+  };
+  if (!HeaderCrcIsRight(frame)) return broken("the CRC of its length is wrong");
+  if (HeaderLength(frame) != length) {
+    return broken(
+        absl::StrCat("its length is ", HeaderLength(frame), ", but was ", length, " when the shard was indexed"));
+  }
+  const std::string_view data(frame + kRecordHeaderBytes, length);
+  if (MaskedCrc32c(data) != LoadLittleEndian<uint32_t>(data.data() + data.size())) {
+    return broken("the CRC of its data is wrong");
+  }
+  return data;
+}
+
+absl::StatusOr<std::unique_ptr<InflateStream>> ShardReader::TakeCursor(uint64_t offset) const {
+  const std::vector<RestartPoint>& points = index_->restart_points;
+  auto point = std::upper_bound(points.begin(), points.end(), offset,
+                                [](uint64_t o, const RestartPoint& p) { return o < p.stream_offset; });
+  // The first point is at 0 and a shard with records has one, so there is one before `offset`.
+  if (point == points.begin()) {
+    return absl::DataLossError(absl::StrCat(path(), ": its index has no restart points"));
+  }
+  --point;
+  {
+    MutexLock lock(&mutex_);
+    auto best = cursors_.end();
+    for (auto it = cursors_.begin(); it != cursors_.end(); ++it) {
+      const uint64_t at = (*it)->position();
+      if (at > offset || at < point->stream_offset) continue;
+      if (best == cursors_.end() || at > (*best)->position()) best = it;
+    }
+    if (best != cursors_.end()) {
+      std::unique_ptr<InflateStream> cursor = std::move(*best);
+      cursors_.erase(best);
+      return cursor;
+    }
+  }
+  return InflateStream::Resume(file_.get(), index_->compression, *point);
+}
+
+void ShardReader::ReturnCursor(std::unique_ptr<InflateStream> cursor) const {
+  std::unique_ptr<InflateStream> evicted;  // destroyed outside the lock
+  MutexLock lock(&mutex_);
+  if (options_.max_cursors == 0) {
+    evicted = std::move(cursor);
+    return;
+  }
+  if (cursors_.size() >= options_.max_cursors) {
+    evicted = std::move(cursors_.front());
+    cursors_.erase(cursors_.begin());
+  }
+  cursors_.push_back(std::move(cursor));
+}
+
+absl::Status ShardReader::ReadInflated(uint64_t offset, uint64_t length, char* out, uint64_t* got) const {
+  PS_ASSIGN_OR_RETURN(auto cursor, TakeCursor(offset));
+  const uint64_t ahead = offset - cursor->position();
+  PS_ASSIGN_OR_RETURN(const uint64_t skipped, cursor->Skip(ahead));
+  if (skipped < ahead) return absl::DataLossError(absl::StrCat(path(), ": its stream ends early"));
+  while (*got < length) {
+    PS_ASSIGN_OR_RETURN(const size_t n, cursor->Read(out + *got, length - *got));
+    if (n == 0) return absl::DataLossError(absl::StrCat(path(), ": its stream ends early"));
+    *got += n;
+  }
+  ReturnCursor(std::move(cursor));
+  return absl::OkStatus();
+}
+
+absl::Status ShardReader::ReadStream(uint64_t offset, uint64_t length, char* out, uint64_t* got) const {
+  *got = 0;
+  if (index_->compression != Compression::kNone) {
+    return ReadInflated(offset, length, out, got);
+  }
+  PS_ASSIGN_OR_RETURN(*got, file_->ReadAt(offset, length, out));
+  if (*got < length) return absl::DataLossError(absl::StrCat(path(), " ends early"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string_view> ShardReader::ReadRecord(uint64_t k, char* buffer) const {
+  PS_RETURN_IF_ERROR(CheckRange(k, 1));
+  uint64_t got = 0;
+  const absl::Status read = ReadStream(index_->RecordOffset(k), index_->FramedLength(k), buffer, &got);
+  PS_RETURN_IF_ERROR(CheckUnchanged());
+  if (!read.ok()) return AtRecord(k, read);
+  return CheckFrame(k, buffer);
+}
+
+absl::Status ShardReader::ReadRecord(uint64_t k, std::string* record) const {
+  PS_RETURN_IF_ERROR(CheckRange(k, 1));
+  record->resize(index_->FramedLength(k));
+  PS_ASSIGN_OR_RETURN(const std::string_view data, ReadRecord(k, record->data()));
+  record->erase(0, kRecordHeaderBytes);
+  record->resize(data.size());
+  return absl::OkStatus();
+}
+
+absl::Status ShardReader::ReadRange(uint64_t first, uint64_t count, char* buffer,
+                                    std::vector<absl::StatusOr<std::string_view>>* records) const {
+  records->clear();
+  PS_RETURN_IF_ERROR(CheckRange(first, count));
+  if (count == 0) return absl::OkStatus();
+  const uint64_t begin = index_->RecordOffset(first);
+  uint64_t got = 0;
+  const absl::Status read = ReadStream(begin, index_->RangeBytes(first, count), buffer, &got);
+  PS_RETURN_IF_ERROR(CheckUnchanged());
+  // Damage in the middle of a compressed shard takes what is behind it, not what is before.
+  if (!read.ok() && !absl::IsDataLoss(read)) return AtRecord(first, read);
+  records->reserve(count);
+  uint64_t at = 0;
+  for (uint64_t k = first; k < first + count; ++k) {
+    const uint64_t framed = index_->FramedLength(k);
+    if (at + framed <= got) {
+      records->push_back(CheckFrame(k, buffer + at));
+    } else {
+      records->push_back(AtRecord(k, read));
+    }
+    at += framed;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShardReader::AtRecord(uint64_t k, const absl::Status& status) const {
+  return absl::Status(status.code(),
+                      absl::StrCat("record ", k, " at offset ", index_->RecordOffset(k), ": ", status.message()));
+}
+
+}  // namespace penstock

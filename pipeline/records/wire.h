@@ -1,0 +1,70 @@
+// protobuf's wire format (https://protobuf.dev/programming-guides/encoding/), read and written by hand; also the
+// varints of our own index. Internal to records/.
+#ifndef PENSTOCK_PIPELINE_RECORDS_WIRE_H_
+#define PENSTOCK_PIPELINE_RECORDS_WIRE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace penstock {
+
+enum class WireType : uint8_t {
+  kVarint = 0,
+  kFixed64 = 1,
+  kLength = 2,
+  kStartGroup = 3,
+  kEndGroup = 4,
+  kFixed32 = 5,
+};
+
+// A cursor over bytes from outside. Every function returns false, and never reads out of bounds, when the bytes are not
+// what it expects; the cursor is then of no use any more.
+class WireReader {
+ public:
+  explicit WireReader(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+
+  bool done() const { return at_ == end_; }
+  const char* position() const { return at_; }
+  size_t left() const { return static_cast<size_t>(end_ - at_); }
+
+  // At most 10 bytes; bits above the 64th are dropped, as protobuf does.
+  bool ReadVarint(uint64_t* value) {
+    if (at_ != end_ && static_cast<signed char>(*at_) >= 0) {
+      *value = static_cast<unsigned char>(*at_++);
+      return true;
+    }
+    return ReadLongVarint(value);
+  }
+  bool ReadBytes(size_t length, std::string_view* bytes) {
+    if (length > left()) return false;
+    *bytes = {at_, length};
+    at_ += length;
+    return true;
+  }
+  bool ReadTag(uint32_t* field, WireType* type);
+  // A length and that many bytes.
+  bool ReadLengthPrefixed(std::string_view* bytes) {
+    uint64_t length = 0;
+    return ReadVarint(&length) && length <= left() && ReadBytes(static_cast<size_t>(length), bytes);
+  }
+  // What follows the tag of an unknown field.
+  bool SkipField(uint32_t field, WireType type) { return SkipField(field, type, 0); }
+
+ private:
+  bool ReadLongVarint(uint64_t* value);
+  bool SkipField(uint32_t field, WireType type, int depth);
+
+  const char* at_;
+  const char* end_;
+};
+
+void AppendVarint(uint64_t value, std::string* out);
+void AppendTag(uint32_t field, WireType type, std::string* out);
+// Tag, length, bytes.
+void AppendLengthPrefixed(uint32_t field, std::string_view bytes, std::string* out);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_RECORDS_WIRE_H_
