@@ -82,7 +82,7 @@ penstock_pass() {
     sleep 0.1
   done
   "$bin/penstock" submit "$job" >"$work/submit.log" 2>&1 || { cat "$work/submit.log" >&2; die "penstock submit failed"; }
-  "$bin/penstock" read peers --epochs 1 --json | tail -n 1
+  "$bin/penstock" read peers --epochs 1 --no-digest --json | tail -n 1
   kill "$daemon"
   wait "$daemon" 2>/dev/null || true
 }
