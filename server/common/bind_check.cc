@@ -1,0 +1,17 @@
+#include "server/common/bind_check.h"
+
+#include "absl/strings/str_cat.h"
+#include "net/address.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock {
+
+absl::Status CheckPlaintextBind(const std::string& listen, bool insecure) {
+  PS_ASSIGN_OR_RETURN(const Address address, ParseAddress(listen));
+  if (insecure || address.IsLoopback()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "listening on ", listen, " would let the network read and command this daemon in plaintext; listen on 127.0.0.1:",
+      address.port, ", or allow it on a network that you trust with --insecure (insecure: true in the configuration)"));
+}
+
+}  // namespace penstock

@@ -1,0 +1,17 @@
+// Whether a plaintext server may listen at an address.
+#ifndef PENSTOCK_SERVER_COMMON_BIND_CHECK_H_
+#define PENSTOCK_SERVER_COMMON_BIND_CHECK_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace penstock {
+
+// Plaintext binds to loopback only, unless `insecure`. FailedPrecondition names the address and the ways out;
+// InvalidArgument: no address.
+absl::Status CheckPlaintextBind(const std::string& listen, bool insecure);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_SERVER_COMMON_BIND_CHECK_H_

@@ -1,0 +1,86 @@
+#include "server/common/logging.h"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+// spdlog's %v does not escape, so JSON lines get a flag of their own.
+class JsonMessage final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
+    const std::string text = JsonEscaped(std::string(message.payload.data(), message.payload.size()));
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<spdlog::custom_flag_formatter> clone() const override { return std::make_unique<JsonMessage>(); }
+};
+
+}  // namespace
+
+std::string JsonEscaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20) {
+          char buffer[8];
+          std::snprintf(buffer, sizeof(buffer), "\\u%04x", c);
+          out += buffer;
+        } else {
+          out += c;
+        }
+    }
+  }
+  return out;
+}
+
+absl::Status SetUpLogging(const std::string& level, bool json) {
+  spdlog::level::level_enum parsed = spdlog::level::info;
+  if (level == "trace") {
+    parsed = spdlog::level::trace;
+  } else if (level == "debug") {
+    parsed = spdlog::level::debug;
+  } else if (level == "warn") {
+    parsed = spdlog::level::warn;
+  } else if (level == "error") {
+    parsed = spdlog::level::err;
+  } else if (!level.empty() && level != "info") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("log level \"", level, "\" is none of trace, debug, info, warn, error"));
+  }
+  auto logger = std::make_shared<spdlog::logger>("penstock", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
+  formatter->add_flag<JsonMessage>('*').set_pattern(
+      json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","thread":%t,"message":"%*"})"
+           : "%Y-%m-%dT%H:%M:%S.%eZ %^%L%$ %v");
+  logger->set_formatter(std::move(formatter));
+  logger->set_level(parsed);
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(std::move(logger));
+  return absl::OkStatus();
+}
+
+}  // namespace penstock

@@ -1,0 +1,21 @@
+// The daemon's log, on spdlog. Code logs with spdlog::info(...) and friends.
+#ifndef PENSTOCK_SERVER_COMMON_LOGGING_H_
+#define PENSTOCK_SERVER_COMMON_LOGGING_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace penstock {
+
+// Sets the process's logger: lines on standard error, flushed from `info` up. `level`: trace | debug | info | warn |
+// error, "" is info; InvalidArgument names another one. `json`: one object a line, {"time", "level", "thread",
+// "message"}, for collectors. Call once, early, from one thread.
+absl::Status SetUpLogging(const std::string& level, bool json);
+
+// `text` as the inside of a JSON string: quotes, backslashes and control characters escaped.
+std::string JsonEscaped(const std::string& text);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_SERVER_COMMON_LOGGING_H_

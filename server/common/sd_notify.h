@@ -1,0 +1,18 @@
+// Telling systemd how the service is: the datagram protocol of sd_notify(3), without libsystemd.
+#ifndef PENSTOCK_SERVER_COMMON_SD_NOTIFY_H_
+#define PENSTOCK_SERVER_COMMON_SD_NOTIFY_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace penstock {
+
+// Sends `state`, such as "READY=1", "STOPPING=1" or "STATUS=serving 3 jobs", to the socket that NOTIFY_SOCKET names
+// (a path, or '@' and a name in the abstract namespace). OK without doing anything when the variable is unset: the
+// daemon was not started by systemd.
+absl::Status SdNotify(const std::string& state);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_SERVER_COMMON_SD_NOTIFY_H_

@@ -1,0 +1,228 @@
+#include "server/coordinator/state/coordinator_state.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "pipeline/base/status_macros.h"
+#include "server/coordinator/state/view_proto.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kRememberedRemovals = 1024;
+
+template <typename T>
+void SetReply(absl::StatusOr<T> result, Effects* effects) {
+  if (result.ok()) {
+    effects->reply = *std::move(result);
+  } else {
+    effects->status = std::move(result).status();
+  }
+}
+
+template <typename T>
+void SetReply(absl::Status status, Effects* effects) {
+  effects->status = std::move(status);
+  effects->reply = T();
+}
+
+}  // namespace
+
+CoordinatorState::CoordinatorState(const StateOptions& options, Nanos now, uint64_t term)
+    : options_(options),
+      term_(term),
+      started_(now),
+      revision_((term << 32) | 1),
+      workers_(options),
+      board_((term << 32) | 1),
+      sessions_(options),
+      last_check_(now) {}
+
+absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& options, Nanos now, uint64_t term,
+                                                           const v1::StoredState& stored) {
+  CoordinatorState state(options, now, term);
+  for (const v1::StoredWorker& worker : stored.workers()) state.workers_.Restore(now, worker);
+  for (const v1::StoredJob& job : stored.jobs()) {
+    JobEntry& entry = state.jobs_[job.job().name()];
+    entry.job = job.job();
+    entry.digest = job.conformance_digest();
+  }
+  for (const v1::StoredView& stored_view : stored.views()) {
+    auto found = state.jobs_.find(stored_view.job());
+    if (found == state.jobs_.end()) {
+      return absl::DataLossError(absl::StrCat("a view of job ", stored_view.job(), ", which is not there"));
+    }
+    absl::StatusOr<View> view = FromProto(stored_view.view());
+    if (!view.ok()) {
+      return absl::DataLossError(
+          absl::StrCat("the view of job ", stored_view.job(), ": ", std::string(view.status().message())));
+    }
+    found->second.view = *std::move(view);
+    *found->second.job.mutable_view() = stored_view.view();
+  }
+  for (const v1::StoredBadRecords& bad : stored.bad_records()) {
+    auto found = state.jobs_.find(bad.job());
+    if (found == state.jobs_.end()) continue;
+    found->second.bad_records.insert(bad.records().begin(), bad.records().end());
+  }
+  Consequences out;
+  for (auto& [name, entry] : state.jobs_) {
+    if (entry.ready()) {
+      absl::Status derived = state.FillDerived(&entry);
+      if (derived.ok() && entry.view &&
+          (entry.view->key_space != entry.weights->key_space() ||
+           entry.job.view().policy() != entry.job.spec().assignment().policy())) {
+        derived = absl::DataLossError("its view is of another key space or policy");
+      }
+      if (!derived.ok()) {
+        return absl::DataLossError(absl::StrCat("job ", name, ": ", std::string(derived.message())));
+      }
+    }
+    state.TouchJob(&entry);
+    if (entry.preparing()) state.StartPreparation(&entry, &out);
+    entry.job.set_waiting(state.WhatItWaitsFor(entry));
+  }
+  return state;
+}
+
+Effects CoordinatorState::Apply(const Event& event) {
+  Consequences out;
+  Effects effects = Dispatch(event, &out);
+  Settle(event.now, &out);
+  // The reply was made before views and waiting notes were brought up to date.
+  if (auto* submit = std::get_if<v1::SubmitReply>(&effects.reply); submit && effects.status.ok()) {
+    auto found = jobs_.find(submit->job().name());
+    if (found != jobs_.end()) *submit->mutable_job() = found->second.job;
+  }
+  effects.facts = std::move(out.facts);
+  return effects;
+}
+
+Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
+  Effects effects;
+  const Nanos now = event.now;
+  if (std::holds_alternative<Tick>(event.request)) {
+    for (const std::string& died : workers_.Tick(now, out)) sessions_.ForgetVotes(died);
+    sessions_.Tick(now);
+    if (!settled_ && now - started_ > options_.dead_after) {
+      settled_ = true;
+      out->membership = true;
+    }
+    for (auto& [name, entry] : jobs_) {
+      if (std::exchange(entry.progress_to_tell, false)) TouchJob(&entry);
+    }
+    if (now - last_check_ >= options_.heartbeat / 4) {
+      last_check_ = now;
+      CheckTasks(now, out);
+    }
+  } else if (auto* submit = std::get_if<v1::SubmitRequest>(&event.request)) {
+    SetReply(Submit(*submit, out), &effects);
+  } else if (auto* cancel = std::get_if<v1::CancelRequest>(&event.request)) {
+    SetReply<v1::CancelReply>(Cancel(*cancel, out), &effects);
+  } else if (auto* drain = std::get_if<v1::DrainRequest>(&event.request)) {
+    SetReply<v1::DrainReply>(workers_.Drain(now, drain->worker(), out), &effects);
+  } else if (auto* hello = std::get_if<v1::RegisterWorkerRequest>(&event.request)) {
+    auto registered = workers_.Register(now, *hello, out);
+    if (!registered.ok()) {
+      effects.status = std::move(registered).status();
+      return effects;
+    }
+    if (registered->restarted && board_.ReleaseWorker(hello->id()) > 0) out->wake_workers = true;
+    if (registered->restarted) sessions_.ForgetVotes(hello->id());
+    v1::RegisterWorkerReply reply;
+    reply.set_heartbeat_ms(static_cast<uint32_t>(options_.heartbeat / kMillisecond));
+    reply.set_dead_after_ms(static_cast<uint32_t>(options_.dead_after / kMillisecond));
+    reply.set_term(term_);
+    effects.reply = std::move(reply);
+  } else if (auto* beat = std::get_if<v1::HeartbeatRequest>(&event.request)) {
+    v1::HeartbeatReply reply;
+    WorkerEntry* worker = workers_.Heartbeat(now, *beat, out);
+    reply.set_register_again(worker == nullptr);
+    if (worker != nullptr) {
+      reply.set_drain(worker->drain_ordered);
+      HandOutTasks(now, beat->id(), &reply);
+    }
+    effects.reply = std::move(reply);
+  } else if (auto* report = std::get_if<v1::ReportTaskRequest>(&event.request)) {
+    effects.reply = ReportTask(now, *report, out);
+  } else if (auto* open = std::get_if<v1::OpenSessionRequest>(&event.request)) {
+    SetReply(OpenSession(now, *open), &effects);
+  } else if (auto* progress = std::get_if<v1::ReportSessionRequest>(&event.request)) {
+    effects.reply = ReportSession(now, *progress, out);
+  } else if (auto* close = std::get_if<v1::CloseSessionRequest>(&event.request)) {
+    sessions_.Close(close->session_id());
+    effects.reply = v1::CloseSessionReply();
+  }
+  return effects;
+}
+
+// Brings everything in line with what an event has changed.
+void CoordinatorState::Settle(Nanos now, Consequences* out) {
+  if (out->membership) {
+    for (const std::string& holder : board_.Holders()) {
+      const WorkerEntry* worker = workers_.Find(holder);
+      if ((worker == nullptr || !worker->live()) && board_.ReleaseWorker(holder) > 0) {
+        out->wake_workers = true;
+      }
+    }
+    RefreshViews(now, out);
+    // A new worker may take what waits; it learns of it by its first heartbeat.
+    CheckTasks(now, out);
+  }
+  if (out->wake_workers) ++revision_;
+}
+
+void CoordinatorState::TouchJob(JobEntry* entry) { entry->job.set_revision(++revision_); }
+
+absl::Status CoordinatorState::NoSuchJob(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const auto& [known, entry] : jobs_) {
+    if (entry.job.state() == v1::CANCELLED) continue;
+    if (names.size() == 20) {
+      names.push_back("...");
+      break;
+    }
+    names.push_back(known);
+  }
+  return absl::NotFoundError(names.empty()
+                                 ? absl::StrCat("no job \"", name, "\"; none is submitted yet (penstock submit)")
+                                 : absl::StrCat("no job \"", name, "\"; there are: ", absl::StrJoin(names, ", ")));
+}
+
+absl::StatusOr<std::optional<v1::WatchReply>> CoordinatorState::Watch(const v1::WatchRequest& request) const {
+  const uint64_t known = request.known_revision() > revision_ ? 0 : request.known_revision();
+  v1::WatchReply reply;
+  reply.set_revision(revision_);
+  for (const auto& [revision, name] : removed_) {
+    if (revision <= known || jobs_.contains(name)) continue;
+    if (request.job().empty() || request.job() == name) reply.add_removed(name);
+  }
+  if (request.job().empty()) {
+    for (const auto& [name, entry] : jobs_) {
+      if (entry.job.revision() > known) *reply.add_jobs() = entry.job;
+    }
+    if (known == revision_) return std::optional<v1::WatchReply>();
+    return std::optional<v1::WatchReply>(std::move(reply));
+  }
+  auto found = jobs_.find(request.job());
+  if (found == jobs_.end()) {
+    if (reply.removed().empty()) return NoSuchJob(request.job());
+    return std::optional<v1::WatchReply>(std::move(reply));
+  }
+  if (found->second.job.revision() <= known) return std::optional<v1::WatchReply>();
+  *reply.add_jobs() = found->second.job;
+  return std::optional<v1::WatchReply>(std::move(reply));
+}
+
+void CoordinatorState::RemoveJob(const std::string& name, Consequences* out) {
+  board_.EraseJob(name);
+  sessions_.CloseJob(name);
+  jobs_.erase(name);
+  out->facts.emplace_back().set_delete_job(name);
+  removed_.emplace_back(++revision_, name);
+  if (removed_.size() > kRememberedRemovals) removed_.pop_front();
+}
+
+}  // namespace penstock

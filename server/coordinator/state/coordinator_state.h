@@ -1,0 +1,117 @@
+// The coordinator's decisions, as plain state: Apply(event) -> effects. It has no clock, thread,
+// lock, socket or file; time comes with the events. Not thread-safe.
+//
+// Preparation of a job, as tasks for workers:
+//   PREPARE (expand the globs, build the pipeline) -> INDEX of every shard, on all workers at once
+//   -> PROBE (make the first row) -> READY
+// An error of the job fails it at once. An error of a worker is tried on others, then fails the job
+// and names the worker. What a worker that dies had is handed to others.
+#ifndef PENSTOCK_SERVER_COORDINATOR_STATE_COORDINATOR_STATE_H_
+#define PENSTOCK_SERVER_COORDINATOR_STATE_COORDINATOR_STATE_H_
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/coordinator/state/events.h"
+#include "server/coordinator/state/job_entry.h"
+#include "server/coordinator/state/session_table.h"
+#include "server/coordinator/state/task_board.h"
+#include "server/coordinator/state/worker_table.h"
+
+namespace penstock {
+
+class CoordinatorState {
+ public:
+  // `stored`: what the store holds. `term`: of this coordinator, larger than any before; it begins
+  // every id and revision, so that nothing is mistaken for something older. DataLoss when the
+  // stored facts contradict themselves.
+  //
+  // Jobs that were PREPARING begin again. The last views stand for dead_after: until then workers
+  // of the store count as live, and workers that are in no view get no ranges of a job that has
+  // one.
+  static absl::StatusOr<CoordinatorState> Restore(const StateOptions& options, Nanos now, uint64_t term,
+                                                  const v1::StoredState& stored);
+
+  // Never fails as a whole: a request that cannot be granted has effects with an error.
+  Effects Apply(const Event& event);
+
+  // What is newer than the request knows; nullopt when nothing is. A revision of another
+  // coordinator's counts as none. NotFound lists the jobs there are.
+  absl::StatusOr<std::optional<v1::WatchReply>> Watch(const v1::WatchRequest& request) const;
+  // Grows with everything that a watcher could want to know.
+  uint64_t revision() const { return revision_; }
+
+  v1::StatusReply Status(Nanos now) const;
+  // NotFound lists the jobs there are.
+  absl::StatusOr<v1::ListShardsReply> ListShards(const v1::ListShardsRequest& request) const;
+
+ private:
+  CoordinatorState(const StateOptions& options, Nanos now, uint64_t term);
+
+  // coordinator_state.cc
+  Effects Dispatch(const Event& event, Consequences* out);
+  void Settle(Nanos now, Consequences* out);
+  void TouchJob(JobEntry* entry);
+  absl::Status NoSuchJob(const std::string& name) const;
+  uint64_t NextId() { return (term_ << 32) | ++ids_; }
+
+  // state_jobs.cc
+  absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request, Consequences* out);
+  absl::Status Cancel(const v1::CancelRequest& request, Consequences* out);
+  void RemoveJob(const std::string& name, Consequences* out);
+  void StopJob(JobEntry* entry, v1::JobState state, const std::string& error, Consequences* out);
+  absl::Status MakeRoomForJob(Consequences* out);
+  void StoreJob(const JobEntry& entry, Consequences* out) const;
+
+  // state_preparation.cc
+  void StartPreparation(JobEntry* entry, Consequences* out);
+  v1::ReportTaskReply ReportTask(Nanos now, const v1::ReportTaskRequest& request, Consequences* out);
+  void TaskFailed(JobEntry* entry, BoardTask* task, const std::string& worker, int code, const std::string& message,
+                  bool worker_at_fault, Consequences* out);
+  absl::Status Prepared(JobEntry* entry, const v1::ReportTaskRequest& report, Consequences* out);
+  absl::Status Indexed(JobEntry* entry, const BoardTask& task, const v1::Shard& shard, Consequences* out);
+  absl::Status StartProbe(JobEntry* entry, Consequences* out);
+  void BecomeReady(JobEntry* entry, Consequences* out);
+  absl::Status FillDerived(JobEntry* entry) const;
+  // Whether the worker may do this task at all.
+  bool MayTake(const WorkerEntry& worker, const BoardTask& task) const;
+  template <typename TasksReply>
+  void HandOutTasks(Nanos now, const std::string& worker, TasksReply* reply);
+  void CheckTasks(Nanos now, Consequences* out);
+
+  // state_views.cc
+  bool CanServe(const WorkerEntry& worker, const JobEntry& entry) const;
+  void RefreshViews(Nanos now, Consequences* out);
+  void RefreshView(JobEntry* entry, bool settled, Consequences* out);
+  std::string WhatItWaitsFor(const JobEntry& entry) const;
+
+  // state_sessions.cc
+  absl::StatusOr<v1::OpenSessionReply> OpenSession(Nanos now, const v1::OpenSessionRequest& request);
+  v1::ReportSessionReply ReportSession(Nanos now, const v1::ReportSessionRequest& request, Consequences* out);
+  void JudgeWorker(Nanos now, const std::string& worker, Consequences* out);
+  void CountBadRecords(JobEntry* entry, const v1::ReportSessionRequest& request, Consequences* out);
+
+  const StateOptions options_;
+  const uint64_t term_;
+  const Nanos started_;
+  uint64_t ids_ = 0;
+  uint64_t revision_;
+
+  WorkerTable workers_;
+  TaskBoard board_;
+  SessionTable sessions_;
+  std::map<std::string, JobEntry> jobs_;
+  // Jobs that are gone, for watchers: (revision, name), the oldest first; a bounded number.
+  std::deque<std::pair<uint64_t, std::string>> removed_;
+  bool settled_ = false;  // dead_after has passed since the start
+  Nanos last_check_ = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_SERVER_COORDINATOR_STATE_COORDINATOR_STATE_H_

@@ -1,0 +1,40 @@
+// A job as the coordinator's state holds it.
+#ifndef PENSTOCK_SERVER_COORDINATOR_STATE_JOB_ENTRY_H_
+#define PENSTOCK_SERVER_COORDINATOR_STATE_JOB_ENTRY_H_
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "penstock/v1/control.pb.h"
+#include "pipeline/plan/view.h"
+#include "server/coordinator/assignment.h"
+
+namespace penstock {
+
+struct JobEntry {
+  v1::Job job;                  // as workers and trainers are told; with the view
+  std::set<std::string> roots;  // data roots of its files, as far as they are known
+  std::string digest;           // conformance digest of the worker that prepared it
+
+  // While PREPARING: the shards as they become known. They move into the snapshot when all are.
+  std::vector<v1::Shard> shards;
+  std::vector<bool> indexed;
+  uint64_t open_shards = 0;       // not indexed yet
+  bool progress_to_tell = false;  // shards_indexed has grown since watchers were told
+
+  // When READY.
+  std::optional<KeyWeights> weights;
+  std::optional<View> view;        // none until a worker can serve the job
+  uint64_t first_view_number = 1;  // views of a replaced job go on counting
+  absl::flat_hash_set<uint64_t> bad_records;
+
+  bool preparing() const { return job.state() == v1::PREPARING; }
+  bool ready() const { return job.state() == v1::READY; }
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_SERVER_COORDINATOR_STATE_JOB_ENTRY_H_

@@ -1,0 +1,125 @@
+// Submitting, cancelling and the end of jobs.
+#include <google/protobuf/util/message_differencer.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "config/job_file.h"
+#include "pipeline/base/status_macros.h"
+#include "server/coordinator/state/coordinator_state.h"
+#include "server/coordinator/state/view_proto.h"
+
+namespace penstock {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+
+// The first few differences, as the differencer words them.
+std::string DifferencesOf(const v1::JobSpec& there, const v1::JobSpec& wanted) {
+  MessageDifferencer differencer;
+  std::string report;
+  differencer.ReportDifferencesToString(&report);
+  differencer.Compare(there, wanted);
+  std::vector<std::string> lines = absl::StrSplit(report, '\n', absl::SkipEmpty());
+  if (lines.size() > 5) {
+    lines.resize(5);
+    lines.push_back("...");
+  }
+  return absl::StrJoin(lines, "; ");
+}
+
+}  // namespace
+
+absl::StatusOr<v1::SubmitReply> CoordinatorState::Submit(const v1::SubmitRequest& request, Consequences* out) {
+  const v1::JobSpec& spec = request.spec();
+  if (spec.ByteSizeLong() > options_.max_spec_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the job's description has ", spec.ByteSizeLong(),
+                                                   " bytes; at most ", options_.max_spec_bytes, " are taken"));
+  }
+  PS_RETURN_IF_ERROR(MistakesToStatus(absl::StrCat("job ", spec.name()), CheckJobSpec(spec)));
+  PS_RETURN_IF_ERROR(PlanOptionsOfJob(spec).status());
+
+  v1::SubmitReply reply;
+  uint64_t first_view_number = 1;
+  auto found = jobs_.find(spec.name());
+  if (found != jobs_.end()) {
+    const JobEntry& there = found->second;
+    if ((there.preparing() || there.ready()) && !request.replace()) {
+      if (!MessageDifferencer::Equals(there.job.spec(), spec)) {
+        return absl::AlreadyExistsError(absl::StrCat("job ", spec.name(), " is there with another description (",
+                                                     DifferencesOf(there.job.spec(), spec),
+                                                     "); submit under another name, or with --replace"));
+      }
+      reply.set_existed(true);
+      *reply.mutable_job() = there.job;
+      return reply;
+    }
+    first_view_number = there.view ? there.view->n + 1 : there.first_view_number;
+    board_.EraseJob(spec.name());
+    sessions_.CloseJob(spec.name());
+    out->facts.emplace_back().set_delete_job(spec.name());
+    jobs_.erase(found);
+  } else {
+    PS_RETURN_IF_ERROR(MakeRoomForJob(out));
+  }
+  JobEntry& entry = jobs_[spec.name()];
+  entry.first_view_number = first_view_number;
+  entry.job.set_name(spec.name());
+  entry.job.set_uid(NextId());
+  *entry.job.mutable_spec() = spec;
+  StartPreparation(&entry, out);
+  StoreJob(entry, out);
+  *reply.mutable_job() = entry.job;
+  return reply;
+}
+
+absl::Status CoordinatorState::Cancel(const v1::CancelRequest& request, Consequences* out) {
+  auto found = jobs_.find(request.job());
+  if (found == jobs_.end()) return NoSuchJob(request.job());
+  if (found->second.job.state() != v1::CANCELLED) {
+    StopJob(&found->second, v1::CANCELLED, "", out);
+  }
+  return absl::OkStatus();
+}
+
+void CoordinatorState::StopJob(JobEntry* entry, v1::JobState state, const std::string& error, Consequences* out) {
+  board_.EraseJob(entry->job.name());
+  sessions_.CloseJob(entry->job.name());
+  entry->shards.clear();
+  entry->indexed.clear();
+  entry->open_shards = 0;
+  entry->job.set_state(state);
+  entry->job.set_error(error);
+  entry->job.clear_waiting();
+  TouchJob(entry);
+  StoreJob(*entry, out);
+}
+
+// Jobs that are cancelled or failed are kept for the status, but make room for new ones.
+absl::Status CoordinatorState::MakeRoomForJob(Consequences* out) {
+  if (jobs_.size() < options_.max_jobs) return absl::OkStatus();
+  const JobEntry* oldest = nullptr;
+  for (const auto& [name, entry] : jobs_) {
+    if (entry.preparing() || entry.ready()) continue;
+    if (oldest == nullptr || entry.job.revision() < oldest->job.revision()) oldest = &entry;
+  }
+  if (oldest == nullptr) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("there are ", jobs_.size(), " jobs, which is the limit; cancel some (penstock cancel)"));
+  }
+  RemoveJob(std::string(oldest->job.name()), out);
+  return absl::OkStatus();
+}
+
+void CoordinatorState::StoreJob(const JobEntry& entry, Consequences* out) const {
+  v1::StoredJob* stored = out->facts.emplace_back().mutable_put_job();
+  *stored->mutable_job() = entry.job;
+  stored->mutable_job()->clear_view();
+  stored->mutable_job()->clear_waiting();
+  stored->set_conformance_digest(entry.digest);
+}
+
+}  // namespace penstock

@@ -1,0 +1,281 @@
+// From a submitted job to a ready one, by tasks for workers.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "pipeline/base/status_macros.h"
+#include "pipeline/plan/state.h"
+#include "pipeline/records/snapshot.h"
+#include "server/coordinator/state/coordinator_state.h"
+#include "server/coordinator/state/view_proto.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kMaxTasksOfWorker = 64;
+constexpr size_t kMaxErrorBytes = 4096;
+
+std::string FileName(const v1::Shard& shard) { return absl::StrCat(shard.root(), "/", shard.path()); }
+
+v1::Task NewTask(const v1::Job& job) {
+  v1::Task task;
+  task.set_job(job.name());
+  task.set_job_uid(job.uid());
+  return task;
+}
+
+std::string Shortened(const std::string& text) {
+  return text.size() <= kMaxErrorBytes ? text : text.substr(0, kMaxErrorBytes) + "...";
+}
+
+}  // namespace
+
+void CoordinatorState::StartPreparation(JobEntry* entry, Consequences* out) {
+  board_.EraseJob(entry->job.name());
+  entry->shards.clear();
+  entry->indexed.clear();
+  entry->open_shards = 0;
+  entry->digest.clear();
+  entry->roots.clear();
+  v1::Job& job = entry->job;
+  job.set_state(v1::PREPARING);
+  job.clear_error();
+  job.clear_snapshot();
+  job.clear_columns();
+  job.clear_pipeline_fingerprint();
+  job.clear_order_fingerprint();
+  job.set_shards_indexed(0);
+  job.set_shards_total(0);
+  v1::Task task = NewTask(job);
+  *task.mutable_prepare()->mutable_spec() = job.spec();
+  board_.Add(std::move(task));
+  out->wake_workers = true;
+  job.set_waiting(WhatItWaitsFor(*entry));
+  TouchJob(entry);
+}
+
+v1::ReportTaskReply CoordinatorState::ReportTask(Nanos now, const v1::ReportTaskRequest& request, Consequences* out) {
+  v1::ReportTaskReply reply;
+  BoardTask* task = board_.Find(request.task_id());
+  // A task that is not there was done by another worker, or its job is gone. A failure counts only
+  // from the worker that has the task; a result from any.
+  if (task != nullptr && (request.code() == 0 || task->worker == request.worker_id())) {
+    JobEntry& entry = jobs_.at(task->task.job());
+    if (request.code() != 0) {
+      TaskFailed(&entry, task, request.worker_id(), request.code(), request.message(), request.worker_at_fault(), out);
+    } else {
+      const BoardTask done = *task;
+      board_.Erase(done.task.id());
+      absl::Status status;
+      if (done.task.has_prepare()) {
+        const WorkerEntry* worker = workers_.Find(request.worker_id());
+        if (worker != nullptr) entry.digest = worker->info.conformance_digest();
+        status = Prepared(&entry, request, out);
+      } else if (done.task.has_index()) {
+        status = Indexed(&entry, done, request.shard(), out);
+      } else {
+        BecomeReady(&entry, out);
+      }
+      if (!status.ok()) StopJob(&entry, v1::FAILED, std::string(status.message()), out);
+    }
+  }
+  const WorkerEntry* worker = workers_.Find(request.worker_id());
+  if (worker != nullptr && worker->live()) HandOutTasks(now, request.worker_id(), &reply);
+  return reply;
+}
+
+void CoordinatorState::TaskFailed(JobEntry* entry, BoardTask* task, const std::string& worker, int code,
+                                  const std::string& message, bool worker_at_fault, Consequences* out) {
+  std::string error = Shortened(message);
+  if (error.empty()) error = absl::StatusCodeToString(static_cast<absl::StatusCode>(code));
+  if (!worker_at_fault) {
+    StopJob(entry, v1::FAILED, error, out);
+    return;
+  }
+  task->tried.insert(worker);
+  task->last_error = absl::StrCat("worker ", worker, ": ", error);
+  board_.Release(task);
+  out->wake_workers = true;
+  CheckTasks(last_check_, out);
+}
+
+// The files of the job are known: each is to be indexed.
+absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskRequest& report, Consequences* out) {
+  if (report.files().empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("no file matches ", absl::StrJoin(entry->job.spec().dataset(0).files(), ", ")));
+  }
+  if (static_cast<size_t>(report.files_size()) > options_.max_shards) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the globs match ", report.files_size(), " files; at most ", options_.max_shards, " are taken"));
+  }
+  for (int i = 1; i < report.files_size(); ++i) {
+    const v1::Shard &a = report.files(i - 1), &b = report.files(i);
+    if (std::pair(a.root(), a.path()) >= std::pair(b.root(), b.path())) {
+      return absl::InternalError(absl::StrCat("worker ", report.worker_id(),
+                                              " reports files out of order: ", FileName(a), " before ", FileName(b)));
+    }
+  }
+  v1::Job& job = entry->job;
+  entry->shards.assign(report.files().begin(), report.files().end());
+  entry->indexed.assign(entry->shards.size(), false);
+  entry->open_shards = entry->shards.size();
+  *job.mutable_columns() = report.columns();
+  job.set_pipeline_fingerprint(report.pipeline_fingerprint());
+  job.set_shards_total(static_cast<uint32_t>(entry->shards.size()));
+  for (size_t i = 0; i < entry->shards.size(); ++i) {
+    entry->roots.insert(entry->shards[i].root());
+    v1::Task task = NewTask(job);
+    v1::IndexShard* index = task.mutable_index();
+    *index->mutable_shard() = entry->shards[i];
+    index->set_compression(job.spec().dataset(0).compression());
+    index->set_max_record_bytes(job.spec().limits().max_record_bytes());
+    board_.Add(std::move(task), static_cast<uint32_t>(i));
+  }
+  out->wake_workers = true;
+  TouchJob(entry);
+  return absl::OkStatus();
+}
+
+absl::Status CoordinatorState::Indexed(JobEntry* entry, const BoardTask& task, const v1::Shard& shard,
+                                       Consequences* out) {
+  v1::Shard& known = entry->shards[task.shard];
+  if (shard.root() != known.root() || shard.path() != known.path()) {
+    return absl::InternalError(absl::StrCat("the index of ", FileName(known), " came back for ", FileName(shard)));
+  }
+  if (shard.size() != known.size()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(FileName(known), " changed while it was being indexed: ", known.size(), " bytes before, ",
+                     shard.size(), " now; submit again when it stands still"));
+  }
+  known = shard;
+  entry->indexed[task.shard] = true;
+  --entry->open_shards;
+  entry->job.set_shards_indexed(static_cast<uint32_t>(entry->shards.size() - entry->open_shards));
+  entry->progress_to_tell = true;  // told with the next tick, since shards may come by thousands
+  if (entry->open_shards > 0) return absl::OkStatus();
+  return StartProbe(entry, out);
+}
+
+absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
+  v1::Job& job = entry->job;
+  v1::Snapshot* snapshot = job.mutable_snapshot();
+  snapshot->mutable_shards()->Assign(entry->shards.begin(), entry->shards.end());
+  entry->shards.clear();
+  entry->indexed.clear();
+  PS_RETURN_IF_ERROR(FillDerived(entry));
+  if (entry->weights->key_space() == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("there are no records in the ", snapshot->shards_size(), " files of job ", job.name()));
+  }
+  v1::Task task = NewTask(job);
+  *task.mutable_probe()->mutable_job() = job;
+  board_.Add(std::move(task));
+  out->wake_workers = true;
+  TouchJob(entry);
+  return absl::OkStatus();
+}
+
+// What follows from spec and snapshot: fingerprints, and the weights that views are made by.
+absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
+  v1::Job& job = entry->job;
+  std::vector<SnapshotShard> shards;
+  std::vector<uint64_t> records, bytes;
+  for (const v1::Shard& shard : job.snapshot().shards()) {
+    entry->roots.insert(shard.root());
+    shards.push_back(
+        {shard.root(), shard.path(), shard.size(), shard.records(), shard.content_hash(), shard.data_bytes()});
+    records.push_back(shard.records());
+    bytes.push_back(shard.data_bytes());
+  }
+  PS_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Create(std::move(shards)));
+  PS_ASSIGN_OR_RETURN(const PlanOptions plan, PlanOptionsOfJob(job.spec()));
+  job.mutable_snapshot()->set_fingerprint(snapshot.Fingerprint());
+  job.set_order_fingerprint(OrderFingerprint(snapshot.Fingerprint(), plan));
+  const bool by_ranks = job.spec().assignment().policy() == v1::RANKS;
+  if (by_ranks && snapshot.total_records() > 0) {
+    entry->weights = KeyWeights::Uniform(kRanksKeySpace);
+  } else {
+    entry->weights = KeyWeights::OfShards(records, bytes);
+  }
+  return absl::OkStatus();
+}
+
+void CoordinatorState::BecomeReady(JobEntry* entry, Consequences* out) {
+  entry->job.set_state(v1::READY);
+  TouchJob(entry);
+  StoreJob(*entry, out);
+  RefreshView(entry, settled_, out);
+}
+
+bool CoordinatorState::MayTake(const WorkerEntry& worker, const BoardTask& task) const {
+  if (!worker.live()) return false;
+  auto found = jobs_.find(task.task.job());
+  if (found == jobs_.end()) return false;
+  if (!task.task.has_prepare()) return CanServe(worker, found->second);
+  if (worker.info.conformance_digest() != workers_.CommonDigest()) return false;
+  // Globs are expanded where most of the data roots are.
+  for (const auto& [id, other] : workers_.all()) {
+    if (other.live() && other.info.roots_size() > worker.info.roots_size() &&
+        other.info.conformance_digest() == worker.info.conformance_digest() && !task.tried.contains(id)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+template <typename TasksReply>
+void CoordinatorState::HandOutTasks(Nanos now, const std::string& id, TasksReply* reply) {
+  const WorkerEntry* worker = workers_.Find(id);
+  if (worker->live()) {
+    const uint64_t limit = std::clamp<uint64_t>(uint64_t{2} * worker->info.threads(), 4, kMaxTasksOfWorker);
+    board_.HandOut(id, now, limit, [&](const BoardTask& task) { return MayTake(*worker, task); });
+  }
+  for (const BoardTask* task : board_.TasksOf(id)) *reply->add_tasks() = task->task;
+}
+
+template void CoordinatorState::HandOutTasks(Nanos, const std::string&, v1::HeartbeatReply*);
+
+// Ends what cannot go on: tasks that take too long, tasks that nobody is left to try, and
+// preparations whose workers have all gone while others came.
+void CoordinatorState::CheckTasks(Nanos now, Consequences* out) {
+  for (uint64_t id : board_.HandedOutBefore(now - options_.task_timeout)) {
+    BoardTask* task = board_.Find(id);
+    task->tried.insert(task->worker);
+    task->last_error =
+        absl::StrCat("worker ", task->worker, " did not finish within ", options_.task_timeout / kSecond, " s");
+    board_.Release(task);
+    out->wake_workers = true;
+  }
+  for (uint64_t id : board_.WaitingRetries()) {
+    BoardTask* task = board_.Find(id);
+    if (task == nullptr) continue;  // its job failed with another of these
+    size_t able = 0, untried = 0;
+    for (const auto& [worker_id, worker] : workers_.all()) {
+      if (!MayTake(worker, *task)) continue;
+      ++able;
+      if (!task->tried.contains(worker_id)) ++untried;
+    }
+    const bool enough = task->tried.size() >= static_cast<size_t>(options_.max_task_attempts);
+    if (enough || (able > 0 && untried == 0)) {
+      std::string error = task->last_error;
+      if (task->tried.size() > 1) {
+        absl::StrAppend(&error, " (tried on ", absl::StrJoin(task->tried, ", "), ")");
+      }
+      StopJob(&jobs_.at(task->task.job()), v1::FAILED, error, out);
+    }
+  }
+  if (workers_.CountLive() == 0) return;
+  for (auto& [name, entry] : jobs_) {
+    if (!entry.preparing() || entry.digest.empty()) continue;
+    const bool any = std::any_of(workers_.all().begin(), workers_.all().end(), [&entry = entry](const auto& worker) {
+      return worker.second.live() && worker.second.info.conformance_digest() == entry.digest;
+    });
+    if (!any) StartPreparation(&entry, out);
+  }
+}
+
+}  // namespace penstock

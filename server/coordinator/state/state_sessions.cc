@@ -1,0 +1,141 @@
+// What trainers open, report and close.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/status_macros.h"
+#include "server/coordinator/state/coordinator_state.h"
+#include "server/coordinator/state/view_proto.h"
+
+namespace penstock {
+namespace {
+
+uint64_t RecordsOf(const v1::Job& job) {
+  uint64_t records = 0;
+  for (const v1::Shard& shard : job.snapshot().shards()) records += shard.records();
+  return records;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, const v1::OpenSessionRequest& request) {
+  auto found = jobs_.find(request.job());
+  if (found == jobs_.end() || found->second.job.state() == v1::CANCELLED) {
+    absl::Status missing = NoSuchJob(request.job());
+    if (found == jobs_.end()) return missing;
+    return absl::NotFoundError(absl::StrCat("job ", request.job(), " was cancelled; ", std::string(missing.message())));
+  }
+  const v1::Job& job = found->second.job;
+  if (job.state() == v1::FAILED) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", job.name(), " failed: ", job.error(), "; mend that and submit it again"));
+  }
+  if (!found->second.ready() || !found->second.view) {
+    std::string what = absl::StrCat("job ", job.name(), " is being prepared");
+    if (job.shards_total() > 0) {
+      absl::StrAppend(&what, ", ", job.shards_indexed(), " of ", job.shards_total(), " shards are indexed");
+    }
+    if (!job.waiting().empty()) absl::StrAppend(&what, "; ", job.waiting());
+    return absl::UnavailableError(what);
+  }
+  if (request.group().size() > 256 || request.host().size() > 256) {
+    return absl::InvalidArgumentError("OpenSession: group and host have at most 256 bytes");
+  }
+  if (request.world_size() == 0 || request.rank() >= request.world_size()) {
+    return absl::InvalidArgumentError(absl::StrCat("rank ", request.rank(), " of world size ", request.world_size(),
+                                                   ": ranks are 0 to world size - 1"));
+  }
+  PS_ASSIGN_OR_RETURN(const PlanOptions plan, PlanOptionsOfJob(job.spec()));
+  const uint64_t positions = RecordsOf(job) * plan.repeats;
+  const uint64_t batch = request.batch_size() != 0 ? request.batch_size() : job.spec().batch().size();
+  PS_RETURN_IF_ERROR(Steps::Create(positions, batch, LastBatchOfJob(job.spec()), request.world_size()).status());
+  if (request.position() > positions) {
+    return absl::InvalidArgumentError(absl::StrCat("position ", request.position(), " of job ", job.name(),
+                                                   ", whose epochs have ", positions,
+                                                   " positions: is the state of another job?"));
+  }
+  const std::string id = absl::StrCat("s", term_, "-", NextId() & 0xffffffff);
+  PS_RETURN_IF_ERROR(sessions_.Open(now, id, request, job.uid()).status());
+  v1::OpenSessionReply reply;
+  reply.set_session_id(id);
+  *reply.mutable_job() = job;
+  reply.set_revision(revision_);
+  return reply;
+}
+
+v1::ReportSessionReply CoordinatorState::ReportSession(Nanos now, const v1::ReportSessionRequest& request,
+                                                       Consequences* out) {
+  v1::ReportSessionReply reply;
+  SessionEntry* session = sessions_.Report(now, request);
+  if (session == nullptr) {
+    reply.set_unknown_session(true);
+    return reply;
+  }
+  std::set<std::string> failed;
+  for (const std::string& id : request.failed_workers()) {
+    const WorkerEntry* worker = workers_.Find(id);
+    if (worker == nullptr || !worker->live()) continue;
+    session->failed[id] = now;
+    failed.insert(id);
+  }
+  JobEntry& entry = jobs_.at(session->open.job());
+  for (const std::string& id : failed) JudgeWorker(now, id, out);
+  if (!request.bad_records().empty()) CountBadRecords(&entry, request, out);
+  return reply;
+}
+
+// Removes a worker that more than half of the sessions it serves cannot use, unless some job would
+// then have nobody.
+void CoordinatorState::JudgeWorker(Nanos now, const std::string& id, Consequences* out) {
+  std::set<std::string> served;
+  for (const auto& [name, entry] : jobs_) {
+    if (!entry.ready() || !entry.view) continue;
+    if (entry.view->FindWorker(id) == View::kNobody) continue;
+    served.insert(name);
+    const bool others =
+        std::any_of(workers_.all().begin(), workers_.all().end(), [&, &entry = entry](const auto& other) {
+          return other.first != id && other.second.live() && CanServe(other.second, entry);
+        });
+    if (!others) return;
+  }
+  const SessionTable::Votes votes =
+      sessions_.CountVotes(id, now, [&](const std::string& job) { return served.contains(job); });
+  if (votes.against == 0 || votes.against * 2 <= votes.sessions) return;
+  workers_.RemoveOnReports(now, id, out);
+  sessions_.ForgetVotes(id);
+}
+
+void CoordinatorState::CountBadRecords(JobEntry* entry, const v1::ReportSessionRequest& request, Consequences* out) {
+  const uint64_t records = RecordsOf(entry->job);
+  v1::StoredBadRecords fresh;
+  for (uint64_t record : request.bad_records()) {
+    if (record >= records) continue;
+    if (entry->bad_records.insert(record).second) fresh.add_records(record);
+  }
+  if (fresh.records().empty()) return;
+  fresh.set_job(entry->job.name());
+  const uint64_t example = fresh.records(0);
+  *out->facts.emplace_back().mutable_add_bad_records() = std::move(fresh);
+  const float given = entry->job.spec().errors().max_bad_fraction();
+  const double limit = given > 0 ? given : 0.01;
+  const uint64_t bad = entry->bad_records.size();
+  if (static_cast<double>(bad) <= limit * static_cast<double>(records)) return;
+  uint64_t left = example;
+  std::string place;
+  for (const v1::Shard& shard : entry->job.snapshot().shards()) {
+    if (left < shard.records()) {
+      place = absl::StrCat("record ", left, " of ", shard.root(), "/", shard.path());
+      break;
+    }
+    left -= shard.records();
+  }
+  StopJob(entry, v1::FAILED,
+          absl::StrCat(bad, " distinct records of ", records, " are bad, among them ", place,
+                       ": more than errors.max_bad_fraction (", limit,
+                       ") allows; mend the data (penstock verify) or raise the limit"),
+          out);
+}
+
+}  // namespace penstock

@@ -1,0 +1,137 @@
+// What the admin command shows.
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/coordinator/state/coordinator_state.h"
+#include "server/coordinator/state/view_proto.h"
+
+namespace penstock {
+namespace {
+
+struct Owned {
+  uint64_t records = 0;
+  double bytes = 0;
+};
+
+void AddOwned(const JobEntry& entry, uint64_t records, uint64_t bytes, std::map<std::string, Owned>* owned) {
+  const View& view = *entry.view;
+  for (const ViewRange& range : view.ranges) {
+    Owned& mine = (*owned)[view.workers[range.owner].id];
+    if (view.policy == AssignPolicy::kRanges) {
+      mine.records += range.end - range.begin;
+      mine.bytes += entry.weights->Between(range.begin, range.end);
+    } else {
+      const double share = static_cast<double>(range.end - range.begin) / kRanksKeySpace;
+      mine.records += static_cast<uint64_t>(share * static_cast<double>(records));
+      mine.bytes += share * static_cast<double>(bytes);
+    }
+  }
+}
+
+uint64_t Milliseconds(Nanos duration) { return static_cast<uint64_t>(std::max<Nanos>(duration, 0) / kMillisecond); }
+
+}  // namespace
+
+v1::StatusReply CoordinatorState::Status(Nanos now) const {
+  v1::StatusReply reply;
+  reply.set_uptime_seconds(static_cast<uint64_t>((now - started_) / kSecond));
+  reply.set_term(term_);
+  reply.set_version(PENSTOCK_VERSION);
+  std::map<std::string, Owned> owned;
+  for (const auto& [name, entry] : jobs_) {
+    const v1::Job& job = entry.job;
+    v1::StatusReply::JobStatus* status = reply.add_jobs();
+    status->set_name(name);
+    status->set_state(job.state());
+    status->set_error(job.error());
+    status->set_waiting(job.waiting());
+    uint64_t records = 0, bytes = 0;
+    for (const v1::Shard& shard : job.snapshot().shards()) {
+      records += shard.records();
+      bytes += shard.data_bytes();
+    }
+    status->set_records(records);
+    status->set_bytes(bytes);
+    status->set_shards(job.shards_total());
+    status->set_shards_indexed(job.shards_indexed());
+    status->set_view_number(job.view().number());
+    status->set_batch_size(job.spec().batch().size());
+    status->set_policy(job.spec().assignment().policy());
+    status->set_bad_records(entry.bad_records.size());
+    const uint64_t repeats = std::max<uint64_t>(job.spec().order().repeats(), 1);
+    for (const SessionEntry* session : sessions_.OfJob(name)) {
+      v1::StatusReply::SessionStatus* out = status->add_sessions();
+      out->set_id(session->id);
+      out->set_rank(session->open.rank());
+      out->set_world_size(session->open.world_size());
+      out->set_epoch(session->last.epoch());
+      out->set_position(session->last.position());
+      out->set_epoch_positions(records * repeats);
+      out->set_rows_per_second(session->last.rows_per_second());
+      out->set_wait_fraction(session->last.wait_fraction());
+      out->set_seconds_since_report(Milliseconds(now - session->last_report) / 1000);
+      out->set_host(session->open.host());
+      out->set_rows(session->last.rows());
+    }
+    if (entry.ready() && entry.view) AddOwned(entry, records, bytes, &owned);
+  }
+  const std::string common = workers_.CommonDigest();
+  for (const auto& [id, worker] : workers_.all()) {
+    v1::WorkerStatus* status = reply.add_workers();
+    status->set_id(id);
+    status->set_address(worker.info.address());
+    status->set_state(worker.state);
+    *status->mutable_load() = worker.load;
+    status->set_owned_records(owned[id].records);
+    status->set_owned_bytes(static_cast<uint64_t>(owned[id].bytes));
+    status->set_milliseconds_since_heartbeat(Milliseconds(now - worker.last_beat));
+    status->set_host(worker.info.host());
+    status->set_threads(worker.info.threads());
+    status->set_memory_budget_bytes(worker.info.memory_budget_bytes());
+    status->set_version(worker.info.version());
+    if (worker.state == v1::WorkerStatus::SUSPECT) {
+      status->set_note(
+          "removed because sessions could not use it, or because it came and went; it is taken "
+          "back when it has been steady for a while");
+    } else if (worker.live() && worker.info.conformance_digest() != common) {
+      status->set_note(absl::StrCat("its arithmetic gives other bits than most workers' (conformance digest ",
+                                    worker.info.conformance_digest(), ", theirs ", common,
+                                    "): it gets no part of the jobs that they prepared"));
+    }
+  }
+  return reply;
+}
+
+absl::StatusOr<v1::ListShardsReply> CoordinatorState::ListShards(const v1::ListShardsRequest& request) const {
+  auto found = jobs_.find(request.job());
+  if (found == jobs_.end()) return NoSuchJob(request.job());
+  const JobEntry& entry = found->second;
+  v1::ListShardsReply reply;
+  for (size_t i = 0; i < entry.shards.size(); ++i) {
+    v1::ListShardsReply::ShardStatus* status = reply.add_shards();
+    *status->mutable_shard() = entry.shards[i];
+    status->set_indexed(entry.indexed[i]);
+  }
+  uint64_t begin = 0;
+  for (const v1::Shard& shard : entry.job.snapshot().shards()) {
+    v1::ListShardsReply::ShardStatus* status = reply.add_shards();
+    *status->mutable_shard() = shard;
+    status->set_indexed(true);
+    const uint64_t end = begin + shard.records();
+    if (entry.view && entry.view->policy == AssignPolicy::kRanges && begin < end) {
+      for (uint32_t r = entry.view->RangeOf(begin); r < entry.view->ranges.size() && entry.view->ranges[r].begin < end;
+           ++r) {
+        const std::string& owner = entry.view->workers[entry.view->ranges[r].owner].id;
+        if (status->owners().empty() || *status->owners().rbegin() != owner) {
+          status->add_owners(owner);
+        }
+      }
+    }
+    begin = end;
+  }
+  return reply;
+}
+
+}  // namespace penstock

@@ -1,0 +1,97 @@
+// Who may serve a job, and the views that follow.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/check.h"
+#include "server/coordinator/state/coordinator_state.h"
+#include "server/coordinator/state/view_proto.h"
+
+namespace penstock {
+namespace {
+
+bool HasRoots(const WorkerEntry& worker, const JobEntry& entry) {
+  if (worker.info.roots().empty()) return true;  // does not say
+  const auto& roots = worker.info.roots();
+  return std::all_of(entry.roots.begin(), entry.roots.end(), [&](const std::string& root) {
+    return std::find(roots.begin(), roots.end(), root) != roots.end();
+  });
+}
+
+}  // namespace
+
+bool CoordinatorState::CanServe(const WorkerEntry& worker, const JobEntry& entry) const {
+  return worker.info.conformance_digest() == entry.digest && HasRoots(worker, entry);
+}
+
+void CoordinatorState::RefreshViews(Nanos now, Consequences* out) {
+  for (auto& [name, entry] : jobs_) {
+    if (entry.ready()) RefreshView(&entry, settled_, out);
+    std::string waiting = WhatItWaitsFor(entry);
+    if (waiting != entry.job.waiting()) {
+      entry.job.set_waiting(std::move(waiting));
+      TouchJob(&entry);
+    }
+  }
+}
+
+// Live workers serve; where there are none, those that still answer. With nobody at all the last
+// view stands, so that workers that come back find their ranges.
+void CoordinatorState::RefreshView(JobEntry* entry, bool settled, Consequences* out) {
+  std::vector<AssignWorker> live, beating;
+  for (const auto& [id, worker] : workers_.all()) {
+    if (!worker.Beats() || !CanServe(worker, *entry)) continue;
+    // Right after a restart the last view stands for those that have yet to say that they are
+    // there; newcomers wait until it is known who is missing.
+    if (!settled && entry->view && entry->view->FindWorker(id) == View::kNobody) continue;
+    AssignWorker candidate{id, worker.info.address(), workers_.Capacity(worker)};
+    beating.push_back(candidate);
+    if (worker.live()) live.push_back(std::move(candidate));
+  }
+  const std::vector<AssignWorker>& chosen = live.empty() ? beating : live;
+  if (chosen.empty()) return;
+  AssignOptions options;
+  options.term = term_;
+  options.policy = entry->job.spec().assignment().policy() == v1::RANKS ? AssignPolicy::kRanks : AssignPolicy::kRanges;
+  absl::StatusOr<View> next = AssignRanges(entry->view, chosen, *entry->weights, options);
+  PS_CHECK(next.ok());
+  if (entry->view && next->ranges == entry->view->ranges && next->workers == entry->view->workers) {
+    return;
+  }
+  next->n = std::max(next->n, entry->first_view_number);
+  entry->view = *std::move(next);
+  *entry->job.mutable_view() = ToProto(*entry->view);
+  TouchJob(entry);
+  v1::StoredView* stored = out->facts.emplace_back().mutable_put_view();
+  stored->set_job(entry->job.name());
+  *stored->mutable_view() = entry->job.view();
+}
+
+std::string CoordinatorState::WhatItWaitsFor(const JobEntry& entry) const {
+  if (!entry.preparing() && !entry.ready()) return "";
+  size_t live = 0, other_digest = 0, no_roots = 0;
+  for (const auto& [id, worker] : workers_.all()) {
+    if (!worker.live()) continue;
+    ++live;
+    if (entry.digest.empty()) continue;  // anyone will do
+    if (worker.info.conformance_digest() != entry.digest) {
+      ++other_digest;
+    } else if (!HasRoots(worker, entry)) {
+      ++no_roots;
+    }
+  }
+  if (live == 0) return "no worker is live; start one: penstockd worker --coordinator HOST:PORT";
+  if (other_digest + no_roots < live) return "";
+  std::string text = "no live worker can serve it:";
+  if (no_roots > 0) absl::StrAppend(&text, " ", no_roots, " lack one of its data roots");
+  if (other_digest > 0) {
+    absl::StrAppend(&text, no_roots > 0 ? "," : "", " ", other_digest,
+                    " compute other bits than the workers that prepared it (conformance digest); "
+                    "submit it with --replace to move it to them");
+  }
+  return text;
+}
+
+}  // namespace penstock

@@ -1,0 +1,76 @@
+#include "server/coordinator/state/view_proto.h"
+
+#include "pipeline/base/status_macros.h"
+
+namespace penstock {
+
+v1::View ToProto(const View& view) {
+  v1::View proto;
+  proto.set_term(view.term);
+  proto.set_number(view.n);
+  proto.set_policy(view.policy == AssignPolicy::kRanks ? v1::RANKS : v1::RANGES);
+  proto.set_key_space(view.key_space);
+  for (const ViewRange& range : view.ranges) {
+    v1::View::Range* out = proto.add_ranges();
+    out->set_begin(range.begin);
+    out->set_end(range.end);
+    out->set_owner(range.owner);
+    out->set_backup(range.backup);
+  }
+  for (const ViewWorker& worker : view.workers) {
+    v1::View::Worker* out = proto.add_workers();
+    out->set_id(worker.id);
+    out->set_address(worker.address);
+  }
+  return proto;
+}
+
+absl::StatusOr<View> FromProto(const v1::View& proto) {
+  View view;
+  view.term = proto.term();
+  view.n = proto.number();
+  view.policy = proto.policy() == v1::RANKS ? AssignPolicy::kRanks : AssignPolicy::kRanges;
+  view.key_space = proto.key_space();
+  for (const v1::View::Range& range : proto.ranges()) {
+    view.ranges.push_back({range.begin(), range.end(), range.owner(), range.backup()});
+  }
+  for (const v1::View::Worker& worker : proto.workers()) {
+    view.workers.push_back({worker.id(), worker.address()});
+  }
+  PS_RETURN_IF_ERROR(view.Validate());
+  return view;
+}
+
+absl::StatusOr<PlanOptions> PlanOptionsOfJob(const v1::JobSpec& spec) {
+  const v1::Order& order = spec.order();
+  PlanOptions options;
+  options.seed = order.seed();
+  switch (order.shuffle()) {
+    case v1::Order::NONE:
+      options.shuffle = Shuffle::kNone;
+      break;
+    case v1::Order::FULL:
+      options.shuffle = Shuffle::kFull;
+      break;
+    default:
+      options.shuffle = Shuffle::kChunked;
+  }
+  if (order.repeats() != 0) options.repeats = order.repeats();
+  if (order.chunk_records() != 0) options.chunk_records = order.chunk_records();
+  if (order.window_chunks() != 0) options.window_chunks = order.window_chunks();
+  PS_RETURN_IF_ERROR(CheckPlanOptions(options));
+  return options;
+}
+
+LastBatch LastBatchOfJob(const v1::JobSpec& spec) {
+  switch (spec.batch().last()) {
+    case v1::PAD:
+      return LastBatch::kPad;
+    case v1::PARTIAL:
+      return LastBatch::kPartial;
+    default:
+      return LastBatch::kDrop;
+  }
+}
+
+}  // namespace penstock

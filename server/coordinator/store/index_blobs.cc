@@ -1,0 +1,112 @@
+#include "server/coordinator/store/index_blobs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/file.h"
+#include "pipeline/base/status_macros.h"
+#include "pipeline/records/shard_index.h"
+
+namespace penstock {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kSuffix[] = ".psidx";
+
+}  // namespace
+
+std::string IndexBlobs::PathOf(uint64_t content_hash) const {
+  return absl::StrCat(folder_, "/", absl::Hex(content_hash, absl::kZeroPad16), kSuffix);
+}
+
+absl::StatusOr<std::unique_ptr<IndexBlobs>> IndexBlobs::Open(const std::string& folder, const Limits& limits) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot make ", folder));
+  auto blobs = std::unique_ptr<IndexBlobs>(new IndexBlobs(folder, limits));
+  uint64_t total = 0;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code gone;
+    const uint64_t size = it->is_regular_file(gone) ? it->file_size(gone) : 0;
+    if (!gone && it->path().extension() == kSuffix) total += size;
+  }
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot read ", folder));
+  MutexLock lock(&blobs->mutex_);
+  blobs->total_ = total;
+  return blobs;
+}
+
+absl::Status IndexBlobs::Put(uint64_t content_hash, std::string_view blob) {
+  if (blob.size() > limits_.blob_bytes || blob.size() > limits_.total_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("an index of ", blob.size(), " bytes; at most ",
+                                                     std::min(limits_.blob_bytes, limits_.total_bytes), " are kept"));
+  }
+  // Others will trust it by its name, so it is checked that the name is right.
+  absl::StatusOr<ShardIndex> index = ShardIndex::Parse(blob);
+  if (!index.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("PutIndex: ", std::string(index.status().message())));
+  }
+  if (index->content_hash != content_hash) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "PutIndex: the blob is the index of ", absl::Hex(index->content_hash), ", not of ", absl::Hex(content_hash)));
+  }
+  MutexLock lock(&mutex_);
+  const std::string path = PathOf(content_hash);
+  std::error_code error;
+  if (fs::exists(path, error)) return absl::OkStatus();
+  PS_RETURN_IF_ERROR(MakeRoom(blob.size()));
+  PS_RETURN_IF_ERROR(WriteFileAtomically(path, blob));
+  total_ += blob.size();
+  return absl::OkStatus();
+}
+
+absl::Status IndexBlobs::MakeRoom(uint64_t bytes) {
+  if (total_ + bytes <= limits_.total_bytes) return absl::OkStatus();
+  struct File {
+    fs::file_time_type used;
+    uint64_t size;
+    fs::path path;
+  };
+  std::vector<File> files;
+  std::error_code error;
+  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().extension() != kSuffix) continue;
+    std::error_code gone;
+    File file{it->last_write_time(gone), it->file_size(gone), it->path()};
+    if (!gone) files.push_back(std::move(file));
+  }
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot read ", folder_));
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
+  // A tenth more than needed, so that the folder is not walked for each blob.
+  const uint64_t target = limits_.total_bytes - bytes - std::min(limits_.total_bytes - bytes, limits_.total_bytes / 10);
+  for (const File& file : files) {
+    if (total_ <= target) break;
+    fs::remove(file.path, error);
+    if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot remove ", file.path.string()));
+    total_ -= std::min(total_, file.size);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> IndexBlobs::Get(uint64_t content_hash) const {
+  const std::string path = PathOf(content_hash);
+  absl::StatusOr<std::string> blob = ReadWholeFile(path, limits_.blob_bytes);
+  if (absl::IsNotFound(blob.status())) {
+    return absl::NotFoundError(absl::StrCat("no index of content ", absl::Hex(content_hash), " is kept"));
+  }
+  std::error_code ignored;  // when it was used, for MakeRoom; a failure costs only a worse choice there
+  if (blob.ok()) fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
+  return blob;
+}
+
+uint64_t IndexBlobs::total_bytes() const {
+  MutexLock lock(&mutex_);
+  return total_;
+}
+
+}  // namespace penstock

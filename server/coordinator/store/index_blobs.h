@@ -1,0 +1,49 @@
+// Index blobs in files, by content hash: built once by a worker, fetched by the others.
+#ifndef PENSTOCK_SERVER_COORDINATOR_STORE_INDEX_BLOBS_H_
+#define PENSTOCK_SERVER_COORDINATOR_STORE_INDEX_BLOBS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/base/mutex.h"
+
+namespace penstock {
+
+// Thread-safe. Files are replaced in one step, so that a crash leaves whole ones only.
+class IndexBlobs {
+ public:
+  struct Limits {
+    uint64_t blob_bytes = uint64_t{64} << 20;  // of one blob
+    uint64_t total_bytes = uint64_t{8} << 30;  // of all; the longest unused go first
+  };
+
+  // `folder` is made when needed. Counts what is there.
+  static absl::StatusOr<std::unique_ptr<IndexBlobs>> Open(const std::string& folder, const Limits& limits);
+
+  // InvalidArgument: the blob is no index, or of another content hash; ResourceExhausted: too large.
+  // A blob that is there already is kept.
+  absl::Status Put(uint64_t content_hash, std::string_view blob);
+  // NotFound where there is none.
+  absl::StatusOr<std::string> Get(uint64_t content_hash) const;
+
+  uint64_t total_bytes() const;
+
+ private:
+  IndexBlobs(std::string folder, const Limits& limits) : folder_(std::move(folder)), limits_(limits) {}
+  std::string PathOf(uint64_t content_hash) const;
+  absl::Status MakeRoom(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string folder_;
+  const Limits limits_;
+  mutable Mutex mutex_;
+  uint64_t total_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_SERVER_COORDINATOR_STORE_INDEX_BLOBS_H_

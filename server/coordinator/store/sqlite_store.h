@@ -1,0 +1,22 @@
+// The store in one SQLite file.
+#ifndef PENSTOCK_SERVER_COORDINATOR_STORE_SQLITE_STORE_H_
+#define PENSTOCK_SERVER_COORDINATOR_STORE_SQLITE_STORE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/coordinator/store/store.h"
+
+namespace penstock {
+
+// Opens or makes the file at `path` (beside it SQLite keeps `path`-wal and `path`-shm).
+//   DataLoss            damaged, or no SQLite file: names the file and the way out
+//   FailedPrecondition  another program's database, or one of a newer release
+//   Unavailable         another process is writing to it
+//   others              it cannot be opened
+absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_SERVER_COORDINATOR_STORE_SQLITE_STORE_H_
