@@ -13,7 +13,7 @@
 
 namespace penstock {
 
-// Immutable; cheap to copy and to build (about 10 ns). The same (n, key) is the same permutation in
+// Immutable; cheap to copy and to build. The same (n, key) is the same permutation in
 // every release.
 class Permutation {
  public:
