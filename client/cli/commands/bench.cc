@@ -1,0 +1,184 @@
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/commands.h"
+#include "client/cli/job_argument.h"
+#include "client/cli/local_data.h"
+#include "client/cli/output.h"
+#include "pipeline/base/cgroup.h"
+#include "pipeline/base/clock.h"
+#include "pipeline/base/status_macros.h"
+#include "pipeline/loader/local_reader.h"
+
+namespace penstock::cli {
+namespace {
+
+// One stage on one thread: how long a record takes, how many bytes of records that is.
+struct Stage {
+  std::string name;
+  uint64_t records = 0, bytes = 0;
+  double seconds = 0;
+  double per_second() const { return seconds > 0 ? static_cast<double>(records) / seconds : 0; }
+};
+
+class Bench final : public Command {
+ public:
+  std::string name() const override { return "bench"; }
+  std::string arguments() const override { return "GLOB|JOB.textproto [flags]"; }
+  std::string summary() const override { return "how fast this machine makes a job's rows, stage by stage"; }
+  std::string description() const override {
+    return "No daemon is needed. First one thread goes through single stages (reading records; a whole image decoded;\n"
+           "a whole row made), then the loader makes rows on all threads. For a glob, a job is made as `penstock "
+           "init`\n"
+           "does.\n\n"
+           "  penstock bench train.textproto --seconds 10";
+  }
+  void AddFlags(Flags* flags) override {
+    data_.AddFlags(flags);
+    flags->AddUint("threads", &threads_, "N", "the loader's threads (default: the CPUs of this container)");
+    flags->AddUint("seconds", &seconds_, "S", "how long each stage runs at the most (default: 5)");
+    flags->AddBytes("memory-budget", &budget_, "BYTES", "the loader's memory (default: 1GiB)");
+    flags->AddSwitch("json", &json_, "print one JSON object instead of text");
+  }
+
+  absl::Status Run(const std::vector<std::string>& arguments) override {
+    PS_ASSIGN_OR_RETURN(const std::string argument, OneArgument(arguments, "GLOB or JOB.textproto"));
+    PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, LoadJobArgument(data_, argument));
+    PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
+    PS_ASSIGN_OR_RETURN(const std::string index_dir, data_.IndexDir());
+    const int threads = threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_);
+    PS_ASSIGN_OR_RETURN(const auto dataset, OpenDataset(spec, roots, index_dir, threads));
+    PS_ASSIGN_OR_RETURN(const auto job, LoadJob::Create(spec, dataset));
+    std::vector<Stage> stages;
+    PS_RETURN_IF_ERROR(OneThread(*job, &stages));
+    LocalReaderOptions options;
+    options.threads = threads;
+    options.memory_budget_bytes = budget_;
+    options.epochs = 0;
+    options.index_dir = index_dir;
+    // A small data set is still measured: its batch is cut to what there is.
+    const uint64_t positions = job->PlanOf(0).num_positions();
+    if (spec.batch().size() > positions) options.batch_size = static_cast<uint32_t>(positions);
+    PS_ASSIGN_OR_RETURN(const auto reader, LocalReader::Open(job, options));
+    PS_ASSIGN_OR_RETURN(Stage all, Loaded(*reader, threads));
+    Report(stages, all, reader->Stats(), threads);
+    return absl::OkStatus();
+  }
+
+ private:
+  Nanos Until() const { return Clock::Real()->Now() + static_cast<Nanos>(seconds_) * kSecond; }
+
+  // Runs `one` on record after record of the plan, until the time is over or the epoch ends.
+  template <typename Fn>
+  absl::Status Measure(const LoadJob& job, std::string stage, std::vector<Stage>* out, const Fn& one) const {
+    const EpochPlan plan = job.PlanOf(0);
+    Stage measured{std::move(stage)};
+    std::string record;
+    const Nanos until = Until();
+    Nanos spent = 0;
+    for (uint64_t p = 0; p < plan.num_positions() && Clock::Real()->Now() < until; ++p) {
+      const uint64_t number = plan.RecordAt(p);
+      const Nanos before_read = Clock::Real()->Now();
+      PS_RETURN_IF_ERROR(job.reader().ReadRecord(number, &record));
+      const Nanos after_read = Clock::Real()->Now();
+      const absl::StatusOr<bool> counts_reading = one(record, SampleKey{job.plan_options().seed, 0, 0, number});
+      if (!counts_reading.ok()) {
+        return absl::Status(counts_reading.status().code(),
+                            absl::StrCat(job.reader().Describe(number), ": ", counts_reading.status().message()));
+      }
+      spent += *counts_reading ? after_read - before_read : Clock::Real()->Now() - after_read;
+      ++measured.records;
+      measured.bytes += record.size();
+    }
+    measured.seconds = static_cast<double>(spent) / kSecond;
+    out->push_back(std::move(measured));
+    return absl::OkStatus();
+  }
+
+  absl::Status OneThread(const LoadJob& job, std::vector<Stage>* stages) const {
+    RowScratch scratch;
+    const auto nothing = [](const std::string&, const SampleKey&) -> absl::StatusOr<bool> { return true; };
+    PS_RETURN_IF_ERROR(Measure(job, "read", stages, nothing));
+    if (job.pipeline().HasDecodedPrefix()) {
+      const auto decode = [&](const std::string& record, const SampleKey&) -> absl::StatusOr<bool> {
+        PS_RETURN_IF_ERROR(job.pipeline().MakeDecoded(record, &scratch).status());
+        return false;
+      };
+      PS_RETURN_IF_ERROR(Measure(job, "decode, whole image", stages, decode));
+    }
+    const RowSchema& schema = job.pipeline().schema();
+    std::vector<std::vector<std::byte>> columns;
+    RowSlot slot;
+    for (const ColumnSpec& column : schema.columns) {
+      columns.emplace_back(column.ragged ? 0 : column.Bytes());
+      slot.fixed.push_back(column.ragged ? nullptr : columns.back().data());
+    }
+    slot.ragged.resize(schema.columns.size());
+    return Measure(job, "parse to slot", stages,
+                   [&](const std::string& record, const SampleKey& key) -> absl::StatusOr<bool> {
+                     for (std::string& ragged : slot.ragged) ragged.clear();
+                     PS_RETURN_IF_ERROR(job.pipeline().MakeRow(record, key, &slot, &scratch));
+                     return false;
+                   });
+  }
+
+  absl::StatusOr<Stage> Loaded(LocalReader& reader, int threads) const {
+    Stage measured{absl::StrCat("loader, ", threads, threads == 1 ? " thread" : " threads")};
+    PS_RETURN_IF_ERROR(reader.Next().status());  // threads and files are warm
+    const Nanos start = Clock::Real()->Now(), until = Until();
+    while (Clock::Real()->Now() < until) {
+      PS_ASSIGN_OR_RETURN(const std::optional<LocalBatch> batch, reader.Next());
+      if (!batch) break;
+      measured.records += batch->size();
+    }
+    measured.seconds = static_cast<double>(Clock::Real()->Now() - start) / kSecond;
+    return measured;
+  }
+
+  void Report(const std::vector<Stage>& stages, const Stage& all, const LoaderStats& stats, int threads) const {
+    if (json_) {
+      std::vector<std::string> items;
+      for (const Stage& stage : stages) {
+        items.push_back(Json()
+                            .Field("stage", stage.name)
+                            .Field("records", stage.records)
+                            .Field("records_per_second", stage.per_second())
+                            .Object());
+      }
+      std::printf("%s\n", Json()
+                              .Raw("one_thread", Json::Array(items))
+                              .Field("threads", uint64_t{static_cast<unsigned>(threads)})
+                              .Field("rows", all.records)
+                              .Field("rows_per_second", all.per_second())
+                              .Field("memory_peak_bytes", stats.memory_peak_bytes)
+                              .Object()
+                              .c_str());
+      return;
+    }
+    Table table({"ONE THREAD", "RECORDS", "EACH", "PER SECOND", "BYTES/S"}, {1, 2, 3, 4});
+    for (const Stage& stage : stages) {
+      table.Add({stage.name, Count(stage.records),
+                 absl::StrFormat("%.3f ms",
+                                 stage.records == 0 ? 0.0 : stage.seconds * 1000 / static_cast<double>(stage.records)),
+                 Count(static_cast<uint64_t>(stage.per_second())),
+                 HumanBytes(stage.seconds > 0 ? static_cast<uint64_t>(static_cast<double>(stage.bytes) / stage.seconds)
+                                              : 0)});
+    }
+    std::fputs(table.Text().c_str(), stdout);
+    std::printf("\n%s: %s rows/s, %s of memory at most\n", all.name.c_str(),
+                Count(static_cast<uint64_t>(all.per_second())).c_str(), HumanBytes(stats.memory_peak_bytes).c_str());
+  }
+
+  LocalData data_;
+  uint64_t threads_ = 0, seconds_ = 5, budget_ = uint64_t{1} << 30;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> NewBench() { return std::make_unique<Bench>(); }
+
+}  // namespace penstock::cli
