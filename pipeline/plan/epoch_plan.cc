@@ -27,12 +27,11 @@ uint64_t MulDiv(uint64_t a, uint64_t b, uint64_t n) {
 
 absl::Status CheckPlanOptions(const PlanOptions& options) {
   if (options.repeats < 1 || options.repeats > 65535) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("order.repeats is ", options.repeats, "; it must be 1 to 65535"));
+    return absl::InvalidArgumentError(absl::StrCat("order.repeats is ", options.repeats, "; it must be 1 to 65535"));
   }
   if (options.shuffle > Shuffle::kFull) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "order.shuffle is ", static_cast<int>(options.shuffle), ", which is no known shuffle"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("order.shuffle is ", static_cast<int>(options.shuffle), ", which is no known shuffle"));
   }
   if (options.shuffle == Shuffle::kChunked && options.chunk_records == 0) {
     return absl::InvalidArgumentError("order.chunk_records is 0; it must be at least 1");
@@ -43,24 +42,19 @@ absl::Status CheckPlanOptions(const PlanOptions& options) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<EpochPlan> EpochPlan::Create(std::shared_ptr<const ShardOffsets> offsets,
-                                            const PlanOptions& options, uint64_t epoch) {
+absl::StatusOr<EpochPlan> EpochPlan::Create(std::shared_ptr<const ShardOffsets> offsets, const PlanOptions& options,
+                                            uint64_t epoch) {
   PS_CHECK(offsets != nullptr);
   PS_RETURN_IF_ERROR(CheckPlanOptions(options));
   if (offsets->num_records() > Permutation::kMaxSize / options.repeats) {
-    return absl::InvalidArgumentError(absl::StrCat(offsets->num_records(), " records times ",
-                                                   options.repeats,
+    return absl::InvalidArgumentError(absl::StrCat(offsets->num_records(), " records times ", options.repeats,
                                                    " repeats are more than 2^62 positions"));
   }
   return EpochPlan(std::move(offsets), options, epoch);
 }
 
-EpochPlan::EpochPlan(std::shared_ptr<const ShardOffsets> offsets, const PlanOptions& options,
-                     uint64_t epoch)
-    : offsets_(std::move(offsets)),
-      options_(options),
-      epoch_(epoch),
-      num_records_(offsets_->num_records()) {
+EpochPlan::EpochPlan(std::shared_ptr<const ShardOffsets> offsets, const PlanOptions& options, uint64_t epoch)
+    : offsets_(std::move(offsets)), options_(options), epoch_(epoch), num_records_(offsets_->num_records()) {
   if (num_records_ == 0) return;
   if (options_.shuffle == Shuffle::kChunked) {
     num_chunks_ = (num_records_ - 1) / options_.chunk_records + 1;
@@ -112,9 +106,7 @@ uint64_t EpochPlan::StratumBegin(uint64_t stratum) const {
   return stratum * stratum_size_ + stratum * larger_ / strata_;
 }
 
-uint64_t EpochPlan::StratumSize(uint64_t stratum) const {
-  return StratumBegin(stratum + 1) - StratumBegin(stratum);
-}
+uint64_t EpochPlan::StratumSize(uint64_t stratum) const { return StratumBegin(stratum + 1) - StratumBegin(stratum); }
 
 EpochPlan::Window EpochPlan::WindowAt(const Pass& pass, uint64_t window) const {
   const uint64_t first_chunk = window * strata_;
@@ -164,15 +156,13 @@ uint64_t EpochPlan::ChunkedAt(const Pass& pass, uint64_t index) const {
   Window window = WindowAt(pass, std::min(number, pass.short_chunk.window));
   if (number >= pass.short_chunk.window) {
     // Behind the short chunk's window, indices are smaller by what it lacks.
-    number = index < window.begin + window.records
-                 ? pass.short_chunk.window
-                 : std::min((index + deficit_) / window_records, windows_ - 1);
+    number = index < window.begin + window.records ? pass.short_chunk.window
+                                                   : std::min((index + deficit_) / window_records, windows_ - 1);
     window = WindowAt(pass, number);
   }
   const Permutation inside(window.records, Key(kWindow, pass.key, number));
   uint64_t row = inside.Permute(index - window.begin);
-  if (number == pass.short_chunk.window &&
-      row >= (pass.short_chunk.place + 1) * options_.chunk_records - deficit_) {
+  if (number == pass.short_chunk.window && row >= (pass.short_chunk.place + 1) * options_.chunk_records - deficit_) {
     row += deficit_;
   }
   const uint64_t place = row / options_.chunk_records;
@@ -183,8 +173,7 @@ uint64_t EpochPlan::ChunkedAt(const Pass& pass, uint64_t index) const {
 }
 
 uint64_t EpochPlan::ChunkedIndexOf(const Pass& pass, uint64_t record) const {
-  const uint64_t rotated =
-      record >= pass.rotation ? record - pass.rotation : record + num_records_ - pass.rotation;
+  const uint64_t rotated = record >= pass.rotation ? record - pass.rotation : record + num_records_ - pass.rotation;
   const uint64_t chunk = rotated / options_.chunk_records;
   const ChunkPlace at = PlaceOf(pass.key, chunk);
   uint64_t row = at.place * options_.chunk_records + rotated % options_.chunk_records;

@@ -41,8 +41,8 @@ enum class Shuffle : uint8_t {
 struct PlanOptions {
   uint64_t seed = 0;
   Shuffle shuffle = Shuffle::kChunked;
-  uint32_t repeats = 1;         // passes over the data per epoch, each in its own order; 1 to 65535
-  uint32_t chunk_records = 64;  // kChunked; at least 1
+  uint32_t repeats = 1;           // passes over the data per epoch, each in its own order; 1 to 65535
+  uint32_t chunk_records = 64;    // kChunked; at least 1
   uint32_t window_chunks = 1024;  // kChunked; at least 1
   bool operator==(const PlanOptions&) const = default;
 };
@@ -55,8 +55,8 @@ class EpochPlan {
  public:
   // InvalidArgument: options out of their limits, or more than 2^62 positions. A snapshot without
   // records is a plan without positions.
-  static absl::StatusOr<EpochPlan> Create(std::shared_ptr<const ShardOffsets> offsets,
-                                          const PlanOptions& options, uint64_t epoch);
+  static absl::StatusOr<EpochPlan> Create(std::shared_ptr<const ShardOffsets> offsets, const PlanOptions& options,
+                                          uint64_t epoch);
 
   uint64_t num_records() const { return num_records_; }                       // N
   uint64_t num_positions() const { return num_records_ * options_.repeats; }  // N * repeats
@@ -69,9 +69,7 @@ class EpochPlan {
   // The same as (shard, record). O(log shards).
   Location LocationAt(uint64_t position) const { return offsets_->Locate(RecordAt(position)); }
   // Which pass over the data a position belongs to; part of the sample's random key.
-  uint16_t RepeatAt(uint64_t position) const {
-    return static_cast<uint16_t>(position / num_records_);
-  }
+  uint16_t RepeatAt(uint64_t position) const { return static_cast<uint16_t>(position / num_records_); }
 
   // The position at which pass `repeat` has the record: the inverse of RecordAt. record <
   // num_records(), repeat < options().repeats. O(1).
@@ -95,8 +93,7 @@ class EpochPlan {
     uint64_t records = 0;
   };
 
-  EpochPlan(std::shared_ptr<const ShardOffsets> offsets, const PlanOptions& options,
-            uint64_t epoch);
+  EpochPlan(std::shared_ptr<const ShardOffsets> offsets, const PlanOptions& options, uint64_t epoch);
 
   Pass MakePass(uint64_t repeat) const;
   uint64_t ChunkedAt(const Pass& pass, uint64_t index) const;

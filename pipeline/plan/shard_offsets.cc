@@ -7,8 +7,7 @@
 
 namespace penstock {
 
-absl::StatusOr<std::shared_ptr<const ShardOffsets>> ShardOffsets::Create(
-    const std::vector<uint64_t>& counts) {
+absl::StatusOr<std::shared_ptr<const ShardOffsets>> ShardOffsets::Create(const std::vector<uint64_t>& counts) {
   std::vector<uint64_t> begins;
   begins.reserve(counts.size() + 1);
   begins.push_back(0);

@@ -23,8 +23,7 @@ struct Location {
 class ShardOffsets {
  public:
   // InvalidArgument when the records are more than 2^62. Empty shards are fine.
-  static absl::StatusOr<std::shared_ptr<const ShardOffsets>> Create(
-      const std::vector<uint64_t>& counts);
+  static absl::StatusOr<std::shared_ptr<const ShardOffsets>> Create(const std::vector<uint64_t>& counts);
 
   uint64_t num_shards() const { return begins_.size() - 1; }
   uint64_t num_records() const { return begins_.back(); }
@@ -34,9 +33,7 @@ class ShardOffsets {
   // The shard and record of a record number. record < num_records(). O(log shards).
   Location Locate(uint64_t record) const;
   // The inverse of Locate.
-  uint64_t RecordNumber(const Location& location) const {
-    return begins_[location.shard] + location.record;
-  }
+  uint64_t RecordNumber(const Location& location) const { return begins_[location.shard] + location.record; }
 
  private:
   explicit ShardOffsets(std::vector<uint64_t> begins) : begins_(std::move(begins)) {}

@@ -38,8 +38,7 @@ absl::Status Bad(const std::string& what) {
 
 }  // namespace
 
-uint64_t OrderFingerprint(uint64_t snapshot_fingerprint, const PlanOptions& options,
-                          uint32_t plan_version) {
+uint64_t OrderFingerprint(uint64_t snapshot_fingerprint, const PlanOptions& options, uint32_t plan_version) {
   Fingerprint fingerprint;
   fingerprint.Add(plan_version)
       .Add(snapshot_fingerprint)
@@ -53,16 +52,14 @@ uint64_t OrderFingerprint(uint64_t snapshot_fingerprint, const PlanOptions& opti
 }
 
 std::string SerializeState(const SessionState& state) {
-  return absl::StrCat(kMagic, " version=", state.version, " epoch=", state.epoch,
-                      " position=", state.position, " order=", Hex(state.order_fingerprint),
-                      " pipeline=", Hex(state.pipeline_fingerprint));
+  return absl::StrCat(kMagic, " version=", state.version, " epoch=", state.epoch, " position=", state.position,
+                      " order=", Hex(state.order_fingerprint), " pipeline=", Hex(state.pipeline_fingerprint));
 }
 
 absl::StatusOr<SessionState> ParseState(std::string_view text) {
   if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   if (text.size() > 256) return Bad(absl::StrCat("it has ", text.size(), " bytes"));
-  const std::vector<absl::string_view> words =
-      absl::StrSplit(absl::string_view(text.data(), text.size()), ' ');
+  const std::vector<absl::string_view> words = absl::StrSplit(absl::string_view(text.data(), text.size()), ' ');
   if (words[0] != kMagic) return Bad(absl::StrCat("it does not begin with \"", kMagic, "\""));
 
   SessionState state;
@@ -80,55 +77,51 @@ absl::StatusOr<SessionState> ParseState(std::string_view text) {
   for (size_t i = 0; i < fields.size(); ++i) {
     const Field& field = fields[i];
     if (i + 1 >= words.size()) return Bad(absl::StrCat("\"", field.name, "=\" is missing"));
-    const std::pair<absl::string_view, absl::string_view> word =
-        absl::StrSplit(words[i + 1], absl::MaxSplits('=', 1));
+    const std::pair<absl::string_view, absl::string_view> word = absl::StrSplit(words[i + 1], absl::MaxSplits('=', 1));
     if (word.first != field.name) {
-      return Bad(absl::StrCat("\"", field.name, "=\" should stand where \"",
-                              absl::CHexEscape(words[i + 1]), "\" does"));
+      return Bad(
+          absl::StrCat("\"", field.name, "=\" should stand where \"", absl::CHexEscape(words[i + 1]), "\" does"));
     }
     if (!field.parse(word.second, field.value)) {
-      return Bad(absl::StrCat(
-          "the value of ", field.name, ", \"", absl::CHexEscape(word.second), "\", is no ",
-          field.parse == ParseHex16 ? "16 hexadecimal digits" : "unsigned 64-bit number"));
+      return Bad(absl::StrCat("the value of ", field.name, ", \"", absl::CHexEscape(word.second), "\", is no ",
+                              field.parse == ParseHex16 ? "16 hexadecimal digits" : "unsigned 64-bit number"));
     }
     if (i == 0 && version != kStateVersion) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the session state has version ", version, "; this release reads version ",
-                       kStateVersion, "; use the release that wrote it, or start afresh"));
+      return absl::FailedPreconditionError(absl::StrCat("the session state has version ", version,
+                                                        "; this release reads version ", kStateVersion,
+                                                        "; use the release that wrote it, or start afresh"));
     }
   }
   if (words.size() > fields.size() + 1) {
-    return Bad(absl::StrCat("\"", absl::CHexEscape(words[fields.size() + 1]),
-                            "\" follows where it should end"));
+    return Bad(absl::StrCat("\"", absl::CHexEscape(words[fields.size() + 1]), "\" follows where it should end"));
   }
   state.version = static_cast<uint32_t>(version);
   return state;
 }
 
-absl::Status CheckResume(const SessionState& saved, const SessionState& current,
-                         bool accept_new_pipeline) {
+absl::Status CheckResume(const SessionState& saved, const SessionState& current, bool accept_new_pipeline) {
   if (saved.version != current.version) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the saved state has version ", saved.version, ", this session has ", current.version,
-        "; use the release that wrote it, or start without the state"));
+    return absl::FailedPreconditionError(absl::StrCat("the saved state has version ", saved.version,
+                                                      ", this session has ", current.version,
+                                                      "; use the release that wrote it, or start without the state"));
   }
   if (saved.order_fingerprint != current.order_fingerprint) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the saved state belongs to another order of records: its order fingerprint is ",
-        Hex(saved.order_fingerprint), ", the job's is ", Hex(current.order_fingerprint),
-        ". The job's files, seed, shuffle, repeats or chunk sizes are not what they were, so "
-        "epoch ",
-        saved.epoch, ", position ", saved.position,
-        " is another record now. Submit the job as it was, or start without the state"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the saved state belongs to another order of records: its order fingerprint is ",
+                     Hex(saved.order_fingerprint), ", the job's is ", Hex(current.order_fingerprint),
+                     ". The job's files, seed, shuffle, repeats or chunk sizes are not what they were, so "
+                     "epoch ",
+                     saved.epoch, ", position ", saved.position,
+                     " is another record now. Submit the job as it was, or start without the state"));
   }
   if (saved.pipeline_fingerprint != current.pipeline_fingerprint && !accept_new_pipeline) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the saved state belongs to another pipeline: its pipeline fingerprint is ",
-        Hex(saved.pipeline_fingerprint), ", the job's is ", Hex(current.pipeline_fingerprint),
-        ". The job's features or ops are not what they were; the order of records is the same. "
-        "Submit "
-        "the job as it was, or go on with the new pipeline (accept_new_pipeline, on the command "
-        "line --accept-new-pipeline), or start without the state"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the saved state belongs to another pipeline: its pipeline fingerprint is ",
+                     Hex(saved.pipeline_fingerprint), ", the job's is ", Hex(current.pipeline_fingerprint),
+                     ". The job's features or ops are not what they were; the order of records is the same. "
+                     "Submit "
+                     "the job as it was, or go on with the new pipeline (accept_new_pipeline, on the command "
+                     "line --accept-new-pipeline), or start without the state"));
   }
   return absl::OkStatus();
 }

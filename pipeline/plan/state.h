@@ -44,8 +44,7 @@ absl::StatusOr<SessionState> ParseState(std::string_view text);
 //   accept_new_pipeline: the
 //                        same records in the same order, made by the pipeline of today)
 //   FailedPrecondition   names which fingerprint differs, prints both values, and says the way out
-absl::Status CheckResume(const SessionState& saved, const SessionState& current,
-                         bool accept_new_pipeline);
+absl::Status CheckResume(const SessionState& saved, const SessionState& current, bool accept_new_pipeline);
 
 }  // namespace penstock
 

@@ -7,8 +7,7 @@
 
 namespace penstock {
 
-absl::StatusOr<Steps> Steps::Create(uint64_t positions, uint64_t step_size, LastBatch last,
-                                    uint64_t world_size) {
+absl::StatusOr<Steps> Steps::Create(uint64_t positions, uint64_t step_size, LastBatch last, uint64_t world_size) {
   if (positions == 0) return absl::InvalidArgumentError("the job's files hold no records");
   if (step_size == 0) return absl::InvalidArgumentError("batch.size is 0; it must be at least 1");
   if (world_size == 0) {
@@ -19,19 +18,19 @@ absl::StatusOr<Steps> Steps::Create(uint64_t positions, uint64_t step_size, Last
         absl::StrCat("batch.last is ", static_cast<int>(last), ", which is no known policy"));
   }
   if (step_size % world_size != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a global batch of ", step_size, " rows cannot be divided among ", world_size,
-                     " ranks; choose a batch.size that is a multiple of the world size"));
+    return absl::InvalidArgumentError(absl::StrCat("a global batch of ", step_size, " rows cannot be divided among ",
+                                                   world_size,
+                                                   " ranks; choose a batch.size that is a multiple of the world size"));
   }
   if (last == LastBatch::kPartial && world_size > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("batch.last is PARTIAL, which is for one rank only, and there are ",
-                     world_size, "; use PAD (rows past the end are flagged invalid) or DROP"));
+    return absl::InvalidArgumentError(absl::StrCat("batch.last is PARTIAL, which is for one rank only, and there are ",
+                                                   world_size,
+                                                   "; use PAD (rows past the end are flagged invalid) or DROP"));
   }
   if (last == LastBatch::kDrop && positions < step_size) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "an epoch has ", positions, " rows, fewer than one global batch of ", step_size,
-        ", and batch.last is DROP: no step would ever come; use PAD, or a smaller batch.size"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("an epoch has ", positions, " rows, fewer than one global batch of ", step_size,
+                     ", and batch.last is DROP: no step would ever come; use PAD, or a smaller batch.size"));
   }
   return Steps(positions, step_size, last, world_size);
 }
@@ -56,9 +55,7 @@ StepSpan Steps::StepAt(Cursor cursor) const {
   return step;
 }
 
-Cursor Steps::After(const StepSpan& step) const {
-  return Normalised({step.epoch, step.begin + step.valid});
-}
+Cursor Steps::After(const StepSpan& step) const { return Normalised({step.epoch, step.begin + step.valid}); }
 
 Cursor Steps::Advance(Cursor cursor, uint64_t steps) const {
   cursor = Normalised(cursor);
@@ -77,8 +74,7 @@ uint64_t Steps::StepsBetween(Cursor from, Cursor to) const {
     return (to.position - from.position) / step_size_;
   }
   PS_CHECK(from.epoch < to.epoch);
-  return StepsFrom(from.position) + (to.epoch - from.epoch - 1) * StepsPerEpoch() +
-         to.position / step_size_;
+  return StepsFrom(from.position) + (to.epoch - from.epoch - 1) * StepsPerEpoch() + to.position / step_size_;
 }
 
 SlotRange Steps::Slice(const StepSpan& step, uint64_t rank) const {

@@ -51,8 +51,7 @@ class Steps {
   // the global batch. InvalidArgument names what does not fit: nothing to read, a world size that
   // does not divide the batch, kPartial with several ranks, kDrop with an epoch shorter than one
   // step.
-  static absl::StatusOr<Steps> Create(uint64_t positions, uint64_t step_size, LastBatch last,
-                                      uint64_t world_size);
+  static absl::StatusOr<Steps> Create(uint64_t positions, uint64_t step_size, LastBatch last, uint64_t world_size);
 
   uint64_t positions() const { return positions_; }
   uint64_t step_size() const { return step_size_; }
@@ -80,19 +79,13 @@ class Steps {
   uint64_t RankOf(const StepSpan& step, uint64_t slot) const;
 
   // The position that a slot holds, padding included. slot < step.rows.
-  uint64_t PositionOfSlot(const StepSpan& step, uint64_t slot) const {
-    return PositionOfRow(step.begin + slot);
-  }
+  uint64_t PositionOfSlot(const StepSpan& step, uint64_t slot) const { return PositionOfRow(step.begin + slot); }
   // The position that row `row` (begin + slot) of an epoch holds.
-  uint64_t PositionOfRow(uint64_t row) const {
-    return row < positions_ ? row : (row - positions_) % positions_;
-  }
+  uint64_t PositionOfRow(uint64_t row) const { return row < positions_ ? row : (row - positions_) % positions_; }
   // Whether the slot is a real row, not padding.
   bool IsValid(const StepSpan& step, uint64_t slot) const { return slot < step.valid; }
   // The slot of a position that is a real row of the step: begin <= position < begin + valid.
-  uint64_t SlotOfPosition(const StepSpan& step, uint64_t position) const {
-    return position - step.begin;
-  }
+  uint64_t SlotOfPosition(const StepSpan& step, uint64_t position) const { return position - step.begin; }
 
  private:
   Steps(uint64_t positions, uint64_t step_size, LastBatch last, uint64_t world_size)

@@ -22,9 +22,7 @@ enum class AssignPolicy : uint8_t {
 constexpr uint64_t kRanksKeySpace = uint64_t{1} << 20;
 
 // The kRanks key of a slot. slot < step_size < 2^44.
-constexpr uint64_t RanksKey(uint64_t slot, uint64_t step_size) {
-  return slot * kRanksKeySpace / step_size;
-}
+constexpr uint64_t RanksKey(uint64_t slot, uint64_t step_size) { return slot * kRanksKeySpace / step_size; }
 
 struct ViewWorker {
   std::string id;       // persistent
@@ -49,8 +47,7 @@ struct View {
   uint64_t n = 0;     // counts the views of a job
   AssignPolicy policy = AssignPolicy::kRanges;
   uint64_t key_space = 0;
-  std::vector<ViewRange>
-      ranges;  // sorted, a partition of [0, key_space); empty when there are no workers
+  std::vector<ViewRange> ranges;  // sorted, a partition of [0, key_space); empty when there are no workers
   std::vector<ViewWorker> workers;
 
   // The index of the range, or of the worker, for a key. key < key_space, view valid. kNobody when
@@ -68,9 +65,7 @@ struct View {
   uint32_t FindWorker(const std::string& id) const;
 
   // Views are ordered by (term, n).
-  bool OlderThan(const View& other) const {
-    return term != other.term ? term < other.term : n < other.n;
-  }
+  bool OlderThan(const View& other) const { return term != other.term ? term < other.term : n < other.n; }
 
   // To be called on a view from outside before it is used. InvalidArgument says which range or
   // worker is wrong: ranges that are no partition of the key space, indices out of range, ids that
