@@ -1,0 +1,180 @@
+// The loader under memory pressure: slow trainers, several sessions, large images.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "pipeline/loader/loader.h"
+#include "tests/pipeline/loader/loader_testing.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kBudget = 64'000;  // 60,000 of it for rows, whatever the number of threads
+constexpr int64_t kRowBytes = 1000;
+constexpr size_t kRecordBytes = 100;
+
+std::unique_ptr<Loader> MakeLoader(int threads, uint64_t budget = kBudget) {
+  LoaderOptions options;
+  options.threads = threads;
+  options.memory_budget_bytes = budget;
+  auto loader = Loader::Create(options);
+  PS_CHECK(loader.ok());
+  return *std::move(loader);
+}
+
+SessionOptions StepsOf(uint32_t rows) {
+  SessionOptions options;
+  options.largest_step_rows = rows;
+  return options;
+}
+
+TEST(LoaderBudget, ASlowTrainerNeverMakesItGrowPastTheBudget) {
+  MemoryJob job = MakeMemoryJob(400, kRecordBytes, kRowBytes);
+  auto loader = MakeLoader(4);
+  HoldingSink sink;
+  auto session = loader->OpenSession(job.job, StepsOf(10), &sink);
+  ASSERT_TRUE(session.ok()) << session.status();
+  (*session)->Request(RowsOf(0, 400, 10));
+  sink.WaitFor(40);
+  for (uint64_t step = 0; step < 40; ++step) {
+    (*session)->SetHead(step);
+    const std::vector<RowResult> rows = sink.TakeStep(step, 10);
+    for (const RowResult& row : rows) EXPECT_TRUE(row.status.ok()) << row.status;
+    EXPECT_LE(loader->Stats().memory_bytes, kBudget);
+  }
+  EXPECT_LE(loader->Stats().memory_peak_bytes, kBudget);
+  EXPECT_EQ(loader->Stats().rows, 400u);
+}
+
+TEST(LoaderBudget, TheHeadStepsOfASecondSessionProgressWhileTheFirstHoldsAllMemory) {
+  MemoryJob job = MakeMemoryJob(400, kRecordBytes, kRowBytes);
+  auto loader = MakeLoader(2);
+  HoldingSink slow, quick;
+  auto first = loader->OpenSession(job.job, StepsOf(10), &slow);
+  ASSERT_TRUE(first.ok());
+  slow.session = first->get();
+  (*first)->Request(RowsOf(0, 400, 10));
+  slow.WaitFor(55);  // all that fits
+
+  auto second = loader->OpenSession(job.job, StepsOf(10), &quick);
+  ASSERT_TRUE(second.ok()) << second.status();
+  quick.session = second->get();
+  (*second)->Request(RowsOf(0, 200, 10));
+  for (uint64_t step = 0; step < 20; ++step) {
+    (*second)->SetHead(step);
+    EXPECT_EQ(quick.TakeStep(step, 10).size(), 10u);
+  }
+  EXPECT_GT(slow.revocations(), 0);
+  // What was revoked comes again: the slow trainer gets every row.
+  for (uint64_t step = 0; step < 40; ++step) {
+    slow.KeepUpTo(step);
+    (*first)->SetHead(step);
+    EXPECT_EQ(slow.TakeStep(step, 10).size(), 10u);
+  }
+  EXPECT_LE(loader->Stats().memory_peak_bytes, kBudget);
+}
+
+TEST(LoaderBudget, AHeadStepRevokesLaterRowsOfItsOwnSession) {
+  MemoryJob job = MakeMemoryJob(400, kRecordBytes, kRowBytes);
+  auto loader = MakeLoader(2);
+  HoldingSink sink;
+  auto session = loader->OpenSession(job.job, StepsOf(10), &sink);
+  ASSERT_TRUE(session.ok());
+  sink.session = session->get();
+  (*session)->Request(RowsOf(100, 400, 10));
+  sink.WaitFor(55);
+  // Fetched, late: an earlier step than all that is prepared.
+  std::vector<RowRequest> fetched = RowsOf(0, 10, 10);
+  for (RowRequest& row : fetched) row.urgent = true;
+  (*session)->Request(fetched);
+  EXPECT_EQ(sink.TakeStep(0, 10).size(), 10u);
+  EXPECT_GT(sink.revocations(), 0);
+  EXPECT_LE(loader->Stats().memory_peak_bytes, kBudget);
+}
+
+TEST(LoaderBudget, ARowThatCanNeverFitFailsWithItsSizeAndTheBudgetUnderEveryPolicy) {
+  for (const v1::ErrorPolicy policy : {v1::FAIL, v1::SUBSTITUTE, v1::MASK}) {
+    MemoryJob job = MakeMemoryJob(20, kRecordBytes, kRowBytes, policy);
+    job.pipeline->scratch = [](uint64_t record) -> uint64_t { return record == 7 ? 1'000'000 : 0; };
+    auto loader = MakeLoader(2);
+    HoldingSink sink;
+    auto session = loader->OpenSession(job.job, StepsOf(10), &sink);
+    ASSERT_TRUE(session.ok());
+    (*session)->Request(RowsOf(0, 20, 20));
+    for (const RowResult& row : sink.TakeStep(0, 20)) {
+      if (row.record_id != 7) {
+        EXPECT_TRUE(row.status.ok()) << row.status;
+        continue;
+      }
+      EXPECT_EQ(row.status.code(), absl::StatusCode::kResourceExhausted);
+      EXPECT_NE(row.status.message().find("record 7"), absl::string_view::npos) << row.status;
+      EXPECT_NE(row.status.message().find("64000"), absl::string_view::npos) << row.status;
+      EXPECT_NE(row.status.message().find("memory_budget_bytes"), absl::string_view::npos) << row.status;
+    }
+  }
+}
+
+TEST(LoaderBudget, LargeRowsWaitForTheirTurnAndNeverForEachOther) {
+  MemoryJob job = MakeMemoryJob(200, kRecordBytes, kRowBytes);
+  // Two of the large ones do not fit together.
+  job.pipeline->scratch = [](uint64_t record) -> uint64_t { return record % 3 == 0 ? 35'000 : 0; };
+  auto loader = MakeLoader(4);
+  HoldingSink sink;
+  auto session = loader->OpenSession(job.job, StepsOf(10), &sink);
+  ASSERT_TRUE(session.ok());
+  sink.session = session->get();
+  (*session)->Request(RowsOf(0, 200, 10));
+  for (uint64_t step = 0; step < 20; ++step) {
+    sink.KeepUpTo(step);
+    (*session)->SetHead(step);
+    for (const RowResult& row : sink.TakeStep(step, 10)) EXPECT_TRUE(row.status.ok()) << row.status;
+  }
+  EXPECT_LE(loader->Stats().memory_peak_bytes, kBudget);
+}
+
+TEST(LoaderBudget, ASessionWhoseLargestStepDoesNotFitIsRefusedWithTheNumbers) {
+  MemoryJob job = MakeMemoryJob(400, kRecordBytes, kRowBytes);
+  auto loader = MakeLoader(1);
+  HoldingSink sink;
+  const auto refused = loader->OpenSession(job.job, StepsOf(60), &sink);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(refused.status().message().find("60000"), absl::string_view::npos) << refused.status();
+  auto first = loader->OpenSession(job.job, StepsOf(40), &sink);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_FALSE(loader->OpenSession(job.job, StepsOf(40), &sink).ok());
+  first->reset();  // gives its reserve back
+  EXPECT_TRUE(loader->OpenSession(job.job, StepsOf(40), &sink).ok());
+}
+
+TEST(LoaderBudget, RowsGiveTheirBytesBackAlsoAfterTheirSessionAndTheLoaderAreGone) {
+  MemoryJob job = MakeMemoryJob(20, kRecordBytes, kRowBytes);
+  auto loader = MakeLoader(2);
+  HoldingSink sink;
+  auto session = loader->OpenSession(job.job, StepsOf(20), &sink);
+  ASSERT_TRUE(session.ok());
+  (*session)->Request(RowsOf(0, 20, 10));
+  std::vector<RowResult> kept = sink.TakeStep(0, 10);
+  sink.WaitFor(10);
+  session->reset();
+  const uint64_t held = loader->Stats().memory_bytes;
+  sink.Clear();
+  EXPECT_EQ(loader->Stats().memory_bytes, held - 10 * kRowBytes);
+  loader.reset();
+  kept.clear();
+}
+
+TEST(LoaderBudget, CachesThatLeaveNoRoomAreRefusedWithTheNumbers) {
+  LoaderOptions options;
+  options.threads = 2;
+  options.memory_budget_bytes = 1000;
+  options.record_cache_bytes = 600;
+  options.decoded_cache_bytes = 400;
+  const auto loader = Loader::Create(options);
+  EXPECT_EQ(loader.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(loader.status().message().find("record_cache_bytes 600"), absl::string_view::npos) << loader.status();
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,264 @@
+// Rows, policies, caches and the life of sessions, on a data set in memory.
+#include "pipeline/loader/loader.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "pipeline/loader/row_maker.h"
+#include "tests/pipeline/loader/loader_testing.h"
+
+namespace penstock {
+namespace {
+
+constexpr int64_t kRowBytes = 16;
+
+std::unique_ptr<Loader> MakeLoader(int threads, uint64_t record_cache = 0) {
+  LoaderOptions options;
+  options.threads = threads;
+  options.memory_budget_bytes = 1 << 20;
+  options.record_cache_bytes = record_cache;
+  auto loader = Loader::Create(options);
+  PS_CHECK(loader.ok());
+  return *std::move(loader);
+}
+
+// All rows of one epoch, by position.
+std::map<uint64_t, RowResult> Load(Loader* loader, const MemoryJob& job, uint64_t rows, uint64_t epoch = 0) {
+  HoldingSink sink;
+  SessionOptions options;
+  options.largest_step_rows = 10;
+  auto session = loader->OpenSession(job.job, options, &sink);
+  PS_CHECK(session.ok());
+  std::vector<RowRequest> requests = RowsOf(0, rows, rows);
+  for (RowRequest& request : requests) request.epoch = epoch;
+  (*session)->Request(std::move(requests));
+  std::map<uint64_t, RowResult> by_position;
+  for (RowResult& row : sink.TakeStep(0, rows)) {
+    const uint64_t position = row.request.position;
+    by_position.emplace(position, std::move(row));
+  }
+  EXPECT_EQ((*session)->pending(), 0u);
+  return by_position;
+}
+
+int Content(const RowResult& row) { return static_cast<int>(row.fixed[0]); }
+int Expected(uint64_t source, uint64_t epoch, uint64_t id) {
+  return static_cast<int>((source * 31 + epoch * 7 + id) & 0xff);
+}
+
+TEST(Loader, EveryRequestedRowComesOnceWithItsRecordAndTag) {
+  MemoryJob job = MakeMemoryJob(100, 20, kRowBytes);
+  auto loader = MakeLoader(3);
+  const auto rows = Load(loader.get(), job, 100, 5);
+  ASSERT_EQ(rows.size(), 100u);
+  for (const auto& [position, row] : rows) {
+    ASSERT_TRUE(row.status.ok()) << row.status;
+    EXPECT_EQ(row.request.tag, position);
+    EXPECT_EQ(row.record_id, position);  // shuffle NONE
+    EXPECT_EQ(row.source_record, position);
+    EXPECT_EQ(Content(row), Expected(position, 5, position));
+  }
+  const LoaderStats stats = loader->Stats();
+  EXPECT_EQ(stats.rows, 100u);
+  EXPECT_EQ(stats.failed_rows, 0u);
+  EXPECT_EQ(stats.bytes_read, 2000u);
+}
+
+TEST(Loader, APositionBehindTheEpochIsAnErrorOfThatRow) {
+  MemoryJob job = MakeMemoryJob(10, 20, kRowBytes);
+  auto loader = MakeLoader(1);
+  const auto rows = Load(loader.get(), job, 11);
+  EXPECT_TRUE(rows.at(9).status.ok());
+  EXPECT_EQ(rows.at(10).status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(rows.at(10).status.message().find("10 positions"), absl::string_view::npos);
+}
+
+absl::Status BrokenSeven(uint64_t record) {
+  return record == 7 ? absl::InvalidArgumentError("feature \"image\": not a JPEG") : absl::OkStatus();
+}
+
+TEST(LoaderPolicy, FailNamesThePlaceAndTheCause) {
+  MemoryJob job = MakeMemoryJob(20, 20, kRowBytes, v1::FAIL);
+  job.pipeline->on_make = BrokenSeven;
+  auto loader = MakeLoader(2);
+  const auto rows = Load(loader.get(), job, 20);
+  for (const auto& [position, row] : rows) EXPECT_EQ(row.status.ok(), position != 7);
+  EXPECT_NE(rows.at(7).status.message().find("record 7 at offset 0: feature \"image\""), absl::string_view::npos)
+      << rows.at(7).status;
+  EXPECT_EQ(loader->Stats().failed_rows, 1u);
+}
+
+TEST(LoaderPolicy, MaskGivesAnEmptyRow) {
+  MemoryJob job = MakeMemoryJob(20, 20, kRowBytes, v1::MASK);
+  job.pipeline->on_make = BrokenSeven;
+  auto loader = MakeLoader(2);
+  const auto rows = Load(loader.get(), job, 20);
+  for (const auto& [position, row] : rows) {
+    EXPECT_TRUE(row.status.ok());
+    EXPECT_EQ(row.masked, position == 7);
+    EXPECT_EQ(row.fixed == nullptr, position == 7);
+  }
+  EXPECT_EQ(rows.at(7).record_id, 7u);
+}
+
+TEST(LoaderPolicy, SubstituteTakesTheFirstGoodSubstituteAndKeepsIdAndDraws) {
+  MemoryJob job = MakeMemoryJob(20, 20, kRowBytes, v1::SUBSTITUTE);
+  const std::vector<uint64_t> candidates = SubstitutesOf(job.dataset->snapshot(), 0, 7);
+  ASSERT_EQ(candidates.size(), 8u);
+  const uint64_t second = candidates[1];
+  job.pipeline->on_make = [&candidates](uint64_t record) {
+    return record == 7 || record == candidates[0] ? absl::DataLossError("broken") : absl::OkStatus();
+  };
+  auto loader = MakeLoader(3);
+  for (uint64_t epoch : {0, 1}) {
+    const auto rows = Load(loader.get(), job, 20, epoch);
+    const RowResult& row = rows.at(7);
+    ASSERT_TRUE(row.status.ok());
+    EXPECT_TRUE(row.substituted);
+    EXPECT_EQ(row.record_id, 7u);
+    EXPECT_EQ(row.source_record, second);
+    EXPECT_EQ(Content(row), Expected(second, epoch, 7));
+  }
+}
+
+TEST(LoaderPolicy, SubstituteMasksWhenNoSubstituteIsGood) {
+  MemoryJob job = MakeMemoryJob(12, 20, kRowBytes, v1::SUBSTITUTE);
+  job.pipeline->on_make = [](uint64_t) { return absl::DataLossError("broken"); };
+  auto loader = MakeLoader(2);
+  for (const auto& [position, row] : Load(loader.get(), job, 12)) {
+    EXPECT_TRUE(row.status.ok());
+    EXPECT_TRUE(row.masked);
+    EXPECT_FALSE(row.substituted);
+    EXPECT_EQ(row.source_record, position);
+  }
+}
+
+TEST(LoaderPolicy, SubstitutesAreOtherRecordsOfTheSameShardEachOnce) {
+  const MemoryDataset dataset(3, 30, 10);
+  for (uint64_t record = 0; record < 90; ++record) {
+    const std::vector<uint64_t> found = SubstitutesOf(dataset.snapshot(), 17, record);
+    ASSERT_EQ(found.size(), 8u);
+    EXPECT_EQ(std::set<uint64_t>(found.begin(), found.end()).size(), 8u);
+    for (const uint64_t other : found) {
+      EXPECT_NE(other, record);
+      EXPECT_EQ(other / 30, record / 30);
+    }
+    EXPECT_EQ(found, SubstitutesOf(dataset.snapshot(), 17, record));
+  }
+  EXPECT_NE(SubstitutesOf(dataset.snapshot(), 17, 3), SubstitutesOf(dataset.snapshot(), 18, 3));
+  EXPECT_EQ(SubstitutesOf(MemoryDataset(1, 3, 10).snapshot(), 1, 1).size(), 2u);
+  EXPECT_TRUE(SubstitutesOf(MemoryDataset(1, 1, 10).snapshot(), 1, 0).empty());
+}
+
+TEST(LoaderPolicy, StorageThatFailsIsTriedAgainAndNeverCoveredUp) {
+  for (const v1::ErrorPolicy policy : {v1::SUBSTITUTE, v1::MASK}) {
+    MemoryJob job = MakeMemoryJob(10, 20, kRowBytes, policy);
+    std::atomic<int> tries_of_3{0}, tries_of_5{0};
+    job.dataset->on_read = [&](uint64_t record) -> absl::Status {
+      if (record == 3 && tries_of_3.fetch_add(1) < 2) return absl::UnavailableError("I/O error");
+      if (record == 5) {
+        tries_of_5.fetch_add(1);
+        return absl::UnavailableError("file, record 5: I/O error");
+      }
+      if (record == 6) return absl::FailedPreconditionError("the file changed");
+      return absl::OkStatus();
+    };
+    auto loader = MakeLoader(2);
+    const auto rows = Load(loader.get(), job, 10);
+    EXPECT_TRUE(rows.at(3).status.ok()) << rows.at(3).status;
+    EXPECT_EQ(rows.at(5).status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_EQ(tries_of_5.load(), 3);
+    EXPECT_EQ(rows.at(6).status.code(), absl::StatusCode::kFailedPrecondition);
+  }
+}
+
+TEST(LoaderCache, RecordsAreReadOnceWhileThereIsRoomAndDroppedWithTheirJob) {
+  MemoryJob job = MakeMemoryJob(50, 200, kRowBytes);
+  auto loader = MakeLoader(2, 100'000);
+  Load(loader.get(), job, 50, 0);
+  Load(loader.get(), job, 50, 1);
+  EXPECT_EQ(job.dataset->reads.load(), 50);
+  LoaderStats stats = loader->Stats();
+  EXPECT_EQ(stats.record_cache_hits, 50u);
+  EXPECT_EQ(stats.record_cache_misses, 50u);
+  EXPECT_GT(stats.record_cache_bytes, 50u * 200u);
+  job = MemoryJob();
+  EXPECT_EQ(loader->Stats().record_cache_bytes, 0u);
+}
+
+TEST(LoaderSession, DestructionWaitsForRowsInTheMakingAndDropsTheRest) {
+  MemoryJob job = MakeMemoryJob(100, 20, kRowBytes);
+  Mutex mutex;
+  CondVar changed;
+  int inside = 0;
+  bool open = false;
+  job.pipeline->on_make = [&](uint64_t) {
+    MutexLock lock(&mutex);
+    ++inside;
+    changed.NotifyAll();
+    while (!open) changed.Wait(&mutex);
+    return absl::OkStatus();
+  };
+  auto loader = MakeLoader(2);
+  HoldingSink sink;
+  SessionOptions options;
+  options.largest_step_rows = 10;
+  auto session = loader->OpenSession(job.job, options, &sink);
+  ASSERT_TRUE(session.ok());
+  (*session)->Request(RowsOf(0, 100, 10));
+  {
+    MutexLock lock(&mutex);
+    while (inside < 2) changed.Wait(&mutex);
+  }
+  EXPECT_EQ((*session)->pending(), 100u);
+  std::thread closer([&] { session->reset(); });
+  {
+    MutexLock lock(&mutex);
+    open = true;
+    changed.NotifyAll();
+  }
+  closer.join();
+  // Two rows were in the making; a few more may have begun before the session was being closed.
+  const size_t handed = sink.held();
+  EXPECT_GE(handed, 2u);
+  EXPECT_LE(handed, 100u);
+  // The loader still serves others.
+  EXPECT_EQ(Load(loader.get(), job, 10).size(), 10u);
+  EXPECT_EQ(sink.held(), handed);
+}
+
+TEST(LoaderSession, ManySessionsComeAndGoWhileRowsAreMade) {
+  MemoryJob job = MakeMemoryJob(200, 20, kRowBytes);
+  auto loader = MakeLoader(3);
+  std::vector<std::thread> trainers;
+  for (int t = 0; t < 4; ++t) {
+    trainers.emplace_back([&, t] {
+      for (int round = 0; round < 10; ++round) {
+        HoldingSink sink;
+        SessionOptions options;
+        options.largest_step_rows = 10;
+        auto session = loader->OpenSession(job.job, options, &sink);
+        PS_CHECK(session.ok());
+        (*session)->Request(RowsOf(0, 200, 10));
+        if ((round + t) % 2 == 0) {
+          for (uint64_t step = 0; step < 5; ++step) {
+            (*session)->SetHead(step);
+            sink.TakeStep(step, 10);
+          }
+        }
+      }
+    });
+  }
+  for (std::thread& trainer : trainers) trainer.join();
+  EXPECT_GE(loader->Stats().rows, 4u * 5u * 50u);
+}
+
+}  // namespace
+}  // namespace penstock

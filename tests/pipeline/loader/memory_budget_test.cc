@@ -1,0 +1,90 @@
+#include "pipeline/loader/memory_budget.h"
+
+#include <gtest/gtest.h>
+
+namespace penstock {
+namespace {
+
+TEST(MemoryBudget, AReserveBelongsToItsAccountOnly) {
+  MemoryBudget budget(1000);
+  ASSERT_TRUE(budget.Open(1, 300).ok());
+  ASSERT_TRUE(budget.Open(2, 200).ok());
+  EXPECT_TRUE(budget.Take(1, 800));  // its reserve and all that is common
+  EXPECT_EQ(budget.Shortage(1, 1), 1u);
+  EXPECT_FALSE(budget.Take(1, 1));
+  EXPECT_TRUE(budget.Take(2, 200));
+  EXPECT_EQ(budget.Shortage(2, 50), 50u);
+  EXPECT_EQ(budget.used(), 1000u);
+  budget.Release(1, 100);
+  EXPECT_TRUE(budget.Take(2, 100));
+  EXPECT_EQ(budget.peak(), 1000u);
+}
+
+TEST(MemoryBudget, RefusesReservesThatDoNotFitTogetherWithTheNumbers) {
+  MemoryBudget budget(1000);
+  ASSERT_TRUE(budget.Open(1, 700).ok());
+  const absl::Status status = budget.Open(2, 301);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(status.message().find("301"), absl::string_view::npos);
+  EXPECT_NE(status.message().find("1000"), absl::string_view::npos);
+  EXPECT_NE(status.message().find("memory_budget_bytes"), absl::string_view::npos);
+  EXPECT_TRUE(budget.Open(2, 300).ok());
+}
+
+TEST(MemoryBudget, AReservePromisedLateWaitsForMemoryThatOthersUse) {
+  MemoryBudget budget(1000);
+  ASSERT_TRUE(budget.Open(1, 100).ok());
+  ASSERT_TRUE(budget.Take(1, 1000));
+  ASSERT_TRUE(budget.Open(2, 400).ok());
+  EXPECT_EQ(budget.Shortage(2, 400), 400u);
+  EXPECT_FALSE(budget.Take(2, 1));
+  budget.Release(1, 400);
+  EXPECT_TRUE(budget.Take(2, 400));
+  EXPECT_EQ(budget.used(), 1000u);
+}
+
+TEST(MemoryBudget, WhatAClosedAccountStillUsesCountsUntilItIsReleased) {
+  MemoryBudget budget(1000);
+  ASSERT_TRUE(budget.Open(1, 600).ok());
+  ASSERT_TRUE(budget.Take(1, 500));
+  budget.Close(1);
+  ASSERT_TRUE(budget.Open(2, 100).ok());
+  EXPECT_TRUE(budget.Take(2, 500));
+  EXPECT_FALSE(budget.Take(2, 1));
+  budget.Release(1, 500);
+  EXPECT_TRUE(budget.Take(2, 500));
+  budget.Release(2, 1000);
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST(MemoryBudget, InsideReserveIsWhatNobodyElseCouldTake) {
+  MemoryBudget budget(1000);
+  ASSERT_TRUE(budget.Open(1, 300).ok());
+  EXPECT_TRUE(budget.InsideReserve(1, 300));
+  EXPECT_FALSE(budget.InsideReserve(1, 301));
+  ASSERT_TRUE(budget.Take(1, 200));
+  EXPECT_TRUE(budget.InsideReserve(1, 100));
+  EXPECT_FALSE(budget.InsideReserve(1, 101));
+}
+
+TEST(MemoryBudget, TheLargestTakeIsAllThatIsNotReservedForOthers) {
+  MemoryBudget budget(1000);
+  ASSERT_TRUE(budget.Open(1, 300).ok());
+  ASSERT_TRUE(budget.Open(2, 200).ok());
+  EXPECT_EQ(budget.LargestTake(1), 800u);
+  EXPECT_EQ(budget.LargestTake(2), 700u);
+}
+
+TEST(MemoryBudget, LendersAreThoseWithTheMostCommonMemoryAndOneselfLast) {
+  MemoryBudget budget(1000);
+  for (uint64_t account : {1, 2, 3, 4}) ASSERT_TRUE(budget.Open(account, 100).ok());
+  ASSERT_TRUE(budget.Take(1, 150));
+  ASSERT_TRUE(budget.Take(2, 300));
+  ASSERT_TRUE(budget.Take(3, 100));  // its reserve: helps nobody else
+  ASSERT_TRUE(budget.Take(4, 20));
+  EXPECT_EQ(budget.Lenders(4), (std::vector<MemoryBudget::Account>{2, 1, 4}));
+  EXPECT_EQ(budget.Lenders(2), (std::vector<MemoryBudget::Account>{1, 2}));
+}
+
+}  // namespace
+}  // namespace penstock

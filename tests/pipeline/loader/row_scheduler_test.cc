@@ -1,0 +1,156 @@
+#include "pipeline/loader/row_scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
+
+namespace penstock {
+namespace {
+
+RowRequest Row(uint64_t step, uint64_t tag, bool urgent = false) {
+  RowRequest request;
+  request.step = step;
+  request.tag = tag;
+  request.urgent = urgent;
+  return request;
+}
+
+uint64_t AlwaysFits(uint64_t, const ScheduledRow&, bool) { return 0; }
+
+std::vector<uint64_t> TagsInOrder(RowScheduler* scheduler) {
+  std::vector<uint64_t> tags;
+  while (auto picked = scheduler->Pick(AlwaysFits).picked) tags.push_back(picked->row.request.tag);
+  return tags;
+}
+
+TEST(RowScheduler, RowsOfASessionComeInTheOrderOfStepsThenOfArrival) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 1);
+  scheduler.Add(1, {Row(2, 20), Row(1, 10), Row(1, 11)});
+  scheduler.Add(1, {Row(0, 0), Row(2, 21)});
+  EXPECT_EQ(scheduler.waiting(1), 5u);
+  EXPECT_EQ(TagsInOrder(&scheduler), (std::vector<uint64_t>{0, 10, 11, 20, 21}));
+  EXPECT_TRUE(scheduler.empty());
+}
+
+TEST(RowScheduler, UrgentRowsOfAnySessionGoFirst) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 100);
+  scheduler.AddSession(2, 1);
+  scheduler.Add(1, {Row(0, 1), Row(1, 2)});
+  scheduler.Add(2, {Row(7, 3), Row(9, 4, true)});
+  EXPECT_EQ(scheduler.Pick(AlwaysFits).picked->row.request.tag, 4u);
+}
+
+TEST(RowScheduler, AHeadMakesItsStepsUrgentAlsoRowsThatComeLater) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 1);
+  scheduler.AddSession(2, 1);
+  scheduler.Add(1, {Row(0, 1)});
+  scheduler.Add(2, {Row(5, 2), Row(6, 3), Row(7, 4)});
+  scheduler.SetHead(2, 6);
+  scheduler.Add(2, {Row(6, 5)});
+  const std::vector<uint64_t> tags = TagsInOrder(&scheduler);
+  EXPECT_EQ((std::vector<uint64_t>(tags.begin(), tags.begin() + 3)), (std::vector<uint64_t>{2, 3, 5}));
+}
+
+TEST(RowScheduler, ComputingTimeIsSharedByWeight) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 3);
+  scheduler.AddSession(2, 1);
+  for (uint64_t i = 0; i < 1000; ++i) {
+    scheduler.Add(1, {Row(i, 1)});
+    scheduler.Add(2, {Row(i, 2)});
+  }
+  // Rows of session 1 cost twice as much: 3/4 of the time is 3/5 of the rows.
+  std::map<uint64_t, uint64_t> spent;
+  for (int i = 0; i < 500; ++i) {
+    const auto picked = scheduler.Pick(AlwaysFits).picked;
+    ASSERT_TRUE(picked.has_value());
+    const uint64_t cost = picked->session == 1 ? 2'000'000 : 1'000'000;
+    spent[picked->session] += cost;
+    scheduler.Done(picked->session, cost);
+  }
+  EXPECT_NEAR(static_cast<double>(spent[1]) / static_cast<double>(spent[2]), 3.0, 0.15);
+}
+
+TEST(RowScheduler, ASessionThatWasIdleDoesNotCatchUp) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 1);
+  scheduler.AddSession(2, 1);
+  for (uint64_t i = 0; i < 300; ++i) scheduler.Add(1, {Row(i, 1)});
+  for (int i = 0; i < 100; ++i) scheduler.Done(scheduler.Pick(AlwaysFits).picked->session, 1'000'000);
+  for (uint64_t i = 0; i < 100; ++i) scheduler.Add(2, {Row(i, 2)});
+  int second = 0;
+  for (int i = 0; i < 100; ++i) {
+    const auto picked = scheduler.Pick(AlwaysFits).picked;
+    ASSERT_TRUE(picked.has_value());
+    second += picked->session == 2;
+    scheduler.Done(picked->session, 1'000'000);
+  }
+  EXPECT_NEAR(second, 50, 2);
+}
+
+TEST(RowScheduler, ARowWithoutMemoryWaitsAndOthersSessionsGoOn) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 1);
+  scheduler.AddSession(2, 1);
+  scheduler.Add(1, {Row(0, 1), Row(1, 2)});
+  scheduler.Add(2, {Row(0, 3)});
+  const auto first_has_none = [](uint64_t id, const ScheduledRow&, bool) -> uint64_t { return id == 1 ? 5 : 0; };
+  EXPECT_EQ(scheduler.Pick(first_has_none).picked->row.request.tag, 3u);
+  const auto choice = scheduler.Pick(first_has_none);
+  EXPECT_FALSE(choice.picked.has_value());
+  EXPECT_FALSE(choice.blocked.has_value());  // nobody waits for it urgently
+}
+
+TEST(RowScheduler, WhileAnUrgentRowWaitsOthersMayOnlyUseTheirReserve) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 1);
+  scheduler.AddSession(2, 1);
+  scheduler.AddSession(3, 1);
+  scheduler.Add(1, {Row(0, 1, true)});
+  scheduler.Add(2, {Row(0, 2)});
+  scheduler.Add(3, {Row(0, 3)});
+  // Session 1 has no memory; session 3 has its reserve left, session 2 has not.
+  const auto shortage = [](uint64_t id, const ScheduledRow&, bool reserve_only) -> uint64_t {
+    return id == 1 ? 100 : (reserve_only && id == 2) ? 1 : 0;
+  };
+  const auto choice = scheduler.Pick(shortage);
+  ASSERT_TRUE(choice.blocked.has_value());
+  EXPECT_EQ(choice.blocked->session, 1u);
+  EXPECT_EQ(choice.blocked->shortage, 100u);
+  ASSERT_TRUE(choice.picked.has_value());
+  EXPECT_EQ(choice.picked->session, 3u);
+  EXPECT_FALSE(scheduler.Pick(shortage).picked.has_value());
+}
+
+TEST(RowScheduler, ARowThatIsPutBackIsNextAgainAndKeepsWhatWasFound) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 1);
+  scheduler.Add(1, {Row(0, 1), Row(0, 2)});
+  auto picked = *scheduler.Pick(AlwaysFits).picked;
+  picked.row.need = 12345;
+  scheduler.PutBack(std::move(picked));
+  EXPECT_EQ(scheduler.waiting(1), 2u);
+  const auto again = scheduler.Pick(AlwaysFits).picked;
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->row.request.tag, 1u);
+  EXPECT_EQ(again->row.need, 12345u);
+}
+
+TEST(RowScheduler, ARemovedSessionsRowsAreGone) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 1);
+  scheduler.Add(1, {Row(0, 1), Row(0, 2)});
+  auto picked = *scheduler.Pick(AlwaysFits).picked;
+  scheduler.RemoveSession(1);
+  EXPECT_TRUE(scheduler.empty());
+  scheduler.PutBack(std::move(picked));
+  scheduler.Done(1, 5);
+  EXPECT_TRUE(scheduler.empty());
+}
+
+}  // namespace
+}  // namespace penstock
