@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/job_writer.h"
 #include "config/job_file.h"
-#include "pipeline/augment/pipeline.h"
+#include "pipeline/augment/check_pipeline.h"
 #include "pipeline/base/status_macros.h"
 #include "pipeline/records/shard_reader.h"
 

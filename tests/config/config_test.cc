@@ -5,7 +5,7 @@
 
 #include "config/daemon_config.h"
 #include "config/job_file.h"
-#include "pipeline/augment/pipeline.h"
+#include "pipeline/augment/check_pipeline.h"
 #include "pipeline/base/file.h"
 
 namespace penstock {

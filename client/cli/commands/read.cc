@@ -16,7 +16,7 @@
 #include "client/cli/output.h"
 #include "config/job_file.h"
 #include "penstock/client.h"
-#include "pipeline/augment/pipeline.h"
+#include "pipeline/augment/check_pipeline.h"
 #include "pipeline/base/clock.h"
 #include "pipeline/base/file.h"
 #include "pipeline/base/status_macros.h"

@@ -5,7 +5,7 @@
 #include "client/cli/control_client.h"
 #include "client/cli/output.h"
 #include "config/job_file.h"
-#include "pipeline/augment/pipeline.h"
+#include "pipeline/augment/check_pipeline.h"
 #include "pipeline/base/status_macros.h"
 
 namespace penstock::cli {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "config/job_file.h"
-#include "pipeline/augment/pipeline.h"
+#include "pipeline/augment/check_pipeline.h"
 #include "pipeline/records/example_builder.h"
 
 namespace penstock::cli {
