@@ -18,7 +18,7 @@ namespace penstock {
 
 // What the random draws of a sample depend on, with the op's path: nothing else ever does.
 struct SampleKey {
-  uint64_t seed = 0;       // order.seed
+  uint64_t seed = 0;  // order.seed
   uint64_t epoch = 0;
   uint16_t repeat = 0;     // position / N
   uint64_t record_id = 0;  // number of the record in the snapshot, shards in sorted order
@@ -73,9 +73,8 @@ class Pipeline {
   // MakeRowFromDecoded gives the very bytes that MakeRow gives, with `decoded` in place of decoding.
   virtual bool HasDecodedPrefix() const = 0;
   virtual absl::StatusOr<std::string> MakeDecoded(std::string_view record, RowScratch* scratch) const = 0;
-  virtual absl::Status MakeRowFromDecoded(std::string_view record, std::string_view decoded,
-                                          const SampleKey& key, RowSlot* slot,
-                                          RowScratch* scratch) const = 0;
+  virtual absl::Status MakeRowFromDecoded(std::string_view record, std::string_view decoded, const SampleKey& key,
+                                          RowSlot* slot, RowScratch* scratch) const = 0;
 };
 
 }  // namespace penstock

@@ -76,6 +76,8 @@ size_t ResizeBytes(const ResizePlan& plan, int channels) {
 Resizer::Resizer() : state_(std::make_unique<State>()) {}
 Resizer::~Resizer() = default;
 
+void Resizer::Clear() { state_ = std::make_unique<State>(); }
+
 size_t Resizer::held_bytes() const {
   const State& s = *state_;
   return s.columns.held_bytes() + s.rows.held_bytes() + s.column_pairs.held_bytes() + s.row_pairs.held_bytes() +

@@ -51,6 +51,8 @@ class Resizer {
   absl::Status Run(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out, size_t stride);
 
   size_t held_bytes() const;
+  // Gives the memory back.
+  void Clear();
 
  private:
   struct State;

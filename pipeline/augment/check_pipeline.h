@@ -1,0 +1,19 @@
+// All mistakes in a job's features and ops at once.
+#ifndef PENSTOCK_PIPELINE_AUGMENT_CHECK_PIPELINE_H_
+#define PENSTOCK_PIPELINE_AUGMENT_CHECK_PIPELINE_H_
+
+#include <string>
+#include <vector>
+
+#include "penstock/v1/job.pb.h"
+
+namespace penstock {
+
+// One entry for each mistake, each "PATH: MESSAGE" with the field's path in the job file, such as
+// "ops[2].random_resized_crop.height: must be from 1 to 65500, not 0" or "features[1].column: ...". Empty when
+// Pipeline::Create takes the job. A mistake in an op hides those of later ops on its column, whose input is unknown.
+std::vector<std::string> CheckPipeline(const v1::JobSpec& job);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_AUGMENT_CHECK_PIPELINE_H_

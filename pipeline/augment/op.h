@@ -1,0 +1,86 @@
+// One op of a pipeline. Each is a file in ops/, made by a factory that ops/registry.cc names.
+//
+// To add one: a message in proto/penstock/v1/job.proto, a file in ops/ with a class and its factory, a line in
+// ops/ops.h and in the table of ops/registry.cc, its file in CMakeLists.txt. Checks, fusion, random keys, memory
+// accounting and contact sheets then know it.
+#ifndef PENSTOCK_PIPELINE_AUGMENT_OP_H_
+#define PENSTOCK_PIPELINE_AUGMENT_OP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "penstock/v1/job.pb.h"
+#include "pipeline/augment/value.h"
+#include "pipeline/base/philox.h"
+#include "pipeline/image/image_header.h"
+
+namespace penstock {
+
+// What an op gets beside its value. Lives as long as one op on one row.
+struct OpContext {
+  ImageTools* tools = nullptr;
+  // The op's own draws for this sample. Every op starts at its own beginning, whatever ran before it.
+  SampleRandom random{0, 0, 0};
+  // Where the column's final tensor belongs, when this is its last op; else null: take memory from the arena.
+  uint8_t* target = nullptr;
+  // Damage fails the row even under a lenient op.
+  bool strict = false;
+  // Set when a lenient op met damage.
+  bool* damaged = nullptr;
+  // Not null in a dry run: nothing is decoded, drawn or written; Apply gives the value that takes most memory and
+  // adds the bytes that it would take here.
+  size_t* dry_bytes = nullptr;
+
+  bool dry() const { return dry_bytes != nullptr; }
+  // Memory for a tensor: the target, or the arena's. Null in a dry run.
+  uint8_t* Output(size_t bytes);
+  // Makes the pixels of `image` lie in memory.
+  absl::Status Realise(LazyImage* image);
+};
+
+class Op {
+ public:
+  virtual ~Op() = default;
+
+  // Whether it draws. A deterministic op that makes an image is part of what the decoded-image cache keeps.
+  virtual bool IsRandom() const { return false; }
+  // Whether Apply leaves its result in Value::image rather than in Value::data.
+  virtual bool MakesImage() const { return true; }
+
+  // Replaces the value, which has the input type of the factory's setup, by one of the type that the factory gave.
+  // Thread-safe. Errors are the record's fault and do not name op or column: the caller does.
+  virtual absl::Status Apply(OpContext* context, Value* value) const = 0;
+};
+
+// What a factory sees.
+struct OpSetup {
+  const v1::Op* spec = nullptr;
+  ValueType input;
+  ImageLimits limits = {};
+  std::string path;  // "ops[2].random_resized_crop", lives as long as the op
+  std::string column;
+
+  // Where mistakes go: "PATH.FIELD: MESSAGE".
+  std::vector<std::string>* errors = nullptr;
+  void Error(std::string_view field, std::string_view message) const;
+  // As above, for an input of the wrong type.
+  void WrongInput(std::string_view wanted) const;
+};
+
+// Makes the op and its output type; or null after at least one error.
+using OpFactory = std::unique_ptr<Op> (*)(const OpSetup& setup, ValueType* output);
+
+// The factory for an op's name in the Op message, such as "resize"; null when there is none.
+OpFactory FindOp(std::string_view name);
+
+// Name of the op that is set, such as "resize"; empty when none is.
+std::string OpName(const v1::Op& op);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_AUGMENT_OP_H_

@@ -1,0 +1,62 @@
+// cast: each element to another type, by the rules of ConvertElement.
+#include "absl/strings/str_cat.h"
+#include "pipeline/augment/element.h"
+#include "pipeline/augment/ops/ops.h"
+#include "pipeline/augment/ops/tensor_input.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock {
+namespace {
+
+using Convert = void (*)(const uint8_t* from, size_t count, uint8_t* to);
+
+template <typename From, typename To>
+void ConvertAll(const uint8_t* from, size_t count, uint8_t* to) {
+  for (size_t i = 0; i < count; ++i) {
+    StoreElement(to + i * sizeof(To), ConvertElement<To>(LoadElement<From>(from + i * sizeof(From))));
+  }
+}
+
+Convert FindConvert(DType from, DType to) {
+  return VisitDType(from, [&](auto source) {
+    return VisitDType(to, [&](auto result) -> Convert { return ConvertAll<decltype(source), decltype(result)>; });
+  });
+}
+
+class CastOp final : public Op {
+ public:
+  CastOp(const ValueType& input, DType to)
+      : input_(input), convert_(FindConvert(input.dtype, to)), size_(DTypeSize(to)) {}
+
+  bool MakesImage() const override { return false; }
+
+  absl::Status Apply(OpContext* context, Value* value) const override {
+    PS_ASSIGN_OR_RETURN(const DenseTensor tensor, DenseInput(input_, context, value));
+    uint8_t* out = context->Output(tensor.count * size_);
+    if (!context->dry()) convert_(tensor.data, tensor.count, out);
+    value->data = out;
+    return absl::OkStatus();
+  }
+
+ private:
+  const ValueType input_;
+  const Convert convert_;
+  const size_t size_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> MakeCast(const OpSetup& setup, ValueType* output) {
+  const size_t before = setup.errors->size();
+  CheckDenseInput(setup);
+  const int to = setup.spec->cast().to();
+  if (!IsDType(to) || static_cast<DType>(to) == DType::kString) {
+    setup.Error("to", "must name a numeric type, such as FLOAT32");
+  }
+  if (setup.errors->size() != before) return nullptr;
+  *output = setup.input;
+  output->dtype = static_cast<DType>(to);
+  return std::make_unique<CastOp>(setup.input, output->dtype);
+}
+
+}  // namespace penstock

@@ -1,0 +1,19 @@
+// The factories of all ops; see op.h.
+#ifndef PENSTOCK_PIPELINE_AUGMENT_OPS_OPS_H_
+#define PENSTOCK_PIPELINE_AUGMENT_OPS_OPS_H_
+
+#include "pipeline/augment/op.h"
+
+namespace penstock {
+
+std::unique_ptr<Op> MakeDecodeImage(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakeRandomResizedCrop(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakeResize(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakeCentreCrop(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakeRandomHorizontalFlip(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakeCast(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakeNormalise(const OpSetup& setup, ValueType* output);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_AUGMENT_OPS_OPS_H_

@@ -1,0 +1,25 @@
+#include "pipeline/augment/ops/ops.h"
+
+namespace penstock {
+namespace {
+
+// By the field's name in the Op message.
+constexpr struct {
+  std::string_view name;
+  OpFactory factory;
+} kOps[] = {
+    {"decode_image", MakeDecodeImage}, {"random_resized_crop", MakeRandomResizedCrop},       {"resize", MakeResize},
+    {"centre_crop", MakeCentreCrop},   {"random_horizontal_flip", MakeRandomHorizontalFlip}, {"cast", MakeCast},
+    {"normalise", MakeNormalise},
+};
+
+}  // namespace
+
+OpFactory FindOp(std::string_view name) {
+  for (const auto& op : kOps) {
+    if (op.name == name) return op.factory;
+  }
+  return nullptr;
+}
+
+}  // namespace penstock

@@ -1,0 +1,171 @@
+#include "pipeline/augment/pipeline.h"
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "pipeline/augment/check_pipeline.h"
+#include "pipeline/augment/row_plan.h"
+#include "pipeline/base/hash.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock {
+namespace {
+
+// Raise when the same features and ops come to give other bytes.
+constexpr uint64_t kArithmeticVersion = 1;
+
+// What a scratch keeps between rows, at most; more is given back after each row.
+constexpr size_t kHeldBytes = size_t{8} << 20;
+
+// MakeDecoded's bytes: this, then dense pixels.
+struct DecodedHeader {
+  char magic[4] = {'P', 'S', 'I', '1'};
+  int32_t width = 0, height = 0, channels = 0;
+};
+static_assert(sizeof(DecodedHeader) == 16);
+
+std::string Deterministic(const google::protobuf::Message& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  message.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
+
+uint64_t FingerprintOf(const v1::JobSpec& job) {
+  Fingerprint fingerprint;
+  fingerprint.Add(kArithmeticVersion).Add(static_cast<uint64_t>(RecordFormatOf(job)));
+  for (const v1::Feature& feature : job.features()) fingerprint.Add(Deterministic(feature));
+  fingerprint.Add(static_cast<uint64_t>(job.features_size()));
+  for (const v1::Op& op : job.ops()) fingerprint.Add(Deterministic(op));
+  return fingerprint.value();
+}
+
+absl::StatusOr<ImageView> ViewDecoded(std::string_view decoded) {
+  DecodedHeader header;
+  if (decoded.size() < sizeof(header)) return absl::InvalidArgumentError("the decoded image is cut off");
+  std::memcpy(&header, decoded.data(), sizeof(header));
+  if (std::memcmp(header.magic, DecodedHeader().magic, 4) != 0 || header.width < 1 || header.height < 1 ||
+      (header.channels != 1 && header.channels != 3)) {
+    return absl::InvalidArgumentError("the decoded image is not one of this pipeline's");
+  }
+  const size_t row = static_cast<size_t>(header.width) * static_cast<size_t>(header.channels);
+  if ((decoded.size() - sizeof(header)) / row != static_cast<size_t>(header.height) ||
+      (decoded.size() - sizeof(header)) % row != 0) {
+    return absl::InvalidArgumentError("the decoded image is cut off");
+  }
+  return ImageView{reinterpret_cast<const uint8_t*>(decoded.data()) + sizeof(header), header.width, header.height,
+                   header.channels, row};
+}
+
+// Begins a row on a scratch, and gives back at its end what is too much to keep.
+class RowScope {
+ public:
+  explicit RowScope(RowScratch* scratch) : scratch_(scratch->impl()) {
+    scratch_.tools.arena.Reset(kHeldBytes);
+    scratch_.damaged = false;
+  }
+  ~RowScope() {
+    scratch_.tools.arena.Reset(kHeldBytes);
+    if (scratch_.tools.resizer.held_bytes() > kHeldBytes) scratch_.tools.resizer.Clear();
+  }
+  RowScope(const RowScope&) = delete;
+  RowScratch::Impl* operator->() { return &scratch_; }
+  RowScratch::Impl* get() { return &scratch_; }
+
+ private:
+  RowScratch::Impl& scratch_;
+};
+
+class PipelineImpl final : public Pipeline {
+ public:
+  PipelineImpl(RowPlan plan, uint64_t fingerprint) : plan_(std::move(plan)), fingerprint_(fingerprint) {
+    for (const RowPlan::Step& step : plan_.steps()) prefix_ += step.in_prefix ? 1 : 0;
+  }
+
+  const RowSchema& schema() const override { return plan_.schema(); }
+  uint64_t fingerprint() const override { return fingerprint_; }
+  size_t ScratchBytes(std::string_view record) const override { return plan_.ScratchBytes(record); }
+
+  absl::Status MakeRow(std::string_view record, const SampleKey& key, RowSlot* slot,
+                       RowScratch* scratch) const override {
+    return Make(record, nullptr, key, slot, scratch);
+  }
+
+  bool HasDecodedPrefix() const override { return prefix_ > 0; }
+
+  absl::StatusOr<std::string> MakeDecoded(std::string_view record, RowScratch* scratch) const override {
+    if (prefix_ == 0) return absl::FailedPreconditionError("the pipeline decodes no image");
+    RowScope row(scratch);
+    PS_ASSIGN_OR_RETURN(const ImageView image,
+                        plan_.ComputeImage(record, SampleKey(), prefix_, /*strict=*/true, row.get()));
+    const DecodedHeader header{.width = image.width, .height = image.height, .channels = image.channels};
+    std::string bytes;
+    bytes.reserve(sizeof(header) + image.row_bytes() * static_cast<size_t>(image.height));
+    bytes.append(reinterpret_cast<const char*>(&header), sizeof(header));
+    for (int y = 0; y < image.height; ++y) {
+      bytes.append(reinterpret_cast<const char*>(image.row(y)), image.row_bytes());
+    }
+    return bytes;
+  }
+
+  absl::Status MakeRowFromDecoded(std::string_view record, std::string_view decoded, const SampleKey& key,
+                                  RowSlot* slot, RowScratch* scratch) const override {
+    PS_ASSIGN_OR_RETURN(const ImageView image, ViewDecoded(decoded));
+    return Make(record, &image, key, slot, scratch);
+  }
+
+ private:
+  absl::Status Make(std::string_view record, RowPlan::Decoded decoded, const SampleKey& key, RowSlot* slot,
+                    RowScratch* scratch) const {
+    RowScope row(scratch);
+    PS_RETURN_IF_ERROR(plan_.Read(record, decoded, slot, row.get()));
+    return plan_.Compute(key, decoded, slot, row.get());
+  }
+
+  const RowPlan plan_;
+  const uint64_t fingerprint_;
+  size_t prefix_ = 0;
+};
+
+}  // namespace
+
+RowScratch::RowScratch() : impl_(std::make_unique<Impl>()) {}
+RowScratch::~RowScratch() = default;
+RowScratch::RowScratch(RowScratch&&) noexcept = default;
+RowScratch& RowScratch::operator=(RowScratch&&) noexcept = default;
+
+size_t RowScratch::held_bytes() const {
+  const Impl& s = *impl_;
+  size_t bytes = sizeof(Impl) + s.tools.arena.held_bytes() + s.tools.resizer.held_bytes() + s.tools.jpeg.held_bytes() +
+                 s.values.capacity() * sizeof(Value);
+  for (const FeatureValue& value : s.parsed) {
+    bytes += value.ints.capacity() * 8 + value.floats.capacity() * 4 + value.bytes.capacity() * 16 +
+             value.splits.capacity() * 4;
+  }
+  return bytes;
+}
+
+void RowScratch::Clear() { impl_ = std::make_unique<Impl>(); }
+
+std::vector<std::string> CheckPipeline(const v1::JobSpec& job) {
+  std::vector<std::string> errors;
+  RowPlan::Create(job, &errors);
+  return errors;
+}
+
+absl::StatusOr<std::unique_ptr<const Pipeline>> Pipeline::Create(const v1::JobSpec& job) {
+  std::vector<std::string> errors;
+  RowPlan plan = RowPlan::Create(job, &errors);
+  if (!errors.empty()) return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
+  return std::make_unique<PipelineImpl>(std::move(plan), FingerprintOf(job));
+}
+
+}  // namespace penstock

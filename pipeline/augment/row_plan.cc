@@ -1,0 +1,261 @@
+#include "pipeline/augment/row_plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/check.h"
+#include "pipeline/base/hash.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock {
+namespace {
+
+// A row of one column takes at most this much.
+constexpr uint64_t kMaxColumnBytes = uint64_t{1} << 30;
+// Parsing, tables of the resize, and what else is small.
+constexpr size_t kBaseScratch = size_t{128} << 10;
+
+bool IsNumber(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Names the step, unless the message names one already: decoding happens in a later step than decode_image.
+absl::Status InStep(const RowPlan::Step& step, const absl::Status& status) {
+  if (status.ok() || status.message().substr(0, 4) == "ops[") return status;
+  return absl::Status(status.code(), absl::StrCat(step.label, ": ", status.message()));
+}
+
+size_t RowBytes(const LazyImage& image) {
+  return static_cast<size_t>(image.width()) * static_cast<size_t>(image.channels());
+}
+
+}  // namespace
+
+RowPlan RowPlan::Create(const v1::JobSpec& job, std::vector<std::string>* errors) {
+  RowPlan plan;
+  if (job.limits().max_image_pixels() > 0) plan.limits_.max_pixels = job.limits().max_image_pixels();
+  if (job.limits().max_image_side() > 0) plan.limits_.max_side = job.limits().max_image_side();
+  plan.features_ = FeatureSet::Create(job, errors);
+  const size_t columns = plan.features_.plans().size();
+  for (const FeaturePlan& feature : plan.features_.plans()) plan.types_.push_back(feature.type);
+  plan.broken_.assign(columns, 0);
+  plan.has_steps_.assign(columns, 0);
+  plan.AddSteps(job, errors);
+  plan.Finish(errors);
+  return plan;
+}
+
+void RowPlan::AddSteps(const v1::JobSpec& job, std::vector<std::string>* errors) {
+  std::set<std::string> names;
+  for (int i = 0; i < job.ops_size(); ++i) {
+    const std::string& name = job.ops(i).name();
+    if (IsNumber(name)) {
+      errors->push_back(absl::StrCat("ops[", i, "].name: '", name, "' is a number, which ops without a name have"));
+    } else if (!name.empty() && !names.insert(name).second) {
+      errors->push_back(absl::StrCat("ops[", i, "].name: '", name,
+                                     "' is an earlier op's name too; both would draw the same numbers"));
+    }
+    AddStep(job, i, errors);
+  }
+}
+
+void RowPlan::AddStep(const v1::JobSpec& job, int number, std::vector<std::string>* errors) {
+  const v1::Op& spec = job.ops(number);
+  const std::string path = absl::StrCat("ops[", number, "]");
+  const std::string name = OpName(spec);
+  const OpFactory factory = FindOp(name);
+  if (factory == nullptr) {
+    errors->push_back(absl::StrCat(path, ": says no op, such as decode_image { }"));
+    return;
+  }
+  const std::string column = spec.column().empty() ? "image" : spec.column();
+  size_t c = 0;
+  while (c < types_.size() && features_.plans()[c].column != column) ++c;
+  if (c == types_.size()) {
+    std::string known;
+    for (const FeaturePlan& feature : features_.plans()) {
+      absl::StrAppend(&known, known.empty() ? "" : ", ", feature.column);
+    }
+    errors->push_back(absl::StrCat(path, ".column: there is no column '", column, "'",
+                                   spec.column().empty() ? " (which ops work on unless they say another)" : "",
+                                   "; the features' columns are: ", known));
+    return;
+  }
+  if (broken_[c] != 0) return;  // its type is unknown since the mistake before
+  Step step;
+  step.label = absl::StrCat(path, ".", name, " (column '", column, "')");
+  step.path_hash = Hash64(spec.name().empty() ? absl::StrCat(number) : spec.name());
+  step.column = c;
+  const OpSetup setup{.spec = &spec,
+                      .input = types_[c],
+                      .limits = limits_,
+                      .path = absl::StrCat(path, ".", name),
+                      .column = column,
+                      .errors = errors};
+  step.op = factory(setup, &types_[c]);
+  if (step.op == nullptr) {
+    broken_[c] = 1;
+    return;
+  }
+  if (name == "decode_image" && image_column_ < 0) image_column_ = static_cast<int>(c);
+  has_steps_[c] = 1;
+  steps_.push_back(std::move(step));
+}
+
+void RowPlan::Finish(std::vector<std::string>* errors) {
+  std::vector<char> seen(types_.size(), 0);
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    step->last = seen[step->column] == 0;
+    seen[step->column] = 1;
+  }
+  for (size_t c = 0; c < types_.size(); ++c) {
+    const FeaturePlan& feature = features_.plans()[c];
+    const ValueType& type = types_[c];
+    schema_.columns.push_back({feature.column, type.dtype, type.ragged, type.shape, type.scalar});
+    if (broken_[c] != 0) continue;
+    if (!type.HasFixedSize()) {
+      errors->push_back(
+          absl::StrCat("ops: column '", feature.column, "' is ", type.ToString(),
+                       " at the end, a size that differs from record to record; add a resize with height and width, a "
+                       "random_resized_crop or a centre_crop"));
+      continue;
+    }
+    uint64_t bytes = DTypeSize(type.dtype);
+    for (const int64_t extent : type.shape)
+      bytes = std::min(kMaxColumnBytes + 1, bytes * static_cast<uint64_t>(extent));
+    if (bytes > kMaxColumnBytes) {
+      errors->push_back(absl::StrCat("column '", feature.column, "' is ", type.ToString(), ": over 1 GiB in each row"));
+    }
+  }
+  bool prefix = image_column_ >= 0;
+  for (Step& step : steps_) {
+    if (image_column_ < 0 || step.column != static_cast<size_t>(image_column_)) continue;
+    // Whatever yields pixels without drawing; ops that leave the bytes of an image (cast, normalise) end it.
+    prefix = prefix && !step.op->IsRandom() && step.op->MakesImage();
+    step.in_prefix = prefix;
+  }
+}
+
+absl::Status RowPlan::Read(std::string_view record, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const {
+  PS_CHECK(slot->fixed.size() == types_.size() && slot->ragged.size() == types_.size());
+  PS_RETURN_IF_ERROR(features_.Parse(record, &scratch->parsed));
+  scratch->values.resize(types_.size());
+  for (size_t c = 0; c < types_.size(); ++c) {
+    const FeaturePlan& feature = features_.plans()[c];
+    Value& value = scratch->values[c];
+    if (decoded != nullptr && static_cast<int>(c) == image_column_) {
+      value.image = LazyImage::InMemory(*decoded);
+    } else if (has_steps_[c] == 0 && feature.type.ragged) {
+      PS_RETURN_IF_ERROR(features_.ReadRagged(c, scratch->parsed, &slot->ragged[c]));
+    } else if (feature.type.IsEncoded()) {
+      PS_RETURN_IF_ERROR(features_.ReadString(c, scratch->parsed, &value.bytes));
+    } else {
+      PS_RETURN_IF_ERROR(features_.ReadTensor(c, scratch->parsed, &scratch->tools.arena, &value.data));
+      if (has_steps_[c] == 0) {
+        std::memcpy(slot->fixed[c], value.data, feature.elements * feature.element_bytes());
+      } else if (feature.type.IsImage()) {
+        const auto& shape = feature.type.shape;
+        value.image = LazyImage::InMemory({value.data, static_cast<int>(shape[1]), static_cast<int>(shape[0]),
+                                           static_cast<int>(shape[2]), static_cast<size_t>(shape[1] * shape[2])});
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RowPlan::Apply(const Step& step, const SampleKey& key, bool strict, uint8_t* target,
+                            RowScratch::Impl* scratch) const {
+  OpContext context;
+  context.tools = &scratch->tools;
+  context.random = SampleRandom(HashWords({key.seed, key.epoch, step.path_hash}), key.record_id, key.repeat);
+  context.target = target;
+  context.strict = strict;
+  context.damaged = &scratch->damaged;
+  return InStep(step, step.op->Apply(&context, &scratch->values[step.column]));
+}
+
+absl::Status RowPlan::Compute(const SampleKey& key, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const {
+  for (const Step& step : steps_) {
+    if (decoded != nullptr && step.in_prefix) continue;
+    uint8_t* target = step.last ? reinterpret_cast<uint8_t*>(slot->fixed[step.column]) : nullptr;
+    PS_RETURN_IF_ERROR(Apply(step, key, /*strict=*/false, target, scratch));
+  }
+  for (const Step& step : steps_) {
+    if (!step.last) continue;
+    const size_t c = step.column;
+    const Value& value = scratch->values[c];
+    uint8_t* out = reinterpret_cast<uint8_t*>(slot->fixed[c]);
+    if (types_[c].IsImage() && step.op->MakesImage()) {
+      if (value.image.IsRealised() && value.image.view().data == out) continue;
+      PS_RETURN_IF_ERROR(
+          InStep(step, value.image.Store(&scratch->tools, out, RowBytes(value.image), &scratch->damaged)));
+    } else if (value.data != out) {
+      std::memcpy(out, value.data, schema_.columns[c].Bytes());
+    }
+  }
+  slot->lenient = scratch->damaged;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ImageView> RowPlan::ComputeImage(std::string_view record, const SampleKey& key, size_t steps,
+                                                bool strict, RowScratch::Impl* scratch) const {
+  PS_CHECK(image_column_ >= 0);
+  const size_t c = static_cast<size_t>(image_column_);
+  PS_RETURN_IF_ERROR(features_.Parse(record, &scratch->parsed));
+  scratch->values.resize(types_.size());
+  Value& value = scratch->values[c];
+  PS_RETURN_IF_ERROR(features_.ReadString(c, scratch->parsed, &value.bytes));
+  const Step* last = nullptr;
+  for (const Step& step : steps_) {
+    if (step.column != c || steps == 0) continue;
+    --steps;
+    last = &step;
+    PS_RETURN_IF_ERROR(Apply(step, key, strict, nullptr, scratch));
+  }
+  PS_CHECK(last != nullptr);
+  PS_RETURN_IF_ERROR(InStep(*last, value.image.Realise(&scratch->tools, &scratch->damaged)));
+  return value.image.view();
+}
+
+size_t RowPlan::ScratchBytes(std::string_view record) const {
+  size_t bytes = kBaseScratch;
+  ParsedExample parsed;
+  // A record that does not parse fails before it takes more than its own size in values.
+  if (!features_.Parse(record, &parsed).ok()) return bytes + 8 * record.size();
+  for (const FeatureValue& value : parsed) {
+    bytes += value.ints.capacity() * 8 + value.floats.capacity() * 4 + value.bytes.capacity() * 16 +
+             value.splits.capacity() * 4;
+  }
+  for (size_t c = 0; c < types_.size(); ++c) {
+    if (has_steps_[c] == 0) continue;
+    Value value;
+    const FeaturePlan& feature = features_.plans()[c];
+    if (feature.type.IsEncoded()) {
+      if (!features_.ReadString(c, parsed, &value.bytes).ok()) continue;
+    } else {
+      bytes += feature.elements * feature.element_bytes();
+      if (feature.type.IsImage()) {
+        const auto& shape = feature.type.shape;
+        value.image = LazyImage::InMemory({nullptr, static_cast<int>(shape[1]), static_cast<int>(shape[0]),
+                                           static_cast<int>(shape[2]), static_cast<size_t>(shape[1] * shape[2])});
+      }
+    }
+    OpContext context;
+    context.dry_bytes = &bytes;
+    bool image = feature.type.IsImage();
+    for (const Step& step : steps_) {
+      if (step.column != c) continue;
+      if (!step.op->Apply(&context, &value).ok()) {
+        image = false;
+        break;
+      }
+      image = step.op->MakesImage();
+    }
+    if (image) bytes += value.image.StoreBytes();
+  }
+  return bytes;
+}
+
+}  // namespace penstock

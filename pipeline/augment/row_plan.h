@@ -1,0 +1,78 @@
+// A job's features and ops, checked and put into the order in which a row is made. The inside of Pipeline, and of
+// contact sheets.
+#ifndef PENSTOCK_PIPELINE_AUGMENT_ROW_PLAN_H_
+#define PENSTOCK_PIPELINE_AUGMENT_ROW_PLAN_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/augment/features.h"
+#include "pipeline/augment/op.h"
+#include "pipeline/augment/pipeline.h"
+
+namespace penstock {
+
+struct RowScratch::Impl {
+  ImageTools tools;
+  ParsedExample parsed;
+  std::vector<Value> values;
+  bool damaged = false;
+};
+
+// Immutable, thread-safe.
+class RowPlan {
+ public:
+  struct Step {
+    std::unique_ptr<Op> op;
+    std::string label;       // "ops[1].resize (column 'image')"
+    uint64_t path_hash = 0;  // of the op's declared name, or its number
+    size_t column = 0;
+    bool last = false;       // on its column
+    bool in_prefix = false;  // part of what the decoded-image cache keeps
+  };
+
+  // Adds one line to *errors for every mistake; the plan is usable only when none was added.
+  static RowPlan Create(const v1::JobSpec& job, std::vector<std::string>* errors);
+
+  const RowSchema& schema() const { return schema_; }
+  const std::vector<Step>& steps() const { return steps_; }
+  // The first column with a decode_image, or -1.
+  int image_column() const { return image_column_; }
+
+  // What starts the image column in place of its feature and the prefix: null, or pixels.
+  using Decoded = const ImageView*;
+
+  // Parses and reads all columns; those without ops go to the slot.
+  absl::Status Read(std::string_view record, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const;
+  // Runs the steps and stores their columns.
+  absl::Status Compute(const SampleKey& key, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const;
+  // Runs the first `steps` of the image column's steps. The result points into record, scratch or slot.
+  absl::StatusOr<ImageView> ComputeImage(std::string_view record, const SampleKey& key, size_t steps, bool strict,
+                                         RowScratch::Impl* scratch) const;
+
+  size_t ScratchBytes(std::string_view record) const;
+
+ private:
+  void AddSteps(const v1::JobSpec& job, std::vector<std::string>* errors);
+  void AddStep(const v1::JobSpec& job, int number, std::vector<std::string>* errors);
+  void Finish(std::vector<std::string>* errors);
+  absl::Status Apply(const Step& step, const SampleKey& key, bool strict, uint8_t* target,
+                     RowScratch::Impl* scratch) const;
+
+  FeatureSet features_;
+  std::vector<ValueType> types_;  // of each column, after the steps so far
+  std::vector<char> broken_;      // columns with mistakes already reported
+  std::vector<char> has_steps_;
+  std::vector<Step> steps_;
+  RowSchema schema_;
+  int image_column_ = -1;
+  ImageLimits limits_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_AUGMENT_ROW_PLAN_H_

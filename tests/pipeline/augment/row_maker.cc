@@ -1,0 +1,43 @@
+#include "tests/pipeline/augment/row_maker.h"
+
+#include <cstdio>
+
+#include "google/protobuf/text_format.h"
+#include "pipeline/base/check.h"
+#include "pipeline/records/example_builder.h"
+
+namespace penstock {
+
+v1::JobSpec ParseJob(const std::string& text) {
+  v1::JobSpec job;
+  PS_CHECK(google::protobuf::TextFormat::ParseFromString(text, &job));
+  return job;
+}
+
+v1::JobSpec ImageJob(const std::string& ops) {
+  return ParseJob(
+      "features { key: 'image/encoded' column: 'image' type: BYTES }\n"
+      "features { key: 'image/class/label' column: 'label' type: INT64 }\n" +
+      ops);
+}
+
+std::unique_ptr<const Pipeline> BuildPipeline(const v1::JobSpec& job) {
+  auto pipeline = Pipeline::Create(job);
+  if (!pipeline.ok()) std::fprintf(stderr, "%s\n", pipeline.status().ToString().c_str());
+  PS_CHECK(pipeline.ok());
+  return *std::move(pipeline);
+}
+
+std::string ImageRecord(std::string_view encoded, int64_t label) {
+  return ExampleBuilder().Bytes("image/encoded", encoded).Int64("image/class/label", label).Serialize();
+}
+
+OwnedRow::OwnedRow(const RowSchema& schema) {
+  for (const ColumnSpec& column : schema.columns) {
+    memory.emplace_back(column.ragged ? 0 : column.Bytes(), std::byte{0xCD});
+    slot.fixed.push_back(column.ragged ? nullptr : memory.back().data());
+    slot.ragged.emplace_back();
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,41 @@
+// Running a pipeline on records in tests.
+#ifndef PENSTOCK_TESTS_PIPELINE_AUGMENT_ROW_MAKER_H_
+#define PENSTOCK_TESTS_PIPELINE_AUGMENT_ROW_MAKER_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pipeline/augment/pipeline.h"
+
+namespace penstock {
+
+// A job from textproto. Ends the process when it does not parse.
+v1::JobSpec ParseJob(const std::string& text);
+
+// A job with features image (image/encoded) and label (image/class/label), and these ops.
+v1::JobSpec ImageJob(const std::string& ops);
+
+// A pipeline that must build.
+std::unique_ptr<const Pipeline> BuildPipeline(const v1::JobSpec& job);
+
+// A record for ImageJob.
+std::string ImageRecord(std::string_view encoded, int64_t label = 7);
+
+// A slot with memory of its own, filled with 0xCD.
+struct OwnedRow {
+  explicit OwnedRow(const RowSchema& schema);
+  std::vector<std::vector<std::byte>> memory;
+  RowSlot slot;
+  // Column c as elements of T.
+  template <typename T>
+  std::vector<T> As(size_t c) const {
+    const T* data = reinterpret_cast<const T*>(memory[c].data());
+    return {data, data + memory[c].size() / sizeof(T)};
+  }
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_PIPELINE_AUGMENT_ROW_MAKER_H_
