@@ -1,0 +1,141 @@
+#include "server/coordinator/service/coordinator_service.h"
+
+#include <string>
+#include <utility>
+
+#include "net/grpc_status.h"
+
+namespace penstock {
+namespace {
+
+absl::Status Busy() { return absl::ResourceExhaustedError("the coordinator has too many requests waiting; try again"); }
+
+// A long poll: lives until gRPC is done with it, and tells the loop when the caller has gone.
+class WatchReactor final : public grpc::ServerUnaryReactor {
+ public:
+  WatchReactor(ControlLoop* loop, uint64_t id) : loop_(loop), id_(id) {}
+  void OnCancel() override { loop_->CancelWatch(id_); }
+  void OnDone() override { delete this; }
+
+ private:
+  ControlLoop* const loop_;
+  const uint64_t id_;
+};
+
+}  // namespace
+
+// Request and reply live until the reactor is finished.
+template <typename Req, typename Rep>
+grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Context* context, const Req* request, Rep* reply) {
+  Reactor* reactor = context->DefaultReactor();
+  loop_->Apply(*request, context->deadline(), [reactor, reply](absl::Status status, Reply* made) {
+    if (status.ok()) *reply = std::move(std::get<Rep>(*made));
+    reactor->Finish(ToGrpc(status));
+  });
+  return reactor;
+}
+
+template <typename Ask>
+grpc::ServerUnaryReactor* CoordinatorService::ReadState(Context* context, Ask ask) {
+  Reactor* reactor = context->DefaultReactor();
+  const bool queued = loop_->Read(
+      [reactor, ask](const CoordinatorState& state, Nanos now) { reactor->Finish(ToGrpc(ask(state, now))); });
+  if (!queued) reactor->Finish(ToGrpc(Busy()));
+  return reactor;
+}
+
+template <typename Work>
+grpc::ServerUnaryReactor* CoordinatorService::WithFiles(Context* context, Work work) {
+  Reactor* reactor = context->DefaultReactor();
+  if (!files_->Post([reactor, work] { reactor->Finish(ToGrpc(work())); })) reactor->Finish(ToGrpc(Busy()));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Submit(Context* context, const v1::SubmitRequest* request,
+                                                     v1::SubmitReply* reply) {
+  return ApplyToState(context, request, reply);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Cancel(Context* context, const v1::CancelRequest* request,
+                                                     v1::CancelReply* reply) {
+  return ApplyToState(context, request, reply);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::GetStatus(Context* context, const v1::StatusRequest* request,
+                                                        v1::StatusReply* reply) {
+  return ReadState(context, [reply](const CoordinatorState& state, Nanos now) {
+    *reply = state.Status(now);
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::ListShards(Context* context, const v1::ListShardsRequest* request,
+                                                         v1::ListShardsReply* reply) {
+  return ReadState(context, [request, reply](const CoordinatorState& state, Nanos) {
+    absl::StatusOr<v1::ListShardsReply> shards = state.ListShards(*request);
+    if (shards.ok()) *reply = *std::move(shards);
+    return shards.status();
+  });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Drain(Context* context, const v1::DrainRequest* request,
+                                                    v1::DrainReply* reply) {
+  return ApplyToState(context, request, reply);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Watch(Context* context, const v1::WatchRequest* request,
+                                                    v1::WatchReply* reply) {
+  const uint64_t id = next_watch_.fetch_add(1);
+  Reactor* reactor = new WatchReactor(loop_, id);
+  loop_->Watch(id, *request, [reactor, reply](absl::StatusOr<v1::WatchReply> answer) {
+    if (answer.ok()) *reply = *std::move(answer);
+    reactor->Finish(ToGrpc(answer.status()));
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::RegisterWorker(Context* context, const v1::RegisterWorkerRequest* request,
+                                                             v1::RegisterWorkerReply* reply) {
+  return ApplyToState(context, request, reply);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(Context* context, const v1::HeartbeatRequest* request,
+                                                        v1::HeartbeatReply* reply) {
+  return ApplyToState(context, request, reply);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::ReportTask(Context* context, const v1::ReportTaskRequest* request,
+                                                         v1::ReportTaskReply* reply) {
+  return ApplyToState(context, request, reply);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::PutIndex(Context* context, const v1::PutIndexRequest* request,
+                                                       v1::PutIndexReply* reply) {
+  return WithFiles(context, [blobs = blobs_, request] { return blobs->Put(request->content_hash(), request->blob()); });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::GetIndex(Context* context, const v1::GetIndexRequest* request,
+                                                       v1::GetIndexReply* reply) {
+  return WithFiles(context, [blobs = blobs_, request, reply] {
+    absl::StatusOr<std::string> blob = blobs->Get(request->content_hash());
+    if (blob.ok()) reply->set_blob(*std::move(blob));
+    return blob.status();
+  });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::OpenSession(Context* context, const v1::OpenSessionRequest* request,
+                                                          v1::OpenSessionReply* reply) {
+  return ApplyToState(context, request, reply);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::ReportSession(Context* context, const v1::ReportSessionRequest* request,
+                                                            v1::ReportSessionReply* reply) {
+  return ApplyToState(context, request, reply);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::CloseSession(Context* context, const v1::CloseSessionRequest* request,
+                                                           v1::CloseSessionReply* reply) {
+  return ApplyToState(context, request, reply);
+}
+
+}  // namespace penstock

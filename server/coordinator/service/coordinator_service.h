@@ -1,0 +1,55 @@
+// The coordinator's RPCs: each becomes an event or a question for the control loop, or a piece of file work. Nothing
+// blocks in a reactor.
+#ifndef PENSTOCK_SERVER_COORDINATOR_SERVICE_COORDINATOR_SERVICE_H_
+#define PENSTOCK_SERVER_COORDINATOR_SERVICE_COORDINATOR_SERVICE_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "penstock/v1/control.grpc.pb.h"
+#include "server/coordinator/service/control_loop.h"
+#include "server/coordinator/service/work_thread.h"
+#include "server/coordinator/store/index_blobs.h"
+
+namespace penstock {
+
+class CoordinatorService final : public v1::Coordinator::CallbackService {
+ public:
+  // All outlive the service and the server that it is registered with.
+  CoordinatorService(ControlLoop* loop, IndexBlobs* blobs, WorkThread* files)
+      : loop_(loop), blobs_(blobs), files_(files) {}
+
+  using Context = grpc::CallbackServerContext;
+  using Reactor = grpc::ServerUnaryReactor;
+  Reactor* Submit(Context*, const v1::SubmitRequest*, v1::SubmitReply*) override;
+  Reactor* Cancel(Context*, const v1::CancelRequest*, v1::CancelReply*) override;
+  Reactor* GetStatus(Context*, const v1::StatusRequest*, v1::StatusReply*) override;
+  Reactor* ListShards(Context*, const v1::ListShardsRequest*, v1::ListShardsReply*) override;
+  Reactor* Drain(Context*, const v1::DrainRequest*, v1::DrainReply*) override;
+  Reactor* Watch(Context*, const v1::WatchRequest*, v1::WatchReply*) override;
+  Reactor* RegisterWorker(Context*, const v1::RegisterWorkerRequest*, v1::RegisterWorkerReply*) override;
+  Reactor* Heartbeat(Context*, const v1::HeartbeatRequest*, v1::HeartbeatReply*) override;
+  Reactor* ReportTask(Context*, const v1::ReportTaskRequest*, v1::ReportTaskReply*) override;
+  Reactor* PutIndex(Context*, const v1::PutIndexRequest*, v1::PutIndexReply*) override;
+  Reactor* GetIndex(Context*, const v1::GetIndexRequest*, v1::GetIndexReply*) override;
+  Reactor* OpenSession(Context*, const v1::OpenSessionRequest*, v1::OpenSessionReply*) override;
+  Reactor* ReportSession(Context*, const v1::ReportSessionRequest*, v1::ReportSessionReply*) override;
+  Reactor* CloseSession(Context*, const v1::CloseSessionRequest*, v1::CloseSessionReply*) override;
+
+ private:
+  template <typename Req, typename Rep>
+  Reactor* ApplyToState(Context* context, const Req* request, Rep* reply);
+  template <typename Ask>
+  Reactor* ReadState(Context* context, Ask ask);
+  template <typename Work>
+  Reactor* WithFiles(Context* context, Work work);
+
+  ControlLoop* const loop_;
+  IndexBlobs* const blobs_;
+  WorkThread* const files_;
+  std::atomic<uint64_t> next_watch_{1};
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_SERVER_COORDINATOR_SERVICE_COORDINATOR_SERVICE_H_
