@@ -1,0 +1,148 @@
+#include "pipeline/loader/dataset_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pipeline/base/check.h"
+#include "pipeline/loader/local_reader.h"
+#include "tests/support/test_dataset.h"
+
+namespace penstock {
+namespace {
+
+std::shared_ptr<DatasetReader> OpenOrDie(const TestDataset& set) {
+  auto reader = OpenDataset(set.job, set.roots, "", 1);
+  PS_CHECK(reader.ok());
+  return *reader;
+}
+
+NumberDatasetOptions Shards(int shards, int records, Compression compression = Compression::kNone) {
+  NumberDatasetOptions options;
+  options.shards = shards;
+  options.records_per_shard = records;
+  options.compression = compression;
+  return options;
+}
+
+TEST(DatasetReader, NumbersRecordsThroughTheShardsInSortedOrder) {
+  for (const Compression compression : {Compression::kNone, Compression::kGzip, Compression::kZlib}) {
+    TempFolder folder;
+    const TestDataset set = MakeNumberDataset(Shards(3, 10, compression), folder.path());
+    const auto reader = OpenOrDie(set);
+    EXPECT_EQ(reader->snapshot().total_records(), 30u);
+    for (uint64_t record : {0, 9, 10, 29, 5}) {
+      std::string bytes;
+      ASSERT_TRUE(reader->ReadRecord(record, &bytes).ok());
+      EXPECT_NE(bytes.find("record-" + std::to_string(record)), std::string::npos);
+      EXPECT_EQ(reader->RecordBytes(record).value(), bytes.size());
+    }
+  }
+}
+
+TEST(DatasetReader, ABrokenRecordIsDataLossWithFileRecordAndOffsetAndOthersAreFine) {
+  TempFolder folder;
+  const TestDataset set = MakeNumberDataset(Shards(2, 10), folder.path());
+  BreakRecord(set.files[1], 3);
+  const auto reader = OpenOrDie(set);
+  std::string bytes;
+  const absl::Status status = reader->ReadRecord(13, &bytes);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_NE(status.message().find("data-00001"), absl::string_view::npos) << status;
+  EXPECT_NE(status.message().find("record 3"), absl::string_view::npos) << status;
+  EXPECT_NE(status.message().find("offset"), absl::string_view::npos) << status;
+  EXPECT_TRUE(reader->ReadRecord(12, &bytes).ok());
+  EXPECT_TRUE(reader->ReadRecord(14, &bytes).ok());
+}
+
+TEST(DatasetReader, AChangedFileStopsTheJobAndIsNamed) {
+  TempFolder folder;
+  const TestDataset set = MakeNumberDataset(Shards(2, 10), folder.path());
+  const auto reader = OpenOrDie(set);
+  std::string bytes;
+  ASSERT_TRUE(reader->ReadRecord(3, &bytes).ok());
+  WriteShard(set.files[0], {"other", "records"});
+  WriteShard(set.files[1], {"other", "records"});
+  const absl::Status not_open_yet = reader->ReadRecord(13, &bytes);
+  EXPECT_EQ(not_open_yet.code(), absl::StatusCode::kFailedPrecondition) << not_open_yet;
+  EXPECT_NE(not_open_yet.message().find("data-00001"), absl::string_view::npos) << not_open_yet;
+}
+
+TEST(DatasetReader, AnIndexOfAnotherContentIsRefused) {
+  TempFolder folder, other;
+  const TestDataset set = MakeNumberDataset(Shards(1, 10), folder.path());
+  const auto snapshot = OpenOrDie(set)->snapshot();
+  NumberDatasetOptions changed = Shards(1, 10);
+  changed.seed = 2;
+  changed.max_values = 9;
+  MakeNumberDataset(changed, folder.path());
+  auto reader =
+      DatasetReader::Create(snapshot, set.roots, IndexesFrom(IndexStore::InStateDir(other.path()), IndexOptions()), {});
+  ASSERT_TRUE(reader.ok());
+  const auto bytes = (*reader)->RecordBytes(0);
+  EXPECT_EQ(bytes.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(bytes.status().message().find("--replace"), absl::string_view::npos) << bytes.status();
+}
+
+TEST(DatasetReader, AMissingFileIsThisMachinesFault) {
+  TempFolder folder;
+  const TestDataset set = MakeNumberDataset(Shards(2, 10), folder.path());
+  const auto reader = OpenOrDie(set);
+  std::filesystem::remove(set.files[1]);
+  std::string bytes;
+  const absl::Status status = reader->ReadRecord(15, &bytes);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_NE(status.message().find("data-00001"), absl::string_view::npos) << status;
+}
+
+TEST(DatasetReader, AShardOfARootThatIsNotHereIsRefusedAtOnce) {
+  TempFolder folder;
+  const TestDataset set = MakeNumberDataset(Shards(1, 3), folder.path());
+  const auto reader = DatasetReader::Create(OpenOrDie(set)->snapshot(), {{"elsewhere", folder.path()}},
+                                            IndexesFrom(IndexStore::BesideShards(), IndexOptions()), {});
+  EXPECT_EQ(reader.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(reader.status().message().find("\"data\""), absl::string_view::npos) << reader.status();
+  EXPECT_NE(reader.status().message().find("elsewhere"), absl::string_view::npos) << reader.status();
+}
+
+TEST(DatasetReader, AShardWithALongerRecordThanAllowedIsRefused) {
+  TempFolder folder, state;
+  const TestDataset set = MakeNumberDataset(Shards(1, 3), folder.path());
+  DatasetReader::Options options;
+  options.max_record_bytes = 10;
+  auto reader = DatasetReader::Create(OpenOrDie(set)->snapshot(), set.roots,
+                                      IndexesFrom(IndexStore::InStateDir(state.path()), IndexOptions()), options);
+  ASSERT_TRUE(reader.ok());
+  const auto bytes = (*reader)->RecordBytes(0);
+  EXPECT_EQ(bytes.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(bytes.status().message().find("max_record_bytes"), absl::string_view::npos) << bytes.status();
+}
+
+TEST(DatasetReader, ManyThreadsReadThroughFewOpenShards) {
+  TempFolder folder, state;
+  const TestDataset set = MakeNumberDataset(Shards(12, 10), folder.path());
+  DatasetReader::Options options;
+  options.max_open_shards = 2;
+  options.max_index_bytes = 100;
+  auto reader = DatasetReader::Create(OpenOrDie(set)->snapshot(), set.roots,
+                                      IndexesFrom(IndexStore::InStateDir(state.path()), IndexOptions()), options);
+  ASSERT_TRUE(reader.ok());
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      std::string bytes;
+      for (uint64_t i = 0; i < 240; ++i) {
+        const uint64_t record = (i * 37 + t * 11) % 120;
+        ASSERT_TRUE((*reader)->ReadRecord(record, &bytes).ok());
+        ASSERT_NE(bytes.find("record-" + std::to_string(record)), std::string::npos);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace penstock
