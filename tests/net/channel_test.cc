@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "net/grpc_status.h"
 #include "penstock/v1/control.grpc.pb.h"
+#include "pipeline/base/mutex.h"
 
 namespace penstock {
 namespace {
@@ -20,11 +21,21 @@ class IndexService : public v1::Coordinator::Service {
  public:
   grpc::Status GetIndex(grpc::ServerContext* context, const v1::GetIndexRequest* request,
                         v1::GetIndexReply* reply) override {
-    peers_.insert(context->peer());
+    {
+      MutexLock lock(&mutex_);
+      peers_.insert(context->peer());
+    }
     reply->mutable_blob()->assign(request->content_hash(), 'x');
     return grpc::Status::OK;
   }
-  std::set<std::string> peers_;
+  size_t peers() {
+    MutexLock lock(&mutex_);
+    return peers_.size();
+  }
+
+ private:
+  Mutex mutex_;
+  std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::StatusOr<size_t> GetBlob(const std::shared_ptr<grpc::Channel>& channel, uint64_t bytes,
@@ -85,7 +96,7 @@ TEST(Channel, HasAConnectionOfItsOwn) {
   ASSERT_TRUE(GetBlob(one, 1).ok());
   ASSERT_TRUE(GetBlob(two, 1).ok());
   ASSERT_TRUE(GetBlob(one, 1).ok());
-  EXPECT_EQ(service.peers_.size(), 2u);
+  EXPECT_EQ(service.peers(), 2u);
 }
 
 TEST(Channel, IgnoresProxies) {
