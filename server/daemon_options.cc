@@ -1,0 +1,162 @@
+#include "server/daemon_options.h"
+
+#include <cstdlib>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "config/flags.h"
+#include "config/near_name.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock {
+namespace {
+
+const std::vector<std::string>& RoleNames() {
+  static const auto* names = new std::vector<std::string>{"standalone", "coordinator", "worker"};
+  return *names;
+}
+
+// What flags say; empty or zero where they say nothing.
+struct Given {
+  std::string config, listen, advertise, coordinator, state_dir, log_level, port_file;
+  std::vector<std::string> data_roots;
+  bool insecure = false, log_json = false;
+  uint64_t threads = 0, memory_budget = 0, record_cache = 0, decoded_cache = 0;
+};
+
+void AddFlags(Given* given, Flags* flags) {
+  flags->AddString("config", &given->config, "FILE", "textproto configuration; flags override what it says");
+  flags->AddString("listen", &given->listen, "HOST:PORT",
+                   "where to listen; port 0 is any free one (127.0.0.1:7070, a worker 127.0.0.1:0)");
+  flags->AddString("advertise", &given->advertise, "HOST:PORT",
+                   "what others connect to, where that is not the listening address");
+  flags->AddSwitch("insecure", &given->insecure,
+                   "allow plaintext on other addresses than loopback: only on a network that you trust");
+  flags->AddString("coordinator", &given->coordinator, "HOST:PORT",
+                   "worker: where it registers, and tries again while nobody is there (localhost:7070)");
+  flags->AddStrings("data-root", &given->data_roots, "[NAME=]DIR",
+                    "a folder that datasets may be read from; repeat it for more. NAME is the folder's last component "
+                    "unless said, and is the same on every worker");
+  flags->AddString("state-dir", &given->state_dir, "DIR",
+                   "indexes, the coordinator's store, the worker's identity (~/.local/state/penstock); each daemon "
+                   "of a role needs one of its own");
+  flags->AddUint("threads", &given->threads, "N", "threads that make rows (the CPUs of the cgroup's quota)");
+  flags->AddBytes("memory-budget", &given->memory_budget, "BYTES",
+                  "rows, caches and all that making rows takes, as 4GiB (half of the cgroup's memory)");
+  flags->AddBytes("record-cache", &given->record_cache, "BYTES",
+                  "of the budget, for records as they are on disk; 0 for none (a quarter of it)");
+  flags->AddBytes("decoded-cache", &given->decoded_cache, "BYTES", "of the budget, for decoded images (none)");
+  flags->AddString("log-level", &given->log_level, "LEVEL", "trace | debug | info | warn | error (info)");
+  flags->AddSwitch("log-json", &given->log_json, "one JSON object a line");
+  flags->AddString("port-file", &given->port_file, "FILE", "write the bound port there when ready (for scripts)");
+}
+
+absl::Status Override(const Given& given, const Flags& flags, v1::DaemonConfig* config) {
+  if (flags.Given("listen")) config->set_listen(given.listen);
+  if (flags.Given("advertise")) config->set_advertise(given.advertise);
+  if (flags.Given("insecure")) config->set_insecure(given.insecure);
+  if (flags.Given("coordinator")) config->set_coordinator(given.coordinator);
+  if (flags.Given("state-dir")) config->set_state_dir(given.state_dir);
+  if (flags.Given("log-level")) config->mutable_log()->set_level(given.log_level);
+  if (flags.Given("log-json")) config->mutable_log()->set_json(given.log_json);
+  v1::WorkerConfig* worker = config->mutable_worker_settings();
+  if (flags.Given("threads")) worker->set_threads(static_cast<uint32_t>(std::min<uint64_t>(given.threads, 1u << 20)));
+  if (flags.Given("memory-budget")) worker->set_memory_budget_bytes(given.memory_budget);
+  if (flags.Given("record-cache")) {
+    worker->set_record_cache_bytes(given.record_cache);
+    worker->set_no_record_cache(given.record_cache == 0);
+  }
+  if (flags.Given("decoded-cache")) worker->set_decoded_cache_bytes(given.decoded_cache);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string DefaultStateDir() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  // systemd lists several separated by colons; the first is ours.
+  if (const std::string dir = variable("STATE_DIRECTORY"); !dir.empty()) return dir.substr(0, dir.find(':'));
+  if (const std::string dir = variable("XDG_STATE_HOME"); !dir.empty()) return dir + "/penstock";
+  if (const std::string dir = variable("HOME"); !dir.empty()) return dir + "/.local/state/penstock";
+  return "/var/lib/penstock";
+}
+
+absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::string>& arguments) {
+  Given given;
+  Flags flags;
+  AddFlags(&given, &flags);
+  PS_ASSIGN_OR_RETURN(const std::vector<std::string> words, flags.Parse(arguments));
+  if (words.empty()) {
+    return absl::InvalidArgumentError("say what to be: penstockd standalone | coordinator | worker");
+  }
+  DaemonOptions options;
+  if (words[0] == "standalone") {
+    options.role = DaemonRole::kStandalone;
+  } else if (words[0] == "coordinator") {
+    options.role = DaemonRole::kCoordinator;
+  } else if (words[0] == "worker") {
+    options.role = DaemonRole::kWorker;
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", words[0], "' is not standalone, coordinator or worker", DidYouMean(words[0], RoleNames())));
+  }
+  if (words.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat("'", words[1], "': nothing more is expected behind ", words[0]));
+  }
+  if (!given.config.empty()) {
+    PS_ASSIGN_OR_RETURN(options.config, LoadDaemonConfig(given.config));
+  }
+  PS_RETURN_IF_ERROR(Override(given, flags, &options.config));
+  if (flags.Given("data-root")) options.config.clear_data_root();
+  std::vector<std::string> specs = given.data_roots;
+  for (const v1::DataRootConfig& root : options.config.data_root()) {
+    specs.push_back(root.name().empty() ? root.path() : absl::StrCat(root.name(), "=", root.path()));
+  }
+  if (options.role != DaemonRole::kCoordinator) {
+    if (specs.empty()) {
+      return absl::InvalidArgumentError(
+          "no data root: name the folder that datasets lie in with --data-root DIR, or data_root in the configuration");
+    }
+    PS_ASSIGN_OR_RETURN(options.roots, ParseDataRoots(specs));
+  }
+  PS_RETURN_IF_ERROR(
+      MistakesToStatus(given.config.empty() ? "command line" : given.config, CheckDaemonConfig(options.config)));
+  FillDaemonDefaults(options.role, &options.config);
+  if (options.config.state_dir().empty()) options.config.set_state_dir(DefaultStateDir());
+  options.port_file = given.port_file;
+  return options;
+}
+
+std::string DaemonHelp(const std::string& role) {
+  Given given;
+  Flags flags;
+  AddFlags(&given, &flags);
+  const std::string what =
+      role == "worker"
+          ? "A worker reads the datasets below its data roots, makes rows and serves them to trainers. It registers\n"
+            "with the coordinator, and goes on serving while that is away. SIGTERM drains it: others take over its\n"
+            "part first. A second SIGTERM ends it at once.\n"
+      : role == "coordinator"
+          ? "The coordinator knows jobs and workers and says which worker serves what. It never touches data, and\n"
+            "trainers keep running while it is down.\n"
+      : role == "standalone" ? "Coordinator and one worker in one process: all that one machine needs.\n"
+                             : "standalone    coordinator and one worker in one process\n"
+                               "coordinator   knows jobs and workers; one for a cluster\n"
+                               "worker        reads data and serves rows; as many as it takes\n";
+  return absl::StrCat(
+      "usage: penstockd ", role.empty() ? "standalone|coordinator|worker" : role, " [FLAGS]\n\n", what,
+      "\nflags (defaults in parentheses):\n", flags.Help(),
+      "\nOn one machine:\n"
+      "  penstockd standalone --data-root /data\n"
+      "On several:\n"
+      "  penstockd coordinator --listen 10.0.0.1:7070 --insecure\n"
+      "  penstockd worker --coordinator 10.0.0.1:7070 --listen 10.0.0.2:0 --insecure --data-root /data\n"
+      "Then, anywhere: penstock submit JOB.textproto (penstock --help).\n"
+      "`penstock check-config FILE` says all that is wrong with a configuration file.\n");
+}
+
+}  // namespace penstock

@@ -1,0 +1,194 @@
+// penstockd: the daemon. Coordinator, worker, or both.
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/file.h"
+#include "pipeline/base/mutex.h"
+#include "pipeline/base/status_macros.h"
+#include "server/common/logging.h"
+#include "server/common/sd_notify.h"
+#include "server/common/signals.h"
+#include "server/coordinator/service/coordinator.h"
+#include "server/daemon_options.h"
+#include "server/worker/worker.h"
+
+namespace penstock {
+namespace {
+
+constexpr int kFailed = 1, kUsage = 2;
+
+// What a signal does. The first asks to end; a worker then drains.
+class Ending {
+ public:
+  void Ask() {
+    MutexLock lock(&mutex_);
+    asked_ = true;
+    changed_.NotifyAll();
+  }
+  void Wait() {
+    MutexLock lock(&mutex_);
+    while (!asked_) changed_.Wait(&mutex_);
+  }
+  bool asked() {
+    MutexLock lock(&mutex_);
+    return asked_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool asked_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+CoordinatorOptions CoordinatorOptionsOf(const DaemonOptions& options) {
+  CoordinatorOptions out;
+  out.listen = options.config.listen();
+  out.state_dir = options.config.state_dir();
+  out.insecure = options.config.insecure();
+  out.heartbeat_ms = options.config.coordinator_settings().heartbeat_ms();
+  out.dead_after_ms = options.config.coordinator_settings().dead_after_ms();
+  return out;
+}
+
+WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
+  const v1::WorkerConfig& settings = options.config.worker_settings();
+  WorkerOptions out;
+  out.listen = options.config.listen();
+  out.advertise = options.config.advertise();
+  out.coordinator = options.config.coordinator();
+  out.insecure = options.config.insecure();
+  out.roots = options.roots;
+  out.state_dir = options.config.state_dir();
+  out.loader.threads = static_cast<int>(settings.threads());
+  out.loader.memory_budget_bytes = settings.memory_budget_bytes();
+  out.loader.record_cache_bytes = settings.record_cache_bytes();
+  out.loader.decoded_cache_bytes = settings.decoded_cache_bytes();
+  out.index_beside_shards = settings.index_beside_shards();
+  out.max_sessions = settings.max_sessions();
+  out.drain_timeout = std::chrono::milliseconds(settings.drain_timeout_ms());
+  return out;
+}
+
+// Says that the daemon serves: to people, to scripts, to systemd.
+absl::Status SayReady(const DaemonOptions& options, const std::string& role, const std::string& address, int port) {
+  std::printf("penstockd %s ready on %s\n", role.c_str(), address.c_str());
+  std::fflush(stdout);
+  if (!options.port_file.empty()) {
+    PS_RETURN_IF_ERROR(WriteFileAtomically(options.port_file, absl::StrCat(port, "\n")));
+  }
+  if (const absl::Status told = SdNotify("READY=1"); !told.ok()) {
+    spdlog::warn("systemd was not told that the daemon is ready: {}", told.ToString());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunCoordinator(const DaemonOptions& options, Ending* ending) {
+  PS_ASSIGN_OR_RETURN(const auto coordinator, Coordinator::Start(CoordinatorOptionsOf(options)));
+  PS_RETURN_IF_ERROR(SayReady(options, "coordinator", coordinator->address(), coordinator->port()));
+  ending->Wait();
+  SdNotify("STOPPING=1").IgnoreError();
+  coordinator->Shutdown();
+  return absl::OkStatus();
+}
+
+// Serves until the worker has left: by a signal, or because an operator drained it.
+absl::Status ServeAsWorker(Worker* worker, Ending* ending) {
+  std::thread drainer([worker, ending] {
+    ending->Wait();
+    SdNotify("STOPPING=1").IgnoreError();
+    worker->Drain();
+  });
+  worker->WaitUntilLeft();
+  ending->Ask();
+  drainer.join();
+  worker->Stop();
+  return absl::OkStatus();
+}
+
+absl::Status RunWorker(const DaemonOptions& options, Ending* ending) {
+  PS_ASSIGN_OR_RETURN(const auto worker, Worker::Start(WorkerOptionsOf(options)));
+  // It serves already; "ready" is said when trainers can find it.
+  while (!ending->asked() && !worker->WaitUntilReady(std::chrono::milliseconds(200))) {
+  }
+  if (!ending->asked()) {
+    PS_RETURN_IF_ERROR(SayReady(options, "worker", worker->address(), worker->port()));
+  }
+  return ServeAsWorker(worker.get(), ending);
+}
+
+absl::Status RunStandalone(const DaemonOptions& options, Ending* ending) {
+  PS_ASSIGN_OR_RETURN(const auto coordinator, Coordinator::Start(CoordinatorOptionsOf(options)));
+  WorkerOptions worker_options = WorkerOptionsOf(options);
+  // Its own port, any free one, on the same host: trainers are told by the coordinator.
+  const std::string& listen = options.config.listen();
+  worker_options.listen = absl::StrCat(listen.substr(0, listen.rfind(':')), ":0");
+  worker_options.advertise = "";
+  worker_options.coordinator = coordinator->address();
+  PS_ASSIGN_OR_RETURN(const auto worker, Worker::Start(worker_options));
+  while (!ending->asked() && !worker->WaitUntilReady(std::chrono::milliseconds(200))) {
+  }
+  if (!ending->asked()) {
+    PS_RETURN_IF_ERROR(SayReady(options, "standalone", coordinator->address(), coordinator->port()));
+  }
+  PS_RETURN_IF_ERROR(ServeAsWorker(worker.get(), ending));
+  coordinator->Shutdown();
+  return absl::OkStatus();
+}
+
+int Main(const std::vector<std::string>& args) {
+  for (const std::string& arg : args) {
+    if (arg == "--version") {
+      std::printf("penstockd %s\n", PENSTOCK_VERSION);
+      return 0;
+    }
+    if (arg != "--help" && arg != "-h" && arg != "help") continue;
+    std::string role;
+    for (const std::string& word : args) {
+      if (word == "standalone" || word == "coordinator" || word == "worker") role = word;
+    }
+    std::fputs(DaemonHelp(role).c_str(), stdout);
+    return 0;
+  }
+  const absl::StatusOr<DaemonOptions> options = ParseDaemonCommandLine(args);
+  if (!options.ok()) {
+    std::fprintf(stderr, "penstockd: %s\n(penstockd --help lists roles and flags)\n",
+                 std::string(options.status().message()).c_str());
+    return absl::IsInvalidArgument(options.status()) ? kUsage : kFailed;
+  }
+  const v1::LogConfig& log = options->config.log();
+  if (const absl::Status set = SetUpLogging(log.level(), log.json()); !set.ok()) {
+    std::fprintf(stderr, "penstockd: %s\n", std::string(set.message()).c_str());
+    return kUsage;
+  }
+  Ending ending;
+  // Before any other thread: they must not take the signals.
+  SignalWaiter signals([&ending] { ending.Ask(); }, [] { std::_Exit(kFailed); });
+  absl::Status status;
+  switch (options->role) {
+    case DaemonRole::kStandalone:
+      status = RunStandalone(*options, &ending);
+      break;
+    case DaemonRole::kCoordinator:
+      status = RunCoordinator(*options, &ending);
+      break;
+    case DaemonRole::kWorker:
+      status = RunWorker(*options, &ending);
+      break;
+  }
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "penstockd: %s\n", std::string(status.message()).c_str());
+  return kFailed;
+}
+
+}  // namespace
+}  // namespace penstock
+
+int main(int argc, char** argv) { return penstock::Main(std::vector<std::string>(argv + 1, argv + argc)); }

@@ -1,0 +1,112 @@
+#include "server/worker/conformance.h"
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/augment/pipeline.h"
+#include "pipeline/base/check.h"
+#include "pipeline/base/hash.h"
+#include "pipeline/base/philox.h"
+#include "pipeline/records/example_builder.h"
+
+namespace penstock {
+namespace {
+
+constexpr int kWidth = 97, kHeight = 71;  // no multiples of any vector's width
+
+void Append(uint32_t value, int bytes, std::string* out) {
+  for (int i = 0; i < bytes; ++i) out->push_back(static_cast<char>(value >> (8 * i)));
+}
+
+// A 24-bit BMP of noise over a slope: lossless, so that decoding has no part in the digest.
+std::string MakeImage() {
+  const uint32_t stride = (kWidth * 3 + 3) / 4 * 4;
+  std::string out = "BM";
+  Append(54 + stride * kHeight, 4, &out);
+  Append(0, 4, &out);
+  Append(54, 4, &out);
+  Append(40, 4, &out);
+  Append(kWidth, 4, &out);
+  Append(kHeight, 4, &out);
+  Append(1, 2, &out);
+  Append(24, 2, &out);
+  for (int i = 0; i < 6; ++i) Append(0, 4, &out);
+  SampleRandom random(0x70656e73746f636b, 0, 0);
+  for (int y = 0; y < kHeight; ++y) {
+    for (uint32_t x = 0; x < stride; ++x) {
+      out.push_back(static_cast<char>((x + 2 * static_cast<uint32_t>(y) + random.Below(96)) & 0xff));
+    }
+  }
+  return out;
+}
+
+v1::JobSpec MakeJob(v1::ResizeMethod method, v1::Filter filter, v1::DataType to, bool crop) {
+  v1::JobSpec job;
+  job.set_name("conformance");
+  v1::Feature* feature = job.add_features();
+  feature->set_key("image");
+  feature->set_type(v1::Feature::BYTES);
+  job.add_ops()->mutable_decode_image();
+  if (crop) {
+    v1::RandomResizedCrop* op = job.add_ops()->mutable_random_resized_crop();
+    op->set_height(33);
+    op->set_width(41);
+    op->set_resize(method);
+    op->set_filter(filter);
+  } else {
+    v1::Resize* op = job.add_ops()->mutable_resize();
+    op->set_height(119);
+    op->set_width(37);
+    op->set_resize(method);
+    op->set_filter(filter);
+  }
+  job.add_ops()->mutable_random_horizontal_flip();
+  v1::Normalise* normalise = job.add_ops()->mutable_normalise();
+  normalise->set_preset("imagenet");
+  normalise->set_to(to);
+  return job;
+}
+
+std::string Compute() {
+  const std::string record = ExampleBuilder().Bytes("image", MakeImage()).Serialize();
+  struct Case {
+    v1::ResizeMethod method;
+    v1::Filter filter;
+    v1::DataType to;
+  };
+  const std::vector<Case> cases = {
+      {v1::PIL, v1::BILINEAR, v1::FLOAT32},           {v1::PIL, v1::BICUBIC, v1::FLOAT16},
+      {v1::PIL, v1::LANCZOS, v1::BFLOAT16},           {v1::PIL, v1::HAMMING, v1::FLOAT32},
+      {v1::OPENCV_LINEAR, v1::BILINEAR, v1::FLOAT16}, {v1::OPENCV_AREA, v1::BILINEAR, v1::BFLOAT16},
+  };
+  Fingerprint digest;
+  RowScratch scratch;
+  for (const Case& each : cases) {
+    for (const bool crop : {false, true}) {
+      auto pipeline = Pipeline::Create(MakeJob(each.method, each.filter, each.to, crop));
+      PS_CHECK(pipeline.ok());
+      std::vector<std::byte> bytes((*pipeline)->schema().FixedBytes());
+      for (uint64_t epoch = 0; epoch < 4; ++epoch) {
+        RowSlot slot;
+        slot.fixed = {bytes.data()};
+        slot.ragged.resize(1);
+        const SampleKey key{.seed = 17, .epoch = epoch, .repeat = 0, .record_id = 5 + epoch};
+        PS_CHECK((*pipeline)->MakeRow(record, key, &slot, &scratch).ok());
+        digest.Add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+      }
+    }
+  }
+  return absl::StrCat(absl::Hex(digest.value(), absl::kZeroPad16));
+}
+
+}  // namespace
+
+const std::string& ConformanceDigest() {
+  static const auto* digest = new std::string(Compute());
+  return *digest;
+}
+
+}  // namespace penstock

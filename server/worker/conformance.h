@@ -1,0 +1,16 @@
+// What this machine's arithmetic makes of a fixed set of rows.
+#ifndef PENSTOCK_SERVER_WORKER_CONFORMANCE_H_
+#define PENSTOCK_SERVER_WORKER_CONFORMANCE_H_
+
+#include <string>
+
+namespace penstock {
+
+// 16 hexadecimal digits: a hash of rows made from a built-in image through all that could differ between CPUs (resizes
+// of every method and filter, crops drawn at random, normalisation to float32, float16 and bfloat16). Workers of one
+// digest make the same bytes; a job runs on workers of one digest. Computed at the first call, some milliseconds.
+const std::string& ConformanceDigest();
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_SERVER_WORKER_CONFORMANCE_H_

@@ -1,0 +1,218 @@
+#include "server/worker/worker.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "net/channel.h"
+#include "pipeline/base/cgroup.h"
+#include "pipeline/base/mutex.h"
+#include "pipeline/base/status_macros.h"
+#include "server/common/bind_check.h"
+#include "server/common/state_dir.h"
+#include "server/worker/agent.h"
+#include "server/worker/conformance.h"
+#include "server/worker/coordinator_link.h"
+#include "server/worker/data_service.h"
+#include "server/worker/identity.h"
+#include "server/worker/index_prefetch.h"
+#include "server/worker/load_meter.h"
+#include "server/worker/served_jobs.h"
+#include "server/worker/shard_indexes.h"
+#include "server/worker/tasks.h"
+
+namespace penstock {
+namespace {
+
+// Opening jobs, grants, and closing sessions, which waits for the rows that are being made.
+constexpr int kExecutorThreads = 4;
+constexpr Nanos kStreamsEnd = 10 * kSecond;
+
+}  // namespace
+
+// In the order of their making; what comes later uses what comes earlier.
+struct Worker::Parts {
+  WorkerOptions options;
+  std::optional<StateDir> dir;
+  std::string id;
+  std::unique_ptr<CoordinatorLink> link;
+  std::unique_ptr<ShardIndexes> indexes;
+  std::unique_ptr<ServedJobs> jobs;
+  std::unique_ptr<Loader> loader;
+  SessionShared shared;
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<DataService> service;
+  RunningServer running;
+  Mutex meter_mutex;
+  LoadMeter meter ABSL_GUARDED_BY(meter_mutex);
+  std::unique_ptr<IndexPrefetch> prefetch;  // of the prefetch thread alone
+  std::unique_ptr<Executor> prefetch_thread;
+  std::unique_ptr<Agent> agent;
+
+  Mutex stop_mutex;
+  bool stopped ABSL_GUARDED_BY(stop_mutex) = false;
+  Mutex mutex;  // taken after stop_mutex
+  CondVar changed;
+  bool draining ABSL_GUARDED_BY(mutex) = false;
+  bool stopping ABSL_GUARDED_BY(mutex) = false;
+  bool left ABSL_GUARDED_BY(mutex) = false;
+  std::thread drain_thread ABSL_GUARDED_BY(mutex);
+
+  v1::WorkerLoad Load() {
+    MutexLock lock(&meter_mutex);
+    return meter.Measure(loader->Stats(), shared.bytes_sent.load(), shared.open_sessions.load(), Clock::Real()->Now());
+  }
+
+  void JobsChanged(const v1::WatchReply& reply) {
+    jobs->Update(reply);
+    for (const v1::Job& job : reply.jobs()) {
+      if (job.state() == v1::READY) prefetch_thread->Post([this, job] { prefetch->Run(job); });
+    }
+  }
+
+  void Drain() {
+    {
+      MutexLock lock(&mutex);
+      if (draining || stopping) return;
+      draining = true;
+      drain_thread = std::thread([this] { Leave(); });
+    }
+    spdlog::info("draining: serving until {} streams have moved away", service->streams());
+  }
+
+  void Leave() {
+    agent->SetDraining();
+    service->SendDraining();
+    const Nanos deadline =
+        Clock::Real()->Now() + std::chrono::duration_cast<std::chrono::nanoseconds>(options.drain_timeout).count();
+    for (;;) {
+      const bool idle = service->WaitUntilIdle(std::min(deadline, Clock::Real()->Now() + 50 * kMillisecond));
+      {
+        MutexLock lock(&mutex);
+        if (stopping) return;
+      }
+      if (idle) break;
+      if (Clock::Real()->Now() >= deadline) {
+        spdlog::warn("{} streams are still open after drain_timeout; leaving all the same", service->streams());
+        break;
+      }
+    }
+    agent->SayLeaving();
+    MutexLock lock(&mutex);
+    left = true;
+    changed.NotifyAll();
+  }
+
+  // Called once.
+  void Stop() {
+    std::thread drain;
+    {
+      MutexLock lock(&mutex);
+      stopping = true;
+      drain = std::move(drain_thread);
+    }
+    if (drain.joinable()) drain.join();
+    agent->Stop();
+    prefetch_thread.reset();
+    running.server->Shutdown(std::chrono::system_clock::now());
+    running.server->Wait();
+    if (!service->WaitUntilIdle(Clock::Real()->Now() + kStreamsEnd)) {
+      spdlog::error("{} streams did not end", service->streams());
+    }
+    running.server.reset();
+    service.reset();
+    executor.reset();  // closes what sessions there are
+    loader.reset();
+    MutexLock lock(&mutex);
+    left = true;
+    changed.NotifyAll();
+  }
+};
+
+Worker::Worker(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Worker::~Worker() { Stop(); }
+
+absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
+  PS_RETURN_IF_ERROR(CheckPlaintextBind(options.listen, options.insecure));
+  PS_ASSIGN_OR_RETURN(const Address listen, ParseAddress(options.listen));
+  if (!options.advertise.empty()) PS_RETURN_IF_ERROR(ParseAddress(options.advertise).status());
+
+  auto parts = std::make_unique<Parts>();
+  PS_ASSIGN_OR_RETURN(parts->dir, StateDir::Open(options.state_dir, "worker"));
+  PS_ASSIGN_OR_RETURN(parts->id, LoadOrMakeWorkerId(options.state_dir));
+  parts->link = ConnectToCoordinator(options.coordinator);
+  parts->indexes = std::make_unique<ShardIndexes>(
+      options.index_beside_shards ? IndexStore::BesideShards() : IndexStore::InStateDir(options.state_dir),
+      parts->link.get());
+  parts->jobs = std::make_unique<ServedJobs>(options.roots, parts->indexes.get());
+  if (options.loader.threads == 0) options.loader.threads = AvailableCpus();
+  PS_ASSIGN_OR_RETURN(parts->loader, Loader::Create(options.loader));
+  parts->executor = std::make_unique<Executor>(kExecutorThreads);
+  parts->shared.worker_id = parts->id;
+  parts->shared.loader = parts->loader.get();
+  parts->shared.jobs = parts->jobs.get();
+  parts->shared.executor = parts->executor.get();
+  parts->shared.max_sessions = options.max_sessions;
+  parts->service = std::make_unique<DataService>(&parts->shared);
+  PS_ASSIGN_OR_RETURN(parts->running, StartServer(listen, {parts->service.get()}));
+  parts->prefetch = std::make_unique<IndexPrefetch>(parts->id, options.roots, parts->indexes.get());
+  parts->prefetch_thread = std::make_unique<Executor>(1);
+
+  Address address = parts->running.address;
+  // Nobody can connect to "any address".
+  if (address.host == "0.0.0.0" || address.host == "::") address.host = HostName();
+  AgentOptions agent;
+  agent.registration.set_id(parts->id);
+  agent.registration.set_incarnation(NewIncarnation());
+  agent.registration.set_address(options.advertise.empty() ? address.ToString() : options.advertise);
+  agent.registration.set_host(HostName());
+  agent.registration.set_threads(static_cast<uint32_t>(options.loader.threads));
+  agent.registration.set_memory_budget_bytes(options.loader.memory_budget_bytes);
+  agent.registration.set_conformance_digest(ConformanceDigest());
+  for (const DataRoot& root : options.roots) agent.registration.add_roots(root.name);
+  agent.registration.set_version(PENSTOCK_VERSION);
+  TaskTools tools;
+  tools.roots = options.roots;
+  tools.indexes = parts->indexes.get();
+  tools.link = parts->link.get();
+  Parts* self = parts.get();
+  AgentHooks hooks;
+  hooks.load = [self] { return self->Load(); };
+  hooks.jobs_changed = [self](const v1::WatchReply& reply) { self->JobsChanged(reply); };
+  hooks.run_task = [id = parts->id, tools](const v1::Task& task) { return RunTask(task, id, tools); };
+  hooks.drain = [self] { self->Drain(); };
+  parts->options = std::move(options);
+  parts->agent = std::make_unique<Agent>(std::move(agent), std::move(hooks), parts->link.get());
+  parts->agent->Start();
+  spdlog::info("worker {} listens on {}", parts->id, parts->running.address.ToString());
+  return std::unique_ptr<Worker>(new Worker(std::move(parts)));
+}
+
+const std::string& Worker::id() const { return parts_->id; }
+
+std::string Worker::address() const { return parts_->running.address.ToString(); }
+
+int Worker::port() const { return parts_->running.address.port; }
+
+bool Worker::WaitUntilReady(std::chrono::nanoseconds timeout) { return parts_->agent->WaitUntilReady(timeout); }
+
+void Worker::Drain() { parts_->Drain(); }
+
+void Worker::WaitUntilLeft() {
+  MutexLock lock(&parts_->mutex);
+  while (!parts_->left) parts_->changed.Wait(&parts_->mutex);
+}
+
+void Worker::Stop() {
+  MutexLock lock(&parts_->stop_mutex);
+  if (std::exchange(parts_->stopped, true)) return;
+  parts_->Stop();
+}
+
+LoaderStats Worker::Stats() const { return parts_->loader->Stats(); }
+
+}  // namespace penstock

@@ -1,0 +1,66 @@
+// A running worker: loader, data plane, and its tie to the coordinator.
+#ifndef PENSTOCK_SERVER_WORKER_WORKER_H_
+#define PENSTOCK_SERVER_WORKER_WORKER_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "pipeline/loader/loader.h"
+#include "pipeline/records/dataset_files.h"
+
+namespace penstock {
+
+struct WorkerOptions {
+  std::string listen = "127.0.0.1:0";
+  std::string advertise;    // host:port that others connect to; "": the address that it listens on
+  std::string coordinator;  // host:port
+  bool insecure = false;    // plaintext on other addresses than loopback is allowed
+  std::vector<DataRoot> roots;
+  std::string state_dir;  // worker.lock, worker_id, indexes/
+  LoaderOptions loader;
+  bool index_beside_shards = false;
+  uint32_t max_sessions = 256;
+  std::chrono::milliseconds drain_timeout = std::chrono::seconds(60);
+};
+
+// Thread-safe.
+class Worker {
+ public:
+  // Serves when it returns; registers in the background, for as long as it takes. Errors: a busy port, a state
+  // directory that another worker uses, a budget that the caches fill, plaintext on a network.
+  static absl::StatusOr<std::unique_ptr<Worker>> Start(WorkerOptions options);
+
+  // Stop().
+  ~Worker();
+
+  const std::string& id() const;
+  std::string address() const;  // host:port that it listens on
+  int port() const;
+
+  // Waits until it is registered and knows the jobs there are. False after `timeout`.
+  bool WaitUntilReady(std::chrono::nanoseconds timeout);
+
+  // Begins to leave: the coordinator moves its ranges, clients are told, and go on getting what they ask for. The
+  // worker has left when no stream is open, or drain_timeout has passed. Returns at once.
+  void Drain();
+  // Waits until it has left, by Drain() (an operator's too) or Stop().
+  void WaitUntilLeft();
+
+  // Breaks all streams off and stops. Returns when nothing runs any more.
+  void Stop();
+
+  // Not after Stop().
+  LoaderStats Stats() const;
+
+ private:
+  struct Parts;
+  explicit Worker(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_SERVER_WORKER_WORKER_H_
