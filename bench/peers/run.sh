@@ -67,20 +67,20 @@ json() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])'
 
 # One epoch through a new daemon each time: nothing of the pass before is in its caches.
 penstock_pass() {
-  local port state=$work/state
-  rm -rf "$state"
-  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-  "$bin/penstockd" standalone --listen "127.0.0.1:$port" --data-root "$shards" --state-dir "$state" \
-    >"$work/penstockd.log" 2>&1 &
+  local state=$work/state port_file=$work/port
+  rm -rf "$state" "$port_file"
+  "$bin/penstockd" standalone --listen 127.0.0.1:0 --port-file "$port_file" --data-root "$shards" \
+    --state-dir "$state" >"$work/penstockd.log" 2>&1 &
   local daemon=$!
   pids+=("$daemon")
-  export PENSTOCK_COORDINATOR=127.0.0.1:$port
   local waited=0
-  until "$bin/penstock" status >/dev/null 2>&1; do
+  until [ -s "$port_file" ]; do
     kill -0 "$daemon" 2>/dev/null && [ $((waited++)) -lt 100 ] ||
       { cat "$work/penstockd.log" >&2; die "penstockd did not come up (above)"; }
     sleep 0.1
   done
+  PENSTOCK_COORDINATOR=127.0.0.1:$(cat "$port_file")
+  export PENSTOCK_COORDINATOR
   "$bin/penstock" submit "$job" >"$work/submit.log" 2>&1 || { cat "$work/submit.log" >&2; die "penstock submit failed"; }
   "$bin/penstock" read peers --epochs 1 --no-digest --json | tail -n 1
   kill "$daemon"

@@ -8,6 +8,7 @@ set -euo pipefail
 root=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../..")
 bin=${PENSTOCK_BIN:-$root/build/release/bin}
 place=${PENSTOCK_DEMO_DIR:-$root/build/demo}
+export XDG_CACHE_HOME=$place/cache  # where penstock init keeps indexes
 job=demo
 
 if [ "${TERM:-dumb}" = dumb ] || [ ! -t 1 ]; then bold='' plain=''; else bold=$'\033[1m' plain=$'\033[0m'; fi
@@ -36,19 +37,12 @@ trap 'exit 143' TERM
 # number KEY: its value in the JSON object on standard input (the first of that name).
 value() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\).*/\1/p" | head -n 1; }
 
-# A port on which nobody listens just now.
-free_port() {
-  local port
-  while port=$((20000 + RANDOM % 12000)); do
-    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { echo "$port"; return; }
-  done
-}
-
 # start NAME ARGUMENTS...: a penstockd in the background; its process id is in $started.
 start() {
   local name=$1
   shift
-  "$bin/penstockd" "$@" --state-dir "$work/$name" >"$work/$name.log" 2>&1 &
+  "$bin/penstockd" "$@" --listen 127.0.0.1:0 --state-dir "$work/$name" --port-file "$work/$name.port" \
+    >"$work/$name.log" 2>&1 &
   started=$!
   processes+=("$started")
   disown "$started"  # no "Killed" from the shell when it is
@@ -86,16 +80,16 @@ grep -q 'column: "image"' "$work/$job.textproto" && grep -q 'column: "label"' "$
   die "the trainer of this demo needs an image and an integer label; the first records of $data have not both"
 
 say "A coordinator and two workers"
-port=$(free_port)
-export PENSTOCK_COORDINATOR=127.0.0.1:$port
-start coordinator coordinator --listen "$PENSTOCK_COORDINATOR"
-until_true 20 "the coordinator" "$bin/penstock" status
+start coordinator coordinator
+until_true 20 "the coordinator" test -s "$work/coordinator.port"
+PENSTOCK_COORDINATOR=127.0.0.1:$(cat "$work/coordinator.port")
+export PENSTOCK_COORDINATOR
 for number in 1 2; do
   start "worker-$number" worker --coordinator "$PENSTOCK_COORDINATOR" --data-root "$data"
   workers[number]=$started
 done
-both_live() { [ "$("$bin/penstock" workers --json | grep -o LIVE | wc -l)" -eq 2 ]; }
-until_true 30 "two live workers" both_live
+until_true 30 "the first worker" test -s "$work/worker-1.port"
+until_true 30 "the second worker" test -s "$work/worker-2.port"
 echo "coordinator on $PENSTOCK_COORDINATOR, workers are processes ${workers[1]} and ${workers[2]}"
 
 say "penstock submit"
