@@ -104,8 +104,8 @@ struct FeatureInfo {
   std::string key;
   FeatureKind kind = FeatureKind::kNone;  // of a list: of its first entry that has one
   bool sequence = false;
-  uint64_t count = 0;            // values in all
-  uint64_t list_length = 0;      // entries of a feature list
+  uint64_t count = 0;                 // values in all
+  uint64_t list_length = 0;           // entries of a feature list
   std::string_view first_bytes = {};  // kBytes with a value: the first one, in the record
 };
 

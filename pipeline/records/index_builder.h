@@ -33,7 +33,7 @@ struct IndexOptions {
   uint64_t max_window_bytes = uint64_t{16} << 20;
   // Called now and then, and at the end, with the bytes of the file done since the last call. May
   // be empty.
-  std::function<void(uint64_t bytes)> progress;
+  std::function<void(uint64_t bytes)> progress = {};
 };
 
 // Reads the whole shard and returns its index; every length CRC is verified.

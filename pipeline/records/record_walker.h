@@ -28,7 +28,7 @@ struct WalkOptions {
   // Reads all data and checks its CRCs. Off, data is skipped unless it is asked for.
   bool check_data = true;
   // As IndexOptions::progress.
-  std::function<void(uint64_t bytes)> progress;
+  std::function<void(uint64_t bytes)> progress = {};
 };
 
 // Not thread-safe.

@@ -58,7 +58,7 @@ struct VerifyOptions {
   Compression compression = Compression::kAuto;
   uint64_t max_record_bytes = kDefaultMaxRecordBytes;
   // As IndexOptions::progress.
-  std::function<void(uint64_t bytes)> progress;
+  std::function<void(uint64_t bytes)> progress = {};
 };
 
 // Checks every CRC of every record. Damage is in the report; an error means that the file could not

@@ -25,9 +25,10 @@ bool WireReader::ReadLongVarint(uint64_t* value) {
 bool WireReader::ReadTag(uint32_t* field, WireType* type) {
   uint64_t tag = 0;
   const char* const begin = at_;
-  // A tag has 32 bits, so at most 5 bytes, and field 0 does not exist.
-  if (!ReadVarint(&tag) || at_ - begin > 5 || tag > UINT32_MAX || (tag >> 3) == 0) return false;
-  if ((tag & 7) > 5) return false;
+  // A tag takes at most 5 bytes, of which protobuf keeps 32 bits; field 0 does not exist.
+  if (!ReadVarint(&tag) || at_ - begin > 5) return false;
+  tag = static_cast<uint32_t>(tag);
+  if ((tag >> 3) == 0 || (tag & 7) > 5) return false;
   *field = static_cast<uint32_t>(tag >> 3);
   *type = static_cast<WireType>(tag & 7);
   return true;

@@ -1,0 +1,155 @@
+#include "pipeline/records/dataset_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "tests/pipeline/records/test_shards.h"
+
+namespace penstock {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class DatasetFilesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(folder_.File("a/sub/deep"));
+    fs::create_directories(folder_.File("b"));
+    fs::create_directories(folder_.File("outside"));
+    for (const char* name :
+         {"a/train-1", "a/train-0", "a/train-10", "a/val-0", "a/.train-hidden", "a/sub/train-0", "a/sub/deep/x",
+          "b/train-0", "outside/secret", "a/train-0.psidx", "a/train-0.psidx.tmp.AbCdEf"}) {
+      WriteBytes(folder_.File(name), "");
+    }
+    auto roots = ParseDataRoots({folder_.File("a"), "second=" + folder_.File("b")});
+    ASSERT_TRUE(roots.ok()) << roots.status();
+    roots_ = *std::move(roots);
+  }
+
+  std::vector<std::string> Names(const std::vector<std::string>& globs) {
+    auto files = ExpandGlobs(globs, roots_);
+    EXPECT_TRUE(files.ok()) << files.status();
+    std::vector<std::string> names;
+    if (!files.ok()) return names;
+    for (const DatasetFile& file : *files) names.push_back(file.root + ":" + file.relative_path);
+    return names;
+  }
+  std::string Error(const std::vector<std::string>& globs, absl::StatusCode code) {
+    auto files = ExpandGlobs(globs, roots_);
+    EXPECT_EQ(files.status().code(), code) << files.status();
+    return std::string(files.status().message());
+  }
+
+  TempFolder folder_;
+  std::vector<DataRoot> roots_;
+};
+
+TEST_F(DatasetFilesTest, SortsByTheBytesOfRootAndPath) {
+  EXPECT_THAT(Names({"train-*"}), ElementsAre("a:train-0", "a:train-1", "a:train-10", "second:train-0"));
+  auto files = ExpandGlobs({"train-1"}, roots_);
+  ASSERT_TRUE(files.ok());
+  EXPECT_EQ((*files)[0].path, fs::canonical(folder_.File("a/train-1")));
+}
+
+TEST_F(DatasetFilesTest, KnowsTheWildcards) {
+  EXPECT_THAT(Names({"train-?"}), ElementsAre("a:train-0", "a:train-1", "second:train-0"));
+  EXPECT_THAT(Names({"*-[1-9]*"}), ElementsAre("a:train-1", "a:train-10"));
+  EXPECT_THAT(Names({"s*b/*"}), ElementsAre("a:sub/train-0"));
+  EXPECT_THAT(Names({"*/*/x"}), ElementsAre("a:sub/deep/x"));
+  EXPECT_THAT(Names({"./sub//deep/x"}), ElementsAre("a:sub/deep/x"));
+  EXPECT_THAT(Names({".train*"}), ElementsAre("a:.train-hidden"));
+}
+
+TEST_F(DatasetFilesTest, NamesEachFileOnce) {
+  EXPECT_THAT(Names({"train-0", "train-*", "val-?", "val-0"}),
+              ElementsAre("a:train-0", "a:train-1", "a:train-10", "a:val-0", "second:train-0"));
+  fs::create_symlink("train-1", folder_.File("a/latest"));
+  EXPECT_THAT(Names({"latest", "train-1"}), ElementsAre("a:latest"));
+}
+
+TEST_F(DatasetFilesTest, TakesAbsoluteGlobsInsideARoot) {
+  EXPECT_THAT(Names({folder_.File("b") + "/*"}), ElementsAre("second:train-0"));
+  EXPECT_THAT(Names({"/" + folder_.File("b") + "//train-0"}), ElementsAre("second:train-0"));
+  EXPECT_THAT(Error({folder_.File("outside") + "/*"}, absl::StatusCode::kInvalidArgument),
+              HasSubstr("second=" + roots_[1].path));
+  // A neighbour whose name begins with a root's is not inside.
+  EXPECT_THAT(Error({folder_.File("ab") + "/*"}, absl::StatusCode::kInvalidArgument), HasSubstr("outside"));
+}
+
+TEST_F(DatasetFilesTest, TakesAbsoluteGlobsThroughARootThatIsASymlink) {
+  fs::create_symlink(folder_.File("a"), folder_.File("link"));
+  auto roots = ParseDataRoots({folder_.File("link")});
+  ASSERT_TRUE(roots.ok());
+  EXPECT_EQ((*roots)[0].name, "link");
+  auto files = ExpandGlobs({folder_.File("link") + "/train-1"}, *roots);
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_EQ((*files)[0].relative_path, "train-1");
+}
+
+TEST_F(DatasetFilesTest, RefusesWaysOut) {
+  EXPECT_THAT(Error({"../outside/secret"}, absl::StatusCode::kInvalidArgument), HasSubstr("\"..\""));
+  EXPECT_THAT(Error({folder_.File("a") + "/../outside/*"}, absl::StatusCode::kInvalidArgument), HasSubstr(".."));
+  fs::create_symlink(folder_.File("outside/secret"), folder_.File("a/train-leak"));
+  const std::string leak = Error({"train-*"}, absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(leak, HasSubstr("train-leak"));
+  EXPECT_THAT(leak, HasSubstr("a=" + roots_[0].path));
+  fs::create_directory_symlink(folder_.File("outside"), folder_.File("b/door"));
+  Error({"door/*"}, absl::StatusCode::kPermissionDenied);
+  Error({"door/secret"}, absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(DatasetFilesTest, FollowsSymlinksInsideTheRoots) {
+  fs::create_symlink(folder_.File("b/train-0"), folder_.File("a/other"));
+  auto files = ExpandGlobs({"other"}, roots_);
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_EQ((*files)[0].root, "a");
+  EXPECT_EQ((*files)[0].path, fs::canonical(folder_.File("b/train-0")));
+}
+
+TEST_F(DatasetFilesTest, SaysWhatMatchesNothing) {
+  const std::string nothing = Error({"train-*", "tset-*"}, absl::StatusCode::kNotFound);
+  EXPECT_THAT(nothing, HasSubstr("\"tset-*\""));
+  EXPECT_THAT(nothing, HasSubstr(roots_[0].path));
+  Error({"sub"}, absl::StatusCode::kNotFound);  // a folder is no shard
+  Error({""}, absl::StatusCode::kInvalidArgument);
+  Error({}, absl::StatusCode::kInvalidArgument);
+  Error({"train-0/x"}, absl::StatusCode::kNotFound);
+  EXPECT_EQ(ExpandGlobs({"*"}, {}).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(DatasetFilesTest, RefusesWhatIsNoFile) {
+  fs::create_symlink("nowhere", folder_.File("a/dangling"));
+  EXPECT_THAT(Error({"dangling"}, absl::StatusCode::kNotFound), HasSubstr("dangling"));
+  ASSERT_EQ(mkfifo(folder_.File("a/pipe").c_str(), 0600), 0);
+  EXPECT_THAT(Error({"pipe"}, absl::StatusCode::kInvalidArgument), HasSubstr("pipe"));
+}
+
+TEST_F(DatasetFilesTest, ResolvesASnapshotsNames) {
+  EXPECT_EQ(*ResolveInRoots("second", "train-0", roots_), fs::canonical(folder_.File("b/train-0")));
+  EXPECT_TRUE(absl::IsNotFound(ResolveInRoots("third", "train-0", roots_).status()));
+  EXPECT_TRUE(absl::IsNotFound(ResolveInRoots("second", "train-9", roots_).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(ResolveInRoots("a", "../outside/secret", roots_).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(ResolveInRoots("a", "/etc/passwd", roots_).status()));
+  fs::create_symlink(folder_.File("outside/secret"), folder_.File("a/leak"));
+  EXPECT_TRUE(absl::IsPermissionDenied(ResolveInRoots("a", "leak", roots_).status()));
+}
+
+TEST_F(DatasetFilesTest, ChecksRoots) {
+  EXPECT_FALSE(ParseDataRoots({folder_.File("none")}).ok());
+  EXPECT_FALSE(ParseDataRoots({folder_.File("a/train-0")}).ok());
+  EXPECT_FALSE(ParseDataRoots({"=" + folder_.File("a")}).ok());
+  EXPECT_FALSE(ParseDataRoots({"/"}).ok());
+  EXPECT_TRUE(ParseDataRoots({"all=/"}).ok());
+  const auto twice = ParseDataRoots({folder_.File("a"), "a=" + folder_.File("b")});
+  EXPECT_THAT(std::string(twice.status().message()), HasSubstr("two data roots are named \"a\""));
+  fs::create_directory(folder_.File("x=y"));
+  auto odd = ParseDataRoots({folder_.File("x=y")});
+  ASSERT_TRUE(odd.ok());
+  EXPECT_EQ((*odd)[0].name, "x=y");
+}
+
+}  // namespace
+}  // namespace penstock
