@@ -1,0 +1,179 @@
+// Rows per second of the loader alone, in this process, against a plain loop on as many threads.
+//
+//   loader_bench [--folder=DIR] [--rows=2000] [--threads=N] [--pairs=5] [--resize=OPENCV_LINEAR|PIL] [--batch=256]
+//                [--cache=MIB] [--only=loader|loop]
+//
+// DIR: a folder of JPEGs, repeated to --rows records (generated images when none is given). The records are written
+// as TFRecords into a temporary folder, which the loader reads through the page cache; the loop has its JPEGs in
+// memory. Each pair runs both on the same epoch; the ratio of each pair is what counts, since other work on the machine
+// disturbs both. With OPENCV_LINEAR both make the same pixels, which is checked.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "bench/bench_support.h"
+#include "bench/plain_loop.h"
+#include "pipeline/base/cgroup.h"
+#include "pipeline/base/file.h"
+#include "pipeline/loader/local_reader.h"
+#include "pipeline/records/example_builder.h"
+#include "tests/support/test_dataset.h"
+
+namespace penstock {
+namespace {
+
+std::vector<std::string> ReadJpegs(const std::string& folder, size_t rows) {
+  std::vector<std::string> files, jpegs;
+  if (!folder.empty()) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      const std::string suffix = entry.path().extension().string();
+      if (suffix == ".jpg" || suffix == ".jpeg" || suffix == ".JPEG") files.push_back(entry.path().string());
+    }
+    std::sort(files.begin(), files.end());
+  }
+  for (size_t i = 0; i < rows; ++i) {
+    if (i >= 100 && files.empty()) {
+      jpegs.push_back(jpegs[i % 100]);
+    } else if (files.empty()) {
+      jpegs.push_back(MakeTestJpeg(500, 375, i));
+    } else if (i >= files.size()) {
+      jpegs.push_back(jpegs[i % files.size()]);
+    } else {
+      jpegs.push_back(ReadWholeFile(files[i]).value());
+    }
+  }
+  return jpegs;
+}
+
+v1::JobSpec MakeJob(const std::vector<std::string>& jpegs, const std::string& folder, const std::string& resize,
+                    uint32_t batch) {
+  std::vector<std::string> records;
+  for (size_t i = 0; i < jpegs.size(); ++i) {
+    records.push_back(ExampleBuilder()
+                          .Bytes("image/encoded", jpegs[i])
+                          .Int64("image/class/label", static_cast<int64_t>(i % 1000))
+                          .Serialize());
+  }
+  const size_t shards = 4;
+  for (size_t s = 0; s < shards; ++s) {
+    const auto first = records.begin() + static_cast<ptrdiff_t>(s * records.size() / shards);
+    const auto last = records.begin() + static_cast<ptrdiff_t>((s + 1) * records.size() / shards);
+    WriteShard(folder + "/data-" + std::to_string(s), {first, last});
+  }
+  v1::JobSpec job;
+  job.set_name("bench");
+  job.add_dataset()->add_files(folder + "/data-*");
+  v1::Feature* image = job.add_features();
+  image->set_key("image/encoded");
+  image->set_column("image");
+  image->set_type(v1::Feature::BYTES);
+  v1::Feature* label = job.add_features();
+  label->set_key("image/class/label");
+  label->set_column("label");
+  label->set_type(v1::Feature::INT64);
+  job.add_ops()->mutable_decode_image();
+  v1::RandomResizedCrop* crop = job.add_ops()->mutable_random_resized_crop();
+  crop->set_height(224);
+  crop->set_width(224);
+  crop->set_resize(resize == "PIL" ? v1::PIL : v1::OPENCV_LINEAR);
+  job.add_ops()->mutable_random_horizontal_flip();
+  job.mutable_order()->set_seed(17);
+  job.mutable_batch()->set_size(batch);
+  job.mutable_batch()->set_last(v1::PARTIAL);
+  return job;
+}
+
+uint64_t RunLoader(const std::shared_ptr<const LoadJob>& job, const LocalReaderOptions& options, LoaderStats* stats) {
+  auto reader = LocalReader::Open(job, options);
+  uint64_t sum = 0;
+  while (true) {
+    auto batch = (*reader)->Next();
+    if (!batch.ok()) {
+      std::fprintf(stderr, "%s\n", batch.status().ToString().c_str());
+      std::exit(1);
+    }
+    if (!batch->has_value()) break;
+    for (size_t i = 0; i < (*batch)->size(); ++i) {
+      const std::string_view pixels = (*batch)->Fixed(0, i);
+      sum += SumOfRow(reinterpret_cast<const uint8_t*>(pixels.data()), pixels.size());
+    }
+  }
+  *stats = (*reader)->Stats();
+  return sum;
+}
+
+int Main(int argc, char** argv) {
+  const int threads = std::stoi(Flag(argc, argv, "threads", std::to_string(AvailableCpus())));
+  const size_t rows = std::stoull(Flag(argc, argv, "rows", "2000"));
+  const int pairs = std::stoi(Flag(argc, argv, "pairs", "5"));
+  const std::string resize = Flag(argc, argv, "resize", "OPENCV_LINEAR");
+  const std::string only = Flag(argc, argv, "only", "");
+  TempFolder folder;
+  const std::vector<std::string> jpegs = ReadJpegs(Flag(argc, argv, "folder", ""), rows);
+  const v1::JobSpec spec =
+      MakeJob(jpegs, folder.path(), resize, static_cast<uint32_t>(std::stoul(Flag(argc, argv, "batch", "256"))));
+  const auto dataset = OpenDataset(spec, {{"data", folder.path()}}, "", threads);
+  if (!dataset.ok()) {
+    std::fprintf(stderr, "%s\n", dataset.status().ToString().c_str());
+    return 1;
+  }
+  const auto job = LoadJob::Create(spec, *dataset);
+  if (!job.ok()) {
+    std::fprintf(stderr, "%s\n", job.status().ToString().c_str());
+    return 1;
+  }
+  LocalReaderOptions options;
+  options.threads = threads;
+  options.record_cache_bytes = std::stoull(Flag(argc, argv, "cache", "0")) << 20;
+  std::printf("%zu rows, %d threads, %s, batch %u\n", rows, threads, resize.c_str(), spec.batch().size());
+  std::vector<double> wall_ratios, cpu_ratios;
+  for (int pair = 0; pair < pairs; ++pair) {
+    uint64_t loader_sum = 0, loop_sum = 0;
+    LoaderStats stats;
+    options.start.epoch = static_cast<uint64_t>(pair);
+    Spent loader, loop;
+    const auto run_loader = [&] { loader = TimeOf([&] { loader_sum = RunLoader(*job, options, &stats); }); };
+    const auto run_loop = [&] {
+      loop = TimeOf([&] { loop_sum = RunPlainLoop(jpegs, spec, options.start.epoch, threads); });
+    };
+    if (only == "loader") {
+      run_loader();
+      std::printf("loader %.0f rows/s, %.3f CPU ms/row\n", rows / loader.wall, 1e3 * loader.cpu / rows);
+      continue;
+    }
+    if (only == "loop") {
+      run_loop();
+      std::printf("loop %.0f rows/s, %.3f CPU ms/row\n", rows / loop.wall, 1e3 * loop.cpu / rows);
+      continue;
+    }
+    if (pair % 2 == 0) {  // neither is always the first
+      run_loader();
+      run_loop();
+    } else {
+      run_loop();
+      run_loader();
+    }
+    if (resize == "OPENCV_LINEAR" && loader_sum != loop_sum) {
+      std::fprintf(stderr, "the loader and the loop made different pixels in epoch %d\n", pair);
+      return 1;
+    }
+    wall_ratios.push_back(loop.wall / loader.wall);
+    cpu_ratios.push_back(loop.cpu / loader.cpu);
+    std::printf("pair %d: loader %.0f rows/s, loop %.0f rows/s, ratio %.3f; CPU ms/row %.3f and %.3f, ratio %.3f\n",
+                pair, rows / loader.wall, rows / loop.wall, wall_ratios.back(), 1e3 * loader.cpu / rows,
+                1e3 * loop.cpu / rows, cpu_ratios.back());
+  }
+  if (!wall_ratios.empty()) {
+    std::printf("loader against loop, rows/s: best %.3f, median %.3f; CPU: best %.3f, median %.3f\n",
+                *std::max_element(wall_ratios.begin(), wall_ratios.end()), Median(wall_ratios),
+                *std::max_element(cpu_ratios.begin(), cpu_ratios.end()), Median(cpu_ratios));
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace penstock
+
+int main(int argc, char** argv) { return penstock::Main(argc, argv); }

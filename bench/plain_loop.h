@@ -1,0 +1,24 @@
+// What the loader is measured against: the same crops of the same JPEGs in the tightest loop that one would write by
+// hand, on as many threads. Records are in memory, there is no order, no budget, no batch and no failure to think of.
+#ifndef PENSTOCK_BENCH_PLAIN_LOOP_H_
+#define PENSTOCK_BENCH_PLAIN_LOOP_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "penstock/v1/job.pb.h"
+
+namespace penstock {
+
+// Crops, resizes (cv::resize INTER_LINEAR) and flips every JPEG once, with the draws that the job
+// { decode_image, random_resized_crop, random_horizontal_flip } makes in epoch `epoch`. Returns a sum over all pixels
+// of all rows, which says whether the loader made the same.
+uint64_t RunPlainLoop(const std::vector<std::string>& jpegs, const v1::JobSpec& job, uint64_t epoch, int threads);
+
+// The sum over one row's pixels that RunPlainLoop adds up.
+uint64_t SumOfRow(const uint8_t* pixels, size_t bytes);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_BENCH_PLAIN_LOOP_H_
