@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <set>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -206,7 +207,9 @@ absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(const std::vector<std::stri
       return absl::Status(real.status().code(), absl::StrCat("data root \"", spec, "\": ", real.status().message()));
     }
     root.path = *std::move(real);
-    root.given = std::filesystem::absolute(named ? spec.substr(equals + 1) : spec).lexically_normal();
+    std::error_code error;
+    const auto given = std::filesystem::absolute(named ? spec.substr(equals + 1) : spec, error);
+    root.given = error ? root.path : given.lexically_normal().string();
     if (root.given.size() > 1 && root.given.back() == '/') root.given.pop_back();
     struct stat st;
     if (stat(root.path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) {

@@ -134,7 +134,11 @@ std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, c
   };
   std::vector<std::jthread> pool;
   const size_t extra = std::min<size_t>(std::max(threads, 1), std::max<size_t>(paths.size(), 1)) - 1;
-  for (size_t i = 0; i < extra; ++i) pool.emplace_back(work);
+  try {
+    for (size_t i = 0; i < extra; ++i) pool.emplace_back(work);
+  } catch (const std::system_error&) {
+    // No more threads to be had: those that are there do all of it.
+  }
   work();
   pool.clear();  // joins
   return results;
