@@ -32,8 +32,32 @@ bool NeedsWholeBox(const ResizePlan& plan) {
   return plan.method != ResizeMethod::kPil || plan.filter == ResizeFilter::kNearest;
 }
 
+// Which pass comes first decides the last bit, because the image between them has 8 bits. As Pillow 13 (its
+// ImagingResampleInner): the rows, when the height shrinks by more than twice what the width does. Pillow before
+// 13 always took the columns first.
+bool RowsFirst(const ResizePlan& plan) {
+  const int64_t shorter = int64_t{plan.box_height} - plan.out_height;
+  const int64_t narrower = int64_t{plan.box_width} - plan.out_width;
+  return shorter > 0 && shorter > 2 * narrower;
+}
+
 void CopyPixel(const uint8_t* from, size_t channels, uint8_t* to) {
   for (size_t c = 0; c < channels; ++c) to[c] = from[c];
+}
+
+void CopyRows(const ImageView& image, bool mirror, uint8_t* out, size_t stride) {
+  const size_t channels = static_cast<size_t>(image.channels);
+  for (int y = 0; y < image.height; ++y, out += stride) {
+    const uint8_t* from = image.row(y);
+    if (!mirror) {
+      std::memcpy(out, from, image.row_bytes());
+      continue;
+    }
+    for (int x = 0; x < image.width; ++x) {
+      CopyPixel(from + static_cast<size_t>(image.width - 1 - x) * channels, channels,
+                out + static_cast<size_t>(x) * channels);
+    }
+  }
 }
 
 }  // namespace
@@ -45,6 +69,11 @@ struct Resizer::State {
   std::vector<uint8_t> padded, between;
 
   void RunNearest(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out, size_t stride);
+  // The passes over the part of the box that starts at `offset`.
+  void FilterColumns(const ResizePlan& plan, int offset, const ImageView& image, uint8_t* out, size_t stride);
+  void FilterRows(const ResizePlan& plan, int offset, const ImageView& image, uint8_t* out, size_t stride);
+  // A view of `between`, made large enough.
+  ImageView Between(int width, int height, int channels);
   void RunPil(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out, size_t stride);
   absl::Status RunOpencv(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out, size_t stride);
 };
@@ -102,52 +131,60 @@ void Resizer::State::RunNearest(const ResizePlan& plan, const ImageView& source,
   }
 }
 
+void Resizer::State::FilterColumns(const ResizePlan& plan, int offset, const ImageView& image, uint8_t* out,
+                                   size_t stride) {
+  const Rect& window = plan.window;
+  BuildFilterTable(plan.filter, plan.box_width, plan.out_width, window.x, window.x + window.width, plan.flip, &columns);
+  for (int32_t& first : columns.first) first -= offset;
+  BuildPairTable(columns, kHorizontalGroup, &column_pairs);
+  HorizontalPass(columns, column_pairs, image, out, stride, &padded);
+}
+
+void Resizer::State::FilterRows(const ResizePlan& plan, int offset, const ImageView& image, uint8_t* out,
+                                size_t stride) {
+  const Rect& window = plan.window;
+  BuildFilterTable(plan.filter, plan.box_height, plan.out_height, window.y, window.y + window.height, false, &rows);
+  for (int32_t& first : rows.first) first -= offset;
+  BuildPairTable(rows, 1, &row_pairs);
+  VerticalPass(rows, row_pairs, image, out, stride);
+}
+
+ImageView Resizer::State::Between(int width, int height, int channels) {
+  const size_t row = static_cast<size_t>(width) * static_cast<size_t>(channels);
+  const size_t bytes = row * static_cast<size_t>(height);
+  if (between.size() < bytes) between.resize(bytes);
+  return {between.data(), width, height, channels, row};
+}
+
 void Resizer::State::RunPil(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out,
                             size_t stride) {
   const Rect& window = plan.window;
   const Rect needed = SourceNeeded(plan);
-  const size_t channels = static_cast<size_t>(source.channels);
+  const int channels = source.channels;
   // Equal sizes are no pass: every filter's weights are then 1 and 0.
   const bool filter_columns = plan.box_width != plan.out_width;
   const bool filter_rows = plan.box_height != plan.out_height;
-  ImageView image = source.Crop({needed.x - at.x, needed.y - at.y, needed.width, needed.height});
-  if (filter_columns || plan.flip) {
-    uint8_t* to = out;
-    size_t to_stride = stride;
-    if (filter_rows) {
-      to_stride = static_cast<size_t>(window.width) * channels;
-      const size_t bytes = to_stride * static_cast<size_t>(image.height);
-      if (between.size() < bytes) between.resize(bytes);
-      to = between.data();
-    }
-    if (filter_columns) {
-      BuildFilterTable(plan.filter, plan.box_width, plan.out_width, window.x, window.x + window.width, plan.flip,
-                       &columns);
-      for (int32_t& first : columns.first) first -= needed.x;
-      BuildPairTable(columns, kHorizontalGroup, &column_pairs);
-      HorizontalPass(columns, column_pairs, image, to, to_stride, &padded);
+  const ImageView image = source.Crop({needed.x - at.x, needed.y - at.y, needed.width, needed.height});
+  if (filter_columns && filter_rows) {
+    if (RowsFirst(plan)) {
+      const ImageView half = Between(needed.width, window.height, channels);
+      FilterRows(plan, needed.y, image, between.data(), half.stride);
+      FilterColumns(plan, needed.x, half, out, stride);
     } else {
-      for (int y = 0; y < image.height; ++y) {
-        const uint8_t* from = image.row(y);
-        uint8_t* row = to + static_cast<size_t>(y) * to_stride;
-        for (int x = 0; x < image.width; ++x) {
-          CopyPixel(from + static_cast<size_t>(image.width - 1 - x) * channels, channels,
-                    row + static_cast<size_t>(x) * channels);
-        }
-      }
+      const ImageView half = Between(window.width, needed.height, channels);
+      FilterColumns(plan, needed.x, image, between.data(), half.stride);
+      FilterRows(plan, needed.y, half, out, stride);
     }
-    if (!filter_rows) return;
-    image = {to, window.width, image.height, image.channels, to_stride};
-  }
-  if (filter_rows) {
-    BuildFilterTable(plan.filter, plan.box_height, plan.out_height, window.y, window.y + window.height, false, &rows);
-    for (int32_t& first : rows.first) first -= needed.y;
-    BuildPairTable(rows, 1, &row_pairs);
-    VerticalPass(rows, row_pairs, image, out, stride);
-    return;
-  }
-  for (int y = 0; y < image.height; ++y) {
-    std::memcpy(out + static_cast<size_t>(y) * stride, image.row(y), image.row_bytes());
+  } else if (filter_columns) {
+    FilterColumns(plan, needed.x, image, out, stride);
+  } else if (!filter_rows) {
+    CopyRows(image, plan.flip, out, stride);
+  } else if (plan.flip) {
+    const ImageView half = Between(needed.width, needed.height, channels);
+    CopyRows(image, true, between.data(), half.stride);
+    FilterRows(plan, needed.y, half, out, stride);
+  } else {
+    FilterRows(plan, needed.y, image, out, stride);
   }
 }
 
@@ -170,25 +207,16 @@ absl::Status Resizer::State::RunOpencv(const ResizePlan& plan, const ImageView& 
   try {
     // OpenCV only reads the input, but has no const view of it.
     const cv::Mat in(box.height, box.width, type, const_cast<uint8_t*>(box.data), box.stride);
-    cv::Mat result(plan.out_height, plan.out_width, type, to, to_stride);
-    cv::resize(in, result, result.size(), 0, 0,
+    cv::Mat resized(plan.out_height, plan.out_width, type, to, to_stride);
+    cv::resize(in, resized, resized.size(), 0, 0,
                plan.method == ResizeMethod::kOpencvArea ? cv::INTER_AREA : cv::INTER_LINEAR);
-    PS_CHECK(result.data == to);
+    PS_CHECK(resized.data == to);
   } catch (const std::exception& e) {
     return absl::InternalError(absl::StrCat("cv::resize: ", e.what()));
   }
   if (direct) return absl::OkStatus();
-  for (int y = 0; y < window.height; ++y, out += stride) {
-    const uint8_t* from = to + static_cast<size_t>(window.y + y) * to_stride + static_cast<size_t>(window.x) * channels;
-    if (!plan.flip) {
-      std::memcpy(out, from, static_cast<size_t>(window.width) * channels);
-      continue;
-    }
-    for (int x = 0; x < window.width; ++x) {
-      CopyPixel(from + static_cast<size_t>(window.width - 1 - x) * channels, channels,
-                out + static_cast<size_t>(x) * channels);
-    }
-  }
+  const ImageView result{to, plan.out_width, plan.out_height, source.channels, to_stride};
+  CopyRows(result.Crop(window), plan.flip, out, stride);
   return absl::OkStatus();
 }
 

@@ -14,8 +14,8 @@
 namespace penstock {
 
 enum class ResizeMethod : uint8_t {
-  // Pillow's Image.crop(box).resize(size, filter): antialiased, 22-bit weights, columns first, 8 bits in between.
-  // Equal to Pillow's bytes.
+  // Pillow's Image.crop(box).resize(size, filter): antialiased, 22-bit weights, two passes with 8 bits in between.
+  // Equal to Pillow 13's bytes.
   kPil,
   kOpencvLinear,  // cv::resize INTER_LINEAR of the cropped box
   kOpencvArea,    // cv::resize INTER_AREA of the cropped box
@@ -25,7 +25,7 @@ enum class ResizeMethod : uint8_t {
 struct ResizePlan {
   int box_width = 0, box_height = 0;  // what is resized; nothing outside it counts
   int out_width = 0, out_height = 0;  // the size it becomes
-  Rect window;                        // the part of that which is stored; inside the size above
+  Rect window = {};                   // the part of that which is stored; inside the size above
   bool flip = false;                  // the window is stored mirrored left to right
   ResizeMethod method = ResizeMethod::kPil;
   ResizeFilter filter = ResizeFilter::kBilinear;  // kPil only
