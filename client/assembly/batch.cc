@@ -1,0 +1,55 @@
+#include "penstock/batch.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "client/assembly/batch_builder.h"
+
+namespace penstock {
+
+std::string_view ElementTypeName(ElementType type) { return DTypeName(static_cast<DType>(type)); }
+
+Batch::Batch() = default;
+Batch::Batch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Batch::~Batch() = default;
+Batch::Batch(Batch&&) noexcept = default;
+Batch& Batch::operator=(Batch&&) noexcept = default;
+
+namespace {
+
+// What a default-made or moved-from batch answers with: a batch of nothing.
+const Batch::Impl& Empty() {
+  static const Batch::Impl empty;
+  return empty;
+}
+
+const Batch::Impl& Get(const std::unique_ptr<Batch::Impl>& impl) { return impl == nullptr ? Empty() : *impl; }
+
+}  // namespace
+
+size_t Batch::rows() const { return Get(impl_).rows; }
+uint64_t Batch::epoch() const { return Get(impl_).epoch; }
+uint64_t Batch::step() const { return Get(impl_).step; }
+uint64_t Batch::position() const { return Get(impl_).position; }
+const std::vector<ColumnView>& Batch::columns() const { return Get(impl_).columns; }
+absl::Span<const RowId> Batch::ids() const { return Get(impl_).ids; }
+absl::Span<const uint8_t> Batch::valid() const { return Get(impl_).valid; }
+
+const ColumnView* Batch::FindColumn(std::string_view name) const {
+  for (const ColumnView& column : columns()) {
+    if (column.info().name == name) return &column;
+  }
+  return nullptr;
+}
+
+const ColumnView& Batch::column(std::string_view name) const {
+  const ColumnView* column = FindColumn(name);
+  if (column != nullptr) return *column;
+  std::fprintf(stderr, "penstock::Batch has no column \"%.*s\"; it has:", static_cast<int>(name.size()), name.data());
+  for (const ColumnView& other : columns()) std::fprintf(stderr, " \"%s\"", other.info().name.c_str());
+  std::fprintf(stderr, "\n");
+  std::abort();
+}
+
+}  // namespace penstock

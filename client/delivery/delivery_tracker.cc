@@ -1,0 +1,327 @@
+#include "client/delivery/delivery_tracker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "pipeline/base/check.h"
+
+namespace penstock {
+namespace {
+
+// Codes with which a worker says that it will not serve this session, as opposed to not being there.
+bool IsRefusal(absl::StatusCode code) {
+  return code == absl::StatusCode::kResourceExhausted || code == absl::StatusCode::kFailedPrecondition ||
+         code == absl::StatusCode::kPermissionDenied || code == absl::StatusCode::kUnauthenticated;
+}
+
+// Whether the worker gets a grant of what it owns. A suspect one does: when it speaks again, nothing is to be mended.
+bool TakesGrants(const TrackedWorker& worker) {
+  return worker.in_view && !worker.draining && worker.state != TrackedWorker::State::kBroken &&
+         worker.state != TrackedWorker::State::kRetrying;
+}
+
+uint64_t TotalSteps(const Steps& steps, Cursor start, uint64_t epochs) {
+  const Cursor from = steps.Normalised(start);
+  constexpr uint64_t kEndless = UINT64_MAX;
+  // Beyond these nobody sees an end, and the sums below would overflow.
+  if (epochs == 0 || epochs > UINT64_MAX / 4 / steps.StepsPerEpoch() || from.epoch > UINT64_MAX / 4) return kEndless;
+  return steps.StepsBetween(from, {from.epoch + epochs, 0});
+}
+
+}  // namespace
+
+DeliveryTracker::DeliveryTracker(const Steps& steps, TrackerOptions options)
+    : steps_(steps), options_(std::move(options)), head_(steps_.Normalised(options_.start)), next_(head_) {
+  PS_CHECK(options_.window_steps >= 2);
+  total_steps_ = TotalSteps(steps_, options_.start, options_.epochs);
+  grant_steps_ = options_.grant_steps;
+  if (grant_steps_ == 0) grant_steps_ = options_.window_steps < 4 ? 1 : options_.window_steps / 2;
+  grant_steps_ = std::min(grant_steps_, options_.window_steps);
+}
+
+const EpochPlan& DeliveryTracker::Plan(uint64_t epoch) {
+  auto it = plans_.find(epoch);
+  if (it == plans_.end()) {
+    plans_.erase(plans_.begin(), plans_.lower_bound(head_.epoch));  // epochs that are over
+    auto plan = EpochPlan::Create(options_.offsets, options_.plan, epoch);
+    PS_CHECK(plan.ok());  // the options were checked when the session was opened
+    it = plans_.emplace(epoch, *std::move(plan)).first;
+  }
+  return it->second;
+}
+
+uint64_t DeliveryTracker::EnsureStream(uint32_t worker) {
+  TrackedWorker& w = workers_[worker];
+  if (!w.has_stream()) {
+    workers_.Open(worker);
+    commands_.push_back(OpenStream{w.stream, w.id, w.address});
+  }
+  return w.stream;
+}
+
+void DeliveryTracker::ViewChanged(std::shared_ptr<const View> view, Nanos now) {
+  if (view_ != nullptr && !view_->OlderThan(*view)) return;
+  view_ = std::move(view);
+  // A worker that moved has no stream any more, and what it owed is to be had elsewhere.
+  std::vector<uint32_t> moved;
+  for (const ViewWorker& named : view_->workers) {
+    const uint32_t worker = workers_.Find(named.id);
+    if (worker != kNoWorker && workers_[worker].has_stream() && workers_[worker].address != named.address) {
+      moved.push_back(worker);
+    }
+  }
+  for (const uint64_t stream : workers_.Update(*view_)) commands_.push_back(CloseStream{stream});
+  for (const uint32_t worker : moved) Disown(worker);
+  Advance(now);
+  Reassign(now);
+  CloseIdleStreams();
+}
+
+void DeliveryTracker::Heard(uint64_t stream, Nanos now) {
+  const uint32_t worker = workers_.OfStream(stream);
+  if (worker == kNoWorker) return;
+  const bool was_up = workers_[worker].answers();
+  workers_.Heard(worker, now);
+  if (!was_up && orphans_) Reassign(now);
+}
+
+void DeliveryTracker::WorkerDrains(uint64_t stream, Nanos now) {
+  const uint32_t worker = workers_.OfStream(stream);
+  if (worker == kNoWorker) return;
+  workers_.Heard(worker, now);
+  workers_[worker].draining = true;
+  CloseIdleStreams();
+}
+
+void DeliveryTracker::StreamBroken(uint64_t stream, absl::Status error, Nanos now) {
+  const uint32_t worker = workers_.OfStream(stream);
+  if (worker == kNoWorker) return;
+  ++stats_.broken_streams;
+  if (workers_[worker].draining && error.ok()) {
+    workers_.Closed(worker);
+  } else {
+    workers_.Broken(worker, std::move(error), now);
+  }
+  Disown(worker);
+  Reassign(now);
+}
+
+BookedStep* DeliveryTracker::Find(uint64_t epoch, uint64_t row_number) {
+  const auto behind = std::upper_bound(
+      booked_.begin(), booked_.end(), Cursor{epoch, row_number}, [](const Cursor& at, const BookedStep& step) {
+        return at.epoch != step.span.epoch ? at.epoch < step.span.epoch : at.position < step.span.begin;
+      });
+  if (behind == booked_.begin()) return nullptr;
+  BookedStep& step = *(behind - 1);
+  if (step.span.epoch != epoch || row_number - step.span.begin >= step.span.rows) return nullptr;
+  return &step;
+}
+
+DeliveryTracker::Claim DeliveryTracker::RowArrived(uint64_t stream, uint64_t epoch, uint64_t row_number, Nanos now,
+                                                   Slot* slot) {
+  const uint32_t worker = workers_.OfStream(stream);
+  if (worker != kNoWorker) Heard(stream, now);
+  BookedStep* step = Find(epoch, row_number);
+  if (step == nullptr) {
+    // What lies before the head is a late second copy; what lies behind was asked for by nobody.
+    const bool over = epoch != head_.epoch ? epoch < head_.epoch : row_number < head_.position;
+    if (!over) return Claim::kUnwanted;
+    ++stats_.duplicate_rows;
+    return Claim::kDuplicate;
+  }
+  const uint64_t slot_number = row_number - step->span.begin;
+  if (!step->slice.Contains(slot_number)) return Claim::kUnwanted;
+  slot->ordinal = step->ordinal;
+  slot->row = slot_number - step->slice.begin;
+  if (step->rows[slot->row] != BookedStep::Row::kMissing) {
+    ++stats_.duplicate_rows;
+    return Claim::kDuplicate;
+  }
+  step->rows[slot->row] = BookedStep::Row::kClaimed;
+  return Claim::kYours;
+}
+
+void DeliveryTracker::Filled(const Slot& slot, uint64_t stream) {
+  const uint32_t worker = workers_.OfStream(stream);
+  if (worker != kNoWorker) workers_.Proven(worker);
+  BookedStep& step = At(slot.ordinal);
+  PS_CHECK(step.rows[slot.row] == BookedStep::Row::kClaimed);
+  step.rows[slot.row] = BookedStep::Row::kFilled;
+  if (--step.unfinished == 0) CloseIdleStreams();
+}
+
+void DeliveryTracker::TrainerWaits(Nanos now) {
+  if (!waiting_since_.has_value()) waiting_since_ = now;
+  SayWaiting();
+}
+
+void DeliveryTracker::SayWaiting() {
+  if (!waiting_since_.has_value() || said_waiting_ || booked_.empty() || head_complete()) return;
+  said_waiting_ = true;
+  for (uint32_t i = 0; i < workers_.size(); ++i) {
+    const TrackedWorker& worker = workers_[i];
+    if (worker.has_stream() && worker.owes_before > head_ordinal_) {
+      commands_.push_back(SendWaiting{worker.stream, head_span().epoch, head_span().begin});
+    }
+  }
+}
+
+void DeliveryTracker::StepTaken(Nanos now) {
+  PS_CHECK(head_complete() && head_failure().ok());
+  lateness_.AddWait(waiting_since_.has_value() ? now - *waiting_since_ : 0);
+  waiting_since_.reset();
+  said_waiting_ = false;
+  last_row_error_ = absl::OkStatus();
+  head_ = steps_.After(head_span());
+  booked_.pop_front();
+  ++head_ordinal_;
+  Advance(now);
+  ChaseSuspects(now);
+  CloseIdleStreams();
+}
+
+void DeliveryTracker::Tick(Nanos now) {
+  for (const uint32_t worker : workers_.in_view()) {
+    const TrackedWorker& w = workers_[worker];
+    if (w.state == TrackedWorker::State::kBroken && now >= w.retry_at && !w.draining) EnsureStream(worker);
+  }
+  Advance(now);
+  if (orphans_) Reassign(now);
+  ChaseLateRows(now);
+  ChaseSuspects(now);
+}
+
+std::vector<uint32_t> DeliveryTracker::Owners(const View& view, const StepSpan& step) const {
+  const SlotRange slice = steps_.Slice(step, options_.rank);
+  std::vector<bool> seen(workers_.size());
+  std::vector<uint32_t> owners;
+  for (const ViewRange& range : view.ranges) {
+    // Under RANKS a rank's slice touches few of the ranges; under RANGES its rows lie anywhere.
+    if (view.policy == AssignPolicy::kRanks && (range.begin > RanksKey(slice.end - 1, steps_.step_size()) ||
+                                                range.end <= RanksKey(slice.begin, steps_.step_size()))) {
+      continue;
+    }
+    const uint32_t worker = workers_.in_view()[range.owner];
+    if (!seen[worker]) owners.push_back(worker);
+    seen[worker] = true;
+  }
+  return owners;
+}
+
+void DeliveryTracker::Advance(Nanos now) {
+  while (view_ != nullptr && !view_->ranges.empty()) {
+    const uint64_t booked = booked_.size();
+    const uint64_t left = total_steps_ - head_ordinal_ - booked;
+    // A run ends with its epoch, so that the last run of an epoch may be short.
+    const uint64_t run = std::min({grant_steps_, left, steps_.StepsFrom(next_.position)});
+    if (run == 0 || booked + run > options_.window_steps) break;
+    GrantRun(run, now);
+  }
+  SayWaiting();
+}
+
+void DeliveryTracker::GrantRun(uint64_t run, Nanos now) {
+  if (granted_view_ != nullptr && granted_view_ != view_) ++stats_.view_changes;
+  granted_view_ = view_;
+  const Cursor begin = next_;
+  const size_t first = booked_.size();
+  for (uint64_t i = 0; i < run; ++i) {
+    const StepSpan span = steps_.StepAt(next_);
+    const SlotRange slice = steps_.Slice(span, options_.rank);
+    const uint64_t ordinal = head_ordinal_ + booked_.size();
+    booked_.emplace_back(ordinal, span, slice, view_, now);
+    commands_.push_back(BookStep{ordinal, span, slice});
+    next_ = steps_.After(span);
+  }
+  const StepSpan& last = booked_.back().span;
+  bool all = true;
+  for (const uint32_t worker : Owners(*view_, booked_[first].span)) {
+    TrackedWorker& w = workers_[worker];
+    if (!TakesGrants(w)) {
+      all = false;
+      continue;
+    }
+    const uint64_t stream = EnsureStream(worker);
+    if (w.view_term != view_->term || w.view_number != view_->n) {
+      commands_.push_back(SendView{stream, view_});
+      w.view_term = view_->term;
+      w.view_number = view_->n;
+    }
+    commands_.push_back(SendGrant{stream, view_->term, view_->n, begin.epoch, begin.position, last.begin + last.rows});
+    w.owes_before = std::max(w.owes_before, booked_.back().ordinal + 1);
+  }
+  if (all) return;
+  for (size_t i = first; i < booked_.size(); ++i) EnsureAsks(&booked_[i]);
+  orphans_ = true;
+  Reassign(now);
+}
+
+void DeliveryTracker::CloseIdleStreams() {
+  uint64_t complete_before = head_ordinal_;
+  for (const BookedStep& step : booked_) {
+    if (!step.complete()) break;
+    ++complete_before;
+  }
+  for (uint32_t i = 0; i < workers_.size(); ++i) {
+    TrackedWorker& worker = workers_[i];
+    if (!worker.has_stream() || (worker.in_view && !worker.draining) || worker.owes_before > complete_before) continue;
+    commands_.push_back(CloseStream{worker.stream});
+    workers_.Closed(i);
+  }
+}
+
+std::vector<Command> DeliveryTracker::TakeCommands() { return std::exchange(commands_, {}); }
+
+bool DeliveryTracker::IsComplete(uint64_t ordinal) const {
+  return ordinal >= head_ordinal_ && ordinal - head_ordinal_ < booked_.size() &&
+         booked_[ordinal - head_ordinal_].complete();
+}
+
+uint64_t DeliveryTracker::complete_steps() const {
+  return std::count_if(booked_.begin(), booked_.end(), [](const BookedStep& step) { return step.complete(); });
+}
+
+absl::Status DeliveryTracker::Refusal() const {
+  if (view_ == nullptr || view_->workers.empty()) return absl::OkStatus();
+  const TrackedWorker* first = nullptr;
+  for (const uint32_t i : workers_.in_view()) {
+    const TrackedWorker& worker = workers_[i];
+    const bool broken =
+        worker.state == TrackedWorker::State::kBroken || worker.state == TrackedWorker::State::kRetrying;
+    if (!broken || !IsRefusal(worker.last_error.code())) return absl::OkStatus();
+    if (first == nullptr) first = &worker;
+  }
+  return absl::Status(first->last_error.code(),
+                      absl::StrCat("worker ", first->id, " at ", first->address, ": ", first->last_error.message()));
+}
+
+Nanos DeliveryTracker::NextTick(Nanos now) const {
+  Nanos next = now + kSecond;
+  for (const uint32_t i : workers_.in_view()) {
+    const TrackedWorker& worker = workers_[i];
+    if (worker.state == TrackedWorker::State::kBroken && !worker.draining) next = std::min(next, worker.retry_at);
+    if (worker.suspect) next = std::min(next, now + 100 * kMillisecond);
+  }
+  if (orphans_) next = std::min(next, now + 100 * kMillisecond);
+  if (waiting_since_.has_value() && !booked_.empty() && !head_complete()) {
+    next = std::min(next, std::max(*waiting_since_ + lateness_.Threshold(), now + 20 * kMillisecond));
+  }
+  return std::max(next, now);
+}
+
+std::vector<std::string> DeliveryTracker::FailedWorkers() const {
+  std::vector<std::string> failed;
+  for (const uint32_t i : workers_.in_view()) {
+    const TrackedWorker& worker = workers_[i];
+    const bool broken =
+        worker.state == TrackedWorker::State::kBroken || worker.state == TrackedWorker::State::kRetrying;
+    if (worker.suspect || (broken && !worker.draining && !IsRefusal(worker.last_error.code()))) {
+      failed.push_back(worker.id);
+    }
+  }
+  return failed;
+}
+
+}  // namespace penstock
