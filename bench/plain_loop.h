@@ -12,9 +12,10 @@
 namespace penstock {
 
 // Crops, resizes (cv::resize INTER_LINEAR) and flips every JPEG once, with the draws that the job
-// { decode_image, random_resized_crop, random_horizontal_flip } makes in epoch `epoch`. Returns a sum over all pixels
-// of all rows, which says whether the loader made the same.
-uint64_t RunPlainLoop(const std::vector<std::string>& jpegs, const v1::JobSpec& job, uint64_t epoch, int threads);
+// { decode_image, random_resized_crop, random_horizontal_flip } makes in epoch `epoch`. With `sum_up`, returns a sum
+// over all pixels of all rows, which says whether the loader made the same; else 0.
+uint64_t RunPlainLoop(const std::vector<std::string>& jpegs, const v1::JobSpec& job, uint64_t epoch, int threads,
+                      bool sum_up);
 
 // The sum over one row's pixels that RunPlainLoop adds up.
 uint64_t SumOfRow(const uint8_t* pixels, size_t bytes);

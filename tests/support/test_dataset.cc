@@ -1,5 +1,6 @@
 #include "tests/support/test_dataset.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -24,8 +25,7 @@ v1::Dataset::Compression ProtoCompression(Compression compression) {
   return static_cast<v1::Dataset::Compression>(compression);  // one numbering
 }
 
-TestDataset EmptyDataset(const std::string& name, const std::string& folder,
-                         Compression compression) {
+TestDataset EmptyDataset(const std::string& name, const std::string& folder, Compression compression) {
   TestDataset set;
   const std::string real = fs::canonical(folder).string();
   set.glob = real + "/data-*";
@@ -43,8 +43,8 @@ TestDataset EmptyDataset(const std::string& name, const std::string& folder,
   return set;
 }
 
-void AddFeature(v1::JobSpec* job, const std::string& key, const std::string& column,
-                v1::Feature::Type type, bool ragged) {
+void AddFeature(v1::JobSpec* job, const std::string& key, const std::string& column, v1::Feature::Type type,
+                bool ragged) {
   v1::Feature* feature = job->add_features();
   feature->set_key(key);
   feature->set_column(column);
@@ -73,8 +73,7 @@ std::string MakeTestJpeg(int width, int height, uint64_t number, int quality) {
   // Smooth blobs of colour with a little grain: compresses about as photographs do.
   SampleRandom random(0x70656e73746f636b, number, 0);
   cv::Mat coarse(height / 8 + 2, width / 8 + 2, CV_8UC3);
-  for (size_t i = 0; i < coarse.total() * 3; ++i)
-    coarse.data[i] = static_cast<uint8_t>(random.Next32() >> 24);
+  for (size_t i = 0; i < coarse.total() * 3; ++i) coarse.data[i] = static_cast<uint8_t>(random.Next32() >> 24);
   cv::Mat image;
   cv::resize(coarse, image, cv::Size(width, height), 0, 0, cv::INTER_CUBIC);
   for (size_t i = 0; i < image.total() * 3; i += 4) {
@@ -89,8 +88,7 @@ std::string MakeTestJpeg(int width, int height, uint64_t number, int quality) {
   return std::string(jpeg.begin(), jpeg.end());
 }
 
-void WriteShard(const std::string& path, const std::vector<std::string>& records,
-                Compression compression) {
+void WriteShard(const std::string& path, const std::vector<std::string>& records, Compression compression) {
   WriterOptions options;
   options.compression = compression;
   auto writer = TFRecordWriter::Open(path, options);
@@ -113,8 +111,7 @@ TestDataset MakeImageDataset(const ImageDatasetOptions& options, const std::stri
       for (float& value : boxes) value = random.Uniform();
       records.push_back(
           ExampleBuilder()
-              .Bytes("image/encoded",
-                     MakeTestJpeg(width, height, options.seed * 1000003 + number, options.quality))
+              .Bytes("image/encoded", MakeTestJpeg(width, height, options.seed * 1000003 + number, options.quality))
               .Int64("image/class/label", static_cast<int64_t>(number * options.classes / total))
               .Bytes("image/filename", absl::StrFormat("image-%d.jpg", number))
               .FloatList("image/boxes", boxes)
