@@ -34,9 +34,6 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# number KEY: its value in the JSON object on standard input (the first of that name).
-value() { sed -n "s/.*\"$1\": *\"\{0,1\}\([^\",}]*\).*/\1/p" | head -n 1; }
-
 # start NAME ARGUMENTS...: a penstockd in the background; its process id is in $started.
 start() {
   local name=$1
@@ -96,19 +93,39 @@ say "penstock submit"
 "$bin/penstock" submit "$work/$job.textproto"
 "$bin/penstock" workers
 
-say "Two epochs of training: softmax regression on 8x8 pixels"
-"$bin/trainer" --job "$job" --epochs 2 --pace 20 | tee "$work/undisturbed"
+# Shows every tenth step and the sums of epochs.
+brief() { awk '$3 != "step" { print; next } { split($4, s, "/"); if (s[1] % 10 == 0 || s[1] == s[2]) print } { fflush() }'; }
+# field FILE NAME: the number behind NAME in the line of epoch 1, such as "longest wait".
+field() { sed -n "s/^epoch 1: .*$2 \([0-9a-f.]*\).*/\1/p" "$1" | tail -n 1; }
+
+say "Two epochs of training over gRPC: softmax regression on small pixels"
+"$bin/trainer" --job "$job" --epochs 2 | tee "$work/undisturbed" | brief
 
 say "penstock status"
 "$bin/penstock" status
 
-say "The second epoch again; one worker is killed (SIGKILL) in the middle"
-half=$(awk '/^epoch 1 step/ { steps = $4 } END { split(steps, s, "/"); print int(s[2] / 2) }' "$work/undisturbed")
-"$bin/trainer" --job "$job" --epoch 1 --pace 20 >"$work/disturbed" 2>"$work/trainer.err" &
+say "The second epoch again; in its middle one worker is killed (SIGKILL)"
+half=$(awk '/^epoch 1 step/ { split($4, s, "/") } END { print int(s[2] / 2) }' "$work/undisturbed")
+"$bin/trainer" --job "$job" --epoch 1 >"$work/disturbed" 2>"$work/trainer.err" &
 trainer=$!
 processes+=("$trainer")
-reached_half() { awk -v half="$half" '/^epoch 1 step/ { split($4, s, "/"); if (s[1] >= half) found = 1 } END { exit !found }' "$work/disturbed"; }
+reached_half() {
+  awk -v half="$half" '/^epoch 1 step/ { split($4, s, "/"); if (s[1] + 0 >= half + 0) found = 1 } END { exit !found }' \
+    "$work/disturbed"
+}
 until_true 300 "the middle of the epoch" reached_half
 kill -9 "${workers[2]}"
+at=$(grep -c '^epoch 1 step' "$work/disturbed")
 wait "$trainer" || { cat "$work/trainer.err" >&2; die "the trainer failed (above)"; }
-cat "$work/disturbed"
+brief <"$work/disturbed"
+echo
+"$bin/penstock" workers
+
+say "What became of it"
+expected=$(field "$work/undisturbed" digest)
+got=$(field "$work/disturbed" digest)
+echo "worker process ${workers[2]} was killed after step $at of $((half * 2))"
+echo "digest of the second epoch: $expected undisturbed, $got with the worker killed"
+[ -n "$got" ] && [ "$expected" = "$got" ] || die "the digests differ: this is a bug, please report it with $work"
+echo "the same rows, each once, in the same order"
+echo "longest wait for a batch: $(field "$work/undisturbed" 'longest wait') s undisturbed, $(field "$work/disturbed" 'longest wait') s with the worker killed"
