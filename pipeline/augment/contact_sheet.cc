@@ -1,0 +1,158 @@
+#include "pipeline/augment/contact_sheet.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "opencv2/core.hpp"
+#include "opencv2/imgcodecs.hpp"
+#include "opencv2/imgproc.hpp"
+#include "pipeline/augment/row_plan.h"
+
+namespace penstock {
+namespace {
+
+constexpr int kMargin = 300, kGap = 6, kHeader = 26, kLine = 18, kMaxSide = 20000;
+constexpr double kTextScale = 0.42;
+
+const cv::Scalar kInk(40, 40, 40), kFaint(130, 130, 130), kAlarm(30, 30, 200);
+
+void Text(cv::Mat* sheet, int x, int y, const std::string& text, const cv::Scalar& colour) {
+  cv::putText(*sheet, text, {x, y}, cv::FONT_HERSHEY_SIMPLEX, kTextScale, colour, 1, cv::LINE_AA);
+}
+
+// Cuts a text into lines of at most `width` characters.
+std::vector<std::string> Wrap(const std::string& text, size_t width) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size(); at += width) lines.push_back(text.substr(at, width));
+  return lines;
+}
+
+// The op's line in the margin: "1 random_resized_crop 224 x 224 (crop)" is number, name, settings.
+std::string Describe(const v1::Op& op, int number) {
+  std::string settings = op.ShortDebugString();
+  const std::string name = OpName(op);
+  const size_t open = settings.find(name + " {");
+  if (open != std::string::npos) {
+    settings = settings.substr(open + name.size() + 2);
+    settings = settings.substr(0, settings.rfind('}'));
+  }
+  return absl::StrCat(number, " ", name, settings.size() > 1 ? ":" : "", settings);
+}
+
+class Sheet {
+ public:
+  Sheet(size_t rows, const SheetOptions& options)
+      : cell_(options.cell),
+        mat_(kHeader + static_cast<int>(rows) * (options.cell + kLine + kGap) + kGap,
+             kMargin + (options.draws + 1) * (options.cell + kGap) + kGap, CV_8UC3, cv::Scalar(245, 245, 245)) {}
+
+  void Margin(const std::vector<std::string>& lines) {
+    int y = kHeader + kLine;
+    for (const std::string& line : lines) {
+      if (y > mat_.rows) break;
+      Text(&mat_, kGap, y, line, kInk);
+      y += kLine;
+    }
+  }
+  void ColumnTitle(int column, const std::string& title) { Text(&mat_, Left(column), kLine, title, kFaint); }
+  void Caption(size_t row, const std::string& caption) {
+    Text(&mat_, Left(0), Top(row) + cell_ + kLine - 4, caption, kFaint);
+  }
+  void Error(size_t row, int column, const std::string& message) {
+    int y = Top(row) + kLine;
+    for (const std::string& line : Wrap(message, static_cast<size_t>(std::max(8, cell_ / 8)))) {
+      if (y > Top(row) + cell_) break;
+      Text(&mat_, Left(column), y, line, kAlarm);
+      y += kLine;
+    }
+  }
+  void Picture(size_t row, int column, const ImageView& image) {
+    const cv::Mat in(image.height, image.width, CV_MAKETYPE(CV_8U, image.channels), const_cast<uint8_t*>(image.data),
+                     image.stride);
+    cv::Mat bgr, scaled;
+    cv::cvtColor(in, bgr, image.channels == 1 ? cv::COLOR_GRAY2BGR : cv::COLOR_RGB2BGR);
+    const double scale = static_cast<double>(cell_) / std::max(image.width, image.height);
+    const cv::Size size(std::clamp(static_cast<int>(image.width * scale), 1, cell_),
+                        std::clamp(static_cast<int>(image.height * scale), 1, cell_));
+    cv::resize(bgr, scaled, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_NEAREST);
+    scaled.copyTo(mat_(cv::Rect(Left(column), Top(row), size.width, size.height)));
+  }
+  absl::StatusOr<std::string> Png() const {
+    std::vector<uint8_t> bytes;
+    if (!cv::imencode(".png", mat_, bytes)) return absl::InternalError("the sheet could not be written as PNG");
+    return std::string(bytes.begin(), bytes.end());
+  }
+
+ private:
+  int Left(int column) const { return kMargin + column * (cell_ + kGap); }
+  int Top(size_t row) const { return kHeader + static_cast<int>(row) * (cell_ + kLine + kGap); }
+
+  const int cell_;
+  cv::Mat mat_;
+};
+
+absl::StatusOr<std::string> Render(const v1::JobSpec& job, const RowPlan& plan, const std::vector<SheetRecord>& records,
+                                   const SheetOptions& options) {
+  Sheet sheet(records.size(), options);
+  std::vector<std::string> lines = {absl::StrCat("job ", job.name()), ""};
+  for (int i = 0; i < job.ops_size(); ++i) {
+    for (const std::string& line : Wrap(Describe(job.ops(i), i), 38)) lines.push_back(line);
+  }
+  sheet.Margin(lines);
+  size_t steps = 0;
+  for (const RowPlan::Step& step : plan.steps()) {
+    if (step.column != static_cast<size_t>(plan.image_column())) continue;
+    if (!step.op->MakesImage()) break;
+    ++steps;
+  }
+  sheet.ColumnTitle(0, "as decoded");
+  for (int d = 0; d < options.draws; ++d) sheet.ColumnTitle(d + 1, absl::StrCat("draw ", d));
+  RowScratch scratch;
+  for (size_t r = 0; r < records.size(); ++r) {
+    sheet.Caption(r, records[r].caption);
+    for (int column = 0; column <= options.draws; ++column) {
+      SampleKey key = records[r].key;
+      key.epoch += static_cast<uint64_t>(std::max(0, column - 1));
+      scratch.impl().tools.arena.Reset(size_t{8} << 20);
+      const auto image =
+          plan.ComputeImage(records[r].bytes, key, column == 0 ? 1 : steps, /*strict=*/false, &scratch.impl());
+      if (image.ok()) {
+        sheet.Picture(r, column, *image);
+      } else {
+        sheet.Error(r, column, std::string(image.status().message()));
+      }
+    }
+  }
+  return sheet.Png();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> RenderContactSheet(const v1::JobSpec& job, const std::vector<SheetRecord>& records,
+                                               const SheetOptions& options) {
+  std::vector<std::string> errors;
+  const RowPlan plan = RowPlan::Create(job, &errors);
+  if (!errors.empty()) return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
+  if (plan.image_column() < 0) {
+    return absl::InvalidArgumentError("the job has no decode_image: there are no pictures to show");
+  }
+  if (records.empty() || options.draws < 1 || options.cell < 16) {
+    return absl::InvalidArgumentError("a contact sheet needs a record, a draw, and cells of 16 pixels or more");
+  }
+  const uint64_t side = static_cast<uint64_t>(options.cell) + kGap + kLine;
+  if (records.size() > kMaxSide / side || static_cast<uint64_t>(options.draws) > (kMaxSide - kMargin) / side - 1) {
+    return absl::InvalidArgumentError(absl::StrCat("a sheet of ", records.size(), " records and ", options.draws,
+                                                   " draws is over ", kMaxSide,
+                                                   " pixels; ask for fewer, or for smaller cells"));
+  }
+  try {
+    return Render(job, plan, records, options);
+  } catch (const std::exception& e) {
+    return absl::InternalError(absl::StrCat("OpenCV, drawing the contact sheet: ", e.what()));
+  }
+}
+
+}  // namespace penstock
