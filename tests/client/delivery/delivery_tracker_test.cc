@@ -1,0 +1,248 @@
+#include "client/delivery/delivery_tracker.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/client/delivery/world.h"
+
+namespace penstock {
+namespace {
+
+constexpr Nanos kMs = kMillisecond;
+
+std::vector<int> Upto(int n) {
+  std::vector<int> all(n);
+  for (int i = 0; i < n; ++i) all[i] = i;
+  return all;
+}
+
+TEST(Delivery, GivesEveryRowOnceInUndisturbedRuns) {
+  for (const AssignPolicy policy : {AssignPolicy::kRanges, AssignPolicy::kRanks}) {
+    for (const LastBatch last : {LastBatch::kDrop, LastBatch::kPad}) {
+      for (uint64_t rank = 0; rank < 3; ++rank) {
+        WorldOptions options;
+        options.policy = policy;
+        options.last = last;
+        options.world_size = 3;
+        options.rank = rank;
+        World world(options);
+        world.ChangeView(Upto(4));
+        ASSERT_EQ(world.Run(60 * kSecond), "");
+        EXPECT_TRUE(world.finished());
+        EXPECT_EQ(world.tracker().stats().fetched_rows, 0u);
+        EXPECT_EQ(world.tracker().stats().duplicate_rows, 0u);
+        EXPECT_EQ(world.steps_taken(), last == LastBatch::kPad ? 26u : 24u);
+      }
+    }
+  }
+}
+
+TEST(Delivery, WorksWithTheSmallestWindow) {
+  for (const uint64_t window : {2, 3, 4, 5}) {
+    WorldOptions options;
+    options.window = window;
+    World world(options);
+    world.ChangeView(Upto(2));
+    ASSERT_EQ(world.Run(60 * kSecond), "");
+    EXPECT_TRUE(world.finished());
+  }
+}
+
+TEST(Delivery, ADeadWorkerCostsNoWaitForItsRowsAreAskedForAtOnce) {
+  WorldOptions options;
+  World world(options);
+  world.ChangeView(Upto(4));
+  world.At(50 * kMs, [&] { world.Kill(2); });
+  ASSERT_EQ(world.Run(60 * kSecond), "");
+  EXPECT_TRUE(world.finished());
+  EXPECT_GT(world.tracker().stats().fetched_rows, 0u);
+  EXPECT_LT(world.longest_wait(), 100 * kMs);
+  EXPECT_EQ(world.tracker().FailedWorkers(), std::vector<std::string>{"w2"});
+}
+
+TEST(Delivery, AHungWorkerCostsOneSecondOnceAndNoView) {
+  WorldOptions options;
+  options.epochs = 4;
+  World world(options);
+  world.ChangeView(Upto(4));
+  world.At(100 * kMs, [&] { world.Hang(1); });
+  ASSERT_EQ(world.Run(60 * kSecond), "");
+  EXPECT_TRUE(world.finished());
+  EXPECT_LE(world.longest_wait(), 1100 * kMs);
+  // 48 steps of 10 ms, and one lateness: not one for each step.
+  EXPECT_LT(world.now(), 3 * kSecond);
+}
+
+TEST(Delivery, AWorkerThatComesBackIsUsedAgain) {
+  WorldOptions options;
+  options.epochs = 20;
+  World world(options);
+  world.ChangeView(Upto(2));
+  world.At(50 * kMs, [&] { world.Kill(1); });
+  uint64_t sent = 0;
+  world.At(800 * kMs, [&] {
+    sent = world.rows_sent_by(1);
+    world.Revive(1);
+  });
+  ASSERT_EQ(world.Run(60 * kSecond), "");
+  EXPECT_TRUE(world.finished());
+  EXPECT_GT(world.rows_sent_by(1), sent + 300);
+}
+
+TEST(Delivery, WaitsForTheOnlyWorkerToComeBack) {
+  WorldOptions options;
+  World world(options);
+  world.ChangeView({0});
+  world.At(40 * kMs, [&] { world.Kill(0); });
+  ASSERT_EQ(world.Run(20 * kSecond), "");
+  EXPECT_FALSE(world.finished());
+  const std::string missing = world.tracker().DescribeMissing();
+  EXPECT_NE(missing.find("w0"), std::string::npos) << missing;
+  EXPECT_NE(missing.find("rows"), std::string::npos) << missing;
+  EXPECT_TRUE(world.tracker().Refusal().ok());
+  world.Revive(0);
+  ASSERT_EQ(world.Run(40 * kSecond), "");
+  EXPECT_TRUE(world.finished());
+}
+
+TEST(Delivery, ADrainedWorkerCostsNothing) {
+  WorldOptions options;
+  options.epochs = 4;
+  World world(options);
+  world.ChangeView(Upto(3));
+  world.At(100 * kMs, [&] {
+    world.ChangeView({0, 1});
+    world.Drain(2);
+  });
+  ASSERT_EQ(world.Run(60 * kSecond), "");
+  EXPECT_TRUE(world.finished());
+  EXPECT_EQ(world.open_streams(2), 0) << "its stream is closed when it owes nothing";
+  EXPECT_EQ(world.tracker().stats().broken_streams, 0u);
+  EXPECT_EQ(world.tracker().stats().fetched_rows, 0u);
+  EXPECT_LT(world.longest_wait(), 30 * kMs);
+}
+
+TEST(Delivery, ANewWorkerTakesPartFromTheNextGrantOn) {
+  WorldOptions options;
+  options.epochs = 4;
+  World world(options);
+  world.ChangeView({0, 1});
+  world.At(100 * kMs, [&] { world.ChangeView({0, 1, 2}); });
+  ASSERT_EQ(world.Run(60 * kSecond), "");
+  EXPECT_TRUE(world.finished());
+  EXPECT_GT(world.rows_sent_by(2), 50u);
+  EXPECT_EQ(world.tracker().stats().view_changes, 1u);
+  EXPECT_EQ(world.tracker().stats().fetched_rows, 0u);
+}
+
+TEST(Delivery, ARefusalIsToldWhenNobodyElseServes) {
+  WorldOptions options;
+  options.workers = 2;
+  World world(options);
+  world.Refuse(0, absl::ResourceExhaustedError("needs 10 bytes, has 5"));
+  world.ChangeView({0, 1});
+  ASSERT_EQ(world.Run(60 * kSecond), "");
+  EXPECT_TRUE(world.finished()) << "the other one serves all";
+
+  World alone(options);
+  alone.Refuse(0, absl::ResourceExhaustedError("needs 10 bytes, has 5"));
+  alone.Refuse(1, absl::ResourceExhaustedError("needs 10 bytes, has 6"));
+  alone.ChangeView({0, 1});
+  ASSERT_EQ(alone.Run(5 * kSecond), "");
+  const absl::Status refusal = alone.tracker().Refusal();
+  EXPECT_EQ(refusal.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(std::string(refusal.message()).find("needs 10 bytes"), std::string::npos) << refusal;
+  alone.Refuse(0, absl::OkStatus());
+  ASSERT_EQ(alone.Run(30 * kSecond), "");
+  EXPECT_TRUE(alone.finished()) << "and asked again all the while";
+}
+
+TEST(Delivery, AFailureIsDueWithItsStep) {
+  TrackerOptions options;
+  options.window_steps = 4;
+  options.offsets = *ShardOffsets::Create({16});
+  options.plan.shuffle = Shuffle::kNone;
+  DeliveryTracker tracker(*Steps::Create(16, 4, LastBatch::kDrop, 1), options);
+  auto view = std::make_shared<View>();
+  view->key_space = 16;
+  view->ranges = {{0, 16, 0, 0}};
+  view->workers = {{"w0", "a:1"}};
+  tracker.ViewChanged(view, 0);
+  uint64_t stream = 0;
+  for (const Command& command : tracker.TakeCommands()) {
+    if (const auto* open = std::get_if<OpenStream>(&command)) stream = open->stream;
+  }
+  const auto arrive = [&](uint64_t row) {
+    DeliveryTracker::Slot slot;
+    EXPECT_EQ(tracker.RowArrived(stream, 0, row, 1, &slot), DeliveryTracker::Claim::kYours);
+    return slot;
+  };
+  tracker.Failed(arrive(6), stream, absl::DataLossError("six"), 1);
+  tracker.Failed(arrive(5), stream, absl::DataLossError("five"), 1);
+  for (const uint64_t row : {0, 1, 2, 3, 4}) tracker.Filled(arrive(row), stream);
+  ASSERT_TRUE(tracker.head_complete());
+  EXPECT_TRUE(tracker.head_failure().ok());
+  tracker.StepTaken(2);
+  EXPECT_FALSE(tracker.head_complete());
+  tracker.Filled(arrive(7), stream);
+  ASSERT_TRUE(tracker.head_complete());
+  EXPECT_EQ(tracker.head_failure(), absl::DataLossError("five")) << "of the first failed row, whichever came first";
+  DeliveryTracker::Slot slot;
+  EXPECT_EQ(tracker.RowArrived(stream, 0, 5, 3, &slot), DeliveryTracker::Claim::kDuplicate);
+  EXPECT_EQ(tracker.RowArrived(stream, 0, 0, 3, &slot), DeliveryTracker::Claim::kDuplicate);
+  EXPECT_EQ(tracker.RowArrived(stream, 9, 0, 3, &slot), DeliveryTracker::Claim::kUnwanted);
+}
+
+// The law: whatever happens, as long as one worker answers, the trainer gets every row of its slice once, in its slot
+// and in order (World checks that at every step).
+TEST(Delivery, SurvivesAnything) {
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    std::mt19937_64 random(seed * 7919);
+    WorldOptions options;
+    options.seed = seed;
+    options.records = 30 + random() % 200;
+    options.batch = 12;
+    options.world_size = std::vector<uint64_t>{1, 2, 3, 4}[random() % 4];
+    options.rank = random() % options.world_size;
+    options.last = random() % 2 == 0 ? LastBatch::kDrop : LastBatch::kPad;
+    options.policy = random() % 2 == 0 ? AssignPolicy::kRanges : AssignPolicy::kRanks;
+    options.window = 2 + random() % 10;
+    options.workers = 1 + static_cast<int>(random() % 6);
+    options.row_delay = (1 + static_cast<Nanos>(random() % 60)) * kMs;
+    options.lose = random() % 2 == 0 ? 0 : 0.01;
+    options.repeat = random() % 2 == 0 ? 0 : 0.1;
+    options.fail = random() % 3 == 0 ? 0.02 : 0;
+    options.break_stream = random() % 2 == 0 ? 0 : 0.01;
+    World world(options);
+    const auto some = [&random, &options] {  // worker 0, which never fails for good, and some others
+      std::vector<int> workers{0};
+      for (int i = 1; i < options.workers; ++i) {
+        if (random() % 3 != 0) workers.push_back(i);
+      }
+      return workers;
+    };
+    world.At(static_cast<Nanos>(random() % 50) * kMs, [&] { world.ChangeView(some()); });
+    for (int i = 0; i < 40; ++i) {
+      const int worker = static_cast<int>(random() % options.workers);
+      world.At(static_cast<Nanos>(random() % 4000) * kMs, [&world, &some, worker, what = random() % 6] {
+        switch (worker == 0 ? 5 : what) {
+          case 0:
+            return world.Kill(worker);
+          case 1:
+            return world.Hang(worker);
+          case 2:
+          case 3:
+            return world.Revive(worker);
+          case 4:
+            return world.Drain(worker);
+          default:
+            return world.ChangeView(some());
+        }
+      });
+    }
+    ASSERT_EQ(world.Run(600 * kSecond), "") << "seed " << seed;
+    ASSERT_TRUE(world.finished()) << "seed " << seed << ": " << world.tracker().DescribeMissing();
+  }
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,259 @@
+#include "tests/client/delivery/world.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+std::string WorkerName(int worker) { return absl::StrCat("w", worker); }
+
+std::shared_ptr<const ShardOffsets> OffsetsOf(uint64_t records) {
+  return *ShardOffsets::Create({records / 3, records - records / 3});
+}
+
+PlanOptions PlanOf() {
+  PlanOptions plan;
+  plan.seed = 5;
+  plan.chunk_records = 4;
+  plan.window_chunks = 8;
+  return plan;
+}
+
+TrackerOptions OptionsOf(const WorldOptions& options) {
+  TrackerOptions tracker;
+  tracker.rank = options.rank;
+  tracker.epochs = options.epochs;
+  tracker.window_steps = options.window;
+  tracker.offsets = OffsetsOf(options.records);
+  tracker.plan = PlanOf();
+  return tracker;
+}
+
+}  // namespace
+
+World::World(const WorldOptions& options)
+    : options_(options),
+      random_(options.seed),
+      offsets_(OffsetsOf(options.records)),
+      plan_(PlanOf()),
+      steps_(*Steps::Create(options.records, options.batch, options.last, options.world_size)),
+      tracker_(steps_, OptionsOf(options)),
+      dead_(options.workers),
+      hung_(options.workers),
+      refuses_(options.workers),
+      sent_(options.workers) {}
+
+void World::Kill(int worker) {
+  dead_[worker] = true;
+  for (auto& [number, stream] : streams_) {
+    if (stream.worker != worker || !stream.open) continue;
+    const uint64_t broken = number;
+    At(now_ + Delay(2 * kMillisecond), [this, broken] { EndStream(broken, absl::UnavailableError("reset")); });
+  }
+}
+
+void World::Hang(int worker) { hung_[worker] = true; }
+
+void World::Revive(int worker) {
+  // One that hung comes back as one that was restarted: what it had under way is gone.
+  if (hung_[worker]) Kill(worker);
+  dead_[worker] = hung_[worker] = false;
+}
+
+void World::Drain(int worker) {
+  for (auto& [number, stream] : streams_) {
+    if (stream.worker == worker && stream.open) tracker_.WorkerDrains(number, now_);
+  }
+}
+
+void World::Refuse(int worker, absl::Status why) {
+  refuses_[worker] = std::move(why);
+  for (auto& [number, stream] : streams_) {
+    if (stream.worker == worker && stream.open) EndStream(number, refuses_[worker]);
+  }
+}
+
+void World::ChangeView(std::vector<int> workers) {
+  auto view = std::make_shared<View>();
+  view->term = 1;
+  view->n = ++view_number_;
+  view->policy = options_.policy;
+  view->key_space = options_.policy == AssignPolicy::kRanges ? options_.records : kRanksKeySpace;
+  std::shuffle(workers.begin(), workers.end(), random_);
+  for (const int worker : workers) view->workers.push_back({WorkerName(worker), absl::StrCat("host", worker, ":1")});
+  const uint64_t n = workers.size();
+  for (uint64_t i = 0; i < n; ++i) {
+    const ViewRange range{view->key_space * i / n, view->key_space * (i + 1) / n, static_cast<uint32_t>(i),
+                          static_cast<uint32_t>((i + 1) % n)};
+    if (range.end > range.begin) view->ranges.push_back(range);
+  }
+  const absl::Status valid = view->Validate();
+  if (!valid.ok()) Wrong(valid.ToString());
+  views_[{view->term, view->n}] = view;
+  tracker_.ViewChanged(view, now_);
+}
+
+int World::open_streams(int worker) const {
+  return static_cast<int>(std::count_if(streams_.begin(), streams_.end(), [&](const auto& entry) {
+    return entry.second.worker == worker && entry.second.open;
+  }));
+}
+
+void World::EndStream(uint64_t number, const absl::Status& why) {
+  Stream& stream = streams_[number];
+  if (!stream.open) return;
+  stream.open = false;
+  tracker_.StreamBroken(number, why, now_);
+}
+
+void World::SendRow(uint64_t stream, uint64_t epoch, uint64_t row) {
+  ++sent_[streams_[stream].worker];
+  if (Uniform() < options_.lose) return;
+  const bool fails = Uniform() < options_.fail;
+  const int copies = Uniform() < options_.repeat ? 2 : 1;
+  for (int i = 0; i < copies; ++i) {
+    At(now_ + Delay(options_.row_delay), [this, stream, epoch, row, fails] { Deliver(stream, epoch, row, fails); });
+  }
+}
+
+void World::Deliver(uint64_t number, uint64_t epoch, uint64_t row, bool fails) {
+  Stream& stream = streams_[number];
+  // What was on its way when a stream ended may still come, or not.
+  if ((!stream.open || dead_[stream.worker]) && Uniform() < 0.5) return;
+  if (hung_[stream.worker]) return;
+  if (stream.open && Uniform() < options_.break_stream) {
+    EndStream(number, absl::UnavailableError("broken"));
+    return;
+  }
+  DeliveryTracker::Slot slot;
+  switch (tracker_.RowArrived(number, epoch, row, now_, &slot)) {
+    case DeliveryTracker::Claim::kDuplicate:
+      return;
+    case DeliveryTracker::Claim::kUnwanted:
+      Wrong(absl::StrCat("row ", row, " of epoch ", epoch, " was asked for and is unwanted"));
+      return;
+    case DeliveryTracker::Claim::kYours:
+      break;
+  }
+  const auto it = booked_.find(slot.ordinal);
+  if (it == booked_.end()) {
+    Wrong("a slot of a step that was never booked");
+    return;
+  }
+  const BookStep& step = it->second;
+  if (step.span.epoch != epoch || step.span.begin + step.slice.begin + slot.row != row) {
+    Wrong(absl::StrCat("row ", row, " came to slot ", slot.row, " of the step at ", step.span.begin));
+  }
+  if (fails) {
+    tracker_.Failed(slot, number, absl::UnavailableError("disk"), now_);
+    return;
+  }
+  // Copying takes a moment; its row counts as claimed meanwhile.
+  At(now_ + Delay(kMillisecond), [this, slot, number, epoch, row] {
+    if (Uniform() < options_.lose) {
+      tracker_.Released(slot, now_);
+      return;
+    }
+    tracker_.Filled(slot, number);
+    if (++filled_[{epoch, row}] > 1) Wrong(absl::StrCat("row ", row, " of epoch ", epoch, " was filled twice"));
+  });
+}
+
+void World::GrantRows(uint64_t number, const SendGrant& grant) {
+  Stream& stream = streams_[number];
+  if (stream.views.count({grant.view_term, grant.view_number}) == 0) Wrong("a grant under a view that was not sent");
+  const View& view = *views_.at({grant.view_term, grant.view_number});
+  const EpochPlan plan = *EpochPlan::Create(offsets_, plan_, grant.epoch);
+  if (grant.begin >= grant.end) Wrong("an empty grant");
+  for (uint64_t begin = grant.begin; begin < grant.end; begin += options_.batch) {
+    const StepSpan span = steps_.StepAt({grant.epoch, begin});
+    if (span.epoch != grant.epoch) Wrong("a grant over the end of its epoch");
+    const SlotRange slice = steps_.Slice(span, options_.rank);
+    for (uint64_t slot = slice.begin; slot < slice.end; ++slot) {
+      const uint64_t record = plan.RecordAt(steps_.PositionOfSlot(span, slot));
+      const uint32_t owner = view.OwnerOf(view.KeyOf(record, slot, steps_.step_size()));
+      if (view.workers[owner].id == WorkerName(stream.worker)) SendRow(number, grant.epoch, begin + slot);
+    }
+  }
+}
+
+void World::CarryOut() {
+  for (const Command& command : tracker_.TakeCommands()) {
+    if (const auto* book = std::get_if<BookStep>(&command)) {
+      booked_[book->ordinal] = *book;
+    } else if (const auto* open = std::get_if<OpenStream>(&command)) {
+      const int worker = std::stoi(open->worker.substr(1));
+      if (open_streams(worker) > 0) Wrong("a second stream to a worker");
+      streams_[open->stream].worker = worker;
+      const uint64_t number = open->stream;
+      At(now_ + Delay(2 * kMillisecond), [this, number, worker] {
+        if (!streams_[number].open || hung_[worker]) return;
+        if (dead_[worker]) {
+          EndStream(number, absl::UnavailableError("refused"));
+        } else if (!refuses_[worker].ok()) {
+          EndStream(number, refuses_[worker]);
+        } else {
+          tracker_.Heard(number, now_);
+        }
+      });
+    } else if (const auto* close = std::get_if<CloseStream>(&command)) {
+      streams_[close->stream].open = false;
+    } else if (const auto* view = std::get_if<SendView>(&command)) {
+      streams_[view->stream].views.insert({view->view->term, view->view->n});
+    } else if (const auto* grant = std::get_if<SendGrant>(&command)) {
+      const Stream& stream = streams_[grant->stream];
+      if (stream.open && !dead_[stream.worker] && refuses_[stream.worker].ok()) GrantRows(grant->stream, *grant);
+    } else if (const auto* fetch = std::get_if<SendFetch>(&command)) {
+      const Stream& stream = streams_[fetch->stream];
+      if (fetch->rows.empty() || !std::is_sorted(fetch->rows.begin(), fetch->rows.end())) Wrong("a fetch out of order");
+      if (!stream.open || dead_[stream.worker] || !refuses_[stream.worker].ok()) continue;
+      for (const uint64_t row : fetch->rows) SendRow(fetch->stream, fetch->epoch, row);
+    }
+  }
+}
+
+void World::Trainer() {
+  if (tracker_.finished() || now_ < busy_until_) return;
+  if (!tracker_.head_complete()) {
+    if (waiting_since_ < 0) waiting_since_ = now_;
+    tracker_.TrainerWaits(now_);
+    return;
+  }
+  const StepSpan span = tracker_.head_span();
+  if (span != steps_.StepAt(expected_)) Wrong(absl::StrCat("the step at ", span.begin, " came out of turn"));
+  const SlotRange slice = steps_.Slice(span, options_.rank);
+  for (uint64_t slot = slice.begin; slot < slice.end; ++slot) {
+    if (filled_[{span.epoch, span.begin + slot}] != 1) {
+      Wrong(absl::StrCat("row ", span.begin + slot, " of epoch ", span.epoch, " is not there in a complete step"));
+    }
+  }
+  expected_ = steps_.After(span);
+  if (waiting_since_ >= 0) longest_wait_ = std::max(longest_wait_, now_ - waiting_since_);
+  waiting_since_ = -1;
+  ++taken_;
+  tracker_.StepTaken(now_);
+  busy_until_ = now_ + options_.step_time;
+}
+
+std::string World::Run(Nanos limit) {
+  while (wrong_.empty() && now_ < limit && !tracker_.finished()) {
+    CarryOut();
+    Trainer();
+    CarryOut();
+    Nanos next = std::min(limit, tracker_.NextTick(now_));
+    if (busy_until_ > now_) next = std::min(next, busy_until_);
+    if (!events_.empty()) next = std::min(next, events_.top().when);
+    now_ = std::max(next, now_ + 1000);
+    while (!events_.empty() && events_.top().when <= now_) {
+      const std::function<void()> what = events_.top().what;
+      events_.pop();
+      what();
+    }
+    tracker_.Tick(now_);
+  }
+  return wrong_;
+}
+
+}  // namespace penstock

@@ -1,0 +1,119 @@
+// A made-up world around the delivery core: workers that die, hang, lose, repeat and reorder rows, views that change,
+// a trainer, and a clock of its own. Everything follows from a seed.
+#ifndef PENSTOCK_TESTS_CLIENT_DELIVERY_WORLD_H_
+#define PENSTOCK_TESTS_CLIENT_DELIVERY_WORLD_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <queue>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/delivery/delivery_tracker.h"
+
+namespace penstock {
+
+struct WorldOptions {
+  uint64_t seed = 1;
+  uint64_t records = 150;
+  uint64_t batch = 12;
+  LastBatch last = LastBatch::kDrop;
+  uint64_t world_size = 1;
+  uint64_t rank = 0;
+  uint64_t epochs = 2;
+  uint64_t window = 8;
+  AssignPolicy policy = AssignPolicy::kRanges;
+  int workers = 4;
+  Nanos row_delay = 5 * kMillisecond;   // up to this, each row by itself: rows come in any order
+  Nanos step_time = 10 * kMillisecond;  // of the trainer
+  double lose = 0;                      // a row that was asked for never comes
+  double repeat = 0;                    // a row comes twice
+  double fail = 0;                      // a worker cannot make a row just now
+  double break_stream = 0;              // chance, at each row, that its stream breaks
+};
+
+class World {
+ public:
+  explicit World(const WorldOptions& options);
+
+  // Things that happen to the world, at the time given.
+  void At(Nanos when, std::function<void()> what) { events_.push({when, next_event_++, std::move(what)}); }
+  void Kill(int worker);    // its streams break, later ones are refused
+  void Hang(int worker);    // silent; its streams stay
+  void Revive(int worker);  // from either
+  void Drain(int worker);
+  void Refuse(int worker, absl::Status why);  // streams end with it
+  // A new view of the workers with these numbers.
+  void ChangeView(std::vector<int> workers);
+
+  // Runs until the trainer has all steps, or until `limit` of the world's time. Returns what went wrong first, or "".
+  std::string Run(Nanos limit);
+
+  DeliveryTracker& tracker() { return tracker_; }
+  Nanos now() const { return now_; }
+  bool finished() const { return tracker_.finished(); }
+  Nanos longest_wait() const { return longest_wait_; }
+  int open_streams(int worker) const;
+  uint64_t rows_sent_by(int worker) const { return sent_[worker]; }
+  uint64_t steps_taken() const { return taken_; }
+
+ private:
+  struct Event {
+    Nanos when;
+    uint64_t number;
+    std::function<void()> what;
+    bool operator<(const Event& o) const { return when != o.when ? when > o.when : number > o.number; }
+  };
+  struct Stream {
+    int worker = 0;
+    bool open = true;
+    std::set<std::pair<uint64_t, uint64_t>> views;
+  };
+
+  double Uniform() { return std::uniform_real_distribution<double>()(random_); }
+  Nanos Delay(Nanos most) { return 1 + static_cast<Nanos>(Uniform() * static_cast<double>(most)); }
+  void Wrong(const std::string& what) {
+    if (wrong_.empty()) wrong_ = what;
+  }
+  void CarryOut();
+  void SendRow(uint64_t stream, uint64_t epoch, uint64_t row);
+  void Deliver(uint64_t stream, uint64_t epoch, uint64_t row, bool fails);
+  void EndStream(uint64_t stream, const absl::Status& why);
+  void Trainer();
+  void GrantRows(uint64_t stream, const SendGrant& grant);
+
+  const WorldOptions options_;
+  std::mt19937_64 random_;
+  std::shared_ptr<const ShardOffsets> offsets_;
+  PlanOptions plan_;
+  Steps steps_;
+  DeliveryTracker tracker_;
+  std::priority_queue<Event> events_;
+  uint64_t next_event_ = 0;
+  Nanos now_ = 0;
+  std::string wrong_;
+
+  std::vector<bool> dead_, hung_;
+  std::vector<absl::Status> refuses_;
+  std::vector<uint64_t> sent_;
+  std::map<uint64_t, Stream> streams_;
+  uint64_t view_number_ = 0;
+  std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const View>> views_;
+
+  std::map<uint64_t, BookStep> booked_;                  // by ordinal
+  std::map<std::pair<uint64_t, uint64_t>, int> filled_;  // (epoch, row) -> times
+  Cursor expected_;
+  uint64_t taken_ = 0;
+  Nanos waiting_since_ = -1;
+  Nanos busy_until_ = 0;
+  Nanos longest_wait_ = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_CLIENT_DELIVERY_WORLD_H_
