@@ -20,11 +20,6 @@ bool LooksLikeImage(std::string_view bytes) {
          (absl::StartsWith(b, "BM") && b.size() > 54);
 }
 
-std::string LastPart(const std::string& key) {
-  const size_t slash = key.rfind('/');
-  return slash == std::string::npos ? key : key.substr(slash + 1);
-}
-
 bool LooksLikeLabel(const FeatureSummary& f) {
   return f.kind == FeatureKind::kInt64 && f.most_count == 1 && !f.sequence &&
          (absl::StrContains(f.key, "label") || f.key == "y" || absl::EndsWith(f.key, "class") ||

@@ -26,7 +26,7 @@ std::string Count(uint64_t n) {
   std::string digits = absl::StrCat(n);
   for (size_t at = digits.size(); at > 3;) {
     at -= 3;
-    digits.insert(at, ",");
+    digits.insert(at, 1, ',');
   }
   return digits;
 }
@@ -107,8 +107,7 @@ void ProgressBar::Finish() {
 }
 
 void Json::Key(std::string_view key) {
-  if (!body_.empty()) body_ += ", ";
-  body_ += Quote(key) + ": ";
+  absl::StrAppend(&body_, body_.empty() ? "" : ", ", Quote(key), ": ");
 }
 Json& Json::Field(std::string_view key, std::string_view value) { return Raw(key, Quote(value)); }
 Json& Json::Field(std::string_view key, uint64_t value) { return Raw(key, absl::StrCat(value)); }
@@ -121,6 +120,8 @@ Json& Json::Raw(std::string_view key, std::string_view json) {
   body_ += json;
   return *this;
 }
+
+std::string Json::Object() const { return absl::StrCat("{", body_, "}"); }
 
 std::string Json::Quote(std::string_view text) {
   std::string out = "\"";

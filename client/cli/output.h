@@ -60,7 +60,7 @@ class Json {
   Json& Field(std::string_view key, bool value);
   // `json` is a value that is JSON already.
   Json& Raw(std::string_view key, std::string_view json);
-  std::string Object() const { return "{" + body_ + "}"; }
+  std::string Object() const;
 
   static std::string Quote(std::string_view text);
   static std::string Array(const std::vector<std::string>& items);
