@@ -167,7 +167,7 @@ void CoordinatorState::Settle(Nanos now, Consequences* out) {
         out->wake_workers = true;
       }
     }
-    RefreshViews(now, out);
+    RefreshViews(out);
     // A new worker may take what waits; it learns of it by its first heartbeat.
     CheckTasks(now, out);
   }

@@ -86,8 +86,8 @@ class CoordinatorState {
 
   // state_views.cc
   bool CanServe(const WorkerEntry& worker, const JobEntry& entry) const;
-  void RefreshViews(Nanos now, Consequences* out);
-  void RefreshView(JobEntry* entry, bool settled, Consequences* out);
+  void RefreshViews(Consequences* out);
+  void RefreshView(JobEntry* entry, Consequences* out);
   std::string WhatItWaitsFor(const JobEntry& entry) const;
 
   // state_sessions.cc

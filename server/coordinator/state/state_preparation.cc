@@ -208,7 +208,7 @@ void CoordinatorState::BecomeReady(JobEntry* entry, Consequences* out) {
   entry->job.set_state(v1::READY);
   TouchJob(entry);
   StoreJob(*entry, out);
-  RefreshView(entry, settled_, out);
+  RefreshView(entry, out);
 }
 
 bool CoordinatorState::MayTake(const WorkerEntry& worker, const BoardTask& task) const {

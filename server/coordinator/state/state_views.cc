@@ -26,9 +26,9 @@ bool CoordinatorState::CanServe(const WorkerEntry& worker, const JobEntry& entry
   return worker.info.conformance_digest() == entry.digest && HasRoots(worker, entry);
 }
 
-void CoordinatorState::RefreshViews(Nanos now, Consequences* out) {
+void CoordinatorState::RefreshViews(Consequences* out) {
   for (auto& [name, entry] : jobs_) {
-    if (entry.ready()) RefreshView(&entry, settled_, out);
+    if (entry.ready()) RefreshView(&entry, out);
     std::string waiting = WhatItWaitsFor(entry);
     if (waiting != entry.job.waiting()) {
       entry.job.set_waiting(std::move(waiting));
@@ -37,20 +37,23 @@ void CoordinatorState::RefreshViews(Nanos now, Consequences* out) {
   }
 }
 
-// Live workers serve; where there are none, those that still answer. With nobody at all the last
-// view stands, so that workers that come back find their ranges.
-void CoordinatorState::RefreshView(JobEntry* entry, bool settled, Consequences* out) {
-  std::vector<AssignWorker> live, beating;
+// Live workers serve; where there are none, those that still answer. With nobody at all the last view stands, so that
+// workers that come back find their ranges.
+//
+// Right after a restart the last view stands for those that have yet to say that they are there; newcomers wait until
+// it is known who is missing.
+void CoordinatorState::RefreshView(JobEntry* entry, Consequences* out) {
+  const bool hold = !settled_ && entry->view && entry->view->term != term_;
+  std::vector<AssignWorker> known, live, beating;
   for (const auto& [id, worker] : workers_.all()) {
     if (!worker.Beats() || !CanServe(worker, *entry)) continue;
-    // Right after a restart the last view stands for those that have yet to say that they are
-    // there; newcomers wait until it is known who is missing.
-    if (!settled && entry->view && entry->view->FindWorker(id) == View::kNobody) continue;
-    AssignWorker candidate{id, worker.info.address(), workers_.Capacity(worker)};
+    const AssignWorker candidate{id, worker.info.address(), workers_.Capacity(worker)};
     beating.push_back(candidate);
-    if (worker.live()) live.push_back(std::move(candidate));
+    if (!worker.live()) continue;
+    live.push_back(candidate);
+    if (hold && entry->view->FindWorker(id) != View::kNobody) known.push_back(candidate);
   }
-  const std::vector<AssignWorker>& chosen = live.empty() ? beating : live;
+  const std::vector<AssignWorker>& chosen = !known.empty() ? known : !live.empty() ? live : beating;
   if (chosen.empty()) return;
   AssignOptions options;
   options.term = term_;

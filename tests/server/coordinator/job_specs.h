@@ -3,6 +3,7 @@
 #define PENSTOCK_TESTS_SERVER_COORDINATOR_JOB_SPECS_H_
 
 #include <string>
+#include <vector>
 
 #include "penstock/v1/control.pb.h"
 
@@ -53,6 +54,12 @@ inline v1::OpenSessionRequest SessionOn(const std::string& job, uint32_t rank = 
   request.set_world_size(world_size);
   request.set_position(position);
   return request;
+}
+
+// The tasks of a reply, to go through.
+template <typename TasksReply>
+std::vector<v1::Task> TasksIn(const TasksReply& reply) {
+  return {reply.tasks().begin(), reply.tasks().end()};
 }
 
 // What a worker reports when it has done `task` on a data set of `shards` shards of `records` records of 100 bytes.

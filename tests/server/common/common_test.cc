@@ -1,0 +1,149 @@
+// What every daemon shares: the state directory, systemd's notifications, signals, the log, the bind check.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <string>
+
+#include "server/common/bind_check.h"
+#include "server/common/logging.h"
+#include "server/common/sd_notify.h"
+#include "server/common/signals.h"
+#include "server/common/state_dir.h"
+
+namespace penstock {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class CommonTest : public ::testing::Test {
+ protected:
+  CommonTest() : dir_(fs::path(::testing::TempDir()) / ("penstock-common-" + std::to_string(getpid()))) {
+    fs::remove_all(dir_);
+  }
+  ~CommonTest() override { fs::remove_all(dir_); }
+  fs::path dir_;
+};
+
+using StateDirTest = CommonTest;
+using SdNotifyTest = CommonTest;
+
+TEST_F(StateDirTest, IsMadeWithItsParents) {
+  const auto dir = StateDir::Open((dir_ / "a" / "b").string(), "worker");
+  ASSERT_TRUE(dir.ok()) << dir.status();
+  EXPECT_TRUE(fs::is_directory(dir_ / "a" / "b"));
+  EXPECT_EQ(dir->path(), (dir_ / "a" / "b").string());
+}
+
+TEST_F(StateDirTest, ASecondHolderIsRefusedUntilTheFirstIsGone) {
+  auto first = StateDir::Open(dir_.string(), "worker");
+  ASSERT_TRUE(first.ok());
+  const auto second = StateDir::Open(dir_.string(), "worker");
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(dir_.string()));
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(std::to_string(getpid())));
+  EXPECT_TRUE(StateDir::Open(dir_.string(), "coordinator").ok());
+  {
+    const StateDir moved = *std::move(first);
+    EXPECT_FALSE(StateDir::Open(dir_.string(), "worker").ok());
+  }
+  EXPECT_TRUE(StateDir::Open(dir_.string(), "worker").ok());
+}
+
+TEST_F(StateDirTest, AFolderThatCannotBeMadeIsNamed) {
+  fs::create_directories(dir_);
+  std::fclose(std::fopen((dir_ / "file").c_str(), "w"));
+  const auto dir = StateDir::Open((dir_ / "file" / "state").string(), "worker");
+  EXPECT_FALSE(dir.ok());
+  EXPECT_THAT(std::string(dir.status().message()), HasSubstr((dir_ / "file").string()));
+  EXPECT_EQ(StateDir::Open("", "worker").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(SdNotifyTest, SaysNothingWithoutASocket) {
+  unsetenv("NOTIFY_SOCKET");
+  EXPECT_TRUE(SdNotify("READY=1").ok());
+}
+
+TEST_F(SdNotifyTest, SendsOneDatagramToTheSocket) {
+  fs::create_directories(dir_);
+  const std::string path = (dir_ / "notify").string();
+  for (const std::string& name : {path, "@" + path}) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    name.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    if (name[0] == '@') address.sun_path[0] = '\0';
+    const int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+    ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+    setenv("NOTIFY_SOCKET", name.c_str(), 1);
+    EXPECT_TRUE(SdNotify("STOPPING=1").ok());
+    char buffer[64];
+    const ssize_t length = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
+    EXPECT_EQ(std::string(buffer, length > 0 ? static_cast<size_t>(length) : 0), "STOPPING=1");
+    close(fd);
+  }
+  fs::remove(path);
+  setenv("NOTIFY_SOCKET", path.c_str(), 1);
+  EXPECT_FALSE(SdNotify("READY=1").ok());
+  setenv("NOTIFY_SOCKET", "relative", 1);
+  EXPECT_EQ(SdNotify("READY=1").code(), absl::StatusCode::kInvalidArgument);
+  unsetenv("NOTIFY_SOCKET");
+}
+
+TEST(SignalWaiterTest, TheFirstSignalDrainsAndTheSecondQuits) {
+  std::promise<void> first, second;
+  SignalWaiter waiter([&] { first.set_value(); }, [&] { second.set_value(); });
+  kill(getpid(), SIGTERM);
+  first.get_future().wait();
+  kill(getpid(), SIGINT);
+  second.get_future().wait();
+  kill(getpid(), SIGTERM);
+}
+
+TEST(SignalWaiterTest, EndsWithoutASignal) {
+  SignalWaiter waiter([] { FAIL(); }, [] { FAIL(); });
+}
+
+TEST(Logging, JsonLinesAreValidWhateverTheMessage) {
+  EXPECT_EQ(JsonEscaped("a \"b\"\\\n\r\t\x01"), "a \\\"b\\\"\\\\\\n\\r\\t\\u0001");
+  EXPECT_TRUE(SetUpLogging("debug", true).ok());
+  ::testing::internal::CaptureStderr();
+  spdlog::debug("job \"{}\"", "train");
+  spdlog::trace("not shown");
+  const std::string line = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(line, HasSubstr("\"level\":\"debug\""));
+  EXPECT_THAT(line, HasSubstr("\"message\":\"job \\\"train\\\"\"}"));
+  EXPECT_THAT(line, Not(HasSubstr("not shown")));
+}
+
+TEST(Logging, LevelsAreKnownByName) {
+  for (const char* level : {"", "trace", "debug", "info", "warn", "error"}) {
+    EXPECT_TRUE(SetUpLogging(level, false).ok()) << level;
+  }
+  const absl::Status status = SetUpLogging("loud", false);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("loud"));
+}
+
+TEST(BindCheck, PlaintextIsForLoopbackUnlessAllowed) {
+  for (const char* address : {"127.0.0.1:7070", "localhost:0", "[::1]:7070"}) {
+    EXPECT_TRUE(CheckPlaintextBind(address, false).ok()) << address;
+  }
+  const absl::Status status = CheckPlaintextBind("0.0.0.0:7070", false);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("0.0.0.0:7070"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--insecure"));
+  EXPECT_TRUE(CheckPlaintextBind("0.0.0.0:7070", true).ok());
+  EXPECT_EQ(CheckPlaintextBind("nonsense", true).code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,150 @@
+// A coordinator's state with made-up time and workers that do their tasks at once.
+#ifndef PENSTOCK_TESTS_SERVER_COORDINATOR_STATE_HARNESS_H_
+#define PENSTOCK_TESTS_SERVER_COORDINATOR_STATE_HARNESS_H_
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/coordinator/state/coordinator_state.h"
+#include "server/coordinator/store/fake_store.h"
+#include "tests/server/coordinator/job_specs.h"
+
+namespace penstock {
+
+class StateHarness {
+ public:
+  static constexpr int kShards = 8;
+  static constexpr uint64_t kRecords = 25;  // per shard
+
+  explicit StateHarness(StateOptions options = {}) : options_(options) { Restart(); }
+
+  // A new coordinator on what was stored.
+  void Restart() {
+    auto stored = store.Load();
+    EXPECT_TRUE(stored.ok());
+    std::vector<v1::StoreEvent> begin(1);
+    begin[0].set_begin_term(stored->term() + 1);
+    revision_ = *store.Commit(begin, stored->revision());
+    auto restored = CoordinatorState::Restore(options_, now, stored->term() + 1, *stored);
+    ASSERT_TRUE(restored.ok()) << restored.status();
+    state.emplace(*std::move(restored));
+  }
+
+  Effects Apply(Request request) {
+    Effects effects = state->Apply({now, std::move(request)});
+    if (!effects.facts.empty()) {
+      auto committed = store.Commit(effects.facts, revision_);
+      EXPECT_TRUE(committed.ok()) << committed.status();
+      if (committed.ok()) revision_ = *committed;
+    }
+    return effects;
+  }
+
+  template <typename Rep, typename Req>
+  Rep Do(const Req& request) {
+    Effects effects = Apply(request);
+    EXPECT_TRUE(effects.status.ok()) << effects.status;
+    return effects.status.ok() ? std::get<Rep>(effects.reply) : Rep();
+  }
+
+  template <typename Req>
+  absl::Status StatusOf(const Req& request) {
+    return Apply(request).status;
+  }
+
+  void Register(const std::string& id) { Do<v1::RegisterWorkerReply>(WorkerCalled(id)); }
+  v1::HeartbeatReply Beat(const std::string& id) { return Do<v1::HeartbeatReply>(BeatOf(id)); }
+  v1::ReportTaskReply Report(const v1::ReportTaskRequest& report) { return Do<v1::ReportTaskReply>(report); }
+  v1::ReportTaskReply Finish(const std::string& worker, const v1::Task& task) {
+    return Report(DoneBy(worker, task, kShards, kRecords));
+  }
+  v1::ReportTaskRequest Failure(const std::string& worker, const v1::Task& task, const std::string& message,
+                                bool worker_at_fault) {
+    v1::ReportTaskRequest report;
+    report.set_worker_id(worker);
+    report.set_task_id(task.id());
+    report.set_code(static_cast<int>(absl::StatusCode::kNotFound));
+    report.set_message(message);
+    report.set_worker_at_fault(worker_at_fault);
+    return report;
+  }
+
+  // Time passes; those named beat four times a second.
+  void Pass(Nanos duration, const std::vector<std::string>& beating) {
+    const Nanos until = now + duration;
+    while (now < until) {
+      now += kSecond / 4;
+      for (const std::string& id : beating) Beat(id);
+      Apply(Tick());
+    }
+  }
+
+  // The workers named do what there is to do until nothing is left.
+  void Work(const std::vector<std::string>& workers) {
+    for (bool any = true; any;) {
+      any = false;
+      for (const std::string& id : workers) {
+        for (const v1::Task& task : TasksIn(Beat(id))) {
+          Finish(id, task);
+          any = true;
+        }
+      }
+    }
+  }
+
+  // Submits a job and has it prepared by the workers, which are registered.
+  v1::Job Prepare(const std::string& name, const std::vector<std::string>& workers) {
+    Do<v1::SubmitReply>(SubmitOf(SimpleSpec(name)));
+    Work(workers);
+    return Job(name);
+  }
+
+  v1::Job Job(const std::string& name) {
+    v1::WatchRequest watch;
+    watch.set_job(name);
+    auto reply = state->Watch(watch);
+    EXPECT_TRUE(reply.ok()) << reply.status();
+    if (!reply.ok() || !reply->has_value() || (*reply)->jobs().empty()) return v1::Job();
+    return (*reply)->jobs(0);
+  }
+
+  std::set<std::string> OwnersOf(const std::string& name) {
+    const v1::View view = Job(name).view();
+    std::set<std::string> owners;
+    for (const v1::View::Range& range : view.ranges()) owners.insert(view.workers(range.owner()).id());
+    return owners;
+  }
+
+  v1::WorkerStatus Worker(const std::string& id) {
+    const v1::StatusReply status = state->Status(now);
+    for (const v1::WorkerStatus& worker : status.workers()) {
+      if (worker.id() == id) return worker;
+    }
+    return v1::WorkerStatus();
+  }
+
+  v1::StatusReply::JobStatus JobStatus(const std::string& name) {
+    const v1::StatusReply status = state->Status(now);
+    for (const v1::StatusReply::JobStatus& job : status.jobs()) {
+      if (job.name() == name) return job;
+    }
+    return v1::StatusReply::JobStatus();
+  }
+
+  Nanos now = kSecond;
+  FakeStore store;
+  std::optional<CoordinatorState> state;
+
+ private:
+  const StateOptions options_;
+  uint64_t revision_ = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_SERVER_COORDINATOR_STATE_HARNESS_H_

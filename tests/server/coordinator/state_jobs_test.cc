@@ -1,0 +1,390 @@
+// Jobs: submitting, preparing, failing, cancelling.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/server/coordinator/state_harness.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+using State = absl::StatusCode;
+
+std::string Text(const absl::Status& status) { return std::string(status.message()); }
+
+TEST(CoordinatorJobs, APreparationGoesOverEveryStageToReady) {
+  StateHarness h;
+  h.Register("a");
+  h.Register("b");
+  const auto submitted = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  EXPECT_FALSE(submitted.existed());
+  EXPECT_EQ(submitted.job().state(), v1::PREPARING);
+  const v1::HeartbeatReply first = h.Beat("a");
+  ASSERT_EQ(first.tasks_size(), 1);
+  EXPECT_TRUE(first.tasks(0).has_prepare());
+  EXPECT_EQ(h.Beat("b").tasks_size(), 0);
+  // The report hands out what comes next.
+  const auto next = h.Finish("a", first.tasks(0));
+  ASSERT_EQ(next.tasks_size(), StateHarness::kShards);
+  EXPECT_EQ(h.Job("train").shards_total(), static_cast<uint32_t>(StateHarness::kShards));
+  for (int i = 0; i < next.tasks_size(); ++i) {
+    EXPECT_TRUE(next.tasks(i).has_index());
+    const auto reply = h.Finish("a", next.tasks(i));
+    if (i + 1 == next.tasks_size()) {
+      ASSERT_EQ(reply.tasks_size(), 1);
+      ASSERT_TRUE(reply.tasks(0).has_probe());
+      EXPECT_EQ(reply.tasks(0).probe().job().snapshot().shards_size(), StateHarness::kShards);
+      h.Finish("a", reply.tasks(0));
+    }
+  }
+  const v1::Job job = h.Job("train");
+  EXPECT_EQ(job.state(), v1::READY);
+  EXPECT_EQ(job.view().key_space(), StateHarness::kShards * StateHarness::kRecords);
+  EXPECT_EQ(h.OwnersOf("train"), (std::set<std::string>{"a", "b"}));
+  EXPECT_NE(job.snapshot().fingerprint(), 0u);
+}
+
+TEST(CoordinatorJobs, IndexTasksAreSpreadOverAllWorkers) {
+  StateHarness h;
+  for (const char* id : {"a", "b"}) {
+    v1::RegisterWorkerRequest worker = WorkerCalled(id);
+    worker.set_threads(1);
+    h.Do<v1::RegisterWorkerReply>(worker);
+  }
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  const auto next = h.Finish("a", h.Beat("a").tasks(0));
+  EXPECT_EQ(next.tasks_size(), 4);
+  EXPECT_EQ(h.Beat("b").tasks_size(), 4);
+}
+
+TEST(CoordinatorJobs, ATaskIsRepeatedUntilItIsReported) {
+  StateHarness h;
+  h.Register("a");
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  const uint64_t id = h.Beat("a").tasks(0).id();
+  EXPECT_EQ(h.Beat("a").tasks(0).id(), id);
+}
+
+TEST(CoordinatorJobs, WatchersAreWokenWhenThereAreTasksAndWhenShardsAreIndexed) {
+  StateHarness h;
+  h.Register("a");
+  v1::WatchRequest workers;
+  workers.set_known_revision(h.state->revision());
+  EXPECT_FALSE(h.state->Watch(workers)->has_value());
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  ASSERT_TRUE(h.state->Watch(workers)->has_value());
+  const auto next = h.Finish("a", h.Beat("a").tasks(0));
+  v1::WatchRequest job;
+  job.set_job("train");
+  job.set_known_revision(h.state->revision());
+  h.Finish("a", next.tasks(0));
+  EXPECT_FALSE(h.state->Watch(job)->has_value());
+  h.Apply(Tick());
+  ASSERT_TRUE(h.state->Watch(job)->has_value());
+  EXPECT_EQ((*h.state->Watch(job))->jobs(0).shards_indexed(), 1u);
+  auto shards = h.state->ListShards([] {
+    v1::ListShardsRequest request;
+    request.set_job("train");
+    return request;
+  }());
+  ASSERT_TRUE(shards.ok());
+  EXPECT_TRUE(shards->shards(0).indexed());
+  EXPECT_FALSE(shards->shards(1).indexed());
+}
+
+TEST(CoordinatorJobs, SubmittingTheSameAgainChangesNothing) {
+  StateHarness h;
+  h.Register("a");
+  const v1::Job job = h.Prepare("train", {"a"});
+  const auto again = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  EXPECT_TRUE(again.existed());
+  EXPECT_EQ(again.job().uid(), job.uid());
+  EXPECT_EQ(again.job().state(), v1::READY);
+}
+
+TEST(CoordinatorJobs, AnotherSpecUnderTheNameIsRefusedUnlessReplaced) {
+  StateHarness h;
+  h.Register("a");
+  const v1::Job job = h.Prepare("train", {"a"});
+  const auto session = h.Do<v1::OpenSessionReply>(SessionOn("train"));
+  const absl::Status refused = h.StatusOf(SubmitOf(SimpleSpec("train", 20)));
+  EXPECT_EQ(refused.code(), State::kAlreadyExists);
+  EXPECT_THAT(Text(refused), HasSubstr("batch.size"));
+  const auto replaced = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", 20), true));
+  EXPECT_NE(replaced.job().uid(), job.uid());
+  EXPECT_EQ(replaced.job().state(), v1::PREPARING);
+  v1::ReportSessionRequest report;
+  report.set_session_id(session.session_id());
+  EXPECT_TRUE(h.Do<v1::ReportSessionReply>(report).unknown_session());
+  h.Work({"a"});
+  EXPECT_GT(h.Job("train").view().number(), job.view().number());
+}
+
+TEST(CoordinatorJobs, WhatCannotBeAJobIsRefused) {
+  StateHarness h;
+  v1::JobSpec spec = SimpleSpec("train");
+  spec.clear_dataset();
+  EXPECT_EQ(h.StatusOf(SubmitOf(spec)).code(), State::kInvalidArgument);
+  spec = SimpleSpec("no/slashes");
+  EXPECT_EQ(h.StatusOf(SubmitOf(spec)).code(), State::kInvalidArgument);
+  spec = SimpleSpec("train");
+  spec.mutable_order()->set_repeats(70000);
+  EXPECT_EQ(h.StatusOf(SubmitOf(spec)).code(), State::kInvalidArgument);
+  spec = SimpleSpec("train");
+  spec.mutable_features(0)->set_key(std::string(2 << 20, 'k'));
+  EXPECT_EQ(h.StatusOf(SubmitOf(spec)).code(), State::kInvalidArgument);
+}
+
+TEST(CoordinatorJobs, AnErrorOfTheJobFailsItAtOnceAndItCanBeMended) {
+  StateHarness h;
+  h.Register("a");
+  h.Register("b");
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  const v1::Task task = h.Beat("a").tasks(0);
+  h.Report(h.Failure("a", task, "no file matches train-*", false));
+  EXPECT_EQ(h.Job("train").state(), v1::FAILED);
+  EXPECT_EQ(h.Job("train").error(), "no file matches train-*");
+  const absl::Status open = h.StatusOf(SessionOn("train"));
+  EXPECT_EQ(open.code(), State::kFailedPrecondition);
+  EXPECT_THAT(Text(open), HasSubstr("no file matches train-*"));
+  // The same, or a mended one, begins anew without --replace.
+  EXPECT_FALSE(h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train"))).existed());
+  h.Report(h.Failure("a", h.Beat("a").tasks(0), "", false));
+  EXPECT_EQ(h.Job("train").error(), "NOT_FOUND");
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", 20)));
+  h.Work({"a"});
+  EXPECT_EQ(h.Job("train").state(), v1::READY);
+}
+
+TEST(CoordinatorJobs, AWorkerAtFaultIsFollowedByAnotherThenTheJobFailsNamingIt) {
+  StateHarness h;
+  h.Register("a");
+  h.Register("b");
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  const v1::Task task = h.Beat("a").tasks(0);
+  h.Report(h.Failure("a", task, "Input/output error", true));
+  EXPECT_EQ(h.Beat("a").tasks_size(), 0);
+  ASSERT_EQ(h.Beat("b").tasks_size(), 1);
+  EXPECT_EQ(h.Job("train").state(), v1::PREPARING);
+  h.Report(h.Failure("b", task, "Stale file handle", true));
+  EXPECT_EQ(h.Job("train").state(), v1::FAILED);
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("worker b: Stale file handle"));
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("tried on a, b"));
+}
+
+TEST(CoordinatorJobs, AFailureCountsOnlyFromTheWorkerThatHasTheTask) {
+  StateHarness h;
+  h.Register("a");
+  h.Register("b");
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  const v1::Task task = h.Beat("a").tasks(0);
+  h.Report(h.Failure("b", task, "late", false));
+  h.Report(h.Failure("nobody", task, "late", false));
+  EXPECT_EQ(h.Job("train").state(), v1::PREPARING);
+  // A result counts from anyone, once.
+  h.Finish("b", task);
+  h.Finish("a", task);
+  EXPECT_EQ(h.Job("train").shards_total(), static_cast<uint32_t>(StateHarness::kShards));
+}
+
+TEST(CoordinatorJobs, TheTasksOfADeadOrRestartedWorkerGoToAnother) {
+  StateHarness h;
+  h.Register("a");
+  h.Register("b");
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  ASSERT_EQ(h.Beat("a").tasks_size(), 1);
+  h.Pass(4 * kSecond, {"b"});
+  ASSERT_EQ(h.Beat("b").tasks_size(), 1);
+  h.Do<v1::RegisterWorkerReply>(WorkerCalled("a"));
+  h.Do<v1::RegisterWorkerReply>(WorkerCalled("b", 2));
+  EXPECT_EQ(h.Beat("a").tasks_size(), 1);
+}
+
+TEST(CoordinatorJobs, ATaskThatTakesTooLongIsTriedElsewhereThenFails) {
+  StateOptions options;
+  options.task_timeout = 5 * kSecond;
+  StateHarness h(options);
+  h.Register("a");
+  h.Register("b");
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  ASSERT_EQ(h.Beat("a").tasks_size(), 1);
+  h.Pass(6 * kSecond, {"a", "b"});
+  ASSERT_EQ(h.Beat("b").tasks_size(), 1);
+  h.Pass(6 * kSecond, {"a", "b"});
+  EXPECT_EQ(h.Job("train").state(), v1::FAILED);
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("worker b did not finish within 5 s"));
+}
+
+TEST(CoordinatorJobs, WithoutWorkersAJobWaitsAndSaysSo) {
+  StateHarness h;
+  const auto submitted = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  EXPECT_THAT(submitted.job().waiting(), HasSubstr("no worker is live"));
+  const absl::Status open = h.StatusOf(SessionOn("train"));
+  EXPECT_EQ(open.code(), State::kUnavailable);
+  EXPECT_THAT(Text(open), HasSubstr("no worker is live"));
+  h.Register("a");
+  EXPECT_EQ(h.Job("train").waiting(), "");
+  h.Work({"a"});
+  EXPECT_EQ(h.Job("train").state(), v1::READY);
+}
+
+TEST(CoordinatorJobs, ReportsThatContradictThemselvesFailTheJobWithTheFileNamed) {
+  StateHarness h;
+  h.Register("a");
+  auto start = [&] {
+    h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train"), true));
+    return h.Beat("a").tasks(0);
+  };
+  v1::ReportTaskRequest report = DoneBy("a", start(), 0, 0);
+  h.Report(report);
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("no file matches train-*"));
+
+  report = DoneBy("a", start(), 2, 0);
+  report.mutable_files()->SwapElements(0, 1);
+  h.Report(report);
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("out of order"));
+
+  auto index = [&] { return h.Finish("a", start()).tasks(0); };
+  report = DoneBy("a", index(), 0, 5);
+  report.mutable_shard()->set_size(999);
+  h.Report(report);
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("changed while it was being indexed"));
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("data/train-100000"));
+
+  report = DoneBy("a", index(), 0, 5);
+  report.mutable_shard()->set_path("other");
+  h.Report(report);
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("data/other"));
+
+  const v1::Task prepare = start();
+  for (const v1::Task& task : TasksIn(h.Finish("a", prepare))) h.Report(DoneBy("a", task, 0, 0));
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("no records"));
+}
+
+TEST(CoordinatorJobs, MoreShardsThanAllowedAreRefused) {
+  StateOptions options;
+  options.max_shards = 3;
+  StateHarness h(options);
+  h.Register("a");
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  h.Finish("a", h.Beat("a").tasks(0));
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("at most 3"));
+}
+
+TEST(CoordinatorJobs, ACancelledJobIsGoneForTrainersAndCanBeSubmittedAnew) {
+  StateHarness h;
+  h.Register("a");
+  h.Prepare("train", {"a"});
+  h.Prepare("eval", {"a"});
+  v1::CancelRequest cancel;
+  cancel.set_job("train");
+  h.Do<v1::CancelReply>(cancel);
+  h.Do<v1::CancelReply>(cancel);
+  EXPECT_EQ(h.Job("train").state(), v1::CANCELLED);
+  const absl::Status open = h.StatusOf(SessionOn("train"));
+  EXPECT_EQ(open.code(), State::kNotFound);
+  EXPECT_THAT(Text(open), HasSubstr("there are: eval"));
+  cancel.set_job("other");
+  EXPECT_EQ(h.StatusOf(cancel).code(), State::kNotFound);
+  EXPECT_FALSE(h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", 30))).existed());
+}
+
+TEST(CoordinatorJobs, FinishedJobsMakeRoomAndWatchersLearnThatTheyAreGone) {
+  StateOptions options;
+  options.max_jobs = 2;
+  StateHarness h(options);
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("one")));
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("two")));
+  EXPECT_EQ(h.StatusOf(SubmitOf(SimpleSpec("three"))).code(), State::kResourceExhausted);
+  v1::CancelRequest cancel;
+  cancel.set_job("one");
+  h.Do<v1::CancelReply>(cancel);
+  v1::WatchRequest watch;
+  watch.set_known_revision(h.state->revision());
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("three")));
+  for (const char* job : {"", "one"}) {
+    watch.set_job(job);
+    const auto reply = h.state->Watch(watch);
+    ASSERT_TRUE(reply.ok() && reply->has_value());
+    ASSERT_EQ((*reply)->removed_size(), 1);
+    EXPECT_EQ((*reply)->removed(0), "one");
+  }
+  watch.set_job("never");
+  EXPECT_EQ(h.state->Watch(watch).status().code(), State::kNotFound);
+}
+
+TEST(CoordinatorJobs, ARevisionFromAnotherCoordinatorCountsAsNone) {
+  StateHarness h;
+  h.Register("a");
+  h.Prepare("train", {"a"});
+  v1::WatchRequest watch;
+  watch.set_known_revision(UINT64_MAX);
+  const auto reply = h.state->Watch(watch);
+  ASSERT_TRUE(reply.ok() && reply->has_value());
+  EXPECT_EQ((*reply)->jobs_size(), 1);
+}
+
+TEST(CoordinatorJobs, ARestartKeepsReadyJobsAndBeginsPreparationsAnew) {
+  StateHarness h;
+  h.Register("a");
+  const v1::Job ready = h.Prepare("train", {"a"});
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("eval")));
+  h.Restart();
+  const v1::Job after = h.Job("train");
+  EXPECT_EQ(after.uid(), ready.uid());
+  EXPECT_EQ(after.view().SerializeAsString(), ready.view().SerializeAsString());
+  EXPECT_EQ(after.order_fingerprint(), ready.order_fingerprint());
+  EXPECT_GT(after.revision(), ready.revision());
+  EXPECT_EQ(h.Job("eval").state(), v1::PREPARING);
+  h.Work({"a"});
+  EXPECT_EQ(h.Job("eval").state(), v1::READY);
+}
+
+TEST(CoordinatorJobs, AStoreThatContradictsItselfIsRefused) {
+  v1::StoredState stored;
+  v1::StoredView* view = stored.add_views();
+  view->set_job("gone");
+  EXPECT_EQ(CoordinatorState::Restore({}, 0, 1, stored).status().code(), State::kDataLoss);
+  v1::StoredJob* job = stored.add_jobs();
+  job->mutable_job()->set_name("gone");
+  job->mutable_job()->set_state(v1::READY);
+  view->mutable_view()->set_key_space(7);
+  view->mutable_view()->add_ranges()->set_end(3);
+  EXPECT_EQ(CoordinatorState::Restore({}, 0, 1, stored).status().code(), State::kDataLoss);
+  view->mutable_view()->clear_ranges();
+  EXPECT_EQ(CoordinatorState::Restore({}, 0, 1, stored).status().code(), State::kDataLoss);
+  stored.clear_views();
+  auto* shards = job->mutable_job()->mutable_snapshot();
+  shards->add_shards()->set_path("b");
+  shards->add_shards()->set_path("a");
+  EXPECT_EQ(CoordinatorState::Restore({}, 0, 1, stored).status().code(), State::kDataLoss);
+}
+
+TEST(CoordinatorJobs, RanksPolicyDividesTheStepNotTheData) {
+  StateHarness h;
+  h.Register("a");
+  h.Register("b");
+  v1::JobSpec spec = SimpleSpec("train");
+  spec.mutable_assignment()->set_policy(v1::RANKS);
+  h.Do<v1::SubmitReply>(SubmitOf(spec));
+  h.Work({"a", "b"});
+  EXPECT_EQ(h.Job("train").view().key_space(), kRanksKeySpace);
+  EXPECT_EQ(h.Job("train").view().policy(), v1::RANKS);
+  EXPECT_NEAR(h.Worker("a").owned_records(), StateHarness::kShards * StateHarness::kRecords / 2, 20);
+}
+
+TEST(CoordinatorJobs, GlobsAreExpandedWhereMostRootsAre) {
+  StateHarness h;
+  h.Register("a");
+  v1::RegisterWorkerRequest b = WorkerCalled("b");
+  b.add_roots("more");
+  h.Do<v1::RegisterWorkerReply>(b);
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  EXPECT_EQ(h.Beat("a").tasks_size(), 0);
+  EXPECT_EQ(h.Beat("b").tasks_size(), 1);
+}
+
+}  // namespace
+}  // namespace penstock

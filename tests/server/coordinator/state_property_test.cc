@@ -1,0 +1,193 @@
+// Laws of the coordinator's state under any sequence of events.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "server/coordinator/state/view_proto.h"
+#include "tests/server/coordinator/state_harness.h"
+
+namespace penstock {
+namespace {
+
+class RandomRun {
+ public:
+  explicit RandomRun(uint32_t seed) : random_(seed) {}
+
+  void Go(int events) {
+    for (int i = 0; i < events; ++i) {
+      Step();
+      Check();
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+    EndsWell();
+  }
+
+ private:
+  int Below(int n) { return static_cast<int>(random_() % static_cast<uint32_t>(n)); }
+  std::string AnyWorker() { return "w" + std::to_string(Below(5)); }
+  std::string AnyJob() { return "j" + std::to_string(Below(3)); }
+
+  void Step() {
+    switch (Below(14)) {
+      case 0:
+        h_.Apply(WorkerCalled(AnyWorker(), 1 + Below(2)));
+        break;
+      case 1:
+      case 2:
+      case 3: {
+        v1::HeartbeatRequest beat = BeatOf(AnyWorker(), 1 + Below(2));
+        beat.set_draining(Below(20) == 0);
+        beat.set_leaving(Below(30) == 0);
+        beat.mutable_load()->set_rows_per_cpu_second(Below(3) * 100);
+        Effects effects = h_.Apply(beat);
+        for (const v1::Task& task : TasksIn(std::get<v1::HeartbeatReply>(effects.reply))) tasks_[task.id()] = task;
+        break;
+      }
+      case 4:
+      case 5:
+        Report();
+        break;
+      case 6:
+        h_.Apply(SubmitOf(SimpleSpec(AnyJob(), Below(4) == 0 ? 20 : 10), Below(6) == 0));
+        break;
+      case 7: {
+        if (Below(8) != 0) break;
+        v1::CancelRequest cancel;
+        cancel.set_job(AnyJob());
+        h_.Apply(cancel);
+        break;
+      }
+      case 8: {
+        const uint32_t world = Below(2) == 0 ? 1 : 2;
+        Effects effects = h_.Apply(SessionOn(AnyJob(), Below(3), world, 10 * Below(2)));
+        if (effects.status.ok()) sessions_.push_back(std::get<v1::OpenSessionReply>(effects.reply).session_id());
+        break;
+      }
+      case 9: {
+        v1::ReportSessionRequest report;
+        report.set_session_id(AnySession());
+        if (Below(3) == 0) report.add_failed_workers(AnyWorker());
+        if (Below(10) == 0) report.add_bad_records(random_());
+        if (Below(10) == 0) report.add_bad_records(Below(200));
+        h_.Apply(report);
+        break;
+      }
+      case 10: {
+        v1::CloseSessionRequest close;
+        close.set_session_id(AnySession());
+        h_.Apply(close);
+        break;
+      }
+      case 11: {
+        if (Below(10) == 0) {
+          v1::DrainRequest drain;
+          drain.set_worker(AnyWorker());
+          h_.Apply(drain);
+        }
+        if (Below(60) == 0) h_.Restart();
+        break;
+      }
+      default:
+        h_.now += Below(20) == 0 ? 4 * kSecond : kSecond / (1 + Below(20));
+        h_.Apply(Tick());
+    }
+  }
+
+  void Report() {
+    if (tasks_.empty()) return;
+    auto it = tasks_.begin();
+    std::advance(it, Below(static_cast<int>(tasks_.size())));
+    const v1::Task task = it->second;
+    if (Below(4) != 0) tasks_.erase(it);
+    if (Below(8) == 0) {
+      h_.Report(h_.Failure(AnyWorker(), task, "made to fail", Below(3) != 0));
+      return;
+    }
+    for (const v1::Task& next : TasksIn(h_.Finish(AnyWorker(), task))) tasks_[next.id()] = next;
+  }
+
+  std::string AnySession() { return sessions_.empty() ? "none" : sessions_[random_() % sessions_.size()]; }
+
+  void Check() {
+    v1::WatchRequest all;
+    const auto watched = h_.state->Watch(all);
+    ASSERT_TRUE(watched.ok());
+    ASSERT_TRUE(watched->has_value());
+    ASSERT_GE(h_.state->revision(), revision_);
+    revision_ = h_.state->revision();
+    std::map<std::string, v1::WorkerStatus::State> workers;
+    bool any_live = false;
+    const v1::StatusReply status = h_.state->Status(h_.now);
+    for (const v1::WorkerStatus& worker : status.workers()) {
+      workers[worker.id()] = worker.state();
+      any_live |= worker.state() == v1::WorkerStatus::LIVE;
+    }
+    for (const v1::Job& job : (*watched)->jobs()) {
+      ASSERT_NE(job.state(), v1::JOB_STATE_UNSPECIFIED);
+      ASSERT_EQ(job.state() == v1::FAILED, !job.error().empty()) << job.error();
+      if (job.state() != v1::READY || !job.has_view()) continue;
+      // A partition of the key space, with owner and backup apart where there are several.
+      const auto view = FromProto(job.view());
+      ASSERT_TRUE(view.ok()) << view.status();
+      ASSERT_EQ(view->key_space, StateHarness::kShards * StateHarness::kRecords);
+      ASSERT_FALSE(view->ranges.empty());
+      // Numbers grow; one number is one view.
+      const auto number = std::pair(job.view().term(), job.view().number());
+      auto& last = views_[{job.name(), job.uid()}];
+      ASSERT_GE(number, last.first);
+      if (number == last.first) {
+        ASSERT_EQ(job.view().SerializeAsString(), last.second);
+      }
+      last = {number, job.view().SerializeAsString()};
+      // Owners are live; when nobody is, the last view stands.
+      if (!any_live) continue;
+      for (const ViewRange& range : view->ranges) {
+        ASSERT_EQ(workers[view->workers[range.owner].id], v1::WorkerStatus::LIVE);
+        ASSERT_EQ(workers[view->workers[range.backup].id], v1::WorkerStatus::LIVE);
+      }
+    }
+  }
+
+  // Workers that live and do their work bring every job to an end.
+  void EndsWell() {
+    h_.Apply(WorkerCalled("w0", 9));
+    h_.Apply(WorkerCalled("w1", 9));
+    for (int i = 0; i < 400 * 4; ++i) {  // longer than the longest readmission
+      h_.now += kSecond / 4;
+      for (const char* id : {"w0", "w1"}) {
+        for (const v1::Task& task : TasksIn(h_.Do<v1::HeartbeatReply>(BeatOf(id, 9)))) h_.Finish(id, task);
+      }
+      h_.Apply(Tick());
+    }
+    Check();
+    const v1::StatusReply status = h_.state->Status(h_.now);
+    for (const auto& job : status.jobs()) {
+      EXPECT_NE(job.state(), v1::PREPARING) << job.name() << " " << job.waiting();
+      if (job.state() == v1::READY) {
+        EXPECT_GT(job.view_number(), 0u);
+      }
+      EXPECT_EQ(job.waiting(), "");
+    }
+  }
+
+  std::mt19937 random_;
+  StateHarness h_;
+  std::map<uint64_t, v1::Task> tasks_;
+  std::vector<std::string> sessions_;
+  uint64_t revision_ = 0;
+  std::map<std::pair<std::string, uint64_t>, std::pair<std::pair<uint64_t, uint64_t>, std::string>> views_;
+};
+
+TEST(CoordinatorStateProperty, LawsHoldUnderAnyEvents) {
+  for (uint32_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomRun(seed).Go(600);
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace penstock

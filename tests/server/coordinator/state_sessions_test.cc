@@ -1,0 +1,197 @@
+// Trainers: opening, the ranks of a run, reports, bad records.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/server/coordinator/state_harness.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+using Code = absl::StatusCode;
+
+class CoordinatorSessions : public ::testing::Test {
+ protected:
+  CoordinatorSessions() {
+    h.Register("a");
+    h.Prepare("train", {"a"});
+  }
+  absl::Status Open(uint32_t rank, uint32_t world, uint64_t position, const std::string& resumes = "") {
+    v1::OpenSessionRequest request = SessionOn("train", rank, world, position);
+    request.set_resumes(resumes);
+    Effects effects = h.Apply(request);
+    if (effects.status.ok()) last = std::get<v1::OpenSessionReply>(effects.reply).session_id();
+    return effects.status;
+  }
+  void Close(const std::string& id) {
+    v1::CloseSessionRequest request;
+    request.set_session_id(id);
+    h.Do<v1::CloseSessionReply>(request);
+  }
+  bool Known(const std::string& id) {
+    v1::ReportSessionRequest report;
+    report.set_session_id(id);
+    return !h.Do<v1::ReportSessionReply>(report).unknown_session();
+  }
+
+  StateHarness h;
+  std::string last;
+};
+
+TEST_F(CoordinatorSessions, RanksThatOpenAtUnlikePlacesAreRefusedWithBothNamed) {
+  EXPECT_TRUE(Open(0, 2, 50).ok());
+  const absl::Status refused = Open(1, 2, 60);
+  EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
+  for (const char* part : {"rank 1", "position 60", "rank 0", "position 50", "same state"}) {
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(part));
+  }
+  EXPECT_TRUE(Open(1, 2, 50).ok());
+}
+
+TEST_F(CoordinatorSessions, ARankThatOpensAgainBeginsAGenerationThatOthersMustMatch) {
+  EXPECT_TRUE(Open(0, 2, 0).ok());
+  const std::string first = last;
+  EXPECT_TRUE(Open(1, 2, 0).ok());
+  EXPECT_TRUE(Open(1, 2, 40).ok());
+  EXPECT_FALSE(Open(0, 2, 0).ok());
+  EXPECT_TRUE(Known(first));
+  EXPECT_TRUE(Open(0, 2, 40).ok());
+  EXPECT_FALSE(Known(first));  // replaced by the new one
+}
+
+TEST_F(CoordinatorSessions, OtherGroupsWorldSizesAndClosedRunsAreNotCompared) {
+  EXPECT_TRUE(Open(0, 2, 0).ok());
+  const std::string first = last;
+  EXPECT_TRUE(Open(1, 5, 20).ok());
+  EXPECT_TRUE(Open(0, 1, 30).ok());
+  EXPECT_TRUE(Open(0, 1, 70).ok());
+  v1::OpenSessionRequest other = SessionOn("train", 1, 2, 90);
+  other.set_group("second run");
+  EXPECT_TRUE(h.StatusOf(other).ok());
+  Close(first);
+  EXPECT_TRUE(Open(1, 2, 10).ok());
+}
+
+TEST_F(CoordinatorSessions, RanksThatGoOnAfterARestartOfTheCoordinatorAreNotCompared) {
+  EXPECT_TRUE(Open(0, 2, 0).ok());
+  const std::string zero = last;
+  EXPECT_TRUE(Open(1, 2, 0).ok());
+  const std::string one = last;
+  h.Restart();
+  EXPECT_FALSE(Known(zero));
+  EXPECT_TRUE(Open(0, 2, 120, zero).ok());
+  EXPECT_NE(last, zero);
+  EXPECT_TRUE(Open(1, 2, 110, one).ok());
+  EXPECT_TRUE(Open(1, 2, 100).ok());
+  EXPECT_FALSE(Open(0, 2, 120).ok());
+}
+
+TEST_F(CoordinatorSessions, WhatDoesNotFitIsRefusedByName) {
+  EXPECT_EQ(Open(2, 2, 0).code(), Code::kInvalidArgument);
+  EXPECT_EQ(Open(0, 0, 0).code(), Code::kInvalidArgument);
+  EXPECT_EQ(Open(0, 3, 0).code(), Code::kInvalidArgument);  // 3 does not divide 10
+  EXPECT_EQ(Open(0, 1, 201).code(), Code::kInvalidArgument);
+  EXPECT_TRUE(Open(0, 1, 200).ok());
+  v1::OpenSessionRequest request = SessionOn("train", 0, 3);
+  request.set_batch_size(9);
+  EXPECT_TRUE(h.StatusOf(request).ok());
+  request.set_group(std::string(300, 'g'));
+  EXPECT_EQ(h.StatusOf(request).code(), Code::kInvalidArgument);
+  EXPECT_EQ(h.StatusOf(SessionOn("tarin")).code(), Code::kNotFound);
+}
+
+TEST_F(CoordinatorSessions, TheEndOfAnEpochIsJudgedByTheJobsLastBatch) {
+  v1::JobSpec spec = SimpleSpec("pad", 64);
+  spec.mutable_batch()->set_last(v1::PARTIAL);
+  h.Do<v1::SubmitReply>(SubmitOf(spec));
+  h.Work({"a"});
+  EXPECT_TRUE(h.StatusOf(SessionOn("pad")).ok());
+  EXPECT_EQ(h.StatusOf(SessionOn("pad", 0, 2)).code(), Code::kInvalidArgument);
+  spec.mutable_batch()->set_last(v1::PAD);
+  spec.mutable_order()->set_shuffle(v1::Order::FULL);
+  h.Do<v1::SubmitReply>(SubmitOf(spec, true));
+  h.Work({"a"});
+  EXPECT_TRUE(h.StatusOf(SessionOn("pad", 0, 2)).ok());
+}
+
+TEST_F(CoordinatorSessions, TheOrderDependsOnWhatTheOrderSays) {
+  const uint64_t chunked = h.Job("train").order_fingerprint();
+  v1::JobSpec spec = SimpleSpec("other");
+  h.Do<v1::SubmitReply>(SubmitOf(spec));
+  h.Work({"a"});
+  EXPECT_EQ(h.Job("other").order_fingerprint(), chunked);
+  spec.mutable_order()->set_shuffle(v1::Order::NONE);
+  spec.mutable_order()->set_repeats(2);
+  spec.mutable_order()->set_chunk_records(32);
+  spec.mutable_order()->set_window_chunks(16);
+  h.Do<v1::SubmitReply>(SubmitOf(spec, true));
+  h.Work({"a"});
+  EXPECT_NE(h.Job("other").order_fingerprint(), chunked);
+}
+
+TEST_F(CoordinatorSessions, ASessionThatFallsSilentIsClosed) {
+  EXPECT_TRUE(Open(0, 1, 0).ok());
+  h.Pass(59 * kSecond, {"a"});
+  EXPECT_TRUE(Known(last));
+  h.Pass(61 * kSecond, {"a"});
+  EXPECT_FALSE(Known(last));
+  EXPECT_EQ(h.JobStatus("train").sessions_size(), 0);
+}
+
+TEST_F(CoordinatorSessions, TooManySessionsAreRefused) {
+  StateOptions options;
+  options.max_sessions = 1;
+  StateHarness small(options);
+  small.Register("a");
+  small.Prepare("train", {"a"});
+  EXPECT_TRUE(small.StatusOf(SessionOn("train")).ok());
+  EXPECT_EQ(small.StatusOf(SessionOn("train")).code(), Code::kResourceExhausted);
+}
+
+TEST_F(CoordinatorSessions, ProgressIsInTheStatus) {
+  EXPECT_TRUE(Open(0, 1, 0).ok());
+  v1::ReportSessionRequest report;
+  report.set_session_id(last);
+  report.set_epoch(2);
+  report.set_position(130);
+  report.set_rows_per_second(1000);
+  report.set_wait_fraction(0.25);
+  report.set_rows(530);
+  h.Do<v1::ReportSessionReply>(report);
+  h.now += 5 * kSecond;
+  const auto status = h.JobStatus("train");
+  ASSERT_EQ(status.sessions_size(), 1);
+  EXPECT_EQ(status.sessions(0).epoch(), 2u);
+  EXPECT_EQ(status.sessions(0).position(), 130u);
+  EXPECT_EQ(status.sessions(0).epoch_positions(), 200u);
+  EXPECT_EQ(status.sessions(0).seconds_since_report(), 5u);
+  EXPECT_EQ(status.sessions(0).rows(), 530u);
+}
+
+TEST_F(CoordinatorSessions, DistinctBadRecordsAreCountedKeptAndEndTheJobPastTheLimit) {
+  EXPECT_TRUE(Open(0, 1, 0).ok());
+  auto report = [&](std::vector<uint64_t> bad) {
+    v1::ReportSessionRequest request;
+    request.set_session_id(last);
+    request.mutable_bad_records()->Assign(bad.begin(), bad.end());
+    h.Do<v1::ReportSessionReply>(request);
+  };
+  report({7, 7, 26, 10'000});
+  report({7});
+  EXPECT_EQ(h.JobStatus("train").bad_records(), 2u);  // 1 % of 200
+  EXPECT_EQ(h.Job("train").state(), v1::READY);
+  h.Restart();
+  EXPECT_EQ(h.JobStatus("train").bad_records(), 2u);
+  EXPECT_TRUE(Open(0, 1, 0).ok());
+  report({26 + 25});
+  EXPECT_EQ(h.Job("train").state(), v1::FAILED);
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("3 distinct records of 200"));
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("record 1 of data/train-100002"));
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("errors.max_bad_fraction"));
+  EXPECT_FALSE(Known(last));
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,218 @@
+// The stores: SQLite's and the one in memory keep the same promises.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "pipeline/records/shard_index.h"
+#include "server/coordinator/store/fake_store.h"
+#include "server/coordinator/store/index_blobs.h"
+#include "server/coordinator/store/sqlite_store.h"
+
+namespace penstock {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class StoreTest : public ::testing::TestWithParam<bool> {
+ protected:
+  StoreTest() : dir_(fs::path(::testing::TempDir()) / ("penstock-store-" + std::to_string(getpid()))) {
+    fs::remove_all(dir_);
+    fs::create_directories(dir_);
+    Reopen();
+  }
+  ~StoreTest() override {
+    store_.reset();
+    fs::remove_all(dir_);
+  }
+  std::string path() const { return (dir_ / "coordinator.db").string(); }
+  void Reopen() {
+    if (GetParam()) {
+      store_.reset();
+      auto opened = OpenSqliteStore(path());
+      ASSERT_TRUE(opened.ok()) << opened.status();
+      store_ = *std::move(opened);
+    } else if (store_ == nullptr) {
+      store_ = std::make_unique<FakeStore>();
+    }
+  }
+
+  fs::path dir_;
+  std::unique_ptr<Store> store_;
+};
+
+std::vector<v1::StoreEvent> SomeEvents() {
+  std::vector<v1::StoreEvent> events(6);
+  events[0].set_begin_term(3);
+  events[1].mutable_put_job()->mutable_job()->set_name("train");
+  events[1].mutable_put_job()->mutable_job()->set_uid(5);
+  events[1].mutable_put_job()->set_conformance_digest("d");
+  events[2].mutable_put_view()->set_job("train");
+  events[2].mutable_put_view()->mutable_view()->set_number(9);
+  events[3].mutable_put_worker()->mutable_registration()->set_id("a");
+  events[3].mutable_put_worker()->set_state(v1::WorkerStatus::DEAD);
+  events[4].mutable_add_bad_records()->set_job("train");
+  for (uint64_t record : {4, 2, 4}) events[4].mutable_add_bad_records()->add_records(record);
+  events[5].mutable_put_job()->mutable_job()->set_name("eval");
+  return events;
+}
+
+TEST_P(StoreTest, WhatIsCommittedIsThereAfterReopening) {
+  EXPECT_EQ(store_->Load()->SerializeAsString(), v1::StoredState().SerializeAsString());
+  EXPECT_EQ(*store_->Commit(SomeEvents(), 0), 1u);
+  Reopen();
+  const auto state = store_->Load();
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->revision(), 1u);
+  EXPECT_EQ(state->term(), 3u);
+  ASSERT_EQ(state->jobs_size(), 2);
+  EXPECT_EQ(state->jobs(0).job().name(), "eval");
+  EXPECT_EQ(state->jobs(1).job().uid(), 5u);
+  EXPECT_EQ(state->jobs(1).conformance_digest(), "d");
+  ASSERT_EQ(state->views_size(), 1);
+  EXPECT_EQ(state->views(0).view().number(), 9u);
+  ASSERT_EQ(state->workers_size(), 1);
+  EXPECT_EQ(state->workers(0).state(), v1::WorkerStatus::DEAD);
+  ASSERT_EQ(state->bad_records_size(), 1);
+  EXPECT_THAT(state->bad_records(0).records(), ::testing::ElementsAre(2, 4));
+}
+
+TEST_P(StoreTest, AJobGoesWithItsViewAndItsBadRecords) {
+  ASSERT_TRUE(store_->Commit(SomeEvents(), 0).ok());
+  std::vector<v1::StoreEvent> events(2);
+  events[0].set_delete_job("train");
+  events[1].set_delete_worker("a");
+  EXPECT_EQ(*store_->Commit(events, 1), 2u);
+  const auto state = *store_->Load();
+  EXPECT_EQ(state.jobs_size(), 1);
+  EXPECT_EQ(state.views_size() + state.workers_size() + state.bad_records_size(), 0);
+}
+
+TEST_P(StoreTest, ACommitOnAnotherRevisionIsRefusedWhole) {
+  ASSERT_TRUE(store_->Commit(SomeEvents(), 0).ok());
+  std::vector<v1::StoreEvent> events(1);
+  events[0].set_begin_term(8);
+  EXPECT_EQ(store_->Commit(events, 0).status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(store_->Load()->term(), 3u);
+  EXPECT_EQ(store_->Load()->revision(), 1u);
+}
+
+TEST_P(StoreTest, AnEventWithoutContentIsAnError) {
+  EXPECT_FALSE(store_->Commit(std::vector<v1::StoreEvent>(1), 0).ok());
+  EXPECT_EQ(store_->Load()->revision(), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreTest, ::testing::Bool(),
+                         [](const auto& test) { return test.param ? "Sqlite" : "InMemory"; });
+
+class SqliteFileTest : public ::testing::Test {
+ protected:
+  SqliteFileTest() : dir_(fs::path(::testing::TempDir()) / ("penstock-sqlite-" + std::to_string(getpid()))) {
+    fs::remove_all(dir_);
+    fs::create_directories(dir_);
+  }
+  ~SqliteFileTest() override { fs::remove_all(dir_); }
+  std::string path() const { return (dir_ / "coordinator.db").string(); }
+  fs::path dir_;
+};
+
+TEST_F(SqliteFileTest, AFileThatIsNoDatabaseIsNamedWithTheWayOut) {
+  std::ofstream(path()) << "this is a text file, and long enough to be taken for a header of SQLite's "
+                        << std::string(4096, '.');
+  const auto opened = OpenSqliteStore(path());
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr(path()));
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("move it away"));
+}
+
+TEST_F(SqliteFileTest, ADamagedStoreIsNamed) {
+  {
+    auto store = OpenSqliteStore(path());
+    ASSERT_TRUE(store.ok());
+    ASSERT_TRUE((*store)->Commit(SomeEvents(), 0).ok());
+  }
+  // Behind the file's header: all pages but the first are overwritten.
+  const auto size = fs::file_size(path());
+  std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(4096);
+  file << std::string(size - 4096, '\xa5');
+  file.close();
+  auto opened = OpenSqliteStore(path());
+  const absl::Status status = opened.ok() ? (*opened)->Load().status() : opened.status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path()));
+}
+
+TEST_F(SqliteFileTest, AForeignDatabaseAndANewerReleasesAreRefused) {
+  // application_id and user_version lie at bytes 68 and 60 of the header (https://www.sqlite.org/fileformat.html).
+  auto with_byte = [&](int offset, char value) {
+    fs::remove(path());
+    { ASSERT_TRUE(OpenSqliteStore(path()).ok()); }
+    std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(offset);
+    file.put(value);
+  };
+  with_byte(68, 'X');
+  EXPECT_EQ(OpenSqliteStore(path()).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(OpenSqliteStore(path()).status().message()), HasSubstr("another program"));
+  with_byte(63, 9);
+  EXPECT_THAT(std::string(OpenSqliteStore(path()).status().message()), HasSubstr("newer release"));
+}
+
+TEST_F(SqliteFileTest, AFolderThatIsNotThereIsSaid) {
+  const auto opened = OpenSqliteStore((dir_ / "no" / "where.db").string());
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("no/where.db"));
+}
+
+std::string BlobOf(uint64_t hash, int records) {
+  ShardIndex index;
+  index.content_hash = hash;
+  for (int i = 0; i < records; ++i) index.AppendRecord(100 + i % 7);
+  index.file_size = index.stream_size();
+  return index.Serialize();
+}
+
+TEST_F(SqliteFileTest, BlobsAreKeptByContentAcrossRestarts) {
+  const std::string folder = (dir_ / "indexes").string();
+  const std::string blob = BlobOf(0xabc, 50);
+  {
+    auto blobs = IndexBlobs::Open(folder, {});
+    ASSERT_TRUE(blobs.ok()) << blobs.status();
+    ASSERT_TRUE((*blobs)->Put(0xabc, blob).ok());
+    ASSERT_TRUE((*blobs)->Put(0xabc, blob).ok());
+    EXPECT_EQ((*blobs)->total_bytes(), blob.size());
+  }
+  auto blobs = IndexBlobs::Open(folder, {});
+  EXPECT_EQ((*blobs)->total_bytes(), blob.size());
+  EXPECT_EQ(*(*blobs)->Get(0xabc), blob);
+  EXPECT_EQ((*blobs)->Get(0xabd).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(SqliteFileTest, ABlobThatIsNotWhatItsNameSaysIsRefused) {
+  auto blobs = IndexBlobs::Open((dir_ / "indexes").string(), {});
+  EXPECT_EQ((*blobs)->Put(1, BlobOf(2, 5)).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ((*blobs)->Put(1, "no index").code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ((*blobs)->total_bytes(), 0u);
+}
+
+TEST_F(SqliteFileTest, BlobsStayWithinTheirLimits) {
+  const std::string blob = BlobOf(1, 500);
+  IndexBlobs::Limits limits;
+  limits.blob_bytes = blob.size();
+  limits.total_bytes = 3 * blob.size() + blob.size() / 2;
+  auto blobs = IndexBlobs::Open((dir_ / "indexes").string(), limits);
+  for (uint64_t hash = 1; hash <= 8; ++hash) {
+    ASSERT_TRUE((*blobs)->Put(hash, BlobOf(hash, 500)).ok());
+    EXPECT_LE((*blobs)->total_bytes(), limits.total_bytes);
+    EXPECT_TRUE((*blobs)->Get(hash).ok());
+  }
+  EXPECT_EQ((*blobs)->Put(9, BlobOf(9, 5000)).code(), absl::StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace penstock
