@@ -28,9 +28,9 @@ struct IndexOptions {
   // Compressed shards: at most about this many bytes of the stream lie between two restart points,
   // so reading any record inflates at most this much before it. Doubled as often as needed to stay
   // below max_window_bytes.
-  uint64_t restart_spacing = uint64_t{4} << 20;
+  uint64_t restart_spacing = uint64_t{2} << 20;
   // Compressed shards: upper bound on the memory of all restart windows of one shard.
-  uint64_t max_window_bytes = uint64_t{16} << 20;
+  uint64_t max_window_bytes = uint64_t{8} << 20;
   // Called now and then, and at the end, with the bytes of the file done since the last call. May
   // be empty.
   std::function<void(uint64_t bytes)> progress = {};

@@ -1,0 +1,29 @@
+// Any bytes as an index blob, also with a right checksum: refused, or an index that hurts no reader.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "pipeline/base/check.h"
+#include "pipeline/base/hash.h"
+#include "pipeline/records/framing.h"
+#include "pipeline/records/shard_index.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string blob(reinterpret_cast<const char*>(data), size);
+  (void)penstock::ShardIndex::Parse(blob);
+  char checksum[8];
+  penstock::StoreLittleEndian<uint64_t>(penstock::Hash64(blob), checksum);
+  blob.append(checksum, sizeof(checksum));
+  const auto index = penstock::ShardIndex::Parse(blob);
+  if (!index.ok()) return 0;
+  PS_CHECK(index->MemoryBytes() <= 64 * size + 4096);
+  const uint64_t records = index->record_count();
+  for (uint64_t k = 0; k < records; ++k) {
+    PS_CHECK(index->RecordOffset(k) + index->FramedLength(k) == index->RecordOffset(k + 1));
+  }
+  PS_CHECK(index->RecordOffset(records) == index->stream_size());
+  const auto again = penstock::ShardIndex::Parse(index->Serialize());
+  PS_CHECK(again.ok() && *again == *index);
+  return 0;
+}
