@@ -99,7 +99,7 @@ size_t ResizeBytes(const ResizePlan& plan, int channels) {
                         static_cast<size_t>(plan.window.width + plan.window.height) * 64;
   // Vectors may hold up to twice what was asked for.
   return 2 *
-         (tables + width * static_cast<size_t>(channels) * static_cast<size_t>(plan.box_height) + 2 * (box_row + 512));
+         (tables + width * static_cast<size_t>(channels) * static_cast<size_t>(plan.box_height) + 4 * (box_row + 512));
 }
 
 Resizer::Resizer() : state_(std::make_unique<State>()) {}

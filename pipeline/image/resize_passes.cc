@@ -47,12 +47,8 @@ HWY_INLINE V16 Weights(int32_t pair) {
   return hn::BitCast(D16(), hn::Set(d32, pair));
 }
 
-// lo + hi * 2^15, rounded, as integer pixels that may be out of range.
-HWY_INLINE V32 Finish(V32 lo, V32 hi) {
-  const D32 d32;
-  const V32 half = hn::Set(d32, 1 << (kWeightBits - 1));
-  return hn::ShiftRight<kWeightBits>(hn::Add(hn::Add(lo, half), hn::ShiftLeft<15>(hi)));
-}
+// lo + hi * 2^15 as integer pixels that may be out of range. `lo` began at one half, for rounding.
+HWY_INLINE V32 Finish(V32 lo, V32 hi) { return hn::ShiftRight<kWeightBits>(hn::Add(lo, hn::ShiftLeft<15>(hi))); }
 
 // Two vectors of 32-bit pixels to one of 16-bit ones, block by block, clipped to 0 .. 255.
 HWY_INLINE V16 Clip(V32 a, V32 b) {
@@ -94,70 +90,94 @@ alignas(16) constexpr uint8_t kPack0[16] = {0,     2,     4,     8,     10,    1
 alignas(16) constexpr uint8_t kPack6[16] = {kZero, kZero, kZero, kZero, kZero, kZero, 0,     2,
                                             4,     8,     10,    12,    kZero, kZero, kZero, kZero};
 
-// One output pixel of each row.
-HWY_INLINE V32 FilterPixel(const PairTable& pairs, const uint8_t* const* rows, size_t offset, size_t i, V8 taps01,
-                           V8 taps23) {
+// The weights of a table's outputs, in locals: stores of bytes may alias what is behind a reference.
+struct Weighted {
+  const int32_t* first;
+  const int32_t* lo;
+  const int32_t* hi;
+  size_t outputs, words;
+};
+
+// One output pixel of each row; two vectors of rows share the loads of the weights.
+HWY_INLINE void FilterPixel(const Weighted& w, const uint8_t* const* rows, size_t i, V8 taps01, V8 taps23, V32* pixel0,
+                            V32* pixel1) {
   const D16 d16;
   const D32 d32;
-  const size_t words = static_cast<size_t>(pairs.pairs);
-  const int32_t* lo = pairs.lo.data() + i * words;
-  const int32_t* hi = pairs.hi.data() + i * words;
-  V32 sum_lo = hn::Zero(d32), sum_hi = hn::Zero(d32);
-  for (size_t p = 0; p < words; p += 2, offset += 12) {
-    const V8 pixels = LoadRows(rows, offset);
-    const V16 a = hn::BitCast(d16, hn::TableLookupBytesOr0(pixels, taps01));
-    const V16 b = hn::BitCast(d16, hn::TableLookupBytesOr0(pixels, taps23));
-    sum_lo = AddPairs(a, Weights(lo[p]), sum_lo);
-    sum_hi = AddPairs(a, Weights(hi[p]), sum_hi);
-    sum_lo = AddPairs(b, Weights(lo[p + 1]), sum_lo);
-    sum_hi = AddPairs(b, Weights(hi[p + 1]), sum_hi);
+  size_t offset = static_cast<size_t>(w.first[i]) * 3;
+  const int32_t* lo = w.lo + i * w.words;
+  const int32_t* hi = w.hi + i * w.words;
+  V32 lo0 = hn::Set(d32, 1 << (kWeightBits - 1)), lo1 = lo0;
+  V32 hi0 = hn::Zero(d32), hi1 = hi0;
+  for (size_t p = 0; p < w.words; p += 2, offset += 12) {
+    const V8 pixels0 = LoadRows(rows, offset), pixels1 = LoadRows(rows + kRows, offset);
+    const V16 a0 = hn::BitCast(d16, hn::TableLookupBytesOr0(pixels0, taps01));
+    const V16 a1 = hn::BitCast(d16, hn::TableLookupBytesOr0(pixels1, taps01));
+    const V16 b0 = hn::BitCast(d16, hn::TableLookupBytesOr0(pixels0, taps23));
+    const V16 b1 = hn::BitCast(d16, hn::TableLookupBytesOr0(pixels1, taps23));
+    const V16 lo_a = Weights(lo[p]), hi_a = Weights(hi[p]);
+    const V16 lo_b = Weights(lo[p + 1]), hi_b = Weights(hi[p + 1]);
+    lo0 = AddPairs(b0, lo_b, AddPairs(a0, lo_a, lo0));
+    lo1 = AddPairs(b1, lo_b, AddPairs(a1, lo_a, lo1));
+    hi0 = AddPairs(b0, hi_b, AddPairs(a0, hi_a, hi0));
+    hi1 = AddPairs(b1, hi_b, AddPairs(a1, hi_a, hi1));
   }
-  return Finish(sum_lo, sum_hi);
+  *pixel0 = Finish(lo0, hi0);
+  *pixel1 = Finish(lo1, hi1);
 }
 
-// Rows may be read 4 bytes past the last tap's group of four pixels; nothing is written past the last output.
-void HorizontalRows(const FilterTable& table, const PairTable& pairs, const uint8_t* const* in, uint8_t* const* out) {
+// Four pixels of one vector of rows to 12 bytes each, and four bytes of nothing.
+HWY_INLINE V8 PackPixels(const V32* pixel, V8 pack0, V8 pack6) {
+  const D8 d8;
+  const V8 front = hn::BitCast(d8, Clip(pixel[0], pixel[1]));
+  const V8 back = hn::BitCast(d8, Clip(pixel[2], pixel[3]));
+  return hn::Or(hn::TableLookupBytesOr0(front, pack0), hn::TableLookupBytesOr0(back, pack6));
+}
+
+// Filters 2 * kRows rows. They may be read 4 bytes past the last tap's group of four pixels; nothing is written past
+// the last output.
+HWY_INLINE void HorizontalRows(const Weighted& w, const uint8_t* const* in, uint8_t* const* out) {
   const D8 d8;
   const V8 taps01 = hn::LoadDup128(d8, kTaps01), taps23 = hn::LoadDup128(d8, kTaps23);
   const V8 pack0 = hn::LoadDup128(d8, kPack0), pack6 = hn::LoadDup128(d8, kPack6);
-  const size_t outputs = table.first.size();
-  for (size_t i = 0; i < outputs; i += 4) {
-    V32 pixel[4];
+  V32 pixel0[4], pixel1[4];
+  size_t i = 0;
+  for (; i + 6 <= w.outputs; i += 4) {  // 18 bytes of room: the four bytes too many are overwritten next
+    for (size_t k = 0; k < 4; ++k) FilterPixel(w, in, i + k, taps01, taps23, &pixel0[k], &pixel1[k]);
+    StoreRows(PackPixels(pixel0, pack0, pack6), out, i * 3);
+    StoreRows(PackPixels(pixel1, pack0, pack6), out + kRows, i * 3);
+  }
+  for (; i < w.outputs; i += 4) {
     for (size_t k = 0; k < 4; ++k) {
-      const size_t o = std::min(i + k, outputs - 1);
-      pixel[k] = FilterPixel(pairs, in, static_cast<size_t>(table.first[o]) * 3, o, taps01, taps23);
+      FilterPixel(w, in, std::min(i + k, w.outputs - 1), taps01, taps23, &pixel0[k], &pixel1[k]);
     }
-    const V8 front = hn::BitCast(d8, Clip(pixel[0], pixel[1]));
-    const V8 back = hn::BitCast(d8, Clip(pixel[2], pixel[3]));
-    const V8 packed = hn::Or(hn::TableLookupBytesOr0(front, pack0), hn::TableLookupBytesOr0(back, pack6));
-    if (i + 6 <= outputs) {  // 18 bytes of room: the four bytes too many are overwritten next
-      StoreRows(packed, out, i * 3);
-    } else {
-      alignas(16) uint8_t last[2][16];
-      uint8_t* const rows[2] = {last[0], last[1]};
-      StoreRows(packed, rows, 0);
-      for (size_t r = 0; r < kRows; ++r) {
-        std::memcpy(out[r] + i * 3, last[r], std::min<size_t>(4, outputs - i) * 3);
-      }
+    alignas(16) uint8_t last[2 * kRows][16];
+    uint8_t* rows[2 * kRows];
+    for (size_t r = 0; r < 2 * kRows; ++r) rows[r] = last[r];
+    StoreRows(PackPixels(pixel0, pack0, pack6), rows, 0);
+    StoreRows(PackPixels(pixel1, pack0, pack6), rows + kRows, 0);
+    for (size_t r = 0; r < 2 * kRows; ++r) {
+      std::memcpy(out[r] + i * 3, last[r], std::min<size_t>(4, w.outputs - i) * 3);
     }
   }
 }
 
 void HorizontalRgb(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out,
                    size_t stride, std::vector<uint8_t>* padded) {
+  const Weighted w{table.first.data(), pairs.lo.data(), pairs.hi.data(), table.first.size(),
+                   static_cast<size_t>(pairs.pairs)};
   // How far a row is read.
   size_t reach = 0;
   for (const int32_t first : table.first) {
-    reach = std::max(reach, static_cast<size_t>(first) * 3 + static_cast<size_t>(pairs.pairs) * 6 + 4);
+    reach = std::max(reach, static_cast<size_t>(first) * 3 + w.words * 6 + 4);
   }
   const size_t bytes = source.row_bytes();
   reach = std::max(reach, bytes);
-  if (padded->size() < kRows * reach) padded->resize(kRows * reach);
+  if (padded->size() < 2 * kRows * reach) padded->resize(2 * kRows * reach);
   const size_t height = static_cast<size_t>(source.height);
-  for (size_t y = 0; y < height; y += kRows) {
-    const uint8_t* in[2];
-    uint8_t* to[2];
-    for (size_t r = 0; r < kRows; ++r) {
+  for (size_t y = 0; y < height; y += 2 * kRows) {
+    const uint8_t* in[2 * kRows];
+    uint8_t* to[2 * kRows];
+    for (size_t r = 0; r < 2 * kRows; ++r) {
       const size_t from = std::min(y + r, height - 1);
       in[r] = source.row(static_cast<int>(from));
       to[r] = out + from * stride;
@@ -168,7 +188,12 @@ void HorizontalRgb(const FilterTable& table, const PairTable& pairs, const Image
         in[r] = copy;
       }
     }
-    HorizontalRows(table, pairs, in, to);
+    // Up to four taps is what shrinking by less than two needs: a constant unrolls the loop.
+    if (w.words == 2) {
+      HorizontalRows({w.first, w.lo, w.hi, w.outputs, 2}, in, to);
+    } else {
+      HorizontalRows(w, in, to);
+    }
   }
 }
 
@@ -179,8 +204,8 @@ HWY_INLINE V8 FilterColumn(const int32_t* lo, const int32_t* hi, size_t words, c
   const D16 d16;
   const D32 d32;
   const V8 zero = hn::Zero(d8);
-  V32 lo0 = hn::Zero(d32), lo1 = lo0, lo2 = lo0, lo3 = lo0;
-  V32 hi0 = lo0, hi1 = lo0, hi2 = lo0, hi3 = lo0;
+  V32 lo0 = hn::Set(d32, 1 << (kWeightBits - 1)), lo1 = lo0, lo2 = lo0, lo3 = lo0;
+  V32 hi0 = hn::Zero(d32), hi1 = hi0, hi2 = hi0, hi3 = hi0;
   for (size_t p = 0; p < words && 2 * p < count; ++p, from += 2 * stride) {
     const V8 a = hn::LoadU(d8, from);
     // An odd last tap has no partner; its weight is 0, so any row will do.
