@@ -30,13 +30,22 @@ class FilesReader final : public DatasetReader {
   }
 
   absl::Status ReadRecord(uint64_t record, std::string* out) override {
+    RecordBuffer buffer;
+    PS_ASSIGN_OR_RETURN(const std::string_view bytes, ReadRecord(record, &buffer));
+    out->assign(bytes);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::string_view> ReadRecord(uint64_t record, RecordBuffer* buffer) override {
     const RecordRef ref = snapshot_.ToShard(record);
     PS_ASSIGN_OR_RETURN(const std::shared_ptr<const ShardReader> reader, ReaderOf(ref.shard));
-    absl::Status status = reader->ReadRecord(ref.record, out);
-    if (status.ok()) {
-      bytes_read_.fetch_add(out->size() + kRecordFrameBytes, std::memory_order_relaxed);
-      return status;
+    const uint64_t framed = reader->index().FramedLength(ref.record);
+    absl::StatusOr<std::string_view> bytes = reader->ReadRecord(ref.record, buffer->Get(framed));
+    if (bytes.ok()) {
+      bytes_read_.fetch_add(framed, std::memory_order_relaxed);
+      return bytes;
     }
+    const absl::Status& status = bytes.status();
     if (status.code() == absl::StatusCode::kDataLoss) return status;
     if (status.code() == absl::StatusCode::kFailedPrecondition) return Changed(ref.shard, status.message());
     Close(ref.shard);  // the next try opens it again

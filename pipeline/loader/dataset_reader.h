@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,6 +18,29 @@
 #include "pipeline/records/snapshot.h"
 
 namespace penstock {
+
+// Memory that one thread reads records into, kept from record to record: neither zeroed nor moved.
+class RecordBuffer {
+ public:
+  // At least `bytes` bytes, with what they happen to hold.
+  char* Get(size_t bytes) {
+    if (bytes > capacity_) {
+      block_.reset();
+      capacity_ = bytes + bytes / 4;  // the next one is often a little larger
+      block_ = std::make_unique_for_overwrite<char[]>(capacity_);
+    }
+    return block_.get();
+  }
+  size_t capacity() const { return capacity_; }
+  void Clear() {
+    block_.reset();
+    capacity_ = 0;
+  }
+
+ private:
+  std::unique_ptr<char[]> block_;
+  size_t capacity_ = 0;
+};
 
 // Finds the index of a shard: a sidecar, a blob fetched from elsewhere, or a fresh build. Thread-safe.
 using IndexProvider = std::function<absl::StatusOr<std::shared_ptr<const ShardIndex>>(
@@ -43,6 +67,8 @@ class DatasetReader {
   // Reads the record into `out` (resized). FailedPrecondition: the file is not the snapshot's (it changed).
   // DataLoss: CRC or framing. Unavailable: an I/O error of this machine. Each names file, record and offset.
   virtual absl::Status ReadRecord(uint64_t record, std::string* out) = 0;
+  // The same without a copy: the record's bytes, in `buffer`, until it is used again.
+  virtual absl::StatusOr<std::string_view> ReadRecord(uint64_t record, RecordBuffer* buffer) = 0;
   // "path, record 12 at offset 3456": for messages.
   virtual std::string Describe(uint64_t record) = 0;
   virtual uint64_t bytes_read() const = 0;  // framed, of records that were read

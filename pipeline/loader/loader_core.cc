@@ -267,7 +267,7 @@ void LoaderCore::Process(Task* task, MakerThread* thread) {
   Outcome outcome = MakeRow(task, thread);
   if (thread->scratch.held_bytes() + thread->record.capacity() > sizes_.thread_scratch_bytes) {
     thread->scratch.Clear();
-    std::string().swap(thread->record);
+    thread->record.Clear();
   }
   const Nanos took = options_.clock->Now() - start;
   {

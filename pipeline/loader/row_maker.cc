@@ -73,29 +73,28 @@ void PointInto(const RowSchema& schema, std::byte* bytes, RowSlot* slot) {
   }
 }
 
-absl::Status RowMaker::Read(const LoadJob& job, uint64_t record, MakerThread* thread,
-                            std::shared_ptr<const std::string>* bytes, MadeRow* made) const {
+absl::StatusOr<std::string_view> RowMaker::Read(const LoadJob& job, uint64_t record, MakerThread* thread,
+                                                std::shared_ptr<const std::string>* cached, MadeRow* made) const {
   const CacheKey key{job.record_space(), record};
-  *bytes = options_.records->Find(key);
-  if (*bytes != nullptr) return absl::OkStatus();
+  *cached = options_.records->Find(key);
+  if (*cached != nullptr) return std::string_view(**cached);
   const Nanos start = options_.clock->Now();
   Nanos pause = options_.read_pause;
-  absl::Status status;
+  absl::StatusOr<std::string_view> bytes = std::string_view();
   for (int tries = 1;; ++tries) {
-    status = job.reader().ReadRecord(record, &thread->record);
+    bytes = job.reader().ReadRecord(record, &thread->record);
     // Only storage that fails may be well a moment later.
-    if (status.code() != absl::StatusCode::kUnavailable || tries >= options_.read_tries) break;
+    if (bytes.status().code() != absl::StatusCode::kUnavailable || tries >= options_.read_tries) break;
     std::this_thread::sleep_for(std::chrono::nanoseconds(pause));
     pause *= 2;
   }
   made->read_time += options_.clock->Now() - start;
-  if (!status.ok()) return status;
-  made->bytes_read += thread->record.size();
-  if (options_.records->HasRoomFor(thread->record.size())) {
-    *bytes = std::make_shared<const std::string>(thread->record);
-    options_.records->Insert(key, *bytes);
+  if (!bytes.ok()) return bytes.status();
+  made->bytes_read += bytes->size();
+  if (options_.records->HasRoomFor(bytes->size())) {
+    options_.records->Insert(key, std::make_shared<const std::string>(*bytes));
   }
-  return absl::OkStatus();
+  return bytes;
 }
 
 RowMaker::Fault RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot,
@@ -118,11 +117,12 @@ RowMaker::Fault RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64_t
   if (const Fault fault = ask(need); fault != Fault::kNone) return fault;
 
   std::shared_ptr<const std::string> cached;
-  if (absl::Status status = Read(job, source, thread, &cached, made); !status.ok()) {
-    made->status = std::move(status);  // names the place
+  const absl::StatusOr<std::string_view> read = Read(job, source, thread, &cached, made);
+  if (!read.ok()) {
+    made->status = read.status();  // names the place
     return made->status.code() == absl::StatusCode::kDataLoss ? Fault::kRecord : Fault::kOther;
   }
-  const std::string& record = cached != nullptr ? *cached : thread->record;
+  const std::string_view record = *read;
   const uint64_t scratch = pipeline.ScratchBytes(record);
   std::shared_ptr<const std::string> decoded;
   bool decode = false;

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -37,7 +38,7 @@ std::vector<uint64_t> SubstitutesOf(const Snapshot& snapshot, uint64_t seed, uin
 // What one thread keeps from row to row.
 struct MakerThread {
   RowScratch scratch;
-  std::string record;  // bytes of the record, when they are not the cache's
+  RecordBuffer record;  // of records that are not in the cache
   // The plan used last.
   uint64_t plan_session = UINT64_MAX;
   std::optional<EpochPlan> plan;
@@ -88,8 +89,9 @@ class RowMaker {
   // One attempt with the content of record `source`.
   Fault Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot, MakerThread* thread,
             MadeRow* made) const;
-  absl::Status Read(const LoadJob& job, uint64_t record, MakerThread* thread, std::shared_ptr<const std::string>* bytes,
-                    MadeRow* made) const;
+  // The record's bytes, in the cache (then *cached holds them) or in the thread's buffer.
+  absl::StatusOr<std::string_view> Read(const LoadJob& job, uint64_t record, MakerThread* thread,
+                                        std::shared_ptr<const std::string>* cached, MadeRow* made) const;
 
   const MakerOptions options_;
 };

@@ -47,6 +47,12 @@ class MemoryDataset final : public DatasetReader {
     bytes_read_.fetch_add(record_bytes_);
     return absl::OkStatus();
   }
+  absl::StatusOr<std::string_view> ReadRecord(uint64_t record, RecordBuffer* buffer) override {
+    std::string bytes;
+    if (absl::Status status = ReadRecord(record, &bytes); !status.ok()) return status;
+    std::memcpy(buffer->Get(bytes.size()), bytes.data(), bytes.size());
+    return std::string_view(buffer->Get(bytes.size()), bytes.size());
+  }
   std::string Describe(uint64_t record) override { return absl::StrCat("shard-x, record ", record, " at offset 0"); }
   uint64_t bytes_read() const override { return bytes_read_.load(); }
 
