@@ -23,10 +23,16 @@ void Text(cv::Mat* sheet, int x, int y, const std::string& text, const cv::Scala
   cv::putText(*sheet, text, {x, y}, cv::FONT_HERSHEY_SIMPLEX, kTextScale, colour, 1, cv::LINE_AA);
 }
 
-// Cuts a text into lines of at most `width` characters.
-std::vector<std::string> Wrap(const std::string& text, size_t width) {
+// Cuts a text into lines of at most `width` characters, between words where it can.
+std::vector<std::string> Wrap(std::string text, size_t width) {
   std::vector<std::string> lines;
-  for (size_t at = 0; at < text.size(); at += width) lines.push_back(text.substr(at, width));
+  while (text.size() > width) {
+    const size_t space = text.rfind(' ', width);
+    const size_t cut = space == std::string::npos || space == 0 ? width : space;
+    lines.push_back(text.substr(0, cut));
+    text.erase(0, cut == space ? cut + 1 : cut);
+  }
+  lines.push_back(std::move(text));
   return lines;
 }
 
