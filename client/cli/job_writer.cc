@@ -28,7 +28,9 @@ bool LooksLikeLabel(const FeatureSummary& f) {
 
 // The line of one feature; `column` is empty where the key itself is the name.
 std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::string& column) {
-  const bool varies = f.least_count != f.most_count || f.sequence;
+  // A list that some records lack has no fixed length; a single value gets a default.
+  const bool partial = f.seen < records && f.most_count != 1;
+  const bool varies = f.least_count != f.most_count || f.sequence || partial;
   std::string line = absl::StrCat("features { key: \"", absl::CEscape(f.key), "\"");
   if (!column.empty()) absl::StrAppend(&line, " column: \"", column, "\"");
   absl::StrAppend(&line, " type: ", std::string(FeatureKindName(f.kind)));

@@ -17,7 +17,7 @@ constexpr int kFailed = 1, kUsage = 2;
 std::vector<std::unique_ptr<Command>> AllCommands() {
   std::vector<std::unique_ptr<Command>> all;
   for (auto make : {NewInit, NewIndex, NewVerify, NewSubmit, NewRead, NewStatus, NewJobs, NewWorkers, NewShards,
-                    NewDrain, NewCancel, NewBench, NewCheckConfig}) {
+                    NewDrain, NewCancel, NewPreview, NewBench, NewCheckConfig}) {
     all.push_back(make());
   }
   return all;

@@ -106,9 +106,7 @@ void ProgressBar::Finish() {
   drawn_ = false;
 }
 
-void Json::Key(std::string_view key) {
-  absl::StrAppend(&body_, body_.empty() ? "" : ", ", Quote(key), ": ");
-}
+void Json::Key(std::string_view key) { absl::StrAppend(&body_, body_.empty() ? "" : ", ", Quote(key), ": "); }
 Json& Json::Field(std::string_view key, std::string_view value) { return Raw(key, Quote(value)); }
 Json& Json::Field(std::string_view key, uint64_t value) { return Raw(key, absl::StrCat(value)); }
 Json& Json::Field(std::string_view key, double value) {

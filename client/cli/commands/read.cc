@@ -146,7 +146,7 @@ class Read final : public Command {
         PS_RETURN_IF_ERROR(WriteBatchAsNpy(*batch, absl::StrFormat("%s/%06d", out_, measured->steps)));
       }
       ++measured->steps;
-      if (!state_.empty()) PS_RETURN_IF_ERROR(WriteFileAtomically(state_, reader.SaveState()));
+      if (!state_.empty()) PS_RETURN_IF_ERROR(WriteFileAtomically(state_, reader.SaveState() + "\n"));
       bar.Update(goal == 0 ? 0 : static_cast<double>(measured->steps) / static_cast<double>(goal),
                  absl::StrCat("step ", Count(measured->steps), " of ", Count(goal)));
       if (pace_ms_ > 0) std::this_thread::sleep_for(std::chrono::milliseconds(pace_ms_));

@@ -44,12 +44,14 @@ TEST(JobWriter, WithoutAnImageEveryFeatureBecomesAColumn) {
     example.FloatList("dense", std::vector<float>(13, 1.0f));
     example.Int64List("ids", std::vector<int64_t>(static_cast<size_t>(i), 7));
     if (i % 2 == 0) example.Int64("sometimes", 1);
+    if (i % 2 == 0) example.Int64List("some_list", std::vector<int64_t>(3, 1));
     ASSERT_TRUE(writer.AddRecord(example.Serialize()).ok());
   }
   const std::string text = writer.Write("clicks", "/data/*");
   EXPECT_THAT(text, HasSubstr("key: \"dense\" type: FLOAT shape: 13 }"));
   EXPECT_THAT(text, HasSubstr("key: \"ids\" type: INT64 variable_length: true }"));
   EXPECT_THAT(text, HasSubstr("key: \"sometimes\" type: INT64 default { ints: 0 } }"));
+  EXPECT_THAT(text, HasSubstr("key: \"some_list\" type: INT64 variable_length: true }"));
   EXPECT_THAT(text, Not(HasSubstr("decode_image")));
   ExpectRight(text);
 }

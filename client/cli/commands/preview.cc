@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands.h"
+#include "client/cli/job_argument.h"
+#include "client/cli/local_data.h"
+#include "pipeline/augment/contact_sheet.h"
+#include "pipeline/base/cgroup.h"
+#include "pipeline/base/file.h"
+#include "pipeline/base/status_macros.h"
+#include "pipeline/loader/load_job.h"
+#include "pipeline/loader/local_reader.h"
+
+namespace penstock::cli {
+namespace {
+
+class Preview final : public Command {
+ public:
+  std::string name() const override { return "preview"; }
+  std::string arguments() const override { return "JOB.textproto|GLOB --out X.png [flags]"; }
+  std::string summary() const override { return "a contact sheet of what a job's pipeline really makes"; }
+  std::string description() const override {
+    return "No daemon is needed. Each line of the sheet is a record of the job's own order: the picture as it is, "
+           "then\n"
+           "what the pipeline makes of it in this epoch and the next ones. What you see is what trainers get.\n\n"
+           "  penstock preview train.textproto --out sheet.png --records 6 --draws 8";
+  }
+  void AddFlags(Flags* flags) override {
+    data_.AddFlags(flags);
+    flags->AddString("out", &out_, "X.png", "where to write the sheet");
+    flags->AddUint("records", &records_, "N", "lines of the sheet (default: 6)");
+    flags->AddUint("draws", &draws_, "K", "draws of each record (default: 6)");
+    flags->AddUint("position", &position_, "P", "begin at this position of the epoch (default: 0)");
+    flags->AddUint("epoch", &epoch_, "E", "the epoch of the first draw (default: 0)");
+    flags->AddUint("cell", &cell_, "PIXELS", "side of a cell (default: 160)");
+  }
+
+  absl::Status Run(const std::vector<std::string>& arguments) override {
+    PS_ASSIGN_OR_RETURN(const std::string argument, OneArgument(arguments, "JOB.textproto or GLOB"));
+    if (out_.empty()) return UsageError("--out X.png is missing");
+    if (records_ == 0 || draws_ == 0 || cell_ == 0) return UsageError("--records, --draws and --cell count from 1");
+    PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, LoadJobArgument(data_, argument));
+    PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
+    PS_ASSIGN_OR_RETURN(const std::string index_dir, data_.IndexDir());
+    PS_ASSIGN_OR_RETURN(const auto dataset, OpenDataset(spec, roots, index_dir, AvailableCpus()));
+    PS_ASSIGN_OR_RETURN(const auto job, LoadJob::Create(spec, dataset));
+    const EpochPlan plan = job->PlanOf(epoch_);
+    if (position_ >= plan.num_positions()) {
+      return UsageError(absl::StrCat("--position ", position_, ": an epoch has ", plan.num_positions(), " positions"));
+    }
+    const uint64_t count = std::min(records_, plan.num_positions() - position_);
+    std::vector<std::string> bytes(count);
+    std::vector<SheetRecord> sheet(count);
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t position = position_ + i, record = plan.RecordAt(position);
+      PS_RETURN_IF_ERROR(dataset->ReadRecord(record, &bytes[i]));
+      const RecordRef ref = dataset->snapshot().ToShard(record);
+      sheet[i].bytes = bytes[i];
+      sheet[i].key = {job->plan_options().seed, epoch_, plan.RepeatAt(position), record};
+      sheet[i].caption =
+          absl::StrCat(ShortName(dataset->snapshot().shards()[ref.shard].relative_path), " #", ref.record);
+    }
+    SheetOptions options;
+    options.draws = static_cast<int>(draws_);
+    options.cell = static_cast<int>(cell_);
+    PS_ASSIGN_OR_RETURN(const std::string png, RenderContactSheet(spec, sheet, options));
+    PS_RETURN_IF_ERROR(WriteFileAtomically(out_, png));
+    std::printf("wrote %s: %zu records, %d draws of each\n", out_.c_str(), sheet.size(), options.draws);
+    return absl::OkStatus();
+  }
+
+ private:
+  static std::string ShortName(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    return slash == std::string::npos ? path : path.substr(slash + 1);
+  }
+
+  LocalData data_;
+  std::string out_;
+  uint64_t records_ = 6, draws_ = 6, position_ = 0, epoch_ = 0, cell_ = 160;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> NewPreview() { return std::make_unique<Preview>(); }
+
+}  // namespace penstock::cli
