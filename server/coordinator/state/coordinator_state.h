@@ -102,7 +102,7 @@ class CoordinatorState {
   uint64_t ids_ = 0;
   uint64_t revision_;
 
-  WorkerTable workers_;
+  WorkerRegister workers_;
   TaskBoard board_;
   SessionTable sessions_;
   std::map<std::string, JobEntry> jobs_;

@@ -10,14 +10,14 @@ namespace penstock {
 
 using State = v1::WorkerStatus;
 
-void WorkerTable::Store(const WorkerEntry& worker, Consequences* out) const {
+void WorkerRegister::Store(const WorkerEntry& worker, Consequences* out) const {
   v1::StoredWorker* stored = out->facts.emplace_back().mutable_put_worker();
   *stored->mutable_registration() = worker.info;
   stored->set_state(worker.state);
   stored->set_rows_per_cpu_second(worker.rows_per_cpu_second);
 }
 
-void WorkerTable::SetState(Nanos now, WorkerEntry* worker, State::State state, Consequences* out) {
+void WorkerRegister::SetState(Nanos now, WorkerEntry* worker, State::State state, Consequences* out) {
   if (worker->state == state) return;
   worker->state = state;
   worker->since = now;
@@ -25,17 +25,17 @@ void WorkerTable::SetState(Nanos now, WorkerEntry* worker, State::State state, C
   Store(*worker, out);
 }
 
-void WorkerTable::Strike(Nanos now, WorkerEntry* worker) {
+void WorkerRegister::Strike(Nanos now, WorkerEntry* worker) {
   if (now - worker->struck_at > options_.forgive_after) worker->strikes = 0;
   ++worker->strikes;
   worker->struck_at = now;
 }
 
-Nanos WorkerTable::ReadmitAfter(const WorkerEntry& worker) const {
+Nanos WorkerRegister::ReadmitAfter(const WorkerEntry& worker) const {
   return options_.readmit_after << std::clamp(worker.strikes - 1, 0, 5);
 }
 
-void WorkerTable::Restore(Nanos now, const v1::StoredWorker& stored) {
+void WorkerRegister::Restore(Nanos now, const v1::StoredWorker& stored) {
   WorkerEntry& worker = workers_[stored.registration().id()];
   worker.info = stored.registration();
   worker.state = stored.state();
@@ -43,8 +43,8 @@ void WorkerTable::Restore(Nanos now, const v1::StoredWorker& stored) {
   worker.last_beat = worker.since = now;
 }
 
-absl::StatusOr<WorkerTable::Registered> WorkerTable::Register(Nanos now, const v1::RegisterWorkerRequest& request,
-                                                              Consequences* out) {
+absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, const v1::RegisterWorkerRequest& request,
+                                                                    Consequences* out) {
   if (request.id().empty() || request.id().size() > 256) {
     return absl::InvalidArgumentError("RegisterWorker: id must have 1 to 256 bytes");
   }
@@ -92,7 +92,7 @@ absl::StatusOr<WorkerTable::Registered> WorkerTable::Register(Nanos now, const v
   return result;
 }
 
-WorkerEntry* WorkerTable::Heartbeat(Nanos now, const v1::HeartbeatRequest& request, Consequences* out) {
+WorkerEntry* WorkerRegister::Heartbeat(Nanos now, const v1::HeartbeatRequest& request, Consequences* out) {
   auto found = workers_.find(request.id());
   if (found == workers_.end()) return nullptr;
   WorkerEntry& worker = found->second;
@@ -110,7 +110,7 @@ WorkerEntry* WorkerTable::Heartbeat(Nanos now, const v1::HeartbeatRequest& reque
   return &worker;
 }
 
-absl::Status WorkerTable::Drain(Nanos now, const std::string& id, Consequences* out) {
+absl::Status WorkerRegister::Drain(Nanos now, const std::string& id, Consequences* out) {
   auto found = workers_.find(id);
   if (found == workers_.end()) {
     std::vector<std::string> ids;
@@ -131,14 +131,14 @@ absl::Status WorkerTable::Drain(Nanos now, const std::string& id, Consequences* 
   return absl::OkStatus();
 }
 
-void WorkerTable::RemoveOnReports(Nanos now, const std::string& id, Consequences* out) {
+void WorkerRegister::RemoveOnReports(Nanos now, const std::string& id, Consequences* out) {
   auto found = workers_.find(id);
   if (found == workers_.end() || !found->second.live()) return;
   Strike(now, &found->second);
   SetState(now, &found->second, State::SUSPECT, out);
 }
 
-std::vector<std::string> WorkerTable::Tick(Nanos now, Consequences* out) {
+std::vector<std::string> WorkerRegister::Tick(Nanos now, Consequences* out) {
   std::vector<std::string> died, forgotten;
   const bool paused = last_tick_ >= 0 && now - last_tick_ > options_.dead_after / 2;
   last_tick_ = now;
@@ -164,7 +164,7 @@ std::vector<std::string> WorkerTable::Tick(Nanos now, Consequences* out) {
   return died;
 }
 
-double WorkerTable::Capacity(const WorkerEntry& worker) const {
+double WorkerRegister::Capacity(const WorkerEntry& worker) const {
   double rate = worker.rows_per_cpu_second;
   if (rate <= 0) {
     double sum = 0;
@@ -181,7 +181,7 @@ double WorkerTable::Capacity(const WorkerEntry& worker) const {
 
 // A measured rate is noisy and moves with the job; shares are corrected only when they are wrong by
 // much, for long, and all rates are known.
-void WorkerTable::WatchCapacity(Nanos now, Consequences* out) {
+void WorkerRegister::WatchCapacity(Nanos now, Consequences* out) {
   double used_total = 0, measured_total = 0;
   size_t live = 0;
   bool all_measured = true;
@@ -223,12 +223,12 @@ void WorkerTable::WatchCapacity(Nanos now, Consequences* out) {
   out->membership = true;
 }
 
-const WorkerEntry* WorkerTable::Find(const std::string& id) const {
+const WorkerEntry* WorkerRegister::Find(const std::string& id) const {
   auto found = workers_.find(id);
   return found == workers_.end() ? nullptr : &found->second;
 }
 
-std::string WorkerTable::CommonDigest() const {
+std::string WorkerRegister::CommonDigest() const {
   std::map<std::string, int> counts;
   for (const auto& [id, worker] : workers_) {
     if (worker.live()) ++counts[worker.info.conformance_digest()];
@@ -244,7 +244,7 @@ std::string WorkerTable::CommonDigest() const {
   return best;
 }
 
-size_t WorkerTable::CountLive() const {
+size_t WorkerRegister::CountLive() const {
   return std::count_if(workers_.begin(), workers_.end(), [](const auto& entry) { return entry.second.live(); });
 }
 

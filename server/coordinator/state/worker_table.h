@@ -36,9 +36,9 @@ struct WorkerEntry {
   }
 };
 
-class WorkerTable {
+class WorkerRegister {
  public:
-  explicit WorkerTable(const StateOptions& options) : options_(options) {}
+  explicit WorkerRegister(const StateOptions& options) : options_(options) {}
 
   // A worker of the store: one that was live counts as live until dead_after has passed.
   void Restore(Nanos now, const v1::StoredWorker& stored);
