@@ -191,4 +191,8 @@ int Main(const std::vector<std::string>& args) {
 }  // namespace
 }  // namespace penstock
 
-int main(int argc, char** argv) { return penstock::Main(std::vector<std::string>(argv + 1, argv + argc)); }
+int main(int argc, char** argv) {
+  // gRPC's own log lines would stand between ours, which say the same in an operator's words.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  return penstock::Main(std::vector<std::string>(argv + 1, argv + argc));
+}

@@ -1,5 +1,6 @@
 // penstock: the admin command.
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -99,4 +100,8 @@ int Main(const std::vector<std::string>& args) {
 }  // namespace
 }  // namespace penstock::cli
 
-int main(int argc, char** argv) { return penstock::cli::Main(std::vector<std::string>(argv + 1, argv + argc)); }
+int main(int argc, char** argv) {
+  // gRPC's own log lines would stand between ours, which say the same in a user's words.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  return penstock::cli::Main(std::vector<std::string>(argv + 1, argv + argc));
+}

@@ -40,6 +40,7 @@ class Bench final : public Command {
     data_.AddFlags(flags);
     flags->AddUint("threads", &threads_, "N", "the loader's threads (default: the CPUs of this container)");
     flags->AddUint("seconds", &seconds_, "S", "how long each stage runs at the most (default: 5)");
+    flags->AddSwitch("stages", &stages_, "go through the single stages first (default; --no-stages leaves them out)");
     flags->AddBytes("memory-budget", &budget_, "BYTES", "the loader's memory (default: 1GiB)");
     flags->AddSwitch("json", &json_, "print one JSON object instead of text");
   }
@@ -53,7 +54,7 @@ class Bench final : public Command {
     PS_ASSIGN_OR_RETURN(const auto dataset, OpenDataset(spec, roots, index_dir, threads));
     PS_ASSIGN_OR_RETURN(const auto job, LoadJob::Create(spec, dataset));
     std::vector<Stage> stages;
-    PS_RETURN_IF_ERROR(OneThread(*job, &stages));
+    if (stages_) PS_RETURN_IF_ERROR(OneThread(*job, &stages));
     LocalReaderOptions options;
     options.threads = threads;
     options.memory_budget_bytes = budget_;
@@ -158,6 +159,12 @@ class Bench final : public Command {
                               .c_str());
       return;
     }
+    if (stages_) PrintStages(stages);
+    std::printf("%s: %s rows/s, %s of memory at most\n", all.name.c_str(),
+                Count(static_cast<uint64_t>(all.per_second())).c_str(), HumanBytes(stats.memory_peak_bytes).c_str());
+  }
+
+  static void PrintStages(const std::vector<Stage>& stages) {
     Table table({"ONE THREAD", "RECORDS", "EACH", "PER SECOND", "BYTES/S"}, {1, 2, 3, 4});
     for (const Stage& stage : stages) {
       table.Add({stage.name, Count(stage.records),
@@ -167,14 +174,12 @@ class Bench final : public Command {
                  HumanBytes(stage.seconds > 0 ? static_cast<uint64_t>(static_cast<double>(stage.bytes) / stage.seconds)
                                               : 0)});
     }
-    std::fputs(table.Text().c_str(), stdout);
-    std::printf("\n%s: %s rows/s, %s of memory at most\n", all.name.c_str(),
-                Count(static_cast<uint64_t>(all.per_second())).c_str(), HumanBytes(stats.memory_peak_bytes).c_str());
+    std::printf("%s\n", table.Text().c_str());
   }
 
   LocalData data_;
   uint64_t threads_ = 0, seconds_ = 5, budget_ = uint64_t{1} << 30;
-  bool json_ = false;
+  bool stages_ = true, json_ = false;
 };
 
 }  // namespace

@@ -1,0 +1,40 @@
+# Sourced by the benchmarks that need a daemon: start_daemon ROOT [FLAG...] starts `penstockd standalone` on a free port
+# below $work and sets PENSTOCK_COORDINATOR; all is ended and removed when the script ends.
+root=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/..")
+bin=${PENSTOCK_BIN:-$root/build/release/bin}
+die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
+for program in penstock penstockd; do
+  [ -x "$bin/$program" ] || die "$bin/$program is not there: ./run build (or set PENSTOCK_BIN)"
+done
+work=$(mktemp -d)
+daemon=''
+stop_daemon() {
+  [ -z "$daemon" ] || { kill "$daemon" 2>/dev/null && wait "$daemon" 2>/dev/null || true; }
+  daemon=''
+}
+trap 'stop_daemon; rm -rf "$work"' EXIT
+
+start_daemon() {
+  local data_root=$1; shift
+  rm -rf "$work/state" "$work/port"
+  "$bin/penstockd" standalone --listen 127.0.0.1:0 --port-file "$work/port" --data-root "$data_root" \
+    --state-dir "$work/state" "$@" >"$work/penstockd.log" 2>&1 &
+  daemon=$!
+  local waited=0
+  until [ -s "$work/port" ]; do
+    kill -0 "$daemon" 2>/dev/null && [ $((waited += 1)) -lt 200 ] ||
+      { cat "$work/penstockd.log" >&2; die "penstockd did not come up (above)"; }
+    sleep 0.05
+  done
+  PENSTOCK_COORDINATOR=127.0.0.1:$(cat "$work/port")
+  export PENSTOCK_COORDINATOR
+}
+
+# json KEY: a number of the JSON object on standard input.
+json() { sed -n "s/.*\"$1\": \([0-9.e+-]*\).*/\1/p"; }
+
+# ratios: lines "A B" on standard input -> best and median of A/B.
+ratios() {
+  awk '{ r[NR] = $1 / $2 } END { n = asort_(r, NR); printf "best %.3f, median %.3f of %d pairs\n", r[n], (n % 2) ? r[(n + 1) / 2] : (r[n / 2] + r[n / 2 + 1]) / 2, n }
+       function asort_(a, n,   i, j, t) { for (i = 2; i <= n; i++) { t = a[i]; for (j = i - 1; j >= 1 && a[j] > t; j--) a[j + 1] = a[j]; a[j + 1] = t } return n }'
+}
