@@ -88,7 +88,7 @@ absl::StatusOr<std::shared_ptr<const View>> MakeView(const v1::View& view, uint6
   return std::shared_ptr<const View>(std::move(made));
 }
 
-v1::View ToProto(const View& view) {
+v1::View ViewToProto(const View& view) {
   v1::View proto;
   proto.set_term(view.term);
   proto.set_number(view.n);

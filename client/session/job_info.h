@@ -38,7 +38,7 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job);
 absl::StatusOr<std::shared_ptr<const View>> MakeView(const v1::View& view, uint64_t records);
 
 // The view as the wire has it, for workers.
-v1::View ToProto(const View& view);
+v1::View ViewToProto(const View& view);
 
 }  // namespace penstock
 

@@ -85,7 +85,7 @@ void Session::CarryOut(std::vector<Command> commands) {
                    },
                    [&](const SendView& send) {
                      v1::ClientMessage message;
-                     *message.mutable_use_view()->mutable_view() = ToProto(*send.view);
+                     *message.mutable_use_view()->mutable_view() = ViewToProto(*send.view);
                      Send(send.stream, std::move(message));
                    },
                    [&](const SendGrant& send) {

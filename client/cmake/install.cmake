@@ -1,0 +1,20 @@
+# The client library as a package: headers, static libraries, and what find_package(Penstock) reads. Alone:
+#   cmake --install BUILD --component penstock_client --prefix DIR
+include(CMakePackageConfigHelpers)
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Penstock")
+
+set_target_properties(penstock_client PROPERTIES EXPORT_NAME client)
+install(TARGETS penstock_client penstock_net penstock_plan penstock_batch penstock_base penstock_wire_proto
+                penstock_job_proto penstock_xxhash
+        EXPORT PenstockTargets
+        ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT penstock_client)
+install(DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/include/penstock" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+        COMPONENT penstock_client FILES_MATCHING PATTERN "*.h")
+install(EXPORT PenstockTargets NAMESPACE Penstock:: DESTINATION "${package_dir}" COMPONENT penstock_client)
+
+configure_package_config_file("${CMAKE_CURRENT_SOURCE_DIR}/cmake/PenstockConfig.cmake.in"
+  "${CMAKE_CURRENT_BINARY_DIR}/PenstockConfig.cmake" INSTALL_DESTINATION "${package_dir}")
+write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/PenstockConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/PenstockConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/PenstockConfigVersion.cmake"
+        DESTINATION "${package_dir}" COMPONENT penstock_client)

@@ -1,0 +1,161 @@
+#include "client/assembly/batch_builder.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <random>
+
+namespace penstock {
+namespace {
+
+ColumnSpec Column(const char* name, DType dtype, bool ragged, std::vector<int64_t> shape, bool scalar = false) {
+  ColumnSpec spec;
+  spec.name = name;
+  spec.dtype = dtype;
+  spec.ragged = ragged;
+  spec.shape = std::move(shape);
+  spec.scalar = scalar;
+  return spec;
+}
+
+std::shared_ptr<const BatchFormat> Format(std::vector<ColumnSpec> columns) {
+  RowSchema schema;
+  schema.columns = std::move(columns);
+  auto format = BatchFormat::Create(std::move(schema));
+  EXPECT_TRUE(format.ok()) << format.status();
+  return *format;
+}
+
+SliceCursor Cursor(const std::string& bytes, size_t piece = 3) {
+  std::vector<grpc::Slice> slices;
+  for (size_t at = 0; at < bytes.size(); at += piece) slices.emplace_back(bytes.substr(at, piece));
+  return SliceCursor(std::move(slices));
+}
+
+std::shared_ptr<BatchMemory> Memory() { return std::make_shared<BatchMemory>(nullptr, 1 << 20); }
+
+TEST(BatchFormat, RefusesColumnsThatCannotBe) {
+  const auto code = [](ColumnSpec spec) {
+    RowSchema schema;
+    schema.columns = {std::move(spec)};
+    return BatchFormat::Create(std::move(schema)).status().code();
+  };
+  EXPECT_EQ(code(Column("a", static_cast<DType>(77), false, {})), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(Column("a", DType::kString, false, {})), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(Column("a", DType::kUint8, false, {-1})), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(Column("a", DType::kFloat64, false, {1 << 30, 1 << 30, 1 << 30})), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code(Column("a", DType::kUint8, false, {0, 5})), absl::StatusCode::kOk);
+}
+
+TEST(BatchBuilder, WritesFixedColumnsWhereTheyBelong) {
+  const auto format = Format({Column("a", DType::kUint16, false, {2}), Column("b", DType::kInt64, false, {})});
+  auto builder = BatchBuilder::Create(format, 2, Memory());
+  const std::string rows(
+      "\x01\x00\x02\x00\x03\x00\x00\x00\x00\x00\x00\x00\x04\x00\x05\x00\x06\x00\x00\x00\x00\x00\x00\x00", 24);
+  SliceCursor cursor = Cursor(rows);
+  ASSERT_TRUE(builder->WriteRow(1, 12, &cursor).ok());
+  ASSERT_TRUE(builder->WriteRow(0, 12, &cursor).ok());
+  ASSERT_TRUE(builder->Seal({{1, 2}, {3, 4}}, {1, 0}).ok());
+  const Batch batch = builder->Finish(7, 8, 9);
+  EXPECT_EQ(batch.epoch(), 7u);
+  EXPECT_EQ(batch.step(), 8u);
+  EXPECT_EQ(batch.position(), 9u);
+  const auto a = batch.column("a").data<uint16_t>();
+  EXPECT_EQ(std::vector<uint16_t>(a.begin(), a.end()), (std::vector<uint16_t>{4, 5, 1, 2}));
+  const auto b = batch.column("b").data<int64_t>();
+  EXPECT_EQ(std::vector<int64_t>(b.begin(), b.end()), (std::vector<int64_t>{6, 3}));
+  EXPECT_TRUE(batch.column("b").data<int32_t>().empty()) << "of another size";
+  EXPECT_EQ(batch.ids()[1], (RowId{3, 4}));
+  EXPECT_EQ(batch.valid()[1], 0);
+  EXPECT_EQ(batch.FindColumn("c"), nullptr);
+  EXPECT_DEATH(batch.column("c"), "has no column \"c\".*\"a\" \"b\"");
+}
+
+TEST(BatchBuilder, RefusesEveryOtherLength) {
+  const auto format = Format({Column("a", DType::kUint8, false, {3}), Column("v", DType::kInt32, true, {2}),
+                              Column("s", DType::kString, true, {}, true)});
+  // a: 3 bytes; v: one element of 8 bytes; s: one string of 2.
+  const std::string row = std::string("abc\x01\0\0\0", 7) + "12345678" + std::string("\x01\0\0\0\x02\0\0\0xy", 10);
+  auto builder = BatchBuilder::Create(format, 1, Memory());
+  for (size_t n = 0; n < row.size() + 3; ++n) {
+    SliceCursor cursor = Cursor(row + "zzz");
+    const absl::Status status = builder->WriteRow(0, n, &cursor);
+    EXPECT_EQ(status.ok(), n == row.size()) << n << " " << status;
+  }
+  SliceCursor shorter = Cursor(row.substr(0, 10));
+  EXPECT_FALSE(builder->WriteRow(0, row.size(), &shorter).ok());
+  for (size_t at = 0; at < row.size(); ++at) {
+    std::string hostile = row;
+    hostile[at] = '\xff';
+    SliceCursor cursor = Cursor(hostile);
+    builder->WriteRow(0, hostile.size(), &cursor).IgnoreError();  // no more than an error
+  }
+  SliceCursor cursor = Cursor(row);
+  ASSERT_TRUE(builder->WriteRow(0, row.size(), &cursor).ok());
+  ASSERT_TRUE(builder->Seal({{0, 0}}, {1}).ok());
+  const Batch batch = builder->Finish(0, 0, 0);
+  EXPECT_EQ(batch.column("s").string(0), "xy");
+  EXPECT_EQ(batch.column("v").bytes(), 8u);
+  EXPECT_EQ(batch.column("v").row_splits()[1], 1);
+}
+
+TEST(BatchBuilder, ManyRandomRaggedRowsComeOutAsTheyWentIn) {
+  std::mt19937 random(1);
+  const auto format = Format({Column("v", DType::kInt64, true, {}), Column("s", DType::kString, true, {})});
+  constexpr size_t kRows = 50;
+  auto builder = BatchBuilder::Create(format, kRows, Memory());
+  std::vector<std::vector<int64_t>> numbers(kRows);
+  std::vector<std::vector<std::string>> strings(kRows);
+  for (size_t row = 0; row < kRows; ++row) {
+    std::string bytes;
+    numbers[row].resize(random() % 5);
+    for (int64_t& n : numbers[row]) n = random();
+    AppendRaggedHeader(static_cast<uint32_t>(numbers[row].size()), &bytes);
+    bytes.append(reinterpret_cast<const char*>(numbers[row].data()), numbers[row].size() * 8);
+    strings[row].resize(random() % 4);
+    for (std::string& s : strings[row]) s.assign(random() % 40, static_cast<char>('a' + random() % 26));
+    AppendRaggedHeader(static_cast<uint32_t>(strings[row].size()), &bytes);
+    for (const std::string& s : strings[row]) AppendRaggedHeader(static_cast<uint32_t>(s.size()), &bytes);
+    for (const std::string& s : strings[row]) bytes += s;
+    SliceCursor cursor = Cursor(bytes, 1 + random() % 9);
+    ASSERT_TRUE(builder->WriteRow(row, bytes.size(), &cursor).ok());
+  }
+  ASSERT_TRUE(builder->Seal(std::vector<RowId>(kRows), std::vector<uint8_t>(kRows, 1)).ok());
+  const Batch batch = builder->Finish(0, 0, 0);
+  const ColumnView& v = batch.column("v");
+  const ColumnView& s = batch.column("s");
+  size_t element = 0, word = 0;
+  for (size_t row = 0; row < kRows; ++row) {
+    ASSERT_EQ(v.row_splits()[row], static_cast<int64_t>(element));
+    ASSERT_EQ(s.row_splits()[row], static_cast<int64_t>(word));
+    for (const int64_t n : numbers[row]) ASSERT_EQ(v.data<int64_t>()[element++], n);
+    for (const std::string& text : strings[row]) ASSERT_EQ(s.string(word++), text);
+  }
+  EXPECT_EQ(s.string_count(), word);
+}
+
+TEST(BatchMemory, KeepsBlocksForTheNextBatchWithinItsLimit) {
+  auto memory = std::make_shared<BatchMemory>(nullptr, 5000);
+  const std::byte* first;
+  {
+    BatchMemory::Block a = memory->Allocate(4000);
+    first = a.data();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(first) % 64, 0u);
+    EXPECT_GE(a.size(), 4000u);
+    BatchMemory::Block b = memory->Allocate(4000);
+    BatchMemory::Block moved = std::move(b);
+    EXPECT_FALSE(b);  // NOLINT: moved from
+    EXPECT_TRUE(moved);
+  }
+  BatchMemory::Block again = memory->Allocate(3990);
+  EXPECT_TRUE(again);
+  EXPECT_GE(memory->Allocate(0).size(), 1u);
+  for (size_t bytes = 1; bytes < 1000000; bytes = bytes * 5 / 4 + 1) {
+    EXPECT_GE(BatchMemory::Rounded(bytes), bytes);
+    EXPECT_LE(BatchMemory::Rounded(bytes), bytes + std::max<size_t>(64, bytes / 8 + 1));
+  }
+}
+
+}  // namespace
+}  // namespace penstock

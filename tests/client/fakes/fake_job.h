@@ -1,0 +1,94 @@
+// A made-up job whose rows are computed from their number, and a coordinator that knows it.
+#ifndef PENSTOCK_TESTS_CLIENT_FAKES_FAKE_JOB_H_
+#define PENSTOCK_TESTS_CLIENT_FAKES_FAKE_JOB_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/channel.h"
+#include "penstock/batch.h"
+#include "penstock/v1/control.grpc.pb.h"
+#include "pipeline/base/clock.h"
+#include "pipeline/base/mutex.h"
+#include "pipeline/plan/epoch_plan.h"
+#include "pipeline/plan/steps.h"
+#include "pipeline/plan/view.h"
+
+namespace penstock {
+
+// Columns: "image" uint8 [4, 5, 3], "label" int64, "values" ragged float32, "name" one string, "words" strings.
+struct FakeJob {
+  std::string name = "fake";
+  uint64_t records = 100;
+  uint32_t batch = 8;
+  v1::LastBatch last = v1::DROP;
+  uint64_t seed = 3;
+  v1::JobState state = v1::READY;
+  std::string error;
+
+  PlanOptions plan_options() const;
+  std::shared_ptr<const ShardOffsets> offsets() const;
+  uint64_t order_fingerprint() const;
+  // The epoch's record at a row number (padding included).
+  uint64_t RecordOf(uint64_t epoch, uint64_t row) const;
+  // Without a view.
+  v1::Job Proto() const;
+  // The row's payload as it goes over the wire.
+  std::string Payload(uint64_t epoch, uint64_t row) const;
+};
+
+// Whether the batch holds exactly what the job's plan says, in every column, id and flag. "" or what is wrong.
+std::string CheckBatch(const FakeJob& job, const Batch& batch, uint64_t rank = 0, uint64_t world_size = 1);
+
+// Ranges of equal size over the workers named (id, address), each backed up by the next.
+v1::View MakeFakeView(uint64_t number, uint64_t records, const std::vector<ViewWorker>& workers);
+
+// Answers for one job. Thread-safe.
+class FakeCoordinator final : public v1::Coordinator::Service {
+ public:
+  explicit FakeCoordinator(FakeJob job);
+  ~FakeCoordinator() override;
+  std::string address() const { return address_.ToString(); }
+
+  void SetView(const std::vector<ViewWorker>& workers);
+  void SetState(v1::JobState state, const std::string& error = "");
+  // Changes what is told of the job.
+  void SetJob(const v1::Job& job);
+  v1::Job job();
+  // Sessions are not known any more, as after a restart without the memory of them.
+  void ForgetSessions();
+  // Goes away, and comes back at the same address.
+  void Stop();
+  void Start();
+
+  int open_sessions();
+  std::vector<v1::OpenSessionRequest> opened();
+  std::vector<v1::ReportSessionRequest> reports();
+
+  grpc::Status OpenSession(grpc::ServerContext* context, const v1::OpenSessionRequest* request,
+                           v1::OpenSessionReply* reply) override;
+  grpc::Status Watch(grpc::ServerContext* context, const v1::WatchRequest* request, v1::WatchReply* reply) override;
+  grpc::Status ReportSession(grpc::ServerContext* context, const v1::ReportSessionRequest* request,
+                             v1::ReportSessionReply* reply) override;
+  grpc::Status CloseSession(grpc::ServerContext* context, const v1::CloseSessionRequest* request,
+                            v1::CloseSessionReply* reply) override;
+
+ private:
+  Address address_{"127.0.0.1", 0};
+  Mutex mutex_;
+  CondVar changed_;
+  v1::Job job_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t revision_ ABSL_GUARDED_BY(mutex_) = 1;
+  uint64_t next_session_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::vector<std::string> sessions_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::OpenSessionRequest> opened_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::ReportSessionRequest> reports_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_CLIENT_FAKES_FAKE_JOB_H_

@@ -1,0 +1,304 @@
+#include "tests/client/fakes/fake_worker.h"
+
+#include <grpcpp/support/server_callback.h>
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "net/frame.h"
+#include "net/grpc_status.h"
+#include "pipeline/base/check.h"
+
+namespace penstock {
+
+struct FakeWorker::Shared {
+  explicit Shared(FakeJob j) : job(std::move(j)) {}
+  const FakeJob job;
+  Mutex mutex;
+  Misbehaviour how ABSL_GUARDED_BY(mutex);
+  std::set<StreamReactor*> streams ABSL_GUARDED_BY(mutex);
+  uint64_t rows_sent ABSL_GUARDED_BY(mutex) = 0;
+  uint64_t rows_fetched ABSL_GUARDED_BY(mutex) = 0;
+  uint64_t waitings ABSL_GUARDED_BY(mutex) = 0;
+  uint64_t grants ABSL_GUARDED_BY(mutex) = 0;
+};
+
+// Reads one message, queues its answers, reads the next. All of a stream's state is under the worker's lock.
+class FakeWorker::StreamReactor final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  StreamReactor(std::string id, std::shared_ptr<Shared> shared) : id_(std::move(id)), shared_(std::move(shared)) {
+    {
+      MutexLock lock(&shared_->mutex);
+      shared_->streams.insert(this);
+    }
+    StartRead(&received_);
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return End(grpc::Status::OK);
+    std::vector<grpc::Slice> slices;
+    PS_CHECK(received_.Dump(&slices).ok());
+    std::string bytes;
+    for (const grpc::Slice& slice : slices) bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+    v1::ClientMessage message;
+    PS_CHECK(message.ParseFromString(bytes));
+    const absl::Status status = Handle(message);
+    if (!status.ok()) return End(ToGrpc(status));
+    StartRead(&received_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    {
+      MutexLock lock(&shared_->mutex);
+      writing_ = false;
+    }
+    if (ok) WriteNext();
+  }
+
+  void OnCancel() override { End(grpc::Status::CANCELLED); }
+
+  void OnDone() override {
+    {
+      MutexLock lock(&shared_->mutex);
+      shared_->streams.erase(this);
+    }
+    delete this;
+  }
+
+  // With the worker's lock held, which keeps this alive: OnDone takes it.
+  void QueueDraining() ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
+    v1::ServerHeader header;
+    header.mutable_draining();
+    queue_.push_back(MakeFrame(header));
+  }
+
+  void WriteNext() {
+    std::optional<grpc::Status> end;
+    {
+      MutexLock lock(&shared_->mutex);
+      if (writing_ || ended_) return;
+      if (queue_.empty()) {
+        if (!ending_.has_value()) return;
+        end = ending_;
+      } else {
+        sending_ = std::move(queue_.front());
+        queue_.pop_front();
+        writing_ = true;
+      }
+    }
+    if (end.has_value()) return End(*end);
+    StartWrite(&sending_);
+  }
+
+ private:
+  void End(const grpc::Status& status) {
+    {
+      MutexLock lock(&shared_->mutex);
+      if (ended_) return;
+      ended_ = true;
+    }
+    Finish(status);
+  }
+
+  absl::Status Handle(const v1::ClientMessage& message) {
+    {
+      MutexLock lock(&shared_->mutex);
+      if (!shared_->how.refuse.ok()) return shared_->how.refuse;
+      switch (message.message_case()) {
+        case v1::ClientMessage::kOpen: {
+          open_ = message.open();
+          v1::ServerHeader header;
+          header.mutable_accepted()->set_worker_id(id_);
+          if (!shared_->how.silent) queue_.push_back(MakeFrame(header));
+          break;
+        }
+        case v1::ClientMessage::kUseView:
+          views_[message.use_view().view().number()] = message.use_view().view();
+          break;
+        case v1::ClientMessage::kGrant: {
+          ++shared_->grants;
+          const v1::Grant& grant = message.grant();
+          if (views_.count(grant.view_number()) == 0) return absl::InvalidArgumentError("a grant without its view");
+          std::vector<uint64_t> rows;
+          const v1::View& view = views_[grant.view_number()];
+          const uint64_t slice = open_.step_rows() / open_.world_size();
+          for (uint64_t row = grant.begin(); row < grant.end(); ++row) {
+            const uint64_t slot = (row - grant.begin()) % open_.step_rows();
+            if (slot / slice != open_.rank()) continue;
+            const uint64_t record = shared_->job.RecordOf(grant.epoch(), row);
+            for (const v1::View::Range& range : view.ranges()) {
+              if (record >= range.begin() && record < range.end() && view.workers(range.owner()).id() == id_) {
+                rows.push_back(row);
+              }
+            }
+          }
+          // Steps in order, the rows of each in any.
+          for (size_t i = 0; i + 1 < rows.size(); i += 2) std::swap(rows[i], rows[i + 1]);
+          QueueRows(grant.epoch(), rows);
+          break;
+        }
+        case v1::ClientMessage::kFetch: {
+          shared_->rows_fetched += message.fetch().positions_size();
+          QueueRows(message.fetch().epoch(), {message.fetch().positions().begin(), message.fetch().positions().end()});
+          break;
+        }
+        case v1::ClientMessage::kWaiting:
+          ++shared_->waitings;
+          break;
+        default:
+          return absl::InvalidArgumentError("an empty message");
+      }
+    }
+    WriteNext();
+    return absl::OkStatus();
+  }
+
+  void QueueRows(uint64_t epoch, const std::vector<uint64_t>& rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
+    const Misbehaviour& how = shared_->how;
+    if (how.silent || ending_.has_value()) return;
+    for (size_t at = 0; at < rows.size(); at += how.rows_per_message) {
+      const size_t end = std::min(rows.size(), at + how.rows_per_message);
+      if (how.break_after_rows >= 0 && sent_ + static_cast<int64_t>(end - at) > how.break_after_rows) {
+        ending_ = grpc::Status(grpc::StatusCode::UNAVAILABLE, "the worker broke");
+        return;
+      }
+      const grpc::ByteBuffer frame = MakeRows(epoch, {rows.begin() + at, rows.begin() + end});
+      queue_.push_back(frame);
+      if (how.twice) queue_.push_back(frame);
+      sent_ += static_cast<int64_t>(end - at);
+      shared_->rows_sent += end - at;
+    }
+  }
+
+  grpc::ByteBuffer MakeRows(uint64_t epoch, std::vector<uint64_t> numbers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
+    const Misbehaviour& how = shared_->how;
+    v1::ServerHeader header;
+    v1::Rows* rows = header.mutable_rows();
+    rows->set_epoch(how.unasked ? epoch + 1000 : epoch);
+    std::string payload;
+    bool flagged = false;
+    for (const uint64_t number : numbers) flagged = flagged || how.masked.count(number) > 0;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      rows->add_positions(numbers[i]);
+      if (flagged) rows->add_flags(how.masked.count(numbers[i]) > 0 ? v1::ROW_MASKED : 0);
+      const auto failing = how.failing.find(numbers[i]);
+      if (failing != how.failing.end()) {
+        v1::Rows::Failure* failure = rows->add_failures();
+        failure->set_row(static_cast<uint32_t>(i));
+        failure->set_code(static_cast<int>(failing->second.code()));
+        failure->set_message(std::string(failing->second.message()));
+      }
+      std::string row;
+      if (failing == how.failing.end() && how.masked.count(numbers[i]) == 0) {
+        row = shared_->job.Payload(epoch, numbers[i]);
+        if (how.huge_count) row.replace(4 * 5 * 3 + 8, 4, "\xff\xff\xff\xff");
+      }
+      rows->add_payload_bytes(static_cast<uint32_t>(row.size()));
+      payload += row;
+    }
+    if (how.lying_lengths && numbers.size() >= 2) {
+      rows->set_payload_bytes(0, rows->payload_bytes(0) + 1);
+      rows->set_payload_bytes(1, rows->payload_bytes(1) - 1);
+    }
+    if (how.truncated) payload.pop_back();
+    if (how.garbage) {
+      const grpc::Slice slice(std::string("\x05\x00\x00\x00\xff\xff\xff\xff\xff no protobuf", 21));
+      return grpc::ByteBuffer(&slice, 1);
+    }
+    // In slices of odd sizes, as rows that were computed one by one.
+    std::vector<grpc::Slice> slices;
+    for (size_t at = 0; at < payload.size(); at += 37) slices.emplace_back(payload.substr(at, 37));
+    return MakeFrame(header, slices);
+  }
+
+  const std::string id_;
+  const std::shared_ptr<Shared> shared_;
+  grpc::ByteBuffer received_;
+  grpc::ByteBuffer sending_;
+  v1::Open open_ ABSL_GUARDED_BY(shared_->mutex);
+  std::map<uint64_t, v1::View> views_ ABSL_GUARDED_BY(shared_->mutex);
+  std::deque<grpc::ByteBuffer> queue_ ABSL_GUARDED_BY(shared_->mutex);
+  int64_t sent_ ABSL_GUARDED_BY(shared_->mutex) = 0;
+  std::optional<grpc::Status> ending_ ABSL_GUARDED_BY(shared_->mutex);  // once the queue is empty
+  bool writing_ ABSL_GUARDED_BY(shared_->mutex) = false;
+  bool ended_ ABSL_GUARDED_BY(shared_->mutex) = false;
+};
+
+class FakeWorker::Service final : public v1::Worker::WithRawCallbackMethod_Stream<v1::Worker::Service> {
+ public:
+  Service(std::string id, std::shared_ptr<Shared> shared) : id_(std::move(id)), shared_(std::move(shared)) {}
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext* context) override {
+    return new StreamReactor(id_, shared_);
+  }
+
+ private:
+  const std::string id_;
+  const std::shared_ptr<Shared> shared_;
+};
+
+FakeWorker::FakeWorker(std::string id, FakeJob job)
+    : id_(std::move(id)), shared_(std::make_shared<Shared>(std::move(job))) {
+  Restart();
+}
+
+FakeWorker::~FakeWorker() { Kill(); }
+
+void FakeWorker::Restart() {
+  service_ = std::make_unique<Service>(id_, shared_);
+  auto running = StartServer(address_, {service_.get()});
+  PS_CHECK(running.ok());
+  address_ = running->address;
+  server_ = std::move(running->server);
+}
+
+void FakeWorker::Kill() {
+  if (server_ == nullptr) return;
+  server_->Shutdown(std::chrono::system_clock::now());
+  server_.reset();
+  service_.reset();
+}
+
+void FakeWorker::Behave(Misbehaviour how) {
+  MutexLock lock(&shared_->mutex);
+  shared_->how = std::move(how);
+}
+
+void FakeWorker::Drain() {
+  std::vector<StreamReactor*> streams;
+  {
+    MutexLock lock(&shared_->mutex);
+    for (StreamReactor* stream : shared_->streams) stream->QueueDraining();
+    streams.assign(shared_->streams.begin(), shared_->streams.end());
+  }
+  for (StreamReactor* stream : streams) stream->WriteNext();
+}
+
+int FakeWorker::open_streams() const {
+  MutexLock lock(&shared_->mutex);
+  return static_cast<int>(shared_->streams.size());
+}
+
+uint64_t FakeWorker::rows_sent() const {
+  MutexLock lock(&shared_->mutex);
+  return shared_->rows_sent;
+}
+
+uint64_t FakeWorker::rows_fetched() const {
+  MutexLock lock(&shared_->mutex);
+  return shared_->rows_fetched;
+}
+
+uint64_t FakeWorker::waitings() const {
+  MutexLock lock(&shared_->mutex);
+  return shared_->waitings;
+}
+
+uint64_t FakeWorker::grants() const {
+  MutexLock lock(&shared_->mutex);
+  return shared_->grants;
+}
+
+}  // namespace penstock

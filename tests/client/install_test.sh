@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# The installed client package is enough for an outsider: builds client/examples with find_package(Penstock).
+#   install_test.sh SOURCE_DIR BUILD_DIR
+set -euo pipefail
+source_dir=$1 build_dir=$2
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+fail() { echo "install_test: $*" >&2; exit 1; }
+
+cmake --install "$build_dir" --component penstock_client --prefix "$place/prefix" >"$place/install.log" ||
+  { cat "$place/install.log"; fail "cmake --install failed"; }
+for header in client.h batch.h allocator.h stats.h; do
+  [ -f "$place/prefix/include/penstock/$header" ] || fail "$header is not installed"
+done
+! grep -rq "$source_dir" "$place/prefix" --include='*.cmake' --include='*.h' ||
+  fail "the package names the source tree: $(grep -rl "$source_dir" "$place/prefix" --include='*.cmake' --include='*.h')"
+
+# A copy of the example, so that nothing of the tree is near.
+cp -r "$source_dir/client/examples" "$place/examples"
+cmake -S "$place/examples" -B "$place/build" -DCMAKE_PREFIX_PATH="$place/prefix" -DCMAKE_BUILD_TYPE=Release \
+  >"$place/configure.log" 2>&1 || { cat "$place/configure.log"; fail "an outsider cannot find_package(Penstock)"; }
+cmake --build "$place/build" >"$place/build.log" 2>&1 || { cat "$place/build.log"; fail "an outsider cannot build"; }
+
+"$place/build/trainer" --help | grep -q -- --coordinator || fail "the trainer has no help"
+! "$place/build/trainer" --job none --coordinator "not an address:" 2>"$place/error" || fail "a bad address is taken"
+grep -q "HOST:PORT" "$place/error" || fail "what a bad address gets: $(cat "$place/error")"
+echo "an outsider's trainer builds and runs"

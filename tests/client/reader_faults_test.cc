@@ -1,0 +1,249 @@
+#include <gtest/gtest.h>
+
+#include "absl/time/clock.h"
+#include "tests/client/reader_testing.h"
+
+namespace penstock {
+namespace {
+
+TEST(ReaderFaults, AKilledWorkerLosesAndRepeatsNothing) {
+  FakeCluster cluster(3);
+  auto reader = cluster.Open(cluster.options(4));
+  ASSERT_NE(reader, nullptr);
+  const ReadResult result = ReadAll(cluster.job, reader.get(), 0, 1, [&](int batches) {
+    if (batches == 7) cluster.workers[1]->Kill();
+  });
+  EXPECT_EQ(result.batches, 48);
+  EXPECT_GT(reader->Stats().broken_streams, 0u);
+  EXPECT_LT(reader->Stats().longest_wait, absl::Seconds(2));
+}
+
+TEST(ReaderFaults, AlsoWhileTheCoordinatorIsAway) {
+  FakeCluster cluster(3);
+  auto reader = cluster.Open(cluster.options(4));
+  ASSERT_NE(reader, nullptr);
+  const ReadResult result = ReadAll(cluster.job, reader.get(), 0, 1, [&](int batches) {
+    if (batches == 3) cluster.coordinator.Stop();
+    if (batches == 7) cluster.workers[1]->Kill();
+    if (batches == 30) cluster.workers[1]->Restart();
+  });
+  EXPECT_EQ(result.batches, 48);
+  EXPECT_LT(reader->Stats().longest_wait, absl::Seconds(2));
+}
+
+TEST(ReaderFaults, ASilentWorkerCostsAboutASecond) {
+  FakeCluster cluster(3);
+  cluster.workers[2]->Behave({.silent = true});
+  auto reader = cluster.Open(cluster.options(2));
+  ASSERT_NE(reader, nullptr);
+  const absl::Time start = absl::Now();
+  EXPECT_EQ(ReadAll(cluster.job, reader.get()).batches, 24);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(6));
+  EXPECT_GT(reader->Stats().fetched_rows, 0u);
+}
+
+TEST(ReaderFaults, DuplicatesAreDropped) {
+  FakeCluster cluster(2);
+  for (auto& worker : cluster.workers) worker->Behave({.twice = true});
+  auto reader = cluster.Open(cluster.options(2));
+  ASSERT_NE(reader, nullptr);
+  EXPECT_EQ(ReadAll(cluster.job, reader.get()).batches, 24);
+  EXPECT_GT(reader->Stats().duplicate_rows, 50u);
+}
+
+TEST(ReaderFaults, StreamsThatBreakAgainAndAgainOnlyCostTime) {
+  FakeCluster cluster(2);
+  for (auto& worker : cluster.workers) worker->Behave({.break_after_rows = 12});
+  auto reader = cluster.Open(cluster.options(1));
+  ASSERT_NE(reader, nullptr);
+  EXPECT_EQ(ReadAll(cluster.job, reader.get()).batches, 12);
+  EXPECT_GT(reader->Stats().broken_streams, 3u);
+}
+
+TEST(ReaderFaults, MalformedMessagesAreAnErrorThatNamesTheWorker) {
+  struct Case {
+    Misbehaviour how;
+    const char* says;
+  };
+  const Case cases[] = {
+      {{.truncated = true}, "payload"}, {{.lying_lengths = true}, "column"},      {{.huge_count = true}, "4294967295"},
+      {{.garbage = true}, "protobuf"},  {{.unasked = true}, "was not asked for"},
+  };
+  for (const Case& c : cases) {
+    FakeCluster alone(1);
+    alone.workers[0]->Behave(c.how);
+    auto reader = alone.Open(alone.options());
+    ASSERT_NE(reader, nullptr);
+    // Not one row comes out of it.
+    const auto batch = reader->Next(absl::Milliseconds(150));
+    EXPECT_EQ(batch.status().code(), absl::StatusCode::kDeadlineExceeded) << batch.status();
+    const std::string message(batch.status().message());
+    EXPECT_NE(message.find("worker w0"), std::string::npos) << message;
+    EXPECT_NE(message.find(c.says), std::string::npos) << message;
+
+    // Another worker makes up for it.
+    FakeCluster two(2);
+    two.workers[0]->Behave(c.how);
+    auto other = two.Open(two.options());
+    ASSERT_NE(other, nullptr);
+    EXPECT_EQ(ReadAll(two.job, other.get()).batches, 12) << c.says;
+  }
+}
+
+TEST(ReaderFaults, ADeadlineLosesNothingAndNamesWhatIsMissing) {
+  FakeCluster cluster(1);
+  cluster.workers[0]->Behave({.silent = true});
+  auto reader = cluster.Open(cluster.options());
+  ASSERT_NE(reader, nullptr);
+  const auto batch = reader->Next(absl::Milliseconds(50));
+  EXPECT_EQ(batch.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_NE(std::string(batch.status().message()).find("8 of 8 rows"), std::string::npos) << batch.status();
+  EXPECT_FALSE(reader->status().ok());
+  cluster.workers[0]->Behave({});
+  cluster.workers[0]->Kill();
+  cluster.workers[0]->Restart();
+  EXPECT_EQ(ReadAll(cluster.job, reader.get()).batches, 12);
+}
+
+TEST(ReaderFaults, ARowsFailureComesWithItsStepAndStays) {
+  FakeCluster cluster(2);
+  for (auto& worker : cluster.workers) {
+    worker->Behave({.failing = {{21, absl::DataLossError("data/shard-1, record 5, offset 99: bad CRC")},
+                                {3000, absl::DataLossError("another")}}});
+  }
+  auto reader = cluster.Open(cluster.options());
+  ASSERT_NE(reader, nullptr);
+  const ReadResult result = ReadAll(cluster.job, reader.get());
+  EXPECT_EQ(result.batches, 2) << "rows 16 to 23 are the third step's";
+  EXPECT_EQ(result.status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_NE(std::string(result.status.message()).find("record 5"), std::string::npos) << result.status;
+  EXPECT_EQ(reader->Next(absl::Seconds(5)).status(), result.status);
+  EXPECT_EQ(reader->status(), result.status);
+}
+
+TEST(ReaderFaults, AnotherWorkerIsAskedForWhatOneCannotReadJustNow) {
+  FakeCluster cluster(2);
+  std::map<uint64_t, absl::Status> failing;
+  for (uint64_t row = 0; row < 100; ++row) failing[row] = absl::UnavailableError("I/O error");
+  cluster.workers[0]->Behave({.failing = failing});
+  auto reader = cluster.Open(cluster.options());
+  ASSERT_NE(reader, nullptr);
+  EXPECT_EQ(ReadAll(cluster.job, reader.get()).batches, 12);
+}
+
+TEST(ReaderFaults, MaskedRowsAreZeroAndInvalid) {
+  FakeCluster cluster(1);
+  cluster.workers[0]->Behave({.masked = {2, 9}});
+  auto reader = cluster.Open(cluster.options());
+  ASSERT_NE(reader, nullptr);
+  auto batch = reader->Next(absl::Seconds(20));
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(std::vector<uint8_t>(batch->valid().begin(), batch->valid().end()),
+            (std::vector<uint8_t>{1, 1, 0, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(batch->column("label").data<int64_t>()[2], 0);
+  EXPECT_EQ(batch->column("name").string(2), "");
+  EXPECT_EQ(batch->column("name").string(3), "row 3 of epoch 0");
+  EXPECT_EQ(batch->column("values").row_splits()[3] - batch->column("values").row_splits()[2], 0);
+  EXPECT_TRUE(reader->Next(absl::Seconds(20)).ok());
+  EXPECT_EQ(reader->Stats().masked_rows, 2u);
+  // The coordinator hears which records they were.
+  EXPECT_TRUE(Eventually([&] {
+    std::set<uint64_t> bad;
+    for (const v1::ReportSessionRequest& report : cluster.coordinator.reports()) {
+      bad.insert(report.bad_records().begin(), report.bad_records().end());
+    }
+    return bad == std::set<uint64_t>{cluster.job.RecordOf(0, 2), cluster.job.RecordOf(0, 9)};
+  }));
+}
+
+TEST(ReaderFaults, ARefusedSessionIsToldWithItsNumbers) {
+  FakeCluster cluster(2);
+  for (auto& worker : cluster.workers) {
+    worker->Behave({.refuse = absl::ResourceExhaustedError("a step takes 900 bytes, 400 are free")});
+  }
+  auto reader = cluster.Open(cluster.options());
+  ASSERT_NE(reader, nullptr);
+  auto batch = reader->Next(absl::Seconds(20));
+  EXPECT_EQ(batch.status().code(), absl::StatusCode::kResourceExhausted) << batch.status();
+  EXPECT_NE(std::string(batch.status().message()).find("400 are free"), std::string::npos);
+  // One that has room serves everything.
+  cluster.workers[1]->Behave({});
+  EXPECT_TRUE(Eventually([&] { return reader->Next(absl::Seconds(20)).ok(); }));
+}
+
+TEST(ReaderFaults, AMismatchedJobIsToldAndAnUnknownOneIsTriedAgain) {
+  FakeCluster cluster(1);
+  cluster.workers[0]->Behave({.refuse = absl::FailedPreconditionError("fingerprint 1 is not 2")});
+  auto reader = cluster.Open(cluster.options());
+  ASSERT_NE(reader, nullptr);
+  EXPECT_EQ(reader->Next(absl::Seconds(20)).status().code(), absl::StatusCode::kFailedPrecondition);
+
+  FakeCluster other(1);
+  other.workers[0]->Behave({.refuse = absl::NotFoundError("no such job here yet")});
+  auto early = other.Open(other.options());
+  ASSERT_NE(early, nullptr);
+  EXPECT_EQ(early->Next(absl::Milliseconds(200)).status().code(), absl::StatusCode::kDeadlineExceeded);
+  other.workers[0]->Behave({});
+  EXPECT_EQ(ReadAll(other.job, early.get()).batches, 12);
+}
+
+TEST(ReaderFaults, AWorkerThatJoinsTakesPart) {
+  FakeCluster cluster(2);
+  cluster.coordinator.SetView({cluster.workers[0]->view()});
+  auto reader = cluster.Open(cluster.options(0));
+  ASSERT_NE(reader, nullptr);
+  EXPECT_EQ(ReadAll(cluster.job, reader.get(), 0, 1, nullptr, 10).batches, 10);
+  EXPECT_EQ(cluster.workers[1]->rows_sent(), 0u);
+  cluster.coordinator.SetView(cluster.Views());
+  EXPECT_TRUE(Eventually([&] {
+    EXPECT_EQ(ReadAll(cluster.job, reader.get(), 0, 1, nullptr, 1).batches, 1);
+    return cluster.workers[1]->rows_sent() > 0;
+  }));
+  EXPECT_EQ(reader->Stats().broken_streams, 0u);
+}
+
+TEST(ReaderFaults, ADrainedWorkerIsLeftWhenItOwesNothing) {
+  FakeCluster cluster(2);
+  auto reader = cluster.Open(cluster.options(0));
+  ASSERT_NE(reader, nullptr);
+  EXPECT_EQ(ReadAll(cluster.job, reader.get(), 0, 1, nullptr, 10).batches, 10);
+  cluster.coordinator.SetView({cluster.workers[0]->view()});
+  cluster.workers[1]->Drain();
+  EXPECT_TRUE(Eventually([&] {
+    EXPECT_EQ(ReadAll(cluster.job, reader.get(), 0, 1, nullptr, 1).batches, 1);
+    return cluster.workers[1]->open_streams() == 0;
+  }));
+  EXPECT_EQ(reader->Stats().broken_streams, 0u);
+}
+
+TEST(ReaderFaults, AForgottenSessionIsOpenedAgain) {
+  FakeCluster cluster(1);
+  auto reader = cluster.Open(cluster.options(0));
+  ASSERT_NE(reader, nullptr);
+  EXPECT_TRUE(reader->Next(absl::Seconds(20)).ok());
+  cluster.coordinator.ForgetSessions();
+  EXPECT_TRUE(Eventually([&] { return cluster.coordinator.opened().size() == 2; }));
+  EXPECT_EQ(cluster.coordinator.opened()[1].resumes(), "session-1");
+  EXPECT_EQ(cluster.coordinator.opened()[1].position(), 8u);
+  EXPECT_TRUE(reader->Next(absl::Seconds(20)).ok());
+}
+
+TEST(ReaderFaults, AReplacedOrCancelledJobEndsTheReader) {
+  FakeCluster cluster(1);
+  auto reader = cluster.Open(cluster.options(0));
+  ASSERT_NE(reader, nullptr);
+  v1::Job job = cluster.coordinator.job();
+  job.set_uid(99);
+  cluster.coordinator.SetJob(job);
+  cluster.workers[0]->Behave({.silent = true});
+  ReadResult result;
+  EXPECT_TRUE(Eventually([&] {
+    result = ReadAll(cluster.job, reader.get(), 0, 1, nullptr, 1);
+    return !result.status.ok();
+  }));
+  EXPECT_EQ(result.status.code(), absl::StatusCode::kFailedPrecondition) << result.status;
+  EXPECT_NE(std::string(result.status.message()).find("replaced"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,91 @@
+// A fake coordinator and fake workers, and readers of their job.
+#ifndef PENSTOCK_TESTS_CLIENT_READER_TESTING_H_
+#define PENSTOCK_TESTS_CLIENT_READER_TESTING_H_
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "penstock/client.h"
+#include "tests/client/fakes/fake_job.h"
+#include "tests/client/fakes/fake_worker.h"
+
+namespace penstock {
+
+class FakeCluster {
+ public:
+  explicit FakeCluster(int count, FakeJob fake = {}) : job(fake), coordinator(fake) {
+    for (int i = 0; i < count; ++i) workers.push_back(std::make_unique<FakeWorker>("w" + std::to_string(i), fake));
+    coordinator.SetView(Views());
+  }
+
+  std::vector<ViewWorker> Views() const {
+    std::vector<ViewWorker> views;
+    for (const auto& worker : workers) views.push_back(worker->view());
+    return views;
+  }
+
+  ConnectOptions connect(absl::Duration timeout = absl::Seconds(20)) const {
+    ConnectOptions options;
+    options.coordinator = coordinator.address();
+    options.open_timeout = timeout;
+    return options;
+  }
+
+  ReaderOptions options(uint64_t epochs = 1) const {
+    ReaderOptions options;
+    options.job = job.name;
+    options.epochs = epochs;
+    return options;
+  }
+
+  std::unique_ptr<Reader> Open(const ReaderOptions& options) {
+    auto reader = Reader::Open(connect(), options);
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    return reader.ok() ? *std::move(reader) : nullptr;
+  }
+
+  const FakeJob job;
+  FakeCoordinator coordinator;
+  std::vector<std::unique_ptr<FakeWorker>> workers;
+};
+
+// Reads to the end (checking every batch) or to an error, which is returned with the number of batches.
+struct ReadResult {
+  int batches = 0;
+  absl::Status status;  // OutOfRange at the end
+};
+
+inline ReadResult ReadAll(const FakeJob& job, Reader* reader, uint64_t rank = 0, uint64_t world_size = 1,
+                          const std::function<void(int)>& after = nullptr, int at_most = 1 << 30) {
+  ReadResult result;
+  while (result.batches < at_most) {
+    absl::StatusOr<Batch> batch = reader->Next(absl::Seconds(20));
+    if (!batch.ok()) {
+      result.status = batch.status();
+      break;
+    }
+    const std::string wrong = CheckBatch(job, *batch, rank, world_size);
+    EXPECT_EQ(wrong, "") << "in batch " << result.batches;
+    ++result.batches;
+    if (after) after(result.batches);
+  }
+  return result;
+}
+
+// Waits until it holds; for what happens on other threads.
+inline bool Eventually(const std::function<bool()>& holds) {
+  for (int i = 0; i < 2000; ++i) {
+    if (holds()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_CLIENT_READER_TESTING_H_
