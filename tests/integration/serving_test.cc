@@ -1,0 +1,314 @@
+// Whole epochs through a coordinator and workers: the same bytes, however they are served.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "tests/support/cluster/in_process_cluster.h"
+#include "tests/support/cluster/reading.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ServingTest : public ::testing::Test {
+ protected:
+  // 5 shards of 40 images, in steps of 16: 12.5 steps, so that the last one is cut.
+  ServingTest() : dataset_(MakeImageDataset({.shards = 5, .records_per_shard = 40}, folder_.path())) {
+    dataset_.job.mutable_batch()->set_size(16);
+    dataset_.job.mutable_batch()->set_last(v1::PAD);
+  }
+  ReadPlan Plan(uint64_t epochs = 2) const {
+    ReadPlan plan;
+    plan.options.job = dataset_.job.name();
+    plan.options.epochs = epochs;
+    plan.options.prefetch_steps = 4;
+    return plan;
+  }
+
+  TempFolder folder_;
+  TestDataset dataset_;
+};
+
+TEST_F(ServingTest, AnyNumberOfWorkersAndThreadsGivesOneDigest) {
+  const std::string expected = LocalDigest(dataset_, dataset_.job, 2);
+  for (const int workers : {1, 2, 5}) {
+    for (const int threads : {1, 3}) {
+      SCOPED_TRACE(testing::Message() << workers << " workers with " << threads << " threads");
+      ClusterOptions options;
+      options.workers = workers;
+      options.threads = threads;
+      InProcessCluster cluster(options, dataset_.roots);
+      ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+      ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), workers));
+      const ReadResult result = ReadThrough(cluster.address(), Plan());
+      ASSERT_TRUE(result.status.ok()) << result.status;
+      EXPECT_EQ(result.digest, expected);
+      EXPECT_EQ(result.steps.size(), 26u);
+      EXPECT_TRUE(EveryRecordOncePerEpoch(result, dataset_.records, 2));
+    }
+  }
+}
+
+TEST_F(ServingTest, FourRanksGiveTheRowsOfOneStepByStep) {
+  ClusterOptions options;
+  options.workers = 2;
+  InProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  const ReadResult whole = ReadThrough(cluster.address(), Plan());
+  ASSERT_TRUE(whole.status.ok()) << whole.status;
+  std::vector<ReadResult> ranks(4);
+  std::vector<std::thread> trainers;
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    trainers.emplace_back([&, rank] {
+      ReadPlan plan = Plan();
+      plan.options.rank = rank;
+      plan.options.world_size = 4;
+      plan.options.group = "four";
+      ranks[rank] = ReadThrough(cluster.address(), plan);
+    });
+  }
+  for (std::thread& trainer : trainers) trainer.join();
+  for (const ReadResult& rank : ranks) ASSERT_TRUE(rank.status.ok()) << rank.status;
+  for (size_t step = 0; step < whole.steps.size(); ++step) {
+    std::vector<std::pair<int64_t, int64_t>> ids;
+    for (const ReadResult& rank : ranks) {
+      ASSERT_EQ(rank.steps.size(), whole.steps.size());
+      ids.insert(ids.end(), rank.steps[step].ids.begin(), rank.steps[step].ids.end());
+    }
+    EXPECT_EQ(ids, whole.steps[step].ids);
+  }
+}
+
+TEST_F(ServingTest, AStateGoesOnInANewReaderWithTheSameRows) {
+  ClusterOptions options;
+  options.workers = 2;
+  InProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  const ReadResult whole = ReadThrough(cluster.address(), Plan());
+  ASSERT_TRUE(whole.status.ok()) << whole.status;
+  for (const uint64_t stop : {1u, 7u, 13u, 20u}) {
+    SCOPED_TRACE(testing::Message() << "stopped after step " << stop);
+    ReadPlan first = Plan();
+    first.max_steps = stop;
+    const ReadResult before = ReadThrough(cluster.address(), first);
+    ASSERT_TRUE(before.status.ok()) << before.status;
+    ReadPlan second = Plan(stop >= 13 ? 1 : 2);
+    second.options.state = before.state;
+    const ReadResult rest = ReadThrough(cluster.address(), second);
+    ASSERT_TRUE(rest.status.ok()) << rest.status;
+    ASSERT_EQ(before.steps.size() + rest.steps.size(), whole.steps.size());
+    for (size_t i = 0; i < rest.steps.size(); ++i) {
+      EXPECT_EQ(rest.steps[i].digest, whole.steps[before.steps.size() + i].digest);
+    }
+  }
+}
+
+TEST_F(ServingTest, AStateGoesOnWithAnotherWorldSizeAndAnotherBatchSize) {
+  InProcessCluster cluster(ClusterOptions(), dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  ReadPlan first = Plan(1);
+  const ReadResult whole = ReadThrough(cluster.address(), first);
+  first.max_steps = 5;
+  const ReadResult before = ReadThrough(cluster.address(), first);
+  ASSERT_TRUE(before.status.ok()) << before.status;
+  std::vector<std::pair<int64_t, int64_t>> expected;
+  for (size_t i = 5; i < whole.steps.size(); ++i) {
+    for (size_t row = 0; row < whole.steps[i].ids.size(); ++row) {
+      if (whole.steps[i].valid[row] != 0) expected.push_back(whole.steps[i].ids[row]);
+    }
+  }
+  const auto rows_of = [](const ReadResult& result) {
+    std::vector<std::pair<int64_t, int64_t>> ids;
+    for (const ReadStep& step : result.steps) {
+      for (size_t row = 0; row < step.ids.size(); ++row) {
+        if (step.valid[row] != 0) ids.push_back(step.ids[row]);
+      }
+    }
+    return ids;
+  };
+  ReadPlan other_size = Plan(1);
+  other_size.options.state = before.state;
+  other_size.options.batch_size = 24;
+  const ReadResult resized = ReadThrough(cluster.address(), other_size);
+  ASSERT_TRUE(resized.status.ok()) << resized.status;
+  EXPECT_EQ(rows_of(resized), expected);
+
+  std::vector<std::pair<int64_t, int64_t>> joined;
+  std::vector<ReadResult> ranks(2);
+  std::vector<std::thread> trainers;
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    trainers.emplace_back([&, rank] {
+      ReadPlan plan = Plan(1);
+      plan.options.state = before.state;
+      plan.options.rank = rank;
+      plan.options.world_size = 2;
+      plan.options.group = "two";
+      ranks[rank] = ReadThrough(cluster.address(), plan);
+    });
+  }
+  for (std::thread& trainer : trainers) trainer.join();
+  ASSERT_TRUE(ranks[0].status.ok()) << ranks[0].status;
+  ASSERT_EQ(ranks[0].steps.size(), ranks[1].steps.size());
+  for (size_t i = 0; i < ranks[0].steps.size(); ++i) {
+    for (const ReadResult& rank : ranks) {
+      for (size_t row = 0; row < rank.steps[i].ids.size(); ++row) {
+        if (rank.steps[i].valid[row] != 0) joined.push_back(rank.steps[i].ids[row]);
+      }
+    }
+  }
+  EXPECT_EQ(joined, expected);
+}
+
+TEST_F(ServingTest, RanksAtUnlikePositionsAreRefused) {
+  InProcessCluster cluster(ClusterOptions(), dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  ReadPlan zero = Plan(1);
+  zero.options.world_size = 2;
+  zero.options.group = "run";
+  ConnectOptions connect;
+  connect.coordinator = cluster.address();
+  const auto open = Reader::Open(connect, zero.options);
+  ASSERT_TRUE(open.ok()) << open.status();
+  ReaderOptions one = zero.options;
+  one.rank = 1;
+  one.epoch = 3;
+  const auto refused = Reader::Open(connect, one);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition) << refused.status();
+  one.epoch = 0;
+  EXPECT_TRUE(Reader::Open(connect, one).ok());
+}
+
+TEST_F(ServingTest, RanksPolicyGivesTheSameRows) {
+  const std::string expected = LocalDigest(dataset_, dataset_.job, 2);
+  dataset_.job.mutable_assignment()->set_policy(v1::RANKS);
+  ClusterOptions options;
+  options.workers = 3;
+  InProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 3));
+  const ReadResult result = ReadThrough(cluster.address(), Plan());
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.digest, expected);
+}
+
+TEST_F(ServingTest, TwoSessionsAtOnceGetTheSameRows) {
+  ClusterOptions options;
+  options.workers = 2;
+  options.decoded_cache_bytes = 8 << 20;
+  InProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  std::vector<ReadResult> results(2);
+  std::vector<std::thread> trainers;
+  for (int i = 0; i < 2; ++i) {
+    trainers.emplace_back([&, i] {
+      ReadPlan plan = Plan();
+      plan.options.group = "run " + std::to_string(i);
+      results[static_cast<size_t>(i)] = ReadThrough(cluster.address(), plan);
+    });
+  }
+  for (std::thread& trainer : trainers) trainer.join();
+  for (const ReadResult& result : results) {
+    ASSERT_TRUE(result.status.ok()) << result.status;
+    EXPECT_EQ(result.digest, results[0].digest);
+  }
+}
+
+TEST_F(ServingTest, CompressedShardsAndAllKindsOfColumnsGiveTheLocalDigest) {
+  for (const Compression compression : {Compression::kGzip, Compression::kZlib}) {
+    TempFolder folder;
+    TestDataset numbers =
+        MakeNumberDataset({.shards = 3, .records_per_shard = 70, .compression = compression}, folder.path());
+    ClusterOptions options;
+    options.workers = 2;
+    InProcessCluster cluster(options, numbers.roots);
+    ASSERT_TRUE(cluster.control().Submit(numbers.job).ok());
+    ReadPlan plan = Plan();
+    plan.options.job = numbers.job.name();
+    const ReadResult result = ReadThrough(cluster.address(), plan);
+    ASSERT_TRUE(result.status.ok()) << result.status;
+    EXPECT_EQ(result.digest, LocalDigest(numbers, numbers.job, 2));
+  }
+}
+
+TEST_F(ServingTest, ASessionThatDoesNotFitTheBudgetIsRefusedWithTheNumbers) {
+  ClusterOptions options;
+  options.memory_budget_bytes = 1 << 20;
+  options.record_cache_bytes = 0;
+  InProcessCluster cluster(options, dataset_.roots);
+  dataset_.job.mutable_batch()->set_size(200);
+  dataset_.job.mutable_ops(1)->mutable_random_resized_crop()->set_height(64);
+  dataset_.job.mutable_ops(1)->mutable_random_resized_crop()->set_width(64);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  const ReadResult result = ReadThrough(cluster.address(), Plan(1));
+  EXPECT_EQ(result.status.code(), absl::StatusCode::kResourceExhausted) << result.status;
+  EXPECT_THAT(std::string(result.status.message()), ::testing::ContainsRegex("[0-9]+ bytes"));
+}
+
+TEST_F(ServingTest, WhatIsWrongWithAJobIsSaidWhenItIsSubmitted) {
+  InProcessCluster cluster(ClusterOptions(), dataset_.roots);
+  v1::JobSpec missing = dataset_.job;
+  missing.set_name("missing");
+  v1::Feature* feature = missing.add_features();
+  feature->set_key("not/there");
+  feature->set_type(v1::Feature::FLOAT);
+  absl::Status status = cluster.control().Submit(missing);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("not/there"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(dataset_.files[0]));
+
+  v1::JobSpec wrong_type = dataset_.job;
+  wrong_type.set_name("wrong-type");
+  wrong_type.mutable_features(1)->set_type(v1::Feature::FLOAT);
+  status = cluster.control().Submit(wrong_type);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(wrong_type.features(1).key()));
+
+  v1::JobSpec no_files = dataset_.job;
+  no_files.set_name("no-files");
+  no_files.mutable_dataset(0)->set_files(0, "nothing-*");
+  status = cluster.control().Submit(no_files);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("nothing-*"));
+
+  v1::JobSpec outside = dataset_.job;
+  outside.set_name("outside");
+  outside.mutable_dataset(0)->set_files(0, "/etc/*");
+  status = cluster.control().Submit(outside);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/etc/*"));
+}
+
+TEST_F(ServingTest, AChangedFileStopsTheRunAndIsNamed) {
+  ClusterOptions options;
+  options.record_cache_bytes = 0;
+  InProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  for (const std::string& file : dataset_.files) WriteShard(file, {"another record"});
+  const ReadResult result = ReadThrough(cluster.address(), Plan(1));
+  EXPECT_EQ(result.status.code(), absl::StatusCode::kFailedPrecondition) << result.status;
+  EXPECT_THAT(std::string(result.status.message()), HasSubstr("data-0000"));
+}
+
+TEST_F(ServingTest, ABrokenRecordIsNamedWhenItsStepIsDueAndMaskedByPolicy) {
+  BreakRecord(dataset_.files[2], 7);
+  InProcessCluster cluster(ClusterOptions(), dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  const ReadResult failed = ReadThrough(cluster.address(), Plan(1));
+  EXPECT_EQ(failed.status.code(), absl::StatusCode::kDataLoss) << failed.status;
+  EXPECT_THAT(std::string(failed.status.message()), HasSubstr(dataset_.files[2]));
+  EXPECT_THAT(std::string(failed.status.message()), HasSubstr("record 7"));
+
+  v1::JobSpec masks = dataset_.job;
+  masks.set_name("masks");
+  masks.mutable_errors()->set_policy(v1::MASK);
+  ASSERT_TRUE(cluster.control().Submit(masks).ok());
+  ReadPlan plan = Plan(1);
+  plan.options.job = "masks";
+  const ReadResult masked = ReadThrough(cluster.address(), plan);
+  ASSERT_TRUE(masked.status.ok()) << masked.status;
+  EXPECT_EQ(masked.digest, LocalDigest(dataset_, masks, 1));
+  EXPECT_EQ(masked.stats.masked_rows, 1u);
+}
+
+}  // namespace
+}  // namespace penstock

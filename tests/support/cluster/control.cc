@@ -1,0 +1,116 @@
+#include "tests/support/cluster/control.h"
+
+#include <set>
+#include <thread>
+
+#include "net/channel.h"
+#include "net/grpc_status.h"
+#include "pipeline/base/status_macros.h"
+
+namespace penstock {
+
+bool WaitUntil(const std::function<bool()>& condition, std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // between two looks
+  }
+  return true;
+}
+
+Control::Control(const std::string& address)
+    : address_(address), stub_(v1::Coordinator::NewStub(MakeChannel(address))) {}
+
+absl::StatusOr<v1::StatusReply> Control::Status() {
+  grpc::ClientContext context;
+  SetDeadline(&context, absl::Seconds(5));
+  v1::StatusReply reply;
+  const grpc::Status status = stub_->GetStatus(&context, {}, &reply);
+  if (!status.ok()) return FromGrpc(status, address_);
+  return reply;
+}
+
+absl::StatusOr<v1::Job> Control::GetJob(const std::string& name) {
+  grpc::ClientContext context;
+  SetDeadline(&context, absl::Seconds(5));
+  v1::WatchRequest request;
+  request.set_job(name);
+  request.set_wait_ms(1000);
+  v1::WatchReply reply;
+  const grpc::Status status = stub_->Watch(&context, request, &reply);
+  if (!status.ok()) return FromGrpc(status, address_);
+  if (reply.jobs_size() == 0) return absl::NotFoundError(name);
+  return reply.jobs(0);
+}
+
+absl::Status Control::Submit(const v1::JobSpec& job, bool replace) {
+  v1::SubmitRequest request;
+  *request.mutable_spec() = job;
+  request.set_replace(replace);
+  {
+    grpc::ClientContext context;
+    SetDeadline(&context, absl::Seconds(5));
+    v1::SubmitReply reply;
+    const grpc::Status status = stub_->Submit(&context, request, &reply);
+    if (!status.ok()) return FromGrpc(status, address_);
+  }
+  absl::Status result = absl::DeadlineExceededError("the job is not prepared");
+  WaitUntil([&] {
+    const auto now = GetJob(job.name());
+    if (!now.ok()) {
+      result = now.status();
+      return false;
+    }
+    if (now->state() == v1::FAILED) {
+      result = absl::FailedPreconditionError(now->error());
+      return true;
+    }
+    if (now->state() == v1::READY) result = absl::OkStatus();
+    return now->state() == v1::READY;
+  });
+  return result;
+}
+
+absl::Status Control::Drain(const std::string& worker) {
+  grpc::ClientContext context;
+  SetDeadline(&context, absl::Seconds(5));
+  v1::DrainRequest request;
+  request.set_worker(worker);
+  v1::DrainReply reply;
+  return FromGrpc(stub_->Drain(&context, request, &reply), address_);
+}
+
+bool Control::WaitForLive(int workers) {
+  return WaitUntil([&] {
+    const auto status = Status();
+    int live = 0;
+    if (status.ok()) {
+      for (const v1::WorkerStatus& worker : status->workers()) live += worker.state() == v1::WorkerStatus::LIVE;
+    }
+    return live == workers;
+  });
+}
+
+bool Control::WaitForOwners(const std::string& job, int workers) {
+  return WaitUntil([&] {
+    const auto now = GetJob(job);
+    std::set<uint32_t> owners;
+    if (now.ok()) {
+      for (const v1::View::Range& range : now->view().ranges()) owners.insert(range.owner());
+    }
+    return static_cast<int>(owners.size()) == workers;
+  });
+}
+
+bool Control::WaitForState(const std::string& worker, v1::WorkerStatus::State state) {
+  return WaitUntil([&] {
+    const auto status = Status();
+    if (!status.ok()) return false;
+    for (const v1::WorkerStatus& known : status->workers()) {
+      if (known.id() == worker) return known.state() == state;
+    }
+    return false;
+  });
+}
+
+}  // namespace penstock

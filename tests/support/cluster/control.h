@@ -1,0 +1,41 @@
+// A test's line to a coordinator: what the admin command does, and waiting for what is to come.
+#ifndef PENSTOCK_TESTS_SUPPORT_CLUSTER_CONTROL_H_
+#define PENSTOCK_TESTS_SUPPORT_CLUSTER_CONTROL_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "penstock/v1/control.grpc.pb.h"
+
+namespace penstock {
+
+// Asks `condition` again and again until it holds. False after `timeout`.
+bool WaitUntil(const std::function<bool()>& condition, std::chrono::milliseconds timeout = std::chrono::seconds(30));
+
+class Control {
+ public:
+  explicit Control(const std::string& address);
+
+  absl::StatusOr<v1::StatusReply> Status();
+  // Submits and waits until the job is READY. Its error when it FAILED.
+  absl::Status Submit(const v1::JobSpec& job, bool replace = false);
+  absl::Status Drain(const std::string& worker);
+  // The job as trainers see it.
+  absl::StatusOr<v1::Job> GetJob(const std::string& name);
+
+  // Waits until so many workers are LIVE, and (with `job`) own a part of the job's view.
+  bool WaitForLive(int workers);
+  bool WaitForOwners(const std::string& job, int workers);
+  bool WaitForState(const std::string& worker, v1::WorkerStatus::State state);
+
+ private:
+  const std::string address_;
+  std::unique_ptr<v1::Coordinator::Stub> stub_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_SUPPORT_CLUSTER_CONTROL_H_

@@ -1,0 +1,50 @@
+// A coordinator and workers in this process, on free ports, with state in temporary folders.
+#ifndef PENSTOCK_TESTS_SUPPORT_CLUSTER_IN_PROCESS_CLUSTER_H_
+#define PENSTOCK_TESTS_SUPPORT_CLUSTER_IN_PROCESS_CLUSTER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/coordinator/service/coordinator.h"
+#include "server/worker/worker.h"
+#include "tests/support/cluster/control.h"
+#include "tests/support/test_dataset.h"
+
+namespace penstock {
+
+struct ClusterOptions {
+  int workers = 1;
+  int threads = 1;  // of each worker
+  uint64_t memory_budget_bytes = 64 << 20;
+  uint64_t record_cache_bytes = 8 << 20;
+  uint64_t decoded_cache_bytes = 0;
+  uint32_t heartbeat_ms = 200;
+  uint32_t dead_after_ms = 1000;
+};
+
+class InProcessCluster {
+ public:
+  // All workers are live when it returns; ends the test program where that fails.
+  InProcessCluster(const ClusterOptions& options, std::vector<DataRoot> roots);
+  ~InProcessCluster();
+
+  std::string address() const { return coordinator_->address(); }
+  Control& control() { return *control_; }
+
+  // One more; returns when it is registered.
+  Worker& AddWorker();
+  Worker& worker(size_t i) { return *workers_[i]; }
+
+ private:
+  const ClusterOptions options_;
+  const std::vector<DataRoot> roots_;
+  std::vector<std::unique_ptr<TempFolder>> folders_;
+  std::unique_ptr<Coordinator> coordinator_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<Control> control_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_SUPPORT_CLUSTER_IN_PROCESS_CLUSTER_H_

@@ -1,0 +1,145 @@
+#include "tests/support/cluster/process_cluster.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "pipeline/base/check.h"
+#include "pipeline/base/file.h"
+
+namespace penstock {
+
+Process::Process(std::vector<std::string> arguments, const std::string& log) {
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  const pid_t parent = getpid();
+  pid_ = fork();
+  PS_CHECK(pid_ >= 0);
+  if (pid_ > 0) return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
+  const int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd >= 0) {
+    dup2(fd, 1);
+    dup2(fd, 2);
+  }
+  execv(argv[0], argv.data());
+  _exit(127);
+}
+
+Process::~Process() {
+  if (reaped_) return;
+  Signal(SIGKILL);
+  WaitForExit();
+}
+
+void Process::Signal(int signal) {
+  if (!reaped_) kill(pid_, signal);
+}
+
+bool Process::running() {
+  if (reaped_) return false;
+  int status = 0;
+  if (waitpid(pid_, &status, WNOHANG) != pid_) return true;
+  reaped_ = true;
+  exit_ = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  return false;
+}
+
+int Process::WaitForExit(std::chrono::milliseconds timeout) {
+  return WaitUntil([this] { return !running(); }, timeout) ? exit_ : INT_MIN;
+}
+
+uint64_t Process::Memory(const std::string& which) const {
+  std::ifstream file(absl::StrCat("/proc/", pid_, "/status"));
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(which + ":", 0) == 0) return std::strtoull(line.c_str() + which.size() + 1, nullptr, 10) * 1024;
+  }
+  return 0;
+}
+
+ProcessCluster::ProcessCluster(const ProcessClusterOptions& options, std::vector<DataRoot> roots)
+    : options_(options), roots_(std::move(roots)) {
+  StartCoordinator("127.0.0.1:0");
+  control_ = std::make_unique<Control>(address_);
+  for (int i = 0; i < options_.workers; ++i) AddWorker();
+}
+
+ProcessCluster::~ProcessCluster() {
+  if (std::getenv("PENSTOCK_TEST_LOGS") != nullptr) std::fputs(Logs().c_str(), stderr);
+}
+
+std::string ProcessCluster::Logs() const {
+  std::string logs;
+  for (int i = 0; i < starts_; ++i) {
+    absl::StrAppend(&logs, "---- process ", i, "\n",
+                    ReadWholeFile(folder_.File(absl::StrCat("log-", i))).value_or("(no log)\n"));
+  }
+  return logs;
+}
+
+void ProcessCluster::WaitForPort(const std::string& port_file, std::string* port) {
+  const bool ready = WaitUntil([&] {
+    const auto text = ReadWholeFile(port_file);
+    if (text.ok()) *port = std::string(absl::StripAsciiWhitespace(*text));
+    return text.ok();
+  });
+  if (ready) return;
+  std::fprintf(stderr, "a penstockd does not become ready:\n%s", Logs().c_str());
+  std::abort();
+}
+
+void ProcessCluster::StartCoordinator(const std::string& listen) {
+  const std::string config = folder_.File("coordinator.textproto");
+  PS_CHECK(WriteFileAtomically(config, absl::StrCat("coordinator_settings { heartbeat_ms: ", options_.heartbeat_ms,
+                                                    " dead_after_ms: ", options_.dead_after_ms, " }\n"))
+               .ok());
+  const std::string port_file = folder_.File(absl::StrCat("port-", starts_));
+  coordinator_ = std::make_unique<Process>(
+      std::vector<std::string>{PENSTOCKD, "coordinator", "--config", config, "--listen", listen, "--state-dir",
+                               folder_.File("coordinator"), "--port-file", port_file},
+      folder_.File(absl::StrCat("log-", starts_)));
+  ++starts_;
+  std::string port;
+  WaitForPort(port_file, &port);
+  address_ = "127.0.0.1:" + port;
+}
+
+void ProcessCluster::RestartCoordinator() {
+  coordinator_.reset();
+  StartCoordinator(address_);
+}
+
+ProcessCluster::WorkerProcess& ProcessCluster::AddWorker() {
+  const std::string port_file = folder_.File(absl::StrCat("port-", starts_));
+  WorkerProcess worker;
+  worker.state_dir = folder_.File(absl::StrCat("worker-", workers_.size()));
+  std::vector<std::string> arguments = {
+      PENSTOCKD,        "worker",      "--coordinator", address_,    "--state-dir",
+      worker.state_dir, "--port-file", port_file,       "--threads", std::to_string(options_.threads)};
+  for (const DataRoot& root : roots_) {
+    arguments.push_back("--data-root");
+    arguments.push_back(absl::StrCat(root.name, "=", root.path));
+  }
+  arguments.insert(arguments.end(), options_.worker_flags.begin(), options_.worker_flags.end());
+  worker.process = std::make_unique<Process>(std::move(arguments), folder_.File(absl::StrCat("log-", starts_)));
+  ++starts_;
+  std::string port;
+  WaitForPort(port_file, &port);
+  worker.id = std::string(absl::StripAsciiWhitespace(ReadWholeFile(worker.state_dir + "/worker_id").value_or("")));
+  workers_.push_back(std::move(worker));
+  return workers_.back();
+}
+
+}  // namespace penstock

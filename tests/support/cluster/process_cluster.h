@@ -1,0 +1,85 @@
+// Real penstockd processes, to be killed, stopped and started again.
+#ifndef PENSTOCK_TESTS_SUPPORT_CLUSTER_PROCESS_CLUSTER_H_
+#define PENSTOCK_TESTS_SUPPORT_CLUSTER_PROCESS_CLUSTER_H_
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/cluster/control.h"
+#include "tests/support/test_dataset.h"
+
+namespace penstock {
+
+// A child process. It dies with the test program.
+class Process {
+ public:
+  // Starts `arguments` with its output in `log`.
+  Process(std::vector<std::string> arguments, const std::string& log);
+  ~Process();  // kill -9
+
+  pid_t pid() const { return pid_; }
+  void Signal(int signal);
+  // Waits for its end: the exit status, or -signal, or INT_MIN after `timeout`.
+  int WaitForExit(std::chrono::milliseconds timeout = std::chrono::seconds(30));
+  bool running();
+  // Resident and peak resident memory in bytes (VmRSS, VmHWM), 0 when it is gone.
+  uint64_t Memory(const std::string& which = "VmHWM") const;
+
+ private:
+  pid_t pid_ = -1;
+  bool reaped_ = false;
+  int exit_ = 0;
+};
+
+struct ProcessClusterOptions {
+  int workers = 1;
+  int threads = 1;  // of each worker
+  std::vector<std::string> worker_flags = {"--memory-budget", "64MiB"};
+  uint32_t heartbeat_ms = 200;
+  uint32_t dead_after_ms = 1000;
+};
+
+class ProcessCluster {
+ public:
+  // All workers are ready when it returns; ends the test program, with the logs, where that fails.
+  ProcessCluster(const ProcessClusterOptions& options, std::vector<DataRoot> roots);
+  ~ProcessCluster();
+
+  const std::string& address() const { return address_; }
+  Control& control() { return *control_; }
+
+  struct WorkerProcess {
+    std::unique_ptr<Process> process;
+    std::string id;
+    std::string state_dir;
+  };
+  WorkerProcess& AddWorker();
+  WorkerProcess& worker(size_t i) { return workers_[i]; }
+
+  Process& coordinator() { return *coordinator_; }
+  // Starts it again on the same port with the same state.
+  void RestartCoordinator();
+
+  // All logs, for a failing test.
+  std::string Logs() const;
+
+ private:
+  void StartCoordinator(const std::string& listen);
+  void WaitForPort(const std::string& port_file, std::string* port);
+
+  const ProcessClusterOptions options_;
+  const std::vector<DataRoot> roots_;
+  TempFolder folder_;
+  std::string address_;
+  std::unique_ptr<Process> coordinator_;
+  std::vector<WorkerProcess> workers_;
+  std::unique_ptr<Control> control_;
+  int starts_ = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_SUPPORT_CLUSTER_PROCESS_CLUSTER_H_
