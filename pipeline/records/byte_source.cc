@@ -16,7 +16,7 @@ constexpr size_t kSmallestRead = 4 << 10;
 }  // namespace
 
 PlainSource::PlainSource(const RandomAccessFile* file, uint64_t size)
-    : file_(file), size_(size), buffer_(kLargestRead), next_read_(kLargestRead) {}
+    : file_(file), size_(size), buffer_(std::min<uint64_t>(size, kLargestRead)), next_read_(kLargestRead) {}
 
 absl::Status PlainSource::Fill() {
   begin_ = end_ = 0;
