@@ -51,7 +51,7 @@ std::vector<RowResult> Outbox::Take() {
 
 size_t Outbox::Revoke(size_t bytes, std::vector<RowRequest>* dropped) {
   size_t freed = 0;
-  // The furthest granted steps lie at the end; fetched rows, whose trainer is near, lie before them and go last.
+  // The furthest granted steps lie at the end; urgent rows, whose trainer is near, lie before them and go last.
   for (auto it = rows_.end(); it != rows_.begin() && freed < bytes;) {
     const auto last = std::prev(it);
     if (IsHead(last->second.row.request)) {

@@ -23,7 +23,8 @@ struct OutboxLimits {
 // Bytes of a row on the wire: its FIXED columns and its encoded RAGGED ones; 0 for a row without content.
 uint64_t PayloadBytes(const RowResult& row, uint64_t fixed_bytes);
 
-// Pure bookkeeping; not thread-safe. Rows go out fetched ones first (RowRequest::urgent), then in the order of their
+// Pure bookkeeping; not thread-safe. Urgent rows go out first (fetched ones, and those that
+// the loader was told to hurry), then in the order of their
 // steps (RowRequest::step).
 class Outbox {
  public:
@@ -51,7 +52,7 @@ class Outbox {
   void Clear();
 
  private:
-  using Key = std::tuple<bool, uint64_t, uint64_t>;  // not fetched, step, arrival
+  using Key = std::tuple<bool, uint64_t, uint64_t>;  // not urgent, step, arrival
   struct Entry {
     RowResult row;
     uint64_t payload = 0;

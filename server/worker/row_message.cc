@@ -10,6 +10,7 @@
 #include "net/frame.h"
 #include "penstock/v1/data.pb.h"
 #include "server/worker/outbox.h"
+#include "server/worker/session_core.h"
 
 namespace penstock {
 namespace {
@@ -98,7 +99,7 @@ grpc::ByteBuffer MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_byt
     RowResult& row = rows[i];
     const int index = static_cast<int>(i);
     uint64_t bytes = PayloadBytes(row, fixed_bytes);
-    out->add_positions(row.request.tag);
+    out->add_positions(RowOfTag(row.request.tag));
     if (!row.status.ok()) {
       AddFailure(index, row.status, out);
     } else if (bytes > kMaxRowBytes) {

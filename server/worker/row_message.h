@@ -11,7 +11,7 @@
 
 namespace penstock {
 
-// A Rows message of `rows`, which are all of one epoch and not empty. RowRequest::tag is the row number on the wire.
+// A Rows message of `rows`, which are all of one epoch and not empty. Their tags are SessionCore's.
 // The message owns the rows: their memory returns to the loader's budget when gRPC has sent it. Rows smaller than a
 // few KiB are joined into one piece, since a slice costs more than copying them does. A row that is larger than a
 // message may be becomes a failure that says so.

@@ -131,7 +131,7 @@ absl::StatusOr<std::vector<RowRequest>> SessionCore::Fetch(const v1::Fetch& fetc
     request.position = steps_.PositionOfRow(row);
     request.step = OrderOf(fetch.epoch(), row);
     request.urgent = true;
-    request.tag = row;
+    request.tag = row | kFetchedTag;
     rows.push_back(request);
   }
   return rows;

@@ -22,6 +22,12 @@
 
 namespace penstock {
 
+// The tag of a request is the row's number on the wire, with this bit when it was fetched. (RowRequest::urgent does not
+// say so: the loader also sets it on rows of the head step.)
+constexpr uint64_t kFetchedTag = uint64_t{1} << 63;
+constexpr uint64_t RowOfTag(uint64_t tag) { return tag & ~kFetchedTag; }
+constexpr bool WasFetched(uint64_t tag) { return (tag & kFetchedTag) != 0; }
+
 struct SessionLimits {
   size_t views = 64;                // remembered; the oldest goes first
   size_t grants = 4096;             // open at once
@@ -38,8 +44,8 @@ struct SessionParameters {
   std::function<EpochPlan(uint64_t epoch)> plan_of;
 };
 
-// Rows are named as on the wire: a position, or, in a padded last step, a number from the epoch's end on; it is the
-// tag of the requests that are made here. Their `step` orders steps through epochs.
+// Rows are named as on the wire: a position, or, in a padded last step, a number from the epoch's end on. The `step` of
+// the requests that are made here orders steps through epochs.
 //
 // Grants are worked off lazily and in order, so that a large one takes no memory. Messages come from outside: what
 // does not make sense is an InvalidArgument that says why, and the stream is to end with it. Not thread-safe.

@@ -161,7 +161,7 @@ void StreamSession::Write() {
         }
         rows = outbox_->Take();
         for (const RowResult& row : rows) {
-          --(row.request.urgent ? fetched_ : requested_);
+          --(WasFetched(row.request.tag) ? fetched_ : requested_);
         }
         fixed_bytes = fixed_bytes_;
         pump = more_to_pump_ && !pump_posted_ && requested_ < shared_->requested_rows / 2;

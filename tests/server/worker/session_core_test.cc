@@ -148,7 +148,8 @@ TEST(SessionCore, FetchAnswersRowsOfAnybodyAndPadding) {
   ASSERT_TRUE(rows.ok());
   ASSERT_EQ(rows->size(), 3u);
   EXPECT_TRUE((*rows)[0].urgent);
-  EXPECT_EQ((*rows)[2].tag, 105u);
+  EXPECT_TRUE(WasFetched((*rows)[2].tag));
+  EXPECT_EQ(RowOfTag((*rows)[2].tag), 105u);
   EXPECT_EQ((*rows)[2].position, 2u);
 }
 

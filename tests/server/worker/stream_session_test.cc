@@ -289,6 +289,25 @@ TEST_F(StreamSessionTest, WorksOffGrantsThatAreFarLargerThanWhatItAsksForAtOnce)
   EXPECT_EQ(Receive(client, 1600).size(), 1600u);
 }
 
+TEST_F(StreamSessionTest, RowsThatTheLoaderHurriesCountAsGrantedStill) {
+  shared_.requested_rows = 16;
+  const Client client = NewClient();
+  Send(client, OpenMessage());
+  Send(client, ViewMessage());
+  for (uint64_t epoch = 0; epoch < 10; ++epoch) {
+    v1::ClientMessage waiting;
+    waiting.mutable_waiting()->set_epoch(epoch);
+    waiting.mutable_waiting()->set_begin(72);
+    Send(client, waiting);  // all of the epoch's rows are urgent
+    Send(client, GrantMessage(epoch, 0, 80));
+    v1::ClientMessage fetch;
+    fetch.mutable_fetch()->set_epoch(epoch);
+    fetch.mutable_fetch()->add_positions(1);
+    Send(client, fetch);
+    EXPECT_EQ(Receive(client, 81 * (epoch + 1)).size(), 81 * (epoch + 1));
+  }
+}
+
 TEST_F(StreamSessionTest, AFetchOvertakesWhatIsGranted) {
   const Client client = NewClient();
   Send(client, OpenMessage());  // whose answer stays in flight, so that rows gather

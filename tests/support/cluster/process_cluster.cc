@@ -124,6 +124,7 @@ void ProcessCluster::RestartCoordinator() {
 ProcessCluster::WorkerProcess& ProcessCluster::AddWorker() {
   const std::string port_file = folder_.File(absl::StrCat("port-", starts_));
   WorkerProcess worker;
+  worker.program = PENSTOCKD;
   worker.state_dir = folder_.File(absl::StrCat("worker-", workers_.size()));
   std::vector<std::string> arguments = {
       PENSTOCKD,        "worker",      "--coordinator", address_,    "--state-dir",

@@ -55,6 +55,7 @@ class ProcessCluster {
     std::unique_ptr<Process> process;
     std::string id;
     std::string state_dir;
+    std::string program;  // penstockd
   };
   WorkerProcess& AddWorker();
   WorkerProcess& worker(size_t i) { return workers_[i]; }

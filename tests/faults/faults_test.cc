@@ -1,0 +1,196 @@
+// Processes that are killed, stopped, drained and started again while a trainer reads: nothing lost, nothing repeated,
+// the same digest, and no long wait.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <climits>
+#include <thread>
+
+#include "pipeline/base/file.h"
+#include "tests/support/cluster/process_cluster.h"
+#include "tests/support/cluster/reading.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kLongestStall = 2;  // seconds, after a crash
+constexpr double kNoStall = 1;       // when a worker comes, or goes in good order
+
+class FaultsTest : public ::testing::Test {
+ protected:
+  // 6 shards of 80 images in steps of 16: 30 steps an epoch, of which the trainer asks for 4 ahead.
+  FaultsTest() : dataset_(MakeImageDataset({.shards = 6, .records_per_shard = 80}, folder_.path())) {
+    dataset_.job.mutable_batch()->set_size(16);
+    expected_ = LocalDigest(dataset_, dataset_.job, 2);
+  }
+
+  // Two epochs, with `at_step` called once, after step 15 of the first, and `later` after step 35.
+  ReadPlan Plan(std::function<void()> at_step, std::function<void()> later = {}) const {
+    ReadPlan plan;
+    plan.options.job = dataset_.job.name();
+    plan.options.epochs = 2;
+    plan.options.prefetch_steps = 4;
+    plan.after_step = [at_step = std::move(at_step), later = std::move(later)](uint64_t steps) {
+      if (steps == 15 && at_step) at_step();
+      if (steps == 35 && later) later();
+    };
+    return plan;
+  }
+  ProcessClusterOptions Workers(int workers) const {
+    ProcessClusterOptions options;
+    options.workers = workers;
+    return options;
+  }
+  void SubmitTo(ProcessCluster& cluster, int owners) {
+    const absl::Status submitted = cluster.control().Submit(dataset_.job);
+    ASSERT_TRUE(submitted.ok()) << submitted << cluster.Logs();
+    ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), owners)) << cluster.Logs();
+  }
+  void ExpectTheSameRows(const ReadResult& result, ProcessCluster& cluster, double stall) {
+    ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
+    EXPECT_EQ(result.digest, expected_);
+    EXPECT_TRUE(EveryRecordOncePerEpoch(result, dataset_.records, 2));
+    EXPECT_LT(result.longest_wait, stall) << cluster.Logs();
+    RecordProperty("longest_wait_ms", static_cast<int>(result.longest_wait * 1000));
+    std::printf("longest wait %.3f s, %llu rows fetched again\n", result.longest_wait,
+                static_cast<unsigned long long>(result.stats.fetched_rows));
+  }
+
+  TempFolder folder_;
+  TestDataset dataset_;
+  std::string expected_;
+};
+
+TEST_F(FaultsTest, AKilledWorkerCostsLessThanTwoSeconds) {
+  ProcessCluster cluster(Workers(3), dataset_.roots);
+  SubmitTo(cluster, 3);
+  const ReadResult result = ReadThrough(cluster.address(), Plan([&] { cluster.worker(1).process->Signal(SIGKILL); }));
+  ExpectTheSameRows(result, cluster, kLongestStall);
+}
+
+TEST_F(FaultsTest, AWorkerThatHangsCostsLessThanTwoSeconds) {
+  ProcessCluster cluster(Workers(3), dataset_.roots);
+  SubmitTo(cluster, 3);
+  const ReadResult result = ReadThrough(cluster.address(), Plan([&] { cluster.worker(1).process->Signal(SIGSTOP); }));
+  ExpectTheSameRows(result, cluster, kLongestStall);
+}
+
+TEST_F(FaultsTest, AWorkerThatHangsAndWakesUpAgainDisturbsNothing) {
+  ProcessCluster cluster(Workers(2), dataset_.roots);
+  SubmitTo(cluster, 2);
+  const ReadResult result = ReadThrough(cluster.address(), Plan([&] { cluster.worker(0).process->Signal(SIGSTOP); },
+                                                                [&] { cluster.worker(0).process->Signal(SIGCONT); }));
+  ExpectTheSameRows(result, cluster, kLongestStall);
+}
+
+TEST_F(FaultsTest, AWorkerThatJoinsInMidEpochTakesItsPartWithoutAStall) {
+  ProcessCluster cluster(Workers(2), dataset_.roots);
+  SubmitTo(cluster, 2);
+  const ReadResult result = ReadThrough(cluster.address(), Plan([&] {
+                                          cluster.AddWorker();
+                                          ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 3));
+                                        }));
+  ExpectTheSameRows(result, cluster, kNoStall);
+}
+
+TEST_F(FaultsTest, ADrainedWorkerLeavesWithoutAStall) {
+  ProcessCluster cluster(Workers(3), dataset_.roots);
+  SubmitTo(cluster, 3);
+  const ReadResult result = ReadThrough(cluster.address(), Plan([&] { cluster.worker(2).process->Signal(SIGTERM); }));
+  ExpectTheSameRows(result, cluster, kNoStall);
+  EXPECT_EQ(cluster.worker(2).process->WaitForExit(), 0) << cluster.Logs();
+  EXPECT_EQ(result.stats.broken_streams, 0u);
+}
+
+TEST_F(FaultsTest, AnOperatorsDrainLetsTheWorkerLeave) {
+  ProcessCluster cluster(Workers(2), dataset_.roots);
+  SubmitTo(cluster, 2);
+  const ReadResult result =
+      ReadThrough(cluster.address(), Plan([&] { EXPECT_TRUE(cluster.control().Drain(cluster.worker(0).id).ok()); }));
+  ExpectTheSameRows(result, cluster, kNoStall);
+  EXPECT_EQ(cluster.worker(0).process->WaitForExit(), 0) << cluster.Logs();
+  EXPECT_TRUE(cluster.control().WaitForState(cluster.worker(0).id, v1::WorkerStatus::LEFT));
+}
+
+TEST_F(FaultsTest, TheTrainerGoesOnWithoutTheCoordinatorAlsoWhenAWorkerDies) {
+  ProcessCluster cluster(Workers(3), dataset_.roots);
+  SubmitTo(cluster, 3);
+  const ReadResult result = ReadThrough(cluster.address(), Plan([&] { cluster.coordinator().Signal(SIGKILL); },
+                                                                [&] { cluster.worker(0).process->Signal(SIGKILL); }));
+  ExpectTheSameRows(result, cluster, kLongestStall);
+}
+
+TEST_F(FaultsTest, ARestartedCoordinatorFindsJobsAndWorkersAgain) {
+  ProcessCluster cluster(Workers(2), dataset_.roots);
+  SubmitTo(cluster, 2);
+  const ReadResult result = ReadThrough(cluster.address(), Plan(
+                                                               [&] {
+                                                                 cluster.coordinator().Signal(SIGKILL);
+                                                                 cluster.RestartCoordinator();
+                                                               },
+                                                               {}));
+  ExpectTheSameRows(result, cluster, kLongestStall);
+  EXPECT_TRUE(cluster.control().WaitForLive(2)) << cluster.Logs();
+  const ReadResult again = ReadThrough(cluster.address(), Plan({}));
+  ExpectTheSameRows(again, cluster, kLongestStall);
+}
+
+TEST_F(FaultsTest, AWorkerThatIsKilledAndComesBackServesAgain) {
+  ProcessCluster cluster(Workers(1), dataset_.roots);
+  SubmitTo(cluster, 1);
+  // The only one: the trainer waits until another is there.
+  const ReadResult result = ReadThrough(cluster.address(), Plan([&] {
+                                          cluster.worker(0).process->Signal(SIGKILL);
+                                          cluster.worker(0).process->WaitForExit();
+                                          cluster.AddWorker();
+                                        }));
+  ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
+  EXPECT_EQ(result.digest, expected_);
+}
+
+// 256 MiB + 96 MiB of process for 60 s, scaled down: a budget that is far below what the trainer has asked for.
+TEST_F(FaultsTest, ASlowTrainerDoesNotGrowAWorkerPastItsBudget) {
+  constexpr uint64_t kBudget = 64 << 20, kProcess = 96 << 20;
+  TempFolder folder;
+  TestDataset large =
+      MakeImageDataset({.shards = 2, .records_per_shard = 60, .width = 256, .height = 192, .crop = 224}, folder.path());
+  large.job.mutable_batch()->set_size(24);  // 3.6 MB a step
+  ProcessClusterOptions options = Workers(1);
+  options.threads = 2;
+  options.worker_flags = {"--memory-budget", "64MiB", "--record-cache", "8MiB"};
+  ProcessCluster cluster(options, large.roots);
+  ASSERT_TRUE(cluster.control().Submit(large.job).ok());
+  ReadPlan plan;
+  plan.options.job = large.job.name();
+  plan.options.epochs = 12;  // 216 MB of rows in all
+  plan.options.prefetch_steps = 60;
+  plan.after_step = [](uint64_t) { std::this_thread::sleep_for(std::chrono::milliseconds(30)); };  // the slow trainer
+  const ReadResult result = ReadThrough(cluster.address(), plan);
+  ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
+  const uint64_t peak = cluster.worker(0).process->Memory("VmHWM");
+  std::printf("peak %llu MiB\n", static_cast<unsigned long long>(peak >> 20));
+  EXPECT_GT(peak, 0u);
+  EXPECT_LT(peak, kBudget + kProcess);
+}
+
+TEST_F(FaultsTest, ABusyPortAndAUsedStateFolderAreSaidAtStart) {
+  ProcessCluster cluster(Workers(1), dataset_.roots);
+  TempFolder scratch;
+  const std::string root = "--data-root=" + folder_.path();
+  Process busy(
+      {cluster.worker(0).program, "worker", "--listen", cluster.address(), root, "--state-dir", scratch.File("state")},
+      scratch.File("busy"));
+  EXPECT_EQ(busy.WaitForExit(), 1);
+  EXPECT_THAT(*ReadWholeFile(scratch.File("busy")), ::testing::HasSubstr(cluster.address()));
+  Process used({cluster.worker(0).program, "worker", root, "--state-dir", cluster.worker(0).state_dir},
+               scratch.File("used"));
+  EXPECT_EQ(used.WaitForExit(), 1);
+  EXPECT_THAT(*ReadWholeFile(scratch.File("used")), ::testing::HasSubstr(cluster.worker(0).state_dir));
+  Process usage({cluster.worker(0).program, "worker", "--lisen", "x"}, scratch.File("usage"));
+  EXPECT_EQ(usage.WaitForExit(), 2);
+  EXPECT_THAT(*ReadWholeFile(scratch.File("usage")), ::testing::HasSubstr("--listen"));
+}
+
+}  // namespace
+}  // namespace penstock
