@@ -200,10 +200,20 @@ absl::StatusOr<std::optional<v1::WatchReply>> CoordinatorState::Watch(const v1::
     if (request.job().empty() || request.job() == name) reply.add_removed(name);
   }
   if (request.job().empty()) {
-    for (const auto& [name, entry] : jobs_) {
-      if (entry.job.revision() > known) *reply.add_jobs() = entry.job;
-    }
     if (known == revision_) return std::optional<v1::WatchReply>();
+    std::map<uint64_t, const v1::Job*> changed;  // by revision
+    for (const auto& [name, entry] : jobs_) {
+      if (entry.job.revision() > known) changed[entry.job.revision()] = &entry.job;
+    }
+    size_t bytes = 0;
+    for (const auto& [revision, job] : changed) {
+      bytes += job->ByteSizeLong();
+      if (bytes > options_.max_watch_bytes && !reply.jobs().empty()) {
+        reply.set_revision(reply.jobs().rbegin()->revision());
+        break;
+      }
+      *reply.add_jobs() = *job;
+    }
     return std::optional<v1::WatchReply>(std::move(reply));
   }
   auto found = jobs_.find(request.job());

@@ -63,7 +63,10 @@ struct StateOptions {
   size_t max_workers = 4096;
   size_t max_jobs = 4096;
   size_t max_sessions = 65536;
-  size_t max_shards = 1'000'000;  // of one job
+  // Of one job: its snapshot travels in one message, of which net/channel.h takes 64 MiB.
+  size_t max_snapshot_bytes = 40 << 20;
+  // Jobs in one answer to a watcher; what is left over comes with the next one.
+  size_t max_watch_bytes = 48 << 20;
   size_t max_spec_bytes = 1 << 20;
   int max_task_attempts = 3;  // on unlike workers, when the worker is at fault
 };

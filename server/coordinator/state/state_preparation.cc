@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint64_t kMaxTasksOfWorker = 64;
 constexpr size_t kMaxErrorBytes = 4096;
+constexpr size_t kShardFacts = 40;  // bytes of records, content hash, data bytes and longest record
 
 std::string FileName(const v1::Shard& shard) { return absl::StrCat(shard.root(), "/", shard.path()); }
 
@@ -108,9 +109,12 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
     return absl::NotFoundError(
         absl::StrCat("no file matches ", absl::StrJoin(entry->job.spec().dataset(0).files(), ", ")));
   }
-  if (static_cast<size_t>(report.files_size()) > options_.max_shards) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the globs match ", report.files_size(), " files; at most ", options_.max_shards, " are taken"));
+  size_t bytes = 0;  // of the snapshot to be; kShardFacts for what indexing adds
+  for (const v1::Shard& file : report.files()) bytes += file.ByteSizeLong() + kShardFacts;
+  if (bytes > options_.max_snapshot_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the globs match ", report.files_size(), " files, whose list takes ",
+                                                   bytes, " bytes; at most ", options_.max_snapshot_bytes,
+                                                   " are taken: make fewer, larger shards"));
   }
   for (int i = 1; i < report.files_size(); ++i) {
     const v1::Shard &a = report.files(i - 1), &b = report.files(i);

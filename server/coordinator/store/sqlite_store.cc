@@ -88,17 +88,12 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<uint64_t> Commit(const std::vector<v1::StoreEvent>& events, uint64_t expected_revision) override {
     PS_RETURN_IF_ERROR(Run("BEGIN IMMEDIATE"));
-    absl::Cleanup rollback = [this] { sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr); };
-    PS_ASSIGN_OR_RETURN(const int64_t revision, Number("SELECT value FROM meta WHERE key='revision'"));
-    if (static_cast<uint64_t>(revision) != expected_revision) {
-      return absl::AbortedError(absl::StrCat(path_, " was changed by another process (revision ", revision,
-                                             ", expected ", expected_revision,
-                                             "); only one coordinator may use a state_dir"));
+    absl::Status status = WriteAll(events, expected_revision);
+    if (status.ok()) status = Run("COMMIT");
+    if (!status.ok()) {
+      sqlite3_exec(db_, "ROLLBACK", nullptr, nullptr, nullptr);
+      return status;
     }
-    for (const v1::StoreEvent& event : events) PS_RETURN_IF_ERROR(Write(event));
-    PS_RETURN_IF_ERROR(Run("UPDATE meta SET value=value+1 WHERE key='revision'"));
-    PS_RETURN_IF_ERROR(Run("COMMIT"));
-    std::move(rollback).Cancel();
     return expected_revision + 1;
   }
 
@@ -203,6 +198,17 @@ class SqliteStore final : public Store {
 
   absl::Status Put(const std::string& table, const std::string& name, const google::protobuf::MessageLite& message) {
     return Write(absl::StrCat("INSERT OR REPLACE INTO ", table, " VALUES(?, ?)"), name, message.SerializeAsString());
+  }
+
+  absl::Status WriteAll(const std::vector<v1::StoreEvent>& events, uint64_t expected_revision) {
+    PS_ASSIGN_OR_RETURN(const int64_t revision, Number("SELECT value FROM meta WHERE key='revision'"));
+    if (static_cast<uint64_t>(revision) != expected_revision) {
+      return absl::AbortedError(absl::StrCat(path_, " was changed by another process (revision ", revision,
+                                             ", expected ", expected_revision,
+                                             "); only one coordinator may use a state_dir"));
+    }
+    for (const v1::StoreEvent& event : events) PS_RETURN_IF_ERROR(Write(event));
+    return Run("UPDATE meta SET value=value+1 WHERE key='revision'");
   }
 
   absl::Status Write(const v1::StoreEvent& event) {

@@ -263,14 +263,33 @@ TEST(CoordinatorJobs, ReportsThatContradictThemselvesFailTheJobWithTheFileNamed)
   EXPECT_THAT(h.Job("train").error(), HasSubstr("no records"));
 }
 
-TEST(CoordinatorJobs, MoreShardsThanAllowedAreRefused) {
+TEST(CoordinatorJobs, ASnapshotTooLargeForAMessageIsRefused) {
   StateOptions options;
-  options.max_shards = 3;
+  options.max_snapshot_bytes = 300;
   StateHarness h(options);
   h.Register("a");
   h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
   h.Finish("a", h.Beat("a").tasks(0));
-  EXPECT_THAT(h.Job("train").error(), HasSubstr("at most 3"));
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("at most 300"));
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("fewer, larger shards"));
+}
+
+TEST(CoordinatorJobs, WatchersGetManyLargeJobsInSeveralAnswers) {
+  StateOptions options;
+  options.max_watch_bytes = 1;
+  StateHarness h(options);
+  for (const char* name : {"c", "a", "b"}) h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec(name)));
+  std::vector<std::string> names;
+  v1::WatchRequest watch;
+  while (true) {
+    const auto reply = h.state->Watch(watch);
+    ASSERT_TRUE(reply.ok());
+    if (!reply->has_value()) break;
+    for (const v1::Job& job : (*reply)->jobs()) names.push_back(job.name());
+    ASSERT_GT((*reply)->revision(), watch.known_revision());
+    watch.set_known_revision((*reply)->revision());
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("c", "a", "b"));
 }
 
 TEST(CoordinatorJobs, ACancelledJobIsGoneForTrainersAndCanBeSubmittedAnew) {
