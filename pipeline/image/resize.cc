@@ -102,7 +102,11 @@ size_t ResizeBytes(const ResizePlan& plan, int channels) {
          (tables + width * static_cast<size_t>(channels) * static_cast<size_t>(plan.box_height) + 4 * (box_row + 512));
 }
 
-Resizer::Resizer() : state_(std::make_unique<State>()) {}
+Resizer::Resizer() : state_(std::make_unique<State>()) {
+  // Parallelism is across rows of a batch; OpenCV must not start threads of its own.
+  static const bool single_threaded = (cv::setNumThreads(1), true);
+  (void)single_threaded;
+}
 Resizer::~Resizer() = default;
 
 void Resizer::Clear() { state_ = std::make_unique<State>(); }
