@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <thread>
 
+#include "net/channel.h"
+#include "penstock/v1/data.grpc.pb.h"
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
@@ -246,6 +248,49 @@ TEST_F(ServingTest, ASessionThatDoesNotFitTheBudgetIsRefusedWithTheNumbers) {
   const ReadResult result = ReadThrough(cluster.address(), Plan(1));
   EXPECT_EQ(result.status.code(), absl::StatusCode::kResourceExhausted) << result.status;
   EXPECT_THAT(std::string(result.status.message()), ::testing::ContainsRegex("[0-9]+ bytes"));
+}
+
+// A client that asks for much and reads nothing fills what memory it may have. A reader beside it is served all the
+// same: prepared rows are taken back from the one for the other's next step.
+TEST_F(ServingTest, AClientThatDoesNotReadHoldsNobodyUp) {
+  dataset_.job.mutable_ops(1)->mutable_random_resized_crop()->set_height(128);
+  dataset_.job.mutable_ops(1)->mutable_random_resized_crop()->set_width(128);
+  ClusterOptions options;
+  options.memory_budget_bytes = 6 << 20;  // a step is 0.8 MB, an epoch 10 MB
+  options.record_cache_bytes = 0;
+  InProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  const v1::Job job = *cluster.control().GetJob(dataset_.job.name());
+
+  const auto stub = v1::Worker::NewStub(MakeChannel(cluster.worker(0).address()));
+  grpc::ClientContext context;
+  const auto idle = stub->Stream(&context);
+  v1::ClientMessage open, view;
+  open.mutable_open()->set_job(job.name());
+  open.mutable_open()->set_job_uid(job.uid());
+  open.mutable_open()->set_order_fingerprint(job.order_fingerprint());
+  open.mutable_open()->set_pipeline_fingerprint(job.pipeline_fingerprint());
+  open.mutable_open()->set_world_size(1);
+  open.mutable_open()->set_step_rows(16);
+  *view.mutable_use_view()->mutable_view() = job.view();
+  ASSERT_TRUE(idle->Write(open));
+  ASSERT_TRUE(idle->Write(view));
+  for (uint64_t epoch = 0; epoch < 4; ++epoch) {
+    v1::ClientMessage grant;
+    grant.mutable_grant()->set_view_term(job.view().term());
+    grant.mutable_grant()->set_view_number(job.view().number());
+    grant.mutable_grant()->set_epoch(epoch);
+    grant.mutable_grant()->set_end(208);
+    ASSERT_TRUE(idle->Write(grant));
+  }
+  // Full: what it has is neither sent nor dropped.
+  ASSERT_TRUE(WaitUntil([&] { return cluster.worker(0).Stats().memory_bytes > (4u << 20); }));
+
+  const ReadResult result = ReadThrough(cluster.address(), Plan());
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.digest, LocalDigest(dataset_, dataset_.job, 2));
+  EXPECT_LE(cluster.worker(0).Stats().memory_peak_bytes, options.memory_budget_bytes);
+  context.TryCancel();
 }
 
 TEST_F(ServingTest, WhatIsWrongWithAJobIsSaidWhenItIsSubmitted) {
