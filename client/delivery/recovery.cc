@@ -248,7 +248,7 @@ std::string DeliveryTracker::DescribeMissing() const {
   if (!last_row_error_.ok()) absl::StrAppend(&text, "; a row is asked for again: ", last_row_error_.message());
   for (const uint32_t i : workers_.in_view()) {
     const TrackedWorker& worker = workers_[i];
-    if (worker.state == TrackedWorker::State::kBroken || worker.state == TrackedWorker::State::kRetrying) {
+    if (!worker.last_error.ok()) {
       absl::StrAppend(&text, "; worker ", worker.id, " at ", worker.address, ": ", worker.last_error.ToString());
     } else if (worker.suspect) {
       absl::StrAppend(&text, "; worker ", worker.id, " at ", worker.address, " is silent");

@@ -35,7 +35,7 @@ struct TrackedWorker {
   Nanos last_heard = 0;     // anything at all
   Nanos retry_at = 0;       // kBroken
   Nanos backoff = 0;        // before the next retry
-  absl::Status last_error;  // of the stream that broke last
+  absl::Status last_error;  // of the stream that broke last, until rows come again
   uint64_t view_term = 0;   // the last view that was sent on this stream
   uint64_t view_number = 0;
   uint64_t owes_before = 0;  // it was asked for rows of steps below this ordinal
@@ -78,8 +78,11 @@ class WorkerTable {
   void Broken(uint32_t worker, absl::Status error, Nanos now);
   // Forgets the worker's stream, which is closed on purpose.
   void Closed(uint32_t worker);
-  // Rows came: the next break is met with a short backoff again.
-  void Proven(uint32_t worker) { workers_[worker].backoff = kFirstBackoff; }
+  // Good rows came: the next break is met with a short backoff again, and the last one is over.
+  void Proven(uint32_t worker) {
+    workers_[worker].backoff = kFirstBackoff;
+    workers_[worker].last_error = absl::OkStatus();
+  }
 
  private:
   std::vector<TrackedWorker> workers_;

@@ -57,8 +57,6 @@ class FakeWorker::StreamReactor final : public grpc::ServerBidiReactor<grpc::Byt
     if (ok) WriteNext();
   }
 
-  void OnCancel() override { End(grpc::Status::CANCELLED); }
-
   void OnDone() override {
     {
       MutexLock lock(&shared_->mutex);
@@ -67,38 +65,38 @@ class FakeWorker::StreamReactor final : public grpc::ServerBidiReactor<grpc::Byt
     delete this;
   }
 
-  // With the worker's lock held, which keeps this alive: OnDone takes it.
-  void QueueDraining() ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
+  // With the worker's lock held (which the analysis cannot see), and so with this alive: OnDone takes the lock.
+  void SayDraining() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     v1::ServerHeader header;
     header.mutable_draining();
     queue_.push_back(MakeFrame(header));
+    StartNext();
   }
 
   void WriteNext() {
-    std::optional<grpc::Status> end;
-    {
-      MutexLock lock(&shared_->mutex);
-      if (writing_ || ended_) return;
-      if (queue_.empty()) {
-        if (!ending_.has_value()) return;
-        end = ending_;
-      } else {
-        sending_ = std::move(queue_.front());
-        queue_.pop_front();
-        writing_ = true;
-      }
-    }
-    if (end.has_value()) return End(*end);
-    StartWrite(&sending_);
+    MutexLock lock(&shared_->mutex);
+    StartNext();
   }
 
  private:
-  void End(const grpc::Status& status) {
-    {
-      MutexLock lock(&shared_->mutex);
-      if (ended_) return;
+  // Operations start under the lock, so that none comes behind Finish; reactions to them come later, without it.
+  void StartNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
+    if (writing_ || ended_) return;
+    if (!queue_.empty()) {
+      sending_ = std::move(queue_.front());
+      queue_.pop_front();
+      writing_ = true;
+      StartWrite(&sending_);
+    } else if (ending_.has_value()) {
       ended_ = true;
+      Finish(*ending_);
     }
+  }
+
+  void End(const grpc::Status& status) {
+    MutexLock lock(&shared_->mutex);
+    if (ended_) return;
+    ended_ = true;
     Finish(status);
   }
 
@@ -156,7 +154,7 @@ class FakeWorker::StreamReactor final : public grpc::ServerBidiReactor<grpc::Byt
   }
 
   void QueueRows(uint64_t epoch, const std::vector<uint64_t>& rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
-    const Misbehaviour& how = shared_->how;
+    const Misbehaviour how = shared_->how;
     if (how.silent || ending_.has_value()) return;
     for (size_t at = 0; at < rows.size(); at += how.rows_per_message) {
       const size_t end = std::min(rows.size(), at + how.rows_per_message);
@@ -174,7 +172,7 @@ class FakeWorker::StreamReactor final : public grpc::ServerBidiReactor<grpc::Byt
 
   grpc::ByteBuffer MakeRows(uint64_t epoch, std::vector<uint64_t> numbers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
-    const Misbehaviour& how = shared_->how;
+    const Misbehaviour how = shared_->how;
     v1::ServerHeader header;
     v1::Rows* rows = header.mutable_rows();
     rows->set_epoch(how.unasked ? epoch + 1000 : epoch);
@@ -267,13 +265,8 @@ void FakeWorker::Behave(Misbehaviour how) {
 }
 
 void FakeWorker::Drain() {
-  std::vector<StreamReactor*> streams;
-  {
-    MutexLock lock(&shared_->mutex);
-    for (StreamReactor* stream : shared_->streams) stream->QueueDraining();
-    streams.assign(shared_->streams.begin(), shared_->streams.end());
-  }
-  for (StreamReactor* stream : streams) stream->WriteNext();
+  MutexLock lock(&shared_->mutex);
+  for (StreamReactor* stream : shared_->streams) stream->SayDraining();
 }
 
 int FakeWorker::open_streams() const {
