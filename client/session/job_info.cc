@@ -4,30 +4,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "net/view_proto.h"
 #include "pipeline/base/status_macros.h"
+#include "pipeline/plan/job_order.h"
 #include "pipeline/plan/state.h"
 
 namespace penstock {
-namespace {
-
-PlanOptions PlanOptionsOfOrder(const v1::Order& order) {
-  PlanOptions options;
-  options.seed = order.seed();
-  options.shuffle = order.shuffle() == v1::Order::NONE   ? Shuffle::kNone
-                    : order.shuffle() == v1::Order::FULL ? Shuffle::kFull
-                                                         : Shuffle::kChunked;
-  if (order.repeats() != 0) options.repeats = order.repeats();
-  if (order.chunk_records() != 0) options.chunk_records = order.chunk_records();
-  if (order.window_chunks() != 0) options.window_chunks = order.window_chunks();
-  return options;
-}
-
-LastBatch LastBatchOf(v1::LastBatch last) {
-  return last == v1::PAD ? LastBatch::kPad : last == v1::PARTIAL ? LastBatch::kPartial : LastBatch::kDrop;
-}
-
-}  // namespace
-
 absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
   JobInfo info;
   info.name = job.name();
@@ -52,7 +34,7 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
     bytes += shard.data_bytes();
   }
   PS_ASSIGN_OR_RETURN(info.offsets, ShardOffsets::Create(counts));
-  info.plan = PlanOptionsOfOrder(job.spec().order());
+  info.plan = PlanOptionsOf(job.spec().order());
   PS_ASSIGN_OR_RETURN(const EpochPlan plan, EpochPlan::Create(info.offsets, info.plan, 0));
   info.positions = plan.num_positions();
   if (info.positions > 0) info.mean_record_bytes = bytes / info.offsets->num_records();
@@ -71,42 +53,13 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
 }
 
 absl::StatusOr<std::shared_ptr<const View>> MakeView(const v1::View& view, uint64_t records) {
-  auto made = std::make_shared<View>();
-  made->term = view.term();
-  made->n = view.number();
-  made->policy = view.policy() == v1::RANKS ? AssignPolicy::kRanks : AssignPolicy::kRanges;
-  made->key_space = view.key_space();
-  for (const v1::View::Range& range : view.ranges()) {
-    made->ranges.push_back({range.begin(), range.end(), range.owner(), range.backup()});
-  }
-  for (const v1::View::Worker& worker : view.workers()) made->workers.push_back({worker.id(), worker.address()});
-  PS_RETURN_IF_ERROR(made->Validate());
+  PS_ASSIGN_OR_RETURN(View checked, FromProto(view));
+  auto made = std::make_shared<const View>(std::move(checked));
   if (made->policy == AssignPolicy::kRanges && !made->ranges.empty() && made->key_space != records) {
     return absl::InvalidArgumentError(absl::StrCat("view (", made->term, ", ", made->n, ") is of ", made->key_space,
                                                    " records, and the job has ", records));
   }
-  return std::shared_ptr<const View>(std::move(made));
-}
-
-v1::View ViewToProto(const View& view) {
-  v1::View proto;
-  proto.set_term(view.term);
-  proto.set_number(view.n);
-  proto.set_policy(view.policy == AssignPolicy::kRanks ? v1::RANKS : v1::RANGES);
-  proto.set_key_space(view.key_space);
-  for (const ViewRange& range : view.ranges) {
-    v1::View::Range* to = proto.add_ranges();
-    to->set_begin(range.begin);
-    to->set_end(range.end);
-    to->set_owner(range.owner);
-    to->set_backup(range.backup);
-  }
-  for (const ViewWorker& worker : view.workers) {
-    v1::View::Worker* to = proto.add_workers();
-    to->set_id(worker.id);
-    to->set_address(worker.address);
-  }
-  return proto;
+  return made;
 }
 
 }  // namespace penstock

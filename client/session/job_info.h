@@ -37,9 +37,6 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job);
 // Checked by View::Validate and against the job's number of records.
 absl::StatusOr<std::shared_ptr<const View>> MakeView(const v1::View& view, uint64_t records);
 
-// The view as the wire has it, for workers.
-v1::View ViewToProto(const View& view);
-
 }  // namespace penstock
 
 #endif  // PENSTOCK_CLIENT_SESSION_JOB_INFO_H_

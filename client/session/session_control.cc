@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/session/session.h"
+#include "net/view_proto.h"
 
 namespace penstock {
 namespace {
@@ -85,7 +86,7 @@ void Session::CarryOut(std::vector<Command> commands) {
                    },
                    [&](const SendView& send) {
                      v1::ClientMessage message;
-                     *message.mutable_use_view()->mutable_view() = ViewToProto(*send.view);
+                     *message.mutable_use_view()->mutable_view() = ToProto(*send.view);
                      Send(send.stream, std::move(message));
                    },
                    [&](const SendGrant& send) {

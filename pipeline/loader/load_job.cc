@@ -5,28 +5,10 @@
 #include "pipeline/base/check.h"
 #include "pipeline/base/hash.h"
 #include "pipeline/base/status_macros.h"
+#include "pipeline/plan/job_order.h"
 #include "pipeline/plan/state.h"
 
 namespace penstock {
-
-PlanOptions PlanOptionsOf(const v1::Order& order) {
-  PlanOptions options;
-  options.seed = order.seed();
-  switch (order.shuffle()) {
-    case v1::Order::NONE:
-      options.shuffle = Shuffle::kNone;
-      break;
-    case v1::Order::FULL:
-      options.shuffle = Shuffle::kFull;
-      break;
-    default:
-      options.shuffle = Shuffle::kChunked;
-  }
-  if (order.repeats() != 0) options.repeats = order.repeats();
-  if (order.chunk_records() != 0) options.chunk_records = order.chunk_records();
-  if (order.window_chunks() != 0) options.window_chunks = order.window_chunks();
-  return options;
-}
 
 absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& spec,
                                                                std::shared_ptr<DatasetReader> reader) {

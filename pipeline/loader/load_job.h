@@ -58,9 +58,6 @@ class LoadJob {
   uint64_t decoded_space_ = 0;
 };
 
-// The plan's options that an Order message says, with its defaults filled in.
-PlanOptions PlanOptionsOf(const v1::Order& order);
-
 }  // namespace penstock
 
 #endif  // PENSTOCK_PIPELINE_LOADER_LOAD_JOB_H_

@@ -10,6 +10,7 @@
 #include "pipeline/base/cgroup.h"
 #include "pipeline/base/mutex.h"
 #include "pipeline/base/status_macros.h"
+#include "pipeline/plan/job_order.h"
 #include "pipeline/records/index_builder.h"
 
 namespace penstock {
@@ -297,9 +298,8 @@ absl::StatusOr<std::unique_ptr<LocalReader>> LocalReader::Open(const v1::JobSpec
 absl::StatusOr<std::unique_ptr<LocalReader>> LocalReader::Open(std::shared_ptr<const LoadJob> job,
                                                                const LocalReaderOptions& options) {
   const uint32_t size = options.batch_size > 0 ? options.batch_size : job->spec().batch().size();
-  PS_ASSIGN_OR_RETURN(
-      const Steps steps,
-      Steps::Create(job->positions(), size, static_cast<LastBatch>(job->spec().batch().last()), options.world_size));
+  PS_ASSIGN_OR_RETURN(const Steps steps, Steps::Create(job->positions(), size, LastBatchOf(job->spec().batch().last()),
+                                                       options.world_size));
   if (options.rank >= options.world_size) {
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", options.rank, " of ", options.world_size, ": ranks are numbered from 0"));

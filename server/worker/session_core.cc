@@ -3,27 +3,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "net/view_proto.h"
 #include "pipeline/base/status_macros.h"
 
 namespace penstock {
-namespace {
-
-absl::StatusOr<View> ViewOf(const v1::View& proto) {
-  View view;
-  view.term = proto.term();
-  view.n = proto.number();
-  view.policy = proto.policy() == v1::RANKS ? AssignPolicy::kRanks : AssignPolicy::kRanges;
-  view.key_space = proto.key_space();
-  for (const v1::View::Range& range : proto.ranges()) {
-    view.ranges.push_back({range.begin(), range.end(), range.owner(), range.backup()});
-  }
-  for (const v1::View::Worker& worker : proto.workers()) view.workers.push_back({worker.id(), worker.address()});
-  PS_RETURN_IF_ERROR(view.Validate());
-  return view;
-}
-
-}  // namespace
-
 bool SessionCore::OwnedKeys::Contains(uint64_t key) const {
   const auto next = std::upper_bound(ranges.begin(), ranges.end(), key,
                                      [](uint64_t k, const auto& range) { return k < range.first; });
@@ -59,7 +42,7 @@ const EpochPlan& SessionCore::PlanOf(uint64_t epoch) {
 }
 
 absl::Status SessionCore::UseView(const v1::View& proto) {
-  PS_ASSIGN_OR_RETURN(const View view, ViewOf(proto));
+  PS_ASSIGN_OR_RETURN(const View view, FromProto(proto));
   const uint64_t records = steps_.positions() == 0 ? 0 : PlanOf(first_epoch_.value_or(0)).num_records();
   const uint64_t expected = view.policy == AssignPolicy::kRanks ? kRanksKeySpace : records;
   if (view.key_space != expected) {

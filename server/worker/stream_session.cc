@@ -6,6 +6,7 @@
 #include "net/frame.h"
 #include "pipeline/base/check.h"
 #include "pipeline/base/status_macros.h"
+#include "pipeline/plan/job_order.h"
 #include "server/worker/row_message.h"
 
 namespace penstock {
@@ -14,17 +15,6 @@ namespace {
 constexpr Nanos kJobPoll = 10 * kMillisecond;
 // Rows of this rank that are looked at before others have their turn.
 constexpr size_t kLookAtOnce = 65536;
-
-LastBatch LastOf(const v1::JobSpec& spec) {
-  switch (spec.batch().last()) {
-    case v1::PAD:
-      return LastBatch::kPad;
-    case v1::PARTIAL:
-      return LastBatch::kPartial;
-    default:
-      return LastBatch::kDrop;
-  }
-}
 
 std::string Hex(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
 
@@ -301,7 +291,7 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open, Nanos since, bool* 
   parameters.world_size = open.world_size();
   parameters.step_rows = open.step_rows();
   parameters.positions = job->PlanOf(0).num_positions();
-  parameters.last = LastOf(job->spec());
+  parameters.last = LastBatchOf(job->spec().batch().last());
   parameters.worker_id = shared_->worker_id;
   parameters.plan_of = [job](uint64_t epoch) { return job->PlanOf(epoch); };
   PS_ASSIGN_OR_RETURN(SessionCore core, SessionCore::Create(std::move(parameters), shared_->limits));

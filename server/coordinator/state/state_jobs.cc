@@ -9,8 +9,8 @@
 #include "absl/strings/str_split.h"
 #include "config/job_file.h"
 #include "pipeline/base/status_macros.h"
+#include "pipeline/plan/job_order.h"
 #include "server/coordinator/state/coordinator_state.h"
-#include "server/coordinator/state/view_proto.h"
 
 namespace penstock {
 namespace {
@@ -40,7 +40,7 @@ absl::StatusOr<v1::SubmitReply> CoordinatorState::Submit(const v1::SubmitRequest
                                                    " bytes; at most ", options_.max_spec_bytes, " are taken"));
   }
   PS_RETURN_IF_ERROR(MistakesToStatus(absl::StrCat("job ", spec.name()), CheckJobSpec(spec)));
-  PS_RETURN_IF_ERROR(PlanOptionsOfJob(spec).status());
+  PS_RETURN_IF_ERROR(CheckPlanOptions(PlanOptionsOf(spec.order())));
 
   v1::SubmitReply reply;
   uint64_t first_view_number = 1;

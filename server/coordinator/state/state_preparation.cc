@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "pipeline/base/status_macros.h"
+#include "pipeline/plan/job_order.h"
 #include "pipeline/plan/state.h"
 #include "pipeline/records/snapshot.h"
 #include "server/coordinator/state/coordinator_state.h"
-#include "server/coordinator/state/view_proto.h"
 
 namespace penstock {
 namespace {
@@ -196,7 +196,7 @@ absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
     bytes.push_back(shard.data_bytes());
   }
   PS_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Create(std::move(shards)));
-  PS_ASSIGN_OR_RETURN(const PlanOptions plan, PlanOptionsOfJob(job.spec()));
+  const PlanOptions plan = PlanOptionsOf(job.spec().order());
   job.mutable_snapshot()->set_fingerprint(snapshot.Fingerprint());
   job.set_order_fingerprint(OrderFingerprint(snapshot.Fingerprint(), plan));
   const bool by_ranks = job.spec().assignment().policy() == v1::RANKS;

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/base/status_macros.h"
+#include "pipeline/plan/job_order.h"
 #include "server/coordinator/state/coordinator_state.h"
-#include "server/coordinator/state/view_proto.h"
 
 namespace penstock {
 namespace {
@@ -47,10 +47,11 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
     return absl::InvalidArgumentError(absl::StrCat("rank ", request.rank(), " of world size ", request.world_size(),
                                                    ": ranks are 0 to world size - 1"));
   }
-  PS_ASSIGN_OR_RETURN(const PlanOptions plan, PlanOptionsOfJob(job.spec()));
+  const PlanOptions plan = PlanOptionsOf(job.spec().order());
   const uint64_t positions = RecordsOf(job) * plan.repeats;
   const uint64_t batch = request.batch_size() != 0 ? request.batch_size() : job.spec().batch().size();
-  PS_RETURN_IF_ERROR(Steps::Create(positions, batch, LastBatchOfJob(job.spec()), request.world_size()).status());
+  PS_RETURN_IF_ERROR(
+      Steps::Create(positions, batch, LastBatchOf(job.spec().batch().last()), request.world_size()).status());
   if (request.position() > positions) {
     return absl::InvalidArgumentError(absl::StrCat("position ", request.position(), " of job ", job.name(),
                                                    ", whose epochs have ", positions,

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/coordinator/state/coordinator_state.h"
-#include "server/coordinator/state/view_proto.h"
 
 namespace penstock {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "net/view_proto.h"
 #include "pipeline/base/check.h"
 #include "server/coordinator/state/coordinator_state.h"
-#include "server/coordinator/state/view_proto.h"
 
 namespace penstock {
 namespace {

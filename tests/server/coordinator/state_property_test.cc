@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/coordinator/state/view_proto.h"
+#include "net/view_proto.h"
 #include "tests/server/coordinator/state_harness.h"
 
 namespace penstock {

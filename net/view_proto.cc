@@ -1,4 +1,4 @@
-#include "server/coordinator/state/view_proto.h"
+#include "net/view_proto.h"
 
 #include "pipeline/base/status_macros.h"
 
@@ -39,38 +39,6 @@ absl::StatusOr<View> FromProto(const v1::View& proto) {
   }
   PS_RETURN_IF_ERROR(view.Validate());
   return view;
-}
-
-absl::StatusOr<PlanOptions> PlanOptionsOfJob(const v1::JobSpec& spec) {
-  const v1::Order& order = spec.order();
-  PlanOptions options;
-  options.seed = order.seed();
-  switch (order.shuffle()) {
-    case v1::Order::NONE:
-      options.shuffle = Shuffle::kNone;
-      break;
-    case v1::Order::FULL:
-      options.shuffle = Shuffle::kFull;
-      break;
-    default:
-      options.shuffle = Shuffle::kChunked;
-  }
-  if (order.repeats() != 0) options.repeats = order.repeats();
-  if (order.chunk_records() != 0) options.chunk_records = order.chunk_records();
-  if (order.window_chunks() != 0) options.window_chunks = order.window_chunks();
-  PS_RETURN_IF_ERROR(CheckPlanOptions(options));
-  return options;
-}
-
-LastBatch LastBatchOfJob(const v1::JobSpec& spec) {
-  switch (spec.batch().last()) {
-    case v1::PAD:
-      return LastBatch::kPad;
-    case v1::PARTIAL:
-      return LastBatch::kPartial;
-    default:
-      return LastBatch::kDrop;
-  }
 }
 
 }  // namespace penstock
