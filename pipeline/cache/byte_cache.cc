@@ -7,9 +7,7 @@
 
 namespace penstock {
 
-size_t ByteCache::Hasher::operator()(const CacheKey& key) const {
-  return HashWords({key.space, key.record});
-}
+size_t ByteCache::Hasher::operator()(const CacheKey& key) const { return HashWords({key.space, key.record}); }
 
 std::shared_ptr<const std::string> ByteCache::Find(const CacheKey& key) {
   if (limit_ == 0) return nullptr;

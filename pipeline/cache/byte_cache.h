@@ -61,8 +61,7 @@ class ByteCache {
   };
   struct Part {
     mutable Mutex mutex;
-    std::unordered_map<CacheKey, std::shared_ptr<const std::string>, Hasher> entries
-        ABSL_GUARDED_BY(mutex);
+    std::unordered_map<CacheKey, std::shared_ptr<const std::string>, Hasher> entries ABSL_GUARDED_BY(mutex);
   };
   static size_t Charge(const std::string& value) { return value.capacity() + kEntryOverhead; }
   Part& PartOf(const CacheKey& key) { return parts_[Hasher()(key) % parts_.size()]; }

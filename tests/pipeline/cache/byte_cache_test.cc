@@ -14,9 +14,7 @@ std::shared_ptr<const std::string> Value(size_t bytes, char fill) {
   return std::make_shared<const std::string>(bytes, fill);
 }
 
-uint64_t ChargeOf(size_t bytes) {
-  return std::string(bytes, 'x').capacity() + ByteCache::kEntryOverhead;
-}
+uint64_t ChargeOf(size_t bytes) { return std::string(bytes, 'x').capacity() + ByteCache::kEntryOverhead; }
 
 TEST(ByteCache, GivesBackWhatWasInsertedAndCountsHitsAndMisses) {
   ByteCache cache(1 << 20);
