@@ -62,8 +62,8 @@ order { seed: 17 }
 batch { size: 256 last: DROP }
 END
 
-# json KEY: its number in the JSON object on standard input.
-json() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
+# User and system time of a process so far, in clock ticks (proc(5)).
+cpu_ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
 
 # One epoch through a new daemon each time: nothing of the pass before is in its caches.
 penstock_pass() {
@@ -82,7 +82,16 @@ penstock_pass() {
   PENSTOCK_COORDINATOR=127.0.0.1:$(cat "$port_file")
   export PENSTOCK_COORDINATOR
   "$bin/penstock" submit "$job" >"$work/submit.log" 2>&1 || { cat "$work/submit.log" >&2; die "penstock submit failed"; }
-  "$bin/penstock" read peers --epochs 1 --no-digest --json | tail -n 1
+  local before
+  before=$(cpu_ticks "$daemon")
+  TIMEFORMAT='%U %S'
+  { time "$bin/penstock" read peers --epochs 1 --no-digest --json | tail -n 1 >"$work/read.json" 2>&3; } 3>&2 2>"$work/read.times"
+  python3 - "$work/read.json" "$work/read.times" "$before" "$(cpu_ticks "$daemon")" <<'END'
+import json, os, sys
+read = json.load(open(sys.argv[1]))
+cpu = sum(map(float, open(sys.argv[2]).read().split()[-2:])) + (int(sys.argv[4]) - int(sys.argv[3])) / os.sysconf("SC_CLK_TCK")
+print(json.dumps({"rows_per_second": read["rows_per_second"], "cpu_ms_per_row": cpu / read["rows"] * 1e3}))
+END
   kill "$daemon"
   wait "$daemon" 2>/dev/null || true
 }
@@ -104,16 +113,21 @@ tf_line 1 >/dev/null
 
 for ((turn = 1; turn <= turns; ++turn)); do
   echo >&3
-  tf=$(tf_line $((turn + 1)) | json rows_per_second)
-  ours=$(penstock_pass | json rows_per_second)
-  printf 'turn %d   tf.data service %7.1f rows/s   Penstock %7.1f rows/s   ratio %.2f\n' "$turn" "$tf" "$ours" \
-    "$(python3 -c 'import sys; print(float(sys.argv[1]) / float(sys.argv[2]))' "$ours" "$tf")"
-  echo "$tf $ours" >>"$work/rates"
-done
-python3 - "$work/rates" <<'END'
-import statistics, sys
-tf, ours = zip(*(map(float, line.split()) for line in open(sys.argv[1])))
-print(f"best     tf.data service {max(tf):7.1f} rows/s   Penstock {max(ours):7.1f} rows/s   ratio {max(ours) / max(tf):.2f}")
-print(f"median   tf.data service {statistics.median(tf):7.1f} rows/s   Penstock {statistics.median(ours):7.1f} rows/s   "
-      f"ratio {statistics.median(ours) / statistics.median(tf):.2f}")
+  tf_line $((turn + 1)) >>"$work/tf"
+  penstock_pass >>"$work/ours"
+  python3 - "$work/tf" "$work/ours" "$turn" "$turns" <<'END'
+import json, statistics, sys
+tf, ours = ([json.loads(line) for line in open(path)] for path in sys.argv[1:3])
+
+def show(name, tf_rate, our_rate, tf_cpu, our_cpu):
+    print(f"{name:8} tf.data service {tf_rate:7.1f} rows/s   Penstock {our_rate:7.1f} rows/s   ratio {our_rate / tf_rate:.2f}"
+          f"   (CPU {tf_cpu:.2f} and {our_cpu:.2f} ms a row, ratio {tf_cpu / our_cpu:.2f})")
+
+rates = [[line["rows_per_second"] for line in lines] for lines in (tf, ours)]
+cpus = [[line["cpu_ms_per_row"] for line in lines] for lines in (tf, ours)]
+show(f"turn {sys.argv[3]}", rates[0][-1], rates[1][-1], cpus[0][-1], cpus[1][-1])
+if sys.argv[3] == sys.argv[4]:
+    show("best", *map(max, rates), *map(min, cpus))
+    show("median", *map(statistics.median, rates), *map(statistics.median, cpus))
 END
+done
