@@ -93,6 +93,10 @@ bool Session::Due(std::shared_ptr<Booked>* step, absl::Status* status) const {
     *status = absl::OutOfRangeError(absl::StrCat("the epochs asked for of job ", job_.name, " are over"));
     return true;
   }
+  if (!job_gone_.ok()) {
+    *status = job_gone_;
+    return true;
+  }
   if (tracker_.head_complete()) {
     *status = tracker_.head_failure();
     if (!status->ok()) return true;

@@ -132,7 +132,8 @@ class Session final : public StreamEvents, public std::enable_shared_from_this<S
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool wake_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status fatal_ ABSL_GUARDED_BY(mutex_);  // the job is gone, no memory, ...
+  absl::Status job_gone_ ABSL_GUARDED_BY(mutex_);  // cancelled, replaced or failed: the next Next says so
+  absl::Status fatal_ ABSL_GUARDED_BY(mutex_);     // no worker takes this session; what is there is handed out before
 
   // The coordinator.
   std::string session_id_ ABSL_GUARDED_BY(mutex_);

@@ -198,7 +198,7 @@ void Session::OnWatched(absl::StatusOr<v1::WatchReply> reply) {
     watch_backoff_ = kFirstWatchBackoff;
     for (const std::string& removed : reply->removed()) {
       if (removed != job_.name) continue;
-      fatal_ = absl::FailedPreconditionError(absl::StrCat("job ", job_.name, " was cancelled"));
+      job_gone_ = absl::FailedPreconditionError(absl::StrCat("job ", job_.name, " was cancelled"));
       ready_.NotifyAll();
     }
   } else {
@@ -222,7 +222,7 @@ void Session::TakeJob(const v1::Job& job) {
   }
   if (!fatal.ok()) {
     MutexLock lock(&mutex_);
-    fatal_ = fatal;
+    job_gone_ = fatal;
     ready_.NotifyAll();
     return;
   }

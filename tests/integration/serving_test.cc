@@ -293,6 +293,26 @@ TEST_F(ServingTest, AClientThatDoesNotReadHoldsNobodyUp) {
   context.TryCancel();
 }
 
+// Rows go on being served and are always there in time: the end must come all the same.
+TEST_F(ServingTest, ACancelledOrReplacedJobEndsAReaderThatNeverWaits) {
+  for (const bool replaced : {false, true}) {
+    InProcessCluster cluster({}, dataset_.roots);
+    ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+    ReadPlan plan = Plan(/*epochs=*/0);
+    plan.after_step = [&](uint64_t steps) {
+      if (steps != 3) return;
+      v1::JobSpec other = dataset_.job;
+      other.mutable_order()->set_seed(99);
+      EXPECT_TRUE(
+          (replaced ? cluster.control().Submit(other, /*replace=*/true) : cluster.control().Cancel(dataset_.job.name()))
+              .ok());
+    };
+    const ReadResult result = ReadThrough(cluster.address(), plan);
+    EXPECT_EQ(result.status.code(), absl::StatusCode::kFailedPrecondition) << result.status;
+    EXPECT_THAT(std::string(result.status.message()), HasSubstr(replaced ? "replaced" : "cancelled"));
+  }
+}
+
 TEST_F(ServingTest, WhatIsWrongWithAJobIsSaidWhenItIsSubmitted) {
   InProcessCluster cluster(ClusterOptions(), dataset_.roots);
   v1::JobSpec missing = dataset_.job;

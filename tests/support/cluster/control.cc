@@ -80,6 +80,15 @@ absl::Status Control::Drain(const std::string& worker) {
   return FromGrpc(stub_->Drain(&context, request, &reply), address_);
 }
 
+absl::Status Control::Cancel(const std::string& job) {
+  grpc::ClientContext context;
+  SetDeadline(&context, absl::Seconds(5));
+  v1::CancelRequest request;
+  request.set_job(job);
+  v1::CancelReply reply;
+  return FromGrpc(stub_->Cancel(&context, request, &reply), address_);
+}
+
 bool Control::WaitForLive(int workers) {
   return WaitUntil([&] {
     const auto status = Status();

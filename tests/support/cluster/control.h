@@ -23,6 +23,7 @@ class Control {
   // Submits and waits until the job is READY. Its error when it FAILED.
   absl::Status Submit(const v1::JobSpec& job, bool replace = false);
   absl::Status Drain(const std::string& worker);
+  absl::Status Cancel(const std::string& job);
   // The job as trainers see it.
   absl::StatusOr<v1::Job> GetJob(const std::string& name);
 
