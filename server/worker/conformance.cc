@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "pipeline/augment/pipeline.h"
 #include "pipeline/base/check.h"
@@ -21,7 +22,7 @@ void Append(uint32_t value, int bytes, std::string* out) {
   for (int i = 0; i < bytes; ++i) out->push_back(static_cast<char>(value >> (8 * i)));
 }
 
-// A 24-bit BMP of noise over a slope: lossless, so that decoding has no part in the digest.
+// A 24-bit BMP of noise over a slope: lossless, so that resizing sees the same pixels everywhere.
 std::string MakeImage() {
   const uint32_t stride = (kWidth * 3 + 3) / 4 * 4;
   std::string out = "BM";
@@ -41,6 +42,23 @@ std::string MakeImage() {
     }
   }
   return out;
+}
+
+// A 53 x 37 JPEG, 4:2:0, quality 60, optimised tables: what the machine's libjpeg makes of it is in the digest too.
+constexpr char kJpegBase64[] =
+    "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZGNywtQFdBRkxO"
+    "UlNSMj5aYVpQYEpRUk//2wBDAQ4ODhMREyYVFSZPNS01T09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09P"
+    "T09PT09PT0//wAARCAAlADUDASIAAhEBAxEB/8QAGAABAQEBAQAAAAAAAAAAAAAABAADBQb/xAAkEAABBAICAgEFAAAAAAAAAAAB"
+    "AAIDESExQVFhcRITIkKB4f/EABoBAAMBAAMAAAAAAAAAAAAAAAMEBQIBBgf/xAAaEQADAQEBAQAAAAAAAAAAAAAAAQMCESET/9oA"
+    "DAMBAAIRAxEAPwDwscFgdjN0tmRU3xW0lkNDIyFu2IB42CP0l3vpxKwVsNm6oDYWzIATuuq5S2RaHxOaWzIhYBHBI7We9KUrBGQi"
+    "6HWcrdsNizQ4tLbDdjXYW8cJJ1rjpZeelGdkC+iz8lLpsgJGDVelLPzQ8r+HFZFjOxnC3ZCDsUeAkRQircMeSkNhA2N+ELO+nncr"
+    "GEcIujQ9FbCHHfNJLIcawMZSGRNNAGvfaPn0flYLHFWMkJDYftqktkORzZGNLaOK9DNX7KPnPSjKwQRUMi1LpNhNWKHtSN8ujise"
+    "fZGATWNaW7YgH/E5wpShzb6dEk2KijDpCNeedpEYAlLKz2pSdwPybEsjHxFE5srdkYuu/wCqUn5lDD9ECJtVlSlJpIdw28pn/9k=";
+
+std::string JpegImage() {
+  std::string jpeg;
+  PS_CHECK(absl::Base64Unescape(kJpegBase64, &jpeg));
+  return jpeg;
 }
 
 v1::JobSpec MakeJob(v1::ResizeMethod method, v1::Filter filter, v1::DataType to, bool crop) {
@@ -71,7 +89,8 @@ v1::JobSpec MakeJob(v1::ResizeMethod method, v1::Filter filter, v1::DataType to,
 }
 
 std::string Compute() {
-  const std::string record = ExampleBuilder().Bytes("image", MakeImage()).Serialize();
+  const std::string records[] = {ExampleBuilder().Bytes("image", MakeImage()).Serialize(),
+                                 ExampleBuilder().Bytes("image", JpegImage()).Serialize()};
   struct Case {
     v1::ResizeMethod method;
     v1::Filter filter;
@@ -90,12 +109,14 @@ std::string Compute() {
       PS_CHECK(pipeline.ok());
       std::vector<std::byte> bytes((*pipeline)->schema().FixedBytes());
       for (uint64_t epoch = 0; epoch < 4; ++epoch) {
-        RowSlot slot;
-        slot.fixed = {bytes.data()};
-        slot.ragged.resize(1);
         const SampleKey key{.seed = 17, .epoch = epoch, .repeat = 0, .record_id = 5 + epoch};
-        PS_CHECK((*pipeline)->MakeRow(record, key, &slot, &scratch).ok());
-        digest.Add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+        for (const std::string& record : records) {
+          RowSlot slot;
+          slot.fixed = {bytes.data()};
+          slot.ragged.resize(1);
+          PS_CHECK((*pipeline)->MakeRow(record, key, &slot, &scratch).ok());
+          digest.Add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+        }
       }
     }
   }
