@@ -26,7 +26,7 @@ constexpr int kMaxMessageBytes = 64 << 20;
 
 // A channel of its own connection to host:port (plaintext). Returns at once; connects when first used. A lost
 // connection is tried again after 0.1 s, then at most every 0.5 s. A peer that is gone without a word (power loss) is
-// noticed within 8 s by keepalive, also when no call is open.
+// noticed within 8 s by keepalive, also when no call is open. May be let go of on any thread, gRPC's own included.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address);
 
 // Settings that match MakeChannel's, on a builder of one's own.

@@ -102,7 +102,7 @@ TEST(Channel, HasAConnectionOfItsOwn) {
 TEST(Channel, IgnoresProxies) {
   setenv("http_proxy", "http://127.0.0.1:1", 1);
   IndexService service;
-  const auto server = StartServer({"localhost", 0}, {&service});
+  const auto server = StartServer(kAnyPort, {&service});
   ASSERT_TRUE(server.ok());
   EXPECT_TRUE(GetBlob(MakeChannel(server->address.ToString()), 1).ok());
   unsetenv("http_proxy");
