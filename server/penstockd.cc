@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "net/grpc_log.h"
 #include "pipeline/base/file.h"
 #include "pipeline/base/mutex.h"
 #include "pipeline/base/status_macros.h"
@@ -192,7 +193,6 @@ int Main(const std::vector<std::string>& args) {
 }  // namespace penstock
 
 int main(int argc, char** argv) {
-  // gRPC's own log lines would stand between ours, which say the same in an operator's words.
-  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  penstock::QuietGrpcLog();
   return penstock::Main(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -9,6 +9,7 @@
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
 #include "config/near_name.h"
+#include "net/grpc_log.h"
 
 namespace penstock::cli {
 namespace {
@@ -101,7 +102,6 @@ int Main(const std::vector<std::string>& args) {
 }  // namespace penstock::cli
 
 int main(int argc, char** argv) {
-  // gRPC's own log lines would stand between ours, which say the same in a user's words.
-  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
+  penstock::QuietGrpcLog();
   return penstock::cli::Main(std::vector<std::string>(argv + 1, argv + argc));
 }
