@@ -69,7 +69,7 @@ absl::StatusOr<v1::OpenSessionReply> Reach(CoordinatorClient* coordinator, const
   for (;;) {
     const absl::Duration left = std::max(deadline - absl::Now(), absl::Milliseconds(50));
     auto reply = coordinator->OpenSession(request, std::min(left, kReachWithin));
-    if (reply.status().code() != absl::StatusCode::kUnavailable) return reply;
+    if (!absl::IsUnavailable(reply.status()) && !absl::IsDeadlineExceeded(reply.status())) return reply;
     if (absl::Now() + kRetryEvery >= give_up) {
       return absl::UnavailableError(
           absl::StrCat(reply.status().message(), "; is the coordinator running, and its address right?"));
