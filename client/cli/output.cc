@@ -40,7 +40,7 @@ std::string HumanBytes(uint64_t bytes) {
     ++unit;
   }
   if (unit == 0) return absl::StrFormat("%d B", bytes);
-  return absl::StrFormat(value < 10 ? "%.1f %s" : "%.0f %s", value, kUnits[unit]);
+  return absl::StrFormat("%.*f %s", value < 10 ? 1 : 0, value, kUnits[unit]);
 }
 
 std::string HumanSeconds(double seconds) {

@@ -82,16 +82,13 @@ class Verify final : public Command {
     PS_ASSIGN_OR_RETURN(const std::string glob, OneArgument(arguments, "GLOB"));
     PS_ASSIGN_OR_RETURN(const auto files, data_.Expand(glob));
     const auto reports = Checker(files).Run(threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_));
-    uint64_t records = 0, readable = 0, bad_files = 0;
+    uint64_t readable = 0, bad_files = 0;
     std::vector<std::string> shards;
     for (size_t i = 0; i < reports.size(); ++i) {
       const auto& report = reports[i];
       const bool bad = !report.ok() || !report->ok();
       bad_files += bad ? 1 : 0;
-      if (report.ok()) {
-        records += report->framed_records;
-        readable += report->readable_records;
-      }
+      if (report.ok()) readable += report->readable_records;
       if (json_) {
         shards.push_back(ToJson(files[i].path, report));
       } else if (bad) {
