@@ -22,8 +22,7 @@ namespace penstock {
 namespace {
 
 // Rows are large: a stream's window lets 4 MiB be under way, which a LAN of 10 Gbit/s and 3 ms fills. gRPC's own
-// growing of it (BDP probing) is off: it cost a fifth more CPU per byte over loopback, and holds more memory than
-// anyone asked for. HTTP/2 frames and reads from the socket are large too, so that a row is a few slices and not
+// growing of it (BDP probing) is off: it holds more memory than anyone asked for, and its pings cost CPU. HTTP/2 frames and reads from the socket are large too, so that a row is a few slices and not
 // twenty.
 constexpr int kWindowBytes = 4 << 20;
 constexpr int kFrameBytes = 1 << 20;

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "server/worker/session_core.h"
+
 namespace penstock {
 
 uint64_t PayloadBytes(const RowResult& row, uint64_t fixed_bytes) {
@@ -13,11 +15,21 @@ uint64_t PayloadBytes(const RowResult& row, uint64_t fixed_bytes) {
   return bytes;
 }
 
+void Outbox::Expect(const std::vector<RowRequest>& rows) {
+  for (const RowRequest& row : rows) {
+    if (!WasFetched(row.tag)) ++expected_[row.step];
+  }
+}
+
 void Outbox::Add(RowResult row, Nanos now) {
   if (rows_.empty()) oldest_ = now;
+  if (!WasFetched(row.request.tag)) {
+    const auto expected = expected_.find(row.request.step);
+    if (expected != expected_.end() && --expected->second == 0) expected_.erase(expected);
+  }
   Entry entry;
   entry.payload = PayloadBytes(row, fixed_bytes_);
-  const Key key(!row.request.urgent, row.request.step, next_arrival_++);
+  const Key key(!WasFetched(row.request.tag), row.request.step, next_arrival_++);
   entry.row = std::move(row);
   bytes_ += entry.payload;
   rows_.emplace(key, std::move(entry));
@@ -30,8 +42,11 @@ void Outbox::SetHead(uint64_t step) {
 
 std::optional<Nanos> Outbox::DueAt() const {
   if (rows_.empty()) return std::nullopt;
+  if (bytes_ >= limits_.flush_bytes || rows_.size() >= limits_.max_rows) return 0;
   const RowRequest& first = rows_.begin()->second.row.request;
-  if (first.urgent || IsHead(first) || bytes_ >= limits_.flush_bytes || rows_.size() >= limits_.max_rows) return 0;
+  if (WasFetched(first.tag)) return 0;
+  const bool head_is_complete = expected_.empty() || expected_.begin()->first > head_;
+  if (IsHead(first) && head_is_complete) return 0;
   return oldest_ + limits_.flush_after;
 }
 
@@ -51,7 +66,7 @@ std::vector<RowResult> Outbox::Take() {
 
 size_t Outbox::Revoke(size_t bytes, std::vector<RowRequest>* dropped) {
   size_t freed = 0;
-  // The furthest granted steps lie at the end; urgent rows, whose trainer is near, lie before them and go last.
+  // The furthest granted steps lie at the end; fetched rows, whose trainer is near, lie before them and go last.
   for (auto it = rows_.end(); it != rows_.begin() && freed < bytes;) {
     const auto last = std::prev(it);
     if (IsHead(last->second.row.request)) {
@@ -69,6 +84,7 @@ size_t Outbox::Revoke(size_t bytes, std::vector<RowRequest>* dropped) {
 
 void Outbox::Clear() {
   rows_.clear();
+  expected_.clear();
   bytes_ = 0;
 }
 

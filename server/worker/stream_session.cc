@@ -221,6 +221,7 @@ void StreamSession::Pump() {
       pump_posted_ = false;
       if (end_) return;
       rows = std::exchange(revoked_, {});
+      if (outbox_) outbox_->Expect(rows);
       room = requested_ < shared_->requested_rows ? shared_->requested_rows - requested_ : 0;
     }
     if (open_.rows == nullptr) return;
@@ -228,6 +229,8 @@ void StreamSession::Pump() {
     rows = open_.core->NextRows(room, kLookAtOnce);
     {
       MutexLock lock(&mutex_);
+      if (end_) return;
+      outbox_->Expect(rows);
       requested_ += rows.size();
       more_to_pump_ = open_.core->HasMore();
       again = more_to_pump_ && requested_ < shared_->requested_rows;

@@ -8,6 +8,7 @@
 #include "net/frame.h"
 #include "penstock/v1/data.pb.h"
 #include "server/worker/row_message.h"
+#include "server/worker/session_core.h"
 
 namespace penstock {
 namespace {
@@ -24,26 +25,32 @@ class Purse : public BudgetGrab::Owner {
 class OutboxTest : public ::testing::Test {
  protected:
   // A row of `bytes` bytes, all of them `tag`.
-  RowResult Row(uint64_t epoch, uint64_t step, uint64_t tag, uint64_t bytes = 100, bool urgent = false) {
+  RowResult Row(uint64_t epoch, uint64_t step, uint64_t tag, uint64_t bytes = 100, bool fetched = false) {
     RowResult row;
     row.request.epoch = epoch;
     row.request.step = step;
-    row.request.tag = tag;
+    row.request.tag = fetched ? tag | kFetchedTag : tag;
     row.request.position = tag;
-    row.request.urgent = urgent;
+    row.request.urgent = fetched;
     row.ragged = {std::string(bytes, static_cast<char>(tag))};
     row.bytes = std::make_unique<BudgetGrab>(purse_, 1, bytes);
     purse_->taken += bytes;
     return row;
   }
+  static RowRequest Request(uint64_t step, uint64_t tag) {
+    RowRequest request;
+    request.step = step;
+    request.tag = tag;
+    return request;
+  }
   static std::vector<uint64_t> Tags(const std::vector<RowResult>& rows) {
     std::vector<uint64_t> tags;
-    for (const RowResult& row : rows) tags.push_back(row.request.tag);
+    for (const RowResult& row : rows) tags.push_back(RowOfTag(row.request.tag));
     return tags;
   }
   static std::vector<uint64_t> Tags(const std::vector<RowRequest>& rows) {
     std::vector<uint64_t> tags;
-    for (const RowRequest& row : rows) tags.push_back(row.tag);
+    for (const RowRequest& row : rows) tags.push_back(RowOfTag(row.tag));
     return tags;
   }
 
@@ -51,7 +58,7 @@ class OutboxTest : public ::testing::Test {
   Outbox outbox_{0, OutboxLimits{.flush_bytes = 1000, .flush_after = 2 * kMillisecond, .max_rows = 16}};
 };
 
-TEST_F(OutboxTest, WaitsTwoMillisecondsForMoreRows) {
+TEST_F(OutboxTest, WaitsAWhileForMoreRows) {
   EXPECT_FALSE(outbox_.DueAt().has_value());
   outbox_.Add(Row(0, 5, 1), 10 * kMillisecond);
   outbox_.Add(Row(0, 5, 2), 11 * kMillisecond);
@@ -65,13 +72,38 @@ TEST_F(OutboxTest, IsDueAtOnceWhenAMessageIsFull) {
   EXPECT_LE(*outbox_.DueAt(), kSecond);
 }
 
-TEST_F(OutboxTest, SendsRowsOfTheStepThatTheTrainerWaitsForAtOnceAndFirst) {
+TEST_F(OutboxTest, SendsTheStepThatTheTrainerWaitsForFirstAndAsSoonAsItIsComplete) {
+  outbox_.Expect({Request(5, 2), Request(5, 3), Request(8, 1), Request(8, 4)});
   outbox_.Add(Row(0, 8, 1), kSecond);
+  outbox_.Add(Row(0, 5, 2), kSecond);
+  outbox_.SetHead(5);
+  EXPECT_GT(*outbox_.DueAt(), kSecond);
+  outbox_.Add(Row(0, 5, 3), kSecond);
+  EXPECT_LE(*outbox_.DueAt(), kSecond);
+  EXPECT_THAT(Tags(outbox_.Take()), ElementsAre(2, 3, 1));
+  outbox_.Add(Row(0, 8, 4), kSecond);
+  EXPECT_GT(*outbox_.DueAt(), kSecond);  // complete, but nobody waits for it
+}
+
+TEST_F(OutboxTest, AStepThatIsCompleteWhenTheTrainerComesToItGoesAtOnce) {
+  outbox_.Expect({Request(5, 2)});
   outbox_.Add(Row(0, 5, 2), kSecond);
   EXPECT_GT(*outbox_.DueAt(), kSecond);
   outbox_.SetHead(5);
   EXPECT_LE(*outbox_.DueAt(), kSecond);
-  EXPECT_THAT(Tags(outbox_.Take()), ElementsAre(2, 1));
+}
+
+TEST_F(OutboxTest, ARevokedRowIsWaitedForAgain) {
+  outbox_.Expect({Request(5, 2), Request(5, 3)});
+  outbox_.Add(Row(0, 5, 2), kSecond);
+  std::vector<RowRequest> dropped;
+  outbox_.Revoke(1, &dropped);
+  outbox_.Expect(dropped);
+  outbox_.SetHead(5);
+  outbox_.Add(Row(0, 5, 3), kSecond);
+  EXPECT_GT(*outbox_.DueAt(), kSecond);
+  outbox_.Add(Row(0, 5, 2), kSecond);
+  EXPECT_LE(*outbox_.DueAt(), kSecond);
 }
 
 TEST_F(OutboxTest, FetchedRowsOvertakeGrantedOnes) {
