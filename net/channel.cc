@@ -22,8 +22,8 @@ namespace penstock {
 namespace {
 
 // Rows are large: a stream's window lets 4 MiB be under way, which a LAN of 10 Gbit/s and 3 ms fills. gRPC's own
-// growing of it (BDP probing) is off: it holds more memory than anyone asked for, and its pings cost CPU. HTTP/2 frames and reads from the socket are large too, so that a row is a few slices and not
-// twenty.
+// growing of it (BDP probing) is off: it holds more memory than anyone asked for, and its pings cost CPU. HTTP/2
+// frames and reads from the socket are large too, so that a row is a few slices and not twenty.
 constexpr int kWindowBytes = 4 << 20;
 constexpr int kFrameBytes = 1 << 20;
 constexpr int kReadBytes = 1 << 20;

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "penstock/v1/job.pb.h"
+#include "pipeline/augment/sample_key.h"
 #include "pipeline/augment/value.h"
 #include "pipeline/base/philox.h"
 #include "pipeline/image/image_header.h"
@@ -26,6 +27,8 @@ struct OpContext {
   ImageTools* tools = nullptr;
   // The op's own draws for this sample. Every op starts at its own beginning, whatever ran before it.
   SampleRandom random{0, 0, 0};
+  // What `random` was made of, for ops that hold others.
+  SampleKey key;
   // Where the column's final tensor belongs, when this is its last op; else null: take memory from the arena.
   uint8_t* target = nullptr;
   // Damage fails the row even under a lenient op.
@@ -62,7 +65,8 @@ struct OpSetup {
   const v1::Op* spec = nullptr;
   ValueType input;
   ImageLimits limits = {};
-  std::string path;  // "ops[2].random_resized_crop", lives as long as the op
+  std::string path;         // "ops[2].random_resized_crop", lives as long as the op
+  std::string random_path;  // what the op's draws are named by: its declared name, or its number
   std::string column;
 
   // Where mistakes go: "PATH.FIELD: MESSAGE".

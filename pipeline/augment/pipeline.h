@@ -12,17 +12,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "penstock/v1/job.pb.h"
+#include "pipeline/augment/sample_key.h"
 #include "pipeline/batch/row.h"
 
 namespace penstock {
-
-// What the random draws of a sample depend on, with the op's path: nothing else ever does.
-struct SampleKey {
-  uint64_t seed = 0;  // order.seed
-  uint64_t epoch = 0;
-  uint16_t repeat = 0;     // position / N
-  uint64_t record_id = 0;  // number of the record in the snapshot, shards in sorted order
-};
 
 // Reusable buffers and decoder objects of one thread.
 class RowScratch {

@@ -86,12 +86,14 @@ void RowPlan::AddStep(const v1::JobSpec& job, int number, std::vector<std::strin
   if (broken_[c] != 0) return;  // its type is unknown since the mistake before
   Step step;
   step.label = absl::StrCat(path, ".", name, " (column '", column, "')");
-  step.path_hash = Hash64(spec.name().empty() ? absl::StrCat(number) : spec.name());
+  const std::string random_path = spec.name().empty() ? absl::StrCat(number) : spec.name();
+  step.path_hash = Hash64(random_path);
   step.column = c;
   const OpSetup setup{.spec = &spec,
                       .input = types_[c],
                       .limits = limits_,
                       .path = absl::StrCat(path, ".", name),
+                      .random_path = random_path,
                       .column = column,
                       .errors = errors};
   step.op = factory(setup, &types_[c]);
@@ -169,7 +171,8 @@ absl::Status RowPlan::Apply(const Step& step, const SampleKey& key, bool strict,
                             RowScratch::Impl* scratch) const {
   OpContext context;
   context.tools = &scratch->tools;
-  context.random = SampleRandom(HashWords({key.seed, key.epoch, step.path_hash}), key.record_id, key.repeat);
+  context.random = key.RandomOf(step.path_hash);
+  context.key = key;
   context.target = target;
   context.strict = strict;
   context.damaged = &scratch->damaged;
