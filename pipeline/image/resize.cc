@@ -11,6 +11,7 @@
 #include "opencv2/imgproc.hpp"
 #include "pipeline/base/check.h"
 #include "pipeline/image/resize_passes.h"
+#include "pipeline/image/tf_resize.h"
 
 namespace penstock {
 namespace {
@@ -19,16 +20,29 @@ struct Span {
   int begin, end;
 };
 
+bool IsTf(ResizeMethod method) {
+  return method == ResizeMethod::kTfBilinear || method == ResizeMethod::kTfBilinearAntialias;
+}
+
+bool Antialias(const ResizePlan& plan) { return plan.method == ResizeMethod::kTfBilinearAntialias; }
+
 // The inputs that outputs [begin, begin + length) of one axis need.
-Span InputsNeeded(ResizeFilter filter, int in_size, int out_size, int begin, int length) {
-  if (in_size == out_size) return {begin, begin + length};
+Span InputsNeeded(const ResizePlan& plan, int in_size, int out_size, int begin, int length) {
   int32_t first = 0, count = 0, last = 0;
-  FilterReach(filter, in_size, out_size, begin, &first, &count);
-  FilterReach(filter, in_size, out_size, begin + length - 1, &last, &count);
+  if (IsTf(plan.method)) {
+    TfReach(Antialias(plan), in_size, out_size, begin + length - 1, &first, &last);
+    const int end = last + 1;
+    TfReach(Antialias(plan), in_size, out_size, begin, &first, &last);
+    return {first, end};
+  }
+  if (in_size == out_size) return {begin, begin + length};
+  FilterReach(plan.filter, in_size, out_size, begin, &first, &count);
+  FilterReach(plan.filter, in_size, out_size, begin + length - 1, &last, &count);
   return {first, last + count};
 }
 
 bool NeedsWholeBox(const ResizePlan& plan) {
+  if (IsTf(plan.method)) return false;
   return plan.method != ResizeMethod::kPil || plan.filter == ResizeFilter::kNearest;
 }
 
@@ -67,6 +81,8 @@ struct Resizer::State {
   PairTable column_pairs, row_pairs;
   std::vector<int32_t> column_index, row_index;
   std::vector<uint8_t> padded, between;
+  TfAxis tf_columns, tf_rows;
+  TfRows tf;
 
   void RunNearest(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out, size_t stride);
   // The passes over the part of the box that starts at `offset`.
@@ -75,14 +91,15 @@ struct Resizer::State {
   // A view of `between`, made large enough.
   ImageView Between(int width, int height, int channels);
   void RunPil(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out, size_t stride);
+  void RunTf(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out, size_t stride);
   absl::Status RunOpencv(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out, size_t stride);
 };
 
 Rect SourceNeeded(const ResizePlan& plan) {
   const Rect& window = plan.window;
   if (NeedsWholeBox(plan)) return {0, 0, plan.box_width, plan.box_height};
-  const Span x = InputsNeeded(plan.filter, plan.box_width, plan.out_width, window.x, window.width);
-  const Span y = InputsNeeded(plan.filter, plan.box_height, plan.out_height, window.y, window.height);
+  const Span x = InputsNeeded(plan, plan.box_width, plan.out_width, window.x, window.width);
+  const Span y = InputsNeeded(plan, plan.box_height, plan.out_height, window.y, window.height);
   return {x.begin, y.begin, x.end - x.begin, y.end - y.begin};
 }
 
@@ -90,6 +107,11 @@ size_t ResizeBytes(const ResizePlan& plan, int channels) {
   const size_t width = static_cast<size_t>(plan.window.width);
   const size_t box_row = static_cast<size_t>(plan.box_width) * static_cast<size_t>(channels);
   const size_t out_row = static_cast<size_t>(plan.out_width) * static_cast<size_t>(channels);
+  if (IsTf(plan.method)) {
+    return 2 * (TfAxisBytes(Antialias(plan), plan.box_width, plan.out_width, plan.window.width) +
+                TfAxisBytes(Antialias(plan), plan.box_height, plan.out_height, plan.window.height) +
+                TfRows::Bytes(plan.box_width, plan.window.width, channels));
+  }
   if (plan.method != ResizeMethod::kPil) {
     // The whole result, and OpenCV's rows and tables.
     return out_row * static_cast<size_t>(plan.out_height) + 64 * (box_row + out_row) + 65536;
@@ -115,7 +137,7 @@ size_t Resizer::held_bytes() const {
   const State& s = *state_;
   return s.columns.held_bytes() + s.rows.held_bytes() + s.column_pairs.held_bytes() + s.row_pairs.held_bytes() +
          (s.column_index.capacity() + s.row_index.capacity()) * sizeof(int32_t) + s.padded.capacity() +
-         s.between.capacity();
+         s.between.capacity() + s.tf_columns.held_bytes() + s.tf_rows.held_bytes() + s.tf.held_bytes();
 }
 
 void Resizer::State::RunNearest(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out,
@@ -192,6 +214,24 @@ void Resizer::State::RunPil(const ResizePlan& plan, const ImageView& source, con
   }
 }
 
+void Resizer::State::RunTf(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out,
+                           size_t stride) {
+  const Rect& window = plan.window;
+  const bool antialias = Antialias(plan);
+  BuildTfAxis(antialias, plan.box_width, plan.out_width, window.x, window.x + window.width, plan.flip, &tf_columns);
+  BuildTfAxis(antialias, plan.box_height, plan.out_height, window.y, window.y + window.height, false, &tf_rows);
+  const Rect needed = SourceNeeded(plan);
+  for (std::vector<int32_t>* columns_of : {&tf_columns.first, &tf_columns.last}) {
+    for (int32_t& x : *columns_of) x -= needed.x;
+  }
+  for (std::vector<int32_t>* rows_of : {&tf_rows.first, &tf_rows.last}) {
+    for (int32_t& y : *rows_of) y -= needed.y;
+  }
+  tf.Start(tf_columns, tf_rows, source.Crop({needed.x - at.x, needed.y - at.y, needed.width, needed.height}));
+  const size_t values = static_cast<size_t>(window.width) * static_cast<size_t>(source.channels);
+  for (int y = 0; y < window.height; ++y, out += stride) TfStore(tf.Row(y), values, out);
+}
+
 absl::Status Resizer::State::RunOpencv(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out,
                                        size_t stride) {
   const Rect& window = plan.window;
@@ -230,6 +270,10 @@ absl::Status Resizer::Run(const ResizePlan& plan, const ImageView& source, const
   PS_CHECK(plan.window.Inside(plan.out_width, plan.out_height));
   PS_CHECK(source.width == at.width && source.height == at.height);
   PS_CHECK((Rect{needed.x - at.x, needed.y - at.y, needed.width, needed.height}.Inside(at.width, at.height)));
+  if (IsTf(plan.method)) {
+    state_->RunTf(plan, source, at, out, stride);
+    return absl::OkStatus();
+  }
   if (plan.method != ResizeMethod::kPil) return state_->RunOpencv(plan, source, at, out, stride);
   if (plan.filter == ResizeFilter::kNearest) {
     state_->RunNearest(plan, source, at, out, stride);
