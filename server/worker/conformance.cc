@@ -100,6 +100,7 @@ std::string Compute() {
       {v1::PIL, v1::BILINEAR, v1::FLOAT32},           {v1::PIL, v1::BICUBIC, v1::FLOAT16},
       {v1::PIL, v1::LANCZOS, v1::BFLOAT16},           {v1::PIL, v1::HAMMING, v1::FLOAT32},
       {v1::OPENCV_LINEAR, v1::BILINEAR, v1::FLOAT16}, {v1::OPENCV_AREA, v1::BILINEAR, v1::BFLOAT16},
+      {v1::TF_BILINEAR, v1::BILINEAR, v1::FLOAT32},
   };
   Fingerprint digest;
   RowScratch scratch;

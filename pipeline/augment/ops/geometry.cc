@@ -15,7 +15,7 @@ double RoundEven(double x) { return std::nearbyint(x); }
 
 }  // namespace
 
-ResizeChoice ChooseResize(const OpSetup& setup, v1::ResizeMethod method, v1::Filter filter) {
+ResizeChoice ChooseResize(const OpSetup& setup, v1::ResizeMethod method, v1::Filter filter, bool no_antialias) {
   ResizeChoice choice;
   switch (method) {
     case v1::PIL:
@@ -27,8 +27,11 @@ ResizeChoice ChooseResize(const OpSetup& setup, v1::ResizeMethod method, v1::Fil
     case v1::OPENCV_AREA:
       choice.method = ResizeMethod::kOpencvArea;
       break;
+    case v1::TF_BILINEAR:
+      choice.method = no_antialias ? ResizeMethod::kTfBilinear : ResizeMethod::kTfBilinearAntialias;
+      break;
     default:
-      setup.Error("resize", "must be PIL, OPENCV_LINEAR or OPENCV_AREA");
+      setup.Error("resize", "must be PIL, OPENCV_LINEAR, OPENCV_AREA or TF_BILINEAR");
   }
   switch (filter) {
     case v1::BILINEAR:
@@ -53,7 +56,10 @@ ResizeChoice ChooseResize(const OpSetup& setup, v1::ResizeMethod method, v1::Fil
       setup.Error("filter", "must be BILINEAR, BICUBIC, LANCZOS, BOX, HAMMING or NEAREST");
   }
   if (method != v1::PIL && filter != v1::BILINEAR) {
-    setup.Error("filter", "belongs to resize: PIL; leave it out with the OpenCV methods");
+    setup.Error("filter", "belongs to resize: PIL; leave it out with the other methods");
+  }
+  if (no_antialias && method != v1::TF_BILINEAR) {
+    setup.Error("no_antialias", "belongs to resize: TF_BILINEAR; leave it out with the other methods");
   }
   return choice;
 }

@@ -15,7 +15,7 @@ struct ResizeChoice {
 };
 
 // The schema's enums as the resizer's. Adds an error for what does not go together.
-ResizeChoice ChooseResize(const OpSetup& setup, v1::ResizeMethod method, v1::Filter filter);
+ResizeChoice ChooseResize(const OpSetup& setup, v1::ResizeMethod method, v1::Filter filter, bool no_antialias = false);
 
 // Adds an error unless 1 <= value <= kMaxOutputSide.
 void CheckSide(const OpSetup& setup, std::string_view field, uint32_t value);

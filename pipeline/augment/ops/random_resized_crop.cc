@@ -48,7 +48,7 @@ std::unique_ptr<Op> MakeRandomResizedCrop(const OpSetup& setup, ValueType* outpu
   if (!(draw.ratio_max >= draw.ratio_min && draw.ratio_max < 1e3)) {
     setup.Error("ratio_max", "must be at least ratio_min and below 1000");
   }
-  const ResizeChoice choice = ChooseResize(setup, spec.resize(), spec.filter());
+  const ResizeChoice choice = ChooseResize(setup, spec.resize(), spec.filter(), spec.no_antialias());
   if (setup.errors->size() != before) return nullptr;
   *output = {.dtype = DType::kUint8, .shape = {spec.height(), spec.width(), setup.input.shape[2]}};
   return std::make_unique<RandomResizedCropOp>(static_cast<int>(spec.width()), static_cast<int>(spec.height()), draw,

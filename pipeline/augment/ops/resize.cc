@@ -64,7 +64,7 @@ std::unique_ptr<Op> MakeResize(const OpSetup& setup, ValueType* output) {
   } else {
     CheckSide(setup, "longer_side", spec.longer_side());
   }
-  const ResizeChoice choice = ChooseResize(setup, spec.resize(), spec.filter());
+  const ResizeChoice choice = ChooseResize(setup, spec.resize(), spec.filter(), spec.no_antialias());
   if (setup.errors->size() != before) return nullptr;
   *output = {.dtype = DType::kUint8, .shape = {kAnySize, kAnySize, setup.input.shape[2]}};
   if (exact) {

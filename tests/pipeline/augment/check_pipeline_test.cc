@@ -80,6 +80,11 @@ TEST(CheckPipeline, SettingsOfOps) {
   EXPECT_THAT(one("resize { shorter_side: 99999 }"), Contains(StartsWith("ops[2].resize.shorter_side: ")));
   EXPECT_THAT(one("resize { height: 3 width: 3 resize: OPENCV_AREA filter: BOX }"),
               ElementsAre(StartsWith("ops[2].resize.filter: ")));
+  EXPECT_THAT(one("resize { height: 3 width: 3 resize: TF_BILINEAR no_antialias: true }"), ElementsAre());
+  EXPECT_THAT(one("resize { height: 3 width: 3 resize: TF_BILINEAR filter: BICUBIC }"),
+              ElementsAre(StartsWith("ops[2].resize.filter: ")));
+  EXPECT_THAT(one("random_resized_crop { height: 3 width: 3 no_antialias: true }"),
+              ElementsAre(StartsWith("ops[2].random_resized_crop.no_antialias: ")));
   EXPECT_THAT(one("centre_crop { height: 3 }"), ElementsAre(StartsWith("ops[2].centre_crop.width: ")));
   EXPECT_THAT(one("random_horizontal_flip { probability: 1.5 }"),
               ElementsAre(StartsWith("ops[2].random_horizontal_flip.probability: ")));

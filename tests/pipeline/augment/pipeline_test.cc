@@ -75,6 +75,8 @@ TEST(Pipeline, AWarmCacheOfDecodedImagesGivesTheBytesOfNone) {
   const std::string resizes[] = {"",
                                  "resize: OPENCV_LINEAR",
                                  "resize: OPENCV_AREA",
+                                 "resize: TF_BILINEAR",
+                                 "resize: TF_BILINEAR no_antialias: true",
                                  "filter: BICUBIC",
                                  "filter: LANCZOS",
                                  "filter: NEAREST",
