@@ -27,7 +27,7 @@ endif()
 # penstock_test(NAME SRCS ... [DEPS ...] [LABELS ...] [TIMEOUT s]): one GoogleTest program, one ctest entry.
 # Labels: unit (default; fast, run under the sanitizers too), reference (judged by another program's files, which they
 # read with protobuf's maps: those have another layout under ThreadSanitizer than in the system's library, so not there),
-# integration, faults.
+# integration, faults. In folders that set PENSTOCK_SINGLE_THREADED_TESTS unit tests do not run under ThreadSanitizer.
 function(penstock_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
@@ -42,6 +42,10 @@ function(penstock_test name)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
+  endif()
+  # Code that starts no thread and shares nothing has nothing to show to ThreadSanitizer.
+  if(PENSTOCK_SINGLE_THREADED_TESTS AND PENSTOCK_SANITIZE MATCHES "thread")
+    list(TRANSFORM ARG_LABELS REPLACE "^unit$" "single-threaded")
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
   if("unit" IN_LIST ARG_LABELS OR ("reference" IN_LIST ARG_LABELS AND NOT PENSTOCK_SANITIZE MATCHES "thread"))
