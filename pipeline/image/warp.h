@@ -37,9 +37,13 @@ struct AffineParameters {
   double centre_x = 0, centre_y = 0;  // torchvision's `center`, used by auto-augment's shears: {0, 0}
 };
 WarpMap AffineMap(const AffineParameters& parameters, int width, int height);
+// The shear by which row y moves left by x * y pixels and column x up by y * x (auto-augment's levels: the tangents
+// of `affine`'s angles, about {0, 0}).
+WarpMap ShearMap(double x, double y);
 WarpMap RotateMap(double degrees, int width, int height);
 // Takes the quadrilateral `from` of the input to `to` of the result (x0, y0, ... clockwise from the upper left corner):
-// torchvision's _get_perspective_coeffs, solved in double.
+// torchvision's _get_perspective_coeffs, solved in double. Corners that no map joins (three on a line) give the
+// identity.
 WarpMap PerspectiveMap(const std::array<double, 8>& from, const std::array<double, 8>& to);
 
 }  // namespace penstock
