@@ -44,5 +44,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   (void)penstock::GuessFormat(record);
+  for (const RecordFormat format : {RecordFormat::kExample, RecordFormat::kSequenceExample}) {
+    const auto features = penstock::ListFeatures(record, format);
+    if (!features.ok()) continue;
+    for (const penstock::FeatureInfo& feature : *features) {
+      PS_CHECK(feature.key.size() <= record.size() && feature.first_bytes.size() <= record.size());
+    }
+  }
   return 0;
 }

@@ -1,0 +1,172 @@
+// Writes the seeds of the fuzz targets: small inputs of every kind that the parsers know, made by our own writers and
+// by the libraries that we read with. The job files' seeds are written by hand and stay.
+//   make_seeds tests/fuzz
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "opencv2/core.hpp"
+#include "opencv2/imgcodecs.hpp"
+#include "pipeline/base/check.h"
+#include "pipeline/base/file.h"
+#include "pipeline/records/example_builder.h"
+#include "pipeline/records/index_builder.h"
+#include "pipeline/records/tfrecord_writer.h"
+#include "tests/pipeline/image/jpeg_maker.h"
+
+namespace penstock {
+namespace {
+
+class Seeds {
+ public:
+  Seeds(const std::string& folder, const std::string& target) : folder_(folder + "/" + target + "/seeds/") {
+    std::filesystem::create_directories(folder_);
+  }
+  std::string Path(const std::string& name) const { return folder_ + name; }
+  void Write(const std::string& name, std::string_view bytes) const {
+    PS_CHECK(WriteFileAtomically(Path(name), bytes).ok());
+  }
+
+ private:
+  const std::string folder_;
+};
+
+std::string SmallExample(int64_t n) {
+  const std::string_view strings[] = {"one", "", "three"};
+  const int64_t ints[] = {n, -1, int64_t{1} << 40};
+  const float floats[] = {0.5f, -1e30f};
+  return ExampleBuilder()
+      .BytesList("a", strings)
+      .Int64List("b", ints)
+      .FloatList("c", floats)
+      .Int64("", n)
+      .Unset("unset")
+      .Bytes("other", "skipped")
+      .Serialize();
+}
+
+std::string SmallSequence() {
+  const std::string_view strings[] = {"ab", "cdef"};
+  const int64_t ints[] = {1, 2, 3};
+  const float floats[] = {1, 2};
+  SequenceExampleBuilder builder;
+  builder.context().Int64("b", 7).Bytes("a", "xy");
+  return builder.List("a")
+      .BytesEntry(strings)
+      .BytesEntry({})
+      .List("b")
+      .Int64Entry(ints)
+      .Int64Entry({})
+      .List("c")
+      .FloatEntry(floats)
+      .Serialize();
+}
+
+// Numbers one by one, as writers before proto3 did; the last of two keys; a field that no one knows.
+std::string OddExample() {
+  const auto field = [](int number, std::string_view bytes) {
+    return std::string(1, static_cast<char>(number << 3 | 2)) + static_cast<char>(bytes.size()) + std::string(bytes);
+  };
+  const std::string unpacked = field(3, std::string_view("\x08\x01\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 13));
+  const std::string floats = field(2, std::string_view("\x0d\x00\x00\x80\x3f\x0d\x00\x00\x00\x40", 10));
+  const std::string entries = field(1, field(1, "b") + field(2, unpacked)) +
+                              field(1, field(1, "b") + field(2, unpacked)) + field(1, field(1, "c") + field(2, floats));
+  return field(1, entries) + field(9, "what is this");
+}
+
+void WriteExamples(const std::string& folder) {
+  const Seeds seeds(folder, "example");
+  seeds.Write("example", SmallExample(3));
+  seeds.Write("sequence", SmallSequence());
+  seeds.Write("odd", OddExample());
+  seeds.Write("empty", "");
+}
+
+void WriteShards(const std::string& folder) {
+  const Seeds shards(folder, "shard"), indexes(folder, "index");
+  const std::vector<std::string> few = {SmallExample(1), "", SmallExample(2), std::string(300, 'x')};
+  for (const auto& [name, compression] :
+       {std::pair{"plain", Compression::kNone}, {"gzip", Compression::kGzip}, {"zlib", Compression::kZlib}}) {
+    for (const bool empty : {false, true}) {
+      const std::string path = shards.Path(empty ? std::string(name) + "-empty" : name);
+      auto writer = TFRecordWriter::Open(path, {.compression = compression});
+      PS_CHECK(writer.ok());
+      for (const std::string& record : few) PS_CHECK(empty || (*writer)->Write(record).ok());
+      PS_CHECK((*writer)->Close().ok());
+      const auto file = OpenFile(path);
+      PS_CHECK(file.ok());
+      auto index = BuildShardIndex(**file, {.compression = compression, .restart_spacing = 64});
+      PS_CHECK(index.ok());
+      index->mtime_ns = 0;  // the same seed each time
+      std::string blob = index->Serialize();
+      // The fuzz target appends the checksum.
+      indexes.Write(empty ? std::string(name) + "-empty" : name, std::string_view(blob).substr(0, blob.size() - 8));
+    }
+  }
+}
+
+void WriteImages(const std::string& folder) {
+  const Seeds seeds(folder, "image");
+  const std::pair<const char*, JpegRecipe> jpegs[] = {
+      {"444", {.width = 33, .height = 21}},
+      {"420", {.width = 90, .height = 70, .horizontal = 2, .vertical = 2}},
+      {"422", {.width = 83, .height = 17, .horizontal = 2}},
+      {"440", {.width = 17, .height = 83, .vertical = 2}},
+      {"411", {.width = 100, .height = 20, .horizontal = 4}},
+      {"grey", {.width = 65, .height = 31, .components = 1}},
+      {"cmyk", {.width = 40, .height = 24, .components = 4}},
+      {"ycck", {.width = 70, .height = 40, .components = 4, .horizontal = 2, .vertical = 2, .ycck = true}},
+      {"progressive", {.width = 80, .height = 48, .horizontal = 2, .vertical = 2, .progressive = true}},
+      {"scans", {.width = 80, .height = 48, .horizontal = 2, .vertical = 2, .separate_scans = true}},
+      {"restarts", {.width = 130, .height = 48, .horizontal = 2, .vertical = 2, .restart_interval = 3}},
+      {"one_pixel", {.width = 1, .height = 1}},
+  };
+  for (const auto& [name, recipe] : jpegs) {
+    // What chooses the crop.
+    for (const std::string_view choice :
+         {std::string_view("\x30\x60\x50\x60", 4), std::string_view("\x90\x81\x00\xff", 4)}) {
+      seeds.Write(std::string(name) + (choice[0] == '\x30' ? "" : "-corner") + ".jpg",
+                  MakeJpeg(recipe) + std::string(choice));
+    }
+  }
+  std::vector<uint8_t> bgr = MakePixels(23, 17, 3, 5), bgra = MakePixels(23, 17, 4, 6), grey = MakePixels(23, 17, 1, 7);
+  std::vector<uint8_t> flat(bgr.size(), 90);
+  const std::pair<const char*, cv::Mat> pictures[] = {{"bgr", {17, 23, CV_8UC3, bgr.data()}},
+                                                      {"bgra", {17, 23, CV_8UC4, bgra.data()}},
+                                                      {"grey", {17, 23, CV_8UC1, grey.data()}},
+                                                      {"flat", {17, 23, CV_8UC3, flat.data()}},
+                                                      {"wide", {17, 11, CV_16UC1, grey.data()}}};
+  const auto write = [&](const std::string& name, const char* suffix, const cv::Mat& picture,
+                         std::vector<int> options) {
+    std::vector<uint8_t> bytes;
+    PS_CHECK(cv::imencode(suffix, picture, bytes, options));
+    seeds.Write(name + suffix, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  };
+  for (const auto& [name, picture] : pictures) {
+    write(name, ".png", picture, {});
+    if (picture.depth() != CV_8U) continue;
+    write(name, ".bmp", picture, {});
+    write(name, ".webp", picture, {cv::IMWRITE_WEBP_QUALITY, 101});
+    write(std::string(name) + "-lossy", ".webp", picture, {cv::IMWRITE_WEBP_QUALITY, 60});
+  }
+  write("bilevel", ".png", pictures[2].second, {cv::IMWRITE_PNG_BILEVEL, 1});
+}
+
+}  // namespace
+}  // namespace penstock
+
+int main(int argc, char** argv) {
+  if (argc != 2 || !std::filesystem::is_directory(argv[1])) {
+    std::fprintf(stderr, "usage: make_seeds tests/fuzz\n");
+    return 2;
+  }
+  penstock::WriteExamples(argv[1]);
+  penstock::WriteShards(argv[1]);
+  penstock::WriteImages(argv[1]);
+  return 0;
+}

@@ -1,0 +1,127 @@
+// Any bytes as a shard of any compression: what is indexed can be read, and verifying says the same. The bytes are also
+// taken as a stream of frames whose CRCs are put right, so that what lies behind the CRCs is reached, and compressed.
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pipeline/base/check.h"
+#include "pipeline/records/crc32c.h"
+#include "pipeline/records/framing.h"
+#include "pipeline/records/index_builder.h"
+#include "pipeline/records/shard_reader.h"
+#include "pipeline/records/verify.h"
+
+namespace {
+
+using penstock::Compression;
+
+constexpr uint64_t kLongestRecord = 1 << 20;
+
+class BytesFile final : public penstock::RandomAccessFile {
+ public:
+  explicit BytesFile(std::string_view bytes) : bytes_(bytes) {}
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
+    if (offset >= bytes_.size()) return size_t{0};
+    const size_t n = std::min<size_t>(length, bytes_.size() - offset);
+    std::memcpy(out, bytes_.data() + offset, n);
+    return n;
+  }
+  absl::StatusOr<penstock::FileInfo> Info() const override { return penstock::FileInfo{bytes_.size(), 0}; }
+  const std::string& path() const override { return path_; }
+
+ private:
+  const std::string_view bytes_;
+  const std::string path_ = "fuzz";
+};
+
+// What a shard holds, by either way of reading it.
+struct Content {
+  bool indexed = false;
+  std::vector<std::string> records;  // readable ones
+  bool operator==(const Content&) const = default;
+};
+
+Content Check(std::string_view bytes, Compression compression) {
+  auto file = std::make_unique<BytesFile>(bytes);
+  const auto report = penstock::VerifyShard(*file, {.compression = compression, .max_record_bytes = kLongestRecord});
+  PS_CHECK(report.ok());
+  PS_CHECK(report->ReadableRecords().size() == report->readable_records);
+  PS_CHECK(!report->Summary().empty());
+  for (size_t i = 0; i < report->broken.size(); ++i) PS_CHECK(!report->Describe(i).empty());
+
+  Content content;
+  auto index = penstock::BuildShardIndex(
+      *file, {.compression = compression, .max_record_bytes = kLongestRecord, .restart_spacing = 1});
+  if (!index.ok()) {
+    PS_CHECK(!report->ok());
+    return content;
+  }
+  content.indexed = true;
+  const auto parsed = penstock::ShardIndex::Parse(index->Serialize());
+  PS_CHECK(parsed.ok() && *parsed == *index);
+  auto reader = penstock::ShardReader::Open(
+      std::move(file), std::make_shared<const penstock::ShardIndex>(*std::move(index)), {.max_cursors = 2});
+  PS_CHECK(reader.ok());
+  // From the last to the first, so that each starts at a restart point; then all at once.
+  const uint64_t count = (*reader)->index().record_count();
+  std::string record;
+  for (uint64_t k = count; k-- > 0;) {
+    if ((*reader)->ReadRecord(k, &record).ok()) content.records.push_back(record);
+  }
+  std::reverse(content.records.begin(), content.records.end());
+  PS_CHECK(content.records.size() == report->readable_records);
+  std::string buffer((*reader)->index().RangeBytes(0, count), '\0');
+  std::vector<absl::StatusOr<std::string_view>> range;
+  if (count > 0 && (*reader)->ReadRange(0, count, buffer.data(), &range).ok()) {
+    size_t readable = 0;
+    for (const auto& one : range) {
+      if (one.ok()) PS_CHECK(readable < content.records.size() && *one == content.records[readable++]);
+    }
+    PS_CHECK(readable == content.records.size());
+  }
+  return content;
+}
+
+// Puts the CRCs of as many frames right as there are.
+void RepairFrames(std::string* stream) {
+  size_t at = 0;
+  while (stream->size() - at >= penstock::kRecordFrameBytes) {
+    char* const frame = stream->data() + at;
+    penstock::StoreLittleEndian<uint32_t>(penstock::MaskedCrc32c({frame, 8}), frame + 8);
+    const uint64_t length = penstock::HeaderLength(frame);
+    if (length > stream->size() - at - penstock::kRecordFrameBytes) return;
+    char* const data = frame + penstock::kRecordHeaderBytes;
+    penstock::StoreLittleEndian<uint32_t>(penstock::MaskedCrc32c({data, length}), data + length);
+    at += penstock::kRecordFrameBytes + length;
+  }
+}
+
+std::string Deflated(std::string_view stream) {
+  uLongf size = compressBound(stream.size());
+  std::string out(size, '\0');
+  PS_CHECK(compress2(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(stream.data()),
+                     stream.size(), 1) == Z_OK);
+  out.resize(size);
+  return out;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  for (const Compression compression :
+       {Compression::kAuto, Compression::kNone, Compression::kGzip, Compression::kZlib}) {
+    (void)Check(bytes, compression);
+  }
+  RepairFrames(&bytes);
+  const Content plain = Check(bytes, Compression::kNone);
+  PS_CHECK(plain == Check(Deflated(bytes), Compression::kZlib));
+  return 0;
+}
