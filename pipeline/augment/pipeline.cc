@@ -9,6 +9,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "pipeline/augment/check_pipeline.h"
+#include "pipeline/augment/own_op_registry.h"
 #include "pipeline/augment/row_plan.h"
 #include "pipeline/base/hash.h"
 #include "pipeline/base/status_macros.h"
@@ -44,7 +45,10 @@ uint64_t FingerprintOf(const v1::JobSpec& job) {
   fingerprint.Add(kArithmeticVersion).Add(static_cast<uint64_t>(RecordFormatOf(job)));
   for (const v1::Feature& feature : job.features()) fingerprint.Add(Deterministic(feature));
   fingerprint.Add(static_cast<uint64_t>(job.features_size()));
-  for (const v1::Op& op : job.ops()) fingerprint.Add(Deterministic(op));
+  for (const v1::Op& op : job.ops()) {
+    fingerprint.Add(Deterministic(op));
+    AddOwnOpVersions(op, &fingerprint);
+  }
   return fingerprint.value();
 }
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/augment/ops/children.h"
 #include "pipeline/base/check.h"
 #include "pipeline/base/hash.h"
 #include "pipeline/base/status_macros.h"
@@ -16,10 +16,6 @@ namespace {
 constexpr uint64_t kMaxColumnBytes = uint64_t{1} << 30;
 // Parsing, tables of the resize, and what else is small.
 constexpr size_t kBaseScratch = size_t{128} << 10;
-
-bool IsNumber(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
 
 // Names the step, unless the message names one already: decoding happens in a later step than decode_image.
 absl::Status InStep(const RowPlan::Step& step, const absl::Status& status) {
@@ -48,17 +44,8 @@ RowPlan RowPlan::Create(const v1::JobSpec& job, std::vector<std::string>* errors
 }
 
 void RowPlan::AddSteps(const v1::JobSpec& job, std::vector<std::string>* errors) {
-  std::set<std::string> names;
-  for (int i = 0; i < job.ops_size(); ++i) {
-    const std::string& name = job.ops(i).name();
-    if (IsNumber(name)) {
-      errors->push_back(absl::StrCat("ops[", i, "].name: '", name, "' is a number, which ops without a name have"));
-    } else if (!name.empty() && !names.insert(name).second) {
-      errors->push_back(absl::StrCat("ops[", i, "].name: '", name,
-                                     "' is an earlier op's name too; both would draw the same numbers"));
-    }
-    AddStep(job, i, errors);
-  }
+  CheckOpNames(job.ops(), "ops", errors);
+  for (int i = 0; i < job.ops_size(); ++i) AddStep(job, i, errors);
 }
 
 void RowPlan::AddStep(const v1::JobSpec& job, int number, std::vector<std::string>* errors) {

@@ -11,6 +11,9 @@ constexpr struct {
     {"decode_image", MakeDecodeImage}, {"random_resized_crop", MakeRandomResizedCrop},       {"resize", MakeResize},
     {"centre_crop", MakeCentreCrop},   {"random_horizontal_flip", MakeRandomHorizontalFlip}, {"cast", MakeCast},
     {"normalise", MakeNormalise},
+    {"random_apply", MakeRandomApply},
+    {"one_of", MakeOneOf},
+    {"custom", MakeCustom},
 };
 
 }  // namespace
