@@ -1,87 +1,23 @@
 #include "pipeline/image/jpeg_decoder.h"
 
-#include <jpeglib.h>
-
 #include <algorithm>
 #include <csetjmp>
-#include <cstdio>
 #include <cstring>
-#include <string>
 #include <vector>
-// After jpeglib.h.
-#include <jerror.h>
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/base/check.h"
 #include "pipeline/base/status_macros.h"
 #include "pipeline/image/colour.h"
+#include "pipeline/image/jpeg_errors.h"
+#include "pipeline/image/restart_reader.h"
+#include "pipeline/image/restart_table.h"
 
 namespace penstock {
 namespace {
 
-// libjpeg-turbo's own advice against files made of scans (its "Two Issues with the JPEG Standard").
-constexpr int kMaxScans = 500;
-
-// Fancy upsampling looks one chroma sample to each side: at most two pixels. Images and crops narrower than this
-// many columns are not cropped horizontally: below three chroma columns libjpeg changes its upsampler.
-constexpr int kBorder = 2;
-constexpr int kNarrow = 64;
-
-// Warnings that leave every pixel as it is.
-bool IsHarmless(int code, bool in_scan) {
-  switch (code) {
-    case JWRN_JFIF_MAJOR:      // an unknown version of the JFIF header
-    case JWRN_NOT_SEQUENTIAL:  // wrong spectral selection in a baseline scan header, which is not used
-    case JWRN_TOO_MUCH_DATA:   // we stop reading on purpose
-      return true;
-    case JWRN_EXTRANEOUS_DATA:  // garbage between header segments
-      return !in_scan;
-    default:
-      return false;
-  }
-}
-
-struct ErrorManager {
-  jpeg_error_mgr base;  // first: libjpeg hands out a pointer to it
-  std::jmp_buf back;
-  bool in_scan = false;
-  bool damaged = false;
-  bool strict = true;
-  char message[JMSG_LENGTH_MAX] = {};
-
-  void Remember(j_common_ptr cinfo) { (*base.format_message)(cinfo, message); }
-};
-
-ErrorManager* Errors(j_common_ptr cinfo) { return reinterpret_cast<ErrorManager*>(cinfo->err); }
-
-[[noreturn]] void OnError(j_common_ptr cinfo) {
-  ErrorManager* errors = Errors(cinfo);
-  // A damaged file's first warning tells more than the error that follows from it.
-  if (!errors->damaged || errors->message[0] == 0) errors->Remember(cinfo);
-  std::longjmp(errors->back, 1);
-}
-
-void OnMessage(j_common_ptr cinfo, int level) {
-  ErrorManager* errors = Errors(cinfo);
-  if (level >= 0 || IsHarmless(errors->base.msg_code, errors->in_scan)) return;
-  if (!errors->damaged) errors->Remember(cinfo);
-  errors->damaged = true;
-  // Stop at once: the rest of a damaged image is not wanted.
-  if (errors->strict) std::longjmp(errors->back, 1);
-}
-
-void OnOutput(j_common_ptr) {}
-
-void OnProgress(j_common_ptr cinfo) {
-  if (!cinfo->is_decompressor) return;
-  auto* decompress = reinterpret_cast<j_decompress_ptr>(cinfo);
-  if (decompress->input_scan_number > kMaxScans) {
-    ErrorManager* errors = Errors(cinfo);
-    std::snprintf(errors->message, sizeof(errors->message), "more than %d scans", kMaxScans);
-    errors->damaged = true;
-    std::longjmp(errors->back, 1);
-  }
-}
+// What the copy of a crop's tiles may keep between images; more is given back at once.
+constexpr size_t kHeldTileBytes = size_t{1} << 20;
 
 // Whether every coefficient has arrived in full precision, so that libjpeg smooths nothing over block borders.
 bool CoefficientsComplete(const jpeg_decompress_struct& cinfo) {
@@ -100,21 +36,20 @@ enum class Outcome { kDone, kOverLimits, kBadRect, kBadComponents, kFailed };
 
 struct JpegDecoder::State {
   jpeg_decompress_struct cinfo{};
-  ErrorManager errors{};
+  JpegErrors errors{};
   jpeg_progress_mgr progress{};
   std::vector<uint8_t> row;
+  TileCutter cutter;
 
   Outcome Run(std::string_view bytes, const Rect& rect, const JpegOptions& options, uint8_t* out, size_t stride);
   void ReadRows(const Rect& rect, int left, int channels, uint8_t* out, size_t stride);
+  bool RunOnTiles(std::string_view bytes, const Rect& rect, const JpegOptions& options, uint8_t* out, size_t stride);
 };
 
 // libjpeg returns here by longjmp: no object with a destructor may live in this function or below it.
 Outcome JpegDecoder::State::Run(std::string_view bytes, const Rect& rect, const JpegOptions& options, uint8_t* out,
                                 size_t stride) {
-  errors.in_scan = false;
-  errors.damaged = false;
-  errors.strict = !options.lenient;
-  errors.message[0] = 0;
+  errors.Reset(!options.lenient);
   if (setjmp(errors.back) != 0) return Outcome::kFailed;
 
   jpeg_mem_src(&cinfo, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
@@ -150,13 +85,10 @@ Outcome JpegDecoder::State::Run(std::string_view bytes, const Rect& rect, const 
   // Smoothing of incomplete progressive images crosses block borders in ways that cropping would change.
   const bool may_crop = CoefficientsComplete(cinfo);
   int left = 0;
-  const int wanted_left = std::max(0, rect.x - kBorder);
-  int wanted_right = std::min(header.width, rect.x + rect.width + kBorder);
-  wanted_right = std::min(header.width, std::max(wanted_right, wanted_left + kNarrow));
-  const int narrow_left = std::max(0, std::min(wanted_left, wanted_right - kNarrow));
-  if (may_crop && header.width > kNarrow && wanted_right - narrow_left < header.width) {
-    JDIMENSION offset = static_cast<JDIMENSION>(narrow_left);
-    JDIMENSION width = static_cast<JDIMENSION>(wanted_right - narrow_left);
+  const Columns columns = NeededColumns(rect, header.width);
+  if (may_crop && header.width > kNarrow && columns.right - columns.left < header.width) {
+    JDIMENSION offset = static_cast<JDIMENSION>(columns.left);
+    JDIMENSION width = static_cast<JDIMENSION>(columns.right - columns.left);
     jpeg_crop_scanline(&cinfo, &offset, &width);
     left = static_cast<int>(offset);
   }
@@ -191,6 +123,27 @@ void JpegDecoder::State::ReadRows(const Rect& rect, int left, int channels, uint
   }
 }
 
+// Decodes the crop from its own tiles where the file has a sound table of them and they decode without a warning;
+// false leaves everything to the plain decode, which then has the word on what is wrong.
+bool JpegDecoder::State::RunOnTiles(std::string_view bytes, const Rect& rect, const JpegOptions& options, uint8_t* out,
+                                    size_t stride) {
+  const auto table = TileTable::Read(bytes);
+  if (!table) return false;
+  const TileGrid& grid = table->grid();
+  const ImageHeader header{.width = grid.width, .height = grid.height, .components = grid.components};
+  if (!CheckLimits(header, options.limits).ok() || !rect.Inside(grid.width, grid.height)) return false;
+  Rect inside;
+  bool done = false;
+  if (cutter.Cut(bytes, *table, rect, &inside)) {
+    JpegOptions strict = options;
+    strict.lenient = false;
+    done = Run(cutter.small_file(), inside, strict, out, stride) == Outcome::kDone;
+    jpeg_abort_decompress(&cinfo);
+  }
+  cutter.Trim(kHeldTileBytes);
+  return done;
+}
+
 size_t JpegDecoderBytes(const ImageHeader& header) {
   // Rows: each component has an iMCU row of samples (up to 32 rows, context rows among them) and colour conversion
   // buffers; sampling factors up to 4 pad the width to 32. Coefficients: two bytes each, padded likewise.
@@ -198,29 +151,27 @@ size_t JpegDecoderBytes(const ImageHeader& header) {
   const size_t height = (static_cast<size_t>(header.height) + 63) / 32 * 32;
   const size_t components = static_cast<size_t>(std::max(1, header.components));
   const size_t coefficients = header.several_scans ? width * height * components * sizeof(JCOEF) : 0;
-  return width * components * 96 + coefficients + (size_t{256} << 10);
+  return width * components * 96 + coefficients + header.indexed_bytes + (size_t{256} << 10);
 }
 
 JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {
   State& s = *state_;
-  s.cinfo.err = jpeg_std_error(&s.errors.base);
-  s.errors.base.error_exit = OnError;
-  s.errors.base.emit_message = OnMessage;
-  s.errors.base.output_message = OnOutput;
+  s.cinfo.err = s.errors.Install();
   if (setjmp(s.errors.back) != 0) PS_CHECK(!"libjpeg has the version it was compiled against");
   jpeg_create_decompress(&s.cinfo);
-  s.progress.progress_monitor = OnProgress;
+  s.progress.progress_monitor = StopAtManyScans;
   s.cinfo.progress = &s.progress;
 }
 
 JpegDecoder::~JpegDecoder() { jpeg_destroy_decompress(&state_->cinfo); }
 
-size_t JpegDecoder::held_bytes() const { return sizeof(State) + state_->row.capacity(); }
+size_t JpegDecoder::held_bytes() const { return sizeof(State) + state_->row.capacity() + state_->cutter.held_bytes(); }
 
 absl::StatusOr<bool> JpegDecoder::Decode(std::string_view bytes, const Rect& rect, const JpegOptions& options,
                                          uint8_t* out, size_t stride) {
   PS_CHECK(options.channels == 1 || options.channels == 3);
   State& s = *state_;
+  if (s.RunOnTiles(bytes, rect, options, out, stride)) return false;
   const Outcome outcome = s.Run(bytes, rect, options, out, stride);
   const ImageHeader header{.width = static_cast<int>(s.cinfo.image_width),
                            .height = static_cast<int>(s.cinfo.image_height)};
@@ -240,9 +191,7 @@ absl::StatusOr<bool> JpegDecoder::Decode(std::string_view bytes, const Rect& rec
     case Outcome::kFailed:
       break;
   }
-  const std::string message = absl::StrCat("libjpeg: ", s.errors.message);
-  if (s.errors.damaged) return absl::DataLossError(message);
-  return absl::InvalidArgumentError(message);
+  return s.errors.ToStatus();
 }
 
 }  // namespace penstock

@@ -1,6 +1,8 @@
 // JPEG through libjpeg-turbo, a rectangle at a time: only the rows and columns that the rectangle needs are
 // transformed, and its pixels are those of a full decode, bit for bit.
 //
+// Of a restart-indexed file (restart_jpeg.h) a crop decodes only its own tiles: the same pixels, sooner.
+//
 // Pixels are Pillow's: accurate integer IDCT (JDCT_ISLOW), fancy upsampling. libjpeg lives in the one .cc.
 #ifndef PENSTOCK_PIPELINE_IMAGE_JPEG_DECODER_H_
 #define PENSTOCK_PIPELINE_IMAGE_JPEG_DECODER_H_
@@ -23,8 +25,8 @@ struct JpegOptions {
   ImageLimits limits = {};
 };
 
-// Upper bound of what libjpeg allocates for an image with this header, in bytes: a few rows, and for progressive
-// images all coefficients.
+// Upper bound of what decoding an image with this header allocates, in bytes: a few rows, for progressive images all
+// coefficients, for restart-indexed ones the tiles' copy.
 size_t JpegDecoderBytes(const ImageHeader& header);
 
 // One per thread; keeps its libjpeg object and row buffer from image to image.
@@ -44,6 +46,9 @@ class JpegDecoder {
   //
   // Damage is what libjpeg warns of while it reads a scan, and an end before the end. No damage: unknown JFIF
   // versions, garbage between header segments or after the image, odd but harmless scan parameters.
+  //
+  // Of a restart-indexed file only the crop's tiles are looked at: damage above them or beside them is not seen, which
+  // a plain decode would see. Damage in them is judged by the plain decode, whatever the table says.
   absl::StatusOr<bool> Decode(std::string_view bytes, const Rect& rect, const JpegOptions& options, uint8_t* out,
                               size_t stride);
 
