@@ -17,7 +17,7 @@ done
 
 # A copy of the example, so that nothing of the tree is near.
 cp -r "$source_dir/client/examples" "$place/examples"
-cmake -S "$place/examples" -B "$place/build" -DCMAKE_PREFIX_PATH="$place/prefix" -DCMAKE_BUILD_TYPE=Release \
+cmake -G Ninja -S "$place/examples" -B "$place/build" -DCMAKE_PREFIX_PATH="$place/prefix" -DCMAKE_BUILD_TYPE=Release \
   >"$place/configure.log" 2>&1 || { cat "$place/configure.log"; fail "an outsider cannot find_package(Penstock)"; }
 cmake --build "$place/build" >"$place/build.log" 2>&1 || { cat "$place/build.log"; fail "an outsider cannot build"; }
 
