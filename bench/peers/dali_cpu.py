@@ -1,0 +1,84 @@
+"""DALI's CPU pipeline on TFRecord shards: dali_cpu.py SHARDS_FOLDER THREADS (see turns.py).
+
+As its documentation builds ImageNet training: readers.tfrecord, decoders.image_random_crop, resize with antialias, flip;
+uint8 NHWC. The pipeline has no GPU at all (device_id None).
+"""
+
+import glob
+import os
+import struct
+import sys
+import tempfile
+
+import numpy as np
+import turns
+from nvidia.dali import fn, pipeline_def, tfrecord, types
+
+
+def write_index(shard, path):
+    """What DALI's tfrecord2idx writes: a line "offset size" for each record. The framing is TFRecord's: length, CRC of
+    the length, data, CRC of the data."""
+    records = 0
+    with open(shard, "rb") as data, open(path, "w") as index:
+        offset = 0
+        while header := data.read(12):
+            size = struct.unpack("<Q", header[:8])[0] + 16
+            index.write(f"{offset} {size}\n")
+            offset += size
+            data.seek(offset)
+            records += 1
+    return records
+
+
+@pipeline_def(batch_size=turns.BATCH, device_id=None, prefetch_queue_depth=2)
+def training(shards, indexes):
+    record = fn.readers.tfrecord(
+        path=shards,
+        index_path=indexes,
+        features={
+            "image/encoded": tfrecord.FixedLenFeature((), tfrecord.string, ""),
+            "image/class/label": tfrecord.FixedLenFeature([1], tfrecord.int64, -1),
+        },
+        random_shuffle=True,
+        name="reader",
+    )
+    images = fn.decoders.image_random_crop(
+        record["image/encoded"],
+        device="cpu",
+        output_type=types.RGB,
+        random_area=[0.08, 1.0],
+        random_aspect_ratio=[3 / 4, 4 / 3],
+        num_attempts=10,
+    )
+    images = fn.resize(
+        images,
+        device="cpu",
+        size=[turns.IMAGE_SIDE, turns.IMAGE_SIDE],
+        interp_type=types.INTERP_LINEAR,
+        antialias=True,
+    )
+    images = fn.flip(images, device="cpu", horizontal=fn.random.coin_flip(probability=0.5))
+    return images, record["image/class/label"]
+
+
+def main():
+    shards = sorted(glob.glob(os.path.join(sys.argv[1], "*")))
+    with tempfile.TemporaryDirectory() as folder:
+        indexes = [os.path.join(folder, os.path.basename(shard)) for shard in shards]
+        records = sum(map(write_index, shards, indexes))
+        pipeline = training(shards, indexes, num_threads=int(sys.argv[2]), seed=17)
+        pipeline.build()
+
+        def epoch():
+            for _ in range(records // turns.BATCH):
+                images, _ = pipeline.run()
+                batch = np.asarray(images.as_tensor())
+                assert batch.shape == (turns.BATCH, turns.IMAGE_SIDE, turns.IMAGE_SIDE, 3)
+                assert batch.dtype == np.uint8
+                yield len(batch)
+
+        turns.serve("DALI", epoch)
+
+
+if __name__ == "__main__":
+    main()
