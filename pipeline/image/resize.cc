@@ -162,7 +162,7 @@ void Resizer::State::FilterColumns(const ResizePlan& plan, int offset, const Ima
   const Rect& window = plan.window;
   BuildFilterTable(plan.filter, plan.box_width, plan.out_width, window.x, window.x + window.width, plan.flip, &columns);
   for (int32_t& first : columns.first) first -= offset;
-  BuildPairTable(columns, kHorizontalGroup, &column_pairs);
+  BuildPairTable(columns, HorizontalGroup(image.channels), &column_pairs);
   HorizontalPass(columns, column_pairs, image, out, stride, &padded);
 }
 

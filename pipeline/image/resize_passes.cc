@@ -161,14 +161,77 @@ HWY_INLINE void HorizontalRows(const Weighted& w, const uint8_t* const* in, uint
   }
 }
 
-void HorizontalRgb(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out,
+// Lane k of each block is the sum of the lanes of v[k]'s block.
+HWY_INLINE V32 SumLanes(const V32* v) {
+  const D32 d32;
+  const hn::Repartition<int64_t, D32> d64;
+  const auto pair = [&](V32 a, V32 b) {  // a0 + a2, b0 + b2, a1 + a3, b1 + b3
+    return hn::BitCast(d64, hn::Add(hn::InterleaveLower(d32, a, b), hn::InterleaveUpper(d32, a, b)));
+  };
+  const auto front = pair(v[0], v[1]), back = pair(v[2], v[3]);
+  return hn::Add(hn::BitCast(d32, hn::InterleaveLower(d64, front, back)),
+                 hn::BitCast(d32, hn::InterleaveUpper(d64, front, back)));
+}
+
+// Four grey outputs of each row, from i on (the last one again past the end), as integer pixels that may be out of
+// range.
+HWY_INLINE void FilterGrey(const Weighted& w, const uint8_t* const* rows, size_t i, V32* pixel0, V32* pixel1) {
+  const D8 d8;
+  const D16 d16;
+  const D32 d32;
+  V32 sum0[4], sum1[4];
+  for (size_t k = 0; k < 4; ++k) {
+    const size_t o = std::min(i + k, w.outputs - 1);
+    size_t offset = static_cast<size_t>(w.first[o]);
+    const int32_t* lo = w.lo + o * w.words;
+    const int32_t* hi = w.hi + o * w.words;
+    V32 lo0 = hn::Zero(d32), lo1 = lo0, hi0 = lo0, hi1 = lo0;
+    for (size_t p = 0; p < w.words; p += 4, offset += 8) {
+      const V16 a0 = hn::BitCast(d16, hn::InterleaveLower(d8, LoadRows(rows, offset), hn::Zero(d8)));
+      const V16 a1 = hn::BitCast(d16, hn::InterleaveLower(d8, LoadRows(rows + kRows, offset), hn::Zero(d8)));
+      const V16 weight_lo = hn::BitCast(d16, hn::LoadDup128(d32, lo + p));
+      const V16 weight_hi = hn::BitCast(d16, hn::LoadDup128(d32, hi + p));
+      lo0 = AddPairs(a0, weight_lo, lo0);
+      lo1 = AddPairs(a1, weight_lo, lo1);
+      hi0 = AddPairs(a0, weight_hi, hi0);
+      hi1 = AddPairs(a1, weight_hi, hi1);
+    }
+    sum0[k] = hn::Add(lo0, hn::ShiftLeft<15>(hi0));
+    sum1[k] = hn::Add(lo1, hn::ShiftLeft<15>(hi1));
+  }
+  const V32 half = hn::Set(d32, 1 << (kWeightBits - 1));
+  *pixel0 = hn::ShiftRight<kWeightBits>(hn::Add(SumLanes(sum0), half));
+  *pixel1 = hn::ShiftRight<kWeightBits>(hn::Add(SumLanes(sum1), half));
+}
+
+// As HorizontalRows, of one channel; rows may be read 8 bytes past the last tap's group of eight.
+HWY_INLINE void HorizontalGreyRows(const Weighted& w, const uint8_t* const* in, uint8_t* const* out) {
+  const D8 d8;
+  for (size_t i = 0; i < w.outputs; i += 8) {
+    V32 front[2], back[2];
+    FilterGrey(w, in, i, &front[0], &front[1]);
+    FilterGrey(w, in, i + 4, &back[0], &back[1]);
+    // Each block is eight pixels of 16 bits.
+    alignas(32) uint8_t wide[2][kBytes];
+    hn::Store(hn::BitCast(d8, Clip(front[0], back[0])), d8, wide[0]);
+    hn::Store(hn::BitCast(d8, Clip(front[1], back[1])), d8, wide[1]);
+    const size_t count = std::min<size_t>(8, w.outputs - i);
+    for (size_t r = 0; r < 2 * kRows; ++r) {
+      const uint8_t* pixels = wide[r / kRows] + r % kRows * 16;
+      for (size_t k = 0; k < count; ++k) out[r][i + k] = pixels[2 * k];
+    }
+  }
+}
+
+void HorizontalAny(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out,
                    size_t stride, std::vector<uint8_t>* padded) {
   const Weighted w{table.first.data(), pairs.lo.data(), pairs.hi.data(), table.first.size(),
                    static_cast<size_t>(pairs.pairs)};
   // How far a row is read.
+  const size_t channels = static_cast<size_t>(source.channels), slack = channels == 1 ? 8 : 4;
   size_t reach = 0;
   for (const int32_t first : table.first) {
-    reach = std::max(reach, static_cast<size_t>(first) * 3 + w.words * 6 + 4);
+    reach = std::max(reach, (static_cast<size_t>(first) + w.words * 2) * channels + slack);
   }
   const size_t bytes = source.row_bytes();
   reach = std::max(reach, bytes);
@@ -187,6 +250,10 @@ void HorizontalRgb(const FilterTable& table, const PairTable& pairs, const Image
         std::memcpy(copy, in[r], bytes);
         in[r] = copy;
       }
+    }
+    if (channels == 1) {
+      HorizontalGreyRows(w, in, to);
+      continue;
     }
     // Up to four taps is what shrinking by less than two needs: a constant unrolls the loop.
     if (w.words == 2) {
@@ -257,11 +324,12 @@ void VerticalRows(const FilterTable& table, const PairTable& pairs, const ImageV
 void Horizontal(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out, size_t stride,
                 std::vector<uint8_t>* padded) {
 #if PENSTOCK_VECTOR_RESIZE
-  if (source.channels == 3) return HorizontalRgb(table, pairs, source, out, stride, padded);
-#endif
+  return HorizontalAny(table, pairs, source, out, stride, padded);
+#else
   (void)pairs;
   (void)padded;
   HorizontalPassScalar(table, source, out, stride);
+#endif
 }
 
 void Vertical(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out, size_t stride) {

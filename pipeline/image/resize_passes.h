@@ -25,11 +25,13 @@ struct PairTable {
 void BuildPairTable(const FilterTable& table, int group, PairTable* pairs);
 size_t PairTableBytes(const FilterTable& table, int group);
 
-// Words per output are padded to this many in the table of the horizontal pass: four taps are one load.
-constexpr int kHorizontalGroup = 2;
+// Words per output are padded to this many in the table of the horizontal pass: four RGB taps, or eight grey ones, are
+// one load.
+constexpr int HorizontalGroup(int channels) { return channels == 1 ? 4 : 2; }
 
 // Filters rows: out row y, output i, channel c is the weighted sum over the inputs of row y, rounded and clipped to
-// 8 bits. `source` has 1 or 3 channels. `padded` is scratch, kept by the caller between calls.
+// 8 bits. `source` has 1 or 3 channels; `pairs` is of their HorizontalGroup. `padded` is scratch, kept by the caller
+// between calls.
 void HorizontalPass(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out,
                     size_t stride, std::vector<uint8_t>* padded);
 void HorizontalPassScalar(const FilterTable& table, const ImageView& source, uint8_t* out, size_t stride);
