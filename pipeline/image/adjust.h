@@ -19,6 +19,9 @@ struct ImageTarget {
   size_t stride = 0;  // bytes from one row to the next
 };
 
+// The same pixels.
+void CopyPixels(const ImageView& in, ImageTarget out);
+
 // ---- One value at a time. Equal to Pillow's ImageOps.
 void Posterize(const ImageView& in, int bits, ImageTarget out);      // keeps the highest 0..8 bits
 void Solarize(const ImageView& in, int threshold, ImageTarget out);  // values >= threshold become 255 - value
@@ -36,7 +39,8 @@ void AdjustSharpness(const ImageView& in, float factor, ImageTarget out);   // w
 
 // ---- Colour.
 void ToGrayscale(const ImageView& in, ImageTarget out);  // luma in every channel; equal to Pillow's "L"
-// torchvision's adjust_hue of PIL images: by way of HSV in 8 bits; turn in [-0.5, 0.5].
+// torchvision's adjust_hue of PIL images: by way of HSV in 8 bits, which also at turn 0 loses a little; turn in
+// [-0.5, 0.5].
 void AdjustHue(const ImageView& in, double turn, ImageTarget out);
 // Channel c of the result is channel order[c].
 void ShuffleChannels(const ImageView& in, const int order[3], ImageTarget out);

@@ -1,0 +1,151 @@
+// The scalar twins of adjust_loops.cc.
+#include <cmath>
+#include <cstring>
+
+#include "pipeline/image/adjust_loops.h"
+#include "pipeline/image/colour.h"
+
+namespace penstock {
+namespace {
+
+// Calls f(from, to) for every row.
+template <typename F>
+void ForRows(const ImageView& in, ImageTarget out, F f) {
+  for (int y = 0; y < in.height; ++y) f(in.row(y), out.data + static_cast<size_t>(y) * out.stride);
+}
+
+struct Hsv {
+  uint8_t h, s, v;
+};
+
+// Convert.c's rgb2hsv_row: float32 where it has float, double where a literal makes it one.
+Hsv ToHsv(int r, int g, int b) {
+  const int high = std::max(r, std::max(g, b)), low = std::min(r, std::min(g, b));
+  if (high == low) return {0, 0, static_cast<uint8_t>(high)};
+  const float range = static_cast<float>(high - low);
+  const float s = range / static_cast<float>(high);
+  const float rc = static_cast<float>(high - r) / range;
+  const float gc = static_cast<float>(high - g) / range;
+  const float bc = static_cast<float>(high - b) / range;
+  float h;
+  if (r == high) {
+    h = bc - gc;
+  } else if (g == high) {
+    h = static_cast<float>(2.0 + static_cast<double>(rc) - static_cast<double>(bc));
+  } else {
+    h = static_cast<float>(4.0 + static_cast<double>(gc) - static_cast<double>(rc));
+  }
+  const double turned = static_cast<double>(h) / 6.0 + 1.0;  // in [5/6, 2)
+  h = static_cast<float>(turned - std::floor(turned));
+  return {static_cast<uint8_t>(static_cast<int>(static_cast<double>(h) * 255.0)),
+          static_cast<uint8_t>(static_cast<int>(static_cast<double>(s) * 255.0)), static_cast<uint8_t>(high)};
+}
+
+// Convert.c's hsv2rgb.
+void FromHsv(const Hsv& hsv, uint8_t* rgb) {
+  if (hsv.s == 0) {
+    rgb[0] = rgb[1] = rgb[2] = hsv.v;
+    return;
+  }
+  const double six = static_cast<double>(static_cast<float>(hsv.h)) * 6.0 / 255.0;
+  const int sector = static_cast<int>(std::floor(six));
+  const float f = static_cast<float>(six - static_cast<double>(static_cast<float>(sector)));
+  const float fs = static_cast<float>(static_cast<double>(static_cast<float>(hsv.s)) / 255.0);
+  const double value = static_cast<double>(static_cast<float>(hsv.v));
+  const auto share = [&](double part) { return static_cast<uint8_t>(std::floor(value * part + 0.5)); };
+  const uint8_t p = share(1.0 - static_cast<double>(fs));
+  const uint8_t q = share(1.0 - static_cast<double>(fs * f));
+  const uint8_t t = share(1.0 - static_cast<double>(fs) * (1.0 - static_cast<double>(f)));
+  const uint8_t v = hsv.v;
+  const uint8_t table[6][3] = {{v, t, p}, {q, v, p}, {p, v, t}, {p, q, v}, {t, p, v}, {v, p, q}};
+  std::memcpy(rgb, table[sector % 6], 3);
+}
+
+}  // namespace
+
+void MaskAndInvertScalar(const ImageView& in, uint8_t mask, int threshold, ImageTarget out) {
+  ForRows(in, out, [&](const uint8_t* from, uint8_t* to) {
+    for (size_t i = 0; i < in.row_bytes(); ++i) {
+      to[i] = static_cast<uint8_t>((from[i] & mask) ^ (from[i] >= threshold ? 0xFF : 0));
+    }
+  });
+}
+
+void LookUpScalar(const ImageView& in, const uint8_t table[256], ImageTarget out) {
+  ForRows(in, out, [&](const uint8_t* from, uint8_t* to) {
+    for (size_t i = 0; i < in.row_bytes(); ++i) to[i] = table[from[i]];
+  });
+}
+
+void LookUpChannelsScalar(const ImageView& in, const PointTables& tables, ImageTarget out) {
+  ForRows(in, out, [&](const uint8_t* from, uint8_t* to) {
+    for (size_t i = 0; i < in.row_bytes(); i += 3) {
+      const uint8_t r = tables.of[0][from[i]], g = tables.of[1][from[i + 1]], b = tables.of[2][from[i + 2]];
+      to[i] = r;
+      to[i + 1] = g;
+      to[i + 2] = b;
+    }
+  });
+}
+
+ChannelRange FindRangeScalar(const ImageView& in) {
+  ChannelRange range = {{255, 255, 255}, {0, 0, 0}};
+  const size_t channels = static_cast<size_t>(in.channels);
+  for (int y = 0; y < in.height; ++y) {
+    const uint8_t* row = in.row(y);
+    for (size_t i = 0; i < in.row_bytes(); ++i) {
+      const size_t c = i % channels;
+      range.low[c] = std::min(range.low[c], row[i]);
+      range.high[c] = std::max(range.high[c], row[i]);
+    }
+  }
+  return range;
+}
+
+uint64_t SumLumaScalar(const ImageView& in) {
+  uint64_t sum = 0;
+  for (int y = 0; y < in.height; ++y) {
+    const uint8_t* row = in.row(y);
+    for (size_t i = 0; i < in.row_bytes(); i += 3) sum += Luma(row[i], row[i + 1], row[i + 2]);
+  }
+  return sum;
+}
+
+void SpreadLumaScalar(const ImageView& in, ImageTarget out) {
+  ForRows(in, out, [&](const uint8_t* from, uint8_t* to) {
+    for (size_t i = 0; i < in.row_bytes(); i += 3) {
+      to[i] = to[i + 1] = to[i + 2] = Luma(from[i], from[i + 1], from[i + 2]);
+    }
+  });
+}
+
+void BlendLumaScalar(const ImageView& in, float factor, ImageTarget out) {
+  ForRows(in, out, [&](const uint8_t* from, uint8_t* to) {
+    for (size_t i = 0; i < in.row_bytes(); i += 3) {
+      const int luma = Luma(from[i], from[i + 1], from[i + 2]);
+      for (size_t c = 0; c < 3; ++c) to[i + c] = BlendValue(luma, from[i + c], factor);
+    }
+  });
+}
+
+void BlendSmoothRowScalar(const uint8_t* above, const uint8_t* row, const uint8_t* below, size_t bytes, size_t channels,
+                          float factor, uint8_t* out) {
+  for (size_t i = channels; i + channels < bytes; ++i) {
+    int sum = 4 * row[i];
+    for (const uint8_t* at : {above + i, row + i, below + i}) sum += *(at - channels) + *at + *(at + channels);
+    // 13 is odd, so nothing lies half way and Pillow's float32 sum rounds to the same.
+    out[i] = BlendValue((2 * sum + 13) / 26, row[i], factor);
+  }
+}
+
+void TurnHueScalar(const ImageView& in, uint8_t shift, ImageTarget out) {
+  ForRows(in, out, [&](const uint8_t* from, uint8_t* to) {
+    for (size_t i = 0; i < in.row_bytes(); i += 3) {
+      Hsv hsv = ToHsv(from[i], from[i + 1], from[i + 2]);
+      hsv.h = static_cast<uint8_t>(hsv.h + shift);
+      FromHsv(hsv, to + i);
+    }
+  });
+}
+
+}  // namespace penstock

@@ -1,0 +1,98 @@
+// torchvision on Pillow images as judge of colour, contrast and sharpness; where its pictures are not there, laws on a
+// generated image.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pipeline/image/adjust.h"
+#include "pipeline/image/decode_other.h"
+#include "tests/pipeline/image/jpeg_maker.h"
+#include "tests/pipeline/image/reference.h"
+
+namespace penstock {
+namespace {
+
+struct Pixels {
+  int width = 0, height = 0, channels = 3;
+  std::vector<uint8_t> values;
+  ImageView view() const {
+    return {values.data(), width, height, channels, static_cast<size_t>(width) * static_cast<size_t>(channels)};
+  }
+};
+
+Pixels ReadPng(const std::string& path) {
+  const std::string bytes = ReadBytes(path);
+  const auto header = ProbeImage(bytes);
+  EXPECT_TRUE(header.ok()) << path;
+  Pixels pixels{header->width, header->height, 3, {}};
+  pixels.values.resize(static_cast<size_t>(header->width * header->height * 3));
+  EXPECT_TRUE(DecodeOther(bytes, *header, 3, pixels.values.data(), static_cast<size_t>(header->width) * 3).ok());
+  return pixels;
+}
+
+// False when the op is none of adjust.h's.
+bool ApplyOp(const std::string& op, double argument, const ImageView& in, ImageTarget out) {
+  const float factor = static_cast<float>(argument);
+  if (op == "Brightness") {
+    AdjustBrightness(in, factor, out);
+  } else if (op == "Color") {
+    AdjustSaturation(in, factor, out);
+  } else if (op == "Contrast") {
+    AdjustContrast(in, factor, out);
+  } else if (op == "Sharpness") {
+    AdjustSharpness(in, factor, out);
+  } else if (op == "Posterize") {
+    Posterize(in, static_cast<int>(argument), out);
+  } else if (op == "Solarize") {
+    Solarize(in, static_cast<int>(argument), out);
+  } else if (op == "AutoContrast") {
+    Autocontrast(in, out);
+  } else if (op == "Equalize") {
+    Equalize(in, out);
+  } else if (op == "Invert") {
+    Invert(in, out);
+  } else if (op == "Grayscale") {
+    ToGrayscale(in, out);
+  } else if (op == "Hue") {
+    AdjustHue(in, argument, out);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// All are asked to be equal; the largest difference is printed for each op.
+TEST(AdjustReference, PixelsAreTorchvisionsOnPillowImages) {
+  const auto folder = ReferenceFolder();
+  if (!folder) {
+    const Pixels in{60, 40, 3, MakePixels(60, 40, 3, 5)};
+    Pixels out = in;
+    for (int i = 0; i < 2; ++i) ApplyOp("Invert", 0, out.view(), {out.values.data(), 180});
+    EXPECT_EQ(out.values, in.values);
+    return;
+  }
+  std::map<std::string, int> worst;
+  const auto manifest = ReadJson(*folder + "/ops_torchvision/manifest.json");
+  for (const auto& item : manifest.fields().at("ops").list_value().values()) {
+    const auto& entry = item.struct_value().fields();
+    const std::string op = entry.at("op").string_value();
+    const double argument = entry.at("argument").number_value();
+    const Pixels in = ReadPng(*folder + "/ops_torchvision/" + entry.at("input").string_value());
+    std::vector<uint8_t> ours(in.values.size());
+    if (!ApplyOp(op, argument, in.view(), {ours.data(), in.view().stride})) continue;
+    const Pixels theirs = ReadPng(*folder + "/ops_torchvision/" + entry.at("file").string_value());
+    ASSERT_EQ(ours.size(), theirs.values.size());
+    int difference = 0;
+    for (size_t i = 0; i < ours.size(); ++i) difference = std::max(difference, std::abs(ours[i] - theirs.values[i]));
+    EXPECT_EQ(difference, 0) << op << " " << argument << " " << entry.at("input").string_value();
+    worst[op] = std::max(worst[op], difference);
+  }
+  for (const auto& [op, difference] : worst) std::printf("%-14s largest difference %d\n", op.c_str(), difference);
+  EXPECT_EQ(worst.size(), 11u);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,195 @@
+#include "pipeline/image/adjust.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "pipeline/image/colour.h"
+#include "tests/pipeline/image/jpeg_maker.h"
+
+namespace penstock {
+namespace {
+
+using Pixels = std::vector<uint8_t>;
+using Change = std::function<void(const ImageView&, ImageTarget)>;
+
+ImageView View(const Pixels& pixels, int width, int height, int channels) {
+  return {pixels.data(), width, height, channels, static_cast<size_t>(width) * static_cast<size_t>(channels)};
+}
+
+constexpr int kWidth = 67, kHeight = 41;
+
+Pixels Apply(const Change& change, const Pixels& in, int channels) {
+  Pixels out(in.size());
+  const ImageView view = View(in, kWidth, kHeight, channels);
+  change(view, {out.data(), view.stride});
+  return out;
+}
+
+Pixels Picture(int channels) { return MakePixels(kWidth, kHeight, channels, 3); }
+
+TEST(Adjust, IdentitiesChangeNothing) {
+  const std::pair<const char*, Change> identities[] = {
+      {"posterize 8", [](auto& in, auto out) { Posterize(in, 8, out); }},
+      {"solarize 256", [](auto& in, auto out) { Solarize(in, 256, out); }},
+      {"brightness 1", [](auto& in, auto out) { AdjustBrightness(in, 1, out); }},
+      {"contrast 1", [](auto& in, auto out) { AdjustContrast(in, 1, out); }},
+      {"saturation 1", [](auto& in, auto out) { AdjustSaturation(in, 1, out); }},
+      {"sharpness 1", [](auto& in, auto out) { AdjustSharpness(in, 1, out); }},
+      {"gamma 1", [](auto& in, auto out) { AdjustGamma(in, 1, out); }},
+      {"add 0",
+       [](auto& in, auto out) {
+         AddToChannels(in, (const float[3]){0, 0, 0}, out);
+       }},
+      {"shuffle 0 1 2",
+       [](auto& in, auto out) {
+         ShuffleChannels(in, (const int[3]){0, 1, 2}, out);
+       }},
+  };
+  for (const int channels : {1, 3}) {
+    const Pixels in = Picture(channels);
+    for (const auto& [name, change] : identities) EXPECT_EQ(Apply(change, in, channels), in) << name << channels;
+  }
+}
+
+TEST(Adjust, InvertTwiceIsTheImage) {
+  const auto invert = [](const ImageView& in, ImageTarget out) { Invert(in, out); };
+  for (const int channels : {1, 3}) {
+    const Pixels in = Picture(channels);
+    const Pixels once = Apply(invert, in, channels);
+    for (size_t i = 0; i < in.size(); ++i) ASSERT_EQ(once[i], 255 - in[i]);
+    EXPECT_EQ(Apply(invert, once, channels), in);
+  }
+}
+
+TEST(Adjust, FactorZeroIsTheDegenerateImage) {
+  const Pixels in = Picture(3);
+  EXPECT_EQ(Apply([](auto& v, auto out) { AdjustBrightness(v, 0, out); }, in, 3), Pixels(in.size(), 0));
+  const Pixels flat = Apply([](auto& v, auto out) { AdjustContrast(v, 0, out); }, in, 3);
+  EXPECT_EQ(flat, Pixels(in.size(), flat[0]));
+  EXPECT_EQ(Apply([](auto& v, auto out) { AdjustSaturation(v, 0, out); }, in, 3),
+            Apply([](auto& v, auto out) { ToGrayscale(v, out); }, in, 3));
+}
+
+TEST(Adjust, GrayscaleIsPillowsLumaInEveryChannel) {
+  const Pixels in = Picture(3);
+  const Pixels grey = Apply([](auto& v, auto out) { ToGrayscale(v, out); }, in, 3);
+  for (size_t i = 0; i < in.size(); i += 3) {
+    for (size_t c = 0; c < 3; ++c) ASSERT_EQ(grey[i + c], Luma(in[i], in[i + 1], in[i + 2]));
+  }
+}
+
+TEST(Adjust, WhatIsAboutColourLeavesGreyAlone) {
+  const Pixels in = Picture(1);
+  const Change changes[] = {
+      [](auto& v, auto out) { AdjustSaturation(v, 0.3f, out); },
+      [](auto& v, auto out) { ToGrayscale(v, out); },
+      [](auto& v, auto out) { AdjustHue(v, 0.3, out); },
+      [](auto& v, auto out) {
+        ShuffleChannels(v, (const int[3]){2, 1, 0}, out);
+      },
+  };
+  for (const Change& change : changes) EXPECT_EQ(Apply(change, in, 1), in);
+}
+
+TEST(Adjust, GreyAndColourAgreeValueByValue) {
+  // A grey image's result is that of the same grey in three channels.
+  const Pixels grey = Picture(1);
+  Pixels rgb;
+  for (const uint8_t value : grey) rgb.insert(rgb.end(), 3, value);
+  const Change changes[] = {
+      [](auto& v, auto out) { Posterize(v, 3, out); },
+      [](auto& v, auto out) { Solarize(v, 100, out); },
+      [](auto& v, auto out) { Equalize(v, out); },
+      [](auto& v, auto out) { Autocontrast(v, out); },
+      [](auto& v, auto out) { AdjustBrightness(v, 1.4f, out); },
+      [](auto& v, auto out) { AdjustContrast(v, 1.7f, out); },
+      [](auto& v, auto out) { AdjustSharpness(v, 1.9f, out); },
+      [](auto& v, auto out) { AdjustGamma(v, 0.6, out); },
+  };
+  for (const Change& change : changes) {
+    const Pixels of_grey = Apply(change, grey, 1), of_rgb = Apply(change, rgb, 3);
+    for (size_t i = 0; i < grey.size(); ++i) {
+      for (size_t c = 0; c < 3; ++c) ASSERT_EQ(of_rgb[3 * i + c], of_grey[i]);
+    }
+  }
+}
+
+TEST(Adjust, WorksInPlaceAndInsideAnotherImage) {
+  const Change changes[] = {
+      [](auto& v, auto out) { Posterize(v, 3, out); },
+      [](auto& v, auto out) { Equalize(v, out); },
+      [](auto& v, auto out) { Autocontrast(v, out); },
+      [](auto& v, auto out) { AdjustBrightness(v, 0.4f, out); },
+      [](auto& v, auto out) { AdjustContrast(v, 2, out); },
+      [](auto& v, auto out) { AdjustSaturation(v, 2, out); },
+      [](auto& v, auto out) { ToGrayscale(v, out); },
+      [](auto& v, auto out) { AdjustHue(v, 0.2, out); },
+      [](auto& v, auto out) {
+        ShuffleChannels(v, (const int[3]){1, 2, 0}, out);
+      },
+  };
+  for (const Change& change : changes) {
+    const Pixels in = Picture(3);
+    const ImageView part = View(in, kWidth, kHeight, 3).Crop({5, 3, 33, 20});
+    Pixels dense(33 * 20 * 3);
+    change(part, {dense.data(), 33 * 3});
+    Pixels place = in;
+    const ImageView inside = View(place, kWidth, kHeight, 3).Crop({5, 3, 33, 20});
+    change(inside, {place.data() + (inside.data - place.data()), inside.stride});
+    for (size_t y = 0; y < kHeight; ++y) {
+      for (size_t x = 0; x < kWidth * 3; ++x) {
+        const bool is_inside = y >= 3 && y < 23 && x >= 15 && x < 15 + 99;
+        ASSERT_EQ(place[y * kWidth * 3 + x], is_inside ? dense[(y - 3) * 99 + x - 15] : in[y * kWidth * 3 + x]);
+      }
+    }
+  }
+}
+
+TEST(Adjust, EqualizeSpreadsAndAutocontrastStretches) {
+  Pixels in = Picture(3);
+  for (uint8_t& value : in) value = static_cast<uint8_t>(100 + value / 8);
+  for (const Change& change :
+       {Change([](auto&v, auto out) { Equalize(v, out); }), Change([](auto&v, auto out) { Autocontrast(v, out); })}) {
+    const Pixels out = Apply(change, in, 3);
+    EXPECT_EQ(*std::min_element(out.begin(), out.end()), 0);
+    EXPECT_EQ(*std::max_element(out.begin(), out.end()), 255);
+  }
+  // One value only: nothing to spread.
+  const Pixels flat(in.size(), 77);
+  EXPECT_EQ(Apply([](auto& v, auto out) { Equalize(v, out); }, flat, 3), flat);
+  EXPECT_EQ(Apply([](auto& v, auto out) { Autocontrast(v, out); }, flat, 3), flat);
+}
+
+TEST(Adjust, GammaIsThePowerRounded) {
+  Pixels in(256);
+  for (size_t i = 0; i < 256; ++i) in[i] = static_cast<uint8_t>(i);
+  for (const double gamma : {0.25, 0.7, 1.5, 3.0}) {
+    Pixels out(256);
+    AdjustGamma(View(in, 256, 1, 1), gamma, {out.data(), 256});
+    for (size_t i = 0; i < 256; ++i) {
+      ASSERT_NEAR(out[i], 255 * std::pow(static_cast<double>(i) / 255, gamma), 0.5 + 1e-9) << gamma;
+    }
+  }
+}
+
+TEST(Adjust, AddRoundsAndSaturates) {
+  const Pixels in = {0, 100, 255, 250, 3, 9};
+  Pixels out(6);
+  AddToChannels(View(in, 2, 1, 3), (const float[3]){7.5f, -4.2f, 1e9f}, {out.data(), 6});
+  EXPECT_EQ(out, (Pixels{8, 96, 255, 255, 0, 255}));
+}
+
+TEST(Adjust, ShuffleTakesTheChannelsInThatOrder) {
+  const Pixels in = {1, 2, 3, 4, 5, 6};
+  Pixels out(6);
+  ShuffleChannels(View(in, 2, 1, 3), (const int[3]){2, 0, 1}, {out.data(), 6});
+  EXPECT_EQ(out, (Pixels{3, 1, 2, 6, 4, 5}));
+}
+
+}  // namespace
+}  // namespace penstock
