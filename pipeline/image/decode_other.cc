@@ -6,18 +6,57 @@
 #include "absl/strings/str_cat.h"
 #include "opencv2/core.hpp"
 #include "opencv2/imgcodecs.hpp"
+#include "pipeline/image/byte_reader.h"
 #include "pipeline/image/colour.h"
 
 namespace penstock {
+namespace {
+
+// Whether pixels depend on a PNG's chunk (PNG specification, 11.2 and 11.3.1; no colour is managed).
+bool IsPixelChunk(std::string_view type) {
+  return type == "IHDR" || type == "PLTE" || type == "tRNS" || type == "IDAT" || type == "IEND";
+}
+
+// The PNG without its other chunks: libpng inflates texts and profiles, and keeps up to 8 MB of each of a thousand.
+// "" when there are none, or when the file ends inside a chunk before them.
+std::string WithoutOtherChunks(std::string_view png) {
+  constexpr size_t kSignature = 8, kFrame = 12;
+  std::string kept;
+  bool copying = false;
+  for (size_t at = kSignature; at + kFrame <= png.size();) {
+    const size_t size = kFrame + static_cast<size_t>(ReadBigEndian(png, at, 4));
+    const std::string_view type = Slice(png, at + 4, 4);
+    const std::string_view chunk = Slice(png, at, size);
+    if (!IsPixelChunk(type) && !copying) {
+      copying = true;
+      kept.reserve(png.size());
+      kept.append(png.substr(0, at));
+    } else if (copying && IsPixelChunk(type)) {
+      kept.append(chunk);
+    }
+    at += chunk.size();
+    if (type == "IEND") break;
+  }
+  return kept;
+}
+
+}  // namespace
 
 size_t DecodeOtherBytes(const ImageHeader& header) {
-  // OpenCV's own matrix (3 bytes a pixel), and a codec's rows or planes (libwebp: up to 4 bytes a pixel).
+  // OpenCV's own matrix (3 bytes a pixel) and a codec's rows. WebP: libwebp's planes too, 4 bytes a pixel; with alpha,
+  // which a header need not tell, a matrix of 4 and the planes that alpha is decoded in.
   const size_t pixels = static_cast<size_t>(header.width) * static_cast<size_t>(header.height);
-  return pixels * 7 + static_cast<size_t>(header.width) * 32 + (size_t{1} << 20);
+  const size_t per_pixel = header.format == ImageFormat::kWebp ? 14 : 3;
+  return pixels * per_pixel + static_cast<size_t>(header.width) * 32 + header.copied_bytes + (size_t{1} << 20);
 }
 
 absl::Status DecodeOther(std::string_view bytes, const ImageHeader& header, int channels, uint8_t* out, size_t stride) {
   const std::string format(ImageFormatName(header.format));
+  std::string pixels_only;
+  if (header.format == ImageFormat::kPng) {
+    pixels_only = WithoutOtherChunks(bytes);
+    if (!pixels_only.empty()) bytes = pixels_only;
+  }
   cv::Mat bgr;
   try {
     // OpenCV only reads the input, but has no const view of it.

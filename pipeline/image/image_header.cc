@@ -75,7 +75,7 @@ absl::StatusOr<ImageHeader> ProbeJpeg(std::string_view bytes) {
 // PNG specification, 5.3 and 11.2.1: IHDR is the first chunk. eXIf counts before the image data.
 absl::StatusOr<ImageHeader> ProbePng(std::string_view bytes) {
   if (Slice(bytes, 12, 4) != "IHDR") return CutOff("the PNG");
-  ImageHeader header{.format = ImageFormat::kPng};
+  ImageHeader header{.format = ImageFormat::kPng, .copied_bytes = bytes.size()};
   const int64_t width = ReadBigEndian(bytes, 16, 4), height = ReadBigEndian(bytes, 20, 4),
                 colour = ReadBigEndian(bytes, 25, 1);
   if (colour < 0) return CutOff("the PNG");

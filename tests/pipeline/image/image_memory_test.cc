@@ -1,0 +1,168 @@
+// Memory for one image is what its header justifies: the functions that book it beforehand are upper bounds of what
+// is really allocated, by us, libjpeg, libpng, libwebp and OpenCV together. (The fuzz target image holds hostile files
+// against the same bounds.)
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "opencv2/imgcodecs.hpp"
+#include "pipeline/image/decode_other.h"
+#include "pipeline/image/image_header.h"
+#include "pipeline/image/jpeg_decoder.h"
+#include "tests/pipeline/image/jpeg_maker.h"
+#include "tests/support/allocation_peak.h"
+
+namespace penstock {
+namespace {
+
+struct Size {
+  int width, height;
+};
+
+// Narrow, wide, tall, and one whose coefficients are large.
+constexpr Size kSizes[] = {{1, 1}, {17, 9}, {320, 240}, {2000, 24}, {24, 2000}, {500, 375}};
+
+std::vector<JpegRecipe> RecipesOf(const Size& size) {
+  std::vector<JpegRecipe> recipes;
+  for (const auto& [horizontal, vertical] : {std::pair{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {4, 2}, {1, 4}}) {
+    for (const bool progressive : {false, true}) {
+      recipes.push_back({.width = size.width,
+                         .height = size.height,
+                         .horizontal = horizontal,
+                         .vertical = vertical,
+                         .progressive = progressive});
+    }
+  }
+  recipes.push_back({.width = size.width, .height = size.height, .components = 1});
+  recipes.push_back({.width = size.width, .height = size.height, .components = 4, .horizontal = 2, .vertical = 2});
+  recipes.push_back({.width = size.width, .height = size.height, .horizontal = 2, .separate_scans = true});
+  return recipes;
+}
+
+TEST(ImageMemory, AJpegTakesAtMostWhatItsHeaderJustifies) {
+  for (const Size& size : kSizes) {
+    for (const JpegRecipe& recipe : RecipesOf(size)) {
+      const std::string bytes = MakeJpeg(recipe);
+      const auto header = ProbeImage(bytes);
+      ASSERT_TRUE(header.ok());
+      const size_t bound = JpegDecoderBytes(*header);
+      for (const Rect& rect : {Rect{0, 0, size.width, size.height},
+                               Rect{size.width / 3, size.height / 3, (size.width + 2) / 3, (size.height + 2) / 3}}) {
+        std::vector<uint8_t> out(static_cast<size_t>(rect.width) * static_cast<size_t>(rect.height) * 3);
+        const AllocationPeak peak;
+        JpegDecoder decoder;
+        const auto damaged = decoder.Decode(bytes, rect, {}, out.data(), static_cast<size_t>(rect.width) * 3);
+        const size_t taken = peak.bytes();
+        ASSERT_TRUE(damaged.ok()) << damaged.status();
+        EXPECT_GT(taken, size_t{1000}) << "nothing was counted";
+        EXPECT_LE(taken, bound) << size.width << " x " << size.height << ", " << recipe.components << " components of "
+                                << recipe.horizontal << " x " << recipe.vertical << ", progressive "
+                                << recipe.progressive;
+      }
+      // Baseline files are read row by row: memory grows with the width alone.
+      if (!recipe.progressive && !recipe.separate_scans) {
+        EXPECT_LE(bound, static_cast<size_t>(size.width + 64) * 400 + (size_t{256} << 10));
+      }
+    }
+  }
+}
+
+TEST(ImageMemory, OtherFormatsTakeAtMostWhatTheirHeadersJustify) {
+  for (const Size& size : kSizes) {
+    for (const int channels : {1, 3, 4}) {
+      std::vector<uint8_t> pixels = MakePixels(size.width, size.height, channels, 3);
+      const cv::Mat image(size.height, size.width, CV_8UC(channels), pixels.data());
+      cv::Mat wide;
+      image.convertTo(wide, CV_16U, 257);
+      const std::pair<const char*, cv::Mat> files[] = {
+          {".png", image}, {".png", wide}, {".bmp", image}, {".webp", image}};
+      for (const auto& [suffix, picture] : files) {
+        for (const int quality : {50, 101}) {
+          std::vector<uint8_t> encoded;
+          ASSERT_TRUE(cv::imencode(suffix, picture, encoded,
+                                   std::string(suffix) == ".webp" ? std::vector<int>{cv::IMWRITE_WEBP_QUALITY, quality}
+                                                                  : std::vector<int>{}));
+          const std::string bytes(encoded.begin(), encoded.end());
+          const auto header = ProbeImage(bytes);
+          ASSERT_TRUE(header.ok()) << header.status();
+          std::vector<uint8_t> out(static_cast<size_t>(size.width) * static_cast<size_t>(size.height) * 3);
+          const AllocationPeak peak;
+          const absl::Status status = DecodeOther(bytes, *header, 3, out.data(), static_cast<size_t>(size.width) * 3);
+          const size_t taken = peak.bytes();
+          ASSERT_TRUE(status.ok()) << status;
+          EXPECT_GT(taken, out.size()) << "OpenCV's matrix at least was counted";
+          EXPECT_LE(taken, DecodeOtherBytes(*header))
+              << suffix << " " << size.width << " x " << size.height << ", " << channels << " channels";
+          if (std::string(suffix) != ".webp") break;
+        }
+      }
+    }
+  }
+}
+
+// A chunk of a PNG (PNG specification, 5.3).
+std::string Chunk(const std::string& type, const std::string& data) {
+  std::string chunk;
+  const auto number = [&](uint32_t n) {
+    for (int shift = 24; shift >= 0; shift -= 8) chunk.push_back(static_cast<char>(n >> shift));
+  };
+  number(static_cast<uint32_t>(data.size()));
+  chunk += type + data;
+  number(static_cast<uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(chunk.data()) + 4, static_cast<uInt>(chunk.size() - 4))));
+  return chunk;
+}
+
+std::string Deflated(const std::string& bytes) {
+  uLongf size = compressBound(bytes.size());
+  std::string out(size, '\0');
+  EXPECT_EQ(
+      compress(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()),
+      Z_OK);
+  out.resize(size);
+  return out;
+}
+
+TEST(ImageMemory, WhatAPngCarriesBesideItsPixelsTakesNone) {
+  std::vector<uint8_t> pixels = MakePixels(20, 10, 3, 3);
+  std::vector<uint8_t> encoded;
+  ASSERT_TRUE(cv::imencode(".png", cv::Mat(10, 20, CV_8UC3, pixels.data()), encoded));
+  const std::string plain(encoded.begin(), encoded.end());
+  // libpng would inflate each of these to 4 MB, and keep up to a thousand of them.
+  const std::string bomb = Chunk("zTXt", std::string("k\0\0", 3) + Deflated(std::string(4 << 20, ' ')));
+  const size_t header_end = 8 + 25;
+  std::string loaded = plain.substr(0, header_end);
+  for (int i = 0; i < 5; ++i) loaded += bomb;
+  loaded += plain.substr(header_end, plain.size() - header_end - 12) + bomb + plain.substr(plain.size() - 12);
+
+  std::vector<uint8_t> expected(20 * 10 * 3), out(expected.size());
+  ASSERT_TRUE(DecodeOther(plain, *ProbeImage(plain), 3, expected.data(), 60).ok());
+  const auto header = ProbeImage(loaded);
+  ASSERT_TRUE(header.ok());
+  const AllocationPeak peak;
+  ASSERT_TRUE(DecodeOther(loaded, *header, 3, out.data(), 60).ok());
+  EXPECT_LE(peak.bytes(), DecodeOtherBytes(*header));
+  EXPECT_EQ(out, expected);
+}
+
+TEST(AllocationPeak, CountsWhatLivesAtOneTime) {
+  AllocationPeak peak;
+  {
+    const std::vector<char> a(1000), b(500);
+    EXPECT_EQ(peak.live(), size_t{1500});
+  }
+  EXPECT_EQ(peak.live(), size_t{0});
+  void* volatile block = std::malloc(100);
+  block = std::realloc(block, 200);
+  EXPECT_EQ(peak.live(), size_t{200});
+  std::free(block);
+  EXPECT_EQ(peak.live(), size_t{0});
+  EXPECT_EQ(peak.bytes(), size_t{1500});
+}
+
+}  // namespace
+}  // namespace penstock
