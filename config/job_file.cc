@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "config/mix_check.h"
 #include "pipeline/base/file.h"
 #include "pipeline/base/status_macros.h"
 
@@ -59,6 +60,13 @@ void CheckOrder(const v1::Order& order, std::vector<Mistake>* out) {
   if (order.window_chunks() > (1u << 20)) out->push_back({0, "order.window_chunks", "at most 1048576"});
 }
 
+// Those inside others too.
+int CountOps(const google::protobuf::RepeatedPtrField<v1::Op>& ops) {
+  int count = ops.size();
+  for (const v1::Op& op : ops) count += CountOps(op.random_apply().ops()) + CountOps(op.one_of().ops());
+  return count;
+}
+
 }  // namespace
 
 std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
@@ -72,7 +80,9 @@ std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
                    "(`penstock init GLOB` writes them from the data)"});
   }
   if (job.features_size() > kMaxFeatures) out.push_back({0, "features", absl::StrCat("at most ", kMaxFeatures)});
-  if (job.ops_size() > kMaxOps) out.push_back({0, "ops", absl::StrCat("at most ", kMaxOps)});
+  if (CountOps(job.ops()) > kMaxOps) {
+    out.push_back({0, "ops", absl::StrCat("at most ", kMaxOps, ", those inside others counted")});
+  }
   CheckOrder(job.order(), &out);
   if (job.batch().size() == 0) {
     out.push_back({0, "batch.size", "the global batch size is missing: batch { size: 256 last: DROP }"});
@@ -81,6 +91,7 @@ std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
   }
   const float bad = job.errors().max_bad_fraction();
   if (!(bad >= 0 && bad <= 1)) out.push_back({0, "errors.max_bad_fraction", "a fraction between 0 and 1"});
+  CheckMix(job, &out);
   return out;
 }
 

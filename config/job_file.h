@@ -21,7 +21,7 @@ using PipelineCheck = std::function<std::vector<std::string>(const v1::JobSpec&)
 // All mistakes of a job file's text: syntax, unknown fields, values out of range, contradictions.
 std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& check_pipeline, v1::JobSpec* job);
 
-// The rules for a job that need no text: name, data set, order, batch, errors. Lines are 0.
+// The rules for a job that need no text: name, data set, order, batch, errors, mix. Lines are 0.
 std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job);
 
 // Reads and checks. NotFound where there is no such file; InvalidArgument lists all mistakes by

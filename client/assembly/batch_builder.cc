@@ -28,10 +28,11 @@ absl::Status BadColumn(const ColumnSpec& column, const std::string& what) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const BatchFormat>> BatchFormat::Create(RowSchema schema) {
+absl::StatusOr<std::shared_ptr<const BatchFormat>> BatchFormat::Create(RowSchema schema, std::optional<BatchMix> mix) {
   auto format = std::make_shared<BatchFormat>();
   size_t total = 0;
-  for (const ColumnSpec& column : schema.columns) {
+  const RowSchema seen = mix.has_value() ? MixedSchema(schema, mix->plan) : schema;
+  for (const ColumnSpec& column : seen.columns) {
     if (!IsDType(static_cast<int>(column.dtype))) return BadColumn(column, "has an unknown element type");
     if (column.dtype == DType::kString && !column.ragged) return BadColumn(column, "holds strings and is not ragged");
     size_t bytes = std::max<size_t>(1, DTypeSize(column.dtype));
@@ -52,7 +53,10 @@ absl::StatusOr<std::shared_ptr<const BatchFormat>> BatchFormat::Create(RowSchema
     format->ragged = format->ragged || column.ragged;
   }
   format->fixed_bytes = schema.FixedBytes();
+  format->memory_bytes = seen.FixedBytes();
+  if (mix.has_value() && mix->plan.integer_labels) format->memory_bytes += DTypeSize(mix->plan.label_type);
   format->schema = std::move(schema);
+  format->mix = std::move(mix);
   return format;
 }
 
@@ -60,19 +64,27 @@ BatchBuilder::BatchBuilder(std::shared_ptr<const BatchFormat> format, size_t row
     : format_(std::move(format)), rows_(rows), memory_(std::move(memory)), impl_(std::make_unique<Batch::Impl>()) {}
 
 std::shared_ptr<BatchBuilder> BatchBuilder::Create(std::shared_ptr<const BatchFormat> format, size_t rows,
-                                                   const std::shared_ptr<BatchMemory>& memory) {
+                                                   const std::shared_ptr<BatchMemory>& memory,
+                                                   const BatchPlace& place) {
   std::shared_ptr<BatchBuilder> builder(new BatchBuilder(std::move(format), rows, memory));
   const std::vector<ColumnSpec>& columns = builder->format_->schema.columns;
+  const BatchMix* mix = builder->format_->mix.has_value() ? &*builder->format_->mix : nullptr;
+  const RowSchema seen = mix != nullptr ? MixedSchema(builder->format_->schema, mix->plan) : builder->format_->schema;
   builder->cells_.resize(columns.size());
-  // One block: the columns, then the ids, then the flags.
+  // One block: the columns, then integer labels as they come, then the ids, then the flags.
   std::vector<size_t> offsets;
   size_t bytes = 0;
   for (size_t c = 0; c < columns.size(); ++c) {
     offsets.push_back(bytes);
     builder->row_bytes_.push_back(columns[c].ragged ? 0 : columns[c].Bytes());
-    if (columns[c].ragged) builder->cells_[c].resize(rows);
-    bytes += Aligned(builder->row_bytes_[c] * rows);
+    if (columns[c].ragged) {
+      builder->cells_[c].resize(rows);
+    } else {
+      bytes += Aligned(seen.columns[c].Bytes() * rows);
+    }
   }
+  const size_t numbers = bytes;
+  if (mix != nullptr && mix->plan.integer_labels) bytes += Aligned(DTypeSize(mix->plan.label_type) * rows);
   const size_t ids = bytes;
   bytes += Aligned(sizeof(RowId) * rows);
   const size_t valid = bytes;
@@ -88,8 +100,17 @@ std::shared_ptr<BatchBuilder> BatchBuilder::Create(std::shared_ptr<const BatchFo
     view.rows_ = rows;
     if (columns[c].ragged) continue;
     view.data_ = builder->fixed_[c];
-    view.bytes_ = builder->row_bytes_[c] * rows;
-    view.element_bytes_ = DTypeSize(columns[c].dtype);
+    view.bytes_ = seen.columns[c].Bytes() * rows;
+    view.element_bytes_ = DTypeSize(seen.columns[c].dtype);
+  }
+  if (mix != nullptr) {
+    GroupMixer::Memory at{builder->fixed_[mix->plan.image], builder->fixed_[mix->plan.label], nullptr};
+    if (mix->plan.integer_labels) {
+      builder->fixed_[mix->plan.label] = block.data() + numbers;
+      at.numbers = block.data() + numbers;
+    }
+    builder->mixer_.emplace(*mix, place, rows, at);
+    builder->masked_.resize(rows);
   }
   builder->ids_ = new (block.data() + ids) RowId[rows];
   builder->valid_ = reinterpret_cast<uint8_t*>(block.data() + valid);
@@ -151,8 +172,14 @@ absl::Status BatchBuilder::WriteRow(size_t row, size_t bytes, SliceCursor* curso
   return absl::OkStatus();
 }
 
+void BatchBuilder::RowDone(size_t row, bool valid) {
+  PS_CHECK(row < rows_);
+  if (mixer_.has_value()) mixer_->RowDone(row, valid, masked_[row] != 0);
+}
+
 void BatchBuilder::WriteMasked(size_t row) {
   PS_CHECK(row < rows_);
+  if (mixer_.has_value()) masked_[row] = 1;
   for (size_t c = 0; c < fixed_.size(); ++c) {
     if (fixed_[c] != nullptr) {
       std::memset(fixed_[c] + row * row_bytes_[c], 0, row_bytes_[c]);
@@ -226,6 +253,10 @@ absl::Status BatchBuilder::Seal(const std::vector<RowId>& ids, const std::vector
   std::copy(valid.begin(), valid.end(), valid_);
   impl_->ids = absl::MakeConstSpan(ids_, rows_);
   impl_->valid = absl::MakeConstSpan(valid_, rows_);
+  if (mixer_.has_value()) {
+    const absl::Status labels = mixer_->CheckLabels(ids, format_->infos[format_->mix->plan.label].name);
+    if (!labels.ok()) return labels;
+  }
   for (size_t c = 0; c < cells_.size(); ++c) {
     if (format_->schema.columns[c].ragged) {
       const absl::Status joined = JoinRagged(c);

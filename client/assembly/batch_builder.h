@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/assembly/batch_memory.h"
+#include "client/assembly/group_mixer.h"
 #include "net/frame.h"
 #include "penstock/batch.h"
 #include "pipeline/batch/row.h"
@@ -19,13 +21,16 @@ namespace penstock {
 
 // What all batches of a reader have in common.
 struct BatchFormat {
-  RowSchema schema;
-  std::vector<ColumnInfo> infos;  // the same columns, as the trainer sees them
+  RowSchema schema;               // of rows as they come
+  std::vector<ColumnInfo> infos;  // the same columns, as the trainer sees them: after mixing
   size_t fixed_bytes = 0;         // schema.FixedBytes()
+  size_t memory_bytes = 0;        // what FIXED columns of one row take in a batch
   bool ragged = false;            // any RAGGED column
+  std::optional<BatchMix> mix;
 
-  // InvalidArgument names the column whose type or shape cannot be.
-  static absl::StatusOr<std::shared_ptr<const BatchFormat>> Create(RowSchema schema);
+  // InvalidArgument names the column whose type or shape cannot be. `mix` must be of this schema.
+  static absl::StatusOr<std::shared_ptr<const BatchFormat>> Create(RowSchema schema,
+                                                                   std::optional<BatchMix> mix = std::nullopt);
 };
 
 struct Batch::Impl {
@@ -40,12 +45,13 @@ struct Batch::Impl {
   uint64_t position = 0;
 };
 
-// Rows may be written by several threads at once, each row by one; then one thread calls Seal, then one Finish.
+// Rows may be written by several threads at once, each row by one, which then says RowDone; then one thread calls Seal,
+// then one Finish.
 class BatchBuilder {
  public:
   // Null when there is no memory.
   static std::shared_ptr<BatchBuilder> Create(std::shared_ptr<const BatchFormat> format, size_t rows,
-                                              const std::shared_ptr<BatchMemory>& memory);
+                                              const std::shared_ptr<BatchMemory>& memory, const BatchPlace& place = {});
 
   size_t rows() const { return rows_; }
 
@@ -56,9 +62,11 @@ class BatchBuilder {
   absl::Status WriteRow(size_t row, size_t bytes, SliceCursor* cursor);
   // A row without content: zeros, no elements.
   void WriteMasked(size_t row);
+  // The row is written, and will not be again. Where the job mixes rows, the last one of a group does so here.
+  void RowDone(size_t row, bool valid);
 
   // Joins RAGGED columns and makes ids and flags the batch's. ids and valid: one for each row.
-  // ResourceExhausted when there is no memory.
+  // ResourceExhausted when there is no memory; InvalidArgument for a label that cannot be mixed.
   absl::Status Seal(const std::vector<RowId>& ids, const std::vector<uint8_t>& valid);
 
   // The batch; the builder is done.
@@ -79,8 +87,12 @@ class BatchBuilder {
   const size_t rows_;
   const std::shared_ptr<BatchMemory> memory_;
   std::unique_ptr<Batch::Impl> impl_;
-  std::vector<std::byte*> fixed_;  // per column; null when RAGGED
-  std::vector<size_t> row_bytes_;  // per column
+  // Per column, where rows are written as they come: null when RAGGED. That is the batch's column, but for integer
+  // labels that mixing makes soft.
+  std::vector<std::byte*> fixed_;
+  std::vector<size_t> row_bytes_;  // per column, of rows as they come
+  std::optional<GroupMixer> mixer_;
+  std::vector<uint8_t> masked_;  // per row; empty without a mixer
   RowId* ids_ = nullptr;
   uint8_t* valid_ = nullptr;
   std::vector<std::vector<Cell>> cells_;  // per column and row; empty when FIXED

@@ -1,11 +1,13 @@
 #include "client/session/job_info.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "net/view_proto.h"
 #include "pipeline/base/status_macros.h"
+#include "pipeline/batch/mix_job.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/state.h"
 
@@ -25,7 +27,15 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
     spec.scalar = column.scalar();
     schema.columns.push_back(std::move(spec));
   }
-  PS_ASSIGN_OR_RETURN(info.format, BatchFormat::Create(std::move(schema)));
+  std::optional<BatchMix> mix;
+  if (job.spec().has_mix()) {
+    absl::StatusOr<MixPlan> plan = MakeMixPlan(job.spec().mix(), schema);
+    if (!plan.ok()) {
+      return absl::Status(plan.status().code(), absl::StrCat("job ", job.name(), ": ", plan.status().message()));
+    }
+    mix = BatchMix{*std::move(plan), job.spec().order().seed()};
+  }
+  PS_ASSIGN_OR_RETURN(info.format, BatchFormat::Create(std::move(schema), std::move(mix)));
 
   std::vector<uint64_t> counts;
   uint64_t bytes = 0;

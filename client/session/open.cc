@@ -113,6 +113,27 @@ absl::Status WaitUntilOpen(CoordinatorClient* coordinator, absl::Time deadline, 
   }
 }
 
+// Rows are mixed in aligned groups, which no border between ranks or batches may cut.
+absl::Status CheckGroups(const JobInfo& job, const Steps& steps) {
+  if (!job.format->mix.has_value()) return absl::OkStatus();
+  const uint64_t group = job.format->mix->plan.group, world_size = steps.world_size();
+  if (steps.step_size() % (group * world_size) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "job ", job.name, " mixes rows in groups of ", group, " (mix.group), and a global batch of ", steps.step_size(),
+      " rows over ", world_size, world_size == 1 ? " rank" : " ranks", " gives ", steps.step_size() / world_size,
+      " rows to each, which cuts groups; choose a batch size that is a multiple of ", group * world_size));
+}
+
+absl::Status CheckStart(const JobInfo& job, uint64_t position) {
+  if (!job.format->mix.has_value() || position == job.positions) return absl::OkStatus();
+  const uint64_t group = job.format->mix->plan.group;
+  if (position % group == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the state's position ", position, " is inside a group of ", group, " rows, which job ", job.name,
+                   " mixes (mix.group): the state was saved without them; begin at an epoch's start, or go on with the "
+                   "job as it was"));
+}
+
 }  // namespace
 
 uint64_t WindowSteps(uint64_t prefetch_steps, uint64_t prefetch_bytes, uint64_t step_bytes) {
@@ -151,6 +172,7 @@ absl::StatusOr<OpenedSession> OpenSession(const ConnectOptions& connect, const R
     PS_ASSIGN_OR_RETURN(JobInfo job, MakeJobInfo(session.job()));
     const uint64_t step_rows = options.batch_size != 0 ? options.batch_size : job.batch_size;
     PS_ASSIGN_OR_RETURN(const Steps steps, Steps::Create(job.positions, step_rows, job.last, options.world_size));
+    PS_RETURN_IF_ERROR(CheckGroups(job, steps));
     if (saved.has_value()) {
       SessionState current = *saved;
       current.version = kStateVersion;
@@ -161,6 +183,7 @@ absl::StatusOr<OpenedSession> OpenSession(const ConnectOptions& connect, const R
         return absl::InvalidArgumentError(
             absl::StrCat("the state's position ", saved->position, " is beyond the epoch's ", job.positions, " rows"));
       }
+      PS_RETURN_IF_ERROR(CheckStart(job, saved->position));
     }
     PS_ASSIGN_OR_RETURN(auto view, MakeView(session.job().view(), job.offsets->num_records()));
 
@@ -169,7 +192,7 @@ absl::StatusOr<OpenedSession> OpenSession(const ConnectOptions& connect, const R
     opened.start = start;
     opened.epochs = options.epochs;
     // Ragged columns: as large as the records they come from, which is all that is known beforehand.
-    const uint64_t row_bytes = job.format->fixed_bytes + (job.format->ragged ? job.mean_record_bytes : 0);
+    const uint64_t row_bytes = job.format->memory_bytes + (job.format->ragged ? job.mean_record_bytes : 0);
     const uint64_t step_bytes = row_bytes * (steps.step_size() / steps.world_size());
     opened.window_steps = WindowSteps(options.prefetch_steps, options.prefetch_bytes, step_bytes);
     opened.copy_threads = options.copy_threads > 0 ? options.copy_threads : std::max(1, AvailableCpus() / 4);

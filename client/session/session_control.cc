@@ -122,11 +122,12 @@ void Session::Book(const BookStep& book) {
   step->span = book.span;
   step->slice = book.slice;
   step->valid.resize(book.slice.size());
-  step->builder = BatchBuilder::Create(job_.format, book.slice.size(), memory_);
+  step->builder = BatchBuilder::Create(job_.format, book.slice.size(), memory_,
+                                       {book.span.epoch, book.span.begin + book.slice.begin});
   MutexLock lock(&mutex_);
   if (step->builder == nullptr) {
     fatal_ = absl::ResourceExhaustedError(
-        absl::StrCat("no memory for a batch of ", book.slice.size(), " rows of ", job_.format->fixed_bytes,
+        absl::StrCat("no memory for a batch of ", book.slice.size(), " rows of ", job_.format->memory_bytes,
                      " bytes: the allocator gave none; lower prefetch_bytes or prefetch_steps"));
     ready_.NotifyAll();
     return;

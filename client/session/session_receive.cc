@@ -133,7 +133,8 @@ absl::Status Session::ReceiveRows(uint64_t stream, const v1::Rows& rows, SliceCu
     }
   }
 
-  // Copy, each claimed row into its slot.
+  // Copy, each claimed row into its slot. A row counts as filled only when its group, if it was the last one of it, is
+  // mixed: so a complete step is wholly mixed.
   std::vector<bool> written(n);
   for (int i = 0; i < n && bad.ok(); ++i) {
     const uint32_t bytes = rows.payload_bytes(i);
@@ -157,6 +158,7 @@ absl::Status Session::ReceiveRows(uint64_t stream, const v1::Rows& rows, SliceCu
       }
     }
     step.valid[row] = !masked && steps_.IsValid(step.span, step.slice.begin + row);
+    step.builder->RowDone(row, step.valid[row] != 0);
     written[i] = true;
   }
 

@@ -8,8 +8,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "pipeline/augment/half.h"
 #include "pipeline/base/check.h"
+#include "pipeline/base/half.h"
 #include "pipeline/batch/dtype.h"
 
 namespace penstock {

@@ -13,6 +13,7 @@
 #include "pipeline/augment/row_plan.h"
 #include "pipeline/base/hash.h"
 #include "pipeline/base/status_macros.h"
+#include "pipeline/batch/mix_job.h"
 
 namespace penstock {
 namespace {
@@ -49,7 +50,18 @@ uint64_t FingerprintOf(const v1::JobSpec& job) {
     fingerprint.Add(Deterministic(op));
     AddOwnOpVersions(op, &fingerprint);
   }
+  // Nothing of it happens here, but rows that are mixed are other rows to a trainer that resumes.
+  if (job.has_mix()) fingerprint.Add("mix").Add(Deterministic(job.mix()));
   return fingerprint.value();
+}
+
+// The columns' types are known only where nothing else is wrong. That a column is missing is said by
+// config/mix_check.h.
+void CheckMix(const v1::JobSpec& job, const RowPlan& plan, std::vector<std::string>* errors) {
+  if (!job.has_mix() || !errors->empty()) return;
+  const RowSchema& schema = plan.schema();
+  if (schema.Find(MixImageColumn(job.mix())) < 0 || schema.Find(MixLabelColumn(job.mix())) < 0) return;
+  for (std::string& mistake : CheckMixColumns(job.mix(), schema)) errors->push_back(std::move(mistake));
 }
 
 absl::StatusOr<ImageView> ViewDecoded(std::string_view decoded) {
@@ -161,13 +173,15 @@ void RowScratch::Clear() { impl_ = std::make_unique<Impl>(); }
 
 std::vector<std::string> CheckPipeline(const v1::JobSpec& job) {
   std::vector<std::string> errors;
-  RowPlan::Create(job, &errors);
+  const RowPlan plan = RowPlan::Create(job, &errors);
+  CheckMix(job, plan, &errors);
   return errors;
 }
 
 absl::StatusOr<std::unique_ptr<const Pipeline>> Pipeline::Create(const v1::JobSpec& job) {
   std::vector<std::string> errors;
   RowPlan plan = RowPlan::Create(job, &errors);
+  CheckMix(job, plan, &errors);
   if (!errors.empty()) return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
   return std::make_unique<PipelineImpl>(std::move(plan), FingerprintOf(job));
 }

@@ -13,6 +13,8 @@ std::unique_ptr<Op> MakeCentreCrop(const OpSetup& setup, ValueType* output);
 std::unique_ptr<Op> MakeRandomHorizontalFlip(const OpSetup& setup, ValueType* output);
 std::unique_ptr<Op> MakeCast(const OpSetup& setup, ValueType* output);
 std::unique_ptr<Op> MakeNormalise(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakeScale(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakeOneHot(const OpSetup& setup, ValueType* output);
 std::unique_ptr<Op> MakeRandomApply(const OpSetup& setup, ValueType* output);
 std::unique_ptr<Op> MakeOneOf(const OpSetup& setup, ValueType* output);
 std::unique_ptr<Op> MakeCustom(const OpSetup& setup, ValueType* output);

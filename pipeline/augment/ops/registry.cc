@@ -11,6 +11,8 @@ constexpr struct {
     {"decode_image", MakeDecodeImage}, {"random_resized_crop", MakeRandomResizedCrop},       {"resize", MakeResize},
     {"centre_crop", MakeCentreCrop},   {"random_horizontal_flip", MakeRandomHorizontalFlip}, {"cast", MakeCast},
     {"normalise", MakeNormalise},
+    {"scale", MakeScale},
+    {"one_hot", MakeOneHot},
     {"random_apply", MakeRandomApply},
     {"one_of", MakeOneOf},
     {"custom", MakeCustom},

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "pipeline/augment/element.h"
-#include "pipeline/augment/half.h"
+#include "pipeline/base/half.h"
 #include "pipeline/augment/ops/geometry.h"
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"

@@ -1,7 +1,7 @@
 // float16 (IEEE 754 binary16) and bfloat16 to and from float, rounded to nearest, ties to even. Our own, because
 // hardware and libraries differ in rounding between targets; a row must be the same bytes everywhere.
-#ifndef PENSTOCK_PIPELINE_AUGMENT_HALF_H_
-#define PENSTOCK_PIPELINE_AUGMENT_HALF_H_
+#ifndef PENSTOCK_PIPELINE_BASE_HALF_H_
+#define PENSTOCK_PIPELINE_BASE_HALF_H_
 
 #include <bit>
 #include <cstdint>
@@ -55,4 +55,4 @@ inline float Bfloat16ToFloat(uint16_t value) { return std::bit_cast<float>(stati
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_PIPELINE_AUGMENT_HALF_H_
+#endif  // PENSTOCK_PIPELINE_BASE_HALF_H_

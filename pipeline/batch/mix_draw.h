@@ -1,0 +1,45 @@
+// What is drawn for one group of rows that are mixed: mixup (Zhang et al., "mixup: beyond empirical risk
+// minimization", 2018) or CutMix (Yun et al., "CutMix: regularization strategy to train strong classifiers with
+// localizable features", 2019).
+#ifndef PENSTOCK_PIPELINE_BATCH_MIX_DRAW_H_
+#define PENSTOCK_PIPELINE_BATCH_MIX_DRAW_H_
+
+#include <cstdint>
+
+namespace penstock {
+
+// How groups are drawn. At least one alpha is above 0.
+struct MixLaw {
+  double mixup_alpha = 0;     // 0: no mixup
+  double cutmix_alpha = 0;    // 0: no cutmix
+  double probability = 1;     // that a group is mixed at all
+  double cutmix_share = 0.5;  // of the mixed groups, where both are on
+};
+
+// Pixels [x0, x1) x [y0, y1).
+struct MixBox {
+  int64_t x0 = 0, y0 = 0, x1 = 0, y1 = 0;
+  int64_t area() const { return (x1 - x0) * (y1 - y0); }
+  bool operator==(const MixBox&) const = default;
+};
+
+struct MixDraw {
+  enum class Kind : uint8_t { kNone, kMixup, kCutmix };
+  Kind kind = Kind::kNone;
+  // The share of a row's own content; the rest is its partner's. In [0, 1]; of a cutmix: by the area of its box.
+  double lambda = 1;
+  MixBox box;  // kCutmix: what is the partner's. May be empty.
+};
+
+// The draw of the group whose first row is row `first_row` of the epoch (its position; see plan/steps.h), for images
+// of that size (only cutmix looks at it). A pure function of its arguments: Philox with key hash(seed, epoch, "mix")
+// and counter first_row.
+//   mixup   lambda ~ Beta(alpha, alpha)
+//   cutmix  the same, then the box of torchvision.transforms.v2.CutMix and timm's rand_bbox: its centre uniform over
+//           the pixels, its sides sqrt(1 - lambda) of the image's, clipped at the border; lambda then becomes the
+//           share of the pixels outside it
+MixDraw DrawMix(const MixLaw& law, uint64_t seed, uint64_t epoch, uint64_t first_row, int64_t height, int64_t width);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_BATCH_MIX_DRAW_H_
