@@ -15,6 +15,8 @@ std::unique_ptr<Command> NewVerify();
 std::unique_ptr<Command> NewPreview();
 std::unique_ptr<Command> NewBench();
 std::unique_ptr<Command> NewCheckConfig();
+std::unique_ptr<Command> NewImport();
+std::unique_ptr<Command> NewBake();
 // These talk to the coordinator.
 std::unique_ptr<Command> NewSubmit();
 std::unique_ptr<Command> NewRead();

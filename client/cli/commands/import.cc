@@ -1,0 +1,228 @@
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/commands.h"
+#include "client/cli/local_data.h"
+#include "client/cli/shard_output.h"
+#include "config/job_file.h"
+#include "pipeline/augment/check_pipeline.h"
+#include "pipeline/base/status_macros.h"
+#include "pipeline/import/file_source.h"
+#include "pipeline/import/job_text.h"
+#include "pipeline/import/npy_source.h"
+#include "pipeline/import/record_files_source.h"
+#include "pipeline/loader/local_reader.h"
+
+namespace penstock::cli {
+namespace {
+
+bool IsFolder(const std::string& path) {
+  struct stat st;
+  return stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+std::string Absolute(const std::string& path) {
+  std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
+  while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
+  return absolute;
+}
+
+class Import final : public Command {
+ public:
+  std::string name() const override { return "import"; }
+  std::string arguments() const override { return "SOURCE... --out DIR [flags]"; }
+  std::string summary() const override { return "new shards from image folders, lists, other shards or NumPy arrays"; }
+  std::string description() const override {
+    return "Writes TFRecord shards with ImageNet's keys (image/encoded, image/class/label, image/class/text,\n"
+           "image/filename, image/format, image/height, image/width). What SOURCE is:\n\n"
+           "  a folder          of class folders: FOLDER/CLASS/FILE. Labels are 0, 1 ... in the order of the names'\n"
+           "                    bytes, or those of --labels; labels.txt in DIR keeps them\n"
+           "  --list FILE       instead of SOURCE: lines \"path<TAB or space>label\"\n"
+           "  shards or globs   of TFRecords: records are kept, only their images' bytes change\n"
+           "  .npy files        row i becomes record i, as raw bytes; DIR/job.textproto reads them back\n\n"
+           "JPEG is stored restart-indexed: the same pixels for every decoder, and a crop reads only its part.\n"
+           "Every image is decoded once, so that a damaged one is found now. A run that was killed goes on when it is\n"
+           "given again, and makes the very shards that it would have made at once.\n\n"
+           "  penstock import /data/imagenet/train --out /data/shards --prefix train\n"
+           "  penstock import --list val.txt --root /data/val --out /data/shards-val --order sorted\n"
+           "  penstock import '/old/train-*' --out /data/small --longer-side 400 --quality 92\n"
+           "  penstock import images.npy --labels labels.npy --out /data/cifar";
+  }
+  void AddFlags(Flags* flags) override {
+    flags_ = flags;
+    flags->AddString("list", &list_, "FILE", "image files and their labels, one \"path label\" in each line");
+    flags->AddString("root", &root_, "DIR", "paths of --list are below this (default: the folder of FILE)");
+    flags->AddString("labels", &labels_, "FILE",
+                     "class names' numbers, one \"name number\" in each line; for arrays: labels, as .npy");
+    output_.AddFlags(flags);
+    flags->AddSwitch("restart-indexed", &prepare_.restart_index,
+                     "JPEG: add restart markers and their table, without loss (default; --untouched does not)");
+    flags->AddSwitch("untouched", &untouched_, "keep the files' very bytes");
+    flags->AddUint("longer-side", &longer_side_, "PIXELS",
+                   "make larger images smaller, so that their longer side has this; as JPEG (default: no)");
+    flags->AddUint("quality", &quality_, "Q", "of those JPEGs, 1 to 100 (default: 90)");
+    flags->AddSwitch("check", &prepare_.check, "decode every image (default; --no-check looks at its header only)");
+    flags->AddSwitch("lenient", &prepare_.lenient, "take what libjpeg makes of damaged JPEG files");
+    flags->AddString("image-key", &image_key_, "KEY", "of the image in TFRecord shards (default: image/encoded)");
+    flags->AddString("key", &array_key_, "KEY", "of the rows of arrays (default: data)");
+    data_.AddFlags(flags);
+  }
+
+  absl::Status Run(const std::vector<std::string>& sources) override {
+    PS_RETURN_IF_ERROR(CheckFlags());
+    if (!list_.empty()) {
+      if (!sources.empty()) return UsageError("--list FILE stands for SOURCE; give one of the two");
+      return FromList();
+    }
+    if (sources.empty()) return UsageError("SOURCE is missing: a folder, shards, arrays, or --list FILE");
+    size_t folders = 0, arrays = 0;
+    for (const std::string& source : sources) {
+      folders += IsFolder(source) ? 1 : 0;
+      arrays += absl::EndsWith(source, ".npy") && !IsFolder(source) ? 1 : 0;
+    }
+    if (folders > 1 || (folders == 1 && sources.size() > 1)) {
+      return UsageError("one folder of class folders at a time; --list can name files of several");
+    }
+    if (arrays > 0 && arrays < sources.size()) return UsageError("either .npy arrays or shards, not both");
+    if (folders == 1) return FromFolders(Absolute(sources[0]));
+    return arrays > 0 ? FromArrays(sources) : FromShards(sources);
+  }
+
+ private:
+  using Arguments = std::vector<std::pair<std::string, std::string>>;
+
+  absl::Status CheckFlags() {
+    if (untouched_ && flags_->Given("restart-indexed") && prepare_.restart_index) {
+      return UsageError("--untouched and --restart-indexed: one of the two");
+    }
+    if (untouched_) prepare_.restart_index = false;
+    if (quality_ < 1 || quality_ > 100) return UsageError(absl::StrCat("--quality ", quality_, ": 1 to 100"));
+    if (longer_side_ > 65500) return UsageError(absl::StrCat("--longer-side ", longer_side_, ": at most 65500"));
+    if (flags_->Given("longer-side") && longer_side_ == 0) return UsageError("--longer-side counts from 1");
+    if (flags_->Given("quality") && longer_side_ == 0) return UsageError("--quality goes with --longer-side");
+    prepare_.longer_side = static_cast<uint32_t>(longer_side_);
+    prepare_.quality = static_cast<int>(quality_);
+    return absl::OkStatus();
+  }
+
+  // Each kind of source refuses the flags that it would not heed.
+  absl::Status Refuse(const std::vector<std::string>& names, const std::string& kind) const {
+    for (const std::string& name : names) {
+      if (flags_->Given(name)) return UsageError(absl::StrCat("--", name, " has no meaning for ", kind));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::optional<LabelNames>> GivenLabels() const {
+    if (labels_.empty()) return std::nullopt;
+    PS_ASSIGN_OR_RETURN(LabelNames names, ReadLabelNames(labels_));
+    return std::optional<LabelNames>(std::move(names));
+  }
+
+  absl::Status WriteFiles(FileSet files, const std::string& what, std::vector<ShardOutput::Companion> companions) {
+    PS_ASSIGN_OR_RETURN(const auto source, NewFileSource(std::move(files), prepare_, output_.skip_bad()));
+    Arguments arguments = {{"source", what}};
+    for (const auto& argument : prepare_.Arguments()) arguments.push_back(argument);
+    return output_.Write(*source, "importing", arguments, std::move(companions), InitHint());
+  }
+
+  std::string InitHint() const {
+    return absl::StrCat("next: penstock init '", output_.Glob(), "' --out job.textproto");
+  }
+
+  absl::Status FromFolders(const std::string& folder) {
+    PS_RETURN_IF_ERROR(Refuse({"root", "image-key", "key"}, "class folders"));
+    PS_RETURN_IF_ERROR(output_.Check(true));
+    if (absl::StartsWith(output_.folder() + "/", folder + "/")) {
+      return UsageError(absl::StrCat("--out ", output_.folder(), " lies in the source; take a folder outside it"));
+    }
+    PS_ASSIGN_OR_RETURN(const auto labels, GivenLabels());
+    PS_ASSIGN_OR_RETURN(ClassFolders found, ListClassFolders(folder, labels ? &*labels : nullptr));
+    if (found.stray > 0) {
+      std::fprintf(stderr, "note: %llu files of %s lie beside the class folders and are left out\n",
+                   static_cast<unsigned long long>(found.stray), folder.c_str());
+    }
+    if (found.empty > 0) {
+      std::fprintf(stderr, "note: %llu class folders of %s are empty; they keep their labels\n",
+                   static_cast<unsigned long long>(found.empty), folder.c_str());
+    }
+    return WriteFiles(std::move(found.files), folder, {{"labels.txt", LabelNamesText(found.labels)}});
+  }
+
+  absl::Status FromList() {
+    PS_RETURN_IF_ERROR(Refuse({"image-key", "key"}, "a list of files"));
+    PS_RETURN_IF_ERROR(output_.Check(true));
+    const std::string list = Absolute(list_);
+    const std::string root = root_.empty() ? std::filesystem::path(list).parent_path().string() : Absolute(root_);
+    PS_ASSIGN_OR_RETURN(const auto labels, GivenLabels());
+    PS_ASSIGN_OR_RETURN(FileSet files, ReadFileList(list, root, labels ? &*labels : nullptr));
+    std::vector<ShardOutput::Companion> companions;
+    if (labels) companions.push_back({"labels.txt", LabelNamesText(*labels)});
+    return WriteFiles(std::move(files), absl::StrCat(list, " below ", root), std::move(companions));
+  }
+
+  absl::Status FromShards(const std::vector<std::string>& globs) {
+    PS_RETURN_IF_ERROR(Refuse({"root", "labels", "key"}, "TFRecord shards"));
+    PS_RETURN_IF_ERROR(output_.Check(false));
+    v1::JobSpec job;
+    v1::Dataset& all = *job.add_dataset();
+    for (const std::string& glob : globs) all.add_files(data_.Resolve(glob));
+    PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
+    PS_ASSIGN_OR_RETURN(const std::string index_dir, data_.IndexDir());
+    PS_ASSIGN_OR_RETURN(const auto reader, OpenDataset(job, roots, index_dir, output_.threads()));
+    std::optional<PrepareOptions> prepare;
+    if (prepare_.restart_index || prepare_.longer_side > 0) prepare = prepare_;
+    const auto source = NewRecordFilesSource(reader, prepare, image_key_);
+    Arguments arguments = {{"source", absl::StrJoin(all.files(), ", ")}, {"image-key", image_key_}};
+    for (const auto& argument : prepare_.Arguments()) arguments.push_back(argument);
+    return output_.Write(*source, "importing", arguments, {}, InitHint());
+  }
+
+  absl::Status FromArrays(const std::vector<std::string>& paths) {
+    PS_RETURN_IF_ERROR(
+        Refuse({"root", "image-key", "longer-side", "restart-indexed", "untouched", "check", "lenient"}, "arrays"));
+    PS_RETURN_IF_ERROR(output_.Check(false));
+    if (array_key_.empty()) return UsageError("--key is empty");
+    std::vector<std::unique_ptr<const NpyFile>> files;
+    std::vector<std::string> absolute;
+    for (const std::string& path : paths) {
+      PS_ASSIGN_OR_RETURN(auto file, NpyFile::Open(path));
+      files.push_back(std::move(file));
+      absolute.push_back(Absolute(path));
+    }
+    std::vector<int64_t> labels;
+    if (!labels_.empty()) {
+      PS_ASSIGN_OR_RETURN(labels, ReadNpyLabels(labels_));
+    }
+    PS_ASSIGN_OR_RETURN(const auto source, NpySource::Create(std::move(files), std::move(labels), array_key_));
+    const std::string text =
+        source->JobText(JobName(std::filesystem::path(output_.folder()).filename().string()), output_.Glob());
+    v1::JobSpec job;
+    PS_RETURN_IF_ERROR(MistakesToStatus("the job that would be written", CheckJobText(text, CheckPipeline, &job)));
+    const Arguments arguments = {{"source", absl::StrJoin(absolute, ", ")}, {"key", array_key_}};
+    return output_.Write(
+        *source, "importing", arguments, {{"job.textproto", text}},
+        absl::StrCat("the job that reads them back is ", output_.folder(), "/job.textproto:\n\n", text));
+  }
+
+  const Flags* flags_ = nullptr;
+  LocalData data_;
+  ShardOutput output_;
+  PrepareOptions prepare_;
+  std::string list_, root_, labels_, image_key_ = "image/encoded", array_key_ = "data";
+  bool untouched_ = false;
+  uint64_t longer_side_ = 0, quality_ = 90;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> NewImport() { return std::make_unique<Import>(); }
+
+}  // namespace penstock::cli

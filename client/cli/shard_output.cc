@@ -1,0 +1,125 @@
+#include "client/cli/shard_output.h"
+
+#include <cstdio>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/command.h"
+#include "client/cli/output.h"
+#include "pipeline/base/cgroup.h"
+#include "pipeline/base/clock.h"
+#include "pipeline/base/file.h"
+#include "pipeline/base/status_macros.h"
+#include "pipeline/import/shard_folder.h"
+
+namespace penstock::cli {
+
+void ShardOutput::AddFlags(Flags* flags) {
+  flags->AddString("out", &out_, "DIR", "the folder of the new shards: not there yet, empty, or this command's own");
+  flags->AddString("prefix", &prefix_, "NAME", "shards are called NAME-00000.tfrecord ... (default: data)");
+  flags->AddBytes("shard-size", &shard_bytes_, "BYTES", "a shard ends before it would grow larger (default: 128MiB)");
+  flags->AddString("order", &order_, "shuffled|sorted", "the records in a random order, or in that of the source");
+  flags->AddUint("seed", &seed_, "N", "of the shuffled order (default: 17)");
+  flags->AddUint("threads", &threads_, "N",
+                 "records made at once (default: the CPUs of this container); the shards are the same");
+  flags->AddSwitch("skip-bad", &skip_bad_, "leave bad items out and list them in skipped.txt (default: stop)");
+  flags->AddSwitch("json", &json_, "print one JSON object instead of text");
+}
+
+absl::Status ShardOutput::Check(bool shuffle) {
+  if (out_.empty()) return UsageError("--out DIR is missing");
+  if (!order_.empty() && order_ != "shuffled" && order_ != "sorted") {
+    return UsageError(absl::StrCat("--order ", order_, ": shuffled or sorted"));
+  }
+  if (threads_ > 4096) return UsageError(absl::StrCat("--threads ", threads_, ": at most 4096"));
+  shuffle_ = order_.empty() ? shuffle : order_ == "shuffled";
+  folder_ = std::filesystem::absolute(out_).lexically_normal().string();
+  while (folder_.size() > 1 && folder_.back() == '/') folder_.pop_back();
+  if (folder_.find_first_of("*?[\\") != std::string::npos) {
+    return UsageError(absl::StrCat("--out ", out_, ": a glob could not name this folder; avoid *, ?, [ and \\"));
+  }
+  return absl::OkStatus();
+}
+
+std::string ShardOutput::Glob() const { return absl::StrCat(folder_, "/", prefix_, "-*.tfrecord"); }
+
+int ShardOutput::threads() const { return threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_); }
+
+absl::Status ShardOutput::Write(const RecordSource& source, const std::string& verb,
+                                std::vector<std::pair<std::string, std::string>> arguments,
+                                std::vector<Companion> companions, const std::string& next_step) const {
+  ShardSetOptions options;
+  options.folder = folder_;
+  options.prefix = prefix_;
+  options.shard_bytes = shard_bytes_;
+  options.threads = threads();
+  options.shuffle = shuffle_;
+  options.seed = seed_;
+  options.skip_bad = skip_bad_;
+  options.arguments = std::move(arguments);
+  ProgressBar bar(verb);
+  options.progress = [&](const ShardSetProgress& p) {
+    bar.Update(static_cast<double>(p.items_done) / static_cast<double>(p.items_total),
+               absl::StrCat(Count(p.records), " records, ", HumanBytes(p.bytes)));
+  };
+  const Nanos start = Clock::Real()->Now();
+  const auto result = WriteShards(source, options);
+  bar.Finish();
+  if (!result.ok()) {
+    const auto text = ReadWholeFile(absl::StrCat(folder_, "/", std::string(kShardStateName)));
+    const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());
+    if (absl::IsFailedPrecondition(result.status()) || !state.ok() || state->shards.empty()) return result.status();
+    return absl::Status(result.status().code(),
+                        absl::StrCat(result.status().message(), "; ", state->shards.size(), " finished shards are in ",
+                                     folder_, ", the same command goes on behind them"));
+  }
+  const std::vector<std::string>& skipped = result->state.skipped;
+  if (!skipped.empty()) companions.push_back({"skipped.txt", absl::StrJoin(skipped, "\n") + "\n"});
+  for (const Companion& companion : companions) {
+    PS_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(folder_, "/", companion.name), companion.content));
+  }
+  Print(*result, static_cast<double>(Clock::Real()->Now() - start) / kSecond, next_step);
+  return absl::OkStatus();
+}
+
+void ShardOutput::Print(const ShardSetResult& result, double seconds, const std::string& next_step) const {
+  const ShardState& state = result.state;
+  std::array<uint64_t, kImageTreatments> treated = {};
+  for (const FinishedShard& shard : state.shards) {
+    for (size_t i = 0; i < treated.size(); ++i) treated[i] += shard.treated[i];
+  }
+  if (json_) {
+    std::printf("%s\n", Json()
+                            .Field("files", Glob())
+                            .Field("shards", uint64_t{state.shards.size()})
+                            .Field("resumed_shards", result.resumed_shards)
+                            .Field("records", state.Records())
+                            .Field("bytes", state.Bytes())
+                            .Field("skipped", uint64_t{state.skipped.size()})
+                            .Field("kept", treated[0])
+                            .Field("restart_indexed", treated[1])
+                            .Field("reencoded", treated[2])
+                            .Field("seconds", seconds)
+                            .Object()
+                            .c_str());
+    return;
+  }
+  std::printf("%s records in %s shards, %s: %s (%s)\n", Count(state.Records()).c_str(),
+              Count(state.shards.size()).c_str(), HumanBytes(state.Bytes()).c_str(), Glob().c_str(),
+              HumanSeconds(seconds).c_str());
+  if (result.resumed_shards > 0) {
+    std::printf("%s of the shards were there already, from an earlier run\n", Count(result.resumed_shards).c_str());
+  }
+  if (treated[1] + treated[2] > 0) {
+    std::printf("%s restart-indexed, %s computed anew, %s with the bytes that they had\n", Count(treated[1]).c_str(),
+                Count(treated[2]).c_str(), Count(treated[0]).c_str());
+  }
+  if (!state.skipped.empty()) {
+    std::printf("%s bad items were left out; %s/skipped.txt lists them\n", Count(state.skipped.size()).c_str(),
+                folder_.c_str());
+  }
+  std::printf("%s\n", next_step.c_str());
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,29 @@
+// Pieces of the job files that read back what was written.
+#ifndef PENSTOCK_PIPELINE_IMPORT_JOB_TEXT_H_
+#define PENSTOCK_PIPELINE_IMPORT_JOB_TEXT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pipeline/batch/dtype.h"
+
+namespace penstock {
+
+// The head of a job file: its schema's name, which command wrote it, name and data set.
+std::string JobTextHead(const std::string& command, const std::string& name, const std::string& files);
+
+// "features { key: "data" column: "image" type: BYTES decode_raw: UINT8 shape: [32, 32, 3] }": one value whose bytes
+// are a tensor; `column` may be empty: the key is then its name. With `ragged` any number of elements of that shape.
+std::string RawFeatureText(const std::string& key, const std::string& column, DType dtype,
+                           const std::vector<int64_t>& shape, bool ragged = false);
+
+// " shape: [2, 3]", or nothing for a scalar.
+std::string ShapeText(const std::vector<int64_t>& shape);
+
+// A job name made of what it may hold: other characters become '-'.
+std::string JobName(const std::string& text);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_IMPORT_JOB_TEXT_H_

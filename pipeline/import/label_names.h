@@ -1,0 +1,29 @@
+// Class names and their numbers: the lines of labels.txt.
+#ifndef PENSTOCK_PIPELINE_IMPORT_LABEL_NAMES_H_
+#define PENSTOCK_PIPELINE_IMPORT_LABEL_NAMES_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace penstock {
+
+using LabelNames = std::map<std::string, int64_t, std::less<>>;
+
+// A line "left<TAB or space>right", split at its last tab, or at its last space where it has no tab; blanks around
+// both are cut off. False when there are not two parts.
+bool SplitLastWord(std::string_view line, std::string_view* left, std::string_view* right);
+
+// Each line is "name<TAB or space>number"; empty lines are skipped. InvalidArgument names the file and the line: no
+// number, or a name that an earlier line has with another number.
+absl::StatusOr<LabelNames> ReadLabelNames(const std::string& path);
+
+// The text that ReadLabelNames reads: "name<TAB>number", by number.
+std::string LabelNamesText(const LabelNames& names);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_IMPORT_LABEL_NAMES_H_

@@ -1,0 +1,196 @@
+#include "pipeline/import/npy_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "pipeline/base/hash.h"
+#include "pipeline/base/status_macros.h"
+#include "pipeline/records/framing.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kMaxHeaderBytes = 64 << 10;
+
+absl::Status NoHeader(const char* what) { return absl::InvalidArgumentError(absl::StrCat("no .npy header: ", what)); }
+
+// What stands behind 'key': in the dict that the header is, up to `end`.
+bool ValueOf(absl::string_view dict, absl::string_view key, char end, absl::string_view* value) {
+  for (const char quote : {'\'', '"'}) {
+    const std::string quoted = absl::StrCat(std::string(1, quote), key, std::string(1, quote));
+    const size_t at = dict.find(quoted);
+    if (at == absl::string_view::npos) continue;
+    absl::string_view rest = absl::StripLeadingAsciiWhitespace(dict.substr(at + quoted.size()));
+    if (!absl::ConsumePrefix(&rest, ":")) return false;
+    rest = absl::StripLeadingAsciiWhitespace(rest);
+    const size_t stop = rest.find(end);
+    if (stop == absl::string_view::npos) return false;
+    *value = absl::StripAsciiWhitespace(rest.substr(0, stop));
+    return true;
+  }
+  return false;
+}
+
+bool ParseShape(absl::string_view text, std::vector<int64_t>* shape) {
+  if (!absl::ConsumePrefix(&text, "(")) return false;
+  for (absl::string_view part : absl::StrSplit(text, ',')) {
+    part = absl::StripAsciiWhitespace(part);
+    absl::ConsumeSuffix(&part, "L");  // Python 2 wrote long integers so
+    if (part.empty()) continue;
+    int64_t extent = 0;
+    if (!absl::SimpleAtoi(part, &extent) || extent < 0) return false;
+    shape->push_back(extent);
+  }
+  return true;
+}
+
+struct KnownType {
+  const char* descr;
+  DType dtype;
+};
+constexpr KnownType kKnownTypes[] = {
+    {"|u1", DType::kUint8},   {"|i1", DType::kInt8},  {"<u2", DType::kUint16},  {"<i2", DType::kInt16},
+    {"<i4", DType::kInt32},   {"<i8", DType::kInt64}, {"<f2", DType::kFloat16}, {"<f4", DType::kFloat32},
+    {"<f8", DType::kFloat64}, {"|b1", DType::kBool},
+};
+
+absl::StatusOr<DType> TypeOf(const std::string& descr) {
+  for (const KnownType& known : kKnownTypes) {
+    if (descr == known.descr) return known.dtype;
+  }
+  std::string hint = "save it as one of uint8, int8, uint16, int16, int32, int64, float16, float32, float64, bool";
+  if (!descr.empty() && descr[0] == '>') hint = "it is big-endian: save array.astype(array.dtype.newbyteorder('<'))";
+  if (descr == "<u4" || descr == "<u8") hint = "save it as int64: array.astype('int64')";
+  if (descr.find('O') != std::string::npos) hint = "it holds Python objects: save it with one number type";
+  return absl::InvalidArgumentError(absl::StrCat("elements of type '", descr, "' cannot be a column; ", hint));
+}
+
+}  // namespace
+
+absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes) {
+  constexpr std::string_view kMagic = "\x93NUMPY";
+  if (bytes.substr(0, kMagic.size()) != kMagic || bytes.size() < 12)
+    return NoHeader("it does not begin with \\x93NUMPY");
+  const int major = bytes[6];
+  if (major < 1 || major > 3) return NoHeader("its version is none of 1, 2 and 3");
+  const size_t begin = major == 1 ? 10 : 12;
+  const uint64_t length =
+      major == 1 ? LoadLittleEndian<uint16_t>(bytes.data() + 8) : LoadLittleEndian<uint32_t>(bytes.data() + 8);
+  if (length > bytes.size() - begin) return NoHeader("it is cut off, or longer than 64 KiB");
+  const absl::string_view dict(bytes.data() + begin, length);
+  NpyHeader header;
+  header.data_offset = begin + length;
+  absl::string_view descr, order, shape;
+  if (!ValueOf(dict, "descr", ',', &descr) || !ValueOf(dict, "fortran_order", ',', &order) ||
+      !ValueOf(dict, "shape", ')', &shape)) {
+    return NoHeader("descr, fortran_order or shape is missing");
+  }
+  // A record array's descr is a list: it is no one type, and TypeOf will say so.
+  if (descr.size() > 2 && (descr[0] == '\'' || descr[0] == '"')) descr = descr.substr(1, descr.size() - 2);
+  header.descr = std::string(descr);
+  if (order != "True" && order != "False") return NoHeader("fortran_order is neither True nor False");
+  header.fortran_order = order == "True";
+  if (!ParseShape(shape, &header.shape)) return NoHeader("its shape makes no sense");
+  return header;
+}
+
+absl::StatusOr<std::unique_ptr<const NpyFile>> NpyFile::Open(const std::string& path) {
+  const auto bad = [&](const absl::Status& status) {
+    return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+  };
+  std::unique_ptr<NpyFile> npy(new NpyFile);
+  PS_ASSIGN_OR_RETURN(npy->file_, OpenFile(path));
+  PS_ASSIGN_OR_RETURN(const FileInfo info, npy->file_->Info());
+  std::string start(std::min<uint64_t>(info.size, kMaxHeaderBytes), '\0');
+  PS_ASSIGN_OR_RETURN(const size_t got, npy->file_->ReadAt(0, start.size(), start.data()));
+  start.resize(got);
+  const auto header = ParseNpyHeader(start);
+  if (!header.ok()) return bad(header.status());
+  const auto dtype = TypeOf(header->descr);
+  if (!dtype.ok()) return bad(dtype.status());
+  if (header->shape.empty()) return bad(absl::InvalidArgumentError("it is one number, not an array with rows"));
+  if (header->fortran_order && header->shape.size() > 1) {
+    return bad(absl::InvalidArgumentError(
+        "it is in Fortran order, its rows do not lie in one piece; save numpy.ascontiguousarray(array)"));
+  }
+  npy->dtype_ = *dtype;
+  npy->rows_ = static_cast<uint64_t>(header->shape[0]);
+  npy->row_shape_.assign(header->shape.begin() + 1, header->shape.end());
+  npy->data_offset_ = header->data_offset;
+  npy->row_bytes_ = DTypeSize(*dtype);
+  for (const int64_t extent : npy->row_shape_) {
+    if (extent == 0) return bad(absl::InvalidArgumentError("its rows are empty: a dimension is 0"));
+    if (static_cast<uint64_t>(extent) > kDefaultMaxRecordBytes / npy->row_bytes_) {
+      return bad(absl::InvalidArgumentError(
+          absl::StrCat("a row has more than ", kDefaultMaxRecordBytes, " bytes, which one record may have")));
+    }
+    npy->row_bytes_ *= static_cast<uint64_t>(extent);
+  }
+  if (npy->rows_ == 0) return bad(absl::InvalidArgumentError("it has no rows"));
+  const uint64_t data = info.size - npy->data_offset_;
+  if (data % npy->row_bytes_ != 0 || data / npy->row_bytes_ != npy->rows_) {
+    return bad(absl::DataLossError(absl::StrCat(
+        "its header says ", npy->rows_, " rows of ", npy->row_bytes_, " bytes, but ", data, " bytes follow it: it is ",
+        data / npy->row_bytes_ < npy->rows_ ? "cut off" : "longer than one array")));
+  }
+  npy->fingerprint_ = Fingerprint()
+                          .Add(std::string_view(start).substr(0, npy->data_offset_))
+                          .Add(info.size)
+                          .Add(static_cast<uint64_t>(info.mtime_ns))
+                          .value();
+  return std::unique_ptr<const NpyFile>(std::move(npy));
+}
+
+absl::Status NpyFile::ReadRow(uint64_t i, std::string* out) const {
+  out->resize(row_bytes_);
+  PS_ASSIGN_OR_RETURN(const size_t got, file_->ReadAt(data_offset_ + i * row_bytes_, row_bytes_, out->data()));
+  if (got == row_bytes_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(path(), " has become shorter while it was read"));
+}
+
+absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const std::string& path) {
+  PS_ASSIGN_OR_RETURN(const auto npy, NpyFile::Open(path));
+  if (npy->row_bytes() != DTypeSize(npy->dtype())) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has rows of shape [", absl::StrJoin(npy->row_shape(), ", "),
+                                                   "]; labels have one number in each row"));
+  }
+  std::vector<int64_t> labels(npy->rows());
+  std::string row;
+  for (uint64_t i = 0; i < labels.size(); ++i) {
+    PS_RETURN_IF_ERROR(npy->ReadRow(i, &row));
+    const char* at = row.data();
+    switch (npy->dtype()) {
+      case DType::kUint8:
+      case DType::kBool:
+        labels[i] = LoadLittleEndian<uint8_t>(at);
+        break;
+      case DType::kInt8:
+        labels[i] = LoadLittleEndian<int8_t>(at);
+        break;
+      case DType::kUint16:
+        labels[i] = LoadLittleEndian<uint16_t>(at);
+        break;
+      case DType::kInt16:
+        labels[i] = LoadLittleEndian<int16_t>(at);
+        break;
+      case DType::kInt32:
+        labels[i] = LoadLittleEndian<int32_t>(at);
+        break;
+      case DType::kInt64:
+        labels[i] = LoadLittleEndian<int64_t>(at);
+        break;
+      default:
+        return absl::InvalidArgumentError(absl::StrCat(path, " holds ", std::string(DTypeName(npy->dtype())),
+                                                       "; labels are integers: save labels.astype('int64')"));
+    }
+  }
+  return labels;
+}
+
+}  // namespace penstock

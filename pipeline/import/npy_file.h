@@ -1,0 +1,65 @@
+// Reading NumPy .npy files (format versions 1.0 to 3.0, numpy/lib/format.py), a row at a time.
+#ifndef PENSTOCK_PIPELINE_IMPORT_NPY_FILE_H_
+#define PENSTOCK_PIPELINE_IMPORT_NPY_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/base/file.h"
+#include "pipeline/batch/dtype.h"
+
+namespace penstock {
+
+struct NpyHeader {
+  std::string descr;           // NumPy's name of the element type: "<f4"
+  bool fortran_order = false;  // columns first
+  std::vector<int64_t> shape;
+  uint64_t data_offset = 0;  // of the first element in the file
+
+  bool operator==(const NpyHeader&) const = default;
+};
+
+// The header at the beginning of `bytes` (64 KiB are enough for any that is read here). InvalidArgument: no .npy file,
+// or a header that is not NumPy's. Bytes from outside are safe.
+absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes);
+
+// Thread-safe.
+class NpyFile {
+ public:
+  // Opens an array of at least one dimension and checks all of its header against the file. InvalidArgument names the
+  // file and says what to do: an element type that a column cannot have (unsigned 32 and 64 bits, complex, strings,
+  // objects, big-endian ones), Fortran order, a scalar, no rows. DataLoss: fewer or more bytes than the header says.
+  static absl::StatusOr<std::unique_ptr<const NpyFile>> Open(const std::string& path);
+
+  const std::string& path() const { return file_->path(); }
+  DType dtype() const { return dtype_; }
+  uint64_t rows() const { return rows_; }
+  // The shape of one row; [] where the array has one dimension.
+  const std::vector<int64_t>& row_shape() const { return row_shape_; }
+  uint64_t row_bytes() const { return row_bytes_; }
+  // Of the header, and of the file's size and time.
+  uint64_t fingerprint() const { return fingerprint_; }
+
+  // Row i into *out (replaced), little-endian, dense. i < rows().
+  absl::Status ReadRow(uint64_t i, std::string* out) const;
+
+ private:
+  NpyFile() = default;
+
+  std::unique_ptr<RandomAccessFile> file_;
+  DType dtype_ = DType::kUint8;
+  uint64_t rows_ = 0, row_bytes_ = 0, data_offset_ = 0, fingerprint_ = 0;
+  std::vector<int64_t> row_shape_;
+};
+
+// Integers of one per row, from an array of an integer or bool type and shape (N) or (N, 1), as int64.
+absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const std::string& path);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_IMPORT_NPY_FILE_H_

@@ -1,0 +1,124 @@
+#include "pipeline/import/ordered_run.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "pipeline/base/mutex.h"
+
+namespace penstock {
+namespace {
+
+using Made = absl::StatusOr<MadeRecord>;
+using Take = std::function<absl::Status(uint64_t, Made)>;
+
+// How far the threads may run ahead of the first record that is missing.
+constexpr uint64_t kMaxAhead = 4096;
+
+class Run {
+ public:
+  Run(const RecordSource& source, uint64_t first, uint64_t end, const std::function<uint64_t(uint64_t)>& item_at,
+      uint64_t window_bytes, const Take& take)
+      : source_(source),
+        end_(end),
+        item_at_(item_at),
+        window_bytes_(window_bytes),
+        take_(take),
+        next_(first),
+        head_(first) {}
+
+  void Work() {
+    const std::unique_ptr<RecordMaker> maker = source_.NewMaker();
+    while (const std::optional<uint64_t> position = Claim()) {
+      MadeRecord record;
+      const absl::Status made = maker->Make(item_at_(*position), &record);
+      if (Deliver(*position, made.ok() ? Made(std::move(record)) : Made(made))) TakeAll();
+    }
+  }
+
+  absl::Status failure() {
+    MutexLock lock(&mutex_);
+    return failure_;
+  }
+
+ private:
+  // The record that `head_` waits for is in some thread's hands, never behind this wait: so there will be room.
+  std::optional<uint64_t> Claim() {
+    MutexLock lock(&mutex_);
+    while (!stopped_ && next_ < end_ && (waiting_bytes_ >= window_bytes_ || next_ - head_ >= kMaxAhead) &&
+           next_ != head_) {
+      room_.Wait(&mutex_);
+    }
+    if (stopped_ || next_ >= end_) return std::nullopt;
+    return next_++;
+  }
+
+  // Whether the caller is now the one that takes.
+  bool Deliver(uint64_t position, Made made) {
+    MutexLock lock(&mutex_);
+    if (made.ok()) waiting_bytes_ += made->bytes.size();
+    waiting_.emplace(position, std::move(made));
+    if (taking_ || stopped_) return false;
+    return taking_ = true;
+  }
+
+  void TakeAll() {
+    for (;;) {
+      std::optional<Made> made;
+      uint64_t position = 0;
+      {
+        MutexLock lock(&mutex_);
+        const auto first = waiting_.begin();
+        if (first == waiting_.end() || first->first != head_) {
+          taking_ = false;
+          return;
+        }
+        if (first->second.ok()) waiting_bytes_ -= first->second->bytes.size();
+        made = std::move(first->second);
+        waiting_.erase(first);
+        position = head_++;
+        room_.NotifyAll();
+      }
+      if (absl::Status taken = take_(position, *std::move(made)); !taken.ok()) {
+        MutexLock lock(&mutex_);
+        failure_ = std::move(taken);
+        stopped_ = true;  // and taking_ stays: nobody takes any more
+        room_.NotifyAll();
+        return;
+      }
+    }
+  }
+
+  const RecordSource& source_;
+  const uint64_t end_;
+  const std::function<uint64_t(uint64_t)>& item_at_;
+  const uint64_t window_bytes_;
+  const Take& take_;
+
+  Mutex mutex_;
+  CondVar room_;
+  uint64_t next_ ABSL_GUARDED_BY(mutex_);  // to be made
+  uint64_t head_ ABSL_GUARDED_BY(mutex_);  // to be taken
+  std::map<uint64_t, Made> waiting_ ABSL_GUARDED_BY(mutex_);
+  uint64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool taking_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+absl::Status MakeInOrder(const RecordSource& source, uint64_t first, uint64_t end,
+                         const std::function<uint64_t(uint64_t)>& item_at, const OrderedRunOptions& options,
+                         const Take& take) {
+  Run run(source, first, end, item_at, options.window_bytes, take);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < std::max(1, options.threads); ++i) threads.emplace_back([&run] { run.Work(); });
+  for (std::thread& thread : threads) thread.join();
+  return run.failure();
+}
+
+}  // namespace penstock

@@ -1,0 +1,109 @@
+#include "pipeline/import/record_files_source.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "pipeline/base/check.h"
+#include "pipeline/base/hash.h"
+#include "pipeline/base/status_macros.h"
+#include "pipeline/records/example_parser.h"
+#include "pipeline/records/example_patch.h"
+
+namespace penstock {
+namespace {
+
+// The keys of a record, for a message.
+std::string KeysOf(std::string_view record) {
+  constexpr size_t kShown = 20;
+  const auto infos = ListFeatures(record, RecordFormat::kExample);
+  if (!infos.ok()) return "";
+  std::vector<std::string> keys;
+  for (const FeatureInfo& info : *infos) {
+    if (keys.size() < kShown) keys.push_back(info.key);
+  }
+  return absl::StrCat(" (it has: ", absl::StrJoin(keys, ", "), infos->size() > kShown ? ", ..." : "", ")");
+}
+
+class RecordFilesMaker final : public RecordMaker {
+ public:
+  RecordFilesMaker(DatasetReader* reader, const std::optional<PrepareOptions>& prepare, const std::string& image_key)
+      : reader_(reader), image_key_(image_key) {
+    if (!prepare) return;
+    preparer_.emplace(*prepare);
+    // The context of a SequenceExample lies where an Example has its features.
+    auto parser = ExampleParser::Create({{.key = image_key, .kind = FeatureKind::kBytes}});
+    PS_CHECK(parser.ok());
+    parser_ = *std::move(parser);
+  }
+
+  absl::Status Make(uint64_t item, MadeRecord* out) override {
+    PS_ASSIGN_OR_RETURN(const std::string_view record, reader_->ReadRecord(item, &buffer_));
+    if (!preparer_) {
+      out->bytes = record;
+      return absl::OkStatus();
+    }
+    const absl::Status made = Rewrite(record, out);
+    if (made.ok()) return made;
+    return absl::Status(made.code(), absl::StrCat(reader_->Describe(item), ": ", made.message()));
+  }
+
+ private:
+  absl::Status Rewrite(std::string_view record, MadeRecord* out) {
+    PS_RETURN_IF_ERROR(parser_->Parse(record, &parsed_));
+    if (parsed_[0].bytes.size() != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", image_key_, "' holds ", parsed_[0].bytes.size(), " images where one is expected",
+                       parsed_[0].missing ? KeysOf(record) : "", "; --image-key names the feature with the image"));
+    }
+    PS_ASSIGN_OR_RETURN(const PreparedImage image, preparer_->Prepare(parsed_[0].bytes[0]));
+    out->treatment = image.treatment;
+    if (image.treatment == ImageTreatment::kKept) {
+      out->bytes = record;
+      return absl::OkStatus();
+    }
+    std::vector<FeaturePatch> patches = {{.key = image_key_, .value = image.bytes}};
+    if (image.treatment == ImageTreatment::kReencoded && image_key_ == "image/encoded") {
+      patches.push_back({.key = "image/height", .value = int64_t{image.height}, .add = true});
+      patches.push_back({.key = "image/width", .value = int64_t{image.width}, .add = true});
+      patches.push_back({.key = "image/format", .value = ImageFormatName(image.format), .add = true});
+    }
+    return PatchExample(record, patches, &out->bytes);
+  }
+
+  DatasetReader* const reader_;
+  const std::string image_key_;
+  std::optional<ImagePreparer> preparer_;
+  std::optional<ExampleParser> parser_;
+  ParsedExample parsed_;
+  RecordBuffer buffer_;
+};
+
+class RecordFilesSource final : public RecordSource {
+ public:
+  RecordFilesSource(std::shared_ptr<DatasetReader> reader, const std::optional<PrepareOptions>& prepare,
+                    const std::string& image_key)
+      : reader_(std::move(reader)), prepare_(prepare), image_key_(image_key) {}
+
+  uint64_t size() const override { return reader_->snapshot().total_records(); }
+  uint64_t fingerprint() const override { return reader_->snapshot().Fingerprint(); }
+  std::unique_ptr<RecordMaker> NewMaker() const override {
+    return std::make_unique<RecordFilesMaker>(reader_.get(), prepare_, image_key_);
+  }
+
+ private:
+  const std::shared_ptr<DatasetReader> reader_;
+  const std::optional<PrepareOptions> prepare_;
+  const std::string image_key_;
+};
+
+}  // namespace
+
+std::unique_ptr<RecordSource> NewRecordFilesSource(std::shared_ptr<DatasetReader> reader,
+                                                   const std::optional<PrepareOptions>& prepare,
+                                                   const std::string& image_key) {
+  return std::make_unique<RecordFilesSource>(std::move(reader), prepare, image_key);
+}
+
+}  // namespace penstock

@@ -1,0 +1,55 @@
+// The folder that new shards go into: claimed by one run at a time, and never mixed with what is another's.
+#ifndef PENSTOCK_PIPELINE_IMPORT_SHARD_FOLDER_H_
+#define PENSTOCK_PIPELINE_IMPORT_SHARD_FOLDER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/import/shard_state.h"
+
+namespace penstock {
+
+// Not thread-safe. The lock on the folder lasts as long as the object, or the process.
+class ShardFolder {
+ public:
+  // Makes the folder where it is not there, or takes up what an earlier run with these very arguments left in it.
+  // Leftovers of shards that a killed run was writing are removed.
+  //   FailedPrecondition  it holds the shards of other arguments (each that differs is named), files that no run wrote,
+  //                       or less than its state says; the message says the way out
+  //   Unavailable         another run is writing into it
+  static absl::StatusOr<std::unique_ptr<ShardFolder>> Open(
+      const std::string& path, const std::vector<std::pair<std::string, std::string>>& arguments);
+  ~ShardFolder();
+  ShardFolder(const ShardFolder&) = delete;
+  ShardFolder& operator=(const ShardFolder&) = delete;
+
+  const ShardState& state() const { return state_; }
+  std::string File(const std::string& name) const { return path_ + "/" + name; }
+
+  // Notes that the shard is there, under its name, with what was left out of it.
+  absl::Status Commit(FinishedShard shard, std::vector<std::string> skipped);
+  // Notes that all is done; `skipped` was left out behind the last shard.
+  absl::Status Complete(std::vector<std::string> skipped);
+  // Takes back what Open made, when no shard was committed: a run that failed at once leaves nothing behind.
+  void Abandon();
+
+ private:
+  ShardFolder(std::string path, int lock, bool made) : path_(std::move(path)), lock_(lock), made_(made) {}
+
+  // Reads the state, or finds the folder empty.
+  absl::Status Load(const ShardState& wanted);
+  absl::Status CheckShards() const;
+  absl::Status Save(const ShardState& state);
+
+  const std::string path_;
+  const int lock_;  // file descriptor of the folder
+  const bool made_;
+  ShardState state_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_IMPORT_SHARD_FOLDER_H_
