@@ -148,7 +148,7 @@ namespace penstock {
 AllocationPeak::AllocationPeak() {
   Install();
   PS_CHECK(!counts.on);
-  counts.blocks.fill({});
+  if (counts.count > 0) counts.blocks.fill({});  // what the last one left
   counts.count = counts.live = counts.peak = 0;
   counts.on = true;
 }

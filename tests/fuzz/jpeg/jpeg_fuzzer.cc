@@ -1,0 +1,91 @@
+// Any bytes as a JPEG, plain and restart-indexed: no crash, a crop that can be had is the full decode's, and what the
+// transcoder accepts gives the same crops as its source.
+//
+// The first eight bytes place the crop; the rest is the file.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pipeline/base/check.h"
+#include "pipeline/image/image_header.h"
+#include "pipeline/image/jpeg_decoder.h"
+#include "pipeline/image/restart_jpeg.h"
+
+namespace {
+
+using penstock::Rect;
+
+// Small, so that an input costs little.
+constexpr penstock::ImageLimits kLimits{.max_pixels = 1 << 16, .max_side = 2048};
+constexpr size_t kCropBytes = 8;
+
+struct Decoded {
+  bool ok = false;
+  std::vector<uint8_t> pixels;
+};
+
+Decoded Decode(penstock::JpegDecoder* decoder, std::string_view bytes, const Rect& rect, int channels, bool lenient) {
+  const size_t row = static_cast<size_t>(rect.width) * static_cast<size_t>(channels);
+  Decoded decoded;
+  decoded.pixels.resize(row * static_cast<size_t>(rect.height));
+  decoded.ok = decoder
+                   ->Decode(bytes, rect, {.channels = channels, .lenient = lenient, .limits = kLimits},
+                            decoded.pixels.data(), row)
+                   .ok();
+  return decoded;
+}
+
+// Whether `crop` is `rect` of the image `full` that is `width` pixels wide.
+bool IsCropOf(const Decoded& crop, const Decoded& full, int width, const Rect& rect, int channels) {
+  const size_t row = static_cast<size_t>(rect.width * channels);
+  for (int y = 0; y < rect.height; ++y) {
+    const size_t at = static_cast<size_t>(((rect.y + y) * width + rect.x) * channels);
+    if (std::memcmp(crop.pixels.data() + row * static_cast<size_t>(y), full.pixels.data() + at, row) != 0) return false;
+  }
+  return true;
+}
+
+// A rectangle inside width x height out of four numbers.
+Rect PlaceRect(const uint8_t* bytes, int width, int height) {
+  const auto number = [bytes](int i) { return bytes[2 * i] << 8 | bytes[2 * i + 1]; };
+  Rect rect;
+  rect.width = 1 + number(0) % width;
+  rect.height = 1 + number(1) % height;
+  rect.x = number(2) % (width - rect.width + 1);
+  rect.y = number(3) % (height - rect.height + 1);
+  return rect;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < kCropBytes) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + kCropBytes, size - kCropBytes);
+  const auto header = penstock::ProbeImage(bytes);
+  if (!header.ok() || header->format != penstock::ImageFormat::kJpeg) return 0;
+  if (!penstock::CheckLimits(*header, kLimits).ok()) return 0;
+  const int width = header->width, height = header->height;
+  const Rect rect = PlaceRect(data, width, height), whole{0, 0, width, height};
+  const int channels = data[0] % 2 == 0 ? 3 : 1;
+
+  static auto* const decoder = new penstock::JpegDecoder;
+  const Decoded full = Decode(decoder, bytes, whole, channels, false);
+  const Decoded crop = Decode(decoder, bytes, rect, channels, false);
+  Decode(decoder, bytes, rect, channels, true);
+  PS_CHECK(decoder->held_bytes() <= penstock::JpegDecoderBytes(*header) + (size_t{1} << 20));
+  // A file that decodes as a whole decodes in every part, to the same pixels.
+  if (full.ok) PS_CHECK(crop.ok && IsCropOf(crop, full, width, rect, channels));
+
+  // Tiles of the size that the transcoder chooses, and the smallest.
+  const auto indexed = penstock::AddRestartIndex(bytes, kLimits, data[1] % 2);
+  if (!indexed.ok()) return 0;
+  PS_CHECK(full.ok);
+  const Decoded again = Decode(decoder, *indexed, rect, channels, false);
+  PS_CHECK(again.ok && again.pixels == crop.pixels);
+  const Decoded all = Decode(decoder, *indexed, whole, channels, false);
+  PS_CHECK(all.ok && all.pixels == full.pixels);
+  return 0;
+}
