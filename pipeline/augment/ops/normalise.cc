@@ -1,5 +1,6 @@
 // normalise: (x * scale - mean) / std per channel in float32, each operation rounded on its own; then to the output
 // type. Presets: torchvision's ImageNet statistics; those of OpenAI's CLIP; 0.5 and 0.5 of the Inception papers.
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +8,7 @@
 #include "pipeline/augment/ops/ops.h"
 #include "pipeline/augment/ops/tensor_input.h"
 #include "pipeline/base/status_macros.h"
+#include "pipeline/image/normalise_bytes.h"
 
 namespace penstock {
 namespace {
@@ -43,15 +45,13 @@ class NormaliseOp final : public Op {
         scale_(scale),
         to_(to),
         channels_first_(channels_first) {
-    if (input.dtype != DType::kUint8) return;
-    // A byte has 256 values: their results are looked up.
-    table_.resize(channels * 256);
-    for (size_t c = 0; c < channels; ++c) {
-      for (size_t v = 0; v < 256; ++v) table_[c * 256 + v] = Compute(static_cast<float>(v), c);
-    }
-    for (const float value : table_) {
-      half_table_.push_back(to == DType::kFloat16 ? FloatToHalf(value) : FloatToBfloat16(value));
-    }
+    bytes_.scale = scale;
+    bytes_.mean = statistics.mean;
+    bytes_.std = statistics.std;
+    bytes_.to = to == DType::kFloat32   ? FloatType::kFloat32
+                : to == DType::kFloat16 ? FloatType::kFloat16
+                                        : FloatType::kBfloat16;
+    bytes_.channels_first = channels_first;
   }
 
   bool MakesImage() const override { return false; }
@@ -60,13 +60,13 @@ class NormaliseOp final : public Op {
     PS_ASSIGN_OR_RETURN(const DenseTensor tensor, DenseInput(input_, context, value));
     uint8_t* out = context->Output(tensor.count * DTypeSize(to_));
     if (!context->dry()) {
-      const Layout layout{channels_, tensor.count / channels_, channels_first_};
-      if (input_.dtype != DType::kUint8) {
-        ComputeAll(tensor.data, layout, out);
-      } else if (to_ == DType::kFloat32) {
-        LookUp(table_, tensor.data, layout, out);
-      } else {
-        LookUp(half_table_, tensor.data, layout, out);
+      // Each image by itself, where there are several (five_crop).
+      size_t images = 1;
+      for (size_t i = 0; i + 3 < input_.shape.size(); ++i) images *= static_cast<size_t>(input_.shape[i]);
+      const size_t count = tensor.count / images;
+      const Layout layout{channels_, count / channels_, channels_first_};
+      for (size_t i = 0; i < images; ++i) {
+        NormaliseImage(tensor.data + i * count * DTypeSize(input_.dtype), layout, out + i * count * DTypeSize(to_));
       }
     }
     value->data = out;
@@ -76,13 +76,11 @@ class NormaliseOp final : public Op {
  private:
   float Compute(float x, size_t c) const { return (x * scale_ - statistics_.mean[c]) / statistics_.std[c]; }
 
-  template <typename T>
-  void LookUp(const std::vector<T>& table, const uint8_t* in, const Layout& layout, uint8_t* out) const {
-    for (size_t c = 0; c < channels_; ++c) {
-      const T* results = table.data() + c * 256;
-      for (size_t pixel = 0; pixel < layout.pixels; ++pixel) {
-        StoreElement(out + layout.Out(pixel, c) * sizeof(T), results[in[layout.In(pixel, c)]]);
-      }
+  void NormaliseImage(const uint8_t* in, const Layout& layout, uint8_t* out) const {
+    if (input_.dtype == DType::kUint8) {
+      NormaliseBytes(bytes_, in, layout.pixels, out);
+    } else {
+      ComputeAll(in, layout, out);
     }
   }
 
@@ -108,8 +106,7 @@ class NormaliseOp final : public Op {
   const float scale_;
   const DType to_;
   const bool channels_first_;
-  std::vector<float> table_;
-  std::vector<uint16_t> half_table_;
+  BytesToFloats bytes_;  // for bytes
 };
 
 Statistics FindStatistics(const OpSetup& setup, const v1::Normalise& spec, size_t channels) {
@@ -154,8 +151,8 @@ std::unique_ptr<Op> MakeNormalise(const OpSetup& setup, ValueType* output) {
   const v1::Normalise& spec = setup.spec->normalise();
   CheckDenseInput(setup);
   const std::vector<int64_t>& shape = setup.input.shape;
-  if (spec.channels_first() && shape.size() != 3) {
-    setup.Error("channels_first", "needs height x width x channels");
+  if (spec.channels_first() && shape.size() < 3) {
+    setup.Error("channels_first", "needs height x width x channels, or several of them");
   }
   if (setup.errors->size() != before) return nullptr;
   const size_t channels = shape.empty() ? 1 : static_cast<size_t>(shape.back());
@@ -169,7 +166,7 @@ std::unique_ptr<Op> MakeNormalise(const OpSetup& setup, ValueType* output) {
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;
   output->dtype = to;
-  if (spec.channels_first()) output->shape = {shape[2], shape[0], shape[1]};
+  if (spec.channels_first()) std::rotate(output->shape.end() - 3, output->shape.end() - 1, output->shape.end());
   return std::make_unique<NormaliseOp>(setup.input, channels, statistics, scale, to, spec.channels_first());
 }
 
