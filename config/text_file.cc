@@ -133,16 +133,28 @@ std::vector<std::string> NamesFor(const pb::Descriptor* root, const std::string&
   return names;
 }
 
-// The enum values of the field that the parser says it could not fill.
-const pb::EnumDescriptor* EnumNamed(const pb::Descriptor* d, const std::string& field, int depth) {
-  for (int i = 0; i < d->field_count(); ++i) {
-    const pb::FieldDescriptor* f = d->field(i);
-    if (f->name() == field && f->enum_type() != nullptr) return f->enum_type();
-    if (f->message_type() != nullptr && depth < 4) {
-      if (const auto* found = EnumNamed(f->message_type(), field, depth + 1)) return found;
+// The type of the message whose braces the token `at` stands in; null where the braces before it make no sense.
+const pb::Descriptor* MessageAround(const pb::Descriptor* root, const std::vector<Token>& tokens, size_t at) {
+  std::vector<const pb::Descriptor*> open = {root};
+  std::string field;
+  for (size_t i = 0; i < at; ++i) {
+    if (tokens[i].identifier) field = tokens[i].text;
+    if (tokens[i].text == "{") {
+      const pb::FieldDescriptor* f = open.back()->FindFieldByName(field);
+      if (f == nullptr || f->message_type() == nullptr) return nullptr;
+      open.push_back(f->message_type());
+    } else if (tokens[i].text == "}") {
+      open.pop_back();
+      if (open.empty()) return nullptr;
     }
   }
-  return nullptr;
+  return open.back();
+}
+
+// The enum of the field that the parser says it could not fill, in a message of this type.
+const pb::EnumDescriptor* EnumOf(const pb::Descriptor* around, const std::string& field) {
+  const pb::FieldDescriptor* f = around == nullptr ? nullptr : around->FindFieldByName(field);
+  return f == nullptr ? nullptr : f->enum_type();
 }
 
 std::string QuotedAt(const std::string& text, size_t n) {
@@ -158,7 +170,7 @@ std::string QuotedAt(const std::string& text, size_t n) {
 }
 
 // The parser's words, in the user's terms, with the near name.
-std::string Explain(const pb::Descriptor* root, const std::string& message) {
+std::string Explain(const pb::Descriptor* root, const pb::Descriptor* around, const std::string& message) {
   if (absl::StartsWith(message, "Message type") && absl::StrContains(message, "has no field named")) {
     const std::string field = QuotedAt(message, 1);
     const std::vector<std::string> names = NamesFor(root, message);
@@ -171,7 +183,7 @@ std::string Explain(const pb::Descriptor* root, const std::string& message) {
   if (absl::StartsWith(message, "Unknown enumeration value of")) {
     const std::string value = QuotedAt(message, 0), field = QuotedAt(message, 1);
     std::vector<std::string> names;
-    if (const auto* type = EnumNamed(root, field, 0)) {
+    if (const auto* type = EnumOf(around, field)) {
       for (int i = 0; i < type->value_count(); ++i) {
         if (!absl::EndsWith(type->value(i)->name(), "UNSPECIFIED")) {
           names.push_back(type->value(i)->name());
@@ -229,8 +241,10 @@ std::vector<Mistake> ParseText(std::string_view text, pb::Message* message, Fiel
     const auto error = errors.error.value_or(FirstError::Error{-1, 0, "not a textproto file"});
     const std::vector<Token> tokens = Tokens(left);
     const auto statement = StatementAt(tokens, error.line, error.column);
-    mistakes.push_back({error.line + 1, statement ? tokens[statement->first].text : "",
-                        Explain(message->GetDescriptor(), error.message)});
+    const pb::Descriptor* root = message->GetDescriptor();
+    const pb::Descriptor* around = statement ? MessageAround(root, tokens, statement->first) : nullptr;
+    mistakes.push_back(
+        {error.line + 1, statement ? tokens[statement->first].text : "", Explain(root, around, error.message)});
     if (!statement || mistakes.size() >= kMaxMistakes) break;
     Blank(tokens, statement->first, statement->second, &left);
   }
