@@ -17,7 +17,8 @@ namespace {
 constexpr int kMargin = 300, kGap = 6, kHeader = 26, kLine = 18, kMaxSide = 20000;
 constexpr double kTextScale = 0.42;
 
-const cv::Scalar kInk(40, 40, 40), kFaint(130, 130, 130), kAlarm(30, 30, 200);
+const cv::Scalar kInk(40, 40, 40), kFaint(130, 130, 130), kAlarm(30, 30, 200), kBox(60, 220, 60);
+const cv::Scalar kTints[3] = {{40, 40, 255}, {255, 120, 40}, {40, 220, 255}};  // of the first masks
 
 void Text(cv::Mat* sheet, int x, int y, const std::string& text, const cv::Scalar& colour) {
   cv::putText(*sheet, text, {x, y}, cv::FONT_HERSHEY_SIMPLEX, kTextScale, colour, 1, cv::LINE_AA);
@@ -48,6 +49,14 @@ std::string Describe(const v1::Op& op, int number) {
   return absl::StrCat(number, " ", name, settings.size() > 1 ? ":" : "", settings);
 }
 
+// Mixes a colour into the pixels where the mask is not 0.
+void Tint(const ImageView& mask, const cv::Scalar& colour, cv::Mat* bgr) {
+  const cv::Mat where(mask.height, mask.width, CV_8U, const_cast<uint8_t*>(mask.data), mask.stride);
+  cv::Mat tinted;
+  cv::addWeighted(*bgr, 0.5, cv::Mat(bgr->size(), bgr->type(), colour), 0.5, 0, tinted);
+  tinted.copyTo(*bgr, where);
+}
+
 class Sheet {
  public:
   Sheet(size_t rows, const SheetOptions& options)
@@ -75,15 +84,24 @@ class Sheet {
       y += kLine;
     }
   }
-  void Picture(size_t row, int column, const ImageView& image) {
+  // With its boxes, where there are any, and its masks as a tint.
+  void Picture(size_t row, int column, const ImageView& image, const AnnotationPlan& annotations,
+               const Followers& followers) {
     const cv::Mat in(image.height, image.width, CV_MAKETYPE(CV_8U, image.channels), const_cast<uint8_t*>(image.data),
                      image.stride);
     cv::Mat bgr, scaled;
     cv::cvtColor(in, bgr, image.channels == 1 ? cv::COLOR_GRAY2BGR : cv::COLOR_RGB2BGR);
+    for (size_t i = 0; i < followers.masks().size(); ++i) Tint(followers.masks()[i], kTints[i % 3], &bgr);
     const double scale = static_cast<double>(cell_) / std::max(image.width, image.height);
     const cv::Size size(std::clamp(static_cast<int>(image.width * scale), 1, cell_),
                         std::clamp(static_cast<int>(image.height * scale), 1, cell_));
     cv::resize(bgr, scaled, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_NEAREST);
+    for (const Followers::Box& box : followers.boxes()) {
+      if (!annotations.Keeps(box)) continue;
+      const double x = 1.0 * size.width / image.width, y = 1.0 * size.height / image.height;
+      cv::rectangle(scaled, cv::Point(static_cast<int>(box.x0 * x), static_cast<int>(box.y0 * y)),
+                    cv::Point(static_cast<int>(box.x1 * x) - 1, static_cast<int>(box.y1 * y) - 1), kBox, 1);
+    }
     scaled.copyTo(mat_(cv::Rect(Left(column), Top(row), size.width, size.height)));
   }
   absl::StatusOr<std::string> Png() const {
@@ -123,10 +141,10 @@ absl::StatusOr<std::string> Render(const v1::JobSpec& job, const RowPlan& plan, 
       SampleKey key = records[r].key;
       key.epoch += static_cast<uint64_t>(std::max(0, column - 1));
       scratch.impl().tools.arena.Reset(size_t{8} << 20);
-      const auto image =
-          plan.ComputeImage(records[r].bytes, key, column == 0 ? 1 : steps, /*strict=*/false, &scratch.impl());
+      const auto image = plan.ComputeImage(records[r].bytes, key, column == 0 ? 1 : steps, /*strict=*/false,
+                                           /*follow=*/true, &scratch.impl());
       if (image.ok()) {
-        sheet.Picture(r, column, *image);
+        sheet.Picture(r, column, *image, plan.annotations(), scratch.impl().followers);
       } else {
         sheet.Error(r, column, std::string(image.status().message()));
       }

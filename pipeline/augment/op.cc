@@ -21,6 +21,15 @@ absl::Status OpContext::Realise(LazyImage* image) {
   return image->Realise(tools, damaged);
 }
 
+void OpContext::Moved(const ImageMove& move) {
+  if (followers == nullptr) return;
+  if (dry()) {
+    *dry_bytes += followers->ApplyBytes(move);
+  } else {
+    followers->Apply(move, &tools->arena);
+  }
+}
+
 void OpSetup::Error(std::string_view field, std::string_view message) const {
   errors->push_back(absl::StrCat(path, field.empty() ? "" : ".", std::string(field), ": ", std::string(message)));
 }

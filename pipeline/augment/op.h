@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "penstock/v1/job.pb.h"
+#include "pipeline/augment/followers.h"
 #include "pipeline/augment/sample_key.h"
 #include "pipeline/augment/value.h"
 #include "pipeline/base/philox.h"
@@ -38,12 +39,17 @@ struct OpContext {
   // Not null in a dry run: nothing is decoded, drawn or written; Apply gives the value that takes most memory and
   // adds the bytes that it would take here.
   size_t* dry_bytes = nullptr;
+  // The boxes and masks of this column's image; null where it has none.
+  Followers* followers = nullptr;
 
   bool dry() const { return dry_bytes != nullptr; }
   // Memory for a tensor: the target, or the arena's. Null in a dry run.
   uint8_t* Output(size_t bytes);
   // Makes the pixels of `image` lie in memory.
   absl::Status Realise(LazyImage* image);
+  // Every op that moves an image's pixels says each move here once, in a dry run too (then the one that takes most
+  // memory), so that boxes and masks follow.
+  void Moved(const ImageMove& move);
 };
 
 class Op {

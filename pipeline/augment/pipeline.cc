@@ -52,6 +52,7 @@ uint64_t FingerprintOf(const v1::JobSpec& job) {
   }
   // Nothing of it happens here, but rows that are mixed are other rows to a trainer that resumes.
   if (job.has_mix()) fingerprint.Add("mix").Add(Deterministic(job.mix()));
+  if (job.has_annotations()) fingerprint.Add("annotations").Add(Deterministic(job.annotations()));
   return fingerprint.value();
 }
 
@@ -121,7 +122,7 @@ class PipelineImpl final : public Pipeline {
     if (prefix_ == 0) return absl::FailedPreconditionError("the pipeline decodes no image");
     RowScope row(scratch);
     PS_ASSIGN_OR_RETURN(const ImageView image,
-                        plan_.ComputeImage(record, SampleKey(), prefix_, /*strict=*/true, row.get()));
+                        plan_.ComputeImage(record, SampleKey(), prefix_, /*strict=*/true, /*follow=*/false, row.get()));
     const DecodedHeader header{.width = image.width, .height = image.height, .channels = image.channels};
     std::string bytes;
     bytes.reserve(sizeof(header) + image.row_bytes() * static_cast<size_t>(image.height));
@@ -161,7 +162,9 @@ RowScratch& RowScratch::operator=(RowScratch&&) noexcept = default;
 size_t RowScratch::held_bytes() const {
   const Impl& s = *impl_;
   size_t bytes = sizeof(Impl) + s.tools.arena.held_bytes() + s.tools.resizer.held_bytes() + s.tools.jpeg.held_bytes() +
-                 s.values.capacity() * sizeof(Value);
+                 s.values.capacity() * sizeof(Value) + s.masks.capacity() * sizeof(ImageView) +
+                 s.followers.held_bytes();
+  for (const FeatureValue& value : s.parsed_boxes) bytes += value.floats.capacity() * 4;
   for (const FeatureValue& value : s.parsed) {
     bytes += value.ints.capacity() * 8 + value.floats.capacity() * 4 + value.bytes.capacity() * 16 +
              value.splits.capacity() * 4;

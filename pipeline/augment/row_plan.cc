@@ -17,10 +17,24 @@ constexpr uint64_t kMaxColumnBytes = uint64_t{1} << 30;
 // Parsing, tables of the resize, and what else is small.
 constexpr size_t kBaseScratch = size_t{128} << 10;
 
+// The masks' values are what the followers have become.
+void TakeMasks(const AnnotationPlan& annotations, RowScratch::Impl* scratch) {
+  if (!annotations.active()) return;
+  for (size_t i = 0; i < annotations.masks().size(); ++i) {
+    scratch->values[annotations.masks()[i]].image = LazyImage::InMemory(scratch->followers.masks()[i]);
+  }
+}
+
 // Names the step, unless the message names one already: decoding happens in a later step than decode_image.
 absl::Status InStep(const RowPlan::Step& step, const absl::Status& status) {
   if (status.ok() || status.message().substr(0, 4) == "ops[") return status;
   return absl::Status(status.code(), absl::StrCat(step.label, ": ", status.message()));
+}
+
+// Whether an augmix is in the op, at any depth: it mixes pictures whose parts have moved differently.
+bool HoldsAugMix(const v1::Op& op) {
+  const auto holds = [](const auto& ops) { return std::any_of(ops.begin(), ops.end(), HoldsAugMix); };
+  return op.has_augmix() || holds(op.random_apply().ops()) || holds(op.one_of().ops());
 }
 
 size_t RowBytes(const LazyImage& image) {
@@ -36,6 +50,7 @@ RowPlan RowPlan::Create(const v1::JobSpec& job, std::vector<std::string>* errors
   plan.features_ = FeatureSet::Create(job, errors);
   const size_t columns = plan.features_.plans().size();
   for (const FeaturePlan& feature : plan.features_.plans()) plan.types_.push_back(feature.type);
+  plan.annotations_ = AnnotationPlan::Create(job, plan.features_, errors);
   plan.broken_.assign(columns, 0);
   plan.has_steps_.assign(columns, 0);
   plan.AddSteps(job, errors);
@@ -45,7 +60,25 @@ RowPlan RowPlan::Create(const v1::JobSpec& job, std::vector<std::string>* errors
 
 void RowPlan::AddSteps(const v1::JobSpec& job, std::vector<std::string>* errors) {
   CheckOpNames(job.ops(), "ops", errors);
-  for (int i = 0; i < job.ops_size(); ++i) AddStep(job, i, errors);
+  const AnnotationPlan::Order order = annotations_.OrderOps(job);
+  for (const int i : order.decode_masks) AddStep(job, i, errors);
+  image_begin_ = steps_.size();
+  if (annotations_.active()) {
+    const size_t image = annotations_.image();
+    ValueType moved = types_[image];
+    for (const int i : order.image) {
+      const size_t before = steps_.size();
+      AddStep(job, i, errors);
+      if (steps_.size() > before && steps_.back().op->MakesImage()) moved = types_[image];
+    }
+    // What the ops after a mask's decode_image get has gone where the image went.
+    for (const size_t mask : annotations_.masks()) {
+      if (broken_[mask] == 0 && moved.IsImage()) types_[mask].shape = {moved.shape[0], moved.shape[1], 1};
+    }
+    image_column_ = static_cast<int>(image);
+  }
+  image_end_ = steps_.size();
+  for (const int i : order.others) AddStep(job, i, errors);
 }
 
 void RowPlan::AddStep(const v1::JobSpec& job, int number, std::vector<std::string>* errors) {
@@ -88,6 +121,16 @@ void RowPlan::AddStep(const v1::JobSpec& job, int number, std::vector<std::strin
     broken_[c] = 1;
     return;
   }
+  if (has_steps_[c] != 0 && annotations_.IsMask(c) && step.op->MakesImage()) {
+    errors->push_back(absl::StrCat(path, ".", name, ": column '", column,
+                                   "' is a mask, which goes where the image goes; after its decode_image only ops that "
+                                   "leave numbers, such as cast, may work on it"));
+  }
+  if (annotations_.active() && c == annotations_.image() && HoldsAugMix(spec)) {
+    errors->push_back(absl::StrCat(path, ".", name,
+                                   ": boxes and masks cannot follow augmix, which mixes pictures "
+                                   "whose parts have moved differently"));
+  }
   if (name == "decode_image" && image_column_ < 0) image_column_ = static_cast<int>(c);
   has_steps_[c] = 1;
   steps_.push_back(std::move(step));
@@ -118,9 +161,13 @@ void RowPlan::Finish(std::vector<std::string>* errors) {
       errors->push_back(absl::StrCat("column '", feature.column, "' is ", type.ToString(), ": over 1 GiB in each row"));
     }
   }
+  if (annotations_.active() && annotations_.boxes() != nullptr) schema_.columns.push_back(*annotations_.boxes());
   bool prefix = image_column_ >= 0;
+  size_t image_steps = 0;
   for (Step& step : steps_) {
     if (image_column_ < 0 || step.column != static_cast<size_t>(image_column_)) continue;
+    // The moves of later steps must be told to boxes and masks.
+    if (annotations_.active() && image_steps++ > 0) break;
     // Whatever yields pixels without drawing; ops that leave the bytes of an image (cast, normalise) end it.
     prefix = prefix && !step.op->IsRandom() && step.op->MakesImage();
     step.in_prefix = prefix;
@@ -128,14 +175,16 @@ void RowPlan::Finish(std::vector<std::string>* errors) {
 }
 
 absl::Status RowPlan::Read(std::string_view record, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const {
-  PS_CHECK(slot->fixed.size() == types_.size() && slot->ragged.size() == types_.size());
+  PS_CHECK(slot->fixed.size() == schema_.columns.size() && slot->ragged.size() == schema_.columns.size());
   PS_RETURN_IF_ERROR(features_.Parse(record, &scratch->parsed));
+  if (annotations_.active()) PS_RETURN_IF_ERROR(annotations_.ParseBoxes(record, &scratch->parsed_boxes));
   scratch->values.resize(types_.size());
   for (size_t c = 0; c < types_.size(); ++c) {
     const FeaturePlan& feature = features_.plans()[c];
     Value& value = scratch->values[c];
     if (decoded != nullptr && static_cast<int>(c) == image_column_) {
       value.image = LazyImage::InMemory(*decoded);
+      if (annotations_.active()) PS_RETURN_IF_ERROR(features_.ReadString(c, scratch->parsed, &value.bytes));
     } else if (has_steps_[c] == 0 && feature.type.ragged) {
       PS_RETURN_IF_ERROR(features_.ReadRagged(c, scratch->parsed, &slot->ragged[c]));
     } else if (feature.type.IsEncoded()) {
@@ -163,15 +212,20 @@ absl::Status RowPlan::Apply(const Step& step, const SampleKey& key, bool strict,
   context.target = target;
   context.strict = strict;
   context.damaged = &scratch->damaged;
+  if (annotations_.active() && step.column == annotations_.image()) context.followers = &scratch->followers;
   return InStep(step, step.op->Apply(&context, &scratch->values[step.column]));
 }
 
 absl::Status RowPlan::Compute(const SampleKey& key, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const {
-  for (const Step& step : steps_) {
+  if (annotations_.active()) PS_RETURN_IF_ERROR(StartFollowers(key, /*strict=*/false, scratch));
+  for (size_t s = image_begin_; s < steps_.size(); ++s) {
+    const Step& step = steps_[s];
+    if (s == image_end_) TakeMasks(annotations_, scratch);
     if (decoded != nullptr && step.in_prefix) continue;
     uint8_t* target = step.last ? reinterpret_cast<uint8_t*>(slot->fixed[step.column]) : nullptr;
     PS_RETURN_IF_ERROR(Apply(step, key, /*strict=*/false, target, scratch));
   }
+  if (image_end_ == steps_.size()) TakeMasks(annotations_, scratch);
   for (const Step& step : steps_) {
     if (!step.last) continue;
     const size_t c = step.column;
@@ -186,17 +240,41 @@ absl::Status RowPlan::Compute(const SampleKey& key, Decoded decoded, RowSlot* sl
     }
   }
   slot->lenient = scratch->damaged;
+  if (annotations_.active()) return annotations_.Finish(scratch->followers, slot);
   return absl::OkStatus();
 }
 
+absl::Status RowPlan::StartFollowers(const SampleKey& key, bool strict, RowScratch::Impl* scratch) const {
+  scratch->masks.clear();
+  for (size_t s = 0; s < image_begin_; ++s) {
+    const Step& step = steps_[s];
+    LazyImage& mask = scratch->values[step.column].image;
+    PS_RETURN_IF_ERROR(Apply(step, key, strict, nullptr, scratch));
+    PS_RETURN_IF_ERROR(InStep(step, mask.Realise(&scratch->tools, &scratch->damaged)));
+  }
+  for (const size_t mask : annotations_.masks()) scratch->masks.push_back(scratch->values[mask].image.view());
+  // Its first op is decode_image, whose words for an unreadable header these are.
+  const auto header = ProbeImage(scratch->values[annotations_.image()].bytes);
+  if (!header.ok()) return InStep(steps_[image_begin_], header.status());
+  return annotations_.Start(*header, scratch->parsed_boxes, scratch->masks, &scratch->tools.arena, &scratch->followers);
+}
+
 absl::StatusOr<ImageView> RowPlan::ComputeImage(std::string_view record, const SampleKey& key, size_t steps,
-                                                bool strict, RowScratch::Impl* scratch) const {
+                                                bool strict, bool follow, RowScratch::Impl* scratch) const {
   PS_CHECK(image_column_ >= 0);
   const size_t c = static_cast<size_t>(image_column_);
   PS_RETURN_IF_ERROR(features_.Parse(record, &scratch->parsed));
   scratch->values.resize(types_.size());
   Value& value = scratch->values[c];
   PS_RETURN_IF_ERROR(features_.ReadString(c, scratch->parsed, &value.bytes));
+  scratch->followers.Start(0, 0);
+  if (follow && annotations_.active()) {
+    PS_RETURN_IF_ERROR(annotations_.ParseBoxes(record, &scratch->parsed_boxes));
+    for (const size_t mask : annotations_.masks()) {
+      PS_RETURN_IF_ERROR(features_.ReadString(mask, scratch->parsed, &scratch->values[mask].bytes));
+    }
+    PS_RETURN_IF_ERROR(StartFollowers(key, strict, scratch));
+  }
   const Step* last = nullptr;
   for (const Step& step : steps_) {
     if (step.column != c || steps == 0) continue;
@@ -218,34 +296,66 @@ size_t RowPlan::ScratchBytes(std::string_view record) const {
     bytes += value.ints.capacity() * 8 + value.floats.capacity() * 4 + value.bytes.capacity() * 16 +
              value.splits.capacity() * 4;
   }
+  if (!annotations_.active()) {
+    for (size_t c = 0; c < types_.size(); ++c) {
+      Value value;
+      if (has_steps_[c] != 0) MeasureColumn(c, parsed, nullptr, &value, &bytes);
+    }
+    return bytes;
+  }
+  ParsedExample boxes;
+  if (!annotations_.ParseBoxes(record, &boxes).ok()) return bytes + 8 * record.size();
+  bytes += annotations_.BoxBytes(boxes);
+  Followers followers;
+  followers.StartMeasuring(annotations_.masks().size());
+  Value image;
+  MeasureColumn(annotations_.image(), parsed, &followers, &image, &bytes);
   for (size_t c = 0; c < types_.size(); ++c) {
-    if (has_steps_[c] == 0) continue;
+    // A mask ends at the image's largest size.
     Value value;
-    const FeaturePlan& feature = features_.plans()[c];
-    if (feature.type.IsEncoded()) {
-      if (!features_.ReadString(c, parsed, &value.bytes).ok()) continue;
-    } else {
-      bytes += feature.elements * feature.element_bytes();
-      if (feature.type.IsImage()) {
-        const auto& shape = feature.type.shape;
-        value.image = LazyImage::InMemory({nullptr, static_cast<int>(shape[1]), static_cast<int>(shape[0]),
-                                           static_cast<int>(shape[2]), static_cast<size_t>(shape[1] * shape[2])});
-      }
-    }
-    OpContext context;
-    context.dry_bytes = &bytes;
-    bool image = feature.type.IsImage();
-    for (const Step& step : steps_) {
-      if (step.column != c) continue;
-      if (!step.op->Apply(&context, &value).ok()) {
-        image = false;
-        break;
-      }
-      image = step.op->MakesImage();
-    }
-    if (image) bytes += value.image.StoreBytes();
+    if (annotations_.IsMask(c)) value.image = image.image;
+    if (has_steps_[c] != 0 && c != annotations_.image()) MeasureColumn(c, parsed, nullptr, &value, &bytes);
   }
   return bytes;
+}
+
+void RowPlan::MeasureColumn(size_t c, const ParsedExample& parsed, Followers* followers, Value* value,
+                            size_t* bytes) const {
+  const FeaturePlan& feature = features_.plans()[c];
+  const LazyImage moved = value->image;  // what a mask becomes
+  if (feature.type.IsEncoded()) {
+    if (!features_.ReadString(c, parsed, &value->bytes).ok()) return;
+  } else {
+    *bytes += feature.elements * feature.element_bytes();
+    if (feature.type.IsImage()) {
+      const auto& shape = feature.type.shape;
+      value->image = LazyImage::InMemory({nullptr, static_cast<int>(shape[1]), static_cast<int>(shape[0]),
+                                          static_cast<int>(shape[2]), static_cast<size_t>(shape[1] * shape[2])});
+    }
+  }
+  OpContext context;
+  context.dry_bytes = bytes;
+  context.followers = followers;
+  bool image = feature.type.IsImage();
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    const Step& step = steps_[s];
+    if (step.column != c) continue;
+    if (!step.op->Apply(&context, value).ok()) {
+      image = false;
+      break;
+    }
+    image = step.op->MakesImage();
+    if (s < image_begin_) {
+      // A mask: turned upright with the image, and moved with it.
+      value->image.PretendRealised(bytes);
+      const size_t width = static_cast<size_t>(value->image.width()),
+                   height = static_cast<size_t>(value->image.height());
+      *bytes += width * height + 4 * std::max(width, height) + Arena::kSlack;
+      value->image =
+          LazyImage::InMemory({nullptr, moved.width(), moved.height(), 1, static_cast<size_t>(moved.width())});
+    }
+  }
+  if (image) *bytes += value->image.StoreBytes();
 }
 
 }  // namespace penstock

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "pipeline/augment/annotations.h"
 #include "pipeline/augment/features.h"
 #include "pipeline/augment/op.h"
 #include "pipeline/augment/pipeline.h"
@@ -19,7 +20,10 @@ namespace penstock {
 struct RowScratch::Impl {
   ImageTools tools;
   ParsedExample parsed;
+  ParsedExample parsed_boxes;
   std::vector<Value> values;
+  std::vector<ImageView> masks;
+  Followers followers;
   bool damaged = false;
 };
 
@@ -40,7 +44,8 @@ class RowPlan {
 
   const RowSchema& schema() const { return schema_; }
   const std::vector<Step>& steps() const { return steps_; }
-  // The first column with a decode_image, or -1.
+  const AnnotationPlan& annotations() const { return annotations_; }
+  // The annotations' image, or the first column with a decode_image, or -1.
   int image_column() const { return image_column_; }
 
   // What starts the image column in place of its feature and the prefix: null, or pixels.
@@ -51,8 +56,9 @@ class RowPlan {
   // Runs the steps and stores their columns.
   absl::Status Compute(const SampleKey& key, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const;
   // Runs the first `steps` of the image column's steps. The result points into record, scratch or slot.
+  // `follow`: with its boxes and masks, which are in scratch->followers then.
   absl::StatusOr<ImageView> ComputeImage(std::string_view record, const SampleKey& key, size_t steps, bool strict,
-                                         RowScratch::Impl* scratch) const;
+                                         bool follow, RowScratch::Impl* scratch) const;
 
   size_t ScratchBytes(std::string_view record) const;
 
@@ -62,12 +68,20 @@ class RowPlan {
   void Finish(std::vector<std::string>* errors);
   absl::Status Apply(const Step& step, const SampleKey& key, bool strict, uint8_t* target,
                      RowScratch::Impl* scratch) const;
+  // The masks' decode_image, and then the followers on the stored image.
+  absl::Status StartFollowers(const SampleKey& key, bool strict, RowScratch::Impl* scratch) const;
+  // Counts into *bytes what the steps of a column take, from its value in the record on, which *value is then.
+  void MeasureColumn(size_t column, const ParsedExample& parsed, Followers* followers, Value* value,
+                     size_t* bytes) const;
 
   FeatureSet features_;
+  AnnotationPlan annotations_;
   std::vector<ValueType> types_;  // of each column, after the steps so far
   std::vector<char> broken_;      // columns with mistakes already reported
   std::vector<char> has_steps_;
+  // With annotations: first the masks' decode_image, then [image_begin_, image_end_) are the image's, then the others.
   std::vector<Step> steps_;
+  size_t image_begin_ = 0, image_end_ = 0;
   RowSchema schema_;
   int image_column_ = -1;
   ImageLimits limits_;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/augment/ops/pixel_op.h"
 #include "pipeline/base/portable_math.h"
 #include "pipeline/base/status_macros.h"
 
@@ -12,6 +13,9 @@ namespace {
 
 // Python's round(): to nearest, ties to even (the default mode of nearbyint).
 double RoundEven(double x) { return std::nearbyint(x); }
+
+// round(n / 2), ties to even, for n >= 0.
+int HalfRoundedEven(int n) { return n / 2 + (n % 4 == 3 ? 1 : 0); }
 
 }  // namespace
 
@@ -70,10 +74,116 @@ void CheckSide(const OpSetup& setup, std::string_view field, uint32_t value) {
   }
 }
 
+FillColour ChooseFill(const OpSetup& setup, const google::protobuf::RepeatedField<uint32_t>& fill) {
+  FillColour colour;
+  const int channels = setup.input.IsImage() ? static_cast<int>(setup.input.shape[2]) : 3;
+  if (fill.size() > 1 && fill.size() != channels) {
+    setup.Error("fill", absl::StrCat("has ", fill.size(), " values; it needs one, or one for each of the ", channels,
+                                     " channels"));
+    return colour;
+  }
+  for (int c = 0; c < 3 && !fill.empty(); ++c) {
+    const uint32_t value = fill.size() == 1 ? fill[0] : fill[std::min(c, fill.size() - 1)];
+    if (value > 255) {
+      setup.Error("fill", absl::StrCat("must be from 0 to 255, not ", value));
+      break;
+    }
+    colour.values[c] = static_cast<uint8_t>(value);
+  }
+  return colour;
+}
+
+WarpSampling ChooseSampling(const OpSetup& setup, v1::Filter filter) {
+  if (filter != v1::BILINEAR && filter != v1::NEAREST) {
+    setup.Error("filter", "must be BILINEAR or NEAREST, which are how warps sample");
+  }
+  return filter == v1::NEAREST ? WarpSampling::kNearest : WarpSampling::kBilinear;
+}
+
+PadMode ChoosePadMode(const OpSetup& setup, v1::PadMode mode) {
+  switch (mode) {
+    case v1::CONSTANT:
+      return PadMode::kConstant;
+    case v1::EDGE:
+      return PadMode::kEdge;
+    case v1::REFLECT:
+      return PadMode::kReflect;
+    case v1::SYMMETRIC:
+      return PadMode::kSymmetric;
+    default:
+      setup.Error("mode", "must be CONSTANT, EDGE, REFLECT or SYMMETRIC");
+      return PadMode::kConstant;
+  }
+}
+
+double ChooseProbability(const OpSetup& setup, bool said, float probability, double otherwise) {
+  const double value = said ? static_cast<double>(probability) : otherwise;
+  if (!(value >= 0 && value <= 1)) setup.Error("probability", "must be from 0 to 1");
+  return value;
+}
+
+void CheckImageInput(const OpSetup& setup) {
+  if (!setup.input.IsImage()) setup.WrongInput("a uint8 image; put decode_image before it");
+}
+
+bool DrawChance(double probability, SampleRandom* random) {
+  if (probability <= 0 || probability >= 1) return probability >= 1;
+  return random->Chance(probability);
+}
+
+double DrawUniform(double low, double high, SampleRandom* random) {
+  return low < high ? random->Uniform(low, high) : low;
+}
+
+int DrawInteger(int low, int high, SampleRandom* random) {
+  return low < high ? low + static_cast<int>(random->Below(static_cast<uint32_t>(high - low) + 1)) : low;
+}
+
+void CropImage(OpContext* context, LazyImage* image, const Rect& rect) {
+  if (context->dry()) return;
+  image->Crop(rect);
+  context->Moved(ImageMove::Window(rect));
+}
+
+absl::Status WindowImage(OpContext* context, LazyImage* image, const Rect& window, PadMode mode,
+                         const FillColour& fill) {
+  if (window.Inside(image->width(), image->height()) && !context->dry()) {
+    CropImage(context, image, window);
+    return absl::OkStatus();
+  }
+  PS_RETURN_IF_ERROR(
+      ReplacePixels(context, image, window.width, window.height, 0,
+                    [&](const ImageView& in, ImageTarget out) { CopyWindow(in, window, mode, fill.values, out); }));
+  context->Moved(ImageMove::Window(window, mode));
+  return absl::OkStatus();
+}
+
+void MirrorImage(OpContext* context, LazyImage* image) {
+  image->Flip();
+  context->Moved(ImageMove::Mirror(image->width(), image->height()));
+}
+
+absl::Status WarpImage(OpContext* context, LazyImage* image, const WarpMap& map, WarpSampling sampling,
+                       const FillColour& fill, int width, int height) {
+  // Beside the pixels: a table of columns.
+  const size_t scratch = 4 * static_cast<size_t>(width);
+  PS_RETURN_IF_ERROR(ReplacePixels(context, image, width, height, scratch, [&](const ImageView& in, ImageTarget out) {
+    Warp(in, map, sampling, fill.values, width, height, out);
+  }));
+  context->Moved(ImageMove::Warp(map, width, height));
+  return absl::OkStatus();
+}
+
 absl::Status ResizeImage(OpContext* context, LazyImage* image, int width, int height, const ResizeChoice& choice) {
   if (!image->CanResize()) PS_RETURN_IF_ERROR(context->Realise(image));
+  const ImageMove move = ImageMove::Resize(image->width(), image->height(), width, height);
   image->Resize(width, height, choice.method, choice.filter);
+  context->Moved(move);
   return absl::OkStatus();
+}
+
+Rect CentreRect(int width, int height, int crop_width, int crop_height) {
+  return {HalfRoundedEven(width - crop_width), HalfRoundedEven(height - crop_height), crop_width, crop_height};
 }
 
 Rect DrawResizedCrop(const CropDraw& draw, int width, int height, SampleRandom* random) {

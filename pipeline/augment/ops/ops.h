@@ -11,6 +11,15 @@ std::unique_ptr<Op> MakeRandomResizedCrop(const OpSetup& setup, ValueType* outpu
 std::unique_ptr<Op> MakeResize(const OpSetup& setup, ValueType* output);
 std::unique_ptr<Op> MakeCentreCrop(const OpSetup& setup, ValueType* output);
 std::unique_ptr<Op> MakeRandomHorizontalFlip(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakeRandomCrop(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakePad(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakeRandomVerticalFlip(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakeRotate(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakeAffine(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakePerspective(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakeZoomOut(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakeFiveCrop(const OpSetup& setup, ValueType* output);
+std::unique_ptr<Op> MakeTenCrop(const OpSetup& setup, ValueType* output);
 std::unique_ptr<Op> MakeCast(const OpSetup& setup, ValueType* output);
 std::unique_ptr<Op> MakeNormalise(const OpSetup& setup, ValueType* output);
 std::unique_ptr<Op> MakeScale(const OpSetup& setup, ValueType* output);

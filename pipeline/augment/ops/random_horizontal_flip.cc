@@ -1,4 +1,5 @@
 // random_horizontal_flip: mirrors left to right with a probability; one Bernoulli draw per sample.
+#include "pipeline/augment/ops/geometry.h"
 #include "pipeline/augment/ops/ops.h"
 
 namespace penstock {
@@ -11,7 +12,7 @@ class RandomHorizontalFlipOp final : public Op {
   bool IsRandom() const override { return true; }
 
   absl::Status Apply(OpContext* context, Value* value) const override {
-    if (context->dry() || context->random.Chance(probability_)) value->image.Flip();
+    if (context->dry() || context->random.Chance(probability_)) MirrorImage(context, &value->image);
     return absl::OkStatus();
   }
 

@@ -15,7 +15,7 @@ class RandomResizedCropOp final : public Op {
   absl::Status Apply(OpContext* context, Value* value) const override {
     LazyImage& image = value->image;
     if (!context->dry()) {
-      image.Crop(DrawResizedCrop(draw_, image.width(), image.height(), &context->random));
+      CropImage(context, &image, DrawResizedCrop(draw_, image.width(), image.height(), &context->random));
     }
     return ResizeImage(context, &image, width_, height_, choice_);
   }

@@ -8,6 +8,15 @@ constexpr struct {
   std::string_view name;
   OpFactory factory;
 } kOps[] = {
+    {"random_crop", MakeRandomCrop},
+    {"pad", MakePad},
+    {"random_vertical_flip", MakeRandomVerticalFlip},
+    {"rotate", MakeRotate},
+    {"affine", MakeAffine},
+    {"perspective", MakePerspective},
+    {"zoom_out", MakeZoomOut},
+    {"five_crop", MakeFiveCrop},
+    {"ten_crop", MakeTenCrop},
     {"decode_image", MakeDecodeImage}, {"random_resized_crop", MakeRandomResizedCrop},       {"resize", MakeResize},
     {"centre_crop", MakeCentreCrop},   {"random_horizontal_flip", MakeRandomHorizontalFlip}, {"cast", MakeCast},
     {"normalise", MakeNormalise},
