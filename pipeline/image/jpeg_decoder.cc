@@ -42,9 +42,16 @@ struct JpegDecoder::State {
   TileCutter cutter;
 
   Outcome Run(std::string_view bytes, const Rect& rect, const JpegOptions& options, uint8_t* out, size_t stride);
+  void Renew();
   void ReadRows(const Rect& rect, int left, int channels, uint8_t* out, size_t stride);
   bool RunOnTiles(std::string_view bytes, const Rect& rect, const JpegOptions& options, uint8_t* out, size_t stride);
 };
+
+void JpegDecoder::State::Renew() {
+  jpeg_destroy_decompress(&cinfo);  // of a zeroed object: nothing
+  jpeg_create_decompress(&cinfo);
+  cinfo.progress = &progress;
+}
 
 // libjpeg returns here by longjmp: no object with a destructor may live in this function or below it.
 Outcome JpegDecoder::State::Run(std::string_view bytes, const Rect& rect, const JpegOptions& options, uint8_t* out,
@@ -52,6 +59,9 @@ Outcome JpegDecoder::State::Run(std::string_view bytes, const Rect& rect, const 
   errors.Reset(!options.lenient);
   if (setjmp(errors.back) != 0) return Outcome::kFailed;
 
+  // A new object for each image: libjpeg keeps quantisation and Huffman tables, and a file that lacks some would be
+  // decoded with those of the image before it.
+  Renew();
   jpeg_mem_src(&cinfo, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_read_header(&cinfo, TRUE);
   const ImageHeader header{.width = static_cast<int>(cinfo.image_width),
@@ -157,10 +167,9 @@ size_t JpegDecoderBytes(const ImageHeader& header) {
 JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.cinfo.err = s.errors.Install();
-  if (setjmp(s.errors.back) != 0) PS_CHECK(!"libjpeg has the version it was compiled against");
-  jpeg_create_decompress(&s.cinfo);
   s.progress.progress_monitor = StopAtManyScans;
-  s.cinfo.progress = &s.progress;
+  if (setjmp(s.errors.back) != 0) PS_CHECK(!"libjpeg has the version it was compiled against");
+  s.Renew();
 }
 
 JpegDecoder::~JpegDecoder() { jpeg_destroy_decompress(&state_->cinfo); }

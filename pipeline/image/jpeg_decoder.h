@@ -29,7 +29,7 @@ struct JpegOptions {
 // coefficients, for restart-indexed ones the tiles' copy.
 size_t JpegDecoderBytes(const ImageHeader& header);
 
-// One per thread; keeps its libjpeg object and row buffer from image to image.
+// One per thread; keeps its buffers from image to image, and nothing of the images.
 class JpegDecoder {
  public:
   JpegDecoder();

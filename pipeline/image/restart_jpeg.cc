@@ -246,7 +246,7 @@ int TileInterval(size_t bytes, int mcus_per_row, int rows) {
   // What a tile costs: marker 2, entry 2, half a byte of padding, and the DC values that start again from 0.
   constexpr size_t kTileBytes = 7;
   // The share of the file that markers and table may be.
-  constexpr size_t kShare = 40;
+  constexpr size_t kShare = 60;
   int best = mcus_per_row;
   const auto far = [](int interval) {
     const int more = std::max(interval, kWantedInterval), less = std::min(interval, kWantedInterval);
@@ -260,12 +260,16 @@ int TileInterval(size_t bytes, int mcus_per_row, int rows) {
   return best;
 }
 
-absl::StatusOr<std::string> AddRestartIndex(std::string_view jpeg, const ImageLimits& limits) {
+absl::StatusOr<std::string> AddRestartIndex(std::string_view jpeg, const ImageLimits& limits, int interval) {
   PS_ASSIGN_OR_RETURN(const ImageHeader header, ProbeImage(jpeg));
   PS_RETURN_IF_ERROR(CheckKind(header, jpeg));
   PS_RETURN_IF_ERROR(CheckLimits(header, limits));
   const TileGrid grid = *ReadTileGrid(jpeg);
-  const int interval = TileInterval(jpeg.size(), grid.mcus_per_row(), grid.rows);
+  if (interval == 0) interval = TileInterval(jpeg.size(), grid.mcus_per_row(), grid.rows);
+  if (interval < 0 || grid.mcus_per_row() % interval != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tiles of ", interval, " MCUs do not divide a row of ", grid.mcus_per_row()));
+  }
 
   Transcoder transcoder;
   if (!transcoder.Read(jpeg)) {

@@ -25,13 +25,16 @@ int TileInterval(size_t bytes, int mcus_per_row, int rows);
 // byte and in order; a tile table that the file has is replaced. The result is read back before it is returned: its
 // coefficients are the source's, its table is sound.
 //
+// A tile has `interval` MCUs, which must divide the row of MCUs; 0: as many as TileInterval says.
+//
 // Memory: the coefficients twice, 4 bytes per sample, beside source and result. Thread-safe.
 //   FailedPrecondition: a JPEG of a kind that is not indexed: progressive, arithmetic, CMYK, of several scans, with a
 //                       tile of 64 KiB or more, or odd in another way that the message names.
 //   DataLoss:           it does not decode as a whole without a warning.
-//   InvalidArgument:    no JPEG that libjpeg reads.         ResourceExhausted: over the limits.
+//   InvalidArgument:    no JPEG that libjpeg reads, or an interval that does not divide the row.
+//   ResourceExhausted:  over the limits.
 // The first two say that the file stays as it is; see StaysAsItIs.
-absl::StatusOr<std::string> AddRestartIndex(std::string_view jpeg, const ImageLimits& limits = {});
+absl::StatusOr<std::string> AddRestartIndex(std::string_view jpeg, const ImageLimits& limits = {}, int interval = 0);
 
 // Whether AddRestartIndex said that the file is to be kept with its own bytes: nothing is wrong with the request.
 inline bool StaysAsItIs(const absl::Status& status) {

@@ -185,6 +185,28 @@ TEST(JpegDecoder, GoesOnWorkingAfterErrors) {
   }
 }
 
+// libjpeg itself keeps tables for the next image.
+TEST(JpegDecoder, AFileWithoutTablesDoesNotTakeThoseOfTheImageBefore) {
+  const std::string before = MakeJpeg({.width = 64, .height = 64, .quality = 30});
+  const std::string whole = MakeJpeg({.width = 64, .height = 64, .quality = 95});
+  for (const char marker : {'\xDB', '\xC4'}) {
+    std::string bytes = whole;
+    for (size_t at; (at = bytes.find(std::string{'\xFF', marker})) != std::string::npos;) {
+      const size_t length = static_cast<uint8_t>(bytes[at + 2]) << 8 | static_cast<uint8_t>(bytes[at + 3]);
+      bytes.erase(at, length + 2);
+    }
+    std::vector<uint8_t> fresh(64 * 64 * 3), used(64 * 64 * 3);
+    JpegDecoder fresh_decoder, used_decoder;
+    const auto wanted = fresh_decoder.Decode(bytes, {0, 0, 64, 64}, {}, fresh.data(), 192);
+    ASSERT_TRUE(used_decoder.Decode(before, {0, 0, 64, 64}, {}, used.data(), 192).ok());
+    const auto got = used_decoder.Decode(bytes, {0, 0, 64, 64}, {}, used.data(), 192);
+    EXPECT_EQ(got.status(), wanted.status());
+    if (wanted.ok()) {
+      EXPECT_EQ(used, fresh);
+    }
+  }
+}
+
 TEST(JpegDecoder, SaysWhatIsWrongWithTheRequest) {
   JpegDecoder decoder;
   std::vector<uint8_t> out(64 * 64 * 3);

@@ -17,7 +17,7 @@ namespace {
 constexpr int kWidth = 256, kHeight = 144;
 
 std::string Indexed() {
-  auto indexed = AddRestartIndex(MakeJpeg({.width = kWidth, .height = kHeight, .horizontal = 2, .vertical = 2}));
+  auto indexed = AddRestartIndex(MakeJpeg({.width = kWidth, .height = kHeight, .horizontal = 2, .vertical = 2}), {}, 4);
   EXPECT_TRUE(indexed.ok()) << indexed.status();
   return *std::move(indexed);
 }

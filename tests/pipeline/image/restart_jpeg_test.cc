@@ -10,6 +10,7 @@
 #include "pipeline/image/restart_table.h"
 #include "tests/pipeline/image/crop_support.h"
 #include "tests/pipeline/image/jpeg_maker.h"
+#include "tests/pipeline/image/reference.h"
 
 namespace penstock {
 namespace {
@@ -46,11 +47,16 @@ TEST(RestartJpeg, EveryCropOfEveryKindIsTheSourcesCrop) {
                                             .horizontal = sampling.horizontal,
                                             .vertical = sampling.vertical,
                                             .restart_interval = restart});
-        const auto indexed = AddRestartIndex(plain);
-        ASSERT_TRUE(indexed.ok()) << indexed.status();
-        ASSERT_TRUE(TileTable::Read(*indexed).has_value());
-        ExpectSameCrops(plain, *indexed, size[0], size[1], 12,
-                        std::to_string(sampling.horizontal) + "x" + std::to_string(sampling.vertical));
+        const int across = ReadTileGrid(plain)->mcus_per_row();
+        for (int interval = 0; interval <= 8; ++interval) {
+          if (interval != 0 && across % interval != 0) continue;
+          const auto indexed = AddRestartIndex(plain, {}, interval);
+          ASSERT_TRUE(indexed.ok()) << indexed.status();
+          ASSERT_TRUE(TileTable::Read(*indexed).has_value());
+          ExpectSameCrops(plain, *indexed, size[0], size[1], 8,
+                          std::to_string(sampling.horizontal) + "x" + std::to_string(sampling.vertical) + " interval " +
+                              std::to_string(interval));
+        }
       }
     }
     const std::string grey = MakeJpeg({.width = size[0], .height = size[1], .components = 1});
@@ -84,7 +90,7 @@ TEST(RestartJpeg, EveryRowAndColumnCanBeTheBorderOfACrop) {
 
 TEST(RestartJpeg, TheTableIsUsedAndSavesMostOfTheFile) {
   const std::string plain = MakeJpeg({.width = 640, .height = 480, .horizontal = 2, .vertical = 2});
-  const auto indexed = AddRestartIndex(plain);
+  const auto indexed = AddRestartIndex(plain, {}, 4);
   ASSERT_TRUE(indexed.ok()) << indexed.status();
   const auto table = TileTable::Read(*indexed);
   ASSERT_TRUE(table.has_value());
@@ -160,23 +166,20 @@ TEST(RestartJpeg, SaysWhichFilesStayAsTheyAre) {
 }
 
 TEST(RestartJpeg, ATileOf64KiBStaysAsItIs) {
-  // One row of a prime number of MCUs: with 1 MCU in a tile the markers would be too much, so it is one tile.
-  const std::string wide = MakeJpeg({.width = 8 * 7919, .height = 8, .quality = 90});
+  const std::string wide = MakeJpeg({.width = 8 * 7919, .height = 8, .quality = 90});  // a prime number of MCUs
   ASSERT_GT(wide.size(), 100000u);
-  const auto result = AddRestartIndex(wide);
-  if (result.ok()) {
-    EXPECT_LE(TileTable::Read(*result)->grid().interval, 7919);
-    EXPECT_EQ(TileTable::Read(*result)->grid().interval, 1);
-  } else {
-    EXPECT_TRUE(StaysAsItIs(result.status()));
-    EXPECT_NE(result.status().message().find("64 KiB"), std::string::npos) << result.status();
-  }
+  const auto result = AddRestartIndex(wide, {}, 7919);
+  EXPECT_TRUE(StaysAsItIs(result.status()));
+  EXPECT_NE(result.status().message().find("64 KiB"), std::string::npos) << result.status();
+  EXPECT_TRUE(AddRestartIndex(wide, {}, 1).ok());
 }
 
 TEST(RestartJpeg, RefusesWhatIsNoJpegOrTooBig) {
   EXPECT_EQ(AddRestartIndex("text").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(AddRestartIndex("").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE(StaysAsItIs(AddRestartIndex("text").status()));
+  EXPECT_EQ(AddRestartIndex(MakeJpeg({.width = 200, .height = 200}), {}, 7).status().code(),
+            absl::StatusCode::kInvalidArgument);
   const std::string good = MakeJpeg({.width = 200, .height = 200});
   EXPECT_EQ(AddRestartIndex(good, {.max_pixels = 39999, .max_side = 65500}).status().code(),
             absl::StatusCode::kResourceExhausted);
@@ -184,7 +187,8 @@ TEST(RestartJpeg, RefusesWhatIsNoJpegOrTooBig) {
 
 TEST(RestartJpeg, DamageInTheCropsTilesFailsAndElsewhereIsNotSeen) {
   const int width = 400, height = 400;
-  const auto good = AddRestartIndex(MakeJpeg({.width = width, .height = height, .horizontal = 2, .vertical = 2}));
+  const auto good =
+      AddRestartIndex(MakeJpeg({.width = width, .height = height, .horizontal = 2, .vertical = 2}), {}, 5);
   ASSERT_TRUE(good.ok());
   const auto table = TileTable::Read(*good);
   ASSERT_TRUE(table.has_value());
@@ -223,6 +227,26 @@ TEST(RestartJpeg, TheIntervalIsNearFourMcusAndItsMarkersAreSmall) {
   EXPECT_EQ(TileInterval(60000, 47, 32), 47);
   EXPECT_EQ(TileInterval(100, 32, 24), 32);
   EXPECT_EQ(TileInterval(100, 1, 1), 1);
+}
+
+TEST(RestartJpeg, EveryPhotographGivesEveryCropOfItself) {
+  const auto folder = ReferenceFolder();
+  if (!folder) {
+    const std::string plain = MakeJpeg({.width = 500, .height = 375, .horizontal = 2, .vertical = 2});
+    const auto indexed = AddRestartIndex(plain);
+    ASSERT_TRUE(indexed.ok()) << indexed.status();
+    ExpectSameCrops(plain, *indexed, 500, 375, 20, "generated");
+    return;
+  }
+  for (const std::string& name : ListFolder(*folder + "/photos")) {
+    const std::string plain = ReadBytes(*folder + "/photos/" + name);
+    const auto header = ProbeImage(plain);
+    ASSERT_TRUE(header.ok()) << name << header.status();
+    const auto indexed = AddRestartIndex(plain);
+    ASSERT_TRUE(indexed.ok()) << name << indexed.status();
+    ASSERT_TRUE(TileTable::Read(*indexed).has_value()) << name;
+    ExpectSameCrops(plain, *indexed, header->width, header->height, 8, name);
+  }
 }
 
 }  // namespace
