@@ -118,7 +118,8 @@ class Batch {
   // One for each row.
   absl::Span<const RowId> ids() const;
   // 1, or 0 for a row that is padding or was masked by the job's error policy (its content is then
-  // zero, or, for padding, a repeated row).
+  // zero, or, for padding, a repeated row). Where the job mixes rows, these and those of their group
+  // are not mixed.
   absl::Span<const uint8_t> valid() const;
 
   struct Impl;

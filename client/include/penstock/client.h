@@ -45,7 +45,8 @@ struct ReaderOptions {
   std::string job;
 
   // This trainer's place among world_size trainers that share each step. world_size must divide the
-  // batch size.
+  // batch size; where the job mixes rows (mixup, cutmix), the batch size must be a multiple of
+  // mix.group times world_size.
   uint32_t rank = 0;
   uint32_t world_size = 1;
   // Ranks of one training run give the same group; two runs at once on one job give two.
@@ -84,7 +85,8 @@ class Reader {
   // Connects, opens the job as this rank and begins to fetch.
   //   OK                   batches are on their way
   //   NotFound             no such job; the message lists those that there are
-  //   InvalidArgument      world size does not divide the batch, PARTIAL with several ranks, a
+  //   InvalidArgument      world size does not divide the batch, or cuts groups of rows that the job
+  //   mixes, PARTIAL with several ranks, a
   //   state that cannot be read FailedPrecondition   the state is of another plan or pipeline (both
   //   values are named), the job failed in
   //                        preparation (its error), ranks open at unlike positions
@@ -126,7 +128,8 @@ class Reader {
   // Rows in the data set (times repeats), before the last batch is dropped or padded.
   virtual uint64_t rows_per_epoch() const = 0;
 
-  // Names, dtypes and shapes of the columns that every batch has.
+  // Names, dtypes and shapes of the columns that every batch has. Where the job mixes rows, an
+  // integer label is float32 [classes] here and in batches.
   virtual const std::vector<ColumnInfo>& columns() const = 0;
 
   // What happened so far; cheap. Any thread.
