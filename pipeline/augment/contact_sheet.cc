@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,29 +25,70 @@ void Text(cv::Mat* sheet, int x, int y, const std::string& text, const cv::Scala
   cv::putText(*sheet, text, {x, y}, cv::FONT_HERSHEY_SIMPLEX, kTextScale, colour, 1, cv::LINE_AA);
 }
 
-// Cuts a text into lines of at most `width` characters, between words where it can.
-std::vector<std::string> Wrap(std::string text, size_t width) {
+// Cuts a text into lines of at most `width` characters, between words where it can; those after the first begin with
+// `indent` spaces.
+std::vector<std::string> Wrap(std::string text, size_t width, size_t indent = 0) {
   std::vector<std::string> lines;
+  indent = std::min(indent, width / 2);
+  size_t start = 0;  // of the words, behind the spaces
+  while (start < text.size() && text[start] == ' ') ++start;
   while (text.size() > width) {
     const size_t space = text.rfind(' ', width);
-    const size_t cut = space == std::string::npos || space == 0 ? width : space;
+    const size_t cut = space == std::string::npos || space <= start ? width : space;
     lines.push_back(text.substr(0, cut));
-    text.erase(0, cut == space ? cut + 1 : cut);
+    text = std::string(indent, ' ') + text.substr(cut == space ? cut + 1 : cut);
+    start = indent;
   }
   lines.push_back(std::move(text));
   return lines;
 }
 
-// The op's line in the margin: "1 random_resized_crop 224 x 224 (crop)" is number, name, settings.
-std::string Describe(const v1::Op& op, int number) {
-  std::string settings = op.ShortDebugString();
-  const std::string name = OpName(op);
-  const size_t open = settings.find(name + " {");
-  if (open != std::string::npos) {
-    settings = settings.substr(open + name.size() + 2);
-    settings = settings.substr(0, settings.rfind('}'));
+// A field of the op's message, as text without its braces.
+std::string Settings(const google::protobuf::Message& message) {
+  std::string settings = message.ShortDebugString();
+  return settings.empty() ? "" : ": " + settings;
+}
+
+// An own op by its own name: "custom vignette: strength 0.6, shape round".
+std::string DescribeCustom(const v1::Custom& custom) {
+  std::map<std::string, std::string> parameters;
+  for (const auto& [name, value] : custom.numbers()) parameters[name] = absl::StrCat(value);
+  for (const auto& [name, value] : custom.texts()) parameters[name] = value;
+  std::string text = absl::StrCat(" ", custom.op());
+  const char* before = ": ";
+  for (const auto& [name, value] : parameters) {
+    absl::StrAppend(&text, before, name, " ", value);
+    before = ", ";
   }
-  return absl::StrCat(number, " ", name, settings.size() > 1 ? ":" : "", settings);
+  return text;
+}
+
+// The op's lines in the margin: "1 random_resized_crop: height: 224 width: 224" is number, name, settings. Ops inside
+// it follow, further to the right.
+void Describe(const v1::Op& op, int number, const std::string& weight, size_t indent, std::vector<std::string>* lines) {
+  const std::string name = OpName(op);
+  const auto* field = name.empty() ? nullptr : v1::Op::descriptor()->FindFieldByName(name);
+  if (field == nullptr) return;
+  std::string line = absl::StrCat(std::string(indent, ' '), number, " ", name, weight);
+  const google::protobuf::RepeatedPtrField<v1::Op>* children = nullptr;
+  const google::protobuf::RepeatedField<float>* weights = nullptr;
+  if (op.has_custom()) {
+    absl::StrAppend(&line, DescribeCustom(op.custom()));
+  } else if (op.has_random_apply()) {
+    children = &op.random_apply().ops();
+    if (op.random_apply().has_probability()) absl::StrAppend(&line, ": probability: ", op.random_apply().probability());
+  } else if (op.has_one_of()) {
+    children = &op.one_of().ops();
+    weights = &op.one_of().weights();
+  } else {
+    absl::StrAppend(&line, Settings(op.GetReflection()->GetMessage(op, field)));
+  }
+  if (!op.column().empty()) absl::StrAppend(&line, " (column ", op.column(), ")");
+  for (std::string& part : Wrap(std::move(line), 38, indent + 2)) lines->push_back(std::move(part));
+  for (int i = 0; children != nullptr && i < children->size(); ++i) {
+    const bool weighted = weights != nullptr && i < weights->size();
+    Describe((*children)[i], i, weighted ? absl::StrCat(" x", (*weights)[i]) : "", indent + 3, lines);
+  }
 }
 
 // Mixes a colour into the pixels where the mask is not 0.
@@ -122,9 +164,7 @@ absl::StatusOr<std::string> Render(const v1::JobSpec& job, const RowPlan& plan, 
                                    const SheetOptions& options) {
   Sheet sheet(records.size(), options);
   std::vector<std::string> lines = {absl::StrCat("job ", job.name()), ""};
-  for (int i = 0; i < job.ops_size(); ++i) {
-    for (const std::string& line : Wrap(Describe(job.ops(i), i), 38)) lines.push_back(line);
-  }
+  for (int i = 0; i < job.ops_size(); ++i) Describe(job.ops(i), i, "", 0, &lines);
   sheet.Margin(lines);
   size_t steps = 0;
   for (const RowPlan::Step& step : plan.steps()) {
@@ -141,8 +181,9 @@ absl::StatusOr<std::string> Render(const v1::JobSpec& job, const RowPlan& plan, 
       SampleKey key = records[r].key;
       key.epoch += static_cast<uint64_t>(std::max(0, column - 1));
       scratch.impl().tools.arena.Reset(size_t{8} << 20);
-      const auto image = plan.ComputeImage(records[r].bytes, key, column == 0 ? 1 : steps, /*strict=*/false,
-                                           /*follow=*/true, &scratch.impl());
+      const auto image =
+          plan.ComputeImage(records[r].bytes, key, column == 0 ? 1 : steps, /*strict=*/false,
+                            /*follow=*/true, &scratch.impl());
       if (image.ok()) {
         sheet.Picture(r, column, *image, plan.annotations(), scratch.impl().followers);
       } else {

@@ -11,9 +11,11 @@
 namespace penstock {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 constexpr char kGoodJob[] = R"(name: "a-job"
 dataset { files: "train-*" }
@@ -36,6 +38,51 @@ std::vector<std::string> Lines(const std::vector<Mistake>& mistakes) {
     out.push_back(std::to_string(m.line) + " " + m.field + ": " + m.message);
   }
   return out;
+}
+
+// Fields of one name in unlike messages, at any depth of ops: the values are those of the field that stands there.
+TEST(JobFile, AnEnumsValuesAreThoseOfTheFieldThatStandsThere) {
+  const std::string text = Replaced(kGoodJob, "ops { random_resized_crop", R"(ops { random_apply {
+  ops { one_of {
+    ops { random_horizontal_flip { } }
+    ops { auto_augment { policy: FAIL } }
+  } }
+  ops { pad { mode: EDGY } }
+} }
+errors { policy: IMAGENET }
+ops { random_resized_crop)");
+  v1::JobSpec job;
+  EXPECT_THAT(Lines(CheckJobText(text, nullptr, &job)),
+              ElementsAre(AllOf(StartsWith("8 "), HasSubstr("it is one of IMAGENET | CIFAR10 | SVHN")),
+                          AllOf(StartsWith("10 "), HasSubstr("did you mean 'EDGE'")),
+                          AllOf(StartsWith("12 "), HasSubstr("it is one of FAIL | SUBSTITUTE | MASK"))));
+}
+
+TEST(JobFile, MistakesInsideNestedOpsHaveTheirLine) {
+  const std::string text = Replaced(kGoodJob, "ops { random_resized_crop", R"(ops { random_apply {
+  ops { one_of {
+    ops { random_horizontal_flip { } }
+    ops { random_horizontal_flip {
+      probability: 2
+    } }
+    weights: 1
+    weights: 0
+  } }
+} }
+ops { random_resized_crop)");
+  v1::JobSpec job;
+  EXPECT_THAT(
+      Lines(CheckJobText(text, CheckPipeline, &job)),
+      ElementsAre(StartsWith("9 ops[1].random_apply.ops[0].one_of.ops[1].random_horizontal_flip.probability: ")));
+}
+
+TEST(JobFile, OpsInsideOthersCountToo) {
+  std::string ops;
+  for (int i = 0; i < 260; ++i) ops += "ops { random_horizontal_flip { } }\n";
+  v1::JobSpec job;
+  const std::string text =
+      Replaced(kGoodJob, "ops { random_resized_crop", "ops { one_of {\n" + ops + "} }\nops { random_resized_crop");
+  EXPECT_THAT(Lines(CheckJobText(text, nullptr, &job)), ElementsAre(HasSubstr("those inside others counted")));
 }
 
 TEST(JobFile, AGoodOneHasNoMistakes) {
@@ -134,6 +181,21 @@ TEST(Examples, AllAreRightAsTheyStand) {
   }
   EXPECT_GE(jobs, 3);
   EXPECT_GE(daemons, 3);
+}
+
+// Whole jobs, which begin with a name; other blocks are pieces.
+TEST(Examples, JobsInTheAugmentationsPageHaveNoMistakes) {
+  const auto page = ReadWholeFile("docs/augmentations.md", 1 << 20);
+  ASSERT_TRUE(page.ok()) << page.status();
+  const std::string begin = "```textproto\nname:";
+  int jobs = 0;
+  for (size_t at = page->find(begin); at != std::string::npos; at = page->find(begin, at + 1)) {
+    const size_t start = at + begin.size() - 5, end = page->find("```", start);
+    v1::JobSpec job;
+    EXPECT_THAT(Lines(CheckJobText(page->substr(start, end - start), CheckPipeline, &job)), IsEmpty());
+    ++jobs;
+  }
+  EXPECT_GT(jobs, 0);
 }
 
 TEST(LoadJobFile, NamesTheFile) {
