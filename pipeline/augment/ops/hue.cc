@@ -1,0 +1,21 @@
+// hue: turned by a part of the circle uniform in [min, max] (no draw when they are equal), in Pillow's 8-bit HSV, which
+// even a turn of 0 goes through. Draws: probability, turn. Source: torchvision's adjust_hue on PIL images.
+#include "pipeline/augment/ops/colour_op.h"
+#include "pipeline/augment/ops/ops.h"
+
+namespace penstock {
+
+std::unique_ptr<Op> MakeHue(const OpSetup& setup, ValueType* output) {
+  const size_t before = setup.errors->size();
+  const v1::Hue& spec = setup.spec->hue();
+  const FactorRange range =
+      CheckRange(setup, static_cast<double>(spec.min()), static_cast<double>(spec.max()), -0.5, 0.5);
+  const auto draw = [range](SampleRandom* random, int, int) {
+    const double turn = range.Draw(random);
+    const auto change = [turn](const ImageView& in, ImageTarget out) { AdjustHue(in, turn, out); };
+    return std::optional(change);
+  };
+  return MakeColourOnlyOp(setup, before, ChooseChance(setup, spec), range.IsRandom(), draw, output);
+}
+
+}  // namespace penstock
