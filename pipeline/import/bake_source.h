@@ -19,7 +19,7 @@ struct BakeOptions {
   uint64_t epoch = 0;     // variant v has the draws of epoch `epoch` + v
   // Columns that are compressed as JPEG of `quality`, with loss: uint8, height x width x (1 or 3). The others, and all
   // when this is empty, are kept exactly.
-  std::vector<std::string> jpeg_columns;
+  std::vector<std::string> jpeg_columns = {};
   int quality = 90;
 
   // As (flag, value): what of this changes the bytes that are written.

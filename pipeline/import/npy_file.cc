@@ -20,8 +20,8 @@ constexpr size_t kMaxHeaderBytes = 64 << 10;
 
 absl::Status NoHeader(const char* what) { return absl::InvalidArgumentError(absl::StrCat("no .npy header: ", what)); }
 
-// What stands behind 'key': in the dict that the header is, up to `end`.
-bool ValueOf(absl::string_view dict, absl::string_view key, char end, absl::string_view* value) {
+// What stands behind 'key': in the dict that the header is, up to one of `ends`.
+bool ValueOf(absl::string_view dict, absl::string_view key, const char* ends, absl::string_view* value) {
   for (const char quote : {'\'', '"'}) {
     const std::string quoted = absl::StrCat(std::string(1, quote), key, std::string(1, quote));
     const size_t at = dict.find(quoted);
@@ -29,7 +29,7 @@ bool ValueOf(absl::string_view dict, absl::string_view key, char end, absl::stri
     absl::string_view rest = absl::StripLeadingAsciiWhitespace(dict.substr(at + quoted.size()));
     if (!absl::ConsumePrefix(&rest, ":")) return false;
     rest = absl::StripLeadingAsciiWhitespace(rest);
-    const size_t stop = rest.find(end);
+    const size_t stop = rest.find_first_of(ends);
     if (stop == absl::string_view::npos) return false;
     *value = absl::StripAsciiWhitespace(rest.substr(0, stop));
     return true;
@@ -87,8 +87,8 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes) {
   NpyHeader header;
   header.data_offset = begin + length;
   absl::string_view descr, order, shape;
-  if (!ValueOf(dict, "descr", ',', &descr) || !ValueOf(dict, "fortran_order", ',', &order) ||
-      !ValueOf(dict, "shape", ')', &shape)) {
+  if (!ValueOf(dict, "descr", ",}", &descr) || !ValueOf(dict, "fortran_order", ",}", &order) ||
+      !ValueOf(dict, "shape", ")", &shape)) {
     return NoHeader("descr, fortran_order or shape is missing");
   }
   // A record array's descr is a list: it is no one type, and TypeOf will say so.

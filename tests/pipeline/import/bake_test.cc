@@ -1,0 +1,189 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "config/job_file.h"
+#include "pipeline/augment/check_pipeline.h"
+#include "pipeline/image/jpeg_decoder.h"
+#include "pipeline/import/bake_source.h"
+#include "pipeline/loader/local_reader.h"
+#include "tests/pipeline/base/temp_dir.h"
+#include "tests/pipeline/import/import_testing.h"
+#include "tests/support/test_dataset.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::shared_ptr<const LoadJob> Load(const TestDataset& set) {
+  const auto dataset = OpenDataset(set.job, set.roots, "", 1);
+  EXPECT_TRUE(dataset.ok()) << dataset.status();
+  const auto job = LoadJob::Create(set.job, *dataset);
+  EXPECT_TRUE(job.ok()) << job.status();
+  return *job;
+}
+
+// All columns of a row, one behind the other.
+std::string RowBytes(const LocalBatch& batch, size_t i) {
+  std::string bytes;
+  for (size_t c = 0; c < batch.schema().columns.size(); ++c) {
+    bytes += batch.schema().columns[c].ragged ? std::string(batch.Ragged(c, i)) : std::string(batch.Fixed(c, i));
+  }
+  return bytes;
+}
+
+// The job's rows as trainers get them: row of (epoch, record number in the files' order).
+std::map<std::pair<uint64_t, uint64_t>, std::string> RowsOf(v1::JobSpec job, const std::vector<DataRoot>& roots,
+                                                            uint64_t first_epoch, uint64_t epochs) {
+  std::map<std::pair<uint64_t, uint64_t>, std::string> rows;
+  job.mutable_batch()->set_last(v1::PARTIAL);
+  LocalReaderOptions options;
+  options.threads = 2;
+  options.start.epoch = first_epoch;
+  options.epochs = epochs;
+  const auto reader = LocalReader::Open(job, roots, options);
+  EXPECT_TRUE(reader.ok()) << reader.status();
+  for (;;) {
+    const auto batch = (*reader)->Next();
+    EXPECT_TRUE(batch.ok()) << batch.status();
+    if (!batch.ok() || !*batch) break;
+    for (size_t i = 0; i < (*batch)->size(); ++i) {
+      const Location id = (*batch)->row(i).id;
+      const uint64_t record =
+          (*reader)->job().reader().snapshot().ToGlobal({static_cast<uint32_t>(id.shard), id.record});
+      rows[{(*batch)->step().epoch, record}] = RowBytes(**batch, i);
+    }
+  }
+  return rows;
+}
+
+// Writes the rows and opens the job that reads them.
+v1::JobSpec Bake(const TestDataset& set, const BakeOptions& options, const std::string& folder, int threads = 2) {
+  const auto source = BakeSource::Create(Load(set), options);
+  EXPECT_TRUE(source.ok()) << source.status();
+  ShardSetOptions shards;
+  shards.folder = folder;
+  shards.shard_bytes = 20000;
+  shards.threads = threads;
+  const auto written = WriteShards(**source, shards);
+  EXPECT_TRUE(written.ok()) << written.status();
+  const std::string text = (*source)->JobText("baked", folder + "/data-*.tfrecord");
+  v1::JobSpec job;
+  EXPECT_EQ(std::string(MistakesToStatus("job", CheckJobText(text, CheckPipeline, &job)).message()), "") << text;
+  return job;
+}
+
+TEST(Bake, RawRowsAreTheJobsRowsOfEachEpoch) {
+  TempDir dir, out;
+  const TestDataset set = MakeImageDataset({.shards = 2, .records_per_shard = 7, .crop = 16}, dir.path());
+  const v1::JobSpec baked = Bake(set, {.variants = 3, .epoch = 2}, out.File("baked"));
+  const auto expected = RowsOf(set.job, set.roots, 2, 3);
+  ASSERT_EQ(expected.size(), 42u);
+  // Without ops every epoch has the same rows; record v * 14 + r is variant v of record r.
+  const auto rows = RowsOf(baked, {{"local", "/"}}, 0, 1);
+  ASSERT_EQ(rows.size(), 42u);
+  for (const auto& [key, row] : expected) EXPECT_EQ(rows.at({0, (key.first - 2) * 14 + key.second}), row);
+  EXPECT_EQ(baked.order().seed(), set.job.order().seed());
+  EXPECT_EQ(baked.batch().size(), set.job.batch().size());
+  const auto records = RecordsOf(out.File("baked"));
+  EXPECT_EQ(FeatureOf<int64_t>(records[17], "bake/record"), 3);
+  EXPECT_EQ(FeatureOf<int64_t>(records[17], "bake/variant"), 1);
+}
+
+TEST(Bake, IsTheSameWithAnyNumberOfThreads) {
+  TempDir dir, out;
+  const TestDataset set = MakeImageDataset({.shards = 2, .records_per_shard = 10, .crop = 16}, dir.path());
+  Bake(set, {.variants = 2}, out.File("one"), 1);
+  Bake(set, {.variants = 2}, out.File("three"), 3);
+  EXPECT_GT(FilesOf(out.File("one")).size(), 1u);
+  EXPECT_EQ(FilesOf(out.File("one")), FilesOf(out.File("three")));
+}
+
+TEST(Bake, RaggedColumnsStringsAndFloatsComeBack) {
+  TempDir dir, out;
+  TestDataset set = MakeNumberDataset({.shards = 2, .records_per_shard = 10}, dir.path());
+  v1::Feature* twice = set.job.add_features();
+  twice->set_key("name");
+  twice->set_column("names/all");
+  twice->set_type(v1::Feature::BYTES);
+  twice->set_variable_length(true);
+  v1::Feature* raw = set.job.add_features();
+  raw->set_key("name");
+  raw->set_column("letters");
+  raw->set_type(v1::Feature::BYTES);
+  raw->set_decode_raw(v1::UINT8);
+  raw->set_variable_length(true);
+  const v1::JobSpec baked = Bake(set, {.variants = 2}, out.File("baked"));
+  const auto expected = RowsOf(set.job, set.roots, 0, 2);
+  const auto rows = RowsOf(baked, {{"local", "/"}}, 0, 1);
+  ASSERT_EQ(rows.size(), 40u);
+  for (const auto& [key, row] : expected) EXPECT_EQ(rows.at({0, key.first * 20 + key.second}), row);
+}
+
+TEST(Bake, NormalisedRowsComeBackToTheBit) {
+  TempDir dir, out;
+  TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 6, .crop = 8}, dir.path());
+  v1::Normalise* normalise = set.job.add_ops()->mutable_normalise();
+  normalise->set_preset("imagenet");
+  for (const v1::DataType to : {v1::FLOAT32, v1::FLOAT16, v1::BFLOAT16}) {
+    normalise->set_to(to);
+    const v1::JobSpec baked = Bake(set, {}, out.File(absl::StrCat("baked", static_cast<int>(to))));
+    const auto expected = RowsOf(set.job, set.roots, 0, 1);
+    EXPECT_EQ(RowsOf(baked, {{"local", "/"}}, 0, 1), expected);
+  }
+}
+
+TEST(Bake, JpegRowsAreTheRowsButForTheLoss) {
+  TempDir dir, out;
+  const TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 8, .crop = 24}, dir.path());
+  const v1::JobSpec baked = Bake(set, {.variants = 2, .jpeg_columns = {"image"}, .quality = 95}, out.File("baked"));
+  const auto expected = RowsOf(set.job, set.roots, 0, 2);
+  const auto rows = RowsOf(baked, {{"local", "/"}}, 0, 1);
+  ASSERT_EQ(rows.size(), 16u);
+  double error = 0;
+  for (const auto& [key, row] : expected) {
+    const std::string& back = rows.at({0, key.first * 8 + key.second});
+    ASSERT_EQ(back.size(), row.size());
+    EXPECT_EQ(back.substr(24 * 24 * 3), row.substr(24 * 24 * 3));  // the label
+    for (size_t i = 0; i < 24 * 24 * 3; ++i) {
+      error += std::abs(int{static_cast<uint8_t>(back[i])} - int{static_cast<uint8_t>(row[i])});
+    }
+  }
+  EXPECT_LT(error / (16 * 24 * 24 * 3), 6);
+  EXPECT_GT(error, 0);
+}
+
+TEST(Bake, ABadRecordIsNamed) {
+  TempDir dir;
+  const TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 8}, dir.path());
+  BreakRecord(set.files[0], 5);
+  const auto source = BakeSource::Create(Load(set), {});
+  ASSERT_TRUE(source.ok());
+  MadeRecord record;
+  const auto maker = (*source)->NewMaker();
+  EXPECT_TRUE(maker->Make(4, &record).ok());
+  const absl::Status status = maker->Make(5, &record);
+  EXPECT_TRUE(IsBadItem(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(set.files[0]));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("record 5"));
+}
+
+TEST(Bake, RefusesWhatItCannotDo) {
+  TempDir dir;
+  TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 8}, dir.path());
+  const auto message = [&](const BakeOptions& options) {
+    const absl::Status status = BakeSource::Create(Load(set), options).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  };
+  EXPECT_THAT(message({.variants = 0}), HasSubstr("0 variants"));
+  EXPECT_THAT(message({.jpeg_columns = {"label"}}), HasSubstr("columns of this job: image"));
+  EXPECT_THAT(message({.jpeg_columns = {"picture"}}), HasSubstr("'picture' is not there"));
+  EXPECT_THAT(message({.jpeg_columns = {"image"}, .quality = 0}), HasSubstr("quality of 0"));
+  set.job.mutable_features(1)->set_column("bake/record");
+  EXPECT_THAT(message({}), HasSubstr("'bake/record'"));
+}
+
+}  // namespace
+}  // namespace penstock

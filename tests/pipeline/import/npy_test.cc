@@ -1,0 +1,211 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "config/job_file.h"
+#include "pipeline/augment/check_pipeline.h"
+#include "pipeline/import/npy_source.h"
+#include "pipeline/loader/local_reader.h"
+#include "tests/pipeline/base/temp_dir.h"
+#include "tests/pipeline/import/import_testing.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A .npy file of version 1.0 as numpy.save writes it.
+std::string Npy(const std::string& descr, const std::string& shape, const std::string& data, bool fortran = false) {
+  std::string dict = absl::StrCat("{'descr': ", descr[0] == '[' ? descr : absl::StrCat("'", descr, "'"),
+                                  ", 'fortran_order': ", fortran ? "True" : "False", ", 'shape': (", shape, "), }");
+  dict.resize((dict.size() + 10 + 64) / 64 * 64 - 11, ' ');
+  dict += '\n';
+  std::string out("\x93NUMPY\x01\x00", 8);
+  out += static_cast<char>(dict.size() & 0xff);
+  out += static_cast<char>(dict.size() >> 8);
+  return out + dict + data;
+}
+
+std::string Bytes(size_t count) {
+  std::string bytes(count, '\0');
+  for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<char>(i * 7);
+  return bytes;
+}
+
+std::string OpenError(const TempDir& dir, const std::string& content) {
+  dir.Write("bad.npy", content);
+  const absl::Status status = NpyFile::Open(dir.File("bad.npy")).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr("bad.npy"));
+  return std::string(status.message());
+}
+
+TEST(NpyFile, ReadsItsRows) {
+  TempDir dir;
+  const std::string data = Bytes(3 * 2 * 4);
+  dir.Write("a.npy", Npy("<f4", "3, 2", data));
+  const auto npy = NpyFile::Open(dir.File("a.npy"));
+  ASSERT_TRUE(npy.ok()) << npy.status();
+  EXPECT_EQ((*npy)->dtype(), DType::kFloat32);
+  EXPECT_EQ((*npy)->rows(), 3u);
+  EXPECT_EQ((*npy)->row_shape(), std::vector<int64_t>{2});
+  std::string row;
+  for (uint64_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE((*npy)->ReadRow(i, &row).ok());
+    EXPECT_EQ(row, data.substr(i * 8, 8));
+  }
+}
+
+TEST(NpyFile, ReadsLaterVersionsToo) {
+  const std::string dict = "{\"descr\": \"|u1\", \"shape\": (4L,), \"fortran_order\": False}\n";
+  std::string file("\x93NUMPY\x02\x00", 8);
+  for (int shift = 0; shift < 32; shift += 8) file += static_cast<char>(dict.size() >> shift);
+  const auto header = ParseNpyHeader(file + dict);
+  ASSERT_TRUE(header.ok()) << header.status();
+  EXPECT_EQ(header->descr, "|u1");
+  EXPECT_EQ(header->shape, std::vector<int64_t>{4});
+  EXPECT_EQ(header->data_offset, 12 + dict.size());
+}
+
+TEST(NpyFile, WhatCannotBeReadSaysWhyAndWhatToDo) {
+  TempDir dir;
+  EXPECT_THAT(OpenError(dir, "not numpy"), HasSubstr("no .npy header"));
+  EXPECT_THAT(OpenError(dir, ""), HasSubstr("no .npy header"));
+  EXPECT_THAT(OpenError(dir, Npy("<f4", "3", Bytes(11))), HasSubstr("cut off"));
+  EXPECT_THAT(OpenError(dir, Npy("<f4", "3", Bytes(16))), HasSubstr("longer than one array"));
+  EXPECT_THAT(OpenError(dir, Npy("<f4", "2, 3", Bytes(24), true)), HasSubstr("ascontiguousarray"));
+  EXPECT_THAT(OpenError(dir, Npy("<c8", "3", Bytes(24))), HasSubstr("'<c8' cannot be a column"));
+  EXPECT_THAT(OpenError(dir, Npy(">f4", "3", Bytes(12))), HasSubstr("big-endian"));
+  EXPECT_THAT(OpenError(dir, Npy("<u8", "3", Bytes(24))), HasSubstr("astype('int64')"));
+  EXPECT_THAT(OpenError(dir, Npy("|O", "3", Bytes(24))), HasSubstr("Python objects"));
+  EXPECT_FALSE(OpenError(dir, Npy("[('a', '<f4'), ('b', '<i4')]", "3", Bytes(24))).empty());
+  EXPECT_THAT(OpenError(dir, Npy("<f4", "", Bytes(4))), HasSubstr("one number"));
+  EXPECT_THAT(OpenError(dir, Npy("<f4", "0, 3", "")), HasSubstr("no rows"));
+  EXPECT_THAT(OpenError(dir, Npy("<f4", "3, 0", "")), HasSubstr("rows are empty"));
+  EXPECT_THAT(OpenError(dir, Npy("<f4", "1, 4000000000, 4000000000", "")), HasSubstr("one record may have"));
+  EXPECT_THAT(OpenError(dir, Npy("<f4", "99999999999999999999", "")), HasSubstr("shape"));
+  EXPECT_EQ(NpyFile::Open(dir.File("gone.npy")).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(NpyFile, NoBytesOfAHeaderMakeItCrash) {
+  const std::string good = Npy("<f4", "3, 2", "");
+  for (size_t cut = 0; cut < good.size(); ++cut) EXPECT_FALSE(ParseNpyHeader(good.substr(0, cut)).ok()) << cut;
+  for (size_t at = 0; at < good.size(); ++at) {
+    for (const int flip : {1, 0x80, 0xff}) {
+      std::string damaged = good;
+      damaged[at] = static_cast<char>(damaged[at] ^ flip);
+      (void)ParseNpyHeader(damaged);
+    }
+  }
+}
+
+TEST(NpyLabels, AreIntegersOfAnyKind) {
+  TempDir dir;
+  dir.Write("l.npy", Npy("|i1", "3", std::string("\x01\xff\x07")));
+  EXPECT_EQ(*ReadNpyLabels(dir.File("l.npy")), (std::vector<int64_t>{1, -1, 7}));
+  dir.Write("l.npy", Npy("<u2", "2, 1", std::string("\x01\x02\xff\xff")));
+  EXPECT_EQ(*ReadNpyLabels(dir.File("l.npy")), (std::vector<int64_t>{513, 65535}));
+  dir.Write("l.npy", Npy("<f4", "3", Bytes(12)));
+  EXPECT_THAT(std::string(ReadNpyLabels(dir.File("l.npy")).status().message()), HasSubstr("labels are integers"));
+  dir.Write("l.npy", Npy("<i4", "3, 2", Bytes(24)));
+  EXPECT_THAT(std::string(ReadNpyLabels(dir.File("l.npy")).status().message()), HasSubstr("one number in each row"));
+}
+
+// Writes the arrays and reads them back with the job that JobText gives, in order.
+std::vector<std::string> RoundTrip(const TempDir& dir, std::vector<std::string> names, std::vector<int64_t> labels,
+                                   RowSchema* schema, std::vector<int64_t>* labels_back) {
+  std::vector<std::unique_ptr<const NpyFile>> files;
+  for (const std::string& name : names) files.push_back(*NpyFile::Open(dir.File(name)));
+  const auto source = NpySource::Create(std::move(files), std::move(labels), "data");
+  EXPECT_TRUE(source.ok()) << source.status();
+  ShardSetOptions options;
+  options.folder = dir.File("out");
+  options.shard_bytes = 500;
+  const auto written = WriteShards(**source, options);
+  EXPECT_TRUE(written.ok()) << written.status();
+  const std::string text = (*source)->JobText("arrays", dir.File("out/data-*.tfrecord"));
+  v1::JobSpec job;
+  EXPECT_EQ(std::string(MistakesToStatus("job", CheckJobText(text, CheckPipeline, &job)).message()), "") << text;
+  job.mutable_order()->set_shuffle(v1::Order::NONE);
+  job.mutable_batch()->set_size(1);
+  LocalReaderOptions one_thread;
+  one_thread.threads = 1;
+  const auto reader = LocalReader::Open(job, {{"local", "/"}}, one_thread);
+  EXPECT_TRUE(reader.ok()) << reader.status();
+  std::vector<std::string> rows;
+  *schema = (*reader)->job().pipeline().schema();
+  for (;;) {
+    const auto batch = (*reader)->Next();
+    EXPECT_TRUE(batch.ok()) << batch.status();
+    if (!batch.ok() || !*batch) break;
+    rows.emplace_back((*batch)->Fixed(0, 0));
+    if (schema->columns.size() > 1) {
+      int64_t label = 0;
+      std::memcpy(&label, (*batch)->Fixed(1, 0).data(), sizeof(label));
+      labels_back->push_back(label);
+    }
+  }
+  return rows;
+}
+
+TEST(NpySource, TheJobReadsTheRowsBack) {
+  TempDir dir;
+  const std::string data = Bytes(6 * 4 * 5 * 3);
+  dir.Write("a.npy", Npy("|u1", "4, 4, 5, 3", data.substr(0, 240)));
+  dir.Write("b.npy", Npy("|u1", "2, 4, 5, 3", data.substr(240)));
+  const std::vector<int64_t> labels = {5, -6, 7, 8, 9, 1000000};
+  RowSchema schema;
+  std::vector<int64_t> labels_back;
+  const auto rows = RoundTrip(dir, {"a.npy", "b.npy"}, labels, &schema, &labels_back);
+  ASSERT_EQ(rows.size(), 6u);
+  for (size_t i = 0; i < 6; ++i) EXPECT_EQ(rows[i], data.substr(i * 60, 60));
+  EXPECT_EQ(labels_back, labels);
+  EXPECT_EQ(schema.columns[0].name, "image");
+  EXPECT_EQ(schema.columns[0].shape, (std::vector<int64_t>{4, 5, 3}));
+  EXPECT_EQ(schema.columns[1].name, "label");
+}
+
+TEST(NpySource, EveryTypeComesBack) {
+  for (const auto& [descr, dtype] : {std::pair{"|u1", DType::kUint8},
+                                     {"|i1", DType::kInt8},
+                                     {"<u2", DType::kUint16},
+                                     {"<i2", DType::kInt16},
+                                     {"<i4", DType::kInt32},
+                                     {"<i8", DType::kInt64},
+                                     {"<f2", DType::kFloat16},
+                                     {"<f4", DType::kFloat32},
+                                     {"<f8", DType::kFloat64},
+                                     {"|b1", DType::kBool}}) {
+    TempDir dir;
+    const std::string data = Bytes(3 * DTypeSize(dtype));
+    dir.Write("a.npy", Npy(descr, "3,", data));
+    RowSchema schema;
+    std::vector<int64_t> none;
+    const auto rows = RoundTrip(dir, {"a.npy"}, {}, &schema, &none);
+    ASSERT_EQ(rows.size(), 3u) << descr;
+    EXPECT_EQ(rows[0] + rows[1] + rows[2], data) << descr;
+    EXPECT_EQ(schema.columns[0].dtype, dtype);
+    EXPECT_TRUE(schema.columns[0].shape.empty());
+    EXPECT_EQ(schema.columns[0].name, "data");
+  }
+}
+
+TEST(NpySource, ArraysAndLabelsMustFit) {
+  TempDir dir;
+  dir.Write("a.npy", Npy("|u1", "4, 2", Bytes(8)));
+  dir.Write("b.npy", Npy("|i1", "4, 2", Bytes(8)));
+  dir.Write("c.npy", Npy("|u1", "4, 1", Bytes(4)));
+  for (const char* other : {"b.npy", "c.npy"}) {
+    std::vector<std::unique_ptr<const NpyFile>> files;
+    files.push_back(*NpyFile::Open(dir.File("a.npy")));
+    files.push_back(*NpyFile::Open(dir.File(other)));
+    EXPECT_THAT(std::string(NpySource::Create(std::move(files), {}, "data").status().message()), HasSubstr(other));
+  }
+  std::vector<std::unique_ptr<const NpyFile>> files;
+  files.push_back(*NpyFile::Open(dir.File("a.npy")));
+  EXPECT_THAT(std::string(NpySource::Create(std::move(files), {1, 2}, "data").status().message()),
+              HasSubstr("2 labels for 4 rows"));
+}
+
+}  // namespace
+}  // namespace penstock
