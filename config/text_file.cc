@@ -61,7 +61,9 @@ std::vector<Token> Tokens(std::string_view text) {
 }
 
 // The tokens [first, last] of the field statement that the parser stumbled over at (line, column).
-std::optional<std::pair<size_t, size_t>> StatementAt(const std::vector<Token>& tokens, int line, int column) {
+// (`field`: its name, where the parser told it; else "".)
+std::optional<std::pair<size_t, size_t>> StatementAt(const std::vector<Token>& tokens, int line, int column,
+                                                     const std::string& field) {
   size_t at = tokens.size();
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].line > line || (tokens[i].line == line && tokens[i].end_column > column)) {
@@ -74,7 +76,7 @@ std::optional<std::pair<size_t, size_t>> StatementAt(const std::vector<Token>& t
   size_t name = at + 1;
   for (size_t i = at + 1; i-- > 0;) {
     const bool followed = i + 1 < tokens.size() && (tokens[i + 1].text == ":" || tokens[i + 1].text == "{");
-    if (tokens[i].identifier && followed) {
+    if (tokens[i].identifier && followed && (field.empty() || tokens[i].text == field)) {
       name = i;
       break;
     }
@@ -240,11 +242,15 @@ std::vector<Mistake> ParseText(std::string_view text, pb::Message* message, Fiel
     }
     const auto error = errors.error.value_or(FirstError::Error{-1, 0, "not a textproto file"});
     const std::vector<Token> tokens = Tokens(left);
-    const auto statement = StatementAt(tokens, error.line, error.column);
+    // An enum's value is looked at when the parser is behind it, maybe on the next line, at another field's name.
+    const std::string field =
+        absl::StartsWith(error.message, "Unknown enumeration value of") ? QuotedAt(error.message, 1) : "";
+    const auto statement = StatementAt(tokens, error.line, error.column, field);
     const pb::Descriptor* root = message->GetDescriptor();
     const pb::Descriptor* around = statement ? MessageAround(root, tokens, statement->first) : nullptr;
+    const int line = statement && !field.empty() ? tokens[statement->first].line : error.line;
     mistakes.push_back(
-        {error.line + 1, statement ? tokens[statement->first].text : "", Explain(root, around, error.message)});
+        {line + 1, statement ? tokens[statement->first].text : "", Explain(root, around, error.message)});
     if (!statement || mistakes.size() >= kMaxMistakes) break;
     Blank(tokens, statement->first, statement->second, &left);
   }

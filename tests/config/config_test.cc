@@ -58,6 +58,17 @@ ops { random_resized_crop)");
                           AllOf(StartsWith("12 "), HasSubstr("it is one of FAIL | SUBSTITUTE | MASK"))));
 }
 
+// The parser complains of an enum's value when it stands at the next word already.
+TEST(JobFile, AWrongEnumValueIsItsOwnFieldsMistakeWhateverFollows) {
+  const std::string text =
+      Replaced(kGoodJob, "decode_image { channels: RGB }", "decode_image { channels: GREY lenient: true }");
+  v1::JobSpec job;
+  EXPECT_THAT(Lines(CheckJobText(text, nullptr, &job)),
+              ElementsAre(AllOf(StartsWith("4 channels: "), HasSubstr("did you mean 'GRAY'"))));
+  EXPECT_THAT(Lines(CheckJobText(Replaced(text, "GREY ", "GREY\n\n"), nullptr, &job)),
+              ElementsAre(StartsWith("4 channels: ")));
+}
+
 TEST(JobFile, MistakesInsideNestedOpsHaveTheirLine) {
   const std::string text = Replaced(kGoodJob, "ops { random_resized_crop", R"(ops { random_apply {
   ops { one_of {
