@@ -1,12 +1,14 @@
 #include "server/worker/conformance.h"
 
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/text_format.h"
+#include "pipeline/augment/own_op.h"
 #include "pipeline/augment/pipeline.h"
 #include "pipeline/base/check.h"
 #include "pipeline/base/hash.h"
@@ -88,6 +90,50 @@ v1::JobSpec MakeJob(v1::ResizeMethod method, v1::Filter filter, v1::DataType to,
   return job;
 }
 
+// What computes with floats, draws with logarithms and sines, or leaves pixels to another library: each chain ends in
+// uint8 pixels, behind decode_image.
+constexpr const char* kChains[] = {
+    "ops { affine { min_degrees: -15 max_degrees: 15 scale_min: 0.7 scale_max: 1.4 min_shear_x_degrees: -10 "
+    "max_shear_x_degrees: 10 } } ops { perspective { probability: 1 } }",
+    "ops { rotate { min_degrees: -90 max_degrees: 90 filter: NEAREST } } ops { zoom_out { probability: 1 scale_max: 2 "
+    "} }",
+    "ops { brightness { min: 0.4 max: 1.7 } } ops { contrast { min: 0.4 max: 1.7 } } ops { sharpness { max: 3 } }",
+    "ops { saturation { min: 0.4 max: 1.7 } } ops { hue { min: -0.4 max: 0.4 } } ops { gamma { min: 0.5 max: 2 } }",
+    "ops { colour_jitter { brightness: 0.4 contrast: 0.4 saturation: 0.4 hue: 0.1 } } ops { pca_lighting { } }",
+    "ops { gaussian_blur { kernel_size: 9 sigma_max: 3 } } ops { gaussian_noise { sigma_min: 1 sigma_max: 20 } }",
+    "ops { jpeg_distortion { quality_min: 10 quality_max: 90 } }",
+    "ops { random_erasing { probability: 1 fill: PIXEL } } ops { grid_mask { unit_min: 20 unit_max: 40 "
+    "max_rotation_degrees: 45 probability: 1 } }",
+    "ops { rand_augment { num_ops: 4 } } ops { trivial_augment_wide { filter: NEAREST } } ops { augmix { } }",
+};
+
+v1::JobSpec ChainJob(const std::string& chain) {
+  v1::JobSpec job;
+  PS_CHECK(
+      google::protobuf::TextFormat::ParseFromString("features { key: 'image' type: BYTES } ops { decode_image { } } " +
+                                                        chain + " ops { resize { height: 71 width: 97 resize: PIL } }",
+                                                    &job));
+  return job;
+}
+
+// Adds the rows that a job makes of each record under some draws.
+void AddRows(const v1::JobSpec& job, std::span<const std::string> records, uint64_t draws, RowScratch* scratch,
+             Fingerprint* digest) {
+  auto pipeline = Pipeline::Create(job);
+  PS_CHECK(pipeline.ok());
+  std::vector<std::byte> bytes((*pipeline)->schema().FixedBytes());
+  for (uint64_t epoch = 0; epoch < draws; ++epoch) {
+    const SampleKey key{.seed = 17, .epoch = epoch, .repeat = 0, .record_id = 5 + epoch};
+    for (const std::string& record : records) {
+      RowSlot slot;
+      slot.fixed = {bytes.data()};
+      slot.ragged.resize(1);
+      PS_CHECK((*pipeline)->MakeRow(record, key, &slot, scratch).ok());
+      digest->Add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    }
+  }
+}
+
 std::string Compute() {
   const std::string records[] = {ExampleBuilder().Bytes("image", MakeImage()).Serialize(),
                                  ExampleBuilder().Bytes("image", JpegImage()).Serialize()};
@@ -106,21 +152,12 @@ std::string Compute() {
   RowScratch scratch;
   for (const Case& each : cases) {
     for (const bool crop : {false, true}) {
-      auto pipeline = Pipeline::Create(MakeJob(each.method, each.filter, each.to, crop));
-      PS_CHECK(pipeline.ok());
-      std::vector<std::byte> bytes((*pipeline)->schema().FixedBytes());
-      for (uint64_t epoch = 0; epoch < 4; ++epoch) {
-        const SampleKey key{.seed = 17, .epoch = epoch, .repeat = 0, .record_id = 5 + epoch};
-        for (const std::string& record : records) {
-          RowSlot slot;
-          slot.fixed = {bytes.data()};
-          slot.ragged.resize(1);
-          PS_CHECK((*pipeline)->MakeRow(record, key, &slot, &scratch).ok());
-          digest.Add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-        }
-      }
+      AddRows(MakeJob(each.method, each.filter, each.to, crop), records, 4, &scratch, &digest);
     }
   }
+  for (const char* chain : kChains) AddRows(ChainJob(chain), records, 3, &scratch, &digest);
+  // Own ops are code that others may not have, or not of this version.
+  for (const OwnOpVersion& op : RegisteredOwnOps()) digest.Add(op.name).Add(op.version);
   return absl::StrCat(absl::Hex(digest.value(), absl::kZeroPad16));
 }
 
