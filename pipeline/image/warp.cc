@@ -20,7 +20,7 @@ void FillPixels(uint8_t* out, int count, const uint8_t* fill) {
 
 template <int kChannels>
 void CopyPixel(const uint8_t* from, uint8_t* to) {
-  for (int c = 0; c < kChannels; ++c) to[c] = from[c];
+  std::memcpy(to, from, kChannels);
 }
 
 struct Span {
@@ -116,10 +116,11 @@ bool FitsFixed(const WarpMap& map, int width, int height, double limit) {
 
 int64_t Fixed(double v, double one) { return static_cast<int64_t>(std::floor(v * one + 0.5)); }
 
+// In the loops below the view is a copy, which the bytes that they store cannot change: its fields stay in registers.
+
 // Pillow's affine_fixed.
 template <int kChannels>
-void NearestFixed(const ImageView& in, const WarpMap& map, const uint8_t* fill, int width, int height,
-                  ImageTarget out) {
+void NearestFixed(ImageView in, const WarpMap& map, const uint8_t* fill, int width, int height, ImageTarget out) {
   constexpr double kOne = 65536.0;
   const auto& k = map.k;
   const int64_t down_x = Fixed(k[1], kOne), down_y = Fixed(k[4], kOne);
@@ -130,11 +131,10 @@ void NearestFixed(const ImageView& in, const WarpMap& map, const uint8_t* fill, 
     const Span span = at.Inside(in, 16, width);
     FillPixels<kChannels>(row, span.begin, fill);
     int64_t from_x = at.x0 + at.dx * span.begin, from_y = at.y0 + at.dy * span.begin;
+    const int64_t dx = at.dx, dy = at.dy;
     uint8_t* to = row + span.begin * kChannels;
-    for (int x = span.begin; x < span.end; ++x, to += kChannels) {
-      CopyPixel<kChannels>(in.row(static_cast<int>(from_y >> 16)) + (from_x >> 16) * kChannels, to);
-      from_x += at.dx;
-      from_y += at.dy;
+    for (int x = span.begin; x < span.end; ++x, to += kChannels, from_x += dx, from_y += dy) {
+      CopyPixel<kChannels>(in.data + static_cast<size_t>(from_y >> 16) * in.stride + (from_x >> 16) * kChannels, to);
     }
     FillPixels<kChannels>(row + span.end * kChannels, width - span.end, fill);
   }
@@ -142,7 +142,7 @@ void NearestFixed(const ImageView& in, const WarpMap& map, const uint8_t* fill, 
 
 // Pillow's ImagingTransformAffine where fixed point does not reach: sums of the steps in double.
 template <int kChannels>
-void NearestSums(const ImageView& in, const WarpMap& map, const uint8_t* fill, int width, int height, ImageTarget out) {
+void NearestSums(ImageView in, const WarpMap& map, const uint8_t* fill, int width, int height, ImageTarget out) {
   const auto& k = map.k;
   double xo = k[2] + k[1] * 0.5 + k[0] * 0.5, yo = k[5] + k[4] * 0.5 + k[3] * 0.5;
   for (int y = 0; y < height; ++y, xo += k[1], yo += k[4]) {
@@ -167,7 +167,7 @@ uint64_t Spread(const uint8_t* pixel) {
 }
 
 template <int kChannels>
-void BilinearPixel(const ImageView& in, int64_t from_x, int64_t from_y, uint8_t* to) {
+inline void BilinearPixel(const ImageView& in, int64_t from_x, int64_t from_y, uint8_t* to) {
   from_x -= int64_t{1} << 31;
   from_y -= int64_t{1} << 31;
   const int x = static_cast<int>(from_x >> 32), y = static_cast<int>(from_y >> 32);
@@ -185,8 +185,7 @@ void BilinearPixel(const ImageView& in, int64_t from_x, int64_t from_y, uint8_t*
 }
 
 template <int kChannels>
-void BilinearFixed(const ImageView& in, const WarpMap& map, const uint8_t* fill, int width, int height,
-                   ImageTarget out) {
+void BilinearFixed(ImageView in, const WarpMap& map, const uint8_t* fill, int width, int height, ImageTarget out) {
   constexpr double kOne = 4294967296.0;
   const auto& k = map.k;
   FixedRow at{0, 0, Fixed(k[0], kOne), Fixed(k[3], kOne)};
@@ -206,7 +205,7 @@ void BilinearFixed(const ImageView& in, const WarpMap& map, const uint8_t* fill,
 
 // Pillow's ImagingGenericTransform: every pixel's source on its own, in double.
 template <int kChannels>
-void Generic(const ImageView& in, const WarpMap& map, WarpSampling sampling, const uint8_t* fill, int width, int height,
+void Generic(ImageView in, const WarpMap& map, WarpSampling sampling, const uint8_t* fill, int width, int height,
              ImageTarget out) {
   constexpr int kPiece = 64;  // so that the divisions are a loop of their own
   double xs[kPiece], ys[kPiece];
