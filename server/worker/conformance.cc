@@ -155,7 +155,7 @@ std::string Compute() {
       AddRows(MakeJob(each.method, each.filter, each.to, crop), records, 4, &scratch, &digest);
     }
   }
-  for (const char* chain : kChains) AddRows(ChainJob(chain), records, 3, &scratch, &digest);
+  for (const char* chain : kChains) AddRows(ChainJob(chain), records, 2, &scratch, &digest);
   // Own ops are code that others may not have, or not of this version.
   for (const OwnOpVersion& op : RegisteredOwnOps()) digest.Add(op.name).Add(op.version);
   return absl::StrCat(absl::Hex(digest.value(), absl::kZeroPad16));
