@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pipeline/image/image_header.h"
+#include "pipeline/records/example_builder.h"
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
@@ -29,6 +30,27 @@ TEST(ContactSheet, IsAPngWithACellForEachDraw) {
   EXPECT_GT(header->width, 4 * 64);
   EXPECT_GT(header->height, 2 * 64);
   EXPECT_EQ(*sheet, *RenderContactSheet(ImageJob(kOps), records, {.draws = 3, .cell = 64}));
+}
+
+TEST(ContactSheet, DrawsBoxesThatFollowTheImage) {
+  const std::vector<float> low{0.2f}, high{0.7f};
+  const std::string record = ExampleBuilder()
+                                 .Bytes("image/encoded", MakeJpeg({.width = 90, .height = 60}))
+                                 .Int64("image/class/label", 1)
+                                 .FloatList("image/object/bbox/xmin", low)
+                                 .FloatList("image/object/bbox/ymin", low)
+                                 .FloatList("image/object/bbox/xmax", high)
+                                 .FloatList("image/object/bbox/ymax", high)
+                                 .Serialize();
+  const auto sheet = [&](const std::string& annotations) -> std::string {
+    const auto png = RenderContactSheet(ImageJob(kOps + annotations), {{record, {.record_id = 1}, ""}}, {.draws = 2});
+    EXPECT_TRUE(png.ok()) << png.status();
+    return png.ok() ? *png : std::string();
+  };
+  EXPECT_NE(sheet("annotations { boxes { } }"), sheet(""));
+  // None is left.
+  EXPECT_NE(sheet("annotations { boxes { } }"), sheet("annotations { boxes { min_area: 1e6 } }"));
+  EXPECT_EQ(sheet(""), sheet("annotations { boxes { min_area: 1e6 } }"));
 }
 
 TEST(ContactSheet, SaysWhyThereIsNone) {
