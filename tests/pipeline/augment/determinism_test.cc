@@ -23,7 +23,7 @@
 namespace penstock {
 namespace {
 
-constexpr uint64_t kDraws = 4;
+constexpr uint64_t kDraws = 2;
 
 std::string Label(const OpExample& example) { return absl::StrCat(example.name, " { ", example.text, " }"); }
 
