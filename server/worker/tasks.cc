@@ -68,8 +68,16 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
 
 absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
   PS_ASSIGN_OR_RETURN(const std::string path, ResolveInRoots(task.shard().root(), task.shard().path(), tools.roots));
-  PS_ASSIGN_OR_RETURN(const LoadedIndex loaded, tools.indexes->store().LoadOrBuild(
-                                                    path, IndexOptionsOf(task.compression(), task.max_record_bytes())));
+  const auto built =
+      tools.indexes->store().LoadOrBuild(path, IndexOptionsOf(task.compression(), task.max_record_bytes()));
+  if (absl::IsDataLoss(built.status())) {
+    return absl::DataLossError(absl::StrCat(built.status().message(),
+                                            ". A shard that cannot be walked to its end is in no job, whatever "
+                                            "errors.policy says: write it again, or leave "
+                                            "it out of dataset.files; `penstock verify` says what of it is readable"));
+  }
+  PS_RETURN_IF_ERROR(built.status());
+  const LoadedIndex& loaded = *built;
   if (!loaded.save_status.ok()) {
     spdlog::warn("the index of {} is not kept: {}", path, std::string(loaded.save_status.message()));
   }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "net/frame.h"
+#include "pipeline/base/file.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/records/index_store.h"
 #include "server/worker/shard_indexes.h"
@@ -468,6 +469,26 @@ TEST_F(StreamSessionTest, TasksNameWhatIsWrong) {
   report = RunTask(task, "me", tools);
   EXPECT_TRUE(report.worker_at_fault());  // another worker may have it
   EXPECT_THAT(report.message(), HasSubstr("gone"));
+}
+
+// Policies are for records: where a shard's records are not known, there is none to mask.
+TEST_F(StreamSessionTest, AShardThatCannotBeWalkedIsRefusedWithTheWayOut) {
+  TaskTools tools;
+  tools.roots = dataset_.roots;
+  tools.indexes = &indexes_;
+  tools.link = &coordinator_;
+  v1::Task task;
+  *task.mutable_index()->mutable_shard() = job_.snapshot().shards(0);
+  const auto content = ReadWholeFile(dataset_.files[0]);
+  ASSERT_TRUE(content.ok());
+  ASSERT_TRUE(WriteFileAtomically(dataset_.files[0], content->substr(0, content->size() - 3)).ok());
+  const v1::ReportTaskRequest report = RunTask(task, "me", tools);
+  EXPECT_EQ(report.code(), static_cast<int>(absl::StatusCode::kDataLoss));
+  EXPECT_FALSE(report.worker_at_fault());
+  EXPECT_THAT(report.message(), HasSubstr(dataset_.files[0]));
+  EXPECT_THAT(report.message(), HasSubstr("at offset"));
+  EXPECT_THAT(report.message(), HasSubstr("whatever errors.policy says"));
+  EXPECT_THAT(report.message(), HasSubstr("penstock verify"));
 }
 
 TEST_F(StreamSessionTest, AFileThatIsNotTheSnapshotsIsNamed) {
