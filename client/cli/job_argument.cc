@@ -9,7 +9,9 @@
 #include "client/cli/job_writer.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
+#include "pipeline/base/file.h"
 #include "pipeline/base/status_macros.h"
+#include "pipeline/import/shard_state.h"
 #include "pipeline/records/shard_reader.h"
 
 namespace penstock::cli {
@@ -55,7 +57,9 @@ absl::StatusOr<std::string> MakeJobText(const LocalData& data, std::string glob,
   struct stat st;
   if (stat(data.Resolve(glob).c_str(), &st) == 0 && S_ISDIR(st.st_mode)) {
     while (glob.size() > 1 && glob.back() == '/') glob.pop_back();
-    glob += "/*";
+    // A folder that import or bake filled holds labels and jobs beside its shards.
+    const bool ours = StatFile(data.Resolve(glob) + "/" + std::string(kShardStateName)).ok();
+    glob += ours ? "/*.tfrecord" : "/*";
   }
   PS_ASSIGN_OR_RETURN(const auto files, data.Expand(glob));
   PS_ASSIGN_OR_RETURN(const IndexStore store, data.Indexes());

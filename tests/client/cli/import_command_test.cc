@@ -1,0 +1,177 @@
+// penstock import and penstock bake as a user runs them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "tests/pipeline/base/temp_dir.h"
+#include "tests/pipeline/image/jpeg_maker.h"
+#include "tests/pipeline/import/import_testing.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Outcome {
+  int code = -1;  // of the exit; -1: killed
+  std::string out, err;
+};
+
+class ImportCommand : public ::testing::Test {
+ protected:
+  ImportCommand() { setenv("XDG_CACHE_HOME", dir_.File("cache").c_str(), 1); }
+
+  // Starts `penstock ARGS...` in the temporary folder, its output in files.
+  pid_t Start(const std::vector<std::string>& args) {
+    std::string command = absl::StrCat("cd '", dir_.path(), "' && exec '", PENSTOCK, "'");
+    for (const std::string& arg : args) absl::StrAppend(&command, " '", arg, "'");
+    absl::StrAppend(&command, " >stdout.log 2>stderr.log </dev/null");
+    std::string shell = "sh", flag = "-c";
+    char* argv[] = {shell.data(), flag.data(), command.data(), nullptr};
+    pid_t child = 0;
+    EXPECT_EQ(posix_spawn(&child, "/bin/sh", nullptr, nullptr, argv, environ), 0);
+    return child;
+  }
+  Outcome Finish(pid_t child) {
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    Outcome outcome;
+    if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
+    outcome.out = *ReadWholeFile(dir_.File("stdout.log"));
+    outcome.err = *ReadWholeFile(dir_.File("stderr.log"));
+    return outcome;
+  }
+  Outcome Run(const std::vector<std::string>& args) { return Finish(Start(args)); }
+
+  void ExpectOk(const std::vector<std::string>& args) {
+    const Outcome outcome = Run(args);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+  }
+
+  // `count` images in three class folders below "photos".
+  void MakePhotos(int count) {
+    for (int i = 0; i < count; ++i) {
+      dir_.Write(absl::StrCat("photos/class ", i % 3, "/", i, ".jpg"),
+                 MakeJpeg({.width = 60 + i, .height = 50, .seed = static_cast<uint32_t>(i)}));
+    }
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(ImportCommand, ClassFoldersBecomeADataSetThatTheOtherCommandsTake) {
+  MakePhotos(12);
+  const Outcome outcome = Run({"import", "photos", "--out", "new/shards", "--shard-size", "10KB"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_THAT(outcome.out, HasSubstr("12 records in"));
+  EXPECT_THAT(outcome.out, HasSubstr("12 restart-indexed"));
+  EXPECT_EQ(FilesOf(dir_.File("new/shards")).at("labels.txt"), "class 0\t0\nclass 1\t1\nclass 2\t2\n");
+  std::map<std::string, int64_t> labels;
+  for (const std::string& record : RecordsOf(dir_.File("new/shards"))) {
+    labels[*FeatureOf<std::string>(record, "image/filename")] = *FeatureOf<int64_t>(record, "image/class/label");
+  }
+  ASSERT_EQ(labels.size(), 12u);
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(labels.at(absl::StrCat(i, ".jpg")), i % 3);
+  ExpectOk({"verify", "new/shards/data-*"});
+  ExpectOk({"index", "new/shards/data-*"});
+  ExpectOk({"init", "new/shards", "--out", "job.textproto"});  // a folder of ours: its shards alone
+  ExpectOk({"check-config", "job.textproto"});
+  ExpectOk({"preview", "job.textproto", "--out", "sheet.png"});
+  // Once more is no work, and no error.
+  const auto before = FilesOf(dir_.File("new/shards"));
+  EXPECT_THAT(Run({"import", "photos", "--out", "new/shards", "--shard-size", "10KB"}).out, HasSubstr("there already"));
+  EXPECT_EQ(FilesOf(dir_.File("new/shards")), before);
+}
+
+TEST_F(ImportCommand, AKilledRunGoesOnToTheSameFiles) {
+  MakePhotos(40);
+  const auto import_to = [](const std::string& out, const std::string& threads) {
+    return std::vector<std::string>{"import", "photos", "--out", out, "--shard-size", "12KB", "--threads", threads};
+  };
+  ASSERT_EQ(Run(import_to("whole", "1")).code, 0);
+  const auto expected = FilesOf(dir_.File("whole"));
+  ASSERT_GT(expected.size(), 8u);
+  for (int shard = 0; shard + 2 < static_cast<int>(expected.size()); shard += 2) {
+    const std::string out = absl::StrCat("killed", shard);
+    const pid_t child = Start(import_to(out, "3"));
+    // Until the shard is there, or the run was faster.
+    int status = 0;
+    while (!std::filesystem::exists(dir_.File(out + "/" + ShardName("data", static_cast<uint64_t>(shard)))) &&
+           waitpid(child, &status, WNOHANG) == 0) {
+      usleep(200);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    const Outcome outcome = Run(import_to(out, "2"));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(FilesOf(dir_.File(out)), expected) << shard;
+  }
+}
+
+TEST_F(ImportCommand, ListsAndTheirBadFiles) {
+  MakePhotos(3);
+  dir_.Write("photos/text.jpg", "this is no image, whatever its name says");
+  dir_.Write("photos/list.txt", "class 0/0.jpg 5\nclass 1/1.jpg\t-6\ntext.jpg 7\n");
+  Outcome outcome = Run({"import", "--list", "photos/list.txt", "--out", "out", "--order", "sorted"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("photos/text.jpg: "));
+  EXPECT_THAT(outcome.err, HasSubstr("--skip-bad"));
+  EXPECT_FALSE(std::filesystem::exists(dir_.File("out")));
+  outcome = Run({"import", "--list", "photos/list.txt", "--out", "out", "--order", "sorted", "--skip-bad", "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("\"records\": 2"));
+  EXPECT_THAT(outcome.out, HasSubstr("\"skipped\": 1"));
+  EXPECT_THAT(FilesOf(dir_.File("out")).at("skipped.txt"), HasSubstr("photos/text.jpg"));
+  const auto records = RecordsOf(dir_.File("out"));
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(FeatureOf<int64_t>(records[1], "image/class/label"), -6);
+  EXPECT_EQ(FeatureOf<std::string>(records[1], "image/filename"), "class 1/1.jpg");
+}
+
+TEST_F(ImportCommand, ShardsKeepTheirRecords) {
+  MakePhotos(9);
+  ASSERT_EQ(Run({"import", "photos", "--out", "old", "--untouched"}).code, 0);
+  ASSERT_EQ(Run({"import", "old/data-*", "--out", "same", "--untouched"}).code, 0);
+  EXPECT_EQ(RecordsOf(dir_.File("same")), RecordsOf(dir_.File("old")));
+  ASSERT_EQ(Run({"import", "old/data-*", "--out", "small", "--longer-side", "30", "--quality", "80"}).code, 0);
+  const auto records = RecordsOf(dir_.File("small"));
+  ASSERT_EQ(records.size(), 9u);
+  for (const std::string& record : records) EXPECT_EQ(FeatureOf<int64_t>(record, "image/width"), 30);
+}
+
+TEST_F(ImportCommand, ArraysComeWithTheirJob) {
+  std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (4, 8, 8, 3), }";
+  header.resize(117, ' ');
+  header += '\n';
+  dir_.Write("a.npy", std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + std::string(4 * 8 * 8 * 3, 'x'));
+  const Outcome outcome = Run({"import", "a.npy", "--out", "out"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("decode_raw: UINT8 shape: [8, 8, 3]"));
+  ExpectOk({"check-config", "out/job.textproto"});
+}
+
+TEST_F(ImportCommand, BakedRowsComeWithTheirJob) {
+  MakePhotos(6);
+  ASSERT_EQ(Run({"import", "photos", "--out", "shards"}).code, 0);
+  ASSERT_EQ(Run({"init", "shards", "--out", "job.textproto"}).code, 0);
+  for (const char* format : {"raw", "jpeg"}) {
+    const Outcome outcome =
+        Run({"bake", "job.textproto", "--out", format, "--variants", "3", "--format", format, "--shard-size", "200KB"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("18 records"));
+    const std::string job = absl::StrCat(format, "/job.textproto");
+    ExpectOk({"check-config", job});
+    if (format == std::string("jpeg")) ExpectOk({"preview", job, "--out", "sheet.png"});
+  }
+}
+
+}  // namespace
+}  // namespace penstock
