@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pipeline/image/adjust.h"
+#include "pipeline/image/blur.h"
 #include "pipeline/image/decode_other.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
@@ -92,6 +93,42 @@ TEST(AdjustReference, PixelsAreTorchvisionsOnPillowImages) {
   }
   for (const auto& [op, difference] : worst) std::printf("%-14s largest difference %d\n", op.c_str(), difference);
   EXPECT_EQ(worst.size(), 11u);
+}
+
+TEST(AdjustReference, GaussianBlurIsTorchvisionsOfTensorsToWithinOne) {
+  const auto folder = ReferenceFolder();
+  const auto blur = [](const Pixels& in, int size, double sigma) {
+    std::vector<uint8_t> out(in.values.size()), scratch(GaussianBlurBytes(in.width, 3, size));
+    GaussianBlur(in.view(), GaussianWeights(size, sigma), scratch.data(), {out.data(), in.view().stride});
+    return out;
+  };
+  if (!folder) {
+    const Pixels in{60, 40, 3, MakePixels(60, 40, 3, 5)};
+    EXPECT_EQ(blur(in, 1, 2), in.values);
+    return;
+  }
+  int pictures = 0, worst = 0;
+  size_t values = 0, equal = 0;
+  const auto manifest = ReadJson(*folder + "/ops_torchvision/manifest.json");
+  for (const auto& item : manifest.fields().at("ops").list_value().values()) {
+    const auto& entry = item.struct_value().fields();
+    if (entry.at("op").string_value() != "GaussianBlurTensor") continue;
+    const auto& argument = entry.at("argument").struct_value().fields();
+    const Pixels in = ReadPng(*folder + "/ops_torchvision/" + entry.at("input").string_value());
+    const Pixels theirs = ReadPng(*folder + "/ops_torchvision/" + entry.at("file").string_value());
+    const auto ours =
+        blur(in, static_cast<int>(argument.at("kernel").number_value()), argument.at("sigma").number_value());
+    for (size_t i = 0; i < ours.size(); ++i) {
+      worst = std::max(worst, std::abs(ours[i] - theirs.values[i]));
+      equal += ours[i] == theirs.values[i];
+    }
+    values += ours.size();
+    ++pictures;
+  }
+  std::printf("GaussianBlur   %d pictures, largest difference %d, %zu of %zu values equal\n", pictures, worst, equal,
+              values);
+  EXPECT_GT(pictures, 0);
+  EXPECT_LE(worst, 1);
 }
 
 }  // namespace
