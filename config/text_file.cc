@@ -198,8 +198,35 @@ std::string Explain(const pb::Descriptor* root, const pb::Descriptor* around, co
   return message;
 }
 
+// RFC 3629: no stray or missing continuation, nothing overlong, no surrogates, nothing above U+10FFFF.
+bool IsUtf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto byte = [&](size_t at) { return at < text.size() ? static_cast<uint8_t>(text[at]) : 0u; };
+    const uint32_t first = byte(i);
+    const size_t length = first < 0x80   ? 1
+                          : first < 0xC2 ? 0
+                          : first < 0xE0 ? 2
+                          : first < 0xF0 ? 3
+                          : first < 0xF5 ? 4
+                                         : 0;
+    if (length == 0) return false;
+    uint32_t point = first & (length == 1 ? 0x7F : 0xFF >> (length + 1));
+    for (size_t k = 1; k < length; ++k) {
+      if ((byte(i + k) & 0xC0) != 0x80) return false;
+      point = point << 6 | (byte(i + k) & 0x3F);
+    }
+    if ((length == 3 && (point < 0x800 || (point >= 0xD800 && point < 0xE000))) ||
+        (length == 4 && (point < 0x10000 || point > 0x10FFFF))) {
+      return false;
+    }
+    i += length;
+  }
+  return true;
+}
+
+// Where each field stands. A string that is no UTF-8 is a mistake: the message could be printed, but not sent.
 void CollectLines(const pb::Message& message, const pb::TextFormat::ParseInfoTree& tree, const std::string& prefix,
-                  FieldLines* lines) {
+                  FieldLines* lines, std::vector<Mistake>* mistakes) {
   const pb::Reflection* reflection = message.GetReflection();
   std::vector<const pb::FieldDescriptor*> fields;
   reflection->ListFields(message, &fields);
@@ -211,11 +238,16 @@ void CollectLines(const pb::Message& message, const pb::TextFormat::ParseInfoTre
           absl::StrCat(prefix, field->name(), field->is_repeated() ? absl::StrCat("[", i, "]") : "");
       const auto location = tree.GetLocation(field, index);
       if (location.line >= 0) (*lines)[path] = location.line + 1;
+      if (field->type() == pb::FieldDescriptor::TYPE_STRING && mistakes->size() < kMaxMistakes) {
+        const std::string value = field->is_repeated() ? reflection->GetRepeatedString(message, field, i)
+                                                       : reflection->GetString(message, field);
+        if (!IsUtf8(value)) mistakes->push_back({location.line + 1, path, "is not UTF-8 text"});
+      }
       if (field->message_type() == nullptr) continue;
       if (const auto* nested = tree.GetTreeForNested(field, index)) {
         const pb::Message& inner = field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
                                                         : reflection->GetMessage(message, field);
-        CollectLines(inner, *nested, path + ".", lines);
+        CollectLines(inner, *nested, path + ".", lines, mistakes);
       }
     }
   }
@@ -237,7 +269,7 @@ std::vector<Mistake> ParseText(std::string_view text, pb::Message* message, Fiel
     parser.SetRecursionLimit(32);
     pb::io::ArrayInputStream input(left.data(), static_cast<int>(left.size()));
     if (parser.Parse(&input, message)) {
-      CollectLines(*message, tree, "", lines);
+      CollectLines(*message, tree, "", lines, &mistakes);
       break;
     }
     const auto error = errors.error.value_or(FirstError::Error{-1, 0, "not a textproto file"});

@@ -59,6 +59,19 @@ ops { random_resized_crop)");
 }
 
 // The parser complains of an enum's value when it stands at the next word already.
+// Such a job could be printed, but no RPC would carry it.
+TEST(JobFile, TextThatIsNoUtf8IsAMistakeWithItsLine) {
+  v1::JobSpec job;
+  for (const char* bad : {"\\377", "a\\303", "\\355\\240\\200", "\\300\\200", "\\364\\220\\200\\200"}) {
+    EXPECT_THAT(Lines(CheckJobText(Replaced(kGoodJob, "image/encoded", bad), nullptr, &job)),
+                ElementsAre(StartsWith("3 features[0].key: is not UTF-8")))
+        << bad;
+  }
+  EXPECT_THAT(Lines(CheckJobText(Replaced(kGoodJob, "image/encoded", "Gr\\303\\266\\303\\237e\\360\\237\\220\\237"),
+                                 nullptr, &job)),
+              IsEmpty());
+}
+
 TEST(JobFile, AWrongEnumValueIsItsOwnFieldsMistakeWhateverFollows) {
   const std::string text =
       Replaced(kGoodJob, "decode_image { channels: RGB }", "decode_image { channels: GREY lenient: true }");

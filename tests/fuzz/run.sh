@@ -30,12 +30,12 @@ fi
 rm -f "$log"
 
 work=${PENSTOCK_FUZZ_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/penstock/fuzz}
+for target in "${targets[@]}"; do mkdir -p "$work/$target/corpus" "$work/$target/findings"; done
 export LSAN_OPTIONS="suppressions=$root/tests/support/lsan.supp" UBSAN_OPTIONS=print_stacktrace=1
 
 # One target; leaves the fuzzer's exit status in a file.
 fuzz() {
   local target=$1 options=() status=0
-  mkdir -p "$work/$target/corpus" "$work/$target/findings"
   rm -f "$work/$target/findings/"*
   [ ! -f "$here/$target/dictionary" ] || options+=(-dict="$here/$target/dictionary")
   local inputs=("$work/$target/corpus" "$here/$target/seeds")  # new inputs go into the first
@@ -45,7 +45,7 @@ fuzz() {
     -artifact_prefix="$work/$target/findings/" >"$work/$target/log" 2>&1 || status=$?
   echo "$status" >"$work/$target/status"
 }
-found() { [ "$(cat "$work/$1/status")" -ne 0 ]; }
+passed() { [ "$(cat "$work/$1/status" 2>/dev/null)" = 0 ]; }  # one that did not even run has not passed
 
 for target in "${targets[@]}"; do
   while [ "$(jobs -rp | wc -l)" -ge "${PENSTOCK_FUZZ_JOBS:-2}" ]; do wait -n || true; done
@@ -58,16 +58,16 @@ failed=0
 printf '%-10s %12s %10s %10s   %s\n' target executions edges inputs result
 for target in "${targets[@]}"; do
   result=passed
-  ! found "$target" || { result=FAILED failed=1; }
+  passed "$target" || { result=FAILED failed=1; }
   log=$work/$target/log
   last=$(grep -aE '^#[0-9]+.* cov: ' "$log" | tail -n 1 || true)
   printf '%-10s %12s %10s %10s   %s\n' "$target" "$(sed -nE 's/^#([0-9]+).*/\1/p' <<<"$last")" \
     "$(sed -nE 's/.* cov: ([0-9]+).*/\1/p' <<<"$last")" "$(find "$work/$target/corpus" -type f | wc -l)" "$result"
 done
 for target in "${targets[@]}"; do
-  found "$target" || continue
+  ! passed "$target" || continue
   echo
-  echo "$target found something; the end of $work/$target/log:"
+  echo "$target did not end well; the end of $work/$target/log:"
   grep -aE 'broken invariant|ERROR|SUMMARY|runtime error' "$work/$target/log" | tail -n 10 || true
   find "$work/$target/findings" -type f -printf '  the input: %p\n'
   echo "  Mend it, and keep the input in tests/fuzz/$target/regressions/."

@@ -87,6 +87,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PS_CHECK(google::protobuf::TextFormat::PrintToString(job, &printed));
   PS_CHECK(penstock::CheckJobText(printed, penstock::CheckPipeline, &again).empty());
   PS_CHECK(job.SerializeAsString() == again.SerializeAsString());
+  PS_CHECK(again.ParseFromString(job.SerializeAsString()));  // as an RPC does
   MakeRows(job);
   return 0;
 }
