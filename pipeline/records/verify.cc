@@ -61,10 +61,10 @@ std::string VerifyReport::Describe(size_t i) const {
 std::string VerifyReport::Summary() const {
   const absl::string_view name(CompressionName(compression).data(), CompressionName(compression).size());
   if (ok()) {
-    return absl::StrCat(path, ": ", readable_records, " records, ", data_bytes, " bytes, ", name, ": good");
+    return absl::StrCat(path, ": ", readable_records, " records, ", data_bytes, " bytes, compression ", name, ": good");
   }
   return absl::StrCat(path, ": BROKEN: ", broken.size(), broken.size() == 1 ? " fault" : " faults", ", ",
-                      readable_records, " records readable, ", name);
+                      readable_records, " records readable, compression ", name);
 }
 
 absl::StatusOr<VerifyReport> VerifyShard(const RandomAccessFile& file, const VerifyOptions& options) {
