@@ -41,8 +41,6 @@ constexpr struct {
     {"decode_image", MakeDecodeImage}, {"random_resized_crop", MakeRandomResizedCrop},       {"resize", MakeResize},
     {"centre_crop", MakeCentreCrop},   {"random_horizontal_flip", MakeRandomHorizontalFlip}, {"cast", MakeCast},
     {"normalise", MakeNormalise},
-    {"scale", MakeScale},
-    {"one_hot", MakeOneHot},
     {"auto_augment", MakeAutoAugment},
     {"rand_augment", MakeRandAugment},
     {"trivial_augment_wide", MakeTrivialAugmentWide},
@@ -50,6 +48,8 @@ constexpr struct {
     {"random_apply", MakeRandomApply},
     {"one_of", MakeOneOf},
     {"custom", MakeCustom},
+    {"scale", MakeScale},
+    {"one_hot", MakeOneHot},
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace penstock {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Outcome {
   int code = -1;  // of the exit; -1: killed
@@ -170,6 +171,64 @@ TEST_F(ImportCommand, BakedRowsComeWithTheirJob) {
     const std::string job = absl::StrCat(format, "/job.textproto");
     ExpectOk({"check-config", job});
     if (format == std::string("jpeg")) ExpectOk({"preview", job, "--out", "sheet.png"});
+  }
+}
+
+TEST_F(ImportCommand, WhatCannotBeDoneIsSaidAndLeavesNothing) {
+  MakePhotos(3);
+  dir_.Write("flat/1.jpg", "x");
+  dir_.Write("bad.npy", "x");
+  dir_.Write("list.txt", "a.jpg\n");
+  dir_.Write("missing.txt", "gone.jpg 1\n");
+  dir_.Write("labels.txt", "nobody 1\n");
+  struct Case {
+    std::vector<std::string> args;
+    int code;
+    std::string message;
+  };
+  const Case cases[] = {
+      {{"import", "--out", "out"}, 2, "SOURCE is missing"},
+      {{"import", "photos"}, 2, "--out DIR is missing"},
+      {{"import", "photos", "flat", "--out", "out"}, 2, "one folder"},
+      {{"import", "photos", "--list", "list.txt", "--out", "out"}, 2, "one of the two"},
+      {{"import", "photos", "--out", "photos/out"}, 2, "lies in the source"},
+      {{"import", "photos", "--out", "out", "--quality", "80"}, 2, "--quality goes with --longer-side"},
+      {{"import", "photos", "--out", "out", "--longer-side", "9", "--quality", "0"}, 2, "1 to 100"},
+      {{"import", "photos", "--out", "out", "--order", "any"}, 2, "shuffled or sorted"},
+      {{"import", "photos", "--out", "out", "--untouched", "--restart-indexed"}, 2, "one of the two"},
+      {{"import", "photos", "--out", "out", "--image-key", "x"}, 2, "no meaning for class folders"},
+      {{"import", "photos", "--out", "out", "--shard-size", "0"}, 1, "0 bytes"},
+      {{"import", "photos", "--out", "out", "--prefix", "a/b"}, 1, "the prefix 'a/b'"},
+      {{"import", "photos", "--out", "out", "--labels", "labels.txt"}, 1, "has no number"},
+      {{"import", "photos", "--out", "out", "--labels", "none.txt"}, 1, "none.txt"},
+      {{"import", "none", "--out", "out"}, 1, "none"},
+      {{"import", "flat", "--out", "out"}, 1, "no class folders"},
+      {{"import", "flat/1.jpg", "--out", "out"}, 1, "flat/1.jpg"},
+      {{"import", "bad.npy", "--out", "out"}, 1, "no .npy header"},
+      {{"import", "--list", "list.txt", "--out", "out"}, 1, "list.txt:1"},
+      {{"import", "--list", "missing.txt", "--out", "out"}, 1, "gone.jpg"},
+      {{"import", "photos", "--out", "flat"}, 1, "is not empty ('1.jpg')"},
+      {{"bake", "--out", "out"}, 2, "JOB.textproto is missing"},
+      {{"bake", "none.textproto", "--out", "out"}, 1, "none.textproto"},
+      {{"bake", "job.textproto", "--out", "out", "--variants", "0"}, 2, "counts from 1"},
+      {{"bake", "job.textproto", "--out", "out", "--quality", "50"}, 2, "goes with --format jpeg"},
+  };
+  for (const Case& c : cases) {
+    const Outcome outcome = Run(c.args);
+    EXPECT_EQ(outcome.code, c.code) << c.message;
+    EXPECT_THAT(outcome.err, HasSubstr(c.message));
+    EXPECT_THAT(outcome.err, Not(HasSubstr("invariant")));
+    EXPECT_FALSE(std::filesystem::exists(dir_.File("out"))) << c.message;
+  }
+  EXPECT_EQ(FilesOf(dir_.File("flat")).size(), 1u);
+}
+
+TEST_F(ImportCommand, HelpTeaches) {
+  for (const char* name : {"import", "bake"}) {
+    const Outcome outcome = Run({name, "--help"});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_THAT(outcome.out, HasSubstr(absl::StrCat("  penstock ", name, " ")));
+    EXPECT_THAT(outcome.out, HasSubstr("--shard-size"));
   }
 }
 
