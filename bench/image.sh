@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # The image path on one thread against OpenCV's and Pillow's, on a folder of photographs: a table with ratios.
 #   bench/image.sh [FOLDER] [image_bench's flags]     ($PENSTOCK_REFERENCE_DATA/photos unless said)
+#   bench/image.sh --ops [ops_bench's flags]          every op, in nanoseconds a pixel
 # Pillow goes into a virtual environment of its own under ${XDG_CACHE_HOME:-~/.cache}/penstock/peers.
 set -euo pipefail
 root=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/..")
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/peers
 bin=${PENSTOCK_BIN:-$root/build/release/bin}
 die() { printf 'image.sh: %s\n' "$*" >&2; exit 1; }
+ops=''
+if [ "${1:-}" = --ops ]; then ops=1; shift; fi
 folder=${PENSTOCK_REFERENCE_DATA:-}${PENSTOCK_REFERENCE_DATA:+/photos}
 if [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; then folder=$1; shift; fi
-[ -d "$folder" ] || { sed -n '2,4s/^# \{0,1\}//p' "$0"; exit 2; }
+[ -n "$ops" ] || [ -d "$folder" ] || { sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 2; }
 [ -x "$bin/image_bench" ] || die "$bin/image_bench is not there: ./run build (or set PENSTOCK_BIN)"
 python=$cache/pillow/bin/python
 if ! "$python" -c 'import PIL' 2>/dev/null; then
@@ -17,4 +20,5 @@ if ! "$python" -c 'import PIL' 2>/dev/null; then
   python3 -m venv "$cache/pillow" || die "python3 -m venv failed: apt-get install python3-venv"
   "$cache/pillow/bin/pip" install -q 'pillow==13.*' || die "pip could not install Pillow (above)"
 fi
+[ -z "$ops" ] || exec "$bin/ops_bench" --pillow="$python" --pillow_script="$root/bench/peers/pillow_ops.py" "$@"
 exec "$bin/image_bench" --folder="$folder" --pillow="$python" --pillow_script="$root/bench/peers/pillow_image.py" "$@"

@@ -331,7 +331,6 @@ void BlendSmoothRow(const uint8_t* above, const uint8_t* row, const uint8_t* bel
                     float factor, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(DoBlendSmoothRow)(above, row, below, bytes, channels, factor, out);
 }
-// Divisions, most of them in double precision as Pillow has them: vectors would gain little.
 void TurnHue(const ImageView& in, uint8_t shift, ImageTarget out) { TurnHueScalar(in, shift, out); }
 
 }  // namespace penstock

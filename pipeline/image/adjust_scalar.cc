@@ -14,51 +14,63 @@ void ForRows(const ImageView& in, ImageTarget out, F f) {
   for (int y = 0; y < in.height; ++y) f(in.row(y), out.data + static_cast<size_t>(y) * out.stride);
 }
 
+// Pillow's Convert.c, float32 where it has float, double where a literal makes it one, with the same roundings in fewer
+// steps. tests/pipeline/image/adjust_test.cc holds it against Convert.c's own steps.
 struct Hsv {
   uint8_t h, s, v;
 };
 
-// Convert.c's rgb2hsv_row: float32 where it has float, double where a literal makes it one.
+// rgb2hsv_row. Of the three (high - x) / range there, one is 0, one is 1, and only the middle channel's is to be
+// divided.
 Hsv ToHsv(int r, int g, int b) {
   const int high = std::max(r, std::max(g, b)), low = std::min(r, std::min(g, b));
   if (high == low) return {0, 0, static_cast<uint8_t>(high)};
   const float range = static_cast<float>(high - low);
   const float s = range / static_cast<float>(high);
-  const float rc = static_cast<float>(high - r) / range;
-  const float gc = static_cast<float>(high - g) / range;
-  const float bc = static_cast<float>(high - b) / range;
-  float h;
-  if (r == high) {
-    h = bc - gc;
-  } else if (g == high) {
-    h = static_cast<float>(2.0 + static_cast<double>(rc) - static_cast<double>(bc));
-  } else {
-    h = static_cast<float>(4.0 + static_cast<double>(gc) - static_cast<double>(rc));
-  }
-  const double turned = static_cast<double>(h) / 6.0 + 1.0;  // in [5/6, 2)
-  h = static_cast<float>(turned - std::floor(turned));
+  const double middle = static_cast<double>(static_cast<float>(2 * high + low - r - g - b) / range);
+  // Whole sixths of the turn, and whether the middle channel takes from them.
+  static constexpr double kBase[6] = {1, -1, 1, 3, 3, 5};
+  static constexpr double kSign[6] = {-1, 1, 1, -1, 1, -1};
+  const int kind = r == high ? (b == low ? 0 : 1) : g == high ? (b == low ? 2 : 3) : (r == low ? 4 : 5);
+  const float sixths = static_cast<float>(kBase[kind] + kSign[kind] * middle);
+  const double turned = static_cast<double>(sixths) / 6.0 + 1.0;  // in [5/6, 2)
+  const float h = static_cast<float>(turned - (turned >= 1 ? 1.0 : 0.0));
   return {static_cast<uint8_t>(static_cast<int>(static_cast<double>(h) * 255.0)),
           static_cast<uint8_t>(static_cast<int>(static_cast<double>(s) * 255.0)), static_cast<uint8_t>(high)};
 }
 
-// Convert.c's hsv2rgb.
-void FromHsv(const Hsv& hsv, uint8_t* rgb) {
+// What hsv2rgb computes of a hue and of a saturation alone.
+struct HueTables {
+  float fraction[256], saturation[256];
+  uint8_t sector[256];
+
+  HueTables() {
+    for (int i = 0; i < 256; ++i) {
+      const double six = static_cast<double>(static_cast<float>(i)) * 6.0 / 255.0;
+      sector[i] = static_cast<uint8_t>(static_cast<int>(six) % 6);
+      fraction[i] = static_cast<float>(six - std::floor(six));
+      saturation[i] = static_cast<float>(static_cast<double>(static_cast<float>(i)) / 255.0);
+    }
+  }
+};
+
+// hsv2rgb.
+void FromHsv(const HueTables& tables, const Hsv& hsv, uint8_t* rgb) {
   if (hsv.s == 0) {
     rgb[0] = rgb[1] = rgb[2] = hsv.v;
     return;
   }
-  const double six = static_cast<double>(static_cast<float>(hsv.h)) * 6.0 / 255.0;
-  const int sector = static_cast<int>(std::floor(six));
-  const float f = static_cast<float>(six - static_cast<double>(static_cast<float>(sector)));
-  const float fs = static_cast<float>(static_cast<double>(static_cast<float>(hsv.s)) / 255.0);
-  const double value = static_cast<double>(static_cast<float>(hsv.v));
-  const auto share = [&](double part) { return static_cast<uint8_t>(std::floor(value * part + 0.5)); };
-  const uint8_t p = share(1.0 - static_cast<double>(fs));
-  const uint8_t q = share(1.0 - static_cast<double>(fs * f));
-  const uint8_t t = share(1.0 - static_cast<double>(fs) * (1.0 - static_cast<double>(f)));
-  const uint8_t v = hsv.v;
-  const uint8_t table[6][3] = {{v, t, p}, {q, v, p}, {p, v, t}, {p, q, v}, {t, p, v}, {v, p, q}};
-  std::memcpy(rgb, table[sector % 6], 3);
+  const float f = tables.fraction[hsv.h], fs = tables.saturation[hsv.s];
+  const double value = static_cast<double>(hsv.v);
+  // Not negative: cutting off is rounding down.
+  const auto share = [&](double part) { return static_cast<uint8_t>(static_cast<int>(value * part + 0.5)); };
+  const uint8_t parts[4] = {hsv.v, share(1.0 - static_cast<double>(fs)), share(1.0 - static_cast<double>(fs * f)),
+                            share(1.0 - static_cast<double>(fs) * (1.0 - static_cast<double>(f)))};
+  enum : uint8_t { kV, kP, kQ, kT };
+  static constexpr uint8_t kParts[6][3] = {{kV, kT, kP}, {kQ, kV, kP}, {kP, kV, kT},
+                                           {kP, kQ, kV}, {kT, kP, kV}, {kV, kP, kQ}};
+  const uint8_t* const of = kParts[tables.sector[hsv.h]];
+  for (int c = 0; c < 3; ++c) rgb[c] = parts[of[c]];
 }
 
 }  // namespace
@@ -139,11 +151,12 @@ void BlendSmoothRowScalar(const uint8_t* above, const uint8_t* row, const uint8_
 }
 
 void TurnHueScalar(const ImageView& in, uint8_t shift, ImageTarget out) {
+  static const HueTables tables;
   ForRows(in, out, [&](const uint8_t* from, uint8_t* to) {
     for (size_t i = 0; i < in.row_bytes(); i += 3) {
       Hsv hsv = ToHsv(from[i], from[i + 1], from[i + 2]);
       hsv.h = static_cast<uint8_t>(hsv.h + shift);
-      FromHsv(hsv, to + i);
+      FromHsv(tables, hsv, to + i);
     }
   });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace penstock {
 namespace {
@@ -26,19 +27,37 @@ int Source(int i, int n, PadMode mode) {
   }
 }
 
-void FillPixels(uint8_t* out, int count, int channels, const uint8_t* fill) {
-  for (int i = 0; i < count * channels; i += channels) {
-    for (int c = 0; c < channels; ++c) out[i + c] = fill[c];
+// `count` pixels like the first of `out`, that one included.
+void RepeatPixel(uint8_t* out, int count, int channels) {
+  const size_t bytes = static_cast<size_t>(count) * static_cast<size_t>(channels);
+  for (size_t done = static_cast<size_t>(channels); done < bytes; done *= 2) {
+    std::memcpy(out + done, out, std::min(done, bytes - done));
   }
+}
+
+void CopyPixel(const uint8_t* from, int channels, uint8_t* to) {
+  for (int c = 0; c < channels; ++c) to[c] = from[c];
+}
+
+void FillPixels(uint8_t* out, int count, int channels, const uint8_t* fill) {
+  if (count == 0) return;
+  if (channels == 1 || (fill[0] == fill[1] && fill[1] == fill[2])) {
+    std::memset(out, fill[0], static_cast<size_t>(count) * static_cast<size_t>(channels));
+    return;
+  }
+  CopyPixel(fill, channels, out);
+  RepeatPixel(out, count, channels);
 }
 
 }  // namespace
 
 void CopyWindow(const ImageView& in, const Rect& window, PadMode mode, const uint8_t fill[3], ImageTarget out) {
   const int channels = in.channels;
-  // The window's columns that lie inside.
+  // The window's columns that lie inside, and where the others come from.
   const int begin = std::clamp(-window.x, 0, window.width);
   const int end = std::clamp(in.width - window.x, begin, window.width);
+  std::vector<int> from_x(static_cast<size_t>(mode == PadMode::kConstant ? 0 : window.width));
+  for (size_t x = 0; x < from_x.size(); ++x) from_x[x] = Source(window.x + static_cast<int>(x), in.width, mode);
   for (int y = 0; y < window.height; ++y) {
     uint8_t* row = out.data + static_cast<size_t>(y) * out.stride;
     const int from_y = Source(window.y + y, in.height, mode);
@@ -51,11 +70,14 @@ void CopyWindow(const ImageView& in, const Rect& window, PadMode mode, const uin
       std::memcpy(row + begin * channels, from + (window.x + begin) * channels,
                   static_cast<size_t>((end - begin) * channels));
     }
+    if (mode == PadMode::kConstant) {
+      FillPixels(row, begin, channels, fill);
+      FillPixels(row + end * channels, window.width - end, channels, fill);
+      continue;
+    }
     const auto outside = [&](int x0, int x1) {
-      for (int x = x0; x < x1; ++x) {
-        const int from_x = Source(window.x + x, in.width, mode);
-        FillPixels(row + x * channels, 1, channels, from_x < 0 ? fill : from + from_x * channels);
-      }
+      for (int x = x0; x < x1; ++x)
+        CopyPixel(from + from_x[static_cast<size_t>(x)] * channels, channels, row + x * channels);
     };
     outside(0, begin);
     outside(end, window.width);

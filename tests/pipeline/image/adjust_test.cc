@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <utility>
 #include <vector>
 
+#include "pipeline/base/philox.h"
 #include "pipeline/image/colour.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
@@ -182,6 +184,80 @@ TEST(Adjust, AddRoundsAndSaturates) {
   Pixels out(6);
   AddToChannels(View(in, 2, 1, 3), (const float[3]){7.5f, -4.2f, 1e9f}, {out.data(), 6});
   EXPECT_EQ(out, (Pixels{8, 96, 255, 255, 0, 255}));
+}
+
+// Convert.c's steps as they are written there, for every colour of a grid and every hue.
+struct Hsv {
+  uint8_t h, s, v;
+};
+
+// rgb2hsv_row: float32 where it has float, double where a literal makes it one.
+Hsv ToHsv(int r, int g, int b) {
+  const int high = std::max(r, std::max(g, b)), low = std::min(r, std::min(g, b));
+  if (high == low) return {0, 0, static_cast<uint8_t>(high)};
+  const float range = static_cast<float>(high - low);
+  const float s = range / static_cast<float>(high);
+  const float rc = static_cast<float>(high - r) / range;
+  const float gc = static_cast<float>(high - g) / range;
+  const float bc = static_cast<float>(high - b) / range;
+  float h;
+  if (r == high) {
+    h = bc - gc;
+  } else if (g == high) {
+    h = static_cast<float>(2.0 + static_cast<double>(rc) - static_cast<double>(bc));
+  } else {
+    h = static_cast<float>(4.0 + static_cast<double>(gc) - static_cast<double>(rc));
+  }
+  const double turned = static_cast<double>(h) / 6.0 + 1.0;  // in [5/6, 2)
+  h = static_cast<float>(turned - std::floor(turned));
+  return {static_cast<uint8_t>(static_cast<int>(static_cast<double>(h) * 255.0)),
+          static_cast<uint8_t>(static_cast<int>(static_cast<double>(s) * 255.0)), static_cast<uint8_t>(high)};
+}
+
+// hsv2rgb.
+void FromHsv(const Hsv& hsv, uint8_t* rgb) {
+  if (hsv.s == 0) {
+    rgb[0] = rgb[1] = rgb[2] = hsv.v;
+    return;
+  }
+  const double six = static_cast<double>(static_cast<float>(hsv.h)) * 6.0 / 255.0;
+  const int sector = static_cast<int>(std::floor(six));
+  const float f = static_cast<float>(six - static_cast<double>(static_cast<float>(sector)));
+  const float fs = static_cast<float>(static_cast<double>(static_cast<float>(hsv.s)) / 255.0);
+  const double value = static_cast<double>(static_cast<float>(hsv.v));
+  const auto share = [&](double part) { return static_cast<uint8_t>(std::floor(value * part + 0.5)); };
+  const uint8_t p = share(1.0 - static_cast<double>(fs));
+  const uint8_t q = share(1.0 - static_cast<double>(fs * f));
+  const uint8_t t = share(1.0 - static_cast<double>(fs) * (1.0 - static_cast<double>(f)));
+  const uint8_t v = hsv.v;
+  const uint8_t table[6][3] = {{v, t, p}, {q, v, p}, {p, v, t}, {p, q, v}, {t, p, v}, {v, p, q}};
+  std::memcpy(rgb, table[sector % 6], 3);
+}
+
+TEST(Adjust, TheHueIsThatOfPillowsConversion) {
+  std::vector<uint8_t> colours;
+  SampleRandom random(1, 2, 3);
+  for (int i = 0; i < 3 * 200000; ++i) {
+    // Many equal channels and ends of the range among them.
+    const uint32_t draw = random.Below(8);
+    const uint8_t any = static_cast<uint8_t>(random.Below(256));
+    colours.push_back(draw == 0 ? 0 : draw == 1 ? 255 : draw == 2 && !colours.empty() ? colours.back() : any);
+  }
+  const int pixels = static_cast<int>(colours.size() / 3);
+  std::vector<uint8_t> turned(colours.size());
+  for (const int shift : {0, 1, 25, 128, 255}) {
+    AdjustHue({colours.data(), pixels, 1, 3, colours.size()}, shift <= 127 ? shift / 255.0 : (shift - 256) / 255.0,
+              {turned.data(), turned.size()});
+    int unlike = 0;
+    for (size_t i = 0; i < colours.size(); i += 3) {
+      Hsv hsv = ToHsv(colours[i], colours[i + 1], colours[i + 2]);
+      hsv.h = static_cast<uint8_t>(hsv.h + shift);
+      uint8_t expected[3];
+      FromHsv(hsv, expected);
+      unlike += std::memcmp(expected, &turned[i], 3) != 0 ? 1 : 0;
+    }
+    EXPECT_EQ(unlike, 0) << shift;
+  }
 }
 
 TEST(Adjust, ShuffleTakesTheChannelsInThatOrder) {
