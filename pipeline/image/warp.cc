@@ -72,7 +72,7 @@ void NearestScale(const ImageView& in, const WarpMap& map, const uint8_t* fill, 
   for (int x = 0; x < width; ++x, xo += map.k[0]) {
     int& column = columns[static_cast<size_t>(x)];
     if (!Coordinate(xo, in.width, &column)) continue;
-    if (span.end == x) shifted = shifted && column == columns[static_cast<size_t>(x - 1)] + 1;
+    if (x > 0 && span.end == x) shifted = shifted && column == columns[static_cast<size_t>(x - 1)] + 1;
     span.begin = std::min(span.begin, x);
     span.end = x + 1;
   }

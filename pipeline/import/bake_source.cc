@@ -27,7 +27,7 @@ bool IsImage(const ColumnSpec& column) {
 template <typename T>
 std::vector<T> Elements(std::string_view bytes) {
   std::vector<T> elements(bytes.size() / sizeof(T));
-  std::memcpy(elements.data(), bytes.data(), elements.size() * sizeof(T));
+  if (!elements.empty()) std::memcpy(elements.data(), bytes.data(), elements.size() * sizeof(T));
   return elements;
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tests/fuzz/run.sh [SECONDS] [TARGET...]: builds the fuzz targets (preset `fuzz`) and runs each, or those named, for
+# tests/fuzz/run.sh [SECONDS] [TARGET...]: builds the fuzz targets (preset asan-ubsan) and runs each, or those named, for
 # SECONDS (60 unless said). Exits 1 when one found something, and says where the input lies.
 #
 # PENSTOCK_FUZZ_DIR   corpora, logs and findings: corpora grow from run to run, outside the tree (~/.cache/penstock/fuzz)
@@ -21,8 +21,8 @@ done
 
 cd "$root"
 log=$(mktemp)
-if ! cmake --preset fuzz >"$log" 2>&1 ||
-   ! cmake --build --preset fuzz --parallel "${PENSTOCK_JOBS:-$(nproc)}" --target "${targets[@]/%/_fuzzer}" >>"$log" 2>&1; then
+if ! cmake --preset asan-ubsan >"$log" 2>&1 ||
+   ! cmake --build --preset asan-ubsan --parallel "${PENSTOCK_JOBS:-$(nproc)}" --target "${targets[@]/%/_fuzzer}" >>"$log" 2>&1; then
   tail -n 40 "$log"
   echo "run.sh: the fuzz targets do not build (above; the whole output is in $log)" >&2
   exit 1
@@ -40,7 +40,7 @@ fuzz() {
   [ ! -f "$here/$target/dictionary" ] || options+=(-dict="$here/$target/dictionary")
   local inputs=("$work/$target/corpus" "$here/$target/seeds")  # new inputs go into the first
   [ ! -d "$here/$target/regressions" ] || inputs+=("$here/$target/regressions")
-  "$root/build/fuzz/bin/${target}_fuzzer" "${inputs[@]}" "${options[@]}" -max_total_time="$seconds" -max_len=16384 \
+  "$root/build/asan-ubsan/bin/${target}_fuzzer" "${inputs[@]}" "${options[@]}" -max_total_time="$seconds" -max_len=16384 \
     -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=256 -print_final_stats=1 \
     -artifact_prefix="$work/$target/findings/" >"$work/$target/log" 2>&1 || status=$?
   echo "$status" >"$work/$target/status"
