@@ -82,7 +82,11 @@ function(penstock_proto name)
   if(ARG_GRPC)
     target_link_libraries(${name} PUBLIC PkgConfig::GRPCPP)
   endif()
-  # What protoc generates is protoc's to test: UBSan's checks and coverage in it take minutes to compile.
+  # What protoc generates is protoc's to test: optimising it under a sanitizer, UBSan's checks and coverage in it take
+  # minutes to compile.
+  if(PENSTOCK_SANITIZE)
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   if(PENSTOCK_SANITIZE MATCHES "undefined")
     target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
   endif()
