@@ -181,9 +181,8 @@ absl::StatusOr<std::string> Render(const v1::JobSpec& job, const RowPlan& plan, 
       SampleKey key = records[r].key;
       key.epoch += static_cast<uint64_t>(std::max(0, column - 1));
       scratch.impl().tools.arena.Reset(size_t{8} << 20);
-      const auto image =
-          plan.ComputeImage(records[r].bytes, key, column == 0 ? 1 : steps, /*strict=*/false,
-                            /*follow=*/true, &scratch.impl());
+      const auto image = plan.ComputeImage(records[r].bytes, key, column == 0 ? 1 : steps, /*strict=*/false,
+                                           /*follow=*/true, &scratch.impl());
       if (image.ok()) {
         sheet.Picture(r, column, *image, plan.annotations(), scratch.impl().followers);
       } else {

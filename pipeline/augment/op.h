@@ -74,7 +74,7 @@ struct OpSetup {
   std::string path;         // "ops[2].random_resized_crop", lives as long as the op
   std::string random_path;  // what the op's draws are named by: its declared name, or its number
   std::string column;
-  int depth = 0;            // how many ops it is inside of
+  int depth = 0;  // how many ops it is inside of
 
   // Where mistakes go: "PATH.FIELD: MESSAGE".
   std::vector<std::string>* errors = nullptr;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "pipeline/augment/element.h"
-#include "pipeline/base/half.h"
 #include "pipeline/augment/ops/geometry.h"
+#include "pipeline/base/half.h"
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
