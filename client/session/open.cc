@@ -205,7 +205,11 @@ absl::StatusOr<OpenedSession> OpenSession(const ConnectOptions& connect, const R
     return OpenedSession{std::move(job), steps, std::move(opened), coordinator, std::move(view)};
   };
   absl::StatusOr<OpenedSession> opened = make();
-  if (!opened.ok()) coordinator->CloseSession(session.session_id(), absl::Milliseconds(500)).IgnoreError();
+  if (!opened.ok()) {
+    v1::CloseSessionRequest close;
+    close.set_session_id(session.session_id());
+    coordinator->CloseSession(close, absl::Milliseconds(500)).IgnoreError();
+  }
   return opened;
 }
 

@@ -71,7 +71,12 @@ void Session::Stop() {
   }
   for (const auto& stream : streams) stream->Cancel();
   // Courtesy: the coordinator forgets sessions that say nothing, too.
-  if (!session.empty()) coordinator_->CloseSession(session, kCloseSession).IgnoreError();
+  if (!session.empty()) {
+    v1::CloseSessionRequest close;
+    close.set_session_id(session);
+    *close.mutable_last() = MakeReport(clock_->Now());
+    coordinator_->CloseSession(close, kCloseSession).IgnoreError();
+  }
   std::map<uint64_t, std::shared_ptr<Booked>> booked;  // their memory goes outside the lock
   {
     MutexLock lock(&mutex_);

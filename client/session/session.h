@@ -99,10 +99,11 @@ class Session final : public StreamEvents, public std::enable_shared_from_this<S
   void Coordinate(Nanos now);
   Nanos NextCall() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartWatch();
+  v1::ReportSessionRequest MakeReport(Nanos now);  // of what happened since the last one
   void StartReport(Nanos now);
   void StartReopen();
   void OnWatched(absl::StatusOr<v1::WatchReply> reply);
-  void OnReported(const absl::StatusOr<v1::ReportSessionReply>& reply, const std::vector<uint64_t>& bad);
+  void OnReported(const absl::StatusOr<v1::ReportSessionReply>& reply);
   void OnReopened(absl::StatusOr<v1::OpenSessionReply> reply);
   void TakeJob(const v1::Job& job);
 
@@ -148,6 +149,8 @@ class Session final : public StreamEvents, public std::enable_shared_from_this<S
   uint64_t reported_rows_ ABSL_GUARDED_BY(mutex_) = 0;
   Nanos reported_wait_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<uint64_t> bad_records_ ABSL_GUARDED_BY(mutex_);  // since the last report
+  std::vector<uint64_t> unconfirmed_bad_
+      ABSL_GUARDED_BY(mutex_);  // reported, without an answer yet; one report at a time
   Nanos waited_ ABSL_GUARDED_BY(mutex_) = 0;
   ReaderStats stats_ ABSL_GUARDED_BY(mutex_);
 };

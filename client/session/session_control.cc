@@ -234,42 +234,43 @@ void Session::TakeJob(const v1::Job& job) {
   WakeControl();
 }
 
-void Session::StartReport(Nanos now) {
+v1::ReportSessionRequest Session::MakeReport(Nanos now) {
   v1::ReportSessionRequest request;
-  {
-    MutexLock lock(&mutex_);
-    request.set_session_id(session_id_);
-    const Cursor cursor = tracker_.cursor();
-    request.set_epoch(cursor.epoch);
-    request.set_position(cursor.position);
-    const double seconds = std::max(1e-3, static_cast<double>(now - last_report_) / kSecond);
-    request.set_rows_per_second(static_cast<double>(stats_.rows - reported_rows_) / seconds);
-    const double waited = static_cast<double>(waited_ - reported_wait_) / kSecond;
-    request.set_wait_fraction(std::clamp(waited / seconds, 0.0, 1.0));
-    request.set_rows(stats_.rows);
-    for (std::string& worker : tracker_.FailedWorkers()) request.add_failed_workers(std::move(worker));
-    for (const uint64_t record : bad_records_) request.add_bad_records(record);
-    bad_records_.clear();
-    reported_rows_ = stats_.rows;
-    reported_wait_ = waited_;
-    last_report_ = now;
-  }
-  coordinator_->ReportSession(request, kReportTimeout,
-                              [weak = weak_from_this(),
-                               bad = std::vector<uint64_t>(request.bad_records().begin(), request.bad_records().end())](
-                                  const absl::StatusOr<v1::ReportSessionReply>& reply) {
-                                if (const auto session = weak.lock()) session->OnReported(reply, bad);
+  MutexLock lock(&mutex_);
+  request.set_session_id(session_id_);
+  const Cursor cursor = tracker_.cursor();
+  request.set_epoch(cursor.epoch);
+  request.set_position(cursor.position);
+  const double seconds = std::max(1e-3, static_cast<double>(now - last_report_) / kSecond);
+  request.set_rows_per_second(static_cast<double>(stats_.rows - reported_rows_) / seconds);
+  const double waited = static_cast<double>(waited_ - reported_wait_) / kSecond;
+  request.set_wait_fraction(std::clamp(waited / seconds, 0.0, 1.0));
+  request.set_rows(stats_.rows);
+  for (std::string& worker : tracker_.FailedWorkers()) request.add_failed_workers(std::move(worker));
+  // What a report under way says may not arrive.
+  unconfirmed_bad_.insert(unconfirmed_bad_.end(), bad_records_.begin(), bad_records_.end());
+  bad_records_.clear();
+  for (const uint64_t record : unconfirmed_bad_) request.add_bad_records(record);
+  reported_rows_ = stats_.rows;
+  reported_wait_ = waited_;
+  last_report_ = now;
+  return request;
+}
+
+void Session::StartReport(Nanos now) {
+  coordinator_->ReportSession(MakeReport(now), kReportTimeout,
+                              [weak = weak_from_this()](const absl::StatusOr<v1::ReportSessionReply>& reply) {
+                                if (const auto session = weak.lock()) session->OnReported(reply);
                               });
 }
 
-void Session::OnReported(const absl::StatusOr<v1::ReportSessionReply>& reply, const std::vector<uint64_t>& bad) {
+void Session::OnReported(const absl::StatusOr<v1::ReportSessionReply>& reply) {
   MutexLock lock(&mutex_);
   reporting_ = false;
   if (reply.ok()) {
     reopen_ = reply->unknown_session();
+    if (!reply->unknown_session()) unconfirmed_bad_.clear();
   }
-  // What did not arrive is said again.
-  if (!reply.ok() || reply->unknown_session()) bad_records_.insert(bad_records_.end(), bad.begin(), bad.end());
   WakeControl();
 }
 

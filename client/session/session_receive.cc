@@ -203,7 +203,7 @@ void Session::CountBadRows(const v1::Rows& rows) {
   stats_.masked_rows += masked;
   stats_.substituted_rows += substituted;
   for (const uint64_t record : bad) {
-    if (bad_records_.size() < kMaxBadRecords) bad_records_.push_back(record);
+    if (bad_records_.size() + unconfirmed_bad_.size() < kMaxBadRecords) bad_records_.push_back(record);
   }
 }
 

@@ -58,11 +58,9 @@ absl::StatusOr<v1::WatchReply> CoordinatorClient::Watch(const v1::WatchRequest& 
   return reply;
 }
 
-absl::Status CoordinatorClient::CloseSession(const std::string& session, absl::Duration timeout) {
+absl::Status CoordinatorClient::CloseSession(const v1::CloseSessionRequest& request, absl::Duration timeout) {
   grpc::ClientContext context;
   SetDeadline(&context, timeout);
-  v1::CloseSessionRequest request;
-  request.set_session_id(session);
   v1::CloseSessionReply reply;
   return FromGrpc(stub_->CloseSession(&context, request, &reply), absl::StrCat("coordinator ", address_));
 }

@@ -25,7 +25,7 @@ class CoordinatorClient {
   // These wait for the answer.
   absl::StatusOr<v1::OpenSessionReply> OpenSession(const v1::OpenSessionRequest& request, absl::Duration timeout);
   absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest& request, absl::Duration timeout);
-  absl::Status CloseSession(const std::string& session, absl::Duration timeout);
+  absl::Status CloseSession(const v1::CloseSessionRequest& request, absl::Duration timeout);
 
   // These return at once. `done` is called once, on a thread of gRPC's, also when the call is cancelled.
   template <typename Reply>

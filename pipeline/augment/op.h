@@ -1,6 +1,6 @@
 // One op of a pipeline. Each is a file in ops/, made by a factory that ops/registry.cc names.
 //
-// To add one: a message in proto/penstock/v1/job.proto, a file in ops/ with a class and its factory, a line in
+// To add one: a message in proto/penstock/v1/op.proto, a file in ops/ with a class and its factory, a line in
 // ops/ops.h and in the table of ops/registry.cc, its file in CMakeLists.txt. Checks, fusion, random keys, memory
 // accounting and contact sheets then know it.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OP_H_

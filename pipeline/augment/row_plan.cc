@@ -121,7 +121,7 @@ void RowPlan::AddStep(const v1::JobSpec& job, int number, std::vector<std::strin
     broken_[c] = 1;
     return;
   }
-  if (has_steps_[c] != 0 && annotations_.IsMask(c) && step.op->MakesImage()) {
+  if (has_steps_[c] != 0 && annotations_.IsMask(c) && step.op->MakesImage() && !spec.has_cast()) {
     errors->push_back(absl::StrCat(path, ".", name, ": column '", column,
                                    "' is a mask, which goes where the image goes; after its decode_image only ops that "
                                    "leave numbers, such as cast, may work on it"));

@@ -37,13 +37,6 @@ struct GridOfSquares {
 };
 void FillGrid(const ImageView& image, const GridOfSquares& grid, const uint8_t colour[3], ImageTarget out);
 
-// Compresses for JPEG distortion: baseline, accurate integer DCT, 4:2:0, the standard's Huffman tables (the pixels do
-// not depend on them). The result lies in `buffer` of JpegBufferBytes. Errors: larger than 65500 on a side.
-size_t JpegBufferBytes(int width, int height);
-// What libjpeg takes beside it.
-size_t JpegCompressorBytes(int width);
-absl::StatusOr<std::string_view> CompressJpeg(const ImageView& in, int quality, uint8_t* buffer, size_t size);
-
 }  // namespace penstock
 
 #endif  // PENSTOCK_PIPELINE_IMAGE_DEGRADE_H_

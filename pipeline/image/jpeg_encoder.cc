@@ -1,29 +1,12 @@
 #include "pipeline/image/jpeg_encoder.h"
 
-#include <jpeglib.h>
-
-#include <csetjmp>
-#include <cstdio>  // jpeglib.h needs it
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/image/jpeg_errors.h"
 
 namespace penstock {
 namespace {
-
-struct EncodeErrors {
-  jpeg_error_mgr base;  // first, so that libjpeg's pointer to it is one to this
-  std::jmp_buf back;
-  char message[JMSG_LENGTH_MAX];
-};
-
-void OnEncodeError(j_common_ptr cinfo) {
-  auto* errors = reinterpret_cast<EncodeErrors*>(cinfo->err);
-  errors->base.format_message(cinfo, errors->message);
-  std::longjmp(errors->back, 1);
-}
-
-void OnEncodeOutput(j_common_ptr) {}
 
 // "Exif", then a TIFF block with the one entry 0x0112 (EXIF 2.32, 4.6.2; TIFF 6.0, section 2), little-endian.
 void WriteOrientation(jpeg_compress_struct* cinfo, int orientation) {
@@ -34,19 +17,19 @@ void WriteOrientation(jpeg_compress_struct* cinfo, int orientation) {
 }
 
 // libjpeg returns here by longjmp: no object with a destructor may live in this function.
-bool Compress(const ImageView& image, const JpegEncodeOptions& options, jpeg_compress_struct* cinfo,
-              EncodeErrors* errors, unsigned char** out, unsigned long* size) {
+bool Compress(const ImageView& image, const JpegEncodeOptions& options, jpeg_compress_struct* cinfo, JpegErrors* errors,
+              unsigned char** data, unsigned long* size) {
   if (setjmp(errors->back) != 0) return false;
   jpeg_create_compress(cinfo);
-  jpeg_mem_dest(cinfo, out, size);
+  jpeg_mem_dest(cinfo, data, size);
   cinfo->image_width = static_cast<JDIMENSION>(image.width);
   cinfo->image_height = static_cast<JDIMENSION>(image.height);
   cinfo->input_components = image.channels;
   cinfo->in_color_space = image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-  jpeg_set_defaults(cinfo);
+  jpeg_set_defaults(cinfo);  // 4:2:0
   jpeg_set_quality(cinfo, options.quality, TRUE);
   cinfo->dct_method = JDCT_ISLOW;
-  cinfo->optimize_coding = TRUE;
+  cinfo->optimize_coding = options.optimise ? TRUE : FALSE;
   jpeg_start_compress(cinfo, TRUE);
   if (options.orientation > 1 && options.orientation <= 8) WriteOrientation(cinfo, options.orientation);
   while (cinfo->next_scanline < cinfo->image_height) {
@@ -57,9 +40,9 @@ bool Compress(const ImageView& image, const JpegEncodeOptions& options, jpeg_com
   return true;
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> EncodeJpeg(const ImageView& image, const JpegEncodeOptions& options) {
+// `data` and `size` as jpeg_mem_dest's: null for memory of libjpeg's, to be freed also after an error.
+absl::Status Encode(const ImageView& image, const JpegEncodeOptions& options, unsigned char** data,
+                    unsigned long* size) {
   if (options.quality < 1 || options.quality > 100) {
     return absl::InvalidArgumentError(absl::StrCat("a JPEG quality of ", options.quality, "; 1 to 100 are possible"));
   }
@@ -69,18 +52,46 @@ absl::StatusOr<std::string> EncodeJpeg(const ImageView& image, const JpegEncodeO
         absl::StrCat("no JPEG holds ", image.width, " x ", image.height, " pixels of ", image.channels, " channels"));
   }
   jpeg_compress_struct cinfo{};
-  EncodeErrors errors{};
-  cinfo.err = jpeg_std_error(&errors.base);
-  errors.base.error_exit = OnEncodeError;
-  errors.base.output_message = OnEncodeOutput;
-  unsigned char* out = nullptr;
-  unsigned long size = 0;
-  const bool done = Compress(image, options, &cinfo, &errors, &out, &size);
+  JpegErrors errors;
+  errors.Reset(/*is_strict=*/true);
+  cinfo.err = errors.Install();
+  const bool done = Compress(image, options, &cinfo, &errors, data, size);
   jpeg_destroy_compress(&cinfo);
-  std::string jpeg(reinterpret_cast<const char*>(out), done ? size : 0);
-  std::free(out);
-  if (!done) return absl::InternalError(absl::StrCat("libjpeg: ", errors.message));
+  return done ? absl::OkStatus() : errors.ToStatus();
+}
+
+size_t PadTo16(int side) { return (static_cast<size_t>(side) + 15) & ~size_t{15}; }
+
+}  // namespace
+
+absl::StatusOr<std::string> EncodeJpeg(const ImageView& image, const JpegEncodeOptions& options) {
+  unsigned char* data = nullptr;
+  unsigned long size = 0;
+  const absl::Status status = Encode(image, options, &data, &size);
+  std::string jpeg(reinterpret_cast<const char*>(data), status.ok() ? size : 0);
+  std::free(data);
+  if (!status.ok()) return status;
   return jpeg;
 }
+
+absl::StatusOr<std::string_view> EncodeJpegInto(const ImageView& image, const JpegEncodeOptions& options,
+                                                uint8_t* buffer, size_t size) {
+  unsigned char* data = buffer;
+  unsigned long length = static_cast<unsigned long>(size);
+  const absl::Status status = Encode(image, options, &data, &length);
+  if (data != buffer) std::free(data);  // the bound did not hold
+  if (!status.ok()) return status;
+  if (data != buffer) {
+    return absl::InternalError(absl::StrCat("a JPEG of ", image.width, " x ", image.height, " pixels takes more than ",
+                                            size, " bytes, which its size does not justify"));
+  }
+  return std::string_view(reinterpret_cast<const char*>(buffer), length);
+}
+
+// libjpeg-turbo's tjBufSize, for 4:2:0.
+size_t JpegBufferBytes(int width, int height) { return PadTo16(width) * PadTo16(height) * 3 + 2048; }
+
+// Two rows of MCUs of each component in the colour converter and the downsampler, and tables.
+size_t JpegCompressorBytes(int width) { return (size_t{64} << 10) + PadTo16(width) * 240; }
 
 }  // namespace penstock

@@ -158,6 +158,20 @@ TEST(ReaderFaults, MaskedRowsAreZeroAndInvalid) {
   }));
 }
 
+TEST(ReaderFaults, AShortReadTellsTheCoordinatorOfItsBadRecordsAsItCloses) {
+  FakeCluster cluster(1);
+  cluster.workers[0]->Behave({.masked = {2}});
+  auto reader = cluster.Open(cluster.options());
+  ASSERT_NE(reader, nullptr);
+  ASSERT_TRUE(reader->Next(absl::Seconds(20)).ok());
+  reader.reset();
+  std::set<uint64_t> bad;
+  for (const v1::ReportSessionRequest& report : cluster.coordinator.reports()) {
+    bad.insert(report.bad_records().begin(), report.bad_records().end());
+  }
+  EXPECT_EQ(bad, std::set<uint64_t>{cluster.job.RecordOf(0, 2)});
+}
+
 TEST(ReaderFaults, ARefusedSessionIsToldWithItsNumbers) {
   FakeCluster cluster(2);
   for (auto& worker : cluster.workers) {

@@ -82,33 +82,38 @@ struct ReaderOptions {
 // place, whichever worker sent it. Thread-safe; Next is for one thread at a time.
 class Reader {
  public:
-  // Connects, opens the job as this rank and begins to fetch.
-  //   OK                   batches are on their way
+  // Connects, opens the job as this rank and begins to fetch. Errors:
+  //
   //   NotFound             no such job; the message lists those that there are
-  //   InvalidArgument      world size does not divide the batch, or cuts groups of rows that the job
-  //   mixes, PARTIAL with several ranks, a
-  //   state that cannot be read FailedPrecondition   the state is of another plan or pipeline (both
-  //   values are named), the job failed in
-  //                        preparation (its error), ranks open at unlike positions
-  //   Unavailable / DeadlineExceeded   the coordinator cannot be reached, no worker is there; the
-  //   address is named
+  //
+  //   InvalidArgument      the world size does not divide the batch or cuts groups of rows that the job mixes; PARTIAL
+  //                        last batches with several ranks; a state that cannot be read
+  //
+  //   FailedPrecondition   the state is of another plan or pipeline (both values are named); the job failed in
+  //                        preparation (with its error); ranks open at unlike positions
+  //
+  //   Unavailable, DeadlineExceeded
+  //                        the coordinator cannot be reached, or no worker is there; the address is named
   static absl::StatusOr<std::unique_ptr<Reader>> Open(const ConnectOptions& connect, const ReaderOptions& options);
 
   // Closes the session. Never blocks for longer than a second. Batches that are still held stay
   // valid.
   virtual ~Reader() = default;
 
-  // The next batch.
-  //   OK                 a batch; the cursor is behind it
-  //   OutOfRange         the epochs asked for are over
-  //   DeadlineExceeded   not complete in time; nothing is lost, call again. The message says which
-  //   rows of which
-  //                      workers are missing
-  //   Cancelled          Cancel was called
-  //   ResourceExhausted  a worker cannot hold this session in its memory budget: the numbers are
-  //   named DataLoss, InvalidArgument, ...   a row of this step failed and the job's policy is
-  //   FAIL: the message names file,
-  //                      record and offset. The reader stays at this step.
+  // The next batch; the cursor is then behind it. Errors, after which the reader stays at this step:
+  //
+  //   OutOfRange           the epochs asked for are over
+  //
+  //   DeadlineExceeded     not complete in time; nothing is lost, call again. The message says which rows of which
+  //                        workers are missing
+  //
+  //   Cancelled            Cancel was called
+  //
+  //   ResourceExhausted    a worker cannot hold this session in its memory budget: the numbers are named
+  //
+  //   DataLoss, InvalidArgument and others
+  //                        a row of this step failed and the job's policy is FAIL: the message names file, record and
+  //                        offset
   virtual absl::StatusOr<Batch> Next(absl::Duration timeout) = 0;
 
   // For range-for: ends at the end of the data or at an error, which status() then tells.

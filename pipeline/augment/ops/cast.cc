@@ -1,4 +1,5 @@
-// cast: each element to another type, by the rules of ConvertElement.
+// cast: each element to another type, by the rules of ConvertElement. Bytes of an image's shape are an image, which
+// image ops may go on with.
 #include "absl/strings/str_cat.h"
 #include "pipeline/augment/element.h"
 #include "pipeline/augment/ops/ops.h"
@@ -25,21 +26,31 @@ Convert FindConvert(DType from, DType to) {
 
 class CastOp final : public Op {
  public:
-  CastOp(const ValueType& input, DType to)
-      : input_(input), convert_(FindConvert(input.dtype, to)), size_(DTypeSize(to)) {}
+  CastOp(const ValueType& input, const ValueType& output)
+      : input_(input),
+        output_(output),
+        convert_(FindConvert(input.dtype, output.dtype)),
+        size_(DTypeSize(output.dtype)) {}
 
-  bool MakesImage() const override { return false; }
+  bool MakesImage() const override { return output_.IsImage(); }
 
   absl::Status Apply(OpContext* context, Value* value) const override {
     PS_ASSIGN_OR_RETURN(const DenseTensor tensor, DenseInput(input_, context, value));
     uint8_t* out = context->Output(tensor.count * size_);
     if (!context->dry()) convert_(tensor.data, tensor.count, out);
     value->data = out;
+    if (output_.IsImage()) {
+      const int channels = static_cast<int>(output_.shape[2]);
+      const int height = input_.IsImage() ? tensor.height : static_cast<int>(output_.shape[0]);
+      const int width = input_.IsImage() ? tensor.width : static_cast<int>(output_.shape[1]);
+      value->image = LazyImage::InMemory(
+          {out, width, height, channels, static_cast<size_t>(width) * static_cast<size_t>(channels)});
+    }
     return absl::OkStatus();
   }
 
  private:
-  const ValueType input_;
+  const ValueType input_, output_;
   const Convert convert_;
   const size_t size_;
 };
@@ -56,7 +67,7 @@ std::unique_ptr<Op> MakeCast(const OpSetup& setup, ValueType* output) {
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;
   output->dtype = static_cast<DType>(to);
-  return std::make_unique<CastOp>(setup.input, output->dtype);
+  return std::make_unique<CastOp>(setup.input, *output);
 }
 
 }  // namespace penstock

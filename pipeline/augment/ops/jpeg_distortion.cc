@@ -4,7 +4,7 @@
 // Source: torchvision.transforms.v2.JPEG.
 #include "pipeline/augment/ops/colour_op.h"
 #include "pipeline/augment/ops/ops.h"
-#include "pipeline/image/degrade.h"
+#include "pipeline/image/jpeg_encoder.h"
 
 namespace penstock {
 namespace {
@@ -31,7 +31,9 @@ class JpegDistortionOp final : public Op {
     } else {
       const int quality = DrawInteger(low_, high_, &context->random);
       uint8_t* const buffer = context->tools->arena.Acquire(buffer_bytes);
-      PS_ASSIGN_OR_RETURN(const std::string_view jpeg, CompressJpeg(image.view(), quality, buffer, buffer_bytes));
+      // The pixels do not depend on the tables.
+      const JpegEncodeOptions options = {.quality = quality, .optimise = false};
+      PS_ASSIGN_OR_RETURN(const std::string_view jpeg, EncodeJpegInto(image.view(), options, buffer, buffer_bytes));
       PS_RETURN_IF_ERROR(
           context->tools->jpeg.Decode(jpeg, {0, 0, width, height}, {.channels = channels}, pixels, stride).status());
     }

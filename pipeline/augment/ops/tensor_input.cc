@@ -7,8 +7,9 @@
 namespace penstock {
 
 void CheckDenseInput(const OpSetup& setup) {
-  if (setup.input.dtype == DType::kString || setup.input.ragged) {
-    setup.WrongInput("numbers of a fixed shape");
+  if (setup.input.IsImage()) return;
+  if (setup.input.dtype == DType::kString || setup.input.ragged || !setup.input.HasFixedSize()) {
+    setup.WrongInput("an image, or numbers of a fixed shape");
   }
 }
 

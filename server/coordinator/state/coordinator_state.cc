@@ -152,6 +152,7 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
   } else if (auto* progress = std::get_if<v1::ReportSessionRequest>(&event.request)) {
     effects.reply = ReportSession(now, *progress, out);
   } else if (auto* close = std::get_if<v1::CloseSessionRequest>(&event.request)) {
+    if (close->has_last()) ReportSession(now, close->last(), out);
     sessions_.Close(close->session_id());
     effects.reply = v1::CloseSessionReply();
   }

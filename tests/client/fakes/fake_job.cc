@@ -291,6 +291,7 @@ grpc::Status FakeCoordinator::ReportSession(grpc::ServerContext* context, const 
 grpc::Status FakeCoordinator::CloseSession(grpc::ServerContext* context, const v1::CloseSessionRequest* request,
                                            v1::CloseSessionReply* reply) {
   MutexLock lock(&mutex_);
+  if (request->has_last()) reports_.push_back(request->last());
   sessions_.erase(std::remove(sessions_.begin(), sessions_.end(), request->session_id()), sessions_.end());
   return grpc::Status::OK;
 }

@@ -12,6 +12,7 @@
 #include "pipeline/image/adjust.h"
 #include "pipeline/image/degrade.h"
 #include "pipeline/image/jpeg_decoder.h"
+#include "pipeline/image/jpeg_encoder.h"
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
@@ -341,7 +342,8 @@ TEST(ColourOps, JpegDistortionIsWhatADecoderMakesOfTheCompressedImage) {
   const Pixels high = RowOf("ops { jpeg_distortion { quality_min: 95 quality_max: 95 } }");
   EXPECT_GT(loss(plain, low), 2 * loss(plain, high));
   std::vector<uint8_t> buffer(JpegBufferBytes(kWidth, kHeight));
-  const auto jpeg = CompressJpeg({plain.data(), kWidth, kHeight, 3, kWidth * 3}, 95, buffer.data(), buffer.size());
+  const auto jpeg = EncodeJpegInto({plain.data(), kWidth, kHeight, 3, kWidth * 3}, {.quality = 95, .optimise = false},
+                                   buffer.data(), buffer.size());
   ASSERT_TRUE(jpeg.ok());
   Pixels decoded(plain.size());
   JpegDecoder decoder;

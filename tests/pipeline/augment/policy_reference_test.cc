@@ -9,30 +9,13 @@
 #include <vector>
 
 #include "pipeline/augment/ops/policy_ops.h"
-#include "pipeline/image/decode_other.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
 
 namespace penstock {
 namespace {
 
-struct Pixels {
-  int width = 0, height = 0;
-  std::vector<uint8_t> rgb;
-  ImageView view() const { return {rgb.data(), width, height, 3, static_cast<size_t>(width) * 3}; }
-};
-
-Pixels ReadPng(const std::string& path) {
-  const std::string bytes = ReadBytes(path);
-  const auto header = ProbeImage(bytes);
-  EXPECT_TRUE(header.ok()) << path;
-  Pixels pixels{header->width, header->height, {}};
-  pixels.rgb.resize(static_cast<size_t>(header->width * header->height * 3));
-  EXPECT_TRUE(DecodeOther(bytes, *header, 3, pixels.rgb.data(), static_cast<size_t>(header->width) * 3).ok()) << path;
-  return pixels;
-}
-
-std::vector<uint8_t> MakePixelsOf(const Pixels& in, const PolicyChoice& choice, WarpSampling sampling) {
+std::vector<uint8_t> MakePixelsOf(const RgbImage& in, const PolicyChoice& choice, WarpSampling sampling) {
   std::vector<uint8_t> out(in.rgb.size());
   MakePolicyPixels(choice, {.sampling = sampling, .fill = {}}, in.view(),
                    {out.data(), static_cast<size_t>(in.width) * 3});
@@ -58,7 +41,7 @@ bool IsEnhance(PolicyOp op) { return op >= PolicyOp::kBrightness && op <= Policy
 int Tolerance(PolicyOp op) { return IsEnhance(op) || op == PolicyOp::kAutoContrast ? 1 : 0; }
 
 TEST(PolicyReference, WithoutPicturesTheOpsDoWhatTheirNamesSay) {
-  const Pixels in{60, 40, MakePixels(60, 40, 3, 5)};
+  const RgbImage in{60, 40, MakePixels(60, 40, 3, 5)};
   EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kIdentity, 0}, WarpSampling::kNearest), in.rgb);
   EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kBrightness, 0}, WarpSampling::kNearest), in.rgb);
   const std::vector<uint8_t> inverted = MakePixelsOf(in, {PolicyOp::kInvert, 0}, WarpSampling::kNearest);
@@ -91,8 +74,8 @@ TEST(PolicyReference, EveryOpIsTorchvisions) {
     ++pictures[name];
     const double argument = entry.at("argument").number_value();
     const PolicyChoice choice{op->second, IsEnhance(op->second) ? argument - 1 : argument};
-    const Pixels in = ReadPng(*folder + "/ops_torchvision/" + entry.at("input").string_value());
-    const Pixels theirs = ReadPng(*folder + "/ops_torchvision/" + entry.at("file").string_value());
+    const RgbImage in = ReadPng(*folder + "/ops_torchvision/" + entry.at("input").string_value());
+    const RgbImage theirs = ReadPng(*folder + "/ops_torchvision/" + entry.at("file").string_value());
     const std::vector<uint8_t> ours =
         MakePixelsOf(in, choice, bilinear ? WarpSampling::kBilinear : WarpSampling::kNearest);
     ASSERT_EQ(ours.size(), theirs.rgb.size());

@@ -130,6 +130,34 @@ TEST(Scale, ChangesNothingButTheTypeUnlessToldTo) {
   EXPECT_THAT(row.As<float>(1), ElementsAre(2.0f));
 }
 
+// A raw image of 2 x 3 grey pixels.
+v1::JobSpec RawImageJob(const std::string& ops) {
+  return ParseJob(
+      "features { key: 'raw' column: 'image' type: BYTES decode_raw: UINT8 shape: [2, 3, 1] }"
+      "features { key: 'class' column: 'label' type: INT64 }" +
+      ops);
+}
+
+TEST(Cast, BytesOfAnImagesShapeAreAnImageForTheOpsThatFollow) {
+  const auto pipeline = BuildPipeline(RawImageJob(
+      "ops { scale { factor: -1 offset: 255 } } ops { cast { to: UINT8 } }"
+      "ops { random_vertical_flip { probability: 1 } } ops { resize { height: 4 width: 6 filter: NEAREST } }"));
+  EXPECT_EQ(pipeline->schema().columns[0].dtype, DType::kUint8);
+  OwnedRow row(pipeline->schema());
+  ASSERT_TRUE(Make(*pipeline, TensorRecord(kRaw, 0), &row).ok());
+  EXPECT_THAT(row.As<uint8_t>(0), ElementsAre(127, 127, 1, 1, 0, 0, 127, 127, 1, 1, 0, 0,  //
+                                              255, 255, 254, 254, 253, 253, 255, 255, 254, 254, 253, 253));
+}
+
+TEST(Cast, NumbersWhoseSizeDiffersFromRecordToRecordAreNoInput) {
+  const auto check = [](const std::string& ops) { return CheckPipeline(ImageJob("ops { decode_image { } }" + ops)); };
+  const auto wanted = HasSubstr("an image, or numbers of a fixed shape");
+  EXPECT_THAT(check("ops { cast { to: FLOAT32 } } ops { cast { to: UINT8 } } ops { resize { height: 4 width: 4 } }"),
+              ElementsAre(wanted));
+  EXPECT_THAT(check("ops { cast { to: FLOAT32 } } ops { scale { } }"), ElementsAre(wanted));
+  EXPECT_THAT(check("ops { cast { to: UINT8 } } ops { resize { height: 4 width: 4 } }"), IsEmpty());
+}
+
 TEST(Scale, MistakesAreNamed) {
   const auto check = [](const std::string& op) { return CheckPipeline(TensorJob("ops { " + op + " }")); };
   EXPECT_THAT(check("scale { factor: inf }"), ElementsAre(StartsWith("ops[0].scale.factor: ")));

@@ -9,30 +9,11 @@
 
 #include "pipeline/image/adjust.h"
 #include "pipeline/image/blur.h"
-#include "pipeline/image/decode_other.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
 
 namespace penstock {
 namespace {
-
-struct Pixels {
-  int width = 0, height = 0, channels = 3;
-  std::vector<uint8_t> values;
-  ImageView view() const {
-    return {values.data(), width, height, channels, static_cast<size_t>(width) * static_cast<size_t>(channels)};
-  }
-};
-
-Pixels ReadPng(const std::string& path) {
-  const std::string bytes = ReadBytes(path);
-  const auto header = ProbeImage(bytes);
-  EXPECT_TRUE(header.ok()) << path;
-  Pixels pixels{header->width, header->height, 3, {}};
-  pixels.values.resize(static_cast<size_t>(header->width * header->height * 3));
-  EXPECT_TRUE(DecodeOther(bytes, *header, 3, pixels.values.data(), static_cast<size_t>(header->width) * 3).ok());
-  return pixels;
-}
 
 // False when the op is none of adjust.h's.
 bool ApplyOp(const std::string& op, double argument, const ImageView& in, ImageTarget out) {
@@ -69,10 +50,10 @@ bool ApplyOp(const std::string& op, double argument, const ImageView& in, ImageT
 TEST(AdjustReference, PixelsAreTorchvisionsOnPillowImages) {
   const auto folder = ReferenceFolder();
   if (!folder) {
-    const Pixels in{60, 40, 3, MakePixels(60, 40, 3, 5)};
-    Pixels out = in;
-    for (int i = 0; i < 2; ++i) ApplyOp("Invert", 0, out.view(), {out.values.data(), 180});
-    EXPECT_EQ(out.values, in.values);
+    const RgbImage in{60, 40, MakePixels(60, 40, 3, 5)};
+    RgbImage out = in;
+    for (int i = 0; i < 2; ++i) ApplyOp("Invert", 0, out.view(), {out.rgb.data(), 180});
+    EXPECT_EQ(out.rgb, in.rgb);
     return;
   }
   std::map<std::string, int> worst;
@@ -81,13 +62,13 @@ TEST(AdjustReference, PixelsAreTorchvisionsOnPillowImages) {
     const auto& entry = item.struct_value().fields();
     const std::string op = entry.at("op").string_value();
     const double argument = entry.at("argument").number_value();
-    const Pixels in = ReadPng(*folder + "/ops_torchvision/" + entry.at("input").string_value());
-    std::vector<uint8_t> ours(in.values.size());
+    const RgbImage in = ReadPng(*folder + "/ops_torchvision/" + entry.at("input").string_value());
+    std::vector<uint8_t> ours(in.rgb.size());
     if (!ApplyOp(op, argument, in.view(), {ours.data(), in.view().stride})) continue;
-    const Pixels theirs = ReadPng(*folder + "/ops_torchvision/" + entry.at("file").string_value());
-    ASSERT_EQ(ours.size(), theirs.values.size());
+    const RgbImage theirs = ReadPng(*folder + "/ops_torchvision/" + entry.at("file").string_value());
+    ASSERT_EQ(ours.size(), theirs.rgb.size());
     int difference = 0;
-    for (size_t i = 0; i < ours.size(); ++i) difference = std::max(difference, std::abs(ours[i] - theirs.values[i]));
+    for (size_t i = 0; i < ours.size(); ++i) difference = std::max(difference, std::abs(ours[i] - theirs.rgb[i]));
     EXPECT_EQ(difference, 0) << op << " " << argument << " " << entry.at("input").string_value();
     worst[op] = std::max(worst[op], difference);
   }
@@ -97,14 +78,14 @@ TEST(AdjustReference, PixelsAreTorchvisionsOnPillowImages) {
 
 TEST(AdjustReference, GaussianBlurIsTorchvisionsOfTensorsToWithinOne) {
   const auto folder = ReferenceFolder();
-  const auto blur = [](const Pixels& in, int size, double sigma) {
-    std::vector<uint8_t> out(in.values.size()), scratch(GaussianBlurBytes(in.width, 3, size));
+  const auto blur = [](const RgbImage& in, int size, double sigma) {
+    std::vector<uint8_t> out(in.rgb.size()), scratch(GaussianBlurBytes(in.width, 3, size));
     GaussianBlur(in.view(), GaussianWeights(size, sigma), scratch.data(), {out.data(), in.view().stride});
     return out;
   };
   if (!folder) {
-    const Pixels in{60, 40, 3, MakePixels(60, 40, 3, 5)};
-    EXPECT_EQ(blur(in, 1, 2), in.values);
+    const RgbImage in{60, 40, MakePixels(60, 40, 3, 5)};
+    EXPECT_EQ(blur(in, 1, 2), in.rgb);
     return;
   }
   int pictures = 0, worst = 0;
@@ -114,13 +95,13 @@ TEST(AdjustReference, GaussianBlurIsTorchvisionsOfTensorsToWithinOne) {
     const auto& entry = item.struct_value().fields();
     if (entry.at("op").string_value() != "GaussianBlurTensor") continue;
     const auto& argument = entry.at("argument").struct_value().fields();
-    const Pixels in = ReadPng(*folder + "/ops_torchvision/" + entry.at("input").string_value());
-    const Pixels theirs = ReadPng(*folder + "/ops_torchvision/" + entry.at("file").string_value());
+    const RgbImage in = ReadPng(*folder + "/ops_torchvision/" + entry.at("input").string_value());
+    const RgbImage theirs = ReadPng(*folder + "/ops_torchvision/" + entry.at("file").string_value());
     const auto ours =
         blur(in, static_cast<int>(argument.at("kernel").number_value()), argument.at("sigma").number_value());
     for (size_t i = 0; i < ours.size(); ++i) {
-      worst = std::max(worst, std::abs(ours[i] - theirs.values[i]));
-      equal += ours[i] == theirs.values[i];
+      worst = std::max(worst, std::abs(ours[i] - theirs.rgb[i]));
+      equal += ours[i] == theirs.rgb[i];
     }
     values += ours.size();
     ++pictures;

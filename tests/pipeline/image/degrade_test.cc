@@ -178,19 +178,5 @@ TEST(FillGrid, QuarterTurnsOfASquareTurnTheGrid) {
   EXPECT_EQ(std::count(turned.begin(), turned.end(), 255), kSide * kSide * 9 / 64);
 }
 
-TEST(CompressJpeg, FitsItsBufferAtAnyQuality) {
-  for (const int side : {1, 7, 16, 33}) {
-    Pixels noise(static_cast<size_t>(side * side * 3));
-    SampleRandom random(3, 1, 0);
-    for (uint8_t& value : noise) value = static_cast<uint8_t>(random.Next32());
-    std::vector<uint8_t> buffer(JpegBufferBytes(side, side));
-    for (const int quality : {1, 50, 100}) {
-      const auto jpeg = CompressJpeg(View(noise, side, side, 3), quality, buffer.data(), buffer.size());
-      ASSERT_TRUE(jpeg.ok()) << jpeg.status().ToString();
-      EXPECT_EQ(jpeg->substr(0, 2), "\xFF\xD8");
-    }
-  }
-}
-
 }  // namespace
 }  // namespace penstock

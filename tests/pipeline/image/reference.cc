@@ -9,6 +9,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "pipeline/base/check.h"
 #include "pipeline/base/file.h"
+#include "pipeline/image/decode_other.h"
 
 namespace penstock {
 
@@ -22,6 +23,17 @@ std::string ReadBytes(const std::string& path) {
   auto bytes = ReadWholeFile(path);
   PS_CHECK(bytes.ok());
   return *std::move(bytes);
+}
+
+RgbImage ReadPng(const std::string& path) {
+  const std::string bytes = ReadBytes(path);
+  const auto header = ProbeImage(bytes);
+  PS_CHECK(header.ok());
+  RgbImage image{header->width, header->height, {}};
+  const size_t stride = static_cast<size_t>(image.width) * 3;
+  image.rgb.resize(stride * static_cast<size_t>(image.height));
+  PS_CHECK(DecodeOther(bytes, *header, 3, image.rgb.data(), stride).ok());
+  return image;
 }
 
 google::protobuf::Struct ReadJson(const std::string& path) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "google/protobuf/struct.pb.h"
+#include "pipeline/image/image_view.h"
 
 namespace penstock {
 
@@ -23,6 +24,14 @@ std::string ReadBytes(const std::string& path);
 
 // Names of the files in a folder, sorted.
 std::vector<std::string> ListFolder(const std::string& path);
+
+// The pixels of a PNG file as RGB. Ends the process when it is none.
+struct RgbImage {
+  int width = 0, height = 0;
+  std::vector<uint8_t> rgb;
+  ImageView view() const { return {rgb.data(), width, height, 3, static_cast<size_t>(width) * 3}; }
+};
+RgbImage ReadPng(const std::string& path);
 
 // SHA-256 in lower-case hexadecimal.
 std::string Sha256(std::string_view bytes);

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/image/decode_other.h"
 #include "pipeline/image/warp.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
@@ -14,23 +13,7 @@
 namespace penstock {
 namespace {
 
-struct Pixels {
-  int width = 0, height = 0;
-  std::vector<uint8_t> rgb;
-  ImageView view() const { return {rgb.data(), width, height, 3, static_cast<size_t>(width) * 3}; }
-};
-
-Pixels ReadPng(const std::string& path) {
-  const std::string bytes = ReadBytes(path);
-  const auto header = ProbeImage(bytes);
-  EXPECT_TRUE(header.ok()) << path;
-  Pixels pixels{header->width, header->height, {}};
-  pixels.rgb.resize(static_cast<size_t>(header->width * header->height * 3));
-  EXPECT_TRUE(DecodeOther(bytes, *header, 3, pixels.rgb.data(), static_cast<size_t>(header->width) * 3).ok()) << path;
-  return pixels;
-}
-
-std::vector<uint8_t> RunWarp(const Pixels& in, const WarpMap& map, WarpSampling sampling) {
+std::vector<uint8_t> RunWarp(const RgbImage& in, const WarpMap& map, WarpSampling sampling) {
   constexpr uint8_t kFill[3] = {0, 0, 0};
   std::vector<uint8_t> out(in.rgb.size());
   Warp(in.view(), map, sampling, kFill, in.width, in.height, {out.data(), static_cast<size_t>(in.width) * 3});
@@ -40,7 +23,7 @@ std::vector<uint8_t> RunWarp(const Pixels& in, const WarpMap& map, WarpSampling 
 TEST(WarpReference, ShearTranslateAndRotateAreTorchvisions) {
   const auto folder = ReferenceFolder();
   if (!folder) {
-    const Pixels in{60, 40, MakePixels(60, 40, 3, 5)};
+    const RgbImage in{60, 40, MakePixels(60, 40, 3, 5)};
     EXPECT_EQ(RunWarp(in, RotateMap(180, 60, 40), WarpSampling::kNearest),
               RunWarp(in, AffineMap({.degrees = 180}, 60, 40), WarpSampling::kNearest));
     return;
@@ -52,7 +35,7 @@ TEST(WarpReference, ShearTranslateAndRotateAreTorchvisions) {
     const auto& entry = item.struct_value().fields();
     const std::string op = entry.at("op").string_value();
     const double argument = entry.at("argument").number_value();
-    const Pixels in = ReadPng(*folder + "/ops_torchvision/" + entry.at("input").string_value());
+    const RgbImage in = ReadPng(*folder + "/ops_torchvision/" + entry.at("input").string_value());
     WarpMap map;
     WarpSampling sampling = WarpSampling::kNearest;
     if (op == "ShearX") {
@@ -70,7 +53,7 @@ TEST(WarpReference, ShearTranslateAndRotateAreTorchvisions) {
       continue;
     }
     ++pictures;
-    const Pixels theirs = ReadPng(*folder + "/ops_torchvision/" + entry.at("file").string_value());
+    const RgbImage theirs = ReadPng(*folder + "/ops_torchvision/" + entry.at("file").string_value());
     const std::vector<uint8_t> ours = RunWarp(in, map, sampling);
     ASSERT_EQ(ours.size(), theirs.rgb.size());
     size_t same = 0;

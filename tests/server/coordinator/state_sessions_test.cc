@@ -170,6 +170,17 @@ TEST_F(CoordinatorSessions, ProgressIsInTheStatus) {
   EXPECT_EQ(status.sessions(0).rows(), 530u);
 }
 
+TEST_F(CoordinatorSessions, WhatASessionSaysAsItClosesIsCounted) {
+  ASSERT_TRUE(Open(0, 1, 0).ok());
+  v1::CloseSessionRequest request;
+  request.set_session_id(last);
+  request.mutable_last()->set_session_id(last);
+  request.mutable_last()->add_bad_records(7);
+  h.Do<v1::CloseSessionReply>(request);
+  EXPECT_EQ(h.JobStatus("train").bad_records(), 1u);
+  EXPECT_FALSE(Known(last));
+}
+
 TEST_F(CoordinatorSessions, DistinctBadRecordsAreCountedKeptAndEndTheJobPastTheLimit) {
   EXPECT_TRUE(Open(0, 1, 0).ok());
   auto report = [&](std::vector<uint64_t> bad) {

@@ -4,17 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <set>
 
-#include "net/frame.h"
-#include "pipeline/base/file.h"
-#include "pipeline/loader/load_job.h"
-#include "pipeline/records/index_store.h"
-#include "server/worker/shard_indexes.h"
-#include "server/worker/tasks.h"
-#include "tests/support/test_dataset.h"
+#include "tests/server/worker/fake_stream.h"
+#include "tests/server/worker/prepared_job.h"
 
 namespace penstock {
 namespace {
@@ -23,117 +17,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr auto kLong = std::chrono::seconds(20);
-
-// A coordinator that is not there: all works without it.
-class NoCoordinator : public CoordinatorLink {
- public:
-  absl::StatusOr<v1::RegisterWorkerReply> Register(const v1::RegisterWorkerRequest&) override { return Away(); }
-  absl::StatusOr<v1::HeartbeatReply> Heartbeat(const v1::HeartbeatRequest&) override { return Away(); }
-  absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest&) override { return Away(); }
-  absl::StatusOr<v1::ReportTaskReply> ReportTask(const v1::ReportTaskRequest&) override { return Away(); }
-  absl::Status PutIndex(uint64_t, std::string) override { return Away(); }
-  absl::StatusOr<std::string> GetIndex(uint64_t) override { return Away(); }
-  void Cancel() override {}
-
- private:
-  static absl::Status Away() { return absl::UnavailableError("away"); }
-};
-
-// The client's end of a stream. Writes stay in flight until the test (or `auto_done`) says that they are done.
-class FakeStream : public MessageStream {
- public:
-  void StartRead() override {
-    MutexLock lock(&mutex_);
-    EXPECT_FALSE(finished_);
-    ++reads_;
-    changed_.NotifyAll();
-  }
-  void StartWrite(grpc::ByteBuffer message) override {
-    MutexLock lock(&mutex_);
-    EXPECT_FALSE(finished_);
-    EXPECT_FALSE(writing_) << "two writes at once";
-    writing_ = true;
-    v1::ServerHeader header;
-    SliceCursor payload;
-    EXPECT_TRUE(ParseFrame(message, &header, &payload).ok());
-    headers_.push_back(header);
-    in_flight_ = std::move(message);
-    changed_.NotifyAll();
-  }
-  void Finish(absl::Status status) override {
-    MutexLock lock(&mutex_);
-    EXPECT_FALSE(finished_) << "finished twice";
-    EXPECT_FALSE(writing_) << "finished while a write is in flight";
-    finished_ = true;
-    status_ = std::move(status);
-    changed_.NotifyAll();
-  }
-
-  bool WaitUntilRead(int reads) {
-    return Wait([this, reads]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return reads_ >= reads || finished_; });
-  }
-  bool WaitUntilWriting() {
-    return Wait([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return writing_; });
-  }
-  absl::Status WaitUntilFinished() {
-    EXPECT_TRUE(Wait([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return finished_; }));
-    MutexLock lock(&mutex_);
-    return status_;
-  }
-  // Takes the write in flight off; the caller then tells the session.
-  void Sent() {
-    grpc::ByteBuffer gone;
-    MutexLock lock(&mutex_);
-    writing_ = false;
-    gone.Swap(&in_flight_);
-  }
-  std::vector<v1::ServerHeader> headers() {
-    MutexLock lock(&mutex_);
-    return headers_;
-  }
-  int reads() {
-    MutexLock lock(&mutex_);
-    return reads_;
-  }
-  bool writing() {
-    MutexLock lock(&mutex_);
-    return writing_;
-  }
-  bool finished() {
-    MutexLock lock(&mutex_);
-    return finished_;
-  }
-
- private:
-  template <typename Condition>
-  bool Wait(Condition condition) {
-    const Nanos deadline = Clock::Real()->Now() + std::chrono::nanoseconds(kLong).count();
-    MutexLock lock(&mutex_);
-    while (!condition()) {
-      const Nanos left = deadline - Clock::Real()->Now();
-      if (left <= 0) return false;
-      changed_.WaitFor(&mutex_, std::chrono::nanoseconds(left));
-    }
-    return true;
-  }
-
-  Mutex mutex_;
-  CondVar changed_;
-  int reads_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  grpc::ByteBuffer in_flight_ ABSL_GUARDED_BY(mutex_);
-  std::vector<v1::ServerHeader> headers_ ABSL_GUARDED_BY(mutex_);
-};
-
-class StreamSessionTest : public ::testing::Test {
+class StreamSessionTest : public PreparedJobTest {
  protected:
-  StreamSessionTest()
-      : dataset_(MakeNumberDataset({.shards = 2, .records_per_shard = 40}, folder_.path())),
-        indexes_(IndexStore::InStateDir(state_.path()), &coordinator_),
-        jobs_(dataset_.roots, &indexes_) {
+  StreamSessionTest() : jobs_(dataset_.roots, &indexes_) {
     LoaderOptions options;
     options.threads = 2;
     options.memory_budget_bytes = 16 << 20;
@@ -144,7 +30,9 @@ class StreamSessionTest : public ::testing::Test {
     shared_.jobs = &jobs_;
     shared_.executor = executor_.get();
     shared_.job_wait = 50 * kMillisecond;
-    MakeJob();
+    v1::WatchReply reply;
+    *reply.add_jobs() = job_;
+    jobs_.Update(reply);
   }
   ~StreamSessionTest() override {
     for (size_t i = 0; i < sessions_.size(); ++i) {
@@ -157,41 +45,6 @@ class StreamSessionTest : public ::testing::Test {
     }
     sessions_.clear();
     executor_.reset();
-  }
-
-  // What a coordinator makes of the data set, through the worker's own tasks.
-  void MakeJob() {
-    TaskTools tools;
-    tools.roots = dataset_.roots;
-    tools.indexes = &indexes_;
-    tools.link = &coordinator_;
-    v1::Task task;
-    task.set_id(4);
-    *task.mutable_prepare()->mutable_spec() = dataset_.job;
-    const v1::ReportTaskRequest prepared = RunTask(task, "me", tools);
-    ASSERT_EQ(prepared.code(), 0) << prepared.message();
-    EXPECT_EQ(prepared.task_id(), 4u);
-    job_.set_name(dataset_.job.name());
-    job_.set_uid(99);
-    *job_.mutable_spec() = dataset_.job;
-    job_.set_state(v1::READY);
-    *job_.mutable_columns() = prepared.columns();
-    job_.set_pipeline_fingerprint(prepared.pipeline_fingerprint());
-    for (const v1::Shard& file : prepared.files()) {
-      task.mutable_index()->mutable_shard()->CopyFrom(file);
-      const v1::ReportTaskRequest indexed = RunTask(task, "me", tools);
-      ASSERT_EQ(indexed.code(), 0) << indexed.message();
-      *job_.mutable_snapshot()->add_shards() = indexed.shard();
-    }
-    *task.mutable_probe()->mutable_job() = job_;
-    const v1::ReportTaskRequest probed = RunTask(task, "me", tools);
-    ASSERT_EQ(probed.code(), 0) << probed.message();
-    const auto load = BuildLoadJob(job_, dataset_.roots, indexes_.ProviderFor(job_.spec()));
-    ASSERT_TRUE(load.ok());
-    job_.set_order_fingerprint((*load)->order_fingerprint());
-    v1::WatchReply reply;
-    *reply.add_jobs() = job_;
-    jobs_.Update(reply);
   }
 
   struct Client {
@@ -256,12 +109,7 @@ class StreamSessionTest : public ::testing::Test {
     }
   }
 
-  TempFolder folder_, state_;
-  TestDataset dataset_;
-  NoCoordinator coordinator_;
-  ShardIndexes indexes_;
   ServedJobs jobs_;
-  v1::Job job_;
   std::unique_ptr<Loader> loader_;
   SessionShared shared_;
   std::unique_ptr<Executor> executor_;
@@ -437,66 +285,6 @@ TEST_F(StreamSessionTest, AClosedStreamGivesAllMemoryBack) {
   EXPECT_EQ(loader_->Stats().memory_bytes, before);
   sessions_.clear();
   streams_.clear();
-}
-
-TEST_F(StreamSessionTest, TasksNameWhatIsWrong) {
-  TaskTools tools;
-  tools.roots = dataset_.roots;
-  tools.indexes = &indexes_;
-  tools.link = &coordinator_;
-  v1::Task task;
-  v1::JobSpec* spec = task.mutable_prepare()->mutable_spec();
-  *spec = dataset_.job;
-  spec->mutable_dataset(0)->set_files(0, "nothing-*");
-  spec->mutable_batch()->set_size(0);
-  v1::ReportTaskRequest report = RunTask(task, "me", tools);
-  EXPECT_NE(report.code(), 0);
-  EXPECT_THAT(report.message(), HasSubstr("nothing-*"));  // both mistakes at once
-  EXPECT_THAT(report.message(), HasSubstr("batch.size"));
-  EXPECT_FALSE(report.worker_at_fault());
-
-  *task.mutable_probe()->mutable_job() = job_;
-  v1::Feature* feature = task.mutable_probe()->mutable_job()->mutable_spec()->add_features();
-  feature->set_key("not/there");
-  feature->set_type(v1::Feature::INT64);
-  report = RunTask(task, "me", tools);
-  EXPECT_NE(report.code(), 0);
-  EXPECT_THAT(report.message(), HasSubstr("not/there"));
-  EXPECT_THAT(report.message(), HasSubstr(dataset_.files[0]));
-
-  task.mutable_index()->mutable_shard()->set_root("data");
-  task.mutable_index()->mutable_shard()->set_path("gone");
-  report = RunTask(task, "me", tools);
-  EXPECT_TRUE(report.worker_at_fault());  // another worker may have it
-  EXPECT_THAT(report.message(), HasSubstr("gone"));
-}
-
-// Policies are for records: where a shard's records are not known, there is none to mask.
-TEST_F(StreamSessionTest, AShardThatCannotBeWalkedIsRefusedWithTheWayOut) {
-  TaskTools tools;
-  tools.roots = dataset_.roots;
-  tools.indexes = &indexes_;
-  tools.link = &coordinator_;
-  v1::Task task;
-  *task.mutable_index()->mutable_shard() = job_.snapshot().shards(0);
-  const auto content = ReadWholeFile(dataset_.files[0]);
-  ASSERT_TRUE(content.ok());
-  ASSERT_TRUE(WriteFileAtomically(dataset_.files[0], content->substr(0, content->size() - 3)).ok());
-  const v1::ReportTaskRequest report = RunTask(task, "me", tools);
-  EXPECT_EQ(report.code(), static_cast<int>(absl::StatusCode::kDataLoss));
-  EXPECT_FALSE(report.worker_at_fault());
-  EXPECT_THAT(report.message(), HasSubstr(dataset_.files[0]));
-  EXPECT_THAT(report.message(), HasSubstr("at offset"));
-  EXPECT_THAT(report.message(), HasSubstr("whatever errors.policy says"));
-  EXPECT_THAT(report.message(), HasSubstr("penstock verify"));
-}
-
-TEST_F(StreamSessionTest, AFileThatIsNotTheSnapshotsIsNamed) {
-  const SnapshotShard shard = SnapshotOf(job_.snapshot())->shards()[0];
-  WriteShard(dataset_.files[0], {"another"});
-  const auto index = indexes_.Get(shard, dataset_.files[0], IndexOptions());
-  EXPECT_EQ(index.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(index.status().message()), HasSubstr(dataset_.files[0]));
 }
 
 }  // namespace

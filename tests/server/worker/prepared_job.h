@@ -1,0 +1,87 @@
+// A job of 2 shards with 40 records each, as a coordinator makes it of a data set, through the worker's own tasks.
+#ifndef PENSTOCK_TESTS_SERVER_WORKER_PREPARED_JOB_H_
+#define PENSTOCK_TESTS_SERVER_WORKER_PREPARED_JOB_H_
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "pipeline/loader/load_job.h"
+#include "pipeline/records/index_store.h"
+#include "server/worker/served_jobs.h"
+#include "server/worker/shard_indexes.h"
+#include "server/worker/tasks.h"
+#include "tests/support/test_dataset.h"
+
+namespace penstock {
+
+// A coordinator that is not there: all works without it.
+class NoCoordinator : public CoordinatorLink {
+ public:
+  absl::StatusOr<v1::RegisterWorkerReply> Register(const v1::RegisterWorkerRequest&) override { return Away(); }
+  absl::StatusOr<v1::HeartbeatReply> Heartbeat(const v1::HeartbeatRequest&) override { return Away(); }
+  absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest&) override { return Away(); }
+  absl::StatusOr<v1::ReportTaskReply> ReportTask(const v1::ReportTaskRequest&) override { return Away(); }
+  absl::Status PutIndex(uint64_t, std::string) override { return Away(); }
+  absl::StatusOr<std::string> GetIndex(uint64_t) override { return Away(); }
+  void Cancel() override {}
+
+ private:
+  static absl::Status Away() { return absl::UnavailableError("away"); }
+};
+
+class PreparedJobTest : public ::testing::Test {
+ protected:
+  PreparedJobTest()
+      : dataset_(MakeNumberDataset({.shards = 2, .records_per_shard = 40}, folder_.path())),
+        indexes_(IndexStore::InStateDir(state_.path()), &coordinator_) {
+    MakeJob();
+  }
+
+  TaskTools MakeTools() {
+    TaskTools tools;
+    tools.roots = dataset_.roots;
+    tools.indexes = &indexes_;
+    tools.link = &coordinator_;
+    return tools;
+  }
+
+  TempFolder folder_, state_;
+  TestDataset dataset_;
+  NoCoordinator coordinator_;
+  ShardIndexes indexes_;
+  v1::Job job_;
+
+ private:
+  void MakeJob() {
+    const TaskTools tools = MakeTools();
+    v1::Task task;
+    task.set_id(4);
+    *task.mutable_prepare()->mutable_spec() = dataset_.job;
+    const v1::ReportTaskRequest prepared = RunTask(task, "me", tools);
+    ASSERT_EQ(prepared.code(), 0) << prepared.message();
+    EXPECT_EQ(prepared.task_id(), 4u);
+    job_.set_name(dataset_.job.name());
+    job_.set_uid(99);
+    *job_.mutable_spec() = dataset_.job;
+    job_.set_state(v1::READY);
+    *job_.mutable_columns() = prepared.columns();
+    job_.set_pipeline_fingerprint(prepared.pipeline_fingerprint());
+    for (const v1::Shard& file : prepared.files()) {
+      task.mutable_index()->mutable_shard()->CopyFrom(file);
+      const v1::ReportTaskRequest indexed = RunTask(task, "me", tools);
+      ASSERT_EQ(indexed.code(), 0) << indexed.message();
+      *job_.mutable_snapshot()->add_shards() = indexed.shard();
+    }
+    *task.mutable_probe()->mutable_job() = job_;
+    const v1::ReportTaskRequest probed = RunTask(task, "me", tools);
+    ASSERT_EQ(probed.code(), 0) << probed.message();
+    const auto load = BuildLoadJob(job_, dataset_.roots, indexes_.ProviderFor(job_.spec()));
+    ASSERT_TRUE(load.ok());
+    job_.set_order_fingerprint((*load)->order_fingerprint());
+  }
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_SERVER_WORKER_PREPARED_JOB_H_
