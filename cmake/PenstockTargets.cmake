@@ -62,6 +62,7 @@ function(penstock_proto name)
   set(root "${PROJECT_SOURCE_DIR}/proto")
   set(out "${PROJECT_BINARY_DIR}/proto")
   file(MAKE_DIRECTORY "${out}")
+  file(GLOB imports CONFIGURE_DEPENDS "${root}/penstock/v1/*.proto")  # a file may import any other
   set(sources)
   foreach(proto ${ARG_PROTOS})
     string(REGEX REPLACE "\\.proto$" "" stem "${proto}")
@@ -73,7 +74,7 @@ function(penstock_proto name)
     endif()
     add_custom_command(OUTPUT ${files}
       COMMAND ${PROTOC} -I "${root}" --cpp_out=${out} ${plugin} "${root}/${proto}"
-      DEPENDS "${root}/${proto}" VERBATIM)
+      DEPENDS ${imports} VERBATIM)
     list(APPEND sources ${files})
   endforeach()
   add_library(${name} STATIC ${sources})

@@ -7,7 +7,6 @@
 #include "pipeline/base/status_macros.h"
 #include "pipeline/image/byte_reader.h"
 #include "pipeline/image/exif.h"
-#include "pipeline/image/restart_table.h"
 
 namespace penstock {
 namespace {
@@ -61,8 +60,6 @@ absl::StatusOr<ImageHeader> ProbeJpeg(std::string_view bytes) {
       have_frame = true;
     } else if (marker == 0xE1 && Slice(segment, 2, 6) == std::string_view("Exif\0\0", 6)) {
       header.orientation = ExifOrientation(Slice(segment, 2, segment.size()));
-    } else if (IsTileTableSegment({.marker = marker, .payload = Slice(segment, 2, segment.size())})) {
-      header.indexed_bytes = bytes.size();
     } else if (marker == 0xDA) {
       header.several_scans = header.progressive || ReadBigEndian(segment, 2, 1) < header.components;
       if (have_frame) return header;

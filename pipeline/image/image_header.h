@@ -23,9 +23,6 @@ struct ImageHeader {
   bool progressive = false;   // JPEG: the coefficients come in several passes
   // JPEG: the first scan does not hold all components at once, so that a decoder keeps all coefficients.
   bool several_scans = false;
-  // JPEG with a tile table (restart_table.h), sound or not: the length of the file, which bounds the copy of a crop's
-  // tiles. Else 0.
-  size_t indexed_bytes = 0;
   // PNG: the length of the file, which bounds the copy without what is no pixels. Else 0.
   size_t copied_bytes = 0;
   // EXIF orientation 1 to 8 (EXIF 2.32, tag 0x0112); 1 where there is none.

@@ -10,14 +10,29 @@
 #include "pipeline/base/status_macros.h"
 #include "pipeline/image/colour.h"
 #include "pipeline/image/jpeg_errors.h"
-#include "pipeline/image/restart_reader.h"
+#include "pipeline/image/jpeg_scan.h"
 #include "pipeline/image/restart_table.h"
 
 namespace penstock {
 namespace {
 
-// What the copy of a crop's tiles may keep between images; more is given back at once.
-constexpr size_t kHeldTileBytes = size_t{1} << 20;
+// Fancy upsampling looks one chroma sample to each side: at most two pixels. Images and crops narrower than kNarrow
+// columns are not cropped horizontally: below three chroma columns libjpeg changes its upsampler.
+constexpr int kUpsamplingBorder = 2;
+constexpr int kNarrow = 64;
+
+// The columns [left, right) that a decode of `rect`'s columns needs, at least kNarrow of them where there are so many.
+struct Columns {
+  int left = 0, right = 0;
+};
+
+Columns NeededColumns(const Rect& rect, int image_width) {
+  Columns columns{std::max(0, rect.x - kUpsamplingBorder),
+                  std::min(image_width, rect.x + rect.width + kUpsamplingBorder)};
+  columns.right = std::min(image_width, std::max(columns.right, columns.left + kNarrow));
+  columns.left = std::max(0, std::min(columns.left, columns.right - kNarrow));
+  return columns;
+}
 
 // Whether every coefficient has arrived in full precision, so that libjpeg smooths nothing over block borders.
 bool CoefficientsComplete(const jpeg_decompress_struct& cinfo) {
@@ -39,12 +54,13 @@ struct JpegDecoder::State {
   JpegErrors errors{};
   jpeg_progress_mgr progress{};
   std::vector<uint8_t> row;
-  TileCutter cutter;
+  JpegScan scan;
+  uint64_t again = 0;
 
-  Outcome Run(std::string_view bytes, const Rect& rect, const JpegOptions& options, uint8_t* out, size_t stride);
+  Outcome Run(std::string_view bytes, const TileTable* table, const Rect& rect, const JpegOptions& options,
+              uint8_t* out, size_t stride);
   void Renew();
   void ReadRows(const Rect& rect, int left, int channels, uint8_t* out, size_t stride);
-  bool RunOnTiles(std::string_view bytes, const Rect& rect, const JpegOptions& options, uint8_t* out, size_t stride);
 };
 
 void JpegDecoder::State::Renew() {
@@ -54,8 +70,8 @@ void JpegDecoder::State::Renew() {
 }
 
 // libjpeg returns here by longjmp: no object with a destructor may live in this function or below it.
-Outcome JpegDecoder::State::Run(std::string_view bytes, const Rect& rect, const JpegOptions& options, uint8_t* out,
-                                size_t stride) {
+Outcome JpegDecoder::State::Run(std::string_view bytes, const TileTable* table, const Rect& rect,
+                                const JpegOptions& options, uint8_t* out, size_t stride) {
   errors.Reset(!options.lenient);
   if (setjmp(errors.back) != 0) return Outcome::kFailed;
 
@@ -91,6 +107,7 @@ Outcome JpegDecoder::State::Run(std::string_view bytes, const Rect& rect, const 
   cinfo.mem->max_memory_to_use = static_cast<long>(JpegDecoderBytes(header));
   errors.in_scan = true;
   jpeg_start_decompress(&cinfo);
+  const bool own_scan = !options.libjpeg_alone && scan.Install(&cinfo, bytes, table);
 
   // Smoothing of incomplete progressive images crosses block borders in ways that cropping would change.
   const bool may_crop = CoefficientsComplete(cinfo);
@@ -101,6 +118,12 @@ Outcome JpegDecoder::State::Run(std::string_view bytes, const Rect& rect, const 
     JDIMENSION width = static_cast<JDIMENSION>(columns.right - columns.left);
     jpeg_crop_scanline(&cinfo, &offset, &width);
     left = static_cast<int>(offset);
+    if (own_scan) {
+      // The columns that libjpeg transforms. In a file of one component an MCU is a block, whatever its factors.
+      const int factor = cinfo.num_components == 1 ? 1 : cinfo.max_h_samp_factor;
+      const JDIMENSION mcu_width = static_cast<JDIMENSION>(DCTSIZE * factor);
+      scan.SetColumns(offset / mcu_width, (offset + width - 1) / mcu_width);
+    }
   }
   if (may_crop && rect.y > 0) jpeg_skip_scanlines(&cinfo, static_cast<JDIMENSION>(rect.y));
   ReadRows(rect, left, options.channels, out, stride);
@@ -133,27 +156,6 @@ void JpegDecoder::State::ReadRows(const Rect& rect, int left, int channels, uint
   }
 }
 
-// Decodes the crop from its own tiles where the file has a sound table of them and they decode without a warning;
-// false leaves everything to the plain decode, which then has the word on what is wrong.
-bool JpegDecoder::State::RunOnTiles(std::string_view bytes, const Rect& rect, const JpegOptions& options, uint8_t* out,
-                                    size_t stride) {
-  const auto table = TileTable::Read(bytes);
-  if (!table) return false;
-  const TileGrid& grid = table->grid();
-  const ImageHeader header{.width = grid.width, .height = grid.height, .components = grid.components};
-  if (!CheckLimits(header, options.limits).ok() || !rect.Inside(grid.width, grid.height)) return false;
-  Rect inside;
-  bool done = false;
-  if (cutter.Cut(bytes, *table, rect, &inside)) {
-    JpegOptions strict = options;
-    strict.lenient = false;
-    done = Run(cutter.small_file(), inside, strict, out, stride) == Outcome::kDone;
-    jpeg_abort_decompress(&cinfo);
-  }
-  cutter.Trim(kHeldTileBytes);
-  return done;
-}
-
 size_t JpegDecoderBytes(const ImageHeader& header) {
   // Rows: each component has an iMCU row of samples (up to 32 rows, context rows among them) and colour conversion
   // buffers; sampling factors up to 4 pad the width to 32. Coefficients: two bytes each, padded likewise.
@@ -161,7 +163,7 @@ size_t JpegDecoderBytes(const ImageHeader& header) {
   const size_t height = (static_cast<size_t>(header.height) + 63) / 32 * 32;
   const size_t components = static_cast<size_t>(std::max(1, header.components));
   const size_t coefficients = header.several_scans ? width * height * components * sizeof(JCOEF) : 0;
-  return width * components * 96 + coefficients + header.indexed_bytes + (size_t{256} << 10);
+  return width * components * 96 + coefficients + (size_t{320} << 10);
 }
 
 JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {
@@ -174,14 +176,22 @@ JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {
 
 JpegDecoder::~JpegDecoder() { jpeg_destroy_decompress(&state_->cinfo); }
 
-size_t JpegDecoder::held_bytes() const { return sizeof(State) + state_->row.capacity() + state_->cutter.held_bytes(); }
+size_t JpegDecoder::held_bytes() const { return sizeof(State) + state_->row.capacity() + state_->scan.held_bytes(); }
+
+uint64_t JpegDecoder::decoded_again() const { return state_->again; }
 
 absl::StatusOr<bool> JpegDecoder::Decode(std::string_view bytes, const Rect& rect, const JpegOptions& options,
                                          uint8_t* out, size_t stride) {
   PS_CHECK(options.channels == 1 || options.channels == 3);
   State& s = *state_;
-  if (s.RunOnTiles(bytes, rect, options, out, stride)) return false;
-  const Outcome outcome = s.Run(bytes, rect, options, out, stride);
+  const auto table = TileTable::Read(bytes);
+  Outcome outcome = s.Run(bytes, table ? &*table : nullptr, rect, options, out, stride);
+  if (outcome == Outcome::kFailed && !options.libjpeg_alone && s.scan.gave_up()) {
+    JpegOptions alone = options;
+    alone.libjpeg_alone = true;
+    ++s.again;
+    outcome = s.Run(bytes, nullptr, rect, alone, out, stride);
+  }
   const ImageHeader header{.width = static_cast<int>(s.cinfo.image_width),
                            .height = static_cast<int>(s.cinfo.image_height)};
   const int components = s.cinfo.num_components;

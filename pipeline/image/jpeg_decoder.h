@@ -1,5 +1,6 @@
 // JPEG through libjpeg-turbo, a rectangle at a time: only the rows and columns that the rectangle needs are
-// transformed, and its pixels are those of a full decode, bit for bit.
+// transformed, and its pixels are those of a full decode, bit for bit. Huffman codes are decoded by McuDecoder, which
+// is faster; whatever it finds odd libjpeg decodes again.
 //
 // Of a restart-indexed file (restart_jpeg.h) a crop decodes only its own tiles: the same pixels, sooner.
 //
@@ -23,10 +24,12 @@ struct JpegOptions {
   int channels = 3;      // 3: RGB, 1: grey (Pillow's luma of the RGB pixels)
   bool lenient = false;  // keep what libjpeg makes of damaged data
   ImageLimits limits = {};
+  // Huffman codes are decoded by libjpeg: the same result, slower. What odd data gets; for comparisons.
+  bool libjpeg_alone = false;
 };
 
 // Upper bound of what decoding an image with this header allocates, in bytes: a few rows, for progressive images all
-// coefficients, for restart-indexed ones the tiles' copy.
+// coefficients.
 size_t JpegDecoderBytes(const ImageHeader& header);
 
 // One per thread; keeps its buffers from image to image, and nothing of the images.
@@ -54,6 +57,9 @@ class JpegDecoder {
 
   // Bytes kept between images.
   size_t held_bytes() const;
+
+  // Decodes that McuDecoder began and libjpeg did again, since the data was odd.
+  uint64_t decoded_again() const;
 
  private:
   struct State;

@@ -11,8 +11,8 @@
 #include "pipeline/base/check.h"
 #include "pipeline/base/status_macros.h"
 #include "pipeline/image/jpeg_errors.h"
-#include "pipeline/image/restart_reader.h"
 #include "pipeline/image/restart_table.h"
+#include "pipeline/image/tile_walker.h"
 // After jpeglib.h.
 #include <jerror.h>
 

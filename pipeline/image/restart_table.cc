@@ -23,8 +23,8 @@ size_t Number(std::string_view bytes, size_t offset, size_t count) {
   return static_cast<size_t>(std::max<int64_t>(0, ReadBigEndian(bytes, offset, count)));
 }
 
-// ITU-T T.81, B.2.2. `at` is the payload's offset in the file.
-bool TakeFrame(std::string_view payload, size_t at, TileGrid* grid) {
+// ITU-T T.81, B.2.2.
+bool TakeFrame(std::string_view payload, TileGrid* grid) {
   const size_t components = Number(payload, 5, 1);
   if (grid->width != 0 || Number(payload, 0, 1) != 8 || (components != 1 && components != 3) ||
       payload.size() != 6 + 3 * components) {
@@ -33,7 +33,6 @@ bool TakeFrame(std::string_view payload, size_t at, TileGrid* grid) {
   grid->height = static_cast<int>(Number(payload, 1, 2));
   grid->width = static_cast<int>(Number(payload, 3, 2));
   grid->components = static_cast<int>(components);
-  grid->frame_at = at + 1;
   if (grid->height == 0 || grid->width == 0) return false;
   int horizontal[3] = {1, 1, 1}, vertical[3] = {1, 1, 1};
   for (size_t c = 0; c < components; ++c) {
@@ -74,7 +73,7 @@ bool ReadHeader(std::string_view jpeg, TileGrid* grid, const Take& take) {
     switch (segment->marker) {
       case kBaseline:
       case kExtended:
-        if (!TakeFrame(payload, segment->begin + 4, grid)) return false;
+        if (!TakeFrame(payload, grid)) return false;
         break;
       case kRestartInterval:
         if (have_interval || payload.size() != 2) return false;
@@ -115,11 +114,6 @@ std::optional<JpegSegment> ReadJpegSegment(std::string_view jpeg, size_t at) {
 
 bool IsTileTableSegment(const JpegSegment& segment) {
   return segment.marker == kTableMarker && Slice(segment.payload, 0, 8) == std::string_view(kMagic, 8);
-}
-
-bool IsMetadataSegment(const JpegSegment& segment) {
-  return segment.marker == kComment ||
-         (segment.marker > kApp0 && segment.marker <= kApp15 && segment.marker != kAdobeMarker);
 }
 
 bool TileTable::TakeSegment(std::string_view payload) {

@@ -47,9 +47,6 @@ std::optional<JpegSegment> ReadJpegSegment(std::string_view jpeg, size_t at);
 // Whether it is a part of a tile table, of any version, sound or not.
 bool IsTileTableSegment(const JpegSegment& segment);
 
-// Whether a decoder of pixels can do without it: comments, and APPn but for JFIF's and Adobe's, which tell the colours.
-bool IsMetadataSegment(const JpegSegment& segment);
-
 // A baseline or extended sequential Huffman JPEG with one scan and a restart interval that divides the MCU row. A tile
 // is one restart interval.
 struct TileGrid {
@@ -58,7 +55,6 @@ struct TileGrid {
   int mcu_width = 0, mcu_height = 0;  // pixels
   int interval = 0;                   // MCUs in a tile; 0: no restart markers (then columns is 0)
   int columns = 0, rows = 0;          // tiles in a row of MCUs; rows of MCUs
-  size_t frame_at = 0;                // offset of the height's two bytes in the frame header; the width follows
   size_t scan_at = 0;                 // offset of the first entropy-coded byte
 
   int mcus_per_row() const { return (width + mcu_width - 1) / mcu_width; }

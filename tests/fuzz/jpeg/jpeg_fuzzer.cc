@@ -13,6 +13,7 @@
 #include "pipeline/image/image_header.h"
 #include "pipeline/image/jpeg_decoder.h"
 #include "pipeline/image/restart_jpeg.h"
+#include "pipeline/image/restart_table.h"
 
 namespace {
 
@@ -78,6 +79,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PS_CHECK(decoder->held_bytes() <= penstock::JpegDecoderBytes(*header) + (size_t{1} << 20));
   // A file that decodes as a whole decodes in every part, to the same pixels.
   if (full.ok) PS_CHECK(crop.ok && IsCropOf(crop, full, width, rect, channels));
+
+  // McuDecoder takes no file that libjpeg does not, and gives the same pixels.
+  for (const bool is_whole : {true, false}) {
+    const Rect& part = is_whole ? whole : rect;
+    const size_t row = static_cast<size_t>(part.width * channels);
+    Decoded alone;
+    alone.pixels.resize(row * static_cast<size_t>(part.height));
+    alone.ok = decoder
+                   ->Decode(bytes, part, {.channels = channels, .limits = kLimits, .libjpeg_alone = true},
+                            alone.pixels.data(), row)
+                   .ok();
+    const Decoded& ours = is_whole ? full : crop;
+    if (alone.ok) PS_CHECK(ours.ok && ours.pixels == alone.pixels);
+    if (!penstock::TileTable::Read(bytes)) PS_CHECK(ours.ok == alone.ok);
+  }
 
   // Tiles of the size that the transcoder chooses, and the smallest.
   const auto indexed = penstock::AddRestartIndex(bytes, kLimits, data[1] % 2);

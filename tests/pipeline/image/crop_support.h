@@ -26,12 +26,12 @@ struct DecodedCrop {
 };
 
 inline DecodedCrop DecodeCrop(JpegDecoder* decoder, std::string_view bytes, const Rect& rect, int channels = 3,
-                              bool lenient = false) {
+                              bool lenient = false, bool libjpeg_alone = false) {
   const size_t row = static_cast<size_t>(rect.width) * static_cast<size_t>(channels);
   DecodedCrop crop;
   crop.pixels.assign(row * static_cast<size_t>(rect.height), 0xAB);
-  const auto damaged =
-      decoder->Decode(bytes, rect, {.channels = channels, .lenient = lenient, .limits = {}}, crop.pixels.data(), row);
+  const JpegOptions options = {.channels = channels, .lenient = lenient, .libjpeg_alone = libjpeg_alone};
+  const auto damaged = decoder->Decode(bytes, rect, options, crop.pixels.data(), row);
   crop.status = damaged.status();
   crop.damaged = damaged.value_or(false);
   if (!damaged.ok()) crop.pixels.clear();

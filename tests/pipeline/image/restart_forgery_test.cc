@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "pipeline/image/restart_jpeg.h"
-#include "pipeline/image/restart_reader.h"
 #include "pipeline/image/restart_table.h"
+#include "pipeline/image/tile_walker.h"
 #include "tests/pipeline/image/crop_support.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "pipeline/image/image_header.h"
-#include "pipeline/image/restart_reader.h"
 #include "pipeline/image/restart_table.h"
 #include "tests/pipeline/image/crop_support.h"
 #include "tests/pipeline/image/jpeg_maker.h"
@@ -88,7 +87,8 @@ TEST(RestartJpeg, EveryRowAndColumnCanBeTheBorderOfACrop) {
   }
 }
 
-TEST(RestartJpeg, TheTableIsUsedAndSavesMostOfTheFile) {
+// Bytes in another tile than the crop's may be anything: they are not read.
+TEST(RestartJpeg, ACropReadsItsOwnTilesOnly) {
   const std::string plain = MakeJpeg({.width = 640, .height = 480, .horizontal = 2, .vertical = 2});
   const auto indexed = AddRestartIndex(plain, {}, 4);
   ASSERT_TRUE(indexed.ok()) << indexed.status();
@@ -97,17 +97,22 @@ TEST(RestartJpeg, TheTableIsUsedAndSavesMostOfTheFile) {
   EXPECT_EQ(table->grid().interval, 4);
   EXPECT_EQ(table->grid().columns, 10);
   EXPECT_EQ(table->grid().rows, 30);
-  TileCutter cutter;
-  Rect inside;
-  ASSERT_TRUE(cutter.Cut(*indexed, *table, {300, 200, 100, 100}, &inside));
-  EXPECT_EQ(inside.width, 100);
-  EXPECT_LT(cutter.small_file().size(), indexed->size() / 8);
-  const auto header = ProbeImage(cutter.small_file());
-  ASSERT_TRUE(header.ok()) << header.status();
-  EXPECT_EQ(header->width, 192);   // columns 256 to 448
-  EXPECT_EQ(header->height, 112);  // rows 192 to 304
-  // The whole image is the plain decode's work.
-  EXPECT_FALSE(cutter.Cut(*indexed, *table, {0, 0, 640, 480}, &inside));
+  // The crop is in columns 4 to 6 and rows 12 to 18; fancy upsampling and libjpeg's look-ahead take a row more.
+  const Rect crop{300, 200, 100, 100};
+  std::string spoilt = *indexed;
+  size_t at = table->grid().scan_at, kept = 0;
+  for (int64_t tile = 0; tile < table->grid().tiles(); at += table->length(tile) + 2, ++tile) {
+    const int64_t row = tile / 10, column = tile % 10;
+    if (row >= 11 && row <= 20 && column >= 4 && column <= 6) {
+      kept += table->length(tile);
+    } else {
+      for (size_t i = 0; i < table->length(tile); ++i) spoilt[at + i] = 0x55;
+    }
+  }
+  EXPECT_LT(kept, indexed->size() / 8);
+  JpegDecoder decoder;
+  EXPECT_EQ(DecodeCrop(&decoder, HideTable(spoilt), crop).status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_TRUE(DecodeCrop(&decoder, spoilt, crop) == DecodeCrop(&decoder, plain, crop));
 }
 
 TEST(RestartJpeg, IndexingTwiceChangesNothing) {
@@ -213,7 +218,6 @@ TEST(RestartJpeg, MemoryStaysBelowWhatTheHeaderSays) {
   ASSERT_TRUE(indexed.ok()) << indexed.status();
   const auto header = ProbeImage(*indexed);
   ASSERT_TRUE(header.ok());
-  EXPECT_EQ(header->indexed_bytes, indexed->size());
   JpegDecoder decoder;
   ASSERT_TRUE(DecodeCrop(&decoder, *indexed, {400, 300, 200, 100}).status.ok());
   EXPECT_LE(decoder.held_bytes(), JpegDecoderBytes(*header));
