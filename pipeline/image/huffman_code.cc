@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace penstock {
+namespace {
+
+constexpr size_t kMask = (size_t{1} << HuffmanCode::kLookBits) - 1;
+
+}  // namespace
 
 HuffmanCode::Symbol HuffmanCode::SymbolOf(uint8_t byte, int length) const {
   const int run = byte >> 4, size = byte & 15;
@@ -50,8 +55,42 @@ bool HuffmanCode::Build(Kind kind, const uint8_t lengths[kMaxLength + 1], const 
     }
     end_[l] = code << (kMaxLength - length);
   }
+  if (kind == Kind::kAc) {
+    FillPairs();
+    FillStrides();
+  }
   built_ = true;
   return true;
+}
+
+void HuffmanCode::FillPairs() {
+  for (size_t look = 0; look <= kMask; ++look) {
+    const Look one = looks_[look];
+    Pair pair{one.bits, one.run, 0, {one.value, one.value}};
+    if (one.bits != 0 && one.run != kEndOfBlock) {
+      const Look two = looks_[(look << one.bits) & kMask];
+      if (two.bits != 0 && one.bits + two.bits <= kLookBits) {
+        pair.bits = static_cast<uint8_t>(one.bits + two.bits);
+        pair.second = static_cast<uint8_t>(two.run == kEndOfBlock ? kEndOfBlock : two.run + 1);
+        pair.values[1] = two.value;
+      }
+    }
+    pairs_[look] = pair;
+  }
+}
+
+void HuffmanCode::FillStrides() {
+  for (size_t look = 0; look <= kMask; ++look) {
+    Step step = steps_[look];
+    int bits = 0, coefficients = 0;
+    do {  // the first one's value may reach behind the look
+      bits += step.bits;
+      coefficients += step.run == kEndOfBlock ? kEndOfBlock : step.run + 1;
+      if (step.bits == 0 || bits >= kLookBits || coefficients >= kBlockSize) break;
+      step = steps_[(look << bits) & kMask];
+    } while (step.bits != 0 && bits + step.bits <= kLookBits);
+    strides_[look] = {static_cast<uint8_t>(bits), static_cast<uint8_t>(coefficients)};
+  }
 }
 
 HuffmanCode::Symbol HuffmanCode::Find(uint64_t next_bits) const {

@@ -45,8 +45,22 @@ class HuffmanCode {
     uint8_t bits, length, run;
   };
 
+  // One or two symbols with their values, of AC: a coefficient `first` places on, another `second` places behind it.
+  // kEndOfBlock in either is the block's end; `second` is 0, with the first value again, where there is only one.
+  struct Pair {
+    uint8_t bits, first, second;
+    int16_t values[2];
+  };
+  // All symbols of a block that the look holds, for those who want none of their values: what they add to the number of
+  // the next coefficient. 0 bits as above. AC alone.
+  struct Stride {
+    uint8_t bits, coefficients;
+  };
+
   Look look(uint64_t next_bits) const { return looks_[next_bits >> (64 - kLookBits)]; }
   Step step(uint64_t next_bits) const { return steps_[next_bits >> (64 - kLookBits)]; }
+  Pair pair(uint64_t next_bits) const { return pairs_[next_bits >> (64 - kLookBits)]; }
+  Stride stride(uint64_t next_bits) const { return strides_[next_bits >> (64 - kLookBits)]; }
   // The symbol at the head of 64 bits, of any length; its length is 0 when there is none.
   Symbol Find(uint64_t next_bits) const;
 
@@ -57,9 +71,13 @@ class HuffmanCode {
 
  private:
   Symbol SymbolOf(uint8_t byte, int length) const;
+  void FillPairs();
+  void FillStrides();
 
   std::array<Look, 1 << kLookBits> looks_;
   std::array<Step, 1 << kLookBits> steps_;
+  std::array<Pair, 1 << kLookBits> pairs_{};
+  std::array<Stride, 1 << kLookBits> strides_{};
   // For each length: one more than its last code, in 16 bits from the top; and what makes a code a symbol's number.
   std::array<uint32_t, kMaxLength + 1> end_{};
   std::array<int32_t, kMaxLength + 1> offset_{};

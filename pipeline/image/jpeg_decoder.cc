@@ -163,7 +163,7 @@ size_t JpegDecoderBytes(const ImageHeader& header) {
   const size_t height = (static_cast<size_t>(header.height) + 63) / 32 * 32;
   const size_t components = static_cast<size_t>(std::max(1, header.components));
   const size_t coefficients = header.several_scans ? width * height * components * sizeof(JCOEF) : 0;
-  return width * components * 96 + coefficients + (size_t{320} << 10);
+  return width * components * 96 + coefficients + (size_t{416} << 10);
 }
 
 JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {

@@ -74,9 +74,8 @@ bool JpegScan::Install(jpeg_decompress_struct* cinfo, std::string_view jpeg, con
     layout.dc[c] = &s.dc[dc];
     layout.ac[c] = &s.ac[ac];
   }
-  if (table != nullptr &&
-      (table->grid().scan_at != scan_at || table->grid().interval != layout.interval ||
-       table->grid().mcus_per_row() != static_cast<int>(cinfo->MCUs_per_row))) {
+  if (table != nullptr && (table->grid().scan_at != scan_at || table->grid().interval != layout.interval ||
+                           table->grid().mcus_per_row() != static_cast<int>(cinfo->MCUs_per_row))) {
     table = nullptr;
   }
   s.mcus.Start(layout, jpeg, scan_at, table);

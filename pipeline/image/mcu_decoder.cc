@@ -6,59 +6,71 @@ namespace {
 constexpr int kFirstRestart = 0xD0;
 
 // Natural place of coefficient k of the zigzag (ITU-T T.81, figure A.6).
-constexpr std::array<uint8_t, kBlockSize> kNatural = {
-    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
-    41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
-    30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+constexpr std::array<uint8_t, kBlockSize> kNatural = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
+                                                      12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
+                                                      35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
+                                                      58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
 
-// A code and the longest value have 31 bits.
-constexpr int kLongest = 32;
-
-// The difference of a block's DC coefficient to that of the block before.
-inline bool ReadDc(const HuffmanCode& code, BitReader* reader, int* difference) {
-  if (reader->count < kLongest) reader->Refill();
+// One symbol: adds its run to `k` and gives its value. False: no such code.
+inline bool ReadSymbol(const HuffmanCode& code, BitReader* reader, int* k, int* value) {
   const HuffmanCode::Look look = code.look(reader->bits);
   if (look.bits != 0) {
     reader->Skip(look.bits);
-    *difference = look.value;
+    *k += look.run;
+    *value = look.value;
     return true;
   }
-  const HuffmanCode::Symbol symbol = code.Find(reader->bits);
-  if (symbol.length == 0) return false;
-  reader->Skip(symbol.length);
-  *difference = 0;
-  if (symbol.size == 0) return true;
-  *difference = HuffmanCode::Extend(reader->Peek(symbol.size), symbol.size);
-  reader->Skip(symbol.size);
+  int length, size;
+  if (const HuffmanCode::Step step = code.step(reader->bits); step.bits != 0) {
+    length = step.length;
+    size = step.bits - step.length;
+    *k += step.run;
+  } else {
+    const HuffmanCode::Symbol symbol = code.Find(reader->bits);
+    if (symbol.length == 0) return false;
+    length = symbol.length;
+    size = symbol.size;
+    *k += symbol.run;
+  }
+  reader->Skip(length);
+  *value = 0;
+  if (size == 0) return true;
+  *value = HuffmanCode::Extend(reader->Peek(size), size);
+  reader->Skip(size);
   return true;
+}
+
+// The difference of a block's DC coefficient to that of the block before.
+inline bool ReadDc(const HuffmanCode& code, BitReader* reader, int* difference) {
+  int run = 0;
+  reader->Refill();
+  return ReadSymbol(code, reader, &run, difference);
 }
 
 // False: no such code, or more than 63 coefficients.
 inline bool ReadAc(const HuffmanCode& code, BitReader* reader, int16_t* block) {
+  constexpr int kLast = kBlockSize - 1;
   int k = 1;
   while (k < kBlockSize) {
     reader->Refill();  // cheaper than to ask whether it is due
-    const HuffmanCode::Look look = code.look(reader->bits);
-    int value = look.value;
-    if (look.bits != 0) {
-      reader->Skip(look.bits);
-      k += look.run;
-    } else if (const HuffmanCode::Step step = code.step(reader->bits); step.bits != 0) {
-      const int size = step.bits - step.length;
-      reader->Skip(step.length);
-      value = HuffmanCode::Extend(reader->Peek(size), size);
-      reader->Skip(size);
-      k += step.run;
-    } else {
-      const HuffmanCode::Symbol symbol = code.Find(reader->bits);
-      if (symbol.length == 0) return false;
-      reader->Skip(symbol.length);
-      k += symbol.run;
-      if (symbol.size != 0) {
-        value = HuffmanCode::Extend(reader->Peek(symbol.size), symbol.size);
-        reader->Skip(symbol.size);
-      }
+    const HuffmanCode::Pair pair = code.pair(reader->bits);
+    const int first = k + pair.first;
+    // Behind the last coefficient comes the next block: there a pair may hold too much.
+    if (pair.bits != 0 && first < kLast) {
+      reader->Skip(pair.bits);
+      block[kNatural[static_cast<size_t>(first)]] = pair.values[0];
+      k = first + pair.second;
+      if (k >= kBlockSize) return k >= HuffmanCode::kEndOfBlock;
+      block[kNatural[static_cast<size_t>(k)]] = pair.values[1];
+      ++k;
+      continue;
     }
+    if (pair.bits != 0 && pair.first == HuffmanCode::kEndOfBlock) {
+      reader->Skip(pair.bits);
+      return true;
+    }
+    int value;
+    if (!ReadSymbol(code, reader, &k, &value)) return false;
     if (k >= kBlockSize) return k >= HuffmanCode::kEndOfBlock;
     block[kNatural[static_cast<size_t>(k)]] = static_cast<int16_t>(value);
     ++k;
@@ -71,19 +83,22 @@ inline bool SkipAc(const HuffmanCode& code, BitReader* reader) {
   int k = 1;
   while (k < kBlockSize) {
     reader->Refill();
-    const HuffmanCode::Step step = code.step(reader->bits);
-    if (step.bits != 0) {
-      reader->Skip(step.bits);
-      k += step.run + 1;
-    } else {
-      const HuffmanCode::Symbol symbol = code.Find(reader->bits);
-      if (symbol.length == 0) return false;
-      reader->Skip(symbol.length);
-      if (symbol.size != 0) reader->Skip(symbol.size);
-      k += symbol.run + 1;
+    const HuffmanCode::Stride stride = code.stride(reader->bits);
+    const int behind = k + stride.coefficients;
+    // Not those strides whose last symbols are the next block's.
+    if (stride.bits != 0 && (behind <= kBlockSize ||
+                             (behind >= HuffmanCode::kEndOfBlock && behind < HuffmanCode::kEndOfBlock + kBlockSize))) {
+      reader->Skip(stride.bits);
+      k = behind;
+      continue;
     }
+    const HuffmanCode::Symbol symbol = code.Find(reader->bits);
+    if (symbol.length == 0) return false;
+    reader->Skip(symbol.length);
+    if (symbol.size != 0) reader->Skip(symbol.size);
+    k += symbol.run + 1;
   }
-  return k == kBlockSize || k > HuffmanCode::kEndOfBlock;
+  return k == kBlockSize || k >= HuffmanCode::kEndOfBlock;
 }
 
 }  // namespace

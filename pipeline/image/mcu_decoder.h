@@ -49,9 +49,9 @@ class McuDecoder {
   std::string_view jpeg_;
   const TileTable* table_ = nullptr;
   TileWalker walker_;
-  int64_t mcu_ = 0;       // the next
-  int64_t tile_ = -1;     // restart interval that is being read
-  int64_t in_tile_ = 0;   // MCUs of it that were read
+  int64_t mcu_ = 0;      // the next
+  int64_t tile_ = -1;    // restart interval that is being read
+  int64_t in_tile_ = 0;  // MCUs of it that were read
   std::array<int, ScanLayout::kMaxComponents> dc_{};
   BitReader reader_;
   ScanBits bits_;

@@ -11,7 +11,7 @@ namespace {
 // ITU-T T.81, table B.1.
 constexpr int kBaseline = 0xC0, kExtended = 0xC1, kHuffmanTables = 0xC4, kEndOfImage = 0xD9, kStartOfScan = 0xDA,
               kQuantTables = 0xDB, kRestartInterval = 0xDD, kApp0 = 0xE0, kApp15 = 0xEF, kComment = 0xFE;
-constexpr int kTableMarker = kApp0 + 9, kAdobeMarker = kApp0 + 14;
+constexpr int kTableMarker = kApp0 + 9;
 constexpr char kMagic[] = "PSTILES";  // its terminating zero counts
 constexpr uint8_t kVersion = 1;
 

@@ -27,7 +27,7 @@ struct BitReader {
     count |= 56;
   }
   uint32_t Peek(int n) const { return static_cast<uint32_t>(bits >> (64 - n)); }  // 1 to 32
-  void Skip(int n) {                                                             // at most count
+  void Skip(int n) {                                                              // at most count
     bits <<= n;
     count -= n;
   }

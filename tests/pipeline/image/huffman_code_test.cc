@@ -95,6 +95,65 @@ TEST(HuffmanCode, FindsEverySymbolAndValueOfAnyCode) {
   }
 }
 
+// A code and many looks: pairs and strides are what the symbols one after the other are.
+TEST(HuffmanCode, PairsAndStridesAreTheirSymbols) {
+  SampleRandom random(6, 0, 0);
+  HuffmanCode code;
+  int pairs = 0, ends = 0, strides = 0;
+  for (int round = 0; round < 30; ++round) {
+    Lengths lengths{};
+    lengths[2] = 1;
+    lengths[3] = 3;
+    lengths[4] = 4;
+    lengths[5] = 3;
+    Symbols symbols{};
+    for (uint8_t& symbol : symbols) {
+      symbol = static_cast<uint8_t>(random.Below(3) == 0 ? random.Below(256) : random.Below(4) << 4 | random.Below(4));
+    }
+    ASSERT_TRUE(code.Build(HuffmanCode::Kind::kAc, lengths.data(), symbols.data()));
+    for (int i = 0; i < 2000; ++i) {
+      const uint64_t bits = static_cast<uint64_t>(random.Next32()) << 32 | random.Next32();
+      const HuffmanCode::Pair pair = code.pair(bits);
+      const HuffmanCode::Look one = code.look(bits);
+      ASSERT_EQ(pair.bits == 0, one.bits == 0);
+      if (pair.bits != 0) {
+        EXPECT_EQ(pair.first, one.run);
+        EXPECT_EQ(pair.values[0], one.value);
+        if (pair.second == 0) {
+          EXPECT_EQ(pair.bits, one.bits);
+          EXPECT_EQ(pair.values[1], one.value);
+        } else {
+          const HuffmanCode::Look two = code.look(bits << one.bits);
+          EXPECT_EQ(pair.bits, one.bits + two.bits);
+          EXPECT_EQ(pair.second, two.run == HuffmanCode::kEndOfBlock ? two.run : two.run + 1);
+          EXPECT_EQ(pair.values[1], two.value);
+          ++pairs;
+          ends += pair.second == HuffmanCode::kEndOfBlock;
+        }
+      }
+      const HuffmanCode::Stride stride = code.stride(bits);
+      ASSERT_EQ(stride.bits == 0, code.step(bits).bits == 0);
+      int read = 0, coefficients = 0, symbols_read = 0;
+      while (read < stride.bits) {
+        const HuffmanCode::Symbol symbol = code.Find(bits << read);
+        ASSERT_NE(symbol.length, 0);
+        ASSERT_LT(coefficients, HuffmanCode::kEndOfBlock) << "nothing follows a block's end";
+        read += symbol.length + symbol.size;
+        coefficients += symbol.run == HuffmanCode::kEndOfBlock ? symbol.run : symbol.run + 1;
+        ++symbols_read;
+      }
+      EXPECT_EQ(read, stride.bits);
+      if (read > 0) {
+        EXPECT_EQ(coefficients, stride.coefficients);
+      }
+      strides += symbols_read > 2;
+    }
+  }
+  EXPECT_GT(pairs, 1000);
+  EXPECT_GT(ends, 50);
+  EXPECT_GT(strides, 50);
+}
+
 TEST(HuffmanCode, ExtendsAsTheStandardSays) {
   // T.81, table F.1 and F.2: size 1 is -1 and 1, size 3 is -7 to -4 and 4 to 7.
   EXPECT_EQ(HuffmanCode::Extend(0, 1), -1);

@@ -36,7 +36,8 @@ std::vector<JpegRecipe> Recipes() {
     }
   }
   recipes.push_back({.width = 203, .height = 151, .components = 1});
-  recipes.push_back({.width = 203, .height = 151, .components = 1, .horizontal = 2, .vertical = 2, .restart_interval = 5});
+  recipes.push_back(
+      {.width = 203, .height = 151, .components = 1, .horizontal = 2, .vertical = 2, .restart_interval = 5});
   recipes.push_back({.width = 203, .height = 151, .components = 4, .horizontal = 2, .vertical = 1});
   recipes.push_back({.width = 203, .height = 151, .components = 4, .ycck = true});
   return recipes;
@@ -57,8 +58,8 @@ TEST(JpegScan, EverySequentialKindGivesLibjpegsPixels) {
 
 TEST(JpegScan, OtherKindsAreLibjpegsAlone) {
   JpegDecoder decoder;
-  for (const JpegRecipe& recipe :
-       {JpegRecipe{.width = 90, .height = 70, .progressive = true}, {.width = 90, .height = 70, .separate_scans = true}}) {
+  for (const JpegRecipe& recipe : {JpegRecipe{.width = 90, .height = 70, .progressive = true},
+                                   {.width = 90, .height = 70, .separate_scans = true}}) {
     ExpectWhatLibjpegGives(&decoder, MakeJpeg(recipe), {10, 20, 60, 40}, "several scans");
   }
   EXPECT_EQ(decoder.decoded_again(), 0u);
@@ -70,7 +71,8 @@ TEST(JpegScan, EveryPhotographGivesLibjpegsPixels) {
   SampleRandom random(2, 0, 0);
   std::vector<std::string> photos;
   if (folder) {
-    for (const std::string& name : ListFolder(*folder + "/photos")) photos.push_back(ReadBytes(*folder + "/photos/" + name));
+    for (const std::string& name : ListFolder(*folder + "/photos"))
+      photos.push_back(ReadBytes(*folder + "/photos/" + name));
   } else {
     photos.push_back(MakeJpeg({.width = 500, .height = 375, .horizontal = 2, .vertical = 2, .quality = 95}));
   }

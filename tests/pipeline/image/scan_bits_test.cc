@@ -66,7 +66,8 @@ std::string Read(ScanBits* bits, BitReader* reader, size_t bytes, SampleRandom* 
 TEST(ScanBits, GivesTheBitsWithoutStuffedZerosIntervalAfterInterval) {
   SampleRandom random(8, 0, 0);
   for (const uint32_t ones : {2u, 50u, 1000000u}) {
-    for (const size_t size : {size_t{1}, size_t{7}, size_t{300}, size_t{7927}, size_t{7928}, size_t{7929}, size_t{50000}}) {
+    for (const size_t size :
+         {size_t{1}, size_t{7}, size_t{300}, size_t{7927}, size_t{7928}, size_t{7929}, size_t{50000}}) {
       const Scan first = RandomScan(&random, size, ones), second = RandomScan(&random, 20, ones);
       const Copy bytes(first.stuffed + "\xFF\xD3" + second.stuffed + "\xFF\xD9");
       ScanBits bits;
