@@ -7,18 +7,9 @@ set -euo pipefail
 [ $# -ge 1 ] && [ -d "$1" ] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2; }
 shards=$(readlink -f "$1") pairs=${2:-5} seconds=${3:-8}
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
+. "$root/bench/standard_job.sh"
 job=$work/job.textproto
-cat >"$job" <<END
-name: "served"
-dataset { files: "$shards/*" }
-features { key: "image/encoded" column: "image" type: BYTES }
-features { key: "image/class/label" column: "label" type: INT64 }
-ops { decode_image { channels: RGB } }
-ops { random_resized_crop { height: 224 width: 224 } }
-ops { random_horizontal_flip { probability: 0.5 } }
-order { seed: 17 }
-batch { size: 128 last: DROP }
-END
+standard_job served "$shards" 128 >"$job"
 cat "$shards"/* >/dev/null  # both read from the page cache
 start_daemon "$shards" --record-cache 0
 "$bin/penstock" submit "$job" --json >/dev/null

@@ -8,6 +8,7 @@
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 root=$(readlink -f "$here/../..")
+. "$root/bench/standard_job.sh"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/peers
 bin=${PENSTOCK_BIN:-$root/build/release/bin}
 photos=${PENSTOCK_REFERENCE_DATA:-}${PENSTOCK_REFERENCE_DATA:+/photos}
@@ -45,17 +46,7 @@ cat "$shards"/* "$photos"/*.JPEG >/dev/null  # all read from the page cache
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export PEER_LOGS=$work
-cat >"$work/job.textproto" <<END
-name: "peers"
-dataset { files: "$shards/*" }
-features { key: "image/encoded" column: "image" type: BYTES }
-features { key: "image/class/label" column: "label" type: INT64 }
-ops { decode_image { channels: RGB } }
-ops { random_resized_crop { height: 224 width: 224 } }
-ops { random_horizontal_flip { probability: 0.5 } }
-order { seed: 17 }
-batch { size: 256 last: DROP }
-END
+standard_job peers "$shards" 256 >"$work/job.textproto"
 arguments=()
 for peer in $only; do
   case $peer in

@@ -6,12 +6,11 @@
 # TensorFlow goes into a virtual environment of its own under ${XDG_CACHE_HOME:-~/.cache}/penstock/peers.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
-root=$(readlink -f "$here/../..")
+. "$here/../daemon.sh"
+. "$root/bench/standard_job.sh"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/peers
-bin=${PENSTOCK_BIN:-$root/build/release/bin}
 photos=${PENSTOCK_REFERENCE_DATA:-}${PENSTOCK_REFERENCE_DATA:+/photos}
 shards='' records=4000 turns=3
-die() { printf 'run.sh: %s\n' "$*" >&2; exit 1; }
 while [ $# -gt 0 ]; do
   case $1 in
     --photos) photos=$2; shift 2 ;;
@@ -20,9 +19,6 @@ while [ $# -gt 0 ]; do
     --turns) turns=$2; shift 2 ;;
     *) sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
   esac
-done
-for program in penstock penstockd; do
-  [ -x "$bin/$program" ] || die "$bin/$program is not there: ./run build (or set PENSTOCK_BIN)"
 done
 
 python=$cache/venv/bin/python
@@ -40,47 +36,24 @@ if [ -z "$shards" ]; then
 fi
 cat "$shards"/* >/dev/null  # both read from the page cache
 
-work=$(mktemp -d)
-pids=()
+tf=''
 finish() {
   exec 3>&- 2>/dev/null || true
-  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null || true; done
+  [ -z "$tf" ] || { kill "$tf" 2>/dev/null && wait "$tf" 2>/dev/null || true; }
+  stop_daemon
   rm -rf "$work"
 }
 trap finish EXIT
 
 job=$work/job.textproto
-cat >"$job" <<END
-name: "peers"
-dataset { files: "$shards/*" }
-features { key: "image/encoded" column: "image" type: BYTES }
-features { key: "image/class/label" column: "label" type: INT64 }
-ops { decode_image { channels: RGB } }
-ops { random_resized_crop { height: 224 width: 224 } }
-ops { random_horizontal_flip { probability: 0.5 } }
-order { seed: 17 }
-batch { size: 256 last: DROP }
-END
+standard_job peers "$shards" 256 >"$job"
 
 # User and system time of a process so far, in clock ticks (proc(5)).
 cpu_ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
 
 # One epoch through a new daemon each time: nothing of the pass before is in its caches.
 penstock_pass() {
-  local state=$work/state port_file=$work/port
-  rm -rf "$state" "$port_file"
-  "$bin/penstockd" standalone --listen 127.0.0.1:0 --port-file "$port_file" --data-root "$shards" \
-    --state-dir "$state" >"$work/penstockd.log" 2>&1 &
-  local daemon=$!
-  pids+=("$daemon")
-  local waited=0
-  until [ -s "$port_file" ]; do
-    kill -0 "$daemon" 2>/dev/null && [ $((waited++)) -lt 100 ] ||
-      { cat "$work/penstockd.log" >&2; die "penstockd did not come up (above)"; }
-    sleep 0.1
-  done
-  PENSTOCK_COORDINATOR=127.0.0.1:$(cat "$port_file")
-  export PENSTOCK_COORDINATOR
+  start_daemon "$shards"
   "$bin/penstock" submit "$job" >"$work/submit.log" 2>&1 || { cat "$work/submit.log" >&2; die "penstock submit failed"; }
   local before
   before=$(cpu_ticks "$daemon")
@@ -92,19 +65,18 @@ read = json.load(open(sys.argv[1]))
 cpu = sum(map(float, open(sys.argv[2]).read().split()[-2:])) + (int(sys.argv[4]) - int(sys.argv[3])) / os.sysconf("SC_CLK_TCK")
 print(json.dumps({"rows_per_second": read["rows_per_second"], "cpu_ms_per_row": cpu / read["rows"] * 1e3}))
 END
-  kill "$daemon"
-  wait "$daemon" 2>/dev/null || true
+  stop_daemon
 }
 
 echo "Starting tf.data service (one dispatcher, one worker)"
 mkfifo "$work/go"
 "$python" "$here/tf_data_service.py" serve --shards "$shards" --passes "$turns" --wait-for-line \
   <"$work/go" >"$work/tf.out" 2>"$work/tf.err" &
-pids+=($!)
+tf=$!
 exec 3>"$work/go"
 tf_line() { # the N-th line of its output, when it comes
   until [ "$(wc -l <"$work/tf.out")" -ge "$1" ]; do
-    kill -0 "${pids[0]}" 2>/dev/null || { tail "$work/tf.err" >&2; die "tf_data_service.py ended early (above)"; }
+    kill -0 "$tf" 2>/dev/null || { tail "$work/tf.err" >&2; die "tf_data_service.py ended early (above)"; }
     sleep 0.2
   done
   sed -n "$1p" "$work/tf.out"

@@ -168,11 +168,12 @@ absl::StatusOr<std::string> Render(const v1::JobSpec& job, const RowPlan& plan, 
   sheet.Margin(lines);
   size_t steps = 0;
   for (const RowPlan::Step& step : plan.steps()) {
-    if (step.column != static_cast<size_t>(plan.image_column())) continue;
+    if (step.column != static_cast<size_t>(plan.picture_column())) continue;
     if (!step.op->MakesImage()) break;
     ++steps;
   }
-  sheet.ColumnTitle(0, "as decoded");
+  const bool decodes = plan.image_column() >= 0;
+  sheet.ColumnTitle(0, decodes ? "as decoded" : "as read");
   for (int d = 0; d < options.draws; ++d) sheet.ColumnTitle(d + 1, absl::StrCat("draw ", d));
   RowScratch scratch;
   for (size_t r = 0; r < records.size(); ++r) {
@@ -181,8 +182,9 @@ absl::StatusOr<std::string> Render(const v1::JobSpec& job, const RowPlan& plan, 
       SampleKey key = records[r].key;
       key.epoch += static_cast<uint64_t>(std::max(0, column - 1));
       scratch.impl().tools.arena.Reset(size_t{8} << 20);
-      const auto image = plan.ComputeImage(records[r].bytes, key, column == 0 ? 1 : steps, /*strict=*/false,
-                                           /*follow=*/true, &scratch.impl());
+      const auto image =
+          plan.ComputeImage(records[r].bytes, key, column == 0 ? (decodes ? 1 : 0) : steps, /*strict=*/false,
+                            /*follow=*/true, &scratch.impl());
       if (image.ok()) {
         sheet.Picture(r, column, *image, plan.annotations(), scratch.impl().followers);
       } else {
@@ -200,8 +202,11 @@ absl::StatusOr<std::string> RenderContactSheet(const v1::JobSpec& job, const std
   std::vector<std::string> errors;
   const RowPlan plan = RowPlan::Create(job, &errors);
   if (!errors.empty()) return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
-  if (plan.image_column() < 0) {
-    return absl::InvalidArgumentError("the job has no decode_image: there are no pictures to show");
+  if (plan.picture_column() < 0) {
+    return absl::InvalidArgumentError(
+        "the job has no pictures to show: no decode_image, and no feature of uint8 pixels (decode_raw: UINT8 with a "
+        "shape "
+        "of height, width and 1 or 3 channels)");
   }
   if (records.empty() || options.draws < 1 || options.cell < 16) {
     return absl::InvalidArgumentError("a contact sheet needs a record, a draw, and cells of 16 pixels or more");

@@ -37,6 +37,13 @@ bool HoldsAugMix(const v1::Op& op) {
   return op.has_augmix() || holds(op.random_apply().ops()) || holds(op.one_of().ops());
 }
 
+// Raw pixels as an image; `type` is one of images.
+LazyImage ImageOf(const ValueType& type, const uint8_t* pixels) {
+  const auto& shape = type.shape;
+  return LazyImage::InMemory({pixels, static_cast<int>(shape[1]), static_cast<int>(shape[0]),
+                              static_cast<int>(shape[2]), static_cast<size_t>(shape[1] * shape[2])});
+}
+
 size_t RowBytes(const LazyImage& image) {
   return static_cast<size_t>(image.width()) * static_cast<size_t>(image.channels());
 }
@@ -194,9 +201,7 @@ absl::Status RowPlan::Read(std::string_view record, Decoded decoded, RowSlot* sl
       if (has_steps_[c] == 0) {
         std::memcpy(slot->fixed[c], value.data, feature.elements * feature.element_bytes());
       } else if (feature.type.IsImage()) {
-        const auto& shape = feature.type.shape;
-        value.image = LazyImage::InMemory({value.data, static_cast<int>(shape[1]), static_cast<int>(shape[0]),
-                                           static_cast<int>(shape[2]), static_cast<size_t>(shape[1] * shape[2])});
+        value.image = ImageOf(feature.type, value.data);
       }
     }
   }
@@ -261,12 +266,18 @@ absl::Status RowPlan::StartFollowers(const SampleKey& key, bool strict, RowScrat
 
 absl::StatusOr<ImageView> RowPlan::ComputeImage(std::string_view record, const SampleKey& key, size_t steps,
                                                 bool strict, bool follow, RowScratch::Impl* scratch) const {
-  PS_CHECK(image_column_ >= 0);
-  const size_t c = static_cast<size_t>(image_column_);
+  const size_t c = static_cast<size_t>(picture_column());
+  PS_CHECK(c < types_.size());
   PS_RETURN_IF_ERROR(features_.Parse(record, &scratch->parsed));
   scratch->values.resize(types_.size());
   Value& value = scratch->values[c];
-  PS_RETURN_IF_ERROR(features_.ReadString(c, scratch->parsed, &value.bytes));
+  const ValueType& read = features_.plans()[c].type;
+  if (read.IsEncoded()) {
+    PS_RETURN_IF_ERROR(features_.ReadString(c, scratch->parsed, &value.bytes));
+  } else {
+    PS_RETURN_IF_ERROR(features_.ReadTensor(c, scratch->parsed, &scratch->tools.arena, &value.data));
+    value.image = ImageOf(read, value.data);
+  }
   scratch->followers.Start(0, 0);
   if (follow && annotations_.active()) {
     PS_RETURN_IF_ERROR(annotations_.ParseBoxes(record, &scratch->parsed_boxes));
@@ -282,9 +293,17 @@ absl::StatusOr<ImageView> RowPlan::ComputeImage(std::string_view record, const S
     last = &step;
     PS_RETURN_IF_ERROR(Apply(step, key, strict, nullptr, scratch));
   }
-  PS_CHECK(last != nullptr);
-  PS_RETURN_IF_ERROR(InStep(*last, value.image.Realise(&scratch->tools, &scratch->damaged)));
+  const absl::Status realised = value.image.Realise(&scratch->tools, &scratch->damaged);
+  if (!realised.ok()) return last == nullptr ? realised : InStep(*last, realised);
   return value.image.view();
+}
+
+int RowPlan::picture_column() const {
+  if (image_column_ >= 0) return image_column_;
+  for (size_t c = 0; c < types_.size(); ++c) {
+    if (features_.plans()[c].type.IsImage()) return static_cast<int>(c);
+  }
+  return -1;
 }
 
 size_t RowPlan::ScratchBytes(std::string_view record) const {

@@ -47,6 +47,8 @@ class RowPlan {
   const AnnotationPlan& annotations() const { return annotations_; }
   // The annotations' image, or the first column with a decode_image, or -1.
   int image_column() const { return image_column_; }
+  // That one, or the first column of raw pixels; -1 when the rows have no picture.
+  int picture_column() const;
 
   // What starts the image column in place of its feature and the prefix: null, or pixels.
   using Decoded = const ImageView*;
@@ -55,7 +57,7 @@ class RowPlan {
   absl::Status Read(std::string_view record, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const;
   // Runs the steps and stores their columns.
   absl::Status Compute(const SampleKey& key, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const;
-  // Runs the first `steps` of the image column's steps. The result points into record, scratch or slot.
+  // Runs the first `steps` of the picture column's steps. The result points into record, scratch or slot.
   // `follow`: with its boxes and masks, which are in scratch->followers then.
   absl::StatusOr<ImageView> ComputeImage(std::string_view record, const SampleKey& key, size_t steps, bool strict,
                                          bool follow, RowScratch::Impl* scratch) const;

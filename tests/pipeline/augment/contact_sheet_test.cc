@@ -53,6 +53,23 @@ TEST(ContactSheet, DrawsBoxesThatFollowTheImage) {
   EXPECT_EQ(sheet(""), sheet("annotations { boxes { min_area: 1e6 } }"));
 }
 
+TEST(ContactSheet, ShowsRawPixelsToo) {
+  const auto job = [](const std::string& ops) {
+    return ParseJob("features { key: 'raw' column: 'pixels' type: BYTES decode_raw: UINT8 shape: [20, 30, 3] }" + ops);
+  };
+  const std::vector<uint8_t> pixels = MakePixels(30, 20, 3, 5);
+  const std::string record = ExampleBuilder().Bytes("raw", std::string(pixels.begin(), pixels.end())).Serialize();
+  const auto sheet = [&](const std::string& ops) -> std::string {
+    const auto png = RenderContactSheet(job(ops), {{record, {.record_id = 1}, ""}}, {.draws = 2});
+    EXPECT_TRUE(png.ok()) << png.status();
+    return png.ok() ? *png : std::string();
+  };
+  EXPECT_NE(sheet("ops { column: 'pixels' invert { } }"), sheet(""));
+  EXPECT_EQ(sheet("ops { column: 'pixels' cast { to: FLOAT32 } }").empty(), false);
+  const auto error = RenderContactSheet(job(""), {{"no record", {.record_id = 1}, ""}}, {.draws = 2});
+  EXPECT_TRUE(error.ok()) << "the sheet shows the error";
+}
+
 TEST(ContactSheet, SaysWhyThereIsNone) {
   const std::string record = ImageRecord("x");
   EXPECT_THAT(std::string(RenderContactSheet(ImageJob(""), {{record, {}, ""}}).status().message()),
