@@ -236,6 +236,21 @@ TEST_F(ServingTest, CompressedShardsAndAllKindsOfColumnsGiveTheLocalDigest) {
   }
 }
 
+TEST_F(ServingTest, BoxesAndMasksThatFollowTheImageGiveTheLocalDigest) {
+  TempFolder folder;
+  const TestDataset detection = MakeDetectionDataset(folder.path());
+  ClusterOptions options;
+  options.workers = 2;
+  options.decoded_cache_bytes = 8 << 20;
+  InProcessCluster cluster(options, detection.roots);
+  ASSERT_TRUE(cluster.control().Submit(detection.job).ok());
+  ReadPlan plan = Plan();
+  plan.options.job = detection.job.name();
+  const ReadResult result = ReadThrough(cluster.address(), plan);
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.digest, LocalDigest(detection, detection.job, 2));
+}
+
 TEST_F(ServingTest, ASessionThatDoesNotFitTheBudgetIsRefusedWithTheNumbers) {
   ClusterOptions options;
   options.memory_budget_bytes = 1 << 20;

@@ -10,6 +10,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "absl/strings/str_format.h"
+#include "google/protobuf/text_format.h"
 #include "pipeline/base/check.h"
 #include "pipeline/base/philox.h"
 #include "pipeline/records/example_builder.h"
@@ -86,6 +87,55 @@ std::string MakeTestJpeg(int width, int height, uint64_t number, int quality) {
   std::vector<uint8_t> jpeg;
   PS_CHECK(cv::imencode(".jpg", image, jpeg, {cv::IMWRITE_JPEG_QUALITY, quality}));
   return std::string(jpeg.begin(), jpeg.end());
+}
+
+namespace {
+
+// A PNG of one channel with a bright rectangle.
+std::string MakeMask(int width, int height, uint64_t number) {
+  cv::Mat mask(height, width, CV_8UC1, cv::Scalar(0));
+  const int shift = static_cast<int>(number % 10);
+  cv::rectangle(mask, {shift, shift}, {width / 2, height / 2}, cv::Scalar(200), cv::FILLED);
+  std::vector<uint8_t> png;
+  PS_CHECK(cv::imencode(".png", mask, png));
+  return std::string(png.begin(), png.end());
+}
+
+}  // namespace
+
+TestDataset MakeDetectionDataset(const std::string& folder) {
+  TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 1}, folder);
+  std::vector<std::string> records;
+  for (uint64_t i = 0; i < 40; ++i) {
+    std::vector<float> low, high;
+    std::vector<int64_t> labels;
+    for (uint64_t b = 0; b < i % 4; ++b) {
+      low.push_back(0.1f * static_cast<float>(b + i % 5));
+      high.push_back(low.back() + 0.2f);
+      labels.push_back(static_cast<int64_t>(100 * i + b));
+    }
+    records.push_back(ExampleBuilder()
+                          .Bytes("image/encoded", MakeTestJpeg(60, 44, i))
+                          .FloatList("image/object/bbox/xmin", low)
+                          .FloatList("image/object/bbox/ymin", low)
+                          .FloatList("image/object/bbox/xmax", high)
+                          .FloatList("image/object/bbox/ymax", high)
+                          .Int64List("image/object/class/label", labels)
+                          .Bytes("image/mask", MakeMask(60, 44, i))
+                          .Serialize());
+  }
+  WriteShard(set.files[0], records);
+  set.job.clear_features();
+  set.job.clear_ops();
+  PS_CHECK(google::protobuf::TextFormat::MergeFromString(
+      "features { key: 'image/encoded' column: 'image' type: BYTES }"
+      "features { key: 'image/object/class/label' column: 'labels' type: INT64 variable_length: true }"
+      "features { key: 'image/mask' column: 'mask' type: BYTES } ops { column: 'mask' decode_image { channels: GRAY } }"
+      "ops { decode_image { } } ops { resize { shorter_side: 40 } } ops { rotate { min_degrees: -20 max_degrees: 20 } }"
+      "ops { random_resized_crop { height: 32 width: 32 } } ops { random_horizontal_flip { } }"
+      "annotations { boxes { companions: 'labels' min_visible: 0.2 } masks: 'mask' }",
+      &set.job));
+  return set;
 }
 
 void WriteShard(const std::string& path, const std::vector<std::string>& records, Compression compression) {

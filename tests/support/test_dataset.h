@@ -69,6 +69,11 @@ struct NumberDatasetOptions {
 // id (int64 scalar), values (ragged float32), name (string scalar), weight (float32 scalar).
 TestDataset MakeNumberDataset(const NumberDatasetOptions& options, const std::string& folder);
 
+// One shard of 40 images with 0 to 3 boxes in ImageNet's keys, their labels, and a mask. The job rotates, crops and
+// mirrors; its columns: image (uint8 32 x 32 x 3), labels (ragged int64), mask (uint8 32 x 32 x 1), boxes (ragged
+// float32, 4 each).
+TestDataset MakeDetectionDataset(const std::string& folder);
+
 // The JPEG of image `number` of MakeImageDataset, without a data set around it.
 std::string MakeTestJpeg(int width, int height, uint64_t number, int quality = 90);
 

@@ -2,48 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
-#include "google/protobuf/text_format.h"
 #include "pipeline/loader/local_reader.h"
-#include "pipeline/records/example_builder.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
 namespace {
-
-TestDataset MakeDetectionDataset(const std::string& folder) {
-  TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 1}, folder);
-  std::vector<std::string> records;
-  for (uint64_t i = 0; i < 40; ++i) {
-    std::vector<float> low, high;
-    std::vector<int64_t> labels;
-    for (uint64_t b = 0; b < i % 4; ++b) {
-      low.push_back(0.1f * static_cast<float>(b + i % 5));
-      high.push_back(low.back() + 0.2f);
-      labels.push_back(static_cast<int64_t>(100 * i + b));
-    }
-    records.push_back(ExampleBuilder()
-                          .Bytes("image/encoded", MakeTestJpeg(60, 44, i))
-                          .FloatList("image/object/bbox/xmin", low)
-                          .FloatList("image/object/bbox/ymin", low)
-                          .FloatList("image/object/bbox/xmax", high)
-                          .FloatList("image/object/bbox/ymax", high)
-                          .Int64List("image/object/class/label", labels)
-                          .Serialize());
-  }
-  WriteShard(set.files[0], records);
-  set.job.clear_features();
-  set.job.clear_ops();
-  EXPECT_TRUE(google::protobuf::TextFormat::MergeFromString(
-      "features { key: 'image/encoded' column: 'image' type: BYTES }"
-      "features { key: 'image/object/class/label' column: 'labels' type: INT64 variable_length: true }"
-      "ops { decode_image { } } ops { resize { shorter_side: 40 } } ops { rotate { min_degrees: -20 max_degrees: 20 } }"
-      "ops { random_resized_crop { height: 32 width: 32 } } ops { random_horizontal_flip { } }"
-      "annotations { boxes { companions: 'labels' min_visible: 0.2 } }",
-      &set.job));
-  return set;
-}
 
 struct Rows {
   std::string digest;
@@ -66,7 +30,7 @@ Rows ReadAll(const TestDataset& set, int threads, uint64_t cache) {
     if (!batch.ok() || !batch->has_value()) break;
     (*batch)->AddTo(&digest);
     for (size_t i = 0; i < (*batch)->size(); ++i) {
-      const size_t labels = (*batch)->Ragged(1, i).size(), boxes = (*batch)->Ragged(2, i).size();
+      const size_t labels = (*batch)->Ragged(1, i).size(), boxes = (*batch)->Ragged(3, i).size();
       EXPECT_EQ((labels - 4) / 8, (boxes - 4) / 16);
       rows.boxes += (boxes - 4) / 16;
     }
