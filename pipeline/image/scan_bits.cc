@@ -29,7 +29,8 @@ void ScanBits::More(BitReader* reader) {
     at += plain;
     source_ += plain;
     if (found == nullptr && source_ < end_) break;  // full
-    if (end_ - source_ < 2) {                       // nothing, or half a marker
+    // Nothing, half a marker, or fill bytes before one (T.81, B.1.1.2), behind which a decoder looks for it.
+    if (end_ - source_ < 2 || source_[1] == 0xFF) {
       ended_ = true;
       break;
     }

@@ -50,11 +50,11 @@ class ScanBits {
     *reader = copy;
   }
 
-  // Whether all that was read was there. At the end of the file bytes that a decoder would read ahead count as well.
+  // Whether all that was read was there. Where no marker is seen, bytes that a decoder would read ahead count as well.
   bool Sound(const BitReader& reader) const { return Left(reader) >= (ended_ && marker_ == kNoMarker ? 64 : 0); }
   // Whether the interval is read to its end, padding aside.
   bool AtEnd(const BitReader& reader) const { return ended_ && Left(reader) >= 0 && Left(reader) < 8; }
-  // What ends it, once that was seen: a marker's second byte, or kNoMarker at the end of the file.
+  // What ends it, once that was seen: a marker's second byte, or kNoMarker at the end of the file or at fill bytes.
   int marker() const { return marker_; }
   // Begins with the interval behind the marker.
   void StartNext(BitReader* reader) { Start(source_ + 2, end_, reader); }

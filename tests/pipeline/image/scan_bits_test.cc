@@ -107,7 +107,7 @@ TEST(ScanBits, SeesThatMoreWasReadThanThereIs) {
 
 // A decoder that reads ahead meets the file's end eight bytes early.
 TEST(ScanBits, TheEndOfTheFileIsFelt) {
-  for (const std::string end : {"", "\xFF"}) {
+  for (const std::string end : {"", "\xFF", "\xFF\xFF", "\xFF\xFF\xFF\xD9"}) {
     const Copy bytes(std::string(20, 'x') + end);
     ScanBits bits;
     BitReader reader;
