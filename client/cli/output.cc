@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "pipeline/base/json.h"
 
 namespace penstock::cli {
 namespace {
@@ -121,35 +122,7 @@ Json& Json::Raw(std::string_view key, std::string_view json) {
 
 std::string Json::Object() const { return absl::StrCat("{", body_, "}"); }
 
-std::string Json::Quote(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          out += absl::StrFormat("\\u%04x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-        } else {
-          out += c;
-        }
-    }
-  }
-  return out + "\"";
-}
+std::string Json::Quote(std::string_view text) { return absl::StrCat("\"", JsonEscaped(text), "\""); }
 
 std::string Json::Array(const std::vector<std::string>& items) {
   return absl::StrCat("[", absl::StrJoin(items, ", "), "]");

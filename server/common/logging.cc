@@ -4,11 +4,11 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <cstdio>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/base/json.h"
 
 namespace penstock {
 namespace {
@@ -17,45 +17,13 @@ namespace {
 class JsonMessage final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
-    const std::string text = JsonEscaped(std::string(message.payload.data(), message.payload.size()));
+    const std::string text = JsonEscaped({message.payload.data(), message.payload.size()});
     out.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<spdlog::custom_flag_formatter> clone() const override { return std::make_unique<JsonMessage>(); }
 };
 
 }  // namespace
-
-std::string JsonEscaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          char buffer[8];
-          std::snprintf(buffer, sizeof(buffer), "\\u%04x", c);
-          out += buffer;
-        } else {
-          out += c;
-        }
-    }
-  }
-  return out;
-}
 
 absl::Status SetUpLogging(const std::string& level, bool json) {
   spdlog::level::level_enum parsed = spdlog::level::info;

@@ -13,9 +13,6 @@ namespace penstock {
 // "message"}, for collectors. Call once, early, from one thread.
 absl::Status SetUpLogging(const std::string& level, bool json);
 
-// `text` as the inside of a JSON string: quotes, backslashes and control characters escaped.
-std::string JsonEscaped(const std::string& text);
-
 }  // namespace penstock
 
 #endif  // PENSTOCK_SERVER_COMMON_LOGGING_H_

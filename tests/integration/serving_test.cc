@@ -219,36 +219,30 @@ TEST_F(ServingTest, TwoSessionsAtOnceGetTheSameRows) {
   }
 }
 
+// Two epochs of a data set's job through two workers, against the local reader.
+void ExpectTheLocalDigest(const TestDataset& dataset, ReadPlan plan) {
+  ClusterOptions options;
+  options.workers = 2;
+  options.decoded_cache_bytes = 8 << 20;
+  InProcessCluster cluster(options, dataset.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset.job).ok());
+  plan.options.job = dataset.job.name();
+  const ReadResult result = ReadThrough(cluster.address(), plan);
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.digest, LocalDigest(dataset, dataset.job, 2));
+}
+
 TEST_F(ServingTest, CompressedShardsAndAllKindsOfColumnsGiveTheLocalDigest) {
   for (const Compression compression : {Compression::kGzip, Compression::kZlib}) {
     TempFolder folder;
-    TestDataset numbers =
-        MakeNumberDataset({.shards = 3, .records_per_shard = 70, .compression = compression}, folder.path());
-    ClusterOptions options;
-    options.workers = 2;
-    InProcessCluster cluster(options, numbers.roots);
-    ASSERT_TRUE(cluster.control().Submit(numbers.job).ok());
-    ReadPlan plan = Plan();
-    plan.options.job = numbers.job.name();
-    const ReadResult result = ReadThrough(cluster.address(), plan);
-    ASSERT_TRUE(result.status.ok()) << result.status;
-    EXPECT_EQ(result.digest, LocalDigest(numbers, numbers.job, 2));
+    ExpectTheLocalDigest(
+        MakeNumberDataset({.shards = 3, .records_per_shard = 70, .compression = compression}, folder.path()), Plan());
   }
 }
 
 TEST_F(ServingTest, BoxesAndMasksThatFollowTheImageGiveTheLocalDigest) {
   TempFolder folder;
-  const TestDataset detection = MakeDetectionDataset(folder.path());
-  ClusterOptions options;
-  options.workers = 2;
-  options.decoded_cache_bytes = 8 << 20;
-  InProcessCluster cluster(options, detection.roots);
-  ASSERT_TRUE(cluster.control().Submit(detection.job).ok());
-  ReadPlan plan = Plan();
-  plan.options.job = detection.job.name();
-  const ReadResult result = ReadThrough(cluster.address(), plan);
-  ASSERT_TRUE(result.status.ok()) << result.status;
-  EXPECT_EQ(result.digest, LocalDigest(detection, detection.job, 2));
+  ExpectTheLocalDigest(MakeDetectionDataset(folder.path()), Plan());
 }
 
 TEST_F(ServingTest, ASessionThatDoesNotFitTheBudgetIsRefusedWithTheNumbers) {
