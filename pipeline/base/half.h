@@ -8,40 +8,32 @@
 
 namespace penstock {
 
+// Both conversions of float16 compute every case and choose, without a branch: loops of them become vectors. They
+// count on IEEE 754's default rounding, and on subnormal results not being flushed to zero.
+
 // Values past 65504 (after rounding) become infinity; every NaN becomes 0x7E00 with the sign kept.
 inline uint16_t FloatToHalf(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint16_t sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
-  uint32_t magnitude = bits & 0x7FFFFFFF;
-  if (magnitude > 0x7F800000) return sign | 0x7E00;
-  if (magnitude >= 0x47800000) return sign | 0x7C00;  // 65536 and more
-  uint32_t half, rest, tie;
-  if (magnitude >= 0x38800000) {  // 2^-14: normal
-    magnitude -= 0x38000000;      // the exponent's bias from 127 to 15
-    half = magnitude >> 13;
-    rest = magnitude & 0x1FFF;
-    tie = 0x1000;
-  } else {  // subnormal: a multiple of 2^-24
-    const uint32_t shift = 126 - (magnitude >> 23);
-    if (shift > 31) return sign;
-    const uint32_t mantissa = (magnitude & 0x7FFFFF) | 0x800000;
-    half = shift > 24 ? 0 : mantissa >> shift;
-    rest = shift > 24 ? mantissa : mantissa & ((1u << shift) - 1);
-    tie = 1u << (shift - 1);
-  }
-  half += rest > tie || (rest == tie && (half & 1) != 0);
+  const uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7FFFFFFF;
+  // Normal, from 2^-14 on: the exponent's bias from 127 to 15, and the dropped bits rounded.
+  const uint32_t normal = (magnitude - 0x38000000 + 0xFFF + (magnitude >> 13 & 1)) >> 13;
+  // Below, a multiple of 2^-24: beside 0.5 that is a float's last bit, and the addition rounds to it.
+  const uint32_t subnormal = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3F000000;
+  uint32_t half = magnitude < 0x38800000 ? subnormal : normal;
+  half = magnitude >= 0x47800000 ? 0x7C00 : half;  // 65536 and more
+  half = magnitude > 0x7F800000 ? 0x7E00 : half;
   return static_cast<uint16_t>(sign | half);
 }
 
 inline float HalfToFloat(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
-  const uint32_t exponent = half >> 10 & 0x1F, mantissa = half & 0x3FF;
-  if (exponent == 0x1F) return std::bit_cast<float>(sign | 0x7F800000 | mantissa << 13);
-  if (exponent == 0) {
-    const float value = static_cast<float>(mantissa) * 0x1p-24f;
-    return sign != 0 ? -value : value;
-  }
-  return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+  const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16, magnitude = static_cast<uint32_t>(half & 0x7FFF)
+                                                                                << 13;
+  constexpr uint32_t kBias = 112u << 23;  // 127 - 15
+  // A subnormal's bits behind an exponent of 2^-14, which is then taken away.
+  const float low = std::bit_cast<float>(magnitude + kBias + (1u << 23)) - 0x1p-14f;
+  uint32_t bits = magnitude < 0x00800000 ? std::bit_cast<uint32_t>(low) : magnitude + kBias;
+  bits = magnitude >= 0x0F800000 ? magnitude + 2 * kBias : bits;  // infinity, NaN
+  return std::bit_cast<float>(sign | bits);
 }
 
 // Every NaN becomes 0x7FC0 with the sign kept.

@@ -8,7 +8,9 @@ namespace {
 // Length of the UTF-8 sequence that starts at `i`, or 0 (RFC 3629, section 4).
 size_t SequenceLength(std::string_view text, size_t i) {
   const auto at = [&](size_t k) { return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u; };
-  const auto follows = [&](size_t k, unsigned low = 0x80, unsigned high = 0xBF) { return at(k) >= low && at(k) <= high; };
+  const auto follows = [&](size_t k, unsigned low = 0x80, unsigned high = 0xBF) {
+    return at(k) >= low && at(k) <= high;
+  };
   const unsigned first = at(0);
   if (first < 0x80) return 1;
   if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
