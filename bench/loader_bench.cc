@@ -1,14 +1,18 @@
 // Rows per second of the loader alone, in this process, against a plain loop on as many threads.
 //
 //   loader_bench [--folder=DIR] [--rows=2000] [--threads=N] [--pairs=5] [--resize=OPENCV_LINEAR|PIL] [--batch=64]
-//                [--cache=MIB] [--only=loader|loop]
+//                [--cache=MIB] [--only=loader|loop|cold]
 //   loader_bench --tiny=RECORDS [--threads=N] [--batch=64]     records of a few numbers: what each row costs at least
 //
 // DIR: a folder of JPEGs, repeated to --rows records (generated images when none is given). The records are written
 // as TFRecords into a temporary folder, which the loader reads through the page cache; the loop has its JPEGs in
 // memory. Each pair runs both on the same epoch; the ratio of each pair is what counts, since other work on the machine
 // disturbs both. With OPENCV_LINEAR both make the same pixels, which is checked once, beforehand. Each run of the
-// loader is a new one: its time holds starting threads and touching fresh memory too.
+// loader is a new one: its time holds starting threads and touching fresh memory too. --only=cold: the files are
+// dropped from the page cache before each run, and the loader's read-ahead is compared with none.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -106,6 +110,16 @@ uint64_t RunLoader(const std::shared_ptr<const LoadJob>& job, const LocalReaderO
   return sum;
 }
 
+void DropFromPageCache(const std::string& folder) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const int fd = open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) continue;
+    fdatasync(fd);  // what is not on the disk yet stays
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    close(fd);
+  }
+}
+
 // Rows without images, where everything but their content counts.
 int RunTiny(int records, int threads, uint32_t batch) {
   TempFolder folder;
@@ -134,6 +148,28 @@ int RunTiny(int records, int threads, uint32_t batch) {
                 static_cast<unsigned long long>(rows), run == 0 ? " (indexes built)" : "",
                 static_cast<double>(rows) / spent.wall, first, 1e6 * spent.cpu / static_cast<double>(rows));
   }
+  return 0;
+}
+
+// From the disk, with and without read-ahead.
+int RunCold(const std::shared_ptr<const LoadJob>& job, LocalReaderOptions options, size_t rows, int pairs,
+            const std::string& folder) {
+  const int ahead = options.read_ahead_rows;
+  std::vector<double> ratios;
+  for (int pair = 0; pair < pairs; ++pair) {
+    double rates[2];
+    for (const int side : {pair % 2, 1 - pair % 2}) {
+      DropFromPageCache(folder);
+      options.start.epoch = static_cast<uint64_t>(pair);
+      options.read_ahead_rows = side == 0 ? 0 : ahead;
+      rates[side] = static_cast<double>(rows) / TimeOf([&] { RunLoader(job, options, false); }).wall;
+    }
+    ratios.push_back(rates[1] / rates[0]);
+    std::printf("pair %d: %.0f rows/s with read-ahead of %d rows, %.0f without, ratio %.3f\n", pair, rates[1], ahead,
+                rates[0], ratios.back());
+  }
+  std::printf("read-ahead against none, rows/s: best %.3f, median %.3f\n",
+              *std::max_element(ratios.begin(), ratios.end()), Median(ratios));
   return 0;
 }
 
@@ -167,6 +203,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "the loader and the loop made different pixels\n");
     return 1;
   }
+  if (only == "cold") return RunCold(*job, options, rows, pairs, folder.path());
   std::vector<double> wall_ratios, cpu_ratios;
   for (int pair = 0; pair < pairs; ++pair) {
     options.start.epoch = static_cast<uint64_t>(pair);

@@ -25,6 +25,8 @@ class RandomAccessFile {
   // Reads up to `length` bytes at `offset` into `out` and returns how many there were: fewer only at the end of the
   // file. Errors name the file. Interrupted reads are continued.
   virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const = 0;
+  // The bytes will be read soon: may begin to bring them, and does not wait for them.
+  virtual void WillRead(uint64_t offset, uint64_t length) const {}
   // Size and modification time of the open file as they are now.
   virtual absl::StatusOr<FileInfo> Info() const = 0;
   virtual const std::string& path() const = 0;

@@ -22,6 +22,13 @@ std::shared_ptr<const std::string> ByteCache::Find(const CacheKey& key) {
   return found;
 }
 
+bool ByteCache::Contains(const CacheKey& key) {
+  if (limit_ == 0) return false;
+  Part& part = PartOf(key);
+  MutexLock lock(&part.mutex);
+  return part.entries.contains(key);
+}
+
 bool ByteCache::Insert(const CacheKey& key, std::shared_ptr<const std::string> value) {
   if (limit_ == 0) return false;
   const uint64_t charge = Charge(*value);

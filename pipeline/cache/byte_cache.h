@@ -40,6 +40,9 @@ class ByteCache {
   // The entry, or null. Counts a hit or a miss.
   std::shared_ptr<const std::string> Find(const CacheKey& key);
 
+  // Whether Find would give it. Counts nothing.
+  bool Contains(const CacheKey& key);
+
   // Keeps `value` if there is room for it; it is charged with its capacity. Returns whether the key
   // is in the cache now. An entry that is there already stays (two threads made the same one).
   bool Insert(const CacheKey& key, std::shared_ptr<const std::string> value);

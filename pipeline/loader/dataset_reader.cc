@@ -52,6 +52,17 @@ class FilesReader final : public DatasetReader {
     return absl::UnavailableError(absl::StrCat(Describe(record), ": ", status.message()));
   }
 
+  void WillRead(uint64_t record) override {
+    const RecordRef ref = snapshot_.ToShard(record);
+    std::shared_ptr<const ShardReader> reader;
+    {
+      Shard& shard = shards_[ref.shard];
+      MutexLock lock(&shard.mutex);
+      reader = shard.reader;
+    }
+    if (reader != nullptr) reader->WillRead(ref.record);
+  }
+
   std::string Describe(uint64_t record) override {
     const RecordRef ref = snapshot_.ToShard(record);
     std::string text = absl::StrCat(PathOf(ref.shard), ", record ", ref.record);

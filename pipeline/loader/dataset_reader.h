@@ -69,6 +69,8 @@ class DatasetReader {
   virtual absl::Status ReadRecord(uint64_t record, std::string* out) = 0;
   // The same without a copy: the record's bytes, in `buffer`, until it is used again.
   virtual absl::StatusOr<std::string_view> ReadRecord(uint64_t record, RecordBuffer* buffer) = 0;
+  // The record will be read soon: storage may begin to bring it. Does not wait; nothing where its shard is not open.
+  virtual void WillRead(uint64_t record) = 0;
   // "path, record 12 at offset 3456": for messages.
   virtual std::string Describe(uint64_t record) = 0;
   virtual uint64_t bytes_read() const = 0;  // framed, of records that were read

@@ -76,6 +76,8 @@ struct LoaderOptions {
   uint64_t memory_budget_bytes = uint64_t{1} << 30;
   uint64_t record_cache_bytes = 0;  // both inside the budget
   uint64_t decoded_cache_bytes = 0;
+  // Storage is told of so many records of each session before they are read, so that it brings them meanwhile.
+  int read_ahead_rows = 32;
   Clock* clock = Clock::Real();
 };
 

@@ -152,6 +152,7 @@ bool LoaderCore::NextTask(Task* task, int thread) {
       PS_CHECK(budget_.Take(task->session->id, task->held));
       ++task->session->calls;
       ++task->session->making;
+      task->ahead = scheduler_.Announce(task->session->id, static_cast<size_t>(std::max(0, options_.read_ahead_rows)));
       if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
       return true;
     }
@@ -263,6 +264,7 @@ LoaderCore::Outcome LoaderCore::MakeRow(Task* task, MakerThread* thread) {
 
 void LoaderCore::Process(Task* task, MakerThread* thread) {
   OpenedSession& session = *task->session;
+  for (const RowRequest& row : task->ahead) maker_.Announce(*session.job, session.id, row, thread);
   const Nanos start = options_.clock->Now();
   Outcome outcome = MakeRow(task, thread);
   if (thread->scratch.held_bytes() + thread->record.capacity() > sizes_.thread_scratch_bytes) {

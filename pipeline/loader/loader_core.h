@@ -58,7 +58,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   struct Task {
     std::shared_ptr<OpenedSession> session;
     RowScheduler::Picked picked;
-    uint64_t held = 0;  // bytes grabbed
+    uint64_t held = 0;              // bytes grabbed
+    std::vector<RowRequest> ahead;  // to tell storage of
   };
   // A row that was found to need more memory than there is, or its outcome.
   struct Outcome {

@@ -309,6 +309,7 @@ absl::StatusOr<std::unique_ptr<LocalReader>> LocalReader::Open(std::shared_ptr<c
   loader_options.memory_budget_bytes = options.memory_budget_bytes;
   loader_options.record_cache_bytes = options.record_cache_bytes;
   loader_options.decoded_cache_bytes = options.decoded_cache_bytes;
+  loader_options.read_ahead_rows = options.read_ahead_rows;
   PS_ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader, Loader::Create(loader_options));
   auto reader = std::make_unique<LocalReaderSink>(std::move(job), steps, options, std::move(loader));
   PS_RETURN_IF_ERROR(reader->Start());

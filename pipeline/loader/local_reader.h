@@ -28,6 +28,7 @@ struct LocalReaderOptions {
   uint64_t memory_budget_bytes = uint64_t{1} << 30;
   uint64_t record_cache_bytes = 0;
   uint64_t decoded_cache_bytes = 0;
+  int read_ahead_rows = 32;
   uint32_t prefetch_steps = 4;  // prepared ahead; at least 1
   Cursor start;
   uint64_t epochs = 1;  // epochs that are begun, that of `start` included; 0: without end

@@ -20,6 +20,14 @@ absl::Status WithPlace(const absl::Status& status, const LoadJob& job, uint64_t 
   return absl::Status(status.code(), absl::StrCat(place, ": ", status.message()));
 }
 
+const EpochPlan& PlanFor(const LoadJob& job, uint64_t session, uint64_t epoch, MakerThread* thread) {
+  if (thread->plan_session != session || !thread->plan.has_value() || thread->plan->epoch() != epoch) {
+    thread->plan = job.PlanOf(epoch);
+    thread->plan_session = session;
+  }
+  return *thread->plan;
+}
+
 }  // namespace
 
 std::vector<uint64_t> SubstitutesOf(const Snapshot& snapshot, uint64_t seed, uint64_t record) {
@@ -160,13 +168,16 @@ RowMaker::Fault RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64_t
   return Fault::kNone;
 }
 
+void RowMaker::Announce(const LoadJob& job, uint64_t session, const RowRequest& request, MakerThread* thread) const {
+  const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
+  if (request.position >= plan.num_positions()) return;
+  const uint64_t record = plan.RecordAt(request.position);
+  if (!options_.records->Contains({job.record_space(), record})) job.reader().WillRead(record);
+}
+
 std::optional<MadeRow> RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequest& request, Book book,
                                       GetSlot get_slot, MakerThread* thread) const {
-  if (thread->plan_session != session || !thread->plan.has_value() || thread->plan->epoch() != request.epoch) {
-    thread->plan = job.PlanOf(request.epoch);
-    thread->plan_session = session;
-  }
-  const EpochPlan& plan = *thread->plan;
+  const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
   MadeRow made;
   if (request.position >= plan.num_positions()) {
     made.status = absl::InvalidArgumentError(absl::StrCat("position ", request.position, " of epoch ", request.epoch,

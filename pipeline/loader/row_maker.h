@@ -79,6 +79,9 @@ class RowMaker {
   // The slot to write to, always the same one; called only after the memory was booked.
   using GetSlot = absl::FunctionRef<RowSlot*()>;
 
+  // Tells storage of the row's record, unless the cache has it. Does not wait.
+  void Announce(const LoadJob& job, uint64_t session, const RowRequest& request, MakerThread* thread) const;
+
   // Makes the row. Nothing: `book` said kPutBack; try again later with what it was asked for.
   // `session` identifies the caller's stream of requests for the plan that `thread` keeps.
   std::optional<MadeRow> Make(const LoadJob& job, uint64_t session, const RowRequest& request, Book book,

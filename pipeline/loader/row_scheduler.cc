@@ -32,6 +32,7 @@ void RowScheduler::Insert(Session* session, ScheduledRow row) {
   if (session->has_head && row.request.step <= session->head) row.request.urgent = true;
   auto& queue = row.request.urgent ? session->urgent : session->normal;
   const Key key{row.request.step, row.sequence};
+  if (session->WasAnnounced(key)) ++session->announced_waiting;
   queue.emplace(key, std::move(row));
   ++waiting_;
 }
@@ -57,8 +58,26 @@ void RowScheduler::SetHead(SessionId id, uint64_t step) {
   }
 }
 
+std::vector<RowRequest> RowScheduler::Announce(SessionId id, size_t ahead) {
+  Session& session = sessions_.at(id);
+  std::vector<RowRequest> rows;
+  for (const auto* queue : {&session.urgent, &session.normal}) {
+    auto it = session.announced.has_value() ? queue->upper_bound(*session.announced) : queue->begin();
+    for (; it != queue->end() && session.announced_waiting < ahead; ++it) {
+      // A row that was fetched before its time: those of the steps before it are still to be announced.
+      if (queue == &session.urgent && session.has_head && it->first.first > session.head) break;
+      rows.push_back(it->second.request);
+      session.announced = it->first;
+      ++session.announced_waiting;
+    }
+  }
+  return rows;
+}
+
 RowScheduler::Picked RowScheduler::TakeOut(SessionId id, Session* session, std::map<Key, ScheduledRow>* queue) {
   Picked picked{id, std::move(queue->begin()->second)};
+  // A row that was fetched before its time, and overtaken by announcements, was never counted.
+  if (session->WasAnnounced(queue->begin()->first) && session->announced_waiting > 0) --session->announced_waiting;
   queue->erase(queue->begin());
   --waiting_;
   virtual_now_ = std::max(virtual_now_, session->virtual_time);

@@ -62,6 +62,10 @@ class RowScheduler {
   // Rows of steps up to `step` are urgent, those that come later too.
   void SetHead(SessionId id, uint64_t step);
 
+  // Rows that wait, in the order in which they come, as many as it takes to have told of `ahead` of those that wait;
+  // each is told once. For storage, which can begin to bring their records.
+  std::vector<RowRequest> Announce(SessionId id, size_t ahead);
+
   // Takes the next row out. Its cost is charged as an estimate until Done().
   Choice Pick(ShortageOf shortage_of);
   // Puts a picked row back at its place: it needs more memory than there was.
@@ -83,6 +87,10 @@ class RowScheduler {
     uint64_t head = 0;
     bool has_head = false;
     std::map<Key, ScheduledRow> urgent, normal;
+    // Rows up to this one count as announced; how many of them wait.
+    std::optional<Key> announced;
+    size_t announced_waiting = 0;
+    bool WasAnnounced(const Key& key) const { return announced.has_value() && key <= *announced; }
     bool idle() const { return urgent.empty() && normal.empty(); }
   };
 

@@ -129,6 +129,11 @@ absl::Status ShardReader::ReadStream(uint64_t offset, uint64_t length, char* out
   return absl::OkStatus();
 }
 
+void ShardReader::WillRead(uint64_t k) const {
+  if (index_->compression != Compression::kNone || !CheckRange(k, 1).ok()) return;
+  file_->WillRead(index_->RecordOffset(k), index_->FramedLength(k));
+}
+
 absl::StatusOr<std::string_view> ShardReader::ReadRecord(uint64_t k, char* buffer) const {
   PS_RETURN_IF_ERROR(CheckRange(k, 1));
   uint64_t got = 0;

@@ -55,6 +55,9 @@ class ShardReader {
   // result points into it.
   absl::StatusOr<std::string_view> ReadRecord(uint64_t k, char* buffer) const;
 
+  // Record k will be read soon: of a plain shard, the file is told. Does not wait.
+  void WillRead(uint64_t k) const;
+
   // Records [first, first + count) with one read of the file (plain shards) or one pass over the
   // stream: `buffer` has index().RangeBytes(first, count) bytes. (*records)[i] becomes record first
   // + i, pointing into `buffer`, or the error of just that record. Returns an error, with *records

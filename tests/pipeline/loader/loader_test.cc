@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <thread>
 #include <utility>
@@ -191,6 +192,27 @@ TEST(LoaderCache, RecordsAreReadOnceWhileThereIsRoomAndDroppedWithTheirJob) {
   EXPECT_GT(stats.record_cache_bytes, 50u * 200u);
   job = MemoryJob();
   EXPECT_EQ(loader->Stats().record_cache_bytes, 0u);
+}
+
+TEST(LoaderReadAhead, StorageIsToldOfEachRecordOnceBeforeItIsReadUnlessItIsCached) {
+  MemoryJob job = MakeMemoryJob(100, 20, kRowBytes);
+  std::vector<size_t> told_before_read;
+  job.dataset->on_read = [&](uint64_t record) {
+    told_before_read.push_back(job.dataset->announced().size());
+    return absl::OkStatus();
+  };
+  auto loader = MakeLoader(1, 100'000);
+  Load(loader.get(), job, 100);
+  // The first row is read at once.
+  std::vector<uint64_t> wanted(99);
+  std::iota(wanted.begin(), wanted.end(), 1);
+  EXPECT_EQ(job.dataset->announced(), wanted);
+  ASSERT_EQ(told_before_read.size(), 100u);
+  for (size_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(told_before_read[i], std::min<size_t>(i + LoaderOptions().read_ahead_rows, 99)) << i;
+  }
+  Load(loader.get(), job, 100, 1);
+  EXPECT_EQ(job.dataset->announced().size(), 99u);
 }
 
 TEST(LoaderSession, DestructionWaitsForRowsInTheMakingAndDropsTheRest) {

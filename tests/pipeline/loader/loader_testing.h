@@ -53,6 +53,14 @@ class MemoryDataset final : public DatasetReader {
     std::memcpy(buffer->Get(bytes.size()), bytes.data(), bytes.size());
     return std::string_view(buffer->Get(bytes.size()), bytes.size());
   }
+  void WillRead(uint64_t record) override {
+    MutexLock lock(&mutex_);
+    announced_.push_back(record);
+  }
+  std::vector<uint64_t> announced() {
+    MutexLock lock(&mutex_);
+    return announced_;
+  }
   std::string Describe(uint64_t record) override { return absl::StrCat("shard-x, record ", record, " at offset 0"); }
   uint64_t bytes_read() const override { return bytes_read_.load(); }
 
@@ -63,6 +71,8 @@ class MemoryDataset final : public DatasetReader {
   const size_t record_bytes_;
   Snapshot snapshot_;
   std::atomic<uint64_t> bytes_read_{0};
+  Mutex mutex_;
+  std::vector<uint64_t> announced_ ABSL_GUARDED_BY(mutex_);
 };
 
 // One column "data", uint8[row_bytes], filled with the low byte of a mix of record id, epoch and the record's text.

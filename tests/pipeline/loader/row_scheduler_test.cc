@@ -140,6 +140,44 @@ TEST(RowScheduler, ARowThatIsPutBackIsNextAgainAndKeepsWhatWasFound) {
   EXPECT_EQ(again->row.need, 12345u);
 }
 
+std::vector<uint64_t> Tags(const std::vector<RowRequest>& rows) {
+  std::vector<uint64_t> tags;
+  for (const RowRequest& row : rows) tags.push_back(row.tag);
+  return tags;
+}
+
+TEST(RowScheduler, RowsAreAnnouncedOnceInTheirOrderAndNoFurtherAheadThanAsked) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 1);
+  scheduler.Add(1, {Row(0, 0), Row(0, 1), Row(1, 2), Row(1, 3), Row(2, 4)});
+  EXPECT_EQ(Tags(scheduler.Announce(1, 2)), (std::vector<uint64_t>{0, 1}));
+  EXPECT_TRUE(scheduler.Announce(1, 2).empty());
+  auto picked = *scheduler.Pick(AlwaysFits).picked;
+  EXPECT_EQ(Tags(scheduler.Announce(1, 2)), (std::vector<uint64_t>{2}));
+  // It comes back, and is one of those that wait.
+  scheduler.PutBack(std::move(picked));
+  EXPECT_TRUE(scheduler.Announce(1, 3).empty());
+  EXPECT_EQ(Tags(scheduler.Announce(1, 4)), (std::vector<uint64_t>{3}));
+  EXPECT_TRUE(scheduler.Announce(1, 0).empty());
+  EXPECT_EQ(Tags(scheduler.Announce(1, 100)), (std::vector<uint64_t>{4}));
+  EXPECT_TRUE(scheduler.Announce(1, 100).empty());
+}
+
+TEST(RowScheduler, UrgentRowsAreAnnouncedFirstAndFetchedOnesDoNotSkipTheStepsBefore) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 1);
+  scheduler.Add(1, {Row(0, 0), Row(1, 1), Row(2, 2)});
+  scheduler.SetHead(1, 1);
+  scheduler.Add(1, {Row(9, 9, true)});  // fetched
+  EXPECT_EQ(Tags(scheduler.Announce(1, 10)), (std::vector<uint64_t>{0, 1, 2}));
+  scheduler.Add(1, {Row(12, 12)});
+  EXPECT_EQ(Tags(scheduler.Announce(1, 10)), (std::vector<uint64_t>{12}));
+  // The fetched row, never announced, is picked like others; the count of those that wait holds.
+  EXPECT_EQ(TagsInOrder(&scheduler), (std::vector<uint64_t>{0, 1, 9, 2, 12}));
+  scheduler.Add(1, {Row(13, 13), Row(13, 14)});
+  EXPECT_EQ(Tags(scheduler.Announce(1, 1)), (std::vector<uint64_t>{13}));
+}
+
 TEST(RowScheduler, ARemovedSessionsRowsAreGone) {
   RowScheduler scheduler;
   scheduler.AddSession(1, 1);
