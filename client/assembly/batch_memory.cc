@@ -28,8 +28,17 @@ Allocator* DefaultAllocator() {
 BatchMemory::BatchMemory(Allocator* allocator, size_t max_free_bytes)
     : allocator_(allocator != nullptr ? allocator : DefaultAllocator()), max_free_bytes_(max_free_bytes) {}
 
-BatchMemory::~BatchMemory() {
-  for (const auto& [size, data] : free_) allocator_->Deallocate(data, size);
+BatchMemory::~BatchMemory() { Close(); }
+
+void BatchMemory::Close() {
+  std::multimap<size_t, std::byte*> kept;
+  {
+    MutexLock lock(&mutex_);
+    closed_ = true;
+    kept.swap(free_);
+    free_bytes_ = 0;
+  }
+  for (const auto& [size, data] : kept) allocator_->Deallocate(data, size);
 }
 
 size_t BatchMemory::Rounded(size_t bytes) {
@@ -59,7 +68,7 @@ BatchMemory::Block BatchMemory::Allocate(size_t bytes) {
 void BatchMemory::GiveBack(std::byte* data, size_t size) {
   {
     MutexLock lock(&mutex_);
-    if (free_bytes_ + size <= max_free_bytes_) {
+    if (!closed_ && free_bytes_ + size <= max_free_bytes_) {
       free_.emplace(size, data);
       free_bytes_ += size;
       return;

@@ -47,6 +47,10 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   // At least `bytes` bytes (one at least), uninitialised, aligned to 64; empty when the allocator has none.
   Block Allocate(size_t bytes);
 
+  // Gives back what is kept, and from now on each block as it goes: the allocator is not called once the last block is
+  // gone, whoever still holds the pool.
+  void Close();
+
   // What a block for `bytes` is rounded up to.
   static size_t Rounded(size_t bytes);
 
@@ -58,6 +62,7 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   Mutex mutex_;
   std::multimap<size_t, std::byte*> free_ ABSL_GUARDED_BY(mutex_);
   size_t free_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace penstock

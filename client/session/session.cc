@@ -87,6 +87,9 @@ void Session::Stop() {
     streams_.clear();
     booked.swap(booked_);
   }
+  booked.clear();
+  // A callback of gRPC's may hold the session a moment longer than its reader, and must not hold the trainer's memory.
+  memory_->Close();
 }
 
 bool Session::Due(std::shared_ptr<Booked>* step, absl::Status* status) const {

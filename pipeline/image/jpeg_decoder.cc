@@ -184,6 +184,7 @@ absl::StatusOr<bool> JpegDecoder::Decode(std::string_view bytes, const Rect& rec
                                          uint8_t* out, size_t stride) {
   PS_CHECK(options.channels == 1 || options.channels == 3);
   State& s = *state_;
+  if (!options.libjpeg_alone) s.scan.Prepare();
   const auto table = TileTable::Read(bytes);
   Outcome outcome = s.Run(bytes, table ? &*table : nullptr, rect, options, out, stride);
   if (outcome == Outcome::kFailed && !options.libjpeg_alone && s.scan.gave_up()) {

@@ -34,12 +34,17 @@ boolean JpegScan::State::DecodeMcu(j_decompress_ptr cinfo, JBLOCKROW* blocks) {
   return TRUE;
 }
 
-JpegScan::JpegScan() : state_(std::make_unique<State>()) {}
+JpegScan::JpegScan() = default;
 JpegScan::~JpegScan() = default;
+
+void JpegScan::Prepare() {
+  if (state_ == nullptr) state_ = std::make_unique<State>();
+  state_->gave_up = false;
+}
 
 bool JpegScan::gave_up() const { return state_->gave_up; }
 
-size_t JpegScan::held_bytes() const { return sizeof(State); }
+size_t JpegScan::held_bytes() const { return state_ == nullptr ? 0 : sizeof(State); }
 
 void JpegScan::SetColumns(JDIMENSION first, JDIMENSION last) {
   state_->first = first;
@@ -48,7 +53,6 @@ void JpegScan::SetColumns(JDIMENSION first, JDIMENSION last) {
 
 bool JpegScan::Install(jpeg_decompress_struct* cinfo, std::string_view jpeg, const TileTable* table) {
   State& s = *state_;
-  s.gave_up = false;
   if (cinfo->progressive_mode || cinfo->arith_code || cinfo->data_precision != 8 ||
       cinfo->comps_in_scan != cinfo->num_components || cinfo->comps_in_scan > MAX_COMPS_IN_SCAN ||
       cinfo->blocks_in_MCU > D_MAX_BLOCKS_IN_MCU || cinfo->unread_marker != 0) {

@@ -22,6 +22,9 @@ class JpegScan {
   JpegScan();
   ~JpegScan();
 
+  // Before each image. Takes the memory for tables, once.
+  void Prepare();
+
   // Between jpeg_start_decompress and the first row, of a file that lies in memory as a whole, with JpegErrors as its
   // error manager. `table` may be null; it is used where it is what libjpeg has read. False: not such a file, nothing
   // was done. Views of `jpeg` and `table` are kept until the image is read. No allocation, no error.
@@ -37,7 +40,7 @@ class JpegScan {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<State> state_;  // null until Prepare
 };
 
 }  // namespace penstock

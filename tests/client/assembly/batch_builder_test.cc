@@ -135,6 +135,34 @@ TEST(BatchBuilder, ManyRandomRaggedRowsComeOutAsTheyWentIn) {
   EXPECT_EQ(s.string_count(), word);
 }
 
+// Counts what is out.
+class CountingAllocator final : public Allocator {
+ public:
+  void* Allocate(size_t bytes) override {
+    ++out;
+    return DefaultAllocator()->Allocate(bytes);
+  }
+  void Deallocate(void* memory, size_t bytes) override {
+    --out;
+    DefaultAllocator()->Deallocate(memory, bytes);
+  }
+  int out = 0;
+};
+
+TEST(BatchMemory, OnceClosedItKeepsNothing) {
+  CountingAllocator allocator;
+  const auto memory = std::make_shared<BatchMemory>(&allocator, 1 << 20);
+  { const BatchMemory::Block kept = memory->Allocate(4000); }
+  EXPECT_EQ(allocator.out, 1);
+  {
+    const BatchMemory::Block held = memory->Allocate(8000);
+    EXPECT_EQ(allocator.out, 2);
+    memory->Close();
+    EXPECT_EQ(allocator.out, 1);
+  }
+  EXPECT_EQ(allocator.out, 0);
+}
+
 TEST(BatchMemory, KeepsBlocksForTheNextBatchWithinItsLimit) {
   auto memory = std::make_shared<BatchMemory>(nullptr, 5000);
   const std::byte* first;

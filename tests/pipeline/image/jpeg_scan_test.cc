@@ -139,6 +139,9 @@ TEST(JpegScan, KeepsNothingOfTheImageBefore) {
   const DecodedCrop wanted = DecodeCrop(&decoder, good, whole);
   for (const size_t length : {good.size() / 2, good.size() / 3, size_t{30}}) {
     EXPECT_FALSE(DecodeCrop(&decoder, good.substr(0, length), whole).status.ok());
+    const uint64_t again = decoder.decoded_again();
+    EXPECT_FALSE(DecodeCrop(&decoder, "no image", whole).status.ok());
+    EXPECT_EQ(decoder.decoded_again(), again);
     EXPECT_TRUE(DecodeCrop(&decoder, good, whole) == wanted);
   }
 }
