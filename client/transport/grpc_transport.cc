@@ -29,7 +29,10 @@ class GrpcStream final : public WorkerStream,
       : number_(number), events_(std::move(events)), channel_(MakeChannel(address)), stub_(channel_) {}
 
   void Start() {
-    self_ = shared_from_this();  // until OnDone
+    {
+      MutexLock lock(&mutex_);
+      self_ = shared_from_this();  // until OnDone
+    }
     stub_.PrepareBidiStreamingCall(&context_, kMethod, {}, this);
     AddHold();
     StartRead(&received_);
@@ -101,10 +104,16 @@ class GrpcStream final : public WorkerStream,
     }
   }
 
+  // Also called on a thread of gRPC's that had nothing to do with the call before. The lock orders it behind all that
+  // others did here, by our own means and not only by gRPC's.
   void OnDone(const grpc::Status& status) override {
+    std::shared_ptr<GrpcStream> self;  // may be the last
+    {
+      MutexLock lock(&mutex_);
+      self = std::move(self_);
+    }
     events_->OnClosed(number_, FromGrpc(status));
     events_.reset();
-    self_.reset();  // may delete this
   }
 
   void WriteNext() {
@@ -153,11 +162,11 @@ class GrpcStream final : public WorkerStream,
   grpc::ClientContext context_;
   std::shared_ptr<grpc::Channel> channel_;
   grpc::TemplatedGenericStub<v1::ClientMessage, grpc::ByteBuffer> stub_;
-  std::shared_ptr<GrpcStream> self_;
   grpc::ByteBuffer received_;  // of the read under way
   v1::ClientMessage sending_;  // of the write under way
 
   Mutex mutex_;
+  std::shared_ptr<GrpcStream> self_ ABSL_GUARDED_BY(mutex_);
   std::deque<v1::ClientMessage> queue_ ABSL_GUARDED_BY(mutex_);
   size_t backlog_ ABSL_GUARDED_BY(mutex_) = 0;
   int starting_ ABSL_GUARDED_BY(mutex_) = 0;  // operations being started outside the lock
