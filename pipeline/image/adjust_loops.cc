@@ -20,6 +20,9 @@ namespace HWY_NAMESPACE {
 #if PENSTOCK_VECTOR_ADJUST
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Helpers are HWY_API, so static: the files of this folder share this namespace, and what is not inlined (without
+// optimisation nothing is) must not be taken for another file's function of the same name.
+
 using D8 = hn::ScalableTag<uint8_t>;
 using V8 = hn::Vec<D8>;
 // For arithmetic in 32 bits: as many bytes as there are lanes.
@@ -30,13 +33,13 @@ using V32 = hn::Vec<D32>;
 using VF = hn::Vec<DF>;
 
 // The part of a row, or of an image without gaps, that vectors do not reach.
-HWY_INLINE ImageView Rest(const ImageView& in, int x, int y, int width) { return in.Crop({x, y, width, 1}); }
-HWY_INLINE ImageTarget RestTarget(ImageTarget out, size_t byte, size_t y) {
+HWY_API ImageView Rest(const ImageView& in, int x, int y, int width) { return in.Crop({x, y, width, 1}); }
+HWY_API ImageTarget RestTarget(ImageTarget out, size_t byte, size_t y) {
   return {out.data + y * out.stride + byte, out.stride};
 }
 
 // An image without gaps as one row.
-HWY_INLINE ImageView Flat(const ImageView& in, ImageTarget out) {
+HWY_API ImageView Flat(const ImageView& in, ImageTarget out) {
   const int64_t pixels = int64_t{in.width} * in.height;
   if (in.stride != in.row_bytes() || out.stride != in.stride || pixels > (1 << 28)) return in;
   return {in.data, static_cast<int>(pixels), 1, in.channels, in.stride * static_cast<size_t>(in.height)};
@@ -48,7 +51,7 @@ struct SplitTable {
   alignas(16) uint8_t part[16][16];
 };
 
-HWY_INLINE SplitTable Split(const uint8_t* table) {
+HWY_API SplitTable Split(const uint8_t* table) {
   SplitTable split;
   for (size_t k = 0; k < 16; ++k) {
     for (size_t i = 0; i < 16; ++i) {
@@ -58,7 +61,7 @@ HWY_INLINE SplitTable Split(const uint8_t* table) {
   return split;
 }
 
-HWY_INLINE V8 LookUpVector(const SplitTable& split, V8 v) {
+HWY_API V8 LookUpVector(const SplitTable& split, V8 v) {
   const D8 d8;
   const hn::RebindToSigned<D8> di;
   auto low = hn::BitCast(di, v), high = hn::BitCast(di, hn::Xor(v, hn::Set(d8, 0x80)));
@@ -74,10 +77,10 @@ HWY_INLINE V8 LookUpVector(const SplitTable& split, V8 v) {
   return result;
 }
 
-HWY_INLINE VF ToFloat(hn::Vec<DQ> bytes) { return hn::ConvertTo(DF(), hn::PromoteTo(D32(), bytes)); }
+HWY_API VF ToFloat(hn::Vec<DQ> bytes) { return hn::ConvertTo(DF(), hn::PromoteTo(D32(), bytes)); }
 
 // colour.h's luma. Every product and sum is a whole number below 2^24, which float32 holds.
-HWY_INLINE V32 LumaVector(VF r, VF g, VF b) {
+HWY_API V32 LumaVector(VF r, VF g, VF b) {
   const DF df;
   const VF sum = hn::Add(hn::Add(hn::Mul(r, hn::Set(df, 19595.0f)), hn::Mul(g, hn::Set(df, 38470.0f))),
                          hn::Add(hn::Mul(b, hn::Set(df, 7471.0f)), hn::Set(df, 32768.0f)));
@@ -85,7 +88,7 @@ HWY_INLINE V32 LumaVector(VF r, VF g, VF b) {
 }
 
 // BlendValue.
-HWY_INLINE hn::Vec<DQ> BlendVector(VF a, VF b, VF factor) {
+HWY_API hn::Vec<DQ> BlendVector(VF a, VF b, VF factor) {
   const DF df;
   const VF value = hn::Add(a, hn::Mul(factor, hn::Sub(b, a)));
   const VF clamped = hn::Min(hn::Max(value, hn::Zero(df)), hn::Set(df, 255.0f));

@@ -22,6 +22,9 @@ namespace HWY_NAMESPACE {
 #if PENSTOCK_VECTOR_BLUR
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Helpers are HWY_API, so static: the files of this folder share this namespace, and what is not inlined (without
+// optimisation nothing is) must not be taken for another file's function of the same name.
+
 using D16 = hn::CappedTag<int16_t, 16>;
 using D32 = hn::Repartition<int32_t, D16>;
 using D8 = hn::Rebind<uint8_t, D16>;
@@ -30,7 +33,7 @@ using V32 = hn::Vec<D32>;
 constexpr size_t kLanes = hn::MaxLanes(D16());
 
 // sum + a[2i] * b[2i] + a[2i + 1] * b[2i + 1] in lane i.
-HWY_INLINE V32 AddPairs(V16 a, V16 b, V32 sum) {
+HWY_API V32 AddPairs(V16 a, V16 b, V32 sum) {
   const D32 d32;
   V32 odd = hn::Zero(d32);
   const V32 even = hn::ReorderWidenMulAccumulate(d32, a, b, sum, odd);
@@ -38,12 +41,12 @@ HWY_INLINE V32 AddPairs(V16 a, V16 b, V32 sum) {
 }
 
 // Weight a in even lanes, b in odd ones.
-HWY_INLINE V16 Weights(int16_t a, int16_t b) {
+HWY_API V16 Weights(int16_t a, int16_t b) {
   const uint32_t pair = static_cast<uint16_t>(a) | static_cast<uint32_t>(static_cast<uint16_t>(b)) << 16;
   return hn::BitCast(D16(), hn::Set(D32(), static_cast<int32_t>(pair)));
 }
 
-HWY_INLINE V16 LoadBytes(const uint8_t* from) { return hn::PromoteTo(D16(), hn::LoadU(D8(), from)); }
+HWY_API V16 LoadBytes(const uint8_t* from) { return hn::PromoteTo(D16(), hn::LoadU(D8(), from)); }
 #endif
 
 void Rows(const uint8_t* const* rows, const int16_t* weights, size_t radius, size_t count, int16_t* out) {

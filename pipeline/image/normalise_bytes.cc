@@ -18,6 +18,9 @@ namespace HWY_NAMESPACE {
 #if HWY_TARGET != HWY_SCALAR
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Helpers are HWY_API, so static: the files of this folder share this namespace, and what is not inlined (without
+// optimisation nothing is) must not be taken for another file's function of the same name.
+
 // At most 16 numbers, so that one block of bytes is always a whole number of vectors.
 using DF = hn::CappedTag<float, 16>;
 using DI = hn::RebindToSigned<DF>;
@@ -29,7 +32,7 @@ using VI = hn::Vec<DI>;
 constexpr size_t kLanes = hn::MaxLanes(DF());
 
 // FloatToHalf, in the low 16 bits of each lane.
-HWY_INLINE VI Half(VF value) {
+HWY_API VI Half(VF value) {
   const DF df;
   const DI di;
   const VI bits = hn::BitCast(di, value);
@@ -47,7 +50,7 @@ HWY_INLINE VI Half(VF value) {
 }
 
 // FloatToBfloat16, likewise.
-HWY_INLINE VI Bfloat16(VF value) {
+HWY_API VI Bfloat16(VF value) {
   const DI di;
   const DU du;
   const auto bits = hn::BitCast(du, value);
@@ -60,7 +63,7 @@ HWY_INLINE VI Bfloat16(VF value) {
 
 // kLanes numbers to `out`, which is aligned to nothing.
 template <FloatType kTo>
-HWY_INLINE void StoreAs(VF value, uint8_t* out) {
+HWY_API void StoreAs(VF value, uint8_t* out) {
   const DF df;
   if constexpr (kTo == FloatType::kFloat32) {
     hn::StoreU(hn::BitCast(hn::Repartition<uint8_t, DF>(), value), hn::Repartition<uint8_t, DF>(), out);
@@ -72,7 +75,7 @@ HWY_INLINE void StoreAs(VF value, uint8_t* out) {
   }
 }
 
-HWY_INLINE VF Compute(const uint8_t* in, VF scale, VF mean, VF std) {
+HWY_API VF Compute(const uint8_t* in, VF scale, VF mean, VF std) {
   const VF x = hn::ConvertTo(DF(), hn::PromoteTo(DI(), hn::LoadU(DB(), in)));
   return hn::Div(hn::Sub(hn::Mul(x, scale), mean), std);
 }

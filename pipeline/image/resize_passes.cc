@@ -23,6 +23,9 @@ namespace HWY_NAMESPACE {
 #if PENSTOCK_VECTOR_RESIZE
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Helpers are HWY_API, so static: the files of this folder share this namespace, and what is not inlined (without
+// optimisation nothing is) must not be taken for another file's function of the same name.
+
 // At most 32 bytes: one or two blocks of 16.
 using D8 = hn::CappedTag<uint8_t, 32>;
 using D16 = hn::Repartition<int16_t, D8>;
@@ -35,30 +38,30 @@ constexpr size_t kBytes = hn::MaxLanes(D8());
 constexpr size_t kRows = kBytes / 16;
 
 // sum + a[2i] * b[2i] + a[2i + 1] * b[2i + 1] in lane i.
-HWY_INLINE V32 AddPairs(V16 a, V16 b, V32 sum) {
+HWY_API V32 AddPairs(V16 a, V16 b, V32 sum) {
   const D32 d32;
   V32 odd = hn::Zero(d32);
   const V32 even = hn::ReorderWidenMulAccumulate(d32, a, b, sum, odd);
   return hn::RearrangeToOddPlusEven(even, odd);
 }
 
-HWY_INLINE V16 Weights(int32_t pair) {
+HWY_API V16 Weights(int32_t pair) {
   const D32 d32;
   return hn::BitCast(D16(), hn::Set(d32, pair));
 }
 
 // lo + hi * 2^15 as integer pixels that may be out of range. `lo` began at one half, for rounding.
-HWY_INLINE V32 Finish(V32 lo, V32 hi) { return hn::ShiftRight<kWeightBits>(hn::Add(lo, hn::ShiftLeft<15>(hi))); }
+HWY_API V32 Finish(V32 lo, V32 hi) { return hn::ShiftRight<kWeightBits>(hn::Add(lo, hn::ShiftLeft<15>(hi))); }
 
 // Two vectors of 32-bit pixels to one of 16-bit ones, block by block, clipped to 0 .. 255.
-HWY_INLINE V16 Clip(V32 a, V32 b) {
+HWY_API V16 Clip(V32 a, V32 b) {
   const D16 d16;
   const V16 both = hn::ReorderDemote2To(d16, a, b);
   return hn::Min(hn::Max(both, hn::Zero(d16)), hn::Set(d16, 255));
 }
 
 // Block r comes from row r.
-HWY_INLINE V8 LoadRows(const uint8_t* const* rows, size_t offset) {
+HWY_API V8 LoadRows(const uint8_t* const* rows, size_t offset) {
   const D8 d8;
   if constexpr (kRows == 2) {
     const hn::Half<D8> half;
@@ -68,7 +71,7 @@ HWY_INLINE V8 LoadRows(const uint8_t* const* rows, size_t offset) {
   }
 }
 
-HWY_INLINE void StoreRows(V8 v, uint8_t* const* rows, size_t offset) {
+HWY_API void StoreRows(V8 v, uint8_t* const* rows, size_t offset) {
   if constexpr (kRows == 2) {
     const hn::Half<D8> half;
     hn::StoreU(hn::LowerHalf(half, v), half, rows[0] + offset);
@@ -99,8 +102,8 @@ struct Weighted {
 };
 
 // One output pixel of each row; two vectors of rows share the loads of the weights.
-HWY_INLINE void FilterPixel(const Weighted& w, const uint8_t* const* rows, size_t i, V8 taps01, V8 taps23, V32* pixel0,
-                            V32* pixel1) {
+HWY_API void FilterPixel(const Weighted& w, const uint8_t* const* rows, size_t i, V8 taps01, V8 taps23, V32* pixel0,
+                         V32* pixel1) {
   const D16 d16;
   const D32 d32;
   size_t offset = static_cast<size_t>(w.first[i]) * 3;
@@ -126,7 +129,7 @@ HWY_INLINE void FilterPixel(const Weighted& w, const uint8_t* const* rows, size_
 }
 
 // Four pixels of one vector of rows to 12 bytes each, and four bytes of nothing.
-HWY_INLINE V8 PackPixels(const V32* pixel, V8 pack0, V8 pack6) {
+HWY_API V8 PackPixels(const V32* pixel, V8 pack0, V8 pack6) {
   const D8 d8;
   const V8 front = hn::BitCast(d8, Clip(pixel[0], pixel[1]));
   const V8 back = hn::BitCast(d8, Clip(pixel[2], pixel[3]));
@@ -135,7 +138,7 @@ HWY_INLINE V8 PackPixels(const V32* pixel, V8 pack0, V8 pack6) {
 
 // Filters 2 * kRows rows. They may be read 4 bytes past the last tap's group of four pixels; nothing is written past
 // the last output.
-HWY_INLINE void HorizontalRows(const Weighted& w, const uint8_t* const* in, uint8_t* const* out) {
+HWY_API void HorizontalRows(const Weighted& w, const uint8_t* const* in, uint8_t* const* out) {
   const D8 d8;
   const V8 taps01 = hn::LoadDup128(d8, kTaps01), taps23 = hn::LoadDup128(d8, kTaps23);
   const V8 pack0 = hn::LoadDup128(d8, kPack0), pack6 = hn::LoadDup128(d8, kPack6);
@@ -162,7 +165,7 @@ HWY_INLINE void HorizontalRows(const Weighted& w, const uint8_t* const* in, uint
 }
 
 // Lane k of each block is the sum of the lanes of v[k]'s block.
-HWY_INLINE V32 SumLanes(const V32* v) {
+HWY_API V32 SumLanes(const V32* v) {
   const D32 d32;
   const hn::Repartition<int64_t, D32> d64;
   const auto pair = [&](V32 a, V32 b) {  // a0 + a2, b0 + b2, a1 + a3, b1 + b3
@@ -175,7 +178,7 @@ HWY_INLINE V32 SumLanes(const V32* v) {
 
 // Four grey outputs of each row, from i on (the last one again past the end), as integer pixels that may be out of
 // range.
-HWY_INLINE void FilterGrey(const Weighted& w, const uint8_t* const* rows, size_t i, V32* pixel0, V32* pixel1) {
+HWY_API void FilterGrey(const Weighted& w, const uint8_t* const* rows, size_t i, V32* pixel0, V32* pixel1) {
   const D8 d8;
   const D16 d16;
   const D32 d32;
@@ -205,7 +208,7 @@ HWY_INLINE void FilterGrey(const Weighted& w, const uint8_t* const* rows, size_t
 }
 
 // As HorizontalRows, of one channel; rows may be read 8 bytes past the last tap's group of eight.
-HWY_INLINE void HorizontalGreyRows(const Weighted& w, const uint8_t* const* in, uint8_t* const* out) {
+HWY_API void HorizontalGreyRows(const Weighted& w, const uint8_t* const* in, uint8_t* const* out) {
   const D8 d8;
   for (size_t i = 0; i < w.outputs; i += 8) {
     V32 front[2], back[2];
@@ -265,8 +268,8 @@ void HorizontalAny(const FilterTable& table, const PairTable& pairs, const Image
 }
 
 // kBytes values of one output row.
-HWY_INLINE V8 FilterColumn(const int32_t* lo, const int32_t* hi, size_t words, const uint8_t* from, size_t stride,
-                           size_t count) {
+HWY_API V8 FilterColumn(const int32_t* lo, const int32_t* hi, size_t words, const uint8_t* from, size_t stride,
+                        size_t count) {
   const D8 d8;
   const D16 d16;
   const D32 d32;

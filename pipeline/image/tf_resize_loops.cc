@@ -14,6 +14,9 @@ namespace penstock {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Helpers are HWY_API, so static: the files of this folder share this namespace, and what is not inlined (without
+// optimisation nothing is) must not be taken for another file's function of the same name.
+
 // No MulAdd anywhere: a fused one rounds once, which not every target can.
 
 using DF = hn::ScalableTag<float>;
@@ -24,7 +27,7 @@ using VF = hn::Vec<DF>;
 // 1.5 * 2^23: adding it leaves the rounded integer (to even) in the low bits of the sum.
 constexpr float kRound = 12582912.0f;
 
-HWY_INLINE VF LoadBytes(const uint8_t* in) { return hn::ConvertTo(DF(), hn::PromoteTo(DI(), hn::LoadU(DB(), in))); }
+HWY_API VF LoadBytes(const uint8_t* in) { return hn::ConvertTo(DF(), hn::PromoteTo(DI(), hn::LoadU(DB(), in))); }
 
 void Widen(const uint8_t* in, size_t values, float* out) {
   const DF df;
