@@ -1,5 +1,6 @@
 // Decoding JPEG on one thread: the crops of RandomResizedCrop out of each photograph of a folder, and the whole of it,
-// by libjpeg-turbo alone, by JpegDecoder, and by JpegDecoder from restart-indexed bytes, in turns.
+// by libjpeg-turbo alone, by JpegDecoder, and by JpegDecoder from restart-indexed bytes, in turns. Rows are handed on
+// strip by strip, as a resize takes them.
 //
 //   jpeg_bench FOLDER [--crops=20] [--rounds=15] [--per-photo=1]
 //
@@ -61,6 +62,13 @@ struct Times {
   }
 };
 
+// Takes rows as a resize does, strip by strip, and lets them go.
+struct Discard final : ImageSink {
+  void Rows(const ImageView& rows) override { taken += rows.height; }
+  void Restart() override { taken = 0; }
+  int taken = 0;
+};
+
 class Decodes {
  public:
   Times Measure(const Photo& photo, const std::vector<Rect>& rects, int rounds) {
@@ -80,16 +88,15 @@ class Decodes {
  private:
   void Run(const Photo& photo, Side side, const std::vector<Rect>& rects) {
     for (const Rect& rect : rects) {
-      const size_t stride = 3 * static_cast<size_t>(rect.width);
-      pixels_.resize(std::max(pixels_.size(), stride * static_cast<size_t>(rect.height)));
       const absl::StatusOr<bool> done = decoder_.Decode(side == kIndexed ? photo.indexed : photo.plain, rect,
-                                                        {.libjpeg_alone = side == kAlone}, pixels_.data(), stride);
-      if (!done.ok()) std::abort();
+                                                        {.libjpeg_alone = side == kAlone}, &rows_);
+      if (!done.ok() || rows_.taken != rect.height) std::abort();
+      rows_.Restart();
     }
   }
 
   JpegDecoder decoder_;
-  std::vector<uint8_t> pixels_;
+  Discard rows_;
 };
 
 // Sums over photographs.

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/base/check.h"
 #include "pipeline/base/status_macros.h"
+#include "pipeline/image/copy_rows.h"
 #include "pipeline/image/decode_other.h"
 #include "pipeline/image/orientation.h"
 
@@ -85,6 +86,19 @@ absl::Status LazyImage::StoreFrom(ImageTools* tools, const ImageView& source, co
   return tools->resizer.Run(Plan(), source, at, out, stride);
 }
 
+bool LazyImage::TakesDecodedRows() const {
+  return decoding_.header.format == ImageFormat::kJpeg && decoding_.header.orientation == 1 && TakesRows(Plan());
+}
+
+// `stored` of the source as it is stored.
+absl::Status LazyImage::DecodeTo(ImageTools* tools, const Rect& stored, ImageSink* sink, bool* damaged) const {
+  const auto result = tools->jpeg.Decode(
+      decoding_.bytes, stored, {.channels = channels_, .lenient = decoding_.lenient, .limits = decoding_.limits}, sink);
+  if (!result.ok()) return Labelled(decoding_.label, result.status());
+  *damaged = *damaged || *result;
+  return absl::OkStatus();
+}
+
 // `rect` of the upright source.
 absl::Status LazyImage::Decode(ImageTools* tools, const Rect& rect, uint8_t* out, size_t stride, bool* damaged) const {
   const ImageHeader& header = decoding_.header;
@@ -95,11 +109,8 @@ absl::Status LazyImage::Decode(ImageTools* tools, const Rect& rect, uint8_t* out
     to_stride = DenseBytes(stored.width, 1, channels_);
     to = tools->arena.Acquire(DenseBytes(stored.width, stored.height, channels_));
   }
-  auto result = tools->jpeg.Decode(decoding_.bytes, stored,
-                                   {.channels = channels_, .lenient = decoding_.lenient, .limits = decoding_.limits},
-                                   to, to_stride);
-  if (!result.ok()) return Labelled(decoding_.label, result.status());
-  *damaged = *damaged || *result;
+  ImageCopier copier(to, to_stride);
+  PS_RETURN_IF_ERROR(DecodeTo(tools, stored, &copier, damaged));
   if (header.orientation != 1) {
     TurnUpright({to, stored.width, stored.height, channels_, to_stride}, header.orientation, out, stride);
   }
@@ -130,10 +141,13 @@ absl::Status LazyImage::Store(ImageTools* tools, uint8_t* out, size_t stride, bo
   }
   if (!resized_ && !flip_) return Decode(tools, box_, out, stride, damaged);
   const Rect needed = SourceNeeded(Plan());
+  const Rect rect{box_.x + needed.x, box_.y + needed.y, needed.width, needed.height};
+  if (TakesDecodedRows()) {
+    return DecodeTo(tools, rect, tools->resizer.Start(Plan(), channels_, out, stride), damaged);
+  }
   const size_t row = DenseBytes(needed.width, 1, channels_);
   uint8_t* pixels = tools->arena.Acquire(row * static_cast<size_t>(needed.height));
-  PS_RETURN_IF_ERROR(
-      Decode(tools, {box_.x + needed.x, box_.y + needed.y, needed.width, needed.height}, pixels, row, damaged));
+  PS_RETURN_IF_ERROR(Decode(tools, rect, pixels, row, damaged));
   return StoreFrom(tools, {pixels, needed.width, needed.height, channels_, row}, needed, out, stride);
 }
 
@@ -158,8 +172,8 @@ size_t LazyImage::StoreBytes() const {
   if (header.format != ImageFormat::kJpeg) {
     return bytes + DecodeOtherBytes(header) + turned * DenseBytes(header.width, header.height, channels_);
   }
-  return bytes + JpegDecoderBytes(header) + 4 * static_cast<size_t>(header.width) +
-         turned * DenseBytes(box_.width, box_.height, channels_);
+  bytes += JpegDecoderBytes(header);
+  return TakesDecodedRows() ? bytes : bytes + turned * DenseBytes(box_.width, box_.height, channels_);
 }
 
 void LazyImage::PretendRealised(size_t* bytes) {

@@ -73,6 +73,9 @@ class LazyImage {
  private:
   ResizePlan Plan() const;
   absl::Status StoreFrom(ImageTools* tools, const ImageView& source, const Rect& at, uint8_t* out, size_t stride) const;
+  // Whether decoded rows go through the resize one by one, so that there is no image between the two.
+  bool TakesDecodedRows() const;
+  absl::Status DecodeTo(ImageTools* tools, const Rect& stored, ImageSink* sink, bool* damaged) const;
   absl::Status Decode(ImageTools* tools, const Rect& rect, uint8_t* out, size_t stride, bool* damaged) const;
 
   ImageView memory_;  // the source, unless encoded_

@@ -9,6 +9,7 @@
 #include "pipeline/base/check.h"
 #include "pipeline/base/status_macros.h"
 #include "pipeline/image/colour.h"
+#include "pipeline/image/copy_rows.h"
 #include "pipeline/image/jpeg_errors.h"
 #include "pipeline/image/jpeg_scan.h"
 #include "pipeline/image/restart_table.h"
@@ -53,14 +54,15 @@ struct JpegDecoder::State {
   jpeg_decompress_struct cinfo{};
   JpegErrors errors{};
   jpeg_progress_mgr progress{};
-  std::vector<uint8_t> row;
+  std::vector<uint8_t> strip;
   JpegScan scan;
   uint64_t again = 0;
 
   Outcome Run(std::string_view bytes, const TileTable* table, const Rect& rect, const JpegOptions& options,
-              uint8_t* out, size_t stride);
+              ImageSink* sink);
   void Renew();
-  void ReadRows(const Rect& rect, int left, int channels, uint8_t* out, size_t stride);
+  void ReadRows(const Rect& rect, int left, int channels, ImageSink* sink);
+  void ToChannels(uint8_t* pixels, int width, int channels) const;
 };
 
 void JpegDecoder::State::Renew() {
@@ -71,7 +73,7 @@ void JpegDecoder::State::Renew() {
 
 // libjpeg returns here by longjmp: no object with a destructor may live in this function or below it.
 Outcome JpegDecoder::State::Run(std::string_view bytes, const TileTable* table, const Rect& rect,
-                                const JpegOptions& options, uint8_t* out, size_t stride) {
+                                const JpegOptions& options, ImageSink* sink) {
   errors.Reset(!options.lenient);
   if (setjmp(errors.back) != 0) return Outcome::kFailed;
 
@@ -126,39 +128,40 @@ Outcome JpegDecoder::State::Run(std::string_view bytes, const TileTable* table, 
     }
   }
   if (may_crop && rect.y > 0) jpeg_skip_scanlines(&cinfo, static_cast<JDIMENSION>(rect.y));
-  ReadRows(rect, left, options.channels, out, stride);
+  ReadRows(rect, left, options.channels, sink);
   return Outcome::kDone;
 }
 
-void JpegDecoder::State::ReadRows(const Rect& rect, int left, int channels, uint8_t* out, size_t stride) {
+// The sink's own frames are gone whenever libjpeg jumps.
+void JpegDecoder::State::ReadRows(const Rect& rect, int left, int channels, ImageSink* sink) {
   const size_t row_bytes = static_cast<size_t>(cinfo.output_width) * static_cast<size_t>(cinfo.out_color_components);
-  if (row.size() < row_bytes) row.resize(row_bytes);
-  JSAMPROW into = row.data();
-  while (static_cast<int>(cinfo.output_scanline) < rect.y) jpeg_read_scanlines(&cinfo, &into, 1);
-  const size_t skip = static_cast<size_t>(rect.x - left);
-  for (int y = 0; y < rect.height; ++y, out += stride) {
-    jpeg_read_scanlines(&cinfo, &into, 1);
-    if (cinfo.out_color_space == JCS_CMYK) {
-      uint8_t* pixels = row.data() + 4 * skip;
-      RowInvertedCmykToRgb(pixels, rect.width, pixels);
-      if (channels == 1) {
-        RowRgbToGrey(pixels, rect.width, out);
-      } else {
-        std::memcpy(out, pixels, 3 * static_cast<size_t>(rect.width));
-      }
-    } else if (cinfo.out_color_space == JCS_GRAYSCALE) {
-      std::memcpy(out, row.data() + skip, static_cast<size_t>(rect.width));
-    } else if (channels == 1) {
-      RowRgbToGrey(row.data() + 3 * skip, rect.width, out);
-    } else {
-      std::memcpy(out, row.data() + 3 * skip, 3 * static_cast<size_t>(rect.width));
+  if (strip.size() < kStripRows * row_bytes) strip.resize(kStripRows * row_bytes);
+  JSAMPROW rows[kStripRows];
+  for (size_t r = 0; r < kStripRows; ++r) rows[r] = strip.data() + r * row_bytes;
+  while (static_cast<int>(cinfo.output_scanline) < rect.y) jpeg_read_scanlines(&cinfo, rows, 1);
+  const size_t skip = static_cast<size_t>(rect.x - left) * static_cast<size_t>(cinfo.out_color_components);
+  for (int y = 0; y < rect.height;) {
+    const JDIMENSION height = static_cast<JDIMENSION>(std::min<int>(kStripRows, rect.height - y));
+    for (JDIMENSION read = 0; read < height;) {
+      // 0 would be past the image's end, which the rectangle never is; a loop that ends all the same.
+      read += std::max<JDIMENSION>(1, jpeg_read_scanlines(&cinfo, rows + read, height - read));
     }
+    for (JDIMENSION r = 0; r < height; ++r) ToChannels(rows[r] + skip, rect.width, channels);
+    sink->Rows({strip.data() + skip, rect.width, static_cast<int>(height), channels, row_bytes});
+    y += static_cast<int>(height);
   }
 }
 
+// In place.
+void JpegDecoder::State::ToChannels(uint8_t* pixels, int width, int channels) const {
+  if (cinfo.out_color_space == JCS_CMYK) RowInvertedCmykToRgb(pixels, width, pixels);
+  if (cinfo.out_color_space != JCS_GRAYSCALE && channels == 1) RowRgbToGrey(pixels, width, pixels);
+}
+
 size_t JpegDecoderBytes(const ImageHeader& header) {
-  // Rows: each component has an iMCU row of samples (up to 32 rows, context rows among them) and colour conversion
-  // buffers; sampling factors up to 4 pad the width to 32. Coefficients: two bytes each, padded likewise.
+  // Rows: each component has an iMCU row of samples (up to 32 rows, context rows among them), colour conversion buffers
+  // and its part of a strip; sampling factors up to 4 pad the width to 32. Coefficients: two bytes each, padded
+  // likewise.
   const size_t width = (static_cast<size_t>(header.width) + 63) / 32 * 32;
   const size_t height = (static_cast<size_t>(header.height) + 63) / 32 * 32;
   const size_t components = static_cast<size_t>(std::max(1, header.components));
@@ -176,22 +179,29 @@ JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {
 
 JpegDecoder::~JpegDecoder() { jpeg_destroy_decompress(&state_->cinfo); }
 
-size_t JpegDecoder::held_bytes() const { return sizeof(State) + state_->row.capacity() + state_->scan.held_bytes(); }
+size_t JpegDecoder::held_bytes() const { return sizeof(State) + state_->strip.capacity() + state_->scan.held_bytes(); }
 
 uint64_t JpegDecoder::decoded_again() const { return state_->again; }
 
 absl::StatusOr<bool> JpegDecoder::Decode(std::string_view bytes, const Rect& rect, const JpegOptions& options,
                                          uint8_t* out, size_t stride) {
+  ImageCopier copier(out, stride);
+  return Decode(bytes, rect, options, &copier);
+}
+
+absl::StatusOr<bool> JpegDecoder::Decode(std::string_view bytes, const Rect& rect, const JpegOptions& options,
+                                         ImageSink* sink) {
   PS_CHECK(options.channels == 1 || options.channels == 3);
   State& s = *state_;
   if (!options.libjpeg_alone) s.scan.Prepare();
   const auto table = TileTable::Read(bytes);
-  Outcome outcome = s.Run(bytes, table ? &*table : nullptr, rect, options, out, stride);
+  Outcome outcome = s.Run(bytes, table ? &*table : nullptr, rect, options, sink);
   if (outcome == Outcome::kFailed && !options.libjpeg_alone && s.scan.gave_up()) {
     JpegOptions alone = options;
     alone.libjpeg_alone = true;
     ++s.again;
-    outcome = s.Run(bytes, nullptr, rect, alone, out, stride);
+    sink->Restart();
+    outcome = s.Run(bytes, nullptr, rect, alone, sink);
   }
   const ImageHeader header{.width = static_cast<int>(s.cinfo.image_width),
                            .height = static_cast<int>(s.cinfo.image_height)};

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pipeline/image/image_header.h"
+#include "pipeline/image/image_sink.h"
 #include "pipeline/image/image_view.h"
 
 namespace penstock {
@@ -40,18 +41,23 @@ class JpegDecoder {
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  // Decodes `rect` of the image into `out`: rect.height rows at `stride` bytes, rect.width * channels bytes each.
-  // Returns whether the data is damaged as far as it was looked at, which is the rectangle's last row; only a
-  // lenient decode can return true.
+  // Decodes `rect` of the image and hands it to `sink` from top to bottom, rect.width pixels a row, at most kStripRows
+  // rows at a time. When libjpeg has to do the image again the sink is restarted. Returns whether the data is damaged
+  // as far as it was looked at, which is the rectangle's last row; only a lenient decode can return true.
   //   InvalidArgument: `rect` is not inside the image, no JPEG, or one that libjpeg does not read.
   //   DataLoss: damaged or cut off (strict).       ResourceExhausted: over the limits.
-  // All carry libjpeg's own words. `out` is then unspecified.
+  // All carry libjpeg's own words. The sink has then had some of the rows.
   //
   // Damage is what libjpeg warns of while it reads a scan, and an end before the end. No damage: unknown JFIF
   // versions, garbage between header segments or after the image, odd but harmless scan parameters.
   //
   // Of a restart-indexed file only the crop's tiles are looked at: damage above them or beside them is not seen, which
   // a plain decode would see. Damage in them is judged by the plain decode, whatever the table says.
+  absl::StatusOr<bool> Decode(std::string_view bytes, const Rect& rect, const JpegOptions& options, ImageSink* sink);
+  static constexpr int kStripRows = 16;
+
+  // The same into `out`: rect.height rows at `stride` bytes, rect.width * channels bytes each. After an error `out` is
+  // unspecified.
   absl::StatusOr<bool> Decode(std::string_view bytes, const Rect& rect, const JpegOptions& options, uint8_t* out,
                               size_t stride);
 

@@ -8,36 +8,11 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "pipeline/image/image_sink.h"
 #include "pipeline/image/image_view.h"
-#include "pipeline/image/resize_filter.h"
+#include "pipeline/image/resize_plan.h"
 
 namespace penstock {
-
-enum class ResizeMethod : uint8_t {
-  // Pillow's Image.crop(box).resize(size, filter): antialiased, 22-bit weights, two passes with 8 bits in between.
-  // Equal to Pillow 13's bytes.
-  kPil,
-  kOpencvLinear,  // cv::resize INTER_LINEAR of the cropped box
-  kOpencvArea,    // cv::resize INTER_AREA of the cropped box
-  // tf.image.resize(box, size, BILINEAR) of TensorFlow 2, then tf.cast(tf.round(x), tf.uint8): half-pixel centres,
-  // float32
-  // between the passes, ties to even. tf_resize.h has the float values.
-  kTfBilinear,           // antialias=False
-  kTfBilinearAntialias,  // antialias=True
-};
-
-// What is wanted. All sizes in pixels.
-struct ResizePlan {
-  int box_width = 0, box_height = 0;  // what is resized; nothing outside it counts
-  int out_width = 0, out_height = 0;  // the size it becomes
-  Rect window = {};                   // the part of that which is stored; inside the size above
-  bool flip = false;                  // the window is stored mirrored left to right
-  ResizeMethod method = ResizeMethod::kPil;
-  ResizeFilter filter = ResizeFilter::kBilinear;  // kPil only
-};
-
-// The part of the box that the window depends on.
-Rect SourceNeeded(const ResizePlan& plan);
 
 // Upper bound of the memory that Resizer::Run holds for a plan with these extents (whatever its window), in bytes.
 size_t ResizeBytes(const ResizePlan& plan, int channels);
@@ -54,6 +29,11 @@ class Resizer {
   // holds the part `at` of the box, which must contain SourceNeeded(plan); 1 or 3 channels. No overlap with `out`.
   // Internal only when OpenCV runs out of memory.
   absl::Status Run(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out, size_t stride);
+
+  // The same for a source that comes row by row, of which only a few rows are kept. Of plans that TakesRows only. Give
+  // the rows of SourceNeeded(plan) to what is returned, which is the resizer's own and serves until its next Start, Run
+  // or Clear; the window is written by the time the last row was taken.
+  ImageSink* Start(const ResizePlan& plan, int channels, uint8_t* out, size_t stride);
 
   size_t held_bytes() const;
   // Gives the memory back.

@@ -92,9 +92,12 @@ void FilterReach(ResizeFilter filter, int in_size, int out_size, int i, int32_t*
   Reach(Axis(filter, in_size, out_size), in_size, i, first, count);
 }
 
+int FilterTaps(ResizeFilter filter, int in_size, int out_size) {
+  return std::min(Axis(filter, in_size, out_size).MaxTaps(), in_size + 1);
+}
+
 size_t FilterTableBytes(ResizeFilter filter, int in_size, int out_size, int outputs) {
-  const Axis axis(filter, in_size, out_size);
-  const size_t taps = static_cast<size_t>(std::min(axis.MaxTaps(), in_size + 1));
+  const size_t taps = static_cast<size_t>(FilterTaps(filter, in_size, out_size));
   return static_cast<size_t>(outputs) * (taps + 2) * sizeof(int32_t) + taps * sizeof(double);
 }
 
@@ -102,7 +105,7 @@ void BuildFilterTable(ResizeFilter filter, int in_size, int out_size, int begin,
                       FilterTable* table) {
   const Axis axis(filter, in_size, out_size);
   const size_t outputs = static_cast<size_t>(end - begin);
-  table->taps = std::min(axis.MaxTaps(), in_size + 1);
+  table->taps = FilterTaps(filter, in_size, out_size);
   const size_t taps = static_cast<size_t>(table->taps);
   table->first.resize(outputs);
   table->count.resize(outputs);

@@ -34,6 +34,9 @@ double FilterSupport(ResizeFilter filter);
 // First input and number of inputs of output `i` when `in_size` pixels become `out_size`.
 void FilterReach(ResizeFilter filter, int in_size, int out_size, int i, int32_t* first, int32_t* count);
 
+// The most inputs that any output has: FilterTable::taps.
+int FilterTaps(ResizeFilter filter, int in_size, int out_size);
+
 // The table of outputs [begin, end); all of them mirrored (the last one first) when `mirror`. Not for kNearest.
 // The same numbers on every CPU: only IEEE double operations, no libm.
 void BuildFilterTable(ResizeFilter filter, int in_size, int out_size, int begin, int end, bool mirror,

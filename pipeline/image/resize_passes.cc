@@ -306,14 +306,14 @@ HWY_API V8 FilterColumn(const int32_t* lo, const int32_t* hi, size_t words, cons
                 hn::TableLookupBytesOr0(back, hn::LoadDup128(d8, kBack)));
 }
 
-void VerticalRows(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out,
-                  size_t stride) {
+void VerticalRows(const FilterTable& table, const PairTable& pairs, OutputRange range, const ImageView& source,
+                  int first, uint8_t* out, size_t stride) {
   const D8 d8;
   const size_t bytes = source.row_bytes(), words = static_cast<size_t>(pairs.pairs);
-  for (size_t i = 0; i < table.first.size(); ++i, out += stride) {
+  for (size_t i = static_cast<size_t>(range.begin); i < static_cast<size_t>(range.end); ++i, out += stride) {
     const int32_t* lo = pairs.lo.data() + i * words;
     const int32_t* hi = pairs.hi.data() + i * words;
-    const uint8_t* from = source.row(table.first[i]);
+    const uint8_t* from = source.row(table.first[i] - first);
     const size_t count = static_cast<size_t>(table.count[i]);
     for (size_t x = 0; x < bytes; x += kBytes) {
       // The last vector overlaps the one before it.
@@ -335,12 +335,13 @@ void Horizontal(const FilterTable& table, const PairTable& pairs, const ImageVie
 #endif
 }
 
-void Vertical(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out, size_t stride) {
+void Vertical(const FilterTable& table, const PairTable& pairs, OutputRange range, const ImageView& source, int first,
+              uint8_t* out, size_t stride) {
 #if PENSTOCK_VECTOR_RESIZE
-  if (source.row_bytes() >= kBytes) return VerticalRows(table, pairs, source, out, stride);
+  if (source.row_bytes() >= kBytes) return VerticalRows(table, pairs, range, source, first, out, stride);
 #endif
   (void)pairs;
-  VerticalPassScalar(table, source, out, stride);
+  VerticalPassScalar(table, range, source, first, out, stride);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -360,9 +361,9 @@ void HorizontalPass(const FilterTable& table, const PairTable& pairs, const Imag
   HWY_DYNAMIC_DISPATCH(Horizontal)(table, pairs, source, out, stride, padded);
 }
 
-void VerticalPass(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out,
-                  size_t stride) {
-  HWY_DYNAMIC_DISPATCH(Vertical)(table, pairs, source, out, stride);
+void VerticalPass(const FilterTable& table, const PairTable& pairs, OutputRange range, const ImageView& source,
+                  int first, uint8_t* out, size_t stride) {
+  HWY_DYNAMIC_DISPATCH(Vertical)(table, pairs, range, source, first, out, stride);
 }
 
 }  // namespace penstock

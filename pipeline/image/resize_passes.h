@@ -36,10 +36,17 @@ void HorizontalPass(const FilterTable& table, const PairTable& pairs, const Imag
                     size_t stride, std::vector<uint8_t>* padded);
 void HorizontalPassScalar(const FilterTable& table, const ImageView& source, uint8_t* out, size_t stride);
 
-// Filters columns: out row i is the weighted sum of the source's rows, value by value.
-void VerticalPass(const FilterTable& table, const PairTable& pairs, const ImageView& source, uint8_t* out,
-                  size_t stride);
-void VerticalPassScalar(const FilterTable& table, const ImageView& source, uint8_t* out, size_t stride);
+// Outputs [begin, end) of a table.
+struct OutputRange {
+  int begin = 0, end = 0;
+};
+
+// Filters columns: output i, which goes to `out` + (i - begin) * `stride`, is the weighted sum of the table's input
+// rows, value by value. Row 0 of `source` is input row `first`; it has all that the range needs.
+void VerticalPass(const FilterTable& table, const PairTable& pairs, OutputRange range, const ImageView& source,
+                  int first, uint8_t* out, size_t stride);
+void VerticalPassScalar(const FilterTable& table, OutputRange range, const ImageView& source, int first, uint8_t* out,
+                        size_t stride);
 
 }  // namespace penstock
 

@@ -34,11 +34,12 @@ void HorizontalPassScalar(const FilterTable& table, const ImageView& source, uin
   }
 }
 
-void VerticalPassScalar(const FilterTable& table, const ImageView& source, uint8_t* out, size_t stride) {
+void VerticalPassScalar(const FilterTable& table, OutputRange range, const ImageView& source, int first, uint8_t* out,
+                        size_t stride) {
   const size_t bytes = source.row_bytes(), taps = static_cast<size_t>(table.taps);
-  for (size_t i = 0; i < table.first.size(); ++i, out += stride) {
+  for (size_t i = static_cast<size_t>(range.begin); i < static_cast<size_t>(range.end); ++i, out += stride) {
     const int32_t* weight = table.weight.data() + i * taps;
-    const uint8_t* from = source.row(table.first[i]);
+    const uint8_t* from = source.row(table.first[i] - first);
     for (size_t x = 0; x < bytes; ++x) {
       uint32_t sum = kHalf;
       for (int t = 0; t < table.count[i]; ++t) {

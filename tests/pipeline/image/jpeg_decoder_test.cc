@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pipeline/base/philox.h"
+#include "tests/pipeline/image/crop_support.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
 
@@ -29,15 +30,6 @@ std::vector<uint8_t> CropOf(const std::vector<uint8_t>& pixels, int width, const
     out.insert(out.end(), from, from + rect.width * channels);
   }
   return out;
-}
-
-Rect RandomRect(SampleRandom* random, int width, int height) {
-  Rect rect;
-  rect.width = 1 + static_cast<int>(random->Below(static_cast<uint32_t>(width)));
-  rect.height = 1 + static_cast<int>(random->Below(static_cast<uint32_t>(height)));
-  rect.x = static_cast<int>(random->Below(static_cast<uint32_t>(width - rect.width + 1)));
-  rect.y = static_cast<int>(random->Below(static_cast<uint32_t>(height - rect.height + 1)));
-  return rect;
 }
 
 void ExpectCropsEqualFullDecode(std::string_view bytes, int width, int height, int crops, const std::string& what,
@@ -141,6 +133,30 @@ TEST(JpegDecoder, RowsGoToTheStrideThatIsAskedFor) {
   for (size_t y = 0; y < 8; ++y) {
     EXPECT_EQ(0, std::memcmp(wide.data() + y * 50, dense.data() + y * 21, 21));
     for (size_t i = 21; i < 50; ++i) EXPECT_EQ(wide[y * 50 + i], 0xEE);
+  }
+}
+
+TEST(JpegDecoder, ASinkGetsTheRowsInStripsFromTheTop) {
+  struct Sink final : ImageSink {
+    void Rows(const ImageView& rows) override {
+      heights.push_back(rows.height);
+      for (int y = 0; y < rows.height; ++y) pixels.insert(pixels.end(), rows.row(y), rows.row(y) + rows.row_bytes());
+    }
+    void Restart() override { ADD_FAILURE() << "a sound file is decoded once"; }
+    std::vector<int> heights;
+    std::vector<uint8_t> pixels;
+  };
+  const Rect rect{31, 7, 77, 70};
+  for (const int components : {1, 3, 4}) {
+    const std::string bytes = MakeJpeg({.width = 150, .height = 100, .components = components});
+    for (const int channels : {1, 3}) {
+      JpegDecoder decoder;
+      Sink sink;
+      const auto damaged = decoder.Decode(bytes, rect, {.channels = channels}, &sink);
+      ASSERT_TRUE(damaged.ok()) << damaged.status();
+      EXPECT_EQ(sink.heights, std::vector<int>({16, 16, 16, 16, 6}));
+      EXPECT_TRUE(sink.pixels == DecodeCrop(&decoder, bytes, rect, channels).pixels);
+    }
   }
 }
 

@@ -76,10 +76,11 @@ TEST(ResizePasses, EveryVectorTargetGivesTheScalarBytes) {
 
       BuildFilterTable(filter, in_height, out_height, 0, out_height, false, &table);
       BuildPairTable(table, 1, &pairs);
+      const OutputRange all{0, out_height};
       const ImageView between{wanted.data(), out_width, in_height, channels, row};
       std::vector<uint8_t> wanted2(row * static_cast<size_t>(out_height)), got2(wanted2.size());
-      VerticalPassScalar(table, between, wanted2.data(), row);
-      VerticalPass(table, pairs, between, got2.data(), row);
+      VerticalPassScalar(table, all, between, 0, wanted2.data(), row);
+      VerticalPass(table, pairs, all, between, 0, got2.data(), row);
       ASSERT_EQ(wanted2, got2) << "rows, target " << target << ", " << in_height << " to " << out_height;
     }
   }

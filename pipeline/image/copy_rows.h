@@ -1,0 +1,32 @@
+// Copies of pixels.
+#ifndef PENSTOCK_PIPELINE_IMAGE_COPY_ROWS_H_
+#define PENSTOCK_PIPELINE_IMAGE_COPY_ROWS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "pipeline/image/image_view.h"
+#include "pipeline/image/image_sink.h"
+
+namespace penstock {
+
+// `image` to rows at `stride` bytes, each mirrored left to right where asked. 1 or 3 channels; no overlap.
+void CopyRows(const ImageView& image, bool mirror, uint8_t* out, size_t stride);
+
+// Puts the rows that it takes one below the other at `out`, `stride` bytes apart.
+class ImageCopier final : public ImageSink {
+ public:
+  ImageCopier(uint8_t* out, size_t stride) : out_(out), stride_(stride), next_(out) {}
+
+  void Rows(const ImageView& rows) override;
+  void Restart() override { next_ = out_; }
+
+ private:
+  uint8_t* const out_;
+  const size_t stride_;
+  uint8_t* next_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_IMAGE_COPY_ROWS_H_
