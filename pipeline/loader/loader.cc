@@ -49,7 +49,7 @@ class LoaderImpl final : public Loader {
   }
 
   absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job,
-                                                       const SessionOptions& options, RowSink* sink) override {
+                                                       const LoaderSessionOptions& options, RowSink* sink) override {
     PS_ASSIGN_OR_RETURN(const uint64_t id, core_->OpenSession(std::move(job), options, sink));
     return std::make_unique<SessionImpl>(core_, id);
   }

@@ -56,8 +56,8 @@ class RowSink {
   // The row is ready. May block only briefly: it holds one of the loader's threads.
   virtual void OnRow(RowResult row) = 0;
 
-  // In-process sessions (SessionOptions::books_slots): the memory for this row, booked before it is computed. Called
-  // once before each row; the slot's pointers stay valid until OnRow.
+  // In-process sessions (LoaderSessionOptions::books_slots): the memory for this row, booked before it is computed.
+  // Called once before each row; the slot's pointers stay valid until OnRow.
   virtual RowSlot Book(const RowRequest& request) { return {}; }
 
   // The budget is needed for another session's head step: drop prepared rows, furthest step first, until `bytes` are
@@ -65,7 +65,7 @@ class RowSink {
   virtual size_t Revoke(size_t bytes) { return 0; }
 };
 
-struct SessionOptions {
+struct LoaderSessionOptions {
   uint32_t largest_step_rows = 0;  // of this session's slice; its bytes are reserved while the session is open
   uint32_t weight = 1;
   bool books_slots = false;  // rows are written into slots that the sink books; their bytes are not the budget's
@@ -116,7 +116,7 @@ class Loader {
   // ResourceExhausted, with the numbers, when the largest step does not fit beside the other sessions' reserves.
   // `sink` must outlive the session.
   virtual absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job,
-                                                               const SessionOptions& options, RowSink* sink) = 0;
+                                                               const LoaderSessionOptions& options, RowSink* sink) = 0;
   virtual LoaderStats Stats() const = 0;
 };
 

@@ -40,8 +40,8 @@ LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes)
       cpu_nanos_(static_cast<size_t>(sizes.threads)),
       budget_(sizes.rows_bytes) {}
 
-absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> job, const SessionOptions& options,
-                                                 RowSink* sink) {
+absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> job,
+                                                 const LoaderSessionOptions& options, RowSink* sink) {
   Sweep();
   const uint64_t mean = MeanRecordBytes(*job);
   const uint64_t ragged = RaggedBound(job->pipeline().schema(), mean);

@@ -29,7 +29,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   };
   LoaderCore(const LoaderOptions& options, const Sizes& sizes);
 
-  absl::StatusOr<uint64_t> OpenSession(std::shared_ptr<const LoadJob> job, const SessionOptions& options,
+  absl::StatusOr<uint64_t> OpenSession(std::shared_ptr<const LoadJob> job, const LoaderSessionOptions& options,
                                        RowSink* sink);
   // Returns when no call into the sink is in progress, and none will come.
   void CloseSession(uint64_t id);
@@ -48,7 +48,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   struct OpenedSession {
     uint64_t id = 0;
     std::shared_ptr<const LoadJob> job;
-    SessionOptions options;
+    LoaderSessionOptions options;
     RowSink* sink = nullptr;
     // Guarded by the core's lock:
     uint64_t estimate = 0;  // bytes to grab for a row of which nothing is known yet

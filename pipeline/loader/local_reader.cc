@@ -107,7 +107,7 @@ class LocalReaderSink final : public LocalReader, public RowSink {
         next_(steps.Normalised(options.start)) {}
 
   absl::Status Start() {
-    SessionOptions session;
+    LoaderSessionOptions session;
     session.largest_step_rows = static_cast<uint32_t>(steps_.step_size() / steps_.world_size());
     session.weight = std::max<uint32_t>(job_->spec().weight(), 1);
     session.books_slots = true;

@@ -12,21 +12,21 @@
 namespace penstock {
 
 ShardReader::ShardReader(std::unique_ptr<RandomAccessFile> file, std::shared_ptr<const ShardIndex> index,
-                         const ReaderOptions& options)
+                         const ShardReaderOptions& options)
     : file_(std::move(file)), index_(std::move(index)), options_(options) {}
 
 ShardReader::~ShardReader() = default;
 
 absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(const std::string& path,
                                                                std::shared_ptr<const ShardIndex> index,
-                                                               const ReaderOptions& options) {
+                                                               const ShardReaderOptions& options) {
   PS_ASSIGN_OR_RETURN(auto file, OpenFile(path));
   return Open(std::move(file), std::move(index), options);
 }
 
 absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(std::unique_ptr<RandomAccessFile> file,
                                                                std::shared_ptr<const ShardIndex> index,
-                                                               const ReaderOptions& options) {
+                                                               const ShardReaderOptions& options) {
   std::unique_ptr<ShardReader> reader(new ShardReader(std::move(file), std::move(index), options));
   PS_RETURN_IF_ERROR(reader->CheckUnchanged());
   return reader;

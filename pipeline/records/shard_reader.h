@@ -19,7 +19,7 @@ namespace penstock {
 
 class InflateStream;
 
-struct ReaderOptions {
+struct ShardReaderOptions {
   // Compressed shards: how many places in the stream are remembered between reads, so that reading
   // on costs no restart. Each takes about 112 KiB. 0: every read starts at a restart point.
   size_t max_cursors = 4;
@@ -38,11 +38,11 @@ class ShardReader {
   // not).
   static absl::StatusOr<std::unique_ptr<ShardReader>> Open(const std::string& path,
                                                            std::shared_ptr<const ShardIndex> index,
-                                                           const ReaderOptions& options = {});
+                                                           const ShardReaderOptions& options = {});
   // The same on an open file.
   static absl::StatusOr<std::unique_ptr<ShardReader>> Open(std::unique_ptr<RandomAccessFile> file,
                                                            std::shared_ptr<const ShardIndex> index,
-                                                           const ReaderOptions& options = {});
+                                                           const ShardReaderOptions& options = {});
   ~ShardReader();
 
   const ShardIndex& index() const { return *index_; }
@@ -67,7 +67,7 @@ class ShardReader {
 
  private:
   ShardReader(std::unique_ptr<RandomAccessFile> file, std::shared_ptr<const ShardIndex> index,
-              const ReaderOptions& options);
+              const ShardReaderOptions& options);
 
   // FailedPrecondition when the file changed since it was indexed.
   absl::Status CheckUnchanged() const;
@@ -85,7 +85,7 @@ class ShardReader {
 
   const std::unique_ptr<RandomAccessFile> file_;
   const std::shared_ptr<const ShardIndex> index_;
-  const ReaderOptions options_;
+  const ShardReaderOptions options_;
   mutable Mutex mutex_;
   // The least recently used first.
   mutable std::vector<std::unique_ptr<InflateStream>> cursors_ ABSL_GUARDED_BY(mutex_);

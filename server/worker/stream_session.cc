@@ -303,7 +303,7 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open, Nanos since, bool* 
     return absl::ResourceExhaustedError(
         absl::StrCat("this worker serves ", shared_->max_sessions, " sessions, the most that max_sessions allows"));
   }
-  SessionOptions options;
+  LoaderSessionOptions options;
   options.largest_step_rows = core.slice_rows();
   options.weight = job->spec().weight() == 0 ? 1 : job->spec().weight();
   {

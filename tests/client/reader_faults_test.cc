@@ -10,7 +10,7 @@ TEST(ReaderFaults, AKilledWorkerLosesAndRepeatsNothing) {
   FakeCluster cluster(3);
   auto reader = cluster.Open(cluster.options(4));
   ASSERT_NE(reader, nullptr);
-  const ReadResult result = ReadAll(cluster.job, reader.get(), 0, 1, [&](int batches) {
+  const ReadEnd result = ReadAll(cluster.job, reader.get(), 0, 1, [&](int batches) {
     if (batches == 7) cluster.workers[1]->Kill();
   });
   EXPECT_EQ(result.batches, 48);
@@ -22,7 +22,7 @@ TEST(ReaderFaults, AlsoWhileTheCoordinatorIsAway) {
   FakeCluster cluster(3);
   auto reader = cluster.Open(cluster.options(4));
   ASSERT_NE(reader, nullptr);
-  const ReadResult result = ReadAll(cluster.job, reader.get(), 0, 1, [&](int batches) {
+  const ReadEnd result = ReadAll(cluster.job, reader.get(), 0, 1, [&](int batches) {
     if (batches == 3) cluster.coordinator.Stop();
     if (batches == 7) cluster.workers[1]->Kill();
     if (batches == 30) cluster.workers[1]->Restart();
@@ -115,7 +115,7 @@ TEST(ReaderFaults, ARowsFailureComesWithItsStepAndStays) {
   }
   auto reader = cluster.Open(cluster.options());
   ASSERT_NE(reader, nullptr);
-  const ReadResult result = ReadAll(cluster.job, reader.get());
+  const ReadEnd result = ReadAll(cluster.job, reader.get());
   EXPECT_EQ(result.batches, 2) << "rows 16 to 23 are the third step's";
   EXPECT_EQ(result.status.code(), absl::StatusCode::kDataLoss);
   EXPECT_NE(std::string(result.status.message()).find("record 5"), std::string::npos) << result.status;
@@ -252,7 +252,7 @@ TEST(ReaderFaults, AReplacedOrCancelledJobEndsTheReader) {
   job.set_uid(99);
   cluster.coordinator.SetJob(job);
   cluster.workers[0]->Behave({.silent = true});
-  ReadResult result;
+  ReadEnd result;
   EXPECT_TRUE(Eventually([&] {
     result = ReadAll(cluster.job, reader.get(), 0, 1, nullptr, 1);
     return !result.status.ok();

@@ -17,7 +17,7 @@ TEST(Reader, GivesEveryRowOfEveryEpochInOrder) {
     ASSERT_NE(reader, nullptr);
     EXPECT_EQ(reader->steps_per_epoch(), 12u);
     EXPECT_EQ(reader->rows_per_epoch(), 100u);
-    const ReadResult result = ReadAll(cluster.job, reader.get());
+    const ReadEnd result = ReadAll(cluster.job, reader.get());
     EXPECT_EQ(result.batches, 36);
     EXPECT_EQ(result.status.code(), absl::StatusCode::kOutOfRange) << result.status;
     EXPECT_EQ(reader->Stats().batches, 36u);

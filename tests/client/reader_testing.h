@@ -55,14 +55,14 @@ class FakeCluster {
 };
 
 // Reads to the end (checking every batch) or to an error, which is returned with the number of batches.
-struct ReadResult {
+struct ReadEnd {
   int batches = 0;
   absl::Status status;  // OutOfRange at the end
 };
 
-inline ReadResult ReadAll(const FakeJob& job, Reader* reader, uint64_t rank = 0, uint64_t world_size = 1,
-                          const std::function<void(int)>& after = nullptr, int at_most = 1 << 30) {
-  ReadResult result;
+inline ReadEnd ReadAll(const FakeJob& job, Reader* reader, uint64_t rank = 0, uint64_t world_size = 1,
+                       const std::function<void(int)>& after = nullptr, int at_most = 1 << 30) {
+  ReadEnd result;
   while (result.batches < at_most) {
     absl::StatusOr<Batch> batch = reader->Next(absl::Seconds(20));
     if (!batch.ok()) {

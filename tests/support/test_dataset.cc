@@ -59,17 +59,6 @@ std::string ShardName(const TestDataset& set, int shard) {
 
 }  // namespace
 
-TempFolder::TempFolder() {
-  std::string pattern = (fs::temp_directory_path() / "penstock-test-XXXXXX").string();
-  PS_CHECK(mkdtemp(pattern.data()) != nullptr);
-  path_ = fs::canonical(pattern).string();
-}
-
-TempFolder::~TempFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
 std::string MakeTestJpeg(int width, int height, uint64_t number, int quality) {
   // Smooth blobs of colour with a little grain: compresses about as photographs do.
   SampleRandom random(0x70656e73746f636b, number, 0);

@@ -9,22 +9,9 @@
 #include "penstock/v1/job.pb.h"
 #include "pipeline/records/compression.h"
 #include "pipeline/records/dataset_files.h"
+#include "tests/support/temp_folder.h"
 
 namespace penstock {
-
-// A folder below the system's temporary one, removed with all it holds on destruction.
-class TempFolder {
- public:
-  TempFolder();
-  ~TempFolder();
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  const std::string& path() const { return path_; }
-  std::string File(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 struct TestDataset {
   std::string glob;                // absolute

@@ -30,7 +30,9 @@ class Worker final : public v1::Worker::Service {
     v1::ClientMessage message;
     while (stream->Read(&message)) {
       if (message.grant().begin() == 0) {
-        for (int i = 0; i < replies_; ++i) stream->Write(reply);
+        for (int i = 0; i < replies_; ++i) {
+          if (!stream->Write(reply)) return grpc::Status::OK;  // cancelled
+        }
       }
       MutexLock lock(&mutex_);
       begins_.push_back(message.grant().begin());
@@ -93,28 +95,29 @@ v1::ClientMessage Message(uint64_t number) {
 
 class GrpcTransportTest : public testing::Test {
  protected:
-  // The address of a worker that lives as long as the test.
-  std::string Serve(Worker* worker) {
-    auto server = StartServer({"127.0.0.1", 0}, {worker});
+  // Starts worker_, which lives as long as the test, and gives its address.
+  std::string Serve(int replies) {
+    worker_ = std::make_unique<Worker>(replies);
+    auto server = StartServer({"127.0.0.1", 0}, {worker_.get()});
     EXPECT_TRUE(server.ok()) << server.status();
-    servers_.push_back(std::move(server->server));
+    server_ = std::move(server->server);
     return server->address.ToString();
   }
 
   const std::shared_ptr<Events> events_ = std::make_shared<Events>();
   GrpcTransport transport_;
-  std::vector<std::unique_ptr<grpc::Server>> servers_;
+  std::unique_ptr<Worker> worker_;  // outlives the server
+  std::unique_ptr<grpc::Server> server_;
 };
 
 TEST_F(GrpcTransportTest, MessagesArriveInTheOrderInWhichTheyAreSent) {
-  Worker worker(1);
-  auto stream = transport_.Open(7, Serve(&worker), events_);
+  auto stream = transport_.Open(7, Serve(1), events_);
   std::vector<uint64_t> sent;
   for (uint64_t i = 0; i < 500; ++i) {
     stream->Send(Message(i));
     sent.push_back(i);
   }
-  EXPECT_EQ(worker.WaitForBegins(500), sent);
+  EXPECT_EQ(worker_->WaitForBegins(500), sent);
   EXPECT_GT(events_->WaitForMessages(1)[0], kMiB);
   stream->Cancel();
   EXPECT_EQ(events_->WaitForEnd(7).code(), absl::StatusCode::kCancelled);
@@ -122,8 +125,7 @@ TEST_F(GrpcTransportTest, MessagesArriveInTheOrderInWhichTheyAreSent) {
 
 TEST_F(GrpcTransportTest, NoMoreIsReadThanTheReceiverConsumes) {
   constexpr size_t kReplies = 100;
-  Worker worker(kReplies);
-  auto stream = transport_.Open(7, Serve(&worker), events_);
+  auto stream = transport_.Open(7, Serve(kReplies), events_);
   stream->Send(Message(0));
   size_t consumed = 0, bytes = 0;
   for (size_t wanted = 1; wanted <= kReplies; ++wanted) {
@@ -141,13 +143,12 @@ TEST_F(GrpcTransportTest, NoMoreIsReadThanTheReceiverConsumes) {
 
 // Whoever ends a stream, and whether it has begun: it closes once, and nothing of it is touched afterwards.
 TEST_F(GrpcTransportTest, StreamsThatEndAtAnyMomentCloseOnce) {
-  Worker worker(0);
-  const std::string somebody = Serve(&worker), nobody = "127.0.0.1:1";
+  const std::string somebody = Serve(0), nobody = "127.0.0.1:1";
   constexpr uint64_t kStreams = 300;
   for (uint64_t i = 0; i < kStreams; ++i) {
     auto stream = transport_.Open(i, i % 3 == 0 ? nobody : somebody, events_);
     stream->Send(Message(1 + i));
-    if (i % 3 == 2) worker.WaitForBegins(i / 3);
+    if (i % 3 == 2) worker_->WaitForBegins(i / 3);
     stream->Cancel();
     stream->Send(Message(1 + i));
     stream->Consumed(0);

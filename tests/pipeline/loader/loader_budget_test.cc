@@ -24,8 +24,8 @@ std::unique_ptr<Loader> MakeLoader(int threads, uint64_t budget = kBudget) {
   return *std::move(loader);
 }
 
-SessionOptions StepsOf(uint32_t rows) {
-  SessionOptions options;
+LoaderSessionOptions StepsOf(uint32_t rows) {
+  LoaderSessionOptions options;
   options.largest_step_rows = rows;
   return options;
 }

@@ -33,7 +33,7 @@ std::unique_ptr<Loader> MakeLoader(int threads, uint64_t record_cache = 0) {
 // All rows of one epoch, by position.
 std::map<uint64_t, RowResult> Load(Loader* loader, const MemoryJob& job, uint64_t rows, uint64_t epoch = 0) {
   HoldingSink sink;
-  SessionOptions options;
+  LoaderSessionOptions options;
   options.largest_step_rows = 10;
   auto session = loader->OpenSession(job.job, options, &sink);
   PS_CHECK(session.ok());
@@ -230,7 +230,7 @@ TEST(LoaderSession, DestructionWaitsForRowsInTheMakingAndDropsTheRest) {
   };
   auto loader = MakeLoader(2);
   HoldingSink sink;
-  SessionOptions options;
+  LoaderSessionOptions options;
   options.largest_step_rows = 10;
   auto session = loader->OpenSession(job.job, options, &sink);
   ASSERT_TRUE(session.ok());
@@ -264,7 +264,7 @@ TEST(LoaderSession, ManySessionsComeAndGoWhileRowsAreMade) {
     trainers.emplace_back([&, t] {
       for (int round = 0; round < 10; ++round) {
         HoldingSink sink;
-        SessionOptions options;
+        LoaderSessionOptions options;
         options.largest_step_rows = 10;
         auto session = loader->OpenSession(job.job, options, &sink);
         PS_CHECK(session.ok());

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "pipeline/records/record_walker.h"
 #include "tests/pipeline/records/test_shards.h"
 

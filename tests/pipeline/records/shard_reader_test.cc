@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <numeric>
 #include <thread>
 
@@ -12,7 +13,7 @@ namespace penstock {
 namespace {
 
 std::unique_ptr<ShardReader> OpenIndexed(const std::string& path, const IndexOptions& index_options = {},
-                                         const ReaderOptions& options = {}) {
+                                         const ShardReaderOptions& options = {}) {
   auto file = OpenFile(path);
   EXPECT_TRUE(file.ok()) << file.status();
   auto index = BuildShardIndex(**file, index_options);

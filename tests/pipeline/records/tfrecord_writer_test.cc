@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/pipeline/records/test_shards.h"
 
 namespace penstock {

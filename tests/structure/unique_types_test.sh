@@ -1,0 +1,20 @@
+#!/bin/sh
+# Every type of a header has a name of its own. The project has one namespace, and two types of one name that meet in a
+# program share their constructors and destructors: the linker keeps those of the one that it meets first.
+# usage: unique_types_test.sh SOURCE_DIR
+set -u
+cd "$1" || exit 1
+headers=$(find bench client config examples net pipeline server tests -name '*.h' | sort)
+definition='^(struct|class|enum class|enum) ([A-Z_]+ )?[A-Za-z0-9_]+( final)?( :| \{)'
+names=$(grep -hE "$definition" $headers | sed -E 's/^(struct|class|enum class|enum) ([A-Z_]+ )?([A-Za-z0-9_]+).*/\3/' | sort)
+if [ "$(echo "$names" | wc -l)" -lt 100 ]; then
+  echo "only $(echo "$names" | wc -l) types were found: this test looks in the wrong place" >&2
+  exit 1
+fi
+twice=$(echo "$names" | uniq -d)
+[ -z "$twice" ] && exit 0
+for name in $twice; do
+  grep -nE "^(struct|class|enum class|enum) ([A-Z_]+ )?$name( final)?( :| \{)" $headers
+done
+echo "these names are taken twice" >&2
+exit 1

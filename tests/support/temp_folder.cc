@@ -1,0 +1,23 @@
+#include "tests/support/temp_folder.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "pipeline/base/check.h"
+
+namespace penstock {
+
+namespace fs = std::filesystem;
+
+TempFolder::TempFolder() {
+  std::string pattern = (fs::temp_directory_path() / "penstock-test-XXXXXX").string();
+  PS_CHECK(mkdtemp(pattern.data()) != nullptr);
+  path_ = fs::canonical(pattern).string();
+}
+
+TempFolder::~TempFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+}  // namespace penstock
