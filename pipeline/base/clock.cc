@@ -1,5 +1,7 @@
 #include "pipeline/base/clock.h"
 
+#include <thread>
+
 namespace penstock {
 namespace {
 
@@ -9,6 +11,7 @@ class SteadyClock final : public Clock {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
+  void Pause(Nanos length) override { std::this_thread::sleep_for(std::chrono::nanoseconds(length)); }
 };
 
 }  // namespace

@@ -18,15 +18,18 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual Nanos Now() const = 0;
+  // Holds this thread for so long. For pauses between tries; never to wait for something that another thread does.
+  virtual void Pause(Nanos length) = 0;
 
   // The process's steady clock; lives for ever.
   static Clock* Real();
 };
 
-// A clock that moves only when told. Thread-safe.
+// A clock that moves only when told, or when somebody pauses. Thread-safe.
 class ManualClock final : public Clock {
  public:
   Nanos Now() const override { return now_.load(); }
+  void Pause(Nanos length) override { Advance(length); }
   void Advance(Nanos by) { now_.fetch_add(by); }
 
  private:

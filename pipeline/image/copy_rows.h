@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "pipeline/image/image_view.h"
 #include "pipeline/image/image_sink.h"
+#include "pipeline/image/image_view.h"
 
 namespace penstock {
 

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "pipeline/image/image_sink.h"
 #include "pipeline/image/image_view.h"
 #include "pipeline/image/resize_filter.h"
 #include "pipeline/image/resize_passes.h"
 #include "pipeline/image/resize_plan.h"
-#include "pipeline/image/image_sink.h"
 
 namespace penstock {
 

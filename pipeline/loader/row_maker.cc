@@ -1,9 +1,7 @@
 #include "pipeline/loader/row_maker.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/base/hash.h"
@@ -93,7 +91,7 @@ absl::StatusOr<std::string_view> RowMaker::Read(const LoadJob& job, uint64_t rec
     bytes = job.reader().ReadRecord(record, &thread->record);
     // Only storage that fails may be well a moment later.
     if (bytes.status().code() != absl::StatusCode::kUnavailable || tries >= options_.read_tries) break;
-    std::this_thread::sleep_for(std::chrono::nanoseconds(pause));
+    options_.clock->Pause(pause);
     pause *= 2;
   }
   made->read_time += options_.clock->Now() - start;

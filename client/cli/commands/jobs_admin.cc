@@ -1,7 +1,5 @@
 // `penstock drain` and `penstock cancel`.
-#include <chrono>
 #include <cstdio>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands.h"
@@ -83,7 +81,7 @@ class Drain final : public Command {
   }
 
   absl::Status WaitUntilGone(ControlClient& client, const std::string& id) const {
-    constexpr auto kPoll = std::chrono::milliseconds(200);
+    constexpr Nanos kPoll = 200 * kMillisecond;
     const Nanos deadline = Clock::Real()->Now() + static_cast<Nanos>(timeout_) * kSecond;
     const Nanos start = Clock::Real()->Now();
     for (;;) {
@@ -101,7 +99,7 @@ class Drain final : public Command {
         return absl::DeadlineExceededError(
             absl::StrCat("worker ", id, " is still draining after ", HumanSeconds(seconds), "; it goes on"));
       }
-      std::this_thread::sleep_for(kPoll);
+      Clock::Real()->Pause(kPoll);
     }
   }
 

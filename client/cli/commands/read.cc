@@ -1,10 +1,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <optional>
-#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -149,7 +147,7 @@ class Read final : public Command {
       if (!state_.empty()) PS_RETURN_IF_ERROR(WriteFileAtomically(state_, reader.SaveState() + "\n"));
       bar.Update(goal == 0 ? 0 : static_cast<double>(measured->steps) / static_cast<double>(goal),
                  absl::StrCat("step ", Count(measured->steps), " of ", Count(goal)));
-      if (pace_ms_ > 0) std::this_thread::sleep_for(std::chrono::milliseconds(pace_ms_));
+      if (pace_ms_ > 0) Clock::Real()->Pause(static_cast<Nanos>(pace_ms_) * kMillisecond);
     }
     return absl::OkStatus();
   }

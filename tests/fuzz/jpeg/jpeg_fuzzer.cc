@@ -28,14 +28,13 @@ struct Decoded {
   std::vector<uint8_t> pixels;
 };
 
-Decoded Decode(penstock::JpegDecoder* decoder, std::string_view bytes, const Rect& rect, int channels, bool lenient) {
-  const size_t row = static_cast<size_t>(rect.width) * static_cast<size_t>(channels);
+Decoded Decode(penstock::JpegDecoder* decoder, std::string_view bytes, const Rect& rect,
+               penstock::JpegOptions options) {
+  const size_t row = static_cast<size_t>(rect.width) * static_cast<size_t>(options.channels);
+  options.limits = kLimits;
   Decoded decoded;
   decoded.pixels.resize(row * static_cast<size_t>(rect.height));
-  decoded.ok = decoder
-                   ->Decode(bytes, rect, {.channels = channels, .lenient = lenient, .limits = kLimits},
-                            decoded.pixels.data(), row)
-                   .ok();
+  decoded.ok = decoder->Decode(bytes, rect, options, decoded.pixels.data(), row).ok();
   return decoded;
 }
 
@@ -73,9 +72,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const int channels = data[0] % 2 == 0 ? 3 : 1;
 
   static auto* const decoder = new penstock::JpegDecoder;
-  const Decoded full = Decode(decoder, bytes, whole, channels, false);
-  const Decoded crop = Decode(decoder, bytes, rect, channels, false);
-  Decode(decoder, bytes, rect, channels, true);
+  const Decoded full = Decode(decoder, bytes, whole, {.channels = channels});
+  const Decoded crop = Decode(decoder, bytes, rect, {.channels = channels});
+  Decode(decoder, bytes, rect, {.channels = channels, .lenient = true});
   PS_CHECK(decoder->held_bytes() <= penstock::JpegDecoderBytes(*header) + (size_t{1} << 20));
   // A file that decodes as a whole decodes in every part, to the same pixels.
   if (full.ok) PS_CHECK(crop.ok && IsCropOf(crop, full, width, rect, channels));
@@ -83,13 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // McuDecoder takes no file that libjpeg does not, and gives the same pixels.
   for (const bool is_whole : {true, false}) {
     const Rect& part = is_whole ? whole : rect;
-    const size_t row = static_cast<size_t>(part.width * channels);
-    Decoded alone;
-    alone.pixels.resize(row * static_cast<size_t>(part.height));
-    alone.ok = decoder
-                   ->Decode(bytes, part, {.channels = channels, .limits = kLimits, .libjpeg_alone = true},
-                            alone.pixels.data(), row)
-                   .ok();
+    const Decoded alone = Decode(decoder, bytes, part, {.channels = channels, .libjpeg_alone = true});
     const Decoded& ours = is_whole ? full : crop;
     if (alone.ok) PS_CHECK(ours.ok && ours.pixels == alone.pixels);
     if (!penstock::TileTable::Read(bytes)) PS_CHECK(ours.ok == alone.ok);
@@ -99,9 +92,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto indexed = penstock::AddRestartIndex(bytes, kLimits, data[1] % 2);
   if (!indexed.ok()) return 0;
   PS_CHECK(full.ok);
-  const Decoded again = Decode(decoder, *indexed, rect, channels, false);
+  const Decoded again = Decode(decoder, *indexed, rect, {.channels = channels});
   PS_CHECK(again.ok && again.pixels == crop.pixels);
-  const Decoded all = Decode(decoder, *indexed, whole, channels, false);
+  const Decoded all = Decode(decoder, *indexed, whole, {.channels = channels});
   PS_CHECK(all.ok && all.pixels == full.pixels);
   return 0;
 }

@@ -47,7 +47,8 @@ Pixels FilterRows(const ResizePlan& plan, const Pixels& in) {
 std::vector<uint8_t> Wanted(const ResizePlan& plan, const Pixels& box) {
   const int shorter = plan.box_height - plan.out_height, narrower = plan.box_width - plan.out_width;
   const bool rows_first = shorter > 0 && shorter > 2 * narrower;
-  const Pixels all = rows_first ? FilterColumns(plan, FilterRows(plan, box)) : FilterRows(plan, FilterColumns(plan, box));
+  const Pixels all =
+      rows_first ? FilterColumns(plan, FilterRows(plan, box)) : FilterRows(plan, FilterColumns(plan, box));
   std::vector<uint8_t> out;
   for (int y = 0; y < plan.window.height; ++y) {
     for (int x = 0; x < plan.window.width; ++x) {
@@ -124,8 +125,8 @@ TEST(PilRows, RowsInAnyPortionsGiveTheTwoPassesOverTheWholeImage) {
 // However tall the source is.
 TEST(PilRows, KeepsAFewRowsOnly) {
   PilRows rows;
-  const ResizePlan plan{.box_width = 300, .box_height = 20000, .out_width = 100, .out_height = 10000,
-                        .window = {0, 0, 100, 10000}};
+  const ResizePlan plan{
+      .box_width = 300, .box_height = 20000, .out_width = 100, .out_height = 10000, .window = {0, 0, 100, 10000}};
   std::vector<uint8_t> out(300 * 10000), strip(900 * 16, 77);
   rows.Start(plan, 3, out.data(), 300);
   for (int y = 0; y < plan.box_height; y += 16) rows.Rows({strip.data(), 300, 16, 3, 900});
