@@ -1,7 +1,8 @@
 // Any bytes as a JPEG, plain and restart-indexed: no crash, a crop that can be had is the full decode's, and what the
-// transcoder accepts gives the same crops as its source.
+// transcoder accepts gives the same crops as its source. Rows that go through the resize as they are decoded give what
+// the resize of the decoded crop gives.
 //
-// The first eight bytes place the crop; the rest is the file.
+// The first eight bytes place the crop and choose its resize; the rest is the file.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "pipeline/base/check.h"
 #include "pipeline/image/image_header.h"
 #include "pipeline/image/jpeg_decoder.h"
+#include "pipeline/image/resize.h"
 #include "pipeline/image/restart_jpeg.h"
 #include "pipeline/image/restart_table.h"
 
@@ -59,6 +61,30 @@ Rect PlaceRect(const uint8_t* bytes, int width, int height) {
   return rect;
 }
 
+// Of a file that decodes as a whole; libjpeg may be asked again in the middle of it all the same.
+void CheckResizedRows(penstock::JpegDecoder* decoder, std::string_view bytes, const Rect& rect, const Decoded& crop,
+                      int channels, const uint8_t* numbers) {
+  static auto* const resizer = new penstock::Resizer;
+  const penstock::ResizePlan plan{.box_width = rect.width,
+                                  .box_height = rect.height,
+                                  .out_width = 1 + numbers[2] % 96,
+                                  .out_height = 1 + numbers[4] % 96,
+                                  .window = {0, 0, 1 + numbers[2] % 96, 1 + numbers[4] % 96},
+                                  .flip = numbers[6] % 2 == 1,
+                                  .filter = static_cast<penstock::ResizeFilter>(numbers[7] % 5)};
+  const size_t row = static_cast<size_t>(plan.out_width * channels);
+  std::vector<uint8_t> wanted(row * static_cast<size_t>(plan.out_height)), got(wanted.size());
+  const penstock::ImageView image{crop.pixels.data(), rect.width, rect.height, channels,
+                                  static_cast<size_t>(rect.width * channels)};
+  PS_CHECK(resizer->Run(plan, image, {0, 0, rect.width, rect.height}, wanted.data(), row).ok());
+  const Rect needed = penstock::SourceNeeded(plan);
+  const Rect part{rect.x + needed.x, rect.y + needed.y, needed.width, needed.height};
+  const auto decoded = decoder->Decode(bytes, part, {.channels = channels, .limits = kLimits},
+                                       resizer->Start(plan, channels, got.data(), row));
+  PS_CHECK(decoded.ok() && got == wanted);
+  PS_CHECK(resizer->held_bytes() <= size_t{16} << 20);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -78,6 +104,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PS_CHECK(decoder->held_bytes() <= penstock::JpegDecoderBytes(*header) + (size_t{1} << 20));
   // A file that decodes as a whole decodes in every part, to the same pixels.
   if (full.ok) PS_CHECK(crop.ok && IsCropOf(crop, full, width, rect, channels));
+
+  if (full.ok) CheckResizedRows(decoder, bytes, rect, crop, channels, data);
 
   // McuDecoder takes no file that libjpeg does not, and gives the same pixels.
   for (const bool is_whole : {true, false}) {
