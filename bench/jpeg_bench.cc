@@ -18,8 +18,8 @@
 #include "bench/bench_support.h"
 #include "pipeline/base/file.h"
 #include "pipeline/base/philox.h"
-#include "pipeline/image/jpeg_decoder.h"
-#include "pipeline/image/restart_jpeg.h"
+#include "pipeline/image/jpeg/jpeg_decoder.h"
+#include "pipeline/image/jpeg/restart_jpeg.h"
 
 namespace penstock {
 namespace {

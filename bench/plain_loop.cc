@@ -12,7 +12,7 @@
 #include "pipeline/base/hash.h"
 #include "pipeline/base/philox.h"
 #include "pipeline/image/image_header.h"
-#include "pipeline/image/jpeg_decoder.h"
+#include "pipeline/image/jpeg/jpeg_decoder.h"
 
 namespace penstock {
 namespace {

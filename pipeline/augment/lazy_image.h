@@ -14,8 +14,8 @@
 #include "pipeline/augment/arena.h"
 #include "pipeline/image/image_header.h"
 #include "pipeline/image/image_view.h"
-#include "pipeline/image/jpeg_decoder.h"
-#include "pipeline/image/resize.h"
+#include "pipeline/image/jpeg/jpeg_decoder.h"
+#include "pipeline/image/resize/resize.h"
 
 namespace penstock {
 

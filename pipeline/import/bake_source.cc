@@ -11,7 +11,7 @@
 #include "pipeline/augment/pipeline.h"
 #include "pipeline/base/hash.h"
 #include "pipeline/base/status_macros.h"
-#include "pipeline/image/jpeg_encoder.h"
+#include "pipeline/image/jpeg/jpeg_encoder.h"
 #include "pipeline/import/job_text.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/framing.h"

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/base/status_macros.h"
 #include "pipeline/image/decode_other.h"
-#include "pipeline/image/jpeg_encoder.h"
-#include "pipeline/image/restart_jpeg.h"
+#include "pipeline/image/jpeg/jpeg_encoder.h"
+#include "pipeline/image/jpeg/restart_jpeg.h"
 
 namespace penstock {
 namespace {

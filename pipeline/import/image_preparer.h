@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "pipeline/image/image_header.h"
 #include "pipeline/image/image_view.h"
-#include "pipeline/image/jpeg_decoder.h"
-#include "pipeline/image/resize.h"
+#include "pipeline/image/jpeg/jpeg_decoder.h"
+#include "pipeline/image/resize/resize.h"
 #include "pipeline/import/record_source.h"
 
 namespace penstock {

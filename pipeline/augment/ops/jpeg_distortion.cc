@@ -4,7 +4,7 @@
 // Source: torchvision.transforms.v2.JPEG.
 #include "pipeline/augment/ops/colour_op.h"
 #include "pipeline/augment/ops/ops.h"
-#include "pipeline/image/jpeg_encoder.h"
+#include "pipeline/image/jpeg/jpeg_encoder.h"
 
 namespace penstock {
 namespace {

@@ -10,7 +10,7 @@
 #include "pipeline/base/check.h"
 #include "pipeline/image/decode_other.h"
 #include "pipeline/image/image_header.h"
-#include "pipeline/image/jpeg_decoder.h"
+#include "pipeline/image/jpeg/jpeg_decoder.h"
 #include "tests/support/allocation_peak.h"
 
 namespace {

@@ -12,10 +12,10 @@
 
 #include "pipeline/base/check.h"
 #include "pipeline/image/image_header.h"
-#include "pipeline/image/jpeg_decoder.h"
-#include "pipeline/image/resize.h"
-#include "pipeline/image/restart_jpeg.h"
-#include "pipeline/image/restart_table.h"
+#include "pipeline/image/jpeg/jpeg_decoder.h"
+#include "pipeline/image/jpeg/restart_jpeg.h"
+#include "pipeline/image/jpeg/restart_table.h"
+#include "pipeline/image/resize/resize.h"
 
 namespace {
 

@@ -11,8 +11,8 @@
 
 #include "pipeline/image/adjust.h"
 #include "pipeline/image/degrade.h"
-#include "pipeline/image/jpeg_decoder.h"
-#include "pipeline/image/jpeg_encoder.h"
+#include "pipeline/image/jpeg/jpeg_decoder.h"
+#include "pipeline/image/jpeg/jpeg_encoder.h"
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "pipeline/base/philox.h"
 #include "pipeline/image/image_view.h"
-#include "pipeline/image/jpeg_decoder.h"
+#include "pipeline/image/jpeg/jpeg_decoder.h"
 
 namespace penstock {
 

@@ -12,7 +12,7 @@
 #include "opencv2/imgcodecs.hpp"
 #include "pipeline/image/decode_other.h"
 #include "pipeline/image/image_header.h"
-#include "pipeline/image/jpeg_decoder.h"
+#include "pipeline/image/jpeg/jpeg_decoder.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/support/allocation_peak.h"
 

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
-#include "pipeline/image/jpeg_decoder.h"
+#include "pipeline/image/jpeg/jpeg_decoder.h"
 #include "pipeline/import/bake_source.h"
 #include "pipeline/loader/local_reader.h"
 #include "tests/pipeline/base/temp_dir.h"

@@ -5,8 +5,8 @@
 
 #include <opencv2/imgcodecs.hpp>
 
-#include "pipeline/image/jpeg_encoder.h"
-#include "pipeline/image/restart_jpeg.h"
+#include "pipeline/image/jpeg/jpeg_encoder.h"
+#include "pipeline/image/jpeg/restart_jpeg.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
 namespace penstock {

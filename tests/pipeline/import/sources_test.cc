@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/image/restart_jpeg.h"
+#include "pipeline/image/jpeg/restart_jpeg.h"
 #include "pipeline/import/file_source.h"
 #include "pipeline/import/record_files_source.h"
 #include "pipeline/loader/local_reader.h"

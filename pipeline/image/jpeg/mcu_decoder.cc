@@ -1,0 +1,179 @@
+#include "pipeline/image/jpeg/mcu_decoder.h"
+
+namespace penstock {
+namespace {
+
+constexpr int kFirstRestart = 0xD0;
+
+// Natural place of coefficient k of the zigzag (ITU-T T.81, figure A.6).
+constexpr std::array<uint8_t, kBlockSize> kNatural = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
+                                                      12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
+                                                      35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
+                                                      58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+
+// One symbol: adds its run to `k` and gives its value. False: no such code.
+inline bool ReadSymbol(const HuffmanCode& code, BitReader* reader, int* k, int* value) {
+  const HuffmanCode::Look look = code.look(reader->bits);
+  if (look.bits != 0) {
+    reader->Skip(look.bits);
+    *k += look.run;
+    *value = look.value;
+    return true;
+  }
+  int length, size;
+  if (const HuffmanCode::Step step = code.step(reader->bits); step.bits != 0) {
+    length = step.length;
+    size = step.bits - step.length;
+    *k += step.run;
+  } else {
+    const HuffmanCode::Symbol symbol = code.Find(reader->bits);
+    if (symbol.length == 0) return false;
+    length = symbol.length;
+    size = symbol.size;
+    *k += symbol.run;
+  }
+  reader->Skip(length);
+  *value = 0;
+  if (size == 0) return true;
+  *value = HuffmanCode::Extend(reader->Peek(size), size);
+  reader->Skip(size);
+  return true;
+}
+
+// The difference of a block's DC coefficient to that of the block before.
+inline bool ReadDc(const HuffmanCode& code, BitReader* reader, int* difference) {
+  int run = 0;
+  reader->Refill();
+  return ReadSymbol(code, reader, &run, difference);
+}
+
+// False: no such code, or more than 63 coefficients.
+inline bool ReadAc(const HuffmanCode& code, BitReader* reader, int16_t* block) {
+  constexpr int kLast = kBlockSize - 1;
+  int k = 1;
+  while (k < kBlockSize) {
+    reader->Refill();  // cheaper than to ask whether it is due
+    const HuffmanCode::Pair pair = code.pair(reader->bits);
+    const int first = k + pair.first;
+    // Behind the last coefficient comes the next block: there a pair may hold too much.
+    if (pair.bits != 0 && first < kLast) {
+      reader->Skip(pair.bits);
+      block[kNatural[static_cast<size_t>(first)]] = pair.values[0];
+      k = first + pair.second;
+      if (k >= kBlockSize) return k >= HuffmanCode::kEndOfBlock;
+      block[kNatural[static_cast<size_t>(k)]] = pair.values[1];
+      ++k;
+      continue;
+    }
+    if (pair.bits != 0 && pair.first == HuffmanCode::kEndOfBlock) {
+      reader->Skip(pair.bits);
+      return true;
+    }
+    int value;
+    if (!ReadSymbol(code, reader, &k, &value)) return false;
+    if (k >= kBlockSize) return k >= HuffmanCode::kEndOfBlock;
+    block[kNatural[static_cast<size_t>(k)]] = static_cast<int16_t>(value);
+    ++k;
+  }
+  return true;
+}
+
+// As ReadAc, for a block that nobody wants.
+inline bool SkipAc(const HuffmanCode& code, BitReader* reader) {
+  int k = 1;
+  while (k < kBlockSize) {
+    reader->Refill();
+    const HuffmanCode::Stride stride = code.stride(reader->bits);
+    const int behind = k + stride.coefficients;
+    // Not those strides whose last symbols are the next block's.
+    if (stride.bits != 0 && (behind <= kBlockSize ||
+                             (behind >= HuffmanCode::kEndOfBlock && behind < HuffmanCode::kEndOfBlock + kBlockSize))) {
+      reader->Skip(stride.bits);
+      k = behind;
+      continue;
+    }
+    const HuffmanCode::Symbol symbol = code.Find(reader->bits);
+    if (symbol.length == 0) return false;
+    reader->Skip(symbol.length);
+    if (symbol.size != 0) reader->Skip(symbol.size);
+    k += symbol.run + 1;
+  }
+  return k == kBlockSize || k >= HuffmanCode::kEndOfBlock;
+}
+
+}  // namespace
+
+void McuDecoder::Start(const ScanLayout& layout, std::string_view jpeg, size_t scan_at, const TileTable* table) {
+  layout_ = layout;
+  jpeg_ = jpeg;
+  table_ = table;
+  mcu_ = 0;
+  in_tile_ = 0;
+  dc_ = {};
+  if (table != nullptr) {
+    walker_.Start(jpeg, table);
+    tile_ = -1;
+  } else {
+    const uint8_t* const data = reinterpret_cast<const uint8_t*>(jpeg.data());
+    bits_.Start(data + scan_at, data + jpeg.size(), &reader_);
+    tile_ = 0;
+  }
+}
+
+bool McuDecoder::GoToTile(int64_t tile) {
+  const auto at = walker_.GoTo(tile);
+  if (!at) return false;
+  const uint8_t* const data = reinterpret_cast<const uint8_t*>(jpeg_.data());
+  bits_.Start(data + *at, data + jpeg_.size(), &reader_);
+  tile_ = tile;
+  in_tile_ = 0;
+  dc_ = {};
+  return true;
+}
+
+bool McuDecoder::Next(Block* const* blocks) {
+  const int64_t mcu = mcu_++;
+  if (table_ != nullptr) {
+    if (blocks == nullptr) return true;
+    const int64_t tile = mcu / layout_.interval, in_tile = mcu % layout_.interval;
+    if (tile != tile_ && !GoToTile(tile)) return false;
+    while (in_tile_ < in_tile) {
+      if (!Decode<false>(nullptr)) return false;
+    }
+    if (!Decode<true>(blocks)) return false;
+    return in_tile_ < layout_.interval || bits_.AtEnd(reader_);
+  }
+  if (layout_.interval > 0 && in_tile_ == layout_.interval) {
+    if (!bits_.AtEnd(reader_) || bits_.marker() != kFirstRestart + tile_ % 8) return false;
+    bits_.StartNext(&reader_);
+    ++tile_;
+    in_tile_ = 0;
+    dc_ = {};
+  }
+  return blocks == nullptr ? Decode<false>(nullptr) : Decode<true>(blocks);
+}
+
+template <bool kWanted>
+bool McuDecoder::Decode(Block* const* blocks) {
+  BitReader reader = reader_;  // in registers
+  for (size_t b = 0; b < layout_.blocks; ++b) {
+    bits_.Prepare(&reader);
+    const size_t c = layout_.component[b];
+    int difference = 0;
+    if (!ReadDc(*layout_.dc[c], &reader, &difference)) return false;
+    dc_[c] += difference;
+    if (dc_[c] != static_cast<int16_t>(dc_[c])) return false;
+    if (kWanted) {
+      int16_t* const block = *blocks[b];
+      block[0] = static_cast<int16_t>(dc_[c]);
+      if (!ReadAc(*layout_.ac[c], &reader, block)) return false;
+    } else {
+      if (!SkipAc(*layout_.ac[c], &reader)) return false;
+    }
+  }
+  reader_ = reader;
+  ++in_tile_;
+  return bits_.Sound(reader_);
+}
+
+}  // namespace penstock

@@ -1,0 +1,65 @@
+// Pillow's antialiased resize of a source that comes row by row. Each strip of rows is filtered as it comes; of the
+// image between the two passes only the rows are kept that outputs still wait for.
+#ifndef PENSTOCK_PIPELINE_IMAGE_RESIZE_PIL_ROWS_H_
+#define PENSTOCK_PIPELINE_IMAGE_RESIZE_PIL_ROWS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "pipeline/image/image_sink.h"
+#include "pipeline/image/image_view.h"
+#include "pipeline/image/resize/resize_filter.h"
+#include "pipeline/image/resize/resize_passes.h"
+#include "pipeline/image/resize/resize_plan.h"
+
+namespace penstock {
+
+// Keeps its tables and rows from image to image.
+class PilRows final : public ImageSink {
+ public:
+  // Upper bound of the memory that it holds for a plan with these extents (whatever its window), in bytes.
+  static size_t Bytes(const ResizePlan& plan, int channels);
+
+  // Takes the rows of SourceNeeded(plan), each as wide as that, and writes plan.window to `out`, whose rows are
+  // `stride` bytes apart; nothing between them is touched. The plan is one that TakesRows; 1 or 3 channels.
+  void Start(const ResizePlan& plan, int channels, uint8_t* out, size_t stride);
+
+  void Rows(const ImageView& rows) override;
+  void Restart() override;
+
+  // Whether the whole window is written.
+  bool Done() const { return next_ == plan_.window.height; }
+
+  size_t held_bytes() const;
+
+ private:
+  void TakeStrip(const ImageView& strip);
+  // Where the next `count` rows to keep belong.
+  uint8_t* MakeRoom(int count);
+  // Writes the outputs whose last input row is there.
+  void FinishRows();
+  uint8_t* OutputRow(int y) const { return out_ + static_cast<size_t>(y) * stride_; }
+
+  ResizePlan plan_;
+  Rect needed_;
+  int channels_ = 0;
+  uint8_t* out_ = nullptr;
+  size_t stride_ = 0;
+  // An axis whose sizes are equal has no pass.
+  bool filter_columns_ = false, filter_rows_ = false, rows_first_ = false;
+  FilterTable columns_, rows_;
+  PairTable column_pairs_, row_pairs_;
+  std::vector<uint8_t> padded_;
+
+  int next_ = 0;  // row of the window
+  // Input rows of the vertical pass: `count_` of them, the first being row `first_` of the needed ones.
+  std::vector<uint8_t> kept_;
+  size_t kept_row_ = 0;  // bytes
+  int kept_width_ = 0, first_ = 0, count_ = 0, capacity_ = 0;
+  std::vector<uint8_t> half_;  // outputs of the vertical pass where it comes first
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_IMAGE_RESIZE_PIL_ROWS_H_

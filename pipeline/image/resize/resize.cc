@@ -1,0 +1,163 @@
+#include "pipeline/image/resize/resize.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "opencv2/core.hpp"
+#include "opencv2/imgproc.hpp"
+#include "pipeline/base/check.h"
+#include "pipeline/image/copy_rows.h"
+#include "pipeline/image/resize/pil_rows.h"
+#include "pipeline/image/resize/tf_resize.h"
+
+namespace penstock {
+namespace {
+
+// One pixel of 1 or 3 channels.
+void CopyPixel(const uint8_t* from, size_t channels, uint8_t* to) {
+  for (size_t c = 0; c < channels; ++c) to[c] = from[c];
+}
+
+}  // namespace
+
+struct Resizer::State {
+  PilRows pil;
+  std::vector<int32_t> column_index, row_index;
+  std::vector<uint8_t> between;
+  TfAxis tf_columns, tf_rows;
+  TfRows tf;
+
+  void RunNearest(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out, size_t stride);
+  void RunTf(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out, size_t stride);
+  absl::Status RunOpencv(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out, size_t stride);
+};
+
+size_t ResizeBytes(const ResizePlan& plan, int channels) {
+  const size_t box_row = static_cast<size_t>(plan.box_width) * static_cast<size_t>(channels);
+  const size_t out_row = static_cast<size_t>(plan.out_width) * static_cast<size_t>(channels);
+  if (IsTf(plan)) {
+    return 2 * (TfAxisBytes(TfAntialias(plan), plan.box_width, plan.out_width, plan.window.width) +
+                TfAxisBytes(TfAntialias(plan), plan.box_height, plan.out_height, plan.window.height) +
+                TfRows::Bytes(plan.box_width, plan.window.width, channels));
+  }
+  if (!TakesRows(plan)) {
+    // The whole result, and OpenCV's rows and tables.
+    return out_row * static_cast<size_t>(plan.out_height) + 64 * (box_row + out_row) + 65536;
+  }
+  return PilRows::Bytes(plan, channels);
+}
+
+Resizer::Resizer() : state_(std::make_unique<State>()) {
+  // Parallelism is across rows of a batch; OpenCV must not start threads of its own.
+  static const bool single_threaded = (cv::setNumThreads(1), true);
+  (void)single_threaded;
+}
+Resizer::~Resizer() = default;
+
+void Resizer::Clear() { state_ = std::make_unique<State>(); }
+
+size_t Resizer::held_bytes() const {
+  const State& s = *state_;
+  return s.pil.held_bytes() + (s.column_index.capacity() + s.row_index.capacity()) * sizeof(int32_t) +
+         s.between.capacity() + s.tf_columns.held_bytes() + s.tf_rows.held_bytes() + s.tf.held_bytes();
+}
+
+void Resizer::State::RunNearest(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out,
+                                size_t stride) {
+  const Rect& window = plan.window;
+  BuildNearestTable(plan.box_width, plan.out_width, window.x, window.x + window.width, plan.flip, &column_index);
+  BuildNearestTable(plan.box_height, plan.out_height, window.y, window.y + window.height, false, &row_index);
+  const size_t channels = static_cast<size_t>(source.channels);
+  for (const int32_t y : row_index) {
+    const uint8_t* from = source.row(y - at.y);
+    uint8_t* to = out;
+    for (const int32_t x : column_index) {
+      CopyPixel(from + static_cast<size_t>(x - at.x) * channels, channels, to);
+      to += channels;
+    }
+    out += stride;
+  }
+}
+
+void Resizer::State::RunTf(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out,
+                           size_t stride) {
+  const Rect& window = plan.window;
+  const bool antialias = TfAntialias(plan);
+  BuildTfAxis(antialias, plan.box_width, plan.out_width, window.x, window.x + window.width, plan.flip, &tf_columns);
+  BuildTfAxis(antialias, plan.box_height, plan.out_height, window.y, window.y + window.height, false, &tf_rows);
+  const Rect needed = SourceNeeded(plan);
+  for (std::vector<int32_t>* columns_of : {&tf_columns.first, &tf_columns.last}) {
+    for (int32_t& x : *columns_of) x -= needed.x;
+  }
+  for (std::vector<int32_t>* rows_of : {&tf_rows.first, &tf_rows.last}) {
+    for (int32_t& y : *rows_of) y -= needed.y;
+  }
+  tf.Start(tf_columns, tf_rows, source.Crop({needed.x - at.x, needed.y - at.y, needed.width, needed.height}));
+  const size_t values = static_cast<size_t>(window.width) * static_cast<size_t>(source.channels);
+  for (int y = 0; y < window.height; ++y, out += stride) TfStore(tf.Row(y), values, out);
+}
+
+absl::Status Resizer::State::RunOpencv(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out,
+                                       size_t stride) {
+  const Rect& window = plan.window;
+  const size_t channels = static_cast<size_t>(source.channels);
+  const int type = CV_MAKETYPE(CV_8U, source.channels);
+  const ImageView box = source.Crop({-at.x, -at.y, plan.box_width, plan.box_height});
+  const bool direct = !plan.flip && window == Rect{0, 0, plan.out_width, plan.out_height};
+  const size_t row_bytes = static_cast<size_t>(plan.out_width) * channels;
+  uint8_t* to = out;
+  size_t to_stride = stride;
+  if (!direct) {
+    const size_t bytes = row_bytes * static_cast<size_t>(plan.out_height);
+    if (between.size() < bytes) between.resize(bytes);
+    to = between.data();
+    to_stride = row_bytes;
+  }
+  try {
+    // OpenCV only reads the input, but has no const view of it.
+    const cv::Mat in(box.height, box.width, type, const_cast<uint8_t*>(box.data), box.stride);
+    cv::Mat resized(plan.out_height, plan.out_width, type, to, to_stride);
+    cv::resize(in, resized, resized.size(), 0, 0,
+               plan.method == ResizeMethod::kOpencvArea ? cv::INTER_AREA : cv::INTER_LINEAR);
+    PS_CHECK(resized.data == to);
+  } catch (const std::exception& e) {
+    return absl::InternalError(absl::StrCat("cv::resize: ", e.what()));
+  }
+  if (direct) return absl::OkStatus();
+  const ImageView result{to, plan.out_width, plan.out_height, source.channels, to_stride};
+  CopyRows(result.Crop(window), plan.flip, out, stride);
+  return absl::OkStatus();
+}
+
+absl::Status Resizer::Run(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out,
+                          size_t stride) {
+  const Rect needed = SourceNeeded(plan);
+  PS_CHECK(plan.window.Inside(plan.out_width, plan.out_height));
+  PS_CHECK(source.width == at.width && source.height == at.height);
+  PS_CHECK((Rect{needed.x - at.x, needed.y - at.y, needed.width, needed.height}.Inside(at.width, at.height)));
+  if (IsTf(plan)) {
+    state_->RunTf(plan, source, at, out, stride);
+    return absl::OkStatus();
+  }
+  if (plan.method != ResizeMethod::kPil) return state_->RunOpencv(plan, source, at, out, stride);
+  if (plan.filter == ResizeFilter::kNearest) {
+    state_->RunNearest(plan, source, at, out, stride);
+    return absl::OkStatus();
+  }
+  state_->pil.Start(plan, source.channels, out, stride);
+  state_->pil.Rows(source.Crop({needed.x - at.x, needed.y - at.y, needed.width, needed.height}));
+  PS_CHECK(state_->pil.Done());
+  return absl::OkStatus();
+}
+
+ImageSink* Resizer::Start(const ResizePlan& plan, int channels, uint8_t* out, size_t stride) {
+  PS_CHECK(plan.window.Inside(plan.out_width, plan.out_height));
+  state_->pil.Start(plan, channels, out, stride);
+  return &state_->pil;
+}
+
+}  // namespace penstock
