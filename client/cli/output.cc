@@ -32,6 +32,10 @@ std::string Count(uint64_t n) {
   return digits;
 }
 
+std::string Count(uint64_t n, std::string_view noun) {
+  return absl::StrCat(Count(n), " ", std::string(noun), n == 1 ? "" : "s");
+}
+
 std::string HumanBytes(uint64_t bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   double value = static_cast<double>(bytes);

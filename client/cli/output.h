@@ -13,6 +13,8 @@ namespace penstock::cli {
 
 // "1,281,167"
 std::string Count(uint64_t n);
+// "1 shard", "1,000 shards": of a noun whose plural ends in s.
+std::string Count(uint64_t n, std::string_view noun);
 // "1.2 GiB"
 std::string HumanBytes(uint64_t bytes);
 // "350 ms", "12.3 s", "2 h 05 min"

@@ -105,8 +105,8 @@ void ShardOutput::Print(const ShardSetResult& result, double seconds, const std:
                             .c_str());
     return;
   }
-  std::printf("%s records in %s shards, %s: %s (%s)\n", Count(state.Records()).c_str(),
-              Count(state.shards.size()).c_str(), HumanBytes(state.Bytes()).c_str(), Glob().c_str(),
+  std::printf("%s in %s, %s: %s (%s)\n", Count(state.Records(), "record").c_str(),
+              Count(state.shards.size(), "shard").c_str(), HumanBytes(state.Bytes()).c_str(), Glob().c_str(),
               HumanSeconds(seconds).c_str());
   if (result.resumed_shards > 0) {
     std::printf("%s of the shards were there already, from an earlier run\n", Count(result.resumed_shards).c_str());

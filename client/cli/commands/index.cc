@@ -79,8 +79,8 @@ class Index final : public Command {
                               .Object()
                               .c_str());
     } else {
-      std::printf("%s records in %s shards; %s indexed now, %s known already (%s)\n", Count(records).c_str(),
-                  Count(paths.size() - errors.size()).c_str(), Count(built).c_str(),
+      std::printf("%s in %s; %s indexed now, %s known already (%s)\n", Count(records, "record").c_str(),
+                  Count(paths.size() - errors.size(), "shard").c_str(), Count(built).c_str(),
                   Count(paths.size() - errors.size() - built).c_str(), HumanSeconds(seconds).c_str());
       for (const std::string& error : errors) std::fprintf(stderr, "%s\n", error.c_str());
     }

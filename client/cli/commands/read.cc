@@ -177,17 +177,17 @@ class Read final : public Command {
                               .c_str());
       return;
     }
-    std::printf("%s rows in %s steps, %s: %s rows/s\n", Count(m.rows).c_str(), Count(m.steps).c_str(),
+    std::printf("%s in %s, %s: %s rows/s\n", Count(m.rows, "row").c_str(), Count(m.steps, "step").c_str(),
                 HumanSeconds(seconds).c_str(), Count(static_cast<uint64_t>(rate)).c_str());
     std::printf("first batch after %s; longest wait after it %s, %s in all\n",
                 HumanSeconds(m.first_batch_seconds).c_str(), HumanSeconds(m.longest_wait_seconds).c_str(),
                 HumanSeconds(m.waited_seconds).c_str());
     if (stats.fetched_rows + stats.broken_streams > 0) {
-      std::printf("%s rows fetched from another worker after %s broken streams\n", Count(stats.fetched_rows).c_str(),
-                  Count(stats.broken_streams).c_str());
+      std::printf("%s fetched from another worker after %s\n", Count(stats.fetched_rows, "row").c_str(),
+                  Count(stats.broken_streams, "broken stream").c_str());
     }
     if (stats.masked_rows + stats.substituted_rows > 0) {
-      std::printf("%s rows masked, %s substituted by the job's error policy\n", Count(stats.masked_rows).c_str(),
+      std::printf("%s masked, %s substituted by the job's error policy\n", Count(stats.masked_rows, "row").c_str(),
                   Count(stats.substituted_rows).c_str());
     }
     if (!digest.empty()) std::printf("digest %s\n", digest.c_str());

@@ -62,8 +62,8 @@ class Submit final : public Command {
       std::printf("job '%s' is registered; `penstock jobs` shows when it is ready\n", job.name().c_str());
       return absl::OkStatus();
     }
-    std::printf("job '%s' is ready: %s records, %s in %s shards\n", job.name().c_str(), Count(records).c_str(),
-                HumanBytes(bytes).c_str(), Count(static_cast<uint64_t>(job.snapshot().shards_size())).c_str());
+    std::printf("job '%s' is ready: %s, %s in %s\n", job.name().c_str(), Count(records, "record").c_str(),
+                HumanBytes(bytes).c_str(), Count(static_cast<uint64_t>(job.snapshot().shards_size()), "shard").c_str());
     for (const v1::Column& column : job.columns()) {
       std::string shape;
       for (const int64_t extent : column.shape()) absl::StrAppend(&shape, shape.empty() ? "" : " x ", extent);

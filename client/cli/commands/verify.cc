@@ -104,8 +104,8 @@ class Verify final : public Command {
                               .Object()
                               .c_str());
     } else {
-      std::printf("%s files, %s readable records, %s broken files\n", Count(files.size()).c_str(),
-                  Count(readable).c_str(), Count(bad_files).c_str());
+      std::printf("%s, %s, %s\n", Count(files.size(), "file").c_str(), Count(readable, "readable record").c_str(),
+                  Count(bad_files, "broken file").c_str());
     }
     if (bad_files > 0) return absl::DataLossError(absl::StrCat(bad_files, " of ", files.size(), " files are broken"));
     return absl::OkStatus();

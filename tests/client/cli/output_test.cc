@@ -12,6 +12,9 @@ TEST(Numbers, AreWrittenForPeople) {
   EXPECT_EQ(Count(0), "0");
   EXPECT_EQ(Count(999), "999");
   EXPECT_EQ(Count(1281167), "1,281,167");
+  EXPECT_EQ(Count(0, "shard"), "0 shards");
+  EXPECT_EQ(Count(1, "shard"), "1 shard");
+  EXPECT_EQ(Count(1000, "shard"), "1,000 shards");
   EXPECT_EQ(HumanBytes(999), "999 B");
   EXPECT_EQ(HumanBytes(1536), "1.5 KiB");
   EXPECT_EQ(HumanBytes(uint64_t{256} << 20), "256 MiB");
