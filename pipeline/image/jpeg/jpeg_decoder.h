@@ -4,7 +4,7 @@
 //
 // Of a restart-indexed file (restart_jpeg.h) a crop decodes only its own tiles: the same pixels, sooner.
 //
-// Pixels are Pillow's: accurate integer IDCT (JDCT_ISLOW), fancy upsampling. libjpeg lives in the one .cc.
+// Pixels are Pillow's: accurate integer IDCT (JDCT_ISLOW), fancy upsampling. libjpeg itself is kept out of this header.
 #ifndef PENSTOCK_PIPELINE_IMAGE_JPEG_JPEG_DECODER_H_
 #define PENSTOCK_PIPELINE_IMAGE_JPEG_JPEG_DECODER_H_
 
