@@ -21,11 +21,11 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "bench/bench_support.h"
 #include "bench/peer_process.h"
 #include "pipeline/augment/lazy_image.h"
 #include "pipeline/augment/ops/geometry.h"
-#include "pipeline/base/file.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
@@ -207,7 +207,7 @@ int Main(int argc, char** argv) {
   std::vector<uint8_t> pixels(size_t{kCropSide} * kCropSide * 3);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * i % 251 + i / 1050 % 5);
   const ImageView rgb{pixels.data(), kCropSide, kCropSide, 3, kCropSide * 3};
-  const ImageView grey{pixels.data(), kCropSide, kCropSide, 1, kCropSide};
+  const ImageView gray{pixels.data(), kCropSide, kCropSide, 1, kCropSide};
 
   if (!only.empty()) {
     Side resize = ResizeSide("", ResizeMethod::kPil, ResizeFilter::kBilinear, rgb, 2000);
@@ -260,7 +260,7 @@ int Main(int argc, char** argv) {
       {"350x350 to 224x224, RGB, bilinear", ResizeFilter::kBilinear, &rgb, "BILINEAR RGB", cv::INTER_LINEAR, true},
       {"350x350 to 224x224, RGB, bicubic", ResizeFilter::kBicubic, &rgb, "BICUBIC RGB", cv::INTER_CUBIC, false},
       {"350x350 to 224x224, RGB, Lanczos", ResizeFilter::kLanczos, &rgb, "LANCZOS RGB", cv::INTER_LANCZOS4, false},
-      {"350x350 to 224x224, grey, bilinear", ResizeFilter::kBilinear, &grey, "BILINEAR L", cv::INTER_LINEAR, false},
+      {"350x350 to 224x224, gray, bilinear", ResizeFilter::kBilinear, &gray, "BILINEAR L", cv::INTER_LINEAR, false},
   };
   for (const Case& each : cases) {
     sides = {ResizeSide("ours, PIL", ResizeMethod::kPil, each.filter, *each.view, repeats),

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
+#include "base/philox.h"
 #include "bench/bench_support.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/philox.h"
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 #include "pipeline/image/jpeg/restart_jpeg.h"
 
@@ -31,7 +31,7 @@ struct Photo {
 };
 
 // As torchvision's RandomResizedCrop with its defaults draws: area uniform in 0.08 to 1 of the image's, aspect
-// log-uniform in 3/4 to 4/3, ten tries, else the largest centred square.
+// log-uniform in 3/4 to 4/3, ten tries, else the largest centered square.
 Rect DrawCrop(int width, int height, SampleRandom* random) {
   for (int i = 0; i < 10; ++i) {
     const double area = width * height * random->Uniform(0.08, 1.0);

@@ -19,10 +19,10 @@
 #include <string>
 #include <vector>
 
+#include "base/cgroup.h"
+#include "base/file.h"
 #include "bench/bench_support.h"
 #include "bench/plain_loop.h"
-#include "pipeline/base/cgroup.h"
-#include "pipeline/base/file.h"
 #include "pipeline/loader/local_reader.h"
 #include "pipeline/records/example_builder.h"
 #include "tests/support/test_dataset.h"

@@ -58,13 +58,13 @@ std::vector<Entry> Entries() {
          cv::add(hsv, cv::Scalar(25, 0, 0), hsv);
          cv::cvtColor(hsv, *out, cv::COLOR_HSV2RGB_FULL);
        },
-       "Pillow's HSV: a division for each pixel; OpenCV's 8-bit tables give other colours"},
-      {"colour_jitter", "brightness: 0.4 contrast: 0.4 saturation: 0.4 hue: 0.1"},
+       "Pillow's HSV: a division for each pixel; OpenCV's 8-bit tables give other colors"},
+      {"color_jitter", "brightness: 0.4 contrast: 0.4 saturation: 0.4 hue: 0.1"},
       {"grayscale", "",
        [](const cv::Mat& in, cv::Mat* out) {
-         cv::Mat grey;
-         cv::cvtColor(in, grey, cv::COLOR_RGB2GRAY);
-         cv::cvtColor(grey, *out, cv::COLOR_GRAY2RGB);
+         cv::Mat gray;
+         cv::cvtColor(in, gray, cv::COLOR_RGB2GRAY);
+         cv::cvtColor(gray, *out, cv::COLOR_GRAY2RGB);
        },
        "Pillow's 16-bit luma weights; OpenCV's are 15 bits"},
       {"posterize", "bits: 4",
@@ -123,7 +123,7 @@ std::vector<Entry> Entries() {
        "mirrored columns are copied pixel by pixel in every row"},
       {"random_crop", "height: 200 width: 200 padding: 4",
        [](const cv::Mat& in, cv::Mat* out) { in(cv::Rect(10, 12, 200, 200)).copyTo(*out); }, "pads first, on a copy"},
-      {"centre_crop", "height: 200 width: 200",
+      {"center_crop", "height: 200 width: 200",
        [](const cv::Mat& in, cv::Mat* out) { in(cv::Rect(12, 12, 200, 200)).copyTo(*out); }},
       {"five_crop", "height: 112 width: 112"},
       {"ten_crop", "height: 112 width: 112"},
@@ -139,7 +139,7 @@ std::vector<Entry> Entries() {
          cv::resize(in(cv::Rect(30, 30, 160, 160)), *out, {224, 224}, 0, 0, cv::INTER_LINEAR);
        },
        "two passes with Pillow's 22-bit weights"},
-      {"normalise", "preset: 'imagenet'"},
+      {"normalize", "preset: 'imagenet'"},
       {"rand_augment", ""},
       {"trivial_augment_wide", ""},
       {"auto_augment", ""},
@@ -212,7 +212,7 @@ double MeasureOurs(const Entry& entry, int turns, const ImageView& image) {
     context.random = context.key.RandomOf(1);
     context.damaged = &damaged;
     absl::Status status = op->Apply(&context, &value);
-    if (status.ok() && op->MakesImage()) status = value.image.Realise(&tools, &damaged);  // crops and flips wait
+    if (status.ok() && op->MakesImage()) status = value.image.Realize(&tools, &damaged);  // crops and flips wait
     if (!status.ok()) Die(entry.name + ": " + std::string(status.message()));
   });
 }

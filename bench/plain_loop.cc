@@ -8,9 +8,9 @@
 #include <opencv2/imgproc.hpp>
 #include <thread>
 
+#include "base/hash.h"
+#include "base/philox.h"
 #include "pipeline/augment/ops/geometry.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/philox.h"
 #include "pipeline/image/image_header.h"
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 

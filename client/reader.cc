@@ -2,11 +2,11 @@
 #include <string>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "client/session/open.h"
 #include "client/session/session.h"
 #include "client/transport/grpc_transport.h"
 #include "penstock/client.h"
-#include "pipeline/base/status_macros.h"
 #include "pipeline/plan/state.h"
 
 namespace penstock {

@@ -19,7 +19,7 @@ function(penstock_executable name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 endfunction()
 
-# Builds the programs of the tests labelled unit or reference, and nothing else: what the sanitizers run.
+# Builds the programs of the tests labeled unit or reference, and nothing else: what the sanitizers run.
 if(NOT TARGET unit_tests)
   add_custom_target(unit_tests)
 endif()
@@ -83,7 +83,7 @@ function(penstock_proto name)
   if(ARG_GRPC)
     target_link_libraries(${name} PUBLIC PkgConfig::GRPCPP)
   endif()
-  # What protoc generates is protoc's to test: optimising it under a sanitizer, UBSan's checks and coverage in it take
+  # What protoc generates is protoc's to test: optimizing it under a sanitizer, UBSan's checks and coverage in it take
   # minutes to compile.
   if(PENSTOCK_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)

@@ -5,10 +5,10 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/cgroup.h"
+#include "base/file.h"
+#include "base/status_macros.h"
 #include "config/near_name.h"
-#include "pipeline/base/cgroup.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 namespace {

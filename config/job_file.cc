@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
 #include "config/mix_check.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 namespace {

@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-// Levenshtein's distance, letters compared without case, neighbours swapped counting once (optimal
+// Levenshtein's distance, letters compared without case, neighbors swapped counting once (optimal
 // string alignment).
 size_t Distance(std::string_view a, std::string_view b) {
   const auto same = [](char x, char y) {

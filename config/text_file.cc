@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "config/near_name.h"
+#include "config/renamed.h"
 
 namespace penstock {
 namespace {
@@ -171,16 +172,20 @@ std::string QuotedAt(const std::string& text, size_t n) {
   }
 }
 
+// The name that the word has now, or one that it may have been meant for; else "".
+std::string Hint(const std::string& word, const std::vector<std::string>& names) {
+  const std::string renamed = RenamedHint(word, names);
+  return renamed.empty() ? DidYouMean(word, names) : renamed;
+}
+
 // The parser's words, in the user's terms, with the near name.
 std::string Explain(const pb::Descriptor* root, const pb::Descriptor* around, const std::string& message) {
   if (absl::StartsWith(message, "Message type") && absl::StrContains(message, "has no field named")) {
     const std::string field = QuotedAt(message, 1);
     const std::vector<std::string> names = NamesFor(root, message);
-    std::string out = absl::StrCat("there is no field '", field, "' here", DidYouMean(field, names));
-    if (NearName(field, names).empty()) {
-      absl::StrAppend(&out, "; there are: ", absl::StrJoin(names, ", "));
-    }
-    return out;
+    const std::string hint = Hint(field, names);
+    return absl::StrCat("there is no field '", field, "' here", hint,
+                        hint.empty() ? absl::StrCat("; there are: ", absl::StrJoin(names, ", ")) : "");
   }
   if (absl::StartsWith(message, "Unknown enumeration value of")) {
     const std::string value = QuotedAt(message, 0), field = QuotedAt(message, 1);
@@ -193,7 +198,7 @@ std::string Explain(const pb::Descriptor* root, const pb::Descriptor* around, co
       }
     }
     return absl::StrCat("'", value, "' is not a value of '", field, "'; it is one of ", absl::StrJoin(names, " | "),
-                        DidYouMean(value, names));
+                        Hint(value, names));
   }
   return message;
 }

@@ -1,5 +1,5 @@
 // Every gRPC setting of the project, in one place and tested. gRPC's defaults do harm here: equal channels share one
-// connection, http_proxy is honoured, reconnecting backs off to two minutes, messages end at 4 MB, fast keepalive earns
+// connection, http_proxy is honored, reconnecting backs off to two minutes, messages end at 4 MB, fast keepalive earns
 // a GOAWAY, a busy port is no error (SO_REUSEPORT), and rows are read in pieces of 8 KiB.
 #ifndef PENSTOCK_NET_CHANNEL_H_
 #define PENSTOCK_NET_CHANNEL_H_

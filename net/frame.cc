@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
+#include "base/check.h"
 
 namespace penstock {
 

@@ -1,6 +1,6 @@
 #include "net/view_proto.h"
 
-#include "pipeline/base/status_macros.h"
+#include "base/status_macros.h"
 
 namespace penstock {
 
@@ -8,7 +8,7 @@ v1::View ToProto(const View& view) {
   v1::View proto;
   proto.set_term(view.term);
   proto.set_number(view.n);
-  proto.set_policy(view.policy == AssignPolicy::kRanks ? v1::RANKS : v1::RANGES);
+  proto.set_policy(view.policy == AssignPolicy::kByRank ? v1::BY_RANK : v1::BY_RECORD);
   proto.set_key_space(view.key_space);
   for (const ViewRange& range : view.ranges) {
     v1::View::Range* out = proto.add_ranges();
@@ -29,7 +29,7 @@ absl::StatusOr<View> FromProto(const v1::View& proto) {
   View view;
   view.term = proto.term();
   view.n = proto.number();
-  view.policy = proto.policy() == v1::RANKS ? AssignPolicy::kRanks : AssignPolicy::kRanges;
+  view.policy = proto.policy() == v1::BY_RANK ? AssignPolicy::kByRank : AssignPolicy::kByRecord;
   view.key_space = proto.key_space();
   for (const v1::View::Range& range : proto.ranges()) {
     view.ranges.push_back({range.begin(), range.end(), range.owner(), range.backup()});

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
 #include "net/grpc_log.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/mutex.h"
-#include "pipeline/base/status_macros.h"
 #include "server/common/logging.h"
 #include "server/common/sd_notify.h"
 #include "server/common/signals.h"

@@ -49,7 +49,7 @@ OPS = {
                                            (1.1, 0.05, -9, 0.04, 1.05, -5, 0.0004, 0.0002), Image.BILINEAR),
     "zoom_out": lambda: ImageOps.expand(image, (30, 30, 82, 82)),
     "random_crop": lambda: ImageOps.expand(image, 4).crop((10, 12, 210, 212)),
-    "centre_crop": lambda: image.crop((12, 12, 212, 212)),
+    "center_crop": lambda: image.crop((12, 12, 212, 212)),
     "random_horizontal_flip": lambda: image.transpose(Image.FLIP_LEFT_RIGHT),
     "random_vertical_flip": lambda: image.transpose(Image.FLIP_TOP_BOTTOM),
     "resize": lambda: image.resize((160, 160), Image.BILINEAR),

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "pipeline/base/check.h"
+#include "base/check.h"
 
 namespace penstock {
 namespace {

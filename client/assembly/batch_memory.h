@@ -6,8 +6,8 @@
 #include <map>
 #include <memory>
 
+#include "base/mutex.h"
 #include "penstock/allocator.h"
-#include "pipeline/base/mutex.h"
 
 namespace penstock {
 
@@ -44,7 +44,7 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
     size_t size_ = 0;
   };
 
-  // At least `bytes` bytes (one at least), uninitialised, aligned to 64; empty when the allocator has none.
+  // At least `bytes` bytes (one at least), uninitialized, aligned to 64; empty when the allocator has none.
   Block Allocate(size_t bytes);
 
   // Gives back what is kept, and from now on each block as it goes: the allocator is not called once the last block is

@@ -1,7 +1,7 @@
 #include "client/assembly/group_mixer.h"
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
+#include "base/check.h"
 
 namespace penstock {
 

@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 #include "client/cli/output.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock::cli {
 namespace {

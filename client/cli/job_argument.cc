@@ -6,11 +6,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
 #include "client/cli/job_writer.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/status_macros.h"
 #include "pipeline/import/shard_state.h"
 #include "pipeline/records/shard_reader.h"
 

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/status_macros.h"
+#include "base/file.h"
+#include "base/status_macros.h"
 
 namespace penstock::cli {
 

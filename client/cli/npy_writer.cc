@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/status_macros.h"
+#include "base/file.h"
+#include "base/status_macros.h"
 
 namespace penstock::cli {
 

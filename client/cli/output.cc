@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "pipeline/base/json.h"
+#include "base/json.h"
 
 namespace penstock::cli {
 namespace {

@@ -48,7 +48,7 @@ class ProgressBar {
   double last_draw_ = 0;  // seconds of the steady clock
 };
 
-// Whether the output may hold colours and redrawn lines: a terminal that is not dumb.
+// Whether the output may hold colors and redrawn lines: a terminal that is not dumb.
 bool IsTerminal(int fd);
 
 // One JSON object or array, written field by field; strings escaped, numbers as numbers.

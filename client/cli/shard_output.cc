@@ -5,12 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/cgroup.h"
+#include "base/file.h"
+#include "base/runtime/clock.h"
+#include "base/status_macros.h"
 #include "client/cli/command.h"
 #include "client/cli/output.h"
-#include "pipeline/base/cgroup.h"
-#include "pipeline/base/clock.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/status_macros.h"
 #include "pipeline/import/shard_folder.h"
 
 namespace penstock::cli {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "pipeline/base/clock.h"
+#include "base/runtime/clock.h"
 #include "pipeline/plan/steps.h"
 #include "pipeline/plan/view.h"
 

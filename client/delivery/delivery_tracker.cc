@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "pipeline/base/check.h"
+#include "base/check.h"
 
 namespace penstock {
 namespace {
@@ -23,7 +23,7 @@ bool TakesGrants(const TrackedWorker& worker) {
 }
 
 uint64_t TotalSteps(const Steps& steps, Cursor start, uint64_t epochs) {
-  const Cursor from = steps.Normalised(start);
+  const Cursor from = steps.Normalized(start);
   constexpr uint64_t kEndless = UINT64_MAX;
   // Beyond these nobody sees an end, and the sums below would overflow.
   if (epochs == 0 || epochs > UINT64_MAX / 4 / steps.StepsPerEpoch() || from.epoch > UINT64_MAX / 4) return kEndless;
@@ -33,7 +33,7 @@ uint64_t TotalSteps(const Steps& steps, Cursor start, uint64_t epochs) {
 }  // namespace
 
 DeliveryTracker::DeliveryTracker(const Steps& steps, TrackerOptions options)
-    : steps_(steps), options_(std::move(options)), head_(steps_.Normalised(options_.start)), next_(head_) {
+    : steps_(steps), options_(std::move(options)), head_(steps_.Normalized(options_.start)), next_(head_) {
   PS_CHECK(options_.window_steps >= 2);
   total_steps_ = TotalSteps(steps_, options_.start, options_.epochs);
   grant_steps_ = options_.grant_steps;
@@ -198,9 +198,9 @@ std::vector<uint32_t> DeliveryTracker::Owners(const View& view, const StepSpan& 
   std::vector<bool> seen(workers_.size());
   std::vector<uint32_t> owners;
   for (const ViewRange& range : view.ranges) {
-    // Under RANKS a rank's slice touches few of the ranges; under RANGES its rows lie anywhere.
-    if (view.policy == AssignPolicy::kRanks && (range.begin > RanksKey(slice.end - 1, steps_.step_size()) ||
-                                                range.end <= RanksKey(slice.begin, steps_.step_size()))) {
+    // Under BY_RANK a rank's slice touches few of the ranges; under BY_RECORD its rows lie anywhere.
+    if (view.policy == AssignPolicy::kByRank && (range.begin > RankKey(slice.end - 1, steps_.step_size()) ||
+                                                 range.end <= RankKey(slice.begin, steps_.step_size()))) {
       continue;
     }
     const uint32_t worker = workers_.in_view()[range.owner];

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 
-#include "pipeline/base/clock.h"
+#include "base/runtime/clock.h"
 
 namespace penstock {
 

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check.h"
 #include "client/delivery/delivery_tracker.h"
-#include "pipeline/base/check.h"
 
 namespace penstock {
 namespace {

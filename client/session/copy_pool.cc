@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "pipeline/base/check.h"
+#include "base/check.h"
 
 namespace penstock {
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/base/mutex.h"
+#include "base/mutex.h"
 
 namespace penstock {
 

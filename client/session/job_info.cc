@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "net/view_proto.h"
-#include "pipeline/base/status_macros.h"
 #include "pipeline/batch/mix_job.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/state.h"
@@ -65,7 +65,7 @@ absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job) {
 absl::StatusOr<std::shared_ptr<const View>> MakeView(const v1::View& view, uint64_t records) {
   PS_ASSIGN_OR_RETURN(View checked, FromProto(view));
   auto made = std::make_shared<const View>(std::move(checked));
-  if (made->policy == AssignPolicy::kRanges && !made->ranges.empty() && made->key_space != records) {
+  if (made->policy == AssignPolicy::kByRecord && !made->ranges.empty() && made->key_space != records) {
     return absl::InvalidArgumentError(absl::StrCat("view (", made->term, ", ", made->n, ") is of ", made->key_space,
                                                    " records, and the job has ", records));
   }

@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/cgroup.h"
+#include "base/status_macros.h"
 #include "net/address.h"
-#include "pipeline/base/cgroup.h"
-#include "pipeline/base/status_macros.h"
 #include "pipeline/plan/state.h"
 
 namespace penstock {

@@ -154,7 +154,7 @@ absl::StatusOr<Batch> Session::Next(absl::Duration timeout) {
     tracker_.StepTaken(now);
     WakeControl();
   }
-  const Cursor start = steps_.Normalised(options_.start);
+  const Cursor start = steps_.Normalized(options_.start);
   const uint64_t from = step->span.epoch == start.epoch ? start.position : 0;
   return step->builder->Finish(step->span.epoch, (step->span.begin - from) / steps_.step_size(), step->span.begin);
 }

@@ -21,6 +21,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
+#include "base/runtime/clock.h"
 #include "client/assembly/batch_builder.h"
 #include "client/delivery/delivery_tracker.h"
 #include "client/session/copy_pool.h"
@@ -29,8 +31,6 @@
 #include "client/transport/worker_stream.h"
 #include "penstock/batch.h"
 #include "penstock/stats.h"
-#include "pipeline/base/clock.h"
-#include "pipeline/base/mutex.h"
 
 namespace penstock {
 

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "penstock/v1/control.grpc.pb.h"
-#include "pipeline/base/mutex.h"
 
 namespace penstock {
 

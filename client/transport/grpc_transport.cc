@@ -8,9 +8,9 @@
 #include <deque>
 #include <utility>
 
+#include "base/mutex.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
-#include "pipeline/base/mutex.h"
 
 namespace penstock {
 namespace {

@@ -18,7 +18,7 @@ namespace {
 using penstock::ImageTarget;
 using penstock::ImageView;
 
-// Squares of the distance of each pixel's centre from the middle of a side, where `scale` is 1 away.
+// Squares of the distance of each pixel's center from the middle of a side, where `scale` is 1 away.
 std::vector<double> SquaredDistances(int side, double scale) {
   std::vector<double> squares;
   for (int i = 0; i < side; ++i) {
@@ -55,7 +55,7 @@ class VignetteOp final : public penstock::Op {
     double strength = strength_;
     if (jitter_ > 0) strength += context->random.Uniform(-jitter_, jitter_);
     strength = std::clamp(strength, 0.0, 1.0);
-    // Realises the image, gives memory for the result, and counts the bytes when the pipeline only asks for them.
+    // Realizes the image, gives memory for the result, and counts the bytes when the pipeline only asks for them.
     return penstock::FilterPixels(context, &value->image,
                                   [&](const ImageView& in, ImageTarget out) { Darken(in, strength, round_, out); });
   }

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "pipeline/augment/op.h"
 #include "pipeline/augment/ragged.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 namespace {

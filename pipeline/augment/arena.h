@@ -13,7 +13,7 @@ namespace penstock {
 // rows of one pipeline soon allocate nothing. Not thread-safe.
 class Arena {
  public:
-  // A buffer of at least `bytes` (and 64 of slack), uninitialised, valid until Reset.
+  // A buffer of at least `bytes` (and 64 of slack), uninitialized, valid until Reset.
   uint8_t* Acquire(size_t bytes) {
     if (used_ == blocks_.size()) blocks_.emplace_back();
     Block& block = blocks_[used_++];

@@ -21,8 +21,8 @@ constexpr double kTextScale = 0.42;
 const cv::Scalar kInk(40, 40, 40), kFaint(130, 130, 130), kAlarm(30, 30, 200), kBox(60, 220, 60);
 const cv::Scalar kTints[3] = {{40, 40, 255}, {255, 120, 40}, {40, 220, 255}};  // of the first masks
 
-void Text(cv::Mat* sheet, int x, int y, const std::string& text, const cv::Scalar& colour) {
-  cv::putText(*sheet, text, {x, y}, cv::FONT_HERSHEY_SIMPLEX, kTextScale, colour, 1, cv::LINE_AA);
+void Text(cv::Mat* sheet, int x, int y, const std::string& text, const cv::Scalar& color) {
+  cv::putText(*sheet, text, {x, y}, cv::FONT_HERSHEY_SIMPLEX, kTextScale, color, 1, cv::LINE_AA);
 }
 
 // Cuts a text into lines of at most `width` characters, between words where it can; those after the first begin with
@@ -91,11 +91,11 @@ void Describe(const v1::Op& op, int number, const std::string& weight, size_t in
   }
 }
 
-// Mixes a colour into the pixels where the mask is not 0.
-void Tint(const ImageView& mask, const cv::Scalar& colour, cv::Mat* bgr) {
+// Mixes a color into the pixels where the mask is not 0.
+void Tint(const ImageView& mask, const cv::Scalar& color, cv::Mat* bgr) {
   const cv::Mat where(mask.height, mask.width, CV_8U, const_cast<uint8_t*>(mask.data), mask.stride);
   cv::Mat tinted;
-  cv::addWeighted(*bgr, 0.5, cv::Mat(bgr->size(), bgr->type(), colour), 0.5, 0, tinted);
+  cv::addWeighted(*bgr, 0.5, cv::Mat(bgr->size(), bgr->type(), color), 0.5, 0, tinted);
   tinted.copyTo(*bgr, where);
 }
 

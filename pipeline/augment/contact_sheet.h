@@ -25,7 +25,7 @@ struct SheetOptions {
 };
 
 // One row for each record: first the picture as decoded (or read, of raw pixels), then its draws; the ops in the
-// margin. Ops that leave the bytes of an image (cast, normalise) are named but not applied. Boxes are drawn, masks tint
+// margin. Ops that leave the bytes of an image (cast, normalize) are named but not applied. Boxes are drawn, masks tint
 // (JobSpec.annotations). A record that fails shows its error instead. InvalidArgument: the job has mistakes (all are
 // named), or no column of pictures, decoded or raw; no records, or more cells than fit 20000 pixels on a side.
 absl::StatusOr<std::string> RenderContactSheet(const v1::JobSpec& job, const std::vector<SheetRecord>& records,

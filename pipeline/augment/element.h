@@ -8,8 +8,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "pipeline/base/check.h"
-#include "pipeline/base/half.h"
+#include "base/check.h"
+#include "base/half.h"
 #include "pipeline/batch/dtype.h"
 
 namespace penstock {

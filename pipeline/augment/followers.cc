@@ -112,7 +112,7 @@ void Followers::MoveBox(const ImageMove& move, Box* box) const {
     return;
   }
   const std::array<double, 9> m = Inverse(move.map);
-  // Seen from the image's centre, which a map that shows anything of the image keeps in front of the horizon.
+  // Seen from the image's center, which a map that shows anything of the image keeps in front of the horizon.
   const double middle = m[6] * (width_ * 0.5) + m[7] * (height_ * 0.5) + m[8];
   Box moved{INFINITY, INFINITY, -INFINITY, -INFINITY, box->visible};
   for (const double x : {box->x0, box->x1}) {

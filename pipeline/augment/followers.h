@@ -1,5 +1,5 @@
 // Boxes and masks that go where the pixels of their image go. An op that moves pixels tells each move once
-// (OpContext::Moved); ops that only change colours say nothing.
+// (OpContext::Moved); ops that only change colors say nothing.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_FOLLOWERS_H_
 #define PENSTOCK_PIPELINE_AUGMENT_FOLLOWERS_H_
 
@@ -54,7 +54,7 @@ class Followers {
   // `mask` has the image's size and one channel, and outlives the row.
   void AddMask(const ImageView& mask) { masks_.push_back(mask); }
 
-  // Boxes: the bounding box of the moved corners, clipped to the new image. Masks: nearest neighbour; 0 comes in from
+  // Boxes: the bounding box of the moved corners, clipped to the new image. Masks: nearest neighbor; 0 comes in from
   // outside, or what a window's mode says. Masks' pixels are made in the arena.
   void Apply(const ImageMove& move, Arena* arena);
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/status_macros.h"
+#include "base/check.h"
+#include "base/status_macros.h"
 #include "pipeline/image/copy_rows.h"
 #include "pipeline/image/decode_other.h"
 #include "pipeline/image/orientation.h"
@@ -66,7 +66,7 @@ void LazyImage::Resize(int width, int height, ResizeMethod method, ResizeFilter 
   window_ = {0, 0, width, height};
 }
 
-bool LazyImage::IsRealised() const {
+bool LazyImage::IsRealized() const {
   return !encoded_ && !resized_ && !flip_ && box_ == Rect{0, 0, memory_.width, memory_.height};
 }
 
@@ -151,8 +151,8 @@ absl::Status LazyImage::Store(ImageTools* tools, uint8_t* out, size_t stride, bo
   return StoreFrom(tools, {pixels, needed.width, needed.height, channels_, row}, needed, out, stride);
 }
 
-absl::Status LazyImage::Realise(ImageTools* tools, bool* damaged) {
-  if (IsRealised()) return absl::OkStatus();
+absl::Status LazyImage::Realize(ImageTools* tools, bool* damaged) {
+  if (IsRealized()) return absl::OkStatus();
   if (!encoded_ && !resized_ && !flip_) {
     *this = InMemory(memory_.Crop(box_));
     return absl::OkStatus();
@@ -176,8 +176,8 @@ size_t LazyImage::StoreBytes() const {
   return TakesDecodedRows() ? bytes : bytes + turned * DenseBytes(box_.width, box_.height, channels_);
 }
 
-void LazyImage::PretendRealised(size_t* bytes) {
-  if (!IsRealised()) *bytes += StoreBytes() + DenseBytes(width(), height(), channels_);
+void LazyImage::PretendRealized(size_t* bytes) {
+  if (!IsRealized()) *bytes += StoreBytes() + DenseBytes(width(), height(), channels_);
   *this = InMemory({nullptr, width(), height(), channels_, DenseBytes(width(), 1, channels_)});
 }
 

@@ -53,22 +53,22 @@ class LazyImage {
   void Crop(const Rect& rect);
   // Mirrors left to right.
   void Flip() { flip_ = !flip_; }
-  // Whether Resize may be called now. Not after another resize or a mirror: call Realise first.
+  // Whether Resize may be called now. Not after another resize or a mirror: call Realize first.
   bool CanResize() const { return !resized_ && !flip_; }
   void Resize(int width, int height, ResizeMethod method, ResizeFilter filter);
 
   // Writes the pixels: height() rows at `stride` bytes, dense pixels. Sets *damaged when a lenient decode met damage.
   absl::Status Store(ImageTools* tools, uint8_t* out, size_t stride, bool* damaged) const;
   // The pixels in memory: where they lie already, or else made in the arena. *this is then that memory.
-  absl::Status Realise(ImageTools* tools, bool* damaged);
-  // The pixels, after Realise.
+  absl::Status Realize(ImageTools* tools, bool* damaged);
+  // The pixels, after Realize.
   const ImageView& view() const { return memory_; }
-  bool IsRealised() const;
+  bool IsRealized() const;
 
-  // Upper bound of what Store takes beside `out`, and Realise with it; pixels are not touched.
+  // Upper bound of what Store takes beside `out`, and Realize with it; pixels are not touched.
   size_t StoreBytes() const;
-  // Counts Realise's bytes into *bytes and takes its place in an image that is only measured.
-  void PretendRealised(size_t* bytes);
+  // Counts Realize's bytes into *bytes and takes its place in an image that is only measured.
+  void PretendRealized(size_t* bytes);
 
  private:
   ResizePlan Plan() const;

@@ -1,7 +1,7 @@
 #include "pipeline/augment/op.h"
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/status_macros.h"
+#include "base/status_macros.h"
 
 namespace penstock {
 
@@ -13,12 +13,12 @@ uint8_t* OpContext::Output(size_t bytes) {
   return target != nullptr ? target : tools->arena.Acquire(bytes);
 }
 
-absl::Status OpContext::Realise(LazyImage* image) {
+absl::Status OpContext::Realize(LazyImage* image) {
   if (dry()) {
-    image->PretendRealised(dry_bytes);
+    image->PretendRealized(dry_bytes);
     return absl::OkStatus();
   }
-  return image->Realise(tools, damaged);
+  return image->Realize(tools, damaged);
 }
 
 void OpContext::Moved(const ImageMove& move) {

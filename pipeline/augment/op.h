@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/philox.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/augment/followers.h"
 #include "pipeline/augment/sample_key.h"
 #include "pipeline/augment/value.h"
-#include "pipeline/base/philox.h"
 #include "pipeline/image/image_header.h"
 
 namespace penstock {
@@ -46,7 +46,7 @@ struct OpContext {
   // Memory for a tensor: the target, or the arena's. Null in a dry run.
   uint8_t* Output(size_t bytes);
   // Makes the pixels of `image` lie in memory.
-  absl::Status Realise(LazyImage* image);
+  absl::Status Realize(LazyImage* image);
   // Every op that moves an image's pixels says each move here once, in a dry run too (then the one that takes most
   // memory), so that boxes and masks follow.
   void Moved(const ImageMove& move);

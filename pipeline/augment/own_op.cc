@@ -8,8 +8,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "pipeline/augment/own_op_registry.h"
-#include "pipeline/base/mutex.h"
 
 namespace penstock {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <string_view>
 
+#include "base/hash.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/augment/own_op.h"
-#include "pipeline/base/hash.h"
 
 namespace penstock {
 

@@ -6,13 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/augment/own_op_registry.h"
 #include "pipeline/augment/row_plan.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/status_macros.h"
 #include "pipeline/batch/mix_job.h"
 
 namespace penstock {

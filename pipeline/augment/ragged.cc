@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pipeline/base/check.h"
+#include "base/check.h"
 
 namespace penstock {
 namespace {

@@ -4,10 +4,10 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
 #include "pipeline/augment/ops/children.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 namespace {
@@ -158,7 +158,7 @@ void RowPlan::Finish(std::vector<std::string>* errors) {
       errors->push_back(
           absl::StrCat("ops: column '", feature.column, "' is ", type.ToString(),
                        " at the end, a size that differs from record to record; add a resize with height and width, a "
-                       "random_resized_crop or a centre_crop"));
+                       "random_resized_crop or a center_crop"));
       continue;
     }
     uint64_t bytes = DTypeSize(type.dtype);
@@ -175,7 +175,7 @@ void RowPlan::Finish(std::vector<std::string>* errors) {
     if (image_column_ < 0 || step.column != static_cast<size_t>(image_column_)) continue;
     // The moves of later steps must be told to boxes and masks.
     if (annotations_.active() && image_steps++ > 0) break;
-    // Whatever yields pixels without drawing; ops that leave the bytes of an image (cast, normalise) end it.
+    // Whatever yields pixels without drawing; ops that leave the bytes of an image (cast, normalize) end it.
     prefix = prefix && !step.op->IsRandom() && step.op->MakesImage();
     step.in_prefix = prefix;
   }
@@ -237,7 +237,7 @@ absl::Status RowPlan::Compute(const SampleKey& key, Decoded decoded, RowSlot* sl
     const Value& value = scratch->values[c];
     uint8_t* out = reinterpret_cast<uint8_t*>(slot->fixed[c]);
     if (types_[c].IsImage() && step.op->MakesImage()) {
-      if (value.image.IsRealised() && value.image.view().data == out) continue;
+      if (value.image.IsRealized() && value.image.view().data == out) continue;
       PS_RETURN_IF_ERROR(
           InStep(step, value.image.Store(&scratch->tools, out, RowBytes(value.image), &scratch->damaged)));
     } else if (value.data != out) {
@@ -255,7 +255,7 @@ absl::Status RowPlan::StartFollowers(const SampleKey& key, bool strict, RowScrat
     const Step& step = steps_[s];
     LazyImage& mask = scratch->values[step.column].image;
     PS_RETURN_IF_ERROR(Apply(step, key, strict, nullptr, scratch));
-    PS_RETURN_IF_ERROR(InStep(step, mask.Realise(&scratch->tools, &scratch->damaged)));
+    PS_RETURN_IF_ERROR(InStep(step, mask.Realize(&scratch->tools, &scratch->damaged)));
   }
   for (const size_t mask : annotations_.masks()) scratch->masks.push_back(scratch->values[mask].image.view());
   // Its first op is decode_image, whose words for an unreadable header these are.
@@ -293,8 +293,8 @@ absl::StatusOr<ImageView> RowPlan::ComputeImage(std::string_view record, const S
     last = &step;
     PS_RETURN_IF_ERROR(Apply(step, key, strict, nullptr, scratch));
   }
-  const absl::Status realised = value.image.Realise(&scratch->tools, &scratch->damaged);
-  if (!realised.ok()) return last == nullptr ? realised : InStep(*last, realised);
+  const absl::Status realized = value.image.Realize(&scratch->tools, &scratch->damaged);
+  if (!realized.ok()) return last == nullptr ? realized : InStep(*last, realized);
   return value.image.view();
 }
 
@@ -366,7 +366,7 @@ void RowPlan::MeasureColumn(size_t c, const ParsedExample& parsed, Followers* fo
     image = step.op->MakesImage();
     if (s < image_begin_) {
       // A mask: turned upright with the image, and moved with it.
-      value->image.PretendRealised(bytes);
+      value->image.PretendRealized(bytes);
       const size_t width = static_cast<size_t>(value->image.width()),
                    height = static_cast<size_t>(value->image.height());
       *bytes += width * height + 4 * std::max(width, height) + Arena::kSlack;

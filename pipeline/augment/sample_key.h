@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "pipeline/base/hash.h"
-#include "pipeline/base/philox.h"
+#include "base/hash.h"
+#include "base/philox.h"
 
 namespace penstock {
 

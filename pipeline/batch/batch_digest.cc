@@ -2,7 +2,7 @@
 
 #include <openssl/evp.h>
 
-#include "pipeline/base/check.h"
+#include "base/check.h"
 
 namespace penstock {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "pipeline/base/distributions.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/philox.h"
+#include "base/distributions.h"
+#include "base/hash.h"
+#include "base/philox.h"
 
 namespace penstock {
 namespace {

@@ -35,7 +35,7 @@ struct MixDraw {
 // of that size (only cutmix looks at it). A pure function of its arguments: Philox with key hash(seed, epoch, "mix")
 // and counter first_row.
 //   mixup   lambda ~ Beta(alpha, alpha)
-//   cutmix  the same, then the box of torchvision.transforms.v2.CutMix and timm's rand_bbox: its centre uniform over
+//   cutmix  the same, then the box of torchvision.transforms.v2.CutMix and timm's rand_bbox: its center uniform over
 //           the pixels, its sides sqrt(1 - lambda) of the image's, clipped at the border; lambda then becomes the
 //           share of the pixels outside it
 MixDraw DrawMix(const MixLaw& law, uint64_t seed, uint64_t epoch, uint64_t first_row, int64_t height, int64_t width);

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "pipeline/base/check.h"
-#include "pipeline/base/half.h"
+#include "base/check.h"
+#include "base/half.h"
 
 namespace penstock {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/base/hash.h"
+#include "base/hash.h"
 
 namespace penstock {
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "pipeline/base/mutex.h"
+#include "base/mutex.h"
 
 namespace penstock {
 

@@ -1,9 +1,9 @@
-// Changes of pixels where they lie: colour, contrast, sharpness. Pillow's arithmetic, bit for bit where the function
+// Changes of pixels where they lie: color, contrast, sharpness. Pillow's arithmetic, bit for bit where the function
 // says "equal"; integer, or float without fused multiply-add, so that every CPU target gives the same bytes.
 //
 // All take `in` of 1 or 3 channels (RGB) and write as many dense pixels at `out`, rows at out.stride bytes. `out` may
-// be the very memory of `in` with the same stride, unless a function says otherwise. Grey images: what is about
-// colour alone copies them.
+// be the very memory of `in` with the same stride, unless a function says otherwise. Gray images: what is about
+// color alone copies them.
 #ifndef PENSTOCK_PIPELINE_IMAGE_ADJUST_H_
 #define PENSTOCK_PIPELINE_IMAGE_ADJUST_H_
 
@@ -37,7 +37,7 @@ void AdjustContrast(const ImageView& in, float factor, ImageTarget out);    // w
 void AdjustSaturation(const ImageView& in, float factor, ImageTarget out);  // with its luma ("Color")
 void AdjustSharpness(const ImageView& in, float factor, ImageTarget out);   // with Pillow's SMOOTH; not in place
 
-// ---- Colour.
+// ---- Color.
 void ToGrayscale(const ImageView& in, ImageTarget out);  // luma in every channel; equal to Pillow's "L"
 // torchvision's adjust_hue of PIL images: by way of HSV in 8 bits, which also at turn 0 loses a little; turn in
 // [-0.5, 0.5].

@@ -14,7 +14,7 @@ void BlendWith(const ImageView& in, int degenerate, float factor, ImageTarget ou
   LookUp(in, table, out);
 }
 
-uint64_t SumGrey(const ImageView& in) {
+uint64_t SumGray(const ImageView& in) {
   uint64_t sum = 0;
   for (int y = 0; y < in.height; ++y) {
     const uint8_t* row = in.row(y);
@@ -30,7 +30,7 @@ uint64_t SumGrey(const ImageView& in) {
 void AdjustBrightness(const ImageView& in, float factor, ImageTarget out) { BlendWith(in, 0, factor, out); }
 
 void AdjustContrast(const ImageView& in, float factor, ImageTarget out) {
-  const uint64_t sum = in.channels == 3 ? SumLuma(in) : SumGrey(in);
+  const uint64_t sum = in.channels == 3 ? SumLuma(in) : SumGray(in);
   const double count = static_cast<double>(in.width) * static_cast<double>(in.height);
   BlendWith(in, static_cast<int>(static_cast<double>(sum) / count + 0.5), factor, out);
 }

@@ -21,7 +21,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Helpers are HWY_API, so static: the files of this folder share this namespace, and what is not inlined (without
-// optimisation nothing is) must not be taken for another file's function of the same name.
+// optimization nothing is) must not be taken for another file's function of the same name.
 
 using D8 = hn::ScalableTag<uint8_t>;
 using V8 = hn::Vec<D8>;
@@ -79,7 +79,7 @@ HWY_API V8 LookUpVector(const SplitTable& split, V8 v) {
 
 HWY_API VF ToFloat(hn::Vec<DQ> bytes) { return hn::ConvertTo(DF(), hn::PromoteTo(D32(), bytes)); }
 
-// colour.h's luma. Every product and sum is a whole number below 2^24, which float32 holds.
+// color.h's luma. Every product and sum is a whole number below 2^24, which float32 holds.
 HWY_API V32 LumaVector(VF r, VF g, VF b) {
   const DF df;
   const VF sum = hn::Add(hn::Add(hn::Mul(r, hn::Set(df, 19595.0f)), hn::Mul(g, hn::Set(df, 38470.0f))),

@@ -45,7 +45,7 @@ struct ChannelRange {
 ChannelRange FindRange(const ImageView& in);
 ChannelRange FindRangeScalar(const ImageView& in);
 
-// The luma (colour.h) of three channels: its sum; in every channel; blended with the pixel.
+// The luma (color.h) of three channels: its sum; in every channel; blended with the pixel.
 uint64_t SumLuma(const ImageView& in);
 uint64_t SumLumaScalar(const ImageView& in);
 void SpreadLuma(const ImageView& in, ImageTarget out);
@@ -53,7 +53,7 @@ void SpreadLumaScalar(const ImageView& in, ImageTarget out);
 void BlendLuma(const ImageView& in, float factor, ImageTarget out);
 void BlendLumaScalar(const ImageView& in, float factor, ImageTarget out);
 
-// Of three rows of `bytes` values, neighbours `channels` apart: the middle row's values but for the first and the last
+// Of three rows of `bytes` values, neighbors `channels` apart: the middle row's values but for the first and the last
 // pixel, blended from their 3 x 3 means with weight 5 in the middle (over 13, rounded to nearest). `out` is none of
 // them.
 void BlendSmoothRow(const uint8_t* above, const uint8_t* row, const uint8_t* below, size_t bytes, size_t channels,

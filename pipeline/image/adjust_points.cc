@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "pipeline/base/portable_math.h"
+#include "base/portable_math.h"
 #include "pipeline/image/adjust.h"
 #include "pipeline/image/adjust_loops.h"
 

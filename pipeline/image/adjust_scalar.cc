@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "pipeline/image/adjust_loops.h"
-#include "pipeline/image/colour.h"
+#include "pipeline/image/color.h"
 
 namespace penstock {
 namespace {

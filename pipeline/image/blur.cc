@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "pipeline/base/check.h"
-#include "pipeline/base/portable_math.h"
+#include "base/check.h"
+#include "base/portable_math.h"
 
 namespace penstock {
 namespace {

@@ -7,12 +7,12 @@
 #include "opencv2/core.hpp"
 #include "opencv2/imgcodecs.hpp"
 #include "pipeline/image/byte_reader.h"
-#include "pipeline/image/colour.h"
+#include "pipeline/image/color.h"
 
 namespace penstock {
 namespace {
 
-// Whether pixels depend on a PNG's chunk (PNG specification, 11.2 and 11.3.1; no colour is managed).
+// Whether pixels depend on a PNG's chunk (PNG specification, 11.2 and 11.3.1; no color is managed).
 bool IsPixelChunk(std::string_view type) {
   return type == "IHDR" || type == "PLTE" || type == "tRNS" || type == "IDAT" || type == "IEND";
 }

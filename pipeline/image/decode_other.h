@@ -15,7 +15,7 @@ namespace penstock {
 size_t DecodeOtherBytes(const ImageHeader& header);
 
 // Decodes the whole image, whose `header` ProbeImage gave and CheckLimits let pass, into `out`: header.height rows
-// at `stride` bytes, header.width * channels bytes each (channels 3: RGB, 1: grey). Alpha is dropped, a palette
+// at `stride` bytes, header.width * channels bytes each (channels 3: RGB, 1: gray). Alpha is dropped, a palette
 // looked up, 16 bits become their high byte, nothing is turned.
 // DataLoss: damaged, cut off, or a variant that OpenCV does not read. Thread-safe.
 absl::Status DecodeOther(std::string_view bytes, const ImageHeader& header, int channels, uint8_t* out, size_t stride);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "pipeline/base/portable_math.h"
+#include "base/portable_math.h"
 
 namespace penstock {
 namespace {
@@ -78,16 +78,16 @@ void AddNoise(const ImageView& in, double sigma, bool same_for_all_channels, Sam
   }
 }
 
-void FillRect(const ImageView& image, const Rect& rect, const uint8_t colour[3], ImageTarget out) {
+void FillRect(const ImageView& image, const Rect& rect, const uint8_t color[3], ImageTarget out) {
   const Rect part = Clipped(image, rect);
   const size_t channels = static_cast<size_t>(image.channels);
   for (int y = part.y; y < part.y + part.height; ++y) {
     uint8_t* to = out.data + static_cast<size_t>(y) * out.stride + static_cast<size_t>(part.x) * channels;
-    if (channels == 1 || (colour[0] == colour[1] && colour[1] == colour[2])) {
-      std::memset(to, colour[0], static_cast<size_t>(part.width) * channels);
+    if (channels == 1 || (color[0] == color[1] && color[1] == color[2])) {
+      std::memset(to, color[0], static_cast<size_t>(part.width) * channels);
       continue;
     }
-    for (int x = 0; x < part.width; ++x, to += 3) std::memcpy(to, colour, 3);
+    for (int x = 0; x < part.width; ++x, to += 3) std::memcpy(to, color, 3);
   }
 }
 
@@ -103,7 +103,7 @@ void FillRectRandomly(const ImageView& image, const Rect& rect, SampleRandom* ra
   }
 }
 
-void FillGrid(const ImageView& image, const GridOfSquares& grid, const uint8_t colour[3], ImageTarget out) {
+void FillGrid(const ImageView& image, const GridOfSquares& grid, const uint8_t color[3], ImageTarget out) {
   constexpr double kRadians = 0.017453292519943295769;
   constexpr double kOne = 65536;
   const int64_t cosine = static_cast<int64_t>(std::floor(PortableCos(grid.degrees * kRadians) * kOne + 0.5));
@@ -112,13 +112,13 @@ void FillGrid(const ImageView& image, const GridOfSquares& grid, const uint8_t c
   const size_t channels = static_cast<size_t>(image.channels);
   for (int y = 0; y < image.height; ++y) {
     uint8_t* to = out.data + static_cast<size_t>(y) * out.stride;
-    // Twice the distance from the centre is whole.
+    // Twice the distance from the center is whole.
     const int64_t dx = -(int64_t{image.width} - 1), dy = 2 * int64_t{y} - (int64_t{image.height} - 1);
     int64_t u = Modulo((dx * cosine - dy * sine) / 2 + (int64_t{grid.shift_x} << 16), unit);
     int64_t v = Modulo((dx * sine + dy * cosine) / 2 + (int64_t{grid.shift_y} << 16), unit);
     for (int x = 0; x < image.width; ++x, to += channels) {
       if (u >= keep && v >= keep) {
-        for (size_t c = 0; c < channels; ++c) to[c] = colour[c];
+        for (size_t c = 0; c < channels; ++c) to[c] = color[c];
       }
       u += cosine;
       v += sine;

@@ -1,4 +1,4 @@
-// What spoils pixels: noise, rectangles and grids of a colour, a pass through JPEG. Integer arithmetic: the same bytes
+// What spoils pixels: noise, rectangles and grids of a color, a pass through JPEG. Integer arithmetic: the same bytes
 // on every machine.
 #ifndef PENSTOCK_PIPELINE_IMAGE_DEGRADE_H_
 #define PENSTOCK_PIPELINE_IMAGE_DEGRADE_H_
@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "pipeline/base/philox.h"
+#include "base/philox.h"
 #include "pipeline/image/adjust.h"
 #include "pipeline/image/image_view.h"
 
@@ -21,21 +21,21 @@ namespace penstock {
 // new word. 0 <= sigma <= 255. `out` may be the memory of `in` with the same stride.
 void AddNoise(const ImageView& in, double sigma, bool same_for_all_channels, SampleRandom* random, ImageTarget out);
 
-// Fills rect, clipped at the image's border (it may lie outside), with a colour.
-void FillRect(const ImageView& image, const Rect& rect, const uint8_t colour[3], ImageTarget out);
+// Fills rect, clipped at the image's border (it may lie outside), with a color.
+void FillRect(const ImageView& image, const Rect& rect, const uint8_t color[3], ImageTarget out);
 // As above with bytes of their own, uniform in 0..255: four from a word, lowest first, a row starting with a new word.
 // `image` is only the size.
 void FillRectRandomly(const ImageView& image, const Rect& rect, SampleRandom* random, ImageTarget out);
 
-// A grid of squares around the image's centre: with (u, v) the coordinates after a turn by `degrees`
-// (counter-clockwise) and a shift, a pixel gets `colour` where u mod unit and v mod unit are both at least `keep`.
+// A grid of squares around the image's center: with (u, v) the coordinates after a turn by `degrees`
+// (counter-clockwise) and a shift, a pixel gets `color` where u mod unit and v mod unit are both at least `keep`.
 // unit >= 2, 0 < keep < unit. Fixed point with 16 bits of fraction.
 struct GridOfSquares {
   int unit = 2, keep = 1;
   int shift_x = 0, shift_y = 0;
   double degrees = 0;
 };
-void FillGrid(const ImageView& image, const GridOfSquares& grid, const uint8_t colour[3], ImageTarget out);
+void FillGrid(const ImageView& image, const GridOfSquares& grid, const uint8_t color[3], ImageTarget out);
 
 }  // namespace penstock
 

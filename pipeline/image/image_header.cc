@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/status_macros.h"
+#include "base/status_macros.h"
 #include "pipeline/image/byte_reader.h"
 #include "pipeline/image/exif.h"
 
@@ -74,14 +74,14 @@ absl::StatusOr<ImageHeader> ProbePng(std::string_view bytes) {
   if (Slice(bytes, 12, 4) != "IHDR") return CutOff("the PNG");
   ImageHeader header{.format = ImageFormat::kPng, .copied_bytes = bytes.size()};
   const int64_t width = ReadBigEndian(bytes, 16, 4), height = ReadBigEndian(bytes, 20, 4),
-                colour = ReadBigEndian(bytes, 25, 1);
-  if (colour < 0) return CutOff("the PNG");
+                color = ReadBigEndian(bytes, 25, 1);
+  if (color < 0) return CutOff("the PNG");
   if (width <= 0 || height <= 0 || width > INT32_MAX || height > INT32_MAX) {
     return absl::InvalidArgumentError(absl::StrCat("the PNG's header says ", width, " x ", height, " pixels"));
   }
   header.width = static_cast<int>(width);
   header.height = static_cast<int>(height);
-  header.components = colour == 0 ? 1 : colour == 4 ? 2 : colour == 6 ? 4 : 3;
+  header.components = color == 0 ? 1 : color == 4 ? 2 : color == 6 ? 4 : 3;
   size_t at = 8;
   while (true) {
     const int64_t length = ReadBigEndian(bytes, at, 4);

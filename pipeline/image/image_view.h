@@ -21,7 +21,7 @@ struct Rect {
 struct ImageView {
   const uint8_t* data = nullptr;
   int width = 0, height = 0;  // pixels
-  int channels = 0;           // 1 (grey) or 3 (RGB)
+  int channels = 0;           // 1 (gray) or 3 (RGB)
   size_t stride = 0;          // bytes from one row to the next
 
   const uint8_t* row(int y) const { return data + static_cast<size_t>(y) * stride; }

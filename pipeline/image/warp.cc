@@ -67,7 +67,7 @@ void NearestScale(const ImageView& in, const WarpMap& map, const uint8_t* fill, 
                   ImageTarget out) {
   std::vector<int> columns(static_cast<size_t>(width), -1);
   Span span{width, 0};
-  bool shifted = true;  // neighbours come from neighbours
+  bool shifted = true;  // neighbors come from neighbors
   double xo = map.k[2] + map.k[0] * 0.5;
   for (int x = 0; x < width; ++x, xo += map.k[0]) {
     int& column = columns[static_cast<size_t>(x)];

@@ -11,7 +11,7 @@
 
 namespace penstock {
 
-// From a pixel of the result to where it comes from: (x, y) of the result's pixel centres, (x + 0.5, y + 0.5), goes to
+// From a pixel of the result to where it comes from: (x, y) of the result's pixel centers, (x + 0.5, y + 0.5), goes to
 // ((a x + b y + c) / w, (d x + e y + f) / w), w = g x + h y + 1 in the input's pixels. Affine: g = h = 0.
 // Pillow's order of the coefficients (AFFINE: the first six; PERSPECTIVE: all eight).
 struct WarpMap {
@@ -26,15 +26,15 @@ enum class WarpSampling : uint8_t { kNearest, kBilinear };
 void Warp(const ImageView& in, const WarpMap& map, WarpSampling sampling, const uint8_t fill[3], int out_width,
           int out_height, ImageTarget out);
 
-// The maps of torchvision's functional.affine and rotate (PIL images, centre of the image unless said), whose angles
+// The maps of torchvision's functional.affine and rotate (PIL images, center of the image unless said), whose angles
 // are in degrees. Rotate is counter-clockwise. Our own sin, cos and tan, so that the map is the same on every machine.
 struct AffineParameters {
   double degrees = 0;
   double translate_x = 0, translate_y = 0;  // pixels
   double scale = 1;
   double shear_x_degrees = 0, shear_y_degrees = 0;
-  bool centre_given = false;
-  double centre_x = 0, centre_y = 0;  // torchvision's `center`, used by auto-augment's shears: {0, 0}
+  bool center_given = false;
+  double center_x = 0, center_y = 0;  // torchvision's `center`, used by auto-augment's shears: {0, 0}
 };
 WarpMap AffineMap(const AffineParameters& parameters, int width, int height);
 // The shear by which row y moves left by x * y pixels and column x up by y * x (auto-augment's levels: the tangents

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <utility>
 
-#include "pipeline/base/portable_math.h"
+#include "base/portable_math.h"
 #include "pipeline/image/warp.h"
 
 namespace penstock {
@@ -21,7 +21,7 @@ double Round15(double x) { return std::nearbyint(x * 1e15) / 1e15; }
 WarpMap AffineMap(const AffineParameters& p, int width, int height) {
   const double rot = Radians(p.degrees);
   const double sx = Radians(p.shear_x_degrees), sy = Radians(p.shear_y_degrees);
-  const double cx = p.centre_given ? p.centre_x : width * 0.5, cy = p.centre_given ? p.centre_y : height * 0.5;
+  const double cx = p.center_given ? p.center_x : width * 0.5, cy = p.center_given ? p.center_y : height * 0.5;
   // Rotation, scale and shear without the scale: determinant 1. torchvision's _get_inverse_affine_matrix.
   const double a = PortableCos(rot - sy) / PortableCos(sy);
   const double b = -PortableCos(rot - sy) * Tan(sx) / PortableCos(sy) - PortableSin(rot);

@@ -8,9 +8,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
 #include "pipeline/augment/pipeline.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/status_macros.h"
 #include "pipeline/image/jpeg/jpeg_encoder.h"
 #include "pipeline/import/job_text.h"
 #include "pipeline/records/example_builder.h"
@@ -200,7 +200,7 @@ std::string BakeSource::JobText(const std::string& name, const std::string& file
     absl::StrAppend(&ops, "ops { column: ", quoted, " decode_image { channels: ", column.shape[2] == 1 ? "GRAY" : "RGB",
                     " } }\n");
     // Already of this size: it only says so, since an encoded image could be of any.
-    absl::StrAppend(&ops, "ops { column: ", quoted, " centre_crop { height: ", column.shape[0],
+    absl::StrAppend(&ops, "ops { column: ", quoted, " center_crop { height: ", column.shape[0],
                     " width: ", column.shape[1], " } }\n");
   }
   absl::StrAppend(&text,

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "pipeline/base/hash.h"
+#include "base/hash.h"
 #include "pipeline/import/label_names.h"
 
 namespace penstock {

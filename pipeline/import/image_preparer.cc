@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/status_macros.h"
+#include "base/status_macros.h"
 #include "pipeline/image/decode_other.h"
 #include "pipeline/image/jpeg/jpeg_encoder.h"
 #include "pipeline/image/jpeg/restart_jpeg.h"

@@ -54,7 +54,7 @@ class ImagePreparer {
   absl::StatusOr<PreparedImage> Prepare(std::string_view encoded);
 
  private:
-  // The whole image into pixels_, with 1 channel for grey ones, else 3.
+  // The whole image into pixels_, with 1 channel for gray ones, else 3.
   absl::StatusOr<ImageView> Decode(std::string_view encoded, const ImageHeader& header);
   absl::Status Check(std::string_view encoded, const ImageHeader& header);
   absl::Status Shrink(std::string_view encoded, const ImageHeader& header, PreparedImage* image);

@@ -11,8 +11,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/status_macros.h"
+#include "base/file.h"
+#include "base/status_macros.h"
 #include "pipeline/import/file_set.h"
 
 namespace penstock {

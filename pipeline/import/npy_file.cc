@@ -9,8 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/status_macros.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
 #include "pipeline/records/framing.h"
 
 namespace penstock {

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "pipeline/base/file.h"
+#include "base/file.h"
 #include "pipeline/batch/dtype.h"
 
 namespace penstock {

@@ -6,8 +6,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/status_macros.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
 #include "pipeline/import/job_text.h"
 #include "pipeline/records/example_builder.h"
 

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/status_macros.h"
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/example_patch.h"
 

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/status_macros.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
 #include "pipeline/import/ordered_run.h"
 #include "pipeline/import/shard_folder.h"
 #include "pipeline/plan/permutation.h"

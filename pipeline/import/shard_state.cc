@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "pipeline/base/hash.h"
+#include "base/hash.h"
 
 namespace penstock {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/mutex.h"
-#include "pipeline/base/status_macros.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
 #include "pipeline/records/framing.h"
 #include "pipeline/records/shard_reader.h"
 

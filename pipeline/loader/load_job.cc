@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "pipeline/base/check.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/status_macros.h"
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/state.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/cgroup.h"
-#include "pipeline/base/status_macros.h"
+#include "base/cgroup.h"
+#include "base/status_macros.h"
 #include "pipeline/loader/loader_core.h"
 
 namespace penstock {

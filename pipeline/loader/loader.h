@@ -16,7 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "pipeline/base/clock.h"
+#include "base/runtime/clock.h"
 #include "pipeline/batch/row.h"
 #include "pipeline/loader/budget_grab.h"
 #include "pipeline/loader/load_job.h"

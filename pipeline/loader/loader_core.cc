@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/status_macros.h"
+#include "base/check.h"
+#include "base/status_macros.h"
 
 namespace penstock {
 namespace {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "pipeline/base/mutex.h"
+#include "base/mutex.h"
 #include "pipeline/cache/byte_cache.h"
 #include "pipeline/loader/budget_grab.h"
 #include "pipeline/loader/loader.h"
@@ -75,7 +75,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   Outcome MakeRow(Task* task, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
   // Grows what the task holds to `bytes`.
   absl::StatusOr<RowMaker::Answer> Grow(Task* task, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Asks sinks for prepared rows in favour of a blocked urgent one. Gives the lock up meanwhile.
+  // Asks sinks for prepared rows in favor of a blocked urgent one. Gives the lock up meanwhile.
   void RevokeFor(const RowScheduler::Blocked& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndCall(OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SampleCpu(int thread);

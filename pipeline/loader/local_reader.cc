@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/cgroup.h"
-#include "pipeline/base/mutex.h"
-#include "pipeline/base/status_macros.h"
+#include "base/cgroup.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/records/index_builder.h"
 
@@ -104,7 +104,7 @@ class LocalReaderSink final : public LocalReader, public RowSink {
         options_(options),
         loader_(std::move(loader)),
         pool_(std::make_shared<LocalBatch::Pool>()),
-        next_(steps.Normalised(options.start)) {}
+        next_(steps.Normalized(options.start)) {}
 
   absl::Status Start() {
     LoaderSessionOptions session;

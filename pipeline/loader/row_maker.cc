@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/hash.h"
+#include "base/hash.h"
 #include "pipeline/plan/permutation.h"
 
 namespace penstock {

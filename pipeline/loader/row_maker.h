@@ -22,7 +22,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "pipeline/base/clock.h"
+#include "base/runtime/clock.h"
 #include "pipeline/cache/byte_cache.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/row_request.h"

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/status_macros.h"
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
 #include "pipeline/plan/permutation.h"
 
 namespace penstock {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "pipeline/base/check.h"
+#include "base/check.h"
 
 namespace penstock {
 namespace {

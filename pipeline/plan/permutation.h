@@ -19,7 +19,7 @@ class Permutation {
  public:
   static constexpr uint64_t kMaxSize = uint64_t{1} << 62;
 
-  // 1 <= n <= kMaxSize. `key` should be a hash: see HashWords in pipeline/base/hash.h.
+  // 1 <= n <= kMaxSize. `key` should be a hash: see HashWords in base/hash.h.
   Permutation(uint64_t n, uint64_t key);
 
   // Where `i` goes. i < n.

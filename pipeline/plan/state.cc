@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "pipeline/base/hash.h"
+#include "base/hash.h"
 
 namespace penstock {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
+#include "base/check.h"
 
 namespace penstock {
 
@@ -41,12 +41,12 @@ uint64_t Steps::StepsFrom(uint64_t position) const {
   return left / step_size_ + (last_ != LastBatch::kDrop && left % step_size_ != 0 ? 1 : 0);
 }
 
-Cursor Steps::Normalised(Cursor cursor) const {
+Cursor Steps::Normalized(Cursor cursor) const {
   return StepsFrom(cursor.position) > 0 ? cursor : Cursor{cursor.epoch + 1, 0};
 }
 
 StepSpan Steps::StepAt(Cursor cursor) const {
-  cursor = Normalised(cursor);
+  cursor = Normalized(cursor);
   StepSpan step;
   step.epoch = cursor.epoch;
   step.begin = cursor.position;
@@ -55,10 +55,10 @@ StepSpan Steps::StepAt(Cursor cursor) const {
   return step;
 }
 
-Cursor Steps::After(const StepSpan& step) const { return Normalised({step.epoch, step.begin + step.valid}); }
+Cursor Steps::After(const StepSpan& step) const { return Normalized({step.epoch, step.begin + step.valid}); }
 
 Cursor Steps::Advance(Cursor cursor, uint64_t steps) const {
-  cursor = Normalised(cursor);
+  cursor = Normalized(cursor);
   const uint64_t left = StepsFrom(cursor.position);
   if (steps < left) return {cursor.epoch, cursor.position + steps * step_size_};
   steps -= left;
@@ -67,8 +67,8 @@ Cursor Steps::Advance(Cursor cursor, uint64_t steps) const {
 }
 
 uint64_t Steps::StepsBetween(Cursor from, Cursor to) const {
-  from = Normalised(from);
-  to = Normalised(to);
+  from = Normalized(from);
+  to = Normalized(to);
   if (from.epoch == to.epoch) {
     PS_CHECK(from.position <= to.position);
     return (to.position - from.position) / step_size_;

@@ -63,10 +63,10 @@ class Steps {
   uint64_t StepsPerEpoch() const { return StepsFrom(0); }
 
   // The cursor itself, or the start of the next epoch when no step of its epoch is left.
-  Cursor Normalised(Cursor cursor) const;
-  // The step that begins at the (normalised) cursor.
+  Cursor Normalized(Cursor cursor) const;
+  // The step that begins at the (normalized) cursor.
   StepSpan StepAt(Cursor cursor) const;
-  // The normalised cursor behind a step.
+  // The normalized cursor behind a step.
   Cursor After(const StepSpan& step) const;
   // The cursor `steps` steps further, over epoch ends. O(1).
   Cursor Advance(Cursor cursor, uint64_t steps) const;

@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
+#include "base/check.h"
 
 namespace penstock {
 
@@ -35,12 +35,12 @@ uint32_t View::FindWorker(const std::string& id) const {
 
 absl::Status View::Validate() const {
   const std::string name = absl::StrCat("view (", term, ", ", n, ")");
-  if (policy > AssignPolicy::kRanks) {
+  if (policy > AssignPolicy::kByRank) {
     return absl::InvalidArgumentError(absl::StrCat(name, " has the unknown policy ", static_cast<int>(policy)));
   }
-  if (policy == AssignPolicy::kRanks && key_space != kRanksKeySpace) {
+  if (policy == AssignPolicy::kByRank && key_space != kRankKeySpace) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, " has the policy RANKS and ", key_space, " keys; it must have ", kRanksKeySpace));
+        absl::StrCat(name, " has the policy BY_RANK and ", key_space, " keys; it must have ", kRankKeySpace));
   }
   std::unordered_set<std::string> ids;
   for (size_t i = 0; i < workers.size(); ++i) {

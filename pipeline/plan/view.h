@@ -14,15 +14,15 @@ namespace penstock {
 
 // What the keys of a view are.
 enum class AssignPolicy : uint8_t {
-  kRanges = 0,  // the record's number in the snapshot, [0, N): each worker has a part of the data
-  kRanks = 1,   // the row's slot in its global step, scaled to [0, 2^20): a few workers serve a
-                // rank's whole slice
+  kByRecord = 0,  // the record's number in the snapshot, [0, N): each worker has a part of the data
+  kByRank = 1,    // the row's slot in its global step, scaled to [0, 2^20): a few workers serve a
+                  // rank's whole slice
 };
 
-constexpr uint64_t kRanksKeySpace = uint64_t{1} << 20;
+constexpr uint64_t kRankKeySpace = uint64_t{1} << 20;
 
-// The kRanks key of a slot. slot < step_size < 2^44.
-constexpr uint64_t RanksKey(uint64_t slot, uint64_t step_size) { return slot * kRanksKeySpace / step_size; }
+// The kByRank key of a slot. slot < step_size < 2^44.
+constexpr uint64_t RankKey(uint64_t slot, uint64_t step_size) { return slot * kRankKeySpace / step_size; }
 
 struct ViewWorker {
   std::string id;       // persistent
@@ -45,7 +45,7 @@ struct View {
 
   uint64_t term = 0;  // of the coordinator that made it
   uint64_t n = 0;     // counts the views of a job
-  AssignPolicy policy = AssignPolicy::kRanges;
+  AssignPolicy policy = AssignPolicy::kByRecord;
   uint64_t key_space = 0;
   std::vector<ViewRange> ranges;  // sorted, a partition of [0, key_space); empty when there are no workers
   std::vector<ViewWorker> workers;
@@ -58,7 +58,7 @@ struct View {
 
   // The key of a row, as this view's policy has it.
   uint64_t KeyOf(uint64_t record, uint64_t slot, uint64_t step_size) const {
-    return policy == AssignPolicy::kRanges ? record : RanksKey(slot, step_size);
+    return policy == AssignPolicy::kByRecord ? record : RankKey(slot, step_size);
   }
 
   // The index of a worker by id, or kNobody.

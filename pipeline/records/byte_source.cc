@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "pipeline/base/status_macros.h"
+#include "base/status_macros.h"
 
 namespace penstock {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "pipeline/base/file.h"
+#include "base/file.h"
 
 namespace penstock {
 

@@ -2,7 +2,7 @@
 
 #include <zlib.h>
 
-#include "pipeline/base/status_macros.h"
+#include "base/status_macros.h"
 #include "pipeline/records/framing.h"
 #include "pipeline/records/inflate_stream.h"
 

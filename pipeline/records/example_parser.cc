@@ -8,7 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/status_macros.h"
+#include "base/status_macros.h"
 #include "pipeline/records/feature_walk.h"
 #include "pipeline/records/wire.h"
 

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/status_macros.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
 #include "pipeline/records/inflate_stream.h"
 #include "pipeline/records/record_walker.h"
 

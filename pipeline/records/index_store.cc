@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/mutex.h"
-#include "pipeline/base/status_macros.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
 
 namespace penstock {
 namespace {

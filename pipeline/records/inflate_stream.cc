@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/status_macros.h"
+#include "base/check.h"
+#include "base/status_macros.h"
 
 namespace penstock {
 namespace {
@@ -52,14 +52,14 @@ InflateStream::InflateStream(const RandomAccessFile* file, Compression compressi
     : file_(file), compression_(compression), recorder_(recorder), input_(kInputBytes) {}
 
 InflateStream::~InflateStream() {
-  if (initialised_) inflateEnd(&zlib_);
+  if (initialized_) inflateEnd(&zlib_);
 }
 
 absl::Status InflateStream::Init(int window_bits) {
   if (inflateInit2(&zlib_, window_bits) != Z_OK) {
     return absl::ResourceExhaustedError(absl::StrCat(file_->path(), ": no memory to inflate it"));
   }
-  initialised_ = true;
+  initialized_ = true;
   return absl::OkStatus();
 }
 

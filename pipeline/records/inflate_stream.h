@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "pipeline/base/file.h"
+#include "base/file.h"
 #include "pipeline/records/byte_source.h"
 #include "pipeline/records/compression.h"
 #include "pipeline/records/shard_index.h"
@@ -87,7 +87,7 @@ class InflateStream final : public ByteSource {
   const Compression compression_;
   RestartRecorder* const recorder_;
   z_stream zlib_ = {};
-  bool initialised_ = false;
+  bool initialized_ = false;
   bool raw_ = false;  // resumed inside a member: zlib sees neither header nor trailer
   bool in_member_ = false;
   bool any_member_ = false;

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/status_macros.h"
+#include "base/check.h"
+#include "base/status_macros.h"
 #include "pipeline/records/byte_source.h"
 #include "pipeline/records/crc32c.h"
 #include "pipeline/records/inflate_stream.h"

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "pipeline/base/file.h"
+#include "base/file.h"
 #include "pipeline/records/compression.h"
 #include "pipeline/records/framing.h"
 #include "pipeline/records/verify.h"

@@ -5,9 +5,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/status_macros.h"
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
 #include "pipeline/records/wire.h"
 
 // The blob, numbers as varints (LEB128) unless said:

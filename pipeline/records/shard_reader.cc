@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/status_macros.h"
+#include "base/status_macros.h"
 #include "pipeline/records/crc32c.h"
 #include "pipeline/records/framing.h"
 #include "pipeline/records/inflate_stream.h"

@@ -11,8 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/mutex.h"
+#include "base/file.h"
+#include "base/mutex.h"
 #include "pipeline/records/shard_index.h"
 
 namespace penstock {

@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/hash.h"
+#include "base/check.h"
+#include "base/hash.h"
 
 namespace penstock {
 namespace {

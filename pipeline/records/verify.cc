@@ -1,7 +1,7 @@
 #include "pipeline/records/verify.h"
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/status_macros.h"
+#include "base/status_macros.h"
 #include "pipeline/records/record_walker.h"
 
 namespace penstock {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "pipeline/base/file.h"
+#include "base/file.h"
 #include "pipeline/records/compression.h"
 #include "pipeline/records/framing.h"
 

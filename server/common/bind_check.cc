@@ -1,8 +1,8 @@
 #include "server/common/bind_check.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "net/address.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/json.h"
+#include "base/json.h"
 
 namespace penstock {
 namespace {

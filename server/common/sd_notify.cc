@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/file.h"
+#include "base/file.h"
 
 namespace penstock {
 

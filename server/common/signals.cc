@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "pipeline/base/check.h"
+#include "base/check.h"
 
 namespace penstock {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/status_macros.h"
+#include "base/check.h"
+#include "base/status_macros.h"
 #include "server/coordinator/assignment_layout.h"
 
 namespace penstock {
@@ -199,7 +199,7 @@ class History {
 };
 
 // A backup for each run. One that knows the data already (it was the owner, or the backup) comes first, then the
-// neighbour; as long as nobody backs more than twice its share.
+// neighbor; as long as nobody backs more than twice its share.
 std::vector<uint32_t> Backups(const Layout& layout, const std::vector<Share>& shares, const History& history) {
   const std::vector<Run>& runs = layout.runs();
   std::vector<double> backing(shares.size());

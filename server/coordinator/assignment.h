@@ -3,7 +3,7 @@
 //
 // Each worker's part of the weight (bytes of its records) follows its capacity, within a tolerance,
 // and as little as possible changes hands: a worker that stays keeps what it has as far as the
-// tolerance allows, what a lost one had goes to the neighbours or, whole, to a newcomer, and a
+// tolerance allows, what a lost one had goes to the neighbors or, whole, to a newcomer, and a
 // newcomer takes from the most loaded. Normally a worker has one contiguous run; a few runs are
 // made where that moves far less.
 #ifndef PENSTOCK_SERVER_COORDINATOR_ASSIGNMENT_H_
@@ -22,9 +22,9 @@ namespace penstock {
 // How heavy each part of the key space is: piecewise uniform, strictly increasing.
 class KeyWeights {
  public:
-  // Every key weighs the same: kRanks, with kRanksKeySpace.
+  // Every key weighs the same: kByRank, with kRankKeySpace.
   static KeyWeights Uniform(uint64_t key_space);
-  // kRanges. records[i] and bytes[i] are those of shard i, in sorted order; the keys are the record
+  // kByRecord. records[i] and bytes[i] are those of shard i, in sorted order; the keys are the record
   // numbers. Bytes are taken as spread evenly over a shard's records. The vectors have one size;
   // empty shards are fine.
   static KeyWeights OfShards(const std::vector<uint64_t>& records, const std::vector<uint64_t>& bytes);
@@ -50,7 +50,7 @@ struct AssignWorker {
 
 struct AssignOptions {
   uint64_t term = 0;
-  AssignPolicy policy = AssignPolicy::kRanges;
+  AssignPolicy policy = AssignPolicy::kByRecord;
   // A worker's load may be this far from its ideal, as a fraction, before anything is moved for
   // balance.
   double tolerance = 0.1;

@@ -20,7 +20,7 @@ class Patcher {
     }
     TakeFromMostLoaded();
     FeedUnderloaded();
-    ExtendNeighbours();
+    ExtendNeighbors();
     GiveRest();
   }
 
@@ -181,8 +181,8 @@ class Patcher {
   }
 
   // What is still free extends the runs beside it, as far as these have room, so that both are equally loaded.
-  void ExtendNeighbours() {
-    const Runs runs = layout_.runs();  // free pieces and their neighbours stay what they are meanwhile
+  void ExtendNeighbors() {
+    const Runs runs = layout_.runs();  // free pieces and their neighbors stay what they are meanwhile
     for (size_t i = 0; i < runs.size(); ++i) {
       const penstock::Run& run = runs[i];
       if (run.owner != Layout::kFree) continue;

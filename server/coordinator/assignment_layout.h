@@ -48,7 +48,7 @@ class Layout {
 };
 
 // Brings every owner inside its share with the fewest keys changing hands: trims the overloaded, takes from the most
-// loaded what the underloaded lack, gives free keys to the underloaded, then to the neighbours, then to whoever has
+// loaded what the underloaded lack, gives free keys to the underloaded, then to the neighbors, then to whoever has
 // most room. May leave owners with several runs. sum(low) <= total <= sum(high).
 void Patch(const KeyWeights& weights, const std::vector<Share>& shares, Layout* layout);
 

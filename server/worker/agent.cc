@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "pipeline/base/status_macros.h"
+#include "base/status_macros.h"
 
 namespace penstock {
 

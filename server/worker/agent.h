@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "absl/status/status.h"
+#include "base/mutex.h"
+#include "base/runtime/clock.h"
 #include "penstock/v1/control.pb.h"
-#include "pipeline/base/clock.h"
-#include "pipeline/base/mutex.h"
 #include "server/worker/coordinator_link.h"
 #include "server/worker/executor.h"
 

@@ -7,12 +7,12 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/philox.h"
 #include "google/protobuf/text_format.h"
 #include "pipeline/augment/own_op.h"
 #include "pipeline/augment/pipeline.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/philox.h"
 #include "pipeline/records/example_builder.h"
 
 namespace penstock {
@@ -46,7 +46,7 @@ std::string MakeImage() {
   return out;
 }
 
-// A 53 x 37 JPEG, 4:2:0, quality 60, optimised tables: what the machine's libjpeg makes of it is in the digest too.
+// A 53 x 37 JPEG, 4:2:0, quality 60, optimized tables: what the machine's libjpeg makes of it is in the digest too.
 constexpr char kJpegBase64[] =
     "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZGNywtQFdBRkxO"
     "UlNSMj5aYVpQYEpRUk//2wBDAQ4ODhMREyYVFSZPNS01T09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09P"
@@ -84,9 +84,9 @@ v1::JobSpec MakeJob(v1::ResizeMethod method, v1::Filter filter, v1::DataType to,
     op->set_filter(filter);
   }
   job.add_ops()->mutable_random_horizontal_flip();
-  v1::Normalise* normalise = job.add_ops()->mutable_normalise();
-  normalise->set_preset("imagenet");
-  normalise->set_to(to);
+  v1::Normalize* normalize = job.add_ops()->mutable_normalize();
+  normalize->set_preset("imagenet");
+  normalize->set_to(to);
   return job;
 }
 
@@ -99,7 +99,7 @@ constexpr const char* kChains[] = {
     "} }",
     "ops { brightness { min: 0.4 max: 1.7 } } ops { contrast { min: 0.4 max: 1.7 } } ops { sharpness { max: 3 } }",
     "ops { saturation { min: 0.4 max: 1.7 } } ops { hue { min: -0.4 max: 0.4 } } ops { gamma { min: 0.5 max: 2 } }",
-    "ops { colour_jitter { brightness: 0.4 contrast: 0.4 saturation: 0.4 hue: 0.1 } } ops { pca_lighting { } }",
+    "ops { color_jitter { brightness: 0.4 contrast: 0.4 saturation: 0.4 hue: 0.1 } } ops { pca_lighting { } }",
     "ops { gaussian_blur { kernel_size: 9 sigma_max: 3 } } ops { gaussian_noise { sigma_min: 1 sigma_max: 20 } }",
     "ops { jpeg_distortion { quality_min: 10 quality_max: 90 } }",
     "ops { random_erasing { probability: 1 fill: PIXEL } } ops { grid_mask { unit_min: 20 unit_max: 40 "

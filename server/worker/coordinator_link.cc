@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
 #include "penstock/v1/control.grpc.pb.h"
-#include "pipeline/base/mutex.h"
 
 namespace penstock {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "net/grpc_status.h"
-#include "pipeline/base/check.h"
 
 namespace penstock {
 namespace {

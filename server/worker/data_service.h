@@ -5,8 +5,8 @@
 #include <memory>
 #include <set>
 
+#include "base/mutex.h"
 #include "penstock/v1/data.grpc.pb.h"
-#include "pipeline/base/mutex.h"
 #include "server/worker/stream_session.h"
 
 namespace penstock {

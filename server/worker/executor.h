@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/base/clock.h"
-#include "pipeline/base/mutex.h"
+#include "base/mutex.h"
+#include "base/runtime/clock.h"
 
 namespace penstock {
 

@@ -8,8 +8,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/status_macros.h"
+#include "base/file.h"
+#include "base/status_macros.h"
 
 namespace penstock {
 namespace {

@@ -13,7 +13,7 @@ std::vector<int> ShardsToServe(const v1::Job& job, const std::string& worker_id)
              view.workers(static_cast<int>(index)).id() == worker_id;
     };
     if (!is_self(range.owner()) && !is_self(range.backup())) continue;
-    if (view.policy() == v1::RANKS) {  // its rows may come from anywhere
+    if (view.policy() == v1::BY_RANK) {  // its rows may come from anywhere
       ranges = {{0, UINT64_MAX}};
       break;
     }

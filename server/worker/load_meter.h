@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <deque>
 
+#include "base/runtime/clock.h"
 #include "penstock/v1/control.pb.h"
-#include "pipeline/base/clock.h"
 #include "pipeline/loader/loader.h"
 
 namespace penstock {

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "pipeline/base/clock.h"
+#include "base/runtime/clock.h"
 #include "pipeline/loader/loader.h"
 
 namespace penstock {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "penstock/v1/control.pb.h"
-#include "pipeline/base/mutex.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/records/dataset_files.h"
 #include "server/worker/shard_indexes.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "net/view_proto.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 bool SessionCore::OwnedKeys::Contains(uint64_t key) const {
@@ -44,7 +44,7 @@ const EpochPlan& SessionCore::PlanOf(uint64_t epoch) {
 absl::Status SessionCore::UseView(const v1::View& proto) {
   PS_ASSIGN_OR_RETURN(const View view, FromProto(proto));
   const uint64_t records = steps_.positions() == 0 ? 0 : PlanOf(first_epoch_.value_or(0)).num_records();
-  const uint64_t expected = view.policy == AssignPolicy::kRanks ? kRanksKeySpace : records;
+  const uint64_t expected = view.policy == AssignPolicy::kByRank ? kRankKeySpace : records;
   if (view.key_space != expected) {
     return absl::InvalidArgumentError(
         absl::StrCat("view ", view.term, ".", view.n, " is over ", view.key_space, " keys, this job has ", expected));
@@ -147,7 +147,7 @@ std::vector<RowRequest> SessionCore::NextRows(size_t max_rows, size_t max_looked
       if (row >= grant.end) break;
       const uint64_t position = steps_.PositionOfRow(row);
       const uint64_t key =
-          grant.keys->policy == AssignPolicy::kRanks ? RanksKey(slot, steps_.step_size()) : plan.RecordAt(position);
+          grant.keys->policy == AssignPolicy::kByRank ? RankKey(slot, steps_.step_size()) : plan.RecordAt(position);
       if (!grant.keys->Contains(key)) continue;
       RowRequest request;
       request.epoch = grant.epoch;

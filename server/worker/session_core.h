@@ -74,7 +74,7 @@ class SessionCore {
   struct OwnedKeys {
     uint64_t term = 0;
     uint64_t number = 0;
-    AssignPolicy policy = AssignPolicy::kRanges;
+    AssignPolicy policy = AssignPolicy::kByRecord;
     std::vector<std::pair<uint64_t, uint64_t>> ranges;  // [begin, end), sorted, not touching
     bool Contains(uint64_t key) const;
   };

@@ -1,8 +1,8 @@
 #include "server/worker/shard_indexes.h"
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/status_macros.h"
+#include "base/file.h"
+#include "base/status_macros.h"
 
 namespace penstock {
 namespace {

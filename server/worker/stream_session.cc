@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
 #include "net/frame.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/status_macros.h"
 #include "pipeline/plan/job_order.h"
 #include "server/worker/row_message.h"
 

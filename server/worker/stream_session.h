@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/mutex.h"
 #include "penstock/v1/data.pb.h"
-#include "pipeline/base/mutex.h"
 #include "pipeline/loader/loader.h"
 #include "server/worker/executor.h"
 #include "server/worker/outbox.h"

@@ -8,11 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/file.h"
+#include "base/status_macros.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/augment/pipeline.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/status_macros.h"
 #include "server/worker/served_jobs.h"
 
 namespace penstock {

@@ -7,10 +7,10 @@
 #include <thread>
 #include <utility>
 
+#include "base/cgroup.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
 #include "net/channel.h"
-#include "pipeline/base/cgroup.h"
-#include "pipeline/base/mutex.h"
-#include "pipeline/base/status_macros.h"
 #include "server/common/bind_check.h"
 #include "server/common/state_dir.h"
 #include "server/worker/agent.h"

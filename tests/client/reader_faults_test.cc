@@ -62,7 +62,7 @@ TEST(ReaderFaults, StreamsThatBreakAgainAndAgainOnlyCostTime) {
 
 TEST(ReaderFaults, MalformedMessagesAreAnErrorThatNamesTheWorker) {
   struct Case {
-    Misbehaviour how;
+    Misbehavior how;
     const char* says;
   };
   const Case cases[] = {

@@ -3,15 +3,16 @@
 
 #include <filesystem>
 
+#include "base/file.h"
 #include "config/daemon_config.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
-#include "pipeline/base/file.h"
 
 namespace penstock {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -80,6 +81,26 @@ TEST(JobFile, AWrongEnumValueIsItsOwnFieldsMistakeWhateverFollows) {
               ElementsAre(AllOf(StartsWith("4 channels: "), HasSubstr("did you mean 'GRAY'"))));
   EXPECT_THAT(Lines(CheckJobText(Replaced(text, "GREY ", "GREY\n\n"), nullptr, &job)),
               ElementsAre(StartsWith("4 channels: ")));
+}
+
+TEST(JobFile, NamesOfTheFirstReleaseAreRefusedWithTheNewOnesSaid) {
+  std::string text = Replaced(kGoodJob, "ops { random_resized_crop { height: 8 width: 8 } }",
+                              R"(ops { centre_crop { height: 8 width: 8 } }
+ops { colour_jitter { hue: 0.1 } }
+ops { augmix { no_colour_ops: true } }
+ops { random_erasing { fill: COLOUR } }
+ops { normalise { preset: "imagenet" } })");
+  text += "assignment { policy: RANGES }\n";
+  v1::JobSpec job;
+  EXPECT_THAT(Lines(CheckJobText(text, nullptr, &job)),
+              ElementsAre(AllOf(StartsWith("5 "), HasSubstr("since 0.2.0 it is called 'center_crop'")),
+                          AllOf(StartsWith("6 "), HasSubstr("since 0.2.0 it is called 'color_jitter'")),
+                          AllOf(StartsWith("7 "), HasSubstr("since 0.2.0 it is called 'no_color_ops'")),
+                          AllOf(StartsWith("8 "), HasSubstr("since 0.2.0 it is called 'COLOR'")),
+                          AllOf(StartsWith("9 "), HasSubstr("since 0.2.0 it is called 'normalize'")),
+                          AllOf(StartsWith("12 "), HasSubstr("since 0.2.0 it is called 'BY_RECORD'"))));
+  EXPECT_THAT(Lines(CheckJobText(Replaced(text, "RANGES", "RANKS"), nullptr, &job)),
+              Contains(HasSubstr("since 0.2.0 it is called 'BY_RANK'")));
 }
 
 TEST(JobFile, MistakesInsideNestedOpsHaveTheirLine) {

@@ -7,7 +7,7 @@
 #include <climits>
 #include <thread>
 
-#include "pipeline/base/file.h"
+#include "base/file.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/reading.h"
 

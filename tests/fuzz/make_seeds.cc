@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
+#include "base/file.h"
 #include "opencv2/core.hpp"
 #include "opencv2/imgcodecs.hpp"
-#include "pipeline/base/check.h"
-#include "pipeline/base/file.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/index_builder.h"
 #include "pipeline/records/tfrecord_writer.h"
@@ -118,7 +118,7 @@ void WriteImages(const std::string& folder) {
       {"422", {.width = 83, .height = 17, .horizontal = 2}},
       {"440", {.width = 17, .height = 83, .vertical = 2}},
       {"411", {.width = 100, .height = 20, .horizontal = 4}},
-      {"grey", {.width = 65, .height = 31, .components = 1}},
+      {"gray", {.width = 65, .height = 31, .components = 1}},
       {"cmyk", {.width = 40, .height = 24, .components = 4}},
       {"ycck", {.width = 70, .height = 40, .components = 4, .horizontal = 2, .vertical = 2, .ycck = true}},
       {"progressive", {.width = 80, .height = 48, .horizontal = 2, .vertical = 2, .progressive = true}},
@@ -134,13 +134,13 @@ void WriteImages(const std::string& folder) {
                   MakeJpeg(recipe) + std::string(choice));
     }
   }
-  std::vector<uint8_t> bgr = MakePixels(23, 17, 3, 5), bgra = MakePixels(23, 17, 4, 6), grey = MakePixels(23, 17, 1, 7);
+  std::vector<uint8_t> bgr = MakePixels(23, 17, 3, 5), bgra = MakePixels(23, 17, 4, 6), gray = MakePixels(23, 17, 1, 7);
   std::vector<uint8_t> flat(bgr.size(), 90);
   const std::pair<const char*, cv::Mat> pictures[] = {{"bgr", {17, 23, CV_8UC3, bgr.data()}},
                                                       {"bgra", {17, 23, CV_8UC4, bgra.data()}},
-                                                      {"grey", {17, 23, CV_8UC1, grey.data()}},
+                                                      {"gray", {17, 23, CV_8UC1, gray.data()}},
                                                       {"flat", {17, 23, CV_8UC3, flat.data()}},
-                                                      {"wide", {17, 11, CV_16UC1, grey.data()}}};
+                                                      {"wide", {17, 11, CV_16UC1, gray.data()}}};
   const auto write = [&](const std::string& name, const char* suffix, const cv::Mat& picture,
                          std::vector<int> options) {
     std::vector<uint8_t> bytes;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/base/file.h"
+#include "base/file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 

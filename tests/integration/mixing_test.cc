@@ -314,9 +314,9 @@ TEST_F(MixingTest, SoftLabelsOfOneHotAndFloatImagesAreMixedToo) {
   one_hot->set_column("label");
   one_hot->mutable_one_hot()->set_classes(10);
   one_hot->mutable_one_hot()->set_smoothing(0.1f);
-  v1::Op* normalise = dataset_.job.add_ops();
-  normalise->mutable_normalise()->set_preset("imagenet");
-  normalise->mutable_normalise()->set_channels_first(true);
+  v1::Op* normalize = dataset_.job.add_ops();
+  normalize->mutable_normalize()->set_preset("imagenet");
+  normalize->mutable_normalize()->set_channels_first(true);
   const std::vector<std::vector<Row>> expected = Expected(2);
   const auto cluster = Serve();
   const Reading run = ReadRows(cluster->address(), options_);

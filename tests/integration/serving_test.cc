@@ -186,7 +186,7 @@ TEST_F(ServingTest, RanksAtUnlikePositionsAreRefused) {
 
 TEST_F(ServingTest, RanksPolicyGivesTheSameRows) {
   const std::string expected = LocalDigest(dataset_, dataset_.job, 2);
-  dataset_.job.mutable_assignment()->set_policy(v1::RANKS);
+  dataset_.job.mutable_assignment()->set_policy(v1::BY_RANK);
   ClusterOptions options;
   options.workers = 3;
   InProcessCluster cluster(options, dataset_.roots);

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "absl/time/clock.h"
+#include "base/mutex.h"
 #include "net/grpc_status.h"
 #include "penstock/v1/control.grpc.pb.h"
-#include "pipeline/base/mutex.h"
 
 namespace penstock {
 namespace {

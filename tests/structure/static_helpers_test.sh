@@ -1,6 +1,6 @@
 #!/bin/sh
 # Files that Highway compiles once for each target share the namespace of the target. HWY_INLINE is a plain `inline`
-# where nothing is optimised, so that two helpers of one name in two such files would be one for the linker, whichever it
+# where nothing is optimized, so that two helpers of one name in two such files would be one for the linker, whichever it
 # meets first: another file's arithmetic, in builds for debugging only. HWY_API is static as well.
 # usage: static_helpers_test.sh SOURCE_DIR
 set -u

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "pipeline/base/check.h"
+#include "base/check.h"
 
 #if defined(__has_feature)
 #define PENSTOCK_HAS_FEATURE(x) __has_feature(x)

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "pipeline/base/check.h"
+#include "base/check.h"
 
 namespace penstock {
 

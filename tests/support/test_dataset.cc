@@ -10,9 +10,9 @@
 #include <opencv2/imgproc.hpp>
 
 #include "absl/strings/str_format.h"
+#include "base/check.h"
+#include "base/philox.h"
 #include "google/protobuf/text_format.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/philox.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/framing.h"
 #include "pipeline/records/tfrecord_writer.h"
@@ -60,7 +60,7 @@ std::string ShardName(const TestDataset& set, int shard) {
 }  // namespace
 
 std::string MakeTestJpeg(int width, int height, uint64_t number, int quality) {
-  // Smooth blobs of colour with a little grain: compresses about as photographs do.
+  // Smooth blobs of color with a little grain: compresses about as photographs do.
   SampleRandom random(0x70656e73746f636b, number, 0);
   cv::Mat coarse(height / 8 + 2, width / 8 + 2, CV_8UC3);
   for (size_t i = 0; i < coarse.total() * 3; ++i) coarse.data[i] = static_cast<uint8_t>(random.Next32() >> 24);

@@ -1,13 +1,13 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/job_argument.h"
 #include "client/cli/local_data.h"
 #include "client/cli/shard_output.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
-#include "pipeline/base/status_macros.h"
 #include "pipeline/import/bake_source.h"
 #include "pipeline/import/job_text.h"
 #include "pipeline/loader/load_job.h"

@@ -4,13 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/cgroup.h"
+#include "base/runtime/clock.h"
+#include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/job_argument.h"
 #include "client/cli/local_data.h"
 #include "client/cli/output.h"
-#include "pipeline/base/cgroup.h"
-#include "pipeline/base/clock.h"
-#include "pipeline/base/status_macros.h"
 #include "pipeline/loader/local_reader.h"
 
 namespace penstock::cli {

@@ -2,12 +2,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "config/daemon_config.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock::cli {
 namespace {

@@ -2,12 +2,12 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "base/cgroup.h"
+#include "base/runtime/clock.h"
+#include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/local_data.h"
 #include "client/cli/output.h"
-#include "pipeline/base/cgroup.h"
-#include "pipeline/base/clock.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock::cli {
 namespace {

@@ -1,11 +1,11 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/job_argument.h"
 #include "client/cli/local_data.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock::cli {
 namespace {

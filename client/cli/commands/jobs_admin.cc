@@ -2,11 +2,11 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "base/runtime/clock.h"
+#include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
 #include "client/cli/output.h"
-#include "pipeline/base/clock.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock::cli {
 namespace {

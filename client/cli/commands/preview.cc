@@ -3,13 +3,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/cgroup.h"
+#include "base/file.h"
+#include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/job_argument.h"
 #include "client/cli/local_data.h"
 #include "pipeline/augment/contact_sheet.h"
-#include "pipeline/base/cgroup.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/status_macros.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/local_reader.h"
 

@@ -7,6 +7,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/file.h"
+#include "base/runtime/clock.h"
+#include "base/status_macros.h"
 #include "client/cli/batch_digest_adapter.h"
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
@@ -15,9 +18,6 @@
 #include "config/job_file.h"
 #include "penstock/client.h"
 #include "pipeline/augment/check_pipeline.h"
-#include "pipeline/base/clock.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock::cli {
 namespace {

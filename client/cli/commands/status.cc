@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
 #include "client/cli/output.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock::cli {
 namespace {

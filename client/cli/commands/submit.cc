@@ -1,12 +1,12 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
 #include "client/cli/output.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock::cli {
 namespace {

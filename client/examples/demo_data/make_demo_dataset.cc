@@ -2,7 +2,7 @@
 //
 // Writes class-sorted TFRecord shards of JPEGs, one class per shard (ten classes; shard s holds class s * 10 / SHARDS):
 // sizes and bytes per pixel like photographs (long side 375 to 600, about 0.6 bytes a pixel), noise at every scale,
-// colours and shapes that tell the class, so that a linear model on small pixels learns. Shards that are already there
+// colors and shapes that tell the class, so that a linear model on small pixels learns. Shards that are already there
 // are kept. The content depends only on the numbers given.
 #include <algorithm>
 #include <atomic>
@@ -22,9 +22,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
-#include "pipeline/base/cgroup.h"
-#include "pipeline/base/philox.h"
-#include "pipeline/base/status_macros.h"
+#include "base/cgroup.h"
+#include "base/philox.h"
+#include "base/status_macros.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/tfrecord_writer.h"
 
@@ -53,31 +53,31 @@ cv::Mat MakeTexture(uint64_t number) {
   return sum;
 }
 
-cv::Scalar ClassColour(int label, double value) {
+cv::Scalar ClassColor(int label, double value) {
   const cv::Mat hsv(1, 1, CV_8UC3, cv::Scalar(label * 180.0 / kClasses, 110, value));
   cv::Mat bgr;
   cv::cvtColor(hsv, bgr, cv::COLOR_HSV2BGR);
-  const cv::Vec3b colour = bgr.at<cv::Vec3b>(0, 0);
-  return {double(colour[0]), double(colour[1]), double(colour[2])};
+  const cv::Vec3b color = bgr.at<cv::Vec3b>(0, 0);
+  return {double(color[0]), double(color[1]), double(color[2])};
 }
 
-// Shapes of the class's kind in the class's next colour.
+// Shapes of the class's kind in the class's next color.
 void DrawShapes(int label, SampleRandom* random, cv::Mat* image) {
   const int count = 2 + static_cast<int>(random->Below(4));
   for (int i = 0; i < count; ++i) {
     const int size = image->rows / 10 + static_cast<int>(random->Below(image->rows / 5));
     const cv::Point at(static_cast<int>(random->Below(image->cols)), static_cast<int>(random->Below(image->rows)));
-    const cv::Scalar colour = ClassColour((label * 3 + 4) % kClasses, random->Uniform(90, 230));
+    const cv::Scalar color = ClassColor((label * 3 + 4) % kClasses, random->Uniform(90, 230));
     const cv::Point reach(size, static_cast<int>(size * random->Uniform(0.5, 1.0)));
     switch (label % 3) {
       case 0:
-        cv::ellipse(*image, at, cv::Size(reach), random->Uniform(0, 180), 0, 360, colour, cv::FILLED, cv::LINE_AA);
+        cv::ellipse(*image, at, cv::Size(reach), random->Uniform(0, 180), 0, 360, color, cv::FILLED, cv::LINE_AA);
         break;
       case 1:
-        cv::rectangle(*image, at - reach, at + reach, colour, cv::FILLED);
+        cv::rectangle(*image, at - reach, at + reach, color, cv::FILLED);
         break;
       default:
-        cv::line(*image, at - 2 * reach, at + 2 * reach, colour, std::max(2, size / 4), cv::LINE_AA);
+        cv::line(*image, at - 2 * reach, at + 2 * reach, color, std::max(2, size / 4), cv::LINE_AA);
     }
   }
 }
@@ -89,7 +89,7 @@ cv::Mat MakeImage(int label, const std::vector<cv::Mat>& textures, SampleRandom*
   const int width = aspect >= 1 ? longer : static_cast<int>(longer * aspect);
   const int height = aspect >= 1 ? static_cast<int>(longer / aspect) : longer;
 
-  cv::Mat image(height, width, CV_8UC3, ClassColour(label, random->Uniform(100, 220)));
+  cv::Mat image(height, width, CV_8UC3, ClassColor(label, random->Uniform(100, 220)));
   DrawShapes(label, random, &image);
 
   const cv::Mat& texture = textures[random->Below(static_cast<uint32_t>(textures.size()))];
@@ -99,7 +99,7 @@ cv::Mat MakeImage(int label, const std::vector<cv::Mat>& textures, SampleRandom*
   image.convertTo(noisy, CV_32FC3);
   noisy += texture(window) * random->Uniform(14, 34);
   const cv::Mat& grain = textures[random->Below(static_cast<uint32_t>(textures.size()))];
-  // The difference of neighbours leaves only the finest scale: a camera's noise.
+  // The difference of neighbors leaves only the finest scale: a camera's noise.
   const cv::Rect beside(window.x ? window.x - 1 : 1, window.y, width, height);
   noisy += (grain(window) - grain(beside)) * (kGrain * random->Uniform(0.6, 1.4));
   noisy.convertTo(image, CV_8UC3);

@@ -1,4 +1,4 @@
-// affine: rotation (clockwise), shift, scale and shear about the centre; the size stays. torchvision's
+// affine: rotation (clockwise), shift, scale and shear about the center; the size stays. torchvision's
 // transforms.RandomAffine. Draws, in this order: whether (none where the probability is 0 or 1); the angle; the shift
 // to the right, then down, uniform in [-fraction * side, fraction * side] and rounded to whole pixels, ties to even;
 // the scale; the shear along x, then y. A range of one value draws nothing.
@@ -29,7 +29,7 @@ struct AffineRanges {
 
 class AffineOp final : public Op {
  public:
-  AffineOp(const AffineRanges& ranges, WarpSampling sampling, const FillColour& fill)
+  AffineOp(const AffineRanges& ranges, WarpSampling sampling, const FillColor& fill)
       : ranges_(ranges), sampling_(sampling), fill_(fill) {}
 
   bool IsRandom() const override { return ranges_.Varies(); }
@@ -52,7 +52,7 @@ class AffineOp final : public Op {
  private:
   const AffineRanges ranges_;
   const WarpSampling sampling_;
-  const FillColour fill_;
+  const FillColor fill_;
 };
 
 }  // namespace
@@ -89,7 +89,7 @@ std::unique_ptr<Op> MakeAffine(const OpSetup& setup, ValueType* output) {
   check_shear(ranges.shear_y, "min_shear_y_degrees", "max_shear_y_degrees");
   ranges.probability = ChooseProbability(setup, spec.has_probability(), spec.probability(), 1);
   const WarpSampling sampling = ChooseSampling(setup, spec.filter());
-  const FillColour fill = ChooseFill(setup, spec.fill());
+  const FillColor fill = ChooseFill(setup, spec.fill());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;
   return std::make_unique<AffineOp>(ranges, sampling, fill);

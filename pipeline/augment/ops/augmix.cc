@@ -9,20 +9,20 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/distributions.h"
+#include "base/status_macros.h"
 #include "pipeline/augment/ops/ops.h"
 #include "pipeline/augment/ops/pixel_op.h"
 #include "pipeline/augment/ops/policy_ops.h"
-#include "pipeline/base/distributions.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 namespace {
 
 using enum PolicyOp;
-// In torchvision's order; the last four are left out where no_colour_ops is said.
+// In torchvision's order; the last four are left out where no_color_ops is said.
 constexpr PolicyOp kOps[] = {kShearX,       kShearY,   kTranslateX, kTranslateY, kRotate,   kPosterize, kSolarize,
                              kAutoContrast, kEqualize, kBrightness, kColor,      kContrast, kSharpness};
-constexpr uint32_t kColourOps = 4, kBins = 10, kMaxWidth = 16, kMaxDepth = 16;
+constexpr uint32_t kColorOps = 4, kBins = 10, kMaxWidth = 16, kMaxDepth = 16;
 
 struct AugMixSpec {
   uint32_t severity = 3, width = 3, depth = 0;
@@ -31,7 +31,7 @@ struct AugMixSpec {
   WarpStyle style;
 };
 
-// A Dirichlet draw with one alpha for all: normalised gammas. Equal parts where all are too small to tell from 0.
+// A Dirichlet draw with one alpha for all: normalized gammas. Equal parts where all are too small to tell from 0.
 std::vector<double> DrawDirichlet(double alpha, size_t parts, SampleRandom* random) {
   std::vector<double> draw(parts);
   double sum = 0;
@@ -55,7 +55,7 @@ class AugMixOp final : public Op {
 
   absl::Status Apply(OpContext* context, Value* value) const override {
     LazyImage* image = &value->image;
-    PS_RETURN_IF_ERROR(context->Realise(image));
+    PS_RETURN_IF_ERROR(context->Realize(image));
     const size_t row = static_cast<size_t>(image->width()) * static_cast<size_t>(image->channels());
     const size_t bytes = row * static_cast<size_t>(image->height());
     // Two images that a chain goes back and forth between, and the sum.
@@ -107,7 +107,7 @@ std::unique_ptr<Op> MakeAugMix(const OpSetup& setup, ValueType* output) {
   if (from.mixture_width() > 0) spec.width = from.mixture_width();
   spec.depth = from.chain_depth();
   if (from.alpha() != 0) spec.alpha = static_cast<double>(from.alpha());
-  if (from.no_colour_ops()) spec.ops -= kColourOps;
+  if (from.no_color_ops()) spec.ops -= kColorOps;
   if (spec.severity > kBins) setup.Error("severity", absl::StrCat("must be from 1 to ", kBins));
   if (spec.width > kMaxWidth) setup.Error("mixture_width", absl::StrCat("must be from 1 to ", kMaxWidth));
   if (spec.depth > kMaxDepth)

@@ -1,10 +1,10 @@
 // cast: each element to another type, by the rules of ConvertElement. Bytes of an image's shape are an image, which
 // image ops may go on with.
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "pipeline/augment/element.h"
 #include "pipeline/augment/ops/ops.h"
 #include "pipeline/augment/ops/tensor_input.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 namespace {

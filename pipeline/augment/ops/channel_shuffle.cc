@@ -1,9 +1,9 @@
 // channel_shuffle: the channels in one of their six orders, all equally likely (the order that changes nothing too).
-// Draws: probability; one bounded draw. Leaves grey images alone. Source:
+// Draws: probability; one bounded draw. Leaves gray images alone. Source:
 // torchvision.transforms.v2.RandomChannelPermutation.
 #include <array>
 
-#include "pipeline/augment/ops/colour_op.h"
+#include "pipeline/augment/ops/color_op.h"
 #include "pipeline/augment/ops/ops.h"
 
 namespace penstock {
@@ -25,7 +25,7 @@ std::unique_ptr<Op> MakeChannelShuffle(const OpSetup& setup, ValueType* output) 
     if (i == 0) return std::nullopt;
     return Shuffle{kOrders[i]};
   };
-  return MakeColourOnlyOp(setup, before, ChooseChance(setup, setup.spec->channel_shuffle()), true, draw, output);
+  return MakeColorOnlyOp(setup, before, ChooseChance(setup, setup.spec->channel_shuffle()), true, draw, output);
 }
 
 }  // namespace penstock

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/hash.h"
+#include "base/hash.h"
 
 namespace penstock {
 namespace {
@@ -114,7 +114,7 @@ absl::Status OpChildren::Apply(size_t i, bool last, OpContext* parent, Value* va
 void DryOutcomes::Add(const Value& value, size_t bytes) {
   if (is_image_) {
     Value outcome = value;
-    outcome.image.PretendRealised(&bytes);
+    outcome.image.PretendRealized(&bytes);
     width_ = std::max(width_, outcome.image.width());
     height_ = std::max(height_, outcome.image.height());
   }

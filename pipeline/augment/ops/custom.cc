@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "pipeline/augment/ops/ops.h"
 #include "pipeline/augment/own_op.h"
 #include "pipeline/augment/own_op_registry.h"
-#include "pipeline/base/check.h"
 
 namespace penstock {
 namespace {

@@ -1,7 +1,7 @@
 // decode_image: an encoded string becomes a uint8 image, height x width x channels. The pixels wait (lazy_image.h).
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "pipeline/augment/ops/ops.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 namespace {

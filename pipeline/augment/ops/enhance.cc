@@ -2,7 +2,7 @@
 // then the pixels of Pillow's ImageEnhance (gamma: 255 * (x / 255) ^ factor). Draws: probability, factor.
 // Source: torchvision.transforms.functional.adjust_* on PIL images. Factor 1 leaves the image as it is.
 #include "absl/strings/str_cat.h"
-#include "pipeline/augment/ops/colour_op.h"
+#include "pipeline/augment/ops/color_op.h"
 #include "pipeline/augment/ops/ops.h"
 #include "pipeline/augment/ops/pixel_op.h"
 
@@ -27,7 +27,7 @@ auto DrawAdjust(const FactorRange& range, Adjust adjust) {
   };
 }
 
-// Needs its neighbours, so it cannot work in place.
+// Needs its neighbors, so it cannot work in place.
 class SharpnessOp final : public Op {
  public:
   SharpnessOp(double probability, const FactorRange& range) : probability_(probability), range_(range) {}
@@ -69,24 +69,24 @@ std::unique_ptr<Op> MakeBrightness(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
   const v1::Brightness& spec = setup.spec->brightness();
   const FactorRange range = ChooseFactors(setup, spec, 0, kMaxFactor);
-  return MakeColourOp(setup, before, ChooseChance(setup, spec), range.IsRandom(), DrawAdjust(range, AdjustBrightness),
-                      output);
+  return MakeColorOp(setup, before, ChooseChance(setup, spec), range.IsRandom(), DrawAdjust(range, AdjustBrightness),
+                     output);
 }
 
 std::unique_ptr<Op> MakeContrast(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
   const v1::Contrast& spec = setup.spec->contrast();
   const FactorRange range = ChooseFactors(setup, spec, 0, kMaxFactor);
-  return MakeColourOp(setup, before, ChooseChance(setup, spec), range.IsRandom(), DrawAdjust(range, AdjustContrast),
-                      output);
+  return MakeColorOp(setup, before, ChooseChance(setup, spec), range.IsRandom(), DrawAdjust(range, AdjustContrast),
+                     output);
 }
 
 std::unique_ptr<Op> MakeSaturation(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
   const v1::Saturation& spec = setup.spec->saturation();
   const FactorRange range = ChooseFactors(setup, spec, 0, kMaxFactor);
-  return MakeColourOnlyOp(setup, before, ChooseChance(setup, spec), range.IsRandom(),
-                          DrawAdjust(range, AdjustSaturation), output);
+  return MakeColorOnlyOp(setup, before, ChooseChance(setup, spec), range.IsRandom(),
+                         DrawAdjust(range, AdjustSaturation), output);
 }
 
 std::unique_ptr<Op> MakeGamma(const OpSetup& setup, ValueType* output) {
@@ -96,7 +96,7 @@ std::unique_ptr<Op> MakeGamma(const OpSetup& setup, ValueType* output) {
   const auto adjust = [](const ImageView& in, float gamma, ImageTarget out) {
     AdjustGamma(in, static_cast<double>(gamma), out);
   };
-  return MakeColourOp(setup, before, ChooseChance(setup, spec), range.IsRandom(), DrawAdjust(range, adjust), output);
+  return MakeColorOp(setup, before, ChooseChance(setup, spec), range.IsRandom(), DrawAdjust(range, adjust), output);
 }
 
 std::unique_ptr<Op> MakeSharpness(const OpSetup& setup, ValueType* output) {

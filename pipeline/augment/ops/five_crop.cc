@@ -1,12 +1,12 @@
 // five_crop and ten_crop, for evaluation: the upper left, upper right, lower left and lower right corner and the
-// centre; ten_crop: then those of the mirror image. torchvision's five_crop and ten_crop. Draws nothing. The result is
-// a tensor, uint8 [5 or 10, height, width, channels], which cast and normalise take.
+// center; ten_crop: then those of the mirror image. torchvision's five_crop and ten_crop. Draws nothing. The result is
+// a tensor, uint8 [5 or 10, height, width, channels], which cast and normalize take.
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "pipeline/augment/ops/geometry.h"
 #include "pipeline/augment/ops/ops.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 namespace {
@@ -41,7 +41,7 @@ class CropsOp final : public Op {
                                                      ", smaller than the crops of ", width_, " x ", height_,
                                                      "; resize it first"));
     }
-    PS_RETURN_IF_ERROR(context->Realise(&image));
+    PS_RETURN_IF_ERROR(context->Realize(&image));
     const size_t bytes =
         static_cast<size_t>(width_) * static_cast<size_t>(height_) * static_cast<size_t>(image.channels());
     uint8_t* out = context->Output((mirror_ == Mirror::kNone ? 5 : 10) * bytes);
@@ -60,7 +60,7 @@ class CropsOp final : public Op {
                      {right, 0, width_, height_},
                      {0, bottom, width_, height_},
                      {right, bottom, width_, height_},
-                     CentreRect(in.width, in.height, width_, height_)};
+                     CenterRect(in.width, in.height, width_, height_)};
     for (Rect& rect : rects) {
       // A crop of the mirror image is the mirror image of the crop at the mirrored place.
       if (mirror == Mirror::kLeftToRight) rect.x = right - rect.x;

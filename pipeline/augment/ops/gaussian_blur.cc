@@ -1,7 +1,7 @@
 // gaussian_blur: sigma uniform in [sigma_min, sigma_max] (no draw when they are equal). Draws: probability, sigma.
 // Source: torchvision.transforms.GaussianBlur on tensors (pixels within 1; see image/blur.h).
 #include "absl/strings/str_cat.h"
-#include "pipeline/augment/ops/colour_op.h"
+#include "pipeline/augment/ops/color_op.h"
 #include "pipeline/augment/ops/ops.h"
 #include "pipeline/augment/ops/pixel_op.h"
 #include "pipeline/image/blur.h"

@@ -2,7 +2,7 @@
 // equal). Draws: probability, sigma, then 16 bits for each value, or for each pixel when same_for_all_channels. The
 // noise is normal at 4096 points of equal probability, rounded to integers: image/degrade.h.
 // Source: torchvision.transforms.v2.GaussianNoise, on the 0..255 scale.
-#include "pipeline/augment/ops/colour_op.h"
+#include "pipeline/augment/ops/color_op.h"
 #include "pipeline/augment/ops/ops.h"
 #include "pipeline/image/degrade.h"
 
@@ -29,7 +29,7 @@ std::unique_ptr<Op> MakeGaussianNoise(const OpSetup& setup, ValueType* output) {
     const double drawn = sigma.Draw(random);
     return std::optional(Noise{drawn, same, random});
   };
-  return MakeColourOp(setup, before, ChooseChance(setup, spec), true, draw, output);
+  return MakeColorOp(setup, before, ChooseChance(setup, spec), true, draw, output);
 }
 
 }  // namespace penstock

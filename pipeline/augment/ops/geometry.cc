@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "base/portable_math.h"
+#include "base/status_macros.h"
 #include "pipeline/augment/ops/pixel_op.h"
-#include "pipeline/base/portable_math.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 namespace {
@@ -74,13 +74,13 @@ void CheckSide(const OpSetup& setup, std::string_view field, uint32_t value) {
   }
 }
 
-FillColour ChooseFill(const OpSetup& setup, const google::protobuf::RepeatedField<uint32_t>& fill) {
-  FillColour colour;
+FillColor ChooseFill(const OpSetup& setup, const google::protobuf::RepeatedField<uint32_t>& fill) {
+  FillColor color;
   const int channels = setup.input.IsImage() ? static_cast<int>(setup.input.shape[2]) : 3;
   if (fill.size() > 1 && fill.size() != channels) {
     setup.Error("fill", absl::StrCat("has ", fill.size(), " values; it needs one, or one for each of the ", channels,
                                      " channels"));
-    return colour;
+    return color;
   }
   for (int c = 0; c < 3 && !fill.empty(); ++c) {
     const uint32_t value = fill.size() == 1 ? fill[0] : fill[std::min(c, fill.size() - 1)];
@@ -88,9 +88,9 @@ FillColour ChooseFill(const OpSetup& setup, const google::protobuf::RepeatedFiel
       setup.Error("fill", absl::StrCat("must be from 0 to 255, not ", value));
       break;
     }
-    colour.values[c] = static_cast<uint8_t>(value);
+    color.values[c] = static_cast<uint8_t>(value);
   }
-  return colour;
+  return color;
 }
 
 WarpSampling ChooseSampling(const OpSetup& setup, v1::Filter filter) {
@@ -146,7 +146,7 @@ void CropImage(OpContext* context, LazyImage* image, const Rect& rect) {
 }
 
 absl::Status WindowImage(OpContext* context, LazyImage* image, const Rect& window, PadMode mode,
-                         const FillColour& fill) {
+                         const FillColor& fill) {
   if (window.Inside(image->width(), image->height()) && !context->dry()) {
     CropImage(context, image, window);
     return absl::OkStatus();
@@ -164,7 +164,7 @@ void MirrorImage(OpContext* context, LazyImage* image) {
 }
 
 absl::Status WarpImage(OpContext* context, LazyImage* image, const WarpMap& map, WarpSampling sampling,
-                       const FillColour& fill, int width, int height) {
+                       const FillColor& fill, int width, int height) {
   // Beside the pixels: a table of columns.
   const size_t scratch = 4 * static_cast<size_t>(width);
   PS_RETURN_IF_ERROR(ReplacePixels(context, image, width, height, scratch, [&](const ImageView& in, ImageTarget out) {
@@ -175,14 +175,14 @@ absl::Status WarpImage(OpContext* context, LazyImage* image, const WarpMap& map,
 }
 
 absl::Status ResizeImage(OpContext* context, LazyImage* image, int width, int height, const ResizeChoice& choice) {
-  if (!image->CanResize()) PS_RETURN_IF_ERROR(context->Realise(image));
+  if (!image->CanResize()) PS_RETURN_IF_ERROR(context->Realize(image));
   const ImageMove move = ImageMove::Resize(image->width(), image->height(), width, height);
   image->Resize(width, height, choice.method, choice.filter);
   context->Moved(move);
   return absl::OkStatus();
 }
 
-Rect CentreRect(int width, int height, int crop_width, int crop_height) {
+Rect CenterRect(int width, int height, int crop_width, int crop_height) {
   return {HalfRoundedEven(width - crop_width), HalfRoundedEven(height - crop_height), crop_width, crop_height};
 }
 

@@ -25,10 +25,10 @@ void CheckSide(const OpSetup& setup, std::string_view field, uint32_t value);
 
 // `fill` of a schema message for an image of `channels`: one value for all, or one for each; 0 where none is said.
 // Adds an error for other counts, and values over 255.
-struct FillColour {
+struct FillColor {
   uint8_t values[3] = {0, 0, 0};
 };
-FillColour ChooseFill(const OpSetup& setup, const google::protobuf::RepeatedField<uint32_t>& fill);
+FillColor ChooseFill(const OpSetup& setup, const google::protobuf::RepeatedField<uint32_t>& fill);
 // How a warp samples. Adds an error unless BILINEAR or NEAREST.
 WarpSampling ChooseSampling(const OpSetup& setup, v1::Filter filter);
 PadMode ChoosePadMode(const OpSetup& setup, v1::PadMode mode);
@@ -48,22 +48,21 @@ int DrawInteger(int low, int high, SampleRandom* random);  // low and high inclu
 // Keeps `rect`, which must be inside; not in a dry run, where less is no upper bound.
 void CropImage(OpContext* context, LazyImage* image, const Rect& rect);
 // Leaves `window`, which may reach beyond the image.
-absl::Status WindowImage(OpContext* context, LazyImage* image, const Rect& window, PadMode mode,
-                         const FillColour& fill);
+absl::Status WindowImage(OpContext* context, LazyImage* image, const Rect& window, PadMode mode, const FillColor& fill);
 // Mirrors left to right.
 void MirrorImage(OpContext* context, LazyImage* image);
 // `map` gives the pixels of an image of width x height.
 absl::Status WarpImage(OpContext* context, LazyImage* image, const WarpMap& map, WarpSampling sampling,
-                       const FillColour& fill, int width, int height);
-// Resizes, realising first what the resize cannot be joined with.
+                       const FillColor& fill, int width, int height);
+// Resizes, realizing first what the resize cannot be joined with.
 absl::Status ResizeImage(OpContext* context, LazyImage* image, int width, int height, const ResizeChoice& choice);
 
 // torchvision's center_crop of a size that fits: offsets are round((side - crop) / 2), ties to even.
-Rect CentreRect(int width, int height, int crop_width, int crop_height);
+Rect CenterRect(int width, int height, int crop_width, int crop_height);
 
 // The rectangle that RandomResizedCrop cuts out of an image: torchvision's
 // transforms.RandomResizedCrop.get_params. Ten tries at an area uniform in [scale_min, scale_max] of the image's and
-// an aspect (width / height) log-uniform in [ratio_min, ratio_max]; when none fits, the largest centred rectangle
+// an aspect (width / height) log-uniform in [ratio_min, ratio_max]; when none fits, the largest centered rectangle
 // with the nearest aspect. Uses our own log and exp, so that the draw is the same on every machine.
 struct CropDraw {
   double scale_min = 0.08, scale_max = 1.0;

@@ -4,7 +4,7 @@
 // Source: Chen, Liu, Zhao and Jia, "GridMask data augmentation" (2020).
 #include <cmath>
 
-#include "pipeline/augment/ops/colour_op.h"
+#include "pipeline/augment/ops/color_op.h"
 #include "pipeline/augment/ops/ops.h"
 #include "pipeline/image/degrade.h"
 
@@ -13,10 +13,10 @@ namespace {
 
 struct Mask {
   GridOfSquares grid;
-  FillColour colour;
+  FillColor color;
   void operator()(const ImageView& in, ImageTarget out) const {
     CopyPixels(in, out);
-    FillGrid(in, grid, colour.values, out);
+    FillGrid(in, grid, color.values, out);
   }
 };
 
@@ -35,10 +35,10 @@ std::unique_ptr<Op> MakeGridMask(const OpSetup& setup, ValueType* output) {
   const double probability = ChooseChance(setup, spec, 0.7);
   CheckImageInput(setup);
   if (setup.errors->size() != before) return nullptr;
-  const FillColour colour = ChooseFill(setup, spec.fill());
+  const FillColor color = ChooseFill(setup, spec.fill());
   const auto draw = [=](SampleRandom* random, int, int) {
     Mask mask;
-    mask.colour = colour;
+    mask.color = color;
     GridOfSquares& grid = mask.grid;
     grid.unit = DrawInteger(static_cast<int>(low), static_cast<int>(high), random);
     grid.shift_x = DrawInteger(0, grid.unit - 1, random);
@@ -47,7 +47,7 @@ std::unique_ptr<Op> MakeGridMask(const OpSetup& setup, ValueType* output) {
     grid.keep = std::clamp(static_cast<int>(std::floor(grid.unit * keep + 0.5)), 1, grid.unit - 1);
     return std::optional(mask);
   };
-  return MakeColourOp(setup, before, probability, true, draw, output);
+  return MakeColorOp(setup, before, probability, true, draw, output);
 }
 
 }  // namespace penstock

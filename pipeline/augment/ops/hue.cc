@@ -1,6 +1,6 @@
 // hue: turned by a part of the circle uniform in [min, max] (no draw when they are equal), in Pillow's 8-bit HSV, which
 // even a turn of 0 goes through. Draws: probability, turn. Source: torchvision's adjust_hue on PIL images.
-#include "pipeline/augment/ops/colour_op.h"
+#include "pipeline/augment/ops/color_op.h"
 #include "pipeline/augment/ops/ops.h"
 
 namespace penstock {
@@ -15,7 +15,7 @@ std::unique_ptr<Op> MakeHue(const OpSetup& setup, ValueType* output) {
     const auto change = [turn](const ImageView& in, ImageTarget out) { AdjustHue(in, turn, out); };
     return std::optional(change);
   };
-  return MakeColourOnlyOp(setup, before, ChooseChance(setup, spec), range.IsRandom(), draw, output);
+  return MakeColorOnlyOp(setup, before, ChooseChance(setup, spec), range.IsRandom(), draw, output);
 }
 
 }  // namespace penstock

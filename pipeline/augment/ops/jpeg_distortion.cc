@@ -1,8 +1,8 @@
 // jpeg_distortion: the image as JPEG leaves it, at a quality that is a uniform integer in [quality_min, quality_max]
 // (no draw when they are equal). Draws: probability, quality. libjpeg-turbo with accurate integer DCT both ways, 4:2:0
-// and fancy upsampling: what Pillow's save and open give. A grey image goes through a grey JPEG.
+// and fancy upsampling: what Pillow's save and open give. A gray image goes through a gray JPEG.
 // Source: torchvision.transforms.v2.JPEG.
-#include "pipeline/augment/ops/colour_op.h"
+#include "pipeline/augment/ops/color_op.h"
 #include "pipeline/augment/ops/ops.h"
 #include "pipeline/image/jpeg/jpeg_encoder.h"
 
@@ -18,7 +18,7 @@ class JpegDistortionOp final : public Op {
   absl::Status Apply(OpContext* context, Value* value) const override {
     LazyImage& image = value->image;
     if (!context->dry() && !DrawChance(probability_, &context->random)) return absl::OkStatus();
-    PS_RETURN_IF_ERROR(context->Realise(&image));
+    PS_RETURN_IF_ERROR(context->Realize(&image));
     const int width = image.width(), height = image.height(), channels = image.channels();
     const size_t stride = static_cast<size_t>(width) * static_cast<size_t>(channels);
     const size_t buffer_bytes = JpegBufferBytes(width, height);
@@ -32,7 +32,7 @@ class JpegDistortionOp final : public Op {
       const int quality = DrawInteger(low_, high_, &context->random);
       uint8_t* const buffer = context->tools->arena.Acquire(buffer_bytes);
       // The pixels do not depend on the tables.
-      const JpegEncodeOptions options = {.quality = quality, .optimise = false};
+      const JpegEncodeOptions options = {.quality = quality, .optimize = false};
       PS_ASSIGN_OR_RETURN(const std::string_view jpeg, EncodeJpegInto(image.view(), options, buffer, buffer_bytes));
       PS_RETURN_IF_ERROR(
           context->tools->jpeg.Decode(jpeg, {0, 0, width, height}, {.channels = channels}, pixels, stride).status());

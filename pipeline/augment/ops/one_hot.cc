@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "pipeline/augment/element.h"
 #include "pipeline/augment/ops/ops.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 namespace {

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "pipeline/augment/ops/children.h"
 #include "pipeline/augment/ops/ops.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 namespace {

@@ -8,7 +8,7 @@ namespace {
 
 class PadOp final : public Op {
  public:
-  PadOp(const v1::Pad& spec, PadMode mode, const FillColour& fill, const ImageLimits& limits)
+  PadOp(const v1::Pad& spec, PadMode mode, const FillColor& fill, const ImageLimits& limits)
       : left_(static_cast<int>(spec.left())),
         top_(static_cast<int>(spec.top())),
         right_(static_cast<int>(spec.right())),
@@ -32,7 +32,7 @@ class PadOp final : public Op {
  private:
   const int left_, top_, right_, bottom_;
   const PadMode mode_;
-  const FillColour fill_;
+  const FillColor fill_;
   const ImageLimits limits_;
 };
 
@@ -53,7 +53,7 @@ std::unique_ptr<Op> MakePad(const OpSetup& setup, ValueType* output) {
     setup.Error("", "says no side; give left, top, right or bottom");
   }
   const PadMode mode = ChoosePadMode(setup, spec.mode());
-  const FillColour fill = ChooseFill(setup, spec.fill());
+  const FillColor fill = ChooseFill(setup, spec.fill());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;
   if (output->shape[0] != kAnySize) output->shape[0] += spec.top() + spec.bottom();

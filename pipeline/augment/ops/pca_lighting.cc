@@ -1,12 +1,12 @@
 // pca_lighting: adds a combination of the principal components of ImageNet's RGB values to all pixels. Draws:
-// probability; three normal weights of mean 0 and standard deviation sigma. Leaves grey images alone.
+// probability; three normal weights of mean 0 and standard deviation sigma. Leaves gray images alone.
 // Source: Krizhevsky, Sutskever and Hinton, "ImageNet classification with deep convolutional neural networks" (2012),
 // section 4.1; the components and their standard deviations are those of fb.resnet.torch, in units of the 0..1 scale.
 #include <array>
 
-#include "pipeline/augment/ops/colour_op.h"
+#include "base/distributions.h"
+#include "pipeline/augment/ops/color_op.h"
 #include "pipeline/augment/ops/ops.h"
-#include "pipeline/base/distributions.h"
 
 namespace penstock {
 namespace {
@@ -36,7 +36,7 @@ std::unique_ptr<Op> MakePcaLighting(const OpSetup& setup, ValueType* output) {
     }
     return std::optional(light);
   };
-  return MakeColourOnlyOp(setup, before, ChooseChance(setup, spec), true, draw, output);
+  return MakeColorOnlyOp(setup, before, ChooseChance(setup, spec), true, draw, output);
 }
 
 }  // namespace penstock

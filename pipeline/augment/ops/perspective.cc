@@ -9,7 +9,7 @@ namespace {
 
 class PerspectiveOp final : public Op {
  public:
-  PerspectiveOp(double distortion, double probability, WarpSampling sampling, const FillColour& fill)
+  PerspectiveOp(double distortion, double probability, WarpSampling sampling, const FillColor& fill)
       : distortion_(distortion), probability_(probability), sampling_(sampling), fill_(fill) {}
 
   bool IsRandom() const override { return true; }
@@ -39,7 +39,7 @@ class PerspectiveOp final : public Op {
  private:
   const double distortion_, probability_;
   const WarpSampling sampling_;
-  const FillColour fill_;
+  const FillColor fill_;
 };
 
 }  // namespace
@@ -52,7 +52,7 @@ std::unique_ptr<Op> MakePerspective(const OpSetup& setup, ValueType* output) {
   if (!(distortion > 0 && distortion <= 1)) setup.Error("distortion", "must be above 0 and at most 1");
   const double probability = ChooseProbability(setup, spec.has_probability(), spec.probability(), 0.5);
   const WarpSampling sampling = ChooseSampling(setup, spec.filter());
-  const FillColour fill = ChooseFill(setup, spec.fill());
+  const FillColor fill = ChooseFill(setup, spec.fill());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;
   return std::make_unique<PerspectiveOp>(distortion, probability, sampling, fill);

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "base/status_macros.h"
 #include "pipeline/augment/op.h"
-#include "pipeline/base/status_macros.h"
 #include "pipeline/image/adjust.h"
 
 namespace penstock {
@@ -17,7 +17,7 @@ namespace penstock {
 template <typename Make>
 absl::Status ReplacePixels(OpContext* context, LazyImage* image, int width, int height, size_t scratch_bytes,
                            Make make) {
-  PS_RETURN_IF_ERROR(context->Realise(image));
+  PS_RETURN_IF_ERROR(context->Realize(image));
   const int channels = image->channels();
   const size_t stride = static_cast<size_t>(width) * static_cast<size_t>(channels);
   uint8_t* const pixels = context->Output(stride * static_cast<size_t>(height));

@@ -1,7 +1,7 @@
 // grayscale, posterize, solarize, invert, equalize, autocontrast: nothing to draw but the probability.
 // Source: Pillow's ImageOps, as torchvision calls it; the pixels are equal. Grayscale keeps the number of channels and
-// leaves a grey image alone.
-#include "pipeline/augment/ops/colour_op.h"
+// leaves a gray image alone.
+#include "pipeline/augment/ops/color_op.h"
 #include "pipeline/augment/ops/ops.h"
 
 namespace penstock {
@@ -17,8 +17,8 @@ auto Always(Change change) {
 
 std::unique_ptr<Op> MakeGrayscale(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
-  return MakeColourOnlyOp(setup, before, ChooseChance(setup, setup.spec->grayscale()), false, Always(ToGrayscale),
-                          output);
+  return MakeColorOnlyOp(setup, before, ChooseChance(setup, setup.spec->grayscale()), false, Always(ToGrayscale),
+                         output);
 }
 
 std::unique_ptr<Op> MakePosterize(const OpSetup& setup, ValueType* output) {
@@ -26,8 +26,8 @@ std::unique_ptr<Op> MakePosterize(const OpSetup& setup, ValueType* output) {
   const v1::Posterize& spec = setup.spec->posterize();
   if (spec.bits() < 1 || spec.bits() > 8) setup.Error("bits", "must be from 1 to 8");
   const int bits = static_cast<int>(spec.bits());
-  return MakeColourOp(setup, before, bits == 8 ? 0 : ChooseChance(setup, spec), false,
-                      Always([bits](const ImageView& in, ImageTarget out) { Posterize(in, bits, out); }), output);
+  return MakeColorOp(setup, before, bits == 8 ? 0 : ChooseChance(setup, spec), false,
+                     Always([bits](const ImageView& in, ImageTarget out) { Posterize(in, bits, out); }), output);
 }
 
 std::unique_ptr<Op> MakeSolarize(const OpSetup& setup, ValueType* output) {
@@ -35,25 +35,25 @@ std::unique_ptr<Op> MakeSolarize(const OpSetup& setup, ValueType* output) {
   const v1::Solarize& spec = setup.spec->solarize();
   if (spec.threshold() > 256) setup.Error("threshold", "must be from 0 to 256");
   const int threshold = static_cast<int>(spec.threshold());
-  return MakeColourOp(setup, before, ChooseChance(setup, spec), false,
-                      Always([threshold](const ImageView& in, ImageTarget out) { Solarize(in, threshold, out); }),
-                      output);
+  return MakeColorOp(setup, before, ChooseChance(setup, spec), false,
+                     Always([threshold](const ImageView& in, ImageTarget out) { Solarize(in, threshold, out); }),
+                     output);
 }
 
 std::unique_ptr<Op> MakeInvert(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
-  return MakeColourOp(setup, before, ChooseChance(setup, setup.spec->invert()), false, Always(Invert), output);
+  return MakeColorOp(setup, before, ChooseChance(setup, setup.spec->invert()), false, Always(Invert), output);
 }
 
 std::unique_ptr<Op> MakeEqualize(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
-  return MakeColourOp(setup, before, ChooseChance(setup, setup.spec->equalize()), false, Always(Equalize), output);
+  return MakeColorOp(setup, before, ChooseChance(setup, setup.spec->equalize()), false, Always(Equalize), output);
 }
 
 std::unique_ptr<Op> MakeAutocontrast(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
-  return MakeColourOp(setup, before, ChooseChance(setup, setup.spec->autocontrast()), false, Always(Autocontrast),
-                      output);
+  return MakeColorOp(setup, before, ChooseChance(setup, setup.spec->autocontrast()), false, Always(Autocontrast),
+                     output);
 }
 
 }  // namespace penstock

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "pipeline/augment/ops/pixel_op.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 namespace {

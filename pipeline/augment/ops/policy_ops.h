@@ -45,7 +45,7 @@ bool MovesPixels(PolicyOp op);
 // How geometric ops sample, and what lies outside.
 struct WarpStyle {
   WarpSampling sampling = WarpSampling::kBilinear;
-  FillColour fill;
+  FillColor fill;
 };
 
 // An op as it was drawn: the magnitude has its sign.
@@ -57,7 +57,7 @@ struct PolicyChoice {
 // torchvision's _apply_op on PIL images:
 //   ShearX, ShearY          F.affine with shear atan(magnitude) about {0, 0}: row y moves by magnitude * y pixels
 //   TranslateX, TranslateY  by int(magnitude) pixels (cut towards 0), to the right and down
-//   Rotate                  magnitude degrees, counter-clockwise, about the centre
+//   Rotate                  magnitude degrees, counter-clockwise, about the center
 //   Brightness ... Sharpness  ImageEnhance with the factor 1 + magnitude
 //   Posterize               keeps int(magnitude) bits
 //   Solarize                inverts values not below magnitude

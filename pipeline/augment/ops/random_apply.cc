@@ -1,8 +1,8 @@
 // random_apply: all the ops inside, in order, or none; one Bernoulli draw per sample (torchvision's RandomApply). Where
 // they are not applied the image stays as it was: nothing is decoded for it.
+#include "base/status_macros.h"
 #include "pipeline/augment/ops/children.h"
 #include "pipeline/augment/ops/ops.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 namespace {

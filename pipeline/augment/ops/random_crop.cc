@@ -12,7 +12,7 @@ namespace {
 
 class RandomCropOp final : public Op {
  public:
-  RandomCropOp(const v1::RandomCrop& spec, PadMode mode, const FillColour& fill)
+  RandomCropOp(const v1::RandomCrop& spec, PadMode mode, const FillColor& fill)
       : width_(static_cast<int>(spec.width())),
         height_(static_cast<int>(spec.height())),
         padding_(static_cast<int>(spec.padding())),
@@ -48,7 +48,7 @@ class RandomCropOp final : public Op {
   const int width_, height_, padding_;
   const bool pad_if_needed_;
   const PadMode mode_;
-  const FillColour fill_;
+  const FillColor fill_;
 };
 
 }  // namespace
@@ -61,7 +61,7 @@ std::unique_ptr<Op> MakeRandomCrop(const OpSetup& setup, ValueType* output) {
   CheckSide(setup, "width", spec.width());
   if (spec.padding() != 0) CheckSide(setup, "padding", spec.padding());
   const PadMode mode = ChoosePadMode(setup, spec.mode());
-  const FillColour fill = ChooseFill(setup, spec.fill());
+  const FillColor fill = ChooseFill(setup, spec.fill());
   if (setup.errors->size() != before) return nullptr;
   *output = {.dtype = DType::kUint8, .shape = {spec.height(), spec.width(), setup.input.shape[2]}};
   return std::make_unique<RandomCropOp>(spec, mode, fill);

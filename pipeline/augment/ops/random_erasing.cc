@@ -1,13 +1,13 @@
 // random_erasing: a rectangle loses its pixels. Source: torchvision.transforms.RandomErasing.get_params.
 // Draws: probability; up to ten tries of an area uniform in [scale_min, scale_max] of the image's and an aspect (height
 // / width) log-uniform in [ratio_min, ratio_max], until one is smaller than the image both ways (when none is, the
-// image stays); then its top and left, uniform; then the colour or the pixels, uniform bytes (torchvision draws normal
-// values, since it works on normalised tensors).
+// image stays); then its top and left, uniform; then the color or the pixels, uniform bytes (torchvision draws normal
+// values, since it works on normalized tensors).
 #include <cmath>
 
-#include "pipeline/augment/ops/colour_op.h"
+#include "base/portable_math.h"
+#include "pipeline/augment/ops/color_op.h"
 #include "pipeline/augment/ops/ops.h"
-#include "pipeline/base/portable_math.h"
 #include "pipeline/image/degrade.h"
 
 namespace penstock {
@@ -17,20 +17,20 @@ struct Eraser {
   double scale_min = 0.02, scale_max = 0.33;
   double log_ratio_min = 0, log_ratio_max = 0;
   v1::RandomErasing::Fill fill = v1::RandomErasing::VALUE;
-  FillColour value;
+  FillColor value;
 };
 
 struct Erase {
   Rect rect;
-  FillColour colour;
-  SampleRandom* pixels = nullptr;  // null: one colour
+  FillColor color;
+  SampleRandom* pixels = nullptr;  // null: one color
 
   void operator()(const ImageView& in, ImageTarget out) const {
     CopyPixels(in, out);
     if (pixels != nullptr) {
       FillRectRandomly(in, rect, pixels, out);
     } else {
-      FillRect(in, rect, colour.values, out);
+      FillRect(in, rect, color.values, out);
     }
   }
 };
@@ -47,9 +47,9 @@ std::optional<Erase> DrawErase(const Eraser& eraser, SampleRandom* random, int w
     erase.rect.width = static_cast<int>(wide);
     erase.rect.y = DrawInteger(0, height - erase.rect.height, random);
     erase.rect.x = DrawInteger(0, width - erase.rect.width, random);
-    erase.colour = eraser.value;
-    if (eraser.fill == v1::RandomErasing::COLOUR) {
-      for (uint8_t& value : erase.colour.values) value = static_cast<uint8_t>(random->Below(256));
+    erase.color = eraser.value;
+    if (eraser.fill == v1::RandomErasing::COLOR) {
+      for (uint8_t& value : erase.color.values) value = static_cast<uint8_t>(random->Below(256));
     }
     if (eraser.fill == v1::RandomErasing::PIXEL) erase.pixels = random;
     return erase;
@@ -76,7 +76,7 @@ std::unique_ptr<Op> MakeRandomErasing(const OpSetup& setup, ValueType* output) {
   if (!(ratio_max >= ratio_min && ratio_max < 1e3)) {
     setup.Error("ratio_max", "must be at least ratio_min and below 1000");
   }
-  if (!v1::RandomErasing::Fill_IsValid(spec.fill())) setup.Error("fill", "is none of VALUE, COLOUR, PIXEL");
+  if (!v1::RandomErasing::Fill_IsValid(spec.fill())) setup.Error("fill", "is none of VALUE, COLOR, PIXEL");
   if (spec.value_size() > 0 && spec.fill() != v1::RandomErasing::VALUE) {
     setup.Error("value", "goes with fill: VALUE only");
   }
@@ -90,7 +90,7 @@ std::unique_ptr<Op> MakeRandomErasing(const OpSetup& setup, ValueType* output) {
   const auto draw = [eraser](SampleRandom* random, int width, int height) {
     return DrawErase(eraser, random, width, height);
   };
-  return MakeColourOp(setup, before, probability, true, draw, output);
+  return MakeColorOp(setup, before, probability, true, draw, output);
 }
 
 }  // namespace penstock

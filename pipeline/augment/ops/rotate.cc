@@ -1,4 +1,4 @@
-// rotate: about the centre, counter-clockwise, by an angle uniform in [min_degrees, max_degrees]; the size stays.
+// rotate: about the center, counter-clockwise, by an angle uniform in [min_degrees, max_degrees]; the size stays.
 // torchvision's transforms.RandomRotation. Draws: whether (none where the probability is 0 or 1), then the angle (none
 // where both ends are equal).
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 
 class RotateOp final : public Op {
  public:
-  RotateOp(double min_degrees, double max_degrees, double probability, WarpSampling sampling, const FillColour& fill)
+  RotateOp(double min_degrees, double max_degrees, double probability, WarpSampling sampling, const FillColor& fill)
       : min_degrees_(min_degrees),
         max_degrees_(max_degrees),
         probability_(probability),
@@ -31,7 +31,7 @@ class RotateOp final : public Op {
  private:
   const double min_degrees_, max_degrees_, probability_;
   const WarpSampling sampling_;
-  const FillColour fill_;
+  const FillColor fill_;
 };
 
 }  // namespace
@@ -46,7 +46,7 @@ std::unique_ptr<Op> MakeRotate(const OpSetup& setup, ValueType* output) {
     setup.Error("max_degrees", "must be at least min_degrees and at most 3600");
   }
   const WarpSampling sampling = ChooseSampling(setup, spec.filter());
-  const FillColour fill = ChooseFill(setup, spec.fill());
+  const FillColor fill = ChooseFill(setup, spec.fill());
   const double probability = ChooseProbability(setup, spec.has_probability(), spec.probability(), 1);
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;

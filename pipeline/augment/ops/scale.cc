@@ -1,10 +1,10 @@
 // scale: x * factor + offset in float32, each operation rounded on its own; then to the output type.
 #include <cmath>
 
+#include "base/status_macros.h"
 #include "pipeline/augment/element.h"
 #include "pipeline/augment/ops/ops.h"
 #include "pipeline/augment/ops/tensor_input.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "pipeline/base/status_macros.h"
+#include "base/status_macros.h"
 
 namespace penstock {
 
@@ -20,7 +20,7 @@ absl::StatusOr<DenseTensor> DenseInput(const ValueType& input, OpContext* contex
     return DenseTensor{value->data, count};
   }
   LazyImage& image = value->image;
-  PS_RETURN_IF_ERROR(context->Realise(&image));
+  PS_RETURN_IF_ERROR(context->Realize(&image));
   const ImageView& view = image.view();
   const size_t row = view.row_bytes(), height = static_cast<size_t>(view.height);
   DenseTensor tensor{view.data, row * height, view.width, view.height};

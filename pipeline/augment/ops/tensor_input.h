@@ -19,7 +19,7 @@ struct DenseTensor {
 // Adds an error unless the input is numbers of a fixed shape, or an image.
 void CheckDenseInput(const OpSetup& setup);
 
-// The elements of a value of type `input`; an image is realised, and made dense where it is a part of another.
+// The elements of a value of type `input`; an image is realized, and made dense where it is a part of another.
 absl::StatusOr<DenseTensor> DenseInput(const ValueType& input, OpContext* context, Value* value);
 
 }  // namespace penstock

@@ -14,7 +14,7 @@ namespace {
 
 class ZoomOutOp final : public Op {
  public:
-  ZoomOutOp(double scale_min, double scale_max, double probability, const FillColour& fill, const ImageLimits& limits)
+  ZoomOutOp(double scale_min, double scale_max, double probability, const FillColor& fill, const ImageLimits& limits)
       : scale_min_(scale_min), scale_max_(scale_max), probability_(probability), fill_(fill), limits_(limits) {}
 
   bool IsRandom() const override { return true; }
@@ -41,7 +41,7 @@ class ZoomOutOp final : public Op {
 
  private:
   const double scale_min_, scale_max_, probability_;
-  const FillColour fill_;
+  const FillColor fill_;
   const ImageLimits limits_;
 };
 
@@ -58,7 +58,7 @@ std::unique_ptr<Op> MakeZoomOut(const OpSetup& setup, ValueType* output) {
     setup.Error("scale_max", "must be at least scale_min and at most 100");
   }
   const double probability = ChooseProbability(setup, spec.has_probability(), spec.probability(), 0.5);
-  const FillColour fill = ChooseFill(setup, spec.fill());
+  const FillColor fill = ChooseFill(setup, spec.fill());
   if (setup.errors->size() != before) return nullptr;
   *output = {.dtype = DType::kUint8, .shape = {kAnySize, kAnySize, setup.input.shape[2]}};
   return std::make_unique<ZoomOutOp>(scale_min, scale_max, probability, fill, setup.limits);

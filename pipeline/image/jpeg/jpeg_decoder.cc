@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/status_macros.h"
-#include "pipeline/image/colour.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "pipeline/image/color.h"
 #include "pipeline/image/copy_rows.h"
 #include "pipeline/image/jpeg/jpeg_errors.h"
 #include "pipeline/image/jpeg/jpeg_scan.h"
@@ -77,7 +77,7 @@ Outcome JpegDecoder::State::Run(std::string_view bytes, const TileTable* table, 
   errors.Reset(!options.lenient);
   if (setjmp(errors.back) != 0) return Outcome::kFailed;
 
-  // A new object for each image: libjpeg keeps quantisation and Huffman tables, and a file that lacks some would be
+  // A new object for each image: libjpeg keeps quantization and Huffman tables, and a file that lacks some would be
   // decoded with those of the image before it.
   Renew();
   jpeg_mem_src(&cinfo, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
@@ -155,11 +155,11 @@ void JpegDecoder::State::ReadRows(const Rect& rect, int left, int channels, Imag
 // In place.
 void JpegDecoder::State::ToChannels(uint8_t* pixels, int width, int channels) const {
   if (cinfo.out_color_space == JCS_CMYK) RowInvertedCmykToRgb(pixels, width, pixels);
-  if (cinfo.out_color_space != JCS_GRAYSCALE && channels == 1) RowRgbToGrey(pixels, width, pixels);
+  if (cinfo.out_color_space != JCS_GRAYSCALE && channels == 1) RowRgbToGray(pixels, width, pixels);
 }
 
 size_t JpegDecoderBytes(const ImageHeader& header) {
-  // Rows: each component has an iMCU row of samples (up to 32 rows, context rows among them), colour conversion buffers
+  // Rows: each component has an iMCU row of samples (up to 32 rows, context rows among them), color conversion buffers
   // and its part of a strip; sampling factors up to 4 pad the width to 32. Coefficients: two bytes each, padded
   // likewise.
   const size_t width = (static_cast<size_t>(header.width) + 63) / 32 * 32;

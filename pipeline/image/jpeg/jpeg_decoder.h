@@ -22,7 +22,7 @@
 namespace penstock {
 
 struct JpegOptions {
-  int channels = 3;      // 3: RGB, 1: grey (Pillow's luma of the RGB pixels)
+  int channels = 3;      // 3: RGB, 1: gray (Pillow's luma of the RGB pixels)
   bool lenient = false;  // keep what libjpeg makes of damaged data
   ImageLimits limits = {};
   // Huffman codes are decoded by libjpeg: the same result, slower. What odd data gets; for comparisons.

@@ -29,7 +29,7 @@ bool Compress(const ImageView& image, const JpegEncodeOptions& options, jpeg_com
   jpeg_set_defaults(cinfo);  // 4:2:0
   jpeg_set_quality(cinfo, options.quality, TRUE);
   cinfo->dct_method = JDCT_ISLOW;
-  cinfo->optimize_coding = options.optimise ? TRUE : FALSE;
+  cinfo->optimize_coding = options.optimize ? TRUE : FALSE;
   jpeg_start_compress(cinfo, TRUE);
   if (options.orientation > 1 && options.orientation <= 8) WriteOrientation(cinfo, options.orientation);
   while (cinfo->next_scanline < cinfo->image_height) {
@@ -91,7 +91,7 @@ absl::StatusOr<std::string_view> EncodeJpegInto(const ImageView& image, const Jp
 // libjpeg-turbo's tjBufSize, for 4:2:0.
 size_t JpegBufferBytes(int width, int height) { return PadTo16(width) * PadTo16(height) * 3 + 2048; }
 
-// Two rows of MCUs of each component in the colour converter and the downsampler, and tables.
+// Two rows of MCUs of each component in the color converter and the downsampler, and tables.
 size_t JpegCompressorBytes(int width) { return (size_t{64} << 10) + PadTo16(width) * 240; }
 
 }  // namespace penstock

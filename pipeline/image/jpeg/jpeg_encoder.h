@@ -18,10 +18,10 @@ struct JpegEncodeOptions {
   // EXIF orientation (1 to 8) to say of the image; 1 writes no EXIF at all.
   int orientation = 1;
   // Huffman tables made for this image: smaller, and a second pass. Else the standard's. The pixels are the same.
-  bool optimise = true;
+  bool optimize = true;
 };
 
-// A baseline JPEG of 1 (grey) or 3 (RGB) channels: accurate integer DCT, colour halved in both directions (4:2:0, as
+// A baseline JPEG of 1 (gray) or 3 (RGB) channels: accurate integer DCT, color halved in both directions (4:2:0, as
 // Pillow and libjpeg do unless asked). The same bytes for the same pixels on every CPU.
 // InvalidArgument: empty, larger than 65500 on a side, or a quality that is none. Thread-safe.
 absl::StatusOr<std::string> EncodeJpeg(const ImageView& image, const JpegEncodeOptions& options);

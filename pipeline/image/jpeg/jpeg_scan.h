@@ -1,5 +1,5 @@
 // Puts McuDecoder in the place of libjpeg's own Huffman decoder, for files that it decodes: eight bits, Huffman codes,
-// one sequential scan of all components. libjpeg goes on to do all else, from dequantisation to colours, on the same
+// one sequential scan of all components. libjpeg goes on to do all else, from dequantization to colors, on the same
 // coefficients. For the .cc files of this folder that call libjpeg.
 //
 // libjpeg's decoder objects are replaceable by design; their interface is in jpegint.h, which is installed with the

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/status_macros.h"
+#include "base/check.h"
+#include "base/status_macros.h"
 #include "pipeline/image/jpeg/jpeg_errors.h"
 #include "pipeline/image/jpeg/restart_table.h"
 #include "pipeline/image/jpeg/tile_walker.h"

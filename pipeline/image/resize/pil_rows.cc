@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "pipeline/base/check.h"
+#include "base/check.h"
 #include "pipeline/image/copy_rows.h"
 
 namespace penstock {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "opencv2/core.hpp"
 #include "opencv2/imgproc.hpp"
-#include "pipeline/base/check.h"
 #include "pipeline/image/copy_rows.h"
 #include "pipeline/image/resize/pil_rows.h"
 #include "pipeline/image/resize/tf_resize.h"

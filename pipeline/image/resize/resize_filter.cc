@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "pipeline/base/portable_math.h"
+#include "base/portable_math.h"
 
 namespace penstock {
 namespace {
@@ -54,14 +54,14 @@ struct Axis {
         filter_scale(std::max(scale, 1.0)),
         support(FilterSupport(filter) * filter_scale) {}
 
-  double Centre(int i) const { return (i + 0.5) * scale; }
+  double Center(int i) const { return (i + 0.5) * scale; }
   int MaxTaps() const { return static_cast<int>(std::ceil(support)) * 2 + 1; }
 };
 
 void Reach(const Axis& axis, int in_size, int i, int32_t* first, int32_t* count) {
-  const double centre = axis.Centre(i);
-  *first = std::max(0, static_cast<int>(centre - axis.support + 0.5));
-  *count = std::min(in_size, static_cast<int>(centre + axis.support + 0.5)) - *first;
+  const double center = axis.Center(i);
+  *first = std::max(0, static_cast<int>(center - axis.support + 0.5));
+  *count = std::min(in_size, static_cast<int>(center + axis.support + 0.5)) - *first;
 }
 
 }  // namespace
@@ -115,11 +115,11 @@ void BuildFilterTable(ResizeFilter filter, int in_size, int out_size, int begin,
   for (size_t o = 0; o < outputs; ++o) {
     const int i = mirror ? end - 1 - static_cast<int>(o) : begin + static_cast<int>(o);
     Reach(axis, in_size, i, &table->first[o], &table->count[o]);
-    const double centre = axis.Centre(i);
+    const double center = axis.Center(i);
     double sum = 0.0;
     const int count = table->count[o];
     for (int t = 0; t < count; ++t) {
-      const double w = Weight(filter, (t + table->first[o] - centre + 0.5) * inverse);
+      const double w = Weight(filter, (t + table->first[o] - center + 0.5) * inverse);
       table->unrounded[static_cast<size_t>(t)] = w;
       sum += w;
     }

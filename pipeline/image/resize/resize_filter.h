@@ -2,7 +2,7 @@
 //
 // Source of the formulas: Pillow's documentation of its filters ("Concepts", "Filters") and the structure of its
 // src/libImaging/Resample.c: the filter is stretched by the scale when it shrinks, its support is cut at the
-// image's border, the weights of one output are normalised to 1 and then rounded to 22 fractional bits.
+// image's border, the weights of one output are normalized to 1 and then rounded to 22 fractional bits.
 #ifndef PENSTOCK_PIPELINE_IMAGE_RESIZE_RESIZE_FILTER_H_
 #define PENSTOCK_PIPELINE_IMAGE_RESIZE_RESIZE_FILTER_H_
 
@@ -45,7 +45,7 @@ void BuildFilterTable(ResizeFilter filter, int in_size, int out_size, int begin,
 // Upper bound of the bytes of such a table.
 size_t FilterTableBytes(ResizeFilter filter, int in_size, int out_size, int outputs);
 
-// The input pixel of each output in [begin, end) for kNearest: the one under the output's centre.
+// The input pixel of each output in [begin, end) for kNearest: the one under the output's center.
 void BuildNearestTable(int in_size, int out_size, int begin, int end, bool mirror, std::vector<int32_t>* index);
 
 }  // namespace penstock

@@ -24,7 +24,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Helpers are HWY_API, so static: the files of this folder share this namespace, and what is not inlined (without
-// optimisation nothing is) must not be taken for another file's function of the same name.
+// optimization nothing is) must not be taken for another file's function of the same name.
 
 // At most 32 bytes: one or two blocks of 16.
 using D8 = hn::CappedTag<uint8_t, 32>;
@@ -176,9 +176,9 @@ HWY_API V32 SumLanes(const V32* v) {
                  hn::BitCast(d32, hn::InterleaveUpper(d64, front, back)));
 }
 
-// Four grey outputs of each row, from i on (the last one again past the end), as integer pixels that may be out of
+// Four gray outputs of each row, from i on (the last one again past the end), as integer pixels that may be out of
 // range.
-HWY_API void FilterGrey(const Weighted& w, const uint8_t* const* rows, size_t i, V32* pixel0, V32* pixel1) {
+HWY_API void FilterGray(const Weighted& w, const uint8_t* const* rows, size_t i, V32* pixel0, V32* pixel1) {
   const D8 d8;
   const D16 d16;
   const D32 d32;
@@ -208,12 +208,12 @@ HWY_API void FilterGrey(const Weighted& w, const uint8_t* const* rows, size_t i,
 }
 
 // As HorizontalRows, of one channel; rows may be read 8 bytes past the last tap's group of eight.
-HWY_API void HorizontalGreyRows(const Weighted& w, const uint8_t* const* in, uint8_t* const* out) {
+HWY_API void HorizontalGrayRows(const Weighted& w, const uint8_t* const* in, uint8_t* const* out) {
   const D8 d8;
   for (size_t i = 0; i < w.outputs; i += 8) {
     V32 front[2], back[2];
-    FilterGrey(w, in, i, &front[0], &front[1]);
-    FilterGrey(w, in, i + 4, &back[0], &back[1]);
+    FilterGray(w, in, i, &front[0], &front[1]);
+    FilterGray(w, in, i + 4, &back[0], &back[1]);
     // Each block is eight pixels of 16 bits.
     alignas(32) uint8_t wide[2][kBytes];
     hn::Store(hn::BitCast(d8, Clip(front[0], back[0])), d8, wide[0]);
@@ -255,7 +255,7 @@ void HorizontalAny(const FilterTable& table, const PairTable& pairs, const Image
       }
     }
     if (channels == 1) {
-      HorizontalGreyRows(w, in, to);
+      HorizontalGrayRows(w, in, to);
       continue;
     }
     // Up to four taps is what shrinking by less than two needs: a constant unrolls the loop.

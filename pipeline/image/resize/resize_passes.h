@@ -1,4 +1,4 @@
-// The two inner loops of the resize, vectorised with Highway and dispatched at run time. Integers only: every target
+// The two inner loops of the resize, vectorized with Highway and dispatched at run time. Integers only: every target
 // gives the bytes of the scalar loops, which a test holds them to.
 #ifndef PENSTOCK_PIPELINE_IMAGE_RESIZE_RESIZE_PASSES_H_
 #define PENSTOCK_PIPELINE_IMAGE_RESIZE_RESIZE_PASSES_H_
@@ -13,7 +13,7 @@
 namespace penstock {
 
 // A FilterTable in the layout that the vector loops read. A weight w of 22 bits is split into w = hi * 2^15 + lo with
-// 0 <= lo < 2^15, so that both parts fit 16-bit multiply-adds; two neighbouring taps share a 32-bit word. Sums wrap
+// 0 <= lo < 2^15, so that both parts fit 16-bit multiply-adds; two neighboring taps share a 32-bit word. Sums wrap
 // around in 32 bits and come out right because the final sum fits.
 struct PairTable {
   int outputs = 0;
@@ -25,7 +25,7 @@ struct PairTable {
 void BuildPairTable(const FilterTable& table, int group, PairTable* pairs);
 size_t PairTableBytes(const FilterTable& table, int group);
 
-// Words per output are padded to this many in the table of the horizontal pass: four RGB taps, or eight grey ones, are
+// Words per output are padded to this many in the table of the horizontal pass: four RGB taps, or eight gray ones, are
 // one load.
 constexpr int HorizontalGroup(int channels) { return channels == 1 ? 4 : 2; }
 

@@ -15,7 +15,7 @@ enum class ResizeMethod : uint8_t {
   kPil,
   kOpencvLinear,  // cv::resize INTER_LINEAR of the cropped box
   kOpencvArea,    // cv::resize INTER_AREA of the cropped box
-  // tf.image.resize(box, size, BILINEAR) of TensorFlow 2, then tf.cast(tf.round(x), tf.uint8): half-pixel centres,
+  // tf.image.resize(box, size, BILINEAR) of TensorFlow 2, then tf.cast(tf.round(x), tf.uint8): half-pixel centers,
   // float32
   // between the passes, ties to even. tf_resize.h has the float values.
   kTfBilinear,           // antialias=False

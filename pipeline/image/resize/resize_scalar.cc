@@ -1,4 +1,4 @@
-// The plain loops: the definition that the vector targets are held to, and the path of grey rows and of targets
+// The plain loops: the definition that the vector targets are held to, and the path of gray rows and of targets
 // without a vector path.
 #include <algorithm>
 

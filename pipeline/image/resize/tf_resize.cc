@@ -17,11 +17,11 @@ struct Antialiased {
     inverse_scale = static_cast<float>(1.0 / static_cast<double>(scale));
     kernel_scale = std::max(inverse_scale, 1.0f);
   }
-  float Centre(int i) const { return (static_cast<float>(i) + 0.5f) * inverse_scale; }
+  float Center(int i) const { return (static_cast<float>(i) + 0.5f) * inverse_scale; }
   int MaxTaps(int in_size) const { return std::min(2 * static_cast<int>(std::ceil(kernel_scale)) + 1, in_size); }
-  void Reach(int in_size, float centre, int32_t* first, int32_t* last) const {
-    const int begin = static_cast<int>(std::ceil(centre - kernel_scale - 0.5f));
-    const int end = static_cast<int>(std::floor(centre + kernel_scale - 0.5f));
+  void Reach(int in_size, float center, int32_t* first, int32_t* last) const {
+    const int begin = static_cast<int>(std::ceil(center - kernel_scale - 0.5f));
+    const int end = static_cast<int>(std::floor(center + kernel_scale - 0.5f));
     *first = std::clamp(begin, 0, in_size - 1);
     *last = std::min(std::clamp(end, 0, in_size - 1), *first + MaxTaps(in_size) - 1);
   }
@@ -51,7 +51,7 @@ void TfReach(bool antialias, int in_size, int out_size, int i, int32_t* first, i
     return;
   }
   const Antialiased axis(in_size, out_size);
-  axis.Reach(in_size, axis.Centre(i), first, last);
+  axis.Reach(in_size, axis.Center(i), first, last);
 }
 
 size_t TfAxisBytes(bool antialias, int in_size, int out_size, int outputs) {
@@ -75,13 +75,13 @@ void BuildTfAxis(bool antialias, int in_size, int out_size, int begin, int end, 
       axis->weight[o] = ReachOfTwo(in_size, out_size, i, &axis->first[o], &axis->last[o]);
       continue;
     }
-    const float centre = kernel.Centre(i);
-    kernel.Reach(in_size, centre, &axis->first[o], &axis->last[o]);
+    const float center = kernel.Center(i);
+    kernel.Reach(in_size, center, &axis->first[o], &axis->last[o]);
     float* weights = axis->weight.data() + o * taps;
     const int count = axis->last[o] - axis->first[o] + 1;
     float sum = 0.0f;
     for (int t = 0; t < count; ++t) {
-      const float distance = std::fabs((static_cast<float>(axis->first[o] + t) + 0.5f - centre) * inverse_kernel_scale);
+      const float distance = std::fabs((static_cast<float>(axis->first[o] + t) + 0.5f - center) * inverse_kernel_scale);
       weights[t] = distance < 1.0f ? 1.0f - distance : 0.0f;
       sum += weights[t];
     }

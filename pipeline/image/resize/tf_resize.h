@@ -1,8 +1,8 @@
-// tf.image.resize(method=BILINEAR) of TensorFlow 2, with and without antialias: half-pixel centres, float32.
+// tf.image.resize(method=BILINEAR) of TensorFlow 2, with and without antialias: half-pixel centers, float32.
 //
 // Source of the formulas: TensorFlow's core/kernels/image/resize_bilinear_op.cc (no antialias: columns first, then
 // rows, each a + (b - a) * t) and core/kernels/image/scale_and_translate_op.cc with the triangle kernel (antialias:
-// rows first, then columns, weights normalised to 1). Every operation is rounded to float32 on its own and sums go from
+// rows first, then columns, weights normalized to 1). Every operation is rounded to float32 on its own and sums go from
 // the first input to the last, so that each CPU target gives the same bits.
 #ifndef PENSTOCK_PIPELINE_IMAGE_RESIZE_TF_RESIZE_H_
 #define PENSTOCK_PIPELINE_IMAGE_RESIZE_TF_RESIZE_H_

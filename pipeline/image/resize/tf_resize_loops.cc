@@ -15,7 +15,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Helpers are HWY_API, so static: the files of this folder share this namespace, and what is not inlined (without
-// optimisation nothing is) must not be taken for another file's function of the same name.
+// optimization nothing is) must not be taken for another file's function of the same name.
 
 // No MulAdd anywhere: a fused one rounds once, which not every target can.
 

@@ -1,4 +1,4 @@
-// The inner loops of TF_BILINEAR, vectorised with Highway and dispatched at run time, and their plain twins, which a
+// The inner loops of TF_BILINEAR, vectorized with Highway and dispatched at run time, and their plain twins, which a
 // test holds them to bit for bit.
 #ifndef PENSTOCK_PIPELINE_IMAGE_RESIZE_TF_RESIZE_LOOPS_H_
 #define PENSTOCK_PIPELINE_IMAGE_RESIZE_TF_RESIZE_LOOPS_H_

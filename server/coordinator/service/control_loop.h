@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "pipeline/base/clock.h"
-#include "pipeline/base/mutex.h"
+#include "base/mutex.h"
+#include "base/runtime/clock.h"
 #include "server/coordinator/state/coordinator_state.h"
 #include "server/coordinator/store/store.h"
 

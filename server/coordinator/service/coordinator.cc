@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
 #include "net/channel.h"
-#include "pipeline/base/mutex.h"
-#include "pipeline/base/status_macros.h"
 #include "server/common/bind_check.h"
 #include "server/common/state_dir.h"
 #include "server/coordinator/service/coordinator_service.h"

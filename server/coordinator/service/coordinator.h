@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "pipeline/base/clock.h"
+#include "base/runtime/clock.h"
 
 namespace penstock {
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <thread>
 
-#include "pipeline/base/mutex.h"
+#include "base/mutex.h"
 
 namespace penstock {
 

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "net/view_proto.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/runtime/clock.h"
 #include "penstock/v1/control.pb.h"
 #include "penstock/v1/store.pb.h"
-#include "pipeline/base/clock.h"
 
 namespace penstock {
 

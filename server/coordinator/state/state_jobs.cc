@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "config/job_file.h"
-#include "pipeline/base/status_macros.h"
 #include "pipeline/plan/job_order.h"
 #include "server/coordinator/state/coordinator_state.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "pipeline/base/status_macros.h"
+#include "base/status_macros.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/state.h"
 #include "pipeline/records/snapshot.h"
@@ -199,9 +199,9 @@ absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
   const PlanOptions plan = PlanOptionsOf(job.spec().order());
   job.mutable_snapshot()->set_fingerprint(snapshot.Fingerprint());
   job.set_order_fingerprint(OrderFingerprint(snapshot.Fingerprint(), plan));
-  const bool by_ranks = job.spec().assignment().policy() == v1::RANKS;
+  const bool by_ranks = job.spec().assignment().policy() == v1::BY_RANK;
   if (by_ranks && snapshot.total_records() > 0) {
-    entry->weights = KeyWeights::Uniform(kRanksKeySpace);
+    entry->weights = KeyWeights::Uniform(kRankKeySpace);
   } else {
     entry->weights = KeyWeights::OfShards(records, bytes);
   }

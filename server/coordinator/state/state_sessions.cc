@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/status_macros.h"
+#include "base/status_macros.h"
 #include "pipeline/plan/job_order.h"
 #include "server/coordinator/state/coordinator_state.h"
 

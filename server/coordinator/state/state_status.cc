@@ -18,11 +18,11 @@ void AddOwned(const JobEntry& entry, uint64_t records, uint64_t bytes, std::map<
   const View& view = *entry.view;
   for (const ViewRange& range : view.ranges) {
     Owned& mine = (*owned)[view.workers[range.owner].id];
-    if (view.policy == AssignPolicy::kRanges) {
+    if (view.policy == AssignPolicy::kByRecord) {
       mine.records += range.end - range.begin;
       mine.bytes += entry.weights->Between(range.begin, range.end);
     } else {
-      const double share = static_cast<double>(range.end - range.begin) / kRanksKeySpace;
+      const double share = static_cast<double>(range.end - range.begin) / kRankKeySpace;
       mine.records += static_cast<uint64_t>(share * static_cast<double>(records));
       mine.bytes += share * static_cast<double>(bytes);
     }
@@ -119,7 +119,7 @@ absl::StatusOr<v1::ListShardsReply> CoordinatorState::ListShards(const v1::ListS
     *status->mutable_shard() = shard;
     status->set_indexed(true);
     const uint64_t end = begin + shard.records();
-    if (entry.view && entry.view->policy == AssignPolicy::kRanges && begin < end) {
+    if (entry.view && entry.view->policy == AssignPolicy::kByRecord && begin < end) {
       for (uint32_t r = entry.view->RangeOf(begin); r < entry.view->ranges.size() && entry.view->ranges[r].begin < end;
            ++r) {
         const std::string& owner = entry.view->workers[entry.view->ranges[r].owner].id;

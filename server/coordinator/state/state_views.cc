@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "net/view_proto.h"
-#include "pipeline/base/check.h"
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock {
@@ -57,7 +57,8 @@ void CoordinatorState::RefreshView(JobEntry* entry, Consequences* out) {
   if (chosen.empty()) return;
   AssignOptions options;
   options.term = term_;
-  options.policy = entry->job.spec().assignment().policy() == v1::RANKS ? AssignPolicy::kRanks : AssignPolicy::kRanges;
+  options.policy =
+      entry->job.spec().assignment().policy() == v1::BY_RANK ? AssignPolicy::kByRank : AssignPolicy::kByRecord;
   absl::StatusOr<View> next = AssignRanges(entry->view, chosen, *entry->weights, options);
   PS_CHECK(next.ok());
   if (entry->view && next->ranges == entry->view->ranges && next->workers == entry->view->workers) {

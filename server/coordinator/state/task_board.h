@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/runtime/clock.h"
 #include "penstock/v1/control.pb.h"
-#include "pipeline/base/clock.h"
 
 namespace penstock {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/base/mutex.h"
+#include "base/mutex.h"
 #include "server/coordinator/store/store.h"
 
 namespace penstock {

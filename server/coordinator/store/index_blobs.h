@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "pipeline/base/mutex.h"
+#include "base/mutex.h"
 
 namespace penstock {
 

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "tests/pipeline/base/temp_dir.h"
+#include "tests/base/temp_dir.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/import/import_testing.h"
 

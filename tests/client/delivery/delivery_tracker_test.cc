@@ -16,7 +16,7 @@ std::vector<int> Upto(int n) {
 }
 
 TEST(Delivery, GivesEveryRowOnceInUndisturbedRuns) {
-  for (const AssignPolicy policy : {AssignPolicy::kRanges, AssignPolicy::kRanks}) {
+  for (const AssignPolicy policy : {AssignPolicy::kByRecord, AssignPolicy::kByRank}) {
     for (const LastBatch last : {LastBatch::kDrop, LastBatch::kPad}) {
       for (uint64_t rank = 0; rank < 3; ++rank) {
         WorldOptions options;
@@ -204,7 +204,7 @@ TEST(Delivery, SurvivesAnything) {
     options.world_size = std::vector<uint64_t>{1, 2, 3, 4}[random() % 4];
     options.rank = random() % options.world_size;
     options.last = random() % 2 == 0 ? LastBatch::kDrop : LastBatch::kPad;
-    options.policy = random() % 2 == 0 ? AssignPolicy::kRanges : AssignPolicy::kRanks;
+    options.policy = random() % 2 == 0 ? AssignPolicy::kByRecord : AssignPolicy::kByRank;
     options.window = 2 + random() % 10;
     options.workers = 1 + static_cast<int>(random() % 6);
     options.row_delay = (1 + static_cast<Nanos>(random() % 60)) * kMs;

@@ -80,7 +80,7 @@ void World::ChangeView(std::vector<int> workers) {
   view->term = 1;
   view->n = ++view_number_;
   view->policy = options_.policy;
-  view->key_space = options_.policy == AssignPolicy::kRanges ? options_.records : kRanksKeySpace;
+  view->key_space = options_.policy == AssignPolicy::kByRecord ? options_.records : kRankKeySpace;
   std::shuffle(workers.begin(), workers.end(), random_);
   for (const int worker : workers) view->workers.push_back({WorkerName(worker), absl::StrCat("host", worker, ":1")});
   const uint64_t n = workers.size();

@@ -27,7 +27,7 @@ struct WorldOptions {
   uint64_t rank = 0;
   uint64_t epochs = 2;
   uint64_t window = 8;
-  AssignPolicy policy = AssignPolicy::kRanges;
+  AssignPolicy policy = AssignPolicy::kByRecord;
   int workers = 4;
   Nanos row_delay = 5 * kMillisecond;   // up to this, each row by itself: rows come in any order
   Nanos step_time = 10 * kMillisecond;  // of the trainer

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/hash.h"
 #include "net/grpc_status.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/hash.h"
 #include "pipeline/plan/state.h"
 
 namespace penstock {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
+#include "base/runtime/clock.h"
 #include "net/channel.h"
 #include "penstock/batch.h"
 #include "penstock/v1/control.grpc.pb.h"
-#include "pipeline/base/clock.h"
-#include "pipeline/base/mutex.h"
 #include "pipeline/plan/epoch_plan.h"
 #include "pipeline/plan/steps.h"
 #include "pipeline/plan/view.h"

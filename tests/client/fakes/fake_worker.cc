@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "net/frame.h"
 #include "net/grpc_status.h"
-#include "pipeline/base/check.h"
 
 namespace penstock {
 
@@ -17,7 +17,7 @@ struct FakeWorker::Shared {
   explicit Shared(FakeJob j) : job(std::move(j)) {}
   const FakeJob job;
   Mutex mutex;
-  Misbehaviour how ABSL_GUARDED_BY(mutex);
+  Misbehavior how ABSL_GUARDED_BY(mutex);
   std::set<StreamReactor*> streams ABSL_GUARDED_BY(mutex);
   uint64_t rows_sent ABSL_GUARDED_BY(mutex) = 0;
   uint64_t rows_fetched ABSL_GUARDED_BY(mutex) = 0;
@@ -154,7 +154,7 @@ class FakeWorker::StreamReactor final : public grpc::ServerBidiReactor<grpc::Byt
   }
 
   void QueueRows(uint64_t epoch, const std::vector<uint64_t>& rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
-    const Misbehaviour how = shared_->how;
+    const Misbehavior how = shared_->how;
     if (how.silent || ending_.has_value()) return;
     for (size_t at = 0; at < rows.size(); at += how.rows_per_message) {
       const size_t end = std::min(rows.size(), at + how.rows_per_message);
@@ -172,7 +172,7 @@ class FakeWorker::StreamReactor final : public grpc::ServerBidiReactor<grpc::Byt
 
   grpc::ByteBuffer MakeRows(uint64_t epoch, std::vector<uint64_t> numbers)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
-    const Misbehaviour how = shared_->how;
+    const Misbehavior how = shared_->how;
     v1::ServerHeader header;
     v1::Rows* rows = header.mutable_rows();
     rows->set_epoch(how.unasked ? epoch + 1000 : epoch);
@@ -259,7 +259,7 @@ void FakeWorker::Kill() {
   service_.reset();
 }
 
-void FakeWorker::Behave(Misbehaviour how) {
+void FakeWorker::Behave(Misbehavior how) {
   MutexLock lock(&shared_->mutex);
   shared_->how = std::move(how);
 }

@@ -18,13 +18,13 @@
 namespace penstock {
 
 // What a fake worker does otherwise than a good one.
-struct Misbehaviour {
+struct Misbehavior {
   absl::Status refuse = absl::OkStatus();         // every session ends with it
   int64_t break_after_rows = -1;                  // a stream ends after that many rows
   bool silent = false;                            // takes everything, sends nothing
   bool twice = false;                             // sends each message twice
   bool truncated = false;                         // messages lose their last byte
-  bool lying_lengths = false;                     // a row's length is one too large, its neighbour's one too small
+  bool lying_lengths = false;                     // a row's length is one too large, its neighbor's one too small
   bool huge_count = false;                        // a ragged column that claims 2^32 - 1 elements
   bool garbage = false;                           // messages that are none
   bool unasked = false;                           // rows far ahead of every grant
@@ -39,7 +39,7 @@ class FakeWorker {
   ~FakeWorker();
 
   ViewWorker view() const { return {id_, address_.ToString()}; }
-  void Behave(Misbehaviour how);
+  void Behave(Misbehavior how);
   // As SIGKILL: connections end, the port is closed.
   void Kill();
   // Comes back at the same address.

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "net/channel.h"
 #include "penstock/v1/data.grpc.pb.h"
-#include "pipeline/base/mutex.h"
 
 namespace penstock {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "pipeline/base/check.h"
+#include "base/check.h"
 #include "pipeline/records/example_parser.h"
 
 namespace {

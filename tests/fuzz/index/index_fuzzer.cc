@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "pipeline/base/check.h"
-#include "pipeline/base/hash.h"
+#include "base/check.h"
+#include "base/hash.h"
 #include "pipeline/records/framing.h"
 #include "pipeline/records/shard_index.h"
 

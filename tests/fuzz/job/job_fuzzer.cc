@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
 #include "config/daemon_config.h"
 #include "config/job_file.h"
 #include "google/protobuf/text_format.h"
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/augment/pipeline.h"
-#include "pipeline/base/check.h"
 #include "pipeline/records/example_builder.h"
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pipeline/base/check.h"
+#include "base/check.h"
 #include "pipeline/image/image_header.h"
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 #include "pipeline/image/jpeg/restart_jpeg.h"

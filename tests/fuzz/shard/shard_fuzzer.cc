@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pipeline/base/check.h"
+#include "base/check.h"
 #include "pipeline/records/crc32c.h"
 #include "pipeline/records/framing.h"
 #include "pipeline/records/index_builder.h"

@@ -139,8 +139,8 @@ const std::string kMoves[] = {
     "ops { random_resized_crop { height: 96 width: 64 filter: NEAREST } }",
     "ops { random_horizontal_flip { probability: 1 } }",
     "ops { random_vertical_flip { probability: 1 } }",
-    "ops { centre_crop { height: 60 width: 200 } }",
-    "ops { centre_crop { height: 100 width: 50 } }",
+    "ops { center_crop { height: 60 width: 200 } }",
+    "ops { center_crop { height: 100 width: 50 } }",
     "ops { resize { shorter_side: 47 filter: NEAREST } }",
     "ops { random_crop { height: 70 width: 100 padding: 9 } }",
     "ops { random_crop { height: 60 width: 70 } }",
@@ -185,7 +185,7 @@ TEST(Annotations, TheBoxOfARectangleFollowsItThroughEveryOp) {
   }
 }
 
-TEST(Annotations, AMaskIsWhatTheImageIsUnderNearestNeighbour) {
+TEST(Annotations, AMaskIsWhatTheImageIsUnderNearestNeighbor) {
   for (const std::string& move : kMoves) {
     for (uint64_t id = 0; id < 6; ++id) {
       const Made made = Make(Job(move + kResize), Record(Rect{41, 22, 34, 27}), {.record_id = id});
@@ -216,7 +216,7 @@ TEST(Annotations, BoxesAreClippedAndDroppedWithTheirCompanions) {
   };
   const std::string record =
       Record(boxes, Png(kWidth, kHeight, {0, 0, 1, 1}, 3), Png(kWidth, kHeight, {0, 0, 1, 1}, 1));
-  const std::string crop = "ops { centre_crop { height: 60 width: 60 } }";
+  const std::string crop = "ops { center_crop { height: 60 width: 60 } }";
   const auto near = [](const std::vector<float>& box, const std::vector<float>& wanted) {
     for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(box[i], wanted[i], 1e-4);
   };

@@ -85,17 +85,17 @@ TEST(CheckPipeline, SettingsOfOps) {
               ElementsAre(StartsWith("ops[2].resize.filter: ")));
   EXPECT_THAT(one("random_resized_crop { height: 3 width: 3 no_antialias: true }"),
               ElementsAre(StartsWith("ops[2].random_resized_crop.no_antialias: ")));
-  EXPECT_THAT(one("centre_crop { height: 3 }"), ElementsAre(StartsWith("ops[2].centre_crop.width: ")));
+  EXPECT_THAT(one("center_crop { height: 3 }"), ElementsAre(StartsWith("ops[2].center_crop.width: ")));
   EXPECT_THAT(one("random_horizontal_flip { probability: 1.5 }"),
               ElementsAre(StartsWith("ops[2].random_horizontal_flip.probability: ")));
   EXPECT_THAT(one("random_resized_crop { height: 3 width: 3 ratio_min: 2 }"),
               ElementsAre(StartsWith("ops[2].random_resized_crop.ratio_max: ")));
-  EXPECT_THAT(one("normalise { preset: 'imagnet' }"),
-              ElementsAre(AllOf(StartsWith("ops[2].normalise.preset: "), HasSubstr("imagenet"))));
-  EXPECT_THAT(one("normalise { preset: 'clip' mean: 1 }"), ElementsAre(StartsWith("ops[2].normalise.preset: ")));
-  EXPECT_THAT(one("normalise { mean: [1, 2] }"), ElementsAre(StartsWith("ops[2].normalise.mean: ")));
-  EXPECT_THAT(one("normalise { std: 0 }"), Contains(StartsWith("ops[2].normalise.std: ")));
-  EXPECT_THAT(one("normalise { to: INT8 }"), ElementsAre(StartsWith("ops[2].normalise.to: ")));
+  EXPECT_THAT(one("normalize { preset: 'imagnet' }"),
+              ElementsAre(AllOf(StartsWith("ops[2].normalize.preset: "), HasSubstr("imagenet"))));
+  EXPECT_THAT(one("normalize { preset: 'clip' mean: 1 }"), ElementsAre(StartsWith("ops[2].normalize.preset: ")));
+  EXPECT_THAT(one("normalize { mean: [1, 2] }"), ElementsAre(StartsWith("ops[2].normalize.mean: ")));
+  EXPECT_THAT(one("normalize { std: 0 }"), Contains(StartsWith("ops[2].normalize.std: ")));
+  EXPECT_THAT(one("normalize { to: INT8 }"), ElementsAre(StartsWith("ops[2].normalize.to: ")));
   EXPECT_THAT(one("cast { }"), ElementsAre(StartsWith("ops[2].cast.to: ")));
 }
 

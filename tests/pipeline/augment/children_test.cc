@@ -66,7 +66,7 @@ TEST(RandomApply, AppliesAllOrNoneWithItsProbability) {
 }
 
 TEST(OneOf, ChoosesByWeight) {
-  const std::string nothing = "ops { centre_crop { height: 2 width: 3 } }";
+  const std::string nothing = "ops { center_crop { height: 2 width: 3 } }";
   EXPECT_NEAR(MirroredShare("ops { one_of { " + (kFlip + nothing) + " } }"), 0.5, Slack(0.5));
   EXPECT_NEAR(MirroredShare("ops { one_of { " + (kFlip + nothing) + " weights: 1 weights: 3 } }"), 0.25, Slack(0.25));
   EXPECT_EQ(MirroredShare("ops { one_of { " + (kFlip + nothing) + " weights: 0 weights: 3 } }"), 0);
@@ -87,7 +87,7 @@ TEST(Children, DrawByTheirPathOfNames) {
     for (uint64_t record = 0; record < 64; ++record) first.push_back(Row(*pipeline, record)[0]);
     return first;
   };
-  const std::string flip = "random_horizontal_flip { }", nothing = "ops { centre_crop { height: 2 width: 3 } }";
+  const std::string flip = "random_horizontal_flip { }", nothing = "ops { center_crop { height: 2 width: 3 } }";
   const std::string alone = "ops { name: 'outer' random_apply { probability: 1 ops { name: 'inner' " + flip + " } } }";
   // A name keeps the draws, wherever the op stands in its list; without names the numbers do.
   EXPECT_EQ(rows(alone), rows(nothing + "ops { name: 'outer' random_apply { probability: 1 " + nothing +
@@ -99,7 +99,7 @@ TEST(Children, DrawByTheirPathOfNames) {
 
 TEST(Children, WorkOnTensorsToo) {
   const std::string job = "features { key: 'x' type: FLOAT shape: 2 }\n";
-  EXPECT_THAT(CheckPipeline(ParseJob(job + "ops { column: 'x' random_apply { ops { normalise { mean: 1 } } } }")),
+  EXPECT_THAT(CheckPipeline(ParseJob(job + "ops { column: 'x' random_apply { ops { normalize { mean: 1 } } } }")),
               IsEmpty());
   EXPECT_THAT(CheckPipeline(ParseJob(job + "ops { column: 'x' random_apply { ops { cast { to: INT32 } } } }")),
               ElementsAre(HasSubstr("ops[0].random_apply.ops[0].cast: leaves int32 [2], but what goes on behind the "
@@ -125,8 +125,8 @@ TEST(Children, MistakesHaveTheirPath) {
   EXPECT_THAT(mistakes("ops { one_of { ops { } } }"), ElementsAre(HasSubstr("ops[1].one_of.ops[0]: says no op")));
   EXPECT_THAT(mistakes("ops { random_apply { } }"),
               ElementsAre(HasSubstr("ops[1].random_apply.ops: needs at least one op inside")));
-  EXPECT_THAT(mistakes("ops { random_apply { ops { normalise { preset: 'imagenet' } } } }"),
-              ElementsAre(HasSubstr("ops[1].random_apply.ops[0].normalise: leaves numbers instead of an image")));
+  EXPECT_THAT(mistakes("ops { random_apply { ops { normalize { preset: 'imagenet' } } } }"),
+              ElementsAre(HasSubstr("ops[1].random_apply.ops[0].normalize: leaves numbers instead of an image")));
   EXPECT_THAT(mistakes("ops { one_of { ops { random_horizontal_flip { } } weights: 1 weights: 2 } }"),
               ElementsAre(HasSubstr("ops[1].one_of.weights: has 2 values for 1 ops")));
   EXPECT_THAT(mistakes("ops { one_of { ops { random_horizontal_flip { } } weights: 0 } }"),
@@ -140,14 +140,14 @@ TEST(Children, KeepTheSizeWhereOneIsKnown) {
     return CheckPipeline(ImageJob("ops { decode_image { } }\n" + ops));
   };
   const std::string resize = "ops { resize { height: 8 width: 8 } }\n";
-  EXPECT_THAT(mistakes(resize + "ops { random_apply { ops { centre_crop { height: 4 width: 8 } } } }"),
-              ElementsAre(HasSubstr("ops[2].random_apply.ops[0].centre_crop: leaves uint8 [4, 8, 3], but what goes on "
+  EXPECT_THAT(mistakes(resize + "ops { random_apply { ops { center_crop { height: 4 width: 8 } } } }"),
+              ElementsAre(HasSubstr("ops[2].random_apply.ops[0].center_crop: leaves uint8 [4, 8, 3], but what goes on "
                                     "behind the outer op must be uint8 [8, 8, 3]")));
   // A sequence is judged at its end; a side that differs from record to record may become anything.
-  EXPECT_THAT(mistakes(resize + "ops { random_apply { ops { centre_crop { height: 4 width: 8 } }\n" + resize + "} }"),
+  EXPECT_THAT(mistakes(resize + "ops { random_apply { ops { center_crop { height: 4 width: 8 } }\n" + resize + "} }"),
               IsEmpty());
-  EXPECT_THAT(mistakes("ops { random_apply { ops { centre_crop { height: 4 width: 8 } } } }\n" + resize), IsEmpty());
-  EXPECT_THAT(mistakes("ops { random_apply { ops { centre_crop { height: 4 width: 8 } } } }\n"),
+  EXPECT_THAT(mistakes("ops { random_apply { ops { center_crop { height: 4 width: 8 } } } }\n" + resize), IsEmpty());
+  EXPECT_THAT(mistakes("ops { random_apply { ops { center_crop { height: 4 width: 8 } } } }\n"),
               ElementsAre(HasSubstr("a size that differs from record to record")));
 }
 
@@ -162,7 +162,7 @@ TEST(Children, NestOnlySoDeep) {
 }
 
 TEST(Children, AnErrorNamesTheChild) {
-  // A centre crop of a huge image's corner cannot fail; a broken JPEG fails where it is decoded: inside the child.
+  // A center crop of a huge image's corner cannot fail; a broken JPEG fails where it is decoded: inside the child.
   const auto pipeline =
       BuildPipeline(ImageJob("ops { decode_image { } }\n"
                              "ops { random_apply { probability: 1 ops { random_horizontal_flip { probability: 1 } }\n"

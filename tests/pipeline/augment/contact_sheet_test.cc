@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kOps[] =
     "ops { decode_image { } } ops { random_resized_crop { height: 64 width: 64 } }"
-    "ops { random_horizontal_flip { } } ops { normalise { preset: 'imagenet' } }";
+    "ops { random_horizontal_flip { } } ops { normalize { preset: 'imagenet' } }";
 
 TEST(ContactSheet, IsAPngWithACellForEachDraw) {
   const std::string good = ImageRecord(MakeJpeg({.width = 90, .height = 60}));

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/hash.h"
 #include "hwy/highway.h"
 #include "pipeline/augment/op.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/hash.h"
 #include "tests/pipeline/augment/op_examples.h"
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"

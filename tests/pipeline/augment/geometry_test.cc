@@ -203,7 +203,7 @@ TEST(Warps, AffineShiftsAreWholePixelsWithinTheirBounds) {
 }
 
 TEST(ZoomOut, PutsTheImageSomewhereOnALargerCanvas) {
-  // A resize to a fixed size follows, as it must; with nearest neighbour and a factor of 2 every pixel can be found.
+  // A resize to a fixed size follows, as it must; with nearest neighbor and a factor of 2 every pixel can be found.
   const Picture in = Input();
   std::set<int> places;
   for (uint64_t record = 0; record < 40; ++record) {
@@ -227,7 +227,7 @@ TEST(ZoomOut, PutsTheImageSomewhereOnALargerCanvas) {
   EXPECT_GT(places.size(), 30u);
 }
 
-TEST(FiveCrop, TakesTheCornersAndTheCentre) {
+TEST(FiveCrop, TakesTheCornersAndTheCenter) {
   const Picture in = Input();
   const auto crops = TryRun(Op("five_crop { height: 8 width: 10 }"), in);
   ASSERT_TRUE(crops.ok()) << crops.status();
@@ -266,7 +266,7 @@ TEST(TenCrop, ASmallImageIsAnError) {
               testing::HasSubstr("24 x 18, smaller than the crops of 10 x 19"));
 }
 
-TEST(FiveCrop, CastAndNormaliseTakeTheCrops) {
+TEST(FiveCrop, CastAndNormalizeTakeTheCrops) {
   const Picture in = Input();
   const std::vector<uint8_t> crops = *TryRun(Op("five_crop { height: 8 width: 10 }"), in);
   const auto run = [&](const std::string& op, const std::vector<int64_t>& shape) {
@@ -279,9 +279,9 @@ TEST(FiveCrop, CastAndNormaliseTakeTheCrops) {
     return row.As<float>(0);
   };
   const std::vector<float> cast = run("cast { to: FLOAT32 }", {5, 8, 10, 3});
-  const std::vector<float> last = run("normalise { mean: [0, 1, 2] std: 2 scale: 1 }", {5, 8, 10, 3});
+  const std::vector<float> last = run("normalize { mean: [0, 1, 2] std: 2 scale: 1 }", {5, 8, 10, 3});
   const std::vector<float> first =
-      run("normalise { mean: [0, 1, 2] std: 2 scale: 1 channels_first: true }", {5, 3, 8, 10});
+      run("normalize { mean: [0, 1, 2] std: 2 scale: 1 channels_first: true }", {5, 3, 8, 10});
   for (size_t i = 0; i < crops.size(); ++i) {
     const size_t c = i % 3, pixel = i / 3 % 80, crop = i / 240;
     const float wanted = (static_cast<float>(crops[i]) - static_cast<float>(c)) / 2;

@@ -21,11 +21,11 @@ const std::vector<OpExample>& OpExamples() {
       {"resize", "height: 119 width: 37 resize: OPENCV_LINEAR"},
       {"resize", "height: 31 width: 37 resize: OPENCV_AREA"},
       {"resize", "height: 119 width: 37 resize: TF_BILINEAR no_antialias: true"},
-      {"centre_crop", "height: 30 width: 120"},
+      {"center_crop", "height: 30 width: 120"},
       {"random_horizontal_flip", ""},
       {"cast", "to: FLOAT16"},
-      {"normalise", "preset: 'imagenet' to: FLOAT32"},
-      {"normalise", "preset: 'clip' to: BFLOAT16 channels_first: true"},
+      {"normalize", "preset: 'imagenet' to: FLOAT32"},
+      {"normalize", "preset: 'clip' to: BFLOAT16 channels_first: true"},
       {"random_crop", "height: 64 width: 64 padding: 8 pad_if_needed: true mode: REFLECT"},
       {"pad", "left: 3 top: 1 right: 2 bottom: 5 mode: SYMMETRIC"},
       {"random_vertical_flip", ""},
@@ -43,7 +43,7 @@ const std::vector<OpExample>& OpExamples() {
       {"contrast", "min: 0.4 max: 1.7"},
       {"saturation", "min: 0.4 max: 1.7"},
       {"hue", "min: -0.4 max: 0.4"},
-      {"colour_jitter", "brightness: 0.4 contrast: 0.4 saturation: 0.4 hue: 0.1"},
+      {"color_jitter", "brightness: 0.4 contrast: 0.4 saturation: 0.4 hue: 0.1"},
       {"grayscale", ""},
       {"posterize", "bits: 3"},
       {"solarize", "threshold: 100"},
@@ -91,10 +91,10 @@ v1::JobSpec ExampleJob(const OpExample& example) {
   std::string text = "features { key: 'image/encoded' column: 'image' type: BYTES }\n";
   if (example.name != "decode_image") text += "ops { decode_image { } }\n";
   const std::string size = "ops { resize { height: 57 width: 61 filter: BICUBIC } }\n";
-  const bool leaves_numbers = example.name == "cast" || example.name == "normalise" || example.name == "scale" ||
+  const bool leaves_numbers = example.name == "cast" || example.name == "normalize" || example.name == "scale" ||
                               example.name == "five_crop" || example.name == "ten_crop";
   if (leaves_numbers) return ParseJob(text + size + "ops { " + op + " }");
-  return ParseJob(text + "ops { " + op + " }\n" + size + "ops { normalise { preset: '" +
+  return ParseJob(text + "ops { " + op + " }\n" + size + "ops { normalize { preset: '" +
                   (example.text.find("GRAY") == std::string::npos ? "imagenet' } }" : "' mean: 0.4 std: 0.2 } }"));
 }
 

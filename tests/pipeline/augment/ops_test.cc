@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/half.h"
 #include "pipeline/augment/element.h"
 #include "pipeline/augment/ops/geometry.h"
-#include "pipeline/base/half.h"
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
@@ -24,7 +24,7 @@ TEST(Half, EveryHalfSurvivesTheRoundTrip) {
 }
 
 TEST(Half, RoundsToTheNearestAndTiesToEven) {
-  // Between every two neighbours: the middle goes to the even one, the rest to the nearer one.
+  // Between every two neighbors: the middle goes to the even one, the rest to the nearer one.
   for (uint16_t half = 0; half < 0x7BFF; ++half) {
     const float low = HalfToFloat(half), high = HalfToFloat(static_cast<uint16_t>(half + 1));
     const float middle = low + (high - low) / 2;
@@ -88,7 +88,7 @@ TEST(RandomResizedCrop, DrawsFitTheImageAndTheBounds) {
   EXPECT_LT(fallback, 40);
 }
 
-TEST(RandomResizedCrop, FallsBackToTheCentreWhenNothingFits) {
+TEST(RandomResizedCrop, FallsBackToTheCenterWhenNothingFits) {
   SampleRandom random(1, 2, 3);
   EXPECT_EQ(DrawResizedCrop({.scale_min = 1.0}, 3000, 3, &random), (Rect{1498, 0, 4, 3}));
   EXPECT_EQ(DrawResizedCrop({.scale_min = 1.0}, 3, 3000, &random), (Rect{0, 1498, 3, 4}));
@@ -105,15 +105,15 @@ std::vector<uint8_t> Pixels(const std::string& ops, int width, int height) {
   return row.As<uint8_t>(0);
 }
 
-TEST(CentreCrop, OffsetsRoundHalfToEven) {
+TEST(CenterCrop, OffsetsRoundHalfToEven) {
   // 13 - 8 = 5: 2.5 rounds to 2. 15 - 8 = 7: 3.5 rounds to 4.
   const auto whole = [](int size) {
-    return Pixels("ops { centre_crop { height: " + std::to_string(size) + " width: " + std::to_string(size) + " } }",
+    return Pixels("ops { center_crop { height: " + std::to_string(size) + " width: " + std::to_string(size) + " } }",
                   size, size);
   };
   for (const auto& [size, offset] : {std::pair{13, 2}, {15, 4}, {9, 0}, {11, 2}, {12, 2}}) {
     const std::vector<uint8_t> full = whole(size);
-    const std::vector<uint8_t> crop = Pixels("ops { centre_crop { height: 8 width: 8 } }", size, size);
+    const std::vector<uint8_t> crop = Pixels("ops { center_crop { height: 8 width: 8 } }", size, size);
     for (int y = 0; y < 8; ++y) {
       for (int x = 0; x < 8 * 3; ++x) {
         ASSERT_EQ(crop[static_cast<size_t>(y * 24 + x)],
@@ -124,9 +124,9 @@ TEST(CentreCrop, OffsetsRoundHalfToEven) {
   }
 }
 
-TEST(CentreCrop, SmallImagesArePaddedWithZero) {
-  const std::vector<uint8_t> crop = Pixels("ops { centre_crop { height: 9 width: 20 } }", 13, 4);
-  const std::vector<uint8_t> full = Pixels("ops { centre_crop { height: 4 width: 13 } }", 13, 4);
+TEST(CenterCrop, SmallImagesArePaddedWithZero) {
+  const std::vector<uint8_t> crop = Pixels("ops { center_crop { height: 9 width: 20 } }", 13, 4);
+  const std::vector<uint8_t> full = Pixels("ops { center_crop { height: 4 width: 13 } }", 13, 4);
   for (int y = 0; y < 9; ++y) {
     for (int x = 0; x < 20; ++x) {
       const bool inside = y >= 2 && y < 6 && x >= 3 && x < 16;
@@ -152,7 +152,7 @@ TEST(Flip, HappensWithItsProbability) {
   EXPECT_NEAR(flipped, 500, 80);
 }
 
-TEST(Normalise, IsTheFormulaInFloat32) {
+TEST(Normalize, IsTheFormulaInFloat32) {
   const std::string resize = "ops { resize { height: 3 width: 5 } }";
   const std::vector<uint8_t> pixels = Pixels(resize, 40, 30);
   const std::string record = ImageRecord(MakeJpeg({.width = 40, .height = 30}));
@@ -160,7 +160,7 @@ TEST(Normalise, IsTheFormulaInFloat32) {
   for (const bool first : {false, true}) {
     for (const std::string before : {"", "ops { cast { to: FLOAT32 } }"}) {
       const std::string ops = "ops { decode_image { } }" + resize + before +
-                              "ops { normalise { preset: 'imagenet' channels_first: " + (first ? "true" : "false") +
+                              "ops { normalize { preset: 'imagenet' channels_first: " + (first ? "true" : "false") +
                               " ";
       const auto floats = BuildPipeline(ImageJob(ops + "} }"));
       const auto halves = BuildPipeline(ImageJob(ops + "to: FLOAT16 } }"));

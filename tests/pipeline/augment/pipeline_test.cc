@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/base/hash.h"
+#include "base/hash.h"
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
@@ -24,7 +24,7 @@ constexpr char kTrain[] =
 constexpr char kEvaluate[] =
     "ops { decode_image { } }"
     "ops { resize { shorter_side: 64 } }"
-    "ops { centre_crop { height: 56 width: 56 } }";
+    "ops { center_crop { height: 56 width: 56 } }";
 
 std::string Photo(int width = 180, int height = 131, uint32_t seed = 1) {
   return MakeJpeg({.width = width, .height = height, .horizontal = 2, .vertical = 2, .seed = seed});
@@ -86,16 +86,16 @@ TEST(Pipeline, AWarmCacheOfDecodedImagesGivesTheBytesOfNone) {
       kTrain,
       kEvaluate,
       "ops { decode_image { } } ops { resize { height: 30 width: 70 } }",
-      "ops { decode_image { } } ops { resize { longer_side: 90 } } ops { centre_crop { height: 100 width: 40 } }",
-      "ops { decode_image { } } ops { centre_crop { height: 100 width: 100 } } ops { random_horizontal_flip { } }",
+      "ops { decode_image { } } ops { resize { longer_side: 90 } } ops { center_crop { height: 100 width: 40 } }",
+      "ops { decode_image { } } ops { center_crop { height: 100 width: 100 } } ops { random_horizontal_flip { } }",
       "ops { decode_image { } } ops { random_horizontal_flip { } } ops { resize { shorter_side: 50 } } "
-      "ops { centre_crop { height: 50 width: 50 } }",
+      "ops { center_crop { height: 50 width: 50 } }",
       "ops { decode_image { } } ops { resize { shorter_side: 70 } } ops { random_horizontal_flip { } } "
-      "ops { centre_crop { height: 51 width: 31 } } ops { random_resized_crop { height: 20 width: 20 } }",
+      "ops { center_crop { height: 51 width: 31 } } ops { random_resized_crop { height: 20 width: 20 } }",
       "ops { decode_image { channels: GRAY } } ops { random_resized_crop { height: 33 width: 21 } } "
       "ops { random_horizontal_flip { } }",
       "ops { decode_image { apply_exif_orientation: true } } ops { random_resized_crop { height: 30 width: 30 } } "
-      "ops { normalise { preset: 'imagenet' to: FLOAT16 channels_first: true } }",
+      "ops { normalize { preset: 'imagenet' to: FLOAT16 channels_first: true } }",
   };
   for (const std::string& resize : resizes) {
     jobs.push_back("ops { decode_image { } } ops { random_resized_crop { height: 40 width: 50 " + resize +
@@ -276,7 +276,7 @@ TEST(Pipeline, GoldenRows) {
   };
   EXPECT_EQ(digest(kTrain), 13155048684717110497u);
   EXPECT_EQ(digest(kEvaluate), 16868459500634912800u);
-  EXPECT_EQ(digest(std::string(kEvaluate) + "ops { normalise { preset: 'clip' to: BFLOAT16 } }"), 8530739580006731738u);
+  EXPECT_EQ(digest(std::string(kEvaluate) + "ops { normalize { preset: 'clip' to: BFLOAT16 } }"), 8530739580006731738u);
 }
 
 }  // namespace

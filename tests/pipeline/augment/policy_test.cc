@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/hash.h"
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/augment/ops/auto_augment.h"
 #include "pipeline/augment/ops/rand_augment.h"
-#include "pipeline/base/hash.h"
 #include "pipeline/records/example_builder.h"
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
@@ -175,7 +175,7 @@ std::vector<uint8_t> Row(const Pipeline& pipeline, const std::vector<uint8_t>& p
 
 TEST(AugMix, WeightsSumToOne) {
   // With severity 1 nothing but autocontrast and equalize could change a flat picture, and they leave it alone.
-  const auto pipeline = BuildPipeline(RawJob("augmix { severity: 1 no_colour_ops: true }"));
+  const auto pipeline = BuildPipeline(RawJob("augmix { severity: 1 no_color_ops: true }"));
   const std::vector<uint8_t> flat(32 * 40 * 3, 128);
   for (uint64_t record = 0; record < 50; ++record) {
     for (const uint8_t value : Row(*pipeline, flat, record)) ASSERT_NEAR(value, 128, 1);
@@ -235,15 +235,15 @@ TEST(Policies, MistakesSayWhatWouldBeRight) {
   EXPECT_THAT(mistakes("augmix { }"), IsEmpty());
 }
 
-TEST(Policies, GreyImagesWork) {
+TEST(Policies, GrayImagesWork) {
   for (const char* op :
        {"auto_augment { policy: CIFAR10 }", "rand_augment { }", "trivial_augment_wide { }", "augmix { }"}) {
     const auto pipeline = BuildPipeline(ParseJob(absl::StrCat(
         "features { key: 'pixels' column: 'image' type: BYTES decode_raw: UINT8 shape: 32 shape: 40 shape: 1 }\n"
         "ops { ",
         op, " }")));
-    const std::vector<uint8_t> grey = MakePixels(40, 32, 1, 3);
-    for (uint64_t record = 0; record < 40; ++record) EXPECT_EQ(Row(*pipeline, grey, record).size(), grey.size());
+    const std::vector<uint8_t> gray = MakePixels(40, 32, 1, 3);
+    for (uint64_t record = 0; record < 40; ++record) EXPECT_EQ(Row(*pipeline, gray, record).size(), gray.size());
   }
 }
 

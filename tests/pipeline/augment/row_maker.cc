@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
+#include "base/check.h"
 #include "google/protobuf/text_format.h"
-#include "pipeline/base/check.h"
 #include "pipeline/records/example_builder.h"
 
 namespace penstock {

@@ -130,7 +130,7 @@ TEST(Scale, ChangesNothingButTheTypeUnlessToldTo) {
   EXPECT_THAT(row.As<float>(1), ElementsAre(2.0f));
 }
 
-// A raw image of 2 x 3 grey pixels.
+// A raw image of 2 x 3 gray pixels.
 v1::JobSpec RawImageJob(const std::string& ops) {
   return ParseJob(
       "features { key: 'raw' column: 'image' type: BYTES decode_raw: UINT8 shape: [2, 3, 1] }"
@@ -165,9 +165,9 @@ TEST(Scale, MistakesAreNamed) {
   EXPECT_THAT(check("scale { to: INT8 }"), ElementsAre(StartsWith("ops[0].scale.to: ")));
 }
 
-TEST(Normalise, KnowsItsPresetsByName) {
+TEST(Normalize, KnowsItsPresetsByName) {
   const auto mean_of = [](const std::string& preset) {
-    const auto pipeline = BuildPipeline(TensorJob("ops { normalise { preset: '" + preset + "' } }"));
+    const auto pipeline = BuildPipeline(TensorJob("ops { normalize { preset: '" + preset + "' } }"));
     OwnedRow row(pipeline->schema());
     EXPECT_TRUE(Make(*pipeline, TensorRecord(std::string(6, '\xff'), 0), &row).ok());
     return row.As<float>(0);

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "pipeline/base/half.h"
+#include "base/half.h"
 #include "pipeline/batch/mix_draw.h"
 #include "pipeline/batch/mix_job.h"
 #include "pipeline/batch/mix_plan.h"

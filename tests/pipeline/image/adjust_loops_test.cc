@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "base/philox.h"
 #include "hwy/targets.h"
-#include "pipeline/base/philox.h"
 
 namespace penstock {
 namespace {

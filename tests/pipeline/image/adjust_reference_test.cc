@@ -1,4 +1,4 @@
-// torchvision on Pillow images as judge of colour, contrast and sharpness; where its pictures are not there, laws on a
+// torchvision on Pillow images as judge of color, contrast and sharpness; where its pictures are not there, laws on a
 // generated image.
 #include <gtest/gtest.h>
 

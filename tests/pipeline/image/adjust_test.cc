@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/base/philox.h"
-#include "pipeline/image/colour.h"
+#include "base/philox.h"
+#include "pipeline/image/color.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
 namespace penstock {
@@ -79,13 +79,13 @@ TEST(Adjust, FactorZeroIsTheDegenerateImage) {
 
 TEST(Adjust, GrayscaleIsPillowsLumaInEveryChannel) {
   const Pixels in = Picture(3);
-  const Pixels grey = Apply([](auto& v, auto out) { ToGrayscale(v, out); }, in, 3);
+  const Pixels gray = Apply([](auto& v, auto out) { ToGrayscale(v, out); }, in, 3);
   for (size_t i = 0; i < in.size(); i += 3) {
-    for (size_t c = 0; c < 3; ++c) ASSERT_EQ(grey[i + c], Luma(in[i], in[i + 1], in[i + 2]));
+    for (size_t c = 0; c < 3; ++c) ASSERT_EQ(gray[i + c], Luma(in[i], in[i + 1], in[i + 2]));
   }
 }
 
-TEST(Adjust, WhatIsAboutColourLeavesGreyAlone) {
+TEST(Adjust, WhatIsAboutColorLeavesGrayAlone) {
   const Pixels in = Picture(1);
   const Change changes[] = {
       [](auto& v, auto out) { AdjustSaturation(v, 0.3f, out); },
@@ -98,11 +98,11 @@ TEST(Adjust, WhatIsAboutColourLeavesGreyAlone) {
   for (const Change& change : changes) EXPECT_EQ(Apply(change, in, 1), in);
 }
 
-TEST(Adjust, GreyAndColourAgreeValueByValue) {
-  // A grey image's result is that of the same grey in three channels.
-  const Pixels grey = Picture(1);
+TEST(Adjust, GrayAndColorAgreeValueByValue) {
+  // A gray image's result is that of the same gray in three channels.
+  const Pixels gray = Picture(1);
   Pixels rgb;
-  for (const uint8_t value : grey) rgb.insert(rgb.end(), 3, value);
+  for (const uint8_t value : gray) rgb.insert(rgb.end(), 3, value);
   const Change changes[] = {
       [](auto& v, auto out) { Posterize(v, 3, out); },
       [](auto& v, auto out) { Solarize(v, 100, out); },
@@ -114,9 +114,9 @@ TEST(Adjust, GreyAndColourAgreeValueByValue) {
       [](auto& v, auto out) { AdjustGamma(v, 0.6, out); },
   };
   for (const Change& change : changes) {
-    const Pixels of_grey = Apply(change, grey, 1), of_rgb = Apply(change, rgb, 3);
-    for (size_t i = 0; i < grey.size(); ++i) {
-      for (size_t c = 0; c < 3; ++c) ASSERT_EQ(of_rgb[3 * i + c], of_grey[i]);
+    const Pixels of_gray = Apply(change, gray, 1), of_rgb = Apply(change, rgb, 3);
+    for (size_t i = 0; i < gray.size(); ++i) {
+      for (size_t c = 0; c < 3; ++c) ASSERT_EQ(of_rgb[3 * i + c], of_gray[i]);
     }
   }
 }
@@ -186,7 +186,7 @@ TEST(Adjust, AddRoundsAndSaturates) {
   EXPECT_EQ(out, (Pixels{8, 96, 255, 255, 0, 255}));
 }
 
-// Convert.c's steps as they are written there, for every colour of a grid and every hue.
+// Convert.c's steps as they are written there, for every color of a grid and every hue.
 struct Hsv {
   uint8_t h, s, v;
 };
@@ -235,22 +235,22 @@ void FromHsv(const Hsv& hsv, uint8_t* rgb) {
 }
 
 TEST(Adjust, TheHueIsThatOfPillowsConversion) {
-  std::vector<uint8_t> colours;
+  std::vector<uint8_t> colors;
   SampleRandom random(1, 2, 3);
   for (int i = 0; i < 3 * 200000; ++i) {
     // Many equal channels and ends of the range among them.
     const uint32_t draw = random.Below(8);
     const uint8_t any = static_cast<uint8_t>(random.Below(256));
-    colours.push_back(draw == 0 ? 0 : draw == 1 ? 255 : draw == 2 && !colours.empty() ? colours.back() : any);
+    colors.push_back(draw == 0 ? 0 : draw == 1 ? 255 : draw == 2 && !colors.empty() ? colors.back() : any);
   }
-  const int pixels = static_cast<int>(colours.size() / 3);
-  std::vector<uint8_t> turned(colours.size());
+  const int pixels = static_cast<int>(colors.size() / 3);
+  std::vector<uint8_t> turned(colors.size());
   for (const int shift : {0, 1, 25, 128, 255}) {
-    AdjustHue({colours.data(), pixels, 1, 3, colours.size()}, shift <= 127 ? shift / 255.0 : (shift - 256) / 255.0,
+    AdjustHue({colors.data(), pixels, 1, 3, colors.size()}, shift <= 127 ? shift / 255.0 : (shift - 256) / 255.0,
               {turned.data(), turned.size()});
     int unlike = 0;
-    for (size_t i = 0; i < colours.size(); i += 3) {
-      Hsv hsv = ToHsv(colours[i], colours[i + 1], colours[i + 2]);
+    for (size_t i = 0; i < colors.size(); i += 3) {
+      Hsv hsv = ToHsv(colors[i], colors[i + 1], colors[i + 2]);
       hsv.h = static_cast<uint8_t>(hsv.h + shift);
       uint8_t expected[3];
       FromHsv(hsv, expected);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "pipeline/base/philox.h"
+#include "base/philox.h"
 #include "pipeline/image/image_view.h"
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 

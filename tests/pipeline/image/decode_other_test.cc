@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "opencv2/imgcodecs.hpp"
-#include "pipeline/image/colour.h"
+#include "pipeline/image/color.h"
 #include "pipeline/image/orientation.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
@@ -26,13 +26,13 @@ TEST(DecodeOther, LosslessFormatsGiveTheirPixels) {
     const std::string bytes = Encode(suffix, image);
     const auto header = ProbeImage(bytes);
     ASSERT_TRUE(header.ok()) << suffix << header.status();
-    std::vector<uint8_t> rgb(bgr.size()), grey(37 * 23);
+    std::vector<uint8_t> rgb(bgr.size()), gray(37 * 23);
     ASSERT_TRUE(DecodeOther(bytes, *header, 3, rgb.data(), 37 * 3).ok());
-    ASSERT_TRUE(DecodeOther(bytes, *header, 1, grey.data(), 37).ok());
-    for (size_t i = 0; i < grey.size(); ++i) {
+    ASSERT_TRUE(DecodeOther(bytes, *header, 1, gray.data(), 37).ok());
+    for (size_t i = 0; i < gray.size(); ++i) {
       ASSERT_EQ(rgb[3 * i], bgr[3 * i + 2]) << suffix;
       ASSERT_EQ(rgb[3 * i + 2], bgr[3 * i]);
-      ASSERT_EQ(grey[i], Luma(rgb[3 * i], rgb[3 * i + 1], rgb[3 * i + 2]));
+      ASSERT_EQ(gray[i], Luma(rgb[3 * i], rgb[3 * i + 1], rgb[3 * i + 2]));
     }
   }
 }

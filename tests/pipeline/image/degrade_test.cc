@@ -121,7 +121,7 @@ TEST(AddNoise, IsNormal) {
   }
 }
 
-TEST(AddNoise, NeighboursAreIndependentUnlessAskedOtherwise) {
+TEST(AddNoise, NeighborsAreIndependentUnlessAskedOtherwise) {
   const Pixels in(200 * 100 * 3, 128);
   Pixels out(in.size());
   SampleRandom random(3, 1, 0);
@@ -138,15 +138,15 @@ TEST(AddNoise, NeighboursAreIndependentUnlessAskedOtherwise) {
 
 TEST(FillRect, IsClipped) {
   Pixels pixels(6 * 5 * 3, 9);
-  const uint8_t colour[3] = {1, 2, 3};
+  const uint8_t color[3] = {1, 2, 3};
   const ImageView view = View(pixels, 6, 5, 3);
-  FillRect(view, {-2, 3, 4, 9}, colour, {pixels.data(), 18});
-  FillRect(view, {100, 100, 4, 9}, colour, {pixels.data(), 18});
-  FillRect(view, {-100, -100, 4, 9}, colour, {pixels.data(), 18});
+  FillRect(view, {-2, 3, 4, 9}, color, {pixels.data(), 18});
+  FillRect(view, {100, 100, 4, 9}, color, {pixels.data(), 18});
+  FillRect(view, {-100, -100, 4, 9}, color, {pixels.data(), 18});
   for (size_t y = 0; y < 5; ++y) {
     for (size_t x = 0; x < 6; ++x) {
       for (size_t c = 0; c < 3; ++c) {
-        ASSERT_EQ(pixels[(y * 6 + x) * 3 + c], y >= 3 && x < 2 ? colour[c] : 9);
+        ASSERT_EQ(pixels[(y * 6 + x) * 3 + c], y >= 3 && x < 2 ? color[c] : 9);
       }
     }
   }

@@ -1,4 +1,4 @@
-// JPEG files of every kind for the tests, made with libjpeg: smooth colour with noise, so that each row and column
+// JPEG files of every kind for the tests, made with libjpeg: smooth color with noise, so that each row and column
 // of blocks differs.
 #ifndef PENSTOCK_TESTS_PIPELINE_IMAGE_JPEG_MAKER_H_
 #define PENSTOCK_TESTS_PIPELINE_IMAGE_JPEG_MAKER_H_
@@ -11,7 +11,7 @@ namespace penstock {
 
 struct JpegRecipe {
   int width = 0, height = 0;
-  int components = 3;                // 1 grey, 3 YCbCr, 4 CMYK
+  int components = 3;                // 1 gray, 3 YCbCr, 4 CMYK
   int horizontal = 1, vertical = 1;  // sampling factors of the first component; the others have 1
   bool progressive = false;
   bool separate_scans = false;  // one scan for each component, not progressive

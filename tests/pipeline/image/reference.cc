@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/check.h"
+#include "base/file.h"
 #include "google/protobuf/util/json_util.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/file.h"
 #include "pipeline/image/decode_other.h"
 
 namespace penstock {

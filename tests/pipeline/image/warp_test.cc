@@ -172,8 +172,8 @@ TEST(WarpMap, ShearsAreAffinesAboutTheUpperLeftCorner) {
   const auto close = [](const WarpMap& a, const WarpMap& b) {
     for (size_t i = 0; i < 8; ++i) EXPECT_NEAR(a.k[i], b.k[i], 1e-12);
   };
-  close(AffineMap({.shear_x_degrees = degrees, .centre_given = true}, 50, 40), ShearMap(0.3, 0));
-  close(AffineMap({.shear_y_degrees = degrees, .centre_given = true}, 50, 40), ShearMap(0, 0.3));
+  close(AffineMap({.shear_x_degrees = degrees, .center_given = true}, 50, 40), ShearMap(0.3, 0));
+  close(AffineMap({.shear_y_degrees = degrees, .center_given = true}, 50, 40), ShearMap(0, 0.3));
   // A rotation by affine is clockwise, by rotate counter-clockwise.
   close(AffineMap({.degrees = -25}, 50, 40), RotateMap(25, 50, 40));
 }

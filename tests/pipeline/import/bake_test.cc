@@ -7,7 +7,7 @@
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 #include "pipeline/import/bake_source.h"
 #include "pipeline/loader/local_reader.h"
-#include "tests/pipeline/base/temp_dir.h"
+#include "tests/base/temp_dir.h"
 #include "tests/pipeline/import/import_testing.h"
 #include "tests/support/test_dataset.h"
 
@@ -121,13 +121,13 @@ TEST(Bake, RaggedColumnsStringsAndFloatsComeBack) {
   for (const auto& [key, row] : expected) EXPECT_EQ(rows.at({0, key.first * 20 + key.second}), row);
 }
 
-TEST(Bake, NormalisedRowsComeBackToTheBit) {
+TEST(Bake, NormalizedRowsComeBackToTheBit) {
   TempDir dir, out;
   TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 6, .crop = 8}, dir.path());
-  v1::Normalise* normalise = set.job.add_ops()->mutable_normalise();
-  normalise->set_preset("imagenet");
+  v1::Normalize* normalize = set.job.add_ops()->mutable_normalize();
+  normalize->set_preset("imagenet");
   for (const v1::DataType to : {v1::FLOAT32, v1::FLOAT16, v1::BFLOAT16}) {
-    normalise->set_to(to);
+    normalize->set_to(to);
     const v1::JobSpec baked = Bake(set, {}, out.File(absl::StrCat("baked", static_cast<int>(to))));
     const auto expected = RowsOf(set.job, set.roots, 0, 1);
     EXPECT_EQ(RowsOf(baked, {{"local", "/"}}, 0, 1), expected);

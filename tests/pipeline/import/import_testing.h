@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "pipeline/base/file.h"
+#include "base/file.h"
 #include "pipeline/import/shard_set.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/record_walker.h"

@@ -6,7 +6,7 @@
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/import/npy_source.h"
 #include "pipeline/loader/local_reader.h"
-#include "tests/pipeline/base/temp_dir.h"
+#include "tests/base/temp_dir.h"
 #include "tests/pipeline/import/import_testing.h"
 
 namespace penstock {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/import/shard_folder.h"
-#include "tests/pipeline/base/temp_dir.h"
+#include "tests/base/temp_dir.h"
 #include "tests/pipeline/import/import_testing.h"
 
 namespace penstock {

@@ -8,7 +8,7 @@
 #include "pipeline/import/file_source.h"
 #include "pipeline/import/record_files_source.h"
 #include "pipeline/loader/local_reader.h"
-#include "tests/pipeline/base/temp_dir.h"
+#include "tests/base/temp_dir.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/import/import_testing.h"
 #include "tests/support/test_dataset.h"

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/base/check.h"
+#include "base/check.h"
 #include "pipeline/loader/local_reader.h"
 #include "tests/support/test_dataset.h"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/mutex.h"
+#include "base/check.h"
+#include "base/mutex.h"
 #include "pipeline/loader/loader.h"
 
 namespace penstock {

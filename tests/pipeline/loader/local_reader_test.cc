@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/base/check.h"
+#include "base/check.h"
 #include "pipeline/loader/row_maker.h"
 #include "tests/support/test_dataset.h"
 

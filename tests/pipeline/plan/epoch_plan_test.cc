@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/hash.h"
+#include "base/hash.h"
 #include "tests/pipeline/plan/plan_testing.h"
 
 namespace penstock {

@@ -52,7 +52,7 @@ TEST(OrderQuality, BatchesOfASortedDatasetHoldManyClasses) {
 // A random permutation has one pair on average, whatever N. Inside a window of 65,536 records a
 // chunked order has one too, so about 19 in the epoch; an order that read chunks through would
 // have 1.26 million.
-TEST(OrderQuality, NeighboursInTheDataAreSeldomNeighboursInTheOrder) {
+TEST(OrderQuality, NeighborsInTheDataAreSeldomNeighborsInTheOrder) {
   const uint64_t full = AdjacentPairs(Order(Shuffle::kFull));
   const uint64_t chunked = AdjacentPairs(Order(Shuffle::kChunked));
   RecordProperty("pairs_chunked", std::to_string(chunked));

@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "pipeline/base/hash.h"
+#include "base/hash.h"
 
 namespace penstock {
 namespace {
@@ -68,7 +68,7 @@ TEST(Permutation, ImagesOfThreeElementsAreUniformForSmallN) {
   }
 }
 
-// Where an element goes, and how far apart two neighbours land, are uniform over keys.
+// Where an element goes, and how far apart two neighbors land, are uniform over keys.
 TEST(Permutation, PlacesAndDistancesAreUniform) {
   for (const uint64_t n : {20, 100, 1000, 65536}) {
     const int keys = 20'000;

@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "pipeline/base/file.h"
-#include "pipeline/base/hash.h"
+#include "base/file.h"
+#include "base/hash.h"
 #include "pipeline/plan/state.h"
 #include "tests/pipeline/plan/plan_testing.h"
 

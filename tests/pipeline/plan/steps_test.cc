@@ -38,7 +38,7 @@ TEST(Steps, SlicesPartitionEachStepForEveryWorldSize) {
 std::vector<Cursor> Rows(const Steps& steps, Cursor cursor, uint64_t epochs) {
   std::vector<Cursor> rows;
   const uint64_t end = cursor.epoch + epochs;
-  for (cursor = steps.Normalised(cursor); cursor.epoch < end;) {
+  for (cursor = steps.Normalized(cursor); cursor.epoch < end;) {
     const StepSpan step = steps.StepAt(cursor);
     for (uint64_t slot = 0; slot < step.rows; ++slot) {
       if (steps.IsValid(step, slot)) rows.push_back({step.epoch, steps.PositionOfSlot(step, slot)});
@@ -113,7 +113,7 @@ TEST(Steps, CountsAndAdvancesOverEpochEndsAsSingleStepsDo) {
     for (const uint64_t size : {1, 3, 7, 23}) {
       const Steps steps = Steps::Create(23, size, last, 1).value();
       for (const uint64_t position : {0, 1, 5, 22, 23}) {
-        const Cursor start = steps.Normalised({2, position});
+        const Cursor start = steps.Normalized({2, position});
         Cursor cursor = start;
         for (uint64_t k = 0; k < 100; ++k) {
           ASSERT_EQ(steps.Advance({2, position}, k), cursor);

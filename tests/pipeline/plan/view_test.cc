@@ -49,17 +49,17 @@ TEST(View, OrdersByTermThenNumber) {
 TEST(View, KeysFollowThePolicy) {
   View view = Good();
   EXPECT_EQ(view.KeyOf(77, 3, 8), 77u);
-  view.policy = AssignPolicy::kRanks;
-  EXPECT_EQ(view.KeyOf(77, 3, 8), 3u * kRanksKeySpace / 8);
+  view.policy = AssignPolicy::kByRank;
+  EXPECT_EQ(view.KeyOf(77, 3, 8), 3u * kRankKeySpace / 8);
 }
 
 // A rank's slice is the same part of the key space at every batch size, and any batch size covers it evenly.
 TEST(View, RanksKeysGiveARankTheSamePartAtAnyBatchSize) {
   for (const uint64_t size : {4, 64, 1000, 1 << 22}) {
     for (uint64_t slot = 0; slot < size; ++slot) {
-      const uint64_t key = RanksKey(slot, size);
-      ASSERT_LT(key, kRanksKeySpace);
-      ASSERT_EQ(key * 4 / kRanksKeySpace, slot * 4 / size);
+      const uint64_t key = RankKey(slot, size);
+      ASSERT_LT(key, kRankKeySpace);
+      ASSERT_EQ(key * 4 / kRankKeySpace, slot * 4 / size);
     }
   }
 }
@@ -99,7 +99,7 @@ TEST(View, ValidateNamesWhatIsWrong) {
   view.ranges.clear();
   EXPECT_NE(message(view).find("cover 0 of 100"), std::string::npos);
   view = Good();
-  view.policy = AssignPolicy::kRanks;
+  view.policy = AssignPolicy::kByRank;
   EXPECT_NE(message(view).find("1048576"), std::string::npos);
   view.policy = static_cast<AssignPolicy>(7);
   EXPECT_NE(message(view).find("policy 7"), std::string::npos);

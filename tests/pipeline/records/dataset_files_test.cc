@@ -77,7 +77,7 @@ TEST_F(DatasetFilesTest, TakesAbsoluteGlobsInsideARoot) {
   EXPECT_THAT(Names({"/" + folder_.File("b") + "//train-0"}), ElementsAre("second:train-0"));
   EXPECT_THAT(Error({folder_.File("outside") + "/*"}, absl::StatusCode::kInvalidArgument),
               HasSubstr("second=" + roots_[1].path));
-  // A neighbour whose name begins with a root's is not inside.
+  // A neighbor whose name begins with a root's is not inside.
   EXPECT_THAT(Error({folder_.File("ab") + "/*"}, absl::StatusCode::kInvalidArgument), HasSubstr("outside"));
 }
 

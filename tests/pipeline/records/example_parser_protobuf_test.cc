@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
-#include "pipeline/base/philox.h"
+#include "base/philox.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/wire.h"
 

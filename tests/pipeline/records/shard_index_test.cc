@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "pipeline/base/hash.h"
+#include "base/hash.h"
 #include "pipeline/records/index_builder.h"
 #include "tests/pipeline/records/test_shards.h"
 

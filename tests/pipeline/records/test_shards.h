@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/base/file.h"
-#include "pipeline/base/philox.h"
+#include "base/file.h"
+#include "base/philox.h"
 #include "pipeline/records/framing.h"
 #include "pipeline/records/tfrecord_writer.h"
 #include "tests/support/temp_folder.h"

@@ -10,7 +10,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
-#include "pipeline/base/file.h"
+#include "base/file.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/index_builder.h"
 #include "pipeline/records/shard_reader.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/philox.h"
+#include "base/philox.h"
 
 namespace penstock {
 namespace {
@@ -89,12 +89,12 @@ TEST(AssignRanges, StartsWithOneEvenRunForEachWorkerAndTheNextAsBackup) {
 }
 
 TEST(AssignRanges, LoadFollowsCapacityAndUnknownOnesCountAsTheMean) {
-  const KeyWeights weights = KeyWeights::Uniform(kRanksKeySpace);
+  const KeyWeights weights = KeyWeights::Uniform(kRankKeySpace);
   std::vector<AssignWorker> workers = Workers({"a", "b", "c"});
   workers[0].capacity = 300;
   workers[1].capacity = 100;
   workers[2].capacity = 0;
-  const auto view = AssignRanges(std::nullopt, workers, weights, {.policy = AssignPolicy::kRanks});
+  const auto view = AssignRanges(std::nullopt, workers, weights, {.policy = AssignPolicy::kByRank});
   ASSERT_TRUE(view.ok()) << view.status();
   std::map<std::string, double> loads = Loads(*view, weights);
   EXPECT_NEAR(loads["a"] / weights.total(), 300.0 / 600, 0.001);
@@ -285,7 +285,7 @@ TEST(AssignRanges, RefusesBadInputAndNamesIt) {
     EXPECT_NE(message(std::nullopt, {{"a", "h:1", capacity}}).find("capacity"), std::string::npos);
   }
   const View good = Assign(std::nullopt, Workers({"a"}), weights);
-  EXPECT_NE(message(good, Workers({"a"}), {.policy = AssignPolicy::kRanks}).find("policy"), std::string::npos);
+  EXPECT_NE(message(good, Workers({"a"}), {.policy = AssignPolicy::kByRank}).find("policy"), std::string::npos);
   EXPECT_NE(message(good, Workers({"a"}), {.tolerance = 2}).find("tolerance"), std::string::npos);
   View broken = good;
   broken.ranges[0].end = 5;

@@ -386,11 +386,11 @@ TEST(CoordinatorJobs, RanksPolicyDividesTheStepNotTheData) {
   h.Register("a");
   h.Register("b");
   v1::JobSpec spec = SimpleSpec("train");
-  spec.mutable_assignment()->set_policy(v1::RANKS);
+  spec.mutable_assignment()->set_policy(v1::BY_RANK);
   h.Do<v1::SubmitReply>(SubmitOf(spec));
   h.Work({"a", "b"});
-  EXPECT_EQ(h.Job("train").view().key_space(), kRanksKeySpace);
-  EXPECT_EQ(h.Job("train").view().policy(), v1::RANKS);
+  EXPECT_EQ(h.Job("train").view().key_space(), kRankKeySpace);
+  EXPECT_EQ(h.Job("train").view().policy(), v1::BY_RANK);
   EXPECT_NEAR(h.Worker("a").owned_records(), StateHarness::kShards * StateHarness::kRecords / 2, 20);
 }
 

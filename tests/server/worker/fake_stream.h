@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
+#include "base/runtime/clock.h"
 #include "net/frame.h"
-#include "pipeline/base/clock.h"
-#include "pipeline/base/mutex.h"
 #include "server/worker/stream_session.h"
 
 namespace penstock {

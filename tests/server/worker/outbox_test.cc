@@ -143,7 +143,7 @@ TEST_F(OutboxTest, NeverRevokesTheStepThatTheTrainerWaitsFor) {
 
 TEST_F(OutboxTest, AMessageCarriesRowsBesideFailuresAndFreesMemoryWhenItGoes) {
   std::vector<RowResult> rows;
-  rows.push_back(Row(3, 0, 'a', 10));      // joined with its neighbours
+  rows.push_back(Row(3, 0, 'a', 10));      // joined with its neighbors
   rows.push_back(Row(3, 0, 'b', 100000));  // a piece of its own
   RowResult failed = Row(3, 0, 'c', 0);
   failed.status = absl::DataLossError("f, record 3: bad");

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "pipeline/base/file.h"
+#include "base/file.h"
 #include "server/daemon_options.h"
 #include "server/worker/conformance.h"
 #include "server/worker/executor.h"
@@ -80,7 +80,7 @@ TEST(IndexPrefetch, CoversWhatTheViewMakesThisWorkerOwnerOrBackupOf) {
   EXPECT_THAT(ShardsToServe(job, "b"), ElementsAre(0, 1, 3));
   EXPECT_THAT(ShardsToServe(job, "c"), ElementsAre(0, 1, 3));
   EXPECT_THAT(ShardsToServe(job, "d"), IsEmpty());
-  view->set_policy(v1::RANKS);
+  view->set_policy(v1::BY_RANK);
   EXPECT_THAT(ShardsToServe(job, "a"), ElementsAre(0, 1, 3));
 }
 

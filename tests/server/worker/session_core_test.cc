@@ -33,12 +33,12 @@ SessionParameters Parameters(uint32_t rank, uint32_t world, uint32_t step_rows, 
   return parameters;
 }
 
-v1::View TwoWorkers(v1::AssignmentPolicy policy = v1::RANGES) {
+v1::View TwoWorkers(v1::AssignmentPolicy policy = v1::BY_RECORD) {
   v1::View view;
   view.set_term(1);
   view.set_number(7);
   view.set_policy(policy);
-  view.set_key_space(policy == v1::RANKS ? kRanksKeySpace : kRecords);
+  view.set_key_space(policy == v1::BY_RANK ? kRankKeySpace : kRecords);
   for (const char* id : {"a", "b"}) {
     v1::View::Worker* worker = view.add_workers();
     worker->set_id(id);
@@ -76,7 +76,7 @@ std::vector<RowRequest> All(SessionCore* core, size_t at_once = 5) {
 }
 
 SessionCore Make(uint32_t rank, uint32_t world, uint32_t step_rows, LastBatch last, const std::string& worker,
-                 v1::AssignmentPolicy policy = v1::RANGES) {
+                 v1::AssignmentPolicy policy = v1::BY_RECORD) {
   auto core = SessionCore::Create(Parameters(rank, world, step_rows, last, worker));
   EXPECT_TRUE(core.ok()) << core.status();
   EXPECT_TRUE(core->UseView(TwoWorkers(policy)).ok());
@@ -115,11 +115,13 @@ TEST_P(Partition, OfEveryStepOverWorkersAndRanksLosesAndRepeatsNothing) {
   EXPECT_EQ(std::set<uint64_t>(seen.begin(), seen.end()).size(), rows);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    SessionCore, Partition,
-    ::testing::Values(std::tuple(1u, LastBatch::kDrop, v1::RANGES), std::tuple(4u, LastBatch::kDrop, v1::RANGES),
-                      std::tuple(3u, LastBatch::kPad, v1::RANGES), std::tuple(1u, LastBatch::kPartial, v1::RANGES),
-                      std::tuple(1u, LastBatch::kDrop, v1::RANKS), std::tuple(4u, LastBatch::kPad, v1::RANKS)));
+INSTANTIATE_TEST_SUITE_P(SessionCore, Partition,
+                         ::testing::Values(std::tuple(1u, LastBatch::kDrop, v1::BY_RECORD),
+                                           std::tuple(4u, LastBatch::kDrop, v1::BY_RECORD),
+                                           std::tuple(3u, LastBatch::kPad, v1::BY_RECORD),
+                                           std::tuple(1u, LastBatch::kPartial, v1::BY_RECORD),
+                                           std::tuple(1u, LastBatch::kDrop, v1::BY_RANK),
+                                           std::tuple(4u, LastBatch::kPad, v1::BY_RANK)));
 
 TEST(SessionCore, OrdersStepsOverEpochs) {
   SessionCore core = Make(0, 1, 12, LastBatch::kDrop, "a");

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "pipeline/base/file.h"
+#include "base/file.h"
 #include "tests/server/worker/prepared_job.h"
 
 namespace penstock {

@@ -3,9 +3,9 @@
 #include <set>
 #include <thread>
 
+#include "base/status_macros.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
-#include "pipeline/base/status_macros.h"
 
 namespace penstock {
 

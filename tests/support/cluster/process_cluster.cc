@@ -14,8 +14,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "pipeline/base/check.h"
-#include "pipeline/base/file.h"
+#include "base/check.h"
+#include "base/file.h"
 
 namespace penstock {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string_view>
 
-#include "pipeline/base/clock.h"
+#include "base/runtime/clock.h"
 #include "pipeline/batch/batch_digest.h"
 #include "pipeline/loader/local_reader.h"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "pipeline/base/philox.h"
+#include "base/philox.h"
 
 namespace penstock {
 namespace {

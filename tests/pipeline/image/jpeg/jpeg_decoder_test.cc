@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/base/philox.h"
+#include "base/philox.h"
 #include "tests/pipeline/image/crop_support.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
@@ -73,14 +73,14 @@ TEST(JpegDecoder, ACropIsTheSamePixelsAsInAFullDecode) {
   }
 }
 
-TEST(JpegDecoder, ACropIsTheSamePixelsInGreyCmykYcckAndSeparateScans) {
+TEST(JpegDecoder, ACropIsTheSamePixelsInGrayCmykYcckAndSeparateScans) {
   for (const auto& size : kSizes) {
     const int width = size[0], height = size[1];
-    ExpectCropsEqualFullDecode(MakeJpeg({.width = width, .height = height, .components = 1}), width, height, 5, "grey");
+    ExpectCropsEqualFullDecode(MakeJpeg({.width = width, .height = height, .components = 1}), width, height, 5, "gray");
     ExpectCropsEqualFullDecode(MakeJpeg({.width = width, .height = height, .components = 1}), width, height, 5,
-                               "grey as grey", 1);
+                               "gray as gray", 1);
     ExpectCropsEqualFullDecode(MakeJpeg({.width = width, .height = height, .horizontal = 2, .vertical = 2}), width,
-                               height, 5, "colour as grey", 1);
+                               height, 5, "color as gray", 1);
     ExpectCropsEqualFullDecode(MakeJpeg({.width = width, .height = height, .components = 4}), width, height, 5, "CMYK");
     ExpectCropsEqualFullDecode(
         MakeJpeg({.width = width, .height = height, .components = 4, .horizontal = 2, .vertical = 2, .ycck = true}),

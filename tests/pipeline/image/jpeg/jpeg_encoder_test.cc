@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "pipeline/base/philox.h"
+#include "base/philox.h"
 #include "pipeline/image/image_header.h"
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 #include "tests/pipeline/image/jpeg_maker.h"
@@ -29,15 +29,15 @@ TEST(JpegEncoder, HuffmanTablesChangeTheSizeAndNoPixel) {
   for (const int channels : {1, 3}) {
     const Pixels pixels = MakePixels(75, 41, channels, 4);
     const ImageView view = View(pixels, 75, 41, channels);
-    const auto optimised = EncodeJpeg(view, {.quality = 80});
-    const auto standard = EncodeJpeg(view, {.quality = 80, .optimise = false});
-    ASSERT_TRUE(optimised.ok() && standard.ok());
-    EXPECT_LT(optimised->size(), standard->size());
-    EXPECT_EQ(Decoded(*optimised, 75, 41, channels), Decoded(*standard, 75, 41, channels));
+    const auto optimized = EncodeJpeg(view, {.quality = 80});
+    const auto standard = EncodeJpeg(view, {.quality = 80, .optimize = false});
+    ASSERT_TRUE(optimized.ok() && standard.ok());
+    EXPECT_LT(optimized->size(), standard->size());
+    EXPECT_EQ(Decoded(*optimized, 75, 41, channels), Decoded(*standard, 75, 41, channels));
     Pixels buffer(JpegBufferBytes(75, 41));
     const auto placed = EncodeJpegInto(view, {.quality = 80}, buffer.data(), buffer.size());
     ASSERT_TRUE(placed.ok());
-    EXPECT_EQ(*placed, *optimised);
+    EXPECT_EQ(*placed, *optimized);
   }
 }
 
@@ -48,8 +48,8 @@ TEST(JpegEncoder, FitsItsBufferAtAnyQuality) {
     for (uint8_t& value : noise) value = static_cast<uint8_t>(random.Next32());
     Pixels buffer(JpegBufferBytes(side, side));
     for (const int quality : {1, 50, 100}) {
-      for (const bool optimise : {false, true}) {
-        const JpegEncodeOptions options = {.quality = quality, .optimise = optimise};
+      for (const bool optimize : {false, true}) {
+        const JpegEncodeOptions options = {.quality = quality, .optimize = optimize};
         const auto jpeg = EncodeJpegInto(View(noise, side, side, 3), options, buffer.data(), buffer.size());
         ASSERT_TRUE(jpeg.ok()) << jpeg.status().ToString();
         EXPECT_EQ(jpeg->substr(0, 2), "\xFF\xD8");

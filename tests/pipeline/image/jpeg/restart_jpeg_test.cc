@@ -58,11 +58,11 @@ TEST(RestartJpeg, EveryCropOfEveryKindIsTheSourcesCrop) {
         }
       }
     }
-    const std::string grey = MakeJpeg({.width = size[0], .height = size[1], .components = 1});
-    const auto indexed = AddRestartIndex(grey);
+    const std::string gray = MakeJpeg({.width = size[0], .height = size[1], .components = 1});
+    const auto indexed = AddRestartIndex(gray);
     ASSERT_TRUE(indexed.ok()) << indexed.status();
-    ExpectSameCrops(grey, *indexed, size[0], size[1], 12, "grey");
-    ExpectSameCrops(grey, *indexed, size[0], size[1], 12, "grey as grey", 1);
+    ExpectSameCrops(gray, *indexed, size[0], size[1], 12, "gray");
+    ExpectSameCrops(gray, *indexed, size[0], size[1], 12, "gray as gray", 1);
   }
 }
 

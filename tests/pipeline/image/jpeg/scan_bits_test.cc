@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/base/philox.h"
+#include "base/philox.h"
 
 namespace penstock {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "pipeline/base/philox.h"
+#include "base/philox.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
 namespace penstock {

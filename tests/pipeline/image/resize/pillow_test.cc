@@ -109,7 +109,7 @@ TEST(Pillow, CropResizeAndFlipGiveItsBytes) {
         const Pixels theirs = *DecodeAll(ReadBytes(*folder + "/pixels_pil/" + one.at("file").string_value()));
         agreement.Compare(CropAndResize(bytes, crop, plan), theirs.rgb);
       }
-      // The evaluation transform: shorter side to 256 (the other rounded down), centre 224.
+      // The evaluation transform: shorter side to 256 (the other rounded down), center 224.
       const int shorter = std::min(full.width, full.height);
       ResizePlan plan{.box_width = full.width,
                       .box_height = full.height,

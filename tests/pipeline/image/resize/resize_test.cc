@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
+#include "base/philox.h"
 #include "hwy/targets.h"
-#include "pipeline/base/hash.h"
-#include "pipeline/base/philox.h"
 #include "pipeline/image/resize/resize_passes.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
@@ -202,10 +202,10 @@ TEST(Resize, HoldsNoMoreThanItSays) {
         Resizer resizer;
         ASSERT_TRUE(resizer.Run(plan, image.view, image.all(), memory.data(), static_cast<size_t>(out * 3)).ok());
         EXPECT_LE(resizer.held_bytes(), ResizeBytes(plan, 3)) << in << " to " << out;
-        Resizer grey;
+        Resizer gray;
         const ImageView one{image.pixels.data(), in, 200, 1, static_cast<size_t>(in)};
-        ASSERT_TRUE(grey.Run(plan, one, image.all(), memory.data(), static_cast<size_t>(out)).ok());
-        EXPECT_LE(grey.held_bytes(), ResizeBytes(plan, 1)) << in << " to " << out;
+        ASSERT_TRUE(gray.Run(plan, one, image.all(), memory.data(), static_cast<size_t>(out)).ok());
+        EXPECT_LE(gray.held_bytes(), ResizeBytes(plan, 1)) << in << " to " << out;
       }
     }
   }

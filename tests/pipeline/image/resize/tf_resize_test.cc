@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/philox.h"
 #include "hwy/targets.h"
-#include "pipeline/base/philox.h"
 #include "pipeline/image/resize/resize.h"
 #include "pipeline/image/resize/tf_resize_loops.h"
 #include "tests/pipeline/image/jpeg_maker.h"
@@ -43,19 +43,19 @@ std::vector<float> FloatResult(bool antialias, const Image& image, int width, in
   return out;
 }
 
-// The definition in double precision: a bilinear blend of the four pixels around the centre, or a triangle of the width
-// of an output pixel (at least of an input pixel) around it, cut at the border and normalised.
+// The definition in double precision: a bilinear blend of the four pixels around the center, or a triangle of the width
+// of an output pixel (at least of an input pixel) around it, cut at the border and normalized.
 double Plain(bool antialias, const Image& image, int width, int height, int x, int y, int c) {
   const double step_x = 1.0 * image.view.width / width, step_y = 1.0 * image.view.height / height;
-  const double centre_x = (x + 0.5) * step_x, centre_y = (y + 0.5) * step_y;
+  const double center_x = (x + 0.5) * step_x, center_y = (y + 0.5) * step_y;
   const double wide = antialias ? std::max(step_x, 1.0) : 1.0, high = antialias ? std::max(step_y, 1.0) : 1.0;
   const auto triangle = [](double distance) { return std::max(0.0, 1.0 - std::fabs(distance)); };
   double sum = 0, weights = 0;
-  for (int v = static_cast<int>(centre_y - high) - 2; v <= centre_y + high + 2; ++v) {
-    for (int u = static_cast<int>(centre_x - wide) - 2; u <= centre_x + wide + 2; ++u) {
+  for (int v = static_cast<int>(center_y - high) - 2; v <= center_y + high + 2; ++v) {
+    for (int u = static_cast<int>(center_x - wide) - 2; u <= center_x + wide + 2; ++u) {
       // Outside, antialias sees nothing and the plain blend sees the border again.
       if (antialias && (u < 0 || v < 0 || u >= image.view.width || v >= image.view.height)) continue;
-      const double weight = triangle((u + 0.5 - centre_x) / wide) * triangle((v + 0.5 - centre_y) / high);
+      const double weight = triangle((u + 0.5 - center_x) / wide) * triangle((v + 0.5 - center_y) / high);
       sum += weight * image.At(u, v, c);
       weights += weight;
     }

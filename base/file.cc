@@ -1,0 +1,131 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace penstock {
+namespace {
+
+FileInfo InfoOf(const struct stat& st) {
+  return {static_cast<uint64_t>(st.st_size), int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec};
+}
+
+class PosixFile final : public RandomAccessFile {
+ public:
+  PosixFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  ~PosixFile() override { close(fd_); }
+
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
+    size_t done = 0;
+    while (done < length) {
+      const ssize_t n = pread(fd_, out + done, length - done, static_cast<off_t>(offset + done));
+      if (n == 0) break;
+      if (n < 0) {
+        if (errno == EINTR) continue;
+        return ErrnoStatus(errno, absl::StrCat(path_, ": reading at offset ", offset + done));
+      }
+      done += static_cast<size_t>(n);
+    }
+    return done;
+  }
+
+  void WillRead(uint64_t offset, uint64_t length) const override {
+    // What it cannot do, the read will.
+    posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(length), POSIX_FADV_WILLNEED);
+  }
+
+  absl::StatusOr<FileInfo> Info() const override {
+    struct stat st;
+    if (fstat(fd_, &st) != 0) return ErrnoStatus(errno, path_);
+    return InfoOf(st);
+  }
+
+  const std::string& path() const override { return path_; }
+
+ private:
+  const std::string path_;
+  const int fd_;
+};
+
+absl::Status WriteAll(int fd, std::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t n = write(fd, content.data(), content.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(errno, absl::StrCat("writing ", path));
+    }
+    content.remove_prefix(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ErrnoStatus(int error, std::string_view what) {
+  return absl::ErrnoToStatus(error, absl::string_view(what.data(), what.size()));
+}
+
+absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("opening ", path));
+  auto file = std::make_unique<PosixFile>(path, fd);
+  struct stat st;
+  if (fstat(fd, &st) != 0) return ErrnoStatus(errno, path);
+  if (S_ISDIR(st.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is a directory, not a file"));
+  }
+  return file;
+}
+
+absl::StatusOr<FileInfo> StatFile(const std::string& path) {
+  struct stat st;
+  if (stat(path.c_str(), &st) != 0) return ErrnoStatus(errno, path);
+  return InfoOf(st);
+}
+
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limit) {
+  PS_ASSIGN_OR_RETURN(auto file, OpenFile(path));
+  PS_ASSIGN_OR_RETURN(const FileInfo info, file->Info());
+  if (info.size > limit) {
+    return absl::ResourceExhaustedError(absl::StrCat(path, " has ", info.size, " bytes; at most ", limit, " are read"));
+  }
+  std::string content(info.size, '\0');
+  PS_ASSIGN_OR_RETURN(const size_t n, file->ReadAt(0, content.size(), content.data()));
+  content.resize(n);
+  return content;
+}
+
+absl::Status WriteFileAtomically(const std::string& path, std::string_view content) {
+  std::string temporary = absl::StrCat(path, ".tmp.XXXXXX");
+  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("creating ", temporary));
+  auto remove = absl::MakeCleanup([&] { unlink(temporary.c_str()); });
+  absl::Status written = WriteAll(fd, content, temporary);
+  if (written.ok() && fchmod(fd, 0644) != 0) written = ErrnoStatus(errno, temporary);
+  if (written.ok() && fsync(fd) != 0) written = ErrnoStatus(errno, absl::StrCat("fsync of ", temporary));
+  if (close(fd) != 0 && written.ok()) written = ErrnoStatus(errno, absl::StrCat("closing ", temporary));
+  PS_RETURN_IF_ERROR(written);
+  if (rename(temporary.c_str(), path.c_str()) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("renaming ", temporary, " to ", path));
+  }
+  std::move(remove).Cancel();
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int folder_fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder_fd >= 0) {
+    fsync(folder_fd);  // some file systems cannot; the rename itself is done
+    close(folder_fd);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace penstock

@@ -1,0 +1,52 @@
+// Reading and writing of files, as absl::Status. Reads go through RandomAccessFile, so that object stores can come.
+#ifndef PENSTOCK_BASE_FILE_H_
+#define PENSTOCK_BASE_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace penstock {
+
+struct FileInfo {
+  uint64_t size = 0;     // bytes
+  int64_t mtime_ns = 0;  // since 1970, in nanoseconds
+};
+
+// A file open for reads at any offset. Thread-safe: any number of reads at once.
+class RandomAccessFile {
+ public:
+  virtual ~RandomAccessFile() = default;
+  // Reads up to `length` bytes at `offset` into `out` and returns how many there were: fewer only at the end of the
+  // file. Errors name the file. Interrupted reads are continued.
+  virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const = 0;
+  // The bytes will be read soon: may begin to bring them, and does not wait for them.
+  virtual void WillRead(uint64_t offset, uint64_t length) const {}
+  // Size and modification time of the open file as they are now.
+  virtual absl::StatusOr<FileInfo> Info() const = 0;
+  virtual const std::string& path() const = 0;
+};
+
+// Opens a local file. NotFound, PermissionDenied or another error that names the path; a directory is refused.
+absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenFile(const std::string& path);
+
+absl::StatusOr<FileInfo> StatFile(const std::string& path);
+
+// The whole content; refuses files larger than `limit` bytes.
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limit = uint64_t{1} << 30);
+
+// Replaces `path` by `content` in one step that survives a crash at any point: temporary file in the same folder,
+// fsync, rename, fsync of the folder. On error nothing is left behind and the old file stands.
+absl::Status WriteFileAtomically(const std::string& path, std::string_view content);
+
+// An absl::Status for errno `error` with the mapped code and "what: strerror".
+absl::Status ErrnoStatus(int error, std::string_view what);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_BASE_FILE_H_

@@ -1,0 +1,129 @@
+#include "base/runtime/thread_pool.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+
+namespace penstock {
+
+ThreadPool::ThreadPool(int threads, const std::string& name) {
+  PS_CHECK(threads >= 1);
+  threads_.reserve(static_cast<size_t>(threads));
+  for (int i = 0; i < threads; ++i) {
+    threads_.emplace_back([this, called = absl::StrCat(name, "-", i).substr(0, 15)] {
+      pthread_setname_np(pthread_self(), called.c_str());
+      Run();
+    });
+  }
+}
+
+ThreadPool::~ThreadPool() { Stop(); }
+
+void ThreadPool::Post(Task task) {
+  const Nanos now = clock()->Now();
+  MutexLock lock(&mutex_);
+  if (stopping_) return;
+  ready_.emplace_back(now, std::move(task));
+  changed_.NotifyOne();
+}
+
+bool ThreadPool::TryPost(Task task, size_t most) {
+  const Nanos now = clock()->Now();
+  MutexLock lock(&mutex_);
+  if (stopping_ || ready_.size() >= most) return false;
+  ready_.emplace_back(now, std::move(task));
+  changed_.NotifyOne();
+  return true;
+}
+
+TimerId ThreadPool::PostAt(Nanos when, Task task) {
+  MutexLock lock(&mutex_);
+  const TimerId timer = next_timer_++;
+  if (stopping_) return timer;
+  timers_.emplace(Due(when, timer), std::move(task));
+  due_.emplace(timer, when);
+  if (when < watched_) changed_.NotifyOne();  // somebody must wait until then, and no longer
+  return timer;
+}
+
+bool ThreadPool::Cancel(TimerId timer) {
+  Task dropped;  // what it owns is let go outside the lock
+  MutexLock lock(&mutex_);
+  const auto found = due_.find(timer);
+  if (found == due_.end()) return false;
+  const auto it = timers_.find(Due(found->second, timer));
+  dropped = std::move(it->second);
+  timers_.erase(it);
+  due_.erase(found);
+  return true;
+}
+
+void ThreadPool::Stop() {
+  std::deque<std::pair<Nanos, Task>> ready;
+  std::map<Due, Task> timers;
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    ready.swap(ready_);
+    timers.swap(timers_);
+    due_.clear();
+    changed_.NotifyAll();
+  }
+  ready.clear();
+  timers.clear();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+bool ThreadPool::TakeNext(Task* task) {
+  if (!timers_.empty()) {
+    const auto first = timers_.begin();
+    const Nanos due = first->first.first;
+    // Work that came before the timer was due goes first; later work does not keep it waiting.
+    if ((ready_.empty() || due <= ready_.front().first) && due <= clock()->Now()) {
+      *task = std::move(first->second);
+      due_.erase(first->first.second);
+      timers_.erase(first);
+      return true;
+    }
+  }
+  if (ready_.empty()) return false;
+  *task = std::move(ready_.front().second);
+  ready_.pop_front();
+  return true;
+}
+
+void ThreadPool::WaitForWork() {
+  ++idle_;
+  const Nanos due = timers_.empty() ? kNobodyWatches : timers_.begin()->first.first;
+  if (due < watched_) {
+    watched_ = due;
+    changed_.WaitFor(&mutex_, std::chrono::nanoseconds(std::max<Nanos>(due - clock()->Now(), 0)));
+    if (watched_ == due) watched_ = kNobodyWatches;
+  } else {
+    changed_.Wait(&mutex_);
+  }
+  --idle_;
+}
+
+void ThreadPool::Run() {
+  for (;;) {
+    Task task;
+    {
+      MutexLock lock(&mutex_);
+      while (!stopping_ && !TakeNext(&task)) WaitForWork();
+      if (stopping_) return;
+      // This thread may have watched the timers, or been woken for two tasks.
+      const bool unwatched = !timers_.empty() && watched_ == kNobodyWatches;
+      if (idle_ > 0 && (unwatched || !ready_.empty())) changed_.NotifyOne();
+    }
+    std::move(task)();
+  }
+}
+
+}  // namespace penstock

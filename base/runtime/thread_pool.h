@@ -1,0 +1,65 @@
+// An Executor of a fixed set of threads, on the real clock.
+#ifndef PENSTOCK_BASE_RUNTIME_THREAD_POOL_H_
+#define PENSTOCK_BASE_RUNTIME_THREAD_POOL_H_
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/runtime/executor.h"
+
+namespace penstock {
+
+// Thread-safe.
+class ThreadPool final : public Executor {
+ public:
+  // `threads`: at least 1. `name` is what the threads are called in ps and perf, with a number behind it; of 15
+  // characters in all the rest is cut off.
+  ThreadPool(int threads, const std::string& name);
+  // Stops.
+  ~ThreadPool() override;
+
+  void Post(Task task) override;
+  TimerId PostAt(Nanos when, Task task) override;
+  bool Cancel(TimerId timer) override;
+  Clock* clock() const override { return Clock::Real(); }
+
+  // Posts unless `most` tasks, those with a time aside, wait already: then false, with the task dropped. For work whose
+  // amount outsiders choose.
+  bool TryPost(Task task, size_t most);
+
+  // Drops what has not begun, and what is posted later; returns when nothing runs any more. Any number of times; not
+  // from a task.
+  void Stop();
+
+ private:
+  using Due = std::pair<Nanos, TimerId>;
+  static constexpr Nanos kNobodyWatches = INT64_MAX;
+
+  void Run();
+  // The task whose turn it is; false when there is none.
+  bool TakeNext(Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits for news. One idle thread at a time watches the timers, so that a timer wakes one thread only.
+  void WaitForWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::pair<Nanos, Task>> ready_ ABSL_GUARDED_BY(mutex_);  // when it was posted
+  std::map<Due, Task> timers_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<TimerId, Nanos> due_ ABSL_GUARDED_BY(mutex_);
+  TimerId next_timer_ ABSL_GUARDED_BY(mutex_) = 1;
+  int idle_ ABSL_GUARDED_BY(mutex_) = 0;                    // threads that wait
+  Nanos watched_ ABSL_GUARDED_BY(mutex_) = kNobodyWatches;  // until when the one that watches the timers waits
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_BASE_RUNTIME_THREAD_POOL_H_

@@ -1,0 +1,36 @@
+// Color conversions on rows of pixels, by Pillow's integer formulas.
+#ifndef PENSTOCK_PIPELINE_IMAGE_COLOR_H_
+#define PENSTOCK_PIPELINE_IMAGE_COLOR_H_
+
+#include <cstdint>
+
+namespace penstock {
+
+// ITU-R 601-2 luma as Pillow's convert("L"): (19595 R + 38470 G + 7471 B + 32768) >> 16.
+inline uint8_t Luma(int r, int g, int b) {
+  return static_cast<uint8_t>((19595 * r + 38470 * g + 7471 * b + 32768) >> 16);
+}
+
+// `rgb` and `gray` may be the same memory.
+inline void RowRgbToGray(const uint8_t* rgb, int width, uint8_t* gray) {
+  for (int x = 0; x < width; ++x) gray[x] = Luma(rgb[3 * x], rgb[3 * x + 1], rgb[3 * x + 2]);
+}
+
+// Inverted CMYK, as Adobe writes it and libjpeg hands it out, to RGB as Pillow's convert("RGB"): each of
+// R, G, B is (255 - K) less the rounded product of ink and (255 - K) over 255. May work in place.
+inline void RowInvertedCmykToRgb(const uint8_t* cmyk, int width, uint8_t* rgb) {
+  for (int x = 0; x < width; ++x) {
+    const int light = cmyk[4 * x + 3];  // 255 - K
+    uint8_t pixel[3];
+    for (int c = 0; c < 3; ++c) {
+      const int product = (255 - cmyk[4 * x + c]) * light + 128;
+      const int value = light - ((product + (product >> 8)) >> 8);
+      pixel[c] = static_cast<uint8_t>(value < 0 ? 0 : value);
+    }
+    for (int c = 0; c < 3; ++c) rgb[3 * x + c] = pixel[c];
+  }
+}
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_IMAGE_COLOR_H_

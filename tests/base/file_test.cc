@@ -1,0 +1,135 @@
+#include "base/file.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/base/temp_dir.h"
+
+namespace penstock {
+namespace {
+
+TEST(File, ReadsAtAnyOffsetAndShortOnlyAtTheEnd) {
+  TempDir dir;
+  dir.Write("a", "0123456789");
+  auto file = OpenFile(dir.File("a")).value();
+  EXPECT_EQ(file->path(), dir.File("a"));
+  EXPECT_EQ(file->Info().value().size, 10u);
+  EXPECT_EQ(file->Info().value().mtime_ns, StatFile(dir.File("a")).value().mtime_ns);
+  std::string out(20, '.');
+  EXPECT_EQ(file->ReadAt(3, 4, out.data()).value(), 4u);
+  EXPECT_EQ(out.substr(0, 5), "3456.");
+  EXPECT_EQ(file->ReadAt(8, 20, out.data()).value(), 2u);
+  EXPECT_EQ(out.substr(0, 3), "895");
+  EXPECT_EQ(file->ReadAt(10, 1, out.data()).value(), 0u);
+  EXPECT_EQ(file->ReadAt(1000, 1, out.data()).value(), 0u);
+  EXPECT_EQ(file->ReadAt(0, 0, out.data()).value(), 0u);
+}
+
+TEST(File, ManyThreadsReadOneFileAtOnce) {
+  TempDir dir;
+  std::string content;
+  for (int i = 0; i < 10'000; ++i) content += static_cast<char>(i * 7);
+  dir.Write("a", content);
+  const auto file = OpenFile(dir.File("a")).value();
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::string out(100, '\0');
+      for (uint64_t k = 0; k < 500; ++k) {
+        const uint64_t offset = (k * 37 + t * 1000) % 9900;
+        const auto n = file->ReadAt(offset, 100, out.data());
+        if (!n.ok() || *n != 100 || out != content.substr(offset, 100)) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(File, ErrorsNameThePathAndTheCause) {
+  TempDir dir;
+  const std::string missing = dir.File("missing");
+  for (const absl::Status& status :
+       {OpenFile(missing).status(), StatFile(missing).status(), ReadWholeFile(missing).status()}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+    EXPECT_NE(status.message().find(missing), std::string::npos);
+  }
+  const absl::Status folder = OpenFile(dir.path()).status();
+  EXPECT_EQ(folder.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(folder.message().find("is a directory"), std::string::npos);
+  EXPECT_EQ(ErrnoStatus(EACCES, "x").code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_NE(ErrnoStatus(ENOSPC, "writing x").message().find("writing x"), std::string::npos);
+}
+
+TEST(File, ReadWholeFileRefusesWhatIsOverItsLimit) {
+  TempDir dir;
+  dir.Write("a", std::string(1000, 'x'));
+  EXPECT_EQ(ReadWholeFile(dir.File("a"), 1000).value(), std::string(1000, 'x'));
+  const absl::Status status = ReadWholeFile(dir.File("a"), 999).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(status.message().find("1000 bytes"), std::string::npos);
+  dir.Write("empty", "");
+  EXPECT_EQ(ReadWholeFile(dir.File("empty")).value(), "");
+}
+
+TEST(WriteFileAtomically, ReplacesTheFileAndLeavesNothingElse) {
+  TempDir dir;
+  const std::string path = dir.File("state");
+  ASSERT_TRUE(WriteFileAtomically(path, "one").ok());
+  EXPECT_EQ(ReadWholeFile(path).value(), "one");
+  const std::string large(3 << 20, 'y');
+  ASSERT_TRUE(WriteFileAtomically(path, large).ok());
+  EXPECT_EQ(ReadWholeFile(path).value(), large);
+  ASSERT_TRUE(WriteFileAtomically(path, "").ok());
+  EXPECT_EQ(ReadWholeFile(path).value(), "");
+  EXPECT_EQ(dir.Entries(), 1u);
+}
+
+TEST(WriteFileAtomically, AFailureLeavesTheOldFileAndNoTemporary) {
+  TempDir dir;
+  std::filesystem::create_directories(dir.File("folder/inside"));
+  // rename() of a file over a folder fails, after the temporary file was written.
+  const absl::Status status = WriteFileAtomically(dir.File("folder"), "x");
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("renaming"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_directory(dir.File("folder/inside")));
+  EXPECT_EQ(dir.Entries(), 1u);
+  const absl::Status missing = WriteFileAtomically(dir.File("none/x"), "x");
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(missing.message().find("none/x"), std::string::npos);
+}
+
+// Readers see the old or the new content whole, whenever they look.
+TEST(WriteFileAtomically, ReadersNeverSeeAPartOfAFile) {
+  TempDir dir;
+  const std::string path = dir.File("a");
+  ASSERT_TRUE(WriteFileAtomically(path, std::string(100'000, 'a')).ok());
+  std::atomic<bool> done{false};
+  std::atomic<int> wrong{0}, reads{0};
+  std::thread reader([&] {
+    do {
+      const auto content = ReadWholeFile(path);
+      if (!content.ok() || content->size() != 100'000 || *content != std::string(100'000, (*content)[0])) {
+        ++wrong;
+      }
+      ++reads;
+    } while (!done);
+  });
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(WriteFileAtomically(path, std::string(100'000, static_cast<char>('a' + i))).ok());
+  }
+  done = true;
+  reader.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(reads, 0);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,157 @@
+#include "base/runtime/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+
+namespace penstock {
+namespace {
+
+class Event {
+ public:
+  void Set() {
+    MutexLock lock(&mutex_);
+    set_ = true;
+    changed_.NotifyAll();
+  }
+  void Wait() {
+    MutexLock lock(&mutex_);
+    while (!set_) changed_.Wait(&mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool set_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// What ran, in order, from any thread.
+class Log {
+ public:
+  void Add(int what) {
+    MutexLock lock(&mutex_);
+    what_.push_back(what);
+  }
+  std::vector<int> all() {
+    MutexLock lock(&mutex_);
+    return what_;
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<int> what_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST(ThreadPool, TasksOfOneThreadRunInTheirOrder) {
+  ThreadPool pool(1, "test");
+  Log log;
+  Event done;
+  for (int i = 0; i < 100; ++i) pool.Post([&log, i] { log.Add(i); });
+  pool.Post([&done] { done.Set(); });
+  done.Wait();
+  std::vector<int> expected(100);
+  for (int i = 0; i < 100; ++i) expected[i] = i;
+  EXPECT_EQ(log.all(), expected);
+}
+
+TEST(ThreadPool, ADueTimerIsNotKeptWaitingByWorkThatCameLater) {
+  ThreadPool pool(1, "test");
+  Log log;
+  Event held, go, done;
+  pool.Post([&] {
+    held.Set();
+    go.Wait();
+  });
+  held.Wait();
+  pool.PostAt(pool.clock()->Now(), [&log] { log.Add(0); });
+  for (int i = 1; i <= 3; ++i) pool.Post([&log, i] { log.Add(i); });
+  pool.Post([&done] { done.Set(); });
+  go.Set();
+  done.Wait();
+  EXPECT_EQ(log.all(), (std::vector<int>{0, 1, 2, 3}));
+}
+
+TEST(ThreadPool, ATimerFiresThoughTheThreadThatWatchedItIsBusy) {
+  ThreadPool pool(2, "test");
+  Event fired, busy, free;
+  pool.PostAt(pool.clock()->Now() + 30 * kMillisecond, [&] { fired.Set(); });
+  pool.Post([&] {
+    busy.Set();
+    free.Wait();
+  });
+  busy.Wait();
+  fired.Wait();
+  free.Set();
+}
+
+TEST(ThreadPool, TimersFireInTheOrderOfTheirTimesAndNotBefore) {
+  ThreadPool pool(1, "test");
+  Log log;
+  Event done;
+  const Nanos now = pool.clock()->Now();
+  Nanos last_at = 0;
+  pool.PostAt(now + 20 * kMillisecond, [&] {
+    log.Add(2);
+    last_at = pool.clock()->Now();
+    done.Set();
+  });
+  pool.PostAt(now + 10 * kMillisecond, [&] { log.Add(1); });
+  pool.PostAt(now - kSecond, [&] { log.Add(0); });
+  done.Wait();
+  EXPECT_EQ(log.all(), (std::vector<int>{0, 1, 2}));
+  EXPECT_GE(last_at, now + 20 * kMillisecond);
+}
+
+TEST(ThreadPool, ACancelledTimerIsDestroyedAndNeverRuns) {
+  ThreadPool pool(1, "test");
+  auto held = std::make_shared<int>(0);
+  const TimerId timer = pool.PostAt(pool.clock()->Now() + 3600 * kSecond, [held] { FAIL(); });
+  EXPECT_EQ(held.use_count(), 2);
+  EXPECT_TRUE(pool.Cancel(timer));
+  EXPECT_EQ(held.use_count(), 1);
+  EXPECT_FALSE(pool.Cancel(timer));
+}
+
+TEST(ThreadPool, StopDropsWhatHasNotBegunAndWaitsForWhatHas) {
+  ThreadPool pool(1, "test");
+  auto dropped = std::make_shared<int>(0);
+  Event held, go;
+  bool ended = false;
+  pool.Post([&] {
+    held.Set();
+    go.Wait();
+    ended = true;
+  });
+  held.Wait();
+  for (int i = 0; i < 10; ++i) pool.Post([dropped] { FAIL(); });
+  pool.PostAt(pool.clock()->Now(), [dropped] { FAIL(); });
+  std::thread stopper([&] { pool.Stop(); });
+  // The queue is dropped before Stop waits for the running task.
+  while (dropped.use_count() > 1) std::this_thread::yield();
+  go.Set();
+  stopper.join();
+  EXPECT_TRUE(ended);
+  pool.Post([dropped] { FAIL(); });
+  EXPECT_EQ(dropped.use_count(), 1);
+}
+
+TEST(ThreadPool, TryPostRefusesWhatIsTooMuch) {
+  ThreadPool pool(1, "test");
+  Event held, go;
+  pool.Post([&] {
+    held.Set();
+    go.Wait();
+  });
+  held.Wait();
+  EXPECT_TRUE(pool.TryPost([] {}, 2));
+  EXPECT_TRUE(pool.TryPost([] {}, 2));
+  EXPECT_FALSE(pool.TryPost([] {}, 2));
+  go.Set();
+}
+
+}  // namespace
+}  // namespace penstock
