@@ -6,11 +6,11 @@
 
 #include "base/file.h"
 #include "server/daemon_options.h"
-#include "server/worker/conformance.h"
 #include "server/worker/executor.h"
-#include "server/worker/identity.h"
-#include "server/worker/index_prefetch.h"
-#include "server/worker/load_meter.h"
+#include "server/worker/indexes/index_prefetch.h"
+#include "server/worker/jobs/conformance.h"
+#include "server/worker/link/identity.h"
+#include "server/worker/link/load_meter.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {

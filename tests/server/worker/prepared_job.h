@@ -8,9 +8,9 @@
 
 #include "pipeline/loader/load_job.h"
 #include "pipeline/records/index_store.h"
-#include "server/worker/served_jobs.h"
-#include "server/worker/shard_indexes.h"
-#include "server/worker/tasks.h"
+#include "server/worker/indexes/shard_indexes.h"
+#include "server/worker/jobs/served_jobs.h"
+#include "server/worker/jobs/tasks.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {

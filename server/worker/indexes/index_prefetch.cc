@@ -1,0 +1,53 @@
+#include "server/worker/indexes/index_prefetch.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+
+std::vector<int> ShardsToServe(const v1::Job& job, const std::string& worker_id) {
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;  // of records
+  const v1::View& view = job.view();
+  for (const v1::View::Range& range : view.ranges()) {
+    const auto is_self = [&](uint32_t index) {
+      return index < static_cast<uint32_t>(view.workers_size()) &&
+             view.workers(static_cast<int>(index)).id() == worker_id;
+    };
+    if (!is_self(range.owner()) && !is_self(range.backup())) continue;
+    if (view.policy() == v1::BY_RANK) {  // its rows may come from anywhere
+      ranges = {{0, UINT64_MAX}};
+      break;
+    }
+    ranges.emplace_back(range.begin(), range.end());
+  }
+  std::vector<int> shards;
+  size_t next = 0;
+  uint64_t begin = 0;
+  for (int i = 0; i < job.snapshot().shards_size(); ++i) {
+    const uint64_t end = begin + job.snapshot().shards(i).records();
+    while (next < ranges.size() && ranges[next].second <= begin) ++next;
+    if (begin < end && next < ranges.size() && ranges[next].first < end) shards.push_back(i);
+    begin = end;
+  }
+  return shards;
+}
+
+void IndexPrefetch::Run(const v1::Job& job) {
+  const IndexProvider provider = indexes_->ProviderFor(job.spec());
+  for (const int i : ShardsToServe(job, worker_id_)) {
+    const v1::Shard& shard = job.snapshot().shards(i);
+    const auto path = ResolveInRoots(shard.root(), shard.path(), roots_);
+    if (!path.ok()) continue;
+    const std::string key = absl::StrCat(*path, "#", shard.content_hash());
+    if (done_.contains(key)) continue;
+    SnapshotShard wanted;
+    wanted.root = shard.root();
+    wanted.relative_path = shard.path();
+    wanted.size = shard.size();
+    wanted.record_count = shard.records();
+    wanted.content_hash = shard.content_hash();
+    wanted.data_bytes = shard.data_bytes();
+    if (provider(wanted, *path).ok()) done_.insert(key);
+  }
+}
+
+}  // namespace penstock

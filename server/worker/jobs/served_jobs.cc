@@ -1,0 +1,87 @@
+#include "server/worker/jobs/served_jobs.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "server/worker/jobs/conformance.h"
+
+namespace penstock {
+
+uint64_t JobPipelineFingerprint(const Pipeline& pipeline) {
+  return Fingerprint().Add(pipeline.fingerprint()).Add(ConformanceDigest()).value();
+}
+
+absl::StatusOr<Snapshot> SnapshotOf(const v1::Snapshot& proto) {
+  std::vector<SnapshotShard> shards;
+  shards.reserve(static_cast<size_t>(proto.shards_size()));
+  for (const v1::Shard& shard : proto.shards()) {
+    SnapshotShard out;
+    out.root = shard.root();
+    out.relative_path = shard.path();
+    out.size = shard.size();
+    out.record_count = shard.records();
+    out.content_hash = shard.content_hash();
+    out.data_bytes = shard.data_bytes();
+    shards.push_back(std::move(out));
+  }
+  return Snapshot::Create(std::move(shards));
+}
+
+absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(const v1::Job& job, const std::vector<DataRoot>& roots,
+                                                            IndexProvider indexes) {
+  PS_ASSIGN_OR_RETURN(Snapshot snapshot, SnapshotOf(job.snapshot()));
+  DatasetReader::Options options;
+  if (job.spec().limits().max_record_bytes() != 0) options.max_record_bytes = job.spec().limits().max_record_bytes();
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
+                      DatasetReader::Create(std::move(snapshot), roots, std::move(indexes), options));
+  return LoadJob::Create(job.spec(), std::move(reader));
+}
+
+void ServedJobs::Update(const v1::WatchReply& reply) {
+  MutexLock lock(&mutex_);
+  for (const std::string& name : reply.removed()) jobs_.erase(name);
+  for (const v1::Job& job : reply.jobs()) {
+    if (job.state() != v1::READY) {
+      jobs_.erase(job.name());
+      continue;
+    }
+    Entry& entry = jobs_[job.name()];
+    if (entry.job.uid() != job.uid()) entry.built = nullptr;
+    entry.job = job;
+    entry.job.clear_view();  // sessions name the views that they mean
+  }
+}
+
+absl::StatusOr<std::shared_ptr<const LoadJob>> ServedJobs::Find(const std::string& name, uint64_t uid) {
+  v1::Job job;
+  {
+    MutexLock lock(&mutex_);
+    const auto found = jobs_.find(name);
+    if (found == jobs_.end() || found->second.job.uid() != uid) {
+      return absl::NotFoundError(absl::StrCat(
+          "this worker knows no job '", name, "' with uid ", uid,
+          found == jobs_.end() ? std::string() : absl::StrCat("; it was submitted again as ", found->second.job.uid()),
+          "; open the job again"));
+    }
+    if (found->second.built != nullptr) return found->second.built;
+    job = found->second.job;
+  }
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadJob> built,
+                      BuildLoadJob(job, roots_, indexes_->ProviderFor(job.spec())));
+  MutexLock lock(&mutex_);
+  const auto found = jobs_.find(name);
+  if (found == jobs_.end() || found->second.job.uid() != uid) return built;
+  if (found->second.built == nullptr) found->second.built = std::move(built);
+  return found->second.built;
+}
+
+std::vector<std::string> ServedJobs::names() const {
+  MutexLock lock(&mutex_);
+  std::vector<std::string> out;
+  for (const auto& [name, entry] : jobs_) out.push_back(name);
+  return out;
+}
+
+}  // namespace penstock

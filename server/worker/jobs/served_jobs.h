@@ -1,0 +1,64 @@
+// The jobs that this worker can serve: what the coordinator said of them, kept, so that it may go away.
+#ifndef PENSTOCK_SERVER_WORKER_JOBS_SERVED_JOBS_H_
+#define PENSTOCK_SERVER_WORKER_JOBS_SERVED_JOBS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "penstock/v1/control.pb.h"
+#include "pipeline/loader/load_job.h"
+#include "pipeline/records/dataset_files.h"
+#include "server/worker/indexes/shard_indexes.h"
+
+namespace penstock {
+
+// The fingerprint that jobs and states carry: the pipeline's, and the arithmetic of this machine's CPU (see
+// conformance.h).
+uint64_t JobPipelineFingerprint(const Pipeline& pipeline);
+
+// The snapshot that a job froze. InvalidArgument where it is none.
+absl::StatusOr<Snapshot> SnapshotOf(const v1::Snapshot& proto);
+
+// What a job's data and pipeline become, here: built from what the coordinator says and this machine's roots. Nothing
+// is read yet. InvalidArgument, or NotFound for a root that this worker has not.
+absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(const v1::Job& job, const std::vector<DataRoot>& roots,
+                                                            IndexProvider indexes);
+
+// Thread-safe.
+class ServedJobs {
+ public:
+  // `indexes` outlives this.
+  ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes) : roots_(std::move(roots)), indexes_(indexes) {}
+
+  // What Watch brought. Jobs that are not READY, and those of `removed` (by name), are served no longer; streams that
+  // are open go on.
+  void Update(const v1::WatchReply& reply);
+
+  // The job as the loader takes it; built at first use, then shared.
+  //   NotFound             no such submission, as far as this worker knows
+  //   others               as BuildLoadJob
+  absl::StatusOr<std::shared_ptr<const LoadJob>> Find(const std::string& name, uint64_t uid);
+
+  std::vector<std::string> names() const;
+
+ private:
+  struct Entry {
+    v1::Job job;
+    std::shared_ptr<const LoadJob> built;
+  };
+
+  const std::vector<DataRoot> roots_;
+  ShardIndexes* const indexes_;
+  mutable Mutex mutex_;
+  std::map<std::string, Entry> jobs_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_SERVER_WORKER_JOBS_SERVED_JOBS_H_

@@ -1,0 +1,181 @@
+#include "server/worker/jobs/tasks.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "config/job_file.h"
+#include "pipeline/augment/check_pipeline.h"
+#include "pipeline/augment/pipeline.h"
+#include "server/worker/jobs/served_jobs.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kProbeRecords = 8;
+
+void FillColumns(const RowSchema& schema, v1::ReportTaskRequest* report) {
+  for (const ColumnSpec& column : schema.columns) {
+    v1::Column* out = report->add_columns();
+    out->set_name(column.name);
+    out->set_dtype(static_cast<v1::DataType>(column.dtype));
+    out->set_ragged(column.ragged);
+    out->set_scalar(column.scalar);
+    for (const int64_t extent : column.shape) out->add_shape(extent);
+  }
+}
+
+// All mistakes of the job that can be seen without its data, one a line; empty where there are none.
+std::vector<std::string> MistakesOf(const v1::JobSpec& spec) {
+  std::vector<std::string> out;
+  for (const Mistake& mistake : CheckJobSpec(spec)) {
+    out.push_back(mistake.field.empty() ? mistake.message : absl::StrCat(mistake.field, ": ", mistake.message));
+  }
+  for (std::string& mistake : CheckPipeline(spec)) out.push_back(std::move(mistake));
+  return out;
+}
+
+absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
+  const v1::JobSpec& spec = task.spec();
+  std::vector<std::string> mistakes = MistakesOf(spec);
+  absl::StatusOr<std::vector<DatasetFile>> files = std::vector<DatasetFile>();
+  if (spec.dataset_size() > 0) {
+    files = ExpandGlobs({spec.dataset(0).files().begin(), spec.dataset(0).files().end()}, tools.roots);
+    if (!files.ok()) {
+      if (mistakes.empty()) return files.status();
+      mistakes.push_back(absl::StrCat("dataset[0].files: ", files.status().message()));
+    }
+  }
+  if (!mistakes.empty()) return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
+  PS_ASSIGN_OR_RETURN(const auto pipeline, Pipeline::Create(spec));
+  FillColumns(pipeline->schema(), report);
+  report->set_pipeline_fingerprint(JobPipelineFingerprint(*pipeline));
+  for (const DatasetFile& file : *files) {
+    PS_ASSIGN_OR_RETURN(const FileInfo info, StatFile(file.path));
+    v1::Shard* shard = report->add_files();
+    shard->set_root(file.root);
+    shard->set_path(file.relative_path);
+    shard->set_size(info.size);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
+  PS_ASSIGN_OR_RETURN(const std::string path, ResolveInRoots(task.shard().root(), task.shard().path(), tools.roots));
+  const auto built =
+      tools.indexes->store().LoadOrBuild(path, IndexOptionsOf(task.compression(), task.max_record_bytes()));
+  if (absl::IsDataLoss(built.status())) {
+    return absl::DataLossError(absl::StrCat(built.status().message(),
+                                            ". A shard that cannot be walked to its end is in no job, whatever "
+                                            "errors.policy says: write it again, or leave "
+                                            "it out of dataset.files; `penstock verify` says what of it is readable"));
+  }
+  PS_RETURN_IF_ERROR(built.status());
+  const LoadedIndex& loaded = *built;
+  if (!loaded.save_status.ok()) {
+    spdlog::warn("the index of {} is not kept: {}", path, std::string(loaded.save_status.message()));
+  }
+  const ShardIndex& index = *loaded.index;
+  if (index.file_size != task.shard().size()) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": it has ", index.file_size, " bytes, and had ",
+                                                      task.shard().size(),
+                                                      " when the job was submitted; submit it again with --replace"));
+  }
+  v1::Shard* shard = report->mutable_shard();
+  *shard = task.shard();
+  shard->set_records(index.record_count());
+  shard->set_content_hash(index.content_hash);
+  shard->set_data_bytes(index.data_bytes());
+  shard->set_max_record_bytes(index.longest_record());
+  const absl::Status put = tools.link->PutIndex(index.content_hash, index.Serialize());
+  // Others then index the shard themselves.
+  if (!put.ok()) spdlog::warn("the index of {} did not reach the coordinator: {}", path, std::string(put.message()));
+  return absl::OkStatus();
+}
+
+// Makes the row of a record for nobody. Errors name file, record, and feature or op.
+absl::Status MakeRowOf(const LoadJob& load, uint64_t record_number) {
+  std::string record;
+  PS_RETURN_IF_ERROR(load.reader().ReadRecord(record_number, &record));
+  const RowSchema& schema = load.pipeline().schema();
+  std::vector<std::byte> bytes(schema.FixedBytes());
+  RowSlot slot;
+  slot.ragged.resize(schema.columns.size());
+  size_t offset = 0;
+  for (const ColumnSpec& column : schema.columns) {
+    slot.fixed.push_back(column.ragged ? nullptr : bytes.data() + offset);
+    if (!column.ragged) offset += column.Bytes();
+  }
+  RowScratch scratch;
+  const SampleKey key{.seed = load.spec().order().seed(), .epoch = 0, .repeat = 0, .record_id = record_number};
+  const absl::Status made = load.pipeline().MakeRow(record, key, &slot, &scratch);
+  if (made.ok()) return made;
+  return absl::Status(made.code(), absl::StrCat(load.reader().Describe(record_number), ": ", made.message()));
+}
+
+// The first row of the data set, so that a feature that is missing or of another type is said
+// when the job is submitted and not when a trainer meets it.
+absl::Status Probe(const v1::ProbeJob& task, const TaskTools& tools) {
+  const v1::Job& job = task.job();
+  PS_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadJob> load,
+                      BuildLoadJob(job, tools.roots, tools.indexes->ProviderFor(job.spec())));
+  if (load->reader().snapshot().total_records() == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the ", job.snapshot().shards_size(), " files of the data set hold no record"));
+  }
+  // A policy covers a few bad records, so then it is enough that one of the first makes a row.
+  const uint64_t tries = job.spec().errors().policy() == v1::FAIL ? 1 : kProbeRecords;
+  absl::Status first_error;
+  for (uint64_t record = 0; record < std::min(tries, load->reader().snapshot().total_records()); ++record) {
+    const absl::Status made = MakeRowOf(*load, record);
+    if (made.ok()) return made;
+    if (first_error.ok()) first_error = made;
+    if (!absl::IsInvalidArgument(made) && !absl::IsDataLoss(made)) break;
+  }
+  return first_error;
+}
+
+// Whether another worker may fare better: this machine could not read, or has not got, what the job needs.
+bool AtFault(const v1::Task& task, const absl::Status& status) {
+  if (absl::IsUnavailable(status) || absl::IsInternal(status) || absl::IsUnknown(status)) return true;
+  // The worker that expanded the globs saw the files.
+  return !task.has_prepare() && (absl::IsNotFound(status) || absl::IsPermissionDenied(status));
+}
+
+}  // namespace
+
+v1::ReportTaskRequest RunTask(const v1::Task& task, const std::string& worker_id, const TaskTools& tools) {
+  v1::ReportTaskRequest report;
+  absl::Status status;
+  switch (task.task_case()) {
+    case v1::Task::kPrepare:
+      status = Prepare(task.prepare(), tools, &report);
+      break;
+    case v1::Task::kIndex:
+      status = Index(task.index(), tools, &report);
+      break;
+    case v1::Task::kProbe:
+      status = Probe(task.probe(), tools);
+      break;
+    default:
+      status = absl::UnimplementedError("a task that this worker's version does not know");
+  }
+  if (!status.ok()) {
+    spdlog::warn("job '{}': task {} failed: {}", task.job(), task.id(), status.ToString());
+    report = v1::ReportTaskRequest();
+    report.set_code(static_cast<int32_t>(status.code()));
+    report.set_message(std::string(status.message()));
+    report.set_worker_at_fault(AtFault(task, status));
+  }
+  report.set_worker_id(worker_id);
+  report.set_task_id(task.id());
+  return report;
+}
+
+}  // namespace penstock

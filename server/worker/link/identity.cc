@@ -1,0 +1,55 @@
+#include "server/worker/link/identity.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <random>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kMaxIdBytes = 128;
+
+bool IsIdLetter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.'; }
+
+uint64_t RandomWord() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
+}  // namespace
+
+std::string HostName() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  return name;
+}
+
+absl::StatusOr<std::string> LoadOrMakeWorkerId(const std::string& state_dir) {
+  const std::string path = state_dir + "/worker_id";
+  absl::StatusOr<std::string> stored = ReadWholeFile(path, 4096);
+  if (stored.ok()) {
+    const std::string id(absl::StripAsciiWhitespace(*stored));
+    if (id.empty() || id.size() > kMaxIdBytes || !std::all_of(id.begin(), id.end(), IsIdLetter)) {
+      return absl::DataLossError(absl::StrCat(path, " holds no worker id; remove it to be given another one"));
+    }
+    return id;
+  }
+  if (!absl::IsNotFound(stored.status())) return stored.status();
+  std::string host = HostName().substr(0, 64);
+  std::replace_if(
+      host.begin(), host.end(), [](char c) { return !IsIdLetter(c); }, '-');
+  std::string id = absl::StrCat(host, "-", absl::Hex(RandomWord() & 0xffffffff, absl::kZeroPad8));
+  PS_RETURN_IF_ERROR(WriteFileAtomically(path, id + "\n"));
+  return id;
+}
+
+uint64_t NewIncarnation() { return std::max<uint64_t>(1, RandomWord()); }
+
+}  // namespace penstock

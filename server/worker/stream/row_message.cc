@@ -1,0 +1,130 @@
+#include "server/worker/stream/row_message.h"
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "net/channel.h"
+#include "net/frame.h"
+#include "penstock/v1/data.pb.h"
+#include "server/worker/stream/outbox.h"
+#include "server/worker/stream/session_core.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kJoinBelow = 8 << 10;
+// Of a row, so that its message stays below the limit with its header.
+constexpr uint64_t kMaxRowBytes = kMaxMessageBytes - (64 << 10);
+
+// A slice that shares ownership of what its bytes lie in.
+grpc::Slice SharedSlice(const void* data, size_t bytes, std::shared_ptr<const void> owner) {
+  auto* keep = new std::shared_ptr<const void>(std::move(owner));
+  return grpc::Slice(
+      const_cast<void*>(data), bytes, [](void* arg) { delete static_cast<std::shared_ptr<const void>*>(arg); }, keep);
+}
+
+uint32_t FlagsOf(const RowResult& row) {
+  return (row.masked ? v1::ROW_MASKED : 0) | (row.lenient ? v1::ROW_LENIENT : 0) |
+         (row.substituted ? v1::ROW_SUBSTITUTED : 0);
+}
+
+void AddFailure(int index, const absl::Status& status, v1::Rows* rows) {
+  v1::Rows::Failure* failure = rows->add_failures();
+  failure->set_row(static_cast<uint32_t>(index));
+  failure->set_code(static_cast<int32_t>(status.code()));
+  failure->set_message(std::string(status.message()));
+}
+
+// The pieces of payload, in order; small rows are gathered in a string that becomes a piece when a large one follows.
+class Payload {
+ public:
+  void Add(RowResult row, uint64_t fixed_bytes, uint64_t payload) {
+    if (payload < kJoinBelow) {
+      if (row.fixed != nullptr) Join(row.fixed.get(), fixed_bytes);
+      for (const std::string& column : row.ragged) Join(column.data(), column.size());
+      small_rows_.push_back(std::move(row));  // its memory counts until the copy is sent
+      return;
+    }
+    FinishSmall();
+    auto owner = std::make_shared<RowResult>(std::move(row));
+    if (owner->fixed != nullptr && fixed_bytes > 0) {
+      slices_.push_back(SharedSlice(owner->fixed.get(), fixed_bytes, owner));
+    }
+    for (const std::string& column : owner->ragged) {
+      if (!column.empty()) slices_.push_back(SharedSlice(column.data(), column.size(), owner));
+    }
+  }
+
+  const std::vector<grpc::Slice>& Finish() {
+    FinishSmall();
+    return slices_;
+  }
+
+ private:
+  struct Small {
+    std::string bytes;
+    std::vector<RowResult> rows;
+  };
+
+  void Join(const void* data, size_t bytes) { small_.append(static_cast<const char*>(data), bytes); }
+  void FinishSmall() {
+    if (!small_.empty()) {
+      auto owner = std::make_shared<Small>();
+      owner->bytes = std::move(small_);
+      owner->rows = std::move(small_rows_);
+      slices_.push_back(SharedSlice(owner->bytes.data(), owner->bytes.size(), owner));
+    }
+    small_.clear();
+    small_rows_.clear();
+  }
+
+  std::vector<grpc::Slice> slices_;
+  std::string small_;
+  std::vector<RowResult> small_rows_;
+};
+
+}  // namespace
+
+grpc::ByteBuffer MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, uint64_t* sent_bytes) {
+  v1::ServerHeader header;
+  v1::Rows* out = header.mutable_rows();
+  out->set_epoch(rows.front().request.epoch);
+  Payload payload;
+  bool any_flags = false;
+  *sent_bytes = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    RowResult& row = rows[i];
+    const int index = static_cast<int>(i);
+    uint64_t bytes = PayloadBytes(row, fixed_bytes);
+    out->add_positions(RowOfTag(row.request.tag));
+    if (!row.status.ok()) {
+      AddFailure(index, row.status, out);
+    } else if (bytes > kMaxRowBytes) {
+      AddFailure(index,
+                 absl::ResourceExhaustedError(absl::StrCat("record ", row.record_id, " of the data set makes a row of ",
+                                                           bytes, " bytes; a message takes ", kMaxRowBytes,
+                                                           ": crop, resize or drop its columns")),
+                 out);
+      bytes = 0;
+    } else {
+      if (row.substituted && !row.masked) {
+        v1::Rows::Substitution* substitution = out->add_substitutions();
+        substitution->set_row(static_cast<uint32_t>(i));
+        substitution->set_source_record(row.source_record);
+      }
+    }
+    const uint32_t flags = FlagsOf(row);
+    any_flags = any_flags || flags != 0;
+    out->add_flags(flags);
+    out->add_payload_bytes(static_cast<uint32_t>(bytes));
+    *sent_bytes += bytes;
+    if (bytes > 0) payload.Add(std::move(row), fixed_bytes, bytes);
+  }
+  if (!any_flags) out->clear_flags();
+  return MakeFrame(header, payload.Finish());
+}
+
+}  // namespace penstock

@@ -1,0 +1,170 @@
+#include "server/worker/stream/session_core.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "net/view_proto.h"
+
+namespace penstock {
+bool SessionCore::OwnedKeys::Contains(uint64_t key) const {
+  const auto next = std::upper_bound(ranges.begin(), ranges.end(), key,
+                                     [](uint64_t k, const auto& range) { return k < range.first; });
+  return next != ranges.begin() && key < std::prev(next)->second;
+}
+
+absl::StatusOr<SessionCore> SessionCore::Create(SessionParameters parameters, const SessionLimits& limits) {
+  if (parameters.world_size == 0 || parameters.rank >= parameters.world_size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", parameters.rank, " of a world of ", parameters.world_size, ": there is no such rank"));
+  }
+  PS_ASSIGN_OR_RETURN(const Steps steps, Steps::Create(parameters.positions, parameters.step_rows, parameters.last,
+                                                       parameters.world_size));
+  return SessionCore(std::move(parameters), steps, limits);
+}
+
+uint64_t SessionCore::RowsEnd() const {
+  return steps_.positions() + (steps_.last() == LastBatch::kPad ? steps_.step_size() : 0);
+}
+
+uint64_t SessionCore::OrderOf(uint64_t epoch, uint64_t row) {
+  if (!first_epoch_) first_epoch_ = epoch;
+  // Epochs before the first one are only ever fetched from, by a client that goes back: they come before all else.
+  const uint64_t epochs = epoch < *first_epoch_ ? 0 : epoch - *first_epoch_;
+  const unsigned __int128 order =
+      static_cast<unsigned __int128>(epochs) * (steps_.positions() + steps_.step_size()) + row;
+  return order > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(order);
+}
+
+const EpochPlan& SessionCore::PlanOf(uint64_t epoch) {
+  if (!plan_ || plan_->epoch() != epoch) plan_ = parameters_.plan_of(epoch);
+  return *plan_;
+}
+
+absl::Status SessionCore::UseView(const v1::View& proto) {
+  PS_ASSIGN_OR_RETURN(const View view, FromProto(proto));
+  const uint64_t records = steps_.positions() == 0 ? 0 : PlanOf(first_epoch_.value_or(0)).num_records();
+  const uint64_t expected = view.policy == AssignPolicy::kByRank ? kRankKeySpace : records;
+  if (view.key_space != expected) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("view ", view.term, ".", view.n, " is over ", view.key_space, " keys, this job has ", expected));
+  }
+  for (const auto& known : views_) {
+    if (known->term == view.term && known->number == view.n) return absl::OkStatus();
+  }
+  auto keys = std::make_shared<OwnedKeys>();
+  keys->term = view.term;
+  keys->number = view.n;
+  keys->policy = view.policy;
+  const uint32_t self = view.FindWorker(parameters_.worker_id);
+  if (self != View::kNobody) {
+    for (const ViewRange& range : view.ranges) {
+      if (range.owner != self) continue;
+      if (!keys->ranges.empty() && keys->ranges.back().second == range.begin) {
+        keys->ranges.back().second = range.end;
+      } else {
+        keys->ranges.emplace_back(range.begin, range.end);
+      }
+    }
+  }
+  if (views_.size() >= limits_.views) views_.pop_front();
+  views_.push_back(std::move(keys));
+  return absl::OkStatus();
+}
+
+absl::Status SessionCore::AddGrant(const v1::Grant& grant) {
+  const auto view = std::find_if(views_.begin(), views_.end(), [&](const auto& known) {
+    return known->term == grant.view_term() && known->number == grant.view_number();
+  });
+  if (view == views_.end()) {
+    return absl::FailedPreconditionError(absl::StrCat("a grant under view ", grant.view_term(), ".",
+                                                      grant.view_number(), ", which was not named by use_view before"));
+  }
+  if (grant.begin() >= grant.end() || grant.begin() >= steps_.positions() || grant.end() > RowsEnd()) {
+    return absl::InvalidArgumentError(absl::StrCat("a grant of rows [", grant.begin(), ", ", grant.end(),
+                                                   "): an epoch of this job has ", steps_.positions(), " positions"));
+  }
+  if (grants_.size() >= limits_.grants) {
+    return absl::ResourceExhaustedError(absl::StrCat("more than ", limits_.grants, " open grants in one session"));
+  }
+  OrderOf(grant.epoch(), 0);
+  OpenGrant open;
+  open.keys = *view;
+  open.epoch = grant.epoch();
+  open.step_begin = grant.begin();
+  open.end = grant.end();
+  grants_.push_back(std::move(open));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<RowRequest>> SessionCore::Fetch(const v1::Fetch& fetch) {
+  if (static_cast<size_t>(fetch.positions_size()) > limits_.fetch_positions) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a fetch of ", fetch.positions_size(), " rows; at most ", limits_.fetch_positions, " at once"));
+  }
+  std::vector<RowRequest> rows;
+  rows.reserve(static_cast<size_t>(fetch.positions_size()));
+  for (const uint64_t row : fetch.positions()) {
+    if (row >= RowsEnd()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a fetch of row ", row, ": an epoch of this job has ", steps_.positions(), " positions"));
+    }
+    RowRequest request;
+    request.epoch = fetch.epoch();
+    request.position = steps_.PositionOfRow(row);
+    request.step = OrderOf(fetch.epoch(), row);
+    request.urgent = true;
+    request.tag = row | kFetchedTag;
+    rows.push_back(request);
+  }
+  return rows;
+}
+
+absl::StatusOr<uint64_t> SessionCore::Waiting(const v1::Waiting& waiting) {
+  if (waiting.begin() >= RowsEnd()) {
+    return absl::InvalidArgumentError(absl::StrCat("waiting for row ", waiting.begin(), ": an epoch of this job has ",
+                                                   steps_.positions(), " positions"));
+  }
+  return OrderOf(waiting.epoch(), waiting.begin());
+}
+
+std::vector<RowRequest> SessionCore::NextRows(size_t max_rows, size_t max_looked) {
+  std::vector<RowRequest> rows;
+  size_t looked = 0;
+  while (!grants_.empty() && rows.size() < max_rows && looked < max_looked) {
+    OpenGrant& grant = grants_.front();
+    const StepSpan step = steps_.StepAt({grant.epoch, grant.step_begin});
+    if (grant.step_begin >= grant.end || step.epoch != grant.epoch) {
+      grants_.pop_front();
+      continue;
+    }
+    const SlotRange slice = steps_.Slice(step, parameters_.rank);
+    const EpochPlan& plan = PlanOf(grant.epoch);
+    const uint64_t order = OrderOf(grant.epoch, step.begin);
+    uint64_t slot = std::max(slice.begin, grant.next_slot);
+    for (; slot < slice.end && rows.size() < max_rows && looked < max_looked; ++slot, ++looked) {
+      const uint64_t row = step.begin + slot;
+      if (row >= grant.end) break;
+      const uint64_t position = steps_.PositionOfRow(row);
+      const uint64_t key =
+          grant.keys->policy == AssignPolicy::kByRank ? RankKey(slot, steps_.step_size()) : plan.RecordAt(position);
+      if (!grant.keys->Contains(key)) continue;
+      RowRequest request;
+      request.epoch = grant.epoch;
+      request.position = position;
+      request.step = order;
+      request.tag = row;
+      rows.push_back(request);
+    }
+    if (slot < slice.end && step.begin + slot < grant.end) {
+      grant.next_slot = slot;
+      continue;
+    }
+    ++looked;  // so that many steps of an empty slice end too
+    grant.step_begin += step.rows;
+    grant.next_slot = 0;
+  }
+  return rows;
+}
+
+}  // namespace penstock

@@ -1,0 +1,69 @@
+#include "server/worker/jobs/tasks.h"
+
+#include <gmock/gmock.h>
+
+#include "base/file.h"
+#include "tests/server/worker/prepared_job.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+using TasksTest = PreparedJobTest;
+
+TEST_F(TasksTest, NameWhatIsWrong) {
+  const TaskTools tools = MakeTools();
+  v1::Task task;
+  v1::JobSpec* spec = task.mutable_prepare()->mutable_spec();
+  *spec = dataset_.job;
+  spec->mutable_dataset(0)->set_files(0, "nothing-*");
+  spec->mutable_batch()->set_size(0);
+  v1::ReportTaskRequest report = RunTask(task, "me", tools);
+  EXPECT_NE(report.code(), 0);
+  EXPECT_THAT(report.message(), HasSubstr("nothing-*"));  // both mistakes at once
+  EXPECT_THAT(report.message(), HasSubstr("batch.size"));
+  EXPECT_FALSE(report.worker_at_fault());
+
+  *task.mutable_probe()->mutable_job() = job_;
+  v1::Feature* feature = task.mutable_probe()->mutable_job()->mutable_spec()->add_features();
+  feature->set_key("not/there");
+  feature->set_type(v1::Feature::INT64);
+  report = RunTask(task, "me", tools);
+  EXPECT_NE(report.code(), 0);
+  EXPECT_THAT(report.message(), HasSubstr("not/there"));
+  EXPECT_THAT(report.message(), HasSubstr(dataset_.files[0]));
+
+  task.mutable_index()->mutable_shard()->set_root("data");
+  task.mutable_index()->mutable_shard()->set_path("gone");
+  report = RunTask(task, "me", tools);
+  EXPECT_TRUE(report.worker_at_fault());  // another worker may have it
+  EXPECT_THAT(report.message(), HasSubstr("gone"));
+}
+
+// Policies are for records: where a shard's records are not known, there is none to mask.
+TEST_F(TasksTest, AShardThatCannotBeWalkedIsRefusedWithTheWayOut) {
+  const TaskTools tools = MakeTools();
+  v1::Task task;
+  *task.mutable_index()->mutable_shard() = job_.snapshot().shards(0);
+  const auto content = ReadWholeFile(dataset_.files[0]);
+  ASSERT_TRUE(content.ok());
+  ASSERT_TRUE(WriteFileAtomically(dataset_.files[0], content->substr(0, content->size() - 3)).ok());
+  const v1::ReportTaskRequest report = RunTask(task, "me", tools);
+  EXPECT_EQ(report.code(), static_cast<int>(absl::StatusCode::kDataLoss));
+  EXPECT_FALSE(report.worker_at_fault());
+  EXPECT_THAT(report.message(), HasSubstr(dataset_.files[0]));
+  EXPECT_THAT(report.message(), HasSubstr("at offset"));
+  EXPECT_THAT(report.message(), HasSubstr("whatever errors.policy says"));
+  EXPECT_THAT(report.message(), HasSubstr("penstock verify"));
+}
+
+TEST_F(TasksTest, AFileThatIsNotTheSnapshotsIsNamed) {
+  const SnapshotShard shard = SnapshotOf(job_.snapshot())->shards()[0];
+  WriteShard(dataset_.files[0], {"another"});
+  const auto index = indexes_.Get(shard, dataset_.files[0], IndexOptions());
+  EXPECT_EQ(index.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(index.status().message()), HasSubstr(dataset_.files[0]));
+}
+
+}  // namespace
+}  // namespace penstock
