@@ -18,6 +18,21 @@ thread_local const void* running_queue = nullptr;
 }  // namespace
 
 struct Strand::Queue : std::enable_shared_from_this<Strand::Queue> {
+  // What is posted to the executor. Dropped without being run it takes the tasks with it: they may hold the strand that
+  // holds them.
+  class Turn {
+   public:
+    explicit Turn(std::shared_ptr<Queue> queue) : queue_(std::move(queue)) {}
+    Turn(Turn&&) noexcept = default;
+    ~Turn() {
+      if (queue_ != nullptr) queue_->Close();
+    }
+    void operator()() { std::exchange(queue_, nullptr)->Run(); }
+
+   private:
+    std::shared_ptr<Queue> queue_;
+  };
+
   explicit Queue(Executor* runs_on) : executor(runs_on) {}
 
   void Add(Task task) {
@@ -27,7 +42,7 @@ struct Strand::Queue : std::enable_shared_from_this<Strand::Queue> {
       tasks.push_back(std::move(task));
       if (std::exchange(scheduled, true)) return;
     }
-    executor->Post([self = shared_from_this()] { self->Run(); });
+    executor->Post(Turn(shared_from_this()));
   }
 
   void Run() {
@@ -47,7 +62,7 @@ struct Strand::Queue : std::enable_shared_from_this<Strand::Queue> {
       std::move(task)();
     }
     running_queue = outer;
-    executor->Post([self = shared_from_this()] { self->Run(); });
+    executor->Post(Turn(shared_from_this()));
   }
 
   void Close() {

@@ -66,13 +66,35 @@ TEST(Strand, MayGoInsideATaskOfItsOwnAndDropsTheRest) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
-TEST(Strand, TasksAreLetGoWhenTheExecutorStops) {
-  auto held = std::make_shared<int>(0);
+// A session's tasks hold the session, which holds its strand.
+TEST(Strand, TasksThatHoldTheirStrandAreLetGoWhenTheExecutorStops) {
+  struct Session {
+    explicit Session(Executor* executor) : strand(executor) {}
+    Strand strand;
+  };
   ThreadPool pool(1, "test");
-  pool.Stop();
-  Strand strand(&pool);
-  strand.Post([held] { FAIL(); });
-  // Dropped with the strand at the latest.
+  std::weak_ptr<Session> before, after;
+  std::atomic<bool> held{false}, go{false};
+  pool.Post([&] {
+    held = true;
+    while (!go) std::this_thread::yield();
+  });
+  while (!held) std::this_thread::yield();
+  {
+    auto session = std::make_shared<Session>(&pool);
+    before = session;
+    session->strand.Post([session] { FAIL(); });
+  }
+  std::thread stopper([&] { pool.Stop(); });
+  while (!before.expired()) std::this_thread::yield();
+  go = true;
+  stopper.join();
+  {
+    auto session = std::make_shared<Session>(&pool);
+    after = session;
+    session->strand.Post([session] { FAIL(); });
+  }
+  EXPECT_TRUE(after.expired());
 }
 
 TEST(StrandTimer, RunsOnceAtItsTimeOnTheStrand) {
