@@ -1,0 +1,102 @@
+// What message_stream.h promises, as tests that every carrier passes. A carrier's test file gives a factory:
+//
+//   INSTANTIATE_TEST_SUITE_P(InProcess, CarrierContract, ::testing::Values(&MakeInProcess));
+#ifndef PENSTOCK_TESTS_TRANSPORT_CONTRACT_TEST_H_
+#define PENSTOCK_TESTS_TRANSPORT_CONTRACT_TEST_H_
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "transport/message_stream.h"
+
+namespace penstock {
+
+// A carrier under test.
+class Carrier {
+ public:
+  virtual ~Carrier() = default;  // all streams have closed
+  virtual Transport* transport() = 0;
+  // Where `acceptor` is asked from now on. Once.
+  virtual std::string Listen(StreamAcceptor* acceptor) = 0;
+  // An address where nobody is.
+  virtual std::string Nowhere() = 0;
+  // Lets things happen until done() holds; false when it does not for long.
+  virtual bool Await(const std::function<bool()>& done) = 0;
+};
+
+// For carriers with threads of their own: looks again and again.
+bool AwaitRealTime(const std::function<bool()>& done);
+
+// One end: keeps what came, and checks the order of events.
+class RecordedEnd final : public StreamEvents {
+ public:
+  ~RecordedEnd() override;
+
+  void SetStream(std::shared_ptr<MessageStream> stream);
+  void Read();                      // one message
+  void ReadAll();                   // now, and again after each
+  void Write(std::string message);  // queued behind those before
+  void WriteSlices(SliceList message);
+  void Close(absl::Status status);
+
+  std::vector<std::string> messages();
+  size_t count();  // of messages
+  size_t written();
+  bool closed();
+  absl::Status status();  // once closed
+  SliceList last_message();
+
+  void OnMessage(SliceList message) override;
+  void OnWritten() override;
+  void OnClosed(const absl::Status& status) override;
+
+ private:
+  void WriteNext();
+  std::shared_ptr<MessageStream> stream();
+
+  Mutex mutex_;
+  std::shared_ptr<MessageStream> stream_ ABSL_GUARDED_BY(mutex_);
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool read_all_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<SliceList> to_write_ ABSL_GUARDED_BY(mutex_);
+  size_t written_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::string> messages_ ABSL_GUARDED_BY(mutex_);
+  SliceList last_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Status> closed_ ABSL_GUARDED_BY(mutex_);
+};
+
+using CarrierFactory = std::unique_ptr<Carrier> (*)();
+
+class CarrierContract : public ::testing::TestWithParam<CarrierFactory>, public StreamAcceptor {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override;
+
+  // A connected stream: the client's end; worker() is the other.
+  std::shared_ptr<RecordedEnd> Connect();
+  // The end that was accepted last; waits for it.
+  std::shared_ptr<RecordedEnd> worker();
+  bool Await(const std::function<bool()>& done) { return carrier_->Await(done); }
+
+  std::unique_ptr<Carrier> carrier_;
+  std::string address_;
+
+ private:
+  Mutex mutex_;
+  std::vector<std::shared_ptr<RecordedEnd>> accepted_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<RecordedEnd>> connected_ ABSL_GUARDED_BY(mutex_);
+  size_t taken_ = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_TRANSPORT_CONTRACT_TEST_H_
