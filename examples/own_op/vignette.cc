@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "pipeline/augment/ops/pixel_op.h"
-#include "pipeline/augment/own_op.h"
+#include "pipeline/augment/op/own_op.h"
+#include "pipeline/augment/ops/common/pixel_op.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/augment/ops/policy_ops.h"
+#include "pipeline/augment/ops/policy/policy_ops.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
 
