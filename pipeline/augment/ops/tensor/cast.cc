@@ -58,13 +58,10 @@ class CastOp final : public Op {
 std::unique_ptr<Op> MakeCast(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
   CheckDenseInput(setup);
-  const int to = setup.spec->cast().to();
-  if (!IsDType(to) || static_cast<DType>(to) == DType::kString) {
-    setup.Error("to", "must name a numeric type, such as FLOAT32");
-  }
+  const DType to = ChooseNumericType(setup, setup.spec->cast().to());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;
-  output->dtype = static_cast<DType>(to);
+  output->dtype = to;
   return std::make_unique<CastOp>(setup.input, *output);
 }
 

@@ -157,10 +157,7 @@ std::unique_ptr<Op> MakeNormalize(const OpSetup& setup, ValueType* output) {
   const Statistics statistics = FindStatistics(setup, spec, channels);
   const float scale = spec.scale() != 0 ? spec.scale() : 1.0f / 255.0f;
   if (!std::isfinite(scale)) setup.Error("scale", "must be finite");
-  const DType to = spec.to() == v1::DATA_TYPE_UNSPECIFIED ? DType::kFloat32 : static_cast<DType>(spec.to());
-  if (to != DType::kFloat32 && to != DType::kFloat16 && to != DType::kBfloat16) {
-    setup.Error("to", "must be FLOAT32, FLOAT16 or BFLOAT16");
-  }
+  const DType to = ChooseFloatType(setup, spec.to());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;
   output->dtype = to;

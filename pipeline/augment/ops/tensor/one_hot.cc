@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "pipeline/augment/op/op_registry.h"
+#include "pipeline/augment/ops/tensor/tensor_input.h"
 #include "pipeline/augment/value/element.h"
 
 namespace penstock {
@@ -65,14 +66,12 @@ std::unique_ptr<Op> MakeOneHot(const OpSetup& setup, ValueType* output) {
     setup.Error("classes", absl::StrCat("must be from 2 to ", kMaxClasses, ", not ", spec.classes()));
   }
   if (!(spec.smoothing() >= 0 && spec.smoothing() < 1)) setup.Error("smoothing", "must be from 0 to below 1");
-  const int to = spec.to() == v1::DATA_TYPE_UNSPECIFIED ? v1::FLOAT32 : spec.to();
-  if (!IsDType(to) || static_cast<DType>(to) == DType::kString) {
-    setup.Error("to", "must name a numeric type, such as FLOAT32");
-  } else if (spec.smoothing() > 0 && (IsInteger(static_cast<DType>(to)) || static_cast<DType>(to) == DType::kBool)) {
+  const DType to = ChooseNumericType(setup, spec.to(), v1::FLOAT32);
+  if (spec.smoothing() > 0 && (IsInteger(to) || to == DType::kBool)) {
     setup.Error("to", "must be a float type where there is smoothing");
   }
   if (setup.errors->size() != before) return nullptr;
-  output->dtype = static_cast<DType>(to);
+  output->dtype = to;
   output->shape = {static_cast<int64_t>(spec.classes())};
   return std::make_unique<OneHotOp>(setup.input.dtype, output->dtype, spec.classes(), spec.smoothing());
 }

@@ -48,10 +48,7 @@ std::unique_ptr<Op> MakeScale(const OpSetup& setup, ValueType* output) {
   const float factor = spec.has_factor() ? spec.factor() : 1.0f;
   if (!std::isfinite(factor)) setup.Error("factor", "must be finite");
   if (!std::isfinite(spec.offset())) setup.Error("offset", "must be finite");
-  const DType to = spec.to() == v1::DATA_TYPE_UNSPECIFIED ? DType::kFloat32 : static_cast<DType>(spec.to());
-  if (to != DType::kFloat32 && to != DType::kFloat16 && to != DType::kBfloat16) {
-    setup.Error("to", "must be FLOAT32, FLOAT16 or BFLOAT16");
-  }
+  const DType to = ChooseFloatType(setup, spec.to());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;
   output->dtype = to;

@@ -13,6 +13,30 @@ void CheckDenseInput(const OpSetup& setup) {
   }
 }
 
+DType ChooseNumericType(const OpSetup& setup, v1::DataType to, v1::DataType otherwise) {
+  const v1::DataType type = to == v1::DATA_TYPE_UNSPECIFIED ? otherwise : to;
+  if (!IsDType(type) || type == v1::STRING) {
+    setup.Error("to", "must name a numeric type, such as FLOAT32");
+    return DType::kFloat32;
+  }
+  return static_cast<DType>(type);
+}
+
+DType ChooseFloatType(const OpSetup& setup, v1::DataType to) {
+  switch (to) {
+    case v1::DATA_TYPE_UNSPECIFIED:
+    case v1::FLOAT32:
+      return DType::kFloat32;
+    case v1::FLOAT16:
+      return DType::kFloat16;
+    case v1::BFLOAT16:
+      return DType::kBfloat16;
+    default:
+      setup.Error("to", "must be FLOAT32, FLOAT16 or BFLOAT16");
+      return DType::kFloat32;
+  }
+}
+
 absl::StatusOr<DenseTensor> DenseInput(const ValueType& input, OpContext* context, Value* value) {
   if (!input.IsImage()) {
     size_t count = 1;
