@@ -17,7 +17,7 @@ size_t DenseBytes(int width, int height, int channels) {
   return static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(channels);
 }
 
-absl::Status Labelled(std::string_view label, const absl::Status& status) {
+absl::Status Labeled(std::string_view label, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(std::string(label), ": ", status.message()));
 }
 
@@ -94,7 +94,7 @@ bool LazyImage::TakesDecodedRows() const {
 absl::Status LazyImage::DecodeTo(ImageTools* tools, const Rect& stored, ImageSink* sink, bool* damaged) const {
   const auto result = tools->jpeg.Decode(
       decoding_.bytes, stored, {.channels = channels_, .lenient = decoding_.lenient, .limits = decoding_.limits}, sink);
-  if (!result.ok()) return Labelled(decoding_.label, result.status());
+  if (!result.ok()) return Labeled(decoding_.label, result.status());
   *damaged = *damaged || *result;
   return absl::OkStatus();
 }
@@ -127,7 +127,7 @@ absl::Status LazyImage::Store(ImageTools* tools, uint8_t* out, size_t stride, bo
     const size_t row = DenseBytes(header.width, 1, channels_);
     uint8_t* pixels = tools->arena.Acquire(DenseBytes(header.width, header.height, channels_));
     const absl::Status status = DecodeOther(decoding_.bytes, header, channels_, pixels, row);
-    if (!status.ok()) return Labelled(decoding_.label, status);
+    if (!status.ok()) return Labeled(decoding_.label, status);
     ImageView view{pixels, header.width, header.height, channels_, row};
     if (header.orientation != 1) {
       const bool swap = SwapsSides(header.orientation);

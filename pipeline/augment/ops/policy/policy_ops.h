@@ -56,7 +56,7 @@ struct PolicyChoice {
 
 // torchvision's _apply_op on PIL images:
 //   ShearX, ShearY          F.affine with shear atan(magnitude) about {0, 0}: row y moves by magnitude * y pixels
-//   TranslateX, TranslateY  by int(magnitude) pixels (cut towards 0), to the right and down
+//   TranslateX, TranslateY  by int(magnitude) pixels (cut toward 0), to the right and down
 //   Rotate                  magnitude degrees, counter-clockwise, about the center
 //   Brightness ... Sharpness  ImageEnhance with the factor 1 + magnitude
 //   Posterize               keeps int(magnitude) bits
