@@ -24,8 +24,8 @@
 #include "base/file.h"
 #include "bench/bench_support.h"
 #include "bench/peer_process.h"
-#include "pipeline/augment/lazy_image.h"
-#include "pipeline/augment/ops/geometry.h"
+#include "pipeline/augment/ops/geometry/resized_crop.h"
+#include "pipeline/augment/value/lazy_image.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {

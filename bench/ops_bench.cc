@@ -18,7 +18,7 @@
 
 #include "bench/bench_support.h"
 #include "google/protobuf/text_format.h"
-#include "pipeline/augment/op.h"
+#include "pipeline/augment/op/op_registry.h"
 
 namespace penstock {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "base/philox.h"
-#include "pipeline/augment/ops/geometry.h"
+#include "pipeline/augment/ops/geometry/resized_crop.h"
 #include "pipeline/image/image_header.h"
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 

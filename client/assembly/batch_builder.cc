@@ -247,11 +247,21 @@ absl::Status BatchBuilder::JoinRagged(size_t c) {
   return absl::OkStatus();
 }
 
-absl::Status BatchBuilder::Seal(const std::vector<RowId>& ids, const std::vector<uint8_t>& valid) {
-  PS_CHECK(ids.size() == rows_ && valid.size() == rows_);
+absl::Status BatchBuilder::Seal(const std::vector<RowId>& ids, const std::vector<uint8_t>& valid,
+                                const std::vector<RowId>& sources) {
+  PS_CHECK(ids.size() == rows_ && valid.size() == rows_ && (sources.empty() || sources.size() == rows_));
   std::copy(ids.begin(), ids.end(), ids_);
   std::copy(valid.begin(), valid.end(), valid_);
   impl_->ids = absl::MakeConstSpan(ids_, rows_);
+  impl_->sources = impl_->ids;
+  if (!sources.empty()) {
+    BatchMemory::Block block = memory_->Allocate(sizeof(RowId) * rows_);
+    if (!block) return absl::ResourceExhaustedError("no memory for the rows' sources: the allocator gave none");
+    auto* const own = new (block.data()) RowId[rows_];
+    std::copy(sources.begin(), sources.end(), own);
+    impl_->sources = absl::MakeConstSpan(own, rows_);
+    impl_->blocks.push_back(std::move(block));
+  }
   impl_->valid = absl::MakeConstSpan(valid_, rows_);
   if (mixer_.has_value()) {
     const absl::Status labels = mixer_->CheckLabels(ids, format_->infos[format_->mix->plan.label].name);

@@ -38,6 +38,7 @@ struct Batch::Impl {
   std::vector<BatchMemory::Block> blocks;
   std::vector<ColumnView> columns;
   absl::Span<const RowId> ids;
+  absl::Span<const RowId> sources;
   absl::Span<const uint8_t> valid;
   size_t rows = 0;
   uint64_t epoch = 0;
@@ -65,9 +66,11 @@ class BatchBuilder {
   // The row is written, and will not be again. Where the job mixes rows, the last one of a group does so here.
   void RowDone(size_t row, bool valid);
 
-  // Joins RAGGED columns and makes ids and flags the batch's. ids and valid: one for each row.
+  // Joins RAGGED columns and makes ids and flags the batch's. ids and valid: one for each row. sources: one for each
+  // row, or none where every row holds its own record.
   // ResourceExhausted when there is no memory; InvalidArgument for a label that cannot be mixed.
-  absl::Status Seal(const std::vector<RowId>& ids, const std::vector<uint8_t>& valid);
+  absl::Status Seal(const std::vector<RowId>& ids, const std::vector<uint8_t>& valid,
+                    const std::vector<RowId>& sources = {});
 
   // The batch; the builder is done.
   Batch Finish(uint64_t epoch, uint64_t step, uint64_t position);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "pipeline/batch/dtype.h"
 
 namespace penstock::cli {
 
@@ -23,34 +24,10 @@ std::string NpyHeader(std::string_view descr, const std::vector<int64_t>& shape)
   return out + dict;
 }
 
-std::string NpyDescr(ElementType type) {
-  switch (type) {
-    case ElementType::kUint8:
-      return "|u1";
-    case ElementType::kInt8:
-      return "|i1";
-    case ElementType::kUint16:
-      return "<u2";
-    case ElementType::kInt16:
-      return "<i2";
-    case ElementType::kInt32:
-      return "<i4";
-    case ElementType::kInt64:
-      return "<i8";
-    case ElementType::kFloat16:
-      return "<f2";
-    case ElementType::kBfloat16:
-      return "|V2";
-    case ElementType::kFloat32:
-      return "<f4";
-    case ElementType::kFloat64:
-      return "<f8";
-    case ElementType::kBool:
-      return "|b1";
-    case ElementType::kString:
-      return "|u1";
-  }
-  return "|u1";
+std::string_view NpyDescr(ElementType type) {
+  if (type == ElementType::kString) return "|u1";
+  if (type == ElementType::kBfloat16) return "|V2";
+  return DTypeNpyDescr(static_cast<DType>(type));
 }
 
 absl::Status WriteNpy(const std::string& path, std::string_view descr, const std::vector<int64_t>& shape,
@@ -103,6 +80,11 @@ absl::Status WriteBatchAsNpy(const Batch& batch, const std::string& prefix) {
   static_assert(sizeof(RowId) == 2 * sizeof(int64_t), "ids are written as they lie in memory");
   PS_RETURN_IF_ERROR(
       WriteNpy(prefix + ".id.npy", "<i8", {rows, 2}, batch.ids().data(), batch.ids().size() * sizeof(RowId)));
+  // Said only where it says something.
+  if (batch.sources() != batch.ids()) {
+    PS_RETURN_IF_ERROR(WriteNpy(prefix + ".source.npy", "<i8", {rows, 2}, batch.sources().data(),
+                                batch.sources().size() * sizeof(RowId)));
+  }
   return WriteNpy(prefix + ".valid.npy", "|u1", {rows}, batch.valid().data(), batch.valid().size());
 }
 

@@ -17,13 +17,14 @@ namespace penstock::cli {
 std::string NpyHeader(std::string_view descr, const std::vector<int64_t>& shape);
 
 // NumPy's name of an element type; bfloat16, which NumPy lacks, is written as two raw bytes ("|V2").
-std::string NpyDescr(ElementType type);
+std::string_view NpyDescr(ElementType type);
 
 // Writes dense little-endian `data` of that type and shape to `path`.
 absl::Status WriteNpy(const std::string& path, std::string_view descr, const std::vector<int64_t>& shape,
                       const void* data, size_t bytes);
 
-// All of a batch, as PREFIX.COLUMN.npy, PREFIX.id.npy (int64, rows x 2: shard, record) and PREFIX.valid.npy (uint8).
+// All of a batch, as PREFIX.COLUMN.npy, PREFIX.id.npy (int64, rows x 2: shard, record) and PREFIX.valid.npy (uint8);
+// PREFIX.source.npy as PREFIX.id.npy, where the content of a row is another record's.
 // RAGGED columns: PREFIX.COLUMN.npy has the values of all rows and PREFIX.COLUMN.row_splits.npy the borders; strings
 // are bytes with PREFIX.COLUMN.offsets.npy. '/' in a column's name becomes '_'.
 absl::Status WriteBatchAsNpy(const Batch& batch, const std::string& prefix);

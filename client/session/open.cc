@@ -1,7 +1,5 @@
 #include "client/session/open.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
@@ -11,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/cgroup.h"
+#include "base/host_name.h"
 #include "base/status_macros.h"
 #include "net/address.h"
 #include "pipeline/plan/state.h"
@@ -32,11 +31,6 @@ absl::StatusOr<std::string> CoordinatorAddress(const ConnectOptions& connect) {
   }
   PS_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address, kDefaultPort));
   return parsed.ToString();
-}
-
-std::string HostName() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
 // What keeps a job from being read, in words, for a timeout's message.

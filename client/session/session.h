@@ -72,9 +72,11 @@ class Session final : public StreamEvents, public std::enable_shared_from_this<S
     SlotRange slice;
     std::shared_ptr<BatchBuilder> builder;
     std::vector<uint8_t> valid;
+    std::vector<uint64_t> source;  // of each row: the record whose content it holds; kOwnRecord: its own
     bool sealed = false;
     absl::Status status;  // of sealing
   };
+  static constexpr uint64_t kOwnRecord = UINT64_MAX;
   struct Claimed {
     DeliveryTracker::Slot slot;
     std::shared_ptr<Booked> step;

@@ -122,6 +122,7 @@ void Session::Book(const BookStep& book) {
   step->span = book.span;
   step->slice = book.slice;
   step->valid.resize(book.slice.size());
+  step->source.resize(book.slice.size(), kOwnRecord);
   step->builder = BatchBuilder::Create(job_.format, book.slice.size(), memory_,
                                        {book.span.epoch, book.span.begin + book.slice.begin});
   MutexLock lock(&mutex_);

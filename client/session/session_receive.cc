@@ -9,8 +9,9 @@ namespace {
 
 constexpr size_t kMaxBadRecords = 65536;  // of one report
 
-// A Rows header that its payload fits. What each row's bytes hold is checked where they are written.
-absl::Status CheckRows(const v1::Rows& rows, size_t payload) {
+// A Rows header that its payload fits, of a data set of `records`. What each row's bytes hold is checked where they are
+// written.
+absl::Status CheckRows(const v1::Rows& rows, size_t payload, uint64_t records) {
   const int n = rows.positions_size();
   if (rows.payload_bytes_size() != n || (rows.flags_size() != 0 && rows.flags_size() != n)) {
     return absl::InvalidArgumentError(absl::StrCat("a message of ", n, " rows with ", rows.payload_bytes_size(),
@@ -26,6 +27,12 @@ absl::Status CheckRows(const v1::Rows& rows, size_t payload) {
     if (failure.row() >= static_cast<uint32_t>(n) || failure.code() < 1 || failure.code() > 16) {
       return absl::InvalidArgumentError(
           absl::StrCat("a message of ", n, " rows with a failure of row ", failure.row(), ", code ", failure.code()));
+    }
+  }
+  for (const v1::Rows::Substitution& other : rows.substitutions()) {
+    if (other.row() >= static_cast<uint32_t>(n) || other.source_record() >= records) {
+      return absl::InvalidArgumentError(absl::StrCat("a message of ", n, " rows with record ", other.source_record(),
+                                                     " of ", records, " in the place of row ", other.row()));
     }
   }
   return absl::OkStatus();
@@ -98,11 +105,13 @@ void Session::BreakStream(uint64_t stream, const absl::Status& why) {
 
 absl::Status Session::ReceiveRows(uint64_t stream, const v1::Rows& rows, SliceCursor payload) {
   const size_t payload_bytes = payload.remaining();
-  absl::Status bad = CheckRows(rows, payload_bytes);
+  absl::Status bad = CheckRows(rows, payload_bytes, job_.offsets->num_records());
   if (!bad.ok()) return bad;
   const int n = rows.positions_size();
   std::vector<const v1::Rows::Failure*> failures(rows.failures_size() > 0 ? n : 0);
   for (const v1::Rows::Failure& failure : rows.failures()) failures[failure.row()] = &failure;
+  std::vector<uint64_t> sources(rows.substitutions_size() > 0 ? n : 0, kOwnRecord);
+  for (const v1::Rows::Substitution& other : rows.substitutions()) sources[other.row()] = other.source_record();
 
   std::vector<Claimed> claimed(n);
   {
@@ -157,6 +166,7 @@ absl::Status Session::ReceiveRows(uint64_t stream, const v1::Rows& rows, SliceCu
         break;
       }
     }
+    step.source[row] = sources.empty() || masked ? kOwnRecord : sources[i];
     step.valid[row] = !masked && steps_.IsValid(step.span, step.slice.begin + row);
     step.builder->RowDone(row, step.valid[row] != 0);
     written[i] = true;
@@ -214,7 +224,14 @@ void Session::Seal(uint64_t ordinal, const std::shared_ptr<Booked>& step) {
     const Location at = plan->LocationAt(steps_.PositionOfSlot(step->span, step->slice.begin + row));
     ids[row] = {static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)};
   }
-  absl::Status status = step->builder->Seal(ids, step->valid);
+  std::vector<RowId> sources;  // none where each row is its own
+  for (uint64_t row = 0; row < ids.size(); ++row) {
+    if (step->source[row] == kOwnRecord) continue;
+    if (sources.empty()) sources = ids;
+    const Location at = job_.offsets->Locate(step->source[row]);
+    sources[row] = {static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)};
+  }
+  absl::Status status = step->builder->Seal(ids, step->valid, sources);
   MutexLock lock(&mutex_);
   step->status = std::move(status);
   step->sealed = true;

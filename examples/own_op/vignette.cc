@@ -1,4 +1,4 @@
-// vignette: darkens an image towards its corners, as an old lens does. A whole example of an own op.
+// vignette: darkens an image toward its corners, as an old lens does. A whole example of an own op.
 //
 //   ops { custom { op: "vignette"
 //                  numbers { key: "strength" value: 0.6 }      # 0 to 1: how much light the corners lose
@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "pipeline/augment/ops/pixel_op.h"
-#include "pipeline/augment/own_op.h"
+#include "pipeline/augment/op/own_op.h"
+#include "pipeline/augment/ops/common/pixel_op.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "pipeline/augment/check_pipeline.h"
-#include "pipeline/augment/own_op_registry.h"
+#include "pipeline/augment/op/own_op_registry.h"
 #include "pipeline/augment/row_plan.h"
 #include "pipeline/batch/mix_job.h"
 

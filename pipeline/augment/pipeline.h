@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "penstock/v1/job.pb.h"
-#include "pipeline/augment/sample_key.h"
+#include "pipeline/augment/op/sample_key.h"
 #include "pipeline/batch/row.h"
 
 namespace penstock {

@@ -7,7 +7,8 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
-#include "pipeline/augment/ops/children.h"
+#include "pipeline/augment/op/children.h"
+#include "pipeline/augment/op/op_registry.h"
 
 namespace penstock {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "pipeline/augment/annotations.h"
-#include "pipeline/augment/features.h"
-#include "pipeline/augment/op.h"
+#include "pipeline/augment/features/annotations.h"
+#include "pipeline/augment/features/features.h"
+#include "pipeline/augment/op/op.h"
 #include "pipeline/augment/pipeline.h"
 
 namespace penstock {

@@ -55,6 +55,35 @@ std::string_view DTypeName(DType dtype) {
   return "?";
 }
 
+std::string_view DTypeNpyDescr(DType dtype) {
+  switch (dtype) {
+    case DType::kUint8:
+      return "|u1";
+    case DType::kInt8:
+      return "|i1";
+    case DType::kUint16:
+      return "<u2";
+    case DType::kInt16:
+      return "<i2";
+    case DType::kInt32:
+      return "<i4";
+    case DType::kInt64:
+      return "<i8";
+    case DType::kFloat16:
+      return "<f2";
+    case DType::kFloat32:
+      return "<f4";
+    case DType::kFloat64:
+      return "<f8";
+    case DType::kBool:
+      return "|b1";
+    case DType::kBfloat16:
+    case DType::kString:
+      return "";
+  }
+  return "";
+}
+
 bool IsDType(int value) {
   return value >= static_cast<int>(DType::kUint8) && value <= static_cast<int>(DType::kString);
 }

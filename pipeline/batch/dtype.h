@@ -30,6 +30,9 @@ size_t DTypeSize(DType dtype);
 // "uint8", "float32", "string" ...
 std::string_view DTypeName(DType dtype);
 
+// As .npy files name it: "<f4"; "" for types that NumPy has not, bfloat16 and strings.
+std::string_view DTypeNpyDescr(DType dtype);
+
 // Whether `value` is one of the enumerators (for bytes from outside).
 bool IsDType(int value);
 

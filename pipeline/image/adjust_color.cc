@@ -11,7 +11,7 @@ void ToGrayscale(const ImageView& in, ImageTarget out) {
 
 void AdjustHue(const ImageView& in, double turn, ImageTarget out) {
   if (in.channels == 1) return CopyPixels(in, out);
-  // As torchvision: cut towards 0, then modulo 256. A turn of 0 still goes through HSV, which loses a little.
+  // As torchvision: cut toward 0, then modulo 256. A turn of 0 still goes through HSV, which loses a little.
   TurnHue(in, static_cast<uint8_t>(static_cast<int>(turn * 255.0)), out);
 }
 

@@ -20,7 +20,7 @@ struct PointTables {
   alignas(16) uint8_t of[3][256];
 };
 
-// Pillow's ImagingBlend of a with b: float32, a product and a sum of their own rounding, cut towards 0.
+// Pillow's ImagingBlend of a with b: float32, a product and a sum of their own rounding, cut toward 0.
 inline uint8_t BlendValue(int a, int b, float factor) {
   const float value = static_cast<float>(a) + factor * static_cast<float>(b - a);
   return static_cast<uint8_t>(std::clamp(value, 0.0f, 255.0f));

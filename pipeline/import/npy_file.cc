@@ -50,19 +50,10 @@ bool ParseShape(absl::string_view text, std::vector<int64_t>* shape) {
   return true;
 }
 
-struct KnownType {
-  const char* descr;
-  DType dtype;
-};
-constexpr KnownType kKnownTypes[] = {
-    {"|u1", DType::kUint8},   {"|i1", DType::kInt8},  {"<u2", DType::kUint16},  {"<i2", DType::kInt16},
-    {"<i4", DType::kInt32},   {"<i8", DType::kInt64}, {"<f2", DType::kFloat16}, {"<f4", DType::kFloat32},
-    {"<f8", DType::kFloat64}, {"|b1", DType::kBool},
-};
-
 absl::StatusOr<DType> TypeOf(const std::string& descr) {
-  for (const KnownType& known : kKnownTypes) {
-    if (descr == known.descr) return known.dtype;
+  for (int number = 1; IsDType(number); ++number) {
+    const auto dtype = static_cast<DType>(number);
+    if (!descr.empty() && descr == DTypeNpyDescr(dtype)) return dtype;
   }
   std::string hint = "save it as one of uint8, int8, uint16, int16, int32, int64, float16, float32, float64, bool";
   if (!descr.empty() && descr[0] == '>') hint = "it is big-endian: save array.astype(array.dtype.newbyteorder('<'))";

@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/records/index_builder.h"
+#include "pipeline/records/index_job.h"
 
 namespace penstock {
 
@@ -238,9 +239,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& jo
   const v1::Dataset& dataset = job.dataset(0);
   const std::vector<std::string> globs(dataset.files().begin(), dataset.files().end());
   PS_ASSIGN_OR_RETURN(const std::vector<DatasetFile> files, ExpandGlobs(globs, roots));
-  IndexOptions options;
-  options.compression = static_cast<Compression>(dataset.compression());
-  if (job.limits().max_record_bytes() > 0) options.max_record_bytes = job.limits().max_record_bytes();
+  const IndexOptions options = IndexOptionsOf(dataset.compression(), job.limits().max_record_bytes());
 
   std::map<std::string, std::shared_ptr<const ShardIndex>> built;  // by path
   if (index_dir.empty()) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/cgroup.h"
+#include "base/host_name.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "net/channel.h"

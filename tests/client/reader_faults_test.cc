@@ -158,6 +158,45 @@ TEST(ReaderFaults, MaskedRowsAreZeroAndInvalid) {
   }));
 }
 
+TEST(ReaderFaults, ASubstitutedRowSaysWhoseContentItHolds) {
+  FakeCluster cluster(1);
+  cluster.workers[0]->Behave({.substituted = {{2, 77}, {9, 5}}});
+  auto reader = cluster.Open(cluster.options());
+  ASSERT_NE(reader, nullptr);
+  const auto offsets = cluster.job.offsets();
+  const std::map<uint64_t, uint64_t> sources = {{2, 77}, {9, 5}};
+  for (int step = 0; step < 3; ++step) {
+    auto batch = reader->Next(absl::Seconds(20));
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    EXPECT_EQ(CheckBatch(cluster.job, *batch), "") << "ids and content are those of the row";
+    ASSERT_EQ(batch->sources().size(), batch->rows());
+    for (size_t i = 0; i < batch->rows(); ++i) {
+      const auto source = sources.find(batch->position() + i);
+      if (source == sources.end()) {
+        EXPECT_EQ(batch->sources()[i], batch->ids()[i]);
+        continue;
+      }
+      const Location at = offsets->Locate(source->second);
+      EXPECT_EQ(batch->sources()[i], (RowId{static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)}));
+    }
+  }
+  EXPECT_EQ(reader->Stats().substituted_rows, 2u);
+}
+
+TEST(ReaderFaults, ARecordThatIsNoneStandsInForNothing) {
+  FakeCluster cluster(2);  // records 0 to 99
+  cluster.workers[0]->Behave(
+      {.substituted = {{0, 100}, {1, 100}, {2, 100}, {3, 100}, {4, 100}, {5, 100}, {6, 100}, {7, UINT64_MAX}}});
+  cluster.workers[1]->Behave({});
+  auto reader = cluster.Open(cluster.options());
+  ASSERT_NE(reader, nullptr);
+  auto batch = reader->Next(absl::Seconds(20));  // the first worker's stream ends, and the second serves its rows
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(CheckBatch(cluster.job, *batch), "");
+  EXPECT_EQ(batch->sources(), batch->ids());
+  EXPECT_GT(reader->Stats().broken_streams, 0u);
+}
+
 TEST(ReaderFaults, AShortReadTellsTheCoordinatorOfItsBadRecordsAsItCloses) {
   FakeCluster cluster(1);
   cluster.workers[0]->Behave({.masked = {2}});

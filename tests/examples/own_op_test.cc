@@ -1,5 +1,5 @@
 // An op that was linked in: examples/own_op, and ops that this file registers itself.
-#include "pipeline/augment/own_op.h"
+#include "pipeline/augment/op/own_op.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
-#include "pipeline/augment/own_op_registry.h"
+#include "pipeline/augment/op/own_op_registry.h"
 #include "pipeline/records/example_builder.h"
 #include "tests/pipeline/augment/row_maker.h"
 

@@ -384,5 +384,31 @@ TEST_F(ServingTest, ABrokenRecordIsNamedWhenItsStepIsDueAndMaskedByPolicy) {
   EXPECT_EQ(masked.stats.masked_rows, 1u);
 }
 
+TEST_F(ServingTest, ASubstitutedRowSaysWhichRecordStandsInForIt) {
+  BreakRecord(dataset_.files[2], 7);
+  dataset_.job.mutable_errors()->set_policy(v1::SUBSTITUTE);
+  InProcessCluster cluster(ClusterOptions(), dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  const ReadResult result = ReadThrough(cluster.address(), Plan(1));
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.digest, LocalDigest(dataset_, dataset_.job, 1));
+  const std::pair<int64_t, int64_t> broken(2, 7);
+  int substituted = 0;
+  for (const ReadStep& step : result.steps) {
+    for (size_t row = 0; row < step.ids.size(); ++row) {
+      if (step.ids[row] != broken) {
+        EXPECT_EQ(step.sources[row], step.ids[row]);
+        continue;
+      }
+      ++substituted;
+      EXPECT_EQ(step.sources[row].first, 2) << "a record of the same shard";
+      EXPECT_NE(step.sources[row].second, 7);
+      EXPECT_EQ(step.valid[row], 1);
+    }
+  }
+  EXPECT_GE(substituted, 1);
+  EXPECT_EQ(result.stats.substituted_rows, static_cast<uint64_t>(substituted));
+}
+
 }  // namespace
 }  // namespace penstock

@@ -115,8 +115,11 @@ class Batch {
   // Null where there is no such column.
   const ColumnView* FindColumn(std::string_view name) const;
 
-  // One for each row.
+  // One for each row: the record that the plan gives it.
   absl::Span<const RowId> ids() const;
+  // One for each row: the record whose content it holds. ids(), but where the job's error policy (SUBSTITUTE) put
+  // another record's content in the place of a bad one's.
+  absl::Span<const RowId> sources() const;
   // 1, or 0 for a row that is padding or was masked by the job's error policy (its content is then
   // zero, or, for padding, a repeated row). Where the job mixes rows, these and those of their group
   // are not mixed.

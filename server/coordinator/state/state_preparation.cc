@@ -9,7 +9,7 @@
 #include "base/status_macros.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/state.h"
-#include "pipeline/records/snapshot.h"
+#include "server/common/snapshot_proto.h"
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock {
@@ -186,16 +186,13 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
 // What follows from spec and snapshot: fingerprints, and the weights that views are made by.
 absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
   v1::Job& job = entry->job;
-  std::vector<SnapshotShard> shards;
   std::vector<uint64_t> records, bytes;
   for (const v1::Shard& shard : job.snapshot().shards()) {
     entry->roots.insert(shard.root());
-    shards.push_back(
-        {shard.root(), shard.path(), shard.size(), shard.records(), shard.content_hash(), shard.data_bytes()});
     records.push_back(shard.records());
     bytes.push_back(shard.data_bytes());
   }
-  PS_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Create(std::move(shards)));
+  PS_ASSIGN_OR_RETURN(const Snapshot snapshot, SnapshotOf(job.snapshot()));
   const PlanOptions plan = PlanOptionsOf(job.spec().order());
   job.mutable_snapshot()->set_fingerprint(snapshot.Fingerprint());
   job.set_order_fingerprint(OrderFingerprint(snapshot.Fingerprint(), plan));

@@ -1,6 +1,7 @@
 #include "server/worker/indexes/index_prefetch.h"
 
 #include "absl/strings/str_cat.h"
+#include "server/common/snapshot_proto.h"
 
 namespace penstock {
 
@@ -39,14 +40,7 @@ void IndexPrefetch::Run(const v1::Job& job) {
     if (!path.ok()) continue;
     const std::string key = absl::StrCat(*path, "#", shard.content_hash());
     if (done_.contains(key)) continue;
-    SnapshotShard wanted;
-    wanted.root = shard.root();
-    wanted.relative_path = shard.path();
-    wanted.size = shard.size();
-    wanted.record_count = shard.records();
-    wanted.content_hash = shard.content_hash();
-    wanted.data_bytes = shard.data_bytes();
-    if (provider(wanted, *path).ok()) done_.insert(key);
+    if (provider(SnapshotShardOf(shard), *path).ok()) done_.insert(key);
   }
 }
 

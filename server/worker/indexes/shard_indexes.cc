@@ -21,25 +21,6 @@ absl::Status CheckContent(const SnapshotShard& shard, const std::string& path, c
 
 }  // namespace
 
-IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, uint64_t max_record_bytes) {
-  IndexOptions options;
-  switch (compression) {
-    case v1::Dataset::NONE:
-      options.compression = Compression::kNone;
-      break;
-    case v1::Dataset::GZIP:
-      options.compression = Compression::kGzip;
-      break;
-    case v1::Dataset::ZLIB:
-      options.compression = Compression::kZlib;
-      break;
-    default:
-      options.compression = Compression::kAuto;
-  }
-  if (max_record_bytes != 0) options.max_record_bytes = max_record_bytes;
-  return options;
-}
-
 absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardIndexes::Get(const SnapshotShard& shard, const std::string& path,
                                                                     const IndexOptions& options) {
   PS_ASSIGN_OR_RETURN(const FileInfo info, StatFile(path));

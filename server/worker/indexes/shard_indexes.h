@@ -9,13 +9,11 @@
 #include "absl/status/statusor.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/loader/dataset_reader.h"
+#include "pipeline/records/index_job.h"
 #include "pipeline/records/index_store.h"
 #include "server/worker/link/coordinator_link.h"
 
 namespace penstock {
-
-// What a job's data set says of how its shards are to be walked.
-IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, uint64_t max_record_bytes);
 
 // Thread-safe.
 class ShardIndexes {

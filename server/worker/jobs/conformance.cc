@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/philox.h"
 #include "google/protobuf/text_format.h"
-#include "pipeline/augment/own_op.h"
+#include "pipeline/augment/op/own_op.h"
 #include "pipeline/augment/pipeline.h"
 #include "pipeline/records/example_builder.h"
 

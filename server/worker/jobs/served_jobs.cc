@@ -13,22 +13,6 @@ uint64_t JobPipelineFingerprint(const Pipeline& pipeline) {
   return Fingerprint().Add(pipeline.fingerprint()).Add(ConformanceDigest()).value();
 }
 
-absl::StatusOr<Snapshot> SnapshotOf(const v1::Snapshot& proto) {
-  std::vector<SnapshotShard> shards;
-  shards.reserve(static_cast<size_t>(proto.shards_size()));
-  for (const v1::Shard& shard : proto.shards()) {
-    SnapshotShard out;
-    out.root = shard.root();
-    out.relative_path = shard.path();
-    out.size = shard.size();
-    out.record_count = shard.records();
-    out.content_hash = shard.content_hash();
-    out.data_bytes = shard.data_bytes();
-    shards.push_back(std::move(out));
-  }
-  return Snapshot::Create(std::move(shards));
-}
-
 absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(const v1::Job& job, const std::vector<DataRoot>& roots,
                                                             IndexProvider indexes) {
   PS_ASSIGN_OR_RETURN(Snapshot snapshot, SnapshotOf(job.snapshot()));

@@ -14,6 +14,7 @@
 #include "penstock/v1/control.pb.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/records/dataset_files.h"
+#include "server/common/snapshot_proto.h"
 #include "server/worker/indexes/shard_indexes.h"
 
 namespace penstock {
@@ -21,9 +22,6 @@ namespace penstock {
 // The fingerprint that jobs and states carry: the pipeline's, and the arithmetic of this machine's CPU (see
 // conformance.h).
 uint64_t JobPipelineFingerprint(const Pipeline& pipeline);
-
-// The snapshot that a job froze. InvalidArgument where it is none.
-absl::StatusOr<Snapshot> SnapshotOf(const v1::Snapshot& proto);
 
 // What a job's data and pipeline become, here: built from what the coordinator says and this machine's roots. Nothing
 // is read yet. InvalidArgument, or NotFound for a root that this worker has not.

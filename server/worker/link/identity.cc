@@ -1,7 +1,5 @@
 #include "server/worker/link/identity.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
 #include <random>
@@ -9,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/host_name.h"
 #include "base/status_macros.h"
 
 namespace penstock {
@@ -24,12 +23,6 @@ uint64_t RandomWord() {
 }
 
 }  // namespace
-
-std::string HostName() {
-  char name[256] = {};
-  if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
-  return name;
-}
 
 absl::StatusOr<std::string> LoadOrMakeWorkerId(const std::string& state_dir) {
   const std::string path = state_dir + "/worker_id";

@@ -9,9 +9,6 @@
 
 namespace penstock {
 
-// This machine's name.
-std::string HostName();
-
 // The id in `state_dir`/worker_id; made up (host name and random digits) and written there at the first start. DataLoss
 // where the file holds no id, with what to do.
 absl::StatusOr<std::string> LoadOrMakeWorkerId(const std::string& state_dir);

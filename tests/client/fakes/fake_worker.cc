@@ -178,10 +178,21 @@ class FakeWorker::StreamReactor final : public grpc::ServerBidiReactor<grpc::Byt
     rows->set_epoch(how.unasked ? epoch + 1000 : epoch);
     std::string payload;
     bool flagged = false;
-    for (const uint64_t number : numbers) flagged = flagged || how.masked.count(number) > 0;
+    for (const uint64_t number : numbers) {
+      flagged = flagged || how.masked.count(number) > 0 || how.substituted.count(number) > 0;
+    }
     for (size_t i = 0; i < numbers.size(); ++i) {
       rows->add_positions(numbers[i]);
-      if (flagged) rows->add_flags(how.masked.count(numbers[i]) > 0 ? v1::ROW_MASKED : 0);
+      const auto source = how.substituted.find(numbers[i]);
+      if (flagged) {
+        rows->add_flags((how.masked.count(numbers[i]) > 0 ? v1::ROW_MASKED : 0) |
+                        (source != how.substituted.end() ? v1::ROW_SUBSTITUTED : 0));
+      }
+      if (source != how.substituted.end()) {
+        v1::Rows::Substitution* substitution = rows->add_substitutions();
+        substitution->set_row(static_cast<uint32_t>(i));
+        substitution->set_source_record(source->second);
+      }
       const auto failing = how.failing.find(numbers[i]);
       if (failing != how.failing.end()) {
         v1::Rows::Failure* failure = rows->add_failures();

@@ -29,6 +29,7 @@ struct Misbehavior {
   bool garbage = false;                           // messages that are none
   bool unasked = false;                           // rows far ahead of every grant
   std::set<uint64_t> masked = {};                 // rows without content
+  std::map<uint64_t, uint64_t> substituted = {};  // rows said to be another record's
   std::map<uint64_t, absl::Status> failing = {};  // rows that cannot be made
   int rows_per_message = 3;
 };

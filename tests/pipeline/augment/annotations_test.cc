@@ -1,5 +1,5 @@
 // Boxes and masks go where the pixels go.
-#include "pipeline/augment/annotations.h"
+#include "pipeline/augment/features/annotations.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "opencv2/imgcodecs.hpp"
-#include "pipeline/augment/ragged.h"
+#include "pipeline/augment/features/ragged.h"
 #include "pipeline/image/orientation.h"
 #include "pipeline/records/example_builder.h"
 #include "tests/pipeline/augment/row_maker.h"

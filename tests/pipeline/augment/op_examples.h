@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_TESTS_PIPELINE_AUGMENT_OP_EXAMPLES_H_
 #define PENSTOCK_TESTS_PIPELINE_AUGMENT_OP_EXAMPLES_H_
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,22 @@
 namespace penstock {
 
 struct OpExample {
+  enum Kind {
+    kKeepsImage,     // image to image
+    kLeavesNumbers,  // ends the image
+    kWorksOnLabels,  // an integer
+  };
   std::string name;  // of the op
   std::string text;  // the fields in its braces
+  Kind kind = kKeepsImage;
 };
 
-// At least one for each op whose name FindOp knows. An op that is new needs an entry here.
+// An op's test says its examples with one of these at namespace scope: at least one for each op.
+struct OpExampleRegistration {
+  OpExampleRegistration(std::initializer_list<OpExample> examples);
+};
+
+// All that the program's tests said.
 const std::vector<OpExample>& OpExamples();
 
 // Names of all ops of the schema.

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/augment/ops/policy_ops.h"
+#include "pipeline/augment/ops/policy/policy_ops.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/reference.h"
 
@@ -46,7 +46,7 @@ TEST(PolicyReference, WithoutPicturesTheOpsDoWhatTheirNamesSay) {
   EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kBrightness, 0}, WarpSampling::kNearest), in.rgb);
   const std::vector<uint8_t> inverted = MakePixelsOf(in, {PolicyOp::kInvert, 0}, WarpSampling::kNearest);
   EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kSolarize, 0}, WarpSampling::kNearest), inverted);
-  // int() cuts towards 0, and the picture moves to the right and down.
+  // int() cuts toward 0, and the picture moves to the right and down.
   const std::vector<uint8_t> moved = MakePixelsOf(in, {PolicyOp::kTranslateX, 3.9}, WarpSampling::kNearest);
   EXPECT_EQ(moved[3 * 3], in.rgb[0]);
   EXPECT_EQ(moved[0], 0);

@@ -32,6 +32,16 @@ std::string ImageRecord(std::string_view encoded, int64_t label) {
   return ExampleBuilder().Bytes("image/encoded", encoded).Int64("image/class/label", label).Serialize();
 }
 
+std::vector<uint8_t> ImageAfter(const std::string& ops, const std::string& record) {
+  const auto pipeline = BuildPipeline(ImageJob("ops { decode_image { } } " + ops));
+  OwnedRow row(pipeline->schema());
+  RowScratch scratch;
+  const absl::Status status = pipeline->MakeRow(record, {}, &row.slot, &scratch);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  PS_CHECK(status.ok());
+  return row.As<uint8_t>(0);
+}
+
 OwnedRow::OwnedRow(const RowSchema& schema) {
   for (const ColumnSpec& column : schema.columns) {
     memory.emplace_back(column.ragged ? 0 : column.Bytes(), std::byte{0xCD});

@@ -23,6 +23,9 @@ std::unique_ptr<const Pipeline> BuildPipeline(const v1::JobSpec& job);
 // A record for ImageJob.
 std::string ImageRecord(std::string_view encoded, int64_t label = 7);
 
+// The pixels that decode_image and `ops`, which fix the image's size, make of a record for ImageJob.
+std::vector<uint8_t> ImageAfter(const std::string& ops, const std::string& record);
+
 // A slot with memory of its own, filled with 0xCD.
 struct OwnedRow {
   explicit OwnedRow(const RowSchema& schema);

@@ -27,6 +27,21 @@ TEST(DType, NumbersAndNamesAreTheJobFiles) {
   EXPECT_EQ(DTypeName(static_cast<DType>(200)), "?");
 }
 
+TEST(DType, NumpyNamesEndInTheSize) {
+  for (int number = 1; IsDType(number); ++number) {
+    const auto dtype = static_cast<DType>(number);
+    const std::string descr(DTypeNpyDescr(dtype));
+    if (dtype == DType::kBfloat16 || dtype == DType::kString) {
+      EXPECT_EQ(descr, "");
+    } else {
+      EXPECT_EQ(descr.substr(2), std::to_string(DTypeSize(dtype)));
+      EXPECT_EQ(descr[0], DTypeSize(dtype) == 1 ? '|' : '<');
+    }
+  }
+  EXPECT_EQ(DTypeNpyDescr(DType::kFloat32), "<f4");
+  EXPECT_EQ(DTypeNpyDescr(DType::kBool), "|b1");
+}
+
 TEST(DType, SizesAreBytesOfAnElement) {
   for (const DType one : {DType::kUint8, DType::kInt8, DType::kBool}) EXPECT_EQ(DTypeSize(one), 1u);
   for (const DType two : {DType::kUint16, DType::kInt16, DType::kFloat16, DType::kBfloat16}) {

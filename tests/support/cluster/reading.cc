@@ -69,6 +69,7 @@ ReadResult ReadThrough(const std::string& coordinator, const ReadPlan& plan) {
       AddRow(*batch, row, &digest);
       AddRow(*batch, row, &step_digest);
       step.ids.emplace_back(batch->ids()[row].shard, batch->ids()[row].record);
+      step.sources.emplace_back(batch->sources()[row].shard, batch->sources()[row].record);
       step.valid.push_back(batch->valid()[row]);
     }
     step.digest = step_digest.Hex();

@@ -20,6 +20,7 @@ namespace penstock {
 struct ReadStep {
   uint64_t epoch = 0;
   std::vector<std::pair<int64_t, int64_t>> ids;
+  std::vector<std::pair<int64_t, int64_t>> sources;
   std::vector<uint8_t> valid;
   std::string digest;  // of this step's rows alone
 };

@@ -1,0 +1,142 @@
+#include "pipeline/augment/features/features.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+absl::Status Fault(const FeaturePlan& plan, std::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(plan.label, ": ", std::string(what)));
+}
+
+absl::Status Missing(const FeaturePlan& plan) {
+  return Fault(plan, "missing or empty in the record, and the feature has no default");
+}
+
+absl::Status WrongCount(const FeaturePlan& plan, size_t found) {
+  return Fault(plan, absl::StrCat("the record holds ", found, " values where the shape wants ", plan.elements));
+}
+
+// Elements of values [begin, end).
+size_t CountElements(const FeaturePlan& plan, const FeatureValue& value, size_t begin, size_t end) {
+  if (value.bytes.empty() || plan.is_string()) return end - begin;
+  size_t bytes = 0;
+  for (size_t i = begin; i < end; ++i) bytes += value.bytes[i].size();
+  return bytes / plan.element_bytes();
+}
+
+void AppendNumbers(const FeatureValue& value, std::string* out) {
+  out->append(reinterpret_cast<const char*>(value.ints.data()), value.ints.size() * sizeof(int64_t));
+  out->append(reinterpret_cast<const char*>(value.floats.data()), value.floats.size() * sizeof(float));
+  for (const std::string_view bytes : value.bytes) out->append(bytes);
+}
+
+template <typename Strings>
+void AppendStrings(const Strings& strings, std::string* out) {
+  AppendRaggedHeader(static_cast<uint32_t>(strings.size()), out);
+  for (const auto& s : strings) AppendRaggedHeader(static_cast<uint32_t>(s.size()), out);
+  for (const auto& s : strings) out->append(s);
+}
+
+}  // namespace
+
+absl::Status FeatureSet::Parse(std::string_view record, ParsedExample* out) const {
+  if (!raw_) return parser_->Parse(record, out);
+  out->resize(1);
+  FeatureValue& value = out->front();
+  value.missing = false;
+  value.bytes.assign(1, record);
+  const FeaturePlan& plan = plans_.front();
+  if (!plan.is_string() && record.size() % plan.element_bytes() != 0) {
+    return Fault(plan,
+                 absl::StrCat("the record's ", record.size(), " bytes are no multiple of ", plan.element_bytes()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FeatureSet::ReadString(size_t p, const ParsedExample& parsed, std::string_view* out) const {
+  const FeaturePlan& plan = plans_[p];
+  const FeatureValue& value = parsed[p];
+  if (value.bytes.empty()) {
+    if (!plan.has_default) return Missing(plan);
+    *out = plan.default_strings[0];
+    return absl::OkStatus();
+  }
+  if (value.bytes.size() != 1) return WrongCount(plan, value.bytes.size());
+  *out = value.bytes[0];
+  return absl::OkStatus();
+}
+
+absl::Status FeatureSet::ReadTensor(size_t p, const ParsedExample& parsed, Arena* arena, const uint8_t** out) const {
+  const FeaturePlan& plan = plans_[p];
+  const FeatureValue& value = parsed[p];
+  const size_t values = value.count();
+  const size_t found = CountElements(plan, value, 0, values);
+  if (found == 0) {
+    if (!plan.has_default) return Missing(plan);
+    *out = reinterpret_cast<const uint8_t*>(plan.default_numbers.data());
+    return absl::OkStatus();
+  }
+  if (found != plan.elements) return WrongCount(plan, found);
+  if (!value.ints.empty()) {
+    *out = reinterpret_cast<const uint8_t*>(value.ints.data());
+  } else if (!value.floats.empty()) {
+    *out = reinterpret_cast<const uint8_t*>(value.floats.data());
+  } else if (value.bytes.size() == 1) {
+    *out = reinterpret_cast<const uint8_t*>(value.bytes[0].data());
+  } else {
+    uint8_t* joined = arena->Acquire(plan.elements * plan.element_bytes());
+    *out = joined;
+    for (const std::string_view bytes : value.bytes) {
+      if (!bytes.empty()) std::memcpy(joined, bytes.data(), bytes.size());
+      joined += bytes.size();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FeatureSet::ReadRagged(size_t p, const ParsedExample& parsed, std::string* out) const {
+  const FeaturePlan& plan = plans_[p];
+  const FeatureValue& value = parsed[p];
+  out->clear();
+  const size_t values = value.count();
+  if (values == 0 && plan.has_default) {
+    if (plan.is_string()) {
+      AppendStrings(plan.default_strings, out);
+    } else {
+      AppendRaggedHeader(static_cast<uint32_t>(plan.default_numbers.size() / plan.element_bytes() / plan.elements),
+                         out);
+      out->append(plan.default_numbers);
+    }
+    return absl::OkStatus();
+  }
+  if (plan.request.sequence) {
+    for (size_t entry = 0; entry + 1 < value.splits.size(); ++entry) {
+      const size_t found = CountElements(plan, value, value.splits[entry], value.splits[entry + 1]);
+      if (found != plan.elements) {
+        return Fault(plan, absl::StrCat("entry ", entry, " of the list holds ", found, " values where its shape wants ",
+                                        plan.elements));
+      }
+    }
+  }
+  if (plan.is_string()) {
+    if (plan.fixed_count) {
+      if (values == 0) return Missing(plan);
+      if (values != plan.elements) return WrongCount(plan, values);
+    }
+    AppendStrings(value.bytes, out);
+    return absl::OkStatus();
+  }
+  const size_t found = CountElements(plan, value, 0, values);
+  if (found % plan.elements != 0) {
+    return Fault(plan, absl::StrCat("the record holds ", found, " values, no multiple of ", plan.elements,
+                                    ", which one element of the column has"));
+  }
+  AppendRaggedHeader(static_cast<uint32_t>(found / plan.elements), out);
+  AppendNumbers(value, out);
+  return absl::OkStatus();
+}
+
+}  // namespace penstock

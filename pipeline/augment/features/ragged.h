@@ -1,0 +1,22 @@
+// Taking elements out of a ragged column's encoding (pipeline/batch/row.h), which we wrote ourselves.
+#ifndef PENSTOCK_PIPELINE_AUGMENT_FEATURES_RAGGED_H_
+#define PENSTOCK_PIPELINE_AUGMENT_FEATURES_RAGGED_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pipeline/batch/row.h"
+
+namespace penstock {
+
+// Number of elements.
+uint32_t RaggedCount(std::string_view encoded);
+
+// Leaves the elements i with keep[i] != 0, in their order. keep has one entry for each element.
+void KeepRagged(const ColumnSpec& column, const std::vector<char>& keep, std::string* encoded);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_AUGMENT_FEATURES_RAGGED_H_

@@ -1,0 +1,38 @@
+#include "pipeline/augment/op/op_registry.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+
+namespace penstock {
+namespace {
+
+using Registry = std::map<std::string, OpFactory, std::less<>>;
+
+// Made by whichever file registers first: their order before main is the linker's.
+Registry& Ops() {
+  static Registry* const ops = new Registry;
+  return *ops;
+}
+
+}  // namespace
+
+OpRegistration::OpRegistration(std::string_view name, OpFactory factory) {
+  if (Ops().try_emplace(std::string(name), factory).second) return;
+  std::fprintf(stderr, "OpRegistration: two files register the op '%s'\n", std::string(name).c_str());
+  std::abort();
+}
+
+OpFactory FindOp(std::string_view name) {
+  const auto found = Ops().find(name);
+  return found == Ops().end() ? nullptr : found->second;
+}
+
+std::vector<std::string> RegisteredOps() {
+  std::vector<std::string> names;
+  for (const auto& [name, factory] : Ops()) names.push_back(name);
+  return names;
+}
+
+}  // namespace penstock

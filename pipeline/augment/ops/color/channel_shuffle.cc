@@ -1,0 +1,32 @@
+// channel_shuffle: the channels in one of their six orders, all equally likely (the order that changes nothing too).
+// Draws: probability; one bounded draw. Leaves gray images alone. Source:
+// torchvision.transforms.v2.RandomChannelPermutation.
+#include <array>
+
+#include "pipeline/augment/op/op_registry.h"
+#include "pipeline/augment/ops/common/color_op.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::array<int, 3> kOrders[6] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+
+struct Shuffle {
+  std::array<int, 3> order;
+  void operator()(const ImageView& in, ImageTarget out) const { ShuffleChannels(in, order.data(), out); }
+};
+
+std::unique_ptr<Op> MakeChannelShuffle(const OpSetup& setup, ValueType* output) {
+  const size_t before = setup.errors->size();
+  const auto draw = [](SampleRandom* random, int, int) -> std::optional<Shuffle> {
+    const uint32_t i = random->Below(6);
+    if (i == 0) return std::nullopt;
+    return Shuffle{kOrders[i]};
+  };
+  return MakeColorOnlyOp(setup, before, ChooseChance(setup, setup.spec->channel_shuffle()), true, draw, output);
+}
+
+const OpRegistration kRegistration{"channel_shuffle", MakeChannelShuffle};
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,46 @@
+// center_crop: torchvision's center_crop. Offsets are round((side - crop) / 2), ties to even; a side smaller than the
+// crop is padded with 0, (crop - side) / 2 pixels (rounded down) on the left or top.
+#include <algorithm>
+
+#include "pipeline/augment/op/op_registry.h"
+#include "pipeline/augment/ops/common/fields.h"
+#include "pipeline/augment/ops/common/moves.h"
+
+namespace penstock {
+namespace {
+
+class CenterCropOp final : public Op {
+ public:
+  CenterCropOp(int width, int height) : width_(width), height_(height) {}
+
+  absl::Status Apply(OpContext* context, Value* value) const override {
+    LazyImage& image = value->image;
+    const int width = std::min(width_, image.width()), height = std::min(height_, image.height());
+    // In a dry run too: what is left is exact.
+    const Rect rect = CenterRect(image.width(), image.height(), width, height);
+    image.Crop(rect);
+    context->Moved(ImageMove::Window(rect));
+    if (width == width_ && height == height_) return absl::OkStatus();
+    const Rect window{-((width_ - width) / 2), -((height_ - height) / 2), width_, height_};
+    return WindowImage(context, &image, window, PadMode::kConstant, {});
+  }
+
+ private:
+  const int width_, height_;
+};
+
+std::unique_ptr<Op> MakeCenterCrop(const OpSetup& setup, ValueType* output) {
+  const size_t before = setup.errors->size();
+  if (!setup.input.IsImage()) setup.WrongInput("a uint8 image; put decode_image before it");
+  const v1::CenterCrop& spec = setup.spec->center_crop();
+  CheckSide(setup, "height", spec.height());
+  CheckSide(setup, "width", spec.width());
+  if (setup.errors->size() != before) return nullptr;
+  *output = {.dtype = DType::kUint8, .shape = {spec.height(), spec.width(), setup.input.shape[2]}};
+  return std::make_unique<CenterCropOp>(static_cast<int>(spec.width()), static_cast<int>(spec.height()));
+}
+
+const OpRegistration kRegistration{"center_crop", MakeCenterCrop};
+
+}  // namespace
+}  // namespace penstock

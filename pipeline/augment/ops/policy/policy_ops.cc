@@ -1,0 +1,181 @@
+#include "pipeline/augment/ops/policy/policy_ops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "pipeline/augment/ops/common/moves.h"
+#include "pipeline/augment/ops/common/pixel_op.h"
+
+namespace penstock {
+namespace {
+
+enum class Kind : uint8_t { kNothing, kMove, kEnhance, kOther };
+
+struct Properties {
+  std::string_view name;
+  Kind kind;
+  bool has_magnitude;
+};
+
+// In the order of PolicyOp.
+constexpr Properties kProperties[] = {
+    {"Identity", Kind::kNothing, false},   {"ShearX", Kind::kMove, true},     {"ShearY", Kind::kMove, true},
+    {"TranslateX", Kind::kMove, true},     {"TranslateY", Kind::kMove, true}, {"Rotate", Kind::kMove, true},
+    {"Brightness", Kind::kEnhance, true},  {"Color", Kind::kEnhance, true},   {"Contrast", Kind::kEnhance, true},
+    {"Sharpness", Kind::kEnhance, true},   {"Posterize", Kind::kOther, true}, {"Solarize", Kind::kOther, true},
+    {"AutoContrast", Kind::kOther, false}, {"Equalize", Kind::kOther, false}, {"Invert", Kind::kOther, false},
+};
+
+const Properties& Of(PolicyOp op) { return kProperties[static_cast<size_t>(op)]; }
+
+WarpMap MoveMap(const PolicyChoice& choice, int width, int height) {
+  const double magnitude = choice.magnitude;
+  switch (choice.op) {
+    case PolicyOp::kShearX:
+      return ShearMap(magnitude, 0);
+    case PolicyOp::kShearY:
+      return ShearMap(0, magnitude);
+    case PolicyOp::kTranslateX:
+      return AffineMap({.translate_x = std::trunc(magnitude)}, width, height);
+    case PolicyOp::kTranslateY:
+      return AffineMap({.translate_y = std::trunc(magnitude)}, width, height);
+    default:
+      return RotateMap(magnitude, width, height);
+  }
+}
+
+// Values from this one on are inverted, where Pillow compares with a float.
+int SolarizeThreshold(double magnitude) { return static_cast<int>(std::clamp(std::ceil(magnitude), 0.0, 256.0)); }
+
+// Where the magnitudes of a space begin and end.
+std::pair<double, double> Range(PolicySpace space, PolicyOp op, int width, int height) {
+  const bool wide = space == PolicySpace::kTrivialWide;
+  const double side = op == PolicyOp::kTranslateX ? width : height;
+  switch (op) {
+    case PolicyOp::kShearX:
+    case PolicyOp::kShearY:
+      return {0, wide ? 0.99 : 0.3};
+    case PolicyOp::kTranslateX:
+    case PolicyOp::kTranslateY:
+      return {0, wide ? 32.0 : space == PolicySpace::kAugMix ? side / 3.0 : 150.0 * side / 331.0};
+    case PolicyOp::kRotate:
+      return {0, wide ? 135.0 : 30.0};
+    case PolicyOp::kBrightness:
+    case PolicyOp::kColor:
+    case PolicyOp::kContrast:
+    case PolicyOp::kSharpness:
+      return {0, wide ? 0.99 : 0.9};
+    case PolicyOp::kPosterize:
+      return space == PolicySpace::kAugMix ? std::pair(4.0, 0.0) : std::pair(8.0, wide ? 2.0 : 4.0);
+    case PolicyOp::kSolarize:
+      return {255, 0};
+    default:
+      return {0, 0};
+  }
+}
+
+}  // namespace
+
+std::string_view PolicyOpName(PolicyOp op) { return Of(op).name; }
+bool IsSigned(PolicyOp op) { return Of(op).kind == Kind::kMove || Of(op).kind == Kind::kEnhance; }
+bool HasMagnitude(PolicyOp op) { return Of(op).has_magnitude; }
+bool MovesPixels(PolicyOp op) { return Of(op).kind == Kind::kMove; }
+
+double PolicyMagnitude(PolicySpace space, PolicyOp op, uint32_t bin, uint32_t bins, int width, int height) {
+  const auto [first, last] = Range(space, op, width, height);
+  // One division of what is often a whole number, so that a whole result is exact.
+  const double step = (last - first) * bin / (bins - 1);
+  // Posterize: torchvision rounds the distance, ties to even, not the number of bits.
+  return op == PolicyOp::kPosterize ? first - std::nearbyint(-step) : first + step;
+}
+
+PolicyChoice DrawPolicyChoice(PolicySpace space, PolicyOp op, uint32_t below_bin, uint32_t bins, int width, int height,
+                              SampleRandom* random) {
+  PolicyChoice choice{op, 0};
+  if (!HasMagnitude(op)) return choice;
+  const uint32_t bin = random->Below(below_bin);
+  choice.magnitude = PolicyMagnitude(space, op, bin, bins, width, height);
+  if (IsSigned(op) && random->Below(2) == 1) choice.magnitude = -choice.magnitude;
+  return choice;
+}
+
+bool ChangesNothing(const PolicyChoice& choice) {
+  switch (choice.op) {
+    case PolicyOp::kIdentity:
+      return true;
+    case PolicyOp::kTranslateX:
+    case PolicyOp::kTranslateY:
+      return std::trunc(choice.magnitude) == 0;
+    case PolicyOp::kPosterize:
+      return choice.magnitude >= 8;
+    default:
+      return IsSigned(choice.op) && choice.magnitude == 0;
+  }
+}
+
+void MakePolicyPixels(const PolicyChoice& choice, const WarpStyle& style, const ImageView& in, ImageTarget out) {
+  // torchvision adds in double, Pillow's blend takes a float.
+  const float factor = static_cast<float>(1.0 + choice.magnitude);
+  switch (choice.op) {
+    case PolicyOp::kIdentity:
+      return AdjustBrightness(in, 1.0f, out);
+    case PolicyOp::kShearX:
+    case PolicyOp::kShearY:
+    case PolicyOp::kTranslateX:
+    case PolicyOp::kTranslateY:
+    case PolicyOp::kRotate:
+      return Warp(in, MoveMap(choice, in.width, in.height), style.sampling, style.fill.values, in.width, in.height,
+                  out);
+    case PolicyOp::kBrightness:
+      return AdjustBrightness(in, factor, out);
+    case PolicyOp::kColor:
+      return AdjustSaturation(in, factor, out);
+    case PolicyOp::kContrast:
+      return AdjustContrast(in, factor, out);
+    case PolicyOp::kSharpness:
+      return AdjustSharpness(in, factor, out);
+    case PolicyOp::kPosterize:
+      return Posterize(in, static_cast<int>(choice.magnitude), out);
+    case PolicyOp::kSolarize:
+      return Solarize(in, SolarizeThreshold(choice.magnitude), out);
+    case PolicyOp::kAutoContrast:
+      return Autocontrast(in, out);
+    case PolicyOp::kEqualize:
+      return Equalize(in, out);
+    case PolicyOp::kInvert:
+      return Invert(in, out);
+  }
+}
+
+absl::Status ApplyPolicyOps(std::span<const PolicyChoice> choices, const WarpStyle& style, OpContext* context,
+                            LazyImage* image) {
+  // The last op that changes something writes to where the image belongs.
+  size_t end = choices.size();
+  while (end > 0 && !context->dry() && ChangesNothing(choices[end - 1])) --end;
+  for (size_t i = 0; i < end; ++i) {
+    const PolicyChoice& choice = choices[i];
+    if (!context->dry() && ChangesNothing(choice)) continue;
+    OpContext step = *context;
+    if (i + 1 < end) step.target = nullptr;
+    const int width = image->width(), height = image->height();
+    // A move takes most: its masks move too.
+    if (context->dry() || MovesPixels(choice.op)) {
+      PS_RETURN_IF_ERROR(WarpImage(&step, image, context->dry() ? WarpMap() : MoveMap(choice, width, height),
+                                   style.sampling, style.fill, width, height));
+    } else {
+      PS_RETURN_IF_ERROR(FilterPixels(
+          &step, image, [&](const ImageView& in, ImageTarget out) { MakePolicyPixels(choice, style, in, out); }));
+    }
+  }
+  return absl::OkStatus();
+}
+
+WarpStyle ChooseWarpStyle(const OpSetup& setup, v1::Filter filter,
+                          const google::protobuf::RepeatedField<uint32_t>& fill) {
+  CheckImageInput(setup);
+  return {ChooseSampling(setup, filter), ChooseFill(setup, fill)};
+}
+
+}  // namespace penstock

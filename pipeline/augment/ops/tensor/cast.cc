@@ -1,0 +1,71 @@
+// cast: each element to another type, by the rules of ConvertElement. Bytes of an image's shape are an image, which
+// image ops may go on with.
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "pipeline/augment/op/op_registry.h"
+#include "pipeline/augment/ops/tensor/tensor_input.h"
+#include "pipeline/augment/value/element.h"
+
+namespace penstock {
+namespace {
+
+using Convert = void (*)(const uint8_t* from, size_t count, uint8_t* to);
+
+template <typename From, typename To>
+void ConvertAll(const uint8_t* from, size_t count, uint8_t* to) {
+  for (size_t i = 0; i < count; ++i) {
+    StoreElement(to + i * sizeof(To), ConvertElement<To>(LoadElement<From>(from + i * sizeof(From))));
+  }
+}
+
+Convert FindConvert(DType from, DType to) {
+  return VisitDType(from, [&](auto source) {
+    return VisitDType(to, [&](auto result) -> Convert { return ConvertAll<decltype(source), decltype(result)>; });
+  });
+}
+
+class CastOp final : public Op {
+ public:
+  CastOp(const ValueType& input, const ValueType& output)
+      : input_(input),
+        output_(output),
+        convert_(FindConvert(input.dtype, output.dtype)),
+        size_(DTypeSize(output.dtype)) {}
+
+  bool MakesImage() const override { return output_.IsImage(); }
+
+  absl::Status Apply(OpContext* context, Value* value) const override {
+    PS_ASSIGN_OR_RETURN(const DenseTensor tensor, DenseInput(input_, context, value));
+    uint8_t* out = context->Output(tensor.count * size_);
+    if (!context->dry()) convert_(tensor.data, tensor.count, out);
+    value->data = out;
+    if (output_.IsImage()) {
+      const int channels = static_cast<int>(output_.shape[2]);
+      const int height = input_.IsImage() ? tensor.height : static_cast<int>(output_.shape[0]);
+      const int width = input_.IsImage() ? tensor.width : static_cast<int>(output_.shape[1]);
+      value->image = LazyImage::InMemory(
+          {out, width, height, channels, static_cast<size_t>(width) * static_cast<size_t>(channels)});
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const ValueType input_, output_;
+  const Convert convert_;
+  const size_t size_;
+};
+
+std::unique_ptr<Op> MakeCast(const OpSetup& setup, ValueType* output) {
+  const size_t before = setup.errors->size();
+  CheckDenseInput(setup);
+  const DType to = ChooseNumericType(setup, setup.spec->cast().to());
+  if (setup.errors->size() != before) return nullptr;
+  *output = setup.input;
+  output->dtype = to;
+  return std::make_unique<CastOp>(setup.input, *output);
+}
+
+const OpRegistration kRegistration{"cast", MakeCast};
+
+}  // namespace
+}  // namespace penstock

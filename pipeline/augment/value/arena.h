@@ -1,0 +1,57 @@
+// Buffers of one row, used again for the next.
+#ifndef PENSTOCK_PIPELINE_AUGMENT_VALUE_ARENA_H_
+#define PENSTOCK_PIPELINE_AUGMENT_VALUE_ARENA_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace penstock {
+
+// Buffers are handed out in order and all taken back at once: the n-th buffer of a row has the n-th block, so that
+// rows of one pipeline soon allocate nothing. Not thread-safe.
+class Arena {
+ public:
+  // A buffer of at least `bytes` (and 64 of slack), uninitialized, valid until Reset.
+  uint8_t* Acquire(size_t bytes) {
+    if (used_ == blocks_.size()) blocks_.emplace_back();
+    Block& block = blocks_[used_++];
+    if (block.size < bytes + kSlack) {
+      block.memory.reset();  // before the new one is there
+      block.memory = std::make_unique_for_overwrite<uint8_t[]>(bytes + kSlack);
+      block.size = bytes + kSlack;
+    }
+    return block.memory.get();
+  }
+
+  // Takes all buffers back. Blocks are kept up to `keep` bytes in all; the rest is freed.
+  void Reset(size_t keep) {
+    used_ = 0;
+    size_t held = 0;
+    for (Block& block : blocks_) {
+      if (held + block.size > keep) block = {};
+      held += block.size;
+    }
+  }
+
+  size_t held_bytes() const {
+    size_t held = 0;
+    for (const Block& block : blocks_) held += block.size;
+    return held;
+  }
+
+  static constexpr size_t kSlack = 64;
+
+ private:
+  struct Block {
+    std::unique_ptr<uint8_t[]> memory;
+    size_t size = 0;
+  };
+  std::vector<Block> blocks_;
+  size_t used_ = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_AUGMENT_VALUE_ARENA_H_

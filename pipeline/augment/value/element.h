@@ -1,0 +1,119 @@
+// Elements of tensors as C++ values: one place that knows how each DType lies in memory and converts.
+#ifndef PENSTOCK_PIPELINE_AUGMENT_VALUE_ELEMENT_H_
+#define PENSTOCK_PIPELINE_AUGMENT_VALUE_ELEMENT_H_
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "base/check.h"
+#include "base/half.h"
+#include "pipeline/batch/dtype.h"
+
+namespace penstock {
+
+// Types whose bits lie in memory as another's.
+struct HalfElement {
+  uint16_t bits;
+};
+struct Bfloat16Element {
+  uint16_t bits;
+};
+struct BoolElement {
+  uint8_t byte;
+};
+
+// Unaligned.
+template <typename T>
+T LoadElement(const uint8_t* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+template <typename T>
+void StoreElement(uint8_t* to, T value) {
+  std::memcpy(to, &value, sizeof(T));
+}
+
+// The number in arithmetic form: float for the float types of up to 32 bits, else itself.
+template <typename T>
+auto ElementValue(T element) {
+  if constexpr (std::is_same_v<T, HalfElement>) {
+    return HalfToFloat(element.bits);
+  } else if constexpr (std::is_same_v<T, Bfloat16Element>) {
+    return Bfloat16ToFloat(element.bits);
+  } else if constexpr (std::is_same_v<T, BoolElement>) {
+    return static_cast<uint8_t>(element.byte != 0);
+  } else {
+    return element;
+  }
+}
+
+// To an integer: fractions are cut off, values out of range become the nearest bound, NaN becomes 0. To a float:
+// to nearest even (to the 16-bit ones by way of float32). To bool: whether it is not 0.
+template <typename To, typename From>
+To ConvertElement(From from) {
+  const auto value = ElementValue(from);
+  using Wide = std::remove_const_t<decltype(value)>;
+  if constexpr (std::is_same_v<To, HalfElement>) {
+    return {FloatToHalf(static_cast<float>(value))};
+  } else if constexpr (std::is_same_v<To, Bfloat16Element>) {
+    return {FloatToBfloat16(static_cast<float>(value))};
+  } else if constexpr (std::is_same_v<To, BoolElement>) {
+    return {static_cast<uint8_t>(value != Wide{0})};
+  } else if constexpr (std::is_floating_point_v<To>) {
+    return static_cast<To>(value);
+  } else if constexpr (std::is_floating_point_v<Wide>) {
+    // max() + 1 is a power of two, exact in every float type.
+    const Wide bound = std::ldexp(Wide{1}, std::numeric_limits<To>::digits);
+    if (value != value) return To{0};
+    if (value >= bound) return std::numeric_limits<To>::max();
+    if (value <= static_cast<Wide>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+    return static_cast<To>(value);
+  } else {
+    // All integer types here fit int64.
+    const int64_t wide = static_cast<int64_t>(value);
+    if (wide > static_cast<int64_t>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+    if (wide < static_cast<int64_t>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+    return static_cast<To>(wide);
+  }
+}
+
+// Calls visit(T{}) with the element type of `dtype`, which must not be kString.
+template <typename Visit>
+auto VisitDType(DType dtype, Visit visit) {
+  switch (dtype) {
+    case DType::kUint8:
+      return visit(uint8_t{});
+    case DType::kInt8:
+      return visit(int8_t{});
+    case DType::kUint16:
+      return visit(uint16_t{});
+    case DType::kInt16:
+      return visit(int16_t{});
+    case DType::kInt32:
+      return visit(int32_t{});
+    case DType::kInt64:
+      return visit(int64_t{});
+    case DType::kFloat16:
+      return visit(HalfElement{});
+    case DType::kBfloat16:
+      return visit(Bfloat16Element{});
+    case DType::kFloat32:
+      return visit(float{});
+    case DType::kFloat64:
+      return visit(double{});
+    case DType::kBool:
+      return visit(BoolElement{});
+    case DType::kString:
+      break;
+  }
+  PS_CHECK(!"a numeric type");
+  return visit(uint8_t{});
+}
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_AUGMENT_VALUE_ELEMENT_H_

@@ -1,0 +1,184 @@
+#include "pipeline/augment/value/lazy_image.h"
+
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "pipeline/image/copy_rows.h"
+#include "pipeline/image/decode_other.h"
+#include "pipeline/image/orientation.h"
+
+namespace penstock {
+namespace {
+
+size_t DenseBytes(int width, int height, int channels) {
+  return static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(channels);
+}
+
+absl::Status Labeled(std::string_view label, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(std::string(label), ": ", status.message()));
+}
+
+}  // namespace
+
+LazyImage LazyImage::Encoded(const Decoding& decoding) {
+  LazyImage image;
+  image.encoded_ = true;
+  image.decoding_ = decoding;
+  if (!decoding.upright) image.decoding_.header.orientation = 1;
+  const ImageHeader& header = image.decoding_.header;
+  const bool swap = SwapsSides(header.orientation);
+  image.channels_ = decoding.channels;
+  image.box_ = {0, 0, swap ? header.height : header.width, swap ? header.width : header.height};
+  image.window_ = image.box_;
+  return image;
+}
+
+LazyImage LazyImage::InMemory(const ImageView& view) {
+  LazyImage image;
+  image.memory_ = view;
+  image.channels_ = view.channels;
+  image.box_ = {0, 0, view.width, view.height};
+  image.window_ = image.box_;
+  return image;
+}
+
+void LazyImage::Crop(const Rect& rect) {
+  PS_CHECK(rect.Inside(width(), height()));
+  const int x = flip_ ? width() - rect.x - rect.width : rect.x;
+  if (resized_) {
+    window_ = {window_.x + x, window_.y + rect.y, rect.width, rect.height};
+  } else {
+    box_ = {box_.x + x, box_.y + rect.y, rect.width, rect.height};
+    window_ = {0, 0, rect.width, rect.height};
+  }
+}
+
+void LazyImage::Resize(int width, int height, ResizeMethod method, ResizeFilter filter) {
+  PS_CHECK(CanResize());
+  resized_ = true;
+  resized_width_ = width;
+  resized_height_ = height;
+  method_ = method;
+  filter_ = filter;
+  window_ = {0, 0, width, height};
+}
+
+bool LazyImage::IsRealized() const {
+  return !encoded_ && !resized_ && !flip_ && box_ == Rect{0, 0, memory_.width, memory_.height};
+}
+
+ResizePlan LazyImage::Plan() const {
+  return {.box_width = box_.width,
+          .box_height = box_.height,
+          .out_width = resized_ ? resized_width_ : box_.width,
+          .out_height = resized_ ? resized_height_ : box_.height,
+          .window = window_,
+          .flip = flip_,
+          .method = method_,
+          .filter = filter_};
+}
+
+absl::Status LazyImage::StoreFrom(ImageTools* tools, const ImageView& source, const Rect& at, uint8_t* out,
+                                  size_t stride) const {
+  return tools->resizer.Run(Plan(), source, at, out, stride);
+}
+
+bool LazyImage::TakesDecodedRows() const {
+  return decoding_.header.format == ImageFormat::kJpeg && decoding_.header.orientation == 1 && TakesRows(Plan());
+}
+
+// `stored` of the source as it is stored.
+absl::Status LazyImage::DecodeTo(ImageTools* tools, const Rect& stored, ImageSink* sink, bool* damaged) const {
+  const auto result = tools->jpeg.Decode(
+      decoding_.bytes, stored, {.channels = channels_, .lenient = decoding_.lenient, .limits = decoding_.limits}, sink);
+  if (!result.ok()) return Labeled(decoding_.label, result.status());
+  *damaged = *damaged || *result;
+  return absl::OkStatus();
+}
+
+// `rect` of the upright source.
+absl::Status LazyImage::Decode(ImageTools* tools, const Rect& rect, uint8_t* out, size_t stride, bool* damaged) const {
+  const ImageHeader& header = decoding_.header;
+  const Rect stored = StoredRect(rect, header.orientation, header.width, header.height);
+  uint8_t* to = out;
+  size_t to_stride = stride;
+  if (header.orientation != 1) {
+    to_stride = DenseBytes(stored.width, 1, channels_);
+    to = tools->arena.Acquire(DenseBytes(stored.width, stored.height, channels_));
+  }
+  ImageCopier copier(to, to_stride);
+  PS_RETURN_IF_ERROR(DecodeTo(tools, stored, &copier, damaged));
+  if (header.orientation != 1) {
+    TurnUpright({to, stored.width, stored.height, channels_, to_stride}, header.orientation, out, stride);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LazyImage::Store(ImageTools* tools, uint8_t* out, size_t stride, bool* damaged) const {
+  if (!encoded_) {
+    return StoreFrom(tools, memory_.Crop(box_), {0, 0, box_.width, box_.height}, out, stride);
+  }
+  const ImageHeader& header = decoding_.header;
+  if (header.format != ImageFormat::kJpeg) {
+    // These formats are decoded as a whole.
+    const size_t row = DenseBytes(header.width, 1, channels_);
+    uint8_t* pixels = tools->arena.Acquire(DenseBytes(header.width, header.height, channels_));
+    const absl::Status status = DecodeOther(decoding_.bytes, header, channels_, pixels, row);
+    if (!status.ok()) return Labeled(decoding_.label, status);
+    ImageView view{pixels, header.width, header.height, channels_, row};
+    if (header.orientation != 1) {
+      const bool swap = SwapsSides(header.orientation);
+      const int width = swap ? header.height : header.width;
+      const int height = swap ? header.width : header.height;
+      uint8_t* turned = tools->arena.Acquire(DenseBytes(width, height, channels_));
+      TurnUpright(view, header.orientation, turned, DenseBytes(width, 1, channels_));
+      view = {turned, width, height, channels_, DenseBytes(width, 1, channels_)};
+    }
+    return StoreFrom(tools, view.Crop(box_), {0, 0, box_.width, box_.height}, out, stride);
+  }
+  if (!resized_ && !flip_) return Decode(tools, box_, out, stride, damaged);
+  const Rect needed = SourceNeeded(Plan());
+  const Rect rect{box_.x + needed.x, box_.y + needed.y, needed.width, needed.height};
+  if (TakesDecodedRows()) {
+    return DecodeTo(tools, rect, tools->resizer.Start(Plan(), channels_, out, stride), damaged);
+  }
+  const size_t row = DenseBytes(needed.width, 1, channels_);
+  uint8_t* pixels = tools->arena.Acquire(row * static_cast<size_t>(needed.height));
+  PS_RETURN_IF_ERROR(Decode(tools, rect, pixels, row, damaged));
+  return StoreFrom(tools, {pixels, needed.width, needed.height, channels_, row}, needed, out, stride);
+}
+
+absl::Status LazyImage::Realize(ImageTools* tools, bool* damaged) {
+  if (IsRealized()) return absl::OkStatus();
+  if (!encoded_ && !resized_ && !flip_) {
+    *this = InMemory(memory_.Crop(box_));
+    return absl::OkStatus();
+  }
+  const size_t row = DenseBytes(width(), 1, channels_);
+  uint8_t* pixels = tools->arena.Acquire(DenseBytes(width(), height(), channels_));
+  PS_RETURN_IF_ERROR(Store(tools, pixels, row, damaged));
+  *this = InMemory({pixels, width(), height(), channels_, row});
+  return absl::OkStatus();
+}
+
+size_t LazyImage::StoreBytes() const {
+  size_t bytes = ResizeBytes(Plan(), channels_) + 3 * Arena::kSlack;
+  if (!encoded_) return bytes;
+  const ImageHeader& header = decoding_.header;
+  const size_t turned = header.orientation != 1 ? 2 : 1;
+  if (header.format != ImageFormat::kJpeg) {
+    return bytes + DecodeOtherBytes(header) + turned * DenseBytes(header.width, header.height, channels_);
+  }
+  bytes += JpegDecoderBytes(header);
+  return TakesDecodedRows() ? bytes : bytes + turned * DenseBytes(box_.width, box_.height, channels_);
+}
+
+void LazyImage::PretendRealized(size_t* bytes) {
+  if (!IsRealized()) *bytes += StoreBytes() + DenseBytes(width(), height(), channels_);
+  *this = InMemory({nullptr, width(), height(), channels_, DenseBytes(width(), 1, channels_)});
+}
+
+}  // namespace penstock

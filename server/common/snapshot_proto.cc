@@ -1,0 +1,26 @@
+#include "server/common/snapshot_proto.h"
+
+#include <utility>
+#include <vector>
+
+namespace penstock {
+
+SnapshotShard SnapshotShardOf(const v1::Shard& shard) {
+  SnapshotShard out;
+  out.root = shard.root();
+  out.relative_path = shard.path();
+  out.size = shard.size();
+  out.record_count = shard.records();
+  out.content_hash = shard.content_hash();
+  out.data_bytes = shard.data_bytes();
+  return out;
+}
+
+absl::StatusOr<Snapshot> SnapshotOf(const v1::Snapshot& snapshot) {
+  std::vector<SnapshotShard> shards;
+  shards.reserve(static_cast<size_t>(snapshot.shards_size()));
+  for (const v1::Shard& shard : snapshot.shards()) shards.push_back(SnapshotShardOf(shard));
+  return Snapshot::Create(std::move(shards));
+}
+
+}  // namespace penstock

@@ -1,0 +1,262 @@
+// auto_augment, rand_augment, trivial_augment_wide, augmix: tables, magnitudes, draws.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "pipeline/augment/check_pipeline.h"
+#include "pipeline/augment/ops/policy/auto_augment.h"
+#include "pipeline/augment/ops/policy/rand_augment.h"
+#include "pipeline/records/example_builder.h"
+#include "tests/pipeline/augment/op_examples.h"
+#include "tests/pipeline/augment/row_maker.h"
+#include "tests/pipeline/image/jpeg_maker.h"
+
+namespace penstock {
+namespace {
+
+const OpExampleRegistration kExamples{
+    {"auto_augment", ""},
+    {"auto_augment", "policy: CIFAR10 filter: NEAREST"},
+    {"auto_augment", "policy: SVHN fill: 128"},
+    {"rand_augment", ""},
+    {"rand_augment", "num_ops: 4 magnitude: 25 filter: NEAREST"},
+    {"trivial_augment_wide", ""},
+    {"augmix", ""},
+};
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string Written(const AutoAugmentStep& step) {
+  std::string text = absl::StrCat(std::string(PolicyOpName(step.op)), " ", step.probability);
+  if (HasMagnitude(step.op)) absl::StrAppend(&text, " ", static_cast<int>(step.bin));
+  return text;
+}
+
+std::string Written(v1::AutoAugment::Policy policy) {
+  std::string text;
+  for (const AutoAugmentPair& pair : AutoAugmentPairs(policy)) {
+    absl::StrAppend(&text, Written(pair.first), ", ", Written(pair.second), "\n");
+  }
+  return text;
+}
+
+// The tables again, written down a second time from torchvision's.
+TEST(AutoAugment, TablesAreTorchvisions) {
+  EXPECT_EQ(Written(v1::AutoAugment::IMAGENET),
+            "Posterize 0.4 8, Rotate 0.6 9\nSolarize 0.6 5, AutoContrast 0.6\nEqualize 0.8, Equalize 0.6\n"
+            "Posterize 0.6 7, Posterize 0.6 6\nEqualize 0.4, Solarize 0.2 4\nEqualize 0.4, Rotate 0.8 8\n"
+            "Solarize 0.6 3, Equalize 0.6\nPosterize 0.8 5, Equalize 1\nRotate 0.2 3, Solarize 0.6 8\n"
+            "Equalize 0.6, Posterize 0.4 6\nRotate 0.8 8, Color 0.4 0\nRotate 0.4 9, Equalize 0.6\n"
+            "Equalize 0, Equalize 0.8\nInvert 0.6, Equalize 1\nColor 0.6 4, Contrast 1 8\nRotate 0.8 8, Color 1 2\n"
+            "Color 0.8 8, Solarize 0.8 7\nSharpness 0.4 7, Invert 0.6\nShearX 0.6 5, Equalize 1\n"
+            "Color 0.4 0, Equalize 0.6\nEqualize 0.4, Solarize 0.2 4\nSolarize 0.6 5, AutoContrast 0.6\n"
+            "Invert 0.6, Equalize 1\nColor 0.6 4, Contrast 1 8\nEqualize 0.8, Equalize 0.6\n");
+  EXPECT_EQ(Written(v1::AutoAugment::CIFAR10),
+            "Invert 0.1, Contrast 0.2 6\nRotate 0.7 2, TranslateX 0.3 9\nSharpness 0.8 1, Sharpness 0.9 3\n"
+            "ShearY 0.5 8, TranslateY 0.7 9\nAutoContrast 0.5, Equalize 0.9\nShearY 0.2 7, Posterize 0.3 7\n"
+            "Color 0.4 3, Brightness 0.6 7\nSharpness 0.3 9, Brightness 0.7 9\nEqualize 0.6, Equalize 0.5\n"
+            "Contrast 0.6 7, Sharpness 0.6 5\nColor 0.7 7, TranslateX 0.5 8\nEqualize 0.3, AutoContrast 0.4\n"
+            "TranslateY 0.4 3, Sharpness 0.2 6\nBrightness 0.9 6, Color 0.2 8\nSolarize 0.5 2, Invert 0\n"
+            "Equalize 0.2, AutoContrast 0.6\nEqualize 0.2, Equalize 0.6\nColor 0.9 9, Equalize 0.6\n"
+            "AutoContrast 0.8, Solarize 0.2 8\nBrightness 0.1 3, Color 0.7 0\nSolarize 0.4 5, AutoContrast 0.9\n"
+            "TranslateY 0.9 9, TranslateY 0.7 9\nAutoContrast 0.9, Solarize 0.8 3\nEqualize 0.8, Invert 0.1\n"
+            "TranslateY 0.7 9, AutoContrast 0.9\n");
+  EXPECT_EQ(Written(v1::AutoAugment::SVHN),
+            "ShearX 0.9 4, Invert 0.2\nShearY 0.9 8, Invert 0.7\nEqualize 0.6, Solarize 0.6 6\n"
+            "Invert 0.9, Equalize 0.6\nEqualize 0.6, Rotate 0.9 3\nShearX 0.9 4, AutoContrast 0.8\n"
+            "ShearY 0.9 8, Invert 0.4\nShearY 0.9 5, Solarize 0.2 6\nInvert 0.9, AutoContrast 0.8\n"
+            "Equalize 0.6, Rotate 0.9 3\nShearX 0.9 4, Solarize 0.3 3\nShearY 0.8 8, Invert 0.7\n"
+            "Equalize 0.9, TranslateY 0.6 6\nInvert 0.9, Equalize 0.6\nContrast 0.3 3, Rotate 0.8 4\n"
+            "Invert 0.8, TranslateY 0 2\nShearY 0.7 6, Solarize 0.4 8\nInvert 0.6, Rotate 0.8 4\n"
+            "ShearY 0.3 7, TranslateX 0.9 3\nShearX 0.1 6, Invert 0.6\nSolarize 0.7 2, TranslateY 0.6 7\n"
+            "ShearY 0.8 4, Invert 0.8\nShearX 0.7 9, TranslateY 0.8 3\nShearY 0.8 5, AutoContrast 0.7\n"
+            "ShearX 0.7 2, Invert 0.1\n");
+}
+
+TEST(PolicyOps, MagnitudesAreTorchvisions) {
+  using enum PolicyOp;
+  const auto row = [](PolicySpace space, PolicyOp op, uint32_t bins) {
+    std::vector<double> magnitudes;
+    for (uint32_t bin = 0; bin < bins; ++bin) magnitudes.push_back(PolicyMagnitude(space, op, bin, bins, 331, 662));
+    return magnitudes;
+  };
+  constexpr auto kAuto = PolicySpace::kAutoAugment, kWide = PolicySpace::kTrivialWide, kMix = PolicySpace::kAugMix;
+  // 8 - (arange(10) / 2.25).round(), 4 - the same; 8 - (arange(31) / 5).round().
+  EXPECT_THAT(row(kAuto, kPosterize, 10), ElementsAre(8, 8, 7, 7, 6, 6, 5, 5, 4, 4));
+  EXPECT_THAT(row(kMix, kPosterize, 10), ElementsAre(4, 4, 3, 3, 2, 2, 1, 1, 0, 0));
+  EXPECT_THAT(row(kWide, kPosterize, 31),
+              ElementsAre(8, 8, 8, 7, 7, 7, 7, 7, 6, 6, 6, 6, 6, 5, 5, 5, 5, 5, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3, 2, 2, 2));
+  EXPECT_THAT(row(kAuto, kSolarize, 4), ElementsAre(255, 170, 85, 0));
+  EXPECT_THAT(row(kAuto, kTranslateX, 4), ElementsAre(0, 50, 100, 150));
+  EXPECT_THAT(row(kAuto, kTranslateY, 4), ElementsAre(0, 100, 200, 300));
+  EXPECT_THAT(row(kMix, kTranslateX, 2), ElementsAre(0, 331.0 / 3));
+  EXPECT_THAT(row(kWide, kTranslateY, 3), ElementsAre(0, 16, 32));
+  EXPECT_THAT(row(kAuto, kRotate, 4), ElementsAre(0, 10, 20, 30));
+  EXPECT_THAT(row(kWide, kRotate, 4), ElementsAre(0, 45, 90, 135));
+  EXPECT_THAT(row(kAuto, kShearX, 2), ElementsAre(0, 0.3));
+  EXPECT_THAT(row(kWide, kShearY, 2), ElementsAre(0, 0.99));
+  EXPECT_THAT(row(kAuto, kSharpness, 2), ElementsAre(0, 0.9));
+  EXPECT_THAT(row(kWide, kColor, 2), ElementsAre(0, 0.99));
+}
+
+// Counts of n draws are within five standard deviations of their expectation.
+void ExpectCount(int count, int n, double p, const std::string& what) {
+  EXPECT_NEAR(count, n * p, 5 * std::sqrt(n * p * (1 - p)) + 1) << what;
+}
+
+constexpr int kDraws = 20000;
+
+TEST(RandAugment, OpsAndSignsAreUniform) {
+  std::map<PolicyOp, int> counts, negative;
+  for (uint64_t i = 0; i < kDraws; ++i) {
+    SampleRandom random(7, i, 0);
+    const PolicyChoice choice = DrawRandAugment(9, 31, 224, 224, &random);
+    ++counts[choice.op];
+    if (std::signbit(choice.magnitude)) ++negative[choice.op];
+    EXPECT_EQ(std::abs(choice.magnitude),
+              std::abs(PolicyMagnitude(PolicySpace::kAutoAugment, choice.op, 9, 31, 224, 224)));
+  }
+  EXPECT_EQ(counts.size(), 14u);
+  for (const auto& [op, count] : counts) {
+    ExpectCount(count, kDraws, 1 / 14.0, std::string(PolicyOpName(op)));
+    ExpectCount(negative[op], count, IsSigned(op) ? 0.5 : 0, std::string(PolicyOpName(op)));
+  }
+}
+
+TEST(TrivialAugmentWide, MagnitudesAreUniform) {
+  std::map<std::pair<PolicyOp, double>, int> counts;
+  std::map<PolicyOp, int> ops;
+  for (uint64_t i = 0; i < kDraws; ++i) {
+    SampleRandom random(8, i, 0);
+    const PolicyChoice choice = DrawTrivialAugmentWide(5, 224, 224, &random);
+    ++ops[choice.op];
+    ++counts[{choice.op, std::abs(choice.magnitude)}];
+  }
+  for (const auto& [key, count] : counts) {
+    if (!HasMagnitude(key.first)) continue;
+    // posterize's five bins are 8, 6, 5, 4 and 2 bits (8 - round(1.5 i), ties to even): all unlike.
+    ExpectCount(count, ops[key.first], 0.2, absl::StrCat(std::string(PolicyOpName(key.first)), " ", key.second));
+  }
+  EXPECT_EQ(counts.size(), 11 * 5 + 3u);
+}
+
+TEST(AutoAugment, PairsProbabilitiesAndSigns) {
+  // Of the first op of each of SVHN's pairs. (Pairs of one first op are counted together.)
+  const auto pairs = AutoAugmentPairs(v1::AutoAugment::SVHN);
+  std::map<PolicyOp, double> wanted;
+  for (const AutoAugmentPair& pair : pairs) wanted[pair.first.op] += pair.first.probability / 25;
+  std::map<PolicyOp, int> counts;
+  int signs = 0, negative = 0;
+  for (uint64_t i = 0; i < kDraws; ++i) {
+    SampleRandom random(9, i, 0);
+    const auto choices = DrawAutoAugment(pairs, 32, 32, &random);
+    ++counts[choices[0].op];
+    if (choices[1].op != PolicyOp::kIdentity && IsSigned(choices[1].op) && choices[1].magnitude != 0) {
+      ++signs;
+      negative += choices[1].magnitude < 0;
+    }
+  }
+  for (const auto& [op, p] : wanted) ExpectCount(counts[op], kDraws, p, std::string(PolicyOpName(op)));
+  ExpectCount(negative, signs, 0.5, "signs");
+}
+
+v1::JobSpec RawJob(const std::string& op) {
+  return ParseJob(
+      "features { key: 'pixels' column: 'image' type: BYTES decode_raw: UINT8 shape: 32 shape: 40 shape: 3 }\n"
+      "ops { " +
+      op + " }");
+}
+
+std::vector<uint8_t> Row(const Pipeline& pipeline, const std::vector<uint8_t>& pixels, uint64_t record) {
+  OwnedRow row(pipeline.schema());
+  RowScratch scratch;
+  const SampleKey key{.seed = 5, .epoch = 1, .repeat = 0, .record_id = record};
+  const std::string_view bytes(reinterpret_cast<const char*>(pixels.data()), pixels.size());
+  EXPECT_TRUE(pipeline.MakeRow(ExampleBuilder().Bytes("pixels", bytes).Serialize(), key, &row.slot, &scratch).ok());
+  return row.As<uint8_t>(0);
+}
+
+TEST(AugMix, WeightsSumToOne) {
+  // With severity 1 nothing but autocontrast and equalize could change a flat picture, and they leave it alone.
+  const auto pipeline = BuildPipeline(RawJob("augmix { severity: 1 no_color_ops: true }"));
+  const std::vector<uint8_t> flat(32 * 40 * 3, 128);
+  for (uint64_t record = 0; record < 50; ++record) {
+    for (const uint8_t value : Row(*pipeline, flat, record)) ASSERT_NEAR(value, 128, 1);
+  }
+}
+
+TEST(AugMix, AlphaSetsHowMuchOfTheImageStays) {
+  // Of white pixels with fill 0, what a large alpha leaves is one half of the image and one half of the mean chain.
+  const auto pipeline = BuildPipeline(RawJob("augmix { alpha: 1000 mixture_width: 1 chain_depth: 1 severity: 10 }"));
+  const std::vector<uint8_t> white(32 * 40 * 3, 255);
+  for (uint64_t record = 0; record < 50; ++record) {
+    for (const uint8_t value : Row(*pipeline, white, record)) ASSERT_GE(value, 110);
+  }
+}
+
+// What these ops make stays the same in every release: states of running jobs rely on it.
+TEST(Policies, RowsArePinned) {
+  const std::vector<uint8_t> pixels = MakePixels(40, 32, 3, 11);
+  const auto digest = [&](const std::string& op) {
+    const auto pipeline = BuildPipeline(RawJob(op));
+    Fingerprint fingerprint;
+    for (uint64_t record = 0; record < 20; ++record) {
+      const std::vector<uint8_t> row = Row(*pipeline, pixels, record);
+      fingerprint.Add(std::string_view(reinterpret_cast<const char*>(row.data()), row.size()));
+    }
+    return absl::StrCat(absl::Hex(fingerprint.value(), absl::kZeroPad16));
+  };
+  EXPECT_EQ(digest("auto_augment { }"), "e382f48d56a8b9cd");
+  EXPECT_EQ(digest("auto_augment { policy: CIFAR10 filter: NEAREST }"), "1dd587775ac11c7c");
+  EXPECT_EQ(digest("auto_augment { policy: SVHN fill: 10 fill: 20 fill: 30 }"), "bdecf55f8204c2de");
+  EXPECT_EQ(digest("rand_augment { }"), "5b7671aaa9e4ab4f");
+  EXPECT_EQ(digest("trivial_augment_wide { filter: NEAREST }"), "0c5563400f5e24e6");
+  EXPECT_EQ(digest("augmix { }"), "81f2dc79b919e05a");
+}
+
+TEST(Policies, AnImageThatNothingChangesIsNotTouched) {
+  const std::vector<uint8_t> pixels = MakePixels(40, 32, 3, 11);
+  const auto pipeline = BuildPipeline(RawJob("rand_augment { magnitude: 0 num_ops: 1 }"));
+  int same = 0;
+  for (uint64_t record = 0; record < 200; ++record) same += Row(*pipeline, pixels, record) == pixels ? 1 : 0;
+  // All but solarize at 255 (which inverts white alone), autocontrast and equalize.
+  EXPECT_GE(same, 130);
+}
+
+TEST(Policies, MistakesSayWhatWouldBeRight) {
+  const auto mistakes = [](const std::string& op) { return CheckPipeline(RawJob(op)); };
+  EXPECT_THAT(mistakes("rand_augment { magnitude: 31 }"),
+              ElementsAre("ops[0].rand_augment.magnitude: 31 is no bin; they are 0 to 30 (num_magnitude_bins: 31)"));
+  EXPECT_THAT(mistakes("rand_augment { num_ops: 17 }"), ElementsAre(HasSubstr("num_ops: must be from 1 to 16")));
+  EXPECT_THAT(mistakes("trivial_augment_wide { num_magnitude_bins: 1 }"), ElementsAre(HasSubstr("from 2 to 1024")));
+  EXPECT_THAT(mistakes("trivial_augment_wide { filter: LANCZOS }"), ElementsAre(HasSubstr("BILINEAR or NEAREST")));
+  EXPECT_THAT(mistakes("auto_augment { fill: 1 fill: 2 }"), ElementsAre(HasSubstr("fill: has 2 values")));
+  EXPECT_THAT(mistakes("augmix { severity: 11 }"), ElementsAre(HasSubstr("severity: must be from 1 to 10")));
+  EXPECT_THAT(mistakes("augmix { alpha: -1 }"), ElementsAre(HasSubstr("alpha: must be above 0")));
+  EXPECT_THAT(mistakes("augmix { chain_depth: 99 mixture_width: 99 }"),
+              ElementsAre(HasSubstr("mixture_width"), HasSubstr("chain_depth")));
+  EXPECT_THAT(mistakes("augmix { }"), IsEmpty());
+}
+
+TEST(Policies, GrayImagesWork) {
+  for (const char* op :
+       {"auto_augment { policy: CIFAR10 }", "rand_augment { }", "trivial_augment_wide { }", "augmix { }"}) {
+    const auto pipeline = BuildPipeline(ParseJob(absl::StrCat(
+        "features { key: 'pixels' column: 'image' type: BYTES decode_raw: UINT8 shape: 32 shape: 40 shape: 1 }\n"
+        "ops { ",
+        op, " }")));
+    const std::vector<uint8_t> gray = MakePixels(40, 32, 1, 3);
+    for (uint64_t record = 0; record < 40; ++record) EXPECT_EQ(Row(*pipeline, gray, record).size(), gray.size());
+  }
+}
+
+}  // namespace
+}  // namespace penstock
