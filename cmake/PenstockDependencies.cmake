@@ -1,10 +1,10 @@
 # The libraries Penstock builds on, each as an imported target. Target: Debian 12's packages; newer ones work too.
 find_package(Threads REQUIRED)
-find_package(PkgConfig REQUIRED)
+include(PenstockPkgConfig)
 
 # gRPC's and protobuf's own CMake files differ between distributions; pkg-config files do not.
-pkg_check_modules(GRPCPP REQUIRED IMPORTED_TARGET grpc++)
-pkg_check_modules(PROTOBUF REQUIRED IMPORTED_TARGET protobuf)
+penstock_pkg_config(GRPCPP grpc++)
+penstock_pkg_config(PROTOBUF protobuf)
 find_program(PROTOC protoc REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 find_package(absl REQUIRED)
@@ -20,9 +20,9 @@ if(PENSTOCK_BUILD_SERVER)
   find_package(ZLIB REQUIRED)
   find_package(spdlog REQUIRED)
   find_package(SQLite3 REQUIRED)
-  pkg_check_modules(LIBISAL REQUIRED IMPORTED_TARGET libisal)
-  pkg_check_modules(LIBJPEG REQUIRED IMPORTED_TARGET libjpeg)
-  pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
+  penstock_pkg_config(LIBISAL libisal)
+  penstock_pkg_config(LIBJPEG libjpeg)
+  penstock_pkg_config(HWY libhwy)
 
   # OpenCV has no package config when only core, imgproc and imgcodecs are installed.
   add_library(penstock_opencv INTERFACE)

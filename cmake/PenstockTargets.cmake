@@ -1,13 +1,16 @@
 # Functions that declare Penstock's targets: one library per folder, with only the dependencies it names.
 
-# penstock_library(NAME SRCS a.cc b.cc [PUBLIC dep...] [PRIVATE dep...])
+# penstock_library(NAME SRCS a.cc b.cc [PUBLIC dep...] [PRIVATE dep...] [PRECOMPILED pch])
 # Headers are included from the repository's root: "pipeline/plan/epoch_plan.h".
 function(penstock_library name)
-  cmake_parse_arguments(ARG "" "" "SRCS;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILED" "SRCS;PUBLIC;PRIVATE" ${ARGN})
   add_library(${name} STATIC ${ARG_SRCS})
   target_include_directories(${name} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
   target_link_libraries(${name} PUBLIC ${ARG_PUBLIC}
                         PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:penstock_warnings>)
+  if(ARG_PRECOMPILED)
+    penstock_precompiled(${name} ${ARG_PRECOMPILED})
+  endif()
 endfunction()
 
 # penstock_executable(NAME SRCS ... [DEPS ...])
@@ -24,19 +27,36 @@ if(NOT TARGET unit_tests)
   add_custom_target(unit_tests)
 endif()
 
-# penstock_test(NAME SRCS ... [DEPS ...] [LABELS ...] [TIMEOUT s]): one GoogleTest program, one ctest entry.
+# penstock_test(NAME [FOLDERS dir...] [EXCEPT a_test.cc...] [SRCS a.cc...] [DEPS lib...] [LABELS ...] [TIMEOUT s] [MESSAGES])
+# One GoogleTest program of SRCS and of the files *_test.cc in FOLDERS, which every build looks for anew; without EXCEPT,
+# and of *_reference_test.cc all or none, by the label. ctest has an entry for each of its suites: NAME.Suite
+# (test_suites.cmake). MESSAGES: most of its files see messages or gRPC.
 # Labels: unit (default; fast, run under the sanitizers too), reference (judged by another program's files, which they
 # read with protobuf's maps: those have another layout under ThreadSanitizer than in the system's library, so not there),
 # integration, faults. In folders that set PENSTOCK_SINGLE_THREADED_TESTS unit tests do not run under ThreadSanitizer.
 function(penstock_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "MESSAGES" "TIMEOUT" "FOLDERS;EXCEPT;SRCS;DEPS;LABELS" ${ARGN})
+  foreach(folder IN LISTS ARG_FOLDERS)
+    file(GLOB found RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS "${folder}/*_test.cc")
+    if("reference" IN_LIST ARG_LABELS)
+      list(FILTER found INCLUDE REGEX "_reference_test.cc$")
+    else()
+      list(FILTER found EXCLUDE REGEX "_reference_test.cc$")
+    endif()
+    list(APPEND ARG_SRCS ${found})
+  endforeach()
+  list(REMOVE_ITEM ARG_SRCS "" ${ARG_EXCEPT})
   add_executable(${name} ${ARG_SRCS})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main penstock_warnings)
+  if(ARG_MESSAGES)
+    penstock_precompiled(${name} penstock_message_tests_pch)
+  else()
+    penstock_precompiled(${name} penstock_tests_pch)
+  endif()
   if(PENSTOCK_SANITIZE MATCHES "thread")
     target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support/tsan_suppressions.cc")
   endif()
-  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
@@ -47,13 +67,19 @@ function(penstock_test name)
   if(PENSTOCK_SINGLE_THREADED_TESTS AND PENSTOCK_SANITIZE MATCHES "thread")
     list(TRANSFORM ARG_LABELS REPLACE "^unit$" "single-threaded")
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
   if("unit" IN_LIST ARG_LABELS OR ("reference" IN_LIST ARG_LABELS AND NOT PENSTOCK_SANITIZE MATCHES "thread"))
     add_dependencies(unit_tests ${name})
   endif()
+  set(serial FALSE)
   if("faults" IN_LIST ARG_LABELS)  # they measure how long a trainer waits
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+    set(serial TRUE)
   endif()
+  set(script "${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake")
+  file(GENERATE OUTPUT "${script}" CONTENT "include(\"${PROJECT_SOURCE_DIR}/cmake/test_suites.cmake\")
+penstock_add_suites(${name} \"$<TARGET_FILE:${name}>\" \"${PROJECT_SOURCE_DIR}\"
+  LABELS \"${ARG_LABELS}\" TIMEOUT ${ARG_TIMEOUT} RUN_SERIAL ${serial})
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
 endfunction()
 
 # penstock_proto(NAME PROTOS a.proto... [PUBLIC dep...] [GRPC]): C++ of .proto files below proto/.

@@ -17,4 +17,5 @@ configure_package_config_file("${CMAKE_CURRENT_SOURCE_DIR}/cmake/PenstockConfig.
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/PenstockConfigVersion.cmake"
   COMPATIBILITY SameMinorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/PenstockConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/PenstockConfigVersion.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/PenstockPkgConfig.cmake"
         DESTINATION "${package_dir}" COMPONENT penstock_client)

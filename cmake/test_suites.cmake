@@ -1,0 +1,30 @@
+# Run by ctest when it starts: makes an entry of each suite of a test program. A failure is named by its suite, and the
+# suites of one program run beside each other, each in a process of its own.
+
+# penstock_add_suites(NAME PROGRAM WORKING_DIRECTORY PROPERTY VALUE...)
+function(penstock_add_suites name program folder)
+  if(NOT EXISTS "${program}")
+    add_test("${name}_IS_NOT_BUILT" "${program}")
+    set_tests_properties("${name}_IS_NOT_BUILT" PROPERTIES ${ARGN})
+    return()
+  endif()
+  # A list is kept beside the program, until there is a newer program.
+  set(list "${program}.suites")
+  if("${program}" IS_NEWER_THAN "${list}")
+    execute_process(COMMAND "${program}" --gtest_list_tests WORKING_DIRECTORY "${folder}"
+      OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE result)
+    if(NOT result EQUAL 0)
+      message(WARNING "${program} --gtest_list_tests: ${result}\n${errors}")
+      add_test("${name}" "${program}")  # fails, and shows why
+      set_tests_properties("${name}" PROPERTIES ${ARGN})
+      return()
+    endif()
+    file(WRITE "${list}" "${output}")
+  endif()
+  file(STRINGS "${list}" suites REGEX "^[^ ]+\\.( |$)")
+  foreach(suite IN LISTS suites)
+    string(REGEX REPLACE "\\..*" "" suite "${suite}")
+    add_test("${name}.${suite}" "${program}" "--gtest_filter=${suite}.*")
+    set_tests_properties("${name}.${suite}" PROPERTIES WORKING_DIRECTORY "${folder}" ${ARGN})
+  endforeach()
+endfunction()
