@@ -22,13 +22,15 @@ if(PENSTOCK_BUILD_SERVER)
   find_package(SQLite3 REQUIRED)
   pkg_check_modules(LIBISAL REQUIRED IMPORTED_TARGET libisal)
   pkg_check_modules(LIBJPEG REQUIRED IMPORTED_TARGET libjpeg)
+  pkg_check_modules(LIBWEBP REQUIRED IMPORTED_TARGET libwebp)
+  pkg_check_modules(SPNG REQUIRED IMPORTED_TARGET spng)
   pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 
-  # OpenCV has no package config when only core, imgproc and imgcodecs are installed.
+  # OpenCV has no package config when only core and imgproc are installed.
   add_library(penstock_opencv INTERFACE)
   find_path(OPENCV_INCLUDE_DIR opencv2/core.hpp PATH_SUFFIXES opencv4 REQUIRED)
   target_include_directories(penstock_opencv SYSTEM INTERFACE "${OPENCV_INCLUDE_DIR}")
-  foreach(module core imgproc imgcodecs)
+  foreach(module core imgproc)
     find_library(OPENCV_${module}_LIBRARY opencv_${module} REQUIRED)
     target_link_libraries(penstock_opencv INTERFACE "${OPENCV_${module}_LIBRARY}")
   endforeach()
