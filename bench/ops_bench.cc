@@ -11,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <opencv2/core.hpp>
-#include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 #include <string>
 #include <vector>
@@ -91,12 +90,7 @@ std::vector<Entry> Entries() {
          wide.convertTo(*out, CV_8U);
        },
        "our own counter-based draws, the same on every machine"},
-      {"jpeg_distortion", "quality_min: 50 quality_max: 50",
-       [](const cv::Mat& in, cv::Mat* out) {
-         std::vector<uint8_t> bytes;
-         cv::imencode(".jpg", in, bytes, {cv::IMWRITE_JPEG_QUALITY, 50});
-         *out = cv::imdecode(bytes, cv::IMREAD_COLOR);
-       }},
+      {"jpeg_distortion", "quality_min: 50 quality_max: 50"},
       {"random_erasing", "probability: 1"},
       {"cutout", "size: 64"},
       {"grid_mask", "probability: 1 max_rotation_degrees: 45"},

@@ -22,13 +22,15 @@ if(PENSTOCK_BUILD_SERVER)
   find_package(SQLite3 REQUIRED)
   penstock_pkg_config(LIBISAL libisal)
   penstock_pkg_config(LIBJPEG libjpeg)
+  penstock_pkg_config(LIBWEBP libwebp)
+  penstock_pkg_config(SPNG spng)
   penstock_pkg_config(HWY libhwy)
 
-  # OpenCV has no package config when only core, imgproc and imgcodecs are installed.
+  # OpenCV has no package config when only core and imgproc are installed.
   add_library(penstock_opencv INTERFACE)
   find_path(OPENCV_INCLUDE_DIR opencv2/core.hpp PATH_SUFFIXES opencv4 REQUIRED)
   target_include_directories(penstock_opencv SYSTEM INTERFACE "${OPENCV_INCLUDE_DIR}")
-  foreach(module core imgproc imgcodecs)
+  foreach(module core imgproc)
     find_library(OPENCV_${module}_LIBRARY opencv_${module} REQUIRED)
     target_link_libraries(penstock_opencv INTERFACE "${OPENCV_${module}_LIBRARY}")
   endforeach()

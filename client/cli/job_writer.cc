@@ -12,12 +12,12 @@
 namespace penstock::cli {
 namespace {
 
-// The first bytes of JPEG, PNG, WebP and BMP files.
+// The first bytes of JPEG, PNG, WebP, BMP and GIF files.
 bool LooksLikeImage(std::string_view bytes) {
   const absl::string_view b(bytes.data(), bytes.size());
   return absl::StartsWith(b, "\xFF\xD8\xFF") || absl::StartsWith(b, "\x89PNG\r\n") ||
          (absl::StartsWith(b, "RIFF") && b.size() > 12 && b.substr(8, 4) == "WEBP") ||
-         (absl::StartsWith(b, "BM") && b.size() > 54);
+         (absl::StartsWith(b, "BM") && b.size() > 54) || absl::StartsWith(b, "GIF87a") || absl::StartsWith(b, "GIF89a");
 }
 
 bool LooksLikeLabel(const FeatureSummary& f) {

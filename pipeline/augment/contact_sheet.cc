@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "opencv2/core.hpp"
-#include "opencv2/imgcodecs.hpp"
 #include "opencv2/imgproc.hpp"
 #include "pipeline/augment/row_plan.h"
+#include "pipeline/image/formats/png.h"
 
 namespace penstock {
 namespace {
@@ -147,9 +147,9 @@ class Sheet {
     scaled.copyTo(mat_(cv::Rect(Left(column), Top(row), size.width, size.height)));
   }
   absl::StatusOr<std::string> Png() const {
-    std::vector<uint8_t> bytes;
-    if (!cv::imencode(".png", mat_, bytes)) return absl::InternalError("the sheet could not be written as PNG");
-    return std::string(bytes.begin(), bytes.end());
+    cv::Mat rgb;
+    cv::cvtColor(mat_, rgb, cv::COLOR_BGR2RGB);
+    return EncodePng({rgb.data, rgb.cols, rgb.rows, 3, rgb.step});
   }
 
  private:

@@ -7,6 +7,10 @@
 #include "base/status_macros.h"
 #include "pipeline/image/byte_reader.h"
 #include "pipeline/image/exif.h"
+#include "pipeline/image/headers/bmp_file.h"
+#include "pipeline/image/headers/gif_file.h"
+#include "pipeline/image/headers/vp8l_walk.h"
+#include "pipeline/image/headers/webp_file.h"
 
 namespace penstock {
 namespace {
@@ -72,7 +76,7 @@ absl::StatusOr<ImageHeader> ProbeJpeg(std::string_view bytes) {
 // PNG specification, 5.3 and 11.2.1: IHDR is the first chunk. eXIf counts before the image data.
 absl::StatusOr<ImageHeader> ProbePng(std::string_view bytes) {
   if (Slice(bytes, 12, 4) != "IHDR") return CutOff("the PNG");
-  ImageHeader header{.format = ImageFormat::kPng, .copied_bytes = bytes.size()};
+  ImageHeader header{.format = ImageFormat::kPng};
   const int64_t width = ReadBigEndian(bytes, 16, 4), height = ReadBigEndian(bytes, 20, 4),
                 color = ReadBigEndian(bytes, 25, 1);
   if (color < 0) return CutOff("the PNG");
@@ -96,68 +100,26 @@ absl::StatusOr<ImageHeader> ProbePng(std::string_view bytes) {
   return header;
 }
 
-// WebP container specification (RFC 9649): VP8, VP8L or VP8X comes first.
 absl::StatusOr<ImageHeader> ProbeWebp(std::string_view bytes) {
-  ImageHeader header{.format = ImageFormat::kWebp, .components = 3};
-  const std::string_view type = Slice(bytes, 12, 4);
-  int64_t width = -1, height = -1;
-  if (type == "VP8 ") {
-    if (ReadBigEndian(bytes, 23, 3) != 0x9D012A) return CutOff("the WebP");
-    width = ReadLittleEndian(bytes, 26, 2);
-    height = ReadLittleEndian(bytes, 28, 2);
-    if (width >= 0) width &= 0x3FFF;
-    if (height >= 0) height &= 0x3FFF;
-  } else if (type == "VP8L") {
-    const int64_t bits = ReadLittleEndian(bytes, 21, 4);
-    if (bits >= 0 && ReadBigEndian(bytes, 20, 1) == 0x2F) {
-      width = (bits & 0x3FFF) + 1;
-      height = (bits >> 14 & 0x3FFF) + 1;
-      header.components = (bits >> 28 & 1) != 0 ? 4 : 3;
-    }
-  } else if (type == "VP8X") {
-    const int64_t flags = ReadLittleEndian(bytes, 20, 1);
-    width = ReadLittleEndian(bytes, 24, 3);
-    height = ReadLittleEndian(bytes, 27, 3);
-    if (width >= 0) ++width;
-    if (height >= 0) ++height;
-    header.components = (flags & 0x10) != 0 ? 4 : 3;
-    for (size_t at = 12; (flags & 0x08) != 0;) {
-      const int64_t length = ReadLittleEndian(bytes, at + 4, 4);
-      if (length < 0) break;
-      if (Slice(bytes, at, 4) == "EXIF") {
-        header.orientation = ExifOrientation(Slice(bytes, at + 8, static_cast<size_t>(length)));
-        break;
-      }
-      at += 8 + static_cast<size_t>(length) + static_cast<size_t>(length & 1);
-    }
-  }
-  if (width <= 0 || height <= 0) return CutOff("the WebP");
-  header.width = static_cast<int>(width);
-  header.height = static_cast<int>(height);
+  PS_ASSIGN_OR_RETURN(const WebpFile file, ReadWebpFile(bytes));
+  ImageHeader header{.format = ImageFormat::kWebp,
+                     .width = file.width,
+                     .height = file.height,
+                     .components = file.alpha ? 4 : 3,
+                     .orientation = file.orientation};
+  // What breaks off inside the codes its decoder refuses.
+  if (file.lossless && !file.stream.empty()) header.prefix_code_bytes = PrefixCodeBytes(file.stream).value_or(0);
   return header;
 }
 
-// BITMAPFILEHEADER, then BITMAPCOREHEADER (12 bytes) or BITMAPINFOHEADER and its successors.
 absl::StatusOr<ImageHeader> ProbeBmp(std::string_view bytes) {
-  ImageHeader header{.format = ImageFormat::kBmp, .components = 3};
-  const int64_t kind = ReadLittleEndian(bytes, 14, 4);
-  int64_t width = -1, height = -1;
-  if (kind == 12) {
-    width = ReadLittleEndian(bytes, 18, 2);
-    height = ReadLittleEndian(bytes, 20, 2);
-  } else if (kind >= 36 && ReadLittleEndian(bytes, 22, 4) >= 0) {
-    width = static_cast<int32_t>(ReadLittleEndian(bytes, 18, 4));
-    height = static_cast<int32_t>(ReadLittleEndian(bytes, 22, 4));
-    if (height < 0) height = -height;  // rows from the top
-  } else {
-    return CutOff("the BMP");
-  }
-  if (width <= 0 || height <= 0 || height > INT32_MAX) {
-    return absl::InvalidArgumentError(absl::StrCat("the BMP's header says ", width, " x ", height, " pixels"));
-  }
-  header.width = static_cast<int>(width);
-  header.height = static_cast<int>(height);
-  return header;
+  PS_ASSIGN_OR_RETURN(const BmpFile file, ReadBmpFile(bytes));
+  return ImageHeader{.format = ImageFormat::kBmp, .width = file.width, .height = file.height, .components = 3};
+}
+
+absl::StatusOr<ImageHeader> ProbeGif(std::string_view bytes) {
+  PS_ASSIGN_OR_RETURN(const GifFile file, ReadGifFile(bytes));
+  return ImageHeader{.format = ImageFormat::kGif, .width = file.width, .height = file.height, .components = 3};
 }
 
 }  // namespace
@@ -172,6 +134,8 @@ std::string_view ImageFormatName(ImageFormat format) {
       return "WebP";
     case ImageFormat::kBmp:
       return "BMP";
+    case ImageFormat::kGif:
+      return "GIF";
   }
   return "image";
 }
@@ -182,12 +146,16 @@ absl::StatusOr<ImageHeader> ProbeImage(std::string_view bytes) {
   if (Slice(bytes, 0, 8) == std::string_view("\x89PNG\r\n\x1A\n", 8)) return ProbePng(bytes);
   if (Slice(bytes, 0, 4) == "RIFF" && Slice(bytes, 8, 4) == "WEBP") return ProbeWebp(bytes);
   if (Slice(bytes, 0, 2) == "BM") return ProbeBmp(bytes);
+  if (Slice(bytes, 0, 4) == std::string_view("II*\0", 4) || Slice(bytes, 0, 4) == std::string_view("MM\0*", 4)) {
+    return absl::InvalidArgumentError("the image is a TIFF, which is not read; convert it to PNG");
+  }
+  if (Slice(bytes, 0, 6) == "GIF87a" || Slice(bytes, 0, 6) == "GIF89a") return ProbeGif(bytes);
   std::string start;
   for (const char c : Slice(bytes, 0, 8)) {
     absl::StrAppend(&start, start.empty() ? "" : " ", absl::Hex(static_cast<uint8_t>(c), absl::kZeroPad2));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("not a JPEG, PNG, WebP or BMP: its ", bytes.size(), " bytes start with ", start));
+      absl::StrCat("not a JPEG, PNG, WebP, BMP or GIF: its ", bytes.size(), " bytes start with ", start));
 }
 
 absl::Status CheckLimits(const ImageHeader& header, const ImageLimits& limits) {

@@ -11,9 +11,9 @@
 
 namespace penstock {
 
-enum class ImageFormat : uint8_t { kJpeg, kPng, kWebp, kBmp };
+enum class ImageFormat : uint8_t { kJpeg, kPng, kWebp, kBmp, kGif };
 
-// "JPEG", "PNG", "WebP", "BMP".
+// "JPEG", "PNG", "WebP", "BMP", "GIF".
 std::string_view ImageFormatName(ImageFormat format);
 
 struct ImageHeader {
@@ -23,8 +23,9 @@ struct ImageHeader {
   bool progressive = false;   // JPEG: the coefficients come in several passes
   // JPEG: the first scan does not hold all components at once, so that a decoder keeps all coefficients.
   bool several_scans = false;
-  // PNG: the length of the file, which bounds the copy without what is no pixels. Else 0.
-  size_t copied_bytes = 0;
+  // WebP: what the prefix codes of a lossless picture take in libwebp (headers/vp8l_walk.h). 0: lossy, or it breaks off
+  // before they are known.
+  size_t prefix_code_bytes = 0;
   // EXIF orientation 1 to 8 (EXIF 2.32, tag 0x0112); 1 where there is none.
   int orientation = 1;
 };
@@ -34,7 +35,8 @@ struct ImageLimits {
   uint32_t max_side = 65500;
 };
 
-// Reads the header by content; names and suffixes do not count. Nothing is allocated beyond a message.
+// Reads the header by content; names and suffixes do not count. Of a lossless WebP it reads on to where the number of
+// its prefix codes is known, and takes at most 256 KB for that; else nothing is allocated beyond a message.
 // InvalidArgument: no image that we read, or cut off inside its header; the message says which.
 absl::StatusOr<ImageHeader> ProbeImage(std::string_view bytes);
 

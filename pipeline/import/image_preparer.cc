@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "pipeline/image/decode_other.h"
+#include "pipeline/image/formats/decode_other.h"
 #include "pipeline/image/jpeg/jpeg_encoder.h"
 #include "pipeline/image/jpeg/restart_jpeg.h"
 

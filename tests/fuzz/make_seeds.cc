@@ -1,5 +1,6 @@
 // Writes the seeds of the fuzz targets: small inputs of every kind that the parsers know, made by our own writers and
-// by the libraries that we read with. The job files' seeds are written by hand and stay.
+// by the libraries that we read with. The job files' seeds are written by hand and stay; the images other than JPEG are
+// written by tests/pipeline/image/formats/make_pictures.py.
 //   make_seeds tests/fuzz
 #include <cstdint>
 #include <cstdio>
@@ -12,8 +13,6 @@
 
 #include "base/check.h"
 #include "base/file.h"
-#include "opencv2/core.hpp"
-#include "opencv2/imgcodecs.hpp"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/index_builder.h"
 #include "pipeline/records/tfrecord_writer.h"
@@ -134,27 +133,6 @@ void WriteImages(const std::string& folder) {
                   MakeJpeg(recipe) + std::string(choice));
     }
   }
-  std::vector<uint8_t> bgr = MakePixels(23, 17, 3, 5), bgra = MakePixels(23, 17, 4, 6), gray = MakePixels(23, 17, 1, 7);
-  std::vector<uint8_t> flat(bgr.size(), 90);
-  const std::pair<const char*, cv::Mat> pictures[] = {{"bgr", {17, 23, CV_8UC3, bgr.data()}},
-                                                      {"bgra", {17, 23, CV_8UC4, bgra.data()}},
-                                                      {"gray", {17, 23, CV_8UC1, gray.data()}},
-                                                      {"flat", {17, 23, CV_8UC3, flat.data()}},
-                                                      {"wide", {17, 11, CV_16UC1, gray.data()}}};
-  const auto write = [&](const std::string& name, const char* suffix, const cv::Mat& picture,
-                         std::vector<int> options) {
-    std::vector<uint8_t> bytes;
-    PS_CHECK(cv::imencode(suffix, picture, bytes, options));
-    seeds.Write(name + suffix, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  };
-  for (const auto& [name, picture] : pictures) {
-    write(name, ".png", picture, {});
-    if (picture.depth() != CV_8U) continue;
-    write(name, ".bmp", picture, {});
-    write(name, ".webp", picture, {cv::IMWRITE_WEBP_QUALITY, 101});
-    write(std::string(name) + "-lossy", ".webp", picture, {cv::IMWRITE_WEBP_QUALITY, 60});
-  }
-  write("bilevel", ".png", pictures[2].second, {cv::IMWRITE_PNG_BILEVEL, 1});
 }
 
 }  // namespace

@@ -6,13 +6,14 @@
 #include <filesystem>
 #include <fstream>
 #include <opencv2/core.hpp>
-#include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 
 #include "absl/strings/str_format.h"
 #include "base/check.h"
 #include "base/philox.h"
 #include "google/protobuf/text_format.h"
+#include "pipeline/image/formats/png.h"
+#include "pipeline/image/jpeg/jpeg_encoder.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/framing.h"
 #include "pipeline/records/tfrecord_writer.h"
@@ -73,9 +74,11 @@ std::string MakeTestJpeg(int width, int height, uint64_t number, int quality) {
       image.data[k] = static_cast<uint8_t>(std::clamp(value, 0, 255));
     }
   }
-  std::vector<uint8_t> jpeg;
-  PS_CHECK(cv::imencode(".jpg", image, jpeg, {cv::IMWRITE_JPEG_QUALITY, quality}));
-  return std::string(jpeg.begin(), jpeg.end());
+  cv::cvtColor(image, image, cv::COLOR_BGR2RGB);
+  const auto jpeg =
+      EncodeJpeg({image.data, image.cols, image.rows, 3, image.step}, {.quality = quality, .optimize = false});
+  PS_CHECK(jpeg.ok());
+  return *jpeg;
 }
 
 namespace {
@@ -85,9 +88,9 @@ std::string MakeMask(int width, int height, uint64_t number) {
   cv::Mat mask(height, width, CV_8UC1, cv::Scalar(0));
   const int shift = static_cast<int>(number % 10);
   cv::rectangle(mask, {shift, shift}, {width / 2, height / 2}, cv::Scalar(200), cv::FILLED);
-  std::vector<uint8_t> png;
-  PS_CHECK(cv::imencode(".png", mask, png));
-  return std::string(png.begin(), png.end());
+  const auto png = EncodePng({mask.data, width, height, 1, mask.step});
+  PS_CHECK(png.ok());
+  return *png;
 }
 
 }  // namespace

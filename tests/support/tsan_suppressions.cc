@@ -1,12 +1,9 @@
 // Compiled into every test program of a ThreadSanitizer build: reports about libraries that are none of our business.
 extern "C" const char* __tsan_default_suppressions();
 
-// GDAL, which OpenCV's image codecs load, takes its own two mutexes in both orders while it starts, on one thread.
-//
 // gRPC and protobuf are not instrumented, so that what orders their threads is not seen; the templates of their headers
 // are, and seem to race with it. Functions that begin with these names, and what they call, are left out.
 extern "C" const char* __tsan_default_suppressions() {
-  return "deadlock:libgdal\n"
-         "race:^grpc::\n"
+  return "race:^grpc::\n"
          "race:^google::protobuf::\n";
 }

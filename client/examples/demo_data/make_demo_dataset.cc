@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <opencv2/core.hpp>
-#include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 #include <string>
 #include <string_view>
@@ -25,6 +24,7 @@
 #include "base/cgroup.h"
 #include "base/philox.h"
 #include "base/status_macros.h"
+#include "pipeline/image/jpeg/jpeg_encoder.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/tfrecord_writer.h"
 
@@ -113,9 +113,10 @@ absl::Status WriteShard(const std::string& path, int shard, int shards, int64_t 
   const int64_t first = images * shard / shards, last = images * (shard + 1) / shards;
   for (int64_t number = first; number < last; ++number) {
     SampleRandom random(kSeed, static_cast<uint64_t>(number), 0);
-    std::vector<uchar> jpeg;
-    cv::imencode(".jpg", MakeImage(label, textures, &random), jpeg, {cv::IMWRITE_JPEG_QUALITY, kQuality});
-    const std::string_view encoded(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
+    cv::Mat rgb;
+    cv::cvtColor(MakeImage(label, textures, &random), rgb, cv::COLOR_BGR2RGB);
+    PS_ASSIGN_OR_RETURN(const std::string encoded, EncodeJpeg({rgb.data, rgb.cols, rgb.rows, 3, rgb.step},
+                                                              {.quality = kQuality, .optimize = false}));
     *bytes += encoded.size();
     PS_RETURN_IF_ERROR(writer->Write(ExampleBuilder()
                                          .Bytes("image/encoded", encoded)

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "pipeline/image/copy_rows.h"
-#include "pipeline/image/decode_other.h"
+#include "pipeline/image/formats/decode_other.h"
 #include "pipeline/image/orientation.h"
 
 namespace penstock {

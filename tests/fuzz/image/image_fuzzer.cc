@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "pipeline/image/decode_other.h"
+#include "pipeline/image/formats/decode_other.h"
 #include "pipeline/image/image_header.h"
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 #include "tests/support/allocation_peak.h"

@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "opencv2/imgcodecs.hpp"
+#include "opencv2/core.hpp"
 #include "pipeline/augment/features/ragged.h"
+#include "pipeline/image/formats/png.h"
 #include "pipeline/image/orientation.h"
 #include "pipeline/records/example_builder.h"
 #include "tests/pipeline/augment/row_maker.h"
@@ -23,9 +24,7 @@ constexpr int kWidth = 120, kHeight = 90;
 std::string Png(int width, int height, const Rect& white, int channels) {
   cv::Mat picture = cv::Mat::zeros(height, width, channels == 3 ? CV_8UC3 : CV_8UC1);
   picture(cv::Rect(white.x, white.y, white.width, white.height)).setTo(cv::Scalar::all(255));
-  std::vector<uint8_t> bytes;
-  cv::imencode(".png", picture, bytes);
-  return {bytes.begin(), bytes.end()};
+  return *EncodePng({picture.data, width, height, channels, picture.step});
 }
 
 std::string Record(const std::vector<Rect>& boxes, const std::string& image, const std::string& mask) {

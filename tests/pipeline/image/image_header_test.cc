@@ -68,7 +68,9 @@ TEST(ProbeImage, ReadsTheOtherFormats) {
   EXPECT_EQ(ProbeImage(png)->width, 300);
   EXPECT_EQ(ProbeImage(png)->height, 200);
   EXPECT_EQ(ProbeImage(png)->components, 4);
-  const std::string bmp("BM\0\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x05\0\0\0\xFD\xFF\xFF\xFF\x01\0\x18\0", 30);
+  const std::string bmp =
+      std::string("BM\0\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x05\0\0\0\xFD\xFF\xFF\xFF\x01\0\x18\0", 30) +
+      std::string(24, '\0');
   ASSERT_TRUE(ProbeImage(bmp).ok());
   EXPECT_EQ(ProbeImage(bmp)->width, 5);
   EXPECT_EQ(ProbeImage(bmp)->height, 3);
@@ -76,14 +78,21 @@ TEST(ProbeImage, ReadsTheOtherFormats) {
   ASSERT_TRUE(ProbeImage(webp).ok());
   EXPECT_EQ(ProbeImage(webp)->width, 16);
   EXPECT_EQ(ProbeImage(webp)->height, 32);
-  for (const std::string& whole : {png, bmp, webp}) {
+  // The frame reaches beyond the screen.
+  const std::string gif("GIF89a\x05\0\x04\0\0\0\0,\x03\0\x01\0\x04\0\x02\0\0\x02", 24);
+  ASSERT_TRUE(ProbeImage(gif).ok()) << ProbeImage(gif).status();
+  EXPECT_EQ(ProbeImage(gif)->width, 7);
+  EXPECT_EQ(ProbeImage(gif)->height, 4);
+  for (const std::string& whole : {png, bmp, webp, gif}) {
     for (size_t length = 0; length < whole.size(); ++length) (void)ProbeImage(whole.substr(0, length));
   }
 }
 
 TEST(ProbeImage, SaysWhatItSawInstead) {
   EXPECT_THAT(std::string(ProbeImage("").status().message()), HasSubstr("no bytes"));
-  EXPECT_THAT(std::string(ProbeImage("GIF89a").status().message()), HasSubstr("47 49 46"));
+  EXPECT_THAT(std::string(ProbeImage("GIF89a").status().message()), HasSubstr("before its first frame"));
+  EXPECT_THAT(std::string(ProbeImage("GIF90a").status().message()), HasSubstr("47 49 46"));
+  EXPECT_THAT(std::string(ProbeImage(std::string("II*\0", 4)).status().message()), HasSubstr("TIFF"));
   EXPECT_FALSE(ProbeImage("\xFF\xD8\xFF\xD9").ok());
 }
 

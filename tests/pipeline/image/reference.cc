@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "google/protobuf/util/json_util.h"
-#include "pipeline/image/decode_other.h"
+#include "pipeline/image/formats/decode_other.h"
 
 namespace penstock {
 

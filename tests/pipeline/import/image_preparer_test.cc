@@ -3,23 +3,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <opencv2/imgcodecs.hpp>
-
+#include "pipeline/image/formats/png.h"
 #include "pipeline/image/jpeg/jpeg_encoder.h"
 #include "pipeline/image/jpeg/restart_jpeg.h"
 #include "tests/pipeline/image/jpeg_maker.h"
+#include "tests/pipeline/image/picture_maker.h"
 
 namespace penstock {
 namespace {
 
 using ::testing::HasSubstr;
 
-std::string Encoded(const char* suffix, int width, int height, int type) {
-  cv::Mat image(height, width, type);
-  cv::randu(image, 0, 256);
-  std::vector<uchar> bytes;
-  cv::imencode(suffix, image, bytes);
-  return std::string(bytes.begin(), bytes.end());
+std::string Png(int width, int height) {
+  const std::vector<uint8_t> pixels = MakePixels(width, height, 3, 5);
+  return *EncodePng({pixels.data(), width, height, 3, static_cast<size_t>(width) * 3});
 }
 
 std::vector<uint8_t> Pixels(std::string_view jpeg, int width, int height, int channels) {
@@ -41,8 +38,8 @@ PrepareOptions Options(bool restart_index, uint32_t longer_side = 0) {
 TEST(ImagePreparer, UntouchedBytesAreTheFiles) {
   ImagePreparer preparer(Options(false));
   for (const std::string& bytes :
-       {MakeJpeg({.width = 50, .height = 40}), MakeJpeg({.width = 50, .height = 40, .progressive = true}),
-        Encoded(".png", 50, 40, CV_8UC3), Encoded(".bmp", 50, 40, CV_8UC1), Encoded(".webp", 50, 40, CV_8UC3)}) {
+       {MakeJpeg({.width = 50, .height = 40}), MakeJpeg({.width = 50, .height = 40, .progressive = true}), Png(50, 40),
+        MakeBmp(50, 40, 1), MakeWebp(50, 40, {.seed = 2}), MakeGif(50, 40, 3)}) {
     const auto image = preparer.Prepare(bytes);
     ASSERT_TRUE(image.ok()) << image.status();
     EXPECT_EQ(image->bytes, bytes);
@@ -66,9 +63,8 @@ TEST(ImagePreparer, RestartIndexedHasTheSamePixels) {
 
 TEST(ImagePreparer, WhatHasNoSuchFormKeepsItsBytes) {
   ImagePreparer preparer(Options(true));
-  for (const std::string& bytes :
-       {MakeJpeg({.width = 90, .height = 70, .progressive = true}),
-        MakeJpeg({.width = 90, .height = 70, .components = 4}), Encoded(".png", 90, 70, CV_8UC3)}) {
+  for (const std::string& bytes : {MakeJpeg({.width = 90, .height = 70, .progressive = true}),
+                                   MakeJpeg({.width = 90, .height = 70, .components = 4}), Png(90, 70)}) {
     const auto image = preparer.Prepare(bytes);
     ASSERT_TRUE(image.ok()) << image.status();
     EXPECT_EQ(image->treatment, ImageTreatment::kKept);
@@ -81,8 +77,7 @@ TEST(ImagePreparer, LargerImagesBecomeSmallerOnesDoNot) {
     ImagePreparer preparer(Options(restart_index, 64));
     for (const auto& [width, height, to_width, to_height] : {std::array{200, 100, 64, 32}, std::array{100, 201, 32, 64},
                                                              std::array{65, 65, 64, 64}, std::array{5000, 1, 64, 1}}) {
-      for (const std::string& bytes :
-           {MakeJpeg({.width = width, .height = height}), Encoded(".png", width, height, CV_8UC3)}) {
+      for (const std::string& bytes : {MakeJpeg({.width = width, .height = height}), Png(width, height)}) {
         const auto image = preparer.Prepare(bytes);
         ASSERT_TRUE(image.ok()) << image.status();
         EXPECT_EQ(image->treatment, ImageTreatment::kReencoded);
@@ -95,7 +90,7 @@ TEST(ImagePreparer, LargerImagesBecomeSmallerOnesDoNot) {
         EXPECT_EQ(header->height, to_height);
       }
     }
-    const std::string small = Encoded(".png", 64, 10, CV_8UC3);
+    const std::string small = Png(64, 10);
     EXPECT_EQ(preparer.Prepare(small)->bytes, small);
   }
 }
@@ -134,7 +129,7 @@ TEST(ImagePreparer, OrientationIsKept) {
 TEST(ImagePreparer, DamageIsFoundUnlessNobodyLooks) {
   const std::string whole = MakeJpeg({.width = 200, .height = 200});
   const std::string cut = whole.substr(0, whole.size() / 2);
-  const std::string png = Encoded(".png", 50, 40, CV_8UC3);
+  const std::string png = Png(50, 40);
   for (const bool restart_index : {false, true}) {
     PrepareOptions options = Options(restart_index);
     EXPECT_EQ(ImagePreparer(options).Prepare(cut).status().code(), absl::StatusCode::kDataLoss);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/image/decode_other.h"
+#include "pipeline/image/formats/decode_other.h"
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 #include "pipeline/image/resize/resize.h"
 #include "tests/pipeline/image/jpeg_maker.h"

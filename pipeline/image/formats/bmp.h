@@ -1,0 +1,17 @@
+#ifndef PENSTOCK_PIPELINE_IMAGE_FORMATS_BMP_H_
+#define PENSTOCK_PIPELINE_IMAGE_FORMATS_BMP_H_
+
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "pipeline/image/formats/pixels.h"
+#include "pipeline/image/image_header.h"
+
+namespace penstock {
+
+// The whole picture, its size as `header` says. Allocates nothing beyond a message.
+absl::Status DecodeBmp(std::string_view bytes, const ImageHeader& header, const Canvas& canvas);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_IMAGE_FORMATS_BMP_H_

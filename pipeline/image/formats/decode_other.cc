@@ -1,0 +1,42 @@
+#include "pipeline/image/formats/decode_other.h"
+
+#include "pipeline/image/formats/bmp.h"
+#include "pipeline/image/formats/gif.h"
+#include "pipeline/image/formats/png.h"
+#include "pipeline/image/formats/webp.h"
+
+namespace penstock {
+
+size_t DecodeOtherBytes(const ImageHeader& header) {
+  constexpr size_t kMessages = 4096;
+  switch (header.format) {
+    case ImageFormat::kPng:
+      return PngBytes(header) + kMessages;
+    case ImageFormat::kWebp:
+      return WebpBytes(header) + kMessages;
+    case ImageFormat::kBmp:
+    case ImageFormat::kGif:
+    case ImageFormat::kJpeg:
+      break;
+  }
+  return kMessages;
+}
+
+absl::Status DecodeOther(std::string_view bytes, const ImageHeader& header, int channels, uint8_t* out, size_t stride) {
+  const Canvas canvas{channels, out, stride};
+  switch (header.format) {
+    case ImageFormat::kPng:
+      return DecodePng(bytes, header, canvas);
+    case ImageFormat::kWebp:
+      return DecodeWebp(bytes, header, canvas);
+    case ImageFormat::kBmp:
+      return DecodeBmp(bytes, header, canvas);
+    case ImageFormat::kGif:
+      return DecodeGif(bytes, header, canvas);
+    case ImageFormat::kJpeg:
+      break;
+  }
+  return absl::InvalidArgumentError("a JPEG is decoded by JpegDecoder");
+}
+
+}  // namespace penstock

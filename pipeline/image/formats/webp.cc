@@ -1,0 +1,89 @@
+#include "pipeline/image/formats/webp.h"
+
+#include <webp/decode.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "pipeline/image/headers/vp8l_walk.h"
+#include "pipeline/image/headers/webp_file.h"
+
+namespace penstock {
+namespace {
+
+const char* Reason(VP8StatusCode code) {
+  switch (code) {
+    case VP8_STATUS_OUT_OF_MEMORY:
+      return "out of memory";
+    case VP8_STATUS_BITSTREAM_ERROR:
+      return "its bits are against the format";
+    case VP8_STATUS_UNSUPPORTED_FEATURE:
+      return "it uses what libwebp does not read";
+    case VP8_STATUS_SUSPENDED:
+    case VP8_STATUS_NOT_ENOUGH_DATA:
+      return "it is cut off";
+    default:
+      return "it is broken";
+  }
+}
+
+// `rgb` has room for the picture of `file`.
+absl::Status Decode(const WebpFile& file, uint8_t* rgb, size_t stride) {
+  WebPDecoderConfig config;
+  if (!WebPInitDecoderConfig(&config)) return absl::InternalError("libwebp has another version than its header");
+  config.output.colorspace = MODE_RGB;
+  config.output.is_external_memory = 1;
+  config.output.u.RGBA.rgba = rgb;
+  config.output.u.RGBA.stride = static_cast<int>(stride);
+  config.output.u.RGBA.size =
+      stride * (static_cast<size_t>(file.frame_height) - 1) + static_cast<size_t>(file.frame_width) * 3;
+  // The bare stream: of a whole file libwebp would decode alpha too.
+  const VP8StatusCode code =
+      WebPDecode(reinterpret_cast<const uint8_t*>(file.stream.data()), file.stream.size(), &config);
+  if (code == VP8_STATUS_OK) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the WebP does not decode: ", Reason(code)));
+}
+
+}  // namespace
+
+size_t WebpBytes(const ImageHeader& header) {
+  const size_t width = static_cast<size_t>(header.width), height = static_cast<size_t>(header.height);
+  // The picture in RGB, where gray is wanted; rows and tables of the lossy decoder.
+  const size_t lossy = width * height * 3 + width * 320 + (size_t{96} << 10);
+  if (header.prefix_code_bytes == 0) return lossy;
+  // 4 bytes a pixel, 17 further rows, and three images of 4 x 4 pixels each: two transforms and the map of groups.
+  const size_t blocks = ((width + 3) / 4) * ((height + 3) / 4);
+  return lossy + 4 * (width * height + 17 * width) + 3 * 4 * blocks + header.prefix_code_bytes + (size_t{64} << 10);
+}
+
+absl::Status DecodeWebp(std::string_view bytes, const ImageHeader& header, const Canvas& canvas) {
+  PS_ASSIGN_OR_RETURN(const WebpFile file, ReadWebpFile(bytes));
+  if (file.stream.empty()) return absl::DataLossError(absl::StrCat("the WebP does not decode: ", file.trouble));
+  PS_RETURN_IF_ERROR(CheckSize("WebP", header, file.width, file.height));
+  if (file.lossless && header.prefix_code_bytes == 0) {
+    const absl::Status trouble = PrefixCodeBytes(file.stream).status();
+    return absl::DataLossError(trouble.ok() ? absl::string_view("the WebP's header is another file's")
+                                            : trouble.message());
+  }
+  const size_t channels = static_cast<size_t>(canvas.channels);
+  if (file.frame_width != file.width || file.frame_height != file.height) {
+    for (int y = 0; y < file.height; ++y) {
+      std::fill_n(canvas.Row(y), static_cast<size_t>(file.width) * channels, uint8_t{0});
+    }
+  }
+  uint8_t* const out = canvas.Row(file.y) + static_cast<size_t>(file.x) * channels;
+  if (canvas.channels == 3) return Decode(file, out, canvas.stride);
+  const size_t stride = static_cast<size_t>(file.frame_width) * 3;
+  std::vector<uint8_t> rgb(stride * static_cast<size_t>(file.frame_height));
+  PS_RETURN_IF_ERROR(Decode(file, rgb.data(), stride));
+  for (int y = 0; y < file.frame_height; ++y) {
+    RowRgbToGray(rgb.data() + static_cast<size_t>(y) * stride, file.frame_width,
+                 out + static_cast<size_t>(y) * canvas.stride);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace penstock

@@ -1,0 +1,161 @@
+// Pixels of PNG, WebP, BMP and GIF as Pillow makes them. The files and Pillow's answers are by make_pictures.py.
+#include "pipeline/image/formats/decode_other.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "pipeline/image/color.h"
+#include "pipeline/image/formats/png.h"
+#include "tests/pipeline/image/jpeg_maker.h"
+#include "tests/pipeline/image/picture_maker.h"
+#include "tests/pipeline/image/reference.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint8_t kGuard = 0xA5;
+
+uint32_t Crc(const std::vector<uint8_t>& bytes) {
+  return static_cast<uint32_t>(crc32(0, bytes.data(), static_cast<uInt>(bytes.size())));
+}
+
+struct Decoded {
+  ImageHeader header;
+  absl::Status status;
+  std::vector<uint8_t> pixels;  // dense
+};
+
+// At a stride that is longer than a row; what lies between rows must stay as it is.
+Decoded Decode(const std::string& bytes, int channels) {
+  Decoded decoded;
+  const auto header = ProbeImage(bytes);
+  decoded.status = header.status();
+  if (!header.ok()) return decoded;
+  decoded.header = *header;
+  const size_t row = static_cast<size_t>(header->width) * static_cast<size_t>(channels), stride = row + 5;
+  std::vector<uint8_t> out(stride * static_cast<size_t>(header->height), kGuard);
+  decoded.status = DecodeOther(bytes, *header, channels, out.data(), stride);
+  for (size_t at = 0; at < out.size(); at += stride) {
+    for (size_t i = row; i < stride; ++i) EXPECT_EQ(out[at + i], kGuard);
+    decoded.pixels.insert(decoded.pixels.end(), out.begin() + static_cast<ptrdiff_t>(at),
+                          out.begin() + static_cast<ptrdiff_t>(at + row));
+  }
+  return decoded;
+}
+
+struct Line {
+  std::string file;
+  bool refused = false;
+  int width = 0, height = 0;
+  uint32_t rgb = 0, gray = 0;
+};
+
+std::vector<Line> ReadLines() {
+  std::vector<Line> lines;
+  std::ifstream table("tests/pipeline/image/formats/pictures.txt");
+  for (std::string text; std::getline(table, text);) {
+    if (text.empty() || text[0] == '#') continue;
+    std::istringstream words(text);
+    Line line;
+    std::string second;
+    words >> line.file >> second;
+    line.refused = second == "refused";
+    if (!line.refused) {
+      line.width = std::stoi(second);
+      words >> line.height >> std::hex >> line.rgb >> line.gray;
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST(DecodeOther, PixelsArePillows) {
+  const std::vector<Line> lines = ReadLines();
+  ASSERT_GT(lines.size(), size_t{200});
+  for (const Line& line : lines) {
+    SCOPED_TRACE(line.file);
+    const std::string bytes = ReadBytes("tests/fuzz/image/seeds/" + line.file);
+    const Decoded rgb = Decode(bytes, 3), gray = Decode(bytes, 1);
+    EXPECT_EQ(rgb.status.ok(), !line.refused) << rgb.status;
+    EXPECT_EQ(gray.status.ok(), !line.refused) << gray.status;
+    if (line.refused || !rgb.status.ok() || !gray.status.ok()) continue;
+    EXPECT_EQ(rgb.header.width, line.width);
+    EXPECT_EQ(rgb.header.height, line.height);
+    EXPECT_EQ(Crc(rgb.pixels), line.rgb);
+    EXPECT_EQ(Crc(gray.pixels), line.gray);
+  }
+}
+
+TEST(DecodeOther, EveryCutIsRefusedUnlessAllPixelsAreThere) {
+  for (const Line& line : ReadLines()) {
+    if (line.refused) continue;
+    SCOPED_TRACE(line.file);
+    const std::string bytes = ReadBytes("tests/fuzz/image/seeds/" + line.file);
+    const std::vector<uint8_t> whole = Decode(bytes, 3).pixels;
+    const size_t step = std::max<size_t>(1, bytes.size() / 40);
+    for (size_t length = bytes.size() - 1; length > step; length -= step) {
+      const Decoded cut = Decode(bytes.substr(0, length), 3);
+      if (cut.status.ok()) {
+        ASSERT_EQ(cut.pixels, whole) << length << " of " << bytes.size();
+      } else {
+        ASSERT_NE(cut.status.message(), "");
+      }
+    }
+  }
+}
+
+TEST(DecodeOther, MadeFilesGiveTheirPixels) {
+  const std::vector<uint8_t> rgb = MakePixels(37, 23, 3, 4), grays = MakePixels(37, 23, 1, 4);
+  EXPECT_EQ(Decode(*EncodePng({rgb.data(), 37, 23, 3, 37 * 3}), 3).pixels, rgb);
+  EXPECT_EQ(Decode(*EncodePng({grays.data(), 37, 23, 1, 37}), 1).pixels, grays);
+  EXPECT_EQ(Decode(MakeBmp(37, 23, 4), 3).pixels, rgb);
+  EXPECT_EQ(Decode(MakeWebp(37, 23, {.seed = 4}), 3).pixels, rgb);
+  const std::vector<uint8_t> gif = Decode(MakeGif(37, 23, 4), 1).pixels;
+  ASSERT_EQ(gif.size(), grays.size());
+  for (size_t i = 0; i < gif.size(); ++i) ASSERT_EQ(gif[i], 255 - grays[i]);
+}
+
+TEST(DecodeOther, RefusalsNameWhatIsWrong) {
+  const auto message = [](const std::string& file) {
+    return std::string(Decode(ReadBytes("tests/fuzz/image/seeds/" + file), 3).status.message());
+  };
+  EXPECT_THAT(message("bmp-masks-16-2-h40.bmp"), HasSubstr("masks f00, f0, f"));
+  EXPECT_THAT(message("bmp-jpeg-inside.bmp"), HasSubstr("compression 4"));
+  EXPECT_THAT(message("bmp-rle8-cut.bmp"), HasSubstr("cut off: it has"));
+  EXPECT_THAT(message("bmp-rle8-empty-line.bmp"), HasSubstr("an empty line"));
+  EXPECT_THAT(message("bmp-8-index-beyond-palette.bmp"), HasSubstr("of a palette of 5"));
+  EXPECT_THAT(message("png-index-beyond-palette.png"), HasSubstr("palette"));
+  EXPECT_THAT(message("png-crc.png"), HasSubstr("the PNG does not decode"));
+  EXPECT_THAT(message("webp-cut-lossy.webp"), HasSubstr("cut off"));
+  EXPECT_THAT(message("webp-canvas-lies.webp"), HasSubstr("another size"));
+  EXPECT_THAT(message("gif-too-few-pixels.gif"), HasSubstr("ends before its last pixel"));
+}
+
+TEST(DecodeOther, WritesNothingForAHeaderOfAnotherSize) {
+  const std::vector<uint8_t> rgb = MakePixels(60, 50, 3, 4);
+  for (const std::string& bytes : {*EncodePng({rgb.data(), 60, 50, 3, 180}), MakeBmp(60, 50, 1), MakeGif(60, 50, 1),
+                                   MakeWebp(60, 50, {}), MakeWebp(60, 50, {.lossless = false})}) {
+    ImageHeader lie = *ProbeImage(bytes);
+    lie.width = 59;
+    std::vector<uint8_t> out(50 * 60 * 3, kGuard);
+    EXPECT_EQ(DecodeOther(bytes, lie, 3, out.data(), 177).code(), absl::StatusCode::kDataLoss);
+    for (const uint8_t byte : out) ASSERT_EQ(byte, kGuard);
+  }
+}
+
+TEST(EncodePng, RefusesWhatIsNoPicture) {
+  const uint8_t pixel[4] = {};
+  EXPECT_FALSE(EncodePng({pixel, 0, 1, 3, 3}).ok());
+  EXPECT_FALSE(EncodePng({pixel, 1, 1, 4, 4}).ok());
+}
+
+}  // namespace
+}  // namespace penstock
