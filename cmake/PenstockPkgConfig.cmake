@@ -18,6 +18,7 @@ function(penstock_pkg_config name module)
   endif()
   separate_arguments(flags UNIX_COMMAND "${PENSTOCK_${name}_FLAGS}")
   list(FILTER flags EXCLUDE REGEX "^-Wl,--(push-state|pop-state|as-needed)")  # they would part from their libraries
+  list(REMOVE_ITEM flags -DNOMINMAX)  # for Windows; precompiled headers are for files with the same definitions
   # Each library once, where it is last named.
   list(REVERSE flags)
   list(REMOVE_DUPLICATES flags)
