@@ -184,8 +184,9 @@ TEST(ReaderFaults, ASubstitutedRowSaysWhoseContentItHolds) {
 }
 
 TEST(ReaderFaults, ARecordThatIsNoneStandsInForNothing) {
-  FakeCluster cluster(2);
-  cluster.workers[0]->Behave({.substituted = {{0, 100}, {1, 100}, {2, 100}, {3, UINT64_MAX}}});  // of records 0 to 99
+  FakeCluster cluster(2);  // records 0 to 99
+  cluster.workers[0]->Behave(
+      {.substituted = {{0, 100}, {1, 100}, {2, 100}, {3, 100}, {4, 100}, {5, 100}, {6, 100}, {7, UINT64_MAX}}});
   cluster.workers[1]->Behave({});
   auto reader = cluster.Open(cluster.options());
   ASSERT_NE(reader, nullptr);
@@ -193,6 +194,7 @@ TEST(ReaderFaults, ARecordThatIsNoneStandsInForNothing) {
   ASSERT_TRUE(batch.ok()) << batch.status();
   EXPECT_EQ(CheckBatch(cluster.job, *batch), "");
   EXPECT_EQ(batch->sources(), batch->ids());
+  EXPECT_GT(reader->Stats().broken_streams, 0u);
 }
 
 TEST(ReaderFaults, AShortReadTellsTheCoordinatorOfItsBadRecordsAsItCloses) {
