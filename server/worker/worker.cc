@@ -43,13 +43,13 @@ struct Worker::Parts {
   std::unique_ptr<ServedJobs> jobs;
   std::unique_ptr<Loader> loader;
   SessionShared shared;
-  std::unique_ptr<Executor> executor;
+  std::unique_ptr<WorkerThreads> executor;
   std::unique_ptr<DataService> service;
   RunningServer running;
   Mutex meter_mutex;
   LoadMeter meter ABSL_GUARDED_BY(meter_mutex);
   std::unique_ptr<IndexPrefetch> prefetch;  // of the prefetch thread alone
-  std::unique_ptr<Executor> prefetch_thread;
+  std::unique_ptr<WorkerThreads> prefetch_thread;
   std::unique_ptr<Agent> agent;
 
   Mutex stop_mutex;
@@ -151,7 +151,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->jobs = std::make_unique<ServedJobs>(options.roots, parts->indexes.get());
   if (options.loader.threads == 0) options.loader.threads = AvailableCpus();
   PS_ASSIGN_OR_RETURN(parts->loader, Loader::Create(options.loader));
-  parts->executor = std::make_unique<Executor>(kExecutorThreads);
+  parts->executor = std::make_unique<WorkerThreads>(kExecutorThreads);
   parts->shared.worker_id = parts->id;
   parts->shared.loader = parts->loader.get();
   parts->shared.jobs = parts->jobs.get();
@@ -160,7 +160,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->service = std::make_unique<DataService>(&parts->shared);
   PS_ASSIGN_OR_RETURN(parts->running, StartServer(listen, {parts->service.get()}));
   parts->prefetch = std::make_unique<IndexPrefetch>(parts->id, options.roots, parts->indexes.get());
-  parts->prefetch_thread = std::make_unique<Executor>(1);
+  parts->prefetch_thread = std::make_unique<WorkerThreads>(1);
 
   Address address = parts->running.address;
   // Nobody can connect to "any address".
