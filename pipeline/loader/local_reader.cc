@@ -272,14 +272,16 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& jo
     shards.push_back(std::move(shard));
   }
   PS_ASSIGN_OR_RETURN(Snapshot snapshot, Snapshot::Create(std::move(shards)));
-  IndexProvider provider = [built = std::move(built)](
-                               const SnapshotShard& shard,
-                               const std::string& path) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
+  IndexProvider provider = [built = std::move(built), options](
+                               const SnapshotShard& shard, const std::string& path,
+                               const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
+    PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> file, LocalFiles()->OpenAndWait(path));
     const auto it = built.find(path);
-    if (it == built.end()) {
-      return absl::FailedPreconditionError(absl::StrCat(path, ": was another file when the data set was opened"));
-    }
-    return it->second;
+    if (it != built.end() && it->second->file_info() == file->opened()) return it->second;
+    IndexOptions stoppable = options;
+    stoppable.stop = stop;
+    PS_ASSIGN_OR_RETURN(ShardIndex index, BuildShardIndex(*file, stoppable));
+    return std::make_shared<const ShardIndex>(std::move(index));
   };
   DatasetReader::Options reader;
   reader.max_record_bytes = options.max_record_bytes;

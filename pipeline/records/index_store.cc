@@ -83,7 +83,7 @@ absl::StatusOr<ShardIndex> IndexStore::Load(const std::string& path) const {
   if (!index.ok()) {
     return absl::Status(index.status().code(), absl::StrCat(sidecar, ": ", index.status().message()));
   }
-  if (index->file_size != info.size || index->mtime_ns != info.mtime_ns) {
+  if (index->file_info() != info) {
     return absl::NotFoundError(absl::StrCat(path, " changed since ", sidecar, " was made; index it again"));
   }
   return index;
