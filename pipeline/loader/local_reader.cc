@@ -245,7 +245,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& jo
   std::map<std::string, std::shared_ptr<const ShardIndex>> built;  // by path
   if (index_dir.empty()) {
     for (const DatasetFile& file : files) {
-      PS_ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> opened, OpenFile(file.path));
+      PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> opened, LocalFiles()->OpenAndWait(file.path));
       PS_ASSIGN_OR_RETURN(ShardIndex index, BuildShardIndex(*opened, options));
       built[file.path] = std::make_shared<const ShardIndex>(std::move(index));
     }

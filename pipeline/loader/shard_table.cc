@@ -15,6 +15,8 @@ constexpr Nanos kFirstPause = 20 * kMillisecond;
 // Then the failure stands for a while, which grows.
 constexpr Nanos kFirstFailure = 250 * kMillisecond;
 constexpr Nanos kLongestFailure = 2 * kSecond;
+// A load that takes longer is said.
+constexpr Nanos kLongLoad = kSecond;
 // While somebody writes to a file its index is old as soon as it is made.
 constexpr int kIndexings = 2;
 // Waiters that are gone are looked for when there are so many.
@@ -96,7 +98,7 @@ bool ShardTable::IsReady(uint32_t number) {
 
 void ShardTable::WhenReady(uint32_t number, std::shared_ptr<ReadyWaiter> waiter) {
   Shard& shard = shards_[number];
-  bool load = false;
+  bool load = false, is_long = false;
   Nanos when = 0;
   std::shared_ptr<const ShardIndex> index;
   {
@@ -111,11 +113,16 @@ void ShardTable::WhenReady(uint32_t number, std::shared_ptr<ReadyWaiter> waiter)
       waiter = nullptr;
       load = !std::exchange(shard.loading, true);
       when = shard.paused_until;
+      const Nanos now = clock_->Now();
+      if (load) shard.said_at = now;
+      is_long = now - shard.said_at > kLongLoad;
+      if (is_long) shard.said_at = now;
     } else {
       index = shard.index;
     }
   }
   if (waiter != nullptr) waiter->OnReady(std::move(index));
+  if (is_long) SayTrouble(number, absl::UnavailableError("opening it and having its index takes long"));
   if (load) PostLoad(number, when);
 }
 
@@ -125,6 +132,7 @@ void ShardTable::Want(uint32_t number) {
   {
     MutexLock lock(&shard.mutex);
     if (ReadyNow(&shard) || std::exchange(shard.loading, true)) return;
+    shard.said_at = clock_->Now();
     when = shard.paused_until;
   }
   PostLoad(number, when);
@@ -142,6 +150,7 @@ void ShardTable::MakeReady(uint32_t number) {
         continue;
       }
       shard.loading = true;
+      shard.said_at = clock_->Now();
     }
     LoadTurn(shared_from_this(), number).Run();
   }
@@ -216,7 +225,8 @@ std::shared_ptr<const ShardIndex> ShardTable::KnownIndex(uint32_t number) {
   return shard.index;
 }
 
-// ---- What was found --------------------------------------------------------------------------------------------------
+// ---- What was found
+// --------------------------------------------------------------------------------------------------
 
 void ShardTable::FoundChanged(uint32_t number, const ShardReader& reader) {
   Shard& shard = shards_[number];
@@ -252,7 +262,8 @@ void ShardTable::SayTrouble(uint32_t number, const absl::Status& status) {
                                 : "its rows are asked of other workers, and it is tried again");
 }
 
-// ---- Loading ---------------------------------------------------------------------------------------------------------
+// ---- Loading
+// ---------------------------------------------------------------------------------------------------------
 
 void ShardTable::PostLoad(uint32_t number, Nanos when) {
   auto run = [turn = LoadTurn(shared_from_this(), number)]() mutable { turn.Run(); };
@@ -284,8 +295,9 @@ absl::StatusOr<std::string> ShardTable::Resolve(uint32_t number) const {
 
 absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::OpenFileOf(
     const std::string& path, const std::shared_ptr<const ShardIndex>& index) const {
-  PS_ASSIGN_OR_RETURN(std::unique_ptr<StoredFile> file,
-                      options_.storage->OpenAndWait(path, {.priority = CallPriority::kUrgent, .stop = stop_.get_token()}));
+  PS_ASSIGN_OR_RETURN(
+      std::unique_ptr<StoredFile> file,
+      options_.storage->OpenAndWait(path, {.priority = CallPriority::kUrgent, .stop = stop_.get_token()}));
   PS_ASSIGN_OR_RETURN(std::unique_ptr<ShardReader> reader, ShardReader::Open(std::move(file), index));
   return std::shared_ptr<const ShardReader>(std::move(reader));
 }
@@ -374,7 +386,8 @@ bool ShardTable::FinishLoad(uint32_t number, absl::StatusOr<Loaded> loaded, bool
   return true;
 }
 
-// ---- Limits ----------------------------------------------------------------------------------------------------------
+// ---- Limits
+// ----------------------------------------------------------------------------------------------------------
 
 void ShardTable::SetReader(Shard* shard, std::shared_ptr<const ShardReader> reader) {
   if (shard->reader != nullptr) open_.fetch_sub(1);

@@ -70,8 +70,9 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
     std::weak_ptr<const ShardIndex> gone ABSL_GUARDED_BY(mutex);
     std::shared_ptr<const ShardReader> reader ABSL_GUARDED_BY(mutex);
     bool loading ABSL_GUARDED_BY(mutex) = false;
-    int tries ABSL_GUARDED_BY(mutex) = 0;     // of this load
-    int failures ABSL_GUARDED_BY(mutex) = 0;  // loads in a row that came to nothing
+    Nanos said_at ABSL_GUARDED_BY(mutex) = 0;  // when it began, or was last said to be long in coming
+    int tries ABSL_GUARDED_BY(mutex) = 0;      // of this load
+    int failures ABSL_GUARDED_BY(mutex) = 0;   // loads in a row that came to nothing
     absl::Status failure ABSL_GUARDED_BY(mutex);
     Nanos failed_until ABSL_GUARDED_BY(mutex) = 0;  // the failure is not looked into again before
     Nanos paused_until ABSL_GUARDED_BY(mutex) = 0;  // reading failed: not opened again before

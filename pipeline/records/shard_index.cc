@@ -149,8 +149,8 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
   }
   const uint32_t version = LoadLittleEndian<uint32_t>(blob.data() + kMagic.size());
   if (version != kVersion && version != kVersionWithTag) {
-    return absl::FailedPreconditionError(absl::StrCat("a shard index of version ", version,
-                                                      "; this release reads versions up to ", kVersionWithTag));
+    return absl::FailedPreconditionError(
+        absl::StrCat("a shard index of version ", version, "; this release reads versions up to ", kVersionWithTag));
   }
   const std::string_view body = blob.substr(0, blob.size() - kChecksumBytes);
   if (Hash64(body) != LoadLittleEndian<uint64_t>(blob.data() + body.size())) {

@@ -39,21 +39,21 @@ class PosixStoredFile final : public StoredFile {
   }
   void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
             CallDone<size_t> done) const override {
-    calls_->Add(options, [file = file_, opened = opened_, offset, length, out,
-                          done = std::move(done)](bool cancelled) mutable {
-      if (cancelled) {
-        std::move(done)(Stopped(file->path()));
-        return;
-      }
-      absl::StatusOr<size_t> read = file->ReadAt(offset, length, out);
-      const absl::StatusOr<FileInfo> now = file->Info();
-      if (!now.ok()) {
-        read = now.status();
-      } else if (*now != opened) {
-        read = absl::AbortedError(absl::StrCat(file->path(), " changed since it was opened"));
-      }
-      std::move(done)(std::move(read));
-    });
+    calls_->Add(options,
+                [file = file_, opened = opened_, offset, length, out, done = std::move(done)](bool cancelled) mutable {
+                  if (cancelled) {
+                    std::move(done)(Stopped(file->path()));
+                    return;
+                  }
+                  absl::StatusOr<size_t> read = file->ReadAt(offset, length, out);
+                  const absl::StatusOr<FileInfo> now = file->Info();
+                  if (!now.ok()) {
+                    read = now.status();
+                  } else if (*now != opened) {
+                    read = absl::AbortedError(absl::StrCat(file->path(), " changed since it was opened"));
+                  }
+                  std::move(done)(std::move(read));
+                });
   }
 
  private:
@@ -79,8 +79,7 @@ class PosixStorage final : public Storage {
     return List(folder);
   }
 
-  void Open(const std::string& name, const CallOptions& options,
-            CallDone<std::unique_ptr<StoredFile>> done) override {
+  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
     calls_.Add(options, [name, calls = &calls_, done = std::move(done)](bool cancelled) mutable {
       std::move(done)(cancelled ? Stopped(name) : Open(name, calls));
     });

@@ -5,9 +5,8 @@
 namespace penstock {
 
 absl::StatusOr<std::unique_ptr<StoredFile>> Storage::OpenAndWait(const std::string& name, const CallOptions& options) {
-  return WaitForCall<std::unique_ptr<StoredFile>>([&](CallDone<std::unique_ptr<StoredFile>> done) {
-    Open(name, options, std::move(done));
-  });
+  return WaitForCall<std::unique_ptr<StoredFile>>(
+      [&](CallDone<std::unique_ptr<StoredFile>> done) { Open(name, options, std::move(done)); });
 }
 
 absl::StatusOr<StoredName> Storage::StatAndWait(const std::string& name, const CallOptions& options) {

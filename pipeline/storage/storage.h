@@ -36,7 +36,8 @@ struct CallOptions {
 //   InvalidArgument     it is a folder, or nothing that can be read
 //   Aborted             the file is in another state than when it was opened: open it again
 //   Cancelled           a stop was requested
-//   Unavailable, others it failed this time; trying again may help. A storage has tried again itself where that is cheap
+//   Unavailable, others it failed this time; trying again may help. A storage has tried again itself where that is
+//   cheap
 template <typename T>
 using CallDone = absl::AnyInvocable<void(absl::StatusOr<T>) &&>;
 
@@ -66,7 +67,7 @@ struct StoredEntry {
 // What a name stands for, links followed.
 struct StoredName {
   StoredEntry::Kind kind = StoredEntry::Kind::kFile;
-  FileInfo info;        // of a file
+  FileInfo info;         // of a file
   std::string resolved;  // the name that it leads to, the same for all names of one file
 };
 
@@ -85,8 +86,7 @@ class Storage {
                     CallDone<std::unique_ptr<StoredFile>> done) = 0;
   virtual void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) = 0;
   // The folder's entries, in no order.
-  virtual void List(const std::string& folder, const CallOptions& options,
-                    CallDone<std::vector<StoredEntry>> done) = 0;
+  virtual void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) = 0;
 
   // The same, waiting for the end; not from a storage's own threads.
   virtual absl::StatusOr<std::unique_ptr<StoredFile>> OpenAndWait(const std::string& name,

@@ -31,7 +31,8 @@ std::vector<int> ShardsToServe(const v1::Job& job, const std::string& worker_id)
   return shards;
 }
 
-void IndexPrefetch::Run(const v1::Job& job) {
+bool IndexPrefetch::Run(const v1::Job& job) {
+  bool complete = true;
   const IndexProvider provider = indexes_->ProviderFor(job.spec());
   for (const int i : ShardsToServe(job, worker_id_)) {
     const v1::Shard& shard = job.snapshot().shards(i);
@@ -46,8 +47,11 @@ void IndexPrefetch::Run(const v1::Job& job) {
     wanted.record_count = shard.records();
     wanted.content_hash = shard.content_hash();
     wanted.data_bytes = shard.data_bytes();
-    if (provider(wanted, *path).ok()) done_.insert(key);
+    const absl::Status brought = provider(wanted, *path, {}).status();
+    if (brought.ok()) done_.insert(key);
+    if (absl::IsUnavailable(brought)) complete = false;
   }
+  return complete;
 }
 
 }  // namespace penstock
