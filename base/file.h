@@ -13,9 +13,13 @@
 
 namespace penstock {
 
+// Which state of a file this is: equal ones mean equal bytes, as far as its storage can tell.
 struct FileInfo {
   uint64_t size = 0;     // bytes
-  int64_t mtime_ns = 0;  // since 1970, in nanoseconds
+  int64_t mtime_ns = 0;  // since 1970, in nanoseconds; of local files
+  std::string tag = {};  // what else a storage tells states apart by (an ETag, a generation); empty for local files
+
+  bool operator==(const FileInfo&) const = default;
 };
 
 // A file open for reads at any offset. Thread-safe: any number of reads at once.

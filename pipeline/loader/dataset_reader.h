@@ -6,16 +6,20 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/runtime/executor.h"
 #include "pipeline/records/dataset_files.h"
 #include "pipeline/records/index_store.h"
 #include "pipeline/records/shard_index.h"
 #include "pipeline/records/snapshot.h"
+#include "pipeline/storage/file_troubles.h"
+#include "pipeline/storage/posix_storage.h"
 
 namespace penstock {
 
@@ -42,18 +46,39 @@ class RecordBuffer {
   size_t capacity_ = 0;
 };
 
-// Finds the index of a shard: a sidecar, a blob fetched from elsewhere, or a fresh build. Thread-safe.
+// Finds the index of a shard as its file is now: a sidecar, a blob fetched from elsewhere, or a fresh build. May take
+// long; ends soon, with Cancelled, when a stop is requested. Thread-safe.
+//   FailedPrecondition  the file is not the snapshot's
+//   Unavailable         it cannot be had just now
 using IndexProvider = std::function<absl::StatusOr<std::shared_ptr<const ShardIndex>>(
-    const SnapshotShard& shard, const std::string& absolute_path)>;
+    const SnapshotShard& shard, const std::string& absolute_path, const std::stop_token& stop)>;
+
+// The process's threads for what waits for storage and for others; live for ever.
+Executor* SlowWorkThreads();
+
+// Told when a record's shard is ready.
+class ReadyWaiter {
+ public:
+  virtual ~ReadyWaiter() = default;
+  // Once, on any thread; is short. `hold` keeps the shard ready for as long as somebody has it.
+  virtual void OnReady(std::shared_ptr<const void> hold) = 0;
+};
 
 // Thread-safe. Opens shards at first use and keeps a bounded number of them open, and of indexes in memory; those that
 // were not used for longest are closed.
+//
+// A file whose time changed is indexed again: with the same content reading goes on, with another it is
+// FailedPrecondition until the content is the snapshot's again.
 class DatasetReader {
  public:
   struct Options {
     size_t max_open_shards = 256;
     uint64_t max_record_bytes = uint64_t{256} << 20;  // a shard with a longer record is refused
     uint64_t max_index_bytes = uint64_t{64} << 20;    // of indexes kept beside open shards; about 4 per record
+    // Each outlives the reader, and the loads that it has begun.
+    Storage* storage = LocalFiles();
+    Executor* executor = nullptr;      // where indexes are brought and files opened; null: SlowWorkThreads()
+    FileTroubles* troubles = nullptr;  // told of files that fail
   };
   // `roots` are the configured data roots. NotFound names a root of the snapshot that is not among them.
   static absl::StatusOr<std::shared_ptr<DatasetReader>> Create(Snapshot snapshot, std::vector<DataRoot> roots,
@@ -62,14 +87,21 @@ class DatasetReader {
 
   virtual const Snapshot& snapshot() const = 0;
 
-  // Bytes of the record, from the index (which is loaded if need be).
+  // Whether the calls below do not wait for the shard of the record: for its index, say. Also when it is known that
+  // it cannot be had: they then say why.
+  virtual bool IsReady(uint64_t record) { return true; }
+  // `waiter` is told when it is ready (perhaps at once, inside the call), unless it is destroyed before. Never blocks.
+  virtual void WhenReady(uint64_t record, std::shared_ptr<ReadyWaiter> waiter) { waiter->OnReady(nullptr); }
+
+  // Bytes of the record, from the index.
   virtual absl::StatusOr<uint64_t> RecordBytes(uint64_t record) = 0;
   // Reads the record into `out` (resized). FailedPrecondition: the file is not the snapshot's (it changed).
   // DataLoss: CRC or framing. Unavailable: an I/O error of this machine. Each names file, record and offset.
   virtual absl::Status ReadRecord(uint64_t record, std::string* out) = 0;
-  // The same without a copy: the record's bytes, in `buffer`, until it is used again.
+  // The same without a copy, and without another try: the record's bytes, in `buffer`, until it is used again.
+  // Aborted: the file changed and must be looked at; like Unavailable, try again when the record is ready.
   virtual absl::StatusOr<std::string_view> ReadRecord(uint64_t record, RecordBuffer* buffer) = 0;
-  // The record will be read soon: storage may begin to bring it. Does not wait; nothing where its shard is not open.
+  // The record will be read soon: storage may begin to bring it, and what its shard needs. Never waits.
   virtual void WillRead(uint64_t record) = 0;
   // "path, record 12 at offset 3456": for messages.
   virtual std::string Describe(uint64_t record) = 0;

@@ -31,6 +31,22 @@ MakerOptions MakerOptionsOf(const LoaderOptions& options, const LoaderCore::Size
 
 }  // namespace
 
+class LoaderCore::ParkedRow final : public ReadyWaiter {
+ public:
+  ParkedRow(std::weak_ptr<LoaderCore> core, RowScheduler::Picked picked)
+      : picked_(std::move(picked)), core_(std::move(core)), session_(picked_.session) {}
+  void OnReady(std::shared_ptr<const void> hold) override {
+    if (const std::shared_ptr<LoaderCore> core = core_.lock()) core->Unpark(*this, std::move(hold));
+  }
+  uint64_t session() const { return session_; }
+
+  RowScheduler::Picked picked_;  // guarded by the core's lock
+
+ private:
+  const std::weak_ptr<LoaderCore> core_;
+  const uint64_t session_;
+};
+
 LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes)
     : options_(options),
       sizes_(sizes),
@@ -71,6 +87,7 @@ void LoaderCore::CloseSession(uint64_t id) {
     session = sessions_.at(id);
     scheduler_.RemoveSession(id);
     while (session->calls > 0) quiet_.Wait(&mutex_);
+    session->parked.clear();
     sessions_.erase(id);
     budget_.Close(id);
     work_.NotifyAll();  // its reserve is free
@@ -95,7 +112,8 @@ void LoaderCore::SetHead(uint64_t id, uint64_t step) {
 
 size_t LoaderCore::Pending(uint64_t id) {
   MutexLock lock(&mutex_);
-  return scheduler_.waiting(id) + static_cast<size_t>(sessions_.at(id)->making);
+  const OpenedSession& session = *sessions_.at(id);
+  return scheduler_.waiting(id) + static_cast<size_t>(session.making) + session.parked.size();
 }
 
 void LoaderCore::Release(uint64_t account, uint64_t bytes) {
@@ -229,8 +247,9 @@ LoaderCore::Outcome LoaderCore::MakeRow(Task* task, MakerThread* thread) {
     }
     return &*row.slot;
   };
-  std::optional<MadeRow> made = maker_.Make(job, session.id, row.request, book, get_slot, thread);
-  if (made.has_value() && made->status.ok()) {
+  MadeRow* const made = &outcome.made;
+  outcome.end = maker_.Make(job, session.id, row.request, book, get_slot, thread, &row.failed_reads, made);
+  if (outcome.end == RowMaker::End::kMade && made->status.ok()) {
     // Usually far below what was booked; a cast may widen ragged numbers beyond it.
     for (const std::string& column : row.slot->ragged) outcome.kept += column.empty() ? 0 : column.capacity();
     if (!session.options.books_slots && !made->masked) outcome.kept += job.fixed_bytes();
@@ -238,11 +257,11 @@ LoaderCore::Outcome LoaderCore::MakeRow(Task* task, MakerThread* thread) {
     if (!answer.ok()) {
       made->status = answer.status();
     } else if (*answer == RowMaker::Answer::kPutBack) {
-      made.reset();
+      outcome.end = RowMaker::End::kPutBack;
     }
   }
-  if (!made.has_value()) {
-    outcome.put_back = true;
+  if (outcome.end != RowMaker::End::kMade) {
+    outcome.kept = 0;
     if (!session.options.books_slots) row.slot.reset();
     outcome.result.fixed.reset();
     return outcome;
@@ -258,7 +277,6 @@ LoaderCore::Outcome LoaderCore::MakeRow(Task* task, MakerThread* thread) {
   if (!made->status.ok()) outcome.kept = 0;
   if (!made->status.ok() || made->masked) result.fixed.reset();
   if (made->status.ok()) result.ragged = std::move(row.slot->ragged);
-  outcome.made = *std::move(made);
   return outcome;
 }
 
@@ -272,27 +290,57 @@ void LoaderCore::Process(Task* task, MakerThread* thread) {
     thread->record.Clear();
   }
   const Nanos took = options_.clock->Now() - start;
+  std::shared_ptr<ParkedRow> parked;
   {
     MutexLock lock(&mutex_);
     --session.making;
     budget_.Release(session.id, task->held - outcome.kept);
-    if (outcome.put_back) {
-      task->picked.row.need = outcome.need;
-      scheduler_.PutBack(std::move(task->picked));
-      return;
+    switch (outcome.end) {
+      case RowMaker::End::kPutBack:
+        task->picked.row.need = outcome.need;
+        scheduler_.PutBack(std::move(task->picked));
+        return;
+      case RowMaker::End::kNotReady:
+        scheduler_.Park(session.id);
+        parked = std::make_shared<ParkedRow>(weak_from_this(), std::move(task->picked));
+        session.parked.emplace(parked.get(), parked);
+        break;
+      case RowMaker::End::kMade:
+        Count(outcome, took, &session);
+        break;
     }
-    scheduler_.Done(session.id, static_cast<uint64_t>(std::max<Nanos>(took, 0)));
-    // Follows the rows' needs: up at once, down slowly, so that few rows have to ask twice.
-    if (outcome.need < session.estimate) session.estimate -= (session.estimate - outcome.need) / 64;
-    if (outcome.made.status.ok()) ++stats_.rows;
-    if (outcome.made.bad || !outcome.made.status.ok()) ++stats_.failed_rows;
-    stats_.bytes_read += outcome.made.bytes_read;
-    stats_.read_seconds += static_cast<double>(outcome.made.read_time) / kSecond;
-    stats_.compute_seconds += static_cast<double>(took - outcome.made.read_time) / kSecond;
     if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
+  }
+  if (parked != nullptr) {
+    session.job->reader().WhenReady(outcome.made.missing_record, std::move(parked));
+    return;
   }
   outcome.result.bytes = std::make_unique<BudgetGrab>(shared_from_this(), session.id, outcome.kept);
   session.sink->OnRow(std::move(outcome.result));
+}
+
+void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* session) {
+  scheduler_.Done(session->id, static_cast<uint64_t>(std::max<Nanos>(took, 0)));
+  // Follows the rows' needs: up at once, down slowly, so that few rows have to ask twice.
+  if (outcome.need < session->estimate) session->estimate -= (session->estimate - outcome.need) / 64;
+  if (outcome.made.status.ok()) ++stats_.rows;
+  if (outcome.made.bad || !outcome.made.status.ok()) ++stats_.failed_rows;
+  stats_.bytes_read += outcome.made.bytes_read;
+  stats_.read_seconds += static_cast<double>(outcome.made.read_time) / kSecond;
+  stats_.compute_seconds += static_cast<double>(took - outcome.made.read_time) / kSecond;
+}
+
+void LoaderCore::Unpark(const ParkedRow& row, std::shared_ptr<const void> hold) {
+  MutexLock lock(&mutex_);
+  const auto session = sessions_.find(row.session());
+  if (session == sessions_.end()) return;
+  const auto found = session->second->parked.find(&row);
+  if (found == session->second->parked.end()) return;
+  RowScheduler::Picked picked = std::move(found->second->picked_);
+  picked.row.hold = std::move(hold);
+  session->second->parked.erase(found);
+  scheduler_.PutBackParked(std::move(picked));
+  if (waiting_threads_ > 0) work_.NotifyOne();
 }
 
 void LoaderCore::SampleCpu(int thread) {

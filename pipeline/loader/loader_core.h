@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "base/mutex.h"
@@ -45,6 +46,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   void Release(uint64_t account, uint64_t bytes) override;
 
  private:
+  class ParkedRow;
   struct OpenedSession {
     uint64_t id = 0;
     std::shared_ptr<const LoadJob> job;
@@ -54,6 +56,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     uint64_t estimate = 0;  // bytes to grab for a row of which nothing is known yet
     int calls = 0;          // rows being made or handed over, and revocations
     int making = 0;         // rows being made
+    // Rows whose shard is not ready. The reader has them weakly.
+    std::unordered_map<const ParkedRow*, std::shared_ptr<ParkedRow>> parked;
   };
   struct Task {
     std::shared_ptr<OpenedSession> session;
@@ -61,9 +65,9 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     uint64_t held = 0;              // bytes grabbed
     std::vector<RowRequest> ahead;  // to tell storage of
   };
-  // A row that was found to need more memory than there is, or its outcome.
+  // How it went, and the row when there is one.
   struct Outcome {
-    bool put_back = false;
+    RowMaker::End end = RowMaker::End::kMade;
     uint64_t need = 0;
     uint64_t kept = 0;  // bytes that the row keeps
     RowResult result;
@@ -73,6 +77,10 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   bool NextTask(Task* task, int thread) ABSL_LOCKS_EXCLUDED(mutex_);
   void Process(Task* task, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
   Outcome MakeRow(Task* task, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A row was made: what it tells of the session's rows, and for the counters.
+  void Count(const Outcome& outcome, Nanos took, OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The shard of a row that was put aside is ready.
+  void Unpark(const ParkedRow& row, std::shared_ptr<const void> hold) ABSL_LOCKS_EXCLUDED(mutex_);
   // Grows what the task holds to `bytes`.
   absl::StatusOr<RowMaker::Answer> Grow(Task* task, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // Asks sinks for prepared rows in favor of a blocked urgent one. Gives the lock up meanwhile.

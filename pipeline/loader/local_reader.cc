@@ -244,7 +244,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& jo
   std::map<std::string, std::shared_ptr<const ShardIndex>> built;  // by path
   if (index_dir.empty()) {
     for (const DatasetFile& file : files) {
-      PS_ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> opened, OpenFile(file.path));
+      PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> opened, LocalFiles()->OpenAndWait(file.path));
       PS_ASSIGN_OR_RETURN(ShardIndex index, BuildShardIndex(*opened, options));
       built[file.path] = std::make_shared<const ShardIndex>(std::move(index));
     }
@@ -271,14 +271,31 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& jo
     shards.push_back(std::move(shard));
   }
   PS_ASSIGN_OR_RETURN(Snapshot snapshot, Snapshot::Create(std::move(shards)));
-  IndexProvider provider = [built = std::move(built)](
-                               const SnapshotShard& shard,
-                               const std::string& path) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
-    const auto it = built.find(path);
-    if (it == built.end()) {
-      return absl::FailedPreconditionError(absl::StrCat(path, ": was another file when the data set was opened"));
+  struct Known {
+    Mutex mutex;
+    std::map<std::string, std::shared_ptr<const ShardIndex>> indexes ABSL_GUARDED_BY(mutex);  // by path
+  };
+  const auto known = std::make_shared<Known>();
+  {
+    MutexLock lock(&known->mutex);
+    known->indexes = std::move(built);
+  }
+  IndexProvider provider = [known, options](
+                               const SnapshotShard& shard, const std::string& path,
+                               const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
+    PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> file, LocalFiles()->OpenAndWait(path));
+    {
+      MutexLock lock(&known->mutex);
+      const auto it = known->indexes.find(path);
+      if (it != known->indexes.end() && it->second->file_info() == file->opened()) return it->second;
     }
-    return it->second;
+    IndexOptions stoppable = options;
+    stoppable.stop = stop;
+    PS_ASSIGN_OR_RETURN(ShardIndex walked, BuildShardIndex(*file, stoppable));
+    auto index = std::make_shared<const ShardIndex>(std::move(walked));
+    MutexLock lock(&known->mutex);
+    known->indexes[path] = index;
+    return index;
   };
   DatasetReader::Options reader;
   reader.max_record_bytes = options.max_record_bytes;

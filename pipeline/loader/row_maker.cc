@@ -85,15 +85,7 @@ absl::StatusOr<std::string_view> RowMaker::Read(const LoadJob& job, uint64_t rec
   *cached = options_.records->Find(key);
   if (*cached != nullptr) return std::string_view(**cached);
   const Nanos start = options_.clock->Now();
-  Nanos pause = options_.read_pause;
-  absl::StatusOr<std::string_view> bytes = std::string_view();
-  for (int tries = 1;; ++tries) {
-    bytes = job.reader().ReadRecord(record, &thread->record);
-    // Only storage that fails may be well a moment later.
-    if (bytes.status().code() != absl::StatusCode::kUnavailable || tries >= options_.read_tries) break;
-    options_.clock->Pause(pause);
-    pause *= 2;
-  }
+  const absl::StatusOr<std::string_view> bytes = job.reader().ReadRecord(record, &thread->record);
   made->read_time += options_.clock->Now() - start;
   if (!bytes.ok()) return bytes.status();
   made->bytes_read += bytes->size();
@@ -104,7 +96,9 @@ absl::StatusOr<std::string_view> RowMaker::Read(const LoadJob& job, uint64_t rec
 }
 
 RowMaker::Fault RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot,
-                              MakerThread* thread, MadeRow* made) const {
+                              MakerThread* thread, int* failed_reads, MadeRow* made) const {
+  made->missing_record = source;
+  if (!job.reader().IsReady(source)) return Fault::kNotReady;
   const auto ask = [&](uint64_t bytes) {
     const absl::StatusOr<Answer> answer = book(bytes);
     if (!answer.ok()) {
@@ -126,6 +120,9 @@ RowMaker::Fault RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64_t
   const absl::StatusOr<std::string_view> read = Read(job, source, thread, &cached, made);
   if (!read.ok()) {
     made->status = read.status();  // names the place
+    // Only storage that fails, or a file that changed, may be well a moment later.
+    const bool may_pass = absl::IsUnavailable(read.status()) || absl::IsAborted(read.status());
+    if (may_pass && ++*failed_reads < options_.read_tries) return Fault::kNotReady;
     return made->status.code() == absl::StatusCode::kDataLoss ? Fault::kRecord : Fault::kOther;
   }
   const std::string_view record = *read;
@@ -173,42 +170,42 @@ void RowMaker::Announce(const LoadJob& job, uint64_t session, const RowRequest& 
   if (!options_.records->Contains({job.record_space(), record})) job.reader().WillRead(record);
 }
 
-std::optional<MadeRow> RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequest& request, Book book,
-                                      GetSlot get_slot, MakerThread* thread) const {
+RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequest& request, Book book,
+                             GetSlot get_slot, MakerThread* thread, int* failed_reads, MadeRow* made) const {
   const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
-  MadeRow made;
+  *made = MadeRow();
   if (request.position >= plan.num_positions()) {
-    made.status = absl::InvalidArgumentError(absl::StrCat("position ", request.position, " of epoch ", request.epoch,
-                                                          ": an epoch has ", plan.num_positions(), " positions"));
-    return made;
+    made->status = absl::InvalidArgumentError(absl::StrCat("position ", request.position, " of epoch ", request.epoch,
+                                                           ": an epoch has ", plan.num_positions(), " positions"));
+    return End::kMade;
   }
   const uint64_t record = plan.RecordAt(request.position);
-  made.record_id = made.source_record = record;
+  made->record_id = made->source_record = record;
   const SampleKey key{job.spec().order().seed(), request.epoch, plan.RepeatAt(request.position), record};
 
-  Fault fault = Try(job, key, record, book, get_slot, thread, &made);
-  if (fault == Fault::kPutBack) return std::nullopt;
+  Fault fault = Try(job, key, record, book, get_slot, thread, failed_reads, made);
   if (fault == Fault::kRecord) {
-    made.bad = true;
+    made->bad = true;
     const v1::ErrorPolicy policy = job.spec().errors().policy();
-    if (policy == v1::FAIL) return made;
+    if (policy == v1::FAIL) return End::kMade;
     if (policy == v1::SUBSTITUTE) {
       for (const uint64_t other : SubstitutesOf(job.reader().snapshot(), key.seed, record)) {
-        fault = Try(job, key, other, book, get_slot, thread, &made);
-        if (fault == Fault::kPutBack) return std::nullopt;
+        fault = Try(job, key, other, book, get_slot, thread, failed_reads, made);
         if (fault != Fault::kRecord) break;
       }
-      made.substituted = fault == Fault::kNone;
-    }
-    if (fault == Fault::kRecord) {
-      MaskRow(job.pipeline().schema(), get_slot());
-      made.status = absl::OkStatus();
-      made.masked = true;
-      made.lenient = false;
-      made.source_record = record;
+      made->substituted = fault == Fault::kNone;
     }
   }
-  return made;
+  if (fault == Fault::kPutBack) return End::kPutBack;
+  if (fault == Fault::kNotReady) return End::kNotReady;
+  if (fault == Fault::kRecord) {
+    MaskRow(job.pipeline().schema(), get_slot());
+    made->status = absl::OkStatus();
+    made->masked = true;
+    made->lenient = false;
+    made->source_record = record;
+  }
+  return End::kMade;
 }
 
 }  // namespace penstock

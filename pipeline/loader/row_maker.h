@@ -49,8 +49,7 @@ struct MakerOptions {
   ByteCache* decoded = nullptr;
   // Scratch that each thread has beside any row's bytes.
   uint64_t thread_scratch_bytes = 0;
-  int read_tries = 3;
-  Nanos read_pause = 20 * kMillisecond;  // before the second try; doubled before each further one
+  int read_tries = 3;  // of a row, where storage fails
   Clock* clock = Clock::Real();
 };
 
@@ -63,6 +62,7 @@ struct MadeRow {
   bool bad = false;  // the record was at fault
   uint64_t record_id = 0;
   uint64_t source_record = 0;
+  uint64_t missing_record = 0;  // of End::kNotReady
   Nanos read_time = 0;
   uint64_t bytes_read = 0;
 };
@@ -82,16 +82,21 @@ class RowMaker {
   // Tells storage of the row's record, unless the cache has it. Does not wait.
   void Announce(const LoadJob& job, uint64_t session, const RowRequest& request, MakerThread* thread) const;
 
-  // Makes the row. Nothing: `book` said kPutBack; try again later with what it was asked for.
-  // `session` identifies the caller's stream of requests for the plan that `thread` keeps.
-  std::optional<MadeRow> Make(const LoadJob& job, uint64_t session, const RowRequest& request, Book book,
-                              GetSlot get_slot, MakerThread* thread) const;
+  enum class End {
+    kMade,
+    kPutBack,   // `book` said so; try again later with what it was asked for
+    kNotReady,  // the shard of made->missing_record is not ready: try again when it is
+  };
+  // Makes the row. `session` identifies the caller's stream of requests for the plan that `thread` keeps;
+  // *failed_reads is the row's, from try to try. Waits for nothing but storage that answers at once.
+  End Make(const LoadJob& job, uint64_t session, const RowRequest& request, Book book, GetSlot get_slot,
+           MakerThread* thread, int* failed_reads, MadeRow* made) const;
 
  private:
-  enum class Fault { kNone, kRecord, kOther, kPutBack };
+  enum class Fault { kNone, kRecord, kOther, kPutBack, kNotReady };
   // One attempt with the content of record `source`.
   Fault Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot, MakerThread* thread,
-            MadeRow* made) const;
+            int* failed_reads, MadeRow* made) const;
   // The record's bytes, in the cache (then *cached holds them) or in the thread's buffer.
   absl::StatusOr<std::string_view> Read(const LoadJob& job, uint64_t record, MakerThread* thread,
                                         std::shared_ptr<const std::string>* cached, MadeRow* made) const;

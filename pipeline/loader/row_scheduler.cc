@@ -115,11 +115,18 @@ RowScheduler::Choice RowScheduler::Pick(ShortageOf shortage_of) {
 }
 
 void RowScheduler::PutBack(Picked picked) {
+  Park(picked.session);
+  PutBackParked(std::move(picked));
+}
+
+void RowScheduler::Park(SessionId id) {
+  const auto it = sessions_.find(id);
+  if (it != sessions_.end()) it->second.virtual_time -= it->second.cost / it->second.weight;
+}
+
+void RowScheduler::PutBackParked(Picked picked) {
   const auto it = sessions_.find(picked.session);
-  if (it == sessions_.end()) return;
-  Session& session = it->second;
-  session.virtual_time -= session.cost / session.weight;
-  Insert(&session, std::move(picked.row));
+  if (it != sessions_.end()) Insert(&it->second, std::move(picked.row));
 }
 
 void RowScheduler::Done(SessionId id, uint64_t nanos) {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -29,6 +30,8 @@ struct ScheduledRow {
   uint64_t sequence = 0;        // order of arrival
   uint64_t need = 0;            // bytes that it was found to need in an earlier try; 0: not known yet
   std::optional<RowSlot> slot;  // booked in an earlier try
+  int failed_reads = 0;
+  std::shared_ptr<const void> hold;  // keeps its shard ready, which it waited for
 };
 
 // Not thread-safe.
@@ -70,6 +73,10 @@ class RowScheduler {
   Choice Pick(ShortageOf shortage_of);
   // Puts a picked row back at its place: it needs more memory than there was.
   void PutBack(Picked picked);
+  // A picked row cannot be made before something has come: it costs its session nothing meanwhile, and nobody waits
+  // behind it. PutBackParked() when it can.
+  void Park(SessionId id);
+  void PutBackParked(Picked picked);
   // The picked row cost that much time. For rows of removed sessions nothing happens.
   void Done(SessionId id, uint64_t nanos);
 

@@ -1,13 +1,8 @@
 #include "pipeline/records/dataset_files.h"
 
-#include <dirent.h>
 #include <fnmatch.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <filesystem>
 #include <set>
@@ -17,19 +12,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/file.h"
 #include "base/status_macros.h"
 #include "pipeline/records/index_store.h"
+#include "pipeline/storage/posix_storage.h"
 
 namespace penstock {
 namespace {
 
+constexpr size_t kLongestName = 255;
+
 absl::StatusOr<std::string> RealPath(const std::string& path) {
-  char* const resolved = realpath(path.c_str(), nullptr);
-  if (resolved == nullptr) return ErrnoStatus(errno, path);
-  std::string result(resolved);
-  free(resolved);
-  return result;
+  PS_ASSIGN_OR_RETURN(StoredName name, LocalFiles()->StatAndWait(path));
+  return std::move(name.resolved);
 }
 
 // Whether absolute `path` is `root` or below it; both without symlinks and "..".
@@ -74,19 +68,13 @@ absl::StatusOr<std::string> Confine(const std::string& path, const std::vector<D
       absl::StrCat(path, " leads to ", real, ", outside of the data roots (", RootList(roots), ")"));
 }
 
-absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& folder) {
-  DIR* const dir = opendir(folder.c_str());
-  if (dir == nullptr) return ErrnoStatus(errno, absl::StrCat("listing ", folder));
-  std::vector<std::string> names;
-  errno = 0;
-  while (const dirent* entry = readdir(dir)) {
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(name);
-  }
-  const int error = errno;
-  closedir(dir);
-  if (error != 0) return ErrnoStatus(error, absl::StrCat("listing ", folder));
-  return names;
+// Also of a link that leads nowhere, which is there all the same.
+absl::StatusOr<bool> HasEntry(const std::string& folder, const std::string& name) {
+  const absl::Status found = LocalFiles()->StatAndWait(absl::StrCat(folder, "/", name)).status();
+  if (found.ok()) return true;
+  if (!absl::IsNotFound(found)) return found;
+  PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, LocalFiles()->ListAndWait(folder));
+  return std::any_of(entries.begin(), entries.end(), [&name](const StoredEntry& entry) { return entry.name == name; });
 }
 
 // Expands a glob below one root.
@@ -105,27 +93,23 @@ class Expander {
   absl::Status Walk(const std::string& relative, const std::vector<std::string>& parts, size_t next) {
     if (next == parts.size()) return Add(relative);
     const std::string folder = FullPath(relative);
-    struct stat st;
-    if (stat(folder.c_str(), &st) != 0) {
-      if (errno == ENOENT || errno == ENOTDIR) return absl::OkStatus();
-      return ErrnoStatus(errno, folder);
-    }
-    if (!S_ISDIR(st.st_mode)) return absl::OkStatus();
+    const absl::StatusOr<StoredName> found = LocalFiles()->StatAndWait(folder);
+    if (absl::IsNotFound(found.status())) return absl::OkStatus();
+    if (!found.ok()) return found.status();
+    if (found->kind != StoredEntry::Kind::kFolder) return absl::OkStatus();
     // Before anything of it is listed.
     PS_RETURN_IF_ERROR(Confine(folder, roots_).status());
     const std::string prefix = relative.empty() ? "" : relative + "/";
     if (!HasWildcard(parts[next])) {
-      struct stat entry;
-      if (lstat(FullPath(prefix + parts[next]).c_str(), &entry) != 0) {
-        if (errno == ENOENT || errno == ENAMETOOLONG) return absl::OkStatus();
-        return ErrnoStatus(errno, FullPath(prefix + parts[next]));
-      }
-      return Walk(prefix + parts[next], parts, next + 1);
+      // No file has a longer name, and storages say so in ways of their own.
+      if (parts[next].size() > kLongestName) return absl::OkStatus();
+      PS_ASSIGN_OR_RETURN(const bool there, HasEntry(folder, parts[next]));
+      return there ? Walk(prefix + parts[next], parts, next + 1) : absl::OkStatus();
     }
-    PS_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
-    for (const std::string& name : names) {
-      if (fnmatch(parts[next].c_str(), name.c_str(), FNM_PERIOD) != 0) continue;
-      PS_RETURN_IF_ERROR(Walk(prefix + name, parts, next + 1));
+    PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, LocalFiles()->ListAndWait(folder));
+    for (const StoredEntry& entry : entries) {
+      if (fnmatch(parts[next].c_str(), entry.name.c_str(), FNM_PERIOD) != 0) continue;
+      PS_RETURN_IF_ERROR(Walk(prefix + entry.name, parts, next + 1));
     }
     return absl::OkStatus();
   }
@@ -134,10 +118,9 @@ class Expander {
     if (relative.empty() || IsSidecar(relative)) return absl::OkStatus();
     const std::string path = FullPath(relative);
     PS_ASSIGN_OR_RETURN(const std::string real, Confine(path, roots_));
-    struct stat st;
-    if (stat(real.c_str(), &st) != 0) return ErrnoStatus(errno, path);
-    if (S_ISDIR(st.st_mode)) return absl::OkStatus();
-    if (!S_ISREG(st.st_mode)) {
+    PS_ASSIGN_OR_RETURN(const StoredName found, LocalFiles()->StatAndWait(real));
+    if (found.kind == StoredEntry::Kind::kFolder) return absl::OkStatus();
+    if (found.kind != StoredEntry::Kind::kFile) {
       return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file; a shard must be one"));
     }
     files_->push_back({.root = root_.name, .relative_path = relative, .path = real});
@@ -211,8 +194,8 @@ absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(const std::vector<std::stri
     const auto given = std::filesystem::absolute(named ? spec.substr(equals + 1) : spec, error);
     root.given = error ? root.path : given.lexically_normal().string();
     if (root.given.size() > 1 && root.given.back() == '/') root.given.pop_back();
-    struct stat st;
-    if (stat(root.path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) {
+    const absl::StatusOr<StoredName> folder = LocalFiles()->StatAndWait(root.path);
+    if (!folder.ok() || folder->kind != StoredEntry::Kind::kFolder) {
       return absl::InvalidArgumentError(absl::StrCat("data root \"", spec, "\" is no folder"));
     }
     // Its own last component, not that of what a symlink leads to: the operator's name for it.

@@ -44,6 +44,7 @@ absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const I
   ContentHasher hasher;
   absl::Status broken;
   for (;;) {
+    if (options.stop.stop_requested()) return absl::CancelledError(absl::StrCat(file.path(), ": not indexed: stopped"));
     PS_ASSIGN_OR_RETURN(const RecordWalker::Step step, walker->Next());
     if (step == RecordWalker::Step::kEnd) break;
     if (step == RecordWalker::Step::kBroken || !walker->data_is_right()) {
@@ -54,7 +55,7 @@ absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const I
     hasher.Add(walker->header(), walker->footer());
   }
   PS_ASSIGN_OR_RETURN(const FileInfo after, file.Info());
-  if (after.size != before.size || after.mtime_ns != before.mtime_ns) {
+  if (after != before) {
     return absl::AbortedError(
         absl::StrCat(file.path(), " changed while it was indexed; index it again when its writer is done"));
   }
@@ -62,6 +63,7 @@ absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const I
   index.compression = walker->compression();
   index.file_size = before.size;
   index.mtime_ns = before.mtime_ns;
+  index.tag = before.tag;
   index.content_hash = hasher.Finish();
   if (index.compression != Compression::kNone) index.restart_points = recorder.Take();
   // An empty stream of some members has nothing to restart at.

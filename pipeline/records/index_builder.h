@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,8 @@ struct IndexOptions {
   // Called now and then, and at the end, with the bytes of the file done since the last call. May
   // be empty.
   std::function<void(uint64_t bytes)> progress = {};
+  // Ends the walk soon, with Cancelled.
+  std::stop_token stop = {};
 };
 
 // Reads the whole shard and returns its index; every length CRC is verified.
@@ -42,6 +45,7 @@ struct IndexOptions {
 //                      before it are readable
 //   ResourceExhausted  a record is longer than max_record_bytes
 //   Aborted            the file changed while it was read
+//   Cancelled          options.stop
 //   others             reading failed; from the file
 absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const IndexOptions& options = {});
 

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
+#include "pipeline/storage/posix_storage.h"
 
 namespace penstock {
 namespace {
@@ -76,14 +77,14 @@ std::string IndexStore::SidecarPath(const std::string& path) const {
 }
 
 absl::StatusOr<ShardIndex> IndexStore::Load(const std::string& path) const {
-  PS_ASSIGN_OR_RETURN(const FileInfo info, StatFile(path));
+  PS_ASSIGN_OR_RETURN(const StoredName shard, LocalFiles()->StatAndWait(path));
   const std::string sidecar = SidecarPath(path);
   PS_ASSIGN_OR_RETURN(const std::string blob, ReadWholeFile(sidecar, kMaxSidecarBytes));
   absl::StatusOr<ShardIndex> index = ShardIndex::Parse(blob);
   if (!index.ok()) {
     return absl::Status(index.status().code(), absl::StrCat(sidecar, ": ", index.status().message()));
   }
-  if (index->file_size != info.size || index->mtime_ns != info.mtime_ns) {
+  if (index->file_info() != shard.info) {
     return absl::NotFoundError(absl::StrCat(path, " changed since ", sidecar, " was made; index it again"));
   }
   return index;
@@ -107,7 +108,7 @@ absl::StatusOr<LoadedIndex> IndexStore::LoadOrBuild(const std::string& path, con
       return LoadedIndex{.index = std::make_shared<const ShardIndex>(*std::move(index))};
     }
   }
-  PS_ASSIGN_OR_RETURN(auto file, OpenFile(path));
+  PS_ASSIGN_OR_RETURN(const auto file, LocalFiles()->OpenAndWait(path));
   PS_ASSIGN_OR_RETURN(ShardIndex index, BuildShardIndex(*file, options));
   LoadedIndex loaded{.index = std::make_shared<const ShardIndex>(std::move(index)), .built = true};
   loaded.save_status = Save(path, *loaded.index);
@@ -121,8 +122,8 @@ std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, c
   std::vector<uint64_t> sizes(paths.size(), 0);
   uint64_t total = 0;
   for (size_t i = 0; i < paths.size(); ++i) {
-    const absl::StatusOr<FileInfo> info = StatFile(paths[i]);
-    if (info.ok()) sizes[i] = info->size;  // else LoadOrBuild says why not
+    const absl::StatusOr<StoredName> shard = LocalFiles()->StatAndWait(paths[i]);
+    if (shard.ok()) sizes[i] = shard->info.size;  // else LoadOrBuild says why not
     total += sizes[i];
   }
   ProgressMeter meter(paths.size(), total, progress);

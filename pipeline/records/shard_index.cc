@@ -12,6 +12,7 @@
 
 // The blob, numbers as varints (LEB128) unless said:
 //   "PSIX", u32 version, u8 compression, file size, u64 mtime_ns, u64 content hash,
+//   of version 2, which is written only where there is a tag: bytes of the tag, the tag,
 //   records, the length of each,
 //   restart points, for each: stream offset and file offset as differences to the last, u8 bits | stream_start << 7,
 //     window bytes, window,
@@ -21,6 +22,9 @@ namespace {
 
 constexpr std::string_view kMagic = "PSIX";
 constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersionWithTag = 2;
+// ETags and generations are short.
+constexpr uint64_t kMaxTagBytes = 1024;
 constexpr uint8_t kStreamStart = 0x80;
 constexpr size_t kChecksumBytes = 8;
 // No window inflates from more than this: 32 KiB and zlib's own overhead.
@@ -113,11 +117,15 @@ size_t ShardIndex::MemoryBytes() const {
 
 std::string ShardIndex::Serialize() const {
   std::string out(kMagic);
-  AppendFixed(kVersion, &out);
+  AppendFixed(tag.empty() ? kVersion : kVersionWithTag, &out);
   AppendFixed(static_cast<uint8_t>(compression), &out);
   AppendVarint(file_size, &out);
   AppendFixed(mtime_ns, &out);
   AppendFixed(content_hash, &out);
+  if (!tag.empty()) {
+    AppendVarint(tag.size(), &out);
+    out += tag;
+  }
   AppendVarint(lengths_.size(), &out);
   for (const uint32_t length : lengths_) AppendVarint(length, &out);
   AppendVarint(restart_points.size(), &out);
@@ -140,9 +148,9 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
     return absl::DataLossError("not a shard index");
   }
   const uint32_t version = LoadLittleEndian<uint32_t>(blob.data() + kMagic.size());
-  if (version != kVersion) {
+  if (version != kVersion && version != kVersionWithTag) {
     return absl::FailedPreconditionError(
-        absl::StrCat("a shard index of version ", version, "; this release reads version ", kVersion));
+        absl::StrCat("a shard index of version ", version, "; this release reads versions up to ", kVersionWithTag));
   }
   const std::string_view body = blob.substr(0, blob.size() - kChecksumBytes);
   if (Hash64(body) != LoadLittleEndian<uint64_t>(blob.data() + body.size())) {
@@ -154,9 +162,19 @@ absl::StatusOr<ShardIndex> ShardIndex::Parse(std::string_view blob) {
   uint8_t compression = 0;
   uint64_t records = 0;
   if (!ReadFixed(&in, &compression) || !in.ReadVarint(&index.file_size) || !ReadFixed(&in, &index.mtime_ns) ||
-      !ReadFixed(&in, &index.content_hash) || !in.ReadVarint(&records) || records > in.left()) {
+      !ReadFixed(&in, &index.content_hash)) {
     return Damaged("header");
   }
+  if (version == kVersionWithTag) {
+    uint64_t tag_bytes = 0;
+    std::string_view tag;
+    if (!in.ReadVarint(&tag_bytes) || tag_bytes == 0 || tag_bytes > kMaxTagBytes ||
+        !in.ReadBytes(static_cast<size_t>(tag_bytes), &tag)) {
+      return Damaged("the tag");
+    }
+    index.tag = std::string(tag);
+  }
+  if (!in.ReadVarint(&records) || records > in.left()) return Damaged("header");
   if (compression < static_cast<uint8_t>(Compression::kNone) ||
       compression > static_cast<uint8_t>(Compression::kZlib)) {
     return Damaged("unknown compression");

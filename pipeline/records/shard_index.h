@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/file.h"
 #include "pipeline/records/compression.h"
 #include "pipeline/records/framing.h"
 
@@ -37,10 +38,12 @@ class ShardIndex {
  public:
   // kNone, kGzip or kZlib.
   Compression compression = Compression::kNone;
-  // Of the file that was indexed. The index is worth nothing for a file that has another size or
-  // mtime.
+  // The state of the file that was indexed (FileInfo). Whether the index is that of a file in another state only
+  // indexing it again can tell.
   uint64_t file_size = 0;
   int64_t mtime_ns = 0;
+  std::string tag;
+  FileInfo file_info() const { return {file_size, mtime_ns, tag}; }
   // Hash of all lengths and stored CRCs in record order (see ContentHasher in index_builder.h):
   // says whether two files hold the same records, however they are compressed.
   uint64_t content_hash = 0;

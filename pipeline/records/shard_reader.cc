@@ -8,6 +8,7 @@
 #include "pipeline/records/crc32c.h"
 #include "pipeline/records/framing.h"
 #include "pipeline/records/inflate_stream.h"
+#include "pipeline/storage/posix_storage.h"
 
 namespace penstock {
 
@@ -20,7 +21,7 @@ ShardReader::~ShardReader() = default;
 absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(const std::string& path,
                                                                std::shared_ptr<const ShardIndex> index,
                                                                const ShardReaderOptions& options) {
-  PS_ASSIGN_OR_RETURN(auto file, OpenFile(path));
+  PS_ASSIGN_OR_RETURN(auto file, LocalFiles()->OpenAndWait(path));
   return Open(std::move(file), std::move(index), options);
 }
 
@@ -34,10 +35,10 @@ absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(std::unique_ptr<R
 
 absl::Status ShardReader::CheckUnchanged() const {
   PS_ASSIGN_OR_RETURN(const FileInfo info, file_->Info());
-  if (info.size == index_->file_size && info.mtime_ns == index_->mtime_ns) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      path(), " changed since it was indexed: it had ", index_->file_size, " bytes and mtime ", index_->mtime_ns,
-      " ns, now ", info.size, " bytes and mtime ", info.mtime_ns, " ns; index it again and submit the job again"));
+  if (info == index_->file_info()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(path(), " changed since it was indexed: it had ", index_->file_size,
+                                                    " bytes and mtime ", index_->mtime_ns, " ns, now ", info.size,
+                                                    " bytes and mtime ", info.mtime_ns, " ns; index it again"));
 }
 
 absl::Status ShardReader::CheckRange(uint64_t first, uint64_t count) const {

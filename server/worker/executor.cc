@@ -5,12 +5,12 @@
 
 namespace penstock {
 
-Executor::Executor(int threads) {
+WorkerThreads::WorkerThreads(int threads) {
   threads_.reserve(static_cast<size_t>(threads));
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
 }
 
-Executor::~Executor() {
+WorkerThreads::~WorkerThreads() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
@@ -19,19 +19,19 @@ Executor::~Executor() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Executor::Post(std::function<void()> function) {
+void WorkerThreads::Post(std::function<void()> function) {
   MutexLock lock(&mutex_);
   tasks_.emplace(0, std::move(function));
   changed_.NotifyOne();
 }
 
-void Executor::PostAfter(Nanos delay, std::function<void()> function) {
+void WorkerThreads::PostAfter(Nanos delay, std::function<void()> function) {
   MutexLock lock(&mutex_);
   tasks_.emplace(Clock::Real()->Now() + delay, std::move(function));
   changed_.NotifyOne();
 }
 
-void Executor::Run() {
+void WorkerThreads::Run() {
   for (;;) {
     std::function<void()> task;
     {

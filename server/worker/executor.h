@@ -13,13 +13,13 @@
 namespace penstock {
 
 // Runs functions on a fixed set of threads, at once or at a time. Thread-safe.
-class Executor {
+class WorkerThreads {
  public:
-  explicit Executor(int threads);
+  explicit WorkerThreads(int threads);
   // Runs what was posted without a time, drops what waits for its time, and joins the threads.
-  ~Executor();
-  Executor(const Executor&) = delete;
-  Executor& operator=(const Executor&) = delete;
+  ~WorkerThreads();
+  WorkerThreads(const WorkerThreads&) = delete;
+  WorkerThreads& operator=(const WorkerThreads&) = delete;
 
   // Never blocks. Functions posted by one thread begin in order, but may run at the same time.
   void Post(std::function<void()> function);

@@ -31,6 +31,12 @@ namespace {
 // Opening jobs, grants, and closing sessions, which waits for the rows that are being made.
 constexpr int kExecutorThreads = 4;
 constexpr Nanos kStreamsEnd = 10 * kSecond;
+// Between tries to have all indexes that may be needed.
+constexpr Nanos kFirstPrefetchPause = kSecond;
+constexpr Nanos kLongestPrefetchPause = 30 * kSecond;
+// Of troubles, to the coordinator.
+constexpr size_t kTroubleLines = 8;
+constexpr size_t kTroubleBytes = 300;
 
 }  // namespace
 
@@ -44,13 +50,13 @@ struct Worker::Parts {
   std::unique_ptr<ServedJobs> jobs;
   std::unique_ptr<Loader> loader;
   SessionShared shared;
-  std::unique_ptr<Executor> executor;
+  std::unique_ptr<WorkerThreads> executor;
   std::unique_ptr<DataService> service;
   RunningServer running;
   Mutex meter_mutex;
   LoadMeter meter ABSL_GUARDED_BY(meter_mutex);
   std::unique_ptr<IndexPrefetch> prefetch;  // of the prefetch thread alone
-  std::unique_ptr<Executor> prefetch_thread;
+  std::unique_ptr<WorkerThreads> prefetch_thread;
   std::unique_ptr<Agent> agent;
 
   Mutex stop_mutex;
@@ -64,14 +70,24 @@ struct Worker::Parts {
 
   v1::WorkerLoad Load() {
     MutexLock lock(&meter_mutex);
-    return meter.Measure(loader->Stats(), shared.bytes_sent.load(), shared.open_sessions.load(), Clock::Real()->Now());
+    v1::WorkerLoad load =
+        meter.Measure(loader->Stats(), shared.bytes_sent.load(), shared.open_sessions.load(), Clock::Real()->Now());
+    for (const std::string& line : jobs->Troubles(kTroubleLines, kTroubleBytes)) load.add_troubles(line);
+    return load;
   }
 
   void JobsChanged(const v1::WatchReply& reply) {
     jobs->Update(reply);
     for (const v1::Job& job : reply.jobs()) {
-      if (job.state() == v1::READY) prefetch_thread->Post([this, job] { prefetch->Run(job); });
+      if (job.state() == v1::READY) prefetch_thread->Post([this, job] { Prefetch(job, kFirstPrefetchPause); });
     }
+  }
+
+  // Again and again, until all is here or the job has changed.
+  void Prefetch(const v1::Job& job, Nanos pause) {
+    if (prefetch->Run(job) || !jobs->IsCurrent(job)) return;
+    prefetch_thread->PostAfter(pause,
+                               [this, job, pause] { Prefetch(job, std::min(2 * pause, kLongestPrefetchPause)); });
   }
 
   void Drain() {
@@ -116,6 +132,7 @@ struct Worker::Parts {
       drain = std::move(drain_thread);
     }
     if (drain.joinable()) drain.join();
+    indexes->Stop();  // what others wait for below
     agent->Stop();
     prefetch_thread.reset();
     running.server->Shutdown(std::chrono::system_clock::now());
@@ -148,11 +165,11 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->link = ConnectToCoordinator(options.coordinator);
   parts->indexes = std::make_unique<ShardIndexes>(
       options.index_beside_shards ? IndexStore::BesideShards() : IndexStore::InStateDir(options.state_dir),
-      parts->link.get());
+      parts->link.get(), parts->id);
   parts->jobs = std::make_unique<ServedJobs>(options.roots, parts->indexes.get());
   if (options.loader.threads == 0) options.loader.threads = AvailableCpus();
   PS_ASSIGN_OR_RETURN(parts->loader, Loader::Create(options.loader));
-  parts->executor = std::make_unique<Executor>(kExecutorThreads);
+  parts->executor = std::make_unique<WorkerThreads>(kExecutorThreads);
   parts->shared.worker_id = parts->id;
   parts->shared.loader = parts->loader.get();
   parts->shared.jobs = parts->jobs.get();
@@ -161,7 +178,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->service = std::make_unique<DataService>(&parts->shared);
   PS_ASSIGN_OR_RETURN(parts->running, StartServer(listen, {parts->service.get()}));
   parts->prefetch = std::make_unique<IndexPrefetch>(parts->id, options.roots, parts->indexes.get());
-  parts->prefetch_thread = std::make_unique<Executor>(1);
+  parts->prefetch_thread = std::make_unique<WorkerThreads>(1);
 
   Address address = parts->running.address;
   // Nobody can connect to "any address".

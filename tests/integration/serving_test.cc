@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "net/channel.h"
@@ -361,6 +363,42 @@ TEST_F(ServingTest, AChangedFileStopsTheRunAndIsNamed) {
   const ReadResult result = ReadThrough(cluster.address(), Plan(1));
   EXPECT_EQ(result.status.code(), absl::StatusCode::kFailedPrecondition) << result.status;
   EXPECT_THAT(std::string(result.status.message()), HasSubstr("data-0000"));
+}
+
+TEST_F(ServingTest, ATouchedDataSetIsReadOnAsIfNothingHadBeen) {
+  const std::string expected = LocalDigest(dataset_, dataset_.job, 2);
+  ClusterOptions options;
+  options.workers = 2;
+  InProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  ReadPlan plan = Plan();
+  plan.after_step = [&](uint64_t steps) {
+    if (steps % 5 != 0) return;
+    for (const std::string& file : dataset_.files) {
+      std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::minutes(1));
+    }
+  };
+  const ReadResult result = ReadThrough(cluster.address(), plan);
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.digest, expected);
+}
+
+TEST_F(ServingTest, AFileThatIsGoneWhenTheJobBeginsCostsNoRowWhenItComesBack) {
+  const std::string expected = LocalDigest(dataset_, dataset_.job, 2);
+  ClusterOptions options;
+  options.workers = 1;
+  InProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  const std::string& file = dataset_.files[3];
+  std::filesystem::rename(file, file + ".away");
+  std::thread back([&] {
+    std::this_thread::sleep_for(std::chrono::seconds(2));  // an outage, not a wait for anybody
+    std::filesystem::rename(file + ".away", file);
+  });
+  const ReadResult result = ReadThrough(cluster.address(), Plan());
+  back.join();
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.digest, expected);
 }
 
 TEST_F(ServingTest, ABrokenRecordIsNamedWhenItsStepIsDueAndMaskedByPolicy) {

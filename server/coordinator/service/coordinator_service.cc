@@ -111,16 +111,41 @@ grpc::ServerUnaryReactor* CoordinatorService::ReportTask(Context* context, const
 
 grpc::ServerUnaryReactor* CoordinatorService::PutIndex(Context* context, const v1::PutIndexRequest* request,
                                                        v1::PutIndexReply* reply) {
-  return WithFiles(context, [blobs = blobs_, request] { return blobs->Put(request->content_hash(), request->blob()); });
+  return WithFiles(context, [this, request] {
+    FileInfo file;
+    const absl::Status put = blobs_->Put(request->content_hash(), request->blob(), &file);
+    MutexLock lock(&turns_mutex_);
+    turns_.End(IndexTurns::KeyOf(request->content_hash(), file));
+    return put;
+  });
+}
+
+absl::Status CoordinatorService::FindIndex(const v1::GetIndexRequest& request, v1::GetIndexReply* reply) {
+  const FileInfo file{request.file().size(), request.file().mtime_ns(), request.file().tag()};
+  absl::StatusOr<std::string> blob =
+      request.has_file() ? blobs_->Get(request.content_hash(), file) : blobs_->Get(request.content_hash());
+  const uint64_t key = IndexTurns::KeyOf(request.content_hash(), file);
+  MutexLock lock(&turns_mutex_);
+  if (blob.ok()) {
+    reply->set_blob(*std::move(blob));
+    turns_.End(key);
+    return absl::OkStatus();
+  }
+  if (!absl::IsNotFound(blob.status()) || !request.has_file()) return blob.status();
+  if (request.give_up()) {
+    turns_.End(key);
+    return absl::OkStatus();
+  }
+  const IndexTurns::Answer answer = turns_.Ask(key, request.worker_id(), file.size, Clock::Real()->Now());
+  reply->set_build(answer.build);
+  reply->set_ask_again_ms(static_cast<uint32_t>(answer.ask_again / kMillisecond));
+  reply->set_builder(answer.builder);
+  return absl::OkStatus();
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::GetIndex(Context* context, const v1::GetIndexRequest* request,
                                                        v1::GetIndexReply* reply) {
-  return WithFiles(context, [blobs = blobs_, request, reply] {
-    absl::StatusOr<std::string> blob = blobs->Get(request->content_hash());
-    if (blob.ok()) reply->set_blob(*std::move(blob));
-    return blob.status();
-  });
+  return WithFiles(context, [this, request, reply] { return FindIndex(*request, reply); });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::OpenSession(Context* context, const v1::OpenSessionRequest* request,

@@ -6,10 +6,13 @@
 #include <atomic>
 #include <cstdint>
 
+#include "absl/status/status.h"
+#include "base/mutex.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "server/coordinator/service/control_loop.h"
 #include "server/coordinator/service/work_thread.h"
 #include "server/coordinator/store/index_blobs.h"
+#include "server/coordinator/store/index_turns.h"
 
 namespace penstock {
 
@@ -43,11 +46,14 @@ class CoordinatorService final : public v1::Coordinator::CallbackService {
   Reactor* ReadState(Context* context, Ask ask);
   template <typename Work>
   Reactor* WithFiles(Context* context, Work work);
+  absl::Status FindIndex(const v1::GetIndexRequest& request, v1::GetIndexReply* reply);
 
   ControlLoop* const loop_;
   IndexBlobs* const blobs_;
   WorkThread* const files_;
   std::atomic<uint64_t> next_watch_{1};
+  Mutex turns_mutex_;
+  IndexTurns turns_ ABSL_GUARDED_BY(turns_mutex_);
 };
 
 }  // namespace penstock

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/status_macros.h"
 #include "pipeline/records/shard_index.h"
 
@@ -22,6 +23,12 @@ constexpr char kSuffix[] = ".psidx";
 
 std::string IndexBlobs::PathOf(uint64_t content_hash) const {
   return absl::StrCat(folder_, "/", absl::Hex(content_hash, absl::kZeroPad16), kSuffix);
+}
+
+std::string IndexBlobs::PathOf(uint64_t content_hash, const FileInfo& file) const {
+  const uint64_t state = Fingerprint().Add(file.size).Add(static_cast<uint64_t>(file.mtime_ns)).Add(file.tag).value();
+  return absl::StrCat(folder_, "/", absl::Hex(content_hash, absl::kZeroPad16), "-", absl::Hex(state, absl::kZeroPad16),
+                      kSuffix);
 }
 
 absl::StatusOr<std::unique_ptr<IndexBlobs>> IndexBlobs::Open(const std::string& folder, const Limits& limits) {
@@ -41,7 +48,7 @@ absl::StatusOr<std::unique_ptr<IndexBlobs>> IndexBlobs::Open(const std::string& 
   return blobs;
 }
 
-absl::Status IndexBlobs::Put(uint64_t content_hash, std::string_view blob) {
+absl::Status IndexBlobs::Put(uint64_t content_hash, std::string_view blob, FileInfo* file) {
   if (blob.size() > limits_.blob_bytes || blob.size() > limits_.total_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat("an index of ", blob.size(), " bytes; at most ",
                                                      std::min(limits_.blob_bytes, limits_.total_bytes), " are kept"));
@@ -55,10 +62,12 @@ absl::Status IndexBlobs::Put(uint64_t content_hash, std::string_view blob) {
     return absl::InvalidArgumentError(absl::StrCat(
         "PutIndex: the blob is the index of ", absl::Hex(index->content_hash), ", not of ", absl::Hex(content_hash)));
   }
+  if (file != nullptr) *file = index->file_info();
+  if (Get(content_hash, index->file_info()).ok()) return absl::OkStatus();
   MutexLock lock(&mutex_);
-  const std::string path = PathOf(content_hash);
+  std::string path = PathOf(content_hash);
   std::error_code error;
-  if (fs::exists(path, error)) return absl::OkStatus();
+  if (fs::exists(path, error)) path = PathOf(content_hash, index->file_info());
   PS_RETURN_IF_ERROR(MakeRoom(blob.size()));
   PS_RETURN_IF_ERROR(WriteFileAtomically(path, blob));
   total_ += blob.size();
@@ -94,7 +103,20 @@ absl::Status IndexBlobs::MakeRoom(uint64_t bytes) {
 }
 
 absl::StatusOr<std::string> IndexBlobs::Get(uint64_t content_hash) const {
-  const std::string path = PathOf(content_hash);
+  return Read(PathOf(content_hash), content_hash);
+}
+
+absl::StatusOr<std::string> IndexBlobs::Get(uint64_t content_hash, const FileInfo& file) const {
+  absl::StatusOr<std::string> blob = Read(PathOf(content_hash, file), content_hash);
+  if (!absl::IsNotFound(blob.status())) return blob;
+  PS_ASSIGN_OR_RETURN(blob, Get(content_hash));
+  PS_ASSIGN_OR_RETURN(const ShardIndex index, ShardIndex::Parse(*blob));
+  if (index.file_info() == file) return blob;
+  return absl::NotFoundError(
+      absl::StrCat("no index of content ", absl::Hex(content_hash), " is kept for a file of this size and time"));
+}
+
+absl::StatusOr<std::string> IndexBlobs::Read(const std::string& path, uint64_t content_hash) const {
   absl::StatusOr<std::string> blob = ReadWholeFile(path, limits_.blob_bytes);
   if (absl::IsNotFound(blob.status())) {
     return absl::NotFoundError(absl::StrCat("no index of content ", absl::Hex(content_hash), " is kept"));

@@ -32,7 +32,8 @@ std::vector<int> ShardsToServe(const v1::Job& job, const std::string& worker_id)
   return shards;
 }
 
-void IndexPrefetch::Run(const v1::Job& job) {
+bool IndexPrefetch::Run(const v1::Job& job) {
+  bool complete = true;
   const IndexProvider provider = indexes_->ProviderFor(job.spec());
   for (const int i : ShardsToServe(job, worker_id_)) {
     const v1::Shard& shard = job.snapshot().shards(i);
@@ -40,8 +41,11 @@ void IndexPrefetch::Run(const v1::Job& job) {
     if (!path.ok()) continue;
     const std::string key = absl::StrCat(*path, "#", shard.content_hash());
     if (done_.contains(key)) continue;
-    if (provider(SnapshotShardOf(shard), *path).ok()) done_.insert(key);
+    const absl::Status brought = provider(SnapshotShardOf(shard), *path, {}).status();
+    if (brought.ok()) done_.insert(key);
+    if (absl::IsUnavailable(brought)) complete = false;
   }
+  return complete;
 }
 
 }  // namespace penstock

@@ -22,8 +22,9 @@ class IndexPrefetch {
   IndexPrefetch(std::string worker_id, std::vector<DataRoot> roots, ShardIndexes* indexes)
       : worker_id_(std::move(worker_id)), roots_(std::move(roots)), indexes_(indexes) {}
 
-  // Blocks. Errors are left to the rows that will meet them.
-  void Run(const v1::Job& job);
+  // Blocks. False: some could not be had just now; run it again after a while. Other errors are left to the rows that
+  // will meet them.
+  bool Run(const v1::Job& job);
 
  private:
   const std::string worker_id_;

@@ -1,59 +1,232 @@
 #include "server/worker/indexes/shard_indexes.h"
 
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/status_macros.h"
 
 namespace penstock {
 namespace {
 
-absl::Status NotTheSnapshots(const std::string& path, const std::string& what) {
-  return absl::FailedPreconditionError(absl::StrCat(path, ": the file is not the one that the job was submitted with (",
-                                                    what, "); put it back, or submit the job again with --replace"));
+// Between calls to a coordinator that does not answer.
+constexpr Nanos kFirstPause = 200 * kMillisecond;
+constexpr Nanos kLongestPause = 5 * kSecond;
+constexpr size_t kMostRefused = 4096;
+// How soon one who waits for another's walk sees a stop.
+constexpr std::chrono::milliseconds kLookForStop{50};
+
+absl::Status Stopped(const std::string& path) { return absl::CancelledError(absl::StrCat(path, ": stopped")); }
+
+v1::GetIndexRequest RequestFor(const SnapshotShard& shard, const FileInfo& file, const std::string& worker_id) {
+  v1::GetIndexRequest request;
+  request.set_content_hash(shard.content_hash);
+  request.mutable_file()->set_size(file.size);
+  request.mutable_file()->set_mtime_ns(file.mtime_ns);
+  request.mutable_file()->set_tag(file.tag);
+  request.set_worker_id(worker_id);
+  return request;
 }
 
-absl::Status CheckContent(const SnapshotShard& shard, const std::string& path, const ShardIndex& index) {
-  if (index.content_hash == shard.content_hash && index.record_count() == shard.record_count) return absl::OkStatus();
-  return NotTheSnapshots(path, absl::StrCat("its content is another: ", index.record_count(), " records with hash ",
-                                            absl::Hex(index.content_hash), ", the job's has ", shard.record_count,
-                                            " with ", absl::Hex(shard.content_hash)));
-}
+// A token that is stopped when either is.
+class EitherStop {
+ public:
+  EitherStop(const std::stop_token& a, const std::stop_token& b) : first_(a, Stop{&both_}), second_(b, Stop{&both_}) {}
+  std::stop_token token() const { return both_.get_token(); }
+
+ private:
+  struct Stop {
+    std::stop_source* source;
+    void operator()() const { source->request_stop(); }
+  };
+  std::stop_source both_;
+  std::stop_callback<Stop> first_, second_;
+};
 
 }  // namespace
 
+class ShardIndexes::Turn {
+ public:
+  Turn(ShardIndexes* indexes, std::string path, const std::stop_token& stop)
+      : indexes_(indexes), path_(std::move(path)) {
+    MutexLock lock(&indexes_->mutex_);
+    while (indexes_->busy_.count(path_) > 0 && !stop.stop_requested()) {
+      indexes_->changed_.WaitFor(&indexes_->mutex_, kLookForStop);
+    }
+    has_ = !stop.stop_requested();
+    if (has_) indexes_->busy_.insert(path_);
+  }
+  ~Turn() {
+    if (!has_) return;
+    MutexLock lock(&indexes_->mutex_);
+    indexes_->busy_.erase(path_);
+    indexes_->changed_.NotifyAll();
+  }
+  // False: stopped before it came.
+  bool has() const { return has_; }
+
+ private:
+  ShardIndexes* const indexes_;
+  const std::string path_;
+  bool has_ = false;
+};
+
+void ShardIndexes::Stop() {
+  stop_.request_stop();
+  MutexLock lock(&mutex_);
+  changed_.NotifyAll();
+}
+
+absl::Status ShardIndexes::Refuse(const SnapshotShard& shard, const std::string& path, const FileInfo& file,
+                                  const std::string& what) {
+  absl::Status status =
+      absl::FailedPreconditionError(absl::StrCat(path, ": the file is not the one that the job was submitted with (",
+                                                 what, "); put it back, or submit the job again with --replace"));
+  MutexLock lock(&mutex_);
+  if (refused_.size() >= kMostRefused) refused_.erase(refused_.begin());
+  refused_[path] = {file, shard.content_hash, status};
+  return status;
+}
+
+absl::Status ShardIndexes::CheckContent(const SnapshotShard& shard, const std::string& path, const FileInfo& file,
+                                        const ShardIndex& index) {
+  if (index.content_hash == shard.content_hash && index.record_count() == shard.record_count) return absl::OkStatus();
+  return Refuse(shard, path, file,
+                absl::StrCat("its content is another: ", index.record_count(), " records with hash ",
+                             absl::Hex(index.content_hash), ", the job's has ", shard.record_count, " with ",
+                             absl::Hex(shard.content_hash)));
+}
+
+bool ShardIndexes::IsPlain(const std::string& path, const IndexOptions& options) const {
+  if (options.compression != Compression::kAuto) return options.compression == Compression::kNone;
+  const absl::StatusOr<std::unique_ptr<StoredFile>> file = LocalFiles()->OpenAndWait(path);
+  if (!file.ok()) return false;
+  const absl::StatusOr<Compression> found = DetectCompression(**file);
+  return found.ok() && *found == Compression::kNone;
+}
+
+absl::StatusOr<v1::GetIndexReply> ShardIndexes::Ask(const v1::GetIndexRequest& request, const std::string& path) {
+  const auto unavailable = [&path](const absl::Status& status) {
+    return absl::UnavailableError(
+        absl::StrCat(path, ": its index is not here, and the coordinator cannot be asked for it: ", status.message()));
+  };
+  {
+    MutexLock lock(&mutex_);
+    if (clock_->Now() < ask_after_) return unavailable(not_answered_);
+  }
+  absl::StatusOr<v1::GetIndexReply> reply = link_->GetIndex(request);
+  if (reply.ok() || absl::IsNotFound(reply.status())) {
+    MutexLock lock(&mutex_);
+    ask_after_ = pause_ = 0;
+    return reply;
+  }
+  if (stop_.stop_requested()) return Stopped(path);
+  MutexLock lock(&mutex_);
+  const Nanos now = clock_->Now();
+  if (now >= ask_after_) {  // else somebody who asked at the same time has said so
+    pause_ = std::min(kLongestPause, std::max(kFirstPause, 2 * pause_));
+    // Many workers lose one coordinator at once: a quarter more or less, so that they do not come back at once.
+    const Nanos quarter = pause_ / 4;
+    const uint64_t draw = HashWords({Hash64(worker_id_), static_cast<uint64_t>(now)});
+    ask_after_ = now + pause_ - quarter + static_cast<Nanos>(draw % static_cast<uint64_t>(2 * quarter));
+    not_answered_ = reply.status();
+    spdlog::warn("indexes cannot be asked for, tried again in {} ms: {}", (ask_after_ - now) / kMillisecond,
+                 reply.status().ToString());
+  }
+  return unavailable(reply.status());
+}
+
+absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardIndexes::Walk(const SnapshotShard& shard,
+                                                                     const std::string& path, const FileInfo& file,
+                                                                     const IndexOptions& options) {
+  const absl::StatusOr<LoadedIndex> built = store_.LoadOrBuild(path, options);
+  const absl::Status good =
+      built.ok() ? CheckContent(shard, path, built->index->file_info(), *built->index) : built.status();
+  if (!good.ok()) {
+    // Others need not wait for what will not come.
+    v1::GetIndexRequest give_up = RequestFor(shard, file, worker_id_);
+    give_up.set_give_up(true);
+    link_->GetIndex(give_up).status().IgnoreError();
+    return good;
+  }
+  if (!built->save_status.ok()) {
+    spdlog::warn("the index of {} is not kept: {}", path, std::string(built->save_status.message()));
+  }
+  const absl::Status put = link_->PutIndex(shard.content_hash, built->index->Serialize());
+  // Others then walk it themselves, in their turn.
+  if (!put.ok()) spdlog::warn("the index of {} did not reach the coordinator: {}", path, std::string(put.message()));
+  return built->index;
+}
+
 absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardIndexes::Get(const SnapshotShard& shard, const std::string& path,
-                                                                    const IndexOptions& options) {
-  PS_ASSIGN_OR_RETURN(const FileInfo info, StatFile(path));
-  if (info.size != shard.size) {
-    return NotTheSnapshots(path, absl::StrCat("it has ", info.size, " bytes, then it had ", shard.size));
+                                                                    const IndexOptions& options,
+                                                                    const std::stop_token& stop) {
+  const EitherStop either(stop, stop_.get_token());
+  const Turn turn(this, path, either.token());
+  if (!turn.has()) return Stopped(path);
+  PS_ASSIGN_OR_RETURN(const StoredName found, LocalFiles()->StatAndWait(path));
+  const FileInfo& info = found.info;
+  {
+    MutexLock lock(&mutex_);
+    const auto refused = refused_.find(path);
+    if (refused != refused_.end()) {
+      if (refused->second.file == info && refused->second.content_hash == shard.content_hash) {
+        return refused->second.status;
+      }
+      refused_.erase(refused);
+    }
+  }
+  if (info.size != shard.size && IsPlain(path, options)) {
+    return Refuse(shard, path, info, absl::StrCat("it has ", info.size, " bytes, then it had ", shard.size));
   }
   absl::StatusOr<ShardIndex> sidecar = store_.Load(path);
   if (sidecar.ok()) {
-    PS_RETURN_IF_ERROR(CheckContent(shard, path, *sidecar));
+    PS_RETURN_IF_ERROR(CheckContent(shard, path, info, *sidecar));
     return std::make_shared<const ShardIndex>(*std::move(sidecar));
   }
-  // The coordinator's blob says which file it was made from. A copy with another time may be another file of the same
-  // size, so it is walked here.
-  absl::StatusOr<std::string> blob = link_->GetIndex(shard.content_hash);
-  if (blob.ok()) {
-    absl::StatusOr<ShardIndex> index = ShardIndex::Parse(*blob);
+  const absl::StatusOr<v1::GetIndexReply> reply = Ask(RequestFor(shard, info, worker_id_), path);
+  if (!reply.ok() && !absl::IsNotFound(reply.status())) return reply.status();
+  if (reply.ok() && reply->ask_again_ms() > 0) {
+    return absl::UnavailableError(absl::StrCat(path, ": its time changed, or its index got lost, and it is ",
+                                               reply->builder().empty()
+                                                   ? "one of many files that are being indexed"
+                                                   : absl::StrCat("being indexed by worker ", reply->builder())));
+  }
+  if (reply.ok() && !reply->build()) {
+    absl::StatusOr<ShardIndex> index = ShardIndex::Parse(reply->blob());
+    // One that is damaged, or another's, or of another release's making, is as good as none.
     if (index.ok() && index->content_hash == shard.content_hash && index->record_count() == shard.record_count &&
-        index->file_size == info.size && index->mtime_ns == info.mtime_ns) {
+        index->file_info() == info) {
       // A sidecar that cannot be written costs a fetch at the next start, nothing else.
       store_.Save(path, *index).IgnoreError();
       return std::make_shared<const ShardIndex>(*std::move(index));
     }
   }
-  PS_ASSIGN_OR_RETURN(LoadedIndex built, store_.LoadOrBuild(path, options));
-  PS_RETURN_IF_ERROR(CheckContent(shard, path, *built.index));
-  return std::move(built.index);
+  if (either.token().stop_requested()) return Stopped(path);
+  IndexOptions stoppable = options;
+  stoppable.stop = either.token();
+  return Walk(shard, path, info, stoppable);
+}
+
+absl::StatusOr<LoadedIndex> ShardIndexes::Build(const std::string& path, const IndexOptions& options) {
+  const Turn turn(this, path, stop_.get_token());
+  if (!turn.has()) return Stopped(path);
+  IndexOptions stoppable = options;
+  stoppable.stop = stop_.get_token();
+  return store_.LoadOrBuild(path, stoppable);
 }
 
 IndexProvider ShardIndexes::ProviderFor(const v1::JobSpec& spec) {
   const v1::Dataset::Compression compression =
       spec.dataset_size() > 0 ? spec.dataset(0).compression() : v1::Dataset::AUTO;
   const IndexOptions options = IndexOptionsOf(compression, spec.limits().max_record_bytes());
-  return [this, options](const SnapshotShard& shard, const std::string& path) { return Get(shard, path, options); };
+  return [this, options](const SnapshotShard& shard, const std::string& path, const std::stop_token& stop) {
+    return Get(shard, path, options, stop);
+  };
 }
 
 }  // namespace penstock

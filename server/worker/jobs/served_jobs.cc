@@ -1,26 +1,50 @@
 #include "server/worker/jobs/served_jobs.h"
 
+#include <spdlog/spdlog.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
+#include "base/runtime/thread_pool.h"
 #include "base/status_macros.h"
 #include "server/worker/jobs/conformance.h"
 
 namespace penstock {
+namespace {
+
+// What brings indexes and opens files: it waits for storage and for the coordinator, not for a CPU.
+constexpr int kSlowThreads = 4;
+
+}  // namespace
 
 uint64_t JobPipelineFingerprint(const Pipeline& pipeline) {
   return Fingerprint().Add(pipeline.fingerprint()).Add(ConformanceDigest()).value();
 }
 
 absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(const v1::Job& job, const std::vector<DataRoot>& roots,
-                                                            IndexProvider indexes) {
+                                                            IndexProvider indexes, DatasetReader::Options options) {
   PS_ASSIGN_OR_RETURN(Snapshot snapshot, SnapshotOf(job.snapshot()));
-  DatasetReader::Options options;
   if (job.spec().limits().max_record_bytes() != 0) options.max_record_bytes = job.spec().limits().max_record_bytes();
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
                       DatasetReader::Create(std::move(snapshot), roots, std::move(indexes), options));
   return LoadJob::Create(job.spec(), std::move(reader));
+}
+
+struct ServedJobs::Slow {
+  ThreadPool threads{kSlowThreads, "ps-slow"};
+};
+
+ServedJobs::ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes)
+    : roots_(std::move(roots)),
+      indexes_(indexes),
+      troubles_(Clock::Real(), [](const std::string& line) { spdlog::warn("{}", line); }),
+      slow_(std::make_unique<Slow>()) {}
+
+ServedJobs::~ServedJobs() {
+  slow_->threads.Stop();
+  MutexLock lock(&mutex_);
+  jobs_.clear();
 }
 
 void ServedJobs::Update(const v1::WatchReply& reply) {
@@ -52,13 +76,22 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> ServedJobs::Find(const std::strin
     if (found->second.built != nullptr) return found->second.built;
     job = found->second.job;
   }
+  DatasetReader::Options options;
+  options.executor = &slow_->threads;
+  options.troubles = &troubles_;
   PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadJob> built,
-                      BuildLoadJob(job, roots_, indexes_->ProviderFor(job.spec())));
+                      BuildLoadJob(job, roots_, indexes_->ProviderFor(job.spec()), options));
   MutexLock lock(&mutex_);
   const auto found = jobs_.find(name);
   if (found == jobs_.end() || found->second.job.uid() != uid) return built;
   if (found->second.built == nullptr) found->second.built = std::move(built);
   return found->second.built;
+}
+
+bool ServedJobs::IsCurrent(const v1::Job& job) const {
+  MutexLock lock(&mutex_);
+  const auto found = jobs_.find(job.name());
+  return found != jobs_.end() && found->second.job.uid() == job.uid() && found->second.job.revision() == job.revision();
 }
 
 std::vector<std::string> ServedJobs::names() const {

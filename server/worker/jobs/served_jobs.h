@@ -25,14 +25,17 @@ uint64_t JobPipelineFingerprint(const Pipeline& pipeline);
 
 // What a job's data and pipeline become, here: built from what the coordinator says and this machine's roots. Nothing
 // is read yet. InvalidArgument, or NotFound for a root that this worker has not.
+// `options` say where slow work runs and who is told of failing files.
 absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(const v1::Job& job, const std::vector<DataRoot>& roots,
-                                                            IndexProvider indexes);
+                                                            IndexProvider indexes, DatasetReader::Options options = {});
 
 // Thread-safe.
 class ServedJobs {
  public:
   // `indexes` outlives this.
-  ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes) : roots_(std::move(roots)), indexes_(indexes) {}
+  ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes);
+  // Waits for the indexes that are being brought: ShardIndexes::Stop() first ends that. All sessions must be gone.
+  ~ServedJobs();
 
   // What Watch brought. Jobs that are not READY, and those of `removed` (by name), are served no longer; streams that
   // are open go on.
@@ -44,8 +47,14 @@ class ServedJobs {
   absl::StatusOr<std::shared_ptr<const LoadJob>> Find(const std::string& name, uint64_t uid);
 
   std::vector<std::string> names() const;
+  // Whether the job is served as it is there: not submitted again, nor ended, nor with another view.
+  bool IsCurrent(const v1::Job& job) const;
+
+  // What keeps rows of all jobs from being made: FileTroubles::Lines().
+  std::vector<std::string> Troubles(size_t most, size_t bytes) const { return troubles_.Lines(most, bytes); }
 
  private:
+  struct Slow;  // threads for what waits
   struct Entry {
     v1::Job job;
     std::shared_ptr<const LoadJob> built;
@@ -53,6 +62,8 @@ class ServedJobs {
 
   const std::vector<DataRoot> roots_;
   ShardIndexes* const indexes_;
+  FileTroubles troubles_;
+  std::unique_ptr<Slow> slow_;
   mutable Mutex mutex_;
   std::map<std::string, Entry> jobs_ ABSL_GUARDED_BY(mutex_);
 };

@@ -8,11 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/file.h"
 #include "base/status_macros.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/augment/pipeline.h"
+#include "pipeline/storage/posix_storage.h"
 #include "server/worker/jobs/served_jobs.h"
 
 namespace penstock {
@@ -57,19 +57,18 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
   FillColumns(pipeline->schema(), report);
   report->set_pipeline_fingerprint(JobPipelineFingerprint(*pipeline));
   for (const DatasetFile& file : *files) {
-    PS_ASSIGN_OR_RETURN(const FileInfo info, StatFile(file.path));
+    PS_ASSIGN_OR_RETURN(const StoredName found, LocalFiles()->StatAndWait(file.path));
     v1::Shard* shard = report->add_files();
     shard->set_root(file.root);
     shard->set_path(file.relative_path);
-    shard->set_size(info.size);
+    shard->set_size(found.info.size);
   }
   return absl::OkStatus();
 }
 
 absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
   PS_ASSIGN_OR_RETURN(const std::string path, ResolveInRoots(task.shard().root(), task.shard().path(), tools.roots));
-  const auto built =
-      tools.indexes->store().LoadOrBuild(path, IndexOptionsOf(task.compression(), task.max_record_bytes()));
+  const auto built = tools.indexes->Build(path, IndexOptionsOf(task.compression(), task.max_record_bytes()));
   if (absl::IsDataLoss(built.status())) {
     return absl::DataLossError(absl::StrCat(built.status().message(),
                                             ". A shard that cannot be walked to its end is in no job, whatever "
@@ -143,7 +142,8 @@ absl::Status Probe(const v1::ProbeJob& task, const TaskTools& tools) {
 
 // Whether another worker may fare better: this machine could not read, or has not got, what the job needs.
 bool AtFault(const v1::Task& task, const absl::Status& status) {
-  if (absl::IsUnavailable(status) || absl::IsInternal(status) || absl::IsUnknown(status)) return true;
+  if (absl::IsUnavailable(status) || absl::IsCancelled(status) || absl::IsInternal(status) || absl::IsUnknown(status))
+    return true;
   // The worker that expanded the globs saw the files.
   return !task.has_prepare() && (absl::IsNotFound(status) || absl::IsPermissionDenied(status));
 }

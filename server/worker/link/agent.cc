@@ -14,7 +14,7 @@ Agent::Agent(AgentOptions options, AgentHooks hooks, CoordinatorLink* link)
     : options_(std::move(options)),
       hooks_(std::move(hooks)),
       link_(link),
-      task_pool_(std::make_unique<Executor>(options_.task_threads)) {}
+      task_pool_(std::make_unique<WorkerThreads>(options_.task_threads)) {}
 
 void Agent::Start() {
   beat_ = std::thread([this] { Beat(); });

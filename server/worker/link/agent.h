@@ -85,7 +85,7 @@ class Agent {
   std::set<uint64_t> tasks_ ABSL_GUARDED_BY(mutex_);  // taken and not yet reported
   uint64_t term_ ABSL_GUARDED_BY(mutex_) = 0;         // of the coordinator that we are registered with
 
-  std::unique_ptr<Executor> task_pool_;
+  std::unique_ptr<WorkerThreads> task_pool_;
   std::thread beat_, watch_;
 };
 

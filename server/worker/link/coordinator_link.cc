@@ -40,12 +40,8 @@ class GrpcLink final : public CoordinatorLink {
     request.set_blob(std::move(blob));
     return Call(&v1::Coordinator::Stub::PutIndex, request, kIndexCall).status();
   }
-  absl::StatusOr<std::string> GetIndex(uint64_t content_hash) override {
-    v1::GetIndexRequest request;
-    request.set_content_hash(content_hash);
-    absl::StatusOr<v1::GetIndexReply> reply = Call(&v1::Coordinator::Stub::GetIndex, request, kIndexCall);
-    if (!reply.ok()) return reply.status();
-    return std::move(*reply->mutable_blob());
+  absl::StatusOr<v1::GetIndexReply> GetIndex(const v1::GetIndexRequest& request) override {
+    return Call(&v1::Coordinator::Stub::GetIndex, request, kIndexCall);
   }
 
   void Cancel() override {

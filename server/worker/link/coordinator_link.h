@@ -20,8 +20,7 @@ class CoordinatorLink {
   virtual absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest& request) = 0;
   virtual absl::StatusOr<v1::ReportTaskReply> ReportTask(const v1::ReportTaskRequest& request) = 0;
   virtual absl::Status PutIndex(uint64_t content_hash, std::string blob) = 0;
-  // NotFound where the coordinator has none.
-  virtual absl::StatusOr<std::string> GetIndex(uint64_t content_hash) = 0;
+  virtual absl::StatusOr<v1::GetIndexReply> GetIndex(const v1::GetIndexRequest& request) = 0;
   virtual void Cancel() = 0;
 };
 

@@ -40,7 +40,7 @@ struct SessionShared {
   std::string worker_id;
   Loader* loader = nullptr;
   ServedJobs* jobs = nullptr;
-  Executor* executor = nullptr;
+  WorkerThreads* executor = nullptr;
   Clock* clock = Clock::Real();
   uint32_t max_sessions = 256;
   SessionLimits limits;

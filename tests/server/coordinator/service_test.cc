@@ -290,6 +290,54 @@ TEST_F(CoordinatorServiceTest, IndexBlobsAreKeptByContent) {
   EXPECT_EQ(client_->Call(&Stub::GetIndex, get, &got).code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(CoordinatorServiceTest, OneWorkerIsToldToIndexAFileAndTheOthersToAskAgain) {
+  Start();
+  v1::GetIndexRequest get;
+  get.set_content_hash(42);
+  get.set_worker_id("a");
+  get.mutable_file()->set_size(332);
+  get.mutable_file()->set_mtime_ns(7);
+  v1::GetIndexReply got;
+  ASSERT_TRUE(client_->Call(&Stub::GetIndex, get, &got).ok());
+  EXPECT_TRUE(got.build());
+  get.set_worker_id("b");
+  got.Clear();
+  ASSERT_TRUE(client_->Call(&Stub::GetIndex, get, &got).ok());
+  EXPECT_FALSE(got.build());
+  EXPECT_GT(got.ask_again_ms(), 0u);
+  EXPECT_EQ(got.builder(), "a");
+
+  ShardIndex index;
+  index.content_hash = 42;
+  index.AppendRecord(100);
+  index.AppendRecord(200);
+  index.file_size = index.stream_size();
+  index.mtime_ns = 7;
+  for (const int64_t time : {7, 8}) {  // of two copies
+    index.mtime_ns = time;
+    v1::PutIndexRequest put;
+    put.set_content_hash(42);
+    put.set_blob(index.Serialize());
+    v1::PutIndexReply stored;
+    ASSERT_TRUE(client_->Call(&Stub::PutIndex, put, &stored).ok());
+    get.mutable_file()->set_size(index.file_size);
+    get.mutable_file()->set_mtime_ns(time);
+    got.Clear();
+    ASSERT_TRUE(client_->Call(&Stub::GetIndex, get, &got).ok());
+    EXPECT_EQ(got.blob(), put.blob());
+  }
+  get.mutable_file()->set_mtime_ns(9);
+  get.set_worker_id("a");
+  ASSERT_TRUE(client_->Call(&Stub::GetIndex, get, &got).ok());
+  EXPECT_TRUE(got.build());
+  get.set_give_up(true);
+  ASSERT_TRUE(client_->Call(&Stub::GetIndex, get, &got).ok());
+  get.set_give_up(false);
+  get.set_worker_id("b");
+  ASSERT_TRUE(client_->Call(&Stub::GetIndex, get, &got).ok());
+  EXPECT_TRUE(got.build()) << "the turn was given up";
+}
+
 TEST_F(CoordinatorServiceTest, ASecondCoordinatorOnOneStateDirIsRefused) {
   Start();
   const auto second = Coordinator::Start(options_);

@@ -84,21 +84,21 @@ TEST(IndexPrefetch, CoversWhatTheViewMakesThisWorkerOwnerOrBackupOf) {
   EXPECT_THAT(ShardsToServe(job, "a"), ElementsAre(0, 1, 3));
 }
 
-TEST(Executor, RunsWhatWasPostedBeforeItEnds) {
+TEST(WorkerThreads, RunsWhatWasPostedBeforeItEnds) {
   std::atomic<int> runs{0};
   {
-    Executor executor(3);
+    WorkerThreads executor(3);
     for (int i = 0; i < 100; ++i) executor.Post([&] { ++runs; });
     executor.PostAfter(3600 * kSecond, [&] { runs += 1000; });
   }
   EXPECT_EQ(runs, 100);
 }
 
-TEST(Executor, RunsDelayedFunctionsWhenTheyAreDue) {
+TEST(WorkerThreads, RunsDelayedFunctionsWhenTheyAreDue) {
   Mutex mutex;
   CondVar changed;
   std::vector<int> order;
-  Executor executor(1);
+  WorkerThreads executor(1);
   const auto note = [&](int i) {
     MutexLock lock(&mutex);
     order.push_back(i);

@@ -23,7 +23,7 @@ class NoCoordinator : public CoordinatorLink {
   absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest&) override { return Away(); }
   absl::StatusOr<v1::ReportTaskReply> ReportTask(const v1::ReportTaskRequest&) override { return Away(); }
   absl::Status PutIndex(uint64_t, std::string) override { return Away(); }
-  absl::StatusOr<std::string> GetIndex(uint64_t) override { return Away(); }
+  absl::StatusOr<v1::GetIndexReply> GetIndex(const v1::GetIndexRequest&) override { return Away(); }
   void Cancel() override {}
 
  private:

@@ -56,7 +56,9 @@ class FakeCoordinator : public CoordinatorLink {
     return v1::ReportTaskReply();
   }
   absl::Status PutIndex(uint64_t, std::string) override { return absl::OkStatus(); }
-  absl::StatusOr<std::string> GetIndex(uint64_t) override { return absl::NotFoundError("none"); }
+  absl::StatusOr<v1::GetIndexReply> GetIndex(const v1::GetIndexRequest&) override {
+    return absl::NotFoundError("none");
+  }
   void Cancel() override {
     MutexLock lock(&mutex_);
     cancelled_ = true;

@@ -24,7 +24,7 @@ class StreamSessionTest : public PreparedJobTest {
     options.threads = 2;
     options.memory_budget_bytes = 16 << 20;
     loader_ = *Loader::Create(options);
-    executor_ = std::make_unique<Executor>(2);
+    executor_ = std::make_unique<WorkerThreads>(2);
     shared_.worker_id = "me";
     shared_.loader = loader_.get();
     shared_.jobs = &jobs_;
@@ -112,7 +112,7 @@ class StreamSessionTest : public PreparedJobTest {
   ServedJobs jobs_;
   std::unique_ptr<Loader> loader_;
   SessionShared shared_;
-  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<WorkerThreads> executor_;
   std::vector<std::unique_ptr<FakeStream>> streams_;
   std::vector<std::shared_ptr<StreamSession>> sessions_;
 };

@@ -1,0 +1,424 @@
+#include "pipeline/loader/shard_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace penstock {
+namespace {
+
+// A load that fails for a reason that may pass, and a read that fails, are tried again so often, after growing pauses.
+constexpr int kTries = 3;
+constexpr Nanos kFirstPause = 20 * kMillisecond;
+// Then the failure stands for a while, which grows.
+constexpr Nanos kFirstFailure = 250 * kMillisecond;
+constexpr Nanos kLongestFailure = 2 * kSecond;
+// A load that takes longer is said.
+constexpr Nanos kLongLoad = kSecond;
+// While somebody writes to a file its index is old as soon as it is made.
+constexpr int kIndexings = 2;
+// Waiters that are gone are looked for when there are so many.
+constexpr size_t kManyWaiters = 64;
+
+bool MayPass(const absl::Status& status) { return absl::IsUnavailable(status); }
+
+}  // namespace
+
+// A load that is to run. Dropped without being run, when its executor stops, it says so to all who wait.
+class ShardTable::LoadTurn {
+ public:
+  LoadTurn(std::shared_ptr<ShardTable> table, uint32_t number) : table_(std::move(table)), number_(number) {}
+  LoadTurn(LoadTurn&&) = default;
+  ~LoadTurn() {
+    if (table_ == nullptr) return;
+    Nanos again = 0;
+    table_->FinishLoad(number_, absl::CancelledError("this process is stopping"), true, &again);
+  }
+  void Run() { std::exchange(table_, nullptr)->RunLoad(number_); }
+
+ private:
+  std::shared_ptr<ShardTable> table_;
+  uint32_t number_;
+};
+
+ShardTable::ShardTable(Snapshot snapshot, std::vector<DataRoot> roots, IndexProvider indexes,
+                       const DatasetReader::Options& options)
+    : snapshot_(std::move(snapshot)),
+      roots_(std::move(roots)),
+      indexes_(std::move(indexes)),
+      options_(options),
+      executor_(options.executor != nullptr ? options.executor : SlowWorkThreads()),
+      clock_(executor_->clock()),
+      shards_(snapshot_.shards().size()) {}
+
+std::string ShardTable::PathOf(uint32_t number) const {
+  const SnapshotShard& shard = snapshot_.shards()[number];
+  for (const DataRoot& root : roots_) {
+    if (root.name == shard.root) return absl::StrCat(root.path, "/", shard.relative_path);
+  }
+  return absl::StrCat(shard.root, ":", shard.relative_path);
+}
+
+absl::Status ShardTable::Changed(uint32_t number, absl::string_view why) const {
+  return absl::FailedPreconditionError(
+      absl::StrCat(PathOf(number), ": is not the file that the job's snapshot froze: ", why,
+                   "; put the old file back (the job then goes on by itself), or submit the job again with --replace"));
+}
+
+absl::Status ShardTable::Unreadable(uint32_t number, const absl::Status& status) const {
+  if (absl::IsFailedPrecondition(status)) return Changed(number, status.message());
+  if (absl::IsCancelled(status)) return absl::CancelledError(absl::StrCat(PathOf(number), ": ", status.message()));
+  return absl::UnavailableError(absl::StrCat(PathOf(number), ": ", status.message()));
+}
+
+// ---- Who asks ------------------------------------------------------------------------------------------------------
+
+bool ShardTable::ReadyNow(Shard* shard) {
+  const bool at_once = options_.storage->AnswersAtOnce();
+  if (shard->paused_until != 0 || !shard->failure.ok()) {
+    const Nanos now = clock_->Now();
+    if (now < shard->paused_until) return false;
+    if (!shard->failure.ok() && now < shard->failed_until) return true;
+  }
+  if (shard->index == nullptr) {
+    shard->index = shard->gone.lock();
+    if (shard->index == nullptr) return false;
+    index_bytes_.fetch_add(shard->index->MemoryBytes());
+  }
+  return at_once || shard->reader != nullptr;
+}
+
+bool ShardTable::IsReady(uint32_t number) {
+  Shard& shard = shards_[number];
+  MutexLock lock(&shard.mutex);
+  return ReadyNow(&shard);
+}
+
+void ShardTable::WhenReady(uint32_t number, std::shared_ptr<ReadyWaiter> waiter) {
+  Shard& shard = shards_[number];
+  bool load = false, is_long = false;
+  Nanos when = 0;
+  std::shared_ptr<const ShardIndex> index;
+  {
+    MutexLock lock(&shard.mutex);
+    if (!ReadyNow(&shard)) {
+      auto& waiters = shard.waiters;
+      if (waiters.size() >= kManyWaiters && waiters.size() == waiters.capacity()) {
+        std::erase_if(waiters, [](const std::weak_ptr<ReadyWaiter>& weak) { return weak.expired(); });
+        waiters.reserve(2 * waiters.size() + kManyWaiters);
+      }
+      waiters.push_back(waiter);
+      waiter = nullptr;
+      load = !std::exchange(shard.loading, true);
+      when = shard.paused_until;
+      const Nanos now = clock_->Now();
+      if (load) shard.said_at = now;
+      is_long = now - shard.said_at > kLongLoad;
+      if (is_long) shard.said_at = now;
+    } else {
+      index = shard.index;
+    }
+  }
+  if (waiter != nullptr) waiter->OnReady(std::move(index));
+  if (is_long) SayTrouble(number, absl::UnavailableError("opening it and having its index takes long"));
+  if (load) PostLoad(number, when);
+}
+
+void ShardTable::Want(uint32_t number) {
+  Shard& shard = shards_[number];
+  Nanos when = 0;
+  {
+    MutexLock lock(&shard.mutex);
+    if (ReadyNow(&shard) || std::exchange(shard.loading, true)) return;
+    shard.said_at = clock_->Now();
+    when = shard.paused_until;
+  }
+  PostLoad(number, when);
+}
+
+void ShardTable::MakeReady(uint32_t number) {
+  Shard& shard = shards_[number];
+  for (;;) {
+    {
+      MutexLock lock(&shard.mutex);
+      shard.paused_until = 0;
+      if (ReadyNow(&shard)) return;
+      if (shard.loading) {
+        shard.loaded.Wait(&shard.mutex);
+        continue;
+      }
+      shard.loading = true;
+      shard.said_at = clock_->Now();
+    }
+    LoadTurn(shared_from_this(), number).Run();
+  }
+}
+
+absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardTable::Index(uint32_t number) {
+  Shard& shard = shards_[number];
+  shard.used.store(true, std::memory_order_relaxed);
+  for (;;) {
+    {
+      MutexLock lock(&shard.mutex);
+      if (ReadyNow(&shard)) {
+        if (!shard.failure.ok()) return shard.failure;
+        return shard.index;
+      }
+    }
+    MakeReady(number);
+  }
+}
+
+absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::Reader(uint32_t number) {
+  Shard& shard = shards_[number];
+  shard.used.store(true, std::memory_order_relaxed);
+  std::shared_ptr<const ShardIndex> index;
+  for (;;) {
+    {
+      MutexLock lock(&shard.mutex);
+      if (ReadyNow(&shard)) {
+        if (!shard.failure.ok()) return shard.failure;
+        if (shard.reader != nullptr) return shard.reader;
+        index = shard.index;
+        break;
+      }
+    }
+    MakeReady(number);
+  }
+  // Storage that answers at once, and a file that was closed to make room.
+  const absl::StatusOr<std::string> path = Resolve(number);
+  absl::StatusOr<std::shared_ptr<const ShardReader>> reader =
+      path.ok() ? OpenFileOf(*path, index) : absl::StatusOr<std::shared_ptr<const ShardReader>>(path.status());
+  if (absl::IsFailedPrecondition(reader.status())) {
+    MutexLock lock(&shard.mutex);
+    if (shard.index == index) DropIndex(&shard);
+    return absl::AbortedError(absl::StrCat(PathOf(number), " changed and is looked at again"));
+  }
+  if (!reader.ok()) {
+    const absl::Status status = Unreadable(number, reader.status());
+    {
+      MutexLock lock(&shard.mutex);
+      if (shard.reader == nullptr && !shard.loading) shard.paused_until = clock_->Now() + kFirstPause;
+    }
+    SayTrouble(number, status);
+    return status;
+  }
+  {
+    MutexLock lock(&shard.mutex);
+    if (shard.reader == nullptr) SetReader(&shard, *reader);
+  }
+  Trim();
+  return reader;
+}
+
+std::shared_ptr<const ShardReader> ShardTable::OpenReader(uint32_t number) {
+  Shard& shard = shards_[number];
+  MutexLock lock(&shard.mutex);
+  return shard.reader;
+}
+
+std::shared_ptr<const ShardIndex> ShardTable::KnownIndex(uint32_t number) {
+  Shard& shard = shards_[number];
+  MutexLock lock(&shard.mutex);
+  return shard.index;
+}
+
+// ---- What was found
+// --------------------------------------------------------------------------------------------------
+
+void ShardTable::FoundChanged(uint32_t number, const ShardReader& reader) {
+  Shard& shard = shards_[number];
+  MutexLock lock(&shard.mutex);
+  if (shard.reader.get() == &reader) SetReader(&shard, nullptr);
+  if (shard.index.get() == &reader.index()) DropIndex(&shard);
+}
+
+void ShardTable::FoundFailing(uint32_t number, const ShardReader& reader, const absl::Status& status) {
+  Shard& shard = shards_[number];
+  {
+    MutexLock lock(&shard.mutex);
+    if (shard.reader.get() == &reader) {
+      SetReader(&shard, nullptr);
+      shard.paused_until = clock_->Now() + kFirstPause;
+    }
+  }
+  SayTrouble(number, status);
+}
+
+void ShardTable::FoundWell(uint32_t number) {
+  Shard& shard = shards_[number];
+  if (!shard.troubled.load(std::memory_order_relaxed) || !shard.troubled.exchange(false)) return;
+  if (options_.troubles != nullptr) options_.troubles->Mended(PathOf(number));
+}
+
+void ShardTable::SayTrouble(uint32_t number, const absl::Status& status) {
+  if (options_.troubles == nullptr || absl::IsCancelled(status)) return;
+  shards_[number].troubled.store(true);
+  options_.troubles->Failed(PathOf(number), status,
+                            absl::IsFailedPrecondition(status)
+                                ? "other workers are asked for its rows; put the right file there"
+                                : "its rows are asked of other workers, and it is tried again");
+}
+
+// ---- Loading
+// ---------------------------------------------------------------------------------------------------------
+
+void ShardTable::PostLoad(uint32_t number, Nanos when) {
+  auto run = [turn = LoadTurn(shared_from_this(), number)]() mutable { turn.Run(); };
+  if (when > clock_->Now()) {
+    executor_->PostAt(when, std::move(run));
+  } else {
+    executor_->Post(std::move(run));
+  }
+}
+
+void ShardTable::RunLoad(uint32_t number) {
+  std::shared_ptr<const ShardIndex> index;
+  {
+    MutexLock lock(&shards_[number].mutex);
+    shards_[number].paused_until = 0;
+    index = shards_[number].index;
+  }
+  absl::StatusOr<Loaded> loaded = absl::CancelledError("nobody needs it any more");
+  if (!stop_.stop_requested()) loaded = Load(number, std::move(index));
+  Nanos again = 0;
+  if (FinishLoad(number, std::move(loaded), false, &again)) return;
+  PostLoad(number, again);
+}
+
+absl::StatusOr<std::string> ShardTable::Resolve(uint32_t number) const {
+  const SnapshotShard& frozen = snapshot_.shards()[number];
+  return ResolveInRoots(frozen.root, frozen.relative_path, roots_);
+}
+
+absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::OpenFileOf(
+    const std::string& path, const std::shared_ptr<const ShardIndex>& index) const {
+  PS_ASSIGN_OR_RETURN(
+      std::unique_ptr<StoredFile> file,
+      options_.storage->OpenAndWait(path, {.priority = CallPriority::kUrgent, .stop = stop_.get_token()}));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<ShardReader> reader, ShardReader::Open(std::move(file), index));
+  return std::shared_ptr<const ShardReader>(std::move(reader));
+}
+
+absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardTable::BringIndex(uint32_t number, const std::string& path) {
+  const SnapshotShard& frozen = snapshot_.shards()[number];
+  absl::StatusOr<std::shared_ptr<const ShardIndex>> index = indexes_(frozen, path, stop_.get_token());
+  if (!index.ok()) {
+    // The shard was whole when the job was submitted.
+    if (absl::IsDataLoss(index.status())) return Changed(number, index.status().message());
+    return Unreadable(number, index.status());
+  }
+  if ((*index)->record_count() != frozen.record_count || (*index)->content_hash != frozen.content_hash) {
+    return Changed(number, absl::StrCat("it holds ", (*index)->record_count(), " records with content hash ",
+                                        absl::Hex((*index)->content_hash), ", not ", frozen.record_count, " with ",
+                                        absl::Hex(frozen.content_hash)));
+  }
+  if ((*index)->longest_record() > options_.max_record_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        PathOf(number), ": its longest record has ", (*index)->longest_record(), " bytes, more than the limit of ",
+        options_.max_record_bytes, ": raise the job's limits.max_record_bytes"));
+  }
+  return index;
+}
+
+absl::StatusOr<ShardTable::Loaded> ShardTable::Load(uint32_t number, std::shared_ptr<const ShardIndex> index) {
+  const absl::StatusOr<std::string> path = Resolve(number);
+  if (!path.ok()) return Unreadable(number, path.status());
+  for (int indexings = 0;; ++indexings) {
+    if (index == nullptr) {
+      PS_ASSIGN_OR_RETURN(index, BringIndex(number, *path));
+    }
+    absl::StatusOr<std::shared_ptr<const ShardReader>> reader = OpenFileOf(*path, index);
+    if (reader.ok()) return Loaded{std::move(index), *std::move(reader)};
+    if (!absl::IsFailedPrecondition(reader.status())) return Unreadable(number, reader.status());
+    // The file is in another state than when it was indexed.
+    index = nullptr;
+    if (indexings == kIndexings) {
+      return absl::UnavailableError(absl::StrCat(PathOf(number), ": somebody is writing to it"));
+    }
+  }
+}
+
+bool ShardTable::FinishLoad(uint32_t number, absl::StatusOr<Loaded> loaded, bool last, Nanos* again) {
+  Shard& shard = shards_[number];
+  const absl::Status status = loaded.status();
+  std::vector<std::weak_ptr<ReadyWaiter>> waiters;
+  std::shared_ptr<const ShardIndex> index;
+  {
+    MutexLock lock(&shard.mutex);
+    if (!last && MayPass(status) && ++shard.tries < kTries && !stop_.stop_requested()) {
+      *again = clock_->Now() + (kFirstPause << (shard.tries - 1));
+      return false;
+    }
+    shard.tries = 0;
+    shard.loading = false;
+    shard.failure = status;
+    if (status.ok()) {
+      shard.failures = 0;
+      if (shard.index != loaded->index) {
+        DropIndex(&shard);
+        shard.index = loaded->index;
+        index_bytes_.fetch_add(shard.index->MemoryBytes());
+      }
+      SetReader(&shard, std::move(loaded->reader));
+      index = shard.index;
+    } else {
+      DropIndex(&shard);
+      SetReader(&shard, nullptr);
+      shard.failed_until = clock_->Now() + std::min(kLongestFailure, kFirstFailure << std::min(shard.failures, 8));
+      ++shard.failures;
+    }
+    shard.used.store(true, std::memory_order_relaxed);
+    waiters.swap(shard.waiters);
+    shard.loaded.NotifyAll();
+  }
+  if (status.ok()) {
+    FoundWell(number);
+  } else {
+    SayTrouble(number, status);
+  }
+  for (const std::weak_ptr<ReadyWaiter>& weak : waiters) {
+    if (const std::shared_ptr<ReadyWaiter> waiter = weak.lock()) waiter->OnReady(index);
+  }
+  Trim();
+  return true;
+}
+
+// ---- Limits
+// ----------------------------------------------------------------------------------------------------------
+
+void ShardTable::SetReader(Shard* shard, std::shared_ptr<const ShardReader> reader) {
+  if (shard->reader != nullptr) open_.fetch_sub(1);
+  shard->reader = std::move(reader);
+  if (shard->reader != nullptr) open_.fetch_add(1);
+}
+
+void ShardTable::DropIndex(Shard* shard) {
+  if (shard->index != nullptr) index_bytes_.fetch_sub(shard->index->MemoryBytes());
+  shard->index.reset();
+  shard->gone.reset();
+}
+
+// Second chance, as a clock's hand goes round. What somebody uses just now stays until he is done.
+void ShardTable::Trim() {
+  MutexLock lock(&hand_mutex_);
+  for (size_t steps = 0; steps < 2 * shards_.size(); ++steps) {
+    const bool files = open_.load() > options_.max_open_shards;
+    const bool indexes = index_bytes_.load() > options_.max_index_bytes;
+    if (!files && !indexes) return;
+    hand_ = (hand_ + 1) % shards_.size();
+    Shard& shard = shards_[hand_];
+    if (shard.used.exchange(false)) continue;
+    MutexLock shard_lock(&shard.mutex);
+    SetReader(&shard, nullptr);
+    if (indexes && shard.index != nullptr) {
+      std::weak_ptr<const ShardIndex> gone = shard.index;
+      DropIndex(&shard);
+      shard.gone = std::move(gone);
+    }
+  }
+}
+
+}  // namespace penstock

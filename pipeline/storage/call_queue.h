@@ -1,0 +1,52 @@
+// Calls that wait for a thread of an executor, the most urgent first.
+#ifndef PENSTOCK_PIPELINE_STORAGE_CALL_QUEUE_H_
+#define PENSTOCK_PIPELINE_STORAGE_CALL_QUEUE_H_
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <stop_token>
+#include <utility>
+
+#include "absl/functional/any_invocable.h"
+#include "base/mutex.h"
+#include "base/runtime/executor.h"
+#include "pipeline/storage/storage.h"
+
+namespace penstock {
+
+// Thread-safe. Every call that was added is run once, also when the queue goes or its executor stops: then with
+// `cancelled`.
+class CallQueue {
+ public:
+  using Call = absl::AnyInvocable<void(bool cancelled) &&>;
+
+  explicit CallQueue(Executor* executor) : executor_(executor), state_(std::make_shared<State>()) {}
+  // Waits for the calls that have begun; not from one of them.
+  ~CallQueue();
+
+  void Add(const CallOptions& options, Call call);
+
+ private:
+  static constexpr size_t kPriorities = 3;
+  struct Waiting {
+    std::stop_token stop;
+    Call call;
+  };
+  struct State {
+    Mutex mutex;
+    CondVar idle;
+    std::array<std::deque<Waiting>, kPriorities> waiting ABSL_GUARDED_BY(mutex);
+    int running ABSL_GUARDED_BY(mutex) = 0;
+    bool closed ABSL_GUARDED_BY(mutex) = false;
+  };
+  // Runs the most urgent call; `cancelled`: without doing it.
+  static void RunOne(State* state, bool cancelled);
+
+  Executor* const executor_;
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_STORAGE_CALL_QUEUE_H_

@@ -1,0 +1,84 @@
+#include "pipeline/storage/file_troubles.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+
+std::string FileTroubles::LineOf(const std::string& file, const Trouble& trouble, Nanos now) {
+  // Most messages begin with the file.
+  std::string_view what = trouble.what;
+  if (what.substr(0, file.size()) == file) {
+    what.remove_prefix(file.size());
+    while (!what.empty() && (what.front() == ':' || what.front() == ' ')) what.remove_prefix(1);
+  }
+  return absl::StrCat(file, ": ", absl::string_view(what.data(), what.size()), "; for ",
+                      (now - trouble.since) / kSecond, " s, tried ", trouble.tries,
+                      trouble.tries == 1 ? " time; " : " times; ", trouble.next);
+}
+
+void FileTroubles::Failed(const std::string& file, const absl::Status& status, const std::string& next) {
+  std::string line;
+  const Nanos now = clock_->Now();
+  {
+    MutexLock lock(&mutex_);
+    auto it = troubles_.find(file);
+    if (it != troubles_.end() && now - it->second.last > kForgotten) {
+      troubles_.erase(it);
+      it = troubles_.end();
+    }
+    if (it == troubles_.end()) {
+      if (troubles_.size() >= kMostFiles) {
+        std::erase_if(troubles_, [now](const auto& entry) { return now - entry.second.last > kForgotten; });
+        if (troubles_.size() >= kMostFiles) return;
+      }
+      it = troubles_.try_emplace(file).first;
+      it->second.since = now;
+      it->second.told = now - interval_;
+    }
+    Trouble& trouble = it->second;
+    trouble.what = std::string(status.message());
+    trouble.next = next;
+    trouble.last = now;
+    ++trouble.tries;
+    if (now - trouble.told < interval_) return;
+    trouble.told = now;
+    line = LineOf(file, trouble, now);
+  }
+  if (tell_) tell_(line);
+}
+
+void FileTroubles::Mended(const std::string& file) {
+  std::string line;
+  {
+    MutexLock lock(&mutex_);
+    const auto it = troubles_.find(file);
+    if (it == troubles_.end()) return;
+    line = absl::StrCat(file, ": is well again, after ", (clock_->Now() - it->second.since) / kSecond, " s");
+    troubles_.erase(it);
+  }
+  if (tell_) tell_(line);
+}
+
+std::vector<std::string> FileTroubles::Lines(size_t most, size_t bytes) const {
+  const Nanos now = clock_->Now();
+  std::vector<std::pair<Nanos, std::string>> found;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [file, trouble] : troubles_) {
+      if (now - trouble.last <= kForgotten) found.emplace_back(trouble.since, LineOf(file, trouble, now));
+    }
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < found.size() && lines.size() < most; ++i) {
+    lines.push_back(std::move(found[i].second));
+    if (lines.back().size() > bytes) lines.back().resize(bytes);
+  }
+  return lines;
+}
+
+}  // namespace penstock

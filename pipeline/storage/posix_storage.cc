@@ -1,0 +1,151 @@
+#include "pipeline/storage/posix_storage.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/runtime/thread_pool.h"
+#include "base/status_macros.h"
+#include "pipeline/storage/call_queue.h"
+
+namespace penstock {
+namespace {
+
+// Of LocalFiles(): what waits for storage, not for a CPU.
+constexpr int kLocalThreads = 4;
+
+absl::Status Stopped(const std::string& name) { return absl::CancelledError(absl::StrCat(name, ": cancelled")); }
+
+StoredEntry::Kind KindOf(mode_t mode) {
+  if (S_ISREG(mode)) return StoredEntry::Kind::kFile;
+  return S_ISDIR(mode) ? StoredEntry::Kind::kFolder : StoredEntry::Kind::kOther;
+}
+
+class PosixStoredFile final : public StoredFile {
+ public:
+  PosixStoredFile(std::shared_ptr<const RandomAccessFile> file, FileInfo opened, CallQueue* calls)
+      : file_(std::move(file)), opened_(std::move(opened)), calls_(calls) {}
+
+  const std::string& path() const override { return file_->path(); }
+  const FileInfo& opened() const override { return opened_; }
+  absl::StatusOr<FileInfo> Info() const override { return file_->Info(); }
+  void WillRead(uint64_t offset, uint64_t length) const override { file_->WillRead(offset, length); }
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
+    return file_->ReadAt(offset, length, out);
+  }
+  void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
+            CallDone<size_t> done) const override {
+    calls_->Add(options,
+                [file = file_, opened = opened_, offset, length, out, done = std::move(done)](bool cancelled) mutable {
+                  if (cancelled) {
+                    std::move(done)(Stopped(file->path()));
+                    return;
+                  }
+                  absl::StatusOr<size_t> read = file->ReadAt(offset, length, out);
+                  const absl::StatusOr<FileInfo> now = file->Info();
+                  if (!now.ok()) {
+                    read = now.status();
+                  } else if (*now != opened) {
+                    read = absl::AbortedError(absl::StrCat(file->path(), " changed since it was opened"));
+                  }
+                  std::move(done)(std::move(read));
+                });
+  }
+
+ private:
+  const std::shared_ptr<const RandomAccessFile> file_;
+  const FileInfo opened_;
+  CallQueue* const calls_;
+};
+
+class PosixStorage final : public Storage {
+ public:
+  explicit PosixStorage(Executor* executor) : calls_(executor) {}
+
+  bool AnswersAtOnce() const override { return true; }
+
+  absl::StatusOr<std::unique_ptr<StoredFile>> OpenAndWait(const std::string& name,
+                                                          const CallOptions& options) override {
+    return Open(name, &calls_);
+  }
+  absl::StatusOr<StoredName> StatAndWait(const std::string& name, const CallOptions& options) override {
+    return Stat(name);
+  }
+  absl::StatusOr<std::vector<StoredEntry>> ListAndWait(const std::string& folder, const CallOptions& options) override {
+    return List(folder);
+  }
+
+  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
+    calls_.Add(options, [name, calls = &calls_, done = std::move(done)](bool cancelled) mutable {
+      std::move(done)(cancelled ? Stopped(name) : Open(name, calls));
+    });
+  }
+  void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override {
+    calls_.Add(options, [name, done = std::move(done)](bool cancelled) mutable {
+      std::move(done)(cancelled ? Stopped(name) : Stat(name));
+    });
+  }
+  void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override {
+    calls_.Add(options, [folder, done = std::move(done)](bool cancelled) mutable {
+      std::move(done)(cancelled ? Stopped(folder) : List(folder));
+    });
+  }
+
+ private:
+  static absl::StatusOr<std::unique_ptr<StoredFile>> Open(const std::string& name, CallQueue* calls) {
+    PS_ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file, OpenFile(name));
+    PS_ASSIGN_OR_RETURN(FileInfo info, file->Info());
+    return std::make_unique<PosixStoredFile>(std::move(file), std::move(info), calls);
+  }
+
+  static absl::StatusOr<StoredName> Stat(const std::string& name) {
+    char* const resolved = realpath(name.c_str(), nullptr);
+    if (resolved == nullptr) return ErrnoStatus(errno, name);
+    StoredName found;
+    found.resolved = resolved;
+    free(resolved);
+    struct stat st;
+    if (stat(found.resolved.c_str(), &st) != 0) return ErrnoStatus(errno, name);
+    found.kind = KindOf(st.st_mode);
+    if (found.kind == StoredEntry::Kind::kFile) {
+      PS_ASSIGN_OR_RETURN(found.info, StatFile(found.resolved));
+    }
+    return found;
+  }
+
+  static absl::StatusOr<std::vector<StoredEntry>> List(const std::string& folder) {
+    DIR* const dir = opendir(folder.c_str());
+    if (dir == nullptr) return ErrnoStatus(errno, absl::StrCat("listing ", folder));
+    std::vector<StoredEntry> entries;
+    errno = 0;
+    while (const dirent* entry = readdir(dir)) {
+      const std::string name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      const StoredEntry::Kind kind = entry->d_type == DT_REG   ? StoredEntry::Kind::kFile
+                                     : entry->d_type == DT_DIR ? StoredEntry::Kind::kFolder
+                                                               : StoredEntry::Kind::kOther;
+      entries.push_back({name, kind});
+    }
+    const int error = errno;
+    closedir(dir);
+    if (error != 0) return ErrnoStatus(error, absl::StrCat("listing ", folder));
+    return entries;
+  }
+
+  CallQueue calls_;
+};
+
+}  // namespace
+
+std::unique_ptr<Storage> MakePosixStorage(Executor* executor) { return std::make_unique<PosixStorage>(executor); }
+
+Storage* LocalFiles() {
+  static Storage* const storage = new PosixStorage(new ThreadPool(kLocalThreads, "ps-files"));
+  return storage;
+}
+
+}  // namespace penstock

@@ -1,0 +1,35 @@
+// Waiting for the end of a call. Included by storage.h.
+#ifndef PENSTOCK_PIPELINE_STORAGE_STORAGE_WAIT_H_
+#define PENSTOCK_PIPELINE_STORAGE_STORAGE_WAIT_H_
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+
+namespace penstock {
+
+template <typename T, typename Start>
+absl::StatusOr<T> WaitForCall(Start start) {
+  struct Answer {
+    Mutex mutex;
+    CondVar arrived;
+    std::optional<absl::StatusOr<T>> value ABSL_GUARDED_BY(mutex);
+  };
+  // Shared: the one who answers may still be on its way out of the lock when we are gone.
+  const auto answer = std::make_shared<Answer>();
+  start([answer](absl::StatusOr<T> value) {
+    MutexLock lock(&answer->mutex);
+    answer->value.emplace(std::move(value));
+    answer->arrived.NotifyAll();
+  });
+  MutexLock lock(&answer->mutex);
+  while (!answer->value.has_value()) answer->arrived.Wait(&answer->mutex);
+  return *std::move(answer->value);
+}
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_STORAGE_STORAGE_WAIT_H_

@@ -1,0 +1,310 @@
+// Shards whose index is long in coming, files that change, vanish and come back: what a row waits for, and who else.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <future>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "base/runtime/thread_pool.h"
+#include "pipeline/loader/loader.h"
+#include "pipeline/loader/local_reader.h"
+#include "tests/pipeline/loader/loader_testing.h"
+#include "tests/support/test_dataset.h"
+
+namespace penstock {
+namespace {
+
+// Long enough for anything that is not stuck.
+constexpr std::chrono::seconds kStuck{20};
+
+// 4 shards of 10 records, whose indexes come when the test lets them.
+class SlowShardsTest : public ::testing::Test {
+ protected:
+  explicit SlowShardsTest(DatasetReader::Options options = {}) : options_(options) {
+    NumberDatasetOptions numbers;
+    numbers.shards = 4;
+    numbers.records_per_shard = 10;
+    set_ = MakeNumberDataset(numbers, folder_.path());
+    set_.job.mutable_order()->set_shuffle(v1::Order::NONE);
+    auto frozen = OpenDataset(set_.job, set_.roots, "", 1);
+    PS_CHECK(frozen.ok());
+    IndexProvider build = IndexesFrom(IndexStore::InStateDir(state_.path()), IndexOptions());
+    options_.executor = &pool_;
+    options_.troubles = &troubles_;
+    auto reader = DatasetReader::Create(
+        (*frozen)->snapshot(), set_.roots,
+        [this, build](const SnapshotShard& shard, const std::string& path,
+                      const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
+          {
+            MutexLock lock(&mutex_);
+            ++loads_[shard.relative_path];
+            changed_.NotifyAll();
+            while (blocked_ == shard.relative_path && !stop.stop_requested()) {
+              changed_.WaitFor(&mutex_, std::chrono::milliseconds(5));
+            }
+            if (!error_.ok()) return error_;
+          }
+          return build(shard, path, stop);
+        },
+        options_);
+    PS_CHECK(reader.ok());
+    reader_ = *reader;
+    auto job = LoadJob::Create(set_.job, reader_);
+    PS_CHECK(job.ok());
+    job_ = *job;
+  }
+  ~SlowShardsTest() override {
+    Block("");
+    job_ = nullptr;
+    reader_ = nullptr;
+  }
+
+  void Block(const std::string& shard) {
+    MutexLock lock(&mutex_);
+    blocked_ = shard;
+    changed_.NotifyAll();
+  }
+  void FailIndexes(absl::Status error) {
+    MutexLock lock(&mutex_);
+    error_ = std::move(error);
+  }
+  int Loads(const std::string& shard) {
+    MutexLock lock(&mutex_);
+    return loads_[shard];
+  }
+  void WaitForLoad(const std::string& shard) {
+    MutexLock lock(&mutex_);
+    while (loads_[shard] == 0) changed_.Wait(&mutex_);
+  }
+  std::unique_ptr<Loader> OneThread() {
+    LoaderOptions options;
+    options.threads = 1;
+    options.memory_budget_bytes = 8 << 20;
+    auto loader = Loader::Create(options);
+    PS_CHECK(loader.ok());
+    return *std::move(loader);
+  }
+  std::unique_ptr<Loader::Session> Open(Loader* loader, RowSink* sink) {
+    LoaderSessionOptions options;
+    options.largest_step_rows = 10;
+    auto session = loader->OpenSession(job_, options, sink);
+    PS_CHECK(session.ok());
+    return *std::move(session);
+  }
+  // The file as it is, at another time.
+  static void Touch(const std::string& file) {
+    std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::hours(1));
+  }
+
+  TempFolder folder_, state_;
+  TestDataset set_;
+  ThreadPool pool_{2, "slow"};
+  FileTroubles troubles_{Clock::Real()};
+  DatasetReader::Options options_;
+  std::shared_ptr<DatasetReader> reader_;
+  std::shared_ptr<const LoadJob> job_;
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::map<std::string, int> loads_ ABSL_GUARDED_BY(mutex_);
+  std::string blocked_ ABSL_GUARDED_BY(mutex_);
+  absl::Status error_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(SlowShardsTest, RowsOfOtherShardsFlowOnOneThreadWhileAnIndexIsAwaited) {
+  Block("data-00001");
+  auto loader = OneThread();
+  HoldingSink sink;
+  auto session = Open(loader.get(), &sink);
+  // The rows that wait come first.
+  std::vector<RowRequest> rows = RowsOf(0, 40, 40);
+  for (RowRequest& row : rows) row.urgent = row.position >= 10 && row.position < 20;
+  session->Request(std::move(rows));
+  sink.WaitFor(30);
+  EXPECT_EQ(sink.held(), 30u);
+  EXPECT_EQ(session->pending(), 10u);
+  Block("");
+  std::set<uint64_t> seen;
+  for (const RowResult& row : sink.TakeStep(0, 40)) {
+    EXPECT_TRUE(row.status.ok()) << row.status;
+    seen.insert(row.record_id);
+  }
+  EXPECT_EQ(seen.size(), 40u);
+  EXPECT_EQ(session->pending(), 0u);
+}
+
+TEST_F(SlowShardsTest, ManyRowsWaitForOneLoad) {
+  Block("data-00002");
+  auto loader = OneThread();
+  HoldingSink first, second;
+  auto a = Open(loader.get(), &first), b = Open(loader.get(), &second);
+  a->Request(RowsOf(20, 30, 40));
+  b->Request(RowsOf(20, 30, 40));
+  WaitForLoad("data-00002");
+  Block("");
+  first.WaitFor(10);
+  second.WaitFor(10);
+  EXPECT_EQ(Loads("data-00002"), 1);
+}
+
+TEST_F(SlowShardsTest, ClosingASessionDoesNotWaitForALoad) {
+  Block("data-00000");
+  auto loader = OneThread();
+  HoldingSink sink;
+  auto session = Open(loader.get(), &sink);
+  session->Request(RowsOf(0, 10, 10));
+  WaitForLoad("data-00000");
+  auto closed = std::async(std::launch::async, [&] { session.reset(); });
+  EXPECT_EQ(closed.wait_for(kStuck), std::future_status::ready);
+  Block("");
+  closed.get();
+  EXPECT_EQ(sink.held(), 0u);
+}
+
+TEST_F(SlowShardsTest, AHintBringsTheIndexAndWaitsForNothing) {
+  Block("data-00003");
+  auto hinted = std::async(std::launch::async, [&] {
+    for (uint64_t record = 30; record < 40; ++record) reader_->WillRead(record);
+  });
+  EXPECT_EQ(hinted.wait_for(kStuck), std::future_status::ready);
+  WaitForLoad("data-00003");
+  Block("");
+  hinted.get();
+  EXPECT_EQ(reader_->RecordBytes(30).value() > 0, true);
+  EXPECT_EQ(Loads("data-00003"), 1);
+}
+
+TEST_F(SlowShardsTest, AReaderThatGoesEndsItsLoads) {
+  Block("data-00000");
+  reader_->WillRead(0);
+  WaitForLoad("data-00000");
+  job_ = nullptr;
+  reader_ = nullptr;
+  auto stopped = std::async(std::launch::async, [&] { pool_.Stop(); });
+  EXPECT_EQ(stopped.wait_for(kStuck), std::future_status::ready);
+  Block("");
+  stopped.get();
+}
+
+// ---- Files that change --------------------------------------------------------------------------------------------
+
+TEST_F(SlowShardsTest, ATouchedFileIsIndexedAgainAndReadOn) {
+  std::string bytes;
+  ASSERT_TRUE(reader_->ReadRecord(3, &bytes).ok());
+  Touch(set_.files[0]);  // open
+  Touch(set_.files[1]);  // not open
+  EXPECT_TRUE(reader_->ReadRecord(4, &bytes).ok()) << reader_->ReadRecord(4, &bytes);
+  EXPECT_NE(bytes.find("record-4"), std::string::npos);
+  EXPECT_TRUE(reader_->ReadRecord(14, &bytes).ok());
+  EXPECT_EQ(Loads("data-00000"), 2);
+}
+
+TEST_F(SlowShardsTest, RowsOfATouchedFileComeAsIfNothingHadBeen) {
+  auto loader = OneThread();
+  HoldingSink sink;
+  auto session = Open(loader.get(), &sink);
+  session->Request(RowsOf(0, 40, 40));
+  for (const RowResult& row : sink.TakeStep(0, 40)) ASSERT_TRUE(row.status.ok()) << row.status;
+  for (const std::string& file : set_.files) Touch(file);
+  session->Request(RowsOf(0, 40, 40));
+  for (const RowResult& row : sink.TakeStep(0, 40)) EXPECT_TRUE(row.status.ok()) << row.status;
+}
+
+TEST_F(SlowShardsTest, AnotherContentStopsTheJobUntilTheRightBytesAreBack) {
+  const std::string right = ReadWholeFile(set_.files[1]).value();
+  ASSERT_TRUE(WriteFileAtomically(set_.files[1], ReadWholeFile(set_.files[0]).value()).ok());
+  std::string bytes;
+  absl::Status status = reader_->ReadRecord(13, &bytes);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_NE(status.message().find(set_.files[1]), absl::string_view::npos) << status;
+  ASSERT_EQ(troubles_.Lines(8, 300).size(), 1u);
+  EXPECT_NE(troubles_.Lines(8, 300)[0].find(set_.files[1]), std::string::npos);
+  // The right bytes, at another time.
+  ASSERT_TRUE(WriteFileAtomically(set_.files[1], right).ok());
+  Touch(set_.files[1]);
+  const Nanos deadline = Clock::Real()->Now() + 20 * kSecond;
+  while (!status.ok() && Clock::Real()->Now() < deadline) {
+    status = reader_->ReadRecord(13, &bytes);
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(troubles_.Lines(8, 300).empty());
+}
+
+TEST_F(SlowShardsTest, AFileThatIsGoneFailsItsRowsAtOnceByNameAndComesBackByItself) {
+  std::filesystem::rename(set_.files[2], set_.files[2] + ".away");
+  auto loader = OneThread();
+  HoldingSink sink;
+  auto session = Open(loader.get(), &sink);
+  const Nanos start = Clock::Real()->Now();
+  session->Request(RowsOf(0, 40, 40));
+  for (const RowResult& row : sink.TakeStep(0, 40)) {
+    const bool gone = row.record_id >= 20 && row.record_id < 30;
+    EXPECT_EQ(row.status.ok(), !gone) << row.status;
+    if (!gone) continue;
+    EXPECT_EQ(row.status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_NE(row.status.message().find(set_.files[2]), absl::string_view::npos) << row.status;
+  }
+  EXPECT_LT(Clock::Real()->Now() - start, kSecond);
+  const std::vector<std::string> lines = troubles_.Lines(8, 300);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find(set_.files[2]), std::string::npos);
+  EXPECT_NE(lines[0].find("No such file"), std::string::npos) << lines[0];
+
+  std::filesystem::rename(set_.files[2] + ".away", set_.files[2]);
+  bool well = false;
+  for (uint64_t round = 1; !well && Clock::Real()->Now() - start < 20 * kSecond; ++round) {
+    std::vector<RowRequest> rows = RowsOf(25, 26, 1);
+    rows[0].step = round;
+    session->Request(std::move(rows));
+    well = sink.TakeStep(round, 1)[0].status.ok();
+  }
+  EXPECT_TRUE(well);
+  EXPECT_TRUE(troubles_.Lines(8, 300).empty());
+}
+
+TEST_F(SlowShardsTest, AnIndexThatCannotBeHadFailsItsRowsAndIsNotAskedForByEach) {
+  FailIndexes(absl::UnavailableError("the coordinator is away"));
+  auto loader = OneThread();
+  HoldingSink sink;
+  auto session = Open(loader.get(), &sink);
+  session->Request(RowsOf(0, 10, 10));
+  for (const RowResult& row : sink.TakeStep(0, 10)) {
+    EXPECT_EQ(row.status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_NE(row.status.message().find("the coordinator is away"), absl::string_view::npos) << row.status;
+  }
+  EXPECT_LE(Loads("data-00000"), 3);
+}
+
+// Fewer files open, and less of indexes kept, than rows are wanted of: a shard whose rows were just woken may have
+// gone again before they have their turn.
+class TightShardsTest : public SlowShardsTest {
+ protected:
+  TightShardsTest() : SlowShardsTest({.max_open_shards = 1, .max_index_bytes = 1}) {}
+};
+
+TEST_F(TightShardsTest, AllRowsComeAlthoughNoTwoShardsFit) {
+  auto loader = OneThread();
+  HoldingSink sink;
+  auto session = Open(loader.get(), &sink);
+  std::vector<RowRequest> rows;
+  for (uint64_t i = 0; i < 400; ++i) {
+    RowRequest row;
+    row.position = i * 11 % 40;
+    row.tag = i;
+    rows.push_back(row);
+  }
+  session->Request(std::move(rows));
+  for (const RowResult& row : sink.TakeStep(0, 400)) EXPECT_TRUE(row.status.ok()) << row.status;
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,135 @@
+// A storage in memory that answers later, from another thread, and tells states apart by a tag: as an object store
+// does. An example of how one is added.
+#ifndef PENSTOCK_TESTS_PIPELINE_STORAGE_MEMORY_STORAGE_H_
+#define PENSTOCK_TESTS_PIPELINE_STORAGE_MEMORY_STORAGE_H_
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "base/runtime/thread_pool.h"
+#include "pipeline/storage/call_queue.h"
+#include "pipeline/storage/storage.h"
+
+namespace penstock {
+
+class MemoryStorage final : public Storage {
+ public:
+  // Replaces the object, or makes it.
+  void Put(const std::string& name, const std::string& content) {
+    MutexLock lock(&mutex_);
+    objects_[name] = {content, absl::StrCat("\"etag-", ++puts_, "\"")};
+  }
+
+  bool AnswersAtOnce() const override { return false; }
+
+  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
+    calls_.Add(options, [this, name, done = std::move(done)](bool cancelled) mutable {
+      const absl::StatusOr<StoredName> found = Look(name, cancelled);
+      if (!found.ok()) {
+        std::move(done)(found.status());
+      } else if (found->kind != StoredEntry::Kind::kFile) {
+        std::move(done)(absl::InvalidArgumentError(absl::StrCat(name, " is a folder")));
+      } else {
+        std::move(done)(std::make_unique<File>(this, name, found->info));
+      }
+    });
+  }
+  void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override {
+    calls_.Add(options, [this, name, done = std::move(done)](bool cancelled) mutable {
+      std::move(done)(Look(name, cancelled));
+    });
+  }
+  void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override {
+    calls_.Add(options, [this, folder, done = std::move(done)](bool cancelled) mutable {
+      if (cancelled) {
+        std::move(done)(absl::CancelledError(folder));
+        return;
+      }
+      std::vector<StoredEntry> entries;
+      {
+        MutexLock lock(&mutex_);
+        for (const auto& [name, object] : objects_) {
+          if (name.substr(0, folder.size() + 1) != folder + "/") continue;
+          const std::string rest = name.substr(folder.size() + 1);
+          if (rest.find('/') == std::string::npos) entries.push_back({rest, StoredEntry::Kind::kFile});
+        }
+      }
+      std::move(done)(std::move(entries));
+    });
+  }
+
+ private:
+  struct Object {
+    std::string content, tag;
+  };
+
+  // Each read says which state it wants, as HTTP's If-Match does.
+  class File final : public StoredFile {
+   public:
+    File(MemoryStorage* storage, std::string name, FileInfo opened)
+        : storage_(storage), name_(std::move(name)), opened_(std::move(opened)) {}
+    const std::string& path() const override { return name_; }
+    const FileInfo& opened() const override { return opened_; }
+    absl::StatusOr<FileInfo> Info() const override { return opened_; }
+    absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
+      return WaitForCall<size_t>([&](CallDone<size_t> done) {
+        Read(offset, length, out, {.priority = CallPriority::kUrgent}, std::move(done));
+      });
+    }
+    void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
+              CallDone<size_t> done) const override {
+      storage_->calls_.Add(options, [storage = storage_, name = name_, opened = opened_, offset, length, out,
+                                     done = std::move(done)](bool cancelled) mutable {
+        std::move(done)(cancelled ? absl::CancelledError(name) : storage->Read(name, opened, offset, length, out));
+      });
+    }
+
+   private:
+    MemoryStorage* const storage_;
+    const std::string name_;
+    const FileInfo opened_;
+  };
+
+  static FileInfo InfoOf(const Object& object) { return {object.content.size(), 0, object.tag}; }
+
+  absl::StatusOr<StoredName> Look(const std::string& name, bool cancelled) {
+    if (cancelled) return absl::CancelledError(name);
+    MutexLock lock(&mutex_);
+    const auto found = objects_.find(name);
+    if (found != objects_.end()) return StoredName{StoredEntry::Kind::kFile, InfoOf(found->second), name};
+    const auto below = objects_.lower_bound(name + "/");
+    if (below != objects_.end() && below->first.substr(0, name.size() + 1) == name + "/") {
+      return StoredName{StoredEntry::Kind::kFolder, FileInfo(), name};
+    }
+    return absl::NotFoundError(absl::StrCat(name, ": there is no such object"));
+  }
+  absl::StatusOr<size_t> Read(const std::string& name, const FileInfo& opened, uint64_t offset, size_t length,
+                              char* out) {
+    MutexLock lock(&mutex_);
+    const auto found = objects_.find(name);
+    if (found == objects_.end()) return absl::NotFoundError(absl::StrCat(name, ": there is no such object"));
+    const Object& object = found->second;
+    if (InfoOf(object) != opened) return absl::AbortedError(absl::StrCat(name, " changed since it was opened"));
+    if (offset >= object.content.size()) return size_t{0};
+    const size_t n = std::min<size_t>(length, object.content.size() - offset);
+    std::memcpy(out, object.content.data() + offset, n);
+    return n;
+  }
+
+  Mutex mutex_;
+  std::map<std::string, Object> objects_ ABSL_GUARDED_BY(mutex_);
+  int puts_ ABSL_GUARDED_BY(mutex_) = 0;
+  ThreadPool pool_{2, "memory"};
+  CallQueue calls_{&pool_};  // goes first, and ends what waits
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_PIPELINE_STORAGE_MEMORY_STORAGE_H_

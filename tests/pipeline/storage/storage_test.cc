@@ -1,0 +1,185 @@
+// The local storage, and what any storage owes: MemoryStorage is an example of one that answers later.
+#include "pipeline/storage/storage.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <future>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/runtime/sim_scheduler.h"
+#include "base/runtime/thread_pool.h"
+#include "pipeline/storage/call_queue.h"
+#include "pipeline/storage/file_troubles.h"
+#include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/storage/memory_storage.h"
+#include "tests/support/temp_folder.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::chrono::seconds kStuck{20};
+
+void Write(const std::string& path, const std::string& content) {
+  ASSERT_TRUE(WriteFileAtomically(path, content).ok());
+}
+
+// What both storages are held to: `put` makes a file.
+template <typename Put>
+void HoldsToTheContract(Storage* storage, const std::string& folder, Put put) {
+  put(folder + "/a", "0123456789");
+  auto file = storage->OpenAndWait(folder + "/a");
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ((*file)->path(), folder + "/a");
+  EXPECT_EQ((*file)->opened().size, 10u);
+  EXPECT_EQ((*file)->Info().value(), (*file)->opened());
+
+  char bytes[20] = {};
+  const auto read = [&](uint64_t offset, size_t length) {
+    return WaitForCall<size_t>(
+        [&](CallDone<size_t> done) { (*file)->Read(offset, length, bytes, {}, std::move(done)); });
+  };
+  EXPECT_EQ(read(2, 3).value(), 3u);
+  EXPECT_EQ(std::string(bytes, 3), "234");
+  EXPECT_EQ(read(8, 10).value(), 2u);  // fewer only at the end
+  EXPECT_EQ(read(10, 1).value(), 0u);
+  EXPECT_EQ((*file)->ReadAt(4, 2, bytes).value(), 2u);
+  EXPECT_EQ(std::string(bytes, 2), "45");
+
+  EXPECT_EQ(storage->StatAndWait(folder + "/a")->info, (*file)->opened());
+  EXPECT_EQ(storage->StatAndWait(folder)->kind, StoredEntry::Kind::kFolder);
+  EXPECT_EQ(storage->ListAndWait(folder).value(), (std::vector<StoredEntry>{{"a", StoredEntry::Kind::kFile}}));
+
+  EXPECT_TRUE(absl::IsNotFound(storage->OpenAndWait(folder + "/b").status()));
+  EXPECT_TRUE(absl::IsNotFound(storage->StatAndWait(folder + "/b").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(storage->OpenAndWait(folder).status()));
+
+  // A call whose stop was requested before it began.
+  std::stop_source stop;
+  stop.request_stop();
+  const auto stopped = WaitForCall<size_t>(
+      [&](CallDone<size_t> done) { (*file)->Read(0, 1, bytes, {.stop = stop.get_token()}, std::move(done)); });
+  EXPECT_TRUE(absl::IsCancelled(stopped.status())) << stopped.status();
+
+  // Another state of the file is not what was opened.
+  put(folder + "/a", "another content");
+  const auto after = read(0, 4);
+  if (after.ok()) {
+    EXPECT_EQ(std::string(bytes, 4), "0123") << "bytes of another state than was opened";
+  } else {
+    EXPECT_TRUE(absl::IsAborted(after.status())) << after.status();
+  }
+  EXPECT_NE(storage->StatAndWait(folder + "/a")->info, (*file)->opened());
+}
+
+TEST(Storage, LocalFilesHoldToTheContract) {
+  TempFolder folder;
+  ThreadPool pool(2, "files");
+  const auto storage = MakePosixStorage(&pool);
+  EXPECT_TRUE(storage->AnswersAtOnce());
+  HoldsToTheContract(storage.get(), folder.path(), Write);
+}
+
+TEST(Storage, TheExampleHoldsToTheContract) {
+  MemoryStorage storage;
+  EXPECT_FALSE(storage.AnswersAtOnce());
+  HoldsToTheContract(&storage, "/bucket",
+                     [&](const std::string& name, const std::string& content) { storage.Put(name, content); });
+}
+
+TEST(PosixStorage, AFileWrittenInPlaceIsInAnotherState) {
+  TempFolder folder;
+  ThreadPool pool(1, "files");
+  const auto storage = MakePosixStorage(&pool);
+  Write(folder.File("a"), "0123456789");
+  const auto file = storage->OpenAndWait(folder.File("a")).value();
+  std::filesystem::last_write_time(folder.File("a"),
+                                   std::filesystem::last_write_time(folder.File("a")) + std::chrono::hours(1));
+  char byte = 0;
+  const auto read = WaitForCall<size_t>([&](CallDone<size_t> done) { file->Read(0, 1, &byte, {}, std::move(done)); });
+  EXPECT_TRUE(absl::IsAborted(read.status())) << read.status();
+  EXPECT_NE(read.status().message().find(folder.File("a")), absl::string_view::npos);
+}
+
+TEST(CallQueue, TheMostUrgentCallGoesFirst) {
+  SimScheduler scheduler(1);
+  CallQueue queue(&scheduler);
+  std::string order;
+  queue.Add({.priority = CallPriority::kAhead}, [&](bool) { order += 'a'; });
+  queue.Add({.priority = CallPriority::kNormal}, [&](bool) { order += 'n'; });
+  queue.Add({.priority = CallPriority::kUrgent}, [&](bool) { order += 'u'; });
+  while (scheduler.RunOne()) {
+  }
+  EXPECT_EQ(order, "una");
+}
+
+TEST(CallQueue, EveryCallEndsOnceAlsoWhenTheExecutorOrTheQueueGoes) {
+  std::atomic<int> ended{0}, cancelled{0};
+  const auto count = [&](bool was_cancelled) {
+    ended.fetch_add(1);
+    cancelled.fetch_add(was_cancelled ? 1 : 0);
+  };
+  {
+    SimScheduler scheduler(1);
+    CallQueue queue(&scheduler);
+    for (int i = 0; i < 3; ++i) queue.Add({}, count);
+    scheduler.RunOne();
+    scheduler.DropAll();
+    EXPECT_EQ(ended.load(), 3);
+  }
+  {
+    SimScheduler scheduler(1);
+    {
+      CallQueue queue(&scheduler);
+      for (int i = 0; i < 3; ++i) queue.Add({}, count);
+    }
+    EXPECT_EQ(ended.load(), 6);
+    while (scheduler.RunOne()) {
+    }
+  }
+  EXPECT_EQ(ended.load(), 6);
+  EXPECT_EQ(cancelled.load(), 5);
+}
+
+TEST(FileTroubles, AFileIsSaidOnceAnIntervalAndWhenItIsWellAgain) {
+  ManualClock clock;
+  std::vector<std::string> said;
+  FileTroubles troubles(&clock, [&](const std::string& line) { said.push_back(line); });
+  for (int i = 0; i < 40; ++i) {
+    troubles.Failed("/data/a", absl::NotFoundError("/data/a: No such file or directory"), "it is tried again");
+    clock.Advance(kSecond);
+  }
+  ASSERT_EQ(said.size(), 2u);  // at 0 and at 30 s
+  EXPECT_EQ(said[0], "/data/a: No such file or directory; for 0 s, tried 1 time; it is tried again");
+  EXPECT_EQ(
+      troubles.Lines(8, 300),
+      std::vector<std::string>{"/data/a: No such file or directory; for 40 s, tried 40 times; it is tried again"});
+  troubles.Mended("/data/b");
+  troubles.Mended("/data/a");
+  ASSERT_EQ(said.size(), 3u);
+  EXPECT_EQ(said[2], "/data/a: is well again, after 40 s");
+  EXPECT_TRUE(troubles.Lines(8, 300).empty());
+}
+
+TEST(FileTroubles, AreBoundedAndForgottenWhenNobodyMeetsThemAnyMore) {
+  ManualClock clock;
+  FileTroubles troubles(&clock);
+  for (int i = 0; i < 5000; ++i) {
+    troubles.Failed("/data/" + std::to_string(i), absl::NotFoundError(std::string(1000, 'x')), "tried again");
+  }
+  EXPECT_EQ(troubles.Lines(100'000, 300).size(), FileTroubles::kMostFiles);
+  EXPECT_EQ(troubles.Lines(8, 300).size(), 8u);
+  EXPECT_EQ(troubles.Lines(8, 300)[0].size(), 300u);
+  clock.Advance(2 * FileTroubles::kForgotten);
+  EXPECT_TRUE(troubles.Lines(8, 300).empty());
+  troubles.Failed("/data/new", absl::NotFoundError("gone"), "tried again");
+  EXPECT_EQ(troubles.Lines(8, 300).size(), 1u);
+}
+
+}  // namespace
+}  // namespace penstock

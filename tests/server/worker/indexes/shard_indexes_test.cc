@@ -1,0 +1,318 @@
+// Who walks which file when indexes are missing or files were touched: fleets of workers around one coordinator's
+// blobs and turns.
+#include "server/worker/indexes/shard_indexes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "server/coordinator/store/index_blobs.h"
+#include "server/coordinator/store/index_turns.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/test_dataset.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The coordinator's side of indexes, which can be taken away.
+class Coordinator {
+ public:
+  Coordinator() : blobs_(*IndexBlobs::Open(folder_.path(), IndexBlobs::Limits())) {}
+
+  absl::StatusOr<v1::GetIndexReply> Get(const v1::GetIndexRequest& request) {
+    calls.fetch_add(1);
+    if (away.load()) return absl::UnavailableError("connection refused");
+    const FileInfo file{request.file().size(), request.file().mtime_ns(), request.file().tag()};
+    const uint64_t key = IndexTurns::KeyOf(request.content_hash(), file);
+    absl::StatusOr<std::string> blob = blobs_->Get(request.content_hash(), file);
+    MutexLock lock(&mutex_);
+    v1::GetIndexReply reply;
+    if (blob.ok()) {
+      reply.set_blob(*blob);
+    } else if (request.give_up()) {
+      turns_.End(key);
+    } else {
+      const IndexTurns::Answer answer = turns_.Ask(key, request.worker_id(), file.size, 0);
+      reply.set_build(answer.build);
+      reply.set_ask_again_ms(static_cast<uint32_t>(answer.ask_again / kMillisecond));
+      reply.set_builder(answer.builder);
+    }
+    return reply;
+  }
+  absl::Status Put(uint64_t content_hash, const std::string& blob) {
+    if (away.load()) return absl::UnavailableError("connection refused");
+    FileInfo file;
+    const absl::Status put = blobs_->Put(content_hash, blob, &file);
+    MutexLock lock(&mutex_);
+    turns_.End(IndexTurns::KeyOf(content_hash, file));
+    return put;
+  }
+
+  std::atomic<bool> away{false};
+  std::atomic<int> calls{0};
+
+ private:
+  TempFolder folder_;
+  const std::unique_ptr<IndexBlobs> blobs_;
+  Mutex mutex_;
+  IndexTurns turns_ ABSL_GUARDED_BY(mutex_);
+};
+
+class Link final : public CoordinatorLink {
+ public:
+  explicit Link(Coordinator* coordinator) : coordinator_(coordinator) {}
+  absl::StatusOr<v1::RegisterWorkerReply> Register(const v1::RegisterWorkerRequest&) override { return Never(); }
+  absl::StatusOr<v1::HeartbeatReply> Heartbeat(const v1::HeartbeatRequest&) override { return Never(); }
+  absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest&) override { return Never(); }
+  absl::StatusOr<v1::ReportTaskReply> ReportTask(const v1::ReportTaskRequest&) override { return Never(); }
+  absl::Status PutIndex(uint64_t content_hash, std::string blob) override {
+    return coordinator_->Put(content_hash, blob);
+  }
+  absl::StatusOr<v1::GetIndexReply> GetIndex(const v1::GetIndexRequest& request) override {
+    return coordinator_->Get(request);
+  }
+  void Cancel() override {}
+
+ private:
+  static absl::Status Never() { return absl::UnimplementedError("not of this test"); }
+  Coordinator* const coordinator_;
+};
+
+// A worker with a state folder of its own.
+struct Worker {
+  Worker(Coordinator* coordinator, int number, Clock* clock)
+      : link(coordinator),
+        indexes(IndexStore::InStateDir(state.path()), &link, absl::StrCat("worker-", number), clock) {}
+  TempFolder state;
+  Link link;
+  ShardIndexes indexes;
+};
+
+class ShardIndexesTest : public ::testing::Test {
+ protected:
+  ShardIndexesTest() {
+    options_.progress = [this](uint64_t) { walks_.fetch_add(1); };  // small files: once each
+  }
+
+  // `shards` small files, and what a job froze of them.
+  void MakeShards(int shards) {
+    for (int i = 0; i < shards; ++i) {
+      const std::string name = absl::StrCat("shard-", 1000 + i);
+      files_.push_back(folder_.File(name));
+      WriteShard(files_.back(), {absl::StrCat("record of ", i), "another"});
+      const auto index = BuildShardIndex(**OpenFile(files_.back()));
+      PS_CHECK(index.ok());
+      frozen_.push_back({.root = "data",
+                         .relative_path = name,
+                         .size = index->file_size,
+                         .record_count = index->record_count(),
+                         .content_hash = index->content_hash,
+                         .data_bytes = index->data_bytes()});
+    }
+  }
+  // The workers, each with a link to the coordinator.
+  void MakeWorkers(int workers) {
+    for (int i = 0; i < workers; ++i) workers_.emplace_back(&coordinator_, i, &clock_);
+  }
+  absl::Status Get(int worker, size_t shard) {
+    return workers_[static_cast<size_t>(worker)].indexes.Get(frozen_[shard], files_[shard], options_).status();
+  }
+  void Touch(const std::string& file, int hours = 1) {
+    std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::hours(hours));
+  }
+  // Every worker wants every shard, each in an order of its own, on some threads.
+  void AllGetAll() {
+    std::vector<std::thread> threads;
+    constexpr int kThreads = 4;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([this, t] {
+        for (int w = t; w < static_cast<int>(workers_.size()); w += kThreads) {
+          for (size_t i = 0; i < files_.size(); ++i) {
+            const size_t shard = (i * 7 + static_cast<size_t>(w) * 13) % files_.size();
+            absl::Status got = Get(w, shard);
+            while (absl::IsUnavailable(got)) {
+              std::this_thread::yield();
+              got = Get(w, shard);
+            }
+            EXPECT_TRUE(got.ok()) << got;
+          }
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  TempFolder folder_;
+  ManualClock clock_;
+  Coordinator coordinator_;
+  std::vector<std::string> files_;
+  std::vector<SnapshotShard> frozen_;
+  std::deque<Worker> workers_;
+  IndexOptions options_;
+  std::atomic<int> walks_{0};
+};
+
+TEST_F(ShardIndexesTest, AFleetWalksEachFileOnceAndEachTouchedFileOnceMore) {
+  MakeShards(100);
+  MakeWorkers(20);
+  AllGetAll();
+  EXPECT_EQ(walks_.load(), 100);
+  for (const std::string& file : files_) Touch(file);
+  AllGetAll();
+  EXPECT_EQ(walks_.load(), 200);
+  AllGetAll();  // from sidecars
+  EXPECT_EQ(walks_.load(), 200);
+}
+
+TEST_F(ShardIndexesTest, ColdWorkersWalkNothingThatTheCoordinatorHasWhileItCannotBeAsked) {
+  MakeShards(20);
+  MakeWorkers(101);
+  for (size_t shard = 0; shard < files_.size(); ++shard) ASSERT_TRUE(Get(0, shard).ok());
+  EXPECT_EQ(walks_.load(), 20);
+  coordinator_.away = true;
+  coordinator_.calls = 0;
+  for (int worker = 1; worker <= 100; ++worker) {
+    for (size_t shard = 0; shard < files_.size(); ++shard) {
+      const absl::Status got = Get(worker, shard);
+      EXPECT_EQ(got.code(), absl::StatusCode::kUnavailable) << got;
+      EXPECT_THAT(std::string(got.message()), HasSubstr(files_[shard]));
+      EXPECT_THAT(std::string(got.message()), HasSubstr("connection refused"));
+    }
+  }
+  EXPECT_EQ(walks_.load(), 20);
+  EXPECT_EQ(coordinator_.calls.load(), 100) << "one call a worker, then a pause";
+  // The pauses grow to some seconds, and no further.
+  for (int second = 0; second < 60; ++second) {
+    clock_.Advance(kSecond);
+    for (size_t shard = 0; shard < files_.size(); ++shard) Get(1, shard).IgnoreError();
+  }
+  EXPECT_LT(coordinator_.calls.load(), 100 + 25);
+  EXPECT_GT(coordinator_.calls.load(), 100 + 8);
+  coordinator_.away = false;
+  clock_.Advance(10 * kSecond);
+  for (size_t shard = 0; shard < files_.size(); ++shard) EXPECT_TRUE(Get(1, shard).ok());
+  EXPECT_EQ(walks_.load(), 20);
+}
+
+TEST_F(ShardIndexesTest, ATouchedFileDoesNotStopTheJob) {
+  MakeShards(1);
+  MakeWorkers(1);
+  ASSERT_TRUE(Get(0, 0).ok());
+  Touch(files_[0]);
+  EXPECT_TRUE(Get(0, 0).ok());
+  EXPECT_EQ(walks_.load(), 2);
+}
+
+TEST_F(ShardIndexesTest, AnotherContentIsRefusedByNameWithoutWalkingItAgainAndTheRightBytesHelp) {
+  MakeShards(1);
+  MakeWorkers(2);
+  ASSERT_TRUE(Get(0, 0).ok());
+  const std::string right = *ReadWholeFile(files_[0]);
+  WriteShard(files_[0], {"Record of 0", "another"});  // as long
+  const int before = walks_.load();
+  for (int i = 0; i < 5; ++i) {
+    const absl::Status got = Get(0, 0);
+    EXPECT_EQ(got.code(), absl::StatusCode::kFailedPrecondition) << got;
+    EXPECT_THAT(std::string(got.message()), HasSubstr(files_[0]));
+  }
+  EXPECT_EQ(walks_.load(), before + 1);
+  // The next worker need not wait for a builder that found another content.
+  EXPECT_EQ(Get(1, 0).code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(WriteFileAtomically(files_[0], right).ok());
+  EXPECT_TRUE(Get(0, 0).ok());
+  EXPECT_TRUE(Get(1, 0).ok());
+}
+
+TEST_F(ShardIndexesTest, CopiesWithTimesOfTheirOwnAreWalkedOnceEach) {
+  MakeShards(1);
+  MakeWorkers(4);
+  TempFolder elsewhere;
+  const std::string copy = elsewhere.File("shard-1000");
+  std::filesystem::copy_file(files_[0], copy);
+  Touch(copy, 5);
+  for (int round = 0; round < 2; ++round) {
+    for (int worker = 0; worker < 4; ++worker) {
+      const std::string& path = worker % 2 == 0 ? files_[0] : copy;
+      EXPECT_TRUE(workers_[static_cast<size_t>(worker)].indexes.Get(frozen_[0], path, options_).ok());
+    }
+  }
+  EXPECT_EQ(walks_.load(), 2);
+}
+
+TEST_F(ShardIndexesTest, ARecompressedShardHoldsTheSameRecords) {
+  MakeShards(1);
+  MakeWorkers(1);
+  WriteShard(files_[0], {"record of 0", "another"}, Compression::kGzip);
+  EXPECT_TRUE(Get(0, 0).ok()) << Get(0, 0);
+}
+
+TEST_F(ShardIndexesTest, AStoppedWorkerWalksNothing) {
+  MakeShards(2);
+  MakeWorkers(1);
+  workers_[0].indexes.Stop();
+  EXPECT_EQ(Get(0, 0).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(workers_[0].indexes.Build(files_[1], options_).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(walks_.load(), 0);
+}
+
+TEST_F(ShardIndexesTest, StoppingEndsAWalkThatIsUnderWay) {
+  MakeShards(1);
+  // Several reports of progress: the first one stops the worker.
+  WriteShard(files_[0], std::vector<std::string>(40, std::string(1 << 20, 'x')));
+  MakeWorkers(1);
+  options_.verify_data = true;
+  options_.progress = [this](uint64_t) {
+    if (walks_.fetch_add(1) == 0) workers_[0].indexes.Stop();
+  };
+  EXPECT_EQ(workers_[0].indexes.Build(files_[0], options_).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_LT(walks_.load(), 3);
+}
+
+TEST(IndexTurns, OneBuildsAndTheOthersAskAgain) {
+  IndexTurns turns;
+  EXPECT_TRUE(turns.Ask(1, "a", 100, 0).build);
+  EXPECT_TRUE(turns.Ask(1, "a", 100, 0).build);  // the reply got lost
+  const IndexTurns::Answer wait = turns.Ask(1, "b", 100, kSecond);
+  EXPECT_FALSE(wait.build);
+  EXPECT_EQ(wait.builder, "a");
+  EXPECT_GT(wait.ask_again, 0);
+  turns.End(1);
+  EXPECT_TRUE(turns.Ask(1, "b", 100, 2 * kSecond).build);
+}
+
+TEST(IndexTurns, ABuilderThatDiedIsReplacedLaterForALargeFile) {
+  IndexTurns turns;
+  ASSERT_TRUE(turns.Ask(1, "a", 100, 0).build);
+  ASSERT_TRUE(turns.Ask(2, "a", uint64_t{8} << 30, 0).build);
+  EXPECT_TRUE(turns.Ask(1, "b", 100, 11 * kSecond).build);
+  EXPECT_FALSE(turns.Ask(2, "b", uint64_t{8} << 30, 11 * kSecond).build);
+  EXPECT_TRUE(turns.Ask(2, "b", uint64_t{8} << 30, 2000 * kSecond).build);
+}
+
+TEST(IndexTurns, NoMoreFilesAreWalkedAtATimeThanTheLimit) {
+  IndexTurns turns(IndexTurns::Limits{.builds = 2});
+  ASSERT_TRUE(turns.Ask(1, "a", 1, 0).build);
+  ASSERT_TRUE(turns.Ask(2, "b", 1, 0).build);
+  EXPECT_FALSE(turns.Ask(3, "c", 1, 0).build);
+  EXPECT_TRUE(turns.Ask(1, "a", 1, 0).build);
+  turns.End(2);
+  EXPECT_TRUE(turns.Ask(3, "c", 1, 0).build);
+  EXPECT_EQ(turns.builds(), 2u);
+  EXPECT_TRUE(turns.Ask(4, "d", 1, 60 * kSecond).build) << "the dead do not count";
+}
+
+}  // namespace
+}  // namespace penstock
