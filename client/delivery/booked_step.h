@@ -3,6 +3,7 @@
 #define PENSTOCK_CLIENT_DELIVERY_BOOKED_STEP_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -18,7 +19,16 @@ struct RowAsk {
   uint32_t worker = UINT32_MAX;  // kNoWorker: nobody can be asked now
   uint32_t tries = 0;            // fetches sent for it
   Nanos asked_at = 0;
-  Nanos hold_until = 0;  // every worker failed it for now: not asked again before this time
+  Nanos hold_until = 0;   // every worker failed it for now: not asked again before this time
+  bool fetching = false;  // it counts among its worker's fetches
+};
+
+// Workers that say that they cannot give a row's content: their copy of the data is not the snapshot's, or the row does
+// not fit them. Others may have it.
+struct RowRefusals {
+  std::vector<uint32_t> workers;
+  Nanos since = 0;
+  absl::Status first;  // named by its worker
 };
 
 // Rows are numbered within the rank's slice here: 0 is slot slice.begin. Pure.
@@ -41,8 +51,9 @@ struct BookedStep {
   std::shared_ptr<const View> view;  // that it was granted under
   Nanos granted_at;
   std::vector<Row> rows;
-  uint64_t unfinished;       // rows that are neither filled nor failed
-  std::vector<RowAsk> asks;  // empty, or one for each row
+  uint64_t unfinished;                       // rows that are neither filled nor failed
+  std::vector<RowAsk> asks;                  // empty, or one for each row
+  std::map<uint64_t, RowRefusals> refusals;  // by row, of those that are still wanted
   // Of the failed row with the lowest number.
   absl::Status failure;
   uint64_t failed_row = UINT64_MAX;

@@ -16,11 +16,12 @@ bool IsRefusal(absl::StatusCode code) {
          code == absl::StatusCode::kPermissionDenied || code == absl::StatusCode::kUnauthenticated;
 }
 
-// Whether the worker gets a grant of what it owns. A suspect one does: when it speaks again, nothing is to be mended.
-bool TakesGrants(const TrackedWorker& worker) {
-  return worker.in_view && !worker.draining && worker.state != TrackedWorker::State::kBroken &&
-         worker.state != TrackedWorker::State::kRetrying;
-}
+// From then on it is asked whether somebody holds the trainer up.
+constexpr Nanos kNoticeAfter = 100 * kMillisecond;
+
+// A worker that is silent for longer than it takes the trainer to go through so many windows is granted no more: what
+// it holds for a client that went on without it is bounded.
+constexpr uint64_t kSuspectWindows = 4;
 
 uint64_t TotalSteps(const Steps& steps, Cursor start, uint64_t epochs) {
   const Cursor from = steps.Normalized(start);
@@ -52,6 +53,13 @@ const EpochPlan& DeliveryTracker::Plan(uint64_t epoch) {
   return it->second;
 }
 
+// A suspect one gets grants: when it speaks again soon, nothing is to be mended.
+bool DeliveryTracker::TakesGrants(const TrackedWorker& worker) const {
+  return worker.in_view && !worker.draining && worker.state != TrackedWorker::State::kBroken &&
+         worker.state != TrackedWorker::State::kRetrying &&
+         !(worker.suspect && head_ordinal_ - worker.suspect_from > kSuspectWindows * options_.window_steps);
+}
+
 uint64_t DeliveryTracker::EnsureStream(uint32_t worker) {
   TrackedWorker& w = workers_[worker];
   if (!w.has_stream()) {
@@ -74,9 +82,11 @@ void DeliveryTracker::ViewChanged(std::shared_ptr<const View> view, Nanos now) {
   }
   for (const uint64_t stream : workers_.Update(*view_)) commands_.push_back(CloseStream{stream});
   for (const uint32_t worker : moved) Disown(worker);
+  DropOldGrants();
   Advance(now);
   Reassign(now);
   CloseIdleStreams();
+  UpdateRefusal();
 }
 
 void DeliveryTracker::Heard(uint64_t stream, Nanos now) {
@@ -84,7 +94,9 @@ void DeliveryTracker::Heard(uint64_t stream, Nanos now) {
   if (worker == kNoWorker) return;
   const bool was_up = workers_[worker].answers();
   workers_.Heard(worker, now);
-  if (!was_up && orphans_) Reassign(now);
+  if (was_up) return;
+  if (orphans_) Reassign(now);
+  UpdateRefusal();
 }
 
 void DeliveryTracker::WorkerDrains(uint64_t stream, Nanos now) {
@@ -106,6 +118,7 @@ void DeliveryTracker::StreamBroken(uint64_t stream, absl::Status error, Nanos no
   }
   Disown(worker);
   Reassign(now);
+  UpdateRefusal();
 }
 
 BookedStep* DeliveryTracker::Find(uint64_t epoch, uint64_t row_number) {
@@ -124,10 +137,16 @@ DeliveryTracker::Claim DeliveryTracker::RowArrived(uint64_t stream, uint64_t epo
   const uint32_t worker = workers_.OfStream(stream);
   if (worker != kNoWorker) Heard(stream, now);
   BookedStep* step = Find(epoch, row_number);
+  TrackedWorker* const sender = worker == kNoWorker ? nullptr : &workers_[worker];
+  if (sender != nullptr && sender->first_row < 0) sender->first_row = now;
   if (step == nullptr) {
     // What lies before the head is a late second copy; what lies behind was asked for by nobody.
     const bool over = epoch != head_.epoch ? epoch < head_.epoch : row_number < head_.position;
     if (!over) return Claim::kUnwanted;
+    if (sender != nullptr) {
+      sender->pace.Row(now);
+      sender->last_head_row = now;
+    }
     ++stats_.duplicate_rows;
     return Claim::kDuplicate;
   }
@@ -135,10 +154,16 @@ DeliveryTracker::Claim DeliveryTracker::RowArrived(uint64_t stream, uint64_t epo
   if (!step->slice.Contains(slot_number)) return Claim::kUnwanted;
   slot->ordinal = step->ordinal;
   slot->row = slot_number - step->slice.begin;
+  RowAsk* const ask = step->asks.empty() ? nullptr : &step->asks[slot->row];
+  if (sender != nullptr) {
+    sender->pace.Row(now, ask != nullptr && ask->worker == worker ? ask->asked_at : step->granted_at);
+    if (step->ordinal == head_ordinal_) sender->last_head_row = now;
+  }
   if (step->rows[slot->row] != BookedStep::Row::kMissing) {
     ++stats_.duplicate_rows;
     return Claim::kDuplicate;
   }
+  if (ask != nullptr) EndFetch(ask);
   step->rows[slot->row] = BookedStep::Row::kClaimed;
   return Claim::kYours;
 }
@@ -149,6 +174,7 @@ void DeliveryTracker::Filled(const Slot& slot, uint64_t stream) {
   BookedStep& step = At(slot.ordinal);
   PS_CHECK(step.rows[slot.row] == BookedStep::Row::kClaimed);
   step.rows[slot.row] = BookedStep::Row::kFilled;
+  step.refusals.erase(slot.row);
   if (--step.unfinished == 0) CloseIdleStreams();
 }
 
@@ -173,12 +199,14 @@ void DeliveryTracker::StepTaken(Nanos now) {
   lateness_.AddWait(waiting_since_.has_value() ? now - *waiting_since_ : 0);
   waiting_since_.reset();
   said_waiting_ = false;
-  last_row_error_ = absl::OkStatus();
+  row_errors_.clear();
   head_ = steps_.After(head_span());
   booked_.pop_front();
   ++head_ordinal_;
+  FreeSlow();
   Advance(now);
   ChaseSuspects(now);
+  ChaseSlow(now);
   CloseIdleStreams();
 }
 
@@ -191,6 +219,8 @@ void DeliveryTracker::Tick(Nanos now) {
   if (orphans_) Reassign(now);
   ChaseLateRows(now);
   ChaseSuspects(now);
+  FindSlow(now);
+  ChaseSlow(now);
 }
 
 std::vector<uint32_t> DeliveryTracker::Owners(const View& view, const StepSpan& step) const {
@@ -302,22 +332,36 @@ Nanos DeliveryTracker::NextTick(Nanos now) const {
   for (const uint32_t i : workers_.in_view()) {
     const TrackedWorker& worker = workers_[i];
     if (worker.state == TrackedWorker::State::kBroken && !worker.draining) next = std::min(next, worker.retry_at);
-    if (worker.suspect) next = std::min(next, now + 100 * kMillisecond);
+    if (worker.suspect || worker.slow) next = std::min(next, now + 100 * kMillisecond);
   }
   if (orphans_) next = std::min(next, now + 100 * kMillisecond);
   if (waiting_since_.has_value() && !booked_.empty() && !head_complete()) {
-    next = std::min(next, std::max(*waiting_since_ + lateness_.Threshold(), now + 20 * kMillisecond));
+    // A look costs a little for each row of the step.
+    const Nanos pause = 20 * kMillisecond + 200 * static_cast<Nanos>(booked_.front().rows.size());
+    next = std::min(next, std::max(*waiting_since_ + kNoticeAfter, now + pause));
   }
   return std::max(next, now);
 }
 
+void DeliveryTracker::UpdateRefusal() {
+  absl::Status refusal = Refusal();
+  if (refusal == refusal_) return;
+  refusal_ = std::move(refusal);
+  ++refusal_changes_;
+}
+
 std::vector<std::string> DeliveryTracker::FailedWorkers() const {
+  // Where nobody speaks, it is not the workers: storage is slow, or all of them are cold.
+  bool any_speaks = false;
+  for (const uint32_t i : workers_.in_view())
+    any_speaks = any_speaks || (workers_[i].answers() && !workers_[i].suspect);
   std::vector<std::string> failed;
   for (const uint32_t i : workers_.in_view()) {
     const TrackedWorker& worker = workers_[i];
     const bool broken =
         worker.state == TrackedWorker::State::kBroken || worker.state == TrackedWorker::State::kRetrying;
-    if (worker.suspect || (broken && !worker.draining && !IsRefusal(worker.last_error.code()))) {
+    if ((worker.suspect && any_speaks) ||
+        (broken && worker.failed && !worker.draining && !IsRefusal(worker.last_error.code()))) {
       failed.push_back(worker.id);
     }
   }

@@ -7,9 +7,17 @@
 //   owner's stream breaks, or cannot be opened  -> its missing rows are fetched from the backup at once, and from any
 //                                                  live worker of the view in turn when that fails too
 //   row of the head step late, owner silent     -> the same for the steps next to the trainer, until the owner speaks
-//   row of the head step very late              -> fetched from another, though the owner sends
+//   owner sends, but far slower than others     -> the same, until it keeps up; what it was granted before its share
+//   was
+//                                                  cut is taken from it when the new view is there
+//   row of the head step lost                   -> fetched from another, though the owner sends later ones
 //   worker cannot make a row (I/O)              -> the next worker is asked
+//   worker's copy of the data is a wrong one    -> every other worker is asked; when all say so it is the row's outcome
 //   row failed for good                         -> the failure is the row's outcome, due with its step
+//
+// Rows that are merely many, or slow everywhere, are waited for: what is late follows from how fast rows came from that
+// worker, and it is asked of others only when these do better. At most kMaxFetches rows are asked of one worker at
+// once.
 //
 // A broken worker is tried again with capped backoff. The coordinator has no part in any of this.
 #ifndef PENSTOCK_CLIENT_DELIVERY_DELIVERY_TRACKER_H_
@@ -64,6 +72,9 @@ class DeliveryTracker {
     kUnwanted,   // never asked for: the sender is out of order
   };
 
+  // Rows of fetches that one worker has not answered: a worker keeps what it is asked for in memory.
+  static constexpr uint64_t kMaxFetches = 16384;
+
   DeliveryTracker(const Steps& steps, TrackerOptions options);
 
   // ---- What happens. Afterwards TakeCommands says what is to be done.
@@ -76,8 +87,9 @@ class DeliveryTracker {
   // A row arrives on a stream (which may have been closed meanwhile).
   Claim RowArrived(uint64_t stream, uint64_t epoch, uint64_t row_number, Nanos now, Slot* slot);
   void Filled(const Slot& slot, uint64_t stream);
-  // The worker could not make it. Unavailable, Aborted, Cancelled and DeadlineExceeded: another is asked; other codes
-  // are the row's outcome.
+  // The worker could not make it. Unavailable, Aborted, Cancelled and DeadlineExceeded: another is asked, again and
+  // again. FailedPrecondition and ResourceExhausted: every other worker is asked once. Other codes, and the same from
+  // all, are the row's outcome.
   void Failed(const Slot& slot, uint64_t stream, absl::Status error, Nanos now);
   // It could not be filled after all (its bytes are not what they should be): missing again.
   void Released(const Slot& slot, Nanos now);
@@ -107,11 +119,14 @@ class DeliveryTracker {
   uint64_t complete_steps() const;
   // Not OK when every worker of the view refuses this session (memory, another job): nothing will come.
   absl::Status Refusal() const;
-  // For an error: what the head step lacks, and how those who owe it are doing.
+  // Grows whenever Refusal() becomes another: who waits for the head step must look again, also when no row came.
+  uint64_t refusal_changes() const { return refusal_changes_; }
+  // What the head step lacks, how those who owe it are doing, what workers say of its rows, and what is being tried.
+  // Costs one look at each row of the step: cheap enough for once a second.
   std::string DescribeMissing() const;
   // When Tick is needed next, at the latest.
   Nanos NextTick(Nanos now) const;
-  // Ids of the workers that cannot be reached or are silent although they owe rows.
+  // Ids of the workers that cannot be reached, or are silent although they owe rows and others speak.
   std::vector<std::string> FailedWorkers() const;
   const DeliveryStats& stats() const { return stats_; }
 
@@ -122,6 +137,8 @@ class DeliveryTracker {
   // Workers that own any row of this rank's slices.
   std::vector<uint32_t> Owners(const View& view, const StepSpan& step) const;
   void CloseIdleStreams();
+  // Whether the worker gets a grant of what it owns.
+  bool TakesGrants(const TrackedWorker& worker) const;
   void SayWaiting();
   BookedStep* Find(uint64_t epoch, uint64_t row_number);
   BookedStep& At(uint64_t ordinal) { return booked_[ordinal - head_ordinal_]; }
@@ -139,15 +156,44 @@ class DeliveryTracker {
   void EnsureAsks(BookedStep* step);
   // The worker, whose stream is gone, owes nothing any more.
   void Disown(uint32_t worker);
-  // Someone to ask for the row other than `current`, the next in the row's order of workers; kNoWorker: nobody.
-  // strict: only one that is well, rather than any that answers.
+  // Someone to ask for the row other than `current`, who has room for it, the next in the row's order of workers;
+  // kNoWorker: nobody. strict: only one that is well, rather than any that answers.
   uint32_t Choose(const BookedStep& step, uint64_t row, uint32_t current, bool strict);
   void Ask(BookedStep* step, uint64_t row, uint32_t worker, Nanos now, Fetches* fetches);
   void Send(Fetches fetches);
   // Finds someone for the missing rows that nobody owes.
   void Reassign(Nanos now);
+  // The row is answered, or asked of another: it counts among nobody's fetches.
+  void EndFetch(RowAsk* ask);
+  bool HasRoom(uint32_t worker) const { return workers_[worker].fetches < kMaxFetches; }
+  void GiveUp(BookedStep* step, uint64_t row, absl::Status error);
+  // The sender's word that it cannot give the row's content.
+  void Refused(BookedStep* step, uint64_t row, uint32_t sender, absl::Status error, Nanos now, Fetches* fetches);
+  // Asks one that has not refused the row; ends it when there is nobody to wait for.
+  void AskOthers(BookedStep* step, uint64_t row, Nanos now, Fetches* fetches);
   void ChaseLateRows(Nanos now);
   void ChaseSuspects(Nanos now);
+  void UpdateRefusal();
+
+  // Workers that hold the trainer up (slow_workers.cc).
+  struct Owed {
+    uint64_t rows = 0;
+    Nanos since = INT64_MAX;  // when the first of them was asked for
+  };
+  // What each worker owes of the head step, whose asks are known.
+  std::vector<Owed> OwedOfHead() const;
+  // The part of this rank's rows that the view gives to each worker.
+  std::vector<double> SharesUnder(const View& view) const;
+  // Seconds per row of a whole step that workers other than `except` need for their shares, at their best; 0: unknown.
+  double UsualTime(const std::vector<double>& shares, uint32_t except, Nanos now) const;
+  bool AnySlow() const;
+  std::vector<uint32_t> WellWithRoom() const;
+  void FindSlow(Nanos now);
+  void ChaseSlow(Nanos now);
+  // Ends the stream of a slow worker, which drops what it was asked for; it gets what is granted from then on.
+  void Restart(uint32_t worker);
+  void FreeSlow();
+  void DropOldGrants();
 
   const Steps steps_;
   const TrackerOptions options_;
@@ -167,7 +213,10 @@ class DeliveryTracker {
   Lateness lateness_;
   std::optional<Nanos> waiting_since_;
   bool said_waiting_ = false;
-  absl::Status last_row_error_;          // of a row that is asked for again
+  // Of rows that are asked for again, since the last step was taken: what each worker said last.
+  std::map<uint32_t, absl::Status> row_errors_;
+  absl::Status refusal_;  // as of the last change
+  uint64_t refusal_changes_ = 0;
   std::map<uint64_t, EpochPlan> plans_;  // of the epochs in the window
 
   std::vector<Command> commands_;

@@ -9,7 +9,8 @@ namespace penstock {
 
 std::vector<uint64_t> WorkerTable::Update(const View& view) {
   std::vector<uint64_t> moved;
-  for (TrackedWorker& worker : workers_) worker.in_view = false;
+  std::vector<bool> was_there;
+  for (TrackedWorker& worker : workers_) was_there.push_back(std::exchange(worker.in_view, false));
   in_view_.clear();
   for (const ViewWorker& named : view.workers) {
     const auto [it, fresh] = by_id_.try_emplace(named.id, static_cast<uint32_t>(workers_.size()));
@@ -27,6 +28,11 @@ std::vector<uint64_t> WorkerTable::Update(const View& view) {
       worker.address = named.address;
       worker.state = TrackedWorker::State::kIdle;
       worker.draining = false;
+    }
+    if (!fresh && !was_there[it->second]) {
+      worker.failed = false;
+      worker.backoff = kFirstBackoff;
+      worker.retry_at = 0;
     }
     worker.in_view = true;
     in_view_.push_back(it->second);
@@ -51,6 +57,8 @@ uint64_t WorkerTable::Open(uint32_t worker) {
   w.stream = next_stream_++;
   w.state = w.state == TrackedWorker::State::kBroken ? TrackedWorker::State::kRetrying : TrackedWorker::State::kOpening;
   w.suspect = false;
+  w.first_row = -1;
+  w.fetches = 0;
   w.view_term = w.view_number = 0;
   by_stream_[w.stream] = worker;
   return w.stream;
@@ -68,7 +76,9 @@ void WorkerTable::Broken(uint32_t worker, absl::Status error, Nanos now) {
   by_stream_.erase(w.stream);
   w.stream = 0;
   w.state = TrackedWorker::State::kBroken;
-  w.suspect = false;
+  w.suspect = w.slow = false;
+  w.failed = true;
+  w.fetches = 0;
   w.last_error = std::move(error);
   w.retry_at = now + w.backoff;
   w.backoff = std::min(2 * w.backoff, kMaxBackoff);
@@ -80,6 +90,7 @@ void WorkerTable::Closed(uint32_t worker) {
   w.stream = 0;
   w.state = TrackedWorker::State::kIdle;
   w.suspect = false;
+  w.fetches = 0;
 }
 
 }  // namespace penstock

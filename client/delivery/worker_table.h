@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "base/runtime/clock.h"
+#include "client/delivery/pace.h"
 #include "pipeline/plan/view.h"
 
 namespace penstock {
@@ -31,6 +32,14 @@ struct TrackedWorker {
   bool draining = false;  // it said that it leaves: nothing new for it
   // Owed rows that the trainer waited for, and said nothing: rows near the head are asked of others until it speaks.
   bool suspect = false;
+  // Sends, but holds the trainer up by needing far longer for its part than others for theirs: rows near the head are
+  // asked of these too, and it is not asked for others' rows.
+  bool slow = false;
+  Nanos slow_seen = 0;        // when it was last found to be so
+  uint64_t slow_from = 0;     // the head's ordinal when it became so, or when it was last freed of what it was granted
+  uint64_t suspect_from = 0;  // the same of `suspect`
+  // Broke, or fell silent, since it is in the view. A worker that comes back into it begins anew.
+  bool failed = false;
   uint64_t stream = 0;      // the open one; 0: none
   Nanos last_heard = 0;     // anything at all
   Nanos retry_at = 0;       // kBroken
@@ -39,11 +48,15 @@ struct TrackedWorker {
   uint64_t view_term = 0;   // the last view that was sent on this stream
   uint64_t view_number = 0;
   uint64_t owes_before = 0;  // it was asked for rows of steps below this ordinal
+  uint64_t fetches = 0;      // rows of fetches that nobody answered yet, on this stream
+  Pace pace;                 // of this and earlier streams
+  Nanos last_head_row = 0;   // a row of the step that was the head then
+  Nanos first_row = -1;      // on this stream
 
   bool has_stream() const { return stream != 0; }
   // May be relied on for something new.
   bool usable() const {
-    return !draining && !suspect && (in_view || state == State::kUp) && state != State::kBroken &&
+    return !draining && !suspect && !slow && (in_view || state == State::kUp) && state != State::kBroken &&
            state != State::kRetrying;
   }
   // Answers, though it is slow or leaves: better than nobody.
@@ -60,8 +73,8 @@ class WorkerTable {
   TrackedWorker& operator[](uint32_t worker) { return workers_[worker]; }
   const TrackedWorker& operator[](uint32_t worker) const { return workers_[worker]; }
 
-  // Takes over who is there and where. Returns the streams that lead to an address that is no longer the worker's (they
-  // are forgotten here: the worker counts as idle).
+  // Takes over who is there and where. One that comes (back) into the view is tried at once. Returns the streams that
+  // lead to an address that is no longer the worker's (they are forgotten here: the worker counts as idle).
   std::vector<uint64_t> Update(const View& view);
 
   // The worker of that id, or kNoWorker.

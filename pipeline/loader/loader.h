@@ -20,6 +20,7 @@
 #include "pipeline/batch/row.h"
 #include "pipeline/loader/budget_grab.h"
 #include "pipeline/loader/load_job.h"
+#include "pipeline/loader/loader_stats.h"
 #include "pipeline/loader/row_request.h"
 
 namespace penstock {
@@ -79,19 +80,6 @@ struct LoaderOptions {
   // Storage is told of so many records of each session before they are read, so that it brings them meanwhile.
   int read_ahead_rows = 32;
   Clock* clock = Clock::Real();
-};
-
-struct LoaderStats {
-  uint64_t rows = 0;         // made, since start
-  uint64_t failed_rows = 0;  // failed, masked or substituted
-  uint64_t bytes_read = 0;   // from storage
-  double read_seconds = 0;   // sums over threads
-  double compute_seconds = 0;
-  double cpu_seconds = 0;     // CPU time of the loader's threads
-  uint64_t memory_bytes = 0;  // of the budget, taken now (caches, grabs, reserves in use)
-  uint64_t memory_peak_bytes = 0;
-  uint64_t record_cache_bytes = 0, record_cache_hits = 0, record_cache_misses = 0;
-  uint64_t decoded_cache_bytes = 0, decoded_cache_hits = 0, decoded_cache_misses = 0;
 };
 
 class Loader {

@@ -1,6 +1,6 @@
 #include "pipeline/loader/loader_core.h"
 
-#include <time.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <set>
@@ -17,6 +17,11 @@ namespace {
 uint64_t MeanRecordBytes(const LoadJob& job) {
   const Snapshot& snapshot = job.reader().snapshot();
   return snapshot.total_records() == 0 ? 0 : snapshot.data_bytes() / snapshot.total_records() + 1;
+}
+
+Nanos CpuTime(clockid_t clock) {
+  timespec time;
+  return clock_gettime(clock, &time) == 0 ? time.tv_sec * kSecond + time.tv_nsec : 0;
 }
 
 MakerOptions MakerOptionsOf(const LoaderOptions& options, const LoaderCore::Sizes& sizes, ByteCache* records,
@@ -53,8 +58,8 @@ LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes)
       records_(options.record_cache_bytes),
       decoded_(options.decoded_cache_bytes),
       maker_(MakerOptionsOf(options, sizes, &records_, &decoded_)),
-      cpu_nanos_(static_cast<size_t>(sizes.threads)),
-      budget_(sizes.rows_bytes) {}
+      budget_(sizes.rows_bytes),
+      times_(static_cast<size_t>(sizes.threads)) {}
 
 absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> job,
                                                  const LoaderSessionOptions& options, RowSink* sink) {
@@ -132,9 +137,19 @@ void LoaderCore::Stop() {
 void LoaderCore::RunThread(int thread) {
   MakerThread maker_thread;
   Task task;
+  {
+    MutexLock lock(&mutex_);
+    ThreadTime& time = times_[static_cast<size_t>(thread)];
+    time.runs = pthread_getcpuclockid(pthread_self(), &time.clock) == 0;
+  }
   while (NextTask(&task, thread)) {
     Process(&task, &maker_thread);
   }
+  MutexLock lock(&mutex_);
+  BeIdle(thread);
+  ThreadTime& time = times_[static_cast<size_t>(thread)];
+  if (time.runs) time.cpu = CpuTime(time.clock);
+  time.runs = false;
 }
 
 void LoaderCore::EndCall(OpenedSession* session) {
@@ -168,6 +183,7 @@ bool LoaderCore::NextTask(Task* task, int thread) {
       task->held = grab_of(choice.picked->session, choice.picked->row);
       task->picked = *std::move(choice.picked);
       PS_CHECK(budget_.Take(task->session->id, task->held));
+      BeBusy(thread);
       ++task->session->calls;
       ++task->session->making;
       task->ahead = scheduler_.Announce(task->session->id, static_cast<size_t>(std::max(0, options_.read_ahead_rows)));
@@ -179,7 +195,7 @@ bool LoaderCore::NextTask(Task* task, int thread) {
       continue;
     }
     ++waiting_threads_;
-    SampleCpu(thread);
+    BeIdle(thread);
     work_.Wait(&mutex_);
     --waiting_threads_;
   }
@@ -343,10 +359,33 @@ void LoaderCore::Unpark(const ParkedRow& row, std::shared_ptr<const void> hold) 
   if (waiting_threads_ > 0) work_.NotifyOne();
 }
 
-void LoaderCore::SampleCpu(int thread) {
-  timespec time;
-  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return;
-  cpu_nanos_[static_cast<size_t>(thread)].store(time.tv_sec * kSecond + time.tv_nsec, std::memory_order_relaxed);
+void LoaderCore::BeBusy(int thread) {
+  ThreadTime& time = times_[static_cast<size_t>(thread)];
+  if (time.busy_since >= 0) return;
+  time.busy_since = options_.clock->Now();
+  if (busy_threads_++ == 0) owing_since_ = time.busy_since;
+}
+
+void LoaderCore::BeIdle(int thread) {
+  ThreadTime& time = times_[static_cast<size_t>(thread)];
+  if (time.busy_since < 0) return;
+  const Nanos now = options_.clock->Now();
+  busy_ += now - time.busy_since;
+  time.busy_since = -1;
+  if (--busy_threads_ == 0) owing_ += now - owing_since_;
+}
+
+void LoaderCore::AddTimes(LoaderStats* stats) const {
+  const Nanos now = options_.clock->Now();
+  Nanos cpu = 0, busy = busy_;
+  for (const ThreadTime& time : times_) {
+    cpu += time.runs ? CpuTime(time.clock) : time.cpu;
+    if (time.busy_since >= 0) busy += now - time.busy_since;
+  }
+  const Nanos owing = owing_ + (busy_threads_ > 0 ? now - owing_since_ : 0);
+  stats->cpu_seconds = static_cast<double>(cpu) / kSecond;
+  stats->busy_seconds = static_cast<double>(busy) / kSecond / static_cast<double>(times_.size());
+  stats->owing_seconds = static_cast<double>(owing) / kSecond;
 }
 
 void LoaderCore::Sweep() {
@@ -373,6 +412,7 @@ LoaderStats LoaderCore::Stats() {
   {
     MutexLock lock(&mutex_);
     stats = stats_;
+    AddTimes(&stats);
     stats.memory_bytes = budget_.used();
     peak = budget_.peak();
   }
@@ -386,7 +426,6 @@ LoaderStats LoaderCore::Stats() {
                           static_cast<uint64_t>(sizes_.threads) * sizes_.thread_scratch_bytes;
   stats.memory_bytes += beside;
   stats.memory_peak_bytes = peak + beside;
-  for (const auto& nanos : cpu_nanos_) stats.cpu_seconds += static_cast<double>(nanos.load()) / kSecond;
   return stats;
 }
 

@@ -3,7 +3,8 @@
 #ifndef PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
 #define PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
 
-#include <atomic>
+#include <time.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -86,7 +87,10 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   // Asks sinks for prepared rows in favor of a blocked urgent one. Gives the lock up meanwhile.
   void RevokeFor(const RowScheduler::Blocked& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndCall(OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void SampleCpu(int thread);
+  // The thread has a row from now on, or none any more. No effect when that was so before.
+  void BeBusy(int thread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BeIdle(int thread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddTimes(LoaderStats* stats) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Drops cache entries of jobs that are gone.
   void Sweep() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -94,7 +98,6 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   const Sizes sizes_;
   ByteCache records_, decoded_;
   const RowMaker maker_;
-  std::vector<std::atomic<int64_t>> cpu_nanos_;  // of each thread
 
   Mutex mutex_;
   CondVar work_;   // something may have become possible
@@ -103,6 +106,17 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   RowScheduler scheduler_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<OpenedSession>> sessions_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_session_ ABSL_GUARDED_BY(mutex_) = 1;
+  struct ThreadTime {
+    bool runs = false;     // `clock` can be read
+    clockid_t clock = {};  // of its CPU time
+    Nanos cpu = 0;         // when it has ended
+    Nanos busy_since = -1;
+  };
+  std::vector<ThreadTime> times_ ABSL_GUARDED_BY(mutex_);
+  int busy_threads_ ABSL_GUARDED_BY(mutex_) = 0;
+  Nanos owing_since_ ABSL_GUARDED_BY(mutex_) = 0;  // while there are busy threads
+  Nanos busy_ ABSL_GUARDED_BY(mutex_) = 0;         // of all threads, up to their busy_since
+  Nanos owing_ ABSL_GUARDED_BY(mutex_) = 0;        // up to owing_since_
   int waiting_threads_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool revoking_ ABSL_GUARDED_BY(mutex_) = false;

@@ -104,7 +104,7 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
   Effects effects;
   const Nanos now = event.now;
   if (std::holds_alternative<Tick>(event.request)) {
-    for (const std::string& died : workers_.Tick(now, out)) sessions_.ForgetVotes(died);
+    for (const std::string& died : workers_.Tick(now, sessions_.AnyWaits(now), out)) sessions_.ForgetVotes(died);
     sessions_.Tick(now);
     if (!settled_ && now - started_ > options_.dead_after) {
       settled_ = true;

@@ -9,6 +9,7 @@
 #include "base/runtime/clock.h"
 #include "penstock/v1/control.pb.h"
 #include "penstock/v1/store.pb.h"
+#include "server/coordinator/state/capacity_watch.h"
 
 namespace penstock {
 
@@ -40,6 +41,7 @@ struct Effects {
 struct Consequences {
   std::vector<v1::StoreEvent> facts;
   bool membership = false;    // who may serve what has changed: views are looked at anew
+  bool rebalance = false;     // capacities have changed: shares follow them closely
   bool wake_workers = false;  // there are tasks, or a drain, to be fetched by heartbeat
 };
 
@@ -48,17 +50,16 @@ struct StateOptions {
   Nanos heartbeat = kSecond;
   Nanos dead_after = 3 * kSecond;
   // A worker that was removed on reports, or that keeps coming and going, is readmitted when it has
-  // been steady for this long; doubled with each further removal, 32 times at most.
-  Nanos readmit_after = 10 * kSecond;
-  Nanos forgive_after = 300 * kSecond;  // without a removal: the next one counts as the first
+  // beaten steadily for this long; doubled with each removal after the second of the last
+  // forgive_after, up to the most.
+  Nanos readmit_after = 2 * kSecond;
+  Nanos readmit_most = 60 * kSecond;
+  Nanos forgive_after = 300 * kSecond;
   Nanos report_window = 10 * kSecond;   // how long a session's word against a worker counts
   Nanos session_expiry = 60 * kSecond;  // without a report
   Nanos task_timeout = 900 * kSecond;   // then a task is tried on another worker
   Nanos forget_after = 3600 * kSecond;  // workers that have died or left, in the status
-  // Measured capacities are taken over when a worker's share is wrong by more than this fraction,
-  // for this long without a break, and not more often than that.
-  double capacity_imbalance = 0.5;
-  Nanos capacity_patience = 60 * kSecond;
+  CapacityOptions capacity;
 
   size_t max_workers = 4096;
   size_t max_jobs = 4096;

@@ -1,5 +1,7 @@
 #include "server/coordinator/state/session_table.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace penstock {
@@ -51,6 +53,8 @@ SessionEntry* SessionTable::Report(Nanos now, const v1::ReportSessionRequest& re
   session.last = request;
   session.last.clear_failed_workers();
   session.last.clear_bad_records();
+  session.waited += 0.2 * (std::clamp<double>(request.wait_fraction(), 0, 1) - session.waited);
+  if (session.waited >= kWaits) last_wait_ = now;
   session.last_report = now;
   std::erase_if(session.failed, [&](const auto& said) { return now - said.second > options_.report_window; });
   return &session;

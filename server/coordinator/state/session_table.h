@@ -22,6 +22,7 @@ struct SessionEntry {
   uint64_t job_uid = 0;
   v1::ReportSessionRequest last;        // progress; without workers and records
   Nanos last_report = 0;                // or when it was opened
+  double waited = 0;                    // part of the time that its trainer waited, of late
   std::map<std::string, Nanos> failed;  // workers that it could not use -> when it said so
 };
 
@@ -66,6 +67,8 @@ class SessionTable {
     }
     return votes;
   }
+  // Whether some trainer has waited for rows in the last seconds, by what its session reported.
+  bool AnyWaits(Nanos now) const { return last_wait_ >= 0 && now - last_wait_ <= kWaitCounts; }
   // What was said against a worker counts no more.
   void ForgetVotes(const std::string& worker);
 
@@ -84,7 +87,11 @@ class SessionTable {
     return {session.job_uid, session.open.group(), session.open.world_size()};
   }
 
+  static constexpr Nanos kWaitCounts = 2500 * kMillisecond;
+  static constexpr double kWaits = 0.1;  // of its time
+
   const StateOptions options_;
+  Nanos last_wait_ = -1;
   std::map<std::string, SessionEntry> sessions_;
   std::map<GroupKey, Group> groups_;
 };

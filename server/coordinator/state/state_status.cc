@@ -91,9 +91,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     status->set_memory_budget_bytes(worker.info.memory_budget_bytes());
     status->set_version(worker.info.version());
     if (worker.state == v1::WorkerStatus::SUSPECT) {
-      status->set_note(
-          "removed because sessions could not use it, or because it came and went; it is taken "
-          "back when it has been steady for a while");
+      status->set_note(workers_.WhyOut(now, worker));
     } else if (worker.live() && worker.info.conformance_digest() != common) {
       status->set_note(absl::StrCat("its arithmetic gives other bits than most workers' (conformance digest ",
                                     worker.info.conformance_digest(), ", theirs ", common,

@@ -12,6 +12,8 @@
 namespace penstock {
 namespace {
 
+constexpr double kCloseTolerance = 0.02;
+
 bool HasRoots(const WorkerEntry& worker, const JobEntry& entry) {
   if (worker.info.roots().empty()) return true;  // does not say
   const auto& roots = worker.info.roots();
@@ -57,6 +59,8 @@ void CoordinatorState::RefreshView(JobEntry* entry, Consequences* out) {
   if (chosen.empty()) return;
   AssignOptions options;
   options.term = term_;
+  // Measured shares were waited for, and are meant; otherwise what a worker has in its caches is worth more.
+  if (out->rebalance) options.tolerance = kCloseTolerance;
   options.policy =
       entry->job.spec().assignment().policy() == v1::BY_RANK ? AssignPolicy::kByRank : AssignPolicy::kByRecord;
   absl::StatusOr<View> next = AssignRanges(entry->view, chosen, *entry->weights, options);

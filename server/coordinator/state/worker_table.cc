@@ -1,7 +1,6 @@
 #include "server/coordinator/state/worker_table.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -14,7 +13,7 @@ void WorkerRegister::Store(const WorkerEntry& worker, Consequences* out) const {
   v1::StoredWorker* stored = out->facts.emplace_back().mutable_put_worker();
   *stored->mutable_registration() = worker.info;
   stored->set_state(worker.state);
-  stored->set_rows_per_cpu_second(worker.rows_per_cpu_second);
+  stored->set_capacity(worker.capacity);
 }
 
 void WorkerRegister::SetState(Nanos now, WorkerEntry* worker, State::State state, Consequences* out) {
@@ -25,22 +24,49 @@ void WorkerRegister::SetState(Nanos now, WorkerEntry* worker, State::State state
   Store(*worker, out);
 }
 
-void WorkerRegister::Strike(Nanos now, WorkerEntry* worker) {
-  if (now - worker->struck_at > options_.forgive_after) worker->strikes = 0;
-  ++worker->strikes;
-  worker->struck_at = now;
+void WorkerRegister::Forgive(Nanos now, WorkerEntry* worker) const {
+  while (!worker->strikes.empty() && now - worker->strikes.front() > options_.forgive_after)
+    worker->strikes.pop_front();
 }
 
-Nanos WorkerRegister::ReadmitAfter(const WorkerEntry& worker) const {
-  return options_.readmit_after << std::clamp(worker.strikes - 1, 0, 5);
+void WorkerRegister::Strike(Nanos now, WorkerEntry* worker) {
+  Forgive(now, worker);
+  worker->strikes.push_back(now);
+  if (worker->strikes.size() > kRememberedStrikes) worker->strikes.pop_front();
+}
+
+bool WorkerRegister::Trusted(Nanos now, WorkerEntry* worker) const {
+  Forgive(now, worker);
+  return worker->strikes.size() < kTrustedStrikes;
+}
+
+// The first two removals cost little: a link had a hole, and that is over. Who comes and goes is held back longer, as
+// it takes its rows' place in everyone's window each time.
+Nanos WorkerRegister::ReadmitAt(const WorkerEntry& worker) const {
+  const size_t doublings = worker.strikes.size() <= 2 ? 0 : std::min<size_t>(worker.strikes.size() - 2, 20);
+  const Nanos out = std::min(options_.readmit_most, options_.readmit_after << doublings);
+  return std::max(worker.since, worker.steady_since) + out;
+}
+
+size_t WorkerRegister::CountStrikes(Nanos now, const WorkerEntry& worker) const {
+  return std::count_if(worker.strikes.begin(), worker.strikes.end(),
+                       [&](Nanos at) { return now - at <= options_.forgive_after; });
+}
+
+std::string WorkerRegister::WhyOut(Nanos now, const WorkerEntry& worker) const {
+  const Nanos left = std::max<Nanos>(ReadmitAt(worker) - now, 0);
+  const size_t times = std::max<size_t>(CountStrikes(now, worker), 1);
+  return absl::StrCat("out for another ", (left + kSecond - 1) / kSecond, " s if its heartbeats keep coming: it was ",
+                      "unreachable or restarted ", times == 1 ? "once" : absl::StrCat(times, " times"), " in the last ",
+                      options_.forgive_after / (60 * kSecond), " minutes");
 }
 
 void WorkerRegister::Restore(Nanos now, const v1::StoredWorker& stored) {
   WorkerEntry& worker = workers_[stored.registration().id()];
   worker.info = stored.registration();
   worker.state = stored.state();
-  worker.rows_per_cpu_second = stored.rows_per_cpu_second();
-  worker.last_beat = worker.since = now;
+  worker.capacity = stored.capacity();
+  worker.last_beat = worker.since = worker.steady_since = now;
 }
 
 absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, const v1::RegisterWorkerRequest& request,
@@ -65,8 +91,7 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
     }
     WorkerEntry& worker = workers_[request.id()];
     worker.info = request;
-    worker.last_beat = worker.since = now;
-    worker.struck_at = now;
+    worker.last_beat = worker.since = worker.steady_since = now;
     out->membership = true;
     Store(worker, out);
     return result;
@@ -85,9 +110,9 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
     out->membership = true;
     Store(worker, out);
   }
-  worker.last_beat = now;
+  worker.last_beat = worker.steady_since = now;
   if (new_process || !worker.Beats()) {
-    SetState(now, &worker, Trusted(worker) ? State::LIVE : State::SUSPECT, out);
+    SetState(now, &worker, Trusted(now, &worker) ? State::LIVE : State::SUSPECT, out);
   }
   return result;
 }
@@ -98,6 +123,7 @@ WorkerEntry* WorkerRegister::Heartbeat(Nanos now, const v1::HeartbeatRequest& re
   WorkerEntry& worker = found->second;
   if (worker.info.incarnation() != request.incarnation()) return nullptr;
   if (worker.state == State::LEFT && !request.leaving()) return nullptr;
+  if (now - worker.last_beat > options_.dead_after / 2) worker.steady_since = now;
   worker.last_beat = now;
   worker.load = request.load();
   if (request.leaving()) {
@@ -105,7 +131,7 @@ WorkerEntry* WorkerRegister::Heartbeat(Nanos now, const v1::HeartbeatRequest& re
   } else if (request.draining() || worker.drain_ordered) {
     SetState(now, &worker, State::DRAINING, out);
   } else if (worker.state == State::DEAD) {
-    SetState(now, &worker, Trusted(worker) ? State::LIVE : State::SUSPECT, out);
+    SetState(now, &worker, Trusted(now, &worker) ? State::LIVE : State::SUSPECT, out);
   }
   return &worker;
 }
@@ -138,7 +164,7 @@ void WorkerRegister::RemoveOnReports(Nanos now, const std::string& id, Consequen
   SetState(now, &found->second, State::SUSPECT, out);
 }
 
-std::vector<std::string> WorkerRegister::Tick(Nanos now, Consequences* out) {
+std::vector<std::string> WorkerRegister::Tick(Nanos now, bool trainers_wait, Consequences* out) {
   std::vector<std::string> died, forgotten;
   const bool paused = last_tick_ >= 0 && now - last_tick_ > options_.dead_after / 2;
   last_tick_ = now;
@@ -149,7 +175,8 @@ std::vector<std::string> WorkerRegister::Tick(Nanos now, Consequences* out) {
         Strike(now, &worker);
         SetState(now, &worker, State::DEAD, out);
         died.push_back(id);
-      } else if (worker.state == State::SUSPECT && now - worker.since >= ReadmitAfter(worker)) {
+      } else if (worker.state == State::SUSPECT && now >= ReadmitAt(worker) &&
+                 now - worker.last_beat <= options_.dead_after / 2) {
         SetState(now, &worker, State::LIVE, out);
       }
     } else if (now - worker.since > options_.forget_after) {
@@ -160,67 +187,39 @@ std::vector<std::string> WorkerRegister::Tick(Nanos now, Consequences* out) {
     out->facts.emplace_back().set_delete_worker(id);
     workers_.erase(id);
   }
-  WatchCapacity(now, out);
+  WatchCapacity(now, trainers_wait, out);
   return died;
 }
 
 double WorkerRegister::Capacity(const WorkerEntry& worker) const {
-  double rate = worker.rows_per_cpu_second;
-  if (rate <= 0) {
-    double sum = 0;
-    int known = 0;
-    for (const auto& [id, other] : workers_) {
-      if (!other.live() || other.rows_per_cpu_second <= 0) continue;
-      sum += other.rows_per_cpu_second;
-      ++known;
-    }
-    rate = known == 0 ? 1 : sum / known;
+  if (worker.capacity > 0) return worker.capacity;
+  double known = 0, threads = 0;
+  for (const auto& [id, other] : workers_) {
+    if (!other.live() || other.capacity <= 0) continue;
+    known += other.capacity;
+    threads += std::max<uint32_t>(other.info.threads(), 1);
   }
-  return rate * std::max<uint32_t>(worker.info.threads(), 1);
+  return (threads > 0 ? known / threads : 1) * std::max<uint32_t>(worker.info.threads(), 1);
 }
 
-// A measured rate is noisy and moves with the job; shares are corrected only when they are wrong by
-// much, for long, and all rates are known.
-void WorkerRegister::WatchCapacity(Nanos now, Consequences* out) {
-  double used_total = 0, measured_total = 0;
-  size_t live = 0;
-  bool all_measured = true;
+void WorkerRegister::WatchCapacity(Nanos now, bool trainers_wait, Consequences* out) {
+  if (now - last_look_ < options_.heartbeat / 4) return;
+  last_look_ = now;
+  std::vector<CapacityWatch::Worker> live;
   for (const auto& [id, worker] : workers_) {
     if (!worker.live()) continue;
-    ++live;
-    const double measured = worker.load.rows_per_cpu_second();
-    if (!std::isfinite(measured) || measured <= 0 || measured > 1e12) {
-      all_measured = false;
-      continue;
-    }
-    used_total += Capacity(worker);
-    measured_total += measured * std::max<uint32_t>(worker.info.threads(), 1);
+    live.push_back({id, static_cast<double>(worker.info.threads()), worker.capacity, worker.load.capacity(),
+                    trainers_wait ? worker.load.owing_fraction() : 0});
   }
-  bool imbalanced = false;
-  if (all_measured && live >= 2) {
-    for (const auto& [id, worker] : workers_) {
-      if (!worker.live()) continue;
-      const double used = Capacity(worker) / used_total;
-      const double measured =
-          worker.load.rows_per_cpu_second() * std::max<uint32_t>(worker.info.threads(), 1) / measured_total;
-      if (measured > used * (1 + options_.capacity_imbalance) || used > measured * (1 + options_.capacity_imbalance)) {
-        imbalanced = true;
-      }
-    }
-  }
-  if (!imbalanced) {
-    imbalanced_since_ = -1;
-    return;
-  }
-  if (imbalanced_since_ < 0) imbalanced_since_ = now;
-  if (now - imbalanced_since_ < options_.capacity_patience) return;
-  imbalanced_since_ = -1;
-  for (auto& [id, worker] : workers_) {
-    if (!worker.live()) continue;
-    worker.rows_per_cpu_second = worker.load.rows_per_cpu_second();
+  const std::map<std::string, double> capacities = capacity_watch_.Look(now, live);
+  if (capacities.empty()) return;
+  for (const auto& [id, capacity] : capacities) {
+    WorkerEntry& worker = workers_.at(id);
+    if (worker.capacity == capacity) continue;
+    worker.capacity = capacity;
     Store(worker, out);
   }
-  out->membership = true;
+  out->membership = out->rebalance = true;
 }
 
 const WorkerEntry* WorkerRegister::Find(const std::string& id) const {

@@ -3,6 +3,7 @@
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_WORKER_TABLE_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_WORKER_TABLE_H_
 
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,10 +26,10 @@ struct WorkerEntry {
   Nanos last_beat = 0;
   Nanos since = 0;             // when `state` began
   bool drain_ordered = false;  // by an operator: told with each heartbeat
-  int strikes = 0;             // removals and crashes, forgiven after a quiet time
-  Nanos struck_at = 0;
-  // The measured capacity that views are made with; taken over rarely, so that noise moves nothing.
-  double rows_per_cpu_second = 0;
+  std::deque<Nanos> strikes;   // when it was removed or crashed, each forgiven after forgive_after; a bounded number
+  Nanos steady_since = 0;      // beats without a gap
+  // Rows per second that its shares are made for (capacity_watch.h); 0: none was taken over.
+  double capacity = 0;
 
   bool live() const { return state == v1::WorkerStatus::LIVE; }
   bool Beats() const {
@@ -38,7 +39,7 @@ struct WorkerEntry {
 
 class WorkerRegister {
  public:
-  explicit WorkerRegister(const StateOptions& options) : options_(options) {}
+  explicit WorkerRegister(const StateOptions& options) : options_(options), capacity_watch_(options.capacity) {}
 
   // A worker of the store: one that was live counts as live until dead_after has passed.
   void Restore(Nanos now, const v1::StoredWorker& stored);
@@ -63,11 +64,15 @@ class WorkerRegister {
   // Deaths, readmissions, and the forgetting of those long gone. After a pause of the coordinator
   // itself (no tick for half of dead_after) everyone is given a fresh dead_after: heartbeats wait
   // to be read. Returns the ids of those that died.
-  std::vector<std::string> Tick(Nanos now, Consequences* out);
+  // Shares follow capacities only while `trainers_wait`.
+  std::vector<std::string> Tick(Nanos now, bool trainers_wait, Consequences* out);
 
-  // Capacity in rows per second, relative among workers: threads times the measured rate that was
-  // taken over, times the mean rate of the others where there is none.
+  // Capacity in rows per second, relative among workers: what was taken over, else threads times the
+  // mean rate of the others' threads.
   double Capacity(const WorkerEntry& worker) const;
+
+  // How long a SUSPECT must beat on before it is readmitted, and why; for the status.
+  std::string WhyOut(Nanos now, const WorkerEntry& worker) const;
 
   const std::map<std::string, WorkerEntry>& all() const { return workers_; }
   const WorkerEntry* Find(const std::string& id) const;
@@ -78,18 +83,24 @@ class WorkerRegister {
  private:
   void SetState(Nanos now, WorkerEntry* worker, v1::WorkerStatus::State state, Consequences* out);
   void Strike(Nanos now, WorkerEntry* worker);
-  bool Trusted(const WorkerEntry& worker) const { return worker.strikes < kTrustedStrikes; }
-  Nanos ReadmitAfter(const WorkerEntry& worker) const;
-  void WatchCapacity(Nanos now, Consequences* out);
+  void Forgive(Nanos now, WorkerEntry* worker) const;
+  bool Trusted(Nanos now, WorkerEntry* worker) const;
+  // When a SUSPECT may be readmitted, if it beats on.
+  Nanos ReadmitAt(const WorkerEntry& worker) const;
+  // How often it was struck in the last forgive_after.
+  size_t CountStrikes(Nanos now, const WorkerEntry& worker) const;
+  void WatchCapacity(Nanos now, bool trainers_wait, Consequences* out);
   void Store(const WorkerEntry& worker, Consequences* out) const;
 
   // A worker may die or crash this often within forgive_after before it has to be steady first.
-  static constexpr int kTrustedStrikes = 3;
+  static constexpr size_t kTrustedStrikes = 3;
+  static constexpr size_t kRememberedStrikes = 64;
 
   const StateOptions options_;
   std::map<std::string, WorkerEntry> workers_;
   Nanos last_tick_ = -1;
-  Nanos imbalanced_since_ = -1;
+  CapacityWatch capacity_watch_;
+  Nanos last_look_ = 0;
 };
 
 }  // namespace penstock

@@ -1,13 +1,42 @@
 #include "server/worker/link/load_meter.h"
 
+#include <algorithm>
+
 namespace penstock {
 namespace {
 
-constexpr Nanos kWindow = 5 * kSecond;
-constexpr uint64_t kCapacityRows = 200;
-constexpr double kCapacityCpu = 0.5;
+constexpr Nanos kRateWindow = 5 * kSecond;
+constexpr Nanos kOwingWindow = 3 * kSecond;
+constexpr Nanos kCapacityWindow = 2 * kSecond;
+constexpr Nanos kLongest = 60 * kSecond;
+constexpr uint64_t kCapacityRows = 50;
+constexpr double kCapacityBusy = 0.5;
+// Heartbeats that come faster than this are not kept: the deque stays small whatever the interval is.
+constexpr Nanos kApart = 100 * kMillisecond;
+
+double Seconds(Nanos time) { return static_cast<double>(time) / kSecond; }
 
 }  // namespace
+
+const LoadMeter::Point& LoadMeter::Before(Nanos when) const {
+  const auto after = std::upper_bound(points_.begin(), points_.end(), when,
+                                      [](Nanos at, const Point& point) { return at < point.at; });
+  return after == points_.begin() ? *after : *(after - 1);
+}
+
+void LoadMeter::MeasureCapacity(const Point& last) {
+  // From the shortest time to the longest.
+  for (auto point = points_.rbegin(); point != points_.rend(); ++point) {
+    const double busy = last.busy - point->busy;
+    const uint64_t rows = last.rows - point->rows;
+    const bool oldest = point + 1 == points_.rend() && last.at - point->at >= kLongest - kSecond;
+    if (!oldest && (last.at - point->at < kCapacityWindow || rows < kCapacityRows)) continue;
+    if (busy < kCapacityBusy) continue;
+    // A worker that makes nothing at all is not one of which nothing is known.
+    capacity_ = std::max(static_cast<double>(rows), 0.1) / busy;
+    return;
+  }
+}
 
 v1::WorkerLoad LoadMeter::Measure(const LoaderStats& stats, uint64_t bytes_sent, uint32_t sessions, Nanos now) {
   v1::WorkerLoad load;
@@ -22,22 +51,17 @@ v1::WorkerLoad LoadMeter::Measure(const LoaderStats& stats, uint64_t bytes_sent,
   load.set_decoded_cache_bytes(stats.decoded_cache_bytes);
   load.set_sessions(sessions);
 
-  points_.push_back({now, stats.rows});
-  while (points_.size() > 2 && points_[1].at <= now - kWindow) points_.pop_front();
-  const Nanos span = now - points_.front().at;
-  if (span > 0) {
-    load.set_rows_per_second(static_cast<double>(stats.rows - points_.front().rows) * static_cast<double>(kSecond) /
-                             static_cast<double>(span));
+  const Point last{now, stats.rows, stats.busy_seconds, stats.owing_seconds};
+  if (points_.empty() || now - points_.back().at >= kApart) points_.push_back(last);
+  while (points_.size() > 2 && points_[1].at <= now - kLongest) points_.pop_front();
+  if (const Point& then = Before(now - kRateWindow); now > then.at) {
+    load.set_rows_per_second(static_cast<double>(last.rows - then.rows) / Seconds(now - then.at));
   }
-  const uint64_t rows = stats.rows - capacity_rows_;
-  const double cpu = stats.cpu_seconds - capacity_cpu_;
-  if (rows >= kCapacityRows && cpu >= kCapacityCpu) {
-    const double measured = static_cast<double>(rows) / cpu;
-    capacity_ = capacity_ == 0 ? measured : 0.7 * capacity_ + 0.3 * measured;
-    capacity_rows_ = stats.rows;
-    capacity_cpu_ = stats.cpu_seconds;
+  if (const Point& then = Before(now - kOwingWindow); now > then.at) {
+    load.set_owing_fraction(std::clamp((last.owing - then.owing) / Seconds(now - then.at), 0.0, 1.0));
   }
-  load.set_rows_per_cpu_second(capacity_);
+  MeasureCapacity(last);
+  load.set_capacity(capacity_);
   return load;
 }
 

@@ -7,25 +7,33 @@
 
 #include "base/runtime/clock.h"
 #include "penstock/v1/control.pb.h"
-#include "pipeline/loader/loader.h"
+#include "pipeline/loader/loader_stats.h"
 
 namespace penstock {
 
 // Not thread-safe.
 class LoadMeter {
  public:
-  // The load at `now`, which must not go back: rows per second over the last five seconds, and rows per CPU second over
-  // the last that had at least 200 rows and half a CPU second (0 before).
+  // The load at `now`, which must not go back:
+  //   rows_per_second   over the last five seconds
+  //   owing_fraction    of the last three seconds
+  //   capacity          rows per busy second (LoaderStats), over the last two seconds, or over as many more as it takes
+  //                     to see 50 rows and half a busy second, at most the last minute. With less than half a busy
+  //                     second in a minute it stays what it was (0 before).
   v1::WorkerLoad Measure(const LoaderStats& stats, uint64_t bytes_sent, uint32_t sessions, Nanos now);
 
  private:
   struct Point {
     Nanos at = 0;
     uint64_t rows = 0;
+    double busy = 0;
+    double owing = 0;
   };
+  // The latest point that is at least so old, or the oldest.
+  const Point& Before(Nanos when) const;
+  void MeasureCapacity(const Point& last);
+
   std::deque<Point> points_;
-  uint64_t capacity_rows_ = 0;  // counters when the capacity was measured last
-  double capacity_cpu_ = 0;
   double capacity_ = 0;
 };
 

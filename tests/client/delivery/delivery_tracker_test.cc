@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
+#include "client/delivery/pace.h"
 #include "tests/client/delivery/world.h"
 
 namespace penstock {
@@ -190,6 +193,215 @@ TEST(Delivery, AFailureIsDueWithItsStep) {
   EXPECT_EQ(tracker.RowArrived(stream, 0, 5, 3, &slot), DeliveryTracker::Claim::kDuplicate);
   EXPECT_EQ(tracker.RowArrived(stream, 0, 0, 3, &slot), DeliveryTracker::Claim::kDuplicate);
   EXPECT_EQ(tracker.RowArrived(stream, 9, 0, 3, &slot), DeliveryTracker::Claim::kUnwanted);
+}
+
+// A tracker on one step of 8 rows at a time, with workers that answer by hand.
+class ByHand {
+ public:
+  explicit ByHand(int workers, uint64_t step = 8, uint64_t steps = 4) {
+    TrackerOptions options;
+    options.window_steps = 2;
+    options.offsets = *ShardOffsets::Create({step * steps});
+    options.plan.shuffle = Shuffle::kNone;
+    tracker.emplace(*Steps::Create(step * steps, step, LastBatch::kDrop, 1), options);
+    SetView(workers, 1);
+  }
+  void SetView(int workers, uint64_t number) {
+    auto view = std::make_shared<View>();
+    view->n = number;
+    view->key_space = tracker_records();
+    for (uint32_t i = 0; i < static_cast<uint32_t>(workers); ++i) {
+      view->workers.push_back({"w" + std::to_string(i), "host" + std::to_string(i) + ":1"});
+    }
+    // The first worker owns all.
+    view->ranges = {{0, view->key_space, 0, workers > 1 ? 1u : 0u}};
+    tracker->ViewChanged(view, now);
+    CarryOut();
+  }
+  void CarryOut() {
+    for (const Command& command : tracker->TakeCommands()) {
+      if (const auto* open = std::get_if<OpenStream>(&command)) {
+        stream[open->worker] = open->stream;
+        tracker->Heard(open->stream, now);
+      } else if (const auto* fetch = std::get_if<SendFetch>(&command)) {
+        for (const auto& [worker, number] : stream) {
+          if (number == fetch->stream) fetched[worker] += fetch->rows.size();
+        }
+        last_fetched = fetch->rows;
+      }
+    }
+  }
+  // The worker's answer for a row; OK: the row.
+  void Answer(const std::string& worker, uint64_t row, absl::Status status) {
+    DeliveryTracker::Slot slot;
+    ASSERT_EQ(tracker->RowArrived(stream.at(worker), 0, row, now, &slot), DeliveryTracker::Claim::kYours);
+    if (status.ok()) {
+      tracker->Filled(slot, stream.at(worker));
+    } else {
+      tracker->Failed(slot, stream.at(worker), std::move(status), now);
+    }
+    CarryOut();
+  }
+  void Pass(Nanos length) {
+    for (const Nanos until = now + length; now < until;) {
+      now += 100 * kMs;
+      tracker->Tick(now);
+      CarryOut();
+    }
+  }
+  uint64_t tracker_records() const { return 32; }
+
+  Nanos now = kSecond;
+  std::optional<DeliveryTracker> tracker;
+  std::map<std::string, uint64_t> stream;
+  std::map<std::string, uint64_t> fetched;
+  std::vector<uint64_t> last_fetched;
+};
+
+TEST(Delivery, OneBadCopyOfTheDataDoesNotStopTheJob) {
+  ByHand world(3);
+  for (uint64_t row = 0; row < 8; ++row) {
+    world.Answer("w0", row, absl::FailedPreconditionError("/data/train-00000 is not what it was"));
+  }
+  EXPECT_FALSE(world.tracker->head_complete());
+  EXPECT_EQ(world.fetched["w1"] + world.fetched["w2"], 8u);
+  EXPECT_EQ(world.fetched["w0"], 0u);
+  const std::string missing = world.tracker->DescribeMissing();
+  EXPECT_NE(missing.find("worker w0: /data/train-00000 is not what it was"), std::string::npos) << missing;
+  for (uint64_t row = 0; row < 8; ++row) {
+    DeliveryTracker::Slot slot;
+    const std::string& by = world.fetched["w1"] == 8 ? "w1" : row % 2 == 0 ? "w1" : "w2";
+    ASSERT_EQ(world.tracker->RowArrived(world.stream.at(by), 0, row, world.now, &slot), DeliveryTracker::Claim::kYours);
+    world.tracker->Filled(slot, world.stream.at(by));
+  }
+  ASSERT_TRUE(world.tracker->head_complete());
+  EXPECT_TRUE(world.tracker->head_failure().ok());
+}
+
+TEST(Delivery, ContentThatEveryWorkerRefusesIsTheRowsOutcome) {
+  ByHand world(3);
+  for (uint64_t row = 1; row < 8; ++row) world.Answer("w0", row, absl::OkStatus());
+  world.Answer("w0", 0, absl::FailedPreconditionError("worker w0: /data/train-00000 is not what it was"));
+  const std::string second = world.fetched["w1"] == 1 ? "w1" : "w2", third = second == "w1" ? "w2" : "w1";
+  world.Answer(second, 0, absl::FailedPreconditionError("mine neither"));
+  EXPECT_EQ(world.fetched[third], 1u);
+  EXPECT_FALSE(world.tracker->head_complete());
+  world.Answer(third, 0, absl::FailedPreconditionError("mine neither"));
+  ASSERT_TRUE(world.tracker->head_complete());
+  EXPECT_EQ(world.tracker->head_failure().code(), absl::StatusCode::kFailedPrecondition);
+  const std::string message(world.tracker->head_failure().message());
+  EXPECT_NE(message.find("train-00000"), std::string::npos) << message;
+  EXPECT_NE(message.find("2 other workers"), std::string::npos) << message;
+}
+
+TEST(Delivery, AWorkerThatCannotBeReachedIsWaitedForAWhileBeforeARefusedRowFails) {
+  ByHand world(2);
+  for (uint64_t row = 1; row < 8; ++row) world.Answer("w0", row, absl::OkStatus());
+  // w1 is asked, and its stream breaks; its address refuses from then on.
+  world.Answer("w0", 0, absl::FailedPreconditionError("bad copy"));
+  ASSERT_EQ(world.fetched["w1"], 1u);
+  const auto refuse = [&] {
+    for (const Command& command : world.tracker->TakeCommands()) {
+      if (const auto* open = std::get_if<OpenStream>(&command)) {
+        world.tracker->StreamBroken(open->stream, absl::UnavailableError("refused"), world.now);
+      }
+    }
+  };
+  world.tracker->StreamBroken(world.stream["w1"], absl::UnavailableError("reset"), world.now);
+  for (int i = 0; i < 40; ++i) {
+    refuse();
+    EXPECT_FALSE(world.tracker->head_complete());
+    world.now += 100 * kMs;
+    world.tracker->Tick(world.now);
+  }
+  for (int i = 0; i < 20; ++i) {
+    refuse();
+    world.now += 100 * kMs;
+    world.tracker->Tick(world.now);
+  }
+  ASSERT_TRUE(world.tracker->head_complete());
+  EXPECT_EQ(world.tracker->head_failure().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(Delivery, SaysWhichFileIsMissingWhereAndWhatIsTried) {
+  ByHand world(2);
+  for (uint64_t row = 0; row < 8; ++row) {
+    world.Answer("w0", row, absl::UnavailableError("/data/train-00001 is gone (No such file or directory)"));
+    world.Answer("w1", row, absl::UnavailableError("/data/train-00001: Input/output error"));
+  }
+  const std::string missing = world.tracker->DescribeMissing();
+  EXPECT_NE(missing.find("lacks 8 of 8 rows"), std::string::npos) << missing;
+  EXPECT_NE(missing.find("worker w0: /data/train-00001 is gone"), std::string::npos) << missing;
+  EXPECT_NE(missing.find("worker w1: /data/train-00001: Input/output error"), std::string::npos) << missing;
+  EXPECT_NE(missing.find("again each second"), std::string::npos) << missing;
+}
+
+TEST(Delivery, NoWorkerIsAskedForMoreThanItMayHoldAtOnce) {
+  WorldOptions options;
+  options.records = 120000;
+  options.batch = 40000;
+  options.window = 2;
+  options.workers = 2;
+  options.epochs = 1;
+  World world(options);
+  world.ChangeView(Upto(2));
+  world.Hang(1);
+  world.At(50 * kMs, [&] { world.Kill(1); });
+  ASSERT_EQ(world.Run(600 * kSecond), "");
+  EXPECT_TRUE(world.finished());
+  EXPECT_LE(world.most_fetched(), DeliveryTracker::kMaxFetches);
+}
+
+TEST(Delivery, ARefusalThatAViewBringsIsNews) {
+  ByHand world(1);
+  const uint64_t before = world.tracker->refusal_changes();
+  world.tracker->StreamBroken(world.stream["w0"], absl::ResourceExhaustedError("no memory"), world.now);
+  EXPECT_EQ(world.tracker->refusal_changes(), before + 1);
+  EXPECT_FALSE(world.tracker->Refusal().ok());
+  world.SetView(2, 2);  // another worker: hope
+  EXPECT_EQ(world.tracker->refusal_changes(), before + 2);
+  EXPECT_TRUE(world.tracker->Refusal().ok());
+  world.SetView(1, 3);  // it is gone again: by the view alone nobody serves
+  EXPECT_EQ(world.tracker->refusal_changes(), before + 3);
+  EXPECT_FALSE(world.tracker->Refusal().ok());
+}
+
+TEST(Delivery, AWorkerThatComesBackIntoTheViewIsNotBlamedForWhatWasBefore) {
+  ByHand world(2);
+  world.tracker->StreamBroken(world.stream["w0"], absl::UnavailableError("reset"), world.now);
+  EXPECT_EQ(world.tracker->FailedWorkers(), std::vector<std::string>{"w0"});
+  auto without = std::make_shared<View>();
+  without->n = 2;
+  without->key_space = 32;
+  without->workers = {{"w1", "host1:1"}};
+  without->ranges = {{0, 32, 0, 0}};
+  world.tracker->ViewChanged(without, world.now);
+  world.SetView(2, 3);
+  EXPECT_TRUE(world.tracker->FailedWorkers().empty());
+  EXPECT_EQ(world.tracker->NextTick(world.now), world.now) << "it is tried at once";
+}
+
+TEST(Pace, IsOfTheTimeAskedForAndItsBestFades) {
+  Pace pace;
+  for (Nanos now = 0; now < 5 * kSecond; now += 10 * kMs) pace.Row(now, 0);
+  EXPECT_NEAR(pace.Rate(5 * kSecond, 4 * kSecond), 100, 2);
+  EXPECT_NEAR(pace.Best(5 * kSecond), 100, 2);
+  for (Nanos now = 5 * kSecond; now < 10 * kSecond; now += 100 * kMs) pace.Row(now, 0);
+  EXPECT_NEAR(pace.Rate(10 * kSecond, 0), 10, 1);
+  EXPECT_NEAR(pace.Best(15 * kSecond), 50, 5);
+  pace.Correct(10, 15 * kSecond);
+  EXPECT_NEAR(pace.Best(15 * kSecond), 10, 1);
+}
+
+TEST(Pace, GapsAreOfTheTimeInWhichRowsWereOwed) {
+  Pace pace;
+  pace.Row(kSecond, kSecond - 20 * kMs);
+  pace.Row(60 * kSecond, 60 * kSecond - 30 * kMs);  // asked for after a minute of nothing
+  EXPECT_EQ(pace.gap(), 30 * kMs);
+  pace.Row(63 * kSecond, kSecond);
+  EXPECT_EQ(pace.gap(), 3 * kSecond);
+  for (int i = 1; i < 60; ++i) pace.Row(63 * kSecond + i * kMs, kSecond);
+  EXPECT_LT(pace.gap(), 10 * kMs);
 }
 
 // The law: whatever happens, as long as one worker answers, the trainer gets every row of its slice once, in its slot

@@ -108,13 +108,17 @@ void World::EndStream(uint64_t number, const absl::Status& why) {
   tracker_.StreamBroken(number, why, now_);
 }
 
-void World::SendRow(uint64_t stream, uint64_t epoch, uint64_t row) {
+void World::SendRow(uint64_t stream, uint64_t epoch, uint64_t row, bool fetched) {
+  if (fetched) most_fetched_ = std::max(most_fetched_, ++fetched_[stream]);
   ++sent_[streams_[stream].worker];
   if (Uniform() < options_.lose) return;
   const bool fails = Uniform() < options_.fail;
   const int copies = Uniform() < options_.repeat ? 2 : 1;
   for (int i = 0; i < copies; ++i) {
-    At(now_ + Delay(options_.row_delay), [this, stream, epoch, row, fails] { Deliver(stream, epoch, row, fails); });
+    At(now_ + Delay(options_.row_delay), [this, stream, epoch, row, fails, answers = fetched && i == 0] {
+      if (answers) --fetched_[stream];
+      Deliver(stream, epoch, row, fails);
+    });
   }
 }
 
@@ -209,7 +213,7 @@ void World::CarryOut() {
       const Stream& stream = streams_[fetch->stream];
       if (fetch->rows.empty() || !std::is_sorted(fetch->rows.begin(), fetch->rows.end())) Wrong("a fetch out of order");
       if (!stream.open || dead_[stream.worker] || !refuses_[stream.worker].ok()) continue;
-      for (const uint64_t row : fetch->rows) SendRow(fetch->stream, fetch->epoch, row);
+      for (const uint64_t row : fetch->rows) SendRow(fetch->stream, fetch->epoch, row, true);
     }
   }
 }

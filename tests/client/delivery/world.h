@@ -59,6 +59,8 @@ class World {
   bool finished() const { return tracker_.finished(); }
   Nanos longest_wait() const { return longest_wait_; }
   int open_streams(int worker) const;
+  // The most rows of fetches that one worker had not answered.
+  uint64_t most_fetched() const { return most_fetched_; }
   uint64_t rows_sent_by(int worker) const { return sent_[worker]; }
   uint64_t steps_taken() const { return taken_; }
 
@@ -81,7 +83,7 @@ class World {
     if (wrong_.empty()) wrong_ = what;
   }
   void CarryOut();
-  void SendRow(uint64_t stream, uint64_t epoch, uint64_t row);
+  void SendRow(uint64_t stream, uint64_t epoch, uint64_t row, bool fetched = false);
   void Deliver(uint64_t stream, uint64_t epoch, uint64_t row, bool fails);
   void EndStream(uint64_t stream, const absl::Status& why);
   void Trainer();
@@ -109,6 +111,8 @@ class World {
   std::map<std::pair<uint64_t, uint64_t>, int> filled_;  // (epoch, row) -> times
   Cursor expected_;
   uint64_t taken_ = 0;
+  std::map<uint64_t, uint64_t> fetched_;  // by stream
+  uint64_t most_fetched_ = 0;
   Nanos waiting_since_ = -1;
   Nanos busy_until_ = 0;
   Nanos longest_wait_ = 0;

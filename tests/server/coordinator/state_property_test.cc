@@ -41,7 +41,8 @@ class RandomRun {
         v1::HeartbeatRequest beat = BeatOf(AnyWorker(), 1 + Below(2));
         beat.set_draining(Below(20) == 0);
         beat.set_leaving(Below(30) == 0);
-        beat.mutable_load()->set_rows_per_cpu_second(Below(3) * 100);
+        beat.mutable_load()->set_capacity(Below(3) * 100);
+        beat.mutable_load()->set_owing_fraction(1);
         Effects effects = h_.Apply(beat);
         for (const v1::Task& task : TasksIn(std::get<v1::HeartbeatReply>(effects.reply))) tasks_[task.id()] = task;
         break;

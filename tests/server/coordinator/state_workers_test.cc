@@ -205,17 +205,49 @@ TEST(CoordinatorWorkers, AWorkerIsRemovedWhenMostOfItsSessionsCannotUseItAndTake
   Complain(&h, sessions[2], "a");
   EXPECT_EQ(h.OwnersOf("train"), Ids{"b"});
   EXPECT_EQ(h.Worker("a").state(), State::SUSPECT);
-  EXPECT_THAT(h.Worker("a").note(), HasSubstr("steady"));
-  h.Pass(9 * kSecond, {"a", "b"});
+  EXPECT_THAT(h.Worker("a").note(), HasSubstr("out for another 2 s"));
+  EXPECT_THAT(h.Worker("a").note(), HasSubstr("once in the last 5 minutes"));
+  h.Pass(kSecond, {"a", "b"});
   EXPECT_EQ(h.OwnersOf("train"), Ids{"b"});
   h.Pass(2 * kSecond, {"a", "b"});
   EXPECT_EQ(h.OwnersOf("train"), (Ids{"a", "b"}));
-  // Removed again: twice as long.
-  for (const std::string& session : sessions) Complain(&h, session, "a");
-  h.Pass(11 * kSecond, {"a", "b"});
-  EXPECT_EQ(h.OwnersOf("train"), Ids{"b"});
-  h.Pass(10 * kSecond, {"a", "b"});
-  EXPECT_EQ(h.OwnersOf("train"), (Ids{"a", "b"}));
+  EXPECT_EQ(h.Worker("a").note(), "");
+  // Removed again and again: it has to be steady for longer, but a minute is enough.
+  const auto out = [&] {
+    // Sessions expire meanwhile; new ones take their place.
+    for (int i = 0; i < 4; ++i) sessions.push_back(h.Do<v1::OpenSessionReply>(SessionOn("train")).session_id());
+    for (const std::string& session : sessions) Complain(&h, session, "a");
+    EXPECT_EQ(h.Worker("a").state(), State::SUSPECT);
+    Nanos time = 0;
+    for (; h.Worker("a").state() == State::SUSPECT && time < 600 * kSecond; time += kSecond / 4) {
+      h.Pass(kSecond / 4, {"a", "b"});
+    }
+    return time;
+  };
+  EXPECT_LE(out(), 3 * kSecond);
+  EXPECT_LE(out(), 5 * kSecond);
+  EXPECT_GT(out(), 7 * kSecond);
+  EXPECT_GT(out(), 15 * kSecond);
+  EXPECT_GT(out(), 30 * kSecond);
+  EXPECT_GT(out(), 59 * kSecond);
+  EXPECT_LE(out(), 61 * kSecond);
+  EXPECT_THAT(h.Worker("a").note(), "");
+  h.Pass(301 * kSecond, {"a", "b"});
+  EXPECT_LE(out(), 3 * kSecond) << "forgiven";
+}
+
+TEST(CoordinatorWorkers, ASuspectThatMissesHeartbeatsIsNotTakenBackMeanwhile) {
+  StateHarness h;
+  h.Register("a");
+  h.Register("b");
+  h.Prepare("train", {"a", "b"});
+  Complain(&h, h.Do<v1::OpenSessionReply>(SessionOn("train")).session_id(), "a");
+  h.Pass(2500 * kMillisecond, {"b"});
+  EXPECT_EQ(h.Worker("a").state(), State::SUSPECT) << "two seconds, but without a word from it";
+  h.Pass(1500 * kMillisecond, {"a", "b"});
+  EXPECT_EQ(h.Worker("a").state(), State::SUSPECT);
+  h.Pass(kSecond, {"a", "b"});
+  EXPECT_EQ(h.Worker("a").state(), State::LIVE);
 }
 
 TEST(CoordinatorWorkers, WordsAgainstAWorkerAreForgottenAfterAWhile) {
@@ -306,32 +338,51 @@ TEST(CoordinatorWorkers, NoisyCapacitiesMoveNothingButAStandingImbalanceDoes) {
   h.Register("a");
   h.Register("b");
   const v1::View view = h.Prepare("train", {"a", "b"}).view();
-  auto beat = [&](const std::string& id, double rate) {
+  auto beat = [&](const std::string& id, double rate, double owing) {
     v1::HeartbeatRequest request = BeatOf(id);
-    request.mutable_load()->set_rows_per_cpu_second(rate);
+    request.mutable_load()->set_capacity(rate);
+    request.mutable_load()->set_owing_fraction(owing);
     h.Do<v1::HeartbeatReply>(request);
   };
-  auto pass = [&](int seconds, double a, double b) {
-    for (int i = 0; i < seconds * 2; ++i) {
+  v1::ReportSessionRequest report;
+  report.set_session_id(h.Do<v1::OpenSessionReply>(SessionOn("train")).session_id());
+  report.set_wait_fraction(1);
+  auto pass = [&](Nanos length, double a, double b, double owing = 1) {
+    for (int i = 0; i < length / (kSecond / 2); ++i) {
       h.now += kSecond / 2;
-      beat("a", i % 3 == 0 ? a * 1.2 : a);
-      beat("b", b);
+      h.Do<v1::ReportSessionReply>(report);
+      beat("a", i % 3 == 0 ? a * 1.2 : a, owing);
+      beat("b", b, owing);
       h.Apply(Tick());
     }
   };
-  pass(200, 100, 110);
+  pass(200 * kSecond, 100, 110);
   EXPECT_EQ(h.Job("train").view().SerializeAsString(), view.SerializeAsString());
-  pass(30, 100, 400);  // too short
-  pass(30, 100, 110);
+  for (int i = 0; i < 20; ++i) {
+    pass(2 * kSecond, 100, 400);  // too short
+    pass(5 * kSecond, 100, 110);
+  }
   EXPECT_EQ(h.Job("train").view().SerializeAsString(), view.SerializeAsString());
-  pass(70, 100, 400);
+  pass(200 * kSecond, 100, 400, 0.3);
+  EXPECT_EQ(h.Job("train").view().SerializeAsString(), view.SerializeAsString()) << "nobody waits for them";
+  report.set_wait_fraction(0.01);
+  pass(10 * kSecond, 100, 110);
+  pass(200 * kSecond, 100, 400);
+  EXPECT_EQ(h.Job("train").view().SerializeAsString(), view.SerializeAsString()) << "nor for these";
+  report.set_wait_fraction(0.9);
+  pass(5 * kSecond, 100, 400);
   EXPECT_GT(h.Job("train").view().number(), view.number());
-  EXPECT_GT(h.Worker("b").owned_records(), 2 * h.Worker("a").owned_records());
+  EXPECT_GT(h.Worker("b").owned_records(), 3 * h.Worker("a").owned_records());
   const uint64_t number = h.Job("train").view().number();
-  pass(200, 100, 400);
+  pass(200 * kSecond, 100, 400);
   EXPECT_EQ(h.Job("train").view().number(), number);
-  pass(70, 100, 0);  // a rate that is not known is no reason
+  pass(70 * kSecond, 10, 40);  // heavier rows are so for all
   EXPECT_EQ(h.Job("train").view().number(), number);
+  pass(70 * kSecond, 100, 0);  // a rate that is not known is no reason
+  EXPECT_EQ(h.Job("train").view().number(), number);
+  h.Restart();
+  pass(70 * kSecond, 100, 400);
+  EXPECT_GT(h.Worker("b").owned_records(), 3 * h.Worker("a").owned_records()) << "kept over a restart";
 }
 
 TEST(CoordinatorWorkers, ThoseLongGoneAreForgotten) {

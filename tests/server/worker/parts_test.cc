@@ -35,30 +35,72 @@ TEST(Identity, AFileThatHoldsNoneIsSaid) {
   EXPECT_THAT(std::string(LoadOrMakeWorkerId(folder.path()).status().message()), HasSubstr("worker_id"));
 }
 
-TEST(LoadMeter, GivesTheRateOfTheLastSeconds) {
+// A loader whose counters go on as a worker's do.
+struct MeteredLoader {
   LoadMeter meter;
   LoaderStats stats;
-  for (int second = 0; second <= 20; ++second) {
-    stats.rows = second <= 10 ? 100 * second : 1000 + 500 * (second - 10);
-    stats.cpu_seconds = stats.rows / 50.0;
-    const v1::WorkerLoad load = meter.Measure(stats, 7, 2, second * kSecond);
-    if (second == 10) {
-      EXPECT_NEAR(load.rows_per_second(), 100, 1);
-    }
-    if (second == 20) {
-      EXPECT_NEAR(load.rows_per_second(), 500, 1);
-      EXPECT_NEAR(load.rows_per_cpu_second(), 50, 1);
-      EXPECT_EQ(load.sessions(), 2u);
-    }
+  Nanos now = 0;
+
+  // For so long: rows are owed for that part of the time, and made at that rate in it.
+  v1::WorkerLoad Pass(Nanos length, double rate, double owing) {
+    const double seconds = static_cast<double>(length) / kSecond;
+    now += length;
+    rows_ += rate * owing * seconds;
+    stats.rows = static_cast<uint64_t>(rows_);
+    stats.busy_seconds += owing * seconds;
+    stats.owing_seconds += owing * seconds;
+    return meter.Measure(stats, 7, 2, now);
   }
+  v1::WorkerLoad PassSeconds(int seconds, double rate, double owing) {
+    v1::WorkerLoad load;
+    for (int i = 0; i < seconds; ++i) load = Pass(kSecond, rate, owing);
+    return load;
+  }
+
+ private:
+  double rows_ = 0;
+};
+
+TEST(LoadMeter, GivesTheRateOfTheLastSeconds) {
+  MeteredLoader loader;
+  EXPECT_NEAR(loader.PassSeconds(10, 100, 1).rows_per_second(), 100, 1);
+  const v1::WorkerLoad load = loader.PassSeconds(10, 1000, 0.5);
+  EXPECT_NEAR(load.rows_per_second(), 500, 1);
+  EXPECT_NEAR(load.owing_fraction(), 0.5, 0.01);
+  EXPECT_EQ(load.sessions(), 2u);
+  EXPECT_EQ(load.bytes_sent(), 7u);
+}
+
+TEST(LoadMeter, CapacityIsThatOfTheTimeInWhichRowsWereOwed) {
+  MeteredLoader loader;
+  EXPECT_NEAR(loader.PassSeconds(10, 1000, 1).capacity(), 1000, 1);
+  EXPECT_NEAR(loader.PassSeconds(60, 1000, 0.02).capacity(), 1000, 1) << "behind a slow trainer it is no slower";
+  EXPECT_NEAR(loader.PassSeconds(60, 1000, 0).capacity(), 1000, 1) << "nor when nobody asks";
+}
+
+TEST(LoadMeter, AWorkerThatIsSaturatedAndSlowIsSeenWithinTwoSeconds) {
+  MeteredLoader loader;
+  loader.PassSeconds(60, 1000, 1);
+  EXPECT_NEAR(loader.PassSeconds(2, 200, 1).capacity(), 200, 5);
+  EXPECT_NEAR(loader.PassSeconds(2, 1000, 1).capacity(), 1000, 5);
+}
+
+TEST(LoadMeter, RowsThatTakeSecondsAreMeasuredOverALongerTime) {
+  MeteredLoader loader;
+  EXPECT_EQ(loader.PassSeconds(20, 0.4, 1).capacity(), 0) << "8 rows say little";
+  EXPECT_NEAR(loader.PassSeconds(60, 0.4, 1).capacity(), 0.4, 0.05);
+}
+
+TEST(LoadMeter, AWorkerThatIsStuckLosesItsCapacity) {
+  MeteredLoader loader;
+  loader.PassSeconds(10, 1000, 1);
+  EXPECT_LT(loader.PassSeconds(10, 0, 1).capacity(), 200);
+  EXPECT_LT(loader.PassSeconds(80, 0, 1).capacity(), 0.1);
 }
 
 TEST(LoadMeter, SaysNoCapacityBeforeThereIsWorkToMeasure) {
-  LoadMeter meter;
-  LoaderStats stats;
-  stats.rows = 10;
-  stats.cpu_seconds = 5;
-  EXPECT_EQ(meter.Measure(stats, 0, 0, kSecond).rows_per_cpu_second(), 0);
+  MeteredLoader loader;
+  EXPECT_EQ(loader.Pass(kSecond, 10, 1).capacity(), 0);
 }
 
 TEST(IndexPrefetch, CoversWhatTheViewMakesThisWorkerOwnerOrBackupOf) {

@@ -1,0 +1,177 @@
+// The part of the delivery core that deals with workers that send, but so slowly that they hold the trainer up.
+//
+// A worker makes rows in the order of their steps, and cannot be told to leave one out. So asking others for the rows
+// of a worker that is a little slow only doubles work; its share is the coordinator's to mend. Only where a worker
+// needs far longer for its part than the others for theirs are the rows next to the trainer asked of these too: they
+// wait for it anyway. In a fleet that is slow altogether nobody needs far longer than others, and nothing is asked
+// twice.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "client/delivery/delivery_tracker.h"
+#include "client/delivery/look_ahead.h"
+
+namespace penstock {
+namespace {
+
+constexpr Nanos kNoticeAfter = 100 * kMillisecond;
+// A pace is judged over at least this long.
+constexpr Nanos kJudgeOver = 500 * kMillisecond;
+constexpr Nanos kSureAfter = kSecond;
+// Far longer is so many times as long.
+constexpr double kFarLonger = 2.5;
+// At the usual pace so many rows would have come meanwhile: of fewer, chance makes as much.
+constexpr double kEnoughRows = 20;
+// What it still needs for the step must be worth the trouble.
+constexpr double kWorthSeconds = 0.1;
+// Nothing of its rows was missing near the head for so long: it keeps up.
+constexpr Nanos kForgetAfter = 2 * kSecond;
+// A view that leaves a slow worker this part of its share, or less, has taken its slowness into account.
+constexpr double kCutTo = 0.8;
+
+}  // namespace
+
+std::vector<DeliveryTracker::Owed> DeliveryTracker::OwedOfHead() const {
+  const BookedStep& head = booked_.front();
+  std::vector<Owed> owed(workers_.size());
+  for (uint64_t row = 0; row < head.rows.size(); ++row) {
+    const RowAsk& ask = head.asks[row];
+    if (head.rows[row] != BookedStep::Row::kMissing || ask.worker == kNoWorker) continue;
+    ++owed[ask.worker].rows;
+    owed[ask.worker].since = std::min(owed[ask.worker].since, ask.asked_at);
+  }
+  return owed;
+}
+
+std::vector<double> DeliveryTracker::SharesUnder(const View& view) const {
+  uint64_t begin = 0, end = view.key_space;
+  if (view.policy == AssignPolicy::kByRank) {
+    const uint64_t slice = steps_.step_size() / steps_.world_size();
+    begin = RankKey(options_.rank * slice, steps_.step_size());
+    end = RankKey((options_.rank + 1) * slice - 1, steps_.step_size()) + 1;
+  }
+  std::vector<double> shares(workers_.size());
+  for (const ViewRange& range : view.ranges) {
+    const uint64_t from = std::max(range.begin, begin), to = std::min(range.end, end);
+    const uint32_t worker = workers_.Find(view.workers[range.owner].id);
+    if (from < to && worker != kNoWorker) {
+      shares[worker] += static_cast<double>(to - from) / static_cast<double>(end - begin);
+    }
+  }
+  return shares;
+}
+
+double DeliveryTracker::UsualTime(const std::vector<double>& shares, uint32_t except, Nanos now) const {
+  std::vector<double> times;
+  for (const uint32_t i : workers_.in_view()) {
+    const TrackedWorker& worker = workers_[i];
+    const double best = worker.pace.Best(now);
+    if (i == except || !worker.usable() || shares[i] <= 0 || best <= 0) continue;
+    times.push_back(shares[i] / best);
+  }
+  if (times.empty()) return 0;
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+bool DeliveryTracker::AnySlow() const {
+  for (uint32_t i = 0; i < workers_.size(); ++i) {
+    if (workers_[i].slow) return true;
+  }
+  return false;
+}
+
+std::vector<uint32_t> DeliveryTracker::WellWithRoom() const {
+  std::vector<uint32_t> well;
+  for (const uint32_t i : workers_.in_view()) {
+    if (workers_[i].usable() && HasRoom(i)) well.push_back(i);
+  }
+  return well;
+}
+
+void DeliveryTracker::FindSlow(Nanos now) {
+  for (uint32_t i = 0; i < workers_.size(); ++i) {
+    TrackedWorker& worker = workers_[i];
+    if (worker.slow && now - worker.slow_seen > kForgetAfter) worker.slow = false;
+  }
+  if (!waiting_since_.has_value() || booked_.empty() || head_complete() || now - *waiting_since_ < kNoticeAfter) return;
+  BookedStep& head = booked_.front();
+  EnsureAsks(&head);
+  const std::vector<Owed> owed = OwedOfHead();
+  const std::vector<double> shares = SharesUnder(*head.view);
+  // Who owes rows of this step has owed rows since it was asked for them, so that its pace is known.
+  std::vector<double> rates(workers_.size());
+  std::vector<Nanos> spans(workers_.size());
+  for (uint32_t i = 0; i < workers_.size(); ++i) {
+    TrackedWorker& worker = workers_[i];
+    if (owed[i].rows == 0 || worker.first_row < 0) continue;
+    spans[i] = std::min(now - std::max(owed[i].since, worker.first_row), Pace::kLongest);
+    if (spans[i] < kJudgeOver) continue;
+    rates[i] = worker.pace.Rate(now, now - spans[i]);
+    if (spans[i] >= kSureAfter && rates[i] < worker.pace.Best(now)) worker.pace.Correct(rates[i], now);
+  }
+  for (uint32_t i = 0; i < workers_.size(); ++i) {
+    TrackedWorker& worker = workers_[i];
+    if (rates[i] <= 0 || shares[i] <= 0 || worker.slow) continue;
+    const double usual = UsualTime(shares, i, now);
+    if (usual <= 0 || shares[i] / usual * static_cast<double>(spans[i]) / kSecond < kEnoughRows) continue;
+    if (shares[i] / rates[i] < kFarLonger * usual) continue;
+    if (static_cast<double>(owed[i].rows) / rates[i] < kWorthSeconds) continue;
+    worker.slow = true;
+    worker.slow_seen = now;
+    worker.slow_from = head_ordinal_;
+  }
+}
+
+void DeliveryTracker::ChaseSlow(Nanos now) {
+  if (!AnySlow()) return;
+  // All that keep up, so that its rows do not make another one late.
+  const std::vector<uint32_t> others = WellWithRoom();
+  if (others.empty()) return;
+  Fetches fetches;
+  const uint64_t end = std::min<uint64_t>(booked_.size(), LookAhead(options_.window_steps));
+  for (uint64_t i = 0; i < end; ++i) {
+    BookedStep& step = booked_[i];
+    if (step.complete()) continue;
+    EnsureAsks(&step);
+    for (uint64_t row = 0; row < step.rows.size(); ++row) {
+      const uint32_t worker = step.asks[row].worker;
+      if (step.rows[row] != BookedStep::Row::kMissing || worker == kNoWorker || !workers_[worker].slow) continue;
+      workers_[worker].slow_seen = now;
+      const uint32_t next = others[(step.RowNumber(row) + step.asks[row].tries) % others.size()];
+      if (HasRoom(next)) Ask(&step, row, next, now, &fetches);
+    }
+  }
+  Send(std::move(fetches));
+}
+
+void DeliveryTracker::Restart(uint32_t worker) {
+  commands_.push_back(CloseStream{workers_[worker].stream});
+  workers_.Closed(worker);
+  workers_[worker].slow_from = head_ordinal_;
+  Disown(worker);
+}
+
+// The trainer went through a whole window while this worker was behind: it makes rows that are long there. Without them
+// it has the time until the trainer comes to what is granted next, and shows by that whether it is fast again.
+void DeliveryTracker::FreeSlow() {
+  for (uint32_t i = 0; i < workers_.size(); ++i) {
+    const TrackedWorker& worker = workers_[i];
+    if (worker.slow && worker.has_stream() && head_ordinal_ - worker.slow_from >= options_.window_steps) Restart(i);
+  }
+}
+
+// What a slow worker was granted under views that took it for faster would keep it busy for long with rows that others
+// give by now, and make its new, smaller part late too.
+void DeliveryTracker::DropOldGrants() {
+  if (booked_.empty()) return;
+  const std::vector<double> after = SharesUnder(*view_), before = SharesUnder(*booked_.front().view);
+  for (uint32_t i = 0; i < workers_.size(); ++i) {
+    const TrackedWorker& worker = workers_[i];
+    if (worker.slow && worker.has_stream() && after[i] <= kCutTo * before[i]) Restart(i);
+  }
+}
+
+}  // namespace penstock
