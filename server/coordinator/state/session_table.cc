@@ -1,8 +1,15 @@
 #include "server/coordinator/state/session_table.h"
 
 #include "absl/strings/str_cat.h"
+#include "server/coordinator/state/words.h"
 
 namespace penstock {
+
+namespace {
+
+constexpr size_t kMaxWordsBytes = 1024;  // of what a session says it waits for
+
+}  // namespace
 
 absl::StatusOr<const SessionEntry*> SessionTable::Open(Nanos now, const std::string& id,
                                                        const v1::OpenSessionRequest& request, uint64_t job_uid) {
@@ -51,6 +58,7 @@ SessionEntry* SessionTable::Report(Nanos now, const v1::ReportSessionRequest& re
   session.last = request;
   session.last.clear_failed_workers();
   session.last.clear_bad_records();
+  Shorten(session.last.mutable_waiting_for(), kMaxWordsBytes);
   session.last_report = now;
   std::erase_if(session.failed, [&](const auto& said) { return now - said.second > options_.report_window; });
   return &session;

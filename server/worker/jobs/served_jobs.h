@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "net/job_mirror.h"
 #include "penstock/v1/control.pb.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/records/dataset_files.h"
@@ -36,9 +37,9 @@ class ServedJobs {
   // `indexes` outlives this.
   ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes) : roots_(std::move(roots)), indexes_(indexes) {}
 
-  // What Watch brought. Jobs that are not READY, and those of `removed` (by name), are served no longer; streams that
-  // are open go on.
-  void Update(const v1::WatchReply& reply);
+  // What Watch brought. Jobs that are not READY, and those that are gone, are served no longer; streams that are open
+  // go on.
+  void Update(const JobChanges& changes);
 
   // The job as the loader takes it; built at first use, then shared.
   //   NotFound             no such submission, as far as this worker knows
@@ -49,7 +50,7 @@ class ServedJobs {
 
  private:
   struct Entry {
-    v1::Job job;
+    WatchedJob job;  // without the view: sessions name the views that they mean
     std::shared_ptr<const LoadJob> built;
   };
 
