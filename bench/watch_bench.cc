@@ -138,6 +138,8 @@ int RunCoordinator(const std::string& dir, int told, int ended) {
   CoordinatorOptions options;
   options.listen = "127.0.0.1:0";
   options.state_dir = dir;
+  options.heartbeat_ms = 60'000;  // nobody dies because this machine is busy
+  options.dead_after_ms = 600'000;
   auto coordinator = Coordinator::Start(options);
   if (!coordinator.ok()) {
     std::fprintf(stderr, "%s\n", coordinator.status().ToString().c_str());

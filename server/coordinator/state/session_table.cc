@@ -82,6 +82,8 @@ void SessionTable::CloseJob(const std::string& job) {
 }
 
 void SessionTable::Tick(Nanos now) {
+  if (now < next_look_) return;  // ticks are many, and so may sessions be
+  next_look_ = now + options_.session_expiry / 64;
   std::vector<std::string> expired;
   for (const auto& [id, session] : sessions_) {
     if (now - session.last_report > options_.session_expiry) expired.push_back(id);

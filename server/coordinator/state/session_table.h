@@ -44,7 +44,7 @@ class SessionTable {
   SessionEntry* Report(Nanos now, const v1::ReportSessionRequest& request);
   void Close(const std::string& id);
   void CloseJob(const std::string& job);
-  // Closes the sessions that have not reported for session_expiry.
+  // Closes the sessions that have not reported for session_expiry, within a second or so.
   void Tick(Nanos now);
 
   // Sessions of the jobs that `concerns` names, and how many of them have said, within
@@ -87,6 +87,7 @@ class SessionTable {
   const StateOptions options_;
   std::map<std::string, SessionEntry> sessions_;
   std::map<GroupKey, Group> groups_;
+  Nanos next_look_ = 0;  // for expired ones
 };
 
 }  // namespace penstock

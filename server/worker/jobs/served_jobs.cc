@@ -48,7 +48,9 @@ void ServedJobs::Update(const JobChanges& changes) {
       continue;
     }
     Entry& entry = jobs_[job.record.name()];
-    if (entry.job.record.uid() != job.record.uid()) entry.built = nullptr;
+    if (entry.job.record.uid() != job.record.uid() || entry.job.record.metadata_id() != job.record.metadata_id()) {
+      entry.built = nullptr;
+    }
     entry.job = job;
     entry.job.view = nullptr;
   }
