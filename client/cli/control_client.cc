@@ -8,6 +8,7 @@
 #include "client/cli/output.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
+#include "net/job_mirror.h"
 
 namespace penstock::cli {
 namespace {
@@ -78,16 +79,14 @@ absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitReq
   PS_ASSIGN_OR_RETURN(v1::SubmitReply reply, client.Submit(request));
   v1::Job job = std::move(*reply.mutable_job());
   ProgressBar bar("preparing");
-  v1::WatchRequest watch;
-  watch.set_job(job.name());
-  watch.set_wait_ms(kWatchMs);
+  JobMirror watched(job.name());
   while (job.state() == v1::PREPARING) {
-    PS_ASSIGN_OR_RETURN(v1::WatchReply changes, client.Watch(watch));
-    watch.set_known_revision(changes.revision());
-    for (v1::Job& changed : *changes.mutable_jobs()) {
-      if (changed.name() == job.name() && changed.uid() == job.uid()) job.Swap(&changed);
+    PS_ASSIGN_OR_RETURN(const v1::WatchReply reply_of_watch, client.Watch(watched.NextRequest(kWatchMs)));
+    PS_ASSIGN_OR_RETURN(const JobChanges changes, watched.Apply(reply_of_watch));
+    for (const WatchedJob& changed : changes.jobs) {
+      if (changed.record.uid() == job.uid()) job = ToJob(changed);
     }
-    if (changes.removed_size() > 0) {
+    if (!changes.removed.empty()) {
       return absl::CancelledError(absl::StrCat("job '", job.name(), "' was cancelled while it was prepared"));
     }
     if (quiet) continue;

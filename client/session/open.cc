@@ -11,6 +11,7 @@
 #include "base/cgroup.h"
 #include "base/host_name.h"
 #include "base/status_macros.h"
+#include "base/version.h"
 #include "net/address.h"
 #include "pipeline/plan/state.h"
 
@@ -73,36 +74,32 @@ absl::StatusOr<v1::OpenSessionReply> Reach(CoordinatorClient* coordinator, const
 }
 
 // Follows the job until it is open.
-absl::Status WaitUntilOpen(CoordinatorClient* coordinator, absl::Time deadline, v1::OpenSessionReply* session) {
+absl::Status WaitUntilOpen(CoordinatorClient* coordinator, absl::Time deadline, const std::string& name,
+                           JobMirror* watched) {
   absl::Status away;
   for (;;) {
-    PS_ASSIGN_OR_RETURN(const bool open, IsOpen(session->job()));
+    const WatchedJob* const known = watched->Find(name);
+    const v1::Job job = known != nullptr ? ToJob(*known) : v1::Job();
+    PS_ASSIGN_OR_RETURN(const bool open, IsOpen(job));
     if (open) return absl::OkStatus();
     const absl::Duration left = deadline - absl::Now();
     if (left <= absl::ZeroDuration()) {
       return absl::DeadlineExceededError(
-          absl::StrCat(Progress(session->job()), away.ok() ? "" : absl::StrCat("; ", away.message())));
+          absl::StrCat(Progress(job), away.ok() ? "" : absl::StrCat("; ", away.message())));
     }
-    v1::WatchRequest request;
-    request.set_job(session->job().name());
-    request.set_known_revision(away.ok() ? session->revision() : 0);
     const absl::Duration wait = std::min(left, kWatchPiece);
-    request.set_wait_ms(static_cast<uint32_t>(absl::ToInt64Milliseconds(wait)));
-    auto reply = coordinator->Watch(request, wait + absl::Seconds(1));
-    if (!reply.ok()) {
-      away = reply.status();
+    auto reply = coordinator->Watch(watched->NextRequest(static_cast<uint32_t>(absl::ToInt64Milliseconds(wait))),
+                                    wait + absl::Seconds(1));
+    const absl::StatusOr<JobChanges> changes = reply.ok() ? watched->Apply(*reply) : reply.status();
+    if (!changes.ok()) {
+      away = changes.status();
+      watched->Lost();
       absl::SleepFor(std::min(left, kRetryEvery));
       continue;
     }
     away = absl::OkStatus();
-    session->set_revision(reply->revision());
-    for (v1::Job& job : *reply->mutable_jobs()) {
-      if (job.name() == session->job().name()) *session->mutable_job() = std::move(job);
-    }
-    for (const std::string& removed : reply->removed()) {
-      if (removed == session->job().name()) {
-        return absl::FailedPreconditionError(absl::StrCat("job ", removed, " was cancelled"));
-      }
+    if (!changes->removed.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat("job ", name, " was cancelled"));
     }
   }
 }
@@ -158,12 +155,18 @@ absl::StatusOr<OpenedSession> OpenSession(const ConnectOptions& connect, const R
   request.set_group(options.group);
   request.set_host(HostName());
   request.set_batch_size(options.batch_size);
+  request.set_version(std::string(Version()));
   PS_ASSIGN_OR_RETURN(v1::OpenSessionReply session, Reach(coordinator.get(), request, deadline));
 
   // From here on the coordinator has a session, which is closed when it cannot be used.
   auto make = [&]() -> absl::StatusOr<OpenedSession> {
-    PS_RETURN_IF_ERROR(WaitUntilOpen(coordinator.get(), deadline, &session));
-    PS_ASSIGN_OR_RETURN(JobInfo job, MakeJobInfo(session.job()));
+    PS_RETURN_IF_ERROR(CheckRelease(absl::StrCat("the coordinator at ", address), session.version(), "this client"));
+    JobMirror watched(options.job);
+    PS_RETURN_IF_ERROR(watched.Apply(session.job(), session.revision()).status());
+    PS_RETURN_IF_ERROR(WaitUntilOpen(coordinator.get(), deadline, options.job, &watched));
+    const v1::Job opened_job = ToJob(*watched.Find(options.job));
+    watched.LetMetadataGo(options.job);  // what is needed of them is in JobInfo
+    PS_ASSIGN_OR_RETURN(JobInfo job, MakeJobInfo(opened_job));
     const uint64_t step_rows = options.batch_size != 0 ? options.batch_size : job.batch_size;
     PS_ASSIGN_OR_RETURN(const Steps steps, Steps::Create(job.positions, step_rows, job.last, options.world_size));
     PS_RETURN_IF_ERROR(CheckGroups(job, steps));
@@ -179,7 +182,7 @@ absl::StatusOr<OpenedSession> OpenSession(const ConnectOptions& connect, const R
       }
       PS_RETURN_IF_ERROR(CheckStart(job, saved->position));
     }
-    PS_ASSIGN_OR_RETURN(auto view, MakeView(session.job().view(), job.offsets->num_records()));
+    PS_ASSIGN_OR_RETURN(auto view, MakeView(opened_job.view(), job.offsets->num_records()));
 
     SessionOptions opened;
     opened.rank = options.rank;
@@ -195,7 +198,7 @@ absl::StatusOr<OpenedSession> OpenSession(const ConnectOptions& connect, const R
     opened.allocator = options.allocator;
     opened.open = request;
     opened.session_id = session.session_id();
-    opened.revision = session.revision();
+    opened.watched = std::move(watched);
     return OpenedSession{std::move(job), steps, std::move(opened), coordinator, std::move(view)};
   };
   absl::StatusOr<OpenedSession> opened = make();

@@ -37,7 +37,7 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
       pool_(std::max(1, options_.copy_threads)),
       tracker_(steps_, TrackerOptionsOf(job_, options_)),
       session_id_(options_.session_id),
-      revision_(options_.revision) {}
+      watched_(std::move(options_.watched)) {}
 
 Session::~Session() { Stop(); }
 

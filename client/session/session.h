@@ -29,6 +29,7 @@
 #include "client/session/job_info.h"
 #include "client/transport/coordinator_client.h"
 #include "client/transport/worker_stream.h"
+#include "net/job_mirror.h"
 #include "penstock/batch.h"
 #include "penstock/stats.h"
 
@@ -45,7 +46,7 @@ struct SessionOptions {
   // As sent to the coordinator; sent again when it has forgotten the session.
   v1::OpenSessionRequest open;
   std::string session_id;
-  uint64_t revision = 0;  // of the job, for Watch
+  JobMirror watched;  // the job as the coordinator told of it
 };
 
 class Session final : public StreamEvents, public std::enable_shared_from_this<Session> {
@@ -107,7 +108,7 @@ class Session final : public StreamEvents, public std::enable_shared_from_this<S
   void OnWatched(absl::StatusOr<v1::WatchReply> reply);
   void OnReported(const absl::StatusOr<v1::ReportSessionReply>& reply);
   void OnReopened(absl::StatusOr<v1::OpenSessionReply> reply);
-  void TakeJob(const v1::Job& job);
+  void TakeJob(const WatchedJob& job);
 
   void WakeControl() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether Next has something to return now: the head step (then `step` is set), or an error.
@@ -140,7 +141,7 @@ class Session final : public StreamEvents, public std::enable_shared_from_this<S
 
   // The coordinator.
   std::string session_id_ ABSL_GUARDED_BY(mutex_);
-  uint64_t revision_ ABSL_GUARDED_BY(mutex_);
+  JobMirror watched_ ABSL_GUARDED_BY(mutex_);
   bool watching_ ABSL_GUARDED_BY(mutex_) = false;
   bool reporting_ ABSL_GUARDED_BY(mutex_) = false;
   bool reopen_ ABSL_GUARDED_BY(mutex_) = false;  // the coordinator does not know the session any more

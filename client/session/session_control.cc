@@ -171,11 +171,9 @@ void Session::Coordinate(Nanos now) {
 
 void Session::StartWatch() {
   v1::WatchRequest request;
-  request.set_job(job_.name);
-  request.set_wait_ms(kWatchMs);
   {
     MutexLock lock(&mutex_);
-    request.set_known_revision(revision_);
+    request = watched_.NextRequest(kWatchMs);
   }
   coordinator_->Watch(request, kWatchTimeout, [weak = weak_from_this()](absl::StatusOr<v1::WatchReply> reply) {
     const std::shared_ptr<Session> session = weak.lock();
@@ -187,33 +185,35 @@ void Session::StartWatch() {
 }
 
 void Session::OnWatched(absl::StatusOr<v1::WatchReply> reply) {
-  if (reply.ok()) {
-    for (const v1::Job& job : reply->jobs()) {
-      if (job.name() == job_.name) TakeJob(job);
-    }
+  absl::StatusOr<JobChanges> changes = reply.status();
+  {
+    MutexLock lock(&mutex_);
+    if (reply.ok()) changes = watched_.Apply(*reply);
+  }
+  if (changes.ok()) {
+    for (const WatchedJob& job : changes->jobs) TakeJob(job);
   }
   MutexLock lock(&mutex_);
   watching_ = false;
-  if (reply.ok()) {
-    revision_ = reply->revision();
+  if (changes.ok()) {
     next_watch_ = 0;
     watch_backoff_ = kFirstWatchBackoff;
-    for (const std::string& removed : reply->removed()) {
-      if (removed != job_.name) continue;
+    if (!changes->removed.empty()) {
       job_gone_ = absl::FailedPreconditionError(absl::StrCat("job ", job_.name, " was cancelled"));
       ready_.NotifyAll();
     }
   } else {
     // Away. Trainers go on without it; a coordinator that comes back may count revisions anew.
-    revision_ = 0;
+    watched_.Lost();
     watch_backoff_ = std::clamp(2 * watch_backoff_, kFirstWatchBackoff, kMaxWatchBackoff);
     next_watch_ = clock_->Now() + watch_backoff_;
   }
   WakeControl();
 }
 
-void Session::TakeJob(const v1::Job& job) {
+void Session::TakeJob(const WatchedJob& watched) {
   absl::Status fatal;
+  const v1::JobRecord& job = watched.record;
   if (job.uid() != job_.uid) {
     fatal = absl::FailedPreconditionError(
         absl::StrCat("job ", job_.name, " was replaced by another submission of that name; open it again"));
@@ -228,7 +228,8 @@ void Session::TakeJob(const v1::Job& job) {
     ready_.NotifyAll();
     return;
   }
-  absl::StatusOr<std::shared_ptr<const View>> view = MakeView(job.view(), job_.offsets->num_records());
+  if (watched.view == nullptr) return;
+  absl::StatusOr<std::shared_ptr<const View>> view = MakeView(*watched.view, job_.offsets->num_records());
   if (!view.ok()) return;  // the view of before stands; a coordinator's mistake does not stop a trainer
   MutexLock lock(&mutex_);
   tracker_.ViewChanged(*std::move(view), clock_->Now());
@@ -283,6 +284,7 @@ void Session::StartReopen() {
     request.set_epoch(cursor.epoch);
     request.set_position(cursor.position);
     request.set_resumes(session_id_);
+    *request.mutable_held() = watched_.Held(job_.name);
   }
   coordinator_->OpenSession(request, kReopenTimeout,
                             [weak = weak_from_this()](absl::StatusOr<v1::OpenSessionReply> reply) {
@@ -295,7 +297,12 @@ void Session::StartReopen() {
 }
 
 void Session::OnReopened(absl::StatusOr<v1::OpenSessionReply> reply) {
-  if (reply.ok() && reply->job().state() == v1::READY) TakeJob(reply->job());
+  absl::StatusOr<WatchedJob> job = reply.status();
+  {
+    MutexLock lock(&mutex_);
+    if (reply.ok()) job = watched_.Apply(reply->job(), reply->revision());
+  }
+  if (job.ok() && job->record.state() == v1::READY) TakeJob(*job);
   MutexLock lock(&mutex_);
   reporting_ = false;
   if (reply.ok()) {

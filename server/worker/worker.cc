@@ -76,10 +76,10 @@ struct Worker::Parts {
     return load;
   }
 
-  void JobsChanged(const v1::WatchReply& reply) {
-    jobs->Update(reply);
-    for (const v1::Job& job : reply.jobs()) {
-      if (job.state() == v1::READY) prefetch_thread->Post([this, job] { Prefetch(job, kFirstPrefetchPause); });
+  void JobsChanged(const JobChanges& changes) {
+    jobs->Update(changes);
+    for (const WatchedJob& job : changes.jobs) {
+      if (job.record.state() == v1::READY) prefetch_thread->Post([this, job] { Prefetch(ToJob(job), kFirstPrefetchPause); });
     }
   }
 
@@ -200,7 +200,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   Parts* self = parts.get();
   AgentHooks hooks;
   hooks.load = [self] { return self->Load(); };
-  hooks.jobs_changed = [self](const v1::WatchReply& reply) { self->JobsChanged(reply); };
+  hooks.jobs_changed = [self](const JobChanges& changes) { self->JobsChanged(changes); };
   hooks.run_task = [id = parts->id, tools](const v1::Task& task) { return RunTask(task, id, tools); };
   hooks.drain = [self] { self->Drain(); };
   parts->options = std::move(options);

@@ -10,31 +10,19 @@
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
 #include "client/cli/output.h"
+#include "client/cli/status_notes.h"
 
 namespace penstock::cli {
 namespace {
 
 std::string Lower(const std::string& name) { return absl::AsciiStrToLower(name); }
 
-std::string JobProgress(const v1::StatusReply::JobStatus& job) {
-  switch (job.state()) {
-    case v1::PREPARING:
-      return job.waiting().empty() ? absl::StrFormat("%d of %d shards indexed", job.shards_indexed(), job.shards())
-                                   : absl::StrCat("waits: ", job.waiting());
-    case v1::FAILED:
-      return job.error();
-    default:
-      return absl::StrCat(job.sessions_size(), job.sessions_size() == 1 ? " reader" : " readers",
-                          job.bad_records() > 0 ? absl::StrCat(", ", Count(job.bad_records()), " bad records") : "");
-  }
-}
-
 std::string JobsTable(const v1::StatusReply& status) {
   if (status.jobs().empty()) return "no jobs: `penstock submit JOB.textproto` registers one\n";
   Table table({"JOB", "STATE", "RECORDS", "BYTES", "SHARDS", "BATCH", "VIEW", ""}, {2, 3, 4, 5, 6});
   for (const auto& job : status.jobs()) {
     table.Add({job.name(), Lower(v1::JobState_Name(job.state())), Count(job.records()), HumanBytes(job.bytes()),
-               Count(job.shards()), Count(job.batch_size()), absl::StrCat(job.view_number()), JobProgress(job)});
+               Count(job.shards()), Count(job.batch_size()), absl::StrCat(job.view_number()), JobNote(job)});
   }
   return table.Text();
 }
@@ -53,7 +41,7 @@ std::string SessionsTable(const v1::StatusReply& status) {
                  s.host()});
     }
   }
-  return any ? table.Text() : "";
+  return any ? table.Text() + WaitLines(status) : "";
 }
 
 std::string WorkersTable(const v1::StatusReply& status) {
@@ -73,7 +61,7 @@ std::string WorkersTable(const v1::StatusReply& status) {
                                                              static_cast<double>(lookups)),
                absl::StrCat(load.sessions()), worker.note()});
   }
-  return table.Text();
+  return table.Text() + TroubleLines(status);
 }
 
 std::string Overview(const v1::StatusReply& status, const std::string& address) {

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -46,35 +47,59 @@ absl::Status TooMany() {
 
 }  // namespace
 
-ControlLoop::ControlLoop(CoordinatorState state, Store* store, uint64_t store_revision, const Clock* clock,
+ControlLoop::ControlLoop(CoordinatorState state, Store* store, uint64_t store_revision, Executor* executor,
                          const Options& options)
     : store_(store),
-      clock_(clock),
       options_(options),
       state_(std::move(state)),
       store_revision_(store_revision),
-      thread_([this] { Run(); }) {}
+      strand_(executor),
+      tick_(&strand_) {
+  strand_.Post([this] {
+    strand_.AssertHere();
+    SetTick();
+  });
+}
 
 ControlLoop::~ControlLoop() {
+  std::deque<Item> left;
   {
     MutexLock lock(&mutex_);
-    ending_ = true;
+    left.swap(queue_);
   }
-  arrived_.NotifyAll();
-  thread_.join();
+  Reply none;
+  for (Item& item : left) {
+    if (auto* apply = std::get_if<ApplyItem>(&item)) {
+      apply->done(Stopping(), &none);
+    } else if (auto* query = std::get_if<Query>(&item)) {
+      (*query)(state_, strand_.clock()->Now());
+    } else if (auto* watch = std::get_if<WatchItem>(&item)) {
+      watch->done(Stopping());
+    }
+  }
+  for (Answer& answer : answers_) answer.done(Stopping(), &none);
+  FailWatches(Stopping());
+  if (!pending_.empty()) {
+    const absl::Status stored = store_->Commit(pending_, store_revision_).status();
+    if (!stored.ok()) spdlog::error("changes are lost, which cannot be stored: {}", std::string(stored.message()));
+  }
 }
 
 bool ControlLoop::Enqueue(Item item, bool always) {
   {
     MutexLock lock(&mutex_);
-    if (ending_ || (!always && queue_.size() >= options_.max_waiting)) return false;
+    if (!always && queue_.size() >= options_.max_waiting) return false;
     queue_.push_back(std::move(item));
+    if (std::exchange(turn_posted_, true)) return true;
   }
-  arrived_.NotifyOne();
+  strand_.Post([this] {
+    strand_.AssertHere();
+    Turn();
+  });
   return true;
 }
 
-void ControlLoop::Apply(Request request, Deadline deadline, ApplyDone done) {
+void ControlLoop::Apply(Request request, Nanos deadline, ApplyDone done) {
   if (Enqueue(ApplyItem{std::move(request), deadline, done}, false)) return;
   Reply none;
   done(TooMany(), &none);
@@ -83,52 +108,46 @@ void ControlLoop::Apply(Request request, Deadline deadline, ApplyDone done) {
 bool ControlLoop::Read(Query query) { return Enqueue(std::move(query), false); }
 
 void ControlLoop::Watch(uint64_t id, const v1::WatchRequest& request, WatchDone done) {
-  if (!Enqueue(WatchItem{id, request, done}, false)) done(TooMany());
+  if (!Enqueue(WatchItem{id, request, done, {}}, false)) done(TooMany());
 }
 
 void ControlLoop::CancelWatch(uint64_t id) { Enqueue(CancelItem{id}, true); }
 
 void ControlLoop::ReleaseWatches() { Enqueue(ReleaseItem{}, true); }
 
-void ControlLoop::Run() {
-  auto next_tick = std::chrono::steady_clock::now();
-  while (true) {
-    std::deque<Item> batch;
-    bool ending = false;
-    {
-      MutexLock lock(&mutex_);
-      while (queue_.empty() && !ending_) {
-        const auto now = std::chrono::steady_clock::now();
-        if (now >= next_tick) break;
-        arrived_.WaitFor(&mutex_, next_tick - now);
-      }
-      batch.swap(queue_);
-      ending = ending_;
-    }
-    const Nanos now = clock_->Now();
-    for (Item& item : batch) Handle(std::move(item), now);
-    if (std::chrono::steady_clock::now() >= next_tick) {
-      ApplyEvent({now, Tick()});
-      next_tick = std::chrono::steady_clock::now() + options_.tick;
-    }
-    const absl::Status stored = CommitPending();
-    for (Answer& answer : answers_) {
-      if (answer.durable && answer.effects.status.ok() && !stored.ok()) {
-        answer.effects.status = absl::UnavailableError(
-            absl::StrCat("the coordinator cannot store this now: ", std::string(stored.message())));
-      }
-      answer.done(std::move(answer.effects.status), &answer.effects.reply);
-    }
-    answers_.clear();
-    ServeWatches(now);
-    if (ending && batch.empty()) break;
+void ControlLoop::SetTick() {
+  tick_.Set(strand_.clock()->Now() + options_.tick, [this] {
+    strand_.AssertHere();
+    ApplyEvent({strand_.clock()->Now(), Tick()});
+    Turn();
+    SetTick();
+  });
+}
+
+void ControlLoop::Turn() {
+  std::deque<Item> batch;
+  {
+    MutexLock lock(&mutex_);
+    batch.swap(queue_);
+    turn_posted_ = false;
   }
-  FailWatches(Stopping());
+  const Nanos now = strand_.clock()->Now();
+  for (Item& item : batch) Handle(std::move(item), now);
+  const absl::Status stored = CommitPending();
+  for (Answer& answer : answers_) {
+    if (answer.durable && answer.effects.status.ok() && !stored.ok()) {
+      answer.effects.status = absl::UnavailableError(
+          absl::StrCat("the coordinator cannot store this now: ", std::string(stored.message())));
+    }
+    answer.done(std::move(answer.effects.status), &answer.effects.reply);
+  }
+  answers_.clear();
+  ServeWatches(now);
 }
 
 void ControlLoop::Handle(Item item, Nanos now) {
   if (auto* apply = std::get_if<ApplyItem>(&item)) {
-    if (apply->deadline < std::chrono::system_clock::now()) {
+    if (apply->deadline < now) {
       Reply none;
       apply->done(absl::DeadlineExceededError("the coordinator is busy"), &none);
       return;
@@ -154,10 +173,7 @@ void ControlLoop::Handle(Item item, Nanos now) {
   } else if (auto* watch = std::get_if<WatchItem>(&item)) {
     HandleWatch(std::move(*watch), now);
   } else if (auto* cancel = std::get_if<CancelItem>(&item)) {
-    auto found = watches_.find(cancel->id);
-    if (found == watches_.end()) return;
-    found->second.done(absl::CancelledError("the caller has gone"));
-    watches_.erase(found);
+    Finish(cancel->id, absl::CancelledError("the caller has gone"));
   } else {
     releasing_ = true;
     FailWatches(Stopping());
@@ -167,10 +183,12 @@ void ControlLoop::Handle(Item item, Nanos now) {
 void ControlLoop::HandleWatch(WatchItem item, Nanos now) {
   if (releasing_) return item.done(Stopping());
   if (watches_.size() >= options_.max_watches) return item.done(TooMany());
-  item.until = now + std::min(item.request.wait_ms(), kMaxWaitMs) * kMillisecond;
+  const Nanos due = now + std::min(item.request.wait_ms(), kMaxWaitMs) * kMillisecond;
+  item.request.clear_wait_ms();
+  item.sharing = item.request.SerializeAsString();
   const uint64_t id = item.id;
-  watches_[id] = std::move(item);
-  served_revision_ = 0;  // look at it with the others, once this batch is stored
+  table_.Add(id, item.request.job(), due);  // to be looked at with the others, once this batch is stored
+  watches_.emplace(id, std::move(item));
 }
 
 Effects ControlLoop::ApplyEvent(Event event) {
@@ -200,32 +218,81 @@ absl::Status ControlLoop::CommitPending() {
 }
 
 void ControlLoop::ServeWatches(Nanos now) {
-  const bool changed = served_revision_ != state_.revision();
-  served_revision_ = state_.revision();
-  for (auto it = watches_.begin(); it != watches_.end();) {
-    WatchItem& item = it->second;
-    if (changed) {
-      absl::StatusOr<std::optional<v1::WatchReply>> reply = state_.Watch(item.request);
-      if (!reply.ok() || reply->has_value()) {
-        item.done(reply.ok() ? absl::StatusOr<v1::WatchReply>(std::move(**reply)) : reply.status());
-        it = watches_.erase(it);
-        continue;
-      }
-    }
-    if (now >= item.until) {
-      v1::WatchReply nothing;
-      nothing.set_revision(std::max(state_.revision(), item.request.known_revision()));
-      item.done(std::move(nothing));
-      it = watches_.erase(it);
-      continue;
-    }
-    ++it;
+  const CoordinatorState::News news = state_.TakeNews();
+  for (const std::string& job : news.jobs) table_.JobChanged(job);
+  if (news.workers) table_.WakeAllJobs();
+  if (shared_revision_ != state_.revision()) {
+    shared_revision_ = state_.revision();
+    shared_.clear();
+    empty_ = nullptr;
   }
+  size_t looked_at = 0, ended = 0;
+  while (looked_at < options_.watches_at_once) {
+    const std::optional<uint64_t> id = table_.TakeConcerned();
+    if (!id.has_value()) break;
+    LookAt(*id, now);
+    ++looked_at;
+  }
+  while (ended < options_.watches_at_once) {
+    const std::optional<uint64_t> id = table_.TakeDue(now);
+    if (!id.has_value()) break;
+    EndEmpty(*id);
+    ++ended;
+  }
+  if (!table_.any_concerned()) shared_.clear();  // answers may be large
+  if (!table_.any_concerned() && ended < options_.watches_at_once) return;
+  MutexLock lock(&mutex_);
+  if (std::exchange(turn_posted_, true)) return;
+  strand_.Post([this] {
+    strand_.AssertHere();
+    Turn();
+  });
+}
+
+void ControlLoop::LookAt(uint64_t id, Nanos now) {
+  WatchItem& item = watches_.at(id);
+  ++counts_.looked_at;
+  auto shared = shared_.find(item.sharing);
+  if (shared == shared_.end()) {
+    absl::StatusOr<std::optional<v1::WatchReply>> reply = state_.Watch(item.request);
+    if (!reply.ok()) return Finish(id, reply.status());
+    std::shared_ptr<const WatchAnswer> answer;
+    if (reply->has_value()) {
+      answer = std::make_shared<const WatchAnswer>(std::move(**reply));
+      ++counts_.encoded;
+    }
+    shared = shared_.emplace(item.sharing, std::move(answer)).first;
+  }
+  if (shared->second != nullptr) return Finish(id, shared->second);
+  if (table_.IsDue(id, now)) EndEmpty(id);
+}
+
+void ControlLoop::EndEmpty(uint64_t id) {
+  if (empty_ == nullptr) {
+    v1::WatchReply nothing;
+    nothing.set_revision(state_.revision());
+    empty_ = std::make_shared<const WatchAnswer>(std::move(nothing));
+  }
+  ++counts_.ended_empty;
+  Finish(id, empty_);
+}
+
+void ControlLoop::Finish(uint64_t id, absl::StatusOr<std::shared_ptr<const WatchAnswer>> answer) {
+  table_.Remove(id);
+  const auto found = watches_.find(id);
+  if (found == watches_.end()) return;
+  const WatchDone done = std::move(found->second.done);
+  watches_.erase(found);
+  done(std::move(answer));
 }
 
 void ControlLoop::FailWatches(const absl::Status& status) {
-  for (auto& [id, item] : watches_) item.done(status);
-  watches_.clear();
+  std::unordered_map<uint64_t, WatchItem> watches;
+  watches.swap(watches_);
+  for (auto& [id, item] : watches) {
+    table_.Remove(id);
+    item.done(status);
+  }
 }
 
 }  // namespace penstock

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
+#include "base/runtime/thread_pool.h"
 #include "base/status_macros.h"
 #include "net/channel.h"
 #include "server/common/bind_check.h"
@@ -19,7 +20,6 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kMaxWaitingFileWork = 256;
 constexpr auto kShutdownGrace = std::chrono::seconds(1);
 
 }  // namespace
@@ -29,8 +29,9 @@ struct Coordinator::Parts {
   std::optional<StateDir> dir;
   std::unique_ptr<Store> store;
   std::unique_ptr<IndexBlobs> blobs;
+  std::unique_ptr<ThreadPool> control;  // the loop's alone: its commits wait for the disk
   std::unique_ptr<ControlLoop> loop;
-  std::unique_ptr<WorkThread> files;
+  std::unique_ptr<ThreadPool> files;
   std::unique_ptr<CoordinatorService> service;
   RunningServer running;
   Mutex shutdown_mutex;
@@ -62,7 +63,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   StateOptions state_options;
   state_options.heartbeat = options.heartbeat_ms * kMillisecond;
   state_options.dead_after = options.dead_after_ms * kMillisecond;
-  absl::StatusOr<CoordinatorState> state = CoordinatorState::Restore(state_options, options.clock->Now(), term, stored);
+  absl::StatusOr<CoordinatorState> state = CoordinatorState::Restore(state_options, Clock::Real()->Now(), term, stored);
   if (!state.ok()) {
     return absl::DataLossError(absl::StrCat(store_path, ": ", std::string(state.status().message()),
                                             "; move it away and start again: workers register by themselves, jobs "
@@ -70,9 +71,10 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   }
   PS_ASSIGN_OR_RETURN(parts->blobs,
                       IndexBlobs::Open(absl::StrCat(options.state_dir, "/indexes/content"), IndexBlobs::Limits()));
-  parts->loop = std::make_unique<ControlLoop>(*std::move(state), parts->store.get(), revision, options.clock,
+  parts->control = std::make_unique<ThreadPool>(1, "control");
+  parts->loop = std::make_unique<ControlLoop>(*std::move(state), parts->store.get(), revision, parts->control.get(),
                                               ControlLoop::Options());
-  parts->files = std::make_unique<WorkThread>(kMaxWaitingFileWork);
+  parts->files = std::make_unique<ThreadPool>(1, "index-files");
   parts->service = std::make_unique<CoordinatorService>(parts->loop.get(), parts->blobs.get(), parts->files.get());
   PS_ASSIGN_OR_RETURN(parts->running, StartServer(listen, {parts->service.get()}));
   spdlog::info("coordinator listens on {}, term {}, {} jobs, {} workers remembered", parts->running.address.ToString(),
@@ -89,13 +91,17 @@ void Coordinator::Shutdown() {
   if (parts_->down) return;
   parts_->down = true;
   parts_->loop->ReleaseWatches();
-  // Waits for all calls: loop and files still run and answer them.
+  // Calls that are under way are answered as long as the grace lasts; then file work that has not begun is dropped,
+  // which answers its calls.
   parts_->running.server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+  parts_->files->Stop();
   parts_->running.server->Wait();
   parts_->running.server.reset();
   parts_->service.reset();
   parts_->files.reset();
+  parts_->control->Stop();
   parts_->loop.reset();
+  parts_->control.reset();
   parts_->blobs.reset();
   parts_->store.reset();
   parts_->dir.reset();

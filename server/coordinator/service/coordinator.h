@@ -7,7 +7,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/runtime/clock.h"
 
 namespace penstock {
 
@@ -17,8 +16,7 @@ struct CoordinatorOptions {
   std::string state_dir;
   bool insecure = false;  // plaintext on other addresses than loopback is allowed
   uint32_t heartbeat_ms = 1000;
-  uint32_t dead_after_ms = 3000;       // at least twice heartbeat_ms
-  const Clock* clock = Clock::Real();  // must outlive the coordinator
+  uint32_t dead_after_ms = 3000;  // at least twice heartbeat_ms
 };
 
 // Thread-safe.

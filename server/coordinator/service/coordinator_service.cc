@@ -1,5 +1,7 @@
 #include "server/coordinator/service/coordinator_service.h"
 
+#include <chrono>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -9,6 +11,39 @@ namespace penstock {
 namespace {
 
 absl::Status Busy() { return absl::ResourceExhaustedError("the coordinator has too many requests waiting; try again"); }
+
+constexpr size_t kMaxWaitingFileWork = 256;
+
+// The caller's deadline, by the loop's clock.
+Nanos DeadlineOf(const grpc::CallbackServerContext* context) {
+  const auto left = context->deadline() - std::chrono::system_clock::now();
+  if (left > std::chrono::hours(24)) return ControlLoop::kNoDeadline;
+  return Clock::Real()->Now() + std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
+}
+
+// Finishes the call in any case: file work may be dropped before its turn.
+class FileCall {
+ public:
+  explicit FileCall(grpc::ServerUnaryReactor* reactor) : reactor_(reactor) {}
+  FileCall(FileCall&& other) noexcept : reactor_(std::exchange(other.reactor_, nullptr)) {}
+  FileCall& operator=(FileCall&&) = delete;
+  ~FileCall() {
+    if (reactor_ != nullptr) reactor_->Finish(ToGrpc(Busy()));
+  }
+  void Finish(const absl::Status& status) { std::exchange(reactor_, nullptr)->Finish(ToGrpc(status)); }
+
+ private:
+  grpc::ServerUnaryReactor* reactor_;
+};
+
+// The answer's bytes on the wire, without a copy.
+grpc::ByteBuffer BufferOf(const std::shared_ptr<const WatchAnswer>& answer) {
+  auto* held = new std::shared_ptr<const WatchAnswer>(answer);
+  const grpc::Slice slice(
+      const_cast<char*>(answer->bytes.data()), answer->bytes.size(),
+      [](void* of) { delete static_cast<std::shared_ptr<const WatchAnswer>*>(of); }, held);
+  return grpc::ByteBuffer(&slice, 1);
+}
 
 // A long poll: lives until gRPC is done with it, and tells the loop when the caller has gone.
 class WatchReactor final : public grpc::ServerUnaryReactor {
@@ -28,7 +63,7 @@ class WatchReactor final : public grpc::ServerUnaryReactor {
 template <typename Req, typename Rep>
 grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Context* context, const Req* request, Rep* reply) {
   Reactor* reactor = context->DefaultReactor();
-  loop_->Apply(*request, context->deadline(), [reactor, reply](absl::Status status, Reply* made) {
+  loop_->Apply(*request, DeadlineOf(context), [reactor, reply](absl::Status status, Reply* made) {
     if (status.ok()) *reply = std::move(std::get<Rep>(*made));
     reactor->Finish(ToGrpc(status));
   });
@@ -47,7 +82,7 @@ grpc::ServerUnaryReactor* CoordinatorService::ReadState(Context* context, Ask as
 template <typename Work>
 grpc::ServerUnaryReactor* CoordinatorService::WithFiles(Context* context, Work work) {
   Reactor* reactor = context->DefaultReactor();
-  if (!files_->Post([reactor, work] { reactor->Finish(ToGrpc(work())); })) reactor->Finish(ToGrpc(Busy()));
+  files_->TryPost([call = FileCall(reactor), work]() mutable { call.Finish(work()); }, kMaxWaitingFileWork);
   return reactor;
 }
 
@@ -83,12 +118,18 @@ grpc::ServerUnaryReactor* CoordinatorService::Drain(Context* context, const v1::
   return ApplyToState(context, request, reply);
 }
 
-grpc::ServerUnaryReactor* CoordinatorService::Watch(Context* context, const v1::WatchRequest* request,
-                                                    v1::WatchReply* reply) {
+grpc::ServerUnaryReactor* CoordinatorService::Watch(Context* context, const grpc::ByteBuffer* request,
+                                                    grpc::ByteBuffer* reply) {
   const uint64_t id = next_watch_.fetch_add(1);
   Reactor* reactor = new WatchReactor(loop_, id);
-  loop_->Watch(id, *request, [reactor, reply](absl::StatusOr<v1::WatchReply> answer) {
-    if (answer.ok()) *reply = *std::move(answer);
+  v1::WatchRequest asked;
+  grpc::ByteBuffer bytes(*request);  // parsing takes from it
+  if (!grpc::SerializationTraits<v1::WatchRequest>::Deserialize(&bytes, &asked).ok()) {
+    reactor->Finish(ToGrpc(absl::InvalidArgumentError("Watch: the request is no WatchRequest")));
+    return reactor;
+  }
+  loop_->Watch(id, asked, [reactor, reply](absl::StatusOr<std::shared_ptr<const WatchAnswer>> answer) {
+    if (answer.ok()) *reply = BufferOf(*answer);
     reactor->Finish(ToGrpc(answer.status()));
   });
   return reactor;

@@ -8,18 +8,19 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "base/runtime/thread_pool.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "server/coordinator/service/control_loop.h"
-#include "server/coordinator/service/work_thread.h"
 #include "server/coordinator/store/index_blobs.h"
 #include "server/coordinator/store/index_turns.h"
 
 namespace penstock {
 
-class CoordinatorService final : public v1::Coordinator::CallbackService {
+// Watch is raw: one encoded answer serves all who are told the same.
+class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_Watch<v1::Coordinator::CallbackService> {
  public:
   // All outlive the service and the server that it is registered with.
-  CoordinatorService(ControlLoop* loop, IndexBlobs* blobs, WorkThread* files)
+  CoordinatorService(ControlLoop* loop, IndexBlobs* blobs, ThreadPool* files)
       : loop_(loop), blobs_(blobs), files_(files) {}
 
   using Context = grpc::CallbackServerContext;
@@ -29,7 +30,7 @@ class CoordinatorService final : public v1::Coordinator::CallbackService {
   Reactor* GetStatus(Context*, const v1::StatusRequest*, v1::StatusReply*) override;
   Reactor* ListShards(Context*, const v1::ListShardsRequest*, v1::ListShardsReply*) override;
   Reactor* Drain(Context*, const v1::DrainRequest*, v1::DrainReply*) override;
-  Reactor* Watch(Context*, const v1::WatchRequest*, v1::WatchReply*) override;
+  Reactor* Watch(Context*, const grpc::ByteBuffer*, grpc::ByteBuffer*) override;
   Reactor* RegisterWorker(Context*, const v1::RegisterWorkerRequest*, v1::RegisterWorkerReply*) override;
   Reactor* Heartbeat(Context*, const v1::HeartbeatRequest*, v1::HeartbeatReply*) override;
   Reactor* ReportTask(Context*, const v1::ReportTaskRequest*, v1::ReportTaskReply*) override;
@@ -50,7 +51,7 @@ class CoordinatorService final : public v1::Coordinator::CallbackService {
 
   ControlLoop* const loop_;
   IndexBlobs* const blobs_;
-  WorkThread* const files_;
+  ThreadPool* const files_;
   std::atomic<uint64_t> next_watch_{1};
   Mutex turns_mutex_;
   IndexTurns turns_ ABSL_GUARDED_BY(turns_mutex_);

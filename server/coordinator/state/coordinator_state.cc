@@ -6,12 +6,29 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "base/version.h"
 #include "net/view_proto.h"
+#include "server/coordinator/state/words.h"
 
 namespace penstock {
 namespace {
 
 constexpr size_t kRememberedRemovals = 1024;
+
+// What a worker says of itself is kept until its next heartbeat.
+void ShortenTroubles(v1::WorkerLoad* load) {
+  constexpr int kMost = 16;
+  constexpr size_t kMostBytes = 1024;
+  auto* troubles = load->mutable_troubles();
+  if (troubles->size() > kMost) {
+    const int left_out = troubles->size() - kMost + 1;
+    troubles->DeleteSubrange(kMost - 1, left_out);
+    *troubles->Add() = absl::StrCat("and ", left_out, " more like these");
+  }
+  for (std::string& trouble : *troubles) {
+    Shorten(&trouble, kMostBytes);
+  }
+}
 
 template <typename T>
 void SetReply(absl::StatusOr<T> result, Effects* effects) {
@@ -81,6 +98,7 @@ absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& o
       }
     }
     state.TouchJob(&entry);
+    if (entry.view) entry.views.Add(v1::View(), entry.job.view(), entry.job.revision());
     if (entry.preparing()) state.StartPreparation(&entry, &out);
     entry.job.set_waiting(state.WhatItWaitsFor(entry));
   }
@@ -124,6 +142,8 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
   } else if (auto* drain = std::get_if<v1::DrainRequest>(&event.request)) {
     SetReply<v1::DrainReply>(workers_.Drain(now, drain->worker(), out), &effects);
   } else if (auto* hello = std::get_if<v1::RegisterWorkerRequest>(&event.request)) {
+    effects.status = CheckRelease(absl::StrCat("worker ", hello->id()), hello->version(), "the coordinator");
+    if (!effects.status.ok()) return effects;
     auto registered = workers_.Register(now, *hello, out);
     if (!registered.ok()) {
       effects.status = std::move(registered).status();
@@ -141,6 +161,7 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
     WorkerEntry* worker = workers_.Heartbeat(now, *beat, out);
     reply.set_register_again(worker == nullptr);
     if (worker != nullptr) {
+      ShortenTroubles(&worker->load);
       reply.set_drain(worker->drain_ordered);
       HandOutTasks(now, beat->id(), &reply);
     }
@@ -172,10 +193,11 @@ void CoordinatorState::Settle(Nanos now, Consequences* out) {
     // A new worker may take what waits; it learns of it by its first heartbeat.
     CheckTasks(now, out);
   }
-  if (out->wake_workers) ++revision_;
+  if (out->wake_workers) {
+    ++revision_;
+    news_.workers = true;
+  }
 }
-
-void CoordinatorState::TouchJob(JobEntry* entry) { entry->job.set_revision(++revision_); }
 
 absl::Status CoordinatorState::NoSuchJob(const std::string& name) const {
   std::vector<std::string> names;
@@ -192,47 +214,14 @@ absl::Status CoordinatorState::NoSuchJob(const std::string& name) const {
                                  : absl::StrCat("no job \"", name, "\"; there are: ", absl::StrJoin(names, ", ")));
 }
 
-absl::StatusOr<std::optional<v1::WatchReply>> CoordinatorState::Watch(const v1::WatchRequest& request) const {
-  const uint64_t known = request.known_revision() > revision_ ? 0 : request.known_revision();
-  v1::WatchReply reply;
-  reply.set_revision(revision_);
-  for (const auto& [revision, name] : removed_) {
-    if (revision <= known || jobs_.contains(name)) continue;
-    if (request.job().empty() || request.job() == name) reply.add_removed(name);
-  }
-  if (request.job().empty()) {
-    if (known == revision_) return std::optional<v1::WatchReply>();
-    std::map<uint64_t, const v1::Job*> changed;  // by revision
-    for (const auto& [name, entry] : jobs_) {
-      if (entry.job.revision() > known) changed[entry.job.revision()] = &entry.job;
-    }
-    size_t bytes = 0;
-    for (const auto& [revision, job] : changed) {
-      bytes += job->ByteSizeLong();
-      if (bytes > options_.max_watch_bytes && !reply.jobs().empty()) {
-        reply.set_revision(reply.jobs().rbegin()->revision());
-        break;
-      }
-      *reply.add_jobs() = *job;
-    }
-    return std::optional<v1::WatchReply>(std::move(reply));
-  }
-  auto found = jobs_.find(request.job());
-  if (found == jobs_.end()) {
-    if (reply.removed().empty()) return NoSuchJob(request.job());
-    return std::optional<v1::WatchReply>(std::move(reply));
-  }
-  if (found->second.job.revision() <= known) return std::optional<v1::WatchReply>();
-  *reply.add_jobs() = found->second.job;
-  return std::optional<v1::WatchReply>(std::move(reply));
-}
-
 void CoordinatorState::RemoveJob(const std::string& name, Consequences* out) {
   board_.EraseJob(name);
   sessions_.CloseJob(name);
+  ForgetJob(jobs_.at(name));
   jobs_.erase(name);
   out->facts.emplace_back().set_delete_job(name);
   removed_.emplace_back(++revision_, name);
+  news_.jobs.insert(name);
   if (removed_.size() > kRememberedRemovals) removed_.pop_front();
 }
 

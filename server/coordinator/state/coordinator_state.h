@@ -12,6 +12,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -45,6 +46,15 @@ class CoordinatorState {
   absl::StatusOr<std::optional<v1::WatchReply>> Watch(const v1::WatchRequest& request) const;
   // Grows with everything that a watcher could want to know.
   uint64_t revision() const { return revision_; }
+  // Whom the events since the last call concern: nobody else's watch has another answer now.
+  struct News {
+    std::set<std::string> jobs;  // their watchers, and those of all jobs
+    bool workers = false;        // those of all jobs
+  };
+  News TakeNews() { return std::exchange(news_, {}); }
+
+  // Null where there is none. Valid until the next event.
+  const v1::Job* FindJob(const std::string& name) const;
 
   v1::StatusReply Status(Nanos now) const;
   // NotFound lists the jobs there are.
@@ -56,9 +66,16 @@ class CoordinatorState {
   // coordinator_state.cc
   Effects Dispatch(const Event& event, Consequences* out);
   void Settle(Nanos now, Consequences* out);
-  void TouchJob(JobEntry* entry);
   absl::Status NoSuchJob(const std::string& name) const;
   uint64_t NextId() { return (term_ << 32) | ++ids_; }
+
+  // state_watch.cc
+  // Has watchers told of the job, as it is now.
+  void TouchJob(JobEntry* entry);
+  // Before the entry goes.
+  void ForgetJob(const JobEntry& entry);
+  // What one lacks of the job who has what there was at `base_revision` (0: what `held` says).
+  v1::JobUpdate WhatIsNew(const JobEntry& entry, uint64_t base_revision, const v1::HeldJob& held) const;
 
   // state_jobs.cc
   absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request, Consequences* out);
@@ -88,6 +105,7 @@ class CoordinatorState {
   bool CanServe(const WorkerEntry& worker, const JobEntry& entry) const;
   void RefreshViews(Consequences* out);
   void RefreshView(JobEntry* entry, Consequences* out);
+  void SetView(JobEntry* entry, View next);
   std::string WhatItWaitsFor(const JobEntry& entry) const;
 
   // state_sessions.cc
@@ -108,6 +126,8 @@ class CoordinatorState {
   std::map<std::string, JobEntry> jobs_;
   // Jobs that are gone, for watchers: (revision, name), the oldest first; a bounded number.
   std::deque<std::pair<uint64_t, std::string>> removed_;
+  std::map<uint64_t, std::string> by_revision_;  // the jobs that are there
+  News news_;
   bool settled_ = false;  // dead_after has passed since the start
   Nanos last_check_ = 0;
 };

@@ -11,6 +11,7 @@
 #include "penstock/v1/control.pb.h"
 #include "pipeline/plan/view.h"
 #include "server/coordinator/assignment.h"
+#include "server/coordinator/state/view_history.h"
 
 namespace penstock {
 
@@ -30,6 +31,11 @@ struct JobEntry {
   std::optional<View> view;        // none until a worker can serve the job
   uint64_t first_view_number = 1;  // views of a replaced job go on counting
   absl::flat_hash_set<uint64_t> bad_records;
+
+  // For watchers.
+  uint64_t metadata_id = 0;        // as v1::JobRecord has it
+  uint64_t metadata_revision = 0;  // since when the metadata are what they are
+  ViewHistory views;
 
   bool preparing() const { return job.state() == v1::PREPARING; }
   bool ready() const { return job.state() == v1::READY; }

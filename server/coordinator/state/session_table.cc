@@ -3,8 +3,15 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "server/coordinator/state/words.h"
 
 namespace penstock {
+
+namespace {
+
+constexpr size_t kMaxWordsBytes = 1024;  // of what a session says it waits for
+
+}  // namespace
 
 absl::StatusOr<const SessionEntry*> SessionTable::Open(Nanos now, const std::string& id,
                                                        const v1::OpenSessionRequest& request, uint64_t job_uid) {
@@ -55,6 +62,7 @@ SessionEntry* SessionTable::Report(Nanos now, const v1::ReportSessionRequest& re
   session.last.clear_bad_records();
   session.waited += 0.2 * (std::clamp<double>(request.wait_fraction(), 0, 1) - session.waited);
   if (session.waited >= kWaits) last_wait_ = now;
+  Shorten(session.last.mutable_waiting_for(), kMaxWordsBytes);
   session.last_report = now;
   std::erase_if(session.failed, [&](const auto& said) { return now - said.second > options_.report_window; });
   return &session;
@@ -78,6 +86,8 @@ void SessionTable::CloseJob(const std::string& job) {
 }
 
 void SessionTable::Tick(Nanos now) {
+  if (now < next_look_) return;  // ticks are many, and so may sessions be
+  next_look_ = now + options_.session_expiry / 64;
   std::vector<std::string> expired;
   for (const auto& [id, session] : sessions_) {
     if (now - session.last_report > options_.session_expiry) expired.push_back(id);

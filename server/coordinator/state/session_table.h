@@ -45,7 +45,7 @@ class SessionTable {
   SessionEntry* Report(Nanos now, const v1::ReportSessionRequest& request);
   void Close(const std::string& id);
   void CloseJob(const std::string& job);
-  // Closes the sessions that have not reported for session_expiry.
+  // Closes the sessions that have not reported for session_expiry, within a second or so.
   void Tick(Nanos now);
 
   // Sessions of the jobs that `concerns` names, and how many of them have said, within
@@ -94,6 +94,7 @@ class SessionTable {
   Nanos last_wait_ = -1;
   std::map<std::string, SessionEntry> sessions_;
   std::map<GroupKey, Group> groups_;
+  Nanos next_look_ = 0;  // for expired ones
 };
 
 }  // namespace penstock

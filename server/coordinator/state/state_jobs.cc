@@ -61,6 +61,7 @@ absl::StatusOr<v1::SubmitReply> CoordinatorState::Submit(const v1::SubmitRequest
     board_.EraseJob(spec.name());
     sessions_.CloseJob(spec.name());
     out->facts.emplace_back().set_delete_job(spec.name());
+    ForgetJob(there);
     jobs_.erase(found);
   } else {
     PS_RETURN_IF_ERROR(MakeRoomForJob(out));

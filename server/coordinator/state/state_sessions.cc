@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/version.h"
 #include "pipeline/plan/job_order.h"
 #include "server/coordinator/state/coordinator_state.h"
 
@@ -21,6 +22,7 @@ uint64_t RecordsOf(const v1::Job& job) {
 }  // namespace
 
 absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, const v1::OpenSessionRequest& request) {
+  PS_RETURN_IF_ERROR(CheckRelease("this client", request.version(), "the coordinator"));
   auto found = jobs_.find(request.job());
   if (found == jobs_.end() || found->second.job.state() == v1::CANCELLED) {
     absl::Status missing = NoSuchJob(request.job());
@@ -61,8 +63,9 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
   PS_RETURN_IF_ERROR(sessions_.Open(now, id, request, job.uid()).status());
   v1::OpenSessionReply reply;
   reply.set_session_id(id);
-  *reply.mutable_job() = job;
+  *reply.mutable_job() = WhatIsNew(found->second, 0, request.held());
   reply.set_revision(revision_);
+  reply.set_version(std::string(Version()));
   return reply;
 }
 

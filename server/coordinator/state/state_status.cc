@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/version.h"
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock {
@@ -37,7 +38,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
   v1::StatusReply reply;
   reply.set_uptime_seconds(static_cast<uint64_t>((now - started_) / kSecond));
   reply.set_term(term_);
-  reply.set_version(PENSTOCK_VERSION);
+  reply.set_version(std::string(Version()));
   std::map<std::string, Owned> owned;
   for (const auto& [name, entry] : jobs_) {
     const v1::Job& job = entry.job;
@@ -73,6 +74,10 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
       out->set_seconds_since_report(Milliseconds(now - session->last_report) / 1000);
       out->set_host(session->open.host());
       out->set_rows(session->last.rows());
+      out->set_waiting_for(session->last.waiting_for());
+      if (status->waiting().empty() && !out->waiting_for().empty()) {
+        status->set_waiting(absl::StrCat("rank ", out->rank(), " of ", out->world_size(), ": ", out->waiting_for()));
+      }
     }
     if (entry.ready() && entry.view) AddOwned(entry, records, bytes, &owned);
   }

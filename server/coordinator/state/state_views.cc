@@ -69,12 +69,18 @@ void CoordinatorState::RefreshView(JobEntry* entry, Consequences* out) {
     return;
   }
   next->n = std::max(next->n, entry->first_view_number);
-  entry->view = *std::move(next);
-  *entry->job.mutable_view() = ToProto(*entry->view);
-  TouchJob(entry);
+  SetView(entry, *std::move(next));
   v1::StoredView* stored = out->facts.emplace_back().mutable_put_view();
   stored->set_job(entry->job.name());
   *stored->mutable_view() = entry->job.view();
+}
+
+void CoordinatorState::SetView(JobEntry* entry, View next) {
+  const v1::View before = entry->job.view();
+  entry->view = std::move(next);
+  *entry->job.mutable_view() = ToProto(*entry->view);
+  TouchJob(entry);
+  entry->views.Add(before, entry->job.view(), entry->job.revision());
 }
 
 std::string CoordinatorState::WhatItWaitsFor(const JobEntry& entry) const {

@@ -47,43 +47,47 @@ ServedJobs::~ServedJobs() {
   jobs_.clear();
 }
 
-void ServedJobs::Update(const v1::WatchReply& reply) {
+void ServedJobs::Update(const JobChanges& changes) {
   MutexLock lock(&mutex_);
-  for (const std::string& name : reply.removed()) jobs_.erase(name);
-  for (const v1::Job& job : reply.jobs()) {
-    if (job.state() != v1::READY) {
-      jobs_.erase(job.name());
+  for (const std::string& name : changes.removed) jobs_.erase(name);
+  for (const WatchedJob& job : changes.jobs) {
+    if (job.record.state() != v1::READY) {
+      jobs_.erase(job.record.name());
       continue;
     }
-    Entry& entry = jobs_[job.name()];
-    if (entry.job.uid() != job.uid()) entry.built = nullptr;
+    Entry& entry = jobs_[job.record.name()];
+    if (entry.job.record.uid() != job.record.uid() || entry.job.record.metadata_id() != job.record.metadata_id()) {
+      entry.built = nullptr;
+    }
     entry.job = job;
-    entry.job.clear_view();  // sessions name the views that they mean
+    entry.job.view = nullptr;
   }
 }
 
 absl::StatusOr<std::shared_ptr<const LoadJob>> ServedJobs::Find(const std::string& name, uint64_t uid) {
-  v1::Job job;
+  WatchedJob watched;
   {
     MutexLock lock(&mutex_);
     const auto found = jobs_.find(name);
-    if (found == jobs_.end() || found->second.job.uid() != uid) {
+    if (found == jobs_.end() || found->second.job.record.uid() != uid) {
       return absl::NotFoundError(absl::StrCat(
           "this worker knows no job '", name, "' with uid ", uid,
-          found == jobs_.end() ? std::string() : absl::StrCat("; it was submitted again as ", found->second.job.uid()),
+          found == jobs_.end() ? std::string()
+                               : absl::StrCat("; it was submitted again as ", found->second.job.record.uid()),
           "; open the job again"));
     }
     if (found->second.built != nullptr) return found->second.built;
-    job = found->second.job;
+    watched = found->second.job;
   }
   DatasetReader::Options options;
   options.executor = &slow_->threads;
   options.troubles = &troubles_;
+  const v1::Job job = ToJob(watched);
   PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadJob> built,
                       BuildLoadJob(job, roots_, indexes_->ProviderFor(job.spec()), options));
   MutexLock lock(&mutex_);
   const auto found = jobs_.find(name);
-  if (found == jobs_.end() || found->second.job.uid() != uid) return built;
+  if (found == jobs_.end() || found->second.job.record.uid() != uid) return built;
   if (found->second.built == nullptr) found->second.built = std::move(built);
   return found->second.built;
 }

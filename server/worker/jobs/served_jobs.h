@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "net/job_mirror.h"
 #include "penstock/v1/control.pb.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/records/dataset_files.h"
@@ -37,9 +38,9 @@ class ServedJobs {
   // Waits for the indexes that are being brought: ShardIndexes::Stop() first ends that. All sessions must be gone.
   ~ServedJobs();
 
-  // What Watch brought. Jobs that are not READY, and those of `removed` (by name), are served no longer; streams that
-  // are open go on.
-  void Update(const v1::WatchReply& reply);
+  // What Watch brought. Jobs that are not READY, and those that are gone, are served no longer; streams that are open
+  // go on.
+  void Update(const JobChanges& changes);
 
   // The job as the loader takes it; built at first use, then shared.
   //   NotFound             no such submission, as far as this worker knows
@@ -56,7 +57,7 @@ class ServedJobs {
  private:
   struct Slow;  // threads for what waits
   struct Entry {
-    v1::Job job;
+    WatchedJob job;  // without the view: sessions name the views that they mean
     std::shared_ptr<const LoadJob> built;
   };
 

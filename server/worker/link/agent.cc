@@ -186,7 +186,7 @@ void Agent::RunTask(const v1::Task& task) {
 
 void Agent::Watch() {
   Nanos backoff = options_.retry_least;
-  uint64_t revision = 0;
+  JobMirror jobs("");
   uint64_t term = 0;
   for (;;) {
     bool registered = false;
@@ -197,16 +197,17 @@ void Agent::Watch() {
       registered = registered_;
       first = !watched_;
       // Revisions may begin anew with a coordinator whose store is another one.
-      if (std::exchange(term, term_) != term_) revision = 0;
+      if (std::exchange(term, term_) != term_) jobs.Lost();
     }
     absl::StatusOr<v1::WatchReply> reply = absl::UnavailableError("not registered");
     if (registered) {
-      v1::WatchRequest request;
-      request.set_known_revision(revision);
-      request.set_wait_ms(first ? 1 : options_.watch_ms);
-      reply = link_->Watch(request);
+      reply = link_->Watch(jobs.NextRequest(first ? 1 : options_.watch_ms));
+      if (!reply.ok()) jobs.Lost();
     }
-    if (!reply.ok()) {
+    const uint64_t before = jobs.revision();
+    const absl::StatusOr<JobChanges> changes = reply.ok() ? jobs.Apply(*reply) : reply.status();
+    if (reply.ok() && !changes.ok()) CoordinatorAway(changes.status());
+    if (!changes.ok()) {
       MutexLock lock(&mutex_);
       const Nanos until = Clock::Real()->Now() + backoff;
       while (!stopping_ && !(registered_ && !registered)) {
@@ -218,9 +219,8 @@ void Agent::Watch() {
       continue;
     }
     backoff = options_.retry_least;
-    const bool news = reply->revision() != revision;
-    revision = reply->revision();
-    if (reply->jobs_size() > 0 || reply->removed_size() > 0) hooks_.jobs_changed(*reply);
+    const bool news = jobs.revision() != before;
+    if (!changes->jobs.empty() || !changes->removed.empty()) hooks_.jobs_changed(*changes);
     MutexLock lock(&mutex_);
     watched_ = true;
     // The reply may mean tasks or a drain: they come with a heartbeat.

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "base/mutex.h"
 #include "base/runtime/clock.h"
+#include "net/job_mirror.h"
 #include "penstock/v1/control.pb.h"
 #include "server/worker/executor.h"
 #include "server/worker/link/coordinator_link.h"
@@ -29,7 +30,7 @@ struct AgentOptions {
 // What the agent calls; on its own threads, one call of each at a time except run_task.
 struct AgentHooks {
   std::function<v1::WorkerLoad()> load;
-  std::function<void(const v1::WatchReply&)> jobs_changed;
+  std::function<void(const JobChanges&)> jobs_changed;
   std::function<v1::ReportTaskRequest(const v1::Task&)> run_task;  // on the task threads
   std::function<void()> drain;                                     // an operator asked for it; once
 };

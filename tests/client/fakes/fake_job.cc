@@ -6,7 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/version.h"
 #include "net/grpc_status.h"
+#include "net/job_mirror.h"
 #include "pipeline/plan/state.h"
 
 namespace penstock {
@@ -261,8 +263,9 @@ grpc::Status FakeCoordinator::OpenSession(grpc::ServerContext* context, const v1
   }
   sessions_.push_back(absl::StrCat("session-", next_session_++));
   reply->set_session_id(sessions_.back());
-  *reply->mutable_job() = job_;
+  *reply->mutable_job() = UpdateOf(job_, revision_);
   reply->set_revision(revision_);
+  reply->set_version(std::string(Version()));
   return grpc::Status::OK;
 }
 
@@ -276,7 +279,7 @@ grpc::Status FakeCoordinator::Watch(grpc::ServerContext* context, const v1::Watc
     changed_.WaitFor(&mutex_, std::chrono::nanoseconds(std::min(left, 20 * kMillisecond)));
   }
   reply->set_revision(revision_);
-  if (revision_ > request->known_revision()) *reply->add_jobs() = job_;
+  if (revision_ > request->known_revision()) *reply->add_jobs() = UpdateOf(job_, revision_);
   return grpc::Status::OK;
 }
 

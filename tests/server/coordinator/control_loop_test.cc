@@ -1,15 +1,17 @@
-// The loop around the state: what is answered when, what a failing store does, what is refused.
+// The loop around the state: what is answered when, what a failing store does, what is refused, what watchers cost. On
+// virtual time, in one thread.
 #include "server/coordinator/service/control_loop.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <future>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "server/coordinator/service/work_thread.h"
+#include "base/hash.h"
+#include "base/runtime/sim_scheduler.h"
 #include "server/coordinator/store/fake_store.h"
 #include "tests/server/coordinator/job_specs.h"
 
@@ -18,83 +20,148 @@ namespace {
 
 using ::testing::HasSubstr;
 
+using WatchResult = absl::StatusOr<std::shared_ptr<const WatchAnswer>>;
+
 class ControlLoopTest : public ::testing::Test {
  protected:
-  void Start(ControlLoop::Options options = {}) {
-    options.tick = std::chrono::milliseconds(1);
-    auto state = CoordinatorState::Restore({}, clock_.Now(), 1, v1::StoredState());
+  ~ControlLoopTest() override { loop_.reset(); }
+
+  void Start(const ControlLoop::Options& options = {}) {
+    auto state = CoordinatorState::Restore({}, sim_.clock()->Now(), 1, v1::StoredState());
     ASSERT_TRUE(state.ok());
-    loop_ = std::make_unique<ControlLoop>(*std::move(state), &store_, 0, &clock_, options);
+    loop_ = std::make_unique<ControlLoop>(*std::move(state), &store_, 0, &sim_, options);
   }
 
-  absl::Status Apply(Request request, ControlLoop::Deadline deadline = ControlLoop::Deadline::max()) {
-    auto done = std::make_shared<std::promise<absl::Status>>();
-    auto status = done->get_future();
-    loop_->Apply(std::move(request), deadline, [done](absl::Status result, Reply*) { done->set_value(result); });
-    return status.get();
+  // Asked; there once it is answered.
+  std::shared_ptr<std::optional<absl::Status>> Begin(Request request, Nanos deadline = ControlLoop::kNoDeadline) {
+    auto done = std::make_shared<std::optional<absl::Status>>();
+    loop_->Apply(std::move(request), deadline, [this, done](absl::Status result, Reply* reply) {
+      EXPECT_FALSE(done->has_value());
+      *done = std::move(result);
+      reply_ = std::move(*reply);
+    });
+    return done;
+  }
+  // All that there is to do now is done.
+  absl::Status Apply(Request request, Nanos deadline = ControlLoop::kNoDeadline) {
+    const auto done = Begin(std::move(request), deadline);
+    sim_.RunFor(0);
+    return done->has_value() ? **done : absl::InternalError("no answer");
   }
 
-  std::future<absl::StatusOr<v1::WatchReply>> Watch(uint64_t id, uint64_t known, uint32_t wait_ms) {
+  std::shared_ptr<std::optional<WatchResult>> Watch(uint64_t id, uint64_t known, uint32_t wait_ms,
+                                                    const std::string& job = "") {
     v1::WatchRequest request;
+    request.set_job(job);
     request.set_known_revision(known);
+    request.set_base_revision(known);
     request.set_wait_ms(wait_ms);
-    auto done = std::make_shared<std::promise<absl::StatusOr<v1::WatchReply>>>();
-    auto reply = done->get_future();
-    loop_->Watch(id, request, [done](absl::StatusOr<v1::WatchReply> result) { done->set_value(std::move(result)); });
+    auto reply = std::make_shared<std::optional<WatchResult>>();
+    loop_->Watch(id, request, [reply](WatchResult result) {
+      EXPECT_FALSE(reply->has_value());
+      *reply = std::move(result);
+    });
     return reply;
   }
+  static absl::StatusCode CodeOf(const std::shared_ptr<std::optional<WatchResult>>& reply) {
+    return reply->has_value() ? (*reply)->status().code() : absl::StatusCode::kInternal;
+  }
 
-  ManualClock clock_;
+  uint64_t Revision() {
+    const auto reply = Watch(next_id_++, 0, 0);
+    sim_.RunFor(0);
+    return (**reply)->get()->reply.revision();
+  }
+
+  // `count` watchers that know what there is to know of the job.
+  std::vector<std::shared_ptr<std::optional<WatchResult>>> Follow(const std::string& job, int count) {
+    const uint64_t known = Revision();
+    std::vector<std::shared_ptr<std::optional<WatchResult>>> held;
+    for (int i = 0; i < count; ++i) {
+      held.push_back(Watch(next_id_++, known, 30'000, job));
+      if (i % 1000 == 0) sim_.RunFor(0);
+    }
+    sim_.RunFor(0);
+    return held;
+  }
+  static int Answered(const std::vector<std::shared_ptr<std::optional<WatchResult>>>& held) {
+    int answered = 0;
+    for (const auto& reply : held) answered += reply->has_value();
+    return answered;
+  }
+
+  SimScheduler sim_{1};
   FakeStore store_;
   std::unique_ptr<ControlLoop> loop_;
+  Reply reply_;  // of the last request
+  uint64_t next_id_ = 1000;
 };
 
 TEST_F(ControlLoopTest, AHeldWatchIsAnsweredByAChange) {
   Start();
-  const uint64_t known = Watch(1, 0, 0).get()->revision();
-  auto held = Watch(2, known, 30'000);
+  const uint64_t known = Revision();
+  const auto held = Watch(2, known, 30'000);
+  sim_.RunFor(kSecond);
+  EXPECT_FALSE(held->has_value());
   EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("train"))).ok());
-  const auto reply = held.get();
-  ASSERT_TRUE(reply.ok());
-  EXPECT_GT(reply->revision(), known);
-  EXPECT_EQ(reply->jobs_size(), 1);
+  ASSERT_EQ(CodeOf(held), absl::StatusCode::kOk);
+  const WatchAnswer& answer = *(**held)->get();
+  EXPECT_GT(answer.reply.revision(), known);
+  ASSERT_EQ(answer.reply.jobs_size(), 1);
+  EXPECT_EQ(answer.reply.jobs(0).record().name(), "train");
+  EXPECT_EQ(answer.bytes, answer.reply.SerializeAsString());
 }
 
-TEST_F(ControlLoopTest, AHeldWatchEndsEmptyWhenItsTimeIsOverByTheClockGiven) {
+TEST_F(ControlLoopTest, AHeldWatchEndsEmptyWhenItsTimeIsOver) {
   Start();
-  const uint64_t known = Watch(1, 0, 0).get()->revision();
-  auto held = Watch(2, known, 20'000);
-  // Handled behind the watch: it is held by now.
-  EXPECT_TRUE(Apply(Tick()).ok());
-  clock_.Advance(20 * kSecond);
-  const auto reply = held.get();
-  ASSERT_TRUE(reply.ok());
-  EXPECT_EQ(reply->jobs_size(), 0);
-  EXPECT_EQ(reply->revision(), known);
+  const uint64_t known = Revision();
+  const auto held = Watch(2, known, 20'000);
+  sim_.RunFor(20 * kSecond - kMillisecond);
+  EXPECT_FALSE(held->has_value());
+  sim_.RunFor(30 * kMillisecond);
+  ASSERT_EQ(CodeOf(held), absl::StatusCode::kOk);
+  EXPECT_EQ((**held)->get()->reply.jobs_size(), 0);
+  EXPECT_EQ((**held)->get()->reply.revision(), known);
 }
 
 TEST_F(ControlLoopTest, HeldWatchesAreLetGoWhenCancelledReleasedOrTooMany) {
   ControlLoop::Options options;
   options.max_watches = 2;
   Start(options);
-  const uint64_t known = Watch(1, 0, 0).get()->revision();
-  auto cancelled = Watch(2, known, 30'000);
-  auto released = Watch(3, known, 30'000);
-  EXPECT_EQ(Watch(4, known, 30'000).get().status().code(), absl::StatusCode::kResourceExhausted);
+  const uint64_t known = Revision();
+  const auto cancelled = Watch(2, known, 30'000);
+  const auto released = Watch(3, known, 30'000);
+  const auto one_more = Watch(4, known, 30'000);
   loop_->CancelWatch(2);
   loop_->CancelWatch(99);
-  EXPECT_EQ(cancelled.get().status().code(), absl::StatusCode::kCancelled);
+  sim_.RunFor(0);
+  EXPECT_EQ(CodeOf(one_more), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(CodeOf(cancelled), absl::StatusCode::kCancelled);
+  EXPECT_FALSE(released->has_value());
   loop_->ReleaseWatches();
-  EXPECT_EQ(released.get().status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(Watch(5, known, 30'000).get().status().code(), absl::StatusCode::kUnavailable);
+  const auto late = Watch(5, known, 30'000);
+  sim_.RunFor(0);
+  EXPECT_EQ(CodeOf(released), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(CodeOf(late), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(Apply(Tick()).ok());
 }
 
-TEST_F(ControlLoopTest, ADestroyedLoopLetsItsWatchesGo) {
+TEST_F(ControlLoopTest, ADestroyedLoopRefusesWhatHasNotHadItsTurn) {
   Start();
-  auto held = Watch(2, Watch(1, 0, 0).get()->revision(), 30'000);
+  const auto held = Watch(2, Revision(), 30'000);
+  sim_.RunFor(0);
+  const auto request = Begin(SubmitOf(SimpleSpec("train")));
+  const auto waiting = Watch(3, 0, 0);
+  bool read = false;
+  EXPECT_TRUE(loop_->Read([&](const CoordinatorState&, Nanos) { read = true; }));
   loop_.reset();
-  EXPECT_EQ(held.get().status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(CodeOf(held), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(CodeOf(waiting), absl::StatusCode::kUnavailable);
+  ASSERT_TRUE(request->has_value());
+  EXPECT_EQ((*request)->code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(read);
+  EXPECT_EQ(store_.Load()->jobs_size(), 0);
+  sim_.RunFor(kSecond);  // nothing of it is left to run
 }
 
 TEST_F(ControlLoopTest, WhatCannotBeStoredIsNotConfirmedAndIsStoredLater) {
@@ -113,6 +180,15 @@ TEST_F(ControlLoopTest, WhatCannotBeStoredIsNotConfirmedAndIsStoredLater) {
   EXPECT_EQ(store_.Load()->jobs_size(), 1);
 }
 
+TEST_F(ControlLoopTest, WhatCouldNotBeStoredIsTriedOnceMoreAtTheEnd) {
+  Start();
+  store_.FailWith(absl::ResourceExhaustedError("coordinator.db: disk full"));
+  EXPECT_FALSE(Apply(WorkerCalled("a")).ok());
+  store_.FailWith(absl::OkStatus());
+  loop_.reset();
+  EXPECT_EQ(store_.Load()->workers_size(), 1);
+}
+
 TEST_F(ControlLoopTest, AConfirmedRequestIsStored) {
   Start();
   EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("train"))).ok());
@@ -121,8 +197,8 @@ TEST_F(ControlLoopTest, AConfirmedRequestIsStored) {
 
 TEST_F(ControlLoopTest, ARequestWhoseDeadlineHasPassedIsNotApplied) {
   Start();
-  EXPECT_EQ(Apply(SubmitOf(SimpleSpec("train")), std::chrono::system_clock::now() - std::chrono::seconds(1)).code(),
-            absl::StatusCode::kDeadlineExceeded);
+  sim_.RunFor(kSecond);
+  EXPECT_EQ(Apply(SubmitOf(SimpleSpec("train")), kSecond - 1).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(store_.Load()->jobs_size(), 0);
 }
 
@@ -131,26 +207,130 @@ TEST_F(ControlLoopTest, TooManyWaitingRequestsAreRefusedAtOnce) {
   options.max_waiting = 0;
   Start(options);
   EXPECT_EQ(Apply(Tick()).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(Watch(1, 0, 0).get().status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(CodeOf(Watch(1, 0, 0)), absl::StatusCode::kResourceExhausted);
   EXPECT_FALSE(loop_->Read([](const CoordinatorState&, Nanos) {}));
 }
 
-TEST(WorkThreadTest, RunsWhatWasPostedBeforeItEndsAndRefusesMoreThanItHolds) {
-  int ran = 0;
-  std::promise<void> started, go;
-  {
-    WorkThread thread(1);
-    EXPECT_TRUE(thread.Post([&] {
-      started.set_value();
-      go.get_future().wait();
-      ++ran;
-    }));
-    started.get_future().wait();
-    EXPECT_TRUE(thread.Post([&] { ++ran; }));
-    EXPECT_FALSE(thread.Post([&] { ++ran; }));
-    go.set_value();
+TEST_F(ControlLoopTest, TimePassesForTheStateWithoutARequest) {
+  Start();
+  EXPECT_TRUE(Apply(WorkerCalled("a")).ok());
+  sim_.RunFor(10 * kSecond);
+  bool dead = false;
+  loop_->Read([&](const CoordinatorState& state, Nanos now) {
+    dead = state.Status(now).workers(0).state() == v1::WorkerStatus::DEAD;
+  });
+  sim_.RunFor(0);
+  EXPECT_TRUE(dead);
+}
+
+TEST_F(ControlLoopTest, AChangeOfOneJobLooksAtNoWatcherOfAnother) {
+  Start();
+  for (const char* job : {"a", "b"}) EXPECT_TRUE(Apply(SubmitOf(SimpleSpec(job))).ok());
+  const auto of_a = Follow("a", 1000);
+  const auto of_b = Follow("b", 10);
+  const uint64_t before = loop_->counts().looked_at;
+  v1::CancelRequest cancel;
+  cancel.set_job("b");
+  EXPECT_TRUE(Apply(cancel).ok());
+  EXPECT_EQ(Answered(of_b), 10);
+  EXPECT_EQ(Answered(of_a), 0);
+  EXPECT_EQ(loop_->counts().looked_at - before, 10u);
+}
+
+TEST_F(ControlLoopTest, WatchersWhoKnowTheSameShareOneAnswer) {
+  Start();
+  EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("a"))).ok());
+  const auto held = Follow("a", 10'000);
+  const uint64_t before = loop_->counts().encoded;
+  v1::CancelRequest cancel;
+  cancel.set_job("a");
+  EXPECT_TRUE(Apply(cancel).ok());
+  EXPECT_EQ(Answered(held), 10'000);
+  EXPECT_EQ(loop_->counts().encoded - before, 1u);
+  EXPECT_EQ((**held.front())->get(), (**held.back())->get());
+}
+
+TEST_F(ControlLoopTest, AHeartbeatIsAnsweredBetweenWatchersNotBehindThem) {
+  Start();
+  EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("a"))).ok());
+  const auto held = Follow("a", 10'000);
+  const uint64_t before = loop_->counts().looked_at;
+  uint64_t looked_at = 0;
+  v1::CancelRequest cancel;
+  cancel.set_job("a");
+  loop_->Apply(cancel, ControlLoop::kNoDeadline, [&](absl::Status, Reply*) {
+    loop_->Apply(BeatOf("w"), ControlLoop::kNoDeadline,
+                 [&](absl::Status, Reply*) { looked_at = loop_->counts().looked_at - before; });
+  });
+  sim_.RunFor(0);
+  EXPECT_GT(looked_at, 0u);
+  EXPECT_LE(looked_at, ControlLoop::Options().watches_at_once);
+  EXPECT_EQ(Answered(held), 10'000);
+}
+
+TEST_F(ControlLoopTest, PollsThatEndWithoutAChangeAreNotLookedAtNorAllAnsweredAtOnce) {
+  Start();
+  EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("a"))).ok());
+  const uint64_t known = Revision();
+  uint64_t ended = 0;
+  // A heartbeat that comes with the first answer is answered among the first.
+  v1::WatchRequest request;
+  request.set_job("a");
+  request.set_known_revision(known);
+  request.set_wait_ms(30'000);
+  loop_->Watch(1, request, [&](const WatchResult&) {
+    loop_->Apply(BeatOf("w"), ControlLoop::kNoDeadline,
+                 [&](absl::Status, Reply*) { ended = loop_->counts().ended_empty; });
+  });
+  const auto held = Follow("a", 10'000);
+  const ControlLoop::Counts before = loop_->counts();
+  sim_.RunFor(31 * kSecond);
+  EXPECT_EQ(Answered(held), 10'000);
+  EXPECT_GT(ended, 0u);
+  EXPECT_LE(ended, ControlLoop::Options().watches_at_once);
+  EXPECT_EQ(loop_->counts().looked_at, before.looked_at);
+  EXPECT_EQ(loop_->counts().encoded, before.encoded);
+}
+
+TEST_F(ControlLoopTest, AWatcherWhoseTimeIsOverBeforeItsTurnHearsOfTheChangeAllTheSame) {
+  ControlLoop::Options options;
+  options.watches_at_once = 1;
+  Start(options);
+  EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("a"))).ok());
+  const auto held = Follow("a", 50);
+  sim_.RunFor(29 * kSecond);
+  EXPECT_EQ(Answered(held), 0);
+  v1::CancelRequest cancel;
+  cancel.set_job("a");
+  // The coordinator is held up right after the change, until all their times are over.
+  loop_->Apply(cancel, ControlLoop::kNoDeadline, [&](absl::Status, Reply*) { sim_.clock()->Pause(2 * kSecond); });
+  sim_.RunFor(3 * kSecond);
+  EXPECT_EQ(Answered(held), 50);
+  for (const auto& reply : held) {
+    ASSERT_EQ(CodeOf(reply), absl::StatusCode::kOk);
+    EXPECT_EQ((**reply)->get()->reply.jobs_size(), 1);
   }
-  EXPECT_EQ(ran, 2);
+}
+
+// The requests of many at once, in an order that a seed draws: one seed is one run.
+uint64_t RunOfManyRequests(uint64_t seed) {
+  SimScheduler sim(seed);
+  FakeStore store;
+  ControlLoop loop(*CoordinatorState::Restore({}, 0, 1, v1::StoredState()), &store, 0, &sim, {});
+  std::string log;
+  for (int i = 0; i < 20; ++i) {
+    sim.PostAt(static_cast<Nanos>(sim.Draw(kSecond)), [&, i] {
+      loop.Apply(WorkerCalled("w" + std::to_string(i)), ControlLoop::kNoDeadline,
+                 [&log, i](absl::Status, Reply*) { log += std::to_string(i) + " "; });
+    });
+  }
+  sim.RunFor(2 * kSecond);
+  return Hash64(log) ^ sim.order_hash();
+}
+
+TEST(ControlLoopRuns, OneSeedIsOneRun) {
+  EXPECT_EQ(RunOfManyRequests(1), RunOfManyRequests(1));
+  EXPECT_NE(RunOfManyRequests(1), RunOfManyRequests(2));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/version.h"
 #include "penstock/v1/control.pb.h"
 
 namespace penstock {
@@ -36,6 +37,7 @@ inline v1::RegisterWorkerRequest WorkerCalled(const std::string& id, uint64_t in
   request.set_threads(4);
   request.set_conformance_digest("d1");
   request.add_roots("data");
+  request.set_version(std::string(Version()));
   return request;
 }
 
@@ -53,6 +55,7 @@ inline v1::OpenSessionRequest SessionOn(const std::string& job, uint32_t rank = 
   request.set_rank(rank);
   request.set_world_size(world_size);
   request.set_position(position);
+  request.set_version(std::string(Version()));
   return request;
 }
 

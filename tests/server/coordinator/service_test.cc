@@ -12,6 +12,7 @@
 
 #include "net/channel.h"
 #include "net/grpc_status.h"
+#include "net/job_mirror.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "pipeline/records/shard_index.h"
 #include "server/coordinator/service/coordinator.h"
@@ -59,7 +60,7 @@ class FakeWorker {
   void Run() {
     v1::RegisterWorkerReply registered;
     EXPECT_TRUE(client_.Call(&Stub::RegisterWorker, WorkerCalled(id_), &registered).ok());
-    uint64_t revision = 0;
+    JobMirror watched;
     while (!stop_) {
       v1::HeartbeatReply beat;
       if (!client_.Call(&Stub::Heartbeat, BeatOf(id_), &beat).ok()) return;
@@ -71,12 +72,9 @@ class FakeWorker {
         if (!client_.Call(&Stub::ReportTask, DoneBy(id_, task, kShards, kRecords), &next).ok()) return;
         tasks.assign(next.tasks().begin(), next.tasks().end());
       }
-      v1::WatchRequest watch;
-      watch.set_known_revision(revision);
-      watch.set_wait_ms(200);
       v1::WatchReply changes;
-      if (!client_.Call(&Stub::Watch, watch, &changes).ok()) return;
-      revision = changes.revision();
+      if (!client_.Call(&Stub::Watch, watched.NextRequest(200), &changes).ok()) return;
+      EXPECT_TRUE(watched.Apply(changes).ok());
     }
   }
 
@@ -109,18 +107,15 @@ class CoordinatorServiceTest : public ::testing::Test {
 
   // Follows a job by watching it, as `penstock submit` does.
   v1::Job WaitUntilPrepared(const std::string& job) {
-    v1::WatchRequest watch;
-    watch.set_job(job);
-    watch.set_wait_ms(5000);
+    JobMirror watched(job);
     while (true) {
-      v1::WatchReply changes;
-      absl::Status status = client_->Call(&Stub::Watch, watch, &changes);
+      v1::WatchReply reply;
+      absl::Status status = client_->Call(&Stub::Watch, watched.NextRequest(5000), &reply);
       EXPECT_TRUE(status.ok()) << status;
       if (!status.ok()) return {};
-      watch.set_known_revision(changes.revision());
-      for (const v1::Job& changed : changes.jobs()) {
-        if (changed.state() != v1::PREPARING && (changed.state() != v1::READY || changed.has_view())) return changed;
-      }
+      EXPECT_TRUE(watched.Apply(reply).ok());
+      const v1::Job changed = ToJob(*watched.Find(job));
+      if (changed.state() != v1::PREPARING && (changed.state() != v1::READY || changed.has_view())) return changed;
     }
   }
 
@@ -145,7 +140,7 @@ TEST_F(CoordinatorServiceTest, ASubmittedJobBecomesReadyAndCanBeOpened) {
 
   v1::OpenSessionReply session;
   ASSERT_TRUE(client_->Call(&Stub::OpenSession, SessionOn("train"), &session).ok());
-  EXPECT_EQ(session.job().uid(), job.uid());
+  EXPECT_EQ(session.job().record().uid(), job.uid());
   v1::ReportSessionRequest progress;
   progress.set_session_id(session.session_id());
   progress.set_position(40);

@@ -105,12 +105,9 @@ class StateHarness {
   }
 
   v1::Job Job(const std::string& name) {
-    v1::WatchRequest watch;
-    watch.set_job(name);
-    auto reply = state->Watch(watch);
-    EXPECT_TRUE(reply.ok()) << reply.status();
-    if (!reply.ok() || !reply->has_value() || (*reply)->jobs().empty()) return v1::Job();
-    return (*reply)->jobs(0);
+    const v1::Job* job = state->FindJob(name);
+    EXPECT_NE(job, nullptr) << name;
+    return job != nullptr ? *job : v1::Job();
   }
 
   std::set<std::string> OwnersOf(const std::string& name) {

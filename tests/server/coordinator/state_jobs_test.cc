@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "net/job_mirror.h"
 #include "tests/server/coordinator/state_harness.h"
 
 namespace penstock {
@@ -83,7 +84,7 @@ TEST(CoordinatorJobs, WatchersAreWokenWhenThereAreTasksAndWhenShardsAreIndexed) 
   EXPECT_FALSE(h.state->Watch(job)->has_value());
   h.Apply(Tick());
   ASSERT_TRUE(h.state->Watch(job)->has_value());
-  EXPECT_EQ((*h.state->Watch(job))->jobs(0).shards_indexed(), 1u);
+  EXPECT_EQ((*h.state->Watch(job))->jobs(0).record().shards_indexed(), 1u);
   auto shards = h.state->ListShards([] {
     v1::ListShardsRequest request;
     request.set_job("train");
@@ -285,11 +286,97 @@ TEST(CoordinatorJobs, WatchersGetManyLargeJobsInSeveralAnswers) {
     const auto reply = h.state->Watch(watch);
     ASSERT_TRUE(reply.ok());
     if (!reply->has_value()) break;
-    for (const v1::Job& job : (*reply)->jobs()) names.push_back(job.name());
+    for (const v1::JobUpdate& job : (*reply)->jobs()) names.push_back(job.record().name());
     ASSERT_GT((*reply)->revision(), watch.known_revision());
     watch.set_known_revision((*reply)->revision());
   }
   EXPECT_THAT(names, ::testing::ElementsAre("c", "a", "b"));
+}
+
+TEST(CoordinatorJobs, WhatAJobIsTravelsOnceAndItsViewAsWhatChanged) {
+  StateHarness h;
+  for (const char* id : {"a", "b", "c", "d", "e", "f"}) h.Register(id);
+  JobMirror watched("train");
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  const auto ask = [&] {
+    const auto reply = h.state->Watch(watched.NextRequest(0));
+    EXPECT_TRUE(reply.ok() && reply->has_value());
+    EXPECT_TRUE(watched.Apply(**reply).ok());
+    return (*reply)->jobs(0);
+  };
+  EXPECT_FALSE(ask().has_metadata());  // not before it is READY
+  h.Work({"a", "b", "c", "d", "e", "f"});
+  v1::JobUpdate update = ask();
+  EXPECT_TRUE(update.has_metadata());
+  EXPECT_TRUE(update.has_view());
+  EXPECT_EQ(update.metadata().snapshot().shards_size(), StateHarness::kShards);
+  for (uint64_t incarnation = 2; incarnation < 5; ++incarnation) {
+    v1::RegisterWorkerRequest moved = WorkerCalled("a", incarnation);
+    moved.set_address("host-" + std::to_string(incarnation) + ":1");
+    h.Do<v1::RegisterWorkerReply>(moved);
+    update = ask();
+    EXPECT_FALSE(update.has_metadata());
+    EXPECT_FALSE(update.has_view());
+    EXPECT_EQ(update.view_deltas_size(), 1);
+  }
+  EXPECT_EQ(ToJob(*watched.Find("train")).SerializeAsString(), h.Job("train").SerializeAsString());
+  // After a restart too it says what it has, and is not sent that again.
+  h.Restart();
+  watched.Lost();
+  update = ask();
+  EXPECT_FALSE(update.has_metadata());
+  EXPECT_FALSE(update.has_view());
+  // One whose view is too old gets the whole of it.
+  JobMirror late("train");
+  v1::HeldJob held = watched.Held("train");
+  held.set_view_number(1);
+  held.set_view_term(1);
+  v1::WatchRequest request = late.NextRequest(0);
+  *request.add_held() = held;
+  const auto reply = h.state->Watch(request);
+  EXPECT_TRUE((*reply)->jobs(0).has_view());
+  EXPECT_FALSE((*reply)->jobs(0).has_metadata());
+}
+
+TEST(CoordinatorJobs, AnAnswerInPartsLeavesNobodyWithoutMetadata) {
+  StateOptions options;
+  options.max_watch_bytes = 1;
+  StateHarness h(options);
+  h.Register("a");
+  for (const char* name : {"one", "two", "three"}) h.Prepare(name, {"a"});
+  JobMirror watched;
+  // All of them change after the first part.
+  for (int part = 0;; ++part) {
+    const auto reply = h.state->Watch(watched.NextRequest(0));
+    ASSERT_TRUE(reply.ok());
+    if (!reply->has_value()) break;
+    const auto changes = watched.Apply(**reply);
+    ASSERT_TRUE(changes.ok()) << changes.status();
+    if (part == 0) {
+      EXPECT_TRUE((*reply)->more());
+      h.Register("b");
+    }
+  }
+  for (const char* name : {"one", "two", "three"}) {
+    EXPECT_EQ(ToJob(*watched.Find(name)).SerializeAsString(), h.Job(name).SerializeAsString());
+  }
+}
+
+TEST(CoordinatorJobs, NewsNameWhomTheyConcern) {
+  StateHarness h;
+  h.Register("a");
+  h.Prepare("one", {"a"});
+  h.Prepare("two", {"a"});
+  h.state->TakeNews();
+  h.Beat("a");
+  h.Apply(Tick());
+  EXPECT_TRUE(h.state->TakeNews().jobs.empty());
+  v1::CancelRequest cancel;
+  cancel.set_job("two");
+  h.Do<v1::CancelReply>(cancel);
+  const CoordinatorState::News news = h.state->TakeNews();
+  EXPECT_EQ(news.jobs, std::set<std::string>{"two"});
+  EXPECT_FALSE(news.workers);
 }
 
 TEST(CoordinatorJobs, ACancelledJobIsGoneForTrainersAndCanBeSubmittedAnew) {

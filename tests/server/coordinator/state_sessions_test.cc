@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "net/job_mirror.h"
 #include "tests/server/coordinator/state_harness.h"
 
 namespace penstock {
@@ -202,6 +203,51 @@ TEST_F(CoordinatorSessions, DistinctBadRecordsAreCountedKeptAndEndTheJobPastTheL
   EXPECT_THAT(h.Job("train").error(), HasSubstr("record 1 of data/train-100002"));
   EXPECT_THAT(h.Job("train").error(), HasSubstr("errors.max_bad_fraction"));
   EXPECT_FALSE(Known(last));
+}
+
+TEST_F(CoordinatorSessions, WhatATrainerWaitsForIsSaidUnderItsSessionAndItsJob) {
+  EXPECT_TRUE(Open(0, 1, 0).ok());
+  v1::ReportSessionRequest report;
+  report.set_session_id(last);
+  report.set_waiting_for("12 rows of step 40 from worker a");
+  h.Do<v1::ReportSessionReply>(report);
+  EXPECT_EQ(h.JobStatus("train").sessions(0).waiting_for(), "12 rows of step 40 from worker a");
+  EXPECT_EQ(h.JobStatus("train").waiting(), "rank 0 of 1: 12 rows of step 40 from worker a");
+  // However much it says, in whole characters.
+  std::string words = "x";
+  for (int i = 0; i < 4000; ++i) words += "\xc3\xa9";
+  report.set_waiting_for(words);
+  h.Do<v1::ReportSessionReply>(report);
+  const std::string kept = h.JobStatus("train").sessions(0).waiting_for();
+  EXPECT_EQ(kept.size(), 1023u);
+  EXPECT_EQ(kept, words.substr(0, kept.size()));
+  report.clear_waiting_for();
+  h.Do<v1::ReportSessionReply>(report);
+  EXPECT_EQ(h.JobStatus("train").waiting(), "");
+}
+
+TEST_F(CoordinatorSessions, AClientOfAnotherReleaseIsToldBothReleases) {
+  v1::OpenSessionRequest request = SessionOn("train");
+  request.clear_version();
+  const absl::Status refused = h.StatusOf(request);
+  EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("0.1 or older"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(std::string(Version())));
+}
+
+TEST_F(CoordinatorSessions, OneThatOpensAgainIsNotSentWhatItHas) {
+  JobMirror watched("train");
+  v1::OpenSessionRequest request = SessionOn("train");
+  const auto first = h.Do<v1::OpenSessionReply>(request);
+  EXPECT_TRUE(first.job().has_metadata());
+  EXPECT_TRUE(first.job().has_view());
+  ASSERT_TRUE(watched.Apply(first.job(), first.revision()).ok());
+  h.Restart();
+  *request.mutable_held() = watched.Held("train");
+  const auto again = h.Do<v1::OpenSessionReply>(request);
+  EXPECT_FALSE(again.job().has_metadata());
+  EXPECT_FALSE(again.job().has_view());
+  EXPECT_TRUE(watched.Apply(again.job(), again.revision()).ok());
 }
 
 }  // namespace

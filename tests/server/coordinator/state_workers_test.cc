@@ -45,6 +45,33 @@ TEST(CoordinatorWorkers, ANewWorkerGetsRangesAndADeadOneLosesThem) {
   EXPECT_EQ(h.OwnersOf("train"), (Ids{"a", "b"}));
 }
 
+TEST(CoordinatorWorkers, AWorkerOfAnotherReleaseIsToldBothReleases) {
+  StateHarness h;
+  v1::RegisterWorkerRequest old = WorkerCalled("a");
+  old.set_version("0.1.0");
+  const absl::Status refused = h.StatusOf(old);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  for (const std::string& part : {std::string("worker a"), std::string("0.1.0"), std::string(Version())}) {
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(part));
+  }
+}
+
+TEST(CoordinatorWorkers, WhatKeepsAWorkerFromMakingRowsIsShownAndBounded) {
+  StateHarness h;
+  h.Register("a");
+  v1::HeartbeatRequest beat = BeatOf("a");
+  for (int i = 0; i < 1000; ++i)
+    beat.mutable_load()->add_troubles("file " + std::to_string(i) + std::string(5000, 'x'));
+  h.Do<v1::HeartbeatReply>(beat);
+  const v1::WorkerLoad load = h.Worker("a").load();
+  ASSERT_EQ(load.troubles_size(), 16);
+  EXPECT_THAT(load.troubles(0), ::testing::StartsWith("file 0x"));
+  EXPECT_LE(load.troubles(0).size(), 1024u);
+  EXPECT_EQ(load.troubles(15), "and 985 more like these");
+  h.Beat("a");
+  EXPECT_EQ(h.Worker("a").load().troubles_size(), 0);
+}
+
 TEST(CoordinatorWorkers, AViewIsNumberedAnewOnlyWhenItChanges) {
   StateHarness h;
   h.Register("a");

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
+#include "net/job_mirror.h"
 
 namespace penstock {
 
@@ -33,14 +34,13 @@ absl::StatusOr<v1::StatusReply> Control::Status() {
 absl::StatusOr<v1::Job> Control::GetJob(const std::string& name) {
   grpc::ClientContext context;
   SetDeadline(&context, absl::Seconds(5));
-  v1::WatchRequest request;
-  request.set_job(name);
-  request.set_wait_ms(1000);
+  JobMirror watched(name);
   v1::WatchReply reply;
-  const grpc::Status status = stub_->Watch(&context, request, &reply);
+  const grpc::Status status = stub_->Watch(&context, watched.NextRequest(1000), &reply);
   if (!status.ok()) return FromGrpc(status, address_);
-  if (reply.jobs_size() == 0) return absl::NotFoundError(name);
-  return reply.jobs(0);
+  PS_ASSIGN_OR_RETURN(const JobChanges changes, watched.Apply(reply));
+  if (changes.jobs.empty()) return absl::NotFoundError(name);
+  return ToJob(changes.jobs.front());
 }
 
 absl::Status Control::Submit(const v1::JobSpec& job, bool replace) {

@@ -44,7 +44,7 @@ class FakeCoordinator : public CoordinatorLink {
     if (cancelled_ || away_) return Away();
     v1::WatchReply reply;
     reply.set_revision(revision);
-    if (request.known_revision() < revision) reply.add_jobs()->set_name("job");
+    if (request.known_revision() < revision) reply.add_jobs()->mutable_record()->set_name("job");
     return reply;
   }
   absl::StatusOr<v1::ReportTaskReply> ReportTask(const v1::ReportTaskRequest& report) override {
@@ -113,8 +113,8 @@ class AgentTest : public ::testing::Test {
     options.retry_most = 4 * kMillisecond;
     AgentHooks hooks;
     hooks.load = [] { return v1::WorkerLoad(); };
-    hooks.jobs_changed = [this](const v1::WatchReply& reply) {
-      coordinator_.Do([&](FakeCoordinator&) { jobs_seen_ += reply.jobs_size(); });
+    hooks.jobs_changed = [this](const JobChanges& changes) {
+      coordinator_.Do([&](FakeCoordinator&) { jobs_seen_ += static_cast<int>(changes.jobs.size()); });
     };
     hooks.run_task = [](const v1::Task& task) {
       v1::ReportTaskRequest report;

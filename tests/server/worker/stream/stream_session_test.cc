@@ -30,9 +30,7 @@ class StreamSessionTest : public PreparedJobTest {
     shared_.jobs = &jobs_;
     shared_.executor = executor_.get();
     shared_.job_wait = 50 * kMillisecond;
-    v1::WatchReply reply;
-    *reply.add_jobs() = job_;
-    jobs_.Update(reply);
+    jobs_.Update({{ToWatched(job_)}, {}});
   }
   ~StreamSessionTest() override {
     for (size_t i = 0; i < sessions_.size(); ++i) {
@@ -187,15 +185,11 @@ TEST_F(StreamSessionTest, RevokedRowsAreMadeAgain) {
 }
 
 TEST_F(StreamSessionTest, OpensAJobThatTheCoordinatorTellsOfALittleLater) {
-  v1::WatchReply gone;
-  gone.add_removed(job_.name());
-  jobs_.Update(gone);
+  jobs_.Update({{}, {job_.name()}});
   shared_.job_wait = 3600 * kSecond;
   const Client client = NewClient();
   client.session->OnMessage(OpenMessage());
-  v1::WatchReply back;
-  *back.add_jobs() = job_;
-  jobs_.Update(back);
+  jobs_.Update({{ToWatched(job_)}, {}});
   ASSERT_TRUE(client.stream->WaitUntilRead(1));
   EXPECT_FALSE(client.stream->finished());
 }

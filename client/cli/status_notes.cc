@@ -1,0 +1,45 @@
+#include "client/cli/status_notes.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/output.h"
+
+namespace penstock::cli {
+
+std::string JobNote(const v1::StatusReply::JobStatus& job) {
+  switch (job.state()) {
+    case v1::PREPARING:
+      return job.waiting().empty() ? absl::StrFormat("%d of %d shards indexed", job.shards_indexed(), job.shards())
+                                   : absl::StrCat("waits: ", job.waiting());
+    case v1::FAILED:
+      return job.error();
+    default:
+      return absl::StrCat(job.sessions_size(), job.sessions_size() == 1 ? " reader" : " readers",
+                          job.bad_records() > 0 ? absl::StrCat(", ", Count(job.bad_records()), " bad records") : "",
+                          job.waiting().empty() ? "" : absl::StrCat("; waits: ", job.waiting()));
+  }
+}
+
+std::string TroubleLines(const v1::StatusReply& status) {
+  std::string out;
+  for (const v1::WorkerStatus& worker : status.workers()) {
+    for (const std::string& trouble : worker.load().troubles()) {
+      absl::StrAppend(&out, "  worker ", worker.id(), ": ", trouble, "\n");
+    }
+  }
+  return out;
+}
+
+std::string WaitLines(const v1::StatusReply& status) {
+  std::string out;
+  for (const auto& job : status.jobs()) {
+    for (const auto& session : job.sessions()) {
+      if (session.waiting_for().empty()) continue;
+      absl::StrAppend(&out, "  ", job.name(), "/", session.id(), ", rank ", session.rank(), ": ", session.waiting_for(),
+                      "\n");
+    }
+  }
+  return out;
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,22 @@
+// What is wrong or waited for, in lines under the tables of `penstock status`.
+#ifndef PENSTOCK_CLIENT_CLI_STATUS_NOTES_H_
+#define PENSTOCK_CLIENT_CLI_STATUS_NOTES_H_
+
+#include <string>
+
+#include "penstock/v1/control.pb.h"
+
+namespace penstock::cli {
+
+// A job's last column: how far it is, who reads it, what it waits for.
+std::string JobNote(const v1::StatusReply::JobStatus& job);
+
+// What workers say keeps them from making rows: "  worker w1: ..." each; "" where nothing does.
+std::string TroubleLines(const v1::StatusReply& status);
+
+// What readers wait for: "  train/s1-4, rank 0: ..." each; "" where nobody waits.
+std::string WaitLines(const v1::StatusReply& status);
+
+}  // namespace penstock::cli
+
+#endif  // PENSTOCK_CLIENT_CLI_STATUS_NOTES_H_

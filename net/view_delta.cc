@@ -1,0 +1,143 @@
+#include "net/view_delta.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint32_t kNone = UINT32_MAX;
+
+// One more thing that is copied from `from`: another of the last run, or a run of its own.
+template <typename Pieces>
+void AddCopy(uint32_t from, Pieces* pieces) {
+  if (!pieces->empty()) {
+    auto& last = *pieces->rbegin();
+    if (last.count() > 0 && last.from() + last.count() == from) {
+      last.set_count(last.count() + 1);
+      return;
+    }
+  }
+  auto* piece = pieces->Add();
+  piece->set_from(from);
+  piece->set_count(1);
+}
+
+// Runs of what was there before, each thing at most once.
+class Copied {
+ public:
+  explicit Copied(int size) : taken_(static_cast<size_t>(size), false) {}
+
+  absl::Status Take(const char* what, uint32_t from, uint32_t count) {
+    if (from > taken_.size() || count > taken_.size() - from) {
+      return absl::InvalidArgumentError(absl::StrCat("view delta: ", what, "s ", from, " to ", uint64_t{from} + count,
+                                                     " of a view that has ", taken_.size()));
+    }
+    for (uint32_t i = from; i < from + count; ++i) {
+      if (taken_[i]) return absl::InvalidArgumentError(absl::StrCat("view delta: ", what, " ", i, " is copied twice"));
+      taken_[i] = true;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<bool> taken_;
+};
+
+uint32_t At(const std::vector<uint32_t>& indices, uint32_t i) { return i < indices.size() ? indices[i] : kNone; }
+
+}  // namespace
+
+v1::ViewDelta DeltaBetween(const v1::View& before, const v1::View& after) {
+  v1::ViewDelta delta;
+  delta.set_base_term(before.term());
+  delta.set_base_number(before.number());
+  delta.set_term(after.term());
+  delta.set_number(after.number());
+  delta.set_policy(after.policy());
+  delta.set_key_space(after.key_space());
+
+  std::map<std::pair<std::string, std::string>, uint32_t> known;  // id and address -> index before
+  for (int i = 0; i < before.workers_size(); ++i) {
+    known[{before.workers(i).id(), before.workers(i).address()}] = static_cast<uint32_t>(i);
+  }
+  std::vector<uint32_t> now_at(static_cast<size_t>(before.workers_size()), kNone);  // index before -> index after
+  for (int i = 0; i < after.workers_size(); ++i) {
+    const auto found = known.find({after.workers(i).id(), after.workers(i).address()});
+    if (found == known.end() || now_at[found->second] != kNone) {
+      *delta.add_workers()->mutable_added() = after.workers(i);
+    } else {
+      now_at[found->second] = static_cast<uint32_t>(i);
+      AddCopy(found->second, delta.mutable_workers());
+    }
+  }
+
+  // Both lists are in the order of their keys.
+  int old = 0;
+  for (const v1::View::Range& range : after.ranges()) {
+    while (old < before.ranges_size() && before.ranges(old).begin() < range.begin()) ++old;
+    if (old < before.ranges_size()) {
+      const v1::View::Range& same = before.ranges(old);
+      if (same.begin() == range.begin() && same.end() == range.end() && At(now_at, same.owner()) == range.owner() &&
+          At(now_at, same.backup()) == range.backup()) {
+        AddCopy(static_cast<uint32_t>(old++), delta.mutable_ranges());
+        continue;
+      }
+    }
+    *delta.add_ranges()->mutable_added() = range;
+  }
+  return delta;
+}
+
+absl::StatusOr<v1::View> ApplyDelta(const v1::View& before, const v1::ViewDelta& delta) {
+  if (before.term() != delta.base_term() || before.number() != delta.base_number()) {
+    return absl::FailedPreconditionError(absl::StrCat("view delta: it leads on from view ", delta.base_term(), ".",
+                                                      delta.base_number(), ", not from ", before.term(), ".",
+                                                      before.number()));
+  }
+  v1::View after;
+  after.set_term(delta.term());
+  after.set_number(delta.number());
+  after.set_policy(delta.policy());
+  after.set_key_space(delta.key_space());
+
+  std::vector<uint32_t> now_at(static_cast<size_t>(before.workers_size()), kNone);
+  Copied workers(before.workers_size());
+  for (const v1::ViewDelta::WorkerPiece& piece : delta.workers()) {
+    if (piece.count() == 0) {
+      *after.add_workers() = piece.added();
+      continue;
+    }
+    if (absl::Status s = workers.Take("worker", piece.from(), piece.count()); !s.ok()) return s;
+    for (uint32_t i = piece.from(); i < piece.from() + piece.count(); ++i) {
+      now_at[i] = static_cast<uint32_t>(after.workers_size());
+      *after.add_workers() = before.workers(static_cast<int>(i));
+    }
+  }
+
+  Copied ranges(before.ranges_size());
+  for (const v1::ViewDelta::RangePiece& piece : delta.ranges()) {
+    if (piece.count() == 0) {
+      *after.add_ranges() = piece.added();
+      continue;
+    }
+    if (absl::Status s = ranges.Take("range", piece.from(), piece.count()); !s.ok()) return s;
+    for (uint32_t i = piece.from(); i < piece.from() + piece.count(); ++i) {
+      v1::View::Range range = before.ranges(static_cast<int>(i));
+      const uint32_t owner = At(now_at, range.owner()), backup = At(now_at, range.backup());
+      if (owner == kNone || backup == kNone) {
+        return absl::InvalidArgumentError(absl::StrCat("view delta: range ", i, " is of a worker that has gone"));
+      }
+      range.set_owner(owner);
+      range.set_backup(backup);
+      *after.add_ranges() = range;
+    }
+  }
+  return after;
+}
+
+}  // namespace penstock

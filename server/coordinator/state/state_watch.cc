@@ -1,0 +1,98 @@
+// What watchers are told: of each job what they lack.
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/hash.h"
+#include "net/job_mirror.h"
+#include "server/coordinator/state/coordinator_state.h"
+
+namespace penstock {
+namespace {
+
+// Of what a READY job is, over restarts too; never 0.
+uint64_t MetadataId(const v1::Job& job) {
+  const uint64_t hash = Hash64(MetadataOf(job).SerializeAsString());
+  return hash != 0 ? hash : 1;
+}
+
+}  // namespace
+
+const v1::Job* CoordinatorState::FindJob(const std::string& name) const {
+  const auto found = jobs_.find(name);
+  return found == jobs_.end() ? nullptr : &found->second.job;
+}
+
+void CoordinatorState::TouchJob(JobEntry* entry) {
+  by_revision_.erase(entry->job.revision());
+  entry->job.set_revision(++revision_);
+  by_revision_[revision_] = entry->job.name();
+  news_.jobs.insert(entry->job.name());
+  if (!entry->ready()) {
+    entry->metadata_id = 0;
+  } else if (entry->metadata_id == 0) {
+    entry->metadata_id = MetadataId(entry->job);
+    entry->metadata_revision = revision_;
+  }
+}
+
+void CoordinatorState::ForgetJob(const JobEntry& entry) { by_revision_.erase(entry.job.revision()); }
+
+v1::JobUpdate CoordinatorState::WhatIsNew(const JobEntry& entry, uint64_t base_revision,
+                                          const v1::HeldJob& held) const {
+  v1::JobUpdate update;
+  *update.mutable_record() = RecordOf(entry.job, entry.metadata_id);
+  if (entry.metadata_id == 0) return update;
+  const bool has =
+      base_revision != 0 ? base_revision >= entry.metadata_revision : held.metadata_id() == entry.metadata_id;
+  if (!has) *update.mutable_metadata() = MetadataOf(entry.job);
+  entry.views.Tell(entry.job.view(), base_revision, held, &update);
+  return update;
+}
+
+absl::StatusOr<std::optional<v1::WatchReply>> CoordinatorState::Watch(const v1::WatchRequest& request) const {
+  const auto of_this_term = [&](uint64_t revision) {
+    return revision <= revision_ && revision >> 32 == term_ ? revision : 0;
+  };
+  const uint64_t known = of_this_term(request.known_revision());
+  const uint64_t base = known == 0 ? 0 : of_this_term(request.base_revision());
+  std::map<std::string, const v1::HeldJob*> all_held;
+  if (base == 0) {
+    for (const v1::HeldJob& held : request.held()) all_held[held.name()] = &held;
+  }
+  const auto held_of = [&](const std::string& name) -> const v1::HeldJob& {
+    const auto held = all_held.find(name);
+    return held == all_held.end() ? v1::HeldJob::default_instance() : *held->second;
+  };
+  v1::WatchReply reply;
+  reply.set_revision(revision_);
+  for (auto gone = removed_.rbegin(); gone != removed_.rend() && gone->first > known; ++gone) {
+    if (!request.job().empty() && request.job() != gone->second) continue;
+    if (!jobs_.contains(gone->second)) reply.add_removed(gone->second);
+  }
+  if (!request.job().empty()) {
+    const auto found = jobs_.find(request.job());
+    if (found == jobs_.end()) {
+      if (reply.removed().empty()) return NoSuchJob(request.job());
+      return std::optional<v1::WatchReply>(std::move(reply));
+    }
+    if (found->second.job.revision() <= known) return std::optional<v1::WatchReply>();
+    *reply.add_jobs() = WhatIsNew(found->second, base, held_of(request.job()));
+    return std::optional<v1::WatchReply>(std::move(reply));
+  }
+  if (known == revision_) return std::optional<v1::WatchReply>();
+  size_t bytes = 0;
+  for (auto changed = by_revision_.upper_bound(known); changed != by_revision_.end(); ++changed) {
+    v1::JobUpdate update = WhatIsNew(jobs_.at(changed->second), base, held_of(changed->second));
+    bytes += update.ByteSizeLong();
+    if (bytes > options_.max_watch_bytes && !reply.jobs().empty()) {
+      reply.set_revision(reply.jobs().rbegin()->record().revision());
+      reply.set_more(true);
+      break;
+    }
+    *reply.add_jobs() = std::move(update);
+  }
+  return std::optional<v1::WatchReply>(std::move(reply));
+}
+
+}  // namespace penstock
