@@ -24,10 +24,14 @@ namespace penstock {
 // The largest message either side takes. A bigger one ends the call with ResourceExhausted.
 constexpr int kMaxMessageBytes = 64 << 20;
 
+// Bytes that may be under way to one end of a call unread, unless a channel says otherwise.
+constexpr int kWindowBytes = 4 << 20;
+
 // A channel of its own connection to host:port (plaintext). Returns at once; connects when first used. A lost
 // connection is tried again after 0.1 s, then at most every 0.5 s. A peer that is gone without a word (power loss) is
 // noticed within 8 s by keepalive, also when no call is open. May be let go of on any thread, gRPC's own included.
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address);
+// `window_bytes` may be under way to this end.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, int window_bytes = kWindowBytes);
 
 // Settings that match MakeChannel's, on a builder of one's own.
 void ConfigureServer(grpc::ServerBuilder* builder);

@@ -17,6 +17,7 @@
 #define PENSTOCK_CLIENT_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -76,6 +77,12 @@ struct ReaderOptions {
 
   // Threads that copy rows into batches; 0: one for each four CPUs, at least one.
   int copy_threads = 0;
+
+  // Told what Next waits for, in a sentence, once it has waited for 3 seconds and every 5 seconds
+  // after that: which rows of which workers are missing, and why as far as is known ("waiting 3 s:
+  // ..."). Called on a thread of the reader's own, which it must not hold up; not once the reader's
+  // destructor has returned. Empty: nobody is told.
+  std::function<void(const std::string&)> on_wait;
 };
 
 // A stream of batches of one job, in the job's order: every row of the plan exactly once, in its
