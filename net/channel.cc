@@ -21,9 +21,7 @@
 namespace penstock {
 namespace {
 
-// gRPC's own growing of windows (BDP probing) is off: it holds more memory than anyone asked for, and its pings cost
-// CPU. Rows are large: HTTP/2 frames and reads from the socket are large too, so that a row is a few slices and not
-// twenty.
+// Rows are large: HTTP/2 frames and reads from the socket are large too, so that a row is a few slices and not twenty.
 constexpr int kFrameBytes = 1 << 20;
 constexpr int kReadBytes = 1 << 20;
 
@@ -32,11 +30,10 @@ constexpr int kKeepaliveTimeoutMs = 3000;
 
 // Both sides. `set` is called with (name, value).
 template <typename Set>
-void ForBothSides(int window_bytes, Set set) {
+void ForBothSides(ReceiveWindow window, Set set) {
   set(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMaxMessageBytes);
   set(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, kMaxMessageBytes);
-  set(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, window_bytes);
-  set(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  set(GRPC_ARG_HTTP2_BDP_PROBE, window == ReceiveWindow::kFollows ? 1 : 0);
   set(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kFrameBytes);
   set(GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, kFrameBytes);
   set(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadBytes);
@@ -95,10 +92,10 @@ std::string WhyNoBind(const Address& address) {
 
 }  // namespace
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, int window_bytes) {
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ReceiveWindow window) {
   KeepCallbackThreads();
   grpc::ChannelArguments arguments;
-  ForBothSides(window_bytes, [&](const char* name, int value) { arguments.SetInt(name, value); });
+  ForBothSides(window, [&](const char* name, int value) { arguments.SetInt(name, value); });
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
@@ -111,7 +108,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, int windo
 }
 
 void ConfigureServer(grpc::ServerBuilder* builder) {
-  ForBothSides(kWindowBytes, [&](const char* name, int value) { builder->AddChannelArgument(name, value); });
+  ForBothSides(ReceiveWindow::kFixed, [&](const char* name, int value) { builder->AddChannelArgument(name, value); });
   builder->SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder->SetMaxSendMessageSize(kMaxMessageBytes);
   builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);

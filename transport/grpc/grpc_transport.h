@@ -9,11 +9,8 @@
 
 namespace penstock {
 
-// Bytes of rows that may be under way to a client on one stream. What a client asks for bounds them before this does.
-constexpr int kDataWindowBytes = 4 << 20;
-
-// Each stream has a connection of its own (net/channel.h), whose window lets kDataWindowBytes be under way to the
-// client. Addresses are host:port.
+// Each stream has a connection of its own (net/channel.h). As many bytes may be under way on it as its path holds: what
+// a client asks for bounds them. Addresses are host:port.
 class GrpcTransport final : public Transport {
  public:
   std::shared_ptr<MessageStream> Connect(const std::string& address, std::shared_ptr<StreamEvents> events) override;
