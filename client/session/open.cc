@@ -18,6 +18,8 @@ constexpr Nanos kReachWithin = 10 * kSecond;
 constexpr Nanos kRetryEvery = 200 * kMillisecond;
 constexpr Nanos kWatchPiece = 5 * kSecond;
 constexpr Nanos kCloseWithin = 500 * kMillisecond;
+// Of a window, however small they are.
+constexpr uint64_t kMostSteps = 4096;
 
 std::string HostName() {
   char name[256] = {};
@@ -207,8 +209,10 @@ absl::StatusOr<OpenedSession> SessionOpener::Make() {
   const uint64_t row_bytes = job.format->memory_bytes + (job.format->ragged ? job.mean_record_bytes : 0);
   const uint64_t step_bytes = row_bytes * (steps.step_size() / steps.world_size());
   opened.window_steps = WindowSteps(options_.prefetch_steps, options_.prefetch_bytes, step_bytes);
+  opened.most_window_steps =
+      std::max(opened.window_steps, WindowSteps(kMostSteps, options_.prefetch_bytes, step_bytes));
   // What the window holds, and two batches that the trainer has in hand.
-  opened.max_free_bytes = (opened.window_steps + 2) * (step_bytes + step_bytes / 4 + 65536);
+  opened.max_free_bytes = (opened.most_window_steps + 2) * (step_bytes + step_bytes / 4 + 65536);
   opened.allocator = options_.allocator;
   opened.open = request_;
   opened.session_id = session_.session_id();

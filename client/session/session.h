@@ -39,7 +39,8 @@ struct SessionOptions {
   Cursor start;
   uint64_t epochs = 1;
   uint64_t window_steps = 16;
-  size_t max_free_bytes = 0;  // of batch memory kept for later batches
+  uint64_t most_window_steps = 16;  // where workers are far
+  size_t max_free_bytes = 0;        // of batch memory kept for later batches
   Allocator* allocator = nullptr;
   // As sent to the coordinator; sent again when it has forgotten the session.
   v1::OpenSessionRequest open;

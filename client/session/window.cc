@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
 namespace penstock {
 
-Window::Window(std::string job, const Steps& steps, TrackerOptions options, Clock* clock)
-    : job_(std::move(job)), clock_(clock), tracker_(steps, std::move(options)) {}
+Window::Window(std::string job, const Steps& steps, TrackerOptions options, uint64_t most_steps, Clock* clock)
+    : job_(std::move(job)),
+      clock_(clock),
+      tracker_(steps, options),
+      size_(options.window_steps, std::max(options.window_steps, most_steps)) {}
 
 void Window::SetHooks(std::function<void()> work, std::function<void()> due) {
   work_ = std::move(work);
@@ -36,7 +40,11 @@ std::vector<Command> Window::Tick(Nanos* next) {
   const Nanos now = clock_->Now();
   tracker_.Tick(now);
   *next = tracker_.NextTick(now);
-  return tracker_.TakeCommands();
+  std::vector<Command> commands = tracker_.TakeCommands();
+  for (const Command& command : commands) {
+    if (const auto* open = std::get_if<OpenStream>(&command)) size_.Opened(open->stream, now);
+  }
+  return commands;
 }
 
 void Window::Book(uint64_t ordinal, std::shared_ptr<Step> step) {
@@ -81,7 +89,9 @@ void Window::Heard(uint64_t stream) {
   bool work = false;
   {
     MutexLock lock(&mutex_);
-    tracker_.Heard(stream, clock_->Now());
+    const Nanos now = clock_->Now();
+    size_.Heard(stream, now);
+    tracker_.Heard(stream, now);
     work = tracker_.has_commands();
   }
   if (work) work_();
@@ -111,6 +121,7 @@ absl::Status Window::Claim(uint64_t stream, const v1::Rows& rows, size_t payload
   MutexLock lock(&mutex_);
   if (closed_) return absl::OkStatus();
   const Nanos now = clock_->Now();
+  size_.Heard(stream, now);
   stats_.bytes_received += payload_bytes;
   for (int i = 0; i < n; ++i) {
     DeliveryTracker::Slot slot;
@@ -235,6 +246,8 @@ std::optional<Window::Taken> Window::TakeLocked(Nanos now) {
   ++stats_.batches;
   stats_.rows += taken.step->slice.size();
   booked_.erase(tracker_.head_ordinal());
+  size_.StepTaken(now);
+  tracker_.SetWindow(size_.steps());
   tracker_.StepTaken(now);
   return taken;
 }

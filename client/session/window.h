@@ -18,6 +18,7 @@
 #include "base/runtime/clock.h"
 #include "client/assembly/batch_builder.h"
 #include "client/delivery/delivery_tracker.h"
+#include "client/delivery/window_size.h"
 #include "penstock/stats.h"
 #include "penstock/v1/data.pb.h"
 
@@ -56,8 +57,8 @@ class Window {
     std::vector<std::string> failed_workers;
   };
 
-  // `job` is named in errors.
-  Window(std::string job, const Steps& steps, TrackerOptions options, Clock* clock);
+  // `job` is named in errors. Books options.window_steps ahead, and up to `most_steps` where workers are far.
+  Window(std::string job, const Steps& steps, TrackerOptions options, uint64_t most_steps, Clock* clock);
 
   // Called when there is something to do for the control strand, and when the trainer may have something due. Before
   // anything else is called.
@@ -128,6 +129,7 @@ class Window {
   mutable Mutex mutex_;
   CondVar changed_;  // for TakeWithin
   DeliveryTracker tracker_ ABSL_GUARDED_BY(mutex_);
+  WindowSize size_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Booked> booked_ ABSL_GUARDED_BY(mutex_);  // by ordinal
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;

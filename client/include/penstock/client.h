@@ -67,7 +67,9 @@ struct ReaderOptions {
   // order stay.
   uint32_t batch_size = 0;
 
-  // Steps that are asked for ahead of the trainer: as many as fit both limits, at least two.
+  // Steps that are asked for ahead of the trainer: as many as fit both limits, at least two. Where
+  // workers are a long link away, more than prefetch_steps: what a few round trips carry, as far as
+  // prefetch_bytes allow.
   uint32_t prefetch_steps = 16;
   uint64_t prefetch_bytes = uint64_t{256} << 20;
 
