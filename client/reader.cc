@@ -1,30 +1,90 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "base/cgroup.h"
+#include "base/mutex.h"
+#include "base/runtime/thread_pool.h"
 #include "base/status_macros.h"
 #include "client/session/open.h"
 #include "client/session/session.h"
-#include "client/transport/grpc_transport.h"
+#include "client/transport/grpc_coordinator_client.h"
+#include "net/address.h"
 #include "penstock/client.h"
 #include "pipeline/plan/state.h"
+#include "transport/grpc/grpc_transport.h"
 
 namespace penstock {
 namespace {
 
+constexpr uint16_t kDefaultPort = 7070;
+// Beyond what Session::Close promises: only executors that hang take longer.
+constexpr std::chrono::seconds kClosedWithin(1);
+
+// Set by one thread, waited for by another.
+class Event {
+ public:
+  void Set() {
+    MutexLock lock(&mutex_);
+    set_ = true;
+    changed_.NotifyAll();
+  }
+  void Wait() {
+    MutexLock lock(&mutex_);
+    while (!set_) changed_.Wait(&mutex_);
+  }
+  void WaitFor(std::chrono::nanoseconds timeout) {
+    MutexLock lock(&mutex_);
+    if (!set_) changed_.WaitFor(&mutex_, timeout);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  bool set_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// The threads of a reader. Bookkeeping has one of its own, so that copying does not keep it waiting.
+struct Threads {
+  explicit Threads(int copy_threads) : control(1, "penstock-ctl"), copying(copy_threads, "penstock-copy") {}
+  ThreadPool control;
+  ThreadPool copying;
+};
+
+absl::StatusOr<std::string> CoordinatorAddress(const ConnectOptions& connect) {
+  std::string address = connect.coordinator;
+  if (address.empty()) {
+    const char* from_environment = std::getenv("PENSTOCK_COORDINATOR");
+    address = from_environment != nullptr && *from_environment != '\0' ? from_environment : "localhost";
+  }
+  PS_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address, kDefaultPort));
+  return parsed.ToString();
+}
+
 class ReaderImpl final : public Reader {
  public:
-  explicit ReaderImpl(OpenedSession opened)
+  ReaderImpl(OpenedSession opened, std::shared_ptr<CoordinatorClient> coordinator, std::unique_ptr<Threads> threads)
       : steps_(opened.steps),
         format_(opened.job.format),
         state_{kStateVersion, 0, 0, opened.job.order_fingerprint, opened.job.pipeline_fingerprint},
-        session_(std::make_shared<Session>(std::move(opened.job), opened.steps, std::move(opened.options),
-                                           std::move(opened.coordinator), std::make_unique<GrpcTransport>(),
-                                           Clock::Real())) {
+        threads_(std::move(threads)),
+        session_(std::make_unique<Session>(std::move(opened.job), opened.steps, std::move(opened.options),
+                                           std::move(coordinator),
+                                           SessionRuntime{&threads_->control, &threads_->copying, &transport_})) {
     session_->Start(std::move(opened.view));
   }
 
-  ~ReaderImpl() override { session_->Stop(); }
+  ~ReaderImpl() override {
+    auto closed = std::make_shared<Event>();
+    session_->Close([closed] { closed->Set(); });
+    closed->WaitFor(kClosedWithin);
+    threads_->copying.Stop();
+    threads_->control.Stop();
+    session_.reset();
+  }
 
   absl::StatusOr<Batch> Next(absl::Duration timeout) override {
     absl::StatusOr<Batch> batch = session_->Next(timeout);
@@ -57,7 +117,9 @@ class ReaderImpl final : public Reader {
   const Steps steps_;
   const std::shared_ptr<const BatchFormat> format_;
   const SessionState state_;  // without the cursor
-  const std::shared_ptr<Session> session_;
+  GrpcTransport transport_;
+  const std::unique_ptr<Threads> threads_;
+  std::unique_ptr<Session> session_;
   mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);  // of the last Next
 };
@@ -65,8 +127,27 @@ class ReaderImpl final : public Reader {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ConnectOptions& connect, const ReaderOptions& options) {
-  PS_ASSIGN_OR_RETURN(OpenedSession opened, OpenSession(connect, options));
-  return std::make_unique<ReaderImpl>(std::move(opened));
+  PS_ASSIGN_OR_RETURN(const std::string address, CoordinatorAddress(connect));
+  auto coordinator = std::make_shared<GrpcCoordinatorClient>(address);
+  auto threads =
+      std::make_unique<Threads>(options.copy_threads > 0 ? options.copy_threads : std::max(1, AvailableCpus() / 4));
+  struct Result {
+    Event done;
+    absl::StatusOr<OpenedSession> opened = absl::UnknownError("");
+  };
+  auto result = std::make_shared<Result>();
+  auto opener = std::make_unique<SessionOpener>(&threads->control, coordinator, options);
+  opener->Open(absl::ToInt64Nanoseconds(std::clamp(connect.open_timeout, absl::ZeroDuration(), absl::Hours(87600))),
+               [result](absl::StatusOr<OpenedSession> opened) {
+                 result->opened = std::move(opened);
+                 result->done.Set();
+               });
+  result->done.Wait();
+  if (!result->opened.ok()) {
+    threads->control.Stop();
+    return result->opened.status();
+  }
+  return std::make_unique<ReaderImpl>(*std::move(result->opened), std::move(coordinator), std::move(threads));
 }
 
 Reader::BatchRange Reader::Batches(absl::Duration timeout_each) { return BatchRange(this, timeout_each); }

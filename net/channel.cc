@@ -21,10 +21,7 @@
 namespace penstock {
 namespace {
 
-// Rows are large: a stream's window lets 4 MiB be under way, which a LAN of 10 Gbit/s and 3 ms fills. gRPC's own
-// growing of it (BDP probing) is off: it holds more memory than anyone asked for, and its pings cost CPU. HTTP/2
-// frames and reads from the socket are large too, so that a row is a few slices and not twenty.
-constexpr int kWindowBytes = 4 << 20;
+// Rows are large: HTTP/2 frames and reads from the socket are large too, so that a row is a few slices and not twenty.
 constexpr int kFrameBytes = 1 << 20;
 constexpr int kReadBytes = 1 << 20;
 
@@ -33,11 +30,10 @@ constexpr int kKeepaliveTimeoutMs = 3000;
 
 // Both sides. `set` is called with (name, value).
 template <typename Set>
-void ForBothSides(Set set) {
+void ForBothSides(ReceiveWindow window, Set set) {
   set(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMaxMessageBytes);
   set(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, kMaxMessageBytes);
-  set(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
-  set(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  set(GRPC_ARG_HTTP2_BDP_PROBE, window == ReceiveWindow::kFollows ? 1 : 0);
   set(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kFrameBytes);
   set(GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, kFrameBytes);
   set(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadBytes);
@@ -96,10 +92,10 @@ std::string WhyNoBind(const Address& address) {
 
 }  // namespace
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ReceiveWindow window) {
   KeepCallbackThreads();
   grpc::ChannelArguments arguments;
-  ForBothSides([&](const char* name, int value) { arguments.SetInt(name, value); });
+  ForBothSides(window, [&](const char* name, int value) { arguments.SetInt(name, value); });
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
@@ -112,7 +108,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
 }
 
 void ConfigureServer(grpc::ServerBuilder* builder) {
-  ForBothSides([&](const char* name, int value) { builder->AddChannelArgument(name, value); });
+  ForBothSides(ReceiveWindow::kFixed, [&](const char* name, int value) { builder->AddChannelArgument(name, value); });
   builder->SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder->SetMaxSendMessageSize(kMaxMessageBytes);
   builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);

@@ -24,10 +24,18 @@ namespace penstock {
 // The largest message either side takes. A bigger one ends the call with ResourceExhausted.
 constexpr int kMaxMessageBytes = 64 << 20;
 
+// How many bytes may be under way to this end unread.
+//   kFixed      some 64 KiB, and the rest of the message that is being read: enough for calls, and all that a round
+//               trip carries. (gRPC 1.51 forgets the window that it is told, GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
+//               when it does not probe.)
+//   kFollows    as many as the path holds (bandwidth times delay), which gRPC finds out by pings while data comes. It
+//               begins with 64 KiB and doubles with each round trip that fills it.
+enum class ReceiveWindow { kFixed, kFollows };
+
 // A channel of its own connection to host:port (plaintext). Returns at once; connects when first used. A lost
 // connection is tried again after 0.1 s, then at most every 0.5 s. A peer that is gone without a word (power loss) is
 // noticed within 8 s by keepalive, also when no call is open. May be let go of on any thread, gRPC's own included.
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address);
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ReceiveWindow window = ReceiveWindow::kFixed);
 
 // Settings that match MakeChannel's, on a builder of one's own.
 void ConfigureServer(grpc::ServerBuilder* builder);

@@ -13,9 +13,9 @@
 #include "absl/status/statusor.h"
 #include "client/assembly/batch_memory.h"
 #include "client/assembly/group_mixer.h"
-#include "net/frame.h"
 #include "penstock/batch.h"
 #include "pipeline/batch/row.h"
+#include "transport/slice.h"
 
 namespace penstock {
 

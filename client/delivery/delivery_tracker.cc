@@ -35,11 +35,16 @@ uint64_t TotalSteps(const Steps& steps, Cursor start, uint64_t epochs) {
 
 DeliveryTracker::DeliveryTracker(const Steps& steps, TrackerOptions options)
     : steps_(steps), options_(std::move(options)), head_(steps_.Normalized(options_.start)), next_(head_) {
-  PS_CHECK(options_.window_steps >= 2);
   total_steps_ = TotalSteps(steps_, options_.start, options_.epochs);
+  SetWindow(options_.window_steps);
+}
+
+void DeliveryTracker::SetWindow(uint64_t steps) {
+  PS_CHECK(steps >= 2);
+  window_steps_ = steps;
   grant_steps_ = options_.grant_steps;
-  if (grant_steps_ == 0) grant_steps_ = options_.window_steps < 4 ? 1 : options_.window_steps / 2;
-  grant_steps_ = std::min(grant_steps_, options_.window_steps);
+  if (grant_steps_ == 0) grant_steps_ = window_steps_ < 4 ? 1 : window_steps_ / 2;
+  grant_steps_ = std::min(grant_steps_, window_steps_);
 }
 
 const EpochPlan& DeliveryTracker::Plan(uint64_t epoch) {
@@ -246,7 +251,7 @@ void DeliveryTracker::Advance(Nanos now) {
     const uint64_t left = total_steps_ - head_ordinal_ - booked;
     // A run ends with its epoch, so that the last run of an epoch may be short.
     const uint64_t run = std::min({grant_steps_, left, steps_.StepsFrom(next_.position)});
-    if (run == 0 || booked + run > options_.window_steps) break;
+    if (run == 0 || booked + run > window_steps_) break;
     GrantRun(run, now);
   }
   SayWaiting();

@@ -97,6 +97,8 @@ class DeliveryTracker {
   void TrainerWaits(Nanos now);
   // The trainer took the head step, which must be complete and without a failure.
   void StepTaken(Nanos now);
+  // From now on so many steps are booked ahead, at least 2; what is booked stays. Told again after each step taken.
+  void SetWindow(uint64_t steps);
   // Time passed. To be called at NextTick() at the latest.
   void Tick(Nanos now);
 
@@ -198,6 +200,7 @@ class DeliveryTracker {
   const Steps steps_;
   const TrackerOptions options_;
   uint64_t total_steps_;
+  uint64_t window_steps_;
   uint64_t grant_steps_;
 
   WorkerTable workers_;

@@ -302,7 +302,7 @@ void DeliveryTracker::ChaseSuspects(Nanos now) {
   for (uint32_t i = 0; i < workers_.size(); ++i) any = any || workers_[i].suspect;
   if (!any) return;
   Fetches fetches;
-  const uint64_t end = std::min<uint64_t>(booked_.size(), LookAhead(options_.window_steps));
+  const uint64_t end = std::min<uint64_t>(booked_.size(), LookAhead(window_steps_));
   for (uint64_t i = 0; i < end; ++i) {
     BookedStep& step = booked_[i];
     if (step.complete()) continue;

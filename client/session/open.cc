@@ -1,38 +1,25 @@
 #include "client/session/open.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "base/cgroup.h"
 #include "base/host_name.h"
 #include "base/status_macros.h"
 #include "base/version.h"
-#include "net/address.h"
-#include "pipeline/plan/state.h"
 
 namespace penstock {
 namespace {
 
-constexpr uint16_t kDefaultPort = 7070;
-// A coordinator that cannot be reached is tried for this long (less when open_timeout is less): it may be starting.
-constexpr absl::Duration kReachWithin = absl::Seconds(10);
-constexpr absl::Duration kRetryEvery = absl::Milliseconds(200);
-constexpr absl::Duration kWatchPiece = absl::Seconds(5);
-
-absl::StatusOr<std::string> CoordinatorAddress(const ConnectOptions& connect) {
-  std::string address = connect.coordinator;
-  if (address.empty()) {
-    const char* from_environment = std::getenv("PENSTOCK_COORDINATOR");
-    address = from_environment != nullptr && *from_environment != '\0' ? from_environment : "localhost";
-  }
-  PS_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address, kDefaultPort));
-  return parsed.ToString();
-}
+// A coordinator that cannot be reached is tried for this long (less when there is less time): it may be starting.
+constexpr Nanos kReachWithin = 10 * kSecond;
+constexpr Nanos kRetryEvery = 200 * kMillisecond;
+constexpr Nanos kWatchPiece = 5 * kSecond;
+constexpr Nanos kCloseWithin = 500 * kMillisecond;
+// Of a window, however small they are.
+constexpr uint64_t kMostSteps = 4096;
 
 // What keeps a job from being read, in words, for a timeout's message.
 std::string Progress(const v1::Job& job) {
@@ -56,52 +43,6 @@ absl::StatusOr<bool> IsOpen(const v1::Job& job) {
     return absl::FailedPreconditionError(absl::StrCat("job ", job.name(), " was cancelled"));
   }
   return job.state() == v1::READY && job.view().ranges_size() > 0;
-}
-
-absl::StatusOr<v1::OpenSessionReply> Reach(CoordinatorClient* coordinator, const v1::OpenSessionRequest& request,
-                                           absl::Time deadline) {
-  const absl::Time give_up = std::min(deadline, absl::Now() + kReachWithin);
-  for (;;) {
-    const absl::Duration left = std::max(deadline - absl::Now(), absl::Milliseconds(50));
-    auto reply = coordinator->OpenSession(request, std::min(left, kReachWithin));
-    if (!absl::IsUnavailable(reply.status()) && !absl::IsDeadlineExceeded(reply.status())) return reply;
-    if (absl::Now() + kRetryEvery >= give_up) {
-      return absl::UnavailableError(
-          absl::StrCat(reply.status().message(), "; is the coordinator running, and its address right?"));
-    }
-    absl::SleepFor(kRetryEvery);
-  }
-}
-
-// Follows the job until it is open.
-absl::Status WaitUntilOpen(CoordinatorClient* coordinator, absl::Time deadline, const std::string& name,
-                           JobMirror* watched) {
-  absl::Status away;
-  for (;;) {
-    const WatchedJob* const known = watched->Find(name);
-    const v1::Job job = known != nullptr ? ToJob(*known) : v1::Job();
-    PS_ASSIGN_OR_RETURN(const bool open, IsOpen(job));
-    if (open) return absl::OkStatus();
-    const absl::Duration left = deadline - absl::Now();
-    if (left <= absl::ZeroDuration()) {
-      return absl::DeadlineExceededError(
-          absl::StrCat(Progress(job), away.ok() ? "" : absl::StrCat("; ", away.message())));
-    }
-    const absl::Duration wait = std::min(left, kWatchPiece);
-    auto reply = coordinator->Watch(watched->NextRequest(static_cast<uint32_t>(absl::ToInt64Milliseconds(wait))),
-                                    wait + absl::Seconds(1));
-    const absl::StatusOr<JobChanges> changes = reply.ok() ? watched->Apply(*reply) : reply.status();
-    if (!changes.ok()) {
-      away = changes.status();
-      watched->Lost();
-      absl::SleepFor(std::min(left, kRetryEvery));
-      continue;
-    }
-    away = absl::OkStatus();
-    if (!changes->removed.empty()) {
-      return absl::FailedPreconditionError(absl::StrCat("job ", name, " was cancelled"));
-    }
-  }
 }
 
 // Rows are mixed in aligned groups, which no border between ranks or batches may cut.
@@ -131,83 +72,173 @@ uint64_t WindowSteps(uint64_t prefetch_steps, uint64_t prefetch_bytes, uint64_t 
   return std::max<uint64_t>(2, std::min(prefetch_steps, prefetch_bytes / std::max<uint64_t>(1, step_bytes)));
 }
 
-absl::StatusOr<OpenedSession> OpenSession(const ConnectOptions& connect, const ReaderOptions& options) {
-  const absl::Time deadline = absl::Now() + connect.open_timeout;
-  if (options.world_size == 0 || options.rank >= options.world_size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rank ", options.rank, " of a world size of ", options.world_size, ": ranks count from 0"));
-  }
-  if (options.job.empty()) return absl::InvalidArgumentError("no job is named (ReaderOptions::job)");
-  std::optional<SessionState> saved;
-  if (!options.state.empty()) {
-    PS_ASSIGN_OR_RETURN(saved, ParseState(options.state));
-  }
-  const Cursor start = saved.has_value() ? saved->cursor() : Cursor{options.epoch, 0};
+SessionOpener::SessionOpener(Executor* executor, std::shared_ptr<CoordinatorClient> coordinator, ReaderOptions options)
+    : coordinator_(std::move(coordinator)),
+      options_(std::move(options)),
+      strand_(executor),
+      mailbox_(std::make_shared<Mailbox>(&strand_)),
+      watched_(options_.job),
+      again_(&strand_) {}
 
-  PS_ASSIGN_OR_RETURN(const std::string address, CoordinatorAddress(connect));
-  auto coordinator = std::make_shared<CoordinatorClient>(address);
-  v1::OpenSessionRequest request;
-  request.set_job(options.job);
-  request.set_rank(options.rank);
-  request.set_world_size(options.world_size);
-  request.set_epoch(start.epoch);
-  request.set_position(start.position);
-  request.set_group(options.group);
-  request.set_host(HostName());
-  request.set_batch_size(options.batch_size);
-  request.set_version(std::string(Version()));
-  PS_ASSIGN_OR_RETURN(v1::OpenSessionReply session, Reach(coordinator.get(), request, deadline));
-
-  // From here on the coordinator has a session, which is closed when it cannot be used.
-  auto make = [&]() -> absl::StatusOr<OpenedSession> {
-    PS_RETURN_IF_ERROR(CheckRelease(absl::StrCat("the coordinator at ", address), session.version(), "this client"));
-    JobMirror watched(options.job);
-    PS_RETURN_IF_ERROR(watched.Apply(session.job(), session.revision()).status());
-    PS_RETURN_IF_ERROR(WaitUntilOpen(coordinator.get(), deadline, options.job, &watched));
-    const v1::Job opened_job = ToJob(*watched.Find(options.job));
-    watched.LetMetadataGo(options.job);  // what is needed of them is in JobInfo
-    PS_ASSIGN_OR_RETURN(JobInfo job, MakeJobInfo(opened_job));
-    const uint64_t step_rows = options.batch_size != 0 ? options.batch_size : job.batch_size;
-    PS_ASSIGN_OR_RETURN(const Steps steps, Steps::Create(job.positions, step_rows, job.last, options.world_size));
-    PS_RETURN_IF_ERROR(CheckGroups(job, steps));
-    if (saved.has_value()) {
-      SessionState current = *saved;
-      current.version = kStateVersion;
-      current.order_fingerprint = job.order_fingerprint;
-      current.pipeline_fingerprint = job.pipeline_fingerprint;
-      PS_RETURN_IF_ERROR(CheckResume(*saved, current, options.accept_new_pipeline));
-      if (saved->position > job.positions) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("the state's position ", saved->position, " is beyond the epoch's ", job.positions, " rows"));
-      }
-      PS_RETURN_IF_ERROR(CheckStart(job, saved->position));
+void SessionOpener::Open(Nanos timeout, Done done) {
+  mailbox_->Post([this, timeout, done = std::move(done)]() mutable {
+    strand_.AssertHere();
+    done_ = std::move(done);
+    const Nanos now = strand_.clock()->Now();
+    deadline_ = now + timeout;
+    give_up_ = now + std::min(timeout, kReachWithin);
+    if (options_.world_size == 0 || options_.rank >= options_.world_size) {
+      return End(absl::InvalidArgumentError(
+          absl::StrCat("rank ", options_.rank, " of a world size of ", options_.world_size, ": ranks count from 0")));
     }
-    PS_ASSIGN_OR_RETURN(auto view, MakeView(opened_job.view(), job.offsets->num_records()));
+    if (options_.job.empty()) return End(absl::InvalidArgumentError("no job is named (ReaderOptions::job)"));
+    if (!options_.state.empty()) {
+      absl::StatusOr<SessionState> saved = ParseState(options_.state);
+      if (!saved.ok()) return End(saved.status());
+      saved_ = *std::move(saved);
+    }
+    const Cursor start = saved_.has_value() ? saved_->cursor() : Cursor{options_.epoch, 0};
+    request_.set_job(options_.job);
+    request_.set_rank(options_.rank);
+    request_.set_world_size(options_.world_size);
+    request_.set_epoch(start.epoch);
+    request_.set_position(start.position);
+    request_.set_group(options_.group);
+    request_.set_host(HostName());
+    request_.set_batch_size(options_.batch_size);
+    request_.set_version(std::string(Version()));
+    Reach();
+  });
+}
 
-    SessionOptions opened;
-    opened.rank = options.rank;
-    opened.start = start;
-    opened.epochs = options.epochs;
-    // Ragged columns: as large as the records they come from, which is all that is known beforehand.
-    const uint64_t row_bytes = job.format->memory_bytes + (job.format->ragged ? job.mean_record_bytes : 0);
-    const uint64_t step_bytes = row_bytes * (steps.step_size() / steps.world_size());
-    opened.window_steps = WindowSteps(options.prefetch_steps, options.prefetch_bytes, step_bytes);
-    opened.copy_threads = options.copy_threads > 0 ? options.copy_threads : std::max(1, AvailableCpus() / 4);
-    // What the window holds, and two batches that the trainer has in hand.
-    opened.max_free_bytes = (opened.window_steps + 2) * (step_bytes + step_bytes / 4 + 65536);
-    opened.allocator = options.allocator;
-    opened.open = request;
-    opened.session_id = session.session_id();
-    opened.watched = std::move(watched);
-    return OpenedSession{std::move(job), steps, std::move(opened), coordinator, std::move(view)};
-  };
-  absl::StatusOr<OpenedSession> opened = make();
-  if (!opened.ok()) {
-    v1::CloseSessionRequest close;
-    close.set_session_id(session.session_id());
-    coordinator->CloseSession(close, absl::Milliseconds(500)).IgnoreError();
+void SessionOpener::Reach() {
+  strand_.AssertHere();
+  const Nanos left = std::max(deadline_ - strand_.clock()->Now(), 50 * kMillisecond);
+  coordinator_->OpenSession(request_, std::min(left, kReachWithin),
+                            [this, mailbox = mailbox_](absl::StatusOr<v1::OpenSessionReply> reply) {
+                              mailbox->Post([this, reply = std::move(reply)]() mutable { Reached(std::move(reply)); });
+                            });
+}
+
+void SessionOpener::Reached(absl::StatusOr<v1::OpenSessionReply> reply) {
+  strand_.AssertHere();
+  if (reply.ok()) {
+    // From here on the coordinator has a session, which is closed when it cannot be used.
+    session_ = *std::move(reply);
+    const absl::Status release = CheckRelease(coordinator_->name(), session_.version(), "this client");
+    if (!release.ok()) return End(release);
+    const absl::Status sound = watched_.Apply(session_.job(), session_.revision()).status();
+    if (!sound.ok()) return End(sound);
+    return Look();
   }
-  return opened;
+  if (!absl::IsUnavailable(reply.status()) && !absl::IsDeadlineExceeded(reply.status())) return End(reply.status());
+  const Nanos again = strand_.clock()->Now() + kRetryEvery;
+  if (again >= give_up_) {
+    return End(absl::UnavailableError(
+        absl::StrCat(reply.status().message(), "; is the coordinator running, and its address right?")));
+  }
+  again_.Set(again, [this] { Reach(); });
+}
+
+v1::Job SessionOpener::KnownJob() const {
+  strand_.AssertHere();
+  const WatchedJob* const known = watched_.Find(options_.job);
+  return known != nullptr ? ToJob(*known) : v1::Job();
+}
+
+void SessionOpener::Look() {
+  strand_.AssertHere();
+  const v1::Job job = KnownJob();
+  const absl::StatusOr<bool> open = IsOpen(job);
+  if (!open.ok()) return End(open.status());
+  if (*open) return End(Make());
+  const Nanos now = strand_.clock()->Now();
+  if (now >= deadline_) {
+    return End(absl::DeadlineExceededError(
+        absl::StrCat(Progress(job), away_.ok() ? "" : absl::StrCat("; ", away_.message()))));
+  }
+  if (away_.ok()) return Watch();
+  again_.Set(now + std::min(deadline_ - now, kRetryEvery), [this] { Watch(); });
+}
+
+void SessionOpener::Watch() {
+  strand_.AssertHere();
+  const Nanos wait = std::clamp<Nanos>(deadline_ - strand_.clock()->Now(), 0, kWatchPiece);
+  const v1::WatchRequest request = watched_.NextRequest(static_cast<uint32_t>(wait / kMillisecond));
+  coordinator_->Watch(request, wait + kSecond, [this, mailbox = mailbox_](absl::StatusOr<v1::WatchReply> reply) {
+    mailbox->Post([this, reply = std::move(reply)]() mutable { Watched(std::move(reply)); });
+  });
+}
+
+void SessionOpener::Watched(absl::StatusOr<v1::WatchReply> reply) {
+  strand_.AssertHere();
+  const absl::StatusOr<JobChanges> changes = reply.ok() ? watched_.Apply(*reply) : reply.status();
+  away_ = changes.status();
+  if (!changes.ok()) {
+    watched_.Lost();
+  } else if (!changes->removed.empty()) {
+    return End(absl::FailedPreconditionError(absl::StrCat("job ", options_.job, " was cancelled")));
+  }
+  Look();
+}
+
+absl::StatusOr<OpenedSession> SessionOpener::Make() {
+  strand_.AssertHere();
+  const v1::Job known = KnownJob();
+  watched_.LetMetadataGo(options_.job);  // what is needed of them is in JobInfo
+  PS_ASSIGN_OR_RETURN(JobInfo job, MakeJobInfo(known));
+  const uint64_t step_rows = options_.batch_size != 0 ? options_.batch_size : job.batch_size;
+  PS_ASSIGN_OR_RETURN(const Steps steps, Steps::Create(job.positions, step_rows, job.last, options_.world_size));
+  PS_RETURN_IF_ERROR(CheckGroups(job, steps));
+  if (saved_.has_value()) {
+    SessionState current = *saved_;
+    current.version = kStateVersion;
+    current.order_fingerprint = job.order_fingerprint;
+    current.pipeline_fingerprint = job.pipeline_fingerprint;
+    PS_RETURN_IF_ERROR(CheckResume(*saved_, current, options_.accept_new_pipeline));
+    if (saved_->position > job.positions) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the state's position ", saved_->position, " is beyond the epoch's ", job.positions, " rows"));
+    }
+    PS_RETURN_IF_ERROR(CheckStart(job, saved_->position));
+  }
+  PS_ASSIGN_OR_RETURN(auto view, MakeView(known.view(), job.offsets->num_records()));
+
+  SessionOptions opened;
+  opened.rank = options_.rank;
+  opened.start = {request_.epoch(), request_.position()};
+  opened.epochs = options_.epochs;
+  // Ragged columns: as large as the records they come from, which is all that is known beforehand.
+  const uint64_t row_bytes = job.format->memory_bytes + (job.format->ragged ? job.mean_record_bytes : 0);
+  const uint64_t step_bytes = row_bytes * (steps.step_size() / steps.world_size());
+  opened.window_steps = WindowSteps(options_.prefetch_steps, options_.prefetch_bytes, step_bytes);
+  opened.most_window_steps =
+      std::max(opened.window_steps, WindowSteps(kMostSteps, options_.prefetch_bytes, step_bytes));
+  // What the window holds, and two batches that the trainer has in hand.
+  opened.max_free_bytes = (opened.most_window_steps + 2) * (step_bytes + step_bytes / 4 + 65536);
+  opened.allocator = options_.allocator;
+  opened.open = request_;
+  opened.session_id = session_.session_id();
+  opened.watched = watched_;
+  opened.on_wait = options_.on_wait;
+  return OpenedSession{std::move(job), steps, std::move(opened), std::move(view)};
+}
+
+void SessionOpener::End(absl::StatusOr<OpenedSession> opened) {
+  strand_.AssertHere();
+  again_.Cancel();
+  // Whoever is told may let go of this before `done` returns.
+  Done done = std::move(done_);
+  if (opened.ok() || session_.session_id().empty()) {
+    std::move(done)(std::move(opened));
+    return;
+  }
+  v1::CloseSessionRequest close;
+  close.set_session_id(session_.session_id());
+  coordinator_->CloseSession(close, kCloseWithin,
+                             [mailbox = mailbox_, done = std::move(done), why = opened.status()](const auto&) mutable {
+                               mailbox->Post([done = std::move(done), why]() mutable { std::move(done)(why); });
+                             });
 }
 
 }  // namespace penstock

@@ -1,16 +1,23 @@
 #include "client/session/session.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 
 namespace penstock {
 namespace {
 
-constexpr Nanos kStreamsGoneWithin = 400 * kMillisecond;
-constexpr absl::Duration kCloseSession = absl::Milliseconds(300);
+constexpr Nanos kCloseSessionWithin = 300 * kMillisecond;
+constexpr Nanos kClosedWithin = 400 * kMillisecond;
+
+template <typename... Ts>
+struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
+template <typename... Ts>
+Overloaded(Ts...) -> Overloaded<Ts...>;
 
 TrackerOptions TrackerOptionsOf(const JobInfo& job, const SessionOptions& options) {
   TrackerOptions tracker;
@@ -23,169 +30,188 @@ TrackerOptions TrackerOptionsOf(const JobInfo& job, const SessionOptions& option
   return tracker;
 }
 
+v1::Open FirstMessage(const JobInfo& job, const Steps& steps, uint32_t rank) {
+  v1::Open open;
+  open.set_job(job.name);
+  open.set_job_uid(job.uid);
+  open.set_order_fingerprint(job.order_fingerprint);
+  open.set_pipeline_fingerprint(job.pipeline_fingerprint);
+  open.set_rank(rank);
+  open.set_world_size(static_cast<uint32_t>(steps.world_size()));
+  open.set_step_rows(static_cast<uint32_t>(steps.step_size()));
+  return open;
+}
+
 }  // namespace
 
 Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
-                 std::shared_ptr<CoordinatorClient> coordinator, std::unique_ptr<Transport> transport, Clock* clock)
-    : job_(std::move(job)),
+                 std::shared_ptr<CoordinatorClient> coordinator, const SessionRuntime& runtime)
+    : job_(std::make_shared<const JobInfo>(std::move(job))),
       steps_(steps),
       options_(std::move(options)),
       coordinator_(std::move(coordinator)),
-      transport_(std::move(transport)),
-      clock_(clock),
+      strand_(runtime.control),
+      mailbox_(std::make_shared<Mailbox>(&strand_)),
       memory_(std::make_shared<BatchMemory>(options_.allocator, options_.max_free_bytes)),
-      pool_(std::max(1, options_.copy_threads)),
-      tracker_(steps_, TrackerOptionsOf(job_, options_)),
-      session_id_(options_.session_id),
-      watched_(std::move(options_.watched)) {}
+      bad_records_(std::make_shared<BadRecords>()),
+      window_(std::make_shared<Window>(job_->name, steps_, TrackerOptionsOf(*job_, options_),
+                                       options_.most_window_steps, strand_.clock())),
+      awake_(std::make_shared<std::atomic<bool>>(false)),
+      links_(&strand_, runtime.transport, FirstMessage(*job_, steps_, options_.rank), window_,
+             std::make_shared<Receiver>(job_, steps_, window_, bad_records_, runtime.copying,
+                                        [this, mailbox = mailbox_](uint64_t link) {
+                                          mailbox->Post([this, link] {
+                                            strand_.AssertHere();
+                                            links_.Closed(link);
+                                            MaybeClosed();
+                                          });
+                                        })),
+      watch_(&strand_, mailbox_, coordinator_, job_, options_.watched,
+             [this](const absl::StatusOr<std::shared_ptr<const View>>& news) { OnNews(news); }),
+      reports_(&strand_, mailbox_, coordinator_, options_.open, options_.session_id, window_, bad_records_,
+               [this] {
+                 strand_.AssertHere();
+                 return watch_.Held();
+               },
+               [this](const v1::OpenSessionReply& reply) {
+                 strand_.AssertHere();
+                 watch_.Take(reply.job(), reply.revision());
+               }),
+      wait_notice_(window_, options_.on_wait),
+      next_turn_(&strand_),
+      give_up_(&strand_) {}
 
-Session::~Session() { Stop(); }
-
-void Session::Start(std::shared_ptr<const View> view) {
-  {
-    MutexLock lock(&mutex_);
-    last_report_ = clock_->Now();
-    next_report_ = last_report_ + kSecond;
-    tracker_.ViewChanged(std::move(view), last_report_);
-  }
-  control_ = std::thread([this] { Control(); });
-}
-
-void Session::Stop() {
-  std::vector<std::shared_ptr<WorkerStream>> streams;
-  std::string session;
-  {
-    MutexLock lock(&mutex_);
-    if (stopping_) return;
-    stopping_ = cancelled_ = true;
-    session = session_id_;
-    ready_.NotifyAll();
-    control_wake_.NotifyAll();
-  }
-  coordinator_->Cancel();
-  if (control_.joinable()) control_.join();
-  pool_.Stop();
-  {
-    MutexLock lock(&mutex_);
-    for (const auto& [number, stream] : streams_) streams.push_back(stream);
-  }
-  for (const auto& stream : streams) stream->Cancel();
-  // Courtesy: the coordinator forgets sessions that say nothing, too.
-  if (!session.empty()) {
-    v1::CloseSessionRequest close;
-    close.set_session_id(session);
-    *close.mutable_last() = MakeReport(clock_->Now());
-    coordinator_->CloseSession(close, kCloseSession).IgnoreError();
-  }
-  std::map<uint64_t, std::shared_ptr<Booked>> booked;  // their memory goes outside the lock
-  {
-    MutexLock lock(&mutex_);
-    const Nanos deadline = clock_->Now() + kStreamsGoneWithin;
-    for (Nanos now = clock_->Now(); open_streams_ > 0 && now < deadline; now = clock_->Now()) {
-      streams_gone_.WaitFor(&mutex_, std::chrono::nanoseconds(deadline - now));
-    }
-    streams_.clear();
-    booked.swap(booked_);
-  }
-  booked.clear();
-  // A callback of gRPC's may hold the session a moment longer than its reader, and must not hold the trainer's memory.
+Session::~Session() {
+  mailbox_->Close();
+  window_->Close();
+  // Something of the carrier's may hold the window a moment longer than the reader, and must not hold the trainer's
+  // memory.
   memory_->Close();
 }
 
-bool Session::Due(std::shared_ptr<Booked>* step, absl::Status* status) const {
-  if (cancelled_) {
-    *status = absl::CancelledError(absl::StrCat("reading job ", job_.name, " was cancelled"));
-    return true;
+void Session::Start(std::shared_ptr<const View> view, std::function<void()> on_due) {
+  window_->SetHooks(
+      [this, mailbox = mailbox_, awake = awake_] {
+        if (!awake->exchange(true)) mailbox->Post([this] { Turn(); });
+      },
+      std::move(on_due));
+  mailbox_->Post([this] {
+    strand_.AssertHere();
+    watch_.Start();
+    reports_.Start();
+  });
+  window_->ViewChanged(std::move(view));
+}
+
+void Session::Turn() {
+  strand_.AssertHere();
+  if (closing_) return;
+  awake_->store(false);
+  const Nanos now = strand_.clock()->Now();
+  Nanos next = 0;
+  for (const Command& command : window_->Tick(&next)) CarryOut(command);
+  next = std::min({next, links_.BreakSilent(now), wait_notice_.Tell(now)});
+  // A turn that comes too early does no harm.
+  if (next_turn_.pending() && next_turn_.when() <= next && next_turn_.when() > now) return;
+  next_turn_.Set(std::max(next, now + kMillisecond), [this] { Turn(); });
+}
+
+void Session::CarryOut(const Command& command) {
+  std::visit(Overloaded{[this](const BookStep& book) { Book(book); },
+                        [this](const OpenStream& open) {
+                          strand_.AssertHere();
+                          links_.Open(open, reports_.session_id());
+                        },
+                        [this](const CloseStream& close) {
+                          strand_.AssertHere();
+                          links_.Close(close);
+                        },
+                        [this](const auto& send) {
+                          strand_.AssertHere();
+                          links_.Send(send);
+                        }},
+             command);
+}
+
+void Session::Book(const BookStep& book) {
+  auto step = std::make_shared<Window::Step>();
+  step->span = book.span;
+  step->slice = book.slice;
+  step->valid.resize(book.slice.size());
+  step->source.resize(book.slice.size(), Window::kOwnRecord);
+  step->builder = BatchBuilder::Create(job_->format, book.slice.size(), memory_,
+                                       {book.span.epoch, book.span.begin + book.slice.begin});
+  if (step->builder != nullptr) {
+    window_->Book(book.ordinal, std::move(step));
+  } else {
+    window_->Fail(absl::ResourceExhaustedError(
+        absl::StrCat("no memory for a batch of ", book.slice.size(), " rows of ", job_->format->memory_bytes,
+                     " bytes: the allocator gave none; lower prefetch_bytes or prefetch_steps")));
   }
-  if (tracker_.finished()) {
-    *status = absl::OutOfRangeError(absl::StrCat("the epochs asked for of job ", job_.name, " are over"));
-    return true;
+}
+
+void Session::OnNews(const absl::StatusOr<std::shared_ptr<const View>>& news) {
+  if (!news.ok()) {
+    window_->JobGone(news.status());
+  } else if (*news != nullptr) {
+    window_->ViewChanged(*news);
   }
-  if (!job_gone_.ok()) {
-    *status = job_gone_;
-    return true;
-  }
-  if (tracker_.head_complete()) {
-    *status = tracker_.head_failure();
-    if (!status->ok()) return true;
-    const std::shared_ptr<Booked>& head = booked_.at(tracker_.head_ordinal());
-    if (!head->sealed) return false;
-    *status = head->status;
-    if (status->ok()) *step = head;
-    return true;
-  }
-  *status = fatal_;
-  if (status->ok()) *status = tracker_.Refusal();
-  return !status->ok();
+}
+
+absl::StatusOr<Batch> Session::Finish(Window::Taken taken) const {
+  if (taken.step == nullptr) return taken.status;
+  const StepSpan& span = taken.step->span;
+  const Cursor start = steps_.Normalized(options_.start);
+  const uint64_t from = span.epoch == start.epoch ? start.position : 0;
+  return taken.step->builder->Finish(span.epoch, (span.begin - from) / steps_.step_size(), span.begin);
 }
 
 absl::StatusOr<Batch> Session::Next(absl::Duration timeout) {
-  const Nanos begin = clock_->Now();
-  const Nanos deadline =
-      begin + absl::ToInt64Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(87600)));
-  std::shared_ptr<Booked> step;
-  {
-    MutexLock lock(&mutex_);
-    absl::Status status;
-    Nanos now = begin;
-    while (!Due(&step, &status)) {
-      if (now >= deadline) {
-        waited_ += now - begin;
-        return absl::DeadlineExceededError(absl::StrCat(
-            "job ", job_.name, ": no batch within ", absl::FormatDuration(timeout), ": ", tracker_.DescribeMissing()));
-      }
-      tracker_.TrainerWaits(now);
-      WakeControl();
-      ready_.WaitFor(&mutex_, std::chrono::nanoseconds(deadline - now));
-      now = clock_->Now();
-    }
-    const Nanos waited = now - begin;
-    waited_ += waited;
-    if (!status.ok()) return status;
-
-    if (stats_.batches == 0) {
-      stats_.first_batch_wait = absl::Nanoseconds(waited_);
-    } else {
-      stats_.longest_wait = std::max(stats_.longest_wait, absl::Nanoseconds(waited));
-    }
-    ++stats_.batches;
-    stats_.rows += step->slice.size();
-    booked_.erase(tracker_.head_ordinal());
-    tracker_.StepTaken(now);
-    WakeControl();
-  }
-  const Cursor start = steps_.Normalized(options_.start);
-  const uint64_t from = step->span.epoch == start.epoch ? start.position : 0;
-  return step->builder->Finish(step->span.epoch, (step->span.begin - from) / steps_.step_size(), step->span.begin);
+  return Finish(
+      window_->TakeWithin(absl::ToInt64Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(87600)))));
 }
 
-void Session::Cancel() {
-  MutexLock lock(&mutex_);
-  cancelled_ = true;
-  ready_.NotifyAll();
+std::optional<absl::StatusOr<Batch>> Session::TryNext() {
+  std::optional<Window::Taken> taken = window_->Take();
+  if (!taken.has_value()) return std::nullopt;
+  return Finish(*std::move(taken));
 }
 
-Cursor Session::cursor() const {
-  MutexLock lock(&mutex_);
-  return tracker_.cursor();
+void Session::Cancel() { window_->Cancel(); }
+
+void Session::Close(std::function<void()> done) {
+  window_->Cancel();
+  mailbox_->Post([this, done = std::move(done)]() mutable {
+    strand_.AssertHere();
+    closed_ = std::move(done);
+    CloseOnStrand();
+  });
 }
 
-ReaderStats Session::Stats() const {
-  MutexLock lock(&mutex_);
-  ReaderStats stats = stats_;
-  stats.waited = absl::Nanoseconds(waited_);
-  stats.duplicate_rows = tracker_.stats().duplicate_rows;
-  stats.fetched_rows = tracker_.stats().fetched_rows;
-  stats.broken_streams = tracker_.stats().broken_streams;
-  stats.view_changes = tracker_.stats().view_changes;
-  stats.prefetched_steps = tracker_.complete_steps();
-  return stats;
+void Session::CloseOnStrand() {
+  strand_.AssertHere();
+  closing_ = true;
+  next_turn_.Cancel();
+  watch_.Stop();
+  reports_.Stop();
+  coordinator_->Cancel();
+  links_.CancelAll();
+  give_up_.Set(strand_.clock()->Now() + kClosedWithin, [this] {
+    strand_.AssertHere();
+    if (closed_ != nullptr) std::exchange(closed_, nullptr)();
+  });
+  reports_.CloseSession(kCloseSessionWithin, [this] {
+    strand_.AssertHere();
+    session_closed_ = true;
+    MaybeClosed();
+  });
 }
 
-void Session::WakeControl() {
-  if (wake_) return;
-  wake_ = true;
-  control_wake_.NotifyOne();
+void Session::MaybeClosed() {
+  strand_.AssertHere();
+  if (!closing_ || !session_closed_ || !links_.empty() || closed_ == nullptr) return;
+  give_up_.Cancel();
+  std::exchange(closed_, nullptr)();
 }
 
 }  // namespace penstock

@@ -1,37 +1,37 @@
-// A running session: the delivery core with its threads, streams and memory around it.
+// A running session: what ties its parts together.
 //
-//   worker stream (gRPC's threads) -> copy pool: claim slots, copy rows into them, seal full batches -> Next
-//   control thread: carries out the core's commands, ticks it, watches the job's view, reports progress
+//   worker stream -> receiver.h, on the copying executor: claim slots, copy rows, seal full steps -> Next
+//   control strand: drives the delivery core (window.h), carries out what it asks for (worker_links.h), follows the job
+//                   (job_watch.h), reports progress (progress_reports.h), tells of waits (wait_notice.h)
 //
-// One lock guards the core. It is held for bookkeeping only: never while rows are copied, memory is allocated, or
-// anything is sent.
+// It makes no thread and reads no clock but its executors'; nothing blocks but Next.
 #ifndef PENSTOCK_CLIENT_SESSION_SESSION_H_
 #define PENSTOCK_CLIENT_SESSION_SESSION_H_
 
+#include <atomic>
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
-#include <unordered_map>
-#include <unordered_set>
-#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/mutex.h"
-#include "base/runtime/clock.h"
-#include "client/assembly/batch_builder.h"
-#include "client/delivery/delivery_tracker.h"
-#include "client/session/copy_pool.h"
+#include "base/runtime/strand.h"
+#include "client/session/bad_records.h"
 #include "client/session/job_info.h"
+#include "client/session/job_watch.h"
+#include "client/session/mailbox.h"
+#include "client/session/progress_reports.h"
+#include "client/session/receiver.h"
+#include "client/session/wait_notice.h"
+#include "client/session/window.h"
+#include "client/session/worker_links.h"
 #include "client/transport/coordinator_client.h"
-#include "client/transport/worker_stream.h"
 #include "net/job_mirror.h"
 #include "penstock/batch.h"
 #include "penstock/stats.h"
+#include "transport/message_stream.h"
 
 namespace penstock {
 
@@ -40,122 +40,80 @@ struct SessionOptions {
   Cursor start;
   uint64_t epochs = 1;
   uint64_t window_steps = 16;
-  int copy_threads = 1;
-  size_t max_free_bytes = 0;  // of batch memory kept for later batches
+  uint64_t most_window_steps = 16;  // where workers are far
+  size_t max_free_bytes = 0;        // of batch memory kept for later batches
   Allocator* allocator = nullptr;
   // As sent to the coordinator; sent again when it has forgotten the session.
   v1::OpenSessionRequest open;
   std::string session_id;
   JobMirror watched;  // the job as the coordinator told of it
+  // Told, on the control strand, what the trainer waits for; null: nobody. See ReaderOptions::on_wait.
+  std::function<void(const std::string&)> on_wait;
 };
 
-class Session final : public StreamEvents, public std::enable_shared_from_this<Session> {
- public:
-  // Begins to fetch once Start is called.
-  Session(JobInfo job, const Steps& steps, SessionOptions options, std::shared_ptr<CoordinatorClient> coordinator,
-          std::unique_ptr<Transport> transport, Clock* clock);
-  ~Session() override;
+// What a session runs on. All outlive it.
+struct SessionRuntime {
+  Executor* control = nullptr;  // messages and bookkeeping
+  Executor* copying = nullptr;  // rows
+  Transport* transport = nullptr;
+};
 
-  void Start(std::shared_ptr<const View> view);
-  // Ends everything; no thread of this session runs afterwards. Within a second.
-  void Stop();
+// Functions are for any thread, Next and TryNext for one at a time. Let go of when its executors run nothing of it any
+// more: they were stopped, or (in a simulation) are between tasks.
+class Session {
+ public:
+  Session(JobInfo job, const Steps& steps, SessionOptions options, std::shared_ptr<CoordinatorClient> coordinator,
+          const SessionRuntime& runtime);
+  ~Session();
+
+  // Begins to fetch. `on_due`, when given, is called on any thread whenever TryNext may have something to say that it
+  // had not before; it must not block.
+  void Start(std::shared_ptr<const View> view, std::function<void()> on_due = nullptr);
 
   // As Reader says it.
   absl::StatusOr<Batch> Next(absl::Duration timeout);
+  // The same without waiting: nothing when Next would wait. The trainer counts as waiting from then on.
+  std::optional<absl::StatusOr<Batch>> TryNext();
   void Cancel();
-  Cursor cursor() const;
-  ReaderStats Stats() const;
+  Cursor cursor() const { return window_->cursor(); }
+  ReaderStats Stats() const { return window_->Stats(); }
+
+  // Ends the streams and closes the session at the coordinator. `done` is called on the control strand when both have
+  // happened, after half a second at the latest. Once.
+  void Close(std::function<void()> done);
 
  private:
-  // A step of the window and its memory.
-  struct Booked {
-    StepSpan span;
-    SlotRange slice;
-    std::shared_ptr<BatchBuilder> builder;
-    std::vector<uint8_t> valid;
-    std::vector<uint64_t> source;  // of each row: the record whose content it holds; kOwnRecord: its own
-    bool sealed = false;
-    absl::Status status;  // of sealing
-  };
-  static constexpr uint64_t kOwnRecord = UINT64_MAX;
-  struct Claimed {
-    DeliveryTracker::Slot slot;
-    std::shared_ptr<Booked> step;
-  };
+  // On the strand.
+  void Turn();
+  void CarryOut(const Command& command);
+  void Book(const BookStep& book);
+  void OnNews(const absl::StatusOr<std::shared_ptr<const View>>& news);
+  void CloseOnStrand();
+  void MaybeClosed();
 
-  // Streams (session_receive.cc).
-  void OnMessage(uint64_t stream, grpc::ByteBuffer message) override;
-  void OnClosed(uint64_t stream, const absl::Status& status) override;
-  void Receive(uint64_t stream, const grpc::ByteBuffer& message);
-  absl::Status ReceiveRows(uint64_t stream, const v1::Rows& rows, SliceCursor payload);
-  void CountBadRows(const v1::Rows& rows);
-  void Seal(uint64_t ordinal, const std::shared_ptr<Booked>& step);
-  // The stream's worker sent what it must not: the stream ends.
-  void BreakStream(uint64_t stream, const absl::Status& why);
+  // Any thread.
+  absl::StatusOr<Batch> Finish(Window::Taken taken) const;
 
-  // The control thread (session_control.cc).
-  void Control();
-  void CarryOut(std::vector<Command> commands);
-  void Book(const BookStep& step);
-  void Send(uint64_t stream, v1::ClientMessage message);
-  // Calls to the coordinator that are due. NextCall: when the next one is.
-  void Coordinate(Nanos now);
-  Nanos NextCall() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void StartWatch();
-  v1::ReportSessionRequest MakeReport(Nanos now);  // of what happened since the last one
-  void StartReport(Nanos now);
-  void StartReopen();
-  void OnWatched(absl::StatusOr<v1::WatchReply> reply);
-  void OnReported(const absl::StatusOr<v1::ReportSessionReply>& reply);
-  void OnReopened(absl::StatusOr<v1::OpenSessionReply> reply);
-  void TakeJob(const WatchedJob& job);
-
-  void WakeControl() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether Next has something to return now: the head step (then `step` is set), or an error.
-  bool Due(std::shared_ptr<Booked>* step, absl::Status* status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
-  const JobInfo job_;
+  const std::shared_ptr<const JobInfo> job_;
   const Steps steps_;
   const SessionOptions options_;
   const std::shared_ptr<CoordinatorClient> coordinator_;
-  const std::unique_ptr<Transport> transport_;
-  Clock* const clock_;
+  Strand strand_;  // outlives what uses it below
+  const std::shared_ptr<Mailbox> mailbox_;
   const std::shared_ptr<BatchMemory> memory_;
-  CopyPool pool_;
-  std::thread control_;
+  const std::shared_ptr<BadRecords> bad_records_;
+  const std::shared_ptr<Window> window_;
+  const std::shared_ptr<std::atomic<bool>> awake_;  // a turn is posted
 
-  mutable Mutex mutex_;
-  CondVar ready_;         // for Next: the head may be ready, or the session has ended
-  CondVar control_wake_;  // for the control thread
-  CondVar streams_gone_;  // for Stop
-  DeliveryTracker tracker_ ABSL_GUARDED_BY(mutex_);
-  std::map<uint64_t, std::shared_ptr<Booked>> booked_ ABSL_GUARDED_BY(mutex_);  // by ordinal
-  std::unordered_map<uint64_t, std::shared_ptr<WorkerStream>> streams_ ABSL_GUARDED_BY(mutex_);
-  std::unordered_set<uint64_t> closed_early_ ABSL_GUARDED_BY(mutex_);  // before Open returned
-  int open_streams_ ABSL_GUARDED_BY(mutex_) = 0;                       // OnClosed has not come
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool wake_ ABSL_GUARDED_BY(mutex_) = false;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status job_gone_ ABSL_GUARDED_BY(mutex_);  // cancelled, replaced or failed: the next Next says so
-  absl::Status fatal_ ABSL_GUARDED_BY(mutex_);     // no worker takes this session; what is there is handed out before
-
-  // The coordinator.
-  std::string session_id_ ABSL_GUARDED_BY(mutex_);
-  JobMirror watched_ ABSL_GUARDED_BY(mutex_);
-  bool watching_ ABSL_GUARDED_BY(mutex_) = false;
-  bool reporting_ ABSL_GUARDED_BY(mutex_) = false;
-  bool reopen_ ABSL_GUARDED_BY(mutex_) = false;  // the coordinator does not know the session any more
-  Nanos next_watch_ ABSL_GUARDED_BY(mutex_) = 0;
-  Nanos watch_backoff_ ABSL_GUARDED_BY(mutex_) = 0;
-  Nanos next_report_ ABSL_GUARDED_BY(mutex_) = 0;
-  Nanos last_report_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t reported_rows_ ABSL_GUARDED_BY(mutex_) = 0;
-  Nanos reported_wait_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<uint64_t> bad_records_ ABSL_GUARDED_BY(mutex_);  // since the last report
-  std::vector<uint64_t> unconfirmed_bad_
-      ABSL_GUARDED_BY(mutex_);  // reported, without an answer yet; one report at a time
-  Nanos waited_ ABSL_GUARDED_BY(mutex_) = 0;
-  ReaderStats stats_ ABSL_GUARDED_BY(mutex_);
+  WorkerLinks links_ ABSL_GUARDED_BY(strand_);
+  JobWatch watch_ ABSL_GUARDED_BY(strand_);
+  ProgressReports reports_ ABSL_GUARDED_BY(strand_);
+  WaitNotice wait_notice_ ABSL_GUARDED_BY(strand_);
+  StrandTimer next_turn_ ABSL_GUARDED_BY(strand_);
+  StrandTimer give_up_ ABSL_GUARDED_BY(strand_);  // closing
+  bool closing_ ABSL_GUARDED_BY(strand_) = false;
+  bool session_closed_ ABSL_GUARDED_BY(strand_) = false;  // at the coordinator
+  std::function<void()> closed_ ABSL_GUARDED_BY(strand_);
 };
 
 }  // namespace penstock

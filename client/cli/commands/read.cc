@@ -1,4 +1,5 @@
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -106,6 +107,9 @@ class Read final : public Command {
     options.prefetch_steps = static_cast<uint32_t>(prefetch_steps_);
     options.prefetch_bytes = prefetch_bytes_;
     options.accept_new_pipeline = accept_new_pipeline_;
+    options.on_wait = [](const std::string& text) {
+      std::fprintf(stderr, "%s%s\n", IsTerminal(STDERR_FILENO) ? "\r\033[K" : "", text.c_str());
+    };
     if (!state_.empty()) {
       absl::StatusOr<std::string> saved = ReadWholeFile(state_, 1 << 16);
       if (saved.ok()) {

@@ -17,6 +17,7 @@
 #define PENSTOCK_CLIENT_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -66,7 +67,9 @@ struct ReaderOptions {
   // order stay.
   uint32_t batch_size = 0;
 
-  // Steps that are asked for ahead of the trainer: as many as fit both limits, at least two.
+  // Steps that are asked for ahead of the trainer: as many as fit both limits, at least two. Where
+  // workers are a long link away, more than prefetch_steps: what a few round trips carry, as far as
+  // prefetch_bytes allow.
   uint32_t prefetch_steps = 16;
   uint64_t prefetch_bytes = uint64_t{256} << 20;
 
@@ -76,6 +79,12 @@ struct ReaderOptions {
 
   // Threads that copy rows into batches; 0: one for each four CPUs, at least one.
   int copy_threads = 0;
+
+  // Told what Next waits for, in a sentence, once it has waited for 3 seconds and every 5 seconds
+  // after that: which rows of which workers are missing, and why as far as is known ("waiting 3 s:
+  // ..."). Called on a thread of the reader's own, which it must not hold up; not once the reader's
+  // destructor has returned. Empty: nobody is told.
+  std::function<void(const std::string&)> on_wait;
 };
 
 // A stream of batches of one job, in the job's order: every row of the plan exactly once, in its

@@ -12,7 +12,7 @@ struct ReaderStats {
   uint64_t batches = 0;         // returned by Next
   uint64_t rows = 0;            // of those batches, on this rank
   uint64_t bytes_received = 0;  // row payload
-  absl::Duration waited;        // time that Next spent waiting for data
+  absl::Duration waited;        // time that Next spent waiting for data; a wait under way counts
   absl::Duration longest_wait;  // of a single Next, the first excluded
   absl::Duration first_batch_wait;
   uint64_t duplicate_rows = 0;  // delivered twice and dropped

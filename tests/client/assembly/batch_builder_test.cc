@@ -28,9 +28,9 @@ std::shared_ptr<const BatchFormat> Format(std::vector<ColumnSpec> columns) {
 }
 
 SliceCursor Cursor(const std::string& bytes, size_t piece = 3) {
-  std::vector<grpc::Slice> slices;
-  for (size_t at = 0; at < bytes.size(); at += piece) slices.emplace_back(bytes.substr(at, piece));
-  return SliceCursor(std::move(slices));
+  SliceList message;
+  for (size_t at = 0; at < bytes.size(); at += piece) message.Add(Slice::Of(bytes.substr(at, piece)));
+  return SliceCursor(std::move(message));
 }
 
 std::shared_ptr<BatchMemory> Memory() { return std::make_shared<BatchMemory>(nullptr, 1 << 20); }

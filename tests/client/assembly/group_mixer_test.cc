@@ -53,9 +53,9 @@ std::string Payload(uint64_t row, int64_t label) {
 std::string Payload(uint64_t row) { return Payload(row, static_cast<int64_t>(row % kClasses)); }
 
 void Write(BatchBuilder& builder, size_t row, const std::string& payload, bool valid = true) {
-  std::vector<grpc::Slice> slices;
-  slices.emplace_back(payload);
-  SliceCursor cursor(std::move(slices));
+  SliceList message;
+  message.Add(Slice::Of(payload));
+  SliceCursor cursor(std::move(message));
   ASSERT_TRUE(builder.WriteRow(row, payload.size(), &cursor).ok());
   builder.RowDone(row, valid);
 }

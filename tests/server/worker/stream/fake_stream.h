@@ -10,8 +10,9 @@
 
 #include "base/mutex.h"
 #include "base/runtime/clock.h"
-#include "net/frame.h"
 #include "server/worker/stream/stream_session.h"
+#include "transport/frame.h"
+#include "transport/grpc/byte_buffer.h"
 
 namespace penstock {
 
@@ -31,7 +32,7 @@ class FakeStream : public MessageStream {
     writing_ = true;
     v1::ServerHeader header;
     SliceCursor payload;
-    EXPECT_TRUE(ParseFrame(message, &header, &payload).ok());
+    EXPECT_TRUE(ParseFrame(*FromByteBuffer(message), &header, &payload).ok());
     headers_.push_back(header);
     in_flight_ = std::move(message);
     changed_.NotifyAll();

@@ -5,7 +5,6 @@
 
 #include <memory>
 
-#include "net/frame.h"
 #include "penstock/v1/data.pb.h"
 #include "server/worker/stream/row_message.h"
 #include "server/worker/stream/session_core.h"
@@ -163,7 +162,7 @@ TEST_F(OutboxTest, AMessageCarriesRowsBesideFailuresAndFreesMemoryWhenItGoes) {
   {
     v1::ServerHeader header;
     SliceCursor payload;
-    ASSERT_TRUE(ParseFrame(buffer, &header, &payload).ok());
+    ASSERT_TRUE(ParseFrame(*FromByteBuffer(buffer), &header, &payload).ok());
     const v1::Rows& out = header.rows();
     EXPECT_EQ(out.epoch(), 3u);
     EXPECT_THAT(out.positions(), ElementsAre('a', 'b', 'c', 'd', 'e'));

@@ -1,33 +1,28 @@
-#include "net/frame.h"
+#include "transport/frame.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "penstock/v1/data.pb.h"
 
 namespace penstock {
 namespace {
 
-std::string Bytes(const grpc::ByteBuffer& buffer) {
-  std::vector<grpc::Slice> slices;
-  EXPECT_TRUE(buffer.Dump(&slices).ok());
-  std::string all;
-  for (const grpc::Slice& slice : slices) all.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  return all;
-}
-
 // The bytes as slices cut at random places, empty ones among them.
-grpc::ByteBuffer Cut(const std::string& bytes, std::mt19937* random) {
-  std::vector<grpc::Slice> slices;
+SliceList Cut(const std::string& bytes, std::mt19937* random) {
+  SliceList message;
   const size_t longest = 1 + (*random)() % 100;
   for (size_t at = 0; at < bytes.size();) {
     const size_t n = std::min<size_t>((*random)() % (longest + 1), bytes.size() - at);
-    slices.emplace_back(bytes.data() + at, n);
+    message.Add(Slice::Of(bytes.substr(at, n)));
     at += n;
   }
-  return grpc::ByteBuffer(slices.data(), slices.size());
+  return message;
 }
 
 v1::ServerHeader SomeHeader(std::mt19937* random) {
@@ -44,9 +39,9 @@ TEST(Frame, ComesBackWhateverTheSliceBorders) {
     const v1::ServerHeader header = SomeHeader(&random);
     std::string payload(random() % 500, '\0');
     for (char& c : payload) c = static_cast<char>(random());
-    const grpc::Slice slices[] = {grpc::Slice(payload.substr(0, payload.size() / 3)),
-                                  grpc::Slice(payload.substr(payload.size() / 3))};
-    const grpc::ByteBuffer received = Cut(Bytes(MakeFrame(header, slices)), &random);
+    const std::vector<Slice> slices = {Slice::Of(payload.substr(0, payload.size() / 3)),
+                                       Slice::Of(payload.substr(payload.size() / 3))};
+    const SliceList received = Cut(MakeFrame(header, slices).Joined(), &random);
 
     v1::ServerHeader parsed;
     SliceCursor cursor;
@@ -84,11 +79,10 @@ TEST(Frame, ComesBackWhateverTheSliceBorders) {
 
 TEST(Frame, ReferencesThePayload) {
   std::string payload(100000, 'p');
-  const grpc::Slice slice(payload.data(), payload.size(), [](void*) {});
-  grpc::ByteBuffer frame = MakeFrame(v1::ServerHeader(), absl::MakeConstSpan(&slice, 1));
+  SliceList frame = MakeFrame(v1::ServerHeader(), {Slice(payload.data(), payload.size(), nullptr)});
   v1::ServerHeader header;
   SliceCursor cursor;
-  ASSERT_TRUE(ParseFrame(frame, &header, &cursor).ok());
+  ASSERT_TRUE(ParseFrame(std::move(frame), &header, &cursor).ok());
   EXPECT_EQ(static_cast<const void*>(cursor.Next(1).data()), payload.data());
 }
 
@@ -96,7 +90,7 @@ TEST(Frame, RefusesEveryTruncationInsideTheHeader) {
   std::mt19937 random(2);
   v1::ServerHeader header;
   header.mutable_accepted()->set_worker_id("a worker");
-  const std::string whole = Bytes(MakeFrame(header));
+  const std::string whole = MakeFrame(header).Joined();
   for (size_t n = 0; n < whole.size(); ++n) {
     v1::ServerHeader parsed;
     SliceCursor cursor;
@@ -105,7 +99,7 @@ TEST(Frame, RefusesEveryTruncationInsideTheHeader) {
   }
   v1::ServerHeader parsed;
   SliceCursor cursor;
-  EXPECT_FALSE(ParseFrame(grpc::ByteBuffer(), &parsed, &cursor).ok());
+  EXPECT_FALSE(ParseFrame(SliceList(), &parsed, &cursor).ok());
 }
 
 TEST(Frame, RefusesHostileHeaders) {
@@ -135,7 +129,7 @@ TEST(Frame, SurvivesRandomBytes) {
 }
 
 TEST(SliceCursor, ReadsNothingWhereTooLittleRemains) {
-  SliceCursor cursor({grpc::Slice("ab"), grpc::Slice(""), grpc::Slice("c")});
+  SliceCursor cursor(SliceList({Slice::Of("ab"), Slice::Of(""), Slice::Of("c")}));
   char out[4];
   EXPECT_FALSE(cursor.Read(out, 4));
   EXPECT_FALSE(cursor.Skip(4));

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""A TCP proxy that makes a link long without making it narrow: every byte arrives later by half of DELAY_MS in each
+direction, so that DELAY_MS is added to a round trip, and any number of bytes may be under way.
+
+    bench/delay_proxy.py LISTEN_PORT TARGET_HOST:PORT DELAY_MS      (LISTEN_PORT on 127.0.0.1)
+
+SIGTERM ends it.
+"""
+import asyncio
+import collections
+import socket
+import sys
+
+CHUNK = 1 << 20
+
+
+async def carry(reader, writer, delay):
+    """Reads at once, writes each piece when its time has come."""
+    loop = asyncio.get_running_loop()
+    pieces = collections.deque()
+    arrived = asyncio.Event()
+
+    async def receive():
+        while True:
+            try:
+                data = await reader.read(CHUNK)
+            except ConnectionError:
+                data = b""
+            pieces.append((loop.time() + delay, data))
+            arrived.set()
+            if not data:
+                return
+
+    receiving = asyncio.create_task(receive())
+    try:
+        while True:
+            while not pieces:
+                arrived.clear()
+                await arrived.wait()
+            due, data = pieces.popleft()
+            wait = due - loop.time()
+            if wait > 0:
+                await asyncio.sleep(wait)
+            if not data:
+                break
+            writer.write(data)
+            await writer.drain()
+    except ConnectionError:
+        pass
+    finally:
+        receiving.cancel()
+        writer.close()
+
+
+async def main(port, host, target_port, delay):
+    async def serve(reader, writer):
+        try:
+            there = await asyncio.open_connection(host, target_port, limit=4 * CHUNK)
+        except OSError:
+            writer.close()
+            return
+        for end in (writer, there[1]):
+            end.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            end.transport.set_write_buffer_limits(high=4 * CHUNK)
+        await asyncio.gather(carry(reader, there[1], delay), carry(there[0], writer, delay))
+
+    server = await asyncio.start_server(serve, "127.0.0.1", port, limit=4 * CHUNK)
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    target, _, target_port = sys.argv[2].rpartition(":")
+    try:
+        asyncio.run(main(int(sys.argv[1]), target, int(target_port), float(sys.argv[3]) / 2000))
+    except KeyboardInterrupt:
+        pass

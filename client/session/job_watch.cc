@@ -1,0 +1,93 @@
+#include "client/session/job_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint32_t kWaitMs = 20000;
+constexpr Nanos kTimeout = 25 * kSecond;
+constexpr Nanos kFirstBackoff = 200 * kMillisecond;
+constexpr Nanos kMaxBackoff = 2 * kSecond;
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const View>> ReadNews(const JobInfo& job, const WatchedJob& watched) {
+  const v1::JobRecord& news = watched.record;
+  if (news.uid() != job.uid) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", job.name, " was replaced by another submission of that name; open it again"));
+  }
+  if (news.state() == v1::FAILED) {
+    return absl::FailedPreconditionError(absl::StrCat("job ", job.name, " failed: ", news.error()));
+  }
+  if (news.state() == v1::CANCELLED) {
+    return absl::FailedPreconditionError(absl::StrCat("job ", job.name, " was cancelled"));
+  }
+  if (watched.view == nullptr) return nullptr;
+  absl::StatusOr<std::shared_ptr<const View>> view = MakeView(*watched.view, job.offsets->num_records());
+  return view.ok() ? *std::move(view) : nullptr;
+}
+
+JobWatch::JobWatch(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared_ptr<CoordinatorClient> coordinator,
+                   std::shared_ptr<const JobInfo> job, JobMirror watched, OnNews on_news)
+    : strand_(strand),
+      mailbox_(std::move(mailbox)),
+      coordinator_(std::move(coordinator)),
+      job_(std::move(job)),
+      on_news_(std::move(on_news)),
+      watched_(std::move(watched)),
+      again_(strand) {}
+
+void JobWatch::Start() {
+  strand_->AssertHere();
+  Ask();
+}
+
+void JobWatch::Stop() {
+  strand_->AssertHere();
+  stopped_ = true;
+  again_.Cancel();
+}
+
+void JobWatch::Ask() {
+  strand_->AssertHere();
+  coordinator_->Watch(watched_.NextRequest(kWaitMs), kTimeout, [this, mailbox = mailbox_](absl::StatusOr<v1::WatchReply> reply) {
+    mailbox->Post([this, reply = std::move(reply)]() mutable { Answered(std::move(reply)); });
+  });
+}
+
+void JobWatch::Answered(absl::StatusOr<v1::WatchReply> reply) {
+  strand_->AssertHere();
+  if (stopped_) return;
+  const absl::StatusOr<JobChanges> changes = reply.ok() ? watched_.Apply(*reply) : reply.status();
+  if (!changes.ok()) {
+    // Away. Trainers go on without it; a coordinator that comes back may count revisions anew.
+    watched_.Lost();
+    backoff_ = std::clamp(2 * backoff_, kFirstBackoff, kMaxBackoff);
+    again_.Set(strand_->clock()->Now() + backoff_, [this] { Ask(); });
+    return;
+  }
+  backoff_ = 0;
+  for (const WatchedJob& job : changes->jobs) on_news_(ReadNews(*job_, job));
+  if (!changes->removed.empty()) {
+    on_news_(absl::FailedPreconditionError(absl::StrCat("job ", job_->name, " was cancelled")));
+  }
+  Ask();
+}
+
+v1::HeldJob JobWatch::Held() const {
+  strand_->AssertHere();
+  return watched_.Held(job_->name);
+}
+
+void JobWatch::Take(const v1::JobUpdate& update, uint64_t revision) {
+  strand_->AssertHere();
+  const absl::StatusOr<WatchedJob> job = watched_.Apply(update, revision);
+  if (!stopped_ && job.ok() && job->record.state() == v1::READY) on_news_(ReadNews(*job_, *job));
+}
+
+}  // namespace penstock

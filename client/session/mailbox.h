@@ -1,0 +1,35 @@
+// A way onto a strand for those who may outlive it: callbacks of calls and events of streams.
+#ifndef PENSTOCK_CLIENT_SESSION_MAILBOX_H_
+#define PENSTOCK_CLIENT_SESSION_MAILBOX_H_
+
+#include <utility>
+
+#include "base/mutex.h"
+#include "base/runtime/strand.h"
+
+namespace penstock {
+
+// Held by shared_ptr. Thread-safe.
+class Mailbox {
+ public:
+  // The strand outlives the mailbox, or Close is called before it goes.
+  explicit Mailbox(Strand* strand) : strand_(strand) {}
+
+  // Posts to the strand; drops the task once the mailbox is closed.
+  void Post(Task task) {
+    MutexLock lock(&mutex_);
+    if (strand_ != nullptr) strand_->Post(std::move(task));
+  }
+  void Close() {
+    MutexLock lock(&mutex_);
+    strand_ = nullptr;
+  }
+
+ private:
+  Mutex mutex_;
+  Strand* strand_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_CLIENT_SESSION_MAILBOX_H_

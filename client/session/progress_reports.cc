@@ -1,0 +1,126 @@
+#include "client/session/progress_reports.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace penstock {
+namespace {
+
+constexpr Nanos kEvery = kSecond;
+constexpr Nanos kReportTimeout = 2 * kSecond;
+constexpr Nanos kReopenTimeout = 5 * kSecond;
+
+}  // namespace
+
+ProgressReports::ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbox,
+                                 std::shared_ptr<CoordinatorClient> coordinator, v1::OpenSessionRequest open,
+                                 std::string session_id, std::shared_ptr<Window> window,
+                                 std::shared_ptr<BadRecords> bad_records, std::function<v1::HeldJob()> held,
+                                 std::function<void(const v1::OpenSessionReply&)> reopened)
+    : strand_(strand),
+      mailbox_(std::move(mailbox)),
+      coordinator_(std::move(coordinator)),
+      open_(std::move(open)),
+      window_(std::move(window)),
+      bad_records_(std::move(bad_records)),
+      held_(std::move(held)),
+      reopened_(std::move(reopened)),
+      session_id_(std::move(session_id)),
+      next_(strand) {}
+
+void ProgressReports::Start() {
+  strand_->AssertHere();
+  last_ = begun_ = strand_->clock()->Now();
+  Next();
+}
+
+void ProgressReports::Stop() {
+  strand_->AssertHere();
+  stopped_ = true;
+  next_.Cancel();
+}
+
+const std::string& ProgressReports::session_id() const {
+  strand_->AssertHere();
+  return session_id_;
+}
+
+v1::ReportSessionRequest ProgressReports::MakeReport() {
+  strand_->AssertHere();
+  const Nanos now = strand_->clock()->Now();
+  Window::Progress progress = window_->GetProgress();
+  v1::ReportSessionRequest request;
+  request.set_session_id(session_id_);
+  request.set_epoch(progress.cursor.epoch);
+  request.set_position(progress.cursor.position);
+  const double seconds = std::max(1e-3, static_cast<double>(now - last_) / kSecond);
+  request.set_rows_per_second(static_cast<double>(progress.rows - rows_) / seconds);
+  request.set_wait_fraction(std::clamp(static_cast<double>(progress.waited - waited_) / kSecond / seconds, 0.0, 1.0));
+  request.set_rows(progress.rows);
+  for (std::string& worker : progress.failed_workers) request.add_failed_workers(std::move(worker));
+  for (const uint64_t record : bad_records_->Take()) request.add_bad_records(record);
+  request.set_waiting_for(window_->DescribeWait(kLeastWait));
+  rows_ = progress.rows;
+  waited_ = progress.waited;
+  last_ = now;
+  return request;
+}
+
+void ProgressReports::Next() {
+  strand_->AssertHere();
+  if (stopped_) return;
+  next_.Set(begun_ + kEvery, [this] {
+    strand_->AssertHere();
+    begun_ = strand_->clock()->Now();
+    unknown_ ? Reopen() : Report();
+  });
+}
+
+void ProgressReports::Report() {
+  strand_->AssertHere();
+  coordinator_->ReportSession(MakeReport(), kReportTimeout,
+                              [this, mailbox = mailbox_](const absl::StatusOr<v1::ReportSessionReply>& reply) {
+                                const bool ok = reply.ok(), unknown = ok && reply->unknown_session();
+                                mailbox->Post([this, ok, unknown] {
+                                  strand_->AssertHere();
+                                  if (ok) unknown_ = unknown;
+                                  if (ok && !unknown) bad_records_->Confirm();
+                                  Next();
+                                });
+                              });
+}
+
+void ProgressReports::Reopen() {
+  strand_->AssertHere();
+  v1::OpenSessionRequest request = open_;
+  const Cursor cursor = window_->cursor();
+  request.set_epoch(cursor.epoch);
+  request.set_position(cursor.position);
+  request.set_resumes(session_id_);
+  *request.mutable_held() = held_();
+  coordinator_->OpenSession(request, kReopenTimeout,
+                            [this, mailbox = mailbox_](absl::StatusOr<v1::OpenSessionReply> reply) {
+                              mailbox->Post([this, reply = std::move(reply)] {
+                                strand_->AssertHere();
+                                if (reply.ok()) {
+                                  unknown_ = false;
+                                  session_id_ = reply->session_id();
+                                  if (!stopped_) reopened_(*reply);
+                                }
+                                Next();
+                              });
+                            });
+}
+
+void ProgressReports::CloseSession(Nanos timeout, std::function<void()> done) {
+  strand_->AssertHere();
+  v1::CloseSessionRequest request;
+  request.set_session_id(session_id_);
+  *request.mutable_last() = MakeReport();
+  coordinator_->CloseSession(
+      request, timeout, [mailbox = mailbox_, done = std::move(done)](const absl::StatusOr<v1::CloseSessionReply>&) {
+        mailbox->Post([done] { done(); });
+      });
+}
+
+}  // namespace penstock

@@ -1,0 +1,67 @@
+// Tells the coordinator, each second, how a session is doing, and opens the session again where it is not known.
+#ifndef PENSTOCK_CLIENT_SESSION_PROGRESS_REPORTS_H_
+#define PENSTOCK_CLIENT_SESSION_PROGRESS_REPORTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/runtime/strand.h"
+#include "client/session/bad_records.h"
+#include "client/session/mailbox.h"
+#include "client/session/window.h"
+#include "client/transport/coordinator_client.h"
+
+namespace penstock {
+
+// For the strand's tasks alone.
+class ProgressReports {
+ public:
+  // A wait of the trainer's that is shorter than this is not told of in words.
+  static constexpr Nanos kLeastWait = 2 * kSecond;
+
+  // `open`: the request that opened the session, sent again, with what `held` says, when the coordinator has forgotten
+  // it. `reopened` is then told of its answer. The strand outlives this; the mailbox is closed before it goes.
+  ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared_ptr<CoordinatorClient> coordinator,
+                  v1::OpenSessionRequest open, std::string session_id, std::shared_ptr<Window> window,
+                  std::shared_ptr<BadRecords> bad_records, std::function<v1::HeldJob()> held,
+                  std::function<void(const v1::OpenSessionReply&)> reopened);
+
+  void Start();
+  void Stop();
+  // Closes the session at the coordinator, with a last report, as a courtesy: it forgets sessions that say nothing,
+  // too. `done` on the strand, within `timeout`.
+  void CloseSession(Nanos timeout, std::function<void()> done);
+
+  const std::string& session_id() const;
+
+ private:
+  v1::ReportSessionRequest MakeReport();
+  void Next();  // the next report, or another try to open the session
+  void Report();
+  void Reopen();
+
+  Strand* const strand_;
+  const std::shared_ptr<Mailbox> mailbox_;
+  const std::shared_ptr<CoordinatorClient> coordinator_;
+  const v1::OpenSessionRequest open_;
+  const std::shared_ptr<Window> window_;
+  const std::shared_ptr<BadRecords> bad_records_;
+  const std::function<v1::HeldJob()> held_;
+  const std::function<void(const v1::OpenSessionReply&)> reopened_;
+  std::string session_id_ ABSL_GUARDED_BY(strand_);
+  bool unknown_ ABSL_GUARDED_BY(strand_) = false;  // the coordinator does not know the session any more
+  bool stopped_ ABSL_GUARDED_BY(strand_) = false;
+  Nanos begun_ ABSL_GUARDED_BY(strand_) = 0;  // the call under way, or the last one
+  // As of the last report.
+  Nanos last_ ABSL_GUARDED_BY(strand_) = 0;
+  uint64_t rows_ ABSL_GUARDED_BY(strand_) = 0;
+  Nanos waited_ ABSL_GUARDED_BY(strand_) = 0;
+  StrandTimer next_ ABSL_GUARDED_BY(strand_);
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_CLIENT_SESSION_PROGRESS_REPORTS_H_

@@ -1,0 +1,161 @@
+#include "client/session/receiver.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "transport/frame.h"
+
+namespace penstock {
+namespace {
+
+// A Rows header that its payload fits, of a data set of `records`. What each row's bytes hold is checked where they are
+// written.
+absl::Status CheckRows(const v1::Rows& rows, size_t payload, uint64_t records) {
+  const int n = rows.positions_size();
+  if (rows.payload_bytes_size() != n || (rows.flags_size() != 0 && rows.flags_size() != n)) {
+    return absl::InvalidArgumentError(absl::StrCat("a message of ", n, " rows with ", rows.payload_bytes_size(),
+                                                   " lengths and ", rows.flags_size(), " flags"));
+  }
+  uint64_t total = 0;
+  for (const uint32_t bytes : rows.payload_bytes()) total += bytes;
+  if (total != payload) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a message of ", n, " rows of ", total, " bytes in all, with a payload of ", payload));
+  }
+  for (const v1::Rows::Failure& failure : rows.failures()) {
+    if (failure.row() >= static_cast<uint32_t>(n) || failure.code() < 1 || failure.code() > 16) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a message of ", n, " rows with a failure of row ", failure.row(), ", code ", failure.code()));
+    }
+  }
+  for (const v1::Rows::Substitution& other : rows.substitutions()) {
+    if (other.row() >= static_cast<uint32_t>(n) || other.source_record() >= records) {
+      return absl::InvalidArgumentError(absl::StrCat("a message of ", n, " rows with record ", other.source_record(),
+                                                     " of ", records, " in the place of row ", other.row()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void Receiver::OnLinkMessage(const std::shared_ptr<WorkerLink>& link, SliceList message) {
+  copying_->Post([self = shared_from_this(), link, message = std::move(message)]() mutable {
+    self->Receive(link.get(), std::move(message));
+  });
+}
+
+void Receiver::OnLinkClosed(const std::shared_ptr<WorkerLink>& link, const absl::Status& status) {
+  // Behind the rows that came before.
+  copying_->Post([self = shared_from_this(), number = link->number(), status] {
+    self->window_->StreamBroken(number, status);
+    self->closed_(number);
+  });
+}
+
+void Receiver::Receive(WorkerLink* link, SliceList message) {
+  v1::ServerHeader header;
+  SliceCursor payload;
+  const size_t bytes = message.bytes();
+  absl::Status status = ParseFrame(std::move(message), &header, &payload);
+  if (status.ok()) {
+    if (header.has_rows()) {
+      status = ReceiveRows(link->number(), header.rows(), std::move(payload));
+    } else if (header.has_draining()) {
+      window_->WorkerDrains(link->number());
+    } else {
+      window_->Heard(link->number());
+    }
+  }
+  if (!status.ok()) {
+    window_->StreamBroken(link->number(), status);
+    link->Cancel();
+    return;
+  }
+  link->Consumed(bytes);
+}
+
+absl::Status Receiver::ReceiveRows(uint64_t link, const v1::Rows& rows, SliceCursor payload) {
+  const size_t payload_bytes = payload.remaining();
+  absl::Status bad = CheckRows(rows, payload_bytes, job_->offsets->num_records());
+  if (!bad.ok()) return bad;
+  std::vector<Window::Claimed> claimed;
+  bad = window_->Claim(link, rows, payload_bytes, &claimed);
+  if (bad.ok()) bad = Copy(rows, std::move(payload), &claimed);
+  for (const Window::Complete& complete : window_->Fill(link, claimed, bad)) Seal(complete);
+  if (bad.ok()) CountBadRows(rows);
+  return bad;
+}
+
+// A row counts as filled only when its group, if it was the last one of it, is mixed: so a complete step is wholly
+// mixed.
+absl::Status Receiver::Copy(const v1::Rows& rows, SliceCursor payload, std::vector<Window::Claimed>* claimed) const {
+  for (const v1::Rows::Failure& failure : rows.failures()) {
+    (*claimed)[failure.row()].failure = absl::Status(static_cast<absl::StatusCode>(failure.code()), failure.message());
+  }
+  std::vector<uint64_t> sources(rows.substitutions_size() > 0 ? rows.positions_size() : 0, Window::kOwnRecord);
+  for (const v1::Rows::Substitution& other : rows.substitutions()) sources[other.row()] = other.source_record();
+  for (int i = 0; i < rows.positions_size(); ++i) {
+    Window::Claimed& mine = (*claimed)[i];
+    const uint32_t bytes = rows.payload_bytes(i);
+    const uint32_t flags = rows.flags_size() > 0 ? rows.flags(i) : 0;
+    if (mine.step == nullptr || !mine.failure.ok()) {
+      payload.Skip(bytes);
+      continue;
+    }
+    Window::Step& step = *mine.step;
+    const uint64_t row = mine.slot.row;
+    const bool masked = (flags & v1::ROW_MASKED) != 0;
+    if (masked) {
+      step.builder->WriteMasked(row);
+      payload.Skip(bytes);
+    } else {
+      const absl::Status bad = step.builder->WriteRow(row, bytes, &payload);
+      if (!bad.ok()) {
+        return absl::Status(bad.code(),
+                            absl::StrCat("row ", rows.positions(i), " of epoch ", rows.epoch(), ": ", bad.message()));
+      }
+    }
+    step.source[row] = sources.empty() || masked ? Window::kOwnRecord : sources[i];
+    step.valid[row] = !masked && steps_.IsValid(step.span, step.slice.begin + row);
+    step.builder->RowDone(row, step.valid[row] != 0);
+    mine.written = true;
+  }
+  return absl::OkStatus();
+}
+
+void Receiver::CountBadRows(const v1::Rows& rows) {
+  std::vector<uint64_t> bad;
+  uint64_t masked = 0, substituted = 0;
+  for (int i = 0; i < rows.flags_size(); ++i) {
+    if ((rows.flags(i) & (v1::ROW_MASKED | v1::ROW_SUBSTITUTED)) == 0) continue;
+    if (rows.positions(i) / 2 > steps_.positions()) continue;  // no row of this epoch
+    ((rows.flags(i) & v1::ROW_MASKED) != 0 ? masked : substituted) += 1;
+    bad.push_back(rows.positions(i));
+  }
+  if (bad.empty()) return;
+  const auto plan = EpochPlan::Create(job_->offsets, job_->plan, rows.epoch());
+  for (uint64_t& row : bad) row = plan->RecordAt(steps_.PositionOfRow(row));
+  window_->CountBadRows(masked, substituted);
+  bad_records_->Add(bad);
+}
+
+void Receiver::Seal(const Window::Complete& complete) {
+  const Window::Step& step = *complete.step;
+  const auto plan = EpochPlan::Create(job_->offsets, job_->plan, step.span.epoch);
+  std::vector<RowId> ids(step.slice.size());
+  for (uint64_t row = 0; row < ids.size(); ++row) {
+    const Location at = plan->LocationAt(steps_.PositionOfSlot(step.span, step.slice.begin + row));
+    ids[row] = {static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)};
+  }
+  std::vector<RowId> sources;  // none where each row is its own
+  for (uint64_t row = 0; row < ids.size(); ++row) {
+    if (step.source[row] == Window::kOwnRecord) continue;
+    if (sources.empty()) sources = ids;
+    const Location at = job_->offsets->Locate(step.source[row]);
+    sources[row] = {static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)};
+  }
+  window_->Sealed(complete.ordinal, step.builder->Seal(ids, step.valid, sources));
+}
+
+}  // namespace penstock

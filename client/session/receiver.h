@@ -1,0 +1,56 @@
+// The part of a session that takes what workers send: each message becomes a task of the copying executor, which claims
+// the slots of its rows, copies the rows into them, and seals the steps that are complete.
+#ifndef PENSTOCK_CLIENT_SESSION_RECEIVER_H_
+#define PENSTOCK_CLIENT_SESSION_RECEIVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/runtime/executor.h"
+#include "client/session/bad_records.h"
+#include "client/session/job_info.h"
+#include "client/session/window.h"
+#include "client/session/worker_link.h"
+#include "transport/slice.h"
+
+namespace penstock {
+
+// Held by shared_ptr; its tasks keep it and the window alive. Thread-safe.
+class Receiver final : public LinkEvents, public std::enable_shared_from_this<Receiver> {
+ public:
+  // `copying` outlives the links. `closed` is told of each link that has ended, behind what came on it.
+  Receiver(std::shared_ptr<const JobInfo> job, const Steps& steps, std::shared_ptr<Window> window,
+           std::shared_ptr<BadRecords> bad_records, Executor* copying, std::function<void(uint64_t link)> closed)
+      : job_(std::move(job)),
+        steps_(steps),
+        window_(std::move(window)),
+        bad_records_(std::move(bad_records)),
+        copying_(copying),
+        closed_(std::move(closed)) {}
+
+  void OnLinkMessage(const std::shared_ptr<WorkerLink>& link, SliceList message) override;
+  void OnLinkClosed(const std::shared_ptr<WorkerLink>& link, const absl::Status& status) override;
+
+ private:
+  void Receive(WorkerLink* link, SliceList message);
+  // InvalidArgument: the worker sent what it must not.
+  absl::Status ReceiveRows(uint64_t link, const v1::Rows& rows, SliceCursor payload);
+  // Writes each claimed row into its slot.
+  absl::Status Copy(const v1::Rows& rows, SliceCursor payload, std::vector<Window::Claimed>* claimed) const;
+  void Seal(const Window::Complete& complete);
+  void CountBadRows(const v1::Rows& rows);
+
+  const std::shared_ptr<const JobInfo> job_;
+  const Steps steps_;
+  const std::shared_ptr<Window> window_;
+  const std::shared_ptr<BadRecords> bad_records_;
+  Executor* const copying_;
+  const std::function<void(uint64_t)> closed_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_CLIENT_SESSION_RECEIVER_H_

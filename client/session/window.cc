@@ -1,0 +1,323 @@
+#include "client/session/window.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+namespace penstock {
+
+Window::Window(std::string job, const Steps& steps, TrackerOptions options, uint64_t most_steps, Clock* clock)
+    : job_(std::move(job)),
+      clock_(clock),
+      tracker_(steps, options),
+      size_(options.window_steps, std::max(options.window_steps, most_steps)) {}
+
+void Window::SetHooks(std::function<void()> work, std::function<void()> due) {
+  work_ = std::move(work);
+  due_ = std::move(due);
+}
+
+void Window::NotifyDue() {
+  changed_.NotifyAll();
+  if (due_) due_();
+}
+
+void Window::ViewChanged(std::shared_ptr<const View> view) {
+  {
+    MutexLock lock(&mutex_);
+    tracker_.ViewChanged(std::move(view), clock_->Now());
+  }
+  NotifyDue();  // all workers of this view may have refused before
+  work_();
+}
+
+std::vector<Command> Window::Tick(Nanos* next) {
+  MutexLock lock(&mutex_);
+  const Nanos now = clock_->Now();
+  tracker_.Tick(now);
+  *next = tracker_.NextTick(now);
+  std::vector<Command> commands = tracker_.TakeCommands();
+  for (const Command& command : commands) {
+    if (const auto* open = std::get_if<OpenStream>(&command)) size_.Opened(open->stream, now);
+  }
+  return commands;
+}
+
+void Window::Book(uint64_t ordinal, std::shared_ptr<Step> step) {
+  MutexLock lock(&mutex_);
+  if (!closed_) booked_[ordinal].step = std::move(step);
+}
+
+void Window::Fail(absl::Status why) {
+  {
+    MutexLock lock(&mutex_);
+    failed_ = std::move(why);
+  }
+  NotifyDue();
+}
+
+void Window::JobGone(absl::Status why) {
+  {
+    MutexLock lock(&mutex_);
+    job_gone_ = std::move(why);
+  }
+  NotifyDue();
+}
+
+Window::Progress Window::GetProgress() const {
+  MutexLock lock(&mutex_);
+  return {tracker_.cursor(), stats_.rows, WaitedLocked(clock_->Now()), tracker_.FailedWorkers()};
+}
+
+std::string Window::DescribeWait(Nanos least) const {
+  MutexLock lock(&mutex_);
+  const Nanos waiting = waiting_since_.has_value() ? clock_->Now() - *waiting_since_ : 0;
+  if (waiting < std::max<Nanos>(least, 1) || tracker_.head_complete()) return "";
+  return absl::StrCat("waiting ", waiting / kSecond, " s: ", tracker_.DescribeMissing());
+}
+
+std::optional<Nanos> Window::waiting_since() const {
+  MutexLock lock(&mutex_);
+  return waiting_since_;
+}
+
+void Window::Heard(uint64_t stream) {
+  bool work = false;
+  {
+    MutexLock lock(&mutex_);
+    const Nanos now = clock_->Now();
+    size_.Heard(stream, now);
+    tracker_.Heard(stream, now);
+    work = tracker_.has_commands();
+  }
+  if (work) work_();
+}
+
+void Window::WorkerDrains(uint64_t stream) {
+  {
+    MutexLock lock(&mutex_);
+    tracker_.WorkerDrains(stream, clock_->Now());
+  }
+  work_();
+}
+
+void Window::StreamBroken(uint64_t stream, absl::Status why) {
+  {
+    MutexLock lock(&mutex_);
+    tracker_.StreamBroken(stream, std::move(why), clock_->Now());
+  }
+  NotifyDue();  // a refusal
+  work_();
+}
+
+absl::Status Window::Claim(uint64_t stream, const v1::Rows& rows, size_t payload_bytes, std::vector<Claimed>* claimed) {
+  const int n = rows.positions_size();
+  claimed->clear();
+  claimed->resize(n);
+  MutexLock lock(&mutex_);
+  if (closed_) return absl::OkStatus();
+  const Nanos now = clock_->Now();
+  size_.Heard(stream, now);
+  stats_.bytes_received += payload_bytes;
+  for (int i = 0; i < n; ++i) {
+    DeliveryTracker::Slot slot;
+    switch (tracker_.RowArrived(stream, rows.epoch(), rows.positions(i), now, &slot)) {
+      case DeliveryTracker::Claim::kYours: {
+        const auto it = booked_.find(slot.ordinal);
+        if (it == booked_.end()) {  // its memory is not there yet, so nobody asked for it
+          tracker_.Released(slot, now);
+          break;
+        }
+        (*claimed)[i].slot = slot;
+        (*claimed)[i].step = it->second.step;
+        continue;
+      }
+      case DeliveryTracker::Claim::kDuplicate:
+        continue;
+      case DeliveryTracker::Claim::kUnwanted:
+        break;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("row ", rows.positions(i), " of epoch ", rows.epoch(), " came, which was not asked for"));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<Window::Complete> Window::Fill(uint64_t stream, const std::vector<Claimed>& claimed,
+                                           const absl::Status& bad) {
+  std::vector<Complete> complete;
+  bool work = false;
+  {
+    MutexLock lock(&mutex_);
+    const Nanos now = clock_->Now();
+    if (!bad.ok()) tracker_.StreamBroken(stream, bad, now);
+    for (const Claimed& row : claimed) {
+      if (row.step == nullptr) continue;
+      if (row.written) {
+        tracker_.Filled(row.slot, stream);
+      } else if (!row.failure.ok() && bad.ok()) {
+        tracker_.Failed(row.slot, stream, row.failure, now);
+      } else {
+        tracker_.Released(row.slot, now);
+      }
+      if (tracker_.IsComplete(row.slot.ordinal)) complete.push_back({row.slot.ordinal, row.step});
+    }
+    work = tracker_.has_commands();
+  }
+  if (!bad.ok()) NotifyDue();
+  if (work || !bad.ok()) work_();
+  return complete;
+}
+
+void Window::Sealed(uint64_t ordinal, absl::Status status) {
+  bool head = false;
+  {
+    MutexLock lock(&mutex_);
+    const auto it = booked_.find(ordinal);
+    if (it == booked_.end()) return;
+    it->second.status = std::move(status);
+    it->second.sealed = true;
+    head = ordinal == tracker_.head_ordinal();
+  }
+  if (head) NotifyDue();
+}
+
+void Window::CountBadRows(uint64_t masked, uint64_t substituted) {
+  MutexLock lock(&mutex_);
+  stats_.masked_rows += masked;
+  stats_.substituted_rows += substituted;
+}
+
+bool Window::Due(Taken* taken) const {
+  if (cancelled_) {
+    taken->status = absl::CancelledError(absl::StrCat("reading job ", job_, " was cancelled"));
+    return true;
+  }
+  if (tracker_.finished()) {
+    taken->status = absl::OutOfRangeError(absl::StrCat("the epochs asked for of job ", job_, " are over"));
+    return true;
+  }
+  if (!job_gone_.ok()) {
+    taken->status = job_gone_;
+    return true;
+  }
+  if (tracker_.head_complete()) {
+    taken->status = tracker_.head_failure();
+    if (!taken->status.ok()) return true;
+    const Booked& head = booked_.at(tracker_.head_ordinal());
+    if (!head.sealed) return false;
+    taken->status = head.status;
+    if (taken->status.ok()) taken->step = head.step;
+    return true;
+  }
+  taken->status = failed_;
+  if (taken->status.ok()) taken->status = tracker_.Refusal();
+  return !taken->status.ok();
+}
+
+Nanos Window::WaitedLocked(Nanos now) const {
+  return waited_ + (waiting_since_.has_value() ? now - *waiting_since_ : 0);
+}
+
+void Window::EndWait(Nanos now) {
+  waited_ = WaitedLocked(now);
+  waiting_since_.reset();
+}
+
+std::optional<Window::Taken> Window::TakeLocked(Nanos now) {
+  Taken taken;
+  if (!Due(&taken)) {
+    if (!waiting_since_.has_value()) waiting_since_ = now;
+    tracker_.TrainerWaits(now);
+    return std::nullopt;
+  }
+  const Nanos waited = waiting_since_.has_value() ? now - *waiting_since_ : 0;
+  EndWait(now);
+  if (taken.step == nullptr) return taken;
+  if (stats_.batches == 0) {
+    stats_.first_batch_wait = absl::Nanoseconds(waited_);
+  } else {
+    stats_.longest_wait = std::max(stats_.longest_wait, absl::Nanoseconds(waited));
+  }
+  ++stats_.batches;
+  stats_.rows += taken.step->slice.size();
+  booked_.erase(tracker_.head_ordinal());
+  size_.StepTaken(now);
+  tracker_.SetWindow(size_.steps());
+  tracker_.StepTaken(now);
+  return taken;
+}
+
+std::optional<Window::Taken> Window::Take() {
+  std::optional<Taken> taken;
+  {
+    MutexLock lock(&mutex_);
+    taken = TakeLocked(clock_->Now());
+  }
+  work_();
+  return taken;
+}
+
+Window::Taken Window::TakeWithin(Nanos timeout) {
+  const Nanos deadline = clock_->Now() + timeout;
+  if (std::optional<Taken> taken = Take()) return *std::move(taken);
+  std::optional<Taken> taken;
+  {
+    MutexLock lock(&mutex_);
+    for (;;) {
+      const Nanos now = clock_->Now();
+      taken = TakeLocked(now);
+      if (taken.has_value()) break;
+      if (now >= deadline) {
+        EndWait(now);
+        return {nullptr, absl::DeadlineExceededError(absl::StrCat("job ", job_, ": no batch within ",
+                                                                  absl::FormatDuration(absl::Nanoseconds(timeout)),
+                                                                  ": ", tracker_.DescribeMissing()))};
+      }
+      changed_.WaitFor(&mutex_, std::chrono::nanoseconds(deadline - now));
+    }
+  }
+  work_();
+  return *std::move(taken);
+}
+
+void Window::Cancel() {
+  {
+    MutexLock lock(&mutex_);
+    cancelled_ = true;
+  }
+  NotifyDue();
+}
+
+Cursor Window::cursor() const {
+  MutexLock lock(&mutex_);
+  return tracker_.cursor();
+}
+
+ReaderStats Window::Stats() const {
+  MutexLock lock(&mutex_);
+  ReaderStats stats = stats_;
+  stats.waited = absl::Nanoseconds(WaitedLocked(clock_->Now()));
+  stats.duplicate_rows = tracker_.stats().duplicate_rows;
+  stats.fetched_rows = tracker_.stats().fetched_rows;
+  stats.broken_streams = tracker_.stats().broken_streams;
+  stats.view_changes = tracker_.stats().view_changes;
+  stats.prefetched_steps = tracker_.complete_steps();
+  return stats;
+}
+
+void Window::Close() {
+  std::map<uint64_t, Booked> booked;  // their memory goes outside the lock
+  {
+    MutexLock lock(&mutex_);
+    closed_ = cancelled_ = true;
+    booked.swap(booked_);
+  }
+  NotifyDue();
+}
+
+}  // namespace penstock

@@ -1,0 +1,87 @@
+// A session of the fake job in one thread on virtual time: an in-process carrier, fake workers, a fake coordinator.
+#ifndef PENSTOCK_TESTS_CLIENT_FAKES_SIM_SESSION_H_
+#define PENSTOCK_TESTS_CLIENT_FAKES_SIM_SESSION_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/runtime/sim_scheduler.h"
+#include "client/session/open.h"
+#include "client/session/session.h"
+#include "tests/client/fakes/fake_job.h"
+#include "tests/client/fakes/fake_streams.h"
+#include "transport/in_process.h"
+
+namespace penstock {
+
+// Answers each call after some milliseconds, which the scheduler draws; long polls when there is news.
+class SimCoordinator final : public CoordinatorClient {
+ public:
+  SimCoordinator(SimScheduler* scheduler, const FakeJob& job) : scheduler_(scheduler), job_(job.Proto()) {}
+
+  void SetView(const std::vector<ViewWorker>& workers);
+  void SetState(v1::JobState state);
+  // Away: calls fail after some milliseconds. Deaf: they are answered by nobody.
+  void SetAway(bool away) { away_ = away; }
+  void SetDeaf(bool deaf) { deaf_ = deaf; }
+
+  const std::vector<v1::ReportSessionRequest>& reports() const { return reports_; }
+  int open_sessions() const { return open_sessions_; }
+
+  std::string name() const override { return "the coordinator of a simulation"; }
+  void OpenSession(const v1::OpenSessionRequest& request, Nanos timeout, Done<v1::OpenSessionReply> done) override;
+  void Watch(const v1::WatchRequest& request, Nanos timeout, Done<v1::WatchReply> done) override;
+  void ReportSession(const v1::ReportSessionRequest& request, Nanos timeout,
+                     Done<v1::ReportSessionReply> done) override;
+  void CloseSession(const v1::CloseSessionRequest& request, Nanos timeout, Done<v1::CloseSessionReply> done) override;
+  void Cancel() override;
+
+ private:
+  template <typename Reply>
+  void Answer(Nanos timeout, Done<Reply> done, std::function<absl::StatusOr<Reply>()> make);
+  void News();
+
+  SimScheduler* const scheduler_;
+  v1::Job job_;
+  uint64_t revision_ = 1;
+  bool away_ = false, deaf_ = false;
+  int open_sessions_ = 0;
+  uint64_t next_session_ = 1;
+  std::vector<v1::ReportSessionRequest> reports_;
+  Done<v1::WatchReply> watch_;  // the long poll under way
+  TimerId watch_end_ = 0;
+};
+
+class SimSession {
+ public:
+  // `workers` fake ones, called w0, w1, ... at addresses of the same name.
+  SimSession(uint64_t seed, int workers, FakeJob fake = {});
+  ~SimSession();
+
+  std::vector<ViewWorker> Views() const;
+  ReaderOptions options(uint64_t epochs = 1) const;
+
+  // Opens within `timeout` of virtual time, and starts the session.
+  absl::Status Open(const ReaderOptions& options, Nanos timeout = 20 * kSecond);
+  // The next batch or outcome; nothing when `within` passes without one.
+  std::optional<absl::StatusOr<Batch>> Next(Nanos within);
+  // Reads batches, each within `within`, and checks them, to an error, the end, or `at_most`. How many there were.
+  int Read(Nanos within, int at_most = 1 << 30);
+  Nanos now() const { return scheduler.clock()->Now(); }
+
+  const FakeJob job;
+  SimScheduler scheduler;
+  InProcessTransport transport{&scheduler};
+  std::shared_ptr<SimCoordinator> coordinator;
+  std::vector<std::unique_ptr<FakeStreams>> workers;
+  std::unique_ptr<Session> session;
+  int due = 0;       // how often the session said that something may be due
+  absl::Status end;  // of the last Read
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_CLIENT_FAKES_SIM_SESSION_H_

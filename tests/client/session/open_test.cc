@@ -1,0 +1,60 @@
+#include "client/session/open.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/client/fakes/sim_session.h"
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(SessionOpener, WaitsForACoordinatorThatComesBack) {
+  SimSession sim(1, 1);
+  sim.coordinator->SetAway(true);
+  sim.scheduler.PostAt(sim.now() + 7 * kSecond, [&] { sim.coordinator->SetAway(false); });
+  EXPECT_TRUE(sim.Open(sim.options()).ok());
+  EXPECT_GE(sim.now(), 7 * kSecond);
+  EXPECT_LT(sim.now(), 8 * kSecond);
+  EXPECT_EQ(sim.Read(kSecond), 12);
+}
+
+TEST(SessionOpener, GivesUpOneThatIsAwayAfterTenSeconds) {
+  SimSession sim(1, 1);
+  sim.coordinator->SetAway(true);
+  const absl::Status status = sim.Open(sim.options(), 600 * kSecond);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("is the coordinator running"));
+  EXPECT_GT(sim.now(), 9 * kSecond);
+  EXPECT_LT(sim.now(), 11 * kSecond);
+}
+
+TEST(SessionOpener, EndsInTimeAlsoWhenNobodyAnswers) {
+  SimSession sim(1, 1);
+  sim.coordinator->SetDeaf(true);
+  EXPECT_EQ(sim.Open(sim.options(), 2 * kSecond).code(), absl::StatusCode::kUnavailable);
+  EXPECT_LE(sim.now(), 2 * kSecond + 500 * kMillisecond);
+}
+
+TEST(SessionOpener, FollowsAJobInPreparationThroughAnOutage) {
+  SimSession sim(1, 1);
+  sim.coordinator->SetState(v1::PREPARING);
+  sim.scheduler.PostAt(sim.now() + 20 * kSecond, [&] { sim.coordinator->SetAway(true); });
+  sim.scheduler.PostAt(sim.now() + 50 * kSecond, [&] { sim.coordinator->SetState(v1::READY); });
+  sim.scheduler.PostAt(sim.now() + 60 * kSecond, [&] { sim.coordinator->SetAway(false); });
+  EXPECT_TRUE(sim.Open(sim.options(), 600 * kSecond).ok());
+  EXPECT_LT(sim.now(), 66 * kSecond);
+  EXPECT_EQ(sim.Read(kSecond), 12);
+}
+
+TEST(SessionOpener, SaysWhatItWaitedForAndClosesTheSession) {
+  SimSession sim(1, 0);
+  const absl::Status status = sim.Open(sim.options(), 12 * kSecond);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no worker serves it"));
+  EXPECT_EQ(sim.coordinator->open_sessions(), 0);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,176 @@
+// The session as a whole, in one thread on virtual time.
+#include "client/session/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/client/fakes/sim_session.h"
+
+namespace penstock {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Misbehavior CannotRead(const char* why) {
+  Misbehavior how;
+  for (uint64_t row = 0; row < 100; ++row) how.failing[row] = absl::UnavailableError(why);
+  return how;
+}
+
+// Three workers; one dies and comes back, one joins late, the coordinator is away for a while.
+uint64_t RunThroughFaults(uint64_t seed) {
+  SimSession sim(seed, 3);
+  sim.coordinator->SetView({sim.Views()[0], sim.Views()[1]});
+  EXPECT_TRUE(sim.Open(sim.options(20)).ok());
+  EXPECT_EQ(sim.Read(5 * kSecond, 30), 30) << sim.end;
+  sim.transport.StopListening("w1");
+  sim.workers[1]->BreakAll();
+  EXPECT_EQ(sim.Read(5 * kSecond, 30), 30) << sim.end;
+  sim.coordinator->SetView(sim.Views());
+  sim.coordinator->SetAway(true);
+  EXPECT_EQ(sim.Read(5 * kSecond, 60), 60) << sim.end;
+  sim.transport.Listen("w1", sim.workers[1].get());
+  sim.coordinator->SetAway(false);
+  EXPECT_EQ(sim.Read(5 * kSecond), 120) << sim.end;
+  EXPECT_EQ(sim.end.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_GT(sim.session->Stats().broken_streams, 0u);
+  return sim.scheduler.order_hash();
+}
+
+TEST(SessionOnVirtualTime, GivesEveryRowThroughFaultsInEveryOrder) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) RunThroughFaults(seed);
+}
+
+TEST(SessionOnVirtualTime, OneSeedIsOneRun) {
+  EXPECT_EQ(RunThroughFaults(7), RunThroughFaults(7));
+  EXPECT_NE(RunThroughFaults(7), RunThroughFaults(8));
+}
+
+TEST(SessionWaits, AreToldOfWithinFiveSecondsAndInReports) {
+  SimSession sim(1, 2);
+  for (auto& worker : sim.workers) worker->Behave(CannotRead("/data/train-00003: No such file or directory"));
+  std::vector<std::string> told;
+  ReaderOptions options = sim.options();
+  options.on_wait = [&](const std::string& text) { told.push_back(text); };
+  ASSERT_TRUE(sim.Open(options).ok());
+  EXPECT_FALSE(sim.Next(2 * kSecond).has_value());
+  EXPECT_THAT(told, IsEmpty()) << "short waits are nobody's business";
+  EXPECT_FALSE(sim.Next(3 * kSecond).has_value());
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0], HasSubstr("waiting 3 s"));
+  EXPECT_THAT(told[0], HasSubstr("/data/train-00003: No such file"));
+  // So does the report, and the wait counts while it is under way.
+  const v1::ReportSessionRequest report = sim.coordinator->reports().back();
+  EXPECT_THAT(report.waiting_for(), HasSubstr("/data/train-00003: No such file"));
+  EXPECT_GT(report.wait_fraction(), 0.9);
+  EXPECT_GE(sim.session->Stats().waited, absl::Seconds(4.9));
+  // Not more often than every few seconds, for as long as it lasts.
+  EXPECT_FALSE(sim.Next(60 * kSecond).has_value());
+  EXPECT_GE(told.size(), 10u);
+  EXPECT_LE(told.size(), 14u);
+  // The file is back.
+  for (auto& worker : sim.workers) worker->Behave({});
+  EXPECT_EQ(sim.Read(5 * kSecond, 3), 3) << sim.end;
+  const size_t before = told.size();
+  const size_t reports = sim.coordinator->reports().size();
+  sim.scheduler.RunFor(20 * kSecond);  // the trainer computes
+  EXPECT_EQ(told.size(), before);
+  for (size_t i = reports + 1; i < sim.coordinator->reports().size(); ++i) {
+    EXPECT_EQ(sim.coordinator->reports()[i].waiting_for(), "");
+    EXPECT_EQ(sim.coordinator->reports()[i].wait_fraction(), 0);
+  }
+}
+
+TEST(SessionWaits, NobodyIsToldOfAPatientTrainer) {
+  SimSession sim(1, 1);
+  int told = 0;
+  ReaderOptions options = sim.options(0);
+  options.on_wait = [&](const std::string&) { ++told; };
+  ASSERT_TRUE(sim.Open(options).ok());
+  for (int i = 0; i < 20; ++i) {
+    sim.scheduler.RunFor(5 * kSecond);
+    EXPECT_EQ(sim.Read(kSecond, 1), 1);
+  }
+  EXPECT_EQ(told, 0);
+}
+
+TEST(SessionStreams, OneThatSaysNothingIsGivenUpWithinSeconds) {
+  SimSession sim(1, 2);
+  sim.workers[1]->Behave({.silent = true});  // takes the connection, and that is all
+  ASSERT_TRUE(sim.Open(sim.options()).ok());
+  const Nanos begin = sim.now();
+  EXPECT_EQ(sim.Read(5 * kSecond, 1), 1) << sim.end;
+  sim.scheduler.RunFor(begin + 5 * kSecond - sim.now());
+  EXPECT_GT(sim.session->Stats().broken_streams, 0u);
+  EXPECT_THAT(sim.coordinator->reports().back().failed_workers(), Contains("w1"));
+  EXPECT_EQ(sim.Read(5 * kSecond), 11) << sim.end;
+}
+
+TEST(SessionStreams, TheOnlyWorkerThatSaysNothingIsNamed) {
+  SimSession sim(1, 1);
+  sim.workers[0]->Behave({.silent = true});
+  std::vector<std::string> told;
+  ReaderOptions options = sim.options();
+  options.on_wait = [&](const std::string& text) { told.push_back(text); };
+  ASSERT_TRUE(sim.Open(options).ok());
+  EXPECT_FALSE(sim.Next(9 * kSecond).has_value());
+  ASSERT_GE(told.size(), 2u);
+  EXPECT_THAT(told[1], HasSubstr("worker w0 at w0"));
+  EXPECT_THAT(told[1], HasSubstr("no answer within 3 s of connecting"));
+  // It is tried again, and again, until it answers.
+  sim.workers[0]->Behave({});
+  EXPECT_EQ(sim.Read(8 * kSecond), 12) << sim.end;
+}
+
+TEST(SessionStreams, ARefusalByAViewChangeAloneWakesTheTrainer) {
+  SimSession sim(1, 2);
+  sim.workers[0]->Behave({.refuse = absl::ResourceExhaustedError("a step takes 900 bytes, 400 are free")});
+  sim.workers[1]->Behave({.accepts_only = true});
+  ASSERT_TRUE(sim.Open(sim.options()).ok());
+  EXPECT_FALSE(sim.Next(20 * kSecond).has_value());
+  sim.coordinator->SetView({sim.Views()[0]});
+  const auto next = sim.Next(50 * kMillisecond);
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(next->status().code(), absl::StatusCode::kResourceExhausted) << next->status();
+}
+
+TEST(SessionClose, EndsStreamsAndTheSession) {
+  SimSession sim(1, 2);
+  ASSERT_TRUE(sim.Open(sim.options(0)).ok());
+  EXPECT_EQ(sim.Read(kSecond, 3), 3);
+  EXPECT_EQ(sim.coordinator->open_sessions(), 1);
+  bool closed = false;
+  sim.session->Close([&] { closed = true; });
+  EXPECT_TRUE(sim.scheduler.RunUntil([&] { return closed; }, sim.now() + kSecond));
+  EXPECT_EQ(sim.coordinator->open_sessions(), 0);
+  sim.session.reset();
+  sim.scheduler.RunFor(kSecond);
+  EXPECT_EQ(sim.workers[0]->open_streams() + sim.workers[1]->open_streams(), 0);
+  EXPECT_EQ(sim.scheduler.waiting(), 0u) << "nothing goes on";
+}
+
+TEST(SessionClose, TakesHalfASecondWhoeverIsDeaf) {
+  SimSession sim(1, 1);
+  ASSERT_TRUE(sim.Open(sim.options(0)).ok());
+  EXPECT_EQ(sim.Read(kSecond, 3), 3);
+  sim.coordinator->SetDeaf(true);
+  bool closed = false;
+  sim.session->Close([&] { closed = true; });
+  EXPECT_TRUE(sim.scheduler.RunUntil([&] { return closed; }, sim.now() + 500 * kMillisecond));
+}
+
+TEST(SessionClose, MayBeLeftOutBetweenTasks) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    SimSession sim(seed, 2);
+    ASSERT_TRUE(sim.Open(sim.options(0)).ok());
+    for (uint64_t i = 0; i < seed * 3; ++i) sim.scheduler.RunOne();
+    sim.session.reset();
+    sim.scheduler.RunFor(10 * kSecond);
+    EXPECT_EQ(sim.workers[0]->open_streams() + sim.workers[1]->open_streams(), 0) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,190 @@
+#include "transport/grpc/grpc_transport.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "net/channel.h"
+#include "penstock/v1/data.grpc.pb.h"
+
+namespace penstock {
+namespace {
+
+// A worker by means of gRPC's own: takes messages until there are no more.
+class Worker final : public v1::Worker::Service {
+ public:
+  grpc::Status Stream(grpc::ServerContext*,
+                      grpc::ServerReaderWriter<v1::ServerHeader, v1::ClientMessage>* stream) override {
+    v1::ClientMessage message;
+    while (stream->Read(&message)) {
+      v1::ServerHeader reply;
+      reply.mutable_accepted()->set_worker_id(std::to_string(message.grant().begin()));
+      if (!stream->Write(reply)) break;
+      MutexLock lock(&mutex_);
+      begins_.push_back(message.grant().begin());
+      changed_.NotifyAll();
+    }
+    return grpc::Status::OK;
+  }
+
+  // The numbers of the messages that came, once there are so many.
+  std::vector<uint64_t> WaitForBegins(size_t count) {
+    MutexLock lock(&mutex_);
+    while (begins_.size() < count) changed_.Wait(&mutex_);
+    return begins_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<uint64_t> begins_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Writes what it is given, one after another, and reads on.
+class Client final : public StreamEvents {
+ public:
+  void OnMessage(SliceList message) override {
+    std::shared_ptr<MessageStream> stream;
+    {
+      MutexLock lock(&mutex_);
+      v1::ServerHeader reply;
+      EXPECT_TRUE(reply.ParseFromString(message.Joined()));
+      replies_.push_back(reply.accepted().worker_id());
+      changed_.NotifyAll();
+      stream = stream_;
+    }
+    if (stream != nullptr) stream->StartRead();
+  }
+  void OnWritten() override {
+    std::shared_ptr<MessageStream> stream;
+    SliceList next;
+    {
+      MutexLock lock(&mutex_);
+      writing_ = !queue_.empty();
+      if (!writing_) return;
+      next = std::move(queue_.front());
+      queue_.pop_front();
+      stream = stream_;
+    }
+    if (stream != nullptr) stream->StartWrite(std::move(next));
+  }
+  void OnClosed(const absl::Status& status) override {
+    MutexLock lock(&mutex_);
+    EXPECT_FALSE(closed_) << "closed twice";
+    closed_ = true;
+    status_ = status;
+    stream_ = nullptr;
+    changed_.NotifyAll();
+  }
+
+  void Begin(std::shared_ptr<MessageStream> stream) {
+    {
+      MutexLock lock(&mutex_);
+      if (!closed_) stream_ = stream;
+    }
+    stream->StartRead();
+  }
+  void Send(uint64_t number) {
+    v1::ClientMessage message;
+    message.mutable_grant()->set_begin(number);
+    SliceList bytes({Slice::Of(message.SerializeAsString())});
+    std::shared_ptr<MessageStream> stream;
+    {
+      MutexLock lock(&mutex_);
+      if (std::exchange(writing_, true)) {
+        queue_.push_back(std::move(bytes));
+        return;
+      }
+      stream = stream_;
+    }
+    if (stream != nullptr) stream->StartWrite(std::move(bytes));
+  }
+  void Close() {
+    std::shared_ptr<MessageStream> stream;
+    {
+      MutexLock lock(&mutex_);
+      stream = stream_;
+    }
+    if (stream != nullptr) stream->Close(absl::OkStatus());
+  }
+  absl::Status WaitForEnd() {
+    MutexLock lock(&mutex_);
+    while (!closed_) changed_.Wait(&mutex_);
+    return status_;
+  }
+  std::vector<std::string> WaitForReplies(size_t count) {
+    MutexLock lock(&mutex_);
+    while (replies_.size() < count) changed_.Wait(&mutex_);
+    return replies_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::shared_ptr<MessageStream> stream_ ABSL_GUARDED_BY(mutex_);
+  std::deque<SliceList> queue_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> replies_ ABSL_GUARDED_BY(mutex_);
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+class GrpcTransportTest : public testing::Test {
+ protected:
+  // Starts worker_, which lives as long as the test, and gives its address.
+  std::string Serve() {
+    auto server = StartServer({"127.0.0.1", 0}, {&worker_});
+    EXPECT_TRUE(server.ok()) << server.status();
+    server_ = std::move(server->server);
+    return server->address.ToString();
+  }
+  std::shared_ptr<Client> Connect(const std::string& address) {
+    auto client = std::make_shared<Client>();
+    client->Begin(transport_.Connect(address, client));
+    return client;
+  }
+
+  GrpcTransport transport_;
+  Worker worker_;  // outlives the server
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST_F(GrpcTransportTest, MessagesGoBothWaysInOrder) {
+  const auto client = Connect(Serve());
+  std::vector<uint64_t> sent;
+  std::vector<std::string> replies;
+  for (uint64_t i = 0; i < 500; ++i) {
+    client->Send(i);
+    sent.push_back(i);
+    replies.push_back(std::to_string(i));
+  }
+  EXPECT_EQ(worker_.WaitForBegins(500), sent);
+  EXPECT_EQ(client->WaitForReplies(500), replies);
+  client->Close();
+  EXPECT_EQ(client->WaitForEnd().code(), absl::StatusCode::kCancelled);
+}
+
+// Whoever ends a stream, and whether it has begun: it closes once, and nothing of it is touched afterwards.
+TEST_F(GrpcTransportTest, StreamsThatEndAtAnyMomentCloseOnce) {
+  const std::string somebody = Serve(), nobody = "127.0.0.1:1";
+  std::vector<std::shared_ptr<Client>> clients;
+  for (uint64_t i = 0; i < 300; ++i) {
+    clients.push_back(Connect(i % 3 == 0 ? nobody : somebody));
+    clients.back()->Send(i);
+    if (i % 3 == 2) worker_.WaitForBegins(i / 3);
+    clients.back()->Close();
+    clients.back()->Send(i);
+  }
+  for (const auto& client : clients) EXPECT_FALSE(client->WaitForEnd().ok());
+}
+
+TEST_F(GrpcTransportTest, AWorkerThatIsNotThereIsUnavailable) {
+  EXPECT_EQ(Connect("127.0.0.1:1")->WaitForEnd().code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace penstock

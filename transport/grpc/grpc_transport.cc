@@ -1,0 +1,152 @@
+#include "transport/grpc/grpc_transport.h"
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/support/client_callback.h>
+
+#include <utility>
+
+#include "base/mutex.h"
+#include "net/channel.h"
+#include "net/grpc_status.h"
+#include "transport/grpc/byte_buffer.h"
+
+namespace penstock {
+namespace {
+
+constexpr char kMethod[] = "/penstock.v1.Worker/Stream";
+
+// The generated stub parses every reply as one protobuf, so the call goes through the generic stub: messages arrive as
+// the slices that the connection read. Operations may be started from any thread while a hold keeps the call alive;
+// the hold goes once the stream closes and no operation is being started. Reactions never wait; the lock is never held
+// while an operation starts.
+class GrpcClientStream final : public MessageStream,
+                               public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+                               public std::enable_shared_from_this<GrpcClientStream> {
+ public:
+  GrpcClientStream(const std::string& address, std::shared_ptr<StreamEvents> events)
+      : events_(std::move(events)), channel_(MakeChannel(address, ReceiveWindow::kFollows)), stub_(channel_) {}
+
+  void Start() {
+    {
+      MutexLock lock(&mutex_);
+      self_ = shared_from_this();  // until OnDone
+    }
+    stub_.PrepareBidiStreamingCall(&context_, kMethod, {}, this);
+    AddHold();
+    StartCall();
+  }
+
+  void StartRead() override {
+    if (!Begin()) return;
+    grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>::StartRead(&received_);
+    Began();
+  }
+
+  void StartWrite(SliceList message) override {
+    if (!Begin()) return;
+    sending_ = ToByteBuffer(message);
+    grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>::StartWrite(&sending_);
+    Began();
+  }
+
+  void Close(absl::Status) override {
+    End();
+    context_.TryCancel();
+  }
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      End();
+      return;
+    }
+    grpc::ByteBuffer buffer;
+    buffer.Swap(&received_);
+    absl::StatusOr<SliceList> message = FromByteBuffer(buffer);
+    if (message.ok()) {
+      events_->OnMessage(*std::move(message));
+    } else {
+      Close(message.status());
+    }
+  }
+
+  void OnWriteDone(bool ok) override {
+    if (ok) {
+      events_->OnWritten();
+    } else {
+      End();
+    }
+  }
+
+  // Also called on a thread of gRPC's that had nothing to do with the call before. The lock orders it behind all that
+  // others did here, by our own means and not only by gRPC's.
+  void OnDone(const grpc::Status& status) override {
+    std::shared_ptr<GrpcClientStream> self;  // may be the last
+    {
+      MutexLock lock(&mutex_);
+      self = std::move(self_);
+    }
+    events_->OnClosed(FromGrpc(status));
+    events_.reset();
+  }
+
+  // Before and behind the start of an operation. Begin: false when the stream closes, and none may be started.
+  bool Begin() {
+    MutexLock lock(&mutex_);
+    if (closing_) return false;
+    ++starting_;
+    return true;
+  }
+  void Began() {
+    bool drop = false;
+    {
+      MutexLock lock(&mutex_);
+      --starting_;
+      drop = DropsHold();
+    }
+    if (drop) RemoveHold();
+  }
+
+  void End() {
+    bool drop = false;
+    {
+      MutexLock lock(&mutex_);
+      closing_ = true;
+      drop = DropsHold();
+    }
+    if (drop) RemoveHold();
+  }
+
+  // Whether the caller is to remove the hold, which happens once.
+  bool DropsHold() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!closing_ || starting_ > 0 || !held_) return false;
+    held_ = false;
+    return true;
+  }
+
+  std::shared_ptr<StreamEvents> events_;
+  grpc::ClientContext context_;
+  std::shared_ptr<grpc::Channel> channel_;
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;
+  grpc::ByteBuffer received_;  // of the read under way
+  grpc::ByteBuffer sending_;   // of the write under way
+
+  Mutex mutex_;
+  std::shared_ptr<GrpcClientStream> self_ ABSL_GUARDED_BY(mutex_);
+  int starting_ ABSL_GUARDED_BY(mutex_) = 0;  // operations being started outside the lock
+  bool held_ ABSL_GUARDED_BY(mutex_) = true;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace
+
+std::shared_ptr<MessageStream> GrpcTransport::Connect(const std::string& address,
+                                                      std::shared_ptr<StreamEvents> events) {
+  auto stream = std::make_shared<GrpcClientStream>(address, std::move(events));
+  stream->Start();
+  return stream;
+}
+
+}  // namespace penstock
