@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "net/channel.h"
+#include "net/grpc_status.h"
 #include "net/job_mirror.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "server/coordinator/service/coordinator.h"
@@ -64,7 +65,11 @@ class Watcher {
     if (stop_->load()) return;
     ++counts_->answers;
     counts_->bytes += call_->reply.ByteSizeLong();
-    if (!status.ok() || !watched_.Apply(call_->reply).ok()) ++counts_->failures;
+    const absl::Status taken = status.ok() ? watched_.Apply(call_->reply).status() : FromGrpc(status);
+    if (!taken.ok()) {
+      watched_.Lost();
+      if (++counts_->failures <= 3) std::fprintf(stderr, "%s\n", taken.ToString().c_str());
+    }
     for (const v1::JobUpdate& update : call_->reply.jobs()) counts_->deltas += update.view_deltas_size() > 0;
     Ask();
   }
@@ -183,7 +188,7 @@ int Measure(const Options& options, pid_t coordinator, const std::string& addres
   }
 
   const double cpu = CpuSeconds(coordinator);
-  const uint64_t answers = counts.answers, bytes = counts.bytes, deltas = counts.deltas;
+  const uint64_t answers = counts.answers, bytes = counts.bytes, deltas = counts.deltas, failures = counts.failures;
   const auto start = std::chrono::steady_clock::now();
   const int steps = std::max(1, options.changes_per_second);
   for (int second = 0; second < options.seconds; ++second) {
@@ -200,7 +205,7 @@ int Measure(const Options& options, pid_t coordinator, const std::string& addres
       options.watchers, options.connections, options.changes_per_second,
       100 * (CpuSeconds(coordinator) - cpu) / seconds, static_cast<double>(counts.answers - answers) / seconds,
       static_cast<double>(counts.bytes - bytes) / static_cast<double>(std::max<uint64_t>(1, counts.answers - answers)),
-      static_cast<unsigned long long>(counts.failures.load()),
+      static_cast<unsigned long long>(counts.failures - failures),
       100 * static_cast<double>(counts.deltas - deltas) /
           static_cast<double>(std::max<uint64_t>(1, counts.answers - answers)));
   std::fflush(stdout);

@@ -367,6 +367,7 @@ TEST(CoordinatorJobs, NewsNameWhomTheyConcern) {
   h.Register("a");
   h.Prepare("one", {"a"});
   h.Prepare("two", {"a"});
+  h.Apply(Tick());  // tells of the progress there was
   h.state->TakeNews();
   h.Beat("a");
   h.Apply(Tick());
