@@ -160,12 +160,10 @@ TEST(LargeStep, RowsThatTakeSecondsAreNotLate) {
   options.batch = 8;
   options.noise = 0.5;
   Fleet fleet(options);
-  fleet.Run(120 * kSecond);  // nothing was known of them at first
-  const uint64_t before = fleet.fetched_rows();
-  EXPECT_LT(before, options.window * options.batch);
-  fleet.Run(600 * kSecond);
+  fleet.Run(720 * kSecond);
   EXPECT_GT(fleet.rows_taken(), 900u);
-  EXPECT_EQ(fleet.fetched_rows(), before);
+  // At first nothing is known of them, and what was fetched then delays what was granted.
+  EXPECT_LT(fleet.fetched_rows(), fleet.rows_taken() / 10);
 }
 
 // A network hole of two seconds, and the absence that it costs.

@@ -180,6 +180,29 @@ TEST(LoaderPolicy, StorageThatFailsIsTriedAgainAndNeverCoveredUp) {
   }
 }
 
+TEST(LoaderTimes, CountTheTimeInWhichThereWereRowsToMakeAsItPasses) {
+  MemoryJob job = MakeMemoryJob(10, 20, kRowBytes);
+  ManualClock clock;
+  auto loader = MakeLoader(1, 0, &clock);
+  std::vector<LoaderStats> during;
+  job.dataset->on_read = [&](uint64_t) {
+    clock.Advance(100 * kMillisecond);
+    during.push_back(loader->Stats());
+    return absl::OkStatus();
+  };
+  Load(loader.get(), job, 10);
+  ASSERT_EQ(during.size(), 10u);
+  // Also of a row that is being made: a saturated loader is one that can be measured.
+  for (size_t i = 0; i < during.size(); ++i) {
+    EXPECT_NEAR(during[i].busy_seconds, 0.1 * static_cast<double>(i + 1), 1e-6);
+    EXPECT_NEAR(during[i].owing_seconds, 0.1 * static_cast<double>(i + 1), 1e-6);
+    EXPECT_GT(during[i].cpu_seconds, i == 0 ? 0 : during[i - 1].cpu_seconds) << "of threads that never rest";
+  }
+  clock.Advance(60 * kSecond);
+  EXPECT_NEAR(loader->Stats().busy_seconds, 1, 1e-6) << "nobody asked for rows";
+  EXPECT_NEAR(loader->Stats().owing_seconds, 1, 1e-6);
+}
+
 TEST(LoaderCache, RecordsAreReadOnceWhileThereIsRoomAndDroppedWithTheirJob) {
   MemoryJob job = MakeMemoryJob(50, 200, kRowBytes);
   auto loader = MakeLoader(2, 100'000);
