@@ -11,7 +11,7 @@ namespace penstock {
 std::string FileTroubles::LineOf(const std::string& file, const Trouble& trouble, Nanos now) {
   // Most messages begin with the file.
   std::string_view what = trouble.what;
-  if (what.substr(0, file.size()) == file) {
+  while (what.substr(0, file.size()) == file) {
     what.remove_prefix(file.size());
     while (!what.empty() && (what.front() == ':' || what.front() == ' ')) what.remove_prefix(1);
   }

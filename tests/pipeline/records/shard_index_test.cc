@@ -103,9 +103,27 @@ TEST(ShardIndex, SurvivesAForgedBlobWithARightChecksum) {
 
 TEST(ShardIndex, SaysThatAnotherVersionIsAnotherVersion) {
   std::string blob = ShardIndex().Serialize();
-  blob[4] = 2;
+  blob[4] = 3;
   const auto parsed = ShardIndex::Parse(blob);
   EXPECT_TRUE(absl::IsFailedPrecondition(parsed.status())) << parsed.status();
+}
+
+TEST(ShardIndex, KeepsTheTagOfAStorageThatHasThem) {
+  ShardIndex index;
+  index.AppendRecord(5);
+  index.file_size = index.stream_size();
+  const std::string without = index.Serialize();
+  index.tag = "\"5d41402abc4b2a76b9719d911017c592\"";
+  const std::string blob = index.Serialize();
+  const auto parsed = ShardIndex::Parse(blob);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(*parsed, index);
+  EXPECT_EQ(without[4], 1) << "those of local files are what earlier releases read and write";
+  for (size_t i = 0; i < blob.size(); ++i) {
+    std::string changed = blob;
+    changed[i] = static_cast<char>(changed[i] ^ 0x20);
+    EXPECT_FALSE(ShardIndex::Parse(changed).ok()) << i;
+  }
 }
 
 }  // namespace
