@@ -2,14 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/runtime/thread_pool.h"
 #include "net/channel.h"
 #include "penstock/v1/data.grpc.pb.h"
+#include "tests/transport/contract_test.h"
+#include "transport/grpc/grpc_acceptor.h"
 
 namespace penstock {
 namespace {
@@ -185,6 +191,33 @@ TEST_F(GrpcTransportTest, StreamsThatEndAtAnyMomentCloseOnce) {
 TEST_F(GrpcTransportTest, AWorkerThatIsNotThereIsUnavailable) {
   EXPECT_EQ(Connect("127.0.0.1:1")->WaitForEnd().code(), absl::StatusCode::kUnavailable);
 }
+
+class Grpc final : public Carrier {
+ public:
+  ~Grpc() override {
+    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+  }
+  Transport* transport() override { return &transport_; }
+  std::string Listen(StreamAcceptor* acceptor) override {
+    service_ = MakeGrpcStreamService(acceptor, &timers_);
+    auto running = StartServer({"127.0.0.1", 0}, {service_.get()});
+    EXPECT_TRUE(running.ok()) << running.status();
+    server_ = std::move(running->server);
+    return running->address.ToString();
+  }
+  std::string Nowhere() override { return "127.0.0.1:1"; }
+  bool Await(const std::function<bool()>& done) override { return AwaitRealTime(done); }
+
+ private:
+  GrpcTransport transport_;
+  ThreadPool timers_{1, "test"};
+  std::unique_ptr<grpc::Service> service_;  // outlives the server
+  std::unique_ptr<grpc::Server> server_;
+};
+
+std::unique_ptr<Carrier> MakeGrpc() { return std::make_unique<Grpc>(); }
+
+INSTANTIATE_TEST_SUITE_P(Grpc, CarrierContract, ::testing::Values(&MakeGrpc));
 
 }  // namespace
 }  // namespace penstock
