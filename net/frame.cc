@@ -9,6 +9,7 @@
 #include "base/check.h"
 
 namespace penstock {
+inline namespace over_grpc {
 
 SliceCursor::SliceCursor(std::vector<grpc::Slice> slices) : slices_(std::move(slices)) {
   for (const grpc::Slice& slice : slices_) remaining_ += slice.size();
@@ -100,4 +101,5 @@ absl::Status ParseFrame(const grpc::ByteBuffer& buffer, google::protobuf::Messag
   return absl::OkStatus();
 }
 
+}  // namespace over_grpc
 }  // namespace penstock

@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 
 namespace penstock {
+inline namespace over_grpc {  // apart from transport/frame.h and transport/slice.h, which have the same names
 
 // The largest header of a frame; a Rows header is some 20 bytes a row.
 constexpr size_t kMaxHeaderBytes = 4 << 20;
@@ -51,6 +52,7 @@ grpc::ByteBuffer MakeFrame(const google::protobuf::MessageLite& header, absl::Sp
 // InvalidArgument says what is wrong: cut short, a header length beyond the message or the limit, no protobuf.
 absl::Status ParseFrame(const grpc::ByteBuffer& buffer, google::protobuf::MessageLite* header, SliceCursor* payload);
 
+}  // namespace over_grpc
 }  // namespace penstock
 
 #endif  // PENSTOCK_NET_FRAME_H_

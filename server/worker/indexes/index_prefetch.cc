@@ -31,9 +31,10 @@ std::vector<int> ShardsToServe(const v1::Job& job, const std::string& worker_id)
   return shards;
 }
 
-void IndexPrefetch::Run(const v1::Job& job) {
+void IndexPrefetch::Run(const v1::Job& job, const std::stop_token& stop) {
   const IndexProvider provider = indexes_->ProviderFor(job.spec());
   for (const int i : ShardsToServe(job, worker_id_)) {
+    if (stop.stop_requested()) return;
     const v1::Shard& shard = job.snapshot().shards(i);
     const auto path = ResolveInRoots(shard.root(), shard.path(), roots_);
     if (!path.ok()) continue;

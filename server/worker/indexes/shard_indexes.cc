@@ -63,6 +63,8 @@ absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardIndexes::Get(const Snapsh
       return std::make_shared<const ShardIndex>(*std::move(index));
     }
   }
+  // A worker that stops begins no walk.
+  if (absl::IsCancelled(blob.status())) return blob.status();
   PS_ASSIGN_OR_RETURN(LoadedIndex built, store_.LoadOrBuild(path, options));
   PS_RETURN_IF_ERROR(CheckContent(shard, path, *built.index));
   return std::move(built.index);

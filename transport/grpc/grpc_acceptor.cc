@@ -1,0 +1,197 @@
+#include "transport/grpc/grpc_acceptor.h"
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "net/grpc_status.h"
+#include "penstock/v1/data.grpc.pb.h"
+#include "transport/grpc/byte_buffer.h"
+
+namespace penstock {
+namespace {
+
+// One stream. gRPC wants Finish to be called once, with no write in flight, and nothing after it; operations are
+// started outside the lock, so that the last one that is being started finishes the stream when it is to end.
+class GrpcServerStream final : public MessageStream,
+                               public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+                               public std::enable_shared_from_this<GrpcServerStream> {
+ public:
+  GrpcServerStream(grpc::CallbackServerContext* context, Executor* executor) : executor_(executor), context_(context) {}
+
+  void Accept(StreamAcceptor* acceptor) {
+    {
+      MutexLock lock(&mutex_);
+      self_ = shared_from_this();  // until OnDone
+    }
+    // What it starts here waits until gRPC knows this reactor: no event comes before.
+    std::shared_ptr<StreamEvents> events = acceptor->Accept(shared_from_this());
+    MutexLock lock(&mutex_);
+    events_ = std::move(events);
+  }
+
+  // MessageStream.
+  void StartRead() override {
+    if (!Enter()) return;
+    ServerBidiReactor::StartRead(&incoming_);
+    Leave();
+  }
+
+  void StartWrite(SliceList message) override {
+    {
+      MutexLock lock(&mutex_);
+      if (closing_) return;
+      writing_ = true;
+      ++starting_;
+    }
+    outgoing_ = ToByteBuffer(message);
+    message = SliceList();
+    ServerBidiReactor::StartWrite(&outgoing_);
+    Leave();
+  }
+
+  void Close(absl::Status status) override { End(std::move(status)); }
+
+  // gRPC's threads.
+  void OnReadDone(bool ok) override {
+    if (!ok) {  // the client has sent its last message, or is gone
+      End(absl::OkStatus());
+      return;
+    }
+    absl::StatusOr<SliceList> message = FromByteBuffer(incoming_);
+    incoming_.Clear();
+    if (!message.ok()) {
+      End(message.status());
+      return;
+    }
+    std::shared_ptr<StreamEvents> events;
+    {
+      MutexLock lock(&mutex_);
+      if (closing_) return;
+      events = events_;
+    }
+    events->OnMessage(*std::move(message));
+  }
+
+  void OnWriteDone(bool ok) override {
+    outgoing_.Clear();
+    std::shared_ptr<StreamEvents> events;
+    {
+      MutexLock lock(&mutex_);
+      writing_ = false;
+      ++starting_;
+      if (!closing_) events = events_;
+    }
+    if (!ok) {
+      End(absl::OkStatus());
+    } else if (events != nullptr) {
+      events->OnWritten();
+    }
+    Leave();
+  }
+
+  void OnCancel() override { End(absl::OkStatus()); }
+
+  // The last of all; the context goes when this returns.
+  void OnDone() override {
+    std::shared_ptr<GrpcServerStream> self;
+    std::shared_ptr<StreamEvents> events;
+    absl::Status status;
+    TimerId timer = 0;
+    {
+      MutexLock lock(&mutex_);
+      self = std::move(self_);
+      events = std::move(events_);
+      status = status_;
+      closing_ = true;
+      context_ = nullptr;
+      timer = grace_;
+    }
+    if (timer != 0) executor_->Cancel(timer);
+    events->OnClosed(status);
+  }
+
+ private:
+  bool Enter() {
+    MutexLock lock(&mutex_);
+    if (closing_) return false;
+    ++starting_;
+    return true;
+  }
+
+  // Whoever is last finishes the stream if it is to end.
+  void Leave() {
+    absl::Status status;
+    {
+      MutexLock lock(&mutex_);
+      if (--starting_ > 0 || writing_ || !closing_ || finished_) return;
+      finished_ = true;
+      status = status_;
+    }
+    Finish(ToGrpc(status));
+  }
+
+  // By the worker, or, with OK, by the client. The first one counts.
+  void End(absl::Status status) {
+    {
+      MutexLock lock(&mutex_);
+      if (closing_) return;
+      closing_ = true;
+      status_ = std::move(status);
+      ++starting_;
+      if (context_ != nullptr) {
+        grace_ = executor_->PostAt(executor_->clock()->Now() + kGrpcCloseGrace, [weak = weak_from_this()] {
+          if (const std::shared_ptr<GrpcServerStream> stream = weak.lock()) stream->BreakOff();
+        });
+      }
+    }
+    Leave();
+  }
+
+  // TryCancel only posts; the lock keeps OnDone, and with it the context's end, away.
+  void BreakOff() {
+    MutexLock lock(&mutex_);
+    if (context_ != nullptr) context_->TryCancel();
+  }
+
+  Executor* const executor_;
+  grpc::ByteBuffer incoming_, outgoing_;  // of the read and the write under way
+
+  Mutex mutex_;
+  std::shared_ptr<GrpcServerStream> self_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(mutex_);
+  grpc::CallbackServerContext* context_ ABSL_GUARDED_BY(mutex_);  // null once it is done
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);                   // of the end
+  TimerId grace_ ABSL_GUARDED_BY(mutex_) = 0;
+  int starting_ ABSL_GUARDED_BY(mutex_) = 0;  // operations being started outside the lock
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+class GrpcStreamService final : public v1::Worker::WithRawCallbackMethod_Stream<v1::Worker::Service> {
+ public:
+  GrpcStreamService(StreamAcceptor* acceptor, Executor* executor) : acceptor_(acceptor), executor_(executor) {}
+
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext* context) override {
+    auto stream = std::make_shared<GrpcServerStream>(context, executor_);
+    stream->Accept(acceptor_);
+    return stream.get();  // kept by itself until OnDone
+  }
+
+ private:
+  StreamAcceptor* const acceptor_;
+  Executor* const executor_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeGrpcStreamService(StreamAcceptor* acceptor, Executor* executor) {
+  return std::make_unique<GrpcStreamService>(acceptor, executor);
+}
+
+}  // namespace penstock
