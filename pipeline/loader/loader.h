@@ -83,6 +83,7 @@ struct LoaderOptions {
   uint64_t decoded_cache_bytes = 0;
   // Storage is told of so many records of each session before they are read, so that it brings them meanwhile.
   int read_ahead_rows = 32;
+  uint64_t max_row_bytes = kMaxRowBytes;  // lower in tests alone
   Clock* clock = Clock::Real();
 };
 

@@ -35,6 +35,7 @@ MakerOptions MakerOptionsOf(const LoaderOptions& options, const LoaderCore::Size
   maker.records = records;
   maker.decoded = decoded;
   maker.thread_scratch_bytes = sizes.thread_scratch_bytes;
+  maker.max_row_bytes = options.max_row_bytes;
   maker.clock = options.clock;
   return maker;
 }

@@ -16,8 +16,8 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kJoinBelow = 8 << 10;
-// Of a row, so that its message stays below the limit with its header.
-constexpr uint64_t kMaxRowBytes = kMaxMessageBytes - (64 << 10);
+// A message of one row stays below the limit with its header.
+static_assert(kMaxRowBytes + (64 << 10) <= kMaxMessageBytes);
 
 uint32_t FlagsOf(const RowResult& row) {
   return (row.masked ? v1::ROW_MASKED : 0) | (row.lenient ? v1::ROW_LENIENT : 0) |
@@ -91,23 +91,14 @@ SliceList MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, uin
   for (size_t i = 0; i < rows.size(); ++i) {
     RowResult& row = rows[i];
     const int index = static_cast<int>(i);
-    uint64_t bytes = PayloadBytes(row, fixed_bytes);
+    const uint64_t bytes = PayloadBytes(row, fixed_bytes);
     out->add_positions(RowOfTag(row.request.tag));
     if (!row.status.ok()) {
       AddFailure(index, row.status, out);
-    } else if (bytes > kMaxRowBytes) {
-      AddFailure(index,
-                 absl::ResourceExhaustedError(absl::StrCat("record ", row.record_id, " of the data set makes a row of ",
-                                                           bytes, " bytes; a message takes ", kMaxRowBytes,
-                                                           ": crop, resize or drop its columns")),
-                 out);
-      bytes = 0;
-    } else {
-      if (row.substituted && !row.masked) {
-        v1::Rows::Substitution* substitution = out->add_substitutions();
-        substitution->set_row(static_cast<uint32_t>(i));
-        substitution->set_source_record(row.source_record);
-      }
+    } else if (row.substituted && !row.masked) {
+      v1::Rows::Substitution* substitution = out->add_substitutions();
+      substitution->set_row(static_cast<uint32_t>(i));
+      substitution->set_source_record(row.source_record);
     }
     const uint32_t flags = FlagsOf(row);
     any_flags = any_flags || flags != 0;
