@@ -117,10 +117,12 @@ void ConfigureServer(grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);  // no limit
 }
 
-absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vector<grpc::Service*>& services) {
+absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vector<grpc::Service*>& services,
+                                          int max_receive_bytes) {
   KeepCallbackThreads();
   grpc::ServerBuilder builder;
   ConfigureServer(&builder);
+  builder.SetMaxReceiveMessageSize(max_receive_bytes);
   int port = 0;
   builder.AddListeningPort(address.ToString(), grpc::InsecureServerCredentials(), &port);
   for (grpc::Service* service : services) builder.RegisterService(service);

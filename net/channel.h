@@ -45,10 +45,12 @@ struct RunningServer {
   Address address;  // the host asked for, with the port that was bound
 };
 
-// Builds a server for the services (which must outlive it), listening on `address` (port 0: any free one), plaintext.
+// Builds a server for the services (which must outlive it), listening on `address` (port 0: any free one), plaintext,
+// that takes messages of up to `max_receive_bytes`.
 //   OK                 it answers
 //   Unavailable        the port is busy, or the address is none of this machine's: says which, with the system's words
-absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vector<grpc::Service*>& services);
+absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vector<grpc::Service*>& services,
+                                          int max_receive_bytes = kMaxMessageBytes);
 
 // Every call has a deadline: `timeout` from now. InfiniteDuration sets none (streams).
 void SetDeadline(grpc::ClientContext* context, absl::Duration timeout);

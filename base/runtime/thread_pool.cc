@@ -13,10 +13,16 @@ namespace penstock {
 ThreadPool::ThreadPool(int threads, const std::string& name) {
   PS_CHECK(threads >= 1);
   threads_.reserve(static_cast<size_t>(threads));
+  {
+    MutexLock lock(&mutex_);
+    running_ = threads;
+  }
   for (int i = 0; i < threads; ++i) {
     threads_.emplace_back([this, called = absl::StrCat(name, "-", i).substr(0, 15)] {
       pthread_setname_np(pthread_self(), called.c_str());
       Run();
+      MutexLock lock(&mutex_);
+      if (--running_ == 0) ended_.NotifyAll();
     });
   }
 }
@@ -62,7 +68,7 @@ bool ThreadPool::Cancel(TimerId timer) {
   return true;
 }
 
-void ThreadPool::Stop() {
+void ThreadPool::BeginStop() {
   std::deque<std::pair<Nanos, Task>> ready;
   std::map<Due, Task> timers;
   {
@@ -75,9 +81,27 @@ void ThreadPool::Stop() {
   }
   ready.clear();
   timers.clear();
+}
+
+void ThreadPool::Stop() {
+  BeginStop();
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
+}
+
+bool ThreadPool::StopBy(Nanos deadline) {
+  BeginStop();
+  {
+    MutexLock lock(&mutex_);
+    while (running_ > 0) {
+      const Nanos left = deadline - clock()->Now();
+      if (left <= 0) return false;
+      ended_.WaitFor(&mutex_, std::chrono::nanoseconds(left));
+    }
+  }
+  Stop();
+  return true;
 }
 
 bool ThreadPool::TakeNext(Task* task) {

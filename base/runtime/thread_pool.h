@@ -37,11 +37,16 @@ class ThreadPool final : public Executor {
   // Drops what has not begun, and what is posted later; returns when nothing runs any more. Any number of times; not
   // from a task.
   void Stop();
+  // The same, but waits until `deadline` at most. False: a task still runs then (it hangs in a system call, say), and
+  // the pool and all that its tasks use must be left to the end of the process.
+  bool StopBy(Nanos deadline);
 
  private:
   using Due = std::pair<Nanos, TimerId>;
   static constexpr Nanos kNobodyWatches = INT64_MAX;
 
+  // Drops what has not begun.
+  void BeginStop();
   void Run();
   // The task whose turn it is; false when there is none.
   bool TakeNext(Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -57,6 +62,8 @@ class ThreadPool final : public Executor {
   int idle_ ABSL_GUARDED_BY(mutex_) = 0;                    // threads that wait
   Nanos watched_ ABSL_GUARDED_BY(mutex_) = kNobodyWatches;  // until when the one that watches the timers waits
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that have not ended
+  CondVar ended_;
   std::vector<std::thread> threads_;
 };
 

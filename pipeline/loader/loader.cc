@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/cgroup.h"
+#include "base/mutex.h"
 #include "base/status_macros.h"
 #include "pipeline/loader/loader_core.h"
 
@@ -21,14 +22,33 @@ constexpr uint64_t kMaxThreadScratch = uint64_t{4} << 20;
 class SessionImpl final : public Loader::Session {
  public:
   SessionImpl(std::shared_ptr<LoaderCore> core, uint64_t id) : core_(std::move(core)), id_(id) {}
-  ~SessionImpl() override { core_->CloseSession(id_); }
-  void Request(std::vector<RowRequest> rows) override { core_->Request(id_, rows); }
+  ~SessionImpl() override {
+    if (closed_) return;
+    Mutex mutex;
+    CondVar changed;
+    bool quiet = false;
+    core_->CloseSession(id_, [&] {
+      MutexLock lock(&mutex);
+      quiet = true;
+      changed.NotifyAll();
+    });
+    MutexLock lock(&mutex);
+    while (!quiet) changed.Wait(&mutex);
+  }
+  void Close(Task quiet) override {
+    closed_ = true;
+    core_->CloseSession(id_, std::move(quiet));
+  }
+  size_t Request(const std::vector<RowRequest>& rows) override { return core_->Request(id_, rows); }
+  std::unique_ptr<BudgetGrab> Hold(uint64_t bytes) override { return core_->Hold(id_, bytes); }
+  void NowRevocable() override { core_->NowRevocable(); }
   void SetHead(uint64_t step) override { core_->SetHead(id_, step); }
   size_t pending() const override { return core_->Pending(id_); }
 
  private:
   const std::shared_ptr<LoaderCore> core_;
   const uint64_t id_;
+  bool closed_ = false;
 };
 
 class LoaderImpl final : public Loader {

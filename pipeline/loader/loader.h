@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/runtime/clock.h"
+#include "base/runtime/executor.h"
 #include "pipeline/batch/row.h"
 #include "pipeline/loader/budget_grab.h"
 #include "pipeline/loader/load_job.h"
@@ -61,15 +62,19 @@ class RowSink {
   // Called once before each row; the slot's pointers stay valid until OnRow.
   virtual RowSlot Book(const RowRequest& request) { return {}; }
 
-  // The budget is needed for another session's head step: drop prepared rows, furthest step first, until `bytes` are
-  // free or nothing is left to drop, and ask for them again with Request when there is room. Returns the bytes freed.
-  virtual size_t Revoke(size_t bytes) { return 0; }
+  // The budget is needed for an urgent row, of another session (`for_others`) or of this one: drop prepared rows,
+  // furthest step first, until `bytes` are free or nothing is left to drop, and ask for them again with Request when
+  // there is room. Returns the bytes freed.
+  virtual size_t Revoke(size_t bytes, bool for_others) { return 0; }
 };
 
 struct LoaderSessionOptions {
   uint32_t largest_step_rows = 0;  // of this session's slice; its bytes are reserved while the session is open
   uint32_t weight = 1;
   bool books_slots = false;  // rows are written into slots that the sink books; their bytes are not the budget's
+  // What is asked for is an outsider's choice: rows that wait, and what rows take beside their content, are the
+  // budget's too, so that millions of tiny rows are.
+  bool counts_all = false;
 };
 
 struct LoaderOptions {
@@ -79,18 +84,30 @@ struct LoaderOptions {
   uint64_t decoded_cache_bytes = 0;
   // Storage is told of so many records of each session before they are read, so that it brings them meanwhile.
   int read_ahead_rows = 32;
+  uint64_t max_row_bytes = kMaxRowBytes;  // lower in tests alone
   Clock* clock = Clock::Real();
 };
 
 class Loader {
  public:
-  // One client's stream of rows. Destruction cancels what is not started, waits for the rows that are being made
-  // (their OnRow comes first), and gives the reserve back. Thread-safe.
+  // One client's stream of rows. Thread-safe.
   class Session {
    public:
+    // Closes, and waits for the rows that are being made (their OnRow comes first), unless Close was called.
     virtual ~Session() = default;
-    // Adds rows to make. Never blocks; the caller bounds what it asks for (by grants).
-    virtual void Request(std::vector<RowRequest> rows) = 0;
+    // Cancels what is not started and returns at once. `quiet` is called once, inside this call or later on one of the
+    // loader's threads: when the rows that were being made have come to OnRow and the sink is not touched any more; the
+    // reserve is given back just before. Nothing else is called on the session afterwards.
+    virtual void Close(Task quiet) = 0;
+    // Adds rows to make and returns how many it took: the first so many. Never blocks. It takes all, or, with
+    // counts_all, as many as there is memory for, and always some while few wait; the rest is to be asked for again
+    // when some of those that were taken have come.
+    virtual size_t Request(const std::vector<RowRequest>& rows) = 0;
+    // Memory of the budget for what the caller keeps for this session, lists of rows to ask for; null where there is
+    // none now.
+    virtual std::unique_ptr<BudgetGrab> Hold(uint64_t bytes) = 0;
+    // The sink may give back now what it did not give back when it was asked.
+    virtual void NowRevocable() = 0;
     // Rows of steps up to `step` have become urgent: the trainer waits.
     virtual void SetHead(uint64_t step) = 0;
     // Rows asked for and not yet handed to the sink.

@@ -13,6 +13,16 @@
 namespace penstock {
 namespace {
 
+// Rows of a session that may wait without being charged for: a session can go on whatever others took.
+constexpr size_t kFreeRows = 64;
+// What a row that waits takes in the scheduler: its entry, the tree's node and the allocator's share.
+constexpr uint64_t kListedRow = sizeof(ScheduledRow) + 80;
+
+// What a row that is ready takes beside its content: the result, its place in a sink, its grab.
+uint64_t OverheadOf(const LoadJob& job) {
+  return sizeof(RowResult) + 160 + 40 * job.pipeline().schema().columns.size();
+}
+
 // A row's memory before any row of the session was made: FIXED columns, and a record of mean size.
 uint64_t MeanRecordBytes(const LoadJob& job) {
   const Snapshot& snapshot = job.reader().snapshot();
@@ -30,6 +40,7 @@ MakerOptions MakerOptionsOf(const LoaderOptions& options, const LoaderCore::Size
   maker.records = records;
   maker.decoded = decoded;
   maker.thread_scratch_bytes = sizes.thread_scratch_bytes;
+  maker.max_row_bytes = options.max_row_bytes;
   maker.clock = options.clock;
   return maker;
 }
@@ -67,7 +78,8 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   const uint64_t mean = MeanRecordBytes(*job);
   const uint64_t ragged = RaggedBound(job->pipeline().schema(), mean);
   const uint64_t row = (options.books_slots ? 0 : job->fixed_bytes()) + ragged;
-  const uint64_t making = job->fixed_bytes() + ragged + 2 * mean;
+  const uint64_t overhead = options.counts_all ? OverheadOf(*job) : 0;
+  const uint64_t making = job->fixed_bytes() + ragged + 2 * mean + overhead;
   MutexLock lock(&mutex_);
   const uint64_t id = next_session_++;
   PS_RETURN_IF_ERROR(budget_.Open(id, options.largest_step_rows * row + making));
@@ -77,6 +89,7 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   session->job = job;
   session->options = options;
   session->sink = sink;
+  session->overhead = overhead;
   session->estimate = making;
   sessions_.emplace(id, std::move(session));
   const bool known = std::any_of(cached_jobs_.begin(), cached_jobs_.end(),
@@ -85,27 +98,65 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   return id;
 }
 
-void LoaderCore::CloseSession(uint64_t id) {
-  std::shared_ptr<OpenedSession> session;
-  {
-    MutexLock lock(&mutex_);
-    session = sessions_.at(id);
-    scheduler_.RemoveSession(id);
-    while (session->calls > 0) quiet_.Wait(&mutex_);
-    session->parked.clear();
-    sessions_.erase(id);
-    budget_.Close(id);
-    work_.NotifyAll();  // its reserve is free
-  }
-  session.reset();  // perhaps the job's last user
-  Sweep();
+void LoaderCore::CloseSession(uint64_t id, Task quiet) {
+  MutexLock lock(&mutex_);
+  std::shared_ptr<OpenedSession> session = sessions_.at(id);
+  PS_CHECK(!session->closing);
+  session->closing = true;
+  session->quiet = std::move(quiet);
+  scheduler_.RemoveSession(id);
+  TrimListed(session.get());
+  ++session->calls;
+  EndCall(std::move(session));
 }
 
-void LoaderCore::Request(uint64_t id, const std::vector<RowRequest>& rows) {
-  if (rows.empty()) return;
+size_t LoaderCore::Request(uint64_t id, const std::vector<RowRequest>& rows) {
+  if (rows.empty()) return 0;
   MutexLock lock(&mutex_);
-  scheduler_.Add(id, rows);
+  OpenedSession& session = *sessions_.at(id);
+  const size_t waiting = scheduler_.waiting(id);
+  const size_t free = session.options.counts_all ? kFreeRows - std::min(kFreeRows, waiting) : rows.size();
+  if (rows.size() <= free) {
+    scheduler_.Add(id, rows);
+  } else {
+    const uint64_t charged = budget_.TakeCommon(id, kListedRow, rows.size() - free);
+    session.listed += charged * kListedRow;
+    const size_t taken = free + static_cast<size_t>(charged);
+    scheduler_.Add(id, {rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(taken)});
+    if (taken < rows.size()) {
+      if (taken > 0 && waiting_threads_ > 0) work_.NotifyOne();
+      return taken;
+    }
+  }
   if (waiting_threads_ > 0) work_.NotifyOne();  // who takes a row wakes the next
+  return rows.size();
+}
+
+void LoaderCore::TrimListed(OpenedSession* session) {
+  if (session->listed == 0) return;
+  const size_t waiting = session->closing ? 0 : scheduler_.waiting(session->id) + session->parked.size();
+  const uint64_t needed = waiting > kFreeRows ? (waiting - kFreeRows) * kListedRow : 0;
+  if (needed >= session->listed) return;
+  budget_.ReleaseCommon(session->id, session->listed - needed);
+  session->listed = needed;
+}
+
+std::unique_ptr<BudgetGrab> LoaderCore::Hold(uint64_t id, uint64_t bytes) {
+  MutexLock lock(&mutex_);
+  if (bytes > 0 && budget_.TakeCommon(id, bytes, 1) == 0) return nullptr;
+  return std::make_unique<BudgetGrab>(std::shared_ptr<BudgetGrab::Owner>(shared_from_this(), &lists_), id, bytes);
+}
+
+void LoaderCore::ReleaseList(uint64_t account, uint64_t bytes) {
+  MutexLock lock(&mutex_);
+  budget_.ReleaseCommon(account, bytes);
+  if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
+}
+
+void LoaderCore::NowRevocable() {
+  MutexLock lock(&mutex_);
+  may_revoke_ = true;
+  if (waiting_threads_ > 0) work_.NotifyOne();
 }
 
 void LoaderCore::SetHead(uint64_t id, uint64_t step) {
@@ -136,14 +187,14 @@ void LoaderCore::Stop() {
 
 void LoaderCore::RunThread(int thread) {
   MakerThread maker_thread;
-  Task task;
+  Work work;
   {
     MutexLock lock(&mutex_);
     ThreadTime& time = times_[static_cast<size_t>(thread)];
     time.runs = pthread_getcpuclockid(pthread_self(), &time.clock) == 0;
   }
-  while (NextTask(&task, thread)) {
-    Process(&task, &maker_thread);
+  while (NextWork(&work, thread)) {
+    Process(&work, &maker_thread);
   }
   MutexLock lock(&mutex_);
   BeIdle(thread);
@@ -152,16 +203,26 @@ void LoaderCore::RunThread(int thread) {
   time.runs = false;
 }
 
-void LoaderCore::EndCall(OpenedSession* session) {
-  if (--session->calls == 0) quiet_.NotifyAll();
+void LoaderCore::EndCall(std::shared_ptr<OpenedSession> session) {
+  if (--session->calls > 0 || !session->closing) return;
+  sessions_.erase(session->id);
+  budget_.Close(session->id);
+  work_.NotifyAll();  // its reserve is free
+  mutex_.Unlock();
+  Task quiet = std::move(session->quiet);
+  session.reset();  // perhaps the job's last user
+  Sweep();
+  std::move(quiet)();
+  mutex_.Lock();
 }
 
-bool LoaderCore::NextTask(Task* task, int thread) {
+bool LoaderCore::NextWork(Work* work, int thread) {
   MutexLock lock(&mutex_);
-  if (task->session != nullptr) {
-    EndCall(task->session.get());
+  if (work->session != nullptr) {
+    std::shared_ptr<OpenedSession> session = std::move(work->session);
+    *work = Work();
     may_revoke_ = true;
-    *task = Task();
+    EndCall(std::move(session));
   }
   MemoryBudget* const budget = &budget_;
   const auto* const sessions = &sessions_;
@@ -170,24 +231,34 @@ bool LoaderCore::NextTask(Task* task, int thread) {
     const uint64_t wanted = row.need > 0 ? row.need : sessions->at(id)->estimate;
     return std::min(wanted, budget->LargestTake(id));
   };
-  const auto shortage_of = [budget, &grab_of](uint64_t id, const ScheduledRow& row, bool reserve_only) -> uint64_t {
-    const uint64_t bytes = grab_of(id, row);
-    const uint64_t shortage = budget->Shortage(id, bytes);
-    if (shortage == 0 && reserve_only && !budget->InsideReserve(id, bytes)) return bytes;
-    return shortage;
+  const auto need_of = [budget, &grab_of](uint64_t id, const ScheduledRow& row, const RowScheduler::Blocked* behind) {
+    RowScheduler::Need need;
+    need.bytes = grab_of(id, row);
+    need.shortage = budget->Shortage(id, need.bytes);
+    need.reserved = budget->InsideReserve(id, need.bytes);
+    if (need.shortage > 0 || need.reserved || behind == nullptr) return need;
+    // Common memory, and somebody waits: only for who has less of it than he, and not where it is reserved for him.
+    const bool first = !behind->need.reserved && budget->Common(id) + need.bytes < budget->Common(behind->session);
+    if (!first) need.shortage = need.bytes;
+    return need;
   };
   while (!stop_) {
-    RowScheduler::Choice choice = scheduler_.Pick(shortage_of);
+    RowScheduler::Choice choice = scheduler_.Pick(need_of);
     if (choice.picked.has_value()) {
-      task->session = sessions_.at(choice.picked->session);
-      task->held = grab_of(choice.picked->session, choice.picked->row);
-      task->picked = *std::move(choice.picked);
-      PS_CHECK(budget_.Take(task->session->id, task->held));
+      work->session = sessions_.at(choice.picked->session);
+      work->held = grab_of(choice.picked->session, choice.picked->row);
+      work->picked = *std::move(choice.picked);
+      PS_CHECK(budget_.Take(work->session->id, work->held));
       BeBusy(thread);
-      ++task->session->calls;
-      ++task->session->making;
-      task->ahead = scheduler_.Announce(task->session->id, static_cast<size_t>(std::max(0, options_.read_ahead_rows)));
+      ++work->session->calls;
+      ++work->session->making;
+      work->ahead = scheduler_.Announce(work->session->id, static_cast<size_t>(std::max(0, options_.read_ahead_rows)));
+      TrimListed(work->session.get());
       if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
+      // Others may always find something that fits: whose memory is reserved does not wait for that to end.
+      if (choice.blocked.has_value() && choice.blocked->need.reserved && may_revoke_ && !revoking_) {
+        RevokeFor(*choice.blocked);
+      }
       return true;
     }
     if (choice.blocked.has_value() && may_revoke_ && !revoking_) {
@@ -205,26 +276,27 @@ bool LoaderCore::NextTask(Task* task, int thread) {
 void LoaderCore::RevokeFor(const RowScheduler::Blocked& blocked) {
   revoking_ = true;
   may_revoke_ = false;
+  const uint64_t shortage = blocked.need.shortage;
   uint64_t freed = 0;
-  for (const MemoryBudget::Account lender : budget_.Lenders(blocked.session)) {
+  for (const MemoryBudget::Account lender : budget_.Lenders(blocked.session, blocked.need.bytes)) {
     const auto it = sessions_.find(lender);
     if (it == sessions_.end()) continue;
-    const std::shared_ptr<OpenedSession> session = it->second;
+    std::shared_ptr<OpenedSession> session = it->second;
     ++session->calls;
     mutex_.Unlock();
-    freed += session->sink->Revoke(blocked.shortage - freed);
+    freed += session->sink->Revoke(shortage - freed, lender != blocked.session);
     mutex_.Lock();
-    EndCall(session.get());
-    if (freed >= blocked.shortage) break;
+    EndCall(std::move(session));
+    if (freed >= shortage) break;
   }
   revoking_ = false;
   if (freed > 0) may_revoke_ = true;
 }
 
-absl::StatusOr<RowMaker::Answer> LoaderCore::Grow(Task* task, uint64_t bytes) {
-  if (bytes <= task->held) return RowMaker::Answer::kYes;
+absl::StatusOr<RowMaker::Answer> LoaderCore::Grow(Work* work, uint64_t bytes) {
+  if (bytes <= work->held) return RowMaker::Answer::kYes;
   MutexLock lock(&mutex_);
-  const uint64_t id = task->session->id;
+  const uint64_t id = work->session->id;
   if (const uint64_t most = budget_.LargestTake(id); bytes > most) {
     return absl::ResourceExhaustedError(
         absl::StrCat("needs ", bytes, " bytes of memory, but this session can have ", most,
@@ -234,21 +306,21 @@ absl::StatusOr<RowMaker::Answer> LoaderCore::Grow(Task* task, uint64_t bytes) {
                      " threads, and the rest is reserved for other sessions; raise memory_budget_bytes, or lower "
                      "the job's limits"));
   }
-  task->session->estimate = std::max(task->session->estimate, bytes);
-  if (!budget_.Take(id, bytes - task->held)) return RowMaker::Answer::kPutBack;
-  task->held = bytes;
+  work->session->estimate = std::max(work->session->estimate, bytes);
+  if (!budget_.Take(id, bytes - work->held)) return RowMaker::Answer::kPutBack;
+  work->held = bytes;
   return RowMaker::Answer::kYes;
 }
 
-LoaderCore::Outcome LoaderCore::MakeRow(Task* task, MakerThread* thread) {
-  const OpenedSession& session = *task->session;
+LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
+  const OpenedSession& session = *work->session;
   const LoadJob& job = *session.job;
-  ScheduledRow& row = task->picked.row;
+  ScheduledRow& row = work->picked.row;
   const RowSchema& schema = job.pipeline().schema();
   Outcome outcome;
   const auto book = [&](uint64_t bytes) {
-    outcome.need = std::max(outcome.need, bytes);
-    return Grow(task, bytes);
+    outcome.need = std::max(outcome.need, bytes + session.overhead);
+    return Grow(work, bytes + session.overhead);
   };
   const auto get_slot = [&]() -> RowSlot* {
     if (!row.slot.has_value()) {
@@ -291,16 +363,17 @@ LoaderCore::Outcome LoaderCore::MakeRow(Task* task, MakerThread* thread) {
   result.record_id = made->record_id;
   result.source_record = made->source_record;
   if (!made->status.ok()) outcome.kept = 0;
+  outcome.kept = std::min(outcome.kept + session.overhead, work->held);
   if (!made->status.ok() || made->masked) result.fixed.reset();
   if (made->status.ok()) result.ragged = std::move(row.slot->ragged);
   return outcome;
 }
 
-void LoaderCore::Process(Task* task, MakerThread* thread) {
-  OpenedSession& session = *task->session;
-  for (const RowRequest& row : task->ahead) maker_.Announce(*session.job, session.id, row, thread);
+void LoaderCore::Process(Work* work, MakerThread* thread) {
+  OpenedSession& session = *work->session;
+  for (const RowRequest& row : work->ahead) maker_.Announce(*session.job, session.id, row, thread);
   const Nanos start = options_.clock->Now();
-  Outcome outcome = MakeRow(task, thread);
+  Outcome outcome = MakeRow(work, thread);
   if (thread->scratch.held_bytes() + thread->record.capacity() > sizes_.thread_scratch_bytes) {
     thread->scratch.Clear();
     thread->record.Clear();
@@ -310,15 +383,15 @@ void LoaderCore::Process(Task* task, MakerThread* thread) {
   {
     MutexLock lock(&mutex_);
     --session.making;
-    budget_.Release(session.id, task->held - outcome.kept);
+    budget_.Release(session.id, work->held - outcome.kept);
     switch (outcome.end) {
       case RowMaker::End::kPutBack:
-        task->picked.row.need = outcome.need;
-        scheduler_.PutBack(std::move(task->picked));
+        work->picked.row.need = outcome.need;
+        scheduler_.PutBack(std::move(work->picked));
         return;
       case RowMaker::End::kNotReady:
         scheduler_.Park(session.id);
-        parked = std::make_shared<ParkedRow>(weak_from_this(), std::move(task->picked));
+        parked = std::make_shared<ParkedRow>(weak_from_this(), std::move(work->picked));
         session.parked.emplace(parked.get(), parked);
         break;
       case RowMaker::End::kMade:
@@ -349,7 +422,7 @@ void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* sessio
 void LoaderCore::Unpark(const ParkedRow& row, std::shared_ptr<const void> hold) {
   MutexLock lock(&mutex_);
   const auto session = sessions_.find(row.session());
-  if (session == sessions_.end()) return;
+  if (session == sessions_.end() || session->second->closing) return;
   const auto found = session->second->parked.find(&row);
   if (found == session->second->parked.end()) return;
   RowScheduler::Picked picked = std::move(found->second->picked_);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/runtime/executor.h"
 #include "pipeline/cache/byte_cache.h"
 #include "pipeline/loader/budget_grab.h"
 #include "pipeline/loader/loader.h"
@@ -33,9 +34,12 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
 
   absl::StatusOr<uint64_t> OpenSession(std::shared_ptr<const LoadJob> job, const LoaderSessionOptions& options,
                                        RowSink* sink);
-  // Returns when no call into the sink is in progress, and none will come.
-  void CloseSession(uint64_t id);
-  void Request(uint64_t id, const std::vector<RowRequest>& rows);
+  // Drops the session's rows that are not started. `quiet` is called when no call into the sink is in progress, and
+  // none will come: inside this call, or on the thread that ends the last one.
+  void CloseSession(uint64_t id, Task quiet) ABSL_LOCKS_EXCLUDED(mutex_);
+  size_t Request(uint64_t id, const std::vector<RowRequest>& rows);
+  std::unique_ptr<BudgetGrab> Hold(uint64_t id, uint64_t bytes);
+  void NowRevocable();
   void SetHead(uint64_t id, uint64_t step);
   size_t Pending(uint64_t id);
 
@@ -54,13 +58,17 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     LoaderSessionOptions options;
     RowSink* sink = nullptr;
     // Guarded by the core's lock:
+    uint64_t overhead = 0;  // of a row that is kept, its content aside
     uint64_t estimate = 0;  // bytes to grab for a row of which nothing is known yet
+    uint64_t listed = 0;    // bytes of the budget for rows that wait
     int calls = 0;          // rows being made or handed over, and revocations
     int making = 0;         // rows being made
     // Rows whose shard is not ready. The reader has them weakly.
     std::unordered_map<const ParkedRow*, std::shared_ptr<ParkedRow>> parked;
+    bool closing = false;
+    Task quiet;  // of CloseSession
   };
-  struct Task {
+  struct Work {
     std::shared_ptr<OpenedSession> session;
     RowScheduler::Picked picked;
     uint64_t held = 0;              // bytes grabbed
@@ -75,18 +83,32 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     MadeRow made;
   };
 
-  bool NextTask(Task* task, int thread) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Process(Task* task, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
-  Outcome MakeRow(Task* task, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Bytes of the budget for what callers keep.
+  class Lists final : public BudgetGrab::Owner {
+   public:
+    explicit Lists(LoaderCore* core) : core_(core) {}
+    void Release(uint64_t account, uint64_t bytes) override { core_->ReleaseList(account, bytes); }
+
+   private:
+    LoaderCore* const core_;
+  };
+  void ReleaseList(uint64_t account, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Gives back what rows that wait no longer took.
+  void TrimListed(OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  bool NextWork(Work* work, int thread) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Process(Work* work, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
+  Outcome MakeRow(Work* work, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
   // A row was made: what it tells of the session's rows, and for the counters.
   void Count(const Outcome& outcome, Nanos took, OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The shard of a row that was put aside is ready.
   void Unpark(const ParkedRow& row, std::shared_ptr<const void> hold) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Grows what the task holds to `bytes`.
-  absl::StatusOr<RowMaker::Answer> Grow(Task* task, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Grows what the row in work holds to `bytes`.
+  absl::StatusOr<RowMaker::Answer> Grow(Work* work, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // Asks sinks for prepared rows in favor of a blocked urgent one. Gives the lock up meanwhile.
   void RevokeFor(const RowScheduler::Blocked& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndCall(OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A call into the sink is over. Gives the lock up meanwhile when it was the last one of a session that closes.
+  void EndCall(std::shared_ptr<OpenedSession> session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The thread has a row from now on, or none any more. No effect when that was so before.
   void BeBusy(int thread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void BeIdle(int thread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -98,10 +120,10 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   const Sizes sizes_;
   ByteCache records_, decoded_;
   const RowMaker maker_;
+  Lists lists_{this};
 
   Mutex mutex_;
-  CondVar work_;   // something may have become possible
-  CondVar quiet_;  // a session has no calls in progress
+  CondVar work_;  // something may have become possible
   MemoryBudget budget_ ABSL_GUARDED_BY(mutex_);
   RowScheduler scheduler_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<OpenedSession>> sessions_ ABSL_GUARDED_BY(mutex_);

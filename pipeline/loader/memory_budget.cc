@@ -14,7 +14,7 @@ absl::Status MemoryBudget::Open(Account account, uint64_t reserve) {
                      " bytes that the budget has for rows, ", reserved_, " are reserved for ", accounts_.size(),
                      " other sessions: raise memory_budget_bytes, use a smaller batch, or close a session"));
   }
-  const bool added = accounts_.try_emplace(account, Entry{reserve, 0}).second;
+  const bool added = accounts_.try_emplace(account, Entry{reserve}).second;
   PS_CHECK(added);
   reserved_ += reserve;
   return absl::OkStatus();
@@ -24,14 +24,14 @@ void MemoryBudget::Close(Account account) {
   const auto it = accounts_.find(account);
   PS_CHECK(it != accounts_.end());
   const Entry& entry = it->second;
-  common_ += entry.used - entry.common();
+  common_ += entry.used + entry.listed - entry.common();
   reserved_ -= entry.reserve;
   accounts_.erase(it);
 }
 
 uint64_t MemoryBudget::Shortage(Account account, uint64_t bytes) const {
   const Entry& entry = accounts_.at(account);
-  const uint64_t over = entry.used + bytes > entry.reserve ? entry.used + bytes - entry.reserve : 0;
+  const uint64_t over = (entry.used + bytes > entry.reserve ? entry.used + bytes - entry.reserve : 0) + entry.listed;
   const uint64_t common = common_ + (over - entry.common());
   const uint64_t lacks_common =
       over == entry.common() || common <= total_ - reserved_ ? 0 : common - (total_ - reserved_);
@@ -71,19 +71,42 @@ void MemoryBudget::Release(Account account, uint64_t bytes) {
   common_ += entry.common();
 }
 
+uint64_t MemoryBudget::TakeCommon(Account account, uint64_t unit, uint64_t times) {
+  const uint64_t most = total_ - reserved_;
+  const uint64_t room = std::min(most - std::min(most, common_), total_ - std::min(total_, used_));
+  times = std::min(times, room / unit);
+  accounts_.at(account).listed += times * unit;
+  common_ += times * unit;
+  used_ += times * unit;
+  peak_ = std::max(peak_, used_);
+  return times;
+}
+
+void MemoryBudget::ReleaseCommon(Account account, uint64_t bytes) {
+  PS_CHECK(bytes <= common_ && bytes <= used_);
+  used_ -= bytes;
+  common_ -= bytes;
+  const auto it = accounts_.find(account);
+  if (it == accounts_.end()) return;
+  PS_CHECK(bytes <= it->second.listed);
+  it->second.listed -= bytes;
+}
+
 uint64_t MemoryBudget::LargestTake(Account account) const {
   return total_ - (reserved_ - accounts_.at(account).reserve);
 }
 
-std::vector<MemoryBudget::Account> MemoryBudget::Lenders(Account except) const {
+std::vector<MemoryBudget::Account> MemoryBudget::Lenders(Account except, uint64_t bytes) const {
+  const auto own = accounts_.find(except);
+  const bool all = own == accounts_.end() || InsideReserve(except, bytes);
+  const uint64_t least = all ? 0 : own->second.common() + bytes;
   std::vector<std::pair<uint64_t, Account>> found;
   for (const auto& [account, entry] : accounts_) {
-    if (account != except && entry.common() > 0) found.emplace_back(entry.common(), account);
+    if (account != except && entry.common() > least) found.emplace_back(entry.common(), account);
   }
   std::sort(found.rbegin(), found.rend());
   std::vector<Account> lenders;
-  for (const auto& [bytes, account] : found) lenders.push_back(account);
-  const auto own = accounts_.find(except);
+  for (const auto& [common, account] : found) lenders.push_back(account);
   if (own != accounts_.end() && own->second.used > 0) lenders.push_back(except);
   return lenders;
 }

@@ -37,11 +37,20 @@ class MemoryBudget {
   // Gives back; the account may be closed by now.
   void Release(Account account, uint64_t bytes);
 
+  // The same for bytes that are common memory always, whatever is left of the account's reserve: lists of what is still
+  // to be made, which must not take the place of what is made. Takes as many times `unit` as there is room for, at most
+  // `times`; returns how many.
+  uint64_t TakeCommon(Account account, uint64_t unit, uint64_t times);
+  void ReleaseCommon(Account account, uint64_t bytes);
+
   // The most that the account could ever take at once: all that is not reserved for others.
   uint64_t LargestTake(Account account) const;
-  // Open accounts other than `except` that use common memory, those with the most first, then `except` itself if it
-  // uses any memory: whom to ask for bytes that `except` lacks.
-  std::vector<Account> Lenders(Account except) const;
+  // What the account uses of the common memory.
+  uint64_t Common(Account account) const { return accounts_.at(account).common(); }
+  // Whom to ask for bytes that `except` lacks: open accounts that use common memory, those with the most first, then
+  // `except` itself if it uses any. Where the bytes lie inside its reserve all others are to give, else only those that
+  // would still have as much common memory as it.
+  std::vector<Account> Lenders(Account except, uint64_t bytes) const;
 
   uint64_t total() const { return total_; }
   uint64_t used() const { return used_; }
@@ -51,8 +60,9 @@ class MemoryBudget {
  private:
   struct Entry {
     uint64_t reserve = 0;
-    uint64_t used = 0;
-    uint64_t common() const { return used > reserve ? used - reserve : 0; }
+    uint64_t used = 0;    // of the reserve first
+    uint64_t listed = 0;  // of common memory
+    uint64_t common() const { return (used > reserve ? used - reserve : 0) + listed; }
   };
 
   const uint64_t total_;

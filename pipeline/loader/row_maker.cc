@@ -157,6 +157,17 @@ RowMaker::Fault RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64_t
     made->status = WithPlace(status, job, source);
     return Fault::kRecord;
   }
+  uint64_t bytes = job.fixed_bytes();
+  for (const std::string& column : slot->ragged) bytes += column.size();
+  if (bytes > options_.max_row_bytes) {
+    for (std::string& column : slot->ragged) std::string().swap(column);
+    made->status = WithPlace(absl::ResourceExhaustedError(absl::StrCat(
+                                 "makes a row of ", bytes, " bytes; a row may have ", options_.max_row_bytes,
+                                 ", what a message takes: crop, resize or drop columns, or let errors.policy pass it "
+                                 "over")),
+                             job, source);
+    return Fault::kRecord;
+  }
   made->status = absl::OkStatus();
   made->lenient = slot->lenient;
   made->source_record = source;

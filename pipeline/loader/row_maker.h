@@ -7,6 +7,7 @@
 //   SUBSTITUTE  the content of another record of the same shard, chosen by a permutation that is keyed by (seed,
 //               record), up to kMaxSubstitutes of them, then a masked row; the row keeps its id and its draws
 //   MASK        a masked row
+// A row of more than kMaxRowBytes is a fault of its record.
 // What is no record's fault is never covered up: storage that cannot be read (Unavailable, after retries), a file that
 // is not the snapshot's (FailedPrecondition) and a row that is too large for the budget (ResourceExhausted) are the
 // row's status under every policy, so that the same job gives the same bytes on every machine.
@@ -49,6 +50,7 @@ struct MakerOptions {
   ByteCache* decoded = nullptr;
   // Scratch that each thread has beside any row's bytes.
   uint64_t thread_scratch_bytes = 0;
+  uint64_t max_row_bytes = kMaxRowBytes;
   int read_tries = 3;  // of a row, where storage fails
   Clock* clock = Clock::Real();
 };

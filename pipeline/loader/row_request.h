@@ -6,6 +6,10 @@
 
 namespace penstock {
 
+// The most bytes that a row may have, its columns in their encoding: what a message takes beside its header. The same
+// for every reader of a job, those that no message serves too, so that all see the same rows.
+constexpr uint64_t kMaxRowBytes = (uint64_t{64} << 20) - (64 << 10);
+
 struct RowRequest {
   uint64_t epoch = 0;
   uint64_t position = 0;

@@ -85,26 +85,33 @@ RowScheduler::Picked RowScheduler::TakeOut(SessionId id, Session* session, std::
   return picked;
 }
 
-RowScheduler::Choice RowScheduler::Pick(ShortageOf shortage_of) {
+RowScheduler::Choice RowScheduler::Pick(NeedOf need_of) {
   Choice choice;
+  double blocked_time = 0;
+  for (const auto& [id, session] : sessions_) {
+    if (session.urgent.empty()) continue;
+    const Need need = need_of(id, session.urgent.begin()->second, nullptr);
+    if (need.shortage == 0) continue;
+    const bool first = !choice.blocked.has_value() || (need.reserved && !choice.blocked->need.reserved) ||
+                       (need.reserved == choice.blocked->need.reserved && session.virtual_time < blocked_time);
+    if (!first) continue;
+    choice.blocked = Blocked{id, need};
+    blocked_time = session.virtual_time;
+  }
   for (const bool urgent : {true, false}) {
     Session* best = nullptr;
     SessionId best_id = 0;
-    const Session* best_blocked = nullptr;
     for (auto& [id, session] : sessions_) {
       auto& queue = urgent ? session.urgent : session.normal;
       if (queue.empty()) continue;
       // Inside a session nothing overtakes an urgent row that waits for memory.
       if (!urgent && !session.urgent.empty()) continue;
       if (best != nullptr && best->virtual_time <= session.virtual_time) continue;
-      const uint64_t shortage = shortage_of(id, queue.begin()->second, !urgent && choice.blocked.has_value());
-      if (shortage == 0) {
-        best = &session;
-        best_id = id;
-      } else if (urgent && (best_blocked == nullptr || session.virtual_time < best_blocked->virtual_time)) {
-        best_blocked = &session;
-        choice.blocked = Blocked{id, shortage};
-      }
+      const Blocked* const behind =
+          choice.blocked.has_value() && choice.blocked->session != id ? &*choice.blocked : nullptr;
+      if (need_of(id, queue.begin()->second, behind).shortage > 0) continue;
+      best = &session;
+      best_id = id;
     }
     if (best != nullptr) {
       choice.picked = TakeOut(best_id, best, urgent ? &best->urgent : &best->normal);

@@ -6,7 +6,8 @@
 //      cost divided by its weight, and the session that is furthest behind is next (start-time fair queueing; Goyal,
 //      Vin and Cheng, SIGCOMM 1996). A session that had nothing to do does not save time up.
 // A row for which there is no memory waits, and the rows behind it in its session with it. While an urgent row waits
-// for memory, other rows may only take what is reserved for their own session, so that they cannot keep it waiting.
+// for memory, rows of other sessions, urgent or not, take memory only behind it, as the caller sees to, so that they
+// cannot keep it waiting.
 #ifndef PENSTOCK_PIPELINE_LOADER_ROW_SCHEDULER_H_
 #define PENSTOCK_PIPELINE_LOADER_ROW_SCHEDULER_H_
 
@@ -43,18 +44,24 @@ class RowScheduler {
     SessionId session = 0;
     ScheduledRow row;
   };
-  // An urgent row that memory keeps waiting.
+  // What a row lacks.
+  struct Need {
+    uint64_t shortage = 0;  // bytes that must become free before it can start; 0: it can now
+    uint64_t bytes = 0;     // that it takes
+    bool reserved = false;  // they lie inside what is reserved for its session
+  };
+  // An urgent row that memory keeps waiting: one whose memory is reserved before others, then the one that is furthest
+  // behind.
   struct Blocked {
     SessionId session = 0;
-    uint64_t shortage = 0;
+    Need need;
   };
   struct Choice {
     std::optional<Picked> picked;
     std::optional<Blocked> blocked;
   };
-  // Bytes that must become free before the row can start; 0: it can now. `reserve_only`: it may take only what is
-  // reserved for its session.
-  using ShortageOf = absl::FunctionRef<uint64_t(SessionId session, const ScheduledRow& row, bool reserve_only)>;
+  // `behind`: the urgent row of another session that waits; null: there is none.
+  using NeedOf = absl::FunctionRef<Need(SessionId session, const ScheduledRow& row, const Blocked* behind)>;
 
   // `id` must be new; weight 0 counts as 1.
   void AddSession(SessionId id, uint32_t weight);
@@ -70,7 +77,7 @@ class RowScheduler {
   std::vector<RowRequest> Announce(SessionId id, size_t ahead);
 
   // Takes the next row out. Its cost is charged as an estimate until Done().
-  Choice Pick(ShortageOf shortage_of);
+  Choice Pick(NeedOf need_of);
   // Puts a picked row back at its place: it needs more memory than there was.
   void PutBack(Picked picked);
   // A picked row cannot be made before something has come: it costs its session nothing meanwhile, and nobody waits

@@ -2,14 +2,16 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
+#include <atomic>
 #include <optional>
-#include <thread>
+#include <stop_token>
 #include <utility>
 
 #include "base/cgroup.h"
 #include "base/host_name.h"
 #include "base/mutex.h"
+#include "base/runtime/strand.h"
+#include "base/runtime/thread_pool.h"
 #include "base/status_macros.h"
 #include "net/channel.h"
 #include "server/common/bind_check.h"
@@ -23,20 +25,26 @@
 #include "server/worker/link/coordinator_link.h"
 #include "server/worker/link/identity.h"
 #include "server/worker/link/load_meter.h"
-#include "server/worker/stream/data_service.h"
+#include "server/worker/stream/session_acceptor.h"
+#include "transport/grpc/grpc_acceptor.h"
 
 namespace penstock {
 namespace {
 
-// Opening jobs, grants, and closing sessions, which waits for the rows that are being made.
+// Strands of sessions and of the tie to the coordinator; nothing blocks there.
 constexpr int kExecutorThreads = 4;
-constexpr Nanos kStreamsEnd = 10 * kSecond;
 // Between tries to have all indexes that may be needed.
 constexpr Nanos kFirstPrefetchPause = kSecond;
 constexpr Nanos kLongestPrefetchPause = 30 * kSecond;
 // Of troubles, to the coordinator.
 constexpr size_t kTroubleLines = 8;
 constexpr size_t kTroubleBytes = 300;
+// The coordinator's tasks, which read and walk shards.
+constexpr int kTaskThreads = 2;
+// For what runs when the worker stops. Storage that hangs longer is left behind.
+constexpr Nanos kStopWait = 5 * kSecond;
+// Of a client's message: a fetch of the largest size, a view of thousands of workers.
+constexpr int kMaxClientMessageBytes = 8 << 20;
 
 }  // namespace
 
@@ -50,23 +58,31 @@ struct Worker::Parts {
   std::unique_ptr<ServedJobs> jobs;
   std::unique_ptr<Loader> loader;
   SessionShared shared;
-  std::unique_ptr<WorkerThreads> executor;
-  std::unique_ptr<DataService> service;
+  std::unique_ptr<ThreadPool> executor;
+  std::unique_ptr<SessionAcceptor> acceptor;
+  std::unique_ptr<grpc::Service> service;
   RunningServer running;
   Mutex meter_mutex;
   LoadMeter meter ABSL_GUARDED_BY(meter_mutex);
+  std::stop_source stop_work;
+  std::unique_ptr<ThreadPool> tasks;
   std::unique_ptr<IndexPrefetch> prefetch;  // of the prefetch thread alone
-  std::unique_ptr<WorkerThreads> prefetch_thread;
-  std::unique_ptr<Agent> agent;
+  std::unique_ptr<ThreadPool> prefetch_thread;
+  std::shared_ptr<Agent> agent;
+  std::unique_ptr<Strand> leaving;
+  std::unique_ptr<StrandTimer> drain_deadline;  // both of `leaving`
+  bool left_said = false;
 
   Mutex stop_mutex;
   bool stopped ABSL_GUARDED_BY(stop_mutex) = false;
-  Mutex mutex;  // taken after stop_mutex
+  std::atomic<bool> hung{false};  // something runs that does not end
+  Mutex mutex;                    // taken after stop_mutex
   CondVar changed;
+  bool ready ABSL_GUARDED_BY(mutex) = false;
   bool draining ABSL_GUARDED_BY(mutex) = false;
   bool stopping ABSL_GUARDED_BY(mutex) = false;
   bool left ABSL_GUARDED_BY(mutex) = false;
-  std::thread drain_thread ABSL_GUARDED_BY(mutex);
+  bool idle ABSL_GUARDED_BY(mutex) = false;
 
   v1::WorkerLoad Load() {
     MutexLock lock(&meter_mutex);
@@ -79,15 +95,33 @@ struct Worker::Parts {
   void JobsChanged(const JobChanges& changes) {
     jobs->Update(changes);
     for (const WatchedJob& job : changes.jobs) {
-      if (job.record.state() == v1::READY) prefetch_thread->Post([this, job] { Prefetch(ToJob(job), kFirstPrefetchPause); });
+      if (job.record.state() != v1::READY) continue;
+      prefetch_thread->Post([this, job] { Prefetch(ToJob(job), kFirstPrefetchPause); });
     }
   }
 
   // Again and again, until all is here or the job has changed.
   void Prefetch(const v1::Job& job, Nanos pause) {
-    if (prefetch->Run(job) || !jobs->IsCurrent(job)) return;
-    prefetch_thread->PostAfter(pause,
-                               [this, job, pause] { Prefetch(job, std::min(2 * pause, kLongestPrefetchPause)); });
+    if (prefetch->Run(job, stop_work.get_token()) || !jobs->IsCurrent(job)) return;
+    prefetch_thread->PostAt(prefetch_thread->clock()->Now() + pause,
+                            [this, job, pause] { Prefetch(job, std::min(2 * pause, kLongestPrefetchPause)); });
+  }
+
+  // Sets a flag that someone may wait for.
+  void Set(bool Parts::*flag) {
+    MutexLock lock(&mutex);
+    this->*flag = true;
+    changed.NotifyAll();
+  }
+  // Whether the flag was set by then; or the worker stops, unless `also_stopping`.
+  bool WaitFor(bool Parts::*flag, Nanos deadline, bool also_stopping) {
+    MutexLock lock(&mutex);
+    while (!(this->*flag)) {
+      const Nanos wait = deadline - Clock::Real()->Now();
+      if (wait <= 0 || (stopping && !also_stopping)) return false;
+      changed.WaitFor(&mutex, std::chrono::nanoseconds(wait));
+    }
+    return true;
   }
 
   void Drain() {
@@ -95,64 +129,71 @@ struct Worker::Parts {
       MutexLock lock(&mutex);
       if (draining || stopping) return;
       draining = true;
-      drain_thread = std::thread([this] { Leave(); });
     }
-    spdlog::info("draining: serving until {} streams have moved away", service->streams());
+    spdlog::info("draining: serving until {} streams have moved away", acceptor->sessions());
+    leaving->Post([this] {
+      agent->SetDraining();
+      acceptor->SendDraining();
+      const Nanos timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(options.drain_timeout).count();
+      drain_deadline->Set(leaving->clock()->Now() + timeout, [this] {
+        spdlog::warn("{} streams are still open after drain_timeout; leaving all the same", acceptor->sessions());
+        Leave();
+      });
+      acceptor->WhenIdle([this] { leaving->Post([this] { Leave(); }); });
+    });
   }
 
+  // On `leaving`.
   void Leave() {
-    agent->SetDraining();
-    service->SendDraining();
-    const Nanos deadline =
-        Clock::Real()->Now() + std::chrono::duration_cast<std::chrono::nanoseconds>(options.drain_timeout).count();
-    for (;;) {
-      const bool idle = service->WaitUntilIdle(std::min(deadline, Clock::Real()->Now() + 50 * kMillisecond));
-      {
-        MutexLock lock(&mutex);
-        if (stopping) return;
-      }
-      if (idle) break;
-      if (Clock::Real()->Now() >= deadline) {
-        spdlog::warn("{} streams are still open after drain_timeout; leaving all the same", service->streams());
-        break;
-      }
-    }
-    agent->SayLeaving();
-    MutexLock lock(&mutex);
-    left = true;
-    changed.NotifyAll();
+    if (std::exchange(left_said, true)) return;
+    drain_deadline->Cancel();
+    agent->SayLeaving([this] { Set(&Parts::left); });
   }
 
-  // Called once.
+  // Called once. Bounded, whatever storage does: nothing new begins, sessions end without waiting for rows that are
+  // being made, and a thread that hangs in a system call is left behind with all that it uses.
   void Stop() {
-    std::thread drain;
-    {
-      MutexLock lock(&mutex);
-      stopping = true;
-      drain = std::move(drain_thread);
-    }
-    if (drain.joinable()) drain.join();
+    const Nanos deadline = Clock::Real()->Now() + kStopWait;
+    Set(&Parts::stopping);
+    stop_work.request_stop();
     indexes->Stop();  // what others wait for below
     agent->Stop();
-    prefetch_thread.reset();
+    acceptor->CloseAll(absl::UnavailableError("this worker stops"));
     running.server->Shutdown(std::chrono::system_clock::now());
     running.server->Wait();
-    if (!service->WaitUntilIdle(Clock::Real()->Now() + kStreamsEnd)) {
-      spdlog::error("{} streams did not end", service->streams());
+    acceptor->WhenIdle([this] { Set(&Parts::idle); });
+    const bool quiet = WaitFor(&Parts::idle, deadline, true);
+    const bool worked = tasks->StopBy(deadline);
+    const bool prefetched = prefetch_thread->StopBy(deadline);
+    executor->Stop();
+    dir.reset();
+    if (quiet && worked && prefetched) {
+      agent.reset();
+      running.server.reset();
+      service.reset();
+      acceptor.reset();
+      loader.reset();
+    } else {
+      hung = true;
+      spdlog::error("storage hangs: {} is left to the end of this process", !quiet    ? "a row that is being read"
+                                                                            : !worked ? "a task"
+                                                                                      : "the fetching of an index");
     }
-    running.server.reset();
-    service.reset();
-    executor.reset();  // closes what sessions there are
-    loader.reset();
-    MutexLock lock(&mutex);
-    left = true;
-    changed.NotifyAll();
+    Set(&Parts::left);
   }
 };
 
 Worker::Worker(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-Worker::~Worker() { Stop(); }
+Worker::~Worker() {
+  Stop();
+  if (!parts_->hung) return;
+  // Reachable, so that it is not taken for lost.
+  static auto* const kept = new std::vector<std::unique_ptr<Parts>>;
+  static Mutex mutex;
+  MutexLock lock(&mutex);
+  kept->push_back(std::move(parts_));
+}
 
 absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   PS_RETURN_IF_ERROR(CheckPlaintextBind(options.listen, options.insecure));
@@ -169,16 +210,21 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->jobs = std::make_unique<ServedJobs>(options.roots, parts->indexes.get());
   if (options.loader.threads == 0) options.loader.threads = AvailableCpus();
   PS_ASSIGN_OR_RETURN(parts->loader, Loader::Create(options.loader));
-  parts->executor = std::make_unique<WorkerThreads>(kExecutorThreads);
+  parts->executor = std::make_unique<ThreadPool>(kExecutorThreads, "ps-strand");
   parts->shared.worker_id = parts->id;
   parts->shared.loader = parts->loader.get();
   parts->shared.jobs = parts->jobs.get();
   parts->shared.executor = parts->executor.get();
   parts->shared.max_sessions = options.max_sessions;
-  parts->service = std::make_unique<DataService>(&parts->shared);
-  PS_ASSIGN_OR_RETURN(parts->running, StartServer(listen, {parts->service.get()}));
+  parts->shared.message_bytes = kMaxClientMessageBytes;
+  parts->acceptor = std::make_unique<SessionAcceptor>(&parts->shared);
+  parts->service = MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get());
+  PS_ASSIGN_OR_RETURN(parts->running, StartServer(listen, {parts->service.get()}, kMaxClientMessageBytes));
+  parts->leaving = std::make_unique<Strand>(parts->executor.get());
+  parts->drain_deadline = std::make_unique<StrandTimer>(parts->leaving.get());
+  parts->tasks = std::make_unique<ThreadPool>(kTaskThreads, "ps-task");
   parts->prefetch = std::make_unique<IndexPrefetch>(parts->id, options.roots, parts->indexes.get());
-  parts->prefetch_thread = std::make_unique<WorkerThreads>(1);
+  parts->prefetch_thread = std::make_unique<ThreadPool>(1, "ps-prefetch");
 
   Address address = parts->running.address;
   // Nobody can connect to "any address".
@@ -203,8 +249,10 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   hooks.jobs_changed = [self](const JobChanges& changes) { self->JobsChanged(changes); };
   hooks.run_task = [id = parts->id, tools](const v1::Task& task) { return RunTask(task, id, tools); };
   hooks.drain = [self] { self->Drain(); };
+  hooks.ready = [self] { self->Set(&Parts::ready); };
   parts->options = std::move(options);
-  parts->agent = std::make_unique<Agent>(std::move(agent), std::move(hooks), parts->link.get());
+  parts->agent = std::make_shared<Agent>(std::move(agent), std::move(hooks), parts->link.get(), parts->executor.get(),
+                                         parts->tasks.get());
   parts->agent->Start();
   spdlog::info("worker {} listens on {}", parts->id, parts->running.address.ToString());
   return std::unique_ptr<Worker>(new Worker(std::move(parts)));
@@ -216,7 +264,9 @@ std::string Worker::address() const { return parts_->running.address.ToString();
 
 int Worker::port() const { return parts_->running.address.port; }
 
-bool Worker::WaitUntilReady(std::chrono::nanoseconds timeout) { return parts_->agent->WaitUntilReady(timeout); }
+bool Worker::WaitUntilReady(std::chrono::nanoseconds timeout) {
+  return parts_->WaitFor(&Parts::ready, Clock::Real()->Now() + timeout.count(), false);
+}
 
 void Worker::Drain() { parts_->Drain(); }
 

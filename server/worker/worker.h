@@ -49,7 +49,8 @@ class Worker {
   // Waits until it has left, by Drain() (an operator's too) or Stop().
   void WaitUntilLeft();
 
-  // Breaks all streams off and stops. Returns when nothing runs any more.
+  // Breaks all streams off and stops. Returns when nothing runs any more, or after some seconds: a thread that hangs in
+  // storage is then left behind, with what it uses, until the process ends.
   void Stop();
 
   // Not after Stop().

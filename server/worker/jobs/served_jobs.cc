@@ -95,7 +95,8 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> ServedJobs::Find(const std::strin
 bool ServedJobs::IsCurrent(const v1::Job& job) const {
   MutexLock lock(&mutex_);
   const auto found = jobs_.find(job.name());
-  return found != jobs_.end() && found->second.job.uid() == job.uid() && found->second.job.revision() == job.revision();
+  return found != jobs_.end() && found->second.job.record.uid() == job.uid() &&
+         found->second.job.record.revision() == job.revision();
 }
 
 std::vector<std::string> ServedJobs::names() const {

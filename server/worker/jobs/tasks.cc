@@ -12,6 +12,7 @@
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/augment/pipeline.h"
+#include "pipeline/loader/row_request.h"
 #include "pipeline/storage/posix_storage.h"
 #include "server/worker/jobs/served_jobs.h"
 
@@ -54,6 +55,12 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
   }
   if (!mistakes.empty()) return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
   PS_ASSIGN_OR_RETURN(const auto pipeline, Pipeline::Create(spec));
+  if (const uint64_t bytes = pipeline->schema().FixedBytes(); bytes > kMaxRowBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a row of this job has ", bytes, " bytes in its columns of fixed shape; a row may have ", kMaxRowBytes,
+        ", what a message takes (docs/errors.md): crop or resize to less, cast to a "
+        "narrower type, or drop columns"));
+  }
   FillColumns(pipeline->schema(), report);
   report->set_pipeline_fingerprint(JobPipelineFingerprint(*pipeline));
   for (const DatasetFile& file : *files) {

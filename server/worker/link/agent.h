@@ -2,19 +2,19 @@
 #ifndef PENSTOCK_SERVER_WORKER_LINK_AGENT_H_
 #define PENSTOCK_SERVER_WORKER_LINK_AGENT_H_
 
-#include <chrono>
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
-#include <thread>
 
 #include "absl/status/status.h"
-#include "base/mutex.h"
-#include "base/runtime/clock.h"
+#include "absl/status/statusor.h"
+#include "base/runtime/executor.h"
+#include "base/runtime/strand.h"
 #include "net/job_mirror.h"
 #include "penstock/v1/control.pb.h"
-#include "server/worker/executor.h"
 #include "server/worker/link/coordinator_link.h"
 
 namespace penstock {
@@ -24,70 +24,87 @@ struct AgentOptions {
   Nanos retry_least = 100 * kMillisecond;  // pause after a failed call; doubled up to retry_most
   Nanos retry_most = kSecond;
   uint32_t watch_ms = 20000;
-  int task_threads = 2;
 };
 
-// What the agent calls; on its own threads, one call of each at a time except run_task.
+// What the agent calls, one after another, on its strand (which none may block), run_task aside.
 struct AgentHooks {
   std::function<v1::WorkerLoad()> load;
   std::function<void(const JobChanges&)> jobs_changed;
-  std::function<v1::ReportTaskRequest(const v1::Task&)> run_task;  // on the task threads
+  std::function<v1::ReportTaskRequest(const v1::Task&)> run_task;  // on the tasks' executor; may block
   std::function<void()> drain;                                     // an operator asked for it; once
+  std::function<void()> ready;  // registered, and has heard of the jobs there are; once
 };
 
 // Runs until it is stopped, whatever the coordinator does: while it is away, calls are tried again with capped
-// backoff, which is said once. Thread-safe.
-class Agent {
+// backoff, which is said once. A strand: it has no threads, and no call of it blocks. Thread-safe. Kept by the calls
+// that are under way, which their deadlines bound.
+class Agent : public std::enable_shared_from_this<Agent> {
  public:
-  // `link` outlives this.
-  Agent(AgentOptions options, AgentHooks hooks, CoordinatorLink* link);
-  // As Stop().
-  ~Agent();
+  // `executor` is for the strand and its timers, `tasks` for run_task; `link` and both outlive this.
+  Agent(AgentOptions options, AgentHooks hooks, CoordinatorLink* link, Executor* executor, Executor* tasks);
 
   // Once.
   void Start();
-
-  // Waits until the worker was registered and has heard of the jobs there are. False after `timeout`.
-  bool WaitUntilReady(std::chrono::nanoseconds timeout);
-
   // From now on heartbeats say `draining`; one is sent at once.
   void SetDraining();
-  // Ends the heartbeats and sends the last one, which says `leaving`, waiting at most for its deadline.
-  void SayLeaving();
-  // Cancels calls, waits for running tasks, joins the threads. No hook is called afterwards.
+  // Ends the heartbeats and sends the last one, which says `leaving`; then, or when it has failed, `done` is called on
+  // the strand (never, where the agent was stopped first).
+  void SayLeaving(Task done);
+  // Cancels calls and begins nothing more, no task either. Hooks may be running, and run no more once the executors
+  // have stopped.
   void Stop();
+  // Whether Stop was called: for tasks that run long.
+  bool stopped() const { return stopped_.load(); }
 
  private:
-  void Beat();
-  void Watch();
-  absl::Status RegisterOnce();
-  void Take(const v1::HeartbeatReply& reply);
-  void TakeTasks(const google::protobuf::RepeatedPtrField<v1::Task>& tasks);
-  void RunTask(const v1::Task& task);
-  // Waits until the time has passed or `wake_` or `stopping_`.
-  void Pause(Nanos time);
-  void CoordinatorAway(const absl::Status& status);
-  void CoordinatorThere();
+  void Beat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void BeatAfter(const absl::Status& status, Nanos pause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  // Beats now, or as soon as the call under way has ended.
+  void BeatSoon() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void Registered(const absl::StatusOr<v1::RegisterWorkerReply>& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void HasBeaten(const absl::StatusOr<v1::HeartbeatReply>& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void BeatLast() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void Watch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void Watched(const absl::StatusOr<v1::WatchReply>& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void TakeTasks(const google::protobuf::RepeatedPtrField<v1::Task>& tasks) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void Report(const v1::ReportTaskRequest& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  v1::HeartbeatRequest NextBeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void CheckReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void CoordinatorAway(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void CoordinatorThere() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+
+  void Post(void (Agent::*step)());
+  // A callback that brings a call's reply to the strand.
+  template <typename Reply>
+  CoordinatorLink::Done<Reply> Then(void (Agent::*step)(const absl::StatusOr<Reply>&));
 
   const AgentOptions options_;
   const AgentHooks hooks_;
   CoordinatorLink* const link_;
+  Executor* const tasks_executor_;
+  std::atomic<bool> stopped_{false};
+  Strand strand_;
 
-  Mutex mutex_;
-  CondVar changed_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool wake_ ABSL_GUARDED_BY(mutex_) = false;  // beat at once
-  bool registered_ ABSL_GUARDED_BY(mutex_) = false;
-  bool watched_ ABSL_GUARDED_BY(mutex_) = false;
-  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
-  bool drain_asked_ ABSL_GUARDED_BY(mutex_) = false;
-  bool away_said_ ABSL_GUARDED_BY(mutex_) = false;
-  Nanos heartbeat_ ABSL_GUARDED_BY(mutex_) = kSecond;
-  std::set<uint64_t> tasks_ ABSL_GUARDED_BY(mutex_);  // taken and not yet reported
-  uint64_t term_ ABSL_GUARDED_BY(mutex_) = 0;         // of the coordinator that we are registered with
-
-  std::unique_ptr<WorkerThreads> task_pool_;
-  std::thread beat_, watch_;
+  bool over_ ABSL_GUARDED_BY(strand_) = false;        // stopped, or leaving: only the last heartbeat is sent
+  bool beating_ ABSL_GUARDED_BY(strand_) = false;     // a registration or a heartbeat is under way
+  bool beat_again_ ABSL_GUARDED_BY(strand_) = false;  // at once, when it has ended
+  bool watching_ ABSL_GUARDED_BY(strand_) = false;
+  bool registered_ ABSL_GUARDED_BY(strand_) = false;
+  bool watched_ ABSL_GUARDED_BY(strand_) = false;
+  bool ready_ ABSL_GUARDED_BY(strand_) = false;
+  bool draining_ ABSL_GUARDED_BY(strand_) = false;
+  bool drain_asked_ ABSL_GUARDED_BY(strand_) = false;
+  bool away_said_ ABSL_GUARDED_BY(strand_) = false;
+  std::optional<Task> left_ ABSL_GUARDED_BY(strand_);  // of SayLeaving
+  Nanos heartbeat_ ABSL_GUARDED_BY(strand_) = kSecond;
+  Nanos beat_backoff_ ABSL_GUARDED_BY(strand_);
+  Nanos watch_backoff_ ABSL_GUARDED_BY(strand_);
+  uint64_t term_ ABSL_GUARDED_BY(strand_) = 0;          // of the coordinator that we are registered with
+  uint64_t watched_term_ ABSL_GUARDED_BY(strand_) = 0;  // that jobs_ is of
+  JobMirror jobs_ ABSL_GUARDED_BY(strand_);
+  std::set<uint64_t> taken_ ABSL_GUARDED_BY(strand_);  // tasks that are not yet reported
+  StrandTimer beat_timer_ ABSL_GUARDED_BY(strand_){&strand_};
+  StrandTimer watch_timer_ ABSL_GUARDED_BY(strand_){&strand_};
 };
 
 }  // namespace penstock

@@ -17,66 +17,115 @@ constexpr absl::Duration kShortCall = absl::Seconds(2);  // a heartbeat is worth
 constexpr absl::Duration kReportCall = absl::Seconds(10);
 constexpr absl::Duration kIndexCall = absl::Seconds(5);  // blobs of some MiB; without one the shard is walked
 
+// The contexts of calls under way, so that they can be cancelled. Shared with the calls, which may end later.
+class Calls {
+ public:
+  // False when calls are cancelled.
+  bool Add(grpc::ClientContext* context) {
+    MutexLock lock(&mutex_);
+    if (cancelled_) return false;
+    contexts_.insert(context);
+    return true;
+  }
+  // Before the context goes.
+  void Remove(grpc::ClientContext* context) {
+    MutexLock lock(&mutex_);
+    contexts_.erase(context);
+  }
+  void Cancel() {
+    MutexLock lock(&mutex_);
+    cancelled_ = true;
+    for (grpc::ClientContext* context : contexts_) context->TryCancel();  // which only posts
+  }
+
+ private:
+  Mutex mutex_;
+  std::set<grpc::ClientContext*> contexts_ ABSL_GUARDED_BY(mutex_);
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
 class GrpcLink final : public CoordinatorLink {
  public:
   explicit GrpcLink(const std::string& address)
       : peer_(absl::StrCat("coordinator ", address)), stub_(v1::Coordinator::NewStub(MakeChannel(address))) {}
+  ~GrpcLink() override { Cancel(); }
 
-  absl::StatusOr<v1::RegisterWorkerReply> Register(const v1::RegisterWorkerRequest& request) override {
-    return Call(&v1::Coordinator::Stub::RegisterWorker, request, kShortCall);
+  void Register(const v1::RegisterWorkerRequest& request, Done<v1::RegisterWorkerReply> done) override {
+    Begin(request, kShortCall, std::move(done),
+          [this](auto&&... call) { stub_->async()->RegisterWorker(std::forward<decltype(call)>(call)...); });
   }
-  absl::StatusOr<v1::HeartbeatReply> Heartbeat(const v1::HeartbeatRequest& request) override {
-    return Call(&v1::Coordinator::Stub::Heartbeat, request, kShortCall);
+  void Heartbeat(const v1::HeartbeatRequest& request, Done<v1::HeartbeatReply> done) override {
+    Begin(request, kShortCall, std::move(done),
+          [this](auto&&... call) { stub_->async()->Heartbeat(std::forward<decltype(call)>(call)...); });
   }
-  absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest& request) override {
-    return Call(&v1::Coordinator::Stub::Watch, request, absl::Milliseconds(request.wait_ms()) + absl::Seconds(5));
+  void Watch(const v1::WatchRequest& request, Done<v1::WatchReply> done) override {
+    Begin(request, absl::Milliseconds(request.wait_ms()) + absl::Seconds(5), std::move(done),
+          [this](auto&&... call) { stub_->async()->Watch(std::forward<decltype(call)>(call)...); });
   }
-  absl::StatusOr<v1::ReportTaskReply> ReportTask(const v1::ReportTaskRequest& request) override {
-    return Call(&v1::Coordinator::Stub::ReportTask, request, kReportCall);
+  void ReportTask(const v1::ReportTaskRequest& request, Done<v1::ReportTaskReply> done) override {
+    Begin(request, kReportCall, std::move(done),
+          [this](auto&&... call) { stub_->async()->ReportTask(std::forward<decltype(call)>(call)...); });
   }
+
   absl::Status PutIndex(uint64_t content_hash, std::string blob) override {
     v1::PutIndexRequest request;
     request.set_content_hash(content_hash);
     request.set_blob(std::move(blob));
-    return Call(&v1::Coordinator::Stub::PutIndex, request, kIndexCall).status();
+    return Wait(&v1::Coordinator::Stub::PutIndex, request, kIndexCall).status();
   }
   absl::StatusOr<v1::GetIndexReply> GetIndex(const v1::GetIndexRequest& request) override {
-    return Call(&v1::Coordinator::Stub::GetIndex, request, kIndexCall);
+    return Wait(&v1::Coordinator::Stub::GetIndex, request, kIndexCall);
   }
 
-  void Cancel() override {
-    MutexLock lock(&mutex_);
-    cancelled_ = true;
-    for (grpc::ClientContext* context : running_) context->TryCancel();
-  }
+  void Cancel() override { calls_->Cancel(); }
 
  private:
+  absl::Status Stopping() const { return absl::CancelledError(absl::StrCat(peer_, ": this worker is stopping")); }
+
+  template <typename Request, typename Reply, typename Start>
+  void Begin(const Request& request, absl::Duration timeout, Done<Reply> done, Start start) {
+    struct Call {
+      grpc::ClientContext context;
+      Request request;
+      Reply reply;
+    };
+    auto call = std::make_shared<Call>();
+    call->request = request;
+    SetDeadline(&call->context, timeout);
+    if (!calls_->Add(&call->context)) {
+      done(Stopping());
+      return;
+    }
+    Call* const raw = call.get();
+    std::function<void(grpc::Status)> finished = [call = std::move(call), calls = calls_, peer = peer_,
+                                                  done = std::move(done)](const grpc::Status& status) {
+      calls->Remove(&call->context);
+      if (status.ok()) {
+        done(std::move(call->reply));
+      } else {
+        done(FromGrpc(status, peer));
+      }
+    };
+    start(&raw->context, &raw->request, &raw->reply, std::move(finished));
+  }
+
   template <typename Request, typename Reply>
-  absl::StatusOr<Reply> Call(grpc::Status (v1::Coordinator::Stub::*method)(grpc::ClientContext*, const Request&,
+  absl::StatusOr<Reply> Wait(grpc::Status (v1::Coordinator::Stub::*method)(grpc::ClientContext*, const Request&,
                                                                            Reply*),
                              const Request& request, absl::Duration timeout) {
     grpc::ClientContext context;
     SetDeadline(&context, timeout);
-    {
-      MutexLock lock(&mutex_);
-      if (cancelled_) return absl::CancelledError(absl::StrCat(peer_, ": this worker is stopping"));
-      running_.insert(&context);
-    }
+    if (!calls_->Add(&context)) return Stopping();
     Reply reply;
     const grpc::Status status = (stub_.get()->*method)(&context, request, &reply);
-    {
-      MutexLock lock(&mutex_);
-      running_.erase(&context);
-    }
+    calls_->Remove(&context);
     if (!status.ok()) return FromGrpc(status, peer_);
     return reply;
   }
 
   const std::string peer_;
   const std::unique_ptr<v1::Coordinator::Stub> stub_;
-  Mutex mutex_;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  std::set<grpc::ClientContext*> running_ ABSL_GUARDED_BY(mutex_);
+  const std::shared_ptr<Calls> calls_ = std::make_shared<Calls>();
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_SERVER_WORKER_LINK_COORDINATOR_LINK_H_
 #define PENSTOCK_SERVER_WORKER_LINK_COORDINATOR_LINK_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,16 +12,25 @@
 
 namespace penstock {
 
-// Thread-safe; every call ends by a deadline of its own. After Cancel() running and later calls fail with Cancelled.
+// Thread-safe; every call ends by a deadline of its own. After Cancel() calls that are under way, and later ones, fail
+// with Cancelled.
 class CoordinatorLink {
  public:
   virtual ~CoordinatorLink() = default;
-  virtual absl::StatusOr<v1::RegisterWorkerReply> Register(const v1::RegisterWorkerRequest& request) = 0;
-  virtual absl::StatusOr<v1::HeartbeatReply> Heartbeat(const v1::HeartbeatRequest& request) = 0;
-  virtual absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest& request) = 0;
-  virtual absl::StatusOr<v1::ReportTaskReply> ReportTask(const v1::ReportTaskRequest& request) = 0;
+
+  // These return at once. `done` is called once, on any thread, perhaps before they return; it must not block. It may
+  // be called after this object is gone.
+  template <typename Reply>
+  using Done = std::function<void(absl::StatusOr<Reply>)>;
+  virtual void Register(const v1::RegisterWorkerRequest& request, Done<v1::RegisterWorkerReply> done) = 0;
+  virtual void Heartbeat(const v1::HeartbeatRequest& request, Done<v1::HeartbeatReply> done) = 0;
+  virtual void Watch(const v1::WatchRequest& request, Done<v1::WatchReply> done) = 0;
+  virtual void ReportTask(const v1::ReportTaskRequest& request, Done<v1::ReportTaskReply> done) = 0;
+
+  // These wait for the answer: for tasks of a pool.
   virtual absl::Status PutIndex(uint64_t content_hash, std::string blob) = 0;
   virtual absl::StatusOr<v1::GetIndexReply> GetIndex(const v1::GetIndexRequest& request) = 0;
+
   virtual void Cancel() = 0;
 };
 

@@ -64,12 +64,12 @@ std::vector<RowResult> Outbox::Take() {
   return taken;
 }
 
-size_t Outbox::Revoke(size_t bytes, std::vector<RowRequest>* dropped) {
+size_t Outbox::Revoke(size_t bytes, bool head_too, std::vector<RowRequest>* dropped) {
   size_t freed = 0;
   // The furthest granted steps lie at the end; fetched rows, whose trainer is near, lie before them and go last.
   for (auto it = rows_.end(); it != rows_.begin() && freed < bytes;) {
     const auto last = std::prev(it);
-    if (IsHead(last->second.row.request)) {
+    if (!head_too && IsHead(last->second.row.request)) {
       it = last;
       continue;
     }

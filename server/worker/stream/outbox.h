@@ -51,9 +51,10 @@ class Outbox {
   // The rows of the next message, all of one epoch; empty when there are none.
   std::vector<RowResult> Take();
 
-  // Drops rows behind the head step, the furthest first, until their memory reaches `bytes` or none is left. Returns
-  // the memory freed; `dropped` gets what must be asked for again.
-  size_t Revoke(size_t bytes, std::vector<RowRequest>* dropped);
+  // Drops rows behind the head step, the furthest first, until their memory reaches `bytes` or none is left; with
+  // `head_too` those of the head step as well, last. Returns the memory freed; `dropped` gets what must be asked for
+  // again.
+  size_t Revoke(size_t bytes, bool head_too, std::vector<RowRequest>* dropped);
 
   void Clear();
 

@@ -7,24 +7,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "net/channel.h"
-#include "net/frame.h"
 #include "penstock/v1/data.pb.h"
 #include "server/worker/stream/outbox.h"
 #include "server/worker/stream/session_core.h"
+#include "transport/frame.h"
 
 namespace penstock {
 namespace {
 
 constexpr uint64_t kJoinBelow = 8 << 10;
-// Of a row, so that its message stays below the limit with its header.
-constexpr uint64_t kMaxRowBytes = kMaxMessageBytes - (64 << 10);
-
-// A slice that shares ownership of what its bytes lie in.
-grpc::Slice SharedSlice(const void* data, size_t bytes, std::shared_ptr<const void> owner) {
-  auto* keep = new std::shared_ptr<const void>(std::move(owner));
-  return grpc::Slice(
-      const_cast<void*>(data), bytes, [](void* arg) { delete static_cast<std::shared_ptr<const void>*>(arg); }, keep);
-}
+// A message of one row stays below the limit with its header.
+static_assert(kMaxRowBytes + (64 << 10) <= kMaxMessageBytes);
 
 uint32_t FlagsOf(const RowResult& row) {
   return (row.masked ? v1::ROW_MASKED : 0) | (row.lenient ? v1::ROW_LENIENT : 0) |
@@ -45,28 +38,28 @@ class Payload {
     if (payload < kJoinBelow) {
       if (row.fixed != nullptr) Join(row.fixed.get(), fixed_bytes);
       for (const std::string& column : row.ragged) Join(column.data(), column.size());
-      small_rows_.push_back(std::move(row));  // its memory counts until the copy is sent
+      small_rows_.push_back(std::move(row.bytes));  // what it took counts until the copy is sent
       return;
     }
     FinishSmall();
     auto owner = std::make_shared<RowResult>(std::move(row));
     if (owner->fixed != nullptr && fixed_bytes > 0) {
-      slices_.push_back(SharedSlice(owner->fixed.get(), fixed_bytes, owner));
+      slices_.emplace_back(owner->fixed.get(), fixed_bytes, owner);
     }
     for (const std::string& column : owner->ragged) {
-      if (!column.empty()) slices_.push_back(SharedSlice(column.data(), column.size(), owner));
+      if (!column.empty()) slices_.emplace_back(column.data(), column.size(), owner);
     }
   }
 
-  const std::vector<grpc::Slice>& Finish() {
+  std::vector<Slice> Finish() {
     FinishSmall();
-    return slices_;
+    return std::move(slices_);
   }
 
  private:
   struct Small {
     std::string bytes;
-    std::vector<RowResult> rows;
+    std::vector<std::unique_ptr<BudgetGrab>> rows;
   };
 
   void Join(const void* data, size_t bytes) { small_.append(static_cast<const char*>(data), bytes); }
@@ -75,20 +68,20 @@ class Payload {
       auto owner = std::make_shared<Small>();
       owner->bytes = std::move(small_);
       owner->rows = std::move(small_rows_);
-      slices_.push_back(SharedSlice(owner->bytes.data(), owner->bytes.size(), owner));
+      slices_.emplace_back(owner->bytes.data(), owner->bytes.size(), owner);
     }
     small_.clear();
     small_rows_.clear();
   }
 
-  std::vector<grpc::Slice> slices_;
+  std::vector<Slice> slices_;
   std::string small_;
-  std::vector<RowResult> small_rows_;
+  std::vector<std::unique_ptr<BudgetGrab>> small_rows_;
 };
 
 }  // namespace
 
-grpc::ByteBuffer MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, uint64_t* sent_bytes) {
+SliceList MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, uint64_t* sent_bytes) {
   v1::ServerHeader header;
   v1::Rows* out = header.mutable_rows();
   out->set_epoch(rows.front().request.epoch);
@@ -98,23 +91,14 @@ grpc::ByteBuffer MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_byt
   for (size_t i = 0; i < rows.size(); ++i) {
     RowResult& row = rows[i];
     const int index = static_cast<int>(i);
-    uint64_t bytes = PayloadBytes(row, fixed_bytes);
+    const uint64_t bytes = PayloadBytes(row, fixed_bytes);
     out->add_positions(RowOfTag(row.request.tag));
     if (!row.status.ok()) {
       AddFailure(index, row.status, out);
-    } else if (bytes > kMaxRowBytes) {
-      AddFailure(index,
-                 absl::ResourceExhaustedError(absl::StrCat("record ", row.record_id, " of the data set makes a row of ",
-                                                           bytes, " bytes; a message takes ", kMaxRowBytes,
-                                                           ": crop, resize or drop its columns")),
-                 out);
-      bytes = 0;
-    } else {
-      if (row.substituted && !row.masked) {
-        v1::Rows::Substitution* substitution = out->add_substitutions();
-        substitution->set_row(static_cast<uint32_t>(i));
-        substitution->set_source_record(row.source_record);
-      }
+    } else if (row.substituted && !row.masked) {
+      v1::Rows::Substitution* substitution = out->add_substitutions();
+      substitution->set_row(static_cast<uint32_t>(i));
+      substitution->set_source_record(row.source_record);
     }
     const uint32_t flags = FlagsOf(row);
     any_flags = any_flags || flags != 0;

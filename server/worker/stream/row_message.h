@@ -2,21 +2,19 @@
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_ROW_MESSAGE_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_ROW_MESSAGE_H_
 
-#include <grpcpp/support/byte_buffer.h>
-
 #include <cstdint>
 #include <vector>
 
 #include "pipeline/loader/loader.h"
+#include "transport/slice.h"
 
 namespace penstock {
 
 // A Rows message of `rows`, which are all of one epoch and not empty. Their tags are SessionCore's.
-// The message owns the rows: their memory returns to the loader's budget when gRPC has sent it. Rows smaller than a
-// few KiB are joined into one piece, since a slice costs more than copying them does. A row that is larger than a
-// message may be becomes a failure that says so.
-// `sent_bytes` gets the payload's size.
-grpc::ByteBuffer MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, uint64_t* sent_bytes);
+// The message owns the rows: their memory returns to the loader's budget when its carrier has let go of it. Rows
+// smaller than a few KiB are joined into one piece, since a slice costs more than copying them does. Each has at
+// most kMaxRowBytes. `sent_bytes` gets the payload's size.
+SliceList MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, uint64_t* sent_bytes);
 
 }  // namespace penstock
 

@@ -7,6 +7,31 @@
 #include "net/view_proto.h"
 
 namespace penstock {
+namespace {
+
+// Of a queued fetch, its list of rows aside, and what accounts for it.
+constexpr size_t kFetchOverhead = 256;
+
+// Differences of row numbers, modulo 2^64, small ones of either sign as small numbers.
+uint64_t ZigZag(uint64_t difference) { return (difference << 1) ^ (0 - (difference >> 63)); }
+uint64_t UnZigZag(uint64_t value) { return (value >> 1) ^ (0 - (value & 1)); }
+
+void AppendVarint(uint64_t value, std::string* out) {
+  for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
+  out->push_back(static_cast<char>(value));
+}
+
+uint64_t TakeVarint(const std::string& in, size_t* at) {
+  uint64_t value = 0;
+  for (int shift = 0;; shift += 7) {
+    const auto byte = static_cast<unsigned char>(in[(*at)++]);
+    value |= uint64_t{byte & 0x7Fu} << shift;
+    if (byte < 0x80) return value;
+  }
+}
+
+}  // namespace
+
 bool SessionCore::OwnedKeys::Contains(uint64_t key) const {
   const auto next = std::upper_bound(ranges.begin(), ranges.end(), key,
                                      [](uint64_t k, const auto& range) { return k < range.first; });
@@ -97,25 +122,50 @@ absl::Status SessionCore::AddGrant(const v1::Grant& grant) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<RowRequest>> SessionCore::Fetch(const v1::Fetch& fetch) {
-  if (static_cast<size_t>(fetch.positions_size()) > limits_.fetch_positions) {
+absl::StatusOr<size_t> SessionCore::AddFetch(const v1::Fetch& fetch) {
+  const size_t count = static_cast<size_t>(fetch.positions_size());
+  if (count > limits_.fetch_positions) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a fetch of ", fetch.positions_size(), " rows; at most ", limits_.fetch_positions, " at once"));
+        absl::StrCat("a fetch of ", count, " rows; at most ", limits_.fetch_positions, " at once"));
   }
-  std::vector<RowRequest> rows;
-  rows.reserve(static_cast<size_t>(fetch.positions_size()));
+  if (queued_fetches_ + count > limits_.fetches_open) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("more than ", limits_.fetches_open, " fetched rows are open in one session"));
+  }
+  if (count == 0) return 0;
+  OpenFetch open;
+  open.epoch = fetch.epoch();
+  uint64_t last = 0;
   for (const uint64_t row : fetch.positions()) {
     if (row >= RowsEnd()) {
       return absl::InvalidArgumentError(
           absl::StrCat("a fetch of row ", row, ": an epoch of this job has ", steps_.positions(), " positions"));
     }
+    AppendVarint(ZigZag(row - last), &open.rows);
+    last = row;
+  }
+  OrderOf(open.epoch, 0);
+  open.rows.shrink_to_fit();
+  const size_t bytes = open.rows.capacity() + kFetchOverhead;
+  queued_fetches_ += count;
+  fetches_.push_back(std::move(open));
+  return bytes;
+}
+
+std::vector<RowRequest> SessionCore::NextFetched(size_t max_rows) {
+  std::vector<RowRequest> rows;
+  while (!fetches_.empty() && rows.size() < max_rows) {
+    OpenFetch& open = fetches_.front();
+    open.row += UnZigZag(TakeVarint(open.rows, &open.next));
     RowRequest request;
-    request.epoch = fetch.epoch();
-    request.position = steps_.PositionOfRow(row);
-    request.step = OrderOf(fetch.epoch(), row);
+    request.epoch = open.epoch;
+    request.position = steps_.PositionOfRow(open.row);
+    request.step = OrderOf(open.epoch, open.row);
     request.urgent = true;
-    request.tag = row | kFetchedTag;
+    request.tag = open.row | kFetchedTag;
     rows.push_back(request);
+    --queued_fetches_;
+    if (open.next == open.rows.size()) fetches_.pop_front();
   }
   return rows;
 }
@@ -128,7 +178,7 @@ absl::StatusOr<uint64_t> SessionCore::Waiting(const v1::Waiting& waiting) {
   return OrderOf(waiting.epoch(), waiting.begin());
 }
 
-std::vector<RowRequest> SessionCore::NextRows(size_t max_rows, size_t max_looked) {
+std::vector<RowRequest> SessionCore::NextRows(size_t max_rows, size_t max_looked, size_t* all_looked) {
   std::vector<RowRequest> rows;
   size_t looked = 0;
   while (!grants_.empty() && rows.size() < max_rows && looked < max_looked) {
@@ -164,6 +214,7 @@ std::vector<RowRequest> SessionCore::NextRows(size_t max_rows, size_t max_looked
     grant.step_begin += step.rows;
     grant.next_slot = 0;
   }
+  *all_looked += looked;
   return rows;
 }
 

@@ -32,6 +32,7 @@ struct SessionLimits {
   size_t views = 64;                // remembered; the oldest goes first
   size_t grants = 4096;             // open at once
   size_t fetch_positions = 262144;  // of one message
+  size_t fetches_open = 524288;     // rows that were fetched and not yet begun
 };
 
 struct SessionParameters {
@@ -60,14 +61,22 @@ class SessionCore {
   absl::Status UseView(const v1::View& view);
   // FailedPrecondition when its view was not named before.
   absl::Status AddGrant(const v1::Grant& grant);
-  absl::StatusOr<std::vector<RowRequest>> Fetch(const v1::Fetch& fetch);
+  // Queues a fetch, in a few bytes a row. Returns the bytes that it takes here until its rows were all given out; 0
+  // when it names none.
+  absl::StatusOr<size_t> AddFetch(const v1::Fetch& fetch);
   // The order number of the step that the trainer waits for.
   absl::StatusOr<uint64_t> Waiting(const v1::Waiting& waiting);
 
-  // The next rows that grants owe: at most `max_rows`, after looking at about `max_looked` rows of this rank. May be
-  // empty while HasMore().
-  std::vector<RowRequest> NextRows(size_t max_rows, size_t max_looked);
+  // The next rows that grants owe: at most `max_rows`, after looking at about `max_looked` rows of this rank, which are
+  // added to *looked. May be empty while HasMore().
+  std::vector<RowRequest> NextRows(size_t max_rows, size_t max_looked, size_t* looked);
   bool HasMore() const { return !grants_.empty(); }
+
+  // The next rows of fetches, in the order asked for, at most `max_rows`.
+  std::vector<RowRequest> NextFetched(size_t max_rows);
+  bool HasFetches() const { return !fetches_.empty(); }
+  size_t fetches() const { return fetches_.size(); }         // whose rows were not all given out
+  size_t queued_fetches() const { return queued_fetches_; }  // their rows that were not
 
  private:
   // The part of a view that concerns this worker.
@@ -86,6 +95,14 @@ class SessionCore {
     uint64_t end = 0;
   };
 
+  // Row numbers as differences, zigzag varints: a byte or two each where they are in order.
+  struct OpenFetch {
+    uint64_t epoch = 0;
+    std::string rows;
+    size_t next = 0;   // into it
+    uint64_t row = 0;  // given out last
+  };
+
   SessionCore(SessionParameters parameters, Steps steps, const SessionLimits& limits)
       : parameters_(std::move(parameters)), steps_(steps), limits_(limits) {}
 
@@ -99,6 +116,8 @@ class SessionCore {
   SessionLimits limits_;
   std::deque<std::shared_ptr<const OwnedKeys>> views_;
   std::deque<OpenGrant> grants_;
+  std::deque<OpenFetch> fetches_;
+  size_t queued_fetches_ = 0;
   std::optional<uint64_t> first_epoch_;
   std::optional<EpochPlan> plan_;  // the one used last
 };

@@ -1,13 +1,15 @@
 #include "server/worker/stream/stream_session.h"
 
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/check.h"
 #include "base/status_macros.h"
-#include "net/frame.h"
 #include "pipeline/plan/job_order.h"
 #include "server/worker/stream/row_message.h"
+#include "transport/frame.h"
 
 namespace penstock {
 namespace {
@@ -15,6 +17,8 @@ namespace {
 constexpr Nanos kJobPoll = 10 * kMillisecond;
 // Rows of this rank that are looked at before others have their turn.
 constexpr size_t kLookAtOnce = 65536;
+// Rows that are asked of the loader at once: what it has no room for is kept, and is to be little.
+constexpr size_t kAskAtOnce = 256;
 
 std::string Hex(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
 
@@ -27,264 +31,372 @@ absl::Status CheckFingerprint(const std::string& what, uint64_t theirs, uint64_t
 
 }  // namespace
 
-StreamSession::~StreamSession() {
-  MutexLock lock(&work_mutex_);
-  PS_CHECK(open_.rows == nullptr);
-}
-
-// ---- The stream's side ---------------------------------------------------------------------------------------------
-
-void StreamSession::OnMessage(v1::ClientMessage message) {
-  shared_->executor->Post([self = shared_from_this(), message = std::move(message), now = shared_->clock->Now()] {
-    self->Handle(message, now);
+void StreamSession::Post(void (StreamSession::*step)()) {
+  strand_.Post([weak = weak_from_this(), step] {
+    if (const std::shared_ptr<StreamSession> self = weak.lock()) ((*self).*step)();
   });
 }
 
-void StreamSession::OnClosed() { End(absl::OkStatus()); }
-
-void StreamSession::OnWriteDone(bool ok) {
-  {
-    MutexLock lock(&mutex_);
-    write_in_flight_ = false;
-  }
-  if (!ok) End(absl::CancelledError("the client is gone"));
-  Write();
+void StreamSession::SetTimer(StrandTimer* timer, Nanos when, void (StreamSession::*step)()) {
+  timer->Set(when, [weak = weak_from_this(), step] {
+    if (const std::shared_ptr<StreamSession> self = weak.lock()) ((*self).*step)();
+  });
 }
 
-bool StreamSession::EnterStream() {
-  if (stream_ == nullptr || end_) return false;
-  ++calls_;
-  return true;
+void StreamSession::Warn(const absl::Status& status) const {
+  spdlog::warn("{} is closed: {}", name_.empty() ? "a stream without a session" : name_, std::string(status.message()));
 }
 
-void StreamSession::LeaveStream() {
-  MessageStream* stream = nullptr;
-  absl::Status status;
-  {
-    MutexLock lock(&mutex_);
-    if (--calls_ > 0 || !end_ || write_in_flight_ || stream_ == nullptr) return;
-    stream = std::exchange(stream_, nullptr);
-    status = *end_;
-  }
-  stream->Finish(std::move(status));
+// ---- From the stream -----------------------------------------------------------------------------------------------
+
+void StreamSession::Start() { Post(&StreamSession::Begin); }
+
+void StreamSession::Begin() {
+  strand_.AssertHere();
+  if (over_) return;
+  open_timer_.Set(strand_.clock()->Now() + shared_->open_wait, [weak = weak_from_this()] {
+    const std::shared_ptr<StreamSession> self = weak.lock();
+    if (self == nullptr) return;
+    self->strand_.AssertHere();
+    self->EndHere(absl::DeadlineExceededError(
+        absl::StrCat("a stream that has sent no `open` for ", self->shared_->open_wait / kSecond, " s")));
+  });
+  stream_->StartRead();
 }
 
-void StreamSession::End(absl::Status status) {
-  {
-    MutexLock lock(&mutex_);
-    if (end_) return;
-    end_ = std::move(status);
-    control_.clear();
-    revoked_.clear();
-    if (outbox_) outbox_->Clear();
-    ++calls_;
-  }
-  LeaveStream();
-  shared_->executor->Post([self = shared_from_this()] { self->CloseRows(); });
+void StreamSession::OnMessage(SliceList message) {
+  strand_.Post([self = shared_from_this(), message = std::move(message)] {
+    self->strand_.AssertHere();
+    self->Handle(message);
+  });
+}
+
+void StreamSession::OnWritten() {
+  strand_.Post([self = shared_from_this()] {
+    self->strand_.AssertHere();
+    self->writing_ = false;
+    self->hoard_timer_.Cancel();
+    bool revoked = false;
+    {
+      MutexLock lock(&self->mutex_);
+      self->write_began_.reset();
+      self->wanted_ = false;
+      revoked = !self->revoked_.empty();
+    }
+    if (revoked) self->Pump();
+    self->Write();
+  });
+}
+
+void StreamSession::OnClosed(const absl::Status&) {
+  strand_.Post([self = shared_from_this()] {
+    self->strand_.AssertHere();
+    self->closed_ = true;
+    self->EndHere(absl::OkStatus());
+    self->Leave();
+  });
 }
 
 void StreamSession::ReadOn() {
-  MessageStream* stream = nullptr;
-  {
-    MutexLock lock(&mutex_);
-    if (!EnterStream()) return;
-    stream = stream_;
-  }
-  stream->StartRead();
-  LeaveStream();
+  if (!over_) stream_->StartRead();
 }
 
-void StreamSession::Send(v1::ServerHeader header) {
+// ---- The end -------------------------------------------------------------------------------------------------------
+
+void StreamSession::End(absl::Status status) {
+  strand_.Post([self = shared_from_this(), status = std::move(status)]() mutable {
+    self->strand_.AssertHere();
+    self->EndHere(std::move(status));
+  });
+}
+
+void StreamSession::EndHere(absl::Status status) {
+  if (std::exchange(over_, true)) return;
+  open_timer_.Cancel();
+  flush_timer_.Cancel();
+  hoard_timer_.Cancel();
+  control_.clear();
+  fetch_grabs_.clear();
+  unasked_ = {};
+  core_.reset();
+  std::unique_ptr<Outbox> dropped;  // its rows are let go of outside the lock
   {
     MutexLock lock(&mutex_);
-    if (end_) return;
-    control_.push_back(MakeFrame(header));
+    dropped.swap(outbox_);
+    revoked_ = {};
   }
-  Write();
+  dropped.reset();
+  stream_->Close(std::move(status));
+  if (rows_ == nullptr) return;
+  // The rows that are being made may take as long as storage takes: nobody waits for them here.
+  const std::unique_ptr<Loader::Session> rows = std::move(rows_);
+  rows->Close([self = shared_from_this()] {
+    self->strand_.Post([self] {
+      self->strand_.AssertHere();
+      self->quiet_ = true;
+      self->Leave();
+    });
+  });
 }
+
+void StreamSession::Leave() {
+  if (!closed_ || !quiet_) return;
+  stream_ = nullptr;
+  if (std::exchange(seated_, false)) shared_->open_sessions.fetch_sub(1);
+  const std::function<void(StreamSession*)> ended = std::exchange(ended_, nullptr);
+  if (ended) ended(this);
+}
+
+// ---- Writing -------------------------------------------------------------------------------------------------------
 
 void StreamSession::SendDraining() {
-  {
-    MutexLock lock(&mutex_);
-    if (draining_) return;
-    draining_ = true;
-    if (!accepted_) return;  // said right after Accepted
-  }
-  v1::ServerHeader header;
-  header.mutable_draining();
-  Send(std::move(header));
+  strand_.Post([self = shared_from_this()] {
+    self->strand_.AssertHere();
+    if (self->over_ || std::exchange(self->draining_, true)) return;
+    if (!self->accepted_) return;  // said right after Accepted
+    v1::ServerHeader header;
+    header.mutable_draining();
+    self->control_.push_back(MakeFrame(header));
+    self->Write();
+  });
 }
 
 void StreamSession::Write() {
-  MessageStream* stream = nullptr;
-  grpc::ByteBuffer message;
-  std::vector<RowResult> rows;
-  uint64_t fixed_bytes = 0;
-  bool pump = false;
+  if (over_ || writing_) return;
+  SliceList message;
+  if (!control_.empty()) {
+    message = std::move(control_.front());
+    control_.pop_front();
+  } else {
+    std::optional<SliceList> rows = NextRowsMessage();
+    if (!rows.has_value()) return;
+    message = *std::move(rows);
+  }
+  writing_ = true;
   {
     MutexLock lock(&mutex_);
-    if (end_) {
-      ++calls_;  // the write that the stream's end waited for may be over
+    write_began_ = strand_.clock()->Now();
+  }
+  stream_->StartWrite(std::move(message));
+  const bool grants = core_.has_value() && core_->HasMore() && requested_ < shared_->requested_rows / 2;
+  const bool fetches = core_.has_value() && core_->HasFetches() && fetched_ <= fetch_window_ / 2;
+  if (grants || fetches || !unasked_.empty()) PumpSoon();
+}
+
+std::optional<SliceList> StreamSession::NextRowsMessage() {
+  std::vector<RowResult> rows;
+  std::optional<Nanos> due;
+  {
+    MutexLock lock(&mutex_);
+    flush_at_.reset();
+    if (!outbox_) return std::nullopt;
+    due = outbox_->DueAt();
+    if (!due) return std::nullopt;
+    if (*due > strand_.clock()->Now()) {
+      flush_at_ = due;
     } else {
-      if (write_in_flight_ || stream_ == nullptr) return;
-      if (!control_.empty()) {
-        message = std::move(control_.front());
-        control_.pop_front();
-      } else {
-        if (!outbox_) return;
-        const std::optional<Nanos> due = outbox_->DueAt();
-        if (!due) return;
-        const Nanos now = shared_->clock->Now();
-        if (*due > now) {
-          if (timer_posted_) return;
-          timer_posted_ = true;
-          shared_->executor->PostAfter(*due - now, [weak = weak_from_this()] {
-            const std::shared_ptr<StreamSession> self = weak.lock();
-            if (self == nullptr) return;
-            {
-              MutexLock timer_lock(&self->mutex_);
-              self->timer_posted_ = false;
-            }
-            self->Write();
-          });
-          return;
-        }
-        rows = outbox_->Take();
-        for (const RowResult& row : rows) {
-          --(WasFetched(row.request.tag) ? fetched_ : requested_);
-        }
-        fixed_bytes = fixed_bytes_;
-        pump = more_to_pump_ && !pump_posted_ && requested_ < shared_->requested_rows / 2;
-      }
-      write_in_flight_ = true;
-      ++calls_;
-      stream = stream_;
+      rows = outbox_->Take();
     }
   }
-  if (stream != nullptr) {
-    if (!rows.empty()) {
-      uint64_t sent = 0;
-      message = MakeRowsMessage(std::move(rows), fixed_bytes, &sent);
-      shared_->bytes_sent.fetch_add(sent, std::memory_order_relaxed);
-    }
-    stream->StartWrite(std::move(message));
+  if (rows.empty()) {
+    SetTimer(&flush_timer_, *due, &StreamSession::Woken);
+    return std::nullopt;
   }
-  LeaveStream();
-  if (pump) PostPump();
+  flush_timer_.Cancel();
+  for (const RowResult& row : rows) --(WasFetched(row.request.tag) ? fetched_ : requested_);
+  uint64_t sent = 0;
+  SliceList message = MakeRowsMessage(std::move(rows), fixed_bytes_, &sent);
+  shared_->bytes_sent.fetch_add(sent, std::memory_order_relaxed);
+  return message;
 }
 
 // ---- The loader's side ---------------------------------------------------------------------------------------------
 
 void StreamSession::OnRow(RowResult row) {
+  const Nanos now = shared_->executor->clock()->Now();
   {
     MutexLock lock(&mutex_);
-    if (end_) return;
-    outbox_->Add(std::move(row), shared_->clock->Now());
-    if (write_in_flight_) return;
+    if (!outbox_) return;
+    outbox_->Add(std::move(row), now);
+    if (write_began_ || wake_posted_) return;  // the strand looks when the write is over, or soon
+    const Nanos due = *outbox_->DueAt();
+    if (flush_at_ && due >= *flush_at_) return;  // it looks in time
+    wake_posted_ = true;
   }
-  Write();
+  Post(&StreamSession::Woken);
 }
 
-size_t StreamSession::Revoke(size_t bytes) {
+size_t StreamSession::Revoke(size_t bytes, bool for_others) {
+  const Nanos now = shared_->executor->clock()->Now();
   size_t freed = 0;
   {
     MutexLock lock(&mutex_);
-    if (end_ || !outbox_) return 0;
-    freed = outbox_->Revoke(bytes, &revoked_);
-    if (revoked_.empty()) return freed;
+    if (!outbox_) return 0;
+    // Rows that the client does not take are no use to it, its trainer's step neither.
+    const bool stalled = write_began_ && now - *write_began_ >= shared_->stalled_after;
+    freed = outbox_->Revoke(bytes, stalled, &revoked_);
+    wanted_ = wanted_ || for_others;
+    if (wake_posted_ || (revoked_.empty() && !wanted_)) return freed;
+    wake_posted_ = true;
   }
-  PostPump();
+  Post(&StreamSession::Woken);
   return freed;
 }
 
-// ---- The executor's side -------------------------------------------------------------------------------------------
-
-void StreamSession::PostPump() {
+void StreamSession::Woken() {
+  strand_.AssertHere();
+  bool revoked = false;
+  std::optional<Nanos> hoards_since;
   {
     MutexLock lock(&mutex_);
-    if (pump_posted_ || end_) return;
-    pump_posted_ = true;
+    wake_posted_ = false;
+    revoked = !revoked_.empty();
+    if (wanted_) hoards_since = write_began_;
   }
-  shared_->executor->Post([weak = weak_from_this()] {
-    if (const std::shared_ptr<StreamSession> self = weak.lock()) self->Pump();
+  if (over_) return;
+  if (hoards_since && rows_ != nullptr && !hoard_timer_.pending()) {
+    SetTimer(&hoard_timer_, *hoards_since + shared_->stalled_after, &StreamSession::CheckHoard);
+  }
+  // While a write waits for the client, more rows would only wait behind it.
+  if (revoked && !writing_) Pump();
+  Write();
+}
+
+// The write is still the one that the timer was set for: it is cancelled with each that ends.
+void StreamSession::CheckHoard() {
+  strand_.AssertHere();
+  if (over_) return;
+  std::optional<Nanos> since;
+  {
+    MutexLock lock(&mutex_);
+    since = write_began_;
+  }
+  if (!since) return;
+  if (strand_.clock()->Now() < *since + shared_->hoard_time) {
+    rows_->NowRevocable();  // it has stalled since: those rows too that its trainer waits for
+    SetTimer(&hoard_timer_, *since + shared_->hoard_time, &StreamSession::CheckHoard);
+    return;
+  }
+  const absl::Status status = absl::ResourceExhaustedError(absl::StrCat(
+      "this client has read nothing for ", shared_->hoard_time / kSecond,
+      " s while rows for it lay ready and others needed their memory; a trainer that was stopped opens again"));
+  Warn(status);
+  EndHere(status);
+}
+
+// ---- What is asked of the loader -----------------------------------------------------------------------------------
+
+void StreamSession::PumpSoon() {
+  if (std::exchange(pump_posted_, true)) return;
+  strand_.Post([weak = weak_from_this()] {
+    const std::shared_ptr<StreamSession> self = weak.lock();
+    if (self == nullptr) return;
+    self->strand_.AssertHere();
+    self->pump_posted_ = false;
+    self->Pump();
   });
 }
 
+bool StreamSession::Ask(const std::vector<RowRequest>& rows, bool again) {
+  if (rows.empty()) return true;
+  if (!again) {
+    MutexLock lock(&mutex_);
+    if (outbox_) outbox_->Expect(rows);
+  }
+  const size_t taken = rows_->Request(rows);
+  unasked_.insert(unasked_.end(), rows.begin() + static_cast<std::ptrdiff_t>(taken), rows.end());
+  return taken == rows.size();
+}
+
 void StreamSession::Pump() {
-  bool again = false;
-  {
-    MutexLock work(&work_mutex_);
-    std::vector<RowRequest> rows;
-    size_t room = 0;
-    {
-      MutexLock lock(&mutex_);
-      pump_posted_ = false;
-      if (end_) return;
-      rows = std::exchange(revoked_, {});
-      if (outbox_) outbox_->Expect(rows);
-      room = requested_ < shared_->requested_rows ? shared_->requested_rows - requested_ : 0;
-    }
-    if (open_.rows == nullptr) return;
-    if (!rows.empty()) open_.rows->Request(std::move(rows));
-    rows = open_.core->NextRows(room, kLookAtOnce);
-    {
-      MutexLock lock(&mutex_);
-      if (end_) return;
-      outbox_->Expect(rows);
-      requested_ += rows.size();
-      more_to_pump_ = open_.core->HasMore();
-      again = more_to_pump_ && requested_ < shared_->requested_rows;
-    }
-    if (!rows.empty()) open_.rows->Request(std::move(rows));
+  if (over_ || rows_ == nullptr) return;
+  if (!Ask(std::exchange(unasked_, {}), true)) return;  // what is under way makes room
+  std::vector<RowRequest> revoked;
+  if (!writing_) {
+    MutexLock lock(&mutex_);
+    revoked.swap(revoked_);
   }
-  if (again) PostPump();
+  if (!Ask(revoked)) return;
+  while (fetched_ < fetch_window_ && core_->HasFetches()) {
+    std::vector<RowRequest> rows = core_->NextFetched(std::min(kAskAtOnce, fetch_window_ - fetched_));
+    while (fetch_grabs_.size() > core_->fetches()) fetch_grabs_.pop_front();
+    fetched_ += rows.size();
+    if (!Ask(rows)) return;
+  }
+  size_t looked = 0;
+  while (requested_ < shared_->requested_rows && core_->HasMore()) {
+    if (looked >= kLookAtOnce) {
+      PumpSoon();
+      return;
+    }
+    std::vector<RowRequest> rows =
+        core_->NextRows(std::min(kAskAtOnce, shared_->requested_rows - requested_), kLookAtOnce - looked, &looked);
+    requested_ += rows.size();
+    if (!Ask(rows)) return;
+  }
 }
 
-void StreamSession::CloseRows() {
-  std::unique_ptr<Loader::Session> rows;
-  {
-    MutexLock work(&work_mutex_);
-    rows = std::move(open_.rows);
-    rows_closed_ = true;
-    if (rows != nullptr) shared_->open_sessions.fetch_sub(1);
-  }
-  rows.reset();  // waits for the rows that are being made; they come to OnRow
-}
+// ---- Messages ------------------------------------------------------------------------------------------------------
 
-void StreamSession::Handle(v1::ClientMessage message, Nanos since) {
-  absl::Status status;
-  bool again = false;
-  {
-    MutexLock work(&work_mutex_);
-    if (rows_closed_) return;
-    if (message.has_open()) {
-      status = HandleOpen(message.open(), since, &again);
-    } else {
-      status = HandleOpened(message);
-    }
-  }
-  if (again) {
-    shared_->executor->PostAfter(kJobPoll, [weak = weak_from_this(), message = std::move(message), since] {
-      if (const std::shared_ptr<StreamSession> self = weak.lock()) self->Handle(message, since);
-    });
+void StreamSession::Handle(const SliceList& bytes) {
+  if (over_) return;
+  if (bytes.bytes() > shared_->message_bytes) {
+    EndHere(absl::ResourceExhaustedError(absl::StrCat("a message of ", bytes.bytes(), " bytes; a worker takes ",
+                                                      shared_->message_bytes, " from a client at once")));
     return;
   }
-  if (!status.ok()) {
-    End(std::move(status));
+  v1::ClientMessage message;
+  if (!message.ParseFromString(bytes.Joined())) {
+    EndHere(absl::InvalidArgumentError("a message that is no penstock.v1.ClientMessage"));
+    return;
+  }
+  if (message.has_open()) {
+    if (!open_timer_.pending()) {
+      EndHere(absl::InvalidArgumentError("a second `open` on one stream"));
+      return;
+    }
+    open_timer_.Cancel();
+    TryOpen(std::make_shared<const v1::Open>(std::move(*message.mutable_open())), strand_.clock()->Now());
+    return;
+  }
+  if (absl::Status status = HandleOpened(message); !status.ok()) {
+    EndHere(std::move(status));
     return;
   }
   ReadOn();
 }
 
-absl::Status StreamSession::HandleOpen(const v1::Open& open, Nanos since, bool* again) {
-  if (open_.rows != nullptr) return absl::InvalidArgumentError("a second `open` on one stream");
-  absl::StatusOr<std::shared_ptr<const LoadJob>> found = shared_->jobs->Find(open.job(), open.job_uid());
-  if (absl::IsNotFound(found.status()) && shared_->clock->Now() - since < shared_->job_wait) {
-    *again = true;
-    return absl::OkStatus();
+void StreamSession::TryOpen(std::shared_ptr<const v1::Open> open, Nanos since) {
+  absl::Status status = HandleOpen(*open);
+  const Nanos now = strand_.clock()->Now();
+  if (absl::IsNotFound(status) && now - since < shared_->job_wait) {
+    // The coordinator may tell this worker of it in a moment. (The timer has nothing else to do until the job is open.)
+    flush_timer_.Set(now + kJobPoll, [weak = weak_from_this(), open = std::move(open), since] {
+      const std::shared_ptr<StreamSession> self = weak.lock();
+      if (self == nullptr) return;
+      self->strand_.AssertHere();
+      self->TryOpen(open, since);
+    });
+    return;
   }
-  PS_RETURN_IF_ERROR(found.status());
-  std::shared_ptr<const LoadJob> job = *std::move(found);
+  if (!status.ok()) {
+    EndHere(std::move(status));
+    return;
+  }
+  Write();
+  ReadOn();
+}
+
+bool StreamSession::TakeSeat() {
+  uint32_t open = shared_->open_sessions.load();
+  while (open < shared_->max_sessions) {
+    if (shared_->open_sessions.compare_exchange_weak(open, open + 1)) return seated_ = true;
+  }
+  return false;
+}
+
+absl::Status StreamSession::HandleOpen(const v1::Open& open) {
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadJob> job, shared_->jobs->Find(open.job(), open.job_uid()));
   PS_RETURN_IF_ERROR(CheckFingerprint("order", open.order_fingerprint(), job->order_fingerprint(), open.job()));
   PS_RETURN_IF_ERROR(
       CheckFingerprint("pipeline", open.pipeline_fingerprint(), JobPipelineFingerprint(job->pipeline()), open.job()));
@@ -299,77 +411,77 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open, Nanos since, bool* 
   parameters.plan_of = [job](uint64_t epoch) { return job->PlanOf(epoch); };
   PS_ASSIGN_OR_RETURN(SessionCore core, SessionCore::Create(std::move(parameters), shared_->limits));
 
-  if (shared_->open_sessions.load() >= shared_->max_sessions) {
+  // Before anything is opened, so that of those who come at once no more get in than may.
+  if (!TakeSeat()) {
     return absl::ResourceExhaustedError(
         absl::StrCat("this worker serves ", shared_->max_sessions, " sessions, the most that max_sessions allows"));
   }
   LoaderSessionOptions options;
   options.largest_step_rows = core.slice_rows();
+  options.counts_all = true;
   options.weight = job->spec().weight() == 0 ? 1 : job->spec().weight();
+  name_ = absl::StrCat("session ", open.session_id(), " of job '", open.job(), "', rank ", open.rank());
+  fixed_bytes_ = job->pipeline().schema().FixedBytes();
+  fetch_window_ = std::clamp<size_t>(shared_->fetched_bytes / std::max<uint64_t>(fixed_bytes_, 1), 64,
+                                     std::max<size_t>(64, shared_->fetched_rows));
   {
     MutexLock lock(&mutex_);
-    if (end_) return absl::OkStatus();
-    fixed_bytes_ = job->pipeline().schema().FixedBytes();
-    outbox_.emplace(fixed_bytes_, shared_->outbox);
+    outbox_ = std::make_unique<Outbox>(fixed_bytes_, shared_->outbox);
   }
-  PS_ASSIGN_OR_RETURN(open_.rows, shared_->loader->OpenSession(job, options, this));
-  open_.job = std::move(job);
-  open_.core = std::move(core);
-  shared_->open_sessions.fetch_add(1);
+  PS_ASSIGN_OR_RETURN(rows_, shared_->loader->OpenSession(std::move(job), options, this));
+  quiet_ = false;
+  core_.emplace(std::move(core));
 
   v1::ServerHeader accepted, draining;
   accepted.mutable_accepted()->set_worker_id(shared_->worker_id);
+  control_.push_back(MakeFrame(accepted));
   draining.mutable_draining();
-  {
-    MutexLock lock(&mutex_);
-    control_.push_back(MakeFrame(accepted));
-    if (draining_) control_.push_back(MakeFrame(draining));
-    accepted_ = true;
-  }
-  // Not with work_mutex_ held: a write ends on other threads.
-  shared_->executor->Post([weak = weak_from_this()] {
-    if (const std::shared_ptr<StreamSession> self = weak.lock()) self->Write();
-  });
+  if (draining_) control_.push_back(MakeFrame(draining));
+  accepted_ = true;
   return absl::OkStatus();
 }
 
 absl::Status StreamSession::HandleOpened(const v1::ClientMessage& message) {
-  if (open_.rows == nullptr) return absl::InvalidArgumentError("the first message of a stream must be `open`");
+  if (rows_ == nullptr) return absl::InvalidArgumentError("the first message of a stream must be `open`");
   switch (message.message_case()) {
     case v1::ClientMessage::kUseView:
-      return open_.core->UseView(message.use_view().view());
+      return core_->UseView(message.use_view().view());
     case v1::ClientMessage::kGrant:
-      PS_RETURN_IF_ERROR(open_.core->AddGrant(message.grant()));
-      PostPump();
+      PS_RETURN_IF_ERROR(core_->AddGrant(message.grant()));
+      PumpSoon();
       return absl::OkStatus();
-    case v1::ClientMessage::kFetch: {
-      PS_ASSIGN_OR_RETURN(std::vector<RowRequest> rows, open_.core->Fetch(message.fetch()));
-      {
-        MutexLock lock(&mutex_);
-        fetched_ += rows.size();
-        if (fetched_ > 2 * shared_->limits.fetch_positions) {
-          return absl::ResourceExhaustedError(
-              absl::StrCat("more than ", 2 * shared_->limits.fetch_positions, " fetched rows are open in one session"));
-        }
-      }
-      open_.rows->Request(std::move(rows));
-      return absl::OkStatus();
-    }
+    case v1::ClientMessage::kFetch:
+      return HandleFetch(message.fetch());
     case v1::ClientMessage::kWaiting: {
-      PS_ASSIGN_OR_RETURN(const uint64_t step, open_.core->Waiting(message.waiting()));
+      PS_ASSIGN_OR_RETURN(const uint64_t step, core_->Waiting(message.waiting()));
       {
         MutexLock lock(&mutex_);
-        if (!end_) outbox_->SetHead(step);
+        outbox_->SetHead(step);
       }
-      open_.rows->SetHead(step);
-      shared_->executor->Post([weak = weak_from_this()] {
-        if (const std::shared_ptr<StreamSession> self = weak.lock()) self->Write();
-      });
+      rows_->SetHead(step);
+      Write();
       return absl::OkStatus();
     }
     default:
       return absl::InvalidArgumentError("a message without content that this worker knows");
   }
+}
+
+absl::Status StreamSession::HandleFetch(const v1::Fetch& fetch) {
+  PS_ASSIGN_OR_RETURN(const size_t bytes, core_->AddFetch(fetch));
+  std::unique_ptr<BudgetGrab> grab = rows_->Hold(bytes);
+  if (grab == nullptr) {
+    const absl::Status status = absl::ResourceExhaustedError(
+        absl::StrCat(core_->queued_fetches(),
+                     " fetched rows wait in this session, and memory_budget_bytes has no room "
+                     "for the list of ",
+                     fetch.positions_size(), " more"));
+    Warn(status);
+    return status;
+  }
+  fetch_grabs_.push_back(std::move(grab));
+  PumpSoon();
+  return absl::OkStatus();
 }
 
 }  // namespace penstock

@@ -96,6 +96,27 @@ TEST(LoaderPolicy, FailNamesThePlaceAndTheCause) {
   EXPECT_EQ(loader->Stats().failed_rows, 1u);
 }
 
+// A row that no message takes is not kept, and is its record's fault.
+TEST(LoaderPolicy, ARowLargerThanAMessageIsNamedOrPassedOver) {
+  for (const v1::ErrorPolicy policy : {v1::FAIL, v1::MASK}) {
+    MemoryJob job = MakeMemoryJob(5, 20, kRowBytes, policy);
+    LoaderOptions options;
+    options.threads = 1;
+    options.memory_budget_bytes = 16 << 20;
+    options.max_row_bytes = kRowBytes - 1;
+    auto loader = *Loader::Create(options);
+    for (const auto& [position, row] : Load(loader.get(), job, 5)) {
+      EXPECT_EQ(row.masked, policy == v1::MASK);
+      EXPECT_EQ(row.fixed, nullptr);
+      if (policy == v1::MASK) continue;
+      const std::string message(row.status.message());
+      EXPECT_NE(message.find(std::to_string(kRowBytes) + " bytes"), std::string::npos) << message;
+      EXPECT_NE(message.find("record " + std::to_string(position)), std::string::npos) << message;
+    }
+    EXPECT_EQ(loader->Stats().failed_rows, 5u);
+  }
+}
+
 TEST(LoaderPolicy, MaskGivesAnEmptyRow) {
   MemoryJob job = MakeMemoryJob(20, 20, kRowBytes, v1::MASK);
   job.pipeline->on_make = BrokenSeven;
@@ -277,6 +298,87 @@ TEST(LoaderSession, DestructionWaitsForRowsInTheMakingAndDropsTheRest) {
   // The loader still serves others.
   EXPECT_EQ(Load(loader.get(), job, 10).size(), 10u);
   EXPECT_EQ(sink.held(), handed);
+}
+
+TEST(LoaderSession, CloseReturnsWhileARowHangsAndSaysWhenItIsQuiet) {
+  MemoryJob job = MakeMemoryJob(100, 20, kRowBytes);
+  Mutex mutex;
+  CondVar changed;
+  int inside = 0;
+  bool open = false, quiet = false;
+  job.pipeline->on_make = [&](uint64_t) {
+    MutexLock lock(&mutex);
+    ++inside;
+    changed.NotifyAll();
+    while (!open) changed.Wait(&mutex);
+    return absl::OkStatus();
+  };
+  auto loader = MakeLoader(2);
+  const uint64_t before = loader->Stats().memory_bytes;
+  auto sink = std::make_shared<HoldingSink>();
+  LoaderSessionOptions options;
+  options.largest_step_rows = 10;
+  auto session = loader->OpenSession(job.job, options, sink.get());
+  ASSERT_TRUE(session.ok());
+  (*session)->Request(RowsOf(0, 100, 10));
+  {
+    MutexLock lock(&mutex);
+    while (inside < 2) changed.Wait(&mutex);
+  }
+  (*session)->Close([&, sink] {  // which keeps the sink
+    MutexLock lock(&mutex);
+    quiet = true;
+    changed.NotifyAll();
+  });
+  session->reset();  // does not wait either
+  MutexLock lock(&mutex);
+  EXPECT_FALSE(quiet);
+  open = true;
+  changed.NotifyAll();
+  while (!quiet) changed.Wait(&mutex);
+  EXPECT_EQ(sink->held(), 2u);
+  sink->Clear();
+  EXPECT_EQ(loader->Stats().memory_bytes, before);
+}
+
+// What an outsider asks for is in the budget before anything of it is made.
+TEST(LoaderSession, RowsThatWaitAreCountedAndNoMoreAreTakenThanThereIsMemoryFor) {
+  MemoryJob job = MakeMemoryJob(100, 20, kRowBytes);
+  Mutex mutex;
+  CondVar changed;
+  bool open = false;
+  job.pipeline->on_make = [&](uint64_t) {
+    MutexLock lock(&mutex);
+    while (!open) changed.Wait(&mutex);
+    return absl::OkStatus();
+  };
+  LoaderOptions loader_options;
+  loader_options.threads = 1;
+  loader_options.memory_budget_bytes = 1 << 20;
+  auto loader = *Loader::Create(loader_options);
+  HoldingSink sink;
+  LoaderSessionOptions options;
+  options.largest_step_rows = 1;
+  options.counts_all = true;
+  auto session = *loader->OpenSession(job.job, options, &sink);
+  const std::vector<RowRequest> flood(100'000, RowRequest{.step = 5, .urgent = true});
+  const size_t taken = session->Request(flood);
+  EXPECT_GT(taken, 1000u);
+  EXPECT_LT(taken, 10'000u);
+  EXPECT_GT(loader->Stats().memory_bytes, 900'000u);
+  EXPECT_LE(loader->Stats().memory_peak_bytes, loader_options.memory_budget_bytes);
+  EXPECT_EQ(session->Hold(500'000), nullptr);
+  auto other = *loader->OpenSession(job.job, options, &sink);
+  EXPECT_GT(other->Request(flood), 0u);  // a session can always go on
+  {
+    MutexLock lock(&mutex);
+    open = true;
+    changed.NotifyAll();
+  }
+  sink.WaitFor(1);
+  session.reset();
+  other.reset();
+  sink.Clear();
 }
 
 TEST(LoaderSession, ManySessionsComeAndGoWhileRowsAreMade) {

@@ -145,7 +145,7 @@ class HoldingSink final : public RowSink {
     rows_.push_back(std::move(row));
     arrived_.NotifyAll();
   }
-  size_t Revoke(size_t bytes) override {
+  size_t Revoke(size_t bytes, bool) override {
     std::vector<RowResult> dropped;
     size_t freed = 0;
     {

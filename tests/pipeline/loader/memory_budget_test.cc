@@ -82,8 +82,36 @@ TEST(MemoryBudget, LendersAreThoseWithTheMostCommonMemoryAndOneselfLast) {
   ASSERT_TRUE(budget.Take(2, 300));
   ASSERT_TRUE(budget.Take(3, 100));  // its reserve: helps nobody else
   ASSERT_TRUE(budget.Take(4, 20));
-  EXPECT_EQ(budget.Lenders(4), (std::vector<MemoryBudget::Account>{2, 1, 4}));
-  EXPECT_EQ(budget.Lenders(2), (std::vector<MemoryBudget::Account>{1, 2}));
+  EXPECT_EQ(budget.Lenders(4, 10), (std::vector<MemoryBudget::Account>{2, 1, 4}));
+  EXPECT_EQ(budget.Lenders(2, 10), (std::vector<MemoryBudget::Account>{2}));  // it has more than its share
+}
+
+TEST(MemoryBudget, NobodyIsAskedForMoreThanHisShareForMemoryThatIsNotReserved) {
+  MemoryBudget budget(1000);
+  for (uint64_t account : {1, 2, 3}) ASSERT_TRUE(budget.Open(account, 100).ok());
+  ASSERT_TRUE(budget.Take(1, 400));  // 300 of common memory
+  ASSERT_TRUE(budget.Take(2, 300));  // 200
+  ASSERT_TRUE(budget.Take(3, 250));  // 150
+  EXPECT_EQ(budget.Lenders(3, 60), (std::vector<MemoryBudget::Account>{1, 3}));
+  EXPECT_EQ(budget.Lenders(3, 200), (std::vector<MemoryBudget::Account>{3}));
+}
+
+TEST(MemoryBudget, ListsOfWhatIsToBeMadeTakeNobodysReserve) {
+  MemoryBudget budget(1000);
+  ASSERT_TRUE(budget.Open(1, 300).ok());
+  ASSERT_TRUE(budget.Open(2, 300).ok());
+  EXPECT_EQ(budget.TakeCommon(1, 30, 100), 13u);  // of the 400 that are common
+  EXPECT_EQ(budget.Shortage(1, 300), 0u);         // its own reserve is left too
+  EXPECT_EQ(budget.Shortage(2, 300), 0u);
+  EXPECT_TRUE(budget.Take(1, 300));
+  EXPECT_TRUE(budget.Take(2, 300));
+  EXPECT_EQ(budget.TakeCommon(2, 30, 1), 0u);
+  EXPECT_EQ(budget.peak(), 990u);
+  budget.Close(1);
+  EXPECT_EQ(budget.Shortage(2, 10), 0u);
+  budget.ReleaseCommon(1, 390);
+  budget.Release(1, 300);
+  EXPECT_EQ(budget.used(), 300u);
 }
 
 }  // namespace

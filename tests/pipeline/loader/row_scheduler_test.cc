@@ -16,7 +16,9 @@ RowRequest Row(uint64_t step, uint64_t tag, bool urgent = false) {
   return request;
 }
 
-uint64_t AlwaysFits(uint64_t, const ScheduledRow&, bool) { return 0; }
+using Blocked = RowScheduler::Blocked;
+
+RowScheduler::Need AlwaysFits(uint64_t, const ScheduledRow&, const Blocked*) { return {}; }
 
 std::vector<uint64_t> TagsInOrder(RowScheduler* scheduler) {
   std::vector<uint64_t> tags;
@@ -98,11 +100,32 @@ TEST(RowScheduler, ARowWithoutMemoryWaitsAndOthersSessionsGoOn) {
   scheduler.AddSession(2, 1);
   scheduler.Add(1, {Row(0, 1), Row(1, 2)});
   scheduler.Add(2, {Row(0, 3)});
-  const auto first_has_none = [](uint64_t id, const ScheduledRow&, bool) -> uint64_t { return id == 1 ? 5 : 0; };
+  const auto first_has_none = [](uint64_t id, const ScheduledRow&, const Blocked*) {
+    return RowScheduler::Need{.shortage = id == 1 ? 5u : 0u};
+  };
   EXPECT_EQ(scheduler.Pick(first_has_none).picked->row.request.tag, 3u);
   const auto choice = scheduler.Pick(first_has_none);
   EXPECT_FALSE(choice.picked.has_value());
   EXPECT_FALSE(choice.blocked.has_value());  // nobody waits for it urgently
+}
+
+TEST(RowScheduler, UrgentRowsOfOthersWaitBehindOneWhoseMemoryIsReserved) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 1);
+  scheduler.AddSession(2, 1);
+  scheduler.AddSession(3, 1);
+  for (uint64_t session : {1, 2, 3}) scheduler.Add(session, {Row(0, session, true)});
+  // Sessions 1 and 3 lack memory, which only session 3 has reserved; session 2 would take what is common.
+  const auto need = [](uint64_t id, const ScheduledRow&, const Blocked* behind) {
+    RowScheduler::Need result;
+    result.shortage = id == 2 ? (behind != nullptr && behind->session == 3 ? 10 : 0) : 100;
+    result.reserved = id == 3;
+    return result;
+  };
+  const auto choice = scheduler.Pick(need);
+  ASSERT_TRUE(choice.blocked.has_value());
+  EXPECT_EQ(choice.blocked->session, 3u);
+  EXPECT_FALSE(choice.picked.has_value());
 }
 
 TEST(RowScheduler, WhileAnUrgentRowWaitsOthersMayOnlyUseTheirReserve) {
@@ -114,13 +137,13 @@ TEST(RowScheduler, WhileAnUrgentRowWaitsOthersMayOnlyUseTheirReserve) {
   scheduler.Add(2, {Row(0, 2)});
   scheduler.Add(3, {Row(0, 3)});
   // Session 1 has no memory; session 3 has its reserve left, session 2 has not.
-  const auto shortage = [](uint64_t id, const ScheduledRow&, bool reserve_only) -> uint64_t {
-    return id == 1 ? 100 : (reserve_only && id == 2) ? 1 : 0;
+  const auto shortage = [](uint64_t id, const ScheduledRow&, const Blocked* behind) {
+    return RowScheduler::Need{.shortage = id == 1 ? 100u : (behind != nullptr && id == 2) ? 1u : 0u};
   };
   const auto choice = scheduler.Pick(shortage);
   ASSERT_TRUE(choice.blocked.has_value());
   EXPECT_EQ(choice.blocked->session, 1u);
-  EXPECT_EQ(choice.blocked->shortage, 100u);
+  EXPECT_EQ(choice.blocked->need.shortage, 100u);
   ASSERT_TRUE(choice.picked.has_value());
   EXPECT_EQ(choice.picked->session, 3u);
   EXPECT_FALSE(scheduler.Pick(shortage).picked.has_value());

@@ -1,12 +1,9 @@
-// The worker's small parts: identity, load, prefetch of indexes, executor, conformance, the daemon's command line.
+// The worker's small parts: identity, load, prefetch of indexes, conformance, the daemon's command line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-
 #include "base/file.h"
 #include "server/daemon_options.h"
-#include "server/worker/executor.h"
 #include "server/worker/indexes/index_prefetch.h"
 #include "server/worker/jobs/conformance.h"
 #include "server/worker/link/identity.h"
@@ -124,33 +121,6 @@ TEST(IndexPrefetch, CoversWhatTheViewMakesThisWorkerOwnerOrBackupOf) {
   EXPECT_THAT(ShardsToServe(job, "d"), IsEmpty());
   view->set_policy(v1::BY_RANK);
   EXPECT_THAT(ShardsToServe(job, "a"), ElementsAre(0, 1, 3));
-}
-
-TEST(WorkerThreads, RunsWhatWasPostedBeforeItEnds) {
-  std::atomic<int> runs{0};
-  {
-    WorkerThreads executor(3);
-    for (int i = 0; i < 100; ++i) executor.Post([&] { ++runs; });
-    executor.PostAfter(3600 * kSecond, [&] { runs += 1000; });
-  }
-  EXPECT_EQ(runs, 100);
-}
-
-TEST(WorkerThreads, RunsDelayedFunctionsWhenTheyAreDue) {
-  Mutex mutex;
-  CondVar changed;
-  std::vector<int> order;
-  WorkerThreads executor(1);
-  const auto note = [&](int i) {
-    MutexLock lock(&mutex);
-    order.push_back(i);
-    changed.NotifyAll();
-  };
-  executor.PostAfter(20 * kMillisecond, [&] { note(2); });
-  executor.PostAfter(kMillisecond, [&] { note(1); });
-  MutexLock lock(&mutex);
-  while (order.size() < 2) changed.Wait(&mutex);
-  EXPECT_THAT(order, ElementsAre(1, 2));
 }
 
 // The digest is a promise between releases as well: where it changes, rows have changed, and states of before are

@@ -18,10 +18,10 @@ namespace penstock {
 // A coordinator that is not there: all works without it.
 class NoCoordinator : public CoordinatorLink {
  public:
-  absl::StatusOr<v1::RegisterWorkerReply> Register(const v1::RegisterWorkerRequest&) override { return Away(); }
-  absl::StatusOr<v1::HeartbeatReply> Heartbeat(const v1::HeartbeatRequest&) override { return Away(); }
-  absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest&) override { return Away(); }
-  absl::StatusOr<v1::ReportTaskReply> ReportTask(const v1::ReportTaskRequest&) override { return Away(); }
+  void Register(const v1::RegisterWorkerRequest&, Done<v1::RegisterWorkerReply> done) override { done(Away()); }
+  void Heartbeat(const v1::HeartbeatRequest&, Done<v1::HeartbeatReply> done) override { done(Away()); }
+  void Watch(const v1::WatchRequest&, Done<v1::WatchReply> done) override { done(Away()); }
+  void ReportTask(const v1::ReportTaskRequest&, Done<v1::ReportTaskReply> done) override { done(Away()); }
   absl::Status PutIndex(uint64_t, std::string) override { return Away(); }
   absl::StatusOr<v1::GetIndexReply> GetIndex(const v1::GetIndexRequest&) override { return Away(); }
   void Cancel() override {}

@@ -40,6 +40,20 @@ TEST_F(TasksTest, NameWhatIsWrong) {
   EXPECT_THAT(report.message(), HasSubstr("gone"));
 }
 
+TEST_F(TasksTest, AJobWhoseRowsNoMessageTakesIsRefusedWithTheNumbers) {
+  v1::Task task;
+  *task.mutable_prepare()->mutable_spec() = dataset_.job;
+  v1::Feature* feature = task.mutable_prepare()->mutable_spec()->add_features();
+  feature->set_key("wide");
+  feature->set_type(v1::Feature::INT64);
+  feature->add_shape(9'000'000);
+  const v1::ReportTaskRequest report = RunTask(task, "me", MakeTools());
+  EXPECT_EQ(report.code(), static_cast<int>(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(report.message(), HasSubstr("72000"));
+  EXPECT_THAT(report.message(), HasSubstr("67043328"));
+  EXPECT_FALSE(report.worker_at_fault());
+}
+
 // Policies are for records: where a shard's records are not known, there is none to mask.
 TEST_F(TasksTest, AShardThatCannotBeWalkedIsRefusedWithTheWayOut) {
   const TaskTools tools = MakeTools();

@@ -2,93 +2,65 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <functional>
+#include <atomic>
+#include <memory>
+#include <set>
+#include <thread>
+#include <utility>
 #include <vector>
+
+#include "base/runtime/sim_scheduler.h"
+#include "base/runtime/thread_pool.h"
 
 namespace penstock {
 namespace {
 
-constexpr auto kLong = std::chrono::seconds(20);
-
-// A coordinator that a test can take away.
+// A coordinator that a test can take away, on virtual time: its answers come a millisecond later.
 class FakeCoordinator : public CoordinatorLink {
  public:
-  absl::StatusOr<v1::RegisterWorkerReply> Register(const v1::RegisterWorkerRequest&) override {
-    MutexLock lock(&mutex_);
-    if (away_) return Away();
-    ++registrations;
+  explicit FakeCoordinator(Executor* executor) : executor_(executor) {}
+
+  void Register(const v1::RegisterWorkerRequest&, Done<v1::RegisterWorkerReply> done) override {
     v1::RegisterWorkerReply reply;
-    reply.set_heartbeat_ms(5);
-    changed_.NotifyAll();
-    return reply;
+    reply.set_heartbeat_ms(50);
+    if (!away) ++registrations;
+    Answer(std::move(reply), std::move(done));
   }
-  absl::StatusOr<v1::HeartbeatReply> Heartbeat(const v1::HeartbeatRequest& request) override {
-    MutexLock lock(&mutex_);
-    if (away_) return Away();
-    ++beats;
-    if (request.draining()) ++draining_beats;
-    if (request.leaving()) left = true;
-    beat_after_left = beat_after_left || (left && !request.leaving());
-    v1::HeartbeatReply reply = next_reply;
-    next_reply.Clear();
-    for (const v1::Task& task : open_tasks) *reply.add_tasks() = task;
-    changed_.NotifyAll();
-    return reply;
-  }
-  absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest& request) override {
-    MutexLock lock(&mutex_);
-    while (!away_ && !cancelled_ && request.known_revision() == revision && request.wait_ms() > 1) {
-      changed_.Wait(&mutex_);
+  void Heartbeat(const v1::HeartbeatRequest& request, Done<v1::HeartbeatReply> done) override {
+    v1::HeartbeatReply reply;
+    if (!away) {
+      ++beats;
+      if (request.draining()) ++draining_beats;
+      beat_after_left = beat_after_left || left;
+      if (request.leaving()) left = true;
+      std::swap(reply, next_reply);
+      for (const v1::Task& task : open_tasks) *reply.add_tasks() = task;
     }
-    if (cancelled_ || away_) return Away();
+    Answer(std::move(reply), std::move(done));
+  }
+  void Watch(const v1::WatchRequest& request, Done<v1::WatchReply> done) override {
+    ++watches;
     v1::WatchReply reply;
     reply.set_revision(revision);
     if (request.known_revision() < revision) reply.add_jobs()->mutable_record()->set_name("job");
-    return reply;
+    const bool waits = request.known_revision() == revision && request.wait_ms() > 1;
+    Answer(std::move(reply), std::move(done), waits ? request.wait_ms() * kMillisecond : kMillisecond);
   }
-  absl::StatusOr<v1::ReportTaskReply> ReportTask(const v1::ReportTaskRequest& report) override {
-    MutexLock lock(&mutex_);
-    if (away_) return Away();
-    std::erase_if(open_tasks, [&](const v1::Task& task) { return task.id() == report.task_id(); });
-    reports.push_back(report.task_id());
-    changed_.NotifyAll();
-    return v1::ReportTaskReply();
+  void ReportTask(const v1::ReportTaskRequest& report, Done<v1::ReportTaskReply> done) override {
+    if (!away) {
+      std::erase_if(open_tasks, [&](const v1::Task& task) { return task.id() == report.task_id(); });
+      reports.push_back(report.task_id());
+    }
+    Answer(v1::ReportTaskReply(), std::move(done));
   }
   absl::Status PutIndex(uint64_t, std::string) override { return absl::OkStatus(); }
   absl::StatusOr<v1::GetIndexReply> GetIndex(const v1::GetIndexRequest&) override {
     return absl::NotFoundError("none");
   }
-  void Cancel() override {
-    MutexLock lock(&mutex_);
-    cancelled_ = true;
-    changed_.NotifyAll();
-  }
+  void Cancel() override { cancelled = true; }
 
-  void SetAway(bool away) {
-    MutexLock lock(&mutex_);
-    away_ = away;
-    changed_.NotifyAll();
-  }
-  // Changes the fields below and wakes who waits.
-  void Do(const std::function<void(FakeCoordinator&)>& change) {
-    MutexLock lock(&mutex_);
-    change(*this);
-    changed_.NotifyAll();
-  }
-  bool WaitFor(const std::function<bool(FakeCoordinator&)>& condition) {
-    const Nanos deadline = Clock::Real()->Now() + std::chrono::nanoseconds(kLong).count();
-    MutexLock lock(&mutex_);
-    while (!condition(*this)) {
-      const Nanos wait = deadline - Clock::Real()->Now();
-      if (wait <= 0) return false;
-      changed_.WaitFor(&mutex_, std::chrono::nanoseconds(wait));
-    }
-    return true;
-  }
-
-  // All under the lock.
-  int registrations = 0, beats = 0, draining_beats = 0;
+  bool away = false, cancelled = false;
+  int registrations = 0, beats = 0, draining_beats = 0, watches = 0;
   bool left = false, beat_after_left = false;
   uint64_t revision = 1;
   v1::HeartbeatReply next_reply;
@@ -96,104 +68,183 @@ class FakeCoordinator : public CoordinatorLink {
   std::vector<uint64_t> reports;
 
  private:
-  static absl::Status Away() { return absl::UnavailableError("coordinator: away"); }
-
-  Mutex mutex_;
-  CondVar changed_;
-  bool away_ ABSL_GUARDED_BY(mutex_) = false;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  template <typename Reply>
+  void Answer(Reply reply, Done<Reply> done, Nanos after = kMillisecond) {
+    executor_->PostAt(executor_->clock()->Now() + after, [this, reply = std::move(reply), done = std::move(done)] {
+      if (away || cancelled) {
+        done(absl::UnavailableError("coordinator: away"));
+      } else {
+        done(reply);
+      }
+    });
+  }
+  Executor* const executor_;
 };
 
 class AgentTest : public ::testing::Test {
  protected:
   AgentTest() {
-    AgentOptions options;
-    options.registration.set_id("w");
-    options.retry_least = kMillisecond;
-    options.retry_most = 4 * kMillisecond;
     AgentHooks hooks;
     hooks.load = [] { return v1::WorkerLoad(); };
-    hooks.jobs_changed = [this](const JobChanges& changes) {
-      coordinator_.Do([&](FakeCoordinator&) { jobs_seen_ += static_cast<int>(changes.jobs.size()); });
-    };
-    hooks.run_task = [](const v1::Task& task) {
+    hooks.jobs_changed = [this](const JobChanges& changes) { jobs_seen_ += static_cast<int>(changes.jobs.size()); };
+    hooks.run_task = [this](const v1::Task& task) {
+      ran_.push_back(task.id());
       v1::ReportTaskRequest report;
       report.set_task_id(task.id());
       return report;
     };
-    hooks.drain = [this] { coordinator_.Do([&](FakeCoordinator&) { ++drains_; }); };
-    agent_ = std::make_unique<Agent>(std::move(options), std::move(hooks), &coordinator_);
+    hooks.drain = [this] { ++drains_; };
+    hooks.ready = [this] { ++ready_; };
+    AgentOptions options;
+    options.registration.set_id("w");
+    agent_ = std::make_shared<Agent>(std::move(options), std::move(hooks), &coordinator_, &sim_, &sim_);
+    agent_->Start();
+  }
+  ~AgentTest() override {
+    agent_->Stop();
+    sim_.RunFor(60 * kSecond);
+    EXPECT_EQ(sim_.waiting(), 0u) << "something goes on after the stop";
+  }
+  void GiveTasks(uint64_t count) {
+    for (uint64_t id = 1; id <= count; ++id) coordinator_.open_tasks.emplace_back().set_id(id);
   }
 
-  FakeCoordinator coordinator_;
-  int jobs_seen_ = 0, drains_ = 0;  // under the coordinator's lock
-  std::unique_ptr<Agent> agent_;
+  SimScheduler sim_{3};
+  FakeCoordinator coordinator_{&sim_};
+  int jobs_seen_ = 0, drains_ = 0, ready_ = 0;
+  std::vector<uint64_t> ran_;
+  std::shared_ptr<Agent> agent_;
 };
 
 TEST_F(AgentTest, RegistersHearsOfJobsAndBeats) {
-  agent_->Start();
-  EXPECT_TRUE(agent_->WaitUntilReady(kLong));
-  EXPECT_TRUE(coordinator_.WaitFor([&](FakeCoordinator& c) { return c.beats >= 3 && jobs_seen_ == 1; }));
-  agent_->Stop();
+  sim_.RunFor(kSecond);
+  EXPECT_EQ(ready_, 1);
+  EXPECT_EQ(jobs_seen_, 1);
   EXPECT_EQ(coordinator_.registrations, 1);
+  EXPECT_NEAR(coordinator_.beats, 20, 3);
+  EXPECT_EQ(coordinator_.watches, 2);  // and one that waits
 }
 
 TEST_F(AgentTest, TriesAgainUntilTheCoordinatorIsThereAndOutlivesItsAbsence) {
-  coordinator_.SetAway(true);
-  agent_->Start();
-  EXPECT_FALSE(agent_->WaitUntilReady(std::chrono::milliseconds(20)));
-  coordinator_.SetAway(false);
-  EXPECT_TRUE(agent_->WaitUntilReady(kLong));
-  coordinator_.SetAway(true);
-  coordinator_.SetAway(false);
-  int beats = 0;
-  coordinator_.Do([&](FakeCoordinator& c) { beats = c.beats; });
-  EXPECT_TRUE(coordinator_.WaitFor([&](FakeCoordinator& c) { return c.beats > beats; }));
+  coordinator_.away = true;
+  sim_.RunFor(10 * kSecond);
+  EXPECT_EQ(ready_, 0);
+  coordinator_.away = false;
+  sim_.RunFor(2 * kSecond);
+  EXPECT_EQ(ready_, 1);
+  coordinator_.away = true;
+  sim_.RunFor(100 * kSecond);
+  coordinator_.away = false;
+  const int beats = coordinator_.beats;
+  sim_.RunFor(2 * kSecond);
+  EXPECT_GT(coordinator_.beats, beats + 10);
 }
 
 TEST_F(AgentTest, RegistersAgainWhenItIsNotKnown) {
-  agent_->Start();
-  ASSERT_TRUE(agent_->WaitUntilReady(kLong));
-  coordinator_.Do([](FakeCoordinator& c) { c.next_reply.set_register_again(true); });
-  EXPECT_TRUE(coordinator_.WaitFor([](FakeCoordinator& c) { return c.registrations == 2; }));
+  sim_.RunFor(kSecond);
+  coordinator_.next_reply.set_register_again(true);
+  sim_.RunFor(kSecond);
+  EXPECT_EQ(coordinator_.registrations, 2);
+  EXPECT_EQ(ready_, 1);
 }
 
 TEST_F(AgentTest, DoesEveryTaskThoughTheyAreRepeatedInReplies) {
-  agent_->Start();
-  coordinator_.Do([](FakeCoordinator& c) {
-    for (uint64_t id = 1; id <= 20; ++id) {
-      v1::Task task;
-      task.set_id(id);
-      c.open_tasks.push_back(task);
-    }
-  });
-  EXPECT_TRUE(coordinator_.WaitFor([](FakeCoordinator& c) { return c.open_tasks.empty(); }));
+  GiveTasks(20);
+  sim_.RunFor(2 * kSecond);
+  EXPECT_TRUE(coordinator_.open_tasks.empty());
+  EXPECT_EQ(std::set<uint64_t>(ran_.begin(), ran_.end()).size(), 20u);
+  EXPECT_LE(ran_.size(), 25u);  // a reply that was under way names some that are done
+}
+
+TEST_F(AgentTest, NoTaskBeginsAfterTheStop) {
+  GiveTasks(20);
+  sim_.RunUntil([&] { return ran_.size() == 5; }, 10 * kSecond);
+  agent_->Stop();
+  sim_.RunFor(10 * kSecond);
+  EXPECT_EQ(ran_.size(), 5u);
+  EXPECT_TRUE(coordinator_.reports.size() <= 5u);
 }
 
 TEST_F(AgentTest, PassesAnOperatorsDrainOnOnce) {
-  agent_->Start();
-  ASSERT_TRUE(agent_->WaitUntilReady(kLong));
+  sim_.RunFor(kSecond);
   for (int i = 0; i < 2; ++i) {
-    int beats = 0;
-    coordinator_.Do([&](FakeCoordinator& c) {
-      c.next_reply.set_drain(true);
-      beats = c.beats;
-    });
-    ASSERT_TRUE(coordinator_.WaitFor([&](FakeCoordinator& c) { return c.beats > beats + 1; }));
+    coordinator_.next_reply.set_drain(true);
+    sim_.RunFor(kSecond);
   }
-  agent_->Stop();
   EXPECT_EQ(drains_, 1);
 }
 
 TEST_F(AgentTest, TheLastHeartbeatIsTheOneThatSaysLeaving) {
-  agent_->Start();
-  ASSERT_TRUE(agent_->WaitUntilReady(kLong));
+  sim_.RunFor(kSecond);
   agent_->SetDraining();
-  ASSERT_TRUE(coordinator_.WaitFor([](FakeCoordinator& c) { return c.draining_beats > 0; }));
-  agent_->SayLeaving();
-  agent_->Stop();
+  sim_.RunFor(2 * kMillisecond);
+  EXPECT_GT(coordinator_.draining_beats, 0);
+  int left = 0;
+  agent_->SayLeaving([&] { ++left; });
+  sim_.RunFor(10 * kSecond);
+  EXPECT_EQ(left, 1);
   EXPECT_TRUE(coordinator_.left);
   EXPECT_FALSE(coordinator_.beat_after_left);
+}
+
+TEST_F(AgentTest, LeavesThoughTheCoordinatorIsAway) {
+  sim_.RunFor(kSecond);
+  coordinator_.away = true;
+  int left = 0;
+  agent_->SayLeaving([&] { ++left; });
+  sim_.RunFor(10 * kSecond);
+  EXPECT_EQ(left, 1);
+}
+
+// Answers at once, on the thread that asks, and gives a new task with each answer.
+class BusyCoordinator : public CoordinatorLink {
+ public:
+  void Register(const v1::RegisterWorkerRequest&, Done<v1::RegisterWorkerReply> done) override {
+    v1::RegisterWorkerReply reply;
+    reply.set_heartbeat_ms(1);
+    done(reply);
+  }
+  void Heartbeat(const v1::HeartbeatRequest&, Done<v1::HeartbeatReply> done) override {
+    v1::HeartbeatReply reply;
+    reply.add_tasks()->set_id(next_.fetch_add(1));
+    done(reply);
+  }
+  void Watch(const v1::WatchRequest&, Done<v1::WatchReply> done) override { done(absl::UnavailableError("away")); }
+  void ReportTask(const v1::ReportTaskRequest&, Done<v1::ReportTaskReply> done) override {
+    v1::ReportTaskReply reply;
+    reply.add_tasks()->set_id(next_.fetch_add(1));
+    done(reply);
+  }
+  absl::Status PutIndex(uint64_t, std::string) override { return absl::OkStatus(); }
+  absl::StatusOr<std::string> GetIndex(uint64_t) override { return absl::NotFoundError("none"); }
+  void Cancel() override {}
+
+ private:
+  std::atomic<uint64_t> next_{1};
+};
+
+TEST(AgentOnThreads, StopsWhileTasksBringMoreTasks) {
+  for (int round = 0; round < 20; ++round) {
+    ThreadPool strands(2, "strands"), tasks(2, "tasks");
+    BusyCoordinator coordinator;
+    std::atomic<int> ran{0};
+    AgentHooks hooks;
+    hooks.load = [] { return v1::WorkerLoad(); };
+    hooks.jobs_changed = [](const v1::WatchReply&) {};
+    hooks.run_task = [&](const v1::Task& task) {
+      ++ran;
+      v1::ReportTaskRequest report;
+      report.set_task_id(task.id());
+      return report;
+    };
+    hooks.drain = [] {};
+    auto agent = std::make_shared<Agent>(AgentOptions(), hooks, &coordinator, &strands, &tasks);
+    agent->Start();
+    while (ran < 20) std::this_thread::yield();
+    agent->Stop();
+    EXPECT_TRUE(tasks.StopBy(tasks.clock()->Now() + 20 * kSecond));
+    EXPECT_TRUE(strands.StopBy(strands.clock()->Now() + 20 * kSecond));
+  }
 }
 
 }  // namespace

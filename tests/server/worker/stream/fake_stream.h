@@ -5,29 +5,41 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/runtime/clock.h"
-#include "server/worker/stream/stream_session.h"
+#include "penstock/v1/data.pb.h"
 #include "transport/frame.h"
-#include "transport/grpc/byte_buffer.h"
+#include "transport/message_stream.h"
 
 namespace penstock {
 
-// Writes stay in flight until the test (or `auto_done`) says that they are done.
+// A carrier's stream: writes stay in flight until the test says that they were taken. Once it closes, from either side,
+// the session is told.
 class FakeStream : public MessageStream {
  public:
+  void SetEvents(const std::shared_ptr<StreamEvents>& events) {
+    bool finished = false;
+    {
+      MutexLock lock(&mutex_);
+      events_ = events;
+      finished = finished_;
+    }
+    if (finished) events->OnClosed(status_of());
+  }
+
   void StartRead() override {
     MutexLock lock(&mutex_);
-    EXPECT_FALSE(finished_);
+    if (finished_) return;
     ++reads_;
     changed_.NotifyAll();
   }
-  void StartWrite(grpc::ByteBuffer message) override {
+  void StartWrite(SliceList message) override {
     MutexLock lock(&mutex_);
-    EXPECT_FALSE(finished_);
+    if (finished_) return;
     EXPECT_FALSE(writing_) << "two writes at once";
     writing_ = true;
     v1::ServerHeader header;
@@ -37,13 +49,25 @@ class FakeStream : public MessageStream {
     in_flight_ = std::move(message);
     changed_.NotifyAll();
   }
-  void Finish(absl::Status status) override {
-    MutexLock lock(&mutex_);
-    EXPECT_FALSE(finished_) << "finished twice";
-    EXPECT_FALSE(writing_) << "finished while a write is in flight";
-    finished_ = true;
-    status_ = std::move(status);
-    changed_.NotifyAll();
+  void Close(absl::Status status) override { Finish(std::move(status)); }
+
+  // The client's side.
+  void Send(const v1::ClientMessage& message) { SendBytes(message.SerializeAsString()); }
+  void SendBytes(std::string bytes) {
+    if (const auto events = this->events()) events->OnMessage(SliceList({Slice::Of(std::move(bytes))}));
+  }
+  void Leave() { Finish(absl::OkStatus()); }
+  // Takes the write in flight.
+  void Take() {
+    SliceList gone;
+    {
+      MutexLock lock(&mutex_);
+      if (finished_ || !writing_) return;
+      writing_ = false;
+      std::swap(gone, in_flight_);
+    }
+    gone = SliceList();
+    if (const auto events = this->events()) events->OnWritten();
   }
 
   bool WaitUntilRead(int reads) {
@@ -54,15 +78,11 @@ class FakeStream : public MessageStream {
   }
   absl::Status WaitUntilFinished() {
     EXPECT_TRUE(Wait([this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return finished_; }));
+    return status_of();
+  }
+  absl::Status status_of() {
     MutexLock lock(&mutex_);
     return status_;
-  }
-  // Takes the write in flight off; the caller then tells the session.
-  void Sent() {
-    grpc::ByteBuffer gone;
-    MutexLock lock(&mutex_);
-    writing_ = false;
-    gone.Swap(&in_flight_);
   }
   std::vector<v1::ServerHeader> headers() {
     MutexLock lock(&mutex_);
@@ -82,6 +102,26 @@ class FakeStream : public MessageStream {
   }
 
  private:
+  std::shared_ptr<StreamEvents> events() {
+    MutexLock lock(&mutex_);
+    return events_;
+  }
+  void Finish(absl::Status status) {
+    std::shared_ptr<StreamEvents> events;
+    SliceList gone;
+    {
+      MutexLock lock(&mutex_);
+      if (finished_) return;
+      finished_ = true;
+      writing_ = false;
+      status_ = status;
+      std::swap(gone, in_flight_);
+      events = std::move(events_);
+      changed_.NotifyAll();
+    }
+    if (events != nullptr) events->OnClosed(status);
+  }
+
   template <typename Condition>
   bool Wait(Condition condition) {
     const Nanos deadline = Clock::Real()->Now() + std::chrono::nanoseconds(std::chrono::seconds(20)).count();
@@ -100,7 +140,8 @@ class FakeStream : public MessageStream {
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  grpc::ByteBuffer in_flight_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(mutex_);
+  SliceList in_flight_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::ServerHeader> headers_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -8,6 +8,7 @@
 #include "penstock/v1/data.pb.h"
 #include "server/worker/stream/row_message.h"
 #include "server/worker/stream/session_core.h"
+#include "transport/frame.h"
 
 namespace penstock {
 namespace {
@@ -96,7 +97,7 @@ TEST_F(OutboxTest, ARevokedRowIsWaitedForAgain) {
   outbox_.Expect({Request(5, 2), Request(5, 3)});
   outbox_.Add(Row(0, 5, 2), kSecond);
   std::vector<RowRequest> dropped;
-  outbox_.Revoke(1, &dropped);
+  outbox_.Revoke(1, false, &dropped);
   outbox_.Expect(dropped);
   outbox_.SetHead(5);
   outbox_.Add(Row(0, 5, 3), kSecond);
@@ -124,7 +125,7 @@ TEST_F(OutboxTest, AMessageHoldsOneEpochAndNoMoreThanItsSize) {
 TEST_F(OutboxTest, RevokesTheFurthestStepsFirstAndFreesTheirMemory) {
   for (uint64_t step = 1; step <= 5; ++step) outbox_.Add(Row(0, step, step), 0);
   std::vector<RowRequest> dropped;
-  EXPECT_EQ(outbox_.Revoke(150, &dropped), 200u);
+  EXPECT_EQ(outbox_.Revoke(150, false, &dropped), 200u);
   EXPECT_THAT(Tags(dropped), ElementsAre(5, 4));
   EXPECT_EQ(purse_->taken, 300u);
   EXPECT_EQ(outbox_.bytes(), 300u);
@@ -135,7 +136,7 @@ TEST_F(OutboxTest, NeverRevokesTheStepThatTheTrainerWaitsFor) {
   outbox_.Add(Row(0, 2, 20, 100, true), 0);
   outbox_.SetHead(2);
   std::vector<RowRequest> dropped;
-  EXPECT_EQ(outbox_.Revoke(1 << 20, &dropped), 100u);
+  EXPECT_EQ(outbox_.Revoke(1 << 20, false, &dropped), 100u);
   EXPECT_THAT(Tags(dropped), ElementsAre(3));
   EXPECT_EQ(outbox_.size(), 3u);
 }
@@ -156,13 +157,13 @@ TEST_F(OutboxTest, AMessageCarriesRowsBesideFailuresAndFreesMemoryWhenItGoes) {
   rows.push_back(std::move(substituted));
 
   uint64_t sent = 0;
-  grpc::ByteBuffer buffer = MakeRowsMessage(std::move(rows), 0, &sent);
+  SliceList message = MakeRowsMessage(std::move(rows), 0, &sent);
   EXPECT_EQ(sent, 100015u);
   EXPECT_EQ(purse_->taken, 100015u);
   {
     v1::ServerHeader header;
     SliceCursor payload;
-    ASSERT_TRUE(ParseFrame(*FromByteBuffer(buffer), &header, &payload).ok());
+    ASSERT_TRUE(ParseFrame(message, &header, &payload).ok());
     const v1::Rows& out = header.rows();
     EXPECT_EQ(out.epoch(), 3u);
     EXPECT_THAT(out.positions(), ElementsAre('a', 'b', 'c', 'd', 'e'));
@@ -177,7 +178,7 @@ TEST_F(OutboxTest, AMessageCarriesRowsBesideFailuresAndFreesMemoryWhenItGoes) {
     ASSERT_TRUE(payload.Read(bytes.data(), bytes.size()));
     EXPECT_EQ(bytes, std::string(10, 'a') + std::string(100000, 'b') + std::string(5, 'e'));
   }
-  buffer.Clear();
+  message = SliceList();
   EXPECT_EQ(purse_->taken, 0u);
 }
 

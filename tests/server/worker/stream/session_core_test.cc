@@ -69,8 +69,9 @@ v1::Grant GrantOf(uint64_t epoch, uint64_t begin, uint64_t end) {
 
 std::vector<RowRequest> All(SessionCore* core, size_t at_once = 5) {
   std::vector<RowRequest> all;
+  size_t looked = 0;
   while (core->HasMore()) {
-    for (const RowRequest& row : core->NextRows(at_once, 7)) all.push_back(row);
+    for (const RowRequest& row : core->NextRows(at_once, 7, &looked)) all.push_back(row);
   }
   return all;
 }
@@ -146,13 +147,41 @@ TEST(SessionCore, FetchAnswersRowsOfAnybodyAndPadding) {
   v1::Fetch fetch;
   fetch.set_epoch(1);
   for (const uint64_t row : {100u, 11u, 105u}) fetch.add_positions(row);
-  const auto rows = core.Fetch(fetch);
-  ASSERT_TRUE(rows.ok());
-  ASSERT_EQ(rows->size(), 3u);
-  EXPECT_TRUE((*rows)[0].urgent);
-  EXPECT_TRUE(WasFetched((*rows)[2].tag));
-  EXPECT_EQ(RowOfTag((*rows)[2].tag), 105u);
-  EXPECT_EQ((*rows)[2].position, 2u);
+  ASSERT_TRUE(core.AddFetch(fetch).ok());
+  const std::vector<RowRequest> rows = core.NextFetched(10);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_TRUE(rows[0].urgent);
+  EXPECT_TRUE(WasFetched(rows[2].tag));
+  EXPECT_EQ(RowOfTag(rows[2].tag), 105u);
+  EXPECT_EQ(rows[2].position, 2u);
+  EXPECT_FALSE(core.HasFetches());
+}
+
+// What is asked for costs what it says, and not the hundred bytes of a row that is being made.
+TEST(SessionCore, FetchesAreGivenOutInOrderAndKeptInAFewBytesARow) {
+  SessionCore core = Make(0, 1, 12, LastBatch::kDrop, "a");
+  std::vector<uint64_t> asked;
+  for (uint64_t i = 0; i < 5; ++i) {
+    v1::Fetch fetch;
+    fetch.set_epoch(i);
+    for (uint64_t k = 0; k < 1000; ++k) fetch.add_positions((k * 37 + i) % 96);
+    asked.insert(asked.end(), fetch.positions().begin(), fetch.positions().end());
+    const auto bytes = core.AddFetch(fetch);
+    ASSERT_TRUE(bytes.ok());
+    EXPECT_LT(*bytes, 3000u);
+  }
+  EXPECT_EQ(core.queued_fetches(), 5000u);
+  std::vector<uint64_t> given;
+  while (core.HasFetches()) {
+    for (const RowRequest& row : core.NextFetched(7)) {
+      EXPECT_EQ(row.epoch, given.size() / 1000);
+      given.push_back(RowOfTag(row.tag));
+    }
+  }
+  EXPECT_EQ(given, asked);
+  EXPECT_EQ(core.queued_fetches(), 0u);
+  EXPECT_EQ(*core.AddFetch(v1::Fetch()), 0u);
+  EXPECT_FALSE(core.HasFetches());
 }
 
 TEST(SessionCore, AGrantMustNameAViewThatWasGiven) {
@@ -171,7 +200,7 @@ TEST(SessionCore, HostileMessagesAreRefusedWithTheReason) {
   EXPECT_FALSE(All(&core).empty());
   v1::Fetch fetch;
   fetch.add_positions(kRecords);
-  EXPECT_FALSE(core.Fetch(fetch).ok());
+  EXPECT_FALSE(core.AddFetch(fetch).ok());
   v1::Waiting waiting;
   waiting.set_begin(UINT64_MAX);
   EXPECT_FALSE(core.Waiting(waiting).ok());
@@ -193,7 +222,12 @@ TEST(SessionCore, OpenGrantsAndFetchesAreBounded) {
   EXPECT_EQ(core.AddGrant(GrantOf(0, 0, 96)).code(), absl::StatusCode::kResourceExhausted);
   v1::Fetch fetch;
   for (int i = 0; i < 5; ++i) fetch.add_positions(0);
-  EXPECT_FALSE(core.Fetch(fetch).ok());
+  EXPECT_FALSE(core.AddFetch(fetch).ok());
+  limits.fetches_open = 6;
+  SessionCore other = *SessionCore::Create(Parameters(0, 1, 12, LastBatch::kDrop, "a"), limits);
+  fetch.mutable_positions()->Truncate(4);
+  EXPECT_TRUE(other.AddFetch(fetch).ok());
+  EXPECT_EQ(other.AddFetch(fetch).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST(SessionCore, RanksThatDoNotFitAreRefused) {

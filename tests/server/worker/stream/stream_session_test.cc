@@ -7,7 +7,11 @@
 #include <memory>
 #include <set>
 
+#include "base/runtime/sim_scheduler.h"
+#include "base/runtime/thread_pool.h"
+#include "server/worker/stream/session_acceptor.h"
 #include "tests/server/worker/prepared_job.h"
+#include "tests/server/worker/stream/fake_loader.h"
 #include "tests/server/worker/stream/fake_stream.h"
 
 namespace penstock {
@@ -24,7 +28,7 @@ class StreamSessionTest : public PreparedJobTest {
     options.threads = 2;
     options.memory_budget_bytes = 16 << 20;
     loader_ = *Loader::Create(options);
-    executor_ = std::make_unique<WorkerThreads>(2);
+    executor_ = std::make_unique<ThreadPool>(2, "test");
     shared_.worker_id = "me";
     shared_.loader = loader_.get();
     shared_.jobs = &jobs_;
@@ -32,27 +36,33 @@ class StreamSessionTest : public PreparedJobTest {
     shared_.job_wait = 50 * kMillisecond;
     jobs_.Update({{ToWatched(job_)}, {}});
   }
-  ~StreamSessionTest() override {
-    for (size_t i = 0; i < sessions_.size(); ++i) {
-      sessions_[i]->OnClosed();
-      while (!streams_[i]->finished()) {
-        if (!streams_[i]->writing()) continue;
-        streams_[i]->Sent();
-        sessions_[i]->OnWriteDone(false);
-      }
-    }
-    sessions_.clear();
-    executor_.reset();
-  }
+  ~StreamSessionTest() override { EndAll(); }
 
   struct Client {
     FakeStream* stream;
     StreamSession* session;
   };
   Client NewClient() {
-    streams_.push_back(std::make_unique<FakeStream>());
-    sessions_.push_back(std::make_shared<StreamSession>(&shared_, streams_.back().get()));
-    return {streams_.back().get(), sessions_.back().get()};
+    auto stream = std::make_shared<FakeStream>();
+    const std::shared_ptr<StreamEvents> session = acceptor_.Accept(stream);
+    stream->SetEvents(session);
+    streams_.push_back(stream);
+    sessions_.push_back(session);
+    return {stream.get(), dynamic_cast<StreamSession*>(session.get())};
+  }
+  // All clients go, and their sessions with them.
+  void EndAll() {
+    for (const auto& stream : streams_) stream->Leave();
+    Mutex mutex;
+    CondVar changed;
+    bool idle = false;
+    acceptor_.WhenIdle([&] {
+      MutexLock lock(&mutex);
+      idle = true;
+      changed.NotifyAll();
+    });
+    MutexLock lock(&mutex);
+    while (!idle) changed.Wait(&mutex);
   }
   v1::ClientMessage OpenMessage() {
     v1::ClientMessage message;
@@ -89,8 +99,9 @@ class StreamSessionTest : public PreparedJobTest {
   }
   // Sends and waits until the session reads on (or has finished).
   static void Send(const Client& client, v1::ClientMessage message) {
+    ASSERT_TRUE(client.stream->WaitUntilRead(1));
     const int reads = client.stream->reads();
-    client.session->OnMessage(std::move(message));
+    client.stream->Send(message);
     ASSERT_TRUE(client.stream->WaitUntilRead(reads + 1));
   }
   // Lets writes pass until `rows` rows have come, and returns their numbers.
@@ -102,17 +113,17 @@ class StreamSessionTest : public PreparedJobTest {
       }
       if (all.size() >= rows) return all;
       if (!client.stream->WaitUntilWriting()) return all;
-      client.stream->Sent();
-      client.session->OnWriteDone(true);
+      client.stream->Take();
     }
   }
 
   ServedJobs jobs_;
   std::unique_ptr<Loader> loader_;
   SessionShared shared_;
-  std::unique_ptr<WorkerThreads> executor_;
-  std::vector<std::unique_ptr<FakeStream>> streams_;
-  std::vector<std::shared_ptr<StreamSession>> sessions_;
+  std::unique_ptr<ThreadPool> executor_;
+  SessionAcceptor acceptor_{&shared_};
+  std::vector<std::shared_ptr<FakeStream>> streams_;
+  std::vector<std::shared_ptr<StreamEvents>> sessions_;
 };
 
 TEST_F(StreamSessionTest, SendsEveryRowOfItsGrantsOnce) {
@@ -178,7 +189,7 @@ TEST_F(StreamSessionTest, RevokedRowsAreMadeAgain) {
   ASSERT_TRUE(client.stream->WaitUntilWriting());
   while (loader_->Stats().rows < 80) {
   }
-  while (client.session->Revoke(1 << 20) == 0) {
+  while (client.session->Revoke(1 << 20, true) == 0) {
   }
   const std::vector<uint64_t> rows = Receive(client, 80);
   EXPECT_EQ(std::set<uint64_t>(rows.begin(), rows.end()).size(), 80u);
@@ -188,9 +199,9 @@ TEST_F(StreamSessionTest, OpensAJobThatTheCoordinatorTellsOfALittleLater) {
   jobs_.Update({{}, {job_.name()}});
   shared_.job_wait = 3600 * kSecond;
   const Client client = NewClient();
-  client.session->OnMessage(OpenMessage());
+  client.stream->Send(OpenMessage());
   jobs_.Update({{ToWatched(job_)}, {}});
-  ASSERT_TRUE(client.stream->WaitUntilRead(1));
+  ASSERT_TRUE(client.stream->WaitUntilRead(2));
   EXPECT_FALSE(client.stream->finished());
 }
 
@@ -199,7 +210,7 @@ TEST_F(StreamSessionTest, RefusesWhatItCannotServe) {
     const Client client = NewClient();
     v1::ClientMessage message = OpenMessage();
     change(message.mutable_open());
-    client.session->OnMessage(message);
+    client.stream->Send(message);
     return client.stream->WaitUntilFinished();
   };
   EXPECT_EQ(refusal([](v1::Open* o) { o->set_job_uid(5); }).code(), absl::StatusCode::kNotFound);
@@ -223,7 +234,7 @@ TEST_F(StreamSessionTest, RefusesASessionThatDoesNotFitTheBudgetWithTheNumbers) 
   const Client client = NewClient();
   v1::ClientMessage message = OpenMessage();
   message.mutable_open()->set_step_rows(80);
-  client.session->OnMessage(message);
+  client.stream->Send(message);
   const absl::Status status = client.stream->WaitUntilFinished();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()), ::testing::ContainsRegex("[0-9]+ bytes"));
@@ -233,12 +244,7 @@ TEST_F(StreamSessionTest, HostileMessagesEndTheStream) {
   const auto ends_with = [&](const std::vector<v1::ClientMessage>& messages) {
     const Client client = NewClient();
     for (size_t i = 0; i + 1 < messages.size(); ++i) Send(client, messages[i]);
-    client.session->OnMessage(messages.back());
-    while (!client.stream->finished()) {  // what is being written goes first
-      if (!client.stream->writing()) continue;
-      client.stream->Sent();
-      client.session->OnWriteDone(true);
-    }
+    client.stream->Send(messages.back());
     return client.stream->WaitUntilFinished().code();
   };
   EXPECT_EQ(ends_with({GrantMessage(0, 0, 8)}), absl::StatusCode::kInvalidArgument);
@@ -253,14 +259,13 @@ TEST_F(StreamSessionTest, SaysThatTheWorkerDrainsAlsoToThoseWhoComeLater) {
   client.session->SendDraining();
   Send(client, OpenMessage());
   ASSERT_TRUE(client.stream->WaitUntilWriting());
-  client.stream->Sent();
-  client.session->OnWriteDone(true);
+  client.stream->Take();
+  ASSERT_TRUE(client.stream->WaitUntilWriting());
   const std::vector<v1::ServerHeader> headers = client.stream->headers();
   ASSERT_EQ(headers.size(), 2u);
   EXPECT_TRUE(headers[0].has_accepted());
   EXPECT_TRUE(headers[1].has_draining());
-  client.stream->Sent();
-  client.session->OnWriteDone(true);
+  client.stream->Take();
 }
 
 TEST_F(StreamSessionTest, AClosedStreamGivesAllMemoryBack) {
@@ -270,15 +275,232 @@ TEST_F(StreamSessionTest, AClosedStreamGivesAllMemoryBack) {
   Send(client, ViewMessage());
   Send(client, GrantMessage(0, 0, 80));
   ASSERT_TRUE(client.stream->WaitUntilWriting());
-  client.session->OnClosed();
-  client.stream->Sent();
-  client.session->OnWriteDone(false);
-  EXPECT_TRUE(client.stream->WaitUntilFinished().ok());
-  executor_.reset();  // runs what is left
+  EndAll();
   EXPECT_EQ(shared_.open_sessions.load(), 0u);
   EXPECT_EQ(loader_->Stats().memory_bytes, before);
-  sessions_.clear();
-  streams_.clear();
+}
+
+TEST_F(StreamSessionTest, OfThoseWhoComeAtOnceNoMoreGetInThanMaxSessions) {
+  shared_.max_sessions = 20;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Client> clients;
+    for (int i = 0; i < 40; ++i) clients.push_back(NewClient());
+    for (const Client& client : clients) client.stream->Send(OpenMessage());
+    int refused = 0;
+    for (const Client& client : clients) {
+      ASSERT_TRUE(client.stream->WaitUntilRead(2));
+      if (client.stream->finished()) ++refused;
+    }
+    ASSERT_EQ(refused, 20);
+    EndAll();
+    EXPECT_EQ(shared_.open_sessions.load(), 0u);
+  }
+}
+
+TEST_F(StreamSessionTest, AFirstMessageThatIsNoneEndsTheStreamWithItsReason) {
+  const Client client = NewClient();
+  ASSERT_TRUE(client.stream->WaitUntilRead(1));
+  client.stream->SendBytes("\xFF\xFF no message");
+  EXPECT_EQ(client.stream->WaitUntilFinished().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// ---- The same in one thread, on virtual time -----------------------------------------------------------------------
+
+class SessionOnVirtualTime : public StreamSessionTest {
+ protected:
+  SessionOnVirtualTime() {
+    shared_.executor = &sim_;
+    shared_.loader = &fake_;
+  }
+  ~SessionOnVirtualTime() override {
+    for (const auto& stream : streams_) stream->Leave();
+    fake_.MakeAll();
+    sim_.RunFor(kSecond);
+    EXPECT_EQ(acceptor_.sessions(), 0u);
+    shared_.executor = executor_.get();
+  }
+  Client Opened() {
+    const Client client = NewClient();
+    sim_.RunFor(kMillisecond);
+    for (const v1::ClientMessage& message : {OpenMessage(), ViewMessage()}) {
+      client.stream->Send(message);
+      sim_.RunFor(kMillisecond);
+    }
+    EXPECT_TRUE(client.stream->writing());  // `accepted`
+    return client;
+  }
+  static v1::ClientMessage FetchMessage(int rows) {
+    v1::ClientMessage message;
+    for (int i = 0; i < rows; ++i) message.mutable_fetch()->add_positions(static_cast<uint64_t>(i) % 80);
+    return message;
+  }
+
+  SimScheduler sim_{11};
+  FakeLoader fake_;
+};
+
+TEST_F(SessionOnVirtualTime, AStreamThatNeverOpensEndsAtItsDeadline) {
+  const Client client = NewClient();
+  sim_.RunFor(9 * kSecond);
+  EXPECT_FALSE(client.stream->finished());
+  sim_.RunFor(2 * kSecond);
+  ASSERT_TRUE(client.stream->finished());
+  EXPECT_EQ(client.stream->status_of().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(client.stream->status_of().message()), HasSubstr("`open`"));
+}
+
+TEST_F(SessionOnVirtualTime, AFloodOfFetchesReachesTheLoaderOnlyAsFastAsTheClientReads) {
+  const Client client = Opened();
+  for (int i = 0; i < 32; ++i) {
+    client.stream->Send(FetchMessage(15872));
+    sim_.RunFor(kMillisecond);
+  }
+  fake_.MakeAll();  // what was asked for
+  sim_.RunFor(kSecond);
+  EXPECT_FALSE(client.stream->finished());
+  EXPECT_LE(fake_.requested(), shared_.fetched_rows);
+  EXPECT_GT(fake_.held(), 32u * 15872u);  // the list is charged
+  EXPECT_LT(fake_.held(), 3u * 32u * 15872u);
+  // A client that does read gets them all.
+  for (int i = 0; i < 100'000 && fake_.made() < 32u * 15872u; ++i) {
+    client.stream->Take();
+    sim_.RunFor(kMillisecond);
+    fake_.MakeAll();
+    sim_.RunFor(kMillisecond);
+  }
+  EXPECT_EQ(fake_.made(), 32u * 15872u);
+  EXPECT_EQ(fake_.held(), 0u);
+}
+
+TEST_F(SessionOnVirtualTime, AFetchThatTheBudgetHasNoRoomForEndsTheSessionWithTheNumber) {
+  const Client client = Opened();
+  fake_.SetRoom(1000);
+  client.stream->Send(FetchMessage(15872));
+  sim_.RunFor(kMillisecond);
+  ASSERT_TRUE(client.stream->finished());
+  EXPECT_EQ(client.stream->status_of().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(client.stream->status_of().message()), HasSubstr("15872"));
+}
+
+TEST_F(SessionOnVirtualTime, WhatTheLoaderHasNoRoomForIsAskedForWhenRowsHaveGone) {
+  fake_.SetQueue(5);
+  const Client client = Opened();
+  client.stream->Send(GrantMessage(0, 0, 80));
+  client.stream->Send(FetchMessage(100));
+  for (int i = 0; i < 1000 && fake_.made() < 180; ++i) {
+    sim_.RunFor(20 * kMillisecond);
+    client.stream->Take();
+    fake_.MakeAll();
+  }
+  EXPECT_EQ(fake_.made(), 180u);
+}
+
+TEST_F(SessionOnVirtualTime, WhoReadsNothingWhileOthersNeedTheMemoryIsClosedWithTheReason) {
+  const Client client = Opened();
+  client.stream->Send(GrantMessage(0, 0, 80));
+  sim_.RunFor(kMillisecond);
+  fake_.MakeAll();
+  sim_.RunFor(kSecond);
+  client.session->Revoke(100, true);
+  sim_.RunFor(8 * kSecond);
+  EXPECT_FALSE(client.stream->finished());
+  sim_.RunFor(2 * kSecond);
+  ASSERT_TRUE(client.stream->finished());
+  EXPECT_EQ(client.stream->status_of().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(client.stream->status_of().message()), HasSubstr("read nothing for 10 s"));
+}
+
+TEST_F(SessionOnVirtualTime, WhoReadsNothingIsLeftAloneWhileNobodyNeedsTheMemoryAndSoIsWhoReadsLate) {
+  const Client client = Opened();
+  client.stream->Send(GrantMessage(0, 0, 80));
+  sim_.RunFor(kMillisecond);
+  fake_.MakeAll();
+  sim_.RunFor(3600 * kSecond);  // a trainer in a debugger
+  client.session->Revoke(100, false);
+  sim_.RunFor(3600 * kSecond);
+  EXPECT_FALSE(client.stream->finished());
+  for (int i = 0; i < 20; ++i) {
+    client.session->Revoke(100, true);
+    client.stream->Take();
+    sim_.RunFor(9 * kSecond);
+    fake_.MakeAll();
+    EXPECT_FALSE(client.stream->finished());
+  }
+}
+
+// Its trainer's step is no use to a client that takes nothing.
+TEST_F(SessionOnVirtualTime, RowsOfTheHeadStepAreGivenBackOnceTheClientTakesNothing) {
+  const Client client = Opened();
+  v1::ClientMessage waiting;
+  waiting.mutable_waiting()->set_begin(72);
+  client.stream->Send(waiting);
+  client.stream->Send(GrantMessage(0, 0, 80));
+  sim_.RunFor(kMillisecond);
+  fake_.MakeAll();
+  sim_.RunFor(kMillisecond);
+  EXPECT_EQ(client.session->Revoke(1 << 20, true), 0u);
+  sim_.RunFor(2 * kSecond);
+  EXPECT_GT(fake_.now_revocable(), 0);
+  EXPECT_GT(client.session->Revoke(1 << 20, true), 0u);
+  const uint64_t requested = fake_.requested();
+  sim_.RunFor(2 * kSecond);
+  EXPECT_EQ(fake_.requested(), requested);  // not made again only to lie there
+  std::set<uint64_t> seen;
+  for (int i = 0; i < 200; ++i) {
+    client.stream->Take();
+    sim_.RunFor(20 * kMillisecond);
+    fake_.MakeAll();
+  }
+  for (const v1::ServerHeader& header : client.stream->headers()) {
+    for (const uint64_t row : header.rows().positions()) EXPECT_TRUE(seen.insert(row).second) << row;
+  }
+  EXPECT_EQ(seen.size(), 80u);
+}
+
+// Storage that hangs holds the threads that hang in it, and nobody else.
+TEST_F(SessionOnVirtualTime, SessionsWhoseRowsHangHoldNoOtherUp) {
+  for (int i = 0; i < 8; ++i) {
+    const Client hangs = Opened();
+    hangs.stream->Send(GrantMessage(0, 0, 80));
+    sim_.RunFor(kMillisecond);
+    hangs.stream->Leave();
+  }
+  sim_.RunFor(kSecond);
+  EXPECT_EQ(acceptor_.sessions(), 8u);  // until the loader has let go of them
+  const Client other = Opened();
+  EXPECT_FALSE(other.stream->finished());
+  fake_.MakeAll();
+  sim_.RunFor(kSecond);
+  EXPECT_EQ(acceptor_.sessions(), 1u);
+}
+
+TEST_F(SessionOnVirtualTime, OneSeedIsOneRun) {
+  const auto run = [&](uint64_t seed) {
+    SimScheduler sim(seed);
+    shared_.executor = &sim;
+    SessionAcceptor acceptor(&shared_);
+    std::vector<std::shared_ptr<FakeStream>> streams;
+    for (int i = 0; i < 3; ++i) {
+      auto stream = std::make_shared<FakeStream>();
+      stream->SetEvents(acceptor.Accept(stream));
+      for (const auto& message : {OpenMessage(), ViewMessage(), GrantMessage(0, 0, 80), FetchMessage(9)}) {
+        stream->Send(message);
+      }
+      streams.push_back(std::move(stream));
+    }
+    for (int i = 0; i < 50; ++i) {
+      sim.RunFor(7 * kMillisecond);
+      fake_.MakeAll();
+      for (const auto& stream : streams) stream->Take();
+    }
+    for (const auto& stream : streams) stream->Leave();
+    sim.RunFor(kSecond);
+    EXPECT_EQ(acceptor.sessions(), 0u);
+    shared_.executor = &sim_;
+    return sim.order_hash();
+  };
+  EXPECT_EQ(run(5), run(5));
+  EXPECT_NE(run(5), run(6));
 }
 
 }  // namespace

@@ -1,0 +1,97 @@
+#include "server/worker/stream/session_acceptor.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+// Of a stream that was closed at once.
+class Refused final : public StreamEvents {
+ public:
+  void OnMessage(SliceList) override {}
+  void OnWritten() override {}
+  void OnClosed(const absl::Status&) override {}
+};
+
+}  // namespace
+
+std::shared_ptr<StreamEvents> SessionAcceptor::Accept(std::shared_ptr<MessageStream> stream) {
+  // Streams that have not sent their `open` yet are bounded too.
+  const size_t most = 2 * size_t{shared_->max_sessions} + 16;
+  std::shared_ptr<StreamSession> session;
+  absl::Status refusal;
+  bool draining = false;
+  {
+    MutexLock lock(&mutex_);
+    draining = draining_;
+    if (closing_) {
+      refusal = *closing_;
+    } else if (sessions_.size() >= most) {
+      refusal = absl::ResourceExhaustedError(absl::StrCat(
+          "this worker has ", most, " streams open, and max_sessions allows ", shared_->max_sessions, " sessions"));
+    } else {
+      session = std::make_shared<StreamSession>(shared_, stream, [this](StreamSession* ended) { Remove(ended); });
+      sessions_.emplace(session.get(), session);
+    }
+  }
+  if (session == nullptr) {
+    stream->Close(std::move(refusal));
+    return std::make_shared<Refused>();
+  }
+  session->Start();
+  if (draining) session->SendDraining();
+  return session;
+}
+
+void SessionAcceptor::SendDraining() {
+  std::vector<std::shared_ptr<StreamSession>> sessions;
+  {
+    MutexLock lock(&mutex_);
+    draining_ = true;
+    for (const auto& [raw, session] : sessions_) sessions.push_back(session);
+  }
+  for (const auto& session : sessions) session->SendDraining();
+}
+
+void SessionAcceptor::CloseAll(absl::Status status) {
+  std::vector<std::shared_ptr<StreamSession>> sessions;
+  {
+    MutexLock lock(&mutex_);
+    closing_ = status;
+    for (const auto& [raw, session] : sessions_) sessions.push_back(session);
+  }
+  for (const auto& session : sessions) session->End(status);
+}
+
+void SessionAcceptor::Remove(StreamSession* session) {
+  std::shared_ptr<StreamSession> gone;  // not destroyed under the lock
+  std::vector<Task> idle;
+  {
+    MutexLock lock(&mutex_);
+    const auto found = sessions_.find(session);
+    gone = std::move(found->second);
+    sessions_.erase(found);
+    if (sessions_.empty()) idle.swap(when_idle_);
+  }
+  for (Task& task : idle) shared_->executor->Post(std::move(task));
+}
+
+size_t SessionAcceptor::sessions() const {
+  MutexLock lock(&mutex_);
+  return sessions_.size();
+}
+
+void SessionAcceptor::WhenIdle(Task idle) {
+  {
+    MutexLock lock(&mutex_);
+    if (!sessions_.empty()) {
+      when_idle_.push_back(std::move(idle));
+      return;
+    }
+  }
+  shared_->executor->Post(std::move(idle));
+}
+
+}  // namespace penstock

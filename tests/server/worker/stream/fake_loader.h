@@ -1,0 +1,119 @@
+// A loader that makes rows of nothing when a test says so, in the thread that says it.
+#ifndef PENSTOCK_TESTS_SERVER_WORKER_STREAM_FAKE_LOADER_H_
+#define PENSTOCK_TESTS_SERVER_WORKER_STREAM_FAKE_LOADER_H_
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "pipeline/loader/loader.h"
+
+namespace penstock {
+
+// Not thread-safe: for sessions on virtual time.
+class FakeLoader final : public Loader {
+ public:
+  absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job, const LoaderSessionOptions&,
+                                                       RowSink* sink) override {
+    const uint64_t id = next_++;
+    Open open;
+    open.sink = sink;
+    open.fixed_bytes = job->pipeline().schema().FixedBytes();
+    open_.emplace(id, std::move(open));
+    return std::make_unique<FakeSession>(this, id);
+  }
+  LoaderStats Stats() const override { return {}; }
+
+  // Rows that may wait in each session, and bytes that may be held in all.
+  void SetQueue(size_t rows) { queue_ = rows; }
+  void SetRoom(uint64_t bytes) { room_ = static_cast<int64_t>(bytes); }
+
+  // Hands out every row that was asked for, and those that are asked for meanwhile; closes what is to close.
+  void MakeAll() {
+    for (auto it = open_.begin(); it != open_.end();) {
+      Open& open = it->second;
+      for (const RowRequest& request : std::exchange(open.rows, {})) {
+        if (!open.closing) ++made_;
+        RowResult row;
+        row.request = request;
+        row.fixed = std::make_unique<std::byte[]>(open.fixed_bytes);
+        std::memset(row.fixed.get(), 0, open.fixed_bytes);
+        row.bytes = std::make_unique<BudgetGrab>(purse_, 0, open.fixed_bytes);
+        open.sink->OnRow(std::move(row));
+      }
+      if (!open.closing) {
+        ++it;
+        continue;
+      }
+      Task quiet = std::move(open.quiet);
+      it = open_.erase(it);
+      std::move(quiet)();
+    }
+  }
+
+  uint64_t requested() const { return requested_; }  // rows in all
+  uint64_t made() const { return made_; }
+  uint64_t held() const { return static_cast<uint64_t>(held_->bytes); }
+  int now_revocable() const { return now_revocable_; }
+
+ private:
+  struct Open {
+    RowSink* sink = nullptr;
+    uint64_t fixed_bytes = 0;
+    std::vector<RowRequest> rows;
+    bool closing = false;
+    Task quiet;
+  };
+  class FakeSession final : public Session {
+   public:
+    FakeSession(FakeLoader* loader, uint64_t id) : loader_(loader), id_(id) {}
+    // Rows that are being made go on: nothing is quiet before MakeAll. A session without any is quiet at once.
+    void Close(Task quiet) override {
+      Open& open = loader_->open_.at(id_);
+      if (open.rows.empty()) {
+        loader_->open_.erase(id_);
+        std::move(quiet)();
+        return;
+      }
+      open.closing = true;
+      open.quiet = std::move(quiet);
+    }
+    size_t Request(const std::vector<RowRequest>& rows) override {
+      Open& open = loader_->open_.at(id_);
+      const size_t taken = std::min(rows.size(), loader_->queue_ - std::min(loader_->queue_, open.rows.size()));
+      open.rows.insert(open.rows.end(), rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(taken));
+      loader_->requested_ += taken;
+      return taken;
+    }
+    std::unique_ptr<BudgetGrab> Hold(uint64_t bytes) override {
+      if (loader_->room_ < static_cast<int64_t>(bytes)) return nullptr;
+      loader_->held_->bytes += static_cast<int64_t>(bytes);
+      return std::make_unique<BudgetGrab>(loader_->held_, 0, bytes);
+    }
+    void NowRevocable() override { ++loader_->now_revocable_; }
+    void SetHead(uint64_t) override {}
+    size_t pending() const override { return loader_->open_.at(id_).rows.size(); }
+
+   private:
+    FakeLoader* const loader_;
+    const uint64_t id_;
+  };
+  struct Purse final : BudgetGrab::Owner {
+    void Release(uint64_t, uint64_t released) override { bytes -= static_cast<int64_t>(released); }
+    int64_t bytes = 0;
+  };
+
+  std::map<uint64_t, Open> open_;
+  std::shared_ptr<Purse> purse_ = std::make_shared<Purse>(), held_ = std::make_shared<Purse>();
+  int64_t room_ = int64_t{1} << 30;
+  size_t queue_ = SIZE_MAX;
+  uint64_t next_ = 1, requested_ = 0, made_ = 0;
+  int now_revocable_ = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_SERVER_WORKER_STREAM_FAKE_LOADER_H_
