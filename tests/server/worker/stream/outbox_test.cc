@@ -8,6 +8,8 @@
 #include "penstock/v1/data.pb.h"
 #include "server/worker/stream/row_message.h"
 #include "server/worker/stream/session_core.h"
+#include "transport/frame.h"
+#include "transport/grpc/byte_buffer.h"
 
 namespace penstock {
 namespace {
