@@ -20,8 +20,9 @@ namespace {
 
 constexpr int64_t kRowBytes = 16;
 
-std::unique_ptr<Loader> MakeLoader(int threads, uint64_t record_cache = 0) {
+std::unique_ptr<Loader> MakeLoader(int threads, uint64_t record_cache = 0, Clock* clock = Clock::Real()) {
   LoaderOptions options;
+  options.clock = clock;
   options.threads = threads;
   options.memory_budget_bytes = 1 << 20;
   options.record_cache_bytes = record_cache;

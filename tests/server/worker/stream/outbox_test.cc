@@ -9,10 +9,6 @@
 #include "server/worker/stream/row_message.h"
 #include "server/worker/stream/session_core.h"
 #include "transport/frame.h"
-<<<<<<< HEAD
-=======
-#include "transport/grpc/byte_buffer.h"
->>>>>>> client
 
 namespace penstock {
 namespace {
