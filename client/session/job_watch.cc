@@ -55,9 +55,10 @@ void JobWatch::Stop() {
 
 void JobWatch::Ask() {
   strand_->AssertHere();
-  coordinator_->Watch(watched_.NextRequest(kWaitMs), kTimeout, [this, mailbox = mailbox_](absl::StatusOr<v1::WatchReply> reply) {
-    mailbox->Post([this, reply = std::move(reply)]() mutable { Answered(std::move(reply)); });
-  });
+  coordinator_->Watch(watched_.NextRequest(kWaitMs), kTimeout,
+                      [this, mailbox = mailbox_](absl::StatusOr<v1::WatchReply> reply) {
+                        mailbox->Post([this, reply = std::move(reply)]() mutable { Answered(std::move(reply)); });
+                      });
 }
 
 void JobWatch::Answered(absl::StatusOr<v1::WatchReply> reply) {

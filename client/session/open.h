@@ -59,10 +59,10 @@ class SessionOpener {
   std::optional<SessionState> saved_ ABSL_GUARDED_BY(strand_);
   v1::OpenSessionRequest request_ ABSL_GUARDED_BY(strand_);
   Nanos deadline_ ABSL_GUARDED_BY(strand_) = 0;
-  Nanos give_up_ ABSL_GUARDED_BY(strand_) = 0;             // reaching the coordinator
+  Nanos give_up_ ABSL_GUARDED_BY(strand_) = 0;  // reaching the coordinator
   v1::OpenSessionReply session_ ABSL_GUARDED_BY(strand_);
   JobMirror watched_ ABSL_GUARDED_BY(strand_);
-  absl::Status away_ ABSL_GUARDED_BY(strand_);             // of the last watch
+  absl::Status away_ ABSL_GUARDED_BY(strand_);  // of the last watch
   StrandTimer again_ ABSL_GUARDED_BY(strand_);
 };
 

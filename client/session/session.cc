@@ -68,15 +68,16 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
                                         })),
       watch_(&strand_, mailbox_, coordinator_, job_, options_.watched,
              [this](const absl::StatusOr<std::shared_ptr<const View>>& news) { OnNews(news); }),
-      reports_(&strand_, mailbox_, coordinator_, options_.open, options_.session_id, window_, bad_records_,
-               [this] {
-                 strand_.AssertHere();
-                 return watch_.Held();
-               },
-               [this](const v1::OpenSessionReply& reply) {
-                 strand_.AssertHere();
-                 watch_.Take(reply.job(), reply.revision());
-               }),
+      reports_(
+          &strand_, mailbox_, coordinator_, options_.open, options_.session_id, window_, bad_records_,
+          [this] {
+            strand_.AssertHere();
+            return watch_.Held();
+          },
+          [this](const v1::OpenSessionReply& reply) {
+            strand_.AssertHere();
+            watch_.Take(reply.job(), reply.revision());
+          }),
       wait_notice_(window_, options_.on_wait),
       next_turn_(&strand_),
       give_up_(&strand_) {}

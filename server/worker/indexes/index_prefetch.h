@@ -23,8 +23,8 @@ class IndexPrefetch {
   IndexPrefetch(std::string worker_id, std::vector<DataRoot> roots, ShardIndexes* indexes)
       : worker_id_(std::move(worker_id)), roots_(std::move(roots)), indexes_(indexes) {}
 
-  // Blocks; ends between two shards once it is to stop. False: some could not be had just now; run it again after a while.
-  // Other errors are left to the rows that will meet them.
+  // Blocks; ends between two shards once it is to stop. False: some could not be had just now; run it again after a
+  // while. Other errors are left to the rows that will meet them.
   bool Run(const v1::Job& job, const std::stop_token& stop = {});
 
  private:

@@ -74,10 +74,10 @@ class Coordinator {
 class Link final : public CoordinatorLink {
  public:
   explicit Link(Coordinator* coordinator) : coordinator_(coordinator) {}
-  absl::StatusOr<v1::RegisterWorkerReply> Register(const v1::RegisterWorkerRequest&) override { return Never(); }
-  absl::StatusOr<v1::HeartbeatReply> Heartbeat(const v1::HeartbeatRequest&) override { return Never(); }
-  absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest&) override { return Never(); }
-  absl::StatusOr<v1::ReportTaskReply> ReportTask(const v1::ReportTaskRequest&) override { return Never(); }
+  void Register(const v1::RegisterWorkerRequest&, Done<v1::RegisterWorkerReply> done) override { done(Never()); }
+  void Heartbeat(const v1::HeartbeatRequest&, Done<v1::HeartbeatReply> done) override { done(Never()); }
+  void Watch(const v1::WatchRequest&, Done<v1::WatchReply> done) override { done(Never()); }
+  void ReportTask(const v1::ReportTaskRequest&, Done<v1::ReportTaskReply> done) override { done(Never()); }
   absl::Status PutIndex(uint64_t content_hash, std::string blob) override {
     return coordinator_->Put(content_hash, blob);
   }

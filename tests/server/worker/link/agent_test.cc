@@ -216,7 +216,9 @@ class BusyCoordinator : public CoordinatorLink {
     done(reply);
   }
   absl::Status PutIndex(uint64_t, std::string) override { return absl::OkStatus(); }
-  absl::StatusOr<std::string> GetIndex(uint64_t) override { return absl::NotFoundError("none"); }
+  absl::StatusOr<v1::GetIndexReply> GetIndex(const v1::GetIndexRequest&) override {
+    return absl::NotFoundError("none");
+  }
   void Cancel() override {}
 
  private:
@@ -230,7 +232,7 @@ TEST(AgentOnThreads, StopsWhileTasksBringMoreTasks) {
     std::atomic<int> ran{0};
     AgentHooks hooks;
     hooks.load = [] { return v1::WorkerLoad(); };
-    hooks.jobs_changed = [](const v1::WatchReply&) {};
+    hooks.jobs_changed = [](const JobChanges&) {};
     hooks.run_task = [&](const v1::Task& task) {
       ++ran;
       v1::ReportTaskRequest report;

@@ -44,7 +44,7 @@ class FakeStream : public MessageStream {
     writing_ = true;
     v1::ServerHeader header;
     SliceCursor payload;
-    EXPECT_TRUE(ParseFrame(*FromByteBuffer(message), &header, &payload).ok());
+    EXPECT_TRUE(ParseFrame(message, &header, &payload).ok());
     headers_.push_back(header);
     in_flight_ = std::move(message);
     changed_.NotifyAll();
