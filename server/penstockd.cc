@@ -170,7 +170,6 @@ int Main(const std::vector<std::string>& args) {
     return kUsage;
   }
   Ending ending;
-  // Before any other thread: they must not take the signals.
   SignalWaiter signals([&ending] { ending.Ask(); }, [] { std::_Exit(kFailed); });
   absl::Status status;
   switch (options->role) {
@@ -193,6 +192,7 @@ int Main(const std::vector<std::string>& args) {
 }  // namespace penstock
 
 int main(int argc, char** argv) {
+  penstock::BlockSignals();  // before anything starts a thread
   penstock::QuietGrpcLog();
   return penstock::Main(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -24,10 +24,14 @@ sigset_t Watched() {
 
 }  // namespace
 
-SignalWaiter::SignalWaiter(std::function<void()> on_first, std::function<void()> on_second)
-    : on_first_(std::move(on_first)), on_second_(std::move(on_second)) {
+void BlockSignals() {
   const sigset_t set = Watched();
   PS_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
+}
+
+SignalWaiter::SignalWaiter(std::function<void()> on_first, std::function<void()> on_second)
+    : on_first_(std::move(on_first)), on_second_(std::move(on_second)) {
+  BlockSignals();
   thread_ = std::thread([this] { Run(); });
 }
 

@@ -7,8 +7,11 @@
 
 namespace penstock {
 
-// Make it in main() before any other thread is started: it blocks the two signals for the thread that makes it and for
-// all that this one starts, and takes them with sigwait(3). The first signal calls `on_first` (drain), the second one
+// The first thing in main(): blocks the two signals for the thread that calls it and all that this one starts. A thread
+// that was there before would take them in a waiter's place, and the process would die of them.
+void BlockSignals();
+
+// Takes the signals with sigwait(3); where BlockSignals() was not called it blocks them itself, for threads from now on. The first signal calls `on_first` (drain), the second one
 // `on_second` (quit at once); later ones do nothing. Both are called on its thread, one after another, so `on_first`
 // must return soon for the second signal to be seen. The signals stay blocked after destruction.
 class SignalWaiter {
