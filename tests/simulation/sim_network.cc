@@ -18,7 +18,8 @@ Side Other(Side side) { return side == kClient ? kWorker : kClient; }
 // Both ends of a stream, and what is on its way between them.
 class SimNetwork::Stream : public std::enable_shared_from_this<SimNetwork::Stream> {
  public:
-  Stream(SimNetwork* network, const std::string& client, const std::string& worker) : network_(network) {
+  Stream(SimNetwork* network, uint64_t number, const std::string& client, const std::string& worker)
+      : network_(network), number_(number) {
     sides_[kClient].host = client;
     sides_[kWorker].host = worker;
   }
@@ -157,11 +158,12 @@ class SimNetwork::Stream : public std::enable_shared_from_this<SimNetwork::Strea
       const auto events = std::move(closed.events);
       closed.events = nullptr;
       if (events != nullptr) events->OnClosed(status);
-      if (over()) network_->streams_.erase(shared_from_this());
+      if (over()) network_->streams_.erase(number_);
     });
   }
 
   SimNetwork* const network_;
+  const uint64_t number_;
   End sides_[2];
   std::deque<Task> queue_[2];  // by the side that sent
 };
@@ -192,10 +194,12 @@ class SimNetwork::HostTransport final : public Transport {
 
 SimNetwork::SimNetwork(SimScheduler* sim, const Options& options) : sim_(sim), options_(options) {}
 
-SimNetwork::~SimNetwork() {
+SimNetwork::~SimNetwork() { Finish(); }
+
+void SimNetwork::Finish() {
   // Tasks that wait hold streams, which hold this.
   sim_->DropAll();
-  for (const auto& stream : std::exchange(streams_, {})) {
+  for (const auto& [number, stream] : std::exchange(streams_, {})) {
     stream->Abandon(kClient);
     stream->Abandon(kWorker);
   }
@@ -218,8 +222,8 @@ uint64_t SimNetwork::LifeOf(const std::string& host) const {
 
 std::shared_ptr<MessageStream> SimNetwork::Connect(const std::string& from, const std::string& to,
                                                    std::shared_ptr<StreamEvents> events) {
-  auto stream = std::make_shared<Stream>(this, from, to);
-  streams_.insert(stream);
+  auto stream = std::make_shared<Stream>(this, next_stream_, from, to);
+  streams_.emplace(next_stream_++, stream);
   stream->SetEvents(kClient, std::move(events));
   const auto refuse = [this, stream, to] { stream->Lose(absl::StrCat("nobody listens at ", to)); };
   // A way that is cut holds this too: it is then found out by notice_cut_after.
@@ -259,7 +263,7 @@ void SimNetwork::Arrive(Arriving arriving) {
 void SimNetwork::Cut(const std::string& a, const std::string& b) {
   const Way way = Between(a, b);
   if (!held_.emplace(way, std::vector<Task>()).second) return;
-  for (const auto& stream : streams_) {
+  for (const auto& [number, stream] : streams_) {
     if (Between(stream->host(kClient), stream->host(kWorker)) != way) continue;
     sim_->PostAt(sim_->clock()->Now() + options_.notice_cut_after, [this, weak = std::weak_ptr(stream), way] {
       const auto alive = weak.lock();
@@ -285,8 +289,9 @@ bool SimNetwork::IsCut(const std::string& a, const std::string& b) const { retur
 void SimNetwork::Kill(const std::string& host) {
   ++lives_[host];
   acceptors_.erase(host);
-  const std::vector<std::shared_ptr<Stream>> all(streams_.begin(), streams_.end());
-  for (const auto& stream : all) {
+  const auto all = streams_;
+  for (const auto& [number, opened] : all) {
+    const std::shared_ptr<Stream> stream = opened;
     if (stream->host(kClient) != host && stream->host(kWorker) != host) continue;
     if (stream->host(kClient) == host) stream->Abandon(kClient);
     if (stream->host(kWorker) == host) stream->Abandon(kWorker);

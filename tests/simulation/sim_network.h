@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +25,10 @@ class SimNetwork {
     size_t window_bytes = size_t{4} << 20;
   };
   SimNetwork(SimScheduler* sim, const Options& options);
+  // As Finish().
   ~SimNetwork();
+  // The end of the simulation: every end of a stream is let go of without a word, and all tasks are dropped.
+  void Finish();
 
   // Streams that `host` opens. Lives as long as the network.
   Transport* TransportOf(const std::string& host);
@@ -74,7 +76,9 @@ class SimNetwork {
   std::map<std::string, StreamAcceptor*> acceptors_;
   std::map<std::string, uint64_t> lives_;  // how often a host was killed
   std::map<Way, std::vector<Task>> held_;  // cut ways, and what waits for them to heal
-  std::set<std::shared_ptr<Stream>> streams_;
+  // By number: what is done to all is done in the order of their opening.
+  std::map<uint64_t, std::shared_ptr<Stream>> streams_;
+  uint64_t next_stream_ = 1;
 };
 
 }  // namespace penstock

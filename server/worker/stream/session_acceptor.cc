@@ -1,5 +1,6 @@
 #include "server/worker/stream/session_acceptor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,7 +34,7 @@ std::shared_ptr<StreamEvents> SessionAcceptor::Accept(std::shared_ptr<MessageStr
           "this worker has ", most, " streams open, and max_sessions allows ", shared_->max_sessions, " sessions"));
     } else {
       session = std::make_shared<StreamSession>(shared_, stream, [this](StreamSession* ended) { Remove(ended); });
-      sessions_.emplace(session.get(), session);
+      sessions_.push_back(session);
     }
   }
   if (session == nullptr) {
@@ -50,7 +51,7 @@ void SessionAcceptor::SendDraining() {
   {
     MutexLock lock(&mutex_);
     draining_ = true;
-    for (const auto& [raw, session] : sessions_) sessions.push_back(session);
+    sessions = sessions_;
   }
   for (const auto& session : sessions) session->SendDraining();
 }
@@ -60,7 +61,7 @@ void SessionAcceptor::CloseAll(absl::Status status) {
   {
     MutexLock lock(&mutex_);
     closing_ = status;
-    for (const auto& [raw, session] : sessions_) sessions.push_back(session);
+    sessions = sessions_;
   }
   for (const auto& session : sessions) session->End(status);
 }
@@ -70,8 +71,9 @@ void SessionAcceptor::Remove(StreamSession* session) {
   std::vector<Task> idle;
   {
     MutexLock lock(&mutex_);
-    const auto found = sessions_.find(session);
-    gone = std::move(found->second);
+    const auto found =
+        std::find_if(sessions_.begin(), sessions_.end(), [session](const auto& kept) { return kept.get() == session; });
+    gone = std::move(*found);
     sessions_.erase(found);
     if (sessions_.empty()) idle.swap(when_idle_);
   }

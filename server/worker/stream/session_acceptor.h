@@ -3,7 +3,6 @@
 #define PENSTOCK_SERVER_WORKER_STREAM_SESSION_ACCEPTOR_H_
 
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -38,7 +37,7 @@ class SessionAcceptor final : public StreamAcceptor {
 
   SessionShared* const shared_;
   mutable Mutex mutex_;
-  std::map<StreamSession*, std::shared_ptr<StreamSession>> sessions_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<StreamSession>> sessions_ ABSL_GUARDED_BY(mutex_);  // in the order of their coming
   std::vector<Task> when_idle_ ABSL_GUARDED_BY(mutex_);
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<absl::Status> closing_ ABSL_GUARDED_BY(mutex_);

@@ -1,0 +1,160 @@
+// The shells as the cores: coordinator, workers and clients in one thread on virtual time, through joins and deaths.
+#include "tests/simulation/sim_cluster.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kEpochs = 12;
+
+ReaderOptions Rank(const SimCluster& cluster, uint32_t rank, uint32_t world_size) {
+  ReaderOptions options;
+  options.job = cluster.dataset().job.name();
+  options.rank = rank;
+  options.world_size = world_size;
+  options.epochs = kEpochs;
+  options.prefetch_steps = 8;
+  return options;
+}
+
+struct Outcome {
+  std::vector<uint64_t> digests;
+  std::vector<std::string> wrong;
+  std::vector<absl::Status> ends;
+  Nanos longest_wait = 0;
+  uint64_t order_hash = 0;
+  bool finished = false;
+  std::string events;
+};
+
+// Three workers and two ranks; meanwhile workers die, come back, drain and join, the coordinator dies and comes back,
+// and ways are cut, all as the seed draws.
+Outcome Play(uint64_t seed, bool with_faults) {
+  SimCluster cluster(seed);
+  SimScheduler& sim = *cluster.sim();
+  Outcome out;
+  const std::vector<std::string> hosts = {"w0", "w1", "w2", "w3"};
+  for (int i = 0; i < 3; ++i) cluster.StartWorker(hosts[i]);
+  if (!cluster.SubmitJob(3)) {
+    out.events = "the job did not become ready";
+    return out;
+  }
+  const Nanos start = cluster.now();
+  std::vector<SimCluster::Reader*> readers;
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    readers.push_back(cluster.OpenReader("client" + std::to_string(rank), Rank(cluster, rank, 2), 20 * kMillisecond));
+  }
+  bool coordinator_runs = true;
+  for (int i = 0; with_faults && i < 6; ++i) {
+    if (cluster.RunReaders(kSecond + static_cast<Nanos>(sim.Draw(kSecond)))) break;
+    const std::string host = hosts[sim.Draw(hosts.size())];
+    const std::string client = "client" + std::to_string(sim.Draw(2));
+    int running = 0;
+    for (const std::string& other : hosts) running += cluster.WorkerRuns(other) ? 1 : 0;
+    std::string what;
+    switch (sim.Draw(5)) {
+      case 0:
+      case 1:
+        if (!cluster.WorkerRuns(host)) {
+          what = "start " + host;
+          cluster.KillWorker(host);  // one that has left is gone first
+          cluster.StartWorker(host);
+        } else if (running > 1) {
+          what = "kill " + host;
+          cluster.KillWorker(host);
+        }
+        break;
+      case 2:
+        if (cluster.WorkerRuns(host) && running > 1) {
+          what = "drain " + host;
+          cluster.DrainWorker(host);
+        }
+        break;
+      case 3:
+        what = coordinator_runs ? "kill coordinator" : "start coordinator";
+        coordinator_runs ? cluster.KillCoordinator() : cluster.StartCoordinator();
+        coordinator_runs = !coordinator_runs;
+        break;
+      default:
+        what = "cut " + client + " - " + host;
+        cluster.network()->Cut(client, host);
+        cluster.RunReaders(static_cast<Nanos>(sim.Draw(10 * kSecond)));
+        cluster.network()->Heal(client, host);
+    }
+    out.events += " " + std::to_string((cluster.now() - start) / kMillisecond) + ":" + what + ";";
+  }
+  if (!coordinator_runs) cluster.StartCoordinator();
+  out.finished = cluster.RunReaders(300 * kSecond);
+  for (const SimCluster::Reader* reader : readers) {
+    out.digests.push_back(reader->digest);
+    out.wrong.push_back(reader->wrong);
+    out.ends.push_back(reader->end);
+    out.longest_wait = std::max(out.longest_wait, reader->longest_wait);
+    EXPECT_EQ(reader->batches, kEpochs * 25) << "seed " << seed << out.events;
+  }
+  out.order_hash = sim.order_hash();
+  return out;
+}
+
+TEST(SimCluster, EveryRowComesOnceAndInItsPlaceWhoeverDies) {
+  const Outcome quiet = Play(1, false);
+  ASSERT_TRUE(quiet.finished) << quiet.events;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const Outcome run = Play(seed, true);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ":" + run.events);
+    ASSERT_TRUE(run.finished);
+    EXPECT_EQ(run.digests, quiet.digests);
+    for (const std::string& wrong : run.wrong) EXPECT_EQ(wrong, "");
+    for (const absl::Status& end : run.ends) EXPECT_EQ(end.code(), absl::StatusCode::kOutOfRange) << end;
+    // Deaths and cuts alone cost a second or two; several at once, or the only worker's, some more.
+    EXPECT_LT(run.longest_wait, 12 * kSecond);
+  }
+}
+
+TEST(SimCluster, OneSeedIsOneRun) {
+  for (uint64_t seed : {3u, 8u}) {
+    const Outcome first = Play(seed, true), again = Play(seed, true);
+    EXPECT_EQ(first.order_hash, again.order_hash) << seed;
+    EXPECT_EQ(first.events, again.events);
+    EXPECT_EQ(first.longest_wait, again.longest_wait);
+  }
+}
+
+TEST(SimCluster, AKilledWorkerCostsATrainerLessThanTwoSeconds) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    SimCluster cluster(seed);
+    for (const char* host : {"w0", "w1", "w2"}) cluster.StartWorker(host);
+    ASSERT_TRUE(cluster.SubmitJob(3));
+    SimCluster::Reader* const reader = cluster.OpenReader("client", Rank(cluster, 0, 1), 20 * kMillisecond);
+    cluster.sim()->RunFor(3 * kSecond);
+    cluster.KillWorker("w1");
+    ASSERT_TRUE(cluster.RunReaders(120 * kSecond));
+    EXPECT_EQ(reader->end.code(), absl::StatusCode::kOutOfRange) << reader->end;
+    EXPECT_EQ(reader->wrong, "");
+    EXPECT_LT(reader->longest_wait, 2 * kSecond) << seed;
+  }
+}
+
+TEST(SimCluster, ADrainedWorkerLeavesWithoutAWait) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    SimCluster cluster(seed);
+    for (const char* host : {"w0", "w1", "w2"}) cluster.StartWorker(host);
+    ASSERT_TRUE(cluster.SubmitJob(3));
+    SimCluster::Reader* const reader = cluster.OpenReader("client", Rank(cluster, 0, 1), 200 * kMillisecond);
+    cluster.sim()->RunFor(5 * kSecond);
+    cluster.DrainWorker("w2");
+    ASSERT_TRUE(cluster.RunReaders(300 * kSecond));
+    EXPECT_EQ(reader->end.code(), absl::StatusCode::kOutOfRange) << reader->end;
+    EXPECT_EQ(reader->wrong, "");
+    EXPECT_FALSE(cluster.WorkerRuns("w2"));
+    EXPECT_LT(reader->longest_wait, 100 * kMillisecond) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace penstock

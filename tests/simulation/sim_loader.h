@@ -1,0 +1,55 @@
+// A loader on virtual time: so long for each row, one row at a time, the urgent ones and the earliest steps first. A
+// row's FIXED columns hold the number of its record, again and again.
+#ifndef PENSTOCK_TESTS_SIMULATION_SIM_LOADER_H_
+#define PENSTOCK_TESTS_SIMULATION_SIM_LOADER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "base/runtime/executor.h"
+#include "pipeline/loader/loader.h"
+
+namespace penstock {
+
+// Not thread-safe.
+class SimLoader final : public Loader {
+ public:
+  // The executor outlives it.
+  SimLoader(Executor* executor, Nanos row_time) : executor_(executor), row_time_(row_time) {}
+
+  absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job,
+                                                       const LoaderSessionOptions& options, RowSink* sink) override;
+  LoaderStats Stats() const override;
+
+ private:
+  class RowsOf;
+  struct Opened {
+    std::shared_ptr<const LoadJob> job;
+    RowSink* sink = nullptr;
+    uint64_t head = 0;
+  };
+  // Not urgent, step, session, arrival.
+  using Place = std::tuple<bool, uint64_t, uint64_t, uint64_t>;
+
+  void Add(uint64_t session, const std::vector<RowRequest>& rows);
+  void SetHead(uint64_t session, uint64_t step);
+  void Close(uint64_t session);
+  size_t Pending(uint64_t session) const;
+  void Next();
+  void Make();
+
+  Executor* const executor_;
+  const Nanos row_time_;
+  std::map<uint64_t, Opened> sessions_;
+  std::map<Place, RowRequest> waiting_;
+  bool making_ = false;
+  uint64_t next_session_ = 1, next_arrival_ = 0, made_ = 0;
+  Nanos busy_ = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_SIMULATION_SIM_LOADER_H_
