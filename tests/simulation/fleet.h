@@ -121,11 +121,11 @@ class Fleet {
   std::shared_ptr<const ShardOffsets> offsets_;
   PlanOptions plan_;
   Steps steps_;
+  Nanos now_ = kSecond;
   std::unique_ptr<CoordinatorState> state_;
   std::vector<Worker> workers_;
   std::vector<Reader> readers_;
   std::map<uint64_t, EpochPlan> plans_;
-  Nanos now_ = kSecond;
   double link_credit_ = 0;
   uint64_t arrivals_ = 0;
   uint64_t known_view_ = 0;

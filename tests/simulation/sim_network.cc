@@ -225,7 +225,7 @@ std::shared_ptr<MessageStream> SimNetwork::Connect(const std::string& from, cons
   auto stream = std::make_shared<Stream>(this, next_stream_, from, to);
   streams_.emplace(next_stream_++, stream);
   stream->SetEvents(kClient, std::move(events));
-  const auto refuse = [this, stream, to] { stream->Lose(absl::StrCat("nobody listens at ", to)); };
+  const auto refuse = [stream, to] { stream->Lose(absl::StrCat("nobody listens at ", to)); };
   // A way that is cut holds this too: it is then found out by notice_cut_after.
   Deliver(from, to, [this, stream, to, refuse] {
     const auto found = acceptors_.find(to);

@@ -61,9 +61,11 @@ void CoordinatorState::StartPreparation(JobEntry* entry, Consequences* out) {
 v1::ReportTaskReply CoordinatorState::ReportTask(Nanos now, const v1::ReportTaskRequest& request, Consequences* out) {
   v1::ReportTaskReply reply;
   BoardTask* task = board_.Find(request.task_id());
+  const WorkerEntry* const worker = workers_.Find(request.worker_id());
   // A task that is not there was done by another worker, or its job is gone. A failure counts only
-  // from the worker that has the task; a result from any.
-  if (task != nullptr && (request.code() == 0 || task->worker == request.worker_id())) {
+  // from the worker that has the task; a result from any that is known: of another nobody could say
+  // which bits it computes.
+  if (task != nullptr && worker != nullptr && (request.code() == 0 || task->worker == request.worker_id())) {
     JobEntry& entry = jobs_.at(task->task.job());
     if (request.code() != 0) {
       TaskFailed(&entry, task, request.worker_id(), request.code(), request.message(), request.worker_at_fault(), out);
@@ -72,8 +74,7 @@ v1::ReportTaskReply CoordinatorState::ReportTask(Nanos now, const v1::ReportTask
       board_.Erase(done.task.id());
       absl::Status status;
       if (done.task.has_prepare()) {
-        const WorkerEntry* worker = workers_.Find(request.worker_id());
-        if (worker != nullptr) entry.digest = worker->info.conformance_digest();
+        entry.digest = worker->info.conformance_digest();
         status = Prepared(&entry, request, out);
       } else if (done.task.has_index()) {
         status = Indexed(&entry, done, request.shard(), out);
@@ -83,7 +84,6 @@ v1::ReportTaskReply CoordinatorState::ReportTask(Nanos now, const v1::ReportTask
       if (!status.ok()) StopJob(&entry, v1::FAILED, std::string(status.message()), out);
     }
   }
-  const WorkerEntry* worker = workers_.Find(request.worker_id());
   if (worker != nullptr && worker->live()) HandOutTasks(now, request.worker_id(), &reply);
   return reply;
 }

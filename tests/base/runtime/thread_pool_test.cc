@@ -47,9 +47,9 @@ class Log {
 };
 
 TEST(ThreadPool, TasksOfOneThreadRunInTheirOrder) {
-  ThreadPool pool(1, "test");
   Log log;
   Event done;
+  ThreadPool pool(1, "test");
   for (int i = 0; i < 100; ++i) pool.Post([&log, i] { log.Add(i); });
   pool.Post([&done] { done.Set(); });
   done.Wait();
@@ -59,9 +59,9 @@ TEST(ThreadPool, TasksOfOneThreadRunInTheirOrder) {
 }
 
 TEST(ThreadPool, ADueTimerIsNotKeptWaitingByWorkThatCameLater) {
-  ThreadPool pool(1, "test");
   Log log;
   Event held, go, done;
+  ThreadPool pool(1, "test");
   pool.Post([&] {
     held.Set();
     go.Wait();
@@ -76,8 +76,8 @@ TEST(ThreadPool, ADueTimerIsNotKeptWaitingByWorkThatCameLater) {
 }
 
 TEST(ThreadPool, ATimerFiresThoughTheThreadThatWatchedItIsBusy) {
-  ThreadPool pool(2, "test");
   Event fired, busy, free;
+  ThreadPool pool(2, "test");
   pool.PostAt(pool.clock()->Now() + 30 * kMillisecond, [&] { fired.Set(); });
   pool.Post([&] {
     busy.Set();
@@ -89,11 +89,11 @@ TEST(ThreadPool, ATimerFiresThoughTheThreadThatWatchedItIsBusy) {
 }
 
 TEST(ThreadPool, TimersFireInTheOrderOfTheirTimesAndNotBefore) {
-  ThreadPool pool(1, "test");
   Log log;
   Event done;
-  const Nanos now = pool.clock()->Now();
   Nanos last_at = 0;
+  ThreadPool pool(1, "test");
+  const Nanos now = pool.clock()->Now();
   pool.PostAt(now + 20 * kMillisecond, [&] {
     log.Add(2);
     last_at = pool.clock()->Now();
@@ -107,8 +107,8 @@ TEST(ThreadPool, TimersFireInTheOrderOfTheirTimesAndNotBefore) {
 }
 
 TEST(ThreadPool, ACancelledTimerIsDestroyedAndNeverRuns) {
-  ThreadPool pool(1, "test");
   auto held = std::make_shared<int>(0);
+  ThreadPool pool(1, "test");
   const TimerId timer = pool.PostAt(pool.clock()->Now() + 3600 * kSecond, [held] { FAIL(); });
   EXPECT_EQ(held.use_count(), 2);
   EXPECT_TRUE(pool.Cancel(timer));
@@ -117,10 +117,10 @@ TEST(ThreadPool, ACancelledTimerIsDestroyedAndNeverRuns) {
 }
 
 TEST(ThreadPool, StopDropsWhatHasNotBegunAndWaitsForWhatHas) {
-  ThreadPool pool(1, "test");
   auto dropped = std::make_shared<int>(0);
   Event held, go;
   bool ended = false;
+  ThreadPool pool(1, "test");
   pool.Post([&] {
     held.Set();
     go.Wait();
@@ -140,8 +140,8 @@ TEST(ThreadPool, StopDropsWhatHasNotBegunAndWaitsForWhatHas) {
 }
 
 TEST(ThreadPool, TryPostRefusesWhatIsTooMuch) {
-  ThreadPool pool(1, "test");
   Event held, go;
+  ThreadPool pool(1, "test");
   pool.Post([&] {
     held.Set();
     go.Wait();

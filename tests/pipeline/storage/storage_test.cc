@@ -23,8 +23,6 @@
 namespace penstock {
 namespace {
 
-constexpr std::chrono::seconds kStuck{20};
-
 void Write(const std::string& path, const std::string& content) {
   ASSERT_TRUE(WriteFileAtomically(path, content).ok());
 }

@@ -221,7 +221,7 @@ class RandomRun {
 
 TEST(CoordinatorStateProperty, LawsHoldUnderAnyEvents) {
   int deltas = 0;
-  for (uint32_t seed = 1; seed <= 20; ++seed) {
+  for (uint32_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
     RandomRun run(seed);
     run.Go(600);
