@@ -196,7 +196,6 @@ void Session::CloseOnStrand() {
   watch_.Stop();
   reports_.Stop();
   coordinator_->Cancel();
-  links_.CancelAll();
   give_up_.Set(strand_.clock()->Now() + kClosedWithin, [this] {
     strand_.AssertHere();
     if (closed_ != nullptr) std::exchange(closed_, nullptr)();
@@ -206,6 +205,8 @@ void Session::CloseOnStrand() {
     session_closed_ = true;
     MaybeClosed();
   });
+  // Behind the last report: streams that end by our own hand are no worker's failure.
+  links_.CancelAll();
 }
 
 void Session::MaybeClosed() {

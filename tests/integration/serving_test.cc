@@ -56,6 +56,25 @@ TEST_F(ServingTest, AnyNumberOfWorkersAndThreadsGivesOneDigest) {
   }
 }
 
+// Its streams end by its own hand: no worker has failed it.
+TEST_F(ServingTest, AReaderThatEndsAccusesNobody) {
+  ClusterOptions options;
+  options.workers = 3;
+  InProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 3));
+  for (int i = 0; i < 20; ++i) {
+    ReadPlan plan = Plan();
+    plan.max_steps = 5 + i;  // some end in the middle
+    ASSERT_TRUE(ReadThrough(cluster.address(), plan).status.ok());
+    const auto status = cluster.control().Status();
+    ASSERT_TRUE(status.ok());
+    for (const v1::WorkerStatus& worker : status->workers()) {
+      ASSERT_EQ(worker.state(), v1::WorkerStatus::LIVE) << worker.note();
+    }
+  }
+}
+
 TEST_F(ServingTest, FourRanksGiveTheRowsOfOneStepByStep) {
   ClusterOptions options;
   options.workers = 2;
