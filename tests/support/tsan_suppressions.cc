@@ -5,5 +5,6 @@ extern "C" const char* __tsan_default_suppressions();
 // are, and seem to race with it. Functions that begin with these names, and what they call, are left out.
 extern "C" const char* __tsan_default_suppressions() {
   return "race:^grpc::\n"
+         "race:^grpc_event_engine::\n"
          "race:^google::protobuf::\n";
 }

@@ -45,7 +45,11 @@ class GrpcClientStream final : public MessageStream,
   }
 
   void StartWrite(SliceList message) override {
-    if (!Begin()) return;
+    {
+      MutexLock lock(&mutex_);
+      if (closing_ || deaf_) return;
+      ++starting_;
+    }
     sending_ = ToByteBuffer(message);
     grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>::StartWrite(&sending_);
     Began();
@@ -76,7 +80,10 @@ class GrpcClientStream final : public MessageStream,
     if (ok) {
       events_->OnWritten();
     } else {
-      End();
+      // The worker has ended the call. What it sent before, and then its word, are still to be read: gRPC ends the call
+      // when that is done and not before.
+      MutexLock lock(&mutex_);
+      deaf_ = true;
     }
   }
 
@@ -138,6 +145,7 @@ class GrpcClientStream final : public MessageStream,
   int starting_ ABSL_GUARDED_BY(mutex_) = 0;  // operations being started outside the lock
   bool held_ ABSL_GUARDED_BY(mutex_) = true;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool deaf_ ABSL_GUARDED_BY(mutex_) = false;  // the worker takes no message any more
 };
 
 }  // namespace
