@@ -4,7 +4,7 @@
 # usage: unique_types_test.sh SOURCE_DIR
 set -u
 cd "$1" || exit 1
-headers=$(find base bench client config examples net pipeline server tests -name '*.h' | sort)
+headers=$(find base bench client config examples net pipeline server tests transport -name '*.h' | sort)
 definition='^(struct|class|enum class|enum) ([A-Z_]+ )?[A-Za-z0-9_]+( final)?( :| \{)'
 names=$(grep -hE "$definition" $headers | sed -E 's/^(struct|class|enum class|enum) ([A-Z_]+ )?([A-Za-z0-9_]+).*/\3/' | sort)
 if [ "$(echo "$names" | wc -l)" -lt 100 ]; then
