@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
@@ -69,8 +70,10 @@ absl::Status ShardTable::Changed(uint32_t number, absl::string_view why) const {
 
 absl::Status ShardTable::Unreadable(uint32_t number, const absl::Status& status) const {
   if (absl::IsFailedPrecondition(status)) return Changed(number, status.message());
-  if (absl::IsCancelled(status)) return absl::CancelledError(absl::StrCat(PathOf(number), ": ", status.message()));
-  return absl::UnavailableError(absl::StrCat(PathOf(number), ": ", status.message()));
+  // Most errors of files begin with the name already.
+  std::string text(status.message());
+  if (const std::string path = PathOf(number); !absl::StartsWith(text, path)) text = absl::StrCat(path, ": ", text);
+  return absl::IsCancelled(status) ? absl::CancelledError(text) : absl::UnavailableError(text);
 }
 
 // ---- Who asks ------------------------------------------------------------------------------------------------------

@@ -20,6 +20,11 @@ void WorkerRegister::SetState(Nanos now, WorkerEntry* worker, State::State state
   if (worker->state == state) return;
   worker->state = state;
   worker->since = now;
+  // What it said of its work is over with it.
+  if (!worker->Beats()) {
+    worker->load.clear_troubles();
+    worker->load.set_rows_per_second(0);
+  }
   out->membership = true;
   Store(*worker, out);
 }

@@ -70,6 +70,12 @@ TEST(CoordinatorWorkers, WhatKeepsAWorkerFromMakingRowsIsShownAndBounded) {
   EXPECT_EQ(load.troubles(15), "and 985 more like these");
   h.Beat("a");
   EXPECT_EQ(h.Worker("a").load().troubles_size(), 0);
+  // Nobody is kept from anything by a worker that has left.
+  beat.mutable_load()->set_rows_per_second(100);
+  beat.set_leaving(true);
+  h.Do<v1::HeartbeatReply>(beat);
+  EXPECT_EQ(h.Worker("a").load().troubles_size(), 0);
+  EXPECT_EQ(h.Worker("a").load().rows_per_second(), 0);
 }
 
 TEST(CoordinatorWorkers, AViewIsNumberedAnewOnlyWhenItChanges) {
