@@ -32,7 +32,8 @@ function(penstock_precompiled target name)
   if(TARGET ${name})
     # A library that comes with another definition makes the build slower, not impossible. And GCC 12 sees faults in
     # std::string that are none (its bugs 105329 and 105651); from a precompiled header they count as the file's own.
-    target_compile_options(${target} PRIVATE -Wno-error=invalid-pch -Wno-array-bounds -Wno-restrict)
+    target_compile_options(${target} PRIVATE -Wno-error=invalid-pch -Wno-array-bounds -Wno-restrict
+                           -Wno-stringop-overflow -Wno-stringop-overread)
     target_precompile_headers(${target} REUSE_FROM ${name})
   endif()
 endfunction()

@@ -362,7 +362,7 @@ SimCluster::Reader* SimCluster::OpenReader(const std::string& host, const Reader
   readers_.push_back(std::make_unique<Reader>(std::move(parts)));
   Reader* const reader = readers_.back().get();
   Reader::Parts* const p = reader->parts.get();
-  const auto end = [this, reader, p](const absl::Status& why) {
+  const auto end = [reader, p](const absl::Status& why) {
     reader->end = why;
     reader->ended = true;
     if (p->session != nullptr) p->session->Close([] {});

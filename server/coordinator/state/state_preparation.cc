@@ -29,7 +29,7 @@ v1::Task NewTask(const v1::Job& job) {
 }
 
 std::string Shortened(const std::string& text) {
-  return text.size() <= kMaxErrorBytes ? text : text.substr(0, kMaxErrorBytes) + "...";
+  return text.size() <= kMaxErrorBytes ? text : absl::StrCat(text.substr(0, kMaxErrorBytes), "...");
 }
 
 }  // namespace
