@@ -11,9 +11,10 @@ namespace penstock {
 // that was there before would take them in a waiter's place, and the process would die of them.
 void BlockSignals();
 
-// Takes the signals with sigwait(3); where BlockSignals() was not called it blocks them itself, for threads from now on. The first signal calls `on_first` (drain), the second one
-// `on_second` (quit at once); later ones do nothing. Both are called on its thread, one after another, so `on_first`
-// must return soon for the second signal to be seen. The signals stay blocked after destruction.
+// Takes the signals with sigwait(3); where BlockSignals() was not called it blocks them itself, for threads from now
+// on. The first signal calls `on_first` (drain), the second one `on_second` (quit at once); later ones do nothing. Both
+// are called on its thread, one after another, so `on_first` must return soon for the second signal to be seen. The
+// signals stay blocked after destruction.
 class SignalWaiter {
  public:
   SignalWaiter(std::function<void()> on_first, std::function<void()> on_second);

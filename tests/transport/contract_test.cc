@@ -372,7 +372,8 @@ TEST_P(CarrierContract, StreamsEndAtAnyMoment) {
     if (round % 3 != 0) served->Close(absl::AbortedError("any moment"));
     ASSERT_TRUE(Await([&] { return client->closed() && served->closed(); }))
         << "round " << round << ": client " << client->closed() << ", worker " << served->closed() << ", got "
-        << client->count() << " of " << served->written() << ", worker got " << served->count() << " of " << client->written();
+        << client->count() << " of " << served->written() << ", worker got " << served->count() << " of "
+        << client->written();
     const std::vector<std::string> got = client->messages();
     for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(got[i] == Pattern(200'000, static_cast<int>(i)));
   }
