@@ -62,13 +62,7 @@ std::unique_ptr<ShardReader> Open(const std::string& name) {
   return *std::move(reader);
 }
 
-class TensorFlowShards : public testing::Test {
-  void SetUp() override {
-    if (std::getenv("PENSTOCK_REFERENCE_DATA") == nullptr) GTEST_SKIP() << "PENSTOCK_REFERENCE_DATA names no folder";
-  }
-};
-
-TEST_F(TensorFlowShards, EveryRecordHasItsBytesAndSha256) {
+TEST(TensorFlowShards, EveryRecordHasItsBytesAndSha256) {
   int shards = 0, records = 0;
   for (const auto& [name, value] : Manifest().fields()) {
     const auto& fields = value.struct_value().fields();
@@ -96,13 +90,13 @@ TEST_F(TensorFlowShards, EveryRecordHasItsBytesAndSha256) {
   EXPECT_GT(records, 20'000);
 }
 
-TEST_F(TensorFlowShards, TheSameRecordsHaveTheSameContentHash) {
+TEST(TensorFlowShards, TheSameRecordsHaveTheSameContentHash) {
   const uint64_t hash = Open("sizes.tfrecord")->index().content_hash;
   EXPECT_EQ(Open("sizes.gzip.tfrecord")->index().content_hash, hash);
   EXPECT_EQ(Open("sizes.zlib.tfrecord")->index().content_hash, hash);
 }
 
-TEST_F(TensorFlowShards, BrokenFilesGiveExactlyTheirReadableRecords) {
+TEST(TensorFlowShards, BrokenFilesGiveExactlyTheirReadableRecords) {
   int shards = 0;
   for (const auto& [name, value] : Manifest().fields()) {
     const auto& fields = value.struct_value().fields();
@@ -129,7 +123,7 @@ TEST_F(TensorFlowShards, BrokenFilesGiveExactlyTheirReadableRecords) {
   EXPECT_EQ(shards, 8);
 }
 
-TEST_F(TensorFlowShards, ABadDataCrcLeavesTheOtherRecordsReadable) {
+TEST(TensorFlowShards, ABadDataCrcLeavesTheOtherRecordsReadable) {
   const auto good = Open("good10.tfrecord");
   const auto bad = Open("bad_data_crc.tfrecord");
   ASSERT_EQ(bad->index().record_count(), 10u);
@@ -144,7 +138,7 @@ TEST_F(TensorFlowShards, ABadDataCrcLeavesTheOtherRecordsReadable) {
   }
 }
 
-TEST_F(TensorFlowShards, ATruncatedGzipGivesTheRecordsBeforeTheCut) {
+TEST(TensorFlowShards, ATruncatedGzipGivesTheRecordsBeforeTheCut) {
   auto report = VerifyShard(**OpenFile(Folder() + "truncated.gzip.tfrecord"));
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->compression, Compression::kGzip);
@@ -175,7 +169,7 @@ std::vector<double> AsDoubles(const std::vector<T>& values) {
   return std::vector<double>(values.begin(), values.end());
 }
 
-TEST_F(TensorFlowShards, EveryFeatureParsesAsTensorFlowParsesIt) {
+TEST(TensorFlowShards, EveryFeatureParsesAsTensorFlowParsesIt) {
   auto parser = ExampleParser::Create({{.key = "b", .kind = FeatureKind::kBytes},
                                        {.key = "i", .kind = FeatureKind::kInt64},
                                        {.key = "f", .kind = FeatureKind::kFloat},
@@ -222,7 +216,7 @@ TEST_F(TensorFlowShards, EveryFeatureParsesAsTensorFlowParsesIt) {
   }
 }
 
-TEST_F(TensorFlowShards, UnpackedAndDuplicateKeysParseAsTensorFlowParsesThem) {
+TEST(TensorFlowShards, UnpackedAndDuplicateKeysParseAsTensorFlowParsesThem) {
   auto parser =
       ExampleParser::Create({{.key = "i", .kind = FeatureKind::kInt64}, {.key = "f", .kind = FeatureKind::kFloat}});
   ASSERT_TRUE(parser.ok());
@@ -241,7 +235,7 @@ TEST_F(TensorFlowShards, UnpackedAndDuplicateKeysParseAsTensorFlowParsesThem) {
   }
 }
 
-TEST_F(TensorFlowShards, SequenceExamplesParseAsTensorFlowParsesThem) {
+TEST(TensorFlowShards, SequenceExamplesParseAsTensorFlowParsesThem) {
   auto parser = ExampleParser::Create(
       {{.key = "id", .kind = FeatureKind::kInt64}, {.key = "t", .kind = FeatureKind::kFloat, .sequence = true}},
       {.format = RecordFormat::kSequenceExample});
