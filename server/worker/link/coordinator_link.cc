@@ -32,14 +32,27 @@ class Calls {
     MutexLock lock(&mutex_);
     contexts_.erase(context);
   }
+  // Of one that answers by a callback: before it is begun, and when the callback has returned and is let go of.
+  void Began() {
+    MutexLock lock(&mutex_);
+    ++callbacks_;
+  }
+  void Ended() {
+    MutexLock lock(&mutex_);
+    if (--callbacks_ == 0) ended_.NotifyAll();
+  }
+  // Returns when no callback runs any more, and none will.
   void Cancel() {
     MutexLock lock(&mutex_);
     cancelled_ = true;
     for (grpc::ClientContext* context : contexts_) context->TryCancel();  // which only posts
+    while (callbacks_ > 0) ended_.Wait(&mutex_);
   }
 
  private:
   Mutex mutex_;
+  CondVar ended_;
+  int callbacks_ ABSL_GUARDED_BY(mutex_) = 0;
   std::set<grpc::ClientContext*> contexts_ ABSL_GUARDED_BY(mutex_);
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
@@ -96,15 +109,18 @@ class GrpcLink final : public CoordinatorLink {
       done(Stopping());
       return;
     }
+    calls_->Began();
     Call* const raw = call.get();
     std::function<void(grpc::Status)> finished = [call = std::move(call), calls = calls_, peer = peer_,
-                                                  done = std::move(done)](const grpc::Status& status) {
+                                                  done = std::move(done)](const grpc::Status& status) mutable {
       calls->Remove(&call->context);
       if (status.ok()) {
         done(std::move(call->reply));
       } else {
         done(FromGrpc(status, peer));
       }
+      done = nullptr;  // what it holds goes before Cancel returns
+      calls->Ended();
     };
     start(&raw->context, &raw->request, &raw->reply, std::move(finished));
   }

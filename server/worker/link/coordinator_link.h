@@ -13,13 +13,12 @@
 namespace penstock {
 
 // Thread-safe; every call ends by a deadline of its own. After Cancel() calls that are under way, and later ones, fail
-// with Cancelled.
+// with Cancelled. Cancel() returns when no `done` runs any more: what they lead to may go then. Not inside a `done`.
 class CoordinatorLink {
  public:
   virtual ~CoordinatorLink() = default;
 
-  // These return at once. `done` is called once, on any thread, perhaps before they return; it must not block. It may
-  // be called after this object is gone.
+  // These return at once. `done` is called once, on any thread, perhaps before they return; it must not block.
   template <typename Reply>
   using Done = std::function<void(absl::StatusOr<Reply>)>;
   virtual void Register(const v1::RegisterWorkerRequest& request, Done<v1::RegisterWorkerReply> done) = 0;
