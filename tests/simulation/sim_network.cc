@@ -106,7 +106,7 @@ class SimNetwork::Stream : public std::enable_shared_from_this<SimNetwork::Strea
   void Send(Side side, F function) {
     End& end = sides_[side];
     end.last_arrival = std::max(end.last_arrival + 1, network_->sim_->clock()->Now() + network_->Delay());
-    queue_[side].push_back([self = shared_from_this(), function = std::move(function)]() mutable { function(); });
+    queue_[side].push_back(std::move(function));  // Arrive keeps this alive
     network_->sim_->PostAt(end.last_arrival, [self = shared_from_this(), side] { self->Arrive(side); });
   }
 

@@ -37,8 +37,8 @@ class Coordinator {
     if (away.load()) return absl::UnavailableError("connection refused");
     const FileInfo file{request.file().size(), request.file().mtime_ns(), request.file().tag()};
     const uint64_t key = IndexTurns::KeyOf(request.content_hash(), file);
+    MutexLock lock(&mutex_);  // one call at a time, as the service's one thread for files
     absl::StatusOr<std::string> blob = blobs_->Get(request.content_hash(), file);
-    MutexLock lock(&mutex_);
     v1::GetIndexReply reply;
     if (blob.ok()) {
       reply.set_blob(*blob);
@@ -55,8 +55,8 @@ class Coordinator {
   absl::Status Put(uint64_t content_hash, const std::string& blob) {
     if (away.load()) return absl::UnavailableError("connection refused");
     FileInfo file;
-    const absl::Status put = blobs_->Put(content_hash, blob, &file);
     MutexLock lock(&mutex_);
+    const absl::Status put = blobs_->Put(content_hash, blob, &file);
     turns_.End(IndexTurns::KeyOf(content_hash, file));
     return put;
   }
