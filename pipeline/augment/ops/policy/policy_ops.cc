@@ -59,7 +59,7 @@ std::pair<double, double> Range(PolicySpace space, PolicyOp op, int width, int h
       return {0, wide ? 0.99 : 0.3};
     case PolicyOp::kTranslateX:
     case PolicyOp::kTranslateY:
-      return {0, wide ? 32.0 : space == PolicySpace::kAugMix ? side / 3.0 : 150.0 * side / 331.0};
+      return {0, wide ? 32.0 : space == PolicySpace::kAugMix ? side / 3.0 : 150.0 / 331.0 * side};
     case PolicyOp::kRotate:
       return {0, wide ? 135.0 : 30.0};
     case PolicyOp::kBrightness:
@@ -76,6 +76,14 @@ std::pair<double, double> Range(PolicySpace space, PolicyOp op, int width, int h
   }
 }
 
+// torch.linspace: from both ends to the middle in float32, product and sum rounded once, as torch's loops do on every
+// CPU with fused multiply-add.
+float Linspace(float first, float last, uint32_t bin, uint32_t bins) {
+  const float step = (last - first) / static_cast<float>(bins - 1);
+  if (bin < bins / 2) return std::fma(step, static_cast<float>(bin), first);
+  return std::fma(-step, static_cast<float>(bins - 1 - bin), last);
+}
+
 }  // namespace
 
 std::string_view PolicyOpName(PolicyOp op) { return Of(op).name; }
@@ -85,10 +93,9 @@ bool MovesPixels(PolicyOp op) { return Of(op).kind == Kind::kMove; }
 
 double PolicyMagnitude(PolicySpace space, PolicyOp op, uint32_t bin, uint32_t bins, int width, int height) {
   const auto [first, last] = Range(space, op, width, height);
-  // One division of what is often a whole number, so that a whole result is exact.
-  const double step = (last - first) * bin / (bins - 1);
   // Posterize: torchvision rounds the distance, ties to even, not the number of bits.
-  return op == PolicyOp::kPosterize ? first - std::nearbyint(-step) : first + step;
+  if (op == PolicyOp::kPosterize) return first - std::nearbyint((first - last) * bin / (bins - 1));
+  return static_cast<double>(Linspace(static_cast<float>(first), static_cast<float>(last), bin, bins));
 }
 
 PolicyChoice DrawPolicyChoice(PolicySpace space, PolicyOp op, uint32_t below_bin, uint32_t bins, int width, int height,

@@ -90,7 +90,7 @@ enum class PolicySpace : uint8_t {
 //                          0 ... 0.9           0 ... 0.99     0 ... 0.9
 //   Posterize              8 ... 4             8 ... 2        4 ... 0        rounded, ties to even
 //   Solarize               255 ... 0           255 ... 0      255 ... 0
-// torchvision computes these in float32; here it is double, so that what is a whole number is one.
+// They are torchvision's to the last bit, which is torch.linspace's float32: number 15 of 31 of 0 ... 32 is 15.999999.
 double PolicyMagnitude(PolicySpace space, PolicyOp op, uint32_t bin, uint32_t bins, int width, int height);
 
 // The op at a drawn magnitude: its number, uniform in 0 to below_bin - 1, and then its sign, each way with 1/2; each is
