@@ -49,6 +49,7 @@ ReadResult ReadThrough(const std::string& coordinator, const ReadPlan& plan) {
   }
   BatchDigest digest;
   while (result.steps.size() < plan.max_steps) {
+    if (plan.until && !result.steps.empty() && plan.until()) break;
     const Nanos before = Clock::Real()->Now();
     const auto batch = (*reader)->Next(absl::Seconds(30));
     const double wait = static_cast<double>(Clock::Real()->Now() - before) / kSecond;

@@ -26,7 +26,7 @@ struct ReadStep {
 };
 
 struct ReadResult {
-  absl::Status status;  // OK at the end of the data, or after as many steps as were asked for
+  absl::Status status;  // OK at the end of the data, or when as much as was asked for is read
   std::string digest;   // of all rows in order
   std::vector<ReadStep> steps;
   double first_wait = 0, longest_wait = 0;  // seconds; the longest without the first
@@ -37,6 +37,7 @@ struct ReadResult {
 struct ReadPlan {
   ReaderOptions options;
   uint64_t max_steps = UINT64_MAX;
+  std::function<bool()> until;  // asked before each step but the first: whether it was enough
   // Called after each step with their number so far (1 after the first).
   std::function<void(uint64_t steps)> after_step;
 };

@@ -1,0 +1,123 @@
+// Clients that ask for far more than they take: a worker's memory stays what was promised, and who reads is served.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/support/cluster/deaf_client.h"
+#include "tests/support/cluster/process_cluster.h"
+#include "tests/support/cluster/reading.h"
+#include "transport/grpc/grpc_transport.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::ContainsRegex;
+
+constexpr uint64_t kBudget = uint64_t{256} << 20;
+constexpr uint64_t kProcess = uint64_t{96} << 20;  // docs/operations.md, "Memory and CPU"
+constexpr double kLongestWait = 3;                 // seconds
+constexpr std::chrono::seconds kReading(5), kReadingAtMost(20);
+constexpr int kFetches = 32, kFetchedRows = 15872;  // just what a session may have open
+
+class FloodTest : public ::testing::Test {
+ protected:
+  FloodTest() : cluster_(Options(), {{"data", folder_.path()}}) {}
+
+  static ProcessClusterOptions Options() {
+    ProcessClusterOptions options;
+    options.threads = 2;
+    options.worker_flags = {"--memory-budget", "256MiB", "--record-cache", "16MiB"};
+    return options;
+  }
+  // Rows of 147 KiB, in steps of 8.
+  TestDataset Images() {
+    TestDataset dataset = MakeImageDataset(
+        {.shards = 2, .records_per_shard = 60, .width = 256, .height = 192, .crop = 224}, folder_.path());
+    dataset.job.mutable_batch()->set_size(8);
+    return dataset;
+  }
+
+  // Submits and gives the job as trainers see it, with its worker.
+  v1::Job Submitted(const TestDataset& dataset) {
+    const absl::Status submitted = cluster_.control().Submit(dataset.job);
+    EXPECT_TRUE(submitted.ok()) << submitted << cluster_.Logs();
+    EXPECT_TRUE(cluster_.control().WaitForOwners(dataset.job.name(), 1));
+    return cluster_.control().GetJob(dataset.job.name()).value();
+  }
+
+  // `count` sessions that send their messages and read nothing.
+  void Flood(const v1::Job& job, int count, const std::vector<v1::ClientMessage>& messages) {
+    for (int i = 0; i < count; ++i) {
+      std::vector<v1::ClientMessage> all = {OpenMessage(job, absl::StrCat("flood-", i))};
+      all.insert(all.end(), messages.begin(), messages.end());
+      clients_.push_back(DeafClient::Connect(&transport_, job.view().workers(0).address(), std::move(all)));
+    }
+  }
+  // Reads beside the others: for some seconds, during which the worker takes all that it will take, and on until the
+  // log says `closed`, if that is not empty.
+  ReadResult ReadBeside(const v1::Job& job, const std::string& closed) {
+    ReadPlan plan;
+    plan.options.job = job.name();
+    plan.options.epochs = 0;
+    plan.options.prefetch_steps = 4;
+    const auto start = std::chrono::steady_clock::now();
+    plan.until = [this, start, closed] {
+      const auto time = std::chrono::steady_clock::now() - start;
+      if (time < kReading) return false;
+      return time >= kReadingAtMost || absl::StrContains(cluster_.Logs(), closed);
+    };
+    return ReadThrough(cluster_.address(), plan);
+  }
+
+  void ExpectServedWithinTheBudget(const ReadResult& read) {
+    ASSERT_TRUE(read.status.ok()) << read.status << cluster_.Logs();
+    EXPECT_LT(read.first_wait, kLongestWait) << cluster_.Logs();
+    EXPECT_LT(read.longest_wait, kLongestWait) << cluster_.Logs();
+    const uint64_t peak = cluster_.worker(0).process->Memory("VmHWM");
+    EXPECT_GT(peak, kBudget / 2) << "the flood does not even fill the budget";
+    EXPECT_LE(peak, kBudget + kProcess);
+    std::printf("peak %llu MiB; the reader's %zu steps: the first after %.3f s, longest wait then %.3f s\n",
+                static_cast<unsigned long long>(peak >> 20), read.steps.size(), read.first_wait, read.longest_wait);
+  }
+
+  TempFolder folder_;
+  ProcessCluster cluster_;
+  GrpcTransport transport_;
+  std::vector<std::shared_ptr<DeafClient>> clients_;
+};
+
+TEST_F(FloodTest, FortySessionsThatFetchAndNeverReadStarveNobodyAndStayInTheBudget) {
+  const TestDataset dataset = Images();
+  const v1::Job job = Submitted(dataset);
+  Flood(job, 40, FetchMessages(dataset.records, kFetches, kFetchedRows));
+  ExpectServedWithinTheBudget(ReadBeside(job, "is closed: this client has read nothing for 10 s"));
+  EXPECT_THAT(cluster_.Logs(), ContainsRegex("session flood-[0-9]+ of job 'images', rank 0 is closed: this client has "
+                                             "read nothing for 10 s"));
+}
+
+TEST_F(FloodTest, AHundredSessionsThatGrantAndNeverReadStayInTheBudget) {
+  const TestDataset dataset = Images();
+  const v1::Job job = Submitted(dataset);
+  Flood(job, 100, GrantMessages(job, dataset.records, 200));
+  ExpectServedWithinTheBudget(ReadBeside(job, ""));
+}
+
+// Rows of a few bytes: what is kept beside them is what counts.
+TEST_F(FloodTest, TinyRowsStayInTheBudgetToo) {
+  const TestDataset dataset = MakeNumberDataset({.shards = 2, .records_per_shard = 4000}, folder_.path());
+  const v1::Job job = Submitted(dataset);
+  Flood(job, 40, FetchMessages(dataset.records, kFetches, kFetchedRows));
+  Flood(job, 100, GrantMessages(job, dataset.records, 200));
+  ExpectServedWithinTheBudget(ReadBeside(job, "memory_budget_bytes has no room"));
+  EXPECT_THAT(cluster_.Logs(), ContainsRegex("session flood-[0-9]+ of job 'numbers', rank 0 is closed: [0-9]+ fetched "
+                                             "rows wait in this session, and memory_budget_bytes has no room"));
+}
+
+}  // namespace
+}  // namespace penstock

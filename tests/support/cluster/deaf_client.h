@@ -1,0 +1,57 @@
+// A client of a worker that asks and never reads: for worlds with hostile or stopped trainers.
+#ifndef PENSTOCK_TESTS_SUPPORT_CLUSTER_DEAF_CLIENT_H_
+#define PENSTOCK_TESTS_SUPPORT_CLUSTER_DEAF_CLIENT_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/mutex.h"
+#include "penstock/v1/control.pb.h"
+#include "penstock/v1/data.pb.h"
+#include "transport/message_stream.h"
+
+namespace penstock {
+
+// Thread-safe.
+class DeafClient final : public StreamEvents {
+ public:
+  // Opens a stream to `address` and writes the messages, each when the worker has taken the one before.
+  static std::shared_ptr<DeafClient> Connect(Transport* transport, const std::string& address,
+                                             std::vector<v1::ClientMessage> messages);
+
+  void Close();
+  // Of the messages, how many were taken.
+  size_t written() const;
+  // How the stream ended; nothing while it is open.
+  std::optional<absl::Status> ended() const;
+
+  void OnMessage(SliceList) override {}
+  void OnWritten() override;
+  void OnClosed(const absl::Status& status) override;
+
+ private:
+  explicit DeafClient(std::vector<v1::ClientMessage> messages) : messages_(std::move(messages)) {}
+  void WriteNext();
+
+  const std::vector<v1::ClientMessage> messages_;
+  mutable Mutex mutex_;
+  std::shared_ptr<MessageStream> stream_ ABSL_GUARDED_BY(mutex_);
+  size_t started_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t written_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<absl::Status> ended_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The first message to a worker: as rank 0 of 1, with the job's own batch.
+v1::ClientMessage OpenMessage(const v1::Job& job, const std::string& session);
+// Fetches `count` times `rows` rows of epoch 0, in order, again and again from its start.
+std::vector<v1::ClientMessage> FetchMessages(uint64_t positions, int count, int rows);
+// Grants `epochs` whole epochs under the job's view, a message each.
+std::vector<v1::ClientMessage> GrantMessages(const v1::Job& job, uint64_t positions, uint64_t epochs);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_SUPPORT_CLUSTER_DEAF_CLIENT_H_
