@@ -121,7 +121,7 @@ void ProcessCluster::RestartCoordinator() {
   StartCoordinator(address_);
 }
 
-ProcessCluster::WorkerProcess& ProcessCluster::AddWorker() {
+ProcessCluster::WorkerProcess& ProcessCluster::AddWorker(const std::vector<std::string>& flags) {
   const std::string port_file = folder_.File(absl::StrCat("port-", starts_));
   WorkerProcess worker;
   worker.program = PENSTOCKD;
@@ -134,6 +134,7 @@ ProcessCluster::WorkerProcess& ProcessCluster::AddWorker() {
     arguments.push_back(absl::StrCat(root.name, "=", root.path));
   }
   arguments.insert(arguments.end(), options_.worker_flags.begin(), options_.worker_flags.end());
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
   worker.process = std::make_unique<Process>(std::move(arguments), folder_.File(absl::StrCat("log-", starts_)));
   ++starts_;
   std::string port;

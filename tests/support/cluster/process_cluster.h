@@ -57,7 +57,8 @@ class ProcessCluster {
     std::string state_dir;
     std::string program;  // penstockd
   };
-  WorkerProcess& AddWorker();
+  // One more, with flags of its own behind those of all.
+  WorkerProcess& AddWorker(const std::vector<std::string>& flags = {});
   WorkerProcess& worker(size_t i) { return workers_[i]; }
 
   Process& coordinator() { return *coordinator_; }

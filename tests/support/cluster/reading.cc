@@ -51,7 +51,7 @@ ReadResult ReadThrough(const std::string& coordinator, const ReadPlan& plan) {
   while (result.steps.size() < plan.max_steps) {
     if (plan.until && !result.steps.empty() && plan.until()) break;
     const Nanos before = Clock::Real()->Now();
-    const auto batch = (*reader)->Next(absl::Seconds(30));
+    const auto batch = (*reader)->Next(plan.timeout);
     const double wait = static_cast<double>(Clock::Real()->Now() - before) / kSecond;
     if (absl::IsOutOfRange(batch.status())) break;
     if (!batch.ok()) {

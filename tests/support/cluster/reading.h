@@ -37,7 +37,8 @@ struct ReadResult {
 struct ReadPlan {
   ReaderOptions options;
   uint64_t max_steps = UINT64_MAX;
-  std::function<bool()> until;  // asked before each step but the first: whether it was enough
+  absl::Duration timeout = absl::Seconds(30);  // of each step
+  std::function<bool()> until;                 // asked before each step but the first: whether it was enough
   // Called after each step with their number so far (1 after the first).
   std::function<void(uint64_t steps)> after_step;
 };
