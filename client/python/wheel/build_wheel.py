@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Puts the wheel together: the Python package, and the programs with every shared library that they need.
+
+    build_wheel.py --version 0.3.0 --programs build/release/bin --out build/wheel
+
+Needs Python alone, ldd and strip. The same inputs give the same bytes.
+"""
+import argparse
+import base64
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Dict, List, NamedTuple, NoReturn, Optional, Set
+
+HERE = Path(__file__).resolve().parent
+PACKAGE = HERE.parent / "penstock"
+PROJECT = HERE.parents[2]
+PROGRAMS = ("penstock", "penstockd")
+LAUNCHER = "penstock_launcher"
+
+# The programs bring their own C library, so that they run wherever the kernel has what they call (pidfd_open, Linux 5.3).
+# Debian 11 is the oldest system that this was tried on: its C library is 2.31, and no system with that one has an older
+# kernel than this.
+PLATFORM = "manylinux_2_31_x86_64"
+LARGEST_WHEEL = 60 << 20
+
+METADATA = """\
+Metadata-Version: 2.1
+Name: penstock
+Version: {version}
+Summary: Data preparation for training: reads TFRecord shards, decodes and augments, feeds PyTorch, TensorFlow and JAX
+License: Apache-2.0
+Requires-Python: >=3.9
+Requires-Dist: numpy
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Programming Language :: Python :: 3
+Classifier: Typing :: Typed
+Description-Content-Type: text/markdown
+
+{description}"""
+
+WHEEL = """\
+Wheel-Version: 1.0
+Generator: penstock
+Root-Is-Purelib: false
+Tag: py3-none-{platform}
+"""
+
+# Installed as a command. It finds the package without importing it: the program starts at once, and without NumPy.
+COMMAND = """\
+#!python
+import importlib.util
+import os
+import sys
+
+spec = importlib.util.find_spec("penstock")
+if spec is None or not spec.submodule_search_locations:
+    sys.exit("{name}: the package penstock is not installed beside this command; pip install penstock")
+program = os.path.join(spec.submodule_search_locations[0], "_programs", "bin", "{name}")
+os.execv(program, ["{name}"] + sys.argv[1:])
+"""
+
+
+class Content(NamedTuple):
+    """A file of the wheel."""
+
+    data: bytes
+    executable: bool = False
+
+
+def fail(message: str) -> NoReturn:
+    sys.exit("build_wheel: " + message)
+
+
+def run(*command: str) -> str:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("LD_")}
+    environment["LC_ALL"] = "C"
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    if done.returncode != 0:
+        fail("{}: {}".format(" ".join(command), done.stderr.strip() or done.stdout.strip()))
+    return done.stdout
+
+
+def libraries_of(program: Path) -> Dict[str, Path]:
+    """What the program needs to start, the loader among it: name to file."""
+    found = {}
+    for line in run("ldd", str(program)).splitlines():
+        words = line.split()
+        if words[0].startswith("linux-vdso"):
+            continue
+        if "not found" in line:
+            fail(f"{program} needs {words[0]}, which is not on this machine")
+        path = Path(words[2] if "=>" in words else words[0])
+        found[path.name if "=>" not in words else words[0]] = path
+    return found
+
+
+def stripped(path: Path, scratch: Path) -> bytes:
+    copy = scratch / "stripped"
+    shutil.copyfile(path.resolve(), copy)
+    run("strip", "--strip-unneeded", str(copy))
+    return copy.read_bytes()
+
+
+def copyright_files(paths: Set[Path]) -> Dict[str, Content]:
+    """What Debian's packages say of the licenses of these files; nothing on other systems."""
+    if shutil.which("dpkg-query") is None:
+        return {}
+    out = {}
+    for path in sorted(paths):
+        # Debian knows a file below /usr by the name that it has there or without /usr, as its package says.
+        real = str(path.resolve())
+        names = {str(path), real, real[4:] if real.startswith("/usr/") else "/usr" + real}
+        done = subprocess.run(["dpkg-query", "-S", *sorted(names)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True)
+        match = re.match(r"([^:,\s]+)", done.stdout)
+        if not match:
+            fail(f"no package is known to hold {path}: its license cannot be put beside it")
+        package = match.group(1)
+        text = Path("/usr/share/doc") / package / "copyright"
+        if not text.exists():
+            fail(f"{text} is not there: the license of {path.name} cannot be put beside it")
+        out[package + ".txt"] = Content(text.read_bytes())
+    return out
+
+
+def programs(folder: Path) -> Dict[str, Content]:
+    """_programs: bin (what is started), libexec (the programs), lib, and loader (the dynamic loader, once for each)."""
+    out = {}
+    launcher = Content((folder / LAUNCHER).read_bytes(), True)
+    libraries: Dict[str, Path] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in PROGRAMS:
+            needed = libraries_of(folder / name)
+            libraries.update(needed)
+            loaders = [path for library, path in needed.items() if library.startswith("ld-linux")]
+            if len(loaders) != 1:
+                fail(f"{folder / name}: one dynamic loader was expected, not {loaders}")
+            out["bin/" + name] = launcher
+            out["libexec/" + name] = Content(stripped(folder / name, Path(scratch)), True)
+            out["loader/" + name] = Content(stripped(loaders[0], Path(scratch)), True)
+        for library, path in libraries.items():
+            out["lib/" + library] = Content(stripped(path, Path(scratch)))
+    for name, content in copyright_files(set(libraries.values())).items():
+        out["licenses/" + name] = content
+    return out
+
+
+def package_files() -> Dict[str, Content]:
+    kinds = {".py", ".pyi", ".typed", ".json"}
+    files = sorted(p for p in PACKAGE.rglob("*") if p.suffix in kinds or p.name == "py.typed")
+    return {str(Path("penstock") / p.relative_to(PACKAGE)): Content(p.read_bytes()) for p in files
+            if "_programs" not in p.parts}
+
+
+def record_line(name: str, data: bytes) -> str:
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+    return f"{name},sha256={digest},{len(data)}\n"
+
+
+def write_wheel(path: Path, files: Dict[str, Content], info: str) -> None:
+    record = "".join(record_line(name, files[name].data) for name in sorted(files)) + f"{info}/RECORD,,\n"
+    part = path.with_suffix(".part")
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
+        for name in [*sorted(files), f"{info}/RECORD"]:
+            content = files.get(name, Content(record.encode()))
+            entry = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+            entry.external_attr = (0o100755 if content.executable else 0o100644) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            wheel.writestr(entry, content.data)
+    os.replace(part, path)
+
+
+def build(version: str, folder: Path, out: Path) -> Path:
+    info = f"penstock-{version}.dist-info"
+    files = package_files()
+    if "penstock/__init__.py" not in files:
+        fail(f"{PACKAGE} holds no package")
+    for name, content in programs(folder).items():
+        files["penstock/_programs/" + name] = content
+    for name in PROGRAMS:
+        files[f"penstock-{version}.data/scripts/{name}"] = Content(COMMAND.format(name=name).encode(), True)
+    files[f"{info}/METADATA"] = Content(METADATA.format(
+        version=version, description=(HERE / "DESCRIPTION.md").read_text()).encode())
+    files[f"{info}/WHEEL"] = Content(WHEEL.format(platform=PLATFORM).encode())
+    files[f"{info}/licenses/LICENSE"] = Content((PROJECT / "LICENSE").read_bytes())
+
+    out.mkdir(parents=True, exist_ok=True)
+    for old in out.glob("penstock-*.whl"):
+        old.unlink()
+    path = out / f"penstock-{version}-py3-none-{PLATFORM}.whl"
+    write_wheel(path, files, info)
+    if path.stat().st_size > LARGEST_WHEEL:
+        fail(f"{path} has {path.stat().st_size} bytes, more than {LARGEST_WHEEL}")
+    return path
+
+
+def main(arguments: Optional[List[str]] = None) -> None:
+    parser = argparse.ArgumentParser(description="Puts the wheel of Penstock together.")
+    parser.add_argument("--version", required=True)
+    parser.add_argument("--programs", required=True, type=Path, help="folder with penstock, penstockd, penstock_launcher")
+    parser.add_argument("--out", required=True, type=Path)
+    given = parser.parse_args(arguments)
+    path = build(given.version, given.programs, given.out)
+    print(f"{path} ({path.stat().st_size / 2**20:.1f} MiB)")
+
+
+if __name__ == "__main__":
+    main()

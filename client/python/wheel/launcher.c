@@ -1,0 +1,49 @@
+// What the wheel's bin/penstock and bin/penstockd are. Linked statically, it needs nothing of the system: it starts
+// ../libexec/NAME through the loader and the C library that lie beside it, so that neither the system's age nor what
+// LD_LIBRARY_PATH and LD_PRELOAD say of the process around it matters.
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+static int Fail(const char* what) {
+  fprintf(stderr, "penstock: %s: %s; install the wheel again\n", what, strerror(errno));
+  return 127;
+}
+
+int main(int argc, char** argv) {
+  // Not /proc/self/exe: a bare container may have no /proc.
+  char self[PATH_MAX], loader[PATH_MAX], libraries[PATH_MAX], program[PATH_MAX];
+  const char* path = (const char*)getauxval(AT_EXECFN);
+  if (path == NULL || realpath(path, self) == NULL) return Fail("cannot find where this program lies");
+  char* name = strrchr(self, '/');
+  *name++ = '\0';
+  char* bin = strrchr(self, '/');
+  if (bin == NULL) return Fail(self);
+  *bin = '\0';
+  // The loader is there once for each program, under its name: that is what ps and top show.
+  const int lengths[] = {snprintf(loader, sizeof loader, "%s/loader/%s", self, name),
+                         snprintf(libraries, sizeof libraries, "%s/lib", self),
+                         snprintf(program, sizeof program, "%s/libexec/%s", self, name)};
+  for (int i = 0; i < 3; ++i) {
+    if (lengths[i] >= PATH_MAX) {
+      errno = ENAMETOOLONG;
+      return Fail(self);
+    }
+  }
+  unsetenv("LD_LIBRARY_PATH");
+  unsetenv("LD_PRELOAD");
+  unsetenv("LD_AUDIT");
+
+  const char* options[] = {loader, "--inhibit-cache", "--argv0", name, "--library-path", libraries, program};
+  const int count = sizeof options / sizeof options[0];
+  const char** all = calloc((size_t)(count + argc), sizeof *all);
+  if (all == NULL) return Fail("memory");
+  memcpy(all, options, sizeof options);
+  for (int i = 1; i < argc; ++i) all[count + i - 1] = argv[i];
+  execv(loader, (char**)all);
+  return Fail(loader);
+}
