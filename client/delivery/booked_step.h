@@ -17,6 +17,7 @@ namespace penstock {
 // Who owes a missing row. Known for the rows of a step from its first fault on; before that the grant's view says it.
 struct RowAsk {
   uint32_t worker = UINT32_MAX;  // kNoWorker: nobody can be asked now
+  uint32_t owner = UINT32_MAX;   // whose part it was when the step was granted
   uint32_t tries = 0;            // fetches sent for it
   Nanos asked_at = 0;
   Nanos hold_until = 0;   // every worker failed it for now: not asked again before this time

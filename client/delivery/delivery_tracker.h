@@ -54,7 +54,8 @@ struct TrackerOptions {
 
 struct DeliveryStats {
   uint64_t duplicate_rows = 0;
-  uint64_t fetched_rows = 0;
+  uint64_t fetched_rows = 0;       // asked for again
+  uint64_t fetched_elsewhere = 0;  // of these, of another worker than the one that they were granted to
   uint64_t broken_streams = 0;
   uint64_t view_changes = 0;
 };

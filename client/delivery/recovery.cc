@@ -46,6 +46,7 @@ void DeliveryTracker::EnsureAsks(BookedStep* step) {
     const uint32_t owner = step->view->OwnerOf(step->view->KeyOf(record, slot, steps_.step_size()));
     const uint32_t worker = workers_.Find(step->view->workers[owner].id);
     step->asks[row].asked_at = step->granted_at;
+    step->asks[row].owner = worker;
     // One that got no grant owes nothing. (This is called before any state changes, so that a stream that is there
     // now was there when the step was granted.)
     if (workers_[worker].has_stream() && workers_[worker].state != TrackedWorker::State::kRetrying &&
@@ -108,6 +109,7 @@ void DeliveryTracker::Ask(BookedStep* step, uint64_t row, uint32_t worker, Nanos
   w.owes_before = std::max(w.owes_before, step->ordinal + 1);
   ++w.fetches;
   ++stats_.fetched_rows;
+  if (worker != ask.owner) ++stats_.fetched_elsewhere;
 }
 
 void DeliveryTracker::EndFetch(RowAsk* ask) {

@@ -8,6 +8,9 @@
 namespace penstock {
 namespace {
 
+// What the job's error policy does with a bad record's row.
+constexpr uint32_t kByPolicy = v1::ROW_MASKED | v1::ROW_SUBSTITUTED;
+
 // A Rows header that its payload fits, of a data set of `records`. What each row's bytes hold is checked where they are
 // written.
 absl::Status CheckRows(const v1::Rows& rows, size_t payload, uint64_t records) {
@@ -83,7 +86,7 @@ absl::Status Receiver::ReceiveRows(uint64_t link, const v1::Rows& rows, SliceCur
   bad = window_->Claim(link, rows, payload_bytes, &claimed);
   if (bad.ok()) bad = Copy(rows, std::move(payload), &claimed);
   for (const Window::Complete& complete : window_->Fill(link, claimed, bad)) Seal(complete);
-  if (bad.ok()) CountBadRows(rows);
+  if (bad.ok()) NoteBadRecords(rows, claimed);
   return bad;
 }
 
@@ -116,6 +119,7 @@ absl::Status Receiver::Copy(const v1::Rows& rows, SliceCursor payload, std::vect
                             absl::StrCat("row ", rows.positions(i), " of epoch ", rows.epoch(), ": ", bad.message()));
       }
     }
+    step.policy[row] = static_cast<uint8_t>(flags & (masked ? v1::ROW_MASKED : v1::ROW_SUBSTITUTED));
     step.source[row] = sources.empty() || masked ? Window::kOwnRecord : sources[i];
     step.valid[row] = !masked && steps_.IsValid(step.span, step.slice.begin + row);
     step.builder->RowDone(row, step.valid[row] != 0);
@@ -124,24 +128,24 @@ absl::Status Receiver::Copy(const v1::Rows& rows, SliceCursor payload, std::vect
   return absl::OkStatus();
 }
 
-void Receiver::CountBadRows(const v1::Rows& rows) {
+void Receiver::NoteBadRecords(const v1::Rows& rows, const std::vector<Window::Claimed>& claimed) {
   std::vector<uint64_t> bad;
-  uint64_t masked = 0, substituted = 0;
   for (int i = 0; i < rows.flags_size(); ++i) {
-    if ((rows.flags(i) & (v1::ROW_MASKED | v1::ROW_SUBSTITUTED)) == 0) continue;
-    if (rows.positions(i) / 2 > steps_.positions()) continue;  // no row of this epoch
-    ((rows.flags(i) & v1::ROW_MASKED) != 0 ? masked : substituted) += 1;
-    bad.push_back(rows.positions(i));
+    if (claimed[i].written && (rows.flags(i) & kByPolicy) != 0) bad.push_back(rows.positions(i));
   }
   if (bad.empty()) return;
   const auto plan = EpochPlan::Create(job_->offsets, job_->plan, rows.epoch());
   for (uint64_t& row : bad) row = plan->RecordAt(steps_.PositionOfRow(row));
-  window_->CountBadRows(masked, substituted);
   bad_records_->Add(bad);
 }
 
 void Receiver::Seal(const Window::Complete& complete) {
-  const Window::Step& step = *complete.step;
+  Window::Step& step = *complete.step;
+  for (uint64_t row = 0; row < step.policy.size(); ++row) {
+    if (!steps_.IsValid(step.span, step.slice.begin + row)) continue;
+    step.masked_rows += step.policy[row] == v1::ROW_MASKED ? 1 : 0;
+    step.substituted_rows += step.policy[row] == v1::ROW_SUBSTITUTED ? 1 : 0;
+  }
   const auto plan = EpochPlan::Create(job_->offsets, job_->plan, step.span.epoch);
   std::vector<RowId> ids(step.slice.size());
   for (uint64_t row = 0; row < ids.size(); ++row) {

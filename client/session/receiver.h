@@ -41,7 +41,8 @@ class Receiver final : public LinkEvents, public std::enable_shared_from_this<Re
   // Writes each claimed row into its slot.
   absl::Status Copy(const v1::Rows& rows, SliceCursor payload, std::vector<Window::Claimed>* claimed) const;
   void Seal(const Window::Complete& complete);
-  void CountBadRows(const v1::Rows& rows);
+  // Of the rows that were written, for the coordinator.
+  void NoteBadRecords(const v1::Rows& rows, const std::vector<Window::Claimed>& claimed);
 
   const std::shared_ptr<const JobInfo> job_;
   const Steps steps_;

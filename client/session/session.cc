@@ -140,6 +140,7 @@ void Session::Book(const BookStep& book) {
   step->slice = book.slice;
   step->valid.resize(book.slice.size());
   step->source.resize(book.slice.size(), Window::kOwnRecord);
+  step->policy.resize(book.slice.size());
   step->builder = BatchBuilder::Create(job_->format, book.slice.size(), memory_,
                                        {book.span.epoch, book.span.begin + book.slice.begin});
   if (step->builder != nullptr) {

@@ -186,12 +186,6 @@ void Window::Sealed(uint64_t ordinal, absl::Status status) {
   if (head) NotifyDue();
 }
 
-void Window::CountBadRows(uint64_t masked, uint64_t substituted) {
-  MutexLock lock(&mutex_);
-  stats_.masked_rows += masked;
-  stats_.substituted_rows += substituted;
-}
-
 bool Window::Due(Taken* taken) const {
   if (cancelled_) {
     taken->status = absl::CancelledError(absl::StrCat("reading job ", job_, " was cancelled"));
@@ -245,6 +239,8 @@ std::optional<Window::Taken> Window::TakeLocked(Nanos now) {
   }
   ++stats_.batches;
   stats_.rows += taken.step->slice.size();
+  stats_.masked_rows += taken.step->masked_rows;
+  stats_.substituted_rows += taken.step->substituted_rows;
   booked_.erase(tracker_.head_ordinal());
   size_.StepTaken(now);
   tracker_.SetWindow(size_.steps());
@@ -304,6 +300,7 @@ ReaderStats Window::Stats() const {
   stats.waited = absl::Nanoseconds(WaitedLocked(clock_->Now()));
   stats.duplicate_rows = tracker_.stats().duplicate_rows;
   stats.fetched_rows = tracker_.stats().fetched_rows;
+  stats.fetched_elsewhere = tracker_.stats().fetched_elsewhere;
   stats.broken_streams = tracker_.stats().broken_streams;
   stats.view_changes = tracker_.stats().view_changes;
   stats.prefetched_steps = tracker_.complete_steps();

@@ -35,6 +35,9 @@ class Window {
     // Of each row, written by the one who fills it.
     std::vector<uint8_t> valid;
     std::vector<uint64_t> source;  // the record whose content it holds; kOwnRecord: its own
+    std::vector<uint8_t> policy;   // v1::ROW_MASKED, v1::ROW_SUBSTITUTED, or 0: what the error policy did
+    // Of rows that are no padding; known when the step is sealed.
+    uint64_t masked_rows = 0, substituted_rows = 0;
   };
   // A row of a message: its slot, or none where the row is to be dropped; and what became of it.
   struct Claimed {
@@ -94,7 +97,6 @@ class Window {
   std::vector<Complete> Fill(uint64_t stream, const std::vector<Claimed>& claimed, const absl::Status& bad);
   // `status`: of sealing.
   void Sealed(uint64_t ordinal, absl::Status status);
-  void CountBadRows(uint64_t masked, uint64_t substituted);
 
   // ---- The trainer.
   // What is due now, or nothing: the trainer then waits, from now on.

@@ -16,6 +16,7 @@
 #include "client/cli/control_client.h"
 #include "client/cli/npy_writer.h"
 #include "client/cli/output.h"
+#include "client/cli/read_report.h"
 #include "config/job_file.h"
 #include "penstock/client.h"
 #include "pipeline/augment/check_pipeline.h"
@@ -157,44 +158,21 @@ class Read final : public Command {
   }
 
   void Report(const std::string& job, const Reader& reader, const Measured& m, const std::string& digest) const {
-    const double seconds = Seconds(m.start, m.last_done == 0 ? m.start : m.last_done);
     const double steady = Seconds(m.first_done, m.last_done);
-    const double rate = steady > 0 ? static_cast<double>(m.rows - m.first_rows) / steady : 0;
-    const ReaderStats stats = reader.Stats();
-    if (json_) {
-      std::printf("%s\n", Json()
-                              .Field("job", job)
-                              .Field("steps", m.steps)
-                              .Field("rows", m.rows)
-                              .Field("seconds", seconds)
-                              .Field("rows_per_second", rate)
-                              .Field("first_batch_seconds", m.first_batch_seconds)
-                              .Field("longest_wait_seconds", m.longest_wait_seconds)
-                              .Field("waited_seconds", m.waited_seconds)
-                              .Field("fetched_rows", stats.fetched_rows)
-                              .Field("duplicate_rows", stats.duplicate_rows)
-                              .Field("broken_streams", stats.broken_streams)
-                              .Field("masked_rows", stats.masked_rows)
-                              .Field("substituted_rows", stats.substituted_rows)
-                              .Field("digest", digest)
-                              .Object()
-                              .c_str());
-      return;
-    }
-    std::printf("%s in %s, %s: %s rows/s\n", Count(m.rows, "row").c_str(), Count(m.steps, "step").c_str(),
-                HumanSeconds(seconds).c_str(), Count(static_cast<uint64_t>(rate)).c_str());
-    std::printf("first batch after %s; longest wait after it %s, %s in all\n",
-                HumanSeconds(m.first_batch_seconds).c_str(), HumanSeconds(m.longest_wait_seconds).c_str(),
-                HumanSeconds(m.waited_seconds).c_str());
-    if (stats.fetched_rows + stats.broken_streams > 0) {
-      std::printf("%s fetched from another worker after %s\n", Count(stats.fetched_rows, "row").c_str(),
-                  Count(stats.broken_streams, "broken stream").c_str());
-    }
-    if (stats.masked_rows + stats.substituted_rows > 0) {
-      std::printf("%s masked, %s substituted by the job's error policy\n", Count(stats.masked_rows, "row").c_str(),
-                  Count(stats.substituted_rows).c_str());
-    }
-    if (!digest.empty()) std::printf("digest %s\n", digest.c_str());
+    ReadReport report;
+    report.job = job;
+    report.steps = m.steps;
+    report.rows = m.rows;
+    report.seconds = Seconds(m.start, m.last_done == 0 ? m.start : m.last_done);
+    report.rows_per_second = m.rows > m.first_rows && steady > 0 ? static_cast<double>(m.rows - m.first_rows) / steady
+                             : report.seconds > 0                ? static_cast<double>(m.rows) / report.seconds
+                                                                 : 0;
+    report.first_batch_seconds = m.first_batch_seconds;
+    report.longest_wait_seconds = m.longest_wait_seconds;
+    report.waited_seconds = m.waited_seconds;
+    report.stats = reader.Stats();
+    report.digest = digest;
+    std::fputs(json_ ? (ReadReportJson(report) + "\n").c_str() : ReadReportText(report).c_str(), stdout);
   }
 
   CoordinatorFlag coordinator_;

@@ -15,10 +15,12 @@ struct ReaderStats {
   absl::Duration waited;        // time that Next spent waiting for data; a wait under way counts
   absl::Duration longest_wait;  // of a single Next, the first excluded
   absl::Duration first_batch_wait;
-  uint64_t duplicate_rows = 0;  // delivered twice and dropped
-  uint64_t fetched_rows = 0;    // asked for again, from the backup or another worker
+  uint64_t duplicate_rows = 0;     // delivered twice and dropped
+  uint64_t fetched_rows = 0;       // asked for again, of whichever worker
+  uint64_t fetched_elsewhere = 0;  // of these, of another worker than the one whose part they were
   uint64_t broken_streams = 0;
-  uint64_t masked_rows = 0;  // valid = 0 by the job's error policy
+  // Of `rows`, each once, padding aside: what the job's error policy did with bad records.
+  uint64_t masked_rows = 0;  // valid = 0
   uint64_t substituted_rows = 0;
   uint64_t view_changes = 0;
   uint64_t prefetched_steps = 0;  // complete and waiting for the trainer, now

@@ -39,6 +39,23 @@ TEST(Delivery, GivesEveryRowOnceInUndisturbedRuns) {
   }
 }
 
+TEST(Delivery, WhatIsFetchedAgainFromTheSameWorkerIsNotSaidToBeAnothers) {
+  World alone(WorldOptions{.workers = 1});
+  alone.ChangeView(Upto(1));
+  alone.At(50 * kMs, [&] { alone.Kill(0); });
+  alone.At(60 * kMs, [&] { alone.Revive(0); });
+  ASSERT_EQ(alone.Run(60 * kSecond), "");
+  EXPECT_GT(alone.tracker().stats().fetched_rows, 0u);
+  EXPECT_EQ(alone.tracker().stats().fetched_elsewhere, 0u);
+
+  World several(WorldOptions{});
+  several.ChangeView(Upto(4));
+  several.At(50 * kMs, [&] { several.Kill(2); });
+  ASSERT_EQ(several.Run(60 * kSecond), "");
+  EXPECT_GT(several.tracker().stats().fetched_elsewhere, 0u);
+  EXPECT_LE(several.tracker().stats().fetched_elsewhere, several.tracker().stats().fetched_rows);
+}
+
 TEST(Delivery, WorksWithTheSmallestWindow) {
   for (const uint64_t window : {2, 3, 4, 5}) {
     WorldOptions options;

@@ -48,6 +48,30 @@ TEST(SessionOnVirtualTime, OneSeedIsOneRun) {
   EXPECT_NE(RunThroughFaults(7), RunThroughFaults(8));
 }
 
+TEST(SessionStats, AMaskedOrSubstitutedRowCountsOnceWhenItsStepIsTaken) {
+  SimSession sim(1, 2);
+  for (auto& worker : sim.workers) {
+    Misbehavior how;
+    how.masked = {2, 9, 25};
+    how.substituted = {{3, 77}, {12, 5}, {26, 6}};
+    how.twice = true;
+    worker->Behave(how);
+  }
+  ASSERT_TRUE(sim.Open(sim.options()).ok());
+  for (int step = 0; step < 2; ++step) {
+    const auto batch = sim.Next(5 * kSecond);
+    ASSERT_TRUE(batch.has_value() && batch->ok());
+  }
+  sim.scheduler.RunFor(5 * kSecond);  // what was prefetched comes, and comes again
+  EXPECT_GT(sim.session->Stats().duplicate_rows, 0u);
+  EXPECT_EQ(sim.session->Stats().masked_rows, 2u);
+  EXPECT_EQ(sim.session->Stats().substituted_rows, 2u);
+  ASSERT_TRUE(sim.Next(5 * kSecond).has_value());
+  ASSERT_TRUE(sim.Next(5 * kSecond).has_value());
+  EXPECT_EQ(sim.session->Stats().masked_rows, 3u);
+  EXPECT_EQ(sim.session->Stats().substituted_rows, 3u);
+}
+
 TEST(SessionWaits, AreToldOfWithinFiveSecondsAndInReports) {
   SimSession sim(1, 2);
   for (auto& worker : sim.workers) worker->Behave(CannotRead("/data/train-00003: No such file or directory"));
