@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "base/url.h"
 #include "config/mix_check.h"
 
 namespace penstock {
@@ -47,6 +48,9 @@ void CheckDataset(const v1::JobSpec& job, std::vector<Mistake>* out) {
   for (int i = 0; i < dataset.files_size(); ++i) {
     if (dataset.files(i).empty()) {
       out->push_back({0, absl::StrCat("dataset[0].files[", i, "]"), "an empty glob"});
+    }
+    if (const std::string why = WhyNoUrl(dataset.files(i)); !why.empty()) {
+      out->push_back({0, absl::StrCat("dataset[0].files[", i, "]"), why});
     }
   }
   if (dataset.weight() != 0) {
@@ -98,6 +102,7 @@ std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
 std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& check_pipeline, v1::JobSpec* job) {
   FieldLines lines;
   std::vector<Mistake> mistakes = ParseText(text, job, &lines);
+  if (!mistakes.empty() && lines.empty()) return mistakes;  // nothing was read that rules could be about
   // A field that the parser refused is missing from the message: do not complain about its absence
   // as well.
   const auto already_named = [&mistakes, count = mistakes.size()](const std::string& field) {

@@ -28,6 +28,14 @@ size_t Distance(std::string_view a, std::string_view b) {
   return d[a.size()][b.size()];
 }
 
+constexpr size_t kLeastPart = 4;
+
+// Whether `word` is some of the words of `name`, which '_' parts: "horizontal_flip" of "random_horizontal_flip".
+bool HasWords(std::string_view name, std::string_view word) {
+  const std::string within = absl::StrCat("_", std::string(name), "_");
+  return within.find(absl::StrCat("_", std::string(word), "_")) != std::string::npos;
+}
+
 }  // namespace
 
 std::string NearName(std::string_view word, const std::vector<std::string>& names) {
@@ -40,6 +48,10 @@ std::string NearName(std::string_view word, const std::vector<std::string>& name
       best_distance = distance;
       best = name;
     }
+  }
+  if (!best.empty() || word.size() < kLeastPart) return best;
+  for (const std::string& name : names) {
+    if (HasWords(name, word) && (best.empty() || name.size() < best.size())) best = name;
   }
   return best;
 }

@@ -8,8 +8,8 @@
 
 namespace penstock {
 
-// The name with the smallest edit distance to `word`, or "" when none is near (more than a third of
-// its letters differ, and at least two).
+// The name with the smallest edit distance to `word`; where none is near (more than a third of its letters differ, and
+// at least two) the shortest one that `word` is a part of ("horizontal_flip"), or "".
 std::string NearName(std::string_view word, const std::vector<std::string>& names);
 
 // " (did you mean 'x'?)", or "".

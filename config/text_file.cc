@@ -22,6 +22,7 @@ namespace {
 namespace pb = google::protobuf;
 
 constexpr size_t kMaxMistakes = 50;
+constexpr size_t kFewNames = 16;  // are listed although one of them is near
 
 // Keeps the first error of one parse.
 class FirstError final : public pb::io::ErrorCollector {
@@ -36,9 +37,10 @@ class FirstError final : public pb::io::ErrorCollector {
   std::optional<Error> error;
 };
 
-class NoErrors final : public pb::io::ErrorCollector {
+class AnyError final : public pb::io::ErrorCollector {
  public:
-  void AddError(int, pb::io::ColumnNumber, const std::string&) override {}
+  void AddError(int, pb::io::ColumnNumber, const std::string&) override { any = true; }
+  bool any = false;
 };
 
 struct Token {
@@ -47,9 +49,10 @@ struct Token {
   bool identifier;
 };
 
-std::vector<Token> Tokens(std::string_view text) {
+// *whole, if not null, becomes whether all of the text could be cut into tokens.
+std::vector<Token> Tokens(std::string_view text, bool* whole = nullptr) {
   pb::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
-  NoErrors errors;
+  AnyError errors;
   pb::io::Tokenizer tokenizer(&input, &errors);
   tokenizer.set_comment_style(pb::io::Tokenizer::SH_COMMENT_STYLE);
   tokenizer.set_allow_f_after_float(true);
@@ -58,6 +61,7 @@ std::vector<Token> Tokens(std::string_view text) {
     const auto& t = tokenizer.current();
     tokens.push_back({t.text, t.line, t.column, t.end_column, t.type == pb::io::Tokenizer::TYPE_IDENTIFIER});
   }
+  if (whole != nullptr) *whole = !errors.any;
   return tokens;
 }
 
@@ -136,22 +140,67 @@ std::vector<std::string> NamesFor(const pb::Descriptor* root, const std::string&
   return names;
 }
 
-// The type of the message whose braces the token `at` stands in; null where the braces before it make no sense.
-const pb::Descriptor* MessageAround(const pb::Descriptor* root, const std::vector<Token>& tokens, size_t at) {
-  std::vector<const pb::Descriptor*> open = {root};
+// The message whose braces a token stands in.
+struct Around {
+  const pb::Descriptor* type = nullptr;  // null where the braces before it make no sense
+  std::string field;                     // that holds the message; empty: the file itself
+};
+
+Around MessageAround(const pb::Descriptor* root, const std::vector<Token>& tokens, size_t at) {
+  std::vector<Around> open = {{root, ""}};
   std::string field;
   for (size_t i = 0; i < at; ++i) {
     if (tokens[i].identifier) field = tokens[i].text;
     if (tokens[i].text == "{") {
-      const pb::FieldDescriptor* f = open.back()->FindFieldByName(field);
-      if (f == nullptr || f->message_type() == nullptr) return nullptr;
-      open.push_back(f->message_type());
+      const pb::FieldDescriptor* f = open.back().type->FindFieldByName(field);
+      if (f == nullptr || f->message_type() == nullptr) return {};
+      open.push_back({f->message_type(), field});
     } else if (tokens[i].text == "}") {
       open.pop_back();
-      if (open.empty()) return nullptr;
+      if (open.empty()) return {};
     }
   }
   return open.back();
+}
+
+// A brace that has no partner, if there is one. Where a '}' is missing, the file's own fields tell: they begin lines,
+// and the message that is open before the first of them is the one that was not closed.
+std::optional<Mistake> LonelyBrace(const pb::Descriptor* root, const std::vector<Token>& tokens) {
+  struct Open {
+    std::string field;
+    int line;
+    const pb::Descriptor* type;  // null where it is not known
+  };
+  std::vector<Open> open;
+  std::optional<Mistake> missing;
+  std::string field;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const Token& token = tokens[i];
+    const bool begins = token.identifier && token.column == 0 && i + 1 < tokens.size() &&
+                        (tokens[i + 1].text == "{" || tokens[i + 1].text == ":");
+    const auto fits = [&] {
+      return open.empty() || (open.back().type != nullptr && open.back().type->FindFieldByName(token.text) != nullptr);
+    };
+    if (begins && !missing && root->FindFieldByName(token.text) != nullptr && !fits()) {
+      missing = Mistake{token.line + 1, token.text,
+                        absl::StrCat("a '}' is missing before this: the '{' of '", open.back().field, "' in line ",
+                                     open.back().line, " is still open")};
+    }
+    if (token.identifier) field = token.text;
+    if (token.text == "{") {
+      const pb::Descriptor* outer = open.empty() ? root : open.back().type;
+      const pb::FieldDescriptor* f = outer == nullptr ? nullptr : outer->FindFieldByName(field);
+      open.push_back({field, token.line + 1, f == nullptr ? nullptr : f->message_type()});
+    } else if (token.text == "}") {
+      if (open.empty()) return Mistake{token.line + 1, "", "a '}' too many: nothing is open here"};
+      open.pop_back();
+    }
+  }
+  if (open.empty()) return std::nullopt;
+  if (missing) return missing;
+  return Mistake{open.back().line, open.back().field,
+                 absl::StrCat("a '}' is missing: the '{' of '", open.back().field, "' in line ", open.back().line,
+                              " is never closed")};
 }
 
 // The enum of the field that the parser says it could not fill, in a message of this type.
@@ -179,18 +228,20 @@ std::string Hint(const std::string& word, const std::vector<std::string>& names)
 }
 
 // The parser's words, in the user's terms, with the near name.
-std::string Explain(const pb::Descriptor* root, const pb::Descriptor* around, const std::string& message) {
+std::string Explain(const pb::Descriptor* root, const Around& around, const std::string& message) {
   if (absl::StartsWith(message, "Message type") && absl::StrContains(message, "has no field named")) {
     const std::string field = QuotedAt(message, 1);
     const std::vector<std::string> names = NamesFor(root, message);
     const std::string hint = Hint(field, names);
-    return absl::StrCat("there is no field '", field, "' here", hint,
-                        hint.empty() ? absl::StrCat("; there are: ", absl::StrJoin(names, ", ")) : "");
+    const bool few = names.size() <= kFewNames;
+    return absl::StrCat("there is no field '", field, "' ",
+                        around.field.empty() ? "here" : absl::StrCat("in '", around.field, "'"), hint,
+                        hint.empty() || few ? absl::StrCat("; there are: ", absl::StrJoin(names, ", ")) : "");
   }
   if (absl::StartsWith(message, "Unknown enumeration value of")) {
     const std::string value = QuotedAt(message, 0), field = QuotedAt(message, 1);
     std::vector<std::string> names;
-    if (const auto* type = EnumOf(around, field)) {
+    if (const auto* type = EnumOf(around.type, field)) {
       for (int i = 0; i < type->value_count(); ++i) {
         if (!absl::EndsWith(type->value(i)->name(), "UNSPECIFIED")) {
           names.push_back(type->value(i)->name());
@@ -278,13 +329,19 @@ std::vector<Mistake> ParseText(std::string_view text, pb::Message* message, Fiel
       break;
     }
     const auto error = errors.error.value_or(FirstError::Error{-1, 0, "not a textproto file"});
-    const std::vector<Token> tokens = Tokens(left);
+    bool whole = true;
+    const std::vector<Token> tokens = Tokens(left, &whole);
+    if (const auto lonely = LonelyBrace(message->GetDescriptor(), tokens); whole && lonely) {
+      // The parser takes what follows for something else than it is.
+      mistakes.push_back(*lonely);
+      break;
+    }
     // An enum's value is looked at when the parser is behind it, maybe on the next line, at another field's name.
     const std::string field =
         absl::StartsWith(error.message, "Unknown enumeration value of") ? QuotedAt(error.message, 1) : "";
     const auto statement = StatementAt(tokens, error.line, error.column, field);
     const pb::Descriptor* root = message->GetDescriptor();
-    const pb::Descriptor* around = statement ? MessageAround(root, tokens, statement->first) : nullptr;
+    const Around around = statement ? MessageAround(root, tokens, statement->first) : Around();
     const int line = statement && !field.empty() ? tokens[statement->first].line : error.line;
     mistakes.push_back(
         {line + 1, statement ? tokens[statement->first].text : "", Explain(root, around, error.message)});

@@ -1,8 +1,9 @@
 #include "client/cli/job_argument.h"
 
-#include <sys/stat.h>
-
 #include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -11,16 +12,38 @@
 #include "client/cli/job_writer.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
-#include "pipeline/import/shard_state.h"
+#include "pipeline/augment/contact_sheet.h"
 #include "pipeline/records/shard_reader.h"
 
 namespace penstock::cli {
 namespace {
 
+constexpr uint64_t kMaxFileBytes = 1 << 20;
+
+// A shard's name without what numbers it and says its format: "train-00000-of-00128.tfrecord.gz" -> "train".
+std::string Stem(std::string name) {
+  constexpr size_t kLeastDigits = 4;  // cifar-10 stays
+  for (bool cut = true; cut;) {
+    cut = false;
+    for (const char* suffix : {".gz", ".zlib", ".tfrecord", ".tfrecords", ".tfrec", ".record", "-of"}) {
+      if (!absl::EndsWith(name, suffix)) continue;
+      name.resize(name.size() - std::strlen(suffix));
+      cut = true;
+    }
+    const size_t dash = name.rfind('-');
+    if (dash != std::string::npos && name.size() - dash > kLeastDigits &&
+        name.find_first_not_of("0123456789", dash + 1) == std::string::npos) {
+      name.resize(dash);
+      cut = true;
+    }
+  }
+  return name;
+}
+
 // "/data/imagenet/train-*" -> "train"; "/data/cifar/*.tfrecord" -> "cifar".
 std::string NameOf(const std::string& glob) {
   const auto clean = [](std::string text) {
-    text = text.substr(0, text.find_first_of("*?["));
+    text = Stem(text.substr(0, text.find_first_of("*?[")));
     std::string out;
     for (const char c : text) out += std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' ? c : '-';
     while (!out.empty() && (out.back() == '-' || out.back() == '.' || out.back() == '_')) out.pop_back();
@@ -36,53 +59,100 @@ std::string NameOf(const std::string& glob) {
   return name.empty() ? "my-job" : name;
 }
 
-// Shows the writer the shard's first records, until it has seen `records` in all.
-absl::Status AddRecords(const IndexStore& store, const std::string& path, uint64_t records, JobWriter* writer) {
-  PS_ASSIGN_OR_RETURN(const LoadedIndex loaded, store.LoadOrBuild(path));
-  PS_ASSIGN_OR_RETURN(const auto reader, ShardReader::Open(path, loaded.index));
+// What is gone past while records are looked at: the first few in words, the rest counted.
+class PassedBy {
+ public:
+  void Add(absl::Status status) {
+    if (count_++ < kShown) notes_.emplace_back(status.message());
+    if (first_.ok()) first_ = std::move(status);
+  }
+  const absl::Status& first() const { return first_; }
+  std::vector<std::string> Notes() const {
+    std::vector<std::string> notes = notes_;
+    if (count_ > kShown) notes.push_back(absl::StrCat("and ", count_ - kShown, " more like these"));
+    return notes;
+  }
+
+ private:
+  static constexpr size_t kShown = 5;
+  size_t count_ = 0;
+  std::vector<std::string> notes_;
+  absl::Status first_;
+};
+
+// Shows the writer the shard's first records, until it has seen `records` in all. What cannot be read is gone past.
+void AddRecords(const IndexStore& store, const std::string& path, uint64_t records, JobWriter* writer,
+                PassedBy* passed) {
+  const absl::StatusOr<LoadedIndex> loaded = store.LoadOrBuild(path);
+  if (!loaded.ok()) return passed->Add(loaded.status());
+  const auto reader = ShardReader::Open(path, loaded->index);
+  if (!reader.ok()) return passed->Add(reader.status());
   std::string record;
-  for (uint64_t k = 0; k < loaded.index->record_count() && writer->records() < records; ++k) {
-    PS_RETURN_IF_ERROR(reader->ReadRecord(k, &record));
-    if (absl::Status added = writer->AddRecord(record); !added.ok()) {
-      return absl::Status(added.code(), absl::StrCat(path, ", record ", k, ": ", added.message()));
+  for (uint64_t k = 0, seen = 0; k < loaded->index->record_count() && seen < records; ++k, ++seen) {
+    if (writer->records() >= records) return;
+    if (absl::Status read = (*reader)->ReadRecord(k, &record); !read.ok()) {
+      passed->Add(std::move(read));
+    } else if (absl::Status added = writer->AddRecord(record); !added.ok()) {
+      passed->Add(absl::Status(added.code(), absl::StrCat(path, ", record ", k, ": ", added.message())));
     }
   }
-  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> MakeJobText(const LocalData& data, std::string glob, const std::string& name,
-                                        uint64_t records) {
-  struct stat st;
-  if (stat(data.Resolve(glob).c_str(), &st) == 0 && S_ISDIR(st.st_mode)) {
-    while (glob.size() > 1 && glob.back() == '/') glob.pop_back();
-    // A folder that import or bake filled holds labels and jobs beside its shards.
-    const bool ours = StatFile(data.Resolve(glob) + "/" + std::string(kShardStateName)).ok();
-    glob += ours ? "/*.tfrecord" : "/*";
-  }
+absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argument, const std::string& name,
+                                uint64_t records) {
+  PS_ASSIGN_OR_RETURN(const std::string glob, data.FilesOf(argument));
   PS_ASSIGN_OR_RETURN(const auto files, data.Expand(glob));
   PS_ASSIGN_OR_RETURN(const IndexStore store, data.Indexes());
   JobWriter writer;
+  PassedBy passed;
   for (const DatasetFile& file : files) {
     if (writer.records() >= records) break;
-    PS_RETURN_IF_ERROR(AddRecords(store, file.path, records, &writer));
+    AddRecords(store, file.path, records, &writer, &passed);
   }
-  if (writer.records() == 0) return absl::NotFoundError(absl::StrCat("no records in the files of '", glob, "'"));
-  const std::string text = writer.Write(name.empty() ? NameOf(glob) : name, data.Resolve(glob));
+  if (writer.records() == 0) {
+    if (!passed.first().ok()) return passed.first();
+    return absl::NotFoundError(absl::StrCat("no records in the files of '", glob, "'"));
+  }
+  MadeJob made;
+  made.name = name.empty() ? NameOf(glob) : name;
+  made.records = writer.records();
+  made.text = writer.Write(made.name, data.Resolve(glob));
+  for (std::string& note : passed.Notes()) made.notes.push_back(absl::StrCat("left out: ", note));
+  for (std::string& note : writer.Notes()) made.notes.push_back(std::move(note));
   v1::JobSpec job;
-  PS_RETURN_IF_ERROR(MistakesToStatus("the job that would be written", CheckJobText(text, CheckPipeline, &job)));
+  PS_RETURN_IF_ERROR(MistakesToStatus("the job that would be written", CheckJobText(made.text, CheckPipeline, &job)));
+  made.has_pictures = HasPictures(job);
+  return made;
+}
+
+absl::StatusOr<std::string> ReadFileOrInput(const std::string& path) {
+  if (path != "-") return ReadWholeFile(path, kMaxFileBytes);
+  std::string text(kMaxFileBytes + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), stdin));
+  if (std::ferror(stdin) != 0) return ErrnoStatus(errno, "reading standard input");
+  if (text.size() > kMaxFileBytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("standard input has more than ", kMaxFileBytes, " bytes"));
+  }
   return text;
+}
+
+absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(const std::string& path) {
+  PS_ASSIGN_OR_RETURN(const std::string text, ReadFileOrInput(path));
+  v1::JobSpec job;
+  PS_RETURN_IF_ERROR(MistakesToStatus(path == "-" ? "standard input" : path, CheckJobText(text, CheckPipeline, &job)));
+  return job;
 }
 
 absl::StatusOr<v1::JobSpec> LoadJobArgument(const LocalData& data, const std::string& argument) {
   constexpr uint64_t kRecords = 100;
   v1::JobSpec job;
-  if (absl::EndsWith(argument, ".textproto")) {
-    PS_ASSIGN_OR_RETURN(job, LoadJobFile(argument, CheckPipeline));
+  if (argument == "-" || absl::EndsWith(argument, ".textproto")) {
+    PS_ASSIGN_OR_RETURN(job, LoadJobFileOrInput(argument));
   } else {
-    PS_ASSIGN_OR_RETURN(const std::string text, MakeJobText(data, argument, "", kRecords));
-    PS_RETURN_IF_ERROR(MistakesToStatus(argument, CheckJobText(text, CheckPipeline, &job)));
+    PS_ASSIGN_OR_RETURN(const MadeJob made, MakeJob(data, argument, "", kRecords));
+    PS_RETURN_IF_ERROR(MistakesToStatus(argument, CheckJobText(made.text, CheckPipeline, &job)));
   }
   data.ResolveJob(&job);
   return job;

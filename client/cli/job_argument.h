@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/cli/local_data.h"
@@ -11,12 +12,24 @@
 
 namespace penstock::cli {
 
-// A job's text for the files of `glob`, from their first `records` records. `name` may be empty: it is then taken from
-// the glob. A folder stands for all files in it.
-absl::StatusOr<std::string> MakeJobText(const LocalData& data, std::string glob, const std::string& name,
-                                        uint64_t records);
+struct MadeJob {
+  std::string text, name;
+  uint64_t records = 0;            // looked at
+  bool has_pictures = false;       // for a contact sheet
+  std::vector<std::string> notes;  // what was left out or added, a sentence each
+};
 
-// The job of `argument`: a .textproto file, else the job that MakeJobText writes for it. Its globs are resolved for
+// A job for the files of `argument`, a glob or a folder, from their first `records` records. `name` may be empty: it is
+// then taken from the glob. Records and files that cannot be read are gone past, unless all of them are so.
+absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argument, const std::string& name,
+                                uint64_t records);
+
+// The text of a job or configuration file, or of standard input ("-"); at most 1 MiB.
+absl::StatusOr<std::string> ReadFileOrInput(const std::string& path);
+// The job of a file or of standard input; InvalidArgument lists all mistakes by line.
+absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(const std::string& path);
+
+// The job of `argument`: a .textproto file or "-", else the job that MakeJob writes for it. Its globs are resolved for
 // this machine.
 absl::StatusOr<v1::JobSpec> LoadJobArgument(const LocalData& data, const std::string& argument);
 

@@ -26,6 +26,16 @@ bool LooksLikeLabel(const FeatureSummary& f) {
           absl::EndsWith(f.key, "target"));
 }
 
+// A single value that some records lack: they get a default.
+bool NeedsDefault(const FeatureSummary& f, uint64_t records) {
+  return !f.sequence && f.least_count == f.most_count && f.most_count == 1 && f.seen < records &&
+         f.kind != FeatureKind::kNone;
+}
+
+std::string DefaultOf(FeatureKind kind) {
+  return kind == FeatureKind::kInt64 ? "ints: 0" : kind == FeatureKind::kFloat ? "floats: 0" : "bytes_values: \"\"";
+}
+
 // The line of one feature; `column` is empty where the key itself is the name.
 std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::string& column) {
   // A list that some records lack has no fixed length; a single value gets a default.
@@ -38,12 +48,9 @@ std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::st
   if (!f.sequence && varies) absl::StrAppend(&line, " variable_length: true");
   if (f.sequence && f.least_count == f.most_count && f.most_count > 1) absl::StrAppend(&line, " shape: ", f.most_count);
   if (!varies && f.most_count != 1) absl::StrAppend(&line, " shape: ", f.most_count);
-  if (!varies && f.seen < records && f.kind != FeatureKind::kNone) {
-    absl::StrAppend(&line, f.kind == FeatureKind::kInt64   ? " default { ints: 0 }"
-                           : f.kind == FeatureKind::kFloat ? " default { floats: 0 }"
-                                                           : " default { bytes_values: \"\" }");
-  }
-  return line + " }";
+  if (!NeedsDefault(f, records)) return line + " }";
+  return absl::StrCat(line, " default { ", DefaultOf(f.kind), " } }  # ", records - f.seen, " of ", records,
+                      " records have none");
 }
 
 }  // namespace
@@ -75,12 +82,29 @@ absl::Status JobWriter::AddRecord(std::string_view record) {
   return absl::OkStatus();
 }
 
-std::string JobWriter::Write(const std::string& name, const std::string& files) const {
-  const FeatureSummary *image = nullptr, *label = nullptr;
+JobWriter::Chosen JobWriter::Choose() const {
+  Chosen chosen;
   for (const auto& [key, f] : features_) {
-    if (image == nullptr && f.looks_like_image && !f.sequence && f.most_count == 1) image = &f;
-    if (label == nullptr && LooksLikeLabel(f)) label = &f;
+    if (chosen.image == nullptr && f.looks_like_image && !f.sequence && f.most_count == 1) chosen.image = &f;
+    if (chosen.label == nullptr && LooksLikeLabel(f)) chosen.label = &f;
   }
+  return chosen;
+}
+
+std::vector<std::string> JobWriter::Notes() const {
+  std::vector<std::string> notes;
+  const Chosen chosen = Choose();
+  for (const auto& [key, f] : features_) {
+    if (!chosen.Takes(f) || !NeedsDefault(f, records_)) continue;
+    notes.push_back(absl::StrCat(records_ - f.seen, " of ", records_, " records have no '", f.key,
+                                 "': they get the default ", f.kind == FeatureKind::kBytes ? "\"\"" : "0"));
+  }
+  return notes;
+}
+
+std::string JobWriter::Write(const std::string& name, const std::string& files) const {
+  const Chosen chosen = Choose();
+  const FeatureSummary *const image = chosen.image, *const label = chosen.label;
   std::string out = absl::StrCat(
       "# proto-file: penstock/v1/job.proto\n# proto-message: penstock.v1.JobSpec\n"
       "#\n# Written by `penstock init` from the first ",
@@ -89,7 +113,7 @@ std::string JobWriter::Write(const std::string& name, const std::string& files) 
       "}\n\n");
   std::string unused;
   for (const auto& [key, f] : features_) {
-    const bool wanted = image == nullptr || &f == image || &f == label;
+    const bool wanted = chosen.Takes(f);
     const std::string column = &f == image ? "image" : &f == label ? "label" : "";
     const std::string line = FeatureLine(f, records_, column);
     absl::StrAppend(wanted ? &out : &unused, wanted ? "" : "# ", line, "\n");

@@ -35,7 +35,17 @@ class JobWriter {
   // becomes a column. `files` is the glob, `name` the job's.
   std::string Write(const std::string& name, const std::string& files) const;
 
+  // What Write adds that no record holds, a sentence each.
+  std::vector<std::string> Notes() const;
+
  private:
+  // Which features become columns; the others are left as comments.
+  struct Chosen {
+    const FeatureSummary *image = nullptr, *label = nullptr;
+    bool Takes(const FeatureSummary& f) const { return image == nullptr || &f == image || &f == label; }
+  };
+  Chosen Choose() const;
+
   uint64_t records_ = 0;
   RecordFormat format_ = RecordFormat::kExample;
   std::map<std::string, FeatureSummary> features_;

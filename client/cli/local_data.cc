@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "base/url.h"
+#include "pipeline/import/shard_state.h"
 
 namespace penstock::cli {
 
@@ -22,7 +24,7 @@ absl::StatusOr<std::vector<DataRoot>> LocalData::Roots() const {
 }
 
 std::string LocalData::Resolve(const std::string& glob) const {
-  if (!roots_.empty() || glob.empty() || glob.front() == '/') return glob;
+  if (!roots_.empty() || glob.empty() || glob.front() == '/' || !WhyNoUrl(glob).empty()) return glob;
   return (std::filesystem::current_path() / glob).lexically_normal().string();
 }
 
@@ -32,9 +34,28 @@ void LocalData::ResolveJob(v1::JobSpec* job) const {
   }
 }
 
+absl::StatusOr<std::string> LocalData::FilesOf(std::string glob) const {
+  PS_ASSIGN_OR_RETURN(const std::vector<DataRoot> roots, Roots());
+  // As ExpandGlobs looks for it.
+  std::vector<std::string> candidates = {Resolve(glob)};
+  if (glob.empty() || glob.front() != '/') {
+    for (const DataRoot& root : roots) candidates.push_back(absl::StrCat(root.path, "/", glob));
+  }
+  for (const std::string& folder : candidates) {
+    std::error_code error;
+    if (folder.empty() || folder.front() != '/' || !std::filesystem::is_directory(folder, error)) continue;
+    while (glob.size() > 1 && glob.back() == '/') glob.pop_back();
+    // A folder that import or bake filled holds labels and jobs beside its shards.
+    const bool ours = StatFile(absl::StrCat(folder, "/", std::string(kShardStateName))).ok();
+    return absl::StrCat(glob, ours ? "/*.tfrecord" : "/*");
+  }
+  return glob;
+}
+
 absl::StatusOr<std::vector<DatasetFile>> LocalData::Expand(const std::string& glob) const {
   PS_ASSIGN_OR_RETURN(const std::vector<DataRoot> roots, Roots());
-  return ExpandGlobs({Resolve(glob)}, roots);
+  PS_ASSIGN_OR_RETURN(const std::string files, FilesOf(glob));
+  return ExpandGlobs({Resolve(files)}, roots);
 }
 
 absl::StatusOr<std::string> LocalData::IndexDir() const {

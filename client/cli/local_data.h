@@ -28,6 +28,10 @@ class LocalData {
   // The same for all globs of a job.
   void ResolveJob(v1::JobSpec* job) const;
 
+  // A folder stands for all files in it, of import's and bake's the shards: the glob that says so. Other globs as they
+  // are.
+  absl::StatusOr<std::string> FilesOf(std::string glob) const;
+
   absl::StatusOr<std::vector<DatasetFile>> Expand(const std::string& glob) const;
 
   // $XDG_CACHE_HOME/penstock (or ~/.cache/penstock) unless --index-dir says another folder; made when needed.

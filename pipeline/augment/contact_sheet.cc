@@ -197,6 +197,12 @@ absl::StatusOr<std::string> Render(const v1::JobSpec& job, const RowPlan& plan, 
 
 }  // namespace
 
+bool HasPictures(const v1::JobSpec& job) {
+  std::vector<std::string> errors;
+  const RowPlan plan = RowPlan::Create(job, &errors);
+  return errors.empty() && plan.picture_column() >= 0;
+}
+
 absl::StatusOr<std::string> RenderContactSheet(const v1::JobSpec& job, const std::vector<SheetRecord>& records,
                                                const SheetOptions& options) {
   std::vector<std::string> errors;

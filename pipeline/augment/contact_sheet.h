@@ -24,6 +24,9 @@ struct SheetOptions {
   int cell = 160;  // pixels on a side of a cell; pictures are scaled to fit
 };
 
+// Whether the job has a column of pictures to show. False for one with mistakes.
+bool HasPictures(const v1::JobSpec& job);
+
 // One row for each record: first the picture as decoded (or read, of raw pixels), then its draws; the ops in the
 // margin. Ops that leave the bytes of an image (cast, normalize) are named but not applied. Boxes are drawn, masks tint
 // (JobSpec.annotations). A record that fails shows its error instead. InvalidArgument: the job has mistakes (all are

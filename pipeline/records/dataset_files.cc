@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "base/url.h"
 #include "pipeline/records/index_store.h"
 #include "pipeline/storage/posix_storage.h"
 
@@ -137,6 +138,7 @@ absl::Status CheckGlob(const std::string& glob) {
   if (glob.find('\0') != std::string::npos) {
     return absl::InvalidArgumentError("a glob with a zero byte in it");
   }
+  if (const std::string why = WhyNoUrl(glob); !why.empty()) return absl::InvalidArgumentError(why);
   for (const std::string& part : Components(glob)) {
     if (part == "..") {
       return absl::InvalidArgumentError(

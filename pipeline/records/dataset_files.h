@@ -40,7 +40,7 @@ struct DatasetFile {
 //   a dot.
 //   - Folders and index sidecars (".psidx") are skipped; a match that is neither file nor folder is
 //   an error.
-// InvalidArgument: a glob with "..", or outside the roots. PermissionDenied: a symlink that leads
+// InvalidArgument: a glob with "..", a URL, or outside the roots. PermissionDenied: a symlink that leads
 // out of the roots; the message lists them. NotFound: a glob without a match, named with the roots.
 absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(const std::vector<std::string>& globs,
                                                      const std::vector<DataRoot>& roots);

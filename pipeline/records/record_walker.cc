@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "pipeline/records/byte_source.h"
 #include "pipeline/records/crc32c.h"
+#include "pipeline/records/file_kind.h"
 #include "pipeline/records/inflate_stream.h"
 
 namespace penstock {
@@ -144,6 +145,14 @@ absl::StatusOr<RecordWalker::Step> RecordWalker::Next(std::string* data) {
 
 RecordWalker::Step RecordWalker::Break(Damage damage, std::string detail) {
   data_is_right_ = true;
+  if (record_ == 0 && inflate_ == nullptr) {
+    char first[kKindBytes];
+    const absl::StatusOr<size_t> got = file_->ReadAt(0, kKindBytes, first);
+    if (std::string other = got.ok() ? WhatElseItIs({first, *got}) : ""; !other.empty()) {
+      damage = Damage::kOtherKind;
+      detail = std::move(other);
+    }
+  }
   damage_ = damage;
   detail_ = std::move(detail);
   ReportProgress(true);
@@ -185,6 +194,9 @@ void RecordWalker::ReportProgress(bool end) {
 absl::Status RecordWalker::BrokenStatus() const {
   const BrokenRecord broken{
       .record = record_, .offset = offset_, .length = length_, .damage = data_is_right_ ? damage_ : Damage::kDataCrc};
+  if (broken.damage == Damage::kOtherKind) {
+    return absl::InvalidArgumentError(absl::StrCat(file_->path(), ": ", detail_));
+  }
   std::string message = absl::StrCat(file_->path(), ": ", DescribeDamage(broken, detail_), "; ", record_,
                                      " records before it are readable");
   if (broken.damage == Damage::kTooLong) return absl::ResourceExhaustedError(message);

@@ -22,6 +22,8 @@ absl::string_view DamageText(Damage damage) {
       return "the file ends inside its data; this record is lost";
     case Damage::kCompression:
       return "the compressed data is damaged; it and all after it are lost";
+    case Damage::kOtherKind:
+      return "this is no TFRecord shard";
     case Damage::kTrailer:
       return "the end of the compressed stream is wrong; what may have followed is lost";
   }
@@ -31,6 +33,7 @@ absl::string_view DamageText(Damage damage) {
 }  // namespace
 
 std::string DescribeDamage(const BrokenRecord& broken, std::string_view detail) {
+  if (broken.damage == Damage::kOtherKind) return std::string(detail);
   std::string line = absl::StrCat("record ", broken.record, " at offset ", broken.offset);
   if (broken.length > 0) absl::StrAppend(&line, " (", broken.length, " bytes)");
   absl::StrAppend(&line, ": ", DamageText(broken.damage));
@@ -63,6 +66,7 @@ std::string VerifyReport::Summary() const {
   if (ok()) {
     return absl::StrCat(path, ": ", readable_records, " records, ", data_bytes, " bytes, compression ", name, ": good");
   }
+  if (other_kind()) return absl::StrCat(path, ": ", detail);
   return absl::StrCat(path, ": BROKEN: ", broken.size(), broken.size() == 1 ? " fault" : " faults", ", ",
                       readable_records, " records readable, compression ", name);
 }

@@ -22,6 +22,7 @@ enum class Damage : uint8_t {
   kTruncatedHeader,  // the file (or the stream) ends inside the header; this record is lost
   kTruncatedData,    // the file (or the stream) ends inside the data or its CRC; this record is lost
   kCompression,      // the compressed data is damaged: this record and all after it are lost
+  kOtherKind,        // no shard at all but a file of another kind, which the detail names: nothing is read
   kTrailer,          // the compressed stream's own end is wrong; all records before it were readable
 };
 
@@ -42,10 +43,12 @@ struct VerifyReport {
   uint64_t readable_records = 0;  // those whose every CRC is right
   uint64_t data_bytes = 0;        // of the readable records
   std::vector<BrokenRecord> broken;
-  // What zlib or the limit said about the last of `broken`; empty else.
+  // What zlib, the limit or the look at another kind of file said about the last of `broken`; empty else.
   std::string detail;
 
   bool ok() const { return broken.empty(); }
+  // Whether it is no shard at all, as far as can be told.
+  bool other_kind() const { return !broken.empty() && broken[0].damage == Damage::kOtherKind; }
   // The numbers of the readable records, ascending.
   std::vector<uint64_t> ReadableRecords() const;
   // One line for broken[i]: record, offset, what is wrong, what is lost.

@@ -83,6 +83,34 @@ TEST(JobFile, AWrongEnumValueIsItsOwnFieldsMistakeWhateverFollows) {
               ElementsAre(StartsWith("4 channels: ")));
 }
 
+TEST(JobFile, AnUnknownFieldIsAnsweredWithThoseThatThereAre) {
+  v1::JobSpec job;
+  EXPECT_THAT(Lines(CheckJobText(Replaced(kGoodJob, "height: 8 width: 8", "size: 8"), nullptr, &job)),
+              ElementsAre(AllOf(StartsWith("5 size: there is no field 'size' in 'random_resized_crop'"),
+                                HasSubstr("there are: height, width"))));
+  EXPECT_THAT(Lines(CheckJobText(Replaced(kGoodJob, "random_resized_crop { height: 8 width: 8 }", "horizontal_flip {}"),
+                                 nullptr, &job)),
+              ElementsAre(HasSubstr("did you mean 'random_horizontal_flip'?")));
+}
+
+TEST(JobFile, AMissingBraceIsSaidWithItsPlace) {
+  v1::JobSpec job;
+  EXPECT_THAT(Lines(CheckJobText(Replaced(kGoodJob, "channels: RGB } }", "channels: RGB }"), nullptr, &job)),
+              ElementsAre("5 ops: a '}' is missing before this: the '{' of 'ops' in line 4 is still open"));
+  EXPECT_THAT(Lines(CheckJobText(Replaced(kGoodJob, "batch { size: 4 last: DROP }\n", "batch { size: 4 last: DROP\n"),
+                                 nullptr, &job)),
+              ElementsAre("7 batch: a '}' is missing: the '{' of 'batch' in line 7 is never closed"));
+  EXPECT_THAT(Lines(CheckJobText(Replaced(kGoodJob, "last: DROP }", "last: DROP } }"), nullptr, &job)),
+              ElementsAre("7 : a '}' too many: nothing is open here"));
+}
+
+TEST(JobFile, AUrlIsNoGlob) {
+  v1::JobSpec job;
+  EXPECT_THAT(
+      Lines(CheckJobText(Replaced(kGoodJob, "train-*", "gs://bucket/train-*"), nullptr, &job)),
+      ElementsAre(AllOf(StartsWith("2 dataset[0].files[0]: \"gs://bucket/train-*\" is a URL"), HasSubstr("mount"))));
+}
+
 TEST(JobFile, NamesOfTheFirstReleaseAreRefusedWithTheNewOnesSaid) {
   std::string text = Replaced(kGoodJob, "ops { random_resized_crop { height: 8 width: 8 } }",
                               R"(ops { centre_crop { height: 8 width: 8 } }

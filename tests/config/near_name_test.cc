@@ -12,6 +12,16 @@ TEST(NearName, FindsATypingMistake) {
   EXPECT_EQ(NearName("RESIZE", names), "resize");
 }
 
+TEST(NearName, FindsANameByAPartOfIt) {
+  const std::vector<std::string> names = {"random_horizontal_flip", "random_vertical_flip", "resize",
+                                          "random_resized_crop"};
+  EXPECT_EQ(NearName("horizontal_flip", names), "random_horizontal_flip");
+  EXPECT_EQ(NearName("resized_crop", names), "random_resized_crop");
+  EXPECT_EQ(NearName("flip", names), "random_vertical_flip");  // the shortest
+  EXPECT_EQ(NearName("crop_of_mine", names), "");
+  EXPECT_EQ(NearName("siz", names), "");  // no whole word
+}
+
 TEST(NearName, IsSilentWhenNothingIsNear) {
   EXPECT_EQ(NearName("banana", {"random_resized_crop", "resize"}), "");
   EXPECT_EQ(NearName("", {"a"}), "");

@@ -2,17 +2,16 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
+#include "client/cli/job_argument.h"
+#include "client/cli/output.h"
 #include "config/daemon_config.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
 
 namespace penstock::cli {
 namespace {
-
-constexpr uint64_t kMaxFileBytes = 1 << 20;
 
 class CheckConfig final : public Command {
  public:
@@ -21,16 +20,18 @@ class CheckConfig final : public Command {
   std::string summary() const override { return "say all that is wrong with a job or daemon file, by line"; }
   std::string description() const override {
     return "Checks a job file or a daemon's configuration file as a whole and names every mistake with its line.\n"
-           "Which of the two it is follows from its `# proto-message:` comment, or from what it fits better.\n\n"
+           "FILE may be - for standard input. Which of the two it is follows from its `# proto-message:` comment, or "
+           "from what it fits better.\n\n"
            "  penstock check-config train.textproto";
   }
   void AddFlags(Flags* flags) override {
     flags->AddString("kind", &kind_, "job|daemon", "what the file is meant to be");
+    flags->AddSwitch("json", &json_, "print one JSON object instead of text");
   }
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(const std::string path, OneArgument(arguments, "FILE"));
-    PS_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kMaxFileBytes));
+    PS_ASSIGN_OR_RETURN(const std::string text, ReadFileOrInput(path));
     v1::JobSpec job;
     v1::DaemonConfig daemon;
     const auto as_job = CheckJobText(text, CheckPipeline, &job);
@@ -43,17 +44,36 @@ class CheckConfig final : public Command {
       is_job = kind_ == "job";
     }
     const auto& mistakes = is_job ? as_job : as_daemon;
-    if (mistakes.empty()) {
+    if (json_) {
+      PrintJson(path, is_job, mistakes);
+    } else if (mistakes.empty()) {
       std::printf("%s: a right %s\n", path.c_str(), is_job ? "job file" : "daemon configuration");
-      return absl::OkStatus();
+    } else {
+      std::printf("%s\n", std::string(MistakesToStatus(path, mistakes).message()).c_str());
     }
-    std::printf("%s\n", std::string(MistakesToStatus(path, mistakes).message()).c_str());
+    if (mistakes.empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(mistakes.size(), mistakes.size() == 1 ? " mistake" : " mistakes",
                                                    " in ", path, ", taken as a ",
                                                    is_job ? "job file" : "daemon configuration"));
   }
 
  private:
+  static void PrintJson(const std::string& path, bool is_job, const std::vector<Mistake>& mistakes) {
+    std::vector<std::string> items;
+    for (const Mistake& mistake : mistakes) {
+      items.push_back(
+          Json().Field("line", mistake.line).Field("field", mistake.field).Field("message", mistake.message).Object());
+    }
+    std::printf("%s\n", Json()
+                            .Field("file", path)
+                            .Field("kind", is_job ? "job" : "daemon")
+                            .Field("ok", mistakes.empty())
+                            .Raw("mistakes", Json::Array(items))
+                            .Object()
+                            .c_str());
+  }
+
+  bool json_ = false;
   std::string kind_;
 };
 

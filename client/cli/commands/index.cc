@@ -15,7 +15,7 @@ namespace {
 class Index final : public Command {
  public:
   std::string name() const override { return "index"; }
-  std::string arguments() const override { return "GLOB [flags]"; }
+  std::string arguments() const override { return "GLOB|FOLDER [flags]"; }
   std::string summary() const override { return "build or check the indexes of TFRecord shards"; }
   std::string description() const override {
     return "Walks every shard once, in parallel, and keeps where its records lie, so that any record can be read\n"
@@ -30,7 +30,7 @@ class Index final : public Command {
   }
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
-    PS_ASSIGN_OR_RETURN(const std::string glob, OneArgument(arguments, "GLOB"));
+    PS_ASSIGN_OR_RETURN(const std::string glob, OneArgument(arguments, "GLOB or FOLDER"));
     PS_ASSIGN_OR_RETURN(const auto files, data_.Expand(glob));
     PS_ASSIGN_OR_RETURN(const IndexStore store, data_.Indexes());
     std::vector<std::string> paths;

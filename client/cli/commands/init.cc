@@ -6,6 +6,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/job_argument.h"
 #include "client/cli/local_data.h"
+#include "client/cli/output.h"
 
 namespace penstock::cli {
 namespace {
@@ -13,12 +14,13 @@ namespace {
 class Init final : public Command {
  public:
   std::string name() const override { return "init"; }
-  std::string arguments() const override { return "GLOB [flags]"; }
+  std::string arguments() const override { return "GLOB|FOLDER [flags]"; }
   std::string summary() const override { return "write a job file from what the first records hold"; }
   std::string description() const override {
     return "Looks at the first records of the first shards and writes a job that fits them: features with their types\n"
            "and shapes, and, where there is an image, a training recipe. Read it, change it, then submit it. A folder\n"
-           "stands for all files in it.\n\n"
+           "stands for all files in it. Records that cannot be read are left out and named, and so is what is "
+           "added.\n\n"
            "  penstock init '/data/train-*' --out train.textproto";
   }
   void AddFlags(Flags* flags) override {
@@ -27,27 +29,47 @@ class Init final : public Command {
     flags->AddSwitch("force", &force_, "replace FILE when it is there");
     flags->AddString("name", &name_, "NAME", "the job's name (default: from the glob)");
     flags->AddUint("records", &records_, "N", "how many records to look at (default: 100)");
+    flags->AddSwitch("json", &json_, "print one JSON object: what was written, and the notes");
   }
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
-    PS_ASSIGN_OR_RETURN(const std::string glob, OneArgument(arguments, "GLOB"));
+    PS_ASSIGN_OR_RETURN(const std::string glob, OneArgument(arguments, "GLOB or FOLDER"));
     if (!out_.empty() && !force_ && StatFile(out_).ok()) {
       return absl::AlreadyExistsError(absl::StrCat(out_, " is there already; --force replaces it"));
     }
-    PS_ASSIGN_OR_RETURN(const std::string text, MakeJobText(data_, glob, name_, records_));
-    if (out_.empty()) {
-      std::fputs(text.c_str(), stdout);
+    PS_ASSIGN_OR_RETURN(const MadeJob made, MakeJob(data_, glob, name_, records_));
+    if (!out_.empty()) PS_RETURN_IF_ERROR(WriteFileAtomically(out_, made.text));
+    if (json_) {
+      PrintJson(made);
       return absl::OkStatus();
     }
-    PS_RETURN_IF_ERROR(WriteFileAtomically(out_, text));
-    std::printf("wrote %s; `penstock preview %s --out sheet.png` shows what it makes\n", out_.c_str(), out_.c_str());
+    for (const std::string& note : made.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+    if (out_.empty()) {
+      std::fputs(made.text.c_str(), stdout);
+    } else {
+      std::printf("wrote %s; `penstock preview %s%s` shows what it makes\n", out_.c_str(), out_.c_str(),
+                  made.has_pictures ? " --out sheet.png" : "");
+    }
     return absl::OkStatus();
   }
 
  private:
+  void PrintJson(const MadeJob& made) const {
+    std::vector<std::string> notes;
+    for (const std::string& note : made.notes) notes.push_back(Json::Quote(note));
+    Json json;
+    json.Field("name", made.name).Field("records", made.records).Raw("notes", Json::Array(notes));
+    if (out_.empty()) {
+      json.Field("text", made.text);
+    } else {
+      json.Field("out", out_);
+    }
+    std::printf("%s\n", json.Object().c_str());
+  }
+
   LocalData data_;
   std::string out_, name_;
-  bool force_ = false;
+  bool force_ = false, json_ = false;
   uint64_t records_ = 100;
 };
 

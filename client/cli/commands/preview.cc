@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/cgroup.h"
 #include "base/file.h"
@@ -9,6 +10,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/job_argument.h"
 #include "client/cli/local_data.h"
+#include "client/cli/row_text.h"
 #include "pipeline/augment/contact_sheet.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/local_reader.h"
@@ -19,17 +21,22 @@ namespace {
 class Preview final : public Command {
  public:
   std::string name() const override { return "preview"; }
-  std::string arguments() const override { return "JOB.textproto|GLOB --out X.png [flags]"; }
-  std::string summary() const override { return "a contact sheet of what a job's pipeline really makes"; }
+  std::string arguments() const override { return "JOB.textproto|GLOB [--out X.png] [flags]"; }
+  std::string summary() const override {
+    return "what a job's pipeline really makes: a contact sheet, or rows as text";
+  }
   std::string description() const override {
     return "No daemon is needed. Each line of the sheet is a record of the job's own order: the picture as it is, "
            "then\n"
-           "what the pipeline makes of it in this epoch and the next ones. What you see is what trainers get.\n\n"
+           "what the pipeline makes of it in this epoch and the next ones. What you see is what trainers get.\n"
+           "The rows of a job without pictures are shown as text, on standard output or in a .txt file.\n\n"
            "  penstock preview train.textproto --out sheet.png --records 6 --draws 8";
   }
   void AddFlags(Flags* flags) override {
     data_.AddFlags(flags);
-    flags->AddString("out", &out_, "X.png", "where to write the sheet");
+    flags->AddString(
+        "out", &out_, "X.png",
+        "where to write the sheet, or X.txt for rows as text (default for jobs without pictures: standard output)");
     flags->AddUint("records", &records_, "N", "lines of the sheet (default: 6)");
     flags->AddUint("draws", &draws_, "K", "draws of each record (default: 6)");
     flags->AddUint("position", &position_, "P", "begin at this position of the epoch (default: 0)");
@@ -39,9 +46,14 @@ class Preview final : public Command {
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(const std::string argument, OneArgument(arguments, "JOB.textproto or GLOB"));
-    if (out_.empty()) return UsageError("--out X.png is missing");
+    const bool as_text = absl::EndsWith(out_, ".txt"), as_sheet = absl::EndsWith(out_, ".png");
+    if (!out_.empty() && !as_text && !as_sheet) {
+      return UsageError(absl::StrCat("--out ", out_, ": a sheet is a .png, rows of text a .txt"));
+    }
     if (records_ == 0 || draws_ == 0 || cell_ == 0) return UsageError("--records, --draws and --cell count from 1");
     PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, LoadJobArgument(data_, argument));
+    const bool pictures = HasPictures(spec);
+    if (out_.empty() && pictures) return UsageError("--out X.png is missing");
     PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
     PS_ASSIGN_OR_RETURN(const std::string index_dir, data_.IndexDir());
     PS_ASSIGN_OR_RETURN(const auto dataset, OpenDataset(spec, roots, index_dir, AvailableCpus()));
@@ -62,6 +74,15 @@ class Preview final : public Command {
       sheet[i].caption =
           absl::StrCat(ShortName(dataset->snapshot().shards()[ref.shard].relative_path), " #", ref.record);
     }
+    if (as_text || !pictures) {
+      const std::string text = RowsText(*job, sheet);
+      if (as_text) return WriteFileAtomically(out_, text);
+      std::fputs(text.c_str(), stdout);
+      if (out_.empty()) return absl::OkStatus();
+      return absl::FailedPreconditionError(absl::StrCat(
+          "--out ", out_,
+          ": the job has no pictures; its rows are above (without --out, or with --out X.txt, it is text)"));
+    }
     SheetOptions options;
     options.draws = static_cast<int>(draws_);
     options.cell = static_cast<int>(cell_);
@@ -72,6 +93,18 @@ class Preview final : public Command {
   }
 
  private:
+  // The first draw of each record; where a row cannot be made its error.
+  static std::string RowsText(const LoadJob& job, const std::vector<SheetRecord>& records) {
+    RowScratch scratch;
+    std::string text;
+    for (const SheetRecord& record : records) {
+      const auto row = RowText(job.pipeline(), record.bytes, record.key, &scratch);
+      absl::StrAppend(&text, record.caption, "\n",
+                      row.ok() ? *row : absl::StrCat("  cannot be made: ", row.status().message(), "\n"));
+    }
+    return text;
+  }
+
   static std::string ShortName(const std::string& path) {
     const size_t slash = path.rfind('/');
     return slash == std::string::npos ? path : path.substr(slash + 1);

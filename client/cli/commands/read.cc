@@ -14,12 +14,11 @@
 #include "client/cli/batch_digest_adapter.h"
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
+#include "client/cli/job_argument.h"
 #include "client/cli/npy_writer.h"
 #include "client/cli/output.h"
 #include "client/cli/read_report.h"
-#include "config/job_file.h"
 #include "penstock/client.h"
-#include "pipeline/augment/check_pipeline.h"
 
 namespace penstock::cli {
 namespace {
@@ -87,7 +86,7 @@ class Read final : public Command {
   absl::StatusOr<std::string> SubmitIfFile(const std::string& job) const {
     if (!absl::EndsWith(job, ".textproto")) return job;
     v1::SubmitRequest request;
-    PS_ASSIGN_OR_RETURN(*request.mutable_spec(), LoadJobFile(job, CheckPipeline));
+    PS_ASSIGN_OR_RETURN(*request.mutable_spec(), LoadJobFileOrInput(job));
     ControlClient client(coordinator_.address());
     PS_RETURN_IF_ERROR(SubmitAndWait(client, request, json_).status());
     return request.spec().name();

@@ -4,9 +4,8 @@
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
+#include "client/cli/job_argument.h"
 #include "client/cli/output.h"
-#include "config/job_file.h"
-#include "pipeline/augment/check_pipeline.h"
 
 namespace penstock::cli {
 namespace {
@@ -19,7 +18,7 @@ class Submit final : public Command {
   std::string description() const override {
     return "Checks the job file, registers it, and waits until the workers have found and indexed its files and made\n"
            "its first row. Submitting the same job again changes nothing; another job of the same name is refused\n"
-           "unless --replace says otherwise.\n\n"
+           "unless --replace says otherwise. JOB.textproto may be - for standard input.\n\n"
            "  penstock submit train.textproto";
   }
   void AddFlags(Flags* flags) override {
@@ -32,7 +31,7 @@ class Submit final : public Command {
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(const std::string path, OneArgument(arguments, "JOB.textproto"));
     v1::SubmitRequest request;
-    PS_ASSIGN_OR_RETURN(*request.mutable_spec(), LoadJobFile(path, CheckPipeline));
+    PS_ASSIGN_OR_RETURN(*request.mutable_spec(), LoadJobFileOrInput(path));
     request.set_replace(replace_);
     ControlClient client(coordinator_.address());
     v1::Job job;

@@ -65,7 +65,7 @@ class Checker {
 class Verify final : public Command {
  public:
   std::string name() const override { return "verify"; }
-  std::string arguments() const override { return "GLOB [flags]"; }
+  std::string arguments() const override { return "GLOB|FOLDER [flags]"; }
   std::string summary() const override { return "check every CRC of every record; say what is broken and where"; }
   std::string description() const override {
     return "Reads all of every shard. For each broken record it says where it is, what is wrong with it, and what is\n"
@@ -79,7 +79,7 @@ class Verify final : public Command {
   }
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
-    PS_ASSIGN_OR_RETURN(const std::string glob, OneArgument(arguments, "GLOB"));
+    PS_ASSIGN_OR_RETURN(const std::string glob, OneArgument(arguments, "GLOB or FOLDER"));
     PS_ASSIGN_OR_RETURN(const auto files, data_.Expand(glob));
     const auto reports = Checker(files).Run(threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_));
     uint64_t readable = 0, bad_files = 0;
@@ -118,6 +118,7 @@ class Verify final : public Command {
       return;
     }
     std::printf("%s\n", report->Summary().c_str());
+    if (report->other_kind()) return;
     const size_t shown = std::min(report->broken.size(), kShownPerFile);
     for (size_t i = 0; i < shown; ++i) std::printf("  %s\n", report->Describe(i).c_str());
     if (shown < report->broken.size()) {

@@ -2,14 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "tests/base/temp_dir.h"
+#include "tests/client/cli/command_testing.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/import/import_testing.h"
 
@@ -19,43 +17,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-struct Outcome {
-  int code = -1;  // of the exit; -1: killed
-  std::string out, err;
-};
-
-class ImportCommand : public ::testing::Test {
+class ImportCommand : public CommandTest {
  protected:
-  ImportCommand() { setenv("XDG_CACHE_HOME", dir_.File("cache").c_str(), 1); }
-
-  // Starts `penstock ARGS...` in the temporary folder, its output in files.
-  pid_t Start(const std::vector<std::string>& args) {
-    std::string command = absl::StrCat("cd '", dir_.path(), "' && exec '", PENSTOCK, "'");
-    for (const std::string& arg : args) absl::StrAppend(&command, " '", arg, "'");
-    absl::StrAppend(&command, " >stdout.log 2>stderr.log </dev/null");
-    std::string shell = "sh", flag = "-c";
-    char* argv[] = {shell.data(), flag.data(), command.data(), nullptr};
-    pid_t child = 0;
-    EXPECT_EQ(posix_spawn(&child, "/bin/sh", nullptr, nullptr, argv, environ), 0);
-    return child;
-  }
-  Outcome Finish(pid_t child) {
-    int status = 0;
-    EXPECT_EQ(waitpid(child, &status, 0), child);
-    Outcome outcome;
-    if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
-    outcome.out = *ReadWholeFile(dir_.File("stdout.log"));
-    outcome.err = *ReadWholeFile(dir_.File("stderr.log"));
-    return outcome;
-  }
-  Outcome Run(const std::vector<std::string>& args) { return Finish(Start(args)); }
-
-  void ExpectOk(const std::vector<std::string>& args) {
-    const Outcome outcome = Run(args);
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(outcome.err, "");
-  }
-
   // `count` images in three class folders below "photos".
   void MakePhotos(int count) {
     for (int i = 0; i < count; ++i) {
@@ -63,8 +26,6 @@ class ImportCommand : public ::testing::Test {
                  MakeJpeg({.width = 60 + i, .height = 50, .seed = static_cast<uint32_t>(i)}));
     }
   }
-
-  TempDir dir_;
 };
 
 TEST_F(ImportCommand, ClassFoldersBecomeADataSetThatTheOtherCommandsTake) {

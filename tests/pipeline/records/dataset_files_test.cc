@@ -122,6 +122,15 @@ TEST_F(DatasetFilesTest, SaysWhatMatchesNothing) {
   EXPECT_EQ(ExpandGlobs({"*"}, {}).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(DatasetFilesTest, AUrlIsRefusedWithTheWayOut) {
+  for (const char* url : {"gs://bucket/train-*", "s3://b/x", "https://host/train-0", "hdfs://n/x"}) {
+    const std::string message = Error({url}, absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(message, HasSubstr(std::string("\"") + url + "\" is a URL"));
+    EXPECT_THAT(message, HasSubstr("mount"));
+  }
+  EXPECT_THAT(Error({"file:///data/train-0"}, absl::StatusCode::kInvalidArgument), HasSubstr("write /data/train-0"));
+}
+
 TEST_F(DatasetFilesTest, RefusesWhatIsNoFile) {
   fs::create_symlink("nowhere", folder_.File("a/dangling"));
   EXPECT_THAT(Error({"dangling"}, absl::StatusCode::kNotFound), HasSubstr("dangling"));

@@ -28,6 +28,29 @@ TEST(VerifyShard, CountsAGoodShard) {
   EXPECT_NE(report.Summary().find("good"), std::string::npos);
 }
 
+TEST(VerifyShard, AFileOfAnotherKindIsNamed) {
+  const std::string rest(100, 'x');
+  for (const auto& [start, kind] : std::vector<std::pair<std::string, std::string>>{
+           {"\xFF\xD8\xFF\xE0", "a JPEG image"},
+           {"\x89PNG\r\n\x1A\n", "a PNG image"},
+           {"PK\x03\x04", "a zip or .npz file"},
+           {"\x93NUMPY\x01", "a NumPy array"},
+           {"PAR1", "a Parquet file"},
+           {"\x89HDF\r\n\x1A\n", "an HDF5 file"},
+           {"name: \"train\"\ndataset {\n  files: \"a\"\n}\n", "text"},
+           {std::string(257, 'a') + "ustar", "a tar archive"},
+       }) {
+    const VerifyReport report = Verify(start + (kind == "text" ? "" : rest));
+    ASSERT_EQ(report.broken.size(), 1u);
+    EXPECT_NE(report.Describe(0).find("this is " + kind + ", not a TFRecord shard"), std::string::npos)
+        << report.Describe(0);
+  }
+  // What begins with records is a damaged shard, whatever follows.
+  std::string bytes = Frame(Records());
+  bytes.insert(20, "\xFF\xD8\xFF\xE0");
+  EXPECT_EQ(Verify(bytes).Describe(0).find("JPEG"), std::string::npos);
+}
+
 TEST(VerifyShard, AWrongDataCrcLosesExactlyThatRecord) {
   std::string bytes = Frame(Records());
   bytes[20 + 12] ^= 1;

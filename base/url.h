@@ -1,0 +1,15 @@
+// URLs where a path is meant.
+#ifndef PENSTOCK_BASE_URL_H_
+#define PENSTOCK_BASE_URL_H_
+
+#include <string>
+#include <string_view>
+
+namespace penstock {
+
+// "" where `path` is no URL ("scheme://..."), else why it cannot be read, with the way out.
+std::string WhyNoUrl(std::string_view path);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_BASE_URL_H_

@@ -1,0 +1,127 @@
+#include "client/cli/row_text.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/half.h"
+#include "base/status_macros.h"
+#include "client/cli/output.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr size_t kShownValues = 12, kShownBytes = 60;
+
+template <typename T>
+T At(const char* data, size_t i) {
+  T value;
+  std::memcpy(&value, data + i * sizeof(T), sizeof(T));
+  return value;
+}
+
+std::string Number(DType dtype, const char* data, size_t i) {
+  switch (dtype) {
+    case DType::kUint8:
+      return absl::StrCat(At<uint8_t>(data, i));
+    case DType::kInt8:
+      return absl::StrCat(At<int8_t>(data, i));
+    case DType::kUint16:
+      return absl::StrCat(At<uint16_t>(data, i));
+    case DType::kInt16:
+      return absl::StrCat(At<int16_t>(data, i));
+    case DType::kInt32:
+      return absl::StrCat(At<int32_t>(data, i));
+    case DType::kInt64:
+      return absl::StrCat(At<int64_t>(data, i));
+    case DType::kFloat16:
+      return absl::StrCat(HalfToFloat(At<uint16_t>(data, i)));
+    case DType::kBfloat16:
+      return absl::StrCat(Bfloat16ToFloat(At<uint16_t>(data, i)));
+    case DType::kFloat32:
+      return absl::StrCat(At<float>(data, i));
+    case DType::kFloat64:
+      return absl::StrCat(At<double>(data, i));
+    case DType::kBool:
+      return At<uint8_t>(data, i) != 0 ? "true" : "false";
+    case DType::kString:
+      break;
+  }
+  return "";
+}
+
+std::string Numbers(DType dtype, const char* data, size_t bytes) {
+  const size_t count = bytes / DTypeSize(dtype);
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(count, kShownValues); ++i) shown.push_back(Number(dtype, data, i));
+  return absl::StrCat(absl::StrJoin(shown, " "), count > kShownValues ? " ..." : "");
+}
+
+// In the ragged encoding (pipeline/batch/row.h): the count, the lengths, then all bytes.
+std::string Strings(const std::string& encoded, uint32_t count) {
+  const char* const lengths = encoded.data() + sizeof(uint32_t);
+  size_t at = sizeof(uint32_t) * (size_t{1} + count);
+  std::vector<std::string> shown;
+  for (uint32_t i = 0; i < count && i < kShownValues; ++i) {
+    const auto length = At<uint32_t>(lengths, i);
+    const std::string text = encoded.substr(at, std::min<size_t>(length, kShownBytes));
+    shown.push_back(absl::StrCat("\"", absl::CHexEscape(text), "\"",
+                                 length > kShownBytes ? absl::StrCat("... (", length, " bytes)") : ""));
+    at += length;
+  }
+  return absl::StrCat(absl::StrJoin(shown, " "), count > kShownValues ? " ..." : "");
+}
+
+std::string TypeText(const ColumnSpec& column) {
+  std::vector<std::string> extents;
+  if (column.ragged && !column.scalar) extents.push_back("any");
+  for (const int64_t extent : column.shape) extents.push_back(absl::StrCat(extent));
+  const std::string type(DTypeName(column.dtype));
+  return extents.empty() ? type : absl::StrCat(type, " [", absl::StrJoin(extents, ", "), "]");
+}
+
+std::string RaggedText(const ColumnSpec& column, const std::string& encoded) {
+  const auto count = At<uint32_t>(encoded.data(), 0);
+  const std::string values = column.dtype == DType::kString ? Strings(encoded, count)
+                                                            : Numbers(column.dtype, encoded.data() + sizeof(uint32_t),
+                                                                      encoded.size() - sizeof(uint32_t));
+  return column.scalar ? values : absl::StrCat(count, ": ", values);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> RowText(const Pipeline& pipeline, std::string_view record, const SampleKey& key,
+                                    RowScratch* scratch) {
+  const RowSchema& schema = pipeline.schema();
+  std::vector<std::vector<std::byte>> fixed;
+  RowSlot slot;
+  for (const ColumnSpec& column : schema.columns) {
+    fixed.emplace_back(column.ragged ? 0 : column.Bytes());
+    slot.fixed.push_back(column.ragged ? nullptr : fixed.back().data());
+  }
+  slot.ragged.resize(schema.columns.size());
+  PS_RETURN_IF_ERROR(pipeline.MakeRow(record, key, &slot, scratch));
+  size_t name_width = 0, type_width = 0;
+  for (const ColumnSpec& column : schema.columns) {
+    name_width = std::max(name_width, column.name.size());
+    type_width = std::max(type_width, TypeText(column).size());
+  }
+  std::string out;
+  for (size_t c = 0; c < schema.columns.size(); ++c) {
+    const ColumnSpec& column = schema.columns[c];
+    std::string name = column.name, type = TypeText(column);
+    name.resize(name_width, ' ');
+    type.resize(type_width, ' ');
+    absl::StrAppend(&out, "  ", name, "  ", type, "  ",
+                    column.ragged
+                        ? RaggedText(column, slot.ragged[c])
+                        : Numbers(column.dtype, reinterpret_cast<const char*>(fixed[c].data()), fixed[c].size()),
+                    "\n");
+  }
+  return out;
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,63 @@
+// Runs `penstock` as a user does, in a temporary folder.
+#ifndef PENSTOCK_TESTS_CLIENT_CLI_COMMAND_TESTING_H_
+#define PENSTOCK_TESTS_CLIENT_CLI_COMMAND_TESTING_H_
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "tests/base/temp_dir.h"
+
+namespace penstock {
+
+struct Outcome {
+  int code = -1;  // of the exit; -1: killed
+  std::string out, err;
+};
+
+class CommandTest : public ::testing::Test {
+ protected:
+  CommandTest() { setenv("XDG_CACHE_HOME", dir_.File("cache").c_str(), 1); }
+
+  // Starts `penstock ARGS...` in the temporary folder, its output in files, its input from stdin.txt where that is.
+  pid_t Start(const std::vector<std::string>& args) {
+    const std::string input = StatFile(dir_.File("stdin.txt")).ok() ? "stdin.txt" : "/dev/null";
+    std::string command = absl::StrCat("cd '", dir_.path(), "' && exec '", PENSTOCK, "'");
+    for (const std::string& arg : args) absl::StrAppend(&command, " '", arg, "'");
+    absl::StrAppend(&command, " >stdout.log 2>stderr.log <", input);
+    std::string shell = "sh", flag = "-c";
+    char* argv[] = {shell.data(), flag.data(), command.data(), nullptr};
+    pid_t child = 0;
+    EXPECT_EQ(posix_spawn(&child, "/bin/sh", nullptr, nullptr, argv, environ), 0);
+    return child;
+  }
+  Outcome Finish(pid_t child) {
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    Outcome outcome;
+    if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
+    outcome.out = *ReadWholeFile(dir_.File("stdout.log"));
+    outcome.err = *ReadWholeFile(dir_.File("stderr.log"));
+    return outcome;
+  }
+  Outcome Run(const std::vector<std::string>& args) { return Finish(Start(args)); }
+
+  void ExpectOk(const std::vector<std::string>& args) {
+    const Outcome outcome = Run(args);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+  }
+
+  TempDir dir_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_CLIENT_CLI_COMMAND_TESTING_H_

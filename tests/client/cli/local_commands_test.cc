@@ -1,0 +1,166 @@
+// init, preview, index, verify, check-config as a user runs them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "pipeline/records/example_builder.h"
+#include "pipeline/records/tfrecord_writer.h"
+#include "tests/client/cli/command_testing.h"
+#include "tests/pipeline/image/jpeg_maker.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class LocalCommands : public CommandTest {
+ protected:
+  void WriteShard(const std::string& name, const std::vector<std::string>& records) {
+    std::filesystem::create_directories(std::filesystem::path(dir_.File(name)).parent_path());
+    auto writer = TFRecordWriter::Open(dir_.File(name));
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    for (const std::string& record : records) ASSERT_TRUE((*writer)->Write(record).ok());
+    ASSERT_TRUE((*writer)->Close().ok());
+  }
+  // A record of a table: two numbers and a text.
+  static std::string Entry(int i) {
+    ExampleBuilder example;
+    example.FloatList("dense", std::vector<float>{1.5f, static_cast<float>(i)});
+    example.Int64("label", i);
+    example.Bytes("city", absl::StrCat("town ", i));
+    return example.Serialize();
+  }
+  static std::vector<std::string> Entries(int count) {
+    std::vector<std::string> entries;
+    for (int i = 0; i < count; ++i) entries.push_back(Entry(i));
+    return entries;
+  }
+  std::string Content(const std::string& name) { return ReadWholeFile(dir_.File(name)).value_or("none"); }
+};
+
+TEST_F(LocalCommands, AJobWithoutPicturesIsPreviewedAsText) {
+  WriteShard("tab.tfrecord", Entries(12));
+  const Outcome made = Run({"init", "tab.tfrecord", "--out", "tab.textproto"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(Content("tab.textproto"), HasSubstr("name: \"tab\""));
+  EXPECT_THAT(made.out, HasSubstr("penstock preview tab.textproto"));
+  EXPECT_THAT(made.out, Not(HasSubstr("--out")));
+  const Outcome shown = Run({"preview", "tab.textproto", "--records", "2"});
+  EXPECT_EQ(shown.code, 0) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("tab.tfrecord #"));
+  EXPECT_THAT(shown.out, HasSubstr("dense"));
+  EXPECT_THAT(shown.out, HasSubstr("float32 [2]"));
+  EXPECT_THAT(shown.out, HasSubstr("1.5"));
+  EXPECT_THAT(shown.out, HasSubstr("\"town "));
+  ExpectOk({"preview", "tab.textproto", "--records", "2", "--out", "rows.txt"});
+  EXPECT_EQ(Content("rows.txt"), shown.out);
+  // The rows are shown, and that there is no sheet is said.
+  const Outcome sheet = Run({"preview", "tab.textproto", "--out", "sheet.png"});
+  EXPECT_EQ(sheet.code, 1);
+  EXPECT_THAT(sheet.out, HasSubstr("town"));
+  EXPECT_THAT(sheet.err, HasSubstr("--out sheet.png: the job has no pictures"));
+}
+
+TEST_F(LocalCommands, InitGoesPastBadRecordsAndSaysSo) {
+  std::vector<std::string> records = Entries(12);
+  records[3] = "no example at all \xff\xff";
+  WriteShard("tab-00000-of-00002", records);
+  WriteShard("tab-00001-of-00002", Entries(12));
+  std::string cut = Content("tab-00000-of-00002");
+  dir_.Write("tab-00002-of-00002", cut.substr(0, cut.size() - 5));
+  const Outcome made = Run({"init", "tab-*", "--out", "job.textproto"});
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.err, HasSubstr("tab-00000-of-00002, record 3: "));
+  EXPECT_THAT(made.err, HasSubstr("tab-00002-of-00002: "));
+  EXPECT_THAT(Content("job.textproto"), HasSubstr("from the first 23 records"));
+  EXPECT_THAT(Content("job.textproto"), HasSubstr("name: \"tab\""));
+}
+
+TEST_F(LocalCommands, InitSaysWhatItAddsAsADefault) {
+  std::vector<std::string> records = Entries(10);
+  ExampleBuilder more;
+  more.FloatList("dense", std::vector<float>{1.5f, 2});
+  more.Int64("label", 1);
+  more.Bytes("city", "x");
+  more.Int64("age", 7);
+  records.push_back(more.Serialize());
+  WriteShard("tab.tfrecord", records);
+  const Outcome made = Run({"init", "tab.tfrecord"});
+  EXPECT_EQ(made.code, 0);
+  EXPECT_THAT(made.err, HasSubstr("10 of 11 records have no 'age': they get the default 0"));
+  EXPECT_THAT(made.out, HasSubstr("# 10 of 11 records have none"));
+}
+
+TEST_F(LocalCommands, InitTellsInJsonWhatItMade) {
+  WriteShard("tab.tfrecord", Entries(12));
+  const Outcome made = Run({"init", "tab.tfrecord", "--out", "job.textproto", "--json"});
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("\"out\": \"job.textproto\""));
+  EXPECT_THAT(made.out, HasSubstr("\"name\": \"tab\""));
+  EXPECT_THAT(made.out, HasSubstr("\"records\": 12"));
+  EXPECT_THAT(made.out, HasSubstr("\"notes\": []"));
+}
+
+TEST_F(LocalCommands, AFolderStandsForItsFilesEverywhere) {
+  WriteShard("shards/a.tfrecord", Entries(12));
+  WriteShard("shards/b.tfrecord", Entries(12));
+  EXPECT_THAT(Run({"index", "shards"}).out, HasSubstr("24 records in 2 shards"));
+  EXPECT_THAT(Run({"index", "shards/"}).out, HasSubstr("24 records in 2 shards"));
+  EXPECT_THAT(Run({"verify", "shards"}).out, HasSubstr("2 files, 24 readable records"));
+  EXPECT_THAT(Run({"verify", "shards", "--data-root", "."}).out, HasSubstr("2 files, 24 readable records"));
+}
+
+TEST_F(LocalCommands, ASheetIsWrittenAsWhatItsNameSays) {
+  WriteShard("tab.tfrecord", Entries(3));
+  for (const char* name : {"x.jpg", "sheet"}) {
+    const Outcome refused = Run({"preview", "tab.tfrecord", "--out", name});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr(absl::StrCat("--out ", name, ": a sheet is a .png, rows of text a .txt")));
+    EXPECT_FALSE(std::filesystem::exists(dir_.File(name)));
+  }
+}
+
+TEST_F(LocalCommands, WhatIsNoShardIsNamedForWhatItIs) {
+  dir_.Write("photo.jpg", MakeJpeg({.width = 40, .height = 30}));
+  dir_.Write("data.npz", std::string("PK\x03\x04\x14\0\0\0\0\0\0\0\0\0", 14) + std::string(60, 'x'));
+  for (const auto& [file, kind] :
+       {std::pair("photo.jpg", "a JPEG image"), std::pair("data.npz", "a zip or .npz file")}) {
+    for (const char* command : {"init", "index", "verify"}) {
+      const Outcome refused = Run({command, file});
+      EXPECT_EQ(refused.code, 1) << command;
+      EXPECT_THAT(refused.out + refused.err, HasSubstr(absl::StrCat(file, ": this is ", kind, ", not a TFRecord")));
+      EXPECT_THAT(refused.out + refused.err, HasSubstr("penstock import"));
+    }
+  }
+}
+
+TEST_F(LocalCommands, UrlsAreRefusedWithTheWayOut) {
+  for (const char* command : {"init", "index", "verify", "bench"}) {
+    const Outcome refused = Run({command, "gs://bucket/train-*"});
+    EXPECT_EQ(refused.code, 1) << command;
+    EXPECT_THAT(refused.err, HasSubstr("\"gs://bucket/train-*\" is a URL"));
+    EXPECT_THAT(refused.err, HasSubstr("mount"));
+  }
+  EXPECT_THAT(Run({"import", "s3://bucket/photos", "--out", "x"}).err, HasSubstr("\"s3://bucket/photos\" is a URL"));
+}
+
+TEST_F(LocalCommands, CheckConfigReadsStandardInputAndSpeaksJson) {
+  dir_.Write("stdin.txt", "name: \"a job\"\ndataset { files: \"x\" }\n");
+  const Outcome checked = Run({"check-config", "-", "--kind", "job", "--json"});
+  EXPECT_EQ(checked.code, 1);
+  EXPECT_THAT(checked.out, HasSubstr("\"ok\": false"));
+  EXPECT_THAT(checked.out, HasSubstr("\"line\": 1, \"field\": \"name\""));
+  WriteShard("tab.tfrecord", Entries(12));
+  ASSERT_EQ(Run({"init", "tab.tfrecord", "--out", "job.textproto"}).code, 0);
+  const Outcome good = Run({"check-config", "job.textproto", "--json"});
+  EXPECT_EQ(good.code, 0);
+  EXPECT_THAT(good.out, HasSubstr("\"ok\": true"));
+  EXPECT_THAT(good.out, HasSubstr("\"kind\": \"job\""));
+  EXPECT_THAT(good.out, HasSubstr("\"mistakes\": []"));
+}
+
+}  // namespace
+}  // namespace penstock
