@@ -195,7 +195,7 @@ absl::Status RecordWalker::BrokenStatus() const {
   const BrokenRecord broken{
       .record = record_, .offset = offset_, .length = length_, .damage = data_is_right_ ? damage_ : Damage::kDataCrc};
   if (broken.damage == Damage::kOtherKind) {
-    return absl::InvalidArgumentError(absl::StrCat(file_->path(), ": ", detail_));
+    return absl::DataLossError(absl::StrCat(file_->path(), ": ", detail_));
   }
   std::string message = absl::StrCat(file_->path(), ": ", DescribeDamage(broken, detail_), "; ", record_,
                                      " records before it are readable");

@@ -65,7 +65,7 @@ class RecordWalker {
   Damage damage() const { return damage_; }
   const std::string& detail() const { return detail_; }
   // At kBroken, and at kRecord with wrong data: "PATH: record 4 at offset 300: what is wrong, what is lost", as
-  // DataLoss, or ResourceExhausted for a record above the limit; InvalidArgument for a file of another kind.
+  // DataLoss, or ResourceExhausted for a record above the limit.
   absl::Status BrokenStatus() const;
 
  private:
