@@ -1,5 +1,6 @@
 #include "pipeline/image/image_header.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 
@@ -43,11 +44,12 @@ absl::StatusOr<ImageHeader> ProbeJpeg(std::string_view bytes) {
       return absl::InvalidArgumentError("the JPEG holds no image before its end marker");
     }
     if (marker == 0x00 || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8)) continue;
-    const int64_t length = ReadBigEndian(bytes, at, 2);
-    if (length < 2) {
+    int64_t length = ReadBigEndian(bytes, at, 2);
+    if (length < 0) {
       if (have_frame) return header;
       return CutOff("the JPEG");
     }
+    length = std::max<int64_t>(length, 2);  // a length too short for itself is all of its segment, as for libjpeg
     const std::string_view segment = Slice(bytes, at, static_cast<size_t>(length));
     if (IsStartOfFrame(marker) && !have_frame) {
       const int64_t height = ReadBigEndian(segment, 3, 2), width = ReadBigEndian(segment, 5, 2),

@@ -10,11 +10,12 @@ namespace {
 
 constexpr int kMaxScans = 500;
 
-// Warnings that leave every pixel as it is.
+// Warnings that leave every pixel what other readers take it for.
 bool IsHarmless(int code, bool in_scan) {
   switch (code) {
     case JWRN_JFIF_MAJOR:      // an unknown version of the JFIF header
     case JWRN_NOT_SEQUENTIAL:  // wrong spectral selection in a baseline scan header, which is not used
+    case JWRN_ADOBE_XFORM:     // an unknown transform code, taken for YCbCr (YCCK)
     case JWRN_TOO_MUCH_DATA:   // we stop reading on purpose
       return true;
     case JWRN_EXTRANEOUS_DATA:  // garbage between header segments

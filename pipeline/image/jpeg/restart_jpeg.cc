@@ -20,9 +20,10 @@ namespace penstock {
 namespace {
 
 constexpr int kWantedInterval = 4;
+constexpr int kBaselineFrame = 0xC0, kExtendedFrame = 0xC1, kStartOfScan = 0xDA;
 
 absl::Status Stays(const std::string& why) {
-  return absl::FailedPreconditionError(absl::StrCat("not restart-indexed, stays as it is: ", why));
+  return absl::FailedPreconditionError(absl::StrCat("not restart-indexed: ", why));
 }
 
 // Memory that libjpeg writes to, grown as it needs. jpeg_mem_dest's would leak when an error ends the writing.
@@ -222,6 +223,24 @@ size_t BehindMetadata(std::string_view jpeg) {
   }
 }
 
+// What of a header that ReadTileGrid took would come out with another meaning.
+absl::Status CheckMetadata(std::string_view jpeg) {
+  bool have_frame = false;
+  size_t at = 2;
+  while (true) {
+    const auto segment = ReadJpegSegment(jpeg, at);
+    if (!segment || segment->marker == kStartOfScan) return absl::OkStatus();
+    if (segment->marker >= JPEG_APP0 && segment->marker <= JPEG_APP0 + 15) {
+      if (segment->payload.substr(0, 4) == std::string_view("MPF\0", 4)) {
+        return Stays("it holds several pictures (MPO), whose offsets would be wrong");
+      }
+      if (have_frame) return Stays("it has application segments behind its frame header, which would come before it");
+    }
+    have_frame = have_frame || segment->marker == kBaselineFrame || segment->marker == kExtendedFrame;
+    at = segment->end();
+  }
+}
+
 absl::Status CheckKind(const ImageHeader& header, std::string_view jpeg) {
   if (header.format != ImageFormat::kJpeg) {
     return absl::InvalidArgumentError(
@@ -237,7 +256,7 @@ absl::Status CheckKind(const ImageHeader& header, std::string_view jpeg) {
         "its header is none of plain baseline JPEG (arithmetic coding, 12 bits, bytes between segments, or sampling "
         "factors that do not divide each other)");
   }
-  return absl::OkStatus();
+  return CheckMetadata(jpeg);
 }
 
 }  // namespace
@@ -272,11 +291,7 @@ absl::StatusOr<std::string> AddRestartIndex(std::string_view jpeg, const ImageLi
   }
 
   Transcoder transcoder;
-  if (!transcoder.Read(jpeg)) {
-    const absl::Status error = transcoder.error();
-    if (!absl::IsDataLoss(error)) return error;
-    return absl::DataLossError(absl::StrCat("not restart-indexed, stays as it is: ", error.message()));
-  }
+  if (!transcoder.Read(jpeg)) return transcoder.error();
   if (!transcoder.Write(interval)) return Stays(std::string(transcoder.error().message()));
   const std::string_view written = transcoder.written();
   const auto new_grid = ReadTileGrid(written);

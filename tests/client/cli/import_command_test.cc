@@ -92,6 +92,14 @@ TEST_F(ImportCommand, ListsAndTheirBadFiles) {
   EXPECT_THAT(outcome.out, HasSubstr("\"records\": 2"));
   EXPECT_THAT(outcome.out, HasSubstr("\"skipped\": 1"));
   EXPECT_THAT(FilesOf(dir_.File("out")).at("skipped.txt"), HasSubstr("photos/text.jpg"));
+  // A damaged one is left out too: nothing of it "stays".
+  const std::string whole = *ReadWholeFile(dir_.File("photos/class 0/0.jpg"));
+  dir_.Write("photos/cut.jpg", whole.substr(0, whole.size() / 2));
+  dir_.Write("photos/damaged.txt", "class 0/0.jpg 5\ncut.jpg 7\n");
+  outcome = Run({"import", "--list", "photos/damaged.txt", "--out", "left", "--skip-bad"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(FilesOf(dir_.File("left")).at("skipped.txt"),
+              testing::AllOf(HasSubstr("photos/cut.jpg: libjpeg: Premature end"), testing::Not(HasSubstr("stays"))));
   const auto records = RecordsOf(dir_.File("out"));
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(FeatureOf<int64_t>(records[1], "image/class/label"), -6);

@@ -190,6 +190,45 @@ TEST(JpegDecoder, GarbageAfterTheEndIsIgnored) {
             DecodeRect(&decoder, bytes, {0, 0, 33, 21}));
 }
 
+// Pixels of a JPEG with one more segment behind its SOI, and with or without a JFIF segment.
+std::vector<uint8_t> PixelsWith(const std::string& segment, bool jfif = true) {
+  const std::string jpeg = MakeJpeg({.width = 40, .height = 30, .horizontal = 2, .vertical = 2});
+  const std::string with = jpeg.substr(0, 2) + segment + jpeg.substr(jfif ? 2 : 2 + 18);
+  const auto header = ProbeImage(with);
+  EXPECT_TRUE(header.ok()) << header.status();
+  if (!header.ok() || header->width != 40 || header->height != 30) return {};
+  std::vector<uint8_t> out(40 * 30 * 3);
+  JpegDecoder decoder;
+  const auto decoded = decoder.Decode(with, {0, 0, 40, 30}, {}, out.data(), 120);
+  EXPECT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_FALSE(decoded.ok() && *decoded);
+  return out;
+}
+
+// libjpeg warns of it and takes YCbCr, as Pillow and TensorFlow do.
+TEST(JpegDecoder, AnUnknownAdobeTransformCodeIsNoDamage) {
+  const std::vector<uint8_t> plain = PixelsWith("");
+  for (const char transform : {'\x02', '\xC7'}) {
+    EXPECT_EQ(PixelsWith(std::string("\xFF\xEE\0\x0E"
+                                     "Adobe\0\x64\0\0\0\0",
+                                     15) +
+                             transform,
+                         false),
+              plain);
+  }
+}
+
+// libjpeg takes the two bytes of such a length for all of the segment, and so do those who read with it.
+TEST(JpegDecoder, ALengthTooShortForItselfIsPassedOver) {
+  const std::vector<uint8_t> plain = PixelsWith("");
+  for (const char marker : {'\xFE', '\xE1', '\xE2', '\xED'}) {
+    for (const char length : {'\0', '\1'}) {
+      EXPECT_EQ(PixelsWith(std::string{'\xFF', marker, '\0', length}), plain);
+      EXPECT_EQ(PixelsWith(std::string{'\xFF', marker, '\0', length, 'A', 'S'}), plain);
+    }
+  }
+}
+
 TEST(JpegDecoder, GoesOnWorkingAfterErrors) {
   JpegDecoder decoder;
   std::vector<uint8_t> out(64 * 64 * 3);
