@@ -17,6 +17,7 @@ std::unique_ptr<Command> NewBench();
 std::unique_ptr<Command> NewCheckConfig();
 std::unique_ptr<Command> NewImport();
 std::unique_ptr<Command> NewBake();
+std::unique_ptr<Command> NewPack();
 // These talk to the coordinator.
 std::unique_ptr<Command> NewSubmit();
 std::unique_ptr<Command> NewRead();

@@ -5,26 +5,12 @@
 #include <algorithm>
 
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "pipeline/import/job_text.h"
 
 namespace penstock::cli {
 namespace {
-
-// The first bytes of JPEG, PNG, WebP, BMP and GIF files.
-bool LooksLikeImage(std::string_view bytes) {
-  const absl::string_view b(bytes.data(), bytes.size());
-  return absl::StartsWith(b, "\xFF\xD8\xFF") || absl::StartsWith(b, "\x89PNG\r\n") ||
-         (absl::StartsWith(b, "RIFF") && b.size() > 12 && b.substr(8, 4) == "WEBP") ||
-         (absl::StartsWith(b, "BM") && b.size() > 54) || absl::StartsWith(b, "GIF87a") || absl::StartsWith(b, "GIF89a");
-}
-
-bool LooksLikeLabel(const FeatureSummary& f) {
-  return f.kind == FeatureKind::kInt64 && f.most_count == 1 && !f.sequence &&
-         (absl::StrContains(f.key, "label") || f.key == "y" || absl::EndsWith(f.key, "class") ||
-          absl::EndsWith(f.key, "target"));
-}
 
 // A single value that some records lack: they get a default.
 bool NeedsDefault(const FeatureSummary& f, uint64_t records) {
@@ -86,7 +72,8 @@ JobWriter::Chosen JobWriter::Choose() const {
   Chosen chosen;
   for (const auto& [key, f] : features_) {
     if (chosen.image == nullptr && f.looks_like_image && !f.sequence && f.most_count == 1) chosen.image = &f;
-    if (chosen.label == nullptr && LooksLikeLabel(f)) chosen.label = &f;
+    const bool integer = f.kind == FeatureKind::kInt64 && f.most_count == 1 && !f.sequence;
+    if (chosen.label == nullptr && integer && LooksLikeLabel(f.key)) chosen.label = &f;
   }
   return chosen;
 }
@@ -120,10 +107,7 @@ std::string JobWriter::Write(const std::string& name, const std::string& files) 
   }
   if (!unused.empty()) absl::StrAppend(&out, "\n# Also there:\n", unused);
   if (image != nullptr) {
-    absl::StrAppend(&out,
-                    "\nops { decode_image { channels: RGB } }\n"
-                    "ops { random_resized_crop { height: 224 width: 224 } }\n"
-                    "ops { random_horizontal_flip { probability: 0.5 } }\n");
+    absl::StrAppend(&out, "\n", ImageRecipeText());
   }
   absl::StrAppend(&out,
                   "\norder { seed: 17 shuffle: CHUNKED }   # NONE | CHUNKED | FULL\n"

@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -15,6 +16,24 @@ std::string JobTextHead(const std::string& command, const std::string& name, con
       "#\n# Written by `penstock ",
       command, "`: reads back what it wrote.\n\nname: \"", name, "\"\n\ndataset {\n  files: \"", absl::CEscape(files),
       "\"\n}\n\n");
+}
+
+bool LooksLikeImage(std::string_view bytes) {
+  const absl::string_view b(bytes.data(), bytes.size());
+  return absl::StartsWith(b, "\xFF\xD8\xFF") || absl::StartsWith(b, "\x89PNG\r\n") ||
+         (absl::StartsWith(b, "RIFF") && b.size() > 12 && b.substr(8, 4) == "WEBP") ||
+         (absl::StartsWith(b, "BM") && b.size() > 54) || absl::StartsWith(b, "GIF87a") || absl::StartsWith(b, "GIF89a");
+}
+
+bool LooksLikeLabel(std::string_view key) {
+  const absl::string_view k(key.data(), key.size());
+  return absl::StrContains(k, "label") || k == "y" || absl::EndsWith(k, "class") || absl::EndsWith(k, "target");
+}
+
+std::string ImageRecipeText(const std::string& column) {
+  return absl::StrCat("ops { ", column, "decode_image { channels: RGB } }\n", "ops { ", column,
+                      "random_resized_crop { height: 224 width: 224 } }\n", "ops { ", column,
+                      "random_horizontal_flip { probability: 0.5 } }\n");
 }
 
 std::string ShapeText(const std::vector<int64_t>& shape) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pipeline/batch/dtype.h"
@@ -17,6 +18,15 @@ std::string JobTextHead(const std::string& command, const std::string& name, con
 // are a tensor; `column` may be empty: the key is then its name. With `ragged` any number of elements of that shape.
 std::string RawFeatureText(const std::string& key, const std::string& column, DType dtype,
                            const std::vector<int64_t>& shape, bool ragged = false);
+
+// Whether these are the first bytes of a JPEG, PNG, WebP, BMP or GIF file.
+bool LooksLikeImage(std::string_view bytes);
+
+// Whether an integer of this key is most likely a class.
+bool LooksLikeLabel(std::string_view key);
+
+// The ops of a training recipe; `column` is empty, or `column: "..." ` where the image is in another one.
+std::string ImageRecipeText(const std::string& column = "");
 
 // " shape: [2, 3]", or nothing for a scalar.
 std::string ShapeText(const std::vector<int64_t>& shape);

@@ -19,20 +19,6 @@ namespace {
 
 constexpr uint64_t kShuffleKey = 0x696d706f7274;  // "import": no other permutation of this seed is this one
 
-absl::Status CheckOptions(const ShardSetOptions& options) {
-  bool good = !options.prefix.empty() && options.prefix.size() <= 128 && options.prefix[0] != '.';
-  for (const char c : options.prefix) {
-    good = good && (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.');
-  }
-  if (!good) {
-    return absl::InvalidArgumentError(absl::StrCat("the prefix '", options.prefix,
-                                                   "': letters, digits, '-', '_' and '.', at most 128 of them, ",
-                                                   "with no dot in front"));
-  }
-  if (options.shard_bytes == 0) return absl::InvalidArgumentError("a shard size of 0 bytes; 128MiB is usual");
-  return absl::OkStatus();
-}
-
 std::vector<std::pair<std::string, std::string>> AllArguments(const RecordSource& source,
                                                               const ShardSetOptions& options) {
   auto all = options.arguments;
@@ -135,12 +121,26 @@ absl::Status WriteRest(const RecordSource& source, const ShardSetOptions& option
 
 }  // namespace
 
+absl::Status CheckShardOptions(const ShardSetOptions& options) {
+  bool good = !options.prefix.empty() && options.prefix.size() <= 128 && options.prefix[0] != '.';
+  for (const char c : options.prefix) {
+    good = good && (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.');
+  }
+  if (!good) {
+    return absl::InvalidArgumentError(absl::StrCat("the prefix '", options.prefix,
+                                                   "': letters, digits, '-', '_' and '.', at most 128 of them, ",
+                                                   "with no dot in front"));
+  }
+  if (options.shard_bytes == 0) return absl::InvalidArgumentError("a shard size of 0 bytes; 128MiB is usual");
+  return absl::OkStatus();
+}
+
 std::string ShardName(const std::string& prefix, uint64_t number) {
   return absl::StrFormat("%s-%05d.tfrecord", prefix, number);
 }
 
 absl::StatusOr<ShardSetResult> WriteShards(const RecordSource& source, const ShardSetOptions& options) {
-  PS_RETURN_IF_ERROR(CheckOptions(options));
+  PS_RETURN_IF_ERROR(CheckShardOptions(options));
   if (source.size() == 0) return absl::InvalidArgumentError("there is nothing to write: no items");
   PS_ASSIGN_OR_RETURN(const auto folder, ShardFolder::Open(options.folder, AllArguments(source, options)));
   ShardSetResult result;

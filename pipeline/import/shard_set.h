@@ -46,6 +46,9 @@ struct ShardSetResult {
   uint64_t resumed_shards = 0;  // that an earlier run had finished
 };
 
+// InvalidArgument: a prefix that is no name, a size of 0.
+absl::Status CheckShardOptions(const ShardSetOptions& options);
+
 // Writes all items. The files depend on source, prefix, size, order and seed alone: not on the threads, and not on how
 // often the run was killed on its way. A shard appears under its name when it is whole and on the disk. On an error
 // the finished shards stay, so that a later call with the same options goes on behind them; when there is none, the

@@ -1,0 +1,175 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/cgroup.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+#include "client/cli/commands.h"
+#include "client/cli/output.h"
+#include "pipeline/import/job_text.h"
+#include "pipeline/import/shard_set.h"
+#include "pipeline/pack/pack_input.h"
+#include "pipeline/pack/pack_staging.h"
+#include "pipeline/pack/packed_features.h"
+#include "pipeline/pack/record_spool.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr char kJobFile[] = "job.textproto";
+
+absl::StatusOr<size_t> ReadInput(char* out, size_t most) {
+  for (;;) {
+    const ssize_t n = read(STDIN_FILENO, out, most);
+    if (n >= 0) return static_cast<size_t>(n);
+    if (errno != EINTR) return ErrnoStatus(errno, "reading the standard input");
+  }
+}
+
+// Takes the input's records into a part. Returns the parts that there must be, by the end frame.
+absl::StatusOr<std::vector<uint32_t>> Spool(const std::string& file, uint64_t* records) {
+  PackInput input(ReadInput);
+  PackSchema schema;
+  PS_ASSIGN_OR_RETURN(const auto spool, SpoolWriter::Open(file));
+  for (;;) {
+    PS_ASSIGN_OR_RETURN(const PackFrame frame, input.Next());
+    if (frame.type == PackFrame::Type::kEnd) {
+      std::vector<uint32_t> expected(frame.body.size() / sizeof(uint32_t));
+      if (!expected.empty()) std::memcpy(expected.data(), frame.body.data(), expected.size() * sizeof(uint32_t));
+      *records = schema.records();
+      PS_RETURN_IF_ERROR(spool->Finish(schema));
+      return expected;
+    }
+    if (frame.type == PackFrame::Type::kRecord) {
+      PS_RETURN_IF_ERROR(schema.AddExample(frame.body));
+      PS_RETURN_IF_ERROR(spool->Write(frame.body));
+      continue;
+    }
+    const auto example = ExampleOf(frame.body, &schema);
+    if (!example.ok()) {
+      return absl::Status(example.status().code(),
+                          absl::StrCat("record ", schema.records(), ": ", example.status().message()));
+    }
+    PS_RETURN_IF_ERROR(spool->Write(*example));
+  }
+}
+
+class Pack final : public Command {
+ public:
+  std::string name() const override { return "pack"; }
+  std::string arguments() const override { return "--out DIR [flags] < RECORDS"; }
+  std::string summary() const override { return "new shards from records that another program makes"; }
+  std::string description() const override {
+    return "Reads records from the standard input and writes them as TFRecord shards, with a job file that reads them\n"
+           "back. DIR appears when all is done, whole; until then, and when the input ends without an end frame, "
+           "there\n"
+           "is nothing. Python's penstock.ShardWriter is made of it.\n\n"
+           "The input is a run of frames, each u32 length, u32 type, then a body of that length, little-endian:\n\n"
+           "  type 1   a serialized tf.train.Example, kept as it is\n"
+           "  type 2   a record's features, each: u16 length of the key, the key, u8 kind, then\n"
+           "             kind 1..3 (BYTES, FLOAT, INT64): u8 1 for one value or 0 for a list, u32 count, the values:\n"
+           "               u32 length and bytes; f32; i64\n"
+           "             kind 4 (array): u8 type (as penstock.v1.DataType), u8 axes, u64 for each, the elements\n"
+           "  type 3   the end; the body lists the parts that there must be, u32 each\n\n"
+           "Several processes: this command prints {\"staging\": FOLDER} when it starts. Each other process gives its\n"
+           "records to `penstock pack --staging FOLDER --part N`; when all have ended, this one gets its end frame.\n"
+           "Records come in the order of the parts, those of this command's own input first.";
+  }
+  void AddFlags(Flags* flags) override {
+    flags->AddString("out", &out_, "DIR", "the folder of the new shards: not there yet, or empty");
+    flags->AddString("prefix", &options_.prefix, "NAME", "shards are called NAME-00000.tfrecord ... (default: data)");
+    flags->AddBytes("shard-size", &options_.shard_bytes, "BYTES",
+                    "a shard ends before it would grow larger (default: 128MiB)");
+    flags->AddString("order", &order_, "shuffled|sorted",
+                     "the records in a random order, or as they come (default: sorted)");
+    flags->AddUint("seed", &options_.seed, "N", "of the shuffled order (default: 17)");
+    flags->AddUint("threads", &threads_, "N", "records read again at once (default: the CPUs of this container)");
+    flags->AddString("staging", &staging_, "FOLDER", "be one part of a run that prints this");
+    flags->AddString("part", &part_, "N", "which; a part that is written again takes the place of the earlier one");
+    options_.seed = 17;
+  }
+
+  absl::Status Run(const std::vector<std::string>& arguments) override {
+    if (!arguments.empty()) return UsageError(absl::StrCat("unexpected argument: ", arguments[0]));
+    if (!part_.empty() || !staging_.empty()) return RunPart();
+    if (out_.empty()) return UsageError("--out DIR is missing");
+    if (!order_.empty() && order_ != "shuffled" && order_ != "sorted") {
+      return UsageError(absl::StrCat("--order ", order_, ": shuffled or sorted"));
+    }
+    if (threads_ > 4096) return UsageError(absl::StrCat("--threads ", threads_, ": at most 4096"));
+    options_.shuffle = order_ == "shuffled";
+    options_.threads = threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_);
+    out_ = std::filesystem::absolute(out_).lexically_normal().string();
+    while (out_.size() > 1 && out_.back() == '/') out_.pop_back();
+    if (out_.find_first_of("*?[\\") != std::string::npos) {
+      return UsageError(absl::StrCat("--out ", out_, ": a glob could not name this folder; avoid *, ?, [ and \\"));
+    }
+    PS_RETURN_IF_ERROR(CheckShardOptions(options_));
+    return RunMain();
+  }
+
+ private:
+  absl::Status RunPart() {
+    uint32_t number = 0;
+    if (staging_.empty() || !absl::SimpleAtoi(part_, &number))
+      return UsageError("--staging FOLDER and --part N go together");
+    uint64_t records = 0;
+    PS_RETURN_IF_ERROR(Spool(PartFile(staging_, number), &records).status());
+    std::printf("%s\n", Json().Field("part", uint64_t{number}).Field("records", records).Object().c_str());
+    return absl::OkStatus();
+  }
+
+  absl::Status RunMain() {
+    PS_ASSIGN_OR_RETURN(const auto staging, PackStaging::Create(out_));
+    std::printf("%s\n", Json().Field("staging", staging->folder()).Object().c_str());
+    std::fflush(stdout);
+    uint64_t records = 0;
+    PS_ASSIGN_OR_RETURN(const auto expected, Spool(MainPartFile(staging->folder()), &records));
+    PS_ASSIGN_OR_RETURN(const std::vector<std::string> files, staging->Parts(expected));
+    PackSchema schema;
+    std::vector<std::unique_ptr<SpoolFile>> parts;
+    for (const std::string& file : files) {
+      PS_ASSIGN_OR_RETURN(parts.emplace_back(), SpoolFile::Open(file));
+      if (const absl::Status merged = schema.Merge(parts.back()->schema()); !merged.ok()) {
+        return absl::Status(merged.code(), absl::StrCat(std::filesystem::path(file).filename().string(),
+                                                        " after the parts ", "before it: ", merged.message()));
+      }
+    }
+    const auto source = NewSpoolSource(std::move(parts));
+    if (source->size() == 0) return absl::InvalidArgumentError("there is nothing to write: no records came");
+    options_.folder = staging->shards();
+    PS_ASSIGN_OR_RETURN(const ShardSetResult result, WriteShards(*source, options_));
+    const std::string glob = absl::StrCat(out_, "/", options_.prefix, "-*.tfrecord");
+    const std::string name = JobName(std::filesystem::path(out_).filename().string());
+    PS_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(options_.folder, "/", kJobFile), schema.JobText(name, glob)));
+    PS_RETURN_IF_ERROR(staging->Publish());
+    std::printf("%s\n", Json()
+                            .Field("files", glob)
+                            .Field("job", absl::StrCat(out_, "/", kJobFile))
+                            .Field("shards", uint64_t{result.state.shards.size()})
+                            .Field("records", result.state.Records())
+                            .Field("bytes", result.state.Bytes())
+                            .Object()
+                            .c_str());
+    return absl::OkStatus();
+  }
+
+  std::string out_, order_, staging_, part_;
+  uint64_t threads_ = 0;
+  ShardSetOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> NewPack() { return std::make_unique<Pack>(); }
+
+}  // namespace penstock::cli
