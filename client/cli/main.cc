@@ -3,11 +3,13 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
+#include "client/cli/output.h"
 #include "config/near_name.h"
 #include "net/grpc_log.h"
 
@@ -87,6 +89,16 @@ int Main(const std::vector<std::string>& args) {
     }
     if (status.ok()) return 0;
     std::fflush(stdout);
+    if (const char* form = std::getenv("PENSTOCK_ERRORS"); form != nullptr && std::string_view(form) == "json") {
+      // For programs that run this one and have to tell errors apart.
+      std::fprintf(stderr, "%s\n",
+                   Json()
+                       .Field("code", absl::StatusCodeToString(status.code()))
+                       .Field("message", std::string(status.message()))
+                       .Object()
+                       .c_str());
+      return IsUsageError(status) ? kUsage : kFailed;
+    }
     std::fprintf(stderr, "penstock %s: %s\n", args[0].c_str(), std::string(status.message()).c_str());
     if (!IsUsageError(status)) return kFailed;
     std::fprintf(stderr, "usage: penstock %s %s   (penstock %s --help tells more)\n", args[0].c_str(),

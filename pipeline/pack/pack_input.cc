@@ -42,12 +42,15 @@ absl::StatusOr<PackFrame> PackInput::Next() {
   if (!more)
     return absl::CancelledError(absl::StrCat("the input ends after ", frames_, " frames, without an end frame"));
   const uint32_t length = U32(buffer_.data() + begin_), type = U32(buffer_.data() + begin_ + 4);
-  if (type < 1 || type > 3) {
-    return absl::InvalidArgumentError(absl::StrCat("frame ", frames_, " is of type ", type, "; types are 1 to 3"));
+  if (type < 1 || type > 4) {
+    return absl::InvalidArgumentError(absl::StrCat("frame ", frames_, " is of type ", type, "; types are 1 to 4"));
   }
   if (length > kMaxFrameBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("frame ", frames_, " has ", length, " bytes; a record has at most ", kMaxFrameBytes));
+  }
+  if (type == static_cast<uint32_t>(PackFrame::Type::kGiveUp)) {
+    return absl::CancelledError(absl::StrCat("given up after ", frames_, " frames"));
   }
   begin_ += kHeaderBytes;
   PS_ASSIGN_OR_RETURN(const bool whole, Fill(length));

@@ -18,6 +18,7 @@ struct PackFrame {
     kRecord = 1,    // a serialized tf.train.Example, kept as it is
     kFeatures = 2,  // features, of which an Example is made (packed_features.h)
     kEnd = 3,       // all is said; the body lists the parts that there must be, u32 each
+    kGiveUp = 4,    // nothing that came is to be kept
   };
   Type type = Type::kEnd;
   std::string_view body;
@@ -33,7 +34,7 @@ class PackInput {
   explicit PackInput(Read read) : read_(std::move(read)) {}
 
   // The next frame; its body is valid until the next call.
-  //   Cancelled        the input ended without kEnd: whoever wrote it has died or given up
+  //   Cancelled        the input ended without kEnd, or with kGiveUp: whoever wrote it has died or given up
   //   InvalidArgument  no frame; a frame larger than kMaxFrameBytes
   absl::StatusOr<PackFrame> Next();
 

@@ -79,7 +79,8 @@ class Pack final : public Command {
            "             kind 1..3 (BYTES, FLOAT, INT64): u8 1 for one value or 0 for a list, u32 count, the values:\n"
            "               u32 length and bytes; f32; i64\n"
            "             kind 4 (array): u8 type (as penstock.v1.DataType), u8 axes, u64 for each, the elements\n"
-           "  type 3   the end; the body lists the parts that there must be, u32 each\n\n"
+           "  type 3   the end; the body lists the parts that there must be, u32 each\n"
+           "  type 4   given up: nothing is kept\n\n"
            "Several processes: this command prints {\"staging\": FOLDER} when it starts. Each other process gives its\n"
            "records to `penstock pack --staging FOLDER --part N`; when all have ended, this one gets its end frame.\n"
            "Records come in the order of the parts, those of this command's own input first.";

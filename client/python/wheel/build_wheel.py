@@ -81,7 +81,7 @@ def fail(message: str) -> NoReturn:
 def run(*command: str) -> str:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("LD_")}
     environment["LC_ALL"] = "C"
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode != 0:
         fail("{}: {}".format(" ".join(command), done.stderr.strip() or done.stdout.strip()))
     return done.stdout
@@ -118,7 +118,7 @@ def copyright_files(paths: Set[Path]) -> Dict[str, Content]:
         real = str(path.resolve())
         names = {str(path), real, real[4:] if real.startswith("/usr/") else "/usr" + real}
         done = subprocess.run(["dpkg-query", "-S", *sorted(names)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                              text=True)
+                              text=True, check=False)
         match = re.match(r"([^:,\s]+)", done.stdout)
         if not match:
             fail(f"no package is known to hold {path}: its license cannot be put beside it")

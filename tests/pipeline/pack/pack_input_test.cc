@@ -47,8 +47,14 @@ TEST(PackInput, AnEndWithoutAnEndFrameIsNoEnd) {
   }
 }
 
+TEST(PackInput, GivingUpIsSaidWithoutAnEnd) {
+  PackInput input = InputOf(FrameText(1, "a record") + FrameText(4, "") + FrameText(1, "a record"));
+  EXPECT_TRUE(input.Next().ok());
+  EXPECT_TRUE(absl::IsCancelled(input.Next().status()));
+}
+
 TEST(PackInput, RefusesWhatIsNoFrame) {
-  EXPECT_THAT(std::string(InputOf(FrameText(4, "")).Next().status().message()), HasSubstr("type 4"));
+  EXPECT_THAT(std::string(InputOf(FrameText(5, "")).Next().status().message()), HasSubstr("type 5"));
   PackInput large = InputOf(Raw(PackInput::kMaxFrameBytes + 1) + Raw(uint32_t{1}));
   EXPECT_THAT(std::string(large.Next().status().message()), HasSubstr("1073741825 bytes"));
 }

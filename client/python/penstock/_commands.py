@@ -1,0 +1,74 @@
+"""Running the program `penstock` for one answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from typing import IO, Any, Dict, Optional
+
+from ._errors import MachineError, PenstockError, TimeoutError, error_of
+from ._program import find_program
+
+_TAIL = 64 << 10
+
+
+def quiet_environment() -> Dict[str, str]:
+    """The environment of a child whose errors are read by a program."""
+    return {**os.environ, "PENSTOCK_ERRORS": "json", "NO_COLOR": "1"}
+
+
+def stderr_file() -> IO[bytes]:
+    """An unlinked file: a child that says much never waits for a reader."""
+    return tempfile.TemporaryFile(prefix="penstock-")
+
+
+def failure_of(command: str, code: int, errors: IO[bytes]) -> PenstockError:
+    """The exception of a child that exited with `code`."""
+    size = errors.seek(0, os.SEEK_END)
+    errors.seek(max(0, size - _TAIL))
+    lines = errors.read().decode(errors="replace").strip().splitlines()
+    for line in reversed(lines):
+        try:
+            said = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(said, dict) and {"code", "message"} <= said.keys():
+            return error_of(said["code"], f"penstock {command}: {said['message']}", of_batch=False)
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+    return MachineError("\n".join([f"penstock {command} {how}", *lines[-5:]]))
+
+
+def answer_of(command: str, text: bytes) -> Dict[str, Any]:
+    """The JSON object that a command printed."""
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        raise MachineError(f"penstock {command} said {text[:200]!r}, which is no answer: is it of another release?") from None
+    assert isinstance(answer, dict)
+    return answer
+
+
+def run(command: str, *arguments: str, stdin: Optional[bytes] = None, timeout: Optional[float] = None) -> bytes:
+    """What `penstock COMMAND ARGUMENTS...` prints; its error as an exception."""
+    with stderr_file() as errors:
+        try:
+            done = subprocess.run(
+                [find_program(), command, *arguments],
+                input=stdin,
+                stdin=subprocess.DEVNULL if stdin is None else None,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=quiet_environment(),
+                timeout=timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"penstock {command} did not answer within {timeout:g} s") from None
+        except OSError as error:
+            raise MachineError(f"penstock {command} could not be started: {error}") from error
+        if done.returncode != 0:
+            raise failure_of(command, done.returncode, errors)
+        return bytes(done.stdout)

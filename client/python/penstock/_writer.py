@@ -1,0 +1,330 @@
+"""New shards from Python: TFRecord files of dicts, all or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import struct
+import subprocess
+import threading
+from typing import IO, Any, Dict, List, Mapping, NamedTuple, Optional, Type, TypeVar, Union
+
+from ._commands import answer_of, failure_of, quiet_environment, stderr_file
+from ._errors import ConfigurationError, MachineError
+from ._packing import END, FEATURES, GIVE_UP, RECORD, features_body, frame
+from ._program import find_program
+from ._sizes import parse_size
+
+_BUFFER = 256 << 10
+_GIVE_UP_TIMEOUT = 10.0
+
+Self = TypeVar("Self", bound="_Packer")
+
+
+class ShardSet(NamedTuple):
+    """What a ShardWriter has made."""
+
+    #: The glob of the shards.
+    files: str
+    #: A job file that reads them back: penstock.Loader(job).
+    job: str
+    shards: int
+    records: int
+    bytes: int
+
+
+class _Packer:
+    """A `penstock pack` and what is on its way there. Thread-safe; of the process that started it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: Optional[subprocess.Popen[bytes]] = None
+        self._errors: Optional[IO[bytes]] = None
+        self._pid = 0
+        self._pending: List[bytes] = []
+        self._pending_bytes = 0
+        self._records = 0
+        self._broken = False  # an interrupt may have cut a frame
+        self._over = False
+
+    def _start(self, *arguments: str) -> None:
+        self._errors = stderr_file()
+        self._pid = os.getpid()
+        try:
+            # A session of its own: Ctrl-C is this process's, which then gives up in an orderly way.
+            self._process = subprocess.Popen(
+                [find_program(), "pack", *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env=quiet_environment(),
+                bufsize=0,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise MachineError(f"penstock pack could not be started: {error}") from error
+
+    def write(self, features: Mapping[str, Any]) -> None:
+        """Adds a record.
+
+        Each feature is one of
+
+        ============================  ==========================================================================
+        bytes, str                    one value; str as UTF-8
+        int, bool, float              one value, of int64 or float32
+        a list or tuple of those      any number of values: a ragged column where it varies
+        a NumPy array, or a tensor    its type and shape are kept (the first axis may vary)
+        None, an empty list           nothing
+        ============================  ==========================================================================
+
+        All records hold the same kind under a key. ConfigurationError says which feature cannot be kept; the record is
+        not added then.
+        """
+        try:
+            body = features_body(features)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"record {self._records}: {error}") from None
+        self._add(FEATURES, body)
+
+    def write_example(self, serialized: bytes) -> None:
+        """Adds a record that is a serialized tf.train.Example already."""
+        self._add(RECORD, serialized)
+
+    @property
+    def records(self) -> int:
+        """Records that were added here."""
+        return self._records
+
+    def _add(self, kind: int, body: bytes) -> None:
+        if len(body) > 1 << 30:
+            raise ConfigurationError(f"record {self._records} has {len(body)} bytes; a record has at most 1 GiB")
+        with self._lock:
+            self._check()
+            self._pending.append(frame(kind, body))
+            self._pending_bytes += len(body)
+            self._records += 1
+            if self._pending_bytes >= _BUFFER:
+                self._flush()
+
+    def _check(self) -> None:
+        if self._process is None:
+            raise ConfigurationError("nothing can be written yet: this is for `with`")
+        if self._pid != os.getpid():
+            raise ConfigurationError(
+                "this writer belongs to the process that made it: give each other process a part of its own, writer.part(n)"
+            )
+        if self._over:
+            raise ConfigurationError("this writer is closed")
+        if self._broken:
+            raise ConfigurationError("a write was interrupted half way: nothing more can be written here")
+
+    def _flush(self) -> None:
+        data, self._pending, self._pending_bytes = memoryview(b"".join(self._pending)), [], 0
+        process = self._running()
+        assert process.stdin is not None
+        self._broken = True
+        try:
+            while data:
+                data = data[os.write(process.stdin.fileno(), data) :]
+        except BrokenPipeError:
+            raise self._failed() from None
+        self._broken = False
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        assert self._process is not None
+        return self._process
+
+    def _finish(self, body: bytes) -> List[Dict[str, Any]]:
+        """Sends the end, waits, and returns what the program has said."""
+        with self._lock:
+            self._check()
+            self._pending.append(frame(END, body))
+            self._flush()
+            process = self._running()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.close()
+            said = process.stdout.read()
+            process.wait()
+            if process.returncode != 0:
+                raise self._failed()
+            self._end()
+            return [answer_of("pack", line) for line in said.splitlines()]
+
+    def _failed(self) -> Exception:
+        process = self._running()
+        process.wait()
+        assert self._errors is not None
+        error = failure_of("pack", process.returncode, self._errors)
+        if process.returncode < 0:
+            self._clear()
+        self._end()
+        return error
+
+    def _end(self) -> None:
+        """Nothing more comes; what is held goes."""
+        self._over = True
+        self._pending = []
+        for stream in (self._process and self._process.stdin, self._process and self._process.stdout, self._errors):
+            if stream:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def abandon(self) -> None:
+        """Gives up: nothing of what was written is kept. Harmless after close()."""
+        if self._process is None or self._over or self._pid != os.getpid():
+            return
+        process = self._process
+        assert process.stdin is not None
+        # Not only the pipe's end: a forked process may hold that.
+        with contextlib.suppress(OSError):
+            if not self._broken and process.poll() is None:
+                os.set_blocking(process.stdin.fileno(), False)
+                os.write(process.stdin.fileno(), frame(GIVE_UP, b""))
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        try:
+            process.wait(_GIVE_UP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            self._clear()
+        self._end()
+
+    def _clear(self) -> None:
+        """Removes what a killed program could not."""
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: object, trace: object) -> None:
+        if kind is not None:
+            self.abandon()
+        elif not self._over:
+            try:
+                self.close()
+            except BaseException:
+                self.abandon()
+                raise
+
+    def close(self) -> Any:
+        raise NotImplementedError
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            if self._process is not None and not self._over:
+                self.abandon()
+
+
+class ShardPart(_Packer):
+    """One part of a ShardWriter's records, for another process: `with part: part.write(...)`. Made by ShardWriter.part.
+
+    It can be pickled, and is started by `with`. A part that ends by an exception, or whose process dies, is missing: the
+    writer then refuses to close until a part of this number was written to its end.
+    """
+
+    def __init__(self, staging: str, number: int) -> None:
+        super().__init__()
+        self._staging = staging
+        self.number = number
+
+    def __getstate__(self) -> Dict[str, Any]:
+        if self._process is not None:
+            raise ConfigurationError("a part that has begun stays in its process: send it before `with`")
+        return {"staging": self._staging, "number": self.number}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__init__(state["staging"], state["number"])  # type: ignore[misc]
+
+    def __enter__(self) -> ShardPart:
+        if self._process is not None:
+            raise ConfigurationError(f"part {self.number} was begun already; writer.part({self.number}) begins it anew")
+        self._start("--staging", self._staging, "--part", str(self.number))
+        return self
+
+    def close(self) -> None:
+        """Done, as at the end of `with`: the writer may have it."""
+        if not self._over:
+            self._finish(b"")
+
+
+class ShardWriter(_Packer):
+    """Writes TFRecord shards, and a job file that reads them back:
+
+        with penstock.ShardWriter("/data/shards", prefix="train", order="shuffled") as writer:
+            for path, label in photos:
+                writer.write({"image": path.read_bytes(), "label": label})
+        loader = penstock.Loader(writer.result.job)
+
+    All or nothing: `out`, which is not there yet or an empty folder, appears in one step at the end of `with`. After an
+    exception, or when this process is killed, there is nothing. Until then records lie in a hidden folder beside `out`.
+
+    From several processes, each record in its place whoever is faster:
+
+        with penstock.ShardWriter("/data/shards") as writer, multiprocessing.Pool() as pool:
+            pool.starmap(convert, [(writer.part(n), files) for n, files in enumerate(chunks)])
+
+        def convert(part, files):
+            with part:
+                for file in files:
+                    part.write({"image": file.read_bytes()})
+    """
+
+    def __init__(
+        self,
+        out: Union[str, os.PathLike[str]],
+        *,
+        prefix: str = "data",
+        shard_size: Union[int, str] = "128MiB",
+        order: str = "sorted",
+        seed: int = 17,
+        threads: int = 0,
+    ) -> None:
+        """Shards are `out`/`prefix`-00000.tfrecord ..., of at most `shard_size`.
+
+        `order`: "sorted" keeps the records as they were written (those of this writer, then part by part), "shuffled"
+        permutes all of them by `seed`.
+        """
+        super().__init__()
+        self.out = os.path.abspath(os.path.expanduser(os.fspath(out)))
+        self._expected: Dict[int, None] = {}
+        self._staging = ""
+        self._result: Optional[ShardSet] = None
+        size = parse_size("shard_size", shard_size)
+        arguments = [f"--out={self.out}", f"--prefix={prefix}", f"--shard-size={size}", f"--order={order}"]
+        arguments += [f"--seed={seed}", f"--threads={threads}"]
+        self._start(*arguments)
+        process = self._running()
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line:
+            raise self._failed()
+        self._staging = str(answer_of("pack", line)["staging"])
+
+    def part(self, number: int) -> ShardPart:
+        """A part of the records for another process, or another machine that has the folder; parts come in the order of their
+        numbers. All parts that were asked for must have been written when this writer is closed."""
+        if not 0 <= number < 1 << 32:
+            raise ConfigurationError(f"parts are numbered from 0: {number}")
+        self._check()
+        self._expected[number] = None
+        return ShardPart(self._staging, number)
+
+    def close(self) -> ShardSet:
+        """Done, as at the end of `with`: the shards appear. On an error there are none."""
+        if self._result is None:
+            made = self._finish(struct.pack(f"<{len(self._expected)}I", *self._expected))[-1]
+            self._result = ShardSet(made["files"], made["job"], made["shards"], made["records"], made["bytes"])
+        return self._result
+
+    @property
+    def result(self) -> ShardSet:
+        """What was made, after `with` or close()."""
+        if self._result is None:
+            raise ConfigurationError("there are no shards yet: they appear at the end of `with`")
+        return self._result
+
+    def _clear(self) -> None:
+        if self._staging:
+            shutil.rmtree(self._staging, ignore_errors=True)
