@@ -228,7 +228,10 @@ absl::Status AnnotationPlan::Start(const ImageHeader& header, const ParsedExampl
 }
 
 bool AnnotationPlan::Keeps(const Followers::Box& box) const {
-  return box.kept && box.visible >= min_visible_ && (box.x1 - box.x0) * (box.y1 - box.y0) >= min_area_;
+  // As it is delivered.
+  const bool has_area = static_cast<float>(box.x1) > static_cast<float>(box.x0) &&
+                        static_cast<float>(box.y1) > static_cast<float>(box.y0);
+  return box.kept && has_area && box.visible >= min_visible_ && (box.x1 - box.x0) * (box.y1 - box.y0) >= min_area_;
 }
 
 absl::Status AnnotationPlan::Finish(const Followers& followers, RowSlot* slot) const {

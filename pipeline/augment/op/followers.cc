@@ -95,12 +95,9 @@ void Followers::Clip(Box* box) const {
   box->x1 = std::clamp(box->x1, 0.0, 1.0 * width_);
   box->y0 = std::clamp(box->y0, 0.0, 1.0 * height_);
   box->y1 = std::clamp(box->y1, 0.0, 1.0 * height_);
-  const double left = (box->x1 - box->x0) * (box->y1 - box->y0);
-  if (!(left > 0)) {
-    box->kept = false;
-  } else {
-    box->visible *= left / area;
-  }
+  const double width = box->x1 - box->x0, height = box->y1 - box->y0;
+  box->kept = width >= kMinSide && height >= kMinSide;
+  if (box->kept) box->visible *= width * height / area;
 }
 
 void Followers::MoveBox(const ImageMove& move, Box* box) const {

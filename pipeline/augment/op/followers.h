@@ -41,6 +41,10 @@ struct ImageMove {
 // The followers of one image in one row. Not thread-safe; used again for the next row.
 class Followers {
  public:
+  // A side below this, in pixels, is nothing: what the rounding of float32 corners leaves beyond an edge is of this
+  // order (2^-24 of the image's side).
+  static constexpr double kMinSide = 1.0 / 256;
+
   struct Box {
     double x0 = 0, y0 = 0, x1 = 0, y1 = 0;  // pixels of the image as it is now, inside it
     double visible = 1;                     // of its area, the fraction that was never cut off

@@ -271,6 +271,65 @@ TEST(Annotations, TurnsAreThoseOfOrientation) {
   }
 }
 
+// Corners are fractions in float32, so that their product with the side lies up to some 1e-5 beyond the pixel's edge.
+TEST(Annotations, ABoxThatEndsWhereACropBeginsIsDropped) {
+  Arena arena;
+  Followers followers;
+  int slivers = 0;
+  for (int side = 50; side <= 700; ++side) {
+    for (int x = 10; x + 10 < side; x += 3) {
+      const auto corner = [&](int at) {
+        return static_cast<double>(static_cast<float>(at) / static_cast<float>(side)) * side;
+      };
+      slivers += corner(x) != x ? 1 : 0;
+      for (const bool before : {true, false}) {
+        const double from = corner(before ? x - 10 : x), to = corner(before ? x : x + 10);
+        const Rect window = before ? Rect{x, 0, side - x, side} : Rect{0, 0, x, side};
+        const auto crop = [&](const Rect& part, double x0, double y0, double x1, double y1) {
+          followers.Start(side, side);
+          followers.AddBox(x0, y0, x1, y1);
+          followers.Apply(ImageMove::Window(part), &arena);
+          return followers.boxes()[0].kept;
+        };
+        ASSERT_FALSE(crop(window, from, 5, to, 25)) << side << " " << x;
+        ASSERT_FALSE(crop({window.y, window.x, window.height, window.width}, 5, from, 25, to)) << side << " " << x;
+      }
+    }
+  }
+  EXPECT_GT(slivers, 1000);
+}
+
+TEST(Annotations, EveryDeliveredBoxHasAnAreaAndItsCompanions) {
+  const v1::JobSpec job = Job("ops { random_crop { height: 70 width: 100 } } " + kResize);
+  std::vector<Rect> boxes;
+  for (int x = 0; x + 7 <= kWidth; x += 7) {
+    for (int y = 0; y + 7 <= kHeight; y += 7) boxes.push_back({x, y, 7, 7});
+  }
+  const std::string record = Record(boxes, Png(kWidth, kHeight, boxes[0], 3), Png(kWidth, kHeight, boxes[0], 1));
+  for (uint64_t id = 0; id < 200; ++id) {
+    const Made made = Make(job, record, {.record_id = id});
+    ASSERT_EQ(made.labels.size(), made.boxes.size());
+    for (const std::vector<float>& box : made.boxes) {
+      ASSERT_GT(box[2], box[0]) << id;
+      ASSERT_GT(box[3], box[1]) << id;
+      ASSERT_GT((box[2] - box[0]) * (box[3] - box[1]), 0.01f) << id;
+    }
+  }
+}
+
+TEST(Annotations, ABoxThatFloat32MakesALineIsDropped) {
+  const v1::JobSpec job = ParseJob(
+      "features { key: 'image/encoded' column: 'image' type: BYTES } ops { decode_image { } }"
+      "ops { resize { height: 8 width: 8 } } annotations { boxes { } }");
+  std::vector<std::string> errors;
+  const auto features = FeatureSet::Create(job, &errors);
+  const auto plan = AnnotationPlan::Create(job, features, &errors);
+  ASSERT_TRUE(errors.empty());
+  EXPECT_FALSE(plan.Keeps({.x0 = 60000.0, .y0 = 10, .x1 = 60000.001, .y1 = 20}));
+  EXPECT_FALSE(plan.Keeps({.x0 = 10, .y0 = 60000.0, .x1 = 20, .y1 = 60000.001}));
+  EXPECT_TRUE(plan.Keeps({.x0 = 60000.0, .y0 = 10, .x1 = 60000.01, .y1 = 20}));
+}
+
 TEST(Annotations, PixelKeysAndNamesAreTheJobs) {
   v1::JobSpec job = ParseJob(
       "features { key: 'image/encoded' column: 'picture' type: BYTES } ops { column: 'picture' decode_image { } }"
