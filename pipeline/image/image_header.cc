@@ -7,9 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "pipeline/image/byte_reader.h"
-#include "pipeline/image/exif.h"
 #include "pipeline/image/headers/bmp_file.h"
 #include "pipeline/image/headers/gif_file.h"
+#include "pipeline/image/headers/orientation_tags.h"
+#include "pipeline/image/headers/png_orientation.h"
 #include "pipeline/image/headers/vp8l_walk.h"
 #include "pipeline/image/headers/webp_file.h"
 
@@ -28,25 +29,27 @@ bool IsStartOfFrame(int marker) {
 // ITU-T T.81, B.1.1.4 and B.2.2: markers with lengths until the first scan. Garbage between segments is skipped,
 // as libjpeg does.
 absl::StatusOr<ImageHeader> ProbeJpeg(std::string_view bytes) {
+  constexpr std::string_view kExif("Exif\0\0", 6), kXmp("http://ns.adobe.com/xap/1.0/\0", 29);
   ImageHeader header{.format = ImageFormat::kJpeg};
+  OrientationTags tags;
   bool have_frame = false;
   size_t at = 2;
   while (true) {
     while (at < bytes.size() && static_cast<uint8_t>(bytes[at]) != 0xFF) ++at;
     while (at < bytes.size() && static_cast<uint8_t>(bytes[at]) == 0xFF) ++at;
     if (at >= bytes.size()) {
-      if (have_frame) return header;
+      if (have_frame) break;
       return CutOff("the JPEG");
     }
     const int marker = static_cast<uint8_t>(bytes[at++]);
     if (marker == 0xD9) {
-      if (have_frame) return header;
+      if (have_frame) break;
       return absl::InvalidArgumentError("the JPEG holds no image before its end marker");
     }
     if (marker == 0x00 || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8)) continue;
     int64_t length = ReadBigEndian(bytes, at, 2);
     if (length < 0) {
-      if (have_frame) return header;
+      if (have_frame) break;
       return CutOff("the JPEG");
     }
     length = std::max<int64_t>(length, 2);  // a length too short for itself is all of its segment, as for libjpeg
@@ -64,18 +67,22 @@ absl::StatusOr<ImageHeader> ProbeJpeg(std::string_view bytes) {
       header.components = static_cast<int>(components);
       header.progressive = marker == 0xC2 || marker == 0xC6 || marker == 0xCA || marker == 0xCE;
       have_frame = true;
-    } else if (marker == 0xE1 && Slice(segment, 2, 6) == std::string_view("Exif\0\0", 6)) {
-      header.orientation = ExifOrientation(Slice(segment, 2, segment.size()));
+    } else if (marker == 0xE1 && Slice(segment, 2, kExif.size()) == kExif) {
+      tags.AddExif(segment.substr(2));
+    } else if (marker == 0xE1 && Slice(segment, 2, kXmp.size()) == kXmp) {
+      tags.AddXmp(segment.substr(2 + kXmp.size()));
     } else if (marker == 0xDA) {
       header.several_scans = header.progressive || ReadBigEndian(segment, 2, 1) < header.components;
-      if (have_frame) return header;
+      if (have_frame) break;
       return absl::InvalidArgumentError("the JPEG's first scan comes before its frame header");
     }
     at += segment.size();
   }
+  header.orientation = tags.orientation();
+  return header;
 }
 
-// PNG specification, 5.3 and 11.2.1: IHDR is the first chunk. eXIf counts before the image data.
+// PNG specification, 5.3 and 11.2.1: IHDR is the first chunk.
 absl::StatusOr<ImageHeader> ProbePng(std::string_view bytes) {
   if (Slice(bytes, 12, 4) != "IHDR") return CutOff("the PNG");
   ImageHeader header{.format = ImageFormat::kPng};
@@ -88,17 +95,7 @@ absl::StatusOr<ImageHeader> ProbePng(std::string_view bytes) {
   header.width = static_cast<int>(width);
   header.height = static_cast<int>(height);
   header.components = color == 0 ? 1 : color == 4 ? 2 : color == 6 ? 4 : 3;
-  size_t at = 8;
-  while (true) {
-    const int64_t length = ReadBigEndian(bytes, at, 4);
-    if (length < 0 || at + 8 > bytes.size()) break;
-    const std::string_view type = Slice(bytes, at + 4, 4);
-    if (type == "IDAT") break;
-    if (type == "eXIf") {
-      header.orientation = ExifOrientation(Slice(bytes, at + 8, static_cast<size_t>(length)));
-    }
-    at += static_cast<size_t>(length) + 12;
-  }
+  header.orientation = PngOrientation(bytes);
   return header;
 }
 

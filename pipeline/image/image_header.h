@@ -26,7 +26,7 @@ struct ImageHeader {
   // WebP: what the prefix codes of a lossless picture take in libwebp (headers/vp8l_walk.h). 0: lossy, or it breaks off
   // before they are known.
   size_t prefix_code_bytes = 0;
-  // EXIF orientation 1 to 8 (EXIF 2.32, tag 0x0112); 1 where there is none.
+  // Orientation 1 to 8 (EXIF 2.32, tag 0x0112) as EXIF, a PNG's raw profile or XMP says; 1 where there is none.
   int orientation = 1;
 };
 
@@ -36,7 +36,8 @@ struct ImageLimits {
 };
 
 // Reads the header by content; names and suffixes do not count. Of a lossless WebP it reads on to where the number of
-// its prefix codes is known, and takes at most 256 KB for that; else nothing is allocated beyond a message.
+// its prefix codes is known, of a PNG it looks at the texts that may tell an orientation, and takes at most 256 KB for
+// that; else nothing is allocated beyond a message.
 // InvalidArgument: no image that we read, or cut off inside its header; the message says which.
 absl::StatusOr<ImageHeader> ProbeImage(std::string_view bytes);
 

@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "pipeline/image/byte_reader.h"
-#include "pipeline/image/exif.h"
+#include "pipeline/image/headers/orientation_tags.h"
 
 namespace penstock {
 namespace {
@@ -84,13 +84,17 @@ void FindFirstFrame(std::string_view chunks, WebpFile* file) {
   file->trouble = "it ends before its first frame";
 }
 
-int Orientation(std::string_view chunks) {
+// The flags say which of the chunks count.
+int Orientation(std::string_view chunks, bool exif, bool xmp) {
+  OrientationTags tags;
   for (size_t at = 0; at + 8 <= chunks.size();) {
+    const std::string_view type = Slice(chunks, at, 4);
     const size_t length = static_cast<size_t>(ReadLittleEndian(chunks, at + 4, 4));
-    if (Slice(chunks, at, 4) == "EXIF") return ExifOrientation(Slice(chunks, at + 8, length));
+    if (exif && type == "EXIF") tags.AddExif(Slice(chunks, at + 8, length));
+    if (xmp && type == "XMP ") tags.AddXmp(Slice(chunks, at + 8, length));
     at += 8 + length + (length & 1);
   }
-  return 1;
+  return tags.orientation();
 }
 
 }  // namespace
@@ -109,7 +113,7 @@ absl::StatusOr<WebpFile> ReadWebpFile(std::string_view bytes) {
     file.alpha = (flags & 0x10) != 0;
     const size_t rest = 20 + static_cast<size_t>(ReadLittleEndian(bytes, 16, 4));
     const std::string_view chunks = Slice(bytes, rest + (rest & 1), bytes.size());
-    if ((flags & 0x08) != 0) file.orientation = Orientation(chunks);
+    if ((flags & 0x0C) != 0) file.orientation = Orientation(chunks, (flags & 0x08) != 0, (flags & 0x04) != 0);
     if ((flags & 0x02) != 0) {
       FindFirstFrame(chunks, &file);
     } else {

@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <string>
 
+#include "absl/strings/escaping.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
 namespace penstock {
@@ -47,6 +49,99 @@ TEST(ProbeImage, ReadsTheExifOrientation) {
       EXPECT_EQ(header->orientation, orientation >= 1 && orientation <= 8 ? orientation : 1);
     }
   }
+}
+
+// A TIFF block of one directory entry.
+std::string Tiff(int orientation) { return ExifSegment(orientation, true).substr(10); }
+
+std::string Big4(size_t number) {
+  return {static_cast<char>(number >> 24), static_cast<char>(number >> 16), static_cast<char>(number >> 8),
+          static_cast<char>(number)};
+}
+
+std::string Chunk(const std::string& type, const std::string& data) { return Big4(data.size()) + type + data + "crc?"; }
+
+// The orientation of a PNG with these chunks before its picture, or behind it.
+int PngOrientationOf(const std::string& chunks, bool behind = false) {
+  const std::string start("\x89PNG\r\n\x1A\n\0\0\0\x0DIHDR\0\0\x01\x2C\0\0\0\xC8\x08\x06\0\0\0crc?", 33);
+  const std::string picture = Chunk("IDAT", "some bytes");
+  const auto header = ProbeImage(start + (behind ? picture + chunks : chunks + picture) + Chunk("IEND", ""));
+  EXPECT_TRUE(header.ok()) << header.status();
+  return header.ok() ? header->orientation : 0;
+}
+
+std::string Deflated(const std::string& text) {
+  uLongf size = compressBound(static_cast<uLong>(text.size()));
+  std::string out(size, '\0');
+  EXPECT_EQ(compress(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(text.data()),
+                     static_cast<uLong>(text.size())),
+            Z_OK);
+  out.resize(size);
+  return out;
+}
+
+std::string RawProfile(const std::string& block) {
+  std::string hex = absl::BytesToHexString(block);
+  for (size_t at = 72; at < hex.size(); at += 73) hex.insert(at, "\n");
+  return "\nexif\n" + std::string(8, ' ') + "\n" + hex + "\n";
+}
+
+const std::string kZero(1, '\0');
+
+TEST(ProbeImage, ReadsAPngsOrientationWhereverItStands) {
+  const std::string profile = std::string("Raw profile type exif") + kZero, key = "XML:com.adobe.xmp" + kZero;
+  const std::string exif = std::string("Exif\0\0", 6);
+  for (const bool behind : {false, true}) {
+    EXPECT_EQ(PngOrientationOf(Chunk("eXIf", Tiff(6)), behind), 6);
+    EXPECT_EQ(PngOrientationOf(Chunk("tEXt", profile + RawProfile(exif + Tiff(3))), behind), 3);
+    EXPECT_EQ(PngOrientationOf(Chunk("zTXt", profile + kZero + Deflated(RawProfile(exif + Tiff(8)))), behind), 8);
+    EXPECT_EQ(PngOrientationOf(Chunk("iTXt", key + std::string(4, '\0') + "<tiff:Orientation>5<"), behind), 5);
+    EXPECT_EQ(
+        PngOrientationOf(Chunk("iTXt", key + std::string("\1\0en\0xmp\0", 9) + Deflated("<x tiff:Orientation=\"7\"/>")),
+                         behind),
+        7);
+  }
+  // EXIF has the first word, then the raw profile; XMP has it only where neither has the tag.
+  const std::string xmp = Chunk("tEXt", key + "tiff:Orientation=\"2\""), plain_exif = Chunk("eXIf", "II*");
+  EXPECT_EQ(PngOrientationOf(xmp), 2);
+  EXPECT_EQ(PngOrientationOf(xmp + Chunk("eXIf", Tiff(4))), 4);
+  EXPECT_EQ(PngOrientationOf(xmp + Chunk("eXIf", Tiff(9))), 1);
+  EXPECT_EQ(PngOrientationOf(xmp + plain_exif), 2);
+  EXPECT_EQ(PngOrientationOf(xmp + Chunk("tEXt", profile + RawProfile(Tiff(4)))), 4);
+  EXPECT_EQ(PngOrientationOf(plain_exif + Chunk("tEXt", profile + RawProfile(Tiff(4)))), 1);
+  // What is none.
+  EXPECT_EQ(PngOrientationOf(Chunk("tEXt", profile + "no lines")), 1);
+  EXPECT_EQ(PngOrientationOf(Chunk("zTXt", profile + kZero + "no zlib")), 1);
+  EXPECT_EQ(PngOrientationOf(Chunk("iTXt", key)), 1);
+  EXPECT_EQ(PngOrientationOf(Chunk("tEXt", "Comment" + kZero + "tiff:Orientation=\"2\"")), 1);
+  // A text that would be huge: what comes first in it counts.
+  EXPECT_EQ(PngOrientationOf(Chunk("zTXt", key + kZero + Deflated("tiff:Orientation>3" + std::string(50 << 20, 'x')))),
+            3);
+}
+
+TEST(ProbeImage, ReadsTheXmpOrientationOfJpegAndWebp) {
+  const std::string packet = "<rdf tiff:Orientation='3' tiff:Orientation=\"6\"/>";
+  const auto segment = [](const std::string& body) {
+    return std::string("\xFF\xE1\0", 3) + static_cast<char>(body.size() + 2) + body;
+  };
+  const std::string xmp = segment(std::string("http://ns.adobe.com/xap/1.0/\0", 29) + packet);
+  const std::string plain = MakeJpeg({.width = 12, .height = 8});
+  const auto of = [&](const std::string& segments) {
+    return ProbeImage(plain.substr(0, 2) + segments + plain.substr(2))->orientation;
+  };
+  EXPECT_EQ(of(xmp), 6);
+  EXPECT_EQ(of(ExifSegment(3, true) + xmp), 3);
+  EXPECT_EQ(of(xmp + ExifSegment(3, false)), 3);
+  EXPECT_EQ(of(ExifSegment(3, true) + ExifSegment(4, true)), 3);
+  EXPECT_EQ(of(segment(std::string("Exif\0\0MM\0*", 10)) + xmp), 6);
+  const auto webp = [&](char flags, const std::string& chunks) {
+    return ProbeImage(std::string("RIFF\x20\0\0\0WEBPVP8X\x0A\0\0\0", 20) + flags + std::string(3, '\0') +
+                      std::string("\x0F\0\0\x1F\0\0", 6) + chunks)
+        ->orientation;
+  };
+  const std::string chunk = "XMP " + std::string{static_cast<char>(packet.size()), 0, 0, 0} + packet + kZero;
+  EXPECT_EQ(webp(4, chunk), 6);
+  EXPECT_EQ(webp(0, chunk), 1);
 }
 
 TEST(ProbeImage, EveryPrefixIsAnErrorOrTheHeader) {
