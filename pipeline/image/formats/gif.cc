@@ -1,6 +1,7 @@
 #include "pipeline/image/formats/gif.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -103,12 +104,13 @@ class FrameWriter {
 // Appendix F: LZW with codes of growing length. `before[code]` is the string less its last color.
 absl::Status DecodeFrame(std::string_view bytes, size_t at, FrameWriter* writer) {
   const int64_t color_bits = ReadLittleEndian(bytes, at, 1);
-  if (color_bits < 2 || color_bits > 8) return Damaged("its code size is none of 2 to 8");
+  // 2 to 8 in the format; what else works out occurs, and is read by Pillow.
+  if (color_bits < 1 || color_bits >= kMaxCodeBits) return Damaged("its code size is none of 1 to 11");
   const int clear = 1 << color_bits, end = clear + 1;
   CodeReader reader(bytes, at + 1);
   uint16_t before[kCodes];
   uint8_t last[kCodes], text[kCodes + 1];
-  for (int i = 0; i < clear; ++i) last[i] = static_cast<uint8_t>(i);
+  for (int i = 0; i < std::min(clear, 256); ++i) last[i] = static_cast<uint8_t>(i);
   int bits = static_cast<int>(color_bits) + 1, next = end + 1, previous = -1;
   uint8_t first = 0;  // color of the previous string
   while (!writer->done()) {
@@ -120,6 +122,7 @@ absl::Status DecodeFrame(std::string_view bytes, size_t at, FrameWriter* writer)
       previous = -1;
       continue;
     }
+    if (code < clear && code > UINT8_MAX) return Damaged("a pixel has a color that its palette lacks");
     if (code > next || (code >= clear && previous < 0) || (code == next && next == kCodes)) {
       return Damaged("a code comes before what it stands for");
     }
@@ -135,7 +138,7 @@ absl::Status DecodeFrame(std::string_view bytes, size_t at, FrameWriter* writer)
     if (previous >= 0 && next < kCodes) {
       before[next] = static_cast<uint16_t>(previous);
       last[next] = first;
-      if (++next == 1 << bits && bits < kMaxCodeBits) ++bits;
+      if (++next >= 1 << bits && bits < kMaxCodeBits) ++bits;
     }
     previous = code;
   }

@@ -3,7 +3,9 @@
 #include <webp/decode.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -30,6 +32,21 @@ const char* Reason(VP8StatusCode code) {
   }
 }
 
+// libwebp looks at no bare stream of fewer bytes.
+constexpr size_t kMinStream = 12;
+
+// A RIFF file of a stream of fewer than kMinStream bytes and nothing else.
+std::string_view MakeFile(const WebpFile& file, std::array<char, 2 * kMinStream + 8>* out) {
+  const size_t size = file.stream.size(), padded = size + size % 2;
+  out->fill(0);
+  std::memcpy(out->data(), "RIFF\0\0\0\0WEBP", 12);
+  std::memcpy(out->data() + 12, file.lossless ? "VP8L" : "VP8 ", 4);
+  (*out)[4] = static_cast<char>(12 + padded);
+  (*out)[16] = static_cast<char>(size);
+  std::memcpy(out->data() + 20, file.stream.data(), size);
+  return {out->data(), 20 + padded};
+}
+
 // `rgb` has room for the picture of `file`.
 absl::Status Decode(const WebpFile& file, uint8_t* rgb, size_t stride) {
   WebPDecoderConfig config;
@@ -40,9 +57,12 @@ absl::Status Decode(const WebpFile& file, uint8_t* rgb, size_t stride) {
   config.output.u.RGBA.stride = static_cast<int>(stride);
   config.output.u.RGBA.size =
       stride * (static_cast<size_t>(file.frame_height) - 1) + static_cast<size_t>(file.frame_width) * 3;
-  // The bare stream: of a whole file libwebp would decode alpha too.
-  const VP8StatusCode code =
-      WebPDecode(reinterpret_cast<const uint8_t*>(file.stream.data()), file.stream.size(), &config);
+  // The bare stream: of a whole file libwebp would decode alpha too. Of a very short one, which it would take for cut
+  // off, a file is made again.
+  std::string_view stream = file.stream;
+  std::array<char, 2 * kMinStream + 8> whole;
+  if (stream.size() < kMinStream) stream = MakeFile(file, &whole);
+  const VP8StatusCode code = WebPDecode(reinterpret_cast<const uint8_t*>(stream.data()), stream.size(), &config);
   if (code == VP8_STATUS_OK) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("the WebP does not decode: ", Reason(code)));
 }

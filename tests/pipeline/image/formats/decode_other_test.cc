@@ -123,6 +123,49 @@ TEST(DecodeOther, MadeFilesGiveTheirPixels) {
   for (size_t i = 0; i < gif.size(); ++i) ASSERT_EQ(gif[i], 255 - grays[i]);
 }
 
+// libwebp looks at no fewer than 12 bytes of a bare stream.
+TEST(DecodeOther, AWebpOfAFewBytesIsRead) {
+  // 100 x 100 pixels of one color, 8 bytes of VP8L; as another encoder wrote it.
+  const std::string webp("RIFF\x14\0\0\0WEBPVP8L\x08\0\0\0\x2f\x63\xc0\x18\x10\x88\x88\x08", 28);
+  const Decoded decoded = Decode(webp, 3);
+  ASSERT_TRUE(decoded.status.ok()) << decoded.status;
+  EXPECT_EQ(decoded.pixels, std::vector<uint8_t>(30000, 0));
+  EXPECT_TRUE(Decode(webp, 1).status.ok());
+}
+
+// A GIF of a row of pixels whose codes all have `code_bits` + 1 bits.
+std::string GifOf(int code_bits, const std::vector<int>& colors) {
+  std::string gif("GIF89a", 6);
+  gif += {static_cast<char>(colors.size()), 0, 1, 0, '\x80', 0, 0, 0, 0, 0, '\x10', '\x20', '\x30'};
+  gif += {',', 0, 0, 0, 0, static_cast<char>(colors.size()), 0, 1, 0, 0, static_cast<char>(code_bits)};
+  std::string data;
+  int held = 0;
+  uint32_t window = 0;
+  const auto put = [&](int code) {
+    window |= static_cast<uint32_t>(code) << held;
+    for (held += code_bits + 1; held >= 8; held -= 8, window >>= 8) data.push_back(static_cast<char>(window));
+  };
+  for (const int color : colors) {
+    put(1 << code_bits);  // clear: codes stay as short
+    put(color);
+  }
+  put((1 << code_bits) + 1);
+  data.push_back(static_cast<char>(window));
+  return gif + static_cast<char>(data.size()) + data + std::string("\0;", 2);
+}
+
+TEST(DecodeOther, GifsOfEveryCodeSizeAreRead) {
+  for (int bits = 1; bits <= 11; ++bits) {
+    const Decoded decoded = Decode(GifOf(bits, {0, 1, 1, 0}), 3);
+    ASSERT_TRUE(decoded.status.ok()) << bits << decoded.status;
+    EXPECT_EQ(decoded.pixels, (std::vector<uint8_t>{0, 0, 0, 16, 32, 48, 16, 32, 48, 0, 0, 0})) << bits;
+    EXPECT_EQ(Decode(GifOf(bits, {0, (1 << bits) - 1}), 3).status.ok(), bits == 1) << bits;
+  }
+  EXPECT_FALSE(Decode(GifOf(9, {256, 0}), 3).status.ok());  // a color is a byte
+  EXPECT_FALSE(Decode(GifOf(0, {0, 0}), 3).status.ok());
+  EXPECT_FALSE(Decode(GifOf(12, {0, 0}), 3).status.ok());
+}
+
 TEST(DecodeOther, RefusalsNameWhatIsWrong) {
   const auto message = [](const std::string& file) {
     return std::string(Decode(ReadBytes("tests/fuzz/image/seeds/" + file), 3).status.message());
