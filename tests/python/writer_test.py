@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from conftest import BIN, ROOT
 from penstock import ConfigurationError, ShardWriter
 from penstock import _packing as packing

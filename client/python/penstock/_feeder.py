@@ -1,0 +1,289 @@
+"""The feeder: a child process that brings this process's batches. One serves all loaders."""
+
+from __future__ import annotations
+
+import array
+import atexit
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from typing import IO, Any, Dict, NamedTuple, Optional
+
+from . import _protocol as protocol
+from ._arena import Arena, Releases
+from ._errors import ConfigurationError, FeederDied, MachineError, PenstockError, TimeoutError, error_of
+from ._program import find_program
+
+START_TIMEOUT = 60.0
+_TAIL = 4096
+
+
+class FeederOptions(NamedTuple):
+    """What one feeder is started with. 0 and "" mean the feeder's own choice."""
+
+    memory: int = 0
+    threads: int = 0
+    memory_budget: int = 0
+    record_cache: int = 0
+    decoded_cache: int = 0
+    index_dir: str = ""
+
+
+class Feeder:
+    """A running feeder: its process, its main socket, the arena, and what is to be given back."""
+
+    def __init__(self, options: FeederOptions) -> None:
+        self.options = options
+        self.pid = os.getpid()  # of the trainer: what is inherited by a fork is not the child's
+        self.closed = False
+        self._died: Optional[FeederDied] = None
+        self._stderr = _stderr_file()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket = ours
+        try:
+            with theirs:
+                hello: Dict[str, Any] = {"version": protocol.VERSION, "client": f"python {self.pid}"}
+                hello.update({name: value for name, value in options._asdict().items() if value})
+                ours.send(protocol.json_packet(protocol.HELLO, 0, hello), socket.MSG_NOSIGNAL)
+                # A session of its own: Ctrl-C is the trainer's.
+                self._process = subprocess.Popen(
+                    [find_program(), "feed", "--fd", str(theirs.fileno()), "--parent", str(self.pid)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=self._stderr,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                )
+            self._greet()
+        except PenstockError:
+            ours.close()
+            raise
+        except OSError as error:
+            ours.close()
+            raise MachineError(f"penstock's feeder could not be started: {error}") from error
+        except BaseException:
+            ours.close()
+            raise
+        self.releases = Releases(self._send_now)
+
+    def _greet(self) -> None:
+        fds: list[int] = []
+        try:
+            deadline = time.monotonic() + START_TIMEOUT
+            if not wait_readable(self._socket, deadline):
+                raise TimeoutError(f"penstock's feeder (process {self._process.pid}) said nothing for {START_TIMEOUT:.0f} s")
+            try:
+                packet, fds, _, _ = socket.recv_fds(self._socket, protocol.MAX_PACKET, 4)
+            except OSError:
+                packet = b""
+            if not packet:
+                raise self.died()
+            kind, _ = protocol.header(packet)
+            if kind == protocol.ERROR:
+                raise self.died(packet)
+            if kind != protocol.WELCOME or len(fds) != 1:
+                raise protocol.wrong(f"a packet of type {kind} with {len(fds)} descriptors in place of WELCOME")
+            self.welcome = protocol.welcome(packet)
+            try:
+                self.arena = Arena(fds[0], self.welcome.arena_bytes)
+            except (OSError, ValueError, OverflowError) as error:
+                raise MachineError(
+                    f"{self.welcome.arena_bytes} bytes of shared memory cannot be mapped ({error}): give less with memory="
+                ) from error
+        finally:
+            for fd in fds:
+                os.close(fd)
+
+    # ---- for its loaders
+
+    @property
+    def process_id(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether loaders may be opened: of this process, and not known to have ended."""
+        return not self.closed and self._died is None and self.pid == os.getpid() and self._process.poll() is None
+
+    def open(self, request: Dict[str, Any]) -> socket.socket:
+        """A loader's socket; what is to be said there comes next. FeederDied where it has ended."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            with theirs:
+                packet = protocol.json_packet(protocol.OPEN, 0, request)
+                deadline = time.monotonic() + START_TIMEOUT
+                while True:
+                    try:
+                        # Not socket.send_fds, which takes no heed of flags.
+                        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))
+                        self._socket.sendmsg([packet], [rights], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+                        return ours
+                    except BlockingIOError:
+                        if not wait_writable(self._socket, deadline):
+                            raise TimeoutError("penstock's feeder does not read what it is sent") from None
+                    except OSError:
+                        raise self.died() from None
+        except ValueError as error:
+            ours.close()
+            raise ConfigurationError(f"the job cannot be sent to the feeder: {error}") from None
+        except BaseException:
+            ours.close()
+            raise
+
+    def died(self, packet: bytes = b"") -> FeederDied:
+        """The error of a feeder that has closed its sockets: how it ended, and its last lines. Waits a second at most."""
+        if self._died is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(1.0)
+            said = self._last_error(packet)
+            self._died = FeederDied(
+                f"penstock's feeder (process {self._process.pid}) {_ended(self._process.returncode)}"
+                + (f": {said.args[0]}" if said else "")
+                + "; the next batch that is asked for starts another one, which goes on at the same place"
+                + _tail(self._stderr),
+                said.code if said else None,
+            )
+        # A new one each time: an exception that is raised keeps the frames that it went through.
+        return FeederDied(str(self._died), self._died.code)
+
+    def _last_error(self, packet: bytes) -> Optional[PenstockError]:
+        """The ERROR that the feeder has sent before it ended."""
+        for _ in range(2):  # the first may say that what we sent was not read
+            with contextlib.suppress(OSError, MachineError):
+                packet = packet or self._socket.recv(protocol.MAX_PACKET, socket.MSG_DONTWAIT)
+                kind, _ = protocol.header(packet)
+                if kind == protocol.ERROR:
+                    fields = protocol.failed(packet)
+                    return error_of(fields.code, fields.message, False)
+        return None
+
+    def close(self) -> None:
+        """The feeder ends. Arrays that are held stay as they are."""
+        self.closed = True
+        if self.pid != os.getpid():
+            return
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        try:
+            self._process.wait(2.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._socket.close()
+        self._stderr.close()
+
+    def forget(self) -> None:
+        """In a forked child: nothing of it is this process's."""
+        self._process.returncode = 0  # else Popen would warn of a child that is still there
+        for fd in (self._socket, self._stderr):
+            with contextlib.suppress(OSError):
+                fd.close()
+
+    def _send_now(self, packet: bytes) -> bool:
+        """For RELEASE: False when it would have to wait. To a feeder that has ended there is nothing to say."""
+        try:
+            self._socket.send(packet, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+        return True
+
+
+def wait_readable(sock: socket.socket, deadline: float) -> bool:
+    return _wait(sock, select.POLLIN, deadline)
+
+
+def wait_writable(sock: socket.socket, deadline: float) -> bool:
+    return _wait(sock, select.POLLOUT, deadline)
+
+
+def _wait(sock: socket.socket, events: int, deadline: float) -> bool:
+    poll = select.poll()
+    poll.register(sock, events)
+    return bool(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
+
+
+def _stderr_file() -> IO[bytes]:
+    """A file without a name, which the feeder appends to."""
+    if hasattr(os, "memfd_create"):
+        file: IO[bytes] = os.fdopen(os.memfd_create("penstock-stderr"), "w+b", buffering=0)
+    else:
+        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+    fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | os.O_APPEND)
+    return file
+
+
+def _tail(file: IO[bytes]) -> str:
+    try:
+        size = os.fstat(file.fileno()).st_size
+        text = os.pread(file.fileno(), _TAIL, max(0, size - _TAIL)).decode(errors="replace").strip()
+    except (OSError, ValueError):
+        return ""
+    return "\nIts last lines:\n" + "\n".join("  " + line for line in text.splitlines()[-20:]) if text else ""
+
+
+def _ended(code: Optional[int]) -> str:
+    if code is None:
+        return "does not answer any more"
+    if code < 0:
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = f"signal {-code}"
+        hint = " (was memory short? dmesg tells)" if -code == signal.SIGKILL else ""
+        return f"was ended by {name}{hint}"
+    return f"ended with exit code {code}"
+
+
+# ---- The one feeder of this process
+
+
+class _Current:
+    lock = threading.Lock()
+    feeder: Optional[Feeder] = None
+
+
+def feeder_for(options: FeederOptions) -> Feeder:
+    """The running feeder, or a new one with these options. Options that are given must be those of the running one."""
+    with _Current.lock:
+        running = _Current.feeder
+        if running is not None and running.alive:
+            for name, value in options._asdict().items():
+                has = getattr(running.options, name)
+                if value and value != has:
+                    raise ConfigurationError(
+                        f"{name}={value!r}: the loaders of a process share one feeder, which runs with "
+                        f"{name}={has or 'its default'!r}; give it with the first loader, or call penstock.shutdown() before"
+                    )
+            return running
+        if running is not None:
+            running.close()
+        _Current.feeder = Feeder(options)
+        return _Current.feeder
+
+
+def shutdown() -> None:
+    """Ends this process's feeder, and with it all its loaders' loops; the next loader starts another one."""
+    with _Current.lock:
+        if _Current.feeder is not None:
+            _Current.feeder.close()
+            _Current.feeder = None
+
+
+def _after_fork() -> None:
+    _Current.lock = threading.Lock()
+    if _Current.feeder is not None:
+        _Current.feeder.forget()
+    _Current.feeder = None
+
+
+os.register_at_fork(after_in_child=_after_fork)
+atexit.register(shutdown)

@@ -1,0 +1,47 @@
+"""What a job's columns are, in NumPy's words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Tuple
+
+import numpy as np
+
+from ._protocol import ColumnInfo, wrong
+
+if TYPE_CHECKING:
+    _DType = np.dtype[Any]
+else:
+    _DType = np.dtype
+
+# bfloat16 is no type of NumPy's: its bits, as uint16. Column.type says what they are.
+_DTYPES = {
+    name: np.dtype(name)
+    for name in ("uint8", "int8", "uint16", "int16", "int32", "int64", "float16", "float32", "float64", "bool")
+}
+_DTYPES["bfloat16"] = np.dtype("uint16")
+_DTYPES["string"] = np.dtype(object)
+
+
+class Column(NamedTuple):
+    """One column of a batch."""
+
+    name: str
+    #: "uint8" ... "float64", "bool", "bfloat16" or "string".
+    type: str
+    #: The NumPy type of its arrays: uint16, holding the bits, for bfloat16; object (of bytes) for strings.
+    dtype: _DType
+    #: Of one row; of one element where it is ragged.
+    shape: Tuple[int, ...]
+    #: Whether rows have unlike numbers of elements.
+    ragged: bool
+
+    @property
+    def string(self) -> bool:
+        return self.type == "string"
+
+
+def column_of(info: ColumnInfo) -> Column:
+    dtype = _DTYPES.get(info.type)
+    if dtype is None:
+        raise wrong(f"a column {info.name} of type {info.type!r}")
+    return Column(info.name, info.type, dtype, info.shape, info.ragged)

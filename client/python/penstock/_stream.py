@@ -1,0 +1,369 @@
+"""One loader's socket: what is wanted, what has come, what was offered to the loop.
+
+A signal's exception (Ctrl-C) may be raised behind any call. So what must be known exactly is recorded by C code in the same
+call that does it: a packet is read into a deque, a SEEK that was sent is counted in one, and a batch is delivered by
+`deque.popleft` (see `Offer`). Whatever else is interrupted is done again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import socket
+import time
+from collections import deque
+from typing import Any, Callable, Deque, Dict, NamedTuple, Optional
+
+from . import _protocol as protocol
+from ._arena import Hold, Owner
+from ._batch import Batch, Layout
+from ._errors import MachineError, PenstockError, TimeoutError, error_of
+from ._feeder import Feeder, wait_writable
+from ._schema_types import column_of
+
+logger = logging.getLogger("penstock")
+
+_NOW = socket.MSG_DONTWAIT
+_SEND = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
+_SIZES, _FLAGS = (protocol.MAX_PACKET,), (_NOW,)
+_SEND_FLAGS = (_SEND,)
+_SLICE = 0.5  # of a wait: then it is seen what else is due
+_SHORT_SLICE = 0.02  # where releases are to be sent
+_SWEEP_EVERY = 64  # batches
+
+
+class Late(Exception):
+    """The deadline is over."""
+
+
+class Mark(NamedTuple):
+    """A place in a stream: behind a batch that was received, or where the stream begins."""
+
+    state: str
+    epoch: int
+    last: bool  # nothing of this epoch comes behind it
+    received: bool  # a batch; else it is a begin
+
+    @property
+    def next_epoch(self) -> int:
+        """Of the batch that comes next."""
+        return self.epoch + 1 if self.last else self.epoch
+
+
+class Offer:
+    """A batch for the loop. It is delivered when the loop's C code takes it out of `ready`: the deque is empty then."""
+
+    __slots__ = ("after", "before", "bytes", "hold", "ready", "rows", "sequence", "stream")
+
+    def __init__(
+        self, stream: int, sequence: int, before: Mark, after: Mark, hold: Optional[Hold], ready: Deque[Any]
+    ) -> None:
+        self.stream = stream
+        self.sequence = sequence
+        self.before = before
+        self.after = after
+        self.hold = hold
+        self.ready = ready
+        self.rows = 0
+        self.bytes = 0
+
+    @property
+    def mark(self) -> Mark:
+        """Behind what was delivered."""
+        return self.before if self.ready else self.after
+
+    def ends(self, until: Optional[int]) -> bool:
+        """Whether this batch is the last of that epoch (None: no epoch is the last one)."""
+        after = self.after
+        return until is not None and after.received and after.last and after.epoch >= until
+
+
+def _start(stream: int, state: str, epoch: int, steps_left: int) -> Offer:
+    """Where a stream begins: no batch yet."""
+    mark = Mark(state, epoch, steps_left == 0, False)
+    return Offer(stream, -1, mark, mark, None, deque())
+
+
+class Stream:
+    """Opened, or an exception."""
+
+    def __init__(self, feeder: Feeder, request: Dict[str, Any], timeout: float) -> None:
+        self.feeder = feeder
+        self._closed = False
+        self._died_said = False
+        self._busy = False  # a thread is in fetch
+        self._asking = False  # a thread is in ask
+        self._inbox: Deque[bytes] = deque()
+        self._seeks: Deque[int] = deque()  # one entry for each SEEK that was sent
+        self._wanted = (1, 0)  # stream, and the batch behind those that were asked for
+        self._again = False
+        self._until_sweep = _SWEEP_EVERY
+        self._socket = feeder.open(request)
+        self._poll = select.poll()
+        self._poll.register(self._socket, select.POLLIN)
+        self.offer = _start(0, "", 0, 0)
+        try:
+            packet = self._answer(protocol.OPENED, 1, time.monotonic() + timeout)
+            self.opened = protocol.opened(packet)
+            self.layout = Layout([column_of(info) for info in self.opened.columns])
+        except BaseException:
+            self.close()
+            raise
+        self.offer = _start(1, self.opened.state, self.opened.epoch, self.opened.steps_left)
+
+    @property
+    def number(self) -> int:
+        """Of the stream that the feeder is at."""
+        return 1 + len(self._seeks)
+
+    # ---- batches
+
+    def fetch(self, deadline: float, until: Optional[int], convert: Callable[[Batch], Any]) -> Offer:
+        """The next offer; that which is still there where it was not taken. Late: not here in time, nothing is lost.
+
+        The batch behind it is asked for as well, unless this is the last one of epoch `until`. `convert` makes of a batch
+        what the loop gets.
+        """
+        offer = self._kept(self.offer)
+        if offer.ready:
+            return offer
+        self._busy = True
+        try:
+            self._let_ask_end()
+            self._housekeeping()
+            sequence = offer.sequence + 1
+            self.want(sequence)
+            packet = self._batch(sequence, deadline)
+            offer = self._kept(self._offer(packet, offer, convert))
+            self._inbox.popleft()
+            if not offer.ends(until):
+                self.want(sequence + 1)
+            return offer
+        finally:
+            self._busy = False
+            if self._closed:
+                self._socket.close()
+
+    def want(self, sequence: int) -> None:
+        """Asks for it, once. All before it are accepted."""
+        number = self.number
+        stream, until = self._wanted
+        flags = protocol.SEND_AGAIN if self._again else 0
+        if stream == number and until > sequence and not flags:
+            return
+        self._send(protocol.want_packet(number, sequence, 1, flags))
+        self._wanted = (number, max(sequence + 1, until if stream == number else 0))
+        self._again = False
+
+    def seek(self, where: Dict[str, Any], deadline: float) -> None:
+        """The stream goes on elsewhere: at an `epoch`, or behind a `state`. May be tried again."""
+        accepted = self.offer.sequence + 1 if self.offer.stream == self.number else 0
+        number = self.number + 1
+        packet = protocol.json_packet(protocol.SEEK, number, {"accepted": accepted, **where})
+        while True:
+            try:
+                self._seeks.extend(map(self._socket.send, (packet,), _SEND_FLAGS))
+                break
+            except BlockingIOError:
+                if not wait_writable(self._socket, deadline):
+                    raise Late from None
+            except OSError:
+                raise self.died() from None
+        at = protocol.sought(self._answer(protocol.SOUGHT, number, deadline))
+        self.offer = _start(number, at.state, at.epoch, at.steps_left)
+
+    def ask(self, what: str, seconds: float) -> Optional[Dict[str, Any]]:
+        """The feeder's answer, or None. None also while another thread waits for a batch: one thread reads the socket."""
+        # Each of the two says first that it begins, and then looks at the other.
+        self._asking = True
+        try:
+            if self._busy or self._closed:
+                return None
+            self._take_answer()  # of a question that was given up
+            self._send(protocol.json_packet(protocol.ASK, 0, {"what": what}))
+            deadline = time.monotonic() + seconds
+            while True:
+                answer = self._take_answer()
+                if answer is not None or (self._inbox and not self._inbox[-1]):
+                    return answer
+                self._wait_more(deadline)
+        except Late:
+            return None
+        finally:
+            self._asking = False
+
+    def _take_answer(self) -> Optional[Dict[str, Any]]:
+        for packet in self._inbox.copy():
+            if packet and protocol.header(packet)[0] == protocol.ANSWER:
+                self._inbox.remove(packet)
+                return protocol.body(packet)
+        return None
+
+    def _let_ask_end(self) -> None:
+        end = time.monotonic() + 5
+        while self._asking and time.monotonic() < end:
+            time.sleep(0.001)
+        self._asking = False
+
+    def _kept(self, offer: Offer) -> Offer:
+        if offer.hold is not None:
+            self.feeder.releases.keep(offer.hold)
+        return offer
+
+    def _offer(self, packet: bytes, previous: Offer, convert: Callable[[Batch], Any]) -> Offer:
+        feeder = self.feeder
+        fields = protocol.batch_fields(packet)
+        owner = Owner(feeder.arena, feeder.releases)
+        hold = feeder.releases.watch(owner, protocol.release_of(packet))
+        batch = Batch(packet, fields, self.layout, feeder.arena, owner)
+        del owner
+        after = Mark(batch.state, fields.epoch, batch.last_of_epoch, True)
+        offer = Offer(previous.stream, fields.sequence, previous.mark, after, hold, deque((convert(batch),)))
+        offer.rows, offer.bytes = fields.rows, fields.held_bytes
+        # One store: before it nothing has happened, behind it the loop may have it.
+        self.offer = offer
+        return offer
+
+    # ---- packets
+
+    def _batch(self, sequence: int, deadline: float) -> bytes:
+        """The packet of that batch, which stays first in the inbox."""
+        while True:
+            packet = self._first(deadline)
+            kind, number = protocol.header(packet)
+            if kind == protocol.BATCH and number == self.number:
+                at = protocol.batch_fields(packet).sequence
+                if at == sequence:
+                    return packet
+                if at > sequence:
+                    raise self._wrong(f"batch {at} in place of {sequence}")
+            elif kind == protocol.FAILED and number == self.number:
+                failed = protocol.failed(packet)
+                if failed.sequence is None or failed.sequence >= sequence:
+                    self._again = True
+                    self._inbox.popleft()
+                    raise error_of(failed.code, failed.message, failed.sequence is not None)
+            else:
+                self._aside(kind, packet)
+            # Of a stream that was left, or sent again.
+            self._drop(packet)
+
+    def _answer(self, wanted: int, number: int, deadline: float) -> bytes:
+        """The answer to OPEN or SEEK, taken out of the inbox."""
+        while True:
+            packet = self._first(deadline)
+            kind, stream = protocol.header(packet)
+            if stream == number and kind == wanted:
+                self._drop(packet)
+                return packet
+            if stream == number and kind == protocol.FAILED:
+                failed = protocol.failed(packet)
+                self._drop(packet)
+                raise error_of(failed.code, failed.message, False)
+            if kind not in (protocol.BATCH, protocol.FAILED, protocol.SOUGHT):
+                self._aside(kind, packet)
+            self._drop(packet)
+
+    def _aside(self, kind: int, packet: bytes) -> None:
+        if kind == protocol.NOTICE:
+            logger.warning("%s", protocol.message(packet, "a NOTICE"))
+        elif kind not in (protocol.ANSWER, protocol.SOUGHT, protocol.BATCH, protocol.FAILED):
+            raise self._wrong(f"a packet of type {kind}")
+
+    def _drop(self, packet: bytes) -> None:
+        if self._inbox and self._inbox[0] is packet:
+            self._inbox.popleft()
+
+    def _first(self, deadline: float) -> bytes:
+        inbox = self._inbox
+        if not inbox:
+            self._fill(deadline)
+        packet = inbox[0]
+        if not packet:
+            raise self.died()
+        return packet
+
+    def _fill(self, deadline: float) -> None:
+        try:
+            self._inbox.extend(map(self._socket.recv, _SIZES, _FLAGS))
+            return
+        except BlockingIOError:
+            pass
+        except OSError:
+            raise self.died() from None
+        while not self._inbox:
+            self._wait_more(deadline)
+
+    def _wait_more(self, deadline: float) -> None:
+        """One slice of a wait, and what has come."""
+        releases = self.feeder.releases
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise Late
+        if self._poll.poll(min(left, _SHORT_SLICE if releases.pending else _SLICE) * 1000):
+            try:
+                self._inbox.extend(map(self._socket.recv, _SIZES, _FLAGS))
+            except BlockingIOError:
+                pass
+            except OSError:
+                raise self.died() from None
+        else:
+            releases.flush()
+            releases.sweep()
+        if self._closed:
+            raise self.died()
+
+    def _send(self, packet: bytes) -> None:
+        while True:
+            try:
+                self._socket.send(packet, _SEND)
+                return
+            except BlockingIOError:
+                if not wait_writable(self._socket, time.monotonic() + 60):
+                    raise TimeoutError("penstock's feeder does not read what it is sent") from None
+            except OSError:
+                raise self.died() from None
+
+    def _housekeeping(self) -> None:
+        releases = self.feeder.releases
+        if releases.interrupted is not None:
+            error, releases.interrupted = releases.interrupted, None
+            raise error
+        releases.flush()
+        self._until_sweep -= 1
+        if self._until_sweep <= 0:
+            self._until_sweep = _SWEEP_EVERY
+            releases.sweep()
+
+    def died(self) -> PenstockError:
+        """Why nothing comes any more. Once this was said, a loader may open another stream."""
+        if self._closed:
+            return PenstockError("this loader was closed")
+        self._died_said = True
+        return self.feeder.died()
+
+    @property
+    def died_said(self) -> bool:
+        return self._died_said or self.feeder.closed
+
+    def _wrong(self, what: str) -> MachineError:
+        self.close()
+        return protocol.wrong(what)
+
+    def close(self) -> None:
+        """From any thread; a wait ends with an error. Batches that were delivered stay valid."""
+        if self._closed:
+            return
+        self._closed = True
+        if os.getpid() == self.feeder.pid:
+            with contextlib.suppress(OSError):
+                if self.offer.stream == self.number:
+                    # What was delivered stays the trainer's; what was sent behind it goes back.
+                    accepted = self.offer.sequence + 1
+                    self._socket.send(protocol.want_packet(self.number, accepted, 0, protocol.GIVE_BACK), _SEND)
+                # Not only closed: a forked child may have it open too.
+                self._socket.shutdown(socket.SHUT_RDWR)
+        if not self._busy:
+            self._socket.close()
