@@ -1,9 +1,8 @@
 // The loader's shared state: sessions, rows that wait, budget and counters behind one lock, and what its threads do.
-// Inside of loader.cc; everyone else uses loader.h.
+// Inside of loader.cc; everyone else uses loader.h. Sessions and what is asked are in loader_core.cc, what the threads
+// do in loader_work.cc.
 #ifndef PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
 #define PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
-
-#include <time.h>
 
 #include <cstdint>
 #include <map>
@@ -15,6 +14,7 @@
 #include "base/runtime/executor.h"
 #include "pipeline/cache/byte_cache.h"
 #include "pipeline/loader/budget_grab.h"
+#include "pipeline/loader/busy_times.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/loader/memory_budget.h"
 #include "pipeline/loader/row_maker.h"
@@ -109,10 +109,6 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   void RevokeFor(const RowScheduler::Blocked& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A call into the sink is over. Gives the lock up meanwhile when it was the last one of a session that closes.
   void EndCall(std::shared_ptr<OpenedSession> session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The thread has a row from now on, or none any more. No effect when that was so before.
-  void BeBusy(int thread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void BeIdle(int thread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AddTimes(LoaderStats* stats) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Drops cache entries of jobs that are gone.
   void Sweep() ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -128,17 +124,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   RowScheduler scheduler_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<OpenedSession>> sessions_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_session_ ABSL_GUARDED_BY(mutex_) = 1;
-  struct ThreadTime {
-    bool runs = false;     // `clock` can be read
-    clockid_t clock = {};  // of its CPU time
-    Nanos cpu = 0;         // when it has ended
-    Nanos busy_since = -1;
-  };
-  std::vector<ThreadTime> times_ ABSL_GUARDED_BY(mutex_);
-  int busy_threads_ ABSL_GUARDED_BY(mutex_) = 0;
-  Nanos owing_since_ ABSL_GUARDED_BY(mutex_) = 0;  // while there are busy threads
-  Nanos busy_ ABSL_GUARDED_BY(mutex_) = 0;         // of all threads, up to their busy_since
-  Nanos owing_ ABSL_GUARDED_BY(mutex_) = 0;        // up to owing_since_
+  BusyTimes times_ ABSL_GUARDED_BY(mutex_);
   int waiting_threads_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool revoking_ ABSL_GUARDED_BY(mutex_) = false;

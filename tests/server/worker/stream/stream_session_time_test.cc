@@ -1,0 +1,215 @@
+// The worker's sessions in one thread, on virtual time: deadlines, floods, and clients that take nothing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+
+#include "base/runtime/sim_scheduler.h"
+#include "tests/server/worker/stream/fake_loader.h"
+#include "tests/server/worker/stream/stream_session_testing.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+class SessionOnVirtualTime : public StreamSessionTest {
+ protected:
+  SessionOnVirtualTime() {
+    shared_.executor = &sim_;
+    shared_.loader = &fake_;
+  }
+  ~SessionOnVirtualTime() override {
+    for (const auto& stream : streams_) stream->Leave();
+    fake_.MakeAll();
+    sim_.RunFor(kSecond);
+    EXPECT_EQ(acceptor_.sessions(), 0u);
+    shared_.executor = executor_.get();
+  }
+  Client Opened() {
+    const Client client = NewClient();
+    sim_.RunFor(kMillisecond);
+    for (const v1::ClientMessage& message : {OpenMessage(), ViewMessage()}) {
+      client.stream->Send(message);
+      sim_.RunFor(kMillisecond);
+    }
+    EXPECT_TRUE(client.stream->writing());  // `accepted`
+    return client;
+  }
+  static v1::ClientMessage FetchMessage(int rows) {
+    v1::ClientMessage message;
+    for (int i = 0; i < rows; ++i) message.mutable_fetch()->add_positions(static_cast<uint64_t>(i) % 80);
+    return message;
+  }
+
+  SimScheduler sim_{11};
+  FakeLoader fake_;
+};
+
+TEST_F(SessionOnVirtualTime, AStreamThatNeverOpensEndsAtItsDeadline) {
+  const Client client = NewClient();
+  sim_.RunFor(9 * kSecond);
+  EXPECT_FALSE(client.stream->finished());
+  sim_.RunFor(2 * kSecond);
+  ASSERT_TRUE(client.stream->finished());
+  EXPECT_EQ(client.stream->status_of().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(client.stream->status_of().message()), HasSubstr("`open`"));
+}
+
+TEST_F(SessionOnVirtualTime, AFloodOfFetchesReachesTheLoaderOnlyAsFastAsTheClientReads) {
+  const Client client = Opened();
+  for (int i = 0; i < 32; ++i) {
+    client.stream->Send(FetchMessage(15872));
+    sim_.RunFor(kMillisecond);
+  }
+  fake_.MakeAll();  // what was asked for
+  sim_.RunFor(kSecond);
+  EXPECT_FALSE(client.stream->finished());
+  EXPECT_LE(fake_.requested(), shared_.fetched_rows);
+  EXPECT_GT(fake_.held(), 32u * 15872u);  // the list is charged
+  EXPECT_LT(fake_.held(), 3u * 32u * 15872u);
+  // A client that does read gets them all.
+  for (int i = 0; i < 100'000 && fake_.made() < 32u * 15872u; ++i) {
+    client.stream->Take();
+    sim_.RunFor(kMillisecond);
+    fake_.MakeAll();
+    sim_.RunFor(kMillisecond);
+  }
+  EXPECT_EQ(fake_.made(), 32u * 15872u);
+  EXPECT_EQ(fake_.held(), 0u);
+}
+
+TEST_F(SessionOnVirtualTime, AFetchThatTheBudgetHasNoRoomForEndsTheSessionWithTheNumber) {
+  const Client client = Opened();
+  fake_.SetRoom(1000);
+  client.stream->Send(FetchMessage(15872));
+  sim_.RunFor(kMillisecond);
+  ASSERT_TRUE(client.stream->finished());
+  EXPECT_EQ(client.stream->status_of().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(client.stream->status_of().message()), HasSubstr("15872"));
+}
+
+TEST_F(SessionOnVirtualTime, WhatTheLoaderHasNoRoomForIsAskedForWhenRowsHaveGone) {
+  fake_.SetQueue(5);
+  const Client client = Opened();
+  client.stream->Send(GrantMessage(0, 0, 80));
+  client.stream->Send(FetchMessage(100));
+  for (int i = 0; i < 1000 && fake_.made() < 180; ++i) {
+    sim_.RunFor(20 * kMillisecond);
+    client.stream->Take();
+    fake_.MakeAll();
+  }
+  EXPECT_EQ(fake_.made(), 180u);
+}
+
+TEST_F(SessionOnVirtualTime, WhoReadsNothingWhileOthersNeedTheMemoryIsClosedWithTheReason) {
+  const Client client = Opened();
+  client.stream->Send(GrantMessage(0, 0, 80));
+  sim_.RunFor(kMillisecond);
+  fake_.MakeAll();
+  sim_.RunFor(kSecond);
+  client.session->Revoke(100, true);
+  sim_.RunFor(8 * kSecond);
+  EXPECT_FALSE(client.stream->finished());
+  sim_.RunFor(2 * kSecond);
+  ASSERT_TRUE(client.stream->finished());
+  EXPECT_EQ(client.stream->status_of().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(client.stream->status_of().message()), HasSubstr("read nothing for 10 s"));
+}
+
+TEST_F(SessionOnVirtualTime, WhoReadsNothingIsLeftAloneWhileNobodyNeedsTheMemoryAndSoIsWhoReadsLate) {
+  const Client client = Opened();
+  client.stream->Send(GrantMessage(0, 0, 80));
+  sim_.RunFor(kMillisecond);
+  fake_.MakeAll();
+  sim_.RunFor(3600 * kSecond);  // a trainer in a debugger
+  client.session->Revoke(100, false);
+  sim_.RunFor(3600 * kSecond);
+  EXPECT_FALSE(client.stream->finished());
+  for (int i = 0; i < 20; ++i) {
+    client.session->Revoke(100, true);
+    client.stream->Take();
+    sim_.RunFor(9 * kSecond);
+    fake_.MakeAll();
+    EXPECT_FALSE(client.stream->finished());
+  }
+}
+
+// Its trainer's step is no use to a client that takes nothing.
+TEST_F(SessionOnVirtualTime, RowsOfTheHeadStepAreGivenBackOnceTheClientTakesNothing) {
+  const Client client = Opened();
+  v1::ClientMessage waiting;
+  waiting.mutable_waiting()->set_begin(72);
+  client.stream->Send(waiting);
+  client.stream->Send(GrantMessage(0, 0, 80));
+  sim_.RunFor(kMillisecond);
+  fake_.MakeAll();
+  sim_.RunFor(kMillisecond);
+  EXPECT_EQ(client.session->Revoke(1 << 20, true), 0u);
+  sim_.RunFor(2 * kSecond);
+  EXPECT_GT(fake_.now_revocable(), 0);
+  EXPECT_GT(client.session->Revoke(1 << 20, true), 0u);
+  const uint64_t requested = fake_.requested();
+  sim_.RunFor(2 * kSecond);
+  EXPECT_EQ(fake_.requested(), requested);  // not made again only to lie there
+  std::set<uint64_t> seen;
+  for (int i = 0; i < 200; ++i) {
+    client.stream->Take();
+    sim_.RunFor(20 * kMillisecond);
+    fake_.MakeAll();
+  }
+  for (const v1::ServerHeader& header : client.stream->headers()) {
+    for (const uint64_t row : header.rows().positions()) EXPECT_TRUE(seen.insert(row).second) << row;
+  }
+  EXPECT_EQ(seen.size(), 80u);
+}
+
+// Storage that hangs holds the threads that hang in it, and nobody else.
+TEST_F(SessionOnVirtualTime, SessionsWhoseRowsHangHoldNoOtherUp) {
+  for (int i = 0; i < 8; ++i) {
+    const Client hangs = Opened();
+    hangs.stream->Send(GrantMessage(0, 0, 80));
+    sim_.RunFor(kMillisecond);
+    hangs.stream->Leave();
+  }
+  sim_.RunFor(kSecond);
+  EXPECT_EQ(acceptor_.sessions(), 8u);  // until the loader has let go of them
+  const Client other = Opened();
+  EXPECT_FALSE(other.stream->finished());
+  fake_.MakeAll();
+  sim_.RunFor(kSecond);
+  EXPECT_EQ(acceptor_.sessions(), 1u);
+}
+
+TEST_F(SessionOnVirtualTime, OneSeedIsOneRun) {
+  const auto run = [&](uint64_t seed) {
+    SimScheduler sim(seed);
+    shared_.executor = &sim;
+    SessionAcceptor acceptor(&shared_);
+    std::vector<std::shared_ptr<FakeStream>> streams;
+    for (int i = 0; i < 3; ++i) {
+      auto stream = std::make_shared<FakeStream>();
+      stream->SetEvents(acceptor.Accept(stream));
+      for (const auto& message : {OpenMessage(), ViewMessage(), GrantMessage(0, 0, 80), FetchMessage(9)}) {
+        stream->Send(message);
+      }
+      streams.push_back(std::move(stream));
+    }
+    for (int i = 0; i < 50; ++i) {
+      sim.RunFor(7 * kMillisecond);
+      fake_.MakeAll();
+      for (const auto& stream : streams) stream->Take();
+    }
+    for (const auto& stream : streams) stream->Leave();
+    sim.RunFor(kSecond);
+    EXPECT_EQ(acceptor.sessions(), 0u);
+    shared_.executor = &sim_;
+    return sim.order_hash();
+  };
+  EXPECT_EQ(run(5), run(5));
+  EXPECT_NE(run(5), run(6));
+}
+
+}  // namespace
+}  // namespace penstock
