@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
 #include "net/job_mirror.h"
@@ -44,16 +45,36 @@ struct Counts {
   std::atomic<uint64_t> answers{0}, bytes{0}, deltas{0}, failures{0};
 };
 
+// Until when watchers go on, and how many have ended.
+struct End {
+  Mutex mutex;
+  CondVar changed;
+  bool now ABSL_GUARDED_BY(mutex) = false;
+  size_t ended ABSL_GUARDED_BY(mutex) = 0;
+};
+
 class Watcher {
  public:
-  Watcher(Stub* stub, Counts* counts, std::atomic<bool>* stop) : stub_(stub), counts_(counts), stop_(stop) {}
+  Watcher(Stub* stub, Counts* counts, End* end) : stub_(stub), counts_(counts), end_(end) {}
   void Ask() {
-    call_ = std::make_unique<Call>();
+    {
+      MutexLock lock(&end_->mutex);
+      if (end_->now) {
+        ++end_->ended;
+        end_->changed.NotifyAll();
+        return;
+      }
+      call_ = std::make_unique<Call>();
+    }
     call_->request = watched_.NextRequest(kPollMs);
     SetDeadline(&call_->context, absl::Milliseconds(kPollMs) + absl::Seconds(10));
     stub_->async()->Watch(&call_->context, &call_->request, &call_->reply, [this](grpc::Status s) { Answered(s); });
   }
-  void Cancel() { call_->context.TryCancel(); }
+  // The end has come.
+  void Cancel() {
+    MutexLock lock(&end_->mutex);
+    call_->context.TryCancel();
+  }
 
  private:
   struct Call {
@@ -62,13 +83,12 @@ class Watcher {
     v1::WatchReply reply;
   };
   void Answered(const grpc::Status& status) {
-    if (stop_->load()) return;
     ++counts_->answers;
     counts_->bytes += call_->reply.ByteSizeLong();
     const absl::Status taken = status.ok() ? watched_.Apply(call_->reply).status() : FromGrpc(status);
     if (!taken.ok()) {
       watched_.Lost();
-      if (++counts_->failures <= 3) std::fprintf(stderr, "%s\n", taken.ToString().c_str());
+      if (!absl::IsCancelled(taken) && ++counts_->failures <= 3) std::fprintf(stderr, "%s\n", taken.ToString().c_str());
     }
     for (const v1::JobUpdate& update : call_->reply.jobs()) counts_->deltas += update.view_deltas_size() > 0;
     Ask();
@@ -76,7 +96,7 @@ class Watcher {
 
   Stub* const stub_;
   Counts* const counts_;
-  std::atomic<bool>* const stop_;
+  End* const end_;
   JobMirror watched_{"train"};
   std::unique_ptr<Call> call_;
 };
@@ -171,13 +191,13 @@ int Measure(const Options& options, pid_t coordinator, const std::string& addres
   }
 
   Counts counts;
-  std::atomic<bool> stop{false};
+  End end;
   std::vector<std::unique_ptr<Stub>> stubs;
   for (int i = 0; i < options.connections; ++i) stubs.push_back(v1::Coordinator::NewStub(MakeChannel(address)));
   std::vector<std::unique_ptr<Watcher>> watchers;
   for (int i = 0; i < options.watchers; ++i) {
     watchers.push_back(
-        std::make_unique<Watcher>(stubs[static_cast<size_t>(i % options.connections)].get(), &counts, &stop));
+        std::make_unique<Watcher>(stubs[static_cast<size_t>(i % options.connections)].get(), &counts, &end));
     watchers.back()->Ask();
     if (i % 100 == 99) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // they come over ten seconds
     if (i % 1000 == 999) workers.Beat();
@@ -209,7 +229,13 @@ int Measure(const Options& options, pid_t coordinator, const std::string& addres
       100 * static_cast<double>(counts.deltas - deltas) /
           static_cast<double>(std::max<uint64_t>(1, counts.answers - answers)));
   std::fflush(stdout);
-  stop = true;
+  {
+    MutexLock lock(&end.mutex);
+    end.now = true;
+  }
+  for (const auto& watcher : watchers) watcher->Cancel();
+  MutexLock lock(&end.mutex);
+  while (end.ended < watchers.size()) end.changed.Wait(&end.mutex);
   return 0;
 }
 
@@ -254,7 +280,7 @@ int Main(int argc, char** argv) {
   close(ended[1]);
   waitpid(coordinator, nullptr, 0);
   std::filesystem::remove_all(dir);
-  std::_Exit(result);  // calls are under way
+  return result;
 }
 
 }  // namespace

@@ -1,8 +1,12 @@
 // penstock import and penstock bake as a user runs them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -16,6 +20,34 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+// Watches a folder for files that come.
+class FolderWatch {
+ public:
+  explicit FolderWatch(const std::string& folder) : fd_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    EXPECT_GE(inotify_add_watch(fd_, folder.c_str(), IN_CREATE | IN_MOVED_TO), 0) << folder;
+  }
+  ~FolderWatch() { close(fd_); }
+  FolderWatch(const FolderWatch&) = delete;
+  FolderWatch& operator=(const FolderWatch&) = delete;
+
+  // Returns when `path`, in the folder, is there, or the child has ended (and is not waited for yet).
+  void Wait(const std::string& path, pid_t child) const {
+    const int ends = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+    ASSERT_GE(ends, 0);
+    pollfd either[] = {{fd_, POLLIN, 0}, {ends, POLLIN, 0}};
+    while (!std::filesystem::exists(path) && either[1].revents == 0) {
+      ASSERT_GT(poll(either, 2, -1), 0);
+      char events[4096];
+      while (read(fd_, events, sizeof events) > 0) {
+      }
+    }
+    close(ends);
+  }
+
+ private:
+  const int fd_;
+};
 
 class ImportCommand : public CommandTest {
  protected:
@@ -63,13 +95,11 @@ TEST_F(ImportCommand, AKilledRunGoesOnToTheSameFiles) {
   ASSERT_GT(expected.size(), 8u);
   for (int shard = 0; shard + 2 < static_cast<int>(expected.size()); shard += 2) {
     const std::string out = absl::StrCat("killed", shard);
+    std::filesystem::create_directory(dir_.File(out));
+    const FolderWatch watch(dir_.File(out));
     const pid_t child = Start(import_to(out, "3"));
-    // Until the shard is there, or the run was faster.
+    watch.Wait(dir_.File(out + "/" + ShardName("data", static_cast<uint64_t>(shard))), child);
     int status = 0;
-    while (!std::filesystem::exists(dir_.File(out + "/" + ShardName("data", static_cast<uint64_t>(shard)))) &&
-           waitpid(child, &status, WNOHANG) == 0) {
-      usleep(200);
-    }
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
     const Outcome outcome = Run(import_to(out, "2"));
