@@ -136,6 +136,12 @@ absl::Status JobMirror::Take(const v1::JobUpdate& update, Entry* entry) const {
 }
 
 absl::StatusOr<WatchedJob> JobMirror::Apply(const v1::JobUpdate& update, uint64_t revision) {
+  // Overtaken by what the same coordinator said later: its term is in the upper half.
+  const WatchedJob* const known = Find(update.record().name());
+  if (known != nullptr && known->record.revision() > update.record().revision() &&
+      known->record.revision() >> 32 == update.record().revision() >> 32) {
+    return *known;
+  }
   v1::WatchReply reply;
   *reply.add_jobs() = update;
   reply.set_revision(known_ == 0 ? revision : known_);

@@ -53,7 +53,8 @@ class JobMirror {
   //   an error   it does not fit what is known, which names the job. Nothing of it is taken, and the next request asks
   //              anew; ask not before a pause.
   absl::StatusOr<JobChanges> Apply(const v1::WatchReply& reply);
-  // The same for one job that another call brought, at `revision`: where nothing is known, watching goes on from there.
+  // The same for the one job that it follows, which another call brought, at `revision`: where nothing is known,
+  // watching goes on from there. What came late, after something newer of the same coordinator, changes nothing.
   absl::StatusOr<WatchedJob> Apply(const v1::JobUpdate& update, uint64_t revision);
 
   // A call has failed. The coordinator that answers the next may be another, which counts revisions anew: it is told

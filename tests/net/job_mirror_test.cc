@@ -252,5 +252,26 @@ TEST(JobMirror, OfOneJobHearsOfNoOther) {
   EXPECT_EQ(mirror.Apply(ReadyJob("eval", 5, 9), 5).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+// What opens a session brings the job too, and may be overtaken by what is watched.
+TEST(JobMirror, AnOlderAnswerThatComesLateChangesNothing) {
+  JobMirror mirror("train");
+  v1::JobUpdate old = ReadyJob("train", 5, 9), now = ReadyJob("train", 8, 9);
+  *old.mutable_view() = ViewOf(1, {"a"}, 4);
+  *now.mutable_view() = ViewOf(2, {"b"}, 4);
+  now.mutable_record()->set_waiting("no worker is live");
+  ASSERT_TRUE(mirror.Apply(ReplyWith(8, now)).ok());
+  const auto late = mirror.Apply(old, 5);
+  ASSERT_TRUE(late.ok()) << late.status();
+  EXPECT_EQ(late->view->number(), 2u);
+  EXPECT_EQ(mirror.Find("train")->view->number(), 2u);
+  EXPECT_EQ(mirror.Find("train")->record.waiting(), "no worker is live");
+  // Of another coordinator it is no older: that one counts anew.
+  v1::JobUpdate restarted = ReadyJob("train", (uint64_t{2} << 32) + 1, 9);
+  *restarted.mutable_view() = ViewOf(1, {"a"}, 4);
+  restarted.mutable_view()->set_term(2);
+  ASSERT_TRUE(mirror.Apply(restarted, (uint64_t{2} << 32) + 1).ok());
+  EXPECT_EQ(mirror.Find("train")->view->term(), 2u);
+}
+
 }  // namespace
 }  // namespace penstock

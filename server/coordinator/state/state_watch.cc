@@ -10,9 +10,9 @@
 namespace penstock {
 namespace {
 
-// Of what a READY job is, over restarts too; never 0.
+// Of what a READY job is, over restarts too, and of no other submission, whatever its content; never 0.
 uint64_t MetadataId(const v1::Job& job) {
-  const uint64_t hash = Hash64(MetadataOf(job).SerializeAsString());
+  const uint64_t hash = HashWords({job.uid(), Hash64(MetadataOf(job).SerializeAsString())});
   return hash != 0 ? hash : 1;
 }
 
@@ -43,10 +43,11 @@ v1::JobUpdate CoordinatorState::WhatIsNew(const JobEntry& entry, uint64_t base_r
   v1::JobUpdate update;
   *update.mutable_record() = RecordOf(entry.job, entry.metadata_id);
   if (entry.metadata_id == 0) return update;
-  const bool has =
-      base_revision != 0 ? base_revision >= entry.metadata_revision : held.metadata_id() == entry.metadata_id;
+  // What is held of another submission is of no use, its view neither: numbers begin anew.
+  const bool same = held.metadata_id() == entry.metadata_id;
+  const bool has = base_revision != 0 ? base_revision >= entry.metadata_revision : same;
   if (!has) *update.mutable_metadata() = MetadataOf(entry.job);
-  entry.views.Tell(entry.job.view(), base_revision, held, &update);
+  entry.views.Tell(entry.job.view(), base_revision, same ? held : v1::HeldJob::default_instance(), &update);
   return update;
 }
 
