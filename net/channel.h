@@ -24,21 +24,24 @@ namespace penstock {
 // The largest message either side takes. A bigger one ends the call with ResourceExhausted.
 constexpr int kMaxMessageBytes = 64 << 20;
 
-// How many bytes may be under way to this end unread.
-//   kFixed      some 64 KiB, and the rest of the message that is being read: enough for calls, and all that a round
-//               trip carries. (gRPC 1.51 forgets the window that it is told, GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
-//               when it does not probe.)
-//   kFollows    as many as the path holds (bandwidth times delay), which gRPC finds out by pings while data comes. It
-//               begins with 64 KiB and doubles with each round trip that fills it.
-enum class ReceiveWindow { kFixed, kFollows };
+// What a connection is for.
+//   kCalls   short messages, the coordinator's. Some 64 KiB may be under way, and the rest of the message that is being
+//            read. (gRPC 1.51 forgets the window that it is told, GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, when it does
+//            not probe.) A coordinator has thousands of connections that mostly rest, so keepalive is slow: the client
+//            asks after 20 s of silence, the server after 60 s. Whoever has sent something knows within 3 s.
+//   kRows    streams of rows. As many bytes as the path holds (bandwidth times delay) may be under way, which gRPC
+//            finds out by pings while data comes. It begins with 64 KiB and doubles with each round trip that fills it.
+//            Keepalive after 5 s of silence, from both sides.
+enum class ChannelUse { kCalls, kRows };
 
 // A channel of its own connection to host:port (plaintext). Returns at once; connects when first used. A lost
 // connection is tried again after 0.1 s, then at most every 0.5 s. A peer that is gone without a word (power loss) is
-// noticed within 8 s by keepalive, also when no call is open. May be let go of on any thread, gRPC's own included.
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ReceiveWindow window = ReceiveWindow::kFixed);
+// noticed 3 s after something was sent to it, keepalive included, also when no call is open. May be let go of on any
+// thread, gRPC's own included.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ChannelUse use = ChannelUse::kCalls);
 
 // Settings that match MakeChannel's, on a builder of one's own.
-void ConfigureServer(grpc::ServerBuilder* builder);
+void ConfigureServer(grpc::ServerBuilder* builder, ChannelUse use);
 
 struct RunningServer {
   std::unique_ptr<grpc::Server> server;
@@ -47,9 +50,11 @@ struct RunningServer {
 
 // Builds a server for the services (which must outlive it), listening on `address` (port 0: any free one), plaintext,
 // that takes messages of up to `max_receive_bytes`.
+// A call's deadline is the caller's to keep: when it has passed, the call is cancelled here.
 //   OK                 it answers
 //   Unavailable        the port is busy, or the address is none of this machine's: says which, with the system's words
 absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vector<grpc::Service*>& services,
+                                          ChannelUse use = ChannelUse::kCalls,
                                           int max_receive_bytes = kMaxMessageBytes);
 
 // Every call has a deadline: `timeout` from now. InfiniteDuration sets none (streams).

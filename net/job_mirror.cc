@@ -15,6 +15,13 @@ std::pair<uint64_t, uint64_t> NumberOf(const v1::View* view) {
   return view == nullptr ? std::pair<uint64_t, uint64_t>() : std::pair(view->term(), view->number());
 }
 
+// Whether `late` was said before `known`. Revisions begin with the coordinator's term, which grows over its restarts;
+// one that began anew, without the jobs of the one before, has jobs of its own.
+bool Overtaken(const v1::JobRecord& late, const v1::JobRecord& known) {
+  const bool comparable = late.uid() == known.uid() || late.revision() >> 32 == known.revision() >> 32;
+  return comparable && late.revision() < known.revision();
+}
+
 }  // namespace
 
 v1::Job ToJob(const WatchedJob& watched) {
@@ -136,12 +143,8 @@ absl::Status JobMirror::Take(const v1::JobUpdate& update, Entry* entry) const {
 }
 
 absl::StatusOr<WatchedJob> JobMirror::Apply(const v1::JobUpdate& update, uint64_t revision) {
-  // Overtaken by what the same coordinator said later: its term is in the upper half.
   const WatchedJob* const known = Find(update.record().name());
-  if (known != nullptr && known->record.revision() > update.record().revision() &&
-      known->record.revision() >> 32 == update.record().revision() >> 32) {
-    return *known;
-  }
+  if (known != nullptr && Overtaken(update.record(), known->record)) return *known;
   v1::WatchReply reply;
   *reply.add_jobs() = update;
   reply.set_revision(known_ == 0 ? revision : known_);

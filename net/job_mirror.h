@@ -54,7 +54,7 @@ class JobMirror {
   //              anew; ask not before a pause.
   absl::StatusOr<JobChanges> Apply(const v1::WatchReply& reply);
   // The same for the one job that it follows, which another call brought, at `revision`: where nothing is known,
-  // watching goes on from there. What came late, after something newer of the same coordinator, changes nothing.
+  // watching goes on from there. What came late, after something newer, changes nothing.
   absl::StatusOr<WatchedJob> Apply(const v1::JobUpdate& update, uint64_t revision);
 
   // A call has failed. The coordinator that answers the next may be another, which counts revisions anew: it is told

@@ -20,7 +20,7 @@ class FileTroubles {
  public:
   static constexpr size_t kMostFiles = 1024;
   // A trouble that was not met again for so long is nobody's any more.
-  static constexpr Nanos kForgotten = 60 * kSecond;
+  static constexpr Nanos kForgotten = 15 * kSecond;
 
   // Called with a line when a file begins to fail, every `interval` while it does, and when it is well again. Without a
   // lock held; on whatever thread met it.

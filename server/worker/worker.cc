@@ -219,7 +219,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.message_bytes = kMaxClientMessageBytes;
   parts->acceptor = std::make_unique<SessionAcceptor>(&parts->shared);
   parts->service = MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get());
-  PS_ASSIGN_OR_RETURN(parts->running, StartServer(listen, {parts->service.get()}, kMaxClientMessageBytes));
+  PS_ASSIGN_OR_RETURN(parts->running,
+                      StartServer(listen, {parts->service.get()}, ChannelUse::kRows, kMaxClientMessageBytes));
   parts->leaving = std::make_unique<Strand>(parts->executor.get());
   parts->drain_deadline = std::make_unique<StrandTimer>(parts->leaving.get());
   parts->tasks = std::make_unique<ThreadPool>(kTaskThreads, "ps-task");

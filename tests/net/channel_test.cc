@@ -38,6 +38,40 @@ class IndexService : public v1::Coordinator::Service {
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
 };
 
+// Never answers a watch, and tells when it is cancelled.
+class SilentService : public v1::Coordinator::CallbackService {
+ public:
+  grpc::ServerUnaryReactor* Watch(grpc::CallbackServerContext*, const v1::WatchRequest*, v1::WatchReply*) override {
+    return new Held(this);
+  }
+  void WaitUntilCancelled() {
+    MutexLock lock(&mutex_);
+    while (!cancelled_) changed_.Wait(&mutex_);
+  }
+
+ private:
+  class Held final : public grpc::ServerUnaryReactor {
+   public:
+    explicit Held(SilentService* service) : service_(service) {}
+    void OnCancel() override {
+      {
+        MutexLock lock(&service_->mutex_);
+        service_->cancelled_ = true;
+        service_->changed_.NotifyAll();
+      }
+      Finish(grpc::Status::CANCELLED);
+    }
+    void OnDone() override { delete this; }
+
+   private:
+    SilentService* const service_;
+  };
+
+  Mutex mutex_;
+  CondVar changed_;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
 absl::StatusOr<size_t> GetBlob(const std::shared_ptr<grpc::Channel>& channel, uint64_t bytes,
                                absl::Duration timeout = absl::Seconds(20)) {
   grpc::ClientContext context;
@@ -106,6 +140,19 @@ TEST(Channel, IgnoresProxies) {
   ASSERT_TRUE(server.ok());
   EXPECT_TRUE(GetBlob(MakeChannel(server->address.ToString()), 1).ok());
   unsetenv("http_proxy");
+}
+
+// The server keeps no timers of its own for them.
+TEST(Channel, ACallWhoseDeadlineHasPassedIsCancelledAtTheServer) {
+  SilentService service;
+  const auto server = StartServer(kAnyPort, {&service});
+  ASSERT_TRUE(server.ok());
+  grpc::ClientContext context;
+  SetDeadline(&context, absl::Milliseconds(100));
+  v1::WatchReply reply;
+  const auto stub = v1::Coordinator::NewStub(MakeChannel(server->address.ToString()));
+  EXPECT_EQ(stub->Watch(&context, v1::WatchRequest(), &reply).error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  service.WaitUntilCancelled();
 }
 
 TEST(Channel, ComesBackSoonAfterTheServerDoes) {

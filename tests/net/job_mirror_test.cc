@@ -265,12 +265,19 @@ TEST(JobMirror, AnOlderAnswerThatComesLateChangesNothing) {
   EXPECT_EQ(late->view->number(), 2u);
   EXPECT_EQ(mirror.Find("train")->view->number(), 2u);
   EXPECT_EQ(mirror.Find("train")->record.waiting(), "no worker is live");
-  // Of another coordinator it is no older: that one counts anew.
+  // The next coordinator's revisions are larger.
   v1::JobUpdate restarted = ReadyJob("train", (uint64_t{2} << 32) + 1, 9);
   *restarted.mutable_view() = ViewOf(1, {"a"}, 4);
   restarted.mutable_view()->set_term(2);
   ASSERT_TRUE(mirror.Apply(restarted, (uint64_t{2} << 32) + 1).ok());
   EXPECT_EQ(mirror.Find("train")->view->term(), 2u);
+  ASSERT_TRUE(mirror.Apply(now, 8).ok());  // the one's before
+  EXPECT_EQ(mirror.Find("train")->view->term(), 2u);
+  // Another submission of a coordinator that began anew.
+  v1::JobUpdate other = ReadyJob("train", 3, 11);
+  other.mutable_record()->set_uid(77);
+  ASSERT_TRUE(mirror.Apply(other, 3).ok());
+  EXPECT_EQ(mirror.Find("train")->record.uid(), 77u);
 }
 
 }  // namespace

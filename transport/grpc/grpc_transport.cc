@@ -26,7 +26,7 @@ class GrpcClientStream final : public MessageStream,
                                public std::enable_shared_from_this<GrpcClientStream> {
  public:
   GrpcClientStream(const std::string& address, std::shared_ptr<StreamEvents> events)
-      : events_(std::move(events)), channel_(MakeChannel(address, ReceiveWindow::kFollows)), stub_(channel_) {}
+      : events_(std::move(events)), channel_(MakeChannel(address, ChannelUse::kRows)), stub_(channel_) {}
 
   void Start() {
     {

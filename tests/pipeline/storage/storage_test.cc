@@ -179,5 +179,24 @@ TEST(FileTroubles, AreBoundedAndForgottenWhenNobodyMeetsThemAnyMore) {
   EXPECT_EQ(troubles.Lines(8, 300).size(), 1u);
 }
 
+// Status says what keeps rows from being made just now, not what once did.
+TEST(FileTroubles, OneThatNobodyMeetsAnyMoreIsOverWithinTwentySeconds) {
+  ManualClock clock;
+  std::vector<std::string> said;
+  FileTroubles troubles(&clock, [&](const std::string& line) { said.push_back(line); });
+  for (int i = 0; i < 10; ++i) {  // as often as a reader that waits asks
+    troubles.Failed("/data/a", absl::NotFoundError("/data/a: No such file or directory"), "it is tried again");
+    EXPECT_EQ(troubles.Lines(8, 300).size(), 1u);
+    clock.Advance(10 * kSecond);
+  }
+  clock.Advance(10 * kSecond);
+  EXPECT_TRUE(troubles.Lines(8, 300).empty());
+  // Met again it is a new one, told at once.
+  const size_t before = said.size();
+  troubles.Failed("/data/a", absl::NotFoundError("/data/a: No such file or directory"), "it is tried again");
+  ASSERT_EQ(said.size(), before + 1);
+  EXPECT_EQ(said.back(), "/data/a: No such file or directory; for 0 s, tried 1 time; it is tried again");
+}
+
 }  // namespace
 }  // namespace penstock
