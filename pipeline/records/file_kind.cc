@@ -9,6 +9,7 @@ namespace {
 
 constexpr char kImages[] = "`penstock import` makes shards of images";
 constexpr char kArrays[] = "`penstock import` makes shards of arrays";
+constexpr char kZip[] = "unzip it: `penstock import` makes shards of the images or .npy files in it";
 constexpr char kOthers[] = "leave it out, or write its content as TFRecords";
 
 struct Kind {
@@ -22,7 +23,7 @@ constexpr Kind kKinds[] = {
     {0, "\x89PNG\r\n", "a PNG image", kImages},
     {0, "GIF8", "a GIF image", kImages},
     {8, "WEBP", "a WebP image", kImages},
-    {0, "PK\x03\x04", "a zip or .npz file", kArrays},
+    {0, "PK\x03\x04", "a zip or .npz file", kZip},
     {0, "\x93NUMPY", "a NumPy array", kArrays},
     {0, "PAR1", "a Parquet file", kOthers},
     {0, "\x89HDF\r\n", "an HDF5 file", kOthers},

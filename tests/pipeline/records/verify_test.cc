@@ -45,6 +45,8 @@ TEST(VerifyShard, AFileOfAnotherKindIsNamed) {
     EXPECT_NE(report.Describe(0).find("this is " + kind + ", not a TFRecord shard"), std::string::npos)
         << report.Describe(0);
   }
+  // Import reads no .npz: what helps is said.
+  EXPECT_NE(Verify("PK\x03\x04" + rest).Describe(0).find("unzip it"), std::string::npos);
   // What begins with records is a damaged shard, whatever follows.
   std::string bytes = Frame(Records());
   bytes.insert(20, "\xFF\xD8\xFF\xE0");
