@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "base/cgroup.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
+#include "pipeline/loader/prepared_steps.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/records/index_builder.h"
 #include "pipeline/records/index_job.h"
@@ -95,140 +95,88 @@ void LocalBatch::AddTo(BatchDigest* digest) const {
   }
 }
 
-// Steps that are being prepared, in order; rows are written into their batches.
-class LocalReaderSink final : public LocalReader, public RowSink {
+// One step's rows, written into a batch.
+class LocalStep final : public StepTarget {
  public:
-  LocalReaderSink(std::shared_ptr<const LoadJob> job, const Steps& steps, const LocalReaderOptions& options,
-                  std::unique_ptr<Loader> loader)
-      : job_(std::move(job)),
-        steps_(steps),
-        options_(options),
-        loader_(std::move(loader)),
-        pool_(std::make_shared<LocalBatch::Pool>()),
-        next_(steps.Normalized(options.start)) {}
+  LocalStep(std::shared_ptr<const LoadJob> job, std::shared_ptr<LocalBatch::Pool> pool, const Steps& steps,
+            const StepSpan& span, const SlotRange& slice)
+      : batch_(std::move(job), std::move(pool), span, slice.size()) {
+    for (size_t i = 0; i < slice.size(); ++i) batch_.rows_[i].valid = steps.IsValid(span, slice.begin + i);
+  }
 
-  absl::Status Start() {
-    LoaderSessionOptions session;
-    session.largest_step_rows = static_cast<uint32_t>(steps_.step_size() / steps_.world_size());
-    session.weight = std::max<uint32_t>(job_->spec().weight(), 1);
-    session.books_slots = true;
-    PS_ASSIGN_OR_RETURN(session_, loader_->OpenSession(job_, session, this));
-    for (uint32_t i = 0; i < std::max<uint32_t>(options_.prefetch_steps, 1); ++i) RequestStep();
+  RowSlot Book(size_t row) override {
+    const RowSchema& schema = batch_.schema();
+    RowSlot slot;
+    slot.fixed.resize(schema.columns.size(), nullptr);
+    for (size_t c = 0; c < schema.columns.size(); ++c) {
+      if (batch_.columns_[c] != nullptr) slot.fixed[c] = batch_.columns_[c] + row * schema.columns[c].Bytes();
+    }
+    return slot;
+  }
+
+  absl::Status Put(size_t row, RowResult result) override {
+    LocalBatch::Row& info = batch_.rows_[row];
+    info.id = batch_.job_->offsets()->Locate(result.record_id);
+    info.valid = info.valid && !result.masked;
+    info.masked = result.masked;
+    info.lenient = result.lenient;
+    info.substituted = result.substituted;
+    info.source_record = result.source_record;
+    for (size_t c = 0; c < result.ragged.size(); ++c) {
+      if (batch_.columns_[c] == nullptr) batch_.ragged_[c][row] = std::move(result.ragged[c]);
+    }
     return absl::OkStatus();
   }
 
-  ~LocalReaderSink() override { session_.reset(); }
+  LocalBatch Take() { return std::move(batch_); }
+
+  // Of all steps of a reader, which share their memory.
+  static PreparedSteps::MakeTarget Maker(std::shared_ptr<const LoadJob> job, const Steps& steps) {
+    return [job = std::move(job), steps, pool = std::make_shared<LocalBatch::Pool>()](const StepSpan& span,
+                                                                                      const SlotRange& slice) {
+      return std::make_unique<LocalStep>(job, pool, steps, span, slice);
+    };
+  }
+
+ private:
+  LocalBatch batch_;
+};
+
+namespace {
+
+class LoaderReader final : public LocalReader {
+ public:
+  LoaderReader(std::shared_ptr<const LoadJob> job, const Steps& steps, std::unique_ptr<Loader> loader)
+      : job_(std::move(job)), steps_(steps), loader_(std::move(loader)) {}
+
+  absl::Status Start(const LocalReaderOptions& options) {
+    PS_ASSIGN_OR_RETURN(prepared_, PreparedSteps::Open(loader_.get(), job_, steps_,
+                                                       {options.rank, options.start, options.epochs,
+                                                        std::max<uint32_t>(options.prefetch_steps, 1)},
+                                                       LocalStep::Maker(job_, steps_)));
+    return absl::OkStatus();
+  }
 
   absl::StatusOr<std::optional<LocalBatch>> Next() override {
-    if (!failure_.ok()) return failure_;
-    std::unique_ptr<Pending> done;
-    {
-      MutexLock lock(&mutex_);
-      if (pending_.empty()) return std::nullopt;
-      session_->SetHead(first_step_);
-      while (pending_.front()->missing > 0) arrived_.Wait(&mutex_);
-      done = std::move(pending_.front());
-      pending_.pop_front();
-      ++first_step_;
-    }
-    if (!done->failure.ok()) {
-      failure_ = done->failure;
-      return failure_;
-    }
-    RequestStep();
-    return std::optional<LocalBatch>(std::move(done->batch));
+    absl::StatusOr<std::optional<PreparedStep>> step = absl::DeadlineExceededError("");
+    while (absl::IsDeadlineExceeded(step.status())) step = prepared_->Next(kSecond);
+    if (!step.ok()) return step.status();
+    if (!step->has_value()) return std::nullopt;
+    return std::optional<LocalBatch>(static_cast<LocalStep&>(*(*step)->target).Take());
   }
 
   const LoadJob& job() const override { return *job_; }
   const Steps& steps() const override { return steps_; }
   LoaderStats Stats() const override { return loader_->Stats(); }
 
-  RowSlot Book(const RowRequest& request) override {
-    MutexLock lock(&mutex_);
-    LocalBatch& batch = pending_[request.step - first_step_]->batch;
-    const RowSchema& schema = batch.schema();
-    RowSlot slot;
-    slot.fixed.resize(schema.columns.size(), nullptr);
-    for (size_t c = 0; c < schema.columns.size(); ++c) {
-      if (batch.columns_[c] != nullptr) slot.fixed[c] = batch.columns_[c] + request.tag * schema.columns[c].Bytes();
-    }
-    return slot;
-  }
-
-  void OnRow(RowResult row) override {
-    MutexLock lock(&mutex_);
-    Pending& step = *pending_[row.request.step - first_step_];
-    const size_t slot = row.request.tag;
-    if (!row.status.ok()) {
-      // The failure of the first slot, so that runs say the same.
-      if (slot <= step.failed_slot) {
-        step.failed_slot = slot;
-        step.failure = row.status;
-      }
-    } else {
-      LocalBatch::Row& info = step.batch.rows_[slot];
-      info.id = job_->offsets()->Locate(row.record_id);
-      info.valid = info.valid && !row.masked;
-      info.masked = row.masked;
-      info.lenient = row.lenient;
-      info.substituted = row.substituted;
-      info.source_record = row.source_record;
-      for (size_t c = 0; c < row.ragged.size(); ++c) {
-        if (step.batch.columns_[c] == nullptr) step.batch.ragged_[c][slot] = std::move(row.ragged[c]);
-      }
-    }
-    if (--step.missing == 0) arrived_.NotifyAll();
-  }
-
  private:
-  struct Pending {
-    explicit Pending(LocalBatch b) : batch(std::move(b)) {}
-    LocalBatch batch;
-    size_t missing = 0;
-    size_t failed_slot = SIZE_MAX;
-    absl::Status failure;
-  };
-
-  // Asks for the next step, if there is one.
-  void RequestStep() {
-    if (options_.epochs > 0 && next_.epoch >= options_.start.epoch + options_.epochs) return;
-    const StepSpan span = steps_.StepAt(next_);
-    const SlotRange slice = steps_.Slice(span, options_.rank);
-    auto step = std::unique_ptr<Pending>(new Pending(LocalBatch(job_, pool_, span, slice.size())));
-    step->missing = slice.size();
-    std::vector<RowRequest> rows(slice.size());
-    for (size_t i = 0; i < rows.size(); ++i) {
-      rows[i].epoch = span.epoch;
-      rows[i].position = steps_.PositionOfSlot(span, slice.begin + i);
-      rows[i].step = requested_;
-      rows[i].tag = i;
-      step->batch.rows_[i].valid = steps_.IsValid(span, slice.begin + i);
-    }
-    {
-      MutexLock lock(&mutex_);
-      pending_.push_back(std::move(step));
-    }
-    ++requested_;
-    next_ = steps_.After(span);
-    session_->Request(std::move(rows));
-  }
-
   const std::shared_ptr<const LoadJob> job_;
   const Steps steps_;
-  const LocalReaderOptions options_;
   const std::unique_ptr<Loader> loader_;
-  const std::shared_ptr<LocalBatch::Pool> pool_;
-  std::unique_ptr<Loader::Session> session_;  // goes before what it writes to
-  // Of the caller's thread.
-  Cursor next_;
-  uint64_t requested_ = 0;
-  absl::Status failure_;
-
-  Mutex mutex_;
-  CondVar arrived_;
-  std::deque<std::unique_ptr<Pending>> pending_ ABSL_GUARDED_BY(mutex_);
-  uint64_t first_step_ ABSL_GUARDED_BY(mutex_) = 0;  // number of pending_.front()
+  std::unique_ptr<PreparedSteps> prepared_;  // goes before the loader
 };
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
                                                            const std::string& index_dir, int threads) {
@@ -327,8 +275,8 @@ absl::StatusOr<std::unique_ptr<LocalReader>> LocalReader::Open(std::shared_ptr<c
   loader_options.decoded_cache_bytes = options.decoded_cache_bytes;
   loader_options.read_ahead_rows = options.read_ahead_rows;
   PS_ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader, Loader::Create(loader_options));
-  auto reader = std::make_unique<LocalReaderSink>(std::move(job), steps, options, std::move(loader));
-  PS_RETURN_IF_ERROR(reader->Start());
+  auto reader = std::make_unique<LoaderReader>(std::move(job), steps, std::move(loader));
+  PS_RETURN_IF_ERROR(reader->Start(options));
   return reader;
 }
 

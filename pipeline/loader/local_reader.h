@@ -67,7 +67,7 @@ class LocalBatch {
   void AddTo(BatchDigest* digest) const;
 
  private:
-  friend class LocalReaderSink;
+  friend class LocalStep;
   struct Pool;
   LocalBatch(std::shared_ptr<const LoadJob> job, std::shared_ptr<Pool> pool, const StepSpan& step, size_t rows);
 
