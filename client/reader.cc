@@ -67,7 +67,8 @@ absl::StatusOr<std::string> CoordinatorAddress(const ConnectOptions& connect) {
 class ReaderImpl final : public Reader {
  public:
   ReaderImpl(OpenedSession opened, std::shared_ptr<CoordinatorClient> coordinator, std::unique_ptr<Threads> threads)
-      : steps_(opened.steps),
+      : job_(opened.job.name),
+        steps_(opened.steps),
         format_(opened.job.format),
         state_{kStateVersion, 0, 0, opened.job.order_fingerprint, opened.job.pipeline_fingerprint},
         threads_(std::move(threads)),
@@ -109,11 +110,15 @@ class ReaderImpl final : public Reader {
   uint64_t steps_per_epoch() const override { return steps_.StepsPerEpoch(); }
   uint64_t steps_left_in_epoch() const override { return steps_.StepsFrom(session_->cursor().position); }
   uint64_t rows_per_epoch() const override { return steps_.positions(); }
+  const std::string& job() const override { return job_; }
+  uint64_t batch_size() const override { return steps_.step_size(); }
+  std::string_view last_batch() const override { return LastBatchName(steps_.last()); }
   const std::vector<ColumnInfo>& columns() const override { return format_->infos; }
   ReaderStats Stats() const override { return session_->Stats(); }
   void Cancel() override { session_->Cancel(); }
 
  private:
+  const std::string job_;
   const Steps steps_;
   const std::shared_ptr<const BatchFormat> format_;
   const SessionState state_;  // without the cursor

@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kAlignment = 64;
+constexpr size_t kAlignment = 256;  // of columns: enough for any device's copies and any vector
 // Of one row of a FIXED column, or one element of a RAGGED one: far beyond what a message can carry.
 constexpr size_t kMaxRowBytes = size_t{1} << 31;
 
@@ -172,6 +172,28 @@ absl::Status BatchBuilder::WriteRow(size_t row, size_t bytes, SliceCursor* curso
   return absl::OkStatus();
 }
 
+RowSlot BatchBuilder::SlotOf(size_t row) const {
+  PS_CHECK(row < rows_);
+  RowSlot slot;
+  slot.fixed.resize(fixed_.size(), nullptr);
+  for (size_t c = 0; c < fixed_.size(); ++c) {
+    if (fixed_[c] != nullptr) slot.fixed[c] = fixed_[c] + row * row_bytes_[c];
+  }
+  return slot;
+}
+
+void BatchBuilder::PutRagged(size_t row, std::vector<std::string> ragged) {
+  PS_CHECK(row < rows_ && ragged.size() <= cells_.size());
+  for (size_t c = 0; c < ragged.size(); ++c) {
+    if (!format_->schema.columns[c].ragged) continue;
+    PS_CHECK(ragged[c].size() >= 4);
+    Cell& cell = cells_[c][row];
+    cell.count = LoadU32(ragged[c].data());
+    cell.bytes = std::move(ragged[c]);
+    cell.bytes.erase(0, 4);
+  }
+}
+
 void BatchBuilder::RowDone(size_t row, bool valid) {
   PS_CHECK(row < rows_);
   if (mixer_.has_value()) mixer_->RowDone(row, valid, masked_[row] != 0);
@@ -237,6 +259,7 @@ absl::Status BatchBuilder::JoinRagged(size_t c) {
   if (strings) {
     offsets[count] = static_cast<int64_t>(at);
     view.string_data_ = values;
+    view.string_bytes_ = bytes;
     view.string_offsets_ = absl::MakeConstSpan(offsets, count + 1);
   } else {
     view.data_ = values;

@@ -61,6 +61,10 @@ class BatchBuilder {
   //   InvalidArgument  the bytes are no row of this format; says in which column and why. The slot may be half
   //                    written, to be written again.
   absl::Status WriteRow(size_t row, size_t bytes, SliceCursor* cursor);
+  // The other way, for who makes rows here: the slot's memory, to be written whole before RowDone, and then the RAGGED
+  // columns in their encoding (RowSlot::ragged). The same row is not written by both ways.
+  RowSlot SlotOf(size_t row) const;
+  void PutRagged(size_t row, std::vector<std::string> ragged);
   // A row without content: zeros, no elements.
   void WriteMasked(size_t row);
   // The row is written, and will not be again. Where the job mixes rows, the last one of a group does so here.

@@ -18,6 +18,8 @@ std::unique_ptr<Command> NewCheckConfig();
 std::unique_ptr<Command> NewImport();
 std::unique_ptr<Command> NewBake();
 std::unique_ptr<Command> NewPack();
+// For trainers in other languages, not for people.
+std::unique_ptr<Command> NewFeed();
 // These talk to the coordinator.
 std::unique_ptr<Command> NewSubmit();
 std::unique_ptr<Command> NewRead();

@@ -3,6 +3,7 @@
 #define PENSTOCK_CLIENT_CLI_LOCAL_DATA_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,6 +17,10 @@ namespace penstock::cli {
 // Where local commands read and where they keep their indexes.
 class LocalData {
  public:
+  LocalData() = default;
+  // As if --data-root had been given for each of `roots`.
+  explicit LocalData(std::vector<std::string> roots) : roots_(std::move(roots)) {}
+
   // --data-root, --index-dir, --index-beside
   void AddFlags(Flags* flags);
 

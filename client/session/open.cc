@@ -9,6 +9,7 @@
 #include "base/host_name.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "client/session/start_checks.h"
 
 namespace penstock {
 namespace {
@@ -43,27 +44,6 @@ absl::StatusOr<bool> IsOpen(const v1::Job& job) {
     return absl::FailedPreconditionError(absl::StrCat("job ", job.name(), " was cancelled"));
   }
   return job.state() == v1::READY && job.view().ranges_size() > 0;
-}
-
-// Rows are mixed in aligned groups, which no border between ranks or batches may cut.
-absl::Status CheckGroups(const JobInfo& job, const Steps& steps) {
-  if (!job.format->mix.has_value()) return absl::OkStatus();
-  const uint64_t group = job.format->mix->plan.group, world_size = steps.world_size();
-  if (steps.step_size() % (group * world_size) == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "job ", job.name, " mixes rows in groups of ", group, " (mix.group), and a global batch of ", steps.step_size(),
-      " rows over ", world_size, world_size == 1 ? " rank" : " ranks", " gives ", steps.step_size() / world_size,
-      " rows to each, which cuts groups; choose a batch size that is a multiple of ", group * world_size));
-}
-
-absl::Status CheckStart(const JobInfo& job, uint64_t position) {
-  if (!job.format->mix.has_value() || position == job.positions) return absl::OkStatus();
-  const uint64_t group = job.format->mix->plan.group;
-  if (position % group == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("the state's position ", position, " is inside a group of ", group, " rows, which job ", job.name,
-                   " mixes (mix.group): the state was saved without them; begin at an epoch's start, or go on with the "
-                   "job as it was"));
 }
 
 }  // namespace
@@ -189,19 +169,9 @@ absl::StatusOr<OpenedSession> SessionOpener::Make() {
   PS_ASSIGN_OR_RETURN(JobInfo job, MakeJobInfo(known));
   const uint64_t step_rows = options_.batch_size != 0 ? options_.batch_size : job.batch_size;
   PS_ASSIGN_OR_RETURN(const Steps steps, Steps::Create(job.positions, step_rows, job.last, options_.world_size));
-  PS_RETURN_IF_ERROR(CheckGroups(job, steps));
-  if (saved_.has_value()) {
-    SessionState current = *saved_;
-    current.version = kStateVersion;
-    current.order_fingerprint = job.order_fingerprint;
-    current.pipeline_fingerprint = job.pipeline_fingerprint;
-    PS_RETURN_IF_ERROR(CheckResume(*saved_, current, options_.accept_new_pipeline));
-    if (saved_->position > job.positions) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the state's position ", saved_->position, " is beyond the epoch's ", job.positions, " rows"));
-    }
-    PS_RETURN_IF_ERROR(CheckStart(job, saved_->position));
-  }
+  PS_RETURN_IF_ERROR(CheckStart({job.name, job.format.get(), job.order_fingerprint, job.pipeline_fingerprint,
+                                 options_.accept_new_pipeline},
+                                steps, saved_));
   PS_ASSIGN_OR_RETURN(auto view, MakeView(known.view(), job.offsets->num_records()));
 
   SessionOptions opened;

@@ -179,7 +179,8 @@ class LoaderReader final : public LocalReader {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
-                                                           const std::string& index_dir, int threads) {
+                                                           const std::string& index_dir, int threads,
+                                                           FileTroubles* troubles) {
   if (job.dataset_size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("job ", job.name(), ": needs exactly one dataset, has ", job.dataset_size()));
@@ -247,6 +248,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& jo
   };
   DatasetReader::Options reader;
   reader.max_record_bytes = options.max_record_bytes;
+  reader.troubles = troubles;
   return DatasetReader::Create(std::move(snapshot), roots, std::move(provider), reader);
 }
 

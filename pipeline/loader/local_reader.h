@@ -104,9 +104,11 @@ class LocalReader {
 };
 
 // The job's shards as they are now: globs expanded, indexes loaded or built on `threads` threads (kept below
-// `index_dir` unless it is empty), and frozen as a snapshot with a reader on it.
+// `index_dir` unless it is empty), and frozen as a snapshot with a reader on it. `troubles`, if given, is told of files
+// that fail later, and outlives the reader.
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
-                                                           const std::string& index_dir, int threads);
+                                                           const std::string& index_dir, int threads,
+                                                           FileTroubles* troubles = nullptr);
 
 }  // namespace penstock
 

@@ -7,6 +7,18 @@
 
 namespace penstock {
 
+std::string_view LastBatchName(LastBatch last) {
+  switch (last) {
+    case LastBatch::kDrop:
+      return "DROP";
+    case LastBatch::kPad:
+      return "PAD";
+    case LastBatch::kPartial:
+      return "PARTIAL";
+  }
+  return "";
+}
+
 absl::StatusOr<Steps> Steps::Create(uint64_t positions, uint64_t step_size, LastBatch last, uint64_t world_size) {
   if (positions == 0) return absl::InvalidArgumentError("the job's files hold no records");
   if (step_size == 0) return absl::InvalidArgumentError("batch.size is 0; it must be at least 1");

@@ -8,6 +8,7 @@
 #define PENSTOCK_PIPELINE_PLAN_STEPS_H_
 
 #include <cstdint>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 
@@ -19,6 +20,9 @@ enum class LastBatch : uint8_t {
   kPad = 1,      // the step is filled from the epoch's start with rows that are flagged invalid
   kPartial = 2,  // a smaller step; one rank only
 };
+
+// "DROP", "PAD", "PARTIAL": as in job files.
+std::string_view LastBatchName(LastBatch last);
 
 // A place between two steps. All that a session needs to go on, beside fingerprints.
 struct Cursor {

@@ -71,6 +71,9 @@ class ColumnView {
     const char* base = static_cast<const char*>(string_data_);
     return {base + string_offsets_[i], static_cast<size_t>(string_offsets_[i + 1] - string_offsets_[i])};
   }
+  // The text of all strings, one after another, and string_count() + 1 offsets into it.
+  std::string_view string_text() const { return {static_cast<const char*>(string_data_), string_bytes_}; }
+  absl::Span<const int64_t> string_offsets() const { return string_offsets_; }
 
  private:
   friend class BatchBuilder;
@@ -81,6 +84,7 @@ class ColumnView {
   size_t element_bytes_ = 0;
   absl::Span<const int64_t> row_splits_;
   const void* string_data_ = nullptr;
+  size_t string_bytes_ = 0;
   absl::Span<const int64_t> string_offsets_;
 };
 

@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -141,6 +142,11 @@ class Reader {
   virtual uint64_t steps_left_in_epoch() const = 0;
   // Rows in the data set (times repeats), before the last batch is dropped or padded.
   virtual uint64_t rows_per_epoch() const = 0;
+
+  // The job's name, rows of the global step, and what becomes of an epoch's last rows: "DROP", "PAD" or "PARTIAL".
+  virtual const std::string& job() const = 0;
+  virtual uint64_t batch_size() const = 0;
+  virtual std::string_view last_batch() const = 0;
 
   // Names, dtypes and shapes of the columns that every batch has. Where the job mixes rows, an
   // integer label is float32 [classes] here and in batches.

@@ -1,0 +1,75 @@
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/version.h"
+#include "client/cli/commands.h"
+#include "client/cli/local_data.h"
+#include "client/feed/feeder.h"
+#include "config/job_file.h"
+#include "pipeline/augment/check_pipeline.h"
+
+namespace penstock::cli {
+namespace {
+
+absl::StatusOr<feed::LocalSource> OpenLocal(const v1::FeedOpen& open) {
+  const LocalData data({open.data_roots().begin(), open.data_roots().end()});
+  feed::LocalSource source;
+  if (!open.job_file().empty()) {
+    PS_ASSIGN_OR_RETURN(source.job, LoadJobFile(open.job_file(), CheckPipeline));
+  } else {
+    PS_RETURN_IF_ERROR(MistakesToStatus("the job", CheckJobText(open.job_text(), CheckPipeline, &source.job)));
+  }
+  data.ResolveJob(&source.job);
+  PS_ASSIGN_OR_RETURN(source.roots, data.Roots());
+  return source;
+}
+
+class Feed final : public Command {
+ public:
+  std::string name() const override { return "feed"; }
+  std::string arguments() const override { return "--fd N --parent PID"; }
+  std::string summary() const override {
+    return "bring batches to a trainer in another language; it starts this itself";
+  }
+  std::string description() const override {
+    return "Not for the command line: the Python package, or another language's, starts it as a child and talks to it\n"
+           "over a socket pair. Batches lie in memory that both share. docs/feed.md is the protocol.";
+  }
+  void AddFlags(Flags* flags) override {
+    flags->AddUint("fd", &fd_, "N", "this process's end of the main socket");
+    flags->AddUint("parent", &parent_, "PID", "the process that it belongs to, and ends with");
+  }
+
+  absl::Status Run(const std::vector<std::string>& arguments) override {
+    if (!arguments.empty()) return UsageError(absl::StrCat("'", arguments[0], "': feed takes flags alone"));
+    if (fd_ < 3 || parent_ == 0) {
+      return UsageError("--fd and --parent are missing: a trainer starts this, not a person (docs/feed.md)");
+    }
+    std::signal(SIGINT, SIG_IGN);  // the terminal's Ctrl-C is the trainer's
+    feed::FeederOptions options;
+    options.parent = static_cast<int>(parent_);
+    options.open_local = OpenLocal;
+    options.index_dir = [] { return LocalData().IndexDir(); };
+    options.release = std::string(Version());
+    PS_ASSIGN_OR_RETURN(PacketSocket main, PacketSocket::Create(OwnedFd(static_cast<int>(fd_))));
+    const absl::Status status = feed::Feed(std::move(main), options);
+    // Threads that hang in storage are left behind: nothing waits for them.
+    if (!status.ok()) std::fprintf(stderr, "penstock feed: %s\n", std::string(status.message()).c_str());
+    std::fflush(nullptr);
+    std::_Exit(status.ok() ? 0 : 1);
+  }
+
+ private:
+  uint64_t fd_ = 0, parent_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> NewFeed() { return std::make_unique<Feed>(); }
+
+}  // namespace penstock::cli

@@ -1,0 +1,65 @@
+// The memory that a feeder's batches lie in: one memfd, which the trainer maps too.
+#ifndef PENSTOCK_CLIENT_FEED_ARENA_H_
+#define PENSTOCK_CLIENT_FEED_ARENA_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "penstock/allocator.h"
+
+namespace penstock {
+
+// Blocks of whole pages of one file without a name, whose size is fixed and sealed. Pages that nobody uses take no
+// memory. What lies in it may be written by the trainer at any time, so nothing here is read for a decision: what is
+// free is kept elsewhere. Thread-safe.
+class Arena final : public Allocator {
+ public:
+  static constexpr size_t kPage = 4096;
+
+  // `bytes` is rounded up to whole pages. Errors name the system call.
+  static absl::StatusOr<std::unique_ptr<Arena>> Create(uint64_t bytes);
+  ~Arena() override;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  int fd() const { return fd_; }
+  uint64_t bytes() const { return bytes_; }
+  // Of blocks that are given out.
+  uint64_t used_bytes() const;
+  // How often there was no room.
+  uint64_t refusals() const { return refusals_.load(); }
+
+  // Aligned to pages; null when no gap is large enough. Deallocate gives the pages back to the system.
+  void* Allocate(size_t bytes) override;
+  void Deallocate(void* memory, size_t bytes) override;
+
+  // Where something that lies in a block is, from the arena's start.
+  uint64_t OffsetOf(const void* memory) const;
+
+  // Has the system make the pages of the first `bytes` bytes, so that the first batches need not wait for them. Takes a
+  // while; stops early when `stop` becomes true.
+  void Prepare(uint64_t bytes, const std::atomic<bool>& stop);
+
+  // Gives back all pages, whoever has them mapped: for when the trainer has ended and its children go on.
+  void GiveBackAll();
+
+ private:
+  Arena(int fd, std::byte* base, uint64_t bytes);
+
+  const int fd_;
+  std::byte* const base_;
+  const uint64_t bytes_;
+  std::atomic<uint64_t> refusals_{0};
+  mutable Mutex mutex_;
+  std::map<uint64_t, uint64_t> free_ ABSL_GUARDED_BY(mutex_);  // gaps: from -> bytes; neighbors are joined
+  uint64_t used_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_CLIENT_FEED_ARENA_H_

@@ -1,0 +1,244 @@
+#include "client/feed/direct_reader.h"
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "client/assembly/batch_memory.h"
+#include "client/session/open.h"
+#include "client/session/start_checks.h"
+#include "pipeline/loader/prepared_steps.h"
+#include "pipeline/plan/job_order.h"
+
+namespace penstock {
+namespace {
+
+// Of a window, and of what the trainer has in hand: see SessionOptions::max_free_bytes.
+constexpr uint64_t kInHand = 2;
+constexpr size_t kTroubleLines = 4, kTroubleBytes = 512;
+
+// The rows of one step, in a batch.
+class BatchTarget final : public StepTarget {
+ public:
+  BatchTarget(const LocalJob& job, const Steps& steps, const StepSpan& span, const SlotRange& slice,
+              std::shared_ptr<BatchBuilder> builder)
+      : job_(job),
+        steps_(steps),
+        span_(span),
+        slice_(slice),
+        builder_(std::move(builder)),
+        ids_(slice.size()),
+        sources_(slice.size()),
+        valid_(slice.size()) {}
+
+  RowSlot Book(size_t row) override { return builder_->SlotOf(row); }
+
+  absl::Status Put(size_t row, RowResult result) override {
+    const ShardOffsets& offsets = *job_.job->offsets();
+    ids_[row] = IdOf(offsets, result.record_id);
+    sources_[row] = IdOf(offsets, result.masked ? result.record_id : result.source_record);
+    valid_[row] = !result.masked && steps_.IsValid(span_, slice_.begin + row);
+    if (result.masked) {
+      ++masked_;
+      builder_->WriteMasked(row);
+    } else {
+      if (result.substituted) ++substituted_;
+      builder_->PutRagged(row, std::move(result.ragged));
+    }
+    builder_->RowDone(row, valid_[row] != 0);
+    if (!result.masked && !result.substituted) return absl::OkStatus();
+    return job_.bad_records->Add(result.record_id, job_.job->reader());
+  }
+
+  absl::StatusOr<Batch> Finish(uint64_t step) {
+    PS_RETURN_IF_ERROR(builder_->Seal(ids_, valid_, sources_ == ids_ ? std::vector<RowId>() : sources_));
+    return builder_->Finish(span_.epoch, step, span_.begin);
+  }
+
+  uint64_t masked() const { return masked_; }
+  uint64_t substituted() const { return substituted_; }
+
+ private:
+  static RowId IdOf(const ShardOffsets& offsets, uint64_t record) {
+    const Location at = offsets.Locate(record);
+    return {static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)};
+  }
+
+  const LocalJob& job_;
+  const Steps& steps_;
+  const StepSpan span_;
+  const SlotRange slice_;
+  const std::shared_ptr<BatchBuilder> builder_;
+  std::vector<RowId> ids_, sources_;
+  std::vector<uint8_t> valid_;
+  std::atomic<uint64_t> masked_{0}, substituted_{0};
+};
+
+class DirectReader final : public Reader {
+ public:
+  DirectReader(std::shared_ptr<const LocalJob> job, const Steps& steps, Cursor start, Allocator* allocator,
+               size_t max_free_bytes)
+      : job_(std::move(job)),
+        steps_(steps),
+        start_(steps.Normalized(start)),
+        memory_(std::make_shared<BatchMemory>(allocator, max_free_bytes)),
+        cursor_(start) {}
+
+  ~DirectReader() override {
+    prepared_.reset();
+    memory_->Close();
+  }
+
+  absl::Status Start(Loader* loader, const PreparedStepsOptions& options) {
+    PS_ASSIGN_OR_RETURN(
+        prepared_,
+        PreparedSteps::Open(loader, job_->job, steps_, options,
+                            [this](const StepSpan& span, const SlotRange& slice) -> std::unique_ptr<StepTarget> {
+                              std::shared_ptr<BatchBuilder> builder = BatchBuilder::Create(
+                                  job_->format, slice.size(), memory_, {span.epoch, span.begin + slice.begin});
+                              if (builder == nullptr) return nullptr;
+                              return std::make_unique<BatchTarget>(*job_, steps_, span, slice, std::move(builder));
+                            }));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Batch> Next(absl::Duration timeout) override {
+    const Nanos began = Clock::Real()->Now();
+    {
+      MutexLock lock(&mutex_);
+      waiting_since_ = began;
+    }
+    const Nanos longest = absl::ToInt64Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(87600)));
+    absl::StatusOr<std::optional<PreparedStep>> step = prepared_->Next(longest);
+    absl::StatusOr<Batch> batch = step.ok() ? Finish(*std::move(step)) : WithTroubles(step.status());
+    MutexLock lock(&mutex_);
+    waiting_since_.reset();
+    const absl::Duration waited = absl::Nanoseconds(Clock::Real()->Now() - began);
+    stats_.waited += waited;
+    // A batch may have been waited for in several calls.
+    this_wait_ += waited;
+    if (batch.ok()) {
+      if (stats_.batches == 0) {
+        stats_.first_batch_wait = this_wait_;
+      } else {
+        stats_.longest_wait = std::max(stats_.longest_wait, this_wait_);
+      }
+      this_wait_ = absl::ZeroDuration();
+      ++stats_.batches;
+      stats_.rows += batch->rows();
+      cursor_ = after_;
+    }
+    status_ = absl::IsOutOfRange(batch.status()) ? absl::OkStatus() : batch.status();
+    return batch;
+  }
+
+  absl::Status status() const override {
+    MutexLock lock(&mutex_);
+    return status_;
+  }
+
+  std::string SaveState() const override {
+    MutexLock lock(&mutex_);
+    return SerializeState({kStateVersion, cursor_.epoch, cursor_.position, job_->job->order_fingerprint(),
+                           job_->job->pipeline_fingerprint()});
+  }
+
+  uint64_t steps_per_epoch() const override { return steps_.StepsPerEpoch(); }
+  uint64_t steps_left_in_epoch() const override {
+    MutexLock lock(&mutex_);
+    return steps_.StepsFrom(cursor_.position);
+  }
+  uint64_t rows_per_epoch() const override { return steps_.positions(); }
+  const std::string& job() const override { return job_->job->spec().name(); }
+  uint64_t batch_size() const override { return steps_.step_size(); }
+  std::string_view last_batch() const override { return LastBatchName(steps_.last()); }
+  const std::vector<ColumnInfo>& columns() const override { return job_->format->infos; }
+
+  ReaderStats Stats() const override {
+    MutexLock lock(&mutex_);
+    ReaderStats stats = stats_;
+    if (waiting_since_.has_value()) stats.waited += absl::Nanoseconds(Clock::Real()->Now() - *waiting_since_);
+    stats.prefetched_steps = prepared_->ready_steps();
+    return stats;
+  }
+
+  void Cancel() override { prepared_->Cancel(); }
+
+ private:
+  absl::StatusOr<Batch> Finish(std::optional<PreparedStep> step) {
+    if (!step.has_value()) return absl::OutOfRangeError("the epochs asked for are over");
+    auto& target = static_cast<BatchTarget&>(*step->target);
+    const uint64_t from = step->span.epoch == start_.epoch ? start_.position : 0;
+    PS_ASSIGN_OR_RETURN(Batch batch, target.Finish((step->span.begin - from) / steps_.step_size()));
+    after_ = steps_.After(step->span);
+    MutexLock lock(&mutex_);
+    stats_.masked_rows += target.masked();
+    stats_.substituted_rows += target.substituted();
+    return batch;
+  }
+
+  // What is wrong with the files, where that may be what is waited for.
+  absl::Status WithTroubles(const absl::Status& status) const {
+    if (!absl::IsDeadlineExceeded(status)) return status;
+    std::string text(status.message());
+    for (const std::string& line : job_->troubles->Lines(kTroubleLines, kTroubleBytes)) {
+      absl::StrAppend(&text, "; ", line);
+    }
+    return absl::DeadlineExceededError(text);
+  }
+
+  const std::shared_ptr<const LocalJob> job_;
+  const Steps steps_;
+  const Cursor start_;
+  const std::shared_ptr<BatchMemory> memory_;
+  std::unique_ptr<PreparedSteps> prepared_;
+  Cursor after_;  // of Next's thread
+
+  mutable Mutex mutex_;
+  Cursor cursor_ ABSL_GUARDED_BY(mutex_);
+  ReaderStats stats_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration this_wait_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Nanos> waiting_since_ ABSL_GUARDED_BY(mutex_);
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(Loader* loader, std::shared_ptr<const LocalJob> job,
+                                                         const ReaderOptions& options) {
+  if (options.world_size == 0 || options.rank >= options.world_size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", options.rank, " of a world size of ", options.world_size, ": ranks count from 0"));
+  }
+  const LoadJob& load = *job->job;
+  const uint64_t rows = options.batch_size != 0 ? options.batch_size : load.spec().batch().size();
+  PS_ASSIGN_OR_RETURN(const Steps steps, Steps::Create(load.positions(), rows, LastBatchOf(load.spec().batch().last()),
+                                                       options.world_size));
+  std::optional<SessionState> saved;
+  if (!options.state.empty()) {
+    PS_ASSIGN_OR_RETURN(saved, ParseState(options.state));
+  }
+  PS_RETURN_IF_ERROR(CheckStart({load.spec().name(), job->format.get(), load.order_fingerprint(),
+                                 load.pipeline_fingerprint(), options.accept_new_pipeline},
+                                steps, saved));
+  uint64_t row_bytes = job->format->memory_bytes;
+  if (job->format->ragged && load.offsets()->num_records() > 0) {
+    uint64_t bytes = 0;
+    for (const SnapshotShard& shard : load.reader().snapshot().shards()) bytes += shard.data_bytes;
+    row_bytes += bytes / load.offsets()->num_records();
+  }
+  const uint64_t step_bytes = row_bytes * (steps.step_size() / steps.world_size());
+  const uint64_t window = WindowSteps(options.prefetch_steps, options.prefetch_bytes, step_bytes);
+  const Cursor start = saved.has_value() ? saved->cursor() : Cursor{options.epoch, 0};
+  auto reader = std::make_unique<DirectReader>(std::move(job), steps, start, options.allocator,
+                                               (window + kInHand) * (step_bytes + step_bytes / 4 + 65536));
+  PS_RETURN_IF_ERROR(reader->Start(loader, {options.rank, start, options.epochs, static_cast<uint32_t>(window)}));
+  return reader;
+}
+
+}  // namespace penstock

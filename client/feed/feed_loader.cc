@@ -1,0 +1,395 @@
+#include "client/feed/feed_loader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+
+namespace penstock::feed {
+namespace {
+
+// How long one look for a batch takes: then it is seen what else is wanted.
+constexpr absl::Duration kOneWait = absl::Seconds(1);
+constexpr uint32_t kLeastWindow = 2;
+
+uint64_t OffsetIn(const void* arena, const void* memory) { return static_cast<const Arena*>(arena)->OffsetOf(memory); }
+
+uint64_t BytesOf(const Batch& batch) {
+  uint64_t bytes = batch.rows() * (sizeof(RowId) + 1);
+  for (const ColumnView& column : batch.columns()) {
+    bytes += column.bytes() + column.string_text().size() +
+             sizeof(int64_t) * (column.row_splits().size() + column.string_offsets().size());
+  }
+  return bytes;
+}
+
+ReaderStats Sum(ReaderStats a, const ReaderStats& b) {
+  if (a.batches == 0) a.first_batch_wait = b.first_batch_wait;
+  a.longest_wait = std::max(a.longest_wait, b.longest_wait);
+  a.batches += b.batches;
+  a.rows += b.rows;
+  a.bytes_received += b.bytes_received;
+  a.waited += b.waited;
+  a.duplicate_rows += b.duplicate_rows;
+  a.fetched_rows += b.fetched_rows;
+  a.broken_streams += b.broken_streams;
+  a.masked_rows += b.masked_rows;
+  a.substituted_rows += b.substituted_rows;
+  a.view_changes += b.view_changes;
+  a.prefetched_steps = b.prefetched_steps;
+  return a;
+}
+
+}  // namespace
+
+FeedLoader::FeedLoader(FeedShared* shared, PacketSocket socket, v1::FeedOpen open, std::function<void()> ended)
+    : shared_(shared), socket_(std::move(socket)), open_(std::move(open)), ended_(std::move(ended)) {
+  start_.epoch = open_.epoch();
+  start_.state = open_.state();
+  start_.accept_new_pipeline = open_.accept_new_pipeline();
+  thread_ = std::thread([this] {
+    Run();
+    ended_();
+  });
+}
+
+FeedLoader::~FeedLoader() {
+  Stop();
+  thread_.join();
+}
+
+void FeedLoader::Stop() {
+  stop_.store(true);
+  socket_.Shutdown();  // a packet that the trainer does not take holds nobody
+  MutexLock lock(&mutex_);
+  if (reading_ != nullptr) reading_->Cancel();
+  changed_.NotifyAll();
+}
+
+// ---- On the control thread -----------------------------------------------------------------------------------------
+
+absl::Status FeedLoader::OnPacket(const Packet& packet) {
+  switch (packet.type) {
+    case Type::kWant: {
+      PS_ASSIGN_OR_RETURN(const Want want, ParseWant(packet.body));
+      return OnWant(packet.stream, want);
+    }
+    case Type::kSeek: {
+      v1::FeedSeek seek;
+      PS_RETURN_IF_ERROR(ParseJson(packet.body, &seek));
+      return OnSeek(packet.stream, seek);
+    }
+    case Type::kAsk: {
+      v1::FeedAsk ask;
+      PS_RETURN_IF_ERROR(ParseJson(packet.body, &ask));
+      return OnAsk(ask);
+    }
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("a packet of type ", static_cast<uint32_t>(packet.type), " on a loader's socket"));
+  }
+}
+
+absl::Status FeedLoader::OnWant(uint32_t stream, const Want& want) {
+  std::deque<Sent> back;
+  {
+    MutexLock lock(&mutex_);
+    if (stream != stream_) {
+      return absl::InvalidArgumentError(absl::StrCat("a WANT of stream ", stream, "; the newest is ", stream_));
+    }
+    // Accepted: the trainer's, until it releases them.
+    while (!sent_.empty() && sent_.front().sequence < want.sequence) sent_.pop_front();
+    if ((want.flags & Want::kLast) != 0) {
+      back.swap(sent_);
+    } else {
+      wanted_until_ = std::max(wanted_until_, want.sequence + want.count);
+      if ((want.flags & Want::kAgain) != 0) {
+        again_ = true;
+        failed_.reset();
+      }
+    }
+    changed_.NotifyAll();
+  }
+  for (const Sent& batch : back) shared_->slots->Release(batch.name);
+  return absl::OkStatus();
+}
+
+absl::Status FeedLoader::OnSeek(uint32_t stream, const v1::FeedSeek& seek) {
+  std::deque<Sent> back;
+  {
+    MutexLock lock(&mutex_);
+    if (stream != stream_ + 1) {
+      return absl::InvalidArgumentError(absl::StrCat("a SEEK to stream ", stream, "; the next one is ", stream_ + 1));
+    }
+    if (!seek.has_accepted()) return absl::InvalidArgumentError("a SEEK without `accepted`");
+    while (!sent_.empty() && sent_.front().sequence < seek.accepted()) sent_.pop_front();
+    back.swap(sent_);
+    stream_ = stream;
+    wanted_until_ = 0;
+    again_ = false;
+    failed_.reset();
+    seek_ = Start{stream, seek.epoch(), seek.state(), seek.accept_new_pipeline(), false};
+    if (reading_ != nullptr) reading_->Cancel();
+    changed_.NotifyAll();
+  }
+  for (const Sent& batch : back) shared_->slots->Release(batch.name);
+  return absl::OkStatus();
+}
+
+absl::Status FeedLoader::OnAsk(const v1::FeedAsk& ask) {
+  std::string answer;
+  if (ask.what() == "stats") {
+    answer = StatsJson();
+  } else if (ask.what() == "waiting") {
+    MutexLock lock(&mutex_);
+    answer = JsonObject().Text("message", waiting_for_).Take();
+  } else {
+    return absl::InvalidArgumentError(absl::StrCat("an ASK for \"", ask.what(), "\": `stats` or `waiting`"));
+  }
+  return socket_.Send(MakePacket(Type::kAnswer, 0, answer), false);
+}
+
+std::string FeedLoader::StatsJson() {
+  ReaderStats stats;
+  {
+    MutexLock lock(&mutex_);
+    stats = reading_ != nullptr ? Sum(before_, reading_->Stats()) : before_;
+  }
+  const SlotTable::Held held = shared_->slots->held();
+  return JsonObject()
+      .Number("batches", stats.batches)
+      .Number("rows", stats.rows)
+      .Number("bytes_received", stats.bytes_received)
+      .Seconds("waited_seconds", absl::ToDoubleSeconds(stats.waited))
+      .Seconds("longest_wait_seconds", absl::ToDoubleSeconds(stats.longest_wait))
+      .Seconds("first_batch_seconds", absl::ToDoubleSeconds(stats.first_batch_wait))
+      .Number("duplicate_rows", stats.duplicate_rows)
+      .Number("fetched_rows", stats.fetched_rows)
+      .Number("broken_streams", stats.broken_streams)
+      .Number("masked_rows", stats.masked_rows)
+      .Number("substituted_rows", stats.substituted_rows)
+      .Number("view_changes", stats.view_changes)
+      .Number("prefetched_steps", stats.prefetched_steps)
+      .Number("held_batches", held.batches)
+      .Number("held_bytes", held.bytes)
+      .Number("arena_bytes", shared_->arena->bytes())
+      .Number("arena_used_bytes", shared_->arena->used_bytes())
+      .Take();
+}
+
+// ---- On the loader's thread ----------------------------------------------------------------------------------------
+
+void FeedLoader::Tell(Type type, uint32_t stream, std::string_view body) const {
+  // A trainer that has gone is seen by the control thread.
+  (void)socket_.Send(MakePacket(type, stream, body), true);
+}
+
+void FeedLoader::Run() {
+  EnsureOpen();
+  while (!stop_.load()) {
+    std::vector<std::string> again;
+    std::optional<Start> seek;
+    bool idle = false, next = false;
+    {
+      MutexLock lock(&mutex_);
+      const auto wanted = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return start_.stream == stream_ && next_sequence_ < wanted_until_ && failed_ != next_sequence_;
+      };
+      while (!stop_.load() && !seek_.has_value() && !again_ && !wanted()) {
+        if (reader_ == nullptr) {
+          changed_.Wait(&mutex_);
+        } else if (!changed_.WaitFor(&mutex_, std::chrono::nanoseconds(shared_->idle_after))) {
+          idle = !seek_.has_value() && !again_ && !wanted();
+          break;
+        }
+      }
+      seek.swap(seek_);
+      if (!seek.has_value() && std::exchange(again_, false)) {
+        for (const Sent& batch : sent_) again.push_back(batch.packet);
+      }
+      next = !seek.has_value() && wanted();
+    }
+    if (stop_.load()) break;
+    if (idle) LetReaderGo();
+    if (seek.has_value()) {
+      LetReaderGo();
+      start_ = *std::move(seek);
+      state_.clear();
+      next_sequence_ = 0;
+      window_ = 0;
+      EnsureOpen();
+      continue;
+    }
+    for (const std::string& packet : again) (void)socket_.Send(packet, true);
+    if (next) NextBatch();
+  }
+  LetReaderGo();
+}
+
+void FeedLoader::LetReaderGo() {
+  if (reader_ == nullptr) return;
+  {
+    MutexLock lock(&mutex_);
+    before_ = Sum(before_, reader_->Stats());
+    before_.prefetched_steps = 0;
+    reading_ = nullptr;
+  }
+  reader_.reset();
+}
+
+// Opens at the stream's start, or behind its last batch. False: it failed, which the trainer has been told.
+bool FeedLoader::EnsureOpen() {
+  if (reader_ != nullptr) return true;
+  ReaderOptions options;
+  options.rank = open_.rank();
+  options.world_size = open_.has_world_size() ? open_.world_size() : 1;
+  options.group = open_.group();
+  options.batch_size = open_.batch_size();
+  options.epochs = 0;
+  if (open_.prefetch_steps() > 0) options.prefetch_steps = open_.prefetch_steps();
+  if (open_.prefetch_bytes() > 0) options.prefetch_bytes = open_.prefetch_bytes();
+  if (window_ > 0) options.prefetch_steps = std::min(options.prefetch_steps, window_);
+  options.epoch = start_.epoch;
+  options.state = state_.empty() ? start_.state : state_;
+  options.accept_new_pipeline = start_.accept_new_pipeline;
+  options.allocator = shared_->arena;
+  absl::StatusOr<std::unique_ptr<Reader>> reader = shared_->open_reader(open_, options, stop_);
+  if (!reader.ok()) {
+    Fail(reader.status());
+    return false;
+  }
+  reader_ = *std::move(reader);
+  {
+    MutexLock lock(&mutex_);
+    reading_ = reader_.get();
+    if (seek_.has_value()) reader_->Cancel();
+  }
+  if (!start_.answered) Announce();
+  return true;
+}
+
+void FeedLoader::Announce() {
+  const std::string state = reader_->SaveState();
+  const absl::StatusOr<SessionState> at = ParseState(state);
+  PS_CHECK(at.ok());
+  base_epoch_ = at->epoch;
+  step_base_ = at->position;
+  global_batch_ = reader_->batch_size();
+  JsonObject json;
+  if (!announced_) {
+    json.Text("job", reader_->job())
+        .Raw("columns", ColumnsJson(reader_->columns()))
+        .Number("batch_size", global_batch_)
+        .Number("rank_rows", global_batch_ / (open_.has_world_size() ? open_.world_size() : 1))
+        .Text("last", reader_->last_batch())
+        .Number("rows_per_epoch", reader_->rows_per_epoch())
+        .Number("steps_per_epoch", reader_->steps_per_epoch())
+        .Bool("local", open_.job().empty());
+  }
+  json.Text("state", state)
+      .Number("epoch", base_epoch_)
+      .Number("step_in_epoch", 0)
+      .Number("steps_left", reader_->steps_left_in_epoch());
+  Tell(announced_ ? Type::kSought : Type::kOpened, start_.stream, json.Take());
+  announced_ = true;
+  start_.answered = true;
+}
+
+void FeedLoader::NextBatch() {
+  if (!EnsureOpen()) return;
+  if (waiting_since_ == 0) waiting_since_ = noticed_ = Clock::Real()->Now();
+  absl::StatusOr<Batch> batch = reader_->Next(kOneWait);
+  if (batch.ok()) {
+    waiting_since_ = 0;
+    {
+      MutexLock lock(&mutex_);
+      waiting_for_.clear();
+    }
+    SendBatch(*std::move(batch));
+    return;
+  }
+  if (absl::IsCancelled(batch.status())) return;  // by a SEEK, or the end
+  const Nanos now = Clock::Real()->Now();
+  if (absl::IsDeadlineExceeded(batch.status())) {
+    const std::string text =
+        absl::StrCat("waiting ", (now - waiting_since_) / kSecond, " s: ", batch.status().message());
+    {
+      MutexLock lock(&mutex_);
+      waiting_for_ = text;
+    }
+    const Nanos due = noticed_ == waiting_since_ ? shared_->notice_after : shared_->notice_every;
+    if (now - noticed_ >= due) {
+      noticed_ = now;
+      Notice(text);
+    }
+    return;
+  }
+  waiting_since_ = 0;
+  // It stays where it is: another try begins there.
+  const bool no_memory = absl::IsResourceExhausted(batch.status()) && shared_->arena->refusals() > 0;
+  state_ = reader_->SaveState();
+  LetReaderGo();
+  if (no_memory && window_ != kLeastWindow) {
+    window_ = kLeastWindow;  // less ahead, so that the one that is due has room
+    return;
+  }
+  Fail(WithWhoHolds(batch.status()));
+}
+
+void FeedLoader::SendBatch(Batch batch) {
+  state_ = reader_->SaveState();
+  const absl::StatusOr<SessionState> after = ParseState(state_);
+  BatchHeader header;
+  header.sequence = next_sequence_;
+  header.held_bytes = BytesOf(batch);
+  header.step = (batch.position() - (batch.epoch() == base_epoch_ ? step_base_ : 0)) / global_batch_;
+  header.last_of_epoch = !after.ok() || after->epoch != batch.epoch() || reader_->steps_left_in_epoch() == 0;
+  // The packet is written before the batch has a slot: only the name is missing then.
+  Sent sent;
+  sent.sequence = next_sequence_;
+  std::string packet = MakeBatch(start_.stream, header, batch, &OffsetIn, shared_->arena, state_);
+  sent.name = shared_->slots->Put(std::move(batch), header.held_bytes);
+  SetSlotName(sent.name, &packet);
+  sent.packet = packet;
+  const SlotName name = sent.name;
+  bool stale = false;
+  {
+    MutexLock lock(&mutex_);
+    stale = start_.stream != stream_;
+    if (!stale) sent_.push_back(std::move(sent));
+  }
+  if (stale) {
+    shared_->slots->Release(name);
+    return;
+  }
+  ++next_sequence_;
+  (void)socket_.Send(packet, true);
+}
+
+absl::Status FeedLoader::WithWhoHolds(const absl::Status& status) const {
+  if (!absl::IsResourceExhausted(status) || shared_->arena->refusals() == 0) return status;
+  const SlotTable::Held held = shared_->slots->held();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      status.message(), ": the trainer holds ", held.batches, " batches of ", held.bytes >> 20, " MiB in all, of the ",
+      shared_->arena->bytes() >> 20, " MiB that `memory` allows; let some of them go, or give more memory"));
+}
+
+// Of the batch that is next, or, before the stream was answered, of its beginning.
+void FeedLoader::Fail(const absl::Status& status) {
+  {
+    MutexLock lock(&mutex_);
+    failed_ = next_sequence_;
+  }
+  if (stop_.load()) return;
+  Tell(Type::kFailed, start_.stream,
+       FailureJson(status, start_.answered ? std::optional<uint64_t>(next_sequence_) : std::nullopt));
+}
+
+void FeedLoader::Notice(const std::string& text) {
+  Tell(Type::kNotice, start_.stream, JsonObject().Text("message", text).Take());
+}
+
+}  // namespace penstock::feed

@@ -1,0 +1,77 @@
+#include "client/feed/local_jobs.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "pipeline/batch/mix_job.h"
+#include "pipeline/loader/local_reader.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kDefaultBadFraction = 0.01;
+
+double LimitOf(const LoadJob& job) {
+  const float given = job.spec().errors().max_bad_fraction();
+  return given > 0 ? given : kDefaultBadFraction;
+}
+
+}  // namespace
+
+BadRecordLimit::BadRecordLimit(const LoadJob& job) : limit_(LimitOf(job)), records_(job.offsets()->num_records()) {}
+
+absl::Status BadRecordLimit::Add(uint64_t record, DatasetReader& reader) {
+  uint64_t bad = 0;
+  {
+    MutexLock lock(&mutex_);
+    bad_.insert(record);
+    bad = bad_.size();
+  }
+  if (static_cast<double>(bad) <= limit_ * static_cast<double>(records_)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      bad, " distinct records of ", records_, " are bad, among them ", reader.Describe(record),
+      ": more than errors.max_bad_fraction (", limit_, ") allows; mend the data (penstock verify) or raise the limit"));
+}
+
+absl::StatusOr<std::shared_ptr<const LocalJob>> LocalJobs::Load(const v1::JobSpec& spec,
+                                                                const std::vector<DataRoot>& roots) {
+  std::string key = spec.SerializeAsString();
+  for (const DataRoot& root : roots) absl::StrAppend(&key, "\n", root.name, "=", root.path);
+  {
+    MutexLock lock(&mutex_);
+    if (std::shared_ptr<const LocalJob> known = loaded_[key].lock()) return known;
+  }
+  auto loaded = std::make_shared<LocalJob>();
+  loaded->troubles = &troubles_;
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
+                      OpenDataset(spec, roots, options_.index_dir, options_.threads, &troubles_));
+  PS_ASSIGN_OR_RETURN(loaded->job, LoadJob::Create(spec, std::move(reader)));
+  const RowSchema& schema = loaded->job->pipeline().schema();
+  std::optional<BatchMix> mix;
+  if (spec.has_mix()) {
+    PS_ASSIGN_OR_RETURN(MixPlan plan, MakeMixPlan(spec.mix(), schema));
+    mix = BatchMix{std::move(plan), spec.order().seed()};
+  }
+  PS_ASSIGN_OR_RETURN(loaded->format, BatchFormat::Create(schema, std::move(mix)));
+  loaded->bad_records = std::make_shared<BadRecordLimit>(*loaded->job);
+  MutexLock lock(&mutex_);
+  loaded_[key] = loaded;
+  return loaded;
+}
+
+absl::StatusOr<Loader*> LocalJobs::loader() {
+  MutexLock lock(&mutex_);
+  if (loader_ == nullptr) {
+    LoaderOptions options;
+    options.threads = options_.threads;
+    options.memory_budget_bytes = options_.memory_budget_bytes;
+    options.record_cache_bytes = options_.record_cache_bytes;
+    options.decoded_cache_bytes = options_.decoded_cache_bytes;
+    PS_ASSIGN_OR_RETURN(loader_, Loader::Create(options));
+  }
+  return loader_.get();
+}
+
+}  // namespace penstock

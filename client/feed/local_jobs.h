@@ -1,0 +1,74 @@
+// Jobs that are read in this process: no coordinator, no worker. All share one loader, its threads, budget and caches.
+#ifndef PENSTOCK_CLIENT_FEED_LOCAL_JOBS_H_
+#define PENSTOCK_CLIENT_FEED_LOCAL_JOBS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "client/assembly/batch_builder.h"
+#include "penstock/v1/job.pb.h"
+#include "pipeline/loader/load_job.h"
+#include "pipeline/loader/loader.h"
+#include "pipeline/storage/file_troubles.h"
+
+namespace penstock {
+
+// The distinct bad records of a job, against errors.max_bad_fraction: what the coordinator does for a served one.
+// Thread-safe.
+class BadRecordLimit {
+ public:
+  explicit BadRecordLimit(const LoadJob& job);
+  // FailedPrecondition when this one is too many; names it.
+  absl::Status Add(uint64_t record, DatasetReader& reader);
+
+ private:
+  const double limit_;
+  const uint64_t records_;
+  Mutex mutex_;
+  std::set<uint64_t> bad_ ABSL_GUARDED_BY(mutex_);
+};
+
+struct LocalJob {
+  std::shared_ptr<const LoadJob> job;
+  std::shared_ptr<const BatchFormat> format;
+  std::shared_ptr<BadRecordLimit> bad_records;
+  FileTroubles* troubles = nullptr;  // of all jobs here
+};
+
+struct LocalJobsOptions {
+  int threads = 0;  // 0: the CPUs that the cgroup's quota gives
+  uint64_t memory_budget_bytes = uint64_t{1} << 30;
+  uint64_t record_cache_bytes = 0;
+  uint64_t decoded_cache_bytes = 0;
+  std::string index_dir;
+};
+
+// Thread-safe. Outlives its jobs and what reads them.
+class LocalJobs {
+ public:
+  explicit LocalJobs(LocalJobsOptions options) : options_(std::move(options)) {}
+
+  // Expands the job's globs, loads or builds the indexes; what was loaded for the same job before is used again while
+  // somebody has it. May take long. Errors name what is wrong with the files or the job.
+  absl::StatusOr<std::shared_ptr<const LocalJob>> Load(const v1::JobSpec& spec, const std::vector<DataRoot>& roots);
+
+  // Made at its first use. InvalidArgument where the caches leave no room in the budget.
+  absl::StatusOr<Loader*> loader();
+
+ private:
+  const LocalJobsOptions options_;
+  FileTroubles troubles_{Clock::Real()};
+  Mutex mutex_;
+  std::unique_ptr<Loader> loader_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::weak_ptr<const LocalJob>> loaded_ ABSL_GUARDED_BY(mutex_);  // by spec and roots
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_CLIENT_FEED_LOCAL_JOBS_H_

@@ -1,0 +1,108 @@
+// The packets of docs/feed.md, as bytes. Pure.
+#ifndef PENSTOCK_CLIENT_FEED_MESSAGES_H_
+#define PENSTOCK_CLIENT_FEED_MESSAGES_H_
+
+#include <google/protobuf/message.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "penstock/batch.h"
+
+namespace penstock::feed {
+
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kMaxWanted = 64;
+
+enum class Type : uint32_t {
+  kHello = 1,
+  kWelcome = 2,
+  kOpen = 3,
+  kRelease = 4,
+  kError = 5,
+  kOpened = 16,
+  kWant = 17,
+  kBatch = 18,
+  kSeek = 19,
+  kSought = 20,
+  kFailed = 21,
+  kAsk = 22,
+  kAnswer = 23,
+  kNotice = 24,
+};
+
+struct Packet {
+  Type type = Type::kHello;
+  uint32_t stream = 0;
+  std::string_view body;
+};
+
+// InvalidArgument: shorter than a header.
+absl::StatusOr<Packet> ParsePacket(std::string_view bytes);
+
+struct SlotName {
+  uint32_t slot = 0;
+  uint32_t generation = 0;
+  bool operator==(const SlotName&) const = default;
+};
+absl::StatusOr<std::vector<SlotName>> ParseRelease(std::string_view body);
+
+struct Want {
+  static constexpr uint32_t kAgain = 1;  // what was sent may be lost
+  static constexpr uint32_t kLast = 2;   // what was sent from `sequence` on was not accepted, and goes back
+  uint64_t sequence = 0;
+  uint32_t count = 0;
+  uint32_t flags = 0;
+};
+absl::StatusOr<Want> ParseWant(std::string_view body);
+
+// A JSON object into a message of feed.proto. InvalidArgument names a member that is unknown or of the wrong type.
+absl::Status ParseJson(std::string_view body, google::protobuf::Message* message);
+
+// `body` behind a header.
+std::string MakePacket(Type type, uint32_t stream, std::string_view body);
+
+struct BatchHeader {
+  uint64_t sequence = 0;
+  SlotName name;
+  uint64_t step = 0;
+  bool last_of_epoch = false;
+  uint64_t held_bytes = 0;
+};
+// `offset_of` says where in the arena something of the batch lies. `state`: behind this batch.
+std::string MakeBatch(uint32_t stream, const BatchHeader& header, const Batch& batch,
+                      uint64_t (*offset_of)(const void* context, const void* memory), const void* context,
+                      std::string_view state);
+// Where MakeBatch has put header.name.
+void SetSlotName(const SlotName& name, std::string* packet);
+
+// One JSON object, member by member.
+class JsonObject {
+ public:
+  JsonObject& Text(std::string_view key, std::string_view value);
+  JsonObject& Number(std::string_view key, uint64_t value);
+  JsonObject& Seconds(std::string_view key, double value);
+  JsonObject& Bool(std::string_view key, bool value);
+  JsonObject& Raw(std::string_view key, std::string_view json);
+  std::string Take() { return std::move(body_) + "}"; }
+
+ private:
+  void Key(std::string_view key);
+  std::string body_ = "{";
+};
+
+// [{"name": ..., "type": ..., "ragged": ..., "shape": [...]}, ...]
+std::string ColumnsJson(const std::vector<ColumnInfo>& columns);
+
+// code and message, and the sequence where there is one.
+std::string FailureJson(const absl::Status& status, std::optional<uint64_t> sequence = std::nullopt);
+
+}  // namespace penstock::feed
+
+#endif  // PENSTOCK_CLIENT_FEED_MESSAGES_H_

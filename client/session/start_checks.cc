@@ -1,0 +1,42 @@
+#include "client/session/start_checks.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace penstock {
+namespace {
+
+absl::Status CheckGroups(const StartCheck& check, const Steps& steps) {
+  if (!check.format->mix.has_value()) return absl::OkStatus();
+  const uint64_t group = check.format->mix->plan.group, world_size = steps.world_size();
+  if (steps.step_size() % (group * world_size) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "job ", check.job, " mixes rows in groups of ", group, " (mix.group), and a global batch of ", steps.step_size(),
+      " rows over ", world_size, world_size == 1 ? " rank" : " ranks", " gives ", steps.step_size() / world_size,
+      " rows to each, which cuts groups; choose a batch size that is a multiple of ", group * world_size));
+}
+
+}  // namespace
+
+absl::Status CheckStart(const StartCheck& check, const Steps& steps, const std::optional<SessionState>& saved) {
+  PS_RETURN_IF_ERROR(CheckGroups(check, steps));
+  if (!saved.has_value()) return absl::OkStatus();
+  SessionState current = *saved;
+  current.version = kStateVersion;
+  current.order_fingerprint = check.order_fingerprint;
+  current.pipeline_fingerprint = check.pipeline_fingerprint;
+  PS_RETURN_IF_ERROR(CheckResume(*saved, current, check.accept_new_pipeline));
+  if (saved->position > steps.positions()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the state's position ", saved->position, " is beyond the epoch's ", steps.positions(), " rows"));
+  }
+  if (!check.format->mix.has_value() || saved->position == steps.positions()) return absl::OkStatus();
+  const uint64_t group = check.format->mix->plan.group;
+  if (saved->position % group == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the state's position ", saved->position, " is inside a group of ", group, " rows, which job ", check.job,
+      " mixes (mix.group): the state was saved without them; begin at an epoch's start, or go "
+      "on with the job as it was"));
+}
+
+}  // namespace penstock

@@ -1,0 +1,100 @@
+#include "client/feed/arena.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace penstock {
+namespace {
+
+std::unique_ptr<Arena> Make(uint64_t bytes) {
+  auto arena = Arena::Create(bytes);
+  EXPECT_TRUE(arena.ok()) << arena.status();
+  return *std::move(arena);
+}
+
+uint64_t PagesOf(int fd) {
+  struct stat info {};
+  EXPECT_EQ(fstat(fd, &info), 0);
+  return static_cast<uint64_t>(info.st_blocks) * 512;
+}
+
+TEST(Arena, BlocksArePagesThatDoNotOverlapWhateverComesAndGoes) {
+  constexpr uint64_t kBytes = 256 * Arena::kPage;
+  const std::unique_ptr<Arena> arena = Make(kBytes);
+  std::mt19937 random(7);
+  struct Block {
+    void* memory;
+    size_t bytes;
+    unsigned char mark;
+  };
+  std::vector<Block> blocks;
+  for (int i = 0; i < 20000; ++i) {
+    if (random() % 2 == 0 || blocks.empty()) {
+      const size_t bytes = 1 + random() % (20 * Arena::kPage);
+      void* const memory = arena->Allocate(bytes);
+      if (memory == nullptr) continue;
+      EXPECT_EQ(arena->OffsetOf(memory) % Arena::kPage, 0u);
+      blocks.push_back({memory, bytes, static_cast<unsigned char>(random())});
+      std::memset(memory, blocks.back().mark, bytes);
+    } else {
+      const size_t at = random() % blocks.size();
+      const Block block = blocks[at];
+      for (size_t b = 0; b < block.bytes; b += 97) {
+        ASSERT_EQ(static_cast<unsigned char*>(block.memory)[b], block.mark);
+      }
+      arena->Deallocate(block.memory, block.bytes);
+      blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+  }
+  for (const Block& block : blocks) arena->Deallocate(block.memory, block.bytes);
+  EXPECT_EQ(arena->used_bytes(), 0u);
+  void* const all = arena->Allocate(kBytes - Arena::kPage);  // the gaps have joined
+  EXPECT_NE(all, nullptr);
+  EXPECT_EQ(arena->Allocate(1), nullptr);
+  EXPECT_GT(arena->refusals(), 0u);
+}
+
+TEST(Arena, WhatIsGivenBackTakesNoMemory) {
+  const std::unique_ptr<Arena> arena = Make(uint64_t{1} << 40);  // far more than there is
+  EXPECT_EQ(PagesOf(arena->fd()), 0u);
+  constexpr size_t kBytes = size_t{8} << 20;
+  void* const memory = arena->Allocate(kBytes);
+  std::memset(memory, 1, kBytes);
+  EXPECT_GE(PagesOf(arena->fd()), kBytes);
+  arena->Deallocate(memory, kBytes);
+  EXPECT_LT(PagesOf(arena->fd()), kBytes / 4);
+}
+
+TEST(Arena, PreparingMakesPagesAndChangesNothing) {
+  const std::unique_ptr<Arena> arena = Make(uint64_t{64} << 20);
+  constexpr size_t kBytes = size_t{1} << 20;
+  void* const memory = arena->Allocate(kBytes);
+  std::memset(memory, 5, kBytes);
+  const std::atomic<bool> stop{false};
+  arena->Prepare(uint64_t{16} << 20, stop);
+  EXPECT_GE(PagesOf(arena->fd()), uint64_t{16} << 20);
+  for (size_t i = 0; i < kBytes; i += 1000) ASSERT_EQ(static_cast<char*>(memory)[i], 5);
+}
+
+TEST(Arena, ItsSizeIsSealedAndItsPagesCanAllBeTakenBack) {
+  const std::unique_ptr<Arena> arena = Make(uint64_t{4} << 20);
+  EXPECT_NE(ftruncate(arena->fd(), 4096), 0);
+  EXPECT_NE(ftruncate(arena->fd(), 8 << 20), 0);
+  void* const child = mmap(nullptr, arena->bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, arena->fd(), 0);
+  ASSERT_NE(child, MAP_FAILED);
+  std::memset(child, 9, arena->bytes());
+  arena->GiveBackAll();
+  EXPECT_EQ(PagesOf(arena->fd()), 0u);
+  EXPECT_EQ(static_cast<char*>(child)[4096], 0);
+  munmap(child, arena->bytes());
+}
+
+}  // namespace
+}  // namespace penstock
