@@ -18,7 +18,9 @@ endif()
 add_library(penstock_warnings INTERFACE)
 target_compile_options(penstock_warnings INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-unused-parameter -Werror
-  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wthread-safety-beta>)
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wthread-safety-beta>
+  # GCC 14 sees vectors inside a std::variant that it has just made as uninitialized.
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-maybe-uninitialized>)
 
 # Clones in other folders share one compiler cache, precompiled headers included: their paths count from the clone's root.
 find_program(CCACHE_PROGRAM ccache)

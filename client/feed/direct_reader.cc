@@ -42,12 +42,13 @@ class BatchTarget final : public StepTarget {
     const ShardOffsets& offsets = *job_.job->offsets();
     ids_[row] = IdOf(offsets, result.record_id);
     sources_[row] = IdOf(offsets, result.masked ? result.record_id : result.source_record);
-    valid_[row] = !result.masked && steps_.IsValid(span_, slice_.begin + row);
+    const bool real = steps_.IsValid(span_, slice_.begin + row);  // no padding
+    valid_[row] = !result.masked && real;
     if (result.masked) {
-      ++masked_;
+      masked_ += real;
       builder_->WriteMasked(row);
     } else {
-      if (result.substituted) ++substituted_;
+      substituted_ += result.substituted && real;
       builder_->PutRagged(row, std::move(result.ragged));
     }
     builder_->RowDone(row, valid_[row] != 0);
