@@ -37,21 +37,13 @@ void AddRow(const Batch& batch, size_t row, BatchDigest* digest) {
 
 }  // namespace
 
-ReadResult ReadThrough(const std::string& coordinator, const ReadPlan& plan) {
+ReadResult ReadFrom(Reader& reader, const ReadPlan& plan) {
   ReadResult result;
-  ConnectOptions connect;
-  connect.coordinator = coordinator;
-  connect.open_timeout = absl::Seconds(30);
-  auto reader = Reader::Open(connect, plan.options);
-  if (!reader.ok()) {
-    result.status = reader.status();
-    return result;
-  }
   BatchDigest digest;
   while (result.steps.size() < plan.max_steps) {
     if (plan.until && !result.steps.empty() && plan.until()) break;
     const Nanos before = Clock::Real()->Now();
-    const auto batch = (*reader)->Next(plan.timeout);
+    const auto batch = reader.Next(plan.timeout);
     const double wait = static_cast<double>(Clock::Real()->Now() - before) / kSecond;
     if (absl::IsOutOfRange(batch.status())) break;
     if (!batch.ok()) {
@@ -75,11 +67,22 @@ ReadResult ReadThrough(const std::string& coordinator, const ReadPlan& plan) {
     }
     step.digest = step_digest.Hex();
     result.steps.push_back(std::move(step));
-    result.state = (*reader)->SaveState();
+    result.state = reader.SaveState();
     if (plan.after_step) plan.after_step(result.steps.size());
   }
   result.digest = digest.Hex();
-  result.stats = (*reader)->Stats();
+  result.stats = reader.Stats();
+  return result;
+}
+
+ReadResult ReadThrough(const std::string& coordinator, const ReadPlan& plan) {
+  ConnectOptions connect;
+  connect.coordinator = coordinator;
+  connect.open_timeout = absl::Seconds(30);
+  auto reader = Reader::Open(connect, plan.options);
+  if (reader.ok()) return ReadFrom(**reader, plan);
+  ReadResult result;
+  result.status = reader.status();
   return result;
 }
 

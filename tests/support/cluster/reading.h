@@ -43,6 +43,9 @@ struct ReadPlan {
   std::function<void(uint64_t steps)> after_step;
 };
 
+// Reads from a reader that is open.
+ReadResult ReadFrom(Reader& reader, const ReadPlan& plan);
+
 // Opens a reader at the coordinator and reads.
 ReadResult ReadThrough(const std::string& coordinator, const ReadPlan& plan);
 

@@ -1,0 +1,133 @@
+// A job that is read without any daemon, and the same job served: the very same batches, states and outcomes.
+#include "client/feed/direct_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/cluster/in_process_cluster.h"
+#include "tests/support/cluster/reading.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+class DirectReaderTest : public ::testing::Test {
+ protected:
+  static ReadPlan PlanOf(const TestDataset& dataset) {
+    ReadPlan plan;
+    plan.options.job = dataset.job.name();
+    plan.options.epochs = 2;
+    plan.options.prefetch_steps = 4;
+    return plan;
+  }
+  ReadResult ReadHere(const TestDataset& dataset, const ReadPlan& plan) {
+    ReadResult failed;
+    auto job = jobs_.Load(dataset.job, dataset.roots);
+    if (!job.ok()) {
+      failed.status = job.status();
+      return failed;
+    }
+    auto reader = OpenDirectReader(*jobs_.loader(), *job, plan.options);
+    if (reader.ok()) return ReadFrom(**reader, plan);
+    failed.status = reader.status();
+    return failed;
+  }
+  void ExpectTheSame(const TestDataset& dataset, const ReadPlan& plan) {
+    InProcessCluster cluster(ClusterOptions(), dataset.roots);
+    ASSERT_TRUE(cluster.control().Submit(dataset.job).ok());
+    const ReadResult served = ReadThrough(cluster.address(), plan), here = ReadHere(dataset, plan);
+    ASSERT_TRUE(served.status.ok()) << served.status;
+    ASSERT_TRUE(here.status.ok()) << here.status;
+    EXPECT_EQ(here.digest, served.digest);
+    EXPECT_EQ(here.state, served.state);
+    EXPECT_EQ(here.stats.masked_rows, served.stats.masked_rows);
+    EXPECT_EQ(here.stats.substituted_rows, served.stats.substituted_rows);
+    ASSERT_EQ(here.steps.size(), served.steps.size());
+    for (size_t i = 0; i < here.steps.size(); ++i) {
+      EXPECT_EQ(here.steps[i].ids, served.steps[i].ids);
+      EXPECT_EQ(here.steps[i].sources, served.steps[i].sources);
+      EXPECT_EQ(here.steps[i].valid, served.steps[i].valid);
+    }
+  }
+  static ClusterOptions ClusterOptions() {
+    struct ClusterOptions options;
+    options.workers = 2;
+    return options;
+  }
+
+  TempFolder folder_;
+  LocalJobs jobs_{LocalJobsOptions{}};
+};
+
+TEST_F(DirectReaderTest, ImagesWithPadding) {
+  TestDataset dataset = MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
+  dataset.job.mutable_batch()->set_last(v1::PAD);
+  ExpectTheSame(dataset, PlanOf(dataset));
+}
+
+TEST_F(DirectReaderTest, RaggedNumbersAndStrings) {
+  const TestDataset dataset = MakeNumberDataset({}, folder_.path());
+  ExpectTheSame(dataset, PlanOf(dataset));
+}
+
+TEST_F(DirectReaderTest, BoxesAndMasks) {
+  const TestDataset dataset = MakeDetectionDataset(folder_.path());
+  ExpectTheSame(dataset, PlanOf(dataset));
+}
+
+TEST_F(DirectReaderTest, MixedRows) {
+  TestDataset dataset = MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
+  v1::Mix& mix = *dataset.job.mutable_mix();
+  mix.set_mixup_alpha(0.4f);
+  mix.set_cutmix_alpha(1);
+  mix.set_classes(10);
+  dataset.job.mutable_batch()->set_last(v1::PAD);
+  ExpectTheSame(dataset, PlanOf(dataset));
+}
+
+TEST_F(DirectReaderTest, OneRankOfTwoAndAnotherBatchSizeFromAState) {
+  TestDataset dataset = MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
+  ReadPlan plan = PlanOf(dataset);
+  plan.max_steps = 4;
+  const ReadResult begun = ReadHere(dataset, plan);
+  ASSERT_TRUE(begun.status.ok()) << begun.status;
+  plan.max_steps = UINT64_MAX;
+  plan.options.state = begun.state;
+  plan.options.batch_size = 12;
+  plan.options.rank = 1;
+  plan.options.world_size = 2;
+  ExpectTheSame(dataset, plan);
+}
+
+TEST_F(DirectReaderTest, BadRecordsByEachPolicy) {
+  TestDataset dataset = MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
+  BreakRecord(dataset.files[0], 3);
+  BreakRecord(dataset.files[2], 20);
+  dataset.job.mutable_errors()->set_max_bad_fraction(0.1f);
+  for (const v1::ErrorPolicy policy : {v1::MASK, v1::SUBSTITUTE}) {
+    dataset.job.mutable_errors()->set_policy(policy);
+    ExpectTheSame(dataset, PlanOf(dataset));
+  }
+  dataset.job.mutable_errors()->set_max_bad_fraction(0.02f);  // one of 75
+  EXPECT_THAT(ReadHere(dataset, PlanOf(dataset)).status.message(), HasSubstr("max_bad_fraction"));
+  dataset.job.mutable_errors()->set_policy(v1::FAIL);
+  const ReadResult failed = ReadHere(dataset, PlanOf(dataset));
+  EXPECT_EQ(failed.status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(failed.status.message(), HasSubstr("record"));
+}
+
+TEST_F(DirectReaderTest, AStateOfAnotherJobIsRefused) {
+  const TestDataset dataset = MakeImageDataset({.shards = 3, .records_per_shard = 25}, folder_.path());
+  ReadPlan plan = PlanOf(dataset);
+  plan.max_steps = 1;
+  plan.options.state = ReadHere(dataset, plan).state;
+  TestDataset other = dataset;
+  other.job.mutable_order()->set_seed(18);
+  EXPECT_EQ(ReadHere(other, plan).status.code(), absl::StatusCode::kFailedPrecondition);
+  plan.options.state = "nonsense";
+  EXPECT_EQ(ReadHere(dataset, plan).status.code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace penstock
