@@ -25,6 +25,10 @@ function(penstock_precompiled_headers name)
   add_library(${name} OBJECT EXCLUDE_FROM_ALL "${source}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+  if(CMAKE_CXX_COMPILER_LAUNCHER)
+    set_target_properties(${name} PROPERTIES CXX_COMPILER_LAUNCHER
+      "${PROJECT_SOURCE_DIR}/cmake/without_old_pch.sh;${CMAKE_CXX_COMPILER_LAUNCHER}")
+  endif()
 endfunction()
 
 # Lets TARGET's files begin with the precompiled headers NAME. Both must be compiled with the same flags.

@@ -34,7 +34,7 @@ class DirectReaderTest : public ::testing::Test {
     return failed;
   }
   void ExpectTheSame(const TestDataset& dataset, const ReadPlan& plan) {
-    InProcessCluster cluster(ClusterOptions(), dataset.roots);
+    InProcessCluster cluster(TwoWorkers(), dataset.roots);
     ASSERT_TRUE(cluster.control().Submit(dataset.job).ok());
     const ReadResult served = ReadThrough(cluster.address(), plan), here = ReadHere(dataset, plan);
     ASSERT_TRUE(served.status.ok()) << served.status;
@@ -50,8 +50,8 @@ class DirectReaderTest : public ::testing::Test {
       EXPECT_EQ(here.steps[i].valid, served.steps[i].valid);
     }
   }
-  static ClusterOptions ClusterOptions() {
-    struct ClusterOptions options;
+  static ClusterOptions TwoWorkers() {
+    ClusterOptions options;
     options.workers = 2;
     return options;
   }
