@@ -145,8 +145,8 @@ class DirectReader final : public Reader {
 
   std::string SaveState() const override {
     MutexLock lock(&mutex_);
-    return SerializeState({kStateVersion, cursor_.epoch, cursor_.position, job_->job->order_fingerprint(),
-                           job_->job->pipeline_fingerprint()});
+    return SerializeState(
+        {kStateVersion, cursor_.epoch, cursor_.position, job_->job->order_fingerprint(), job_->pipeline_fingerprint});
   }
 
   uint64_t steps_per_epoch() const override { return steps_.StepsPerEpoch(); }
@@ -225,7 +225,7 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(Loader* loader, std::sh
     PS_ASSIGN_OR_RETURN(saved, ParseState(options.state));
   }
   PS_RETURN_IF_ERROR(CheckStart({load.spec().name(), job->format.get(), load.order_fingerprint(),
-                                 load.pipeline_fingerprint(), options.accept_new_pipeline},
+                                 job->pipeline_fingerprint, options.accept_new_pipeline},
                                 steps, saved));
   uint64_t row_bytes = job->format->memory_bytes;
   if (job->format->ragged && load.offsets()->num_records() > 0) {

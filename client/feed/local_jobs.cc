@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "pipeline/augment/conformance.h"
 #include "pipeline/batch/mix_job.h"
 #include "pipeline/loader/local_reader.h"
 
@@ -48,6 +49,7 @@ absl::StatusOr<std::shared_ptr<const LocalJob>> LocalJobs::Load(const v1::JobSpe
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
                       OpenDataset(spec, roots, options_.index_dir, options_.threads, &troubles_));
   PS_ASSIGN_OR_RETURN(loaded->job, LoadJob::Create(spec, std::move(reader)));
+  loaded->pipeline_fingerprint = JobPipelineFingerprint(loaded->job->pipeline());
   const RowSchema& schema = loaded->job->pipeline().schema();
   std::optional<BatchMix> mix;
   if (spec.has_mix()) {

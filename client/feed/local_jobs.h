@@ -37,6 +37,7 @@ class BadRecordLimit {
 struct LocalJob {
   std::shared_ptr<const LoadJob> job;
   std::shared_ptr<const BatchFormat> format;
+  uint64_t pipeline_fingerprint = 0;  // as states have it
   std::shared_ptr<BadRecordLimit> bad_records;
   FileTroubles* troubles = nullptr;  // of all jobs here
 };

@@ -133,7 +133,9 @@ void SetSlotName(const SlotName& name, std::string* packet) {
   packet->replace(kSlotNameAt, bytes.size(), bytes);
 }
 
-void JsonObject::Key(std::string_view key) { absl::StrAppend(&body_, body_.size() > 1 ? ", \"" : "\"", std::string(key), "\": "); }
+void JsonObject::Key(std::string_view key) {
+  absl::StrAppend(&body_, body_.size() > 1 ? ", \"" : "\"", std::string(key), "\": ");
+}
 
 JsonObject& JsonObject::Text(std::string_view key, std::string_view value) {
   Key(key);

@@ -30,7 +30,6 @@ class LoadJob {
   DatasetReader& reader() const { return *reader_; }
   const PlanOptions& plan_options() const { return plan_options_; }
   uint64_t order_fingerprint() const { return order_fingerprint_; }
-  uint64_t pipeline_fingerprint() const { return pipeline_->fingerprint(); }
 
   // Positions of an epoch: records times repeats.
   uint64_t positions() const { return offsets_->num_records() * plan_options_.repeats; }

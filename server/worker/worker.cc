@@ -18,7 +18,7 @@
 #include "server/common/state_dir.h"
 #include "server/worker/indexes/index_prefetch.h"
 #include "server/worker/indexes/shard_indexes.h"
-#include "server/worker/jobs/conformance.h"
+#include "pipeline/augment/conformance.h"
 #include "server/worker/jobs/served_jobs.h"
 #include "server/worker/jobs/tasks.h"
 #include "server/worker/link/agent.h"

@@ -15,7 +15,7 @@
 #include "net/job_mirror.h"
 #include "server/coordinator/service/control_loop.h"
 #include "server/worker/indexes/shard_indexes.h"
-#include "server/worker/jobs/conformance.h"
+#include "pipeline/augment/conformance.h"
 #include "server/worker/jobs/served_jobs.h"
 #include "server/worker/jobs/tasks.h"
 #include "server/worker/link/agent.h"

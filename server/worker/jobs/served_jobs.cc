@@ -5,10 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/hash.h"
 #include "base/runtime/thread_pool.h"
 #include "base/status_macros.h"
-#include "server/worker/jobs/conformance.h"
 
 namespace penstock {
 namespace {
@@ -17,10 +15,6 @@ namespace {
 constexpr int kSlowThreads = 4;
 
 }  // namespace
-
-uint64_t JobPipelineFingerprint(const Pipeline& pipeline) {
-  return Fingerprint().Add(pipeline.fingerprint()).Add(ConformanceDigest()).value();
-}
 
 absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(const v1::Job& job, const std::vector<DataRoot>& roots,
                                                             IndexProvider indexes, DatasetReader::Options options) {

@@ -13,16 +13,13 @@
 #include "base/mutex.h"
 #include "net/job_mirror.h"
 #include "penstock/v1/control.pb.h"
+#include "pipeline/augment/conformance.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/records/dataset_files.h"
 #include "server/common/snapshot_proto.h"
 #include "server/worker/indexes/shard_indexes.h"
 
 namespace penstock {
-
-// The fingerprint that jobs and states carry: the pipeline's, and the arithmetic of this machine's CPU (see
-// conformance.h).
-uint64_t JobPipelineFingerprint(const Pipeline& pipeline);
 
 // What a job's data and pipeline become, here: built from what the coordinator says and this machine's roots. Nothing
 // is read yet. InvalidArgument, or NotFound for a root that this worker has not.

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "server/daemon_options.h"
 #include "server/worker/indexes/index_prefetch.h"
-#include "server/worker/jobs/conformance.h"
+#include "pipeline/augment/conformance.h"
 #include "server/worker/link/identity.h"
 #include "server/worker/link/load_meter.h"
 #include "tests/support/test_dataset.h"

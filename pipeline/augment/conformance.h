@@ -1,8 +1,11 @@
 // What this machine's arithmetic makes of a fixed set of rows.
-#ifndef PENSTOCK_SERVER_WORKER_JOBS_CONFORMANCE_H_
-#define PENSTOCK_SERVER_WORKER_JOBS_CONFORMANCE_H_
+#ifndef PENSTOCK_PIPELINE_AUGMENT_CONFORMANCE_H_
+#define PENSTOCK_PIPELINE_AUGMENT_CONFORMANCE_H_
 
+#include <cstdint>
 #include <string>
+
+#include "pipeline/augment/pipeline.h"
 
 namespace penstock {
 
@@ -13,6 +16,10 @@ namespace penstock {
 // call.
 const std::string& ConformanceDigest();
 
+// The fingerprint of a job's pipeline as states have it: the pipeline's own, and this machine's arithmetic. The same
+// for a job that is served and for one that is read here.
+uint64_t JobPipelineFingerprint(const Pipeline& pipeline);
+
 }  // namespace penstock
 
-#endif  // PENSTOCK_SERVER_WORKER_JOBS_CONFORMANCE_H_
+#endif  // PENSTOCK_PIPELINE_AUGMENT_CONFORMANCE_H_

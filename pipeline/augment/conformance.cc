@@ -1,4 +1,4 @@
-#include "server/worker/jobs/conformance.h"
+#include "pipeline/augment/conformance.h"
 
 #include <cstdint>
 #include <span>
@@ -166,6 +166,10 @@ std::string Compute() {
 const std::string& ConformanceDigest() {
   static const auto* digest = new std::string(Compute());
   return *digest;
+}
+
+uint64_t JobPipelineFingerprint(const Pipeline& pipeline) {
+  return Fingerprint().Add(pipeline.fingerprint()).Add(ConformanceDigest()).value();
 }
 
 }  // namespace penstock
