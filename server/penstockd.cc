@@ -26,11 +26,18 @@ namespace {
 
 constexpr int kFailed = 1, kUsage = 2;
 
-// What a signal does. The first asks to end; a worker then drains.
+// What a signal does. The first asks to end; a worker then drains. Before there is anything to end, while the data
+// roots and the state folder are looked at, it ends the process at once: storage that hangs would keep it for ever.
 class Ending {
  public:
+  // Something has started that Wait() ends.
+  void Begin() {
+    MutexLock lock(&mutex_);
+    begun_ = true;
+  }
   void Ask() {
     MutexLock lock(&mutex_);
+    if (!begun_) std::_Exit(kFailed);
     asked_ = true;
     changed_.NotifyAll();
   }
@@ -46,6 +53,7 @@ class Ending {
  private:
   Mutex mutex_;
   CondVar changed_;
+  bool begun_ ABSL_GUARDED_BY(mutex_) = false;
   bool asked_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
@@ -93,6 +101,7 @@ absl::Status SayReady(const DaemonOptions& options, const std::string& role, con
 
 absl::Status RunCoordinator(const DaemonOptions& options, Ending* ending) {
   PS_ASSIGN_OR_RETURN(const auto coordinator, Coordinator::Start(CoordinatorOptionsOf(options)));
+  ending->Begin();
   PS_RETURN_IF_ERROR(SayReady(options, "coordinator", coordinator->address(), coordinator->port()));
   ending->Wait();
   SdNotify("STOPPING=1").IgnoreError();
@@ -116,6 +125,7 @@ absl::Status ServeAsWorker(Worker* worker, Ending* ending) {
 
 absl::Status RunWorker(const DaemonOptions& options, Ending* ending) {
   PS_ASSIGN_OR_RETURN(const auto worker, Worker::Start(WorkerOptionsOf(options)));
+  ending->Begin();
   // It serves already; "ready" is said when trainers can find it.
   while (!ending->asked() && !worker->WaitUntilReady(std::chrono::milliseconds(200))) {
   }
@@ -127,6 +137,7 @@ absl::Status RunWorker(const DaemonOptions& options, Ending* ending) {
 
 absl::Status RunStandalone(const DaemonOptions& options, Ending* ending) {
   PS_ASSIGN_OR_RETURN(const auto coordinator, Coordinator::Start(CoordinatorOptionsOf(options)));
+  ending->Begin();
   WorkerOptions worker_options = WorkerOptionsOf(options);
   // Its own port, any free one, on the same host: trainers are told by the coordinator.
   const std::string& listen = options.config.listen();
@@ -158,6 +169,8 @@ int Main(const std::vector<std::string>& args) {
     std::fputs(DaemonHelp(role).c_str(), stdout);
     return 0;
   }
+  Ending ending;
+  SignalWaiter signals([&ending] { ending.Ask(); }, [] { std::_Exit(kFailed); });
   const absl::StatusOr<DaemonOptions> options = ParseDaemonCommandLine(args);
   if (!options.ok()) {
     std::fprintf(stderr, "penstockd: %s\n(penstockd --help lists roles and flags)\n",
@@ -169,8 +182,6 @@ int Main(const std::vector<std::string>& args) {
     std::fprintf(stderr, "penstockd: %s\n", std::string(set.message()).c_str());
     return kUsage;
   }
-  Ending ending;
-  SignalWaiter signals([&ending] { ending.Ask(); }, [] { std::_Exit(kFailed); });
   absl::Status status;
   switch (options->role) {
     case DaemonRole::kStandalone:

@@ -165,9 +165,10 @@ struct Worker::Parts {
     const bool quiet = WaitFor(&Parts::idle, deadline, true);
     const bool worked = tasks->StopBy(deadline);
     const bool prefetched = prefetch_thread->StopBy(deadline);
+    const bool opened = jobs->StopBy(deadline);
     executor->Stop();
     dir.reset();
-    if (quiet && worked && prefetched) {
+    if (quiet && worked && prefetched && opened) {
       agent.reset();
       running.server.reset();
       service.reset();
@@ -175,9 +176,10 @@ struct Worker::Parts {
       loader.reset();
     } else {
       hung = true;
-      spdlog::error("storage hangs: {} is left to the end of this process", !quiet    ? "a row that is being read"
-                                                                            : !worked ? "a task"
-                                                                                      : "the fetching of an index");
+      spdlog::error("storage hangs: {} is left to the end of this process", !quiet        ? "a row that is being read"
+                                                                            : !worked     ? "a task"
+                                                                            : !prefetched ? "the fetching of an index"
+                                                                                          : "the opening of a shard");
     }
     Set(&Parts::left);
   }

@@ -41,6 +41,8 @@ ServedJobs::~ServedJobs() {
   jobs_.clear();
 }
 
+bool ServedJobs::StopBy(Nanos deadline) { return slow_->threads.StopBy(deadline); }
+
 void ServedJobs::Update(const JobChanges& changes) {
   MutexLock lock(&mutex_);
   for (const std::string& name : changes.removed) jobs_.erase(name);

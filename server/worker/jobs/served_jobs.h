@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/runtime/clock.h"
 #include "net/job_mirror.h"
 #include "penstock/v1/control.pb.h"
 #include "pipeline/augment/conformance.h"
@@ -32,8 +33,13 @@ class ServedJobs {
  public:
   // `indexes` outlives this.
   ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes);
-  // Waits for the indexes that are being brought: ShardIndexes::Stop() first ends that. All sessions must be gone.
+  // StopBy() without a deadline. All sessions must be gone.
   ~ServedJobs();
+
+  // Shards are not made ready any more. Waits for those that are being opened and indexed (ShardIndexes::Stop() first
+  // ends that), until `deadline` at most. False: storage does not answer, and all this must be left to the end of the
+  // process.
+  bool StopBy(Nanos deadline);
 
   // What Watch brought. Jobs that are not READY, and those that are gone, are served no longer; streams that are open
   // go on.

@@ -14,7 +14,9 @@ bool WaitUntil(const std::function<bool()>& condition, std::chrono::milliseconds
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   while (!condition()) {
     if (std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // between two looks
+    // What is waited for happens in other processes, which tell nobody here: a log, a port file, a state that the
+    // coordinator gives when asked. So it is looked at again and again; 5 ms are little beside what is waited for.
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return true;
 }
@@ -43,17 +45,19 @@ absl::StatusOr<v1::Job> Control::GetJob(const std::string& name) {
   return ToJob(changes.jobs.front());
 }
 
-absl::Status Control::Submit(const v1::JobSpec& job, bool replace) {
+absl::Status Control::BeginSubmit(const v1::JobSpec& job, bool replace) {
   v1::SubmitRequest request;
   *request.mutable_spec() = job;
   request.set_replace(replace);
-  {
-    grpc::ClientContext context;
-    SetDeadline(&context, absl::Seconds(5));
-    v1::SubmitReply reply;
-    const grpc::Status status = stub_->Submit(&context, request, &reply);
-    if (!status.ok()) return FromGrpc(status, address_);
-  }
+  grpc::ClientContext context;
+  SetDeadline(&context, absl::Seconds(5));
+  v1::SubmitReply reply;
+  const grpc::Status status = stub_->Submit(&context, request, &reply);
+  return status.ok() ? absl::OkStatus() : FromGrpc(status, address_);
+}
+
+absl::Status Control::Submit(const v1::JobSpec& job, bool replace) {
+  PS_RETURN_IF_ERROR(BeginSubmit(job, replace));
   absl::Status result = absl::DeadlineExceededError("the job is not prepared");
   WaitUntil([&] {
     const auto now = GetJob(job.name());

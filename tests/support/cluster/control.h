@@ -22,6 +22,8 @@ class Control {
   absl::StatusOr<v1::StatusReply> Status();
   // Submits and waits until the job is READY. Its error when it FAILED.
   absl::Status Submit(const v1::JobSpec& job, bool replace = false);
+  // The same without waiting.
+  absl::Status BeginSubmit(const v1::JobSpec& job, bool replace = false);
   absl::Status Drain(const std::string& worker);
   absl::Status Cancel(const std::string& job);
   // The job as trainers see it.

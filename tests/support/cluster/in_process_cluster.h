@@ -35,6 +35,8 @@ class InProcessCluster {
   // One more; returns when it is registered.
   Worker& AddWorker();
   Worker& worker(size_t i) { return *workers_[i]; }
+  // Stops all, and lets go of them.
+  void StopWorkers() { workers_.clear(); }
 
  private:
   const ClusterOptions options_;

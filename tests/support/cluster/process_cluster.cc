@@ -19,10 +19,14 @@
 
 namespace penstock {
 
-Process::Process(std::vector<std::string> arguments, const std::string& log) {
+Process::Process(std::vector<std::string> arguments, const std::string& log, std::vector<std::string> environment) {
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
+  std::vector<char*> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
+  for (std::string& variable : environment) variables.push_back(variable.data());
+  variables.push_back(nullptr);
   const pid_t parent = getpid();
   pid_ = fork();
   PS_CHECK(pid_ >= 0);
@@ -34,7 +38,7 @@ Process::Process(std::vector<std::string> arguments, const std::string& log) {
     dup2(fd, 1);
     dup2(fd, 2);
   }
-  execv(argv[0], argv.data());
+  execve(argv[0], argv.data(), variables.data());
   _exit(127);
 }
 
@@ -121,7 +125,8 @@ void ProcessCluster::RestartCoordinator() {
   StartCoordinator(address_);
 }
 
-ProcessCluster::WorkerProcess& ProcessCluster::AddWorker(const std::vector<std::string>& flags) {
+ProcessCluster::WorkerProcess& ProcessCluster::AddWorker(const std::vector<std::string>& flags,
+                                                         std::vector<std::string> environment) {
   const std::string port_file = folder_.File(absl::StrCat("port-", starts_));
   WorkerProcess worker;
   worker.program = PENSTOCKD;
@@ -135,7 +140,8 @@ ProcessCluster::WorkerProcess& ProcessCluster::AddWorker(const std::vector<std::
   }
   arguments.insert(arguments.end(), options_.worker_flags.begin(), options_.worker_flags.end());
   arguments.insert(arguments.end(), flags.begin(), flags.end());
-  worker.process = std::make_unique<Process>(std::move(arguments), folder_.File(absl::StrCat("log-", starts_)));
+  worker.process = std::make_unique<Process>(std::move(arguments), folder_.File(absl::StrCat("log-", starts_)),
+                                             std::move(environment));
   ++starts_;
   std::string port;
   WaitForPort(port_file, &port);

@@ -16,8 +16,8 @@ namespace penstock {
 // A child process. It dies with the test program.
 class Process {
  public:
-  // Starts `arguments` with its output in `log`.
-  Process(std::vector<std::string> arguments, const std::string& log);
+  // Starts `arguments` with its output in `log`, and with "NAME=VALUE" added to the environment.
+  Process(std::vector<std::string> arguments, const std::string& log, std::vector<std::string> environment = {});
   ~Process();  // kill -9
 
   pid_t pid() const { return pid_; }
@@ -57,8 +57,8 @@ class ProcessCluster {
     std::string state_dir;
     std::string program;  // penstockd
   };
-  // One more, with flags of its own behind those of all.
-  WorkerProcess& AddWorker(const std::vector<std::string>& flags = {});
+  // One more, with flags of its own behind those of all, and "NAME=VALUE" in its environment.
+  WorkerProcess& AddWorker(const std::vector<std::string>& flags = {}, std::vector<std::string> environment = {});
   WorkerProcess& worker(size_t i) { return workers_[i]; }
 
   Process& coordinator() { return *coordinator_; }

@@ -1,0 +1,192 @@
+// Storage that answers no more: a worker stops within its bound all the same, and readers go on with others.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <climits>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/file.h"
+#include "tests/support/cluster/in_process_cluster.h"
+#include "tests/support/cluster/process_cluster.h"
+#include "tests/support/cluster/reading.h"
+#include "tests/support/hanging_files/hanging_files.h"
+
+namespace penstock {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+// docs/operations.md, "Workers come and go": what stopping may take, and some for a busy machine.
+constexpr double kStopping = 5 + 2;
+// The same of a process that was asked to end: its drain_timeout_ms (here), the last word to the coordinator, stopping.
+constexpr seconds kDraining(1);
+constexpr seconds kEnding = kDraining + seconds(2) + seconds(5) + seconds(2);
+
+double Since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+class HungStorageTest : public ::testing::Test {
+ protected:
+  HungStorageTest() : dataset_(MakeImageDataset({.shards = 4, .records_per_shard = 40}, data_.path())) {
+    dataset_.job.mutable_batch()->set_size(16);
+  }
+  ReadPlan Plan(uint64_t epochs) const {
+    ReadPlan plan;
+    plan.options.job = dataset_.job.name();
+    plan.options.epochs = epochs;
+    plan.options.prefetch_steps = 4;
+    return plan;
+  }
+
+  TempFolder data_, folder_;
+  TestDataset dataset_;
+};
+
+// ---- In this process: how long Stop takes --------------------------------------------------------------------------
+
+class HungWorkerTest : public HungStorageTest {
+ protected:
+  static ClusterOptions Options() {
+    ClusterOptions options;
+    options.workers = 1;
+    options.record_cache_bytes = 0;
+    return options;
+  }
+  // Begins to read, until the reader is cancelled or its step takes too long.
+  void ReadInBackground(std::function<void(uint64_t)> after_step = {}) {
+    reader_ = std::thread([this, after_step] {
+      ReadPlan plan = Plan(1000);
+      plan.timeout = absl::Seconds(2);
+      plan.after_step = after_step;
+      ReadThrough(cluster_.address(), plan).status.IgnoreError();
+    });
+  }
+  // And what follows when the worker goes.
+  void ExpectStopsInTime() {
+    const auto start = std::chrono::steady_clock::now();
+    cluster_.StopWorkers();
+    EXPECT_LT(Since(start), kStopping);
+    std::printf("stopped after %.1f s\n", Since(start));
+  }
+  ~HungWorkerTest() override {
+    if (reader_.joinable()) reader_.join();
+  }
+
+  InProcessCluster cluster_{Options(), dataset_.roots};
+  std::thread reader_;
+};
+
+TEST_F(HungWorkerTest, StopIsBoundedWhileRowsAreRead) {
+  ASSERT_TRUE(cluster_.control().Submit(dataset_.job).ok());
+  std::optional<HangingFiles> hang;
+  ReadInBackground([&](uint64_t steps) {
+    if (steps == 5) hang.emplace(data_.path());
+  });
+  ASSERT_TRUE(WaitUntil([] { return HangingFiles::hanging() > 0; }));
+  ExpectStopsInTime();
+  hang.reset();
+}
+
+TEST_F(HungWorkerTest, StopIsBoundedWhileAShardIsOpened) {
+  ASSERT_TRUE(cluster_.control().Submit(dataset_.job).ok());
+  const HangingFiles hang(data_.path());
+  ReadInBackground();
+  ASSERT_TRUE(WaitUntil([] { return HangingFiles::hanging() > 0; }));
+  ExpectStopsInTime();
+}
+
+TEST_F(HungWorkerTest, StopIsBoundedWhileAJobIsPrepared) {
+  const HangingFiles hang(data_.path());
+  ASSERT_TRUE(cluster_.control().BeginSubmit(dataset_.job).ok());
+  EXPECT_TRUE(WaitUntil([] { return HangingFiles::hanging() > 0; }));
+  ExpectStopsInTime();
+}
+
+// ---- Processes -----------------------------------------------------------------------------------------------------
+
+class HungProcessTest : public HungStorageTest {
+ protected:
+  HungProcessTest() {
+    EXPECT_TRUE(
+        WriteFileAtomically(folder_.File("worker.textproto"), "worker_settings { drain_timeout_ms: 1000 }\n").ok());
+  }
+  std::vector<std::string> Flags() const {
+    return {"--config", folder_.File("worker.textproto"), "--record-cache", "0"};
+  }
+  std::vector<std::string> Environment() const {
+    return HangingFilesEnvironment(HANGING_FILES, data_.path(), trigger_);
+  }
+  void Hang() { EXPECT_TRUE(WriteFileAtomically(trigger_, "").ok()); }
+
+  void ExpectEndsInTime(ProcessCluster& cluster, Process& process) {
+    const auto start = std::chrono::steady_clock::now();
+    process.Signal(SIGTERM);
+    EXPECT_EQ(process.WaitForExit(kEnding), 0) << cluster.Logs();
+    std::printf("ended after %.1f s\n", Since(start));
+  }
+
+  const std::string trigger_ = folder_.File("hang");
+};
+
+TEST_F(HungProcessTest, AReaderGoesOnWithAnotherWorkerAndTheHungOneEndsInTime) {
+  ProcessCluster cluster(ProcessClusterOptions(), dataset_.roots);
+  ProcessCluster::WorkerProcess& hung = cluster.AddWorker(Flags(), Environment());
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
+  ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 2)) << cluster.Logs();
+  ReadPlan plan = Plan(4);
+  plan.after_step = [&](uint64_t steps) {
+    if (steps == 8) Hang();
+  };
+  const ReadResult result = ReadThrough(cluster.address(), plan);
+  ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
+  EXPECT_EQ(result.digest, LocalDigest(dataset_, dataset_.job, 4));
+  std::printf("longest wait %.3f s\n", result.longest_wait);
+  EXPECT_LT(result.longest_wait, 2) << cluster.Logs();
+  ExpectEndsInTime(cluster, *hung.process);
+  EXPECT_THAT(cluster.Logs(), HasSubstr("storage hangs"));
+}
+
+TEST_F(HungProcessTest, AWorkerEndsInTimeWhileAReaderIsThere) {
+  ProcessClusterOptions options;
+  options.workers = 0;
+  ProcessCluster cluster(options, dataset_.roots);
+  ProcessCluster::WorkerProcess& hung = cluster.AddWorker(Flags(), Environment());
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
+  Hang();
+  std::thread reader([&] {
+    ReadPlan plan = Plan(1);
+    plan.timeout = absl::Seconds(5);
+    ReadThrough(cluster.address(), plan).status.IgnoreError();
+  });
+  ASSERT_TRUE(WaitUntil([&] {
+    const auto status = cluster.control().Status();
+    return status.ok() && status->workers_size() == 1 && status->workers(0).load().sessions() == 1;
+  }));
+  ExpectEndsInTime(cluster, *hung.process);
+  reader.join();
+}
+
+TEST_F(HungProcessTest, AWorkerThatDoesNotEvenSeeItsDataRootsEndsAtOnce) {
+  Hang();
+  ProcessClusterOptions options;
+  options.workers = 0;
+  ProcessCluster cluster(options, dataset_.roots);
+  Process worker({PENSTOCKD, "worker", "--coordinator", cluster.address(), "--state-dir", folder_.File("state"),
+                  "--data-root", data_.path()},
+                 folder_.File("log"), Environment());
+  // It says nothing before it has its data roots; its second of time is long enough to get there.
+  EXPECT_EQ(worker.WaitForExit(seconds(1)), INT_MIN) << "it does not hang";
+  worker.Signal(SIGTERM);
+  EXPECT_EQ(worker.WaitForExit(seconds(2)), 1);
+}
+
+}  // namespace
+}  // namespace penstock
