@@ -76,7 +76,7 @@ TEST(ReaderFaults, MalformedMessagesAreAnErrorThatNamesTheWorker) {
     ASSERT_NE(reader, nullptr);
     // Not one row comes out of it.
     std::string message;
-    EXPECT_TRUE(Eventually([&] {
+    EXPECT_TRUE(WaitUntil([&] {
       const auto batch = reader->Next(absl::Milliseconds(50));
       EXPECT_EQ(batch.status().code(), absl::StatusCode::kDeadlineExceeded) << batch.status();
       message = std::string(batch.status().message());
@@ -149,7 +149,7 @@ TEST(ReaderFaults, MaskedRowsAreZeroAndInvalid) {
   EXPECT_TRUE(reader->Next(absl::Seconds(20)).ok());
   EXPECT_EQ(reader->Stats().masked_rows, 2u);
   // The coordinator hears which records they were.
-  EXPECT_TRUE(Eventually([&] {
+  EXPECT_TRUE(WaitUntil([&] {
     std::set<uint64_t> bad;
     for (const v1::ReportSessionRequest& report : cluster.coordinator.reports()) {
       bad.insert(report.bad_records().begin(), report.bad_records().end());
@@ -223,7 +223,7 @@ TEST(ReaderFaults, ARefusedSessionIsToldWithItsNumbers) {
   EXPECT_NE(std::string(batch.status().message()).find("400 are free"), std::string::npos);
   // One that has room serves everything.
   cluster.workers[1]->Behave({});
-  EXPECT_TRUE(Eventually([&] { return reader->Next(absl::Seconds(20)).ok(); }));
+  EXPECT_TRUE(WaitUntil([&] { return reader->Next(absl::Seconds(20)).ok(); }));
 }
 
 TEST(ReaderFaults, AMismatchedJobIsToldAndAnUnknownOneIsTriedAgain) {
@@ -250,7 +250,7 @@ TEST(ReaderFaults, AWorkerThatJoinsTakesPart) {
   EXPECT_EQ(ReadAll(cluster.job, reader.get(), 0, 1, nullptr, 10).batches, 10);
   EXPECT_EQ(cluster.workers[1]->rows_sent(), 0u);
   cluster.coordinator.SetView(cluster.Views());
-  EXPECT_TRUE(Eventually([&] {
+  EXPECT_TRUE(WaitUntil([&] {
     EXPECT_EQ(ReadAll(cluster.job, reader.get(), 0, 1, nullptr, 1).batches, 1);
     return cluster.workers[1]->rows_sent() > 0;
   }));
@@ -264,7 +264,7 @@ TEST(ReaderFaults, ADrainedWorkerIsLeftWhenItOwesNothing) {
   EXPECT_EQ(ReadAll(cluster.job, reader.get(), 0, 1, nullptr, 10).batches, 10);
   cluster.coordinator.SetView({cluster.workers[0]->view()});
   cluster.workers[1]->Drain();
-  EXPECT_TRUE(Eventually([&] {
+  EXPECT_TRUE(WaitUntil([&] {
     EXPECT_EQ(ReadAll(cluster.job, reader.get(), 0, 1, nullptr, 1).batches, 1);
     return cluster.workers[1]->open_streams() == 0;
   }));
@@ -277,7 +277,7 @@ TEST(ReaderFaults, AForgottenSessionIsOpenedAgain) {
   ASSERT_NE(reader, nullptr);
   EXPECT_TRUE(reader->Next(absl::Seconds(20)).ok());
   cluster.coordinator.ForgetSessions();
-  EXPECT_TRUE(Eventually([&] { return cluster.coordinator.opened().size() == 2; }));
+  EXPECT_TRUE(WaitUntil([&] { return cluster.coordinator.opened().size() == 2; }));
   EXPECT_EQ(cluster.coordinator.opened()[1].resumes(), "session-1");
   EXPECT_EQ(cluster.coordinator.opened()[1].position(), 8u);
   EXPECT_TRUE(reader->Next(absl::Seconds(20)).ok());
@@ -292,7 +292,7 @@ TEST(ReaderFaults, AReplacedOrCancelledJobEndsTheReader) {
   cluster.coordinator.SetJob(job);
   cluster.workers[0]->Behave({.silent = true});
   ReadEnd result;
-  EXPECT_TRUE(Eventually([&] {
+  EXPECT_TRUE(WaitUntil([&] {
     result = ReadAll(cluster.job, reader.get(), 0, 1, nullptr, 1);
     return !result.status.ok();
   }));

@@ -137,7 +137,7 @@ TEST(Reader, RefusesAStateOfAnotherPlanWithBothValues) {
   EXPECT_EQ(Reader::Open(cluster.connect(), options).status().code(), absl::StatusCode::kInvalidArgument);
   options.state = "penstock-state version=1 epoch=0 position=800 order=" + order + " pipeline=0000000000000058";
   EXPECT_EQ(Reader::Open(cluster.connect(), options).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_TRUE(Eventually([&] { return cluster.coordinator.open_sessions() == 0; })) << "refused sessions are closed";
+  EXPECT_TRUE(WaitUntil([&] { return cluster.coordinator.open_sessions() == 0; })) << "refused sessions are closed";
 }
 
 TEST(Reader, RefusesAWorldSizeThatDoesNotDivideTheBatch) {
@@ -185,7 +185,7 @@ TEST(Reader, WaitsForAJobInPreparation) {
   EXPECT_NE(std::string(reader.status().message()).find("shards are indexed"), std::string::npos) << reader.status();
 
   std::thread ready([&] {
-    EXPECT_TRUE(Eventually([&] { return cluster.coordinator.opened().size() == 2; }));
+    EXPECT_TRUE(WaitUntil([&] { return cluster.coordinator.opened().size() == 2; }));
     cluster.coordinator.SetState(v1::READY);
   });
   reader = Reader::Open(cluster.connect(), cluster.options());
@@ -223,7 +223,7 @@ TEST(Reader, CancelEndsAWaitingNextFromAnotherThread) {
   auto reader = cluster.Open(cluster.options());
   ASSERT_NE(reader, nullptr);
   std::thread cancel([&] {
-    EXPECT_TRUE(Eventually([&] { return cluster.workers[0]->waitings() > 0; }));
+    EXPECT_TRUE(WaitUntil([&] { return cluster.workers[0]->waitings() > 0; }));
     reader->Cancel();
   });
   EXPECT_EQ(reader->Next(absl::Minutes(1)).status().code(), absl::StatusCode::kCancelled);
@@ -236,12 +236,12 @@ TEST(Reader, DestructionIsQuickAndClosesTheSession) {
   cluster.workers[1]->Behave({.silent = true});
   auto reader = cluster.Open(cluster.options());
   ASSERT_NE(reader, nullptr);
-  EXPECT_TRUE(Eventually([&] { return cluster.workers[1]->open_streams() == 1; }));
+  EXPECT_TRUE(WaitUntil([&] { return cluster.workers[1]->open_streams() == 1; }));
   const absl::Time start = absl::Now();
   reader.reset();
   EXPECT_LT(absl::Now() - start, absl::Seconds(1));
   EXPECT_EQ(cluster.coordinator.open_sessions(), 0);
-  EXPECT_TRUE(Eventually([&] { return cluster.workers[1]->open_streams() == 0; }));
+  EXPECT_TRUE(WaitUntil([&] { return cluster.workers[1]->open_streams() == 0; }));
 }
 
 TEST(Reader, BatchesOutliveTheReader) {

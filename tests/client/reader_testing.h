@@ -7,12 +7,12 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "penstock/client.h"
 #include "tests/client/fakes/fake_job.h"
 #include "tests/client/fakes/fake_worker.h"
+#include "tests/support/wait_until.h"
 
 namespace penstock {
 
@@ -75,15 +75,6 @@ inline ReadEnd ReadAll(const FakeJob& job, Reader* reader, uint64_t rank = 0, ui
     if (after) after(result.batches);
   }
   return result;
-}
-
-// Waits until it holds; for what happens on other threads.
-inline bool Eventually(const std::function<bool()>& holds) {
-  for (int i = 0; i < 2000; ++i) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
 }
 
 }  // namespace penstock

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "net/channel.h"
 #include "penstock/v1/data.grpc.pb.h"
 #include "tests/support/cluster/in_process_cluster.h"
@@ -411,7 +412,12 @@ TEST_F(ServingTest, AFileThatIsGoneWhenTheJobBeginsCostsNoRowWhenItComesBack) {
   const std::string& file = dataset_.files[3];
   std::filesystem::rename(file, file + ".away");
   std::thread back([&] {
-    std::this_thread::sleep_for(std::chrono::seconds(2));  // an outage, not a wait for anybody
+    // Back once the coordinator has heard of it.
+    EXPECT_TRUE(WaitUntil([&] {
+      const auto status = cluster.control().Status();
+      return status.ok() && status->workers(0).load().troubles_size() > 0 &&
+             absl::StrContains(status->workers(0).load().troubles(0), file);
+    }));
     std::filesystem::rename(file + ".away", file);
   });
   const ReadResult result = ReadThrough(cluster.address(), Plan());

@@ -1,7 +1,6 @@
 #include "tests/support/cluster/control.h"
 
 #include <set>
-#include <thread>
 
 #include "base/status_macros.h"
 #include "net/channel.h"
@@ -9,17 +8,6 @@
 #include "net/job_mirror.h"
 
 namespace penstock {
-
-bool WaitUntil(const std::function<bool()>& condition, std::chrono::milliseconds timeout) {
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() >= deadline) return false;
-    // What is waited for happens in other processes, which tell nobody here: a log, a port file, a state that the
-    // coordinator gives when asked. So it is looked at again and again; 5 ms are little beside what is waited for.
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return true;
-}
 
 Control::Control(const std::string& address)
     : address_(address), stub_(v1::Coordinator::NewStub(MakeChannel(address))) {}

@@ -2,18 +2,14 @@
 #ifndef PENSTOCK_TESTS_SUPPORT_CLUSTER_CONTROL_H_
 #define PENSTOCK_TESTS_SUPPORT_CLUSTER_CONTROL_H_
 
-#include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "penstock/v1/control.grpc.pb.h"
+#include "tests/support/wait_until.h"
 
 namespace penstock {
-
-// Asks `condition` again and again until it holds. False after `timeout`.
-bool WaitUntil(const std::function<bool()>& condition, std::chrono::milliseconds timeout = std::chrono::seconds(30));
 
 class Control {
  public:
