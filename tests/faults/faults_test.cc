@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <atomic>
 #include <climits>
+#include <thread>
 
 #include "base/file.h"
 #include "base/runtime/clock.h"
@@ -147,6 +149,46 @@ TEST_F(FaultsTest, AWorkerThatIsKilledAndComesBackServesAgain) {
                                         }));
   ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
   EXPECT_EQ(result.digest, expected_);
+}
+
+// Its rows come from it or from others, a few times from both; bench/slow_worker.sh measures what it costs.
+TEST_F(FaultsTest, AWorkerThatIsStoppedFourFifthsOfTheTimeChangesNoRow) {
+  ProcessCluster cluster(Workers(3), dataset_.roots);
+  SubmitTo(cluster, 3);
+  std::atomic<bool> over{false};
+  std::thread stutter([&] {
+    while (!over) {
+      cluster.worker(1).process->Signal(SIGSTOP);
+      Clock::Real()->Pause(80 * kMillisecond);
+      cluster.worker(1).process->Signal(SIGCONT);
+      Clock::Real()->Pause(20 * kMillisecond);
+    }
+  });
+  const ReadResult result = ReadThrough(cluster.address(), Plan({}));
+  over = true;
+  stutter.join();
+  ExpectTheSameRows(result, cluster, kLongestStall);
+}
+
+// A step that takes workers long to make is waited for, not asked for again while it is being made.
+TEST(LargeStepTest, ComesFromHealthyWorkersWithoutARowFetchedOrTwice) {
+  TempFolder folder;
+  TestDataset large = MakeNumberDataset({.shards = 6, .records_per_shard = 25000}, folder.path());
+  large.job.mutable_batch()->set_size(150000);
+  ProcessClusterOptions options;
+  options.workers = 3;
+  options.worker_flags = {"--memory-budget", "512MiB"};
+  ProcessCluster cluster(options, large.roots);
+  ASSERT_TRUE(cluster.control().Submit(large.job).ok()) << cluster.Logs();
+  ASSERT_TRUE(cluster.control().WaitForOwners(large.job.name(), 3)) << cluster.Logs();
+  ReadPlan plan;
+  plan.options.job = large.job.name();
+  plan.options.epochs = 2;
+  const ReadResult result = ReadThrough(cluster.address(), plan);
+  ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
+  EXPECT_EQ(result.stats.fetched_rows, 0u);
+  EXPECT_EQ(result.stats.duplicate_rows, 0u);
+  EXPECT_TRUE(EveryRecordOncePerEpoch(result, large.records, 2));
 }
 
 // 256 MiB + 96 MiB of process for 60 s, scaled down: a budget that is far below what the trainer has asked for.
