@@ -8,6 +8,11 @@ namespace penstock {
 // that ends the process; the environment's GRPC_VERBOSITY brings all of it back. Call it first in main.
 void QuietGrpcLog();
 
+enum class GrpcLogLevel { kDebug, kInfo, kError };
+// From now on its lines, those that GRPC_VERBOSITY brings back too, are given to `say`, from any thread, and nothing of
+// them to stderr.
+void RouteGrpcLog(void (*say)(GrpcLogLevel level, const char* file, int line, const char* text));
+
 }  // namespace penstock
 
 #endif  // PENSTOCK_NET_GRPC_LOG_H_

@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "net/grpc_log.h"
+#include "server/common/library_logs.h"
 #include "server/common/logging.h"
 #include "server/common/sd_notify.h"
 #include "server/common/signals.h"
@@ -182,6 +183,7 @@ int Main(const std::vector<std::string>& args) {
     std::fprintf(stderr, "penstockd: %s\n", std::string(set.message()).c_str());
     return kUsage;
   }
+  RouteLibraryLogs();
   absl::Status status;
   switch (options->role) {
     case DaemonRole::kStandalone:
@@ -195,7 +197,11 @@ int Main(const std::vector<std::string>& args) {
       break;
   }
   if (status.ok()) return 0;
-  std::fprintf(stderr, "penstockd: %s\n", std::string(status.message()).c_str());
+  if (log.json()) {
+    spdlog::critical("penstockd: {}", std::string(status.message()));
+  } else {
+    std::fprintf(stderr, "penstockd: %s\n", std::string(status.message()).c_str());
+  }
   return kFailed;
 }
 

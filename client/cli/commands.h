@@ -27,6 +27,7 @@ std::unique_ptr<Command> NewStatus();
 std::unique_ptr<Command> NewJobs();
 std::unique_ptr<Command> NewWorkers();
 std::unique_ptr<Command> NewShards();
+std::unique_ptr<Command> NewQuarantine();
 std::unique_ptr<Command> NewDrain();
 std::unique_ptr<Command> NewCancel();
 

@@ -67,6 +67,9 @@ absl::StatusOr<v1::StatusReply> ControlClient::GetStatus() {
 absl::StatusOr<v1::ListShardsReply> ControlClient::ListShards(const v1::ListShardsRequest& request) {
   return Call(address_, *stub_, &v1::Coordinator::Stub::ListShards, request, kCallTimeout);
 }
+absl::StatusOr<v1::QuarantineReply> ControlClient::GetQuarantine(const v1::QuarantineRequest& request) {
+  return Call(address_, *stub_, &v1::Coordinator::Stub::GetQuarantine, request, kCallTimeout);
+}
 absl::StatusOr<v1::DrainReply> ControlClient::Drain(const v1::DrainRequest& request) {
   return Call(address_, *stub_, &v1::Coordinator::Stub::Drain, request, kCallTimeout);
 }

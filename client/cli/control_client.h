@@ -32,6 +32,7 @@ class ControlClient {
   absl::StatusOr<v1::CancelReply> Cancel(const v1::CancelRequest& request);
   absl::StatusOr<v1::StatusReply> GetStatus();
   absl::StatusOr<v1::ListShardsReply> ListShards(const v1::ListShardsRequest& request);
+  absl::StatusOr<v1::QuarantineReply> GetQuarantine(const v1::QuarantineRequest& request);
   absl::StatusOr<v1::DrainReply> Drain(const v1::DrainRequest& request);
   absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest& request);
 

@@ -20,9 +20,9 @@ constexpr int kFailed = 1, kUsage = 2;
 
 std::vector<std::unique_ptr<Command>> AllCommands() {
   std::vector<std::unique_ptr<Command>> all;
-  for (auto make : {NewImport, NewInit, NewIndex, NewVerify, NewSubmit, NewRead, NewStatus, NewJobs, NewWorkers,
-                    NewShards, NewDrain, NewCancel, NewPreview, NewBench, NewBake, NewPack, NewCheckConfig,
-                    NewFeed}) {
+  for (auto make :
+       {NewImport, NewInit, NewIndex, NewVerify, NewSubmit, NewRead, NewStatus, NewJobs, NewWorkers, NewShards,
+        NewQuarantine, NewDrain, NewCancel, NewPreview, NewBench, NewBake, NewPack, NewCheckConfig, NewFeed}) {
     all.push_back(make());
   }
   return all;

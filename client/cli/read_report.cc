@@ -37,7 +37,7 @@ std::string ReadReportText(const ReadReport& report) {
   if (!mended.empty()) absl::StrAppend(&out, mended, "\n");
   if (stats.masked_rows + stats.substituted_rows > 0) {
     absl::StrAppend(&out, Count(stats.masked_rows, "row"), " masked, ", Count(stats.substituted_rows),
-                    " substituted by the job's error policy\n");
+                    " substituted by the job's error policy (penstock quarantine ", report.job, " says why)\n");
   }
   if (!report.digest.empty()) absl::StrAppend(&out, "digest ", report.digest, "\n");
   return out;

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/output.h"
+#include "client/cli/quarantine_text.h"
 
 namespace penstock::cli {
 
@@ -15,7 +16,9 @@ std::string JobNote(const v1::StatusReply::JobStatus& job) {
       return job.error();
     default:
       return absl::StrCat(job.sessions_size(), job.sessions_size() == 1 ? " reader" : " readers",
-                          job.bad_records() > 0 ? absl::StrCat(", ", Count(job.bad_records()), " bad records") : "",
+                          job.bad_records() > 0 ? absl::StrCat(", ", Count(job.bad_records(), "bad record"), " (",
+                                                               ReasonsText(job.bad_reasons()), ")")
+                                                : "",
                           job.waiting().empty() ? "" : absl::StrCat("; waits: ", job.waiting()));
   }
 }

@@ -58,7 +58,7 @@ v1::ReportSessionRequest ProgressReports::MakeReport() {
   request.set_wait_fraction(std::clamp(static_cast<double>(progress.waited - waited_) / kSecond / seconds, 0.0, 1.0));
   request.set_rows(progress.rows);
   for (std::string& worker : progress.failed_workers) request.add_failed_workers(std::move(worker));
-  for (const uint64_t record : bad_records_->Take()) request.add_bad_records(record);
+  for (v1::BadRecord& record : bad_records_->Take()) *request.add_bad_records() = std::move(record);
   request.set_waiting_for(window_->DescribeWait(kLeastWait));
   rows_ = progress.rows;
   waited_ = progress.waited;

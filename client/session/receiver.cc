@@ -1,5 +1,6 @@
 #include "client/session/receiver.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,6 +30,12 @@ absl::Status CheckRows(const v1::Rows& rows, size_t payload, uint64_t records) {
     if (failure.row() >= static_cast<uint32_t>(n) || failure.code() < 1 || failure.code() > 16) {
       return absl::InvalidArgumentError(
           absl::StrCat("a message of ", n, " rows with a failure of row ", failure.row(), ", code ", failure.code()));
+    }
+  }
+  for (const v1::Rows::Fault& fault : rows.faults()) {
+    if (fault.row() >= static_cast<uint32_t>(rows.flags_size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a message of ", n, " rows with what is wrong with row ", fault.row()));
     }
   }
   for (const v1::Rows::Substitution& other : rows.substitutions()) {
@@ -129,14 +136,26 @@ absl::Status Receiver::Copy(const v1::Rows& rows, SliceCursor payload, std::vect
 }
 
 void Receiver::NoteBadRecords(const v1::Rows& rows, const std::vector<Window::Claimed>& claimed) {
-  std::vector<uint64_t> bad;
-  for (int i = 0; i < rows.flags_size(); ++i) {
-    if (claimed[i].written && (rows.flags(i) & kByPolicy) != 0) bad.push_back(rows.positions(i));
+  if (rows.flags_size() == 0) return;
+  std::vector<v1::BadRecord> bad(rows.flags_size());
+  for (const v1::Rows::Fault& fault : rows.faults()) {
+    v1::BadRecord& record = bad[fault.row()];
+    record.set_reason(fault.reason());
+    record.set_message(fault.message());
+    if (fault.has_offset()) record.set_offset(fault.offset());
   }
-  if (bad.empty()) return;
-  const auto plan = EpochPlan::Create(job_->offsets, job_->plan, rows.epoch());
-  for (uint64_t& row : bad) row = plan->RecordAt(steps_.PositionOfRow(row));
-  bad_records_->Add(bad);
+  std::optional<EpochPlan> plan;
+  size_t found = 0;
+  for (int i = 0; i < rows.flags_size(); ++i) {
+    if (!claimed[i].written || (rows.flags(i) & kByPolicy) == 0) continue;
+    if (!plan.has_value()) plan = *EpochPlan::Create(job_->offsets, job_->plan, rows.epoch());
+    bad[i].set_record(plan->RecordAt(steps_.PositionOfRow(rows.positions(i))));
+    if (found != static_cast<size_t>(i)) bad[found] = std::move(bad[i]);
+    ++found;
+  }
+  if (found == 0) return;
+  bad.resize(found);
+  bad_records_->Add(std::move(bad));
 }
 
 void Receiver::Seal(const Window::Complete& complete) {

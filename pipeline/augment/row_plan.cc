@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/fault.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "pipeline/augment/op/children.h"
@@ -29,7 +30,7 @@ void TakeMasks(const AnnotationPlan& annotations, RowScratch::Impl* scratch) {
 // Names the step, unless the message names one already: decoding happens in a later step than decode_image.
 absl::Status InStep(const RowPlan::Step& step, const absl::Status& status) {
   if (status.ok() || status.message().substr(0, 4) == "ops[") return status;
-  return absl::Status(status.code(), absl::StrCat(step.label, ": ", status.message()));
+  return Prefixed(step.label, status);
 }
 
 // Whether an augmix is in the op, at any depth: it mixes pictures whose parts have moved differently.
@@ -261,7 +262,7 @@ absl::Status RowPlan::StartFollowers(const SampleKey& key, bool strict, RowScrat
   for (const size_t mask : annotations_.masks()) scratch->masks.push_back(scratch->values[mask].image.view());
   // Its first op is decode_image, whose words for an unreadable header these are.
   const auto header = ProbeImage(scratch->values[annotations_.image()].bytes);
-  if (!header.ok()) return InStep(steps_[image_begin_], header.status());
+  if (!header.ok()) return InStep(steps_[image_begin_], WithFault(Fault::kNoImage, header.status()));
   return annotations_.Start(*header, scratch->parsed_boxes, scratch->masks, &scratch->tools.arena, &scratch->followers);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 #include "base/status_macros.h"
 #include "pipeline/image/byte_reader.h"
 #include "pipeline/image/headers/bmp_file.h"
@@ -18,8 +19,9 @@ namespace penstock {
 namespace {
 
 absl::Status CutOff(std::string_view format) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(std::string(format), " ends inside its header; the file is cut off or overwritten"));
+  return WithFault(Fault::kTruncatedImage,
+                   absl::InvalidArgumentError(absl::StrCat(
+                       std::string(format), " ends inside its header; the file is cut off or overwritten")));
 }
 
 bool IsStartOfFrame(int marker) {

@@ -81,9 +81,16 @@ class FilesReader final : public DatasetReader {
   std::string Describe(uint64_t record) override {
     const RecordRef ref = snapshot().ToShard(record);
     std::string text = absl::StrCat(shards_->PathOf(ref.shard), ", record ", ref.record);
-    const std::shared_ptr<const ShardIndex> index = shards_->KnownIndex(ref.shard);
-    if (index != nullptr) absl::StrAppend(&text, " at offset ", index->RecordOffset(ref.record));
+    const std::optional<uint64_t> offset = OffsetOf(record);
+    if (offset.has_value()) absl::StrAppend(&text, " at offset ", *offset);
     return text;
+  }
+
+  std::optional<uint64_t> OffsetOf(uint64_t record) override {
+    const RecordRef ref = snapshot().ToShard(record);
+    const std::shared_ptr<const ShardIndex> index = shards_->KnownIndex(ref.shard);
+    if (index == nullptr) return std::nullopt;
+    return index->RecordOffset(ref.record);
   }
 
   uint64_t bytes_read() const override { return bytes_read_.load(); }

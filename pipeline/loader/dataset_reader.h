@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -105,6 +106,8 @@ class DatasetReader {
   virtual void WillRead(uint64_t record) = 0;
   // "path, record 12 at offset 3456": for messages.
   virtual std::string Describe(uint64_t record) = 0;
+  // Where the record begins in its file (of a compressed one: in what it holds), while that is known.
+  virtual std::optional<uint64_t> OffsetOf(uint64_t record) { return std::nullopt; }
   virtual uint64_t bytes_read() const = 0;  // framed, of records that were read
 };
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,10 @@ struct RowResult {
   bool masked = false;  // policy MASK (or SUBSTITUTE found none): no content, all zero
   bool lenient = false;
   bool substituted = false;
+  // Of a masked or substituted row: what is wrong with its record (base/fault.h), less the place; and the record's
+  // offset, where it is known.
+  absl::Status fault;
+  std::optional<uint64_t> fault_offset;
   uint64_t record_id = 0;      // that the plan gives for the position
   uint64_t source_record = 0;  // whose content it is
   // All FIXED columns in schema order, dense (null where the session books its own slots, and for failed and masked

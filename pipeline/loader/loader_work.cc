@@ -180,6 +180,10 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
   result.masked = made->masked;
   result.lenient = made->lenient;
   result.substituted = made->substituted;
+  if (made->status.ok()) {
+    result.fault = made->fault;
+    result.fault_offset = made->fault_offset;
+  }
   result.record_id = made->record_id;
   result.source_record = made->source_record;
   if (!made->status.ok()) outcome.kept = 0;
@@ -233,7 +237,7 @@ void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* sessio
   // Follows the rows' needs: up at once, down slowly, so that few rows have to ask twice.
   if (outcome.need < session->estimate) session->estimate -= (session->estimate - outcome.need) / 64;
   if (outcome.made.status.ok()) ++stats_.rows;
-  if (outcome.made.bad || !outcome.made.status.ok()) ++stats_.failed_rows;
+  if (!outcome.made.fault.ok() || !outcome.made.status.ok()) ++stats_.failed_rows;
   stats_.bytes_read += outcome.made.bytes_read;
   stats_.read_seconds += static_cast<double>(outcome.made.read_time) / kSecond;
   stats_.compute_seconds += static_cast<double>(took - outcome.made.read_time) / kSecond;

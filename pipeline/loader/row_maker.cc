@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 #include "base/hash.h"
 #include "pipeline/plan/permutation.h"
 
@@ -14,8 +16,13 @@ namespace {
 constexpr uint64_t kSubstituteDomain = 0x5355425354495455;
 
 absl::Status WithPlace(const absl::Status& status, const LoadJob& job, uint64_t record) {
-  const std::string place = job.reader().Describe(record);
-  return absl::Status(status.code(), absl::StrCat(place, ": ", status.message()));
+  return Prefixed(job.reader().Describe(record), status);
+}
+
+absl::Status WithoutPlace(const absl::Status& status, const LoadJob& job, uint64_t record) {
+  const std::string place = absl::StrCat(job.reader().Describe(record), ": ");
+  if (!absl::StartsWith(status.message(), place)) return status;
+  return WithFault(FaultOf(status), absl::Status(status.code(), status.message().substr(place.size())));
 }
 
 const EpochPlan& PlanFor(const LoadJob& job, uint64_t session, uint64_t epoch, MakerThread* thread) {
@@ -95,26 +102,26 @@ absl::StatusOr<std::string_view> RowMaker::Read(const LoadJob& job, uint64_t rec
   return bytes;
 }
 
-RowMaker::Fault RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot,
-                              MakerThread* thread, int* failed_reads, MadeRow* made) const {
+RowMaker::Attempt RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot,
+                                MakerThread* thread, int* failed_reads, MadeRow* made) const {
   made->missing_record = source;
-  if (!job.reader().IsReady(source)) return Fault::kNotReady;
+  if (!job.reader().IsReady(source)) return Attempt::kNotReady;
   const auto ask = [&](uint64_t bytes) {
     const absl::StatusOr<Answer> answer = book(bytes);
     if (!answer.ok()) {
       made->status = WithPlace(answer.status(), job, source);
-      return Fault::kOther;
+      return Attempt::kOther;
     }
-    return *answer == Answer::kYes ? Fault::kNone : Fault::kPutBack;
+    return *answer == Answer::kYes ? Attempt::kNone : Attempt::kPutBack;
   };
   const Pipeline& pipeline = job.pipeline();
   const absl::StatusOr<uint64_t> length = job.reader().RecordBytes(source);
   if (!length.ok()) {
     made->status = length.status();
-    return Fault::kOther;
+    return Attempt::kOther;
   }
   uint64_t need = *length + job.fixed_bytes() + RaggedBound(pipeline.schema(), *length);
-  if (const Fault fault = ask(need); fault != Fault::kNone) return fault;
+  if (const Attempt end = ask(need); end != Attempt::kNone) return end;
 
   std::shared_ptr<const std::string> cached;
   const absl::StatusOr<std::string_view> read = Read(job, source, thread, &cached, made);
@@ -122,8 +129,8 @@ RowMaker::Fault RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64_t
     made->status = read.status();  // names the place
     // Only storage that fails, or a file that changed, may be well a moment later.
     const bool may_pass = absl::IsUnavailable(read.status()) || absl::IsAborted(read.status());
-    if (may_pass && ++*failed_reads < options_.read_tries) return Fault::kNotReady;
-    return made->status.code() == absl::StatusCode::kDataLoss ? Fault::kRecord : Fault::kOther;
+    if (may_pass && ++*failed_reads < options_.read_tries) return Attempt::kNotReady;
+    return made->status.code() == absl::StatusCode::kDataLoss ? Attempt::kRecord : Attempt::kOther;
   }
   const std::string_view record = *read;
   const uint64_t scratch = pipeline.ScratchBytes(record);
@@ -138,7 +145,7 @@ RowMaker::Fault RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64_t
   const uint64_t wanted = decode ? 2 * scratch : scratch;
   if (wanted > options_.thread_scratch_bytes) {
     need += wanted - options_.thread_scratch_bytes;
-    if (const Fault fault = ask(need); fault != Fault::kNone) return fault;
+    if (const Attempt end = ask(need); end != Attempt::kNone) return end;
   }
   if (decode) {
     absl::StatusOr<std::string> made_decoded = pipeline.MakeDecoded(record, &thread->scratch);
@@ -155,23 +162,22 @@ RowMaker::Fault RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64_t
                                            : pipeline.MakeRow(record, key, slot, &thread->scratch);
   if (!status.ok()) {
     made->status = WithPlace(status, job, source);
-    return Fault::kRecord;
+    return Attempt::kRecord;
   }
   uint64_t bytes = job.fixed_bytes();
   for (const std::string& column : slot->ragged) bytes += column.size();
   if (bytes > options_.max_row_bytes) {
     for (std::string& column : slot->ragged) std::string().swap(column);
-    made->status = WithPlace(absl::ResourceExhaustedError(absl::StrCat(
-                                 "makes a row of ", bytes, " bytes; a row may have ", options_.max_row_bytes,
-                                 ", what a message takes: crop, resize or drop columns, or let errors.policy pass it "
-                                 "over")),
-                             job, source);
-    return Fault::kRecord;
+    const absl::Status too_large = absl::ResourceExhaustedError(
+        absl::StrCat("makes a row of ", bytes, " bytes; a row may have ", options_.max_row_bytes,
+                     ", what a message takes: crop, resize or drop columns, or let errors.policy pass it over"));
+    made->status = WithPlace(WithFault(Fault::kOverLimit, too_large), job, source);
+    return Attempt::kRecord;
   }
   made->status = absl::OkStatus();
   made->lenient = slot->lenient;
   made->source_record = source;
-  return Fault::kNone;
+  return Attempt::kNone;
 }
 
 void RowMaker::Announce(const LoadJob& job, uint64_t session, const RowRequest& request, MakerThread* thread) const {
@@ -194,22 +200,23 @@ RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequ
   made->record_id = made->source_record = record;
   const SampleKey key{job.spec().order().seed(), request.epoch, plan.RepeatAt(request.position), record};
 
-  Fault fault = Try(job, key, record, book, get_slot, thread, failed_reads, made);
-  if (fault == Fault::kRecord) {
-    made->bad = true;
+  Attempt end = Try(job, key, record, book, get_slot, thread, failed_reads, made);
+  if (end == Attempt::kRecord) {
+    made->fault = WithoutPlace(made->status, job, record);
+    made->fault_offset = job.reader().OffsetOf(record);
     const v1::ErrorPolicy policy = job.spec().errors().policy();
     if (policy == v1::FAIL) return End::kMade;
     if (policy == v1::SUBSTITUTE) {
       for (const uint64_t other : SubstitutesOf(job.reader().snapshot(), key.seed, record)) {
-        fault = Try(job, key, other, book, get_slot, thread, failed_reads, made);
-        if (fault != Fault::kRecord) break;
+        end = Try(job, key, other, book, get_slot, thread, failed_reads, made);
+        if (end != Attempt::kRecord) break;
       }
-      made->substituted = fault == Fault::kNone;
+      made->substituted = end == Attempt::kNone;
     }
   }
-  if (fault == Fault::kPutBack) return End::kPutBack;
-  if (fault == Fault::kNotReady) return End::kNotReady;
-  if (fault == Fault::kRecord) {
+  if (end == Attempt::kPutBack) return End::kPutBack;
+  if (end == Attempt::kNotReady) return End::kNotReady;
+  if (end == Attempt::kRecord) {
     MaskRow(job.pipeline().schema(), get_slot());
     made->status = absl::OkStatus();
     made->masked = true;

@@ -61,7 +61,9 @@ struct MadeRow {
   bool masked = false;
   bool lenient = false;
   bool substituted = false;
-  bool bad = false;  // the record was at fault
+  // Not OK where the record was at fault, whatever became of the row: what is wrong with it, less the place.
+  absl::Status fault;
+  std::optional<uint64_t> fault_offset;
   uint64_t record_id = 0;
   uint64_t source_record = 0;
   uint64_t missing_record = 0;  // of End::kNotReady
@@ -95,10 +97,10 @@ class RowMaker {
            MakerThread* thread, int* failed_reads, MadeRow* made) const;
 
  private:
-  enum class Fault { kNone, kRecord, kOther, kPutBack, kNotReady };
+  enum class Attempt { kNone, kRecord, kOther, kPutBack, kNotReady };
   // One attempt with the content of record `source`.
-  Fault Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot, MakerThread* thread,
-            int* failed_reads, MadeRow* made) const;
+  Attempt Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot,
+              MakerThread* thread, int* failed_reads, MadeRow* made) const;
   // The record's bytes, in the cache (then *cached holds them) or in the thread's buffer.
   absl::StatusOr<std::string_view> Read(const LoadJob& job, uint64_t record, MakerThread* thread,
                                         std::shared_ptr<const std::string>* cached, MadeRow* made) const;

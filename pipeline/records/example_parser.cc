@@ -8,6 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 #include "base/status_macros.h"
 #include "pipeline/records/feature_walk.h"
 #include "pipeline/records/wire.h"
@@ -24,8 +25,9 @@ std::string Quoted(std::string_view key) {
 }
 
 absl::Status Malformed(RecordFormat format, std::string_view key) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("feature ", Quoted(key), ": its value is no ", FormatName(format), " feature (malformed)"));
+  return WithFault(Fault::kNoExample,
+                   absl::InvalidArgumentError(absl::StrCat("feature ", Quoted(key), ": its value is no ",
+                                                           FormatName(format), " feature (malformed)")));
 }
 
 // Puts the values of one feature behind those that `out` holds already.
@@ -171,8 +173,9 @@ bool ForEachFeature(std::string_view record, RecordFormat format, const Visit& v
 
 absl::Status KindMismatch(std::string_view key, FeatureKind found, FeatureKind wanted) {
   const auto name = [](FeatureKind kind) { return std::string(FeatureKindName(kind)); };
-  return absl::InvalidArgumentError(
-      absl::StrCat("feature ", Quoted(key), " holds ", name(found), " values, but ", name(wanted), " is asked for"));
+  return WithFault(Fault::kWrongKind,
+                   absl::InvalidArgumentError(absl::StrCat("feature ", Quoted(key), " holds ", name(found),
+                                                           " values, but ", name(wanted), " is asked for")));
 }
 
 // One Feature, which may come in pieces, into `sink`. *kind becomes what it holds.
@@ -180,9 +183,10 @@ absl::Status ParseFeaturePiece(const FeatureRequest& request, RecordFormat forma
                                std::string_view piece, FeatureKind* kind, ValueSink* sink) {
   if (WalkFeature(piece, kind, sink)) return absl::OkStatus();
   if (sink->over_budget()) {
-    return absl::ResourceExhaustedError(absl::StrCat("feature ", Quoted(request.key),
-                                                     ": the record's values take more than the limit of ",
-                                                     max_value_bytes, " bytes"));
+    return WithFault(Fault::kOverLimit,
+                     absl::ResourceExhaustedError(absl::StrCat("feature ", Quoted(request.key),
+                                                               ": the record's values take more than the limit of ",
+                                                               max_value_bytes, " bytes")));
   }
   return Malformed(format, request.key);
 }
@@ -212,8 +216,8 @@ absl::Status ParseEntry(const FeatureRequest& request, const ParserOptions& opti
         FeatureKind kind = FeatureKind::kNone;
         if (!parse_piece(feature, &kind) || !check_kind(kind)) return false;
         if (!sink.Spend(sizeof(uint32_t))) {
-          status =
-              absl::ResourceExhaustedError(absl::StrCat("feature list ", Quoted(request.key), " has too many entries"));
+          status = WithFault(Fault::kOverLimit, absl::ResourceExhaustedError(absl::StrCat(
+                                                    "feature list ", Quoted(request.key), " has too many entries")));
           return false;
         }
         out->splits.push_back(static_cast<uint32_t>(out->count()));
@@ -229,9 +233,10 @@ absl::Status ParseEntry(const FeatureRequest& request, const ParserOptions& opti
   PS_RETURN_IF_ERROR(status);
   if (!walked) return Malformed(options.format, request.key);
   if (sink.has_odd_length()) {
-    return absl::InvalidArgumentError(absl::StrCat("feature ", Quoted(request.key), ": a value of ", sink.odd_length(),
-                                                   " bytes is no whole number of elements of ", request.element_bytes,
-                                                   " bytes"));
+    return WithFault(Fault::kWrongShape,
+                     absl::InvalidArgumentError(
+                         absl::StrCat("feature ", Quoted(request.key), ": a value of ", sink.odd_length(),
+                                      " bytes is no whole number of elements of ", request.element_bytes, " bytes")));
   }
   return absl::OkStatus();
 }
@@ -304,8 +309,9 @@ absl::Status ExampleParser::Parse(std::string_view record, ParsedExample* out) c
         }
       });
   if (!walked) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the record's ", record.size(), " bytes are no ", FormatName(options_.format), " (malformed)"));
+    return WithFault(Fault::kNoExample,
+                     absl::InvalidArgumentError(absl::StrCat("the record's ", record.size(), " bytes are no ",
+                                                             FormatName(options_.format), " (malformed)")));
   }
   uint64_t budget = options_.max_value_bytes;
   for (size_t i = 0; i < requests_.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 #include "base/status_macros.h"
 #include "pipeline/records/crc32c.h"
 #include "pipeline/records/framing.h"
@@ -51,8 +52,8 @@ absl::Status ShardReader::CheckRange(uint64_t first, uint64_t count) const {
 absl::StatusOr<std::string_view> ShardReader::CheckFrame(uint64_t k, const char* frame) const {
   const uint32_t length = index_->RecordLength(k);
   const auto broken = [&](absl::string_view what) {
-    return absl::DataLossError(
-        absl::StrCat(path(), ": record ", k, " at offset ", index_->RecordOffset(k), ": ", what));
+    return WithFault(Fault::kWrongCrc, absl::DataLossError(absl::StrCat(path(), ", record ", k, " at offset ",
+                                                                        index_->RecordOffset(k), ": ", what)));
   };
   if (!HeaderCrcIsRight(frame)) return broken("the CRC of its length is wrong");
   if (HeaderLength(frame) != length) {

@@ -56,6 +56,7 @@ struct Worker::Parts {
   std::unique_ptr<CoordinatorLink> link;
   std::unique_ptr<ShardIndexes> indexes;
   std::unique_ptr<ServedJobs> jobs;
+  BadRecordLog bad_records{[](const std::string& line) { spdlog::warn("{}", line); }};
   std::unique_ptr<Loader> loader;
   SessionShared shared;
   std::unique_ptr<ThreadPool> executor;
@@ -94,6 +95,7 @@ struct Worker::Parts {
 
   void JobsChanged(const JobChanges& changes) {
     jobs->Update(changes);
+    bad_records.Keep(jobs->names());
     for (const WatchedJob& job : changes.jobs) {
       if (job.record.state() != v1::READY) continue;
       prefetch_thread->Post([this, job] { Prefetch(ToJob(job), kFirstPrefetchPause); });
@@ -216,6 +218,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.worker_id = parts->id;
   parts->shared.loader = parts->loader.get();
   parts->shared.jobs = parts->jobs.get();
+  parts->shared.bad_records = &parts->bad_records;
   parts->shared.executor = parts->executor.get();
   parts->shared.max_sessions = options.max_sessions;
   parts->shared.message_bytes = kMaxClientMessageBytes;

@@ -152,10 +152,48 @@ TEST(ReaderFaults, MaskedRowsAreZeroAndInvalid) {
   EXPECT_TRUE(WaitUntil([&] {
     std::set<uint64_t> bad;
     for (const v1::ReportSessionRequest& report : cluster.coordinator.reports()) {
-      bad.insert(report.bad_records().begin(), report.bad_records().end());
+      for (const v1::BadRecord& record : report.bad_records()) bad.insert(record.record());
     }
     return bad == std::set<uint64_t>{cluster.job.RecordOf(0, 2), cluster.job.RecordOf(0, 9)};
   }));
+}
+
+TEST(ReaderFaults, TheCoordinatorHearsOnceOfARowWhatIsWrongWithItsRecord) {
+  FakeCluster cluster(1);
+  Misbehavior how;
+  how.masked = {2};
+  how.substituted = {{9, 5}};
+  how.twice = true;
+  cluster.workers[0]->Behave(how);
+  auto reader = cluster.Open(cluster.options());
+  ASSERT_NE(reader, nullptr);
+  ASSERT_TRUE(reader->Next(absl::Seconds(20)).ok());
+  ASSERT_TRUE(reader->Next(absl::Seconds(20)).ok());
+  reader.reset();
+  std::map<uint64_t, v1::BadRecord> bad;
+  for (const v1::ReportSessionRequest& report : cluster.coordinator.reports()) {
+    for (const v1::BadRecord& record : report.bad_records()) EXPECT_TRUE(bad.emplace(record.record(), record).second);
+  }
+  ASSERT_EQ(bad.size(), 2u);
+  const v1::BadRecord& masked = bad.at(cluster.job.RecordOf(0, 2));
+  EXPECT_EQ(masked.reason(), "damaged image");
+  EXPECT_EQ(masked.message(), "row 2 is made up");
+  EXPECT_EQ(masked.offset(), 200u);
+  EXPECT_EQ(bad.at(cluster.job.RecordOf(0, 9)).message(), "row 9 is made up");
+}
+
+TEST(ReaderFaults, AWorkerThatSaysWhatIsWrongOfNoRowIsLeft) {
+  FakeCluster cluster(2);
+  Misbehavior how;
+  for (uint64_t row = 0; row < 100; ++row) how.masked.insert(row);
+  how.faults_out_of_range = true;
+  cluster.workers[0]->Behave(how);
+  auto reader = cluster.Open(cluster.options());
+  ASSERT_NE(reader, nullptr);
+  auto batch = reader->Next(absl::Seconds(20));
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_EQ(CheckBatch(cluster.job, *batch), "");
+  EXPECT_GT(reader->Stats().broken_streams, 0u);
 }
 
 TEST(ReaderFaults, ASubstitutedRowSaysWhoseContentItHolds) {
@@ -206,7 +244,7 @@ TEST(ReaderFaults, AShortReadTellsTheCoordinatorOfItsBadRecordsAsItCloses) {
   reader.reset();
   std::set<uint64_t> bad;
   for (const v1::ReportSessionRequest& report : cluster.coordinator.reports()) {
-    bad.insert(report.bad_records().begin(), report.bad_records().end());
+    for (const v1::BadRecord& record : report.bad_records()) bad.insert(record.record());
   }
   EXPECT_EQ(bad, std::set<uint64_t>{cluster.job.RecordOf(0, 2)});
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 #include "base/status_macros.h"
 #include "pipeline/augment/features/ragged.h"
 #include "pipeline/augment/op/op.h"
@@ -179,17 +180,18 @@ absl::Status AnnotationPlan::ParseBoxes(std::string_view record, ParsedExample* 
   const std::vector<float>&x0 = (*out)[0].floats, &y0 = (*out)[1].floats, &x1 = (*out)[2].floats,
         &y1 = (*out)[3].floats;
   if (y0.size() != x0.size() || x1.size() != x0.size() || y1.size() != x0.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("annotations.boxes: the record holds ", x0.size(), ", ", y0.size(),
-                                                   ", ", x1.size(), " and ", y1.size(), " values of ", keys_,
-                                                   "; there must be as many of each"));
+    return WithFault(Fault::kWrongBoxes,
+                     absl::InvalidArgumentError(absl::StrCat("annotations.boxes: the record holds ", x0.size(), ", ",
+                                                             y0.size(), ", ", x1.size(), " and ", y1.size(),
+                                                             " values of ", keys_, "; there must be as many of each")));
   }
   for (size_t i = 0; i < x0.size(); ++i) {
     // Negated, so that NaN is an error too.
     if (!(std::isfinite(x0[i]) && std::isfinite(y0[i]) && x1[i] >= x0[i] && y1[i] >= y0[i] && std::isfinite(x1[i]) &&
           std::isfinite(y1[i]))) {
-      return absl::InvalidArgumentError(absl::StrCat("annotations.boxes: box ", i, " of the record is ", x0[i], ", ",
-                                                     y0[i], ", ", x1[i], ", ", y1[i], " (", keys_,
-                                                     "), which is no rectangle"));
+      return WithFault(Fault::kWrongBoxes, absl::InvalidArgumentError(absl::StrCat(
+                                               "annotations.boxes: box ", i, " of the record is ", x0[i], ", ", y0[i],
+                                               ", ", x1[i], ", ", y1[i], " (", keys_, "), which is no rectangle")));
     }
   }
   return absl::OkStatus();
@@ -208,9 +210,10 @@ absl::Status AnnotationPlan::Start(const ImageHeader& header, const ParsedExampl
   followers->Start(header.width, header.height);
   for (size_t i = 0; i < masks.size(); ++i) {
     if (masks[i].width != header.width || masks[i].height != header.height) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("annotations.masks: column '", mask_names_[i], "' is ", masks[i].width, " x ", masks[i].height,
-                       " pixels, but the image in column '", image_name_, "' is ", header.width, " x ", header.height));
+      return WithFault(Fault::kWrongBoxes, absl::InvalidArgumentError(absl::StrCat(
+                                               "annotations.masks: column '", mask_names_[i], "' is ", masks[i].width,
+                                               " x ", masks[i].height, " pixels, but the image in column '",
+                                               image_name_, "' is ", header.width, " x ", header.height)));
     }
     followers->AddMask(masks[i]);
   }
@@ -247,9 +250,9 @@ absl::Status AnnotationPlan::Finish(const Followers& followers, RowSlot* slot) c
     std::string* encoded = &slot->ragged[companion.column];
     const uint32_t count = RaggedCount(*encoded);
     if (count != boxes.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("annotations.boxes: column '", companion.spec.name, "' has ",
-                                                     count, " elements, but there are ", boxes.size(), " boxes (",
-                                                     keys_, ")"));
+      return WithFault(Fault::kWrongBoxes, absl::InvalidArgumentError(absl::StrCat(
+                                               "annotations.boxes: column '", companion.spec.name, "' has ", count,
+                                               " elements, but there are ", boxes.size(), " boxes (", keys_, ")")));
     }
     if (kept != count) KeepRagged(companion.spec, keep, encoded);
   }

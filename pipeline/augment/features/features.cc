@@ -3,20 +3,23 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 
 namespace penstock {
 namespace {
 
-absl::Status Fault(const FeaturePlan& plan, std::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(plan.label, ": ", std::string(what)));
+absl::Status WrongShape(const FeaturePlan& plan, std::string_view what) {
+  return WithFault(Fault::kWrongShape, absl::InvalidArgumentError(absl::StrCat(plan.label, ": ", std::string(what))));
 }
 
 absl::Status Missing(const FeaturePlan& plan) {
-  return Fault(plan, "missing or empty in the record, and the feature has no default");
+  return WithFault(Fault::kMissingFeature,
+                   absl::InvalidArgumentError(
+                       absl::StrCat(plan.label, ": missing or empty in the record, and the feature has no default")));
 }
 
 absl::Status WrongCount(const FeaturePlan& plan, size_t found) {
-  return Fault(plan, absl::StrCat("the record holds ", found, " values where the shape wants ", plan.elements));
+  return WrongShape(plan, absl::StrCat("the record holds ", found, " values where the shape wants ", plan.elements));
 }
 
 // Elements of values [begin, end).
@@ -50,8 +53,8 @@ absl::Status FeatureSet::Parse(std::string_view record, ParsedExample* out) cons
   value.bytes.assign(1, record);
   const FeaturePlan& plan = plans_.front();
   if (!plan.is_string() && record.size() % plan.element_bytes() != 0) {
-    return Fault(plan,
-                 absl::StrCat("the record's ", record.size(), " bytes are no multiple of ", plan.element_bytes()));
+    return WrongShape(plan,
+                      absl::StrCat("the record's ", record.size(), " bytes are no multiple of ", plan.element_bytes()));
   }
   return absl::OkStatus();
 }
@@ -116,8 +119,8 @@ absl::Status FeatureSet::ReadRagged(size_t p, const ParsedExample& parsed, std::
     for (size_t entry = 0; entry + 1 < value.splits.size(); ++entry) {
       const size_t found = CountElements(plan, value, value.splits[entry], value.splits[entry + 1]);
       if (found != plan.elements) {
-        return Fault(plan, absl::StrCat("entry ", entry, " of the list holds ", found, " values where its shape wants ",
-                                        plan.elements));
+        return WrongShape(plan, absl::StrCat("entry ", entry, " of the list holds ", found,
+                                             " values where its shape wants ", plan.elements));
       }
     }
   }
@@ -131,8 +134,8 @@ absl::Status FeatureSet::ReadRagged(size_t p, const ParsedExample& parsed, std::
   }
   const size_t found = CountElements(plan, value, 0, values);
   if (found % plan.elements != 0) {
-    return Fault(plan, absl::StrCat("the record holds ", found, " values, no multiple of ", plan.elements,
-                                    ", which one element of the column has"));
+    return WrongShape(plan, absl::StrCat("the record holds ", found, " values, no multiple of ", plan.elements,
+                                         ", which one element of the column has"));
   }
   AppendRaggedHeader(static_cast<uint32_t>(found / plan.elements), out);
   AppendNumbers(value, out);

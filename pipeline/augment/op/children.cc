@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 #include "base/hash.h"
 #include "pipeline/augment/op/op_registry.h"
 
@@ -109,7 +110,7 @@ absl::Status OpChildren::Apply(size_t i, bool last, OpContext* parent, Value* va
   if (!last) context.target = nullptr;
   const absl::Status status = child.op->Apply(&context, value);
   if (status.ok() || status.message().substr(0, 4) == "ops[") return status;
-  return absl::Status(status.code(), absl::StrCat(child.label, ": ", status.message()));
+  return Prefixed(child.label, status);
 }
 
 void DryOutcomes::Add(const Value& value, size_t bytes) {

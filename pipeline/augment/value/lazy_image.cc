@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/fault.h"
 #include "base/status_macros.h"
 #include "pipeline/image/copy_rows.h"
 #include "pipeline/image/formats/decode_other.h"
@@ -18,7 +19,7 @@ size_t DenseBytes(int width, int height, int channels) {
 }
 
 absl::Status Labeled(std::string_view label, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(std::string(label), ": ", status.message()));
+  return WithFault(Fault::kDamagedImage, Prefixed(label, status));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 #include "base/status_macros.h"
 #include "pipeline/image/byte_reader.h"
 #include "pipeline/image/headers/bmp_file.h"
@@ -11,7 +12,8 @@ namespace penstock {
 namespace {
 
 absl::Status CutOff(int rows, const BmpFile& file) {
-  return absl::DataLossError(absl::StrCat("the BMP is cut off: it has ", rows, " of ", file.height, " rows"));
+  return WithFault(Fault::kTruncatedImage, absl::DataLossError(absl::StrCat("the BMP is cut off: it has ", rows, " of ",
+                                                                            file.height, " rows")));
 }
 
 absl::Status NoSuchColor(int color, const Palette& palette) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 #include "base/status_macros.h"
 #include "pipeline/image/byte_reader.h"
 #include "pipeline/image/headers/gif_file.h"
@@ -115,7 +116,7 @@ absl::Status DecodeFrame(std::string_view bytes, size_t at, FrameWriter* writer)
   uint8_t first = 0;  // color of the previous string
   while (!writer->done()) {
     const int code = reader.Read(bits);
-    if (code < 0 || code == end) return Damaged("it ends before its last pixel");
+    if (code < 0 || code == end) return WithFault(Fault::kTruncatedImage, Damaged("it ends before its last pixel"));
     if (code == clear) {
       bits = static_cast<int>(color_bits) + 1;
       next = end + 1;

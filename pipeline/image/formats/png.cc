@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 #include "base/status_macros.h"
 #include "pipeline/image/byte_reader.h"
 
@@ -65,7 +66,8 @@ int ReadChunks(spng_ctx*, void* chunks, void* to, size_t count) {
 }
 
 absl::Status Failed(const char* what, int error) {
-  return absl::DataLossError(absl::StrCat(what, ": libspng: ", spng_strerror(error)));
+  return WithFault(error == SPNG_IO_EOF ? Fault::kTruncatedImage : Fault::kDamagedImage,
+                   absl::DataLossError(absl::StrCat(what, ": libspng: ", spng_strerror(error))));
 }
 
 // Adam7: where the pixels of a pass lie. Without interlacing, the last one's columns.

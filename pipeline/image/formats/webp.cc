@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 #include "base/status_macros.h"
 #include "pipeline/image/headers/vp8l_walk.h"
 #include "pipeline/image/headers/webp_file.h"
@@ -64,7 +65,9 @@ absl::Status Decode(const WebpFile& file, uint8_t* rgb, size_t stride) {
   if (stream.size() < kMinStream) stream = MakeFile(file, &whole);
   const VP8StatusCode code = WebPDecode(reinterpret_cast<const uint8_t*>(stream.data()), stream.size(), &config);
   if (code == VP8_STATUS_OK) return absl::OkStatus();
-  return absl::DataLossError(absl::StrCat("the WebP does not decode: ", Reason(code)));
+  const bool cut_off = code == VP8_STATUS_SUSPENDED || code == VP8_STATUS_NOT_ENOUGH_DATA;
+  return WithFault(cut_off ? Fault::kTruncatedImage : Fault::kDamagedImage,
+                   absl::DataLossError(absl::StrCat("the WebP does not decode: ", Reason(code))));
 }
 
 }  // namespace

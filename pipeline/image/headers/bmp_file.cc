@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 #include "base/status_macros.h"
 #include "pipeline/image/byte_reader.h"
 
@@ -14,7 +15,8 @@ constexpr size_t kFileHeader = 14;
 constexpr int64_t kCoreHeader = 12, kInfoHeader = 40, kOs2Header = 64;
 
 absl::Status CutOff() {
-  return absl::InvalidArgumentError("the BMP ends inside its header; the file is cut off or overwritten");
+  return WithFault(Fault::kTruncatedImage,
+                   absl::InvalidArgumentError("the BMP ends inside its header; the file is cut off or overwritten"));
 }
 
 absl::Status NotRead(const std::string& what) {

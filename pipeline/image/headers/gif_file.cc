@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 #include "pipeline/image/byte_reader.h"
 
 // GIF89a specification: 18 screen, 20 image descriptor, 23 graphic control extension.
@@ -12,7 +13,9 @@ namespace penstock {
 namespace {
 
 absl::Status CutOff() {
-  return absl::InvalidArgumentError("the GIF ends before its first frame; the file is cut off or overwritten");
+  return WithFault(
+      Fault::kTruncatedImage,
+      absl::InvalidArgumentError("the GIF ends before its first frame; the file is cut off or overwritten"));
 }
 
 // Takes the palette that `flags` announce at `*at`.

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "base/fault.h"
 #include "pipeline/image/byte_reader.h"
 #include "pipeline/image/headers/orientation_tags.h"
 
@@ -101,7 +102,8 @@ int Orientation(std::string_view chunks, bool exif, bool xmp) {
 
 absl::StatusOr<WebpFile> ReadWebpFile(std::string_view bytes) {
   const absl::Status cut_off =
-      absl::InvalidArgumentError("the WebP ends inside its header; the file is cut off or overwritten");
+      WithFault(Fault::kTruncatedImage,
+                absl::InvalidArgumentError("the WebP ends inside its header; the file is cut off or overwritten"));
   WebpFile file;
   const std::string_view first = Slice(bytes, 12, 4);
   if (first == "VP8X") {

@@ -4,6 +4,7 @@
 #include <jerror.h>
 
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 
 namespace penstock {
 namespace {
@@ -27,7 +28,11 @@ bool IsHarmless(int code, bool in_scan) {
 
 JpegErrors* Errors(j_common_ptr cinfo) { return reinterpret_cast<JpegErrors*>(cinfo->err); }
 
-void Remember(j_common_ptr cinfo) { (*cinfo->err->format_message)(cinfo, Errors(cinfo)->message); }
+void Remember(j_common_ptr cinfo) {
+  JpegErrors* errors = Errors(cinfo);
+  (*cinfo->err->format_message)(cinfo, errors->message);
+  errors->cut_off = errors->base.msg_code == JWRN_JPEG_EOF || errors->base.msg_code == JERR_INPUT_EOF;
+}
 
 [[noreturn]] void OnError(j_common_ptr cinfo) {
   JpegErrors* errors = Errors(cinfo);
@@ -58,14 +63,15 @@ jpeg_error_mgr* JpegErrors::Install() {
 
 void JpegErrors::Reset(bool is_strict) {
   in_scan = false;
-  damaged = false;
+  damaged = cut_off = false;
   strict = is_strict;
   message[0] = 0;
 }
 
 absl::Status JpegErrors::ToStatus() const {
   const std::string text = absl::StrCat("libjpeg: ", message);
-  return damaged ? absl::DataLossError(text) : absl::InvalidArgumentError(text);
+  return WithFault(cut_off ? Fault::kTruncatedImage : Fault::kDamagedImage,
+                   damaged ? absl::DataLossError(text) : absl::InvalidArgumentError(text));
 }
 
 void StopAtManyScans(j_common_ptr cinfo) {

@@ -21,6 +21,7 @@ struct JpegErrors {
   // Set once the scan is read: until then garbage between segments is harmless.
   bool in_scan = false;
   bool damaged = false;
+  bool cut_off = false;  // `message` is of a file that ends too early
   // Return at the first warning: the rest of a damaged image is not wanted.
   bool strict = true;
   char message[JMSG_LENGTH_MAX] = {};

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "opencv2/core.hpp"
+#include "opencv2/core/utils/logger.hpp"
 #include "opencv2/imgproc.hpp"
 #include "pipeline/image/copy_rows.h"
 #include "pipeline/image/resize/pil_rows.h"
@@ -54,7 +55,14 @@ size_t ResizeBytes(const ResizePlan& plan, int channels) {
 Resizer::Resizer() : state_(std::make_unique<State>()) {
   // Parallelism is across rows of a batch; OpenCV must not start threads of its own.
   static const bool single_threaded = (cv::setNumThreads(1), true);
+  // What it has to say comes with its exceptions, and so into the status; nothing of it goes to stderr.
+  static const bool silent = [] {
+    cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+    cv::redirectError([](int, const char*, const char*, const char*, int, void*) { return 0; });
+    return true;
+  }();
   (void)single_threaded;
+  (void)silent;
 }
 Resizer::~Resizer() = default;
 

@@ -113,6 +113,15 @@ grpc::ServerUnaryReactor* CoordinatorService::ListShards(Context* context, const
   });
 }
 
+grpc::ServerUnaryReactor* CoordinatorService::GetQuarantine(Context* context, const v1::QuarantineRequest* request,
+                                                            v1::QuarantineReply* reply) {
+  return ReadState(context, [request, reply](const CoordinatorState& state, Nanos) {
+    absl::StatusOr<v1::QuarantineReply> quarantine = state.GetQuarantine(*request);
+    if (quarantine.ok()) *reply = *std::move(quarantine);
+    return quarantine.status();
+  });
+}
+
 grpc::ServerUnaryReactor* CoordinatorService::Drain(Context* context, const v1::DrainRequest* request,
                                                     v1::DrainReply* reply) {
   return ApplyToState(context, request, reply);

@@ -7,8 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "base/words.h"
 #include "net/view_proto.h"
-#include "server/coordinator/state/words.h"
 
 namespace penstock {
 namespace {
@@ -82,7 +82,7 @@ absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& o
   for (const v1::StoredBadRecords& bad : stored.bad_records()) {
     auto found = state.jobs_.find(bad.job());
     if (found == state.jobs_.end()) continue;
-    found->second.bad_records.insert(bad.records().begin(), bad.records().end());
+    for (const v1::BadRecord& record : bad.records()) found->second.quarantine.Add(record);
   }
   Consequences out;
   for (auto& [name, entry] : state.jobs_) {

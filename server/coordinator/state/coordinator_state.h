@@ -59,6 +59,7 @@ class CoordinatorState {
   v1::StatusReply Status(Nanos now) const;
   // NotFound lists the jobs there are.
   absl::StatusOr<v1::ListShardsReply> ListShards(const v1::ListShardsRequest& request) const;
+  absl::StatusOr<v1::QuarantineReply> GetQuarantine(const v1::QuarantineRequest& request) const;
 
  private:
   CoordinatorState(const StateOptions& options, Nanos now, uint64_t term);
@@ -112,6 +113,8 @@ class CoordinatorState {
   absl::StatusOr<v1::OpenSessionReply> OpenSession(Nanos now, const v1::OpenSessionRequest& request);
   v1::ReportSessionReply ReportSession(Nanos now, const v1::ReportSessionRequest& request, Consequences* out);
   void JudgeWorker(Nanos now, const std::string& worker, Consequences* out);
+
+  // state_quarantine.cc
   void CountBadRecords(JobEntry* entry, const v1::ReportSessionRequest& request, Consequences* out);
 
   const StateOptions options_;

@@ -7,13 +7,20 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "penstock/v1/control.pb.h"
 #include "pipeline/plan/view.h"
 #include "server/coordinator/assignment.h"
+#include "server/coordinator/state/quarantine.h"
 #include "server/coordinator/state/view_history.h"
 
 namespace penstock {
+
+// Of its snapshot.
+inline uint64_t RecordsOf(const v1::Job& job) {
+  uint64_t records = 0;
+  for (const v1::Shard& shard : job.snapshot().shards()) records += shard.records();
+  return records;
+}
 
 struct JobEntry {
   v1::Job job;                  // as workers and trainers are told; with the view
@@ -30,7 +37,7 @@ struct JobEntry {
   std::optional<KeyWeights> weights;
   std::optional<View> view;        // none until a worker can serve the job
   uint64_t first_view_number = 1;  // views of a replaced job go on counting
-  absl::flat_hash_set<uint64_t> bad_records;
+  Quarantine quarantine;
 
   // For watchers.
   uint64_t metadata_id = 0;        // as v1::JobRecord has it

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/coordinator/state/words.h"
+#include "base/words.h"
 
 namespace penstock {
 

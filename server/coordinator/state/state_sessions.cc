@@ -11,15 +11,6 @@
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock {
-namespace {
-
-uint64_t RecordsOf(const v1::Job& job) {
-  uint64_t records = 0;
-  for (const v1::Shard& shard : job.snapshot().shards()) records += shard.records();
-  return records;
-}
-
-}  // namespace
 
 absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, const v1::OpenSessionRequest& request) {
   PS_RETURN_IF_ERROR(CheckRelease("this client", request.version(), "the coordinator"));
@@ -109,37 +100,6 @@ void CoordinatorState::JudgeWorker(Nanos now, const std::string& id, Consequence
   if (votes.against == 0 || votes.against * 2 <= votes.sessions) return;
   workers_.RemoveOnReports(now, id, out);
   sessions_.ForgetVotes(id);
-}
-
-void CoordinatorState::CountBadRecords(JobEntry* entry, const v1::ReportSessionRequest& request, Consequences* out) {
-  const uint64_t records = RecordsOf(entry->job);
-  v1::StoredBadRecords fresh;
-  for (uint64_t record : request.bad_records()) {
-    if (record >= records) continue;
-    if (entry->bad_records.insert(record).second) fresh.add_records(record);
-  }
-  if (fresh.records().empty()) return;
-  fresh.set_job(entry->job.name());
-  const uint64_t example = fresh.records(0);
-  *out->facts.emplace_back().mutable_add_bad_records() = std::move(fresh);
-  const float given = entry->job.spec().errors().max_bad_fraction();
-  const double limit = given > 0 ? given : 0.01;
-  const uint64_t bad = entry->bad_records.size();
-  if (static_cast<double>(bad) <= limit * static_cast<double>(records)) return;
-  uint64_t left = example;
-  std::string place;
-  for (const v1::Shard& shard : entry->job.snapshot().shards()) {
-    if (left < shard.records()) {
-      place = absl::StrCat("record ", left, " of ", shard.root(), "/", shard.path());
-      break;
-    }
-    left -= shard.records();
-  }
-  StopJob(entry, v1::FAILED,
-          absl::StrCat(bad, " distinct records of ", records, " are bad, among them ", place,
-                       ": more than errors.max_bad_fraction (", limit,
-                       ") allows; mend the data (penstock verify) or raise the limit"),
-          out);
 }
 
 }  // namespace penstock

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/version.h"
@@ -59,7 +60,8 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     status->set_view_number(job.view().number());
     status->set_batch_size(job.spec().batch().size());
     status->set_policy(job.spec().assignment().policy());
-    status->set_bad_records(entry.bad_records.size());
+    status->set_bad_records(entry.quarantine.size());
+    for (v1::ReasonCount& count : entry.quarantine.Reasons()) *status->add_bad_reasons() = std::move(count);
     const uint64_t repeats = std::max<uint64_t>(job.spec().order().repeats(), 1);
     for (const SessionEntry* session : sessions_.OfJob(name)) {
       v1::StatusReply::SessionStatus* out = status->add_sessions();

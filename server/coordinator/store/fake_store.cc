@@ -17,7 +17,7 @@ absl::StatusOr<v1::StoredState> FakeStore::Load() {
   for (const auto& [name, records] : bad_records_) {
     v1::StoredBadRecords* bad = state.add_bad_records();
     bad->set_job(name);
-    bad->mutable_records()->Assign(records.begin(), records.end());
+    for (const auto& [number, record] : records) *bad->add_records() = record;
   }
   return state;
 }
@@ -51,8 +51,9 @@ absl::StatusOr<uint64_t> FakeStore::Commit(const std::vector<v1::StoreEvent>& ev
         workers_.erase(event.delete_worker());
         break;
       case v1::StoreEvent::kAddBadRecords:
-        bad_records_[event.add_bad_records().job()].insert(event.add_bad_records().records().begin(),
-                                                           event.add_bad_records().records().end());
+        for (const v1::BadRecord& record : event.add_bad_records().records()) {
+          bad_records_[event.add_bad_records().job()].emplace(record.record(), record);
+        }
         break;
       case v1::StoreEvent::EVENT_NOT_SET:
         return absl::InternalError("an event without content");

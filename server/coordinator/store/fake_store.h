@@ -3,7 +3,6 @@
 #define PENSTOCK_SERVER_COORDINATOR_STORE_FAKE_STORE_H_
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -29,7 +28,7 @@ class FakeStore final : public Store {
   std::map<std::string, v1::StoredJob> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, v1::StoredView> views_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, v1::StoredWorker> workers_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, std::set<uint64_t>> bad_records_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::map<uint64_t, v1::BadRecord>> bad_records_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace penstock

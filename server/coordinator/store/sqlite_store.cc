@@ -15,7 +15,7 @@ namespace {
 // "PENS": SQLite's application_id, by which a foreign database is known
 // (https://www.sqlite.org/pragma.html#pragma_application_id).
 constexpr int kApplicationId = 0x50454e53;
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
 constexpr int kBusyTimeoutMs = 2000;
 
 constexpr char kSchema[] =
@@ -24,7 +24,12 @@ constexpr char kSchema[] =
     "CREATE TABLE jobs(name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE views(name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE workers(name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;"
-    "CREATE TABLE bad_records(job TEXT NOT NULL, record INTEGER NOT NULL, PRIMARY KEY(job, record)) WITHOUT ROWID;";
+    "CREATE TABLE bad_records(job TEXT NOT NULL, record INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY(job, "
+    "record)) "
+    "WITHOUT ROWID;";
+
+// Of version 1, which knew the numbers of bad records alone.
+constexpr char kFromVersion1[] = "ALTER TABLE bad_records ADD COLUMN data BLOB NOT NULL DEFAULT x'';";
 
 class SqliteStore final : public Store {
  public:
@@ -61,7 +66,8 @@ class SqliteStore final : public Store {
     }
     PS_ASSIGN_OR_RETURN(const std::string check, Text("PRAGMA quick_check(1)"));
     if (check != "ok") return Damaged(check);
-    return absl::OkStatus();
+    if (version == kSchemaVersion) return absl::OkStatus();
+    return Run(absl::StrCat("BEGIN IMMEDIATE;", kFromVersion1, "PRAGMA user_version=", kSchemaVersion, ";COMMIT"));
   }
 
   absl::StatusOr<v1::StoredState> Load() override {
@@ -73,14 +79,19 @@ class SqliteStore final : public Store {
     PS_RETURN_IF_ERROR(LoadMessages("jobs", [&] { return state.add_jobs(); }));
     PS_RETURN_IF_ERROR(LoadMessages("views", [&] { return state.add_views(); }));
     PS_RETURN_IF_ERROR(LoadMessages("workers", [&] { return state.add_workers(); }));
-    PS_RETURN_IF_ERROR(Each("SELECT job, record FROM bad_records ORDER BY job, record", [&](sqlite3_stmt* row) {
+    PS_RETURN_IF_ERROR(Each("SELECT job, record, data FROM bad_records ORDER BY job, record", [&](sqlite3_stmt* row) {
       const std::string job(Column(row, 0));
       const int count = state.bad_records_size();
       v1::StoredBadRecords* bad = count > 0 && state.bad_records(count - 1).job() == job
                                       ? state.mutable_bad_records(count - 1)
                                       : state.add_bad_records();
       bad->set_job(job);
-      bad->add_records(static_cast<uint64_t>(sqlite3_column_int64(row, 1)));
+      v1::BadRecord* record = bad->add_records();
+      const std::string_view data = Column(row, 2);
+      if (!record->ParseFromArray(data.data(), static_cast<int>(data.size()))) {
+        return Damaged(absl::StrCat("a bad record of job ", job, " cannot be parsed"));
+      }
+      record->set_record(static_cast<uint64_t>(sqlite3_column_int64(row, 1)));
       return absl::OkStatus();
     }));
     return state;
@@ -228,9 +239,10 @@ class SqliteStore final : public Store {
       case v1::StoreEvent::kDeleteWorker:
         return Write(std::string("DELETE FROM workers WHERE name=?"), event.delete_worker());
       case v1::StoreEvent::kAddBadRecords:
-        for (uint64_t record : event.add_bad_records().records()) {
-          PS_RETURN_IF_ERROR(Write(std::string("INSERT OR IGNORE INTO bad_records VALUES(?, ?)"),
-                                   event.add_bad_records().job(), static_cast<int64_t>(record)));
+        for (const v1::BadRecord& record : event.add_bad_records().records()) {
+          PS_RETURN_IF_ERROR(Write(std::string("INSERT OR IGNORE INTO bad_records(job, record, data) VALUES(?, ?, ?)"),
+                                   event.add_bad_records().job(), static_cast<int64_t>(record.record()),
+                                   record.SerializeAsString()));
         }
         return absl::OkStatus();
       case v1::StoreEvent::EVENT_NOT_SET:

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
+#include "base/words.h"
 #include "net/channel.h"
 #include "penstock/v1/data.pb.h"
 #include "server/worker/stream/outbox.h"
@@ -16,6 +18,10 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kJoinBelow = 8 << 10;
+// Words of one row, and of all bad records of one message: its header must stay small.
+constexpr size_t kMostFailureBytes = 4096;
+constexpr size_t kMostFaultBytes = 512;
+constexpr size_t kMostFaultBytesOfAll = 16 << 10;
 // A message of one row stays below the limit with its header.
 static_assert(kMaxRowBytes + (64 << 10) <= kMaxMessageBytes);
 
@@ -28,7 +34,18 @@ void AddFailure(int index, const absl::Status& status, v1::Rows* rows) {
   v1::Rows::Failure* failure = rows->add_failures();
   failure->set_row(static_cast<uint32_t>(index));
   failure->set_code(static_cast<int32_t>(status.code()));
-  failure->set_message(std::string(status.message()));
+  failure->set_message(WireWords(status.message(), kMostFailureBytes));
+}
+
+// What is wrong with the record of a masked or substituted row. `texts`: bytes that messages may still have.
+void AddFault(int index, const RowResult& row, size_t* texts, v1::Rows* rows) {
+  v1::Rows::Fault* fault = rows->add_faults();
+  fault->set_row(static_cast<uint32_t>(index));
+  fault->set_reason(std::string(FaultName(FaultOf(row.fault))));
+  if (*texts < kMostFaultBytes) return;
+  fault->set_message(WireWords(row.fault.message(), kMostFaultBytes));
+  if (row.fault_offset.has_value()) fault->set_offset(*row.fault_offset);
+  *texts -= fault->message().size();
 }
 
 // The pieces of payload, in order; small rows are gathered in a string that becomes a piece when a large one follows.
@@ -87,6 +104,7 @@ SliceList MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, uin
   out->set_epoch(rows.front().request.epoch);
   Payload payload;
   bool any_flags = false;
+  size_t fault_texts = kMostFaultBytesOfAll;
   *sent_bytes = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     RowResult& row = rows[i];
@@ -100,6 +118,7 @@ SliceList MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, uin
       substitution->set_row(static_cast<uint32_t>(i));
       substitution->set_source_record(row.source_record);
     }
+    if (!row.fault.ok()) AddFault(index, row, &fault_texts, out);
     const uint32_t flags = FlagsOf(row);
     any_flags = any_flags || flags != 0;
     out->add_flags(flags);

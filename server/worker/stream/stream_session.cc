@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 #include "base/status_macros.h"
 #include "pipeline/plan/job_order.h"
 #include "server/worker/stream/row_message.h"
@@ -119,9 +120,11 @@ void StreamSession::EndHere(absl::Status status) {
   fetch_grabs_.clear();
   unasked_ = {};
   core_.reset();
+  std::shared_ptr<const LoadJob> job;
   std::unique_ptr<Outbox> dropped;  // its rows are let go of outside the lock
   {
     MutexLock lock(&mutex_);
+    job.swap(job_);
     dropped.swap(outbox_);
     revoked_ = {};
   }
@@ -212,7 +215,23 @@ std::optional<SliceList> StreamSession::NextRowsMessage() {
 
 // ---- The loader's side ---------------------------------------------------------------------------------------------
 
+void StreamSession::TellOfBadRecord(const RowResult& row) {
+  std::shared_ptr<const LoadJob> job;
+  uint64_t uid = 0;
+  {
+    MutexLock lock(&mutex_);
+    job = job_;
+    uid = job_uid_;
+  }
+  if (job == nullptr) return;
+  shared_->bad_records->Found(job->spec().name(), uid, row.record_id, row.masked, [&] {
+    return absl::StrCat(job->reader().Describe(row.record_id), ": ", FaultName(FaultOf(row.fault)), ": ",
+                        row.fault.message());
+  });
+}
+
 void StreamSession::OnRow(RowResult row) {
+  if (!row.fault.ok() && shared_->bad_records != nullptr) TellOfBadRecord(row);
   const Nanos now = shared_->executor->clock()->Now();
   {
     MutexLock lock(&mutex_);
@@ -427,6 +446,8 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   {
     MutexLock lock(&mutex_);
     outbox_ = std::make_unique<Outbox>(fixed_bytes_, shared_->outbox);
+    job_ = job;
+    job_uid_ = open.job_uid();
   }
   PS_ASSIGN_OR_RETURN(rows_, shared_->loader->OpenSession(std::move(job), options, this));
   quiet_ = false;

@@ -26,6 +26,7 @@
 #include "base/runtime/strand.h"
 #include "penstock/v1/data.pb.h"
 #include "pipeline/loader/loader.h"
+#include "server/worker/jobs/bad_record_log.h"
 #include "server/worker/jobs/served_jobs.h"
 #include "server/worker/stream/outbox.h"
 #include "server/worker/stream/session_core.h"
@@ -38,7 +39,8 @@ struct SessionShared {
   std::string worker_id;
   Loader* loader = nullptr;
   ServedJobs* jobs = nullptr;
-  Executor* executor = nullptr;  // of the sessions' strands, clock and timers
+  BadRecordLog* bad_records = nullptr;  // told of them; null: nobody is
+  Executor* executor = nullptr;         // of the sessions' strands, clock and timers
   uint32_t max_sessions = 256;
   SessionLimits limits;
   OutboxLimits outbox;
@@ -104,6 +106,7 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   void EndHere(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Leave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   bool TakeSeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void TellOfBadRecord(const RowResult& row);
   // A warning that names this session.
   void Warn(const absl::Status& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
 
@@ -140,6 +143,8 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
 
   // What the loader's threads touch.
   Mutex mutex_;
+  std::shared_ptr<const LoadJob> job_ ABSL_GUARDED_BY(mutex_);
+  uint64_t job_uid_ ABSL_GUARDED_BY(mutex_) = 0;
   std::unique_ptr<Outbox> outbox_ ABSL_GUARDED_BY(mutex_);   // none before the job is open and after the end
   std::vector<RowRequest> revoked_ ABSL_GUARDED_BY(mutex_);  // to be asked for again
   std::optional<Nanos> write_began_ ABSL_GUARDED_BY(mutex_);

@@ -39,8 +39,8 @@ TEST(ReadReport, TextAndJsonSayTheSame) {
   report.stats.duplicate_rows = 17;
   report.digest = "abc";
   const std::string text = ReadReportText(report), json = ReadReportJson(report);
-  for (const char* part :
-       {"1,000 rows in 4 steps", "700 rows/s", "822 rows masked, 3 substituted", "17 rows came twice", "digest abc"}) {
+  for (const char* part : {"1,000 rows in 4 steps", "700 rows/s", "822 rows masked, 3 substituted",
+                           "17 rows came twice", "penstock quarantine train", "digest abc"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   for (const char* part : {R"("rows": 1000)", R"("rows_per_second": 700)", R"("masked_rows": 822)",

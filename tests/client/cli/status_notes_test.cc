@@ -36,6 +36,14 @@ TEST(StatusNotes, AReadyJobSaysWhatItWaitsFor) {
   job.set_state(v1::READY);
   job.add_sessions();
   EXPECT_EQ(JobNote(job), "1 reader");
+  job.set_bad_records(12);
+  for (const auto& [reason, count] : {std::pair("truncated image", 9), std::pair("missing feature", 3)}) {
+    v1::ReasonCount* add = job.add_bad_reasons();
+    add->set_reason(reason);
+    add->set_records(static_cast<uint64_t>(count));
+  }
+  EXPECT_EQ(JobNote(job), "1 reader, 12 bad records (9 truncated image, 3 missing feature)");
+  job.clear_bad_records();
   job.set_waiting("no worker is live");
   EXPECT_EQ(JobNote(job), "1 reader; waits: no worker is live");
   job.set_state(v1::PREPARING);

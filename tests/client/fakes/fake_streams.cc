@@ -165,6 +165,13 @@ class FakeStreams::Stream final : public StreamEvents {
         rows->add_flags((how.masked.count(numbers[i]) > 0 ? v1::ROW_MASKED : 0) |
                         (source != how.substituted.end() ? v1::ROW_SUBSTITUTED : 0));
       }
+      if (how.masked.count(numbers[i]) > 0 || source != how.substituted.end()) {
+        v1::Rows::Fault* fault = rows->add_faults();
+        fault->set_row(static_cast<uint32_t>(how.faults_out_of_range ? numbers.size() : i));
+        fault->set_reason("damaged image");
+        fault->set_message(absl::StrCat("row ", numbers[i], " is made up"));
+        fault->set_offset(100 * numbers[i]);
+      }
       if (source != how.substituted.end()) {
         v1::Rows::Substitution* substitution = rows->add_substitutions();
         substitution->set_row(static_cast<uint32_t>(i));

@@ -28,6 +28,7 @@ struct Misbehavior {
   bool huge_count = false;                        // a ragged column that claims 2^32 - 1 elements
   bool garbage = false;                           // messages that are none
   bool unasked = false;                           // rows far ahead of every grant
+  bool faults_out_of_range = false;               // what is wrong is said of rows that are not in the message
   std::set<uint64_t> masked = {};                 // rows without content
   std::map<uint64_t, uint64_t> substituted = {};  // rows said to be another record's
   std::map<uint64_t, absl::Status> failing = {};  // rows that cannot be made

@@ -1,5 +1,6 @@
 // What every daemon shares: the state directory, systemd's notifications, signals, the log, the bind check.
 #include <gmock/gmock.h>
+#include <grpc/support/log.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
@@ -12,7 +13,11 @@
 #include <future>
 #include <string>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "penstock/v1/control.pb.h"
 #include "server/common/bind_check.h"
+#include "server/common/library_logs.h"
 #include "server/common/logging.h"
 #include "server/common/sd_notify.h"
 #include "server/common/signals.h"
@@ -129,6 +134,26 @@ TEST(Logging, JsonLinesAreValidWhateverTheMessage) {
   EXPECT_THAT(line, HasSubstr("\"level\":\"debug\""));
   EXPECT_THAT(line, HasSubstr("\"message\":\"job \\\"train\\\"\"}"));
   EXPECT_THAT(line, Not(HasSubstr("not shown")));
+}
+
+TEST(Logging, LinesOfLibrariesAreLinesOfTheLog) {
+  EXPECT_TRUE(SetUpLogging("debug", true).ok());
+  RouteLibraryLogs();
+  ::testing::internal::CaptureStderr();
+  gpr_log(GPR_ERROR, "assertion failed: %s", "x == 1");
+  // protobuf says on stderr that a string is no UTF-8.
+  v1::CancelRequest request;
+  request.set_job("\xff");
+  (void)request.SerializeAsString();
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  int lines = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    ++lines;
+    EXPECT_TRUE(absl::StartsWith(line, "{\"time\":") && absl::EndsWith(line, "\"}")) << line;
+  }
+  EXPECT_GE(lines, 1) << text;
+  EXPECT_THAT(text, HasSubstr("gRPC, "));
+  EXPECT_THAT(text, HasSubstr("assertion failed: x == 1"));
 }
 
 TEST(Logging, LevelsAreKnownByName) {

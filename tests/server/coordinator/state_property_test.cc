@@ -86,8 +86,8 @@ class RandomRun {
         v1::ReportSessionRequest report;
         report.set_session_id(AnySession());
         if (Below(3) == 0) report.add_failed_workers(AnyWorker());
-        if (Below(10) == 0) report.add_bad_records(random_());
-        if (Below(10) == 0) report.add_bad_records(Below(200));
+        if (Below(10) == 0) report.add_bad_records()->set_record(random_());
+        if (Below(10) == 0) report.add_bad_records()->set_record(Below(200));
         h_.Apply(report);
         break;
       }

@@ -176,7 +176,7 @@ TEST_F(CoordinatorSessions, WhatASessionSaysAsItClosesIsCounted) {
   v1::CloseSessionRequest request;
   request.set_session_id(last);
   request.mutable_last()->set_session_id(last);
-  request.mutable_last()->add_bad_records(7);
+  request.mutable_last()->add_bad_records()->set_record(7);
   h.Do<v1::CloseSessionReply>(request);
   EXPECT_EQ(h.JobStatus("train").bad_records(), 1u);
   EXPECT_FALSE(Known(last));
@@ -187,7 +187,7 @@ TEST_F(CoordinatorSessions, DistinctBadRecordsAreCountedKeptAndEndTheJobPastTheL
   auto report = [&](std::vector<uint64_t> bad) {
     v1::ReportSessionRequest request;
     request.set_session_id(last);
-    request.mutable_bad_records()->Assign(bad.begin(), bad.end());
+    for (const uint64_t record : bad) request.add_bad_records()->set_record(record);
     h.Do<v1::ReportSessionReply>(request);
   };
   report({7, 7, 26, 10'000});

@@ -1,6 +1,7 @@
 // The stores: SQLite's and the one in memory keep the same promises.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <filesystem>
 #include <fstream>
@@ -56,7 +57,12 @@ std::vector<v1::StoreEvent> SomeEvents() {
   events[3].mutable_put_worker()->mutable_registration()->set_id("a");
   events[3].mutable_put_worker()->set_state(v1::WorkerStatus::DEAD);
   events[4].mutable_add_bad_records()->set_job("train");
-  for (uint64_t record : {4, 2, 4}) events[4].mutable_add_bad_records()->add_records(record);
+  for (uint64_t number : {4, 2, 4}) {
+    v1::BadRecord* record = events[4].mutable_add_bad_records()->add_records();
+    record->set_record(number);
+    record->set_reason("wrong CRC");
+    record->set_message("record " + std::to_string(number));
+  }
   events[5].mutable_put_job()->mutable_job()->set_name("eval");
   return events;
 }
@@ -78,7 +84,11 @@ TEST_P(StoreTest, WhatIsCommittedIsThereAfterReopening) {
   ASSERT_EQ(state->workers_size(), 1);
   EXPECT_EQ(state->workers(0).state(), v1::WorkerStatus::DEAD);
   ASSERT_EQ(state->bad_records_size(), 1);
-  EXPECT_THAT(state->bad_records(0).records(), ::testing::ElementsAre(2, 4));
+  ASSERT_EQ(state->bad_records(0).records_size(), 2);
+  EXPECT_EQ(state->bad_records(0).records(0).record(), 2u);
+  EXPECT_EQ(state->bad_records(0).records(1).record(), 4u);
+  EXPECT_EQ(state->bad_records(0).records(1).reason(), "wrong CRC");
+  EXPECT_EQ(state->bad_records(0).records(1).message(), "record 4");
 }
 
 TEST_P(StoreTest, AJobGoesWithItsViewAndItsBadRecords) {
@@ -161,6 +171,35 @@ TEST_F(SqliteFileTest, AForeignDatabaseAndANewerReleasesAreRefused) {
   EXPECT_THAT(std::string(OpenSqliteStore(path()).status().message()), HasSubstr("another program"));
   with_byte(63, 9);
   EXPECT_THAT(std::string(OpenSqliteStore(path()).status().message()), HasSubstr("newer release"));
+}
+
+TEST_F(SqliteFileTest, AStoreOfVersion1IsReadOnWithItsBadRecords) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path().c_str(), &db), SQLITE_OK);
+  const char* version1 =
+      "CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+      "INSERT INTO meta VALUES('revision', 5), ('term', 2);"
+      "CREATE TABLE jobs(name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;"
+      "CREATE TABLE views(name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;"
+      "CREATE TABLE workers(name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;"
+      "CREATE TABLE bad_records(job TEXT NOT NULL, record INTEGER NOT NULL, PRIMARY KEY(job, record)) WITHOUT ROWID;"
+      "INSERT INTO bad_records VALUES(CAST('train' AS BLOB), 7);"
+      "PRAGMA application_id=1346719315; PRAGMA user_version=1;";
+  EXPECT_EQ(sqlite3_exec(db, version1, nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(db);
+  for (uint64_t revision : {5, 6}) {
+    auto store = OpenSqliteStore(path());
+    ASSERT_TRUE(store.ok()) << store.status();
+    const auto state = (*store)->Load();
+    ASSERT_TRUE(state.ok()) << state.status();
+    EXPECT_EQ(state->revision(), revision);
+    ASSERT_EQ(state->bad_records_size(), 1);
+    EXPECT_EQ(state->bad_records(0).records(0).record(), 7u);
+    v1::StoreEvent event;
+    event.mutable_add_bad_records()->set_job("train");
+    event.mutable_add_bad_records()->add_records()->set_record(8);
+    EXPECT_TRUE((*store)->Commit({event}, revision).ok());
+  }
 }
 
 TEST_F(SqliteFileTest, AFolderThatIsNotThereIsSaid) {

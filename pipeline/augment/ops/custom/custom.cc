@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/fault.h"
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/op/own_op.h"
 #include "pipeline/augment/op/own_op_registry.h"
@@ -24,8 +25,7 @@ class FencedOp final : public Op {
   absl::Status Apply(OpContext* context, Value* value) const override {
     try {
       const absl::Status status = op_->Apply(context, value);
-      if (status.ok()) return status;
-      return absl::Status(status.code(), absl::StrCat(name_, ": ", status.message()));
+      return Prefixed(name_, status);
     } catch (const std::exception& e) {
       return absl::InternalError(absl::StrCat(name_, " threw: ", e.what()));
     }

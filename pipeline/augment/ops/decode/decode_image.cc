@@ -1,5 +1,6 @@
 // decode_image: an encoded string becomes a uint8 image, height x width x channels. The pixels wait (lazy_image.h).
 #include "absl/strings/str_cat.h"
+#include "base/fault.h"
 #include "base/status_macros.h"
 #include "pipeline/augment/op/op_registry.h"
 
@@ -25,8 +26,11 @@ class DecodeImageOp final : public Op {
                                  .lenient = lenient_ && !context->strict,
                                  .upright = upright_,
                                  .label = label_};
-    PS_ASSIGN_OR_RETURN(decoding.header, ProbeImage(value->bytes));
-    PS_RETURN_IF_ERROR(CheckLimits(decoding.header, limits_));
+    const absl::StatusOr<ImageHeader> header = ProbeImage(value->bytes);
+    if (!header.ok()) return WithFault(Fault::kNoImage, header.status());
+    decoding.header = *header;
+    const absl::Status fits = CheckLimits(decoding.header, limits_);
+    if (!fits.ok()) return WithFault(Fault::kOverLimit, fits);
     value->image = LazyImage::Encoded(decoding);
     return absl::OkStatus();
   }

@@ -1,0 +1,49 @@
+// `penstock quarantine`.
+#include <cstdio>
+
+#include "base/status_macros.h"
+#include "client/cli/commands.h"
+#include "client/cli/control_client.h"
+#include "client/cli/output.h"
+#include "client/cli/quarantine_text.h"
+
+namespace penstock::cli {
+namespace {
+
+class Quarantine final : public Command {
+ public:
+  std::string name() const override { return "quarantine"; }
+  std::string arguments() const override { return "JOB [flags]"; }
+  std::string summary() const override { return "the bad records of a job: file, record, offset and what is wrong"; }
+  std::string description() const override {
+    return "Records whose rows were masked or substituted under the job's error policy, as far as they were read: "
+           "each\n"
+           "once, whatever epochs and ranks met it. The list is kept when the job ends or the coordinator is started\n"
+           "again, and begins anew with `penstock submit --replace`. It holds the first 1,000; all are counted.\n"
+           "`penstock verify` reads whole files and says which records have a wrong CRC.\n\n"
+           "  penstock quarantine train\n"
+           "  penstock quarantine train --json | jq -r '.entries[] | [.path, .record, .reason] | @tsv'";
+  }
+  void AddFlags(Flags* flags) override {
+    coordinator_.AddTo(flags);
+    flags->AddSwitch("json", &json_, "print JSON instead of a table");
+  }
+  absl::Status Run(const std::vector<std::string>& arguments) override {
+    v1::QuarantineRequest request;
+    PS_ASSIGN_OR_RETURN(*request.mutable_job(), OneArgument(arguments, "JOB"));
+    PS_ASSIGN_OR_RETURN(const v1::QuarantineReply reply, ControlClient(coordinator_.address()).GetQuarantine(request));
+    const std::string text = json_ ? MessageToJson(reply) + "\n" : QuarantineText(reply);
+    std::fputs(text.c_str(), stdout);
+    return absl::OkStatus();
+  }
+
+ private:
+  CoordinatorFlag coordinator_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> NewQuarantine() { return std::make_unique<Quarantine>(); }
+
+}  // namespace penstock::cli

@@ -1,0 +1,49 @@
+// Names the records whose rows are masked or substituted in the worker's log: each once, in whatever epochs and
+// sessions it is read.
+#ifndef PENSTOCK_SERVER_WORKER_JOBS_BAD_RECORD_LOG_H_
+#define PENSTOCK_SERVER_WORKER_JOBS_BAD_RECORD_LOG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "base/mutex.h"
+
+namespace penstock {
+
+// Thread-safe.
+class BadRecordLog {
+ public:
+  // Of one job are so many remembered, and named; then one line says that there are more.
+  static constexpr size_t kMost = 65536;
+
+  explicit BadRecordLog(std::function<void(const std::string& line)> say, size_t most = kMost)
+      : say_(std::move(say)), most_(most) {}
+
+  // `what`: the place and what is wrong there, asked for only where it is going to be said.
+  void Found(const std::string& job, uint64_t uid, uint64_t record, bool masked, absl::FunctionRef<std::string()> what);
+  // Forgets the jobs that are not among these.
+  void Keep(const std::vector<std::string>& jobs);
+
+ private:
+  struct Said {
+    uint64_t uid = 0;  // of the submission
+    std::unordered_set<uint64_t> records;
+    bool more = false;
+  };
+
+  const std::function<void(const std::string&)> say_;
+  const size_t most_;
+  Mutex mutex_;
+  std::map<std::string, Said> said_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_SERVER_WORKER_JOBS_BAD_RECORD_LOG_H_

@@ -1,0 +1,112 @@
+// Bad records on real processes: who learns of them, and where.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "pipeline/records/example_builder.h"
+#include "pipeline/records/tfrecord_writer.h"
+#include "tests/support/cluster/process_cluster.h"
+#include "tests/support/cluster/reading.h"
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kTextRecord = 3, kCrcRecord = 7, kLabelRecord = 11;
+
+// One shard of 16 records, 3 of them bad, each in another way.
+class BadRecordsTest : public ::testing::Test {
+ protected:
+  BadRecordsTest() : dataset_(MakeImageDataset({.shards = 2, .records_per_shard = 16}, folder_.path())) {
+    v1::JobSpec& job = dataset_.job;
+    job.mutable_errors()->set_policy(v1::MASK);
+    job.mutable_errors()->set_max_bad_fraction(0.5F);
+    std::vector<std::string> records;
+    {
+      std::string bytes = *ReadWholeFile(dataset_.files[0]);
+      for (size_t at = 0; at < bytes.size();) {
+        uint64_t length = 0;
+        std::memcpy(&length, bytes.data() + at, 8);
+        records.push_back(bytes.substr(at + 12, length));
+        at += 16 + length;
+      }
+    }
+    const std::string text = "this is a text, no image";
+    records[kTextRecord] = ExampleBuilder().Bytes("image/encoded", text).Int64("image/class/label", 1).Serialize();
+    records[kLabelRecord] = ExampleBuilder().Bytes("image/encoded", text).Serialize();
+    auto writer = TFRecordWriter::Open(dataset_.files[0]);
+    EXPECT_TRUE(writer.ok());
+    for (const std::string& record : records) EXPECT_TRUE((*writer)->Write(record).ok());
+    EXPECT_TRUE((*writer)->Close().ok());
+    BreakRecord(dataset_.files[0], kCrcRecord);
+  }
+
+  v1::QuarantineReply Quarantine(const std::string& address) {
+    auto stub = v1::Coordinator::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    v1::QuarantineRequest request;
+    request.set_job(dataset_.job.name());
+    v1::QuarantineReply reply;
+    EXPECT_TRUE(stub->GetQuarantine(&context, request, &reply).ok());
+    return reply;
+  }
+
+  TempFolder folder_;
+  TestDataset dataset_;
+};
+
+TEST_F(BadRecordsTest, AreNamedOnceInTheLogAndListedWithReasonsAcrossEpochsRanksAndARestart) {
+  ProcessClusterOptions options;
+  options.worker_flags = {"--memory-budget", "64MiB", "--log-json"};
+  ProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    ReadPlan plan;
+    plan.options.job = dataset_.job.name();
+    plan.options.epochs = 3;
+    plan.options.rank = rank;
+    plan.options.world_size = 2;
+    const ReadResult result = ReadThrough(cluster.address(), plan);
+    ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
+  }
+  const v1::QuarantineReply reply = Quarantine(cluster.address());
+  EXPECT_EQ(reply.bad_records(), 3u);
+  ASSERT_EQ(reply.entries_size(), 3);
+  const std::map<uint64_t, std::string> reasons = {
+      {kTextRecord, "no image"}, {kCrcRecord, "wrong CRC"}, {kLabelRecord, "missing feature"}};
+  for (const v1::QuarantineReply::Entry& entry : reply.entries()) {
+    EXPECT_EQ(entry.path(), "data-00000");
+    ASSERT_TRUE(reasons.contains(entry.record())) << entry.record();
+    EXPECT_EQ(entry.reason(), reasons.at(entry.record())) << entry.message();
+    EXPECT_GT(entry.offset(), 0u);
+    EXPECT_FALSE(absl::StrContains(entry.message(), "record ")) << "the place stands beside it: " << entry.message();
+  }
+  EXPECT_EQ(cluster.control().Status()->jobs(0).bad_reasons_size(), 3);
+
+  // The log: each once, and every line is JSON.
+  int named = 0;
+  for (const absl::string_view line : absl::StrSplit(cluster.Logs(), '\n')) {
+    if (absl::StrContains(line, "a bad record")) {
+      ++named;
+      EXPECT_TRUE(absl::StartsWith(line, "{\"time\":")) << line;
+      EXPECT_TRUE(absl::StrContains(line, "data-00000, record ")) << line;
+      EXPECT_TRUE(absl::StrContains(line, " at offset ")) << line;
+    }
+  }
+  EXPECT_EQ(named, 3) << cluster.Logs();
+
+  cluster.RestartCoordinator();
+  EXPECT_TRUE(WaitUntil([&] { return cluster.control().Status().ok(); }));
+  EXPECT_EQ(Quarantine(cluster.address()).SerializeAsString(), reply.SerializeAsString());
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job, /*replace=*/true).ok());
+  EXPECT_EQ(Quarantine(cluster.address()).bad_records(), 0u);
+}
+
+}  // namespace
+}  // namespace penstock

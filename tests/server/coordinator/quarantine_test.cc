@@ -1,0 +1,141 @@
+#include "server/coordinator/state/quarantine.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/server/coordinator/state_harness.h"
+
+namespace penstock {
+namespace {
+
+v1::BadRecord Bad(uint64_t number, const std::string& reason, const std::string& message) {
+  v1::BadRecord record;
+  record.set_record(number);
+  record.set_reason(reason);
+  record.set_message(message);
+  record.set_offset(10 * number);
+  return record;
+}
+
+TEST(QuarantineList, CountsARecordOnceAndItsReason) {
+  Quarantine quarantine;
+  EXPECT_TRUE(quarantine.Add(Bad(7, "truncated image", "ends early")).has_value());
+  EXPECT_FALSE(quarantine.Add(Bad(7, "wrong CRC", "again")).has_value());
+  quarantine.Add(Bad(8, "truncated image", "ends early"));
+  quarantine.Add(Bad(2, "missing feature", "label"));
+  EXPECT_EQ(quarantine.size(), 3u);
+  EXPECT_EQ(quarantine.Describe(), "2 truncated image, 1 missing feature");
+  EXPECT_EQ(quarantine.listed().begin()->first, 2u);
+  EXPECT_EQ(quarantine.listed().at(7).message(), "ends early");
+}
+
+TEST(QuarantineList, IsBoundedWhateverComesAndCountsAll) {
+  Quarantine quarantine;
+  for (uint64_t i = 0; i < 3000; ++i) {
+    quarantine.Add(Bad(i, "reason " + std::to_string(i), std::string(5000, 'm')));
+  }
+  EXPECT_EQ(quarantine.size(), 3000u);
+  EXPECT_EQ(quarantine.listed().size(), Quarantine::kMostListed);
+  EXPECT_EQ(quarantine.listed().at(0).message().size(), Quarantine::kMostMessageBytes);
+  EXPECT_EQ(quarantine.Reasons().size(), Quarantine::kMostReasons + 1);
+  EXPECT_EQ(quarantine.Reasons()[0].reason(), "other");
+  EXPECT_EQ(quarantine.Reasons()[0].records(), 3000 - Quarantine::kMostReasons);
+}
+
+TEST(QuarantineList, IsTheSameAgainFromWhatIsStoredInAnyOrder) {
+  Quarantine quarantine;
+  std::map<uint64_t, v1::BadRecord> stored;
+  for (uint64_t i = 3000; i-- > 0;) {  // the last ones are listed
+    const auto kept = quarantine.Add(Bad(i, i % 2 == 0 ? "wrong CRC" : "no image", "what"));
+    stored[i] = *kept;
+  }
+  Quarantine again;
+  for (const auto& [number, record] : stored) again.Add(record);
+  EXPECT_EQ(again.size(), quarantine.size());
+  EXPECT_EQ(again.Describe(), quarantine.Describe());
+  ASSERT_EQ(again.listed().size(), quarantine.listed().size());
+  EXPECT_EQ(again.listed().begin()->first, quarantine.listed().begin()->first);
+}
+
+class CoordinatorQuarantine : public ::testing::Test {
+ protected:
+  CoordinatorQuarantine() {
+    h.Register("a");
+    v1::JobSpec spec = SimpleSpec("train");
+    spec.mutable_errors()->set_max_bad_fraction(0.05F);
+    h.Do<v1::SubmitReply>(SubmitOf(spec));
+    h.Work({"a"});
+  }
+  std::string Open(uint32_t rank) { return h.Do<v1::OpenSessionReply>(SessionOn("train", rank, 2)).session_id(); }
+  void Report(const std::string& session, std::vector<v1::BadRecord> bad) {
+    v1::ReportSessionRequest request;
+    request.set_session_id(session);
+    for (v1::BadRecord& record : bad) *request.add_bad_records() = record;
+    h.Do<v1::ReportSessionReply>(request);
+  }
+  v1::QuarantineReply Get() {
+    v1::QuarantineRequest request;
+    request.set_job("train");
+    auto reply = h.state->GetQuarantine(request);
+    EXPECT_TRUE(reply.ok()) << reply.status();
+    return *reply;
+  }
+  StateHarness h;
+};
+
+TEST_F(CoordinatorQuarantine, NamesFileRecordOffsetAndReasonOfWhatAnyRankReports) {
+  const std::string zero = Open(0), one = Open(1);
+  Report(zero, {Bad(26, "truncated image", "ends early")});
+  Report(one, {Bad(26, "truncated image", "ends early"), Bad(3, "wrong CRC", "the CRC of its data is wrong")});
+  const v1::QuarantineReply reply = Get();
+  EXPECT_EQ(reply.bad_records(), 2u);
+  EXPECT_EQ(reply.records(), 200u);
+  EXPECT_EQ(reply.left_out(), 0u);
+  ASSERT_EQ(reply.entries_size(), 2);
+  EXPECT_EQ(reply.entries(0).record(), 3u);
+  EXPECT_EQ(reply.entries(0).message(), "the CRC of its data is wrong");
+  EXPECT_EQ(reply.entries(1).root(), "data");
+  EXPECT_EQ(reply.entries(1).path(), "train-100001");
+  EXPECT_EQ(reply.entries(1).record(), 1u);
+  EXPECT_EQ(reply.entries(1).offset(), 260u);
+  EXPECT_EQ(reply.entries(1).reason(), "truncated image");
+  const auto status = h.JobStatus("train");
+  EXPECT_EQ(status.bad_records(), 2u);
+  ASSERT_EQ(status.bad_reasons_size(), 2);
+  EXPECT_EQ(status.bad_reasons(0).records(), 1u);
+}
+
+TEST_F(CoordinatorQuarantine, OutlivesARestartAndTheEndOfTheJobAndGoesWithAReplacement) {
+  Report(Open(0), {Bad(26, "truncated image", "ends early")});
+  const std::string before = Get().SerializeAsString();
+  h.Restart();
+  EXPECT_EQ(Get().SerializeAsString(), before);
+  v1::CancelRequest cancel;
+  cancel.set_job("train");
+  h.Do<v1::CancelReply>(cancel);
+  EXPECT_EQ(Get().SerializeAsString(), before);
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train"), true));
+  EXPECT_EQ(Get().bad_records(), 0u);
+  h.Restart();
+  EXPECT_EQ(Get().bad_records(), 0u);
+}
+
+TEST_F(CoordinatorQuarantine, TooManyBadRecordsFailTheJobWithTheirReasonsAndWhereTheListIs) {
+  std::vector<v1::BadRecord> bad;
+  for (uint64_t i = 0; i < 11; ++i) bad.push_back(Bad(i, i < 9 ? "truncated image" : "missing feature", "what"));
+  Report(Open(0), bad);
+  const std::string error = h.Job("train").error();
+  EXPECT_EQ(h.Job("train").state(), v1::FAILED);
+  EXPECT_NE(error.find("11 distinct records of 200 are bad (9 truncated image, 2 missing feature)"), std::string::npos)
+      << error;
+  EXPECT_NE(error.find("penstock quarantine train"), std::string::npos) << error;
+  EXPECT_EQ(Get().entries_size(), 11);
+}
+
+TEST_F(CoordinatorQuarantine, OfAnUnknownJobIsAnErrorThatListsTheJobs) {
+  v1::QuarantineRequest request;
+  request.set_job("tarin");
+  EXPECT_EQ(h.state->GetQuarantine(request).status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,54 @@
+#include "server/worker/jobs/bad_record_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace penstock {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class BadRecordLogTest : public ::testing::Test {
+ protected:
+  void Find(const std::string& job, uint64_t uid, uint64_t record) {
+    log.Found(job, uid, record, true, [&] { return "record " + std::to_string(record); });
+  }
+  std::vector<std::string> lines;
+  BadRecordLog log{[this](const std::string& line) { lines.push_back(line); }, 3};
+};
+
+TEST_F(BadRecordLogTest, NamesEachRecordOnceWhateverEpochOrSessionReadsIt) {
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    Find("train", 1, 7);
+    Find("train", 1, 8);
+  }
+  Find("eval", 2, 7);
+  EXPECT_THAT(lines, ElementsAre("job 'train': a bad record, its row is masked: record 7",
+                                 "job 'train': a bad record, its row is masked: record 8",
+                                 "job 'eval': a bad record, its row is masked: record 7"));
+}
+
+TEST_F(BadRecordLogTest, RemembersABoundedNumberAndSaysThatThereAreMore) {
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (uint64_t record = 0; record < 10; ++record) Find("train", 1, record);
+  }
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_THAT(lines[3], HasSubstr("more than 3 records are bad"));
+  EXPECT_THAT(lines[3], HasSubstr("penstock quarantine train"));
+}
+
+TEST_F(BadRecordLogTest, AnotherSubmissionIsNamedAgainAndWhatIsGoneIsForgotten) {
+  Find("train", 1, 7);
+  Find("train", 2, 7);
+  EXPECT_EQ(lines.size(), 2u);
+  log.Keep({"train"});
+  Find("train", 2, 7);
+  EXPECT_EQ(lines.size(), 2u);
+  log.Keep({"eval"});
+  Find("train", 2, 7);
+  EXPECT_EQ(lines.size(), 3u);
+}
+
+}  // namespace
+}  // namespace penstock
