@@ -4,11 +4,29 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "client/assembly/batch_builder.h"
 
 namespace penstock {
 
 std::string_view ElementTypeName(ElementType type) { return DTypeName(static_cast<DType>(type)); }
+
+absl::Status ColumnView::NotOfType(std::string_view asked) const {
+  if (info_ == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a ColumnView of no batch was asked for data<", std::string(asked), ">()"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "column \"", info_->name, "\" holds ", std::string(ElementTypeName(info_->type)), ", which data<",
+      std::string(asked), ">() does not read",
+      info_->type == ElementType::kString ? ": string(i) does" : "; ask for that type, or cast the column in the job"));
+}
+
+void ColumnView::EndWith(const absl::Status& status) {
+  std::fprintf(stderr, "penstock::ColumnView: %s\n", std::string(status.message()).c_str());
+  std::abort();
+}
 
 Batch::Batch() = default;
 Batch::Batch(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

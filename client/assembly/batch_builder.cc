@@ -101,7 +101,6 @@ std::shared_ptr<BatchBuilder> BatchBuilder::Create(std::shared_ptr<const BatchFo
     if (columns[c].ragged) continue;
     view.data_ = builder->fixed_[c];
     view.bytes_ = seen.columns[c].Bytes() * rows;
-    view.element_bytes_ = DTypeSize(seen.columns[c].dtype);
   }
   if (mix != nullptr) {
     GroupMixer::Memory at{builder->fixed_[mix->plan.image], builder->fixed_[mix->plan.label], nullptr};
@@ -264,7 +263,6 @@ absl::Status BatchBuilder::JoinRagged(size_t c) {
   } else {
     view.data_ = values;
     view.bytes_ = bytes;
-    view.element_bytes_ = DTypeSize(column.dtype);
   }
   impl_->blocks.push_back(std::move(block));
   return absl::OkStatus();

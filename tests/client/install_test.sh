@@ -9,7 +9,7 @@ fail() { echo "install_test: $*" >&2; exit 1; }
 
 cmake --install "$build_dir" --component penstock_client --prefix "$place/prefix" >"$place/install.log" ||
   { cat "$place/install.log"; fail "cmake --install failed"; }
-for header in client.h batch.h allocator.h stats.h; do
+for header in client.h batch.h element_type.h allocator.h stats.h; do
   [ -f "$place/prefix/include/penstock/$header" ] || fail "$header is not installed"
 done
 ! grep -rq "$source_dir" "$place/prefix" --include='*.cmake' --include='*.h' ||

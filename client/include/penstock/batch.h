@@ -9,28 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "penstock/element_type.h"
 
 namespace penstock {
-
-// Element types. The numbers are those of the job file's DataType.
-enum class ElementType : uint8_t {
-  kUint8 = 1,
-  kInt8 = 2,
-  kUint16 = 3,
-  kInt16 = 4,
-  kInt32 = 5,
-  kInt64 = 6,
-  kFloat16 = 7,
-  kBfloat16 = 8,
-  kFloat32 = 9,
-  kFloat64 = 10,
-  kBool = 11,
-  kString = 12,
-};
-
-// "uint8", "float32", "string" ... as NumPy spells them where it has them.
-std::string_view ElementTypeName(ElementType type);
 
 struct ColumnInfo {
   std::string name;
@@ -54,10 +37,18 @@ class ColumnView {
   // Bytes at raw().
   size_t bytes() const { return bytes_; }
 
-  // The same as elements. T must have the element's size (checked: an empty span otherwise).
+  // The same as elements. T must be the column's type (ReadsAs, element_type.h): another one is a caller's mistake,
+  // and so are strings: the process ends with the column's name, its type and T.
   template <typename T>
   absl::Span<const T> data() const {
-    if (sizeof(T) != element_bytes_ || data_ == nullptr) return {};
+    absl::StatusOr<absl::Span<const T>> span = TryData<T>();
+    if (!span.ok()) EndWith(span.status());
+    return *span;
+  }
+  // For those who do not know the type before. InvalidArgument with the same words.
+  template <typename T>
+  absl::StatusOr<absl::Span<const T>> TryData() const {
+    if (info_ == nullptr || !ReadsAs<T>(info_->type)) return NotOfType(TypeNameOf<T>());
     return absl::MakeConstSpan(static_cast<const T*>(data_), bytes_ / sizeof(T));
   }
 
@@ -77,11 +68,13 @@ class ColumnView {
 
  private:
   friend class BatchBuilder;
+  absl::Status NotOfType(std::string_view asked) const;
+  [[noreturn]] static void EndWith(const absl::Status& status);
+
   const ColumnInfo* info_ = nullptr;
   size_t rows_ = 0;
   const void* data_ = nullptr;
   size_t bytes_ = 0;
-  size_t element_bytes_ = 0;
   absl::Span<const int64_t> row_splits_;
   const void* string_data_ = nullptr;
   size_t string_bytes_ = 0;

@@ -65,11 +65,63 @@ TEST(BatchBuilder, WritesFixedColumnsWhereTheyBelong) {
   EXPECT_EQ(std::vector<uint16_t>(a.begin(), a.end()), (std::vector<uint16_t>{4, 5, 1, 2}));
   const auto b = batch.column("b").data<int64_t>();
   EXPECT_EQ(std::vector<int64_t>(b.begin(), b.end()), (std::vector<int64_t>{6, 3}));
-  EXPECT_TRUE(batch.column("b").data<int32_t>().empty()) << "of another size";
   EXPECT_EQ(batch.ids()[1], (RowId{3, 4}));
   EXPECT_EQ(batch.valid()[1], 0);
   EXPECT_EQ(batch.FindColumn("c"), nullptr);
   EXPECT_DEATH(batch.column("c"), "has no column \"c\".*\"a\" \"b\"");
+}
+
+// A batch of one column, its two rows zeros.
+Batch OfColumn(ColumnSpec column) {
+  const auto format = Format({std::move(column)});
+  auto builder = BatchBuilder::Create(format, 2, Memory());
+  for (size_t row = 0; row < 2; ++row) builder->WriteMasked(row);
+  EXPECT_TRUE(builder->Seal({{0, 0}, {0, 1}}, {0, 0}).ok());
+  return builder->Finish(0, 0, 0);
+}
+
+struct Half {
+  uint16_t bits;
+};
+
+TEST(ColumnView, DataOfAnotherTypeEndsTheProcessWithColumnTypeAndT) {
+  const Batch batch = OfColumn(Column("label", DType::kInt64, false, {}));
+  const ColumnView& label = batch.column("label");
+  EXPECT_EQ(label.data<int64_t>().size(), 2u);
+  EXPECT_DEATH(label.data<int32_t>(), "column \"label\" holds int64, which data<int>\\(\\) does not read");    // width
+  EXPECT_DEATH(label.data<double>(), "column \"label\" holds int64, which data<double>\\(\\) does not read");  // kind
+  EXPECT_DEATH(label.data<uint64_t>(), "column \"label\"");
+  EXPECT_DEATH(ColumnView().data<float>(), "no batch");
+}
+
+TEST(ColumnView, TryDataSaysTheSameToThoseWhoAsk) {
+  const Batch batch = OfColumn(Column("image", DType::kFloat32, false, {3}));
+  const ColumnView& image = batch.column("image");
+  ASSERT_TRUE(image.TryData<float>().ok());
+  EXPECT_EQ(image.TryData<float>()->size(), 6u);
+  EXPECT_EQ(image.TryData<uint8_t>().status().message(),
+            "column \"image\" holds float32, which data<unsigned char>() does not read; ask for that type, or cast the "
+            "column in the job");
+  EXPECT_EQ(image.TryData<int32_t>().status().code(), absl::StatusCode::kInvalidArgument) << "as wide, of another kind";
+}
+
+TEST(ColumnView, StringsAreNotData) {
+  const Batch batch = OfColumn(Column("name", DType::kString, true, {}, true));
+  EXPECT_DEATH(batch.column("name").data<uint8_t>(), "column \"name\" holds string, .*string\\(i\\) does");
+}
+
+TEST(ColumnView, HalvesAreReadAsBitsOrAsTypesOfTheCallersOwn) {
+  const Batch batch = OfColumn(Column("h", DType::kBfloat16, false, {}));
+  EXPECT_TRUE(batch.column("h").TryData<uint16_t>().ok());
+  EXPECT_TRUE(batch.column("h").TryData<Half>().ok());
+  EXPECT_FALSE(batch.column("h").TryData<int16_t>().ok());
+  EXPECT_FALSE(OfColumn(Column("i", DType::kInt16, false, {})).column("i").TryData<Half>().ok());
+}
+
+TEST(ColumnView, ARaggedColumnWithoutElementsIsEmptyAndOfItsType) {
+  const Batch batch = OfColumn(Column("v", DType::kInt32, true, {2}));
+  EXPECT_TRUE(batch.column("v").data<int32_t>().empty());
+  EXPECT_FALSE(batch.column("v").TryData<float>().ok());
 }
 
 TEST(BatchBuilder, RefusesEveryOtherLength) {

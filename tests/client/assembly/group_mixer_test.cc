@@ -107,7 +107,7 @@ TEST(GroupMixer, TheTrainerSeesASoftLabelColumn) {
   ASSERT_TRUE(builder->Seal({{0, 0}, {0, 1}}, {1, 1}).ok());
   const Batch batch = builder->Finish(0, 0, 0);
   EXPECT_EQ(batch.column("label").bytes(), 2 * 5 * sizeof(float));
-  EXPECT_TRUE(batch.column("label").data<int64_t>().empty());
+  EXPECT_FALSE(batch.column("label").TryData<int64_t>().ok());
   EXPECT_EQ(batch.column("name").data<int32_t>()[1], 1) << "other columns are left alone";
 }
 
