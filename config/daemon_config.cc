@@ -8,7 +8,7 @@
 #include "base/cgroup.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "config/near_name.h"
+#include "base/near_name.h"
 
 namespace penstock {
 namespace {

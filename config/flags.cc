@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "config/near_name.h"
+#include "base/near_name.h"
 
 namespace penstock {
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "config/near_name.h"
+#include "base/near_name.h"
 
 namespace penstock {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "config/near_name.h"
+#include "base/near_name.h"
 #include "config/renamed.h"
 
 namespace penstock {

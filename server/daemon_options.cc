@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "config/flags.h"
-#include "config/near_name.h"
+#include "base/near_name.h"
 
 namespace penstock {
 namespace {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/near_name.h"
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
 #include "client/cli/output.h"
-#include "config/near_name.h"
 #include "net/grpc_log.h"
 
 namespace penstock::cli {

@@ -8,8 +8,7 @@
 #include "base/runtime/clock.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
-#include "client/cli/job_argument.h"
-#include "client/cli/local_data.h"
+#include "client/cli/local_job.h"
 #include "client/cli/output.h"
 #include "pipeline/loader/local_reader.h"
 
@@ -37,7 +36,7 @@ class Bench final : public Command {
            "  penstock bench train.textproto --seconds 10";
   }
   void AddFlags(Flags* flags) override {
-    data_.AddFlags(flags);
+    local_.AddFlags(flags);
     flags->AddUint("threads", &threads_, "N", "the loader's threads (default: the CPUs of this container)");
     flags->AddUint("seconds", &seconds_, "S", "how long each stage runs at the most (default: 5)");
     flags->AddSwitch("stages", &stages_, "go through the single stages first (default; --no-stages leaves them out)");
@@ -47,22 +46,18 @@ class Bench final : public Command {
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(const std::string argument, OneArgument(arguments, "GLOB or JOB.textproto"));
-    PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, LoadJobArgument(data_, argument));
-    PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
-    PS_ASSIGN_OR_RETURN(const std::string index_dir, data_.IndexDir());
     const int threads = threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_);
-    PS_ASSIGN_OR_RETURN(const auto dataset, OpenDataset(spec, roots, index_dir, threads));
-    PS_ASSIGN_OR_RETURN(const auto job, LoadJob::Create(spec, dataset));
+    PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, local_.Load(argument));
+    PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, threads));
     std::vector<Stage> stages;
     if (stages_) PS_RETURN_IF_ERROR(OneThread(*job, &stages));
     LocalReaderOptions options;
     options.threads = threads;
     options.memory_budget_bytes = budget_;
     options.epochs = 0;
-    options.index_dir = index_dir;
     // A small data set is still measured: its batch is cut to what there is.
     const uint64_t positions = job->PlanOf(0).num_positions();
-    if (spec.batch().size() > positions) options.batch_size = static_cast<uint32_t>(positions);
+    if (job->spec().batch().size() > positions) options.batch_size = static_cast<uint32_t>(positions);
     PS_ASSIGN_OR_RETURN(const auto reader, LocalReader::Open(job, options));
     PS_ASSIGN_OR_RETURN(Stage all, Loaded(*reader, threads));
     Report(stages, all, reader->Stats(), threads);
@@ -177,7 +172,7 @@ class Bench final : public Command {
     std::printf("%s\n", table.Text().c_str());
   }
 
-  LocalData data_;
+  LocalJob local_;
   uint64_t threads_ = 0, seconds_ = 5, budget_ = uint64_t{1} << 30;
   bool stages_ = true, json_ = false;
 };

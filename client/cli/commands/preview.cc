@@ -8,12 +8,9 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
-#include "client/cli/job_argument.h"
-#include "client/cli/local_data.h"
+#include "client/cli/local_job.h"
 #include "client/cli/row_text.h"
 #include "pipeline/augment/contact_sheet.h"
-#include "pipeline/loader/load_job.h"
-#include "pipeline/loader/local_reader.h"
 
 namespace penstock::cli {
 namespace {
@@ -33,7 +30,7 @@ class Preview final : public Command {
            "  penstock preview train.textproto --out sheet.png --records 6 --draws 8";
   }
   void AddFlags(Flags* flags) override {
-    data_.AddFlags(flags);
+    local_.AddFlags(flags);
     flags->AddString(
         "out", &out_, "X.png",
         "where to write the sheet, or X.txt for rows as text (default for jobs without pictures: standard output)");
@@ -51,13 +48,11 @@ class Preview final : public Command {
       return UsageError(absl::StrCat("--out ", out_, ": a sheet is a .png, rows of text a .txt"));
     }
     if (records_ == 0 || draws_ == 0 || cell_ == 0) return UsageError("--records, --draws and --cell count from 1");
-    PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, LoadJobArgument(data_, argument));
+    PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, local_.Load(argument));
     const bool pictures = HasPictures(spec);
     if (out_.empty() && pictures) return UsageError("--out X.png is missing");
-    PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
-    PS_ASSIGN_OR_RETURN(const std::string index_dir, data_.IndexDir());
-    PS_ASSIGN_OR_RETURN(const auto dataset, OpenDataset(spec, roots, index_dir, AvailableCpus()));
-    PS_ASSIGN_OR_RETURN(const auto job, LoadJob::Create(spec, dataset));
+    PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, AvailableCpus()));
+    const Snapshot& snapshot = job->reader().snapshot();
     const EpochPlan plan = job->PlanOf(epoch_);
     if (position_ >= plan.num_positions()) {
       return UsageError(absl::StrCat("--position ", position_, ": an epoch has ", plan.num_positions(), " positions"));
@@ -67,12 +62,11 @@ class Preview final : public Command {
     std::vector<SheetRecord> sheet(count);
     for (uint64_t i = 0; i < count; ++i) {
       const uint64_t position = position_ + i, record = plan.RecordAt(position);
-      PS_RETURN_IF_ERROR(dataset->ReadRecord(record, &bytes[i]));
-      const RecordRef ref = dataset->snapshot().ToShard(record);
+      PS_RETURN_IF_ERROR(job->reader().ReadRecord(record, &bytes[i]));
+      const RecordRef ref = snapshot.ToShard(record);
       sheet[i].bytes = bytes[i];
       sheet[i].key = {job->plan_options().seed, epoch_, plan.RepeatAt(position), record};
-      sheet[i].caption =
-          absl::StrCat(ShortName(dataset->snapshot().shards()[ref.shard].relative_path), " #", ref.record);
+      sheet[i].caption = absl::StrCat(ShortName(snapshot.shards()[ref.shard].relative_path), " #", ref.record);
     }
     if (as_text || !pictures) {
       const std::string text = RowsText(*job, sheet);
@@ -86,7 +80,7 @@ class Preview final : public Command {
     SheetOptions options;
     options.draws = static_cast<int>(draws_);
     options.cell = static_cast<int>(cell_);
-    PS_ASSIGN_OR_RETURN(const std::string png, RenderContactSheet(spec, sheet, options));
+    PS_ASSIGN_OR_RETURN(const std::string png, RenderContactSheet(job->spec(), sheet, options));
     PS_RETURN_IF_ERROR(WriteFileAtomically(out_, png));
     std::printf("wrote %s: %zu records, %d draws of each\n", out_.c_str(), sheet.size(), options.draws);
     return absl::OkStatus();
@@ -110,7 +104,7 @@ class Preview final : public Command {
     return slash == std::string::npos ? path : path.substr(slash + 1);
   }
 
-  LocalData data_;
+  LocalJob local_;
   std::string out_;
   uint64_t records_ = 6, draws_ = 6, position_ = 0, epoch_ = 0, cell_ = 160;
 };

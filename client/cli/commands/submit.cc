@@ -24,6 +24,8 @@ class Submit final : public Command {
   void AddFlags(Flags* flags) override {
     coordinator_.AddTo(flags);
     flags->AddSwitch("replace", &replace_, "take the place of another job of this name");
+    flags->AddSwitch("allow-missing", &allow_missing_,
+                     "keys that none of the first records has are meant: rows come empty");
     flags->AddSwitch("wait", &wait_, "wait until the job is ready (default; --no-wait returns at once)");
     flags->AddSwitch("json", &json_, "print one JSON object instead of text");
   }
@@ -33,6 +35,7 @@ class Submit final : public Command {
     v1::SubmitRequest request;
     PS_ASSIGN_OR_RETURN(*request.mutable_spec(), LoadJobFileOrInput(path));
     request.set_replace(replace_);
+    request.set_allow_missing(allow_missing_);
     ControlClient client(coordinator_.address());
     v1::Job job;
     if (wait_) {
@@ -74,7 +77,7 @@ class Submit final : public Command {
 
  private:
   CoordinatorFlag coordinator_;
-  bool replace_ = false, wait_ = true, json_ = false;
+  bool replace_ = false, allow_missing_ = false, wait_ = true, json_ = false;
 };
 
 }  // namespace

@@ -42,6 +42,14 @@ std::string FindUnfollowable(const v1::Op& op) {
 
 }  // namespace
 
+std::array<BoxKey, 4> BoxKeysOf(const v1::Boxes& boxes) {
+  const auto key = [](const std::string& said, const char* side) {
+    return BoxKey{absl::StrCat(side, "_key"), said.empty() ? absl::StrCat("image/object/bbox/", side) : said};
+  };
+  return {key(boxes.xmin_key(), "xmin"), key(boxes.ymin_key(), "ymin"), key(boxes.xmax_key(), "xmax"),
+          key(boxes.ymax_key(), "ymax")};
+}
+
 AnnotationPlan AnnotationPlan::Create(const v1::JobSpec& job, const FeatureSet& features,
                                       std::vector<std::string>* errors) {
   AnnotationPlan plan;
@@ -112,14 +120,10 @@ void AnnotationPlan::CheckBoxes(const v1::JobSpec& job, const FeatureSet& featur
   }
   const v1::RecordFormat format = RecordFormatOf(job);
   if (format == v1::RAW) error("column", "a RAW record has no features to read boxes from");
-  const auto key = [](const std::string& said, const char* side) {
-    return said.empty() ? absl::StrCat("image/object/bbox/", side) : said;
-  };
   std::vector<FeatureRequest> requests;
-  for (const std::string& name : {key(spec.xmin_key(), "xmin"), key(spec.ymin_key(), "ymin"),
-                                  key(spec.xmax_key(), "xmax"), key(spec.ymax_key(), "ymax")}) {
-    requests.push_back({.key = name, .kind = FeatureKind::kFloat});
-    absl::StrAppend(&keys_, keys_.empty() ? "" : ", ", name);
+  for (const BoxKey& box : BoxKeysOf(spec)) {
+    requests.push_back({.key = box.key, .kind = FeatureKind::kFloat});
+    absl::StrAppend(&keys_, keys_.empty() ? "" : ", ", box.key);
   }
   ParserOptions options;
   if (format == v1::SEQUENCE_EXAMPLE) options.format = RecordFormat::kSequenceExample;

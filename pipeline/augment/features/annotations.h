@@ -3,6 +3,7 @@
 #ifndef PENSTOCK_PIPELINE_AUGMENT_FEATURES_ANNOTATIONS_H_
 #define PENSTOCK_PIPELINE_AUGMENT_FEATURES_ANNOTATIONS_H_
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -17,6 +18,13 @@
 #include "pipeline/image/image_header.h"
 
 namespace penstock {
+
+// One of the four keys that boxes are read from: the field that says it ("xmin_key"), and the key.
+struct BoxKey {
+  std::string field, key;
+};
+// xmin, ymin, xmax, ymax, with job.proto's defaults.
+std::array<BoxKey, 4> BoxKeysOf(const v1::Boxes& boxes);
 
 // Immutable, thread-safe.
 class AnnotationPlan {

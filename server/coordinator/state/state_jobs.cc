@@ -71,6 +71,7 @@ absl::StatusOr<v1::SubmitReply> CoordinatorState::Submit(const v1::SubmitRequest
   entry.job.set_name(spec.name());
   entry.job.set_uid(NextId());
   *entry.job.mutable_spec() = spec;
+  entry.job.set_allow_missing(request.allow_missing());
   StartPreparation(&entry, out);
   StoreJob(entry, out);
   *reply.mutable_job() = entry.job;

@@ -12,6 +12,7 @@
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/augment/pipeline.h"
+#include "pipeline/loader/check_keys.h"
 #include "pipeline/loader/row_request.h"
 #include "pipeline/storage/posix_storage.h"
 #include "server/worker/jobs/served_jobs.h"
@@ -125,8 +126,8 @@ absl::Status MakeRowOf(const LoadJob& load, uint64_t record_number) {
   return absl::Status(made.code(), absl::StrCat(load.reader().Describe(record_number), ": ", made.message()));
 }
 
-// The first row of the data set, so that a feature that is missing or of another type is said
-// when the job is submitted and not when a trainer meets it.
+// The keys of the first records and the first row of the data set, so that a feature that is missing or of another type
+// is said when the job is submitted and not when a trainer meets it.
 absl::Status Probe(const v1::ProbeJob& task, const TaskTools& tools) {
   const v1::Job& job = task.job();
   PS_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadJob> load,
@@ -135,6 +136,8 @@ absl::Status Probe(const v1::ProbeJob& task, const TaskTools& tools) {
     return absl::FailedPreconditionError(
         absl::StrCat("the ", job.snapshot().shards_size(), " files of the data set hold no record"));
   }
+  // Before a row is made: a key that is spelled wrong is the same mistake whatever the column's shape and the policy.
+  if (!job.allow_missing()) PS_RETURN_IF_ERROR(CheckKeys(job.spec(), &load->reader()));
   // A policy covers a few bad records, so then it is enough that one of the first makes a row.
   const uint64_t tries = job.spec().errors().policy() == v1::FAIL ? 1 : kProbeRecords;
   absl::Status first_error;

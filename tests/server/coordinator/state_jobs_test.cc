@@ -352,5 +352,27 @@ TEST(CoordinatorJobs, GlobsAreExpandedWhereMostRootsAre) {
   EXPECT_EQ(h.Beat("b").tasks_size(), 1);
 }
 
+// Whoever prepares it, and whatever coordinator hands out the task.
+TEST(CoordinatorJobs, ThatMissingKeysAreMeantStaysWithTheJob) {
+  StateHarness h;
+  h.Register("w1");
+  v1::SubmitRequest request = SubmitOf(SimpleSpec("train"));
+  request.set_allow_missing(true);
+  h.Do<v1::SubmitReply>(request);
+  h.Restart();
+  h.Register("w1");
+  bool probed = false;
+  for (int round = 0; round < 20 && !probed; ++round) {
+    for (const v1::Task& task : TasksIn(h.Beat("w1"))) {
+      if (task.has_probe()) {
+        probed = true;
+        EXPECT_TRUE(task.probe().job().allow_missing());
+      }
+      h.Finish("w1", task);
+    }
+  }
+  EXPECT_TRUE(probed);
+}
+
 }  // namespace
 }  // namespace penstock

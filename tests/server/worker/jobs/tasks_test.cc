@@ -40,6 +40,24 @@ TEST_F(TasksTest, NameWhatIsWrong) {
   EXPECT_THAT(report.message(), HasSubstr("gone"));
 }
 
+TEST_F(TasksTest, AKeyThatNoFirstRecordHasFailsTheProbeUnlessItIsMeant) {
+  v1::Task task;
+  v1::Job* job = task.mutable_probe()->mutable_job();
+  *job = job_;
+  job->mutable_spec()->mutable_features(1)->set_key("vales");  // ragged: rows would be made, all of them empty
+  job->mutable_spec()->mutable_features(1)->set_column("values");
+  ASSERT_TRUE(job->spec().features(1).variable_length());
+  v1::ReportTaskRequest report = RunTask(task, "me", MakeTools());
+  EXPECT_EQ(report.code(), static_cast<int>(absl::StatusCode::kInvalidArgument));
+  EXPECT_FALSE(report.worker_at_fault()) << "every worker says the same";
+  EXPECT_THAT(report.message(), HasSubstr("features[1].key: none of the first 64 records of 2 shards"));
+  EXPECT_THAT(report.message(), HasSubstr("did you mean 'values'?"));
+  EXPECT_THAT(report.message(), HasSubstr(dataset_.files[0]));
+  job->set_allow_missing(true);
+  report = RunTask(task, "me", MakeTools());
+  EXPECT_EQ(report.code(), 0) << report.message();
+}
+
 TEST_F(TasksTest, AJobWhoseRowsNoMessageTakesIsRefusedWithTheNumbers) {
   v1::Task task;
   *task.mutable_prepare()->mutable_spec() = dataset_.job;

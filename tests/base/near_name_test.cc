@@ -1,4 +1,4 @@
-#include "config/near_name.h"
+#include "base/near_name.h"
 
 #include <gtest/gtest.h>
 

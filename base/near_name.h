@@ -1,6 +1,6 @@
 // "Did you mean": the nearest of a list of names.
-#ifndef PENSTOCK_CONFIG_NEAR_NAME_H_
-#define PENSTOCK_CONFIG_NEAR_NAME_H_
+#ifndef PENSTOCK_BASE_NEAR_NAME_H_
+#define PENSTOCK_BASE_NEAR_NAME_H_
 
 #include <string>
 #include <string_view>
@@ -17,4 +17,4 @@ std::string DidYouMean(std::string_view word, const std::vector<std::string>& na
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_CONFIG_NEAR_NAME_H_
+#endif  // PENSTOCK_BASE_NEAR_NAME_H_

@@ -1,0 +1,27 @@
+#include "client/cli/local_job.h"
+
+#include "base/status_macros.h"
+#include "client/cli/job_argument.h"
+#include "pipeline/loader/check_keys.h"
+#include "pipeline/loader/local_reader.h"
+
+namespace penstock::cli {
+
+void LocalJob::AddFlags(Flags* flags) {
+  data_.AddFlags(flags);
+  flags->AddSwitch("allow-missing", &allow_missing_, "keys that none of the first records has are meant");
+}
+
+absl::StatusOr<v1::JobSpec> LocalJob::Load(const std::string& argument) const {
+  return LoadJobArgument(data_, argument);
+}
+
+absl::StatusOr<std::shared_ptr<const LoadJob>> LocalJob::Open(const v1::JobSpec& spec, int threads) const {
+  PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
+  PS_ASSIGN_OR_RETURN(const std::string index_dir, data_.IndexDir());
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> dataset, OpenDataset(spec, roots, index_dir, threads));
+  if (!allow_missing_) PS_RETURN_IF_ERROR(CheckKeys(spec, dataset.get()));
+  return LoadJob::Create(spec, std::move(dataset));
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,96 @@
+#include "pipeline/augment/features/key_check.h"
+
+#include <algorithm>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/near_name.h"
+#include "pipeline/augment/features/annotations.h"
+#include "pipeline/augment/features/features.h"
+#include "pipeline/records/example_parser.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kMaxKeysShown = 24;
+
+std::string Quoted(const std::string& key) { return absl::StrCat("\"", absl::CHexEscape(key), "\""); }
+
+// The first of them, and how many more there are.
+std::string Listed(const std::vector<std::string>& keys) {
+  std::string out;
+  for (size_t i = 0; i < std::min(keys.size(), kMaxKeysShown); ++i) {
+    absl::StrAppend(&out, i == 0 ? "" : ", ", absl::CHexEscape(keys[i]));
+  }
+  if (keys.size() > kMaxKeysShown) absl::StrAppend(&out, " and ", keys.size() - kMaxKeysShown, " more");
+  return out;
+}
+
+}  // namespace
+
+KeyCheck::KeyCheck(const v1::JobSpec& job) : sequence_examples_(RecordFormatOf(job) == v1::SEQUENCE_EXAMPLE) {
+  if (RecordFormatOf(job) == v1::RAW) return;
+  for (int i = 0; i < job.features_size(); ++i) {
+    const v1::Feature& feature = job.features(i);
+    if (feature.has_default_()) continue;
+    wanted_.push_back(
+        {absl::StrCat("features[", i, "].key"), feature.key(), feature.sequence(), feature.variable_length()});
+  }
+  if (!job.annotations().has_boxes()) return;
+  for (const BoxKey& box : BoxKeysOf(job.annotations().boxes())) {
+    wanted_.push_back({absl::StrCat("annotations.boxes.", box.field), box.key});
+  }
+}
+
+void KeyCheck::Add(std::string_view record) {
+  // An Example is a SequenceExample without lists; what has lists is told from what has not.
+  absl::StatusOr<std::vector<FeatureInfo>> features = ListFeatures(record, RecordFormat::kSequenceExample);
+  if (!features.ok() && !sequence_examples_) features = ListFeatures(record, RecordFormat::kExample);
+  if (!features.ok()) return;
+  ++records_;
+  for (FeatureInfo& feature : *features) (feature.sequence ? lists_ : context_).insert(std::move(feature.key));
+  std::erase_if(wanted_, [&](const Wanted& wanted) {
+    return wanted.sequence ? sequence_examples_ && lists_.contains(wanted.key) : context_.contains(wanted.key);
+  });
+}
+
+std::string KeyCheck::Mistake(const Wanted& wanted, const std::string& where) const {
+  const std::string head = absl::StrCat(wanted.path, ": ");
+  if (!wanted.sequence && lists_.contains(wanted.key)) {
+    const std::string is = absl::StrCat(head, Quoted(wanted.key), " is a feature list of the records");
+    if (!sequence_examples_) {
+      return absl::StrCat(is,
+                          ", which are tf.train.SequenceExamples and are read as Examples: say dataset { format: "
+                          "SEQUENCE_EXAMPLE }, and sequence: true here");
+    }
+    return absl::StrCat(is, " and not in their context: say sequence: true",
+                        wanted.variable_length ? " in the place of variable_length" : "");
+  }
+  if (wanted.sequence && context_.contains(wanted.key)) {
+    return absl::StrCat(head, Quoted(wanted.key),
+                        " is in the records' context and is no feature list: leave out sequence (any number of values: "
+                        "variable_length: true)");
+  }
+  const std::set<std::string>& among = wanted.sequence ? lists_ : context_;
+  std::vector<std::string> keys(among.begin(), among.end());
+  std::string out = absl::StrCat(head, "none of ", where, " has ", wanted.sequence ? "a feature list " : "a key ",
+                                 Quoted(wanted.key), DidYouMean(wanted.key, keys));
+  for (const std::string& list : lists_) {
+    if (!wanted.sequence) keys.push_back(absl::StrCat(list, " (a feature list)"));
+  }
+  if (keys.empty()) {
+    absl::StrAppend(&out, "; they have no ", wanted.sequence ? "feature lists" : "keys", " at all");
+  } else {
+    absl::StrAppend(&out, "; what they have: ", Listed(keys));
+  }
+  return absl::StrCat(out, ". If it is meant: a default in the feature, or --allow-missing");
+}
+
+std::vector<std::string> KeyCheck::Mistakes(const std::string& where) const {
+  std::vector<std::string> out;
+  for (const Wanted& wanted : wanted_) out.push_back(Mistake(wanted, where));
+  return out;
+}
+
+}  // namespace penstock

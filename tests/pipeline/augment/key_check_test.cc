@@ -1,0 +1,95 @@
+#include "pipeline/augment/features/key_check.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+
+#include "pipeline/records/example_builder.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+v1::JobSpec Job(const std::string& text) {
+  v1::JobSpec job;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &job));
+  return job;
+}
+
+std::vector<std::string> MistakesOf(const std::string& job, const std::vector<std::string>& records) {
+  KeyCheck check(Job(job));
+  for (const std::string& record : records) check.Add(record);
+  return check.Mistakes("the first 2 records of 1 shard");
+}
+
+std::string Picture() { return ExampleBuilder().Bytes("image/encoded", "x").Int64("image/class/label", 1).Serialize(); }
+
+std::string Clip() {
+  SequenceExampleBuilder clip;
+  clip.context().Int64("label", 3);
+  const std::vector<std::string_view> frame = {"x"};
+  clip.List("frames").BytesEntry(frame).BytesEntry(frame);
+  return clip.Serialize();
+}
+
+TEST(KeyCheck, AKeyThatNoRecordHasIsNamedWithThoseThatAreThereAndTheNearest) {
+  EXPECT_THAT(
+      MistakesOf("features { key: 'image/encoded' type: BYTES }"
+                 "features { key: 'image/clas/label' type: INT64 variable_length: true }",
+                 {Picture(), Picture()}),
+      ElementsAre(
+          "features[1].key: none of the first 2 records of 1 shard has a key \"image/clas/label\" (did you mean "
+          "'image/class/label'?); what they have: image/class/label, image/encoded. If it is meant: a default in "
+          "the feature, or --allow-missing"));
+}
+
+TEST(KeyCheck, OneRecordThatHasItIsEnough) {
+  const std::string job = "features { key: 'rare' type: FLOAT variable_length: true }";
+  EXPECT_THAT(MistakesOf(job, {Picture(), ExampleBuilder().Float("rare", 1).Serialize()}), IsEmpty());
+  EXPECT_THAT(MistakesOf(job, {Picture(), ExampleBuilder().Unset("rare").Serialize()}), IsEmpty()) << "spelled right";
+}
+
+TEST(KeyCheck, ADefaultSaysThatItIsMeant) {
+  EXPECT_THAT(MistakesOf("features { key: 'weight' type: FLOAT default { floats: 1 } }", {Picture()}), IsEmpty());
+}
+
+TEST(KeyCheck, ASequenceExampleReadAsExampleIsSaid) {
+  EXPECT_THAT(MistakesOf("features { key: 'frames' type: BYTES variable_length: true }", {Clip()}),
+              ElementsAre(AllOf(StartsWith("features[0].key: \"frames\" is a feature list"),
+                                HasSubstr("dataset { format: SEQUENCE_EXAMPLE }"), HasSubstr("sequence: true"))));
+  EXPECT_THAT(MistakesOf("features { key: 'label' type: INT64 }", {Clip()}), IsEmpty()) << "the context reads alike";
+}
+
+TEST(KeyCheck, VariableLengthWhereSequenceIsMeantIsSaidAndTheOtherWayRound) {
+  EXPECT_THAT(MistakesOf("dataset { format: SEQUENCE_EXAMPLE }"
+                         "features { key: 'frames' type: BYTES variable_length: true }"
+                         "features { key: 'label' type: INT64 sequence: true }"
+                         "features { key: 'frame' type: BYTES sequence: true }",
+                         {Clip()}),
+              ElementsAre("features[0].key: \"frames\" is a feature list of the records and not in their context: say "
+                          "sequence: true in the place of variable_length",
+                          AllOf(HasSubstr("\"label\" is in the records' context"), HasSubstr("leave out sequence")),
+                          AllOf(HasSubstr("a feature list \"frame\" (did you mean 'frames'?)"))));
+}
+
+TEST(KeyCheck, TheKeysOfBoxesAreAskedForToo) {
+  EXPECT_THAT(MistakesOf("features { key: 'image/encoded' type: BYTES }"
+                         "annotations { boxes { xmin_key: 'a' ymin_key: 'image/encoded' xmax_key: 'image/encoded' "
+                         "ymax_key: 'image/encoded' } }",
+                         {Picture()}),
+              ElementsAre(StartsWith("annotations.boxes.xmin_key: none of")));
+}
+
+TEST(KeyCheck, WhatIsNoRecordSaysNothingAndRawRecordsHaveNoKeys) {
+  KeyCheck check(Job("features { key: 'k' type: BYTES }"));
+  check.Add("\xff\xff\xff\xff no example");
+  EXPECT_EQ(check.records(), 0u);
+  EXPECT_THAT(MistakesOf("dataset { format: RAW } features { column: 'all' type: BYTES }", {"any bytes"}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace penstock
