@@ -35,6 +35,7 @@ v1::Job ToJob(const WatchedJob& watched) {
   job.set_waiting(record.waiting());
   job.set_shards_indexed(record.shards_indexed());
   job.set_shards_total(record.shards_total());
+  if (record.has_files_look()) *job.mutable_files_look() = record.files_look();
   if (watched.metadata != nullptr) {
     *job.mutable_spec() = watched.metadata->spec();
     *job.mutable_snapshot() = watched.metadata->snapshot();
@@ -56,6 +57,7 @@ v1::JobRecord RecordOf(const v1::Job& job, uint64_t metadata_id) {
   record.set_waiting(job.waiting());
   record.set_shards_indexed(job.shards_indexed());
   record.set_shards_total(job.shards_total());
+  if (job.has_files_look()) *record.mutable_files_look() = job.files_look();
   record.set_metadata_id(metadata_id);
   return record;
 }

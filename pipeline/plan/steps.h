@@ -65,6 +65,8 @@ class Steps {
   // Steps of an epoch that begins at `position` (0 is a whole epoch); 0 from its end on.
   uint64_t StepsFrom(uint64_t position) const;
   uint64_t StepsPerEpoch() const { return StepsFrom(0); }
+  // Positions of a whole epoch that come in no step: kDrop's, less than a step's.
+  uint64_t DroppedPerEpoch() const { return last_ == LastBatch::kDrop ? positions_ % step_size_ : 0; }
 
   // The cursor itself, or the start of the next epoch when no step of its epoch is left.
   Cursor Normalized(Cursor cursor) const;

@@ -102,6 +102,12 @@ class CoordinatorState {
   void HandOutTasks(Nanos now, const std::string& worker, TasksReply* reply);
   void CheckTasks(Nanos now, Consequences* out);
 
+  void GiveUp(JobEntry* entry, BoardTask* task, const std::string& error, Consequences* out);
+
+  // state_look.cc: a READY job's files against its snapshot.
+  uint64_t LookAtFiles(JobEntry* entry, Consequences* out);  // the look's number; joins one that is under way
+  void EndLook(JobEntry* entry, const std::string& changed, const std::string& failed);
+
   // state_views.cc
   bool CanServe(const WorkerEntry& worker, const JobEntry& entry) const;
   void RefreshViews(Consequences* out);

@@ -38,6 +38,7 @@ struct JobEntry {
   std::optional<View> view;        // none until a worker can serve the job
   uint64_t first_view_number = 1;  // views of a replaced job go on counting
   Quarantine quarantine;
+  uint64_t look = 0;  // the task that looks at its files; 0: none is under way
 
   // For watchers.
   uint64_t metadata_id = 0;        // as v1::JobRecord has it

@@ -54,6 +54,7 @@ absl::StatusOr<v1::SubmitReply> CoordinatorState::Submit(const v1::SubmitRequest
                                                      "); submit under another name, or with --replace"));
       }
       reply.set_existed(true);
+      if (there.ready()) reply.set_files_look(LookAtFiles(&found->second, out));
       *reply.mutable_job() = there.job;
       return reply;
     }
@@ -96,6 +97,7 @@ void CoordinatorState::StopJob(JobEntry* entry, v1::JobState state, const std::s
   entry->job.set_state(state);
   entry->job.set_error(error);
   entry->job.clear_waiting();
+  entry->look = 0;
   TouchJob(entry);
   StoreJob(*entry, out);
 }
@@ -121,6 +123,7 @@ void CoordinatorState::StoreJob(const JobEntry& entry, Consequences* out) const 
   *stored->mutable_job() = entry.job;
   stored->mutable_job()->clear_view();
   stored->mutable_job()->clear_waiting();
+  stored->mutable_job()->clear_files_look();
   stored->set_conformance_digest(entry.digest);
 }
 

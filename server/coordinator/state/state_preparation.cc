@@ -7,10 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "pipeline/plan/fitting_batch.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/plan/state.h"
+#include "pipeline/plan/steps.h"
 #include "server/common/snapshot_proto.h"
 #include "server/coordinator/state/coordinator_state.h"
+#include "server/coordinator/state/files_changed.h"
 
 namespace penstock {
 namespace {
@@ -26,6 +29,13 @@ v1::Task NewTask(const v1::Job& job) {
   task.set_job(job.name());
   task.set_job_uid(job.uid());
   return task;
+}
+
+// Of an epoch.
+uint64_t PositionsOf(const v1::Job& job) {
+  uint64_t records = 0;
+  for (const v1::Shard& shard : job.snapshot().shards()) records += shard.records();
+  return records * PlanOptionsOf(job.spec().order()).repeats;
 }
 
 std::string Shortened(const std::string& text) {
@@ -78,6 +88,8 @@ v1::ReportTaskReply CoordinatorState::ReportTask(Nanos now, const v1::ReportTask
         status = Prepared(&entry, request, out);
       } else if (done.task.has_index()) {
         status = Indexed(&entry, done, request.shard(), out);
+      } else if (done.task.has_list()) {
+        EndLook(&entry, FilesChanged(entry.job.snapshot(), request.files()), "");
       } else {
         BecomeReady(&entry, out);
       }
@@ -92,15 +104,19 @@ void CoordinatorState::TaskFailed(JobEntry* entry, BoardTask* task, const std::s
                                   const std::string& message, bool worker_at_fault, Consequences* out) {
   std::string error = Shortened(message);
   if (error.empty()) error = absl::StatusCodeToString(static_cast<absl::StatusCode>(code));
-  if (!worker_at_fault) {
-    StopJob(entry, v1::FAILED, error, out);
-    return;
-  }
+  if (!worker_at_fault) return GiveUp(entry, task, error, out);
   task->tried.insert(worker);
   task->last_error = absl::StrCat("worker ", worker, ": ", error);
   board_.Release(task);
   out->wake_workers = true;
   CheckTasks(last_check_, out);
+}
+
+// A job that cannot be prepared has failed; one that is READY stays so, whatever its files look like now.
+void CoordinatorState::GiveUp(JobEntry* entry, BoardTask* task, const std::string& error, Consequences* out) {
+  if (!task->task.has_list()) return StopJob(entry, v1::FAILED, error, out);
+  board_.Erase(task->task.id());
+  EndLook(entry, "", error);
 }
 
 // The files of the job are known: each is to be indexed.
@@ -175,6 +191,14 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
     return absl::FailedPreconditionError(
         absl::StrCat("there are no records in the ", snapshot->shards_size(), " files of job ", job.name()));
   }
+  // Readers may bring another batch size, but what cannot be read as it stands is not ready.
+  const uint64_t positions = PositionsOf(job);
+  const absl::Status steps =
+      Steps::Create(positions, job.spec().batch().size(), LastBatchOf(job.spec().batch().last()), 1).status();
+  if (!steps.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("batch: ", steps.message(), " (batch { size: ", FittingBatch(positions), " } fits)"));
+  }
   v1::Task task = NewTask(job);
   *task.mutable_probe()->mutable_job() = job;
   board_.Add(std::move(task));
@@ -216,7 +240,7 @@ bool CoordinatorState::MayTake(const WorkerEntry& worker, const BoardTask& task)
   if (!worker.live()) return false;
   auto found = jobs_.find(task.task.job());
   if (found == jobs_.end()) return false;
-  if (!task.task.has_prepare()) return CanServe(worker, found->second);
+  if (!task.task.has_prepare() && !task.task.has_list()) return CanServe(worker, found->second);
   if (worker.info.conformance_digest() != workers_.CommonDigest()) return false;
   // Globs are expanded where most of the data roots are.
   for (const auto& [id, other] : workers_.all()) {
@@ -266,7 +290,7 @@ void CoordinatorState::CheckTasks(Nanos now, Consequences* out) {
       if (task->tried.size() > 1) {
         absl::StrAppend(&error, " (tried on ", absl::StrJoin(task->tried, ", "), ")");
       }
-      StopJob(&jobs_.at(task->task.job()), v1::FAILED, error, out);
+      GiveUp(&jobs_.at(task->task.job()), task, error, out);
     }
   }
   if (workers_.CountLive() == 0) return;

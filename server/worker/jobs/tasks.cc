@@ -43,12 +43,36 @@ std::vector<std::string> MistakesOf(const v1::JobSpec& spec) {
   return out;
 }
 
+// Files as the snapshot is to know them, with their sizes.
+absl::Status FillFiles(const std::vector<DatasetFile>& files, v1::ReportTaskRequest* report) {
+  for (const DatasetFile& file : files) {
+    PS_ASSIGN_OR_RETURN(const StoredName found, LocalFiles()->StatAndWait(file.path));
+    v1::Shard* shard = report->add_files();
+    shard->set_root(file.root);
+    shard->set_path(file.relative_path);
+    shard->set_size(found.info.size);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<DatasetFile>> FilesOf(const v1::Dataset& dataset, const TaskTools& tools) {
+  return ExpandGlobs({dataset.files().begin(), dataset.files().end()}, tools.roots);
+}
+
+// No file at all is an answer too: all are gone.
+absl::Status List(const v1::ListFiles& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
+  const absl::StatusOr<std::vector<DatasetFile>> files = FilesOf(task.spec().dataset(0), tools);
+  if (absl::IsNotFound(files.status())) return absl::OkStatus();
+  PS_RETURN_IF_ERROR(files.status());
+  return FillFiles(*files, report);
+}
+
 absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
   const v1::JobSpec& spec = task.spec();
   std::vector<std::string> mistakes = MistakesOf(spec);
   absl::StatusOr<std::vector<DatasetFile>> files = std::vector<DatasetFile>();
   if (spec.dataset_size() > 0) {
-    files = ExpandGlobs({spec.dataset(0).files().begin(), spec.dataset(0).files().end()}, tools.roots);
+    files = FilesOf(spec.dataset(0), tools);
     if (!files.ok()) {
       if (mistakes.empty()) return files.status();
       mistakes.push_back(absl::StrCat("dataset[0].files: ", files.status().message()));
@@ -64,14 +88,7 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
   }
   FillColumns(pipeline->schema(), report);
   report->set_pipeline_fingerprint(JobPipelineFingerprint(*pipeline));
-  for (const DatasetFile& file : *files) {
-    PS_ASSIGN_OR_RETURN(const StoredName found, LocalFiles()->StatAndWait(file.path));
-    v1::Shard* shard = report->add_files();
-    shard->set_root(file.root);
-    shard->set_path(file.relative_path);
-    shard->set_size(found.info.size);
-  }
-  return absl::OkStatus();
+  return FillFiles(*files, report);
 }
 
 absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
@@ -155,7 +172,7 @@ bool AtFault(const v1::Task& task, const absl::Status& status) {
   if (absl::IsUnavailable(status) || absl::IsCancelled(status) || absl::IsInternal(status) || absl::IsUnknown(status))
     return true;
   // The worker that expanded the globs saw the files.
-  return !task.has_prepare() && (absl::IsNotFound(status) || absl::IsPermissionDenied(status));
+  return !task.has_prepare() && !task.has_list() && (absl::IsNotFound(status) || absl::IsPermissionDenied(status));
 }
 
 }  // namespace
@@ -172,6 +189,9 @@ v1::ReportTaskRequest RunTask(const v1::Task& task, const std::string& worker_id
       break;
     case v1::Task::kProbe:
       status = Probe(task.probe(), tools);
+      break;
+    case v1::Task::kList:
+      status = List(task.list(), tools, &report);
       break;
     default:
       status = absl::UnimplementedError("a task that this worker's version does not know");

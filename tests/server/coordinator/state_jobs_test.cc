@@ -104,6 +104,88 @@ TEST(CoordinatorJobs, SubmittingTheSameAgainChangesNothing) {
   EXPECT_EQ(again.job().state(), v1::READY);
 }
 
+// The one task that a READY job has while its files are looked at.
+v1::Task LookOf(StateHarness& h, const std::string& worker) {
+  const auto tasks = TasksIn(h.Beat(worker));
+  EXPECT_EQ(tasks.size(), 1u);
+  return tasks.empty() ? v1::Task() : tasks[0];
+}
+
+TEST(CoordinatorJobs, SubmittingTheSameAgainComparesTheFiles) {
+  StateHarness h;
+  h.Register("a");
+  const v1::Job job = h.Prepare("train", {"a"});
+  const auto again = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  EXPECT_NE(again.files_look(), 0u);
+  EXPECT_EQ(h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train"))).files_look(), again.files_look()) << "one at a time";
+  v1::Task task = LookOf(h, "a");
+  ASSERT_TRUE(task.has_list());
+  v1::ReportTaskRequest report;
+  report.set_worker_id("a");
+  report.set_task_id(task.id());
+  for (const v1::Shard& shard : job.snapshot().shards()) *report.add_files() = shard;
+  h.Report(report);
+  EXPECT_EQ(h.Job("train").files_look().number(), again.files_look());
+  EXPECT_EQ(h.Job("train").files_look().changed(), "");
+
+  const auto third = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  EXPECT_GT(third.files_look(), again.files_look());
+  task = LookOf(h, "a");
+  report.set_task_id(task.id());
+  report.mutable_files(1)->set_size(2000);
+  report.mutable_files()->DeleteSubrange(0, 1);
+  v1::Shard* added = report.add_files();
+  added->set_root("data");
+  added->set_path("train-900000");
+  h.Report(report);
+  EXPECT_EQ(h.Job("train").files_look().number(), third.files_look());
+  EXPECT_EQ(
+      h.Job("train").files_look().changed(),
+      "1 new (data/train-900000), 1 gone (data/train-100000), 1 of another size (data/train-100001: 1000 bytes, 2000 "
+      "now)");
+  EXPECT_EQ(h.Job("train").state(), v1::READY);
+  EXPECT_EQ(h.Job("train").uid(), job.uid());
+  EXPECT_EQ(h.Job("train").snapshot().shards_size(), job.snapshot().shards_size());
+}
+
+TEST(CoordinatorJobs, FilesThatCannotBeLookedAtLeaveTheJobReady) {
+  StateHarness h;
+  h.Register("a");
+  h.Register("b");
+  h.Prepare("train", {"a", "b"});
+  auto again = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  h.Report(h.Failure("a", LookOf(h, "a"), "no", false));
+  EXPECT_EQ(h.Job("train").files_look().number(), again.files_look());
+  EXPECT_EQ(h.Job("train").files_look().failed(), "no");
+  again = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  h.Report(h.Failure("a", LookOf(h, "a"), "stale handle", true));
+  h.Report(h.Failure("b", LookOf(h, "b"), "stale handle", true));
+  EXPECT_EQ(h.Job("train").files_look().number(), again.files_look());
+  EXPECT_THAT(h.Job("train").files_look().failed(), HasSubstr("stale handle"));
+  EXPECT_EQ(h.Job("train").state(), v1::READY);
+}
+
+// A batch that no epoch fills has no step, ever.
+TEST(CoordinatorJobs, AJobWithoutAStepIsRefusedWithTheNumbersAndASizeThatFits) {
+  StateHarness h;
+  h.Register("a");
+  const uint64_t records = StateHarness::kShards * StateHarness::kRecords;
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", records + 1)));
+  h.Work({"a"});
+  EXPECT_EQ(h.Job("train").state(), v1::FAILED);
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("an epoch has 200 rows, fewer than one global batch of 201"));
+  EXPECT_THAT(h.Job("train").error(), HasSubstr("batch { size: 64 }"));
+  v1::JobSpec repeated = SimpleSpec("repeated", records + 1);
+  repeated.mutable_order()->set_repeats(2);
+  v1::JobSpec padded = SimpleSpec("padded", records + 1);
+  padded.mutable_batch()->set_last(v1::PAD);
+  for (const v1::JobSpec& spec : {repeated, padded, SimpleSpec("exact", records)}) {
+    h.Do<v1::SubmitReply>(SubmitOf(spec));
+    h.Work({"a"});
+    EXPECT_EQ(h.Job(spec.name()).state(), v1::READY) << spec.name();
+  }
+}
+
 TEST(CoordinatorJobs, AnotherSpecUnderTheNameIsRefusedUnlessReplaced) {
   StateHarness h;
   h.Register("a");

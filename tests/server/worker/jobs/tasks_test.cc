@@ -58,6 +58,22 @@ TEST_F(TasksTest, AKeyThatNoFirstRecordHasFailsTheProbeUnlessItIsMeant) {
   EXPECT_EQ(report.code(), 0) << report.message();
 }
 
+TEST_F(TasksTest, TheFilesThatAreThereNowAreListedAndNoneIsAnAnswerToo) {
+  v1::Task task;
+  *task.mutable_list()->mutable_spec() = dataset_.job;
+  WriteShard(dataset_.files[0] + "-more", {"another"});
+  v1::ReportTaskRequest report = RunTask(task, "me", MakeTools());
+  EXPECT_EQ(report.code(), 0) << report.message();
+  ASSERT_EQ(report.files_size(), 3);
+  EXPECT_EQ(report.files(0).path(), "data-00000");
+  EXPECT_EQ(report.files(0).size(), job_.snapshot().shards(0).size());
+  EXPECT_EQ(report.files(1).path(), "data-00000-more");
+  task.mutable_list()->mutable_spec()->mutable_dataset(0)->set_files(0, "nothing-*");
+  report = RunTask(task, "me", MakeTools());
+  EXPECT_EQ(report.code(), 0) << report.message();
+  EXPECT_EQ(report.files_size(), 0);
+}
+
 TEST_F(TasksTest, AJobWhoseRowsNoMessageTakesIsRefusedWithTheNumbers) {
   v1::Task task;
   *task.mutable_prepare()->mutable_spec() = dataset_.job;

@@ -1,0 +1,58 @@
+#include "server/coordinator/state/files_changed.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kNamed = 3;
+
+std::string Name(const v1::Shard& file) { return absl::StrCat(file.root(), "/", file.path()); }
+
+// Some files that have the same in common: the first few of them, all counted.
+class Group {
+ public:
+  void Add(std::string file) {
+    if (++count_ <= kNamed) files_.push_back(std::move(file));
+  }
+  void AddTo(const std::string& what, std::vector<std::string>* out) const {
+    if (count_ == 0) return;
+    const std::string more = count_ > kNamed ? ", ..." : "";
+    out->push_back(absl::StrCat(count_, " ", what, " (", absl::StrJoin(files_, ", "), more, ")"));
+  }
+
+ private:
+  size_t count_ = 0;
+  std::vector<std::string> files_;
+};
+
+}  // namespace
+
+std::string FilesChanged(const v1::Snapshot& then, const google::protobuf::RepeatedPtrField<v1::Shard>& now) {
+  const auto& before = then.shards();
+  const auto place = [](const v1::Shard& file) { return std::pair(file.root(), file.path()); };
+  Group added, gone, resized;
+  for (int i = 0, j = 0; i < before.size() || j < now.size();) {
+    if (j == now.size() || (i < before.size() && place(before[i]) < place(now[j]))) {
+      gone.Add(Name(before[i++]));
+    } else if (i == before.size() || place(now[j]) < place(before[i])) {
+      added.Add(Name(now[j++]));
+    } else {
+      if (before[i].size() != now[j].size()) {
+        resized.Add(absl::StrCat(Name(now[j]), ": ", before[i].size(), " bytes, ", now[j].size(), " now"));
+      }
+      ++i, ++j;
+    }
+  }
+  std::vector<std::string> parts;
+  added.AddTo("new", &parts);
+  gone.AddTo("gone", &parts);
+  resized.AddTo("of another size", &parts);
+  return absl::StrJoin(parts, ", ");
+}
+
+}  // namespace penstock

@@ -1,0 +1,27 @@
+// Whether the files of a job that is READY are still those that it froze.
+#include <utility>
+
+#include "server/coordinator/state/coordinator_state.h"
+
+namespace penstock {
+
+uint64_t CoordinatorState::LookAtFiles(JobEntry* entry, Consequences* out) {
+  if (entry->look != 0) return entry->look;
+  v1::Task task;
+  task.set_job(entry->job.name());
+  task.set_job_uid(entry->job.uid());
+  *task.mutable_list()->mutable_spec() = entry->job.spec();
+  entry->look = board_.Add(std::move(task));
+  out->wake_workers = true;
+  return entry->look;
+}
+
+void CoordinatorState::EndLook(JobEntry* entry, const std::string& changed, const std::string& failed) {
+  v1::FilesLook* look = entry->job.mutable_files_look();
+  look->set_number(std::exchange(entry->look, 0));
+  look->set_changed(changed);
+  look->set_failed(failed);
+  TouchJob(entry);
+}
+
+}  // namespace penstock
