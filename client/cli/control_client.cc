@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "client/cli/output.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr absl::Duration kCallTimeout = absl::Seconds(10);
 constexpr uint32_t kWatchMs = 2000;
+constexpr absl::Duration kLookTimeout = absl::Seconds(20);
 
 }  // namespace
 
@@ -83,7 +85,11 @@ absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitReq
   v1::Job job = std::move(*reply.mutable_job());
   ProgressBar bar("preparing");
   JobMirror watched(job.name());
-  while (job.state() == v1::PREPARING) {
+  const absl::Time looked_until = absl::Now() + kLookTimeout;
+  const auto looking = [&] {
+    return job.state() == v1::READY && job.files_look().number() < reply.files_look() && absl::Now() < looked_until;
+  };
+  while (job.state() == v1::PREPARING || looking()) {
     PS_ASSIGN_OR_RETURN(const v1::WatchReply reply_of_watch, client.Watch(watched.NextRequest(kWatchMs)));
     PS_ASSIGN_OR_RETURN(const JobChanges changes, watched.Apply(reply_of_watch));
     for (const WatchedJob& changed : changes.jobs) {
@@ -92,7 +98,7 @@ absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitReq
     if (!changes.removed.empty()) {
       return absl::CancelledError(absl::StrCat("job '", job.name(), "' was cancelled while it was prepared"));
     }
-    if (quiet) continue;
+    if (quiet || job.state() == v1::READY) continue;
     const uint32_t total = job.shards_total();
     bar.Update(total == 0 ? 0 : static_cast<double>(job.shards_indexed()) / total,
                job.waiting().empty() ? absl::StrCat(job.shards_indexed(), " of ", total, " shards") : job.waiting());
@@ -104,7 +110,22 @@ absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitReq
   if (job.state() == v1::CANCELLED) {
     return absl::CancelledError(absl::StrCat("job '", job.name(), "' was cancelled"));
   }
+  if (job.files_look().number() < reply.files_look()) {
+    job.mutable_files_look()->set_failed(
+        job.waiting().empty() ? absl::StrCat("no worker looked at them within ", absl::FormatDuration(kLookTimeout))
+                              : job.waiting());
+  }
   return job;
+}
+
+std::string FilesNote(const v1::Job& job) {
+  const v1::FilesLook& look = job.files_look();
+  if (!look.changed().empty()) {
+    return absl::StrCat("the files have changed: --replace to take them up. Since job '", job.name(),
+                        "' was submitted: ", look.changed());
+  }
+  if (look.failed().empty()) return "";
+  return absl::StrCat("whether the files of job '", job.name(), "' have changed is not known: ", look.failed());
 }
 
 }  // namespace penstock::cli

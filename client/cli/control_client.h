@@ -42,8 +42,12 @@ class ControlClient {
 };
 
 // Submits the job and waits until it is READY, with a progress bar; FailedPrecondition with the job's error when it
-// FAILED. `quiet`: no bar.
+// FAILED. `quiet`: no bar. Where it was READY already it waits, for 20 s at most, until a worker has compared its files
+// with what they were: job.files_look().
 absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitRequest& request, bool quiet);
+
+// What is to be said of that comparison: which files have changed and what to do; "" where none has.
+std::string FilesNote(const v1::Job& job);
 
 }  // namespace penstock::cli
 

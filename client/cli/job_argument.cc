@@ -13,6 +13,7 @@
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/augment/contact_sheet.h"
+#include "pipeline/plan/fitting_batch.h"
 #include "pipeline/records/shard_reader.h"
 
 namespace penstock::cli {
@@ -98,6 +99,17 @@ void AddRecords(const IndexStore& store, const std::string& path, uint64_t recor
   }
 }
 
+// Those that can be indexed; until there are so many that a batch need not be fitted to them.
+uint64_t CountRecords(const IndexStore& store, const std::vector<DatasetFile>& files) {
+  uint64_t records = 0;
+  for (const DatasetFile& file : files) {
+    if (records >= kManyRecords) break;
+    const absl::StatusOr<LoadedIndex> loaded = store.LoadOrBuild(file.path);
+    if (loaded.ok()) records += loaded->index->record_count();
+  }
+  return records;
+}
+
 }  // namespace
 
 absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argument, const std::string& name,
@@ -118,7 +130,7 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
   MadeJob made;
   made.name = name.empty() ? NameOf(glob) : name;
   made.records = writer.records();
-  made.text = writer.Write(made.name, data.Resolve(glob));
+  made.text = writer.Write(made.name, data.Resolve(glob), CountRecords(store, files));
   for (std::string& note : passed.Notes()) made.notes.push_back(absl::StrCat("left out: ", note));
   for (std::string& note : writer.Notes()) made.notes.push_back(std::move(note));
   v1::JobSpec job;

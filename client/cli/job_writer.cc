@@ -22,11 +22,11 @@ std::string DefaultOf(FeatureKind kind) {
   return kind == FeatureKind::kInt64 ? "ints: 0" : kind == FeatureKind::kFloat ? "floats: 0" : "bytes_values: \"\"";
 }
 
-// The line of one feature; `column` is empty where the key itself is the name.
-std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::string& column) {
+// The line of one feature; `column` is empty where the key itself is the name. `of_boxes`: one value for each box.
+std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::string& column, bool of_boxes) {
   // A list that some records lack has no fixed length; a single value gets a default.
   const bool partial = f.seen < records && f.most_count != 1;
-  const bool varies = f.least_count != f.most_count || f.sequence || partial;
+  const bool varies = of_boxes || f.least_count != f.most_count || f.sequence || partial;
   std::string line = absl::StrCat("features { key: \"", absl::CEscape(f.key), "\"");
   if (!column.empty()) absl::StrAppend(&line, " column: \"", column, "\"");
   absl::StrAppend(&line, " type: ", std::string(FeatureKindName(f.kind)));
@@ -34,7 +34,7 @@ std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::st
   if (!f.sequence && varies) absl::StrAppend(&line, " variable_length: true");
   if (f.sequence && f.least_count == f.most_count && f.most_count > 1) absl::StrAppend(&line, " shape: ", f.most_count);
   if (!varies && f.most_count != 1) absl::StrAppend(&line, " shape: ", f.most_count);
-  if (!NeedsDefault(f, records)) return line + " }";
+  if (of_boxes || !NeedsDefault(f, records)) return line + " }";
   return absl::StrCat(line, " default { ", DefaultOf(f.kind), " } }  # ", records - f.seen, " of ", records,
                       " records have none");
 }
@@ -46,6 +46,7 @@ absl::Status JobWriter::AddRecord(std::string_view record) {
     PS_ASSIGN_OR_RETURN(format_, GuessFormat(record));
   }
   PS_ASSIGN_OR_RETURN(const std::vector<FeatureInfo> infos, ListFeatures(record, format_));
+  boxes_.AddRecord(record, infos);
   for (const FeatureInfo& info : infos) {
     if (info.kind == FeatureKind::kNone) continue;
     FeatureSummary& f = features_[absl::StrCat(info.sequence ? "1" : "0", info.key)];
@@ -75,6 +76,14 @@ JobWriter::Chosen JobWriter::Choose() const {
     const bool integer = f.kind == FeatureKind::kInt64 && f.most_count == 1 && !f.sequence;
     if (chosen.label == nullptr && integer && LooksLikeLabel(f.key)) chosen.label = &f;
   }
+  if (chosen.image == nullptr || !boxes_.found()) return chosen;
+  chosen.boxes = true;
+  for (const auto& [key, f] : features_) {
+    if (f.sequence || &f == chosen.image) continue;
+    if (boxes_.IsSide(f.key)) chosen.sides.insert(&f);
+    if (boxes_.IsCompanion(f.key)) chosen.of_boxes.insert(&f);
+  }
+  if (chosen.of_boxes.contains(chosen.label)) chosen.label = nullptr;
   return chosen;
 }
 
@@ -82,14 +91,14 @@ std::vector<std::string> JobWriter::Notes() const {
   std::vector<std::string> notes;
   const Chosen chosen = Choose();
   for (const auto& [key, f] : features_) {
-    if (!chosen.Takes(f) || !NeedsDefault(f, records_)) continue;
+    if (!chosen.Takes(f) || chosen.of_boxes.contains(&f) || !NeedsDefault(f, records_)) continue;
     notes.push_back(absl::StrCat(records_ - f.seen, " of ", records_, " records have no '", f.key,
                                  "': they get the default ", f.kind == FeatureKind::kBytes ? "\"\"" : "0"));
   }
   return notes;
 }
 
-std::string JobWriter::Write(const std::string& name, const std::string& files) const {
+std::string JobWriter::Write(const std::string& name, const std::string& files, uint64_t rows) const {
   const Chosen chosen = Choose();
   const FeatureSummary *const image = chosen.image, *const label = chosen.label;
   std::string out = absl::StrCat(
@@ -100,18 +109,29 @@ std::string JobWriter::Write(const std::string& name, const std::string& files) 
       "}\n\n");
   std::string unused;
   for (const auto& [key, f] : features_) {
-    const bool wanted = chosen.Takes(f);
+    if (chosen.sides.contains(&f)) continue;  // the annotations read them
+    const bool wanted = chosen.Takes(f), of_boxes = chosen.of_boxes.contains(&f);
     const std::string column = &f == image ? "image" : &f == label ? "label" : "";
-    const std::string line = FeatureLine(f, records_, column);
+    const std::string line = FeatureLine(f, records_, column, of_boxes);
     absl::StrAppend(wanted ? &out : &unused, wanted ? "" : "# ", line, "\n");
   }
   if (!unused.empty()) absl::StrAppend(&out, "\n# Also there:\n", unused);
+  if (chosen.boxes) {
+    absl::StrAppend(
+        &out,
+        "\n# A column \"boxes\": xmin, ymin, xmax, ymax in pixels of the finished image. Boxes that leave it are\n"
+        "# dropped, with their companions.\n",
+        boxes_.AnnotationsText());
+  } else if (image != nullptr && boxes_.found_integers()) {
+    absl::StrAppend(
+        &out,
+        "\n# The boxes are integers and cannot follow the image through the ops below, which annotations do with\n"
+        "# FLOAT: with these ops they would be those of another picture.\n");
+  }
   if (image != nullptr) {
     absl::StrAppend(&out, "\n", ImageRecipeText());
   }
-  absl::StrAppend(&out,
-                  "\norder { seed: 17 shuffle: CHUNKED }   # NONE | CHUNKED | FULL\n"
-                  "batch { size: 256 last: DROP }         # over all ranks; DROP | PAD | PARTIAL\n"
+  absl::StrAppend(&out, "\norder { seed: 17 shuffle: CHUNKED }   # NONE | CHUNKED | FULL\n", BatchText(rows),
                   "errors { policy: FAIL }                # FAIL | SUBSTITUTE | MASK\n");
   return out;
 }

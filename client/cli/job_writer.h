@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "client/cli/box_finder.h"
 #include "pipeline/records/example_parser.h"
 
 namespace penstock::cli {
@@ -31,9 +33,10 @@ class JobWriter {
   absl::Status AddRecord(std::string_view record);
   uint64_t records() const { return records_; }
 
-  // The job's text with comments. An image and integer labels become a training recipe; without an image every feature
-  // becomes a column. `files` is the glob, `name` the job's.
-  std::string Write(const std::string& name, const std::string& files) const;
+  // The job's text with comments. An image and integer labels become a training recipe, with boxes that move with the
+  // image where there are some; without an image every feature becomes a column. `files` is the glob, `name` the job's,
+  // `rows` how many records there are in all (at least, from kManyRecords on): the batch fits them.
+  std::string Write(const std::string& name, const std::string& files, uint64_t rows) const;
 
   // What Write adds that no record holds, a sentence each.
   std::vector<std::string> Notes() const;
@@ -42,13 +45,19 @@ class JobWriter {
   // Which features become columns; the others are left as comments.
   struct Chosen {
     const FeatureSummary *image = nullptr, *label = nullptr;
-    bool Takes(const FeatureSummary& f) const { return image == nullptr || &f == image || &f == label; }
+    bool boxes = false;                        // annotations are written
+    std::set<const FeatureSummary*> sides;     // which these read
+    std::set<const FeatureSummary*> of_boxes;  // their companions
+    bool Takes(const FeatureSummary& f) const {
+      return image == nullptr || &f == image || &f == label || of_boxes.contains(&f);
+    }
   };
   Chosen Choose() const;
 
   uint64_t records_ = 0;
   RecordFormat format_ = RecordFormat::kExample;
   std::map<std::string, FeatureSummary> features_;
+  BoxFinder boxes_;
 };
 
 }  // namespace penstock::cli

@@ -128,6 +128,12 @@ std::string Json::Object() const { return absl::StrCat("{", body_, "}"); }
 
 std::string Json::Quote(std::string_view text) { return absl::StrCat("\"", JsonEscaped(text), "\""); }
 
+std::string Json::QuotedArray(const std::vector<std::string>& texts) {
+  std::vector<std::string> items;
+  for (const std::string& text : texts) items.push_back(Quote(text));
+  return Array(items);
+}
+
 std::string Json::Array(const std::vector<std::string>& items) {
   return absl::StrCat("[", absl::StrJoin(items, ", "), "]");
 }

@@ -66,6 +66,8 @@ class Json {
 
   static std::string Quote(std::string_view text);
   static std::string Array(const std::vector<std::string>& items);
+  // Of texts.
+  static std::string QuotedArray(const std::vector<std::string>& texts);
 
  private:
   void Key(std::string_view key);

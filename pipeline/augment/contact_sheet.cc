@@ -1,15 +1,19 @@
 #include "pipeline/augment/contact_sheet.h"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "opencv2/core.hpp"
 #include "opencv2/imgproc.hpp"
 #include "pipeline/augment/row_plan.h"
+#include "pipeline/batch/mix_job.h"
+#include "pipeline/batch/mix_rows.h"
 #include "pipeline/image/formats/png.h"
 
 namespace penstock {
@@ -115,8 +119,9 @@ class Sheet {
     }
   }
   void ColumnTitle(int column, const std::string& title) { Text(&mat_, Left(column), kLine, title, kFaint); }
-  void Caption(size_t row, const std::string& caption) {
-    Text(&mat_, Left(0), Top(row) + cell_ + kLine - 4, caption, kFaint);
+  void Caption(size_t row, const std::string& caption) { CellCaption(row, 0, caption); }
+  void CellCaption(size_t row, int column, const std::string& caption) {
+    Text(&mat_, Left(column), Top(row) + cell_ + kLine - 4, caption, kFaint);
   }
   void Error(size_t row, int column, const std::string& message) {
     int y = Top(row) + kLine;
@@ -160,37 +165,112 @@ class Sheet {
   cv::Mat mat_;
 };
 
+// "mixup 0.37", "cutmix 0.62": the share of the row's own content.
+std::string DescribeDraw(const MixDraw& draw) {
+  if (draw.kind == MixDraw::Kind::kNone) return "not mixed";
+  return absl::StrFormat("%s %.2f", draw.kind == MixDraw::Kind::kMixup ? "mixup" : "cutmix", draw.lambda);
+}
+
+// What is put into the sheet's cells.
+class Pictures {
+ public:
+  Pictures(const v1::JobSpec& job, const RowPlan& plan, Sheet* sheet)
+      : plan_(plan),
+        sheet_(sheet),
+        decodes_(plan.image_column() >= 0),
+        mixes_(job.has_mix() && plan.schema().Find(MixImageColumn(job.mix())) == plan.picture_column()) {
+    for (const RowPlan::Step& step : plan.steps()) {
+      if (step.column != static_cast<size_t>(plan.picture_column())) continue;
+      if (!step.op->MakesImage()) break;
+      ++steps_;
+    }
+  }
+  bool decodes() const { return decodes_; }
+
+  // As it is in the record.
+  void Original(size_t row, const SheetRecord& record) {
+    Show(row, 0, Compute(record.bytes, record.key, decodes_ ? 1 : 0));
+  }
+
+  void Draw(size_t row, int draw, const SheetRecord& record) {
+    const std::optional<SheetPartner>* const partner =
+        mixes_ && !record.partners.empty() ? &record.partners[static_cast<size_t>(draw)] : nullptr;
+    SampleKey key = record.key;
+    key.epoch += static_cast<uint64_t>(draw);
+    if (partner == nullptr || !partner->has_value() || (*partner)->draw.kind == MixDraw::Kind::kNone) {
+      Show(row, draw + 1, Compute(record.bytes, key, steps_));
+      if (partner != nullptr) sheet_->CellCaption(row, draw + 1, DescribeDraw(MixDraw()));
+      return;
+    }
+    sheet_->CellCaption(row, draw + 1, DescribeDraw((*partner)->draw));
+    // The partner first, so that boxes and masks are the row's own.
+    const auto theirs = Compute((*partner)->bytes, (*partner)->key, steps_);
+    if (!theirs.ok()) return Show(row, draw + 1, theirs.status());
+    std::vector<uint8_t> other = Packed(*theirs);
+    const auto own = Compute(record.bytes, key, steps_);
+    if (!own.ok()) return Show(row, draw + 1, own.status());
+    std::vector<uint8_t> pixels = Packed(*own);
+    if (pixels.size() != other.size()) return Show(row, draw + 1, absl::InternalError("its partner has another size"));
+    Mix((*partner)->draw, *own, &pixels, &other);
+    const auto row_bytes = static_cast<size_t>(own->width) * static_cast<size_t>(own->channels);
+    Show(row, draw + 1, ImageView{pixels.data(), own->width, own->height, own->channels, row_bytes});
+  }
+
+ private:
+  absl::StatusOr<ImageView> Compute(std::string_view bytes, const SampleKey& key, size_t steps) {
+    scratch_.impl().tools.arena.Reset(size_t{8} << 20);
+    return plan_.ComputeImage(bytes, key, steps, /*strict=*/false, /*follow=*/true, &scratch_.impl());
+  }
+
+  void Show(size_t row, int column, const absl::StatusOr<ImageView>& image) {
+    if (image.ok()) {
+      sheet_->Picture(row, column, *image, plan_.annotations(), scratch_.impl().followers);
+    } else {
+      sheet_->Error(row, column, std::string(image.status().message()));
+    }
+  }
+
+  static std::vector<uint8_t> Packed(const ImageView& image) {
+    const size_t row = static_cast<size_t>(image.width) * static_cast<size_t>(image.channels);
+    std::vector<uint8_t> bytes(row * static_cast<size_t>(image.height));
+    for (int y = 0; y < image.height; ++y) {
+      std::memcpy(bytes.data() + static_cast<size_t>(y) * row, image.data + static_cast<size_t>(y) * image.stride, row);
+    }
+    return bytes;
+  }
+
+  static void Mix(const MixDraw& draw, const ImageView& like, std::vector<uint8_t>* own, std::vector<uint8_t>* other) {
+    auto* const a = reinterpret_cast<std::byte*>(own->data());
+    auto* const b = reinterpret_cast<std::byte*>(other->data());
+    if (draw.kind == MixDraw::Kind::kMixup) return Blend(DType::kUint8, own->size(), draw.lambda, a, b);
+    SwapBox({1, like.height, like.width, static_cast<size_t>(like.channels)}, draw.box, a, b);
+  }
+
+  const RowPlan& plan_;
+  Sheet* const sheet_;
+  const bool decodes_;
+  const bool mixes_;  // the pictures that are shown
+  size_t steps_ = 0;  // those that make pictures
+  RowScratch scratch_;
+};
+
 absl::StatusOr<std::string> Render(const v1::JobSpec& job, const RowPlan& plan, const std::vector<SheetRecord>& records,
                                    const SheetOptions& options) {
   Sheet sheet(records.size(), options);
   std::vector<std::string> lines = {absl::StrCat("job ", job.name()), ""};
   for (int i = 0; i < job.ops_size(); ++i) Describe(job.ops(i), i, "", 0, &lines);
-  sheet.Margin(lines);
-  size_t steps = 0;
-  for (const RowPlan::Step& step : plan.steps()) {
-    if (step.column != static_cast<size_t>(plan.picture_column())) continue;
-    if (!step.op->MakesImage()) break;
-    ++steps;
+  if (job.has_mix()) {
+    for (std::string& line : Wrap(absl::StrCat("mix", Settings(job.mix())), 38, 2)) lines.push_back(std::move(line));
   }
-  const bool decodes = plan.image_column() >= 0;
-  sheet.ColumnTitle(0, decodes ? "as decoded" : "as read");
-  for (int d = 0; d < options.draws; ++d) sheet.ColumnTitle(d + 1, absl::StrCat("draw ", d));
-  RowScratch scratch;
+  sheet.Margin(lines);
+  Pictures pictures(job, plan, &sheet);
+  sheet.ColumnTitle(0, pictures.decodes() ? "as decoded" : "as read");
+  for (int d = 0; d < options.draws; ++d)
+    sheet.ColumnTitle(d + 1, absl::StrCat("draw ", d, job.has_mix() ? ", mixed" : ""));
   for (size_t r = 0; r < records.size(); ++r) {
     sheet.Caption(r, records[r].caption);
-    for (int column = 0; column <= options.draws; ++column) {
-      SampleKey key = records[r].key;
-      key.epoch += static_cast<uint64_t>(std::max(0, column - 1));
-      scratch.impl().tools.arena.Reset(size_t{8} << 20);
-      const auto image =
-          plan.ComputeImage(records[r].bytes, key, column == 0 ? (decodes ? 1 : 0) : steps, /*strict=*/false,
-                            /*follow=*/true, &scratch.impl());
-      if (image.ok()) {
-        sheet.Picture(r, column, *image, plan.annotations(), scratch.impl().followers);
-      } else {
-        sheet.Error(r, column, std::string(image.status().message()));
-      }
-    }
+    pictures.Original(r, records[r]);
+    for (int d = 0; d < options.draws; ++d) pictures.Draw(r, d, records[r]);
   }
   return sheet.Png();
 }
@@ -213,6 +293,10 @@ absl::StatusOr<std::string> RenderContactSheet(const v1::JobSpec& job, const std
         "the job has no pictures to show: no decode_image, and no feature of uint8 pixels (decode_raw: UINT8 with a "
         "shape "
         "of height, width and 1 or 3 channels)");
+  }
+  for (const SheetRecord& record : records) {
+    if (record.partners.empty() || record.partners.size() == static_cast<size_t>(options.draws)) continue;
+    return absl::InvalidArgumentError("a record of a contact sheet has a partner for each draw, or none at all");
   }
   if (records.empty() || options.draws < 1 || options.cell < 16) {
     return absl::InvalidArgumentError("a contact sheet needs a record, a draw, and cells of 16 pixels or more");

@@ -127,4 +127,11 @@ absl::StatusOr<MixPlan> MakeMixPlan(const v1::Mix& mix, const RowSchema& schema)
   return plan;
 }
 
+absl::StatusOr<RowSchema> BatchSchemaOf(const v1::JobSpec& job, const RowSchema& rows) {
+  if (!job.has_mix()) return rows;
+  const absl::StatusOr<MixPlan> plan = MakeMixPlan(job.mix(), rows);
+  if (!plan.ok()) return plan.status();
+  return MixedSchema(rows, *plan);
+}
+
 }  // namespace penstock

@@ -21,6 +21,10 @@ std::string MixLabelColumn(const v1::Mix& mix);
 // config/mix_check.h's matter.
 std::vector<std::string> CheckMixColumns(const v1::Mix& mix, const RowSchema& schema);
 
+// The columns of a job's batches, as trainers get them: those of its rows, with the label as it is after mixing.
+// InvalidArgument as MakeMixPlan.
+absl::StatusOr<RowSchema> BatchSchemaOf(const v1::JobSpec& job, const RowSchema& rows);
+
 // InvalidArgument with those mistakes.
 absl::StatusOr<MixPlan> MakeMixPlan(const v1::Mix& mix, const RowSchema& schema);
 

@@ -1,5 +1,6 @@
 #include "pipeline/import/job_text.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "absl/strings/ascii.h"
@@ -7,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "pipeline/plan/fitting_batch.h"
 
 namespace penstock {
 
@@ -48,6 +50,12 @@ std::string RawFeatureText(const std::string& key, const std::string& column, DT
                       column.empty() ? "" : absl::StrCat(" column: \"", absl::CEscape(column), "\""),
                       " type: BYTES decode_raw: ", absl::AsciiStrToUpper({name.data(), name.size()}), ShapeText(shape),
                       ragged ? " variable_length: true" : "", " }");
+}
+
+std::string BatchText(uint64_t rows) {
+  const std::string batch = absl::StrCat("batch { size: ", FittingBatch(rows), " last: DROP }");
+  return absl::StrCat(batch, std::string(39 - std::min<size_t>(batch.size(), 38), ' '),
+                      "# over all ranks; DROP | PAD | PARTIAL\n");
 }
 
 std::string JobName(const std::string& text) {

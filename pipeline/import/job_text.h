@@ -31,6 +31,9 @@ std::string ImageRecipeText(const std::string& column = "");
 // " shape: [2, 3]", or nothing for a scalar.
 std::string ShapeText(const std::vector<int64_t>& shape);
 
+// "batch { size: 256 last: DROP }" with its comment, of a size that fits an epoch of so many rows.
+std::string BatchText(uint64_t rows);
+
 // A job name made of what it may hold: other characters become '-'.
 std::string JobName(const std::string& text);
 

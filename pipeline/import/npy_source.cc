@@ -75,9 +75,7 @@ std::string NpySource::JobText(const std::string& name, const std::string& files
   absl::StrAppend(&text, RawFeatureText(key_, image ? "image" : "data", dtype, shape), "\n");
   if (!labels_.empty())
     absl::StrAppend(&text, "features { key: \"image/class/label\" column: \"label\" type: INT64 }\n");
-  absl::StrAppend(&text,
-                  "\norder { seed: 17 shuffle: CHUNKED }   # NONE | CHUNKED | FULL\n"
-                  "batch { size: 256 last: DROP }         # over all ranks; DROP | PAD | PARTIAL\n");
+  absl::StrAppend(&text, "\norder { seed: 17 shuffle: CHUNKED }   # NONE | CHUNKED | FULL\n", BatchText(size()));
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include "base/runtime/clock.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
+#include "client/cli/job_report.h"
 #include "client/cli/local_job.h"
 #include "client/cli/output.h"
 #include "pipeline/loader/local_reader.h"
@@ -61,6 +62,7 @@ class Bench final : public Command {
     PS_ASSIGN_OR_RETURN(const auto reader, LocalReader::Open(job, options));
     PS_ASSIGN_OR_RETURN(Stage all, Loaded(*reader, threads));
     Report(stages, all, reader->Stats(), threads);
+    if (!json_) std::printf("%s", ColumnLines(job->spec(), job->pipeline().schema()).c_str());
     return absl::OkStatus();
   }
 

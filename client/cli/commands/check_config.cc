@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/job_argument.h"
+#include "client/cli/job_report.h"
 #include "client/cli/output.h"
 #include "config/daemon_config.h"
 #include "config/job_file.h"
@@ -44,9 +45,12 @@ class CheckConfig final : public Command {
       is_job = kind_ == "job";
     }
     const auto& mistakes = is_job ? as_job : as_daemon;
+    const std::vector<std::string> warnings =
+        is_job && mistakes.empty() ? WarningsOf(job, 0) : std::vector<std::string>();
     if (json_) {
-      PrintJson(path, is_job, mistakes);
+      PrintJson(path, is_job, mistakes, warnings);
     } else if (mistakes.empty()) {
+      PrintWarnings(warnings);
       std::printf("%s: a right %s\n", path.c_str(), is_job ? "job file" : "daemon configuration");
     } else {
       std::printf("%s\n", std::string(MistakesToStatus(path, mistakes).message()).c_str());
@@ -58,7 +62,8 @@ class CheckConfig final : public Command {
   }
 
  private:
-  static void PrintJson(const std::string& path, bool is_job, const std::vector<Mistake>& mistakes) {
+  static void PrintJson(const std::string& path, bool is_job, const std::vector<Mistake>& mistakes,
+                        const std::vector<std::string>& warnings) {
     std::vector<std::string> items;
     for (const Mistake& mistake : mistakes) {
       items.push_back(
@@ -69,6 +74,7 @@ class CheckConfig final : public Command {
                             .Field("kind", is_job ? "job" : "daemon")
                             .Field("ok", mistakes.empty())
                             .Raw("mistakes", Json::Array(items))
+                            .Raw("warnings", Json::QuotedArray(warnings))
                             .Object()
                             .c_str());
   }

@@ -8,7 +8,10 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
+#include "client/cli/job_report.h"
 #include "client/cli/local_job.h"
+#include "client/cli/mix_partners.h"
+#include "client/cli/output.h"
 #include "client/cli/row_text.h"
 #include "pipeline/augment/contact_sheet.h"
 
@@ -66,10 +69,17 @@ class Preview final : public Command {
       const RecordRef ref = snapshot.ToShard(record);
       sheet[i].bytes = bytes[i];
       sheet[i].key = {job->plan_options().seed, epoch_, plan.RepeatAt(position), record};
+      PS_ASSIGN_OR_RETURN(sheet[i].partners, MixPartners(*job, sheet[i].key, static_cast<int>(draws_)));
       sheet[i].caption = absl::StrCat(ShortName(snapshot.shards()[ref.shard].relative_path), " #", ref.record);
     }
     if (as_text || !pictures) {
-      const std::string text = RowsText(*job, sheet);
+      std::string text = RowsText(*job, sheet);
+      if (spec.has_mix()) {
+        text =
+            "# As workers make them: trainers get them mixed with others of their groups, as a sheet (--out X.png) "
+            "shows\n" +
+            text;
+      }
       if (as_text) return WriteFileAtomically(out_, text);
       std::fputs(text.c_str(), stdout);
       if (out_.empty()) return absl::OkStatus();
@@ -82,7 +92,14 @@ class Preview final : public Command {
     options.cell = static_cast<int>(cell_);
     PS_ASSIGN_OR_RETURN(const std::string png, RenderContactSheet(job->spec(), sheet, options));
     PS_RETURN_IF_ERROR(WriteFileAtomically(out_, png));
-    std::printf("wrote %s: %zu records, %d draws of each\n", out_.c_str(), sheet.size(), options.draws);
+    const bool mixed = job->spec().has_mix();
+    std::printf("wrote %s: %s, %s of each%s\n", out_.c_str(), Count(sheet.size(), "record").c_str(),
+                Count(static_cast<uint64_t>(options.draws), "draw").c_str(),
+                mixed ? ", mixed with the rows of its group in that epoch, as trainers get them" : "");
+    const uint64_t rows = plan.num_positions();
+    std::printf("  %s\n%s", EpochLine(job->spec(), EpochFactsOf(job->spec(), rows)).c_str(),
+                ColumnLines(job->spec(), job->pipeline().schema()).c_str());
+    PrintWarnings(WarningsOf(job->spec(), rows));
     return absl::OkStatus();
   }
 

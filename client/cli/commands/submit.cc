@@ -5,6 +5,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
 #include "client/cli/job_argument.h"
+#include "client/cli/job_report.h"
 #include "client/cli/output.h"
 
 namespace penstock::cli {
@@ -17,8 +18,9 @@ class Submit final : public Command {
   std::string summary() const override { return "register a job with the coordinator"; }
   std::string description() const override {
     return "Checks the job file, registers it, and waits until the workers have found and indexed its files and made\n"
-           "its first row. Submitting the same job again changes nothing; another job of the same name is refused\n"
-           "unless --replace says otherwise. JOB.textproto may be - for standard input.\n\n"
+           "its first row. Submitting the same job again changes nothing, but says whether the files behind its globs\n"
+           "are others now: --replace takes them up. Another job of the same name is refused unless --replace says\n"
+           "otherwise. JOB.textproto may be - for standard input.\n\n"
            "  penstock submit train.textproto";
   }
   void AddFlags(Flags* flags) override {
@@ -49,33 +51,43 @@ class Submit final : public Command {
       records += shard.records();
       bytes += shard.data_bytes();
     }
+    const EpochFacts facts = EpochFactsOf(job.spec(), EpochRows(job.spec(), records));
+    const bool ready = job.state() == v1::READY;
+    std::vector<std::string> warnings = WarningsOf(job.spec(), ready ? facts.rows : 0);
+    if (const std::string note = FilesNote(job); !note.empty()) warnings.push_back(note);
     if (json_) {
-      std::printf("%s\n", Json()
-                              .Field("job", job.name())
-                              .Field("state", v1::JobState_Name(job.state()))
-                              .Field("shards", static_cast<uint64_t>(job.snapshot().shards_size()))
-                              .Field("records", records)
-                              .Field("bytes", bytes)
-                              .Object()
-                              .c_str());
+      std::printf("%s\n", AsJson(job, records, bytes, facts, warnings).c_str());
       return absl::OkStatus();
     }
+    PrintWarnings(warnings);
     if (!wait_) {
       std::printf("job '%s' is registered; `penstock jobs` shows when it is ready\n", job.name().c_str());
       return absl::OkStatus();
     }
     std::printf("job '%s' is ready: %s, %s in %s\n", job.name().c_str(), Count(records, "record").c_str(),
                 HumanBytes(bytes).c_str(), Count(static_cast<uint64_t>(job.snapshot().shards_size()), "shard").c_str());
-    for (const v1::Column& column : job.columns()) {
-      std::string shape;
-      for (const int64_t extent : column.shape()) absl::StrAppend(&shape, shape.empty() ? "" : " x ", extent);
-      std::printf("  %-16s %s%s%s%s\n", column.name().c_str(), v1::DataType_Name(column.dtype()).c_str(),
-                  shape.empty() ? "" : ", ", shape.c_str(), column.ragged() && !column.scalar() ? ", ragged" : "");
-    }
+    std::printf("  %s\n%s", EpochLine(job.spec(), facts).c_str(),
+                ColumnLines(job.spec(), SchemaOf(job.columns())).c_str());
     return absl::OkStatus();
   }
 
  private:
+  static std::string AsJson(const v1::Job& job, uint64_t records, uint64_t bytes, const EpochFacts& facts,
+                            const std::vector<std::string>& warnings) {
+    return Json()
+        .Field("job", job.name())
+        .Field("state", v1::JobState_Name(job.state()))
+        .Field("shards", static_cast<uint64_t>(job.snapshot().shards_size()))
+        .Field("records", records)
+        .Field("bytes", bytes)
+        .Field("rows_per_epoch", facts.rows)
+        .Field("steps_per_epoch", facts.steps)
+        .Field("rows_dropped_per_epoch", facts.dropped)
+        .Field("files_changed", job.files_look().changed())
+        .Raw("warnings", Json::QuotedArray(warnings))
+        .Object();
+  }
+
   CoordinatorFlag coordinator_;
   bool replace_ = false, allow_missing_ = false, wait_ = true, json_ = false;
 };

@@ -29,7 +29,7 @@ TEST(JobWriter, AnImageAndALabelBecomeATrainingRecipe) {
     example.Bytes("image/filename", "a.jpg");
     ASSERT_TRUE(writer.AddRecord(example.Serialize()).ok());
   }
-  const std::string text = writer.Write("train", "/data/train-*");
+  const std::string text = writer.Write("train", "/data/train-*", 1000000);
   EXPECT_THAT(text, HasSubstr("features { key: \"image/encoded\" column: \"image\" type: BYTES }"));
   EXPECT_THAT(text, HasSubstr("features { key: \"image/class/label\" column: \"label\" type: INT64 }"));
   EXPECT_THAT(text, HasSubstr("# features { key: \"image/filename\""));
@@ -47,12 +47,66 @@ TEST(JobWriter, WithoutAnImageEveryFeatureBecomesAColumn) {
     if (i % 2 == 0) example.Int64List("some_list", std::vector<int64_t>(3, 1));
     ASSERT_TRUE(writer.AddRecord(example.Serialize()).ok());
   }
-  const std::string text = writer.Write("clicks", "/data/*");
+  const std::string text = writer.Write("clicks", "/data/*", 1000000);
   EXPECT_THAT(text, HasSubstr("key: \"dense\" type: FLOAT shape: 13 }"));
   EXPECT_THAT(text, HasSubstr("key: \"ids\" type: INT64 variable_length: true }"));
   EXPECT_THAT(text, HasSubstr("key: \"sometimes\" type: INT64 default { ints: 0 } }"));
   EXPECT_THAT(text, HasSubstr("key: \"some_list\" type: INT64 variable_length: true }"));
   EXPECT_THAT(text, Not(HasSubstr("decode_image")));
+  ExpectRight(text);
+}
+
+TEST(JobWriter, TheBatchFitsTheRecordsThatThereAre) {
+  JobWriter writer;
+  ASSERT_TRUE(writer.AddRecord(ExampleBuilder().Int64("x", 1).Serialize()).ok());
+  EXPECT_THAT(writer.Write("few", "/data/*", 60), HasSubstr("batch { size: 4 last: DROP }"));
+  EXPECT_THAT(writer.Write("many", "/data/*", 1000000), HasSubstr("batch { size: 256 last: DROP }"));
+}
+
+// A picture with `boxes` boxes below `prefix`, their labels, and what is of the picture.
+std::string Scene(const std::string& prefix, size_t boxes, float scale, bool labels = true) {
+  ExampleBuilder example;
+  example.Bytes("image/encoded", kJpegStart).Int64("image/height", 40);
+  if (boxes == 0) return example.Serialize();  // the keys stay away
+  for (const char* side : {"xmin", "ymin"}) example.FloatList(prefix + side, std::vector<float>(boxes, 0.25f * scale));
+  for (const char* side : {"xmax", "ymax"}) example.FloatList(prefix + side, std::vector<float>(boxes, scale));
+  if (labels) example.Int64List("image/object/class/label", std::vector<int64_t>(boxes, 3));
+  return example.Serialize();
+}
+
+TEST(JobWriter, BoxesBecomeAnnotationsWithWhatBelongsToThem) {
+  JobWriter writer;
+  for (const size_t boxes : {2, 0, 1}) {
+    ASSERT_TRUE(writer.AddRecord(Scene("image/object/bbox/", boxes, 1)).ok());
+  }
+  const std::string text = writer.Write("detect", "/data/train-*", 1000);
+  EXPECT_THAT(text, HasSubstr("annotations {\n  boxes {\n    companions: \"image/object/class/label\"\n  }\n}\n"));
+  EXPECT_THAT(text, HasSubstr("\nfeatures { key: \"image/object/class/label\" type: INT64 variable_length: true }"));
+  EXPECT_THAT(text, Not(HasSubstr("key: \"image/object/bbox/xmin\""))) << "read by the annotations";
+  EXPECT_THAT(text, HasSubstr("# features { key: \"image/height\""));
+  ExpectRight(text);
+}
+
+TEST(JobWriter, BoxesInPixelsUnderOtherKeysAreSaidSo) {
+  JobWriter writer;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(writer.AddRecord(Scene("objects/", 1, 300, i < 2)).ok());
+  const std::string text = writer.Write("detect", "/data/train-*", 1000);
+  EXPECT_THAT(text, HasSubstr("xmin_key: \"objects/xmin\""));
+  EXPECT_THAT(text, HasSubstr("ymax_key: \"objects/ymax\""));
+  EXPECT_THAT(text, HasSubstr("pixels: true"));
+  EXPECT_THAT(text, Not(HasSubstr("companions"))) << "one record has a box without a label";
+  ExpectRight(text);
+}
+
+TEST(JobWriter, BoxesOfIntegersAreSaidToStayBehind) {
+  ExampleBuilder example;
+  example.Bytes("image/encoded", kJpegStart);
+  for (const char* side : {"xmin", "ymin", "xmax", "ymax"}) example.Int64(side, 5);
+  JobWriter writer;
+  ASSERT_TRUE(writer.AddRecord(example.Serialize()).ok());
+  const std::string text = writer.Write("detect", "/data/train-*", 1000);
+  EXPECT_THAT(text, HasSubstr("The boxes are integers and cannot follow the image"));
+  EXPECT_THAT(text, Not(HasSubstr("\nannotations")));
   ExpectRight(text);
 }
 

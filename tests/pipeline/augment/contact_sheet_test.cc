@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/image/formats/decode_other.h"
 #include "pipeline/image/image_header.h"
 #include "pipeline/records/example_builder.h"
 #include "tests/pipeline/augment/row_maker.h"
@@ -68,6 +69,44 @@ TEST(ContactSheet, ShowsRawPixelsToo) {
   EXPECT_EQ(sheet("ops { column: 'pixels' cast { to: FLOAT32 } }").empty(), false);
   const auto error = RenderContactSheet(job(""), {{"no record", {.record_id = 1}, ""}}, {.draws = 2});
   EXPECT_TRUE(error.ok()) << "the sheet shows the error";
+}
+
+// A record of 20 x 20 raw pixels of one color.
+std::string Plain(uint8_t r, uint8_t g, uint8_t b) {
+  std::string pixels;
+  for (int i = 0; i < 400; ++i) pixels.append({static_cast<char>(r), static_cast<char>(g), static_cast<char>(b)});
+  return ExampleBuilder().Bytes("raw", pixels).Int64("label", 1).Serialize();
+}
+
+// How many pixels of the sheet have the color.
+int CountColor(const std::string& png, uint8_t r, uint8_t g, uint8_t b) {
+  const auto header = ProbeImage(png);
+  EXPECT_TRUE(header.ok());
+  const size_t row = static_cast<size_t>(header->width) * 3;
+  std::vector<uint8_t> pixels(row * static_cast<size_t>(header->height));
+  EXPECT_TRUE(DecodeOther(png, *header, 3, pixels.data(), row).ok());
+  int count = 0;
+  for (size_t i = 0; i < pixels.size(); i += 3) count += pixels[i] == r && pixels[i + 1] == g && pixels[i + 2] == b;
+  return count;
+}
+
+TEST(ContactSheet, RowsThatAreMixedAreShownMixedWithTheirPartners) {
+  const v1::JobSpec job = ParseJob(
+      "features { key: 'raw' column: 'image' type: BYTES decode_raw: UINT8 shape: [20, 20, 3] }"
+      "features { key: 'label' type: INT64 } mix { mixup_alpha: 1 cutmix_alpha: 1 classes: 2 }");
+  const std::string red = Plain(200, 0, 0), blue = Plain(0, 0, 100);
+  const MixDraw half{.kind = MixDraw::Kind::kMixup, .lambda = 0.5};
+  const MixDraw box{.kind = MixDraw::Kind::kCutmix, .lambda = 0.5, .box = {0, 0, 10, 20}};
+  const auto partner = [&](const MixDraw& draw) { return SheetPartner{blue, {.record_id = 2}, draw}; };
+  SheetRecord record{red, {.record_id = 1}, "", {partner(half), partner(box), std::nullopt}};
+  const auto sheet = RenderContactSheet(job, {record}, {.draws = 3, .cell = 40});
+  ASSERT_TRUE(sheet.ok()) << sheet.status();
+  EXPECT_EQ(CountColor(*sheet, 100, 0, 50), 1600) << "mixup: all of the cell";
+  EXPECT_EQ(CountColor(*sheet, 0, 0, 100), 800) << "cutmix: the partner's half";
+  EXPECT_EQ(CountColor(*sheet, 200, 0, 0), 1600 + 800 + 1600)
+      << "as read, the other half, and the draw without a partner";
+  record.partners.pop_back();
+  EXPECT_FALSE(RenderContactSheet(job, {record}, {.draws = 3, .cell = 40}).ok()) << "a partner for each draw";
 }
 
 TEST(ContactSheet, SaysWhyThereIsNone) {

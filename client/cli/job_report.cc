@@ -1,0 +1,97 @@
+#include "client/cli/job_report.h"
+
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/output.h"
+#include "pipeline/augment/job_warnings.h"
+#include "pipeline/batch/mix_job.h"
+#include "pipeline/plan/fitting_batch.h"
+#include "pipeline/plan/job_order.h"
+#include "pipeline/plan/steps.h"
+
+namespace penstock::cli {
+
+RowSchema SchemaOf(const google::protobuf::RepeatedPtrField<v1::Column>& columns) {
+  RowSchema schema;
+  for (const v1::Column& column : columns) {
+    schema.columns.push_back({.name = column.name(),
+                              .dtype = static_cast<DType>(column.dtype()),
+                              .ragged = column.ragged(),
+                              .shape = {column.shape().begin(), column.shape().end()},
+                              .scalar = column.scalar()});
+  }
+  return schema;
+}
+
+std::string ColumnLines(const v1::JobSpec& job, const RowSchema& rows) {
+  const absl::StatusOr<RowSchema> mixed = BatchSchemaOf(job, rows);
+  const RowSchema& schema = mixed.ok() ? *mixed : rows;
+  std::string out;
+  for (size_t c = 0; c < schema.columns.size(); ++c) {
+    const ColumnSpec& column = schema.columns[c];
+    const bool mixes =
+        job.has_mix() && (column.name == MixImageColumn(job.mix()) || column.name == MixLabelColumn(job.mix()));
+    absl::StrAppendFormat(&out, "  %-16s %s%s%s%s%s\n", column.name,
+                          v1::DataType_Name(static_cast<v1::DataType>(column.dtype)), column.shape.empty() ? "" : ", ",
+                          absl::StrJoin(column.shape, " x "), column.ragged && !column.scalar ? ", ragged" : "",
+                          mixes ? ", mixed" : "");
+  }
+  return out;
+}
+
+uint64_t EpochRows(const v1::JobSpec& job, uint64_t records) { return records * PlanOptionsOf(job.order()).repeats; }
+
+EpochFacts EpochFactsOf(const v1::JobSpec& job, uint64_t rows) {
+  EpochFacts facts{.rows = rows};
+  const uint64_t size = job.batch().size();
+  const LastBatch last = LastBatchOf(job.batch().last());
+  const auto steps = Steps::Create(rows, size, last, 1);
+  if (!steps.ok()) {
+    facts.dropped = rows;
+    return facts;
+  }
+  facts.steps = steps->StepsPerEpoch();
+  facts.dropped = steps->DroppedPerEpoch();
+  facts.padding = last == LastBatch::kPad ? facts.steps * size - rows : 0;
+  return facts;
+}
+
+std::string EpochLine(const v1::JobSpec& job, const EpochFacts& facts) {
+  std::string out = absl::StrCat("an epoch has ", Count(facts.rows, "row"), ": ", Count(facts.steps, "step"), " of ",
+                                 Count(job.batch().size()));
+  if (facts.dropped > 0) {
+    const double percent = 100.0 * static_cast<double>(facts.dropped) / static_cast<double>(facts.rows);
+    absl::StrAppend(&out, ", ", Count(facts.dropped, "row"), absl::StrFormat(" (%.1f %%) ", percent),
+                    facts.dropped == 1 ? "is" : "are", " dropped at its end");
+  }
+  if (facts.padding > 0) absl::StrAppend(&out, ", the last filled up with ", Count(facts.padding, "row"));
+  if (facts.dropped + facts.padding == 0 && facts.rows % job.batch().size() != 0) {
+    absl::StrAppend(&out, ", the last of ", Count(facts.rows % job.batch().size()));
+  }
+  return out;
+}
+
+std::vector<std::string> WarningsOf(const v1::JobSpec& job, uint64_t rows) {
+  std::vector<std::string> out = JobWarnings(job);
+  if (rows == 0) return out;
+  const EpochFacts facts = EpochFactsOf(job, rows);
+  if (facts.steps == 0) {
+    out.push_back(
+        absl::StrCat("batch: an epoch has ", Count(rows, "row"), ", fewer than a batch of ", Count(job.batch().size()),
+                     ", and batch.last is DROP: `penstock submit` refuses that; batch { size: ", FittingBatch(rows),
+                     " } fits, or last: PAD"));
+  } else if (IsMuchDropped(facts.dropped, rows)) {
+    out.push_back(absl::StrCat("batch: ", EpochLine(job, facts), ": batch { size: ", FittingBatch(rows),
+                               " } leaves out less, last: PAD or PARTIAL nothing"));
+  }
+  return out;
+}
+
+void PrintWarnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,33 @@
+#include "client/cli/mix_partners.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "pipeline/batch/mix_job.h"
+
+namespace penstock::cli {
+
+absl::StatusOr<std::vector<std::optional<SheetPartner>>> MixPartners(const LoadJob& job, const SampleKey& key,
+                                                                     int epochs) {
+  std::vector<std::optional<SheetPartner>> partners;
+  if (!job.spec().has_mix()) return partners;
+  PS_ASSIGN_OR_RETURN(const MixPlan mix, MakeMixPlan(job.spec().mix(), job.pipeline().schema()));
+  for (int e = 0; e < epochs; ++e) {
+    const uint64_t epoch = key.epoch + static_cast<uint64_t>(e);
+    const EpochPlan plan = job.PlanOf(epoch);
+    const uint64_t own = plan.PositionOf(key.record_id, static_cast<uint16_t>(key.repeat));
+    const uint64_t first = own - own % mix.group, other = first + (mix.group - 1) - (own - first);
+    partners.emplace_back();
+    if (first + mix.group > plan.num_positions() || other == own) continue;
+    SheetPartner partner;
+    const uint64_t record = plan.RecordAt(other);
+    PS_RETURN_IF_ERROR(job.reader().ReadRecord(record, &partner.bytes));
+    partner.key = {job.plan_options().seed, epoch, plan.RepeatAt(other), record};
+    partner.draw =
+        DrawMix(mix.law, job.plan_options().seed, epoch, first, mix.tensors.pixels.height, mix.tensors.pixels.width);
+    partners.back() = std::move(partner);
+  }
+  return partners;
+}
+
+}  // namespace penstock::cli

@@ -1,0 +1,55 @@
+#include "client/cli/job_report.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+
+namespace penstock::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+v1::JobSpec Job(const std::string& text) {
+  v1::JobSpec job;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &job));
+  return job;
+}
+
+std::string LineOf(const std::string& text, uint64_t rows) {
+  const v1::JobSpec job = Job(text);
+  return EpochLine(job, EpochFactsOf(job, rows));
+}
+
+TEST(JobReport, SaysWhatAnEpochDropsFillsUpOrEndsWith) {
+  EXPECT_EQ(LineOf("batch { size: 16 last: DROP }", 60),
+            "an epoch has 60 rows: 3 steps of 16, 12 rows (20.0 %) are dropped at its end");
+  EXPECT_EQ(LineOf("batch { size: 16 last: PAD }", 60),
+            "an epoch has 60 rows: 4 steps of 16, the last filled up with 4 rows");
+  EXPECT_EQ(LineOf("batch { size: 16 last: PARTIAL }", 60), "an epoch has 60 rows: 4 steps of 16, the last of 12");
+  EXPECT_EQ(LineOf("batch { size: 20 last: DROP }", 60), "an epoch has 60 rows: 3 steps of 20");
+  EXPECT_EQ(LineOf("batch { size: 256 }", 1281167),
+            "an epoch has 1,281,167 rows: 5,004 steps of 256, 143 rows (0.0 %) are dropped at its end");
+}
+
+TEST(JobReport, MuchThatIsDroppedIsAWarningWithASizeThatFits) {
+  EXPECT_THAT(
+      WarningsOf(Job("batch { size: 16 }"), 60),
+      ElementsAre("batch: an epoch has 60 rows: 3 steps of 16, 12 rows (20.0 %) are dropped at its end: batch { "
+                  "size: 4 } leaves out less, last: PAD or PARTIAL nothing"));
+  EXPECT_THAT(WarningsOf(Job("batch { size: 256 }"), 60), ElementsAre(HasSubstr("`penstock submit` refuses that")));
+  EXPECT_THAT(WarningsOf(Job("batch { size: 32 }"), 100), IsEmpty()) << "4 of 100";
+  EXPECT_THAT(WarningsOf(Job("batch { size: 256 }"), 0), IsEmpty()) << "not known";
+  EXPECT_EQ(EpochRows(Job("order { repeats: 3 }"), 20), 60u);
+}
+
+TEST(JobReport, AMixedLabelIsWhatTrainersGet) {
+  const RowSchema rows{
+      {{.name = "image", .dtype = DType::kUint8, .shape = {8, 8, 3}}, {.name = "label", .dtype = DType::kInt64}}};
+  EXPECT_EQ(ColumnLines(Job(""), rows), "  image            UINT8, 8 x 8 x 3\n  label            INT64\n");
+  EXPECT_EQ(ColumnLines(Job("mix { mixup_alpha: 0.2 classes: 1000 }"), rows),
+            "  image            UINT8, 8 x 8 x 3, mixed\n  label            FLOAT32, 1000, mixed\n");
+}
+
+}  // namespace
+}  // namespace penstock::cli
