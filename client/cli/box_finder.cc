@@ -25,7 +25,8 @@ const FeatureInfo* Find(const std::vector<FeatureInfo>& features, const std::str
 void BoxFinder::FindGroup(const std::vector<FeatureInfo>& features) {
   for (const FeatureInfo& feature : features) {
     if (feature.sequence || !absl::EndsWith(feature.key, kSides[0])) continue;
-    Group group{.prefix = feature.key.substr(0, feature.key.size() - 4)};
+    Group group;
+    group.prefix = feature.key.substr(0, feature.key.size() - 4);
     std::vector<FeatureRequest> requests;
     bool numbers = true;
     for (const char* side : kSides) {
