@@ -71,7 +71,7 @@ fi
 say "A job file, from what the first records hold: penstock init"
 "$bin/penstock" init "$data" --name "$job" --out "$work/$job.textproto"
 # Smaller batches than for a GPU, so that an epoch has many steps.
-sed -i 's/^batch { size: 256/batch { size: 64/' "$work/$job.textproto"
+sed -i 's/^batch { size: [0-9]*/batch { size: 64/' "$work/$job.textproto"
 grep -Ev '^ *(#|$)' "$work/$job.textproto" | sed 's/^/    /'
 grep -q 'column: "image"' "$work/$job.textproto" && grep -q 'column: "label"' "$work/$job.textproto" ||
   die "the trainer of this demo needs an image and an integer label; the first records of $data have not both"

@@ -181,9 +181,7 @@ std::string PackSchema::JobText(const std::string& name, const std::string& file
     const std::string column = image_column == "image" ? "" : absl::StrCat("column: \"", absl::CEscape(image), "\" ");
     absl::StrAppend(&text, "\n", ImageRecipeText(column));
   }
-  absl::StrAppend(&text,
-                  "\norder { seed: 17 shuffle: CHUNKED }   # NONE | CHUNKED | FULL\n"
-                  "batch { size: 256 last: DROP }         # over all ranks; DROP | PAD | PARTIAL\n");
+  absl::StrAppend(&text, "\norder { seed: 17 shuffle: CHUNKED }   # NONE | CHUNKED | FULL\n", BatchText(records_));
   return text;
 }
 

@@ -45,7 +45,7 @@ class PackSchema {
 
   // A job that reads all of it. Arrays get their type and shape back; what some records lack, or have more of than
   // others, is a ragged column. Where there is an image it becomes the column `image`, with a training recipe, and an
-  // integer that is called a label `label`.
+  // integer that is called a label `label`. The batch fits the number of records.
   std::string JobText(const std::string& name, const std::string& files) const;
 
  private:
