@@ -10,9 +10,8 @@
 //   - At most one read and one write are under way: StartRead may be called again once its OnMessage was called (inside
 //     it too), StartWrite likewise after OnWritten.
 //   - Events come on threads of the carrier, which must not be held up: no event handler blocks. OnMessage and
-//   OnWritten
-//     may come at the same time, each never twice at a time. OnClosed comes once, after all others have returned, also
-//     when the stream could never be opened; the carrier then lets go of the events object.
+//     OnWritten may come at the same time, each never twice at a time. OnClosed comes once, after all others have
+//     returned, also when the stream could never be opened; the carrier then lets go of the events object.
 //   - A message arrives whole or not at all, in the order sent, with its bytes as they were; how it is cut into slices
 //     may differ. Its slices stay valid as long as somebody keeps them, also after the stream has closed.
 #ifndef PENSTOCK_TRANSPORT_MESSAGE_STREAM_H_
@@ -41,15 +40,21 @@ class StreamEvents {
   virtual void OnClosed(const absl::Status& status) = 0;
 };
 
-// One end of a stream.
+// One end of a stream. All functions: any thread, also inside an event; they return at once. Does nothing after Close
+// or OnClosed.
 class MessageStream {
  public:
   virtual ~MessageStream() = default;
+  // Asks for the next message: one OnMessage follows, or OnClosed. Not again before that OnMessage.
   virtual void StartRead() = 0;
+  // Hands over one whole message, at most 64 MiB: one OnWritten follows, or OnClosed. Not again before that OnWritten.
+  // The slices' bytes must not change; they are let go of, on a thread of the carrier, once the carrier is done with
+  // them.
   virtual void StartWrite(SliceList message) = 0;
-  // Ends the stream. OnClosed follows at both ends, here within a bounded time whatever the peer does.
+  // Ends the stream; again it does nothing. OnClosed follows at both ends, here within a bounded time whatever the peer
+  // does.
   //   at the worker   what was taken (OnWritten) still arrives, where the client reads; then the client is told
-  //   `status` at the client   the worker is told at once, what it has sent and was not read is dropped; `status` stays
+  //   `status` at the client   the worker is told at once; what it has sent and was not read is dropped; `status` stays
   //   here
   virtual void Close(absl::Status status) = 0;
 };

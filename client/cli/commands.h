@@ -30,6 +30,7 @@ std::unique_ptr<Command> NewShards();
 std::unique_ptr<Command> NewQuarantine();
 std::unique_ptr<Command> NewDrain();
 std::unique_ptr<Command> NewCancel();
+std::unique_ptr<Command> NewDelete();
 
 }  // namespace penstock::cli
 

@@ -63,6 +63,9 @@ absl::StatusOr<v1::SubmitReply> ControlClient::Submit(const v1::SubmitRequest& r
 absl::StatusOr<v1::CancelReply> ControlClient::Cancel(const v1::CancelRequest& request) {
   return Call(address_, *stub_, &v1::Coordinator::Stub::Cancel, request, kCallTimeout);
 }
+absl::StatusOr<v1::DeleteReply> ControlClient::Delete(const v1::DeleteRequest& request) {
+  return Call(address_, *stub_, &v1::Coordinator::Stub::Delete, request, kCallTimeout);
+}
 absl::StatusOr<v1::StatusReply> ControlClient::GetStatus() {
   return Call(address_, *stub_, &v1::Coordinator::Stub::GetStatus, v1::StatusRequest(), kCallTimeout);
 }

@@ -22,7 +22,8 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
   std::vector<std::unique_ptr<Command>> all;
   for (auto make :
        {NewImport, NewInit, NewIndex, NewVerify, NewSubmit, NewRead, NewStatus, NewJobs, NewWorkers, NewShards,
-        NewQuarantine, NewDrain, NewCancel, NewPreview, NewBench, NewBake, NewPack, NewCheckConfig, NewFeed}) {
+        NewQuarantine, NewDrain, NewCancel, NewDelete, NewPreview, NewBench, NewBake, NewPack, NewCheckConfig,
+        NewFeed}) {
     all.push_back(make());
   }
   return all;

@@ -9,9 +9,11 @@
 #include <cstdlib>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/json.h"
 
 namespace penstock::cli {
@@ -84,6 +86,27 @@ std::string Table::Text() const {
   return out;
 }
 
+std::string Wrapped(std::string_view text, size_t width, size_t indent) {
+  std::string out, line;
+  const std::string start = absl::StrCat("\n", std::string(indent, ' '));
+  for (const absl::string_view paragraph : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
+    if (!out.empty() || !line.empty()) {
+      absl::StrAppend(&out, line, start);
+      line = std::string();
+    }
+    size_t used = out.empty() ? 0 : indent;
+    for (const absl::string_view word : absl::StrSplit(paragraph, ' ', absl::SkipEmpty())) {
+      if (!line.empty() && used + line.size() + 1 + word.size() > width) {
+        absl::StrAppend(&out, line, start);
+        line.clear();
+        used = indent;
+      }
+      absl::StrAppend(&line, line.empty() ? "" : " ", word);
+    }
+  }
+  return out + line;
+}
+
 bool IsTerminal(int fd) {
   const char* term = std::getenv("TERM");
   return isatty(fd) != 0 && term != nullptr && std::string_view(term) != "dumb";
@@ -142,6 +165,22 @@ namespace {
 
 namespace pb = google::protobuf;
 
+// Hashes, fingerprints, ids and revisions: all 64 bits count.
+bool IsIdentifier(const pb::FieldDescriptor* field) {
+  const bool wide = field->cpp_type() == pb::FieldDescriptor::CPPTYPE_UINT64 ||
+                    field->cpp_type() == pb::FieldDescriptor::CPPTYPE_INT64;
+  if (!wide) return false;
+  for (const char* suffix : {"hash", "fingerprint", "uid", "id", "revision", "incarnation"}) {
+    const std::string& name = field->name();
+    if (name == suffix || absl::EndsWith(name, absl::StrCat("_", suffix))) return true;
+  }
+  return false;
+}
+
+std::string Wide(const pb::FieldDescriptor* field, std::string number) {
+  return IsIdentifier(field) ? Json::Quote(number) : number;
+}
+
 // One value of a field as JSON; `i` is -1 for fields that are not repeated.
 std::string ValueToJson(const pb::Message& message, const pb::FieldDescriptor* field, int i) {
   const pb::Reflection* r = message.GetReflection();
@@ -150,11 +189,11 @@ std::string ValueToJson(const pb::Message& message, const pb::FieldDescriptor* f
     case pb::FieldDescriptor::CPPTYPE_INT32:
       return absl::StrCat(many ? r->GetRepeatedInt32(message, field, i) : r->GetInt32(message, field));
     case pb::FieldDescriptor::CPPTYPE_INT64:
-      return absl::StrCat(many ? r->GetRepeatedInt64(message, field, i) : r->GetInt64(message, field));
+      return Wide(field, absl::StrCat(many ? r->GetRepeatedInt64(message, field, i) : r->GetInt64(message, field)));
     case pb::FieldDescriptor::CPPTYPE_UINT32:
       return absl::StrCat(many ? r->GetRepeatedUInt32(message, field, i) : r->GetUInt32(message, field));
     case pb::FieldDescriptor::CPPTYPE_UINT64:
-      return absl::StrCat(many ? r->GetRepeatedUInt64(message, field, i) : r->GetUInt64(message, field));
+      return Wide(field, absl::StrCat(many ? r->GetRepeatedUInt64(message, field, i) : r->GetUInt64(message, field)));
     case pb::FieldDescriptor::CPPTYPE_DOUBLE:
       return absl::StrFormat("%.6g", many ? r->GetRepeatedDouble(message, field, i) : r->GetDouble(message, field));
     case pb::FieldDescriptor::CPPTYPE_FLOAT:

@@ -74,7 +74,12 @@ class Json {
   std::string body_;
 };
 
-// A message as JSON with the proto's field names, all fields present, 64-bit numbers as numbers.
+// Cut between words into lines of at most `width` characters, where words allow; ends of lines in it are kept. Lines
+// after the first begin with `indent` spaces.
+std::string Wrapped(std::string_view text, size_t width, size_t indent);
+
+// A message as JSON with the proto's field names, all fields present. Numbers are numbers, but hashes and ids of 64
+// bits, of which most readers of JSON would keep 53, are strings.
 std::string MessageToJson(const google::protobuf::Message& message);
 
 }  // namespace penstock::cli

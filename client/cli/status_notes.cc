@@ -13,7 +13,7 @@ std::string JobNote(const v1::StatusReply::JobStatus& job) {
       return job.waiting().empty() ? absl::StrFormat("%d of %d shards indexed", job.shards_indexed(), job.shards())
                                    : absl::StrCat("waits: ", job.waiting());
     case v1::FAILED:
-      return job.error();
+      return "see below";
     default:
       return absl::StrCat(job.sessions_size(), job.sessions_size() == 1 ? " reader" : " readers",
                           job.bad_records() > 0 ? absl::StrCat(", ", Count(job.bad_records(), "bad record"), " (",
@@ -21,6 +21,18 @@ std::string JobNote(const v1::StatusReply::JobStatus& job) {
                                                 : "",
                           job.waiting().empty() ? "" : absl::StrCat("; waits: ", job.waiting()));
   }
+}
+
+std::string FailureLines(const v1::StatusReply& status) {
+  constexpr size_t kWidth = 108, kIndent = 4;
+  std::string out;
+  for (const auto& job : status.jobs()) {
+    if (job.state() != v1::FAILED) continue;
+    absl::StrAppend(&out, out.empty() ? "\n" : "", "  ",
+                    Wrapped(absl::StrCat(job.name(), ": ", job.error()), kWidth - 2, kIndent), "\n");
+  }
+  if (!out.empty()) absl::StrAppend(&out, "  (`penstock delete --ended` forgets failed and cancelled jobs)\n");
+  return out;
 }
 
 std::string TroubleLines(const v1::StatusReply& status) {

@@ -11,6 +11,9 @@ namespace penstock::cli {
 // A job's last column: how far it is, who reads it, what it waits for.
 std::string JobNote(const v1::StatusReply::JobStatus& job);
 
+// Why jobs failed: "  train: ..." each, wrapped, behind an empty line; "" where none did.
+std::string FailureLines(const v1::StatusReply& status);
+
 // What workers say keeps them from making rows: "  worker w1: ..." each; "" where nothing does.
 std::string TroubleLines(const v1::StatusReply& status);
 

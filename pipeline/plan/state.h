@@ -41,8 +41,7 @@ absl::StatusOr<SessionState> ParseState(std::string_view text);
 
 // Whether a session with `current`'s fingerprints may go on from `saved`.
 //   OK                   the rest is what the uninterrupted session would have given (with
-//   accept_new_pipeline: the
-//                        same records in the same order, made by the pipeline of today)
+//                        accept_new_pipeline: the same records in the same order, made by the pipeline of today)
 //   FailedPrecondition   names which fingerprint differs, prints both values, and says the way out
 absl::Status CheckResume(const SessionState& saved, const SessionState& current, bool accept_new_pipeline);
 

@@ -36,10 +36,8 @@ struct DatasetFile {
 // All regular files that the globs match, sorted by the bytes of (root, relative_path), each file
 // once (also when two names lead to it: the first stays).
 //   - A relative glob is tried in every root; an absolute one must begin with a root's path.
-//   - `*`, `?` and `[...]` within a path component, as fnmatch(3); a leading dot is matched only by
-//   a dot.
-//   - Folders and index sidecars (".psidx") are skipped; a match that is neither file nor folder is
-//   an error.
+//   - `*`, `?` and `[...]` within a path component, as fnmatch(3); a leading dot is matched only by a dot.
+//   - Folders and index sidecars (".psidx") are skipped; a match that is neither file nor folder is an error.
 // InvalidArgument: a glob with "..", a URL, or outside the roots. PermissionDenied: a symlink that leads
 // out of the roots; the message lists them. NotFound: a glob without a match, named with the roots.
 absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(const std::vector<std::string>& globs,

@@ -7,13 +7,10 @@
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
 #include "client/cli/output.h"
+#include "client/cli/status_tables.h"
 
 namespace penstock::cli {
 namespace {
-
-bool StillThere(const v1::WorkerStatus& worker) {
-  return worker.state() != v1::WorkerStatus::DEAD && worker.state() != v1::WorkerStatus::LEFT;
-}
 
 class Cancel final : public Command {
  public:
@@ -21,18 +18,28 @@ class Cancel final : public Command {
   std::string arguments() const override { return "JOB [flags]"; }
   std::string summary() const override { return "end a job: its readers are told, its name is free again"; }
   std::string description() const override {
-    return "Readers of the job get an error that says so. Data and indexes stay.\n\n  penstock cancel train";
+    return "Readers of the job get an error that says so. Data and indexes stay. `penstock delete` takes it from the "
+           "list.\n\n"
+           "  penstock cancel train";
   }
-  void AddFlags(Flags* flags) override { coordinator_.AddTo(flags); }
+  void AddFlags(Flags* flags) override {
+    coordinator_.AddTo(flags);
+    flags->AddSwitch("json", &json_, "print one JSON object instead of text");
+  }
   absl::Status Run(const std::vector<std::string>& arguments) override {
     v1::CancelRequest request;
     PS_ASSIGN_OR_RETURN(*request.mutable_job(), OneArgument(arguments, "JOB"));
     PS_RETURN_IF_ERROR(ControlClient(coordinator_.address()).Cancel(request).status());
-    std::printf("job '%s' is cancelled\n", request.job().c_str());
+    if (json_) {
+      std::printf("%s\n", Json().Field("job", request.job()).Field("state", "CANCELLED").Object().c_str());
+    } else {
+      std::printf("job '%s' is cancelled\n", request.job().c_str());
+    }
     return absl::OkStatus();
   }
 
  private:
+  bool json_ = false;
   CoordinatorFlag coordinator_;
 };
 
@@ -50,6 +57,7 @@ class Drain final : public Command {
     coordinator_.AddTo(flags);
     flags->AddSwitch("wait", &wait_, "wait until the worker has left (default; --no-wait returns at once)");
     flags->AddUint("timeout", &timeout_, "SECONDS", "how long to wait (default: 120)");
+    flags->AddSwitch("json", &json_, "print one JSON object instead of text");
   }
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(const std::string word, OneArgument(arguments, "WORKER"));
@@ -58,7 +66,7 @@ class Drain final : public Command {
     PS_ASSIGN_OR_RETURN(*request.mutable_worker(), FindWorker(client, word));
     PS_RETURN_IF_ERROR(client.Drain(request).status());
     if (!wait_) {
-      std::printf("worker %s is draining\n", request.worker().c_str());
+      Report(request.worker(), "DRAINING", 0);
       return absl::OkStatus();
     }
     return WaitUntilGone(client, request.worker());
@@ -80,6 +88,16 @@ class Drain final : public Command {
                                             word, "'; there are: ", all.empty() ? "none" : all));
   }
 
+  void Report(const std::string& id, const std::string& state, double seconds) const {
+    if (json_) {
+      std::printf("%s\n", Json().Field("worker", id).Field("state", state).Field("seconds", seconds).Object().c_str());
+    } else if (state == "LEFT") {
+      std::printf("worker %s has left (%s)\n", id.c_str(), HumanSeconds(seconds).c_str());
+    } else {
+      std::printf("worker %s is draining\n", id.c_str());
+    }
+  }
+
   absl::Status WaitUntilGone(ControlClient& client, const std::string& id) const {
     constexpr Nanos kPoll = 200 * kMillisecond;
     const Nanos deadline = Clock::Real()->Now() + static_cast<Nanos>(timeout_) * kSecond;
@@ -92,7 +110,7 @@ class Drain final : public Command {
       }
       const double seconds = static_cast<double>(Clock::Real()->Now() - start) / kSecond;
       if (!there) {
-        std::printf("worker %s has left (%s)\n", id.c_str(), HumanSeconds(seconds).c_str());
+        Report(id, "LEFT", seconds);
         return absl::OkStatus();
       }
       if (Clock::Real()->Now() > deadline) {
@@ -104,7 +122,7 @@ class Drain final : public Command {
   }
 
   CoordinatorFlag coordinator_;
-  bool wait_ = true;
+  bool wait_ = true, json_ = false;
   uint64_t timeout_ = 120;
 };
 

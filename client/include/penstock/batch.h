@@ -89,6 +89,9 @@ struct RowId {
 };
 
 // Move-only. Its memory returns to the reader's pool on destruction; it may outlive the reader.
+// Threads: any number may read one batch at once (its columns too) while none moves, assigns to or destroys it; a batch
+// may be handed to another thread and be destroyed there, beside a Next. One that was moved from has no rows and no
+// columns.
 class Batch {
  public:
   Batch();

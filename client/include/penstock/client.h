@@ -1,8 +1,10 @@
+// clang-format off
 // Penstock's client library: a trainer's way to its batches.
 //
 //   penstock::ConnectOptions connect{.coordinator = "localhost:7070"};
-//   auto reader = penstock::Reader::Open(connect, {.job = "imagenet-train", .rank = 0, .world_size
-//   = 8}); if (!reader.ok()) ... for (;;) {
+//   auto reader = penstock::Reader::Open(connect, {.job = "imagenet-train", .rank = 0, .world_size = 8});
+//   if (!reader.ok()) ...
+//   for (;;) {
 //     absl::StatusOr<penstock::Batch> batch = (*reader)->Next(absl::Seconds(60));
 //     if (absl::IsOutOfRange(batch.status())) break;   // the epochs asked for are over
 //     if (!batch.ok()) ...
@@ -13,6 +15,7 @@
 //
 //   for (penstock::Batch& batch : (*reader)->Batches()) { ... }
 //   if (!(*reader)->status().ok()) ...
+// clang-format on
 #ifndef PENSTOCK_CLIENT_H_
 #define PENSTOCK_CLIENT_H_
 
@@ -92,38 +95,33 @@ struct ReaderOptions {
 // place, whichever worker sent it. Thread-safe; Next is for one thread at a time.
 class Reader {
  public:
+  // clang-format off
   // Connects, opens the job as this rank and begins to fetch. Errors:
-  //
   //   NotFound             no such job; the message lists those that there are
-  //
   //   InvalidArgument      the world size does not divide the batch or cuts groups of rows that the job mixes; PARTIAL
   //                        last batches with several ranks; a state that cannot be read
-  //
   //   FailedPrecondition   the state is of another plan or pipeline (both values are named); the job failed in
   //                        preparation (with its error); ranks open at unlike positions
-  //
   //   Unavailable, DeadlineExceeded
   //                        the coordinator cannot be reached, or no worker is there; the address is named
+  // clang-format on
   static absl::StatusOr<std::unique_ptr<Reader>> Open(const ConnectOptions& connect, const ReaderOptions& options);
 
   // Closes the session. Never blocks for longer than a second. Batches that are still held stay
   // valid.
   virtual ~Reader() = default;
 
+  // clang-format off
   // The next batch; the cursor is then behind it. Errors, after which the reader stays at this step:
-  //
   //   OutOfRange           the epochs asked for are over
-  //
   //   DeadlineExceeded     not complete in time; nothing is lost, call again. The message says which rows of which
   //                        workers are missing
-  //
   //   Cancelled            Cancel was called
-  //
   //   ResourceExhausted    a worker cannot hold this session in its memory budget: the numbers are named
-  //
   //   DataLoss, InvalidArgument and others
   //                        a row of this step failed and the job's policy is FAIL: the message names file, record and
   //                        offset
+  // clang-format on
   virtual absl::StatusOr<Batch> Next(absl::Duration timeout) = 0;
 
   // For range-for: ends at the end of the data or at an error, which status() then tells.

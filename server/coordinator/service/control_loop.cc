@@ -45,6 +45,17 @@ absl::Status TooMany() {
   return absl::ResourceExhaustedError("the coordinator has too many requests waiting; try again");
 }
 
+// Workers and trainers try again by themselves.
+absl::Status CannotStore(const absl::Status& why) {
+  return absl::UnavailableError(absl::StrCat("the coordinator cannot store this now: ", std::string(why.message())));
+}
+
+// Whoever asked by hand is told what is wrong with the store. Unavailable would say that the coordinator is not there.
+absl::Status CannotStoreForAdmin(const absl::Status& why) {
+  return absl::Status(absl::IsUnavailable(why) ? absl::StatusCode::kFailedPrecondition : why.code(),
+                      absl::StrCat("the coordinator cannot store this: ", std::string(why.message())));
+}
+
 }  // namespace
 
 ControlLoop::ControlLoop(CoordinatorState state, Store* store, uint64_t store_revision, Executor* executor,
@@ -136,8 +147,7 @@ void ControlLoop::Turn() {
   const absl::Status stored = CommitPending();
   for (Answer& answer : answers_) {
     if (answer.durable && answer.effects.status.ok() && !stored.ok()) {
-      answer.effects.status = absl::UnavailableError(
-          absl::StrCat("the coordinator cannot store this now: ", std::string(stored.message())));
+      answer.effects.status = answer.admin ? CannotStoreForAdmin(stored) : CannotStore(stored);
     }
     answer.done(std::move(answer.effects.status), &answer.effects.reply);
   }
@@ -153,21 +163,20 @@ void ControlLoop::Handle(Item item, Nanos now) {
       return;
     }
     const bool admin = std::holds_alternative<v1::SubmitRequest>(apply->request) ||
-                       std::holds_alternative<v1::CancelRequest>(apply->request);
+                       std::holds_alternative<v1::CancelRequest>(apply->request) ||
+                       std::holds_alternative<v1::DeleteRequest>(apply->request);
     // While the disk takes nothing, nothing is begun that would have to be remembered.
     if (admin && !store_status_.ok()) {
       if (absl::Status again = CommitPending(); !again.ok()) {
         Reply none;
-        apply->done(absl::UnavailableError(
-                        absl::StrCat("the coordinator cannot store this now: ", std::string(again.message()))),
-                    &none);
+        apply->done(CannotStoreForAdmin(again), &none);
         return;
       }
     }
     Effects effects = ApplyEvent({now, std::move(apply->request)});
     const bool durable = !effects.facts.empty();
     effects.facts.clear();
-    answers_.push_back({std::move(apply->done), std::move(effects), durable});
+    answers_.push_back({std::move(apply->done), std::move(effects), durable, admin});
   } else if (auto* query = std::get_if<Query>(&item)) {
     (*query)(state_, now);
   } else if (auto* watch = std::get_if<WatchItem>(&item)) {

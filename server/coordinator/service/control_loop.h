@@ -99,6 +99,7 @@ class ControlLoop {
     ApplyDone done;
     Effects effects;
     bool durable;  // has facts, which must be stored first
+    bool admin;    // asked by hand
   };
 
   bool Enqueue(Item item, bool always);

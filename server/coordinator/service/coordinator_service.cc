@@ -96,6 +96,11 @@ grpc::ServerUnaryReactor* CoordinatorService::Cancel(Context* context, const v1:
   return ApplyToState(context, request, reply);
 }
 
+grpc::ServerUnaryReactor* CoordinatorService::Delete(Context* context, const v1::DeleteRequest* request,
+                                                     v1::DeleteReply* reply) {
+  return ApplyToState(context, request, reply);
+}
+
 grpc::ServerUnaryReactor* CoordinatorService::GetStatus(Context* context, const v1::StatusRequest* request,
                                                         v1::StatusReply* reply) {
   return ReadState(context, [reply](const CoordinatorState& state, Nanos now) {

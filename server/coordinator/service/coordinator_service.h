@@ -27,6 +27,7 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   using Reactor = grpc::ServerUnaryReactor;
   Reactor* Submit(Context*, const v1::SubmitRequest*, v1::SubmitReply*) override;
   Reactor* Cancel(Context*, const v1::CancelRequest*, v1::CancelReply*) override;
+  Reactor* Delete(Context*, const v1::DeleteRequest*, v1::DeleteReply*) override;
   Reactor* GetStatus(Context*, const v1::StatusRequest*, v1::StatusReply*) override;
   Reactor* ListShards(Context*, const v1::ListShardsRequest*, v1::ListShardsReply*) override;
   Reactor* GetQuarantine(Context*, const v1::QuarantineRequest*, v1::QuarantineReply*) override;

@@ -139,6 +139,8 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
     SetReply(Submit(*submit, out), &effects);
   } else if (auto* cancel = std::get_if<v1::CancelRequest>(&event.request)) {
     SetReply<v1::CancelReply>(Cancel(*cancel, out), &effects);
+  } else if (auto* remove = std::get_if<v1::DeleteRequest>(&event.request)) {
+    SetReply<v1::DeleteReply>(Delete(*remove, out), &effects);
   } else if (auto* drain = std::get_if<v1::DrainRequest>(&event.request)) {
     SetReply<v1::DrainReply>(workers_.Drain(now, drain->worker(), out), &effects);
   } else if (auto* hello = std::get_if<v1::RegisterWorkerRequest>(&event.request)) {

@@ -81,6 +81,7 @@ class CoordinatorState {
   // state_jobs.cc
   absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request, Consequences* out);
   absl::Status Cancel(const v1::CancelRequest& request, Consequences* out);
+  absl::Status Delete(const v1::DeleteRequest& request, Consequences* out);
   void RemoveJob(const std::string& name, Consequences* out);
   void StopJob(JobEntry* entry, v1::JobState state, const std::string& error, Consequences* out);
   absl::Status MakeRoomForJob(Consequences* out);

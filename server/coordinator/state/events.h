@@ -16,9 +16,9 @@ namespace penstock {
 // Time has passed. Sent every few tens of milliseconds.
 struct Tick {};
 
-using Request = std::variant<Tick, v1::SubmitRequest, v1::CancelRequest, v1::DrainRequest, v1::RegisterWorkerRequest,
-                             v1::HeartbeatRequest, v1::ReportTaskRequest, v1::OpenSessionRequest,
-                             v1::ReportSessionRequest, v1::CloseSessionRequest>;
+using Request = std::variant<Tick, v1::SubmitRequest, v1::CancelRequest, v1::DeleteRequest, v1::DrainRequest,
+                             v1::RegisterWorkerRequest, v1::HeartbeatRequest, v1::ReportTaskRequest,
+                             v1::OpenSessionRequest, v1::ReportSessionRequest, v1::CloseSessionRequest>;
 
 struct Event {
   Nanos now = 0;  // never less than in the event before
@@ -26,9 +26,9 @@ struct Event {
 };
 
 // The reply of a Request's kind; monostate for Tick.
-using Reply = std::variant<std::monostate, v1::SubmitReply, v1::CancelReply, v1::DrainReply, v1::RegisterWorkerReply,
-                           v1::HeartbeatReply, v1::ReportTaskReply, v1::OpenSessionReply, v1::ReportSessionReply,
-                           v1::CloseSessionReply>;
+using Reply = std::variant<std::monostate, v1::SubmitReply, v1::CancelReply, v1::DeleteReply, v1::DrainReply,
+                           v1::RegisterWorkerReply, v1::HeartbeatReply, v1::ReportTaskReply, v1::OpenSessionReply,
+                           v1::ReportSessionReply, v1::CloseSessionReply>;
 
 struct Effects {
   absl::Status status;  // what the caller is told; `reply` counts only when it is OK

@@ -1,4 +1,4 @@
-// Submitting, cancelling and the end of jobs.
+// Submitting, cancelling, deleting and the end of jobs.
 #include <google/protobuf/util/message_differencer.h>
 
 #include <string>
@@ -85,6 +85,21 @@ absl::Status CoordinatorState::Cancel(const v1::CancelRequest& request, Conseque
   if (found->second.job.state() != v1::CANCELLED) {
     StopJob(&found->second, v1::CANCELLED, "", out);
   }
+  return absl::OkStatus();
+}
+
+absl::Status CoordinatorState::Delete(const v1::DeleteRequest& request, Consequences* out) {
+  auto found = jobs_.find(request.job());
+  if (found == jobs_.end()) return NoSuchJob(request.job());
+  const JobEntry& entry = found->second;
+  if ((entry.preparing() || entry.ready()) && !request.running()) {
+    const size_t readers = sessions_.OfJob(request.job()).size();
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", request.job(), " is ", entry.ready() ? "ready" : "being prepared", ", with ", readers,
+                     readers == 1 ? " reader" : " readers", "; end it first (penstock cancel ", request.job(),
+                     "), or say --running"));
+  }
+  RemoveJob(request.job(), out);
   return absl::OkStatus();
 }
 

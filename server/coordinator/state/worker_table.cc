@@ -9,6 +9,18 @@ namespace penstock {
 
 using State = v1::WorkerStatus;
 
+namespace {
+
+// What a worker that has gone said of its work is over with it; what it made in all stays.
+void ForgetWork(WorkerEntry* worker) {
+  worker->load.clear_troubles();
+  worker->load.set_rows_per_second(0);
+  worker->load.set_sessions(0);
+  worker->load.set_memory_bytes(0);
+}
+
+}  // namespace
+
 void WorkerRegister::Store(const WorkerEntry& worker, Consequences* out) const {
   v1::StoredWorker* stored = out->facts.emplace_back().mutable_put_worker();
   *stored->mutable_registration() = worker.info;
@@ -20,11 +32,7 @@ void WorkerRegister::SetState(Nanos now, WorkerEntry* worker, State::State state
   if (worker->state == state) return;
   worker->state = state;
   worker->since = now;
-  // What it said of its work is over with it.
-  if (!worker->Beats()) {
-    worker->load.clear_troubles();
-    worker->load.set_rows_per_second(0);
-  }
+  if (!worker->Beats()) ForgetWork(worker);
   out->membership = true;
   Store(*worker, out);
 }
@@ -131,6 +139,7 @@ WorkerEntry* WorkerRegister::Heartbeat(Nanos now, const v1::HeartbeatRequest& re
   if (now - worker.last_beat > options_.dead_after / 2) worker.steady_since = now;
   worker.last_beat = now;
   worker.load = request.load();
+  if (worker.state == State::LEFT) ForgetWork(&worker);  // it says once more that it leaves
   if (request.leaving()) {
     SetState(now, &worker, State::LEFT, out);
   } else if (request.draining() || worker.drain_ordered) {

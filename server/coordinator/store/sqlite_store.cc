@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <string_view>
 #include <utility>
 
@@ -120,12 +121,16 @@ class SqliteStore final : public Store {
     const std::string detail = db_ == nullptr ? "out of memory" : sqlite3_errmsg(db_);
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) return Damaged(detail);
     const std::string text = absl::StrCat(path_, ": ", std::string(what), ": ", detail);
+    // What SQLite could not write beside the file itself comes as an I/O error.
+    const int system_error = db_ == nullptr ? 0 : sqlite3_system_errno(db_);
+    const bool io = code == SQLITE_IOERR || code == SQLITE_CANTOPEN;
+    if (code == SQLITE_FULL || (io && (system_error == ENOSPC || system_error == EDQUOT))) {
+      return absl::ResourceExhaustedError(text + "; make room on that disk");
+    }
     switch (code) {
       case SQLITE_BUSY:
       case SQLITE_LOCKED:
         return absl::UnavailableError(text + "; another process uses it");
-      case SQLITE_FULL:
-        return absl::ResourceExhaustedError(text + "; make room on that disk");
       case SQLITE_PERM:
       case SQLITE_READONLY:
       case SQLITE_CANTOPEN:

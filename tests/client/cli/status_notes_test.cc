@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "client/cli/status_tables.h"
+
 namespace penstock::cli {
 namespace {
 
@@ -29,6 +33,43 @@ TEST(StatusNotes, WhatAReaderWaitsForIsALineThatNamesIt) {
   session->set_rank(1);
   session->set_waiting_for("12 rows of step 40 from w1");
   EXPECT_EQ(WaitLines(status), "  train/s1-2, rank 1: 12 rows of step 40 from w1\n");
+}
+
+TEST(StatusNotes, AFailedJobsErrorIsBelowTheTableWrapped) {
+  v1::StatusReply status;
+  auto* job = status.add_jobs();
+  job->set_name("train");
+  job->set_state(v1::FAILED);
+  std::string error = "/data/train-00007: record 4 at offset 300:";
+  for (int i = 0; i < 30; ++i) error += " word" + std::to_string(i);
+  job->set_error(error + "\nsecond line");
+  status.add_jobs()->set_name("other");
+  const std::string table = JobsTable(status);
+  const std::string first = table.substr(0, table.find("\n\n"));
+  EXPECT_EQ(first.find("offset"), std::string::npos) << table;
+  EXPECT_NE(table.find("\n  train: /data/train-00007: record 4 at offset 300:"), std::string::npos) << table;
+  EXPECT_NE(table.find("\n    second line\n"), std::string::npos) << table;
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 110u) << line;
+  EXPECT_NE(table.find("word29"), std::string::npos);
+}
+
+TEST(StatusNotes, AWorkerThatHasGoneHasNoRateAndNoLoad) {
+  v1::StatusReply status;
+  for (const auto state : {v1::WorkerStatus::LIVE, v1::WorkerStatus::LEFT, v1::WorkerStatus::DEAD}) {
+    auto* worker = status.add_workers();
+    worker->set_id(v1::WorkerStatus::State_Name(state));
+    worker->set_state(state);
+    worker->set_threads(3);
+    worker->mutable_load()->set_rows_per_second(1234);
+    worker->mutable_load()->set_memory_bytes(4096);
+  }
+  std::istringstream lines(WorkersTable(status));
+  for (std::string line; std::getline(lines, line);) {
+    const bool live = line.rfind("LIVE", 0) == 0;
+    EXPECT_EQ(line.find("1234") != std::string::npos, live) << line;
+    EXPECT_EQ(line.find("4.0 KiB") != std::string::npos, live) << line;
+  }
 }
 
 TEST(StatusNotes, AReadyJobSaysWhatItWaitsFor) {

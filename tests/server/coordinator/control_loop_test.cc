@@ -172,12 +172,25 @@ TEST_F(ControlLoopTest, WhatCannotBeStoredIsNotConfirmedAndIsStoredLater) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("disk full"));
   // Heartbeats have nothing to store and go on.
   EXPECT_TRUE(Apply(BeatOf("a")).ok());
-  // No job is begun that would be forgotten.
-  EXPECT_EQ(Apply(SubmitOf(SimpleSpec("train"))).code(), absl::StatusCode::kUnavailable);
+  // No job is begun that would be forgotten; who asks is told that the disk is at fault, not that nobody is there.
+  const absl::Status no_job = Apply(SubmitOf(SimpleSpec("train")));
+  EXPECT_EQ(no_job.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(no_job.message()), HasSubstr("disk full"));
   store_.FailWith(absl::OkStatus());
   EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("train"))).ok());
   EXPECT_EQ(store_.Load()->workers_size(), 1);
   EXPECT_EQ(store_.Load()->jobs_size(), 1);
+}
+
+TEST_F(ControlLoopTest, AStoreThatFailsWithTheVeryRequestIsSaidAsSuch) {
+  Start();
+  store_.FailWith(absl::ResourceExhaustedError("coordinator.db: disk full"));
+  const absl::Status full = Apply(SubmitOf(SimpleSpec("train")));
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(full.message()), HasSubstr("the coordinator cannot store this: coordinator.db: disk full"));
+  // A busy store would read as a coordinator that is not there.
+  store_.FailWith(absl::UnavailableError("coordinator.db: another process uses it"));
+  EXPECT_EQ(Apply(SubmitOf(SimpleSpec("other"))).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(ControlLoopTest, WhatCouldNotBeStoredIsTriedOnceMoreAtTheEnd) {

@@ -356,6 +356,37 @@ TEST(CoordinatorJobs, ASnapshotTooLargeForAMessageIsRefused) {
   EXPECT_THAT(h.Job("train").error(), HasSubstr("fewer, larger shards"));
 }
 
+TEST(CoordinatorJobs, AnEndedJobIsDeletedAndARunningOneOnlyWhenThatIsMeant) {
+  StateHarness h;
+  h.Register("a");
+  h.Prepare("train", {"a"});
+  h.Do<v1::OpenSessionReply>(SessionOn("train"));
+  v1::DeleteRequest request;
+  request.set_job("train");
+  const absl::Status refused = h.StatusOf(request);
+  EXPECT_EQ(refused.code(), State::kFailedPrecondition);
+  EXPECT_THAT(Text(refused), HasSubstr("job train is ready, with 1 reader; "));
+  EXPECT_THAT(Text(refused), HasSubstr("penstock cancel train"));
+  v1::CancelRequest cancel;
+  cancel.set_job("train");
+  h.Do<v1::CancelReply>(cancel);
+  const uint64_t known = h.state->revision();
+  h.Do<v1::DeleteReply>(request);
+  EXPECT_EQ(h.state->FindJob("train"), nullptr);
+  EXPECT_EQ(h.state->Status(h.now).jobs_size(), 0);
+  EXPECT_EQ(h.store.Load()->jobs_size(), 0);
+  v1::WatchRequest watch;
+  watch.set_known_revision(known);
+  EXPECT_THAT((*h.state->Watch(watch))->removed(), ::testing::ElementsAre("train"));
+  EXPECT_EQ(h.StatusOf(request).code(), State::kNotFound);
+
+  h.Prepare("more", {"a"});
+  request.set_job("more");
+  request.set_running(true);
+  h.Do<v1::DeleteReply>(request);
+  EXPECT_EQ(h.state->FindJob("more"), nullptr);
+}
+
 TEST(CoordinatorJobs, ACancelledJobIsGoneForTrainersAndCanBeSubmittedAnew) {
   StateHarness h;
   h.Register("a");

@@ -149,6 +149,21 @@ TEST(CoordinatorWorkers, ADrainedWorkerLosesItsRangesFirstAndLeavesWhenItSays) {
   EXPECT_FALSE(h.Do<v1::HeartbeatReply>(BeatOf("a", 2)).drain());
 }
 
+TEST(CoordinatorWorkers, AWorkerThatHasLeftHasNoRateHoweverOftenItSaysSo) {
+  StateHarness h;
+  h.Register("a");
+  v1::HeartbeatRequest last = BeatOf("a");
+  last.set_leaving(true);
+  last.mutable_load()->set_rows_per_second(500);
+  last.mutable_load()->set_sessions(2);
+  for (int i = 0; i < 2; ++i) {
+    h.Do<v1::HeartbeatReply>(last);
+    EXPECT_EQ(h.Worker("a").state(), v1::WorkerStatus::LEFT);
+    EXPECT_EQ(h.Worker("a").load().rows_per_second(), 0);
+    EXPECT_EQ(h.Worker("a").load().sessions(), 0u);
+  }
+}
+
 TEST(CoordinatorWorkers, AWorkerThatIsTerminatedDrainsItself) {
   StateHarness h;
   h.Register("a");

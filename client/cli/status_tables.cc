@@ -1,0 +1,69 @@
+#include "client/cli/status_tables.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/output.h"
+#include "client/cli/status_notes.h"
+
+namespace penstock::cli {
+namespace {
+
+std::string Lower(const std::string& name) { return absl::AsciiStrToLower(name); }
+
+}  // namespace
+
+bool StillThere(const v1::WorkerStatus& worker) {
+  return worker.state() != v1::WorkerStatus::DEAD && worker.state() != v1::WorkerStatus::LEFT;
+}
+
+std::string JobsTable(const v1::StatusReply& status) {
+  if (status.jobs().empty()) return "no jobs: `penstock submit JOB.textproto` registers one\n";
+  Table table({"JOB", "STATE", "RECORDS", "BYTES", "SHARDS", "BATCH", "VIEW", "NOTE"}, {2, 3, 4, 5, 6});
+  for (const auto& job : status.jobs()) {
+    table.Add({job.name(), Lower(v1::JobState_Name(job.state())), Count(job.records()), HumanBytes(job.bytes()),
+               Count(job.shards()), Count(job.batch_size()), absl::StrCat(job.view_number()), JobNote(job)});
+  }
+  return table.Text() + FailureLines(status);
+}
+
+std::string SessionsTable(const v1::StatusReply& status) {
+  Table table({"READER", "RANK", "EPOCH", "DONE", "ROWS/S", "WAITED", "HOST"}, {3, 4, 5});
+  bool any = false;
+  for (const auto& job : status.jobs()) {
+    for (const auto& s : job.sessions()) {
+      any = true;
+      const double done =
+          s.epoch_positions() == 0 ? 0 : static_cast<double>(s.position()) / static_cast<double>(s.epoch_positions());
+      table.Add({absl::StrCat(job.name(), "/", s.id()), absl::StrFormat("%d of %d", s.rank(), s.world_size()),
+                 absl::StrCat(s.epoch()), absl::StrFormat("%.1f %%", done * 100),
+                 absl::StrFormat("%.0f", s.rows_per_second()), absl::StrFormat("%.0f %%", s.wait_fraction() * 100),
+                 s.host()});
+    }
+  }
+  return any ? table.Text() + WaitLines(status) : "";
+}
+
+std::string WorkersTable(const v1::StatusReply& status) {
+  if (status.workers().empty()) return "no workers: start some with `penstockd worker --coordinator HOST:PORT`\n";
+  Table table(
+      {"WORKER", "ADDRESS", "STATE", "THREADS", "ROWS/S", "ROWS", "OWNS", "MEMORY", "CACHE HITS", "READERS", ""},
+      {3, 4, 5, 6, 7, 8, 9});
+  for (const auto& worker : status.workers()) {
+    const auto& load = worker.load();
+    const bool there = StillThere(worker);  // what it did last is no news of one that has gone
+    const uint64_t lookups = load.record_cache_hits() + load.record_cache_misses();
+    table.Add(
+        {worker.id(), worker.address(), Lower(v1::WorkerStatus::State_Name(worker.state())),
+         absl::StrCat(worker.threads()), there ? absl::StrFormat("%.0f", load.rows_per_second()) : "-",
+         Count(load.rows()), Count(worker.owned_records()),
+         there ? absl::StrCat(HumanBytes(load.memory_bytes()), " of ", HumanBytes(worker.memory_budget_bytes())) : "-",
+         lookups == 0 || !there ? "-"
+                                : absl::StrFormat("%.0f %%", 100.0 * static_cast<double>(load.record_cache_hits()) /
+                                                                 static_cast<double>(lookups)),
+         there ? absl::StrCat(load.sessions()) : "-", worker.note()});
+  }
+  return table.Text() + TroubleLines(status);
+}
+
+}  // namespace penstock::cli

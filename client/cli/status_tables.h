@@ -1,0 +1,21 @@
+// The tables of `penstock status`, each with its notes below it.
+#ifndef PENSTOCK_CLIENT_CLI_STATUS_TABLES_H_
+#define PENSTOCK_CLIENT_CLI_STATUS_TABLES_H_
+
+#include <string>
+
+#include "penstock/v1/control.pb.h"
+
+namespace penstock::cli {
+
+// Whether the worker still runs, as far as the coordinator knows.
+bool StillThere(const v1::WorkerStatus& worker);
+
+std::string JobsTable(const v1::StatusReply& status);
+std::string WorkersTable(const v1::StatusReply& status);
+// "" where nobody reads.
+std::string SessionsTable(const v1::StatusReply& status);
+
+}  // namespace penstock::cli
+
+#endif  // PENSTOCK_CLIENT_CLI_STATUS_TABLES_H_
