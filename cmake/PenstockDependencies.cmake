@@ -36,6 +36,6 @@ if(PENSTOCK_BUILD_SERVER)
   endforeach()
 endif()
 
-if(PENSTOCK_BUILD_TESTS)
+if(PENSTOCK_BUILD_TESTS AND PENSTOCK_BUILD_SERVER)  # there are none of the client alone
   find_package(GTest REQUIRED)
 endif()
