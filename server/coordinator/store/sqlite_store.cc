@@ -38,6 +38,7 @@ class SqliteStore final : public Store {
   ~SqliteStore() override { sqlite3_close_v2(db_); }
 
   absl::Status Open() {
+    errno = 0;
     if (sqlite3_open_v2(path_.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
                         nullptr) != SQLITE_OK) {
       return Error("open");
@@ -116,13 +117,15 @@ class SqliteStore final : public Store {
                      "); move it away and start again: workers register by themselves, jobs must be submitted again"));
   }
 
+  // Right behind the call that failed: its errno is read.
   absl::Status Error(std::string_view what) const {
+    const int system_error = errno;
     const int code = (db_ == nullptr ? SQLITE_NOMEM : sqlite3_errcode(db_)) & 0xff;
     const std::string detail = db_ == nullptr ? "out of memory" : sqlite3_errmsg(db_);
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) return Damaged(detail);
     const std::string text = absl::StrCat(path_, ": ", std::string(what), ": ", detail);
-    // What SQLite could not write beside the file itself comes as an I/O error.
-    const int system_error = db_ == nullptr ? 0 : sqlite3_system_errno(db_);
+    // A quota, and what could not be written beside the file itself, come as I/O errors; sqlite3_system_errno() knows
+    // the cause of few of them.
     const bool io = code == SQLITE_IOERR || code == SQLITE_CANTOPEN;
     if (code == SQLITE_FULL || (io && (system_error == ENOSPC || system_error == EDQUOT))) {
       return absl::ResourceExhaustedError(text + "; make room on that disk");
@@ -141,6 +144,7 @@ class SqliteStore final : public Store {
   }
 
   absl::Status Run(const std::string& sql) {
+    errno = 0;
     if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK) return absl::OkStatus();
     return Error(sql.substr(0, 60));
   }
@@ -161,6 +165,7 @@ class SqliteStore final : public Store {
   template <typename Row, typename... Values>
   absl::Status Each(const std::string& sql, const Row& each, const Values&... values) {
     sqlite3_stmt* statement = nullptr;
+    errno = 0;
     if (sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) return Error(sql);
     absl::Cleanup finalize = [&] { sqlite3_finalize(statement); };
     Bind(statement, 1, values...);

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "pipeline/records/shard_index.h"
 #include "server/coordinator/store/fake_store.h"
@@ -206,6 +208,59 @@ TEST_F(SqliteFileTest, AFolderThatIsNotThereIsSaid) {
   const auto opened = OpenSqliteStore((dir_ / "no" / "where.db").string());
   EXPECT_EQ(opened.status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(opened.status().message()), HasSubstr("no/where.db"));
+}
+
+// While it lives, SQLite's writes fail with `error`, through its table of system calls
+// (https://www.sqlite.org/c3ref/vfs.html).
+class FailingWrites {
+ public:
+  explicit FailingWrites(int error) : vfs_(sqlite3_vfs_find(nullptr)) {
+    error_ = error;
+    Set("write", reinterpret_cast<sqlite3_syscall_ptr>(&Write), &write_);
+    Set("pwrite", reinterpret_cast<sqlite3_syscall_ptr>(&WriteAt), &pwrite_);
+    Set("pwrite64", reinterpret_cast<sqlite3_syscall_ptr>(&WriteAt), &pwrite64_);
+  }
+  ~FailingWrites() {
+    Set("write", write_, nullptr);
+    Set("pwrite", pwrite_, nullptr);
+    Set("pwrite64", pwrite64_, nullptr);
+  }
+
+ private:
+  static ssize_t Write(int, const void*, size_t) {
+    errno = error_;
+    return -1;
+  }
+  static ssize_t WriteAt(int, const void*, size_t, off64_t) {
+    errno = error_;
+    return -1;
+  }
+  void Set(const char* call, sqlite3_syscall_ptr function, sqlite3_syscall_ptr* before) {
+    if (before != nullptr) *before = vfs_->xGetSystemCall(vfs_, call);
+    vfs_->xSetSystemCall(vfs_, call, function);
+  }
+
+  static int error_;
+  sqlite3_vfs* vfs_;
+  sqlite3_syscall_ptr write_ = nullptr, pwrite_ = nullptr, pwrite64_ = nullptr;
+};
+int FailingWrites::error_ = 0;
+
+TEST_F(SqliteFileTest, AFullDiskIsSaidWithTheWayOutAndTheStoreGoesOnWhenThereIsRoom) {
+  auto store = OpenSqliteStore(path());
+  ASSERT_TRUE(store.ok()) << store.status();
+  for (const int error : {ENOSPC, EDQUOT}) {
+    FailingWrites full(error);
+    const absl::Status refused = (*store)->Commit(SomeEvents(), 0).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(path()));
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("make room on that disk"));
+  }
+  {
+    FailingWrites broken(EIO);
+    EXPECT_EQ((*store)->Commit(SomeEvents(), 0).status().code(), absl::StatusCode::kInternal);
+  }
+  EXPECT_EQ((*store)->Commit(SomeEvents(), 0).value_or(0), 1u);
 }
 
 std::string BlobOf(uint64_t hash, int records) {
