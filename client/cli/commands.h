@@ -18,6 +18,7 @@ std::unique_ptr<Command> NewCheckConfig();
 std::unique_ptr<Command> NewImport();
 std::unique_ptr<Command> NewBake();
 std::unique_ptr<Command> NewPack();
+std::unique_ptr<Command> NewSchema();
 // For trainers in other languages, not for people.
 std::unique_ptr<Command> NewFeed();
 // These talk to the coordinator.

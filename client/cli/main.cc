@@ -23,7 +23,7 @@ std::vector<std::unique_ptr<Command>> AllCommands() {
   for (auto make :
        {NewImport, NewInit, NewIndex, NewVerify, NewSubmit, NewRead, NewStatus, NewJobs, NewWorkers, NewShards,
         NewQuarantine, NewDrain, NewCancel, NewDelete, NewPreview, NewBench, NewBake, NewPack, NewCheckConfig,
-        NewFeed}) {
+        NewFeed, NewSchema}) {
     all.push_back(make());
   }
   return all;

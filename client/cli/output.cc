@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -181,6 +182,14 @@ std::string Wide(const pb::FieldDescriptor* field, std::string number) {
   return IsIdentifier(field) ? Json::Quote(number) : number;
 }
 
+// The fewest digits that give the same number back.
+template <typename T>
+std::string ShortestNumber(T value) {
+  char digits[64];
+  const auto end = std::to_chars(digits, digits + sizeof(digits), value).ptr;
+  return std::isfinite(value) ? std::string(digits, end) : Json::Quote({digits, static_cast<size_t>(end - digits)});
+}
+
 // One value of a field as JSON; `i` is -1 for fields that are not repeated.
 std::string ValueToJson(const pb::Message& message, const pb::FieldDescriptor* field, int i) {
   const pb::Reflection* r = message.GetReflection();
@@ -195,9 +204,9 @@ std::string ValueToJson(const pb::Message& message, const pb::FieldDescriptor* f
     case pb::FieldDescriptor::CPPTYPE_UINT64:
       return Wide(field, absl::StrCat(many ? r->GetRepeatedUInt64(message, field, i) : r->GetUInt64(message, field)));
     case pb::FieldDescriptor::CPPTYPE_DOUBLE:
-      return absl::StrFormat("%.6g", many ? r->GetRepeatedDouble(message, field, i) : r->GetDouble(message, field));
+      return ShortestNumber(many ? r->GetRepeatedDouble(message, field, i) : r->GetDouble(message, field));
     case pb::FieldDescriptor::CPPTYPE_FLOAT:
-      return absl::StrFormat("%.6g", many ? r->GetRepeatedFloat(message, field, i) : r->GetFloat(message, field));
+      return ShortestNumber(many ? r->GetRepeatedFloat(message, field, i) : r->GetFloat(message, field));
     case pb::FieldDescriptor::CPPTYPE_BOOL:
       return (many ? r->GetRepeatedBool(message, field, i) : r->GetBool(message, field)) ? "true" : "false";
     case pb::FieldDescriptor::CPPTYPE_ENUM:

@@ -48,7 +48,7 @@ class CheckConfig final : public Command {
     const std::vector<std::string> warnings =
         is_job && mistakes.empty() ? WarningsOf(job, 0) : std::vector<std::string>();
     if (json_) {
-      PrintJson(path, is_job, mistakes, warnings);
+      PrintJson(path, is_job, mistakes, warnings, job);
     } else if (mistakes.empty()) {
       PrintWarnings(warnings);
       std::printf("%s: a right %s\n", path.c_str(), is_job ? "job file" : "daemon configuration");
@@ -63,20 +63,20 @@ class CheckConfig final : public Command {
 
  private:
   static void PrintJson(const std::string& path, bool is_job, const std::vector<Mistake>& mistakes,
-                        const std::vector<std::string>& warnings) {
+                        const std::vector<std::string>& warnings, const v1::JobSpec& job) {
     std::vector<std::string> items;
     for (const Mistake& mistake : mistakes) {
       items.push_back(
           Json().Field("line", mistake.line).Field("field", mistake.field).Field("message", mistake.message).Object());
     }
-    std::printf("%s\n", Json()
-                            .Field("file", path)
-                            .Field("kind", is_job ? "job" : "daemon")
-                            .Field("ok", mistakes.empty())
-                            .Raw("mistakes", Json::Array(items))
-                            .Raw("warnings", Json::QuotedArray(warnings))
-                            .Object()
-                            .c_str());
+    Json json;
+    json.Field("file", path)
+        .Field("kind", is_job ? "job" : "daemon")
+        .Field("ok", mistakes.empty())
+        .Raw("mistakes", Json::Array(items))
+        .Raw("warnings", Json::QuotedArray(warnings));
+    if (is_job && mistakes.empty()) json.Raw("job", MessageToJson(job));
+    std::printf("%s\n", json.Object().c_str());
   }
 
   bool json_ = false;

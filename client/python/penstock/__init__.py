@@ -7,33 +7,46 @@
 Nothing but Python is loaded into this process: batches are made by a child process, in memory that both have mapped.
 """
 
+from . import messages, ops
 from ._batch import Batch, Ragged, Strings
 from ._errors import ConfigurationError, DataError, FeederDied, MachineError, PenstockError, TimeoutError
 from ._feeder import shutdown
+from ._jobs import Job, Preview, cancel, init, preview, status, submit
 from ._loader import Loader
 from ._map import MappedLoader
 from ._program import find_program
 from ._ranks import find_place
 from ._schema_types import Column
 from ._writer import ShardPart, ShardSet, ShardWriter
+from .messages import Feature
 
 __all__ = [
     "Batch",
     "Column",
     "ConfigurationError",
     "DataError",
+    "Feature",
     "FeederDied",
+    "Job",
     "Loader",
     "MachineError",
     "MappedLoader",
     "PenstockError",
+    "Preview",
     "Ragged",
     "ShardPart",
     "ShardSet",
     "ShardWriter",
     "Strings",
     "TimeoutError",
+    "cancel",
     "find_place",
     "find_program",
+    "init",
+    "messages",
+    "ops",
+    "preview",
     "shutdown",
+    "status",
+    "submit",
 ]

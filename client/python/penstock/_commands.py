@@ -51,8 +51,10 @@ def answer_of(command: str, text: bytes) -> Dict[str, Any]:
     return answer
 
 
-def run(command: str, *arguments: str, stdin: Optional[bytes] = None, timeout: Optional[float] = None) -> bytes:
-    """What `penstock COMMAND ARGUMENTS...` prints; its error as an exception."""
+def run(
+    command: str, *arguments: str, stdin: Optional[bytes] = None, timeout: Optional[float] = None, check: bool = True
+) -> bytes:
+    """What `penstock COMMAND ARGUMENTS...` prints; its error as an exception, unless it printed something and not `check`."""
     with stderr_file() as errors:
         try:
             done = subprocess.run(
@@ -69,6 +71,6 @@ def run(command: str, *arguments: str, stdin: Optional[bytes] = None, timeout: O
             raise TimeoutError(f"penstock {command} did not answer within {timeout:g} s") from None
         except OSError as error:
             raise MachineError(f"penstock {command} could not be started: {error}") from error
-        if done.returncode != 0:
+        if done.returncode != 0 and (check or not done.stdout):
             raise failure_of(command, done.returncode, errors)
         return bytes(done.stdout)

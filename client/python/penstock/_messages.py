@@ -1,0 +1,376 @@
+"""The messages of a job file as Python classes, made of _schema.json: what `penstock schema --json` says."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import json
+import math
+import struct
+from pathlib import Path
+from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Tuple, Type
+
+from ._errors import ConfigurationError
+from ._textproto import number, quoted
+
+_INTEGERS = {"int32": (-(1 << 31), 1 << 31), "int64": (-(1 << 63), 1 << 63), "uint32": (0, 1 << 32), "uint64": (0, 1 << 64)}
+
+
+class Field(NamedTuple):
+    """A field of a message."""
+
+    name: str
+    type: str
+    label: str
+    presence: bool
+    oneof: str
+    comment: str
+    of: str = ""
+    key: str = ""
+
+
+class Schema:
+    """What a job file may hold."""
+
+    def __init__(self, text: str) -> None:
+        data = json.loads(text)
+        self.root: str = data["root"]
+        self.messages: Dict[str, Dict[str, Field]] = {}
+        self.comments: Dict[str, str] = {}
+        for name, message in data["messages"].items():
+            self.messages[name] = {field["name"]: Field(**field) for field in message["fields"]}
+            self.comments[name] = message["comment"]
+        self.enums: Dict[str, Dict[str, str]] = {
+            name: {value["name"]: value["comment"] for value in enum["values"]} for name, enum in data["enums"].items()
+        }
+        self.zeros = {name: next(iter(values)) for name, values in self.enums.items()}
+
+    def ops(self) -> Dict[str, Field]:
+        """The ops by the names that they have in a job file."""
+        return {name: field for name, field in self.messages["Op"].items() if field.oneof}
+
+
+def load_schema() -> Schema:
+    return Schema((Path(__file__).with_name("_schema.json")).read_text(encoding="utf-8"))
+
+
+SCHEMA = load_schema()
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> ConfigurationError:
+    """The error for a name that is none, with the nearest one."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, 1, 0.6)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    return ConfigurationError(f"there is no {kind} {name!r}; {hint}")
+
+
+class Message:
+    """A message of a job file. Its fields are set by the constructor or as attributes, and checked then.
+
+    Where a message is expected a dict will do, and for a single enum its name. str() is its text.
+    """
+
+    _name: ClassVar[str] = ""
+    _fields: ClassVar[Dict[str, Field]] = {}
+    _values: Dict[str, Any]
+
+    def __init__(self, **fields: Any) -> None:
+        object.__setattr__(self, "_values", {})
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        field = self._fields.get(name)
+        if field is None:
+            raise unknown(f"field of {self._name}", name, self._fields)
+        if value is None:
+            self._values.pop(name, None)
+            return
+        self._values[name] = _checked(f"{self._name}.{name}", field, value)
+        if field.oneof:
+            for other in self._fields.values():
+                if other.oneof == field.oneof and other.name != name:
+                    self._values.pop(other.name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        field = self._fields.get(name)
+        if field is None:
+            error = unknown(f"field of {self._name}", name, self._fields)
+            raise AttributeError(str(error))
+        if name in self._values:
+            return self._values[name]
+        return self._unset(field)
+
+    def _unset(self, field: Field) -> Any:
+        """What a field that was not set reads as. Lists, maps and messages may be filled in place."""
+        if field.oneof:
+            return None
+        if field.label == "repeated":
+            return self._values.setdefault(field.name, _List(f"{self._name}.{field.name}", field))
+        if field.label == "map":
+            return self._values.setdefault(field.name, {})
+        if field.type == "message":
+            return self._values.setdefault(field.name, CLASSES[field.of]())
+        if field.presence:
+            return None
+        if field.type == "enum":
+            return SCHEMA.zeros[field.of]
+        return {"string": "", "bytes": b"", "bool": False, "float": 0.0, "double": 0.0}.get(field.type, 0)
+
+    def __delattr__(self, name: str) -> None:
+        setattr(self, name, None)
+
+    def __dir__(self) -> List[str]:
+        return [*super().__dir__(), *self._fields]
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and str(self) == str(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __copy__(self) -> Message:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> Message:
+        copy = CLASSES[self._name].__new__(type(self))
+        object.__setattr__(copy, "_values", {})
+        for name, value in self._values.items():
+            setattr(copy, name, _copied(value))
+        return copy
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _restored, (type(self), dict(self._values))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self._values.items() if not _empty(value))
+        return f"{type(self).__name__}({shown})"
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self) -> str:
+        """The message in protobuf's text format."""
+        return "".join(f"{line}\n" for line in self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for name, field in self._fields.items():
+            if name not in self._values:
+                continue
+            value = self._values[name]
+            if field.label == "map":
+                for key, entry in value.items():
+                    yield f"{name} {{ key: {_scalar(field.key, key)} value: {_scalar(field.type, entry)} }}"
+            elif field.type == "message":
+                for entry in value if field.label == "repeated" else [value]:
+                    inner = list(entry._lines())
+                    if not inner and field.label == "single" and not field.oneof:
+                        continue  # was only looked at
+                    yield from _block(name, inner)
+            elif field.label == "repeated":
+                for entry in value:
+                    yield f"{name}: {_scalar(field.type, entry)}"
+            else:
+                yield f"{name}: {_scalar(field.type, value)}"
+
+
+def _block(name: str, lines: List[str]) -> Iterator[str]:
+    short = f"{name} {{ {' '.join(lines)} }}" if lines else f"{name} {{}}"
+    if len(short) <= 110 and not any("\n" in line for line in lines):
+        yield short
+        return
+    yield f"{name} {{"
+    for line in lines:
+        yield f"  {line}"
+    yield "}"
+
+
+class _List(List[Any]):
+    """Values of a repeated field: what is put in is checked."""
+
+    def __init__(self, what: str, field: Field, values: Iterable[Any] = ()) -> None:
+        self._what, self._field = what, field
+        super().__init__(_checked_one(f"{what}[{i}]", field, value) for i, value in enumerate(values))
+
+    def append(self, value: Any) -> None:
+        super().append(_checked_one(f"{self._what}[{len(self)}]", self._field, value))
+
+    def insert(self, index: Any, value: Any) -> None:
+        super().insert(index, _checked_one(f"{self._what}[{index}]", self._field, value))
+
+    def extend(self, values: Iterable[Any]) -> None:
+        for value in values:
+            self.append(value)
+
+    def __iadd__(self, values: Iterable[Any]) -> _List:  # type: ignore[misc]
+        self.extend(values)
+        return self
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, slice):
+            super().__setitem__(index, _List(self._what, self._field, value))
+        else:
+            super().__setitem__(index, _checked_one(f"{self._what}[{index}]", self._field, value))
+
+    def __reduce_ex__(self, protocol: Any) -> Tuple[Any, ...]:
+        return list, (list(self),)
+
+
+def _restored(cls: Type[Message], values: Dict[str, Any]) -> Message:
+    message = cls.__new__(cls)
+    object.__setattr__(message, "_values", {})
+    for name, value in values.items():
+        setattr(message, name, value)
+    return message
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Message):
+        return value.__copy__()
+    if isinstance(value, list):
+        return [_copied(entry) for entry in value]
+    return dict(value) if isinstance(value, dict) else value
+
+
+def _empty(value: Any) -> bool:
+    if isinstance(value, Message):
+        return all(map(_empty, value._values.values()))
+    return isinstance(value, (list, dict)) and not value
+
+
+def _scalar(kind: str, value: Any) -> str:
+    if kind == "string":
+        return quoted(value.encode())
+    if kind == "bytes":
+        return quoted(value)
+    if kind == "bool":
+        return "true" if value else "false"
+    if kind == "enum":
+        return str(value)
+    return number(value)
+
+
+def _checked(what: str, field: Field, value: Any) -> Any:
+    if field.label == "map":
+        if not isinstance(value, Mapping):
+            raise ConfigurationError(f"{what} is a dict, not {_shown(value)}")
+        key = field._replace(type=field.key, label="single")
+        return {_checked_one(f"{what}'s key", key, k): _checked_one(f"{what}[{k!r}]", field, v) for k, v in value.items()}
+    if field.label == "repeated":
+        one = isinstance(value, (str, bytes, int, float, Mapping, Message))
+        return _List(what, field, [value] if one else value)
+    return _checked_one(what, field, value)
+
+
+def _checked_one(what: str, field: Field, value: Any) -> Any:
+    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()  # a scalar of NumPy's
+    kind = field.type
+    if kind == "message":
+        cls = CLASSES[field.of]
+        if isinstance(value, Mapping):
+            return cls(**value)
+        if not isinstance(value, cls):
+            raise ConfigurationError(f"{what} is a {field.of} or a dict, not {_shown(value)}")
+        return value
+    if kind == "enum":
+        values = SCHEMA.enums[field.of]
+        if not isinstance(value, str):
+            raise ConfigurationError(f"{what} is one of {', '.join(values)}, not {_shown(value)}")
+        if value not in values:
+            raise unknown(f"{what}", value, values)
+        return value
+    if kind == "string":
+        if not isinstance(value, str):
+            if not hasattr(value, "__fspath__"):
+                raise ConfigurationError(f"{what} is a str, not {_shown(value)}")
+            value = str(value)
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ConfigurationError(f"{what} is no text that UTF-8 can hold: {value!r}") from None
+        return value
+    if kind == "bytes":
+        if isinstance(value, str):
+            return value.encode()
+        if not isinstance(value, (bytes, bytearray)):
+            raise ConfigurationError(f"{what} is bytes, not {_shown(value)}")
+        return bytes(value)
+    if kind == "bool":
+        if not isinstance(value, bool):
+            raise ConfigurationError(f"{what} is True or False, not {_shown(value)}")
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ConfigurationError(f"{what} is a number, not {_shown(value)}")
+    if kind in _INTEGERS:
+        low, high = _INTEGERS[kind]
+        if not isinstance(value, int):
+            raise ConfigurationError(f"{what} is a whole number, not {_shown(value)}")
+        if not low <= value < high:
+            raise ConfigurationError(f"{what} is from {low} to {high - 1}, not {value}")
+        return value
+    value = float(value)
+    if kind == "float" and math.isfinite(value):
+        try:
+            struct.pack("<f", value)
+        except OverflowError:
+            raise ConfigurationError(f"{what} is a float32, which {value} does not fit") from None
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+
+
+def _signature(fields: Iterable[str]) -> inspect.Signature:
+    return inspect.Signature([inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in fields])
+
+
+def describe(name: str) -> str:
+    """Help for a message: its comment, and a line for each field."""
+    lines = [SCHEMA.comments[name]] if SCHEMA.comments[name] else []
+    for field in SCHEMA.messages[name].values():
+        if field.oneof:
+            continue
+        kind = field.of or field.type
+        if field.type == "enum":
+            kind = " | ".join(SCHEMA.enums[field.of])
+        if field.label != "single":
+            kind = f"{field.label} {kind}"
+        lines.append(f"  {field.name} ({kind})" + (f": {field.comment}" if field.comment else ""))
+    return "\n".join(lines)
+
+
+def _class_of(name: str) -> Type[Message]:
+    namespace = {
+        "__doc__": describe(name),
+        "__module__": "penstock.messages",
+        "__signature__": _signature(SCHEMA.messages[name]),
+        "_name": name,
+        "_fields": SCHEMA.messages[name],
+    }
+    return type(name, (Message,), namespace)
+
+
+CLASSES: Dict[str, Type[Message]] = {name: _class_of(name) for name in SCHEMA.messages}
+
+
+def op_function(name: str) -> Any:
+    """ops.NAME: makes an Op."""
+    fields = SCHEMA.messages[SCHEMA.ops()[name].of]
+
+    def op(**arguments: Any) -> Message:
+        place = {given: arguments.pop(given) for given in ("column", "name") if given in arguments}
+        for given in arguments:
+            if given not in fields:
+                raise unknown(f"argument of {name}", given, [*fields, "column", "name"])
+        return CLASSES["Op"](**place, **{name: arguments})
+
+    op.__name__ = op.__qualname__ = name
+    op.__module__ = "penstock.ops"
+    op.__doc__ = describe(SCHEMA.ops()[name].of) or f"`{name}` of docs/augmentations.md."
+    op.__signature__ = _signature([*fields, "column", "name"])  # type: ignore[attr-defined]
+    return op

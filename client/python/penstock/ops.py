@@ -1,0 +1,26 @@
+"""The ops of a job's pipeline, by their names in a job file: `ops.random_resized_crop(height=224, width=224)`.
+
+Each takes its settings, and `column` (the column that it works on; "image" unless said) and `name` (its place in the random
+key). docs/augmentations.md describes them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, List
+
+from ._messages import SCHEMA, op_function, unknown
+
+__all__ = list(SCHEMA.ops())
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    if name not in SCHEMA.ops():
+        raise AttributeError(str(unknown("op", name, SCHEMA.ops())))
+    function = globals()[name] = op_function(name)
+    return function
+
+
+def __dir__() -> List[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,21 @@
+"""An HDF5 file as shards: write_hdf5.py FILE.h5 OUT. Every data set of the file is a column, its first axis the records."""
+
+import sys
+
+import h5py
+import penstock
+
+
+def main(source: str, out: str) -> penstock.ShardSet:
+    with h5py.File(source, "r") as file, penstock.ShardWriter(out, order="shuffled") as writer:
+        columns = {name: data for name, data in file.items() if isinstance(data, h5py.Dataset)}
+        rows = min(len(data) for data in columns.values())
+        for begin in range(0, rows, 1024):  # a slice at a time: chunks are read once
+            part = {name: data[begin : min(begin + 1024, rows)] for name, data in columns.items()}
+            for i in range(len(next(iter(part.values())))):
+                writer.write({name: values[i] for name, values in part.items()})
+    return writer.result
+
+
+if __name__ == "__main__":
+    print(main(*sys.argv[1:]))
