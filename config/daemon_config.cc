@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/cgroup.h"
 #include "base/file.h"
-#include "base/status_macros.h"
 #include "base/near_name.h"
+#include "base/status_macros.h"
 
 namespace penstock {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/near_name.h"
 #include "base/status_macros.h"
 #include "config/flags.h"
-#include "base/near_name.h"
 
 namespace penstock {
 namespace {

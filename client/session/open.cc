@@ -169,9 +169,9 @@ absl::StatusOr<OpenedSession> SessionOpener::Make() {
   PS_ASSIGN_OR_RETURN(JobInfo job, MakeJobInfo(known));
   const uint64_t step_rows = options_.batch_size != 0 ? options_.batch_size : job.batch_size;
   PS_ASSIGN_OR_RETURN(const Steps steps, Steps::Create(job.positions, step_rows, job.last, options_.world_size));
-  PS_RETURN_IF_ERROR(CheckStart({job.name, job.format.get(), job.order_fingerprint, job.pipeline_fingerprint,
-                                 options_.accept_new_pipeline},
-                                steps, saved_));
+  PS_RETURN_IF_ERROR(CheckStart(
+      {job.name, job.format.get(), job.order_fingerprint, job.pipeline_fingerprint, options_.accept_new_pipeline},
+      steps, saved_));
   PS_ASSIGN_OR_RETURN(auto view, MakeView(known.view(), job.offsets->num_records()));
 
   SessionOptions opened;

@@ -179,7 +179,8 @@ absl::StatusOr<std::unique_ptr<BakeSource>> BakeSource::Create(std::shared_ptr<c
 uint64_t BakeSource::size() const { return job_->offsets()->num_records() * options_.variants; }
 
 uint64_t BakeSource::fingerprint() const {
-  return HashWords({job_->reader().snapshot().Fingerprint(), job_->pipeline().fingerprint(), job_->plan_options().seed});
+  return HashWords(
+      {job_->reader().snapshot().Fingerprint(), job_->pipeline().fingerprint(), job_->plan_options().seed});
 }
 
 std::unique_ptr<RecordMaker> BakeSource::NewMaker() const {

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "pipeline/augment/conformance.h"
 #include "server/daemon_options.h"
 #include "server/worker/indexes/index_prefetch.h"
-#include "pipeline/augment/conformance.h"
 #include "server/worker/link/identity.h"
 #include "server/worker/link/load_meter.h"
 #include "tests/support/test_dataset.h"
