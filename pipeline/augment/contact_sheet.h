@@ -27,7 +27,7 @@ struct SheetRecord {
   SampleKey key;           // of its first draw
   std::string caption;     // shown at its row, such as "train-00001 #17"
   // Empty, or one for each draw; none where a draw's group stays unmixed.
-  std::vector<std::optional<SheetPartner>> partners;
+  std::vector<std::optional<SheetPartner>> partners = {};
 };
 
 struct SheetOptions {

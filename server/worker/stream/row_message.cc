@@ -34,7 +34,7 @@ void AddFailure(int index, const absl::Status& status, v1::Rows* rows) {
   v1::Rows::Failure* failure = rows->add_failures();
   failure->set_row(static_cast<uint32_t>(index));
   failure->set_code(static_cast<int32_t>(status.code()));
-  failure->set_message(WireWords(status.message(), kMostFailureBytes));
+  failure->set_message(WireWords(std::string(status.message()), kMostFailureBytes));
 }
 
 // What is wrong with the record of a masked or substituted row. `texts`: bytes that messages may still have.
@@ -43,7 +43,7 @@ void AddFault(int index, const RowResult& row, size_t* texts, v1::Rows* rows) {
   fault->set_row(static_cast<uint32_t>(index));
   fault->set_reason(std::string(FaultName(FaultOf(row.fault))));
   if (*texts < kMostFaultBytes) return;
-  fault->set_message(WireWords(row.fault.message(), kMostFaultBytes));
+  fault->set_message(WireWords(std::string(row.fault.message()), kMostFaultBytes));
   if (row.fault_offset.has_value()) fault->set_offset(*row.fault_offset);
   *texts -= fault->message().size();
 }

@@ -225,7 +225,7 @@ void StreamSession::TellOfBadRecord(const RowResult& row) {
   }
   if (job == nullptr) return;
   shared_->bad_records->Found(job->spec().name(), uid, row.record_id, row.masked, [&] {
-    return absl::StrCat(job->reader().Describe(row.record_id), ": ", FaultName(FaultOf(row.fault)), ": ",
+    return absl::StrCat(job->reader().Describe(row.record_id), ": ", std::string(FaultName(FaultOf(row.fault))), ": ",
                         row.fault.message());
   });
 }
