@@ -41,6 +41,7 @@ void QuietGrpcLog() {
 
 void RouteGrpcLog(Say say) {
   say_to = say;
+  gpr_log_verbosity_init();  // before gRPC's own start nothing is logged
   gpr_set_log_function(Log);
 }
 

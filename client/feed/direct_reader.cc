@@ -25,7 +25,7 @@ constexpr size_t kTroubleLines = 4, kTroubleBytes = 512;
 // The rows of one step, in a batch.
 class BatchTarget final : public StepTarget {
  public:
-  BatchTarget(const LocalJob& job, const Steps& steps, const StepSpan& span, const SlotRange& slice,
+  BatchTarget(const LoadedJob& job, const Steps& steps, const StepSpan& span, const SlotRange& slice,
               std::shared_ptr<BatchBuilder> builder)
       : job_(job),
         steps_(steps),
@@ -70,7 +70,7 @@ class BatchTarget final : public StepTarget {
     return {static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)};
   }
 
-  const LocalJob& job_;
+  const LoadedJob& job_;
   const Steps& steps_;
   const StepSpan span_;
   const SlotRange slice_;
@@ -82,7 +82,7 @@ class BatchTarget final : public StepTarget {
 
 class DirectReader final : public Reader {
  public:
-  DirectReader(std::shared_ptr<const LocalJob> job, const Steps& steps, Cursor start, Allocator* allocator,
+  DirectReader(std::shared_ptr<const LoadedJob> job, const Steps& steps, Cursor start, Allocator* allocator,
                size_t max_free_bytes)
       : job_(std::move(job)),
         steps_(steps),
@@ -193,7 +193,7 @@ class DirectReader final : public Reader {
     return absl::DeadlineExceededError(text);
   }
 
-  const std::shared_ptr<const LocalJob> job_;
+  const std::shared_ptr<const LoadedJob> job_;
   const Steps steps_;
   const Cursor start_;
   const std::shared_ptr<BatchMemory> memory_;
@@ -210,7 +210,7 @@ class DirectReader final : public Reader {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(Loader* loader, std::shared_ptr<const LocalJob> job,
+absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(Loader* loader, std::shared_ptr<const LoadedJob> job,
                                                          const ReaderOptions& options) {
   if (options.world_size == 0 || options.rank >= options.world_size) {
     return absl::InvalidArgumentError(

@@ -13,7 +13,7 @@ namespace penstock {
 // Batches, order, states and errors are those of the same job served. `options.job` and what is about workers is not
 // used. `loader` outlives the reader; batches may outlive both. Errors: as Reader::Open's about ranks, batch sizes and
 // states.
-absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(Loader* loader, std::shared_ptr<const LocalJob> job,
+absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(Loader* loader, std::shared_ptr<const LoadedJob> job,
                                                          const ReaderOptions& options);
 
 }  // namespace penstock

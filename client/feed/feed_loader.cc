@@ -15,7 +15,9 @@ namespace {
 constexpr absl::Duration kOneWait = absl::Seconds(1);
 constexpr uint32_t kLeastWindow = 2;
 
-uint64_t OffsetIn(const void* arena, const void* memory) { return static_cast<const Arena*>(arena)->OffsetOf(memory); }
+uint64_t OffsetIn(const void* arena, const void* memory) {
+  return static_cast<const BatchArena*>(arena)->OffsetOf(memory);
+}
 
 uint64_t BytesOf(const Batch& batch) {
   uint64_t bytes = batch.rows() * (sizeof(RowId) + 1);

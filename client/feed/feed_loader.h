@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "base/runtime/clock.h"
-#include "client/feed/arena.h"
+#include "client/feed/batch_arena.h"
 #include "client/feed/messages.h"
 #include "client/feed/packet_socket.h"
 #include "client/feed/slot_table.h"
@@ -33,7 +33,7 @@ using OpenReader = std::function<absl::StatusOr<std::unique_ptr<Reader>>(
 
 // What the loaders of a feeder share. Outlives them.
 struct FeedShared {
-  Arena* arena = nullptr;
+  BatchArena* arena = nullptr;
   SlotTable* slots = nullptr;
   OpenReader open_reader;
   Nanos idle_after = kSecond;        // without a wish: what was prepared is let go

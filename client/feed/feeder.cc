@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
-#include "client/feed/arena.h"
+#include "client/feed/batch_arena.h"
 #include "client/feed/direct_reader.h"
 #include "client/feed/feed_loader.h"
 #include "client/feed/local_jobs.h"
@@ -141,7 +141,7 @@ class Feeder {
                                                         ": install a package and a program of one release"));
     }
     const uint64_t memory = hello.memory() > 0 ? hello.memory() : AvailableMemory() / 2;
-    PS_ASSIGN_OR_RETURN(arena_, Arena::Create(std::max(memory, kLeastMemory)));
+    PS_ASSIGN_OR_RETURN(arena_, BatchArena::Create(std::max(memory, kLeastMemory)));
     LocalJobsOptions local;
     local.threads = static_cast<int>(hello.threads() > 0 ? hello.threads() : static_cast<uint32_t>(AvailableCpus()));
     if (hello.memory_budget() > 0) local.memory_budget_bytes = hello.memory_budget();
@@ -199,7 +199,7 @@ class Feeder {
 
   absl::StatusOr<std::unique_ptr<Reader>> OpenLocal(const v1::FeedOpen& open, const ReaderOptions& reader) {
     PS_ASSIGN_OR_RETURN(const LocalSource source, options_.open_local(open));
-    PS_ASSIGN_OR_RETURN(std::shared_ptr<const LocalJob> job, local_->Load(source.job, source.roots));
+    PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedJob> job, local_->Load(source.job, source.roots));
     PS_ASSIGN_OR_RETURN(Loader* const loader, local_->loader());
     return OpenDirectReader(loader, std::move(job), reader);
   }
@@ -255,7 +255,7 @@ class Feeder {
   const PacketSocket main_;
   const FeederOptions& options_;
   OwnedFd parent_, woken_;
-  std::unique_ptr<Arena> arena_;
+  std::unique_ptr<BatchArena> arena_;
   SlotTable slots_;
   std::unique_ptr<LocalJobs> local_;
   FeedShared shared_;

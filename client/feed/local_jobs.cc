@@ -36,15 +36,15 @@ absl::Status BadRecordLimit::Add(uint64_t record, DatasetReader& reader) {
       ": more than errors.max_bad_fraction (", limit_, ") allows; mend the data (penstock verify) or raise the limit"));
 }
 
-absl::StatusOr<std::shared_ptr<const LocalJob>> LocalJobs::Load(const v1::JobSpec& spec,
-                                                                const std::vector<DataRoot>& roots) {
+absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSpec& spec,
+                                                                 const std::vector<DataRoot>& roots) {
   std::string key = spec.SerializeAsString();
   for (const DataRoot& root : roots) absl::StrAppend(&key, "\n", root.name, "=", root.path);
   {
     MutexLock lock(&mutex_);
-    if (std::shared_ptr<const LocalJob> known = loaded_[key].lock()) return known;
+    if (std::shared_ptr<const LoadedJob> known = loaded_[key].lock()) return known;
   }
-  auto loaded = std::make_shared<LocalJob>();
+  auto loaded = std::make_shared<LoadedJob>();
   loaded->troubles = &troubles_;
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
                       OpenDataset(spec, roots, options_.index_dir, options_.threads, &troubles_));

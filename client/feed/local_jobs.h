@@ -34,7 +34,7 @@ class BadRecordLimit {
   std::set<uint64_t> bad_ ABSL_GUARDED_BY(mutex_);
 };
 
-struct LocalJob {
+struct LoadedJob {
   std::shared_ptr<const LoadJob> job;
   std::shared_ptr<const BatchFormat> format;
   uint64_t pipeline_fingerprint = 0;  // as states have it
@@ -57,7 +57,7 @@ class LocalJobs {
 
   // Expands the job's globs, loads or builds the indexes; what was loaded for the same job before is used again while
   // somebody has it. May take long. Errors name what is wrong with the files or the job.
-  absl::StatusOr<std::shared_ptr<const LocalJob>> Load(const v1::JobSpec& spec, const std::vector<DataRoot>& roots);
+  absl::StatusOr<std::shared_ptr<const LoadedJob>> Load(const v1::JobSpec& spec, const std::vector<DataRoot>& roots);
 
   // Made at its first use. InvalidArgument where the caches leave no room in the budget.
   absl::StatusOr<Loader*> loader();
@@ -67,7 +67,7 @@ class LocalJobs {
   FileTroubles troubles_{Clock::Real()};
   Mutex mutex_;
   std::unique_ptr<Loader> loader_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, std::weak_ptr<const LocalJob>> loaded_ ABSL_GUARDED_BY(mutex_);  // by spec and roots
+  std::map<std::string, std::weak_ptr<const LoadedJob>> loaded_ ABSL_GUARDED_BY(mutex_);  // by spec and roots
 };
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-#include "client/feed/arena.h"
+#include "client/feed/batch_arena.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 namespace penstock {
 namespace {
 
-std::unique_ptr<Arena> Make(uint64_t bytes) {
-  auto arena = Arena::Create(bytes);
+std::unique_ptr<BatchArena> Make(uint64_t bytes) {
+  auto arena = BatchArena::Create(bytes);
   EXPECT_TRUE(arena.ok()) << arena.status();
   return *std::move(arena);
 }
@@ -25,9 +25,9 @@ uint64_t PagesOf(int fd) {
   return static_cast<uint64_t>(info.st_blocks) * 512;
 }
 
-TEST(Arena, BlocksArePagesThatDoNotOverlapWhateverComesAndGoes) {
-  constexpr uint64_t kBytes = 256 * Arena::kPage;
-  const std::unique_ptr<Arena> arena = Make(kBytes);
+TEST(BatchArena, BlocksArePagesThatDoNotOverlapWhateverComesAndGoes) {
+  constexpr uint64_t kBytes = 256 * BatchArena::kPage;
+  const std::unique_ptr<BatchArena> arena = Make(kBytes);
   std::mt19937 random(7);
   struct Block {
     void* memory;
@@ -37,10 +37,10 @@ TEST(Arena, BlocksArePagesThatDoNotOverlapWhateverComesAndGoes) {
   std::vector<Block> blocks;
   for (int i = 0; i < 20000; ++i) {
     if (random() % 2 == 0 || blocks.empty()) {
-      const size_t bytes = 1 + random() % (20 * Arena::kPage);
+      const size_t bytes = 1 + random() % (20 * BatchArena::kPage);
       void* const memory = arena->Allocate(bytes);
       if (memory == nullptr) continue;
-      EXPECT_EQ(arena->OffsetOf(memory) % Arena::kPage, 0u);
+      EXPECT_EQ(arena->OffsetOf(memory) % BatchArena::kPage, 0u);
       blocks.push_back({memory, bytes, static_cast<unsigned char>(random())});
       std::memset(memory, blocks.back().mark, bytes);
     } else {
@@ -55,14 +55,14 @@ TEST(Arena, BlocksArePagesThatDoNotOverlapWhateverComesAndGoes) {
   }
   for (const Block& block : blocks) arena->Deallocate(block.memory, block.bytes);
   EXPECT_EQ(arena->used_bytes(), 0u);
-  void* const all = arena->Allocate(kBytes - Arena::kPage);  // the gaps have joined
+  void* const all = arena->Allocate(kBytes - BatchArena::kPage);  // the gaps have joined
   EXPECT_NE(all, nullptr);
   EXPECT_EQ(arena->Allocate(1), nullptr);
   EXPECT_GT(arena->refusals(), 0u);
 }
 
-TEST(Arena, WhatIsGivenBackTakesNoMemory) {
-  const std::unique_ptr<Arena> arena = Make(uint64_t{1} << 40);  // far more than there is
+TEST(BatchArena, WhatIsGivenBackTakesNoMemory) {
+  const std::unique_ptr<BatchArena> arena = Make(uint64_t{1} << 40);  // far more than there is
   EXPECT_EQ(PagesOf(arena->fd()), 0u);
   constexpr size_t kBytes = size_t{8} << 20;
   void* const memory = arena->Allocate(kBytes);
@@ -72,8 +72,8 @@ TEST(Arena, WhatIsGivenBackTakesNoMemory) {
   EXPECT_LT(PagesOf(arena->fd()), kBytes / 4);
 }
 
-TEST(Arena, PreparingMakesPagesAndChangesNothing) {
-  const std::unique_ptr<Arena> arena = Make(uint64_t{64} << 20);
+TEST(BatchArena, PreparingMakesPagesAndChangesNothing) {
+  const std::unique_ptr<BatchArena> arena = Make(uint64_t{64} << 20);
   constexpr size_t kBytes = size_t{1} << 20;
   void* const memory = arena->Allocate(kBytes);
   std::memset(memory, 5, kBytes);
@@ -83,8 +83,8 @@ TEST(Arena, PreparingMakesPagesAndChangesNothing) {
   for (size_t i = 0; i < kBytes; i += 1000) ASSERT_EQ(static_cast<char*>(memory)[i], 5);
 }
 
-TEST(Arena, ItsSizeIsSealedAndItsPagesCanAllBeTakenBack) {
-  const std::unique_ptr<Arena> arena = Make(uint64_t{4} << 20);
+TEST(BatchArena, ItsSizeIsSealedAndItsPagesCanAllBeTakenBack) {
+  const std::unique_ptr<BatchArena> arena = Make(uint64_t{4} << 20);
   EXPECT_NE(ftruncate(arena->fd(), 4096), 0);
   EXPECT_NE(ftruncate(arena->fd(), 8 << 20), 0);
   void* const child = mmap(nullptr, arena->bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, arena->fd(), 0);

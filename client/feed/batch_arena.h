@@ -1,6 +1,6 @@
 // The memory that a feeder's batches lie in: one memfd, which the trainer maps too.
-#ifndef PENSTOCK_CLIENT_FEED_ARENA_H_
-#define PENSTOCK_CLIENT_FEED_ARENA_H_
+#ifndef PENSTOCK_CLIENT_FEED_BATCH_ARENA_H_
+#define PENSTOCK_CLIENT_FEED_BATCH_ARENA_H_
 
 #include <atomic>
 #include <cstddef>
@@ -17,15 +17,15 @@ namespace penstock {
 // Blocks of whole pages of one file without a name, whose size is fixed and sealed. Pages that nobody uses take no
 // memory. What lies in it may be written by the trainer at any time, so nothing here is read for a decision: what is
 // free is kept elsewhere. Thread-safe.
-class Arena final : public Allocator {
+class BatchArena final : public Allocator {
  public:
   static constexpr size_t kPage = 4096;
 
   // `bytes` is rounded up to whole pages. Errors name the system call.
-  static absl::StatusOr<std::unique_ptr<Arena>> Create(uint64_t bytes);
-  ~Arena() override;
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
+  static absl::StatusOr<std::unique_ptr<BatchArena>> Create(uint64_t bytes);
+  ~BatchArena() override;
+  BatchArena(const BatchArena&) = delete;
+  BatchArena& operator=(const BatchArena&) = delete;
 
   int fd() const { return fd_; }
   uint64_t bytes() const { return bytes_; }
@@ -49,7 +49,7 @@ class Arena final : public Allocator {
   void GiveBackAll();
 
  private:
-  Arena(int fd, std::byte* base, uint64_t bytes);
+  BatchArena(int fd, std::byte* base, uint64_t bytes);
 
   const int fd_;
   std::byte* const base_;
@@ -62,4 +62,4 @@ class Arena final : public Allocator {
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_CLIENT_FEED_ARENA_H_
+#endif  // PENSTOCK_CLIENT_FEED_BATCH_ARENA_H_

@@ -1,4 +1,4 @@
-#include "client/feed/arena.h"
+#include "client/feed/batch_arena.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -17,17 +17,17 @@ namespace {
 constexpr uint64_t kPrepareAtOnce = uint64_t{4} << 20;
 
 uint64_t Pages(uint64_t bytes) {
-  return (std::max<uint64_t>(bytes, 1) + Arena::kPage - 1) / Arena::kPage * Arena::kPage;
+  return (std::max<uint64_t>(bytes, 1) + BatchArena::kPage - 1) / BatchArena::kPage * BatchArena::kPage;
 }
 
 }  // namespace
 
-Arena::Arena(int fd, std::byte* base, uint64_t bytes) : fd_(fd), base_(base), bytes_(bytes) {
+BatchArena::BatchArena(int fd, std::byte* base, uint64_t bytes) : fd_(fd), base_(base), bytes_(bytes) {
   MutexLock lock(&mutex_);
   free_[kPage] = bytes_ - kPage;  // nothing has the offset 0, which says that there is nothing
 }
 
-absl::StatusOr<std::unique_ptr<Arena>> Arena::Create(uint64_t bytes) {
+absl::StatusOr<std::unique_ptr<BatchArena>> BatchArena::Create(uint64_t bytes) {
   bytes = Pages(std::max<uint64_t>(bytes, 2 * kPage));
   const int fd = memfd_create("penstock-batches", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return ErrnoStatus(errno, "memfd_create for the batches' memory");
@@ -41,21 +41,21 @@ absl::StatusOr<std::unique_ptr<Arena>> Arena::Create(uint64_t bytes) {
   void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED) return failed("mmap");
   madvise(base, bytes, MADV_HUGEPAGE);  // where the system gives them
-  return std::unique_ptr<Arena>(new Arena(fd, static_cast<std::byte*>(base), bytes));
+  return std::unique_ptr<BatchArena>(new BatchArena(fd, static_cast<std::byte*>(base), bytes));
 }
 
-Arena::~Arena() {
+BatchArena::~BatchArena() {
   munmap(base_, bytes_);
   close(fd_);
 }
 
-uint64_t Arena::used_bytes() const {
+uint64_t BatchArena::used_bytes() const {
   MutexLock lock(&mutex_);
   return used_;
 }
 
 // The first gap that is large enough: what is in use stays near the start, where pages are there already.
-void* Arena::Allocate(size_t bytes) {
+void* BatchArena::Allocate(size_t bytes) {
   const uint64_t wanted = Pages(bytes);
   MutexLock lock(&mutex_);
   const auto gap = std::find_if(free_.begin(), free_.end(), [&](const auto& g) { return g.second >= wanted; });
@@ -70,7 +70,7 @@ void* Arena::Allocate(size_t bytes) {
   return base_ + from;
 }
 
-void Arena::Deallocate(void* memory, size_t bytes) {
+void BatchArena::Deallocate(void* memory, size_t bytes) {
   const uint64_t size = Pages(bytes);
   uint64_t from = OffsetOf(memory);
   // Before it is free: whoever gets it next must not lose what it writes.
@@ -95,13 +95,13 @@ void Arena::Deallocate(void* memory, size_t bytes) {
   free_[from] = end - from;
 }
 
-uint64_t Arena::OffsetOf(const void* memory) const {
+uint64_t BatchArena::OffsetOf(const void* memory) const {
   const auto* const at = static_cast<const std::byte*>(memory);
   PS_CHECK(at >= base_ && at < base_ + bytes_);
   return static_cast<uint64_t>(at - base_);
 }
 
-void Arena::Prepare(uint64_t bytes, const std::atomic<bool>& stop) {
+void BatchArena::Prepare(uint64_t bytes, const std::atomic<bool>& stop) {
   bytes = std::min(bytes, bytes_);
   for (uint64_t at = 0; at < bytes && !stop.load(); at += kPrepareAtOnce) {
     // Makes pages that are not there, and changes nothing of those that are.
@@ -112,6 +112,8 @@ void Arena::Prepare(uint64_t bytes, const std::atomic<bool>& stop) {
   }
 }
 
-void Arena::GiveBackAll() { fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes_)); }
+void BatchArena::GiveBackAll() {
+  fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes_));
+}
 
 }  // namespace penstock
