@@ -1,8 +1,9 @@
 // Bad records on real processes: who learns of them, and where.
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
+#include <cstring>
 #include <map>
 
 #include "absl/strings/match.h"
