@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "absl/strings/match.h"
@@ -18,6 +19,7 @@
 #include "client/cli/npy_writer.h"
 #include "client/cli/output.h"
 #include "client/cli/read_report.h"
+#include "client/cli/state_file.h"
 #include "penstock/client.h"
 
 namespace penstock::cli {
@@ -47,7 +49,12 @@ class Read final : public Command {
   void AddFlags(Flags* flags) override {
     coordinator_.AddTo(flags);
     flags->AddUint("steps", &steps_, "N", "stop after so many steps");
-    flags->AddUint("epochs", &epochs_, "N", "read so many epochs (default: 1, or as many as --steps needs)");
+    flags->AddUint(
+        "epochs", &epochs_, "N",
+        "read so many epochs; that which --state is in counts as one, however little of it is left (default: 1, or "
+        "as many as --steps needs)");
+    flags->AddUint("until-epoch", &until_epoch_, "N",
+                   "read up to where epoch N would begin, wherever --state or --epoch begins: N epochs in all");
     flags->AddUint("epoch", &epoch_, "E", "begin with this epoch (default: 0)");
     flags->AddUint("rank", &rank_, "R", "this reader's rank (default: 0)");
     flags->AddUint("world-size", &world_size_, "W", "how many readers share each step (default: 1)");
@@ -66,17 +73,16 @@ class Read final : public Command {
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(std::string job, OneArgument(arguments, "JOB"));
+    PS_ASSIGN_OR_RETURN(ReaderOptions options, Options());
+    PS_RETURN_IF_ERROR(TakeFolder());
     PS_ASSIGN_OR_RETURN(job, SubmitIfFile(job));
-    if (!out_.empty() && mkdir(out_.c_str(), 0755) != 0 && errno != EEXIST) {
-      return ErrnoStatus(errno, absl::StrCat("creating ", out_));
-    }
-    PS_ASSIGN_OR_RETURN(const ReaderOptions options, Options(job));
+    options.job = job;
     Measured measured;
     measured.start = Clock::Real()->Now();
     PS_ASSIGN_OR_RETURN(const std::unique_ptr<Reader> reader,
                         Reader::Open({.coordinator = coordinator_.address()}, options));
     DigestOfBatches digest;
-    const absl::Status ended = ReadAll(*reader, &measured, &digest);
+    const absl::Status ended = ReadAll(*reader, options.epochs, &measured, &digest);
     if (!ended.ok()) return ended;
     Report(job, *reader, measured, digest_ ? digest.Hex() : "");
     return absl::OkStatus();
@@ -92,12 +98,26 @@ class Read final : public Command {
     return request.spec().name();
   }
 
-  absl::StatusOr<ReaderOptions> Options(const std::string& job) const {
+  // A folder of batches is of one run: files of another would pass for its steps.
+  absl::Status TakeFolder() const {
+    if (out_.empty()) return absl::OkStatus();
+    if (mkdir(out_.c_str(), 0755) != 0 && errno != EEXIST) {
+      return ErrnoStatus(errno, absl::StrCat("--out ", out_, ": creating the folder"));
+    }
+    std::error_code error;
+    const std::filesystem::directory_iterator first(out_, error);
+    if (error) return ErrnoStatus(error.value(), absl::StrCat("--out ", out_, ": listing the folder"));
+    if (first == std::filesystem::directory_iterator()) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat("--out ", out_, ": the folder is not empty ('",
+                                                      first->path().filename().string(),
+                                                      "' is in it); take another one, or remove what is in it"));
+  }
+
+  absl::StatusOr<ReaderOptions> Options() const {
     if (world_size_ == 0 || rank_ >= world_size_) {
       return UsageError(absl::StrCat("--rank ", rank_, " is not one of ", world_size_, " ranks, which count from 0"));
     }
     ReaderOptions options;
-    options.job = job;
     options.rank = static_cast<uint32_t>(rank_);
     options.world_size = static_cast<uint32_t>(world_size_);
     options.group = group_;
@@ -110,20 +130,29 @@ class Read final : public Command {
     options.on_wait = [](const std::string& text) {
       std::fprintf(stderr, "%s%s\n", IsTerminal(STDERR_FILENO) ? "\r\033[K" : "", text.c_str());
     };
+    uint64_t begins_in = epoch_;
+    std::string begins = absl::StrCat("--epoch ", epoch_);
     if (!state_.empty()) {
-      absl::StatusOr<std::string> saved = ReadWholeFile(state_, 1 << 16);
-      if (saved.ok()) {
-        options.state = *std::move(saved);
-      } else if (!absl::IsNotFound(saved.status())) {
-        return saved.status();
+      PS_ASSIGN_OR_RETURN(std::optional<SavedState> saved, LoadStateFile(state_));
+      if (saved.has_value()) {
+        begins_in = saved->epoch;
+        begins = absl::StrCat("--state ", state_, " is in epoch ", begins_in);
+        options.state = std::move(saved->text);
       }
     }
+    if (until_epoch_ == 0) return options;
+    if (epochs_ > 0) return UsageError("--until-epoch and --epochs: give one of the two");
+    if (begins_in >= until_epoch_) {
+      return absl::OutOfRangeError(
+          absl::StrCat("--until-epoch ", until_epoch_, ": ", begins, "; there is nothing left to read"));
+    }
+    options.epochs = until_epoch_ - begins_in;
     return options;
   }
 
-  absl::Status ReadAll(Reader& reader, Measured* measured, DigestOfBatches* digest) {
+  absl::Status ReadAll(Reader& reader, uint64_t epochs, Measured* measured, DigestOfBatches* digest) {
     ProgressBar bar("reading");
-    const uint64_t goal = steps_ > 0 ? steps_ : (epochs_ > 0 ? epochs_ : 1) * reader.steps_per_epoch();
+    const uint64_t goal = steps_ > 0 ? steps_ : std::max<uint64_t>(1, epochs) * reader.steps_per_epoch();
     while (steps_ == 0 || measured->steps < steps_) {
       const Nanos before = Clock::Real()->Now();
       absl::StatusOr<Batch> batch = reader.Next(absl::Seconds(static_cast<double>(timeout_)));
@@ -175,7 +204,8 @@ class Read final : public Command {
   }
 
   CoordinatorFlag coordinator_;
-  uint64_t steps_ = 0, epochs_ = 0, epoch_ = 0, rank_ = 0, world_size_ = 1, batch_size_ = 0, pace_ms_ = 0;
+  uint64_t steps_ = 0, epochs_ = 0, until_epoch_ = 0, epoch_ = 0, rank_ = 0, world_size_ = 1, batch_size_ = 0,
+           pace_ms_ = 0;
   uint64_t prefetch_steps_ = 16, prefetch_bytes_ = uint64_t{256} << 20, timeout_ = 600;
   std::string group_, state_, out_;
   bool accept_new_pipeline_ = false, digest_ = true, json_ = false;

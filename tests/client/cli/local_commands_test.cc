@@ -162,5 +162,48 @@ TEST_F(LocalCommands, CheckConfigReadsStandardInputAndSpeaksJson) {
   EXPECT_THAT(good.out, HasSubstr("\"mistakes\": []"));
 }
 
+// What is wrong with files is said before anybody is asked over the network.
+TEST_F(LocalCommands, AStateFileThatIsNoStateIsRefused) {
+  const auto refusal = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"read", "train", "--coordinator", "localhost:1"});
+    const Outcome refused = Run(flags);
+    EXPECT_NE(refused.code, 0);
+    return refused.err;
+  };
+  const auto state = [](const std::string& epoch) {
+    return absl::StrCat("penstock-state version=1 epoch=", epoch,
+                        " position=0 order=0123456789abcdef pipeline=0123456789abcdef\n");
+  };
+  dir_.Write("empty", "");
+  EXPECT_THAT(refusal({"--state", "empty"}),
+              HasSubstr("--state empty: the file is empty, not a state; remove it to begin anew"));
+  dir_.Write("absurd", state("999999999999"));
+  EXPECT_THAT(refusal({"--state", "absurd"}), HasSubstr("--state absurd: epoch 999999999999"));
+  dir_.Write("text", "hello\n");
+  EXPECT_THAT(refusal({"--state", "text"}), HasSubstr("--state text: not a session state"));
+  dir_.Write("good", state("3"));
+  EXPECT_THAT(refusal({"--state", "good", "--until-epoch", "2"}),
+              HasSubstr("--until-epoch 2: --state good is in epoch 3; there is nothing left to read"));
+  EXPECT_THAT(refusal({"--epoch", "2", "--until-epoch", "2"}), HasSubstr("--until-epoch 2: --epoch 2"));
+  EXPECT_THAT(refusal({"--until-epoch", "2", "--epochs", "1"}), HasSubstr("give one of the two"));
+}
+
+TEST_F(LocalCommands, ReadWritesOnlyIntoAFolderOfItsOwn) {
+  dir_.Write("used/000000.image.npy", "of an earlier run");
+  const Outcome refused = Run({"read", "train", "--out", "used", "--coordinator", "localhost:1"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err,
+              HasSubstr("--out used: the folder is not empty ('000000.image.npy' is in it); take another"));
+}
+
+TEST_F(LocalCommands, WhatAKilledReadLeftBesideItsStateIsRemoved) {
+  dir_.Write("state", "");
+  dir_.Write("state.tmp.a1B2c3", "half");
+  dir_.Write("state.tmp.mine", "a user's own");
+  Run({"read", "train", "--state", "state", "--coordinator", "localhost:1"});
+  EXPECT_FALSE(std::filesystem::exists(dir_.File("state.tmp.a1B2c3")));
+  EXPECT_TRUE(std::filesystem::exists(dir_.File("state.tmp.mine")));
+}
+
 }  // namespace
 }  // namespace penstock
