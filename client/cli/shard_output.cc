@@ -109,15 +109,19 @@ void ShardOutput::Print(const ShardSetResult& result, double seconds, const std:
               Count(state.shards.size(), "shard").c_str(), HumanBytes(state.Bytes()).c_str(), Glob().c_str(),
               HumanSeconds(seconds).c_str());
   if (result.resumed_shards > 0) {
-    std::printf("%s of the shards were there already, from an earlier run\n", Count(result.resumed_shards).c_str());
+    std::printf("%s of them %s there already, from an earlier run\n", Count(result.resumed_shards, "shard").c_str(),
+                result.resumed_shards == 1 ? "was" : "were");
   }
   if (treated[1] + treated[2] > 0) {
-    std::printf("%s restart-indexed, %s computed anew, %s with the bytes that they had\n", Count(treated[1]).c_str(),
-                Count(treated[2]).c_str(), Count(treated[0]).c_str());
+    std::vector<std::string> parts;
+    if (treated[1] > 0) parts.push_back(absl::StrCat(Count(treated[1]), " restart-indexed"));
+    if (treated[2] > 0) parts.push_back(absl::StrCat(Count(treated[2]), " computed anew"));
+    if (treated[0] > 0) parts.push_back(absl::StrCat(Count(treated[0]), " with the bytes that they had"));
+    std::printf("images: %s\n", absl::StrJoin(parts, ", ").c_str());
   }
   if (!state.skipped.empty()) {
-    std::printf("%s bad items were left out; %s/skipped.txt lists them\n", Count(state.skipped.size()).c_str(),
-                folder_.c_str());
+    std::printf("%s left out; %s/skipped.txt lists %s\n", Count(state.skipped.size(), "bad item").c_str(),
+                folder_.c_str(), state.skipped.size() == 1 ? "it" : "them");
   }
   std::printf("%s\n", next_step.c_str());
 }

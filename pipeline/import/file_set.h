@@ -32,6 +32,16 @@ class FileSet {
   // is counted and kept.
   void Add(std::string_view name, int64_t label, uint32_t class_number = kNoClass);
 
+  // Its files have no labels: theirs mean nothing.
+  void SetUnlabeled() { labeled_ = false; }
+  bool labeled() const { return labeled_; }
+  // A file that is no image and was left out.
+  void LeaveOut(const std::string& path) {
+    if (left_out_++ == 0) first_left_out_ = path;
+  }
+  uint64_t left_out() const { return left_out_; }
+  const std::string& first_left_out() const { return first_left_out_; }
+
   size_t size() const { return entries_.size(); }
   const std::string& folder() const { return folder_; }
   std::string path(size_t i) const;
@@ -63,8 +73,9 @@ class FileSet {
   std::vector<std::string> classes_;
   uint64_t bytes_ = 0;
   Fingerprint fingerprint_;
-  uint64_t unreadable_ = 0;
-  std::string first_unreadable_;
+  uint64_t unreadable_ = 0, left_out_ = 0;
+  std::string first_unreadable_, first_left_out_;
+  bool labeled_ = true;
 };
 
 struct ClassFolders {
@@ -77,13 +88,17 @@ struct ClassFolders {
 // The files below FOLDER/CLASS/, by class and then by name, both sorted by bytes; subfolders of a class belong to it.
 // Names that begin with a dot are not looked at. Classes have the numbers 0, 1 ... in their order, or those of `labels`
 // when it is given (InvalidArgument names a class that it lacks).
+// A folder without class folders, but with images, is taken as it is: without labels. skip_other: files that do not
+// begin as images are left out and counted.
 //   NotFound         no such folder       InvalidArgument  no class folders, no files, folders nested too deeply
-absl::StatusOr<ClassFolders> ListClassFolders(const std::string& folder, const LabelNames* labels);
+absl::StatusOr<ClassFolders> ListClassFolders(const std::string& folder, const LabelNames* labels,
+                                              bool skip_other = false);
 
-// The files of a list, in its order: lines "path<TAB or space>label"; empty lines are skipped. Paths are below `root`
-// unless they are absolute. A label is a number, or one of `labels` when that is given; then the file's class is known.
-// InvalidArgument names the list's line.
-absl::StatusOr<FileSet> ReadFileList(const std::string& path, const std::string& root, const LabelNames* labels);
+// The files of a list, in its order: lines "path<TAB, space or comma>label"; empty lines are skipped. Paths are below
+// `root` unless they are absolute. A label is a number, or one of `labels` when that is given; then the file's class is
+// known. InvalidArgument names the list's line.
+absl::StatusOr<FileSet> ReadFileList(const std::string& path, const std::string& root, const LabelNames* labels,
+                                     bool skip_other = false);
 
 }  // namespace penstock
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "pipeline/import/image_start.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/framing.h"
 
@@ -19,11 +20,15 @@ class FileMaker final : public RecordMaker {
     const std::string path = files_.path(item);
     PS_ASSIGN_OR_RETURN(const std::string encoded, Read(path));
     const auto image = preparer_.Prepare(encoded);
-    if (!image.ok()) return absl::Status(image.status().code(), absl::StrCat(path, ": ", image.status().message()));
+    if (!image.ok()) {
+      return absl::Status(image.status().code(),
+                          absl::StrCat(path, ": ", image.status().message(),
+                                       BeginsAsImage(encoded) ? "" : " (--skip-other leaves out what is no image)"));
+    }
     ExampleBuilder example;
-    example.Bytes("image/encoded", image->bytes)
-        .Int64("image/class/label", files_.label(item))
-        .Bytes("image/filename", files_.name(item))
+    example.Bytes("image/encoded", image->bytes);
+    if (files_.labeled()) example.Int64("image/class/label", files_.label(item));
+    example.Bytes("image/filename", files_.name(item))
         .Bytes("image/format", ImageFormatName(image->format))
         .Int64("image/height", image->height)
         .Int64("image/width", image->width);

@@ -8,12 +8,15 @@
 #include <memory>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "pipeline/import/file_set.h"
+#include "pipeline/import/image_start.h"
+#include "pipeline/import/list_line.h"
 
 namespace penstock {
 namespace {
@@ -64,10 +67,34 @@ absl::Status Collect(const std::string& folder, const std::string& below, int de
   return absl::OkStatus();
 }
 
+// Adds the file, or leaves it out as no image.
+void AddOrLeaveOut(FileSet* files, bool skip_other, const std::string& path, std::string_view name, int64_t label,
+                   uint32_t class_number = FileSet::kNoClass) {
+  if (skip_other && !MayBeImageFile(path)) {
+    files->LeaveOut(path);
+  } else {
+    files->Add(name, label, class_number);
+  }
+}
+
+// The images of a folder that has no class folders.
+ClassFolders FlatFolder(const std::string& folder, const std::vector<std::string>& names, bool skip_other) {
+  ClassFolders flat{.files = FileSet(folder, FileSet::Layout::kPlain), .labels = {}};
+  flat.files.SetUnlabeled();
+  for (const std::string& name : names) {
+    AddOrLeaveOut(&flat.files, skip_other, absl::StrCat(folder, "/", name), name, 0);
+  }
+  return flat;
+}
+
 }  // namespace
 
-absl::StatusOr<ClassFolders> ListClassFolders(const std::string& folder, const LabelNames* labels) {
+absl::StatusOr<ClassFolders> ListClassFolders(const std::string& folder, const LabelNames* labels, bool skip_other) {
   PS_ASSIGN_OR_RETURN(const Listing top, List(folder));
+  const auto is_image = [&](const std::string& name) { return MayBeImageFile(absl::StrCat(folder, "/", name)); };
+  if (top.folders.empty() && std::any_of(top.others.begin(), top.others.end(), is_image)) {
+    return FlatFolder(folder, top.others, skip_other);
+  }
   if (top.folders.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         folder,
@@ -93,7 +120,9 @@ absl::StatusOr<ClassFolders> ListClassFolders(const std::string& folder, const L
     PS_RETURN_IF_ERROR(Collect(absl::StrCat(folder, "/", name), "", 0, &names));
     std::sort(names.begin(), names.end());
     if (names.empty()) ++found.empty;
-    for (const std::string& file : names) found.files.Add(file, label, number);
+    for (const std::string& file : names) {
+      AddOrLeaveOut(&found.files, skip_other, absl::StrCat(folder, "/", name, "/", file), file, label, number);
+    }
   }
   if (found.files.size() == 0) {
     return absl::InvalidArgumentError(
@@ -102,7 +131,8 @@ absl::StatusOr<ClassFolders> ListClassFolders(const std::string& folder, const L
   return found;
 }
 
-absl::StatusOr<FileSet> ReadFileList(const std::string& path, const std::string& root, const LabelNames* labels) {
+absl::StatusOr<FileSet> ReadFileList(const std::string& path, const std::string& root, const LabelNames* labels,
+                                     bool skip_other) {
   PS_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, uint64_t{4} << 30));
   FileSet files(root, FileSet::Layout::kPlain);
   std::map<std::string, uint32_t, std::less<>> classes;
@@ -114,8 +144,8 @@ absl::StatusOr<FileSet> ReadFileList(const std::string& path, const std::string&
       return absl::InvalidArgumentError(absl::StrCat(path, ":", number, ": ", what));
     };
     std::string_view name, word;
-    if (!SplitLastWord({line.data(), line.size()}, &name, &word)) {
-      return bad(absl::StrCat("'", line, "' is not \"path<TAB or space>label\""));
+    if (!SplitListLine({line.data(), line.size()}, labels, &name, &word)) {
+      return bad(absl::StrCat("'", line, "' is not \"path<TAB, space or comma>label\""));
     }
     int64_t label = 0;
     uint32_t class_number = FileSet::kNoClass;
@@ -128,9 +158,12 @@ absl::StatusOr<FileSet> ReadFileList(const std::string& path, const std::string&
     } else if (!absl::SimpleAtoi({word.data(), word.size()}, &label)) {
       return bad(absl::StrCat(
           "'", std::string(word), "' is no number",
+          number == 1 && absl::StrContains(line, ",") ? "; if this line names the columns, remove it" : "",
           labels == nullptr ? "; --labels FILE gives names their numbers" : ", and no name in the file of --labels"));
     }
-    files.Add(name, label, class_number);
+    const std::string file(name);
+    AddOrLeaveOut(&files, skip_other, absl::StartsWith(file, "/") ? file : absl::StrCat(root, "/", file), name, label,
+                  class_number);
   }
   if (files.size() == 0) return absl::InvalidArgumentError(absl::StrCat(path, " lists no files"));
   return files;

@@ -66,7 +66,7 @@ class Bake final : public Command {
     PS_RETURN_IF_ERROR(MistakesToStatus("the job that would be written", CheckJobText(text, CheckPipeline, &reading)));
     if (spec.errors().policy() != v1::FAIL) output_.set_skip_bad();
     return output_.Write(*source, "baking", options_.Arguments(), {{"job.textproto", text}},
-                         absl::StrCat("the job that reads them back is ", output_.folder(), "/job.textproto"));
+                         absl::StrCat("next: penstock submit ", output_.folder(), "/job.textproto"));
   }
 
  private:

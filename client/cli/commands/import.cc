@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/local_data.h"
+#include "client/cli/output.h"
 #include "client/cli/shard_output.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
@@ -43,8 +44,9 @@ class Import final : public Command {
     return "Writes TFRecord shards with ImageNet's keys (image/encoded, image/class/label, image/class/text,\n"
            "image/filename, image/format, image/height, image/width). What SOURCE is:\n\n"
            "  a folder          of class folders: FOLDER/CLASS/FILE. Labels are 0, 1 ... in the order of the names'\n"
-           "                    bytes, or those of --labels; labels.txt in DIR keeps them\n"
-           "  --list FILE       instead of SOURCE: lines \"path<TAB or space>label\"\n"
+           "                    bytes, or those of --labels; labels.txt in DIR keeps them. A folder of images\n"
+           "                    without class folders gives records without labels\n"
+           "  --list FILE       instead of SOURCE: lines \"path<TAB, space or comma>label\"\n"
            "  shards or globs   of TFRecords: records are kept, only their images' bytes change\n"
            "  .npy files        row i becomes record i, as raw bytes; DIR/job.textproto reads them back\n\n"
            "JPEG is stored restart-indexed: the same pixels for every decoder, and a crop reads only its part.\n"
@@ -70,6 +72,7 @@ class Import final : public Command {
     flags->AddUint("quality", &quality_, "Q", "of those JPEGs, 1 to 100 (default: 90)");
     flags->AddSwitch("check", &prepare_.check, "decode every image (default; --no-check looks at its header only)");
     flags->AddSwitch("lenient", &prepare_.lenient, "take what libjpeg makes of damaged JPEG files");
+    flags->AddSwitch("skip-other", &skip_other_, "leave out files of folders and lists that are no images");
     flags->AddString("image-key", &image_key_, "KEY", "of the image in TFRecord shards (default: image/encoded)");
     flags->AddString("key", &array_key_, "KEY", "of the rows of arrays (default: data)");
     data_.AddFlags(flags);
@@ -84,6 +87,11 @@ class Import final : public Command {
     if (sources.empty()) return UsageError("SOURCE is missing: a folder, shards, arrays, or --list FILE");
     size_t folders = 0, arrays = 0;
     for (const std::string& source : sources) {
+      if (absl::EndsWith(source, ".npz")) {
+        return UsageError(absl::StrCat(source,
+                                       ": an .npz is a zip of .npy files; unzip it and give those, labels as "
+                                       "--labels LABELS.npy"));
+      }
       folders += IsFolder(source) ? 1 : 0;
       arrays += absl::EndsWith(source, ".npy") && !IsFolder(source) ? 1 : 0;
     }
@@ -127,6 +135,10 @@ class Import final : public Command {
   }
 
   absl::Status WriteFiles(FileSet files, const std::string& what, std::vector<ShardOutput::Companion> companions) {
+    if (files.left_out() > 0) {
+      std::fprintf(stderr, "note: %s left out as no image, the first: %s\n", Count(files.left_out(), "file").c_str(),
+                   files.first_left_out().c_str());
+    }
     PS_ASSIGN_OR_RETURN(const auto source, NewFileSource(std::move(files), prepare_, output_.skip_bad()));
     Arguments arguments = {{"source", what}};
     for (const auto& argument : prepare_.Arguments()) arguments.push_back(argument);
@@ -144,14 +156,21 @@ class Import final : public Command {
       return UsageError(absl::StrCat("--out ", output_.folder(), " lies in the source; take a folder outside it"));
     }
     PS_ASSIGN_OR_RETURN(const auto labels, GivenLabels());
-    PS_ASSIGN_OR_RETURN(ClassFolders found, ListClassFolders(folder, labels ? &*labels : nullptr));
+    PS_ASSIGN_OR_RETURN(ClassFolders found, ListClassFolders(folder, labels ? &*labels : nullptr, skip_other_));
+    const auto note = [&](const std::string& text) { std::fprintf(stderr, "note: %s\n", text.c_str()); };
     if (found.stray > 0) {
-      std::fprintf(stderr, "note: %llu files of %s lie beside the class folders and are left out\n",
-                   static_cast<unsigned long long>(found.stray), folder.c_str());
+      note(absl::StrCat(Count(found.stray, "file"), " of ", folder,
+                        found.stray == 1 ? " lies beside the class folders and is left out"
+                                         : " lie beside the class folders and are left out"));
     }
     if (found.empty > 0) {
-      std::fprintf(stderr, "note: %llu class folders of %s are empty; they keep their labels\n",
-                   static_cast<unsigned long long>(found.empty), folder.c_str());
+      note(absl::StrCat(Count(found.empty, "class folder"), " of ", folder,
+                        found.empty == 1 ? " is empty; it keeps its label" : " are empty; they keep their labels"));
+    }
+    if (!found.files.labeled()) {
+      if (labels) return UsageError(absl::StrCat("--labels ", labels_, ": ", folder, " has no class folders to name"));
+      note(absl::StrCat(folder, " has no class folders: the records get no label"));
+      return WriteFiles(std::move(found.files), folder, {});
     }
     return WriteFiles(std::move(found.files), folder, {{"labels.txt", LabelNamesText(found.labels)}});
   }
@@ -162,14 +181,14 @@ class Import final : public Command {
     const std::string list = Absolute(list_);
     const std::string root = root_.empty() ? std::filesystem::path(list).parent_path().string() : Absolute(root_);
     PS_ASSIGN_OR_RETURN(const auto labels, GivenLabels());
-    PS_ASSIGN_OR_RETURN(FileSet files, ReadFileList(list, root, labels ? &*labels : nullptr));
+    PS_ASSIGN_OR_RETURN(FileSet files, ReadFileList(list, root, labels ? &*labels : nullptr, skip_other_));
     std::vector<ShardOutput::Companion> companions;
     if (labels) companions.push_back({"labels.txt", LabelNamesText(*labels)});
     return WriteFiles(std::move(files), absl::StrCat(list, " below ", root), std::move(companions));
   }
 
   absl::Status FromShards(const std::vector<std::string>& globs) {
-    PS_RETURN_IF_ERROR(Refuse({"root", "labels", "key"}, "TFRecord shards"));
+    PS_RETURN_IF_ERROR(Refuse({"root", "labels", "key", "skip-other"}, "TFRecord shards"));
     PS_RETURN_IF_ERROR(output_.Check(false));
     v1::JobSpec job;
     v1::Dataset& all = *job.add_dataset();
@@ -187,7 +206,8 @@ class Import final : public Command {
 
   absl::Status FromArrays(const std::vector<std::string>& paths) {
     PS_RETURN_IF_ERROR(
-        Refuse({"root", "image-key", "longer-side", "restart-indexed", "untouched", "check", "lenient"}, "arrays"));
+        Refuse({"root", "image-key", "longer-side", "restart-indexed", "untouched", "check", "lenient", "skip-other"},
+               "arrays"));
     PS_RETURN_IF_ERROR(output_.Check(false));
     if (array_key_.empty()) return UsageError("--key is empty");
     std::vector<std::unique_ptr<const NpyFile>> files;
@@ -209,7 +229,7 @@ class Import final : public Command {
     const Arguments arguments = {{"source", absl::StrJoin(absolute, ", ")}, {"key", array_key_}};
     return output_.Write(
         *source, "importing", arguments, {{"job.textproto", text}},
-        absl::StrCat("the job that reads them back is ", output_.folder(), "/job.textproto:\n\n", text));
+        absl::StrCat("next: penstock submit ", output_.folder(), "/job.textproto, which is:\n\n", text));
   }
 
   const Flags* flags_ = nullptr;
@@ -217,7 +237,7 @@ class Import final : public Command {
   ShardOutput output_;
   PrepareOptions prepare_;
   std::string list_, root_, labels_, image_key_ = "image/encoded", array_key_ = "data";
-  bool untouched_ = false;
+  bool untouched_ = false, skip_other_ = false;
   uint64_t longer_side_ = 0, quality_ = 90;
 };
 

@@ -70,13 +70,71 @@ TEST(ClassFolders, TakeTheirNumbersFromAFile) {
 TEST(ClassFolders, WhatHoldsNoneIsSaid) {
   TempDir dir;
   EXPECT_EQ(ListClassFolders(dir.File("none"), nullptr).status().code(), absl::StatusCode::kNotFound);
-  dir.Write("flat/1.jpg", "1");
-  EXPECT_THAT(Message(ListClassFolders(dir.File("flat"), nullptr).status()), HasSubstr("no class folders"));
+  dir.Write("shards/train-00000", "no image");
+  EXPECT_THAT(Message(ListClassFolders(dir.File("shards"), nullptr).status()), HasSubstr("no class folders"));
   std::filesystem::create_directories(dir.File("empty/a"));
   EXPECT_THAT(Message(ListClassFolders(dir.File("empty"), nullptr).status()), HasSubstr("hold no files"));
   dir.Write("loop/a/1.jpg", "1");
   std::filesystem::create_directory_symlink(dir.File("loop/a"), dir.File("loop/a/again"));
   EXPECT_THAT(Message(ListClassFolders(dir.File("loop"), nullptr).status()), HasSubstr("nested"));
+}
+
+TEST(ClassFolders, AFlatFolderOfImagesHasNoLabels) {
+  TempDir dir;
+  for (const char* name : {"flat/1.jpg", "flat/2.jpg"}) dir.Write(name, MakeJpeg({.width = 40, .height = 30}));
+  auto found = ListClassFolders(dir.File("flat"), nullptr);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_FALSE(found->files.labeled());
+  EXPECT_TRUE(found->labels.empty());
+  ASSERT_EQ(found->files.size(), 2u);
+  EXPECT_EQ(found->files.path(1), dir.File("flat/2.jpg"));
+  const auto source = NewFileSource(std::move(found->files), {}, false);
+  ASSERT_TRUE(source.ok()) << source.status();
+  MadeRecord made;
+  ASSERT_TRUE((*source)->NewMaker()->Make(0, &made).ok());
+  EXPECT_EQ(made.bytes.find("label"), std::string::npos);
+  EXPECT_NE(made.bytes.find("1.jpg"), std::string::npos);
+}
+
+TEST(ClassFolders, WhatIsNoImageIsLeftOutWhenThatIsMeant) {
+  TempDir dir;
+  dir.Write("src/a/1.jpg", MakeJpeg({.width = 40, .height = 30}));
+  dir.Write("src/a/Thumbs.db", "no image");
+  auto all = ListClassFolders(dir.File("src"), nullptr);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->files.size(), 2u);
+  const auto source = NewFileSource(std::move(all->files), {}, false);
+  ASSERT_TRUE(source.ok()) << source.status();
+  MadeRecord made;
+  EXPECT_THAT(Message((*source)->NewMaker()->Make(1, &made)), HasSubstr("--skip-other"));
+
+  const auto images = ListClassFolders(dir.File("src"), nullptr, /*skip_other=*/true);
+  ASSERT_TRUE(images.ok()) << images.status();
+  EXPECT_EQ(images->files.size(), 1u);
+  EXPECT_EQ(images->files.left_out(), 1u);
+  EXPECT_EQ(images->files.first_left_out(), dir.File("src/a/Thumbs.db"));
+  dir.Write("list", "src/a/1.jpg 1\nsrc/a/Thumbs.db 2\nsrc/a/gone.jpg 3\n");
+  const auto listed = ReadFileList(dir.File("list"), dir.path(), nullptr, /*skip_other=*/true);
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  EXPECT_EQ(listed->size(), 2u) << "one that cannot be read is kept, for its own error";
+  EXPECT_EQ(listed->unreadable(), 1u);
+}
+
+TEST(FileList, CommasPartToo) {
+  TempDir dir;
+  const LabelNames names = {{"hen,cock", 8}, {"owl", 9}};
+  dir.Write("list", "a.jpg,3\nb c.jpg, 4\n\"d,e.jpg\",5\nf.jpg 6\ng,h.jpg 7\ni.jpg hen,cock\nj.jpg,\"owl\"\n");
+  const auto files = ReadFileList(dir.File("list"), "/r", &names);
+  ASSERT_TRUE(files.ok()) << files.status();
+  std::vector<std::string> found;
+  for (size_t i = 0; i < files->size(); ++i) found.push_back(absl::StrCat(files->path(i), "=", files->label(i)));
+  EXPECT_THAT(found, ElementsAre("/r/a.jpg=3", "/r/b c.jpg=4", "/r/d,e.jpg=5", "/r/f.jpg=6", "/r/g,h.jpg=7",
+                                 "/r/i.jpg=8", "/r/j.jpg=9"));
+  for (const char* heads : {"filename,label", "file name,label"}) {
+    dir.Write("list", absl::StrCat(heads, "\na.jpg,1\n"));
+    EXPECT_THAT(Message(ReadFileList(dir.File("list"), "/r", nullptr).status()),
+                HasSubstr("list:1: 'label' is no number; if this line names the columns, remove it"));
+  }
 }
 
 TEST(LabelNames, BadLinesAreNamed) {
