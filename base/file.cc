@@ -106,7 +106,7 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limi
 }
 
 absl::Status WriteFileAtomically(const std::string& path, std::string_view content) {
-  std::string temporary = absl::StrCat(path, kTemporarySuffix);
+  std::string temporary = absl::StrCat(path, std::string(kTemporarySuffix));
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("creating ", temporary));
   auto remove = absl::MakeCleanup([&] { unlink(temporary.c_str()); });
