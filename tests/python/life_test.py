@@ -41,7 +41,7 @@ def wait_for(what, seconds=5.0):
 
 
 def feeder_of(loader):
-    loader.schema
+    assert loader.schema
     return loader._stream.feeder
 
 
