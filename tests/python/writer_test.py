@@ -216,7 +216,7 @@ def test_serialized_examples_are_kept_byte_for_byte(tmp_path):
 
 
 def test_the_framing_is_that_of_the_reference_files(tmp_path):
-    reference = Path(os.environ.get("PENSTOCK_REFERENCE_DATA", "/nowhere")) / "tfrecord" / "many.tfrecord"
+    reference = Path(os.environ.get("PENSTOCK_REFERENCE_DATA", "/nowhere")) / "tfrecord" / "features.tfrecord"
     if not reference.exists():
         reference = tmp_path / "reference.tfrecord"  # our own, written by the same program another way
         with ShardWriter(tmp_path / "own") as writer:
