@@ -383,6 +383,7 @@ absl::Status FeedLoader::WithWhoHolds(const absl::Status& status) const {
 void FeedLoader::Fail(const absl::Status& status) {
   {
     MutexLock lock(&mutex_);
+    if (start_.stream != stream_) return;  // a SEEK has come meanwhile: nobody waits for this any more
     failed_ = next_sequence_;
   }
   if (stop_.load()) return;
