@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import BIN, ROOT
+from fixtures import BIN, ROOT
 
 PAGE = (ROOT / "docs" / "python.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.M | re.S)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import penstock
-from conftest import BIN, ROOT
+from fixtures import BIN, ROOT
 from penstock import ConfigurationError, Job, ShardWriter, messages, ops
 from penstock._messages import CLASSES, SCHEMA
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import penstock
-from conftest import BIN
+from fixtures import BIN
 
 
 @pytest.fixture(scope="module")

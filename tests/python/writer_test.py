@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import BIN, ROOT
+from fixtures import BIN, ROOT
 from penstock import ConfigurationError, ShardWriter
 from penstock import _packing as packing
 

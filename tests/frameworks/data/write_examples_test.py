@@ -7,8 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-
-from conftest import BIN, ROOT
+from fixtures import BIN, ROOT
 from writer_test import example, records
 
 EXAMPLES = ROOT / "examples" / "python"

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# The tests that need frameworks from PyPI, ruff and mypy: ./run test-frameworks calls it with the environment's Python.
+#   run.sh PYTHON PROGRAMS [FOLDER ...]     FOLDER: torch, tensorflow, jax, data, imports, lint; without one all of them
+set -uo pipefail
+python=$1 programs=$2
+shift 2
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
+[ $# -gt 0 ] || set -- lint imports data torch tensorflow jax
+
+export PENSTOCK_BIN=$programs PYTHONDONTWRITEBYTECODE=1
+# What TensorFlow says of processors and graphics cards at each start; and no framework asks the network for anything.
+export TF_CPP_MIN_LOG_LEVEL=2 CUDA_VISIBLE_DEVICES= HF_HUB_OFFLINE=1
+
+lint() {
+  "$python" -m ruff check client/python tests/python tests/frameworks examples/python &&
+    (cd client/python && "$python" -m mypy)
+}
+
+# Each folder in a process of its own: a framework changes the process it is imported into.
+failed=()
+for folder in "$@"; do
+  printf '\n-- %s\n' "$folder"
+  start=$SECONDS
+  if [ "$folder" = lint ]; then
+    lint || failed+=("$folder")
+  else
+    "$python" -m pytest -q -p no:cacheprovider "tests/frameworks/$folder" || failed+=("$folder")
+  fi
+  echo "$folder: $((SECONDS - start)) s"
+done
+[ ${#failed[@]} -eq 0 ] || { echo "failed: ${failed[*]}"; exit 1; }
