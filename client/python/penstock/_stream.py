@@ -16,6 +16,7 @@ import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, NamedTuple, Optional
 
+from . import _interrupts
 from . import _protocol as protocol
 from ._arena import Hold, Owner
 from ._batch import Batch, Layout
@@ -302,6 +303,7 @@ class Stream:
         left = deadline - time.monotonic()
         if left <= 0:
             raise Late
+        _interrupts.check()
         if self._poll.poll(min(left, _SHORT_SLICE if releases.pending else _SLICE) * 1000):
             try:
                 self._inbox.extend(map(self._socket.recv, _SIZES, _FLAGS))

@@ -1,0 +1,62 @@
+"""Ctrl-C while a framework's thread waits for a batch, and the main thread for that one.
+
+Python runs signal handlers on the main thread only, which is inside the framework then and does not come back before the batch
+is there. What the C part of Python writes for each signal into its wakeup descriptor is seen on every thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+from typing import Optional
+
+from ._errors import PenstockError
+
+
+class Interrupted(PenstockError):
+    """The loop is over."""
+
+
+class _Watch:
+    reader: Optional[socket.socket] = None
+    writer: Optional[socket.socket] = None
+    pid = 0
+
+
+def watch() -> None:
+    """From here on `check` sees Ctrl-C. Without effect off the main thread, and where somebody else has the descriptor."""
+    if _Watch.pid == os.getpid() or threading.current_thread() is not threading.main_thread():
+        return
+    reader, writer = socket.socketpair()
+    reader.setblocking(False)
+    writer.setblocking(False)
+    before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    if before != -1:
+        signal.set_wakeup_fd(before)
+        reader.close()
+        writer.close()
+        return
+    _Watch.reader, _Watch.writer, _Watch.pid = reader, writer, os.getpid()
+
+
+def forget() -> None:
+    """What came before now counts for nothing."""
+    _taken()
+
+
+def check() -> None:
+    """Raises when Ctrl-C came and would raise KeyboardInterrupt on the main thread, which waits for this one."""
+    if signal.SIGINT in _taken() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        raise Interrupted("interrupted by Ctrl-C while waiting for a batch")
+
+
+def _taken() -> bytes:
+    reader = _Watch.reader
+    if reader is None or _Watch.pid != os.getpid():
+        return b""
+    with contextlib.suppress(OSError):
+        return reader.recv(4096)
+    return b""
