@@ -19,6 +19,9 @@ from ._map import AheadLoader, Work
 
 __all__ = ["Batch", "Loader", "Normalize", "Ragged"]
 
+#: What `columns` may name beside the job's columns, which come first.
+_OF_ROWS = ("ids", "sources", "valid")
+
 
 class Ragged(NamedTuple):
     """Rows of unlike lengths: row i is `values[row_splits[i]:row_splits[i + 1]]`."""
@@ -50,7 +53,8 @@ class Batch(Dict[str, Any]):
 class Loader(AheadLoader[Any]):
     """As penstock.Loader, with tensors. Beyond its arguments:
 
-    columns     a tuple of these columns' tensors for each batch; else a dict of all (`Batch`)
+    columns     a tuple of these columns' tensors for each batch ("valid", "ids" and "sources" may be among them); else a
+                dict of all (`Batch`)
     pin_memory  tensors are copied once, into memory of PyTorch's that `.to(device, non_blocking=True)` copies from while the
                 CPU goes on. Else they look at the arena, without a copy, and `non_blocking` gains nothing
     device      the copy is this loader's: the next batches are on their way while the step runs
@@ -89,7 +93,7 @@ class Loader(AheadLoader[Any]):
     def _check_columns(self) -> None:
         schema = self.schema
         for name in (*(self._columns or ()), *self._normalize):
-            if name not in schema:
+            if name not in schema and (name not in _OF_ROWS or name in self._normalize):
                 raise ConfigurationError(f"no column {name!r}; there are {', '.join(schema)}")
         for name in self._normalize:
             column = schema[name]
@@ -102,6 +106,9 @@ def tensors_of(batch: _batch.Batch, columns: Optional[Sequence[str]]) -> Batch:
     out = Batch()
     schema = batch._layout.columns
     for name in columns if columns is not None else schema:
+        if name not in schema:
+            out[name] = torch.from_numpy(getattr(batch, name))
+            continue
         value, column = batch[name], schema[name]
         if column.string:
             out[name] = _strings(value)
