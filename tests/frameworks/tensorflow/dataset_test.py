@@ -10,10 +10,10 @@ import time
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import penstock
 import penstock.tf
-import tensorflow as tf
 
 
 @pytest.fixture
