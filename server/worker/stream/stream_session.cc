@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
 #include "base/status_macros.h"
-#include "pipeline/plan/job_order.h"
 #include "server/worker/stream/row_message.h"
+#include "server/worker/stream/session_opening.h"
 #include "transport/frame.h"
 
 namespace penstock {
@@ -20,15 +20,6 @@ constexpr Nanos kJobPoll = 10 * kMillisecond;
 constexpr size_t kLookAtOnce = 65536;
 // Rows that are asked of the loader at once: what it has no room for is kept, and is to be little.
 constexpr size_t kAskAtOnce = 256;
-
-std::string Hex(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
-
-absl::Status CheckFingerprint(const std::string& what, uint64_t theirs, uint64_t ours, const std::string& job) {
-  if (theirs == ours) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("job '", job, "': the session's ", what, " fingerprint is ",
-                                                    Hex(theirs), ", this worker's is ", Hex(ours),
-                                                    "; open the job again"));
-}
 
 }  // namespace
 
@@ -416,19 +407,9 @@ bool StreamSession::TakeSeat() {
 
 absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadJob> job, shared_->jobs->Find(open.job(), open.job_uid()));
-  PS_RETURN_IF_ERROR(CheckFingerprint("order", open.order_fingerprint(), job->order_fingerprint(), open.job()));
-  PS_RETURN_IF_ERROR(
-      CheckFingerprint("pipeline", open.pipeline_fingerprint(), JobPipelineFingerprint(job->pipeline()), open.job()));
-
-  SessionParameters parameters;
-  parameters.rank = open.rank();
-  parameters.world_size = open.world_size();
-  parameters.step_rows = open.step_rows();
-  parameters.positions = job->PlanOf(0).num_positions();
-  parameters.last = LastBatchOf(job->spec().batch().last());
-  parameters.worker_id = shared_->worker_id;
-  parameters.plan_of = [job](uint64_t epoch) { return job->PlanOf(epoch); };
-  PS_ASSIGN_OR_RETURN(SessionCore core, SessionCore::Create(std::move(parameters), shared_->limits));
+  PS_RETURN_IF_ERROR(CheckFingerprints(open, *job));
+  PS_ASSIGN_OR_RETURN(SessionCore core,
+                      SessionCore::Create(SessionParametersOf(open, job, shared_->worker_id), shared_->limits));
 
   // Before anything is opened, so that of those who come at once no more get in than may.
   if (!TakeSeat()) {
@@ -439,7 +420,7 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   options.largest_step_rows = core.slice_rows();
   options.counts_all = true;
   options.weight = job->spec().weight() == 0 ? 1 : job->spec().weight();
-  name_ = absl::StrCat("session ", open.session_id(), " of job '", open.job(), "', rank ", open.rank());
+  name_ = SessionName(open);
   fixed_bytes_ = job->pipeline().schema().FixedBytes();
   fetch_window_ = std::clamp<size_t>(shared_->fetched_bytes / std::max<uint64_t>(fixed_bytes_, 1), 64,
                                      std::max<size_t>(64, shared_->fetched_rows));

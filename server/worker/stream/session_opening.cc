@@ -1,0 +1,46 @@
+#include "server/worker/stream/session_opening.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "pipeline/augment/conformance.h"
+#include "pipeline/plan/job_order.h"
+
+namespace penstock {
+namespace {
+
+std::string Hex(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
+
+absl::Status CheckFingerprint(const std::string& what, uint64_t theirs, uint64_t ours, const std::string& job) {
+  if (theirs == ours) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("job '", job, "': the session's ", what, " fingerprint is ",
+                                                    Hex(theirs), ", this worker's is ", Hex(ours),
+                                                    "; open the job again"));
+}
+
+}  // namespace
+
+absl::Status CheckFingerprints(const v1::Open& open, const LoadJob& job) {
+  PS_RETURN_IF_ERROR(CheckFingerprint("order", open.order_fingerprint(), job.order_fingerprint(), open.job()));
+  return CheckFingerprint("pipeline", open.pipeline_fingerprint(), JobPipelineFingerprint(job.pipeline()), open.job());
+}
+
+SessionParameters SessionParametersOf(const v1::Open& open, std::shared_ptr<const LoadJob> job,
+                                      const std::string& worker_id) {
+  SessionParameters parameters;
+  parameters.rank = open.rank();
+  parameters.world_size = open.world_size();
+  parameters.step_rows = open.step_rows();
+  parameters.positions = job->PlanOf(0).num_positions();
+  parameters.last = LastBatchOf(job->spec().batch().last());
+  parameters.worker_id = worker_id;
+  parameters.plan_of = [job = std::move(job)](uint64_t epoch) { return job->PlanOf(epoch); };
+  return parameters;
+}
+
+std::string SessionName(const v1::Open& open) {
+  return absl::StrCat("session ", open.session_id(), " of job '", open.job(), "', rank ", open.rank());
+}
+
+}  // namespace penstock
