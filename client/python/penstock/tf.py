@@ -27,10 +27,10 @@ __all__ = ["Dataset", "dataset"]
 _ROWS = {"valid": ("bool", ()), "ids": ("int64", (2,)), "sources": ("int64", (2,))}
 
 _ONLY_HERE = (
-    "a penstock.tf.dataset gives batches in the process that made it, since they come through its Python; this is another one "
-    "(a parameter server's worker, a host of TPUs, a tf.data service). Make a penstock.tf.dataset in each worker's program "
-    "(rank and world_size say which), or take batches where the dataset was made and give them to the steps as arguments: "
-    "docs/python-tensorflow.md"
+    "a penstock.tf.dataset gives batches in the process that made it, since they come through its Python, and this is another "
+    "one (a worker of parameter servers, a host of TPUs, a tf.data service). Make a penstock.tf.dataset in the program of each "
+    "worker (rank and world_size say which), or take batches where the dataset was made and give them to the steps as "
+    "arguments: docs/python-tensorflow.md"
 )
 
 

@@ -5,10 +5,10 @@ import os
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import penstock
 import penstock.tf
+import tensorflow as tf
 
 PAIR = ("image", "label")
 CLASSES = 1000
@@ -127,7 +127,7 @@ def test_a_gradient_tape_loop_in_a_tf_function_with_clipping(train):
     def step(images, labels):
         with tf.GradientTape() as tape:
             loss = loss_of(labels, model(images, training=True))
-        gradients, norm = tf.clip_by_global_norm(tape.gradient(loss, model.trainable_variables), 0.1)
+        gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, model.trainable_variables), 0.1)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables))
         return loss, tf.linalg.global_norm(gradients)
 
