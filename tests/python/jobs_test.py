@@ -1,6 +1,7 @@
 """Real jobs: read here and served, by one rank and by several, resumed at every step."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -185,3 +186,20 @@ def test_what_is_wrong_is_said_in_the_daemons_words(make, small_job, served, tmp
         len(penstock.Loader(small_job.path, data_root="/nowhere"))
     with pytest.raises(penstock.ConfigurationError, match="3"):
         len(make(rank=0, world_size=3))
+
+
+def test_a_preview_of_a_job_without_pictures_is_its_rows(small_job, tmp_path):
+    with penstock.ShardWriter(tmp_path / "numbers") as writer:
+        for n in range(20):
+            writer.write({"n": n + 1000})
+    preview = penstock.preview(writer.result.job, records=3)
+    assert preview.png is None
+    assert re.search(r"n  int64  10[01]\d$", repr(preview), re.MULTILINE)
+    assert preview._repr_png_() is None
+    preview.save(tmp_path / "rows.txt")
+    assert (tmp_path / "rows.txt").read_text() == preview.text
+
+
+def test_a_preview_that_fails_says_why(small_job, tmp_path):
+    with pytest.raises(penstock.PenstockError, match=r"nowhere|no such"):
+        penstock.preview(tmp_path / "nowhere.textproto")

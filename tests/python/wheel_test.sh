@@ -2,7 +2,8 @@
 # What the wheel promises, tried on this machine: it installs, its commands run whatever the environment says of
 # libraries, and its programs need nothing but a kernel.
 #   wheel_test.sh WHEEL
-# Started by ./run wheel --check, which .ci/run calls. On an older or newer system: copy the wheel and this file there.
+# Started by ./run wheel --check, which .ci/run calls. On an older or newer system: copy the wheel, this file and
+# wheel_python.py there; they need python3-venv, and NumPy or a package index.
 set -euo pipefail
 wheel=$(readlink -e -- "$1")
 place=$(mktemp -d)
@@ -101,4 +102,15 @@ export PENSTOCK_COORDINATOR=localhost:$(cat "$place/port")
 step submit "$place/data/job.textproto"
 name=$(sed -n 's/^name: "\(.*\)"/\1/p' "$place/data/job.textproto")
 step read "$name" --epochs 1
+
+promise "from Python: batches here and from the daemon, the same; shards, init, preview"
+if "$bin/python" -c 'import numpy' 2>/dev/null ||
+   "$bin/pip" install --quiet --disable-pip-version-check numpy >"$place/out" 2>&1; then
+  "$bin/python" "$(dirname "$(readlink -f "$0")")/wheel_python.py" "$place" "$name" >"$place/out" 2>&1 ||
+    fail "$(cat "$place/out")"
+  sed 's/^/  /' "$place/out"
+else
+  [ -z "${CI:-}" ] || fail "NumPy cannot be installed: $(cat "$place/out")"
+  echo "  (not tried: NumPy cannot be installed here)"
+fi
 echo "the wheel is right"

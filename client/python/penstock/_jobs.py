@@ -234,20 +234,23 @@ def init(glob: Path, *, data_root: Optional[DataRoot] = None, name: str = "", re
 
 
 class Preview:
-    """A sheet of pictures: shown by a notebook, or `save("sheet.png")`."""
+    """What a pipeline makes, as a notebook or print() shows it: a sheet of pictures, or rows as text where there are none."""
 
-    def __init__(self, png: bytes) -> None:
-        #: The PNG file's bytes.
+    def __init__(self, png: Optional[bytes], text: str = "") -> None:
+        #: The PNG file's bytes; None for a job without pictures.
         self.png = png
+        #: The rows of a job without pictures.
+        self.text = text
 
-    def _repr_png_(self) -> bytes:
+    def _repr_png_(self) -> Optional[bytes]:
         return self.png
 
     def save(self, path: Path) -> None:
-        FilePath(path).write_bytes(self.png)
+        """The sheet as a PNG file, or the text."""
+        FilePath(path).write_bytes(self.text.encode() if self.png is None else self.png)
 
     def __repr__(self) -> str:
-        return f"<penstock.Preview, a PNG of {len(self.png)} bytes: shown by a notebook, or save() it>"
+        return self.text if self.png is None else f"<penstock.Preview, a PNG of {len(self.png)} bytes: shown by a notebook, or save() it>"
 
 
 def preview(
@@ -260,12 +263,19 @@ def preview(
     position: int = 0,
     cell: int = 160,
 ) -> Preview:
-    """What the job's pipeline really makes: each line a record as it is, then `draws` draws of it. In a notebook: the sheet."""
+    """What the job's pipeline really makes: each line a record as it is, then `draws` draws of it. In a notebook: the sheet.
+
+    Of a job without pictures: rows as text, which print() shows.
+    """
     with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
         sheet = os.path.join(folder, "sheet.png")
         flags = [f"--records={records}", f"--draws={draws}", f"--epoch={epoch}", f"--position={position}", f"--cell={cell}"]
-        run("preview", f"--out={sheet}", *flags, *_root_flags(data_root), "--", _argument(job, folder))
-        return Preview(FilePath(sheet).read_bytes())
+        rest = [*flags, *_root_flags(data_root), "--", _argument(job, folder)]
+        # Without pictures rows are printed, and there is no sheet.
+        run("preview", f"--out={sheet}", *rest, check=False)
+        if os.path.exists(sheet):
+            return Preview(FilePath(sheet).read_bytes())
+        return Preview(None, run("preview", *rest).decode())
 
 
 def submit(
