@@ -250,7 +250,9 @@ class Preview:
         FilePath(path).write_bytes(self.text.encode() if self.png is None else self.png)
 
     def __repr__(self) -> str:
-        return self.text if self.png is None else f"<penstock.Preview, a PNG of {len(self.png)} bytes: shown by a notebook, or save() it>"
+        if self.png is None:
+            return self.text
+        return f"<penstock.Preview, a PNG of {len(self.png)} bytes: shown by a notebook, or save() it>"
 
 
 def preview(

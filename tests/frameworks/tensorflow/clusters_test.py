@@ -8,10 +8,10 @@ import sys
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import penstock
 import penstock.tf
-import tensorflow as tf
 
 WORKER = """
 import json, sys

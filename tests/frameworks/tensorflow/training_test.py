@@ -5,10 +5,10 @@ import os
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import penstock
 import penstock.tf
-import tensorflow as tf
 
 PAIR = ("image", "label")
 CLASSES = 1000
