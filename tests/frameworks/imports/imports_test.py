@@ -91,7 +91,7 @@ def found_by(order, job, **environment):
 def test_batches_are_right_in_each_order_of_import(order, small_job, expected):
     found = found_by(order, small_job)
     assert len(expected) == 5
-    assert found == {name: expected for name in order}
+    assert found == dict.fromkeys(order, expected)
 
 
 @pytest.mark.parametrize("allocator", ALLOCATORS)
