@@ -106,21 +106,25 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limi
 }
 
 absl::Status WriteFileAtomically(const std::string& path, std::string_view content) {
-  std::string temporary = absl::StrCat(path, std::string(kTemporarySuffix));
-  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("creating ", temporary));
-  auto remove = absl::MakeCleanup([&] { unlink(temporary.c_str()); });
-  absl::Status written = WriteAll(fd, content, temporary);
-  if (written.ok() && fchmod(fd, 0644) != 0) written = ErrnoStatus(errno, temporary);
-  if (written.ok() && fsync(fd) != 0) written = ErrnoStatus(errno, absl::StrCat("fsync of ", temporary));
-  if (close(fd) != 0 && written.ok()) written = ErrnoStatus(errno, absl::StrCat("closing ", temporary));
-  PS_RETURN_IF_ERROR(written);
-  if (rename(temporary.c_str(), path.c_str()) != 0) {
-    return ErrnoStatus(errno, absl::StrCat("renaming ", temporary, " to ", path));
-  }
-  std::move(remove).Cancel();
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  std::string temporary = absl::StrCat(path, std::string(kTemporarySuffix));
+  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
+  if (fd < 0 && errno == ENOENT) {
+    return absl::NotFoundError(absl::StrCat("writing ", path, ": there is no folder ", folder, "; make it first"));
+  }
+  // The temporary's name would tell nobody anything.
+  if (fd < 0) return ErrnoStatus(errno, absl::StrCat("writing ", path));
+  auto remove = absl::MakeCleanup([&] { unlink(temporary.c_str()); });
+  absl::Status written = WriteAll(fd, content, path);
+  if (written.ok() && fchmod(fd, 0644) != 0) written = ErrnoStatus(errno, absl::StrCat("writing ", path));
+  if (written.ok() && fsync(fd) != 0) written = ErrnoStatus(errno, absl::StrCat("writing ", path, " (fsync)"));
+  if (close(fd) != 0 && written.ok()) written = ErrnoStatus(errno, absl::StrCat("writing ", path, " (close)"));
+  PS_RETURN_IF_ERROR(written);
+  if (rename(temporary.c_str(), path.c_str()) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("writing ", path, " (renaming its temporary file)"));
+  }
+  std::move(remove).Cancel();
   const int folder_fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder_fd >= 0) {
     fsync(folder_fd);  // some file systems cannot; the rename itself is done

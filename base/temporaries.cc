@@ -8,31 +8,41 @@
 namespace penstock {
 namespace {
 
-constexpr std::string_view kStart = kTemporarySuffix.substr(0, kTemporarySuffix.find('X'));
+namespace fs = std::filesystem;
 
-// Whether `name` is `of` with a suffix whose X's are letters and digits, mkostemp's.
-bool IsTemporaryOf(std::string_view of, std::string_view name) {
-  if (name.size() != of.size() + kTemporarySuffix.size() || name.substr(0, of.size()) != of) return false;
-  name.remove_prefix(of.size());
-  if (name.substr(0, kStart.size()) != kStart) return false;
-  for (const char c : name.substr(kStart.size())) {
-    if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) return false;
+constexpr std::string_view kMark = kTemporarySuffix.substr(0, kTemporarySuffix.find('X'));
+
+// The name of the file that `name` is a temporary of; empty where it is none. mkostemp takes letters and digits.
+std::string_view FileOf(std::string_view name) {
+  if (name.size() <= kTemporarySuffix.size()) return {};
+  const std::string_view file = name.substr(0, name.size() - kTemporarySuffix.size());
+  name.remove_prefix(file.size());
+  if (name.substr(0, kMark.size()) != kMark) return {};
+  for (const char c : name.substr(kMark.size())) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) return {};
   }
-  return true;
+  return file;
+}
+
+// `of` empty: of any file.
+void Remove(const fs::path& folder, const std::string& of) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    std::error_code ignored;
+    if (IsTemporary(name) && (of.empty() || FileOf(name) == of)) fs::remove(it->path(), ignored);
+  }
 }
 
 }  // namespace
 
+bool IsTemporary(std::string_view name) { return !FileOf(name).empty(); }
+
 void RemoveTemporariesOf(const std::string& path) {
-  namespace fs = std::filesystem;
   const fs::path file(path);
-  const std::string name = file.filename().string();
-  const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (IsTemporaryOf(name, it->path().filename().string())) fs::remove(it->path(), ignored);
-  }
+  Remove(file.has_parent_path() ? file.parent_path() : fs::path("."), file.filename().string());
 }
+
+void RemoveTemporariesIn(const std::string& folder) { Remove(folder, ""); }
 
 }  // namespace penstock

@@ -20,7 +20,6 @@
 namespace penstock {
 namespace {
 
-constexpr uint16_t kDefaultPort = 7070;
 // Beyond what Session::Close promises: only executors that hang take longer.
 constexpr std::chrono::seconds kClosedWithin(1);
 
@@ -60,7 +59,7 @@ absl::StatusOr<std::string> CoordinatorAddress(const ConnectOptions& connect) {
     const char* from_environment = std::getenv("PENSTOCK_COORDINATOR");
     address = from_environment != nullptr && *from_environment != '\0' ? from_environment : "localhost";
   }
-  PS_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address, kDefaultPort));
+  PS_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address, kCoordinatorPort));
   return parsed.ToString();
 }
 

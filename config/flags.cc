@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/near_name.h"
 #include "base/status_macros.h"
@@ -115,7 +116,10 @@ absl::StatusOr<std::vector<std::string>> Flags::Parse(const std::vector<std::str
     if (flag == nullptr) {
       std::vector<std::string> names;
       for (const Flag& f : flags_) names.push_back("--" + f.name);
-      return absl::InvalidArgumentError(absl::StrCat("there is no flag --", name, DidYouMean("--" + name, names)));
+      const std::string near = DidYouMean("--" + name, names);
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no flag --", name,
+                       near.empty() ? absl::StrCat("; there are: ", absl::StrJoin(names, ", ")) : near));
     }
     if (!flag->value_name.empty() && !has_value) {
       if (i + 1 == args.size()) {

@@ -89,7 +89,7 @@ std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
   }
   CheckOrder(job.order(), &out);
   if (job.batch().size() == 0) {
-    out.push_back({0, "batch.size", "the global batch size is missing: batch { size: 256 last: DROP }"});
+    out.push_back({0, "batch.size", "the global batch size is missing or 0: batch { size: 256 last: DROP }"});
   } else if (job.batch().size() > kMaxBatch) {
     out.push_back({0, "batch.size", absl::StrCat("at most ", kMaxBatch)});
   }
@@ -128,8 +128,7 @@ std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& ch
     rule.line = LineOf(lines, rule.field);
     mistakes.push_back(std::move(rule));
   }
-  std::stable_sort(mistakes.begin(), mistakes.end(),
-                   [](const Mistake& a, const Mistake& b) { return a.line < b.line; });
+  SortMistakes(&mistakes);
   return mistakes;
 }
 

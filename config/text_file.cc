@@ -6,12 +6,14 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <climits>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/near_name.h"
 #include "config/renamed.h"
@@ -223,12 +225,38 @@ std::string QuotedAt(const std::string& text, size_t n) {
 
 // The name that the word has now, or one that it may have been meant for; else "".
 std::string Hint(const std::string& word, const std::vector<std::string>& names) {
+  const auto there = [&names](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  if (word == "size" && there("height") && there("width")) return " (write height: and width:)";
   const std::string renamed = RenamedHint(word, names);
   return renamed.empty() ? DidYouMean(word, names) : renamed;
 }
 
+// "Expected integer, got: many" -> "a whole number is expected, not many". `field` and `value` are those of the
+// statement,
+// "" where there is none.
+std::string WhatIsExpected(const std::string& field, const std::string& value, absl::string_view message) {
+  if (!absl::ConsumePrefix(&message, "Expected ")) return std::string(message);
+  std::pair<absl::string_view, absl::string_view> halves = absl::StrSplit(message, absl::MaxSplits(", got: ", 1));
+  auto& [wanted, got] = halves;
+  if (got.empty()) {
+    halves = absl::StrSplit(message, absl::MaxSplits(", found ", 1));
+    absl::ConsumeSuffix(&got, ".");
+    if (absl::ConsumePrefix(&got, "\"")) absl::ConsumeSuffix(&got, "\"");
+  }
+  std::string what(wanted);
+  if (wanted == "integer") what = got == "-" ? "a whole number from 0 on" : "a whole number";
+  if (wanted == "double" || wanted == "float") what = "a number";
+  if (wanted == "string") what = "a text in quotes";
+  if (wanted == "identifier") what = "a name";
+  if (absl::ConsumePrefix(&wanted, "\"") && absl::ConsumeSuffix(&wanted, "\"")) what = absl::StrCat("'", wanted, "'");
+  const bool negative = got == "-" && !value.empty();
+  return absl::StrCat(what, " is expected, not ", negative ? absl::string_view(value) : got,
+                      what == "'{'" && !field.empty() ? absl::StrCat(": ", field, " { ... }") : "");
+}
+
 // The parser's words, in the user's terms, with the near name.
-std::string Explain(const pb::Descriptor* root, const Around& around, const std::string& message) {
+std::string Explain(const pb::Descriptor* root, const Around& around, const std::string& field_there,
+                    const std::string& value_there, const std::string& message) {
   if (absl::StartsWith(message, "Message type") && absl::StrContains(message, "has no field named")) {
     const std::string field = QuotedAt(message, 1);
     const std::vector<std::string> names = NamesFor(root, message);
@@ -251,7 +279,17 @@ std::string Explain(const pb::Descriptor* root, const Around& around, const std:
     return absl::StrCat("'", value, "' is not a value of '", field, "'; it is one of ", absl::StrJoin(names, " | "),
                         Hint(value, names));
   }
-  return message;
+  return WhatIsExpected(field_there, value_there, message);
+}
+
+// What a text is that is no textproto from its first byte on; "" where it may be one.
+std::string WhatElseTextIs(std::string_view text) {
+  if (text.find('\0') != std::string_view::npos)
+    return "this is no text; a job or configuration file is expected (`penstock init GLOB` writes a job for shards)";
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || text[first] != '{') return "";
+  return "this is JSON; a job or configuration is written as `name: \"x\"` and `batch { size: 8 }`, without outer "
+         "braces";
 }
 
 // RFC 3629: no stray or missing continuation, nothing overlong, no surrogates, nothing above U+10FFFF.
@@ -314,6 +352,11 @@ void CollectLines(const pb::Message& message, const pb::TextFormat::ParseInfoTre
 std::vector<Mistake> ParseText(std::string_view text, pb::Message* message, FieldLines* lines) {
   std::vector<Mistake> mistakes;
   std::string left(text);
+  if (std::string other = WhatElseTextIs(text); !other.empty()) {
+    message->Clear();
+    lines->clear();
+    return {{0, "", std::move(other)}};
+  }
   for (;;) {
     message->Clear();
     lines->clear();
@@ -343,14 +386,23 @@ std::vector<Mistake> ParseText(std::string_view text, pb::Message* message, Fiel
     const pb::Descriptor* root = message->GetDescriptor();
     const Around around = statement ? MessageAround(root, tokens, statement->first) : Around();
     const int line = statement && !field.empty() ? tokens[statement->first].line : error.line;
-    mistakes.push_back(
-        {line + 1, statement ? tokens[statement->first].text : "", Explain(root, around, error.message)});
+    const std::string name = statement ? tokens[statement->first].text : "";
+    std::string value;
+    for (size_t i = statement ? statement->first + 2 : 1; statement && i <= statement->second; ++i) {
+      value += tokens[i].text;
+    }
+    mistakes.push_back({line + 1, name, Explain(root, around, name, value, error.message)});
     if (!statement || mistakes.size() >= kMaxMistakes) break;
     Blank(tokens, statement->first, statement->second, &left);
   }
-  std::stable_sort(mistakes.begin(), mistakes.end(),
-                   [](const Mistake& a, const Mistake& b) { return a.line < b.line; });
+  SortMistakes(&mistakes);
   return mistakes;
+}
+
+void SortMistakes(std::vector<Mistake>* mistakes) {
+  const auto place = [](const Mistake& m) { return m.line == 0 ? INT_MAX : m.line; };
+  std::stable_sort(mistakes->begin(), mistakes->end(),
+                   [&place](const Mistake& a, const Mistake& b) { return place(a) < place(b); });
 }
 
 int LineOf(const FieldLines& lines, std::string field) {

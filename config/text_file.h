@@ -30,6 +30,9 @@ std::vector<Mistake> ParseText(std::string_view text, google::protobuf::Message*
 // The line of the field, or of the nearest field that encloses it, or 0.
 int LineOf(const FieldLines& lines, std::string field);
 
+// By line; what has none comes last, since it often is missing because of those.
+void SortMistakes(std::vector<Mistake>* mistakes);
+
 // One InvalidArgument for all mistakes of `file`, a line each: "FILE:12: ops[2].height: ..."; OK
 // when there are none.
 absl::Status MistakesToStatus(const std::string& file, const std::vector<Mistake>& mistakes);

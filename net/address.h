@@ -11,6 +11,9 @@
 
 namespace penstock {
 
+// Of a coordinator, where none is said.
+inline constexpr uint16_t kCoordinatorPort = 7070;
+
 struct Address {
   std::string host;  // without the brackets of an IPv6 address
   uint16_t port = 0;

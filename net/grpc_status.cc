@@ -14,6 +14,15 @@ absl::StatusCode CodeOf(const grpc::Status& status) {
   return code >= 0 && code <= 16 ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown;
 }
 
+// gRPC says nothing of a call that the other side does not know.
+std::string MessageOf(const grpc::Status& status) {
+  if (status.error_code() != grpc::StatusCode::UNIMPLEMENTED || !status.error_message().empty()) {
+    return status.error_message();
+  }
+  return "it answers, but does not know this call: a worker's address in the place of the coordinator's, or another "
+         "program";
+}
+
 }  // namespace
 
 grpc::Status ToGrpc(const absl::Status& status) {
@@ -26,12 +35,12 @@ grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message);
 }
 
-absl::Status FromGrpc(const grpc::Status& status) { return absl::Status(CodeOf(status), status.error_message()); }
+absl::Status FromGrpc(const grpc::Status& status) { return absl::Status(CodeOf(status), MessageOf(status)); }
 
 absl::Status FromGrpc(const grpc::Status& status, std::string_view peer) {
   if (status.ok()) return absl::OkStatus();
   return absl::Status(CodeOf(status),
-                      absl::StrCat(absl::string_view(peer.data(), peer.size()), ": ", status.error_message()));
+                      absl::StrCat(absl::string_view(peer.data(), peer.size()), ": ", MessageOf(status)));
 }
 
 }  // namespace penstock

@@ -2,11 +2,13 @@
 
 #include <cstdlib>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "client/cli/output.h"
+#include "net/address.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
 #include "net/job_mirror.h"
@@ -31,56 +33,60 @@ std::string CoordinatorFlag::address() const {
   return from_environment != nullptr && *from_environment != '\0' ? from_environment : "localhost:7070";
 }
 
-ControlClient::ControlClient(std::string address)
-    : address_(std::move(address)), stub_(v1::Coordinator::NewStub(MakeChannel(address_))) {}
-
-namespace {
+ControlClient::ControlClient(const std::string& address) {
+  const absl::StatusOr<Address> parsed = ParseAddress(address, kCoordinatorPort);
+  address_ = parsed.ok() ? parsed->ToString() : address;
+  if (!parsed.ok())
+    no_address_ = absl::Status(parsed.status().code(), absl::StrCat("--coordinator: ", parsed.status().message()));
+  stub_ = v1::Coordinator::NewStub(MakeChannel(address_));
+}
 
 // One call with a deadline; an unreachable coordinator is named with what to do.
 template <typename Request, typename Reply>
-absl::StatusOr<Reply> Call(const std::string& address, v1::Coordinator::Stub& stub,
-                           grpc::Status (v1::Coordinator::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
-                           const Request& request, absl::Duration timeout) {
+absl::StatusOr<Reply> ControlClient::Ask(grpc::Status (v1::Coordinator::Stub::*method)(grpc::ClientContext*,
+                                                                                       const Request&, Reply*),
+                                         const Request& request, absl::Duration timeout) {
+  PS_RETURN_IF_ERROR(no_address_);
   grpc::ClientContext context;
   SetDeadline(&context, timeout);
   Reply reply;
-  const grpc::Status status = (stub.*method)(&context, request, &reply);
+  const grpc::Status status = (stub_.get()->*method)(&context, request, &reply);
   if (status.ok()) return reply;
-  absl::Status error = FromGrpc(status);
-  if (absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error)) {
-    return absl::Status(error.code(),
-                        absl::StrCat("the coordinator at ", address, " cannot be reached (", error.message(),
-                                     "); is it running? --coordinator HOST:PORT names another"));
+  const absl::Status error = FromGrpc(status);
+  if (absl::IsUnimplemented(error)) {
+    return absl::Status(error.code(), absl::StrCat("--coordinator ", address_, ": ", error.message()));
   }
-  return error;
+  if (!absl::IsUnavailable(error) && !absl::IsDeadlineExceeded(error)) return error;
+  const char* const why =
+      absl::StrContains(error.message(), "HTTP/2") ? "another program listens there" : "is it running?";
+  return absl::Status(error.code(),
+                      absl::StrCat("the coordinator at ", address_, " cannot be reached (", error.message(), "); ", why,
+                                   " --coordinator HOST:PORT names another"));
 }
-
-}  // namespace
 
 absl::StatusOr<v1::SubmitReply> ControlClient::Submit(const v1::SubmitRequest& request) {
-  return Call(address_, *stub_, &v1::Coordinator::Stub::Submit, request, kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::Submit, request, kCallTimeout);
 }
 absl::StatusOr<v1::CancelReply> ControlClient::Cancel(const v1::CancelRequest& request) {
-  return Call(address_, *stub_, &v1::Coordinator::Stub::Cancel, request, kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::Cancel, request, kCallTimeout);
 }
 absl::StatusOr<v1::DeleteReply> ControlClient::Delete(const v1::DeleteRequest& request) {
-  return Call(address_, *stub_, &v1::Coordinator::Stub::Delete, request, kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::Delete, request, kCallTimeout);
 }
 absl::StatusOr<v1::StatusReply> ControlClient::GetStatus() {
-  return Call(address_, *stub_, &v1::Coordinator::Stub::GetStatus, v1::StatusRequest(), kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::GetStatus, v1::StatusRequest(), kCallTimeout);
 }
 absl::StatusOr<v1::ListShardsReply> ControlClient::ListShards(const v1::ListShardsRequest& request) {
-  return Call(address_, *stub_, &v1::Coordinator::Stub::ListShards, request, kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::ListShards, request, kCallTimeout);
 }
 absl::StatusOr<v1::QuarantineReply> ControlClient::GetQuarantine(const v1::QuarantineRequest& request) {
-  return Call(address_, *stub_, &v1::Coordinator::Stub::GetQuarantine, request, kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::GetQuarantine, request, kCallTimeout);
 }
 absl::StatusOr<v1::DrainReply> ControlClient::Drain(const v1::DrainRequest& request) {
-  return Call(address_, *stub_, &v1::Coordinator::Stub::Drain, request, kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::Drain, request, kCallTimeout);
 }
 absl::StatusOr<v1::WatchReply> ControlClient::Watch(const v1::WatchRequest& request) {
-  return Call(address_, *stub_, &v1::Coordinator::Stub::Watch, request,
-              kCallTimeout + absl::Milliseconds(request.wait_ms()));
+  return Ask(&v1::Coordinator::Stub::Watch, request, kCallTimeout + absl::Milliseconds(request.wait_ms()));
 }
 
 absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitRequest& request, bool quiet) {

@@ -26,7 +26,8 @@ class CoordinatorFlag {
 // address and the way out.
 class ControlClient {
  public:
-  explicit ControlClient(std::string address);
+  // HOST or HOST:PORT; what is none is the error of every call.
+  explicit ControlClient(const std::string& address);
 
   absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request);
   absl::StatusOr<v1::CancelReply> Cancel(const v1::CancelRequest& request);
@@ -38,7 +39,12 @@ class ControlClient {
   absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest& request);
 
  private:
-  const std::string address_;
+  template <typename Request, typename Reply>
+  absl::StatusOr<Reply> Ask(grpc::Status (v1::Coordinator::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
+                            const Request& request, absl::Duration timeout);
+
+  std::string address_;
+  absl::Status no_address_;
   std::unique_ptr<v1::Coordinator::Stub> stub_;
 };
 

@@ -1,13 +1,16 @@
 #include "client/cli/job_argument.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/near_name.h"
 #include "base/status_macros.h"
 #include "client/cli/job_writer.h"
 #include "config/job_file.h"
@@ -110,6 +113,25 @@ uint64_t CountRecords(const IndexStore& store, const std::vector<DatasetFile>& f
   return records;
 }
 
+// Names the file that may be meant, and how one comes about.
+absl::Status NoJobFile(const std::string& path) {
+  if (path.find_first_of("*?[") != std::string::npos) {
+    return absl::NotFoundError(absl::StrCat("a job file is expected, not the glob '", path, "'; `penstock init '", path,
+                                            "' --out job.textproto` writes one"));
+  }
+  const std::filesystem::path file(path);
+  std::vector<std::string> there;
+  std::error_code error;
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (absl::EndsWith(name, ".textproto")) there.push_back(file.has_parent_path() ? (folder / name).string() : name);
+  }
+  std::sort(there.begin(), there.end());
+  return absl::NotFoundError(absl::StrCat("there is no file ", path, DidYouMean(path, there),
+                                          "; `penstock init GLOB --out ", path, "` writes a job file for shards"));
+}
+
 }  // namespace
 
 absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argument, const std::string& name,
@@ -124,6 +146,12 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
     AddRecords(store, file.path, records, &writer, &passed);
   }
   if (writer.records() == 0) {
+    if (absl::IsDataLoss(passed.first()) && !absl::StrContains(passed.first().message(), "not a TFRecord")) {
+      return absl::Status(
+          passed.first().code(),
+          absl::StrCat(passed.first().message(),
+                       "; write the shard again, or leave it out (`penstock verify` says what is readable)"));
+    }
     if (!passed.first().ok()) return passed.first();
     return absl::NotFoundError(absl::StrCat("no records in the files of '", glob, "'"));
   }
@@ -151,7 +179,10 @@ absl::StatusOr<std::string> ReadFileOrInput(const std::string& path) {
 }
 
 absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(const std::string& path) {
-  PS_ASSIGN_OR_RETURN(const std::string text, ReadFileOrInput(path));
+  const absl::StatusOr<std::string> read = ReadFileOrInput(path);
+  if (absl::IsNotFound(read.status())) return NoJobFile(path);
+  if (!read.ok()) return read.status();
+  const std::string& text = *read;
   v1::JobSpec job;
   PS_RETURN_IF_ERROR(MistakesToStatus(path == "-" ? "standard input" : path, CheckJobText(text, CheckPipeline, &job)));
   return job;

@@ -9,23 +9,15 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "base/temporaries.h"
 
 namespace penstock {
 namespace {
 
 constexpr uint64_t kMaxStateBytes = uint64_t{1} << 30;
-
-// What a killed writer leaves: ".NAME.tmp.XXXXXX" of a shard, or "NAME.tmp.XXXXXX" of a small file.
-bool IsTemporary(const std::string& name) {
-  const size_t at = name.rfind(".tmp.");
-  if (at == std::string::npos || name.size() != at + 11) return false;
-  const std::string whole = name.substr(0, at);
-  return name[0] == '.' || absl::EndsWith(whole, ".txt") || absl::EndsWith(whole, ".textproto");
-}
 
 constexpr char kWayOut[] = "take another --out, or remove the folder to begin anew";
 

@@ -32,8 +32,8 @@ bool ParseHex16(absl::string_view text, uint64_t* value) {
 absl::Status Bad(const std::string& what) {
   return absl::InvalidArgumentError(
       absl::StrCat("not a session state: ", what,
-                   "; a state is one line as SerializeState writes it: \"penstock-state version=1 "
-                   "epoch=E position=P order=X pipeline=Y\""));
+                   "; a state is one line, \"penstock-state version=1 epoch=E position=P order=X pipeline=Y\"; give "
+                   "the file that was saved, or begin without a state"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <tuple>
@@ -12,7 +13,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/near_name.h"
 #include "base/status_macros.h"
+#include "base/temporaries.h"
 #include "base/url.h"
 #include "pipeline/records/index_store.h"
 #include "pipeline/storage/posix_storage.h"
@@ -54,7 +57,7 @@ bool IsSidecar(std::string_view name) {
   if (name.size() >= kIndexSuffix.size() && name.substr(name.size() - kIndexSuffix.size()) == kIndexSuffix) {
     return true;
   }
-  return name.find(std::string(kIndexSuffix) + ".tmp.") != std::string_view::npos;
+  return IsTemporary(name);
 }
 
 bool HasWildcard(const std::string& part) { return part.find_first_of("*?[\\") != std::string::npos; }
@@ -133,6 +136,83 @@ class Expander {
   std::vector<DatasetFile>* const files_;
 };
 
+// What a folder holds, for a person who looked for `part` in it: "/data holds train-0, val/ (did you mean 'train-*'?)".
+std::string WhatIsIn(const std::string& folder, const std::string& part) {
+  constexpr size_t kShown = 8, kLeastStem = 3;
+  const absl::StatusOr<std::vector<StoredEntry>> entries = LocalFiles()->ListAndWait(folder);
+  if (!entries.ok()) return "";
+  std::vector<std::string> shown;
+  std::set<std::string> names, stems;
+  const std::string stem = part.substr(0, part.find_first_of("*?[\\"));
+  bool files = false;
+  for (const StoredEntry& entry : *entries) {
+    if (entry.name[0] == '.' || IsSidecar(entry.name)) continue;
+    files = files || entry.kind != StoredEntry::Kind::kFolder;
+    names.insert(absl::StrCat(entry.name, entry.kind == StoredEntry::Kind::kFolder ? "/" : ""));
+    stems.insert(stem == part ? entry.name : entry.name.substr(0, stem.size()));
+  }
+  if (names.empty()) return absl::StrCat(folder, " is empty");
+  for (const std::string& name : names) {
+    if (shown.size() < kShown) shown.push_back(name);
+  }
+  std::string near = stem.size() < kLeastStem ? "" : NearName(stem, {stems.begin(), stems.end()});
+  if (!near.empty() && near[0] != stem[0]) near.clear();
+  return absl::StrCat(
+      folder, " holds ", absl::StrJoin(shown, ", "),
+      names.size() > kShown ? absl::StrCat(" and ", names.size() - kShown, " more") : "",
+      near.empty() || near == stem ? "" : absl::StrCat(" (did you mean '", near, part.substr(stem.size()), "'?)"),
+      files ? "" : ", which are folders; `penstock import` makes shards of folders of images");
+}
+
+// Why nothing below the root matches: how far the glob leads, and what is there. "" where that cannot be seen.
+std::string WhereItEnds(const DataRoot& root, const std::vector<std::string>& parts,
+                        const std::vector<DataRoot>& roots) {
+  std::string folder = root.path;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const std::string next = absl::StrCat(folder == "/" ? "" : folder, "/", parts[i]);
+    const absl::StatusOr<StoredName> found =
+        HasWildcard(parts[i]) ? absl::NotFoundError("") : LocalFiles()->StatAndWait(next);
+    if (found.ok() && found->kind == StoredEntry::Kind::kFolder) {
+      if (!Confine(next, roots).ok()) return "";
+      folder = next;
+      continue;
+    }
+    const bool last = i + 1 == parts.size();
+    const std::string there = WhatIsIn(folder, parts[i]);
+    return last || HasWildcard(parts[i]) || there.empty() ? there
+                                                          : absl::StrCat("there is no folder ", next, "; ", there);
+  }
+  return absl::StrCat(folder, " is a folder; '", folder, "/*' stands for the files in it");
+}
+
+// The glob's components below the root; none where an absolute one does not lead into it. The root's own path is taken
+// literally, as it is or as the operator wrote it.
+std::optional<std::vector<std::string>> PartsBelow(const DataRoot& root, const std::string& glob) {
+  std::vector<std::string> parts = Components(glob);
+  if (glob[0] != '/') return parts;
+  const std::string normal = "/" + absl::StrJoin(parts, "/");
+  const bool as_given = !IsInside(normal, root.path);
+  if (as_given && (root.given.empty() || !IsInside(normal, root.given))) return std::nullopt;
+  const size_t prefix = Components(as_given ? root.given : root.path).size();
+  parts.erase(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(prefix));
+  return parts;
+}
+
+absl::Status NoMatch(const std::string& glob, const std::vector<DataRoot>& roots) {
+  constexpr size_t kMostRoots = 2;
+  std::vector<std::string> ends;
+  for (const DataRoot& root : roots) {
+    const auto parts = PartsBelow(root, glob);
+    if (!parts) continue;
+    std::string end = ends.size() < kMostRoots ? WhereItEnds(root, *parts, roots) : "";
+    if (!end.empty()) ends.push_back(std::move(end));
+  }
+  const bool anywhere = roots.size() == 1 && roots[0].path == "/";
+  return absl::NotFoundError(absl::StrCat("glob \"", glob, "\" matches no file",
+                                          anywhere ? "" : absl::StrCat(" in the data roots (", RootList(roots), ")"),
+                                          ends.empty() ? "" : ": ", absl::StrJoin(ends, "; ")));
+}
+
 absl::Status CheckGlob(const std::string& glob) {
   if (glob.empty()) return absl::InvalidArgumentError("an empty glob; say which files to read");
   if (glob.find('\0') != std::string::npos) {
@@ -151,30 +231,19 @@ absl::Status CheckGlob(const std::string& glob) {
 absl::Status ExpandOne(const std::string& glob, const std::vector<DataRoot>& roots, std::vector<DatasetFile>* files) {
   PS_RETURN_IF_ERROR(CheckGlob(glob));
   const size_t before = files->size();
-  bool inside = glob[0] != '/';
+  bool inside = false;
   for (const DataRoot& root : roots) {
-    if (glob[0] == '/') {
-      // The root's own path is taken literally, as it is or as the operator wrote it.
-      const std::string normal = "/" + absl::StrJoin(Components(glob), "/");
-      const bool as_given = !IsInside(normal, root.path);
-      if (as_given && (root.given.empty() || !IsInside(normal, root.given))) continue;
-      inside = true;
-      const std::vector<std::string> prefix = Components(as_given ? root.given : root.path);
-      std::vector<std::string> parts = Components(glob);
-      parts.erase(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(prefix.size()));
-      PS_RETURN_IF_ERROR(Expander(root, roots, files).Expand(parts));
-      continue;
-    }
-    PS_RETURN_IF_ERROR(Expander(root, roots, files).Expand(Components(glob)));
+    const auto parts = PartsBelow(root, glob);
+    if (!parts) continue;
+    inside = true;
+    PS_RETURN_IF_ERROR(Expander(root, roots, files).Expand(*parts));
   }
   if (!inside) {
     return absl::InvalidArgumentError(
-        absl::StrCat("glob \"", glob, "\" is outside of the data roots (", RootList(roots), ")"));
+        absl::StrCat("glob \"", glob, "\" is outside of the data roots (", RootList(roots),
+                     "); give one below them, or start the daemon with --data-root for its folder"));
   }
-  if (files->size() == before) {
-    return absl::NotFoundError(
-        absl::StrCat("glob \"", glob, "\" matches no file in the data roots (", RootList(roots), ")"));
-  }
+  if (files->size() == before) return NoMatch(glob, roots);
   return absl::OkStatus();
 }
 
@@ -188,6 +257,10 @@ absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(const std::vector<std::stri
     const bool named = equals != std::string::npos && spec.find('/') > equals;
     DataRoot root;
     absl::StatusOr<std::string> real = RealPath(named ? spec.substr(equals + 1) : spec);
+    if (absl::IsNotFound(real.status())) {
+      return absl::NotFoundError(
+          absl::StrCat("data root \"", spec, "\": there is no such folder; make it, or name another one"));
+    }
     if (!real.ok()) {
       return absl::Status(real.status().code(), absl::StrCat("data root \"", spec, "\": ", real.status().message()));
     }

@@ -173,9 +173,9 @@ bool ForEachFeature(std::string_view record, RecordFormat format, const Visit& v
 
 absl::Status KindMismatch(std::string_view key, FeatureKind found, FeatureKind wanted) {
   const auto name = [](FeatureKind kind) { return std::string(FeatureKindName(kind)); };
-  return WithFault(Fault::kWrongKind,
-                   absl::InvalidArgumentError(absl::StrCat("feature ", Quoted(key), " holds ", name(found),
-                                                           " values, but ", name(wanted), " is asked for")));
+  return WithFault(Fault::kWrongKind, absl::InvalidArgumentError(
+                                          absl::StrCat("feature ", Quoted(key), " holds ", name(found), " values, but ",
+                                                       name(wanted), " is asked for: say type: ", name(found))));
 }
 
 // One Feature, which may come in pieces, into `sink`. *kind becomes what it holds.

@@ -9,8 +9,7 @@ namespace {
 
 constexpr char kImages[] = "`penstock import` makes shards of images";
 constexpr char kArrays[] = "`penstock import` makes shards of arrays";
-constexpr char kZip[] = "unzip it: `penstock import` makes shards of the images or .npy files in it";
-constexpr char kOthers[] = "leave it out, or write its content as TFRecords";
+constexpr char kOthers[] = "leave it out, or write its content as TFRecords (penstock.ShardWriter in Python does)";
 
 struct Kind {
   size_t offset;
@@ -23,7 +22,7 @@ constexpr Kind kKinds[] = {
     {0, "\x89PNG\r\n", "a PNG image", kImages},
     {0, "GIF8", "a GIF image", kImages},
     {8, "WEBP", "a WebP image", kImages},
-    {0, "PK\x03\x04", "a zip or .npz file", kZip},
+    {0, "PK\x03\x04", "a zip archive", "unzip it; `penstock import` makes shards of images in folders"},
     {0, "\x93NUMPY", "a NumPy array", kArrays},
     {0, "PAR1", "a Parquet file", kOthers},
     {0, "\x89HDF\r\n", "an HDF5 file", kOthers},
@@ -39,12 +38,22 @@ bool IsText(std::string_view bytes) {
          });
 }
 
+// A zip archive whose first member is an array (its local header: the name's length at 26, the name at 30).
+bool IsNpz(std::string_view bytes) {
+  constexpr size_t kHeader = 30;
+  if (bytes.substr(0, 4) != "PK\x03\x04" || bytes.size() < kHeader) return false;
+  const size_t length = static_cast<unsigned char>(bytes[26]) + 256 * static_cast<unsigned char>(bytes[27]);
+  const std::string_view name = bytes.substr(kHeader, length);
+  return name.size() > 4 && name.substr(name.size() - 4) == ".npy";
+}
+
 }  // namespace
 
-std::string WhatElseItIs(std::string_view first_bytes) {
-  const auto text = [](const char* name, const char* way_out) {
-    return absl::StrCat("this is ", name, ", not a TFRecord shard; ", way_out);
+std::string WhatElseItIs(std::string_view first_bytes, bool compressed) {
+  const auto text = [compressed](const char* name, const char* way_out) {
+    return absl::StrCat("this is ", name, compressed ? " (compressed)" : "", ", not a TFRecord shard; ", way_out);
   };
+  if (IsNpz(first_bytes)) return text("an .npz file", kArrays);
   for (const Kind& kind : kKinds) {
     if (first_bytes.size() >= kind.offset && first_bytes.substr(kind.offset, kind.bytes.size()) == kind.bytes) {
       return text(kind.name, kind.way_out);

@@ -12,8 +12,8 @@ namespace penstock {
 inline constexpr size_t kKindBytes = 512;
 
 // "this is a JPEG image, not a TFRecord shard; ..." with the way out; "" where the kind is not known. To be asked only
-// of bytes that do not begin a record: any bytes might.
-std::string WhatElseItIs(std::string_view first_bytes);
+// of bytes that do not begin a record: any bytes might. compressed: they are what the file inflates to.
+std::string WhatElseItIs(std::string_view first_bytes, bool compressed);
 
 }  // namespace penstock
 

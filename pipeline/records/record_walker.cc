@@ -143,15 +143,22 @@ absl::StatusOr<RecordWalker::Step> RecordWalker::Next(std::string* data) {
   return Step::kRecord;
 }
 
+std::string RecordWalker::OtherKind() const {
+  char first[kKindBytes];
+  if (inflate_ == nullptr) {
+    const absl::StatusOr<size_t> got = file_->ReadAt(0, kKindBytes, first);
+    return got.ok() ? WhatElseItIs({first, *got}, false) : "";
+  }
+  const auto again = InflateStream::Start(file_, compression_, nullptr);
+  const absl::StatusOr<size_t> got = again.ok() ? (*again)->Read(first, kKindBytes) : again.status();
+  return got.ok() ? WhatElseItIs({first, *got}, true) : "";
+}
+
 RecordWalker::Step RecordWalker::Break(Damage damage, std::string detail) {
   data_is_right_ = true;
-  if (record_ == 0 && inflate_ == nullptr) {
-    char first[kKindBytes];
-    const absl::StatusOr<size_t> got = file_->ReadAt(0, kKindBytes, first);
-    if (std::string other = got.ok() ? WhatElseItIs({first, *got}) : ""; !other.empty()) {
-      damage = Damage::kOtherKind;
-      detail = std::move(other);
-    }
+  if (std::string other = record_ == 0 ? OtherKind() : ""; !other.empty()) {
+    damage = Damage::kOtherKind;
+    detail = std::move(other);
   }
   damage_ = damage;
   detail_ = std::move(detail);
@@ -197,8 +204,9 @@ absl::Status RecordWalker::BrokenStatus() const {
   if (broken.damage == Damage::kOtherKind) {
     return absl::DataLossError(absl::StrCat(file_->path(), ": ", detail_));
   }
-  std::string message = absl::StrCat(file_->path(), ": ", DescribeDamage(broken, detail_), "; ", record_,
-                                     " records before it are readable");
+  std::string message =
+      absl::StrCat(file_->path(), ": ", DescribeDamage(broken, detail_), "; ", record_,
+                   record_ == 1 ? " record before it is readable" : " records before it are readable");
   if (broken.damage == Damage::kTooLong) return absl::ResourceExhaustedError(message);
   return absl::DataLossError(message);
 }

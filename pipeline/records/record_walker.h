@@ -76,6 +76,8 @@ class RecordWalker {
   absl::Status SkipFully(uint64_t length, uint64_t* got);
   // Reads the data of the record, a piece at a time, so that memory follows what is there and not what a header says.
   absl::Status ReadData(std::string* data, uint64_t* got);
+  // What the file is if it is no shard at all; "" where that is not known.
+  std::string OtherKind() const;
   Step Break(Damage damage, std::string detail);
   // The right damage for a stream that ended, or broke, after `got` bytes of a part.
   Step BreakShort(Damage truncated, uint64_t got, uint64_t wanted);

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "base/temporaries.h"
 #include "pipeline/records/framing.h"
 
 namespace penstock {
@@ -24,7 +25,7 @@ constexpr size_t kBufferBytes = 256 << 10;
 std::string TemporaryName(const std::string& path) {
   const size_t slash = path.rfind('/');
   const size_t name = slash == std::string::npos ? 0 : slash + 1;
-  return absl::StrCat(path.substr(0, name), ".", path.substr(name), ".tmp.XXXXXX");
+  return absl::StrCat(path.substr(0, name), ".", path.substr(name), std::string(kTemporarySuffix));
 }
 
 // A file under a temporary name, which gets its own when all is written.
@@ -42,7 +43,7 @@ class PendingFile {
   absl::Status Create() {
     std::string name = temporary_;
     fd_ = mkostemp(name.data(), O_CLOEXEC);
-    if (fd_ < 0) return ErrnoStatus(errno, absl::StrCat("creating ", temporary_));
+    if (fd_ < 0) return ErrnoStatus(errno, absl::StrCat("creating ", path_));
     temporary_ = name;
     return absl::OkStatus();
   }
@@ -51,7 +52,7 @@ class PendingFile {
     while (!bytes.empty()) {
       const ssize_t n = write(fd_, bytes.data(), bytes.size());
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return ErrnoStatus(errno, absl::StrCat("writing ", temporary_));
+      if (n < 0) return ErrnoStatus(errno, absl::StrCat("writing ", path_));
       bytes.remove_prefix(static_cast<size_t>(n));
     }
     return absl::OkStatus();
@@ -59,7 +60,7 @@ class PendingFile {
 
   absl::Status Commit() {
     if (fchmod(fd_, 0644) != 0 || fsync(fd_) != 0) {
-      return ErrnoStatus(errno, absl::StrCat("finishing ", temporary_));
+      return ErrnoStatus(errno, absl::StrCat("writing ", path_));
     }
     if (rename(temporary_.c_str(), path_.c_str()) != 0) {
       return ErrnoStatus(errno, absl::StrCat("renaming ", temporary_, " to ", path_));

@@ -13,6 +13,7 @@
 #include "base/runtime/strand.h"
 #include "base/runtime/thread_pool.h"
 #include "base/status_macros.h"
+#include "base/temporaries.h"
 #include "net/channel.h"
 #include "pipeline/augment/conformance.h"
 #include "server/common/bind_check.h"
@@ -206,6 +207,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
 
   auto parts = std::make_unique<Parts>();
   PS_ASSIGN_OR_RETURN(parts->dir, StateDir::Open(options.state_dir, "worker"));
+  RemoveTemporariesIn(absl::StrCat(options.state_dir, "/indexes"));
   PS_ASSIGN_OR_RETURN(parts->id, LoadOrMakeWorkerId(options.state_dir));
   parts->link = ConnectToCoordinator(options.coordinator);
   parts->indexes = std::make_unique<ShardIndexes>(

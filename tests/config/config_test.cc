@@ -219,6 +219,39 @@ TEST(JobFile, CutAnywhereItIsRefusedOrStillWhole) {
   }
 }
 
+// What a person meant comes first; what is missing because of it comes behind.
+TEST(JobFile, AMistakeWithALineComesBeforeWhatIsMissing) {
+  v1::JobSpec job;
+  EXPECT_THAT(Lines(CheckJobText(Replaced(kGoodJob, "features", "featuers"), nullptr, &job)),
+              ElementsAre(StartsWith("3 featuers: there is no field"), StartsWith("0 features: a job needs")));
+}
+
+TEST(JobFile, TheParsersWordsArePutInTheUsers) {
+  const auto first = [](const std::string& what, const std::string& with) {
+    v1::JobSpec job;
+    const std::vector<std::string> lines = Lines(CheckJobText(Replaced(kGoodJob, what, with), nullptr, &job));
+    return lines.empty() ? "" : lines[0];
+  };
+  EXPECT_EQ(first("size: 4", "size: \"many\""), "7 size: a whole number is expected, not \"many\"");
+  EXPECT_EQ(first("seed: 17", "seed: -1"), "6 seed: a whole number from 0 on is expected, not -1");
+  EXPECT_EQ(first("\"train-*\"", "train-*"), "2 files: a text in quotes is expected, not train");
+  EXPECT_EQ(first("batch { size: 4 last: DROP }", "batch: 4"), "7 batch: '{' is expected, not 4: batch { ... }");
+  EXPECT_EQ(first("name: \"a-job\"", "name = \"a-job\""), "1 : ':' is expected, not =");
+  EXPECT_EQ(first("size: 4", "size: 0"),
+            "7 batch.size: the global batch size is missing or 0: batch { size: 256 last: DROP }");
+  EXPECT_THAT(
+      first("height: 8 width: 8", "size: 8"),
+      HasSubstr("there is no field 'size' in 'random_resized_crop' (write height: and width:); there are: height"));
+}
+
+TEST(JobFile, WhatIsNoTextprotoIsNamedForWhatItIs) {
+  v1::JobSpec job;
+  EXPECT_THAT(Lines(CheckJobText("{\"name\": \"train\"}", nullptr, &job)),
+              ElementsAre(HasSubstr("this is JSON; a job or configuration is written as `name: \"x\"`")));
+  EXPECT_THAT(Lines(CheckJobText(std::string("\xFF\xD8\xFF\xE0\0\x10", 6), nullptr, &job)),
+              ElementsAre(StartsWith("0 : this is no text; a job or")));
+}
+
 TEST(DaemonConfig, EveryMistakeIsNamed) {
   const char text[] = R"(listen: "localhost"
 data_root { path: "data" }

@@ -28,5 +28,14 @@ TEST(GrpcStatus, TakesUnknownCodes) {
   EXPECT_EQ(FromGrpc(grpc::Status(static_cast<grpc::StatusCode>(20), "x")).code(), absl::StatusCode::kUnknown);
 }
 
+// gRPC says nothing at all of a call that the other side does not know.
+TEST(GrpcStatus, ACallThatNobodyKnowsIsSaidToBeSo) {
+  const absl::Status status = FromGrpc(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, ""));
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(status.message(),
+            "it answers, but does not know this call: a worker's address in the place of the coordinator's, or another "
+            "program");
+}
+
 }  // namespace
 }  // namespace penstock

@@ -16,6 +16,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
 #include "client/cli/job_argument.h"
+#include "client/cli/job_report.h"
 #include "client/cli/npy_writer.h"
 #include "client/cli/output.h"
 #include "client/cli/read_report.h"
@@ -47,6 +48,7 @@ class Read final : public Command {
            "  penstock read train --steps 3 --out /tmp/batches      000000.image.npy, 000000.id.npy, ...";
   }
   void AddFlags(Flags* flags) override {
+    flags_ = flags;
     coordinator_.AddTo(flags);
     flags->AddUint("steps", &steps_, "N", "stop after so many steps");
     flags->AddUint(
@@ -67,6 +69,8 @@ class Read final : public Command {
     flags->AddUint("prefetch-steps", &prefetch_steps_, "N", "steps asked for ahead (default: 16)");
     flags->AddBytes("prefetch-bytes", &prefetch_bytes_, "BYTES", "and at most so many bytes (default: 256MiB)");
     flags->AddUint("timeout", &timeout_, "SECONDS", "give up when a step takes longer (default: 600)");
+    flags->AddSwitch("allow-missing", &allow_missing_,
+                     "with a job file: keys that none of the first records has are meant");
     flags->AddSwitch("digest", &digest_, "compute the digest (default; --no-digest measures without it)");
     flags->AddSwitch("json", &json_, "print one JSON object instead of text");
   }
@@ -79,8 +83,9 @@ class Read final : public Command {
     options.job = job;
     Measured measured;
     measured.start = Clock::Real()->Now();
-    PS_ASSIGN_OR_RETURN(const std::unique_ptr<Reader> reader,
-                        Reader::Open({.coordinator = coordinator_.address()}, options));
+    auto opened = Reader::Open({.coordinator = coordinator_.address()}, options);
+    if (!opened.ok()) return OpenError(opened.status());
+    const std::unique_ptr<Reader> reader = *std::move(opened);
     DigestOfBatches digest;
     const absl::Status ended = ReadAll(*reader, options.epochs, &measured, &digest);
     if (!ended.ok()) return ended;
@@ -94,8 +99,16 @@ class Read final : public Command {
     v1::SubmitRequest request;
     PS_ASSIGN_OR_RETURN(*request.mutable_spec(), LoadJobFileOrInput(job));
     ControlClient client(coordinator_.address());
-    PS_RETURN_IF_ERROR(SubmitAndWait(client, request, json_).status());
+    request.set_allow_missing(allow_missing_);
+    PS_ASSIGN_OR_RETURN(const v1::Job submitted, SubmitAndWait(client, request, json_));
+    if (const std::string note = FilesNote(submitted); !note.empty()) PrintWarnings({note});
     return request.spec().name();
+  }
+
+  // What does not fit a state is the state file's matter.
+  absl::Status OpenError(const absl::Status& status) const {
+    if (state_.empty() || !absl::StartsWith(status.message(), "the saved state")) return status;
+    return absl::Status(status.code(), absl::StrCat("--state ", state_, ": ", status.message()));
   }
 
   // A folder of batches is of one run: files of another would pass for its steps.
@@ -117,6 +130,8 @@ class Read final : public Command {
     if (world_size_ == 0 || rank_ >= world_size_) {
       return UsageError(absl::StrCat("--rank ", rank_, " is not one of ", world_size_, " ranks, which count from 0"));
     }
+    if (flags_->Given("epochs") && epochs_ == 0) return UsageError("--epochs counts from 1");
+    if (flags_->Given("steps") && steps_ == 0) return UsageError("--steps counts from 1");
     ReaderOptions options;
     options.rank = static_cast<uint32_t>(rank_);
     options.world_size = static_cast<uint32_t>(world_size_);
@@ -203,12 +218,13 @@ class Read final : public Command {
     std::fputs(json_ ? (ReadReportJson(report) + "\n").c_str() : ReadReportText(report).c_str(), stdout);
   }
 
+  const Flags* flags_ = nullptr;
   CoordinatorFlag coordinator_;
   uint64_t steps_ = 0, epochs_ = 0, until_epoch_ = 0, epoch_ = 0, rank_ = 0, world_size_ = 1, batch_size_ = 0,
            pace_ms_ = 0;
   uint64_t prefetch_steps_ = 16, prefetch_bytes_ = uint64_t{256} << 20, timeout_ = 600;
   std::string group_, state_, out_;
-  bool accept_new_pipeline_ = false, digest_ = true, json_ = false;
+  bool accept_new_pipeline_ = false, allow_missing_ = false, digest_ = true, json_ = false;
 };
 
 }  // namespace

@@ -19,7 +19,9 @@ absl::Status Missing(const FeaturePlan& plan) {
 }
 
 absl::Status WrongCount(const FeaturePlan& plan, size_t found) {
-  return WrongShape(plan, absl::StrCat("the record holds ", found, " values where the shape wants ", plan.elements));
+  return WrongShape(
+      plan, absl::StrCat("the record holds ", found, found == 1 ? " value" : " values", " where the shape wants ",
+                         plan.elements, "; give the right shape, or variable_length: true"));
 }
 
 // Elements of values [begin, end).

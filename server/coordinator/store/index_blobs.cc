@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "base/temporaries.h"
 #include "pipeline/records/shard_index.h"
 
 namespace penstock {
@@ -36,6 +37,7 @@ absl::StatusOr<std::unique_ptr<IndexBlobs>> IndexBlobs::Open(const std::string& 
   fs::create_directories(folder, error);
   if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot make ", folder));
   auto blobs = std::unique_ptr<IndexBlobs>(new IndexBlobs(folder, limits));
+  RemoveTemporariesIn(folder);
   uint64_t total = 0;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code gone;

@@ -164,6 +164,11 @@ absl::Status Probe(const v1::ProbeJob& task, const TaskTools& tools) {
     if (first_error.ok()) first_error = made;
     if (!absl::IsInvalidArgument(made) && !absl::IsDataLoss(made)) break;
   }
+  if (tries == 1 && absl::IsDataLoss(first_error)) {
+    return absl::Status(
+        first_error.code(),
+        absl::StrCat(first_error.message(), "; errors { policy: MASK } or SUBSTITUTE goes past bad records"));
+  }
   return first_error;
 }
 

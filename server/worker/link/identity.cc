@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/host_name.h"
 #include "base/status_macros.h"
+#include "base/temporaries.h"
 
 namespace penstock {
 namespace {
@@ -26,6 +27,7 @@ uint64_t RandomWord() {
 
 absl::StatusOr<std::string> LoadOrMakeWorkerId(const std::string& state_dir) {
   const std::string path = state_dir + "/worker_id";
+  RemoveTemporariesOf(path);
   absl::StatusOr<std::string> stored = ReadWholeFile(path, 4096);
   if (stored.ok()) {
     const std::string id(absl::StripAsciiWhitespace(*stored));

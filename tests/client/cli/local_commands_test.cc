@@ -125,9 +125,8 @@ TEST_F(LocalCommands, ASheetIsWrittenAsWhatItsNameSays) {
 
 TEST_F(LocalCommands, WhatIsNoShardIsNamedForWhatItIs) {
   dir_.Write("photo.jpg", MakeJpeg({.width = 40, .height = 30}));
-  dir_.Write("data.npz", std::string("PK\x03\x04\x14\0\0\0\0\0\0\0\0\0", 14) + std::string(60, 'x'));
-  for (const auto& [file, kind] :
-       {std::pair("photo.jpg", "a JPEG image"), std::pair("data.npz", "a zip or .npz file")}) {
+  dir_.Write("data.zip", std::string("PK\x03\x04\x14\0\0\0\0\0\0\0\0\0", 14) + std::string(60, 'x'));
+  for (const auto& [file, kind] : {std::pair("photo.jpg", "a JPEG image"), std::pair("data.zip", "a zip archive")}) {
     for (const char* command : {"init", "index", "verify"}) {
       const Outcome refused = Run({command, file});
       EXPECT_EQ(refused.code, 1) << command;
@@ -196,13 +195,21 @@ TEST_F(LocalCommands, ReadWritesOnlyIntoAFolderOfItsOwn) {
               HasSubstr("--out used: the folder is not empty ('000000.image.npy' is in it); take another"));
 }
 
+TEST_F(LocalCommands, NoCountIsZero) {
+  for (const char* flag : {"--epochs", "--steps"}) {
+    const Outcome refused = Run({"read", "train", flag, "0", "--coordinator", "localhost:1"});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr(absl::StrCat(flag, " counts from 1")));
+  }
+}
+
 TEST_F(LocalCommands, WhatAKilledReadLeftBesideItsStateIsRemoved) {
   dir_.Write("state", "");
-  dir_.Write("state.tmp.a1B2c3", "half");
-  dir_.Write("state.tmp.mine", "a user's own");
+  dir_.Write("state.penstock-tmp.a1B2c3", "half");
+  dir_.Write("state.tmp.backup", "a user's own");
   Run({"read", "train", "--state", "state", "--coordinator", "localhost:1"});
-  EXPECT_FALSE(std::filesystem::exists(dir_.File("state.tmp.a1B2c3")));
-  EXPECT_TRUE(std::filesystem::exists(dir_.File("state.tmp.mine")));
+  EXPECT_FALSE(std::filesystem::exists(dir_.File("state.penstock-tmp.a1B2c3")));
+  EXPECT_TRUE(std::filesystem::exists(dir_.File("state.tmp.backup")));
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST(ShardSet, ARunStoppedAnywhereGoesOnToTheSameFiles) {
     const uint64_t finished = std::filesystem::exists(dir.File(name)) ? FilesOf(dir.File(name)).size() : 0;
     // What a kill leaves, too: the temporary file of a shard, and one that had got its name but was not noted.
     if (finished > 0) {
-      dir.Write(name + "/.data-00009.tfrecord.tmp.a1B2c3", "half");
+      dir.Write(name + "/.data-00009.tfrecord.penstock-tmp.a1B2c3", "half");
       dir.Write(name + "/" + ShardName("data", finished), "not noted");
     }
     const auto second = WriteShards(whole, Options(dir, name, 3));

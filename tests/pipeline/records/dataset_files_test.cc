@@ -23,7 +23,7 @@ class DatasetFilesTest : public ::testing::Test {
     fs::create_directories(folder_.File("outside"));
     for (const char* name :
          {"a/train-1", "a/train-0", "a/train-10", "a/val-0", "a/.train-hidden", "a/sub/train-0", "a/sub/deep/x",
-          "b/train-0", "outside/secret", "a/train-0.psidx", "a/train-0.psidx.tmp.AbCdEf"}) {
+          "b/train-0", "outside/secret", "a/train-0.psidx", "a/train-0.psidx.penstock-tmp.AbCdEf"}) {
       WriteBytes(folder_.File(name), "");
     }
     auto roots = ParseDataRoots({folder_.File("a"), "second=" + folder_.File("b")});
@@ -120,6 +120,19 @@ TEST_F(DatasetFilesTest, SaysWhatMatchesNothing) {
   Error({}, absl::StatusCode::kInvalidArgument);
   Error({"train-0/x"}, absl::StatusCode::kNotFound);
   EXPECT_EQ(ExpandGlobs({"*"}, {}).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(DatasetFilesTest, AGlobWithoutAMatchSaysWhatThereIs) {
+  const auto of = [&](const std::string& glob) { return Error({glob}, absl::StatusCode::kNotFound); };
+  const std::string a = roots_[0].path, b = roots_[1].path;
+  EXPECT_THAT(of(b + "/trian-*"), HasSubstr(": " + b + " holds train-0 (did you mean 'train-*'?)"));
+  EXPECT_THAT(of(b + "/x/train-*"), HasSubstr(": there is no folder " + b + "/x; " + b + " holds train-0"));
+  EXPECT_THAT(of(a + "/sub/x*"), HasSubstr(": " + a + "/sub holds deep/, train-0"));
+  EXPECT_THAT(of(a + "/sub"), HasSubstr(": " + a + "/sub is a folder; '" + a + "/sub/*' stands for the files in it"));
+  // A relative glob is looked for below each root.
+  EXPECT_THAT(of("tset-*"), HasSubstr(": " + a + " holds sub/, train-0, train-1, train-10, val-0"));
+  for (int i = 0; i < 30; ++i) WriteBytes(folder_.File("b/many-" + std::to_string(i)), "");
+  EXPECT_THAT(of(b + "/x*"), HasSubstr(" and 23 more"));
 }
 
 TEST_F(DatasetFilesTest, AUrlIsRefusedWithTheWayOut) {

@@ -33,7 +33,9 @@ TEST(VerifyShard, AFileOfAnotherKindIsNamed) {
   for (const auto& [start, kind] : std::vector<std::pair<std::string, std::string>>{
            {"\xFF\xD8\xFF\xE0", "a JPEG image"},
            {"\x89PNG\r\n\x1A\n", "a PNG image"},
-           {"PK\x03\x04", "a zip or .npz file"},
+           {"PK\x03\x04", "a zip archive"},
+           {std::string("PK\x03\x04") + std::string(22, 'z') + std::string("\x0B\0\0\0", 4) + "x_train.npy",
+            "an .npz file"},
            {"\x93NUMPY\x01", "a NumPy array"},
            {"PAR1", "a Parquet file"},
            {"\x89HDF\r\n\x1A\n", "an HDF5 file"},
@@ -45,12 +47,29 @@ TEST(VerifyShard, AFileOfAnotherKindIsNamed) {
     EXPECT_NE(report.Describe(0).find("this is " + kind + ", not a TFRecord shard"), std::string::npos)
         << report.Describe(0);
   }
-  // Import reads no .npz: what helps is said.
   EXPECT_NE(Verify("PK\x03\x04" + rest).Describe(0).find("unzip it"), std::string::npos);
   // What begins with records is a damaged shard, whatever follows.
   std::string bytes = Frame(Records());
   bytes.insert(20, "\xFF\xD8\xFF\xE0");
   EXPECT_EQ(Verify(bytes).Describe(0).find("JPEG"), std::string::npos);
+}
+
+// One stored block (RFC 1951), without a trailer.
+std::string Gzipped(const std::string& bytes) {
+  std::string out("\x1F\x8B\x08\0\0\0\0\0\0\x03\x01", 11);
+  for (const size_t length : {bytes.size(), ~bytes.size()}) {
+    out += static_cast<char>(length & 0xFF);
+    out += static_cast<char>(length >> 8 & 0xFF);
+  }
+  return out + bytes;
+}
+
+TEST(VerifyShard, ACompressedFileOfAnotherKindIsNamed) {
+  const auto said = [](const std::string& bytes) { return Verify(Gzipped(bytes)).Describe(0); };
+  EXPECT_NE(
+      said(std::string(257, 'a') + "ustar" + std::string(400, '\0')).find("this is a tar archive (compressed), not"),
+      std::string::npos);
+  EXPECT_NE(said("path,label\n" + std::string(600, 'x')).find("this is text (compressed), not"), std::string::npos);
 }
 
 TEST(VerifyShard, AWrongDataCrcLosesExactlyThatRecord) {

@@ -281,7 +281,11 @@ TEST_F(SqliteFileTest, BlobsAreKeptByContentAcrossRestarts) {
     ASSERT_TRUE((*blobs)->Put(0xabc, blob).ok());
     EXPECT_EQ((*blobs)->total_bytes(), blob.size());
   }
+  // What a coordinator that was killed left while it wrote one.
+  const std::string half = folder + "/0000000000000abd.psidx.penstock-tmp.a1B2c3";
+  ASSERT_TRUE(WriteFileAtomically(half, "half").ok());
   auto blobs = IndexBlobs::Open(folder, {});
+  EXPECT_FALSE(StatFile(half).ok());
   EXPECT_EQ((*blobs)->total_bytes(), blob.size());
   EXPECT_EQ(*(*blobs)->Get(0xabc), blob);
   EXPECT_EQ((*blobs)->Get(0xabd).status().code(), absl::StatusCode::kNotFound);
