@@ -92,11 +92,17 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes) {
 }
 
 absl::StatusOr<std::unique_ptr<const NpyFile>> NpyFile::Open(const std::string& path) {
+  PS_ASSIGN_OR_RETURN(auto file, OpenFile(path));
+  return Open(std::move(file));
+}
+
+absl::StatusOr<std::unique_ptr<const NpyFile>> NpyFile::Open(std::unique_ptr<RandomAccessFile> file) {
+  const std::string path = file->path();
   const auto bad = [&](const absl::Status& status) {
     return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
   };
   std::unique_ptr<NpyFile> npy(new NpyFile);
-  PS_ASSIGN_OR_RETURN(npy->file_, OpenFile(path));
+  npy->file_ = std::move(file);
   PS_ASSIGN_OR_RETURN(const FileInfo info, npy->file_->Info());
   std::string start(std::min<uint64_t>(info.size, kMaxHeaderBytes), '\0');
   PS_ASSIGN_OR_RETURN(const size_t got, npy->file_->ReadAt(0, start.size(), start.data()));
@@ -147,16 +153,21 @@ absl::Status NpyFile::ReadRow(uint64_t i, std::string* out) const {
 
 absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const std::string& path) {
   PS_ASSIGN_OR_RETURN(const auto npy, NpyFile::Open(path));
-  if (npy->row_bytes() != DTypeSize(npy->dtype())) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " has rows of shape [", absl::StrJoin(npy->row_shape(), ", "),
+  return ReadNpyLabels(*npy);
+}
+
+absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const NpyFile& npy) {
+  const std::string& path = npy.path();
+  if (npy.row_bytes() != DTypeSize(npy.dtype())) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has rows of shape [", absl::StrJoin(npy.row_shape(), ", "),
                                                    "]; labels have one number in each row"));
   }
-  std::vector<int64_t> labels(npy->rows());
+  std::vector<int64_t> labels(npy.rows());
   std::string row;
   for (uint64_t i = 0; i < labels.size(); ++i) {
-    PS_RETURN_IF_ERROR(npy->ReadRow(i, &row));
+    PS_RETURN_IF_ERROR(npy.ReadRow(i, &row));
     const char* at = row.data();
-    switch (npy->dtype()) {
+    switch (npy.dtype()) {
       case DType::kUint8:
       case DType::kBool:
         labels[i] = LoadLittleEndian<uint8_t>(at);
@@ -177,7 +188,7 @@ absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const std::string& path) {
         labels[i] = LoadLittleEndian<int64_t>(at);
         break;
       default:
-        return absl::InvalidArgumentError(absl::StrCat(path, " holds ", std::string(DTypeName(npy->dtype())),
+        return absl::InvalidArgumentError(absl::StrCat(path, " holds ", std::string(DTypeName(npy.dtype())),
                                                        "; labels are integers: save labels.astype('int64')"));
     }
   }

@@ -35,6 +35,8 @@ class NpyFile {
   // file and says what to do: an element type that a column cannot have (unsigned 32 and 64 bits, complex, strings,
   // objects, big-endian ones), Fortran order, a scalar, no rows. DataLoss: fewer or more bytes than the header says.
   static absl::StatusOr<std::unique_ptr<const NpyFile>> Open(const std::string& path);
+  // The same for a file that is open, such as a member of an archive.
+  static absl::StatusOr<std::unique_ptr<const NpyFile>> Open(std::unique_ptr<RandomAccessFile> file);
 
   const std::string& path() const { return file_->path(); }
   DType dtype() const { return dtype_; }
@@ -58,6 +60,7 @@ class NpyFile {
 };
 
 // Integers of one per row, from an array of an integer or bool type and shape (N) or (N, 1), as int64.
+absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const NpyFile& npy);
 absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const std::string& path);
 
 }  // namespace penstock

@@ -69,7 +69,8 @@ std::unique_ptr<RecordMaker> NpySource::NewMaker() const { return std::make_uniq
 
 std::string NpySource::JobText(const std::string& name, const std::string& files) const {
   const DType dtype = files_[0]->dtype();
-  const std::vector<int64_t>& shape = files_[0]->row_shape();
+  std::vector<int64_t> shape = files_[0]->row_shape();
+  if (dtype == DType::kUint8 && shape.size() == 2) shape.push_back(1);
   const bool image = dtype == DType::kUint8 && shape.size() == 3 && (shape[2] == 1 || shape[2] == 3);
   std::string text = JobTextHead("import", name, files);
   absl::StrAppend(&text, RawFeatureText(key_, image ? "image" : "data", dtype, shape), "\n");

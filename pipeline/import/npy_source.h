@@ -24,8 +24,8 @@ class NpySource final : public RecordSource {
   uint64_t fingerprint() const override;
   std::unique_ptr<RecordMaker> NewMaker() const override;
 
-  // The text of a job that reads the records back: the rows as a column "image" where they are height x width x (1 or
-  // 3) of uint8, else "data"; the labels as "label". `files` is the glob of the shards.
+  // The text of a job that reads the records back: the rows as a column "image" where they are height x width, or
+  // height x width x (1 or 3), of uint8, else "data"; the labels as "label". `files` is the glob of the shards.
   std::string JobText(const std::string& name, const std::string& files) const;
 
  private:

@@ -18,6 +18,7 @@
 #include "pipeline/import/file_source.h"
 #include "pipeline/import/job_text.h"
 #include "pipeline/import/npy_source.h"
+#include "pipeline/import/npz_file.h"
 #include "pipeline/import/record_files_source.h"
 #include "pipeline/loader/local_reader.h"
 
@@ -48,21 +49,27 @@ class Import final : public Command {
            "                    without class folders gives records without labels\n"
            "  --list FILE       instead of SOURCE: lines \"path<TAB, space or comma>label\"\n"
            "  shards or globs   of TFRecords: records are kept, only their images' bytes change\n"
-           "  .npy files        row i becomes record i, as raw bytes; DIR/job.textproto reads them back\n\n"
+           "  .npy files        row i becomes record i, as raw bytes; DIR/job.textproto reads them back\n"
+           "  .npz files        the same for arrays in them: x_train with y_train, images with labels, or the\n"
+           "                    only one; --array and --labels name others\n\n"
            "JPEG is stored restart-indexed: the same pixels for every decoder, and a crop reads only its part.\n"
            "Every image is decoded once, so that a damaged one is found now. A run that was killed goes on when it is\n"
            "given again, and makes the very shards that it would have made at once.\n\n"
            "  penstock import /data/imagenet/train --out /data/shards --prefix train\n"
            "  penstock import --list val.txt --root /data/val --out /data/shards-val --order sorted\n"
            "  penstock import '/old/train-*' --out /data/small --longer-side 400 --quality 92\n"
-           "  penstock import images.npy --labels labels.npy --out /data/cifar";
+           "  penstock import images.npy --labels labels.npy --out /data/cifar\n"
+           "  penstock import mnist.npz --out /data/mnist";
   }
   void AddFlags(Flags* flags) override {
     flags_ = flags;
     flags->AddString("list", &list_, "FILE", "image files and their labels, one \"path label\" in each line");
     flags->AddString("root", &root_, "DIR", "paths of --list are below this (default: the folder of FILE)");
-    flags->AddString("labels", &labels_, "FILE",
-                     "class names' numbers, one \"name number\" in each line; for arrays: labels, as .npy");
+    flags->AddString(
+        "labels", &labels_, "FILE",
+        "class names' numbers, one \"name number\" in each line; for arrays: labels, as .npy; for .npz: the "
+        "array of labels");
+    flags->AddString("array", &array_, "NAME", "for .npz: the array of rows (default: by its usual name)");
     output_.AddFlags(flags);
     flags->AddSwitch("restart-indexed", &prepare_.restart_index,
                      "JPEG: add restart markers and their table, without loss (default; --untouched does not)");
@@ -85,21 +92,21 @@ class Import final : public Command {
       return FromList();
     }
     if (sources.empty()) return UsageError("SOURCE is missing: a folder, shards, arrays, or --list FILE");
-    size_t folders = 0, arrays = 0;
+    size_t folders = 0, arrays = 0, archives = 0;
     for (const std::string& source : sources) {
-      if (absl::EndsWith(source, ".npz")) {
-        return UsageError(absl::StrCat(source,
-                                       ": an .npz is a zip of .npy files; unzip it and give those, labels as "
-                                       "--labels LABELS.npy"));
-      }
       folders += IsFolder(source) ? 1 : 0;
       arrays += absl::EndsWith(source, ".npy") && !IsFolder(source) ? 1 : 0;
+      archives += absl::EndsWith(source, ".npz") && !IsFolder(source) ? 1 : 0;
     }
     if (folders > 1 || (folders == 1 && sources.size() > 1)) {
       return UsageError("one folder of class folders at a time; --list can name files of several");
     }
-    if (arrays > 0 && arrays < sources.size()) return UsageError("either .npy arrays or shards, not both");
+    if ((arrays > 0 && arrays < sources.size()) || (archives > 0 && archives < sources.size())) {
+      return UsageError(".npy files, .npz files or shards: one kind at a time");
+    }
+    if (archives == 0) PS_RETURN_IF_ERROR(Refuse({"array"}, "what is no .npz"));
     if (folders == 1) return FromFolders(Absolute(sources[0]));
+    if (archives > 0) return FromArchives(sources);
     return arrays > 0 ? FromArrays(sources) : FromShards(sources);
   }
 
@@ -204,12 +211,16 @@ class Import final : public Command {
     return output_.Write(*source, "importing", arguments, {}, InitHint());
   }
 
-  absl::Status FromArrays(const std::vector<std::string>& paths) {
+  absl::Status CheckArrayFlags() {
     PS_RETURN_IF_ERROR(
         Refuse({"root", "image-key", "longer-side", "restart-indexed", "untouched", "check", "lenient", "skip-other"},
                "arrays"));
     PS_RETURN_IF_ERROR(output_.Check(false));
-    if (array_key_.empty()) return UsageError("--key is empty");
+    return array_key_.empty() ? UsageError("--key is empty") : absl::OkStatus();
+  }
+
+  absl::Status FromArrays(const std::vector<std::string>& paths) {
+    PS_RETURN_IF_ERROR(CheckArrayFlags());
     std::vector<std::unique_ptr<const NpyFile>> files;
     std::vector<std::string> absolute;
     for (const std::string& path : paths) {
@@ -221,12 +232,44 @@ class Import final : public Command {
     if (!labels_.empty()) {
       PS_ASSIGN_OR_RETURN(labels, ReadNpyLabels(labels_));
     }
+    return WriteArrays(std::move(files), std::move(labels), {{"source", absl::StrJoin(absolute, ", ")}});
+  }
+
+  absl::Status FromArchives(const std::vector<std::string>& paths) {
+    PS_RETURN_IF_ERROR(CheckArrayFlags());
+    std::vector<std::unique_ptr<const NpyFile>> files;
+    std::vector<std::string> names;
+    std::vector<int64_t> labels;
+    size_t labeled = 0;
+    // What is unpacked takes no place of --out's own: the folder that it is in, or will be.
+    std::filesystem::path scratch(output_.folder());
+    std::error_code error;
+    while (scratch.has_relative_path() && !std::filesystem::is_directory(scratch, error))
+      scratch = scratch.parent_path();
+    for (const std::string& path : paths) {
+      PS_ASSIGN_OR_RETURN(NpzArrays arrays, OpenNpz(path, {.rows = array_, .labels = labels_, .scratch = scratch}));
+      std::fprintf(stderr, "note: %s: rows from %s, %s%s%s\n", path.c_str(), arrays.rows_name.c_str(),
+                   arrays.labels_name.empty() ? "no labels" : ("labels from " + arrays.labels_name).c_str(),
+                   arrays.left_out.empty() ? "" : "; left out: ", absl::StrJoin(arrays.left_out, ", ").c_str());
+      names.push_back(absl::StrCat(Absolute(path), "[", arrays.rows_name, ", ", arrays.labels_name, "]"));
+      labeled += arrays.labels_name.empty() ? 0 : 1;
+      labels.insert(labels.end(), arrays.labels.begin(), arrays.labels.end());
+      files.push_back(std::move(arrays.rows));
+    }
+    if (labeled > 0 && labeled < paths.size()) {
+      return UsageError("some of the files have labels and some have none; import them one by one, or name --labels");
+    }
+    return WriteArrays(std::move(files), std::move(labels), {{"source", absl::StrJoin(names, ", ")}});
+  }
+
+  absl::Status WriteArrays(std::vector<std::unique_ptr<const NpyFile>> files, std::vector<int64_t> labels,
+                           Arguments arguments) {
     PS_ASSIGN_OR_RETURN(const auto source, NpySource::Create(std::move(files), std::move(labels), array_key_));
     const std::string text =
         source->JobText(JobName(std::filesystem::path(output_.folder()).filename().string()), output_.Glob());
     v1::JobSpec job;
     PS_RETURN_IF_ERROR(MistakesToStatus("the job that would be written", CheckJobText(text, CheckPipeline, &job)));
-    const Arguments arguments = {{"source", absl::StrJoin(absolute, ", ")}, {"key", array_key_}};
+    arguments.emplace_back("key", array_key_);
     return output_.Write(
         *source, "importing", arguments, {{"job.textproto", text}},
         absl::StrCat("next: penstock submit ", output_.folder(), "/job.textproto, which is:\n\n", text));
@@ -236,7 +279,7 @@ class Import final : public Command {
   LocalData data_;
   ShardOutput output_;
   PrepareOptions prepare_;
-  std::string list_, root_, labels_, image_key_ = "image/encoded", array_key_ = "data";
+  std::string list_, root_, labels_, array_, image_key_ = "image/encoded", array_key_ = "data";
   bool untouched_ = false, skip_other_ = false;
   uint64_t longer_side_ = 0, quality_ = 90;
 };

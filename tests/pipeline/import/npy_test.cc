@@ -8,29 +8,12 @@
 #include "pipeline/loader/local_reader.h"
 #include "tests/base/temp_dir.h"
 #include "tests/pipeline/import/import_testing.h"
+#include "tests/pipeline/import/npy_testing.h"
 
 namespace penstock {
 namespace {
 
 using ::testing::HasSubstr;
-
-// A .npy file of version 1.0 as numpy.save writes it.
-std::string Npy(const std::string& descr, const std::string& shape, const std::string& data, bool fortran = false) {
-  std::string dict = absl::StrCat("{'descr': ", descr[0] == '[' ? descr : absl::StrCat("'", descr, "'"),
-                                  ", 'fortran_order': ", fortran ? "True" : "False", ", 'shape': (", shape, "), }");
-  dict.resize((dict.size() + 10 + 64) / 64 * 64 - 11, ' ');
-  dict += '\n';
-  std::string out("\x93NUMPY\x01\x00", 8);
-  out += static_cast<char>(dict.size() & 0xff);
-  out += static_cast<char>(dict.size() >> 8);
-  return out + dict + data;
-}
-
-std::string Bytes(size_t count) {
-  std::string bytes(count, '\0');
-  for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<char>(i * 7);
-  return bytes;
-}
 
 std::string OpenError(const TempDir& dir, const std::string& content) {
   dir.Write("bad.npy", content);
@@ -163,6 +146,20 @@ TEST(NpySource, TheJobReadsTheRowsBack) {
   EXPECT_EQ(schema.columns[0].name, "image");
   EXPECT_EQ(schema.columns[0].shape, (std::vector<int64_t>{4, 5, 3}));
   EXPECT_EQ(schema.columns[1].name, "label");
+}
+
+// MNIST's shape: gray images, which ops on images take.
+TEST(NpySource, BytesOfHeightByWidthAreGrayImages) {
+  TempDir dir;
+  const std::string data = Bytes(size_t{3} * 4 * 5);
+  dir.Write("a.npy", Npy("|u1", "3, 4, 5", data));
+  RowSchema schema;
+  std::vector<int64_t> none;
+  const auto rows = RoundTrip(dir, {"a.npy"}, {}, &schema, &none);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0] + rows[1] + rows[2], data);
+  EXPECT_EQ(schema.columns[0].name, "image");
+  EXPECT_EQ(schema.columns[0].shape, (std::vector<int64_t>{4, 5, 1}));
 }
 
 TEST(NpySource, EveryTypeComesBack) {
