@@ -1,4 +1,4 @@
-"""Each block of docs/python.md runs as it stands."""
+"""Each block of docs/python.md runs as it stands, and README.md's, with data/ for its /data."""
 
 import importlib.util
 
@@ -26,6 +26,12 @@ def test_a_block_runs(number, place):
     out = place.run(text)
     if "print(steps)" in text:
         assert out.splitlines()[-1] == "[2, 3, 4, 5]"
+
+
+def test_the_front_page_runs(place):
+    (block,) = Page("../README.md").of("python")
+    place.type("penstock init data --name train --out train.textproto")
+    assert "224, 224, 3" in place.run(block.replace('"/data"', '"data"'))
 
 
 def test_the_page_has_blocks():
