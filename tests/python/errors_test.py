@@ -49,7 +49,7 @@ def test_a_feeder_killed_between_two_batches_is_told_once(fake):
     loader = fake("steps=5&rows=1")
     loop = iter(loader)
     got = [int(next(loop)["label"][0])]
-    os.kill(feeder._Current.feeder.process_id, signal.SIGKILL)
+    os.kill(feeder.current_feeder().process_id, signal.SIGKILL)
     time.sleep(0.1)
     with pytest.raises(penstock.FeederDied):
         while True:
@@ -218,7 +218,7 @@ def test_a_process_that_ends_leaves_no_feeder_and_says_nothing(fake):
         "loop = iter(loader)\n"
         "kept = [next(loop) for _ in range(3)]\n"
         "image = kept[0]['image']\n"
-        "print(f._Current.feeder.process_id)\n"
+        "print(f.current_feeder().process_id)\n"
     )
     done = subprocess.run([sys.executable, "-X", "dev", "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert done.stderr.replace("penstock: rank 0 of 1 (nothing says otherwise)\n", "") == ""

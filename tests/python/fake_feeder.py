@@ -187,11 +187,11 @@ class Loader:
             os._exit(3)
         if self.at("kill")[0]:
             os.kill(os.getpid(), signal.SIGKILL)
+        if self.at("notice")[0]:
+            self.tell(24, {"message": "waiting 3 s: rows of worker w1"})
         if self.at("silent")[0]:
             self.wanted = self.next
             return False
-        if self.at("notice")[0]:
-            self.tell(24, {"message": "waiting 3 s: rows of worker w1"})
         fails, code = self.at("fail")
         if fails and not self.failed_once:
             self.failed_once, self.again_allowed = True, False
@@ -314,8 +314,12 @@ class Feeder:
             self.hello(packet)
         elif kind == 3 and len(fds) == 1:
             sock = socket.socket(fileno=fds[0])
+            try:
+                self.loaders[sock.fileno()] = Loader(self, sock, json.loads(packet[8:]))
+            except EOFError:  # the trainer has given it up already
+                sock.close()
+                return
             self.poll.register(sock, select.POLLIN)
-            self.loaders[sock.fileno()] = Loader(self, sock, json.loads(packet[8:]))
         elif kind == 4 and len(packet) > 8 and len(packet) % 8 == 0:
             for slot, generation in struct.iter_unpack("<II", packet[8:]):
                 self.arena.give_back(slot, generation)

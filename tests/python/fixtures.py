@@ -1,9 +1,11 @@
 """Where the package and the programs are, and what tests share: both conftest.py take it from here."""
 
 import os
+import select
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +19,39 @@ sys.path.insert(0, str(HERE))
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "client" / "python"), str(HERE)])
 # Where `build/release/bin` is; ctest says it.
 BIN = Path(os.environ.get("PENSTOCK_BIN", ROOT / "build" / "release" / "bin"))
+
+
+def ended(pid, seconds=5.0):
+    """Waits for the end of a process, whoever's child it is. False: it has not ended in that time."""
+    try:
+        watch = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(watch, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+    finally:
+        os.close(watch)
+
+
+def eventually(what, seconds=5.0):
+    """Asks until it is true: for what can only be asked for."""
+    end = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.002)
+    return True
+
+
+def children():
+    """Processes of this one that are there, ended or not."""
+    found = []
+    for task in os.listdir("/proc/self/task"):
+        with open(f"/proc/self/task/{task}/children") as names:
+            found += [int(name) for name in names.read().split()]
+    return found
 
 
 @pytest.fixture(autouse=True)

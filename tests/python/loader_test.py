@@ -95,7 +95,7 @@ def test_nothing_starts_before_the_first_use_and_a_loader_is_pickled_until_then(
     import penstock._feeder as feeder
 
     loader = fake("steps=2&rows=1")
-    assert feeder._Current.feeder is None
+    assert feeder.current_feeder() is None
     copy = pickle.loads(pickle.dumps(loader))
     assert labels(copy) == [0, 1]
     with pytest.raises(TypeError, match="Pickle it before its first use"):

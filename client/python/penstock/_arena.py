@@ -52,10 +52,14 @@ class _Prompt:
         self._releases = releases
 
     def __del__(self) -> None:
+        releases = getattr(self, "_releases", None)
+        if releases is None:  # interrupted when it was made
+            return
         try:
-            self._releases.flush()
+            releases.flush()
         except BaseException as error:  # a signal's, such as KeyboardInterrupt: it may not be raised here
-            self._releases.interrupted = error
+            # Its traceback would keep what the interrupted functions have, such as batches.
+            releases.interrupted = error.with_traceback(None)
 
 
 class Owner:
@@ -101,9 +105,20 @@ class Releases:
         """Has no effect until it is kept; a hold that was not, because the thread was interrupted, counts for nothing."""
         return Hold(owner, self._gone.append, release)
 
+    def raise_interrupt(self) -> None:
+        """Raises what a signal handler has raised in a finalizer, once."""
+        if self.interrupted is not None:
+            error, self.interrupted = self.interrupted, None
+            try:
+                raise error
+            finally:
+                del error  # else it keeps its own traceback
+
     def keep(self, hold: Hold) -> None:
         """From here on the batch is the trainer's. May be said again."""
         self._held[hold.release] = hold
+        if hold() is None:  # it is gone already
+            self._gone.append(hold)
 
     @property
     def held(self) -> int:

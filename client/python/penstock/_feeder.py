@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import array
 import atexit
 import contextlib
@@ -14,14 +15,18 @@ import subprocess
 import tempfile
 import threading
 import time
-from typing import IO, Any, Dict, NamedTuple, Optional
+from collections import deque
+from typing import IO, Any, Deque, Dict, NamedTuple, Optional, Union
 
 from . import _protocol as protocol
 from ._arena import Arena, Releases
 from ._errors import ConfigurationError, FeederDied, MachineError, PenstockError, TimeoutError, error_of
+from ._process import Child
 from ._program import find_program
 
 START_TIMEOUT = 60.0
+_END_TIMEOUT = 2.0
+_PIECE = 0.05  # of the wait for a start
 _TAIL = 4096
 
 
@@ -37,39 +42,41 @@ class FeederOptions(NamedTuple):
 
 
 class Feeder:
-    """A running feeder: its process, its main socket, the arena, and what is to be given back."""
+    """A running feeder: its process, its main socket, the arena, and what is to be given back.
+
+    Made on a thread that no signal interrupts (see `_Start`).
+    """
 
     def __init__(self, options: FeederOptions) -> None:
-        self.options = options
         self.pid = os.getpid()  # of the trainer: what is inherited by a fork is not the child's
         self.closed = False
         self._died: Optional[FeederDied] = None
         self._stderr = _stderr_file()
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._socket = ours
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             with theirs:
                 hello: Dict[str, Any] = {"version": protocol.VERSION, "client": f"python {self.pid}"}
                 hello.update({name: value for name, value in options._asdict().items() if value})
-                ours.send(protocol.json_packet(protocol.HELLO, 0, hello), socket.MSG_NOSIGNAL)
+                self._socket.send(protocol.json_packet(protocol.HELLO, 0, hello), socket.MSG_NOSIGNAL)
                 # A session of its own: Ctrl-C is the trainer's.
-                self._process = subprocess.Popen(
-                    [find_program(), "feed", "--fd", str(theirs.fileno()), "--parent", str(self.pid)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=self._stderr,
-                    pass_fds=[theirs.fileno()],
-                    start_new_session=True,
+                self._child = Child(
+                    subprocess.Popen(
+                        [find_program(), "feed", "--fd", str(theirs.fileno()), "--parent", str(self.pid)],
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        stderr=self._stderr,
+                        pass_fds=[theirs.fileno()],
+                        start_new_session=True,
+                    )
                 )
             self._greet()
-        except PenstockError:
-            ours.close()
-            raise
-        except OSError as error:
-            ours.close()
-            raise MachineError(f"penstock's feeder could not be started: {error}") from error
-        except BaseException:
-            ours.close()
+        except BaseException as error:
+            self._socket.close()
+            if hasattr(self, "_child"):
+                self._child.end(_END_TIMEOUT)
+            self._stderr.close()
+            if isinstance(error, OSError):
+                raise MachineError(f"penstock's feeder could not be started: {error}") from error
             raise
         self.releases = Releases(self._send_now)
 
@@ -78,7 +85,7 @@ class Feeder:
         try:
             deadline = time.monotonic() + START_TIMEOUT
             if not wait_readable(self._socket, deadline):
-                raise TimeoutError(f"penstock's feeder (process {self._process.pid}) said nothing for {START_TIMEOUT:.0f} s")
+                raise TimeoutError(f"penstock's feeder (process {self._child.pid}) said nothing for {START_TIMEOUT:.0f} s")
             try:
                 packet, fds, _, _ = socket.recv_fds(self._socket, protocol.MAX_PACKET, 4)
             except OSError:
@@ -105,12 +112,12 @@ class Feeder:
 
     @property
     def process_id(self) -> int:
-        return self._process.pid
+        return self._child.pid
 
     @property
     def alive(self) -> bool:
         """Whether loaders may be opened: of this process, and not known to have ended."""
-        return not self.closed and self._died is None and self.pid == os.getpid() and self._process.poll() is None
+        return not self.closed and self._died is None and self.pid == os.getpid() and self._child.running
 
     def open(self, request: Dict[str, Any]) -> socket.socket:
         """A loader's socket; what is to be said there comes next. FeederDied where it has ended."""
@@ -140,11 +147,11 @@ class Feeder:
     def died(self, packet: bytes = b"") -> FeederDied:
         """The error of a feeder that has closed its sockets: how it ended, and its last lines. Waits a second at most."""
         if self._died is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(1.0)
+            ended = self._child.wait(1.0)
             said = self._last_error(packet)
             self._died = FeederDied(
-                f"penstock's feeder (process {self._process.pid}) {_ended(self._process.returncode)}"
+                f"penstock's feeder (process {self._child.pid}) "
+                + (_ended(self._child.exit_code) if ended else "does not answer any more")
                 + (f": {said.args[0]}" if said else "")
                 + "; the next batch that is asked for starts another one, which goes on at the same place"
                 + _tail(self._stderr),
@@ -171,17 +178,12 @@ class Feeder:
             return
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        try:
-            self._process.wait(2.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._child.end(_END_TIMEOUT)
         self._socket.close()
         self._stderr.close()
 
     def forget(self) -> None:
         """In a forked child: nothing of it is this process's."""
-        self._process.returncode = 0  # else Popen would warn of a child that is still there
         for fd in (self._socket, self._stderr):
             with contextlib.suppress(OSError):
                 fd.close()
@@ -232,7 +234,7 @@ def _tail(file: IO[bytes]) -> str:
 
 def _ended(code: Optional[int]) -> str:
     if code is None:
-        return "does not answer any more"
+        return "has ended"
     if code < 0:
         try:
             name = signal.Signals(-code).name
@@ -246,43 +248,114 @@ def _ended(code: Optional[int]) -> str:
 # ---- The one feeder of this process
 
 
+class _Start:
+    """A feeder that is being started, or was.
+
+    A start that is interrupted goes on, and whoever asks next gets it: else each one would leave a process behind. So it
+    happens on a thread of its own, where signals raise nothing.
+    """
+
+    def __init__(self, options: FeederOptions) -> None:
+        self.options = options
+        self._outcome: Deque[Union[Feeder, BaseException]] = deque()
+        self._there = threading.Lock()  # taken until there is an outcome
+        self._there.acquire()
+        self._begun: Deque[int] = deque()
+        self._given_up = False
+
+    def _run(self) -> None:
+        try:
+            outcome: Union[Feeder, BaseException] = Feeder(self.options)
+        except BaseException as error:
+            outcome = error
+        self._outcome.append(outcome)
+        self._there.release()
+        if self._given_up:
+            self.close()
+
+    def feeder(self) -> Feeder:
+        """Waits for it. May be interrupted, and said again."""
+        if not self._begun:
+            self._begun.extend(map(_thread.start_new_thread, (self._run,), ((),)))
+        while not self._outcome:
+            # In pieces: a signal that came to another thread is seen by this one only when it wakes up.
+            self._there.acquire(timeout=_PIECE)
+        outcome = self._outcome[0]
+        if isinstance(outcome, Feeder):
+            return outcome
+        try:
+            raise outcome.with_traceback(None)
+        finally:
+            del outcome  # else it keeps its own traceback
+
+    @property
+    def running(self) -> Optional[Feeder]:
+        """The feeder, where it has started and runs."""
+        outcome = self._outcome[0] if self._outcome else None
+        return outcome if isinstance(outcome, Feeder) and outcome.alive else None
+
+    @property
+    def of_use(self) -> bool:
+        """It runs, or may."""
+        return not self._outcome or self.running is not None
+
+    def close(self) -> None:
+        """The feeder ends; at once where it is there, else as soon as it is."""
+        self._given_up = True
+        outcome = self._outcome[0] if self._outcome else None
+        if isinstance(outcome, Feeder):
+            outcome.close()
+
+    def forget(self) -> None:
+        """In a forked child."""
+        outcome = self._outcome[0] if self._outcome else None
+        if isinstance(outcome, Feeder):
+            outcome.forget()
+
+
 class _Current:
     lock = threading.Lock()
-    feeder: Optional[Feeder] = None
+    start: Optional[_Start] = None
+
+
+def current_feeder() -> Optional[Feeder]:
+    """The feeder that runs."""
+    start = _Current.start
+    return start.running if start is not None else None
 
 
 def feeder_for(options: FeederOptions) -> Feeder:
     """The running feeder, or a new one with these options. Options that are given must be those of the running one."""
     with _Current.lock:
-        running = _Current.feeder
-        if running is not None and running.alive:
-            for name, value in options._asdict().items():
-                has = getattr(running.options, name)
-                if value and value != has:
-                    raise ConfigurationError(
-                        f"{name}={value!r}: the loaders of a process share one feeder, which runs with "
-                        f"{name}={has or 'its default'!r}; give it with the first loader, or call penstock.shutdown() before"
-                    )
-            return running
-        if running is not None:
-            running.close()
-        _Current.feeder = Feeder(options)
-        return _Current.feeder
+        start = _Current.start
+        if start is not None and not start.of_use:
+            start.close()
+            start = _Current.start = None
+        if start is None:
+            start = _Current.start = _Start(options)
+        for name, value in options._asdict().items():
+            has = getattr(start.options, name)
+            if value and value != has:
+                raise ConfigurationError(
+                    f"{name}={value!r}: the loaders of a process share one feeder, which runs with "
+                    f"{name}={has or 'its default'!r}; give it with the first loader, or call penstock.shutdown() before"
+                )
+        return start.feeder()
 
 
 def shutdown() -> None:
     """Ends this process's feeder, and with it all its loaders' loops; the next loader starts another one."""
     with _Current.lock:
-        if _Current.feeder is not None:
-            _Current.feeder.close()
-            _Current.feeder = None
+        if _Current.start is not None:
+            _Current.start.close()
+            _Current.start = None
 
 
 def _after_fork() -> None:
     _Current.lock = threading.Lock()
-    if _Current.feeder is not None:
-        _Current.feeder.forget()
-    _Current.feeder = None
+    if _Current.start is not None:
+        _Current.start.forget()
+    _Current.start = None
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -371,8 +371,8 @@ class Loop(Generic[T]):
         if not offer.ready:
             if offer.ends(self._until):
                 return None
-            offer = loader._fetch(stream, self._until)
-        return offer.ready
+            loader._fetch(stream, self._until)
+        return stream.kept().ready
 
     def _begin(self) -> Stream:
         """Where the loop begins, or goes on with another feeder."""
@@ -427,5 +427,8 @@ class Loader(BaseLoader[Batch]):
         return batch
 
     def map(self, function: Callable[[Batch], U], threads: int = 1) -> MappedLoader[U]:
-        """What `function` makes of each batch, on that many threads and ahead of the loop, in the loader's order."""
+        """What `function` makes of each batch, on that many threads and ahead of the loop, in the loader's order.
+
+        Ctrl-C may have it called twice for a batch, of which one result is delivered.
+        """
         return MappedLoader(self, function, threads)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import _thread
+import threading
+import time
 import weakref
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
-from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Generic, Iterator, NamedTuple, Optional, TypeVar
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Generic, Iterator, NamedTuple, Optional, Tuple, TypeVar
 
 from ._errors import ConfigurationError, PenstockError, TimeoutError
 from ._schema_types import Column
-from ._stream import Offer
+from ._stream import Mark, Offer
 
 if TYPE_CHECKING:
     from ._batch import Batch
     from ._loader import BaseLoader
+
+_PIECE = 0.2  # of a wait
 
 U = TypeVar("U")
 S = TypeVar("S", bound="AheadLoader[Any]")
@@ -29,9 +33,6 @@ class Work(Generic[U]):
     def finish(self, started: Any) -> U:
         raise NotImplementedError
 
-    def close(self) -> None:
-        """The loop is over. Never waits."""
-
 
 class AheadLoader(Generic[U]):
     """A loader over a loader. Its states count what its own loop has received: save those, not the inner loader's."""
@@ -39,7 +40,7 @@ class AheadLoader(Generic[U]):
     def __init__(self, loader: BaseLoader[Batch], depth: int) -> None:
         self._loader = loader
         self._depth = depth  # batches that are started before they are due
-        self._offer: Optional[Offer] = None  # the last one of a loop
+        self._offer: Optional[_AheadOffer] = None  # the last one of a loop
         self._loop: Optional[weakref.ref[AheadLoop[U]]] = None
 
     def _work(self) -> Work[U]:
@@ -120,6 +121,14 @@ class _Started(NamedTuple):
     source: Offer
 
 
+class _AheadOffer(Offer):
+    __slots__ = ("source",)
+
+    def __init__(self, before: Mark, started: _Started, value: Any) -> None:
+        super().__init__(0, started.number, before, started.source.after, None, deque((value,)))
+        self.source = started.source
+
+
 class AheadLoop(Generic[U]):
     def __init__(self, ahead: AheadLoader[U]) -> None:
         self._ahead = ahead
@@ -128,13 +137,10 @@ class AheadLoop(Generic[U]):
         self._source: Optional[Callable[[], Optional[Deque[Batch]]]] = None
         self._ended = False
 
-    def __del__(self) -> None:
-        if hasattr(self, "_work"):
-            self._work.close()
-
     def prepare(self) -> Optional[Deque[U]]:
         """As Loop.prepare."""
         ahead = self._ahead
+        ahead._loader._check_process()
         if ahead._loop is None or ahead._loop() is not self:
             raise PenstockError("this loop is over: another one over the same loader was begun, or a state was loaded")
         if self._source is None:
@@ -153,7 +159,7 @@ class AheadLoop(Generic[U]):
         first = started[0]
         value = self._work.finish(first.what)
         before = offer.mark if offer is not None else first.source.before
-        offer = Offer(0, first.number, before, first.source.after, None, deque((value,)))
+        offer = _AheadOffer(before, first, value)
         ahead._offer = offer
         return offer.ready
 
@@ -163,9 +169,9 @@ class AheadLoop(Generic[U]):
         if ready is None:
             self._ended = True
             return
-        started, offer = self._started, self._ahead._loader._offered()
-        if not started or started[-1].source is not offer:
-            last = self._ahead._offer
+        started, last, offer = self._started, self._ahead._offer, self._ahead._loader._offered()
+        newest = started[-1].source if started else last.source if last is not None else None
+        if newest is not offer:
             number = 1 + (started[-1].number if started else last.sequence if last is not None else -1)
             started.append(_Started(number, self._work.start(ready[0]), offer))
         ready.popleft()
@@ -184,24 +190,84 @@ class MappedLoader(AheadLoader[U]):
         return _OnThreads(self._function, self._depth, self._loader._timeout)
 
 
+class _Task:
+    """A batch for a thread, and what came of it: (error, value)."""
+
+    __slots__ = ("batch", "done", "outcome")
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch: Deque[Batch] = deque((batch,))
+        self.outcome: Deque[Tuple[Optional[BaseException], Any]] = deque()
+        self.done = threading.Lock()  # taken until there is an outcome
+        self.done.acquire()
+
+
 class _OnThreads(Work[U]):
+    """Not concurrent.futures, whose locks a signal's exception can leave taken: queue and locks here are C code's."""
+
     def __init__(self, function: Callable[[Batch], U], threads: int, timeout: float) -> None:
-        self._function = function
         self._timeout = timeout
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="penstock-map")
+        self._tasks: SimpleQueue[Any] = SimpleQueue()
+        # When this is gone, its reference is the last thing in the queue.
+        over = weakref.ref(self, self._tasks.put)
+        self._start_threads = (_start_threads, (threads, function, self._tasks, over))
+        self._started: Deque[int] = deque()
 
-    def start(self, batch: Batch) -> Future[U]:
-        return self._executor.submit(self._function, batch)
+    def start(self, batch: Batch) -> _Task:
+        if not self._started:
+            start, arguments = self._start_threads
+            self._started.extend(map(_thread.start_new_thread, (start,), (arguments,)))
+        task = _Task(batch)
+        self._tasks.put(task)
+        return task
 
-    def finish(self, started: Future[U]) -> U:
+    def finish(self, started: _Task) -> U:
+        if not started.outcome:
+            self._wait(started)
+        error, value = started.outcome[0]
+        if error is None:
+            result: U = value
+            return result
+        if isinstance(error, StopIteration):  # would end the loop without a word
+            raise RuntimeError("the function given to map() raised StopIteration") from error
         try:
-            return started.result(self._timeout)
-        except FutureTimeout:
-            if started.done():
-                raise  # the function's own
-            raise TimeoutError(
-                f"the function given to map() has not ended after {self._timeout:.0f} s (timeout=)", "DEADLINE_EXCEEDED"
-            ) from None
+            raise error
+        finally:
+            del error  # else it keeps its own traceback
 
-    def close(self) -> None:
-        self._executor.shutdown(wait=False)
+    def _wait(self, started: _Task) -> None:
+        deadline = time.monotonic() + self._timeout
+        while not started.outcome:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(
+                    f"the function given to map() has not ended after {self._timeout:.0f} s (timeout=)", "DEADLINE_EXCEEDED"
+                )
+            # In pieces: a signal that came to another thread is seen by this one only when it wakes up.
+            started.done.acquire(timeout=min(left, _PIECE))
+
+
+def _start_threads(threads: int, function: Any, tasks: SimpleQueue[Any], over: Any) -> None:
+    """On a thread of its own: a start that is interrupted can leave a thread that never runs."""
+    for number in range(threads):
+        threading.Thread(target=_run, args=(function, tasks, over), name=f"penstock-map_{number}", daemon=True).start()
+
+
+def _run(function: Any, tasks: SimpleQueue[Any], over: Any) -> None:
+    """What a thread does, until the loop is over."""
+    while True:
+        task = tasks.get()
+        if task is over:
+            tasks.put(over)  # for the other threads
+            return
+        if over() is not None:
+            _do(function, task)
+        del task  # and with it the batch, while nothing is to be done
+
+
+def _do(function: Any, task: _Task) -> None:
+    try:
+        task.outcome.append((None, function(task.batch.popleft())))
+    except BaseException as error:
+        task.outcome.append((error, None))
+    task.done.release()

@@ -12,6 +12,7 @@ import logging
 import os
 import select
 import socket
+import threading
 import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, NamedTuple, Optional
@@ -33,6 +34,7 @@ _SEND_FLAGS = (_SEND,)
 _SLICE = 0.5  # of a wait: then it is seen what else is due
 _SHORT_SLICE = 0.02  # where releases are to be sent
 _SWEEP_EVERY = 64  # batches
+_ASK_LONGEST = 5.0  # an ask ends before
 
 
 class Late(Exception):
@@ -95,7 +97,7 @@ class Stream:
         self._closed = False
         self._died_said = False
         self._busy = False  # a thread is in fetch
-        self._asking = False  # a thread is in ask
+        self._asks: Dict[str, threading.Lock] = {}  # "one": a thread is in ask; the lock is taken until it ends
         self._inbox: Deque[bytes] = deque()
         self._seeks: Deque[int] = deque()  # one entry for each SEEK that was sent
         self._wanted = (1, 0)  # stream, and the batch behind those that were asked for
@@ -122,14 +124,12 @@ class Stream:
     # ---- batches
 
     def fetch(self, deadline: float, until: Optional[int], convert: Callable[[Batch], Any]) -> Offer:
-        """The next offer; that which is still there where it was not taken. Late: not here in time, nothing is lost.
+        """The next offer, behind one that was taken. Late: not here in time, nothing is lost.
 
         The batch behind it is asked for as well, unless this is the last one of epoch `until`. `convert` makes of a batch
-        what the loop gets.
+        what the loop gets. It is the loop's when `kept` was called.
         """
-        offer = self._kept(self.offer)
-        if offer.ready:
-            return offer
+        offer = self.offer
         self._busy = True
         try:
             self._let_ask_end()
@@ -137,7 +137,7 @@ class Stream:
             sequence = offer.sequence + 1
             self.want(sequence)
             packet = self._batch(sequence, deadline)
-            offer = self._kept(self._offer(packet, offer, convert))
+            offer = self._offer(packet, offer, convert)
             self._inbox.popleft()
             if not offer.ends(until):
                 self.want(sequence + 1)
@@ -146,6 +146,13 @@ class Stream:
             self._busy = False
             if self._closed:
                 self._socket.close()
+
+    def kept(self) -> Offer:
+        """The offer, whose batch is the trainer's from here on: when it is gone the feeder is told. May be said again."""
+        offer = self.offer
+        if offer.ready and offer.hold is not None:
+            self.feeder.releases.keep(offer.hold)
+        return offer
 
     def want(self, sequence: int) -> None:
         """Asks for it, once. All before it are accepted."""
@@ -160,7 +167,8 @@ class Stream:
 
     def seek(self, where: Dict[str, Any], deadline: float) -> None:
         """The stream goes on elsewhere: at an `epoch`, or behind a `state`. May be tried again."""
-        accepted = self.offer.sequence + 1 if self.offer.stream == self.number else 0
+        offer = self.kept()
+        accepted = offer.sequence + 1 if offer.stream == self.number else 0
         number = self.number + 1
         packet = protocol.json_packet(protocol.SEEK, number, {"accepted": accepted, **where})
         while True:
@@ -177,10 +185,11 @@ class Stream:
 
     def ask(self, what: str, seconds: float) -> Optional[Dict[str, Any]]:
         """The feeder's answer, or None. None also while another thread waits for a batch: one thread reads the socket."""
-        # Each of the two says first that it begins, and then looks at the other.
-        self._asking = True
+        asking = threading.Lock()
+        asking.acquire()
         try:
-            if self._busy or self._closed:
+            # Fetch and ask say first that they begin, and then look for the other.
+            if self._asks.setdefault("one", asking) is not asking or self._busy or self._closed:
                 return None
             self._take_answer()  # of a question that was given up
             self._send(protocol.json_packet(protocol.ASK, 0, {"what": what}))
@@ -193,7 +202,9 @@ class Stream:
         except Late:
             return None
         finally:
-            self._asking = False
+            asking.release()
+            if self._asks.get("one") is asking:
+                self._asks.pop("one", None)
 
     def _take_answer(self) -> Optional[Dict[str, Any]]:
         for packet in self._inbox.copy():
@@ -203,15 +214,10 @@ class Stream:
         return None
 
     def _let_ask_end(self) -> None:
-        end = time.monotonic() + 5
-        while self._asking and time.monotonic() < end:
-            time.sleep(0.001)
-        self._asking = False
-
-    def _kept(self, offer: Offer) -> Offer:
-        if offer.hold is not None:
-            self.feeder.releases.keep(offer.hold)
-        return offer
+        asking = self._asks.get("one")
+        if asking is not None:
+            asking.acquire(timeout=_ASK_LONGEST)  # longer only where it was interrupted before it could say that it ends
+            self._asks.pop("one", None)
 
     def _offer(self, packet: bytes, previous: Offer, convert: Callable[[Batch], Any]) -> Offer:
         feeder = self.feeder
@@ -330,9 +336,7 @@ class Stream:
 
     def _housekeeping(self) -> None:
         releases = self.feeder.releases
-        if releases.interrupted is not None:
-            error, releases.interrupted = releases.interrupted, None
-            raise error
+        releases.raise_interrupt()
         releases.flush()
         self._until_sweep -= 1
         if self._until_sweep <= 0:
@@ -361,9 +365,10 @@ class Stream:
         self._closed = True
         if os.getpid() == self.feeder.pid:
             with contextlib.suppress(OSError):
-                if self.offer.stream == self.number:
+                offer = self.kept()
+                if offer.stream == self.number:
                     # What was delivered stays the trainer's; what was sent behind it goes back.
-                    accepted = self.offer.sequence + 1
+                    accepted = offer.sequence + 1
                     self._socket.send(protocol.want_packet(self.number, accepted, 0, protocol.GIVE_BACK), _SEND)
                 # Not only closed: a forked child may have it open too.
                 self._socket.shutdown(socket.SHUT_RDWR)

@@ -27,13 +27,13 @@ std::string Bytes(T value) {
   return {reinterpret_cast<const char*>(&value), sizeof(value)};
 }
 
-std::pair<OwnedFd, OwnedFd> Pair() {
+}  // namespace
+
+std::pair<OwnedFd, OwnedFd> SocketPair() {
   int fds[2];
   EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
   return {OwnedFd(fds[0]), OwnedFd(fds[1])};
 }
-
-}  // namespace
 
 void End::Send(uint32_t type, uint32_t stream, const std::string& body, int fd) const {
   (void)socket_.Send(Bytes(type) + Bytes(stream) + body, true, fd);
@@ -72,7 +72,7 @@ Trainer::Trainer(const TestDataset& dataset, const std::string& hello) : dataset
     if (open.job_file() != "job") return absl::NotFoundError("no such file: " + open.job_file());
     return LocalSource{dataset_.job, dataset_.roots};
   };
-  auto [ours, theirs] = Pair();
+  auto [ours, theirs] = SocketPair();
   main_ = std::make_unique<End>(std::move(ours));
   feeder_ = std::thread(
       [this, fd = std::move(theirs)]() mutable { ended_ = Feed(*PacketSocket::Create(std::move(fd)), options_); });
@@ -99,7 +99,7 @@ absl::Status Trainer::End_() {
 }
 
 Trainer::Loader Trainer::Open(const std::string& members) {
-  auto [ours, theirs] = Pair();
+  auto [ours, theirs] = SocketPair();
   Loader loader;
   loader.end = std::make_unique<End>(std::move(ours));
   main_->Send(3, 0, absl::StrCat(R"({"job_file": "job")", members, "}"), theirs.get());

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -39,6 +40,9 @@ struct GotBatch {
   std::vector<Column> columns;
   std::string state;
 };
+
+// Two ends of the feeder's kind.
+std::pair<OwnedFd, OwnedFd> SocketPair();
 
 // One end of a pair; the other goes to the feeder.
 class End {
