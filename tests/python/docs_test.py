@@ -20,7 +20,7 @@ def place(small_files, tmp_path_factory):
 @pytest.mark.parametrize("number", range(len(PYTHON)))
 def test_a_block_runs(number, place):
     text = PYTHON[number]
-    for framework in ("torch", "jax"):
+    for framework in ("torch", "keras", "jax"):
         if framework in text and importlib.util.find_spec(framework) is None:
             pytest.skip(f"needs {framework}: ./run test-frameworks")
     out = place.run(text)

@@ -1,56 +1,36 @@
-"""Each block of docs/python-tensorflow.md, and each Python block of docs/coming-from/tf-data.md, runs as it stands."""
-
-import os
-import re
-import subprocess
-import sys
+"""Each block of docs/python-tensorflow.md and of docs/coming-from/tf-data.md runs as it stands."""
 
 import pytest
 
-from fixtures import BIN, ROOT
+pytest.importorskip("tensorflow")
+from docs_blocks import Page, Place
 
-PAGES = {name: (ROOT / "docs" / name).read_text() for name in ("python-tensorflow.md", "coming-from/tf-data.md")}
-
-
-def blocks(page, language):
-    return [text for kind, text in re.findall(r"^```(\w+)\n(.*?)^```$", PAGES[page], re.M | re.S) if kind == language]
-
-
-PYTHON = [(page, number) for page in PAGES for number in range(len(blocks(page, "python")))]
+OWN, COMING = Page("python-tensorflow.md"), Page("coming-from/tf-data.md")
+FIRST = [text for text in Page("python.md").of("python") if "penstock.tf" in text]
+PYTHON = [*FIRST, *OWN.of("python"), *COMING.of("python")]
 
 
 @pytest.fixture(scope="module")
-def folder(small_files, tmp_path_factory):
-    """Where the pages' commands were typed: with shards in data/."""
-    place = tmp_path_factory.mktemp("page")
-    (place / "data").symlink_to(small_files.data)
-    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(place / "cache")}
-    for text in blocks("python-tensorflow.md", "sh"):
-        subprocess.run(["bash", "-ec", text], cwd=place, env=environment, check=True, timeout=120)
-    return place, environment
+def place(small_files, tmp_path_factory):
+    place = Place(tmp_path_factory.mktemp("page"), small_files.data)
+    place.type(*OWN.of("sh"))
+    return place
 
 
-@pytest.mark.parametrize(("page", "number"), PYTHON)
-def test_a_block_runs(page, number, folder):
-    place, environment = folder
-    text = blocks(page, "python")[number]
-    done = subprocess.run([sys.executable, "-c", text], cwd=place, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-4000:]
-    if "steps are left" in text:
-        assert done.stdout.splitlines()[-1] == "3 steps are left of epoch 0"
+@pytest.mark.parametrize("number", range(len(PYTHON)))
+def test_a_block_runs(number, place):
+    printed = place.run(PYTHON[number])
+    if "steps are left" in PYTHON[number]:
+        assert printed.splitlines()[-1] == "3 steps are left of epoch 0"
 
 
-def test_job_blocks_are_jobs(folder, tmp_path):
-    place, environment = folder
-    texts = blocks("coming-from/tf-data.md", "textproto")
-    assert texts
-    for text in texts:
-        (tmp_path / "job.textproto").write_text(text)
-        subprocess.run(
-            ["penstock", "check-config", tmp_path / "job.textproto"], cwd=place, env=environment, check=True, timeout=60
-        )
+def test_a_job_block_is_a_job(place):
+    (text,) = COMING.of("textproto")
+    (place.folder / "coming.textproto").write_text(text)
+    place.type("penstock check-config coming.textproto")
 
 
 def test_the_pages_have_blocks():
-    assert len(blocks("python-tensorflow.md", "python")) >= 6
-    assert len(blocks("coming-from/tf-data.md", "python")) >= 2
+    assert len(FIRST) == 1
+    assert len(OWN.of("python")) >= 6
+    assert len(COMING.of("python")) >= 2
