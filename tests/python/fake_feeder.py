@@ -92,7 +92,8 @@ class Broken(Exception):
 class Loader:
     def __init__(self, feeder, sock, request):
         self.feeder, self.socket, self.request = feeder, sock, request
-        name, _, options = request["job"].partition("?")
+        # Of a job file the path, which says nothing: then all is as it is without options.
+        name, _, options = request.get("job", "file").partition("?")
         self.options = {key: values[0] for key, values in parse_qs(options).items()}
         self.steps = int(self.options.get("steps", 5))
         self.rows = int(self.options.get("rows", 4))
