@@ -50,10 +50,13 @@ absl::Status CannotStore(const absl::Status& why) {
   return absl::UnavailableError(absl::StrCat("the coordinator cannot store this now: ", std::string(why.message())));
 }
 
+constexpr char kDone[] = "It is done and stored as soon as that is possible, but lost if the coordinator ends before";
+constexpr char kRefused[] = "Nothing has changed";
+
 // Whoever asked by hand is told what is wrong with the store. Unavailable would say that the coordinator is not there.
-absl::Status CannotStoreForAdmin(const absl::Status& why) {
+absl::Status CannotStoreForAdmin(const absl::Status& why, const char* outcome) {
   return absl::Status(absl::IsUnavailable(why) ? absl::StatusCode::kFailedPrecondition : why.code(),
-                      absl::StrCat("the coordinator cannot store this: ", std::string(why.message())));
+                      absl::StrCat("the coordinator cannot store this: ", std::string(why.message()), ". ", outcome));
 }
 
 }  // namespace
@@ -147,7 +150,7 @@ void ControlLoop::Turn() {
   const absl::Status stored = CommitPending();
   for (Answer& answer : answers_) {
     if (answer.durable && answer.effects.status.ok() && !stored.ok()) {
-      answer.effects.status = answer.admin ? CannotStoreForAdmin(stored) : CannotStore(stored);
+      answer.effects.status = answer.admin ? CannotStoreForAdmin(stored, kDone) : CannotStore(stored);
     }
     answer.done(std::move(answer.effects.status), &answer.effects.reply);
   }
@@ -169,7 +172,7 @@ void ControlLoop::Handle(Item item, Nanos now) {
     if (admin && !store_status_.ok()) {
       if (absl::Status again = CommitPending(); !again.ok()) {
         Reply none;
-        apply->done(CannotStoreForAdmin(again), &none);
+        apply->done(CannotStoreForAdmin(again, kRefused), &none);
         return;
       }
     }

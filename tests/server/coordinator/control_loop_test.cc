@@ -175,7 +175,7 @@ TEST_F(ControlLoopTest, WhatCannotBeStoredIsNotConfirmedAndIsStoredLater) {
   // No job is begun that would be forgotten; who asks is told that the disk is at fault, not that nobody is there.
   const absl::Status no_job = Apply(SubmitOf(SimpleSpec("train")));
   EXPECT_EQ(no_job.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(no_job.message()), HasSubstr("disk full"));
+  EXPECT_THAT(std::string(no_job.message()), HasSubstr("disk full. Nothing has changed"));
   store_.FailWith(absl::OkStatus());
   EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("train"))).ok());
   EXPECT_EQ(store_.Load()->workers_size(), 1);
@@ -188,6 +188,8 @@ TEST_F(ControlLoopTest, AStoreThatFailsWithTheVeryRequestIsSaidAsSuch) {
   const absl::Status full = Apply(SubmitOf(SimpleSpec("train")));
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(full.message()), HasSubstr("the coordinator cannot store this: coordinator.db: disk full"));
+  // The change holds in memory.
+  EXPECT_THAT(std::string(full.message()), HasSubstr("It is done and stored as soon as that is possible"));
   // A busy store would read as a coordinator that is not there.
   store_.FailWith(absl::UnavailableError("coordinator.db: another process uses it"));
   EXPECT_EQ(Apply(SubmitOf(SimpleSpec("other"))).code(), absl::StatusCode::kFailedPrecondition);
