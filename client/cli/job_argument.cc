@@ -155,6 +155,11 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
     if (!passed.first().ok()) return passed.first();
     return absl::NotFoundError(absl::StrCat("no records in the files of '", glob, "'"));
   }
+  if (!writer.has_features()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the first ", writer.records(), " records of '", glob,
+                     "' are Examples without a feature: there is nothing to read in them"));
+  }
   MadeJob made;
   made.name = name.empty() ? NameOf(glob) : name;
   made.records = writer.records();

@@ -32,6 +32,7 @@ class JobWriter {
   // Takes one more record into account. InvalidArgument: neither Example nor SequenceExample.
   absl::Status AddRecord(std::string_view record);
   uint64_t records() const { return records_; }
+  bool has_features() const { return !features_.empty(); }
 
   // The job's text with comments. An image and integer labels become a training recipe, with boxes that move with the
   // image where there are some; without an image every feature becomes a column. `files` is the glob, `name` the job's,

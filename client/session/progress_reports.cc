@@ -31,6 +31,7 @@ ProgressReports::ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbo
 void ProgressReports::Start() {
   strand_->AssertHere();
   last_ = begun_ = strand_->clock()->Now();
+  rate_.Add(last_, 0);
   Next();
 }
 
@@ -54,13 +55,13 @@ v1::ReportSessionRequest ProgressReports::MakeReport() {
   request.set_epoch(progress.cursor.epoch);
   request.set_position(progress.cursor.position);
   const double seconds = std::max(1e-3, static_cast<double>(now - last_) / kSecond);
-  request.set_rows_per_second(static_cast<double>(progress.rows - rows_) / seconds);
+  rate_.Add(now, progress.rows);
+  request.set_rows_per_second(rate_.PerSecond(now));
   request.set_wait_fraction(std::clamp(static_cast<double>(progress.waited - waited_) / kSecond / seconds, 0.0, 1.0));
   request.set_rows(progress.rows);
   for (std::string& worker : progress.failed_workers) request.add_failed_workers(std::move(worker));
   for (v1::BadRecord& record : bad_records_->Take()) *request.add_bad_records() = std::move(record);
   request.set_waiting_for(window_->DescribeWait(kLeastWait));
-  rows_ = progress.rows;
   waited_ = progress.waited;
   last_ = now;
   return request;

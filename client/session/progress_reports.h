@@ -11,6 +11,7 @@
 #include "base/runtime/strand.h"
 #include "client/session/bad_records.h"
 #include "client/session/mailbox.h"
+#include "client/session/row_rate.h"
 #include "client/session/window.h"
 #include "client/transport/coordinator_client.h"
 
@@ -55,9 +56,9 @@ class ProgressReports {
   bool unknown_ ABSL_GUARDED_BY(strand_) = false;  // the coordinator does not know the session any more
   bool stopped_ ABSL_GUARDED_BY(strand_) = false;
   Nanos begun_ ABSL_GUARDED_BY(strand_) = 0;  // the call under way, or the last one
+  RowRate rate_ ABSL_GUARDED_BY(strand_);
   // As of the last report.
   Nanos last_ ABSL_GUARDED_BY(strand_) = 0;
-  uint64_t rows_ ABSL_GUARDED_BY(strand_) = 0;
   Nanos waited_ ABSL_GUARDED_BY(strand_) = 0;
   StrandTimer next_ ABSL_GUARDED_BY(strand_);
 };

@@ -51,7 +51,8 @@ class CheckConfig final : public Command {
       PrintJson(path, is_job, mistakes, warnings, job);
     } else if (mistakes.empty()) {
       PrintWarnings(warnings);
-      std::printf("%s: a right %s\n", path.c_str(), is_job ? "job file" : "daemon configuration");
+      std::printf("%s: a right %s\n", path == "-" ? "standard input" : path.c_str(),
+                  is_job ? "job file" : "daemon configuration");
     } else {
       std::printf("%s\n", std::string(MistakesToStatus(path, mistakes).message()).c_str());
     }

@@ -41,7 +41,8 @@ class Read final : public Command {
   std::string arguments() const override { return "JOB [flags]"; }
   std::string summary() const override { return "read a job as a trainer does; measure, digest, keep the batches"; }
   std::string description() const override {
-    return "Reads one epoch, or as many steps or epochs as asked. JOB is a job's name, or a job file, which is then\n"
+    return "Reads one epoch, or as many steps or epochs as asked. JOB is a job's name, or a job file (- is standard "
+           "input), which is then\n"
            "submitted first. The digest is a SHA-256 over every row's columns, ids and flags in delivery order: two\n"
            "runs with the same digest delivered the same bytes.\n\n"
            "  penstock read train --epochs 2 --json\n"
@@ -95,7 +96,7 @@ class Read final : public Command {
 
  private:
   absl::StatusOr<std::string> SubmitIfFile(const std::string& job) const {
-    if (!absl::EndsWith(job, ".textproto")) return job;
+    if (job != "-" && !absl::EndsWith(job, ".textproto")) return job;
     v1::SubmitRequest request;
     PS_ASSIGN_OR_RETURN(*request.mutable_spec(), LoadJobFileOrInput(job));
     ControlClient client(coordinator_.address());

@@ -84,7 +84,10 @@ size_t WebpBytes(const ImageHeader& header) {
 
 absl::Status DecodeWebp(std::string_view bytes, const ImageHeader& header, const Canvas& canvas) {
   PS_ASSIGN_OR_RETURN(const WebpFile file, ReadWebpFile(bytes));
-  if (file.stream.empty()) return absl::DataLossError(absl::StrCat("the WebP does not decode: ", file.trouble));
+  if (file.stream.empty()) {
+    return WithFault(file.cut_off ? Fault::kTruncatedImage : Fault::kDamagedImage,
+                     absl::DataLossError(absl::StrCat("the WebP does not decode: ", file.trouble)));
+  }
   PS_RETURN_IF_ERROR(CheckSize("WebP", header, file.width, file.height));
   if (file.lossless && header.prefix_code_bytes == 0) {
     const absl::Status trouble = PrefixCodeBytes(file.stream).status();

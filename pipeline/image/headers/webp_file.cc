@@ -47,6 +47,7 @@ bool FindPicture(std::string_view chunks, WebpFile* file) {
       }
       if (stream.size() < length) {
         file->trouble = "it is cut off inside its picture";
+        file->cut_off = true;
         return false;
       }
       file->stream = stream;
@@ -57,6 +58,7 @@ bool FindPicture(std::string_view chunks, WebpFile* file) {
     at += 8 + length + (length & 1);
   }
   file->trouble = "it ends before its picture";
+  file->cut_off = true;
   return false;
 }
 
@@ -69,7 +71,10 @@ void FindFirstFrame(std::string_view chunks, WebpFile* file) {
       const int64_t x = ReadLittleEndian(frame, 0, 3), y = ReadLittleEndian(frame, 3, 3);
       const int64_t width = ReadLittleEndian(frame, 6, 3), height = ReadLittleEndian(frame, 9, 3);
       if (frame.size() < 16 || !FindPicture(frame.substr(16), file)) {
-        if (frame.size() < 16) file->trouble = "it is cut off inside its first frame";
+        if (frame.size() < 16) {
+          file->trouble = "it is cut off inside its first frame";
+          file->cut_off = true;
+        }
         return;
       }
       file->x = static_cast<int>(2 * x);
@@ -83,6 +88,7 @@ void FindFirstFrame(std::string_view chunks, WebpFile* file) {
     at += 8 + length + (length & 1);
   }
   file->trouble = "it ends before its first frame";
+  file->cut_off = true;
 }
 
 // The flags say which of the chunks count.

@@ -18,6 +18,7 @@ struct WebpFile {
   bool lossless = false;
   int x = 0, y = 0, frame_width = 0, frame_height = 0;  // within the canvas
   const char* trouble = "";
+  bool cut_off = false;  // the trouble is that the file ends too early
 };
 
 // Allocates nothing beyond a message. InvalidArgument: cut off inside its header.

@@ -195,6 +195,13 @@ TEST_F(LocalCommands, ReadWritesOnlyIntoAFolderOfItsOwn) {
               HasSubstr("--out used: the folder is not empty ('000000.image.npy' is in it); take another"));
 }
 
+TEST_F(LocalCommands, RecordsWithoutAFeatureAreSaidToBeSo) {
+  WriteShard("empty.tfrecord", {"", ""});
+  const Outcome refused = Run({"init", "empty.tfrecord"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("empty.tfrecord' are Examples without a feature"));
+}
+
 TEST_F(LocalCommands, NoCountIsZero) {
   for (const char* flag : {"--epochs", "--steps"}) {
     const Outcome refused = Run({"read", "train", flag, "0", "--coordinator", "localhost:1"});

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fault.h"
 #include "pipeline/image/color.h"
 #include "pipeline/image/formats/png.h"
 #include "tests/pipeline/image/jpeg_maker.h"
@@ -180,6 +181,15 @@ TEST(DecodeOther, RefusalsNameWhatIsWrong) {
   EXPECT_THAT(message("webp-cut-lossy.webp"), HasSubstr("cut off"));
   EXPECT_THAT(message("webp-canvas-lies.webp"), HasSubstr("another size"));
   EXPECT_THAT(message("gif-too-few-pixels.gif"), HasSubstr("ends before its last pixel"));
+}
+
+TEST(DecodeOther, AnImageThatIsCutOffCountsAsTruncated) {
+  const std::vector<uint8_t> rgb = MakePixels(60, 50, 3, 4);
+  for (const std::string& bytes : {*EncodePng({rgb.data(), 60, 50, 3, 180}), MakeBmp(60, 50, 1), MakeGif(60, 50, 1),
+                                   MakeWebp(60, 50, {}), MakeWebp(60, 50, {.lossless = false})}) {
+    const absl::Status status = Decode(bytes.substr(0, bytes.size() * 2 / 3), 3).status;
+    EXPECT_EQ(FaultName(FaultOf(status)), "truncated image") << status;
+  }
 }
 
 TEST(DecodeOther, WritesNothingForAHeaderOfAnotherSize) {
