@@ -16,19 +16,20 @@ namespace {
 
 constexpr uint64_t kPrepareAtOnce = uint64_t{4} << 20;
 
-uint64_t Pages(uint64_t bytes) {
+uint64_t WholePages(uint64_t bytes) {
   return (std::max<uint64_t>(bytes, 1) + BatchArena::kPage - 1) / BatchArena::kPage * BatchArena::kPage;
 }
 
 }  // namespace
 
-BatchArena::BatchArena(int fd, std::byte* base, uint64_t bytes) : fd_(fd), base_(base), bytes_(bytes) {
+BatchArena::BatchArena(int fd, std::byte* base, uint64_t bytes, Pages pages)
+    : fd_(fd), base_(base), bytes_(bytes), pages_(pages) {
   MutexLock lock(&mutex_);
   free_[kPage] = bytes_ - kPage;  // nothing has the offset 0, which says that there is nothing
 }
 
-absl::StatusOr<std::unique_ptr<BatchArena>> BatchArena::Create(uint64_t bytes) {
-  bytes = Pages(std::max<uint64_t>(bytes, 2 * kPage));
+absl::StatusOr<std::unique_ptr<BatchArena>> BatchArena::Create(uint64_t bytes, Pages pages) {
+  bytes = WholePages(std::max<uint64_t>(bytes, 2 * kPage));
   const int fd = memfd_create("penstock-batches", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return ErrnoStatus(errno, "memfd_create for the batches' memory");
   const auto failed = [&](const char* what) {
@@ -41,7 +42,7 @@ absl::StatusOr<std::unique_ptr<BatchArena>> BatchArena::Create(uint64_t bytes) {
   void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED) return failed("mmap");
   madvise(base, bytes, MADV_HUGEPAGE);  // where the system gives them
-  return std::unique_ptr<BatchArena>(new BatchArena(fd, static_cast<std::byte*>(base), bytes));
+  return std::unique_ptr<BatchArena>(new BatchArena(fd, static_cast<std::byte*>(base), bytes, pages));
 }
 
 BatchArena::~BatchArena() {
@@ -56,7 +57,7 @@ uint64_t BatchArena::used_bytes() const {
 
 // The first gap that is large enough: what is in use stays near the start, where pages are there already.
 void* BatchArena::Allocate(size_t bytes) {
-  const uint64_t wanted = Pages(bytes);
+  const uint64_t wanted = WholePages(bytes);
   MutexLock lock(&mutex_);
   const auto gap = std::find_if(free_.begin(), free_.end(), [&](const auto& g) { return g.second >= wanted; });
   if (gap == free_.end()) {
@@ -71,10 +72,12 @@ void* BatchArena::Allocate(size_t bytes) {
 }
 
 void BatchArena::Deallocate(void* memory, size_t bytes) {
-  const uint64_t size = Pages(bytes);
+  const uint64_t size = WholePages(bytes);
   uint64_t from = OffsetOf(memory);
-  // Before it is free: whoever gets it next must not lose what it writes.
-  fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from), static_cast<off_t>(size));
+  if (pages_ == Pages::kGiveBack) {
+    // Before it is free: whoever gets it next must not lose what it writes.
+    fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from), static_cast<off_t>(size));
+  }
   MutexLock lock(&mutex_);
   used_ -= size;
   uint64_t end = from + size;

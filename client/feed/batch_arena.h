@@ -21,8 +21,12 @@ class BatchArena final : public Allocator {
  public:
   static constexpr size_t kPage = 4096;
 
+  // What becomes of the pages of a block that is given back. kKeep: they stay the arena's, for a trainer that has
+  // page-locked them: a device goes on reading a page that the file has lost.
+  enum class Pages { kGiveBack, kKeep };
+
   // `bytes` is rounded up to whole pages. Errors name the system call.
-  static absl::StatusOr<std::unique_ptr<BatchArena>> Create(uint64_t bytes);
+  static absl::StatusOr<std::unique_ptr<BatchArena>> Create(uint64_t bytes, Pages pages = Pages::kGiveBack);
   ~BatchArena() override;
   BatchArena(const BatchArena&) = delete;
   BatchArena& operator=(const BatchArena&) = delete;
@@ -34,7 +38,7 @@ class BatchArena final : public Allocator {
   // How often there was no room.
   uint64_t refusals() const { return refusals_.load(); }
 
-  // Aligned to pages; null when no gap is large enough. Deallocate gives the pages back to the system.
+  // Aligned to pages; null when no gap is large enough. Deallocate gives the pages back to the system, unless kKeep.
   void* Allocate(size_t bytes) override;
   void Deallocate(void* memory, size_t bytes) override;
 
@@ -49,11 +53,12 @@ class BatchArena final : public Allocator {
   void GiveBackAll();
 
  private:
-  BatchArena(int fd, std::byte* base, uint64_t bytes);
+  BatchArena(int fd, std::byte* base, uint64_t bytes, Pages pages);
 
   const int fd_;
   std::byte* const base_;
   const uint64_t bytes_;
+  const Pages pages_;
   std::atomic<uint64_t> refusals_{0};
   mutable Mutex mutex_;
   std::map<uint64_t, uint64_t> free_ ABSL_GUARDED_BY(mutex_);  // gaps: from -> bytes; neighbors are joined

@@ -141,7 +141,8 @@ class Feeder {
                                                         ": install a package and a program of one release"));
     }
     const uint64_t memory = hello.memory() > 0 ? hello.memory() : AvailableMemory() / 2;
-    PS_ASSIGN_OR_RETURN(arena_, BatchArena::Create(std::max(memory, kLeastMemory)));
+    const auto pages = hello.keep_pages() ? BatchArena::Pages::kKeep : BatchArena::Pages::kGiveBack;
+    PS_ASSIGN_OR_RETURN(arena_, BatchArena::Create(std::max(memory, kLeastMemory), pages));
     LocalJobsOptions local;
     local.threads = static_cast<int>(hello.threads() > 0 ? hello.threads() : static_cast<uint32_t>(AvailableCpus()));
     if (hello.memory_budget() > 0) local.memory_budget_bytes = hello.memory_budget();

@@ -290,7 +290,8 @@ class Feeder:
     def hello(self, packet):
         kind, _ = HEADER.unpack_from(packet)
         body = json.loads(packet[8:])
-        known = {"version", "client", "memory", "threads", "memory_budget", "record_cache", "decoded_cache", "index_dir"}
+        known = {"version", "client", "memory", "threads", "memory_budget", "record_cache", "decoded_cache", "index_dir",
+                 "keep_pages"}
         if kind != 1 or body["version"] != 1 or set(body) - known:
             raise Broken(f"a HELLO with {body}")
         self.arena = Arena(body.get("memory", 0) or 64 * SLOT_BYTES)

@@ -39,6 +39,7 @@ class FeederOptions(NamedTuple):
     record_cache: int = 0
     decoded_cache: int = 0
     index_dir: str = ""
+    keep_pages: bool = False
 
 
 class Feeder:
@@ -48,6 +49,7 @@ class Feeder:
     """
 
     def __init__(self, options: FeederOptions) -> None:
+        self.keep_pages = options.keep_pages
         self.pid = os.getpid()  # of the trainer: what is inherited by a fork is not the child's
         self.closed = False
         self._died: Optional[FeederDied] = None
@@ -335,7 +337,7 @@ def feeder_for(options: FeederOptions) -> Feeder:
             start = _Current.start = _Start(options)
         for name, value in options._asdict().items():
             has = getattr(start.options, name)
-            if value and value != has:
+            if value and value != has and name != "keep_pages":  # who wants that looks, and does without
                 raise ConfigurationError(
                     f"{name}={value!r}: the loaders of a process share one feeder, which runs with "
                     f"{name}={has or 'its default'!r}; give it with the first loader, or call penstock.shutdown() before"

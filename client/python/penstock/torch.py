@@ -13,9 +13,14 @@ import numpy as np
 import torch
 
 from . import _batch
+from ._cuda import Cuda, keep_until, locked_arena, settle, wait_for_copies
 from ._errors import ConfigurationError
+from ._feeder import FeederOptions
+from ._loader import BaseLoader
 from ._loader import Loader as _NumpyLoader
 from ._map import AheadLoader, Work
+from ._ranks import Place
+from ._stream import Offer, Stream
 
 __all__ = ["Batch", "Loader", "Normalize", "Ragged"]
 
@@ -60,6 +65,8 @@ class Loader(AheadLoader[Any]):
     device      the copy is this loader's: the next batches are on their way while the step runs
     normalize   {"image": penstock.torch.Normalize(...)}: cast and normalized behind the copy, so uint8 crosses the bus
     ahead       with device: batches that are on their way before they are asked for
+    register    with device: the arena is page-locked (cudaHostRegister) where batches lie, and batches are copied from there,
+                not through page-locked memory of PyTorch's. The feeder keeps its memory then; the first loader's to say
     """
 
     def __init__(
@@ -71,6 +78,7 @@ class Loader(AheadLoader[Any]):
         device: Union[str, int, torch.device, None] = None,
         normalize: Optional[Mapping[str, Normalize]] = None,
         ahead: int = 1,
+        register: bool = False,
         **arguments: Any,
     ) -> None:
         self._columns = tuple(columns) if columns is not None else None
@@ -80,13 +88,16 @@ class Loader(AheadLoader[Any]):
         if ahead < 0:
             raise ConfigurationError(f"ahead={ahead} is less than 0")
         on_cuda = self._device is not None and self._device.type == "cuda"
-        super().__init__(_NumpyLoader(job, **arguments), ahead if on_cuda else 0)
+        if register and not on_cuda:
+            raise ConfigurationError(f"register=True page-locks memory for device='cuda', not for device={device!r}")
+        self._register = register
+        super().__init__((_Rows if register else _NumpyLoader)(job, **arguments), ahead if on_cuda else 0)
 
     def _work(self) -> Work[Any]:
         self._check_columns()
         finishing = _Finishing(self._columns, self._normalize)
         if self._device is not None and self._device.type == "cuda":
-            return _OnDevice(finishing, self._columns, Cuda(self._device))
+            return _OnDevice(finishing, self._columns, Cuda(self._device), self._loader, self._register)
         pin: Optional[Callable[[torch.Tensor], torch.Tensor]] = torch.Tensor.pin_memory if self._pin_memory else None
         return _OnHost(finishing, self._columns, pin, self._device)
 
@@ -214,57 +225,67 @@ class _OnHost(Work[Any]):
         return self._finishing.shaped(started)
 
 
-class Cuda:
-    """What is asked of torch.cuda: a stream of our own, and memory that it copies from."""
+class _Rows(_NumpyLoader):
+    """With a feeder whose pages stay, so that they can be page-locked."""
 
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call, unused-ignore]
+    def _options(self, place: Place) -> FeederOptions:
+        return super()._options(place)._replace(keep_pages=True)
 
-    def stream(self) -> Any:
-        return torch.cuda.stream(self._stream)
-
-    def pinned(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A copy that PyTorch's allocator does not give to others before copies from it have ended."""
-        return tensor.pin_memory()
-
-    def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.to(self._device, non_blocking=True)
-
-    def event(self) -> Any:
-        """Behind what the stream was given so far."""
-        event = torch.cuda.Event()  # type: ignore[no-untyped-call, unused-ignore]
-        event.record(self._stream)
-        return event
-
-    def join(self, event: Any, tensors: Sequence[torch.Tensor]) -> None:
-        """What the trainer's stream does next comes behind the event."""
-        current = torch.cuda.current_stream(self._device)
-        current.wait_event(event)
-        for tensor in tensors:
-            tensor.record_stream(current)
+    def _fetch_short_of_memory(self, stream: Stream, deadline: float, until: Optional[int]) -> Offer:
+        wait_for_copies()
+        return super()._fetch_short_of_memory(stream, deadline, until)
 
 
 class _OnDevice(Work[Any]):
     """Arena, page-locked memory, device: the second copy runs while the trainer's step does.
 
-    The arena itself is not registered with CUDA: the feeder gives pages that it does not need back to the system, and a copy
-    from a page that is gone would read what was there before.
+    With `register` the first copy is left out: the arena itself is page-locked, and a batch is kept until it was copied.
     """
 
-    def __init__(self, finishing: _Finishing, columns: Optional[Tuple[str, ...]], cuda: Cuda) -> None:
+    def __init__(
+        self,
+        finishing: _Finishing,
+        columns: Optional[Tuple[str, ...]],
+        cuda: Cuda,
+        loader: BaseLoader[_batch.Batch],
+        register: bool,
+    ) -> None:
         self._finishing = finishing
         self._columns = columns
         self._cuda = cuda
+        self._loader = loader
+        self._register = register
 
-    def start(self, batch: _batch.Batch) -> Tuple[Batch, Any]:
-        # With this the batch's slot is free again.
-        pinned = _own_ids(_mapped(tensors_of(batch, self._columns), self._cuda.pinned))
+    def start(self, batch: _batch.Batch) -> Tuple[Batch, Any, List[torch.Tensor]]:
+        settle()
+        tensors = _own_ids(tensors_of(batch, self._columns))
+        sources: List[torch.Tensor] = []
+        to_device = self._registered(sources) if self._register else self._pinned
         with self._cuda.stream():
-            there = self._finishing.normalized(_mapped(pinned, self._cuda.to_device))
-            return there, self._cuda.event()
+            there = self._finishing.normalized(_mapped(tensors, to_device))
+            return there, self._cuda.event(), sources
 
-    def finish(self, started: Tuple[Batch, Any]) -> Any:
-        batch, event = started
+    def finish(self, started: Tuple[Batch, Any, List[torch.Tensor]]) -> Any:
+        batch, event, sources = started
+        if sources:
+            keep_until(event, sources)
         self._cuda.join(event, _tensors(batch))
         return self._finishing.shaped(batch)
+
+    def _pinned(self, tensor: torch.Tensor) -> torch.Tensor:
+        # Where all columns go this way the batch's slot is free again.
+        return self._cuda.to_device(self._cuda.pinned(tensor))
+
+    def _registered(self, sources: List[torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
+        assert self._loader._stream is not None
+        locked = locked_arena(self._loader._stream.feeder, self._cuda)
+
+        def to_device(tensor: torch.Tensor) -> torch.Tensor:
+            size = tensor.numel() * tensor.element_size()
+            borders = locked.borders(tensor.data_ptr(), size) if locked is not None else None
+            if borders is None:
+                return self._pinned(tensor)
+            sources.append(tensor)
+            return self._cuda.to_device_in_parts(tensor, borders)
+
+        return to_device

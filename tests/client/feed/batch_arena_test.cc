@@ -13,8 +13,8 @@
 namespace penstock {
 namespace {
 
-std::unique_ptr<BatchArena> Make(uint64_t bytes) {
-  auto arena = BatchArena::Create(bytes);
+std::unique_ptr<BatchArena> Make(uint64_t bytes, BatchArena::Pages pages = BatchArena::Pages::kGiveBack) {
+  auto arena = BatchArena::Create(bytes, pages);
   EXPECT_TRUE(arena.ok()) << arena.status();
   return *std::move(arena);
 }
@@ -70,6 +70,21 @@ TEST(BatchArena, WhatIsGivenBackTakesNoMemory) {
   EXPECT_GE(PagesOf(arena->fd()), kBytes);
   arena->Deallocate(memory, kBytes);
   EXPECT_LT(PagesOf(arena->fd()), kBytes / 4);
+}
+
+TEST(BatchArena, PagesThatAreKeptStayTheSameThroughAllThatComesAndGoes) {
+  const std::unique_ptr<BatchArena> arena = Make(uint64_t{64} << 20, BatchArena::Pages::kKeep);
+  constexpr size_t kBytes = size_t{8} << 20;
+  void* const memory = arena->Allocate(kBytes);
+  std::memset(memory, 1, kBytes);
+  const uint64_t pages = PagesOf(arena->fd());
+  arena->Deallocate(memory, kBytes);
+  EXPECT_EQ(PagesOf(arena->fd()), pages);
+  EXPECT_EQ(static_cast<char*>(memory)[kBytes - 1], 1);  // a page that came anew would be zeros
+  const std::atomic<bool> stop{false};
+  arena->Prepare(kBytes, stop);
+  EXPECT_EQ(arena->Allocate(kBytes), memory);
+  EXPECT_EQ(static_cast<char*>(memory)[0], 1);
 }
 
 TEST(BatchArena, PreparingMakesPagesAndChangesNothing) {

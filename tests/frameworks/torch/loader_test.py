@@ -200,7 +200,7 @@ def _rank(rank, port, queue, job):
         loss.backward()
         optimizer.step()
         ids.append(batch.ids.numpy().copy())
-        losses.append(float(loss))
+        losses.append(float(loss.detach()))
     queue.put((rank, loader.world_size, ids, losses))
     queue.close()
     queue.join_thread()
@@ -221,9 +221,9 @@ def test_distributed_ranks_find_their_place(fake):
     ranks = [context.Process(target=_rank, args=(n, port, queue, job)) for n in range(2)]
     for process in ranks:
         process.start()
-    results = sorted((queue.get(timeout=100) for _ in ranks), key=lambda result: result[0])
+    results = sorted((queue.get(timeout=200) for _ in ranks), key=lambda result: result[0])
     for process in ranks:
-        process.join(30)
+        process.join(200)
         assert process.exitcode == 0
     assert [result[1] for result in results] == [2, 2]
     assert np.isfinite(results[0][3]).all()
