@@ -11,6 +11,7 @@ import time
 import pytest
 
 import penstock
+from fixtures import ended
 
 
 def labels(loop):
@@ -49,8 +50,9 @@ def test_a_feeder_killed_between_two_batches_is_told_once(fake):
     loader = fake("steps=5&rows=1")
     loop = iter(loader)
     got = [int(next(loop)["label"][0])]
-    os.kill(feeder.current_feeder().process_id, signal.SIGKILL)
-    time.sleep(0.1)
+    process = feeder.current_feeder().process_id
+    os.kill(process, signal.SIGKILL)
+    assert ended(process)
     with pytest.raises(penstock.FeederDied):
         while True:
             got.append(int(next(loop)["label"][0]))
@@ -222,12 +224,4 @@ def test_a_process_that_ends_leaves_no_feeder_and_says_nothing(fake):
     )
     done = subprocess.run([sys.executable, "-X", "dev", "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert done.stderr.replace("penstock: rank 0 of 1 (nothing says otherwise)\n", "") == ""
-    pid = int(done.stdout)
-    for _ in range(200):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            break
-        time.sleep(0.01)
-    else:
-        pytest.fail(f"the feeder {pid} is still there")
+    assert ended(int(done.stdout))

@@ -5,13 +5,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 
 import penstock
-from fixtures import BIN
+from fixtures import BIN, eventually
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +25,11 @@ def served(small_files, tmp_path_factory):
             stdout=log, stderr=log,
         )
     try:
-        end = time.monotonic() + 60
-        while not (port.exists() and port.read_text().strip()):
+        def ready():
             assert daemon.poll() is None, (folder / "log").read_text()
-            assert time.monotonic() < end, (folder / "log").read_text()
-            time.sleep(0.05)
+            return port.exists()
+
+        assert eventually(ready, 60), (folder / "log").read_text()
         address = f"127.0.0.1:{port.read_text().strip()}"
         subprocess.run([BIN / "penstock", "submit", small_files.path, "--coordinator", address], check=True, timeout=60,
                        stdout=subprocess.DEVNULL)

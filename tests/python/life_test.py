@@ -11,6 +11,7 @@ import time
 import pytest
 
 import penstock
+from fixtures import ended, eventually
 
 
 @pytest.fixture(params=["fake", "real"])
@@ -29,15 +30,6 @@ def alive(pid):
             return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
-
-
-def wait_for(what, seconds=5.0):
-    end = time.monotonic() + seconds
-    while not what():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def feeder_of(loader):
@@ -60,20 +52,31 @@ def in_child(function):
 def test_a_forked_child_that_drops_batches_changes_no_byte_of_the_parents(make):
     loader = make()
     batches = list(loader)
-    copies = [batch["image"].copy() for batch in batches]
+    copies = [(batch["image"].copy(), batch["label"].copy(), batch.ids.copy(), batch.valid.copy()) for batch in batches]
 
     def child():
+        images = [batch["image"] for batch in batches]
         batches.clear()
+        del images
         gc.collect()
         loader.close()
+        penstock.shutdown()
         return True
 
     assert in_child(child) == 0
-    time.sleep(0.1)
+    # The child has ended, so that what it had sent would be known to the feeder now: it still counts all of them as held.
+    assert loader.stats()["feeder_held_batches"] == len(batches)
     # What is made next would lie where they were.
-    for _ in loader:
-        pass
-    assert all((batch["image"] == copy).all() for batch, copy in zip(batches, copies))
+    for _ in range(3):
+        for batch in loader:
+            assert batch.rows
+    for batch, copy in zip(batches, copies):
+        for now, then in zip((batch["image"], batch["label"], batch.ids, batch.valid), copy):
+            assert now.tobytes() == then.tobytes()
+    # And those that the parent drops do go back.
+    del batch, now
+    batches.clear()
+    assert eventually(lambda: loader.stats()["feeder_held_batches"] == 0)
 
 
 def test_in_a_forked_child_next_is_an_error_and_a_loader_of_its_own_works(make):
@@ -87,6 +90,8 @@ def test_in_a_forked_child_next_is_an_error_and_a_loader_of_its_own_works(make):
         except penstock.PenstockError as error:
             if "this is a fork of it" not in str(error):
                 return False
+        else:
+            return False
         own = make()
         assert (next(iter(own)).ids == first).all()
         penstock.shutdown()
@@ -96,31 +101,31 @@ def test_in_a_forked_child_next_is_an_error_and_a_loader_of_its_own_works(make):
     assert len(list(loop)) == len(loader) - 1
 
 
-def test_a_killed_trainer_takes_its_feeder_with_it_though_forked_children_live(make, tmp_path):
-    script = (
-        "import os, sys, time\n"
-        "import penstock\n"
-        "job, arguments = eval(sys.argv[1])\n"
-        "loader = penstock.Loader(job, **arguments)\n"
-        "kept = [next(iter(loader))]\n"
-        "child = os.fork()\n"
-        "if child == 0:\n"
-        "    time.sleep(60)\n"
-        "    os._exit(0)\n"
-        "print(loader._stream.feeder.process_id, child, flush=True)\n"
-        "time.sleep(60)\n"
-    )
-    loader = make()
+TRAINER = """
+import os, signal, sys
+import penstock
+job, arguments = eval(sys.argv[1])
+loader = penstock.Loader(job, **arguments)
+kept = [next(iter(loader))]
+child = os.fork()
+if child:
+    print(loader._stream.feeder.process_id, child, flush=True)
+signal.pause()
+"""
+
+
+def seconds_until_a_killed_trainers_feeder_ends(loader):
+    """The trainer has a forked child that lives on."""
     arguments = {"coordinator": "x:1"} if "job" in loader._job else {"data_root": loader._request["data_roots"][0]}
     job = loader._job.get("job") or loader._job["job_file"]
-    before = set(os.listdir("/dev/shm"))
-    trainer = subprocess.Popen([sys.executable, "-c", script, repr((job, arguments))], stdout=subprocess.PIPE, text=True)
+    trainer = subprocess.Popen([sys.executable, "-c", TRAINER, repr((job, arguments))], stdout=subprocess.PIPE, text=True)
     feeder, child = (int(number) for number in trainer.stdout.readline().split())
-    trainer.kill()
-    trainer.wait()
-    trainer.stdout.close()
     try:
-        assert wait_for(lambda: not alive(feeder), 10)  # a second, where the machine is not busy
+        trainer.kill()
+        begin = time.monotonic()
+        trainer.wait()
+        assert ended(feeder, 30)
+        took = time.monotonic() - begin
         assert alive(child)
         if "job_file" in loader._job:
             # The child still has the arena mapped; its pages have gone back.
@@ -130,6 +135,14 @@ def test_a_killed_trainer_takes_its_feeder_with_it_though_forked_children_live(m
             assert resident < 1024
     finally:
         os.kill(child, signal.SIGKILL)
+        trainer.stdout.close()
+    return took
+
+
+def test_a_killed_trainer_takes_its_feeder_with_it_within_a_second_though_forked_children_live(make):
+    before = set(os.listdir("/dev/shm"))
+    # What the feeder needs, not what a busy machine does: the best of some.
+    assert any(seconds_until_a_killed_trainers_feeder_ends(make()) < 1 for _ in range(5))
     assert set(os.listdir("/dev/shm")) == before
 
 
@@ -157,7 +170,8 @@ def test_a_loader_made_in_a_thread_that_ends_goes_on(make):
     thread = threading.Thread(target=lambda: made.append(make()) or made.append(next(iter(made[0])).ids.copy()))
     thread.start()
     thread.join()
-    time.sleep(0.2)
+    # For the system the thread ends a moment later.
+    assert eventually(lambda: not os.path.exists(f"/proc/self/task/{thread.native_id}"))
     loader = made[0]
     feeder = feeder_of(loader)
     assert len(list(loader)) == len(loader)
@@ -171,7 +185,7 @@ def test_batches_are_dropped_in_other_threads(make):
         for batch in loader:
             threading.Thread(target=lambda held=batch: held.ids.sum()).start()
     del batch
-    assert wait_for(lambda: feeder_of(loader).releases.held == 0)
+    assert eventually(lambda: feeder_of(loader).releases.held == 0)
 
 
 def resources():
@@ -199,15 +213,22 @@ def test_10000_batches_leave_memory_threads_and_descriptors_flat(make):
     assert feeder_of(loader).releases.held == 0
 
 
-def test_saving_the_state_each_step_costs_little(make):
+def test_saving_the_state_at_a_step_is_a_few_calls_and_asks_nobody(make):
     loader = make()
+    calls = []
+
+    def note(_, event, what):
+        if event in ("call", "c_call"):
+            calls.append(getattr(what, "__name__", ""))
+
     for _ in loader:
-        best = 1.0
-        for _ in range(20):
-            begin = time.perf_counter()
-            loader.state_dict()
-            best = min(best, time.perf_counter() - begin)
-        assert best < 100e-6
+        calls.clear()
+        sys.setprofile(note)
+        loader.state_dict()
+        sys.setprofile(None)
+        # Some microseconds; a socket or a wait would be among them by name.
+        assert len(calls) < 25, calls
+        assert not {"send", "recv", "poll", "sendmsg", "acquire", "sleep"} & set(calls)
 
 
 def test_forks_while_batches_are_released_do_no_harm(make):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import penstock
+from fixtures import eventually
 
 
 def labels(loop):
@@ -156,7 +157,8 @@ def test_a_restored_loader_gives_exactly_what_the_loop_had_not_received(fake, se
     first = fake("steps=3&rows=1", epochs=3)
     loop = iter(first)
     got = [int(next(loop)["label"][0]) for _ in range(seen)]
-    time.sleep(0.02)  # what was prefetched meanwhile is not in the state
+    if seen > 0:
+        assert eventually(lambda: first.stats()["feeder_held_batches"] == 1)  # what is prefetched is not in the state
     state = pickle.loads(pickle.dumps(first.state_dict()))
     second = fake("steps=3&rows=1", epochs=3)
     second.load_state_dict(state)
@@ -213,12 +215,8 @@ def test_loaders_run_in_several_threads(fake):
 
 def held(loader, expected):
     """Batches that the feeder thinks the trainer has, or is being sent: once the releases have reached it."""
-    deadline = time.monotonic() + 5
-    while True:
-        now = loader.stats()["feeder_held_batches"]
-        if now == expected or time.monotonic() > deadline:
-            return now
-        time.sleep(0.005)
+    eventually(lambda: loader.stats()["feeder_held_batches"] == expected)
+    return loader.stats()["feeder_held_batches"]
 
 
 def test_a_batch_lives_as_long_as_its_last_array(fake):
@@ -310,9 +308,9 @@ def test_a_dict_of_copies_is_free_of_the_batch(fake):
         pickle.dumps(next(iter(fake())))
 
 
-def test_closing_ends_a_wait_of_another_thread(fake):
-    loader = fake("silent=0")
-    caught = []
+def test_closing_ends_a_wait_of_another_thread(fake, monkeypatch):
+    loader = fake("silent=0&notice=0")
+    caught, waits = [], threading.Event()
 
     def read():
         try:
@@ -320,9 +318,11 @@ def test_closing_ends_a_wait_of_another_thread(fake):
         except penstock.PenstockError as error:
             caught.append(str(error))
 
+    # What is waited for is said by the one who waits.
+    monkeypatch.setattr(logging.getLogger("penstock"), "warning", lambda *_: waits.set())
     thread = threading.Thread(target=read)
     thread.start()
-    time.sleep(0.2)
+    assert waits.wait(5)
     begin = time.monotonic()
     loader.close()
     loader.close()
