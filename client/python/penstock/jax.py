@@ -219,12 +219,13 @@ class _Placing(Work[Any]):
                 out[name] = _numpy(batch[name], column)
             else:
                 arrays[name] = narrow(name, _numpy(batch[name], column))
-        # Copies: they keep nothing of the arena.
-        placer, valid = self._placer, batch.valid.copy()
+        placer = self._placer
         out.update(placer.place(arrays))
-        out.ids = batch.ids.copy()
-        out.epoch, out.step = batch.epoch, batch.step
-        out._make_valid = lambda: placer.place({"valid": valid})["valid"]
+        if self._columns is None:  # a tuple has none of these
+            # Copies: they keep nothing of the arena.
+            valid, out.ids = batch.valid.copy(), batch.ids.copy()
+            out.epoch, out.step = batch.epoch, batch.step
+            out._make_valid = lambda: placer.place({"valid": valid})["valid"]
         return out
 
     def finish(self, started: Batch) -> Any:

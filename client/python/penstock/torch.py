@@ -127,9 +127,10 @@ def tensors_of(batch: _batch.Batch, columns: Optional[Sequence[str]]) -> Batch:
             out[name] = Ragged(_tensor(value.values, column.type), torch.from_numpy(value.row_splits))
         else:
             out[name] = _tensor(value, column.type)
-    out.ids = torch.from_numpy(batch.ids)
-    out.valid = torch.from_numpy(batch.valid)
-    out.epoch, out.step = batch.epoch, batch.step
+    if columns is None:  # a tuple has none of these
+        out.ids = torch.from_numpy(batch.ids)
+        out.valid = torch.from_numpy(batch.valid)
+        out.epoch, out.step = batch.epoch, batch.step
     return out
 
 
