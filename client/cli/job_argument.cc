@@ -156,9 +156,10 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
     return absl::NotFoundError(absl::StrCat("no records in the files of '", glob, "'"));
   }
   if (!writer.has_features()) {
+    if (!passed.first().ok()) return passed.first();
     return absl::InvalidArgumentError(
-        absl::StrCat("the first ", writer.records(), " records of '", glob,
-                     "' are Examples without a feature: there is nothing to read in them"));
+        absl::StrCat("the first records of '", glob, "' (", writer.records(),
+                     ") are Examples without a feature: there is nothing to read in them"));
   }
   MadeJob made;
   made.name = name.empty() ? NameOf(glob) : name;

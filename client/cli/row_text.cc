@@ -10,6 +10,7 @@
 #include "base/half.h"
 #include "base/status_macros.h"
 #include "client/cli/output.h"
+#include "pipeline/batch/mix_rows.h"
 
 namespace penstock::cli {
 namespace {
@@ -91,19 +92,51 @@ std::string RaggedText(const ColumnSpec& column, const std::string& encoded) {
   return column.scalar ? values : absl::StrCat(count, ": ", values);
 }
 
+struct Row {
+  std::vector<std::vector<std::byte>> fixed;
+  RowSlot slot;
+};
+
+absl::StatusOr<Row> MakeRow(const Pipeline& pipeline, std::string_view record, const SampleKey& key,
+                            RowScratch* scratch) {
+  const RowSchema& schema = pipeline.schema();
+  Row row;
+  for (const ColumnSpec& column : schema.columns) {
+    row.fixed.emplace_back(column.ragged ? 0 : column.Bytes());
+    row.slot.fixed.push_back(column.ragged ? nullptr : row.fixed.back().data());
+  }
+  row.slot.ragged.resize(schema.columns.size());
+  PS_RETURN_IF_ERROR(pipeline.MakeRow(record, key, &row.slot, scratch));
+  return row;
+}
+
+void SoftenLabel(const MixPlan& plan, Row* row) {
+  if (!plan.integer_labels) return;
+  std::vector<std::byte>& label = row->fixed[plan.label];
+  const int64_t number = LoadInteger(plan.label_type, label.data());
+  label.resize(plan.tensors.classes * sizeof(float));
+  WriteSoftLabel(number, plan.tensors.classes, plan.smoothing, label.data());
+}
+
+// As the client does (client/assembly/group_mixer.h); a partner that cannot be made leaves the row as it is.
+void MixRow(const Pipeline& pipeline, const RowMix& mix, RowScratch* scratch, Row* row) {
+  SoftenLabel(mix.plan, row);
+  if (mix.partner == nullptr) return;
+  absl::StatusOr<Row> other = MakeRow(pipeline, mix.partner->bytes, mix.partner->key, scratch);
+  if (!other.ok()) return;
+  SoftenLabel(mix.plan, &*other);
+  std::byte* const images[] = {row->fixed[mix.plan.image].data(), other->fixed[mix.plan.image].data()};
+  std::byte* const labels[] = {row->fixed[mix.plan.label].data(), other->fixed[mix.plan.label].data()};
+  MixGroup(mix.plan.tensors, mix.partner->draw, images, labels);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> RowText(const Pipeline& pipeline, std::string_view record, const SampleKey& key,
-                                    RowScratch* scratch) {
-  const RowSchema& schema = pipeline.schema();
-  std::vector<std::vector<std::byte>> fixed;
-  RowSlot slot;
-  for (const ColumnSpec& column : schema.columns) {
-    fixed.emplace_back(column.ragged ? 0 : column.Bytes());
-    slot.fixed.push_back(column.ragged ? nullptr : fixed.back().data());
-  }
-  slot.ragged.resize(schema.columns.size());
-  PS_RETURN_IF_ERROR(pipeline.MakeRow(record, key, &slot, scratch));
+                                    RowScratch* scratch, const RowMix* mix) {
+  PS_ASSIGN_OR_RETURN(Row row, MakeRow(pipeline, record, key, scratch));
+  if (mix != nullptr) MixRow(pipeline, *mix, scratch, &row);
+  const RowSchema schema = mix != nullptr ? MixedSchema(pipeline.schema(), mix->plan) : pipeline.schema();
   size_t name_width = 0, type_width = 0;
   for (const ColumnSpec& column : schema.columns) {
     name_width = std::max(name_width, column.name.size());
@@ -115,11 +148,11 @@ absl::StatusOr<std::string> RowText(const Pipeline& pipeline, std::string_view r
     std::string name = column.name, type = TypeText(column);
     name.resize(name_width, ' ');
     type.resize(type_width, ' ');
-    absl::StrAppend(&out, "  ", name, "  ", type, "  ",
-                    column.ragged
-                        ? RaggedText(column, slot.ragged[c])
-                        : Numbers(column.dtype, reinterpret_cast<const char*>(fixed[c].data()), fixed[c].size()),
-                    "\n");
+    absl::StrAppend(
+        &out, "  ", name, "  ", type, "  ",
+        column.ragged ? RaggedText(column, row.slot.ragged[c])
+                      : Numbers(column.dtype, reinterpret_cast<const char*>(row.fixed[c].data()), row.fixed[c].size()),
+        "\n");
   }
   return out;
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -14,6 +15,7 @@
 #include "client/cli/output.h"
 #include "client/cli/row_text.h"
 #include "pipeline/augment/contact_sheet.h"
+#include "pipeline/batch/mix_job.h"
 
 namespace penstock::cli {
 namespace {
@@ -73,13 +75,7 @@ class Preview final : public Command {
       sheet[i].caption = absl::StrCat(ShortName(snapshot.shards()[ref.shard].relative_path), " #", ref.record);
     }
     if (as_text || !pictures) {
-      std::string text = RowsText(*job, sheet);
-      if (spec.has_mix()) {
-        text =
-            "# As workers make them: trainers get them mixed with others of their groups, as a sheet (--out X.png) "
-            "shows\n" +
-            text;
-      }
+      PS_ASSIGN_OR_RETURN(const std::string text, RowsText(*job, sheet));
       if (as_text) return WriteFileAtomically(out_, text);
       std::fputs(text.c_str(), stdout);
       if (out_.empty()) return absl::OkStatus();
@@ -105,11 +101,21 @@ class Preview final : public Command {
 
  private:
   // The first draw of each record; where a row cannot be made its error.
-  static std::string RowsText(const LoadJob& job, const std::vector<SheetRecord>& records) {
+  static absl::StatusOr<std::string> RowsText(const LoadJob& job, const std::vector<SheetRecord>& records) {
     RowScratch scratch;
     std::string text;
+    std::optional<MixPlan> plan;
+    if (job.spec().has_mix()) {
+      PS_ASSIGN_OR_RETURN(plan, MakeMixPlan(job.spec().mix(), job.pipeline().schema()));
+      text = "# mixed with the rows of their groups, as trainers get them\n";
+    }
     for (const SheetRecord& record : records) {
-      const auto row = RowText(job.pipeline(), record.bytes, record.key, &scratch);
+      std::optional<RowMix> mix;
+      if (plan) {
+        const bool mixes = !record.partners.empty() && record.partners[0].has_value();
+        mix.emplace(RowMix{*plan, mixes ? &*record.partners[0] : nullptr});
+      }
+      const auto row = RowText(job.pipeline(), record.bytes, record.key, &scratch, mix ? &*mix : nullptr);
       absl::StrAppend(&text, record.caption, "\n",
                       row.ok() ? *row : absl::StrCat("  cannot be made: ", row.status().message(), "\n"));
     }

@@ -158,6 +158,27 @@ TEST_F(ImportCommand, ArraysComeWithTheirJob) {
   ExpectOk({"check-config", "out/job.textproto"});
 }
 
+// Two rows of one group: what a trainer gets, not what a worker makes.
+TEST_F(ImportCommand, RowsAsTextAreMixedInAJobThatMixes) {
+  const auto npy = [](const std::string& descr, const std::string& shape, const std::string& data) {
+    std::string header = absl::StrCat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (", shape, "), }");
+    header.resize(117, ' ');
+    return absl::StrCat(std::string("\x93NUMPY\x01\x00\x76\x00", 10), header, "\n", data);
+  };
+  dir_.Write("a.npy", npy("|u1", "2, 2, 2, 1", std::string(4, '\x10') + std::string(4, '\x30')));
+  dir_.Write("l.npy", npy("|u1", "2,", std::string("\0\1", 2)));
+  ASSERT_EQ(Run({"import", "a.npy", "--labels", "l.npy", "--out", "out"}).code, 0);
+  dir_.Write("mix.textproto",
+             absl::StrCat(*ReadWholeFile(dir_.File("out/job.textproto")), "\nmix { mixup_alpha: 1 classes: 2 }\n"));
+  const Outcome shown = Run({"preview", "mix.textproto", "--out", "rows.txt"});
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  const std::string rows = *ReadWholeFile(dir_.File("rows.txt"));
+  EXPECT_THAT(rows, HasSubstr("# mixed with"));
+  EXPECT_THAT(rows, HasSubstr("float32 [2]      0."));
+  EXPECT_THAT(rows, Not(HasSubstr(" 16 16 16 16")));
+  EXPECT_THAT(rows, Not(HasSubstr(" 48 48 48 48")));
+}
+
 TEST_F(ImportCommand, BakedRowsComeWithTheirJob) {
   MakePhotos(6);
   ASSERT_EQ(Run({"import", "photos", "--out", "shards"}).code, 0);

@@ -199,7 +199,7 @@ TEST_F(LocalCommands, RecordsWithoutAFeatureAreSaidToBeSo) {
   WriteShard("empty.tfrecord", {"", ""});
   const Outcome refused = Run({"init", "empty.tfrecord"});
   EXPECT_EQ(refused.code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("empty.tfrecord' are Examples without a feature"));
+  EXPECT_THAT(refused.err, HasSubstr("empty.tfrecord' (2) are Examples without a feature"));
 }
 
 TEST_F(LocalCommands, NoCountIsZero) {
