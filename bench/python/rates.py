@@ -6,8 +6,8 @@
 Rates: the standard recipe (random_resized_crop 224, flip, uint8, batch 64) on made-up photographs, or on --shards. In this
 process against `penstock bench`, served by one `penstockd standalone` against `penstock read`. The loop takes each batch and
 reads a byte of every row. Of the CPU a row, trainer and feeder are counted, or the program, not the daemon.
-Costs: batches of 64 numbers, so that a trainer's CPU is the interpreter's own, for NumPy and each of torch, jax and tensorflow
-that can be imported: of the thread that loops, and of the whole process.
+Costs: batches of 4 numbers, so that a trainer's CPU is the interpreter's own and it hardly ever waits, for NumPy and each of
+torch, jax and tensorflow that can be imported: of the thread that loops, and of the whole process.
 """
 
 import argparse
@@ -34,7 +34,7 @@ dataset { files: "%s/*" }
 features { key: "image/class/label" column: "label" type: INT64 }
 %s
 order { seed: 17 }
-batch { size: 64 last: DROP }
+batch { size: %d last: DROP }
 """
 LOADERS = {"numpy": "penstock", "torch": "penstock.torch", "jax": "penstock.jax", "tensorflow": "penstock.tf"}
 
@@ -171,7 +171,7 @@ def served(given, work, job, rate):
 
 
 def costs(given, job):
-    print("CPU of a batch of 64 numbers, us: of the looping thread best and median, of the process best and median")
+    print("CPU of a batch of 4 numbers, us: of the looping thread best and median, of the process best and median")
     for framework in LOADERS:
         there = subprocess.run([sys.executable, "-c", f"import {LOADERS[framework]}"], capture_output=True, check=False)
         if there.returncode != 0:
@@ -209,7 +209,7 @@ def main():
         jobs = {}
         for name, features in FEATURES.items():
             jobs[name] = work / f"{name}.textproto"
-            jobs[name].write_text(JOB % (name, given.shards, features))
+            jobs[name].write_text(JOB % (name, given.shards, features, 64 if features else 4))
         if given.only != "costs":
             served(given, work, jobs["standard"], in_process(given, jobs["standard"]))
         if given.only != "rates":
