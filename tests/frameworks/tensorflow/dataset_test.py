@@ -312,7 +312,7 @@ def test_ctrl_c_interrupts_a_wait(fake, how):
 
 @pytest.mark.parametrize("how", ["plain", "prefetch"])
 def test_a_program_that_ends_in_the_middle_ends(fake, how):
-    body = "loop = iter(pipeline)\nprint(int(next(loop)[0]), penstock._feeder._Current.feeder.process_id)"
+    body = "loop = iter(pipeline)\nprint(int(next(loop)[0]), dataset._loader._stream.feeder.process_id)"
     done = subprocess.run(script(body, "steps=1000&rows=1", how), capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     feeder = int(done.stdout.split()[1])
