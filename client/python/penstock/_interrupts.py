@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 import threading
-from typing import Optional
+from typing import ClassVar, Iterator, List, Optional
 
 from ._errors import PenstockError
 
@@ -24,6 +24,10 @@ class _Watch:
     reader: Optional[socket.socket] = None
     writer: Optional[socket.socket] = None
     pid = 0
+    seen: ClassVar[List[int]] = []  # one entry for each Ctrl-C
+
+
+_thread = threading.local()
 
 
 def watch() -> None:
@@ -42,21 +46,30 @@ def watch() -> None:
     _Watch.reader, _Watch.writer, _Watch.pid = reader, writer, os.getpid()
 
 
-def forget() -> None:
-    """What came before now counts for nothing."""
-    _taken()
+@contextlib.contextmanager
+def ends_waits() -> Iterator[None]:
+    """On this thread, inside: Ctrl-C from here on has `check` raise."""
+    _take()
+    _thread.seen_before = len(_Watch.seen)
+    try:
+        yield
+    finally:
+        _thread.seen_before = None
 
 
 def check() -> None:
     """Raises when Ctrl-C came and would raise KeyboardInterrupt on the main thread, which waits for this one."""
-    if signal.SIGINT in _taken() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    before: Optional[int] = getattr(_thread, "seen_before", None)
+    if before is None:
+        return
+    _take()
+    if len(_Watch.seen) > before and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         raise Interrupted("interrupted by Ctrl-C while waiting for a batch")
 
 
-def _taken() -> bytes:
+def _take() -> None:
     reader = _Watch.reader
     if reader is None or _Watch.pid != os.getpid():
-        return b""
+        return
     with contextlib.suppress(OSError):
-        return reader.recv(4096)
-    return b""
+        _Watch.seen.extend(number for number in reader.recv(4096) if number == signal.SIGINT)

@@ -122,9 +122,9 @@ class Iteration:
             raise StopIteration
         if self._interrupted:  # a pipeline's own thread asks on, and would have the main thread wait for that
             raise _interrupts.Interrupted("this loop was interrupted by Ctrl-C")
-        _interrupts.forget()
         try:
-            batch = next(self._batches)
+            with _interrupts.ends_waits():
+                batch = next(self._batches)
         except _interrupts.Interrupted:
             self._interrupted = True
             raise
