@@ -1,7 +1,8 @@
-"""DALI's CPU pipeline on TFRecord shards: dali_cpu.py SHARDS_FOLDER THREADS (see turns.py).
+"""DALI's CPU pipeline on TFRecord shards: dali_cpu.py SHARDS_FOLDER THREADS [--torch] (see turns.py).
 
 As its documentation builds ImageNet training: readers.tfrecord, decoders.image_random_crop, resize with antialias, flip;
-uint8 NHWC. The pipeline has no GPU at all (device_id None).
+uint8 NHWC. The pipeline has no GPU at all (device_id None). With --torch batches come through DALI's PyTorch iterator, as
+tensors, its copy included; without it from the pipeline itself.
 """
 
 import glob
@@ -61,6 +62,21 @@ def training(shards, indexes):
     return images, record["image/class/label"]
 
 
+def torch_epochs(pipeline):
+    from nvidia.dali.plugin.base_iterator import LastBatchPolicy
+    from nvidia.dali.plugin.pytorch import DALIGenericIterator
+
+    batches = DALIGenericIterator(
+        pipeline, ["image", "label"], reader_name="reader", last_batch_policy=LastBatchPolicy.DROP, auto_reset=True
+    )
+
+    def epoch():
+        for (batch,) in batches:
+            yield batch["image"].numpy()
+
+    return epoch
+
+
 def main():
     shards = sorted(glob.glob(os.path.join(sys.argv[1], "*")))
     with tempfile.TemporaryDirectory() as folder:
@@ -72,12 +88,9 @@ def main():
         def epoch():
             for _ in range(records // turns.BATCH):
                 images, _ = pipeline.run()
-                batch = np.asarray(images.as_tensor())
-                assert batch.shape == (turns.BATCH, turns.IMAGE_SIDE, turns.IMAGE_SIDE, 3)
-                assert batch.dtype == np.uint8
-                yield len(batch)
+                yield np.asarray(images.as_tensor())
 
-        turns.serve("DALI", epoch)
+        turns.serve("DALI", torch_epochs(pipeline) if "--torch" in sys.argv[3:] else epoch)
 
 
 if __name__ == "__main__":

@@ -3,17 +3,17 @@
 # pipeline, tf.data in process and torch's DataLoader with Pillow, in turns on the same photographs; one table of ratios.
 #   image.sh [--photos DIR] [--records N] [--turns N] [--only "dali tf torch"]
 # --photos: a folder of *.JPEG, made into shards once ($PENSTOCK_REFERENCE_DATA/photos unless said).
-# Each peer has a virtual environment of its own under ${XDG_CACHE_HOME:-~/.cache}/penstock/peers: TensorFlow 1.6 GB,
-# DALI 1.1 GB, torch 5.4 GB (PyPI's wheel brings CUDA's libraries, which are not used here).
+# Each peer has an environment of its own (environments.sh): TensorFlow 1.6 GB, DALI 1.1 GB, torch 5.4 GB (PyPI's wheel
+# brings CUDA's libraries, which are not used here).
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 root=$(readlink -f "$here/../..")
 . "$root/bench/standard_job.sh"
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/peers
 bin=${PENSTOCK_BIN:-$root/build/release/bin}
 photos=${PENSTOCK_REFERENCE_DATA:-}${PENSTOCK_REFERENCE_DATA:+/photos}
 records=4000 turns=5 only='dali tf torch' threads=$(nproc)
 die() { printf 'image.sh: %s\n' "$*" >&2; exit 1; }
+. "$here/environments.sh"
 while [ $# -gt 0 ]; do
   case $1 in
     --photos) photos=$2; shift 2 ;;
@@ -26,22 +26,7 @@ done
 [ -x "$bin/penstock" ] || die "$bin/penstock is not there: ./run build (or set PENSTOCK_BIN)"
 [ -d "$photos" ] || die "give --photos DIR, or set PENSTOCK_REFERENCE_DATA"
 
-# environment NAME MODULE PACKAGE...: its Python, on standard output.
-environment() {
-  local folder=$cache/$1 module=$2; shift 2
-  if ! "$folder/bin/python" -c "import $module" 2>/dev/null; then
-    echo "Installing $* into $folder" >&2
-    mkdir -p "$cache"
-    python3 -m venv "$folder" || die "python3 -m venv failed: apt-get install python3-venv"
-    "$folder/bin/pip" install -q --no-cache-dir "$@" >&2 || die "pip could not install $* (above)"
-  fi
-  echo "$folder/bin/python"
-}
-tensorflow=$(environment venv tensorflow 'tensorflow-cpu==2.21.*')
-shards=$cache/shards-$records
-[ -e "$shards/photos-00007-of-00008" ] ||
-  "$tensorflow" "$here/tf_data_service.py" make --photos "$photos" --out "$shards" --records "$records"
-cat "$shards"/* "$photos"/*.JPEG >/dev/null  # all read from the page cache
+shards=$(tfrecord_shards "$photos" "$records")
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -51,12 +36,13 @@ arguments=()
 for peer in $only; do
   case $peer in
     dali)
-      python=$(environment dali nvidia.dali nvidia-dali-cuda120)
+      python=$(dali_python)
       arguments+=(--peer "DALI CPU=$python $here/dali_cpu.py $shards $threads" --wanted 'DALI CPU=1.6') ;;
     tf)
-      arguments+=(--peer "tf.data=$tensorflow $here/tf_data_local.py $shards $threads" --wanted tf.data=1.3) ;;
+      python=$(tensorflow_python)
+      arguments+=(--peer "tf.data=$python $here/tf_data_local.py $shards $threads" --wanted tf.data=1.3) ;;
     torch)
-      python=$(environment torch torchvision torch torchvision)
+      python=$(torch_python)
       arguments+=(--peer "torch DataLoader=$python $here/torch_loader.py $photos $threads $records"
                   --wanted 'torch DataLoader=2') ;;
     *) die "--only takes dali, tf and torch" ;;

@@ -3,12 +3,12 @@
 #   run.sh [--photos DIR | --shards DIR] [--records N] [--turns N]
 # --photos: a folder of *.JPEG, made into shards once ($PENSTOCK_REFERENCE_DATA/photos unless said).
 # --shards: TFRecord shards with image/encoded and image/class/label.
-# TensorFlow goes into a virtual environment of its own under ${XDG_CACHE_HOME:-~/.cache}/penstock/peers.
+# TensorFlow's environment: environments.sh.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 . "$here/../daemon.sh"
 . "$root/bench/standard_job.sh"
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/peers
+. "$here/environments.sh"
 photos=${PENSTOCK_REFERENCE_DATA:-}${PENSTOCK_REFERENCE_DATA:+/photos}
 shards='' records=4000 turns=3
 while [ $# -gt 0 ]; do
@@ -21,18 +21,10 @@ while [ $# -gt 0 ]; do
   esac
 done
 
-python=$cache/venv/bin/python
-if ! "$python" -c 'import tensorflow' 2>/dev/null; then
-  echo "Installing TensorFlow into $cache/venv"
-  mkdir -p "$cache"
-  python3 -m venv "$cache/venv" || die "python3 -m venv failed: apt-get install python3-venv"
-  "$cache/venv/bin/pip" install -q 'tensorflow-cpu==2.21.*' || die "pip could not install TensorFlow (above)"
-fi
+python=$(tensorflow_python)
 if [ -z "$shards" ]; then
   [ -d "$photos" ] || die "give --photos DIR or --shards DIR, or set PENSTOCK_REFERENCE_DATA"
-  shards=$cache/shards-$records
-  [ -e "$shards/photos-00007-of-00008" ] ||
-    "$python" "$here/tf_data_service.py" make --photos "$photos" --out "$shards" --records "$records"
+  shards=$(tfrecord_shards "$photos" "$records")
 fi
 cat "$shards"/* >/dev/null  # both read from the page cache
 
@@ -70,7 +62,7 @@ END
 
 echo "Starting tf.data service (one dispatcher, one worker)"
 mkfifo "$work/go"
-"$python" "$here/tf_data_service.py" serve --shards "$shards" --passes "$turns" --wait-for-line \
+"$python" "$here/tf_data_service.py" serve --shards "$shards" \
   <"$work/go" >"$work/tf.out" 2>"$work/tf.err" &
 tf=$!
 exec 3>"$work/go"

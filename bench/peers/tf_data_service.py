@@ -1,31 +1,27 @@
 """tf.data service on TFRecord shards of JPEGs: how many rows a second reach a trainer on this machine.
 
   tf_data_service.py make --photos DIR --out DIR [--records N] [--shards N]     writes the shards
-  tf_data_service.py serve --shards DIR [--passes N] [--port-file FILE]         measures, one JSON line per pass
+  tf_data_service.py serve --shards DIR                                         measures, as turns.py says
 
 `serve` starts a dispatcher and a worker in processes of their own, as TensorFlow's documentation describes for a real
 service (https://www.tensorflow.org/api_docs/python/tf/data/experimental/service), and reads from them in this process.
 The pipeline is the usual one of ImageNet training: parse, sample_distorted_bounding_box, decode_and_crop_jpeg, resize
-to 224x224, flip, uint8, batches of 256, every number of threads left to AUTOTUNE. Read it as TensorFlow at its best:
+to 224x224, flip, uint8, every number of threads left to AUTOTUNE. Read it as TensorFlow at its best:
 rows travel as uint8, uncompressed, in any order, and the JPEG decoder is TensorFlow's default (the fast, lossier DCT).
-With --wait-for-line each pass starts when a line arrives on the standard input, so that two programs can take turns.
 """
 
 import argparse
 import glob
-import json
 import multiprocessing
 import os
 import sys
-import time
+
+import turns
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 # TensorFlow would hand calls to a proxy otherwise; everything here is on this machine.
 os.environ["no_proxy"] = os.environ["NO_PROXY"] = "localhost,127.0.0.1"
-
-IMAGE_SIDE = 224
-BATCH = 256
 
 
 def make(args):
@@ -98,19 +94,9 @@ def prepare(serialized):
     y, x, _ = tf.unstack(begin)
     height, width, _ = tf.unstack(size)
     image = tf.image.decode_and_crop_jpeg(encoded, tf.stack([y, x, height, width]), channels=3)
-    image = tf.image.resize(image, [IMAGE_SIDE, IMAGE_SIDE])
+    image = tf.image.resize(image, [turns.IMAGE_SIDE, turns.IMAGE_SIDE])
     image = tf.image.random_flip_left_right(image)
     return tf.cast(tf.round(image), tf.uint8), features["image/class/label"]
-
-
-def cpu_seconds(pids):
-    """CPU time of the processes so far, as proc(5) has it: user and system time in clock ticks."""
-    total = 0
-    for pid in pids:
-        with open(f"/proc/{pid}/stat") as stat:
-            fields = stat.read().rsplit(")", 1)[1].split()
-        total += int(fields[11]) + int(fields[12])
-    return total / os.sysconf("SC_CLK_TCK")
 
 
 def serve(args):
@@ -133,7 +119,7 @@ def serve(args):
             tf.data.TFRecordDataset, num_parallel_calls=tf.data.AUTOTUNE, deterministic=False
         )
         dataset = dataset.map(prepare, num_parallel_calls=tf.data.AUTOTUNE, deterministic=False)
-        dataset = dataset.batch(BATCH, drop_remainder=True)
+        dataset = dataset.batch(turns.BATCH, drop_remainder=True)
         # No prefetch before distribute(): the service buffers by itself, and with it AUTOTUNE settled at half the rate
         # in half of our runs (370 or 780 rows/s on two cores; without it 790 each time).
         dataset = dataset.apply(
@@ -143,34 +129,10 @@ def serve(args):
                 compression=None,
             )
         )
-        return dataset.prefetch(tf.data.AUTOTUNE)
+        for images, _ in dataset.prefetch(tf.data.AUTOTUNE).as_numpy_iterator():  # without a copy
+            yield images
 
-    pids = [process.pid for process in processes] + [os.getpid()]
-
-    def read_once():
-        start = time.monotonic()
-        cpu_start = cpu_seconds(pids)
-        first = None
-        rows = 0
-        for image, _ in epoch():
-            if first is None:
-                first = time.monotonic()
-            else:
-                rows += image.shape[0]
-        seconds = time.monotonic() - first
-        return {
-            "rows": rows + BATCH,
-            "rows_per_second": rows / seconds,  # without the first batch, as penstock read counts
-            "cpu_ms_per_row": (cpu_seconds(pids) - cpu_start) / (rows + BATCH) * 1e3,
-            "first_batch_seconds": first - start,
-        }
-
-    read_once()  # AUTOTUNE and the page cache settle
-    print(json.dumps({"ready": True, "tensorflow": tf.__version__}), flush=True)
-    for _ in range(args.passes):
-        if args.wait_for_line and not sys.stdin.readline():
-            break
-        print(json.dumps(read_once()), flush=True)
+    turns.serve("tf.data service", epoch)
     for process in processes:
         process.kill()
         process.join()
@@ -187,9 +149,7 @@ def main():
     command.set_defaults(run=make)
     command = commands.add_parser("serve")
     command.add_argument("--shards", required=True)
-    command.add_argument("--passes", type=int, default=3)
     command.add_argument("--sharding", default="OFF", choices=["OFF", "DYNAMIC"])
-    command.add_argument("--wait-for-line", action="store_true")
     command.set_defaults(run=serve)
     args = parser.parse_args()
     args.run(args)

@@ -1,44 +1,73 @@
-"""What a peer of image.sh shares with the others: it makes an epoch of rows for each line on its standard input and
-answers with one JSON object, {"rows", "rows_per_second", "cpu_ms_per_row"}. The first batch is in no rate; the first
-epoch is a warm-up and is not reported."""
+"""What the peers share: each makes an epoch of batches for each line on its standard input and answers with one JSON
+object, {"rows", "rows_per_second", "cpu_ms_per_row"}. The first batch is in no rate; the first epoch is a warm-up and is
+not reported. The environment says:
+
+  PEER_BATCH   rows of a batch (256)
+  PEER_TOUCH   1: the loop reads every byte of each batch once, as `touch` does it, the same for all
+  PEER_PIDS    processes whose CPU time counts too, besides this one and its children (a daemon)
+"""
 
 import json
 import os
+import resource
 import sys
 import time
 
+import numpy as np
+
 IMAGE_SIDE = 224
-BATCH = 256
+BATCH = int(os.environ.get("PEER_BATCH", "256"))
+_TOUCH = os.environ.get("PEER_TOUCH") == "1"
+_PIDS = [int(pid) for pid in os.environ.get("PEER_PIDS", "").split()]
+
+
+def _read(path):
+    """Of proc(5); nothing where the thread or process has ended meanwhile."""
+    try:
+        with open(path) as file:
+            return file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def _cpu_seconds():
-    """CPU time of this process and of its children that are alive, as proc(5) has it."""
-    pids = [os.getpid()]
+    """CPU time of this process, of its children, alive or waited for, and of PEER_PIDS, as proc(5) has it."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    pids = [os.getpid(), *_PIDS]
     for task in os.listdir("/proc/self/task"):
-        with open(f"/proc/self/task/{task}/children") as children:
-            pids += map(int, children.read().split())
+        pids += map(int, _read(f"/proc/self/task/{task}/children").split())
     ticks = 0
     for pid in pids:
-        try:
-            with open(f"/proc/{pid}/stat") as stat:
-                fields = stat.read().rsplit(")", 1)[1].split()
-        except FileNotFoundError:
-            continue
+        fields = _read(f"/proc/{pid}/stat").rsplit(")", 1)[-1].split() or [0] * 13
         ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return ticks / os.sysconf("SC_CLK_TCK") + ended.ru_utime + ended.ru_stime
+
+
+def touch(images):
+    """Reads every byte once, eight at a time: one pass at the speed of memory, whichever framework made the batch."""
+    return int(images.reshape(-1).view(np.uint64).sum())
 
 
 def serve(name, epoch):
-    """`epoch()` gives the sizes of an epoch's batches, each once its rows are there."""
+    """`epoch()` gives an epoch's batches of images, each once its rows are there: uint8 NumPy arrays that look at the
+    loader's own memory, (BATCH, 224, 224, 3) or (BATCH, 3, 224, 224)."""
 
     def run():
-        begin, cpu_begin, first, rows, all_rows = time.monotonic(), _cpu_seconds(), None, 0, 0
-        for size in epoch():
+        cpu_begin, first, rows, all_rows = _cpu_seconds(), None, 0, 0
+        for images in epoch():
+            if images.dtype != np.uint8 or images.shape[0] != BATCH or images.size != BATCH * IMAGE_SIDE**2 * 3:
+                sys.exit(f"{name}: a batch of {images.dtype} {images.shape}")
+            if not images.flags.c_contiguous:
+                sys.exit(f"{name}: the batch is not in one piece, so that touching it would copy it")
+            if _TOUCH:
+                touch(images)
             if first is None:
                 first = time.monotonic()
             else:
-                rows += size
-            all_rows += size
+                rows += len(images)
+            all_rows += len(images)
+        if rows == 0:
+            sys.exit(f"{name}: an epoch of {all_rows} rows; at least two batches are needed")
         seconds = time.monotonic() - first
         return {
             "rows": all_rows,

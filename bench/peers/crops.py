@@ -1,0 +1,15 @@
+"""RandomResizedCrop's rectangle, as torchvision draws it, for loaders that bring none."""
+
+import math
+
+
+def random_crop(rng, width, height, scale=(0.08, 1.0), ratio=(3 / 4, 4 / 3)):
+    """(left, top, width, height); `rng` is a random.Random or has its uniform and randint, both ends included."""
+    for _ in range(10):
+        area = width * height * rng.uniform(*scale)
+        aspect = math.exp(rng.uniform(math.log(ratio[0]), math.log(ratio[1])))
+        w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
+        if 0 < w <= width and 0 < h <= height:
+            return rng.randint(0, width - w), rng.randint(0, height - h), w, h
+    w, h = min(width, round(height * ratio[1])), min(height, round(width / ratio[0]))
+    return (width - w) // 2, (height - h) // 2, w, h

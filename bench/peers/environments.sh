@@ -1,0 +1,75 @@
+# Sourced by image.sh, run.sh and python_loop.sh: where the peers' programs and data are. Needs $root and die().
+#
+# Each peer has a virtual environment of its own under ${XDG_CACHE_HOME:-~/.cache}/penstock/peers, made on first use. The
+# environment of `./run test-frameworks` has PyTorch and TensorFlow: where it is there it serves for both, unchanged.
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/peers
+frameworks=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/frameworks/$(sha256sum <"$root/tests/frameworks/requirements.txt" | cut -c1-16)
+[ -e "$frameworks/complete" ] || frameworks=
+
+# environment NAME MODULE PACKAGE...: its Python, on standard output. Fails, having said why, where pip cannot install.
+environment() {
+  local folder=$cache/$1 module=$2; shift 2
+  if ! "$folder/bin/python" -c "import $module" 2>/dev/null; then
+    echo "Installing $* into $folder" >&2
+    mkdir -p "$cache"
+    python3 -m venv "$folder" || { echo "python3 -m venv failed: apt-get install python3-venv" >&2; return 1; }
+    [ -z "${beside:-}" ] || echo "$beside" >"$folder/lib/$(cd "$folder/lib" && echo python3*)/site-packages/beside.pth"
+    "$folder/bin/pip" install -q --no-cache-dir "$@" >&2 || { echo "pip could not install $* (above)" >&2; return 1; }
+  fi
+  echo "$folder/bin/python"
+}
+
+# The same, with PyTorch importable: that of the frameworks' environment, else one of its own.
+environment_with_torch() {
+  if [ -n "$frameworks" ]; then
+    beside=$("$frameworks/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))') environment "$@"
+  else
+    environment "$@" torch torchvision
+  fi
+}
+
+tensorflow_python() {
+  if [ -n "$frameworks" ]; then echo "$frameworks/bin/python"; else environment venv tensorflow 'tensorflow-cpu==2.21.*'; fi
+}
+
+torch_python() {
+  if [ -n "$frameworks" ]; then echo "$frameworks/bin/python"; else environment torch torchvision torch torchvision; fi
+}
+
+dali_python() { environment_with_torch dali nvidia.dali,torch nvidia-dali-cuda120; }
+
+grain_python() { environment grain grain,PIL grain pillow; }
+
+# SPDL brings no FFmpeg.
+spdl_python() {
+  /sbin/ldconfig -p | grep libavfilter >/dev/null || { echo "SPDL needs FFmpeg's libraries: apt-get install ffmpeg" >&2; return 1; }
+  environment spdl spdl.io spdl spdl-io
+}
+
+# FFCV has no wheels and is compiled here, against turbojpeg and OpenCV. Of OpenCV it uses imgproc alone, which Penstock's own
+# build has, but includes the header of all modules and asks pkg-config for all.
+ffcv_python() {
+  if [ -e "$cache/ffcv/bin/python" ] && "$cache/ffcv/bin/python" -c 'import ffcv' 2>/dev/null; then
+    echo "$cache/ffcv/bin/python"
+    return
+  fi
+  pkg-config --exists libturbojpeg || { echo "FFCV needs turbojpeg: apt-get install libturbojpeg0-dev" >&2; return 1; }
+  local own=$cache/ffcv-pkgconfig flags=
+  if ! pkg-config --exists opencv4; then
+    mkdir -p "$own"
+    printf '%s\n' 'Name: OpenCV' 'Description: imgproc' 'Version: 4' 'Libs: -lopencv_imgproc -lopencv_core' \
+      'Cflags: -I/usr/include/opencv4' >"$own/opencv4.pc"
+    flags='-DOPENCV_ALL_HPP -include opencv2/imgproc.hpp'
+  fi
+  PKG_CONFIG_PATH=$own CFLAGS=$flags environment_with_torch ffcv ffcv 'ffcv==1.0.*'
+}
+
+# tfrecord_shards PHOTOS RECORDS: a folder of eight shards, made once, in the page cache when this returns.
+tfrecord_shards() {
+  local shards=$cache/shards-$2
+  [ -e "$shards/photos-00007-of-00008" ] ||
+    "$(tensorflow_python)" "$root/bench/peers/tf_data_service.py" make --photos "$1" --out "$shards" --records "$2" >&2 ||
+    return 1
+  cat "$shards"/* "$1"/*.JPEG >/dev/null
+  echo "$shards"
+}

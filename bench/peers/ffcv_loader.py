@@ -1,0 +1,68 @@
+"""FFCV: ffcv_loader.py PHOTOS_FOLDER FILE THREADS RECORDS (see turns.py).
+
+FILE is written first where it is not there: JPEGs ("jpg", quality 90, FFCV's default), the photographs gone round until there
+are RECORDS; others read the photographs' own bytes. Read as FFCV's ImageNet example does: RandomResizedCropRGBImageDecoder (the
+whole image is decoded; resized by OpenCV's INTER_AREA), RandomHorizontalFlip, ToTensor, a random order, os_cache as the file fits
+in memory, a thread for each CPU. Batches stay NHWC: nothing is sent to a device.
+"""
+
+import glob
+import os
+import sys
+
+import numpy as np
+import turns
+from ffcv.fields import IntField, RGBImageField
+from ffcv.fields.decoders import IntDecoder, RandomResizedCropRGBImageDecoder
+from ffcv.loader import Loader, OrderOption
+from ffcv.transforms import RandomHorizontalFlip, ToTensor
+from ffcv.writer import DatasetWriter
+from PIL import Image
+
+
+class Photographs:
+    def __init__(self, folder, records):
+        self.paths = sorted(glob.glob(os.path.join(folder, "*.JPEG")))
+        self.records = records
+
+    def __len__(self):
+        return self.records
+
+    def __getitem__(self, i):
+        label = i % len(self.paths)
+        return np.asarray(Image.open(self.paths[label]).convert("RGB")), label
+
+
+def main():
+    photos, path, threads, records = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    if not os.path.exists(path):
+        fields = {"image": RGBImageField(write_mode="jpg", jpeg_quality=90), "label": IntField()}
+        writer = DatasetWriter(path + ".part", fields, num_workers=threads)
+        writer.from_indexed_dataset(Photographs(photos, records))
+        os.rename(path + ".part", path)
+    loader = Loader(
+        path,
+        batch_size=turns.BATCH,
+        num_workers=threads,
+        order=OrderOption.RANDOM,
+        os_cache=True,
+        drop_last=True,
+        pipelines={
+            "image": [
+                RandomResizedCropRGBImageDecoder((turns.IMAGE_SIDE, turns.IMAGE_SIDE), scale=(0.08, 1), ratio=(3 / 4, 4 / 3)),
+                RandomHorizontalFlip(0.5),
+                ToTensor(),
+            ],
+            "label": [IntDecoder(), ToTensor()],
+        },
+    )
+
+    def epoch():
+        for images, _ in loader:
+            yield images.numpy()
+
+    turns.serve("FFCV", epoch)
+
+
+if __name__ == "__main__":
+    main()

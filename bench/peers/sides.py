@@ -1,0 +1,103 @@
+"""Programs that take turns: peers that wait for a line (see turns.py) and commands that run once a turn and end."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+
+
+class Peer:
+    """A program that turns.py serves; it is warm when this returns. Its messages are in PEER_LOGS, a folder; `environment` is
+    set besides ours."""
+
+    def __init__(self, name, command, environment=None):
+        self.name = name
+        self.errors = open(os.path.join(os.environ["PEER_LOGS"], name.replace(" ", "_") + ".log"), "w+")
+        self.process = subprocess.Popen(
+            shlex.split(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+            env={**os.environ, **(environment or {})},
+        )
+        self.answer()  # warm
+
+    def answer(self):
+        for line in self.process.stdout:
+            if line.startswith("{"):
+                return json.loads(line)
+        self.errors.seek(0)
+        sys.exit(f"{self.name} ended:\n{self.errors.read()[-3000:]}")
+
+    def turn(self):
+        """Rows/s and CPU milliseconds a row."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        answer = self.answer()
+        return answer["rows_per_second"], answer["cpu_ms_per_row"]
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Command:
+    """A command that ends with a line of JSON that has rows and rows_per_second. Its CPU time is the process's and, over the
+    same time, that of the processes PIDS."""
+
+    def __init__(self, name, command, pids=()):
+        self.name = name
+        self.command = shlex.split(command)
+        self.pids = pids
+
+    def turn(self):
+        """Rows/s and CPU milliseconds a row."""
+        before = _cpu_seconds(self.pids)
+        process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            sys.exit(f"{' '.join(self.command)} failed")
+        answer = json.loads(output.splitlines()[-1])
+        # Its first batch is not in the rows; nor are those that were made ahead when it ended.
+        seconds = usage.ru_utime + usage.ru_stime + _cpu_seconds(self.pids) - before
+        return answer["rows_per_second"], seconds / answer["rows"] * 1e3
+
+    def end(self):
+        pass
+
+
+def _cpu_seconds(pids):
+    ticks = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/stat") as stat:
+            fields = stat.read().rsplit(")", 1)[1].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def take_turns(sides, turns, minutes=None):
+    """Two dicts, by name: rows/s and CPU milliseconds a row of each turn. All have ended when this returns. No turn begins that
+    would, as long as the longest so far, end later than `minutes` from now."""
+    begin, longest = time.monotonic(), 0.0
+    rates = {side.name: [] for side in sides}
+    cpus = {side.name: [] for side in sides}
+    for turn in range(turns):
+        turn_begin = time.monotonic()
+        if minutes is not None and turn > 0 and turn_begin + longest > begin + minutes * 60:
+            break
+        for k in range(len(sides)):  # none is always the first
+            side = sides[(turn + k) % len(sides)]
+            rate, cpu = side.turn()
+            rates[side.name].append(rate)
+            cpus[side.name].append(cpu)
+        line = ", ".join(f"{name} {rate[-1]:.0f}" for name, rate in rates.items())
+        print(f"turn {turn + 1}, rows/s: {line}", file=sys.stderr, flush=True)
+        longest = max(longest, time.monotonic() - turn_begin)
+    for side in sides:
+        side.end()
+    return rates, cpus
