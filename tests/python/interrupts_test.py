@@ -17,6 +17,7 @@ import penstock
 from fixtures import children, eventually
 from interrupting import Interrupt
 from penstock._feeder import current_feeder
+from penstock._map import AheadLoader, Work
 
 fields = operator.attrgetter("_fields")
 
@@ -58,11 +59,30 @@ def nothing_is_held(loader):
     assert current_feeder().releases.held == 0
 
 
-@pytest.mark.parametrize("how", ["plain", "mapped"])
+class AsItIs(Work):
+    def start(self, batch):
+        return batch
+
+    def finish(self, started):
+        return started
+
+
+class OnItsTurn(AheadLoader):
+    """Nothing is begun before it is due."""
+
+    def _work(self):
+        return AsItIs()
+
+
+@pytest.mark.parametrize("how", ["plain", "mapped", "on its turn"])
 def test_an_interrupt_in_any_place_of_a_loop_neither_loses_a_batch_nor_leaks_a_slot(fake, how, monkeypatch):
     monkeypatch.setattr(sys, "unraisablehook", lose)
     base = fake("steps=3&rows=1")
-    loader = base.map(lambda batch: batch, threads=2) if how == "mapped" else base
+    loader = {
+        "plain": base,
+        "mapped": base.map(lambda batch: batch, threads=2),
+        "on its turn": OnItsTurn(base, 0),
+    }[how]
     assert len(list(loader)) == 3
     threads = threading.active_count()
     number, epoch, over = 0, 0, False

@@ -415,3 +415,11 @@ def test_what_a_mapped_function_raises_comes_in_its_place(fake):
     assert [next(loop), next(loop)] == [0, 1]
     with pytest.raises(ZeroDivisionError):
         next(loop)
+
+
+def test_a_mapped_function_that_raises_stop_iteration_does_not_end_the_loop_in_silence(fake):
+    def stop(batch):
+        raise StopIteration
+
+    with pytest.raises(RuntimeError, match="the function given to map.. raised StopIteration"):
+        next(iter(fake("steps=4&rows=1").map(stop)))
