@@ -26,11 +26,13 @@ class BudgetGrab {
   BudgetGrab& operator=(const BudgetGrab&) = delete;
 
   uint64_t bytes() const { return bytes_; }
+  // The bytes are the caller's to give back from now on.
+  uint64_t Take() { return std::exchange(bytes_, 0); }
 
  private:
   const std::shared_ptr<Owner> owner_;
   const uint64_t account_;
-  const uint64_t bytes_;
+  uint64_t bytes_;
 };
 
 }  // namespace penstock

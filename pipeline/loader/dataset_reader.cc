@@ -17,9 +17,12 @@ constexpr int kTries = 3;
 // Loads wait for storage and for the coordinator, not for a CPU.
 constexpr int kSlowThreads = 4;
 
-class FilesReader final : public DatasetReader {
+class FilesReader final : public DatasetReader, public std::enable_shared_from_this<FilesReader> {
  public:
-  explicit FilesReader(std::shared_ptr<ShardTable> shards) : shards_(std::move(shards)) {}
+  FilesReader(std::shared_ptr<ShardTable> shards, const Options& options)
+      : shards_(std::move(shards)),
+        reads_at_once_(options.storage->AnswersAtOnce()),
+        slow_work_(options.executor != nullptr ? options.executor : SlowWorkThreads()) {}
   ~FilesReader() override { shards_->Stop(); }
 
   const Snapshot& snapshot() const override { return shards_->snapshot(); }
@@ -52,21 +55,34 @@ class FilesReader final : public DatasetReader {
     const RecordRef ref = snapshot().ToShard(record);
     PS_ASSIGN_OR_RETURN(const std::shared_ptr<const ShardReader> reader, shards_->Reader(ref.shard));
     const uint64_t framed = reader->index().FramedLength(ref.record);
-    absl::StatusOr<std::string_view> bytes = reader->ReadRecord(ref.record, buffer->Get(framed));
-    if (bytes.ok()) {
-      bytes_read_.fetch_add(framed, std::memory_order_relaxed);
-      shards_->FoundWell(ref.shard);
-      return bytes;
+    return Settled(record, *reader, reader->ReadRecord(ref.record, buffer->Get(framed)));
+  }
+
+  bool ReadsAtOnce() const override { return reads_at_once_; }
+  bool BringRecord(std::shared_ptr<BroughtRecord> brought, const CallOptions& options, Task done) override {
+    const RecordRef ref = snapshot().ToShard(brought->record);
+    const std::shared_ptr<const ShardReader> reader = shards_->OpenReader(ref.shard);
+    if (reader == nullptr) return false;
+    brought->buffer = std::make_unique_for_overwrite<char[]>(reader->index().FramedLength(ref.record));
+    BroughtRecord* const out = brought.get();
+    auto end = [self = shared_from_this(), reader, brought = std::move(brought),
+                done = std::move(done)](absl::StatusOr<std::string_view> bytes) mutable {
+      brought->bytes = self->Settled(brought->record, *reader, std::move(bytes));
+      std::move(done)();
+    };
+    if (reader->HasReadLater()) {
+      reader->ReadRecordLater(ref.record, out->buffer.get(), options, std::move(end));
+    } else {
+      // A compressed shard is read on from where it was read last, in many small reads.
+      slow_work_->Post([reader, ref, out, stop = options.stop, end = std::move(end)]() mutable {
+        if (stop.stop_requested()) {
+          std::move(end)(absl::CancelledError("cancelled"));
+        } else {
+          std::move(end)(reader->ReadRecord(ref.record, out->buffer.get()));
+        }
+      });
     }
-    const absl::Status& status = bytes.status();
-    if (absl::IsDataLoss(status)) return status;
-    if (absl::IsFailedPrecondition(status)) {
-      shards_->FoundChanged(ref.shard, *reader);
-      return absl::AbortedError(absl::StrCat(shards_->PathOf(ref.shard), " changed and is looked at again"));
-    }
-    const absl::Status failing = absl::UnavailableError(absl::StrCat(Describe(record), ": ", status.message()));
-    shards_->FoundFailing(ref.shard, *reader, failing);
-    return failing;
+    return true;
   }
 
   void WillRead(uint64_t record) override {
@@ -96,7 +112,29 @@ class FilesReader final : public DatasetReader {
   uint64_t bytes_read() const override { return bytes_read_.load(); }
 
  private:
+  // What came of reading a record, as callers know it; the shard is told.
+  absl::StatusOr<std::string_view> Settled(uint64_t record, const ShardReader& reader,
+                                           absl::StatusOr<std::string_view> bytes) {
+    const RecordRef ref = snapshot().ToShard(record);
+    if (bytes.ok()) {
+      bytes_read_.fetch_add(reader.index().FramedLength(ref.record), std::memory_order_relaxed);
+      shards_->FoundWell(ref.shard);
+      return bytes;
+    }
+    const absl::Status& status = bytes.status();
+    if (absl::IsDataLoss(status) || absl::IsCancelled(status)) return status;
+    if (absl::IsFailedPrecondition(status) || absl::IsAborted(status)) {
+      shards_->FoundChanged(ref.shard, reader);
+      return absl::AbortedError(absl::StrCat(shards_->PathOf(ref.shard), " changed and is looked at again"));
+    }
+    const absl::Status failing = absl::UnavailableError(absl::StrCat(Describe(record), ": ", status.message()));
+    shards_->FoundFailing(ref.shard, reader, failing);
+    return failing;
+  }
+
   const std::shared_ptr<ShardTable> shards_;
+  const bool reads_at_once_;
+  Executor* const slow_work_;
   std::atomic<uint64_t> bytes_read_{0};
 };
 
@@ -123,7 +161,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> DatasetReader::Create(Snapshot sn
     }
   }
   return std::make_shared<FilesReader>(
-      std::make_shared<ShardTable>(std::move(snapshot), std::move(roots), std::move(indexes), options));
+      std::make_shared<ShardTable>(std::move(snapshot), std::move(roots), std::move(indexes), options), options);
 }
 
 IndexProvider IndexesFrom(IndexStore store, IndexOptions options) {

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/runtime/executor.h"
+#include "pipeline/loader/brought_record.h"
 #include "pipeline/records/dataset_files.h"
 #include "pipeline/records/index_store.h"
 #include "pipeline/records/shard_index.h"
@@ -102,6 +103,15 @@ class DatasetReader {
   // The same without a copy, and without another try: the record's bytes, in `buffer`, until it is used again.
   // Aborted: the file changed and must be looked at; like Unavailable, try again when the record is ready.
   virtual absl::StatusOr<std::string_view> ReadRecord(uint64_t record, RecordBuffer* buffer) = 0;
+  // Whether ReadRecord takes no longer, when all is well, than a page cache does. Else a row's thread has the record
+  // brought, and does something else meanwhile.
+  virtual bool ReadsAtOnce() const { return true; }
+  // Reads the record of brought->record into it: what ReadRecord would return is in brought->bytes when `done` is
+  // called, once, perhaps inside the call, or on a thread of the storage. Never blocks. False, and `done` is not
+  // called: the shard is not ready.
+  virtual bool BringRecord(std::shared_ptr<BroughtRecord> brought, const CallOptions& options, Task done) {
+    return false;
+  }
   // The record will be read soon: storage may begin to bring it, and what its shard needs. Never waits.
   virtual void WillRead(uint64_t record) = 0;
   // "path, record 12 at offset 3456": for messages.

@@ -89,6 +89,8 @@ struct LoaderOptions {
   uint64_t decoded_cache_bytes = 0;
   // Storage is told of so many records of each session before they are read, so that it brings them meanwhile.
   int read_ahead_rows = 32;
+  // Records under way at once from storage that does not answer at once (Storage::AnswersAtOnce).
+  int reads_under_way = 64;
   uint64_t max_row_bytes = kMaxRowBytes;  // lower in tests alone
   Clock* clock = Clock::Real();
 };

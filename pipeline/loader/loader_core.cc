@@ -75,12 +75,19 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
 }
 
 void LoaderCore::CloseSession(uint64_t id, Task quiet) {
+  std::stop_source stop_reads;
+  {
+    MutexLock lock(&mutex_);
+    stop_reads = sessions_.at(id)->stop_reads;
+  }
+  stop_reads.request_stop();          // may end some inside the call
+  std::vector<ScheduledRow> dropped;  // outside the lock
   MutexLock lock(&mutex_);
   std::shared_ptr<OpenedSession> session = sessions_.at(id);
   PS_CHECK(!session->closing);
   session->closing = true;
   session->quiet = std::move(quiet);
-  scheduler_.RemoveSession(id);
+  dropped = scheduler_.RemoveSession(id);
   TrimListed(session.get());
   ++session->calls;
   EndCall(std::move(session));

@@ -5,8 +5,10 @@
 #define PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <unordered_map>
 #include <vector>
 
@@ -63,8 +65,9 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     uint64_t listed = 0;    // bytes of the budget for rows that wait
     int calls = 0;          // rows being made or handed over, and revocations
     int making = 0;         // rows being made
-    // Rows whose shard is not ready. The reader has them weakly.
+    // Rows whose shard is not ready, or whose record is being brought. The reader has the former weakly.
     std::unordered_map<const ParkedRow*, std::shared_ptr<ParkedRow>> parked;
+    std::stop_source stop_reads;
     bool closing = false;
     Task quiet;  // of CloseSession
   };
@@ -101,8 +104,17 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   Outcome MakeRow(Work* work, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
   // A row was made: what it tells of the session's rows, and for the counters.
   void Count(const Outcome& outcome, Nanos took, OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Puts the row in work aside until its shard is ready, or its record was brought.
+  std::shared_ptr<ParkedRow> Park(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The shard of a row that was put aside is ready.
   void Unpark(const ParkedRow& row, std::shared_ptr<const void> hold) ABSL_LOCKS_EXCLUDED(mutex_);
+  // False where it has gone with its session.
+  bool UnparkHere(const ParkedRow& row, std::shared_ptr<const void> hold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Brings the record of a row that was put aside; `held` bytes are the row's until it is made.
+  void Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& session, uint64_t record, uint64_t held,
+             std::shared_ptr<BroughtRecord> brought) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A read is over: the next one that waits for it.
+  void EndRead() ABSL_LOCKS_EXCLUDED(mutex_);
   // Grows what the row in work holds to `bytes`.
   absl::StatusOr<RowMaker::Answer> Grow(Work* work, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // Asks sinks for prepared rows in favor of a blocked urgent one. Gives the lock up meanwhile.
@@ -128,6 +140,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   int waiting_threads_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool revoking_ ABSL_GUARDED_BY(mutex_) = false;
+  int reads_ ABSL_GUARDED_BY(mutex_) = 0;                                // under way
+  std::deque<std::weak_ptr<ParkedRow>> unread_ ABSL_GUARDED_BY(mutex_);  // put aside until one of those is over
   // Since the last fruitless revocation a sink got a row or a new head: asking again may help.
   bool may_revoke_ ABSL_GUARDED_BY(mutex_) = true;
   LoaderStats stats_ ABSL_GUARDED_BY(mutex_);

@@ -11,17 +11,22 @@ namespace penstock {
 class LoaderCore::ParkedRow final : public ReadyWaiter {
  public:
   ParkedRow(std::weak_ptr<LoaderCore> core, RowScheduler::Picked picked)
-      : picked_(std::move(picked)), core_(std::move(core)), session_(picked_.session) {}
+      : picked_(std::move(picked)),
+        core_(std::move(core)),
+        session_(picked_.session),
+        urgent_(picked_.row.request.urgent) {}
   void OnReady(std::shared_ptr<const void> hold) override {
     if (const std::shared_ptr<LoaderCore> core = core_.lock()) core->Unpark(*this, std::move(hold));
   }
   uint64_t session() const { return session_; }
+  bool urgent() const { return urgent_; }
 
   RowScheduler::Picked picked_;  // guarded by the core's lock
 
  private:
   const std::weak_ptr<LoaderCore> core_;
   const uint64_t session_;
+  const bool urgent_;
 };
 
 void LoaderCore::RunThread(int thread) {
@@ -51,9 +56,15 @@ bool LoaderCore::NextWork(Work* work, int thread) {
     const uint64_t wanted = row.need > 0 ? row.need : sessions->at(id)->estimate;
     return std::min(wanted, budget->LargestTake(id));
   };
-  const auto need_of = [budget, &grab_of](uint64_t id, const ScheduledRow& row, const RowScheduler::Blocked* behind) {
+  // Of which it has so much since its record was read.
+  const auto held_by = [](const ScheduledRow& row) {
+    const BroughtRecord* const brought = row.reads.brought.get();
+    return brought != nullptr && brought->held != nullptr ? brought->held->bytes() : 0;
+  };
+  const auto need_of = [&](uint64_t id, const ScheduledRow& row, const RowScheduler::Blocked* behind) {
     RowScheduler::Need need;
-    need.bytes = grab_of(id, row);
+    const uint64_t grab = grab_of(id, row), held = held_by(row);
+    need.bytes = grab > held ? grab - held : 0;
     need.shortage = budget->Shortage(id, need.bytes);
     need.reserved = budget->InsideReserve(id, need.bytes);
     if (need.shortage > 0 || need.reserved || behind == nullptr) return need;
@@ -66,9 +77,12 @@ bool LoaderCore::NextWork(Work* work, int thread) {
     RowScheduler::Choice choice = scheduler_.Pick(need_of);
     if (choice.picked.has_value()) {
       work->session = sessions_.at(choice.picked->session);
-      work->held = grab_of(choice.picked->session, choice.picked->row);
       work->picked = *std::move(choice.picked);
-      PS_CHECK(budget_.Take(work->session->id, work->held));
+      ScheduledRow& row = work->picked.row;
+      const uint64_t grab = grab_of(work->session->id, row), held = held_by(row);
+      if (held > 0) row.reads.brought->held->Take();
+      work->held = std::max(grab, held);
+      PS_CHECK(budget_.Take(work->session->id, work->held - held));
       times_.HasRow(thread);
       ++work->session->calls;
       ++work->session->making;
@@ -86,7 +100,12 @@ bool LoaderCore::NextWork(Work* work, int thread) {
       continue;
     }
     ++waiting_threads_;
-    times_.HasNone(thread);
+    // While records are on their way it is storage that is slow, and this loader with it.
+    if (reads_ > 0) {
+      times_.HasRow(thread);
+    } else {
+      times_.HasNone(thread);
+    }
     work_.Wait(&mutex_);
     --waiting_threads_;
   }
@@ -156,7 +175,7 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
     return &*row.slot;
   };
   MadeRow* const made = &outcome.made;
-  outcome.end = maker_.Make(job, session.id, row.request, book, get_slot, thread, &row.failed_reads, made);
+  outcome.end = maker_.Make(job, session.id, row.request, book, get_slot, thread, &row.reads, made);
   if (outcome.end == RowMaker::End::kMade && made->status.ok()) {
     // Usually far below what was booked; a cast may widen ragged numbers beyond it.
     for (const std::string& column : row.slot->ragged) outcome.kept += column.empty() ? 0 : column.capacity();
@@ -203,31 +222,52 @@ void LoaderCore::Process(Work* work, MakerThread* thread) {
     thread->record.Clear();
   }
   const Nanos took = options_.clock->Now() - start;
+  ReadTries& reads = work->picked.row.reads;
+  if (outcome.end == RowMaker::End::kNotRead && reads.brought == nullptr) {
+    reads.brought = std::make_shared<BroughtRecord>();
+  }
+  // What was brought is in the row, or of no use any more, and its memory is given back.
+  if (reads.brought != nullptr) reads.brought->Drop();
+  const std::shared_ptr<BroughtRecord> brought = reads.brought;
+  const uint64_t record = outcome.made.missing_record;
   std::shared_ptr<ParkedRow> parked;
+  bool bring = false;
   {
     MutexLock lock(&mutex_);
     --session.making;
-    budget_.Release(session.id, work->held - outcome.kept);
+    bring = outcome.end == RowMaker::End::kNotRead && reads_ < options_.reads_under_way;
+    if (!bring) budget_.Release(session.id, work->held - outcome.kept);
     switch (outcome.end) {
       case RowMaker::End::kPutBack:
         work->picked.row.need = outcome.need;
         scheduler_.PutBack(std::move(work->picked));
         return;
       case RowMaker::End::kNotReady:
-        scheduler_.Park(session.id);
-        parked = std::make_shared<ParkedRow>(weak_from_this(), std::move(work->picked));
-        session.parked.emplace(parked.get(), parked);
+        parked = Park(work);
         break;
+      case RowMaker::End::kNotRead: {
+        work->picked.row.need = std::max(work->picked.row.need, outcome.need);
+        const bool urgent = work->picked.row.request.urgent;
+        parked = Park(work);
+        if (bring) {
+          ++reads_;
+        } else {
+          unread_.insert(urgent ? unread_.begin() : unread_.end(), parked);
+        }
+        break;
+      }
       case RowMaker::End::kMade:
         Count(outcome, took, &session);
         break;
     }
     if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
   }
-  if (parked != nullptr) {
-    session.job->reader().WhenReady(outcome.made.missing_record, std::move(parked));
+  if (bring) {
+    Bring(std::move(parked), session, record, work->held, brought);
     return;
   }
+  if (outcome.end == RowMaker::End::kNotReady) session.job->reader().WhenReady(record, std::move(parked));
+  if (outcome.end != RowMaker::End::kMade) return;
   outcome.result.bytes = std::make_unique<BudgetGrab>(shared_from_this(), session.id, outcome.kept);
   session.sink->OnRow(std::move(outcome.result));
 }
@@ -243,17 +283,61 @@ void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* sessio
   stats_.compute_seconds += static_cast<double>(took - outcome.made.read_time) / kSecond;
 }
 
+std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::Park(Work* work) {
+  scheduler_.Park(work->session->id);
+  auto parked = std::make_shared<ParkedRow>(weak_from_this(), std::move(work->picked));
+  work->session->parked.emplace(parked.get(), parked);
+  return parked;
+}
+
 void LoaderCore::Unpark(const ParkedRow& row, std::shared_ptr<const void> hold) {
   MutexLock lock(&mutex_);
+  UnparkHere(row, std::move(hold));
+}
+
+bool LoaderCore::UnparkHere(const ParkedRow& row, std::shared_ptr<const void> hold) {
   const auto session = sessions_.find(row.session());
-  if (session == sessions_.end() || session->second->closing) return;
+  if (session == sessions_.end() || session->second->closing) return false;
   const auto found = session->second->parked.find(&row);
-  if (found == session->second->parked.end()) return;
+  if (found == session->second->parked.end()) return false;
   RowScheduler::Picked picked = std::move(found->second->picked_);
-  picked.row.hold = std::move(hold);
+  if (hold != nullptr) picked.row.hold = std::move(hold);
   session->second->parked.erase(found);
   scheduler_.PutBackParked(std::move(picked));
   if (waiting_threads_ > 0) work_.NotifyOne();
+  return true;
+}
+
+void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& session, uint64_t record, uint64_t held,
+                       std::shared_ptr<BroughtRecord> brought) {
+  brought->record = record;
+  brought->held = std::make_unique<BudgetGrab>(shared_from_this(), session.id, held);
+  const CallOptions options{.priority = row->urgent() ? CallPriority::kUrgent : CallPriority::kNormal,
+                            .stop = session.stop_reads.get_token()};
+  const bool begun = session.job->reader().BringRecord(brought, options, [core = weak_from_this(), row] {
+    const std::shared_ptr<LoaderCore> self = core.lock();
+    if (self == nullptr) return;
+    self->EndRead();
+    self->Unpark(*row, nullptr);
+  });
+  if (begun) return;
+  // Its shard has been closed meanwhile.
+  brought->Drop();
+  brought->held.reset();
+  EndRead();
+  session.job->reader().WhenReady(record, std::move(row));
+}
+
+void LoaderCore::EndRead() {
+  std::vector<std::shared_ptr<ParkedRow>> seen;  // go outside the lock
+  MutexLock lock(&mutex_);
+  --reads_;
+  while (!unread_.empty()) {
+    seen.push_back(unread_.front().lock());
+    unread_.pop_front();
+    if (seen.back() != nullptr && UnparkHere(*seen.back(), nullptr)) return;
+  }
+  if (reads_ == 0 && waiting_threads_ > 0) work_.NotifyAll();  // they have nothing to do from now on
 }
 
 }  // namespace penstock

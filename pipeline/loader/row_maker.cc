@@ -25,6 +25,14 @@ absl::Status WithoutPlace(const absl::Status& status, const LoadJob& job, uint64
   return WithFault(FaultOf(status), absl::Status(status.code(), status.message().substr(place.size())));
 }
 
+// A record that was brought is at fault: the next one takes its place.
+void NoteFault(uint64_t record, const absl::Status& status, ReadTries* reads) {
+  if (reads->brought == nullptr) return;
+  const auto known = [record](const auto& fault) { return fault.first == record; };
+  auto& faults = reads->brought->faults;
+  if (std::none_of(faults.begin(), faults.end(), known)) faults.emplace_back(record, status);
+}
+
 const EpochPlan& PlanFor(const LoadJob& job, uint64_t session, uint64_t epoch, MakerThread* thread) {
   if (thread->plan_session != session || !thread->plan.has_value() || thread->plan->epoch() != epoch) {
     thread->plan = job.PlanOf(epoch);
@@ -86,14 +94,22 @@ void PointInto(const RowSchema& schema, std::byte* bytes, RowSlot* slot) {
   }
 }
 
-absl::StatusOr<std::string_view> RowMaker::Read(const LoadJob& job, uint64_t record, MakerThread* thread,
-                                                std::shared_ptr<const std::string>* cached, MadeRow* made) const {
+std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& job, uint64_t record, MakerThread* thread,
+                                                               const BroughtRecord* brought,
+                                                               std::shared_ptr<const std::string>* cached,
+                                                               MadeRow* made) const {
   const CacheKey key{job.record_space(), record};
   *cached = options_.records->Find(key);
   if (*cached != nullptr) return std::string_view(**cached);
-  const Nanos start = options_.clock->Now();
-  const absl::StatusOr<std::string_view> bytes = job.reader().ReadRecord(record, &thread->record);
-  made->read_time += options_.clock->Now() - start;
+  absl::StatusOr<std::string_view> bytes;
+  if (!job.reader().ReadsAtOnce()) {
+    if (brought == nullptr) return std::nullopt;
+    bytes = brought->bytes;
+  } else {
+    const Nanos start = options_.clock->Now();
+    bytes = job.reader().ReadRecord(record, &thread->record);
+    made->read_time += options_.clock->Now() - start;
+  }
   if (!bytes.ok()) return bytes.status();
   made->bytes_read += bytes->size();
   if (options_.records->HasRoomFor(bytes->size())) {
@@ -103,9 +119,27 @@ absl::StatusOr<std::string_view> RowMaker::Read(const LoadJob& job, uint64_t rec
 }
 
 RowMaker::Attempt RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot,
-                                MakerThread* thread, int* failed_reads, MadeRow* made) const {
+                                MakerThread* thread, ReadTries* reads, MadeRow* made) const {
   made->missing_record = source;
-  if (!job.reader().IsReady(source)) return Attempt::kNotReady;
+  if (reads->brought != nullptr) {
+    for (const auto& [record, fault] : reads->brought->faults) {
+      if (record != source) continue;
+      made->status = fault;
+      return Attempt::kRecord;
+    }
+  }
+  // What was brought needs its shard no more, which may be paused, or closed, since.
+  const BroughtRecord* const brought =
+      reads->brought != nullptr && reads->brought->Has(source) ? reads->brought.get() : nullptr;
+  if (brought == nullptr && !job.reader().IsReady(source)) return Attempt::kNotReady;
+  const auto read_failed = [&](const absl::Status& status) {
+    made->status = status;  // names the place
+    // Only storage that fails, or a file that changed, may be well a moment later.
+    const bool may_pass = absl::IsUnavailable(status) || absl::IsAborted(status);
+    if (may_pass && ++reads->failed < options_.read_tries) return Attempt::kNotReady;
+    return absl::IsDataLoss(status) ? Attempt::kRecord : Attempt::kOther;
+  };
+  if (brought != nullptr && !brought->bytes.ok()) return read_failed(brought->bytes.status());
   const auto ask = [&](uint64_t bytes) {
     const absl::StatusOr<Answer> answer = book(bytes);
     if (!answer.ok()) {
@@ -115,7 +149,8 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64
     return *answer == Answer::kYes ? Attempt::kNone : Attempt::kPutBack;
   };
   const Pipeline& pipeline = job.pipeline();
-  const absl::StatusOr<uint64_t> length = job.reader().RecordBytes(source);
+  const absl::StatusOr<uint64_t> length =
+      brought != nullptr ? absl::StatusOr<uint64_t>(brought->bytes->size()) : job.reader().RecordBytes(source);
   if (!length.ok()) {
     made->status = length.status();
     return Attempt::kOther;
@@ -124,15 +159,10 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64
   if (const Attempt end = ask(need); end != Attempt::kNone) return end;
 
   std::shared_ptr<const std::string> cached;
-  const absl::StatusOr<std::string_view> read = Read(job, source, thread, &cached, made);
-  if (!read.ok()) {
-    made->status = read.status();  // names the place
-    // Only storage that fails, or a file that changed, may be well a moment later.
-    const bool may_pass = absl::IsUnavailable(read.status()) || absl::IsAborted(read.status());
-    if (may_pass && ++*failed_reads < options_.read_tries) return Attempt::kNotReady;
-    return made->status.code() == absl::StatusCode::kDataLoss ? Attempt::kRecord : Attempt::kOther;
-  }
-  const std::string_view record = *read;
+  const std::optional<absl::StatusOr<std::string_view>> read = Read(job, source, thread, brought, &cached, made);
+  if (!read.has_value()) return Attempt::kNotRead;
+  if (!read->ok()) return read_failed(read->status());
+  const std::string_view record = **read;
   const uint64_t scratch = pipeline.ScratchBytes(record);
   std::shared_ptr<const std::string> decoded;
   bool decode = false;
@@ -188,7 +218,7 @@ void RowMaker::Announce(const LoadJob& job, uint64_t session, const RowRequest& 
 }
 
 RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequest& request, Book book,
-                             GetSlot get_slot, MakerThread* thread, int* failed_reads, MadeRow* made) const {
+                             GetSlot get_slot, MakerThread* thread, ReadTries* reads, MadeRow* made) const {
   const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
   *made = MadeRow();
   if (request.position >= plan.num_positions()) {
@@ -200,22 +230,25 @@ RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequ
   made->record_id = made->source_record = record;
   const SampleKey key{job.spec().order().seed(), request.epoch, plan.RepeatAt(request.position), record};
 
-  Attempt end = Try(job, key, record, book, get_slot, thread, failed_reads, made);
+  Attempt end = Try(job, key, record, book, get_slot, thread, reads, made);
   if (end == Attempt::kRecord) {
+    NoteFault(record, made->status, reads);
     made->fault = WithoutPlace(made->status, job, record);
     made->fault_offset = job.reader().OffsetOf(record);
     const v1::ErrorPolicy policy = job.spec().errors().policy();
     if (policy == v1::FAIL) return End::kMade;
     if (policy == v1::SUBSTITUTE) {
       for (const uint64_t other : SubstitutesOf(job.reader().snapshot(), key.seed, record)) {
-        end = Try(job, key, other, book, get_slot, thread, failed_reads, made);
+        end = Try(job, key, other, book, get_slot, thread, reads, made);
         if (end != Attempt::kRecord) break;
+        NoteFault(other, made->status, reads);
       }
       made->substituted = end == Attempt::kNone;
     }
   }
   if (end == Attempt::kPutBack) return End::kPutBack;
   if (end == Attempt::kNotReady) return End::kNotReady;
+  if (end == Attempt::kNotRead) return End::kNotRead;
   if (end == Attempt::kRecord) {
     MaskRow(job.pipeline().schema(), get_slot());
     made->status = absl::OkStatus();

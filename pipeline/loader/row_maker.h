@@ -25,6 +25,7 @@
 #include "absl/status/status.h"
 #include "base/runtime/clock.h"
 #include "pipeline/cache/byte_cache.h"
+#include "pipeline/loader/brought_record.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/row_request.h"
 
@@ -66,7 +67,7 @@ struct MadeRow {
   std::optional<uint64_t> fault_offset;
   uint64_t record_id = 0;
   uint64_t source_record = 0;
-  uint64_t missing_record = 0;  // of End::kNotReady
+  uint64_t missing_record = 0;  // of End::kNotReady and kNotRead
   Nanos read_time = 0;
   uint64_t bytes_read = 0;
 };
@@ -90,20 +91,23 @@ class RowMaker {
     kMade,
     kPutBack,   // `book` said so; try again later with what it was asked for
     kNotReady,  // the shard of made->missing_record is not ready: try again when it is
+    kNotRead,   // made->missing_record must be brought first: try again with it in reads->brought
   };
   // Makes the row. `session` identifies the caller's stream of requests for the plan that `thread` keeps;
-  // *failed_reads is the row's, from try to try. Waits for nothing but storage that answers at once.
+  // *reads is the row's, from try to try. Waits for nothing but storage that answers at once.
   End Make(const LoadJob& job, uint64_t session, const RowRequest& request, Book book, GetSlot get_slot,
-           MakerThread* thread, int* failed_reads, MadeRow* made) const;
+           MakerThread* thread, ReadTries* reads, MadeRow* made) const;
 
  private:
-  enum class Attempt { kNone, kRecord, kOther, kPutBack, kNotReady };
+  enum class Attempt { kNone, kRecord, kOther, kPutBack, kNotReady, kNotRead };
   // One attempt with the content of record `source`.
   Attempt Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot,
-              MakerThread* thread, int* failed_reads, MadeRow* made) const;
-  // The record's bytes, in the cache (then *cached holds them) or in the thread's buffer.
-  absl::StatusOr<std::string_view> Read(const LoadJob& job, uint64_t record, MakerThread* thread,
-                                        std::shared_ptr<const std::string>* cached, MadeRow* made) const;
+              MakerThread* thread, ReadTries* reads, MadeRow* made) const;
+  // The record's bytes, in the cache (then *cached holds them), in `brought` (null: it was not) or in the thread's
+  // buffer; nothing where they must be brought first.
+  std::optional<absl::StatusOr<std::string_view>> Read(const LoadJob& job, uint64_t record, MakerThread* thread,
+                                                       const BroughtRecord* brought,
+                                                       std::shared_ptr<const std::string>* cached, MadeRow* made) const;
 
   const MakerOptions options_;
 };

@@ -20,11 +20,16 @@ void RowScheduler::AddSession(SessionId id, uint32_t weight) {
   it->second.virtual_time = virtual_now_;
 }
 
-void RowScheduler::RemoveSession(SessionId id) {
+std::vector<ScheduledRow> RowScheduler::RemoveSession(SessionId id) {
   const auto it = sessions_.find(id);
   PS_CHECK(it != sessions_.end());
-  waiting_ -= it->second.urgent.size() + it->second.normal.size();
+  std::vector<ScheduledRow> rows;
+  for (auto* queue : {&it->second.urgent, &it->second.normal}) {
+    for (auto& [key, row] : *queue) rows.push_back(std::move(row));
+  }
+  waiting_ -= rows.size();
   sessions_.erase(it);
+  return rows;
 }
 
 void RowScheduler::Insert(Session* session, ScheduledRow row) {

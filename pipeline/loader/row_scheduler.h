@@ -21,6 +21,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "pipeline/batch/row.h"
+#include "pipeline/loader/brought_record.h"
 #include "pipeline/loader/row_request.h"
 
 namespace penstock {
@@ -31,7 +32,7 @@ struct ScheduledRow {
   uint64_t sequence = 0;        // order of arrival
   uint64_t need = 0;            // bytes that it was found to need in an earlier try; 0: not known yet
   std::optional<RowSlot> slot;  // booked in an earlier try
-  int failed_reads = 0;
+  ReadTries reads;
   std::shared_ptr<const void> hold;  // keeps its shard ready, which it waited for
 };
 
@@ -65,8 +66,8 @@ class RowScheduler {
 
   // `id` must be new; weight 0 counts as 1.
   void AddSession(SessionId id, uint32_t weight);
-  // Drops the session and its rows that were not picked.
-  void RemoveSession(SessionId id);
+  // Drops the session, and returns its rows that were not picked.
+  std::vector<ScheduledRow> RemoveSession(SessionId id);
 
   void Add(SessionId id, const std::vector<RowRequest>& rows);
   // Rows of steps up to `step` are urgent, those that come later too.

@@ -34,6 +34,16 @@ absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(std::unique_ptr<R
   return reader;
 }
 
+absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(std::unique_ptr<StoredFile> file,
+                                                               std::shared_ptr<const ShardIndex> index,
+                                                               const ShardReaderOptions& options) {
+  const StoredFile* const stored = file.get();
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<ShardReader> reader,
+                      Open(std::unique_ptr<RandomAccessFile>(std::move(file)), std::move(index), options));
+  reader->stored_ = stored;
+  return reader;
+}
+
 absl::Status ShardReader::CheckUnchanged() const {
   PS_ASSIGN_OR_RETURN(const FileInfo info, file_->Info());
   if (info == index_->file_info()) return absl::OkStatus();
@@ -143,6 +153,27 @@ absl::StatusOr<std::string_view> ShardReader::ReadRecord(uint64_t k, char* buffe
   PS_RETURN_IF_ERROR(CheckUnchanged());
   if (!read.ok()) return AtRecord(k, read);
   return CheckFrame(k, buffer);
+}
+
+void ShardReader::ReadRecordLater(uint64_t k, char* buffer, const CallOptions& options,
+                                  CallDone<std::string_view> done) const {
+  if (const absl::Status status = CheckRange(k, 1); !status.ok()) {
+    std::move(done)(status);
+    return;
+  }
+  const uint64_t length = index_->FramedLength(k);
+  stored_->Read(index_->RecordOffset(k), length, buffer, options,
+                [this, k, length, buffer, done = std::move(done)](absl::StatusOr<size_t> got) mutable {
+                  if (got.ok() && *got == length) {
+                    std::move(done)(CheckFrame(k, buffer));
+                  } else if (got.ok()) {
+                    std::move(done)(AtRecord(k, absl::DataLossError(absl::StrCat(path(), " ends early"))));
+                  } else if (absl::IsAborted(got.status()) || absl::IsCancelled(got.status())) {
+                    std::move(done)(got.status());
+                  } else {
+                    std::move(done)(AtRecord(k, got.status()));
+                  }
+                });
 }
 
 absl::Status ShardReader::ReadRecord(uint64_t k, std::string* record) const {

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/mutex.h"
 #include "pipeline/records/shard_index.h"
+#include "pipeline/storage/storage.h"
 
 namespace penstock {
 
@@ -39,7 +40,10 @@ class ShardReader {
   static absl::StatusOr<std::unique_ptr<ShardReader>> Open(const std::string& path,
                                                            std::shared_ptr<const ShardIndex> index,
                                                            const ShardReaderOptions& options = {});
-  // The same on an open file.
+  // The same on an open file; a StoredFile can also be read later.
+  static absl::StatusOr<std::unique_ptr<ShardReader>> Open(std::unique_ptr<StoredFile> file,
+                                                           std::shared_ptr<const ShardIndex> index,
+                                                           const ShardReaderOptions& options = {});
   static absl::StatusOr<std::unique_ptr<ShardReader>> Open(std::unique_ptr<RandomAccessFile> file,
                                                            std::shared_ptr<const ShardIndex> index,
                                                            const ShardReaderOptions& options = {});
@@ -54,6 +58,11 @@ class ShardReader {
   // The same without an allocation or a copy: `buffer` has index().FramedLength(k) bytes, the
   // result points into it.
   absl::StatusOr<std::string_view> ReadRecord(uint64_t k, char* buffer) const;
+
+  // The same without waiting, of a plain shard in a StoredFile: `done` gets it, perhaps inside the call, or on a thread
+  // of the storage. The reader and `buffer` stay until then. Aborted: the file changed since it was opened.
+  bool HasReadLater() const { return stored_ != nullptr && index_->compression == Compression::kNone; }
+  void ReadRecordLater(uint64_t k, char* buffer, const CallOptions& options, CallDone<std::string_view> done) const;
 
   // Record k will be read soon: of a plain shard, the file is told. Does not wait.
   void WillRead(uint64_t k) const;
@@ -84,6 +93,7 @@ class ShardReader {
   void ReturnCursor(std::unique_ptr<InflateStream> cursor) const;
 
   const std::unique_ptr<RandomAccessFile> file_;
+  const StoredFile* stored_ = nullptr;  // file_, where it is one
   const std::shared_ptr<const ShardIndex> index_;
   const ShardReaderOptions options_;
   mutable Mutex mutex_;

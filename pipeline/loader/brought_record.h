@@ -1,0 +1,44 @@
+// A record that was read while its row waited aside, from storage that does not answer at once.
+#ifndef PENSTOCK_PIPELINE_LOADER_BROUGHT_RECORD_H_
+#define PENSTOCK_PIPELINE_LOADER_BROUGHT_RECORD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/loader/budget_grab.h"
+
+namespace penstock {
+
+// One row's. Shared with the storage while a read is under way, which alone writes it then; else its row's.
+struct BroughtRecord {
+  // What the row has grabbed, from the start of the read until it is made; given back behind the bytes.
+  std::unique_ptr<BudgetGrab> held;
+  std::unique_ptr<char[]> buffer;  // the record as it is framed
+  uint64_t record = UINT64_MAX;    // its number in the snapshot; none yet
+  absl::StatusOr<std::string_view> bytes = absl::CancelledError("was not read");
+  // Records of this row that were at fault: where another stands in for one, it is not read a second time.
+  std::vector<std::pair<uint64_t, absl::Status>> faults;
+
+  bool Has(uint64_t wanted) const { return record == wanted; }
+  void Drop() {
+    record = UINT64_MAX;
+    bytes = absl::CancelledError("was not read");
+    buffer.reset();
+  }
+};
+
+// What became of reading a row's record, from try to try.
+struct ReadTries {
+  int failed = 0;
+  std::shared_ptr<BroughtRecord> brought;  // where storage does not answer at once
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_BROUGHT_RECORD_H_
