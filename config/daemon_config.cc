@@ -19,6 +19,7 @@ constexpr uint32_t kHeartbeatMs = 1000;
 constexpr uint32_t kDeadAfterMs = 3000;
 constexpr uint32_t kMaxSessions = 256;
 constexpr uint32_t kDrainTimeoutMs = 60000;
+constexpr uint32_t kMaxReadThreads = 512;
 
 void CheckAddress(const std::string& field, const std::string& address, std::vector<Mistake>* out) {
   if (address.empty()) return;
@@ -74,6 +75,9 @@ void CheckWorker(const v1::WorkerConfig& worker, std::vector<Mistake>* out) {
   }
   if (worker.no_record_cache() && worker.record_cache_bytes() != 0) {
     out->push_back({0, "worker_settings.no_record_cache", "contradicts record_cache_bytes"});
+  }
+  if (worker.read_threads() > kMaxReadThreads) {
+    out->push_back({0, "worker_settings.read_threads", absl::StrCat("at most ", kMaxReadThreads)});
   }
   if (worker.threads() > 4096) out->push_back({0, "worker_settings.threads", "at most 4096"});
 }

@@ -22,7 +22,7 @@ struct Given {
   std::string config, listen, advertise, coordinator, state_dir, log_level, port_file;
   std::vector<std::string> data_roots;
   bool insecure = false, log_json = false;
-  uint64_t threads = 0, memory_budget = 0, record_cache = 0, decoded_cache = 0;
+  uint64_t threads = 0, read_threads = 0, memory_budget = 0, record_cache = 0, decoded_cache = 0;
 };
 
 void AddFlags(Given* given, Flags* flags) {
@@ -42,6 +42,8 @@ void AddFlags(Given* given, Flags* flags) {
                    "indexes, the coordinator's store, the worker's identity (~/.local/state/penstock); each daemon "
                    "of a role needs one of its own");
   flags->AddUint("threads", &given->threads, "N", "threads that make rows (the CPUs of the cgroup's quota)");
+  flags->AddUint("read-threads", &given->read_threads, "N",
+                 "threads that only read, for network file systems whose reads take milliseconds (0: the others read)");
   flags->AddBytes("memory-budget", &given->memory_budget, "BYTES",
                   "rows, caches and all that making rows takes, as 4GiB (half of the cgroup's memory)");
   flags->AddBytes("record-cache", &given->record_cache, "BYTES",
@@ -62,6 +64,9 @@ absl::Status Override(const Given& given, const Flags& flags, v1::DaemonConfig* 
   if (flags.Given("log-json")) config->mutable_log()->set_json(given.log_json);
   v1::WorkerConfig* worker = config->mutable_worker_settings();
   if (flags.Given("threads")) worker->set_threads(static_cast<uint32_t>(std::min<uint64_t>(given.threads, 1u << 20)));
+  if (flags.Given("read-threads")) {
+    worker->set_read_threads(static_cast<uint32_t>(std::min<uint64_t>(given.read_threads, 1u << 20)));
+  }
   if (flags.Given("memory-budget")) worker->set_memory_budget_bytes(given.memory_budget);
   if (flags.Given("record-cache")) {
     worker->set_record_cache_bytes(given.record_cache);

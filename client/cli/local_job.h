@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "client/cli/local_data.h"
 #include "pipeline/loader/load_job.h"
+#include "pipeline/storage/posix_storage.h"
 
 namespace penstock::cli {
 
@@ -21,7 +22,9 @@ class LocalJob {
   absl::StatusOr<v1::JobSpec> Load(const std::string& argument) const;
   // With its data set, indexed on `threads` threads. Refused where `penstock submit` refuses it for what its first
   // records hold (CheckKeys).
-  absl::StatusOr<std::shared_ptr<const LoadJob>> Open(const v1::JobSpec& spec, int threads) const;
+  // Records are read from `storage`, which outlives the job.
+  absl::StatusOr<std::shared_ptr<const LoadJob>> Open(const v1::JobSpec& spec, int threads,
+                                                      Storage* storage = LocalFiles()) const;
 
  private:
   LocalData data_;

@@ -180,7 +180,7 @@ class LoaderReader final : public LocalReader {
 
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
                                                            const std::string& index_dir, int threads,
-                                                           FileTroubles* troubles) {
+                                                           FileTroubles* troubles, Storage* storage) {
   if (job.dataset_size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("job ", job.name(), ": needs exactly one dataset, has ", job.dataset_size()));
@@ -249,6 +249,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& jo
   DatasetReader::Options reader;
   reader.max_record_bytes = options.max_record_bytes;
   reader.troubles = troubles;
+  reader.storage = storage;
   return DatasetReader::Create(std::move(snapshot), roots, std::move(provider), reader);
 }
 
@@ -276,6 +277,7 @@ absl::StatusOr<std::unique_ptr<LocalReader>> LocalReader::Open(std::shared_ptr<c
   loader_options.record_cache_bytes = options.record_cache_bytes;
   loader_options.decoded_cache_bytes = options.decoded_cache_bytes;
   loader_options.read_ahead_rows = options.read_ahead_rows;
+  loader_options.reads_under_way = options.reads_under_way;
   PS_ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader, Loader::Create(loader_options));
   auto reader = std::make_unique<LoaderReader>(std::move(job), steps, std::move(loader));
   PS_RETURN_IF_ERROR(reader->Start(options));

@@ -29,6 +29,7 @@ struct LocalReaderOptions {
   uint64_t record_cache_bytes = 0;
   uint64_t decoded_cache_bytes = 0;
   int read_ahead_rows = 32;
+  int reads_under_way = 64;
   uint32_t prefetch_steps = 4;  // prepared ahead; at least 1
   Cursor start;
   uint64_t epochs = 1;  // epochs that are begun, that of `start` included; 0: without end
@@ -105,10 +106,11 @@ class LocalReader {
 
 // The job's shards as they are now: globs expanded, indexes loaded or built on `threads` threads (kept below
 // `index_dir` unless it is empty), and frozen as a snapshot with a reader on it. `troubles`, if given, is told of files
-// that fail later, and outlives the reader.
+// that fail later; records are read from `storage`. Both outlive the reader.
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
                                                            const std::string& index_dir, int threads,
-                                                           FileTroubles* troubles = nullptr);
+                                                           FileTroubles* troubles = nullptr,
+                                                           Storage* storage = LocalFiles());
 
 }  // namespace penstock
 

@@ -64,9 +64,9 @@ class PosixStoredFile final : public StoredFile {
 
 class PosixStorage final : public Storage {
  public:
-  explicit PosixStorage(Executor* executor) : calls_(executor) {}
+  PosixStorage(Executor* executor, bool far) : calls_(executor), far_(far) {}
 
-  bool AnswersAtOnce() const override { return true; }
+  bool AnswersAtOnce() const override { return !far_; }
 
   absl::StatusOr<std::unique_ptr<StoredFile>> OpenAndWait(const std::string& name,
                                                           const CallOptions& options) override {
@@ -137,14 +137,17 @@ class PosixStorage final : public Storage {
   }
 
   CallQueue calls_;
+  const bool far_;
 };
 
 }  // namespace
 
-std::unique_ptr<Storage> MakePosixStorage(Executor* executor) { return std::make_unique<PosixStorage>(executor); }
+std::unique_ptr<Storage> MakePosixStorage(Executor* executor, bool far) {
+  return std::make_unique<PosixStorage>(executor, far);
+}
 
 Storage* LocalFiles() {
-  static Storage* const storage = new PosixStorage(new ThreadPool(kLocalThreads, "ps-files"));
+  static Storage* const storage = new PosixStorage(new ThreadPool(kLocalThreads, "ps-files"), false);
   return storage;
 }
 

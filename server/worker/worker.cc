@@ -56,6 +56,7 @@ struct Worker::Parts {
   std::string id;
   std::unique_ptr<CoordinatorLink> link;
   std::unique_ptr<ShardIndexes> indexes;
+  std::unique_ptr<FarFiles> far;
   std::unique_ptr<ServedJobs> jobs;
   BadRecordLog bad_records{[](const std::string& line) { spdlog::warn("{}", line); }};
   std::unique_ptr<Loader> loader;
@@ -169,9 +170,10 @@ struct Worker::Parts {
     const bool worked = tasks->StopBy(deadline);
     const bool prefetched = prefetch_thread->StopBy(deadline);
     const bool opened = jobs->StopBy(deadline);
+    const bool read = far == nullptr || far->StopBy(deadline);
     executor->Stop();
     dir.reset();
-    if (quiet && worked && prefetched && opened) {
+    if (quiet && worked && prefetched && opened && read) {
       agent.reset();
       running.server.reset();
       service.reset();
@@ -179,10 +181,10 @@ struct Worker::Parts {
       loader.reset();
     } else {
       hung = true;
-      spdlog::error("storage hangs: {} is left to the end of this process", !quiet        ? "a row that is being read"
-                                                                            : !worked     ? "a task"
-                                                                            : !prefetched ? "the fetching of an index"
-                                                                                          : "the opening of a shard");
+      spdlog::error("storage hangs: {} is left to the end of this process", !quiet || !read ? "a row that is being read"
+                                                                            : !worked       ? "a task"
+                                                                            : !prefetched   ? "the fetching of an index"
+                                                                                            : "the opening of a shard");
     }
     Set(&Parts::left);
   }
@@ -213,7 +215,12 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->indexes = std::make_unique<ShardIndexes>(
       options.index_beside_shards ? IndexStore::BesideShards() : IndexStore::InStateDir(options.state_dir),
       parts->link.get(), parts->id);
-  parts->jobs = std::make_unique<ServedJobs>(options.roots, parts->indexes.get());
+  if (options.read_threads > 0) {
+    parts->far = std::make_unique<FarFiles>(options.read_threads);
+    options.loader.reads_under_way = parts->far->reads_under_way();
+  }
+  parts->jobs = std::make_unique<ServedJobs>(options.roots, parts->indexes.get(),
+                                             parts->far != nullptr ? parts->far->storage() : LocalFiles());
   if (options.loader.threads == 0) options.loader.threads = AvailableCpus();
   PS_ASSIGN_OR_RETURN(parts->loader, Loader::Create(options.loader));
   parts->executor = std::make_unique<ThreadPool>(kExecutorThreads, "ps-strand");

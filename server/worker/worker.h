@@ -21,6 +21,7 @@ struct WorkerOptions {
   std::vector<DataRoot> roots;
   std::string state_dir;  // worker.lock, worker_id, indexes/
   LoaderOptions loader;
+  int read_threads = 0;  // that only read (FarFiles); 0: the loader's read
   bool index_beside_shards = false;
   uint32_t max_sessions = 256;
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(60);

@@ -54,9 +54,11 @@ class HungStorageTest : public ::testing::Test {
 
 class HungWorkerTest : public HungStorageTest {
  protected:
-  static ClusterOptions Options() {
+  explicit HungWorkerTest(int read_threads = 0) : cluster_(Options(read_threads), dataset_.roots) {}
+  static ClusterOptions Options(int read_threads) {
     ClusterOptions options;
     options.workers = 1;
+    options.read_threads = read_threads;
     options.record_cache_bytes = 0;
     return options;
   }
@@ -80,11 +82,27 @@ class HungWorkerTest : public HungStorageTest {
     if (reader_.joinable()) reader_.join();
   }
 
-  InProcessCluster cluster_{Options(), dataset_.roots};
+  InProcessCluster cluster_;
   std::thread reader_;
 };
 
 TEST_F(HungWorkerTest, StopIsBoundedWhileRowsAreRead) {
+  ASSERT_TRUE(cluster_.control().Submit(dataset_.job).ok());
+  std::optional<HangingFiles> hang;
+  ReadInBackground([&](uint64_t steps) {
+    if (steps == 5) hang.emplace(data_.path());
+  });
+  ASSERT_TRUE(WaitUntil([] { return HangingFiles::hanging() > 0; }));
+  ExpectStopsInTime();
+  hang.reset();
+}
+
+class HungReadThreadsTest : public HungWorkerTest {
+ protected:
+  HungReadThreadsTest() : HungWorkerTest(2) {}
+};
+
+TEST_F(HungReadThreadsTest, StopIsBoundedWhileRowsWaitAside) {
   ASSERT_TRUE(cluster_.control().Submit(dataset_.job).ok());
   std::optional<HangingFiles> hang;
   ReadInBackground([&](uint64_t steps) {

@@ -57,6 +57,20 @@ TEST_F(ServingTest, AnyNumberOfWorkersAndThreadsGivesOneDigest) {
   }
 }
 
+TEST_F(ServingTest, FilesThatAreReadByThreadsOfTheirOwnGiveTheSameDigest) {
+  ClusterOptions options;
+  options.workers = 2;
+  options.read_threads = 3;
+  options.record_cache_bytes = 0;
+  InProcessCluster cluster(options, dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok());
+  ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 2));
+  const ReadResult result = ReadThrough(cluster.address(), Plan());
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.digest, LocalDigest(dataset_, dataset_.job, 2));
+  EXPECT_TRUE(EveryRecordOncePerEpoch(result, dataset_.records, 2));
+}
+
 // Its streams end by its own hand: no worker has failed it.
 TEST_F(ServingTest, AReaderThatEndsAccusesNobody) {
   ClusterOptions options;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,8 @@
 
 namespace penstock::cli {
 namespace {
+
+constexpr uint64_t kMaxReadThreads = 512;  // as a worker's
 
 // One stage on one thread: how long a record takes, how many bytes of records that is.
 struct Stage {
@@ -39,6 +42,8 @@ class Bench final : public Command {
   void AddFlags(Flags* flags) override {
     local_.AddFlags(flags);
     flags->AddUint("threads", &threads_, "N", "the loader's threads (default: the CPUs of this container)");
+    flags->AddUint("read-threads", &read_threads_, "N",
+                   "threads that only read, as a worker's --read-threads: for network file systems (default: 0)");
     flags->AddUint("seconds", &seconds_, "S", "how long each stage runs at the most (default: 5)");
     flags->AddSwitch("stages", &stages_, "go through the single stages first (default; --no-stages leaves them out)");
     flags->AddBytes("memory-budget", &budget_, "BYTES", "the loader's memory (default: 1GiB)");
@@ -49,13 +54,19 @@ class Bench final : public Command {
     PS_ASSIGN_OR_RETURN(const std::string argument, OneArgument(arguments, "GLOB or JOB.textproto"));
     const int threads = threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_);
     PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, local_.Load(argument));
-    PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, threads));
+    if (read_threads_ > kMaxReadThreads) {
+      return UsageError(absl::StrCat("--read-threads ", read_threads_, ": at most ", kMaxReadThreads));
+    }
+    std::optional<FarFiles> far;
+    if (read_threads_ > 0) far.emplace(static_cast<int>(read_threads_));
+    PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, threads, far.has_value() ? far->storage() : LocalFiles()));
     std::vector<Stage> stages;
     if (stages_) PS_RETURN_IF_ERROR(OneThread(*job, &stages));
     LocalReaderOptions options;
     options.threads = threads;
     options.memory_budget_bytes = budget_;
     options.epochs = 0;
+    if (far.has_value()) options.reads_under_way = far->reads_under_way();
     // A small data set is still measured: its batch is cut to what there is.
     const uint64_t positions = job->PlanOf(0).num_positions();
     if (job->spec().batch().size() > positions) options.batch_size = static_cast<uint32_t>(positions);
@@ -175,7 +186,7 @@ class Bench final : public Command {
   }
 
   LocalJob local_;
-  uint64_t threads_ = 0, seconds_ = 5, budget_ = uint64_t{1} << 30;
+  uint64_t threads_ = 0, read_threads_ = 0, seconds_ = 5, budget_ = uint64_t{1} << 30;
   bool stages_ = true, json_ = false;
 };
 

@@ -29,9 +29,10 @@ struct ServedJobs::Slow {
   ThreadPool threads{kSlowThreads, "ps-slow"};
 };
 
-ServedJobs::ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes)
+ServedJobs::ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes, Storage* storage)
     : roots_(std::move(roots)),
       indexes_(indexes),
+      storage_(storage),
       troubles_(Clock::Real(), [](const std::string& line) { spdlog::warn("{}", line); }),
       slow_(std::make_unique<Slow>()) {}
 
@@ -78,6 +79,7 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> ServedJobs::Find(const std::strin
   DatasetReader::Options options;
   options.executor = &slow_->threads;
   options.troubles = &troubles_;
+  options.storage = storage_;
   const v1::Job job = ToJob(watched);
   PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadJob> built,
                       BuildLoadJob(job, roots_, indexes_->ProviderFor(job.spec()), options));

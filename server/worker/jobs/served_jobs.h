@@ -31,8 +31,8 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(const v1::Job& job, 
 // Thread-safe.
 class ServedJobs {
  public:
-  // `indexes` outlives this.
-  ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes);
+  // `indexes`, and `storage`, which records are read from, outlive this.
+  ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes, Storage* storage = LocalFiles());
   // StopBy() without a deadline. All sessions must be gone.
   ~ServedJobs();
 
@@ -66,6 +66,7 @@ class ServedJobs {
 
   const std::vector<DataRoot> roots_;
   ShardIndexes* const indexes_;
+  Storage* const storage_;
   FileTroubles troubles_;
   std::unique_ptr<Slow> slow_;
   mutable Mutex mutex_;

@@ -43,6 +43,7 @@ Worker& InProcessCluster::AddWorker() {
   worker.roots = roots_;
   worker.state_dir = folders_.back()->path();
   worker.loader.threads = options_.threads;
+  worker.read_threads = options_.read_threads;
   worker.loader.memory_budget_bytes = options_.memory_budget_bytes;
   worker.loader.record_cache_bytes = options_.record_cache_bytes;
   worker.loader.decoded_cache_bytes = options_.decoded_cache_bytes;

@@ -1,0 +1,42 @@
+// Makes reads of files below $SLOW_READS_BELOW take $SLOW_READS_MS longer, as a network file system's do:
+//   cc -shared -fPIC -O2 -o slow_reads.so slow_reads.c -ldl; LD_PRELOAD=./slow_reads.so ...
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static void Delay(int fd) {
+  const char* below = getenv("SLOW_READS_BELOW");
+  const char* ms = getenv("SLOW_READS_MS");
+  char link[64], path[PATH_MAX];
+  if (below == NULL || ms == NULL) return;
+  snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+  const ssize_t length = readlink(link, path, sizeof(path) - 1);
+  if (length < 0) return;
+  path[length] = 0;
+  if (strncmp(path, below, strlen(below)) != 0) return;
+  const long nanos = (long)(atof(ms) * 1e6);
+  const struct timespec time = {nanos / 1000000000, nanos % 1000000000};
+  nanosleep(&time, NULL);
+}
+
+typedef ssize_t (*Pread)(int, void*, size_t, off_t);
+
+ssize_t pread(int fd, void* out, size_t length, off_t offset) {
+  static Pread real;
+  if (real == NULL) real = (Pread)dlsym(RTLD_NEXT, "pread");
+  Delay(fd);
+  return real(fd, out, length, offset);
+}
+
+ssize_t pread64(int fd, void* out, size_t length, off_t offset) {
+  static Pread real;
+  if (real == NULL) real = (Pread)dlsym(RTLD_NEXT, "pread64");
+  Delay(fd);
+  return real(fd, out, length, offset);
+}
