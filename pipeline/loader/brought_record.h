@@ -25,6 +25,7 @@ struct BroughtRecord {
   // Records of this row that were at fault: where another stands in for one, it is not read a second time.
   std::vector<std::pair<uint64_t, absl::Status>> faults;
 
+  uint64_t held_bytes() const { return held == nullptr ? 0 : held->bytes(); }
   bool Has(uint64_t wanted) const { return record == wanted; }
   void Drop() {
     record = UINT64_MAX;

@@ -88,6 +88,7 @@ void LoaderCore::CloseSession(uint64_t id, Task quiet) {
   session->closing = true;
   session->quiet = std::move(quiet);
   dropped = scheduler_.RemoveSession(id);
+  for (const ScheduledRow& row : dropped) holders_ -= row.held_bytes() > 0 ? 1 : 0;
   TrimListed(session.get());
   ++session->calls;
   EndCall(std::move(session));

@@ -99,6 +99,9 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   // Gives back what rows that wait no longer took.
   void TrimListed(OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // Takes from a row that waits, with memory, for others that cannot have theirs. False: there is none.
+  bool TakeFromHolder(const std::optional<RowScheduler::Blocked>& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   bool NextWork(Work* work, int thread) ABSL_LOCKS_EXCLUDED(mutex_);
   void Process(Work* work, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
   Outcome MakeRow(Work* work, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -140,7 +143,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   int waiting_threads_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool revoking_ ABSL_GUARDED_BY(mutex_) = false;
-  int reads_ ABSL_GUARDED_BY(mutex_) = 0;                                // under way
+  size_t holders_ ABSL_GUARDED_BY(mutex_) = 0;  // rows that hold memory while they wait their turn
+  int reads_ ABSL_GUARDED_BY(mutex_) = 0;       // under way
   std::deque<std::weak_ptr<ParkedRow>> unread_ ABSL_GUARDED_BY(mutex_);  // put aside until one of those is over
   // Since the last fruitless revocation a sink got a row or a new head: asking again may help.
   bool may_revoke_ ABSL_GUARDED_BY(mutex_) = true;

@@ -56,14 +56,9 @@ bool LoaderCore::NextWork(Work* work, int thread) {
     const uint64_t wanted = row.need > 0 ? row.need : sessions->at(id)->estimate;
     return std::min(wanted, budget->LargestTake(id));
   };
-  // Of which it has so much since its record was read.
-  const auto held_by = [](const ScheduledRow& row) {
-    const BroughtRecord* const brought = row.reads.brought.get();
-    return brought != nullptr && brought->held != nullptr ? brought->held->bytes() : 0;
-  };
   const auto need_of = [&](uint64_t id, const ScheduledRow& row, const RowScheduler::Blocked* behind) {
     RowScheduler::Need need;
-    const uint64_t grab = grab_of(id, row), held = held_by(row);
+    const uint64_t grab = grab_of(id, row), held = row.held_bytes();
     need.bytes = grab > held ? grab - held : 0;
     need.shortage = budget->Shortage(id, need.bytes);
     need.reserved = budget->InsideReserve(id, need.bytes);
@@ -79,8 +74,11 @@ bool LoaderCore::NextWork(Work* work, int thread) {
       work->session = sessions_.at(choice.picked->session);
       work->picked = *std::move(choice.picked);
       ScheduledRow& row = work->picked.row;
-      const uint64_t grab = grab_of(work->session->id, row), held = held_by(row);
-      if (held > 0) row.reads.brought->held->Take();
+      const uint64_t grab = grab_of(work->session->id, row), held = row.held_bytes();
+      if (held > 0) {
+        row.reads.brought->held->Take();
+        --holders_;
+      }
       work->held = std::max(grab, held);
       PS_CHECK(budget_.Take(work->session->id, work->held - held));
       times_.HasRow(thread);
@@ -95,6 +93,7 @@ bool LoaderCore::NextWork(Work* work, int thread) {
       }
       return true;
     }
+    if (TakeFromHolder(choice.blocked)) continue;
     if (choice.blocked.has_value() && may_revoke_ && !revoking_) {
       RevokeFor(*choice.blocked);
       continue;
@@ -110,6 +109,18 @@ bool LoaderCore::NextWork(Work* work, int thread) {
     --waiting_threads_;
   }
   return false;
+}
+
+bool LoaderCore::TakeFromHolder(const std::optional<RowScheduler::Blocked>& blocked) {
+  if (holders_ == 0) return false;
+  const RowScheduler::Holder holder =
+      scheduler_.LastHolder(blocked.has_value() ? std::optional(blocked->session) : std::nullopt);
+  if (holder.row == nullptr) return false;
+  // It is read again when there is room for it.
+  budget_.Release(holder.session, holder.row->reads.brought->held->Take());
+  holder.row->reads.brought->Drop();
+  --holders_;
+  return true;
 }
 
 void LoaderCore::RevokeFor(const RowScheduler::Blocked& blocked) {
@@ -228,7 +239,7 @@ void LoaderCore::Process(Work* work, MakerThread* thread) {
   }
   // What was brought is in the row, or of no use any more, and its memory is given back.
   if (reads.brought != nullptr) reads.brought->Drop();
-  const std::shared_ptr<BroughtRecord> brought = reads.brought;
+  std::shared_ptr<BroughtRecord> brought = reads.brought;
   const uint64_t record = outcome.made.missing_record;
   std::shared_ptr<ParkedRow> parked;
   bool bring = false;
@@ -263,11 +274,15 @@ void LoaderCore::Process(Work* work, MakerThread* thread) {
     if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
   }
   if (bring) {
-    Bring(std::move(parked), session, record, work->held, brought);
+    Bring(std::move(parked), session, record, work->held, std::move(brought));
     return;
   }
   if (outcome.end == RowMaker::End::kNotReady) session.job->reader().WhenReady(record, std::move(parked));
   if (outcome.end != RowMaker::End::kMade) return;
+  // Nothing that the row shares is held here any more when the sink has it.
+  brought.reset();
+  work->picked.row = ScheduledRow();
+  outcome.made = MadeRow();
   outcome.result.bytes = std::make_unique<BudgetGrab>(shared_from_this(), session.id, outcome.kept);
   session.sink->OnRow(std::move(outcome.result));
 }
@@ -303,7 +318,9 @@ bool LoaderCore::UnparkHere(const ParkedRow& row, std::shared_ptr<const void> ho
   RowScheduler::Picked picked = std::move(found->second->picked_);
   if (hold != nullptr) picked.row.hold = std::move(hold);
   session->second->parked.erase(found);
+  if (picked.row.held_bytes() > 0) ++holders_;
   scheduler_.PutBackParked(std::move(picked));
+  may_revoke_ = true;
   if (waiting_threads_ > 0) work_.NotifyOne();
   return true;
 }

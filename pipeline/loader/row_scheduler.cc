@@ -150,6 +150,26 @@ void RowScheduler::Done(SessionId id, uint64_t nanos) {
   session.cost += (cost - session.cost) / 16;
 }
 
+RowScheduler::Holder RowScheduler::LastHolder(std::optional<SessionId> blocked) {
+  Holder others;
+  for (auto& [id, session] : sessions_) {
+    const bool own = !blocked.has_value() || *blocked == id;
+    ScheduledRow* const first = !session.urgent.empty()   ? &session.urgent.begin()->second
+                                : !session.normal.empty() ? &session.normal.begin()->second
+                                                          : nullptr;
+    for (auto* queue : {&session.normal, &session.urgent}) {
+      const auto found = std::find_if(queue->rbegin(), queue->rend(), [&](const auto& entry) {
+        return entry.second.held_bytes() > 0 && (!own || &entry.second != first);
+      });
+      if (found == queue->rend()) continue;
+      if (own) return {id, &found->second};
+      if (others.row == nullptr) others = {id, &found->second};
+      break;
+    }
+  }
+  return others;
+}
+
 size_t RowScheduler::waiting(SessionId id) const {
   const Session& session = sessions_.at(id);
   return session.urgent.size() + session.normal.size();

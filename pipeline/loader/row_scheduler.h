@@ -34,6 +34,9 @@ struct ScheduledRow {
   std::optional<RowSlot> slot;  // booked in an earlier try
   ReadTries reads;
   std::shared_ptr<const void> hold;  // keeps its shard ready, which it waited for
+
+  // Bytes of the budget that it has while it waits.
+  uint64_t held_bytes() const { return reads.brought == nullptr ? 0 : reads.brought->held_bytes(); }
 };
 
 // Not thread-safe.
@@ -87,6 +90,14 @@ class RowScheduler {
   void PutBackParked(Picked picked);
   // The picked row cost that much time. For rows of removed sessions nothing happens.
   void Done(SessionId id, uint64_t nanos);
+
+  // The row that holds memory while it waits and whose turn comes last: of the sessions' rows behind their first, or,
+  // where an urgent row of session `blocked` waits for memory, of all rows but that one. Null: there is none.
+  struct Holder {
+    SessionId session = 0;
+    ScheduledRow* row = nullptr;
+  };
+  Holder LastHolder(std::optional<SessionId> blocked);
 
   // Rows that were added and not picked.
   size_t waiting(SessionId id) const;

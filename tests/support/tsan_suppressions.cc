@@ -6,5 +6,6 @@ extern "C" const char* __tsan_default_suppressions();
 extern "C" const char* __tsan_default_suppressions() {
   return "race:^grpc::\n"
          "race:^grpc_event_engine::\n"
-         "race:^google::protobuf::\n";
+         "race:^google::protobuf::\n"
+         "race:^absl::debian3::base_internal::StrError";  // reads a table that is made once, by whoever comes first
 }
