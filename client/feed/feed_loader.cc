@@ -37,6 +37,7 @@ ReaderStats Sum(ReaderStats a, const ReaderStats& b) {
   a.waited += b.waited;
   a.duplicate_rows += b.duplicate_rows;
   a.fetched_rows += b.fetched_rows;
+  a.fetched_elsewhere += b.fetched_elsewhere;
   a.broken_streams += b.broken_streams;
   a.masked_rows += b.masked_rows;
   a.substituted_rows += b.substituted_rows;
@@ -170,6 +171,7 @@ std::string FeedLoader::StatsJson() {
       .Seconds("first_batch_seconds", absl::ToDoubleSeconds(stats.first_batch_wait))
       .Number("duplicate_rows", stats.duplicate_rows)
       .Number("fetched_rows", stats.fetched_rows)
+      .Number("fetched_elsewhere", stats.fetched_elsewhere)
       .Number("broken_streams", stats.broken_streams)
       .Number("masked_rows", stats.masked_rows)
       .Number("substituted_rows", stats.substituted_rows)
