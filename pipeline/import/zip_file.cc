@@ -179,7 +179,7 @@ absl::Status InflateAll(const RandomAccessFile& file, uint64_t offset, uint64_t 
     zlib.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
     zlib.avail_in = static_cast<uInt>(piece.size());
     do {
-      if (rc == Z_STREAM_END) return damaged;
+      if (rc == Z_STREAM_END) return damaged;  // and more bytes
       zlib.next_out = reinterpret_cast<Bytef*>(out.data());
       zlib.avail_out = static_cast<uInt>(out.size());
       rc = inflate(&zlib, Z_NO_FLUSH);
@@ -187,7 +187,8 @@ absl::Status InflateAll(const RandomAccessFile& file, uint64_t offset, uint64_t 
       made += got;
       if ((rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR) || made > most) return damaged;
       PS_RETURN_IF_ERROR(take(std::string_view(out).substr(0, got)));
-    } while (zlib.avail_in > 0 || zlib.avail_out == 0);
+      // A stream may end where the piece does: then there is no more to come.
+    } while (zlib.avail_in > 0 || (zlib.avail_out == 0 && rc != Z_STREAM_END));
     return absl::OkStatus();
   };
   PS_RETURN_IF_ERROR(ForEachPiece(file, offset, length, inflate_piece));

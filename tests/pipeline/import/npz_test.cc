@@ -58,6 +58,21 @@ TEST_F(NpzTest, StoredAndDeflatedArraysAreRead) {
   }
 }
 
+// An array may end where a piece of what is inflated ends, and the compressed data with it.
+TEST_F(NpzTest, DeflatedArraysOfEverySizeAreRead) {
+  constexpr size_t kPiece = 256 << 10;
+  const size_t header = Npy("|u1", "1, 1000000", "").size();
+  for (const size_t size : {kPiece - 1, kPiece, kPiece + 1, 2 * kPiece, 3 * kPiece}) {
+    const size_t data = size - header;
+    Write({{"x", Npy("|u1", absl::StrCat("1, ", data), Bytes(data))}}, kDeflated);
+    const auto npz = Open();
+    ASSERT_TRUE(npz.ok()) << size << ": " << npz.status();
+    std::string row;
+    ASSERT_TRUE(npz->rows->ReadRow(0, &row).ok());
+    EXPECT_EQ(row, Bytes(data)) << size;
+  }
+}
+
 TEST_F(NpzTest, ArraysAreFoundByTheirUsualNamesOrThoseGiven) {
   Write({{"x_train", Images()},
          {"y_train", Labels()},
