@@ -60,6 +60,8 @@ class Bench final : public Command {
     std::optional<FarFiles> far;
     if (read_threads_ > 0) far.emplace(static_cast<int>(read_threads_));
     PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, threads, far.has_value() ? far->storage() : LocalFiles()));
+    const uint64_t positions = job->PlanOf(0).num_positions();
+    PrintWarnings(WarningsOf(job->spec(), positions));
     std::vector<Stage> stages;
     if (stages_) PS_RETURN_IF_ERROR(OneThread(*job, &stages));
     LocalReaderOptions options;
@@ -68,7 +70,6 @@ class Bench final : public Command {
     options.epochs = 0;
     if (far.has_value()) options.reads_under_way = far->reads_under_way();
     // A small data set is still measured: its batch is cut to what there is.
-    const uint64_t positions = job->PlanOf(0).num_positions();
     if (job->spec().batch().size() > positions) options.batch_size = static_cast<uint32_t>(positions);
     PS_ASSIGN_OR_RETURN(const auto reader, LocalReader::Open(job, options));
     PS_ASSIGN_OR_RETURN(Stage all, Loaded(*reader, threads));

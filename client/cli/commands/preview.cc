@@ -62,6 +62,7 @@ class Preview final : public Command {
     if (position_ >= plan.num_positions()) {
       return UsageError(absl::StrCat("--position ", position_, ": an epoch has ", plan.num_positions(), " positions"));
     }
+    PrintWarnings(WarningsOf(job->spec(), plan.num_positions()));
     const uint64_t count = std::min(records_, plan.num_positions() - position_);
     std::vector<std::string> bytes(count);
     std::vector<SheetRecord> sheet(count);
@@ -92,10 +93,8 @@ class Preview final : public Command {
     std::printf("wrote %s: %s, %s of each%s\n", out_.c_str(), Count(sheet.size(), "record").c_str(),
                 Count(static_cast<uint64_t>(options.draws), "draw").c_str(),
                 mixed ? ", mixed with the rows of its group in that epoch, as trainers get them" : "");
-    const uint64_t rows = plan.num_positions();
-    std::printf("  %s\n%s", EpochLine(job->spec(), EpochFactsOf(job->spec(), rows)).c_str(),
+    std::printf("  %s\n%s", EpochLine(job->spec(), EpochFactsOf(job->spec(), plan.num_positions())).c_str(),
                 ColumnLines(job->spec(), job->pipeline().schema()).c_str());
-    PrintWarnings(WarningsOf(job->spec(), rows));
     return absl::OkStatus();
   }
 

@@ -176,7 +176,7 @@ class Read final : public Command {
       if (absl::IsOutOfRange(batch.status())) break;
       if (!batch.ok()) {
         return absl::Status(batch.status().code(),
-                            absl::StrCat("after ", measured->steps, " steps: ", batch.status().message()));
+                            absl::StrCat("after ", Count(measured->steps, "step"), ": ", batch.status().message()));
       }
       if (measured->steps == 0) {
         measured->first_batch_seconds = Seconds(measured->start, after);

@@ -64,6 +64,52 @@ TEST_F(LocalCommands, AJobWithoutPicturesIsPreviewedAsText) {
   EXPECT_THAT(sheet.err, HasSubstr("--out sheet.png: the job has no pictures"));
 }
 
+TEST_F(LocalCommands, WhatIsHardlyMeantIsSaidByPreviewAndBench) {
+  WriteShard("tab.tfrecord", Entries(12));
+  dir_.Write("much.textproto", absl::StrCat("name: \"much\" dataset { files: \"", dir_.File("tab.tfrecord"),
+                                            "\" } features { key: \"label\" type: INT64 } batch { size: 9 }"));
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"preview", "much.textproto"},
+                                             {"preview", "much.textproto", "--out", "rows.txt"},
+                                             {"bench", "much.textproto", "--seconds", "1", "--no-stages"},
+                                             {"bench", "much.textproto", "--seconds", "1", "--no-stages", "--json"}}) {
+    const Outcome done = Run(command);
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_THAT(done.err, HasSubstr("warning: batch: an epoch has 12 rows: 1 step of 9, 3 rows (25.0 %) are dropped"))
+        << command[0];
+  }
+}
+
+// A ragged column would come empty, without a word.
+TEST_F(LocalCommands, AKeyThatNoRecordHasIsRefusedUnlessItIsMeant) {
+  WriteShard("tab.tfrecord", Entries(12));
+  dir_.Write("typo.textproto",
+             absl::StrCat("name: \"typo\" dataset { files: \"", dir_.File("tab.tfrecord"),
+                          "\" } features { key: \"dens\" type: FLOAT variable_length: true }", " batch { size: 4 }"));
+  for (std::vector<std::string> command : std::vector<std::vector<std::string>>{
+           {"preview", "typo.textproto"}, {"bench", "typo.textproto", "--seconds", "1", "--no-stages"}}) {
+    const Outcome refused = Run(command);
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_THAT(refused.err, HasSubstr("features[0].key: none of the first 12 records of 1 shard"));
+    EXPECT_THAT(refused.err,
+                HasSubstr("has a key \"dens\" (did you mean 'dense'?); what they have: city, dense, label"));
+    command.emplace_back("--allow-missing");
+    ExpectOk(command);
+  }
+}
+
+TEST_F(LocalCommands, BoxesThatStayBehindAreSaidByCheckConfigToo) {
+  dir_.Write(
+      "boxes.textproto",
+      "name: \"boxes\" dataset { files: \"x\" } features { key: \"image/encoded\" column: \"image\" type: BYTES }"
+      "features { key: \"image/object/bbox/xmin\" type: FLOAT variable_length: true } ops { decode_image { } }"
+      "ops { random_resized_crop { height: 8 width: 8 } } batch { size: 4 }");
+  const Outcome checked = Run({"check-config", "boxes.textproto"});
+  EXPECT_EQ(checked.code, 0) << checked.err;
+  EXPECT_THAT(checked.err, HasSubstr("warning: features[1]: 'image/object/bbox/xmin' is named like boxes"));
+  EXPECT_THAT(Run({"check-config", "boxes.textproto", "--json"}).out, HasSubstr("is named like boxes"));
+}
+
 TEST_F(LocalCommands, InitGoesPastBadRecordsAndSaysSo) {
   std::vector<std::string> records = Entries(12);
   records[3] = "no example at all \xff\xff";
