@@ -57,7 +57,7 @@ ShardTable::ShardTable(Snapshot snapshot, std::vector<DataRoot> roots, IndexProv
 std::string ShardTable::PathOf(uint32_t number) const {
   const SnapshotShard& shard = snapshot_.shards()[number];
   for (const DataRoot& root : roots_) {
-    if (root.name == shard.root) return absl::StrCat(root.path, "/", shard.relative_path);
+    if (root.name == shard.root) return absl::StrCat(root.path == "/" ? "" : root.path, "/", shard.relative_path);
   }
   return absl::StrCat(shard.root, ":", shard.relative_path);
 }

@@ -98,6 +98,15 @@ TEST(DatasetReader, AMissingFileIsThisMachinesFault) {
   EXPECT_NE(status.message().find("data-00001"), absl::string_view::npos) << status;
 }
 
+// What commands take that are given absolute globs.
+TEST(DatasetReader, AShardBelowTheRootOfTheFileSystemIsNamedAsItIsCalled) {
+  TempFolder folder;
+  TestDataset set = MakeNumberDataset(Shards(1, 3), folder.path());
+  set.roots = {{"/", "/"}};
+  set.job.mutable_dataset(0)->set_files(0, set.files[0]);
+  EXPECT_TRUE(OpenOrDie(set)->Describe(2).starts_with(set.files[0] + ", record 2")) << OpenOrDie(set)->Describe(2);
+}
+
 TEST(DatasetReader, AShardOfARootThatIsNotHereIsRefusedAtOnce) {
   TempFolder folder;
   const TestDataset set = MakeNumberDataset(Shards(1, 3), folder.path());
