@@ -3,14 +3,17 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/tfrecord_writer.h"
+#include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
@@ -19,9 +22,9 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int kTextRecord = 3, kCrcRecord = 7, kLabelRecord = 11;
+constexpr int kTextRecord = 3, kCutRecord = 5, kCrcRecord = 7, kLabelRecord = 11;
 
-// One shard of 16 records, 3 of them bad, each in another way.
+// One shard of 16 records, 4 of them bad, each in another way.
 class BadRecordsTest : public ::testing::Test {
  protected:
   BadRecordsTest() : dataset_(MakeImageDataset({.shards = 2, .records_per_shard = 16}, folder_.path())) {
@@ -40,6 +43,9 @@ class BadRecordsTest : public ::testing::Test {
     }
     const std::string text = "this is a text, no image";
     records[kTextRecord] = ExampleBuilder().Bytes("image/encoded", text).Int64("image/class/label", 1).Serialize();
+    const std::string jpeg = MakeJpeg({.width = 80, .height = 60});
+    records[kCutRecord] =
+        ExampleBuilder().Bytes("image/encoded", jpeg.substr(0, 900)).Int64("image/class/label", 1).Serialize();
     records[kLabelRecord] = ExampleBuilder().Bytes("image/encoded", text).Serialize();
     auto writer = TFRecordWriter::Open(dataset_.files[0]);
     EXPECT_TRUE(writer.ok());
@@ -56,6 +62,16 @@ class BadRecordsTest : public ::testing::Test {
     v1::QuarantineReply reply;
     EXPECT_TRUE(stub->GetQuarantine(&context, request, &reply).ok());
     return reply;
+  }
+
+  // What `penstock quarantine` prints.
+  std::string Command(const std::string& address, const std::string& flags) {
+    const std::string out = folder_.path() + "/printed";
+    EXPECT_EQ(std::system(absl::StrCat("'", PENSTOCK, "' quarantine ", dataset_.job.name(), " --coordinator ", address,
+                                       " ", flags, " >'", out, "'")
+                              .c_str()),
+              0);
+    return *ReadWholeFile(out);
   }
 
   TempFolder folder_;
@@ -77,10 +93,12 @@ TEST_F(BadRecordsTest, AreNamedOnceInTheLogAndListedWithReasonsAcrossEpochsRanks
     ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
   }
   const v1::QuarantineReply reply = Quarantine(cluster.address());
-  EXPECT_EQ(reply.bad_records(), 3u);
-  ASSERT_EQ(reply.entries_size(), 3);
-  const std::map<uint64_t, std::string> reasons = {
-      {kTextRecord, "no image"}, {kCrcRecord, "wrong CRC"}, {kLabelRecord, "missing feature"}};
+  EXPECT_EQ(reply.bad_records(), 4u);
+  ASSERT_EQ(reply.entries_size(), 4);
+  const std::map<uint64_t, std::string> reasons = {{kTextRecord, "no image"},
+                                                   {kCutRecord, "truncated image"},
+                                                   {kCrcRecord, "wrong CRC"},
+                                                   {kLabelRecord, "missing feature"}};
   for (const v1::QuarantineReply::Entry& entry : reply.entries()) {
     EXPECT_EQ(entry.path(), "data-00000");
     ASSERT_TRUE(reasons.contains(entry.record())) << entry.record();
@@ -88,19 +106,29 @@ TEST_F(BadRecordsTest, AreNamedOnceInTheLogAndListedWithReasonsAcrossEpochsRanks
     EXPECT_GT(entry.offset(), 0u);
     EXPECT_FALSE(absl::StrContains(entry.message(), "record ")) << "the place stands beside it: " << entry.message();
   }
-  EXPECT_EQ(cluster.control().Status()->jobs(0).bad_reasons_size(), 3);
+  EXPECT_EQ(cluster.control().Status()->jobs(0).bad_reasons_size(), 4);
+  const std::string text = Command(cluster.address(), ""), json = Command(cluster.address(), "--json");
+  EXPECT_THAT(text, HasSubstr("4 of the 32 records of job 'images' are bad: "));
+  EXPECT_THAT(text, HasSubstr("1 truncated image"));
+  EXPECT_THAT(json, HasSubstr("\"bad_records\": 4"));
+  EXPECT_THAT(json, HasSubstr("\"reason\": \"truncated image\", \"message\": "));
+  EXPECT_THAT(json, HasSubstr("\"path\": \"data-00000\", \"record\": 5, \"offset\": "));
 
-  // The log: each once, and every line is JSON.
+  // The workers' logs: each once, and every line is JSON: what decoders say does not stand there by itself.
   int named = 0;
-  for (const absl::string_view line : absl::StrSplit(cluster.Logs(), '\n')) {
+  bool coordinator = false;
+  for (const absl::string_view line : absl::StrSplit(cluster.Logs(), '\n', absl::SkipEmpty())) {
+    if (absl::StartsWith(line, "---- process ")) coordinator = line == "---- process 0";
+    if (absl::StartsWith(line, "---- process ") || coordinator) continue;
+    if (absl::StartsWith(line, "penstockd worker ready on ")) continue;  // on the standard output
+    EXPECT_TRUE(absl::StartsWith(line, "{\"time\":")) << line;
     if (absl::StrContains(line, "a bad record")) {
       ++named;
-      EXPECT_TRUE(absl::StartsWith(line, "{\"time\":")) << line;
       EXPECT_TRUE(absl::StrContains(line, "data-00000, record ")) << line;
       EXPECT_TRUE(absl::StrContains(line, " at offset ")) << line;
     }
   }
-  EXPECT_EQ(named, 3) << cluster.Logs();
+  EXPECT_EQ(named, 4) << cluster.Logs();
 
   cluster.RestartCoordinator();
   EXPECT_TRUE(WaitUntil([&] { return cluster.control().Status().ok(); }));

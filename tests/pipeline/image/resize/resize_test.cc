@@ -121,6 +121,20 @@ TEST(Resize, AFlatImageStaysFlat) {
   }
 }
 
+// By itself OpenCV writes its errors to stderr, where they would stand without a name among a daemon's lines.
+TEST(Resize, WhatOpencvHasToSayComesInTheStatusAlone) {
+  const Image image(8, 6, 3, 1);
+  ImageView rows_too_near = image.view;
+  rows_too_near.stride = 1;
+  ResizePlan plan = Whole(8, 6, 4, 3);
+  plan.method = ResizeMethod::kOpencvLinear;
+  std::vector<uint8_t> out(4 * 3 * 3);
+  ::testing::internal::CaptureStderr();
+  const absl::Status status = Resizer().Run(plan, rows_too_near, image.all(), out.data(), 12);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_NE(status.message().find("cv::resize: "), std::string::npos) << status;
+}
+
 TEST(Resize, EqualSizeIsACopy) {
   const Image image(33, 21, 3, 9);
   for (const ResizeFilter filter : {ResizeFilter::kBilinear, ResizeFilter::kLanczos, ResizeFilter::kNearest}) {
