@@ -28,7 +28,7 @@ struct Masks {
   friend bool operator==(const Masks&, const Masks&) = default;
 };
 
-// The masks that Pillow knows; what else occurs it refuses as well.
+// The masks that Pillow knows, and RGBX, which needs no guess; what else occurs it refuses as well.
 absl::Status ApplyMasks(const Masks& masks, BmpFile* file) {
   const bool no_alpha = masks.alpha == 0;
   if (file->bits == 16) {
