@@ -1,10 +1,15 @@
 #include "base/json.h"
 
+#include <cmath>
 #include <cstdio>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/words.h"
 
 namespace penstock {
+
 std::string JsonEscaped(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size();) {
@@ -31,6 +36,33 @@ std::string JsonEscaped(std::string_view text) {
     i += length == 0 ? 1 : length;
   }
   return out;
+}
+
+Json& Json::Field(std::string_view key, std::string_view value) { return Raw(key, Quote(value)); }
+Json& Json::Field(std::string_view key, uint64_t value) { return Raw(key, absl::StrCat(value)); }
+Json& Json::Field(std::string_view key, int value) { return Raw(key, absl::StrCat(value)); }
+Json& Json::Field(std::string_view key, double value) {
+  return Raw(key, std::isfinite(value) ? absl::StrFormat("%.6g", value) : "null");
+}
+Json& Json::Field(std::string_view key, bool value) { return Raw(key, value ? "true" : "false"); }
+Json& Json::Raw(std::string_view key, std::string_view json) {
+  absl::StrAppend(&body_, body_.empty() ? "" : ", ", Quote(key), ": ");
+  body_ += json;
+  return *this;
+}
+
+std::string Json::Object() const { return absl::StrCat("{", body_, "}"); }
+
+std::string Json::Quote(std::string_view text) { return absl::StrCat("\"", JsonEscaped(text), "\""); }
+
+std::string Json::Array(const std::vector<std::string>& items) {
+  return absl::StrCat("[", absl::StrJoin(items, ", "), "]");
+}
+
+std::string Json::QuotedArray(const std::vector<std::string>& texts) {
+  std::vector<std::string> items;
+  for (const std::string& text : texts) items.push_back(Quote(text));
+  return Array(items);
 }
 
 }  // namespace penstock

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/check.h"
+#include "base/json.h"
 #include "client/cli/output.h"
 
 namespace penstock {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/near_name.h"
 #include "client/cli/command.h"
 #include "client/cli/commands.h"

@@ -13,7 +13,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/json.h"
 
@@ -133,33 +132,6 @@ void ProgressBar::Finish() {
   if (!drawn_) return;
   std::fputc('\n', stderr);
   drawn_ = false;
-}
-
-void Json::Key(std::string_view key) { absl::StrAppend(&body_, body_.empty() ? "" : ", ", Quote(key), ": "); }
-Json& Json::Field(std::string_view key, std::string_view value) { return Raw(key, Quote(value)); }
-Json& Json::Field(std::string_view key, uint64_t value) { return Raw(key, absl::StrCat(value)); }
-Json& Json::Field(std::string_view key, double value) {
-  return Raw(key, std::isfinite(value) ? absl::StrFormat("%.6g", value) : "null");
-}
-Json& Json::Field(std::string_view key, bool value) { return Raw(key, value ? "true" : "false"); }
-Json& Json::Raw(std::string_view key, std::string_view json) {
-  Key(key);
-  body_ += json;
-  return *this;
-}
-
-std::string Json::Object() const { return absl::StrCat("{", body_, "}"); }
-
-std::string Json::Quote(std::string_view text) { return absl::StrCat("\"", JsonEscaped(text), "\""); }
-
-std::string Json::QuotedArray(const std::vector<std::string>& texts) {
-  std::vector<std::string> items;
-  for (const std::string& text : texts) items.push_back(Quote(text));
-  return Array(items);
-}
-
-std::string Json::Array(const std::vector<std::string>& items) {
-  return absl::StrCat("[", absl::StrJoin(items, ", "), "]");
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// What commands print: tables, numbers for people, progress bars, JSON.
+// What commands print: tables, numbers for people, progress bars, messages as JSON.
 #ifndef PENSTOCK_CLIENT_CLI_OUTPUT_H_
 #define PENSTOCK_CLIENT_CLI_OUTPUT_H_
 
@@ -50,29 +50,6 @@ class ProgressBar {
 
 // Whether the output may hold colors and redrawn lines: a terminal that is not dumb.
 bool IsTerminal(int fd);
-
-// One JSON object or array, written field by field; strings escaped, numbers as numbers.
-class Json {
- public:
-  Json& Field(std::string_view key, std::string_view value);
-  Json& Field(std::string_view key, const char* value) { return Field(key, std::string_view(value)); }
-  Json& Field(std::string_view key, uint64_t value);
-  Json& Field(std::string_view key, int value) { return Field(key, static_cast<uint64_t>(value)); }
-  Json& Field(std::string_view key, double value);
-  Json& Field(std::string_view key, bool value);
-  // `json` is a value that is JSON already.
-  Json& Raw(std::string_view key, std::string_view json);
-  std::string Object() const;
-
-  static std::string Quote(std::string_view text);
-  static std::string Array(const std::vector<std::string>& items);
-  // Of texts.
-  static std::string QuotedArray(const std::vector<std::string>& texts);
-
- private:
-  void Key(std::string_view key);
-  std::string body_;
-};
 
 // Cut between words into lines of at most `width` characters, where words allow; ends of lines in it are kept. Lines
 // after the first begin with `indent` spaces.

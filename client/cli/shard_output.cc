@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/cgroup.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/runtime/clock.h"
 #include "base/status_macros.h"
 #include "client/cli/command.h"

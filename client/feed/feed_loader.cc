@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/check.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 
 namespace penstock::feed {
@@ -27,6 +29,9 @@ uint64_t BytesOf(const Batch& batch) {
   }
   return bytes;
 }
+
+// To the nanosecond: what is plotted are differences of sums over days.
+std::string SecondsJson(absl::Duration seconds) { return absl::StrFormat("%.9f", absl::ToDoubleSeconds(seconds)); }
 
 ReaderStats Sum(ReaderStats a, const ReaderStats& b) {
   if (a.batches == 0) a.first_batch_wait = b.first_batch_wait;
@@ -148,7 +153,7 @@ absl::Status FeedLoader::OnAsk(const v1::FeedAsk& ask) {
     answer = StatsJson();
   } else if (ask.what() == "waiting") {
     MutexLock lock(&mutex_);
-    answer = JsonObject().Text("message", waiting_for_).Take();
+    answer = MessageJson(waiting_for_);
   } else {
     return absl::InvalidArgumentError(absl::StrCat("an ASK for \"", ask.what(), "\": `stats` or `waiting`"));
   }
@@ -162,26 +167,26 @@ std::string FeedLoader::StatsJson() {
     stats = reading_ != nullptr ? Sum(before_, reading_->Stats()) : before_;
   }
   const SlotTable::Held held = shared_->slots->held();
-  return JsonObject()
-      .Number("batches", stats.batches)
-      .Number("rows", stats.rows)
-      .Number("bytes_received", stats.bytes_received)
-      .Seconds("waited_seconds", absl::ToDoubleSeconds(stats.waited))
-      .Seconds("longest_wait_seconds", absl::ToDoubleSeconds(stats.longest_wait))
-      .Seconds("first_batch_seconds", absl::ToDoubleSeconds(stats.first_batch_wait))
-      .Number("duplicate_rows", stats.duplicate_rows)
-      .Number("fetched_rows", stats.fetched_rows)
-      .Number("fetched_elsewhere", stats.fetched_elsewhere)
-      .Number("broken_streams", stats.broken_streams)
-      .Number("masked_rows", stats.masked_rows)
-      .Number("substituted_rows", stats.substituted_rows)
-      .Number("view_changes", stats.view_changes)
-      .Number("prefetched_steps", stats.prefetched_steps)
-      .Number("held_batches", held.batches)
-      .Number("held_bytes", held.bytes)
-      .Number("arena_bytes", shared_->arena->bytes())
-      .Number("arena_used_bytes", shared_->arena->used_bytes())
-      .Take();
+  return Json()
+      .Field("batches", stats.batches)
+      .Field("rows", stats.rows)
+      .Field("bytes_received", stats.bytes_received)
+      .Raw("waited_seconds", SecondsJson(stats.waited))
+      .Raw("longest_wait_seconds", SecondsJson(stats.longest_wait))
+      .Raw("first_batch_seconds", SecondsJson(stats.first_batch_wait))
+      .Field("duplicate_rows", stats.duplicate_rows)
+      .Field("fetched_rows", stats.fetched_rows)
+      .Field("fetched_elsewhere", stats.fetched_elsewhere)
+      .Field("broken_streams", stats.broken_streams)
+      .Field("masked_rows", stats.masked_rows)
+      .Field("substituted_rows", stats.substituted_rows)
+      .Field("view_changes", stats.view_changes)
+      .Field("prefetched_steps", stats.prefetched_steps)
+      .Field("held_batches", held.batches)
+      .Field("held_bytes", held.bytes)
+      .Field("arena_bytes", shared_->arena->bytes())
+      .Field("arena_used_bytes", shared_->arena->used_bytes())
+      .Object();
 }
 
 // ---- On the loader's thread ----------------------------------------------------------------------------------------
@@ -282,22 +287,22 @@ void FeedLoader::Announce() {
   base_epoch_ = at->epoch;
   step_base_ = at->position;
   global_batch_ = reader_->batch_size();
-  JsonObject json;
+  Json json;
   if (!announced_) {
-    json.Text("job", reader_->job())
+    json.Field("job", reader_->job())
         .Raw("columns", ColumnsJson(reader_->columns()))
-        .Number("batch_size", global_batch_)
-        .Number("rank_rows", global_batch_ / (open_.has_world_size() ? open_.world_size() : 1))
-        .Text("last", reader_->last_batch())
-        .Number("rows_per_epoch", reader_->rows_per_epoch())
-        .Number("steps_per_epoch", reader_->steps_per_epoch())
-        .Bool("local", open_.job().empty());
+        .Field("batch_size", global_batch_)
+        .Field("rank_rows", global_batch_ / (open_.has_world_size() ? open_.world_size() : 1))
+        .Field("last", reader_->last_batch())
+        .Field("rows_per_epoch", reader_->rows_per_epoch())
+        .Field("steps_per_epoch", reader_->steps_per_epoch())
+        .Field("local", open_.job().empty());
   }
-  json.Text("state", state)
-      .Number("epoch", base_epoch_)
-      .Number("step_in_epoch", 0)
-      .Number("steps_left", reader_->steps_left_in_epoch());
-  Tell(announced_ ? Type::kSought : Type::kOpened, start_.stream, json.Take());
+  json.Field("state", state)
+      .Field("epoch", base_epoch_)
+      .Field("step_in_epoch", 0)
+      .Field("steps_left", reader_->steps_left_in_epoch());
+  Tell(announced_ ? Type::kSought : Type::kOpened, start_.stream, json.Object());
   announced_ = true;
   start_.answered = true;
 }
@@ -393,8 +398,6 @@ void FeedLoader::Fail(const absl::Status& status) {
        FailureJson(status, start_.answered ? std::optional<uint64_t>(next_sequence_) : std::nullopt));
 }
 
-void FeedLoader::Notice(const std::string& text) {
-  Tell(Type::kNotice, start_.stream, JsonObject().Text("message", text).Take());
-}
+void FeedLoader::Notice(const std::string& text) { Tell(Type::kNotice, start_.stream, MessageJson(text)); }
 
 }  // namespace penstock::feed

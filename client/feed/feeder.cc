@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/cgroup.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "client/feed/batch_arena.h"
@@ -158,12 +159,12 @@ class Feeder {
     shared_.open_reader = [this](const v1::FeedOpen& open, const ReaderOptions& reader, const std::atomic<bool>& stop) {
       return open.job().empty() ? OpenLocal(open, reader) : OpenServed(open, reader, stop);
     };
-    const std::string welcome = JsonObject()
-                                    .Number("version", kVersion)
-                                    .Text("release", options_.release)
-                                    .Number("arena_bytes", arena_->bytes())
-                                    .Number("threads", static_cast<uint64_t>(local.threads))
-                                    .Take();
+    const std::string welcome = Json()
+                                    .Field("version", uint64_t{kVersion})
+                                    .Field("release", options_.release)
+                                    .Field("arena_bytes", arena_->bytes())
+                                    .Field("threads", static_cast<uint64_t>(local.threads))
+                                    .Object();
     return main_.Send(MakePacket(Type::kWelcome, 0, welcome), false, arena_->fd());
   }
 

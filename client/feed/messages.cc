@@ -7,7 +7,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/json.h"
 #include "pipeline/batch/dtype.h"
@@ -133,54 +132,28 @@ void SetSlotName(const SlotName& name, std::string* packet) {
   packet->replace(kSlotNameAt, bytes.size(), bytes);
 }
 
-void JsonObject::Key(std::string_view key) {
-  absl::StrAppend(&body_, body_.size() > 1 ? ", \"" : "\"", std::string(key), "\": ");
-}
-
-JsonObject& JsonObject::Text(std::string_view key, std::string_view value) {
-  Key(key);
-  absl::StrAppend(&body_, "\"", JsonEscaped(value.substr(0, kMaxText)), "\"");
-  return *this;
-}
-JsonObject& JsonObject::Number(std::string_view key, uint64_t value) {
-  Key(key);
-  absl::StrAppend(&body_, value);
-  return *this;
-}
-JsonObject& JsonObject::Seconds(std::string_view key, double value) {
-  Key(key);
-  absl::StrAppend(&body_, absl::StrFormat("%.9f", value));
-  return *this;
-}
-JsonObject& JsonObject::Bool(std::string_view key, bool value) {
-  Key(key);
-  absl::StrAppend(&body_, value ? "true" : "false");
-  return *this;
-}
-JsonObject& JsonObject::Raw(std::string_view key, std::string_view json) {
-  Key(key);
-  body_.append(json);
-  return *this;
-}
-
 std::string ColumnsJson(const std::vector<ColumnInfo>& columns) {
   std::vector<std::string> items;
   for (const ColumnInfo& column : columns) {
-    items.push_back(JsonObject()
-                        .Text("name", column.name)
-                        .Text("type", ElementTypeName(column.type))
-                        .Bool("ragged", column.ragged)
+    items.push_back(Json()
+                        .Field("name", column.name)
+                        .Field("type", ElementTypeName(column.type))
+                        .Field("ragged", column.ragged)
                         .Raw("shape", absl::StrCat("[", absl::StrJoin(column.shape, ", "), "]"))
-                        .Take());
+                        .Object());
   }
-  return absl::StrCat("[", absl::StrJoin(items, ", "), "]");
+  return Json::Array(items);
 }
 
+std::string MessageJson(std::string_view text) { return Json().Field("message", text.substr(0, kMaxText)).Object(); }
+
 std::string FailureJson(const absl::Status& status, std::optional<uint64_t> sequence) {
-  JsonObject json;
-  json.Text("code", absl::StatusCodeToString(status.code())).Text("message", std::string(status.message()));
-  if (sequence.has_value()) json.Number("sequence", *sequence);
-  return json.Take();
+  const absl::string_view message = status.message().substr(0, kMaxText);
+  Json json;
+  json.Field("code", absl::StatusCodeToString(status.code()))
+      .Field("message", std::string_view(message.data(), message.size()));
+  if (sequence.has_value()) json.Field("sequence", *sequence);
+  return json.Object();
 }
 
 }  // namespace penstock::feed

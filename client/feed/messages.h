@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -82,23 +81,11 @@ std::string MakeBatch(uint32_t stream, const BatchHeader& header, const Batch& b
 // Where MakeBatch has put header.name.
 void SetSlotName(const SlotName& name, std::string* packet);
 
-// One JSON object, member by member.
-class JsonObject {
- public:
-  JsonObject& Text(std::string_view key, std::string_view value);
-  JsonObject& Number(std::string_view key, uint64_t value);
-  JsonObject& Seconds(std::string_view key, double value);
-  JsonObject& Bool(std::string_view key, bool value);
-  JsonObject& Raw(std::string_view key, std::string_view json);
-  std::string Take() { return std::move(body_) + "}"; }
-
- private:
-  void Key(std::string_view key);
-  std::string body_ = "{";
-};
-
 // [{"name": ..., "type": ..., "ragged": ..., "shape": [...]}, ...]
 std::string ColumnsJson(const std::vector<ColumnInfo>& columns);
+
+// {"message": text}: a NOTICE, or the answer to `waiting`. Texts for people are cut where they would not fit a packet.
+std::string MessageJson(std::string_view text);
 
 // code and message, and the sequence where there is one.
 std::string FailureJson(const absl::Status& status, std::optional<uint64_t> sequence = std::nullopt);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 
 namespace penstock {
@@ -21,6 +22,26 @@ TEST(JsonEscaped, Utf8StaysAndOtherBytesAreReplaced) {
   EXPECT_EQ(JsonEscaped("\xED\xA0\x80"), "\\ufffd\\ufffd\\ufffd");             // a surrogate
   EXPECT_EQ(JsonEscaped("\xF4\x90\x80\x80"), "\\ufffd\\ufffd\\ufffd\\ufffd");  // above U+10FFFF
   EXPECT_EQ(JsonEscaped("a\x80z"), "a\\ufffdz");
+}
+
+TEST(Json, IsAnObjectOfMembersInTheirOrder) {
+  EXPECT_EQ(Json().Object(), "{}");
+  EXPECT_EQ(Json().Field("a\"b", "x\n\x01").Field("n", uint64_t{18446744073709551615u}).Field("i", -1).Object(),
+            "{\"a\\\"b\": \"x\\n\\u0001\", \"n\": 18446744073709551615, \"i\": -1}");
+  EXPECT_EQ(Json().Field("rate", 0.5).Field("ok", true).Field("text", std::string("true")).Object(),
+            "{\"rate\": 0.5, \"ok\": true, \"text\": \"true\"}");
+  EXPECT_EQ(Json().Raw("list", "[1]").Field("again", false).Object(), "{\"list\": [1], \"again\": false}");
+}
+
+TEST(Json, HasNoNumberWhereThereIsNone) {
+  EXPECT_EQ(Json().Field("rate", std::numeric_limits<double>::infinity()).Object(), "{\"rate\": null}");
+  EXPECT_EQ(Json().Field("rate", std::numeric_limits<double>::quiet_NaN()).Object(), "{\"rate\": null}");
+}
+
+TEST(Json, ArraysAreOfValuesOrOfTexts) {
+  EXPECT_EQ(Json::Array({}), "[]");
+  EXPECT_EQ(Json::Array({"1", "{}"}), "[1, {}]");
+  EXPECT_EQ(Json::QuotedArray({"1", "a\"b"}), "[\"1\", \"a\\\"b\"]");
 }
 
 }  // namespace

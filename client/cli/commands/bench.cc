@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/cgroup.h"
+#include "base/json.h"
 #include "base/runtime/clock.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/cgroup.h"
+#include "base/json.h"
 #include "base/runtime/clock.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"

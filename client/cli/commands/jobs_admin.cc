@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/runtime/clock.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/cgroup.h"
+#include "base/json.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
