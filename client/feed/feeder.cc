@@ -24,6 +24,7 @@
 #include "client/feed/local_jobs.h"
 #include "client/feed/messages.h"
 #include "client/feed/slot_table.h"
+#include "pipeline/storage/posix_storage.h"
 
 namespace penstock::feed {
 namespace {
@@ -36,6 +37,7 @@ constexpr double kOpenWithin = 600;
 constexpr Nanos kOpenPiece = 5 * kSecond;
 constexpr int kAncestryPollMs = 200;       // where the system has no pidfd
 constexpr Nanos kEndWithin = kSecond / 2;  // sessions say good-bye to their coordinator
+constexpr Nanos kReadsEndWithin = kSecond / 10;
 
 // A coordinator is asked in short pieces, so that the end of a loader does not wait for it.
 absl::StatusOr<std::unique_ptr<Reader>> OpenServed(const v1::FeedOpen& open, ReaderOptions options,
@@ -73,8 +75,8 @@ class Feeder {
     return status;
   }
 
-  // Some loader has not ended.
-  bool hangs() const { return !loaders_.empty(); }
+  // Some loader has not ended, or a read.
+  bool hangs() const { return !loaders_.empty() || reads_hang_; }
 
  private:
   absl::Status WatchParent() {
@@ -146,6 +148,11 @@ class Feeder {
     PS_ASSIGN_OR_RETURN(arena_, BatchArena::Create(std::max(memory, kLeastMemory), pages));
     LocalJobsOptions local;
     local.threads = static_cast<int>(hello.threads() > 0 ? hello.threads() : static_cast<uint32_t>(AvailableCpus()));
+    if (hello.read_threads() > FarFiles::kMaxThreads) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("read_threads ", hello.read_threads(), ": at most ", FarFiles::kMaxThreads));
+    }
+    local.read_threads = static_cast<int>(hello.read_threads());
     if (hello.memory_budget() > 0) local.memory_budget_bytes = hello.memory_budget();
     local.record_cache_bytes = hello.record_cache();
     local.decoded_cache_bytes = hello.decoded_cache();
@@ -247,6 +254,9 @@ class Feeder {
       Reap();
     }
     if (preparing_.joinable()) preparing_.join();
+    if (local_ != nullptr) {
+      reads_hang_ = !local_->StopReadsBy(std::max(deadline, Clock::Real()->Now() + kReadsEndWithin));
+    }
   }
 
   struct Entry {
@@ -266,6 +276,7 @@ class Feeder {
   std::thread preparing_;
   std::map<uint64_t, Entry> loaders_;
   uint64_t next_loader_ = 0;
+  bool reads_hang_ = false;
   Mutex mutex_;
   std::vector<uint64_t> ended_ ABSL_GUARDED_BY(mutex_);
 };

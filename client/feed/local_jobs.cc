@@ -47,7 +47,8 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   auto loaded = std::make_shared<LoadedJob>();
   loaded->troubles = &troubles_;
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
-                      OpenDataset(spec, roots, options_.index_dir, options_.threads, &troubles_));
+                      OpenDataset(spec, roots, options_.index_dir, options_.threads, &troubles_,
+                                  far_.has_value() ? far_->storage() : LocalFiles()));
   PS_ASSIGN_OR_RETURN(loaded->job, LoadJob::Create(spec, std::move(reader)));
   loaded->pipeline_fingerprint = JobPipelineFingerprint(loaded->job->pipeline());
   const RowSchema& schema = loaded->job->pipeline().schema();
@@ -71,6 +72,7 @@ absl::StatusOr<Loader*> LocalJobs::loader() {
     options.memory_budget_bytes = options_.memory_budget_bytes;
     options.record_cache_bytes = options_.record_cache_bytes;
     options.decoded_cache_bytes = options_.decoded_cache_bytes;
+    if (far_.has_value()) options.reads_under_way = far_->reads_under_way();
     PS_ASSIGN_OR_RETURN(loader_, Loader::Create(options));
   }
   return loader_.get();

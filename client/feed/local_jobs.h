@@ -5,17 +5,21 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "base/runtime/clock.h"
 #include "client/assembly/batch_builder.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/storage/file_troubles.h"
+#include "pipeline/storage/posix_storage.h"
 
 namespace penstock {
 
@@ -43,7 +47,8 @@ struct LoadedJob {
 };
 
 struct LocalJobsOptions {
-  int threads = 0;  // 0: the CPUs that the cgroup's quota gives
+  int threads = 0;       // 0: the CPUs that the cgroup's quota gives
+  int read_threads = 0;  // that only read, for network file systems (FarFiles); 0: the loader's read
   uint64_t memory_budget_bytes = uint64_t{1} << 30;
   uint64_t record_cache_bytes = 0;
   uint64_t decoded_cache_bytes = 0;
@@ -53,7 +58,9 @@ struct LocalJobsOptions {
 // Thread-safe. Outlives its jobs and what reads them.
 class LocalJobs {
  public:
-  explicit LocalJobs(LocalJobsOptions options) : options_(std::move(options)) {}
+  explicit LocalJobs(LocalJobsOptions options) : options_(std::move(options)) {
+    if (options_.read_threads > 0) far_.emplace(options_.read_threads);
+  }
 
   // Expands the job's globs, loads or builds the indexes; what was loaded for the same job before is used again while
   // somebody has it. May take long. Errors name what is wrong with the files or the job.
@@ -62,8 +69,13 @@ class LocalJobs {
   // Made at its first use. InvalidArgument where the caches leave no room in the budget.
   absl::StatusOr<Loader*> loader();
 
+  // For the end: no thread of its own reads any more. False: one hangs in storage, and this must be left to the end of
+  // the process.
+  bool StopReadsBy(Nanos deadline) { return !far_.has_value() || far_->StopBy(deadline); }
+
  private:
   const LocalJobsOptions options_;
+  std::optional<FarFiles> far_;  // outlives what reads from it
   FileTroubles troubles_{Clock::Real()};
   Mutex mutex_;
   std::unique_ptr<Loader> loader_ ABSL_GUARDED_BY(mutex_);

@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_PIPELINE_STORAGE_POSIX_STORAGE_H_
 #define PENSTOCK_PIPELINE_STORAGE_POSIX_STORAGE_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "base/runtime/executor.h"
@@ -18,6 +19,9 @@ std::unique_ptr<Storage> MakePosixStorage(Executor* executor, bool far = false);
 // the threads that make rows go on.
 class FarFiles {
  public:
+  // That anybody may ask for: a worker's settings (config/daemon_config.cc) have the same bound.
+  static constexpr uint32_t kMaxThreads = 512;
+
   explicit FarFiles(int threads)
       : threads_(threads, "ps-read"), storage_(MakePosixStorage(&threads_, true)), count_(threads) {}
 

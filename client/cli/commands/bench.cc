@@ -14,11 +14,10 @@
 #include "client/cli/local_job.h"
 #include "client/cli/output.h"
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
 
 namespace penstock::cli {
 namespace {
-
-constexpr uint64_t kMaxReadThreads = 512;  // as a worker's
 
 // One stage on one thread: how long a record takes, how many bytes of records that is.
 struct Stage {
@@ -55,8 +54,8 @@ class Bench final : public Command {
     PS_ASSIGN_OR_RETURN(const std::string argument, OneArgument(arguments, "GLOB or JOB.textproto"));
     const int threads = threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_);
     PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, local_.Load(argument));
-    if (read_threads_ > kMaxReadThreads) {
-      return UsageError(absl::StrCat("--read-threads ", read_threads_, ": at most ", kMaxReadThreads));
+    if (read_threads_ > FarFiles::kMaxThreads) {
+      return UsageError(absl::StrCat("--read-threads ", read_threads_, ": at most ", FarFiles::kMaxThreads));
     }
     std::optional<FarFiles> far;
     if (read_threads_ > 0) far.emplace(static_cast<int>(read_threads_));

@@ -40,6 +40,7 @@ class FeederOptions(NamedTuple):
     decoded_cache: int = 0
     index_dir: str = ""
     keep_pages: bool = False
+    read_threads: int = 0
 
 
 class Feeder:

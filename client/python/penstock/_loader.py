@@ -27,6 +27,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 STATE_VERSION = 1
+MAX_READ_THREADS = 512  # as a worker's
 _said: Dict[str, bool] = {}  # what is said once in a process
 
 
@@ -57,14 +58,18 @@ class BaseLoader(Generic[T]):
         prefetch_bytes: Union[int, str] = 0,
         memory: Union[int, str] = 0,
         threads: int = 0,
+        read_threads: int = 0,
         memory_budget: Union[int, str] = 0,
         record_cache: Union[int, str] = 0,
         decoded_cache: Union[int, str] = 0,
         index_dir: Optional[Path] = None,
     ) -> None:
-        for name, value in (("batch_size", batch_size), ("epochs", epochs), ("start_epoch", start_epoch), ("threads", threads)):
+        counts = {"batch_size": batch_size, "epochs": epochs, "start_epoch": start_epoch, "threads": threads}
+        for name, value in {**counts, "read_threads": read_threads}.items():
             if value < 0:
                 raise ConfigurationError(f"{name}={value} is less than 0")
+        if read_threads > MAX_READ_THREADS:
+            raise ConfigurationError(f"read_threads={read_threads}: at most {MAX_READ_THREADS}")
         if not timeout > 0:
             raise ConfigurationError(f"timeout={timeout} s is no time")
         self._place_given = (rank, world_size)
@@ -89,6 +94,7 @@ class BaseLoader(Generic[T]):
             parse_size("record_cache", record_cache),
             parse_size("decoded_cache", decoded_cache),
             os.path.abspath(os.path.expanduser(os.fspath(index_dir))) if index_dir is not None else "",
+            read_threads=read_threads,
         )
         self._place: Optional[Place] = None
         self._pid: Optional[int] = None
@@ -414,6 +420,8 @@ class Loader(BaseLoader[Batch]):
 
     memory               of all batches, those that are kept included; half of the machine's
     threads              of jobs that are read here; all cores, shared with other ranks on this host
+    read_threads         threads beside them that only read: 32 to 64 for a network file system whose reads take
+                         milliseconds (0: the others read)
     memory_budget        what rows under way may take (1 GiB)
     record_cache, decoded_cache
                          of records and of decoded images (0)

@@ -3,8 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -70,6 +73,47 @@ TEST_F(FeederTest, BatchesAreThoseOfTheLocalReaderEpochAfterEpoch) {
     trainer.Release(batch);
   }
   EXPECT_EQ(digest.Hex(), LocalDigest(dataset_, 2));
+}
+
+// Of this process: names of its threads.
+size_t ThreadsNamed(const std::string& prefix) {
+  size_t found = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    found += name.rfind(prefix, 0) == 0;
+  }
+  return found;
+}
+
+TEST_F(FeederTest, ThreadsThatOnlyReadGiveTheSameBatches) {
+  Trainer trainer(dataset_, R"({"version": 1, "read_threads": 3})");
+  const Trainer::Loader loader = trainer.Open();
+  ASSERT_EQ(loader.opened.type, 16u) << loader.opened.body;
+  EXPECT_EQ(ThreadsNamed("ps-read"), 3u);
+  BatchDigest digest;
+  for (uint64_t i = 0; i < 7; ++i) {
+    Trainer::Want(loader, i, 1);
+    const GotBatch batch = trainer.Next(loader);
+    Add(batch, &digest);
+    trainer.Release(batch);
+  }
+  EXPECT_EQ(digest.Hex(), LocalDigest(dataset_, 1));
+  EXPECT_EQ(trainer.End_(), absl::OkStatus());
+  EXPECT_EQ(ThreadsNamed("ps-read"), 0u);
+}
+
+TEST_F(FeederTest, MoreReadThreadsThanAWorkerMayHaveAreRefused) {
+  auto [ours, theirs] = SocketPair();
+  const End end(std::move(ours));
+  end.Send(1, 0, R"({"version": 1, "read_threads": 513})");
+  FeederOptions options;
+  options.parent = getpid();
+  EXPECT_THAT(std::string(Feed(*PacketSocket::Create(std::move(theirs)), options).message()),
+              HasSubstr("read_threads 513: at most 512"));
+  const auto error = end.Receive(5);
+  ASSERT_TRUE(error.has_value());
+  EXPECT_THAT(error->body, HasSubstr("INVALID_ARGUMENT"));
 }
 
 TEST_F(FeederTest, RaggedColumnsAndStringsComeWithTheirSplits) {

@@ -1,0 +1,42 @@
+"""Jobs that are read without a daemon: what a loader's arguments do in the feeder."""
+
+import os
+
+import pytest
+
+import penstock
+
+
+def contents(loader):
+    return [(batch.ids.tolist(), batch["image"].tobytes(), batch["label"].tolist()) for batch in loader]
+
+
+def threads_of(process):
+    names = []
+    for task in os.listdir(f"/proc/{process}/task"):
+        with open(f"/proc/{process}/task/{task}/comm") as comm:
+            names.append(comm.read().strip())
+    return names
+
+
+def test_threads_that_only_read_give_the_same_batches(small_job):
+    expected = contents(penstock.Loader(small_job.path, data_root=small_job.data))
+    penstock.shutdown()
+    loader = penstock.Loader(small_job.path, data_root=small_job.data, threads=2, read_threads=3)
+    assert contents(loader) == expected
+    feeder = loader._stream.feeder
+    assert sum(name.startswith("ps-read") for name in threads_of(feeder.process_id)) == 3
+    assert feeder.welcome.threads == 2
+
+
+def test_read_threads_are_the_first_loaders_to_say(fake):
+    assert len(fake("steps=1", read_threads=4)) == 1
+    assert len(fake("steps=1")) == 1
+    with pytest.raises(penstock.ConfigurationError, match="read_threads=5: the loaders of a process share one feeder"):
+        len(fake("steps=1", read_threads=5))
+
+
+@pytest.mark.parametrize(("count", "message"), [(-1, "read_threads=-1 is less than 0"), (513, "read_threads=513: at most 512")])
+def test_a_count_of_read_threads_that_cannot_be_is_refused_at_once(fake, count, message):
+    with pytest.raises(penstock.ConfigurationError, match=message):
+        fake(read_threads=count)
