@@ -1,10 +1,12 @@
 """Where the package and the programs are, and what tests share: both conftest.py take it from here."""
 
+import logging
 import os
 import select
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -43,6 +45,27 @@ def eventually(what, seconds=5.0):
             return False
         time.sleep(0.002)
     return True
+
+
+class Notices(logging.Handler):
+    """While it is entered: says when something was waited for so long that the logger `penstock` was told."""
+
+    def __init__(self):
+        super().__init__()
+        self._said = threading.Event()
+
+    def emit(self, record):
+        self._said.set()
+
+    def wait(self, seconds=20):
+        return self._said.wait(seconds)
+
+    def __enter__(self):
+        logging.getLogger("penstock").addHandler(self)
+        return self
+
+    def __exit__(self, *_):
+        logging.getLogger("penstock").removeHandler(self)
 
 
 def children():

@@ -9,6 +9,7 @@ import time
 import pytest
 
 import penstock
+from fixtures import Notices
 from penstock import _interrupts
 
 
@@ -22,14 +23,14 @@ def watched(monkeypatch):
 
 
 class Waiting(threading.Thread):
-    """Waits for a batch that does not come."""
+    """Waits for a batch that does not come, and has said so."""
 
-    def __init__(self, loader):
+    def __init__(self, fake):
         super().__init__(daemon=True)
-        self.loader, self.error = loader, None
-        self.start()
-        while loader._stream is None or not loader._stream._busy:
-            time.sleep(0.01)
+        self.loader, self.error = fake("silent=0&notice=0"), None
+        with Notices() as notices:
+            self.start()
+            assert notices.wait()
 
     def run(self):
         try:
@@ -45,7 +46,7 @@ def ctrl_c(wait):
 
 
 def test_ctrl_c_ends_a_wait_of_another_thread(fake, watched):
-    waiting = Waiting(fake("silent=0"))
+    waiting = Waiting(fake)
     with pytest.raises(KeyboardInterrupt):
         ctrl_c(waiting.join)
     waiting.join(20)
@@ -56,7 +57,7 @@ def test_a_handler_that_goes_on_is_not_cut_short(fake, watched):
     seen = []
     before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
     try:
-        waiting = Waiting(fake("silent=0"))
+        waiting = Waiting(fake)
         os.kill(os.getpid(), signal.SIGINT)
         waiting.join(1.5)
         assert seen == [signal.SIGINT]

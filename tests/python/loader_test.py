@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import penstock
-from fixtures import eventually
+from fixtures import Notices, eventually
 
 
 def labels(loop):
@@ -308,9 +308,9 @@ def test_a_dict_of_copies_is_free_of_the_batch(fake):
         pickle.dumps(next(iter(fake())))
 
 
-def test_closing_ends_a_wait_of_another_thread(fake, monkeypatch):
+def test_closing_ends_a_wait_of_another_thread(fake):
     loader = fake("silent=0&notice=0")
-    caught, waits = [], threading.Event()
+    caught = []
 
     def read():
         try:
@@ -318,11 +318,10 @@ def test_closing_ends_a_wait_of_another_thread(fake, monkeypatch):
         except penstock.PenstockError as error:
             caught.append(str(error))
 
-    # What is waited for is said by the one who waits.
-    monkeypatch.setattr(logging.getLogger("penstock"), "warning", lambda *_: waits.set())
     thread = threading.Thread(target=read)
-    thread.start()
-    assert waits.wait(5)
+    with Notices() as notices:
+        thread.start()
+        assert notices.wait()
     begin = time.monotonic()
     loader.close()
     loader.close()
@@ -377,18 +376,35 @@ def test_a_notice_is_a_warning_of_the_logger_penstock(fake, caplog):
     assert [r.getMessage() for r in caplog.records] == ["waiting 3 s: rows of worker w1"]
 
 
-def test_map_runs_python_ahead_in_order_and_its_states_count_what_its_loop_received(fake):
-    def slow_first(batch):
-        time.sleep(0.02 if batch.step % 3 == 0 else 0)
-        return int(batch["label"][0])
+class OutOfOrder:
+    """For map over epochs of 7 steps: every third batch is done behind the one after it."""
 
-    whole = list(fake("steps=7&rows=1").map(slow_first, threads=3))
+    def __init__(self):
+        self.done = [threading.Event() for _ in range(7)]
+
+    def __call__(self, batch):
+        label = int(batch["label"][0])
+        step = label % 1000
+        if step % 3 == 0 and step < 6:
+            assert self.done[step + 1].wait(20)
+        self.done[step].set()
+        return label
+
+    def let_go(self):
+        for event in self.done:
+            event.set()
+
+
+def test_map_runs_python_ahead_in_order_and_its_states_count_what_its_loop_received(fake):
+    whole = list(fake("steps=7&rows=1").map(OutOfOrder(), threads=3))
     assert whole == list(range(7))
     for seen in range(8):
-        mapped = fake("steps=7&rows=1").map(slow_first, threads=3)
+        function = OutOfOrder()
+        mapped = fake("steps=7&rows=1").map(function, threads=3)
         loop = iter(mapped)
         got = [next(loop) for _ in range(seen)]
-        fresh = fake("steps=7&rows=1").map(slow_first, threads=2)
+        function.let_go()  # those who wait for batches that this loop never comes to
+        fresh = fake("steps=7&rows=1").map(OutOfOrder(), threads=2)
         fresh.load_state_dict(mapped.state_dict())
         rest = list(fresh)
         assert got + (rest if seen < 7 else []) == whole

@@ -13,13 +13,12 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fixtures import BIN, ROOT
+from fixtures import BIN, ROOT, ended
 from penstock import ConfigurationError, ShardWriter
 from penstock import _packing as packing
 
@@ -262,18 +261,16 @@ def test_a_writer_that_is_forgotten_leaves_nothing(tmp_path):
 
 def test_a_killed_process_leaves_nothing(tmp_path):
     script = (
-        "import sys, time, penstock\n"
+        "import signal, penstock\n"
         f"writer = penstock.ShardWriter({str(tmp_path / 'out')!r})\n"
         "for i in range(1000): writer.write({'data': bytes(1000)})\n"
-        "print('ready', flush=True)\n"
-        "time.sleep(60)\n"
+        "print(writer._process.pid, flush=True)\n"
+        "signal.pause()\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as child:
-        assert child.stdout.readline() == b"ready\n"
+        program = int(child.stdout.readline())
         child.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 10
-    while os.listdir(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.01)  # for the program to notice
+    assert ended(program, 20)
     assert os.listdir(tmp_path) == []
 
 

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 import tensorflow as tf
+from fixtures import eventually
 
 import penstock
 import penstock.tf
@@ -168,6 +169,12 @@ def test_a_loop_inside_a_tf_function(fake_tf):
 # ---- States
 
 
+def has_left(dataset):
+    """Steps of 20 an epoch that have left the dataset, prefetched ones included."""
+    epoch, step = map(int, dataset.state_dict()["state"].split(":")[1:])
+    return 20 * epoch + step
+
+
 @pytest.mark.parametrize("seen", range(5))
 def test_a_state_goes_on_exactly_where_the_loop_was(fake_tf, seen):
     first = fake_tf("steps=4&rows=1", columns="label")
@@ -188,7 +195,7 @@ def test_states_behind_what_is_prefetched_are_asked_for_by_steps(fake_tf):
     dataset = fake_tf("steps=20&rows=1", columns="label")
     states = []
     for step, label in enumerate(dataset.prefetch(6)):
-        time.sleep(0.01)
+        assert eventually(lambda: has_left(dataset) == min(20, step + 1 + 6))  # noqa: B023
         states.append(dataset.state_dict(steps=step + 1))
         if step == 9:
             break
@@ -200,11 +207,22 @@ def test_states_behind_what_is_prefetched_are_asked_for_by_steps(fake_tf):
         dataset.state_dict(steps=99)
 
 
-def test_what_tensorflow_adds_by_itself_is_not_ahead_of_the_loop(fake_tf):
+def test_what_tensorflow_adds_by_itself_is_not_ahead_of_the_loop(fake_tf, monkeypatch):
     dataset = fake_tf("steps=20&rows=1", columns="label")
+    ahead = threading.Event()
+    body = threading.Lock()  # taken while the loop's body runs
+    split = dataset._feed.split
+
+    def look(batch):
+        if body.locked():
+            ahead.set()
+        return split(batch)
+
+    monkeypatch.setattr(dataset._feed, "split", look)
     for step, label in enumerate(dataset.map(lambda x: x * 2)):
-        time.sleep(0.01)
-        assert dataset.state_dict()["state"] == f"fake:0:{step + 1}" or step == 19
+        with body:
+            assert not ahead.wait(0.01)
+            assert has_left(dataset) == step + 1
 
 
 def test_a_state_in_a_checkpoint(fake_tf, tmp_path):
@@ -255,6 +273,7 @@ def test_a_closed_dataset_says_so(fake_tf):
 
 
 def held_batches(feeder_loader):
+    feeder_loader._stream.feeder.releases.flush()
     return feeder_loader.stats()["feeder_held_batches"]
 
 
@@ -268,11 +287,7 @@ def test_a_dataset_dropped_half_way_leaves_nothing(fake_tf, fake):
         next(loop)
         del loop
     gc.collect()
-    end = time.monotonic() + 10
-    while held_batches(other) > 1 and time.monotonic() < end:
-        time.sleep(0.02)
-        other._stream.feeder.releases.flush()
-    assert held_batches(other) <= 1  # the one that `other` was asked for ahead
+    assert eventually(lambda: held_batches(other) <= 1, 10)  # the one that `other` was asked for ahead
     assert threading.active_count() <= threads
     assert sum(1 for feed in penstock.tf._live) == 0
 
@@ -298,10 +313,10 @@ def test_ctrl_c_interrupts_a_wait(fake, how):
         "except (KeyboardInterrupt, RuntimeError) as error: print('KeyboardInterrupt' in repr(error))"
     )
     process = subprocess.Popen(
-        script(body, "steps=9&rows=1&silent=2", how), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        script(body, "steps=9&rows=1&silent=2&notice=2", how), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert [process.stdout.readline() for _ in range(2)] == ["0\n", "1\n"]
-    time.sleep(0.3)
+    assert any("rows of worker w1" in line for line in process.stderr)  # said by the thread that waits
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
