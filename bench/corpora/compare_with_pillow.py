@@ -100,7 +100,7 @@ def pillow(source):
                 image.seek(0)
                 image.load()
                 return rgb(image), rgb(ImageOps.exif_transpose(image)), frames, profile
-    except Exception as error:  # whatever Pillow raises is its refusal
+    except Exception as error:  # noqa: BLE001 - whatever Pillow raises is its refusal
         return f"{type(error).__name__}: {error}".replace("\n", " ")
 
 

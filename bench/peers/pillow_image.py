@@ -10,6 +10,7 @@
 import io
 import sys
 import time
+from pathlib import Path
 
 import PIL
 from PIL import Image
@@ -19,11 +20,13 @@ SIZE = (224, 224)
 
 def main():
     crops, contents = [], {}
-    for line in open(sys.argv[1]):
-        x, y, width, height, path = line.rstrip("\n").split(" ", 4)
-        x, y, width, height = map(int, (x, y, width, height))
-        crops.append((path, (x, y, x + width, y + height)))
-        contents.setdefault(path, open(path, "rb").read())
+    with open(sys.argv[1]) as lines:
+        for line in lines:
+            x, y, width, height, path = line.rstrip("\n").split(" ", 4)
+            x, y, width, height = map(int, (x, y, width, height))
+            crops.append((path, (x, y, x + width, y + height)))
+            if path not in contents:
+                contents[path] = Path(path).read_bytes()
     noise = {mode: Image.effect_noise((350, 350), 60).convert(mode) for mode in ("RGB", "L")}
 
     def run_crops():

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 
 class Peer:
@@ -14,23 +15,23 @@ class Peer:
 
     def __init__(self, name, command, environment=None):
         self.name = name
-        self.errors = open(os.path.join(os.environ["PEER_LOGS"], name.replace(" ", "_") + ".log"), "w+")
-        self.process = subprocess.Popen(
-            shlex.split(command),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.errors,
-            text=True,
-            env={**os.environ, **(environment or {})},
-        )
+        self.log = Path(os.environ["PEER_LOGS"], name.replace(" ", "_") + ".log")
+        with self.log.open("w") as errors:
+            self.process = subprocess.Popen(
+                shlex.split(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env={**os.environ, **(environment or {})},
+            )
         self.answer()  # warm
 
     def answer(self):
         for line in self.process.stdout:
             if line.startswith("{"):
                 return json.loads(line)
-        self.errors.seek(0)
-        sys.exit(f"{self.name} ended:\n{self.errors.read()[-3000:]}")
+        sys.exit(f"{self.name} ended:\n{self.log.read_text(errors='replace')[-3000:]}")
 
     def turn(self):
         """Rows/s and CPU milliseconds a row."""

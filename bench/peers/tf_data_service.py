@@ -15,6 +15,7 @@ import glob
 import multiprocessing
 import os
 import sys
+from pathlib import Path
 
 import turns
 
@@ -32,7 +33,7 @@ def make(args):
     if not photos:
         sys.exit(f"no *.JPEG files in {args.photos}")
     os.makedirs(args.out, exist_ok=True)
-    contents = [open(path, "rb").read() for path in photos]
+    contents = [Path(path).read_bytes() for path in photos]
     for shard in range(args.shards):
         path = os.path.join(args.out, f"photos-{shard:05d}-of-{args.shards:05d}")
         with tf.io.TFRecordWriter(path + ".part") as writer:

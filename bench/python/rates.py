@@ -172,8 +172,8 @@ def served(given, work, job, rate):
 
 def costs(given, job):
     print("CPU of a batch of 4 numbers, us: of the looping thread best and median, of the process best and median")
-    for framework in LOADERS:
-        there = subprocess.run([sys.executable, "-c", f"import {LOADERS[framework]}"], capture_output=True, check=False)
+    for framework, module in LOADERS.items():
+        there = subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, check=False)
         if there.returncode != 0:
             continue
         try:
