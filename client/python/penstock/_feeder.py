@@ -28,6 +28,7 @@ START_TIMEOUT = 60.0
 _END_TIMEOUT = 2.0
 _PIECE = 0.05  # of the wait for a start
 _TAIL = 4096
+_AT_ONCE = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)  # no enum: it would be asked for each batch
 
 
 class FeederOptions(NamedTuple):
@@ -133,7 +134,7 @@ class Feeder:
                     try:
                         # Not socket.send_fds, which takes no heed of flags.
                         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))
-                        self._socket.sendmsg([packet], [rights], socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+                        self._socket.sendmsg([packet], [rights], _AT_ONCE)
                         return ours
                     except BlockingIOError:
                         if not wait_writable(self._socket, deadline):
@@ -194,7 +195,7 @@ class Feeder:
     def _send_now(self, packet: bytes) -> bool:
         """For RELEASE: False when it would have to wait. To a feeder that has ended there is nothing to say."""
         try:
-            self._socket.send(packet, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+            self._socket.send(packet, _AT_ONCE)
         except BlockingIOError:
             return False
         except OSError:

@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Dict, NamedTuple, Optional
+from typing import Any, Callable, Deque, Dict, NamedTuple, Optional, Tuple
 
 from . import _interrupts
 from . import _protocol as protocol
@@ -27,8 +27,8 @@ from ._schema_types import column_of
 
 logger = logging.getLogger("penstock")
 
-_NOW = socket.MSG_DONTWAIT
-_SEND = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
+_NOW = int(socket.MSG_DONTWAIT)
+_SEND = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 _SIZES, _FLAGS = (protocol.MAX_PACKET,), (_NOW,)
 _SEND_FLAGS = (_SEND,)
 _SLICE = 0.5  # of a wait: then it is seen what else is due
@@ -136,8 +136,8 @@ class Stream:
             self._housekeeping()
             sequence = offer.sequence + 1
             self.want(sequence)
-            packet = self._batch(sequence, deadline)
-            offer = self._offer(packet, offer, convert)
+            packet, fields = self._batch(sequence, deadline)
+            offer = self._offer(packet, fields, offer, convert)
             self._inbox.popleft()
             if not offer.ends(until):
                 self.want(sequence + 1)
@@ -219,9 +219,10 @@ class Stream:
             asking.acquire(timeout=_ASK_LONGEST)  # longer only where it was interrupted before it could say that it ends
             self._asks.pop("one", None)
 
-    def _offer(self, packet: bytes, previous: Offer, convert: Callable[[Batch], Any]) -> Offer:
+    def _offer(
+        self, packet: bytes, fields: protocol.BatchFields, previous: Offer, convert: Callable[[Batch], Any]
+    ) -> Offer:
         feeder = self.feeder
-        fields = protocol.batch_fields(packet)
         owner = Owner(feeder.arena, feeder.releases)
         hold = feeder.releases.watch(owner, protocol.release_of(packet))
         batch = Batch(packet, fields, self.layout, feeder.arena, owner)
@@ -235,17 +236,17 @@ class Stream:
 
     # ---- packets
 
-    def _batch(self, sequence: int, deadline: float) -> bytes:
-        """The packet of that batch, which stays first in the inbox."""
+    def _batch(self, sequence: int, deadline: float) -> Tuple[bytes, protocol.BatchFields]:
+        """The packet of that batch, which stays first in the inbox, and what it says."""
         while True:
             packet = self._first(deadline)
             kind, number = protocol.header(packet)
             if kind == protocol.BATCH and number == self.number:
-                at = protocol.batch_fields(packet).sequence
-                if at == sequence:
-                    return packet
-                if at > sequence:
-                    raise self._wrong(f"batch {at} in place of {sequence}")
+                fields = protocol.batch_fields(packet)
+                if fields.sequence == sequence:
+                    return packet, fields
+                if fields.sequence > sequence:
+                    raise self._wrong(f"batch {fields.sequence} in place of {sequence}")
             elif kind == protocol.FAILED and number == self.number:
                 failed = protocol.failed(packet)
                 if failed.sequence is None or failed.sequence >= sequence:

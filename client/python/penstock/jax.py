@@ -16,6 +16,7 @@ from jax.sharding import NamedSharding, PartitionSpec, Sharding
 
 from . import _batch
 from ._errors import ConfigurationError, DataError
+from ._jax_put import Put
 from ._loader import Loader as _NumpyLoader
 from ._map import AheadLoader, Work
 from ._schema_types import Column
@@ -172,8 +173,15 @@ class _Placer:
         self._sharding = sharding
         self._world_size = world_size
         self._one_process = jax.process_count() == 1
+        self._shardings: Dict[str, Optional[Sharding]] = {}  # by name
+        self._put = Put()
 
     def sharding_of(self, name: str) -> Optional[Sharding]:
+        if name not in self._shardings:
+            self._shardings[name] = self._find(name)
+        return self._shardings[name]
+
+    def _find(self, name: str) -> Optional[Sharding]:
         if not isinstance(self._sharding, Mapping):
             return self._rows(self._sharding) if name in _OF_ROWS else self._sharding
         if name in _OF_ROWS and name not in self._sharding:
@@ -187,17 +195,17 @@ class _Placer:
         spec = PartitionSpec(*sharding.spec[:1])  # type: ignore[no-untyped-call, unused-ignore]
         return NamedSharding(sharding.mesh, spec)
 
-    def place(self, arrays: Mapping[str, Any]) -> Dict[str, Any]:
-        shardings = [self.sharding_of(name) for name in arrays]
+    def place(self, names: Sequence[str], arrays: Sequence[Any]) -> List[Any]:
+        shardings = [self.sharding_of(name) for name in names]
         if self._one_process:
-            return dict(zip(arrays, jax.device_put([*arrays.values()], shardings)))
+            return self._put(names, arrays, shardings)
         from_here: Any = jax.make_array_from_process_local_data
-        return {
-            name: jax.device_put(array)
+        return [
+            jax.device_put(array)
             if sharding is None
             else from_here(sharding, array, (array.shape[0] * self._world_size, *array.shape[1:]))
-            for (name, array), sharding in zip(arrays.items(), shardings)
-        }
+            for array, sharding in zip(arrays, shardings)
+        ]
 
 
 class _Placing(Work[Any]):
@@ -206,30 +214,39 @@ class _Placing(Work[Any]):
     def __init__(self, placer: _Placer, columns: Optional[Tuple[str, ...]], schema: Mapping[str, Column]) -> None:
         self._placer = placer
         self._columns = columns
-        self._schema = schema
+        names = columns if columns is not None else tuple(schema)
+        self._on_host = [(name, schema[name]) for name in names if name in schema and _stays(schema[name])]
+        stay = {name for name, _ in self._on_host}
+        self._placed = tuple(name for name in names if name not in stay)
+        self._sources = [(name, schema.get(name)) for name in self._placed]
 
-    def start(self, batch: _batch.Batch) -> Batch:
-        out = Batch()
-        arrays: Dict[str, Any] = {}
-        for name in self._columns if self._columns is not None else self._schema:
-            column = self._schema.get(name)
-            if column is None:
-                arrays[name] = narrow(name, getattr(batch, name))
-            elif column.string or column.ragged:
-                out[name] = _numpy(batch[name], column)
-            else:
-                arrays[name] = narrow(name, _numpy(batch[name], column))
+    def start(self, batch: _batch.Batch) -> Any:
         placer = self._placer
-        out.update(placer.place(arrays))
-        if self._columns is None:  # a tuple has none of these
-            # Copies: they keep nothing of the arena.
-            valid, out.ids = batch.valid.copy(), batch.ids.copy()
-            out.epoch, out.step = batch.epoch, batch.step
-            out._make_valid = lambda: placer.place({"valid": valid})["valid"]
+        arrays = [
+            narrow(name, getattr(batch, name) if column is None else _numpy(batch[name], column))
+            for name, column in self._sources
+        ]
+        placed = placer.place(self._placed, arrays)
+        if self._placed == self._columns:
+            return tuple(placed)
+        out = Batch(zip(self._placed, placed))
+        for name, column in self._on_host:
+            out[name] = _numpy(batch[name], column)
+        if self._columns is not None:
+            return tuple(out[name] for name in self._columns)
+        # Copies: they keep nothing of the arena.
+        valid, out.ids = batch.valid.copy(), batch.ids.copy()
+        out.epoch, out.step = batch.epoch, batch.step
+        out._make_valid = lambda: placer.place(("valid",), (valid,))[0]
         return out
 
-    def finish(self, started: Batch) -> Any:
-        return started if self._columns is None else tuple(started[name] for name in self._columns)
+    def finish(self, started: Any) -> Any:
+        return started
+
+
+def _stays(column: Column) -> bool:
+    """Whether a column is NumPy's in a batch of JAX's too."""
+    return column.string or column.ragged
 
 
 def _numpy(value: Any, column: Column) -> Any:
@@ -247,7 +264,7 @@ def narrow(name: str, array: Any) -> Any:
     if kind == array.dtype:
         return array
     narrowed = array.astype(kind)
-    if array.dtype.kind in "iu" and not np.array_equal(narrowed, array):
+    if array.dtype.kind in "iu" and (narrowed != array).any():
         raise DataError(
             f"the column {name} has a value beyond {kind}, which JAX would change: "
             'jax.config.update("jax_enable_x64", True) keeps 64 bits'
