@@ -11,12 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/index_builder.h"
 #include "pipeline/records/tfrecord_writer.h"
 #include "tests/pipeline/image/jpeg_maker.h"
+#include "tests/pipeline/import/npy_testing.h"
 
 namespace penstock {
 namespace {
@@ -135,6 +137,35 @@ void WriteImages(const std::string& folder) {
   }
 }
 
+void WriteArchives(const std::string& folder) {
+  const Seeds seeds(folder, "archive");
+  const std::string images = Npy("|u1", "3, 2, 2, 3", Bytes(36)), labels = Npy("<i8", "3,", Bytes(24));
+  const std::pair<const char*, ZipMaker::Options> kinds[] = {
+      {"stored", {}},
+      {"deflated", {.deflate = true}},
+      {"zip64", {.zip64 = true}},
+      {"encrypted", {.flags = 1}},
+      {"method", {.method = 12}},
+      {"checksum", {.deflate = true, .crc_xor = 1}},
+  };
+  for (const auto& [name, options] : kinds) {
+    ZipMaker zip;
+    zip.Add("x_train.npy", images, options);
+    zip.Add("y_train.npy", labels, options);
+    zip.Add("note.txt", "no array", options);
+    seeds.Write(name, zip.Bytes());
+  }
+  // As large as the pieces in which it is inflated, and twice that.
+  for (const size_t pieces : {1, 2}) {
+    const size_t data = pieces * (256 << 10) - Npy("|u1", "1, 1000000", "").size();
+    ZipMaker zip;
+    zip.Add("arr_0.npy", Npy("|u1", absl::StrCat("1, ", data), std::string(data, '\0')), {.deflate = true});
+    seeds.Write(absl::StrCat("pieces-", pieces), zip.Bytes());
+  }
+  seeds.Write("empty", ZipMaker().Bytes());
+  seeds.Write("array", Npy("<f4", "2, 3", Bytes(24)));
+}
+
 }  // namespace
 }  // namespace penstock
 
@@ -146,5 +177,6 @@ int main(int argc, char** argv) {
   penstock::WriteExamples(argv[1]);
   penstock::WriteShards(argv[1]);
   penstock::WriteImages(argv[1]);
+  penstock::WriteArchives(argv[1]);
   return 0;
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,29 +16,14 @@
 #include "pipeline/records/index_builder.h"
 #include "pipeline/records/shard_reader.h"
 #include "pipeline/records/verify.h"
+#include "tests/fuzz/bytes_file.h"
 
 namespace {
 
+using penstock::BytesFile;
 using penstock::Compression;
 
 constexpr uint64_t kLongestRecord = 1 << 20;
-
-class BytesFile final : public penstock::RandomAccessFile {
- public:
-  explicit BytesFile(std::string_view bytes) : bytes_(bytes) {}
-  absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
-    if (offset >= bytes_.size()) return size_t{0};
-    const size_t n = std::min<size_t>(length, bytes_.size() - offset);
-    std::memcpy(out, bytes_.data() + offset, n);
-    return n;
-  }
-  absl::StatusOr<penstock::FileInfo> Info() const override { return penstock::FileInfo{bytes_.size(), 0}; }
-  const std::string& path() const override { return path_; }
-
- private:
-  const std::string_view bytes_;
-  const std::string path_ = "fuzz";
-};
 
 // What a shard holds, by either way of reading it.
 struct Content {
