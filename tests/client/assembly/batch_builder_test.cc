@@ -5,6 +5,10 @@
 #include <atomic>
 #include <cstring>
 #include <random>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "penstock/v1/op_common.pb.h"
 
 namespace penstock {
 namespace {
@@ -83,6 +87,22 @@ Batch OfColumn(ColumnSpec column) {
 struct Half {
   uint16_t bits;
 };
+
+// The public header has the element types a second time, since it includes nothing of ours: columns are cast to them.
+TEST(ElementType, IsTheJobFilesDataTypeByNumberAndName) {
+  using Type = ElementType;
+  const std::pair<Type, v1::DataType> types[] = {
+      {Type::kUint8, v1::UINT8},     {Type::kInt8, v1::INT8},         {Type::kUint16, v1::UINT16},
+      {Type::kInt16, v1::INT16},     {Type::kInt32, v1::INT32},       {Type::kInt64, v1::INT64},
+      {Type::kFloat16, v1::FLOAT16}, {Type::kBfloat16, v1::BFLOAT16}, {Type::kFloat32, v1::FLOAT32},
+      {Type::kFloat64, v1::FLOAT64}, {Type::kBool, v1::BOOL},         {Type::kString, v1::STRING},
+  };
+  EXPECT_EQ(static_cast<int>(std::size(types)), v1::DataType_descriptor()->value_count() - 1);
+  for (const auto& [type, of_job] : types) {
+    EXPECT_EQ(static_cast<int>(type), static_cast<int>(of_job)) << v1::DataType_Name(of_job);
+    EXPECT_EQ(ElementTypeName(type), absl::AsciiStrToLower(v1::DataType_Name(of_job)));
+  }
+}
 
 TEST(ColumnView, DataOfAnotherTypeEndsTheProcessWithColumnTypeAndT) {
   const Batch batch = OfColumn(Column("label", DType::kInt64, false, {}));

@@ -155,6 +155,7 @@ TEST_F(ImportCommand, ArraysComeWithTheirJob) {
   const Outcome outcome = Run({"import", "a.npy", "--out", "out"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("decode_raw: UINT8 shape: [8, 8, 3]"));
+  EXPECT_THAT(outcome.out, HasSubstr("batch { size: 4 last: DROP }")) << "an epoch has 4 rows";
   ExpectOk({"check-config", "out/job.textproto"});
 }
 

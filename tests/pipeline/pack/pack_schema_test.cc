@@ -51,6 +51,7 @@ TEST(PackSchema, OneValueIsAScalarAListOfOneAVector) {
   EXPECT_THAT(job, HasSubstr("key: \"list\" type: INT64 shape: 1 }"));
   EXPECT_THAT(job, HasSubstr("key: \"two\" type: FLOAT shape: 2 }"));
   EXPECT_THAT(job, HasSubstr("key: \"any\" type: FLOAT variable_length: true }"));
+  EXPECT_THAT(job, HasSubstr("batch { size: 2 last: DROP }")) << "as many as there are";
 }
 
 TEST(PackSchema, WhatSomeRecordsLackIsRagged) {
