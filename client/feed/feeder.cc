@@ -208,7 +208,8 @@ class Feeder {
 
   absl::StatusOr<std::unique_ptr<Reader>> OpenLocal(const v1::FeedOpen& open, const ReaderOptions& reader) {
     PS_ASSIGN_OR_RETURN(const LocalSource source, options_.open_local(open));
-    PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedJob> job, local_->Load(source.job, source.roots));
+    PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedJob> job,
+                        local_->Load(source.job, source.roots, open.allow_missing()));
     PS_ASSIGN_OR_RETURN(Loader* const loader, local_->loader());
     return OpenDirectReader(loader, std::move(job), reader);
   }

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "pipeline/augment/conformance.h"
 #include "pipeline/batch/mix_job.h"
+#include "pipeline/loader/check_keys.h"
 #include "pipeline/loader/local_reader.h"
 
 namespace penstock {
@@ -37,8 +38,9 @@ absl::Status BadRecordLimit::Add(uint64_t record, DatasetReader& reader) {
 }
 
 absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSpec& spec,
-                                                                 const std::vector<DataRoot>& roots) {
-  std::string key = spec.SerializeAsString();
+                                                                 const std::vector<DataRoot>& roots,
+                                                                 bool allow_missing) {
+  std::string key = absl::StrCat(allow_missing ? "+" : "", spec.SerializeAsString());
   for (const DataRoot& root : roots) absl::StrAppend(&key, "\n", root.name, "=", root.path);
   {
     MutexLock lock(&mutex_);
@@ -49,6 +51,7 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
                       OpenDataset(spec, roots, options_.index_dir, options_.threads, &troubles_,
                                   far_.has_value() ? far_->storage() : LocalFiles()));
+  if (!allow_missing) PS_RETURN_IF_ERROR(CheckKeys(spec, reader.get()));
   PS_ASSIGN_OR_RETURN(loaded->job, LoadJob::Create(spec, std::move(reader)));
   loaded->pipeline_fingerprint = JobPipelineFingerprint(loaded->job->pipeline());
   const RowSchema& schema = loaded->job->pipeline().schema();

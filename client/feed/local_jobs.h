@@ -63,8 +63,10 @@ class LocalJobs {
   }
 
   // Expands the job's globs, loads or builds the indexes; what was loaded for the same job before is used again while
-  // somebody has it. May take long. Errors name what is wrong with the files or the job.
-  absl::StatusOr<std::shared_ptr<const LoadedJob>> Load(const v1::JobSpec& spec, const std::vector<DataRoot>& roots);
+  // somebody has it. May take long. Errors name what is wrong with the files or the job: also keys that none of the
+  // first records has (CheckKeys), unless `allow_missing`.
+  absl::StatusOr<std::shared_ptr<const LoadedJob>> Load(const v1::JobSpec& spec, const std::vector<DataRoot>& roots,
+                                                        bool allow_missing = false);
 
   // Made at its first use. InvalidArgument where the caches leave no room in the budget.
   absl::StatusOr<Loader*> loader();
@@ -79,7 +81,8 @@ class LocalJobs {
   FileTroubles troubles_{Clock::Real()};
   Mutex mutex_;
   std::unique_ptr<Loader> loader_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, std::weak_ptr<const LoadedJob>> loaded_ ABSL_GUARDED_BY(mutex_);  // by spec and roots
+  std::map<std::string, std::weak_ptr<const LoadedJob>> loaded_
+      ABSL_GUARDED_BY(mutex_);  // by spec, roots and allow_missing
 };
 
 }  // namespace penstock

@@ -29,6 +29,22 @@ def test_threads_that_only_read_give_the_same_batches(small_job):
     assert feeder.welcome.threads == 2
 
 
+def test_a_key_that_no_record_has_is_refused_unless_it_is_meant(small_job):
+    with open(small_job.path) as file:
+        text = file.read()
+    typo = 'features { key: "image/tagz" column: "tags" type: INT64 variable_length: true }'
+    job = penstock.Job.from_text(f"{text}\n{typo}\n")
+    with pytest.raises(penstock.ConfigurationError, match="has a key .image/tagz"):
+        len(penstock.Loader(job, data_root=small_job.data))
+    first = next(iter(penstock.Loader(job, data_root=small_job.data, allow_missing=True)))
+    assert len(first["tags"].values) == 0
+
+
+def test_a_served_job_is_not_asked_what_was_said_when_it_was_submitted():
+    with pytest.raises(penstock.ConfigurationError, match="allow_missing is said when a job is submitted"):
+        penstock.Loader("train", coordinator="localhost:1", allow_missing=True)
+
+
 def test_read_threads_are_the_first_loaders_to_say(fake):
     assert len(fake("steps=1", read_threads=4)) == 1
     assert len(fake("steps=1")) == 1

@@ -3,15 +3,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
-#include "client/cli/job_argument.h"
-#include "client/cli/local_data.h"
+#include "client/cli/local_job.h"
 #include "client/cli/shard_output.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/import/bake_source.h"
 #include "pipeline/import/job_text.h"
-#include "pipeline/loader/load_job.h"
-#include "pipeline/loader/local_reader.h"
 
 namespace penstock::cli {
 namespace {
@@ -39,7 +36,7 @@ class Bake final : public Command {
     flags->AddUint("quality", &quality_, "Q", "of the JPEGs, 1 to 100 (default: 90)");
     flags->AddStrings("column", &columns_, "NAME", "a column to compress as JPEG; may be repeated (default: image)");
     output_.AddFlags(flags);
-    data_.AddFlags(flags);
+    local_.AddFlags(flags);
   }
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
@@ -55,11 +52,8 @@ class Bake final : public Command {
     options_.quality = static_cast<int>(quality_);
     if (format_ == "jpeg") options_.jpeg_columns = columns_.empty() ? std::vector<std::string>{"image"} : columns_;
 
-    PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, LoadJobArgument(data_, argument));
-    PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
-    PS_ASSIGN_OR_RETURN(const std::string index_dir, data_.IndexDir());
-    PS_ASSIGN_OR_RETURN(const auto dataset, OpenDataset(spec, roots, index_dir, output_.threads()));
-    PS_ASSIGN_OR_RETURN(const auto job, LoadJob::Create(spec, dataset));
+    PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, local_.Load(argument));
+    PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, output_.threads()));
     PS_ASSIGN_OR_RETURN(const auto source, BakeSource::Create(job, options_));
     const std::string text = source->JobText(JobName(absl::StrCat(spec.name(), "-baked")), output_.Glob());
     v1::JobSpec reading;
@@ -71,7 +65,7 @@ class Bake final : public Command {
 
  private:
   const Flags* flags_ = nullptr;
-  LocalData data_;
+  LocalJob local_;
   ShardOutput output_;
   BakeOptions options_;
   std::string format_ = "raw";

@@ -53,6 +53,7 @@ class BaseLoader(Generic[T]):
         epochs: int = 1,
         start_epoch: int = 0,
         accept_new_pipeline: bool = False,
+        allow_missing: bool = False,
         timeout: float = 600.0,
         prefetch_steps: int = 0,
         prefetch_bytes: Union[int, str] = 0,
@@ -75,6 +76,8 @@ class BaseLoader(Generic[T]):
         self._place_given = (rank, world_size)
         find_place(*self._place_given, environment={}) if rank is not None or world_size is not None else None
         self._job = job_members(job, coordinator)
+        if allow_missing and "job" in self._job:
+            raise ConfigurationError("allow_missing is said when a job is submitted: penstock submit --allow-missing")
         self._epochs = epochs
         self._timeout = float(timeout)
         self._accept_new_pipeline = accept_new_pipeline
@@ -84,6 +87,7 @@ class BaseLoader(Generic[T]):
             "group": group,
             "batch_size": batch_size,
             "epoch": start_epoch,
+            **({"allow_missing": True} if allow_missing else {}),
             "prefetch_steps": prefetch_steps,
             "prefetch_bytes": parse_size("prefetch_bytes", prefetch_bytes),
         }
@@ -412,6 +416,7 @@ class Loader(BaseLoader[Batch]):
     epochs               that one loop goes through; 0: without end
     start_epoch          the first loop begins with
     accept_new_pipeline  go on from a state though features or ops have changed
+    allow_missing        of a job that is read here: keys that none of the first records has are meant
     timeout              seconds that anything may take; then penstock.TimeoutError says what is missing
     prefetch_steps, prefetch_bytes
                          how far ahead batches are prepared: 16 steps, 256 MiB

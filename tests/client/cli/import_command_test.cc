@@ -193,6 +193,13 @@ TEST_F(ImportCommand, BakedRowsComeWithTheirJob) {
     ExpectOk({"check-config", job});
     if (format == std::string("jpeg")) ExpectOk({"preview", job, "--out", "sheet.png"});
   }
+  const std::string typo = *ReadWholeFile(dir_.File("job.textproto")) +
+                           "features { key: \"image/class/labl\" type: INT64 variable_length: true }\n";
+  dir_.Write("typo.textproto", typo);
+  const Outcome refused = Run({"bake", "typo.textproto", "--out", "typo"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("has a key \"image/class/labl\" (did you mean 'image/class/label'?)"));
+  EXPECT_EQ(Run({"bake", "typo.textproto", "--out", "typo", "--allow-missing"}).code, 0);
 }
 
 TEST_F(ImportCommand, WhatCannotBeDoneIsSaidAndLeavesNothing) {

@@ -137,6 +137,22 @@ TEST_F(FeederTest, RaggedColumnsAndStringsComeWithTheirSplits) {
   EXPECT_EQ(values.elements * 4, values.bytes);
 }
 
+// Rows would come, with this column empty in each of them.
+TEST_F(FeederTest, AKeyThatNoRecordHasIsRefusedUnlessItIsMeant) {
+  TempFolder folder;
+  TestDataset numbers = MakeNumberDataset({}, folder.path());
+  numbers.job.mutable_features(1)->set_key("vales");
+  numbers.job.mutable_features(1)->set_column("values");
+  ASSERT_TRUE(numbers.job.features(1).variable_length());
+  Trainer trainer(numbers);
+  const Trainer::Loader meant = trainer.Open(R"(, "allow_missing": true)");
+  EXPECT_EQ(meant.opened.type, 16u) << meant.opened.body;
+  const Trainer::Loader refused = trainer.Open();  // though the other one has it open
+  EXPECT_THAT(refused.opened.body, HasSubstr("INVALID_ARGUMENT"));
+  EXPECT_THAT(refused.opened.body, HasSubstr("features[1].key: none of the first"));
+  EXPECT_THAT(refused.opened.body, HasSubstr("did you mean 'values'?"));
+}
+
 TEST_F(FeederTest, AStateGoesOnInAnotherFeederAndAfterASeek) {
   std::vector<std::vector<std::pair<int64_t, int64_t>>> whole;
   std::string state;
