@@ -79,6 +79,13 @@ void CheckWorker(const v1::WorkerConfig& worker, std::vector<Mistake>* out) {
   if (worker.read_threads() > kMaxReadThreads) {
     out->push_back({0, "worker_settings.read_threads", absl::StrCat("at most ", kMaxReadThreads)});
   }
+  if (!worker.disk_cache_dir().empty() && worker.disk_cache_dir().front() != '/') {
+    out->push_back(
+        {0, "worker_settings.disk_cache_dir", absl::StrCat("'", worker.disk_cache_dir(), "' must be absolute")});
+  }
+  if (worker.disk_cache_dir().empty() && worker.disk_cache_bytes() != 0) {
+    out->push_back({0, "worker_settings.disk_cache_bytes", "is of no use without disk_cache_dir (--disk-cache DIR)"});
+  }
   if (worker.threads() > 4096) out->push_back({0, "worker_settings.threads", "at most 4096"});
 }
 

@@ -14,6 +14,7 @@ std::unique_ptr<Command> NewIndex();
 std::unique_ptr<Command> NewVerify();
 std::unique_ptr<Command> NewPreview();
 std::unique_ptr<Command> NewBench();
+std::unique_ptr<Command> NewCache();
 std::unique_ptr<Command> NewCheckConfig();
 std::unique_ptr<Command> NewImport();
 std::unique_ptr<Command> NewBake();

@@ -45,6 +45,28 @@ std::string TroubleLines(const v1::StatusReply& status) {
   return out;
 }
 
+std::string DiskCacheLines(const v1::StatusReply& status) {
+  std::string out;
+  for (const v1::WorkerStatus& worker : status.workers()) {
+    const v1::WorkerLoad& load = worker.load();
+    if (load.disk_cache_limit() == 0 || worker.state() == v1::WorkerStatus::DEAD ||
+        worker.state() == v1::WorkerStatus::LEFT) {
+      continue;
+    }
+    absl::StrAppend(&out, "  worker ", worker.id(), ": disk cache ", HumanBytes(load.disk_cache_bytes()), " of ",
+                    HumanBytes(load.disk_cache_limit()));
+    if (const uint64_t asked = load.disk_cache_hits() + load.disk_cache_misses(); asked > 0) {
+      absl::StrAppendFormat(&out, ", %.0f %% of what memory had not",
+                            100.0 * static_cast<double>(load.disk_cache_hits()) / static_cast<double>(asked));
+    }
+    if (load.disk_cache_saved_seconds() >= 1) {
+      absl::StrAppend(&out, ", ", HumanSeconds(load.disk_cache_saved_seconds()), " of reading saved");
+    }
+    out += "\n";
+  }
+  return out;
+}
+
 std::string WaitLines(const v1::StatusReply& status) {
   std::string out;
   for (const auto& job : status.jobs()) {

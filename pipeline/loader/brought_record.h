@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/runtime/clock.h"
 #include "pipeline/loader/budget_grab.h"
 
 namespace penstock {
@@ -22,6 +23,7 @@ struct BroughtRecord {
   std::unique_ptr<char[]> buffer;  // the record as it is framed
   uint64_t record = UINT64_MAX;    // its number in the snapshot; none yet
   absl::StatusOr<std::string_view> bytes = absl::CancelledError("was not read");
+  Nanos took = 0;  // from asking storage to its answer
   // Records of this row that were at fault: where another stands in for one, it is not read a second time.
   std::vector<std::pair<uint64_t, absl::Status>> faults;
 

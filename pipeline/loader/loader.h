@@ -20,6 +20,7 @@
 #include "base/runtime/clock.h"
 #include "base/runtime/executor.h"
 #include "pipeline/batch/row.h"
+#include "pipeline/cache/disk/disk_cache.h"
 #include "pipeline/loader/budget_grab.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/loader_stats.h"
@@ -87,6 +88,8 @@ struct LoaderOptions {
   uint64_t memory_budget_bytes = uint64_t{1} << 30;
   uint64_t record_cache_bytes = 0;  // both inside the budget
   uint64_t decoded_cache_bytes = 0;
+  // Records on this machine's disk, behind the cache in memory; null: none. Its memory is the caller's to count.
+  std::shared_ptr<DiskCache> disk_cache;
   // Storage is told of so many records of each session before they are read, so that it brings them meanwhile.
   int read_ahead_rows = 32;
   // Records under way at once from storage that does not answer at once (Storage::AnswersAtOnce).

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 
@@ -31,10 +32,19 @@ MakerOptions MakerOptionsOf(const LoaderOptions& options, const LoaderCore::Size
   MakerOptions maker;
   maker.records = records;
   maker.decoded = decoded;
+  maker.disk = options.disk_cache.get();
   maker.thread_scratch_bytes = sizes.thread_scratch_bytes;
   maker.max_row_bytes = options.max_row_bytes;
   maker.clock = options.clock;
   return maker;
+}
+
+// Which data set it is, for people.
+std::string AboutShards(const Snapshot& snapshot) {
+  if (snapshot.shards().empty()) return "no shards";
+  const SnapshotShard& first = snapshot.shards().front();
+  const size_t more = snapshot.shards().size() - 1;
+  return absl::StrCat(first.root, "/", first.relative_path, more == 0 ? "" : absl::StrCat(" and ", more, " more"));
 }
 
 }  // namespace
@@ -70,7 +80,13 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   sessions_.emplace(id, std::move(session));
   const bool known = std::any_of(cached_jobs_.begin(), cached_jobs_.end(),
                                  [&job](const CachedJob& entry) { return entry.job.lock() == job; });
-  if (!known) cached_jobs_.push_back({job, job->record_space(), job->decoded_space()});
+  if (!known) {
+    std::shared_ptr<const void> on_disk;
+    if (options_.disk_cache != nullptr) {
+      on_disk = options_.disk_cache->Use(job->record_space(), AboutShards(job->reader().snapshot()));
+    }
+    cached_jobs_.push_back({job, job->record_space(), job->decoded_space(), std::move(on_disk)});
+  }
   return id;
 }
 
@@ -216,6 +232,17 @@ LoaderStats LoaderCore::Stats() {
   stats.decoded_cache_bytes = decoded_.bytes();
   stats.decoded_cache_hits = decoded_.hits();
   stats.decoded_cache_misses = decoded_.misses();
+  if (options_.disk_cache != nullptr) {
+    const DiskCacheStats disk = options_.disk_cache->Stats();
+    stats.disk_cache_bytes = disk.bytes;
+    stats.disk_cache_limit = disk.limit_bytes;
+    stats.disk_cache_hits = disk.hits;
+    stats.disk_cache_misses = disk.misses;
+    if (stats.storage_reads > 0) {
+      const double mean = stats.storage_seconds / static_cast<double>(stats.storage_reads);
+      stats.disk_cache_saved_seconds = std::max(0.0, mean * static_cast<double>(disk.hits) - disk.read_seconds);
+    }
+  }
   const uint64_t beside = stats.record_cache_bytes + stats.decoded_cache_bytes +
                           static_cast<uint64_t>(sizes_.threads) * sizes_.thread_scratch_bytes;
   stats.memory_bytes += beside;

@@ -153,6 +153,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   struct CachedJob {
     std::weak_ptr<const LoadJob> job;
     uint64_t record_space = 0, decoded_space = 0;
+    std::shared_ptr<const void> on_disk;  // keeps the record space in use there
   };
   std::vector<CachedJob> cached_jobs_ ABSL_GUARDED_BY(mutex_);
 };

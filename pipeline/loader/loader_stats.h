@@ -11,6 +11,9 @@ struct LoaderStats {
   uint64_t failed_rows = 0;  // failed, masked or substituted
   uint64_t bytes_read = 0;   // from storage
   double read_seconds = 0;   // sums over threads
+  // Records that storage was asked for, and what it took to answer, on whatever thread.
+  uint64_t storage_reads = 0;
+  double storage_seconds = 0;
   double compute_seconds = 0;
   double cpu_seconds = 0;  // CPU time of the loader's threads
   // The time in which rows were there to be made and nothing kept them waiting. busy_seconds counts a moment by the
@@ -22,6 +25,9 @@ struct LoaderStats {
   uint64_t memory_peak_bytes = 0;
   uint64_t record_cache_bytes = 0, record_cache_hits = 0, record_cache_misses = 0;
   uint64_t decoded_cache_bytes = 0, decoded_cache_hits = 0, decoded_cache_misses = 0;
+  uint64_t disk_cache_bytes = 0, disk_cache_limit = 0, disk_cache_hits = 0, disk_cache_misses = 0;
+  // What the hits of the cache on disk would have taken from storage, by the mean of its reads, less what they took.
+  double disk_cache_saved_seconds = 0;
 };
 
 }  // namespace penstock

@@ -295,6 +295,8 @@ void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* sessio
   if (!outcome.made.fault.ok() || !outcome.made.status.ok()) ++stats_.failed_rows;
   stats_.bytes_read += outcome.made.bytes_read;
   stats_.read_seconds += static_cast<double>(outcome.made.read_time) / kSecond;
+  stats_.storage_reads += outcome.made.storage_reads;
+  stats_.storage_seconds += static_cast<double>(outcome.made.storage_time) / kSecond;
   stats_.compute_seconds += static_cast<double>(took - outcome.made.read_time) / kSecond;
 }
 
@@ -331,9 +333,12 @@ void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
   brought->held = std::make_unique<BudgetGrab>(shared_from_this(), session.id, held);
   const CallOptions options{.priority = row->urgent() ? CallPriority::kUrgent : CallPriority::kNormal,
                             .stop = session.stop_reads.get_token()};
-  const bool begun = session.job->reader().BringRecord(brought, options, [core = weak_from_this(), row] {
+  const Nanos start = options_.clock->Now();
+  BroughtRecord* const out = brought.get();
+  const bool begun = session.job->reader().BringRecord(brought, options, [core = weak_from_this(), row, out, start] {
     const std::shared_ptr<LoaderCore> self = core.lock();
     if (self == nullptr) return;
+    out->took = self->options_.clock->Now() - start;
     self->EndRead();
     self->Unpark(*row, nullptr);
   });

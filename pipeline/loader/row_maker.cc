@@ -94,27 +94,45 @@ void PointInto(const RowSchema& schema, std::byte* bytes, RowSlot* slot) {
   }
 }
 
-std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& job, uint64_t record, MakerThread* thread,
-                                                               const BroughtRecord* brought,
+std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& job, uint64_t record, uint64_t length,
+                                                               MakerThread* thread, const BroughtRecord* brought,
                                                                std::shared_ptr<const std::string>* cached,
                                                                MadeRow* made) const {
   const CacheKey key{job.record_space(), record};
   *cached = options_.records->Find(key);
   if (*cached != nullptr) return std::string_view(**cached);
+  const auto keep = [&](std::string_view bytes) {
+    if (!options_.records->HasRoomFor(bytes.size())) return;
+    options_.records->Insert(key, std::make_shared<const std::string>(bytes));
+  };
+  // What was brought is here already.
+  if (options_.disk != nullptr && brought == nullptr) {
+    const Nanos start = options_.clock->Now();
+    char* const room = thread->record.Get(length + DiskCache::kReadOverhead);
+    const std::optional<std::string_view> found = options_.disk->Read(key, static_cast<uint32_t>(length), room);
+    if (found.has_value()) {
+      made->read_time += options_.clock->Now() - start;
+      keep(*found);
+      return *found;
+    }
+  }
   absl::StatusOr<std::string_view> bytes;
   if (!job.reader().ReadsAtOnce()) {
     if (brought == nullptr) return std::nullopt;
     bytes = brought->bytes;
+    made->storage_time += brought->took;
   } else {
     const Nanos start = options_.clock->Now();
     bytes = job.reader().ReadRecord(record, &thread->record);
-    made->read_time += options_.clock->Now() - start;
+    const Nanos took = options_.clock->Now() - start;
+    made->read_time += took;
+    made->storage_time += took;
   }
   if (!bytes.ok()) return bytes.status();
+  ++made->storage_reads;
   made->bytes_read += bytes->size();
-  if (options_.records->HasRoomFor(bytes->size())) {
-    options_.records->Insert(key, std::make_shared<const std::string>(*bytes));
-  }
+  keep(*bytes);
+  if (options_.disk != nullptr) options_.disk->Offer(key, *bytes);
   return bytes;
 }
 
@@ -159,7 +177,8 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64
   if (const Attempt end = ask(need); end != Attempt::kNone) return end;
 
   std::shared_ptr<const std::string> cached;
-  const std::optional<absl::StatusOr<std::string_view>> read = Read(job, source, thread, brought, &cached, made);
+  const std::optional<absl::StatusOr<std::string_view>> read =
+      Read(job, source, *length, thread, brought, &cached, made);
   if (!read.has_value()) return Attempt::kNotRead;
   if (!read->ok()) return read_failed(read->status());
   const std::string_view record = **read;
@@ -214,7 +233,14 @@ void RowMaker::Announce(const LoadJob& job, uint64_t session, const RowRequest& 
   const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
   if (request.position >= plan.num_positions()) return;
   const uint64_t record = plan.RecordAt(request.position);
-  if (!options_.records->Contains({job.record_space(), record})) job.reader().WillRead(record);
+  const CacheKey key{job.record_space(), record};
+  if (options_.records->Contains(key)) return;
+  if (options_.disk == nullptr || !options_.disk->Contains(key)) {
+    job.reader().WillRead(record);
+  } else if (job.reader().IsReady(record)) {  // else the length is not known
+    const absl::StatusOr<uint64_t> length = job.reader().RecordBytes(record);
+    if (length.ok()) options_.disk->WillRead(key, static_cast<uint32_t>(*length));
+  }
 }
 
 RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequest& request, Book book,

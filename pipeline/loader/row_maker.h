@@ -1,6 +1,6 @@
 // From a request to a row: one task on one thread, under the job's error policy.
 //
-//   record -> (record cache | storage) -> (decoded cache) -> pipeline -> slot
+//   record -> (record cache | cache on disk | storage) -> (decoded cache) -> pipeline -> slot
 //
 // What a record's fault gets is the job's policy:
 //   FAIL        the row's status, with file, record and offset
@@ -25,6 +25,7 @@
 #include "absl/status/status.h"
 #include "base/runtime/clock.h"
 #include "pipeline/cache/byte_cache.h"
+#include "pipeline/cache/disk/disk_cache.h"
 #include "pipeline/loader/brought_record.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/row_request.h"
@@ -49,6 +50,7 @@ struct MakerThread {
 struct MakerOptions {
   ByteCache* records = nullptr;  // never null
   ByteCache* decoded = nullptr;
+  DiskCache* disk = nullptr;  // null: none
   // Scratch that each thread has beside any row's bytes.
   uint64_t thread_scratch_bytes = 0;
   uint64_t max_row_bytes = kMaxRowBytes;
@@ -68,7 +70,10 @@ struct MadeRow {
   uint64_t record_id = 0;
   uint64_t source_record = 0;
   uint64_t missing_record = 0;  // of End::kNotReady and kNotRead
-  Nanos read_time = 0;
+  Nanos read_time = 0;          // of the thread
+  // What storage was asked for, and how long it took, on whatever thread.
+  uint64_t storage_reads = 0;
+  Nanos storage_time = 0;
   uint64_t bytes_read = 0;
 };
 
@@ -103,10 +108,10 @@ class RowMaker {
   // One attempt with the content of record `source`.
   Attempt Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot,
               MakerThread* thread, ReadTries* reads, MadeRow* made) const;
-  // The record's bytes, in the cache (then *cached holds them), in `brought` (null: it was not) or in the thread's
-  // buffer; nothing where they must be brought first.
-  std::optional<absl::StatusOr<std::string_view>> Read(const LoadJob& job, uint64_t record, MakerThread* thread,
-                                                       const BroughtRecord* brought,
+  // The record's bytes, `length` of them, in the cache (then *cached holds them), in `brought` (null: it was not) or in
+  // the thread's buffer; nothing where they must be brought first.
+  std::optional<absl::StatusOr<std::string_view>> Read(const LoadJob& job, uint64_t record, uint64_t length,
+                                                       MakerThread* thread, const BroughtRecord* brought,
                                                        std::shared_ptr<const std::string>* cached, MadeRow* made) const;
 
   const MakerOptions options_;

@@ -47,6 +47,22 @@ constexpr Nanos kStopWait = 5 * kSecond;
 // Of a client's message: a fetch of the largest size, a view of thousands of workers.
 constexpr int kMaxClientMessageBytes = 8 << 20;
 
+// The cache on disk, with what it takes of memory taken from `memory_budget`.
+absl::StatusOr<std::shared_ptr<DiskCache>> OpenDiskCache(const std::string& folder, uint64_t limit_bytes,
+                                                         uint64_t* memory_budget) {
+  DiskCacheOptions cache;
+  cache.folder = folder;
+  cache.limit_bytes = limit_bytes;
+  cache.index_bytes = *memory_budget / 64;
+  cache.queue_bytes = std::min(cache.queue_bytes, *memory_budget / 32);
+  cache.warn = [](const std::string& text) { spdlog::warn("{}", text); };
+  *memory_budget -= cache.index_bytes + cache.queue_bytes;
+  PS_ASSIGN_OR_RETURN(std::shared_ptr<DiskCache> opened, DiskCache::Open(std::move(cache)));
+  const DiskCacheStats stats = opened->Stats();
+  spdlog::info("disk cache {}: {} of {} bytes are taken", folder, stats.bytes, stats.limit_bytes);
+  return opened;
+}
+
 }  // namespace
 
 // In the order of their making; what comes later uses what comes earlier.
@@ -222,6 +238,11 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->jobs = std::make_unique<ServedJobs>(options.roots, parts->indexes.get(),
                                              parts->far != nullptr ? parts->far->storage() : LocalFiles());
   if (options.loader.threads == 0) options.loader.threads = AvailableCpus();
+  const uint64_t memory_budget = options.loader.memory_budget_bytes;
+  if (!options.disk_cache_dir.empty()) {
+    PS_ASSIGN_OR_RETURN(options.loader.disk_cache, OpenDiskCache(options.disk_cache_dir, options.disk_cache_bytes,
+                                                                 &options.loader.memory_budget_bytes));
+  }
   PS_ASSIGN_OR_RETURN(parts->loader, Loader::Create(options.loader));
   parts->executor = std::make_unique<ThreadPool>(kExecutorThreads, "ps-strand");
   parts->shared.worker_id = parts->id;
@@ -250,7 +271,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   agent.registration.set_address(options.advertise.empty() ? address.ToString() : options.advertise);
   agent.registration.set_host(HostName());
   agent.registration.set_threads(static_cast<uint32_t>(options.loader.threads));
-  agent.registration.set_memory_budget_bytes(options.loader.memory_budget_bytes);
+  agent.registration.set_memory_budget_bytes(memory_budget);
   agent.registration.set_conformance_digest(ConformanceDigest());
   for (const DataRoot& root : options.roots) agent.registration.add_roots(root.name);
   agent.registration.set_version(PENSTOCK_VERSION);

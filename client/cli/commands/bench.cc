@@ -44,6 +44,9 @@ class Bench final : public Command {
     flags->AddUint("threads", &threads_, "N", "the loader's threads (default: the CPUs of this container)");
     flags->AddUint("read-threads", &read_threads_, "N",
                    "threads that only read, as a worker's --read-threads: for network file systems (default: 0)");
+    flags->AddString("disk-cache", &disk_cache_, "DIR",
+                     "keep records in this folder, as a worker's --disk-cache (none)");
+    flags->AddBytes("disk-cache-size", &disk_cache_size_, "BYTES", "what it may take (half of the disk's free space)");
     flags->AddUint("seconds", &seconds_, "S", "how long each stage runs at the most (default: 5)");
     flags->AddSwitch("stages", &stages_, "go through the single stages first (default; --no-stages leaves them out)");
     flags->AddBytes("memory-budget", &budget_, "BYTES", "the loader's memory (default: 1GiB)");
@@ -69,6 +72,13 @@ class Bench final : public Command {
     options.memory_budget_bytes = budget_;
     options.epochs = 0;
     if (far.has_value()) options.reads_under_way = far->reads_under_way();
+    if (!disk_cache_.empty()) {
+      DiskCacheOptions cache;
+      cache.folder = disk_cache_;
+      cache.limit_bytes = disk_cache_size_;
+      cache.warn = [](const std::string& text) { std::fprintf(stderr, "penstock bench: %s\n", text.c_str()); };
+      PS_ASSIGN_OR_RETURN(options.disk_cache, DiskCache::Open(std::move(cache)));
+    }
     // A small data set is still measured: its batch is cut to what there is.
     if (job->spec().batch().size() > positions) options.batch_size = static_cast<uint32_t>(positions);
     PS_ASSIGN_OR_RETURN(const auto reader, LocalReader::Open(job, options));
@@ -164,6 +174,8 @@ class Bench final : public Command {
                               .Field("rows", all.records)
                               .Field("rows_per_second", all.per_second())
                               .Field("memory_peak_bytes", stats.memory_peak_bytes)
+                              .Field("disk_cache_hits", stats.disk_cache_hits)
+                              .Field("disk_cache_misses", stats.disk_cache_misses)
                               .Object()
                               .c_str());
       return;
@@ -171,6 +183,10 @@ class Bench final : public Command {
     if (stages_) PrintStages(stages);
     std::printf("%s: %s rows/s, %s of memory at most\n", all.name.c_str(),
                 Count(static_cast<uint64_t>(all.per_second())).c_str(), HumanBytes(stats.memory_peak_bytes).c_str());
+    if (stats.disk_cache_limit > 0) {
+      std::printf("disk cache %s: %s records from it, %s from storage\n", disk_cache_.c_str(),
+                  Count(stats.disk_cache_hits).c_str(), Count(stats.disk_cache_misses).c_str());
+    }
   }
 
   static void PrintStages(const std::vector<Stage>& stages) {
@@ -187,7 +203,8 @@ class Bench final : public Command {
   }
 
   LocalJob local_;
-  uint64_t threads_ = 0, read_threads_ = 0, seconds_ = 5, budget_ = uint64_t{1} << 30;
+  std::string disk_cache_;
+  uint64_t disk_cache_size_ = 0, threads_ = 0, read_threads_ = 0, seconds_ = 5, budget_ = uint64_t{1} << 30;
   bool stages_ = true, json_ = false;
 };
 

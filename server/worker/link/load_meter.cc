@@ -49,6 +49,11 @@ v1::WorkerLoad LoadMeter::Measure(const LoaderStats& stats, uint64_t bytes_sent,
   load.set_record_cache_hits(stats.record_cache_hits);
   load.set_record_cache_misses(stats.record_cache_misses);
   load.set_decoded_cache_bytes(stats.decoded_cache_bytes);
+  load.set_disk_cache_bytes(stats.disk_cache_bytes);
+  load.set_disk_cache_limit(stats.disk_cache_limit);
+  load.set_disk_cache_hits(stats.disk_cache_hits);
+  load.set_disk_cache_misses(stats.disk_cache_misses);
+  load.set_disk_cache_saved_seconds(stats.disk_cache_saved_seconds);
   load.set_sessions(sessions);
 
   const Point last{now, stats.rows, stats.busy_seconds, stats.owing_seconds};

@@ -1,0 +1,427 @@
+#include "pipeline/cache/disk/disk_cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "tests/base/temp_dir.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr uint64_t kSpace = 0x1234;
+
+std::string Bytes(uint64_t record, size_t size = 1000) {
+  std::mt19937_64 random(record);
+  std::string out(size, '\0');
+  for (char& c : out) c = static_cast<char>(random());
+  return out;
+}
+
+class DiskCacheTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<DiskCache> OpenCache(uint64_t limit = 1 << 20) {
+    DiskCacheOptions options;
+    options.folder = folder();
+    options.limit_bytes = limit;
+    options.index_bytes = index_bytes_;
+    options.queue_bytes = queue_bytes_;
+    options.clock = &clock_;
+    options.warn = [this](const std::string& text) {
+      MutexLock lock(&mutex_);
+      warnings_.push_back(text);
+    };
+    absl::StatusOr<std::shared_ptr<DiskCache>> cache = DiskCache::Open(std::move(options));
+    EXPECT_TRUE(cache.ok()) << cache.status();
+    return *std::move(cache);
+  }
+  static std::optional<std::string> Read(DiskCache* cache, uint64_t record, size_t size = 1000,
+                                         uint64_t space = kSpace) {
+    std::vector<char> room(size + DiskCache::kReadOverhead);
+    const auto found = cache->Read({space, record}, static_cast<uint32_t>(size), room.data());
+    if (!found.has_value()) return std::nullopt;
+    return std::string(*found);
+  }
+  // Offers records and waits until they are written.
+  static void Fill(DiskCache* cache, uint64_t begin, uint64_t end, uint64_t space = kSpace) {
+    for (uint64_t record = begin; record < end; ++record) {
+      cache->Offer({space, record}, Bytes(record));
+      cache->Flush();
+    }
+  }
+  static size_t Held(DiskCache* cache, uint64_t begin, uint64_t end, uint64_t space = kSpace) {
+    size_t held = 0;
+    for (uint64_t record = begin; record < end; ++record) {
+      const auto found = Read(cache, record, 1000, space);
+      if (!found.has_value()) continue;
+      EXPECT_EQ(*found, Bytes(record));
+      ++held;
+    }
+    return held;
+  }
+  std::string folder() const { return temp_.File("cache"); }
+  std::string SpaceFile(const std::string& name) const { return SpaceFolder(folder(), kSpace) + "/" + name; }
+  std::vector<std::string> warnings() {
+    MutexLock lock(&mutex_);
+    return warnings_;
+  }
+  static uint64_t FilesBytes(const std::string& folder) {
+    uint64_t bytes = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      const std::string name = entry.path().filename().string();
+      if (name == "records" || name == "index") bytes += entry.file_size();
+    }
+    return bytes;
+  }
+
+  TempDir temp_;
+  ManualClock clock_;
+  uint64_t index_bytes_ = 1 << 20, queue_bytes_ = 1 << 20;
+  Mutex mutex_;
+  std::vector<std::string> warnings_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(DiskCacheTest, GivesBackWhatItWasOfferedAndCounts) {
+  const auto cache = OpenCache();
+  const auto use = cache->Use(kSpace, "a data set");
+  cache->Flush();
+  EXPECT_EQ(Read(cache.get(), 7), std::nullopt);
+  Fill(cache.get(), 7, 8);
+  EXPECT_EQ(Read(cache.get(), 7), Bytes(7));
+  EXPECT_EQ(Read(cache.get(), 8), std::nullopt);
+  const DiskCacheStats stats = cache->Stats();
+  EXPECT_EQ(stats.hits, 1u);
+  EXPECT_EQ(stats.misses, 2u);
+  EXPECT_EQ(stats.records, 1u);
+  EXPECT_EQ(stats.bytes_read, 1000u);
+  EXPECT_EQ(stats.bytes, FilesBytes(folder()));
+}
+
+TEST_F(DiskCacheTest, OutlivesTheProcess) {
+  {
+    const auto cache = OpenCache();
+    const auto use = cache->Use(kSpace, "a data set");
+    Fill(cache.get(), 0, 20);
+  }
+  const auto cache = OpenCache();
+  EXPECT_EQ(Held(cache.get(), 0, 20), 0u) << "nobody uses it";
+  const auto use = cache->Use(kSpace, "a data set");
+  cache->Flush();
+  EXPECT_EQ(Held(cache.get(), 0, 20), 20u);
+}
+
+TEST_F(DiskCacheTest, ASpaceNeverGivesAnothersRecords) {
+  const auto cache = OpenCache();
+  const auto one = cache->Use(1, "one"), two = cache->Use(2, "two");
+  cache->Flush();
+  Fill(cache.get(), 0, 5, 1);
+  EXPECT_EQ(Held(cache.get(), 0, 5, 2), 0u);
+  // Also when somebody puts its files in the other's place.
+  cache->Flush();
+  std::filesystem::copy_file(SpaceFolder(folder(), 1) + "/records", temp_.File("records"));
+  std::filesystem::copy_file(SpaceFolder(folder(), 1) + "/index", temp_.File("index"));
+  std::filesystem::create_directory(SpaceFolder(folder(), 3));
+  std::filesystem::rename(temp_.File("records"), SpaceFolder(folder(), 3) + "/records");
+  std::filesystem::rename(temp_.File("index"), SpaceFolder(folder(), 3) + "/index");
+  const auto three = cache->Use(3, "three");
+  cache->Flush();
+  EXPECT_EQ(Held(cache.get(), 0, 5, 3), 0u);
+}
+
+TEST_F(DiskCacheTest, ItsFilesNeverPassTheLimitAndWhatIsThereStays) {
+  const uint64_t each = kDiskHeaderBytes + 1000 + kDiskIndexEntryBytes;
+  const auto cache = OpenCache(10 * each + 5);
+  const auto use = cache->Use(kSpace, "a data set");
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    Fill(cache.get(), 0, 30);
+    EXPECT_EQ(Held(cache.get(), 0, 10), 10u);
+    EXPECT_EQ(Held(cache.get(), 10, 30), 0u);
+    EXPECT_LE(FilesBytes(folder()), 10 * each + 5);
+  }
+}
+
+TEST_F(DiskCacheTest, MemoryForPlacesIsBounded) {
+  index_bytes_ = 5 * DiskSpace::kEntryMemory;
+  {
+    const auto cache = OpenCache();
+    const auto use = cache->Use(kSpace, "a data set");
+    Fill(cache.get(), 0, 30);
+    EXPECT_EQ(Held(cache.get(), 0, 30), 5u);
+  }
+  index_bytes_ = 3 * DiskSpace::kEntryMemory;
+  const auto cache = OpenCache();
+  const auto use = cache->Use(kSpace, "a data set");
+  cache->Flush();
+  EXPECT_EQ(Held(cache.get(), 0, 30), 3u);
+}
+
+TEST_F(DiskCacheTest, MemoryForWhatWaitsIsBounded) {
+  queue_bytes_ = 999;
+  const auto cache = OpenCache();
+  const auto use = cache->Use(kSpace, "a data set");
+  Fill(cache.get(), 0, 5);
+  EXPECT_EQ(Held(cache.get(), 0, 5), 0u) << "each is larger than all that may wait";
+}
+
+TEST_F(DiskCacheTest, UnusedDataSetsMakeRoomTheLongestUnusedFirst) {
+  const uint64_t each = kDiskHeaderBytes + 1000 + kDiskIndexEntryBytes;
+  const auto cache = OpenCache(30 * each);
+  for (uint64_t space = 1; space <= 3; ++space) {
+    const auto use = cache->Use(space, "a data set");
+    Fill(cache.get(), 0, 10, space);
+  }
+  cache->Flush();
+  const auto use = cache->Use(4, "the new one");
+  Fill(cache.get(), 0, 15, 4);
+  EXPECT_EQ(Held(cache.get(), 0, 15, 4), 15u);
+  EXPECT_FALSE(HasSpace(folder(), 1));
+  EXPECT_FALSE(HasSpace(folder(), 2));
+  EXPECT_TRUE(HasSpace(folder(), 3));
+  EXPECT_LE(cache->Stats().bytes, 30 * each);
+}
+
+TEST_F(DiskCacheTest, WhatIsUsedByTwoIsGivenUpByTheLast) {
+  const auto cache = OpenCache();
+  auto one = cache->Use(kSpace, "a data set");
+  auto two = cache->Use(kSpace, "a data set");
+  Fill(cache.get(), 0, 3);
+  one.reset();
+  cache->Flush();
+  EXPECT_EQ(Held(cache.get(), 0, 3), 3u);
+  two.reset();
+  cache->Flush();
+  EXPECT_EQ(Held(cache.get(), 0, 3), 0u);
+  EXPECT_EQ(cache->Stats().bytes, FilesBytes(folder()));
+  one = cache->Use(kSpace, "a data set");
+  cache->Flush();
+  EXPECT_EQ(Held(cache.get(), 0, 3), 3u);
+}
+
+// The opponent: each byte of the files, one at a time, is another; and the files end anywhere.
+TEST_F(DiskCacheTest, DamageGivesAMissNeverOtherBytes) {
+  {
+    const auto cache = OpenCache();
+    const auto use = cache->Use(kSpace, "a data set");
+    for (uint64_t record = 0; record < 4; ++record) cache->Offer({kSpace, record}, Bytes(record, 50));
+    cache->Flush();
+  }
+  const auto slurp = [](const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string records = slurp(SpaceFile("records")), index = slurp(SpaceFile("index"));
+  const auto check = [&](const std::string& what) {
+    absl::StatusOr<std::unique_ptr<DiskSpace>> space =
+        DiskSpace::Open(SpaceFolder(folder(), kSpace), kSpace, "a data set", 1000);
+    ASSERT_TRUE(space.ok()) << what << space.status();
+    for (uint64_t record = 0; record < 4; ++record) {
+      char room[50 + DiskCache::kReadOverhead];
+      const auto found = (*space)->Read(record, 50, room);
+      ASSERT_TRUE(found.ok()) << what << found.status();
+      if (found->has_value()) {
+        ASSERT_EQ(**found, Bytes(record, 50)) << what;
+      }
+      // It can be kept again, and is right then.
+      ASSERT_TRUE((*space)->Append(record, Bytes(record, 50)).ok()) << what;
+      const auto again = (*space)->Read(record, 50, room);
+      ASSERT_TRUE(again.ok() && again->has_value()) << what;
+      ASSERT_EQ(**again, Bytes(record, 50)) << what;
+    }
+  };
+  const auto put = [&](const std::string& new_records, const std::string& new_index) {
+    std::ofstream(SpaceFile("records"), std::ios::binary) << new_records;
+    std::ofstream(SpaceFile("index"), std::ios::binary) << new_index;
+  };
+  for (size_t at = 0; at < records.size(); ++at) {
+    std::string damaged = records;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
+    put(damaged, index);
+    check(absl::StrCat("records, byte ", at, ": "));
+  }
+  for (size_t at = 0; at < index.size(); ++at) {
+    std::string damaged = index;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x40);
+    put(records, damaged);
+    check(absl::StrCat("index, byte ", at, ": "));
+  }
+  for (size_t end = 0; end < records.size(); end += 7) {
+    put(records.substr(0, end), index);
+    check(absl::StrCat("records end at ", end, ": "));
+  }
+  for (size_t end = 0; end < index.size(); ++end) {
+    put(records, index.substr(0, end));
+    check(absl::StrCat("index ends at ", end, ": "));
+  }
+}
+
+TEST_F(DiskCacheTest, ReopenedAfterDamageItKeepsTheNewCopy) {
+  {
+    const auto cache = OpenCache();
+    const auto use = cache->Use(kSpace, "a data set");
+    Fill(cache.get(), 0, 3);
+  }
+  {
+    std::fstream file(SpaceFile("records"), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(kDiskHeaderBytes + 10);
+    file << "damage";
+  }
+  for (int opening = 0; opening < 2; ++opening) {
+    const auto cache = OpenCache();
+    const auto use = cache->Use(kSpace, "a data set");
+    cache->Flush();
+    EXPECT_EQ(Held(cache.get(), 0, 3), opening == 0 ? 2u : 3u);
+    EXPECT_EQ(cache->Stats().damaged, opening == 0 ? 1u : 0u);
+    Fill(cache.get(), 0, 1);
+    EXPECT_EQ(Held(cache.get(), 0, 3), 3u);
+  }
+}
+
+// A process that is killed while it writes, again and again, at moments that it does not choose.
+TEST_F(DiskCacheTest, AKilledProcessLeavesNothingThatIsWrong) {
+  for (int round = 0; round < 10; ++round) {
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const auto cache = OpenCache(64 << 20);
+      const auto use = cache->Use(kSpace, "a data set");
+      for (uint64_t record = 0;; ++record) {
+        cache->Offer({kSpace, record % 20000}, Bytes(record % 20000));
+        if (record == 20 + 50 * static_cast<uint64_t>(round) && write(ready[1], "x", 1) != 1) _exit(1);
+      }
+    }
+    char x;
+    ASSERT_EQ(read(ready[0], &x, 1), 1);
+    ASSERT_EQ(kill(child, SIGKILL), 0);
+    int status;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    close(ready[0]);
+    close(ready[1]);
+    const auto cache = OpenCache(64 << 20);
+    const auto use = cache->Use(kSpace, "a data set");
+    cache->Flush();
+    const size_t held = Held(cache.get(), 0, 20000);  // and each is right
+    EXPECT_EQ(held, cache->Stats().records);
+    EXPECT_EQ(cache->Stats().damaged, 0u);
+  }
+}
+
+TEST_F(DiskCacheTest, AFullDiskIsSaidOnceAndRowsGoOn) {
+  const auto cache = OpenCache();
+  const auto use = cache->Use(kSpace, "a data set");
+  cache->Flush();
+  // A file may not grow any more: what a disk with no room does, as far as a process can make it.
+  struct rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  struct rlimit small = before;
+  small.rlim_cur = 5000;
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  Fill(cache.get(), 0, 20);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(Held(cache.get(), 0, 20), 4u);
+  ASSERT_EQ(warnings().size(), 1u);
+  EXPECT_THAT(warnings()[0], HasSubstr(folder()));
+  EXPECT_THAT(warnings()[0], HasSubstr("rows are made from storage"));
+  Fill(cache.get(), 0, 20);
+  EXPECT_EQ(Held(cache.get(), 0, 20), 4u) << "it waits before it tries again";
+  clock_.Advance(61 * kSecond);
+  Fill(cache.get(), 0, 20);
+  EXPECT_EQ(Held(cache.get(), 0, 20), 20u);
+}
+
+TEST_F(DiskCacheTest, ClearingItUnderAProcessThatUsesItIsNoticedAndHarmless) {
+  const auto cache = OpenCache();
+  const auto use = cache->Use(kSpace, "a data set");
+  Fill(cache.get(), 0, 10);
+  const absl::StatusOr<uint64_t> freed = ClearDiskCache(folder());
+  ASSERT_TRUE(freed.ok()) << freed.status();
+  EXPECT_EQ(*freed, 10 * (kDiskHeaderBytes + 1000 + kDiskIndexEntryBytes));
+  Held(cache.get(), 0, 10);  // right, whether they are still open or not
+  clock_.Advance(10 * kSecond);
+  cache->Contains({kSpace, 0});
+  cache->Flush();
+  EXPECT_EQ(Held(cache.get(), 0, 10), 0u);
+  EXPECT_EQ(cache->Stats().bytes, 0u);
+  Fill(cache.get(), 0, 10);
+  EXPECT_EQ(Held(cache.get(), 0, 10), 10u);
+  EXPECT_GT(FilesBytes(folder()), 10'000u);
+}
+
+TEST_F(DiskCacheTest, OneProcessWritesIntoAFolder) {
+  const auto cache = OpenCache();
+  DiskCacheOptions options;
+  options.folder = folder();
+  const absl::Status second = DiskCache::Open(options).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(second)) << second;
+  EXPECT_THAT(std::string(second.message()), HasSubstr("another process uses " + folder()));
+}
+
+TEST_F(DiskCacheTest, AFolderOfOtherFilesIsRefusedAndLeftAlone) {
+  temp_.Write("cache/photo.jpg", "mine");
+  temp_.Write("cache/0000000000001234/records", "mine too");
+  DiskCacheOptions options;
+  options.folder = folder();
+  const absl::Status opened = DiskCache::Open(options).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(opened)) << opened;
+  EXPECT_THAT(std::string(opened.message()), HasSubstr("has files in it that are not a cache's"));
+  EXPECT_FALSE(ClearDiskCache(folder()).ok());
+  EXPECT_TRUE(std::filesystem::exists(temp_.File("cache/0000000000001234/records")));
+}
+
+TEST_F(DiskCacheTest, TheListNamesDataSetsForPeople) {
+  {
+    const auto cache = OpenCache();
+    const auto use = cache->Use(kSpace, "data/train-00000-of-00008 and 7 more");
+    Fill(cache.get(), 0, 3);
+  }
+  const auto list = ListDiskCache(folder());
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(list->size(), 1u);
+  EXPECT_EQ((*list)[0].about, "data/train-00000-of-00008 and 7 more");
+  EXPECT_EQ((*list)[0].records, 3u);
+  EXPECT_EQ((*list)[0].bytes, FilesBytes(folder()));
+  const absl::Status missing = ClearDiskCache(folder(), 99).status();
+  EXPECT_TRUE(absl::IsNotFound(missing)) << missing;
+  temp_.Write("cache/mine.txt", "not the cache's");
+  EXPECT_TRUE(ClearDiskCache(folder(), kSpace).ok());
+  EXPECT_TRUE(std::filesystem::exists(temp_.File("cache/mine.txt")));
+  EXPECT_FALSE(std::filesystem::exists(SpaceFolder(folder(), kSpace)));
+}
+
+TEST_F(DiskCacheTest, ManyThreadsReadWhatOneWrites) {
+  const auto cache = OpenCache(64 << 20);
+  const auto use = cache->Use(kSpace, "a data set");
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&cache, t] {
+      for (uint64_t i = 0; i < 1500; ++i) {
+        const uint64_t record = (i * 7 + t * 13) % 300;
+        const auto found = Read(cache.get(), record);
+        if (found.has_value()) {
+          EXPECT_EQ(*found, Bytes(record));
+        } else {
+          cache->Offer({kSpace, record}, Bytes(record));
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  cache->Flush();
+  EXPECT_EQ(Held(cache.get(), 0, 300), 300u);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,151 @@
+// The cache on disk below the loader: the same rows, cold, warm, after a restart, too small, damaged, from storage that
+// answers at once and from storage that does not.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "base/check.h"
+#include "pipeline/cache/disk/disk_cache.h"
+#include "pipeline/loader/local_reader.h"
+#include "tests/support/test_dataset.h"
+
+namespace penstock {
+namespace {
+
+struct Pass {
+  std::string digest;
+  LoaderStats stats;
+};
+
+class DiskCacheRows : public ::testing::TestWithParam<bool> {
+ protected:
+  DiskCacheRows() {
+    ImageDatasetOptions images;
+    images.shards = 3;
+    images.records_per_shard = 11;
+    images.width = 48;
+    images.height = 40;
+    images.crop = 16;
+    std::filesystem::create_directory(folder_.File("data"));
+    set_ = MakeImageDataset(images, folder_.File("data"));
+    if (GetParam()) far_ = std::make_unique<FarFiles>(4);
+  }
+  std::shared_ptr<DiskCache> OpenCache(uint64_t limit) {
+    DiskCacheOptions options;
+    options.folder = folder_.File("cache");
+    options.limit_bytes = limit;
+    auto cache = DiskCache::Open(std::move(options));
+    PS_CHECK(cache.ok());
+    return *std::move(cache);
+  }
+  // `epochs` epochs of the job, with a cache of that many bytes on disk; 0: without one.
+  Pass Read(uint64_t epochs, uint64_t disk_bytes, uint64_t memory_bytes = 0) {
+    auto dataset = OpenDataset(set_.job, set_.roots, "", 1, far_ != nullptr ? far_->storage() : LocalFiles());
+    PS_CHECK(dataset.ok());
+    auto job = LoadJob::Create(set_.job, *std::move(dataset));
+    PS_CHECK(job.ok());
+    LocalReaderOptions options;
+    options.threads = 2;
+    options.epochs = epochs;
+    options.record_cache_bytes = memory_bytes;
+    options.memory_budget_bytes = 16 << 20;
+    if (disk_bytes > 0) options.disk_cache = OpenCache(disk_bytes);
+    Pass pass;
+    {
+      auto reader = LocalReader::Open(*std::move(job), options);
+      PS_CHECK(reader.ok());
+      BatchDigest digest;
+      while (true) {
+        auto batch = (*reader)->Next();
+        EXPECT_TRUE(batch.ok()) << batch.status();
+        if (!batch.ok() || !batch->has_value()) break;
+        (*batch)->AddTo(&digest);
+        if (options.disk_cache != nullptr) options.disk_cache->Flush();
+      }
+      pass.digest = digest.Hex();
+      pass.stats = (*reader)->Stats();
+    }
+    return pass;
+  }
+
+  TempFolder folder_;
+  TestDataset set_;
+  std::unique_ptr<FarFiles> far_;
+};
+
+constexpr uint64_t kPlenty = 64 << 20;
+
+TEST_P(DiskCacheRows, AreTheSameColdWarmAndAfterARestart) {
+  const std::string expected = Read(3, 0).digest;
+  const Pass cold = Read(3, kPlenty);
+  EXPECT_EQ(cold.digest, expected);
+  EXPECT_EQ(cold.stats.storage_reads, 33u) << "each record once";
+  EXPECT_GT(cold.stats.disk_cache_hits, 0u);
+  const Pass warm = Read(3, kPlenty);
+  EXPECT_EQ(warm.digest, expected);
+  EXPECT_EQ(warm.stats.storage_reads, 0u);
+  EXPECT_EQ(warm.stats.disk_cache_misses, 0u);
+}
+
+TEST_P(DiskCacheRows, AreTheSameWhereOnlyAPartFits) {
+  const std::string expected = Read(2, 0).digest;
+  for (const uint64_t bytes : {3'000, 20'000}) {
+    std::filesystem::remove_all(folder_.File("cache"));
+    const Pass pass = Read(2, bytes, 5'000);
+    EXPECT_EQ(pass.digest, expected) << bytes;
+    EXPECT_LE(pass.stats.disk_cache_bytes, bytes);
+  }
+}
+
+TEST_P(DiskCacheRows, AreTheSameWhenTheFilesAreDamagedMeanwhile) {
+  const std::string expected = Read(2, 0).digest;
+  Read(1, kPlenty);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.File("cache"))) {
+    if (entry.path().filename() != "records") continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    for (uint64_t at = 100; at < entry.file_size(); at += 500) {
+      file.seekp(static_cast<std::streamoff>(at));
+      file << "damage";
+    }
+  }
+  const Pass pass = Read(2, kPlenty);
+  EXPECT_EQ(pass.digest, expected);
+  EXPECT_GT(pass.stats.storage_reads, 0u);
+}
+
+TEST_P(DiskCacheRows, AreTheSameWhenItIsClearedMeanwhile) {
+  const std::string expected = Read(2, 0).digest;
+  Read(1, kPlenty);
+  ASSERT_TRUE(ClearDiskCache(folder_.File("cache")).ok());
+  const Pass pass = Read(2, kPlenty);
+  EXPECT_EQ(pass.digest, expected);
+  EXPECT_EQ(pass.stats.storage_reads, 33u);
+}
+
+// The data set's content names what is kept: other content in files of the same names is another data set.
+TEST_P(DiskCacheRows, OfAnotherContentNeverComeFromTheOldOne) {
+  Read(1, kPlenty);
+  ImageDatasetOptions other;
+  other.shards = 3;
+  other.records_per_shard = 11;
+  other.width = 48;
+  other.height = 40;
+  other.crop = 16;
+  other.seed = 2;
+  std::filesystem::remove_all(folder_.File("data"));
+  std::filesystem::create_directory(folder_.File("data"));
+  set_ = MakeImageDataset(other, folder_.File("data"));
+  const std::string expected = Read(1, 0).digest;
+  const Pass pass = Read(1, kPlenty);
+  EXPECT_EQ(pass.digest, expected);
+  EXPECT_EQ(pass.stats.disk_cache_hits, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(FromStorage, DiskCacheRows, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "ThatAnswersLater" : "ThatAnswersAtOnce"; });
+
+}  // namespace
+}  // namespace penstock
