@@ -67,10 +67,10 @@ void CheckWorker(const v1::WorkerConfig& worker, std::vector<Mistake>* out) {
     out->push_back({0, "worker_settings.memory_budget_bytes",
                     absl::StrCat(budget, " bytes are too few; at least ", kLeastBudget, " (64 MiB)")});
   }
-  if (budget != 0 && worker.record_cache_bytes() + worker.decoded_cache_bytes() > budget) {
+  const uint64_t caches = worker.record_cache_bytes() + worker.decoded_cache_bytes() + worker.row_cache_bytes();
+  if (budget != 0 && caches > budget) {
     out->push_back({0, "worker_settings.record_cache_bytes",
-                    absl::StrCat("record_cache_bytes + decoded_cache_bytes = ",
-                                 worker.record_cache_bytes() + worker.decoded_cache_bytes(),
+                    absl::StrCat("record_cache_bytes + decoded_cache_bytes + row_cache_bytes = ", caches,
                                  " is more than memory_budget_bytes = ", budget, ", which holds them")});
   }
   if (worker.no_record_cache() && worker.record_cache_bytes() != 0) {
@@ -152,9 +152,15 @@ void FillDaemonDefaults(DaemonRole role, v1::DaemonConfig* config) {
   if (worker->memory_budget_bytes() == 0) {
     worker->set_memory_budget_bytes(std::max(kLeastBudget, AvailableMemory() / 2));
   }
+  const uint64_t decoded = std::min(worker->memory_budget_bytes(), worker->decoded_cache_bytes());
+  if (!worker->has_row_cache_bytes()) {
+    const uint64_t taken = std::min(worker->memory_budget_bytes(), decoded + worker->record_cache_bytes());
+    worker->set_row_cache_bytes(
+        std::min(worker->memory_budget_bytes() / 16, (worker->memory_budget_bytes() - taken) / 4));
+  }
   if (worker->record_cache_bytes() == 0 && !worker->no_record_cache()) {
-    const uint64_t left =
-        worker->memory_budget_bytes() - std::min(worker->memory_budget_bytes(), worker->decoded_cache_bytes());
+    const uint64_t left = worker->memory_budget_bytes() - decoded -
+                          std::min(worker->memory_budget_bytes() - decoded, worker->row_cache_bytes());
     worker->set_record_cache_bytes(std::min(worker->memory_budget_bytes() / 4, left / 2));
   }
   if (worker->max_sessions() == 0) worker->set_max_sessions(kMaxSessions);

@@ -22,7 +22,8 @@ struct Given {
   std::string config, listen, advertise, coordinator, state_dir, log_level, port_file;
   std::vector<std::string> data_roots;
   bool insecure = false, log_json = false;
-  uint64_t threads = 0, read_threads = 0, memory_budget = 0, record_cache = 0, decoded_cache = 0, disk_cache_size = 0;
+  uint64_t threads = 0, read_threads = 0, memory_budget = 0, record_cache = 0, decoded_cache = 0, row_cache = 0,
+           disk_cache_size = 0;
   std::string disk_cache;
 };
 
@@ -50,6 +51,9 @@ void AddFlags(Given* given, Flags* flags) {
   flags->AddBytes("record-cache", &given->record_cache, "BYTES",
                   "of the budget, for records as they are on disk; 0 for none (a quarter of it)");
   flags->AddBytes("decoded-cache", &given->decoded_cache, "BYTES", "of the budget, for decoded images (none)");
+  flags->AddBytes("row-cache", &given->row_cache, "BYTES",
+                  "of the budget, for finished rows that are wanted again: of jobs that draw nothing, and of several "
+                  "readers of one job; 0 for none (a sixteenth of it)");
   flags->AddString(
       "disk-cache", &given->disk_cache, "DIR",
       "a folder on a local disk, this worker's alone, for records of storage that is slow: they stay there "
@@ -80,6 +84,7 @@ absl::Status Override(const Given& given, const Flags& flags, v1::DaemonConfig* 
     worker->set_no_record_cache(given.record_cache == 0);
   }
   if (flags.Given("decoded-cache")) worker->set_decoded_cache_bytes(given.decoded_cache);
+  if (flags.Given("row-cache")) worker->set_row_cache_bytes(given.row_cache);
   if (flags.Given("disk-cache")) worker->set_disk_cache_dir(given.disk_cache);
   if (flags.Given("disk-cache-size")) worker->set_disk_cache_bytes(given.disk_cache_size);
   return absl::OkStatus();

@@ -81,6 +81,7 @@ WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
   out.loader.memory_budget_bytes = settings.memory_budget_bytes();
   out.loader.record_cache_bytes = settings.record_cache_bytes();
   out.loader.decoded_cache_bytes = settings.decoded_cache_bytes();
+  out.loader.row_cache_bytes = settings.row_cache_bytes();
   out.disk_cache_dir = settings.disk_cache_dir();
   out.disk_cache_bytes = settings.disk_cache_bytes();
   out.read_threads = static_cast<int>(settings.read_threads());

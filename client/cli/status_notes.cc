@@ -45,19 +45,24 @@ std::string TroubleLines(const v1::StatusReply& status) {
   return out;
 }
 
-std::string DiskCacheLines(const v1::StatusReply& status) {
+std::string CacheLines(const v1::StatusReply& status) {
+  const auto share = [](uint64_t hits, uint64_t misses) {
+    return absl::StrFormat("%.0f %%", 100.0 * static_cast<double>(hits) / static_cast<double>(hits + misses));
+  };
   std::string out;
   for (const v1::WorkerStatus& worker : status.workers()) {
+    if (worker.state() == v1::WorkerStatus::DEAD || worker.state() == v1::WorkerStatus::LEFT) continue;
     const v1::WorkerLoad& load = worker.load();
-    if (load.disk_cache_limit() == 0 || worker.state() == v1::WorkerStatus::DEAD ||
-        worker.state() == v1::WorkerStatus::LEFT) {
-      continue;
+    if (load.row_cache_hits() > 0) {
+      absl::StrAppend(&out, "  worker ", worker.id(), ": finished rows in memory ", HumanBytes(load.row_cache_bytes()),
+                      ", ", share(load.row_cache_hits(), load.row_cache_misses()),
+                      " of the rows that others wanted or that are the same in each epoch\n");
     }
+    if (load.disk_cache_limit() == 0) continue;
     absl::StrAppend(&out, "  worker ", worker.id(), ": disk cache ", HumanBytes(load.disk_cache_bytes()), " of ",
                     HumanBytes(load.disk_cache_limit()));
-    if (const uint64_t asked = load.disk_cache_hits() + load.disk_cache_misses(); asked > 0) {
-      absl::StrAppendFormat(&out, ", %.0f %% of what memory had not",
-                            100.0 * static_cast<double>(load.disk_cache_hits()) / static_cast<double>(asked));
+    if (load.disk_cache_hits() + load.disk_cache_misses() > 0) {
+      absl::StrAppend(&out, ", ", share(load.disk_cache_hits(), load.disk_cache_misses()), " of what memory had not");
     }
     if (load.disk_cache_saved_seconds() >= 1) {
       absl::StrAppend(&out, ", ", HumanSeconds(load.disk_cache_saved_seconds()), " of reading saved");

@@ -17,8 +17,9 @@ std::string FailureLines(const v1::StatusReply& status);
 // What workers say keeps them from making rows: "  worker w1: ..." each; "" where nothing does.
 std::string TroubleLines(const v1::StatusReply& status);
 
-// What workers keep on their disks: "  worker w1: disk cache 1.2 GiB of 40.0 GiB, ..." each; "" where none has any.
-std::string DiskCacheLines(const v1::StatusReply& status);
+// What workers have of finished rows, and on their disks: "  worker w1: disk cache 1.2 GiB of 40.0 GiB, ..." each; ""
+// where there is nothing to tell.
+std::string CacheLines(const v1::StatusReply& status);
 
 // What readers wait for: "  train/s1-4, rank 0: ..." each; "" where nobody waits.
 std::string WaitLines(const v1::StatusReply& status);

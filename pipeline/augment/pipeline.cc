@@ -116,6 +116,7 @@ class PipelineImpl final : public Pipeline {
     return Make(record, nullptr, key, slot, scratch);
   }
 
+  bool IsDeterministic() const override { return !plan_.draws(); }
   bool HasDecodedPrefix() const override { return prefix_ > 0; }
 
   absl::StatusOr<std::string> MakeDecoded(std::string_view record, RowScratch* scratch) const override {

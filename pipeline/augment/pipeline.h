@@ -61,6 +61,9 @@ class Pipeline {
   virtual absl::Status MakeRow(std::string_view record, const SampleKey& key, RowSlot* slot,
                                RowScratch* scratch) const = 0;
 
+  // Whether every row of a record is the same, whatever its key: no op draws.
+  virtual bool IsDeterministic() const = 0;
+
   // The decoded-image cache's hooks. The prefix is decode_image plus the deterministic ops after it, for the first
   // image column. HasDecodedPrefix: whether there is one. MakeDecoded computes it (a full decode) as opaque bytes;
   // MakeRowFromDecoded gives the very bytes that MakeRow gives, with `decoded` in place of decoding.

@@ -183,6 +183,10 @@ void RowPlan::Finish(std::vector<std::string>* errors) {
   }
 }
 
+bool RowPlan::draws() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.op->IsRandom(); });
+}
+
 absl::Status RowPlan::Read(std::string_view record, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const {
   PS_CHECK(slot->fixed.size() == schema_.columns.size() && slot->ragged.size() == schema_.columns.size());
   PS_RETURN_IF_ERROR(features_.Parse(record, &scratch->parsed));

@@ -44,6 +44,8 @@ class RowPlan {
 
   const RowSchema& schema() const { return schema_; }
   const std::vector<Step>& steps() const { return steps_; }
+  // Whether any step draws.
+  bool draws() const;
   const AnnotationPlan& annotations() const { return annotations_; }
   // The annotations' image, or the first column with a decode_image, or -1.
   int image_column() const { return image_column_; }

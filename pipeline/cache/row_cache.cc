@@ -16,6 +16,12 @@ std::shared_ptr<const std::string> RowCache::Find(const RowKey& key) {
   return it != entries_.end() ? it->second.row : nullptr;
 }
 
+bool RowCache::Contains(const RowKey& key) {
+  if (limit_ == 0) return false;
+  MutexLock lock(&mutex_);
+  return entries_.contains(key);
+}
+
 bool RowCache::HasRoomToKeep(size_t bytes) {
   if (limit_ == 0) return false;
   MutexLock lock(&mutex_);

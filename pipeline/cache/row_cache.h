@@ -42,6 +42,9 @@ class RowCache {
   // The row, or null. Counts a hit or a miss.
   std::shared_ptr<const std::string> Find(const RowKey& key);
 
+  // Whether Find would give it. Counts nothing.
+  bool Contains(const RowKey& key);
+
   // Whether a kept row of so many bytes would be taken now.
   bool HasRoomToKeep(size_t bytes);
   // Each returns whether the row is here now; one that is here already stays as it is.

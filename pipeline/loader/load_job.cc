@@ -33,6 +33,7 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
   job->record_space_ = snapshot.Fingerprint();
   job->decoded_space_ = HashWords({job->record_space_, job->pipeline_->fingerprint()});
   job->order_fingerprint_ = OrderFingerprint(job->record_space_, job->plan_options_);
+  job->shared_space_ = HashWords({job->decoded_space_, job->order_fingerprint_});
   job->fixed_bytes_ = job->pipeline_->schema().FixedBytes();
   return job;
 }

@@ -40,6 +40,8 @@ class LoadJob {
   // pipeline's deterministic prefix makes of them.
   uint64_t record_space() const { return record_space_; }
   uint64_t decoded_space() const { return decoded_space_; }
+  // Of rows that several sessions read at the same positions: what the order is made of is in it, too.
+  uint64_t shared_space() const { return shared_space_; }
 
   // The epoch's plan. Cheap: O(1) memory beside the shared shard counts. Thread-safe.
   EpochPlan PlanOf(uint64_t epoch) const;
@@ -55,6 +57,7 @@ class LoadJob {
   uint64_t fixed_bytes_ = 0;
   uint64_t record_space_ = 0;
   uint64_t decoded_space_ = 0;
+  uint64_t shared_space_ = 0;
 };
 
 }  // namespace penstock

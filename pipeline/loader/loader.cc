@@ -111,14 +111,20 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(const LoaderOptions& opti
   sizes.thread_scratch_bytes = std::min(kMaxThreadScratch, options.memory_budget_bytes / (16 * threads));
   const uint64_t scratch = threads * sizes.thread_scratch_bytes;
   const uint64_t total = options.memory_budget_bytes;
-  if (options.record_cache_bytes > total || options.decoded_cache_bytes > total - options.record_cache_bytes ||
-      scratch >= total - options.record_cache_bytes - options.decoded_cache_bytes) {
+  uint64_t left = total;
+  bool fits = true;
+  for (const uint64_t part : {options.record_cache_bytes, options.decoded_cache_bytes, options.row_cache_bytes}) {
+    fits = fits && part <= left;
+    left -= std::min(part, left);
+  }
+  if (!fits || scratch >= left) {
     return absl::InvalidArgumentError(
         absl::StrCat("memory_budget_bytes ", total, " leaves no room for rows beside record_cache_bytes ",
-                     options.record_cache_bytes, ", decoded_cache_bytes ", options.decoded_cache_bytes, " and ",
-                     scratch, " bytes of ", threads, " threads: raise it, or make the caches smaller"));
+                     options.record_cache_bytes, ", decoded_cache_bytes ", options.decoded_cache_bytes,
+                     ", row_cache_bytes ", options.row_cache_bytes, " and ", scratch, " bytes of ", threads,
+                     " threads: raise it, or make the caches smaller"));
   }
-  sizes.rows_bytes = total - options.record_cache_bytes - options.decoded_cache_bytes - scratch;
+  sizes.rows_bytes = left - scratch;
   return std::make_unique<LoaderImpl>(options, sizes);
 }
 

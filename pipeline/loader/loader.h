@@ -78,6 +78,9 @@ struct LoaderSessionOptions {
   uint32_t largest_step_rows = 0;  // of this session's slice; its bytes are reserved while the session is open
   uint32_t weight = 1;
   bool books_slots = false;  // rows are written into slots that the sink books; their bytes are not the budget's
+  // Whose slice of each step it reads: sessions of one job whose slices overlap read the same rows.
+  uint64_t rank = 0;
+  uint64_t world_size = 1;
   // What is asked for is an outsider's choice: rows that wait, and what rows take beside their content, are the
   // budget's too, so that millions of tiny rows are.
   bool counts_all = false;
@@ -86,8 +89,9 @@ struct LoaderSessionOptions {
 struct LoaderOptions {
   int threads = 0;  // 0: the CPUs that the cgroup's quota gives
   uint64_t memory_budget_bytes = uint64_t{1} << 30;
-  uint64_t record_cache_bytes = 0;  // both inside the budget
+  uint64_t record_cache_bytes = 0;  // all three inside the budget
   uint64_t decoded_cache_bytes = 0;
+  uint64_t row_cache_bytes = 0;  // finished rows: of jobs that draw nothing, and those that several sessions read
   // Records on this machine's disk, behind the cache in memory; null: none. Its memory is the caller's to count.
   std::shared_ptr<DiskCache> disk_cache;
   // Storage is told of so many records of each session before they are read, so that it brings them meanwhile.

@@ -28,11 +28,12 @@ uint64_t MeanRecordBytes(const LoadJob& job) {
 }
 
 MakerOptions MakerOptionsOf(const LoaderOptions& options, const LoaderCore::Sizes& sizes, ByteCache* records,
-                            ByteCache* decoded) {
+                            ByteCache* decoded, RowCache* rows) {
   MakerOptions maker;
   maker.records = records;
   maker.decoded = decoded;
   maker.disk = options.disk_cache.get();
+  maker.rows = rows;
   maker.thread_scratch_bytes = sizes.thread_scratch_bytes;
   maker.max_row_bytes = options.max_row_bytes;
   maker.clock = options.clock;
@@ -54,7 +55,8 @@ LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes)
       sizes_(sizes),
       records_(options.record_cache_bytes),
       decoded_(options.decoded_cache_bytes),
-      maker_(MakerOptionsOf(options, sizes, &records_, &decoded_)),
+      rows_(options.row_cache_bytes),
+      maker_(MakerOptionsOf(options, sizes, &records_, &decoded_, &rows_)),
       budget_(sizes.rows_bytes),
       times_(static_cast<size_t>(sizes.threads), options.clock) {}
 
@@ -77,6 +79,7 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   session->sink = sink;
   session->overhead = overhead;
   session->estimate = making;
+  CountShares(session.get(), 1);
   sessions_.emplace(id, std::move(session));
   const bool known = std::any_of(cached_jobs_.begin(), cached_jobs_.end(),
                                  [&job](const CachedJob& entry) { return entry.job.lock() == job; });
@@ -85,9 +88,24 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
     if (options_.disk_cache != nullptr) {
       on_disk = options_.disk_cache->Use(job->record_space(), AboutShards(job->reader().snapshot()));
     }
-    cached_jobs_.push_back({job, job->record_space(), job->decoded_space(), std::move(on_disk)});
+    cached_jobs_.push_back({job, job->record_space(), job->decoded_space(), job->shared_space(), std::move(on_disk)});
   }
   return id;
+}
+
+void LoaderCore::CountShares(OpenedSession* session, int change) {
+  const LoaderSessionOptions& own = session->options;
+  for (const auto& [id, other] : sessions_) {
+    const LoaderSessionOptions& others = other->options;
+    if (other.get() == session || other->closing || other->job->shared_space() != session->job->shared_space())
+      continue;
+    // Slices of a step: [rank / world size, (rank + 1) / world size).
+    const bool overlap = own.rank * others.world_size < (others.rank + 1) * own.world_size &&
+                         others.rank * own.world_size < (own.rank + 1) * others.world_size;
+    if (!overlap) continue;
+    session->shares += change;
+    other->shares += change;
+  }
 }
 
 void LoaderCore::CloseSession(uint64_t id, Task quiet) {
@@ -102,6 +120,7 @@ void LoaderCore::CloseSession(uint64_t id, Task quiet) {
   std::shared_ptr<OpenedSession> session = sessions_.at(id);
   PS_CHECK(!session->closing);
   session->closing = true;
+  CountShares(session.get(), -1);
   session->quiet = std::move(quiet);
   dropped = scheduler_.RemoveSession(id);
   for (const ScheduledRow& row : dropped) holders_ -= row.held_bytes() > 0 ? 1 : 0;
@@ -204,7 +223,7 @@ void LoaderCore::Sweep() {
     MutexLock lock(&mutex_);
     for (auto it = cached_jobs_.begin(); it != cached_jobs_.end();) {
       std::set<uint64_t>& spaces = it->job.expired() ? gone : live;
-      spaces.insert({it->record_space, it->decoded_space});
+      spaces.insert({it->record_space, it->decoded_space, it->shared_space});
       it = it->job.expired() ? cached_jobs_.erase(it) : it + 1;
     }
   }
@@ -212,6 +231,7 @@ void LoaderCore::Sweep() {
     if (live.count(space) > 0) continue;
     records_.DropSpace(space);
     decoded_.DropSpace(space);
+    rows_.DropSpace(space);
   }
 }
 
@@ -232,6 +252,9 @@ LoaderStats LoaderCore::Stats() {
   stats.decoded_cache_bytes = decoded_.bytes();
   stats.decoded_cache_hits = decoded_.hits();
   stats.decoded_cache_misses = decoded_.misses();
+  stats.row_cache_bytes = rows_.bytes();
+  stats.row_cache_hits = rows_.hits();
+  stats.row_cache_misses = rows_.misses();
   if (options_.disk_cache != nullptr) {
     const DiskCacheStats disk = options_.disk_cache->Stats();
     stats.disk_cache_bytes = disk.bytes;
@@ -243,7 +266,7 @@ LoaderStats LoaderCore::Stats() {
       stats.disk_cache_saved_seconds = std::max(0.0, mean * static_cast<double>(disk.hits) - disk.read_seconds);
     }
   }
-  const uint64_t beside = stats.record_cache_bytes + stats.decoded_cache_bytes +
+  const uint64_t beside = stats.record_cache_bytes + stats.decoded_cache_bytes + stats.row_cache_bytes +
                           static_cast<uint64_t>(sizes_.threads) * sizes_.thread_scratch_bytes;
   stats.memory_bytes += beside;
   stats.memory_peak_bytes = peak + beside;

@@ -15,6 +15,7 @@
 #include "base/mutex.h"
 #include "base/runtime/executor.h"
 #include "pipeline/cache/byte_cache.h"
+#include "pipeline/cache/row_cache.h"
 #include "pipeline/loader/budget_grab.h"
 #include "pipeline/loader/busy_times.h"
 #include "pipeline/loader/loader.h"
@@ -68,6 +69,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     // Rows whose shard is not ready, or whose record is being brought. The reader has the former weakly.
     std::unordered_map<const ParkedRow*, std::shared_ptr<ParkedRow>> parked;
     std::stop_source stop_reads;
+    int shares = 0;  // other sessions that read rows of this one
     bool closing = false;
     Task quiet;  // of CloseSession
   };
@@ -76,6 +78,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     RowScheduler::Picked picked;
     uint64_t held = 0;              // bytes grabbed
     std::vector<RowRequest> ahead;  // to tell storage of
+    bool shared = false;            // other sessions read the row too
+    std::optional<RowKey> making;   // they wait for it
   };
   // How it went, and the row when there is one.
   struct Outcome {
@@ -107,6 +111,12 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   Outcome MakeRow(Work* work, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
   // A row was made: what it tells of the session's rows, and for the counters.
   void Count(const Outcome& outcome, Nanos took, OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A row that another session's thread is making just now is put aside until that has ended: then it is in the cache,
+  // or not, and made. Else others wait for this one.
+  bool WaitsForOther(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndMaking(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Counts in or out, by `change`, a session that reads what others read.
+  void CountShares(OpenedSession* session, int change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Puts the row in work aside until its shard is ready, or its record was brought.
   std::shared_ptr<ParkedRow> Park(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The shard of a row that was put aside is ready.
@@ -130,6 +140,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   const LoaderOptions options_;
   const Sizes sizes_;
   ByteCache records_, decoded_;
+  RowCache rows_;
   const RowMaker maker_;
   Lists lists_{this};
 
@@ -140,6 +151,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   std::map<uint64_t, std::shared_ptr<OpenedSession>> sessions_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_session_ ABSL_GUARDED_BY(mutex_) = 1;
   BusyTimes times_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<RowKey, std::vector<std::weak_ptr<ParkedRow>>, RowKeyHasher> being_made_ ABSL_GUARDED_BY(mutex_);
   int waiting_threads_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool revoking_ ABSL_GUARDED_BY(mutex_) = false;
@@ -152,7 +164,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   // Jobs that may have entries in the caches.
   struct CachedJob {
     std::weak_ptr<const LoadJob> job;
-    uint64_t record_space = 0, decoded_space = 0;
+    uint64_t record_space = 0, decoded_space = 0, shared_space = 0;
     std::shared_ptr<const void> on_disk;  // keeps the record space in use there
   };
   std::vector<CachedJob> cached_jobs_ ABSL_GUARDED_BY(mutex_);

@@ -25,6 +25,7 @@ struct LoaderStats {
   uint64_t memory_peak_bytes = 0;
   uint64_t record_cache_bytes = 0, record_cache_hits = 0, record_cache_misses = 0;
   uint64_t decoded_cache_bytes = 0, decoded_cache_hits = 0, decoded_cache_misses = 0;
+  uint64_t row_cache_bytes = 0, row_cache_hits = 0, row_cache_misses = 0;
   uint64_t disk_cache_bytes = 0, disk_cache_limit = 0, disk_cache_hits = 0, disk_cache_misses = 0;
   // What the hits of the cache on disk would have taken from storage, by the mean of its reads, less what they took.
   double disk_cache_saved_seconds = 0;

@@ -73,6 +73,7 @@ bool LoaderCore::NextWork(Work* work, int thread) {
     if (choice.picked.has_value()) {
       work->session = sessions_.at(choice.picked->session);
       work->picked = *std::move(choice.picked);
+      if (WaitsForOther(work)) continue;
       ScheduledRow& row = work->picked.row;
       const uint64_t grab = grab_of(work->session->id, row), held = row.held_bytes();
       if (held > 0) {
@@ -148,13 +149,13 @@ absl::StatusOr<RowMaker::Answer> LoaderCore::Grow(Work* work, uint64_t bytes) {
   MutexLock lock(&mutex_);
   const uint64_t id = work->session->id;
   if (const uint64_t most = budget_.LargestTake(id); bytes > most) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("needs ", bytes, " bytes of memory, but this session can have ", most,
-                     " at most: of the budget of ", options_.memory_budget_bytes, " bytes, ",
-                     options_.record_cache_bytes + options_.decoded_cache_bytes, " are for caches, ",
-                     static_cast<uint64_t>(sizes_.threads) * sizes_.thread_scratch_bytes, " for ", sizes_.threads,
-                     " threads, and the rest is reserved for other sessions; raise memory_budget_bytes, or lower "
-                     "the job's limits"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "needs ", bytes, " bytes of memory, but this session can have ", most, " at most: of the budget of ",
+        options_.memory_budget_bytes, " bytes, ",
+        options_.record_cache_bytes + options_.decoded_cache_bytes + options_.row_cache_bytes, " are for caches, ",
+        static_cast<uint64_t>(sizes_.threads) * sizes_.thread_scratch_bytes, " for ", sizes_.threads,
+        " threads, and the rest is reserved for other sessions; raise memory_budget_bytes, or lower "
+        "the job's limits"));
   }
   work->session->estimate = std::max(work->session->estimate, bytes);
   if (!budget_.Take(id, bytes - work->held)) return RowMaker::Answer::kPutBack;
@@ -186,7 +187,7 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
     return &*row.slot;
   };
   MadeRow* const made = &outcome.made;
-  outcome.end = maker_.Make(job, session.id, row.request, book, get_slot, thread, &row.reads, made);
+  outcome.end = maker_.Make(job, session.id, row.request, work->shared, book, get_slot, thread, &row.reads, made);
   if (outcome.end == RowMaker::End::kMade && made->status.ok()) {
     // Usually far below what was booked; a cast may widen ragged numbers beyond it.
     for (const std::string& column : row.slot->ragged) outcome.kept += column.empty() ? 0 : column.capacity();
@@ -246,6 +247,7 @@ void LoaderCore::Process(Work* work, MakerThread* thread) {
   {
     MutexLock lock(&mutex_);
     --session.making;
+    EndMaking(work);
     bring = outcome.end == RowMaker::End::kNotRead && reads_ < options_.reads_under_way;
     if (!bring) budget_.Release(session.id, work->held - outcome.kept);
     switch (outcome.end) {
@@ -298,6 +300,33 @@ void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* sessio
   stats_.storage_reads += outcome.made.storage_reads;
   stats_.storage_seconds += static_cast<double>(outcome.made.storage_time) / kSecond;
   stats_.compute_seconds += static_cast<double>(took - outcome.made.read_time) / kSecond;
+}
+
+bool LoaderCore::WaitsForOther(Work* work) {
+  const OpenedSession& session = *work->session;
+  const RowRequest& request = work->picked.row.request;
+  work->shared = session.shares > 0;
+  work->making.reset();
+  // One that holds memory goes on with it.
+  if (!work->shared || options_.row_cache_bytes == 0 || work->picked.row.held_bytes() > 0) return false;
+  const RowKey key{session.job->shared_space(), request.epoch, request.position};
+  const auto [it, first] = being_made_.try_emplace(key);
+  if (first) {
+    work->making = key;
+    return false;
+  }
+  it->second.push_back(Park(work));
+  return true;
+}
+
+void LoaderCore::EndMaking(Work* work) {
+  if (!work->making.has_value()) return;
+  const auto it = being_made_.find(*work->making);
+  work->making.reset();
+  for (const std::weak_ptr<ParkedRow>& waiting : it->second) {
+    if (const std::shared_ptr<ParkedRow> row = waiting.lock(); row != nullptr) UnparkHere(*row, nullptr);
+  }
+  being_made_.erase(it);
 }
 
 std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::Park(Work* work) {

@@ -276,6 +276,7 @@ absl::StatusOr<std::unique_ptr<LocalReader>> LocalReader::Open(std::shared_ptr<c
   loader_options.memory_budget_bytes = options.memory_budget_bytes;
   loader_options.record_cache_bytes = options.record_cache_bytes;
   loader_options.decoded_cache_bytes = options.decoded_cache_bytes;
+  loader_options.row_cache_bytes = options.row_cache_bytes;
   loader_options.disk_cache = options.disk_cache;
   loader_options.read_ahead_rows = options.read_ahead_rows;
   loader_options.reads_under_way = options.reads_under_way;

@@ -28,6 +28,7 @@ struct LocalReaderOptions {
   uint64_t memory_budget_bytes = uint64_t{1} << 30;
   uint64_t record_cache_bytes = 0;
   uint64_t decoded_cache_bytes = 0;
+  uint64_t row_cache_bytes = 0;
   std::shared_ptr<DiskCache> disk_cache;
   int read_ahead_rows = 32;
   int reads_under_way = 64;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
 #include "base/hash.h"
+#include "pipeline/loader/packed_row.h"
 #include "pipeline/plan/permutation.h"
 
 namespace penstock {
@@ -233,6 +234,7 @@ void RowMaker::Announce(const LoadJob& job, uint64_t session, const RowRequest& 
   const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
   if (request.position >= plan.num_positions()) return;
   const uint64_t record = plan.RecordAt(request.position);
+  if (job.pipeline().IsDeterministic() && options_.rows->Contains({job.decoded_space(), 0, record})) return;
   const CacheKey key{job.record_space(), record};
   if (options_.records->Contains(key)) return;
   if (options_.disk == nullptr || !options_.disk->Contains(key)) {
@@ -243,7 +245,15 @@ void RowMaker::Announce(const LoadJob& job, uint64_t session, const RowRequest& 
   }
 }
 
-RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequest& request, Book book,
+std::optional<RowKey> RowMaker::KeyOf(const LoadJob& job, const RowRequest& request, uint64_t record,
+                                      bool shared) const {
+  if (options_.rows->limit() == 0) return std::nullopt;
+  if (job.pipeline().IsDeterministic()) return RowKey{job.decoded_space(), 0, record};
+  if (!shared) return std::nullopt;
+  return RowKey{job.shared_space(), request.epoch, request.position};
+}
+
+RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequest& request, bool shared, Book book,
                              GetSlot get_slot, MakerThread* thread, ReadTries* reads, MadeRow* made) const {
   const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
   *made = MadeRow();
@@ -256,7 +266,32 @@ RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequ
   made->record_id = made->source_record = record;
   const SampleKey key{job.spec().order().seed(), request.epoch, plan.RepeatAt(request.position), record};
 
+  const RowSchema& schema = job.pipeline().schema();
+  const std::optional<RowKey> row_key = KeyOf(job, request, record, shared);
+  if (row_key.has_value()) {
+    if (const std::shared_ptr<const std::string> row = options_.rows->Find(*row_key); row != nullptr) {
+      const absl::StatusOr<Answer> answer = book(row->size());
+      if (answer.ok() && *answer == Answer::kPutBack) return End::kPutBack;
+      if (answer.ok()) {
+        RowSlot* const slot = get_slot();
+        slot->lenient = false;
+        UnpackRow(schema, *row, slot);
+      }
+      made->status = answer.ok() ? absl::OkStatus() : WithPlace(answer.status(), job, record);
+      return End::kMade;
+    }
+  }
+
   Attempt end = Try(job, key, record, book, get_slot, thread, reads, made);
+  // Only what is as it should be: what was at fault is looked at, and told of, each time.
+  if (end == Attempt::kNone && row_key.has_value() && !made->lenient) {
+    const RowSlot& slot = *get_slot();
+    if (!job.pipeline().IsDeterministic()) {
+      options_.rows->Share(*row_key, std::make_shared<const std::string>(PackRow(schema, slot)));
+    } else if (options_.rows->HasRoomToKeep(PackedRowBytes(schema, slot))) {
+      options_.rows->Keep(*row_key, std::make_shared<const std::string>(PackRow(schema, slot)));
+    }
+  }
   if (end == Attempt::kRecord) {
     NoteFault(record, made->status, reads);
     made->fault = WithoutPlace(made->status, job, record);

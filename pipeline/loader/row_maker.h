@@ -1,5 +1,6 @@
 // From a request to a row: one task on one thread, under the job's error policy.
 //
+//   (cache of rows) or
 //   record -> (record cache | cache on disk | storage) -> (decoded cache) -> pipeline -> slot
 //
 // What a record's fault gets is the job's policy:
@@ -26,6 +27,7 @@
 #include "base/runtime/clock.h"
 #include "pipeline/cache/byte_cache.h"
 #include "pipeline/cache/disk/disk_cache.h"
+#include "pipeline/cache/row_cache.h"
 #include "pipeline/loader/brought_record.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/row_request.h"
@@ -51,6 +53,7 @@ struct MakerOptions {
   ByteCache* records = nullptr;  // never null
   ByteCache* decoded = nullptr;
   DiskCache* disk = nullptr;  // null: none
+  RowCache* rows = nullptr;   // never null
   // Scratch that each thread has beside any row's bytes.
   uint64_t thread_scratch_bytes = 0;
   uint64_t max_row_bytes = kMaxRowBytes;
@@ -98,13 +101,16 @@ class RowMaker {
     kNotReady,  // the shard of made->missing_record is not ready: try again when it is
     kNotRead,   // made->missing_record must be brought first: try again with it in reads->brought
   };
-  // Makes the row. `session` identifies the caller's stream of requests for the plan that `thread` keeps;
-  // *reads is the row's, from try to try. Waits for nothing but storage that answers at once.
-  End Make(const LoadJob& job, uint64_t session, const RowRequest& request, Book book, GetSlot get_slot,
+  // Makes the row, or takes it from the cache of rows. `shared`: other sessions read it too. `session` identifies the
+  // caller's stream of requests for the plan that `thread` keeps; *reads is the row's, from try to try. Waits for
+  // nothing but storage that answers at once.
+  End Make(const LoadJob& job, uint64_t session, const RowRequest& request, bool shared, Book book, GetSlot get_slot,
            MakerThread* thread, ReadTries* reads, MadeRow* made) const;
 
  private:
   enum class Attempt { kNone, kRecord, kOther, kPutBack, kNotReady, kNotRead };
+  // What the row is known by in the cache of rows; nothing where it is not looked for there.
+  std::optional<RowKey> KeyOf(const LoadJob& job, const RowRequest& request, uint64_t record, bool shared) const;
   // One attempt with the content of record `source`.
   Attempt Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot,
               MakerThread* thread, ReadTries* reads, MadeRow* made) const;

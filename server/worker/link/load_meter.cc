@@ -49,6 +49,9 @@ v1::WorkerLoad LoadMeter::Measure(const LoaderStats& stats, uint64_t bytes_sent,
   load.set_record_cache_hits(stats.record_cache_hits);
   load.set_record_cache_misses(stats.record_cache_misses);
   load.set_decoded_cache_bytes(stats.decoded_cache_bytes);
+  load.set_row_cache_bytes(stats.row_cache_bytes);
+  load.set_row_cache_hits(stats.row_cache_hits);
+  load.set_row_cache_misses(stats.row_cache_misses);
   load.set_disk_cache_bytes(stats.disk_cache_bytes);
   load.set_disk_cache_limit(stats.disk_cache_limit);
   load.set_disk_cache_hits(stats.disk_cache_hits);

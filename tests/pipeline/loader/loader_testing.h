@@ -96,10 +96,12 @@ class MemoryPipeline final : public Pipeline {
     if (on_make) {
       if (absl::Status status = on_make(number); !status.ok()) return status;
     }
-    std::memset(slot->fixed[0], static_cast<int>((number * 31 + key.epoch * 7 + key.record_id) & 0xff),
+    const uint64_t drawn = deterministic ? 0 : key.epoch * 7;
+    std::memset(slot->fixed[0], static_cast<int>((number * 31 + drawn + key.record_id) & 0xff),
                 schema_.columns[0].Bytes());
     return absl::OkStatus();
   }
+  bool IsDeterministic() const override { return deterministic; }
   bool HasDecodedPrefix() const override { return false; }
   absl::StatusOr<std::string> MakeDecoded(std::string_view, RowScratch*) const override {
     return absl::UnimplementedError("no prefix");
@@ -109,7 +111,8 @@ class MemoryPipeline final : public Pipeline {
     return absl::UnimplementedError("no prefix");
   }
 
-  std::function<uint64_t(uint64_t record)> scratch;  // set before use
+  bool deterministic = false;  // set before use
+  std::function<uint64_t(uint64_t record)> scratch;
   std::function<absl::Status(uint64_t record)> on_make;
 
  private:
