@@ -23,7 +23,7 @@ struct WorkerOptions {
   LoaderOptions loader;
   std::string disk_cache_dir;     // of this worker alone; empty: none
   uint64_t disk_cache_bytes = 0;  // of its files; 0: half of the disk's free space
-  int read_threads = 0;  // that only read (FarFiles); 0: the loader's read
+  int read_threads = 0;           // that only read (FarFiles); 0: the loader's read
   bool index_beside_shards = false;
   uint32_t max_sessions = 256;
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(60);
