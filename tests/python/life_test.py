@@ -102,23 +102,26 @@ def test_in_a_forked_child_next_is_an_error_and_a_loader_of_its_own_works(make):
 
 
 TRAINER = """
-import os, signal, sys
+import ctypes, os, sys
 import penstock
 job, arguments = eval(sys.argv[1])
 loader = penstock.Loader(job, **arguments)
 kept = [next(iter(loader))]
-child = os.fork()
+c = ctypes.PyDLL(None)
+child = os.fork() if sys.argv[2] == "python" else c.fork()
 if child:
     print(loader._stream.feeder.process_id, child, flush=True)
-signal.pause()
+c.pause()
 """
 
 
-def seconds_until_a_killed_trainers_feeder_ends(loader):
-    """The trainer has a forked child that lives on."""
+def seconds_until_a_killed_trainers_feeder_ends(loader, fork):
+    """The trainer has a forked child that lives on; one that C code has made has its sockets too."""
     arguments = {"coordinator": "x:1"} if "job" in loader._job else {"data_root": loader._request["data_roots"][0]}
     job = loader._job.get("job") or loader._job["job_file"]
-    trainer = subprocess.Popen([sys.executable, "-c", TRAINER, repr((job, arguments))], stdout=subprocess.PIPE, text=True)
+    trainer = subprocess.Popen(
+        [sys.executable, "-c", TRAINER, repr((job, arguments)), fork], stdout=subprocess.PIPE, text=True
+    )
     feeder, child = (int(number) for number in trainer.stdout.readline().split())
     try:
         trainer.kill()
@@ -139,10 +142,11 @@ def seconds_until_a_killed_trainers_feeder_ends(loader):
     return took
 
 
-def test_a_killed_trainer_takes_its_feeder_with_it_within_a_second_though_forked_children_live(make):
+@pytest.mark.parametrize("fork", ["python", "c"])
+def test_a_killed_trainer_takes_its_feeder_with_it_within_a_second_though_forked_children_live(make, fork):
     before = set(os.listdir("/dev/shm"))
     # What the feeder needs, not what a busy machine does: the best of some.
-    assert any(seconds_until_a_killed_trainers_feeder_ends(make()) < 1 for _ in range(5))
+    assert any(seconds_until_a_killed_trainers_feeder_ends(make(), fork) < 1 for _ in range(5))
     assert set(os.listdir("/dev/shm")) == before
 
 

@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 import threading
-from typing import ClassVar, Iterator, List, Optional
+from typing import ClassVar, List, Optional
 
 from ._errors import PenstockError
 
@@ -46,15 +46,21 @@ def watch() -> None:
     _Watch.reader, _Watch.writer, _Watch.pid = reader, writer, os.getpid()
 
 
-@contextlib.contextmanager
-def ends_waits() -> Iterator[None]:
-    """On this thread, inside: Ctrl-C from here on has `check` raise."""
-    _take()
-    _thread.seen_before = len(_Watch.seen)
-    try:
-        yield
-    finally:
+class _EndsWaits:
+    def __enter__(self) -> None:
+        _take()
+        _thread.seen_before = len(_Watch.seen)
+
+    def __exit__(self, *_: object) -> None:
         _thread.seen_before = None
+
+
+_ends_waits = _EndsWaits()
+
+
+def ends_waits() -> _EndsWaits:
+    """On this thread, inside: Ctrl-C from here on has `check` raise."""
+    return _ends_waits
 
 
 def check() -> None:
