@@ -156,6 +156,9 @@ class Feeder {
     if (hello.memory_budget() > 0) local.memory_budget_bytes = hello.memory_budget();
     local.record_cache_bytes = hello.record_cache();
     local.decoded_cache_bytes = hello.decoded_cache();
+    local.row_cache_bytes = hello.row_cache();
+    local.disk_cache = hello.disk_cache();
+    local.disk_cache_bytes = hello.disk_cache_size();
     local.index_dir = hello.index_dir();
     if (local.index_dir.empty()) {
       PS_ASSIGN_OR_RETURN(local.index_dir, options_.index_dir());

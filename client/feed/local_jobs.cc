@@ -1,5 +1,6 @@
 #include "client/feed/local_jobs.h"
 
+#include <cstdio>
 #include <optional>
 #include <utility>
 
@@ -75,6 +76,14 @@ absl::StatusOr<Loader*> LocalJobs::loader() {
     options.memory_budget_bytes = options_.memory_budget_bytes;
     options.record_cache_bytes = options_.record_cache_bytes;
     options.decoded_cache_bytes = options_.decoded_cache_bytes;
+    options.row_cache_bytes = options_.row_cache_bytes;
+    if (!options_.disk_cache.empty()) {
+      DiskCacheOptions disk;
+      disk.folder = options_.disk_cache;
+      disk.limit_bytes = options_.disk_cache_bytes;
+      disk.warn = [](const std::string& text) { std::fprintf(stderr, "penstock feed: %s\n", text.c_str()); };
+      PS_ASSIGN_OR_RETURN(options.disk_cache, DiskCache::Open(std::move(disk)));
+    }
     if (far_.has_value()) options.reads_under_way = far_->reads_under_way();
     PS_ASSIGN_OR_RETURN(loader_, Loader::Create(options));
   }

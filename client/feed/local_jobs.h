@@ -52,6 +52,9 @@ struct LocalJobsOptions {
   uint64_t memory_budget_bytes = uint64_t{1} << 30;
   uint64_t record_cache_bytes = 0;
   uint64_t decoded_cache_bytes = 0;
+  uint64_t row_cache_bytes = 0;
+  std::string disk_cache;         // a folder of this process's alone; empty: none
+  uint64_t disk_cache_bytes = 0;  // of its files; 0: half of the disk's free space
   std::string index_dir;
 };
 

@@ -291,7 +291,7 @@ class Feeder:
         kind, _ = HEADER.unpack_from(packet)
         body = json.loads(packet[8:])
         known = {"version", "client", "memory", "threads", "memory_budget", "record_cache", "decoded_cache", "index_dir",
-                 "keep_pages", "read_threads"}
+                 "keep_pages", "read_threads", "row_cache", "disk_cache", "disk_cache_size"}
         if kind != 1 or body["version"] != 1 or set(body) - known:
             raise Broken(f"a HELLO with {body}")
         self.arena = Arena(body.get("memory", 0) or 64 * SLOT_BYTES)

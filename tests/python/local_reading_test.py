@@ -56,3 +56,27 @@ def test_read_threads_are_the_first_loaders_to_say(fake):
 def test_a_count_of_read_threads_that_cannot_be_is_refused_at_once(fake, count, message):
     with pytest.raises(penstock.ConfigurationError, match=message):
         fake(read_threads=count)
+
+
+def test_a_cache_on_disk_gives_the_same_batches_cold_and_in_the_next_process(small_job, tmp_path):
+    expected = contents(penstock.Loader(small_job.path, data_root=small_job.data))
+    for _ in range(2):
+        penstock.shutdown()
+        loader = penstock.Loader(small_job.path, data_root=small_job.data, disk_cache=tmp_path / "disk", disk_cache_size="64MiB")
+        assert contents(loader) == expected
+    assert sum(path.stat().st_size for path in (tmp_path / "disk").rglob("records")) > 0
+
+
+def test_a_folder_that_is_no_cache_is_refused_by_name(small_job, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    penstock.shutdown()
+    with pytest.raises(penstock.PenstockError, match="has files in it that are not a cache's"):
+        contents(penstock.Loader(small_job.path, data_root=small_job.data, disk_cache=tmp_path))
+
+
+def test_finished_rows_that_are_kept_are_the_same(small_job):
+    loader = penstock.Loader(small_job.path, data_root=small_job.data)
+    expected = [contents(loader) for _ in range(2)]
+    penstock.shutdown()
+    loader = penstock.Loader(small_job.path, data_root=small_job.data, row_cache="64MiB")
+    assert [contents(loader) for _ in range(2)] == expected

@@ -42,6 +42,9 @@ class FeederOptions(NamedTuple):
     index_dir: str = ""
     keep_pages: bool = False
     read_threads: int = 0
+    row_cache: int = 0
+    disk_cache: str = ""
+    disk_cache_size: int = 0
 
 
 class Feeder:

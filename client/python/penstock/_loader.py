@@ -63,6 +63,9 @@ class BaseLoader(Generic[T]):
         memory_budget: Union[int, str] = 0,
         record_cache: Union[int, str] = 0,
         decoded_cache: Union[int, str] = 0,
+        row_cache: Union[int, str] = 0,
+        disk_cache: Optional[Path] = None,
+        disk_cache_size: Union[int, str] = 0,
         index_dir: Optional[Path] = None,
     ) -> None:
         counts = {"batch_size": batch_size, "epochs": epochs, "start_epoch": start_epoch, "threads": threads}
@@ -99,6 +102,9 @@ class BaseLoader(Generic[T]):
             parse_size("decoded_cache", decoded_cache),
             os.path.abspath(os.path.expanduser(os.fspath(index_dir))) if index_dir is not None else "",
             read_threads=read_threads,
+            row_cache=parse_size("row_cache", row_cache),
+            disk_cache=os.path.abspath(os.path.expanduser(os.fspath(disk_cache))) if disk_cache is not None else "",
+            disk_cache_size=parse_size("disk_cache_size", disk_cache_size),
         )
         self._place: Optional[Place] = None
         self._pid: Optional[int] = None
@@ -230,6 +236,8 @@ class BaseLoader(Generic[T]):
 
     def _options(self, place: Place) -> FeederOptions:
         options = self._feeder_options
+        if options.disk_cache and place.local_world > 1:  # each process has a folder of its own
+            options = options._replace(disk_cache=f"{options.disk_cache}-rank{place.rank}")
         if "job" in self._job or options.threads or place.local_world == 1:
             return options
         share = max(1, available_cpus() // place.local_world)
@@ -430,6 +438,10 @@ class Loader(BaseLoader[Batch]):
     memory_budget        what rows under way may take (1 GiB)
     record_cache, decoded_cache
                          of records and of decoded images (0)
+    row_cache            of finished rows, where a job draws nothing (0)
+    disk_cache, disk_cache_size
+                         a folder on a local disk, this process's alone (with several ranks on a host each takes one beside
+                         it), and the most that it may take: records stay there from start to start
     index_dir            where indexes of shards are kept (~/.cache/penstock)
 
     Nothing is started or read before the first use, so a loader can be pickled until then. A loader's loop is for one thread
