@@ -62,7 +62,8 @@ def test_a_cache_on_disk_gives_the_same_batches_cold_and_in_the_next_process(sma
     expected = contents(penstock.Loader(small_job.path, data_root=small_job.data))
     for _ in range(2):
         penstock.shutdown()
-        loader = penstock.Loader(small_job.path, data_root=small_job.data, disk_cache=tmp_path / "disk", disk_cache_size="64MiB")
+        kept = {"disk_cache": tmp_path / "disk", "disk_cache_size": "64MiB"}
+        loader = penstock.Loader(small_job.path, data_root=small_job.data, **kept)
         assert contents(loader) == expected
     assert sum(path.stat().st_size for path in (tmp_path / "disk").rglob("records")) > 0
 
