@@ -1,11 +1,15 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 
 #include "base/cgroup.h"
+#include "base/hash.h"
 #include "base/mutex.h"
 #include "base/runtime/thread_pool.h"
 #include "base/status_macros.h"
@@ -19,6 +23,13 @@
 
 namespace penstock {
 namespace {
+
+// Of this process, and of no other that ever ran.
+uint64_t ProcessId() {
+  static const uint64_t drawn = (uint64_t{std::random_device()()} << 32) | std::random_device()();
+  const uint64_t id = HashWords({drawn, static_cast<uint64_t>(getpid())});  // a fork is another process
+  return id != 0 ? id : 1;
+}
 
 // Beyond what Session::Close promises: only executors that hang take longer.
 constexpr std::chrono::seconds kClosedWithin(1);
@@ -140,7 +151,7 @@ absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ConnectOptions& conne
     absl::StatusOr<OpenedSession> opened = absl::UnknownError("");
   };
   auto result = std::make_shared<Result>();
-  auto opener = std::make_unique<SessionOpener>(&threads->control, coordinator, options);
+  auto opener = std::make_unique<SessionOpener>(&threads->control, coordinator, options, ProcessId());
   opener->Open(absl::ToInt64Nanoseconds(std::clamp(connect.open_timeout, absl::ZeroDuration(), absl::Hours(87600))),
                [result](absl::StatusOr<OpenedSession> opened) {
                  result->opened = std::move(opened);

@@ -94,6 +94,7 @@ absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitReq
   v1::Job job = std::move(*reply.mutable_job());
   ProgressBar bar("preparing");
   JobMirror watched(job.name());
+  bool replaces = reply.replaces();
   const absl::Time looked_until = absl::Now() + kLookTimeout;
   const auto looking = [&] {
     return job.state() == v1::READY && job.files_look().number() < reply.files_look() && absl::Now() < looked_until;
@@ -102,7 +103,15 @@ absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitReq
     PS_ASSIGN_OR_RETURN(const v1::WatchReply reply_of_watch, client.Watch(watched.NextRequest(kWatchMs)));
     PS_ASSIGN_OR_RETURN(const JobChanges changes, watched.Apply(reply_of_watch));
     for (const WatchedJob& changed : changes.jobs) {
-      if (changed.record.uid() == job.uid()) job = ToJob(changed);
+      if (changed.record.uid() == job.uid()) {
+        job = ToJob(changed);
+        replaces = false;
+      } else if (changed.record.next().uid() == job.uid()) {
+        job = ToJob({changed.record.next(), nullptr, nullptr});
+      } else {
+        return absl::CancelledError(
+            absl::StrCat("job '", job.name(), "' was submitted anew by someone else meanwhile"));
+      }
     }
     if (!changes.removed.empty()) {
       return absl::CancelledError(absl::StrCat("job '", job.name(), "' was cancelled while it was prepared"));
@@ -114,7 +123,8 @@ absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitReq
   }
   bar.Finish();
   if (job.state() == v1::FAILED) {
-    return absl::FailedPreconditionError(absl::StrCat("job '", job.name(), "' failed: ", job.error()));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job '", job.name(), replaces ? "' goes on as it was; its replacement failed: " : "' failed: ", job.error()));
   }
   if (job.state() == v1::CANCELLED) {
     return absl::CancelledError(absl::StrCat("job '", job.name(), "' was cancelled"));

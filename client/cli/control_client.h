@@ -49,7 +49,8 @@ class ControlClient {
 };
 
 // Submits the job and waits until it is READY, with a progress bar; FailedPrecondition with the job's error when it
-// FAILED. `quiet`: no bar. Where it was READY already it waits, for 20 s at most, until a worker has compared its files
+// FAILED, which says that the one it was to replace goes on. Cancelled: someone else has submitted it anew meanwhile.
+// `quiet`: no bar. Where it was READY already it waits, for 20 s at most, until a worker has compared its files
 // with what they were: job.files_look().
 absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitRequest& request, bool quiet);
 

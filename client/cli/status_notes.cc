@@ -14,24 +14,42 @@ std::string JobNote(const v1::StatusReply::JobStatus& job) {
                                    : absl::StrCat("waits: ", job.waiting());
     case v1::FAILED:
       return "see below";
-    default:
+    default: {
+      std::string next;
+      if (job.next().state() == v1::FAILED) {
+        next = "; its replacement failed, see below";
+      } else if (job.has_next()) {
+        next = absl::StrCat(
+            "; its replacement: ",
+            job.next().waiting().empty()
+                ? absl::StrFormat("%d of %d shards indexed", job.next().shards_indexed(), job.next().shards_total())
+                : absl::StrCat("waits: ", job.next().waiting()));
+      }
       return absl::StrCat(job.sessions_size(), job.sessions_size() == 1 ? " reader" : " readers",
                           job.bad_records() > 0 ? absl::StrCat(", ", Count(job.bad_records(), "bad record"), " (",
                                                                ReasonsText(job.bad_reasons()), ")")
                                                 : "",
-                          job.waiting().empty() ? "" : absl::StrCat("; waits: ", job.waiting()));
+                          job.waiting().empty() ? "" : absl::StrCat("; waits: ", job.waiting()), next);
+    }
   }
 }
 
 std::string FailureLines(const v1::StatusReply& status) {
   constexpr size_t kWidth = 108, kIndent = 4;
   std::string out;
+  bool ended = false;
+  const auto add = [&out](const std::string& text) {
+    absl::StrAppend(&out, out.empty() ? "\n" : "", "  ", Wrapped(text, kWidth - 2, kIndent), "\n");
+  };
   for (const auto& job : status.jobs()) {
+    if (job.next().state() == v1::FAILED) {
+      add(absl::StrCat(job.name(), " goes on as it was; its replacement failed: ", job.next().error()));
+    }
     if (job.state() != v1::FAILED) continue;
-    absl::StrAppend(&out, out.empty() ? "\n" : "", "  ",
-                    Wrapped(absl::StrCat(job.name(), ": ", job.error()), kWidth - 2, kIndent), "\n");
+    add(absl::StrCat(job.name(), ": ", job.error()));
+    ended = true;
   }
-  if (!out.empty()) absl::StrAppend(&out, "  (`penstock delete --ended` forgets failed and cancelled jobs)\n");
+  if (ended) absl::StrAppend(&out, "  (`penstock delete --ended` forgets failed and cancelled jobs)\n");
   return out;
 }
 
@@ -76,9 +94,10 @@ std::string WaitLines(const v1::StatusReply& status) {
   std::string out;
   for (const auto& job : status.jobs()) {
     for (const auto& session : job.sessions()) {
-      if (session.waiting_for().empty()) continue;
-      absl::StrAppend(&out, "  ", job.name(), "/", session.id(), ", rank ", session.rank(), ": ", session.waiting_for(),
-                      "\n");
+      for (const std::string* text : {&session.note(), &session.waiting_for()}) {
+        if (text->empty()) continue;
+        absl::StrAppend(&out, "  ", job.name(), "/", session.id(), ", rank ", session.rank(), ": ", *text, "\n");
+      }
     }
   }
   return out;

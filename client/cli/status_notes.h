@@ -11,7 +11,8 @@ namespace penstock::cli {
 // A job's last column: how far it is, who reads it, what it waits for.
 std::string JobNote(const v1::StatusReply::JobStatus& job);
 
-// Why jobs failed: "  train: ..." each, wrapped, behind an empty line; "" where none did.
+// Why jobs, and what was to replace them, failed: "  train: ..." each, wrapped, behind an empty line; "" where none
+// did.
 std::string FailureLines(const v1::StatusReply& status);
 
 // What workers say keeps them from making rows: "  worker w1: ..." each; "" where nothing does.
@@ -21,7 +22,7 @@ std::string TroubleLines(const v1::StatusReply& status);
 // where there is nothing to tell.
 std::string CacheLines(const v1::StatusReply& status);
 
-// What readers wait for: "  train/s1-4, rank 0: ..." each; "" where nobody waits.
+// What is wrong with readers and what they wait for: "  train/s1-4, rank 0: ..." each; "" where there is nothing.
 std::string WaitLines(const v1::StatusReply& status);
 
 }  // namespace penstock::cli

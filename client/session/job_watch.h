@@ -17,9 +17,8 @@ namespace penstock {
 
 // What is told of a job means for one that is being read.
 //   a view   the job's present one
-//   null     nothing: there is no view or it is not sound, and the one of before stands; a coordinator's mistake stops
-//   no
-//            trainer
+//   null     nothing: there is no view or it is not sound, and the one of before stands; a coordinator's mistake
+//            stops no trainer
 //   error    the job is over: replaced, failed or cancelled
 absl::StatusOr<std::shared_ptr<const View>> ReadNews(const JobInfo& job, const WatchedJob& news);
 

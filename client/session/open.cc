@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "client/session/start_checks.h"
+#include "client/session/wait_notice.h"
 
 namespace penstock {
 namespace {
@@ -52,9 +53,11 @@ uint64_t WindowSteps(uint64_t prefetch_steps, uint64_t prefetch_bytes, uint64_t 
   return std::max<uint64_t>(2, std::min(prefetch_steps, prefetch_bytes / std::max<uint64_t>(1, step_bytes)));
 }
 
-SessionOpener::SessionOpener(Executor* executor, std::shared_ptr<CoordinatorClient> coordinator, ReaderOptions options)
+SessionOpener::SessionOpener(Executor* executor, std::shared_ptr<CoordinatorClient> coordinator, ReaderOptions options,
+                             uint64_t process)
     : coordinator_(std::move(coordinator)),
       options_(std::move(options)),
+      process_(process),
       strand_(executor),
       mailbox_(std::make_shared<Mailbox>(&strand_)),
       watched_(options_.job),
@@ -87,6 +90,8 @@ void SessionOpener::Open(Nanos timeout, Done done) {
     request_.set_host(HostName());
     request_.set_batch_size(options_.batch_size);
     request_.set_version(std::string(Version()));
+    request_.set_process(process_);
+    tell_ = now + WaitNotice::kFirst;
     Reach();
   });
 }
@@ -102,6 +107,7 @@ void SessionOpener::Reach() {
 
 void SessionOpener::Reached(absl::StatusOr<v1::OpenSessionReply> reply) {
   strand_.AssertHere();
+  if (reply.ok() && reply->session_id().empty()) return NotYet(reply->wait());
   if (reply.ok()) {
     // From here on the coordinator has a session, which is closed when it cannot be used.
     session_ = *std::move(reply);
@@ -118,6 +124,18 @@ void SessionOpener::Reached(absl::StatusOr<v1::OpenSessionReply> reply) {
         absl::StrCat(reply.status().message(), "; is the coordinator running, and its address right?")));
   }
   again_.Set(again, [this] { Reach(); });
+}
+
+void SessionOpener::NotYet(const std::string& why) {
+  strand_.AssertHere();
+  const Nanos now = strand_.clock()->Now();
+  if (now >= deadline_) return End(absl::DeadlineExceededError(absl::StrCat(coordinator_->name(), ": ", why)));
+  give_up_ = now + std::min(deadline_ - now, kReachWithin);
+  if (now >= tell_ && options_.on_wait != nullptr) {
+    options_.on_wait(absl::StrCat("waiting to open: ", why));
+    tell_ = now + WaitNotice::kAgain;
+  }
+  again_.Set(now + std::min(deadline_ - now, kRetryEvery), [this] { Reach(); });
 }
 
 v1::Job SessionOpener::KnownJob() const {

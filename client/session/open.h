@@ -31,8 +31,9 @@ class SessionOpener {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<OpenedSession>) &&>;
 
-  // `executor` outlives it.
-  SessionOpener(Executor* executor, std::shared_ptr<CoordinatorClient> coordinator, ReaderOptions options);
+  // `executor` outlives it. `process`: as v1::OpenSessionRequest has it.
+  SessionOpener(Executor* executor, std::shared_ptr<CoordinatorClient> coordinator, ReaderOptions options,
+                uint64_t process = 0);
   ~SessionOpener() { mailbox_->Close(); }
 
   // Once. `done` is called on the executor, within `timeout` and the half second that closing a session takes that
@@ -42,6 +43,8 @@ class SessionOpener {
  private:
   void Reach();
   void Reached(absl::StatusOr<v1::OpenSessionReply> reply);
+  // The coordinator is there, but has no session to give yet.
+  void NotYet(const std::string& why);
   // Goes on with the job as it is known: waits for news of it, or ends.
   void Look();
   void Watch();
@@ -53,6 +56,7 @@ class SessionOpener {
 
   const std::shared_ptr<CoordinatorClient> coordinator_;
   const ReaderOptions options_;
+  const uint64_t process_;
   Strand strand_;
   const std::shared_ptr<Mailbox> mailbox_;
   Done done_ ABSL_GUARDED_BY(strand_);
@@ -60,6 +64,7 @@ class SessionOpener {
   v1::OpenSessionRequest request_ ABSL_GUARDED_BY(strand_);
   Nanos deadline_ ABSL_GUARDED_BY(strand_) = 0;
   Nanos give_up_ ABSL_GUARDED_BY(strand_) = 0;  // reaching the coordinator
+  Nanos tell_ ABSL_GUARDED_BY(strand_) = 0;     // when on_wait is told next
   v1::OpenSessionReply session_ ABSL_GUARDED_BY(strand_);
   JobMirror watched_ ABSL_GUARDED_BY(strand_);
   absl::Status away_ ABSL_GUARDED_BY(strand_);  // of the last watch

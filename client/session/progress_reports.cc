@@ -16,7 +16,7 @@ ProgressReports::ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbo
                                  std::shared_ptr<CoordinatorClient> coordinator, v1::OpenSessionRequest open,
                                  std::string session_id, std::shared_ptr<Window> window,
                                  std::shared_ptr<BadRecords> bad_records, std::function<v1::HeldJob()> held,
-                                 std::function<void(const v1::OpenSessionReply&)> reopened)
+                                 std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened)
     : strand_(strand),
       mailbox_(std::move(mailbox)),
       coordinator_(std::move(coordinator)),
@@ -103,10 +103,13 @@ void ProgressReports::Reopen() {
                             [this, mailbox = mailbox_](absl::StatusOr<v1::OpenSessionReply> reply) {
                               mailbox->Post([this, reply = std::move(reply)] {
                                 strand_->AssertHere();
-                                if (reply.ok()) {
+                                if (reply.ok() && !reply->session_id().empty()) {
                                   unknown_ = false;
                                   session_id_ = reply->session_id();
-                                  if (!stopped_) reopened_(*reply);
+                                  if (!stopped_) reopened_(reply);
+                                } else if (absl::IsAlreadyExists(reply.status()) && !stopped_) {
+                                  stopped_ = true;
+                                  return reopened_(reply);
                                 }
                                 Next();
                               });

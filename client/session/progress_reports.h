@@ -24,11 +24,12 @@ class ProgressReports {
   static constexpr Nanos kLeastWait = 2 * kSecond;
 
   // `open`: the request that opened the session, sent again, with what `held` says, when the coordinator has forgotten
-  // it. `reopened` is then told of its answer. The strand outlives this; the mailbox is closed before it goes.
+  // it. `reopened` is then told of its answer: AlreadyExists when the rank has another reader by then, which ends the
+  // reports. The strand outlives this; the mailbox is closed before it goes.
   ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared_ptr<CoordinatorClient> coordinator,
                   v1::OpenSessionRequest open, std::string session_id, std::shared_ptr<Window> window,
                   std::shared_ptr<BadRecords> bad_records, std::function<v1::HeldJob()> held,
-                  std::function<void(const v1::OpenSessionReply&)> reopened);
+                  std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened);
 
   void Start();
   void Stop();
@@ -51,7 +52,7 @@ class ProgressReports {
   const std::shared_ptr<Window> window_;
   const std::shared_ptr<BadRecords> bad_records_;
   const std::function<v1::HeldJob()> held_;
-  const std::function<void(const v1::OpenSessionReply&)> reopened_;
+  const std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened_;
   std::string session_id_ ABSL_GUARDED_BY(strand_);
   bool unknown_ ABSL_GUARDED_BY(strand_) = false;  // the coordinator does not know the session any more
   bool stopped_ ABSL_GUARDED_BY(strand_) = false;

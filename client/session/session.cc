@@ -74,9 +74,9 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
             strand_.AssertHere();
             return watch_.Held();
           },
-          [this](const v1::OpenSessionReply& reply) {
+          [this](const absl::StatusOr<v1::OpenSessionReply>& reply) {
             strand_.AssertHere();
-            watch_.Take(reply.job(), reply.revision());
+            reply.ok() ? watch_.Take(reply->job(), reply->revision()) : window_->JobGone(reply.status());
           }),
       wait_notice_(window_, options_.on_wait),
       next_turn_(&strand_),

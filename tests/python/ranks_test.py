@@ -226,3 +226,10 @@ def test_more_ranks_than_cores_have_one_each(eight_cores, job_file, monkeypatch)
     for name, value in {"RANK": "0", "WORLD_SIZE": "20", "LOCAL_WORLD_SIZE": "20"}.items():
         monkeypatch.setenv(name, value)
     assert threads_of(job_file()) == 1
+
+
+def test_a_rank_that_another_trainer_reads_is_no_fault_of_the_data():
+    from penstock._errors import error_of
+
+    said = error_of("ALREADY_EXISTS", "rank 1 of 4 of job train has another reader that is alive", of_batch=True)
+    assert isinstance(said, ConfigurationError)

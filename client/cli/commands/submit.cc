@@ -21,12 +21,13 @@ class Submit final : public Command {
     return "Checks the job file, registers it, and waits until the workers have found and indexed its files and made\n"
            "its first row. Submitting the same job again changes nothing, but says whether the files behind its globs\n"
            "are others now: --replace takes them up. Another job of the same name is refused unless --replace says\n"
-           "otherwise. JOB.textproto may be - for standard input.\n\n"
+           "otherwise: it goes on until the new one is ready, and if that fails; then its readers end.\n"
+           "JOB.textproto may be - for standard input.\n\n"
            "  penstock submit train.textproto";
   }
   void AddFlags(Flags* flags) override {
     coordinator_.AddTo(flags);
-    flags->AddSwitch("replace", &replace_, "take the place of another job of this name");
+    flags->AddSwitch("replace", &replace_, "take the place of another job of this name, as soon as this is ready");
     flags->AddSwitch("allow-missing", &allow_missing_,
                      "keys that none of the first records has are meant: rows come empty");
     flags->AddSwitch("wait", &wait_, "wait until the job is ready (default; --no-wait returns at once)");
@@ -41,10 +42,12 @@ class Submit final : public Command {
     request.set_allow_missing(allow_missing_);
     ControlClient client(coordinator_.address());
     v1::Job job;
+    bool replaces = false;
     if (wait_) {
       PS_ASSIGN_OR_RETURN(job, SubmitAndWait(client, request, json_));
     } else {
       PS_ASSIGN_OR_RETURN(v1::SubmitReply reply, client.Submit(request));
+      replaces = reply.replaces();
       job = std::move(*reply.mutable_job());
     }
     uint64_t records = 0, bytes = 0;
@@ -62,7 +65,8 @@ class Submit final : public Command {
     }
     PrintWarnings(warnings);
     if (!wait_) {
-      std::printf("job '%s' is registered; `penstock jobs` shows when it is ready\n", job.name().c_str());
+      std::printf("job '%s' is registered; `penstock jobs` shows when it is ready%s\n", job.name().c_str(),
+                  replaces ? ", until then the one that is there goes on" : "");
       return absl::OkStatus();
     }
     std::printf("job '%s' is ready: %s, %s in %s\n", job.name().c_str(), Count(records, "record").c_str(),

@@ -86,8 +86,8 @@ struct ReaderOptions {
 
   // Told what Next waits for, in a sentence, once it has waited for 3 seconds and every 5 seconds
   // after that: which rows of which workers are missing, and why as far as is known ("waiting 3 s:
-  // ..."). Called on a thread of the reader's own, which it must not hold up; not once the reader's
-  // destructor has returned. Empty: nobody is told.
+  // ..."). Told the same way what Open waits for: a job in preparation. Called on a thread of the reader's own, which
+  // it must not hold up; not once the reader's destructor has returned. Empty: nobody is told.
   std::function<void(const std::string&)> on_wait;
 };
 
@@ -102,6 +102,9 @@ class Reader {
   //                        last batches with several ranks; a state that cannot be read
   //   FailedPrecondition   the state is of another plan or pipeline (both values are named); the job failed in
   //                        preparation (with its error); ranks open at unlike positions
+  //   AlreadyExists        another process reads as this rank of this group and is alive, which is known within 3 s;
+  //                        Next says so too when that one came while this was silent. One that has ended keeps
+  //                        nobody out
   //   Unavailable, DeadlineExceeded
   //                        the coordinator cannot be reached, or no worker is there; the address is named
   // clang-format on

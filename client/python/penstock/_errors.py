@@ -53,6 +53,8 @@ def error_of(code: str, message: str, of_batch: bool) -> PenstockError:
         return TimeoutError(message, code)
     if code in _MACHINE:
         return MachineError(message, code)
+    if code == "ALREADY_EXISTS":  # another trainer has this rank
+        return ConfigurationError(message, code)
     if of_batch or code == "DATA_LOSS":
         return DataError(message, code)
     return ConfigurationError(message, code)

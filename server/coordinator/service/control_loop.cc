@@ -18,7 +18,12 @@ void LogFact(const v1::StoreEvent& fact) {
   switch (fact.event_case()) {
     case v1::StoreEvent::kPutJob: {
       const v1::Job& job = fact.put_job().job();
-      if (job.state() == v1::FAILED) {
+      const v1::Job& next = fact.put_job().next();
+      if (next.state() == v1::FAILED) {
+        spdlog::warn("job {} goes on as it was: what was to replace it failed: {}", job.name(), next.error());
+      } else if (next.state() == v1::PREPARING) {
+        spdlog::info("job {} goes on until what is to replace it is ready", job.name());
+      } else if (job.state() == v1::FAILED) {
         spdlog::warn("job {} failed: {}", job.name(), job.error());
       } else {
         spdlog::info("job {} is {}", job.name(), v1::JobState_Name(job.state()));

@@ -1,5 +1,6 @@
 #include "server/coordinator/state/coordinator_state.h"
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -65,6 +66,10 @@ absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& o
     JobEntry& entry = state.jobs_[job.job().name()];
     entry.job = job.job();
     entry.digest = job.conformance_digest();
+    if (!job.has_next()) continue;
+    entry.next = std::make_unique<JobEntry>();
+    entry.next->is_next = true;
+    entry.next->job = job.next();
   }
   for (const v1::StoredView& stored_view : stored.views()) {
     auto found = state.jobs_.find(stored_view.job());
@@ -100,6 +105,7 @@ absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& o
     state.TouchJob(&entry);
     if (entry.view) entry.views.Add(v1::View(), entry.job.view(), entry.job.revision());
     if (entry.preparing()) state.StartPreparation(&entry, &out);
+    if (entry.next != nullptr && entry.next->preparing()) state.StartPreparation(entry.next.get(), &out);
     entry.job.set_waiting(state.WhatItWaitsFor(entry));
   }
   return state;
@@ -112,7 +118,11 @@ Effects CoordinatorState::Apply(const Event& event) {
   // The reply was made before views and waiting notes were brought up to date.
   if (auto* submit = std::get_if<v1::SubmitReply>(&effects.reply); submit && effects.status.ok()) {
     auto found = jobs_.find(submit->job().name());
-    if (found != jobs_.end()) *submit->mutable_job() = found->second.job;
+    if (found != jobs_.end()) {
+      const JobEntry* next = found->second.next.get();
+      const bool is_next = next != nullptr && next->job.uid() == submit->job().uid();
+      *submit->mutable_job() = is_next ? next->job : found->second.job;
+    }
   }
   effects.facts = std::move(out.facts);
   return effects;
@@ -128,9 +138,9 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
       settled_ = true;
       out->membership = true;
     }
-    for (auto& [name, entry] : jobs_) {
-      if (std::exchange(entry.progress_to_tell, false)) TouchJob(&entry);
-    }
+    ForEachSubmission([this](JobEntry* entry) {
+      if (std::exchange(entry->progress_to_tell, false)) TouchJob(entry);
+    });
     if (now - last_check_ >= options_.heartbeat / 4) {
       last_check_ = now;
       CheckTasks(now, out);
@@ -201,6 +211,15 @@ void CoordinatorState::Settle(Nanos now, Consequences* out) {
   }
 }
 
+const JobEntry& CoordinatorState::SubmissionOf(const v1::Task& task) const {
+  const JobEntry& named = jobs_.at(task.job());
+  return named.next != nullptr && named.next->job.uid() == task.job_uid() ? *named.next : named;
+}
+
+JobEntry* CoordinatorState::SubmissionOf(const v1::Task& task) {
+  return const_cast<JobEntry*>(&std::as_const(*this).SubmissionOf(task));
+}
+
 absl::Status CoordinatorState::NoSuchJob(const std::string& name) const {
   std::vector<std::string> names;
   for (const auto& [known, entry] : jobs_) {
@@ -217,7 +236,8 @@ absl::Status CoordinatorState::NoSuchJob(const std::string& name) const {
 }
 
 void CoordinatorState::RemoveJob(const std::string& name, Consequences* out) {
-  board_.EraseJob(name);
+  DropNext(&jobs_.at(name));
+  board_.EraseJob(jobs_.at(name).job.uid());
   sessions_.CloseJob(name);
   ForgetJob(jobs_.at(name));
   jobs_.erase(name);

@@ -6,6 +6,9 @@
 //   -> PROBE (make the first row) -> READY
 // An error of the job fails it at once. An error of a worker is tried on others, then fails the job
 // and names the worker. What a worker that dies had is handed to others.
+//
+// What is submitted in the place of a READY job is prepared beside it (JobEntry::next) and takes its
+// place when it is READY; when it fails the job goes on, and says so.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_COORDINATOR_STATE_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_COORDINATOR_STATE_H_
 
@@ -68,6 +71,17 @@ class CoordinatorState {
   Effects Dispatch(const Event& event, Consequences* out);
   void Settle(Nanos now, Consequences* out);
   absl::Status NoSuchJob(const std::string& name) const;
+  // The submission that the task is for. There is one: its tasks go with it.
+  const JobEntry& SubmissionOf(const v1::Task& task) const;
+  JobEntry* SubmissionOf(const v1::Task& task);
+  // Calls f(JobEntry*) for each job and what is to take its place.
+  template <typename F>
+  void ForEachSubmission(const F& f) {
+    for (auto& [name, entry] : jobs_) {
+      f(&entry);
+      if (entry.next != nullptr) f(entry.next.get());
+    }
+  }
   uint64_t NextId() { return (term_ << 32) | ++ids_; }
 
   // state_watch.cc
@@ -82,6 +96,9 @@ class CoordinatorState {
   absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request, Consequences* out);
   absl::Status Cancel(const v1::CancelRequest& request, Consequences* out);
   absl::Status Delete(const v1::DeleteRequest& request, Consequences* out);
+  v1::SubmitReply SubmitInPlaceOf(JobEntry* there, const v1::SubmitRequest& request, Consequences* out);
+  void DropNext(JobEntry* entry);
+  JobEntry* TakeItsPlace(JobEntry* next, Consequences* out);  // where the job is then
   void RemoveJob(const std::string& name, Consequences* out);
   void StopJob(JobEntry* entry, v1::JobState state, const std::string& error, Consequences* out);
   absl::Status MakeRoomForJob(Consequences* out);

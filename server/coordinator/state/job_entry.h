@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_JOB_ENTRY_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_JOB_ENTRY_H_
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -39,6 +40,11 @@ struct JobEntry {
   uint64_t first_view_number = 1;  // views of a replaced job go on counting
   Quarantine quarantine;
   uint64_t look = 0;  // the task that looks at its files; 0: none is under way
+
+  // The submission that is to take this one's place when it is READY, so that a mistake in it ends nobody's training;
+  // FAILED: it did not. It has the same name and a uid of its own; whoever asks for the job gets this one.
+  std::unique_ptr<JobEntry> next;
+  bool is_next = false;  // this is one
 
   // For watchers.
   uint64_t metadata_id = 0;        // as v1::JobRecord has it

@@ -1,8 +1,10 @@
 #include "server/coordinator/state/session_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "base/words.h"
 
 namespace penstock {
@@ -11,10 +13,54 @@ namespace {
 
 constexpr size_t kMaxWordsBytes = 1024;  // of what a session says it waits for
 
+bool SameProcess(const v1::OpenSessionRequest& a, const v1::OpenSessionRequest& b) {
+  return a.process() != 0 && a.process() == b.process();
+}
+
+std::string RankOf(const v1::OpenSessionRequest& open) {
+  return absl::StrCat("rank ", open.rank(), " of ", open.world_size());
+}
+
+std::string ReaderOf(const SessionEntry& session) {
+  return absl::StrCat("reader ", session.id, session.open.host().empty() ? "" : " on ", session.open.host());
+}
+
 }  // namespace
 
-absl::StatusOr<const SessionEntry*> SessionTable::Open(Nanos now, const std::string& id,
-                                                       const v1::OpenSessionRequest& request, uint64_t job_uid) {
+SessionEntry* SessionTable::HolderOf(const Group& group, uint32_t rank) {
+  const auto open = group.open.find(rank);
+  if (open == group.open.end()) return nullptr;
+  const auto found = sessions_.find(open->second);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
+absl::StatusOr<std::string> SessionTable::AskFor(SessionEntry* holder, Nanos now,
+                                                 const v1::OpenSessionRequest& request) const {
+  const std::string& resumes = request.resumes();
+  const bool its_own = !resumes.empty() && (holder->id == resumes || holder->open.resumes() == resumes);
+  if (its_own || SameProcess(holder->open, request) || !Reports(*holder, now)) return "";
+  const std::string what = absl::StrCat(RankOf(request), " of job ", request.job(),
+                                        request.group().empty() ? "" : absl::StrCat(", group ", request.group(), ","));
+  const absl::Status taken = absl::AlreadyExistsError(absl::StrCat(
+      what, " has another reader that is alive: ", ReaderOf(*holder),
+      ". Both would train on the same rows, and nobody on those of another rank: give each trainer its own rank, "
+      "another run another group, or end that reader"));
+  // One that was put aside while it was silent, and speaks again: the rank's reader is the one that came then.
+  if (!resumes.empty()) return taken;
+  std::erase_if(holder->rivals, [&](const auto& rival) { return now - rival.second.asked > kAsks; });
+  const bool many = holder->rivals.size() >= kMostRivals && !holder->rivals.contains(request.process());
+  SessionEntry::Rival& rival =
+      holder->rivals.try_emplace(many ? 0 : request.process(), SessionEntry::Rival{now, holder->reports}).first->second;
+  rival.asked = holder->asked_for = now;
+  holder->rival_host = request.host();
+  if (holder->reports - rival.reports_before >= kAlive) return taken;
+  return absl::StrCat(what, " has a reader that reported ", (now - holder->last_report) / (kSecond / 10) / 10.0,
+                      " s ago, ", ReaderOf(*holder), ": within ", kSilent / kSecond,
+                      " s it is known whether that is still alive");
+}
+
+absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::string& id,
+                                                         const v1::OpenSessionRequest& request, uint64_t job_uid) {
   if (sessions_.size() >= options_.max_sessions) {
     return absl::ResourceExhaustedError(
         absl::StrCat("there are ", sessions_.size(), " open sessions, which is the limit; close some first"));
@@ -30,6 +76,14 @@ absl::StatusOr<const SessionEntry*> SessionTable::Open(Nanos now, const std::str
   if (request.world_size() > 1) {
     const Cursor cursor{request.epoch(), request.position()};
     const uint32_t rank = request.rank();
+    SessionEntry* holder = nullptr;
+    if (const auto known = groups_.find(KeyOf(session)); known != groups_.end()) {
+      holder = HolderOf(known->second, rank);
+    }
+    if (holder != nullptr) {
+      PS_ASSIGN_OR_RETURN(std::string wait, AskFor(holder, now, request));
+      if (!wait.empty()) return Opening{nullptr, std::move(wait)};
+    }
     Group& group = groups_[KeyOf(session)];
     const bool again = group.members.contains(rank);
     if (!request.resumes().empty()) {
@@ -46,11 +100,15 @@ absl::StatusOr<const SessionEntry*> SessionTable::Open(Nanos now, const std::str
           ": all ranks must restore the same state (another training run needs another group)"));
     }
     group.members[rank] = true;
-    auto before = group.open.find(rank);
-    if (before != group.open.end()) sessions_.erase(before->second);
+    if (holder != nullptr && SameProcess(holder->open, request) && Reports(*holder, now)) {
+      holder->twin = id;
+      session.twin = holder->id;
+    } else if (holder != nullptr) {
+      sessions_.erase(group.open.at(rank));
+    }
     group.open[rank] = id;
   }
-  return &(sessions_[id] = std::move(session));
+  return Opening{&(sessions_[id] = std::move(session)), ""};
 }
 
 SessionEntry* SessionTable::Report(Nanos now, const v1::ReportSessionRequest& request) {
@@ -64,6 +122,7 @@ SessionEntry* SessionTable::Report(Nanos now, const v1::ReportSessionRequest& re
   if (session.waited >= kWaits) last_wait_ = now;
   Shorten(session.last.mutable_waiting_for(), kMaxWordsBytes);
   session.last_report = now;
+  ++session.reports;
   std::erase_if(session.failed, [&](const auto& said) { return now - said.second > options_.report_window; });
   return &session;
 }
@@ -73,7 +132,8 @@ void SessionTable::Close(const std::string& id) {
   if (found == sessions_.end()) return;
   auto group = groups_.find(KeyOf(found->second));
   if (group != groups_.end()) {
-    group->second.open.erase(found->second.open.rank());
+    const auto open = group->second.open.find(found->second.open.rank());
+    if (open != group->second.open.end() && open->second == id) group->second.open.erase(open);
     if (group->second.open.empty()) groups_.erase(group);
   }
   sessions_.erase(found);
@@ -105,6 +165,17 @@ std::vector<const SessionEntry*> SessionTable::OfJob(const std::string& job) con
     if (session.open.job() == job) result.push_back(&session);
   }
   return result;
+}
+
+std::string SessionTable::NoteOf(const SessionEntry& session, Nanos now) const {
+  const auto twin = sessions_.find(session.twin);
+  if (twin != sessions_.end() && now - twin->second.last_report <= kSilent && now - session.last_report <= kSilent) {
+    return absl::StrCat("two readers have ", RankOf(session.open), ": this and ", ReaderOf(twin->second),
+                        ", in one process; what both hand out is trained on twice");
+  }
+  if (session.asked_for < 0 || now - session.asked_for > kToldFor) return "";
+  return absl::StrCat("another reader", session.rival_host.empty() ? "" : " on ", session.rival_host, " asks for ",
+                      RankOf(session.open), " and is refused while this one reports");
 }
 
 }  // namespace penstock

@@ -1,7 +1,9 @@
 // Submitting, cancelling, deleting and the end of jobs.
 #include <google/protobuf/util/message_differencer.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -46,7 +48,15 @@ absl::StatusOr<v1::SubmitReply> CoordinatorState::Submit(const v1::SubmitRequest
   uint64_t first_view_number = 1;
   auto found = jobs_.find(spec.name());
   if (found != jobs_.end()) {
-    const JobEntry& there = found->second;
+    JobEntry& there = found->second;
+    const JobEntry* next = there.next.get();
+    if (next != nullptr && next->preparing() && !request.replace() &&
+        MessageDifferencer::Equals(next->job.spec(), spec)) {
+      reply.set_existed(true);
+      reply.set_replaces(true);
+      *reply.mutable_job() = next->job;
+      return reply;
+    }
     if ((there.preparing() || there.ready()) && !request.replace()) {
       if (!MessageDifferencer::Equals(there.job.spec(), spec)) {
         return absl::AlreadyExistsError(absl::StrCat("job ", spec.name(), " is there with another description (",
@@ -54,12 +64,19 @@ absl::StatusOr<v1::SubmitReply> CoordinatorState::Submit(const v1::SubmitRequest
                                                      "); submit under another name, or with --replace"));
       }
       reply.set_existed(true);
-      if (there.ready()) reply.set_files_look(LookAtFiles(&found->second, out));
+      if (next != nullptr && !next->preparing()) {  // what failed to replace it is not wanted any more
+        DropNext(&there);
+        TouchJob(&there);
+        StoreJob(there, out);
+      }
+      if (there.ready()) reply.set_files_look(LookAtFiles(&there, out));
       *reply.mutable_job() = there.job;
       return reply;
     }
+    if (there.ready()) return SubmitInPlaceOf(&there, request, out);
     first_view_number = there.view ? there.view->n + 1 : there.first_view_number;
-    board_.EraseJob(spec.name());
+    DropNext(&there);
+    board_.EraseJob(there.job.uid());
     sessions_.CloseJob(spec.name());
     out->facts.emplace_back().set_delete_job(spec.name());
     ForgetJob(there);
@@ -77,6 +94,44 @@ absl::StatusOr<v1::SubmitReply> CoordinatorState::Submit(const v1::SubmitRequest
   StoreJob(entry, out);
   *reply.mutable_job() = entry.job;
   return reply;
+}
+
+v1::SubmitReply CoordinatorState::SubmitInPlaceOf(JobEntry* there, const v1::SubmitRequest& request,
+                                                  Consequences* out) {
+  DropNext(there);
+  there->next = std::make_unique<JobEntry>();
+  JobEntry* const next = there->next.get();
+  next->is_next = true;
+  next->job.set_name(there->job.name());
+  next->job.set_uid(NextId());
+  *next->job.mutable_spec() = request.spec();
+  next->job.set_allow_missing(request.allow_missing());
+  StartPreparation(next, out);
+  StoreJob(*there, out);
+  v1::SubmitReply reply;
+  reply.set_replaces(true);
+  *reply.mutable_job() = next->job;
+  return reply;
+}
+
+void CoordinatorState::DropNext(JobEntry* entry) {
+  if (entry->next == nullptr) return;
+  board_.EraseJob(entry->next->job.uid());
+  entry->next.reset();
+}
+
+JobEntry* CoordinatorState::TakeItsPlace(JobEntry* next, Consequences* out) {
+  const std::string name = next->job.name();
+  JobEntry* const there = &jobs_.at(name);
+  const std::unique_ptr<JobEntry> keep = std::move(there->next);
+  keep->is_next = false;
+  keep->first_view_number = there->view ? there->view->n + 1 : there->first_view_number;
+  board_.EraseJob(there->job.uid());
+  sessions_.CloseJob(name);
+  out->facts.emplace_back().set_delete_job(name);  // with its view and its bad records
+  ForgetJob(*there);
+  *there = std::move(*keep);
+  return there;
 }
 
 absl::Status CoordinatorState::Cancel(const v1::CancelRequest& request, Consequences* out) {
@@ -104,8 +159,9 @@ absl::Status CoordinatorState::Delete(const v1::DeleteRequest& request, Conseque
 }
 
 void CoordinatorState::StopJob(JobEntry* entry, v1::JobState state, const std::string& error, Consequences* out) {
-  board_.EraseJob(entry->job.name());
-  sessions_.CloseJob(entry->job.name());
+  board_.EraseJob(entry->job.uid());
+  if (!entry->is_next) sessions_.CloseJob(entry->job.name());
+  if (state == v1::CANCELLED) DropNext(entry);
   entry->shards.clear();
   entry->indexed.clear();
   entry->open_shards = 0;
@@ -134,12 +190,17 @@ absl::Status CoordinatorState::MakeRoomForJob(Consequences* out) {
 }
 
 void CoordinatorState::StoreJob(const JobEntry& entry, Consequences* out) const {
+  if (entry.is_next) return StoreJob(jobs_.at(entry.job.name()), out);
   v1::StoredJob* stored = out->facts.emplace_back().mutable_put_job();
   *stored->mutable_job() = entry.job;
   stored->mutable_job()->clear_view();
   stored->mutable_job()->clear_waiting();
   stored->mutable_job()->clear_files_look();
   stored->set_conformance_digest(entry.digest);
+  if (entry.next == nullptr) return;
+  *stored->mutable_next() = entry.next->job;
+  stored->mutable_next()->clear_snapshot();
+  stored->mutable_next()->clear_waiting();
 }
 
 }  // namespace penstock

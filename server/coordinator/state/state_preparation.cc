@@ -45,7 +45,7 @@ std::string Shortened(const std::string& text) {
 }  // namespace
 
 void CoordinatorState::StartPreparation(JobEntry* entry, Consequences* out) {
-  board_.EraseJob(entry->job.name());
+  board_.EraseJob(entry->job.uid());
   entry->shards.clear();
   entry->indexed.clear();
   entry->open_shards = 0;
@@ -76,7 +76,7 @@ v1::ReportTaskReply CoordinatorState::ReportTask(Nanos now, const v1::ReportTask
   // from the worker that has the task; a result from any that is known: of another nobody could say
   // which bits it computes.
   if (task != nullptr && worker != nullptr && (request.code() == 0 || task->worker == request.worker_id())) {
-    JobEntry& entry = jobs_.at(task->task.job());
+    JobEntry& entry = *SubmissionOf(task->task);
     if (request.code() != 0) {
       TaskFailed(&entry, task, request.worker_id(), request.code(), request.message(), request.worker_at_fault(), out);
     } else {
@@ -230,6 +230,7 @@ absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
 }
 
 void CoordinatorState::BecomeReady(JobEntry* entry, Consequences* out) {
+  if (entry->is_next) entry = TakeItsPlace(entry, out);
   entry->job.set_state(v1::READY);
   TouchJob(entry);
   StoreJob(*entry, out);
@@ -238,9 +239,7 @@ void CoordinatorState::BecomeReady(JobEntry* entry, Consequences* out) {
 
 bool CoordinatorState::MayTake(const WorkerEntry& worker, const BoardTask& task) const {
   if (!worker.live()) return false;
-  auto found = jobs_.find(task.task.job());
-  if (found == jobs_.end()) return false;
-  if (!task.task.has_prepare() && !task.task.has_list()) return CanServe(worker, found->second);
+  if (!task.task.has_prepare() && !task.task.has_list()) return CanServe(worker, SubmissionOf(task.task));
   if (worker.info.conformance_digest() != workers_.CommonDigest()) return false;
   // Globs are expanded where most of the data roots are.
   for (const auto& [id, other] : workers_.all()) {
@@ -290,17 +289,17 @@ void CoordinatorState::CheckTasks(Nanos now, Consequences* out) {
       if (task->tried.size() > 1) {
         absl::StrAppend(&error, " (tried on ", absl::StrJoin(task->tried, ", "), ")");
       }
-      GiveUp(&jobs_.at(task->task.job()), task, error, out);
+      GiveUp(SubmissionOf(task->task), task, error, out);
     }
   }
   if (workers_.CountLive() == 0) return;
-  for (auto& [name, entry] : jobs_) {
-    if (!entry.preparing() || entry.digest.empty()) continue;
-    const bool any = std::any_of(workers_.all().begin(), workers_.all().end(), [&entry = entry](const auto& worker) {
-      return worker.second.live() && worker.second.info.conformance_digest() == entry.digest;
+  ForEachSubmission([&](JobEntry* entry) {
+    if (!entry->preparing() || entry->digest.empty()) return;
+    const bool any = std::any_of(workers_.all().begin(), workers_.all().end(), [&](const auto& worker) {
+      return worker.second.live() && worker.second.info.conformance_digest() == entry->digest;
     });
-    if (!any) StartPreparation(&entry, out);
-  }
+    if (!any) StartPreparation(entry, out);
+  });
 }
 
 }  // namespace penstock

@@ -31,7 +31,10 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
       absl::StrAppend(&what, ", ", job.shards_indexed(), " of ", job.shards_total(), " shards are indexed");
     }
     if (!job.waiting().empty()) absl::StrAppend(&what, "; ", job.waiting());
-    return absl::UnavailableError(what);
+    v1::OpenSessionReply wait;
+    wait.set_wait(what);
+    wait.set_version(std::string(Version()));
+    return wait;
   }
   if (request.group().size() > 256 || request.host().size() > 256) {
     return absl::InvalidArgumentError("OpenSession: group and host have at most 256 bytes");
@@ -51,12 +54,16 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
                                                    " positions: is the state of another job?"));
   }
   const std::string id = absl::StrCat("s", term_, "-", NextId() & 0xffffffff);
-  PS_RETURN_IF_ERROR(sessions_.Open(now, id, request, job.uid()).status());
+  PS_ASSIGN_OR_RETURN(SessionTable::Opening opening, sessions_.Open(now, id, request, job.uid()));
   v1::OpenSessionReply reply;
+  reply.set_version(std::string(Version()));
+  if (opening.session == nullptr) {
+    reply.set_wait(std::move(opening.wait));
+    return reply;
+  }
   reply.set_session_id(id);
   *reply.mutable_job() = WhatIsNew(found->second, 0, request.held());
   reply.set_revision(revision_);
-  reply.set_version(std::string(Version()));
   return reply;
 }
 

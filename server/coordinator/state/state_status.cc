@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/version.h"
+#include "net/job_mirror.h"
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock {
@@ -48,6 +49,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     status->set_state(job.state());
     status->set_error(job.error());
     status->set_waiting(job.waiting());
+    if (entry.next != nullptr) *status->mutable_next() = RecordOf(entry.next->job, 0);
     uint64_t records = 0, bytes = 0;
     for (const v1::Shard& shard : job.snapshot().shards()) {
       records += shard.records();
@@ -77,6 +79,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
       out->set_host(session->open.host());
       out->set_rows(session->last.rows());
       out->set_waiting_for(session->last.waiting_for());
+      out->set_note(sessions_.NoteOf(*session, now));
       if (status->waiting().empty() && !out->waiting_for().empty()) {
         status->set_waiting(absl::StrCat("rank ", out->rank(), " of ", out->world_size(), ": ", out->waiting_for()));
       }

@@ -31,12 +31,13 @@ bool CoordinatorState::CanServe(const WorkerEntry& worker, const JobEntry& entry
 void CoordinatorState::RefreshViews(Consequences* out) {
   for (auto& [name, entry] : jobs_) {
     if (entry.ready()) RefreshView(&entry, out);
-    std::string waiting = WhatItWaitsFor(entry);
-    if (waiting != entry.job.waiting()) {
-      entry.job.set_waiting(std::move(waiting));
-      TouchJob(&entry);
-    }
   }
+  ForEachSubmission([this](JobEntry* entry) {
+    std::string waiting = WhatItWaitsFor(*entry);
+    if (waiting == entry->job.waiting()) return;
+    entry->job.set_waiting(std::move(waiting));
+    TouchJob(entry);
+  });
 }
 
 // Live workers serve; where there are none, those that still answer. With nobody at all the last view stands, so that

@@ -24,6 +24,7 @@ const v1::Job* CoordinatorState::FindJob(const std::string& name) const {
 }
 
 void CoordinatorState::TouchJob(JobEntry* entry) {
+  if (entry->is_next) entry = &jobs_.at(entry->job.name());  // as a part of it
   by_revision_.erase(entry->job.revision());
   entry->job.set_revision(++revision_);
   by_revision_[revision_] = entry->job.name();
@@ -42,6 +43,7 @@ v1::JobUpdate CoordinatorState::WhatIsNew(const JobEntry& entry, uint64_t base_r
                                           const v1::HeldJob& held) const {
   v1::JobUpdate update;
   *update.mutable_record() = RecordOf(entry.job, entry.metadata_id);
+  if (entry.next != nullptr) *update.mutable_record()->mutable_next() = RecordOf(entry.next->job, 0);
   if (entry.metadata_id == 0) return update;
   // What is held of another submission is of no use, its view neither: numbers begin anew.
   const bool same = held.metadata_id() == entry.metadata_id;

@@ -5,7 +5,8 @@
 namespace penstock {
 namespace {
 
-void EraseFrom(std::map<std::string, std::set<uint64_t>>* map, const std::string& key, uint64_t id) {
+template <typename Key>
+void EraseFrom(std::map<Key, std::set<uint64_t>>* map, const Key& key, uint64_t id) {
   auto found = map->find(key);
   if (found == map->end()) return;
   found->second.erase(id);
@@ -20,12 +21,12 @@ uint64_t TaskBoard::Add(v1::Task task, uint32_t shard) {
   entry.task = std::move(task);
   entry.task.set_id(id);
   entry.shard = shard;
-  by_job_[entry.task.job()].insert(id);
+  by_job_[entry.task.job_uid()].insert(id);
   SetWaiting(entry);
   return id;
 }
 
-void TaskBoard::SetWaiting(const BoardTask& task) { waiting_[task.task.job()].insert(task.task.id()); }
+void TaskBoard::SetWaiting(const BoardTask& task) { waiting_[task.task.job_uid()].insert(task.task.id()); }
 
 void TaskBoard::HandOut(const std::string& worker, Nanos now, size_t limit,
                         const std::function<bool(const BoardTask&)>& may_take) {
@@ -73,15 +74,15 @@ BoardTask* TaskBoard::Find(uint64_t id) {
 void TaskBoard::Erase(uint64_t id) {
   auto found = tasks_.find(id);
   if (found == tasks_.end()) return;
-  EraseFrom(&waiting_, found->second.task.job(), id);
+  EraseFrom(&waiting_, found->second.task.job_uid(), id);
   EraseFrom(&held_, found->second.worker, id);
-  EraseFrom(&by_job_, found->second.task.job(), id);
+  EraseFrom(&by_job_, found->second.task.job_uid(), id);
   retries_.erase(id);
   tasks_.erase(found);
 }
 
-void TaskBoard::EraseJob(const std::string& job) {
-  auto found = by_job_.find(job);
+void TaskBoard::EraseJob(uint64_t job_uid) {
+  auto found = by_job_.find(job_uid);
   if (found == by_job_.end()) return;
   const std::set<uint64_t> ids = found->second;
   for (uint64_t id : ids) Erase(id);

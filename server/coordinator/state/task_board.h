@@ -40,7 +40,7 @@ class TaskBoard {
 
   BoardTask* Find(uint64_t id);
   void Erase(uint64_t id);
-  void EraseJob(const std::string& job);
+  void EraseJob(uint64_t job_uid);
 
   // Puts a task back to wait.
   void Release(BoardTask* task);
@@ -60,10 +60,10 @@ class TaskBoard {
 
   uint64_t next_id_;
   std::map<uint64_t, BoardTask> tasks_;
-  std::map<std::string, std::set<uint64_t>> waiting_;  // by job, so that a job is skipped at once
-  std::map<std::string, std::set<uint64_t>> held_;     // by worker
-  std::map<std::string, std::set<uint64_t>> by_job_;
-  std::set<uint64_t> retries_;  // those with a non-empty `tried`
+  std::map<uint64_t, std::set<uint64_t>> waiting_;  // by the job's uid, so that a job is skipped at once
+  std::map<std::string, std::set<uint64_t>> held_;  // by worker
+  std::map<uint64_t, std::set<uint64_t>> by_job_;   // by its uid
+  std::set<uint64_t> retries_;                      // those with a non-empty `tried`
 };
 
 }  // namespace penstock

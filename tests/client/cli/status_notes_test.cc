@@ -33,6 +33,10 @@ TEST(StatusNotes, WhatAReaderWaitsForIsALineThatNamesIt) {
   session->set_rank(1);
   session->set_waiting_for("12 rows of step 40 from w1");
   EXPECT_EQ(WaitLines(status), "  train/s1-2, rank 1: 12 rows of step 40 from w1\n");
+  session->set_note("two readers have rank 1 of 4: this and reader s1-3");
+  EXPECT_EQ(WaitLines(status),
+            "  train/s1-2, rank 1: two readers have rank 1 of 4: this and reader s1-3\n"
+            "  train/s1-2, rank 1: 12 rows of step 40 from w1\n");
 }
 
 TEST(StatusNotes, AFailedJobsErrorIsBelowTheTableWrapped) {
@@ -52,6 +56,24 @@ TEST(StatusNotes, AFailedJobsErrorIsBelowTheTableWrapped) {
   std::istringstream lines(table);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 110u) << line;
   EXPECT_NE(table.find("word29"), std::string::npos);
+}
+
+TEST(StatusNotes, WhatIsToReplaceAJobIsSaidAndWhyItFailed) {
+  v1::StatusReply status;
+  auto* job = status.add_jobs();
+  job->set_name("train");
+  job->set_state(v1::READY);
+  job->mutable_next()->set_state(v1::PREPARING);
+  job->mutable_next()->set_shards_indexed(3);
+  job->mutable_next()->set_shards_total(8);
+  EXPECT_EQ(JobNote(*job), "0 readers; its replacement: 3 of 8 shards indexed");
+  EXPECT_EQ(FailureLines(status), "");
+  job->mutable_next()->set_waiting("no worker is live");
+  EXPECT_EQ(JobNote(*job), "0 readers; its replacement: waits: no worker is live");
+  job->mutable_next()->set_state(v1::FAILED);
+  job->mutable_next()->set_error("features[1].key: none");
+  EXPECT_EQ(JobNote(*job), "0 readers; its replacement failed, see below");
+  EXPECT_EQ(FailureLines(status), "\n  train goes on as it was; its replacement failed: features[1].key: none\n");
 }
 
 TEST(StatusNotes, AWorkerThatHasGoneHasNoRateAndNoLoad) {

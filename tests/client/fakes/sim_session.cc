@@ -29,8 +29,13 @@ void SimCoordinator::Answer(Nanos timeout, Done<Reply> done, std::function<absl:
 
 void SimCoordinator::OpenSession(const v1::OpenSessionRequest& request, Nanos timeout,
                                  Done<v1::OpenSessionReply> done) {
-  Answer<v1::OpenSessionReply>(timeout, std::move(done), [this] {
+  Answer<v1::OpenSessionReply>(timeout, std::move(done), [this]() -> absl::StatusOr<v1::OpenSessionReply> {
+    if (!refusal_.ok()) return refusal_;
     v1::OpenSessionReply reply;
+    if (!wait_.empty()) {
+      reply.set_wait(wait_);
+      return reply;
+    }
     reply.set_session_id("session-" + std::to_string(next_session_++));
     *reply.mutable_job() = UpdateOf(job_, job_.uid());
     reply.set_version(std::string(Version()));
@@ -69,7 +74,11 @@ void SimCoordinator::News() {
 void SimCoordinator::ReportSession(const v1::ReportSessionRequest& request, Nanos timeout,
                                    Done<v1::ReportSessionReply> done) {
   reports_.push_back(request);
-  Answer<v1::ReportSessionReply>(timeout, std::move(done), [] { return v1::ReportSessionReply(); });
+  Answer<v1::ReportSessionReply>(timeout, std::move(done), [this] {
+    v1::ReportSessionReply reply;
+    reply.set_unknown_session(!refusal_.ok());
+    return reply;
+  });
 }
 
 void SimCoordinator::CloseSession(const v1::CloseSessionRequest& request, Nanos timeout,

@@ -27,6 +27,10 @@ class SimCoordinator final : public CoordinatorClient {
   // Away: calls fail after some milliseconds. Deaf: they are answered by nobody.
   void SetAway(bool away) { away_ = away; }
   void SetDeaf(bool deaf) { deaf_ = deaf; }
+  // No session is to be had yet, and why; "": one is.
+  void SetWait(const std::string& why) { wait_ = why; }
+  // The sessions that it has are known no more, and are refused with this when they open again.
+  void GiveRankAway(absl::Status refusal) { refusal_ = std::move(refusal); }
 
   const std::vector<v1::ReportSessionRequest>& reports() const { return reports_; }
   int open_sessions() const { return open_sessions_; }
@@ -48,6 +52,8 @@ class SimCoordinator final : public CoordinatorClient {
   v1::Job job_;
   uint64_t revision_ = 1;
   bool away_ = false, deaf_ = false;
+  std::string wait_;
+  absl::Status refusal_;
   int open_sessions_ = 0;
   uint64_t next_session_ = 1;
   std::vector<v1::ReportSessionRequest> reports_;

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "tests/client/fakes/sim_session.h"
 
 namespace penstock {
@@ -46,6 +49,25 @@ TEST(SessionOpener, FollowsAJobInPreparationThroughAnOutage) {
   EXPECT_TRUE(sim.Open(sim.options(), 600 * kSecond).ok());
   EXPECT_LT(sim.now(), 66 * kSecond);
   EXPECT_EQ(sim.Read(kSecond), 12);
+}
+
+TEST(SessionOpener, WaitsForASessionAsLongAsItMayAndTellsWhatFor) {
+  SimSession sim(1, 1);
+  sim.coordinator->SetWait("job fake is being prepared");
+  sim.scheduler.PostAt(sim.now() + 30 * kSecond, [&] { sim.coordinator->SetWait(""); });
+  std::vector<std::string> told;
+  ReaderOptions options = sim.options();
+  options.on_wait = [&](const std::string& text) { told.push_back(text); };
+  EXPECT_TRUE(sim.Open(options, 600 * kSecond).ok());
+  EXPECT_LT(sim.now(), 31 * kSecond);
+  ASSERT_EQ(told.size(), 6u);
+  EXPECT_EQ(told[0], "waiting to open: job fake is being prepared");
+  EXPECT_EQ(sim.Read(kSecond), 12);
+
+  sim.coordinator->SetWait("job fake is being prepared");
+  const absl::Status late = sim.Open(options, 20 * kSecond);
+  EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(std::string(late.message()), "the coordinator of a simulation: job fake is being prepared");
 }
 
 TEST(SessionOpener, SaysWhatItWaitedForAndClosesTheSession) {

@@ -160,6 +160,19 @@ TEST(SessionStreams, ARefusalByAViewChangeAloneWakesTheTrainer) {
   EXPECT_EQ(next->status().code(), absl::StatusCode::kResourceExhausted) << next->status();
 }
 
+TEST(SessionReports, AReaderWhoseRankAnotherHasByNowEndsWithTheReason) {
+  SimSession sim(1, 1);
+  ASSERT_TRUE(sim.Open(sim.options(0)).ok());
+  EXPECT_EQ(sim.Read(kSecond, 3), 3);
+  sim.coordinator->GiveRankAway(absl::AlreadyExistsError("rank 1 of 4 has another reader that is alive"));
+  sim.scheduler.RunUntil([] { return false; }, sim.now() + 4 * kSecond);
+  sim.Read(kSecond, 100);
+  EXPECT_EQ(sim.end.code(), absl::StatusCode::kAlreadyExists) << sim.end;
+  const size_t reports = sim.coordinator->reports().size();
+  sim.scheduler.RunUntil([] { return false; }, sim.now() + 4 * kSecond);
+  EXPECT_EQ(sim.coordinator->reports().size(), reports);
+}
+
 TEST(SessionClose, EndsStreamsAndTheSession) {
   SimSession sim(1, 2);
   ASSERT_TRUE(sim.Open(sim.options(0)).ok());

@@ -195,13 +195,117 @@ TEST(CoordinatorJobs, AnotherSpecUnderTheNameIsRefusedUnlessReplaced) {
   EXPECT_EQ(refused.code(), State::kAlreadyExists);
   EXPECT_THAT(Text(refused), HasSubstr("batch.size"));
   const auto replaced = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", 20), true));
+  EXPECT_TRUE(replaced.replaces());
   EXPECT_NE(replaced.job().uid(), job.uid());
   EXPECT_EQ(replaced.job().state(), v1::PREPARING);
+  h.Work({"a"});
   v1::ReportSessionRequest report;
   report.set_session_id(session.session_id());
   EXPECT_TRUE(h.Do<v1::ReportSessionReply>(report).unknown_session());
-  h.Work({"a"});
+  EXPECT_EQ(h.Job("train").uid(), replaced.job().uid());
   EXPECT_GT(h.Job("train").view().number(), job.view().number());
+  EXPECT_EQ(h.Job("train").spec().batch().size(), 20u);
+  EXPECT_EQ(h.store.Load()->views(0).view().number(), h.Job("train").view().number());
+}
+
+// A mistake in what replaces a job ends nobody's training.
+class CoordinatorReplacing : public ::testing::Test {
+ protected:
+  CoordinatorReplacing() {
+    h.Register("a");
+    good = h.Prepare("train", {"a"});
+    session = h.Do<v1::OpenSessionReply>(SessionOn("train")).session_id();
+    next = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", 20), true)).job();
+  }
+  // Whether the first submission is what trainers get, its readers included.
+  bool GoodGoesOn() {
+    v1::ReportSessionRequest report;
+    report.set_session_id(session);
+    const auto opened = h.Do<v1::OpenSessionReply>(SessionOn("train"));
+    return h.Job("train").uid() == good.uid() && h.Job("train").state() == v1::READY &&
+           !h.Do<v1::ReportSessionReply>(report).unknown_session() && opened.job().record().uid() == good.uid();
+  }
+  v1::JobRecord Next() { return h.JobStatus("train").next(); }
+  void Fail() { h.Report(h.Failure("a", TasksIn(h.Beat("a"))[0], "no file matches trian-*", false)); }
+
+  StateHarness h;
+  v1::Job good, next;
+  std::string session;
+};
+
+TEST_F(CoordinatorReplacing, TheJobGoesOnUntilItsReplacementIsReady) {
+  v1::WatchRequest watch;
+  watch.set_job("train");
+  watch.set_known_revision(h.state->revision());
+  const auto tasks = h.Finish("a", TasksIn(h.Beat("a"))[0]);
+  ASSERT_EQ(tasks.tasks_size(), StateHarness::kShards);
+  h.Finish("a", tasks.tasks(0));
+  h.Apply(Tick());
+  EXPECT_TRUE(GoodGoesOn());
+  EXPECT_EQ(Next().state(), v1::PREPARING);
+  EXPECT_EQ(Next().shards_indexed(), 1u);
+  const auto news = h.state->Watch(watch);
+  ASSERT_TRUE(news.ok() && news->has_value());
+  EXPECT_EQ((*news)->jobs(0).record().uid(), good.uid());
+  EXPECT_EQ((*news)->jobs(0).record().next().uid(), next.uid());
+  h.Work({"a"});
+  EXPECT_EQ(h.Job("train").uid(), next.uid());
+  EXPECT_FALSE(h.JobStatus("train").has_next());
+}
+
+TEST_F(CoordinatorReplacing, TheJobStaysWhenItsReplacementFailsAndSaysSo) {
+  Fail();
+  EXPECT_TRUE(GoodGoesOn());
+  EXPECT_EQ(Next().state(), v1::FAILED);
+  EXPECT_EQ(Next().uid(), next.uid());
+  EXPECT_EQ(Next().error(), "no file matches trian-*");
+  h.Restart();
+  h.Register("a");
+  EXPECT_EQ(Next().error(), "no file matches trian-*");
+  EXPECT_EQ(h.Job("train").state(), v1::READY);
+  // What was there, submitted once more, is all that is wanted.
+  EXPECT_TRUE(h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train"))).existed());
+  EXPECT_FALSE(h.JobStatus("train").has_next());
+  EXPECT_FALSE(h.store.Load()->jobs(0).has_next());
+}
+
+TEST_F(CoordinatorReplacing, APreparationBesideAJobBeginsAnewAfterARestart) {
+  h.Finish("a", TasksIn(h.Beat("a"))[0]);
+  h.Restart();
+  h.Register("a");
+  EXPECT_EQ(h.Job("train").uid(), good.uid());
+  h.Work({"a"});
+  EXPECT_EQ(h.Job("train").uid(), next.uid());
+  EXPECT_EQ(h.Job("train").state(), v1::READY);
+}
+
+TEST_F(CoordinatorReplacing, TheLastOneThatIsToReplaceItDoes) {
+  const auto same = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", 20)));
+  EXPECT_TRUE(same.existed());
+  EXPECT_EQ(same.job().uid(), next.uid());
+  const auto tasks = TasksIn(h.Beat("a"));
+  const auto third = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", 40), true));
+  h.Finish("a", tasks[0]);  // of the one before: nobody's any more
+  EXPECT_EQ(Next().uid(), third.job().uid());
+  h.Work({"a"});
+  EXPECT_EQ(h.Job("train").spec().batch().size(), 40u);
+}
+
+TEST_F(CoordinatorReplacing, CancelAndDeleteEndBoth) {
+  v1::CancelRequest cancel;
+  cancel.set_job("train");
+  h.Do<v1::CancelReply>(cancel);
+  h.Work({"a"});
+  EXPECT_EQ(h.Job("train").state(), v1::CANCELLED);
+  EXPECT_FALSE(h.JobStatus("train").has_next());
+  h.Prepare("train", {"a"});
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", 20), true));
+  v1::DeleteRequest request;
+  request.set_job("train");
+  request.set_running(true);
+  h.Do<v1::DeleteReply>(request);
+  h.Work({"a"});
+  EXPECT_EQ(h.state->FindJob("train"), nullptr);
 }
 
 TEST(CoordinatorJobs, WhatCannotBeAJobIsRefused) {
@@ -303,9 +407,9 @@ TEST(CoordinatorJobs, WithoutWorkersAJobWaitsAndSaysSo) {
   StateHarness h;
   const auto submitted = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
   EXPECT_THAT(submitted.job().waiting(), HasSubstr("no worker is live"));
-  const absl::Status open = h.StatusOf(SessionOn("train"));
-  EXPECT_EQ(open.code(), State::kUnavailable);
-  EXPECT_THAT(Text(open), HasSubstr("no worker is live"));
+  const auto open = h.Do<v1::OpenSessionReply>(SessionOn("train"));
+  EXPECT_EQ(open.session_id(), "");
+  EXPECT_THAT(open.wait(), HasSubstr("no worker is live"));
   h.Register("a");
   EXPECT_EQ(h.Job("train").waiting(), "");
   h.Work({"a"});

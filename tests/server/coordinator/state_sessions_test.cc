@@ -58,8 +58,130 @@ TEST_F(CoordinatorSessions, ARankThatOpensAgainBeginsAGenerationThatOthersMustMa
   EXPECT_TRUE(Open(1, 2, 40).ok());
   EXPECT_FALSE(Open(0, 2, 0).ok());
   EXPECT_TRUE(Known(first));
+  h.Pass(4 * kSecond, {"a"});  // without another word from it
   EXPECT_TRUE(Open(0, 2, 40).ok());
   EXPECT_FALSE(Known(first));  // replaced by the new one
+}
+
+// A trainer that was started again, by its process; its old session says nothing any more.
+class CoordinatorRanks : public CoordinatorSessions {
+ protected:
+  struct Asked {
+    absl::Status status;
+    std::string id, wait;
+  };
+  Asked Ask(uint64_t process, const std::string& resumes = "") {
+    v1::OpenSessionRequest request = SessionOn("train", 1, 2);
+    request.set_process(process);
+    request.set_host("host" + std::to_string(process));
+    request.set_resumes(resumes);
+    const Effects effects = h.Apply(request);
+    if (!effects.status.ok()) return {effects.status, "", ""};
+    const auto& reply = std::get<v1::OpenSessionReply>(effects.reply);
+    return {effects.status, reply.session_id(), reply.wait()};
+  }
+  std::string NoteOf(const std::string& id) {
+    const auto status = h.JobStatus("train");
+    for (const auto& session : status.sessions()) {
+      if (session.id() == id) return session.note();
+    }
+    return "no such session";
+  }
+};
+
+TEST_F(CoordinatorRanks, AnotherReaderOfARankThatIsReadIsRefusedOnceTheFirstIsKnownToLive) {
+  const std::string first = Ask(1).id;
+  ASSERT_TRUE(Known(first));
+  h.Pass(kSecond, {"a"});
+  ASSERT_TRUE(Known(first));
+  h.Pass(kSecond, {"a"});
+  Asked second = Ask(2);
+  EXPECT_EQ(second.id, "");
+  EXPECT_EQ(second.wait, "rank 1 of 2 of job train has a reader that reported 1 s ago, reader " + first +
+                             " on host1: within 3 s it is known whether that is still alive");
+  ASSERT_TRUE(Known(first));  // this report may have been on its way as the process ended
+  h.Pass(kSecond / 2, {"a"});
+  EXPECT_NE(Ask(2).wait, "");
+  EXPECT_NE(Ask(0).wait, "");
+  h.Pass(kSecond / 2, {"a"});
+  ASSERT_TRUE(Known(first));
+  second = Ask(2);
+  EXPECT_EQ(second.status.code(), Code::kAlreadyExists);
+  for (const char* part : {"rank 1 of 2", "host1", "its own rank", "another group"}) {
+    EXPECT_THAT(std::string(second.status.message()), HasSubstr(part));
+  }
+  EXPECT_EQ(NoteOf(first), "another reader on host2 asks for rank 1 of 2 and is refused while this one reports");
+  for (int i = 0; i < 12; ++i) {
+    h.Pass(kSecond, {"a"});
+    ASSERT_TRUE(Known(first));
+  }
+  EXPECT_EQ(NoteOf(first), "");
+  v1::OpenSessionRequest other = SessionOn("train", 1, 2);
+  other.set_group("second run");
+  EXPECT_TRUE(h.StatusOf(other).ok());
+}
+
+TEST_F(CoordinatorRanks, ATrainerThatIsStartedAgainGetsItsRankWithinSeconds) {
+  const std::string first = Ask(1).id;
+  ASSERT_TRUE(Known(first));
+  // One was refused just before the trainer ended: that proves nothing to its successor.
+  EXPECT_NE(Ask(7).wait, "");
+  ASSERT_TRUE(Known(first));
+  ASSERT_TRUE(Known(first));
+  EXPECT_EQ(Ask(7).status.code(), Code::kAlreadyExists);
+  EXPECT_NE(Ask(2).wait, "");
+  ASSERT_TRUE(Known(first));  // the last report came late
+  for (int i = 0; i < 12; ++i) {
+    h.Pass(kSecond / 4, {"a"});
+    EXPECT_NE(Ask(2).wait, "");
+  }
+  h.Pass(kSecond / 4, {"a"});
+  const Asked second = Ask(2);
+  EXPECT_NE(second.id, "") << second.status << second.wait;
+  EXPECT_FALSE(Known(first));
+  // One that never reported keeps nobody out.
+  EXPECT_NE(Ask(3).id, "");
+}
+
+TEST_F(CoordinatorRanks, OneThatWasReplacedWhileItWasSilentEndsWhenItSpeaksAgain) {
+  const std::string first = Ask(1).id;
+  ASSERT_TRUE(Known(first));
+  h.Pass(4 * kSecond, {"a"});
+  const std::string second = Ask(2).id;
+  ASSERT_TRUE(Known(second));
+  ASSERT_FALSE(Known(first));
+  const Asked back = Ask(1, first);
+  EXPECT_EQ(back.status.code(), Code::kAlreadyExists);
+  EXPECT_THAT(std::string(back.status.message()), HasSubstr("host2"));
+  EXPECT_TRUE(Known(second));
+  h.Pass(4 * kSecond, {"a"});
+  EXPECT_NE(Ask(1, first).id, "");  // the other has ended meanwhile
+}
+
+TEST_F(CoordinatorRanks, OneWhoseAnswerWasLostGoesOnWithAnother) {
+  const std::string first = Ask(1).id;
+  h.Restart();
+  const std::string lost = Ask(1, first).id;
+  ASSERT_TRUE(Known(lost));
+  const std::string second = Ask(2, first).id;  // of a client that says no process too
+  EXPECT_NE(second, "");
+  EXPECT_FALSE(Known(lost));
+}
+
+TEST_F(CoordinatorRanks, OneProcessMayLookAtABatchBesideItsTrainingAndTheStatusSaysSo) {
+  const std::string first = Ask(1).id;
+  ASSERT_TRUE(Known(first));
+  const std::string second = Ask(1).id;
+  ASSERT_TRUE(Known(second));
+  ASSERT_TRUE(Known(first));
+  EXPECT_THAT(NoteOf(first), HasSubstr("two readers have rank 1 of 2: this and reader " + second + " on host1"));
+  EXPECT_THAT(NoteOf(second), HasSubstr("two readers have rank 1 of 2: this and reader " + first + " on host1"));
+  Close(first);
+  EXPECT_EQ(NoteOf(second), "");
+  // The rank is still the other's.
+  EXPECT_NE(Ask(2).wait, "");
+  h.Pass(4 * kSecond, {"a"});
+  EXPECT_NE(Ask(2).id, "");
 }
 
 TEST_F(CoordinatorSessions, OtherGroupsWorldSizesAndClosedRunsAreNotCompared) {

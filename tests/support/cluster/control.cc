@@ -33,7 +33,9 @@ absl::StatusOr<v1::Job> Control::GetJob(const std::string& name) {
   return ToJob(changes.jobs.front());
 }
 
-absl::Status Control::BeginSubmit(const v1::JobSpec& job, bool replace) {
+absl::Status Control::BeginSubmit(const v1::JobSpec& job, bool replace) { return Register(job, replace).status(); }
+
+absl::StatusOr<uint64_t> Control::Register(const v1::JobSpec& job, bool replace) {
   v1::SubmitRequest request;
   *request.mutable_spec() = job;
   request.set_replace(replace);
@@ -41,11 +43,12 @@ absl::Status Control::BeginSubmit(const v1::JobSpec& job, bool replace) {
   SetDeadline(&context, absl::Seconds(5));
   v1::SubmitReply reply;
   const grpc::Status status = stub_->Submit(&context, request, &reply);
-  return status.ok() ? absl::OkStatus() : FromGrpc(status, address_);
+  if (!status.ok()) return FromGrpc(status, address_);
+  return reply.job().uid();
 }
 
 absl::Status Control::Submit(const v1::JobSpec& job, bool replace) {
-  PS_RETURN_IF_ERROR(BeginSubmit(job, replace));
+  PS_ASSIGN_OR_RETURN(const uint64_t uid, Register(job, replace));
   absl::Status result = absl::DeadlineExceededError("the job is not prepared");
   WaitUntil([&] {
     const auto now = GetJob(job.name());
@@ -53,6 +56,7 @@ absl::Status Control::Submit(const v1::JobSpec& job, bool replace) {
       result = now.status();
       return false;
     }
+    if (now->uid() != uid) return false;  // the one that it is to replace
     if (now->state() == v1::FAILED) {
       result = absl::FailedPreconditionError(now->error());
       return true;

@@ -20,6 +20,8 @@ class Control {
   absl::Status Submit(const v1::JobSpec& job, bool replace = false);
   // The same without waiting.
   absl::Status BeginSubmit(const v1::JobSpec& job, bool replace = false);
+  // The same; the uid that the job has when this submission is READY.
+  absl::StatusOr<uint64_t> Register(const v1::JobSpec& job, bool replace = false);
   absl::Status Drain(const std::string& worker);
   absl::Status Cancel(const std::string& job);
   // The job as trainers see it.

@@ -1,0 +1,156 @@
+// What `penstock` says and does with a daemon behind it, as a user types it.
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "tests/support/cluster/process_cluster.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/test_dataset.h"
+#include "tests/support/wait_until.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ServedCommands : public ::testing::Test {
+ protected:
+  ServedCommands()
+      : dataset_(MakeNumberDataset({.shards = 2, .records_per_shard = 20}, data_.path())),
+        cluster_({}, dataset_.roots) {
+    dataset_.job.set_name("train");
+    dataset_.job.mutable_batch()->set_size(8);
+    WriteJob("train.textproto", dataset_.job);
+    v1::JobSpec bad = dataset_.job;
+    bad.set_name("bad");
+    bad.mutable_dataset(0)->clear_files();
+    bad.mutable_dataset(0)->add_files(data_.path() + "/trian-*");
+    WriteJob("bad.textproto", bad);
+    bad.set_name("train");
+    WriteJob("train-bad.textproto", bad);
+    Run("submit train.textproto");
+  }
+
+  struct Outcome {
+    int code = -1;
+    std::string out, err;
+  };
+  Outcome Run(const std::string& arguments, const std::string& input = "/dev/null") {
+    const std::string command = absl::StrCat("cd '", home_.path(), "' && PENSTOCK_COORDINATOR=", cluster_.address(),
+                                             " '", PENSTOCK, "' ", arguments, " >out 2>err <", input);
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, ReadWholeFile(home_.File("out")).value_or(""),
+            ReadWholeFile(home_.File("err")).value_or("")};
+  }
+  std::unique_ptr<Process> Start(const std::string& log, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), PENSTOCK);
+    return std::make_unique<Process>(
+        arguments, home_.File(log),
+        std::vector<std::string>{absl::StrCat("PENSTOCK_COORDINATOR=", cluster_.address())});
+  }
+  void WriteJob(const std::string& name, const v1::JobSpec& job) {
+    std::string text;
+    ASSERT_TRUE(google::protobuf::TextFormat::PrintToString(job, &text));
+    ASSERT_TRUE(WriteFileAtomically(home_.File(name), text).ok());
+  }
+
+  TempFolder data_, home_;
+  TestDataset dataset_;
+  ProcessCluster cluster_;
+};
+
+TEST_F(ServedCommands, EndedJobsAreCancelledAndForgotten) {
+  const Outcome failed = Run("submit bad.textproto");
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_THAT(failed.err, HasSubstr("job 'bad' failed: "));
+  EXPECT_EQ(Run("cancel train --json").out, "{\"job\": \"train\", \"state\": \"CANCELLED\"}\n");
+  const Outcome shown = Run("status");
+  EXPECT_THAT(shown.out, HasSubstr("penstock delete --ended"));
+  EXPECT_THAT(shown.out, HasSubstr("bad: "));
+  EXPECT_EQ(Run("delete --ended").out, "deleted: bad, train\n");
+  EXPECT_THAT(Run("jobs").out, HasSubstr("no jobs"));
+  EXPECT_EQ(Run("delete --ended").out, "no job has failed or was cancelled\n");
+}
+
+TEST_F(ServedCommands, AJobComesFromStandardInput) {
+  EXPECT_EQ(Run("cancel train").code, 0);
+  const Outcome submitted = Run("submit -", "train.textproto");
+  EXPECT_EQ(submitted.code, 0) << submitted.err;
+  EXPECT_THAT(submitted.out, HasSubstr("job 'train' is ready"));
+  EXPECT_THAT(Run("read - --json", "train.textproto").out, HasSubstr("\"steps\": 5"));
+}
+
+TEST_F(ServedCommands, DrainSaysInJsonWhatHasLeft) {
+  const std::string id = cluster_.AddWorker().id;
+  ASSERT_TRUE(cluster_.control().WaitForLive(2));
+  const Outcome drained = Run("drain --json " + id);
+  EXPECT_EQ(drained.code, 0) << drained.err;
+  EXPECT_THAT(drained.out, HasSubstr("\"worker\": \"" + id + "\", \"state\": \"LEFT\""));
+}
+
+// 5 steps in an epoch.
+TEST_F(ServedCommands, UntilEpochReadsTheSameToItsEndWhereverItsStateIs) {
+  EXPECT_THAT(Run("read train --state s --steps 2 --json").out, HasSubstr("\"steps\": 2"));
+  EXPECT_THAT(Run("read train --state s --until-epoch 2 --json").out, HasSubstr("\"steps\": 8"));
+  const Outcome nothing = Run("read train --state s --until-epoch 2 --json");
+  EXPECT_EQ(nothing.code, 1);
+  EXPECT_THAT(nothing.err, HasSubstr("there is nothing left to read"));
+  // What --epochs counts: that which the state is in is one.
+  EXPECT_THAT(Run("read train --state t --steps 2 --json").out, HasSubstr("\"steps\": 2"));
+  EXPECT_THAT(Run("read train --state t --epochs 1 --json").out, HasSubstr("\"steps\": 3"));
+}
+
+TEST_F(ServedCommands, AReplacementThatFailsLeavesTheJobAsItWas) {
+  const auto reader = Start("reader.log", {"read", "train", "--epochs", "100000", "--pace", "20"});
+  ASSERT_TRUE(WaitUntil([&] { return absl::StrContains(Run("jobs").out, "1 reader"); }));
+  const Outcome failed = Run("submit train-bad.textproto --replace");
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_THAT(failed.err, HasSubstr("penstock submit: job 'train' goes on as it was; its replacement failed: "));
+  EXPECT_THAT(failed.err, HasSubstr("trian-*"));
+  EXPECT_TRUE(reader->running());
+  const Outcome shown = Run("status");
+  EXPECT_THAT(shown.out, HasSubstr("1 reader; its replacement failed, see below"));
+  EXPECT_THAT(shown.out, HasSubstr("train goes on as it was; its replacement failed: "));
+  EXPECT_THAT(Run("submit train.textproto").out, HasSubstr("job 'train' is ready"));
+  EXPECT_THAT(Run("status").out, Not(HasSubstr("replacement")));
+  EXPECT_TRUE(reader->running());
+  // One that is good ends it.
+  EXPECT_EQ(Run("submit train.textproto --replace").code, 0);
+  EXPECT_EQ(reader->WaitForExit(), 1);
+  EXPECT_THAT(ReadWholeFile(home_.File("reader.log")).value_or(""), HasSubstr("was replaced by another submission"));
+}
+
+TEST_F(ServedCommands, TwoProcessesOfOneRankAreNotBothServedButARestartedOneIs) {
+  const std::vector<std::string> arguments = {"read", "train",  "--rank", "0",        "--world-size",
+                                              "2",    "--pace", "20",     "--epochs", "100000"};
+  auto first = Start("first.log", arguments);
+  ASSERT_TRUE(WaitUntil([&] {  // it has reported
+    const auto status = cluster_.control().Status();
+    return status.ok() && status->jobs(0).sessions_size() == 1 && status->jobs(0).sessions(0).rows() > 0;
+  }));
+  const Outcome second = Run("read train --rank 0 --world-size 2");
+  EXPECT_EQ(second.code, 1);
+  EXPECT_THAT(second.err, HasSubstr("rank 0 of 2 of job train has another reader that is alive: reader s"));
+  EXPECT_THAT(Run("status").out, HasSubstr("asks for rank 0 of 2 and is refused while this one reports"));
+  EXPECT_TRUE(first->running());
+  // Killed, it leaves its session behind; who comes then gets the rank within seconds.
+  first->Signal(SIGKILL);
+  first->WaitForExit();
+  const Outcome third = Run("read train --rank 0 --world-size 2 --json");
+  EXPECT_EQ(third.code, 0) << third.err;
+  EXPECT_THAT(third.out, HasSubstr("\"steps\": 5"));
+}
+
+}  // namespace
+}  // namespace penstock
