@@ -54,8 +54,8 @@ class MessageStream {
   // Ends the stream; again it does nothing. OnClosed follows at both ends, here within a bounded time whatever the peer
   // does.
   //   at the worker   what was taken (OnWritten) still arrives, where the client reads; then the client is told
-  //   `status` at the client   the worker is told at once; what it has sent and was not read is dropped; `status` stays
-  //   here
+  //                   `status`
+  //   at the client   the worker is told at once; what it has sent and was not read is dropped; `status` stays here
   virtual void Close(absl::Status status) = 0;
 };
 

@@ -8,12 +8,10 @@ namespace penstock::cli {
 
 // One JSON object:
 //   root       the message of a job file
-//   messages   by name (without the package), each with `comment` and `fields`: `name`, `type` (a type of protobuf's,
-//   or
-//              `message`, `enum`), `of` (the message's or the enum's name), `label` (`single`, `repeated`, `map`: then
-//              `key` and `type` are those of the entries), `presence` (whether unset differs from the type's zero),
-//              `oneof`
-//              ("" for none) and `comment`
+//   messages   by name (without the package), each with `comment` and `fields`: `name`, `type` (a type of
+//              protobuf's, or `message`, `enum`), `of` (the message's or the enum's name), `label` (`single`,
+//              `repeated`, `map`: then `key` and `type` are those of the entries), `presence` (whether unset differs
+//              from the type's zero), `oneof` ("" for none) and `comment`
 //   enums      by name, each with `comment` and `values`: `name`, `number`, `comment`
 // Comments are those of the .proto files.
 std::string JobSchemaJson();

@@ -8,8 +8,7 @@
 //                                                  live worker of the view in turn when that fails too
 //   row of the head step late, owner silent     -> the same for the steps next to the trainer, until the owner speaks
 //   owner sends, but far slower than others     -> the same, until it keeps up; what it was granted before its share
-//   was
-//                                                  cut is taken from it when the new view is there
+//                                                  was cut is taken from it when the new view is there
 //   row of the head step lost                   -> fetched from another, though the owner sends later ones
 //   worker cannot make a row (I/O)              -> the next worker is asked
 //   worker's copy of the data is a wrong one    -> every other worker is asked; when all say so it is the row's outcome

@@ -43,10 +43,10 @@ class PacketSocket {
   int fd() const { return fd_.get(); }
 
   // What has come, without waiting:
-  //   a packet   an empty one is none
-  //   nullopt    nothing has come
-  //   OutOfRange the other side has closed it
-  //   others     the packet is longer than kMaxPacket, has more than one descriptor, or the system's error
+  //   a packet    an empty one is none
+  //   nullopt     nothing has come
+  //   OutOfRange  the other side has closed it
+  //   others      the packet is longer than kMaxPacket, has more than one descriptor, or the system's error
   absl::StatusOr<std::optional<ReceivedPacket>> Receive() const;
 
   // Sends, with a copy of `fd` unless that is -1.

@@ -90,7 +90,8 @@ struct ClassFolders {
 // when it is given (InvalidArgument names a class that it lacks).
 // A folder without class folders, but with images, is taken as it is: without labels. skip_other: files that do not
 // begin as images are left out and counted.
-//   NotFound         no such folder       InvalidArgument  no class folders, no files, folders nested too deeply
+//   NotFound         no such folder
+//   InvalidArgument  no class folders, no files, folders nested too deeply
 absl::StatusOr<ClassFolders> ListClassFolders(const std::string& folder, const LabelNames* labels,
                                               bool skip_other = false);
 

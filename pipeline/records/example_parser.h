@@ -7,8 +7,9 @@
 //   Features        { map<string, Feature> feature = 1; }
 //   FeatureLists    { map<string, FeatureList> feature_list = 1; }
 //   FeatureList     { repeated Feature feature = 1; }
-//   Feature         { oneof kind { BytesList bytes_list = 1; FloatList float_list = 2; Int64List
-//   int64_list = 3; } } the lists       { repeated bytes|float|int64 value = 1; }   packed or not
+//   Feature         { oneof kind { BytesList bytes_list = 1; FloatList float_list = 2;
+//                                  Int64List int64_list = 3; } }
+//   the lists       { repeated bytes|float|int64 value = 1; }   packed or not
 // Read by the wire format itself, so that nothing is copied and features that nobody wants cost one
 // jump.
 #ifndef PENSTOCK_PIPELINE_RECORDS_EXAMPLE_PARSER_H_

@@ -41,8 +41,7 @@ struct IndexOptions {
 
 // Reads the whole shard and returns its index; every length CRC is verified.
 //   DataLoss           the shard is broken; the message names file, record, offset, what is wrong,
-//   and how many records
-//                      before it are readable
+//                      and how many records before it are readable
 //   ResourceExhausted  a record is longer than max_record_bytes
 //   Aborted            the file changed while it was read
 //   Cancelled          options.stop

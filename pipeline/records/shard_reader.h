@@ -28,11 +28,12 @@ struct ShardReaderOptions {
 
 // Thread-safe; one per shard serves all threads. Outcomes of reads, beside OK:
 //   DataLoss            this record is broken: a CRC is wrong, or the compressed data is damaged
-//   there. The message names
-//                       file, record and offset. Other records may be readable.
+//                       there. The message names file, record and offset. Other records may be
+//                       readable.
 //   FailedPrecondition  the file is no longer the one that was indexed (size or mtime): index it
-//   again OutOfRange          there is no such record others              reading failed (from the
-//   file); trying again may help
+//                       again
+//   OutOfRange          there is no such record
+//   others              reading failed (from the file); trying again may help
 class ShardReader {
  public:
   // Opens the file and checks that it is the one that `index` describes (FailedPrecondition if

@@ -36,8 +36,8 @@ struct CallOptions {
 //   InvalidArgument     it is a folder, or nothing that can be read
 //   Aborted             the file is in another state than when it was opened: open it again
 //   Cancelled           a stop was requested
-//   Unavailable, others it failed this time; trying again may help. A storage has tried again itself where that is
-//   cheap
+//   Unavailable, others  it failed this time; trying again may help. A storage has tried again itself
+//                        where that is cheap
 template <typename T>
 using CallDone = absl::AnyInvocable<void(absl::StatusOr<T>) &&>;
 

@@ -29,9 +29,8 @@ int TileInterval(size_t bytes, int mcus_per_row, int rows);
 //
 // Memory: the coefficients twice, 4 bytes per sample, beside source and result. Thread-safe.
 //   FailedPrecondition: a JPEG of a kind that is not indexed: progressive, arithmetic, CMYK, of several scans, of
-//   several
-//                       pictures (MPO), with application segments behind its frame header, with a tile of 64 KiB or
-//                       more, or odd in another way that the message names.
+//                       several pictures (MPO), with application segments behind its frame header, with a tile of
+//                       64 KiB or more, or odd in another way that the message names.
 //   DataLoss:           it does not decode as a whole without a warning.
 //   InvalidArgument:    no JPEG that libjpeg reads, or an interval that does not divide the row.
 //   ResourceExhausted:  over the limits.
