@@ -19,7 +19,6 @@ constexpr uint32_t kHeartbeatMs = 1000;
 constexpr uint32_t kDeadAfterMs = 3000;
 constexpr uint32_t kMaxSessions = 256;
 constexpr uint32_t kDrainTimeoutMs = 60000;
-constexpr uint32_t kMaxReadThreads = 512;
 
 void CheckAddress(const std::string& field, const std::string& address, std::vector<Mistake>* out) {
   if (address.empty()) return;

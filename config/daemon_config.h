@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_CONFIG_DAEMON_CONFIG_H_
 #define PENSTOCK_CONFIG_DAEMON_CONFIG_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,9 @@
 #include "penstock/v1/config.pb.h"
 
 namespace penstock {
+
+// Threads that only read: of a worker, and of `penstock bench`, which measures as one.
+inline constexpr uint32_t kMaxReadThreads = 512;
 
 // All mistakes of a configuration file's text.
 std::vector<Mistake> CheckDaemonConfigText(std::string_view text, v1::DaemonConfig* config);

@@ -223,6 +223,33 @@ std::string QuotedAt(const std::string& text, size_t n) {
   }
 }
 
+// Where a word that a job does not have itself stands: "seed" in order { }, "batch_size" in batch { }.
+std::string InsideHint(const pb::Descriptor* root, const std::string& word) {
+  for (int i = 0; i < root->field_count(); ++i) {
+    const pb::FieldDescriptor* outer = root->field(i);
+    if (outer->message_type() == nullptr || outer->is_repeated()) continue;
+    for (int k = 0; k < outer->message_type()->field_count(); ++k) {
+      const std::string& inner = outer->message_type()->field(k)->name();
+      if (word != inner && word != absl::StrCat(outer->name(), "_", inner)) continue;
+      return absl::StrCat(" (write ", outer->name(), " { ", inner, ": ... })");
+    }
+  }
+  return "";
+}
+
+// "0,5": the comma ends a field there, and the next one's name is missed.
+std::string DecimalComma(const std::vector<Token>& tokens, int line, int column) {
+  const auto number = [](const Token& token) {
+    return token.text.find_first_not_of("0123456789") == std::string::npos;
+  };
+  for (size_t i = 2; i < tokens.size(); ++i) {
+    if (tokens[i].line != line || tokens[i].column != column || tokens[i - 1].text != ",") continue;
+    if (!number(tokens[i]) || !number(tokens[i - 2])) break;
+    return absl::StrCat("a number's decimals stand behind a point: ", tokens[i - 2].text, ".", tokens[i].text);
+  }
+  return "";
+}
+
 // The name that the word has now, or one that it may have been meant for; else "".
 std::string Hint(const std::string& word, const std::vector<std::string>& names) {
   const auto there = [&names](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
@@ -260,7 +287,10 @@ std::string Explain(const pb::Descriptor* root, const Around& around, const std:
   if (absl::StartsWith(message, "Message type") && absl::StrContains(message, "has no field named")) {
     const std::string field = QuotedAt(message, 1);
     const std::vector<std::string> names = NamesFor(root, message);
-    const std::string hint = Hint(field, names);
+    std::string hint = Hint(field, names);
+    if (around.field.empty() && around.type != nullptr) {
+      if (std::string inside = InsideHint(around.type, field); !inside.empty()) hint = std::move(inside);
+    }
     const bool few = names.size() <= kFewNames;
     return absl::StrCat("there is no field '", field, "' ",
                         around.field.empty() ? "here" : absl::StrCat("in '", around.field, "'"), hint,
@@ -391,7 +421,8 @@ std::vector<Mistake> ParseText(std::string_view text, pb::Message* message, Fiel
     for (size_t i = statement ? statement->first + 2 : 1; statement && i <= statement->second; ++i) {
       value += tokens[i].text;
     }
-    mistakes.push_back({line + 1, name, Explain(root, around, name, value, error.message)});
+    const std::string comma = DecimalComma(tokens, error.line, error.column);
+    mistakes.push_back({line + 1, name, comma.empty() ? Explain(root, around, name, value, error.message) : comma});
     if (!statement || mistakes.size() >= kMaxMistakes) break;
     Blank(tokens, statement->first, statement->second, &left);
   }

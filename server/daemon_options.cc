@@ -124,7 +124,9 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
         absl::StrCat("'", words[0], "' is not standalone, coordinator or worker", DidYouMean(words[0], RoleNames())));
   }
   if (words.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat("'", words[1], "': nothing more is expected behind ", words[0]));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", words[1], "': nothing more is expected behind ", words[0],
+                     flags.Given("data-root") ? "; --data-root takes one folder and may be repeated" : ""));
   }
   if (!given.config.empty()) {
     PS_ASSIGN_OR_RETURN(options.config, LoadDaemonConfig(given.config));

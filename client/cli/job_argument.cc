@@ -113,7 +113,8 @@ uint64_t CountRecords(const IndexStore& store, const std::vector<DatasetFile>& f
   return records;
 }
 
-// Names the file that may be meant, and how one comes about.
+}  // namespace
+
 absl::Status NoJobFile(const std::string& path) {
   if (path.find_first_of("*?[") != std::string::npos) {
     return absl::NotFoundError(absl::StrCat("a job file is expected, not the glob '", path, "'; `penstock init '", path,
@@ -131,8 +132,6 @@ absl::Status NoJobFile(const std::string& path) {
   return absl::NotFoundError(absl::StrCat("there is no file ", path, DidYouMean(path, there),
                                           "; `penstock init GLOB --out ", path, "` writes a job file for shards"));
 }
-
-}  // namespace
 
 absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argument, const std::string& name,
                                 uint64_t records) {
@@ -174,7 +173,13 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
 }
 
 absl::StatusOr<std::string> ReadFileOrInput(const std::string& path) {
-  if (path != "-") return ReadWholeFile(path, kMaxFileBytes);
+  if (path != "-") {
+    if (const auto file = StatFile(path); file.ok() && file->size > kMaxFileBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": a job or configuration file is expected; this has ",
+                                                     file->size, " bytes, more than any of them"));
+    }
+    return ReadWholeFile(path, kMaxFileBytes);
+  }
   std::string text(kMaxFileBytes + 1, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), stdin));
   if (std::ferror(stdin) != 0) return ErrnoStatus(errno, "reading standard input");

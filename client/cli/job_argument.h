@@ -24,6 +24,9 @@ struct MadeJob {
 absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argument, const std::string& name,
                                 uint64_t records);
 
+// NotFound: there is no such job file. Names the one that may be meant, and how one comes about.
+absl::Status NoJobFile(const std::string& path);
+
 // The text of a job or configuration file, or of standard input ("-"); at most 1 MiB.
 absl::StatusOr<std::string> ReadFileOrInput(const std::string& path);
 // The job of a file or of standard input; InvalidArgument lists all mistakes by line.

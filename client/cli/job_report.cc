@@ -1,5 +1,6 @@
 #include "client/cli/job_report.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
@@ -30,11 +31,12 @@ std::string ColumnLines(const v1::JobSpec& job, const RowSchema& rows) {
   const absl::StatusOr<RowSchema> mixed = BatchSchemaOf(job, rows);
   const RowSchema& schema = mixed.ok() ? *mixed : rows;
   std::string out;
-  for (size_t c = 0; c < schema.columns.size(); ++c) {
-    const ColumnSpec& column = schema.columns[c];
+  int width = 16;
+  for (const ColumnSpec& column : schema.columns) width = std::max(width, static_cast<int>(column.name.size()));
+  for (const ColumnSpec& column : schema.columns) {
     const bool mixes =
         job.has_mix() && (column.name == MixImageColumn(job.mix()) || column.name == MixLabelColumn(job.mix()));
-    absl::StrAppendFormat(&out, "  %-16s %s%s%s%s%s\n", column.name,
+    absl::StrAppendFormat(&out, "  %-*s %s%s%s%s%s\n", width, column.name,
                           v1::DataType_Name(static_cast<v1::DataType>(column.dtype)), column.shape.empty() ? "" : ", ",
                           absl::StrJoin(column.shape, " x "), column.ragged && !column.scalar ? ", ragged" : "",
                           mixes ? ", mixed" : "");

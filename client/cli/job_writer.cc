@@ -12,6 +12,13 @@
 namespace penstock::cli {
 namespace {
 
+bool LooksLikeText(std::string_view bytes) {
+  return std::none_of(bytes.begin(), bytes.end(), [](char c) {
+    const auto code = static_cast<unsigned char>(c);
+    return (code < 0x20 && c != '\t' && c != '\n' && c != '\r') || code == 0x7F;
+  });
+}
+
 // A single value that some records lack: they get a default.
 bool NeedsDefault(const FeatureSummary& f, uint64_t records) {
   return !f.sequence && f.least_count == f.most_count && f.most_count == 1 && f.seen < records &&
@@ -20,6 +27,12 @@ bool NeedsDefault(const FeatureSummary& f, uint64_t records) {
 
 std::string DefaultOf(FeatureKind kind) {
   return kind == FeatureKind::kInt64 ? "ints: 0" : kind == FeatureKind::kFloat ? "floats: 0" : "bytes_values: \"\"";
+}
+
+// Bytes without a name for what they are, as many in each record: numbers, most likely.
+bool LooksLikeNumbers(const FeatureSummary& f, uint64_t records) {
+  return f.kind == FeatureKind::kBytes && !f.sequence && f.most_count == 1 && f.least_count == 1 && records > 1 &&
+         f.seen == records && f.same_byte_length && f.byte_length > 0 && !f.looks_like_text && !f.looks_like_image;
 }
 
 // The line of one feature; `column` is empty where the key itself is the name. `of_boxes`: one value for each box.
@@ -34,6 +47,10 @@ std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::st
   if (!f.sequence && varies) absl::StrAppend(&line, " variable_length: true");
   if (f.sequence && f.least_count == f.most_count && f.most_count > 1) absl::StrAppend(&line, " shape: ", f.most_count);
   if (!varies && f.most_count != 1) absl::StrAppend(&line, " shape: ", f.most_count);
+  if (LooksLikeNumbers(f, records)) {
+    return absl::StrCat(line, " }  # ", f.byte_length, " bytes each: decode_raw: UINT8 shape: ", f.byte_length,
+                        " reads them as numbers");
+  }
   if (of_boxes || !NeedsDefault(f, records)) return line + " }";
   return absl::StrCat(line, " default { ", DefaultOf(f.kind), " } }  # ", records - f.seen, " of ", records,
                       " records have none");
@@ -64,6 +81,7 @@ absl::Status JobWriter::AddRecord(std::string_view record) {
     f.most_count = std::max(f.most_count, count);
     f.same_byte_length = f.same_byte_length && f.byte_length == info.first_bytes.size();
     f.looks_like_image = f.looks_like_image && LooksLikeImage(info.first_bytes);
+    f.looks_like_text = f.looks_like_text && LooksLikeText(info.first_bytes);
   }
   ++records_;
   return absl::OkStatus();

@@ -23,6 +23,7 @@ struct FeatureSummary {
   uint64_t seen = 0;  // records that have it
   uint64_t least_count = 0, most_count = 0;
   bool looks_like_image = false;  // by the first bytes
+  bool looks_like_text = true;    // no control characters
   bool same_byte_length = true;   // all values of one length
   uint64_t byte_length = 0;
 };

@@ -59,8 +59,9 @@ std::string HelpOf(Command& command, const Flags& flags) {
   return out;
 }
 
-int Main(const std::vector<std::string>& args) {
+int Main(std::vector<std::string> args) {
   const auto commands = AllCommands();
+  if (args.size() == 2 && args[0] == "help") args = {args[1], "--help"};
   if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
     std::fputs(Overview(commands).c_str(), args.empty() ? stderr : stdout);
     return args.empty() ? kUsage : 0;

@@ -62,7 +62,7 @@ absl::Status ShardOutput::Write(const RecordSource& source, const std::string& v
   ProgressBar bar(verb);
   options.progress = [&](const ShardSetProgress& p) {
     bar.Update(static_cast<double>(p.items_done) / static_cast<double>(p.items_total),
-               absl::StrCat(Count(p.records), " records, ", HumanBytes(p.bytes)));
+               absl::StrCat(Count(p.records, "record"), ", ", HumanBytes(p.bytes)));
   };
   const Nanos start = Clock::Real()->Now();
   const auto result = WriteShards(source, options);
@@ -72,8 +72,9 @@ absl::Status ShardOutput::Write(const RecordSource& source, const std::string& v
     const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());
     if (absl::IsFailedPrecondition(result.status()) || !state.ok() || state->shards.empty()) return result.status();
     return absl::Status(result.status().code(),
-                        absl::StrCat(result.status().message(), "; ", state->shards.size(), " finished shards are in ",
-                                     folder_, ", the same command goes on behind them"));
+                        absl::StrCat(result.status().message(), "; ", Count(state->shards.size(), "finished shard"),
+                                     state->shards.size() == 1 ? " is in " : " are in ", folder_,
+                                     ", the same command goes on behind ", state->shards.size() == 1 ? "it" : "them"));
   }
   const std::vector<std::string>& skipped = result->state.skipped;
   if (!skipped.empty()) companions.push_back({"skipped.txt", absl::StrJoin(skipped, "\n") + "\n"});

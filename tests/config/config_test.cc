@@ -91,6 +91,16 @@ TEST(JobFile, AnUnknownFieldIsAnsweredWithThoseThatThereAre) {
   EXPECT_THAT(Lines(CheckJobText(Replaced(kGoodJob, "random_resized_crop { height: 8 width: 8 }", "horizontal_flip {}"),
                                  nullptr, &job)),
               ElementsAre(HasSubstr("did you mean 'random_horizontal_flip'?")));
+  EXPECT_THAT(Lines(CheckJobText(absl::StrCat(kGoodJob, "\nbatch_size: 8\nseed: 3\n"), nullptr, &job)),
+              ElementsAre(HasSubstr("'batch_size' here (write batch { size: ... });"),
+                          HasSubstr("'seed' here (write order { seed: ... });")));
+}
+
+TEST(JobFile, ADecimalCommaIsNamed) {
+  v1::JobSpec job;
+  const auto mistakes = Lines(CheckJobText(absl::StrCat(kGoodJob, "\nmix { mixup_alpha: 0,2 }\n"), nullptr, &job));
+  ASSERT_FALSE(mistakes.empty());
+  EXPECT_THAT(mistakes[0], HasSubstr("mixup_alpha: a number's decimals stand behind a point: 0.2"));
 }
 
 TEST(JobFile, AMissingBraceIsSaidWithItsPlace) {

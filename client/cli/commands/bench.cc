@@ -13,6 +13,7 @@
 #include "client/cli/job_report.h"
 #include "client/cli/local_job.h"
 #include "client/cli/output.h"
+#include "config/daemon_config.h"
 #include "pipeline/loader/local_reader.h"
 #include "pipeline/storage/posix_storage.h"
 

@@ -33,7 +33,10 @@ class CheckConfig final : public Command {
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(const std::string path, OneArgument(arguments, "FILE"));
-    PS_ASSIGN_OR_RETURN(const std::string text, ReadFileOrInput(path));
+    const absl::StatusOr<std::string> read = ReadFileOrInput(path);
+    if (absl::IsNotFound(read.status())) return NoJobFile(path);
+    if (!read.ok()) return read.status();
+    const std::string& text = *read;
     v1::JobSpec job;
     v1::DaemonConfig daemon;
     const auto as_job = CheckJobText(text, CheckPipeline, &job);

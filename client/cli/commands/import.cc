@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <utility>
 
@@ -28,6 +29,13 @@ namespace {
 bool IsFolder(const std::string& path) {
   struct stat st;
   return stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool IsImageFile(const std::string& path) {
+  constexpr size_t kStart = 16;
+  std::string start(kStart, '\0');
+  std::ifstream(path, std::ios::binary).read(start.data(), kStart);
+  return LooksLikeImage(start);
 }
 
 std::string Absolute(const std::string& path) {
@@ -92,8 +100,12 @@ class Import final : public Command {
       return FromList();
     }
     if (sources.empty()) return UsageError("SOURCE is missing: a folder, shards, arrays, or --list FILE");
+    if (!flags_->Given("out")) return UsageError("--out DIR is missing");
     size_t folders = 0, arrays = 0, archives = 0;
     for (const std::string& source : sources) {
+      if (IsImageFile(source)) {
+        return UsageError(absl::StrCat(source, " is an image: give the folder that it is in, or a --list of files"));
+      }
       folders += IsFolder(source) ? 1 : 0;
       arrays += absl::EndsWith(source, ".npy") && !IsFolder(source) ? 1 : 0;
       archives += absl::EndsWith(source, ".npz") && !IsFolder(source) ? 1 : 0;

@@ -35,6 +35,7 @@ class Init final : public Command {
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(const std::string glob, OneArgument(arguments, "GLOB or FOLDER"));
+    if (records_ == 0) return UsageError("--records counts from 1");
     if (!out_.empty() && !force_ && StatFile(out_).ok()) {
       return absl::AlreadyExistsError(absl::StrCat(out_, " is there already; --force replaces it"));
     }

@@ -51,7 +51,8 @@ class Drain final : public Command {
   std::string summary() const override { return "take a worker out without a stall"; }
   std::string description() const override {
     return "Moves the worker's ranges to the others, lets it finish what trainers wait for, and waits until it has\n"
-           "left. WORKER is its id, or the beginning of it, or its address, as `penstock workers` shows them.\n\n"
+           "left. WORKER is its id, or the beginning of it, or its address, as `penstock workers` shows them. That of\n"
+           "`penstockd standalone` takes its coordinator with it.\n\n"
            "  penstock drain 10.0.0.7:7071";
   }
   void AddFlags(Flags* flags) override {

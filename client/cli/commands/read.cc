@@ -119,6 +119,9 @@ class Read final : public Command {
       return ErrnoStatus(errno, absl::StrCat("--out ", out_, ": creating the folder"));
     }
     std::error_code error;
+    if (!std::filesystem::is_directory(out_, error)) {
+      return absl::FailedPreconditionError(absl::StrCat("--out ", out_, ": this is a file; name a folder"));
+    }
     const std::filesystem::directory_iterator first(out_, error);
     if (error) return ErrnoStatus(error.value(), absl::StrCat("--out ", out_, ": listing the folder"));
     if (first == std::filesystem::directory_iterator()) return absl::OkStatus();
@@ -128,7 +131,8 @@ class Read final : public Command {
   }
 
   absl::StatusOr<ReaderOptions> Options() const {
-    if (world_size_ == 0 || rank_ >= world_size_) {
+    if (world_size_ == 0) return UsageError("--world-size counts from 1");
+    if (rank_ >= world_size_) {
       return UsageError(absl::StrCat("--rank ", rank_, " is not one of ", world_size_, " ranks, which count from 0"));
     }
     if (flags_->Given("epochs") && epochs_ == 0) return UsageError("--epochs counts from 1");

@@ -34,6 +34,13 @@ void OpSetup::Error(std::string_view field, std::string_view message) const {
   errors->push_back(absl::StrCat(path, field.empty() ? "" : ".", std::string(field), ": ", std::string(message)));
 }
 
+void OpSetup::WrongInputNoImage() const {
+  // What was decoded and is numbers by now: that op comes too early.
+  const bool numbers = input.dtype != DType::kUint8 && input.shape.size() == 3;
+  WrongInput(numbers ? "a uint8 image; put it before what makes numbers of the image (normalize, cast)"
+                     : "a uint8 image; put decode_image before it");
+}
+
 void OpSetup::WrongInput(std::string_view wanted) const {
   Error("",
         absl::StrCat("works on ", std::string(wanted), ", but column '", column, "' is ", input.ToString(), " here"));

@@ -78,6 +78,8 @@ struct OpSetup {
   void Error(std::string_view field, std::string_view message) const;
   // As above, for an input of the wrong type.
   void WrongInput(std::string_view wanted) const;
+  // The same of an op that works on pictures.
+  void WrongInputNoImage() const;
 };
 
 // Name of the op that is set, such as "resize"; empty when none is.

@@ -14,6 +14,7 @@
 #include "tests/client/cli/command_testing.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/import/import_testing.h"
+#include "tests/pipeline/import/npy_testing.h"
 
 namespace penstock {
 namespace {
@@ -180,6 +181,51 @@ TEST_F(ImportCommand, RowsAsTextAreMixedInAJobThatMixes) {
   EXPECT_THAT(rows, Not(HasSubstr(" 48 48 48 48")));
 }
 
+TEST_F(ImportCommand, ArchivesBringTheirLabels) {
+  ZipMaker zip;
+  zip.Add("x_train.npy", Npy("|u1", "3, 2, 2", Bytes(12)), {.deflate = true});
+  zip.Add("y_train.npy", Npy("|u1", "3,", Bytes(3)), {});
+  dir_.Write("digits.npz", zip.Bytes());
+  const Outcome outcome = Run({"import", "digits.npz", "--out", "digits"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("note: digits.npz: rows from x_train, labels from y_train"));
+  EXPECT_THAT(outcome.out, HasSubstr("3 records in 1 shard, "));
+  ExpectOk({"check-config", "digits/job.textproto"});
+  EXPECT_EQ(RecordsOf(dir_.File("digits")).size(), 3u);
+}
+
+TEST_F(ImportCommand, FlatFoldersListsWithCommasAndStrayFilesAreTaken) {
+  MakePhotos(3);
+  dir_.Write("photos/class 0/notes.txt", "no image at all");
+  Outcome outcome = Run({"import", "photos", "--out", "all"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("--skip-other"));
+  outcome = Run({"import", "photos", "--out", "all", "--skip-other"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("1 file left out as no image, the first: "));
+  EXPECT_THAT(outcome.out, HasSubstr("3 records in 1 shard, "));
+  outcome = Run({"import", "photos/class 1", "--out", "flat"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("has no class folders: the records get no label"));
+  EXPECT_THAT(outcome.out, HasSubstr("1 record in 1 shard, "));
+  EXPECT_FALSE(FeatureOf<int64_t>(RecordsOf(dir_.File("flat")).at(0), "image/class/label").has_value());
+  dir_.Write("list.csv", "photos/class 1/1.jpg,7\n");
+  outcome = Run({"import", "--list", "list.csv", "--out", "listed"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(FeatureOf<int64_t>(RecordsOf(dir_.File("listed")).at(0), "image/class/label"), 7);
+}
+
+// One shard is done when the next item ends the run.
+TEST_F(ImportCommand, ARunThatEndsInTheMiddleSaysWhatIsDone) {
+  MakePhotos(9);
+  dir_.Write("photos/class 2/z.jpg", "\xFF\xD8\xFF damaged");
+  const Outcome outcome =
+      Run({"import", "photos", "--out", "out", "--order", "sorted", "--shard-size", "30KB", "--threads", "1"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("; 1 finished shard is in "));
+  EXPECT_THAT(outcome.err, HasSubstr("out, the same command goes on behind it"));
+}
+
 TEST_F(ImportCommand, BakedRowsComeWithTheirJob) {
   MakePhotos(6);
   ASSERT_EQ(Run({"import", "photos", "--out", "shards"}).code, 0);
@@ -189,6 +235,7 @@ TEST_F(ImportCommand, BakedRowsComeWithTheirJob) {
         Run({"bake", "job.textproto", "--out", format, "--variants", "3", "--format", format, "--shard-size", "200KB"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("18 records"));
+    EXPECT_THAT(outcome.out, HasSubstr(absl::StrCat("next: penstock submit ", dir_.File(format), "/job.textproto\n")));
     const std::string job = absl::StrCat(format, "/job.textproto");
     ExpectOk({"check-config", job});
     if (format == std::string("jpeg")) ExpectOk({"preview", job, "--out", "sheet.png"});

@@ -49,6 +49,9 @@ TEST(JobReport, AMixedLabelIsWhatTrainersGet) {
   EXPECT_EQ(ColumnLines(Job(""), rows), "  image            UINT8, 8 x 8 x 3\n  label            INT64\n");
   EXPECT_EQ(ColumnLines(Job("mix { mixup_alpha: 0.2 classes: 1000 }"), rows),
             "  image            UINT8, 8 x 8 x 3, mixed\n  label            FLOAT32, 1000, mixed\n");
+  const RowSchema longer{{{.name = "image/object/class/label", .dtype = DType::kInt64, .shape = {}},
+                          {.name = "x", .dtype = DType::kInt64, .shape = {}}}};
+  EXPECT_EQ(ColumnLines(Job(""), longer), "  image/object/class/label INT64\n  x                        INT64\n");
 }
 
 }  // namespace

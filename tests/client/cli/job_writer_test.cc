@@ -56,6 +56,24 @@ TEST(JobWriter, WithoutAnImageEveryFeatureBecomesAColumn) {
   ExpectRight(text);
 }
 
+TEST(JobWriter, BytesThatAreNumbersComeWithTheWayToThem) {
+  JobWriter writer;
+  for (char i = 0; i < 4; ++i) {
+    ExampleBuilder example;
+    example.Bytes("image_raw", std::string(12, i));
+    example.Bytes("day", "2024-01-01");
+    example.Bytes("blob", std::string(static_cast<size_t>(i) + 1, '\0'));
+    ASSERT_TRUE(writer.AddRecord(example.Serialize()).ok());
+  }
+  const std::string text = writer.Write("raw", "/data/*", 1000);
+  EXPECT_THAT(text,
+              HasSubstr("features { key: \"image_raw\" type: BYTES }  # 12 bytes each: decode_raw: UINT8 shape: 12 "
+                        "reads them as numbers\n"));
+  EXPECT_THAT(text, HasSubstr("features { key: \"day\" type: BYTES }\n"));
+  EXPECT_THAT(text, HasSubstr("features { key: \"blob\" type: BYTES }\n"));
+  ExpectRight(text);
+}
+
 TEST(JobWriter, TheBatchFitsTheRecordsThatThereAre) {
   JobWriter writer;
   ASSERT_TRUE(writer.AddRecord(ExampleBuilder().Int64("x", 1).Serialize()).ok());

@@ -111,7 +111,7 @@ double ChooseProbability(const OpSetup& setup, bool said, float probability, dou
 }
 
 void CheckImageInput(const OpSetup& setup) {
-  if (!setup.input.IsImage()) setup.WrongInput("a uint8 image; put decode_image before it");
+  if (!setup.input.IsImage()) setup.WrongInputNoImage();
 }
 
 FactorRange CheckRange(const OpSetup& setup, double low, double high, double at_least, double at_most,

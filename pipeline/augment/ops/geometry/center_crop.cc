@@ -31,7 +31,7 @@ class CenterCropOp final : public Op {
 
 std::unique_ptr<Op> MakeCenterCrop(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
-  if (!setup.input.IsImage()) setup.WrongInput("a uint8 image; put decode_image before it");
+  if (!setup.input.IsImage()) setup.WrongInputNoImage();
   const v1::CenterCrop& spec = setup.spec->center_crop();
   CheckSide(setup, "height", spec.height());
   CheckSide(setup, "width", spec.width());

@@ -22,7 +22,7 @@ class RandomHorizontalFlipOp final : public Op {
 
 std::unique_ptr<Op> MakeRandomHorizontalFlip(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
-  if (!setup.input.IsImage()) setup.WrongInput("a uint8 image; put decode_image before it");
+  if (!setup.input.IsImage()) setup.WrongInputNoImage();
   const v1::RandomHorizontalFlip& spec = setup.spec->random_horizontal_flip();
   const double probability = spec.has_probability() ? static_cast<double>(spec.probability()) : 0.5;
   if (!(probability >= 0 && probability <= 1)) setup.Error("probability", "must be from 0 to 1");

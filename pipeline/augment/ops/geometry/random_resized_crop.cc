@@ -30,7 +30,7 @@ class RandomResizedCropOp final : public Op {
 
 std::unique_ptr<Op> MakeRandomResizedCrop(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
-  if (!setup.input.IsImage()) setup.WrongInput("a uint8 image; put decode_image before it");
+  if (!setup.input.IsImage()) setup.WrongInputNoImage();
   const v1::RandomResizedCrop& spec = setup.spec->random_resized_crop();
   CheckSide(setup, "height", spec.height());
   CheckSide(setup, "width", spec.width());

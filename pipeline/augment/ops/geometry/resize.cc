@@ -50,7 +50,7 @@ class ResizeOp final : public Op {
 
 std::unique_ptr<Op> MakeResize(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
-  if (!setup.input.IsImage()) setup.WrongInput("a uint8 image; put decode_image before it");
+  if (!setup.input.IsImage()) setup.WrongInputNoImage();
   const v1::Resize& spec = setup.spec->resize();
   const bool exact = spec.height() != 0 || spec.width() != 0;
   if (exact + (spec.shorter_side() != 0) + (spec.longer_side() != 0) != 1) {
