@@ -28,7 +28,7 @@ export PENSTOCK_COORDINATOR=127.0.0.1:$coordinator
 # rate PORT FLAG...: of the worker as reached there.
 rate() {
   local rate
-  "$bin/penstockd" worker --listen "127.0.0.1:$port" --advertise "127.0.0.1:$1" --coordinator "$PENSTOCK_COORDINATOR" \
+  "$bin/penstockd" worker --socket-dir '' --listen "127.0.0.1:$port" --advertise "127.0.0.1:$1" --coordinator "$PENSTOCK_COORDINATOR" \
     --data-root "$work/data" --state-dir "$work/w" >"$work/w.log" 2>&1 & worker=$!
   until "$bin/penstock" workers 2>/dev/null | grep -q "127.0.0.1:$1.*live"; do sleep 0.1; done
   "$bin/penstock" submit "$work/job.textproto" --json >/dev/null

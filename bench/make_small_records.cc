@@ -1,5 +1,6 @@
-// Makes TFRecord shards of small records without images: make_small_records DIR [RECORDS [SHARDS]].
-// For bench/first_batch.sh: what is measured is finding a row among very many, not making it.
+// Makes TFRecord shards of records without images: make_small_records DIR [RECORDS [SHARDS [RAW_BYTES]]].
+// For bench/first_batch.sh: what is measured is finding a row among very many, not making it. With RAW_BYTES each
+// record has so many bytes as they are to be delivered (bench/same_host.sh).
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -16,14 +17,17 @@
 namespace penstock {
 namespace {
 
-absl::Status Make(const std::string& folder, uint64_t records, uint64_t shards) {
+absl::Status Make(const std::string& folder, uint64_t records, uint64_t shards, uint64_t raw_bytes) {
   uint64_t id = 0;
   for (uint64_t shard = 0; shard < shards; ++shard) {
     PS_ASSIGN_OR_RETURN(const auto writer,
                         TFRecordWriter::Open(absl::StrFormat("%s/small-%05d-of-%05d", folder, shard, shards)));
     for (const uint64_t end = records * (shard + 1) / shards; id < end; ++id) {
       const int64_t number = static_cast<int64_t>(id);
-      PS_RETURN_IF_ERROR(writer->Write(ExampleBuilder().Int64("id", number).Int64("label", number % 1000).Serialize()));
+      ExampleBuilder record;
+      record.Int64("id", number).Int64("label", number % 1000);
+      if (raw_bytes > 0) record.Bytes("raw", std::string(raw_bytes, static_cast<char>(number)));
+      PS_RETURN_IF_ERROR(writer->Write(record.Serialize()));
     }
     PS_RETURN_IF_ERROR(writer->Close());
   }
@@ -34,17 +38,19 @@ absl::Status Make(const std::string& folder, uint64_t records, uint64_t shards) 
 }  // namespace penstock
 
 int main(int argc, char** argv) {
-  uint64_t records = 1'000'000, shards = 16;
-  if (argc < 2 || argc > 4 || (argc > 2 && !absl::SimpleAtoi(argv[2], &records)) ||
-      (argc > 3 && !absl::SimpleAtoi(argv[3], &shards)) || shards == 0) {
-    std::fprintf(stderr, "usage: make_small_records DIR [RECORDS [SHARDS]]   (1000000 records in 16 shards)\n");
+  uint64_t records = 1'000'000, shards = 16, raw_bytes = 0;
+  if (argc < 2 || argc > 5 || (argc > 2 && !absl::SimpleAtoi(argv[2], &records)) ||
+      (argc > 3 && !absl::SimpleAtoi(argv[3], &shards)) || shards == 0 ||
+      (argc > 4 && !absl::SimpleAtoi(argv[4], &raw_bytes))) {
+    std::fprintf(stderr,
+                 "usage: make_small_records DIR [RECORDS [SHARDS [RAW_BYTES]]]   (1000000 records in 16 shards)\n");
     return 2;
   }
   if (mkdir(argv[1], 0755) != 0 && errno != EEXIST) {
     std::perror(argv[1]);
     return 1;
   }
-  if (const absl::Status made = penstock::Make(argv[1], records, shards); !made.ok()) {
+  if (const absl::Status made = penstock::Make(argv[1], records, shards, raw_bytes); !made.ok()) {
     std::fprintf(stderr, "make_small_records: %s\n", std::string(made.message()).c_str());
     return 1;
   }

@@ -11,7 +11,7 @@ shards=$(readlink -f "$1") pairs=${2:-5} seconds=${3:-8}
 job=$work/job.textproto
 standard_job served "$shards" 128 >"$job"
 cat "$shards"/* >/dev/null  # both read from the page cache
-start_daemon "$shards" --record-cache 0
+start_daemon "$shards" --record-cache 0 --socket-dir ''
 "$bin/penstock" submit "$job" --json >/dev/null
 rate=$("$bin/penstock" bench "$job" --no-stages --seconds 3 --json | json rows_per_second)
 steps=$(awk -v rate="$rate" -v s="$seconds" 'BEGIN { n = int(rate * s / 128); print n < 4 ? 4 : n }')

@@ -20,6 +20,7 @@
 #include "penstock/client.h"
 #include "pipeline/plan/state.h"
 #include "transport/grpc/grpc_transport.h"
+#include "transport/shared_memory/shared_memory_transport.h"
 
 namespace penstock {
 namespace {
@@ -82,9 +83,10 @@ class ReaderImpl final : public Reader {
         format_(opened.job.format),
         state_{kStateVersion, 0, 0, opened.job.order_fingerprint, opened.job.pipeline_fingerprint},
         threads_(std::move(threads)),
+        shared_memory_(&network_, &threads_->control),
         session_(std::make_unique<Session>(std::move(opened.job), opened.steps, std::move(opened.options),
                                            std::move(coordinator),
-                                           SessionRuntime{&threads_->control, &threads_->copying, &transport_})) {
+                                           SessionRuntime{&threads_->control, &threads_->copying, &shared_memory_})) {
     session_->Start(std::move(opened.view));
   }
 
@@ -132,8 +134,9 @@ class ReaderImpl final : public Reader {
   const Steps steps_;
   const std::shared_ptr<const BatchFormat> format_;
   const SessionState state_;  // without the cursor
-  GrpcTransport transport_;
+  GrpcTransport network_;
   const std::unique_ptr<Threads> threads_;
+  SharedMemoryTransport shared_memory_;  // for workers on this host; to others through network_
   std::unique_ptr<Session> session_;
   mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);  // of the last Next

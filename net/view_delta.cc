@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -61,13 +62,15 @@ v1::ViewDelta DeltaBetween(const v1::View& before, const v1::View& after) {
   delta.set_policy(after.policy());
   delta.set_key_space(after.key_space());
 
-  std::map<std::pair<std::string, std::string>, uint32_t> known;  // id and address -> index before
+  using Name = std::tuple<std::string, std::string, std::string>;  // id and addresses
+  const auto name = [](const v1::View::Worker& worker) { return Name(worker.id(), worker.address(), worker.local()); };
+  std::map<Name, uint32_t> known;  // -> index before
   for (int i = 0; i < before.workers_size(); ++i) {
-    known[{before.workers(i).id(), before.workers(i).address()}] = static_cast<uint32_t>(i);
+    known[name(before.workers(i))] = static_cast<uint32_t>(i);
   }
   std::vector<uint32_t> now_at(static_cast<size_t>(before.workers_size()), kNone);  // index before -> index after
   for (int i = 0; i < after.workers_size(); ++i) {
-    const auto found = known.find({after.workers(i).id(), after.workers(i).address()});
+    const auto found = known.find(name(after.workers(i)));
     if (found == known.end() || now_at[found->second] != kNone) {
       *delta.add_workers()->mutable_added() = after.workers(i);
     } else {

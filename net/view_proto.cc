@@ -21,6 +21,7 @@ v1::View ToProto(const View& view) {
     v1::View::Worker* out = proto.add_workers();
     out->set_id(worker.id);
     out->set_address(worker.address);
+    out->set_local(worker.local);
   }
   return proto;
 }
@@ -35,7 +36,7 @@ absl::StatusOr<View> FromProto(const v1::View& proto) {
     view.ranges.push_back({range.begin(), range.end(), range.owner(), range.backup()});
   }
   for (const v1::View::Worker& worker : proto.workers()) {
-    view.workers.push_back({worker.id(), worker.address()});
+    view.workers.push_back({worker.id(), worker.address(), worker.local()});
   }
   PS_RETURN_IF_ERROR(view.Validate());
   return view;

@@ -19,7 +19,7 @@ const std::vector<std::string>& RoleNames() {
 
 // What flags say; empty or zero where they say nothing.
 struct Given {
-  std::string config, listen, advertise, coordinator, state_dir, log_level, port_file;
+  std::string config, listen, advertise, coordinator, state_dir, log_level, port_file, socket_dir;
   std::vector<std::string> data_roots;
   bool insecure = false, log_json = false;
   uint64_t threads = 0, read_threads = 0, memory_budget = 0, record_cache = 0, decoded_cache = 0, row_cache = 0,
@@ -43,6 +43,10 @@ void AddFlags(Given* given, Flags* flags) {
   flags->AddString("state-dir", &given->state_dir, "DIR",
                    "indexes, the coordinator's store, the worker's identity (~/.local/state/penstock); each daemon "
                    "of a role needs one of its own");
+  flags->AddString(
+      "socket-dir", &given->socket_dir, "DIR",
+      "worker: the folder of its socket for trainers on this host, whose rows go through shared memory; '' "
+      "for none ($RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR/penstock, /run/penstock or /tmp/penstock-UID)");
   flags->AddUint("threads", &given->threads, "N", "threads that make rows (the CPUs of the cgroup's quota)");
   flags->AddUint("read-threads", &given->read_threads, "N",
                  "threads that only read, for network file systems whose reads take milliseconds (0: the others read)");
@@ -78,6 +82,7 @@ absl::Status Override(const Given& given, const Flags& flags, v1::DaemonConfig* 
   if (flags.Given("read-threads")) {
     worker->set_read_threads(static_cast<uint32_t>(std::min<uint64_t>(given.read_threads, 1u << 20)));
   }
+  if (flags.Given("socket-dir")) worker->set_socket_dir(given.socket_dir);
   if (flags.Given("memory-budget")) worker->set_memory_budget_bytes(given.memory_budget);
   if (flags.Given("record-cache")) {
     worker->set_record_cache_bytes(given.record_cache);

@@ -21,6 +21,7 @@
 #include "server/coordinator/service/coordinator.h"
 #include "server/daemon_options.h"
 #include "server/worker/worker.h"
+#include "transport/shared_memory/local_address.h"
 
 namespace penstock {
 namespace {
@@ -86,6 +87,8 @@ WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
   out.disk_cache_bytes = settings.disk_cache_bytes();
   out.read_threads = static_cast<int>(settings.read_threads());
   out.index_beside_shards = settings.index_beside_shards();
+  out.socket_dir_guessed = !settings.has_socket_dir();
+  out.socket_dir = settings.has_socket_dir() ? settings.socket_dir() : DefaultSocketDir();
   out.max_sessions = settings.max_sessions();
   out.drain_timeout = std::chrono::milliseconds(settings.drain_timeout_ms());
   return out;

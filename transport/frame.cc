@@ -1,7 +1,6 @@
 #include "transport/frame.h"
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -31,16 +30,11 @@ absl::Status ParseFrame(SliceList message, google::protobuf::MessageLite* header
     return absl::InvalidArgumentError(absl::StrCat("a message of ", total, " bytes whose header should have ",
                                                    header_bytes, " (at most ", kMaxHeaderBytes, ")"));
   }
-  // The header alone is joined when slices cut it.
-  std::string joined;
-  absl::Span<const uint8_t> bytes = payload->Next(header_bytes);
-  if (bytes.size() < header_bytes) {
-    joined.resize(header_bytes);
-    std::memcpy(joined.data(), bytes.data(), bytes.size());
-    PS_CHECK(payload->Read(joined.data() + bytes.size(), header_bytes - bytes.size()));
-    bytes = {reinterpret_cast<const uint8_t*>(joined.data()), joined.size()};
-  }
-  if (!header->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  // The header alone is copied: slices may cut it, and may lie where the sender can still write, which must not happen
+  // between a check and what relies on it.
+  std::string joined(header_bytes, '\0');
+  PS_CHECK(payload->Read(joined.data(), header_bytes));
+  if (!header->ParseFromString(joined)) {
     return absl::InvalidArgumentError(
         absl::StrCat("a message whose header of ", header_bytes, " bytes is no protobuf"));
   }

@@ -132,6 +132,7 @@ class PairEnd final : public MessageStream {
   void StartRead() override { pair_->StartRead(side_); }
   void StartWrite(SliceList message) override { pair_->StartWrite(side_, std::move(message)); }
   void Close(absl::Status status) override { pair_->Close(side_, std::move(status)); }
+  std::string_view carrier() const override { return "in-process"; }
 
  private:
   const std::shared_ptr<Pair> pair_;
@@ -150,8 +151,9 @@ void InProcessTransport::StopListening(const std::string& address) {
   acceptors_.erase(address);
 }
 
-std::shared_ptr<MessageStream> InProcessTransport::Connect(const std::string& address,
+std::shared_ptr<MessageStream> InProcessTransport::Connect(const WorkerAddress& worker,
                                                            std::shared_ptr<StreamEvents> events) {
+  const std::string& address = worker.network;
   auto pair = std::make_shared<Pair>(executor_, window_bytes_);
   pair->SetEvents(kClient, std::move(events));
   StreamAcceptor* acceptor = nullptr;

@@ -27,8 +27,8 @@ class InProcessTransport final : public Transport {
   // Streams that are open stay open.
   void StopListening(const std::string& address);
 
-  // Nobody listening there: OnClosed with Unavailable, which names the address.
-  std::shared_ptr<MessageStream> Connect(const std::string& address, std::shared_ptr<StreamEvents> events) override;
+  // Nobody listening there: OnClosed with Unavailable, which names the address (WorkerAddress::network).
+  std::shared_ptr<MessageStream> Connect(const WorkerAddress& worker, std::shared_ptr<StreamEvents> events) override;
 
  private:
   Executor* const executor_;

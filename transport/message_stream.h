@@ -13,14 +13,19 @@
 //     OnWritten may come at the same time, each never twice at a time. OnClosed comes once, after all others have
 //     returned, also when the stream could never be opened; the carrier then lets go of the events object.
 //   - A message arrives whole or not at all, in the order sent, with its bytes as they were; how it is cut into slices
-//     may differ. Its slices stay valid as long as somebody keeps them, also after the stream has closed.
+//     may differ. Its slices stay valid as long as somebody keeps them, also after the stream has closed. What a reader
+//     keeps of the last messages may count as not read: a carrier holds the writer back when it is much.
 #ifndef PENSTOCK_TRANSPORT_MESSAGE_STREAM_H_
 #define PENSTOCK_TRANSPORT_MESSAGE_STREAM_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "base/block_memory.h"
 #include "transport/slice.h"
 
 namespace penstock {
@@ -57,15 +62,31 @@ class MessageStream {
   //                   `status`
   //   at the client   the worker is told at once; what it has sent and was not read is dropped; `status` stays here
   virtual void Close(absl::Status status) = 0;
+  // Memory that messages for StartWrite may lie in so that they are sent without being copied; null where that makes no
+  // difference. Its blocks are for that alone.
+  virtual std::shared_ptr<BlockMemory> send_memory() { return nullptr; }
+  // What carries it, for people: "grpc", "shared memory"; empty while that is not decided.
+  virtual std::string_view carrier() const = 0;
+};
+
+// Where a worker is.
+struct WorkerAddress {
+  WorkerAddress() = default;
+  WorkerAddress(std::string to) : network(std::move(to)) {}  // NOLINT: most know no more of it
+  WorkerAddress(const char* to) : network(to) {}             // NOLINT
+  WorkerAddress(std::string to, std::string here) : network(std::move(to)), local(std::move(here)) {}
+
+  std::string network;  // host:port
+  std::string local;    // how processes of its own host reach it (transport/shared_memory); empty: as all others do
 };
 
 // The client's side of a carrier. Thread-safe.
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Opens a stream to the worker at `address`; returns at once, before it is known whether there is one. Messages may
+  // Opens a stream to `worker`; returns at once, before it is known whether there is one. Messages may
   // be written at once. `events` lives until its OnClosed has returned, the stream as long as somebody holds it.
-  virtual std::shared_ptr<MessageStream> Connect(const std::string& address, std::shared_ptr<StreamEvents> events) = 0;
+  virtual std::shared_ptr<MessageStream> Connect(const WorkerAddress& worker, std::shared_ptr<StreamEvents> events) = 0;
 };
 
 // The worker's side: is told of each stream that a client opens.

@@ -54,6 +54,8 @@ std::string ReadReportJson(const ReadReport& report) {
       .Field("first_batch_seconds", report.first_batch_seconds)
       .Field("longest_wait_seconds", report.longest_wait_seconds)
       .Field("waited_seconds", report.waited_seconds)
+      .Field("bytes_received", report.stats.bytes_received)
+      .Field("shared_memory_bytes", report.stats.shared_memory_bytes)
       .Field("fetched_rows", report.stats.fetched_rows)
       .Field("fetched_elsewhere", report.stats.fetched_elsewhere)
       .Field("duplicate_rows", report.stats.duplicate_rows)

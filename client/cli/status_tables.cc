@@ -28,7 +28,7 @@ std::string JobsTable(const v1::StatusReply& status) {
 }
 
 std::string SessionsTable(const v1::StatusReply& status) {
-  Table table({"READER", "RANK", "EPOCH", "DONE", "ROWS/S", "WAITED", "HOST"}, {3, 4, 5});
+  Table table({"READER", "RANK", "EPOCH", "DONE", "ROWS/S", "WAITED", "THROUGH", "HOST"}, {3, 4, 5});
   bool any = false;
   for (const auto& job : status.jobs()) {
     for (const auto& s : job.sessions()) {
@@ -38,7 +38,7 @@ std::string SessionsTable(const v1::StatusReply& status) {
       table.Add({absl::StrCat(job.name(), "/", s.id()), absl::StrFormat("%d of %d", s.rank(), s.world_size()),
                  absl::StrCat(s.epoch()), absl::StrFormat("%.1f %%", done * 100),
                  absl::StrFormat("%.0f", s.rows_per_second()), absl::StrFormat("%.0f %%", s.wait_fraction() * 100),
-                 s.host()});
+                 s.carriers().empty() ? "-" : s.carriers(), s.host()});
     }
   }
   return any ? table.Text() + WaitLines(status) : "";

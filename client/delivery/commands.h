@@ -26,6 +26,7 @@ struct OpenStream {
   uint64_t stream = 0;
   std::string worker;  // its id
   std::string address;
+  std::string local;  // how processes of its host reach it
 };
 // End the stream; no StreamBroken is expected for it.
 struct CloseStream {

@@ -29,6 +29,7 @@ std::vector<uint64_t> WorkerTable::Update(const View& view) {
       worker.state = TrackedWorker::State::kIdle;
       worker.draining = false;
     }
+    worker.local = named.local;  // of streams to come: one that is open goes on
     if (!fresh && !was_there[it->second]) {
       worker.failed = false;
       worker.backoff = kFirstBackoff;

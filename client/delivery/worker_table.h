@@ -27,6 +27,7 @@ struct TrackedWorker {
 
   std::string id;
   std::string address;
+  std::string local;  // how processes of its host reach it
   State state = State::kIdle;
   bool in_view = false;   // of the latest view
   bool draining = false;  // it said that it leaves: nothing new for it

@@ -5,11 +5,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "base/free_pages.h"
 #include "base/mutex.h"
+#include "base/sealed_memory.h"
 #include "penstock/allocator.h"
 
 namespace penstock {
@@ -19,7 +20,7 @@ namespace penstock {
 // free is kept elsewhere. Thread-safe.
 class BatchArena final : public Allocator {
  public:
-  static constexpr size_t kPage = 4096;
+  static constexpr size_t kPage = FreePages::kPage;
 
   // What becomes of the pages of a block that is given back. kKeep: they stay the arena's, for a trainer that has
   // page-locked them: a device goes on reading a page that the file has lost.
@@ -27,12 +28,11 @@ class BatchArena final : public Allocator {
 
   // `bytes` is rounded up to whole pages. Errors name the system call.
   static absl::StatusOr<std::unique_ptr<BatchArena>> Create(uint64_t bytes, Pages pages = Pages::kGiveBack);
-  ~BatchArena() override;
   BatchArena(const BatchArena&) = delete;
   BatchArena& operator=(const BatchArena&) = delete;
 
-  int fd() const { return fd_; }
-  uint64_t bytes() const { return bytes_; }
+  int fd() const { return memory_.fd(); }
+  uint64_t bytes() const { return memory_.size(); }
   // Of blocks that are given out.
   uint64_t used_bytes() const;
   // How often there was no room.
@@ -45,24 +45,21 @@ class BatchArena final : public Allocator {
   // Where something that lies in a block is, from the arena's start.
   uint64_t OffsetOf(const void* memory) const;
 
-  // Has the system make the pages of the first `bytes` bytes, so that the first batches need not wait for them. Takes a
+  // Has the system make the pages of the first `first` bytes, so that the first batches need not wait for them. Takes a
   // while; stops early when `stop` becomes true.
-  void Prepare(uint64_t bytes, const std::atomic<bool>& stop);
+  void Prepare(uint64_t first, const std::atomic<bool>& stop);
 
   // Gives back all pages, whoever has them mapped: for when the trainer has ended and its children go on.
   void GiveBackAll();
 
  private:
-  BatchArena(int fd, std::byte* base, uint64_t bytes, Pages pages);
+  BatchArena(SealedMemory memory, Pages pages);
 
-  const int fd_;
-  std::byte* const base_;
-  const uint64_t bytes_;
+  SealedMemory memory_;
   const Pages pages_;
   std::atomic<uint64_t> refusals_{0};
   mutable Mutex mutex_;
-  std::map<uint64_t, uint64_t> free_ ABSL_GUARDED_BY(mutex_);  // gaps: from -> bytes; neighbors are joined
-  uint64_t used_ ABSL_GUARDED_BY(mutex_) = 0;
+  FreePages free_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace penstock

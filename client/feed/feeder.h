@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/feed/packet_socket.h"
+#include "base/packet_socket.h"
 #include "penstock/v1/feed.pb.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/records/dataset_files.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_join.h"
+
 namespace penstock {
 namespace {
 
@@ -61,6 +63,7 @@ v1::ReportSessionRequest ProgressReports::MakeReport() {
   request.set_rows(progress.rows);
   for (std::string& worker : progress.failed_workers) request.add_failed_workers(std::move(worker));
   for (v1::BadRecord& record : bad_records_->Take()) *request.add_bad_records() = std::move(record);
+  request.set_carriers(absl::StrJoin(progress.carriers, ", "));
   request.set_waiting_for(window_->DescribeWait(kLeastWait));
   waited_ = progress.waited;
   last_ = now;

@@ -70,7 +70,9 @@ void Receiver::Receive(WorkerLink* link, SliceList message) {
   absl::Status status = ParseFrame(std::move(message), &header, &payload);
   if (status.ok()) {
     if (header.has_rows()) {
+      const size_t payload_bytes = payload.remaining();
       status = ReceiveRows(link->number(), header.rows(), std::move(payload));
+      if (status.ok()) window_->Carried(link->carrier(), payload_bytes);
     } else if (header.has_draining()) {
       window_->WorkerDrains(link->number());
     } else {

@@ -70,7 +70,9 @@ void Window::JobGone(absl::Status why) {
 
 Window::Progress Window::GetProgress() const {
   MutexLock lock(&mutex_);
-  return {tracker_.cursor(), stats_.rows, WaitedLocked(clock_->Now()), tracker_.FailedWorkers()};
+  Progress progress{tracker_.cursor(), stats_.rows, WaitedLocked(clock_->Now()), tracker_.FailedWorkers(), {}};
+  for (const auto& [carrier, bytes] : carried_) progress.carriers.push_back(carrier);
+  return progress;
 }
 
 std::string Window::DescribeWait(Nanos least) const {
@@ -112,6 +114,17 @@ void Window::StreamBroken(uint64_t stream, absl::Status why) {
   }
   NotifyDue();  // a refusal
   work_();
+}
+
+void Window::Carried(std::string_view carrier, size_t payload_bytes) {
+  if (carrier.empty()) return;
+  MutexLock lock(&mutex_);
+  const auto found = carried_.find(carrier);
+  if (found != carried_.end()) {
+    found->second += payload_bytes;
+  } else {
+    carried_.emplace(carrier, payload_bytes);
+  }
 }
 
 absl::Status Window::Claim(uint64_t stream, const v1::Rows& rows, size_t payload_bytes, std::vector<Claimed>* claimed) {
@@ -297,6 +310,9 @@ Cursor Window::cursor() const {
 ReaderStats Window::Stats() const {
   MutexLock lock(&mutex_);
   ReaderStats stats = stats_;
+  if (const auto shared = carried_.find("shared memory"); shared != carried_.end()) {
+    stats.shared_memory_bytes = shared->second;
+  }
   stats.waited = absl::Nanoseconds(WaitedLocked(clock_->Now()));
   stats.duplicate_rows = tracker_.stats().duplicate_rows;
   stats.fetched_rows = tracker_.stats().fetched_rows;

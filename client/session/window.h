@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -61,6 +62,7 @@ class Window {
     uint64_t rows = 0;
     Nanos waited = 0;  // a wait under way counts
     std::vector<std::string> failed_workers;
+    std::vector<std::string> carriers;  // that rows came through so far
   };
 
   // `job` is named in errors. Books options.window_steps ahead, and up to `most_steps` where workers are far.
@@ -87,6 +89,8 @@ class Window {
 
   // ---- Receiving. Any thread.
   void Heard(uint64_t stream);
+  // Rows came through that carrier (MessageStream::carrier).
+  void Carried(std::string_view carrier, size_t payload_bytes);
   void WorkerDrains(uint64_t stream);
   void StreamBroken(uint64_t stream, absl::Status why);
   // Fills `claimed`, one for each row of the message. InvalidArgument: a row came that was not asked for; those before
@@ -143,6 +147,7 @@ class Window {
   Nanos waited_ ABSL_GUARDED_BY(mutex_) = 0;                    // by waits that are over
   std::optional<Nanos> waiting_since_ ABSL_GUARDED_BY(mutex_);  // the trainer's wait under way
   ReaderStats stats_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, uint64_t, std::less<>> carried_ ABSL_GUARDED_BY(mutex_);  // bytes, by carrier
 };
 
 }  // namespace penstock

@@ -4,10 +4,10 @@
 
 namespace penstock {
 
-std::shared_ptr<WorkerLink> WorkerLink::Open(uint64_t number, const std::string& address, Transport* transport,
+std::shared_ptr<WorkerLink> WorkerLink::Open(uint64_t number, const WorkerAddress& worker, Transport* transport,
                                              std::shared_ptr<LinkEvents> events) {
   auto link = std::make_shared<WorkerLink>(number, std::move(events));
-  std::shared_ptr<MessageStream> stream = transport->Connect(address, link);
+  std::shared_ptr<MessageStream> stream = transport->Connect(worker, link);
   {
     MutexLock lock(&link->mutex_);
     if (!link->closed_) link->stream_ = stream;
@@ -57,6 +57,7 @@ void WorkerLink::OnMessage(SliceList message) {
   std::shared_ptr<MessageStream> stream;
   {
     MutexLock lock(&mutex_);
+    if (carrier_.empty() && stream_ != nullptr) carrier_ = stream_->carrier();
     backlog_ += message.bytes();
     paused_ = backlog_ > kMaxBacklogBytes;
     if (!paused_ && !closed_) stream = stream_;

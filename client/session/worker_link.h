@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
@@ -39,13 +40,19 @@ class WorkerLink final : public StreamEvents, public std::enable_shared_from_thi
   static constexpr size_t kMaxQueuedMessages = 4096;
 
   // `number` tells the session's links apart. `events` outlives the link, or Detach is called before it goes.
-  static std::shared_ptr<WorkerLink> Open(uint64_t number, const std::string& address, Transport* transport,
+  static std::shared_ptr<WorkerLink> Open(uint64_t number, const WorkerAddress& worker, Transport* transport,
                                           std::shared_ptr<LinkEvents> events);
   WorkerLink(uint64_t number, std::shared_ptr<LinkEvents> events) : number_(number), events_(std::move(events)) {}
 
   uint64_t number() const { return number_; }
   // Whether anything has come.
   bool heard() const { return heard_; }
+
+  // What carries it (MessageStream::carrier), once something has come; stays when the link has ended.
+  std::string_view carrier() const {
+    MutexLock lock(&mutex_);
+    return carrier_;
+  }
 
   // Sends after what was sent before; also before the worker has been reached. Lost when the link ends.
   void Send(const v1::ClientMessage& message);
@@ -67,7 +74,8 @@ class WorkerLink final : public StreamEvents, public std::enable_shared_from_thi
   Mutex events_mutex_;  // held over calls of events_, which only hand on
   std::shared_ptr<LinkEvents> events_ ABSL_GUARDED_BY(events_mutex_);
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
+  std::string_view carrier_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<MessageStream> stream_ ABSL_GUARDED_BY(mutex_);  // null before Connect has returned, and once closed
   std::deque<SliceList> queue_ ABSL_GUARDED_BY(mutex_);
   size_t backlog_ ABSL_GUARDED_BY(mutex_) = 0;

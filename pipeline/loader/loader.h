@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/block_memory.h"
 #include "base/runtime/clock.h"
 #include "base/runtime/executor.h"
 #include "pipeline/batch/row.h"
@@ -52,7 +53,7 @@ struct RowResult {
   // All FIXED columns in schema order, dense (null where the session books its own slots, and for failed and masked
   // rows; in a booked slot a masked row is zeros), and the RAGGED columns in their encoding, by column (a masked row:
   // no elements, or one empty string in a `scalar` column).
-  std::unique_ptr<std::byte[]> fixed;
+  OwnedBlock fixed;
   std::vector<std::string> ragged;
 };
 
@@ -84,6 +85,8 @@ struct LoaderSessionOptions {
   // What is asked for is an outsider's choice: rows that wait, and what rows take beside their content, are the
   // budget's too, so that millions of tiny rows are.
   bool counts_all = false;
+  // Where RowResult::fixed is to lie while there is room; null: the heap. The bytes are the budget's all the same.
+  std::shared_ptr<BlockMemory> row_memory = nullptr;
 };
 
 struct LoaderOptions {

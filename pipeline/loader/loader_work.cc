@@ -179,7 +179,7 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
         row.slot = session.sink->Book(row.request);
         row.slot->ragged.resize(schema.columns.size());
       } else {
-        outcome.result.fixed = std::make_unique_for_overwrite<std::byte[]>(job.fixed_bytes());
+        outcome.result.fixed = AllocateBlock(session.options.row_memory, job.fixed_bytes());
         row.slot.emplace();
         PointInto(schema, outcome.result.fixed.get(), &*row.slot);
       }

@@ -25,8 +25,9 @@ constexpr uint64_t kRankKeySpace = uint64_t{1} << 20;
 constexpr uint64_t RankKey(uint64_t slot, uint64_t step_size) { return slot * kRankKeySpace / step_size; }
 
 struct ViewWorker {
-  std::string id;       // persistent
-  std::string address;  // host:port
+  std::string id;          // persistent
+  std::string address;     // host:port
+  std::string local = {};  // how processes of its host reach it; empty: as all others do
   bool operator==(const ViewWorker&) const = default;
 };
 

@@ -286,7 +286,7 @@ absl::StatusOr<View> AssignRanges(const std::optional<View>& previous, const std
   view.n = previous ? previous->n + 1 : 1;
   view.policy = options.policy;
   view.key_space = weights.key_space();
-  for (const AssignWorker& worker : sorted) view.workers.push_back({worker.id, worker.address});
+  for (const AssignWorker& worker : sorted) view.workers.push_back({worker.id, worker.address, worker.local});
   if (sorted.empty() || view.key_space == 0) return view;
 
   const Layout layout = NextLayout(previous, sorted, weights, options.tolerance);

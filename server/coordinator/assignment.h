@@ -43,9 +43,10 @@ class KeyWeights {
 };
 
 struct AssignWorker {
-  std::string id;       // persistent and unique
-  std::string address;  // host:port
-  double capacity = 0;  // rows per second, or any unit; 0 is not known yet: the mean of the others
+  std::string id;          // persistent and unique
+  std::string address;     // host:port
+  double capacity = 0;     // rows per second, or any unit; 0 is not known yet: the mean of the others
+  std::string local = {};  // how processes of its host reach it
 };
 
 struct AssignOptions {

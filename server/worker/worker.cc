@@ -28,6 +28,8 @@
 #include "server/worker/link/load_meter.h"
 #include "server/worker/stream/session_acceptor.h"
 #include "transport/grpc/grpc_acceptor.h"
+#include "transport/shared_memory/listener.h"
+#include "transport/shared_memory/local_address.h"
 
 namespace penstock {
 namespace {
@@ -46,6 +48,17 @@ constexpr int kTaskThreads = 2;
 constexpr Nanos kStopWait = 5 * kSecond;
 // Of a client's message: a fetch of the largest size, a view of thousands of workers.
 constexpr int kMaxClientMessageBytes = 8 << 20;
+// Shared memory of one client of this host, and of all: enough that rows are made in it while others are read there.
+constexpr uint64_t kMostRingBytes = uint64_t{32} << 20;
+constexpr uint64_t kMostRingsBytes = uint64_t{512} << 20;
+
+// Of the memory budget, for all rings: an eighth, and no more than a quarter of what caches leave.
+uint64_t RingsBytes(const LoaderOptions& options) {
+  const uint64_t total = options.memory_budget_bytes;
+  const uint64_t caches = std::min(total, options.record_cache_bytes) + std::min(total, options.decoded_cache_bytes) +
+                          std::min(total, options.row_cache_bytes);
+  return std::min({total / 8, (total - std::min(total, caches)) / 4, kMostRingsBytes});
+}
 
 // The cache on disk, with what it takes of memory taken from `memory_budget`.
 absl::StatusOr<std::shared_ptr<DiskCache>> OpenDiskCache(const std::string& folder, uint64_t limit_bytes,
@@ -81,6 +94,8 @@ struct Worker::Parts {
   std::unique_ptr<SessionAcceptor> acceptor;
   std::unique_ptr<grpc::Service> service;
   RunningServer running;
+  std::unique_ptr<SharedMemoryListener> local;  // null: none
+  uint64_t memory_budget_bytes = 0;             // rings included
   Mutex meter_mutex;
   LoadMeter meter ABSL_GUARDED_BY(meter_mutex);
   std::stop_source stop_work;
@@ -107,6 +122,7 @@ struct Worker::Parts {
     MutexLock lock(&meter_mutex);
     v1::WorkerLoad load =
         meter.Measure(loader->Stats(), shared.bytes_sent.load(), shared.open_sessions.load(), Clock::Real()->Now());
+    if (local != nullptr) load.set_memory_bytes(load.memory_bytes() + local->rings_bytes());
     for (const std::string& line : jobs->Troubles(kTroubleLines, kTroubleBytes)) load.add_troubles(line);
     return load;
   }
@@ -170,6 +186,29 @@ struct Worker::Parts {
     agent->SayLeaving([this] { Set(&Parts::left); });
   }
 
+  // Without a socket for this host's clients where that cannot be had and was not asked for in words.
+  absl::Status ListenLocally(uint64_t rings_bytes) {
+    if (options.socket_dir.empty()) return absl::OkStatus();
+    absl::Status status = PrepareSocketDir(options.socket_dir);
+    if (status.ok()) {
+      SharedMemoryListenerOptions listener;
+      listener.dir = options.socket_dir;
+      listener.worker = id;
+      listener.rings_bytes = rings_bytes;
+      listener.ring_bytes = std::min(kMostRingBytes, rings_bytes / 4);
+      auto started = SharedMemoryListener::Start(listener, acceptor.get(), executor.get());
+      if (started.ok()) {
+        local = *std::move(started);
+        return absl::OkStatus();
+      }
+      status = started.status();
+    }
+    if (!options.socket_dir_guessed) return status;
+    spdlog::info("clients of this host get their rows over the network, not through shared memory: {}",
+                 std::string(status.message()));
+    return absl::OkStatus();
+  }
+
   // Called once. Bounded, whatever storage does: nothing new begins, sessions end without waiting for rows that are
   // being made, and a thread that hangs in a system call is left behind with all that it uses.
   void Stop() {
@@ -178,11 +217,13 @@ struct Worker::Parts {
     stop_work.request_stop();
     indexes->Stop();  // what others wait for below
     agent->Stop();
+    if (local != nullptr) local->StopListening();
     acceptor->CloseAll(absl::UnavailableError("this worker stops"));
     running.server->Shutdown(std::chrono::system_clock::now());
     running.server->Wait();
     acceptor->WhenIdle([this] { Set(&Parts::idle); });
     const bool quiet = WaitFor(&Parts::idle, deadline, true);
+    if (local != nullptr) local->Stop();
     const bool worked = tasks->StopBy(deadline);
     const bool prefetched = prefetch_thread->StopBy(deadline);
     const bool opened = jobs->StopBy(deadline);
@@ -193,6 +234,7 @@ struct Worker::Parts {
       agent.reset();
       running.server.reset();
       service.reset();
+      local.reset();
       acceptor.reset();
       loader.reset();
     } else {
@@ -238,11 +280,13 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->jobs = std::make_unique<ServedJobs>(options.roots, parts->indexes.get(),
                                              parts->far != nullptr ? parts->far->storage() : LocalFiles());
   if (options.loader.threads == 0) options.loader.threads = AvailableCpus();
-  const uint64_t memory_budget = options.loader.memory_budget_bytes;
+  parts->memory_budget_bytes = options.loader.memory_budget_bytes;
   if (!options.disk_cache_dir.empty()) {
     PS_ASSIGN_OR_RETURN(options.loader.disk_cache, OpenDiskCache(options.disk_cache_dir, options.disk_cache_bytes,
                                                                  &options.loader.memory_budget_bytes));
   }
+  const uint64_t rings_bytes = options.socket_dir.empty() ? 0 : RingsBytes(options.loader);
+  options.loader.memory_budget_bytes -= rings_bytes;
   PS_ASSIGN_OR_RETURN(parts->loader, Loader::Create(options.loader));
   parts->executor = std::make_unique<ThreadPool>(kExecutorThreads, "ps-strand");
   parts->shared.worker_id = parts->id;
@@ -256,6 +300,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->service = MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get());
   PS_ASSIGN_OR_RETURN(parts->running,
                       StartServer(listen, {parts->service.get()}, ChannelUse::kRows, kMaxClientMessageBytes));
+  parts->options = options;
+  PS_RETURN_IF_ERROR(parts->ListenLocally(rings_bytes));
   parts->leaving = std::make_unique<Strand>(parts->executor.get());
   parts->drain_deadline = std::make_unique<StrandTimer>(parts->leaving.get());
   parts->tasks = std::make_unique<ThreadPool>(kTaskThreads, "ps-task");
@@ -271,7 +317,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   agent.registration.set_address(options.advertise.empty() ? address.ToString() : options.advertise);
   agent.registration.set_host(HostName());
   agent.registration.set_threads(static_cast<uint32_t>(options.loader.threads));
-  agent.registration.set_memory_budget_bytes(memory_budget);
+  agent.registration.set_memory_budget_bytes(parts->memory_budget_bytes);
+  if (parts->local != nullptr) agent.registration.set_local(parts->local->local_address());
   agent.registration.set_conformance_digest(ConformanceDigest());
   for (const DataRoot& root : options.roots) agent.registration.add_roots(root.name);
   agent.registration.set_version(PENSTOCK_VERSION);
@@ -286,11 +333,11 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   hooks.run_task = [id = parts->id, tools](const v1::Task& task) { return RunTask(task, id, tools); };
   hooks.drain = [self] { self->Drain(); };
   hooks.ready = [self] { self->Set(&Parts::ready); };
-  parts->options = std::move(options);
   parts->agent = std::make_shared<Agent>(std::move(agent), std::move(hooks), parts->link.get(), parts->executor.get(),
                                          parts->tasks.get());
   parts->agent->Start();
-  spdlog::info("worker {} listens on {}", parts->id, parts->running.address.ToString());
+  spdlog::info("worker {} listens on {}{}", parts->id, parts->running.address.ToString(),
+               parts->local != nullptr ? absl::StrCat(" and in ", parts->options.socket_dir) : "");
   return std::unique_ptr<Worker>(new Worker(std::move(parts)));
 }
 

@@ -25,6 +25,10 @@ struct WorkerOptions {
   uint64_t disk_cache_bytes = 0;  // of its files; 0: half of the disk's free space
   int read_threads = 0;           // that only read (FarFiles); 0: the loader's read
   bool index_beside_shards = false;
+  // Of the socket for clients of this host, whose rows go through shared memory, which is part of the memory budget;
+  // "": none. One that cannot be used is an error, unless it was only guessed.
+  std::string socket_dir;
+  bool socket_dir_guessed = false;
   uint32_t max_sessions = 256;
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(60);
 };

@@ -174,6 +174,7 @@ class SimNetwork::End final : public MessageStream {
   void StartRead() override { stream_->StartRead(side_); }
   void StartWrite(SliceList message) override { stream_->StartWrite(side_, std::move(message)); }
   void Close(absl::Status status) override { stream_->Close(side_, std::move(status)); }
+  std::string_view carrier() const override { return "simulated"; }
 
  private:
   const std::shared_ptr<Stream> stream_;
@@ -183,8 +184,8 @@ class SimNetwork::End final : public MessageStream {
 class SimNetwork::HostTransport final : public Transport {
  public:
   HostTransport(SimNetwork* network, std::string host) : network_(network), host_(std::move(host)) {}
-  std::shared_ptr<MessageStream> Connect(const std::string& address, std::shared_ptr<StreamEvents> events) override {
-    return network_->Connect(host_, address, std::move(events));
+  std::shared_ptr<MessageStream> Connect(const WorkerAddress& worker, std::shared_ptr<StreamEvents> events) override {
+    return network_->Connect(host_, worker.network, std::move(events));
   }
 
  private:

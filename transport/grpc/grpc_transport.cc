@@ -60,6 +60,8 @@ class GrpcClientStream final : public MessageStream,
     context_.TryCancel();
   }
 
+  std::string_view carrier() const override { return "grpc"; }
+
  private:
   void OnReadDone(bool ok) override {
     if (!ok) {
@@ -150,9 +152,9 @@ class GrpcClientStream final : public MessageStream,
 
 }  // namespace
 
-std::shared_ptr<MessageStream> GrpcTransport::Connect(const std::string& address,
+std::shared_ptr<MessageStream> GrpcTransport::Connect(const WorkerAddress& worker,
                                                       std::shared_ptr<StreamEvents> events) {
-  auto stream = std::make_shared<GrpcClientStream>(address, std::move(events));
+  auto stream = std::make_shared<GrpcClientStream>(worker.network, std::move(events));
   stream->Start();
   return stream;
 }

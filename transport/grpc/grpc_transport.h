@@ -10,10 +10,10 @@
 namespace penstock {
 
 // Each stream has a connection of its own (net/channel.h). As many bytes may be under way on it as its path holds: what
-// a client asks for bounds them. Addresses are host:port.
+// a client asks for bounds them. Goes by WorkerAddress::network, host:port.
 class GrpcTransport final : public Transport {
  public:
-  std::shared_ptr<MessageStream> Connect(const std::string& address, std::shared_ptr<StreamEvents> events) override;
+  std::shared_ptr<MessageStream> Connect(const WorkerAddress& worker, std::shared_ptr<StreamEvents> events) override;
 };
 
 }  // namespace penstock

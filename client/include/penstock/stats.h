@@ -9,11 +9,12 @@
 namespace penstock {
 
 struct ReaderStats {
-  uint64_t batches = 0;         // returned by Next
-  uint64_t rows = 0;            // of those batches, on this rank
-  uint64_t bytes_received = 0;  // row payload
-  absl::Duration waited;        // time that Next spent waiting for data; a wait under way counts
-  absl::Duration longest_wait;  // of a single Next, the first excluded
+  uint64_t batches = 0;              // returned by Next
+  uint64_t rows = 0;                 // of those batches, on this rank
+  uint64_t bytes_received = 0;       // row payload
+  uint64_t shared_memory_bytes = 0;  // of these, through shared memory, from workers on this host
+  absl::Duration waited;             // time that Next spent waiting for data; a wait under way counts
+  absl::Duration longest_wait;       // of a single Next, the first excluded
   absl::Duration first_batch_wait;
   uint64_t duplicate_rows = 0;     // delivered twice and dropped
   uint64_t fetched_rows = 0;       // asked for again, of whichever worker

@@ -121,6 +121,7 @@ SessionEntry* SessionTable::Report(Nanos now, const v1::ReportSessionRequest& re
   session.waited += 0.2 * (std::clamp<double>(request.wait_fraction(), 0, 1) - session.waited);
   if (session.waited >= kWaits) last_wait_ = now;
   Shorten(session.last.mutable_waiting_for(), kMaxWordsBytes);
+  Shorten(session.last.mutable_carriers(), kMaxWordsBytes);
   session.last_report = now;
   ++session.reports;
   std::erase_if(session.failed, [&](const auto& said) { return now - said.second > options_.report_window; });

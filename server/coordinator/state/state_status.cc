@@ -80,6 +80,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
       out->set_rows(session->last.rows());
       out->set_waiting_for(session->last.waiting_for());
       out->set_note(sessions_.NoteOf(*session, now));
+      out->set_carriers(session->last.carriers());
       if (status->waiting().empty() && !out->waiting_for().empty()) {
         status->set_waiting(absl::StrCat("rank ", out->rank(), " of ", out->world_size(), ": ", out->waiting_for()));
       }

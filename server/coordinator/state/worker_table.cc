@@ -91,6 +91,10 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
     return absl::InvalidArgumentError(
         absl::StrCat("RegisterWorker: worker ", request.id(), " gives no usable address"));
   }
+  if (request.local().size() > 512) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("RegisterWorker: worker ", request.id(), " gives a local address of more than 512 bytes"));
+  }
   if (request.ByteSizeLong() > 65536) {
     return absl::InvalidArgumentError(
         absl::StrCat("RegisterWorker: the registration of worker ", request.id(), " is larger than 64 KiB"));

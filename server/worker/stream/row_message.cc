@@ -17,7 +17,6 @@
 namespace penstock {
 namespace {
 
-constexpr uint64_t kJoinBelow = 8 << 10;
 // Words of one row, and of all bad records of one message: its header must stay small.
 constexpr size_t kMostFailureBytes = 4096;
 constexpr size_t kMostFaultBytes = 512;
@@ -52,7 +51,7 @@ void AddFault(int index, const RowResult& row, size_t* texts, v1::Rows* rows) {
 class Payload {
  public:
   void Add(RowResult row, uint64_t fixed_bytes, uint64_t payload) {
-    if (payload < kJoinBelow) {
+    if (payload < kJoinRowsBelow) {
       if (row.fixed != nullptr) Join(row.fixed.get(), fixed_bytes);
       for (const std::string& column : row.ragged) Join(column.data(), column.size());
       small_rows_.push_back(std::move(row.bytes));  // what it took counts until the copy is sent

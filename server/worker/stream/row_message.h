@@ -10,10 +10,12 @@
 
 namespace penstock {
 
+// Smaller rows are joined into one piece of a message, since a slice costs more than copying them does.
+constexpr uint64_t kJoinRowsBelow = 8 << 10;
+
 // A Rows message of `rows`, which are all of one epoch and not empty. Their tags are SessionCore's.
-// The message owns the rows: their memory returns to the loader's budget when its carrier has let go of it. Rows
-// smaller than a few KiB are joined into one piece, since a slice costs more than copying them does. Each has at
-// most kMaxRowBytes. `sent_bytes` gets the payload's size.
+// The message owns the rows: their memory returns to the loader's budget when its carrier has let go of it. Each
+// has at most kMaxRowBytes. `sent_bytes` gets the payload's size.
 SliceList MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, uint64_t* sent_bytes);
 
 }  // namespace penstock

@@ -422,6 +422,8 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   options.rank = open.rank();
   options.world_size = std::max<uint32_t>(open.world_size(), 1);
   options.weight = job->spec().weight() == 0 ? 1 : job->spec().weight();
+  // Smaller rows are joined, and so copied once anyway.
+  if (job->pipeline().schema().FixedBytes() >= kJoinRowsBelow) options.row_memory = stream_->send_memory();
   name_ = SessionName(open);
   fixed_bytes_ = job->pipeline().schema().FixedBytes();
   fetch_window_ = std::clamp<size_t>(shared_->fetched_bytes / std::max<uint64_t>(fixed_bytes_, 1), 64,

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/packet_socket.h"
 #include "client/feed/feeder.h"
-#include "client/feed/packet_socket.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock::feed {

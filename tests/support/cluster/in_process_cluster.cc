@@ -42,6 +42,7 @@ Worker& InProcessCluster::AddWorker() {
   worker.coordinator = coordinator_->address();
   worker.roots = roots_;
   worker.state_dir = folders_.back()->path();
+  if (options_.shared_memory) worker.socket_dir = folders_.back()->path();
   worker.loader.threads = options_.threads;
   worker.read_threads = options_.read_threads;
   worker.loader.memory_budget_bytes = options_.memory_budget_bytes;

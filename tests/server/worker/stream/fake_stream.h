@@ -50,6 +50,7 @@ class FakeStream : public MessageStream {
     changed_.NotifyAll();
   }
   void Close(absl::Status status) override { Finish(std::move(status)); }
+  std::string_view carrier() const override { return "fake"; }
 
   // The client's side.
   void Send(const v1::ClientMessage& message) { SendBytes(message.SerializeAsString()); }

@@ -1,6 +1,6 @@
-// One end of a SOCK_SEQPACKET pair: whole packets, and file descriptors with them.
-#ifndef PENSTOCK_CLIENT_FEED_PACKET_SOCKET_H_
-#define PENSTOCK_CLIENT_FEED_PACKET_SOCKET_H_
+// One end of a SOCK_SEQPACKET connection: whole packets, and file descriptors with them.
+#ifndef PENSTOCK_BASE_PACKET_SOCKET_H_
+#define PENSTOCK_BASE_PACKET_SOCKET_H_
 
 #include <cstddef>
 #include <optional>
@@ -9,23 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/owned_fd.h"
 
 namespace penstock {
-
-// Closes what it holds.
-class OwnedFd {
- public:
-  explicit OwnedFd(int fd = -1) : fd_(fd) {}
-  OwnedFd(OwnedFd&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  OwnedFd& operator=(OwnedFd&& other) noexcept;
-  ~OwnedFd() { Reset(); }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  void Reset();
-
- private:
-  int fd_;
-};
 
 struct ReceivedPacket {
   std::string bytes;
@@ -49,6 +35,14 @@ class PacketSocket {
   //   others      the packet is longer than kMaxPacket, has more than one descriptor, or the system's error
   absl::StatusOr<std::optional<ReceivedPacket>> Receive() const;
 
+  // The same into memory of the caller's: a packet of `size` bytes, at most `most` of them. Longer ones are
+  // InvalidArgument.
+  struct Arrived {
+    size_t size = 0;
+    OwnedFd fd;
+  };
+  absl::StatusOr<std::optional<Arrived>> ReceiveInto(char* buffer, size_t most) const;
+
   // Sends, with a copy of `fd` unless that is -1.
   //   OK
   //   ResourceExhausted  the other side does not read (with `wait` it is waited for instead, until Shutdown)
@@ -65,4 +59,4 @@ class PacketSocket {
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_CLIENT_FEED_PACKET_SOCKET_H_
+#endif  // PENSTOCK_BASE_PACKET_SOCKET_H_

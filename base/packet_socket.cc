@@ -1,7 +1,6 @@
-#include "client/feed/packet_socket.h"
+#include "base/packet_socket.h"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -10,21 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/status_macros.h"
 
 namespace penstock {
-
-OwnedFd& OwnedFd::operator=(OwnedFd&& other) noexcept {
-  if (this != &other) {
-    Reset();
-    fd_ = std::exchange(other.fd_, -1);
-  }
-  return *this;
-}
-
-void OwnedFd::Reset() {
-  if (fd_ >= 0) close(fd_);
-  fd_ = -1;
-}
 
 absl::StatusOr<PacketSocket> PacketSocket::Create(OwnedFd fd) {
   int type = 0, family = 0;
@@ -41,19 +28,31 @@ absl::StatusOr<PacketSocket> PacketSocket::Create(OwnedFd fd) {
 
 absl::StatusOr<std::optional<ReceivedPacket>> PacketSocket::Receive() const {
   ReceivedPacket packet;
-  packet.bytes.resize(kMaxPacket + 1);
-  iovec piece{packet.bytes.data(), packet.bytes.size()};
+  packet.bytes.resize(kMaxPacket);
+  PS_ASSIGN_OR_RETURN(std::optional<Arrived> arrived, ReceiveInto(packet.bytes.data(), kMaxPacket));
+  if (!arrived.has_value()) return std::nullopt;
+  packet.bytes.resize(arrived->size);
+  packet.fd = std::move(arrived->fd);
+  return std::optional<ReceivedPacket>(std::move(packet));
+}
+
+absl::StatusOr<std::optional<PacketSocket::Arrived>> PacketSocket::ReceiveInto(char* buffer, size_t most) const {
+  iovec piece{buffer, most};
   alignas(cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))];
   msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
   ssize_t got = 0;
-  do {
+  bool reset = false;
+  while (true) {
+    message = msghdr{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
     got = recvmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
-  if (got < 0) {
+    if (got >= 0) break;
+    if (errno == EINTR) continue;
+    // Said once when the other side closed with packets unread; what it had sent before is still there.
+    if (errno == ECONNRESET && !std::exchange(reset, true)) continue;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return std::nullopt;
     if (errno == ECONNRESET) return absl::OutOfRangeError("closed by the other side");
     return ErrnoStatus(errno, "recvmsg");
@@ -69,15 +68,16 @@ absl::StatusOr<std::optional<ReceivedPacket>> PacketSocket::Receive() const {
     }
   }
   if (got == 0) return absl::OutOfRangeError("closed by the other side");
-  if (static_cast<size_t>(got) > kMaxPacket) {
-    return absl::InvalidArgumentError(absl::StrCat("a packet of more than ", kMaxPacket, " bytes"));
+  if ((message.msg_flags & MSG_TRUNC) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("a packet of more than ", most, " bytes"));
   }
   if (fds.size() > 1 || (message.msg_flags & MSG_CTRUNC) != 0) {
     return absl::InvalidArgumentError("a packet with more than one descriptor");
   }
-  packet.bytes.resize(static_cast<size_t>(got));
-  if (!fds.empty()) packet.fd = std::move(fds[0]);
-  return std::optional<ReceivedPacket>(std::move(packet));
+  Arrived arrived;
+  arrived.size = static_cast<size_t>(got);
+  if (!fds.empty()) arrived.fd = std::move(fds[0]);
+  return std::optional<Arrived>(std::move(arrived));
 }
 
 absl::Status PacketSocket::Send(std::string_view packet, bool wait, int fd) const {
@@ -100,7 +100,7 @@ absl::Status PacketSocket::Send(std::string_view packet, bool wait, int fd) cons
     sent = sendmsg(fd_.get(), &message, MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT));
   } while (sent < 0 && errno == EINTR);
   if (sent >= 0) return absl::OkStatus();
-  if (errno == EAGAIN || errno == EWOULDBLOCK) return absl::ResourceExhaustedError("the trainer does not read");
+  if (errno == EAGAIN || errno == EWOULDBLOCK) return absl::ResourceExhaustedError("the other side does not read");
   if (errno == EPIPE || errno == ECONNRESET) return absl::OutOfRangeError("closed by the other side");
   return ErrnoStatus(errno, "sendmsg");
 }

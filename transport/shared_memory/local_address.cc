@@ -1,0 +1,157 @@
+#include "transport/shared_memory/local_address.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
+
+namespace penstock {
+namespace {
+
+constexpr char kSuffix[] = ".sock";
+constexpr int kBacklog = 128;
+// What a PATH may have in a socket's address.
+constexpr size_t kMostPath = sizeof(sockaddr_un::sun_path) - 1;
+
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+absl::StatusOr<sockaddr_un> AddressOf(const std::string& path) {
+  if (path.empty() || path.size() > kMostPath || path.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": a socket's path has at most ", kMostPath,
+                                                   " bytes; choose a shorter folder with --socket-dir"));
+  }
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+constexpr int kBufferBytes = 1 << 20;
+
+absl::StatusOr<OwnedFd> MakeSocket() {
+  OwnedFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return ErrnoStatus(errno, "socket");
+  GrowBuffer(fd);
+  return fd;
+}
+
+}  // namespace
+
+void GrowBuffer(const OwnedFd& socket) {
+  setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &kBufferBytes, sizeof kBufferBytes);
+}
+
+std::string LocalAddress::ToString() const { return absl::StrCat(boot, ":", worker, ":", path); }
+
+std::optional<LocalAddress> LocalAddress::Parse(const std::string& text) {
+  const size_t first = text.find(':');
+  if (first == std::string::npos) return std::nullopt;
+  const size_t second = text.find(':', first + 1);
+  if (second == std::string::npos) return std::nullopt;
+  LocalAddress address{text.substr(0, first), text.substr(first + 1, second - first - 1), text.substr(second + 1)};
+  if (address.boot.empty() || address.worker.empty() || !absl::StartsWith(address.path, "/")) return std::nullopt;
+  return address;
+}
+
+std::string BootId() {
+  std::string id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  return id;
+}
+
+std::string DefaultSocketDir() {
+  // systemd lists several separated by colons; the first is ours.
+  if (const std::string dir = Variable("RUNTIME_DIRECTORY"); !dir.empty()) return dir.substr(0, dir.find(':'));
+  if (const std::string dir = Variable("XDG_RUNTIME_DIR"); !dir.empty()) return dir + "/penstock";
+  if (geteuid() == 0) return "/run/penstock";
+  return absl::StrCat("/tmp/penstock-", geteuid());
+}
+
+absl::Status PrepareSocketDir(const std::string& dir) {
+  if (!absl::StartsWith(dir, "/")) {
+    return absl::FailedPreconditionError(absl::StrCat(dir, ": --socket-dir is not an absolute path"));
+  }
+  if (mkdir(dir.c_str(), 0700) != 0 && errno != EEXIST) return ErrnoStatus(errno, absl::StrCat(dir, " (--socket-dir)"));
+  struct stat info {};
+  if (lstat(dir.c_str(), &info) != 0) return ErrnoStatus(errno, absl::StrCat(dir, " (--socket-dir)"));
+  const char* const wrong = !S_ISDIR(info.st_mode)                         ? "is no folder"
+                            : info.st_uid != geteuid() && info.st_uid != 0 ? "belongs to another user"
+                            : (info.st_mode & (S_IWGRP | S_IWOTH)) != 0    ? "can be written by other users"
+                                                                           : nullptr;
+  if (wrong == nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(dir, " ", wrong, ", and is not used for sockets; choose another with --socket-dir"));
+}
+
+absl::StatusOr<OwnedFd> ListenAt(const std::string& path) {
+  const std::string made = absl::StrCat(path, ".", getpid(), ".new");
+  PS_ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(made));
+  PS_ASSIGN_OR_RETURN(OwnedFd fd, MakeSocket());
+  unlink(made.c_str());  // of a process of the same number, which has ended
+  if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("bind ", made));
+  }
+  // Clients of the same user and root connect; who else could is asked who it is.
+  if (chmod(made.c_str(), 0600) != 0 || listen(fd.get(), kBacklog) != 0 || rename(made.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    unlink(made.c_str());
+    return ErrnoStatus(error, absl::StrCat("listening at ", path));
+  }
+  return fd;
+}
+
+void RemoveDeadSockets(const std::string& dir) {
+  DIR* const folder = opendir(dir.c_str());
+  if (folder == nullptr) return;
+  std::vector<std::string> names;
+  while (const dirent* const entry = readdir(folder)) {
+    if (absl::EndsWith(entry->d_name, kSuffix)) names.emplace_back(entry->d_name);
+  }
+  closedir(folder);
+  for (const std::string& name : names) {
+    const std::string path = absl::StrCat(dir, "/", name);
+    const absl::StatusOr<sockaddr_un> address = AddressOf(path);
+    const absl::StatusOr<OwnedFd> fd = MakeSocket();
+    if (!address.ok() || !fd.ok()) continue;
+    // Those that begin to listen have another name until they do.
+    if (connect(fd->get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0 &&
+        errno == ECONNREFUSED) {
+      unlink(path.c_str());
+    }
+  }
+}
+
+absl::StatusOr<OwnedFd> ConnectTo(const std::string& path) {
+  PS_ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(path));
+  PS_ASSIGN_OR_RETURN(OwnedFd fd, MakeSocket());
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return absl::UnavailableError(absl::StrCat(path, ": ", strerror(errno)));
+  }
+  return fd;
+}
+
+std::optional<uid_t> PeerOf(const OwnedFd& socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || size != sizeof peer) return std::nullopt;
+  return peer.uid;
+}
+
+}  // namespace penstock
