@@ -52,6 +52,7 @@ class FaultsTest : public ::testing::Test {
   void ExpectTheSameRows(const ReadResult& result, ProcessCluster& cluster, double stall) {
     ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
     EXPECT_EQ(result.digest, expected_);
+    EXPECT_GT(result.stats.shared_memory_bytes, 0u) << "workers on this host are reached through shared memory";
     EXPECT_TRUE(EveryRecordOncePerEpoch(result, dataset_.records, 2));
     EXPECT_LT(result.longest_wait, stall) << cluster.Logs();
     RecordProperty("longest_wait_ms", static_cast<int>(result.longest_wait * 1000));

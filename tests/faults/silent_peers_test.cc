@@ -46,7 +46,7 @@ class SilentPeersTest : public ::testing::TestWithParam<SilentPort::Kind> {
 };
 
 TEST_P(SilentPeersTest, AWorkerThatDoesNotAnswerCostsAReaderTwoSecondsAtMost) {
-  ProcessCluster cluster(ProcessClusterOptions(), dataset_.roots);
+  ProcessCluster cluster({.shared_memory = false}, dataset_.roots);
   // It serves, registers and beats; but nobody reaches it under the address that it gives.
   cluster.AddWorker({"--advertise", silent_.address()});
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
@@ -61,6 +61,7 @@ TEST_P(SilentPeersTest, AWorkerThatDoesNotAnswerCostsAReaderTwoSecondsAtMost) {
 
 TEST_P(SilentPeersTest, AReaderWhoseOnlyWorkerDoesNotAnswerSaysWhich) {
   ProcessClusterOptions options;
+  options.shared_memory = false;  // reached here it would answer
   options.worker_flags.insert(options.worker_flags.end(), {"--advertise", silent_.address()});
   ProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();

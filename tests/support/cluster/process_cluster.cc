@@ -131,12 +131,10 @@ ProcessCluster::WorkerProcess& ProcessCluster::AddWorker(const std::vector<std::
   WorkerProcess worker;
   worker.program = PENSTOCKD;
   worker.state_dir = folder_.File(absl::StrCat("worker-", workers_.size()));
-  std::vector<std::string> arguments = {PENSTOCKD,       "worker",
-                                        "--coordinator", address_,
-                                        "--state-dir",   worker.state_dir,
-                                        "--port-file",   port_file,
-                                        "--threads",     std::to_string(options_.threads),
-                                        "--socket-dir",  folder_.File("sockets")};
+  std::vector<std::string> arguments = {
+      PENSTOCKD,        "worker",      "--coordinator", address_,    "--state-dir",
+      worker.state_dir, "--port-file", port_file,       "--threads", std::to_string(options_.threads),
+      "--socket-dir",   socket_dir()};
   for (const DataRoot& root : roots_) {
     arguments.push_back("--data-root");
     arguments.push_back(absl::StrCat(root.name, "=", root.path));

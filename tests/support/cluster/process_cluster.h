@@ -38,6 +38,7 @@ struct ProcessClusterOptions {
   int workers = 1;
   int threads = 1;  // of each worker
   std::vector<std::string> worker_flags = {"--memory-budget", "64MiB"};
+  bool shared_memory = true;  // for clients on this host, that is for all
   uint32_t heartbeat_ms = 200;
   uint32_t dead_after_ms = 1000;
 };
@@ -60,6 +61,9 @@ class ProcessCluster {
   // One more, with flags of its own behind those of all, and "NAME=VALUE" in its environment.
   WorkerProcess& AddWorker(const std::vector<std::string>& flags = {}, std::vector<std::string> environment = {});
   WorkerProcess& worker(size_t i) { return workers_[i]; }
+
+  // The folder of the workers' sockets.
+  std::string socket_dir() const { return options_.shared_memory ? folder_.File("sockets") : ""; }
 
   Process& coordinator() { return *coordinator_; }
   // Starts it again on the same port with the same state.
