@@ -1,5 +1,6 @@
 #include "pipeline/augment/pipeline.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -104,11 +105,16 @@ class RowScope {
 class PipelineImpl final : public Pipeline {
  public:
   PipelineImpl(RowPlan plan, uint64_t fingerprint) : plan_(std::move(plan)), fingerprint_(fingerprint) {
-    for (const RowPlan::Step& step : plan_.steps()) prefix_ += step.in_prefix ? 1 : 0;
+    for (const RowPlan::Step& step : plan_.steps()) {
+      prefix_ += step.in_prefix ? 1 : 0;
+      const bool known = std::find(stages_.begin(), stages_.end(), step.name) != stages_.end();
+      stages_.push_back(known ? absl::StrCat(step.name, " (ops[", step.number, "])") : step.name);
+    }
   }
 
   const RowSchema& schema() const override { return plan_.schema(); }
   uint64_t fingerprint() const override { return fingerprint_; }
+  const std::vector<std::string>& stages() const override { return stages_; }
   size_t ScratchBytes(std::string_view record) const override { return plan_.ScratchBytes(record); }
 
   absl::Status MakeRow(std::string_view record, const SampleKey& key, RowSlot* slot,
@@ -144,13 +150,17 @@ class PipelineImpl final : public Pipeline {
   absl::Status Make(std::string_view record, RowPlan::Decoded decoded, const SampleKey& key, RowSlot* slot,
                     RowScratch* scratch) const {
     RowScope row(scratch);
-    PS_RETURN_IF_ERROR(plan_.Read(record, decoded, slot, row.get()));
+    {
+      const StageTimes::Scope parse(&row->tools.times, StageTimes::kParse);
+      PS_RETURN_IF_ERROR(plan_.Read(record, decoded, slot, row.get()));
+    }
     return plan_.Compute(key, decoded, slot, row.get());
   }
 
   const RowPlan plan_;
   const uint64_t fingerprint_;
   size_t prefix_ = 0;
+  std::vector<std::string> stages_{"other", "parse", "decode", "resize"};
 };
 
 }  // namespace
@@ -172,6 +182,8 @@ size_t RowScratch::held_bytes() const {
   }
   return bytes;
 }
+
+StageTimes& RowScratch::times() { return impl_->tools.times; }
 
 void RowScratch::Clear() { impl_ = std::make_unique<Impl>(); }
 

@@ -8,11 +8,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/augment/op/sample_key.h"
+#include "pipeline/augment/value/stage_times.h"
 #include "pipeline/batch/row.h"
 
 namespace penstock {
@@ -29,6 +31,9 @@ class RowScratch {
   size_t held_bytes() const;
   // Gives the buffers back.
   void Clear();
+
+  // To be started and stopped around a row whose stages are to be measured: see Pipeline::stages.
+  StageTimes& times();
 
   struct Impl;
   Impl& impl() { return *impl_; }
@@ -50,6 +55,13 @@ class Pipeline {
 
   // Hash of features, ops and the arithmetic's version: two pipelines with one fingerprint make the same bytes.
   virtual uint64_t fingerprint() const = 0;
+
+  // Names of what RowScratch::times() tells apart: "other", "parse", "decode", "resize", then the ops. Ops of one name
+  // that come again have their number behind it. Empty where nothing is told apart.
+  virtual const std::vector<std::string>& stages() const {
+    static const std::vector<std::string> kNone;
+    return kNone;
+  }
 
   // Upper bound of the memory that MakeRow takes for this record beside the slot, from the image's header alone, so
   // that it can be booked before it is used. An unreadable header gives a small number: MakeRow will fail.

@@ -115,6 +115,8 @@ void RowPlan::AddStep(const v1::JobSpec& job, int number, std::vector<std::strin
   if (broken_[c] != 0) return;  // its type is unknown since the mistake before
   Step step;
   step.label = absl::StrCat(path, ".", name, " (column '", column, "')");
+  step.name = name;
+  step.number = number;
   const std::string random_path = spec.name().empty() ? absl::StrCat(number) : spec.name();
   step.path_hash = Hash64(random_path);
   step.column = c;
@@ -224,6 +226,8 @@ absl::Status RowPlan::Apply(const Step& step, const SampleKey& key, bool strict,
   context.strict = strict;
   context.damaged = &scratch->damaged;
   if (annotations_.active() && step.column == annotations_.image()) context.followers = &scratch->followers;
+  const StageTimes::Scope own(&scratch->tools.times,
+                              StageTimes::kFixedStages + static_cast<size_t>(&step - steps_.data()));
   return InStep(step, step.op->Apply(&context, &scratch->values[step.column]));
 }
 

@@ -33,6 +33,8 @@ class RowPlan {
   struct Step {
     std::unique_ptr<Op> op;
     std::string label;       // "ops[1].resize (column 'image')"
+    std::string name;        // "resize"
+    int number = 0;          // in the job's ops
     uint64_t path_hash = 0;  // of the op's declared name, or its number
     size_t column = 0;
     bool last = false;       // on its column

@@ -74,6 +74,7 @@ class LoaderImpl final : public Loader {
     return std::make_unique<SessionImpl>(core_, id);
   }
   LoaderStats Stats() const override { return core_->Stats(); }
+  std::vector<JobTimes> Jobs() const override { return core_->Jobs(); }
 
  private:
   const std::shared_ptr<LoaderCore> core_;

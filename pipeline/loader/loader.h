@@ -23,6 +23,7 @@
 #include "pipeline/batch/row.h"
 #include "pipeline/cache/disk/disk_cache.h"
 #include "pipeline/loader/budget_grab.h"
+#include "pipeline/loader/job_times.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/loader_stats.h"
 #include "pipeline/loader/row_request.h"
@@ -140,6 +141,8 @@ class Loader {
   virtual absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job,
                                                                const LoaderSessionOptions& options, RowSink* sink) = 0;
   virtual LoaderStats Stats() const = 0;
+  // Of each job with a session now, or of late, by name.
+  virtual std::vector<JobTimes> Jobs() const { return {}; }
 };
 
 }  // namespace penstock

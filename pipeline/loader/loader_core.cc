@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kFreeRows = 64;
 // What a row that waits takes in the scheduler: its entry, the tree's node and the allocator's share.
 constexpr uint64_t kListedRow = sizeof(ScheduledRow) + 80;
+// Looks at what idle threads wait for are at least so far apart: one costs a little for each session.
+constexpr Nanos kIdleLook = kMillisecond;
 
 // What a row that is ready takes beside its content: the result, its place in a sink, its grab.
 uint64_t OverheadOf(const LoadJob& job) {
@@ -58,7 +60,9 @@ LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes)
       rows_(options.row_cache_bytes),
       maker_(MakerOptionsOf(options, sizes, &records_, &decoded_, &rows_)),
       budget_(sizes.rows_bytes),
-      times_(static_cast<size_t>(sizes.threads), options.clock) {}
+      times_(static_cast<size_t>(sizes.threads), options.clock),
+      thread_jobs_(static_cast<size_t>(sizes.threads)),
+      threads_now_(static_cast<size_t>(sizes.threads)) {}
 
 absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> job,
                                                  const LoaderSessionOptions& options, RowSink* sink) {
@@ -79,6 +83,8 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   session->sink = sink;
   session->overhead = overhead;
   session->estimate = making;
+  LookAtIdle(true);
+  session->activity = ActivityOf(job);
   CountShares(session.get(), 1);
   sessions_.emplace(id, std::move(session));
   const bool known = std::any_of(cached_jobs_.begin(), cached_jobs_.end(),
@@ -119,6 +125,7 @@ void LoaderCore::CloseSession(uint64_t id, Task quiet) {
   MutexLock lock(&mutex_);
   std::shared_ptr<OpenedSession> session = sessions_.at(id);
   PS_CHECK(!session->closing);
+  LookAtIdle(true);
   session->closing = true;
   CountShares(session.get(), -1);
   session->quiet = std::move(quiet);
@@ -132,6 +139,7 @@ void LoaderCore::CloseSession(uint64_t id, Task quiet) {
 size_t LoaderCore::Request(uint64_t id, const std::vector<RowRequest>& rows) {
   if (rows.empty()) return 0;
   MutexLock lock(&mutex_);
+  LookAtIdle();
   OpenedSession& session = *sessions_.at(id);
   const size_t waiting = scheduler_.waiting(id);
   const size_t free = session.options.counts_all ? kFreeRows - std::min(kFreeRows, waiting) : rows.size();
@@ -193,6 +201,7 @@ size_t LoaderCore::Pending(uint64_t id) {
 
 void LoaderCore::Release(uint64_t account, uint64_t bytes) {
   MutexLock lock(&mutex_);
+  LookAtIdle();
   budget_.Release(account, bytes);
   if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
 }
@@ -233,6 +242,56 @@ void LoaderCore::Sweep() {
     decoded_.DropSpace(space);
     rows_.DropSpace(space);
   }
+}
+
+std::shared_ptr<JobActivity> LoaderCore::ActivityOf(const std::shared_ptr<const LoadJob>& job) {
+  std::erase_if(activities_, [](const auto& activity) { return activity->gone(); });
+  for (const auto& activity : activities_) {
+    if (activity->IsOf(job)) return activity;
+  }
+  return activities_.emplace_back(std::make_shared<JobActivity>(job));
+}
+
+void LoaderCore::LookAtIdle(bool always) {
+  if (idle_.threads() == 0 && !always) return;
+  const Nanos now = options_.clock->Now();
+  if (!always && now - idle_looked_ < kIdleLook) return;
+  idle_looked_ = now;
+  const Nanos idle = idle_.Take(now);
+  if (idle == 0) return;
+  using Idle = JobActivity::Idle;
+  for (const auto& activity : activities_) {
+    Idle why = Idle::kUnasked;
+    for (const auto& [id, session] : sessions_) {
+      if (session->activity != activity || session->closing) continue;
+      if (scheduler_.waiting(id) > 0) {
+        why = short_of_memory_ ? Idle::kMemory : Idle::kStarting;
+        break;
+      }
+      if (!session->parked.empty()) why = Idle::kStorage;
+    }
+    activity->AddIdle(why, idle);
+  }
+}
+
+std::vector<JobTimes> LoaderCore::Jobs() {
+  std::vector<JobTimes> jobs;
+  MutexLock lock(&mutex_);
+  LookAtIdle(true);
+  std::erase_if(activities_, [](const auto& activity) { return activity->gone(); });
+  const Nanos now = options_.clock->Now();
+  for (const auto& activity : activities_) {
+    Nanos making = 0, reading = 0;
+    for (size_t i = 0; i < threads_now_.size(); ++i) {
+      const Nanos since = threads_now_[i].row_since.load();
+      if (thread_jobs_[i] != activity || since < 0) continue;
+      making += std::max<Nanos>(0, now - since);
+      const Nanos reads_since = threads_now_[i].reading_since.load();
+      if (reads_since >= since) reading += std::max<Nanos>(0, now - reads_since);
+    }
+    jobs.push_back(activity->Times(making, reading));
+  }
+  return jobs;
 }
 
 LoaderStats LoaderCore::Stats() {

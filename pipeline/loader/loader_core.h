@@ -4,6 +4,7 @@
 #ifndef PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
 #define PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -18,6 +19,7 @@
 #include "pipeline/cache/row_cache.h"
 #include "pipeline/loader/budget_grab.h"
 #include "pipeline/loader/busy_times.h"
+#include "pipeline/loader/job_activity.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/loader/memory_budget.h"
 #include "pipeline/loader/row_maker.h"
@@ -51,6 +53,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   void Stop();
 
   LoaderStats Stats();
+  std::vector<JobTimes> Jobs();
   void Release(uint64_t account, uint64_t bytes) override;
 
  private:
@@ -61,6 +64,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     LoaderSessionOptions options;
     RowSink* sink = nullptr;
     // Guarded by the core's lock:
+    std::shared_ptr<JobActivity> activity;
     uint64_t overhead = 0;  // of a row that is kept, its content aside
     uint64_t estimate = 0;  // bytes to grab for a row of which nothing is known yet
     uint64_t listed = 0;    // bytes of the budget for rows that wait
@@ -85,7 +89,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   struct Outcome {
     RowMaker::End end = RowMaker::End::kMade;
     uint64_t need = 0;
-    uint64_t kept = 0;  // bytes that the row keeps
+    uint64_t kept = 0;   // bytes that the row keeps
+    bool timed = false;  // its stages were measured: the thread's times have them
     RowResult result;
     MadeRow made;
   };
@@ -107,8 +112,13 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   bool TakeFromHolder(const std::optional<RowScheduler::Blocked>& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   bool NextWork(Work* work, int thread) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Process(Work* work, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Process(Work* work, int number, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
   Outcome MakeRow(Work* work, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Adds the time of idle threads since the last look to what kept each job's rows from them. To be called before that
+  // changes; looks that come fast after each other are left out.
+  void LookAtIdle(bool always = false) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<JobActivity> ActivityOf(const std::shared_ptr<const LoadJob>& job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A row was made: what it tells of the session's rows, and for the counters.
   void Count(const Outcome& outcome, Nanos took, OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A row that another session's thread is making just now is put aside until that has ended: then it is in the cache,
@@ -126,6 +136,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   // Brings the record of a row that was put aside; `held` bytes are the row's until it is made.
   void Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& session, uint64_t record, uint64_t held,
              std::shared_ptr<BroughtRecord> brought) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A record was brought for a session's row, in so long.
+  void CountRead(uint64_t id, Nanos start) ABSL_LOCKS_EXCLUDED(mutex_);
   // A read is over: the next one that waits for it.
   void EndRead() ABSL_LOCKS_EXCLUDED(mutex_);
   // Grows what the row in work holds to `bytes`.
@@ -168,6 +180,19 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     std::shared_ptr<const void> on_disk;  // keeps the record space in use there
   };
   std::vector<CachedJob> cached_jobs_ ABSL_GUARDED_BY(mutex_);
+
+  // What explains jobs.
+  struct ThreadNow {
+    std::atomic<Nanos> row_since{-1};      // when the row in work was begun; -1: there is none
+    std::atomic<Nanos> reading_since{-1};  // the same of storage's call that it is in
+  };
+  std::vector<std::shared_ptr<JobActivity>> activities_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<JobActivity>> thread_jobs_ ABSL_GUARDED_BY(mutex_);  // that each thread works for
+  std::vector<ThreadNow> threads_now_;
+  IdleThreads idle_ ABSL_GUARDED_BY(mutex_);
+  Nanos idle_looked_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The last thread that went idle left rows behind for which there is no memory.
+  bool short_of_memory_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace penstock

@@ -31,12 +31,13 @@ class LoaderCore::ParkedRow final : public ReadyWaiter {
 
 void LoaderCore::RunThread(int thread) {
   MakerThread maker_thread;
+  maker_thread.reading_since = &threads_now_[static_cast<size_t>(thread)].reading_since;
   Work work;
   {
     MutexLock lock(&mutex_);
     times_.Begins(thread);
   }
-  while (NextWork(&work, thread)) Process(&work, &maker_thread);
+  while (NextWork(&work, thread)) Process(&work, thread, &maker_thread);
   MutexLock lock(&mutex_);
   times_.Ends(thread);
 }
@@ -83,6 +84,8 @@ bool LoaderCore::NextWork(Work* work, int thread) {
       work->held = std::max(grab, held);
       PS_CHECK(budget_.Take(work->session->id, work->held - held));
       times_.HasRow(thread);
+      short_of_memory_ = false;
+      thread_jobs_[static_cast<size_t>(thread)] = work->session->activity;
       ++work->session->calls;
       ++work->session->making;
       work->ahead = scheduler_.Announce(work->session->id, static_cast<size_t>(std::max(0, options_.read_ahead_rows)));
@@ -99,6 +102,9 @@ bool LoaderCore::NextWork(Work* work, int thread) {
       RevokeFor(*choice.blocked);
       continue;
     }
+    LookAtIdle();
+    short_of_memory_ = !scheduler_.empty();
+    idle_.Begins(options_.clock->Now());
     ++waiting_threads_;
     // While records are on their way it is storage that is slow, and this loader with it.
     if (reads_ > 0) {
@@ -108,6 +114,7 @@ bool LoaderCore::NextWork(Work* work, int thread) {
     }
     work_.Wait(&mutex_);
     --waiting_threads_;
+    idle_.Ends(options_.clock->Now());
   }
   return false;
 }
@@ -187,7 +194,11 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
     return &*row.slot;
   };
   MadeRow* const made = &outcome.made;
+  StageTimes& times = thread->scratch.times();
+  outcome.timed = thread->sampler.Next();
+  if (outcome.timed) times.Start(options_.clock, job.pipeline().stages().size());
   outcome.end = maker_.Make(job, session.id, row.request, work->shared, book, get_slot, thread, &row.reads, made);
+  times.Stop();
   if (outcome.end == RowMaker::End::kMade && made->status.ok()) {
     // Usually far below what was booked; a cast may widen ragged numbers beyond it.
     for (const std::string& column : row.slot->ragged) outcome.kept += column.empty() ? 0 : column.capacity();
@@ -224,16 +235,20 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
   return outcome;
 }
 
-void LoaderCore::Process(Work* work, MakerThread* thread) {
+void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
   OpenedSession& session = *work->session;
   for (const RowRequest& row : work->ahead) maker_.Announce(*session.job, session.id, row, thread);
+  ThreadNow& thread_now = threads_now_[static_cast<size_t>(number)];
   const Nanos start = options_.clock->Now();
+  thread_now.row_since.store(start);
   Outcome outcome = MakeRow(work, thread);
+  if (outcome.timed) thread->stages = thread->scratch.times().own();
   if (thread->scratch.held_bytes() + thread->record.capacity() > sizes_.thread_scratch_bytes) {
     thread->scratch.Clear();
     thread->record.Clear();
   }
   const Nanos took = options_.clock->Now() - start;
+  if (outcome.timed) thread->sampler.Took(took);
   ReadTries& reads = work->picked.row.reads;
   if (outcome.end == RowMaker::End::kNotRead && reads.brought == nullptr) {
     reads.brought = std::make_shared<BroughtRecord>();
@@ -248,6 +263,8 @@ void LoaderCore::Process(Work* work, MakerThread* thread) {
     MutexLock lock(&mutex_);
     --session.making;
     EndMaking(work);
+    session.activity->AddMaking(took, outcome.made.read_time);
+    thread_now.row_since.store(-1);
     bring = outcome.end == RowMaker::End::kNotRead && reads_ < options_.reads_under_way;
     if (!bring) budget_.Release(session.id, work->held - outcome.kept);
     switch (outcome.end) {
@@ -271,6 +288,7 @@ void LoaderCore::Process(Work* work, MakerThread* thread) {
       }
       case RowMaker::End::kMade:
         Count(outcome, took, &session);
+        if (outcome.timed) session.activity->AddStages(thread->stages, outcome.made.read_time);
         break;
     }
     if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
@@ -294,6 +312,7 @@ void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* sessio
   // Follows the rows' needs: up at once, down slowly, so that few rows have to ask twice.
   if (outcome.need < session->estimate) session->estimate -= (session->estimate - outcome.need) / 64;
   if (outcome.made.status.ok()) ++stats_.rows;
+  session->activity->AddRow(outcome.made.bytes_read);
   if (!outcome.made.fault.ok() || !outcome.made.status.ok()) ++stats_.failed_rows;
   stats_.bytes_read += outcome.made.bytes_read;
   stats_.read_seconds += static_cast<double>(outcome.made.read_time) / kSecond;
@@ -346,6 +365,7 @@ bool LoaderCore::UnparkHere(const ParkedRow& row, std::shared_ptr<const void> ho
   if (session == sessions_.end() || session->second->closing) return false;
   const auto found = session->second->parked.find(&row);
   if (found == session->second->parked.end()) return false;
+  LookAtIdle();
   RowScheduler::Picked picked = std::move(found->second->picked_);
   if (hold != nullptr) picked.row.hold = std::move(hold);
   session->second->parked.erase(found);
@@ -368,6 +388,7 @@ void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
     const std::shared_ptr<LoaderCore> self = core.lock();
     if (self == nullptr) return;
     out->took = self->options_.clock->Now() - start;
+    self->CountRead(row->session(), start);
     self->EndRead();
     self->Unpark(*row, nullptr);
   });
@@ -377,6 +398,13 @@ void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
   brought->held.reset();
   EndRead();
   session.job->reader().WhenReady(record, std::move(row));
+}
+
+void LoaderCore::CountRead(uint64_t id, Nanos start) {
+  const Nanos took = options_.clock->Now() - start;
+  MutexLock lock(&mutex_);
+  const auto session = sessions_.find(id);
+  if (session != sessions_.end()) session->second->activity->AddReadAside(took);
 }
 
 void LoaderCore::EndRead() {

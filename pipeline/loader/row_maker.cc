@@ -124,7 +124,9 @@ std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& jo
     made->storage_time += brought->took;
   } else {
     const Nanos start = options_.clock->Now();
+    if (thread->reading_since != nullptr) thread->reading_since->store(start, std::memory_order_relaxed);
     bytes = job.reader().ReadRecord(record, &thread->record);
+    if (thread->reading_since != nullptr) thread->reading_since->store(-1, std::memory_order_relaxed);
     const Nanos took = options_.clock->Now() - start;
     made->read_time += took;
     made->storage_time += took;

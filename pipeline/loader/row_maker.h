@@ -15,6 +15,7 @@
 #ifndef PENSTOCK_PIPELINE_LOADER_ROW_MAKER_H_
 #define PENSTOCK_PIPELINE_LOADER_ROW_MAKER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,6 +32,7 @@
 #include "pipeline/loader/brought_record.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/row_request.h"
+#include "pipeline/loader/stage_sampler.h"
 
 namespace penstock {
 
@@ -47,6 +49,10 @@ struct MakerThread {
   // The plan used last.
   uint64_t plan_session = UINT64_MAX;
   std::optional<EpochPlan> plan;
+  StageSampler sampler;
+  std::vector<Nanos> stages;  // of the last row that was measured: StageTimes::own
+  // When the call of storage's that it is in began; -1: it is in none.
+  std::atomic<Nanos>* reading_since = nullptr;  // null: nobody asks
 };
 
 struct MakerOptions {

@@ -18,6 +18,21 @@ size_t DenseBytes(int width, int height, int channels) {
   return static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(channels);
 }
 
+// Hands rows on, and has the time that they take there counted as the resize's.
+class TimedSink final : public ImageSink {
+ public:
+  TimedSink(StageTimes* times, ImageSink* sink) : times_(times), sink_(sink) {}
+  void Rows(const ImageView& rows) override {
+    const StageTimes::Scope resize(times_, StageTimes::kResize);
+    sink_->Rows(rows);
+  }
+  void Restart() override { sink_->Restart(); }
+
+ private:
+  StageTimes* const times_;
+  ImageSink* const sink_;
+};
+
 absl::Status Labeled(std::string_view label, const absl::Status& status) {
   return WithFault(Fault::kDamagedImage, Prefixed(label, status));
 }
@@ -84,6 +99,7 @@ ResizePlan LazyImage::Plan() const {
 
 absl::Status LazyImage::StoreFrom(ImageTools* tools, const ImageView& source, const Rect& at, uint8_t* out,
                                   size_t stride) const {
+  const StageTimes::Scope resize(&tools->times, StageTimes::kResize);
   return tools->resizer.Run(Plan(), source, at, out, stride);
 }
 
@@ -93,6 +109,7 @@ bool LazyImage::TakesDecodedRows() const {
 
 // `stored` of the source as it is stored.
 absl::Status LazyImage::DecodeTo(ImageTools* tools, const Rect& stored, ImageSink* sink, bool* damaged) const {
+  const StageTimes::Scope decode(&tools->times, StageTimes::kDecode);
   const auto result = tools->jpeg.Decode(
       decoding_.bytes, stored, {.channels = channels_, .lenient = decoding_.lenient, .limits = decoding_.limits}, sink);
   if (!result.ok()) return Labeled(decoding_.label, result.status());
@@ -127,8 +144,11 @@ absl::Status LazyImage::Store(ImageTools* tools, uint8_t* out, size_t stride, bo
     // These formats are decoded as a whole.
     const size_t row = DenseBytes(header.width, 1, channels_);
     uint8_t* pixels = tools->arena.Acquire(DenseBytes(header.width, header.height, channels_));
-    const absl::Status status = DecodeOther(decoding_.bytes, header, channels_, pixels, row);
-    if (!status.ok()) return Labeled(decoding_.label, status);
+    {
+      const StageTimes::Scope decode(&tools->times, StageTimes::kDecode);
+      const absl::Status status = DecodeOther(decoding_.bytes, header, channels_, pixels, row);
+      if (!status.ok()) return Labeled(decoding_.label, status);
+    }
     ImageView view{pixels, header.width, header.height, channels_, row};
     if (header.orientation != 1) {
       const bool swap = SwapsSides(header.orientation);
@@ -144,7 +164,10 @@ absl::Status LazyImage::Store(ImageTools* tools, uint8_t* out, size_t stride, bo
   const Rect needed = SourceNeeded(Plan());
   const Rect rect{box_.x + needed.x, box_.y + needed.y, needed.width, needed.height};
   if (TakesDecodedRows()) {
-    return DecodeTo(tools, rect, tools->resizer.Start(Plan(), channels_, out, stride), damaged);
+    ImageSink* const resizer = tools->resizer.Start(Plan(), channels_, out, stride);
+    if (!tools->times.on()) return DecodeTo(tools, rect, resizer, damaged);
+    TimedSink timed(&tools->times, resizer);
+    return DecodeTo(tools, rect, &timed, damaged);
   }
   const size_t row = DenseBytes(needed.width, 1, channels_);
   uint8_t* pixels = tools->arena.Acquire(row * static_cast<size_t>(needed.height));

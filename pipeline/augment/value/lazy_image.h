@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "pipeline/augment/value/arena.h"
+#include "pipeline/augment/value/stage_times.h"
 #include "pipeline/image/image_header.h"
 #include "pipeline/image/image_view.h"
 #include "pipeline/image/jpeg/jpeg_decoder.h"
@@ -24,6 +25,7 @@ struct ImageTools {
   JpegDecoder jpeg;
   Resizer resizer;
   Arena arena;
+  StageTimes times;
 };
 
 class LazyImage {

@@ -1,0 +1,86 @@
+// Gathers JobTimes: what kept a loader's threads from a job's rows, and where the time of those that were made went.
+#ifndef PENSTOCK_PIPELINE_LOADER_JOB_ACTIVITY_H_
+#define PENSTOCK_PIPELINE_LOADER_JOB_ACTIVITY_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/runtime/clock.h"
+#include "pipeline/loader/job_times.h"
+#include "pipeline/loader/load_job.h"
+
+namespace penstock {
+
+// The time of threads that have nothing to do, until somebody asks for it. Pure.
+class IdleThreads {
+ public:
+  // One more, or one less, from now on.
+  void Begins(Nanos now) {
+    Advance(now);
+    ++threads_;
+  }
+  void Ends(Nanos now) {
+    Advance(now);
+    --threads_;
+  }
+  // The sum over threads since the last call.
+  Nanos Take(Nanos now) {
+    Advance(now);
+    const Nanos taken = sum_;
+    sum_ = 0;
+    return taken;
+  }
+  int threads() const { return threads_; }
+
+ private:
+  void Advance(Nanos now) {
+    sum_ += threads_ * (now - since_);
+    since_ = now;
+  }
+
+  int threads_ = 0;
+  Nanos since_ = 0;
+  Nanos sum_ = 0;
+};
+
+// Of one job. Not thread-safe: under its owner's lock.
+class JobActivity {
+ public:
+  explicit JobActivity(const std::shared_ptr<const LoadJob>& job);
+
+  bool gone() const { return job_.expired(); }
+  bool IsOf(const std::shared_ptr<const LoadJob>& job) const { return job_.lock() == job; }
+
+  // What threads waited for while they had nothing to do; kStarting: rows that a thread is about to take.
+  enum class Idle { kUnasked, kStorage, kMemory, kStarting };
+  void AddIdle(Idle why, Nanos threads_time);
+  // A thread was busy with a row of it: made, or put aside.
+  void AddMaking(Nanos took, Nanos reading) {
+    making_ += took;
+    reading_ += reading;
+  }
+  void AddRow(uint64_t bytes_read) {
+    ++sums_.rows;
+    sums_.bytes_read += bytes_read;
+  }
+  // Of a row whose stages were measured: `own` as StageTimes has it, in which `reading` counts as StageTimes::kOther.
+  void AddStages(const std::vector<Nanos>& own, Nanos reading);
+  void AddReadAside(Nanos took) {
+    ++sums_.reads_aside;
+    read_aside_ += took;
+  }
+
+  // `making` and `reading`: of what is under way.
+  JobTimes Times(Nanos making, Nanos reading) const;
+
+ private:
+  const std::weak_ptr<const LoadJob> job_;
+  JobTimes sums_;  // counts and names
+  Nanos making_ = 0, reading_ = 0, storage_ = 0, memory_ = 0, unasked_ = 0, read_aside_ = 0;
+  std::vector<Nanos> stages_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_JOB_ACTIVITY_H_

@@ -1,0 +1,213 @@
+// Where the time of a job's rows goes, and what idle threads wait for, on a clock that moves only when told.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pipeline/loader/job_activity.h"
+#include "pipeline/loader/loader.h"
+#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/stage_sampler.h"
+#include "tests/pipeline/loader/loader_testing.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/test_dataset.h"
+#include "tests/support/wait_until.h"
+
+namespace penstock {
+namespace {
+
+class JobTimesTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Loader> MakeLoader(int threads, uint64_t budget = 1 << 20) {
+    LoaderOptions options;
+    options.threads = threads;
+    options.memory_budget_bytes = budget;
+    options.clock = &clock_;
+    auto loader = Loader::Create(options);
+    PS_CHECK(loader.ok());
+    return *std::move(loader);
+  }
+  // Lets time pass until what is asked for has grown, and says how the others did.
+  JobTimes PassUntil(const Loader& loader, double JobTimes::*grows) {
+    const double before = loader.Jobs().at(0).*grows;
+    EXPECT_TRUE(WaitUntil([&] {
+      clock_.Advance(kSecond);
+      return loader.Jobs().at(0).*grows > before;
+    }));
+    return loader.Jobs().at(0);
+  }
+
+  ManualClock clock_;
+};
+
+TEST_F(JobTimesTest, ReadingIsAPartOfMaking) {
+  MemoryJob job = MakeMemoryJob(10, 20, 16);
+  job.dataset->on_read = [&](uint64_t) {
+    clock_.Advance(2 * kMillisecond);
+    return absl::OkStatus();
+  };
+  job.pipeline->on_make = [&](uint64_t) {
+    clock_.Advance(3 * kMillisecond);
+    return absl::OkStatus();
+  };
+  auto loader = MakeLoader(1);
+  HoldingSink sink;
+  auto session = loader->OpenSession(job.job, {.largest_step_rows = 10}, &sink);
+  ASSERT_TRUE(session.ok());
+  (*session)->Request(RowsOf(0, 10, 10));
+  sink.WaitFor(10);
+  const std::vector<JobTimes> jobs = loader->Jobs();
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(jobs[0].job, "memory");
+  EXPECT_EQ(jobs[0].rows, 10u);
+  EXPECT_EQ(jobs[0].bytes_read, 200u);
+  EXPECT_NEAR(jobs[0].making_seconds, 0.050, 1e-9);
+  EXPECT_NEAR(jobs[0].reading_seconds, 0.020, 1e-9);
+}
+
+TEST_F(JobTimesTest, AReadUnderWayCounts) {
+  MemoryJob job = MakeMemoryJob(10, 20, 16);
+  std::atomic<bool> hold{true}, in_read{false};
+  job.dataset->on_read = [&](uint64_t) {
+    in_read = true;
+    while (hold) std::this_thread::yield();
+    return absl::OkStatus();
+  };
+  auto loader = MakeLoader(1);
+  HoldingSink sink;
+  auto session = loader->OpenSession(job.job, {.largest_step_rows = 10}, &sink);
+  ASSERT_TRUE(session.ok());
+  (*session)->Request(RowsOf(0, 1, 1));
+  ASSERT_TRUE(WaitUntil([&] { return in_read.load(); }));
+  clock_.Advance(7 * kSecond);
+  const JobTimes times = loader->Jobs().at(0);
+  EXPECT_NEAR(times.making_seconds, 7, 1e-9);
+  EXPECT_NEAR(times.reading_seconds, 7, 1e-9);
+  hold = false;
+  sink.WaitFor(1);
+  EXPECT_NEAR(loader->Jobs().at(0).reading_seconds, 7, 1e-9);
+}
+
+TEST_F(JobTimesTest, ThreadsWithoutWorkWaitForRequestsOrForMemory) {
+  MemoryJob job = MakeMemoryJob(400, 100, 1000);
+  auto loader = MakeLoader(2, 64'000);
+  HoldingSink sink;
+  auto session = loader->OpenSession(job.job, {.largest_step_rows = 10}, &sink);
+  ASSERT_TRUE(session.ok());
+  JobTimes times = PassUntil(*loader, &JobTimes::unasked_seconds);
+  EXPECT_EQ(times.memory_seconds, 0);
+  EXPECT_EQ(times.storage_seconds, 0);
+  (*session)->Request(RowsOf(0, 400, 10));  // far more than fit
+  PassUntil(*loader, &JobTimes::memory_seconds);
+  const double unasked = loader->Jobs().at(0).unasked_seconds;
+  times = PassUntil(*loader, &JobTimes::memory_seconds);
+  EXPECT_EQ(times.unasked_seconds, unasked);
+  EXPECT_EQ(times.storage_seconds, 0);
+}
+
+TEST_F(JobTimesTest, AnotherJobsRequestsAreNotThisOnes) {
+  MemoryJob busy = MakeMemoryJob(400, 100, 1000), idle = MakeMemoryJob(10, 20, 16);
+  auto loader = MakeLoader(2, 64'000);
+  HoldingSink sink, other;
+  auto session = loader->OpenSession(idle.job, {.largest_step_rows = 1}, &other);
+  auto second = loader->OpenSession(busy.job, {.largest_step_rows = 10}, &sink);
+  ASSERT_TRUE(session.ok() && second.ok());
+  (*second)->Request(RowsOf(0, 400, 10));
+  ASSERT_TRUE(WaitUntil([&] {
+    clock_.Advance(kSecond);
+    return loader->Jobs().at(1).memory_seconds > 0;
+  }));
+  EXPECT_EQ(loader->Jobs().at(0).memory_seconds, 0);
+  EXPECT_GT(loader->Jobs().at(0).unasked_seconds, 0);
+}
+
+TEST_F(JobTimesTest, AJobThatIsGoneIsForgotten) {
+  auto loader = MakeLoader(1);
+  {
+    MemoryJob job = MakeMemoryJob(10, 20, 16);
+    HoldingSink sink;
+    auto session = loader->OpenSession(job.job, {.largest_step_rows = 10}, &sink);
+    ASSERT_TRUE(session.ok());
+    EXPECT_EQ(loader->Jobs().size(), 1u);
+  }
+  EXPECT_TRUE(loader->Jobs().empty());
+}
+
+TEST(StageTimes, AnInnerStagesTimeIsItsOwn) {
+  ManualClock clock;
+  StageTimes times;
+  {
+    const StageTimes::Scope off(&times, StageTimes::kDecode);  // nothing is measured
+    clock.Advance(100);
+  }
+  times.Start(&clock, StageTimes::kFixedStages + 1);
+  clock.Advance(1);
+  {
+    const StageTimes::Scope op(&times, StageTimes::kFixedStages);
+    clock.Advance(10);
+    {
+      const StageTimes::Scope decode(&times, StageTimes::kDecode);
+      clock.Advance(20);
+      const StageTimes::Scope resize(&times, StageTimes::kResize);
+      clock.Advance(3);
+    }
+    clock.Advance(5);
+  }
+  times.Stop();
+  EXPECT_FALSE(times.on());
+  const std::vector<Nanos> own = {1, 0, 20, 3, 15};
+  EXPECT_EQ(times.own(), own);
+}
+
+TEST(StageSampler, MeasuresLongRowsAllAndShortOnesRarely) {
+  StageSampler sampler;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(sampler.Next());
+    sampler.Took(StageSampler::kLong);
+  }
+  int measured = 0;
+  for (int i = 0; i < 3200; ++i) {
+    if (!sampler.Next()) continue;
+    ++measured;
+    sampler.Took(1000);
+  }
+  EXPECT_NEAR(measured, 100, 2);
+}
+
+TEST(JobTimes, TheStagesOfAnImagePipelineAreNamedAndAddUpToItsTime) {
+  TempFolder folder;
+  const TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 40}, folder.path());
+  const auto reader = OpenDataset(set.job, set.roots, "", 1);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  const auto job = LoadJob::Create(set.job, *reader);
+  ASSERT_TRUE(job.ok()) << job.status();
+  LoaderOptions options;
+  options.threads = 1;
+  auto loader = *Loader::Create(options);
+  HoldingSink sink;
+  auto session = loader->OpenSession(*job, {.largest_step_rows = 40}, &sink);
+  ASSERT_TRUE(session.ok());
+  (*session)->Request(RowsOf(0, 40, 40));
+  sink.WaitFor(40);
+  const JobTimes times = loader->Jobs().at(0);
+  ASSERT_GT(times.timed_rows, 0u);
+  double sum = 0;
+  std::vector<std::string> names;
+  for (const JobTimes::Stage& stage : times.stages) {
+    names.push_back(stage.name);
+    EXPECT_GE(stage.seconds, 0) << stage.name;
+    if (stage.name == "decode" || stage.name == "resize") {
+      EXPECT_GT(stage.seconds, 0);
+    }
+    sum += stage.seconds;
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"other", "parse", "decode", "resize", "decode_image",
+                                             "random_resized_crop", "random_horizontal_flip"}));
+  EXPECT_LE(sum, times.making_seconds);
+}
+
+}  // namespace
+}  // namespace penstock
