@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """A TCP proxy that makes a link long without making it narrow: every byte arrives later by half of DELAY_MS in each
-direction, so that DELAY_MS is added to a round trip, and any number of bytes may be under way.
+direction, so that DELAY_MS is added to a round trip, and any number of bytes may be under way. With BYTES_PER_SECOND it
+makes it narrow too: each direction of each connection carries no more.
 
-    bench/delay_proxy.py LISTEN_PORT TARGET_HOST:PORT DELAY_MS      (LISTEN_PORT on 127.0.0.1)
+    bench/delay_proxy.py LISTEN_PORT TARGET_HOST:PORT DELAY_MS [BYTES_PER_SECOND]     (LISTEN_PORT on 127.0.0.1)
 
 SIGTERM ends it.
 """
@@ -12,6 +13,22 @@ import socket
 import sys
 
 CHUNK = 1 << 20
+
+
+async def carry_slowly(reader, writer, rate):
+    """Reads no more than goes out, so that the sender feels it."""
+    loop = asyncio.get_running_loop()
+    free = loop.time()
+    try:
+        while data := await reader.read(max(1024, int(rate / 50))):
+            free = max(free, loop.time()) + len(data) / rate
+            await asyncio.sleep(free - loop.time())
+            writer.write(data)
+            await writer.drain()
+    except ConnectionError:
+        pass
+    finally:
+        writer.close()
 
 
 async def carry(reader, writer, delay):
@@ -52,28 +69,33 @@ async def carry(reader, writer, delay):
         writer.close()
 
 
-async def main(port, host, target_port, delay):
+async def main(port, host, target_port, delay, rate):
     async def serve(reader, writer):
         try:
-            there = await asyncio.open_connection(host, target_port, limit=4 * CHUNK)
+            there = await asyncio.open_connection(host, target_port, limit=4096 if rate > 0 else 4 * CHUNK)
         except OSError:
             writer.close()
+            return
+        if rate > 0:
+            await asyncio.gather(carry_slowly(reader, there[1], rate), carry_slowly(there[0], writer, rate))
             return
         for end in (writer, there[1]):
             end.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             end.transport.set_write_buffer_limits(high=4 * CHUNK)
         await asyncio.gather(carry(reader, there[1], delay), carry(there[0], writer, delay))
 
-    server = await asyncio.start_server(serve, "127.0.0.1", port, limit=4 * CHUNK)
+    limit = 4096 if rate > 0 else 4 * CHUNK  # of what lies here on its way
+    server = await asyncio.start_server(serve, "127.0.0.1", port, limit=limit)
     async with server:
         await server.serve_forever()
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) not in (4, 5):
         sys.exit(__doc__)
     target, _, target_port = sys.argv[2].rpartition(":")
     try:
-        asyncio.run(main(int(sys.argv[1]), target, int(target_port), float(sys.argv[3]) / 2000))
+        rate = float(sys.argv[4]) if len(sys.argv) == 5 else 0
+        asyncio.run(main(int(sys.argv[1]), target, int(target_port), float(sys.argv[3]) / 2000, rate))
     except KeyboardInterrupt:
         pass

@@ -60,7 +60,9 @@ class Event {
 
 // The threads of a reader. Bookkeeping has one of its own, so that copying does not keep it waiting.
 struct Threads {
-  explicit Threads(int copy_threads) : control(1, "penstock-ctl"), copying(copy_threads, "penstock-copy") {}
+  explicit Threads(int copiers)
+      : copy_threads(copiers), control(1, "penstock-ctl"), copying(copiers, "penstock-copy") {}
+  const int copy_threads;
   ThreadPool control;
   ThreadPool copying;
 };
@@ -86,7 +88,8 @@ class ReaderImpl final : public Reader {
         shared_memory_(&network_, &threads_->control),
         session_(std::make_unique<Session>(std::move(opened.job), opened.steps, std::move(opened.options),
                                            std::move(coordinator),
-                                           SessionRuntime{&threads_->control, &threads_->copying, &shared_memory_})) {
+                                           SessionRuntime{&threads_->control, &threads_->copying, &shared_memory_,
+                                                          static_cast<uint32_t>(threads_->copy_threads)})) {
     session_->Start(std::move(opened.view));
   }
 

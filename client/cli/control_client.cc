@@ -82,6 +82,9 @@ absl::StatusOr<v1::ListShardsReply> ControlClient::ListShards(const v1::ListShar
 absl::StatusOr<v1::QuarantineReply> ControlClient::GetQuarantine(const v1::QuarantineRequest& request) {
   return Ask(&v1::Coordinator::Stub::GetQuarantine, request, kCallTimeout);
 }
+absl::StatusOr<v1::ExplainReply> ControlClient::Explain(const v1::ExplainRequest& request) {
+  return Ask(&v1::Coordinator::Stub::Explain, request, kCallTimeout);
+}
 absl::StatusOr<v1::DrainReply> ControlClient::Drain(const v1::DrainRequest& request) {
   return Ask(&v1::Coordinator::Stub::Drain, request, kCallTimeout);
 }

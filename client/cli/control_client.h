@@ -35,6 +35,7 @@ class ControlClient {
   absl::StatusOr<v1::StatusReply> GetStatus();
   absl::StatusOr<v1::ListShardsReply> ListShards(const v1::ListShardsRequest& request);
   absl::StatusOr<v1::QuarantineReply> GetQuarantine(const v1::QuarantineRequest& request);
+  absl::StatusOr<v1::ExplainReply> Explain(const v1::ExplainRequest& request);
   absl::StatusOr<v1::DrainReply> Drain(const v1::DrainRequest& request);
   absl::StatusOr<v1::WatchReply> Watch(const v1::WatchRequest& request);
 

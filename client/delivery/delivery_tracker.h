@@ -130,6 +130,13 @@ class DeliveryTracker {
   Nanos NextTick(Nanos now) const;
   // Ids of the workers that cannot be reached, or are silent although they owe rows and others speak.
   std::vector<std::string> FailedWorkers() const;
+  // Id of the worker that the stream leads to; "" when it is not open any more.
+  std::string WorkerOf(uint64_t stream) const {
+    const uint32_t worker = workers_.OfStream(stream);
+    return worker == kNoWorker ? "" : workers_[worker].id;
+  }
+  // Steps that are asked for ahead, as of the last SetWindow.
+  uint64_t window_steps() const { return window_steps_; }
   const DeliveryStats& stats() const { return stats_; }
 
  private:

@@ -16,13 +16,14 @@ constexpr Nanos kReopenTimeout = 5 * kSecond;
 
 ProgressReports::ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbox,
                                  std::shared_ptr<CoordinatorClient> coordinator, v1::OpenSessionRequest open,
-                                 std::string session_id, std::shared_ptr<Window> window,
+                                 std::string session_id, uint32_t copy_threads, std::shared_ptr<Window> window,
                                  std::shared_ptr<BadRecords> bad_records, std::function<v1::HeldJob()> held,
                                  std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened)
     : strand_(strand),
       mailbox_(std::move(mailbox)),
       coordinator_(std::move(coordinator)),
       open_(std::move(open)),
+      copy_threads_(copy_threads),
       window_(std::move(window)),
       bad_records_(std::move(bad_records)),
       held_(std::move(held)),
@@ -32,7 +33,7 @@ ProgressReports::ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbo
 
 void ProgressReports::Start() {
   strand_->AssertHere();
-  last_ = begun_ = strand_->clock()->Now();
+  started_ = last_ = begun_ = strand_->clock()->Now();
   rate_.Add(last_, 0);
   Next();
 }
@@ -65,6 +66,9 @@ v1::ReportSessionRequest ProgressReports::MakeReport() {
   for (v1::BadRecord& record : bad_records_->Take()) *request.add_bad_records() = std::move(record);
   request.set_carriers(absl::StrJoin(progress.carriers, ", "));
   request.set_waiting_for(window_->DescribeWait(kLeastWait));
+  *request.mutable_times() = std::move(progress.times);
+  request.mutable_times()->set_seconds(static_cast<double>(now - started_) / kSecond);
+  request.mutable_times()->set_copy_threads(copy_threads_);
   waited_ = progress.waited;
   last_ = now;
   return request;

@@ -27,8 +27,9 @@ class ProgressReports {
   // it. `reopened` is then told of its answer: AlreadyExists when the rank has another reader by then, which ends the
   // reports. The strand outlives this; the mailbox is closed before it goes.
   ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared_ptr<CoordinatorClient> coordinator,
-                  v1::OpenSessionRequest open, std::string session_id, std::shared_ptr<Window> window,
-                  std::shared_ptr<BadRecords> bad_records, std::function<v1::HeldJob()> held,
+                  v1::OpenSessionRequest open, std::string session_id, uint32_t copy_threads,
+                  std::shared_ptr<Window> window, std::shared_ptr<BadRecords> bad_records,
+                  std::function<v1::HeldJob()> held,
                   std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened);
 
   void Start();
@@ -49,6 +50,7 @@ class ProgressReports {
   const std::shared_ptr<Mailbox> mailbox_;
   const std::shared_ptr<CoordinatorClient> coordinator_;
   const v1::OpenSessionRequest open_;
+  const uint32_t copy_threads_;
   const std::shared_ptr<Window> window_;
   const std::shared_ptr<BadRecords> bad_records_;
   const std::function<v1::HeldJob()> held_;
@@ -58,6 +60,7 @@ class ProgressReports {
   bool stopped_ ABSL_GUARDED_BY(strand_) = false;
   Nanos begun_ ABSL_GUARDED_BY(strand_) = 0;  // the call under way, or the last one
   RowRate rate_ ABSL_GUARDED_BY(strand_);
+  Nanos started_ ABSL_GUARDED_BY(strand_) = 0;
   // As of the last report.
   Nanos last_ ABSL_GUARDED_BY(strand_) = 0;
   Nanos waited_ ABSL_GUARDED_BY(strand_) = 0;

@@ -93,7 +93,9 @@ absl::Status Receiver::ReceiveRows(uint64_t link, const v1::Rows& rows, SliceCur
   if (!bad.ok()) return bad;
   std::vector<Window::Claimed> claimed;
   bad = window_->Claim(link, rows, payload_bytes, &claimed);
+  const Nanos start = copying_->clock()->Now();
   if (bad.ok()) bad = Copy(rows, std::move(payload), &claimed);
+  window_->Copied(copying_->clock()->Now() - start);
   for (const Window::Complete& complete : window_->Fill(link, claimed, bad)) Seal(complete);
   if (bad.ok()) NoteBadRecords(rows, claimed);
   return bad;
@@ -161,6 +163,7 @@ void Receiver::NoteBadRecords(const v1::Rows& rows, const std::vector<Window::Cl
 }
 
 void Receiver::Seal(const Window::Complete& complete) {
+  const Nanos start = copying_->clock()->Now();
   Window::Step& step = *complete.step;
   for (uint64_t row = 0; row < step.policy.size(); ++row) {
     if (!steps_.IsValid(step.span, step.slice.begin + row)) continue;
@@ -180,7 +183,8 @@ void Receiver::Seal(const Window::Complete& complete) {
     const Location at = job_->offsets->Locate(step.source[row]);
     sources[row] = {static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)};
   }
-  window_->Sealed(complete.ordinal, step.builder->Seal(ids, step.valid, sources));
+  absl::Status sealed = step.builder->Seal(ids, step.valid, sources);
+  window_->Sealed(complete.ordinal, std::move(sealed), copying_->clock()->Now() - start);
 }
 
 }  // namespace penstock

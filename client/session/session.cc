@@ -69,7 +69,8 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
       watch_(&strand_, mailbox_, coordinator_, job_, options_.watched,
              [this](const absl::StatusOr<std::shared_ptr<const View>>& news) { OnNews(news); }),
       reports_(
-          &strand_, mailbox_, coordinator_, options_.open, options_.session_id, window_, bad_records_,
+          &strand_, mailbox_, coordinator_, options_.open, options_.session_id, runtime.copy_threads, window_,
+          bad_records_,
           [this] {
             strand_.AssertHere();
             return watch_.Held();

@@ -56,6 +56,7 @@ struct SessionRuntime {
   Executor* control = nullptr;  // messages and bookkeeping
   Executor* copying = nullptr;  // rows
   Transport* transport = nullptr;
+  uint32_t copy_threads = 0;  // of `copying`, as the coordinator is told; 0: it is not
 };
 
 // Functions are for any thread, Next and TryNext for one at a time. Let go of when its executors run nothing of it any

@@ -70,8 +70,14 @@ void Window::JobGone(absl::Status why) {
 
 Window::Progress Window::GetProgress() const {
   MutexLock lock(&mutex_);
-  Progress progress{tracker_.cursor(), stats_.rows, WaitedLocked(clock_->Now()), tracker_.FailedWorkers(), {}};
+  Progress progress{tracker_.cursor(), stats_.rows, WaitedLocked(clock_->Now()), tracker_.FailedWorkers(), {}, {}};
   for (const auto& [carrier, bytes] : carried_) progress.carriers.push_back(carrier);
+  progress.times.set_waited_seconds(static_cast<double>(progress.waited) / kSecond);
+  progress.times.set_steps(stats_.batches);
+  progress.times.set_bytes_received(stats_.bytes_received);
+  progress.times.set_window_steps(static_cast<uint32_t>(tracker_.window_steps()));
+  progress.times.set_ready_steps(static_cast<uint32_t>(tracker_.complete_steps()));
+  times_.AddTo(&progress.times);
   return progress;
 }
 
@@ -177,7 +183,10 @@ std::vector<Window::Complete> Window::Fill(uint64_t stream, const std::vector<Cl
       } else {
         tracker_.Released(row.slot, now);
       }
-      if (tracker_.IsComplete(row.slot.ordinal)) complete.push_back({row.slot.ordinal, row.step});
+      if (!tracker_.IsComplete(row.slot.ordinal)) continue;
+      complete.push_back({row.slot.ordinal, row.step});
+      const auto booked = booked_.find(row.slot.ordinal);
+      if (booked != booked_.end()) booked->second.last = tracker_.WorkerOf(stream);
     }
     work = tracker_.has_commands();
   }
@@ -186,10 +195,16 @@ std::vector<Window::Complete> Window::Fill(uint64_t stream, const std::vector<Cl
   return complete;
 }
 
-void Window::Sealed(uint64_t ordinal, absl::Status status) {
+void Window::Copied(Nanos took) {
+  MutexLock lock(&mutex_);
+  times_.Copied(took);
+}
+
+void Window::Sealed(uint64_t ordinal, absl::Status status, Nanos took) {
   bool head = false;
   {
     MutexLock lock(&mutex_);
+    times_.Sealed(took);
     const auto it = booked_.find(ordinal);
     if (it == booked_.end()) return;
     it->second.status = std::move(status);
@@ -254,6 +269,7 @@ std::optional<Window::Taken> Window::TakeLocked(Nanos now) {
   stats_.rows += taken.step->slice.size();
   stats_.masked_rows += taken.step->masked_rows;
   stats_.substituted_rows += taken.step->substituted_rows;
+  times_.WaitedOn(booked_.at(tracker_.head_ordinal()).last, waited);
   booked_.erase(tracker_.head_ordinal());
   size_.StepTaken(now);
   tracker_.SetWindow(size_.steps());

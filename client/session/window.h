@@ -20,6 +20,7 @@
 #include "client/assembly/batch_builder.h"
 #include "client/delivery/delivery_tracker.h"
 #include "client/delivery/window_size.h"
+#include "client/session/work_times.h"
 #include "penstock/stats.h"
 #include "penstock/v1/data.pb.h"
 
@@ -63,6 +64,7 @@ class Window {
     Nanos waited = 0;  // a wait under way counts
     std::vector<std::string> failed_workers;
     std::vector<std::string> carriers;  // that rows came through so far
+    v1::SessionTimes times;  // what the window knows of them
   };
 
   // `job` is named in errors. Books options.window_steps ahead, and up to `most_steps` where workers are far.
@@ -99,8 +101,10 @@ class Window {
   // Rows that are neither written nor failed are missing again. `bad`: not OK when the message was not sound: the
   // stream counts as broken. Returns the steps that are complete now, each to be sealed by the caller.
   std::vector<Complete> Fill(uint64_t stream, const std::vector<Claimed>& claimed, const absl::Status& bad);
-  // `status`: of sealing.
-  void Sealed(uint64_t ordinal, absl::Status status);
+  // `status`: of sealing, which took so long.
+  void Sealed(uint64_t ordinal, absl::Status status, Nanos took);
+  // Rows of a message were copied into their slots, in so long.
+  void Copied(Nanos took);
 
   // ---- The trainer.
   // What is due now, or nothing: the trainer then waits, from now on.
@@ -120,6 +124,7 @@ class Window {
     std::shared_ptr<Step> step;
     bool sealed = false;
     absl::Status status;  // of sealing
+    std::string last;     // the worker whose row made it complete
   };
 
   std::optional<Taken> TakeLocked(Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -148,6 +153,7 @@ class Window {
   std::optional<Nanos> waiting_since_ ABSL_GUARDED_BY(mutex_);  // the trainer's wait under way
   ReaderStats stats_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t, std::less<>> carried_ ABSL_GUARDED_BY(mutex_);  // bytes, by carrier
+  WorkTimes times_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace penstock

@@ -25,6 +25,7 @@
 #include "server/worker/link/agent.h"
 #include "server/worker/link/coordinator_link.h"
 #include "server/worker/link/identity.h"
+#include "server/worker/link/job_loads.h"
 #include "server/worker/link/load_meter.h"
 #include "server/worker/stream/session_acceptor.h"
 #include "transport/grpc/grpc_acceptor.h"
@@ -120,9 +121,10 @@ struct Worker::Parts {
 
   v1::WorkerLoad Load() {
     MutexLock lock(&meter_mutex);
-    v1::WorkerLoad load =
-        meter.Measure(loader->Stats(), shared.bytes_sent.load(), shared.open_sessions.load(), Clock::Real()->Now());
+    const Nanos now = Clock::Real()->Now();
+    v1::WorkerLoad load = meter.Measure(loader->Stats(), shared.bytes_sent.load(), shared.open_sessions.load(), now);
     if (local != nullptr) load.set_memory_bytes(load.memory_bytes() + local->rings_bytes());
+    AddJobLoads(loader->Jobs(), shared.sends.Get(now), &load);
     for (const std::string& line : jobs->Troubles(kTroubleLines, kTroubleBytes)) load.add_troubles(line);
     return load;
   }

@@ -127,6 +127,15 @@ grpc::ServerUnaryReactor* CoordinatorService::GetQuarantine(Context* context, co
   });
 }
 
+grpc::ServerUnaryReactor* CoordinatorService::Explain(Context* context, const v1::ExplainRequest* request,
+                                                      v1::ExplainReply* reply) {
+  return ReadState(context, [request, reply](const CoordinatorState& state, Nanos now) {
+    absl::StatusOr<v1::ExplainReply> explained = state.Explain(*request, now);
+    if (explained.ok()) *reply = *std::move(explained);
+    return explained.status();
+  });
+}
+
 grpc::ServerUnaryReactor* CoordinatorService::Drain(Context* context, const v1::DrainRequest* request,
                                                     v1::DrainReply* reply) {
   return ApplyToState(context, request, reply);

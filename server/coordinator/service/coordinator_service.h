@@ -31,6 +31,7 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   Reactor* GetStatus(Context*, const v1::StatusRequest*, v1::StatusReply*) override;
   Reactor* ListShards(Context*, const v1::ListShardsRequest*, v1::ListShardsReply*) override;
   Reactor* GetQuarantine(Context*, const v1::QuarantineRequest*, v1::QuarantineReply*) override;
+  Reactor* Explain(Context*, const v1::ExplainRequest*, v1::ExplainReply*) override;
   Reactor* Drain(Context*, const v1::DrainRequest*, v1::DrainReply*) override;
   Reactor* Watch(Context*, const grpc::ByteBuffer*, grpc::ByteBuffer*) override;
   Reactor* RegisterWorker(Context*, const v1::RegisterWorkerRequest*, v1::RegisterWorkerReply*) override;

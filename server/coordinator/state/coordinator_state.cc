@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/near_name.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "base/words.h"
@@ -232,7 +233,8 @@ absl::Status CoordinatorState::NoSuchJob(const std::string& name) const {
   }
   return absl::NotFoundError(names.empty()
                                  ? absl::StrCat("no job \"", name, "\"; none is submitted yet (penstock submit)")
-                                 : absl::StrCat("no job \"", name, "\"; there are: ", absl::StrJoin(names, ", ")));
+                                 : absl::StrCat("no job \"", name, "\"", DidYouMean(name, names),
+                                                "; there are: ", absl::StrJoin(names, ", ")));
 }
 
 void CoordinatorState::RemoveJob(const std::string& name, Consequences* out) {

@@ -63,6 +63,8 @@ class CoordinatorState {
   // NotFound lists the jobs there are.
   absl::StatusOr<v1::ListShardsReply> ListShards(const v1::ListShardsRequest& request) const;
   absl::StatusOr<v1::QuarantineReply> GetQuarantine(const v1::QuarantineRequest& request) const;
+  // What holds a job back. NotFound lists the jobs there are; FailedPrecondition: it is not READY, or nobody reads it.
+  absl::StatusOr<v1::ExplainReply> Explain(const v1::ExplainRequest& request, Nanos now) const;
 
  private:
   CoordinatorState(const StateOptions& options, Nanos now, uint64_t term);
@@ -137,6 +139,10 @@ class CoordinatorState {
   absl::StatusOr<v1::OpenSessionReply> OpenSession(Nanos now, const v1::OpenSessionRequest& request);
   v1::ReportSessionReply ReportSession(Nanos now, const v1::ReportSessionRequest& request, Consequences* out);
   void JudgeWorker(Nanos now, const std::string& worker, Consequences* out);
+
+  // state_explain.cc
+  std::vector<const SessionEntry*> ReadersOf(const JobEntry& entry, Nanos now) const;  // that are not silent
+  v1::Explanation ExplainJob(const JobEntry& entry, uint32_t seconds, Nanos now) const;
 
   // state_quarantine.cc
   void CountBadRecords(JobEntry* entry, const v1::ReportSessionRequest& request, Consequences* out);

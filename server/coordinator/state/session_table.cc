@@ -124,6 +124,10 @@ SessionEntry* SessionTable::Report(Nanos now, const v1::ReportSessionRequest& re
   Shorten(session.last.mutable_carriers(), kMaxWordsBytes);
   session.last_report = now;
   ++session.reports;
+  v1::ReportSessionRequest counts;
+  counts.set_rows(request.rows());
+  *counts.mutable_times() = request.times();
+  session.history.Add(now, counts);
   std::erase_if(session.failed, [&](const auto& said) { return now - said.second > options_.report_window; });
   return &session;
 }

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pipeline/plan/steps.h"
+#include "server/coordinator/explain/rolling.h"
 #include "server/coordinator/state/events.h"
 
 namespace penstock {
@@ -35,6 +36,7 @@ struct SessionEntry {
   std::string rival_host;
   std::string twin;  // the session of the same process and rank that is or was open beside it; "" without one
   std::map<std::string, Nanos> failed;  // workers that it could not use -> when it said so
+  History<v1::ReportSessionRequest> history;  // rows and times alone
 };
 
 // Ranks of one training run share (job submission, group, world size), and each opens at the run's

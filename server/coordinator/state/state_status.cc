@@ -94,6 +94,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     status->set_address(worker.info.address());
     status->set_state(worker.state);
     *status->mutable_load() = worker.load;
+    status->mutable_load()->clear_jobs();
     status->set_owned_records(owned[id].records);
     status->set_owned_bytes(static_cast<uint64_t>(owned[id].bytes));
     status->set_milliseconds_since_heartbeat(Milliseconds(now - worker.last_beat));

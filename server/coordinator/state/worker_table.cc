@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/coordinator/explain/observed.h"
 
 namespace penstock {
 
@@ -121,6 +122,7 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
     if (worker.live() || worker.state == State::DRAINING) Strike(now, &worker);
     worker.drain_ordered = false;
     worker.load.Clear();
+    worker.history = {};
   }
   if (worker.info.SerializeAsString() != request.SerializeAsString()) {
     worker.info = request;
@@ -143,6 +145,7 @@ WorkerEntry* WorkerRegister::Heartbeat(Nanos now, const v1::HeartbeatRequest& re
   if (now - worker.last_beat > options_.dead_after / 2) worker.steady_since = now;
   worker.last_beat = now;
   worker.load = request.load();
+  worker.history.Add(now, CountsOf(request.load()));
   if (worker.state == State::LEFT) ForgetWork(&worker);  // it says once more that it leaves
   if (request.leaving()) {
     SetState(now, &worker, State::LEFT, out);

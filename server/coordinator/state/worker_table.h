@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/coordinator/explain/rolling.h"
 #include "server/coordinator/state/events.h"
 
 namespace penstock {
@@ -30,6 +31,7 @@ struct WorkerEntry {
   Nanos steady_since = 0;      // beats without a gap
   // Rows per second that its shares are made for (capacity_watch.h); 0: none was taken over.
   double capacity = 0;
+  History<v1::WorkerLoad> history;  // of this incarnation, without words
 
   bool live() const { return state == v1::WorkerStatus::LIVE; }
   bool Beats() const {

@@ -73,6 +73,7 @@ void StreamSession::OnWritten() {
       MutexLock lock(&self->mutex_);
       self->write_began_.reset();
       self->wanted_ = false;
+      self->NoteFull(self->strand_.clock()->Now());
       revoked = !self->revoked_.empty();
     }
     if (revoked) self->Pump();
@@ -117,6 +118,9 @@ void StreamSession::EndHere(absl::Status status) {
     MutexLock lock(&mutex_);
     job.swap(job_);
     dropped.swap(outbox_);
+    NoteFull(strand_.clock()->Now());
+    if (sends_ != nullptr) sends_->Closed();
+    sends_ = nullptr;
     revoked_ = {};
   }
   dropped.reset();
@@ -170,6 +174,7 @@ void StreamSession::Write() {
   {
     MutexLock lock(&mutex_);
     write_began_ = strand_.clock()->Now();
+    NoteFull(*write_began_);
   }
   stream_->StartWrite(std::move(message));
   const bool grants = core_.has_value() && core_->HasMore() && requested_ < shared_->requested_rows / 2;
@@ -199,8 +204,11 @@ std::optional<SliceList> StreamSession::NextRowsMessage() {
   flush_timer_.Cancel();
   for (const RowResult& row : rows) --(WasFetched(row.request.tag) ? fetched_ : requested_);
   uint64_t sent = 0;
+  const Nanos start = strand_.clock()->Now();
   SliceList message = MakeRowsMessage(std::move(rows), fixed_bytes_, &sent);
   shared_->bytes_sent.fetch_add(sent, std::memory_order_relaxed);
+  MutexLock lock(&mutex_);
+  if (sends_ != nullptr) sends_->Sent(sent, strand_.clock()->Now() - start);
   return message;
 }
 
@@ -221,6 +229,17 @@ void StreamSession::TellOfBadRecord(const RowResult& row) {
   });
 }
 
+void StreamSession::NoteFull(Nanos now) {
+  bool full = false;
+  if (write_began_ && outbox_ != nullptr) {
+    const std::optional<Nanos> due = outbox_->DueAt();
+    full = due.has_value() && *due <= now;
+  }
+  if (full == full_ || sends_ == nullptr) return;
+  full_ = full;
+  full ? sends_->Full(now) : sends_->Taken(now);
+}
+
 void StreamSession::OnRow(RowResult row) {
   if (!row.fault.ok() && shared_->bad_records != nullptr) TellOfBadRecord(row);
   const Nanos now = shared_->executor->clock()->Now();
@@ -228,6 +247,7 @@ void StreamSession::OnRow(RowResult row) {
     MutexLock lock(&mutex_);
     if (!outbox_) return;
     outbox_->Add(std::move(row), now);
+    NoteFull(now);
     if (write_began_ || wake_posted_) return;  // the strand looks when the write is over, or soon
     const Nanos due = *outbox_->DueAt();
     if (flush_at_ && due >= *flush_at_) return;  // it looks in time
@@ -433,6 +453,8 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
     outbox_ = std::make_unique<Outbox>(fixed_bytes_, shared_->outbox);
     job_ = job;
     job_uid_ = open.job_uid();
+    sends_ = shared_->sends.Of(open.job());
+    sends_->Opened();
   }
   PS_ASSIGN_OR_RETURN(rows_, shared_->loader->OpenSession(std::move(job), options, this));
   quiet_ = false;

@@ -29,6 +29,7 @@
 #include "server/worker/jobs/bad_record_log.h"
 #include "server/worker/jobs/served_jobs.h"
 #include "server/worker/stream/outbox.h"
+#include "server/worker/stream/send_times.h"
 #include "server/worker/stream/session_core.h"
 #include "transport/message_stream.h"
 
@@ -53,6 +54,7 @@ struct SessionShared {
   size_t message_bytes = size_t{8} << 20;  // of one message of a client
   Nanos stalled_after = kSecond;           // of a write that the client does not take: its rows may all be revoked
   Nanos hoard_time = 10 * kSecond;         // of such a write, while others need the memory: the session is closed
+  SendTimes sends;
   std::atomic<uint64_t> bytes_sent{0};
   std::atomic<uint32_t> open_sessions{0};
 };
@@ -110,6 +112,9 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   // A warning that names this session.
   void Warn(const absl::Status& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
 
+  // Whether a message waits behind the write under way, for those who explain; looked at when that may have changed.
+  void NoteFull(Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // Runs `step` on the strand, unless the session is gone by then.
   void Post(void (StreamSession::*step)());
   void SetTimer(StrandTimer* timer, Nanos when, void (StreamSession::*step)()) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
@@ -148,8 +153,10 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   std::unique_ptr<Outbox> outbox_ ABSL_GUARDED_BY(mutex_);   // none before the job is open and after the end
   std::vector<RowRequest> revoked_ ABSL_GUARDED_BY(mutex_);  // to be asked for again
   std::optional<Nanos> write_began_ ABSL_GUARDED_BY(mutex_);
-  std::optional<Nanos> flush_at_ ABSL_GUARDED_BY(mutex_);  // flush_timer_'s
-  bool wanted_ ABSL_GUARDED_BY(mutex_) = false;            // others needed memory during this write
+  std::optional<Nanos> flush_at_ ABSL_GUARDED_BY(mutex_);    // flush_timer_'s
+  std::shared_ptr<JobSends> sends_ ABSL_GUARDED_BY(mutex_);  // null before the job is open and after the end
+  bool full_ ABSL_GUARDED_BY(mutex_) = false;                // told to sends_
+  bool wanted_ ABSL_GUARDED_BY(mutex_) = false;              // others needed memory during this write
   bool wake_posted_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

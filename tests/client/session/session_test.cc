@@ -99,7 +99,15 @@ TEST(SessionWaits, AreToldOfWithinFiveSecondsAndInReports) {
   EXPECT_EQ(sim.Read(5 * kSecond, 3), 3) << sim.end;
   const size_t before = told.size();
   const size_t reports = sim.coordinator->reports().size();
-  sim.scheduler.RunFor(20 * kSecond);  // the trainer computes
+  // By then it is known whom the trainer waited for.
+  sim.scheduler.RunFor(2 * kSecond);
+  const v1::SessionTimes& times = sim.coordinator->reports().back().times();
+  EXPECT_GT(times.waited_seconds(), 60);
+  EXPECT_EQ(times.steps(), 3u);
+  double on_workers = 0;
+  for (const v1::WaitedOn& on : times.waited_on()) on_workers += on.worker()[0] == 'w' ? on.seconds() : 0;
+  EXPECT_NEAR(on_workers, times.waited_seconds(), 1e-6);
+  sim.scheduler.RunFor(18 * kSecond);  // the trainer computes
   EXPECT_EQ(told.size(), before);
   for (size_t i = reports + 1; i < sim.coordinator->reports().size(); ++i) {
     EXPECT_EQ(sim.coordinator->reports()[i].waiting_for(), "");

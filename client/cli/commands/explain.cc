@@ -1,0 +1,59 @@
+// `penstock explain`: which resource holds a job back.
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "client/cli/commands.h"
+#include "client/cli/control_client.h"
+#include "client/cli/explain_text.h"
+#include "client/cli/output.h"
+
+namespace penstock::cli {
+namespace {
+
+constexpr uint64_t kMostSeconds = 60;
+
+class Explain final : public Command {
+ public:
+  std::string name() const override { return "explain"; }
+  std::string arguments() const override { return "JOB [flags]"; }
+  std::string summary() const override { return "what a job's trainers wait for, and what would help"; }
+  std::string description() const override {
+    return "Says which resource is the limit now (the trainer itself, the CPU of a worker, storage, the network, "
+           "memory,\n"
+           "too few rows asked for ahead, files that fail, ...), what each stage of a row takes, and what a change\n"
+           "would give. It looks back over some seconds, so the job must be read while you ask. docs/explain.md has a\n"
+           "section for each verdict.\n\n"
+           "  penstock explain train\n"
+           "  penstock explain train --seconds 60 --json";
+  }
+  void AddFlags(Flags* flags) override {
+    coordinator_.AddTo(flags);
+    flags->AddUint("seconds", &seconds_, "N",
+                   "look back so far, about: up to 10 is the last 5 to 10 s, more the last 30 to 60 (default: 10)");
+    flags->AddSwitch("json", &json_, "print one JSON object instead of text");
+  }
+  absl::Status Run(const std::vector<std::string>& arguments) override {
+    v1::ExplainRequest request;
+    PS_ASSIGN_OR_RETURN(*request.mutable_job(), OneArgument(arguments, "JOB"));
+    if (seconds_ == 0 || seconds_ > kMostSeconds) {
+      return UsageError(absl::StrCat("--seconds ", seconds_, ": 1 to ", kMostSeconds));
+    }
+    request.set_seconds(static_cast<uint32_t>(seconds_));
+    PS_ASSIGN_OR_RETURN(const v1::ExplainReply reply, ControlClient(coordinator_.address()).Explain(request));
+    if (reply.jobs().empty()) return absl::InternalError("the coordinator explained nothing");
+    std::fputs(json_ ? (MessageToJson(reply.jobs(0)) + "\n").c_str() : ExplainText(reply.jobs(0)).c_str(), stdout);
+    return absl::OkStatus();
+  }
+
+ private:
+  CoordinatorFlag coordinator_;
+  uint64_t seconds_ = 10;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> NewExplain() { return std::make_unique<Explain>(); }
+
+}  // namespace penstock::cli

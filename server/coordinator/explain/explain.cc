@@ -1,0 +1,315 @@
+#include "server/coordinator/explain/explain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "server/coordinator/explain/fleet_use.h"
+#include "server/coordinator/explain/gains.h"
+#include "server/coordinator/explain/shares.h"
+
+namespace penstock {
+namespace {
+
+using Limit = v1::Explanation;
+
+// Of the time of those that the trainer waits for.
+constexpr double kBusy = 0.7;     // threads are the limit, whatever else is full
+constexpr double kBlocked = 0.3;  // streams
+constexpr double kCopying = 0.75;
+constexpr double kShortOfCpu = 0.75;
+// A trainer that computes for less of its time takes whatever comes: what would feed it cannot be told.
+constexpr double kComputes = 0.05;
+constexpr size_t kShownFiles = 4;
+
+std::string Percent(double part) {
+  const double percent = 100 * part;
+  return absl::StrFormat(percent < 1 && percent > 0 ? "%.1f %%" : "%.0f %%", percent);
+}
+
+std::string Rate(double rows_per_second) {
+  return absl::StrFormat(rows_per_second < 10 ? "%.1f rows/s" : "%.0f rows/s", rows_per_second);
+}
+
+std::string BytesPerSecond(double bytes) {
+  return bytes >= 1e6 ? absl::StrFormat("%.0f MB/s", bytes / 1e6) : absl::StrFormat("%.0f kB/s", bytes / 1e3);
+}
+
+std::string TrainerName(const SessionInput& trainer) {
+  return trainer.world_size > 1 ? absl::StrCat("The trainer of rank ", trainer.rank, ", which waits most,")
+                                : "The trainer";
+}
+
+class Explainer {
+ public:
+  explicit Explainer(const ExplainInput& input) : input_(input) {
+    const auto waits_less = [](const SessionInput& a, const SessionInput& b) { return a.waited < b.waited; };
+    trainer_ = &*std::max_element(input.sessions.begin(), input.sessions.end(), waits_less);
+    for (const WorkerInput& worker : input.workers) {
+      if (worker.live) live_.push_back(&worker);
+    }
+  }
+
+  v1::Explanation Run() {
+    out_.set_job(input_.job);
+    out_.set_seconds(trainer_->seconds);
+    out_.set_waited(trainer_->waited);
+    for (const SessionInput& session : input_.sessions) {
+      out_.set_rows_per_second(out_.rows_per_second() + session.rows_per_second);
+    }
+    out_.set_workers(static_cast<uint32_t>(live_.size()));
+    AddUses();
+    AddShares(input_, &out_);
+    if (NoWorker() || Files() || LostWorker() || Unknown() || Trainer()) return std::move(out_);
+    const WorkerInput* const straggler = Straggler(input_, *trainer_);
+    std::vector<const WorkerInput*> judged = live_;
+    if (straggler != nullptr) judged = {straggler};
+    use_ = UseOf(judged, trainer_->waited_on);
+    SayWaited();
+    if (straggler != nullptr && IsSlow(input_, *straggler)) {
+      Slow(*straggler);
+    } else {
+      Busiest();
+    }
+    if (use_.workers.size() == 1) out_.set_worker(use_.workers[0]->id);
+    SayNeeded();
+    AddGains(input_, *trainer_, use_, Demand(), &out_);
+    return std::move(out_);
+  }
+
+ private:
+  void Say(std::string sentence) { out_.add_sentences(std::move(sentence)); }
+  void Set(v1::Explanation::Limit limit, std::string headline) {
+    out_.set_limit(limit);
+    out_.set_headline(std::move(headline));
+  }
+
+  void AddUses() {
+    for (const WorkerInput& worker : input_.workers) {
+      v1::Explanation::WorkerUse* const use = out_.add_uses();
+      use->set_worker(worker.id);
+      use->set_rows_per_second(worker.rows_per_second);
+      use->set_computing(worker.computing);
+      use->set_reading(worker.reading + worker.storage);
+      use->set_memory(worker.memory);
+      use->set_unasked(worker.unasked);
+      use->set_other_jobs(worker.others);
+      use->set_blocked(worker.blocked);
+      const auto waited = trainer_->waited_on.find(worker.id);
+      if (waited != trainer_->waited_on.end()) use->set_waited_on(waited->second);
+    }
+  }
+
+  void SayWaited() {
+    Say(absl::StrCat(TrainerName(*trainer_), " waited ", Percent(trainer_->waited), " of the last ",
+                     std::lround(trainer_->seconds), " s. ",
+                     input_.sessions.size() == 1 ? "It took " : "All readers together took ",
+                     Rate(out_.rows_per_second()), "."));
+    if (!trainer_->waiting_for.empty()) Say(absl::StrCat("It is ", trainer_->waiting_for, "."));
+  }
+
+  bool NoWorker() {
+    if (!live_.empty()) return false;
+    Set(Limit::NO_WORKER, "no worker is live");
+    Say("Nobody makes rows of this job.");
+    for (const WorkerInput& worker : input_.workers) Say(absl::StrCat("Worker ", worker.id, " has gone."));
+    Say("Start one with `penstockd worker --coordinator HOST:PORT --data-root DIR`; the trainer goes on by itself.");
+    return true;
+  }
+
+  bool Files() {
+    std::vector<std::string> lines;
+    for (const WorkerInput* worker : live_) {
+      for (const std::string& line : worker->troubles) lines.push_back(absl::StrCat("Worker ", worker->id, ": ", line));
+    }
+    if (lines.empty()) return false;
+    Set(Limit::FILES, "files that cannot be read");
+    SayWaited();
+    for (size_t i = 0; i < std::min(lines.size(), kShownFiles); ++i) Say(lines[i]);
+    if (lines.size() > kShownFiles) {
+      Say(absl::StrCat(lines.size() - kShownFiles, " more are in `penstock workers`."));
+    }
+    Say(trainer_->waited < kFed
+            ? "The trainer does not feel it yet: what it takes now lies elsewhere, or other workers read it."
+            : "Rows of such files are asked of every worker in turn. Bring the files back, or mount them there; the "
+              "job goes on by itself.");
+    return true;
+  }
+
+  bool LostWorker() {
+    if (trainer_->failed.empty() || trainer_->waited < kFed) return false;
+    Set(Limit::LOST_WORKER, absl::StrCat("worker ", trainer_->failed[0], ", which the trainer cannot reach"));
+    out_.set_worker(trainer_->failed[0]);
+    SayWaited();
+    Say(absl::StrCat("It gets nothing from ", trainer_->failed.size() == 1 ? "worker " : "workers ",
+                     absl::StrJoin(trainer_->failed, ", "),
+                     ", and asks others for those rows. Look at that host, and at the network between."));
+    return true;
+  }
+
+  bool Unknown() {
+    std::string why;
+    if (trainer_->seconds < kLeastSeconds) {
+      why = absl::StrFormat("The readers have been seen for %.0f s; it takes %.0f. Ask again in a moment.",
+                            trainer_->seconds, kLeastSeconds);
+    } else if (UseOf(live_, {}).workers.empty()) {
+      why = "No worker has said yet what it does for this job. Ask again in a moment.";
+    }
+    if (why.empty()) return false;
+    Set(Limit::LIMIT_UNKNOWN, "not enough is known yet");
+    Say(why);
+    if (!trainer_->waiting_for.empty()) Say(absl::StrCat("The trainer is ", trainer_->waiting_for, "."));
+    return true;
+  }
+
+  bool Trainer() {
+    if (trainer_->waited >= kFed || !trainer_->waiting_for.empty()) return false;
+    Set(Limit::TRAINER, "the trainer itself: it is fed");
+    SayWaited();
+    if (trainer_->steps_per_second > 0) {
+      Say(absl::StrFormat("Between batches it computes for %.0f ms. Nothing here would make it faster.",
+                          1000 * (1 - trainer_->waited) / trainer_->steps_per_second));
+    }
+    const FleetUse use = UseOf(live_, {});
+    const double part = out_.rows_per_second() > 0 && use.capacity > 0 ? out_.rows_per_second() / use.capacity : 0;
+    if (part > 0) {
+      const size_t n = use.workers.size();
+      const double needed = std::ceil(part * static_cast<double>(n));
+      out_.set_workers_needed(static_cast<uint32_t>(std::max(1.0, needed)));
+      Say(absl::StrCat(
+          "The workers could make about ", Rate(use.capacity), ", ", absl::StrFormat("%.1f", 1 / part),
+          " times as many",
+          needed < static_cast<double>(n) ? absl::StrCat("; ", out_.workers_needed(), " of ", n, " would do") : "",
+          "."));
+    }
+    return true;
+  }
+
+  void Slow(const WorkerInput& worker) {
+    Set(Limit::SLOW_WORKER, absl::StrCat("worker ", worker.id, ", which is slower than the others"));
+    Say(absl::StrCat("It waits for worker ", worker.id, " in ", Percent(trainer_->waited_on.at(worker.id)),
+                     " of its waiting: it makes ", Rate(worker.capacity), " on ", worker.threads, " ",
+                     worker.threads == 1 ? "thread" : "threads", ", far fewer than others."));
+    SayTime();
+    Say("Shares follow what workers can make within seconds, and late rows are asked of others; what stays is in this "
+        "worker's host: busy neighbors, its disk, fewer CPUs.");
+  }
+
+  // How the threads spend their time, in one sentence.
+  void SayTime() {
+    std::vector<std::pair<double, std::string>> parts = {{use_.computing, "make rows"},
+                                                         {use_.reading, "wait for storage"},
+                                                         {use_.memory, "wait for memory"},
+                                                         {use_.unasked, "have nothing asked of them"},
+                                                         {use_.others, "work for other jobs"}};
+    std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<std::string> said;
+    for (const auto& [part, what] : parts) {
+      if (said.empty() || part >= 0.03) said.push_back(absl::StrCat(what, " in ", Percent(part)));
+    }
+    Say(absl::StrCat("The threads of ", use_.Name(), " ", absl::StrJoin(said, ", "), " of their time."));
+  }
+
+  void Busiest() {
+    const double cpu = use_.computing + use_.others;
+    const std::string name = use_.Name();
+    if (cpu < kBusy && trainer_->copying >= kCopying) {
+      Set(Limit::COPYING, "the trainer's host: copying rows into batches");
+      Say(absl::StrCat("Its ", trainer_->copy_threads, trainer_->copy_threads == 1 ? " thread" : " threads",
+                       " that copy rows into batches are busy in ", Percent(trainer_->copying), " of the time."));
+      SayTime();
+      return;
+    }
+    if (cpu < kBusy && use_.blocked >= kBlocked) {
+      Set(Limit::NETWORK, absl::StrCat("the network between ", name, " and the trainer"));
+      Say(absl::StrCat("Rows lie ready at ", name, " and wait to be sent in ", Percent(use_.blocked), " of the time; ",
+                       BytesPerSecond(use_.sent_per_second), " go over."));
+      SayTime();
+      return;
+    }
+    const double most = std::max({cpu, use_.reading, use_.memory, use_.unasked});
+    if (most == use_.memory) {
+      Set(Limit::MEMORY, absl::StrCat("the memory budget of ", name));
+      SayTime();
+      Say("Rows wait until there is room for them beside those that are in the making or lie ready.");
+    } else if (most == use_.reading) {
+      Set(Limit::STORAGE, absl::StrCat("storage: what ", name, use_.workers.size() == 1 ? " reads" : " read"));
+      SayTime();
+      if (use_.read_ms > 0) {
+        Say(absl::StrFormat("A read takes %.1f ms%s.", use_.read_ms,
+                            use_.reads_aside ? "; threads of their own read" : ""));
+      }
+    } else if (most == use_.unasked) {
+      Set(Limit::WINDOW, "too few rows are asked for ahead");
+      SayTime();
+      Say(absl::StrCat("All ", trainer_->window_steps, " steps that the trainer asks for ahead are on their way, and ",
+                       "the next ones are asked for when it has taken some: the way is long, or the window small."));
+    } else {
+      Set(Limit::CPU, absl::StrCat(use_.workers.size() == 1 ? "the CPU of " : "the CPUs of ", name));
+      SayTime();
+      SayCpu();
+    }
+  }
+
+  void SayCpu() {
+    const v1::Explanation::Share* most = nullptr;
+    for (const v1::Explanation::Share& share : out_.shares()) {
+      if (!share.client() && (most == nullptr || share.share() > most->share())) most = &share;
+    }
+    if (most != nullptr) {
+      Say(absl::StrCat("Of a row's time ", most->stage(), " takes most: ", Percent(WorkerShare(out_, most->stage())),
+                       "."));
+    }
+    if (use_.cpu < kShortOfCpu) {
+      Say(absl::StrCat("While they make rows they have a CPU for only ", Percent(use_.cpu),
+                       " of the time: other work on the host, or a quota, takes the rest."));
+    }
+    if (use_.others >= 0.2) Say("Other jobs have a part of these threads: see their weights, or add workers.");
+  }
+
+  // Rows per second that would feed the trainers; 0: cannot be told.
+  double Demand() const {
+    const double computes = 1 - trainer_->waited;
+    return computes < kComputes ? 0 : out_.rows_per_second() / computes;
+  }
+
+  void SayNeeded() {
+    const double demand = Demand();
+    if (demand <= 0) {
+      Say("The trainer computes for so short a time that it takes whatever comes: how many workers would feed it "
+          "cannot "
+          "be told.");
+      return;
+    }
+    const v1::Explanation::Limit limit = out_.limit();
+    const bool by_workers =
+        limit == Limit::CPU || limit == Limit::STORAGE || limit == Limit::SLOW_WORKER || limit == Limit::MEMORY;
+    const FleetUse all = UseOf(live_, {});
+    const double each = std::max(all.capacity, out_.rows_per_second()) / static_cast<double>(all.workers.size());
+    if (!by_workers || each <= 0) {
+      Say(absl::StrCat("It would be fed by about ", Rate(demand), "."));
+      return;
+    }
+    const double needed = std::ceil(demand / each - 0.05);
+    out_.set_workers_needed(static_cast<uint32_t>(std::max(needed, static_cast<double>(live_.size()))));
+    Say(absl::StrCat("About ", Rate(demand), " would feed it: ", out_.workers_needed(), " workers like ",
+                     all.workers.size() == 1 ? "this one" : "these", "."));
+  }
+
+  const ExplainInput& input_;
+  const SessionInput* trainer_ = nullptr;
+  std::vector<const WorkerInput*> live_;
+  FleetUse use_;
+  v1::Explanation out_;
+};
+
+}  // namespace
+
+v1::Explanation Explain(const ExplainInput& input) { return Explainer(input).Run(); }
+
+}  // namespace penstock

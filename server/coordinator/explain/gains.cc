@@ -1,0 +1,178 @@
+#include "server/coordinator/explain/gains.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/coordinator/explain/shares.h"
+
+namespace penstock {
+namespace {
+
+// Of the time of decoding, what is saved (docs/explain.md says by which measurements).
+constexpr double kByDecodedCache = 0.65;
+constexpr double kByRestartIndex = 0.19;
+constexpr double kByHalfThePixels = 0.45;
+// Decoded images take about so many times their files' bytes (docs/performance.md).
+constexpr double kDecodedBytes = 10;
+constexpr double kLeastGain = 1.03;
+constexpr double kHeavyOp = 0.2;
+// Of the budget, which rows need too.
+constexpr double kMostOfBudget = 0.8;
+
+double Without(double part) { return 1 / std::max(0.05, 1 - part); }
+
+std::string Bytes(double bytes) {
+  return bytes >= 1e9 ? absl::StrFormat("%.1f GB", bytes / 1e9) : absl::StrFormat("%.0f MB", std::ceil(bytes / 1e6));
+}
+
+class Gains {
+ public:
+  Gains(const ExplainInput& input, const FleetUse& use, double demand, v1::Explanation* out)
+      : input_(input), use_(use), demand_(demand), out_(out) {}
+
+  void Cpu() {
+    OneMoreWorker();
+    const double part = use_.computing / std::max(use_.computing + use_.reading, 1e-9);
+    const double decode = part * WorkerShare(*out_, "decode");
+    if (use_.cpu < 0.75) {
+      Add("as many CPUs as the workers have threads, which others do not use", 1 / std::max(use_.cpu, 0.05));
+    }
+    if (input_.decodes) {
+      if (use_.workers[0]->decoded_cache == 0) {
+        Add(absl::StrCat("decoded_cache_bytes, from the second epoch on; all images take about ",
+                         Bytes(kDecodedBytes * input_.data_bytes), " over all workers"),
+            Without(kByDecodedCache * decode));
+      }
+      if (input_.crops) {
+        Add("JPEG shards with a restart index, where they have none (`penstock import`)",
+            Without(kByRestartIndex * decode));
+      }
+      Add("images stored with half the pixels (`penstock import --longer-side`)", Without(kByHalfThePixels * decode));
+    }
+    for (const v1::Explanation::Share& share : out_->shares()) {
+      const bool fixed = share.stage() == "read" || share.stage() == "parse" || share.stage() == "decode" ||
+                         share.stage() == "resize" || share.stage() == "send" || share.stage() == "other";
+      const double own = part * WorkerShare(*out_, share.stage());
+      if (!share.client() && !fixed && own >= kHeavyOp) Add(absl::StrCat("without ", share.stage()), Without(own));
+    }
+  }
+
+  void Storage() {
+    if (!use_.reads_aside) {
+      Add("--read-threads 64 at the workers, so that rows wait aside while they are read", Without(use_.reading));
+    } else {
+      Add("more --read-threads at the workers, as long as storage keeps up", 0);
+    }
+    double owned = 0, budget = 0;
+    for (const WorkerInput* worker : use_.workers) {
+      owned = std::max(owned, worker->owned_bytes);
+      budget = std::max(budget, static_cast<double>(worker->memory_budget));
+    }
+    if (owned > 0) {
+      Add(absl::StrCat("record_cache_bytes of ", Bytes(owned), " at each worker",
+                       owned > kMostOfBudget * budget ? " (with a memory budget beyond that)" : "",
+                       ", which hold its part: from the second epoch on"),
+          Without(use_.reading));
+    }
+    OneMoreWorker();
+  }
+
+  void Memory() {
+    double budget = 0;
+    for (const WorkerInput* worker : use_.workers)
+      budget = std::max(budget, static_cast<double>(worker->memory_budget));
+    Add(absl::StrCat("a larger memory_budget_bytes (now ", Bytes(budget), ") or smaller caches inside it"),
+        Without(use_.memory));
+    OneMoreWorker();
+  }
+
+  void Network() {
+    if (input_.floats) Add("uint8 rows, cast and normalized by the trainer: a quarter of float32's bytes", 4);
+    Add("more workers on other hosts, if it is the workers' links that are full", 0);
+    Add("a faster link", 0);
+  }
+
+  void Window(const SessionInput& trainer) {
+    const double more = Without(use_.unasked);
+    Add(absl::StrCat("prefetch_steps of ", static_cast<int>(std::ceil(more * trainer.window_steps)), " (now ",
+                     trainer.window_steps, "), with prefetch_bytes to match"),
+        more);
+  }
+
+  void Copying(const SessionInput& trainer) {
+    Add(absl::StrCat("more copy_threads of the reader (now ", trainer.copy_threads, ")"),
+        trainer.copy_threads == 0 ? 0 : (trainer.copy_threads + 1.0) / trainer.copy_threads);
+  }
+
+  void Slow() { Add("that worker as fast as the others, or drained (`penstock drain`)", 0); }
+
+  void Finish() {
+    std::stable_sort(gains_.begin(), gains_.end(), [](const auto& a, const auto& b) { return a.times() > b.times(); });
+    for (v1::Explanation::Gain& gain : gains_) *out_->add_gains() = std::move(gain);
+  }
+
+ private:
+  void OneMoreWorker() {
+    const double n = std::max<double>(1, out_->workers());
+    Add("one more worker", (n + 1) / n);
+  }
+
+  // `times` 0: it helps, by how much is not known.
+  void Add(const std::string& change, double times) {
+    if (times != 0 && demand_ > 0 && out_->rows_per_second() > 0) {
+      times = std::min(times, demand_ / out_->rows_per_second());
+    }
+    if (times != 0 && times < kLeastGain) return;
+    v1::Explanation::Gain& gain = gains_.emplace_back();
+    gain.set_change(change);
+    gain.set_times(times);
+    gain.set_rows_per_second(times * out_->rows_per_second());
+  }
+
+  const ExplainInput& input_;
+  const FleetUse& use_;
+  const double demand_;
+  v1::Explanation* const out_;
+  std::vector<v1::Explanation::Gain> gains_;
+};
+
+}  // namespace
+
+void AddGains(const ExplainInput& input, const SessionInput& trainer, const FleetUse& use, double demand,
+              v1::Explanation* out) {
+  if (use.workers.empty()) return;
+  Gains gains(input, use, demand, out);
+  switch (out->limit()) {
+    case v1::Explanation::CPU:
+      gains.Cpu();
+      break;
+    case v1::Explanation::STORAGE:
+      gains.Storage();
+      break;
+    case v1::Explanation::MEMORY:
+      gains.Memory();
+      break;
+    case v1::Explanation::NETWORK:
+      gains.Network();
+      break;
+    case v1::Explanation::WINDOW:
+      gains.Window(trainer);
+      break;
+    case v1::Explanation::COPYING:
+      gains.Copying(trainer);
+      break;
+    case v1::Explanation::SLOW_WORKER:
+      gains.Slow();
+      break;
+    default:
+      break;
+  }
+  gains.Finish();
+}
+
+}  // namespace penstock

@@ -1,0 +1,164 @@
+// From what the state knows to what holds a job back: server/coordinator/explain decides.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/coordinator/explain/explain.h"
+#include "server/coordinator/explain/observed.h"
+#include "server/coordinator/state/coordinator_state.h"
+
+namespace penstock {
+namespace {
+
+// Jobs that one answer explains, without a name asked for.
+constexpr int kMostJobs = 64;
+// Elements of a row from which on a float column counts as large.
+constexpr double kLargeColumn = 4096;
+// Reports come each second: a reader that has said nothing for so long has stopped.
+constexpr Nanos kSilent = 10 * kSecond;
+
+double BytesOf(v1::DataType type) {
+  switch (type) {
+    case v1::UINT8:
+    case v1::INT8:
+    case v1::BOOL:
+      return 1;
+    case v1::INT16:
+    case v1::UINT16:
+    case v1::FLOAT16:
+    case v1::BFLOAT16:
+      return 2;
+    case v1::INT64:
+    case v1::FLOAT64:
+      return 8;
+    default:
+      return 4;
+  }
+}
+
+void AddFacts(const v1::Job& job, ExplainInput* out) {
+  out->job = job.name();
+  for (const v1::Shard& shard : job.snapshot().shards()) out->data_bytes += static_cast<double>(shard.data_bytes());
+  for (const v1::Column& column : job.columns()) {
+    if (column.ragged()) continue;
+    double elements = 1;
+    for (const int64_t extent : column.shape()) elements *= static_cast<double>(extent);
+    out->row_bytes += elements * BytesOf(column.dtype());
+    out->floats = out->floats || (column.dtype() == v1::FLOAT32 && elements >= kLargeColumn);
+  }
+  for (const v1::Op& op : job.spec().ops()) {
+    out->decodes = out->decodes || op.has_decode_image();
+    out->crops = out->crops || op.has_random_resized_crop() || op.has_random_crop() || op.has_center_crop();
+  }
+}
+
+// The lines that tell of files of this job.
+std::vector<std::string> TroublesOf(const v1::Job& job, const v1::WorkerLoad& load) {
+  if (load.troubles().empty()) return {};
+  std::set<std::string_view> tails;
+  for (const std::string& line : load.troubles()) AddTails(FileOf(line), &tails);
+  std::set<std::string_view> here;
+  for (const v1::Shard& shard : job.snapshot().shards()) {
+    if (tails.contains(shard.path())) here.insert(shard.path());
+  }
+  std::vector<std::string> lines;
+  for (const std::string& line : load.troubles()) {
+    std::set<std::string_view> own;
+    AddTails(FileOf(line), &own);
+    const bool ours = std::any_of(own.begin(), own.end(), [&](std::string_view tail) { return here.contains(tail); });
+    if (ours) lines.push_back(line);
+  }
+  return lines;
+}
+
+std::string WhyNotReady(const v1::Job& job) {
+  switch (job.state()) {
+    case v1::FAILED:
+      return absl::StrCat("failed: ", job.error());
+    case v1::CANCELLED:
+      return "was cancelled";
+    default:
+      return absl::StrCat("is being prepared, ", job.shards_indexed(), " of ", job.shards_total(),
+                          " shards are indexed",
+                          job.waiting().empty() ? "" : absl::StrCat("; it waits: ", job.waiting()));
+  }
+}
+
+}  // namespace
+
+std::vector<const SessionEntry*> CoordinatorState::ReadersOf(const JobEntry& entry, Nanos now) const {
+  std::vector<const SessionEntry*> readers = sessions_.OfJob(entry.job.name());
+  std::erase_if(readers, [now](const SessionEntry* session) { return now - session->last_report > kSilent; });
+  return readers;
+}
+
+v1::Explanation CoordinatorState::ExplainJob(const JobEntry& entry, uint32_t seconds, Nanos now) const {
+  ExplainInput input;
+  AddFacts(entry.job, &input);
+  for (const SessionEntry* session : ReadersOf(entry, now)) {
+    SessionInput& in = input.sessions.emplace_back();
+    in.id = session->id;
+    in.rank = session->open.rank();
+    in.world_size = session->open.world_size();
+    const auto* const then = session->history.Over(seconds).first();
+    if (then != nullptr) ObserveSession(then->value, session->last, &in);
+    for (const auto& [worker, said] : session->failed) {
+      if (now - said <= options_.report_window) in.failed.push_back(worker);
+    }
+  }
+  for (const auto& [id, worker] : workers_.all()) {
+    const bool named = entry.view.has_value() && entry.view->FindWorker(id) != View::kNobody;
+    if (!named && worker.live() && !CanServe(worker, entry)) continue;
+    if (!named && !worker.live()) continue;
+    WorkerInput& in = input.workers.emplace_back();
+    in.id = id;
+    in.live = worker.live();
+    in.threads = worker.info.threads();
+    in.memory_budget = worker.info.memory_budget_bytes();
+    const auto* const then = worker.history.Over(seconds).first();
+    if (then != nullptr) ObserveWorker(then->value, worker.load, worker.last_beat - then->at, entry.job.name(), &in);
+    in.troubles = TroublesOf(entry.job, worker.load);
+    if (!named) continue;
+    double keys = 0;
+    for (const ViewRange& range : entry.view->ranges) {
+      if (entry.view->workers[range.owner].id == id) keys += static_cast<double>(range.end - range.begin);
+    }
+    in.owned_bytes = keys / static_cast<double>(entry.view->key_space) * input.data_bytes;
+  }
+  return penstock::Explain(input);
+}
+
+absl::StatusOr<v1::ExplainReply> CoordinatorState::Explain(const v1::ExplainRequest& request, Nanos now) const {
+  v1::ExplainReply reply;
+  if (request.job().empty()) {
+    for (const auto& [name, entry] : jobs_) {
+      if (reply.jobs_size() == kMostJobs) break;
+      if (entry.ready() && !ReadersOf(entry, now).empty())
+        *reply.add_jobs() = ExplainJob(entry, request.seconds(), now);
+    }
+    return reply;
+  }
+  const auto found = jobs_.find(request.job());
+  if (found == jobs_.end()) return NoSuchJob(request.job());
+  const v1::Job& job = found->second.job;
+  if (!found->second.ready()) {
+    return absl::FailedPreconditionError(absl::StrCat("job ", job.name(), " ", WhyNotReady(job)));
+  }
+  if (ReadersOf(found->second, now).empty()) {
+    const size_t silent = sessions_.OfJob(job.name()).size();
+    return absl::FailedPreconditionError(
+        absl::StrCat("nobody reads job ", job.name(), " now",
+                     silent > 0 ? absl::StrCat(" (", silent, silent == 1 ? " reader has" : " readers have",
+                                               " been silent for over ", kSilent / kSecond, " s)")
+                                : "",
+                     ", so nothing holds it back: open a reader (a trainer, or `penstock read ", job.name(),
+                     "`) and ask again after some seconds"));
+  }
+  *reply.add_jobs() = ExplainJob(found->second, request.seconds(), now);
+  return reply;
+}
+
+}  // namespace penstock

@@ -1,0 +1,65 @@
+#include "server/worker/link/job_loads.h"
+
+#include <algorithm>
+
+namespace penstock {
+namespace {
+
+double Seconds(Nanos time) { return static_cast<double>(time) / kSecond; }
+
+void AddStage(const std::string& name, double seconds, v1::JobLoad* load) {
+  for (v1::StageSeconds& known : *load->mutable_stages()) {
+    if (known.name() != name) continue;
+    known.set_seconds(known.seconds() + seconds);
+    return;
+  }
+  v1::StageSeconds* const added = load->add_stages();
+  added->set_name(name);
+  added->set_seconds(seconds);
+}
+
+void AddTimes(const JobTimes& times, v1::JobLoad* load) {
+  load->set_job(times.job);
+  load->set_rows(load->rows() + times.rows);
+  load->set_bytes_read(load->bytes_read() + times.bytes_read);
+  load->set_making_seconds(load->making_seconds() + times.making_seconds);
+  load->set_reading_seconds(load->reading_seconds() + times.reading_seconds);
+  load->set_storage_seconds(load->storage_seconds() + times.storage_seconds);
+  load->set_memory_seconds(load->memory_seconds() + times.memory_seconds);
+  load->set_unasked_seconds(load->unasked_seconds() + times.unasked_seconds);
+  load->set_reads_aside(load->reads_aside() + times.reads_aside);
+  load->set_read_aside_seconds(load->read_aside_seconds() + times.read_aside_seconds);
+  load->set_timed_rows(load->timed_rows() + times.timed_rows);
+  std::vector<JobTimes::Stage> stages = times.stages;
+  std::stable_sort(stages.begin(), stages.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  for (size_t i = 0; i < stages.size(); ++i) {
+    AddStage(i < kMostStages ? stages[i].name : "other", stages[i].seconds, load);
+  }
+}
+
+}  // namespace
+
+void AddJobLoads(const std::vector<JobTimes>& times, const std::map<std::string, JobSends::Sums>& sends,
+                 v1::WorkerLoad* load) {
+  std::map<std::string, v1::JobLoad> loads;
+  for (const JobTimes& of : times) AddTimes(of, &loads[of.job]);
+  std::vector<const v1::JobLoad*> busiest;
+  for (auto& [name, of] : loads) {
+    const auto sent = sends.find(name);
+    if (sent != sends.end()) {
+      of.set_bytes_sent(sent->second.bytes);
+      of.set_send_seconds(Seconds(sent->second.sending));
+      of.set_full_seconds(Seconds(sent->second.full));
+      of.set_streams(sent->second.streams);
+    }
+    busiest.push_back(&of);
+  }
+  std::stable_sort(busiest.begin(), busiest.end(), [](const v1::JobLoad* a, const v1::JobLoad* b) {
+    return std::make_pair(a->streams() > 0, a->making_seconds()) >
+           std::make_pair(b->streams() > 0, b->making_seconds());
+  });
+  if (busiest.size() > kMostJobLoads) busiest.resize(kMostJobLoads);
+  for (const v1::JobLoad* of : busiest) *load->add_jobs() = *of;
+}
+
+}  // namespace penstock

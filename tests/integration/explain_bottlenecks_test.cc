@@ -1,0 +1,229 @@
+// Real processes with a bottleneck made on purpose, and with its opposite: `explain` names the one and not the other.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "net/channel.h"
+#include "penstock/v1/control.grpc.pb.h"
+#include "tests/support/cluster/process_cluster.h"
+#include "tests/support/wait_until.h"
+
+namespace penstock {
+namespace {
+
+using Limit = v1::Explanation;
+using ::testing::HasSubstr;
+
+std::string FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(fd);
+  return std::to_string(ntohs(address.sin_port));
+}
+
+std::string AllWords(const v1::Explanation& explanation) {
+  std::string words = absl::StrCat(v1::Explanation::Limit_Name(explanation.limit()), ": ", explanation.headline());
+  for (const std::string& sentence : explanation.sentences()) absl::StrAppend(&words, "\n  ", sentence);
+  for (const v1::Explanation::Gain& gain : explanation.gains()) {
+    absl::StrAppend(&words, "\n  ", gain.times(), " times: ", gain.change());
+  }
+  return words;
+}
+
+class ExplainTest : public ::testing::Test {
+ protected:
+  // 400 images, which a worker's single thread makes rows of in a millisecond or so.
+  explicit ExplainTest(int side = 256)
+      : dataset_(MakeImageDataset(
+            {.shards = 4, .records_per_shard = 100, .width = side, .height = side, .crop = side / 2}, data_.path())) {
+    dataset_.job.mutable_batch()->set_size(16);
+    dataset_.job.set_name("train");
+  }
+
+  void Start(const ProcessClusterOptions& options = Workers(1)) {
+    cluster_ = std::make_unique<ProcessCluster>(options, dataset_.roots);
+  }
+  static ProcessClusterOptions Workers(int workers) {
+    ProcessClusterOptions options;
+    options.workers = workers;
+    options.worker_flags = {"--memory-budget", "64MiB", "--record-cache", "0"};
+    return options;
+  }
+  void Submit() {
+    const absl::Status submitted = cluster_->control().Submit(dataset_.job);
+    ASSERT_TRUE(submitted.ok()) << submitted << cluster_->Logs();
+  }
+  // A trainer that reads for ever.
+  void Read(const std::vector<std::string>& flags = {}) {
+    std::vector<std::string> arguments = {PENSTOCK,   "read",    "train",      "--coordinator", cluster_->address(),
+                                          "--epochs", "1000000", "--no-digest"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    reader_.reset();
+    reader_ = std::make_unique<Process>(arguments, folder_.File("read.log"));
+  }
+  absl::StatusOr<v1::Explanation> Ask(const std::string& job = "train") {
+    const auto stub = v1::Coordinator::NewStub(MakeChannel(cluster_->address()));
+    grpc::ClientContext context;
+    SetDeadline(&context, absl::Seconds(10));
+    v1::ExplainRequest request;
+    request.set_job(job);
+    v1::ExplainReply reply;
+    const grpc::Status status = stub->Explain(&context, request, &reply);
+    if (!status.ok()) return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+    return reply.jobs(0);
+  }
+  // Asks until it says so, or for a minute; what was said last.
+  v1::Explanation Expect(v1::Explanation::Limit limit) {
+    v1::Explanation last;
+    const bool said = WaitUntil(
+        [&] {
+          const auto explained = Ask();
+          if (explained.ok()) last = *explained;
+          return last.limit() == limit;
+        },
+        std::chrono::minutes(1));
+    EXPECT_TRUE(said) << AllWords(last) << "\n" << last.DebugString() << cluster_->Logs();
+    return last;
+  }
+  void Proxy(const std::string& listen, const std::string& target, const std::vector<std::string>& how) {
+    std::vector<std::string> arguments = {"/usr/bin/python3", DELAY_PROXY, listen, "127.0.0.1:" + target};
+    arguments.insert(arguments.end(), how.begin(), how.end());
+    proxy_ = std::make_unique<Process>(arguments, folder_.File("proxy.log"));
+  }
+  // A worker that trainers reach through a proxy only.
+  void StartBehindProxy(const std::vector<std::string>& how) {
+    Start(Workers(0));
+    const std::string own = FreePort(), seen = FreePort();
+    Proxy(seen, own, how);
+    cluster_->AddWorker({"--listen", "127.0.0.1:" + own, "--advertise", "127.0.0.1:" + seen});
+    Submit();
+  }
+
+  TempFolder data_, folder_;
+  TestDataset dataset_;
+  std::unique_ptr<ProcessCluster> cluster_;
+  std::unique_ptr<Process> proxy_, reader_;
+};
+
+TEST_F(ExplainTest, ASlowTrainerIsItsOwnLimitAndAGreedyOneTheWorkersCpu) {
+  Start();
+  Submit();
+  Read({"--pace", "300"});
+  v1::Explanation explained = Expect(Limit::TRAINER);
+  EXPECT_LT(explained.waited(), 0.05);
+  Read();
+  explained = Expect(Limit::CPU);
+  EXPECT_EQ(explained.worker(), cluster_->worker(0).id);
+  EXPECT_GT(explained.waited(), 0.3);
+  double decode = 0;
+  for (const auto& share : explained.shares()) decode += share.stage() == "decode" ? share.share() : 0;
+  EXPECT_GT(decode, 0.2) << explained.DebugString();
+  EXPECT_GT(explained.gains_size(), 0);
+}
+
+TEST_F(ExplainTest, SlowReadsAreStorageUntilThreadsOfTheirOwnRead) {
+  Start(Workers(0));
+  const std::vector<std::string> slow = {absl::StrCat("LD_PRELOAD=", SLOW_FILES),
+                                         absl::StrCat("PENSTOCK_TEST_SLOW_FOLDER=", data_.path()),
+                                         "PENSTOCK_TEST_SLOW_MS=20"};
+  cluster_->AddWorker({}, slow);
+  Submit();
+  Read();
+  v1::Explanation explained = Expect(Limit::STORAGE);
+  EXPECT_THAT(AllWords(explained), HasSubstr("--read-threads 64"));
+  cluster_->worker(0).process->Signal(SIGKILL);
+  cluster_->AddWorker({"--read-threads", "2"}, slow);
+  explained = Expect(Limit::STORAGE);
+  EXPECT_THAT(AllWords(explained), HasSubstr("threads of their own read"));
+  cluster_->worker(1).process->Signal(SIGKILL);
+  cluster_->AddWorker({"--read-threads", "64"}, slow);
+  Expect(Limit::CPU);
+}
+
+TEST_F(ExplainTest, ANarrowLinkIsTheNetwork) {
+  StartBehindProxy({"0", "1000000"});  // some 20 rows of 49,152 bytes a second
+  Read();
+  const v1::Explanation explained = Expect(Limit::NETWORK);
+  EXPECT_THAT(AllWords(explained), HasSubstr("wait to be sent"));
+}
+
+TEST_F(ExplainTest, ALongLinkWithASmallWindowIsTheWindow) {
+  StartBehindProxy({"400"});
+  Read({"--prefetch-steps", "2", "--prefetch-bytes", "1"});
+  const v1::Explanation explained = Expect(Limit::WINDOW);
+  EXPECT_THAT(AllWords(explained), HasSubstr("prefetch_steps of"));
+  Read({"--prefetch-steps", "400"});
+  Expect(Limit::CPU);
+}
+
+TEST_F(ExplainTest, ABudgetOfFewRowsIsTheMemory) {
+  dataset_.job.add_ops()->mutable_normalize();  // rows of 192 KiB
+  dataset_.job.mutable_batch()->set_size(2);
+  ProcessClusterOptions options = Workers(0);
+  options.threads = 16;
+  options.worker_flags = {"--record-cache", "0"};
+  Start(options);
+  cluster_->AddWorker({"--memory-budget", "3MiB"});
+  Submit();
+  Read();
+  const v1::Explanation explained = Expect(Limit::MEMORY);
+  EXPECT_THAT(AllWords(explained), HasSubstr("memory_budget_bytes (now 4 MB)"));
+  cluster_->worker(0).process->Signal(SIGKILL);
+  cluster_->AddWorker({"--memory-budget", "256MiB"});
+  Expect(Limit::CPU);
+}
+
+TEST_F(ExplainTest, AVanishedFileIsNamedAlsoToASlowTrainer) {
+  Start();
+  Submit();
+  cluster_->worker(0).process->Signal(SIGKILL);  // its files are open
+  const std::string gone = dataset_.files[2], aside = folder_.File("aside");
+  std::filesystem::copy(gone, aside);
+  std::filesystem::remove(gone);
+  cluster_->AddWorker();
+  Read({"--pace", "100"});
+  v1::Explanation explained = Expect(Limit::FILES);
+  EXPECT_THAT(AllWords(explained), HasSubstr(gone));
+  std::filesystem::copy(aside, gone);
+  Expect(Limit::TRAINER);
+}
+
+TEST_F(ExplainTest, WithoutAWorkerThatIsSaid) {
+  Start();
+  Submit();
+  Read();
+  Expect(Limit::CPU);
+  cluster_->worker(0).process->Signal(SIGKILL);
+  Expect(Limit::NO_WORKER);
+  cluster_->AddWorker();
+  Expect(Limit::CPU);
+}
+
+TEST_F(ExplainTest, AJobThatNobodyReadsOrKnowsIsAnErrorThatSaysSo) {
+  Start();
+  Submit();
+  absl::Status status = Ask().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("nobody reads job train now"));
+  status = Ask("trian").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("did you mean 'train'?"));
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,385 @@
+// Each verdict from one input that builds it, and another one from an input that differs in what the verdict is about.
+#include "server/coordinator/explain/explain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "server/coordinator/explain/observed.h"
+#include "server/coordinator/explain/rolling.h"
+
+namespace penstock {
+namespace {
+
+using Limit = v1::Explanation;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+WorkerInput BusyWorker(const std::string& id) {
+  WorkerInput worker;
+  worker.id = id;
+  worker.threads = 4;
+  worker.seconds = 9;
+  worker.rows_per_second = 1000;
+  worker.computing = 0.95;
+  worker.unasked = 0.05;
+  worker.capacity = 1050;
+  worker.owned_bytes = 1e9;
+  worker.memory_budget = 4'000'000'000;
+  worker.stages = {{"read", 0.02},  {"parse", 0.01},       {"decode", 0.6},
+                   {"resize", 0.2}, {"color_jitter", 0.3}, {"send", 0.05}};
+  return worker;
+}
+
+// One trainer that waits for half of its time for one worker whose threads are busy.
+ExplainInput CpuBound() {
+  ExplainInput input;
+  input.job = "train";
+  input.data_bytes = 1e9;
+  input.row_bytes = 150528;
+  input.decodes = input.crops = true;
+  input.workers = {BusyWorker("w1")};
+  SessionInput trainer;
+  trainer.seconds = 9;
+  trainer.rows_per_second = 1000;
+  trainer.steps_per_second = 4;
+  trainer.waited = 0.5;
+  trainer.waited_on = {{"w1", 1.0}};
+  trainer.copy_threads = 2;
+  trainer.copying = 0.1;
+  trainer.copy_ms = 0.05;
+  trainer.seal_ms = 0.01;
+  trainer.window_steps = 16;
+  input.sessions = {trainer};
+  return input;
+}
+
+// Its worker's threads are at rest most of the time.
+ExplainInput Idle(double storage, double memory, double unasked) {
+  ExplainInput input = CpuBound();
+  WorkerInput& worker = input.workers[0];
+  worker.computing = 1 - storage - memory - unasked;
+  worker.storage = storage;
+  worker.memory = memory;
+  worker.unasked = unasked;
+  return input;
+}
+
+std::string AllWords(const v1::Explanation& explanation) {
+  std::string words = explanation.headline();
+  for (const std::string& sentence : explanation.sentences()) words += "\n" + sentence;
+  for (const v1::Explanation::Gain& gain : explanation.gains()) words += "\n" + gain.change();
+  return words;
+}
+
+struct Case {
+  std::string name;
+  ExplainInput input;
+  v1::Explanation::Limit limit;
+  std::string says;  // somewhere
+  std::function<void(ExplainInput*)> opposite;
+  v1::Explanation::Limit opposite_limit;
+};
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  const auto add = [&](std::string name, ExplainInput input, v1::Explanation::Limit limit, std::string says,
+                       std::function<void(ExplainInput*)> opposite, v1::Explanation::Limit opposite_limit) {
+    cases.push_back({std::move(name), std::move(input), limit, std::move(says), std::move(opposite), opposite_limit});
+  };
+  ExplainInput fed = CpuBound();
+  fed.sessions[0].waited = 0.01;
+  add(
+      "a fed trainer", fed, Limit::TRAINER, "Between batches it computes for 248 ms",
+      [](ExplainInput* in) { in->sessions[0].waited = 0.5; }, Limit::CPU);
+  add(
+      "busy threads", CpuBound(), Limit::CPU, "decode takes most: 50 %",
+      [](ExplainInput* in) { *in = Idle(0, 0, 0.9); }, Limit::WINDOW);
+  add(
+      "reads that are waited for aside", Idle(0.8, 0, 0.1), Limit::STORAGE, "wait for storage in 80 %",
+      [](ExplainInput* in) { *in = Idle(0.1, 0, 0.1); }, Limit::CPU);
+  ExplainInput blocking = CpuBound();
+  blocking.workers[0].computing = 0.2;
+  blocking.workers[0].reading = 0.75;
+  add(
+      "reads that threads are in", blocking, Limit::STORAGE, "--read-threads 64",
+      [](ExplainInput* in) { std::swap(in->workers[0].computing, in->workers[0].reading); }, Limit::CPU);
+  add(
+      "no room for rows", Idle(0, 0.7, 0.1), Limit::MEMORY, "a larger memory_budget_bytes (now 4.0 GB)",
+      [](ExplainInput* in) { *in = Idle(0, 0.1, 0.1); }, Limit::CPU);
+  add(
+      "nothing asked", Idle(0, 0, 0.8), Limit::WINDOW, "prefetch_steps of",
+      [](ExplainInput* in) { in->sessions[0].waited = 0; }, Limit::TRAINER);
+  ExplainInput narrow = Idle(0, 0, 0.8);
+  narrow.workers[0].blocked = 0.9;
+  narrow.workers[0].sent_per_second = 12e6;
+  narrow.floats = true;
+  add(
+      "full streams", narrow, Limit::NETWORK, "12 MB/s go over",
+      [](ExplainInput* in) { in->workers[0].blocked = 0.05; }, Limit::WINDOW);
+  ExplainInput copying = Idle(0, 0, 0.8);
+  copying.sessions[0].copying = 0.95;
+  copying.workers[0].blocked = 0.9;  // since nobody takes what is sent
+  add(
+      "a trainer's host that cannot take more", copying, Limit::COPYING, "more copy_threads of the reader (now 2)",
+      [](ExplainInput* in) { in->sessions[0].copying = 0.2; }, Limit::NETWORK);
+  ExplainInput slow = CpuBound();
+  slow.workers = {BusyWorker("w1"), BusyWorker("w2"), BusyWorker("w3")};
+  slow.workers[1].capacity = 200;
+  slow.sessions[0].waited_on = {{"w1", 0.05}, {"w2", 0.9}, {"w3", 0.05}};
+  add(
+      "one slow worker of three", slow, Limit::SLOW_WORKER, "It waits for worker w2 in 90 % of its waiting",
+      [](ExplainInput* in) {
+        in->workers[1].capacity = 1050;
+        in->sessions[0].waited_on = {{"w1", 0.3}, {"w2", 0.4}, {"w3", 0.3}};
+      },
+      Limit::CPU);
+  ExplainInput lost = CpuBound();
+  lost.sessions[0].failed = {"w1"};
+  add(
+      "a worker out of reach", lost, Limit::LOST_WORKER, "worker w1, which the trainer cannot reach",
+      [](ExplainInput* in) { in->sessions[0].failed.clear(); }, Limit::CPU);
+  ExplainInput nobody = CpuBound();
+  nobody.workers[0].live = false;
+  add(
+      "no worker", nobody, Limit::NO_WORKER, "no worker is live", [](ExplainInput* in) { in->workers[0].live = true; },
+      Limit::CPU);
+  ExplainInput gone = CpuBound();
+  gone.workers[0].troubles = {"/data/train-00003: cannot be opened: No such file or directory"};
+  add(
+      "a vanished file", gone, Limit::FILES, "/data/train-00003: cannot be opened",
+      [](ExplainInput* in) { in->workers[0].troubles.clear(); }, Limit::CPU);
+  ExplainInput gone_unfelt = fed;
+  gone_unfelt.workers[0].troubles = gone.workers[0].troubles;
+  add(
+      "a vanished file that nobody feels yet", gone_unfelt, Limit::FILES, "does not feel it yet",
+      [](ExplainInput* in) { in->workers[0].troubles.clear(); }, Limit::TRAINER);
+  ExplainInput young = CpuBound();
+  young.sessions[0].seconds = 1.2;
+  add(
+      "too short a look", young, Limit::LIMIT_UNKNOWN, "The readers have been seen for 1 s; it takes 3",
+      [](ExplainInput* in) { in->sessions[0].seconds = 4; }, Limit::CPU);
+  ExplainInput silent = CpuBound();
+  silent.workers[0].seconds = 0;
+  add(
+      "workers that have said nothing", silent, Limit::LIMIT_UNKNOWN, "No worker has said yet",
+      [](ExplainInput* in) { in->workers[0].seconds = 9; }, Limit::CPU);
+  return cases;
+}
+
+TEST(Explain, EachVerdictHasAnInputThatBuildsItAndOneThatDoesNot) {
+  for (Case& example : Cases()) {
+    SCOPED_TRACE(example.name);
+    const v1::Explanation explained = Explain(example.input);
+    EXPECT_EQ(explained.limit(), example.limit) << AllWords(explained);
+    EXPECT_THAT(AllWords(explained), HasSubstr(example.says));
+    EXPECT_NE(explained.headline(), "");
+    example.opposite(&example.input);
+    const v1::Explanation other = Explain(example.input);
+    EXPECT_EQ(other.limit(), example.opposite_limit) << AllWords(other);
+  }
+}
+
+TEST(Explain, FilesThatFailAreNeverTheTrainersLimit) {
+  for (double waited = 0; waited <= 1; waited += 0.05) {
+    ExplainInput input = CpuBound();
+    input.sessions[0].waited = waited;
+    input.workers[0].troubles = {"/data/a: gone"};
+    EXPECT_EQ(Explain(input).limit(), Limit::FILES);
+  }
+}
+
+TEST(Explain, AStepThatIsWaitedForIsNeverAFedTrainer) {
+  ExplainInput input = Idle(0, 0, 1);
+  input.sessions[0].waited = 0.01;  // the wait is young
+  input.sessions[0].waiting_for = "waiting 4 s: the step at epoch 0, position 0 lacks 3 of 8 rows";
+  EXPECT_NE(Explain(input).limit(), Limit::TRAINER);
+  EXPECT_THAT(AllWords(Explain(input)), HasSubstr("lacks 3 of 8 rows"));
+}
+
+TEST(Explain, CountsTheWorkersThatWouldFeedTheTrainer) {
+  ExplainInput input = CpuBound();  // half of the time: 2000 rows/s would do
+  EXPECT_EQ(Explain(input).workers_needed(), 2u);
+  input.sessions[0].waited = 0.75;
+  EXPECT_EQ(Explain(input).workers_needed(), 4u);
+  input.sessions[0].waited = 0.99;  // it takes whatever comes
+  EXPECT_EQ(Explain(input).workers_needed(), 0u);
+  EXPECT_THAT(AllWords(Explain(input)), HasSubstr("takes whatever comes"));
+  input = CpuBound();
+  input.sessions[0].waited = 0.01;
+  input.workers = {BusyWorker("w1"), BusyWorker("w2"), BusyWorker("w3")};
+  EXPECT_EQ(Explain(input).workers_needed(), 1u);
+}
+
+TEST(Explain, NoGainGoesBeyondWhatWouldFeedTheTrainer) {
+  for (double waited = 0.06; waited < 0.95; waited += 0.05) {
+    for (ExplainInput input : {CpuBound(), Idle(0.8, 0, 0.1), Idle(0, 0.7, 0.1), Idle(0, 0, 0.8)}) {
+      input.sessions[0].waited = waited;
+      const v1::Explanation explained = Explain(input);
+      for (const v1::Explanation::Gain& gain : explained.gains()) {
+        EXPECT_LE(gain.times(), 1 / (1 - waited) + 1e-9) << gain.change();
+        EXPECT_TRUE(gain.times() == 0 || gain.times() > 1) << gain.change();
+      }
+    }
+  }
+}
+
+TEST(Explain, SaysWhatCpuTimeWouldBeSavedBy) {
+  ExplainInput input = CpuBound();
+  input.sessions[0].waited = 0.9;
+  std::string words = AllWords(Explain(input));
+  EXPECT_THAT(words, AllOf(HasSubstr("one more worker"), HasSubstr("decoded_cache_bytes"), HasSubstr("restart index"),
+                           HasSubstr("--longer-side"), HasSubstr("without color_jitter")));
+  input.workers[0].decoded_cache = 1;
+  input.crops = false;
+  words = AllWords(Explain(input));
+  EXPECT_THAT(words, AllOf(Not(HasSubstr("decoded_cache_bytes")), Not(HasSubstr("restart index"))));
+  input.decodes = false;
+  EXPECT_THAT(AllWords(Explain(input)), Not(HasSubstr("--longer-side")));
+}
+
+TEST(Explain, SaysWhenThreadsHaveNoCpu) {
+  ExplainInput input = CpuBound();
+  EXPECT_THAT(AllWords(Explain(input)), Not(HasSubstr("other work on the host")));
+  input.workers[0].cpu = 0.4;
+  EXPECT_THAT(AllWords(Explain(input)), HasSubstr("a CPU for only 40 % of the time: other work on the host"));
+}
+
+TEST(Explain, NamesTheRankThatWaitsMost) {
+  ExplainInput input = CpuBound();
+  SessionInput other = input.sessions[0];
+  input.sessions[0].world_size = other.world_size = 2;
+  other.rank = 1;
+  other.waited = 0.8;
+  input.sessions.push_back(other);
+  const v1::Explanation explained = Explain(input);
+  EXPECT_THAT(AllWords(explained), HasSubstr("The trainer of rank 1, which waits most, waited 80 %"));
+  EXPECT_EQ(explained.rows_per_second(), 2000);
+}
+
+TEST(Explain, StagesAreARowsWholeWay) {
+  const v1::Explanation explained = Explain(CpuBound());
+  std::vector<std::string> names;
+  double all = 0;
+  for (const v1::Explanation::Share& share : explained.shares()) {
+    names.push_back(share.stage());
+    all += share.share();
+  }
+  // parse and seal are less than a hundredth.
+  EXPECT_THAT(names, ::testing::ElementsAre("read", "decode", "resize", "color_jitter", "other", "send", "copy"));
+  EXPECT_NEAR(all, 1, 1e-9);
+}
+
+// ---- From messages -------------------------------------------------------------------------------------------------
+
+TEST(Rolling, KeepsWhatWasSaidAWindowAgo) {
+  Rolling<int> rolling(5 * kSecond);
+  EXPECT_EQ(rolling.first(), nullptr);
+  for (int second = 0; second <= 100; ++second) {
+    rolling.Add(second * kSecond, second);
+    const int age = second - rolling.first()->value;
+    EXPECT_GE(age, second < 5 ? 0 : 5) << second;
+    EXPECT_LE(age, 10) << second;
+    EXPECT_EQ(rolling.first()->at, rolling.first()->value * kSecond);
+  }
+}
+
+TEST(Observed, PartsOfTheThreadsTimeAreOneTogether) {
+  v1::WorkerLoad then, now;
+  for (v1::WorkerLoad* load : {&then, &now}) {
+    const double times = load == &then ? 1 : 3;
+    v1::JobLoad* job = load->add_jobs();
+    job->set_job("train");
+    job->set_rows(static_cast<uint64_t>(1000 * times));
+    job->set_making_seconds(10 * times);
+    job->set_reading_seconds(2 * times);
+    job->set_storage_seconds(3 * times);
+    job->set_memory_seconds(1 * times);
+    job->set_unasked_seconds(4 * times);
+    job->set_full_seconds(2 * times);
+    job->set_streams(1);
+    job->set_timed_rows(static_cast<uint64_t>(100 * times));
+    v1::StageSeconds* stage = job->add_stages();
+    stage->set_name("decode");
+    stage->set_seconds(0.05 * times);
+    v1::JobLoad* other = load->add_jobs();
+    other->set_job("eval");
+    other->set_making_seconds(2 * times);
+    load->set_cpu_seconds(5 * times);
+  }
+  WorkerInput worker;
+  worker.threads = 4;
+  ObserveWorker(then, now, 10 * kSecond, "train", &worker);
+  EXPECT_DOUBLE_EQ(worker.seconds, 10);
+  EXPECT_DOUBLE_EQ(worker.rows_per_second, 200);
+  EXPECT_DOUBLE_EQ(worker.computing, 16.0 / 40);
+  EXPECT_DOUBLE_EQ(worker.reading, 4.0 / 40);
+  EXPECT_DOUBLE_EQ(worker.storage, 6.0 / 40);
+  EXPECT_DOUBLE_EQ(worker.memory, 2.0 / 40);
+  EXPECT_DOUBLE_EQ(worker.unasked, 8.0 / 40);
+  EXPECT_DOUBLE_EQ(worker.others, 4.0 / 40);
+  EXPECT_DOUBLE_EQ(worker.blocked, 0.4);
+  EXPECT_DOUBLE_EQ(worker.cpu, 0.5);  // 10 of 20 seconds of computing
+  ASSERT_EQ(worker.stages.size(), 3u);
+  EXPECT_EQ(worker.stages[1].name, "decode");
+  EXPECT_DOUBLE_EQ(worker.stages[1].milliseconds, 0.5);
+}
+
+TEST(Observed, AWorkerThatBeganAnewCountsFromNothing) {
+  v1::WorkerLoad then, now;
+  then.add_jobs()->set_job("train");
+  then.mutable_jobs(0)->set_rows(1'000'000);
+  then.mutable_jobs(0)->set_making_seconds(1000);
+  now.add_jobs()->set_job("train");
+  now.mutable_jobs(0)->set_rows(500);
+  now.mutable_jobs(0)->set_making_seconds(5);
+  WorkerInput worker;
+  ObserveWorker(then, now, 8 * kSecond, "train", &worker);
+  EXPECT_DOUBLE_EQ(worker.rows_per_second, 100);
+  EXPECT_DOUBLE_EQ(worker.computing, 1);
+}
+
+TEST(Observed, AReportsTimesAreThoseSinceTheOneBefore) {
+  v1::ReportSessionRequest then, now;
+  for (v1::ReportSessionRequest* report : {&then, &now}) {
+    const double times = report == &then ? 1 : 2;
+    report->set_rows(static_cast<uint64_t>(100 * times));
+    v1::SessionTimes& of = *report->mutable_times();
+    of.set_seconds(10 * times);
+    of.set_waited_seconds(4 * times);
+    of.set_copy_seconds(5 * times);
+    of.set_copy_threads(2);
+    of.set_steps(static_cast<uint64_t>(10 * times));
+    v1::WaitedOn* on = of.add_waited_on();
+    on->set_worker("w1");
+    on->set_seconds(3 * times);
+    on = of.add_waited_on();
+    on->set_worker("w2");
+    on->set_seconds(1 * times);
+  }
+  SessionInput session;
+  ObserveSession(then, now, &session);
+  EXPECT_DOUBLE_EQ(session.rows_per_second, 10);
+  EXPECT_DOUBLE_EQ(session.waited, 0.4);
+  EXPECT_DOUBLE_EQ(session.copying, 0.25);
+  EXPECT_DOUBLE_EQ(session.copy_ms, 50);
+  EXPECT_DOUBLE_EQ(session.waited_on.at("w1"), 0.75);
+  EXPECT_DOUBLE_EQ(session.waited_on.at("w2"), 0.25);
+}
+
+TEST(Observed, ATroublesFileIsKnownByItsPathBelowARoot) {
+  std::set<std::string_view> tails;
+  AddTails(FileOf("/mnt/data/train/a-00001: cannot be opened: gone"), &tails);
+  EXPECT_TRUE(tails.contains("train/a-00001"));
+  EXPECT_TRUE(tails.contains("a-00001"));
+  EXPECT_FALSE(tails.contains("00001"));
+}
+
+}  // namespace
+}  // namespace penstock
