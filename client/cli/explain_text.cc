@@ -14,6 +14,12 @@ namespace {
 constexpr size_t kWidth = 80;
 constexpr double kBarWidth = 24;
 
+// Whether the headline names a thing, rather than says what is.
+bool IsThing(v1::Explanation::Limit limit) {
+  return limit != v1::Explanation::LIMIT_UNKNOWN && limit != v1::Explanation::NO_WORKER &&
+         limit != v1::Explanation::WINDOW;
+}
+
 std::string Percent(double part) { return absl::StrFormat("%.0f %%", 100 * part); }
 
 std::string Indented(const std::string& text) { return absl::StrCat("  ", Wrapped(text, kWidth - 2, 2), "\n"); }
@@ -54,9 +60,8 @@ std::string Gains(const v1::Explanation& explanation) {
 }  // namespace
 
 std::string ExplainText(const v1::Explanation& explanation) {
-  const bool known = explanation.limit() != v1::Explanation::LIMIT_UNKNOWN;
-  std::string out = Wrapped(
-      absl::StrCat("job ", explanation.job(), known ? ": the limit is " : ": ", explanation.headline()), kWidth, 2);
+  const std::string limit = IsThing(explanation.limit()) ? "the limit is " : "";
+  std::string out = Wrapped(absl::StrCat("job ", explanation.job(), ": ", limit, explanation.headline()), kWidth, 2);
   absl::StrAppend(&out, "\n\n");
   for (const std::string& sentence : explanation.sentences()) absl::StrAppend(&out, Indented(sentence));
   absl::StrAppend(&out, Stages(explanation), Workers(explanation), Gains(explanation));

@@ -19,11 +19,11 @@ class Explain final : public Command {
   std::string arguments() const override { return "JOB [flags]"; }
   std::string summary() const override { return "what a job's trainers wait for, and what would help"; }
   std::string description() const override {
-    return "Says which resource is the limit now (the trainer itself, the CPU of a worker, storage, the network, "
-           "memory,\n"
-           "too few rows asked for ahead, files that fail, ...), what each stage of a row takes, and what a change\n"
-           "would give. It looks back over some seconds, so the job must be read while you ask. docs/explain.md has a\n"
-           "section for each verdict.\n\n"
+    return "Says which resource is the limit now: the trainer itself, the CPU of a worker,\n"
+           "storage, the network, memory, too few rows asked for ahead, files that fail, ...\n"
+           "Then what each stage of a row takes, what changes would give, and how many\n"
+           "workers would feed the trainer. It looks back over some seconds, so ask while the\n"
+           "job is read. docs/explain.md has each verdict and what to do.\n\n"
            "  penstock explain train\n"
            "  penstock explain train --seconds 60 --json";
   }

@@ -22,9 +22,9 @@ class Top final : public Command {
   std::string arguments() const override { return "[flags]"; }
   std::string summary() const override { return "jobs that are read, what holds each back, workers and readers, live"; }
   std::string description() const override {
-    return "A line for each job that is read: rows a second, the part of its time that the trainer waits, workers (of "
-           "as\n"
-           "many as it would take, where that can be told) and the limit, as `penstock explain JOB` says it. Ctrl-C\n"
+    return "A line for each job that is read: rows a second, the part of its time that the\n"
+           "trainer waits, workers (of as many as it would take, where that can be told) and\n"
+           "the limit, as `penstock explain JOB` says it; then workers and readers. Ctrl-C\n"
            "ends it. Where standard output is no terminal it prints once.\n\n"
            "  penstock top";
   }
