@@ -23,6 +23,9 @@ constexpr double kBusy = 0.7;     // threads are the limit, whatever else is ful
 constexpr double kBlocked = 0.3;  // streams
 constexpr double kCopying = 0.75;
 constexpr double kShortOfCpu = 0.75;
+// With less of a CPU, threads that were not idle would only wait for one too.
+constexpr double kNoCpuLeft = 0.5;
+constexpr double kSomeComputing = 0.2;
 // A trainer that computes for less of its time takes whatever comes: what would feed it cannot be told.
 constexpr double kComputes = 0.05;
 constexpr size_t kShownFiles = 4;
@@ -233,7 +236,10 @@ class Explainer {
       return;
     }
     const double most = std::max({cpu, use_.reading, use_.memory, use_.unasked});
-    if (most == use_.memory) {
+    const bool no_cpu_left = use_.cpu < kNoCpuLeft && use_.computing >= kSomeComputing;
+    if (no_cpu_left && most != use_.unasked) {
+      SayCpus();
+    } else if (most == use_.memory) {
       Set(Limit::MEMORY, absl::StrCat("the memory budget of ", name));
       SayTime();
       Say("Rows wait until there is room for them beside those that are in the making or lie ready.");
@@ -250,13 +256,13 @@ class Explainer {
       Say(absl::StrCat("All ", trainer_->window_steps, " steps that the trainer asks for ahead are on their way, and ",
                        "the next ones are asked for when it has taken some: the way is long, or the window small."));
     } else {
-      Set(Limit::CPU, absl::StrCat(use_.workers.size() == 1 ? "the CPU of " : "the CPUs of ", name));
-      SayTime();
-      SayCpu();
+      SayCpus();
     }
   }
 
-  void SayCpu() {
+  void SayCpus() {
+    Set(Limit::CPU, absl::StrCat(use_.workers.size() == 1 ? "the CPU of " : "the CPUs of ", use_.Name()));
+    SayTime();
     const v1::Explanation::Share* most = nullptr;
     for (const v1::Explanation::Share& share : out_.shares()) {
       if (!share.client() && (most == nullptr || share.share() > most->share())) most = &share;

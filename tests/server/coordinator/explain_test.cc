@@ -113,6 +113,11 @@ std::vector<Case> Cases() {
   add(
       "no room for rows", Idle(0, 0.7, 0.1), Limit::MEMORY, "a larger memory_budget_bytes (now 4.0 GB)",
       [](ExplainInput* in) { *in = Idle(0, 0.1, 0.1); }, Limit::CPU);
+  ExplainInput many = Idle(0, 0.7, 0);  // threads, on few CPUs
+  many.workers[0].cpu = 0.2;
+  add(
+      "no CPU for more rows at once", many, Limit::CPU, "a CPU for only 20 %",
+      [](ExplainInput* in) { in->workers[0].cpu = 0.9; }, Limit::MEMORY);
   add(
       "nothing asked", Idle(0, 0, 0.8), Limit::WINDOW, "prefetch_steps of",
       [](ExplainInput* in) { in->sessions[0].waited = 0; }, Limit::TRAINER);
