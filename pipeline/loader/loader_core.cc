@@ -260,6 +260,10 @@ void LoaderCore::LookAtIdle(bool always) {
   const Nanos idle = idle_.Take(now);
   if (idle == 0) return;
   using Idle = JobActivity::Idle;
+  // Rows that wait aside for another session's thread to make them do not wait for storage.
+  size_t aside = 0, for_others = 0;
+  for (const auto& [id, session] : sessions_) aside += session->parked.size();
+  for (const auto& [key, rows] : being_made_) for_others += rows.size();
   for (const auto& activity : activities_) {
     Idle why = Idle::kUnasked;
     for (const auto& [id, session] : sessions_) {
@@ -268,7 +272,7 @@ void LoaderCore::LookAtIdle(bool always) {
         why = short_of_memory_ ? Idle::kMemory : Idle::kStarting;
         break;
       }
-      if (!session->parked.empty()) why = Idle::kStorage;
+      if (!session->parked.empty()) why = aside > for_others ? Idle::kStorage : Idle::kStarting;
     }
     activity->AddIdle(why, idle);
   }

@@ -79,6 +79,8 @@ class Gains {
                        ", which hold its part: from the second epoch on"),
           Without(use_.reading));
     }
+    Add("--disk-cache DIR at the workers, on local disks that hold it: from the second epoch on",
+        Without(use_.reading));
     OneMoreWorker();
   }
 
