@@ -114,12 +114,12 @@ class ExplainTest : public ::testing::Test {
     arguments.insert(arguments.end(), how.begin(), how.end());
     proxy_ = std::make_unique<Process>(arguments, folder_.File("proxy.log"));
   }
-  // A worker that trainers reach through a proxy only.
+  // A worker that trainers reach through a proxy only, not through shared memory.
   void StartBehindProxy(const std::vector<std::string>& how) {
     Start(Workers(0));
     const std::string own = FreePort(), seen = FreePort();
     Proxy(seen, own, how);
-    cluster_->AddWorker({"--listen", "127.0.0.1:" + own, "--advertise", "127.0.0.1:" + seen});
+    cluster_->AddWorker({"--socket-dir", "", "--listen", "127.0.0.1:" + own, "--advertise", "127.0.0.1:" + seen});
     Submit();
   }
 
