@@ -64,7 +64,7 @@ class Window {
     Nanos waited = 0;  // a wait under way counts
     std::vector<std::string> failed_workers;
     std::vector<std::string> carriers;  // that rows came through so far
-    v1::SessionTimes times;  // what the window knows of them
+    v1::SessionTimes times;             // what the window knows of them
   };
 
   // `job` is named in errors. Books options.window_steps ahead, and up to `most_steps` where workers are far.
