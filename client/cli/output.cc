@@ -205,6 +205,9 @@ std::string MessageToJson(const pb::Message& message) {
       const int count = message.GetReflection()->FieldSize(message, field);
       for (int i = 0; i < count; ++i) items.push_back(ValueToJson(message, field, i));
       json.Raw(field->name(), Json::Array(items));
+    } else if (field->cpp_type() == pb::FieldDescriptor::CPPTYPE_MESSAGE && field->containing_oneof() == nullptr &&
+               !message.GetReflection()->HasField(message, field)) {
+      json.Raw(field->name(), "null");  // its fields would have no end where it holds one of its own kind
     } else if (field->containing_oneof() == nullptr || message.GetReflection()->HasField(message, field)) {
       json.Raw(field->name(), ValueToJson(message, field, -1));
     }

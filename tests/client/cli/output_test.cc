@@ -42,6 +42,16 @@ TEST(MessageToJson, HasAllFieldsAndNumbersAsNumbers) {
       "\"data_bytes\": 0, \"max_record_bytes\": 0}");
 }
 
+TEST(MessageToJson, AMessageThatIsNotThereIsNull) {
+  v1::JobRecord record;  // may hold another one, which may hold another one
+  record.set_name("train");
+  EXPECT_NE(MessageToJson(record).find("\"next\": null"), std::string::npos) << MessageToJson(record);
+  record.mutable_next()->set_name("train");
+  EXPECT_EQ(MessageToJson(record).find("\"next\": null"), MessageToJson(record).rfind("\"next\": null"));
+  EXPECT_NE(MessageToJson(record).find("\"next\": {"), std::string::npos);
+  EXPECT_NE(MessageToJson(v1::StatusReply::JobStatus()).find("\"next\": null"), std::string::npos);
+}
+
 // jq and JavaScript keep 53 bits of a number.
 TEST(MessageToJson, HashesAndIdsOf64BitsAreStrings) {
   v1::Job job;
