@@ -173,7 +173,10 @@ TEST_F(ExplainTest, ALongLinkWithASmallWindowIsTheWindow) {
   Read({"--prefetch-steps", "2", "--prefetch-bytes", "1"});
   Expect(Limit::WINDOW, "prefetch_steps of");
   Read({"--prefetch-steps", "400"});
-  Expect(Limit::CPU);
+  // What is next depends on the machine: its CPU, or the proxy, which is a link then.
+  ExpectThat([](const v1::Explanation& explained) {
+    return explained.limit() == Limit::CPU || explained.limit() == Limit::NETWORK;
+  });
 }
 
 TEST_F(ExplainTest, ABudgetOfFewRowsIsTheMemory) {
