@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -162,6 +163,23 @@ std::string ShortestNumber(T value) {
   return std::isfinite(value) ? std::string(digits, end) : Json::Quote({digits, static_cast<size_t>(end - digits)});
 }
 
+// Whether a message of that kind, with all its fields, has one of `kind` somewhere in it.
+bool Holds(const pb::Descriptor* holder, const pb::Descriptor* kind, std::set<const pb::Descriptor*>* seen) {
+  for (int f = 0; f < holder->field_count(); ++f) {
+    const pb::FieldDescriptor* field = holder->field(f);
+    const bool always = !field->is_repeated() && field->containing_oneof() == nullptr;
+    if (!always || field->cpp_type() != pb::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (field->message_type() == kind) return true;
+    if (seen->insert(field->message_type()).second && Holds(field->message_type(), kind, seen)) return true;
+  }
+  return false;
+}
+
+bool HoldsItsOwnKind(const pb::Descriptor* kind) {
+  std::set<const pb::Descriptor*> seen;
+  return Holds(kind, kind, &seen);
+}
+
 // One value of a field as JSON; `i` is -1 for fields that are not repeated.
 std::string ValueToJson(const pb::Message& message, const pb::FieldDescriptor* field, int i) {
   const pb::Reflection* r = message.GetReflection();
@@ -206,8 +224,8 @@ std::string MessageToJson(const pb::Message& message) {
       for (int i = 0; i < count; ++i) items.push_back(ValueToJson(message, field, i));
       json.Raw(field->name(), Json::Array(items));
     } else if (field->cpp_type() == pb::FieldDescriptor::CPPTYPE_MESSAGE && field->containing_oneof() == nullptr &&
-               !message.GetReflection()->HasField(message, field)) {
-      json.Raw(field->name(), "null");  // its fields would have no end where it holds one of its own kind
+               !message.GetReflection()->HasField(message, field) && HoldsItsOwnKind(field->message_type())) {
+      json.Raw(field->name(), "null");  // all fields would have no end
     } else if (field->containing_oneof() == nullptr || message.GetReflection()->HasField(message, field)) {
       json.Raw(field->name(), ValueToJson(message, field, -1));
     }

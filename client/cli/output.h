@@ -55,8 +55,9 @@ bool IsTerminal(int fd);
 // after the first begin with `indent` spaces.
 std::string Wrapped(std::string_view text, size_t width, size_t indent);
 
-// A message as JSON with the proto's field names, all fields present; a message in it that is not there is null.
-// Numbers are numbers, but hashes and ids of 64 bits, of which most readers of JSON would keep 53, are strings.
+// A message as JSON with the proto's field names, all fields present; null stands for a message that is not there and
+// may hold one of its own kind. Numbers are numbers, but hashes and ids of 64 bits, of which most readers of JSON would
+// keep 53, are strings.
 std::string MessageToJson(const google::protobuf::Message& message);
 
 }  // namespace penstock::cli

@@ -42,7 +42,7 @@ TEST(MessageToJson, HasAllFieldsAndNumbersAsNumbers) {
       "\"data_bytes\": 0, \"max_record_bytes\": 0}");
 }
 
-TEST(MessageToJson, AMessageThatIsNotThereIsNull) {
+TEST(MessageToJson, HasAnEndWhereAMessageMayHoldItsOwnKind) {
   v1::JobRecord record;  // may hold another one, which may hold another one
   record.set_name("train");
   EXPECT_NE(MessageToJson(record).find("\"next\": null"), std::string::npos) << MessageToJson(record);
@@ -50,6 +50,7 @@ TEST(MessageToJson, AMessageThatIsNotThereIsNull) {
   EXPECT_EQ(MessageToJson(record).find("\"next\": null"), MessageToJson(record).rfind("\"next\": null"));
   EXPECT_NE(MessageToJson(record).find("\"next\": {"), std::string::npos);
   EXPECT_NE(MessageToJson(v1::StatusReply::JobStatus()).find("\"next\": null"), std::string::npos);
+  EXPECT_NE(MessageToJson(v1::WorkerStatus()).find("\"load\": {\"rows\": 0"), std::string::npos) << "all fields";
 }
 
 // jq and JavaScript keep 53 bits of a number.
