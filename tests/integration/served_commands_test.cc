@@ -106,6 +106,8 @@ TEST_F(ServedCommands, UntilEpochReadsTheSameToItsEndWhereverItsStateIs) {
   const Outcome nothing = Run("read train --state s --until-epoch 2 --json");
   EXPECT_EQ(nothing.code, 1);
   EXPECT_THAT(nothing.err, HasSubstr("there is nothing left to read"));
+  EXPECT_THAT(Run("read train --state u --steps 7 --json").out, HasSubstr("\"steps\": 7"));
+  EXPECT_THAT(Run("read train --state u --until-epoch 2 --json").out, HasSubstr("\"steps\": 3"));
   // What --epochs counts: that which the state is in is one.
   EXPECT_THAT(Run("read train --state t --steps 2 --json").out, HasSubstr("\"steps\": 2"));
   EXPECT_THAT(Run("read train --state t --epochs 1 --json").out, HasSubstr("\"steps\": 3"));
