@@ -119,13 +119,14 @@ void PollLoop::Run() {
     const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, -1);
     PS_CHECK(count >= 0 || errno == EINTR);
     for (int i = 0; i < count; ++i) {
-      if (events[i].data.u64 == 0) {
+      const uint64_t number = events[i].data.u64;  // a copy: the system packs them
+      if (number == 0) {
         uint64_t wakes = 0;
         [[maybe_unused]] const ssize_t got = read(wake_.get(), &wakes, sizeof wakes);
         continue;
       }
       // It may have been forgotten since, by what came before.
-      const auto found = watched_.find(events[i].data.u64);
+      const auto found = watched_.find(number);
       if (found == watched_.end()) continue;
       const std::shared_ptr<Watcher> watcher = found->second.watcher;
       watcher->OnReady(events[i].events);
