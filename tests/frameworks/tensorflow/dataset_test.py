@@ -309,6 +309,8 @@ def test_ctrl_c_interrupts_a_wait(fake, how):
     """TensorFlow's thread waits for a batch that does not come, and the main thread for that one."""
     # Python raises it while pybind11 makes TensorFlow's exception, and pybind11 makes a RuntimeError of that which names it.
     body = (
+        # What runs in a shell's background ignores it.
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "try:\n  for label in pipeline: print(int(label[0]), flush=True)\n"
         "except (KeyboardInterrupt, RuntimeError) as error: print('KeyboardInterrupt' in repr(error))"
     )
