@@ -32,11 +32,11 @@ constexpr size_t kShownFiles = 4;
 
 std::string Percent(double part) {
   const double percent = 100 * part;
-  return absl::StrFormat(percent < 1 && percent > 0 ? "%.1f %%" : "%.0f %%", percent);
+  return absl::StrFormat("%.*f %%", percent < 1 && percent > 0 ? 1 : 0, percent);
 }
 
 std::string Rate(double rows_per_second) {
-  return absl::StrFormat(rows_per_second < 10 ? "%.1f rows/s" : "%.0f rows/s", rows_per_second);
+  return absl::StrFormat("%.*f rows/s", rows_per_second < 10 ? 1 : 0, rows_per_second);
 }
 
 std::string BytesPerSecond(double bytes) {
