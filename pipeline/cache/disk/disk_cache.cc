@@ -144,18 +144,19 @@ void DiskCache::TakeUp(uint64_t space) {
     if (it == spaces_.end() || it->second.files != nullptr) return;
     about = it->second.about;
   }
-  const auto is_this = [space](const DiskCacheEntry& entry) { return entry.space == space; };
-  const auto unused = std::find_if(unused_.begin(), unused_.end(), is_this);
-  if (unused != unused_.end()) {
-    unused_bytes_ -= unused->bytes;
-    unused_.erase(unused);
-  }
   const uint64_t most = options_.index_bytes / DiskSpace::kEntryMemory;
   absl::StatusOr<std::unique_ptr<DiskSpace>> files = DiskSpace::Open(
       SpaceFolder(options_.folder, space), space, about, static_cast<size_t>(most - std::min(most, Stats().records)));
   if (!files.ok()) {
     Warn(files.status());
     return;
+  }
+  // Counted there until now, also where it could not be taken up.
+  const auto is_this = [space](const DiskCacheEntry& entry) { return entry.space == space; };
+  const auto unused = std::find_if(unused_.begin(), unused_.end(), is_this);
+  if (unused != unused_.end()) {
+    unused_bytes_ -= unused->bytes;
+    unused_.erase(unused);
   }
   (*files)->MarkUsed();
   full_ = false;

@@ -360,6 +360,28 @@ TEST_F(DiskCacheTest, ClearingItUnderAProcessThatUsesItIsNoticedAndHarmless) {
   EXPECT_GT(FilesBytes(folder()), 10'000u);
 }
 
+TEST_F(DiskCacheTest, WhatCannotBeTakenUpStillCountsAndIsSaid) {
+  {
+    const auto cache = OpenCache();
+    const auto use = cache->Use(kSpace, "a data set");
+    Fill(cache.get(), 0, 10);
+  }
+  std::filesystem::remove(SpaceFile("index"));
+  std::filesystem::create_directory(SpaceFile("index"));
+  const auto cache = OpenCache();
+  const uint64_t before = cache->Stats().bytes;
+  EXPECT_GT(before, 10'000u);
+  auto use = cache->Use(kSpace, "a data set");
+  cache->Flush();
+  EXPECT_EQ(Held(cache.get(), 0, 10), 0u);
+  EXPECT_EQ(cache->Stats().bytes, before);
+  ASSERT_EQ(warnings().size(), 1u);
+  EXPECT_THAT(warnings()[0], HasSubstr(SpaceFile("index")));
+  use.reset();
+  cache->Flush();
+  EXPECT_EQ(cache->Stats().bytes, before);
+}
+
 TEST_F(DiskCacheTest, OneProcessWritesIntoAFolder) {
   const auto cache = OpenCache();
   DiskCacheOptions options;
