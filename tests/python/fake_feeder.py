@@ -4,6 +4,7 @@ Run as the program `penstock`: fake_feeder.py feed --fd N --parent PID. A job's 
 
     fake?steps=5&rows=4      5 steps of 4 rows an epoch
     ...&delay=0.1            before each batch
+    ...&think=0.1            before each answer to an ASK
     ...&exit=3               ends instead of sending batch 3, with lines on standard error
     ...&kill=3               kills itself there
     ...&silent=3             does not send batch 3
@@ -165,6 +166,7 @@ class Loader:
                        "waiting": {"message": "waiting 1 s: rows of nobody"}}
             if what not in answers:
                 raise Broken(f"an ASK for {what}")
+            time.sleep(float(self.options.get("think", 0)))
             self.tell(23, answers[what], 0)
         else:
             raise Broken(f"a packet of type {kind} on a loader's socket")

@@ -1,6 +1,7 @@
 """What a loop gets, and where it begins and ends: against the fake feeder."""
 # ruff: noqa: PT012
 
+import contextlib
 import gc
 import logging
 import pickle
@@ -12,6 +13,7 @@ import pytest
 
 import penstock
 from fixtures import Notices, eventually
+from penstock import _stream
 
 
 def labels(loop):
@@ -352,22 +354,49 @@ def test_stats_are_flat_numbers(fake):
     assert stats["feeder_arena_bytes"] > 0
 
 
-def test_stats_of_another_thread_do_not_disturb_a_loop_that_waits(fake):
-    loader = fake("steps=300&rows=1")
+@contextlib.contextmanager
+def asked_all_the_time(loader):
     stop = threading.Event()
+    failed = []
 
     def ask():
         while not stop.is_set():
-            loader.stats()
+            try:
+                loader.stats()
+            except Exception as error:
+                failed.append(error)
 
     len(loader)
     thread = threading.Thread(target=ask)
     thread.start()
     try:
-        assert labels(loader) == list(range(300))
+        yield
     finally:
         stop.set()
         thread.join()
+    assert failed == []
+
+
+@pytest.fixture(params=[None, 0.0], ids=["", "machine-stands-still"])
+def stalls(request, monkeypatch):
+    """Whatever time is given to threads that may have been interrupted, it is over while others are suspended."""
+    if request.param is not None:
+        monkeypatch.setattr(_stream, "_INTERRUPTED_AFTER", request.param)
+
+
+def test_stats_of_another_thread_do_not_disturb_a_loop_that_waits(fake, stalls):
+    loader = fake("steps=100&rows=1&think=0.01")
+    with asked_all_the_time(loader):
+        assert labels(loader) == list(range(100))
+
+
+def test_stats_of_another_thread_do_not_disturb_a_loop_that_goes_elsewhere(fake, stalls):
+    loader = fake("steps=5&rows=1&think=0.01")
+    begin = loader.state_dict()
+    with asked_all_the_time(loader):
+        for _ in range(50):
+            assert int(next(iter(loader))["label"][0]) == 0
+            loader.load_state_dict(begin)
 
 
 def test_a_notice_is_a_warning_of_the_logger_penstock(fake, caplog):

@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from . import _interrupts
 from . import _protocol as protocol
@@ -34,7 +34,7 @@ _SEND_FLAGS = (_SEND,)
 _SLICE = 0.5  # of a wait: then it is seen what else is due
 _SHORT_SLICE = 0.02  # where releases are to be sent
 _SWEEP_EVERY = 64  # batches
-_ASK_LONGEST = 5.0  # an ask ends before
+_INTERRUPTED_AFTER = 30.0  # an ask of the main thread that has not ended by then was interrupted
 
 
 class Late(Exception):
@@ -83,6 +83,29 @@ class Offer:
         return until is not None and after.received and after.last and after.epoch >= until
 
 
+class _Ask:
+    """A thread is in Stream.ask; `over` is taken until it ends."""
+
+    __slots__ = ("over", "thread")
+
+    def __init__(self) -> None:
+        self.over = threading.Lock()
+        self.over.acquire()
+        self.thread = threading.current_thread()
+
+    def let_end(self, deadline: float) -> None:
+        """For a thread that will read the socket next. Late: it has not ended."""
+        while self.thread is not threading.current_thread() and self.thread.is_alive():
+            # Ctrl-C may interrupt the main thread before it can say that it ends; no other thread.
+            interruptible = self.thread is threading.main_thread()
+            left = _INTERRUPTED_AFTER if interruptible else deadline - time.monotonic()
+            if left <= 0:
+                raise Late
+            if self.over.acquire(timeout=left if interruptible else min(left, _SLICE)) or interruptible:
+                return
+            _interrupts.check()
+
+
 def _start(stream: int, state: str, epoch: int, steps_left: int) -> Offer:
     """Where a stream begins: no batch yet."""
     mark = Mark(state, epoch, steps_left == 0, False)
@@ -96,8 +119,8 @@ class Stream:
         self.feeder = feeder
         self._closed = False
         self._died_said = False
-        self._busy = False  # a thread is in fetch
-        self._asks: Dict[str, threading.Lock] = {}  # "one": a thread is in ask; the lock is taken until it ends
+        self._busy = False  # a thread is in fetch or in seek
+        self._asks: List[_Ask] = []  # the first one goes on, the others give up
         self._inbox: Deque[bytes] = deque()
         self._seeks: Deque[int] = deque()  # one entry for each SEEK that was sent
         self._wanted = (1, 0)  # stream, and the batch behind those that were asked for
@@ -132,7 +155,7 @@ class Stream:
         offer = self.offer
         self._busy = True
         try:
-            self._let_ask_end()
+            self._let_ask_end(deadline)
             self._housekeeping()
             sequence = offer.sequence + 1
             self.want(sequence)
@@ -143,9 +166,7 @@ class Stream:
                 self.want(sequence + 1)
             return offer
         finally:
-            self._busy = False
-            if self._closed:
-                self._socket.close()
+            self._no_longer_busy()
 
     def kept(self) -> Offer:
         """The offer, whose batch is the trainer's from here on: when it is gone the feeder is told. May be said again."""
@@ -171,25 +192,33 @@ class Stream:
         accepted = offer.sequence + 1 if offer.stream == self.number else 0
         number = self.number + 1
         packet = protocol.json_packet(protocol.SEEK, number, {"accepted": accepted, **where})
+        self._busy = True
+        try:
+            self._let_ask_end(deadline)
+            self._send_seek(packet, deadline)
+            at = protocol.sought(self._answer(protocol.SOUGHT, number, deadline))
+        finally:
+            self._no_longer_busy()
+        self.offer = _start(number, at.state, at.epoch, at.steps_left)
+
+    def _send_seek(self, packet: bytes, deadline: float) -> None:
         while True:
             try:
                 self._seeks.extend(map(self._socket.send, (packet,), _SEND_FLAGS))
-                break
+                return
             except BlockingIOError:
                 if not wait_writable(self._socket, deadline):
                     raise Late from None
             except OSError:
                 raise self.died() from None
-        at = protocol.sought(self._answer(protocol.SOUGHT, number, deadline))
-        self.offer = _start(number, at.state, at.epoch, at.steps_left)
 
     def ask(self, what: str, seconds: float) -> Optional[Dict[str, Any]]:
-        """The feeder's answer, or None. None also while another thread waits for a batch: one thread reads the socket."""
-        asking = threading.Lock()
-        asking.acquire()
+        """The feeder's answer, or None: also while another thread waits here, as only one may read the socket."""
+        asking = _Ask()
         try:
-            # Fetch and ask say first that they begin, and then look for the other.
-            if self._asks.setdefault("one", asking) is not asking or self._busy or self._closed:
+            # Fetch, seek and ask say first that they begin, and then look for the other.
+            self._asks.append(asking)
+            if self._asks[:1] != [asking] or self._busy or self._closed:
                 return None
             self._take_answer()  # of a question that was given up
             self._send(protocol.json_packet(protocol.ASK, 0, {"what": what}))
@@ -202,9 +231,8 @@ class Stream:
         except Late:
             return None
         finally:
-            asking.release()
-            if self._asks.get("one") is asking:
-                self._asks.pop("one", None)
+            asking.over.release()
+            self._forget(asking)
 
     def _take_answer(self) -> Optional[Dict[str, Any]]:
         for packet in self._inbox.copy():
@@ -213,11 +241,19 @@ class Stream:
                 return protocol.body(packet)
         return None
 
-    def _let_ask_end(self) -> None:
-        asking = self._asks.get("one")
-        if asking is not None:
-            asking.acquire(timeout=_ASK_LONGEST)  # longer only where it was interrupted before it could say that it ends
-            self._asks.pop("one", None)
+    def _let_ask_end(self, deadline: float) -> None:
+        for asking in self._asks[:]:
+            asking.let_end(deadline)
+            self._forget(asking)
+
+    def _forget(self, asking: _Ask) -> None:
+        with contextlib.suppress(ValueError):
+            self._asks.remove(asking)
+
+    def _no_longer_busy(self) -> None:
+        self._busy = False
+        if self._closed:
+            self._socket.close()
 
     def _offer(
         self, packet: bytes, fields: protocol.BatchFields, previous: Offer, convert: Callable[[Batch], Any]
