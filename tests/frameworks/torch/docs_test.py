@@ -21,9 +21,9 @@ def place(small_files, tmp_path_factory):
 def test_a_block_runs(number, place):
     text = PYTHON[number]
     if "init_process_group" in text:
-        out = place.run(text, *TORCHRUN)
-        assert "rank 0 of 2: 10 rows of 20\n" in out
-        assert "rank 1 of 2: 10 rows of 20\n" in out
+        out = place.run(text, *TORCHRUN)  # two processes print: a line may come without its end
+        assert "rank 0 of 2: 10 rows of 20" in out
+        assert "rank 1 of 2: 10 rows of 20" in out
         return
     out = place.run(text)
     if "bit for bit" in text:
