@@ -23,7 +23,7 @@ def run_example(name, job, *arguments, launcher=()):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     epochs = re.findall(r"^epoch \d+: loss ([\d.]+), accuracy [\d.]+ \((\d+) of (\d+)\)$", done.stdout, re.M)
-    speeds = re.findall(r"(\d+) rows/s, waited \d+ % of the time$", done.stdout, re.M)
+    speeds = re.findall(r"(\d+) rows/s, waited \d+ % of the time", done.stdout, re.M)
     return Run(
         [float(loss) for loss, _, _ in epochs],
         [int(correct) for _, correct, _ in epochs],
