@@ -1,4 +1,4 @@
-# Sourced by image.sh, run.sh and python_loop.sh: where the peers' programs and data are. Needs $root and die().
+# Sourced by run: where the peers' programs and data are. Needs $root and die().
 #
 # Each peer has a virtual environment of its own under ${XDG_CACHE_HOME:-~/.cache}/penstock/peers, made on first use. The
 # environment of `./run test-frameworks` has PyTorch and TensorFlow: where it is there it serves for both, unchanged.

@@ -1,9 +1,11 @@
-"""FFCV: ffcv_loader.py PHOTOS_FOLDER FILE THREADS RECORDS (see turns.py).
+"""FFCV: ffcv_loader.py PHOTOS_FOLDER FILE THREADS RECORDS [--raw] (see turns.py).
 
 FILE is written first where it is not there: JPEGs ("jpg", quality 90, FFCV's default), the photographs gone round until there
 are RECORDS; others read the photographs' own bytes. Read as FFCV's ImageNet example does: RandomResizedCropRGBImageDecoder (the
 whole image is decoded; resized by OpenCV's INTER_AREA), RandomHorizontalFlip, ToTensor, a random order, os_cache as the file fits
 in memory, a thread for each CPU. Batches stay NHWC: nothing is sent to a device.
+
+--raw: the file has images of 224x224 uncompressed, and nothing is left to do with them.
 """
 
 import glob
@@ -13,7 +15,11 @@ import sys
 import numpy as np
 import turns
 from ffcv.fields import IntField, RGBImageField
-from ffcv.fields.decoders import IntDecoder, RandomResizedCropRGBImageDecoder
+from ffcv.fields.decoders import (
+    IntDecoder,
+    RandomResizedCropRGBImageDecoder,
+    SimpleRGBImageDecoder,
+)
 from ffcv.loader import Loader, OrderOption
 from ffcv.transforms import RandomHorizontalFlip, ToTensor
 from ffcv.writer import DatasetWriter
@@ -21,25 +27,37 @@ from PIL import Image
 
 
 class Photographs:
-    def __init__(self, folder, records):
+    def __init__(self, folder, records, resize):
         self.paths = sorted(glob.glob(os.path.join(folder, "*.JPEG")))
         self.records = records
+        self.resize = resize
 
     def __len__(self):
         return self.records
 
     def __getitem__(self, i):
         label = i % len(self.paths)
-        return np.asarray(Image.open(self.paths[label]).convert("RGB")), label
+        image = Image.open(self.paths[label]).convert("RGB")
+        return np.asarray(image.resize((turns.IMAGE_SIDE, turns.IMAGE_SIDE)) if self.resize else image), label
 
 
 def main():
     photos, path, threads, records = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    raw = "--raw" in sys.argv[5:]
     if not os.path.exists(path):
-        fields = {"image": RGBImageField(write_mode="jpg", jpeg_quality=90), "label": IntField()}
+        mode = {"write_mode": "raw"} if raw else {"write_mode": "jpg", "jpeg_quality": 90}
+        fields = {"image": RGBImageField(**mode), "label": IntField()}
         writer = DatasetWriter(path + ".part", fields, num_workers=threads)
-        writer.from_indexed_dataset(Photographs(photos, records))
+        writer.from_indexed_dataset(Photographs(photos, records, resize=raw))
         os.rename(path + ".part", path)
+    if raw:
+        image = [SimpleRGBImageDecoder(), ToTensor()]
+    else:
+        image = [
+            RandomResizedCropRGBImageDecoder((turns.IMAGE_SIDE, turns.IMAGE_SIDE), scale=(0.08, 1), ratio=(3 / 4, 4 / 3)),
+            RandomHorizontalFlip(0.5),
+            ToTensor(),
+        ]
     loader = Loader(
         path,
         batch_size=turns.BATCH,
@@ -47,14 +65,7 @@ def main():
         order=OrderOption.RANDOM,
         os_cache=True,
         drop_last=True,
-        pipelines={
-            "image": [
-                RandomResizedCropRGBImageDecoder((turns.IMAGE_SIDE, turns.IMAGE_SIDE), scale=(0.08, 1), ratio=(3 / 4, 4 / 3)),
-                RandomHorizontalFlip(0.5),
-                ToTensor(),
-            ],
-            "label": [IntDecoder(), ToTensor()],
-        },
+        pipelines={"image": image, "label": [IntDecoder(), ToTensor()]},
     )
 
     def epoch():

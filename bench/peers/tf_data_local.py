@@ -1,7 +1,7 @@
-"""tf.data in the trainer's process on TFRecord shards: tf_data_local.py SHARDS_FOLDER THREADS (see turns.py).
+"""tf.data in the trainer's process on TFRecord shards: tf_data_local.py SHARDS_FOLDER THREADS [--cache] (see turns.py).
 
 The map of tf_data_service.py (decode_and_crop_jpeg with TensorFlow's default, fast DCT; resize without antialias), its
-num_parallel_calls and the size of the thread pool set by hand, rows in any order.
+num_parallel_calls and the size of the thread pool set by hand, rows in any order. --cache keeps decoded images in memory.
 """
 
 import glob
@@ -21,7 +21,11 @@ def main():
     dataset = dataset.interleave(
         tf.data.TFRecordDataset, cycle_length=len(shards), num_parallel_calls=1, deterministic=False
     )
-    dataset = dataset.map(tf_data_service.prepare, num_parallel_calls=threads, deterministic=False)
+    work = tf_data_service.prepare
+    if "--cache" in sys.argv[3:]:
+        dataset = dataset.map(tf_data_service.decode, num_parallel_calls=threads, deterministic=False).cache()
+        work = tf_data_service.prepare_decoded
+    dataset = dataset.map(work, num_parallel_calls=threads, deterministic=False)
     dataset = dataset.batch(turns.BATCH, drop_remainder=True).prefetch(2)
     options = tf.data.Options()
     options.threading.private_threadpool_size = threads

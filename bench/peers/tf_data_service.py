@@ -1,13 +1,16 @@
 """tf.data service on TFRecord shards of JPEGs: how many rows a second reach a trainer on this machine.
 
   tf_data_service.py make --photos DIR --out DIR [--records N] [--shards N]     writes the shards
-  tf_data_service.py serve --shards DIR                                         measures, as turns.py says
+  tf_data_service.py serve --shards DIR [--antialias|--cache|--raw]             measures, as turns.py says
 
 `serve` starts a dispatcher and a worker in processes of their own, as TensorFlow's documentation describes for a real
 service (https://www.tensorflow.org/api_docs/python/tf/data/experimental/service), and reads from them in this process.
 The pipeline is the usual one of ImageNet training: parse, sample_distorted_bounding_box, decode_and_crop_jpeg, resize
 to 224x224, flip, uint8, every number of threads left to AUTOTUNE. Read it as TensorFlow at its best:
 rows travel as uint8, uncompressed, in any order, and the JPEG decoder is TensorFlow's default (the fast, lossier DCT).
+
+--antialias: the resize as Penstock and DALI do it. --cache: decoded images stay in the worker's memory, and one iteration goes on
+for ever, since each new one of the service has a cache of its own. --raw: shards of `penstock bake`, rows that need no work.
 """
 
 import argparse
@@ -71,8 +74,8 @@ def run_worker(dispatcher):
     server.join()
 
 
-def prepare(serialized):
-    """One record to one row: (224, 224, 3) uint8 and its label."""
+def parse(serialized):
+    """The JPEG and its label."""
     import tensorflow as tf
 
     features = tf.io.parse_single_example(
@@ -82,9 +85,15 @@ def prepare(serialized):
             "image/class/label": tf.io.FixedLenFeature([], tf.int64),
         },
     )
-    encoded = features["image/encoded"]
+    return features["image/encoded"], features["image/class/label"]
+
+
+def draw_crop(shape):
+    """The rectangle y, x, height, width."""
+    import tensorflow as tf
+
     begin, size, _ = tf.image.sample_distorted_bounding_box(
-        tf.image.extract_jpeg_shape(encoded),
+        shape,
         bounding_boxes=tf.zeros([1, 0, 4]),
         min_object_covered=0.0,
         aspect_ratio_range=(3 / 4, 4 / 3),
@@ -92,12 +101,50 @@ def prepare(serialized):
         max_attempts=10,
         use_image_if_no_bounding_boxes=True,
     )
-    y, x, _ = tf.unstack(begin)
-    height, width, _ = tf.unstack(size)
-    image = tf.image.decode_and_crop_jpeg(encoded, tf.stack([y, x, height, width]), channels=3)
-    image = tf.image.resize(image, [turns.IMAGE_SIDE, turns.IMAGE_SIDE])
-    image = tf.image.random_flip_left_right(image)
-    return tf.cast(tf.round(image), tf.uint8), features["image/class/label"]
+    return tf.stack([begin[0], begin[1], size[0], size[1]])
+
+
+def finish(image, antialias):
+    """A crop to (224, 224, 3) uint8."""
+    import tensorflow as tf
+
+    image = tf.image.resize(image, [turns.IMAGE_SIDE, turns.IMAGE_SIDE], antialias=antialias)
+    return tf.cast(tf.round(tf.image.random_flip_left_right(image)), tf.uint8)
+
+
+def prepare(serialized, antialias=False):
+    """One record to one row: (224, 224, 3) uint8 and its label."""
+    import tensorflow as tf
+
+    encoded, label = parse(serialized)
+    crop = draw_crop(tf.image.extract_jpeg_shape(encoded))
+    return finish(tf.image.decode_and_crop_jpeg(encoded, crop, channels=3), antialias), label
+
+
+def decode(serialized):
+    """What --cache keeps."""
+    import tensorflow as tf
+
+    encoded, label = parse(serialized)
+    return tf.io.decode_jpeg(encoded, channels=3), label
+
+
+def prepare_decoded(image, label):
+    import tensorflow as tf
+
+    crop = draw_crop(tf.shape(image))
+    return finish(tf.image.crop_to_bounding_box(image, crop[0], crop[1], crop[2], crop[3]), False), label
+
+
+def unpack(serialized):
+    """A row of `penstock bake`."""
+    import tensorflow as tf
+
+    features = tf.io.parse_single_example(
+        serialized, {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64)}
+    )
+    image = tf.io.decode_raw(features["image"], tf.uint8)
+    return tf.reshape(image, [turns.IMAGE_SIDE, turns.IMAGE_SIDE, 3]), features["label"]
 
 
 def serve(args):
@@ -111,15 +158,20 @@ def serve(args):
 
     import tensorflow as tf
 
-    shards = sorted(glob.glob(os.path.join(args.shards, "*")))
+    shards = sorted(glob.glob(os.path.join(args.shards, "*-[0-9]*")))
     sharding = getattr(tf.data.experimental.service.ShardingPolicy, args.sharding)
 
-    def epoch():
+    def batches():
         dataset = tf.data.Dataset.from_tensor_slices(shards)
         dataset = dataset.interleave(
             tf.data.TFRecordDataset, num_parallel_calls=tf.data.AUTOTUNE, deterministic=False
         )
-        dataset = dataset.map(prepare, num_parallel_calls=tf.data.AUTOTUNE, deterministic=False)
+        if args.cache:
+            dataset = dataset.map(decode, num_parallel_calls=tf.data.AUTOTUNE, deterministic=False).cache().repeat()
+            work = prepare_decoded
+        else:
+            work = unpack if args.raw else lambda serialized: prepare(serialized, args.antialias)
+        dataset = dataset.map(work, num_parallel_calls=tf.data.AUTOTUNE, deterministic=False)
         dataset = dataset.batch(turns.BATCH, drop_remainder=True)
         # No prefetch before distribute(): the service buffers by itself, and with it AUTOTUNE settled at half the rate
         # in half of our runs (370 or 780 rows/s on two cores; without it 790 each time).
@@ -132,6 +184,10 @@ def serve(args):
         )
         for images, _ in dataset.prefetch(tf.data.AUTOTUNE).as_numpy_iterator():  # without a copy
             yield images
+
+    epoch = batches
+    if args.cache:
+        epoch = turns.parts_of(batches(), tf.data.TFRecordDataset(shards).reduce(0, lambda n, _: n + 1).numpy())
 
     turns.serve("tf.data service", epoch)
     for process in processes:
@@ -150,6 +206,9 @@ def main():
     command.set_defaults(run=make)
     command = commands.add_parser("serve")
     command.add_argument("--shards", required=True)
+    variant = command.add_mutually_exclusive_group()
+    for flag in ("--antialias", "--cache", "--raw"):
+        variant.add_argument(flag, action="store_true")
     command.add_argument("--sharding", default="OFF", choices=["OFF", "DYNAMIC"])
     command.set_defaults(run=serve)
     args = parser.parse_args()
