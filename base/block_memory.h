@@ -3,6 +3,7 @@
 #define PENSTOCK_BASE_BLOCK_MEMORY_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -16,6 +17,8 @@ class BlockMemory {
   virtual std::byte* Allocate(size_t bytes) = 0;
   // `bytes` as they were asked for.
   virtual void Deallocate(std::byte* block, size_t bytes) = 0;
+  // How much blocks may take before there is no room, about.
+  virtual uint64_t bytes_for_blocks() const = 0;
 };
 
 // Gives a block back to whom it came from: to `memory`, or to the heap.

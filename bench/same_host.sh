@@ -2,17 +2,17 @@
 # What a trainer on the worker's host gets: through shared memory, over gRPC, and from the loader in its own process, in
 # turns, with ratios and the CPU time of each side.
 #   bench/same_host.sh SHARDS_FOLDER [ROUNDS] [SECONDS]   the standard recipe; TFRecord shards of photographs
-#   bench/same_host.sh --prepared [ROUNDS] [SECONDS]      rows of 150,528 bytes that need no work, next to memcpy
+#   bench/same_host.sh --prepared [ROUNDS] [SECONDS]      finished rows of 150,528 bytes, from the cache of rows, next to memcpy
 # All sides use as many threads as there are CPUs.
 set -euo pipefail
 [ $# -ge 1 ] && { [ -d "$1" ] || [ "$1" = --prepared ]; } || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2; }
 what=$1 rounds=${2:-5} seconds=${3:-8}
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
 . "$root/bench/standard_job.sh"
-batch=128
+batch=128 keep=()
 job=$work/job.textproto
 if [ "$what" = --prepared ]; then
-  shards=$work/rows
+  shards=$work/rows keep=(--row-cache 1GiB)
   "$bin/make_small_records" "$shards" 4000 4 150528 >/dev/null
   cat >"$job" <<END
 name: "same-host"
@@ -36,9 +36,9 @@ steps=$(awk -v rate="$rate" -v s="$seconds" -v b=$batch 'BEGIN { n = int(rate * 
 # read_through NAME SOCKET_DIR: sets rate_NAME, and prints what it cost.
 read_through() {
   local name=$1 socket_dir=$2 before after client
-  start_daemon "$shards" --record-cache 0 --socket-dir "$socket_dir"
+  start_daemon "$shards" --record-cache 0 "${keep[@]}" --socket-dir "$socket_dir"
   "$bin/penstock" submit "$job" --json >/dev/null
-  "$bin/penstock" read same-host --steps 8 --no-digest --json >/dev/null  # indexes, page tables
+  "$bin/penstock" read same-host --steps 40 --no-digest --json >/dev/null  # indexes, page tables, finished rows
   before=$(ticks "$daemon")
   TIMEFORMAT='%U %S'
   client=$({ time "$bin/penstock" read same-host --steps "$steps" --no-digest --json >"$work/read.json"; } 2>&1)

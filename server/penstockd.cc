@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/heap.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "net/grpc_log.h"
@@ -216,6 +217,7 @@ int Main(const std::vector<std::string>& args) {
 }  // namespace penstock
 
 int main(int argc, char** argv) {
+  penstock::KeepFreedMemory(size_t{16} << 20);
   penstock::BlockSignals();  // before anything starts a thread
   penstock::QuietGrpcLog();
   return penstock::Main(std::vector<std::string>(argv + 1, argv + argc));

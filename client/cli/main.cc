@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/heap.h"
 #include "base/json.h"
 #include "base/near_name.h"
 #include "client/cli/command.h"
@@ -117,6 +118,7 @@ int Main(std::vector<std::string> args) {
 }  // namespace penstock::cli
 
 int main(int argc, char** argv) {
+  penstock::KeepFreedMemory(size_t{64} << 20);  // rows that have come and wait to be copied are some 32 MiB
   penstock::QuietGrpcLog();
   return penstock::cli::Main(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -297,6 +297,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.bad_records = &parts->bad_records;
   parts->shared.executor = parts->executor.get();
   parts->shared.max_sessions = options.max_sessions;
+  parts->shared.ahead.busy_rows =
+      std::max(parts->shared.ahead.busy_rows, static_cast<size_t>(2 * options.loader.threads + options.read_threads));
   parts->shared.message_bytes = kMaxClientMessageBytes;
   parts->acceptor = std::make_unique<SessionAcceptor>(&parts->shared);
   parts->service = MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get());

@@ -26,6 +26,8 @@ class Ring final : public BlockMemory, public std::enable_shared_from_this<Ring>
   // For rows that are to be made: a quarter is left for copies of what lies elsewhere.
   std::byte* Allocate(size_t bytes) override;
   void Deallocate(std::byte* block, size_t bytes) override;
+  // A quarter is the client's: what was sent to it and not released (stream.h).
+  uint64_t bytes_for_blocks() const override { return memory_.size() / 2; }
 
   // For a copy; null where there is no room.
   OwnedBlock AllocateCopy(size_t bytes);

@@ -15,7 +15,7 @@
 namespace penstock {
 
 struct OutboxLimits {
-  uint64_t flush_bytes = uint64_t{1} << 20;  // as soon as this much is ready; also a message's size, its last row aside
+  uint64_t flush_bytes = uint64_t{2} << 20;  // as soon as this much is ready; also a message's size, its last row aside
   Nanos flush_after = 10 * kMillisecond;     // or the first row has waited this long
   size_t max_rows = 8192;                    // of a message, so that its header stays small
 };

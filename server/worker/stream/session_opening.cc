@@ -1,5 +1,6 @@
 #include "server/worker/stream/session_opening.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,6 +38,12 @@ SessionParameters SessionParametersOf(const v1::Open& open, std::shared_ptr<cons
   parameters.worker_id = worker_id;
   parameters.plan_of = [job = std::move(job)](uint64_t epoch) { return job->PlanOf(epoch); };
   return parameters;
+}
+
+size_t RowsAhead(const AheadLimits& limits, uint64_t fixed_bytes, const BlockMemory* memory) {
+  const uint64_t bytes = memory == nullptr ? limits.bytes : std::min(limits.bytes, memory->bytes_for_blocks());
+  const uint64_t rows = bytes / std::max<uint64_t>(fixed_bytes, 1);
+  return std::min<uint64_t>(limits.rows, std::max<uint64_t>(rows, limits.busy_rows));
 }
 
 std::string SessionName(const v1::Open& open) {

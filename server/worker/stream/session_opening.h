@@ -2,11 +2,14 @@
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_SESSION_OPENING_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_SESSION_OPENING_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/block_memory.h"
 #include "penstock/v1/data.pb.h"
 #include "pipeline/loader/load_job.h"
 #include "server/worker/stream/session_core.h"
@@ -19,6 +22,18 @@ absl::Status CheckFingerprints(const v1::Open& open, const LoadJob& job);
 // What the session of a worker named `worker_id` is made of.
 SessionParameters SessionParametersOf(const v1::Open& open, std::shared_ptr<const LoadJob> job,
                                       const std::string& worker_id);
+
+// How far rows of grants are made ahead of the stream. The client's window is where rows wait for the trainer: what
+// waits here, beyond what evens out the steps of threads and of the carrier, leaves the caches, and the carrier's
+// memory, to be copied into it later.
+struct AheadLimits {
+  size_t rows = 16384;
+  uint64_t bytes = uint64_t{12} << 20;  // of FIXED columns
+  size_t busy_rows = 16;                // that keep the loader's threads and reads busy: so many, whatever they weigh
+};
+
+// How many rows of `fixed_bytes`. `memory`, which may be null: where they are made; no more than it has room for.
+size_t RowsAhead(const AheadLimits& limits, uint64_t fixed_bytes, const BlockMemory* memory);
 
 // For people: "session 5 of job 'train', rank 0".
 std::string SessionName(const v1::Open& open);

@@ -9,7 +9,6 @@
 #include "base/fault.h"
 #include "base/status_macros.h"
 #include "server/worker/stream/row_message.h"
-#include "server/worker/stream/session_opening.h"
 #include "transport/frame.h"
 
 namespace penstock {
@@ -177,7 +176,7 @@ void StreamSession::Write() {
     NoteFull(*write_began_);
   }
   stream_->StartWrite(std::move(message));
-  const bool grants = core_.has_value() && core_->HasMore() && requested_ < shared_->requested_rows / 2;
+  const bool grants = core_.has_value() && core_->HasMore() && requested_ < grant_window_ / 2;
   const bool fetches = core_.has_value() && core_->HasFetches() && fetched_ <= fetch_window_ / 2;
   if (grants || fetches || !unasked_.empty()) PumpSoon();
 }
@@ -354,13 +353,13 @@ void StreamSession::Pump() {
     if (!Ask(rows)) return;
   }
   size_t looked = 0;
-  while (requested_ < shared_->requested_rows && core_->HasMore()) {
+  while (requested_ < grant_window_ && core_->HasMore()) {
     if (looked >= kLookAtOnce) {
       PumpSoon();
       return;
     }
     std::vector<RowRequest> rows =
-        core_->NextRows(std::min(kAskAtOnce, shared_->requested_rows - requested_), kLookAtOnce - looked, &looked);
+        core_->NextRows(std::min(kAskAtOnce, grant_window_ - requested_), kLookAtOnce - looked, &looked);
     requested_ += rows.size();
     if (!Ask(rows)) return;
   }
@@ -448,6 +447,7 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   fixed_bytes_ = job->pipeline().schema().FixedBytes();
   fetch_window_ = std::clamp<size_t>(shared_->fetched_bytes / std::max<uint64_t>(fixed_bytes_, 1), 64,
                                      std::max<size_t>(64, shared_->fetched_rows));
+  grant_window_ = RowsAhead(shared_->ahead, fixed_bytes_, options.row_memory.get());
   {
     MutexLock lock(&mutex_);
     outbox_ = std::make_unique<Outbox>(fixed_bytes_, shared_->outbox);

@@ -31,6 +31,7 @@
 #include "server/worker/stream/outbox.h"
 #include "server/worker/stream/send_times.h"
 #include "server/worker/stream/session_core.h"
+#include "server/worker/stream/session_opening.h"
 #include "transport/message_stream.h"
 
 namespace penstock {
@@ -47,7 +48,7 @@ struct SessionShared {
   OutboxLimits outbox;
   Nanos open_wait = 10 * kSecond;  // for a stream's first message
   Nanos job_wait = 2 * kSecond;    // for a job that the coordinator has not told this worker of yet
-  size_t requested_rows = 16384;   // of grants, in the loader or waiting to be sent, for each session
+  AheadLimits ahead;               // of grants, in the loader or waiting to be sent, for each session
   // The same of fetches, in bytes and in rows: enough to fill a message while others are on their way.
   uint64_t fetched_bytes = uint64_t{8} << 20;
   size_t fetched_rows = 2048;
@@ -132,8 +133,9 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   std::deque<SliceList> control_ ABSL_GUARDED_BY(strand_);  // messages without rows: before all rows
   uint64_t fixed_bytes_ ABSL_GUARDED_BY(strand_) = 0;
   size_t fetch_window_ ABSL_GUARDED_BY(strand_) = 0;
-  size_t requested_ ABSL_GUARDED_BY(strand_) = 0;  // rows of grants asked for and not yet handed to the stream
-  size_t fetched_ ABSL_GUARDED_BY(strand_) = 0;    // the same of fetches
+  size_t grant_window_ ABSL_GUARDED_BY(strand_) = 0;  // rows; RowsAhead
+  size_t requested_ ABSL_GUARDED_BY(strand_) = 0;     // rows of grants asked for and not yet handed to the stream
+  size_t fetched_ ABSL_GUARDED_BY(strand_) = 0;       // the same of fetches
   bool writing_ ABSL_GUARDED_BY(strand_) = false;
   bool pump_posted_ ABSL_GUARDED_BY(strand_) = false;
   bool accepted_ ABSL_GUARDED_BY(strand_) = false;

@@ -27,7 +27,7 @@ TEST_F(StreamSessionTest, SendsEveryRowOfItsGrantsOnce) {
 }
 
 TEST_F(StreamSessionTest, WorksOffGrantsThatAreFarLargerThanWhatItAsksForAtOnce) {
-  shared_.requested_rows = 4;
+  shared_.ahead.rows = 4;
   const Client client = NewClient();
   Send(client, OpenMessage());
   Send(client, ViewMessage());
@@ -36,7 +36,7 @@ TEST_F(StreamSessionTest, WorksOffGrantsThatAreFarLargerThanWhatItAsksForAtOnce)
 }
 
 TEST_F(StreamSessionTest, RowsThatTheLoaderHurriesCountAsGrantedStill) {
-  shared_.requested_rows = 16;
+  shared_.ahead.rows = 16;
   const Client client = NewClient();
   Send(client, OpenMessage());
   Send(client, ViewMessage());

@@ -90,6 +90,25 @@ TEST_F(SessionOnVirtualTime, AFetchThatTheBudgetHasNoRoomForEndsTheSessionWithTh
   EXPECT_THAT(std::string(client.stream->status_of().message()), HasSubstr("15872"));
 }
 
+TEST_F(SessionOnVirtualTime, RowsAreMadeAheadOfTheStreamByTheirBytesAndAllOfThemComeAsTheClientReads) {
+  shared_.ahead.bytes = 256;
+  shared_.ahead.busy_rows = 2;
+  const Client client = Opened();
+  for (uint64_t epoch = 0; epoch < 4; ++epoch) client.stream->Send(GrantMessage(epoch, 0, 80));
+  for (int i = 0; i < 10; ++i) {
+    fake_.MakeAll();
+    sim_.RunFor(20 * kMillisecond);
+  }
+  EXPECT_GT(fake_.requested(), 0u);
+  EXPECT_LE(fake_.requested(), 256u / 8u);  // the rows are numbers of 8 bytes, or more
+  for (int i = 0; i < 1000 && fake_.made() < 320; ++i) {
+    client.stream->Take();
+    sim_.RunFor(20 * kMillisecond);
+    fake_.MakeAll();
+  }
+  EXPECT_EQ(fake_.made(), 320u);
+}
+
 TEST_F(SessionOnVirtualTime, WhatTheLoaderHasNoRoomForIsAskedForWhenRowsHaveGone) {
   fake_.SetQueue(5);
   const Client client = Opened();

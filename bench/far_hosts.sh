@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# What a long link costs: rows/s of `penstock read` over gRPC from a worker that is DELAY_MS of round trip away, against
+# the same one at no distance, all through the same kind of proxy (link_proxy), in turns. Rows come finished from the
+# worker's cache, so that the link is what is measured. What the proxy itself carries is printed first.
+#   bench/far_hosts.sh [ROUNDS] [STEPS] [DELAY_MS...]     (3 rounds, 300 steps of 64 rows of 150,528 bytes, 1 and 10 ms)
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
+rounds=${1:-3} steps=${2:-300}
+shift $(($# < 2 ? $# : 2))
+delays=("${@:-}")
+[ -n "${delays[0]}" ] || delays=(1 10)
+processes=()
+trap 'stop_daemon; kill "${processes[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+# The proxy alone: a socket that is filled at one end and emptied at the other.
+python3 - "$bin/link_proxy" "$(free_port)" <<'END'
+import socket, subprocess, sys, threading, time
+target = socket.create_server(("127.0.0.1", 0))
+proxy = subprocess.Popen([sys.argv[1], sys.argv[2], str(target.getsockname()[1]), "0"])
+def fill():
+    peer, piece = target.accept()[0], bytes(1 << 20)
+    for _ in range(2048):
+        peer.sendall(piece)
+    peer.close()
+threading.Thread(target=fill, daemon=True).start()
+for _ in range(100):
+    try:
+        end = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+        break
+    except ConnectionRefusedError:
+        time.sleep(0.02)
+room, got, begun = bytearray(1 << 20), 0, time.perf_counter()
+while n := end.recv_into(room):
+    got += n
+print(f"the proxy carries {got / 1e9 / (time.perf_counter() - begun):.2f} GB/s", file=sys.stderr)
+proxy.kill()
+END
+
+"$bin/make_small_records" "$work/rows" 2000 4 150528 >/dev/null
+cat >"$work/job.textproto" <<END
+name: "far"
+dataset { files: "$work/rows/*" }
+features { key: "raw" column: "image" type: BYTES decode_raw: UINT8 shape: [224, 224, 3] }
+features { key: "label" column: "label" type: INT64 }
+order { seed: 17 }
+batch { size: 64 last: DROP }
+END
+coordinator=$(free_port) port=$(free_port)
+export PENSTOCK_COORDINATOR=127.0.0.1:$coordinator
+"$bin/penstockd" coordinator --listen "$PENSTOCK_COORDINATOR" --state-dir "$work/c" >"$work/c.log" 2>&1 & processes+=($!)
+
+# rate DELAY_MS: of the worker at that distance.
+rate() {
+  local far result
+  far=$(free_port)
+  "$bin/link_proxy" "$far" "$port" "$1" & local proxy=$!
+  "$bin/penstockd" worker --socket-dir '' --row-cache 1GiB --listen "127.0.0.1:$port" --advertise "127.0.0.1:$far" \
+    --coordinator "$PENSTOCK_COORDINATOR" --data-root "$work/rows" --state-dir "$work/w" >"$work/w.log" 2>&1 & daemon=$!
+  until "$bin/penstock" workers 2>/dev/null | grep -q "127.0.0.1:$far.*live"; do sleep 0.1; done
+  "$bin/penstock" submit "$work/job.textproto" --json >/dev/null
+  "$bin/penstock" read far --steps 40 --no-digest --json >/dev/null  # the rows are in the cache
+  result=$("$bin/penstock" read far --steps "$steps" --no-digest --json | json rows_per_second)
+  stop_daemon
+  kill "$proxy"
+  wait "$proxy" 2>/dev/null || true
+  awk -v r="$result" -v ms="$1" 'BEGIN { printf "%4s ms %9.1f rows/s, %.2f GB/s\n", ms, r, r * 150536 / 1e9 }' >&2
+  rate=$result
+}
+for ((i = 0; i < rounds; i++)); do
+  rate 0
+  near=$rate
+  for delay in "${delays[@]}"; do
+    rate "$delay"
+    echo "$rate $near" >>"$work/ratios-$delay"
+  done
+done
+for delay in "${delays[@]}"; do
+  printf '%s ms / no delay: ' "$delay"
+  ratios <"$work/ratios-$delay"
+done

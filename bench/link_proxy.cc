@@ -1,0 +1,160 @@
+// A TCP proxy that makes a link long without making it narrow: link_proxy LISTEN_PORT TARGET_PORT DELAY_MS, both of
+// 127.0.0.1; DELAY_MS is added to a round trip. For bench/far_hosts.sh: it carries some GB/s, which delay_proxy.py does
+// not, and a link as long as that needs. A signal ends it.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+
+namespace penstock {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// Read at once, and under way at one time: beyond what is measured here, bandwidth times delay.
+constexpr size_t kChunk = 256 << 10;
+constexpr size_t kMostUnderWay = size_t{256} << 20;
+
+// One direction of a connection: pieces and when they are due.
+class Direction {
+ public:
+  Direction(int from, int to, SteadyClock::duration delay) : from_(from), to_(to), delay_(delay) {}
+
+  void Read() {
+    for (;;) {
+      Piece piece;
+      piece.bytes = NewChunk();
+      const ssize_t got = recv(from_, piece.bytes->data(), kChunk, 0);
+      piece.size = got > 0 ? static_cast<size_t>(got) : 0;
+      piece.due = SteadyClock::now() + delay_;
+      const bool last = piece.size == 0;
+      MutexLock lock(&mutex_);
+      under_way_ += piece.size;
+      pieces_.push_back(std::move(piece));
+      changed_.NotifyAll();
+      if (last) return;
+      while (under_way_ > kMostUnderWay) changed_.Wait(&mutex_);
+    }
+  }
+
+  void Write() {
+    for (bool broken = false;;) {
+      Piece piece;
+      {
+        MutexLock lock(&mutex_);
+        while (pieces_.empty()) changed_.Wait(&mutex_);
+        piece = std::move(pieces_.front());
+        pieces_.pop_front();
+      }
+      std::this_thread::sleep_until(piece.due);
+      if (piece.size == 0) break;
+      for (size_t sent = 0; sent < piece.size && !broken;) {
+        const ssize_t n = send(to_, piece.bytes->data() + sent, piece.size - sent, MSG_NOSIGNAL);
+        broken = n <= 0;
+        if (!broken) sent += static_cast<size_t>(n);
+      }
+      if (broken) shutdown(from_, SHUT_RD);  // Read ends
+      MutexLock lock(&mutex_);
+      under_way_ -= piece.size;
+      free_.push_back(std::move(piece.bytes));
+      changed_.NotifyAll();
+    }
+    shutdown(to_, SHUT_WR);
+  }
+
+ private:
+  using Chunk = std::unique_ptr<std::vector<char>>;
+  struct Piece {
+    SteadyClock::time_point due;
+    Chunk bytes;
+    size_t size = 0;  // 0: the end
+  };
+  // One that was used before, so that its pages are there.
+  Chunk NewChunk() {
+    MutexLock lock(&mutex_);
+    if (free_.empty()) return std::make_unique<std::vector<char>>(kChunk);
+    Chunk chunk = std::move(free_.back());
+    free_.pop_back();
+    return chunk;
+  }
+
+  const int from_, to_;
+  const SteadyClock::duration delay_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Piece> pieces_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Chunk> free_ ABSL_GUARDED_BY(mutex_);
+  size_t under_way_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+sockaddr_in Local(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  return address;
+}
+
+void Carry(int here, int there, SteadyClock::duration delay) {
+  for (const int end : {here, there}) {
+    const int on = 1;
+    setsockopt(end, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  Direction out(here, there, delay), back(there, here, delay);
+  std::vector<std::thread> threads;
+  for (Direction* direction : {&out, &back}) {
+    threads.emplace_back([direction] { direction->Read(); });
+    threads.emplace_back([direction] { direction->Write(); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  close(here);
+  close(there);
+}
+
+int Serve(int port, int target_port, SteadyClock::duration delay) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const sockaddr_in local = Local(port), target = Local(target_port);
+  if (bind(listener, reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0 || listen(listener, 64) != 0) {
+    std::perror("link_proxy");
+    return 1;
+  }
+  for (;;) {
+    const int here = accept(listener, nullptr, nullptr);
+    if (here < 0) continue;
+    const int there = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(there, reinterpret_cast<const sockaddr*>(&target), sizeof target) != 0) {
+      close(here);
+      close(there);
+      continue;
+    }
+    std::thread([=] { Carry(here, there, delay); }).detach();
+  }
+}
+
+}  // namespace
+}  // namespace penstock
+
+int main(int argc, char** argv) {
+  if (argc != 4 || std::atoi(argv[1]) <= 0 || std::atoi(argv[2]) <= 0) {
+    std::fprintf(stderr, "usage: link_proxy LISTEN_PORT TARGET_PORT DELAY_MS\n");
+    return 2;
+  }
+  const auto delay = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double, std::milli>(std::atof(argv[3]) / 2));
+  return penstock::Serve(std::atoi(argv[1]), std::atoi(argv[2]), delay);
+}

@@ -1,0 +1,58 @@
+#include "base/heap.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace penstock {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kOwnHeap = true;  // the sanitizer's
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kOwnHeap = true;
+#else
+constexpr bool kOwnHeap = false;
+#endif
+#else
+constexpr bool kOwnHeap = false;
+#endif
+
+// Rows that come and go, as a client has them: `blocks` of 1 MiB at a time, again and again. Page faults of the last
+// rounds.
+long FaultsOf(int blocks) {
+  long faults = 0;
+  std::thread([&] {
+    const auto now = [] {
+      rusage usage{};
+      getrusage(RUSAGE_THREAD, &usage);
+      return usage.ru_minflt;
+    };
+    for (int round = 0; round < 8; ++round) {
+      if (round == 4) faults = -now();
+      std::vector<std::unique_ptr<char[]>> rows;
+      for (int i = 0; i < blocks; ++i) {
+        rows.push_back(std::make_unique_for_overwrite<char[]>(1 << 20));
+        std::memset(rows.back().get(), round, 1 << 20);
+      }
+    }
+    faults += now();
+  }).join();
+  return faults;
+}
+
+TEST(KeepFreedMemory, BlocksThatComeAndGoFaultInNoPagesAgain) {
+  if (kOwnHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
+  if (std::getenv("GLIBC_TUNABLES") != nullptr || std::getenv("MALLOC_TRIM_THRESHOLD_") != nullptr) GTEST_SKIP();
+  KeepFreedMemory(64 << 20);
+  EXPECT_LT(FaultsOf(24), 4 * 24 * 256 / 10);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,42 @@
+#include "server/worker/stream/session_opening.h"
+
+#include <gtest/gtest.h>
+
+namespace penstock {
+namespace {
+
+class Room final : public BlockMemory {
+ public:
+  explicit Room(uint64_t bytes) : bytes_(bytes) {}
+  std::byte* Allocate(size_t) override { return nullptr; }
+  void Deallocate(std::byte*, size_t) override {}
+  uint64_t bytes_for_blocks() const override { return bytes_; }
+
+ private:
+  const uint64_t bytes_;
+};
+
+constexpr AheadLimits kLimits{.rows = 1000, .bytes = 1 << 20, .busy_rows = 8};
+
+TEST(RowsAhead, AreAsManyAsTheBytesHold) {
+  EXPECT_EQ(RowsAhead(kLimits, 16 << 10, nullptr), 64u);
+  EXPECT_EQ(RowsAhead(kLimits, 64, nullptr), 1000u);
+  EXPECT_EQ(RowsAhead(kLimits, 0, nullptr), 1000u);
+}
+
+// Beyond it they would lie on the heap, to be copied when they are sent.
+TEST(RowsAhead, AreNoMoreThanTheCarriersMemoryHolds) {
+  const Room room(256 << 10);
+  EXPECT_EQ(RowsAhead(kLimits, 16 << 10, &room), 16u);
+  const Room large(1 << 30);
+  EXPECT_EQ(RowsAhead(kLimits, 16 << 10, &large), 64u);
+}
+
+TEST(RowsAhead, KeepTheThreadsBusyHoweverLargeTheyAre) {
+  const Room room(256 << 10);
+  EXPECT_EQ(RowsAhead(kLimits, 32 << 20, &room), 8u);
+  EXPECT_EQ(RowsAhead(kLimits, 32 << 20, nullptr), 8u);
+}
+
+}  // namespace
+}  // namespace penstock
