@@ -173,8 +173,8 @@ RowScratch& RowScratch::operator=(RowScratch&&) noexcept = default;
 size_t RowScratch::held_bytes() const {
   const Impl& s = *impl_;
   size_t bytes = sizeof(Impl) + s.tools.arena.held_bytes() + s.tools.resizer.held_bytes() + s.tools.jpeg.held_bytes() +
-                 s.values.capacity() * sizeof(Value) + s.masks.capacity() * sizeof(ImageView) +
-                 s.followers.held_bytes();
+                 s.tools.png.held_bytes() + s.values.capacity() * sizeof(Value) +
+                 s.masks.capacity() * sizeof(ImageView) + s.followers.held_bytes();
   for (const FeatureValue& value : s.parsed_boxes) bytes += value.floats.capacity() * 4;
   for (const FeatureValue& value : s.parsed) {
     bytes += value.ints.capacity() * 8 + value.floats.capacity() * 4 + value.bytes.capacity() * 16 +

@@ -11,6 +11,17 @@ inline uint8_t Luma(int r, int g, int b) {
   return static_cast<uint8_t>((19595 * r + 38470 * g + 7471 * b + 32768) >> 16);
 }
 
+// A pixel of `channels` bytes, 3: RGB, 1: gray (its luma).
+inline void StorePixel(int channels, uint8_t r, uint8_t g, uint8_t b, uint8_t* to) {
+  if (channels == 1) {
+    *to = Luma(r, g, b);
+    return;
+  }
+  to[0] = r;
+  to[1] = g;
+  to[2] = b;
+}
+
 // `rgb` and `gray` may be the same memory.
 inline void RowRgbToGray(const uint8_t* rgb, int width, uint8_t* gray) {
   for (int x = 0; x < width; ++x) gray[x] = Luma(rgb[3 * x], rgb[3 * x + 1], rgb[3 * x + 2]);

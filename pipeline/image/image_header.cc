@@ -97,6 +97,7 @@ absl::StatusOr<ImageHeader> ProbePng(std::string_view bytes) {
   header.width = static_cast<int>(width);
   header.height = static_cast<int>(height);
   header.components = color == 0 ? 1 : color == 4 ? 2 : color == 6 ? 4 : 3;
+  header.progressive = ReadBigEndian(bytes, 28, 1) == 1;
   header.orientation = PngOrientation(bytes);
   return header;
 }

@@ -20,7 +20,7 @@ struct ImageHeader {
   ImageFormat format = ImageFormat::kJpeg;
   int width = 0, height = 0;  // pixels as stored, before any EXIF turning
   int components = 0;         // channels as stored: a palette counts as 3, alpha counts
-  bool progressive = false;   // JPEG: the coefficients come in several passes
+  bool progressive = false;   // JPEG: the coefficients come in several passes; PNG: the pixels do (interlaced)
   // JPEG: the first scan does not hold all components at once, so that a decoder keeps all coefficients.
   bool several_scans = false;
   // WebP: what the prefix codes of a lossless picture take in libwebp (headers/vp8l_walk.h). 0: lossy, or it breaks off

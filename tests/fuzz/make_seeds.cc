@@ -18,6 +18,7 @@
 #include "pipeline/records/index_builder.h"
 #include "pipeline/records/tfrecord_writer.h"
 #include "tests/pipeline/image/jpeg_maker.h"
+#include "tests/pipeline/image/png/png_maker.h"
 #include "tests/pipeline/import/npy_testing.h"
 
 namespace penstock {
@@ -166,6 +167,33 @@ void WriteArchives(const std::string& folder) {
   seeds.Write("array", Npy("<f4", "2, 3", Bytes(24)));
 }
 
+void WritePngs(const std::string& folder) {
+  const Seeds seeds(folder, "png");
+  const std::string place("\0\x09\0\x07\0\x03\0\x02", 8);
+  // Rows of every filter, two of the last one below each other.
+  const auto rows = [](size_t row_bytes) {
+    std::string bytes;
+    for (int y = 0; y < 12; ++y) {
+      bytes.push_back(static_cast<char>(std::min(4, y % 7)));
+      for (size_t i = 0; i < row_bytes; ++i) bytes.push_back(static_cast<char>(i * 5 + static_cast<size_t>(y) * i % 7));
+    }
+    return bytes;
+  };
+  const std::pair<int, int> kinds[] = {{2, 8}, {0, 8}, {6, 8}, {3, 8}, {0, 1}, {3, 4}, {2, 16}, {4, 8}};
+  for (size_t k = 0; k < std::size(kinds); ++k) {
+    const auto [color, depth] = kinds[k];
+    const std::string bytes = rows(PngRowBytes(20, color, depth));
+    std::string head = PngHeader(20, 12, color, depth, false);
+    if (color == 3) head += PngChunk("PLTE", std::string(48, '\x41'));
+    const std::string name = absl::StrCat(color, "-", depth);
+    // Whole files, and picture data alone, stored and deflated.
+    seeds.Write(name + "-file", place + std::string(4, '\1') + WrapPng(head, ZlibStream(bytes, 9), 40));
+    const std::string kind = {static_cast<char>(4 * k + 2), 19, 11, 40};
+    seeds.Write(name + "-data", place + kind + ZlibStream(bytes, 9));
+    seeds.Write(name + "-stored", place + kind + ZlibStream(bytes, 0));
+  }
+}
+
 }  // namespace
 }  // namespace penstock
 
@@ -178,5 +206,6 @@ int main(int argc, char** argv) {
   penstock::WriteShards(argv[1]);
   penstock::WriteImages(argv[1]);
   penstock::WriteArchives(argv[1]);
+  penstock::WritePngs(argv[1]);
   return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "pipeline/image/copy_rows.h"
 #include "pipeline/image/formats/decode_other.h"
+#include "pipeline/image/formats/png.h"
 #include "pipeline/image/orientation.h"
 
 namespace penstock {
@@ -32,6 +33,9 @@ class TimedSink final : public ImageSink {
   StageTimes* const times_;
   ImageSink* const sink_;
 };
+
+// Other formats are decoded as a whole.
+bool DecodesParts(ImageFormat format) { return format == ImageFormat::kJpeg || format == ImageFormat::kPng; }
 
 absl::Status Labeled(std::string_view label, const absl::Status& status) {
   return WithFault(Fault::kDamagedImage, Prefixed(label, status));
@@ -104,12 +108,16 @@ absl::Status LazyImage::StoreFrom(ImageTools* tools, const ImageView& source, co
 }
 
 bool LazyImage::TakesDecodedRows() const {
-  return decoding_.header.format == ImageFormat::kJpeg && decoding_.header.orientation == 1 && TakesRows(Plan());
+  return DecodesParts(decoding_.header.format) && decoding_.header.orientation == 1 && TakesRows(Plan());
 }
 
 // `stored` of the source as it is stored.
 absl::Status LazyImage::DecodeTo(ImageTools* tools, const Rect& stored, ImageSink* sink, bool* damaged) const {
   const StageTimes::Scope decode(&tools->times, StageTimes::kDecode);
+  if (decoding_.header.format == ImageFormat::kPng) {
+    const absl::Status status = DecodePng(&tools->png, decoding_.bytes, decoding_.header, stored, channels_, sink);
+    return status.ok() ? status : Labeled(decoding_.label, status);
+  }
   const auto result = tools->jpeg.Decode(
       decoding_.bytes, stored, {.channels = channels_, .lenient = decoding_.lenient, .limits = decoding_.limits}, sink);
   if (!result.ok()) return Labeled(decoding_.label, result.status());
@@ -140,8 +148,7 @@ absl::Status LazyImage::Store(ImageTools* tools, uint8_t* out, size_t stride, bo
     return StoreFrom(tools, memory_.Crop(box_), {0, 0, box_.width, box_.height}, out, stride);
   }
   const ImageHeader& header = decoding_.header;
-  if (header.format != ImageFormat::kJpeg) {
-    // These formats are decoded as a whole.
+  if (!DecodesParts(header.format)) {
     const size_t row = DenseBytes(header.width, 1, channels_);
     uint8_t* pixels = tools->arena.Acquire(DenseBytes(header.width, header.height, channels_));
     {
@@ -193,10 +200,10 @@ size_t LazyImage::StoreBytes() const {
   if (!encoded_) return bytes;
   const ImageHeader& header = decoding_.header;
   const size_t turned = header.orientation != 1 ? 2 : 1;
-  if (header.format != ImageFormat::kJpeg) {
+  if (!DecodesParts(header.format)) {
     return bytes + DecodeOtherBytes(header) + turned * DenseBytes(header.width, header.height, channels_);
   }
-  bytes += JpegDecoderBytes(header);
+  bytes += header.format == ImageFormat::kJpeg ? JpegDecoderBytes(header) : DecodeOtherBytes(header);
   return TakesDecodedRows() ? bytes : bytes + turned * DenseBytes(box_.width, box_.height, channels_);
 }
 

@@ -16,6 +16,7 @@
 #include "pipeline/image/image_header.h"
 #include "pipeline/image/image_view.h"
 #include "pipeline/image/jpeg/jpeg_decoder.h"
+#include "pipeline/image/png/png_reader.h"
 #include "pipeline/image/resize/resize.h"
 
 namespace penstock {
@@ -23,6 +24,7 @@ namespace penstock {
 // The tools of one thread that turn a LazyImage into pixels.
 struct ImageTools {
   JpegDecoder jpeg;
+  PngReader png;
   Resizer resizer;
   Arena arena;
   StageTimes times;

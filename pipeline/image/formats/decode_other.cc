@@ -1,11 +1,21 @@
 #include "pipeline/image/formats/decode_other.h"
 
+#include "pipeline/image/copy_rows.h"
 #include "pipeline/image/formats/bmp.h"
 #include "pipeline/image/formats/gif.h"
 #include "pipeline/image/formats/png.h"
 #include "pipeline/image/formats/webp.h"
 
 namespace penstock {
+namespace {
+
+absl::Status DecodeWholePng(std::string_view bytes, const ImageHeader& header, const Canvas& canvas) {
+  PngReader reader;
+  ImageCopier copier(canvas.out, canvas.stride);
+  return DecodePng(&reader, bytes, header, {0, 0, header.width, header.height}, canvas.channels, &copier);
+}
+
+}  // namespace
 
 size_t DecodeOtherBytes(const ImageHeader& header) {
   constexpr size_t kMessages = 4096;
@@ -26,7 +36,7 @@ absl::Status DecodeOther(std::string_view bytes, const ImageHeader& header, int 
   const Canvas canvas{channels, out, stride};
   switch (header.format) {
     case ImageFormat::kPng:
-      return DecodePng(bytes, header, canvas);
+      return DecodeWholePng(bytes, header, canvas);
     case ImageFormat::kWebp:
       return DecodeWebp(bytes, header, canvas);
     case ImageFormat::kBmp:

@@ -21,16 +21,6 @@ struct Canvas {
   uint8_t* Row(int y) const { return out + static_cast<size_t>(y) * stride; }
 };
 
-inline void StorePixel(int channels, uint8_t r, uint8_t g, uint8_t b, uint8_t* to) {
-  if (channels == 1) {
-    *to = Luma(r, g, b);
-    return;
-  }
-  to[0] = r;
-  to[1] = g;
-  to[2] = b;
-}
-
 // A decoder writes only what its caller has room for.
 inline absl::Status CheckSize(const char* format, const ImageHeader& header, int64_t width, int64_t height) {
   if (width == header.width && height == header.height) return absl::OkStatus();

@@ -10,9 +10,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/fault.h"
 #include "base/status_macros.h"
 #include "pipeline/image/byte_reader.h"
+#include "pipeline/image/formats/pixels.h"
+#include "pipeline/image/png/png_chunks.h"
+#include "pipeline/image/png/png_store.h"
 
 namespace penstock {
 namespace {
@@ -76,107 +80,89 @@ struct Pass {
 };
 constexpr Pass kPasses[7] = {{0, 8}, {4, 8}, {0, 4}, {2, 4}, {0, 2}, {1, 2}, {0, 1}};
 
-struct Layout {
-  int color_type = 0, depth = 0;
-  Palette palette;
+constexpr char kDamaged[] = "the PNG does not decode; it is damaged or cut off";
 
-  size_t Channels() const {
-    return color_type == SPNG_COLOR_TYPE_TRUECOLOR         ? 3
-           : color_type == SPNG_COLOR_TYPE_TRUECOLOR_ALPHA ? 4
-           : color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA ? 2
-                                                           : 1;
+absl::Status ReadLayout(spng_ctx* context, const spng_ihdr& ihdr, PngLayout* layout) {
+  layout->width = static_cast<int>(ihdr.width);
+  layout->height = static_cast<int>(ihdr.height);
+  layout->color = static_cast<PngColor>(ihdr.color_type);
+  layout->depth = ihdr.bit_depth;
+  layout->interlaced = ihdr.interlace_method != SPNG_INTERLACE_NONE;
+  if (ihdr.color_type != SPNG_COLOR_TYPE_INDEXED) return absl::OkStatus();
+  spng_plte plte;
+  if (int error = spng_get_plte(context, &plte); error != 0) return Failed(kDamaged, error);
+  layout->palette_size = static_cast<int>(plte.n_entries);
+  for (size_t i = 0; i < plte.n_entries; ++i) {
+    uint8_t* color = layout->palette.data() + 3 * i;
+    color[0] = plte.entries[i].red;
+    color[1] = plte.entries[i].green;
+    color[2] = plte.entries[i].blue;
   }
-  size_t RowBytes(size_t width) const { return (width * Channels() * static_cast<size_t>(depth) + 7) / 8; }
-};
-
-// `raw` holds the pixels of columns start, start + step, ... of a row that is `width` wide. Alpha is dropped, 16 bits
-// become their high byte, fewer than 8 are spread over 0 to 255. False: a color that the palette lacks.
-bool StoreRow(const uint8_t* raw, const Layout& layout, const Pass& pass, int width, int channels, uint8_t* out) {
-  const size_t bytes = layout.depth == 16 ? 2 : 1, size = layout.Channels() * bytes;
-  const bool colored = layout.Channels() >= 3;
-  const int mask = (1 << std::min(layout.depth, 8)) - 1;
-  if (colored && layout.depth == 8 && size == 3 && channels == 3 && pass.step == 1) {
-    std::memcpy(out, raw, static_cast<size_t>(width) * 3);
-    return true;
-  }
-  size_t i = 0;
-  for (int x = pass.start; x < width; x += pass.step, ++i) {
-    uint8_t* to = out + static_cast<size_t>(x) * static_cast<size_t>(channels);
-    if (colored) {
-      const uint8_t* pixel = raw + i * size;
-      StorePixel(channels, pixel[0], pixel[bytes], pixel[2 * bytes], to);
-      continue;
-    }
-    int value = 0;
-    if (layout.depth >= 8) {
-      value = raw[i * size];
-    } else {
-      const size_t bit = i * static_cast<size_t>(layout.depth);
-      value = raw[bit / 8] >> (8 - layout.depth - static_cast<int>(bit % 8)) & mask;
-    }
-    if (layout.color_type == SPNG_COLOR_TYPE_INDEXED) {
-      if (!layout.palette.Store(value, channels, to)) return false;
-    } else {
-      const uint8_t gray = static_cast<uint8_t>(layout.depth < 8 ? value * 255 / mask : value);
-      std::fill(to, to + channels, gray);
-    }
-  }
-  return true;
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 size_t PngBytes(const ImageHeader& header) {
-  // Rows of at most 8 bytes a pixel: two and an interlaced one in libspng, one here; and what it and zlib need by
-  // themselves, with the window and a buffer to read.
-  return static_cast<size_t>(header.width) * 8 * 4 + (size_t{96} << 10);
+  const size_t width = static_cast<size_t>(header.width);
+  // Rows of at most 8 bytes a pixel: two and an interlaced one in libspng, two here; and what it and zlib need by
+  // themselves, with the window and a buffer to read. The whole picture where it comes in passes.
+  const size_t whole = header.progressive ? width * static_cast<size_t>(header.height) * 3 : 0;
+  return PngReader::Bytes(header) + width * 8 * 5 + (size_t{96} << 10) + whole;
 }
 
-absl::Status DecodePng(std::string_view bytes, const ImageHeader& header, const Canvas& canvas) {
+absl::Status DecodePngSlowly(std::string_view bytes, const ImageHeader& header, const Rect& rect, int channels,
+                             ImageSink* sink) {
   const Context context(spng_ctx_new(0));
   if (context == nullptr) return absl::ResourceExhaustedError("no memory for a PNG decoder");
   PixelChunks chunks(bytes, ReadBigEndian(bytes, 25, 1) == SPNG_COLOR_TYPE_INDEXED);
-  constexpr const char* kWhat = "the PNG does not decode; it is damaged or cut off";
   spng_ihdr ihdr;
   if (int error = spng_set_image_limits(context.get(), static_cast<uint32_t>(header.width),
                                         static_cast<uint32_t>(header.height));
       error != 0) {
-    return Failed(kWhat, error);
+    return Failed(kDamaged, error);
   }
-  if (int error = spng_set_png_stream(context.get(), ReadChunks, &chunks); error != 0) return Failed(kWhat, error);
-  if (int error = spng_get_ihdr(context.get(), &ihdr); error != 0) return Failed(kWhat, error);
+  if (int error = spng_set_png_stream(context.get(), ReadChunks, &chunks); error != 0) return Failed(kDamaged, error);
+  if (int error = spng_get_ihdr(context.get(), &ihdr); error != 0) return Failed(kDamaged, error);
   PS_RETURN_IF_ERROR(CheckSize("PNG", header, ihdr.width, ihdr.height));
-  Layout layout;
-  layout.color_type = ihdr.color_type;
-  layout.depth = ihdr.bit_depth;
-  // As stored, big-endian: what becomes of it is said above.
+  // As stored, big-endian: what becomes of it says StorePngPixels.
   int error = spng_decode_image(context.get(), nullptr, 0, SPNG_FMT_RAW, SPNG_DECODE_PROGRESSIVE);
-  if (error != 0) return Failed(kWhat, error);
-  if (ihdr.color_type == SPNG_COLOR_TYPE_INDEXED) {
-    spng_plte plte;
-    if (error = spng_get_plte(context.get(), &plte); error != 0) return Failed(kWhat, error);
-    layout.palette.size = static_cast<int>(plte.n_entries);
-    for (int i = 0; i < layout.palette.size; ++i) {
-      uint8_t* color = layout.palette.rgb[i];
-      color[0] = plte.entries[i].red;
-      color[1] = plte.entries[i].green;
-      color[2] = plte.entries[i].blue;
-    }
-  }
+  if (error != 0) return Failed(kDamaged, error);
+  PngLayout layout;
+  PS_RETURN_IF_ERROR(ReadLayout(context.get(), ihdr, &layout));
   std::vector<uint8_t> raw(layout.RowBytes(ihdr.width));
+  const size_t row_bytes = static_cast<size_t>(header.width) * static_cast<size_t>(channels);
+  std::vector<uint8_t> out(row_bytes * (layout.interlaced ? static_cast<size_t>(header.height) : 1));
   while (error == 0) {
     spng_row_info row;
-    if (error = spng_get_row_info(context.get(), &row); error != 0) return Failed(kWhat, error);
-    const Pass pass = ihdr.interlace_method == SPNG_INTERLACE_NONE ? kPasses[6] : kPasses[row.pass];
+    if (error = spng_get_row_info(context.get(), &row); error != 0) return Failed(kDamaged, error);
+    const Pass pass = layout.interlaced ? kPasses[row.pass] : kPasses[6];
     error = spng_decode_scanline(context.get(), raw.data(), raw.size());
-    if (error != 0 && error != SPNG_EOI) return Failed(kWhat, error);
-    if (!StoreRow(raw.data(), layout, pass, header.width, canvas.channels, canvas.Row(static_cast<int>(row.row_num)))) {
+    if (error != 0 && error != SPNG_EOI) return Failed(kDamaged, error);
+    const int y = static_cast<int>(row.row_num), count = (header.width - pass.start + pass.step - 1) / pass.step;
+    uint8_t* const to = out.data() + (layout.interlaced ? static_cast<size_t>(y) * row_bytes : 0) +
+                        static_cast<size_t>(pass.start * channels);
+    if (!StorePngPixels(layout, raw.data(), 0, count, channels, static_cast<size_t>(pass.step), to)) {
       return absl::DataLossError("the PNG is damaged: a pixel has a color that its palette lacks");
     }
+    if (layout.interlaced || y < rect.y || y >= rect.y + rect.height) continue;
+    const ImageView view{out.data(), header.width, 1, channels, row_bytes};
+    sink->Rows(view.Crop({rect.x, 0, rect.width, 1}));
   }
   // Up to the end marker, so that a file that was cut off behind its last pixel is found too.
-  if (error = spng_decode_chunks(context.get()); error != 0) return Failed(kWhat, error);
+  if (error = spng_decode_chunks(context.get()); error != 0) return Failed(kDamaged, error);
+  if (layout.interlaced) {
+    sink->Rows(ImageView{out.data(), header.width, header.height, channels, row_bytes}.Crop(rect));
+  }
   return absl::OkStatus();
+}
+
+absl::Status DecodePng(PngReader* reader, std::string_view bytes, const ImageHeader& header, const Rect& rect,
+                       int channels, ImageSink* sink) {
+  PS_CHECK(rect.Inside(header.width, header.height));
+  if (reader->Read(bytes, header, rect, channels, sink)) return absl::OkStatus();
+  sink->Restart();
+  return DecodePngSlowly(bytes, header, rect, channels, sink);
 }
 
 absl::StatusOr<std::string> EncodePng(const ImageView& image) {

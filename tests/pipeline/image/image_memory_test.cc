@@ -127,10 +127,15 @@ TEST(ImageMemory, OddAndBrokenFilesTakeNoMore) {
   EXPECT_GT(files, 200);
 }
 
-// Memory grows with the width alone where nothing else is told by the header.
+// Memory grows with the width alone, unless the pixels come in passes.
 TEST(ImageMemory, APngTakesRowsOnly) {
-  const ImageHeader header{.format = ImageFormat::kPng, .width = 4000, .height = 4000, .components = 4};
-  EXPECT_LE(DecodeOtherBytes(header), size_t{256} << 10);
+  ImageHeader header{.format = ImageFormat::kPng, .width = 4000, .height = 4000, .components = 4};
+  const size_t rows = DecodeOtherBytes(header);
+  EXPECT_LE(rows, size_t{4000} * 128 + (size_t{256} << 10));
+  header.height = 40000;
+  EXPECT_EQ(DecodeOtherBytes(header), rows);
+  header.progressive = true;
+  EXPECT_GE(DecodeOtherBytes(header), size_t{4000} * 40000 * 3);
 }
 
 // A chunk of a PNG (PNG specification, 5.3).
