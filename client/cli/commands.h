@@ -28,6 +28,7 @@ std::unique_ptr<Command> NewRead();
 std::unique_ptr<Command> NewStatus();
 std::unique_ptr<Command> NewExplain();
 std::unique_ptr<Command> NewTop();
+std::unique_ptr<Command> NewTrace();
 std::unique_ptr<Command> NewJobs();
 std::unique_ptr<Command> NewWorkers();
 std::unique_ptr<Command> NewShards();

@@ -82,6 +82,14 @@ absl::StatusOr<v1::ListShardsReply> ControlClient::ListShards(const v1::ListShar
 absl::StatusOr<v1::QuarantineReply> ControlClient::GetQuarantine(const v1::QuarantineRequest& request) {
   return Ask(&v1::Coordinator::Stub::GetQuarantine, request, kCallTimeout);
 }
+absl::StatusOr<v1::StartTraceReply> ControlClient::StartTrace(const v1::StartTraceRequest& request) {
+  return Ask(&v1::Coordinator::Stub::StartTrace, request, kCallTimeout);
+}
+
+absl::StatusOr<v1::GetTraceReply> ControlClient::GetTrace(const v1::GetTraceRequest& request) {
+  return Ask(&v1::Coordinator::Stub::GetTrace, request, kCallTimeout);
+}
+
 absl::StatusOr<v1::ExplainReply> ControlClient::Explain(const v1::ExplainRequest& request) {
   return Ask(&v1::Coordinator::Stub::Explain, request, kCallTimeout);
 }

@@ -22,9 +22,10 @@ constexpr int kFailed = 1, kUsage = 2;
 
 std::vector<std::unique_ptr<Command>> AllCommands() {
   std::vector<std::unique_ptr<Command>> all;
-  for (auto make : {NewImport,  NewInit,  NewIndex,   NewVerify, NewSubmit,     NewRead,        NewStatus, NewExplain,
-                    NewTop,     NewJobs,  NewWorkers, NewShards, NewQuarantine, NewDrain,       NewCancel, NewDelete,
-                    NewPreview, NewBench, NewBake,    NewPack,   NewCache,      NewCheckConfig, NewFeed,   NewSchema}) {
+  for (auto make :
+       {NewImport, NewInit, NewIndex,   NewVerify, NewSubmit,      NewRead,  NewStatus, NewExplain, NewTop,
+        NewTrace,  NewJobs, NewWorkers, NewShards, NewQuarantine,  NewDrain, NewCancel, NewDelete,  NewPreview,
+        NewBench,  NewBake, NewPack,    NewCache,  NewCheckConfig, NewFeed,  NewSchema}) {
     all.push_back(make());
   }
   return all;

@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/runtime/mailbox.h"
 #include "base/runtime/strand.h"
 #include "client/session/job_info.h"
-#include "client/session/mailbox.h"
 #include "client/transport/coordinator_client.h"
 #include "net/job_mirror.h"
 

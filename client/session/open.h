@@ -8,8 +8,8 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
+#include "base/runtime/mailbox.h"
 #include "base/runtime/strand.h"
-#include "client/session/mailbox.h"
 #include "client/session/session.h"
 #include "client/transport/coordinator_client.h"
 #include "net/job_mirror.h"

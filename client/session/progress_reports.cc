@@ -18,7 +18,8 @@ ProgressReports::ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbo
                                  std::shared_ptr<CoordinatorClient> coordinator, v1::OpenSessionRequest open,
                                  std::string session_id, uint32_t copy_threads, std::shared_ptr<Window> window,
                                  std::shared_ptr<BadRecords> bad_records, std::function<v1::HeldJob()> held,
-                                 std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened)
+                                 std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened,
+                                 std::function<void(const v1::ReportSessionReply&)> answered)
     : strand_(strand),
       mailbox_(std::move(mailbox)),
       coordinator_(std::move(coordinator)),
@@ -28,6 +29,7 @@ ProgressReports::ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbo
       bad_records_(std::move(bad_records)),
       held_(std::move(held)),
       reopened_(std::move(reopened)),
+      answered_(std::move(answered)),
       session_id_(std::move(session_id)),
       next_(strand) {}
 
@@ -87,12 +89,14 @@ void ProgressReports::Next() {
 void ProgressReports::Report() {
   strand_->AssertHere();
   coordinator_->ReportSession(MakeReport(), kReportTimeout,
-                              [this, mailbox = mailbox_](const absl::StatusOr<v1::ReportSessionReply>& reply) {
-                                const bool ok = reply.ok(), unknown = ok && reply->unknown_session();
-                                mailbox->Post([this, ok, unknown] {
+                              [this, mailbox = mailbox_](absl::StatusOr<v1::ReportSessionReply> reply) {
+                                mailbox->Post([this, reply = std::move(reply)] {
                                   strand_->AssertHere();
-                                  if (ok) unknown_ = unknown;
-                                  if (ok && !unknown) bad_records_->Confirm();
+                                  if (reply.ok()) {
+                                    unknown_ = reply->unknown_session();
+                                    if (!unknown_) bad_records_->Confirm();
+                                    if (answered_ != nullptr && !stopped_) answered_(*reply);
+                                  }
                                   Next();
                                 });
                               });

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/runtime/mailbox.h"
 #include "base/runtime/strand.h"
 #include "client/session/bad_records.h"
-#include "client/session/mailbox.h"
 #include "client/session/row_rate.h"
 #include "client/session/window.h"
 #include "client/transport/coordinator_client.h"
@@ -25,12 +25,14 @@ class ProgressReports {
 
   // `open`: the request that opened the session, sent again, with what `held` says, when the coordinator has forgotten
   // it. `reopened` is then told of its answer: AlreadyExists when the rank has another reader by then, which ends the
-  // reports. The strand outlives this; the mailbox is closed before it goes.
+  // reports. `answered`: what else the coordinator says. The strand outlives this; the mailbox is closed before it
+  // goes.
   ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared_ptr<CoordinatorClient> coordinator,
                   v1::OpenSessionRequest open, std::string session_id, uint32_t copy_threads,
                   std::shared_ptr<Window> window, std::shared_ptr<BadRecords> bad_records,
                   std::function<v1::HeldJob()> held,
-                  std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened);
+                  std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened,
+                  std::function<void(const v1::ReportSessionReply&)> answered = nullptr);
 
   void Start();
   void Stop();
@@ -55,6 +57,7 @@ class ProgressReports {
   const std::shared_ptr<BadRecords> bad_records_;
   const std::function<v1::HeldJob()> held_;
   const std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened_;
+  const std::function<void(const v1::ReportSessionReply&)> answered_;
   std::string session_id_ ABSL_GUARDED_BY(strand_);
   bool unknown_ ABSL_GUARDED_BY(strand_) = false;  // the coordinator does not know the session any more
   bool stopped_ ABSL_GUARDED_BY(strand_) = false;

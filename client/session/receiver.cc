@@ -1,6 +1,7 @@
 #include "client/session/receiver.h"
 
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,9 @@ namespace {
 
 // What the job's error policy does with a bad record's row.
 constexpr uint32_t kByPolicy = v1::ROW_MASKED | v1::ROW_SUBSTITUTED;
+
+// Of a trace's tracks.
+constexpr std::string_view kThreads = "copy";
 
 // A Rows header that its payload fits, of a data set of `records`. What each row's bytes hold is checked where they are
 // written.
@@ -89,12 +93,20 @@ void Receiver::Receive(WorkerLink* link, SliceList message) {
 
 absl::Status Receiver::ReceiveRows(uint64_t link, const v1::Rows& rows, SliceCursor payload) {
   const size_t payload_bytes = payload.remaining();
+  TraceSpan span(trace_.get(), copying_->clock(), kThreads, "receive");
+  span.event().epoch = rows.epoch();
+  if (rows.positions_size() > 0) span.event().position = rows.positions(0);
+  span.event().rows = static_cast<uint32_t>(rows.positions_size());
+  span.event().bytes = payload_bytes;
   absl::Status bad = CheckRows(rows, payload_bytes, job_->offsets->num_records());
   if (!bad.ok()) return bad;
   std::vector<Window::Claimed> claimed;
   bad = window_->Claim(link, rows, payload_bytes, &claimed);
   const Nanos start = copying_->clock()->Now();
-  if (bad.ok()) bad = Copy(rows, std::move(payload), &claimed);
+  if (bad.ok()) {
+    const TraceSpan assemble(trace_.get(), copying_->clock(), kThreads, "assemble");
+    bad = Copy(rows, std::move(payload), &claimed);
+  }
   window_->Copied(copying_->clock()->Now() - start);
   for (const Window::Complete& complete : window_->Fill(link, claimed, bad)) Seal(complete);
   if (bad.ok()) NoteBadRecords(rows, claimed);
@@ -164,7 +176,16 @@ void Receiver::NoteBadRecords(const v1::Rows& rows, const std::vector<Window::Cl
 
 void Receiver::Seal(const Window::Complete& complete) {
   const Nanos start = copying_->clock()->Now();
-  Window::Step& step = *complete.step;
+  absl::Status sealed = SealRows(complete.step.get());
+  window_->Sealed(complete.ordinal, std::move(sealed), copying_->clock()->Now() - start);
+}
+
+absl::Status Receiver::SealRows(Window::Step* sealing) const {
+  Window::Step& step = *sealing;
+  TraceSpan span(trace_.get(), copying_->clock(), kThreads, "seal");
+  span.event().epoch = step.span.epoch;
+  span.event().position = step.span.begin;
+  span.event().rows = static_cast<uint32_t>(step.slice.size());
   for (uint64_t row = 0; row < step.policy.size(); ++row) {
     if (!steps_.IsValid(step.span, step.slice.begin + row)) continue;
     step.masked_rows += step.policy[row] == v1::ROW_MASKED ? 1 : 0;
@@ -183,8 +204,7 @@ void Receiver::Seal(const Window::Complete& complete) {
     const Location at = job_->offsets->Locate(step.source[row]);
     sources[row] = {static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)};
   }
-  absl::Status sealed = step.builder->Seal(ids, step.valid, sources);
-  window_->Sealed(complete.ordinal, std::move(sealed), copying_->clock()->Now() - start);
+  return step.builder->Seal(ids, step.valid, sources);
 }
 
 }  // namespace penstock

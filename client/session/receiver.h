@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "base/runtime/executor.h"
+#include "base/trace/trace_recorder.h"
 #include "client/session/bad_records.h"
 #include "client/session/job_info.h"
 #include "client/session/window.h"
@@ -23,11 +24,13 @@ class Receiver final : public LinkEvents, public std::enable_shared_from_this<Re
  public:
   // `copying` outlives the links. `closed` is told of each link that has ended, behind what came on it.
   Receiver(std::shared_ptr<const JobInfo> job, const Steps& steps, std::shared_ptr<Window> window,
-           std::shared_ptr<BadRecords> bad_records, Executor* copying, std::function<void(uint64_t link)> closed)
+           std::shared_ptr<BadRecords> bad_records, std::shared_ptr<TraceRecorder> trace, Executor* copying,
+           std::function<void(uint64_t link)> closed)
       : job_(std::move(job)),
         steps_(steps),
         window_(std::move(window)),
         bad_records_(std::move(bad_records)),
+        trace_(std::move(trace)),
         copying_(copying),
         closed_(std::move(closed)) {}
 
@@ -41,6 +44,7 @@ class Receiver final : public LinkEvents, public std::enable_shared_from_this<Re
   // Writes each claimed row into its slot.
   absl::Status Copy(const v1::Rows& rows, SliceCursor payload, std::vector<Window::Claimed>* claimed) const;
   void Seal(const Window::Complete& complete);
+  absl::Status SealRows(Window::Step* step) const;
   // Of the rows that were written, for the coordinator.
   void NoteBadRecords(const v1::Rows& rows, const std::vector<Window::Claimed>& claimed);
 
@@ -48,6 +52,7 @@ class Receiver final : public LinkEvents, public std::enable_shared_from_this<Re
   const Steps steps_;
   const std::shared_ptr<Window> window_;
   const std::shared_ptr<BadRecords> bad_records_;
+  const std::shared_ptr<TraceRecorder> trace_;
   Executor* const copying_;
   const std::function<void(uint64_t)> closed_;
 };

@@ -11,6 +11,7 @@ namespace {
 
 constexpr Nanos kCloseSessionWithin = 300 * kMillisecond;
 constexpr Nanos kClosedWithin = 400 * kMillisecond;
+constexpr Nanos kPutTraceWithin = 5 * kSecond;
 
 template <typename... Ts>
 struct Overloaded : Ts... {
@@ -42,6 +43,14 @@ v1::Open FirstMessage(const JobInfo& job, const Steps& steps, uint32_t rank) {
   return open;
 }
 
+v1::TracePart TracePartOf(const SessionOptions& options) {
+  v1::TracePart part;
+  part.set_host(options.open.host());
+  part.set_version(options.open.version());
+  part.set_rank(options.rank);
+  return part;
+}
+
 }  // namespace
 
 Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
@@ -54,11 +63,12 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
       mailbox_(std::make_shared<Mailbox>(&strand_)),
       memory_(std::make_shared<BatchMemory>(options_.allocator, options_.max_free_bytes)),
       bad_records_(std::make_shared<BadRecords>()),
+      trace_(std::make_shared<TraceRecorder>()),
       window_(std::make_shared<Window>(job_->name, steps_, TrackerOptionsOf(*job_, options_),
                                        options_.most_window_steps, strand_.clock())),
       awake_(std::make_shared<std::atomic<bool>>(false)),
       links_(&strand_, runtime.transport, FirstMessage(*job_, steps_, options_.rank), window_,
-             std::make_shared<Receiver>(job_, steps_, window_, bad_records_, runtime.copying,
+             std::make_shared<Receiver>(job_, steps_, window_, bad_records_, trace_, runtime.copying,
                                         [this, mailbox = mailbox_](uint64_t link) {
                                           mailbox->Post([this, link] {
                                             strand_.AssertHere();
@@ -68,6 +78,11 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
                                         })),
       watch_(&strand_, mailbox_, coordinator_, job_, options_.watched,
              [this](const absl::StatusOr<std::shared_ptr<const View>>& news) { OnNews(news); }),
+      traces_(runtime.control, trace_, TracePartOf(options_),
+              [coordinator = coordinator_](const v1::PutTraceRequest& request, TraceTaker::Done done) {
+                coordinator->PutTrace(request, kPutTraceWithin, std::move(done));
+              }),
+      trainer_trace_(trace_, strand_.clock()),
       reports_(
           &strand_, mailbox_, coordinator_, options_.open, options_.session_id, runtime.copy_threads, window_,
           bad_records_,
@@ -78,7 +93,8 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
           [this](const absl::StatusOr<v1::OpenSessionReply>& reply) {
             strand_.AssertHere();
             reply.ok() ? watch_.Take(reply->job(), reply->revision()) : window_->JobGone(reply.status());
-          }),
+          },
+          [this](const v1::ReportSessionReply& reply) { TakeTraces(reply); }),
       wait_notice_(window_, options_.on_wait),
       next_turn_(&strand_),
       give_up_(&strand_) {}
@@ -169,14 +185,27 @@ absl::StatusOr<Batch> Session::Finish(Window::Taken taken) const {
   return taken.step->builder->Finish(span.epoch, (span.begin - from) / steps_.step_size(), span.begin);
 }
 
+void Session::TakeTraces(const v1::ReportSessionReply& reply) {
+  strand_.AssertHere();
+  for (const v1::TraceOrder& order : reply.traces()) {
+    // Streams were opened with the first id, or, since the coordinator forgot that, with this one.
+    if (order.job() == job_->name) traces_.Take(order, reports_.session_id(), {options_.session_id});
+  }
+}
+
 absl::StatusOr<Batch> Session::Next(absl::Duration timeout) {
-  return Finish(
-      window_->TakeWithin(absl::ToInt64Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(87600)))));
+  trainer_trace_.Asked();
+  Window::Taken taken =
+      window_->TakeWithin(absl::ToInt64Nanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(87600))));
+  trainer_trace_.Got(taken.step.get());
+  return Finish(std::move(taken));
 }
 
 std::optional<absl::StatusOr<Batch>> Session::TryNext() {
+  trainer_trace_.Asked();
   std::optional<Window::Taken> taken = window_->Take();
   if (!taken.has_value()) return std::nullopt;
+  trainer_trace_.Got(taken->step.get());
   return Finish(*std::move(taken));
 }
 
@@ -197,6 +226,7 @@ void Session::CloseOnStrand() {
   next_turn_.Cancel();
   watch_.Stop();
   reports_.Stop();
+  traces_.Stop();
   coordinator_->Cancel();
   give_up_.Set(strand_.clock()->Now() + kClosedWithin, [this] {
     strand_.AssertHere();

@@ -17,18 +17,20 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/runtime/mailbox.h"
 #include "base/runtime/strand.h"
 #include "client/session/bad_records.h"
 #include "client/session/job_info.h"
 #include "client/session/job_watch.h"
-#include "client/session/mailbox.h"
 #include "client/session/progress_reports.h"
 #include "client/session/receiver.h"
+#include "client/session/trainer_trace.h"
 #include "client/session/wait_notice.h"
 #include "client/session/window.h"
 #include "client/session/worker_links.h"
 #include "client/transport/coordinator_client.h"
 #include "net/job_mirror.h"
+#include "net/trace/trace_taker.h"
 #include "penstock/batch.h"
 #include "penstock/stats.h"
 #include "transport/message_stream.h"
@@ -91,6 +93,7 @@ class Session {
   void OnNews(const absl::StatusOr<std::shared_ptr<const View>>& news);
   void CloseOnStrand();
   void MaybeClosed();
+  void TakeTraces(const v1::ReportSessionReply& reply);
 
   // Any thread.
   absl::StatusOr<Batch> Finish(Window::Taken taken) const;
@@ -103,11 +106,14 @@ class Session {
   const std::shared_ptr<Mailbox> mailbox_;
   const std::shared_ptr<BatchMemory> memory_;
   const std::shared_ptr<BadRecords> bad_records_;
+  const std::shared_ptr<TraceRecorder> trace_;
   const std::shared_ptr<Window> window_;
   const std::shared_ptr<std::atomic<bool>> awake_;  // a turn is posted
 
   WorkerLinks links_ ABSL_GUARDED_BY(strand_);
   JobWatch watch_ ABSL_GUARDED_BY(strand_);
+  TraceTaker traces_;
+  TrainerTrace trainer_trace_;
   ProgressReports reports_ ABSL_GUARDED_BY(strand_);
   WaitNotice wait_notice_ ABSL_GUARDED_BY(strand_);
   StrandTimer next_turn_ ABSL_GUARDED_BY(strand_);

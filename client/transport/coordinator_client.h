@@ -3,6 +3,7 @@
 #define PENSTOCK_CLIENT_TRANSPORT_COORDINATOR_CLIENT_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
@@ -32,6 +33,9 @@ class CoordinatorClient {
                              Done<v1::ReportSessionReply> done) = 0;
   virtual void CloseSession(const v1::CloseSessionRequest& request, Nanos timeout,
                             Done<v1::CloseSessionReply> done) = 0;
+  virtual void PutTrace(const v1::PutTraceRequest& request, Nanos timeout, Done<v1::PutTraceReply> done) {
+    std::move(done)(absl::UnimplementedError("no traces are taken here"));
+  }
   // Ends the calls that are under way.
   virtual void Cancel() = 0;
 };

@@ -20,6 +20,7 @@
 #include "base/block_memory.h"
 #include "base/runtime/clock.h"
 #include "base/runtime/executor.h"
+#include "base/trace/trace_recorder.h"
 #include "pipeline/batch/row.h"
 #include "pipeline/cache/disk/disk_cache.h"
 #include "pipeline/loader/budget_grab.h"
@@ -104,6 +105,7 @@ struct LoaderOptions {
   int reads_under_way = 64;
   uint64_t max_row_bytes = kMaxRowBytes;  // lower in tests alone
   Clock* clock = Clock::Real();
+  std::shared_ptr<TraceRecorder> trace;  // of rows, while it is on; null: none
 };
 
 class Loader {

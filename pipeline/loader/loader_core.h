@@ -89,8 +89,9 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   struct Outcome {
     RowMaker::End end = RowMaker::End::kMade;
     uint64_t need = 0;
-    uint64_t kept = 0;   // bytes that the row keeps
-    bool timed = false;  // its stages were measured: the thread's times have them
+    uint64_t kept = 0;    // bytes that the row keeps
+    bool timed = false;   // its stages were measured: the thread's times have them
+    bool traced = false;  // in spans
     RowResult result;
     MadeRow made;
   };

@@ -5,28 +5,33 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "pipeline/loader/loader_core.h"
+#include "pipeline/loader/row_trace.h"
 
 namespace penstock {
 
 class LoaderCore::ParkedRow final : public ReadyWaiter {
  public:
-  ParkedRow(std::weak_ptr<LoaderCore> core, RowScheduler::Picked picked)
+  ParkedRow(std::weak_ptr<LoaderCore> core, RowScheduler::Picked picked, std::shared_ptr<const LoadJob> job)
       : picked_(std::move(picked)),
         core_(std::move(core)),
         session_(picked_.session),
-        urgent_(picked_.row.request.urgent) {}
+        job_(std::move(job)),
+        request_(picked_.row.request) {}
   void OnReady(std::shared_ptr<const void> hold) override {
     if (const std::shared_ptr<LoaderCore> core = core_.lock()) core->Unpark(*this, std::move(hold));
   }
   uint64_t session() const { return session_; }
-  bool urgent() const { return urgent_; }
+  bool urgent() const { return request_.urgent; }
+  const LoadJob& job() const { return *job_; }
+  const RowRequest& request() const { return request_; }
 
   RowScheduler::Picked picked_;  // guarded by the core's lock
 
  private:
   const std::weak_ptr<LoaderCore> core_;
   const uint64_t session_;
-  const bool urgent_;
+  const std::shared_ptr<const LoadJob> job_;
+  const RowRequest request_;
 };
 
 void LoaderCore::RunThread(int thread) {
@@ -195,8 +200,9 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
   };
   MadeRow* const made = &outcome.made;
   StageTimes& times = thread->scratch.times();
-  outcome.timed = thread->sampler.Next();
-  if (outcome.timed) times.Start(options_.clock, job.pipeline().stages().size());
+  outcome.traced = options_.trace != nullptr && options_.trace->on();
+  outcome.timed = thread->sampler.Next() || outcome.traced;
+  if (outcome.timed) times.Start(options_.clock, job.pipeline().stages().size(), outcome.traced);
   outcome.end = maker_.Make(job, session.id, row.request, work->shared, book, get_slot, thread, &row.reads, made);
   times.Stop();
   if (outcome.end == RowMaker::End::kMade && made->status.ok()) {
@@ -249,6 +255,10 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
   }
   const Nanos took = options_.clock->Now() - start;
   if (outcome.timed) thread->sampler.Took(took);
+  if (outcome.traced) {
+    TraceRow({number, session.job.get(), work->picked.row.request, outcome.end, start, start + took}, outcome.made,
+             thread->scratch.times(), options_.trace.get());
+  }
   ReadTries& reads = work->picked.row.reads;
   if (outcome.end == RowMaker::End::kNotRead && reads.brought == nullptr) {
     reads.brought = std::make_shared<BroughtRecord>();
@@ -350,7 +360,7 @@ void LoaderCore::EndMaking(Work* work) {
 
 std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::Park(Work* work) {
   scheduler_.Park(work->session->id);
-  auto parked = std::make_shared<ParkedRow>(weak_from_this(), std::move(work->picked));
+  auto parked = std::make_shared<ParkedRow>(weak_from_this(), std::move(work->picked), work->session->job);
   work->session->parked.emplace(parked.get(), parked);
   return parked;
 }
@@ -384,14 +394,16 @@ void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
                             .stop = session.stop_reads.get_token()};
   const Nanos start = options_.clock->Now();
   BroughtRecord* const out = brought.get();
-  const bool begun = session.job->reader().BringRecord(brought, options, [core = weak_from_this(), row, out, start] {
-    const std::shared_ptr<LoaderCore> self = core.lock();
-    if (self == nullptr) return;
-    out->took = self->options_.clock->Now() - start;
-    self->CountRead(row->session(), start);
-    self->EndRead();
-    self->Unpark(*row, nullptr);
-  });
+  const bool begun =
+      session.job->reader().BringRecord(brought, options, [core = weak_from_this(), row, out, record, start] {
+        const std::shared_ptr<LoaderCore> self = core.lock();
+        if (self == nullptr) return;
+        out->took = self->options_.clock->Now() - start;
+        TraceRead(row->job(), row->request(), record, start, start + out->took, self->options_.trace.get());
+        self->CountRead(row->session(), start);
+        self->EndRead();
+        self->Unpark(*row, nullptr);
+      });
   if (begun) return;
   // Its shard has been closed meanwhile.
   brought->Drop();

@@ -112,7 +112,9 @@ std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& jo
     char* const room = thread->record.Get(length + DiskCache::kReadOverhead);
     const std::optional<std::string_view> found = options_.disk->Read(key, static_cast<uint32_t>(length), room);
     if (found.has_value()) {
-      made->read_time += options_.clock->Now() - start;
+      made->read_began = start;
+      made->read_ended = options_.clock->Now();
+      made->read_time += made->read_ended - start;
       keep(*found);
       return *found;
     }
@@ -127,7 +129,9 @@ std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& jo
     if (thread->reading_since != nullptr) thread->reading_since->store(start, std::memory_order_relaxed);
     bytes = job.reader().ReadRecord(record, &thread->record);
     if (thread->reading_since != nullptr) thread->reading_since->store(-1, std::memory_order_relaxed);
-    const Nanos took = options_.clock->Now() - start;
+    made->read_began = start;
+    made->read_ended = options_.clock->Now();
+    const Nanos took = made->read_ended - start;
     made->read_time += took;
     made->storage_time += took;
   }

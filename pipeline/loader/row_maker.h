@@ -80,6 +80,8 @@ struct MadeRow {
   uint64_t source_record = 0;
   uint64_t missing_record = 0;  // of End::kNotReady and kNotRead
   Nanos read_time = 0;          // of the thread
+  Nanos read_began = 0;         // its last read, for who traces
+  Nanos read_ended = 0;         // 0: there was none
   // What storage was asked for, and how long it took, on whatever thread.
   uint64_t storage_reads = 0;
   Nanos storage_time = 0;

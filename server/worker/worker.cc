@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "base/temporaries.h"
 #include "net/channel.h"
+#include "net/trace/trace_taker.h"
 #include "pipeline/augment/conformance.h"
 #include "server/common/bind_check.h"
 #include "server/common/state_dir.h"
@@ -91,6 +92,7 @@ struct Worker::Parts {
   BadRecordLog bad_records{[](const std::string& line) { spdlog::warn("{}", line); }};
   std::unique_ptr<Loader> loader;
   SessionShared shared;
+  std::shared_ptr<TraceRecorder> trace = std::make_shared<TraceRecorder>();
   std::unique_ptr<ThreadPool> executor;
   std::unique_ptr<SessionAcceptor> acceptor;
   std::unique_ptr<grpc::Service> service;
@@ -104,6 +106,7 @@ struct Worker::Parts {
   std::unique_ptr<IndexPrefetch> prefetch;  // of the prefetch thread alone
   std::unique_ptr<ThreadPool> prefetch_thread;
   std::shared_ptr<Agent> agent;
+  std::unique_ptr<TraceTaker> traces;
   std::unique_ptr<Strand> leaving;
   std::unique_ptr<StrandTimer> drain_deadline;  // both of `leaving`
   bool left_said = false;
@@ -219,6 +222,7 @@ struct Worker::Parts {
     stop_work.request_stop();
     indexes->Stop();  // what others wait for below
     agent->Stop();
+    traces->Stop();
     if (local != nullptr) local->StopListening();
     acceptor->CloseAll(absl::UnavailableError("this worker stops"));
     running.server->Shutdown(std::chrono::system_clock::now());
@@ -289,12 +293,14 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   }
   const uint64_t rings_bytes = options.socket_dir.empty() ? 0 : RingsBytes(options.loader);
   options.loader.memory_budget_bytes -= rings_bytes;
+  options.loader.trace = parts->trace;
   PS_ASSIGN_OR_RETURN(parts->loader, Loader::Create(options.loader));
   parts->executor = std::make_unique<ThreadPool>(kExecutorThreads, "ps-strand");
   parts->shared.worker_id = parts->id;
   parts->shared.loader = parts->loader.get();
   parts->shared.jobs = parts->jobs.get();
   parts->shared.bad_records = &parts->bad_records;
+  parts->shared.trace = parts->trace.get();
   parts->shared.executor = parts->executor.get();
   parts->shared.max_sessions = options.max_sessions;
   parts->shared.ahead.busy_rows =
@@ -336,6 +342,16 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   hooks.jobs_changed = [self](const JobChanges& changes) { self->JobsChanged(changes); };
   hooks.run_task = [id = parts->id, tools](const v1::Task& task) { return RunTask(task, id, tools); };
   hooks.drain = [self] { self->Drain(); };
+  v1::TracePart part;
+  part.set_worker(true);
+  part.set_host(HostName());
+  part.set_version(PENSTOCK_VERSION);
+  parts->traces = std::make_unique<TraceTaker>(
+      parts->executor.get(), parts->trace, std::move(part),
+      [link = parts->link.get()](const v1::PutTraceRequest& request, TraceTaker::Done done) {
+        link->PutTrace(request, std::move(done));
+      });
+  hooks.trace = [self](const v1::TraceOrder& order) { self->traces->Take(order, self->id); };
   hooks.ready = [self] { self->Set(&Parts::ready); };
   parts->agent = std::make_shared<Agent>(std::move(agent), std::move(hooks), parts->link.get(), parts->executor.get(),
                                          parts->tasks.get());

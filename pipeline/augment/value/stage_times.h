@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "base/runtime/clock.h"
@@ -17,12 +18,26 @@ class StageTimes {
   // Stages of every pipeline; a pipeline's own follow.
   enum : size_t { kOther, kParse, kDecode, kResize, kFixedStages };
 
-  // Measures from now on, in kOther, until Stop.
-  void Start(const Clock* clock, size_t stages) {
+  // A stage in time. One that a stage comes back to again and again (strips of rows to the resize) is one span, with
+  // the time that it had of it.
+  struct Span {
+    size_t stage = kOther;
+    size_t parent = kNoParent;  // in spans(); that it lies in
+    Nanos begin = 0, end = 0;
+    Nanos inside = 0;  // of all its visits, stages inside it included
+  };
+  static constexpr size_t kNoParent = SIZE_MAX;
+  static constexpr size_t kMostSpans = 64;  // of a row; further ones are left out
+
+  // Measures from now on, in kOther, until Stop; also in spans, if `spans`.
+  void Start(const Clock* clock, size_t stages, bool spans = false) {
     clock_ = clock;
     own_.assign(std::max<size_t>(stages, kFixedStages), 0);
     stage_ = kOther;
     since_ = clock->Now();
+    spans_.clear();
+    keeps_spans_ = spans;
+    span_ = kNoParent;
   }
   void Stop() {
     if (!on()) return;
@@ -32,6 +47,8 @@ class StageTimes {
   bool on() const { return clock_ != nullptr; }
   // Of the last Start: each stage's own time.
   const std::vector<Nanos>& own() const { return own_; }
+  // Of the last Start, if it was to keep them: those that hold others before these.
+  const std::vector<Span>& spans() const { return spans_; }
 
   // While it lives the time is `stage`'s, and then again that of the stage around it. A branch when nothing is
   // measured.
@@ -41,9 +58,14 @@ class StageTimes {
       if (times_ == nullptr) return;
       around_ = times_->stage_;
       times_->SwitchTo(stage);
+      if (!times_->keeps_spans_) return;
+      entered_ = times_->since_;
+      span_ = times_->Enter(stage);
     }
     ~Scope() {
-      if (times_ != nullptr) times_->SwitchTo(around_);
+      if (times_ == nullptr) return;
+      times_->SwitchTo(around_);
+      if (span_ != kNoParent) times_->Exit(span_, entered_);
     }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
@@ -51,9 +73,29 @@ class StageTimes {
    private:
     StageTimes* const times_;
     size_t around_ = kOther;
+    size_t span_ = kNoParent;
+    Nanos entered_ = 0;
   };
 
  private:
+  // Now is since_.
+  size_t Enter(size_t stage) {
+    // Only the last one of those beside it, so that no two lie across each other.
+    for (size_t i = spans_.size(); i-- > 0;) {
+      if (spans_[i].parent != span_) continue;
+      if (spans_[i].stage == stage) return span_ = i;
+      break;
+    }
+    if (spans_.size() == kMostSpans) return kNoParent;
+    spans_.push_back({stage, span_, since_, since_, 0});
+    return span_ = spans_.size() - 1;
+  }
+  void Exit(size_t span, Nanos entered) {
+    spans_[span].end = since_;
+    spans_[span].inside += since_ - entered;
+    span_ = spans_[span].parent;
+  }
+
   void SwitchTo(size_t stage) {
     const Nanos now = clock_->Now();
     own_[stage_] += now - since_;
@@ -65,6 +107,9 @@ class StageTimes {
   std::vector<Nanos> own_;
   size_t stage_ = kOther;
   Nanos since_ = 0;
+  bool keeps_spans_ = false;
+  std::vector<Span> spans_;
+  size_t span_ = kNoParent;  // that it is in
 };
 
 }  // namespace penstock

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -60,14 +61,22 @@ class WatchReactor final : public grpc::ServerUnaryReactor {
 }  // namespace
 
 // Request and reply live until the reactor is finished.
-template <typename Req, typename Rep>
-grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Context* context, const Req* request, Rep* reply) {
+template <typename Req, typename Rep, typename Add>
+grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Context* context, const Req* request, Rep* reply, Add add) {
   Reactor* reactor = context->DefaultReactor();
-  loop_->Apply(*request, DeadlineOf(context), [reactor, reply](absl::Status status, Reply* made) {
-    if (status.ok()) *reply = std::move(std::get<Rep>(*made));
+  loop_->Apply(*request, DeadlineOf(context), [reactor, reply, add](absl::Status status, Reply* made) {
+    if (status.ok()) {
+      *reply = std::move(std::get<Rep>(*made));
+      add();
+    }
     reactor->Finish(ToGrpc(status));
   });
   return reactor;
+}
+
+template <typename Req, typename Rep>
+grpc::ServerUnaryReactor* CoordinatorService::ApplyToState(Context* context, const Req* request, Rep* reply) {
+  return ApplyToState(context, request, reply, [] {});
 }
 
 template <typename Ask>
@@ -136,6 +145,54 @@ grpc::ServerUnaryReactor* CoordinatorService::Explain(Context* context, const v1
   });
 }
 
+void CoordinatorService::AddTraces(const std::string& process,
+                                   google::protobuf::RepeatedPtrField<v1::TraceOrder>* orders) {
+  MutexLock lock(&traces_mutex_);
+  traces_.AddOrders(process, Clock::Real()->Now(), orders);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::StartTrace(Context* context, const v1::StartTraceRequest* request,
+                                                         v1::StartTraceReply* reply) {
+  return ReadState(context, [this, request, reply](const CoordinatorState& state, Nanos now) {
+    const absl::StatusOr<std::vector<TraceParty>> parties = state.TraceParties(request->job(), now);
+    if (!parties.ok()) return parties.status();
+    MutexLock lock(&traces_mutex_);
+    absl::StatusOr<v1::StartTraceReply> started = traces_.Start(
+        (uint64_t{std::random_device()()} << 32) | std::random_device()(), *request, *parties, Clock::Real()->Now());
+    if (started.ok()) *reply = *std::move(started);
+    return started.status();
+  });
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::GetTrace(Context* context, const v1::GetTraceRequest* request,
+                                                       v1::GetTraceReply* reply) {
+  Reactor* reactor = context->DefaultReactor();
+  absl::StatusOr<v1::GetTraceReply> got;
+  {
+    MutexLock lock(&traces_mutex_);
+    got = traces_.Get(*request, Clock::Real()->Now());
+  }
+  if (got.ok()) *reply = *std::move(got);
+  reactor->Finish(ToGrpc(got.status()));
+  return reactor;
+}
+
+// Answered here, by gRPC's thread: the time that is told is to be that of coming and going.
+grpc::ServerUnaryReactor* CoordinatorService::PutTrace(Context* context, const v1::PutTraceRequest* request,
+                                                       v1::PutTraceReply* reply) {
+  Reactor* reactor = context->DefaultReactor();
+  const Nanos received = Clock::Real()->Now();
+  absl::Status status;
+  {
+    MutexLock lock(&traces_mutex_);
+    status = traces_.Put(*request, received);
+  }
+  reply->set_received(received);
+  reply->set_sent(Clock::Real()->Now());
+  reactor->Finish(ToGrpc(status));
+  return reactor;
+}
+
 grpc::ServerUnaryReactor* CoordinatorService::Drain(Context* context, const v1::DrainRequest* request,
                                                     v1::DrainReply* reply) {
   return ApplyToState(context, request, reply);
@@ -165,7 +222,8 @@ grpc::ServerUnaryReactor* CoordinatorService::RegisterWorker(Context* context, c
 
 grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(Context* context, const v1::HeartbeatRequest* request,
                                                         v1::HeartbeatReply* reply) {
-  return ApplyToState(context, request, reply);
+  return ApplyToState(context, request, reply,
+                      [this, request, reply] { AddTraces(request->id(), reply->mutable_traces()); });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::ReportTask(Context* context, const v1::ReportTaskRequest* request,
@@ -219,7 +277,8 @@ grpc::ServerUnaryReactor* CoordinatorService::OpenSession(Context* context, cons
 
 grpc::ServerUnaryReactor* CoordinatorService::ReportSession(Context* context, const v1::ReportSessionRequest* request,
                                                             v1::ReportSessionReply* reply) {
-  return ApplyToState(context, request, reply);
+  return ApplyToState(context, request, reply,
+                      [this, request, reply] { AddTraces(request->session_id(), reply->mutable_traces()); });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::CloseSession(Context* context, const v1::CloseSessionRequest* request,

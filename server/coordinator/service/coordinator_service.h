@@ -13,6 +13,7 @@
 #include "server/coordinator/service/control_loop.h"
 #include "server/coordinator/store/index_blobs.h"
 #include "server/coordinator/store/index_turns.h"
+#include "server/coordinator/trace/trace_desk.h"
 
 namespace penstock {
 
@@ -32,6 +33,9 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   Reactor* ListShards(Context*, const v1::ListShardsRequest*, v1::ListShardsReply*) override;
   Reactor* GetQuarantine(Context*, const v1::QuarantineRequest*, v1::QuarantineReply*) override;
   Reactor* Explain(Context*, const v1::ExplainRequest*, v1::ExplainReply*) override;
+  Reactor* StartTrace(Context*, const v1::StartTraceRequest*, v1::StartTraceReply*) override;
+  Reactor* GetTrace(Context*, const v1::GetTraceRequest*, v1::GetTraceReply*) override;
+  Reactor* PutTrace(Context*, const v1::PutTraceRequest*, v1::PutTraceReply*) override;
   Reactor* Drain(Context*, const v1::DrainRequest*, v1::DrainReply*) override;
   Reactor* Watch(Context*, const grpc::ByteBuffer*, grpc::ByteBuffer*) override;
   Reactor* RegisterWorker(Context*, const v1::RegisterWorkerRequest*, v1::RegisterWorkerReply*) override;
@@ -46,10 +50,15 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
  private:
   template <typename Req, typename Rep>
   Reactor* ApplyToState(Context* context, const Req* request, Rep* reply);
+  // The same; a reply that is given also gets what `add` adds.
+  template <typename Req, typename Rep, typename Add>
+  Reactor* ApplyToState(Context* context, const Req* request, Rep* reply, Add add);
   template <typename Ask>
   Reactor* ReadState(Context* context, Ask ask);
   template <typename Work>
   Reactor* WithFiles(Context* context, Work work);
+  // Tells a process of the traces there are.
+  void AddTraces(const std::string& process, google::protobuf::RepeatedPtrField<v1::TraceOrder>* orders);
   absl::Status FindIndex(const v1::GetIndexRequest& request, v1::GetIndexReply* reply);
 
   ControlLoop* const loop_;
@@ -58,6 +67,8 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   std::atomic<uint64_t> next_watch_{1};
   Mutex turns_mutex_;
   IndexTurns turns_ ABSL_GUARDED_BY(turns_mutex_);
+  Mutex traces_mutex_;
+  TraceDesk traces_ ABSL_GUARDED_BY(traces_mutex_);
 };
 
 }  // namespace penstock

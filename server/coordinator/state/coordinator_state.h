@@ -26,6 +26,7 @@
 #include "server/coordinator/state/session_table.h"
 #include "server/coordinator/state/task_board.h"
 #include "server/coordinator/state/worker_table.h"
+#include "server/coordinator/trace/trace_desk.h"
 
 namespace penstock {
 
@@ -65,6 +66,8 @@ class CoordinatorState {
   absl::StatusOr<v1::QuarantineReply> GetQuarantine(const v1::QuarantineRequest& request) const;
   // What holds a job back. NotFound lists the jobs there are; FailedPrecondition: it is not READY, or nobody reads it.
   absl::StatusOr<v1::ExplainReply> Explain(const v1::ExplainRequest& request, Nanos now) const;
+  // The live workers that serve a job, and its readers. The errors of Explain; FailedPrecondition: no worker is live.
+  absl::StatusOr<std::vector<TraceParty>> TraceParties(const std::string& job, Nanos now) const;
 
  private:
   CoordinatorState(const StateOptions& options, Nanos now, uint64_t term);
@@ -142,6 +145,8 @@ class CoordinatorState {
 
   // state_explain.cc
   std::vector<const SessionEntry*> ReadersOf(const JobEntry& entry, Nanos now) const;  // that are not silent
+  // A job that is READY and read now; else why not, `so` being what follows from nobody's reading it.
+  absl::StatusOr<const JobEntry*> FindReadJob(const std::string& name, Nanos now, std::string_view so) const;
   v1::Explanation ExplainJob(const JobEntry& entry, uint32_t seconds, Nanos now) const;
 
   // state_quarantine.cc

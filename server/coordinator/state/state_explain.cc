@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/coordinator/explain/explain.h"
 #include "server/coordinator/explain/observed.h"
 #include "server/coordinator/state/coordinator_state.h"
@@ -141,8 +142,15 @@ absl::StatusOr<v1::ExplainReply> CoordinatorState::Explain(const v1::ExplainRequ
     }
     return reply;
   }
-  const auto found = jobs_.find(request.job());
-  if (found == jobs_.end()) return NoSuchJob(request.job());
+  PS_ASSIGN_OR_RETURN(const JobEntry* const entry, FindReadJob(request.job(), now, "nothing holds it back"));
+  *reply.add_jobs() = ExplainJob(*entry, request.seconds(), now);
+  return reply;
+}
+
+absl::StatusOr<const JobEntry*> CoordinatorState::FindReadJob(const std::string& name, Nanos now,
+                                                              std::string_view so) const {
+  const auto found = jobs_.find(name);
+  if (found == jobs_.end()) return NoSuchJob(name);
   const v1::Job& job = found->second.job;
   if (!found->second.ready()) {
     return absl::FailedPreconditionError(absl::StrCat("job ", job.name(), " ", WhyNotReady(job)));
@@ -154,11 +162,10 @@ absl::StatusOr<v1::ExplainReply> CoordinatorState::Explain(const v1::ExplainRequ
                      silent > 0 ? absl::StrCat(" (", silent, silent == 1 ? " reader has" : " readers have",
                                                " been silent for over ", kSilent / kSecond, " s)")
                                 : "",
-                     ", so nothing holds it back: open a reader (a trainer, or `penstock read ", job.name(),
+                     ", so ", std::string(so), ": open a reader (a trainer, or `penstock read ", job.name(),
                      "`) and ask again after some seconds"));
   }
-  *reply.add_jobs() = ExplainJob(found->second, request.seconds(), now);
-  return reply;
+  return &found->second;
 }
 
 }  // namespace penstock

@@ -158,6 +158,9 @@ void Agent::HasBeaten(const absl::StatusOr<v1::HeartbeatReply>& reply) {
     if (!over_) {
       if (reply->drain() && !std::exchange(drain_asked_, true)) hooks_.drain();
       TakeTasks(reply->tasks());
+      for (const v1::TraceOrder& order : reply->traces()) {
+        if (hooks_.trace) hooks_.trace(order);
+      }
     }
   }
   BeatAfter(reply.status(), pause);

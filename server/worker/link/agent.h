@@ -31,6 +31,7 @@ struct AgentHooks {
   std::function<v1::WorkerLoad()> load;
   std::function<void(const JobChanges&)> jobs_changed;
   std::function<v1::ReportTaskRequest(const v1::Task&)> run_task;  // on the tasks' executor; may block
+  std::function<void(const v1::TraceOrder&)> trace = nullptr;      // to be recorded; said again and again
   std::function<void()> drain;                                     // an operator asked for it; once
   std::function<void()> ready;  // registered, and has heard of the jobs there are; once
 };

@@ -80,6 +80,11 @@ class GrpcLink final : public CoordinatorLink {
           [this](auto&&... call) { stub_->async()->ReportTask(std::forward<decltype(call)>(call)...); });
   }
 
+  void PutTrace(const v1::PutTraceRequest& request, Done<v1::PutTraceReply> done) override {
+    Begin(request, kShortCall, std::move(done),
+          [this](auto&&... call) { stub_->async()->PutTrace(std::forward<decltype(call)>(call)...); });
+  }
+
   absl::Status PutIndex(uint64_t content_hash, std::string blob) override {
     v1::PutIndexRequest request;
     request.set_content_hash(content_hash);

@@ -24,6 +24,9 @@ class CoordinatorLink {
   virtual void Register(const v1::RegisterWorkerRequest& request, Done<v1::RegisterWorkerReply> done) = 0;
   virtual void Heartbeat(const v1::HeartbeatRequest& request, Done<v1::HeartbeatReply> done) = 0;
   virtual void Watch(const v1::WatchRequest& request, Done<v1::WatchReply> done) = 0;
+  virtual void PutTrace(const v1::PutTraceRequest& request, Done<v1::PutTraceReply> done) {
+    done(absl::UnimplementedError("no traces are taken here"));
+  }
   virtual void ReportTask(const v1::ReportTaskRequest& request, Done<v1::ReportTaskReply> done) = 0;
 
   // These wait for the answer: for tasks of a pool.

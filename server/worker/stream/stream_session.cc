@@ -66,6 +66,7 @@ void StreamSession::OnWritten() {
   strand_.Post([self = shared_from_this()] {
     self->strand_.AssertHere();
     self->writing_ = false;
+    self->trace_.Written(self->strand_.clock()->Now());
     self->hoard_timer_.Cancel();
     bool revoked = false;
     {
@@ -204,10 +205,13 @@ std::optional<SliceList> StreamSession::NextRowsMessage() {
   for (const RowResult& row : rows) --(WasFetched(row.request.tag) ? fetched_ : requested_);
   uint64_t sent = 0;
   const Nanos start = strand_.clock()->Now();
+  trace_.Begins(rows, start);
   SliceList message = MakeRowsMessage(std::move(rows), fixed_bytes_, &sent);
   shared_->bytes_sent.fetch_add(sent, std::memory_order_relaxed);
+  const Nanos made = strand_.clock()->Now();
+  trace_.Made(sent, made);
   MutexLock lock(&mutex_);
-  if (sends_ != nullptr) sends_->Sent(sent, strand_.clock()->Now() - start);
+  if (sends_ != nullptr) sends_->Sent(sent, made - start);
   return message;
 }
 
@@ -444,6 +448,7 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   // Smaller rows are joined, and so copied once anyway.
   if (job->pipeline().schema().FixedBytes() >= kJoinRowsBelow) options.row_memory = stream_->send_memory();
   name_ = SessionName(open);
+  trace_.Opened(open.job(), open.session_id());
   fixed_bytes_ = job->pipeline().schema().FixedBytes();
   fetch_window_ = std::clamp<size_t>(shared_->fetched_bytes / std::max<uint64_t>(fixed_bytes_, 1), 64,
                                      std::max<size_t>(64, shared_->fetched_rows));

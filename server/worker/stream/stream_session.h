@@ -30,6 +30,7 @@
 #include "server/worker/jobs/served_jobs.h"
 #include "server/worker/stream/outbox.h"
 #include "server/worker/stream/send_times.h"
+#include "server/worker/stream/send_trace.h"
 #include "server/worker/stream/session_core.h"
 #include "server/worker/stream/session_opening.h"
 #include "transport/message_stream.h"
@@ -56,6 +57,7 @@ struct SessionShared {
   Nanos stalled_after = kSecond;           // of a write that the client does not take: its rows may all be revoked
   Nanos hoard_time = 10 * kSecond;         // of such a write, while others need the memory: the session is closed
   SendTimes sends;
+  TraceRecorder* trace = nullptr;  // null: none
   std::atomic<uint64_t> bytes_sent{0};
   std::atomic<uint32_t> open_sessions{0};
 };
@@ -66,7 +68,11 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   // `ended` is called once, on the strand, when the stream has closed and the loader has let go of this session. Until
   // then whoever gave it keeps the session.
   StreamSession(SessionShared* shared, std::shared_ptr<MessageStream> stream, std::function<void(StreamSession*)> ended)
-      : shared_(shared), strand_(shared->executor), stream_(std::move(stream)), ended_(std::move(ended)) {}
+      : shared_(shared),
+        strand_(shared->executor),
+        stream_(std::move(stream)),
+        ended_(std::move(ended)),
+        trace_(shared->trace) {}
 
   // Begins to read. Once, before all others.
   void Start();
@@ -137,6 +143,7 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   size_t requested_ ABSL_GUARDED_BY(strand_) = 0;     // rows of grants asked for and not yet handed to the stream
   size_t fetched_ ABSL_GUARDED_BY(strand_) = 0;       // the same of fetches
   bool writing_ ABSL_GUARDED_BY(strand_) = false;
+  SendTrace trace_ ABSL_GUARDED_BY(strand_);
   bool pump_posted_ ABSL_GUARDED_BY(strand_) = false;
   bool accepted_ ABSL_GUARDED_BY(strand_) = false;
   bool draining_ ABSL_GUARDED_BY(strand_) = false;

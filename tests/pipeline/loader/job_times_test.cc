@@ -162,6 +162,59 @@ TEST(StageTimes, AnInnerStagesTimeIsItsOwn) {
   EXPECT_EQ(times.own(), own);
 }
 
+TEST(StageTimes, SpansLieInsideEachOtherAndStripsAreOneSpan) {
+  ManualClock clock;
+  StageTimes times;
+  times.Start(&clock, StageTimes::kFixedStages + 2, /*spans=*/true);
+  {
+    const StageTimes::Scope parse(&times, StageTimes::kParse);
+    clock.Advance(10);
+  }
+  {
+    const StageTimes::Scope op(&times, StageTimes::kFixedStages);
+    clock.Advance(1);
+    const StageTimes::Scope decode(&times, StageTimes::kDecode);
+    for (int strip = 0; strip < 1000; ++strip) {
+      clock.Advance(5);
+      const StageTimes::Scope resize(&times, StageTimes::kResize);
+      clock.Advance(2);
+    }
+  }
+  {
+    const StageTimes::Scope op(&times, StageTimes::kFixedStages + 1);
+    clock.Advance(4);
+  }
+  times.Stop();
+  const auto& spans = times.spans();
+  ASSERT_EQ(spans.size(), 5u);
+  const size_t stages[] = {StageTimes::kParse, StageTimes::kFixedStages, StageTimes::kDecode, StageTimes::kResize,
+                           StageTimes::kFixedStages + 1};
+  for (size_t i = 0; i < spans.size(); ++i) {
+    EXPECT_EQ(spans[i].stage, stages[i]);
+    if (spans[i].parent == StageTimes::kNoParent) continue;
+    EXPECT_GE(spans[i].begin, spans[spans[i].parent].begin);
+    EXPECT_LE(spans[i].end, spans[spans[i].parent].end);
+  }
+  EXPECT_EQ(spans[3].begin, 16);
+  EXPECT_EQ(spans[3].end, 7011);
+  EXPECT_EQ(spans[3].inside, 2000);
+  EXPECT_EQ(spans[2].parent, 1u);
+  EXPECT_EQ(spans[2].inside, 7000);
+  // Two that alternate beside each other stay apart.
+  times.Start(&clock, 0, /*spans=*/true);
+  for (int i = 0; i < 200; ++i) {
+    const StageTimes::Scope scope(&times, i % 2 == 0 ? StageTimes::kDecode : StageTimes::kResize);
+    clock.Advance(1);
+  }
+  times.Stop();
+  ASSERT_EQ(times.spans().size(), StageTimes::kMostSpans);
+  for (size_t i = 1; i < times.spans().size(); ++i) EXPECT_GE(times.spans()[i].begin, times.spans()[i - 1].end);
+  times.Start(&clock, 0);
+  { const StageTimes::Scope scope(&times, StageTimes::kDecode); }
+  times.Stop();
+  EXPECT_TRUE(times.spans().empty());
+}
+
 TEST(StageSampler, MeasuresLongRowsAllAndShortOnesRarely) {
   StageSampler sampler;
   for (int i = 0; i < 100; ++i) {

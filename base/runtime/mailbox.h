@@ -1,6 +1,6 @@
 // A way onto a strand for those who may outlive it: callbacks of calls and events of streams.
-#ifndef PENSTOCK_CLIENT_SESSION_MAILBOX_H_
-#define PENSTOCK_CLIENT_SESSION_MAILBOX_H_
+#ifndef PENSTOCK_BASE_RUNTIME_MAILBOX_H_
+#define PENSTOCK_BASE_RUNTIME_MAILBOX_H_
 
 #include <utility>
 
@@ -32,4 +32,4 @@ class Mailbox {
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_CLIENT_SESSION_MAILBOX_H_
+#endif  // PENSTOCK_BASE_RUNTIME_MAILBOX_H_

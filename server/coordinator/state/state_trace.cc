@@ -1,0 +1,29 @@
+// Whom a trace of a job is of.
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/coordinator/state/coordinator_state.h"
+
+namespace penstock {
+
+absl::StatusOr<std::vector<TraceParty>> CoordinatorState::TraceParties(const std::string& job, Nanos now) const {
+  PS_ASSIGN_OR_RETURN(const JobEntry* const entry, FindReadJob(job, now, "there is nothing to be traced"));
+  std::vector<TraceParty> parties;
+  if (entry->view.has_value()) {
+    for (const ViewWorker& worker : entry->view->workers) {
+      const auto found = workers_.all().find(worker.id);
+      if (found == workers_.all().end() || !found->second.live() || !CanServe(found->second, *entry)) continue;
+      parties.push_back({worker.id, true, found->second.info.version()});
+    }
+  }
+  if (parties.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat("job ", job,
+                                                      " cannot be traced: no worker that serves it is "
+                                                      "live, so nobody makes rows (`penstock workers`)"));
+  }
+  for (const SessionEntry* session : ReadersOf(*entry, now)) {
+    parties.push_back({session->id, false, session->open.version()});
+  }
+  return parties;
+}
+
+}  // namespace penstock

@@ -1,0 +1,257 @@
+// `penstock trace` of real processes: the file is what a viewer can read, and says what happened.
+#include <gmock/gmock.h>
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "tests/support/cluster/process_cluster.h"
+#include "tests/support/wait_until.h"
+
+namespace penstock {
+namespace {
+
+using google::protobuf::Struct;
+using google::protobuf::Value;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Microseconds to whole nanoseconds: what was written.
+int64_t NanosOf(const Value& value) { return static_cast<int64_t>(value.number_value() * 1000 + 0.5); }
+
+struct Span {
+  std::string name;
+  int64_t begin = 0, end = 0;
+  Struct args;
+};
+using Thread = std::pair<int, int>;  // pid, tid
+
+// What the file holds, by the format's own rules.
+struct Read {
+  std::map<int, std::string> processes;
+  std::map<Thread, std::string> threads;
+  std::map<Thread, std::vector<Span>> spans;
+  std::map<int64_t, std::vector<std::pair<std::string, int64_t>>> flows;  // id -> phase and time
+  Struct about;
+
+  std::set<std::string> Names() const {
+    std::set<std::string> names;
+    for (const auto& [thread, of] : spans) {
+      for (const Span& span : of) names.insert(span.name);
+    }
+    return names;
+  }
+};
+
+class TraceTest : public ::testing::Test {
+ protected:
+  TraceTest()
+      : dataset_(MakeImageDataset({.shards = 4, .records_per_shard = 100, .width = 256, .height = 256, .crop = 128},
+                                  data_.path())) {
+    dataset_.job.mutable_batch()->set_size(16);
+    dataset_.job.set_name("train");
+  }
+  void Start(int workers) {
+    ProcessClusterOptions options;
+    options.workers = workers;
+    options.worker_flags = {"--memory-budget", "64MiB", "--record-cache", "0"};  // so that records are read
+    cluster_ = std::make_unique<ProcessCluster>(options, dataset_.roots);
+    const absl::Status submitted = cluster_->control().Submit(dataset_.job);
+    ASSERT_TRUE(submitted.ok()) << submitted << cluster_->Logs();
+  }
+  void StartReader() {
+    reader_ =
+        std::make_unique<Process>(std::vector<std::string>{PENSTOCK, "read", "train", "--coordinator",
+                                                           cluster_->address(), "--epochs", "1000000", "--no-digest"},
+                                  folder_.File("read.log"));
+    ASSERT_TRUE(WaitUntil([&] {
+      const auto status = cluster_->control().Status();
+      return status.ok() && status->jobs_size() == 1 && status->jobs(0).sessions_size() == 1 &&
+             status->jobs(0).sessions(0).rows() > 0;
+    })) << cluster_->Logs();
+  }
+  std::unique_ptr<Process> BeginTrace(const std::string& job, int seconds) {
+    return std::make_unique<Process>(
+        std::vector<std::string>{PENSTOCK, "trace", job, "--coordinator", cluster_->address(), "--seconds",
+                                 std::to_string(seconds), "--out", file()},
+        folder_.File("trace.log"));
+  }
+  // Its exit code.
+  int Trace(const std::string& job, int seconds) { return BeginTrace(job, seconds)->WaitForExit(); }
+  std::string file() const { return folder_.File("trace.json"); }
+  std::string Said() { return ReadWholeFile(folder_.File("trace.log")).value_or(""); }
+
+  Read ReadFile() {
+    Read read;
+    const absl::StatusOr<std::string> json = ReadWholeFile(file());
+    EXPECT_TRUE(json.ok()) << json.status();
+    if (!json.ok()) return read;
+    Struct whole;
+    const auto parsed = google::protobuf::util::JsonStringToMessage(*json, &whole);
+    EXPECT_TRUE(parsed.ok()) << parsed.ToString();
+    read.about = whole.fields().at("otherData").struct_value();
+    for (const Value& value : whole.fields().at("traceEvents").list_value().values()) {
+      const auto& event = value.struct_value().fields();
+      const std::string phase = event.at("ph").string_value();
+      const std::string name = event.contains("name") ? event.at("name").string_value() : "";
+      const Thread thread{static_cast<int>(event.at("pid").number_value()),
+                          static_cast<int>(event.at("tid").number_value())};
+      if (phase == "M") {
+        const auto& args = event.at("args").struct_value().fields();
+        if (name == "process_name") read.processes[thread.first] = args.at("name").string_value();
+        if (name == "thread_name") read.threads[thread] = args.at("name").string_value();
+        continue;
+      }
+      const int64_t at = NanosOf(event.at("ts"));
+      if (phase == "X") {
+        read.spans[thread].push_back({name, at, at + NanosOf(event.at("dur")), event.at("args").struct_value()});
+      } else if (phase == "s" || phase == "t" || phase == "f") {
+        read.flows[static_cast<int64_t>(event.at("id").number_value())].emplace_back(phase, at);
+      }
+    }
+    return read;
+  }
+
+  static void ExpectNested(const Read& read) {
+    for (const auto& [thread, spans] : read.spans) {
+      std::vector<Span> inside;
+      std::vector<Span> ordered = spans;
+      std::stable_sort(ordered.begin(), ordered.end(), [](const Span& a, const Span& b) {
+        return std::tuple(a.begin, -a.end) < std::tuple(b.begin, -b.end);
+      });
+      for (const Span& span : ordered) {
+        while (!inside.empty() && inside.back().end <= span.begin) inside.pop_back();
+        if (!inside.empty()) {
+          ASSERT_LE(span.end, inside.back().end)
+              << read.threads.at(thread) << ": " << span.name << " across the end of " << inside.back().name;
+        }
+        inside.push_back(span);
+      }
+    }
+  }
+
+  TempFolder data_, folder_;
+  TestDataset dataset_;
+  std::unique_ptr<ProcessCluster> cluster_;
+  std::unique_ptr<Process> reader_;
+};
+
+TEST_F(TraceTest, EachStageIsThereNestedAndOnOneClockFromTheRowToTheTrainer) {
+  Start(2);
+  StartReader();
+  ASSERT_EQ(Trace("train", 1), 0) << Said();
+  EXPECT_THAT(Said(), HasSubstr("2 workers and 1 trainer"));
+  EXPECT_THAT(Said(), Not(HasSubstr("without")));
+  const Read read = ReadFile();
+  ASSERT_EQ(read.processes.size(), 3u);
+  EXPECT_THAT(read.processes.at(1), HasSubstr("trainer, rank 0"));
+  std::set<std::string> threads;
+  for (const auto& [thread, name] : read.threads) threads.insert(name);
+  for (const char* name : {"trainer", "copy 1", "row thread 1", "send to rank 0"}) {
+    EXPECT_THAT(threads, Contains(name));
+  }
+  const std::set<std::string> names = read.Names();
+  for (const char* stage : {"row", "read", "parse", "decode", "resize", "random_horizontal_flip", "make message",
+                            "send", "receive", "assemble", "seal", "wait", "trainer's work"}) {
+    EXPECT_THAT(names, Contains(stage));
+  }
+  ExpectNested(read);
+  // A row, its message, and where that was received, in this order by the one clock.
+  size_t rows = 0, steps = 0;
+  for (const auto& [id, places] : read.flows) {
+    ASSERT_GE(places.size(), 2u);
+    EXPECT_EQ(places.front().first, "s");
+    EXPECT_EQ(places.back().first, "f");
+    for (size_t i = 1; i < places.size(); ++i) ASSERT_LE(places[i - 1].second, places[i].second) << "flow " << id;
+    ++(places.size() == 3 ? rows : steps);
+  }
+  EXPECT_GT(rows, 100u);
+  EXPECT_GT(steps, 10u);
+  // Rows name their records.
+  size_t named = 0;
+  for (const auto& [thread, spans] : read.spans) {
+    for (const Span& span : spans) {
+      if (span.name != "row") continue;
+      ASSERT_TRUE(span.args.fields().contains("file"));
+      const std::string& path = span.args.fields().at("file").string_value();
+      ASSERT_TRUE(std::any_of(dataset_.files.begin(), dataset_.files.end(), [&path](const std::string& shard) {
+        return absl::EndsWith(shard, path);
+      })) << path;
+      EXPECT_LT(span.args.fields().at("record").number_value(), 100);
+      ++named;
+    }
+  }
+  EXPECT_GT(named, 100u);
+  // What is known of the clocks: all on one host, so the truth is 0.
+  for (const Value& value : read.about.fields().at("processes").list_value().values()) {
+    const auto& process = value.struct_value().fields();
+    EXPECT_EQ(process.at("clock_exchanges").number_value(), 16);
+    EXPECT_LE(std::abs(process.at("clock_offset_us").number_value()),
+              2 * process.at("clock_uncertainty_us").number_value() + 0.001);
+    EXPECT_EQ(process.at("dropped_events").number_value(), 0);
+  }
+}
+
+TEST_F(TraceTest, WorkersThatComeAndGoMeanwhileAreInItOrNamed) {
+  Start(2);
+  StartReader();
+  const std::unique_ptr<Process> trace = BeginTrace("train", 4);
+  // Both sides of its beginning, 1.5 s after it was asked for.
+  const std::string gone = cluster_->worker(0).id;
+  cluster_->AddWorker();
+  ASSERT_TRUE(cluster_->control().WaitForOwners("train", 3));
+  cluster_->worker(0).process->Signal(SIGKILL);
+  ASSERT_EQ(trace->WaitForExit(), 0) << Said();
+  EXPECT_THAT(Said(), HasSubstr(absl::StrCat("without worker ", gone)));
+  const Read read = ReadFile();
+  std::set<std::string> processes;
+  for (const auto& [pid, name] : read.processes) processes.insert(name);
+  EXPECT_THAT(processes, Contains("worker " + cluster_->worker(1).id));
+  EXPECT_THAT(processes, Contains("worker " + cluster_->worker(2).id));
+  ExpectNested(read);
+}
+
+TEST_F(TraceTest, WhatCannotBeTracedIsSaidAndLeavesNoFile) {
+  Start(1);
+  EXPECT_EQ(Trace("trian", 1), 1);
+  EXPECT_THAT(Said(), HasSubstr("did you mean 'train'?"));
+  EXPECT_EQ(Trace("train", 1), 1);
+  EXPECT_THAT(Said(), HasSubstr("nobody reads job train now"));
+  EXPECT_EQ(Trace("train", 0), 2);
+  EXPECT_EQ(Trace("train", 61), 2);
+  StartReader();
+  cluster_->worker(0).process->Signal(SIGKILL);
+  ASSERT_TRUE(cluster_->control().WaitForState(cluster_->worker(0).id, v1::WorkerStatus::DEAD));
+  EXPECT_EQ(Trace("train", 1), 1);
+  EXPECT_THAT(Said(), HasSubstr("no worker that serves it is live"));
+  EXPECT_FALSE(std::filesystem::exists(file()));
+}
+
+TEST_F(TraceTest, InterruptedItLeavesNoFileAndTheNextOneIsWhole) {
+  Start(1);
+  StartReader();
+  const std::unique_ptr<Process> trace = BeginTrace("train", 60);
+  // Somewhere after it was begun: the coordinator has told the worker, which has asked for the clock, or not yet.
+  ASSERT_TRUE(trace->running());
+  trace->Signal(SIGINT);
+  EXPECT_NE(trace->WaitForExit(), 0);
+  EXPECT_FALSE(std::filesystem::exists(file()));
+  EXPECT_TRUE(reader_->running());
+}
+
+}  // namespace
+}  // namespace penstock
