@@ -2,10 +2,10 @@
 # What a long link costs: rows/s of `penstock read` over gRPC from a worker that is DELAY_MS of round trip away, against
 # the same one at no distance, all through the same kind of proxy (link_proxy), in turns. Rows come finished from the
 # worker's cache, so that the link is what is measured. What the proxy itself carries is printed first.
-#   bench/far_hosts.sh [ROUNDS] [STEPS] [DELAY_MS...]     (3 rounds, 300 steps of 64 rows of 150,528 bytes, 1 and 10 ms)
+#   bench/far_hosts.sh [ROUNDS] [STEPS] [DELAY_MS...]     (3 rounds, 800 steps of 64 rows of 150,528 bytes, 1 and 10 ms)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
-rounds=${1:-3} steps=${2:-300}
+rounds=${1:-3} steps=${2:-800}
 shift $(($# < 2 ? $# : 2))
 delays=("${@:-}")
 [ -n "${delays[0]}" ] || delays=(1 10)
