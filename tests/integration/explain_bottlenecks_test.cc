@@ -228,6 +228,27 @@ TEST_F(ExplainTest, WithoutAWorkerThatIsSaid) {
   Expect(Limit::CPU);
 }
 
+TEST_F(ExplainTest, RowsThatAreMixedAtTheTrainersHostMakeThatTheLimitAndPlainOnesDoNot) {
+  // Made once and kept, so that workers have next to nothing to do; each group is mixed in a copying thread.
+  dataset_.job.clear_ops();
+  dataset_.job.add_ops()->mutable_decode_image();
+  v1::Resize* const resize = dataset_.job.add_ops()->mutable_resize();
+  resize->set_height(224);
+  resize->set_width(224);
+  dataset_.job.mutable_mix()->set_mixup_alpha(0.4f);
+  dataset_.job.mutable_mix()->set_classes(10);
+  ProcessClusterOptions options = Workers(0);
+  options.threads = 2;
+  Start(options);
+  cluster_->AddWorker({"--memory-budget", "1GiB", "--row-cache", "512MiB"});
+  Submit();
+  Read();
+  Expect(Limit::COPYING, "copy_threads");
+  cluster_->worker(0).process->Signal(SIGKILL);
+  cluster_->AddWorker({"--memory-budget", "1GiB", "--row-cache", "0"});
+  Expect(Limit::CPU);
+}
+
 TEST_F(ExplainTest, AJobThatNobodyReadsOrKnowsIsAnErrorThatSaysSo) {
   Start();
   Submit();

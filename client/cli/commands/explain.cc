@@ -11,7 +11,7 @@
 namespace penstock::cli {
 namespace {
 
-constexpr uint64_t kMostSeconds = 60;
+constexpr uint64_t kLeastSeconds = 3, kMostSeconds = 60;
 
 class Explain final : public Command {
  public:
@@ -30,14 +30,14 @@ class Explain final : public Command {
   void AddFlags(Flags* flags) override {
     coordinator_.AddTo(flags);
     flags->AddUint("seconds", &seconds_, "N",
-                   "look back so far, about: up to 10 is the last 5 to 10 s, more the last 30 to 60 (default: 10)");
+                   "look back so far, 3 to 60, give or take a third; it says over how long it did (default: 10)");
     flags->AddSwitch("json", &json_, "print one JSON object instead of text");
   }
   absl::Status Run(const std::vector<std::string>& arguments) override {
     v1::ExplainRequest request;
     PS_ASSIGN_OR_RETURN(*request.mutable_job(), OneArgument(arguments, "JOB"));
-    if (seconds_ == 0 || seconds_ > kMostSeconds) {
-      return UsageError(absl::StrCat("--seconds ", seconds_, ": 1 to ", kMostSeconds));
+    if (seconds_ < kLeastSeconds || seconds_ > kMostSeconds) {
+      return UsageError(absl::StrCat("--seconds ", seconds_, ": ", kLeastSeconds, " to ", kMostSeconds));
     }
     request.set_seconds(static_cast<uint32_t>(seconds_));
     PS_ASSIGN_OR_RETURN(const v1::ExplainReply reply, ControlClient(coordinator_.address()).Explain(request));

@@ -12,6 +12,7 @@
 #include "server/coordinator/explain/fleet_use.h"
 #include "server/coordinator/explain/gains.h"
 #include "server/coordinator/explain/shares.h"
+#include "server/coordinator/explain/words.h"
 
 namespace penstock {
 namespace {
@@ -22,26 +23,12 @@ using Limit = v1::Explanation;
 constexpr double kBusy = 0.7;     // threads are the limit, whatever else is full
 constexpr double kBlocked = 0.3;  // streams
 constexpr double kCopying = 0.75;
-constexpr double kShortOfCpu = 0.75;
 // With less of a CPU, threads that were not idle would only wait for one too.
 constexpr double kNoCpuLeft = 0.5;
 constexpr double kSomeComputing = 0.2;
 // A trainer that computes for less of its time takes whatever comes: what would feed it cannot be told.
 constexpr double kComputes = 0.05;
 constexpr size_t kShownFiles = 4;
-
-std::string Percent(double part) {
-  const double percent = 100 * part;
-  return absl::StrFormat("%.*f %%", percent < 1 && percent > 0 ? 1 : 0, percent);
-}
-
-std::string Rate(double rows_per_second) {
-  return absl::StrFormat("%.*f rows/s", rows_per_second < 10 ? 1 : 0, rows_per_second);
-}
-
-std::string BytesPerSecond(double bytes) {
-  return bytes >= 1e6 ? absl::StrFormat("%.0f MB/s", bytes / 1e6) : absl::StrFormat("%.0f kB/s", bytes / 1e3);
-}
 
 std::string TrainerName(const SessionInput& trainer) {
   return trainer.world_size > 1 ? absl::StrCat("The trainer of rank ", trainer.rank, ", which waits most,")
@@ -225,6 +212,16 @@ class Explainer {
       Set(Limit::COPYING, "the trainer's host: copying rows into batches");
       Say(absl::StrCat("Its ", trainer_->copy_threads, trainer_->copy_threads == 1 ? " thread" : " threads",
                        " that copy rows into batches are busy in ", Percent(trainer_->copying), " of the time."));
+      SayTime();
+      return;
+    }
+    if (cpu < kBusy && use_.blocked >= kBlocked && use_.shared_memory) {
+      Set(Limit::SHARED_MEMORY, absl::StrCat("the trainer's host: rows of ", name, " lie in shared memory, not taken"));
+      Say(absl::StrCat("Rows lie ready at ", name, " in ", Percent(use_.blocked),
+                       " of the time, and wait until the trainer's process has copied those before into its batches; ",
+                       BytesPerSecond(use_.sent_per_second), " go over, through no network."));
+      Say(absl::StrCat("Its threads that copy are busy in ", Percent(trainer_->copying),
+                       " of the time: they get too little CPU, or wait for it."));
       SayTime();
       return;
     }

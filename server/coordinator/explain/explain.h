@@ -19,7 +19,8 @@ constexpr double kFed = 0.05;
 //   UNKNOWN       no reader has been seen for kLeastSeconds, or workers have said nothing yet
 //   TRAINER       the reader that waits most waits for less than kFed of its time
 //   SLOW_WORKER   it waits for one worker, which makes far less than others
-//   CPU, COPYING, NETWORK, STORAGE, MEMORY, WINDOW: what takes most of the time of the workers that it waits for
+//   CPU, COPYING, SHARED_MEMORY, NETWORK, STORAGE, MEMORY, WINDOW: what takes most of the time of the workers that it
+//                 waits for
 // The readers of `input`, at least one, are those of the job now.
 v1::Explanation Explain(const ExplainInput& input);
 

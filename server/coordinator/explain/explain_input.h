@@ -30,6 +30,7 @@ struct WorkerInput {
   double unasked = 0;          // no row to make, and nothing more of this job was asked for
   double others = 0;           // on rows of other jobs
   double blocked = 0;          // part of the time in which this job's streams were full
+  bool shared_memory = false;  // that is what carries its rows to the trainers
   double cpu = 1;              // CPU time in a second of computing: below 1 others had the CPUs
   double capacity = 0;         // rows per second that it can make; 0: unknown
   double sent_per_second = 0;  // bytes

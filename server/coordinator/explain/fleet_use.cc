@@ -31,6 +31,7 @@ FleetUse UseOf(const std::vector<const WorkerInput*>& workers, const std::map<st
   }
   if (use.workers.empty()) return use;
   use.cpu = 0;
+  use.shared_memory = true;
   for (const WorkerInput* worker : use.workers) {
     const auto named = weights.find(worker->id);
     const double weight = known > 0  ? (named == weights.end() ? 0 : named->second) / known
@@ -48,6 +49,7 @@ FleetUse UseOf(const std::vector<const WorkerInput*>& workers, const std::map<st
     use.capacity += worker->capacity;
     use.sent_per_second += worker->sent_per_second;
     use.reads_aside = use.reads_aside || worker->reads_aside;
+    use.shared_memory = use.shared_memory && worker->shared_memory;
   }
   return use;
 }

@@ -15,6 +15,7 @@ struct FleetUse {
   double computing = 0, reading = 0, memory = 0, unasked = 0, others = 0, blocked = 0, cpu = 1;  // reading: and storage
   double threads = 0, capacity = 0, sent_per_second = 0, read_ms = 0;  // sums, but for read_ms
   bool reads_aside = false;
+  bool shared_memory = false;  // carries the rows of all of them
 
   // "worker w1", "the 3 workers"
   std::string Name() const;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "server/coordinator/explain/shares.h"
+#include "server/coordinator/explain/words.h"
 
 namespace penstock {
 namespace {
@@ -26,10 +26,6 @@ constexpr double kMostOfBudget = 0.8;
 
 double Without(double part) { return 1 / std::max(0.05, 1 - part); }
 
-std::string Bytes(double bytes) {
-  return bytes >= 1e9 ? absl::StrFormat("%.1f GB", bytes / 1e9) : absl::StrFormat("%.0f MB", std::ceil(bytes / 1e6));
-}
-
 class Gains {
  public:
   Gains(const ExplainInput& input, const FleetUse& use, double demand, v1::Explanation* out)
@@ -39,7 +35,7 @@ class Gains {
     OneMoreWorker();
     const double part = use_.computing / std::max(use_.computing + use_.reading, 1e-9);
     const double decode = part * WorkerShare(*out_, "decode");
-    if (use_.cpu < 0.75) {
+    if (use_.cpu < kShortOfCpu) {
       Add("as many CPUs as the workers have threads, which others do not use", 1 / std::max(use_.cpu, 0.05));
     }
     if (input_.decodes) {
@@ -97,6 +93,11 @@ class Gains {
     if (input_.floats) Add("uint8 rows, cast and normalized by the trainer: a quarter of float32's bytes", 4);
     Add("more workers on other hosts, if it is the workers' links that are full", 0);
     Add("a faster link", 0);
+  }
+
+  void SharedMemory(const SessionInput& trainer) {
+    Add("CPUs for the trainer's process: fewer --threads of workers on its host, or nothing else there", 0);
+    Add(absl::StrCat("more copy_threads of the reader (now ", trainer.copy_threads, ")"), 0);
   }
 
   void Window(const SessionInput& trainer) {
@@ -161,6 +162,9 @@ void AddGains(const ExplainInput& input, const SessionInput& trainer, const Flee
       break;
     case v1::Explanation::NETWORK:
       gains.Network();
+      break;
+    case v1::Explanation::SHARED_MEMORY:
+      gains.SharedMemory(trainer);
       break;
     case v1::Explanation::WINDOW:
       gains.Window(trainer);

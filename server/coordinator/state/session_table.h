@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pipeline/plan/steps.h"
-#include "server/coordinator/explain/rolling.h"
+#include "server/coordinator/explain/history.h"
 #include "server/coordinator/state/events.h"
 
 namespace penstock {

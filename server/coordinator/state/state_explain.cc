@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "server/coordinator/explain/explain.h"
@@ -20,6 +21,10 @@ constexpr int kMostJobs = 64;
 constexpr double kLargeColumn = 4096;
 // Reports come each second: a reader that has said nothing for so long has stopped.
 constexpr Nanos kSilent = 10 * kSecond;
+// Looked back at where nothing is asked for.
+constexpr uint32_t kUsualSeconds = 10;
+// MessageStream::carrier, as readers report it.
+constexpr char kSharedMemory[] = "shared memory";
 
 double BytesOf(v1::DataType type) {
   switch (type) {
@@ -75,6 +80,13 @@ std::vector<std::string> TroublesOf(const v1::Job& job, const v1::WorkerLoad& lo
   return lines;
 }
 
+// Whether it is shared memory that brings rows of a worker on that host: to all readers there are.
+bool SharesMemory(const std::vector<const SessionEntry*>& readers, const std::string& host) {
+  return std::all_of(readers.begin(), readers.end(), [&host](const SessionEntry* reader) {
+    return reader->open.host() == host && absl::StrContains(reader->last.carriers(), kSharedMemory);
+  });
+}
+
 std::string WhyNotReady(const v1::Job& job) {
   switch (job.state()) {
     case v1::FAILED:
@@ -96,15 +108,17 @@ std::vector<const SessionEntry*> CoordinatorState::ReadersOf(const JobEntry& ent
   return readers;
 }
 
-v1::Explanation CoordinatorState::ExplainJob(const JobEntry& entry, uint32_t seconds, Nanos now) const {
+v1::Explanation CoordinatorState::ExplainJob(const JobEntry& entry, uint32_t asked, Nanos now) const {
+  const uint32_t seconds = asked == 0 ? kUsualSeconds : asked;
   ExplainInput input;
   AddFacts(entry.job, &input);
-  for (const SessionEntry* session : ReadersOf(entry, now)) {
+  const std::vector<const SessionEntry*> readers = ReadersOf(entry, now);
+  for (const SessionEntry* session : readers) {
     SessionInput& in = input.sessions.emplace_back();
     in.id = session->id;
     in.rank = session->open.rank();
     in.world_size = session->open.world_size();
-    const auto* const then = session->history.Over(seconds).first();
+    const auto* const then = session->history.Back(seconds);
     if (then != nullptr) ObserveSession(then->value, session->last, &in);
     for (const auto& [worker, said] : session->failed) {
       if (now - said <= options_.report_window) in.failed.push_back(worker);
@@ -119,8 +133,9 @@ v1::Explanation CoordinatorState::ExplainJob(const JobEntry& entry, uint32_t sec
     in.live = worker.live();
     in.threads = worker.info.threads();
     in.memory_budget = worker.info.memory_budget_bytes();
-    const auto* const then = worker.history.Over(seconds).first();
+    const auto* const then = worker.history.Back(seconds);
     if (then != nullptr) ObserveWorker(then->value, worker.load, worker.last_beat - then->at, entry.job.name(), &in);
+    in.shared_memory = !worker.info.local().empty() && SharesMemory(readers, worker.info.host());
     in.troubles = TroublesOf(entry.job, worker.load);
     if (!named) continue;
     double keys = 0;

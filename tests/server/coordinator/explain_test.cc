@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "server/coordinator/explain/history.h"
 #include "server/coordinator/explain/observed.h"
-#include "server/coordinator/explain/rolling.h"
 
 namespace penstock {
 namespace {
@@ -128,6 +128,11 @@ std::vector<Case> Cases() {
   add(
       "full streams", narrow, Limit::NETWORK, "12 MB/s go over",
       [](ExplainInput* in) { in->workers[0].blocked = 0.05; }, Limit::WINDOW);
+  ExplainInput here = narrow;
+  here.workers[0].shared_memory = true;
+  add(
+      "rows that lie in shared memory", here, Limit::SHARED_MEMORY, "through no network",
+      [](ExplainInput* in) { in->workers[0].shared_memory = false; }, Limit::NETWORK);
   ExplainInput copying = Idle(0, 0, 0.8);
   copying.sessions[0].copying = 0.95;
   copying.workers[0].blocked = 0.9;  // since nobody takes what is sent
@@ -283,16 +288,28 @@ TEST(Explain, StagesAreARowsWholeWay) {
 
 // ---- From messages -------------------------------------------------------------------------------------------------
 
-TEST(Rolling, KeepsWhatWasSaidAWindowAgo) {
-  Rolling<int> rolling(5 * kSecond);
-  EXPECT_EQ(rolling.first(), nullptr);
-  for (int second = 0; second <= 100; ++second) {
-    rolling.Add(second * kSecond, second);
-    const int age = second - rolling.first()->value;
-    EXPECT_GE(age, second < 5 ? 0 : 5) << second;
-    EXPECT_LE(age, 10) << second;
-    EXPECT_EQ(rolling.first()->at, rolling.first()->value * kSecond);
+TEST(History, HasForEachAgeUpToAMinuteWhatWasSaidAboutThenAndKeepsLittle) {
+  History<int> history;
+  EXPECT_EQ(history.Back(10), nullptr);
+  for (int second = 0; second <= 300; ++second) {
+    history.Add(second * kSecond, second);
+    EXPECT_LE(history.size(), 20u);
+    for (const int asked : {3, 5, 10, 20, 30, 45, 60}) {
+      const auto* const point = history.Back(static_cast<uint32_t>(asked));
+      ASSERT_NE(point, nullptr);
+      EXPECT_EQ(point->at, point->value * kSecond);
+      const int age = second - point->value;
+      if (second < asked) {
+        EXPECT_GE(age, second * 2 / 3) << asked << " s before " << second;
+        continue;
+      }
+      EXPECT_GE(3 * age, 2 * asked) << asked << " s before " << second;
+      EXPECT_LE(3 * age, 4 * asked) << asked << " s before " << second;
+    }
   }
+  // Values that come often take no more room.
+  for (int i = 0; i < 6000; ++i) history.Add(301 * kSecond + i * 10 * kMillisecond, i);
+  EXPECT_LE(history.size(), 24u);
 }
 
 TEST(Observed, PartsOfTheThreadsTimeAreOneTogether) {
