@@ -47,28 +47,39 @@ inline bool ReadDc(const HuffmanCode& code, BitReader* reader, int* difference) 
   return ReadSymbol(code, reader, &run, difference);
 }
 
+// What came of a look-up.
+enum class Looked { kMore, kBlockEnd, kNothing, kTooMany };
+
+// One or two coefficients, if a look holds them whole.
+inline Looked ReadPair(const HuffmanCode& code, BitReader* reader, int* at, int16_t* block) {
+  constexpr int kLast = kBlockSize - 1;
+  const HuffmanCode::Pair pair = code.pair(reader->bits);
+  const int first = *at + pair.first;
+  // Behind the last coefficient comes the next block: there a pair may hold too much.
+  if (pair.bits != 0 && first < kLast) {
+    reader->Skip(pair.bits);
+    block[kNatural[static_cast<size_t>(first)]] = pair.values[0];
+    const int k = first + pair.second;
+    if (k >= kBlockSize) return k >= HuffmanCode::kEndOfBlock ? Looked::kBlockEnd : Looked::kTooMany;
+    block[kNatural[static_cast<size_t>(k)]] = pair.values[1];
+    *at = k + 1;
+    return k == kLast ? Looked::kBlockEnd : Looked::kMore;
+  }
+  if (pair.bits == 0 || pair.first != HuffmanCode::kEndOfBlock) return Looked::kNothing;
+  reader->Skip(pair.bits);
+  return Looked::kBlockEnd;
+}
+
 // False: no such code, or more than 63 coefficients.
 inline bool ReadAc(const HuffmanCode& code, BitReader* reader, int16_t* block) {
-  constexpr int kLast = kBlockSize - 1;
   int k = 1;
   while (k < kBlockSize) {
     reader->Refill();  // cheaper than to ask whether it is due
-    const HuffmanCode::Pair pair = code.pair(reader->bits);
-    const int first = k + pair.first;
-    // Behind the last coefficient comes the next block: there a pair may hold too much.
-    if (pair.bits != 0 && first < kLast) {
-      reader->Skip(pair.bits);
-      block[kNatural[static_cast<size_t>(first)]] = pair.values[0];
-      k = first + pair.second;
-      if (k >= kBlockSize) return k >= HuffmanCode::kEndOfBlock;
-      block[kNatural[static_cast<size_t>(k)]] = pair.values[1];
-      ++k;
-      continue;
-    }
-    if (pair.bits != 0 && pair.first == HuffmanCode::kEndOfBlock) {
-      reader->Skip(pair.bits);
-      return true;
-    }
+    // Two pairs take 20 of the 56 bits, a pair and the longest symbol 41.
+    Looked looked = ReadPair(code, reader, &k, block);
+    if (looked == Looked::kMore) looked = ReadPair(code, reader, &k, block);
+    if (looked == Looked::kMore) continue;
+    if (looked != Looked::kNothing) return looked == Looked::kBlockEnd;
     int value;
     if (!ReadSymbol(code, reader, &k, &value)) return false;
     if (k >= kBlockSize) return k >= HuffmanCode::kEndOfBlock;
@@ -78,20 +89,29 @@ inline bool ReadAc(const HuffmanCode& code, BitReader* reader, int16_t* block) {
   return true;
 }
 
+// As ReadPair, as many symbols as a look holds.
+inline Looked SkipStride(const HuffmanCode& code, BitReader* reader, int* at) {
+  const HuffmanCode::Stride stride = code.stride(reader->bits);
+  const int behind = *at + stride.coefficients;
+  // Not those strides whose last symbols are the next block's.
+  const bool ends =
+      behind == kBlockSize || (behind >= HuffmanCode::kEndOfBlock && behind < HuffmanCode::kEndOfBlock + kBlockSize);
+  if (stride.bits == 0 || (behind > kBlockSize && !ends)) return Looked::kNothing;
+  reader->Skip(stride.bits);
+  *at = behind;
+  return ends ? Looked::kBlockEnd : Looked::kMore;
+}
+
 // As ReadAc, for a block that nobody wants.
 inline bool SkipAc(const HuffmanCode& code, BitReader* reader) {
   int k = 1;
   while (k < kBlockSize) {
     reader->Refill();
-    const HuffmanCode::Stride stride = code.stride(reader->bits);
-    const int behind = k + stride.coefficients;
-    // Not those strides whose last symbols are the next block's.
-    if (stride.bits != 0 && (behind <= kBlockSize ||
-                             (behind >= HuffmanCode::kEndOfBlock && behind < HuffmanCode::kEndOfBlock + kBlockSize))) {
-      reader->Skip(stride.bits);
-      k = behind;
-      continue;
-    }
+    // A stride takes 25 bits at most, since its first value may reach behind the look, the longest symbol 31.
+    Looked looked = SkipStride(code, reader, &k);
+    if (looked == Looked::kMore) looked = SkipStride(code, reader, &k);
+    if (looked == Looked::kMore) continue;
+    if (looked == Looked::kBlockEnd) return true;
     const HuffmanCode::Symbol symbol = code.Find(reader->bits);
     if (symbol.length == 0) return false;
     reader->Skip(symbol.length);
