@@ -34,6 +34,8 @@ class RandomAccessFile {
   // Size and modification time of the open file as they are now.
   virtual absl::StatusOr<FileInfo> Info() const = 0;
   virtual const std::string& path() const = 0;
+  // Bytes in one read that are worth their waiting, for those who read on and on.
+  virtual size_t read_unit() const { return size_t{256} << 10; }
 };
 
 // Opens a local file. NotFound, PermissionDenied or another error that names the path; a directory is refused.

@@ -1,4 +1,4 @@
-// URLs where a path is meant.
+// URLs where a path is meant, and no storage is behind them.
 #ifndef PENSTOCK_BASE_URL_H_
 #define PENSTOCK_BASE_URL_H_
 
@@ -7,7 +7,8 @@
 
 namespace penstock {
 
-// "" where `path` is no URL ("scheme://..."), else why it cannot be read, with the way out.
+// "" where `path` is no URL ("scheme://..."), or one that is read (pipeline/storage/object), else why it cannot be
+// read, with the way out.
 std::string WhyNoUrl(std::string_view path);
 
 }  // namespace penstock

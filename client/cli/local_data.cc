@@ -3,11 +3,13 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
-#include "base/url.h"
 #include "pipeline/import/shard_state.h"
+#include "pipeline/storage/files.h"
+#include "pipeline/storage/object/object_name.h"
 
 namespace penstock::cli {
 
@@ -19,12 +21,14 @@ void LocalData::AddFlags(Flags* flags) {
 }
 
 absl::StatusOr<std::vector<DataRoot>> LocalData::Roots() const {
-  if (roots_.empty()) return std::vector<DataRoot>{{"local", "/"}};
+  if (roots_.empty()) {
+    return std::vector<DataRoot>{{"local", "/"}, {"s3", "s3:/"}, {"http", "http:/"}, {"https", "https:/"}};
+  }
   return ParseDataRoots(roots_);
 }
 
 std::string LocalData::Resolve(const std::string& glob) const {
-  if (!roots_.empty() || glob.empty() || glob.front() == '/' || !WhyNoUrl(glob).empty()) return glob;
+  if (!roots_.empty() || glob.empty() || glob.front() == '/' || glob.find("://") != std::string::npos) return glob;
   return (std::filesystem::current_path() / glob).lexically_normal().string();
 }
 
@@ -38,10 +42,18 @@ absl::StatusOr<std::string> LocalData::FilesOf(std::string glob) const {
   PS_ASSIGN_OR_RETURN(const std::vector<DataRoot> roots, Roots());
   // As ExpandGlobs looks for it.
   std::vector<std::string> candidates = {Resolve(glob)};
-  if (glob.empty() || glob.front() != '/') {
+  if (!roots_.empty() && (glob.empty() || (glob.front() != '/' && !IsObjectName(glob)))) {
     for (const DataRoot& root : roots) candidates.push_back(absl::StrCat(root.path, "/", glob));
   }
   for (const std::string& folder : candidates) {
+    if (IsObjectName(folder)) {
+      // Of a web server each file is named.
+      const auto found = absl::StartsWith(folder, "http") ? absl::NotFoundError("") : AnyFiles()->StatAndWait(folder);
+      if (!found.ok() || found->kind != StoredEntry::Kind::kFolder) continue;
+      while (glob.back() == '/') glob.pop_back();
+      const bool ours = AnyFiles()->StatAndWait(absl::StrCat(folder, "/", std::string(kShardStateName))).ok();
+      return absl::StrCat(glob, ours ? "/*.tfrecord" : "/*");
+    }
     std::error_code error;
     if (folder.empty() || folder.front() != '/' || !std::filesystem::is_directory(folder, error)) continue;
     while (glob.size() > 1 && glob.back() == '/') glob.pop_back();

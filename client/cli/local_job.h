@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "client/cli/local_data.h"
 #include "pipeline/loader/load_job.h"
-#include "pipeline/storage/posix_storage.h"
+#include "pipeline/storage/files.h"
 
 namespace penstock::cli {
 
@@ -24,7 +24,7 @@ class LocalJob {
   // records hold (CheckKeys).
   // Records are read from `storage`, which outlives the job.
   absl::StatusOr<std::shared_ptr<const LoadJob>> Open(const v1::JobSpec& spec, int threads,
-                                                      Storage* storage = LocalFiles()) const;
+                                                      Storage* storage = AnyFiles()) const;
 
  private:
   LocalData data_;

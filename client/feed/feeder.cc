@@ -24,7 +24,7 @@
 #include "client/feed/local_jobs.h"
 #include "client/feed/messages.h"
 #include "client/feed/slot_table.h"
-#include "pipeline/storage/posix_storage.h"
+#include "pipeline/storage/files.h"
 
 namespace penstock::feed {
 namespace {

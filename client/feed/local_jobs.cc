@@ -51,7 +51,7 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   loaded->troubles = &troubles_;
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
                       OpenDataset(spec, roots, options_.index_dir, options_.threads, &troubles_,
-                                  far_.has_value() ? far_->storage() : LocalFiles()));
+                                  far_.has_value() ? far_->storage() : AnyFiles()));
   if (!allow_missing) PS_RETURN_IF_ERROR(CheckKeys(spec, reader.get()));
   PS_ASSIGN_OR_RETURN(loaded->job, LoadJob::Create(spec, std::move(reader)));
   loaded->pipeline_fingerprint = JobPipelineFingerprint(loaded->job->pipeline());

@@ -19,7 +19,7 @@
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/storage/file_troubles.h"
-#include "pipeline/storage/posix_storage.h"
+#include "pipeline/storage/files.h"
 
 namespace penstock {
 

@@ -21,7 +21,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
  public:
   FilesReader(std::shared_ptr<ShardTable> shards, const Options& options)
       : shards_(std::move(shards)),
-        reads_at_once_(options.storage->AnswersAtOnce()),
+        reads_at_once_(shards_->AllAnswerAtOnce()),
         slow_work_(options.executor != nullptr ? options.executor : SlowWorkThreads()) {}
   ~FilesReader() override { shards_->Stop(); }
 

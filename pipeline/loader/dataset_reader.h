@@ -21,7 +21,7 @@
 #include "pipeline/records/shard_index.h"
 #include "pipeline/records/snapshot.h"
 #include "pipeline/storage/file_troubles.h"
-#include "pipeline/storage/posix_storage.h"
+#include "pipeline/storage/files.h"
 
 namespace penstock {
 
@@ -78,7 +78,7 @@ class DatasetReader {
     uint64_t max_record_bytes = uint64_t{256} << 20;  // a shard with a longer record is refused
     uint64_t max_index_bytes = uint64_t{64} << 20;    // of indexes kept beside open shards; about 4 per record
     // Each outlives the reader, and the loads that it has begun.
-    Storage* storage = LocalFiles();
+    Storage* storage = AnyFiles();
     Executor* executor = nullptr;      // where indexes are brought and files opened; null: SlowWorkThreads()
     FileTroubles* troubles = nullptr;  // told of files that fail
   };

@@ -193,7 +193,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& jo
   std::map<std::string, std::shared_ptr<const ShardIndex>> built;  // by path
   if (index_dir.empty()) {
     for (const DatasetFile& file : files) {
-      PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> opened, LocalFiles()->OpenAndWait(file.path));
+      PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> opened, AnyFiles()->OpenAndWait(file.path));
       PS_ASSIGN_OR_RETURN(ShardIndex index, BuildShardIndex(*opened, options));
       built[file.path] = std::make_shared<const ShardIndex>(std::move(index));
     }
@@ -232,7 +232,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& jo
   IndexProvider provider = [known, options](
                                const SnapshotShard& shard, const std::string& path,
                                const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
-    PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> file, LocalFiles()->OpenAndWait(path));
+    PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> file, AnyFiles()->OpenAndWait(path));
     {
       MutexLock lock(&known->mutex);
       const auto it = known->indexes.find(path);

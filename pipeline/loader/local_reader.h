@@ -112,7 +112,7 @@ class LocalReader {
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
                                                            const std::string& index_dir, int threads,
                                                            FileTroubles* troubles = nullptr,
-                                                           Storage* storage = LocalFiles());
+                                                           Storage* storage = AnyFiles());
 
 }  // namespace penstock
 

@@ -50,9 +50,17 @@ ShardTable::ShardTable(Snapshot snapshot, std::vector<DataRoot> roots, IndexProv
       roots_(std::move(roots)),
       indexes_(std::move(indexes)),
       options_(options),
+      all_at_once_(AllAtOnce()),
       executor_(options.executor != nullptr ? options.executor : SlowWorkThreads()),
       clock_(executor_->clock()),
       shards_(snapshot_.shards().size()) {}
+
+bool ShardTable::AllAtOnce() const {
+  for (uint32_t i = 0; i < snapshot_.shards().size(); ++i) {
+    if (!options_.storage->AnswersAtOnce(PathOf(i))) return false;
+  }
+  return true;
+}
 
 std::string ShardTable::PathOf(uint32_t number) const {
   const SnapshotShard& shard = snapshot_.shards()[number];
@@ -79,7 +87,7 @@ absl::Status ShardTable::Unreadable(uint32_t number, const absl::Status& status)
 // ---- Who asks ------------------------------------------------------------------------------------------------------
 
 bool ShardTable::ReadyNow(Shard* shard) {
-  const bool at_once = options_.storage->AnswersAtOnce();
+  const bool at_once = all_at_once_;
   if (shard->paused_until != 0 || !shard->failure.ok()) {
     const Nanos now = clock_->Now();
     if (now < shard->paused_until) return false;

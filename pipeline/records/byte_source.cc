@@ -8,21 +8,18 @@
 namespace penstock {
 namespace {
 
-// Below this, reading on is cheaper than another request (and keeps the kernel's readahead going).
-constexpr uint64_t kReadThrough = 256 << 10;
-constexpr size_t kLargestRead = 256 << 10;
 constexpr size_t kSmallestRead = 4 << 10;
 
 }  // namespace
 
 PlainSource::PlainSource(const RandomAccessFile* file, uint64_t size)
-    : file_(file), size_(size), buffer_(std::min<uint64_t>(size, kLargestRead)), next_read_(kLargestRead) {}
+    : file_(file), size_(size), unit_(file->read_unit()), buffer_(std::min<uint64_t>(size, unit_)), next_read_(unit_) {}
 
 absl::Status PlainSource::Fill() {
   begin_ = end_ = 0;
   const uint64_t left = size_ - position_;
   const size_t length = static_cast<size_t>(std::min<uint64_t>(left, next_read_));
-  next_read_ = std::min(next_read_ * 2, kLargestRead);
+  next_read_ = std::min(next_read_ * 2, unit_);
   if (length == 0) return absl::OkStatus();
   PS_ASSIGN_OR_RETURN(end_, file_->ReadAt(position_, length, buffer_.data()));
   return absl::OkStatus();
@@ -51,7 +48,8 @@ absl::StatusOr<uint64_t> PlainSource::Skip(uint64_t length) {
   begin_ += buffered;
   position_ += buffered;
   left -= buffered;
-  if (left > kReadThrough) {
+  // Below this, reading on is cheaper than another request (and keeps the kernel's readahead going).
+  if (left > unit_) {
     position_ += left;
     next_read_ = kSmallestRead;
     return length;

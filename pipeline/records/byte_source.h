@@ -39,6 +39,7 @@ class PlainSource final : public ByteSource {
 
   const RandomAccessFile* const file_;
   const uint64_t size_;
+  const size_t unit_;
   uint64_t position_ = 0;
   // buffer_[begin_, end_) are the file's bytes from position_ on.
   std::vector<char> buffer_;

@@ -18,7 +18,9 @@
 #include "base/temporaries.h"
 #include "base/url.h"
 #include "pipeline/records/index_store.h"
-#include "pipeline/storage/posix_storage.h"
+#include "pipeline/records/object_files.h"
+#include "pipeline/storage/files.h"
+#include "pipeline/storage/object/object_name.h"
 
 namespace penstock {
 namespace {
@@ -26,7 +28,7 @@ namespace {
 constexpr size_t kLongestName = 255;
 
 absl::StatusOr<std::string> RealPath(const std::string& path) {
-  PS_ASSIGN_OR_RETURN(StoredName name, LocalFiles()->StatAndWait(path));
+  PS_ASSIGN_OR_RETURN(StoredName name, AnyFiles()->StatAndWait(path));
   return std::move(name.resolved);
 }
 
@@ -36,14 +38,24 @@ bool IsInside(std::string_view path, std::string_view root) {
   return path.substr(0, root.size()) == root && (path.size() == root.size() || path[root.size()] == '/');
 }
 
+// Also "s3:/".
+bool IsOfObjects(const DataRoot& root) { return IsObjectName(root.path + "/"); }
+
 std::string RootList(const std::vector<DataRoot>& roots) {
   if (roots.empty()) return "none are configured";
   return absl::StrJoin(roots, ", ",
                        [](std::string* out, const DataRoot& root) { absl::StrAppend(out, root.name, "=", root.path); });
 }
 
+// "s3:/" of a URL of objects: what its components stand below, as those of an absolute path stand below "".
+std::string HeadOf(std::string_view path) {
+  return IsObjectName(path) ? std::string(path.substr(0, path.find("//") + 1)) : "";
+}
+
+// Without the head of a URL.
 std::vector<std::string> Components(std::string_view path) {
   std::vector<std::string> parts;
+  path.remove_prefix(HeadOf(path).size());
   while (!path.empty()) {
     const size_t slash = std::min(path.find('/'), path.size());
     if (slash > 0 && path.substr(0, slash) != ".") parts.emplace_back(path.substr(0, slash));
@@ -64,7 +76,11 @@ bool HasWildcard(const std::string& part) { return part.find_first_of("*?[\\") !
 
 // The real path of `path`, which must be inside some root.
 absl::StatusOr<std::string> Confine(const std::string& path, const std::vector<DataRoot>& roots) {
-  PS_ASSIGN_OR_RETURN(std::string real, RealPath(path));
+  // Objects have no links.
+  std::string real = path;
+  if (!IsObjectName(path)) {
+    PS_ASSIGN_OR_RETURN(real, RealPath(path));
+  }
   for (const DataRoot& root : roots) {
     if (IsInside(real, root.path)) return real;
   }
@@ -74,10 +90,10 @@ absl::StatusOr<std::string> Confine(const std::string& path, const std::vector<D
 
 // Also of a link that leads nowhere, which is there all the same.
 absl::StatusOr<bool> HasEntry(const std::string& folder, const std::string& name) {
-  const absl::Status found = LocalFiles()->StatAndWait(absl::StrCat(folder, "/", name)).status();
+  const absl::Status found = AnyFiles()->StatAndWait(absl::StrCat(folder, "/", name)).status();
   if (found.ok()) return true;
   if (!absl::IsNotFound(found)) return found;
-  PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, LocalFiles()->ListAndWait(folder));
+  PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, AnyFiles()->ListAndWait(folder));
   return std::any_of(entries.begin(), entries.end(), [&name](const StoredEntry& entry) { return entry.name == name; });
 }
 
@@ -97,7 +113,7 @@ class Expander {
   absl::Status Walk(const std::string& relative, const std::vector<std::string>& parts, size_t next) {
     if (next == parts.size()) return Add(relative);
     const std::string folder = FullPath(relative);
-    const absl::StatusOr<StoredName> found = LocalFiles()->StatAndWait(folder);
+    const absl::StatusOr<StoredName> found = AnyFiles()->StatAndWait(folder);
     if (absl::IsNotFound(found.status())) return absl::OkStatus();
     if (!found.ok()) return found.status();
     if (found->kind != StoredEntry::Kind::kFolder) return absl::OkStatus();
@@ -110,7 +126,7 @@ class Expander {
       PS_ASSIGN_OR_RETURN(const bool there, HasEntry(folder, parts[next]));
       return there ? Walk(prefix + parts[next], parts, next + 1) : absl::OkStatus();
     }
-    PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, LocalFiles()->ListAndWait(folder));
+    PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, AnyFiles()->ListAndWait(folder));
     for (const StoredEntry& entry : entries) {
       if (fnmatch(parts[next].c_str(), entry.name.c_str(), FNM_PERIOD) != 0) continue;
       PS_RETURN_IF_ERROR(Walk(prefix + entry.name, parts, next + 1));
@@ -122,7 +138,7 @@ class Expander {
     if (relative.empty() || IsSidecar(relative)) return absl::OkStatus();
     const std::string path = FullPath(relative);
     PS_ASSIGN_OR_RETURN(const std::string real, Confine(path, roots_));
-    PS_ASSIGN_OR_RETURN(const StoredName found, LocalFiles()->StatAndWait(real));
+    PS_ASSIGN_OR_RETURN(const StoredName found, AnyFiles()->StatAndWait(real));
     if (found.kind == StoredEntry::Kind::kFolder) return absl::OkStatus();
     if (found.kind != StoredEntry::Kind::kFile) {
       return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file; a shard must be one"));
@@ -139,7 +155,7 @@ class Expander {
 // What a folder holds, for a person who looked for `part` in it: "/data holds train-0, val/ (did you mean 'train-*'?)".
 std::string WhatIsIn(const std::string& folder, const std::string& part) {
   constexpr size_t kShown = 8, kLeastStem = 3;
-  const absl::StatusOr<std::vector<StoredEntry>> entries = LocalFiles()->ListAndWait(folder);
+  const absl::StatusOr<std::vector<StoredEntry>> entries = AnyFiles()->ListAndWait(folder);
   if (!entries.ok()) return "";
   std::vector<std::string> shown;
   std::set<std::string> names, stems;
@@ -168,10 +184,15 @@ std::string WhatIsIn(const std::string& folder, const std::string& part) {
 std::string WhereItEnds(const DataRoot& root, const std::vector<std::string>& parts,
                         const std::vector<DataRoot>& roots) {
   std::string folder = root.path;
-  for (size_t i = 0; i < parts.size(); ++i) {
+  size_t first = 0;
+  if (IsOfObjects(root) && !IsObjectName(root.path)) {  // "s3:/", below which buckets are
+    if (parts.empty()) return "";
+    absl::StrAppend(&folder, "/", parts[first++]);
+  }
+  for (size_t i = first; i < parts.size(); ++i) {
     const std::string next = absl::StrCat(folder == "/" ? "" : folder, "/", parts[i]);
     const absl::StatusOr<StoredName> found =
-        HasWildcard(parts[i]) ? absl::NotFoundError("") : LocalFiles()->StatAndWait(next);
+        HasWildcard(parts[i]) ? absl::NotFoundError("") : AnyFiles()->StatAndWait(next);
     if (found.ok() && found->kind == StoredEntry::Kind::kFolder) {
       if (!Confine(next, roots).ok()) return "";
       folder = next;
@@ -189,11 +210,13 @@ std::string WhereItEnds(const DataRoot& root, const std::vector<std::string>& pa
 // literally, as it is or as the operator wrote it.
 std::optional<std::vector<std::string>> PartsBelow(const DataRoot& root, const std::string& glob) {
   std::vector<std::string> parts = Components(glob);
-  if (glob[0] != '/') return parts;
-  const std::string normal = "/" + absl::StrJoin(parts, "/");
+  const bool of_objects = IsObjectName(glob);
+  if (glob[0] != '/' && !of_objects) return parts;
+  if (of_objects != IsOfObjects(root)) return std::nullopt;
+  const std::string normal = absl::StrCat(HeadOf(glob), "/", absl::StrJoin(parts, "/"));
   const bool as_given = !IsInside(normal, root.path);
   if (as_given && (root.given.empty() || !IsInside(normal, root.given))) return std::nullopt;
-  const size_t prefix = Components(as_given ? root.given : root.path).size();
+  const size_t prefix = Components((as_given ? root.given : root.path) + "/").size();
   parts.erase(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(prefix));
   return parts;
 }
@@ -207,7 +230,7 @@ absl::Status NoMatch(const std::string& glob, const std::vector<DataRoot>& roots
     std::string end = ends.size() < kMostRoots ? WhereItEnds(root, *parts, roots) : "";
     if (!end.empty()) ends.push_back(std::move(end));
   }
-  const bool anywhere = roots.size() == 1 && roots[0].path == "/";
+  const bool anywhere = std::any_of(roots.begin(), roots.end(), [](const DataRoot& root) { return root.path == "/"; });
   return absl::NotFoundError(absl::StrCat("glob \"", glob, "\" matches no file",
                                           anywhere ? "" : absl::StrCat(" in the data roots (", RootList(roots), ")"),
                                           ends.empty() ? "" : ": ", absl::StrJoin(ends, "; ")));
@@ -219,6 +242,10 @@ absl::Status CheckGlob(const std::string& glob) {
     return absl::InvalidArgumentError("a glob with a zero byte in it");
   }
   if (const std::string why = WhyNoUrl(glob); !why.empty()) return absl::InvalidArgumentError(why);
+  if (IsObjectName(glob)) {
+    // Of the wildcards '?' alone has another meaning in URLs.
+    PS_RETURN_IF_ERROR(ParseObjectName(glob).status());
+  }
   for (const std::string& part : Components(glob)) {
     if (part == "..") {
       return absl::InvalidArgumentError(
@@ -236,7 +263,8 @@ absl::Status ExpandOne(const std::string& glob, const std::vector<DataRoot>& roo
     const auto parts = PartsBelow(root, glob);
     if (!parts) continue;
     inside = true;
-    PS_RETURN_IF_ERROR(Expander(root, roots, files).Expand(*parts));
+    PS_RETURN_IF_ERROR(IsOfObjects(root) ? ExpandObjects(root, *parts, files)
+                                         : Expander(root, roots, files).Expand(*parts));
   }
   if (!inside) {
     return absl::InvalidArgumentError(
@@ -244,6 +272,20 @@ absl::Status ExpandOne(const std::string& glob, const std::vector<DataRoot>& roo
                      "); give one below them, or start the daemon with --data-root for its folder"));
   }
   if (files->size() == before) return NoMatch(glob, roots);
+  return absl::OkStatus();
+}
+
+absl::Status AddRoot(const std::string& spec, DataRoot root, std::vector<DataRoot>* roots) {
+  if (root.name.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("data root \"", spec, "\" has no name; write name=path"));
+  }
+  for (const DataRoot& other : *roots) {
+    if (other.name == root.name) {
+      return absl::InvalidArgumentError(absl::StrCat("two data roots are named \"", root.name, "\": ", other.path,
+                                                     " and ", root.path, "; give one another name with name=path"));
+    }
+  }
+  roots->push_back(std::move(root));
   return absl::OkStatus();
 }
 
@@ -256,6 +298,14 @@ absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(const std::vector<std::stri
     const size_t equals = spec.find('=');
     const bool named = equals != std::string::npos && spec.find('/') > equals;
     DataRoot root;
+    if (const std::string path = named ? spec.substr(equals + 1) : spec; IsObjectName(path)) {
+      PS_RETURN_IF_ERROR(ParseObjectName(path).status());
+      const std::vector<std::string> parts = Components(path);
+      root.path = absl::StrCat(HeadOf(path), "/", absl::StrJoin(parts, "/"));
+      root.name = named ? spec.substr(0, equals) : parts.back();
+      PS_RETURN_IF_ERROR(AddRoot(spec, std::move(root), &roots));
+      continue;
+    }
     absl::StatusOr<std::string> real = RealPath(named ? spec.substr(equals + 1) : spec);
     if (absl::IsNotFound(real.status())) {
       return absl::NotFoundError(
@@ -269,7 +319,7 @@ absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(const std::vector<std::stri
     const auto given = std::filesystem::absolute(named ? spec.substr(equals + 1) : spec, error);
     root.given = error ? root.path : given.lexically_normal().string();
     if (root.given.size() > 1 && root.given.back() == '/') root.given.pop_back();
-    const absl::StatusOr<StoredName> folder = LocalFiles()->StatAndWait(root.path);
+    const absl::StatusOr<StoredName> folder = AnyFiles()->StatAndWait(root.path);
     if (!folder.ok() || folder->kind != StoredEntry::Kind::kFolder) {
       return absl::InvalidArgumentError(absl::StrCat("data root \"", spec, "\" is no folder"));
     }
@@ -277,16 +327,7 @@ absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(const std::vector<std::stri
     std::vector<std::string> parts = Components(named ? root.path : spec);
     if (parts.empty() || parts.back() == "..") parts = Components(root.path);
     root.name = named ? spec.substr(0, equals) : parts.empty() ? "" : parts.back();
-    if (root.name.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("data root \"", spec, "\" has no name; write name=path"));
-    }
-    for (const DataRoot& other : roots) {
-      if (other.name == root.name) {
-        return absl::InvalidArgumentError(absl::StrCat("two data roots are named \"", root.name, "\": ", other.path,
-                                                       " and ", root.path, "; give one another name with name=path"));
-      }
-    }
-    roots.push_back(std::move(root));
+    PS_RETURN_IF_ERROR(AddRoot(spec, std::move(root), &roots));
   }
   return roots;
 }

@@ -12,7 +12,8 @@
 #include "base/hash.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
-#include "pipeline/storage/posix_storage.h"
+#include "pipeline/storage/files.h"
+#include "pipeline/storage/object/object_name.h"
 
 namespace penstock {
 namespace {
@@ -23,6 +24,7 @@ namespace fs = std::filesystem;
 constexpr uint64_t kMaxSidecarBytes = uint64_t{8} << 30;
 
 std::string AbsolutePath(const std::string& path) {
+  if (IsObjectName(path)) return path;
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);
   return error ? path : absolute.lexically_normal().string();
@@ -77,7 +79,7 @@ std::string IndexStore::SidecarPath(const std::string& path) const {
 }
 
 absl::StatusOr<ShardIndex> IndexStore::Load(const std::string& path) const {
-  PS_ASSIGN_OR_RETURN(const StoredName shard, LocalFiles()->StatAndWait(path));
+  PS_ASSIGN_OR_RETURN(const StoredName shard, AnyFiles()->StatAndWait(path));
   const std::string sidecar = SidecarPath(path);
   PS_ASSIGN_OR_RETURN(const std::string blob, ReadWholeFile(sidecar, kMaxSidecarBytes));
   absl::StatusOr<ShardIndex> index = ShardIndex::Parse(blob);
@@ -108,7 +110,7 @@ absl::StatusOr<LoadedIndex> IndexStore::LoadOrBuild(const std::string& path, con
       return LoadedIndex{.index = std::make_shared<const ShardIndex>(*std::move(index))};
     }
   }
-  PS_ASSIGN_OR_RETURN(const auto file, LocalFiles()->OpenAndWait(path));
+  PS_ASSIGN_OR_RETURN(const auto file, AnyFiles()->OpenAndWait(path));
   PS_ASSIGN_OR_RETURN(ShardIndex index, BuildShardIndex(*file, options));
   LoadedIndex loaded{.index = std::make_shared<const ShardIndex>(std::move(index)), .built = true};
   loaded.save_status = Save(path, *loaded.index);
@@ -122,7 +124,7 @@ std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, c
   std::vector<uint64_t> sizes(paths.size(), 0);
   uint64_t total = 0;
   for (size_t i = 0; i < paths.size(); ++i) {
-    const absl::StatusOr<StoredName> shard = LocalFiles()->StatAndWait(paths[i]);
+    const absl::StatusOr<StoredName> shard = AnyFiles()->StatAndWait(paths[i]);
     if (shard.ok()) sizes[i] = shard->info.size;  // else LoadOrBuild says why not
     total += sizes[i];
   }

@@ -9,7 +9,7 @@
 #include "pipeline/records/crc32c.h"
 #include "pipeline/records/framing.h"
 #include "pipeline/records/inflate_stream.h"
-#include "pipeline/storage/posix_storage.h"
+#include "pipeline/storage/files.h"
 
 namespace penstock {
 
@@ -22,7 +22,7 @@ ShardReader::~ShardReader() = default;
 absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(const std::string& path,
                                                                std::shared_ptr<const ShardIndex> index,
                                                                const ShardReaderOptions& options) {
-  PS_ASSIGN_OR_RETURN(auto file, LocalFiles()->OpenAndWait(path));
+  PS_ASSIGN_OR_RETURN(auto file, AnyFiles()->OpenAndWait(path));
   return Open(std::move(file), std::move(index), options);
 }
 

@@ -66,7 +66,7 @@ class PosixStorage final : public Storage {
  public:
   PosixStorage(Executor* executor, bool far) : calls_(executor), far_(far) {}
 
-  bool AnswersAtOnce() const override { return !far_; }
+  bool AnswersAtOnce(const std::string& name) const override { return !far_; }
 
   absl::StatusOr<std::unique_ptr<StoredFile>> OpenAndWait(const std::string& name,
                                                           const CallOptions& options) override {

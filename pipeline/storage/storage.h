@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -60,6 +61,7 @@ struct StoredEntry {
   enum class Kind : uint8_t { kFile, kFolder, kOther };
   std::string name;  // in its folder
   Kind kind = Kind::kFile;
+  std::optional<FileInfo> info = {};  // of a file, where the listing says it for nothing
 
   bool operator==(const StoredEntry&) const = default;
 };
@@ -77,9 +79,9 @@ class Storage {
  public:
   virtual ~Storage() = default;
 
-  // Whether the calls that wait take no longer, when all is well, than a page cache does: then a row's thread makes
-  // them itself, since handing them over would cost more. A storage behind a network says no.
-  virtual bool AnswersAtOnce() const = 0;
+  // Whether the calls that wait take no longer for a name, when all is well, than a page cache does: then a row's
+  // thread makes them itself, since handing them over would cost more. A storage behind a network says no.
+  virtual bool AnswersAtOnce(const std::string& name) const = 0;
 
   // None of these blocks; as of StoredFile::Read, `done` may run inside the call.
   virtual void Open(const std::string& name, const CallOptions& options,

@@ -284,7 +284,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
     options.loader.reads_under_way = parts->far->reads_under_way();
   }
   parts->jobs = std::make_unique<ServedJobs>(options.roots, parts->indexes.get(),
-                                             parts->far != nullptr ? parts->far->storage() : LocalFiles());
+                                             parts->far != nullptr ? parts->far->storage() : AnyFiles());
   if (options.loader.threads == 0) options.loader.threads = AvailableCpus();
   parts->memory_budget_bytes = options.loader.memory_budget_bytes;
   if (!options.disk_cache_dir.empty()) {

@@ -15,7 +15,7 @@
 #include "client/cli/output.h"
 #include "config/daemon_config.h"
 #include "pipeline/loader/local_reader.h"
-#include "pipeline/storage/posix_storage.h"
+#include "pipeline/storage/files.h"
 
 namespace penstock::cli {
 namespace {
@@ -63,7 +63,7 @@ class Bench final : public Command {
     }
     std::optional<FarFiles> far;
     if (read_threads_ > 0) far.emplace(static_cast<int>(read_threads_));
-    PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, threads, far.has_value() ? far->storage() : LocalFiles()));
+    PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, threads, far.has_value() ? far->storage() : AnyFiles()));
     const uint64_t positions = job->PlanOf(0).num_positions();
     PrintWarnings(WarningsOf(job->spec(), positions));
     std::vector<Stage> stages;

@@ -13,6 +13,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/local_data.h"
 #include "client/cli/output.h"
+#include "pipeline/storage/files.h"
 
 namespace penstock::cli {
 namespace {
@@ -25,7 +26,8 @@ class Checker {
   explicit Checker(const std::vector<DatasetFile>& files) : files_(files), bar_("verifying") {
     for (size_t i = 0; i < files.size(); ++i) reports_.push_back(absl::UnknownError("not checked"));
     for (const DatasetFile& file : files) {
-      if (const auto info = StatFile(file.path); info.ok()) total_ += info->size;
+      const auto found = AnyFiles()->StatAndWait(file.path);
+      if (found.ok()) total_ += found->info.size;
     }
   }
 
@@ -43,7 +45,7 @@ class Checker {
 
  private:
   absl::StatusOr<VerifyReport> CheckOne(size_t n) {
-    PS_ASSIGN_OR_RETURN(const auto file, OpenFile(files_[n].path));
+    PS_ASSIGN_OR_RETURN(const auto file, AnyFiles()->OpenAndWait(files_[n].path));
     VerifyOptions options;
     options.progress = [this](uint64_t bytes) {
       MutexLock lock(&mutex_);

@@ -103,7 +103,7 @@ absl::Status ShardIndexes::CheckContent(const SnapshotShard& shard, const std::s
 
 bool ShardIndexes::IsPlain(const std::string& path, const IndexOptions& options) const {
   if (options.compression != Compression::kAuto) return options.compression == Compression::kNone;
-  const absl::StatusOr<std::unique_ptr<StoredFile>> file = LocalFiles()->OpenAndWait(path);
+  const absl::StatusOr<std::unique_ptr<StoredFile>> file = AnyFiles()->OpenAndWait(path);
   if (!file.ok()) return false;
   const absl::StatusOr<Compression> found = DetectCompression(**file);
   return found.ok() && *found == Compression::kNone;
@@ -168,7 +168,7 @@ absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardIndexes::Get(const Snapsh
   const EitherStop either(stop, stop_.get_token());
   const Turn turn(this, path, either.token());
   if (!turn.has()) return Stopped(path);
-  PS_ASSIGN_OR_RETURN(const StoredName found, LocalFiles()->StatAndWait(path));
+  PS_ASSIGN_OR_RETURN(const StoredName found, AnyFiles()->StatAndWait(path));
   const FileInfo& info = found.info;
   {
     MutexLock lock(&mutex_);

@@ -32,7 +32,7 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(const v1::Job& job, 
 class ServedJobs {
  public:
   // `indexes`, and `storage`, which records are read from, outlive this.
-  ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes, Storage* storage = LocalFiles());
+  ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes, Storage* storage = AnyFiles());
   // StopBy() without a deadline. All sessions must be gone.
   ~ServedJobs();
 

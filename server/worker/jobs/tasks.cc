@@ -14,7 +14,7 @@
 #include "pipeline/augment/pipeline.h"
 #include "pipeline/loader/check_keys.h"
 #include "pipeline/loader/row_request.h"
-#include "pipeline/storage/posix_storage.h"
+#include "pipeline/storage/files.h"
 #include "server/worker/jobs/served_jobs.h"
 
 namespace penstock {
@@ -46,11 +46,17 @@ std::vector<std::string> MistakesOf(const v1::JobSpec& spec) {
 // Files as the snapshot is to know them, with their sizes.
 absl::Status FillFiles(const std::vector<DatasetFile>& files, v1::ReportTaskRequest* report) {
   for (const DatasetFile& file : files) {
-    PS_ASSIGN_OR_RETURN(const StoredName found, LocalFiles()->StatAndWait(file.path));
+    FileInfo info;
+    if (file.info.has_value()) {
+      info = *file.info;
+    } else {
+      PS_ASSIGN_OR_RETURN(StoredName found, AnyFiles()->StatAndWait(file.path));
+      info = std::move(found.info);
+    }
     v1::Shard* shard = report->add_files();
     shard->set_root(file.root);
     shard->set_path(file.relative_path);
-    shard->set_size(found.info.size);
+    shard->set_size(info.size);
   }
   return absl::OkStatus();
 }

@@ -189,7 +189,7 @@ TEST_F(LocalCommands, UrlsAreRefusedWithTheWayOut) {
     EXPECT_THAT(refused.err, HasSubstr("\"gs://bucket/train-*\" is a URL"));
     EXPECT_THAT(refused.err, HasSubstr("mount"));
   }
-  EXPECT_THAT(Run({"import", "s3://bucket/photos", "--out", "x"}).err, HasSubstr("\"s3://bucket/photos\" is a URL"));
+  EXPECT_THAT(Run({"import", "gs://bucket/photos", "--out", "x"}).err, HasSubstr("\"gs://bucket/photos\" is a URL"));
 }
 
 TEST_F(LocalCommands, CheckConfigReadsStandardInputAndSpeaksJson) {

@@ -43,7 +43,7 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
   }
   // `epochs` epochs of the job, with a cache of that many bytes on disk; 0: without one.
   Pass Read(uint64_t epochs, uint64_t disk_bytes, uint64_t memory_bytes = 0) {
-    auto dataset = OpenDataset(set_.job, set_.roots, "", 1, nullptr, far_ != nullptr ? far_->storage() : LocalFiles());
+    auto dataset = OpenDataset(set_.job, set_.roots, "", 1, nullptr, far_ != nullptr ? far_->storage() : AnyFiles());
     PS_CHECK(dataset.ok());
     auto job = LoadJob::Create(set_.job, *std::move(dataset));
     PS_CHECK(job.ok());

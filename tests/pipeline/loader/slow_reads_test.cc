@@ -16,6 +16,7 @@
 #include "base/runtime/thread_pool.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/test_dataset.h"
 
@@ -27,7 +28,7 @@ constexpr std::chrono::seconds kStuckRead{20};
 // Local files whose reads wait until the test lets them, in the order in which they were asked for.
 class HeldStorage final : public Storage {
  public:
-  bool AnswersAtOnce() const override { return false; }
+  bool AnswersAtOnce(const std::string& name) const override { return false; }
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
     LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {
       if (!file.ok()) {

@@ -27,7 +27,7 @@ class MemoryStorage final : public Storage {
     objects_[name] = {content, absl::StrCat("\"etag-", ++puts_, "\"")};
   }
 
-  bool AnswersAtOnce() const override { return false; }
+  bool AnswersAtOnce(const std::string& name) const override { return false; }
 
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
     calls_.Add(options, [this, name, done = std::move(done)](bool cancelled) mutable {

@@ -18,6 +18,7 @@
 #include "pipeline/storage/file_troubles.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/storage/memory_storage.h"
+#include "tests/pipeline/storage/storage_contract.h"
 #include "tests/support/temp_folder.h"
 
 namespace penstock {
@@ -27,65 +28,17 @@ void Write(const std::string& path, const std::string& content) {
   ASSERT_TRUE(WriteFileAtomically(path, content).ok());
 }
 
-// What both storages are held to: `put` makes a file.
-template <typename Put>
-void HoldsToTheContract(Storage* storage, const std::string& folder, Put put) {
-  put(folder + "/a", "0123456789");
-  auto file = storage->OpenAndWait(folder + "/a");
-  ASSERT_TRUE(file.ok()) << file.status();
-  EXPECT_EQ((*file)->path(), folder + "/a");
-  EXPECT_EQ((*file)->opened().size, 10u);
-  EXPECT_EQ((*file)->Info().value(), (*file)->opened());
-
-  char bytes[20] = {};
-  const auto read = [&](uint64_t offset, size_t length) {
-    return WaitForCall<size_t>(
-        [&](CallDone<size_t> done) { (*file)->Read(offset, length, bytes, {}, std::move(done)); });
-  };
-  EXPECT_EQ(read(2, 3).value(), 3u);
-  EXPECT_EQ(std::string(bytes, 3), "234");
-  EXPECT_EQ(read(8, 10).value(), 2u);  // fewer only at the end
-  EXPECT_EQ(read(10, 1).value(), 0u);
-  EXPECT_EQ((*file)->ReadAt(4, 2, bytes).value(), 2u);
-  EXPECT_EQ(std::string(bytes, 2), "45");
-
-  EXPECT_EQ(storage->StatAndWait(folder + "/a")->info, (*file)->opened());
-  EXPECT_EQ(storage->StatAndWait(folder)->kind, StoredEntry::Kind::kFolder);
-  EXPECT_EQ(storage->ListAndWait(folder).value(), (std::vector<StoredEntry>{{"a", StoredEntry::Kind::kFile}}));
-
-  EXPECT_TRUE(absl::IsNotFound(storage->OpenAndWait(folder + "/b").status()));
-  EXPECT_TRUE(absl::IsNotFound(storage->StatAndWait(folder + "/b").status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(storage->OpenAndWait(folder).status()));
-
-  // A call whose stop was requested before it began.
-  std::stop_source stop;
-  stop.request_stop();
-  const auto stopped = WaitForCall<size_t>(
-      [&](CallDone<size_t> done) { (*file)->Read(0, 1, bytes, {.stop = stop.get_token()}, std::move(done)); });
-  EXPECT_TRUE(absl::IsCancelled(stopped.status())) << stopped.status();
-
-  // Another state of the file is not what was opened.
-  put(folder + "/a", "another content");
-  const auto after = read(0, 4);
-  if (after.ok()) {
-    EXPECT_EQ(std::string(bytes, 4), "0123") << "bytes of another state than was opened";
-  } else {
-    EXPECT_TRUE(absl::IsAborted(after.status())) << after.status();
-  }
-  EXPECT_NE(storage->StatAndWait(folder + "/a")->info, (*file)->opened());
-}
-
 TEST(Storage, LocalFilesHoldToTheContract) {
   TempFolder folder;
   ThreadPool pool(2, "files");
   const auto storage = MakePosixStorage(&pool);
-  EXPECT_TRUE(storage->AnswersAtOnce());
+  EXPECT_TRUE(storage->AnswersAtOnce("/a"));
   HoldsToTheContract(storage.get(), folder.path(), Write);
 }
 
 TEST(Storage, TheExampleHoldsToTheContract) {
   MemoryStorage storage;
-  EXPECT_FALSE(storage.AnswersAtOnce());
+  EXPECT_FALSE(storage.AnswersAtOnce("/a"));
   HoldsToTheContract(&storage, "/bucket",
                      [&](const std::string& name, const std::string& content) { storage.Put(name, content); });
 }

@@ -1,0 +1,288 @@
+#include "pipeline/storage/object/aws_keys.h"
+
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <pugixml.hpp>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/file.h"
+
+namespace penstock {
+namespace {
+
+constexpr int64_t kRenewBefore = 5 * 60;  // seconds
+constexpr uint64_t kLargestFile = 1 << 20;
+constexpr char kInstance[] = "http://169.254.169.254";
+constexpr char kContainer[] = "http://169.254.170.2";
+
+std::string Variable(const std::string& name) {
+  const char* const value = std::getenv(name.c_str());
+  return value == nullptr ? "" : value;
+}
+
+int64_t SecondsOf(const std::string& text) {
+  absl::Time time;
+  return absl::ParseTime(absl::RFC3339_full, text, &time, nullptr) ? absl::ToUnixSeconds(time) : 0;
+}
+
+std::string Field(const google::protobuf::Struct& json, const std::string& name) {
+  const auto found = json.fields().find(name);
+  return found == json.fields().end() ? "" : found->second.string_value();
+}
+
+// Keys of a container may be asked for only where the network cannot be another's.
+bool MayBeAsked(absl::string_view url) {
+  if (absl::StartsWith(url, "https://")) return true;
+  for (const absl::string_view host : {"http://127.0.0.1", "http://localhost", "http://[::1]", "http://169.254.170.2",
+                                       "http://169.254.170.23", "http://[fd00:ec2::23]"}) {
+    if (!absl::StartsWith(url, host)) continue;
+    const absl::string_view rest = url.substr(host.size());
+    if (rest.empty() || rest[0] == ':' || rest[0] == '/') return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+AwsSurroundings AwsSurroundings::Process() {
+  return {
+      .variable = Variable,
+      .file = [](const std::string& path) { return ReadWholeFile(path, kLargestFile); },
+      .now =
+          [] {
+            return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+                .count();
+          }};
+}
+
+std::optional<AwsKeys> KeysOfProfile(const std::string& text, const std::string& profile, bool config_file) {
+  const std::string wanted = config_file && profile != "default" ? absl::StrCat("profile ", profile) : profile;
+  AwsKeys keys;
+  bool inside = false;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    if (line.empty() || line[0] == '#' || line[0] == ';') continue;
+    if (line[0] == '[') {
+      inside = line.back() == ']' && absl::StripAsciiWhitespace(line.substr(1, line.size() - 2)) == wanted;
+      continue;
+    }
+    const size_t equals = line.find('=');
+    if (!inside || equals == absl::string_view::npos) continue;
+    const std::string name = absl::AsciiStrToLower(absl::StripAsciiWhitespace(line.substr(0, equals)));
+    const std::string value(absl::StripAsciiWhitespace(line.substr(equals + 1)));
+    if (name == "aws_access_key_id") keys.id = value;
+    if (name == "aws_secret_access_key") keys.secret = value;
+    if (name == "aws_session_token") keys.token = value;
+  }
+  if (keys.id.empty() || keys.secret.empty()) return std::nullopt;
+  return keys;
+}
+
+AwsKeySource::AwsKeySource(AwsSurroundings surroundings, HttpClient* http)
+    : surroundings_(std::move(surroundings)), http_(http) {}
+
+void AwsKeySource::Get(CallDone<AwsKeys> done) {
+  AwsKeys keys;
+  {
+    MutexLock lock(&mutex_);
+    if (!known_ || (current_.ends_at != 0 && surroundings_.now() > current_.ends_at - kRenewBefore)) {
+      waiting_.push_back(std::move(done));
+      if (std::exchange(asking_, true)) return;
+    } else {
+      keys = current_;
+    }
+  }
+  if (keys.id.empty()) {
+    Ask();
+  } else {
+    std::move(done)(std::move(keys));
+  }
+}
+
+AwsKeys AwsKeySource::Current() const {
+  MutexLock lock(&mutex_);
+  return current_;
+}
+
+bool AwsKeySource::Forget(const AwsKeys& keys) {
+  // Those of the environment are what they are for as long as the process lives.
+  if (surroundings_.variable("AWS_ACCESS_KEY_ID") == keys.id) return false;
+  MutexLock lock(&mutex_);
+  if (current_ == keys) known_ = false;
+  return true;
+}
+
+void AwsKeySource::Ask() {
+  const auto variable = [this](const char* name) { return surroundings_.variable(name); };
+  AwsKeys keys{.id = variable("AWS_ACCESS_KEY_ID"),
+               .secret = variable("AWS_SECRET_ACCESS_KEY"),
+               .token = variable("AWS_SESSION_TOKEN")};
+  if (!keys.id.empty() && !keys.secret.empty()) return Answer(keys);
+  if (const std::string role = variable("AWS_ROLE_ARN");
+      !role.empty() && !variable("AWS_WEB_IDENTITY_TOKEN_FILE").empty()) {
+    return AskWebIdentity(role);
+  }
+  const std::string home = variable("HOME");
+  const std::string profile = variable("AWS_PROFILE").empty() ? "default" : variable("AWS_PROFILE");
+  for (const bool config_file : {false, true}) {
+    std::string path = variable(config_file ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE");
+    if (path.empty()) path = absl::StrCat(home, config_file ? "/.aws/config" : "/.aws/credentials");
+    const absl::StatusOr<std::string> text = surroundings_.file(path);
+    if (!text.ok()) continue;
+    if (const auto found = KeysOfProfile(*text, profile, config_file)) return Answer(*found);
+  }
+  if (!variable("AWS_PROFILE").empty()) {
+    return Answer(absl::NotFoundError(absl::StrCat(
+        "AWS_PROFILE is \"", profile, "\", and neither ~/.aws/credentials nor ~/.aws/config has keys of it")));
+  }
+  if (const std::string relative = variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); !relative.empty()) {
+    return AskContainer(absl::StrCat(kContainer, relative));
+  }
+  if (const std::string full = variable("AWS_CONTAINER_CREDENTIALS_FULL_URI"); !full.empty()) return AskContainer(full);
+  if (absl::EqualsIgnoreCase(variable("AWS_EC2_METADATA_DISABLED"), "true")) {
+    return Answer(
+        absl::NotFoundError("nobody has keys for S3 here: not AWS_ACCESS_KEY_ID, ~/.aws/credentials, or a container's "
+                            "or pod's role; set them, or "
+                            "PENSTOCK_S3_UNSIGNED=1 where the bucket is public"));
+  }
+  AskInstance();
+}
+
+void AwsKeySource::Send(HttpRequest request, Answered answered) {
+  http_->Send(
+      std::move(request), {.priority = CallPriority::kUrgent},
+      [answered = std::move(answered)](absl::StatusOr<HttpResponse> response) { answered(std::move(response)); });
+}
+
+void AwsKeySource::AskWebIdentity(const std::string& role) {
+  const std::string path = surroundings_.variable("AWS_WEB_IDENTITY_TOKEN_FILE");
+  const absl::StatusOr<std::string> token = surroundings_.file(path);
+  if (!token.ok())
+    return Answer(absl::NotFoundError(absl::StrCat("AWS_WEB_IDENTITY_TOKEN_FILE: ", token.status().message())));
+  std::string name = surroundings_.variable("AWS_ROLE_SESSION_NAME");
+  if (name.empty()) name = "penstock";
+  std::string region = surroundings_.variable("AWS_REGION");
+  if (region.empty()) region = surroundings_.variable("AWS_DEFAULT_REGION");
+  std::string endpoint = surroundings_.variable("AWS_ENDPOINT_URL_STS");
+  if (endpoint.empty()) {
+    endpoint = region.empty() ? "https://sts.amazonaws.com" : absl::StrCat("https://sts.", region, ".amazonaws.com");
+  }
+  HttpRequest request;
+  request.method = HttpRequest::Method::kPost;
+  request.url = endpoint;
+  request.headers = {"Content-Type: application/x-www-form-urlencoded"};
+  request.body = AwsQuery({{"Action", "AssumeRoleWithWebIdentity"},
+                           {"Version", "2011-06-15"},
+                           {"RoleArn", role},
+                           {"RoleSessionName", name},
+                           {"WebIdentityToken", std::string(absl::StripAsciiWhitespace(*token))}});
+  Send(std::move(request), [this, role](const absl::StatusOr<HttpResponse>& response) {
+    const std::string who = absl::StrCat("STS, asked for the role ", role, ": ");
+    if (!response.ok()) return Answer(absl::UnavailableError(absl::StrCat(who, response.status().message())));
+    pugi::xml_document document;
+    document.load_buffer(response->body.data(), response->body.size());
+    if (response->status != 200) {
+      const std::string message = document.select_node("//Message").node().text().as_string();
+      return Answer(absl::PermissionDeniedError(absl::StrCat(who, "HTTP ", response->status, " ", message)));
+    }
+    const pugi::xml_node given = document.select_node("//Credentials").node();
+    const auto text = [&given](const char* field) { return std::string(given.child(field).text().as_string()); };
+    Answer(AwsKeys{.id = text("AccessKeyId"),
+                   .secret = text("SecretAccessKey"),
+                   .token = text("SessionToken"),
+                   .ends_at = SecondsOf(text("Expiration"))});
+  });
+}
+
+void AwsKeySource::AskContainer(const std::string& url) {
+  if (!MayBeAsked(url)) {
+    return Answer(absl::PermissionDeniedError(
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor this machine's; keys are not asked for there"));
+  }
+  HttpRequest request;
+  request.url = url;
+  std::string token = surroundings_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+  if (const std::string path = surroundings_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); !path.empty()) {
+    const absl::StatusOr<std::string> content = surroundings_.file(path);
+    if (!content.ok()) {
+      return Answer(
+          absl::NotFoundError(absl::StrCat("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: ", content.status().message())));
+    }
+    token = std::string(absl::StripAsciiWhitespace(*content));
+  }
+  if (!token.empty()) request.headers.push_back(absl::StrCat("Authorization: ", token));
+  Send(std::move(request),
+       [this](const absl::StatusOr<HttpResponse>& response) { TakeJson("the container's service of keys", response); });
+}
+
+void AwsKeySource::AskInstance() {
+  HttpRequest request;
+  request.method = HttpRequest::Method::kPut;
+  request.url = absl::StrCat(kInstance, "/latest/api/token");
+  request.headers = {"X-aws-ec2-metadata-token-ttl-seconds: 21600"};
+  request.connecting = kSecond;
+  request.silence = 2 * kSecond;
+  Send(std::move(request), [this](const absl::StatusOr<HttpResponse>& token) {
+    if (!token.ok() || token->status != 200) {
+      return Answer(absl::NotFoundError(
+          "nobody has keys for S3 here: not AWS_ACCESS_KEY_ID, ~/.aws/credentials, a container's or pod's role, or the "
+          "instance's metadata service; set them, or PENSTOCK_S3_UNSIGNED=1 where the bucket is public"));
+    }
+    const std::string header = absl::StrCat("X-aws-ec2-metadata-token: ", token->body);
+    HttpRequest role;
+    role.url = absl::StrCat(kInstance, "/latest/meta-data/iam/security-credentials/");
+    role.headers = {header};
+    Send(role, [this, role, header](const absl::StatusOr<HttpResponse>& name) {
+      if (!name.ok() || name->status != 200) {
+        return Answer(
+            absl::NotFoundError("this instance has no role (its metadata service names none), and there are no other "
+                                "keys for S3; give it one, or set AWS_ACCESS_KEY_ID"));
+      }
+      HttpRequest keys = role;
+      absl::StrAppend(&keys.url, absl::StripAsciiWhitespace(name->body));
+      Send(std::move(keys), [this](const absl::StatusOr<HttpResponse>& response) {
+        TakeJson("the instance's metadata service", response);
+      });
+    });
+  });
+}
+
+void AwsKeySource::TakeJson(const std::string& who, const absl::StatusOr<HttpResponse>& response) {
+  if (!response.ok()) return Answer(absl::UnavailableError(absl::StrCat(who, ": ", response.status().message())));
+  if (response->status != 200) return Answer(absl::UnavailableError(absl::StrCat(who, ": HTTP ", response->status)));
+  google::protobuf::Struct json;
+  if (!google::protobuf::util::JsonStringToMessage(response->body, &json).ok()) {
+    return Answer(absl::UnavailableError(absl::StrCat(who, ": its answer is no JSON")));
+  }
+  Answer(AwsKeys{.id = Field(json, "AccessKeyId"),
+                 .secret = Field(json, "SecretAccessKey"),
+                 .token = Field(json, "Token"),
+                 .ends_at = SecondsOf(Field(json, "Expiration"))});
+}
+
+void AwsKeySource::Answer(const absl::StatusOr<AwsKeys>& answer) {
+  absl::StatusOr<AwsKeys> keys = answer;
+  if (keys.ok() && (keys->id.empty() || keys->secret.empty())) {
+    keys = absl::UnavailableError("an answer about keys for S3 holds none");
+  }
+  std::vector<CallDone<AwsKeys>> waiting;
+  {
+    MutexLock lock(&mutex_);
+    asking_ = false;
+    known_ = keys.ok();
+    if (keys.ok()) current_ = *keys;
+    waiting.swap(waiting_);
+  }
+  for (CallDone<AwsKeys>& done : waiting) std::move(done)(keys);
+}
+
+}  // namespace penstock

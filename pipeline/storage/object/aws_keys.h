@@ -1,0 +1,75 @@
+// Where keys for S3 come from: in this order, the first that is there.
+//   1. AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
+//   2. AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN: a token that a cluster writes for a pod, exchanged at STS
+//   3. the profile AWS_PROFILE ("default") of the files AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials) and
+//   AWS_CONFIG_FILE
+//      (~/.aws/config): aws_access_key_id, aws_secret_access_key, aws_session_token
+//   4. AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI: what ECS and EKS serve a container
+//   5. the instance's own service (IMDSv2), unless AWS_EC2_METADATA_DISABLED is true
+// https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
+#ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_AWS_KEYS_H_
+#define PENSTOCK_PIPELINE_STORAGE_OBJECT_AWS_KEYS_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "pipeline/storage/object/aws_signature.h"
+#include "pipeline/storage/object/http_client.h"
+
+namespace penstock {
+
+// What is read of the machine, so that tests can say it.
+struct AwsSurroundings {
+  std::function<std::string(const std::string&)> variable;              // "" where there is none
+  std::function<absl::StatusOr<std::string>(const std::string&)> file;  // its content
+  std::function<int64_t()> now;                                         // seconds since 1970
+  static AwsSurroundings Process();
+};
+
+// Thread-safe. Keys that end are had anew five minutes before; one request at a time.
+class AwsKeySource {
+ public:
+  // Both live as long as this and the calls it began.
+  AwsKeySource(AwsSurroundings surroundings, HttpClient* http);
+
+  // `done` once, perhaps inside the call. NotFound: nobody has keys for us; says where was looked.
+  void Get(CallDone<AwsKeys> done);
+  // What was had last, for requests that are made right behind Get; empty keys where there are none.
+  AwsKeys Current() const;
+  // A storage refused them as over or unknown: the next Get asks again. False where they could only be the same.
+  bool Forget(const AwsKeys& keys);
+
+ private:
+  using Answered = std::function<void(absl::StatusOr<HttpResponse>)>;
+
+  void Ask();
+  void AskWebIdentity(const std::string& role);
+  void AskContainer(const std::string& url);
+  void AskInstance();
+  // A request for keys, whose answer nobody but `answered` sees.
+  void Send(HttpRequest request, Answered answered);
+  void TakeJson(const std::string& who, const absl::StatusOr<HttpResponse>& response);
+  void Answer(const absl::StatusOr<AwsKeys>& keys);
+
+  const AwsSurroundings surroundings_;
+  HttpClient* const http_;
+  mutable Mutex mutex_;
+  AwsKeys current_ ABSL_GUARDED_BY(mutex_);
+  bool known_ ABSL_GUARDED_BY(mutex_) = false;
+  bool asking_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<CallDone<AwsKeys>> waiting_ ABSL_GUARDED_BY(mutex_);
+};
+
+// A profile's keys in the text of a credentials or config file; none where it has no such profile, or no keys in it.
+std::optional<AwsKeys> KeysOfProfile(const std::string& text, const std::string& profile, bool config_file);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_STORAGE_OBJECT_AWS_KEYS_H_

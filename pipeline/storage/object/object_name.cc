@@ -1,0 +1,95 @@
+#include "pipeline/storage/object/object_name.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::array<std::pair<absl::string_view, ObjectScheme>, 3> kSchemes = {{
+    {"s3://", ObjectScheme::kS3},
+    {"http://", ObjectScheme::kHttp},
+    {"https://", ObjectScheme::kHttps},
+}};
+
+absl::string_view PrefixOf(ObjectScheme scheme) {
+  for (const auto& [prefix, its_scheme] : kSchemes) {
+    if (its_scheme == scheme) return prefix;
+  }
+  return "";
+}
+
+bool IsOfBucket(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == '_';
+}
+bool IsOfHost(char c) { return IsOfBucket(c) || c == ':' || c == '[' || c == ']'; }
+
+}  // namespace
+
+bool IsObjectName(std::string_view name) {
+  return std::any_of(kSchemes.begin(), kSchemes.end(), [name](const auto& each) {
+    return absl::StartsWith(absl::string_view(name.data(), name.size()), each.first);
+  });
+}
+
+absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name) {
+  for (const auto& [prefix, scheme] : kSchemes) {
+    if (!absl::StartsWith(name, prefix)) continue;
+    absl::string_view rest = name.substr(prefix.size());
+    const size_t slash = std::min(rest.find('/'), rest.size());
+    ObjectName parsed{.scheme = scheme, .place = std::string(rest.substr(0, slash)), .key = {}};
+    rest.remove_prefix(std::min(slash + 1, rest.size()));
+    parsed.key = std::string(rest);
+    const bool bucket = scheme == ObjectScheme::kS3;
+    const absl::string_view what = bucket ? "bucket" : "host";
+    if (parsed.place.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", name, "\" names no ", what, "; write ", prefix, what, "/..."));
+    }
+    if (parsed.place.find('@') != std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a user or a password in a URL would be seen by everyone who sees the job; leave out what is before '@' in ",
+          prefix, "...", parsed.place.substr(parsed.place.rfind('@'))));
+    }
+    if (!std::all_of(parsed.place.begin(), parsed.place.end(), bucket ? IsOfBucket : IsOfHost)) {
+      return absl::InvalidArgumentError(absl::StrCat("\"", parsed.place, "\" in \"", name, "\" is no ", what));
+    }
+    if (!bucket && parsed.key.find_first_of("?#") != std::string::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(prefix, parsed.place, "/", parsed.key.substr(0, parsed.key.find_first_of("?#")),
+                       ": what stands behind '?' or '#' in a URL may be secret and is not taken"));
+    }
+    return parsed;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", name, "\" is no object's name: s3://, http:// and https:// are"));
+}
+
+std::string ToString(const ObjectName& name) {
+  return absl::StrCat(PrefixOf(name.scheme), name.place, name.key.empty() ? "" : "/", name.key);
+}
+
+std::string PercentEncoded(absl::string_view text, absl::string_view kept) {
+  constexpr absl::string_view kDigits = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (absl::ascii_isalnum(byte) || absl::string_view("-._~").find(c) != absl::string_view::npos ||
+        kept.find(c) != absl::string_view::npos) {
+      out.push_back(c);
+    } else {
+      out.append({'%', kDigits[byte >> 4], kDigits[byte & 15]});
+    }
+  }
+  return out;
+}
+
+}  // namespace penstock

@@ -1,0 +1,328 @@
+#include "pipeline/storage/object/object_storage.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <random>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "pipeline/storage/object/http_dialect.h"
+
+namespace penstock {
+namespace {
+
+constexpr Nanos kLongestPause = 5 * kSecond;
+constexpr int kMostRenewals = 3;
+constexpr size_t kPageEntries = 1000;  // what S3 gives at most
+
+// A pause by chance, so that those who failed together do not come again together.
+Nanos Drawn(Nanos longest) {
+  thread_local std::minstd_rand random{std::random_device()()};
+  return std::uniform_int_distribution<Nanos>(longest / 4, longest)(random);
+}
+
+std::string Resolved(const ObjectName& name) { return ToString(name); }
+
+absl::StatusOr<ObjectName> Parse(const std::string& name) {
+  PS_ASSIGN_OR_RETURN(ObjectName parsed, ParseObjectName(name));
+  while (!parsed.key.empty() && parsed.key.back() == '/') parsed.key.pop_back();
+  return parsed;
+}
+
+// Of a range that lies inside the object: what the answer must be. Unavailable: it is another, and may be right next
+// time.
+absl::Status CheckRange(const ObjectName& name, const HttpResponse& response, uint64_t offset, size_t length,
+                        uint64_t size) {
+  if (response.status == 200 && (offset != 0 || length != size)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(ToString(name),
+                     ": the server answers a range with the whole file; it must know ranges (RFC 9110, section 14)"));
+  }
+  if (response.bytes != length) {
+    return absl::UnavailableError(
+        absl::StrCat(ToString(name), ": ", response.bytes, " bytes came of ", length, " at ", offset));
+  }
+  const std::string range = HeaderOf(response, "content-range");
+  if (response.status == 206 &&
+      !absl::StartsWith(range, absl::StrCat("bytes ", offset, "-", offset + length - 1, "/"))) {
+    return absl::UnavailableError(
+        absl::StrCat(ToString(name), ": asked for ", length, " bytes at ", offset, ", the answer is \"", range, "\""));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// One question, asked until it is answered.
+class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
+ public:
+  using Make = std::function<absl::StatusOr<HttpRequest>()>;
+  // Whether an answer is one. Unavailable: ask again.
+  using Check = std::function<absl::Status(const HttpResponse&)>;
+
+  Exchange(ObjectStorage* storage, ObjectName name, const CallOptions& options, Make make, Check check,
+           CallDone<HttpResponse> done)
+      : storage_(storage),
+        dialect_(storage->DialectOf(name)),
+        name_(std::move(name)),
+        options_(options),
+        make_(std::move(make)),
+        check_(std::move(check)),
+        done_(std::move(done)),
+        begun_(Clock::Real()->Now()) {}
+
+  void Try(Nanos pause) {
+    dialect_->Prepare(name_, [self = shared_from_this(), pause](const absl::StatusOr<bool>& prepared) {
+      if (!prepared.ok())
+        return self->Failed({prepared.status(), absl::IsUnavailable(prepared.status()) ? ObjectError::Cure::kAgain
+                                                                                       : ObjectError::Cure::kNone});
+      absl::StatusOr<HttpRequest> request = self->make_();
+      if (!request.ok()) return std::move(self->done_)(request.status());
+      self->storage_->requests_.fetch_add(1, std::memory_order_relaxed);
+      self->storage_->http_->Send(
+          *std::move(request), self->options_,
+          [self](absl::StatusOr<HttpResponse> response) { self->Answered(std::move(response)); }, pause);
+    });
+  }
+
+ private:
+  void Answered(absl::StatusOr<HttpResponse> response) {
+    if (!response.ok()) {
+      const absl::Status status(response.status().code(),
+                                absl::StrCat(ToString(name_), ": ", response.status().message()));
+      return Failed({status, absl::IsUnavailable(status) ? ObjectError::Cure::kAgain : ObjectError::Cure::kNone});
+    }
+    const bool success = response->status >= 200 && response->status < 300;
+    // A range of an empty object.
+    const bool empty = response->status == 416 && absl::EndsWith(HeaderOf(*response, "content-range"), "/0");
+    if (!success && !empty) return Failed(dialect_->ErrorOf(name_, *response));
+    const absl::Status checked = check_ == nullptr ? absl::OkStatus() : check_(*response);
+    if (!checked.ok()) {
+      return Failed({checked, absl::IsUnavailable(checked) ? ObjectError::Cure::kAgain : ObjectError::Cure::kNone});
+    }
+    std::move(done_)(*std::move(response));
+  }
+
+  void Failed(const ObjectError& error) {
+    const Nanos pause = std::max(error.after, Drawn(std::min(kLongestPause, storage_->options_.pause << tries_)));
+    const bool in_time = Clock::Real()->Now() + pause - begun_ < kPatience;
+    const bool stopped = options_.stop.stop_requested();
+    if (error.cure == ObjectError::Cure::kRenewed && !stopped && renewals_++ < kMostRenewals) return Again(0);
+    if (error.cure == ObjectError::Cure::kAgain && !stopped && in_time && ++tries_ < storage_->options_.tries) {
+      return Again(pause);
+    }
+    const std::string tried = tries_ == 0 ? "" : absl::StrCat(" (tried ", tries_, " times)");
+    std::move(done_)(absl::Status(error.status.code(), absl::StrCat(error.status.message(), tried)));
+  }
+
+  void Again(Nanos pause) {
+    storage_->again_.fetch_add(1, std::memory_order_relaxed);
+    Try(pause);
+  }
+
+  ObjectStorage* const storage_;
+  ObjectDialect* const dialect_;
+  const ObjectName name_;
+  const CallOptions options_;
+  const Make make_;
+  const Check check_;
+  CallDone<HttpResponse> done_;
+  const Nanos begun_;
+  int tries_ = 0, renewals_ = 0;
+};
+
+class ObjectStorage::File final : public StoredFile {
+ public:
+  File(ObjectStorage* storage, ObjectName name, FileInfo opened)
+      : storage_(storage), name_(std::move(name)), path_(ToString(name_)), opened_(std::move(opened)) {}
+
+  const std::string& path() const override { return path_; }
+  // A request takes some 30 ms, as long as 3 MB take at 100 MB/s.
+  size_t read_unit() const override { return size_t{8} << 20; }
+  const FileInfo& opened() const override { return opened_; }
+  // Every read is of this state, or says that there is another.
+  absl::StatusOr<FileInfo> Info() const override { return opened_; }
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
+    return WaitForCall<size_t>([&](CallDone<size_t> done) {
+      Read(offset, length, out, {.priority = CallPriority::kUrgent}, std::move(done));
+    });
+  }
+  void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
+            CallDone<size_t> done) const override {
+    if (options.stop.stop_requested()) return std::move(done)(absl::CancelledError(absl::StrCat(path_, ": cancelled")));
+    const uint64_t left = opened_.size - std::min(offset, opened_.size);
+    storage_->Read(name_, opened_, offset, static_cast<size_t>(std::min<uint64_t>(length, left)), out, options,
+                   std::move(done));
+  }
+
+ private:
+  ObjectStorage* const storage_;
+  const ObjectName name_;
+  const std::string path_;
+  const FileInfo opened_;
+};
+
+struct ObjectStorage::Listing {
+  ObjectName folder;
+  CallOptions options;
+  size_t most = 0;  // entries that are wanted
+  std::string page;
+  std::vector<StoredEntry> entries;
+  CallDone<std::vector<StoredEntry>> done;
+};
+
+ObjectStorage::Options ObjectStorage::Options::FromEnvironment() {
+  const char* const authorization = std::getenv("PENSTOCK_HTTP_AUTHORIZATION");
+  return {.s3 = S3Options::FromEnvironment(),
+          .aws = AwsSurroundings::Process(),
+          .http_authorization = authorization == nullptr ? "" : authorization};
+}
+
+ObjectStorage::ObjectStorage(Options options)
+    : options_(std::move(options)), http_(std::make_unique<HttpClient>(kMostUnderWay)) {
+  keys_ = std::make_unique<AwsKeySource>(options_.aws, http_.get());
+  s3_ = std::make_unique<S3Dialect>(options_.s3, keys_.get());
+  plain_ = std::make_unique<HttpDialect>(options_.http_authorization);
+}
+
+ObjectStorage::~ObjectStorage() = default;
+
+ObjectDialect* ObjectStorage::DialectOf(const ObjectName& name) const {
+  return name.scheme == ObjectScheme::kS3 ? s3_.get() : plain_.get();
+}
+
+ObjectCounts ObjectStorage::counts() const { return {requests_.load(), again_.load(), bytes_.load()}; }
+
+void ObjectStorage::Look(const ObjectName& name, const CallOptions& options, CallDone<FileInfo> done) {
+  ObjectDialect* const dialect = DialectOf(name);
+  const auto exchange = std::make_shared<Exchange>(
+      this, name, options, [dialect, name] { return dialect->Head(name); },
+      [name](const HttpResponse& response) {
+        // Where the first byte was asked for.
+        if (response.status != 206) return absl::OkStatus();
+        return CheckRange(name, response, 0, 1, 1);
+      },
+      [dialect, name, done = std::move(done)](absl::StatusOr<HttpResponse> response) mutable {
+        if (!response.ok()) return std::move(done)(response.status());
+        std::move(done)(dialect->StateOf(name, *response));
+      });
+  exchange->Try(0);
+}
+
+void ObjectStorage::Open(const std::string& name, const CallOptions& options,
+                         CallDone<std::unique_ptr<StoredFile>> done) {
+  Stat(name, options, [this, name, done = std::move(done)](absl::StatusOr<StoredName> found) mutable {
+    if (!found.ok()) return std::move(done)(found.status());
+    if (found->kind != StoredEntry::Kind::kFile)
+      return std::move(done)(absl::InvalidArgumentError(absl::StrCat(name, " is a folder")));
+    std::move(done)(std::make_unique<File>(this, *Parse(name), std::move(found->info)));
+  });
+}
+
+void ObjectStorage::Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) {
+  absl::StatusOr<ObjectName> parsed = Parse(name);
+  if (!parsed.ok()) return std::move(done)(parsed.status());
+  if (options.stop.stop_requested()) return std::move(done)(absl::CancelledError(absl::StrCat(name, ": cancelled")));
+  const ObjectName object = *std::move(parsed);
+
+  // What is no object may be a folder.
+  auto is_folder = [this, object, options](CallDone<StoredName> then, absl::Status missing) {
+    auto listing = std::make_shared<Listing>();
+    listing->folder = object;
+    listing->options = options;
+    listing->most = 1;
+    listing->done = [object, missing,
+                     then = std::move(then)](absl::StatusOr<std::vector<StoredEntry>> entries) mutable {
+      if (absl::IsUnimplemented(entries.status())) return std::move(then)(missing);
+      if (!entries.ok()) return std::move(then)(entries.status());
+      if (entries->empty() && !object.key.empty()) return std::move(then)(missing);
+      std::move(then)(StoredName{StoredEntry::Kind::kFolder, FileInfo(), Resolved(object)});
+    };
+    NextPage(std::move(listing));
+  };
+  if (object.key.empty()) {
+    return is_folder(std::move(done), absl::InvalidArgumentError(absl::StrCat(name, " names no object")));
+  }
+  Look(object, options, [object, is_folder, done = std::move(done)](absl::StatusOr<FileInfo> info) mutable {
+    if (absl::IsNotFound(info.status())) return is_folder(std::move(done), info.status());
+    if (!info.ok()) return std::move(done)(info.status());
+    std::move(done)(StoredName{StoredEntry::Kind::kFile, *std::move(info), Resolved(object)});
+  });
+}
+
+void ObjectStorage::List(const std::string& folder, const CallOptions& options,
+                         CallDone<std::vector<StoredEntry>> done) {
+  const absl::StatusOr<ObjectName> parsed = Parse(folder);
+  if (!parsed.ok()) return std::move(done)(parsed.status());
+  if (options.stop.stop_requested()) return std::move(done)(absl::CancelledError(absl::StrCat(folder, ": cancelled")));
+  auto listing = std::make_shared<Listing>();
+  listing->folder = *parsed;
+  listing->options = options;
+  listing->most = kMostEntries;
+  listing->done = std::move(done);
+  NextPage(std::move(listing));
+}
+
+void ObjectStorage::NextPage(std::shared_ptr<Listing> listing) {
+  ObjectDialect* const dialect = DialectOf(listing->folder);
+  const auto exchange = std::make_shared<Exchange>(
+      this, listing->folder, listing->options,
+      [dialect, listing] {
+        return dialect->List(listing->folder, listing->page, std::min(kPageEntries, listing->most));
+      },
+      nullptr,
+      [this, dialect, listing](const absl::StatusOr<HttpResponse>& response) {
+        if (!response.ok()) return std::move(listing->done)(response.status());
+        absl::StatusOr<ObjectPage> page = dialect->PageOf(listing->folder, *response);
+        if (!page.ok()) return std::move(listing->done)(page.status());
+        for (ListedObject& object : page->objects) {
+          StoredEntry entry{.name = std::move(object.name),
+                            .kind = object.folder ? StoredEntry::Kind::kFolder : StoredEntry::Kind::kFile};
+          if (!object.folder) entry.info = std::move(object.info);
+          listing->entries.push_back(std::move(entry));
+        }
+        const size_t count = listing->entries.size();
+        listing->page = std::move(page->next);
+        // Where one entry answers the question the rest is not wanted.
+        if (listing->page.empty() || (count >= listing->most && listing->most < kMostEntries)) {
+          return std::move(listing->done)(std::move(listing->entries));
+        }
+        if (count >= listing->most) {
+          return std::move(listing->done)(absl::ResourceExhaustedError(absl::StrCat(
+              ToString(listing->folder), " has more than ", kMostEntries, " entries; name a folder of fewer")));
+        }
+        NextPage(listing);
+      });
+  exchange->Try(0);
+}
+
+void ObjectStorage::Read(const ObjectName& name, const FileInfo& opened, uint64_t offset, size_t length, char* out,
+                         const CallOptions& options, CallDone<size_t> done) {
+  if (length == 0) return std::move(done)(size_t{0});
+  ObjectDialect* const dialect = DialectOf(name);
+  const auto make = [dialect, name, opened, offset, length, out] {
+    HttpRequest request = dialect->Range(name, opened, offset, length);
+    request.out = out;
+    request.capacity = length;
+    return request;
+  };
+  const auto check = [dialect, name, opened, offset, length](const HttpResponse& response) -> absl::Status {
+    PS_RETURN_IF_ERROR(CheckRange(name, response, offset, length, opened.size));
+    PS_ASSIGN_OR_RETURN(const FileInfo now, dialect->StateOf(name, response));
+    if (now == opened) return absl::OkStatus();
+    return absl::AbortedError(absl::StrCat(ToString(name), " changed since it was opened"));
+  };
+  const auto exchange = std::make_shared<Exchange>(
+      this, name, options, make, check, [this, done = std::move(done)](absl::StatusOr<HttpResponse> response) mutable {
+        if (!response.ok()) return std::move(done)(response.status());
+        bytes_.fetch_add(response->bytes, std::memory_order_relaxed);
+        std::move(done)(response->bytes);
+      });
+  exchange->Try(0);
+}
+
+}  // namespace penstock

@@ -1,0 +1,149 @@
+// Shards in a bucket: the rows are those of local files, whatever the storage does meanwhile.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "tests/support/cluster/in_process_cluster.h"
+#include "tests/support/cluster/reading.h"
+#include "tests/support/http_server/http_server.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The process's storage asks it, from the first name on.
+struct Store {
+  Store() {
+    setenv("AWS_ENDPOINT_URL_S3", server.url().c_str(), 1);
+    setenv("AWS_ACCESS_KEY_ID", "id", 1);
+    setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+  }
+  FakeS3 s3;
+  Mutex mutex;
+  std::function<std::optional<ServedAnswer>(const ServedRequest&)> fault ABSL_GUARDED_BY(mutex);
+  HttpServer server{[this](const ServedRequest& request) {
+    std::function<std::optional<ServedAnswer>(const ServedRequest&)> now;
+    {
+      MutexLock lock(&mutex);
+      now = fault;
+    }
+    if (now) {
+      if (auto answer = now(request)) return *std::move(answer);
+    }
+    return s3(request);
+  }};
+};
+
+class ObjectServingTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (store == nullptr) store = new Store;
+  }
+  ObjectServingTest() : dataset_(MakeImageDataset({.shards = 5, .records_per_shard = 40}, folder_.path())) {
+    dataset_.job.mutable_batch()->set_size(16);
+    dataset_.job.mutable_batch()->set_last(v1::PAD);
+    expected_ = LocalDigest(dataset_, dataset_.job, 2);
+    Fault(nullptr);
+    for (const std::string& file : dataset_.files) Put(file, file);
+    remote_ = dataset_;
+    remote_.roots = ParseDataRoots({"data=s3://bucket/set"}).value();
+    remote_.job.mutable_dataset(0)->clear_files();
+    remote_.job.mutable_dataset(0)->add_files("data-*");
+  }
+  void TearDown() override { Fault(nullptr); }
+
+  static std::string KeyOf(const std::string& file) { return "set/" + std::filesystem::path(file).filename().string(); }
+  static void Put(const std::string& file, const std::string& content_of) {
+    store->s3.Put("bucket", KeyOf(file), ReadWholeFile(content_of).value());
+  }
+  static void Fault(std::function<std::optional<ServedAnswer>(const ServedRequest&)> fault) {
+    MutexLock lock(&store->mutex);
+    store->fault = std::move(fault);
+  }
+  ReadPlan Plan(uint64_t epochs) const {
+    ReadPlan plan;
+    plan.options.job = dataset_.job.name();
+    plan.options.epochs = epochs;
+    plan.options.prefetch_steps = 4;
+    return plan;
+  }
+
+  static inline Store* store = nullptr;
+  TempFolder folder_;
+  TestDataset dataset_, remote_;
+  std::string expected_;
+};
+
+TEST_F(ObjectServingTest, RowsAreThoseOfLocalFilesHereAndServed) {
+  EXPECT_EQ(LocalDigest(remote_, remote_.job, 2), expected_);
+  ClusterOptions options;
+  options.workers = 2;
+  InProcessCluster cluster(options, remote_.roots);
+  ASSERT_TRUE(cluster.control().Submit(remote_.job).ok());
+  ASSERT_TRUE(cluster.control().WaitForOwners(remote_.job.name(), 2));
+  const ReadResult result = ReadThrough(cluster.address(), Plan(2));
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.digest, expected_);
+  EXPECT_TRUE(EveryRecordOncePerEpoch(result, dataset_.records, 2));
+}
+
+TEST_F(ObjectServingTest, AStorageThatFailsEveryThirdTimeChangesNoByte) {
+  std::atomic<uint64_t> asked{0};
+  Fault([&](const ServedRequest& request) -> std::optional<ServedAnswer> {
+    switch (HashWords({asked.fetch_add(1)}) % 9) {
+      case 0:
+        return S3Error(503, "SlowDown");
+      case 1: {
+        ServedAnswer cut = store->s3(request);
+        cut.cut_after = cut.body.size() / 2;
+        return cut;
+      }
+      case 2: {
+        ServedAnswer other = store->s3(request);  // bytes of another range
+        for (auto& [name, value] : other.headers) {
+          if (name == "Content-Range") value = "bytes 1-2/3";
+        }
+        return other;
+      }
+      default:
+        return std::nullopt;
+    }
+  });
+  ClusterOptions options;
+  options.workers = 2;
+  options.record_cache_bytes = 0;
+  InProcessCluster cluster(options, remote_.roots);
+  ASSERT_TRUE(cluster.control().Submit(remote_.job).ok());
+  ASSERT_TRUE(cluster.control().WaitForOwners(remote_.job.name(), 2));
+  const ReadResult result = ReadThrough(cluster.address(), Plan(2));
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_EQ(result.digest, expected_);
+  EXPECT_GT(asked.load(), 100u);
+}
+
+TEST_F(ObjectServingTest, TheSameContentUnderANewTagGoesOnAndOtherContentIsNamed) {
+  ClusterOptions options;
+  options.record_cache_bytes = 0;
+  InProcessCluster cluster(options, remote_.roots);
+  ASSERT_TRUE(cluster.control().Submit(remote_.job).ok());
+  ASSERT_TRUE(cluster.control().WaitForOwners(remote_.job.name(), 1));
+  ASSERT_TRUE(ReadThrough(cluster.address(), Plan(1)).status.ok());
+  for (const std::string& file : dataset_.files) Put(file, file);
+  const ReadResult again = ReadThrough(cluster.address(), Plan(2));
+  ASSERT_TRUE(again.status.ok()) << again.status;
+  EXPECT_EQ(again.digest, expected_);
+
+  Put(dataset_.files[2], dataset_.files[1]);
+  const ReadResult other = ReadThrough(cluster.address(), Plan(1));
+  EXPECT_TRUE(absl::IsFailedPrecondition(other.status)) << other.status;
+  EXPECT_THAT(std::string(other.status.message()), HasSubstr("s3://bucket/" + KeyOf(dataset_.files[2])));
+}
+
+}  // namespace
+}  // namespace penstock

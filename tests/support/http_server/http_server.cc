@@ -1,0 +1,252 @@
+#include "tests/support/http_server/http_server.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/check.h"
+
+namespace penstock {
+namespace {
+
+bool SendAll(int socket, const std::string& bytes) {
+  size_t sent = 0;
+  while (sent < bytes.size()) {
+    const ssize_t n = send(socket, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (n <= 0) return false;
+    sent += static_cast<size_t>(n);
+  }
+  return true;
+}
+
+// Reads until `text` holds a whole request; false at the end of the connection.
+bool ReadRequest(int socket, std::string* text, ServedRequest* request) {
+  const auto more = [&] {
+    char buffer[8192];
+    const ssize_t n = recv(socket, buffer, sizeof buffer, 0);
+    if (n <= 0) return false;
+    text->append(buffer, static_cast<size_t>(n));
+    return true;
+  };
+  size_t end;
+  while ((end = text->find("\r\n\r\n")) == std::string::npos) {
+    if (!more()) return false;
+  }
+  const std::vector<std::string> lines = absl::StrSplit(text->substr(0, end), "\r\n");
+  const std::vector<std::string> first = absl::StrSplit(lines[0], ' ');
+  if (first.size() < 2) return false;
+  const std::pair<std::string, std::string> target = absl::StrSplit(first[1], absl::MaxSplits('?', 1));
+  *request = {first[0], target.first, target.second, {}, {}};
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const std::pair<std::string, std::string> field = absl::StrSplit(lines[i], absl::MaxSplits(':', 1));
+    request->headers[absl::AsciiStrToLower(field.first)] = std::string(absl::StripAsciiWhitespace(field.second));
+  }
+  text->erase(0, end + 4);
+  size_t length = 0;
+  if (!absl::SimpleAtoi(request->headers["content-length"], &length)) length = 0;
+  while (text->size() < length) {
+    if (!more()) return false;
+  }
+  request->body = text->substr(0, length);
+  text->erase(0, length);
+  return true;
+}
+
+std::string Unescaped(const std::string& text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size()) {
+      out.push_back(static_cast<char>(std::stoi(text.substr(i + 1, 2), nullptr, 16)));
+      i += 2;
+    } else {
+      out.push_back(text[i]);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+HttpServer::HttpServer(Answer answer)
+    : answer_(std::move(answer)), listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  PS_CHECK(bind(listener_.get(), any, size) == 0);
+  PS_CHECK(listen(listener_.get(), 128) == 0);
+  PS_CHECK(getsockname(listener_.get(), any, &size) == 0);
+  port_ = ntohs(address.sin_port);
+  acceptor_ = std::thread([this] { Accept(); });
+}
+
+HttpServer::~HttpServer() {
+  {
+    MutexLock lock(&mutex_);
+    closed_ = true;
+    for (const int socket : open_) shutdown(socket, SHUT_RDWR);
+  }
+  shutdown(listener_.get(), SHUT_RDWR);
+  acceptor_.join();
+  std::vector<std::thread> threads;
+  {
+    MutexLock lock(&mutex_);
+    threads.swap(threads_);
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+std::string HttpServer::url() const { return absl::StrCat("http://127.0.0.1:", port_); }
+
+void HttpServer::Accept() {
+  for (;;) {
+    const int socket = accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket < 0) return;
+    MutexLock lock(&mutex_);
+    if (closed_) {
+      close(socket);
+      return;
+    }
+    open_.push_back(socket);
+    threads_.emplace_back([this, socket] { Serve(socket); });
+  }
+}
+
+void HttpServer::Serve(int socket) {
+  std::string text;
+  ServedRequest request;
+  while (ReadRequest(socket, &text, &request)) {
+    requests_.fetch_add(1);
+    ServedAnswer answer = answer_(request);
+    std::string head = absl::StrCat("HTTP/1.1 ", answer.status, " X\r\n");
+    answer.headers.emplace_back("Content-Length", absl::StrCat(answer.body.size()));
+    for (const auto& [name, value] : answer.headers) absl::StrAppend(&head, name, ": ", value, "\r\n");
+    head += "\r\n";
+    std::string body = request.method == "HEAD" ? "" : answer.body;
+    if (answer.cut_after.has_value()) body.resize(std::min(body.size(), *answer.cut_after));
+    if (answer.stall_after.has_value()) body.resize(std::min(body.size(), *answer.stall_after));
+    if (!SendAll(socket, head + body) || answer.cut_after.has_value()) break;
+    if (answer.stall_after.has_value()) {
+      char byte;
+      while (recv(socket, &byte, 1, 0) > 0) {
+      }
+      break;
+    }
+  }
+  MutexLock lock(&mutex_);
+  std::erase(open_, socket);
+  close(socket);
+}
+
+ServedAnswer S3Error(int status, const std::string& code, const std::string& message) {
+  return {.status = status,
+          .headers = {},
+          .body = absl::StrCat("<?xml version=\"1.0\"?><Error><Code>", code, "</Code><Message>", message,
+                               "</Message></Error>"),
+          .cut_after = {},
+          .stall_after = {}};
+}
+
+void FakeS3::Put(const std::string& bucket, const std::string& key, const std::string& content) {
+  MutexLock lock(&mutex_);
+  buckets_[bucket][key] = {content, absl::StrCat("\"tag-", ++puts_, "\"")};
+}
+
+ServedAnswer FakeS3::operator()(const ServedRequest& request) {
+  if (fault) {
+    if (auto answer = fault(request)) return *std::move(answer);
+  }
+  const size_t slash = std::min(request.path.find('/', 1), request.path.size());
+  const std::string bucket = request.path.substr(1, slash - 1);
+  const std::string key = slash < request.path.size() ? Unescaped(request.path.substr(slash + 1)) : "";
+  MutexLock lock(&mutex_);
+  const auto there = buckets_.find(bucket);
+  if (there == buckets_.end()) return S3Error(404, "NoSuchBucket");
+  if (key.empty()) return List(bucket, request);
+  const auto found = there->second.find(key);
+  if (found == there->second.end()) return S3Error(404, "NoSuchKey");
+  const Object& object = found->second;
+  const auto header = [&request](const char* name) {
+    const auto it = request.headers.find(name);
+    return it == request.headers.end() ? std::string() : it->second;
+  };
+  if (const std::string match = header("if-match"); !match.empty() && match != object.tag) {
+    return S3Error(412, "PreconditionFailed");
+  }
+  ServedAnswer answer;
+  answer.headers = {{"ETag", object.tag}};
+  const std::string range = header("range");
+  if (range.empty()) {
+    answer.body = object.content;
+    return answer;
+  }
+  size_t first = 0, last = 0;
+  const std::pair<std::string, std::string> ends = absl::StrSplit(range.substr(sizeof("bytes=") - 1), '-');
+  PS_CHECK(absl::SimpleAtoi(ends.first, &first) && absl::SimpleAtoi(ends.second, &last));
+  if (first >= object.content.size()) {
+    answer = S3Error(416, "InvalidRange");
+    answer.headers = {{"Content-Range", absl::StrCat("bytes */", object.content.size())}, {"ETag", object.tag}};
+    return answer;
+  }
+  last = std::min(last, object.content.size() - 1);
+  answer.status = 206;
+  answer.headers.emplace_back("Content-Range", absl::StrCat("bytes ", first, "-", last, "/", object.content.size()));
+  answer.body = object.content.substr(first, last - first + 1);
+  return answer;
+}
+
+ServedAnswer FakeS3::List(const std::string& bucket, const ServedRequest& request) {
+  std::map<std::string, std::string> query;
+  for (const absl::string_view part : absl::StrSplit(request.query, '&')) {
+    const std::pair<std::string, std::string> field = absl::StrSplit(part, absl::MaxSplits('=', 1));
+    query[field.first] = Unescaped(field.second);
+  }
+  const std::string prefix = query["prefix"], after = query["continuation-token"];
+  size_t most = 0;
+  if (!absl::SimpleAtoi(query["max-keys"], &most)) most = 1000;
+  most = std::min(most, page_entries);
+  // Folders and objects in the order of their names, each once.
+  std::map<std::string, std::string> entries;
+  for (const auto& [key, object] : buckets_[bucket]) {
+    if (key.substr(0, prefix.size()) != prefix) continue;
+    const size_t slash = key.find('/', prefix.size());
+    if (slash != std::string::npos) {
+      const std::string folder = key.substr(0, slash + 1);
+      entries[folder] = absl::StrCat("<CommonPrefixes><Prefix>", folder, "</Prefix></CommonPrefixes>");
+    } else {
+      entries[key] =
+          absl::StrCat("<Contents><Key>", key, "</Key><ETag>&quot;", object.tag.substr(1, object.tag.size() - 2),
+                       "&quot;</ETag><Size>", object.content.size(), "</Size></Contents>");
+    }
+  }
+  ServedAnswer answer;
+  std::string last;
+  size_t count = 0;
+  bool truncated = false;
+  for (const auto& [key, xml] : entries) {
+    if (!after.empty() && key <= after) continue;
+    if (count == most) {
+      truncated = true;
+      break;
+    }
+    answer.body += xml;
+    last = key;
+    ++count;
+  }
+  answer.body =
+      absl::StrCat("<?xml version=\"1.0\"?><ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">",
+                   answer.body, "<IsTruncated>", truncated ? "true" : "false", "</IsTruncated>",
+                   truncated ? absl::StrCat("<NextContinuationToken>", last, "</NextContinuationToken>") : "",
+                   "</ListBucketResult>");
+  return answer;
+}
+
+}  // namespace penstock

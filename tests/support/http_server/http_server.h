@@ -1,0 +1,83 @@
+// A small HTTP server for tests: on this machine, a thread for each connection, answers made by a function.
+#ifndef PENSTOCK_TESTS_SUPPORT_HTTP_SERVER_HTTP_SERVER_H_
+#define PENSTOCK_TESTS_SUPPORT_HTTP_SERVER_HTTP_SERVER_H_
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/owned_fd.h"
+
+namespace penstock {
+
+struct ServedRequest {
+  std::string method, path, query;             // "/bucket/a%20b", "list-type=2"
+  std::map<std::string, std::string> headers;  // names in lower case
+  std::string body;
+};
+
+struct ServedAnswer {
+  int status = 200;
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  std::string body = {};
+  // Faults: the connection ends after so many bytes of the body; or nothing more is sent until the server goes.
+  std::optional<size_t> cut_after = {}, stall_after = {};
+};
+
+class HttpServer {
+ public:
+  using Answer = std::function<ServedAnswer(const ServedRequest&)>;
+  // `answer` is called on many threads.
+  explicit HttpServer(Answer answer);
+  ~HttpServer();
+
+  std::string url() const;  // "http://127.0.0.1:12345"
+  int requests() const { return requests_.load(); }
+
+ private:
+  void Accept();
+  void Serve(int socket);
+
+  const Answer answer_;
+  OwnedFd listener_;
+  int port_ = 0;
+  std::atomic<int> requests_{0};
+  Mutex mutex_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<int> open_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
+  std::thread acceptor_;
+};
+
+// Buckets in memory, as S3 has them: ranges, If-Match, listings of pages. In the path: "/bucket/key".
+class FakeS3 {
+ public:
+  void Put(const std::string& bucket, const std::string& key, const std::string& content);
+  ServedAnswer operator()(const ServedRequest& request);
+
+  // Answers instead, where it has one. Called with no lock held.
+  std::function<std::optional<ServedAnswer>(const ServedRequest&)> fault;
+  size_t page_entries = 1000;
+
+ private:
+  struct Object {
+    std::string content, tag;
+  };
+  ServedAnswer List(const std::string& bucket, const ServedRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Mutex mutex_;
+  std::map<std::string, std::map<std::string, Object>> buckets_ ABSL_GUARDED_BY(mutex_);
+  int puts_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// "<Error><Code>..."
+ServedAnswer S3Error(int status, const std::string& code, const std::string& message = "because");
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_SUPPORT_HTTP_SERVER_HTTP_SERVER_H_
