@@ -18,9 +18,9 @@ constexpr size_t kLiteralSymbols = 288, kDistanceSymbols = 32;
 //
 //   literals  kDeflateLiteral, the bytes in bits 8 to 15 and, of two, 16 to 23; their number in bits 24 and 25
 //   number    a length or a distance: its base in bits 16 to 30, the bits of its code in bits 8 to 11
-//   other     kDeflateOther with one of kDeflateTable (bits 8 to 23: where its entries begin; the bits above the first
-//   look-up choose
-//             among them), kDeflateBlockEnd, or neither: no such code
+//   other     kDeflateOther with kDeflateTable, kDeflateBlockEnd, or neither: no such code
+//
+// Bits 8 to 23 of kDeflateTable: where its entries begin; the bits above the first look-up choose among them.
 //
 // The lowest six bits: how many bits it takes, extra bits included; of kDeflateTable those of the first look-up.
 using DeflateEntry = uint32_t;
