@@ -141,6 +141,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   void CountRead(uint64_t id, Nanos start) ABSL_LOCKS_EXCLUDED(mutex_);
   // A read is over: the next one that waits for it.
   void EndRead() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The next row that waits until it may be read goes on, if it may. `seen` keeps rows from ending under the lock.
+  bool ReadNext(std::vector<std::shared_ptr<ParkedRow>>* seen) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Grows what the row in work holds to `bytes`.
   absl::StatusOr<RowMaker::Answer> Grow(Work* work, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // Asks sinks for prepared rows in favor of a blocked urgent one. Gives the lock up meanwhile.

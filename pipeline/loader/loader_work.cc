@@ -48,6 +48,7 @@ void LoaderCore::RunThread(int thread) {
 }
 
 bool LoaderCore::NextWork(Work* work, int thread) {
+  std::vector<std::shared_ptr<ParkedRow>> seen;  // go outside the lock
   MutexLock lock(&mutex_);
   if (work->session != nullptr) {
     std::shared_ptr<OpenedSession> session = std::move(work->session);
@@ -102,6 +103,7 @@ bool LoaderCore::NextWork(Work* work, int thread) {
       }
       return true;
     }
+    if (ReadNext(&seen)) continue;
     if (TakeFromHolder(choice.blocked)) continue;
     if (choice.blocked.has_value() && may_revoke_ && !revoking_) {
       RevokeFor(*choice.blocked);
@@ -269,6 +271,7 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
   const uint64_t record = outcome.made.missing_record;
   std::shared_ptr<ParkedRow> parked;
   bool bring = false;
+  std::vector<std::shared_ptr<ParkedRow>> seen;  // go outside the lock
   {
     MutexLock lock(&mutex_);
     --session.making;
@@ -299,6 +302,8 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
       case RowMaker::End::kMade:
         Count(outcome, took, &session);
         if (outcome.timed) session.activity->AddStages(thread->stages, outcome.made.read_time);
+        // One that waited for its read may have needed none: its turn is the next one's.
+        ReadNext(&seen);
         break;
     }
     if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
@@ -423,12 +428,17 @@ void LoaderCore::EndRead() {
   std::vector<std::shared_ptr<ParkedRow>> seen;  // go outside the lock
   MutexLock lock(&mutex_);
   --reads_;
-  while (!unread_.empty()) {
-    seen.push_back(unread_.front().lock());
-    unread_.pop_front();
-    if (seen.back() != nullptr && UnparkHere(*seen.back(), nullptr)) return;
-  }
+  ReadNext(&seen);
   if (reads_ == 0 && waiting_threads_ > 0) work_.NotifyAll();  // they have nothing to do from now on
+}
+
+bool LoaderCore::ReadNext(std::vector<std::shared_ptr<ParkedRow>>* seen) {
+  while (reads_ < options_.reads_under_way && !unread_.empty()) {
+    seen->push_back(unread_.front().lock());
+    unread_.pop_front();
+    if (seen->back() != nullptr && UnparkHere(*seen->back(), nullptr)) return true;
+  }
+  return false;
 }
 
 }  // namespace penstock

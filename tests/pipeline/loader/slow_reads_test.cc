@@ -19,6 +19,7 @@
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/test_dataset.h"
+#include "tests/support/wait_until.h"
 
 namespace penstock {
 namespace {
@@ -253,6 +254,29 @@ TEST_F(SlowReadsTest, NoMoreReadsAreUnderWayThanMayBe) {
   storage_.Hold(false);
   EXPECT_EQ(sink.TakeStep(0, 40).size(), 40u);
   EXPECT_EQ(storage_.most(), 5u);
+}
+
+// The second reader's rows wait for a read like the first's, and find the records in the cache when their turn comes.
+TEST_F(SlowReadsTest, NoRowIsLeftBehindWhenItsTurnToBeReadNeedsNone) {
+  Make();
+  OpenFiles();
+  storage_.Hold(true);
+  LoaderOptions options;
+  options.threads = 1;
+  options.memory_budget_bytes = 16 << 20;
+  options.record_cache_bytes = 8 << 20;
+  options.reads_under_way = 2;
+  const auto loader = Loader::Create(options).value();
+  HoldingSink first_sink, second_sink;
+  auto first = SessionOf(loader.get(), job_, &first_sink);
+  auto second = SessionOf(loader.get(), job_, &second_sink);
+  first->Request(RowsOf(0, 40, 40));
+  second->Request(RowsOf(0, 40, 40));
+  ASSERT_TRUE(
+      WaitUntil([&] { return loader->Stats().record_cache_misses >= 80; }));  // each row has looked for its record
+  storage_.Hold(false);
+  EXPECT_EQ(first_sink.TakeStep(0, 40).size(), 40u);
+  EXPECT_EQ(second_sink.TakeStep(0, 40).size(), 40u);
 }
 
 TEST_F(SlowReadsTest, WhatATrainerWaitsForIsReadFirst) {
