@@ -1,10 +1,8 @@
 #include "pipeline/storage/object/aws_keys.h"
 
-#include <google/protobuf/struct.pb.h>
-#include <google/protobuf/util/json_util.h>
-
 #include <chrono>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 #include <utility>
 
@@ -34,9 +32,9 @@ int64_t SecondsOf(const std::string& text) {
   return absl::ParseTime(absl::RFC3339_full, text, &time, nullptr) ? absl::ToUnixSeconds(time) : 0;
 }
 
-std::string Field(const google::protobuf::Struct& json, const std::string& name) {
-  const auto found = json.fields().find(name);
-  return found == json.fields().end() ? "" : found->second.string_value();
+std::string Field(const nlohmann::json& json, const char* name) {
+  const auto found = json.find(name);
+  return found == json.end() || !found->is_string() ? "" : found->get<std::string>();
 }
 
 // Keys of a container may be asked for only where the network cannot be another's.
@@ -259,8 +257,8 @@ void AwsKeySource::AskInstance() {
 void AwsKeySource::TakeJson(const std::string& who, const absl::StatusOr<HttpResponse>& response) {
   if (!response.ok()) return Answer(absl::UnavailableError(absl::StrCat(who, ": ", response.status().message())));
   if (response->status != 200) return Answer(absl::UnavailableError(absl::StrCat(who, ": HTTP ", response->status)));
-  google::protobuf::Struct json;
-  if (!google::protobuf::util::JsonStringToMessage(response->body, &json).ok()) {
+  const auto json = nlohmann::json::parse(response->body, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
     return Answer(absl::UnavailableError(absl::StrCat(who, ": its answer is no JSON")));
   }
   Answer(AwsKeys{.id = Field(json, "AccessKeyId"),

@@ -79,6 +79,16 @@ TEST_F(AwsKeysTest, AContainersKeysAreHadAnewBeforeTheyEnd) {
   EXPECT_EQ(Get(&source)->id, "id3");
 }
 
+TEST_F(AwsKeysTest, AnAnswerThatHoldsNoKeysIsSaidToHoldNone) {
+  for (const char* body : {"<html>", "", "[]", "{}", "{\"AccessKeyId\": 7, \"SecretAccessKey\": null}"}) {
+    HttpServer server([&](const ServedRequest&) { return ServedAnswer{.body = body}; });
+    variables_["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = server.url();
+    HttpClient http(1);
+    AwsKeySource source(Surroundings(), &http);
+    EXPECT_TRUE(absl::IsUnavailable(Get(&source).status())) << body;
+  }
+}
+
 TEST_F(AwsKeysTest, APodsTokenIsExchanged) {
   HttpServer server([](const ServedRequest& request) {
     EXPECT_NE(request.body.find("WebIdentityToken=from-the-cluster"), std::string::npos) << request.body;
