@@ -117,7 +117,8 @@ class Loader {
     virtual ~Session() = default;
     // Cancels what is not started and returns at once. `quiet` is called once, inside this call or later on one of the
     // loader's threads: when the rows that were being made have come to OnRow and the sink is not touched any more; the
-    // reserve is given back just before. Nothing else is called on the session afterwards.
+    // reserve is given back just before. Nothing else is called on the session afterwards, but for what the sink's own
+    // calls that are under way ask for: that is dropped.
     virtual void Close(Task quiet) = 0;
     // Adds rows to make and returns how many it took: the first so many. Never blocks. It takes all, or, with
     // counts_all, as many as there is memory for, and always some while few wait; the rest is to be asked for again

@@ -141,6 +141,7 @@ size_t LoaderCore::Request(uint64_t id, const std::vector<RowRequest>& rows) {
   MutexLock lock(&mutex_);
   LookAtIdle();
   OpenedSession& session = *sessions_.at(id);
+  if (session.closing) return rows.size();  // a sink that revokes while its session closes: dropped as the others are
   const size_t waiting = scheduler_.waiting(id);
   const size_t free = session.options.counts_all ? kFreeRows - std::min(kFreeRows, waiting) : rows.size();
   if (rows.size() <= free) {

@@ -1,6 +1,7 @@
 // The loader under memory pressure: slow trainers, several sessions, large images.
 #include <gtest/gtest.h>
 
+#include <future>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -74,6 +75,70 @@ TEST(LoaderBudget, TheHeadStepsOfASecondSessionProgressWhileTheFirstHoldsAllMemo
     EXPECT_EQ(slow.TakeStep(step, 10).size(), 10u);
   }
   EXPECT_LE(loader->Stats().memory_peak_bytes, kBudget);
+}
+
+// Asks for rows again, for as long as its session closes.
+class AskingSink final : public RowSink {
+ public:
+  void OnRow(RowResult row) override {
+    MutexLock lock(&mutex_);
+    rows_.push_back(std::move(row));
+    changed_.NotifyAll();
+  }
+  size_t Revoke(size_t, bool) override {
+    std::vector<RowResult> dropped;
+    {
+      MutexLock lock(&mutex_);
+      dropped.swap(rows_);
+      revoked_ = true;
+      changed_.NotifyAll();
+      while (!closes_) changed_.Wait(&mutex_);
+    }
+    size_t freed = 0;
+    for (const RowResult& row : dropped) freed += row.bytes->bytes();
+    for (int i = 0; i < 20'000; ++i) session->Request(RowsOf(0, 1, 10));
+    return freed;
+  }
+  void WaitFor(size_t rows) {
+    MutexLock lock(&mutex_);
+    while (rows_.size() < rows) changed_.Wait(&mutex_);
+  }
+  void WaitUntilRevoked() {
+    MutexLock lock(&mutex_);
+    while (!revoked_) changed_.Wait(&mutex_);
+  }
+  void LetGo() {
+    MutexLock lock(&mutex_);
+    closes_ = true;
+    changed_.NotifyAll();
+  }
+
+  Loader::Session* session = nullptr;
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<RowResult> rows_ ABSL_GUARDED_BY(mutex_);
+  bool revoked_ ABSL_GUARDED_BY(mutex_) = false, closes_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+TEST(LoaderBudget, ASinkMayAskWhileItsSessionCloses) {
+  MemoryJob job = MakeMemoryJob(400, kRecordBytes, kRowBytes);
+  auto loader = MakeLoader(2);
+  AskingSink sink;
+  auto session = loader->OpenSession(job.job, StepsOf(10), &sink);
+  ASSERT_TRUE(session.ok());
+  sink.session = session->get();
+  (*session)->Request(RowsOf(100, 400, 10));
+  sink.WaitFor(55);
+  std::vector<RowRequest> late = RowsOf(0, 10, 10);
+  for (RowRequest& row : late) row.urgent = true;
+  (*session)->Request(late);
+  sink.WaitUntilRevoked();
+  sink.LetGo();
+  std::promise<void> quiet;
+  (*session)->Close([&quiet] { quiet.set_value(); });
+  quiet.get_future().wait();
 }
 
 TEST(LoaderBudget, AHeadStepRevokesLaterRowsOfItsOwnSession) {
