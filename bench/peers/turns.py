@@ -1,9 +1,10 @@
-"""What the peers share: each makes an epoch of batches for each line on its standard input and answers with one JSON
-object, {"rows", "rows_per_second", "cpu_ms_per_row"}. The first batch is in no rate; the first epoch is a warm-up and is
+"""What the peers share: each makes epochs of batches for each line on its standard input and answers with one JSON
+object, {"rows", "rows_per_second", "cpu_ms_per_row"}. An epoch's first batch is in no rate; the first epoch is a warm-up and is
 not reported. The environment says:
 
   PEER_BATCH   rows of a batch (256)
   PEER_TOUCH   1: the loop reads every byte of each batch once, as `touch` does it, the same for all
+  PEER_SECONDS epochs are repeated until so much time is over, so that what takes milliseconds is measured all the same (2)
   PEER_PIDS    processes whose CPU time counts too, besides this one and its children (a daemon)
 """
 
@@ -17,6 +18,7 @@ import numpy as np
 
 IMAGE_SIDE = 224
 BATCH = int(os.environ.get("PEER_BATCH", "256"))
+_SECONDS = float(os.environ.get("PEER_SECONDS", "2"))
 _TOUCH = os.environ.get("PEER_TOUCH") == "1"
 _PIDS = [int(pid) for pid in os.environ.get("PEER_PIDS", "").split()]
 
@@ -62,8 +64,9 @@ def serve(name, epoch):
     """`epoch()` gives an epoch's batches of images, each once its rows are there: uint8 NumPy arrays that look at the
     loader's own memory, (BATCH, 224, 224, 3) or (BATCH, 3, 224, 224)."""
 
-    def run():
-        cpu_begin, first, rows, all_rows = _cpu_seconds(), None, 0, 0
+    def one():
+        """Rows behind the first batch and the seconds that they took; all rows."""
+        first, rows, all_rows = None, 0, 0
         for images in epoch():
             if images.dtype != np.uint8 or images.shape[0] != BATCH or images.size != BATCH * IMAGE_SIDE**2 * 3:
                 sys.exit(f"{name}: a batch of {images.dtype} {images.shape}")
@@ -78,14 +81,21 @@ def serve(name, epoch):
             all_rows += len(images)
         if rows == 0:
             sys.exit(f"{name}: an epoch of {all_rows} rows; at least two batches are needed")
-        seconds = time.monotonic() - first
+        return rows, time.monotonic() - first, all_rows
+
+    def run(seconds=_SECONDS):
+        cpu_begin, begin = _cpu_seconds(), time.monotonic()
+        rows, took, all_rows = one()
+        while time.monotonic() < begin + seconds:
+            more = one()
+            rows, took, all_rows = rows + more[0], took + more[1], all_rows + more[2]
         return {
             "rows": all_rows,
-            "rows_per_second": rows / seconds,
+            "rows_per_second": rows / took,
             "cpu_ms_per_row": (_cpu_seconds() - cpu_begin) / all_rows * 1e3,
         }
 
-    run()
+    run(0)
     print(json.dumps({"ready": name}), flush=True)
     for _ in sys.stdin:
         print(json.dumps(run()), flush=True)
