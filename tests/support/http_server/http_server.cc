@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -76,6 +77,7 @@ std::string Unescaped(const std::string& text) {
 
 HttpServer::HttpServer(Answer answer)
     : answer_(std::move(answer)), listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  setenv("no_proxy", "127.0.0.1", 1);  // whatever proxy the machine has for others
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
