@@ -37,7 +37,7 @@ class ShardTable::LoadTurn {
     Nanos again = 0;
     table_->FinishLoad(number_, absl::CancelledError("this process is stopping"), true, &again);
   }
-  void Run() { std::exchange(table_, nullptr)->RunLoad(number_); }
+  std::optional<absl::StatusOr<Loaded>> Run() { return std::exchange(table_, nullptr)->RunLoad(number_); }
 
  private:
   std::shared_ptr<ShardTable> table_;
@@ -149,13 +149,13 @@ void ShardTable::Want(uint32_t number) {
   PostLoad(number, when);
 }
 
-void ShardTable::MakeReady(uint32_t number) {
+std::optional<absl::StatusOr<ShardTable::Loaded>> ShardTable::MakeReady(uint32_t number) {
   Shard& shard = shards_[number];
   for (;;) {
     {
       MutexLock lock(&shard.mutex);
       shard.paused_until = 0;
-      if (ReadyNow(&shard)) return;
+      if (ReadyNow(&shard)) return std::nullopt;
       if (shard.loading) {
         shard.loaded.Wait(&shard.mutex);
         continue;
@@ -163,7 +163,8 @@ void ShardTable::MakeReady(uint32_t number) {
       shard.loading = true;
       shard.said_at = clock_->Now();
     }
-    LoadTurn(shared_from_this(), number).Run();
+    std::optional<absl::StatusOr<Loaded>> loaded = LoadTurn(shared_from_this(), number).Run();
+    if (loaded.has_value()) return loaded;
   }
 }
 
@@ -178,7 +179,10 @@ absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardTable::Index(uint32_t num
         return shard.index;
       }
     }
-    MakeReady(number);
+    std::optional<absl::StatusOr<Loaded>> loaded = MakeReady(number);
+    if (!loaded.has_value()) continue;
+    if (!loaded->ok()) return loaded->status();
+    return (*loaded)->index;
   }
 }
 
@@ -196,7 +200,10 @@ absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::Reader(uint32_t n
         break;
       }
     }
-    MakeReady(number);
+    std::optional<absl::StatusOr<Loaded>> loaded = MakeReady(number);
+    if (!loaded.has_value()) continue;
+    if (!loaded->ok()) return loaded->status();
+    return (*loaded)->reader;
   }
   // Storage that answers at once, and a file that was closed to make room.
   const absl::StatusOr<std::string> path = Resolve(number);
@@ -236,8 +243,7 @@ std::shared_ptr<const ShardIndex> ShardTable::KnownIndex(uint32_t number) {
   return shard.index;
 }
 
-// ---- What was found
-// --------------------------------------------------------------------------------------------------
+// ---- What was found -------------------------------------------------------------------------------------------------
 
 void ShardTable::FoundChanged(uint32_t number, const ShardReader& reader) {
   Shard& shard = shards_[number];
@@ -273,8 +279,7 @@ void ShardTable::SayTrouble(uint32_t number, const absl::Status& status) {
                                 : "its rows are asked of other workers, and it is tried again");
 }
 
-// ---- Loading
-// ---------------------------------------------------------------------------------------------------------
+// ---- Loading --------------------------------------------------------------------------------------------------------
 
 void ShardTable::PostLoad(uint32_t number, Nanos when) {
   auto run = [turn = LoadTurn(shared_from_this(), number)]() mutable { turn.Run(); };
@@ -285,7 +290,7 @@ void ShardTable::PostLoad(uint32_t number, Nanos when) {
   }
 }
 
-void ShardTable::RunLoad(uint32_t number) {
+std::optional<absl::StatusOr<ShardTable::Loaded>> ShardTable::RunLoad(uint32_t number) {
   std::shared_ptr<const ShardIndex> index;
   {
     MutexLock lock(&shards_[number].mutex);
@@ -295,8 +300,9 @@ void ShardTable::RunLoad(uint32_t number) {
   absl::StatusOr<Loaded> loaded = absl::CancelledError("nobody needs it any more");
   if (!stop_.stop_requested()) loaded = Load(number, std::move(index));
   Nanos again = 0;
-  if (FinishLoad(number, std::move(loaded), false, &again)) return;
+  if (FinishLoad(number, loaded, false, &again)) return loaded;
   PostLoad(number, again);
+  return std::nullopt;
 }
 
 absl::StatusOr<std::string> ShardTable::Resolve(uint32_t number) const {
@@ -397,8 +403,7 @@ bool ShardTable::FinishLoad(uint32_t number, absl::StatusOr<Loaded> loaded, bool
   return true;
 }
 
-// ---- Limits
-// ----------------------------------------------------------------------------------------------------------
+// ---- Limits ---------------------------------------------------------------------------------------------------------
 
 void ShardTable::SetReader(Shard* shard, std::shared_ptr<const ShardReader> reader) {
   if (shard->reader != nullptr) open_.fetch_sub(1);

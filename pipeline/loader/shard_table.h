@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -91,14 +92,16 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   bool ReadyNow(Shard* shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
   // Begins to load, on the executor, at `when`; `loading` is set already.
   void PostLoad(uint32_t number, Nanos when);
-  void RunLoad(uint32_t number);
+  // What came; nothing where it is to be tried again.
+  std::optional<absl::StatusOr<Loaded>> RunLoad(uint32_t number);
   absl::StatusOr<Loaded> Load(uint32_t number, std::shared_ptr<const ShardIndex> index);
   absl::StatusOr<std::shared_ptr<const ShardIndex>> BringIndex(uint32_t number, const std::string& path);
   // The end of a load: keeps what came, and tells all. A failure that may pass is tried again a few times first;
   // false then, when there is to be another try at *again.
   bool FinishLoad(uint32_t number, absl::StatusOr<Loaded> loaded, bool last, Nanos* again);
-  // Waits until it is ready, loading it on this thread where nobody does.
-  void MakeReady(uint32_t number);
+  // Waits until it is ready, or was. Loads it on this thread where nobody does, and returns what came: with tight
+  // limits the table may have let go of it again.
+  std::optional<absl::StatusOr<Loaded>> MakeReady(uint32_t number);
   void SetReader(Shard* shard, std::shared_ptr<const ShardReader> reader) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
   void DropIndex(Shard* shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
   void Trim();

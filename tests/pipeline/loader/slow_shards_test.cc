@@ -291,6 +291,21 @@ class TightShardsTest : public SlowShardsTest {
   TightShardsTest() : SlowShardsTest({.max_open_shards = 1, .max_index_bytes = 1}) {}
 };
 
+TEST_F(TightShardsTest, WhoReadsHasWhatHeBroughtAlthoughNothingFits) {
+  auto read = std::async(std::launch::async, [this] {
+    std::string bytes;
+    for (uint64_t i = 0; i < 40; ++i) {
+      const uint64_t record = i * 11 % 40;
+      EXPECT_TRUE(reader_->ReadRecord(record, &bytes).ok()) << record;
+      EXPECT_TRUE(reader_->RecordBytes(record).ok()) << record;
+    }
+  });
+  const bool came = read.wait_for(kStuck) == std::future_status::ready;
+  EXPECT_TRUE(came);
+  if (!came) FailIndexes(absl::FailedPreconditionError("the test ends"));
+  read.get();
+}
+
 TEST_F(TightShardsTest, AllRowsComeAlthoughNoTwoShardsFit) {
   auto loader = OneThread();
   HoldingSink sink;
