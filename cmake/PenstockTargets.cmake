@@ -63,6 +63,9 @@ function(penstock_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  if(PENSTOCK_SANITIZE)  # everything takes many times as long: this only ends what hangs
+    math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")
+  endif()
   # Code that starts no thread and shares nothing has nothing to show to ThreadSanitizer.
   if(PENSTOCK_SINGLE_THREADED_TESTS AND PENSTOCK_SANITIZE MATCHES "thread")
     list(TRANSFORM ARG_LABELS REPLACE "^unit$" "single-threaded")
