@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/runtime/waited_time.h"
 
 namespace penstock {
 
@@ -288,7 +289,7 @@ std::optional<Window::Taken> Window::Take() {
 }
 
 Window::Taken Window::TakeWithin(Nanos timeout) {
-  const Nanos deadline = clock_->Now() + timeout;
+  WaitedTime waited(clock_->Now());
   if (std::optional<Taken> taken = Take()) return *std::move(taken);
   std::optional<Taken> taken;
   {
@@ -297,13 +298,14 @@ Window::Taken Window::TakeWithin(Nanos timeout) {
       const Nanos now = clock_->Now();
       taken = TakeLocked(now);
       if (taken.has_value()) break;
-      if (now >= deadline) {
+      const Nanos left = timeout - waited.At(now);
+      if (left <= 0) {
         EndWait(now);
         return {nullptr, absl::DeadlineExceededError(absl::StrCat("job ", job_, ": no batch within ",
                                                                   absl::FormatDuration(absl::Nanoseconds(timeout)),
                                                                   ": ", tracker_.DescribeMissing()))};
       }
-      changed_.WaitFor(&mutex_, std::chrono::nanoseconds(deadline - now));
+      changed_.WaitFor(&mutex_, std::chrono::nanoseconds(std::min(left, WaitedTime::kPiece)));
     }
   }
   work_();

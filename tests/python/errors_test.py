@@ -12,6 +12,7 @@ import pytest
 
 import penstock
 from fixtures import ended
+from penstock import _deadline
 
 
 def labels(loop):
@@ -57,6 +58,20 @@ def test_a_feeder_killed_between_two_batches_is_told_once(fake):
         while True:
             got.append(int(next(loop)["label"][0]))
     assert got + labels(loop) == [0, 1, 2, 3, 4]
+
+
+def test_who_was_stopped_did_not_wait_meanwhile(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(_deadline.time, "monotonic", lambda: now)
+    deadline = _deadline.Deadline(600.0)
+    now += 1.0
+    assert deadline.left == 599.0
+    now += 3600.0  # stopped
+    assert 590.0 < deadline.left < 599.0
+    for _ in range(1200):
+        now += _deadline.PIECE
+        left = deadline.left
+    assert left <= 0.0
 
 
 def test_silence_ends_in_a_timeout_that_says_what_is_missing_and_loses_nothing(fake):

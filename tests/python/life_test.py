@@ -212,7 +212,8 @@ def test_10000_batches_leave_memory_threads_and_descriptors_flat(make):
             assert batch["image"].shape[0] == batch.rows
     after = resources()
     assert after[0] - before[0] < 2 << 20
-    assert after[1:] == before[1:]
+    assert after[1] <= before[1]
+    assert after[2] <= before[2]  # fewer: something of an earlier test went
     del batch
     assert feeder_of(loader).releases.held == 0
 

@@ -14,12 +14,12 @@ import socket
 import subprocess
 import tempfile
 import threading
-import time
 from collections import deque
 from typing import IO, Any, Deque, Dict, NamedTuple, Optional, Union
 
 from . import _protocol as protocol
 from ._arena import Arena, Releases
+from ._deadline import PIECE, Deadline
 from ._errors import ConfigurationError, FeederDied, MachineError, PenstockError, TimeoutError, error_of
 from ._process import Child
 from ._program import find_program
@@ -90,7 +90,7 @@ class Feeder:
     def _greet(self) -> None:
         fds: list[int] = []
         try:
-            deadline = time.monotonic() + START_TIMEOUT
+            deadline = Deadline(START_TIMEOUT)
             if not wait_readable(self._socket, deadline):
                 raise TimeoutError(f"penstock's feeder (process {self._child.pid}) said nothing for {START_TIMEOUT:.0f} s")
             try:
@@ -132,7 +132,7 @@ class Feeder:
         try:
             with theirs:
                 packet = protocol.json_packet(protocol.OPEN, 0, request)
-                deadline = time.monotonic() + START_TIMEOUT
+                deadline = Deadline(START_TIMEOUT)
                 while True:
                     try:
                         # Not socket.send_fds, which takes no heed of flags.
@@ -206,18 +206,21 @@ class Feeder:
         return True
 
 
-def wait_readable(sock: socket.socket, deadline: float) -> bool:
+def wait_readable(sock: socket.socket, deadline: Deadline) -> bool:
     return _wait(sock, select.POLLIN, deadline)
 
 
-def wait_writable(sock: socket.socket, deadline: float) -> bool:
+def wait_writable(sock: socket.socket, deadline: Deadline) -> bool:
     return _wait(sock, select.POLLOUT, deadline)
 
 
-def _wait(sock: socket.socket, events: int, deadline: float) -> bool:
+def _wait(sock: socket.socket, events: int, deadline: Deadline) -> bool:
     poll = select.poll()
     poll.register(sock, events)
-    return bool(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
+    while not poll.poll(max(0.0, min(deadline.left, PIECE)) * 1000):
+        if deadline.left <= 0:
+            return False
+    return True
 
 
 def _stderr_file() -> IO[bytes]:

@@ -13,6 +13,7 @@ from typing import Any, Callable, Deque, Dict, Generic, Iterator, Optional, Type
 
 from ._batch import Batch
 from ._cpus import available_cpus
+from ._deadline import Deadline
 from ._errors import ConfigurationError, MachineError, PenstockError, TimeoutError
 from ._feeder import FeederOptions, feeder_for
 from ._map import MappedLoader
@@ -326,7 +327,7 @@ class BaseLoader(Generic[T]):
             if self._accept_new_pipeline and "state" in where:
                 where["accept_new_pipeline"] = True
             try:
-                stream.seek(where, time.monotonic() + self._timeout)
+                stream.seek(where, Deadline(self._timeout))
             except Late:
                 raise TimeoutError(f"the loader was not at {self._target} after {self._timeout:.0f} s") from None
             self._target = None
@@ -340,13 +341,14 @@ class BaseLoader(Generic[T]):
 
     def _fetch(self, stream: Stream, until: Optional[int]) -> Offer:
         begin = time.monotonic()
+        deadline = Deadline(self._timeout)
         try:
             try:
-                offer = stream.fetch(begin + self._timeout, until, self._convert)
+                offer = stream.fetch(deadline, until, self._convert)
             except MachineError as error:
                 if error.code != "RESOURCE_EXHAUSTED":
                     raise
-                offer = self._fetch_short_of_memory(stream, begin + self._timeout, until)
+                offer = self._fetch_short_of_memory(stream, deadline, until)
         except Late:
             answer = stream.ask("waiting", 2.0)
             missing = str((answer or {}).get("message") or "and the feeder does not say what is missing")
@@ -354,7 +356,7 @@ class BaseLoader(Generic[T]):
         self._stats.delivered(offer.rows, offer.bytes, time.monotonic() - begin)
         return offer
 
-    def _fetch_short_of_memory(self, stream: Stream, deadline: float, until: Optional[int]) -> Offer:
+    def _fetch_short_of_memory(self, stream: Stream, deadline: Deadline, until: Optional[int]) -> Offer:
         releases = stream.feeder.releases
         try:
             # It may be about the time when the batch was asked for ahead: something may have been released since.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import _thread
 import threading
-import time
 import weakref
 from collections import deque
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Generic, Iterator, NamedTuple, Optional, Tuple, TypeVar
 
+from ._deadline import Deadline
 from ._errors import ConfigurationError, PenstockError, TimeoutError
 from ._schema_types import Column
 from ._stream import Mark, Offer
@@ -236,9 +236,9 @@ class _OnThreads(Work[U]):
             del error  # else it keeps its own traceback
 
     def _wait(self, started: _Task) -> None:
-        deadline = time.monotonic() + self._timeout
+        deadline = Deadline(self._timeout)
         while not started.outcome:
-            left = deadline - time.monotonic()
+            left = deadline.left
             if left <= 0:
                 raise TimeoutError(
                     f"the function given to map() has not ended after {self._timeout:.0f} s (timeout=)", "DEADLINE_EXCEEDED"

@@ -13,7 +13,6 @@ import os
 import select
 import socket
 import threading
-import time
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Tuple
 
@@ -21,6 +20,7 @@ from . import _interrupts
 from . import _protocol as protocol
 from ._arena import Hold, Owner
 from ._batch import Batch, Layout
+from ._deadline import PIECE, Deadline
 from ._errors import MachineError, PenstockError, TimeoutError, error_of
 from ._feeder import Feeder, wait_writable
 from ._schema_types import column_of
@@ -31,8 +31,7 @@ _NOW = int(socket.MSG_DONTWAIT)
 _SEND = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 _SIZES, _FLAGS = (protocol.MAX_PACKET,), (_NOW,)
 _SEND_FLAGS = (_SEND,)
-_SLICE = 0.5  # of a wait: then it is seen what else is due
-_SHORT_SLICE = 0.02  # where releases are to be sent
+_SHORT_PIECE = 0.02  # of a wait, where releases are to be sent
 _SWEEP_EVERY = 64  # batches
 _INTERRUPTED_AFTER = 30.0  # an ask of the main thread that has not ended by then was interrupted
 
@@ -93,15 +92,15 @@ class _Ask:
         self.over.acquire()
         self.thread = threading.current_thread()
 
-    def let_end(self, deadline: float) -> None:
+    def let_end(self, deadline: Deadline) -> None:
         """For a thread that will read the socket next. Late: it has not ended."""
         while self.thread is not threading.current_thread() and self.thread.is_alive():
             # Ctrl-C may interrupt the main thread before it can say that it ends; no other thread.
             interruptible = self.thread is threading.main_thread()
-            left = _INTERRUPTED_AFTER if interruptible else deadline - time.monotonic()
+            left = _INTERRUPTED_AFTER if interruptible else deadline.left
             if left <= 0:
                 raise Late
-            if self.over.acquire(timeout=left if interruptible else min(left, _SLICE)) or interruptible:
+            if self.over.acquire(timeout=left if interruptible else min(left, PIECE)) or interruptible:
                 return
             _interrupts.check()
 
@@ -131,7 +130,7 @@ class Stream:
         self._poll.register(self._socket, select.POLLIN)
         self.offer = _start(0, "", 0, 0)
         try:
-            packet = self._answer(protocol.OPENED, 1, time.monotonic() + timeout)
+            packet = self._answer(protocol.OPENED, 1, Deadline(timeout))
             self.opened = protocol.opened(packet)
             self.layout = Layout([column_of(info) for info in self.opened.columns])
         except BaseException:
@@ -146,7 +145,7 @@ class Stream:
 
     # ---- batches
 
-    def fetch(self, deadline: float, until: Optional[int], convert: Callable[[Batch], Any]) -> Offer:
+    def fetch(self, deadline: Deadline, until: Optional[int], convert: Callable[[Batch], Any]) -> Offer:
         """The next offer, behind one that was taken. Late: not here in time, nothing is lost.
 
         The batch behind it is asked for as well, unless this is the last one of epoch `until`. `convert` makes of a batch
@@ -186,7 +185,7 @@ class Stream:
         self._wanted = (number, max(sequence + 1, until if stream == number else 0))
         self._again = False
 
-    def seek(self, where: Dict[str, Any], deadline: float) -> None:
+    def seek(self, where: Dict[str, Any], deadline: Deadline) -> None:
         """The stream goes on elsewhere: at an `epoch`, or behind a `state`. May be tried again."""
         offer = self.kept()
         accepted = offer.sequence + 1 if offer.stream == self.number else 0
@@ -201,7 +200,7 @@ class Stream:
             self._no_longer_busy()
         self.offer = _start(number, at.state, at.epoch, at.steps_left)
 
-    def _send_seek(self, packet: bytes, deadline: float) -> None:
+    def _send_seek(self, packet: bytes, deadline: Deadline) -> None:
         while True:
             try:
                 self._seeks.extend(map(self._socket.send, (packet,), _SEND_FLAGS))
@@ -222,7 +221,7 @@ class Stream:
                 return None
             self._take_answer()  # of a question that was given up
             self._send(protocol.json_packet(protocol.ASK, 0, {"what": what}))
-            deadline = time.monotonic() + seconds
+            deadline = Deadline(seconds)
             while True:
                 answer = self._take_answer()
                 if answer is not None or (self._inbox and not self._inbox[-1]):
@@ -241,7 +240,7 @@ class Stream:
                 return protocol.body(packet)
         return None
 
-    def _let_ask_end(self, deadline: float) -> None:
+    def _let_ask_end(self, deadline: Deadline) -> None:
         for asking in self._asks[:]:
             asking.let_end(deadline)
             self._forget(asking)
@@ -272,7 +271,7 @@ class Stream:
 
     # ---- packets
 
-    def _batch(self, sequence: int, deadline: float) -> Tuple[bytes, protocol.BatchFields]:
+    def _batch(self, sequence: int, deadline: Deadline) -> Tuple[bytes, protocol.BatchFields]:
         """The packet of that batch, which stays first in the inbox, and what it says."""
         while True:
             packet = self._first(deadline)
@@ -294,7 +293,7 @@ class Stream:
             # Of a stream that was left, or sent again.
             self._drop(packet)
 
-    def _answer(self, wanted: int, number: int, deadline: float) -> bytes:
+    def _answer(self, wanted: int, number: int, deadline: Deadline) -> bytes:
         """The answer to OPEN or SEEK, taken out of the inbox."""
         while True:
             packet = self._first(deadline)
@@ -320,7 +319,7 @@ class Stream:
         if self._inbox and self._inbox[0] is packet:
             self._inbox.popleft()
 
-    def _first(self, deadline: float) -> bytes:
+    def _first(self, deadline: Deadline) -> bytes:
         inbox = self._inbox
         if not inbox:
             self._fill(deadline)
@@ -329,7 +328,7 @@ class Stream:
             raise self.died()
         return packet
 
-    def _fill(self, deadline: float) -> None:
+    def _fill(self, deadline: Deadline) -> None:
         try:
             self._inbox.extend(map(self._socket.recv, _SIZES, _FLAGS))
             return
@@ -340,14 +339,14 @@ class Stream:
         while not self._inbox:
             self._wait_more(deadline)
 
-    def _wait_more(self, deadline: float) -> None:
+    def _wait_more(self, deadline: Deadline) -> None:
         """One slice of a wait, and what has come."""
         releases = self.feeder.releases
-        left = deadline - time.monotonic()
+        left = deadline.left
         if left <= 0:
             raise Late
         _interrupts.check()
-        if self._poll.poll(min(left, _SHORT_SLICE if releases.pending else _SLICE) * 1000):
+        if self._poll.poll(min(left, _SHORT_PIECE if releases.pending else PIECE) * 1000):
             try:
                 self._inbox.extend(map(self._socket.recv, _SIZES, _FLAGS))
             except BlockingIOError:
@@ -366,7 +365,7 @@ class Stream:
                 self._socket.send(packet, _SEND)
                 return
             except BlockingIOError:
-                if not wait_writable(self._socket, time.monotonic() + 60):
+                if not wait_writable(self._socket, Deadline(60.0)):
                     raise TimeoutError("penstock's feeder does not read what it is sent") from None
             except OSError:
                 raise self.died() from None

@@ -15,6 +15,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec, Sharding
 
 from . import _batch
+from ._deadline import Deadline
 from ._errors import ConfigurationError, DataError
 from ._jax_put import Put
 from ._loader import Loader as _NumpyLoader
@@ -120,7 +121,7 @@ class Loader(AheadLoader[Any]):
 
 
 class _Rows(_NumpyLoader):
-    def _fetch_short_of_memory(self, stream: Stream, deadline: float, until: Optional[int]) -> Offer:
+    def _fetch_short_of_memory(self, stream: Stream, deadline: Deadline, until: Optional[int]) -> Offer:
         # Steps that are under way keep the batches that they read, though nothing in Python does.
         live: Any = jax.live_arrays
         for array in live():

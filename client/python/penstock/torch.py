@@ -14,6 +14,7 @@ import torch
 
 from . import _batch
 from ._cuda import Cuda, keep_until, locked_arena, settle, wait_for_copies
+from ._deadline import Deadline
 from ._errors import ConfigurationError
 from ._feeder import FeederOptions
 from ._loader import BaseLoader
@@ -232,7 +233,7 @@ class _Rows(_NumpyLoader):
     def _options(self, place: Place) -> FeederOptions:
         return super()._options(place)._replace(keep_pages=True)
 
-    def _fetch_short_of_memory(self, stream: Stream, deadline: float, until: Optional[int]) -> Offer:
+    def _fetch_short_of_memory(self, stream: Stream, deadline: Deadline, until: Optional[int]) -> Offer:
         wait_for_copies()
         return super()._fetch_short_of_memory(stream, deadline, until)
 
