@@ -10,9 +10,9 @@ PIECE = 0.5  # of a wait: then it is seen what is left, and what else is due
 class Deadline:
     """So many seconds from now, as who waits would count them.
 
-    A process that was stopped (SIGSTOP, a frozen container) did not wait meanwhile, although the clock went on: what it waits
-    for has had no chance to come. A wait is therefore looked at in pieces, and one that took far longer than PIECE counts as one
-    that was a little late.
+    A process that was stopped (SIGSTOP, a frozen container) did not wait meanwhile, although the clock went on: what it
+    waits for has had no chance to come. A wait is therefore looked at in pieces, and one that took far longer than PIECE
+    counts as one that was a little late.
     """
 
     __slots__ = ("_last", "_left")
