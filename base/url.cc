@@ -13,13 +13,22 @@ std::string WhyNoUrl(std::string_view path) {
   const std::string scheme(path.substr(0, colon));
   if (!std::all_of(scheme.begin(), scheme.end(), [](unsigned char c) { return std::isalnum(c) || c == '+'; }))
     return "";
-  if (scheme == "s3" || scheme == "http" || scheme == "https") return "";
+  for (const char* read : {"s3", "gs", "az", "http", "https"}) {
+    if (scheme == read) return "";
+  }
   const std::string url = absl::StrCat("\"", std::string(path), "\" is a URL; ");
-  if (scheme == "file") return absl::StrCat(url, "write ", std::string(path.substr(colon + 3)));
+  if (scheme == "file") {
+    if (path.substr(colon + 3, 1) == "/") return "";
+    return absl::StrCat(url, "after file:// comes an absolute path: file:///data/train-*");
+  }
   return absl::StrCat(url,
-                      "only files, s3://, http:// and https:// are read: mount the bucket (gcsfuse, mount-s3, rclone "
-                      "mount) or copy the shards, and "
-                      "give their path");
+                      "only files, s3://, gs://, az://, http:// and https:// are read: mount the storage, or copy the "
+                      "shards, and give their path");
+}
+
+std::string WithoutFileScheme(std::string_view path) {
+  constexpr std::string_view kFile = "file:///";
+  return std::string(path.substr(0, kFile.size()) == kFile ? path.substr(kFile.size() - 1) : path);
 }
 
 }  // namespace penstock

@@ -11,6 +11,9 @@ namespace penstock {
 // read, with the way out.
 std::string WhyNoUrl(std::string_view path);
 
+// "/data/train-0" of "file:///data/train-0"; all else as it is. Percent signs stay as they are.
+std::string WithoutFileScheme(std::string_view path);
+
 }  // namespace penstock
 
 #endif  // PENSTOCK_BASE_URL_H_

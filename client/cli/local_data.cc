@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
+#include "base/url.h"
 #include "pipeline/import/shard_state.h"
 #include "pipeline/storage/files.h"
 #include "pipeline/storage/object/object_name.h"
@@ -22,12 +23,14 @@ void LocalData::AddFlags(Flags* flags) {
 
 absl::StatusOr<std::vector<DataRoot>> LocalData::Roots() const {
   if (roots_.empty()) {
-    return std::vector<DataRoot>{{"local", "/"}, {"s3", "s3:/"}, {"http", "http:/"}, {"https", "https:/"}};
+    return std::vector<DataRoot>{{"local", "/"}, {"s3", "s3:/"},     {"gs", "gs:/"},
+                                 {"az", "az:/"}, {"http", "http:/"}, {"https", "https:/"}};
   }
   return ParseDataRoots(roots_);
 }
 
-std::string LocalData::Resolve(const std::string& glob) const {
+std::string LocalData::Resolve(const std::string& given) const {
+  const std::string glob = WithoutFileScheme(given);
   if (!roots_.empty() || glob.empty() || glob.front() == '/' || glob.find("://") != std::string::npos) return glob;
   return (std::filesystem::current_path() / glob).lexically_normal().string();
 }
@@ -41,6 +44,7 @@ void LocalData::ResolveJob(v1::JobSpec* job) const {
 absl::StatusOr<std::string> LocalData::FilesOf(std::string glob) const {
   PS_ASSIGN_OR_RETURN(const std::vector<DataRoot> roots, Roots());
   // As ExpandGlobs looks for it.
+  glob = WithoutFileScheme(glob);
   std::vector<std::string> candidates = {Resolve(glob)};
   if (!roots_.empty() && (glob.empty() || (glob.front() != '/' && !IsObjectName(glob)))) {
     for (const DataRoot& root : roots) candidates.push_back(absl::StrCat(root.path, "/", glob));

@@ -255,8 +255,9 @@ absl::Status CheckGlob(const std::string& glob) {
   return absl::OkStatus();
 }
 
-absl::Status ExpandOne(const std::string& glob, const std::vector<DataRoot>& roots, std::vector<DatasetFile>* files) {
-  PS_RETURN_IF_ERROR(CheckGlob(glob));
+absl::Status ExpandOne(const std::string& given, const std::vector<DataRoot>& roots, std::vector<DatasetFile>* files) {
+  PS_RETURN_IF_ERROR(CheckGlob(given));
+  const std::string glob = WithoutFileScheme(given);
   const size_t before = files->size();
   bool inside = false;
   for (const DataRoot& root : roots) {
@@ -293,10 +294,13 @@ absl::Status AddRoot(const std::string& spec, DataRoot root, std::vector<DataRoo
 
 absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(const std::vector<std::string>& specs) {
   std::vector<DataRoot> roots;
-  for (const std::string& spec : specs) {
+  for (const std::string& given : specs) {
     // "a=b" names a root; in "/x/a=b" the '=' belongs to the path.
-    const size_t equals = spec.find('=');
-    const bool named = equals != std::string::npos && spec.find('/') > equals;
+    const size_t equals = given.find('=');
+    const bool named = equals != std::string::npos && given.find('/') > equals;
+    const std::string spec =
+        named ? absl::StrCat(given.substr(0, equals + 1), WithoutFileScheme(given.substr(equals + 1)))
+              : WithoutFileScheme(given);
     DataRoot root;
     if (const std::string path = named ? spec.substr(equals + 1) : spec; IsObjectName(path)) {
       PS_RETURN_IF_ERROR(ParseObjectName(path).status());
@@ -316,8 +320,8 @@ absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(const std::vector<std::stri
     }
     root.path = *std::move(real);
     std::error_code error;
-    const auto given = std::filesystem::absolute(named ? spec.substr(equals + 1) : spec, error);
-    root.given = error ? root.path : given.lexically_normal().string();
+    const auto as_given = std::filesystem::absolute(named ? spec.substr(equals + 1) : spec, error);
+    root.given = error ? root.path : as_given.lexically_normal().string();
     if (root.given.size() > 1 && root.given.back() == '/') root.given.pop_back();
     const absl::StatusOr<StoredName> folder = AnyFiles()->StatAndWait(root.path);
     if (!folder.ok() || folder->kind != StoredEntry::Kind::kFolder) {

@@ -117,8 +117,8 @@ TEST(JobFile, AMissingBraceIsSaidWithItsPlace) {
 TEST(JobFile, AUrlIsNoGlob) {
   v1::JobSpec job;
   EXPECT_THAT(
-      Lines(CheckJobText(Replaced(kGoodJob, "train-*", "gs://bucket/train-*"), nullptr, &job)),
-      ElementsAre(AllOf(StartsWith("2 dataset[0].files[0]: \"gs://bucket/train-*\" is a URL"), HasSubstr("mount"))));
+      Lines(CheckJobText(Replaced(kGoodJob, "train-*", "hdfs://node/train-*"), nullptr, &job)),
+      ElementsAre(AllOf(StartsWith("2 dataset[0].files[0]: \"hdfs://node/train-*\" is a URL"), HasSubstr("mount"))));
 }
 
 TEST(JobFile, NamesOfTheFirstReleaseAreRefusedWithTheNewOnesSaid) {

@@ -1,5 +1,6 @@
 """Storages of others, started here, with a small data set in a bucket; and the programs."""
 
+import base64
 import json
 import os
 import signal
@@ -12,6 +13,9 @@ from typing import NamedTuple
 
 import boto3
 import pytest
+import requests
+from azure.core.exceptions import AzureError
+from azure.storage.blob import BlobServiceClient
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -19,6 +23,8 @@ HERE = Path(__file__).resolve().parent
 BIN = Path(os.environ["PENSTOCK_BIN"])
 KEYS = {"AWS_ACCESS_KEY_ID": "penstock-tests", "AWS_SECRET_ACCESS_KEY": "hunter2-hunter2", "AWS_REGION": "us-east-1"}
 BUCKET = "train"
+TROUBLES = (AzureError, BotoCoreError, ClientError, OSError, requests.RequestException, boto3.exceptions.S3UploadFailedError)
+SECRETS = ("hunter2", base64.b64encode(b"hunter2-hunter2").decode()[:16])
 
 
 def free_port():
@@ -30,22 +36,25 @@ def free_port():
 class Server:
     """A storage that can be killed and started again on its port, with what it had."""
 
+    survives = True  # a kill
+
     def __init__(self, folder):
         self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.environment = {**KEYS, "AWS_ENDPOINT_URL_S3": self.url}
         self.start()
 
     def start(self):
         with (self.folder / "server.log").open("a") as log:
-            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(
+                self.command(), stdout=log, stderr=log, start_new_session=True, env={**os.environ, **self.settings()}
+            )
         end = time.monotonic() + 60
         while True:
             try:
-                self.client().list_buckets()
+                self.buckets()
                 return
-            except (BotoCoreError, ClientError):
+            except TROUBLES:
                 assert self.process.poll() is None, (self.folder / "server.log").read_text()[-2000:]
                 assert time.monotonic() < end, "the storage does not answer"
                 time.sleep(0.2)
@@ -54,6 +63,30 @@ class Server:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+
+    def settings(self):
+        return {}
+
+    def upload(self, files):
+        end = time.monotonic() + 60
+        while True:  # SeaweedFS takes a while until it has room
+            try:
+                self.make_bucket()
+                for file in files:
+                    self.put(f"photos/{file.name}", file)
+                return
+            except TROUBLES:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.5)
+
+
+class OfS3(Server):
+    scheme = "s3"
+
+    @property
+    def environment(self):
+        return {**KEYS, "AWS_ENDPOINT_URL_S3": self.url}
 
     def client(self):
         config = Config(retries={"max_attempts": 0}, connect_timeout=2, read_timeout=10)
@@ -66,22 +99,25 @@ class Server:
             config=config,
         )
 
-    def upload(self, files):
-        client = self.client()
-        end = time.monotonic() + 60
-        while True:  # SeaweedFS takes a while until it has room
-            try:
-                client.create_bucket(Bucket=BUCKET)
-                for file in files:
-                    client.upload_file(str(file), BUCKET, f"photos/{file.name}")
-                return
-            except (BotoCoreError, ClientError, OSError, boto3.exceptions.S3UploadFailedError):
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.5)
+    def buckets(self):
+        return self.client().list_buckets()
+
+    def make_bucket(self):
+        self.client().create_bucket(Bucket=BUCKET)
+
+    def put(self, key, file):
+        self.client().upload_file(str(file), BUCKET, key)
+
+    def keys(self, prefix):
+        found = self.client().list_objects_v2(Bucket=BUCKET, Prefix=prefix)
+        return [entry["Key"] for entry in found.get("Contents", [])]
+
+    def pending(self):
+        """Parts that are not complete."""
+        return [entry["Key"] for entry in self.client().list_multipart_uploads(Bucket=BUCKET).get("Uploads", [])]
 
 
-class SeaweedFS(Server):
+class SeaweedFS(OfS3):
     def command(self):
         identity = {
             "name": "tests",
@@ -103,15 +139,100 @@ class SeaweedFS(Server):
         ]  # fmt: skip
 
 
-class Moto(Server):
+class Moto(OfS3):
+    survives = False
+
     def command(self):
         return [Path(sys.executable).parent / "moto_server", "-H", "127.0.0.1", "-p", str(self.port)]
+
+
+class FakeGcs(Server):
+    """fake-gcs-server: Google's JSON API, without keys."""
+
+    scheme = "gs"
+
+    @property
+    def environment(self):
+        return {"STORAGE_EMULATOR_HOST": self.url}
+
+    def command(self):
+        return [
+            os.environ["PENSTOCK_FAKE_GCS"], "-scheme", "http", "-host", "127.0.0.1", "-port", str(self.port),
+            "-public-host", f"127.0.0.1:{self.port}", "-external-url", self.url, "-filesystem-root", self.folder / "data",
+        ]  # fmt: skip
+
+    def ask(self, method, path, **more):
+        answer = requests.request(method, self.url + path, timeout=10, **more)
+        answer.raise_for_status()
+        return answer.json()
+
+    def buckets(self):
+        return self.ask("GET", "/storage/v1/b", params={"project": "tests"})
+
+    def make_bucket(self):
+        self.ask("POST", "/storage/v1/b", params={"project": "tests"}, json={"name": BUCKET})
+
+    def put(self, key, file):
+        self.ask("POST", f"/upload/storage/v1/b/{BUCKET}/o", params={"uploadType": "media", "name": key}, data=file.read_bytes())
+
+    def keys(self, prefix):
+        found = self.ask("GET", f"/storage/v1/b/{BUCKET}/o", params={"prefix": prefix})
+        return [entry["name"] for entry in found.get("items", [])]
+
+    def pending(self):
+        return []
+
+
+class Azurite(Server):
+    scheme = "az"
+    account = "penstocktests"
+    key = base64.b64encode(b"hunter2-hunter2-hunter2-hunter2!").decode()
+
+    @property
+    def environment(self):
+        return {
+            "AZURE_STORAGE_ACCOUNT": self.account,
+            "AZURE_STORAGE_KEY": self.key,
+            "AZURE_STORAGE_SERVICE_ENDPOINT": f"{self.url}/{self.account}",
+        }
+
+    def settings(self):
+        return {"AZURITE_ACCOUNTS": f"{self.account}:{self.key}"}
+
+    def command(self):
+        return [
+            os.environ["PENSTOCK_AZURITE"], "--blobHost", "127.0.0.1", "--blobPort", str(self.port),
+            "--location", self.folder / "data", "--skipApiVersionCheck", "--disableTelemetry", "--silent",
+        ]  # fmt: skip
+
+    def client(self):
+        return BlobServiceClient(f"{self.url}/{self.account}", credential=self.key, retry_total=0, connection_timeout=2)
+
+    def buckets(self):
+        return list(self.client().list_containers())
+
+    def make_bucket(self):
+        self.client().create_container(BUCKET)
+
+    def put(self, key, file):
+        self.client().get_blob_client(BUCKET, key).upload_blob(file.read_bytes())
+
+    def keys(self, prefix):
+        return [blob.name for blob in self.client().get_container_client(BUCKET).list_blobs(name_starts_with=prefix)]
+
+    def pending(self):
+        blobs = self.client().get_container_client(BUCKET).list_blobs(include=["uncommittedblobs"])
+        return [blob.name for blob in blobs if blob.name not in self.keys("")]
 
 
 class Place(NamedTuple):
     server: Server
     files: list  # the shards as local files
     folder: Path
+
+    def at(self, path):
+        """A URL in the bucket."""
+        return f"{self.server.scheme}://{BUCKET}/{path}"
 
     def environment(self, **more):
         ours = {"PATH": f"{BIN}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(self.folder / "cache"), **self.server.environment}
@@ -129,7 +250,7 @@ class Place(NamedTuple):
             check=False,
         )
         assert done.returncode == code, done.stdout + done.stderr
-        assert "hunter2" not in done.stdout + done.stderr
+        assert not any(secret in done.stdout + done.stderr for secret in SECRETS)
         return done.stdout + done.stderr
 
     def daemon(self, root, *flags):
@@ -161,7 +282,7 @@ class Daemon:
     def __exit__(self, *_):
         self.process.terminate()
         self.process.wait(30)
-        assert "hunter2" not in self.log.read_text()
+        assert not any(secret in self.log.read_text() for secret in SECRETS)
 
 
 @pytest.fixture(scope="session")
@@ -171,7 +292,7 @@ def shards(tmp_path_factory):
     return sorted(path for path in folder.iterdir() if path.is_file() and path.name[-1].isdigit())
 
 
-@pytest.fixture(scope="module", params=[SeaweedFS, Moto], ids=["seaweedfs", "moto"])
+@pytest.fixture(scope="module", params=[SeaweedFS, Moto, FakeGcs, Azurite], ids=lambda kind: kind.__name__.lower())
 def place(request, shards, tmp_path_factory):
     folder = tmp_path_factory.mktemp("place")
     server = request.param(folder)

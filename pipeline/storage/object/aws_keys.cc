@@ -1,7 +1,5 @@
 #include "pipeline/storage/object/aws_keys.h"
 
-#include <chrono>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 #include <utility>
@@ -12,20 +10,13 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "base/file.h"
 
 namespace penstock {
 namespace {
 
 constexpr int64_t kRenewBefore = 5 * 60;  // seconds
-constexpr uint64_t kLargestFile = 1 << 20;
 constexpr char kInstance[] = "http://169.254.169.254";
 constexpr char kContainer[] = "http://169.254.170.2";
-
-std::string Variable(const std::string& name) {
-  const char* const value = std::getenv(name.c_str());
-  return value == nullptr ? "" : value;
-}
 
 int64_t SecondsOf(const std::string& text) {
   absl::Time time;
@@ -51,17 +42,6 @@ bool MayBeAsked(absl::string_view url) {
 
 }  // namespace
 
-AwsSurroundings AwsSurroundings::Process() {
-  return {
-      .variable = Variable,
-      .file = [](const std::string& path) { return ReadWholeFile(path, kLargestFile); },
-      .now =
-          [] {
-            return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
-                .count();
-          }};
-}
-
 std::optional<AwsKeys> KeysOfProfile(const std::string& text, const std::string& profile, bool config_file) {
   const std::string wanted = config_file && profile != "default" ? absl::StrCat("profile ", profile) : profile;
   AwsKeys keys;
@@ -85,7 +65,7 @@ std::optional<AwsKeys> KeysOfProfile(const std::string& text, const std::string&
   return keys;
 }
 
-AwsKeySource::AwsKeySource(AwsSurroundings surroundings, HttpClient* http)
+AwsKeySource::AwsKeySource(Surroundings surroundings, HttpClient* http)
     : surroundings_(std::move(surroundings)), http_(http) {}
 
 void AwsKeySource::Get(CallDone<AwsKeys> done) {

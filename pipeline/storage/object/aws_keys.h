@@ -22,22 +22,15 @@
 #include "base/mutex.h"
 #include "pipeline/storage/object/aws_signature.h"
 #include "pipeline/storage/object/http_client.h"
+#include "pipeline/storage/object/surroundings.h"
 
 namespace penstock {
-
-// What is read of the machine, so that tests can say it.
-struct AwsSurroundings {
-  std::function<std::string(const std::string&)> variable;              // "" where there is none
-  std::function<absl::StatusOr<std::string>(const std::string&)> file;  // its content
-  std::function<int64_t()> now;                                         // seconds since 1970
-  static AwsSurroundings Process();
-};
 
 // Thread-safe. Keys that end are had anew five minutes before; one request at a time.
 class AwsKeySource {
  public:
   // Both live as long as this and the calls it began.
-  AwsKeySource(AwsSurroundings surroundings, HttpClient* http);
+  AwsKeySource(Surroundings surroundings, HttpClient* http);
 
   // `done` once, perhaps inside the call. NotFound: nobody has keys for us; says where was looked.
   void Get(CallDone<AwsKeys> done);
@@ -58,7 +51,7 @@ class AwsKeySource {
   void TakeJson(const std::string& who, const absl::StatusOr<HttpResponse>& response);
   void Answer(const absl::StatusOr<AwsKeys>& keys);
 
-  const AwsSurroundings surroundings_;
+  const Surroundings surroundings_;
   HttpClient* const http_;
   mutable Mutex mutex_;
   AwsKeys current_ ABSL_GUARDED_BY(mutex_);

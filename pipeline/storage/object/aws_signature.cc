@@ -22,15 +22,6 @@ std::string Sha256(absl::string_view bytes) {
   return digest;
 }
 
-std::string HmacSha256(absl::string_view key, absl::string_view text) {
-  std::string digest(EVP_MAX_MD_SIZE, '\0');
-  unsigned int size = 0;
-  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()),
-       text.size(), reinterpret_cast<unsigned char*>(digest.data()), &size);
-  digest.resize(size);
-  return digest;
-}
-
 std::string TimeText(int64_t seconds) {
   const std::time_t time = static_cast<std::time_t>(seconds);
   std::tm parts;
@@ -41,6 +32,15 @@ std::string TimeText(int64_t seconds) {
 }
 
 }  // namespace
+
+std::string HmacSha256(absl::string_view key, absl::string_view text) {
+  std::string digest(EVP_MAX_MD_SIZE, '\0');
+  unsigned int size = 0;
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()),
+       text.size(), reinterpret_cast<unsigned char*>(digest.data()), &size);
+  digest.resize(size);
+  return digest;
+}
 
 std::string Sha256Hex(absl::string_view bytes) { return absl::BytesToHexString(Sha256(bytes)); }
 

@@ -41,6 +41,9 @@ std::map<std::string, std::string> AwsSignedHeaders(const AwsRequest& request, c
 // "a=1&b=2", sorted and encoded as the signature has it: the query to send.
 std::string AwsQuery(const std::vector<std::pair<std::string, std::string>>& query);
 
+// 32 bytes.
+std::string HmacSha256(absl::string_view key, absl::string_view text);
+
 // Lower-case hexadecimal.
 std::string Sha256Hex(absl::string_view bytes);
 

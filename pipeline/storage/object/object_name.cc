@@ -13,8 +13,10 @@
 namespace penstock {
 namespace {
 
-constexpr std::array<std::pair<absl::string_view, ObjectScheme>, 3> kSchemes = {{
+constexpr std::array<std::pair<absl::string_view, ObjectScheme>, 5> kSchemes = {{
     {"s3://", ObjectScheme::kS3},
+    {"gs://", ObjectScheme::kGcs},
+    {"az://", ObjectScheme::kAzure},
     {"http://", ObjectScheme::kHttp},
     {"https://", ObjectScheme::kHttps},
 }};
@@ -47,8 +49,8 @@ absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name) {
     ObjectName parsed{.scheme = scheme, .place = std::string(rest.substr(0, slash)), .key = {}};
     rest.remove_prefix(std::min(slash + 1, rest.size()));
     parsed.key = std::string(rest);
-    const bool bucket = scheme == ObjectScheme::kS3;
-    const absl::string_view what = bucket ? "bucket" : "host";
+    const bool bucket = scheme != ObjectScheme::kHttp && scheme != ObjectScheme::kHttps;
+    const absl::string_view what = !bucket ? "host" : scheme == ObjectScheme::kAzure ? "container" : "bucket";
     if (parsed.place.empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("\"", name, "\" names no ", what, "; write ", prefix, what, "/..."));
@@ -58,7 +60,9 @@ absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name) {
           "a user or a password in a URL would be seen by everyone who sees the job; leave out what is before '@' in ",
           prefix, "...", parsed.place.substr(parsed.place.rfind('@'))));
     }
-    if (!std::all_of(parsed.place.begin(), parsed.place.end(), bucket ? IsOfBucket : IsOfHost)) {
+    // Azure has two containers of its own, $root and $web.
+    const bool of_system = scheme == ObjectScheme::kAzure && (parsed.place == "$root" || parsed.place == "$web");
+    if (!of_system && !std::all_of(parsed.place.begin(), parsed.place.end(), bucket ? IsOfBucket : IsOfHost)) {
       return absl::InvalidArgumentError(absl::StrCat("\"", parsed.place, "\" in \"", name, "\" is no ", what));
     }
     if (!bucket && parsed.key.find_first_of("?#") != std::string::npos) {
@@ -69,7 +73,7 @@ absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name) {
     return parsed;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", name, "\" is no object's name: s3://, http:// and https:// are"));
+      absl::StrCat("\"", name, "\" is no object's name: s3://, gs://, az://, http:// and https:// are"));
 }
 
 std::string ToString(const ObjectName& name) {

@@ -1,4 +1,4 @@
-// Names of objects: "s3://bucket/key", "https://host/path".
+// Names of objects: "s3://bucket/key", "gs://bucket/key", "az://container/blob", "https://host/path".
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_OBJECT_NAME_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_OBJECT_NAME_H_
 
@@ -11,11 +11,11 @@
 
 namespace penstock {
 
-enum class ObjectScheme : uint8_t { kS3, kHttp, kHttps };
+enum class ObjectScheme : uint8_t { kS3, kGcs, kAzure, kHttp, kHttps };
 
 struct ObjectName {
   ObjectScheme scheme = ObjectScheme::kS3;
-  std::string place;  // the bucket; of HTTP the host, with its port if it has one
+  std::string place;  // the bucket or container; of HTTP the host, with its port if it has one
   std::string key;    // without a '/' before it, as it is (not percent-encoded; of HTTP as it stands in the URL)
 
   bool operator==(const ObjectName&) const = default;

@@ -10,6 +10,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "pipeline/storage/object/azure_account.h"
+#include "pipeline/storage/object/azure_dialect.h"
 #include "pipeline/storage/object/http_dialect.h"
 
 namespace penstock {
@@ -177,22 +179,40 @@ struct ObjectStorage::Listing {
 
 ObjectStorage::Options ObjectStorage::Options::FromEnvironment() {
   const char* const authorization = std::getenv("PENSTOCK_HTTP_AUTHORIZATION");
+  const Surroundings surroundings = Surroundings::Process();
   return {.s3 = S3Options::FromEnvironment(),
-          .aws = AwsSurroundings::Process(),
+          .gcs = GcsOptions::FromEnvironment(surroundings),
+          .surroundings = surroundings,
           .http_authorization = authorization == nullptr ? "" : authorization};
 }
 
 ObjectStorage::ObjectStorage(Options options)
     : options_(std::move(options)), http_(std::make_unique<HttpClient>(kMostUnderWay)) {
-  keys_ = std::make_unique<AwsKeySource>(options_.aws, http_.get());
+  keys_ = std::make_unique<AwsKeySource>(options_.surroundings, http_.get());
   s3_ = std::make_unique<S3Dialect>(options_.s3, keys_.get());
+  google_ = std::make_unique<GoogleTokens>(options_.surroundings, http_.get());
+  gcs_ = std::make_unique<GcsDialect>(options_.gcs, google_->source());
+  azure_tokens_ = std::make_unique<AzureTokens>(options_.surroundings, http_.get());
+  azure_ = std::make_unique<AzureDialect>(AzureAccount::FromEnvironment(options_.surroundings), azure_tokens_->source(),
+                                          options_.surroundings.now);
   plain_ = std::make_unique<HttpDialect>(options_.http_authorization);
 }
 
 ObjectStorage::~ObjectStorage() = default;
 
 ObjectDialect* ObjectStorage::DialectOf(const ObjectName& name) const {
-  return name.scheme == ObjectScheme::kS3 ? s3_.get() : plain_.get();
+  switch (name.scheme) {
+    case ObjectScheme::kS3:
+      return s3_.get();
+    case ObjectScheme::kGcs:
+      return gcs_.get();
+    case ObjectScheme::kAzure:
+      return azure_.get();
+    case ObjectScheme::kHttp:
+    case ObjectScheme::kHttps:
+      break;
+  }
+  return plain_.get();
 }
 
 ObjectCounts ObjectStorage::counts() const { return {requests_.load(), again_.load(), bytes_.load()}; }

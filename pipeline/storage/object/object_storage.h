@@ -1,4 +1,4 @@
-// Objects behind URLs as files: S3 and what speaks it, web servers.
+// Objects behind URLs as files: S3 and what speaks it, Google Cloud Storage, Azure Blob Storage, web servers.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_OBJECT_STORAGE_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_OBJECT_STORAGE_H_
 
@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "pipeline/storage/object/aws_keys.h"
+#include "pipeline/storage/object/azure_tokens.h"
+#include "pipeline/storage/object/gcs_dialect.h"
+#include "pipeline/storage/object/google_tokens.h"
 #include "pipeline/storage/object/http_client.h"
 #include "pipeline/storage/object/object_dialect.h"
 #include "pipeline/storage/object/s3_dialect.h"
@@ -26,7 +29,8 @@ struct ObjectCounts {
 // Thread-safe. Requests that fail in a way that passes are made again, up to kTries times within kPatience, after
 // growing pauses that are drawn by chance, or as long as the storage asks. Messages name the object, never a key.
 //
-// A folder is whatever stands before a '/' in some key. A state's tag is the ETag. Objects and folders of one name: the
+// A folder is whatever stands before a '/' in some key. A state's tag is the ETag or the generation.
+// Objects and folders of one name: the
 // object.
 class ObjectStorage final : public Storage {
  public:
@@ -37,13 +41,14 @@ class ObjectStorage final : public Storage {
 
   struct Options {
     S3Options s3;
-    AwsSurroundings aws;
+    GcsOptions gcs;
+    Surroundings surroundings;       // where keys, and Azure's account, are looked for
     std::string http_authorization;  // a header's value, for HTTPS; secret
     // Pauses are these times a power of two; tests make them short.
     Nanos pause = 100 * kMillisecond;
     int tries = kTries;
 
-    // PENSTOCK_HTTP_AUTHORIZATION, and what S3Options and AwsKeySource name.
+    // PENSTOCK_HTTP_AUTHORIZATION, and what S3Options, GcsOptions and the sources of keys name.
     static Options FromEnvironment();
   };
   explicit ObjectStorage(Options options);
@@ -71,7 +76,9 @@ class ObjectStorage final : public Storage {
   const Options options_;
   std::atomic<uint64_t> requests_{0}, again_{0}, bytes_{0};
   std::unique_ptr<AwsKeySource> keys_;
-  std::unique_ptr<ObjectDialect> s3_, plain_;
+  std::unique_ptr<GoogleTokens> google_;
+  std::unique_ptr<AzureTokens> azure_tokens_;
+  std::unique_ptr<ObjectDialect> s3_, gcs_, azure_, plain_;
   std::unique_ptr<HttpClient> http_;  // goes first: ends what uses the others
 };
 

@@ -184,12 +184,12 @@ TEST_F(LocalCommands, WhatIsNoShardIsNamedForWhatItIs) {
 
 TEST_F(LocalCommands, UrlsAreRefusedWithTheWayOut) {
   for (const char* command : {"init", "index", "verify", "bench"}) {
-    const Outcome refused = Run({command, "gs://bucket/train-*"});
+    const Outcome refused = Run({command, "hdfs://node/train-*"});
     EXPECT_EQ(refused.code, 1) << command;
-    EXPECT_THAT(refused.err, HasSubstr("\"gs://bucket/train-*\" is a URL"));
+    EXPECT_THAT(refused.err, HasSubstr("\"hdfs://node/train-*\" is a URL"));
     EXPECT_THAT(refused.err, HasSubstr("mount"));
   }
-  EXPECT_THAT(Run({"import", "gs://bucket/photos", "--out", "x"}).err, HasSubstr("\"gs://bucket/photos\" is a URL"));
+  EXPECT_THAT(Run({"import", "hdfs://node/photos", "--out", "x"}).err, HasSubstr("\"hdfs://node/photos\" is a URL"));
 }
 
 TEST_F(LocalCommands, CheckConfigReadsStandardInputAndSpeaksJson) {

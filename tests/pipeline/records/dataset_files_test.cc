@@ -136,12 +136,22 @@ TEST_F(DatasetFilesTest, AGlobWithoutAMatchSaysWhatThereIs) {
 }
 
 TEST_F(DatasetFilesTest, AUrlOfAnotherKindIsRefusedWithTheWayOut) {
-  for (const char* url : {"gs://bucket/train-*", "az://b/x", "ftp://host/train-0", "hdfs://n/x"}) {
+  for (const char* url : {"ftp://host/train-0", "hdfs://n/x", "gcs://bucket/train-*"}) {
     const std::string message = Error({url}, absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(message, HasSubstr(std::string("\"") + url + "\" is a URL"));
     EXPECT_THAT(message, HasSubstr("mount"));
   }
-  EXPECT_THAT(Error({"file:///data/train-0"}, absl::StatusCode::kInvalidArgument), HasSubstr("write /data/train-0"));
+  EXPECT_THAT(Error({"file://host/train-0"}, absl::StatusCode::kInvalidArgument), HasSubstr("file:///data/train-*"));
+}
+
+TEST_F(DatasetFilesTest, AFileUrlIsItsPathAndConfinedAsOne) {
+  const auto files = ExpandGlobs({"file://" + roots_[1].path + "/train-*"}, roots_);
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_EQ(files->size(), 1u);
+  EXPECT_EQ((*files)[0].path, roots_[1].path + "/train-0");
+  EXPECT_THAT(Error({"file:///etc/passwd"}, absl::StatusCode::kInvalidArgument),
+              HasSubstr("outside of the data roots"));
+  EXPECT_EQ(ParseDataRoots({"data=file://" + roots_[1].path}).value()[0].path, roots_[1].path);
 }
 
 TEST_F(DatasetFilesTest, RefusesWhatIsNoFile) {

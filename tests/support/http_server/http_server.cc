@@ -60,6 +60,8 @@ bool ReadRequest(int socket, std::string* text, ServedRequest* request) {
   return true;
 }
 
+}  // namespace
+
 std::string Unescaped(const std::string& text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -73,7 +75,14 @@ std::string Unescaped(const std::string& text) {
   return out;
 }
 
-}  // namespace
+std::map<std::string, std::string> FieldsOfQuery(const std::string& query) {
+  std::map<std::string, std::string> fields;
+  for (const absl::string_view part : absl::StrSplit(query, '&', absl::SkipEmpty())) {
+    const std::pair<std::string, std::string> field = absl::StrSplit(part, absl::MaxSplits('=', 1));
+    fields[field.first] = Unescaped(field.second);
+  }
+  return fields;
+}
 
 HttpServer::HttpServer(Answer answer)
     : answer_(std::move(answer)), listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -206,11 +215,7 @@ ServedAnswer FakeS3::operator()(const ServedRequest& request) {
 }
 
 ServedAnswer FakeS3::List(const std::string& bucket, const ServedRequest& request) {
-  std::map<std::string, std::string> query;
-  for (const absl::string_view part : absl::StrSplit(request.query, '&')) {
-    const std::pair<std::string, std::string> field = absl::StrSplit(part, absl::MaxSplits('=', 1));
-    query[field.first] = Unescaped(field.second);
-  }
+  auto query = FieldsOfQuery(request.query);
   const std::string prefix = query["prefix"], after = query["continuation-token"];
   size_t most = 0;
   if (!absl::SimpleAtoi(query["max-keys"], &most)) most = 1000;

@@ -75,6 +75,11 @@ class FakeS3 {
   int puts_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
+// Percent-encoding undone.
+std::string Unescaped(const std::string& text);
+// Of "a=1&b=%20".
+std::map<std::string, std::string> FieldsOfQuery(const std::string& query);
+
 // "<Error><Code>..."
 ServedAnswer S3Error(int status, const std::string& code, const std::string& message = "because");
 

@@ -14,7 +14,7 @@ namespace {
 
 class AwsKeysTest : public testing::Test {
  protected:
-  AwsSurroundings Surroundings() {
+  Surroundings Machine() {
     return {.variable = [this](const std::string& name) { return variables_[name]; },
             .file = [this](const std::string& path) -> absl::StatusOr<std::string> {
               const auto found = files_.find(path);
@@ -38,7 +38,7 @@ TEST_F(AwsKeysTest, TheEnvironmentGoesBeforeFiles) {
   variables_["AWS_SESSION_TOKEN"] = "token";
   files_["/home/me/.aws/credentials"] = "[default]\naws_access_key_id = other\naws_secret_access_key = other\n";
   HttpClient http(1);
-  AwsKeySource source(Surroundings(), &http);
+  AwsKeySource source(Machine(), &http);
   EXPECT_EQ(Get(&source).value(), (AwsKeys{"id", "secret", "token", 0}));
 }
 
@@ -49,13 +49,13 @@ TEST_F(AwsKeysTest, AProfileIsReadFromEitherFile) {
   files_["/home/me/.aws/config"] =
       "[profile work]\nregion = eu-west-1\naws_access_key_id = w\naws_secret_access_key = ws\n";
   HttpClient http(1);
-  AwsKeySource by_default(Surroundings(), &http);
+  AwsKeySource by_default(Machine(), &http);
   EXPECT_EQ(Get(&by_default).value(), (AwsKeys{"d", "ds=/+", "", 0}));
   variables_["AWS_PROFILE"] = "work";
-  AwsKeySource by_name(Surroundings(), &http);
+  AwsKeySource by_name(Machine(), &http);
   EXPECT_EQ(Get(&by_name).value(), (AwsKeys{"w", "ws", "", 0}));
   variables_["AWS_PROFILE"] = "wrok";
-  AwsKeySource mistyped(Surroundings(), &http);
+  AwsKeySource mistyped(Machine(), &http);
   EXPECT_NE(Get(&mistyped).status().message().find("wrok"), std::string::npos);
 }
 
@@ -70,7 +70,7 @@ TEST_F(AwsKeysTest, AContainersKeysAreHadAnewBeforeTheyEnd) {
   variables_["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = server.url() + "/keys";
   variables_["AWS_CONTAINER_AUTHORIZATION_TOKEN"] = "let me";
   HttpClient http(1);
-  AwsKeySource source(Surroundings(), &http);
+  AwsKeySource source(Machine(), &http);
   EXPECT_EQ(Get(&source).value(), (AwsKeys{"id1", "s", "t", 7200}));
   EXPECT_EQ(Get(&source)->id, "id1");
   now_ = 7200 - 100;
@@ -84,7 +84,7 @@ TEST_F(AwsKeysTest, AnAnswerThatHoldsNoKeysIsSaidToHoldNone) {
     HttpServer server([&](const ServedRequest&) { return ServedAnswer{.body = body}; });
     variables_["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = server.url();
     HttpClient http(1);
-    AwsKeySource source(Surroundings(), &http);
+    AwsKeySource source(Machine(), &http);
     EXPECT_TRUE(absl::IsUnavailable(Get(&source).status())) << body;
   }
 }
@@ -106,7 +106,7 @@ TEST_F(AwsKeysTest, APodsTokenIsExchanged) {
   variables_["AWS_ENDPOINT_URL_STS"] = server.url();
   files_["/var/token"] = "from-the-cluster\n";
   HttpClient http(1);
-  AwsKeySource source(Surroundings(), &http);
+  AwsKeySource source(Machine(), &http);
   EXPECT_EQ(Get(&source).value(), (AwsKeys{"id", "s", "t", 7200}));
 }
 
@@ -114,14 +114,14 @@ TEST_F(AwsKeysTest, KeysAreNotAskedForInTheClearOfAnotherMachine) {
   HttpClient http(1);
   for (const char* url : {"http://example.com/keys", "http://127.0.0.1.example.com/keys", "ftp://127.0.0.1/"}) {
     variables_["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = url;
-    AwsKeySource source(Surroundings(), &http);
+    AwsKeySource source(Machine(), &http);
     EXPECT_TRUE(absl::IsPermissionDenied(Get(&source).status())) << url;
   }
 }
 
 TEST_F(AwsKeysTest, WithoutKeysItIsSaidWhereTheyWereLookedFor) {
   HttpClient http(1);
-  AwsKeySource source(Surroundings(), &http);
+  AwsKeySource source(Machine(), &http);
   const absl::Status none = Get(&source).status();
   EXPECT_TRUE(absl::IsNotFound(none));
   for (const char* word : {"AWS_ACCESS_KEY_ID", "~/.aws/credentials", "PENSTOCK_S3_UNSIGNED"}) {

@@ -17,7 +17,7 @@ TEST(ObjectName, AURLIsItsParts) {
 }
 
 TEST(ObjectName, FilesAreNone) {
-  for (const char* name : {"/a", "a", "", "s3:/a", "gs://a/b", "C://a"}) EXPECT_FALSE(IsObjectName(name)) << name;
+  for (const char* name : {"/a", "a", "", "s3:/a", "ftp://a/b", "C://a"}) EXPECT_FALSE(IsObjectName(name)) << name;
 }
 
 TEST(ObjectName, WhatIsWrongIsSaidWithoutWhatIsSecret) {

@@ -1,0 +1,35 @@
+#include "pipeline/storage/object/surroundings.h"
+
+#include <chrono>
+#include <cstdlib>
+
+#include "base/file.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kLargestFile = 1 << 20;
+
+}  // namespace
+
+Surroundings Surroundings::Process() {
+  return {
+      .variable =
+          [](const std::string& name) {
+            const char* const value = std::getenv(name.c_str());
+            return std::string(value == nullptr ? "" : value);
+          },
+      .file = [](const std::string& path) { return ReadWholeFile(path, kLargestFile); },
+      .now =
+          [] {
+            return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+                .count();
+          }};
+}
+
+bool Says(const Surroundings& surroundings, const std::string& variable) {
+  const std::string value = surroundings.variable(variable);
+  return !value.empty() && value != "0" && value != "false";
+}
+
+}  // namespace penstock

@@ -1,0 +1,60 @@
+// A machine that tests describe, and a service of tokens that they answer for.
+#ifndef PENSTOCK_TESTS_PIPELINE_STORAGE_OBJECT_KEY_TESTING_H_
+#define PENSTOCK_TESTS_PIPELINE_STORAGE_OBJECT_KEY_TESTING_H_
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+#include "pipeline/storage/object/bearer_token.h"
+#include "pipeline/storage/object/surroundings.h"
+#include "tests/support/http_server/http_server.h"
+
+namespace penstock {
+
+class KeyTest : public testing::Test {
+ protected:
+  Surroundings Machine() {
+    return {.variable = [this](const std::string& name) { return variables_[name]; },
+            .file = [this](const std::string& path) -> absl::StatusOr<std::string> {
+              const auto found = files_.find(path);
+              if (found == files_.end()) return absl::NotFoundError(absl::StrCat(path, ": No such file"));
+              return found->second;
+            },
+            .now = [this] { return now_.load(); }};
+  }
+  static absl::StatusOr<BearerToken> Get(TokenSource* source) {
+    return WaitForCall<BearerToken>([source](CallDone<BearerToken> done) { source->Get(std::move(done)); });
+  }
+  std::vector<ServedRequest> Asked() {
+    MutexLock lock(&mutex_);
+    return asked_;
+  }
+
+  std::map<std::string, std::string> variables_ = {{"HOME", "/home/me"}};
+  std::map<std::string, std::string> files_;
+  std::atomic<int64_t> now_{1'790'000'000};
+  std::function<ServedAnswer(const ServedRequest&)> answer_ = [](const ServedRequest&) {
+    return ServedAnswer{.body = "{\"access_token\": \"token-1\", \"expires_in\": 3600}"};
+  };
+  Mutex mutex_;
+  std::vector<ServedRequest> asked_ ABSL_GUARDED_BY(mutex_);
+  HttpServer server_{[this](const ServedRequest& request) {
+    {
+      MutexLock lock(&mutex_);
+      asked_.push_back(request);
+    }
+    return answer_(request);
+  }};
+  HttpClient http_{1};
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_PIPELINE_STORAGE_OBJECT_KEY_TESTING_H_
