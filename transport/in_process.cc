@@ -132,6 +132,7 @@ class PairEnd final : public MessageStream {
   void StartRead() override { pair_->StartRead(side_); }
   void StartWrite(SliceList message) override { pair_->StartWrite(side_, std::move(message)); }
   void Close(absl::Status status) override { pair_->Close(side_, std::move(status)); }
+  SendsFrom sends_from() const override { return SendsFrom::kAnywhere; }
   std::string_view carrier() const override { return "in-process"; }
 
  private:

@@ -65,6 +65,10 @@ class MessageStream {
   // Memory that messages for StartWrite may lie in so that they are sent without being copied; null where that makes no
   // difference. Its blocks are for that alone.
   virtual std::shared_ptr<BlockMemory> send_memory() { return nullptr; }
+  // Which bytes that lie elsewhere it sends from where they are: none, those of lent files (base/lent_files.h) that it
+  // knows, or all.
+  enum class SendsFrom { kNowhere, kLentFiles, kAnywhere };
+  virtual SendsFrom sends_from() const { return SendsFrom::kNowhere; }
   // What carries it, for people: "grpc", "shared memory"; empty while that is not decided.
   virtual std::string_view carrier() const = 0;
 };

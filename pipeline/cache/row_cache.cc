@@ -6,14 +6,25 @@
 
 namespace penstock {
 
+namespace {
+
+struct HeapRow {
+  explicit HeapRow(std::string bytes) : own(std::move(bytes)), row{own, false} {}
+  const std::string own;
+  const CachedRow row;
+};
+
+}  // namespace
+
 size_t RowKeyHasher::operator()(const RowKey& key) const { return HashWords({key.space, key.epoch, key.number}); }
 
-std::shared_ptr<const std::string> RowCache::Find(const RowKey& key) {
+std::shared_ptr<const CachedRow> RowCache::Find(const RowKey& key) {
   if (limit_ == 0) return nullptr;
   MutexLock lock(&mutex_);
   const auto it = entries_.find(key);
-  ++(it != entries_.end() ? hits_ : misses_);
-  return it != entries_.end() ? it->second.row : nullptr;
+  std::shared_ptr<const CachedRow> row = it != entries_.end() ? it->second.row : nullptr;
+  ++(row != nullptr ? hits_ : misses_);
+  return row;
 }
 
 bool RowCache::Contains(const RowKey& key) {
@@ -28,39 +39,74 @@ bool RowCache::HasRoomToKeep(size_t bytes) {
   return bytes_ - shared_bytes_ + bytes + kEntryOverhead <= limit_;
 }
 
-bool RowCache::Keep(const RowKey& key, std::shared_ptr<const std::string> row) {
+uint64_t RowCache::Charge(const std::string& row) const {
+  return (Lends(row.size()) ? RowFiles::Rounded(row.size()) : row.capacity()) + kEntryOverhead;
+}
+
+std::shared_ptr<const CachedRow> RowCache::Placed(uint64_t space, std::string row) {
+  if (Lends(row.size())) {
+    std::shared_ptr<RowFiles> files;
+    {
+      MutexLock lock(&mutex_);
+      std::shared_ptr<RowFiles>& known = files_[space];
+      if (known == nullptr) known = std::make_shared<RowFiles>(lent_, limit_);
+      files = known;
+    }
+    if (std::shared_ptr<const std::string_view> bytes = files->Write(row)) {
+      struct LentRow {
+        std::shared_ptr<const std::string_view> bytes;
+        CachedRow row;
+      };
+      auto lent = std::make_shared<const LentRow>(LentRow{bytes, {*bytes, true}});
+      return {lent, &lent->row};
+    }
+  }
+  auto heap = std::make_shared<const HeapRow>(std::move(row));
+  return {heap, &heap->row};
+}
+
+bool RowCache::Keep(const RowKey& key, std::string row) {
   if (limit_ == 0) return false;
-  const uint64_t charge = Charge(*row);
-  std::list<std::shared_ptr<const std::string>> dropped;  // freed after the lock
+  const uint64_t charge = Charge(row);
+  Dropped dropped;  // freed after the lock
+  {
+    MutexLock lock(&mutex_);
+    if (entries_.contains(key)) return true;
+    if (!MakeRoom(charge, &dropped)) return false;
+    // The room is taken first, and the row written once: two who keep the same one do not both write it.
+    entries_.emplace(key, Entry{nullptr, charge, true, {}});
+    bytes_ += charge;
+  }
+  std::shared_ptr<const CachedRow> placed = Placed(key.space, std::move(row));
   MutexLock lock(&mutex_);
-  if (entries_.contains(key)) return true;
-  if (!MakeRoom(charge, &dropped)) return false;
-  entries_.emplace(key, Entry{std::move(row), true, {}});
-  bytes_ += charge;
+  const auto it = entries_.find(key);
+  if (it == entries_.end()) return false;  // its space was dropped meanwhile
+  if (it->second.row == nullptr) it->second.row = std::move(placed);
   return true;
 }
 
-bool RowCache::Share(const RowKey& key, std::shared_ptr<const std::string> row) {
+bool RowCache::Share(const RowKey& key, std::string row) {
   if (limit_ == 0) return false;
-  const uint64_t charge = Charge(*row);
-  std::list<std::shared_ptr<const std::string>> dropped;
+  auto heap = std::make_shared<const HeapRow>(std::move(row));
+  const uint64_t charge = heap->own.capacity() + kEntryOverhead;
+  Dropped dropped;
   MutexLock lock(&mutex_);
   if (entries_.contains(key)) return true;
   if (!MakeRoom(charge, &dropped)) return false;
-  entries_.emplace(key, Entry{std::move(row), false, shared_.insert(shared_.end(), key)});
+  entries_.emplace(key, Entry{{heap, &heap->row}, charge, false, shared_.insert(shared_.end(), key)});
   bytes_ += charge;
   shared_bytes_ += charge;
   return true;
 }
 
-bool RowCache::MakeRoom(uint64_t bytes, std::list<std::shared_ptr<const std::string>>* dropped) {
+bool RowCache::MakeRoom(uint64_t bytes, Dropped* dropped) {
   if (bytes_ - shared_bytes_ + bytes > limit_) return false;
   while (bytes_ + bytes > limit_) Remove(entries_.find(shared_.front()), dropped);
   return true;
 }
 
-void RowCache::Remove(Entries::iterator it, std::list<std::shared_ptr<const std::string>>* dropped) {
-  const uint64_t charge = Charge(*it->second.row);
+void RowCache::Remove(Entries::iterator it, Dropped* dropped) {
+  const uint64_t charge = it->second.charge;
   bytes_ -= charge;
   if (!it->second.kept) {
     shared_bytes_ -= charge;
@@ -71,8 +117,13 @@ void RowCache::Remove(Entries::iterator it, std::list<std::shared_ptr<const std:
 }
 
 void RowCache::DropSpace(uint64_t space) {
-  std::list<std::shared_ptr<const std::string>> dropped;
+  Dropped dropped;
+  std::shared_ptr<RowFiles> files;
   MutexLock lock(&mutex_);
+  if (const auto found = files_.find(space); found != files_.end()) {
+    files = std::move(found->second);
+    files_.erase(found);
+  }
   for (auto it = entries_.begin(); it != entries_.end();) {
     const auto next = std::next(it);
     if (it->first.space == space) Remove(it, &dropped);

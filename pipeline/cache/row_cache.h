@@ -4,6 +4,10 @@
 // stays and more is admitted while there is room. It is *shared* where several read one job side by side: they want it
 // within moments of each other, so the oldest shared rows make room for new ones. Kept rows displace shared ones, never
 // the other way round.
+//
+// Kept rows that are not small lie in files that trainers of this host can have mapped (base/lent_files.h), where the
+// cache was given some: then nobody has to copy them to send them. Each space (a job's rows) has files of its own, so
+// that nobody is lent what is not of his job, and no place in them is ever used a second time.
 #ifndef PENSTOCK_PIPELINE_CACHE_ROW_CACHE_H_
 #define PENSTOCK_PIPELINE_CACHE_ROW_CACHE_H_
 
@@ -12,9 +16,13 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 
+#include "base/lent_files.h"
 #include "base/mutex.h"
+#include "pipeline/cache/row_files.h"
 
 namespace penstock {
 
@@ -30,17 +38,27 @@ struct RowKeyHasher {
   size_t operator()(const RowKey& key) const;
 };
 
+// Stays as it is for as long as somebody holds it.
+struct CachedRow {
+  std::string_view bytes;
+  bool lent = false;  // they lie in one of the cache's LentFiles
+};
+
 // Thread-safe.
 class RowCache {
  public:
   // What an entry is charged beside its bytes.
   static constexpr size_t kEntryOverhead = 192;
+  // Smaller rows lie on the heap.
+  static constexpr size_t kLendFrom = 8 << 10;
 
-  // bytes() never exceeds `limit_bytes`. 0: nothing is taken, and nothing is counted.
-  explicit RowCache(uint64_t limit_bytes) : limit_(limit_bytes) {}
+  // bytes() never exceeds `limit_bytes`. 0: nothing is taken, and nothing is counted. `lent`: for kept rows; null: the
+  // heap.
+  explicit RowCache(uint64_t limit_bytes, std::shared_ptr<LentFiles> lent = nullptr)
+      : limit_(limit_bytes), lent_(std::move(lent)) {}
 
   // The row, or null. Counts a hit or a miss.
-  std::shared_ptr<const std::string> Find(const RowKey& key);
+  std::shared_ptr<const CachedRow> Find(const RowKey& key);
 
   // Whether Find would give it. Counts nothing.
   bool Contains(const RowKey& key);
@@ -48,8 +66,8 @@ class RowCache {
   // Whether a kept row of so many bytes would be taken now.
   bool HasRoomToKeep(size_t bytes);
   // Each returns whether the row is here now; one that is here already stays as it is.
-  bool Keep(const RowKey& key, std::shared_ptr<const std::string> row);
-  bool Share(const RowKey& key, std::shared_ptr<const std::string> row);
+  bool Keep(const RowKey& key, std::string row);
+  bool Share(const RowKey& key, std::string row);
 
   // Removes all rows of the space. Readers that hold one keep it until they let go.
   void DropSpace(uint64_t space);
@@ -61,22 +79,27 @@ class RowCache {
 
  private:
   struct Entry {
-    std::shared_ptr<const std::string> row;
+    std::shared_ptr<const CachedRow> row;  // null: whoever keeps it is still writing it
+    uint64_t charge = 0;
     bool kept = false;
     std::list<RowKey>::iterator place;  // in shared_, of shared rows
   };
   using Entries = std::unordered_map<RowKey, Entry, RowKeyHasher>;
-  static uint64_t Charge(const std::string& row) { return row.capacity() + kEntryOverhead; }
+  using Dropped = std::list<std::shared_ptr<const CachedRow>>;
+  bool Lends(size_t bytes) const { return lent_ != nullptr && bytes >= kLendFrom; }
+  uint64_t Charge(const std::string& row) const;
+  // The row as it is kept: in a file of its space where it is to be, and one can be had.
+  std::shared_ptr<const CachedRow> Placed(uint64_t space, std::string row);
   // Moves the oldest shared rows to `dropped` until `bytes` more fit. False: they never will.
-  bool MakeRoom(uint64_t bytes, std::list<std::shared_ptr<const std::string>>* dropped)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Remove(Entries::iterator it, std::list<std::shared_ptr<const std::string>>* dropped)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MakeRoom(uint64_t bytes, Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remove(Entries::iterator it, Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const uint64_t limit_;
+  const std::shared_ptr<LentFiles> lent_;
   mutable Mutex mutex_;
   Entries entries_ ABSL_GUARDED_BY(mutex_);
-  std::list<RowKey> shared_ ABSL_GUARDED_BY(mutex_);  // oldest first
+  std::list<RowKey> shared_ ABSL_GUARDED_BY(mutex_);                                       // oldest first
+  std::unordered_map<uint64_t, std::shared_ptr<RowFiles>> files_ ABSL_GUARDED_BY(mutex_);  // by space
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0, shared_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t hits_ ABSL_GUARDED_BY(mutex_) = 0, misses_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/block_memory.h"
+#include "base/lent_files.h"
 #include "base/runtime/clock.h"
 #include "base/runtime/executor.h"
 #include "base/trace/trace_recorder.h"
@@ -89,6 +90,10 @@ struct LoaderSessionOptions {
   bool counts_all = false;
   // Where RowResult::fixed is to lie while there is room; null: the heap. The bytes are the budget's all the same.
   std::shared_ptr<BlockMemory> row_memory = nullptr;
+  // Rows of the cache that RowResult::fixed may be a view of instead of a copy, where they have no RAGGED columns: such
+  // a row is only read.
+  enum class Borrow { kNone, kLent, kAny };  // kLent: those in LoaderOptions::lent_rows
+  Borrow borrow = Borrow::kNone;
 };
 
 struct LoaderOptions {
@@ -97,6 +102,7 @@ struct LoaderOptions {
   uint64_t record_cache_bytes = 0;  // all three inside the budget
   uint64_t decoded_cache_bytes = 0;
   uint64_t row_cache_bytes = 0;  // finished rows: of jobs that draw nothing, and those that several sessions read
+  std::shared_ptr<LentFiles> lent_rows;  // where finished rows are kept; null: on the heap
   // Records on this machine's disk, behind the cache in memory; null: none. Its memory is the caller's to count.
   std::shared_ptr<DiskCache> disk_cache;
   // Storage is told of so many records of each session before they are read, so that it brings them meanwhile.

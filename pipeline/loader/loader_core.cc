@@ -57,7 +57,7 @@ LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes)
       sizes_(sizes),
       records_(options.record_cache_bytes),
       decoded_(options.decoded_cache_bytes),
-      rows_(options.row_cache_bytes),
+      rows_(options.row_cache_bytes, options.lent_rows),
       maker_(MakerOptionsOf(options, sizes, &records_, &decoded_, &rows_)),
       budget_(sizes.rows_bytes),
       times_(static_cast<size_t>(sizes.threads), options.clock),

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "pipeline/loader/borrowed_row.h"
 #include "pipeline/loader/loader_core.h"
 #include "pipeline/loader/row_trace.h"
 
@@ -200,16 +201,26 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
     }
     return &*row.slot;
   };
+  using Borrow = LoaderSessionOptions::Borrow;
+  const auto borrow = [&](const std::shared_ptr<const CachedRow>& cached) {
+    const Borrow may = session.options.books_slots ? Borrow::kNone : session.options.borrow;
+    if (may == Borrow::kNone || (may == Borrow::kLent && !cached->lent)) return false;
+    outcome.result.fixed = BorrowedRow::Block(cached);
+    return true;
+  };
   MadeRow* const made = &outcome.made;
   StageTimes& times = thread->scratch.times();
   outcome.traced = options_.trace != nullptr && options_.trace->on();
   outcome.timed = thread->sampler.Next() || outcome.traced;
   if (outcome.timed) times.Start(options_.clock, job.pipeline().stages().size(), outcome.traced);
-  outcome.end = maker_.Make(job, session.id, row.request, work->shared, book, get_slot, thread, &row.reads, made);
+  outcome.end =
+      maker_.Make(job, session.id, row.request, work->shared, book, get_slot, borrow, thread, &row.reads, made);
   times.Stop();
   if (outcome.end == RowMaker::End::kMade && made->status.ok()) {
     // Usually far below what was booked; a cast may widen ragged numbers beyond it.
-    for (const std::string& column : row.slot->ragged) outcome.kept += column.empty() ? 0 : column.capacity();
+    if (row.slot.has_value()) {  // none was booked for what is borrowed
+      for (const std::string& column : row.slot->ragged) outcome.kept += column.empty() ? 0 : column.capacity();
+    }
     if (!session.options.books_slots && !made->masked) outcome.kept += job.fixed_bytes();
     const absl::StatusOr<RowMaker::Answer> answer = book(outcome.kept);
     if (!answer.ok()) {
@@ -239,7 +250,7 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
   if (!made->status.ok()) outcome.kept = 0;
   outcome.kept = std::min(outcome.kept + session.overhead, work->held);
   if (!made->status.ok() || made->masked) result.fixed.reset();
-  if (made->status.ok()) result.ragged = std::move(row.slot->ragged);
+  if (made->status.ok() && row.slot.has_value()) result.ragged = std::move(row.slot->ragged);
   return outcome;
 }
 

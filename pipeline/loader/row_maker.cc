@@ -34,6 +34,10 @@ void NoteFault(uint64_t record, const absl::Status& status, ReadTries* reads) {
   if (std::none_of(faults.begin(), faults.end(), known)) faults.emplace_back(record, status);
 }
 
+bool HasRagged(const RowSchema& schema) {
+  return std::any_of(schema.columns.begin(), schema.columns.end(), [](const ColumnSpec& c) { return c.ragged; });
+}
+
 const EpochPlan& PlanFor(const LoadJob& job, uint64_t session, uint64_t epoch, MakerThread* thread) {
   if (thread->plan_session != session || !thread->plan.has_value() || thread->plan->epoch() != epoch) {
     thread->plan = job.PlanOf(epoch);
@@ -260,7 +264,8 @@ std::optional<RowKey> RowMaker::KeyOf(const LoadJob& job, const RowRequest& requ
 }
 
 RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequest& request, bool shared, Book book,
-                             GetSlot get_slot, MakerThread* thread, ReadTries* reads, MadeRow* made) const {
+                             GetSlot get_slot, Borrow borrow, MakerThread* thread, ReadTries* reads,
+                             MadeRow* made) const {
   const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
   *made = MadeRow();
   if (request.position >= plan.num_positions()) {
@@ -275,13 +280,14 @@ RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequ
   const RowSchema& schema = job.pipeline().schema();
   const std::optional<RowKey> row_key = KeyOf(job, request, record, shared);
   if (row_key.has_value()) {
-    if (const std::shared_ptr<const std::string> row = options_.rows->Find(*row_key); row != nullptr) {
-      const absl::StatusOr<Answer> answer = book(row->size());
+    if (const std::shared_ptr<const CachedRow> row = options_.rows->Find(*row_key); row != nullptr) {
+      const absl::StatusOr<Answer> answer = book(row->bytes.size());
       if (answer.ok() && *answer == Answer::kPutBack) return End::kPutBack;
-      if (answer.ok()) {
+      const bool fixed = row->bytes.size() == job.fixed_bytes() && !HasRagged(schema);
+      if (answer.ok() && !(fixed && borrow(row))) {
         RowSlot* const slot = get_slot();
         slot->lenient = false;
-        UnpackRow(schema, *row, slot);
+        UnpackRow(schema, row->bytes, slot);
       }
       made->status = answer.ok() ? absl::OkStatus() : WithPlace(answer.status(), job, record);
       return End::kMade;
@@ -293,9 +299,9 @@ RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequ
   if (end == Attempt::kNone && row_key.has_value() && !made->lenient) {
     const RowSlot& slot = *get_slot();
     if (!job.pipeline().IsDeterministic()) {
-      options_.rows->Share(*row_key, std::make_shared<const std::string>(PackRow(schema, slot)));
+      options_.rows->Share(*row_key, PackRow(schema, slot));
     } else if (options_.rows->HasRoomToKeep(PackedRowBytes(schema, slot))) {
-      options_.rows->Keep(*row_key, std::make_shared<const std::string>(PackRow(schema, slot)));
+      options_.rows->Keep(*row_key, PackRow(schema, slot));
     }
   }
   if (end == Attempt::kRecord) {

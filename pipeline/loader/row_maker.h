@@ -99,6 +99,9 @@ class RowMaker {
   using Book = absl::FunctionRef<absl::StatusOr<Answer>(uint64_t bytes)>;
   // The slot to write to, always the same one; called only after the memory was booked.
   using GetSlot = absl::FunctionRef<RowSlot*()>;
+  // Whether the caller takes a row of the cache as it is, which has FIXED columns alone; else it is copied into the
+  // slot.
+  using Borrow = absl::FunctionRef<bool(const std::shared_ptr<const CachedRow>& row)>;
 
   // Tells storage of the row's record, unless the cache has it. Does not wait.
   void Announce(const LoadJob& job, uint64_t session, const RowRequest& request, MakerThread* thread) const;
@@ -113,7 +116,7 @@ class RowMaker {
   // caller's stream of requests for the plan that `thread` keeps; *reads is the row's, from try to try. Waits for
   // nothing but storage that answers at once.
   End Make(const LoadJob& job, uint64_t session, const RowRequest& request, bool shared, Book book, GetSlot get_slot,
-           MakerThread* thread, ReadTries* reads, MadeRow* made) const;
+           Borrow borrow, MakerThread* thread, ReadTries* reads, MadeRow* made) const;
 
  private:
   enum class Attempt { kNone, kRecord, kOther, kPutBack, kNotReady, kNotRead };

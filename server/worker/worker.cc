@@ -199,6 +199,7 @@ struct Worker::Parts {
       SharedMemoryListenerOptions listener;
       listener.dir = options.socket_dir;
       listener.worker = id;
+      listener.lent = options.loader.lent_rows;
       listener.rings_bytes = rings_bytes;
       listener.ring_bytes = std::min(kMostRingBytes, rings_bytes / 4);
       auto started = SharedMemoryListener::Start(listener, acceptor.get(), executor.get());
@@ -293,6 +294,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   }
   const uint64_t rings_bytes = options.socket_dir.empty() ? 0 : RingsBytes(options.loader);
   options.loader.memory_budget_bytes -= rings_bytes;
+  if (rings_bytes > 0) options.loader.lent_rows = std::make_shared<LentFiles>();
   options.loader.trace = parts->trace;
   PS_ASSIGN_OR_RETURN(parts->loader, Loader::Create(options.loader));
   parts->executor = std::make_unique<ThreadPool>(kExecutorThreads, "ps-strand");

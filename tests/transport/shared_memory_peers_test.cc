@@ -194,7 +194,7 @@ TEST_F(WorkerSide, WhatAClientSendsIsReadOnlyAsFarAsItIsSound) {
   const std::vector<std::string> bad = {
       place.Take(true),           WelcomeBytes({1, 4096, "w1"}), CloseBytes(absl::OkStatus()),
       std::string("\x02"),        std::string("\x02\x02", 2),    std::string("\x02\x01\x01\xff\xff\xff\xff", 7),
-      std::string("\x03\x01", 2), std::string("\xee", 1),
+      std::string("\x03\x01", 2), std::string("\xee", 1),        FileBytes({4096}),
   };
   size_t connected = 0;
   for (const std::string& packet : bad) {
@@ -497,8 +497,9 @@ TEST_F(OtherWay, WhatAWorkerSendsIsReadOnlyAsFarAsItIsSound) {
     }
     tiny = parts.Take(false);
   }
-  const std::vector<std::string> bad = {outside.Take(true), beyond.Take(true), many.Take(true),           tiny,
-                                        ReleaseBytes({0}),  "nonsense",        std::string("\x04\x77", 2)};
+  const std::vector<std::string> bad = {
+      outside.Take(true), beyond.Take(true),          many.Take(true),   tiny, ReleaseBytes({0}),
+      "nonsense",         std::string("\x04\x77", 2), FileBytes({kRing})};  // without a descriptor
   auto ring = SealedMemory::Create("test", kRing, SealedMemory::Others::kRead, "a test");
   ASSERT_TRUE(ring.ok());
   for (const std::string& packet : bad) {

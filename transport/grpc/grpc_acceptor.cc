@@ -55,6 +55,7 @@ class GrpcServerStream final : public MessageStream,
   }
 
   void Close(absl::Status status) override { End(std::move(status)); }
+  SendsFrom sends_from() const override { return SendsFrom::kAnywhere; }
   std::string_view carrier() const override { return "grpc"; }
 
   // gRPC's threads.

@@ -108,7 +108,8 @@ class Accepting final : public PollLoop::Watcher, public std::enable_shared_from
     const std::string welcome = WelcomeBytes({kSharedMemoryVersion, (*ring)->bytes(), options_.worker});
     if (!socket->Send(welcome, false, (*ring)->fd()).ok()) return;
     (*ring)->CloseFd();
-    const auto stream = SharedMemoryStream::OfWorker(kept_loop_, executor_, *std::move(socket), *std::move(ring));
+    const auto stream =
+        SharedMemoryStream::OfWorker(kept_loop_, executor_, *std::move(socket), *std::move(ring), options_.lent);
     stream->Begin(acceptor_->Accept(stream));
   }
 

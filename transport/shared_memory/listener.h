@@ -10,16 +10,18 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/lent_files.h"
 #include "base/runtime/executor.h"
 #include "transport/message_stream.h"
 
 namespace penstock {
 
 struct SharedMemoryListenerOptions {
-  std::string dir;                             // of the socket; PrepareSocketDir was asked
-  std::string worker;                          // its id: no other worker that runs has it
-  uint64_t ring_bytes = uint64_t{32} << 20;    // of each stream, while there are so many
-  uint64_t rings_bytes = uint64_t{512} << 20;  // of all; what streams beyond it send goes through their sockets
+  std::string dir;                                  // of the socket; PrepareSocketDir was asked
+  std::string worker;                               // its id: no other worker that runs has it
+  uint64_t ring_bytes = uint64_t{32} << 20;         // of each stream, while there are so many
+  uint64_t rings_bytes = uint64_t{512} << 20;       // of all; what streams beyond it send goes through their sockets
+  std::shared_ptr<const LentFiles> lent = nullptr;  // what lies in them is not copied to be sent; null: there are none
   // Whom to serve; unset: this process's user, and root.
   std::function<bool(uid_t)> serves;
 };

@@ -1,5 +1,6 @@
 #include "transport/shared_memory/message_parts.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -13,26 +14,55 @@ namespace {
 // Smaller slices cost less in the packet than a place and a page of the ring.
 constexpr size_t kCopyFrom = 4096;
 
-// Of one message: tells its stream when nobody reads it there any more. Keeps the mapping, also when the stream ended.
+// What a client maps of one stream's files: as much as any cache has, far less than there are addresses.
+constexpr uint64_t kMostFileBytes = uint64_t{1} << 42;
+
+}  // namespace
+
+// Of one message: tells its stream when nobody reads it there any more. Keeps the mappings, also when the stream ended.
 struct RingUse {
   RingUse(std::shared_ptr<const SealedMemory> memory, std::function<void(uint64_t)> tell, uint64_t message)
       : ring(std::move(memory)), released(std::move(tell)), number(message) {}
   ~RingUse() { released(number); }
   const std::shared_ptr<const SealedMemory> ring;
+  std::vector<std::shared_ptr<const SealedMemory>> files;  // that it has places in
   const std::function<void(uint64_t)> released;
   const uint64_t number;
 };
 
-}  // namespace
+std::optional<ToldFiles::Place> ToldFiles::PlaceOf(const void* data, size_t size) {
+  if (files_ == nullptr) return std::nullopt;
+  std::shared_ptr<const LentFile> file = files_->FileOf(data, size);
+  if (file == nullptr) return std::nullopt;
+  const uint64_t from = static_cast<const std::byte*>(data) - file->data();
+  const auto known = numbers_.find(file->id());
+  if (known != numbers_.end()) return Place{known->second, from};
+  if (numbers_.size() >= kMostFiles) return std::nullopt;
+  const auto number = static_cast<uint32_t>(numbers_.size());
+  numbers_.emplace(file->id(), number);
+  untold_.push_back(std::move(file));
+  return Place{number, from};
+}
 
-OutgoingMessage::OutgoingMessage(SliceList message, Ring* ring) {
+std::shared_ptr<const LentFile> ToldFiles::NextUntold() {
+  if (untold_.empty()) return nullptr;
+  std::shared_ptr<const LentFile> next = std::move(untold_.front());
+  untold_.pop_front();
+  return next;
+}
+
+OutgoingMessage::OutgoingMessage(SliceList message, Ring* ring, ToldFiles* files) {
   size_t to_copy = 0;
   for (const Slice& slice : message.slices()) {
     if (slice.size() == 0) continue;
     const std::optional<uint64_t> place =
         ring != nullptr ? ring->PlaceOf(slice.data(), slice.size()) : std::optional<uint64_t>();
-    pieces_.push_back({slice.data(), slice.size(), place});
-    if (place.has_value()) {
+    std::optional<ToldFiles::Place> in_file;
+    if (!place.has_value() && files != nullptr && slice.size() >= kCopyFrom) {
+      in_file = files->PlaceOf(slice.data(), slice.size());
+    }
+    pieces_.push_back({slice.data(), slice.size(), place, in_file});
+    if (place.has_value() || in_file.has_value()) {
       kept_.slices.push_back(slice);
       ring_bytes_ += slice.size();
       continue;
@@ -45,7 +75,7 @@ OutgoingMessage::OutgoingMessage(SliceList message, Ring* ring) {
   if (kept_.copy == nullptr) return;
   std::byte* at = kept_.copy.get();
   for (Piece& piece : pieces_) {
-    if (piece.place.has_value() || piece.size < kCopyFrom) continue;
+    if (piece.place.has_value() || piece.in_file.has_value() || piece.size < kCopyFrom) continue;
     std::memcpy(at, piece.data, piece.size);
     piece.place = ring->PlaceOf(at, piece.size);
     at += piece.size;
@@ -65,6 +95,8 @@ std::string OutgoingMessage::NextPacket() {
     const Piece& piece = pieces_[next_];
     if (piece.place.has_value()) {
       if (!packet.AddPlace(*piece.place, piece.size)) break;
+    } else if (piece.in_file.has_value()) {
+      if (!packet.AddFilePlace(piece.in_file->file, piece.in_file->from, piece.size)) break;
     } else {
       offset_ += packet.Add({reinterpret_cast<const char*>(piece.data) + offset_, piece.size - offset_});
       if (offset_ < piece.size) break;
@@ -92,7 +124,7 @@ absl::StatusOr<std::optional<SliceList>> IncomingMessages::Add(const PartsPacket
       text_.append(part.bytes.data(), part.bytes.size());
       continue;
     }
-    const absl::Status status = AddPlace(part.from, part.size);
+    const absl::Status status = AddPlace(part);
     if (!status.ok()) return status;
   }
   if (!packet.last) return std::nullopt;
@@ -104,18 +136,36 @@ absl::StatusOr<std::optional<SliceList>> IncomingMessages::Add(const PartsPacket
   return std::optional<SliceList>(std::move(message));
 }
 
-absl::Status IncomingMessages::AddPlace(uint64_t from, uint64_t size) {
-  if (ring_ == nullptr) return absl::InvalidArgumentError("a place in a ring from a side that has none");
-  if (from > ring_->size() || size > ring_->size() - from) {
+absl::Status IncomingMessages::AddFile(SealedMemory file) {
+  if (ring_ == nullptr) return absl::InvalidArgumentError("a file from a side that has none");
+  if (files_.size() >= kMostFiles || file.size() > kMostFileBytes - files_bytes_) {
     return absl::InvalidArgumentError(
-        absl::StrCat("bytes ", from, " to ", from, " + ", size, " of a ring of ", ring_->size()));
+        absl::StrCat("a file of ", file.size(), " bytes after ", files_.size(), " of ", files_bytes_, " bytes"));
+  }
+  files_bytes_ += file.size();
+  files_.push_back(std::make_shared<const SealedMemory>(std::move(file)));
+  return absl::OkStatus();
+}
+
+absl::Status IncomingMessages::AddPlace(const MessagePart& part) {
+  if (ring_ == nullptr) return absl::InvalidArgumentError("a place in a ring from a side that has none");
+  if (part.file.has_value() && *part.file >= files_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("a place in file ", *part.file, " of ", files_.size()));
+  }
+  const std::shared_ptr<const SealedMemory>& memory = part.file.has_value() ? files_[*part.file] : ring_;
+  if (part.from > memory->size() || part.size > memory->size() - part.from) {
+    return absl::InvalidArgumentError(absl::StrCat("bytes ", part.from, " to ", part.from, " + ", part.size, " of a ",
+                                                   part.file.has_value() ? "file" : "ring", " of ", memory->size()));
   }
   FinishText();
   if (slices_.size() >= kMostMessageSlices) {
     return absl::InvalidArgumentError(absl::StrCat("a message of more than ", kMostMessageSlices, " pieces"));
   }
   if (use_ == nullptr) use_ = std::make_shared<RingUse>(ring_, released_, number_);
-  slices_.emplace_back(ring_->data() + from, size, use_);
+  if (part.file.has_value() && std::find(use_->files.begin(), use_->files.end(), memory) == use_->files.end()) {
+    use_->files.push_back(memory);
+  }
+  slices_.emplace_back(memory->data() + part.from, part.size, use_);
   return absl::OkStatus();
 }
 

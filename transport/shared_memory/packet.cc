@@ -8,14 +8,15 @@
 namespace penstock {
 namespace {
 
-enum Kind : uint8_t { kWelcome = 1, kParts = 2, kRelease = 3, kClose = 4 };
-enum PartKind : uint8_t { kBytes = 1, kPlace = 2 };
+enum Kind : uint8_t { kWelcome = 1, kParts = 2, kRelease = 3, kClose = 4, kFile = 5 };
+enum PartKind : uint8_t { kBytes = 1, kPlace = 2, kFilePlace = 3 };
 
 constexpr size_t kMostWords = 4096;
 constexpr size_t kMostWorkerId = 256;
 constexpr size_t kPartsFront = 2;   // kind, last
 constexpr size_t kBytesFront = 5;   // kind, size
 constexpr size_t kPlaceBytes = 17;  // kind, from, size
+constexpr size_t kFilePlaceBytes = kPlaceBytes + 4;
 
 void Put(uint64_t value, int bytes, std::string* out) {
   for (int i = 0; i < bytes; ++i) out->push_back(static_cast<char>(value >> (8 * i)));
@@ -58,7 +59,12 @@ absl::StatusOr<Packet> ParseParts(Reading reading) {
     reading.Number(1, &kind);
     if (kind == kBytes) {
       if (!reading.Number(4, &size) || size == 0 || !reading.Bytes(size, &part.bytes)) return Cut("message");
-    } else if (kind == kPlace) {
+    } else if (kind == kPlace || kind == kFilePlace) {
+      uint64_t file = 0;
+      if (kind == kFilePlace) {
+        if (!reading.Number(4, &file)) return Cut("message");
+        part.file = static_cast<uint32_t>(file);
+      }
       if (!reading.Number(8, &part.from) || !reading.Number(8, &part.size) || part.size == 0) return Cut("message");
     } else {
       return absl::InvalidArgumentError(absl::StrCat("a message packet with a part of kind ", kind));
@@ -86,6 +92,11 @@ absl::StatusOr<Packet> ParsePacket(std::string_view bytes) {
     }
     case kParts:
       return ParseParts(reading);
+    case kFile: {
+      FilePacket packet;
+      if (!reading.Number(8, &packet.bytes) || !reading.empty()) return Cut("file");
+      return packet;
+    }
     case kRelease: {
       ReleasePacket packet;
       if (!reading.Number(8, &packet.message) || !reading.empty()) return Cut("release");
@@ -110,6 +121,12 @@ std::string WelcomeBytes(const WelcomePacket& welcome) {
   Put(welcome.version, 4, &out);
   Put(welcome.ring_bytes, 8, &out);
   return out + welcome.worker;
+}
+
+std::string FileBytes(const FilePacket& file) {
+  std::string out(1, static_cast<char>(kFile));
+  Put(file.bytes, 8, &out);
+  return out;
 }
 
 std::string ReleaseBytes(const ReleasePacket& release) {
@@ -140,6 +157,15 @@ size_t PartsBytes::Add(std::string_view bytes) {
 bool PartsBytes::AddPlace(uint64_t from, uint64_t size) {
   if (packet_.size() + kPlaceBytes > kMostPacketBytes) return false;
   packet_.push_back(static_cast<char>(kPlace));
+  Put(from, 8, &packet_);
+  Put(size, 8, &packet_);
+  return true;
+}
+
+bool PartsBytes::AddFilePlace(uint32_t file, uint64_t from, uint64_t size) {
+  if (packet_.size() + kFilePlaceBytes > kMostPacketBytes) return false;
+  packet_.push_back(static_cast<char>(kFilePlace));
+  Put(file, 4, &packet_);
   Put(from, 8, &packet_);
   Put(size, 8, &packet_);
   return true;

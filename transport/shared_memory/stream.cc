@@ -22,23 +22,28 @@ constexpr uint64_t kMostWindow = uint64_t{8} << 20;
 }  // namespace
 
 SharedMemoryStream::SharedMemoryStream(Private, std::shared_ptr<PollLoop> loop, Executor* timers, PacketSocket socket,
-                                       std::shared_ptr<Ring> ring)
+                                       std::shared_ptr<Ring> ring, std::shared_ptr<const LentFiles> lent)
     : kept_loop_(std::move(loop)),
       loop_(kept_loop_.get()),
       timers_(timers),
       ring_(std::move(ring)),
+      lends_(lent != nullptr),
       window_(ring_ == nullptr ? 0 : std::min<uint64_t>(kMostWindow, ring_->bytes() / 4)),
-      socket_(std::move(socket)) {}
+      socket_(std::move(socket)),
+      told_(std::move(lent)) {}
 
 std::shared_ptr<SharedMemoryStream> SharedMemoryStream::OfWorker(std::shared_ptr<PollLoop> loop, Executor* timers,
-                                                                 PacketSocket socket, std::shared_ptr<Ring> ring) {
-  return std::make_shared<SharedMemoryStream>(Private(), std::move(loop), timers, std::move(socket), std::move(ring));
+                                                                 PacketSocket socket, std::shared_ptr<Ring> ring,
+                                                                 std::shared_ptr<const LentFiles> lent) {
+  return std::make_shared<SharedMemoryStream>(Private(), std::move(loop), timers, std::move(socket), std::move(ring),
+                                              std::move(lent));
 }
 
 std::shared_ptr<SharedMemoryStream> SharedMemoryStream::OfClient(std::shared_ptr<PollLoop> loop, Executor* timers,
                                                                  PacketSocket socket,
                                                                  std::shared_ptr<const SealedMemory> ring) {
-  auto stream = std::make_shared<SharedMemoryStream>(Private(), std::move(loop), timers, std::move(socket), nullptr);
+  auto stream =
+      std::make_shared<SharedMemoryStream>(Private(), std::move(loop), timers, std::move(socket), nullptr, nullptr);
   stream->loop_->AssertHere();
   stream->incoming_ = IncomingMessages(std::move(ring), [weak = std::weak_ptr(stream)](uint64_t message) {
     if (const std::shared_ptr<SharedMemoryStream> self = weak.lock()) self->Released(message);
@@ -73,7 +78,7 @@ void SharedMemoryStream::StartWrite(SliceList message) {
     PS_CHECK(!self->writing_);
     self->writing_ = true;
     if (self->deaf_) return;
-    self->outgoing_.emplace(std::move(message), self->ring_.get());
+    self->outgoing_.emplace(std::move(message), self->ring_.get(), &self->told_);
     self->Send();
   });
 }
@@ -140,7 +145,7 @@ void SharedMemoryStream::Receive() {
     absl::Status status = arrived.status();
     if (status.ok()) {
       if (!arrived->has_value()) break;
-      status = Handle({loop_->buffer(), (*arrived)->size});
+      status = Handle({loop_->buffer(), (*arrived)->size}, std::move((*arrived)->fd));
     }
     if (status.ok()) continue;
     if (OfClient()) {
@@ -153,7 +158,7 @@ void SharedMemoryStream::Receive() {
   WatchFor();
 }
 
-absl::Status SharedMemoryStream::Handle(std::string_view bytes) {
+absl::Status SharedMemoryStream::Handle(std::string_view bytes, OwnedFd fd) {
   absl::StatusOr<Packet> packet = ParsePacket(bytes);
   if (!packet.ok()) return packet.status();
   if (const auto* parts = std::get_if<PartsPacket>(&*packet)) {
@@ -164,6 +169,10 @@ absl::Status SharedMemoryStream::Handle(std::string_view bytes) {
     arrived_.push_back(**std::move(message));
     Deliver();
     return absl::OkStatus();
+  }
+  if (const auto* file = std::get_if<FilePacket>(&*packet); file != nullptr && OfClient()) {
+    absl::StatusOr<SealedMemory> memory = SealedMemory::Open(std::move(fd), file->bytes);
+    return memory.ok() ? incoming_.AddFile(*std::move(memory)) : memory.status();
   }
   if (const auto* release = std::get_if<ReleasePacket>(&*packet); release != nullptr && !OfClient()) {
     const auto kept = kept_.find(release->message);
@@ -194,15 +203,21 @@ void SharedMemoryStream::Deliver() {
 
 // ---- Writing -------------------------------------------------------------------------------------------------------
 
-std::string SharedMemoryStream::NextPacket() {
+void SharedMemoryStream::NextPacket() {
+  packet_file_ = nullptr;
   if (!to_release_.empty()) {
-    const uint64_t message = to_release_.front();
+    packet_ = ReleaseBytes({to_release_.front()});
     to_release_.pop_front();
-    return ReleaseBytes({message});
+    return;
+  }
+  packet_file_ = told_.NextUntold();  // before the message with places in it
+  if (packet_file_ != nullptr) {
+    packet_ = FileBytes({packet_file_->size()});
+    return;
   }
   if (outgoing_.has_value()) {
-    std::string packet = outgoing_->NextPacket();
-    if (!packet.empty()) return packet;
+    packet_ = outgoing_->NextPacket();
+    if (!packet_.empty()) return;
     // All of it is in the socket.
     OutgoingMessage::Kept kept = outgoing_->TakeKept();
     if (kept.bytes > 0) {
@@ -215,18 +230,18 @@ std::string SharedMemoryStream::NextPacket() {
   }
   if (closing_.has_value() && !close_said_) {
     close_said_ = true;
-    return CloseBytes(*closing_);
+    packet_ = CloseBytes(*closing_);
   }
-  return "";
 }
 
 void SharedMemoryStream::Send() {
   while (!over_ && !full_ && !deaf_) {
-    if (packet_.empty()) packet_ = NextPacket();
+    if (packet_.empty()) NextPacket();
     if (packet_.empty()) break;
-    const absl::Status status = socket_->Send(packet_, false);
+    const absl::Status status = socket_->Send(packet_, false, packet_file_ == nullptr ? -1 : packet_file_->fd());
     if (status.ok()) {
       packet_.clear();
+      packet_file_ = nullptr;
     } else if (absl::IsResourceExhausted(status)) {
       full_ = true;
     } else if (!OfClient()) {
@@ -294,6 +309,7 @@ void SharedMemoryStream::Finish(absl::Status status) {
   kept_.clear();
   arrived_.clear();
   packet_.clear();
+  packet_file_ = nullptr;
   to_release_.clear();
   const std::shared_ptr<StreamEvents> events = std::move(events_);
   events->OnClosed(status);

@@ -10,6 +10,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "base/lent_files.h"
+#include "base/owned_fd.h"
 #include "base/packet_socket.h"
 #include "base/runtime/executor.h"
 #include "base/sealed_memory.h"
@@ -32,7 +34,8 @@ class SharedMemoryStream final : public MessageStream,
  public:
   // `timers` keeps the time of closing; it outlives the loop's thread.
   static std::shared_ptr<SharedMemoryStream> OfWorker(std::shared_ptr<PollLoop> loop, Executor* timers,
-                                                      PacketSocket socket, std::shared_ptr<Ring> ring);
+                                                      PacketSocket socket, std::shared_ptr<Ring> ring,
+                                                      std::shared_ptr<const LentFiles> lent = nullptr);
   static std::shared_ptr<SharedMemoryStream> OfClient(std::shared_ptr<PollLoop> loop, Executor* timers,
                                                       PacketSocket socket, std::shared_ptr<const SealedMemory> ring);
 
@@ -43,6 +46,7 @@ class SharedMemoryStream final : public MessageStream,
   void StartWrite(SliceList message) override;
   void Close(absl::Status status) override;
   std::shared_ptr<BlockMemory> send_memory() override { return ring_; }
+  SendsFrom sends_from() const override { return lends_ ? SendsFrom::kLentFiles : SendsFrom::kNowhere; }
   std::string_view carrier() const override { return kCarrier; }
   static constexpr std::string_view kCarrier = "shared memory";
 
@@ -54,18 +58,20 @@ class SharedMemoryStream final : public MessageStream,
 
  public:
   SharedMemoryStream(Private, std::shared_ptr<PollLoop> loop, Executor* timers, PacketSocket socket,
-                     std::shared_ptr<Ring> ring);
+                     std::shared_ptr<Ring> ring, std::shared_ptr<const LentFiles> lent);
 
  private:
   bool OfClient() const { return ring_ == nullptr; }
   bool ReadsOn() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_);
   // Reads while there is something and somebody wants it.
   void Receive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_);
-  absl::Status Handle(std::string_view bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_);
+  // `fd` came with the packet.
+  absl::Status Handle(std::string_view bytes, OwnedFd fd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_);
   void Deliver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_);
   // Sends while the socket takes it.
   void Send() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_);
-  std::string NextPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_);
+  // To packet_ and packet_file_; an empty packet: there is none.
+  void NextPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_);
   void SayWritten() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_);
   void Released(uint64_t message);  // at the client, any thread
   void CloseHere(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_);
@@ -79,7 +85,8 @@ class SharedMemoryStream final : public MessageStream,
   PollLoop* const loop_;
   Executor* const timers_;
   const std::shared_ptr<Ring> ring_;  // of the worker's end
-  const uint64_t window_;             // bytes of the ring that the client has and did not release: no more is taken
+  const bool lends_;
+  const uint64_t window_;  // bytes of the ring that the client has and did not release: no more is taken
 
   std::optional<PacketSocket> socket_ ABSL_GUARDED_BY(loop_);  // none after the end
   std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(loop_);
@@ -92,9 +99,11 @@ class SharedMemoryStream final : public MessageStream,
   uint64_t arrived_bytes_ ABSL_GUARDED_BY(loop_) = 0;
 
   bool writing_ ABSL_GUARDED_BY(loop_) = false;  // a StartWrite is open
+  ToldFiles told_ ABSL_GUARDED_BY(loop_);
   std::optional<OutgoingMessage> outgoing_ ABSL_GUARDED_BY(loop_);
   uint64_t sent_ ABSL_GUARDED_BY(loop_) = 0;                               // messages
   std::string packet_ ABSL_GUARDED_BY(loop_);                              // that the socket did not take yet
+  std::shared_ptr<const LentFile> packet_file_ ABSL_GUARDED_BY(loop_);     // that goes with it; null: none
   std::deque<uint64_t> to_release_ ABSL_GUARDED_BY(loop_);                 // at the client
   bool full_ ABSL_GUARDED_BY(loop_) = false;                               // the socket took no more
   bool deaf_ ABSL_GUARDED_BY(loop_) = false;                               // the other side takes nothing any more

@@ -20,6 +20,18 @@ constexpr size_t kLookAtOnce = 65536;
 // Rows that are asked of the loader at once: what it has no room for is kept, and is to be little.
 constexpr size_t kAskAtOnce = 256;
 
+LoaderSessionOptions::Borrow BorrowFor(MessageStream::SendsFrom sends_from) {
+  switch (sends_from) {
+    case MessageStream::SendsFrom::kAnywhere:
+      return LoaderSessionOptions::Borrow::kAny;
+    case MessageStream::SendsFrom::kLentFiles:
+      return LoaderSessionOptions::Borrow::kLent;
+    case MessageStream::SendsFrom::kNowhere:
+      break;
+  }
+  return LoaderSessionOptions::Borrow::kNone;
+}
+
 }  // namespace
 
 void StreamSession::Post(void (StreamSession::*step)()) {
@@ -446,7 +458,10 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   options.world_size = std::max<uint32_t>(open.world_size(), 1);
   options.weight = job->spec().weight() == 0 ? 1 : job->spec().weight();
   // Smaller rows are joined, and so copied once anyway.
-  if (job->pipeline().schema().FixedBytes() >= kJoinRowsBelow) options.row_memory = stream_->send_memory();
+  if (job->pipeline().schema().FixedBytes() >= kJoinRowsBelow) {
+    options.row_memory = stream_->send_memory();
+    options.borrow = BorrowFor(stream_->sends_from());
+  }
   name_ = SessionName(open);
   trace_.Opened(open.job(), open.session_id());
   fixed_bytes_ = job->pipeline().schema().FixedBytes();

@@ -22,6 +22,7 @@
 
 namespace {
 
+using penstock::FilePacket;
 using penstock::IncomingMessages;
 using penstock::OutgoingMessage;
 using penstock::Packet;
@@ -48,6 +49,12 @@ void Receive(std::string_view input, IncomingMessages* incoming, size_t* message
     input.remove_prefix(2 + size);
     const absl::StatusOr<Packet> packet = ParsePacket(packet_bytes);
     if (!packet.ok()) return;
+    if (const auto* const file = std::get_if<FilePacket>(&*packet); file != nullptr && file->bytes <= kRing) {
+      // What is no memory file of that size is refused before it gets here.
+      auto memory =
+          SealedMemory::Create("fuzz", std::max<uint64_t>(file->bytes, 1), SealedMemory::Others::kRead, "a fuzzer");
+      if (!memory.ok() || !incoming->AddFile(*std::move(memory)).ok()) return;
+    }
     const auto* const parts = std::get_if<PartsPacket>(&*packet);
     if (parts == nullptr) continue;
     const auto message = incoming->Add(*parts);

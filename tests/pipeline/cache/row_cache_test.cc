@@ -1,6 +1,7 @@
 #include "pipeline/cache/row_cache.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -10,9 +11,7 @@
 namespace penstock {
 namespace {
 
-std::shared_ptr<const std::string> Row(size_t bytes, char fill) {
-  return std::make_shared<const std::string>(bytes, fill);
-}
+std::string Row(size_t bytes, char fill) { return std::string(bytes, fill); }
 
 uint64_t RowCharge(size_t bytes) { return std::string(bytes, 'x').capacity() + RowCache::kEntryOverhead; }
 
@@ -22,8 +21,8 @@ TEST(RowCache, GivesBackWhatWasKeptAndSharedAndCounts) {
   EXPECT_TRUE(cache.Keep({1, 0, 7}, Row(100, 'a')));
   EXPECT_TRUE(cache.Share({2, 5, 7}, Row(100, 'b')));
   ASSERT_NE(cache.Find({1, 0, 7}), nullptr);
-  EXPECT_EQ(*cache.Find({1, 0, 7}), std::string(100, 'a'));
-  EXPECT_EQ(*cache.Find({2, 5, 7}), std::string(100, 'b'));
+  EXPECT_EQ(cache.Find({1, 0, 7})->bytes, std::string(100, 'a'));
+  EXPECT_EQ(cache.Find({2, 5, 7})->bytes, std::string(100, 'b'));
   EXPECT_EQ(cache.Find({2, 6, 7}), nullptr) << "another epoch";
   EXPECT_EQ(cache.hits(), 3u);
   EXPECT_EQ(cache.misses(), 2u);
@@ -75,7 +74,7 @@ TEST(RowCache, DroppingASpaceFreesItsBytesAndLeavesTheOthers) {
   EXPECT_EQ(cache.Find({1, 0, 5}), nullptr);
   EXPECT_EQ(cache.Find({1, 3, 5}), nullptr);
   EXPECT_NE(cache.Find({2, 0, 5}), nullptr);
-  EXPECT_EQ(held->size(), 100u);
+  EXPECT_EQ(held->bytes.size(), 100u);
 }
 
 TEST(RowCache, WithoutALimitTakesNothing) {
@@ -109,6 +108,86 @@ TEST(RowCache, ManyThreadsNeverPassTheLimit) {
   cache.DropSpace(1);
   cache.DropSpace(2);
   EXPECT_EQ(cache.bytes(), 0u);
+}
+
+// ---- Rows in lent files --------------------------------------------------------------------------------------------
+
+constexpr size_t kLarge = 20'000;
+
+TEST(LentRows, KeptRowsLieInFilesOfTheirSpaceAndOthersDoNot) {
+  const auto files = std::make_shared<LentFiles>();
+  RowCache cache(64 << 20, files);
+  ASSERT_TRUE(cache.Keep({1, 0, 1}, Row(kLarge, 'a')));
+  ASSERT_TRUE(cache.Keep({1, 0, 2}, Row(kLarge, 'b')));
+  ASSERT_TRUE(cache.Keep({2, 0, 1}, Row(kLarge, 'c')));
+  ASSERT_TRUE(cache.Keep({1, 0, 3}, Row(100, 'd')));
+  ASSERT_TRUE(cache.Share({3, 0, 1}, Row(kLarge, 'e')));
+  const auto file_of = [&](const RowKey& key) {
+    const auto row = cache.Find(key);
+    const auto file = files->FileOf(row->bytes.data(), row->bytes.size());
+    EXPECT_EQ(row->lent, file != nullptr);
+    return file;
+  };
+  EXPECT_NE(file_of({1, 0, 1}), nullptr);
+  EXPECT_EQ(file_of({1, 0, 1}), file_of({1, 0, 2}));
+  EXPECT_NE(file_of({2, 0, 1}), nullptr);
+  EXPECT_NE(file_of({2, 0, 1}), file_of({1, 0, 1})) << "who is lent a job's rows is lent no other's";
+  EXPECT_EQ(file_of({1, 0, 3}), nullptr) << "small ones are joined in messages anyway";
+  EXPECT_EQ(file_of({3, 0, 1}), nullptr) << "shared ones come and go";
+  EXPECT_EQ(cache.Find({1, 0, 2})->bytes, Row(kLarge, 'b'));
+  EXPECT_EQ(cache.Find({2, 0, 1})->bytes, Row(kLarge, 'c'));
+}
+
+TEST(LentRows, TheLimitHoldsAndMoreThanAFileIsKept) {
+  const auto files = std::make_shared<LentFiles>();
+  RowCache cache(40 << 20, files);
+  const size_t row = 3 << 20;
+  int kept = 0;
+  for (uint64_t k = 0; k < 20; ++k) kept += cache.Keep({1, 0, k}, Row(row, static_cast<char>(k)));
+  EXPECT_EQ(kept, 13);
+  EXPECT_LE(cache.bytes(), cache.limit());
+  for (uint64_t k = 0; k < 13; ++k) EXPECT_EQ(cache.Find({1, 0, k})->bytes, Row(row, static_cast<char>(k)));
+  cache.DropSpace(1);
+  EXPECT_EQ(cache.bytes(), 0u);
+}
+
+// A trainer that reads a row whose stream has ended meanwhile is told of nothing.
+TEST(LentRows, WhatWasLentStaysAsItIsAlsoWhenItsSpaceIsDropped) {
+  const auto files = std::make_shared<LentFiles>();
+  RowCache cache(8 << 20, files);
+  ASSERT_TRUE(cache.Keep({1, 0, 1}, Row(kLarge, 'a')));
+  const auto row = cache.Find({1, 0, 1});
+  const auto mapped = SealedMemory::Open(OwnedFd(dup(files->FileOf(row->bytes.data(), 1)->fd())),
+                                         files->FileOf(row->bytes.data(), 1)->size());
+  ASSERT_TRUE(mapped.ok()) << mapped.status();
+  const size_t from = row->bytes.data() - reinterpret_cast<const char*>(files->FileOf(row->bytes.data(), 1)->data());
+  const std::string_view seen(reinterpret_cast<const char*>(mapped->data()) + from, kLarge);
+  for (int round = 0; round < 3; ++round) {
+    cache.DropSpace(1);
+    for (uint64_t k = 0; k < 100; ++k) ASSERT_TRUE(cache.Keep({1, 0, k}, Row(kLarge, 'z')));
+    EXPECT_EQ(row->bytes, Row(kLarge, 'a'));
+    EXPECT_EQ(seen, Row(kLarge, 'a')) << "a place that was lent is never written again";
+  }
+}
+
+TEST(LentRows, AreWrittenOnceByManyThreads) {
+  const auto files = std::make_shared<LentFiles>();
+  RowCache cache(4 << 20, files);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&cache, t] {
+      for (int k = 0; k < 2000; ++k) {
+        const uint64_t number = (k * 7 + t) % 100;
+        cache.Keep({1, 0, number}, Row(kLarge, static_cast<char>(number)));
+        const auto row = cache.Find({1, 0, number});
+        if (t == 0 && k % 500 == 499) cache.DropSpace(1);
+        if (row == nullptr) continue;
+        EXPECT_EQ(row->bytes, Row(kLarge, static_cast<char>(number)));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(cache.bytes(), cache.limit());
 }
 
 }  // namespace

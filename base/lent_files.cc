@@ -1,0 +1,40 @@
+#include "base/lent_files.h"
+
+#include <iterator>
+#include <utility>
+
+#include "base/status_macros.h"
+
+namespace penstock {
+
+// Before it is unmapped: another file may come to lie there.
+LentFile::~LentFile() { of_->Forget(*this); }
+
+absl::StatusOr<std::shared_ptr<LentFile>> LentFiles::Create(uint64_t bytes) {
+  PS_ASSIGN_OR_RETURN(SealedMemory memory,
+                      SealedMemory::Create("penstock-kept", bytes, SealedMemory::Others::kRead, "finished rows"));
+  MutexLock lock(&mutex_);
+  std::shared_ptr<LentFile> file(new LentFile(shared_from_this(), ++made_, std::move(memory)));
+  files_[reinterpret_cast<uintptr_t>(file->data())] = file;
+  return file;
+}
+
+std::shared_ptr<const LentFile> LentFiles::FileOf(const void* data, size_t size) const {
+  const auto at = reinterpret_cast<uintptr_t>(data);
+  std::shared_ptr<const LentFile> file;  // let go of outside the lock: it may be another one, and this the last of it
+  {
+    MutexLock lock(&mutex_);
+    const auto next = files_.upper_bound(at);
+    if (next != files_.begin()) file = std::prev(next)->second.lock();
+  }
+  if (file == nullptr) return nullptr;
+  const uint64_t from = at - reinterpret_cast<uintptr_t>(file->data());
+  return from <= file->size() && size <= file->size() - from ? file : nullptr;
+}
+
+void LentFiles::Forget(const LentFile& file) {
+  MutexLock lock(&mutex_);
+  files_.erase(reinterpret_cast<uintptr_t>(file.data()));
+}
+
+}  // namespace penstock

@@ -1,0 +1,51 @@
+#include "pipeline/cache/row_files.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace penstock {
+namespace {
+
+// Each file takes a descriptor here and a mapping in each trainer: some 64 of them at most. Pages that no row has
+// reached take no memory.
+constexpr uint64_t kFiles = 64;
+constexpr uint64_t kLeastFile = uint64_t{4} << 20;
+constexpr uint64_t kPage = 4096;
+
+struct Written {
+  std::shared_ptr<LentFile> file;
+  std::string_view bytes;
+};
+
+}  // namespace
+
+RowFiles::RowFiles(std::shared_ptr<LentFiles> files, uint64_t limit_bytes)
+    : files_(std::move(files)), file_bytes_(std::max(kLeastFile, limit_bytes / kFiles / kPage * kPage)) {}
+
+std::shared_ptr<const std::string_view> RowFiles::Write(std::string_view row) {
+  const Place place = Take(Rounded(row.size()));
+  if (place.file == nullptr) return nullptr;
+  std::memcpy(place.at, row.data(), row.size());
+  auto written =
+      std::make_shared<const Written>(Written{place.file, {reinterpret_cast<const char*>(place.at), row.size()}});
+  return {written, &written->bytes};
+}
+
+RowFiles::Place RowFiles::Take(uint64_t bytes) {
+  MutexLock lock(&mutex_);
+  if (file_ == nullptr || bytes > file_->size() - used_) {
+    absl::StatusOr<std::shared_ptr<LentFile>> made =
+        files_->Create(std::max(file_bytes_, (bytes + kPage - 1) / kPage * kPage));
+    if (!made.ok()) return {};
+    file_ = *std::move(made);
+    used_ = 0;
+  }
+  const Place place{file_, file_->data() + used_};
+  used_ += bytes;
+  return place;
+}
+
+}  // namespace penstock

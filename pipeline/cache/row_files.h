@@ -1,0 +1,43 @@
+// The files that one job's kept rows lie in, one behind another.
+#ifndef PENSTOCK_PIPELINE_CACHE_ROW_FILES_H_
+#define PENSTOCK_PIPELINE_CACHE_ROW_FILES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/lent_files.h"
+#include "base/mutex.h"
+
+namespace penstock {
+
+// Only grows: a place is written once, and goes with its whole file, when nobody holds a row of it any more.
+// Thread-safe.
+class RowFiles {
+ public:
+  // `limit_bytes`: of all rows there will be in all such, about; files are made to measure.
+  RowFiles(std::shared_ptr<LentFiles> files, uint64_t limit_bytes);
+
+  // A copy of the row, kept by what is returned; null where the system gives no memory file.
+  std::shared_ptr<const std::string_view> Write(std::string_view row);
+
+  // What a row takes.
+  static uint64_t Rounded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+ private:
+  struct Place {
+    std::shared_ptr<LentFile> file;  // null: there is none
+    std::byte* at = nullptr;
+  };
+  Place Take(uint64_t bytes);
+
+  const std::shared_ptr<LentFiles> files_;
+  const uint64_t file_bytes_;
+  Mutex mutex_;
+  std::shared_ptr<LentFile> file_ ABSL_GUARDED_BY(mutex_);  // rows go to; null: none yet
+  uint64_t used_ ABSL_GUARDED_BY(mutex_) = 0;               // of it
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_CACHE_ROW_FILES_H_

@@ -1,0 +1,159 @@
+// What lies in lent files crosses the shared-memory carrier without being copied, and a worker that lends what it must
+// not harms nobody.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/lent_files.h"
+#include "base/runtime/thread_pool.h"
+#include "base/sealed_memory.h"
+#include "transport/shared_memory/message_parts.h"
+#include "transport/shared_memory/packet.h"
+#include "transport/shared_memory/ring.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kRing = 1 << 20;
+constexpr uint64_t kFile = 4 << 20;
+constexpr size_t kRow = 100'000;
+
+// The two ends of a stream, without the sockets.
+class LentMessages : public testing::Test {
+ protected:
+  LentMessages()
+      : ring_(*Ring::Create(kRing, nullptr)),
+        incoming_(std::make_shared<const SealedMemory>(*SealedMemory::Open(OwnedFd(dup(ring_->fd())), kRing)),
+                  [this](uint64_t message) { released_.push_back(message); }) {}
+
+  // A row of a lent file.
+  Slice Row(const std::shared_ptr<LentFile>& file, uint64_t from, char fill) {
+    std::memset(file->data() + from, fill, kRow);
+    return Slice(file->data() + from, kRow, file);
+  }
+  // Sends it: what the client has it as.
+  absl::StatusOr<SliceList> Carry(SliceList message, OutgoingMessage::Kept* kept) {
+    OutgoingMessage outgoing(std::move(message), ring_.get(), &told_);
+    while (const std::shared_ptr<const LentFile> file = told_.NextUntold()) {
+      ++files_told_;
+      auto opened = SealedMemory::Open(OwnedFd(dup(file->fd())), file->size());
+      if (!opened.ok()) return opened.status();
+      if (const absl::Status status = incoming_.AddFile(*std::move(opened)); !status.ok()) return status;
+    }
+    while (true) {
+      const std::string packet = outgoing.NextPacket();
+      if (packet.empty()) return absl::InternalError("no last packet");
+      bytes_in_packets_ += packet.size();
+      const auto parsed = ParsePacket(packet);
+      if (!parsed.ok()) return parsed.status();
+      auto message_or = incoming_.Add(std::get<PartsPacket>(*parsed));
+      if (!message_or.ok()) return message_or.status();
+      if (!message_or->has_value()) continue;
+      EXPECT_EQ(outgoing.NextPacket(), "");
+      *kept = outgoing.TakeKept();
+      return **std::move(message_or);
+    }
+  }
+
+  const std::shared_ptr<LentFiles> files_ = std::make_shared<LentFiles>();
+  const std::shared_ptr<Ring> ring_;
+  ToldFiles told_{files_};
+  std::vector<uint64_t> released_;
+  IncomingMessages incoming_;
+  int files_told_ = 0;
+  size_t bytes_in_packets_ = 0;
+};
+
+TEST_F(LentMessages, ArriveAsTheyWereWithoutTheRing) {
+  const auto one = *files_->Create(kFile), two = *files_->Create(kFile);
+  SliceList message;
+  message.Add(Slice::Of("front"));
+  message.Add(Row(one, 0, 'a'));
+  message.Add(Row(two, 8192, 'b'));
+  message.Add(Slice::Of(std::string(50'000, 'c')));  // lies nowhere: into the ring
+  message.Add(Row(one, 200'000, 'd'));
+  const std::string all = message.Joined();
+  OutgoingMessage::Kept kept;
+  for (int i = 0; i < 3; ++i) {
+    const auto got = Carry(message, &kept);
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(got->Joined(), all);
+  }
+  EXPECT_EQ(files_told_, 2) << "a client is told of a file once";
+  EXPECT_LT(bytes_in_packets_, 1000u);
+  EXPECT_EQ(kept.bytes, 3 * kRow + 50'000) << "counts against what a client may hold";
+  EXPECT_LE(ring_->used_bytes(), uint64_t{3 * 53'248});
+  EXPECT_EQ(released_, (std::vector<uint64_t>{0, 1, 2}));
+}
+
+TEST_F(LentMessages, StayWithWhoKeepsThemWhenTheFileAndTheStreamAreGone) {
+  auto file = *files_->Create(kFile);
+  SliceList message;
+  message.Add(Row(file, 0, 'a'));
+  OutgoingMessage::Kept kept;
+  auto got = Carry(std::move(message), &kept);
+  ASSERT_TRUE(got.ok()) << got.status();
+  kept = {};
+  file.reset();
+  incoming_ = IncomingMessages();
+  EXPECT_EQ(got->Joined(), std::string(kRow, 'a'));
+  EXPECT_TRUE(released_.empty());
+  got = SliceList();
+  EXPECT_EQ(released_.size(), 1u);
+}
+
+TEST_F(LentMessages, AreCopiedWhereAClientMapsNoMoreFiles) {
+  std::vector<std::shared_ptr<LentFile>> files;
+  OutgoingMessage::Kept kept;
+  for (uint32_t i = 0; i < kMostFiles + 3; ++i) {
+    files.push_back(*files_->Create(128 << 10));
+    SliceList message;
+    message.Add(Row(files.back(), 0, static_cast<char>(i)));
+    const auto got = Carry(std::move(message), &kept);
+    ASSERT_TRUE(got.ok()) << i << got.status();
+    ASSERT_EQ(got->Joined(), std::string(kRow, static_cast<char>(i)));
+  }
+  EXPECT_EQ(files_told_, static_cast<int>(kMostFiles));
+}
+
+TEST_F(LentMessages, PlacesThatAreNotToBeTrustedAreRefused) {
+  const auto file = *files_->Create(kFile);
+  SliceList message;
+  message.Add(Row(file, 0, 'a'));
+  OutgoingMessage::Kept kept;
+  ASSERT_TRUE(Carry(std::move(message), &kept).ok());
+  struct Case {
+    uint32_t file;
+    uint64_t from, size;
+    const char* words;
+  };
+  for (const Case& c : {Case{1, 0, 1, "file 1 of 1"}, Case{UINT32_MAX, 0, 1, "of 1"}, Case{0, kFile, 1, "of a file"},
+                        Case{0, kFile - 10, 11, "of a file"}, Case{0, UINT64_MAX, 1, "of a file"}}) {
+    PartsBytes parts;
+    ASSERT_TRUE(parts.AddFilePlace(c.file, c.from, c.size));
+    const std::string packet = parts.Take(true);
+    const auto got = incoming_.Add(std::get<PartsPacket>(*ParsePacket(packet)));
+    EXPECT_NE(got.status().message().find(c.words), std::string::npos) << got.status();
+  }
+  IncomingMessages of_a_worker;
+  EXPECT_FALSE(of_a_worker.AddFile(*SealedMemory::Create("test", 4096, SealedMemory::Others::kRead, "a test")).ok());
+}
+
+TEST_F(LentMessages, AClientMapsABoundedNumberOfFiles) {
+  absl::Status status;
+  uint32_t taken = 0;
+  for (; status.ok() && taken < 2 * kMostFiles; ++taken) {
+    status = incoming_.AddFile(*SealedMemory::Create("test", 4096, SealedMemory::Others::kRead, "a test"));
+  }
+  EXPECT_EQ(taken, kMostFiles + 1) << status;
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace penstock
