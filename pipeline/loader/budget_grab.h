@@ -26,6 +26,13 @@ class BudgetGrab {
   BudgetGrab& operator=(const BudgetGrab&) = delete;
 
   uint64_t bytes() const { return bytes_; }
+  // A grab of its own of `bytes` of them, which it has.
+  std::unique_ptr<BudgetGrab> Split(uint64_t bytes) {
+    bytes_ -= bytes;
+    return std::make_unique<BudgetGrab>(owner_, account_, bytes);
+  }
+  // Takes over what `other`, of the same account, has.
+  void Join(BudgetGrab& other) { bytes_ += other.Take(); }
   // The bytes are the caller's to give back from now on.
   uint64_t Take() { return std::exchange(bytes_, 0); }
 

@@ -85,6 +85,16 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     return true;
   }
 
+  std::shared_ptr<const ShardReader> ReaderOfRanges(uint32_t shard) override {
+    if (reads_at_once_) return nullptr;
+    std::shared_ptr<const ShardReader> reader = shards_->OpenReader(shard);
+    return reader != nullptr && reader->HasReadLater() ? std::move(reader) : nullptr;
+  }
+  absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const ShardReader& reader,
+                                                 const char* frame) override {
+    return Settled(record, reader, reader.RecordOfFrame(snapshot().ToShard(record).record, frame));
+  }
+
   void WillRead(uint64_t record) override {
     const RecordRef ref = snapshot().ToShard(record);
     if (const std::shared_ptr<const ShardReader> reader = shards_->OpenReader(ref.shard)) {
@@ -127,7 +137,9 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
       shards_->FoundChanged(ref.shard, reader);
       return absl::AbortedError(absl::StrCat(shards_->PathOf(ref.shard), " changed and is looked at again"));
     }
-    const absl::Status failing = absl::UnavailableError(absl::StrCat(Describe(record), ": ", status.message()));
+    // The reader's message begins with the record.
+    const absl::Status failing =
+        absl::UnavailableError(absl::StrCat(shards_->PathOf(ref.shard), ", ", status.message()));
     shards_->FoundFailing(ref.shard, reader, failing);
     return failing;
   }

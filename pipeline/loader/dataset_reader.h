@@ -19,6 +19,7 @@
 #include "pipeline/records/dataset_files.h"
 #include "pipeline/records/index_store.h"
 #include "pipeline/records/shard_index.h"
+#include "pipeline/records/shard_reader.h"
 #include "pipeline/records/snapshot.h"
 #include "pipeline/storage/file_troubles.h"
 #include "pipeline/storage/files.h"
@@ -111,6 +112,14 @@ class DatasetReader {
   // called: the shard is not ready.
   virtual bool BringRecord(std::shared_ptr<BroughtRecord> brought, const CallOptions& options, Task done) {
     return false;
+  }
+  // What records of the shard can be read with several at once; null: it is not open, or is one that they cannot. Never
+  // waits.
+  virtual std::shared_ptr<const ShardReader> ReaderOfRanges(uint32_t shard) { return nullptr; }
+  // The record, whose frame was read by that reader, as ReadRecord returns it: a part of `frame`.
+  virtual absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const ShardReader& reader,
+                                                         const char* frame) {
+    return absl::UnimplementedError("no ranges");
   }
   // The record will be read soon: storage may begin to bring it, and what its shard needs. Never waits.
   virtual void WillRead(uint64_t record) = 0;

@@ -72,6 +72,10 @@ class RowSink {
   // Called once before each row; the slot's pointers stay valid until OnRow.
   virtual RowSlot Book(const RowRequest& request) { return {}; }
 
+  // Whether the session will ask for the row, as far as is known: its record may then be fetched with others, long
+  // before. False costs no more than that. Many calls a row: short.
+  virtual bool WillAsk(uint64_t epoch, uint64_t position, uint64_t record) { return false; }
+
   // The budget is needed for an urgent row, of another session (`for_others`) or of this one: drop prepared rows,
   // furthest step first, until `bytes` are free or nothing is left to drop, and ask for them again with Request when
   // there is room. Returns the bytes freed.
@@ -109,7 +113,10 @@ struct LoaderOptions {
   int read_ahead_rows = 32;
   // Records under way at once from storage that does not answer at once (Storage::AnswersAtOnce).
   int reads_under_way = 64;
-  uint64_t max_row_bytes = kMaxRowBytes;  // lower in tests alone
+  // The same of ranges, each of many records that are near each other (ranges/record_ranges.h); 0: none are read.
+  int ranges_under_way = 16;
+  uint64_t range_bytes = uint64_t{8} << 20;  // of one, at most; lower in tests alone
+  uint64_t max_row_bytes = kMaxRowBytes;     // lower in tests alone
   Clock* clock = Clock::Real();
   std::shared_ptr<TraceRecorder> trace;  // of rows, while it is on; null: none
 };

@@ -30,8 +30,9 @@ uint64_t MeanRecordBytes(const LoadJob& job) {
 }
 
 MakerOptions MakerOptionsOf(const LoaderOptions& options, const LoaderCore::Sizes& sizes, ByteCache* records,
-                            ByteCache* decoded, RowCache* rows) {
+                            ByteCache* decoded, RowCache* rows, RecordRanges* ranges) {
   MakerOptions maker;
+  maker.ranges = ranges;
   maker.records = records;
   maker.decoded = decoded;
   maker.disk = options.disk_cache.get();
@@ -58,7 +59,8 @@ LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes)
       records_(options.record_cache_bytes),
       decoded_(options.decoded_cache_bytes),
       rows_(options.row_cache_bytes, options.lent_rows),
-      maker_(MakerOptionsOf(options, sizes, &records_, &decoded_, &rows_)),
+      ranges_(options.ranges_under_way > 0 ? std::make_shared<RecordRanges>(RangesOptions()) : nullptr),
+      maker_(MakerOptionsOf(options, sizes, &records_, &decoded_, &rows_, ranges_.get())),
       budget_(sizes.rows_bytes),
       times_(static_cast<size_t>(sizes.threads), options.clock),
       thread_jobs_(static_cast<size_t>(sizes.threads)),
@@ -85,6 +87,9 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   session->estimate = making;
   LookAtIdle(true);
   session->activity = ActivityOf(job);
+  if (ranges_ != nullptr && !job->reader().ReadsAtOnce()) {
+    ranges_->OpenSession(id, job, session->stop_reads.get_token());
+  }
   CountShares(session.get(), 1);
   sessions_.emplace(id, std::move(session));
   const bool known = std::any_of(cached_jobs_.begin(), cached_jobs_.end(),
@@ -120,7 +125,8 @@ void LoaderCore::CloseSession(uint64_t id, Task quiet) {
     MutexLock lock(&mutex_);
     stop_reads = sessions_.at(id)->stop_reads;
   }
-  stop_reads.request_stop();          // may end some inside the call
+  stop_reads.request_stop();  // may end some inside the call
+  if (ranges_ != nullptr) ranges_->CloseSession(id);
   std::vector<ScheduledRow> dropped;  // outside the lock
   MutexLock lock(&mutex_);
   std::shared_ptr<OpenedSession> session = sessions_.at(id);
@@ -144,6 +150,7 @@ size_t LoaderCore::Request(uint64_t id, const std::vector<RowRequest>& rows) {
   if (session.closing) return rows.size();  // a sink that revokes while its session closes: dropped as the others are
   const size_t waiting = scheduler_.waiting(id);
   const size_t free = session.options.counts_all ? kFreeRows - std::min(kFreeRows, waiting) : rows.size();
+  session.asked.Add(rows);
   if (rows.size() <= free) {
     scheduler_.Add(id, rows);
   } else {
@@ -175,8 +182,30 @@ std::unique_ptr<BudgetGrab> LoaderCore::Hold(uint64_t id, uint64_t bytes) {
   return std::make_unique<BudgetGrab>(std::shared_ptr<BudgetGrab::Owner>(shared_from_this(), &lists_), id, bytes);
 }
 
-void LoaderCore::ReleaseList(uint64_t account, uint64_t bytes) {
+RecordRanges::Options LoaderCore::RangesOptions() {
+  RecordRanges::Options ranges;
+  ranges.most_under_way = options_.ranges_under_way;
+  ranges.limits.most_bytes = options_.range_bytes;
+  ranges.clock = options_.clock;
+  ranges.hold = [this](uint64_t id, uint64_t bytes) { return HoldRange(id, bytes); };
+  ranges.cached = [this](const LoadJob& job, uint64_t record) { return maker_.HasCached(job, record); };
+  // Its range holds memory, and so this.
+  ranges.ended = [this] { NowRevocable(); };
+  return ranges;
+}
+
+std::unique_ptr<BudgetGrab> LoaderCore::HoldRange(uint64_t id, uint64_t bytes) {
   MutexLock lock(&mutex_);
+  // Rows that are made are worth more than records that are not: half of what is nobody's is theirs.
+  if (range_bytes_ + bytes > (budget_.total() - budget_.reserved()) / 2) return nullptr;
+  if (budget_.TakeCommon(id, bytes, 1) == 0) return nullptr;
+  range_bytes_ += bytes;
+  return std::make_unique<BudgetGrab>(std::shared_ptr<BudgetGrab::Owner>(shared_from_this(), &range_lists_), id, bytes);
+}
+
+void LoaderCore::ReleaseList(uint64_t account, uint64_t bytes, bool ranges) {
+  MutexLock lock(&mutex_);
+  if (ranges) range_bytes_ -= bytes;
   budget_.ReleaseCommon(account, bytes);
   if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
 }

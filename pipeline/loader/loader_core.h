@@ -68,8 +68,9 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     uint64_t overhead = 0;  // of a row that is kept, its content aside
     uint64_t estimate = 0;  // bytes to grab for a row of which nothing is known yet
     uint64_t listed = 0;    // bytes of the budget for rows that wait
-    int calls = 0;          // rows being made or handed over, and revocations
-    int making = 0;         // rows being made
+    AskedRows asked;
+    int calls = 0;   // rows being made or handed over, and revocations
+    int making = 0;  // rows being made
     // Rows whose shard is not ready, or whose record is being brought. The reader has the former weakly.
     std::unordered_map<const ParkedRow*, std::shared_ptr<ParkedRow>> parked;
     std::stop_source stop_reads;
@@ -82,6 +83,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     RowScheduler::Picked picked;
     uint64_t held = 0;              // bytes grabbed
     std::vector<RowRequest> ahead;  // to tell storage of
+    AskedRows asked;                // by the session
     bool shared = false;            // other sessions read the row too
     std::optional<RowKey> making;   // they wait for it
   };
@@ -96,16 +98,19 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     MadeRow made;
   };
 
-  // Bytes of the budget for what callers keep.
+  // Bytes of the budget for what callers keep, or for records that were fetched ahead.
   class Lists final : public BudgetGrab::Owner {
    public:
-    explicit Lists(LoaderCore* core) : core_(core) {}
-    void Release(uint64_t account, uint64_t bytes) override { core_->ReleaseList(account, bytes); }
+    Lists(LoaderCore* core, bool ranges) : core_(core), ranges_(ranges) {}
+    void Release(uint64_t account, uint64_t bytes) override { core_->ReleaseList(account, bytes, ranges_); }
 
    private:
     LoaderCore* const core_;
+    const bool ranges_;
   };
-  void ReleaseList(uint64_t account, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ReleaseList(uint64_t account, uint64_t bytes, bool ranges) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::unique_ptr<BudgetGrab> HoldRange(uint64_t id, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  RecordRanges::Options RangesOptions();
   // Gives back what rows that wait no longer took.
   void TrimListed(OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -156,12 +161,14 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   const Sizes sizes_;
   ByteCache records_, decoded_;
   RowCache rows_;
+  const std::shared_ptr<RecordRanges> ranges_;  // null: there are none
   const RowMaker maker_;
-  Lists lists_{this};
+  Lists lists_{this, false}, range_lists_{this, true};
 
   Mutex mutex_;
   CondVar work_;  // something may have become possible
   MemoryBudget budget_ ABSL_GUARDED_BY(mutex_);
+  uint64_t range_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of it, for records that were fetched ahead
   RowScheduler scheduler_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<OpenedSession>> sessions_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_session_ ABSL_GUARDED_BY(mutex_) = 1;

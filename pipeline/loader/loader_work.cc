@@ -96,6 +96,7 @@ bool LoaderCore::NextWork(Work* work, int thread) {
       ++work->session->calls;
       ++work->session->making;
       work->ahead = scheduler_.Announce(work->session->id, static_cast<size_t>(std::max(0, options_.read_ahead_rows)));
+      work->asked = work->session->asked;
       TrimListed(work->session.get());
       if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
       // Others may always find something that fits: whose memory is reserved does not wait for that to end.
@@ -144,7 +145,13 @@ void LoaderCore::RevokeFor(const RowScheduler::Blocked& blocked) {
   may_revoke_ = false;
   const uint64_t shortage = blocked.need.shortage;
   uint64_t freed = 0;
+  if (ranges_ != nullptr) {
+    mutex_.Unlock();
+    freed = ranges_->GiveBack(shortage);
+    mutex_.Lock();
+  }
   for (const MemoryBudget::Account lender : budget_.Lenders(blocked.session, blocked.need.bytes)) {
+    if (freed >= shortage) break;
     const auto it = sessions_.find(lender);
     if (it == sessions_.end()) continue;
     std::shared_ptr<OpenedSession> session = it->second;
@@ -153,7 +160,6 @@ void LoaderCore::RevokeFor(const RowScheduler::Blocked& blocked) {
     freed += session->sink->Revoke(shortage - freed, lender != blocked.session);
     mutex_.Lock();
     EndCall(std::move(session));
-    if (freed >= shortage) break;
   }
   revoking_ = false;
   if (freed > 0) may_revoke_ = true;
@@ -257,6 +263,12 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
 void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
   OpenedSession& session = *work->session;
   for (const RowRequest& row : work->ahead) maker_.Announce(*session.job, session.id, row, thread);
+  if (ranges_ != nullptr && !session.job->reader().ReadsAtOnce()) {
+    ranges_->LookAhead(session.id, work->picked.row.request, work->asked,
+                       [&session](uint64_t epoch, uint64_t position, uint64_t record) {
+                         return session.sink->WillAsk(epoch, position, record);
+                       });
+  }
   ThreadNow& thread_now = threads_now_[static_cast<size_t>(number)];
   const Nanos start = options_.clock->Now();
   thread_now.row_since.store(start);
@@ -409,16 +421,26 @@ void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
   const CallOptions options{.priority = row->urgent() ? CallPriority::kUrgent : CallPriority::kNormal,
                             .stop = session.stop_reads.get_token()};
   const Nanos start = options_.clock->Now();
+  const auto over = [core = weak_from_this(), row, start] {
+    const std::shared_ptr<LoaderCore> self = core.lock();
+    if (self == nullptr) return;
+    self->CountRead(row->session(), start);
+    self->EndRead();
+    self->Unpark(*row, nullptr);
+  };
+  if (ranges_ != nullptr) {
+    brought->Drop();
+    if (ranges_->WhenOver(*session.job, record, over)) return;
+    brought->record = record;
+  }
   BroughtRecord* const out = brought.get();
   const bool begun =
-      session.job->reader().BringRecord(brought, options, [core = weak_from_this(), row, out, record, start] {
+      session.job->reader().BringRecord(brought, options, [core = weak_from_this(), row, out, record, start, over] {
         const std::shared_ptr<LoaderCore> self = core.lock();
         if (self == nullptr) return;
         out->took = self->options_.clock->Now() - start;
         TraceRead(row->job(), row->request(), record, start, start + out->took, self->options_.trace.get());
-        self->CountRead(row->session(), start);
-        self->EndRead();
-        self->Unpark(*row, nullptr);
+        over();
       });
   if (begun) return;
   // Its shard has been closed meanwhile.

@@ -102,6 +102,7 @@ void PointInto(const RowSchema& schema, std::byte* bytes, RowSlot* slot) {
 std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& job, uint64_t record, uint64_t length,
                                                                MakerThread* thread, const BroughtRecord* brought,
                                                                std::shared_ptr<const std::string>* cached,
+                                                               std::unique_ptr<RecordRanges::Taken>* taken,
                                                                MadeRow* made) const {
   const CacheKey key{job.record_space(), record};
   *cached = options_.records->Find(key);
@@ -125,9 +126,16 @@ std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& jo
   }
   absl::StatusOr<std::string_view> bytes;
   if (!job.reader().ReadsAtOnce()) {
-    if (brought == nullptr) return std::nullopt;
-    bytes = brought->bytes;
-    made->storage_time += brought->took;
+    if (brought == nullptr && options_.ranges != nullptr) *taken = options_.ranges->Take(job, record);
+    if (*taken != nullptr) {
+      bytes = (*taken)->bytes();
+      made->storage_time += (*taken)->took();
+    } else if (brought != nullptr) {
+      bytes = brought->bytes;
+      made->storage_time += brought->took;
+    } else {
+      return std::nullopt;
+    }
   } else {
     const Nanos start = options_.clock->Now();
     if (thread->reading_since != nullptr) thread->reading_since->store(start, std::memory_order_relaxed);
@@ -188,8 +196,9 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64
   if (const Attempt end = ask(need); end != Attempt::kNone) return end;
 
   std::shared_ptr<const std::string> cached;
+  std::unique_ptr<RecordRanges::Taken> taken;
   const std::optional<absl::StatusOr<std::string_view>> read =
-      Read(job, source, *length, thread, brought, &cached, made);
+      Read(job, source, *length, thread, brought, &cached, &taken, made);
   if (!read.has_value()) return Attempt::kNotRead;
   if (!read->ok()) return read_failed(read->status());
   const std::string_view record = **read;
@@ -238,6 +247,12 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64
   made->lenient = slot->lenient;
   made->source_record = source;
   return Attempt::kNone;
+}
+
+bool RowMaker::HasCached(const LoadJob& job, uint64_t record) const {
+  const CacheKey key{job.record_space(), record};
+  if (job.pipeline().IsDeterministic() && options_.rows->Contains({job.decoded_space(), 0, record})) return true;
+  return options_.records->Contains(key) || (options_.disk != nullptr && options_.disk->Contains(key));
 }
 
 void RowMaker::Announce(const LoadJob& job, uint64_t session, const RowRequest& request, MakerThread* thread) const {

@@ -31,6 +31,7 @@
 #include "pipeline/cache/row_cache.h"
 #include "pipeline/loader/brought_record.h"
 #include "pipeline/loader/load_job.h"
+#include "pipeline/loader/ranges/record_ranges.h"
 #include "pipeline/loader/row_request.h"
 #include "pipeline/loader/stage_sampler.h"
 
@@ -58,8 +59,9 @@ struct MakerThread {
 struct MakerOptions {
   ByteCache* records = nullptr;  // never null
   ByteCache* decoded = nullptr;
-  DiskCache* disk = nullptr;  // null: none
-  RowCache* rows = nullptr;   // never null
+  DiskCache* disk = nullptr;       // null: none
+  RowCache* rows = nullptr;        // never null
+  RecordRanges* ranges = nullptr;  // null: none
   // Scratch that each thread has beside any row's bytes.
   uint64_t thread_scratch_bytes = 0;
   uint64_t max_row_bytes = kMaxRowBytes;
@@ -103,6 +105,9 @@ class RowMaker {
   // slot.
   using Borrow = absl::FunctionRef<bool(const std::shared_ptr<const CachedRow>& row)>;
 
+  // Whether a cache of records has it.
+  bool HasCached(const LoadJob& job, uint64_t record) const;
+
   // Tells storage of the row's record, unless the cache has it. Does not wait.
   void Announce(const LoadJob& job, uint64_t session, const RowRequest& request, MakerThread* thread) const;
 
@@ -125,11 +130,13 @@ class RowMaker {
   // One attempt with the content of record `source`.
   Attempt Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot,
               MakerThread* thread, ReadTries* reads, MadeRow* made) const;
-  // The record's bytes, `length` of them, in the cache (then *cached holds them), in `brought` (null: it was not) or in
-  // the thread's buffer; nothing where they must be brought first.
+  // The record's bytes, `length` of them, in the cache (then *cached holds them), in `brought` (null: it was not), in a
+  // range (then *taken has them) or in the thread's buffer; nothing where they must be brought first.
   std::optional<absl::StatusOr<std::string_view>> Read(const LoadJob& job, uint64_t record, uint64_t length,
                                                        MakerThread* thread, const BroughtRecord* brought,
-                                                       std::shared_ptr<const std::string>* cached, MadeRow* made) const;
+                                                       std::shared_ptr<const std::string>* cached,
+                                                       std::unique_ptr<RecordRanges::Taken>* taken,
+                                                       MadeRow* made) const;
 
   const MakerOptions options_;
 };

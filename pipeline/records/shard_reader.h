@@ -65,6 +65,13 @@ class ShardReader {
   bool HasReadLater() const { return stored_ != nullptr && index_->compression == Compression::kNone; }
   void ReadRecordLater(uint64_t k, char* buffer, const CallOptions& options, CallDone<std::string_view> done) const;
 
+  // Where HasReadLater(): the frames of records [first, first + count), index().RangeBytes() of them, unlooked at,
+  // which RecordOfFrame does. The same holds as for ReadRecordLater.
+  void ReadBytesLater(uint64_t first, uint64_t count, char* buffer, const CallOptions& options,
+                      absl::AnyInvocable<void(const absl::Status&) &&> done) const;
+  // Record k's data in its frame, a part of `frame`, when it is whole and right; else DataLoss.
+  absl::StatusOr<std::string_view> RecordOfFrame(uint64_t k, const char* frame) const { return CheckFrame(k, frame); }
+
   // Record k will be read soon: of a plain shard, the file is told. Does not wait.
   void WillRead(uint64_t k) const;
 

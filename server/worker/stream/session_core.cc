@@ -118,6 +118,18 @@ absl::Status SessionCore::AddGrant(const v1::Grant& grant) {
   open.epoch = grant.epoch();
   open.step_begin = grant.begin();
   open.end = grant.end();
+  if (will_ask_keys_ != open.keys) {
+    will_ask_keys_ = open.keys;
+    will_ask_ = std::make_shared<const WillAsk>(
+        [keys = open.keys, steps = steps_, rank = parameters_.rank, begin = grant.begin() % steps_.step_size()](
+            uint64_t position, uint64_t record) {
+          const uint64_t slot = (position + steps.step_size() - begin) % steps.step_size();
+          // Other ranks' rows of our records are asked for in their sessions, which may be this worker's too.
+          if (keys->policy == AssignPolicy::kByRecord) return keys->Contains(record);
+          const uint64_t slice = steps.step_size() / steps.world_size();
+          return slot / slice == rank && keys->Contains(RankKey(slot, steps.step_size()));
+        });
+  }
   grants_.push_back(std::move(open));
   return absl::OkStatus();
 }

@@ -72,6 +72,10 @@ class SessionCore {
   std::vector<RowRequest> NextRows(size_t max_rows, size_t max_looked, size_t* looked);
   bool HasMore() const { return !grants_.empty(); }
 
+  // Whether rows will be asked for, if later grants are as the last one; null before there is one. Pure.
+  using WillAsk = std::function<bool(uint64_t position, uint64_t record)>;
+  std::shared_ptr<const WillAsk> will_ask() const { return will_ask_; }
+
   // The next rows of fetches, in the order asked for, at most `max_rows`.
   std::vector<RowRequest> NextFetched(size_t max_rows);
   bool HasFetches() const { return !fetches_.empty(); }
@@ -116,6 +120,8 @@ class SessionCore {
   SessionLimits limits_;
   std::deque<std::shared_ptr<const OwnedKeys>> views_;
   std::deque<OpenGrant> grants_;
+  std::shared_ptr<const WillAsk> will_ask_;
+  std::shared_ptr<const OwnedKeys> will_ask_keys_;  // that it goes by
   std::deque<OpenFetch> fetches_;
   size_t queued_fetches_ = 0;
   std::optional<uint64_t> first_epoch_;

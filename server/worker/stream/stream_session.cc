@@ -271,6 +271,15 @@ void StreamSession::OnRow(RowResult row) {
   Post(&StreamSession::Woken);
 }
 
+bool StreamSession::WillAsk(uint64_t epoch, uint64_t position, uint64_t record) {
+  std::shared_ptr<const SessionCore::WillAsk> will_ask;
+  {
+    MutexLock lock(&mutex_);
+    will_ask = will_ask_;
+  }
+  return will_ask != nullptr && (*will_ask)(position, record);
+}
+
 size_t StreamSession::Revoke(size_t bytes, bool for_others) {
   const Nanos now = shared_->executor->clock()->Now();
   size_t freed = 0;
@@ -496,6 +505,10 @@ absl::Status StreamSession::HandleOpened(const v1::ClientMessage& message) {
       return core_->UseView(message.use_view().view());
     case v1::ClientMessage::kGrant:
       PS_RETURN_IF_ERROR(core_->AddGrant(message.grant()));
+      {
+        MutexLock lock(&mutex_);
+        will_ask_ = core_->will_ask();
+      }
       PumpSoon();
       return absl::OkStatus();
     case v1::ClientMessage::kFetch:

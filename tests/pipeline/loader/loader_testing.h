@@ -148,6 +148,7 @@ class HoldingSink final : public RowSink {
     rows_.push_back(std::move(row));
     arrived_.NotifyAll();
   }
+  bool WillAsk(uint64_t, uint64_t, uint64_t) override { return will_ask; }
   size_t Revoke(size_t bytes, bool) override {
     std::vector<RowResult> dropped;
     size_t freed = 0;
@@ -216,6 +217,7 @@ class HoldingSink final : public RowSink {
   }
 
   Loader::Session* session = nullptr;  // asked again for what is revoked
+  bool will_ask = false;               // for every row; set before use
 
  private:
   Mutex mutex_;

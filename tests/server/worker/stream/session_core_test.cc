@@ -84,6 +84,29 @@ SessionCore Make(uint32_t rank, uint32_t world, uint32_t step_rows, LastBatch la
   return *std::move(core);
 }
 
+// What is fetched ahead is what will be asked for, no more and no less.
+TEST(SessionCore, KnowsWhatLaterGrantsWillOwe) {
+  constexpr uint32_t kStep = 12;
+  for (const v1::AssignmentPolicy policy : {v1::BY_RECORD, v1::BY_RANK}) {
+    const uint32_t world = policy == v1::BY_RANK ? 2 : 1;
+    for (const char* worker : {"a", "b"}) {
+      SessionCore core = Make(0, world, kStep, LastBatch::kDrop, worker, policy);
+      EXPECT_EQ(core.will_ask(), nullptr);
+      ASSERT_TRUE(core.AddGrant(GrantOf(2, 0, 36)).ok());
+      const auto will_ask = core.will_ask();
+      All(&core);
+      ASSERT_TRUE(core.AddGrant(GrantOf(2, 36, 96)).ok());
+      std::set<uint64_t> owed, foreseen;
+      for (const RowRequest& row : All(&core)) owed.insert(row.position);
+      const EpochPlan plan = Parameters(0, world, kStep, LastBatch::kDrop, worker).plan_of(2);
+      for (uint64_t position = 36; position < 96; ++position) {
+        if ((*will_ask)(position, plan.RecordAt(position))) foreseen.insert(position);
+      }
+      EXPECT_EQ(foreseen, owed) << worker << " " << policy;
+    }
+  }
+}
+
 class Partition : public ::testing::TestWithParam<std::tuple<uint32_t, LastBatch, v1::AssignmentPolicy>> {};
 
 TEST_P(Partition, OfEveryStepOverWorkersAndRanksLosesAndRepeatsNothing) {

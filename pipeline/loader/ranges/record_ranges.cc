@@ -1,0 +1,309 @@
+#include "pipeline/loader/ranges/record_ranges.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace penstock {
+namespace {
+
+using Place = AskedRows::Place;
+
+// Rows that are about to begin have their records brought alone: a range for them would come too late.
+constexpr uint64_t kLead = 64;
+// How far beyond what was asked for records are looked at: what a session has had so far, times this, and a little. Who
+// reads ten steps is not to pay for an epoch.
+constexpr uint64_t kLeastAhead = 1024, kAheadTimes = 4;
+constexpr int kLookedAtOnce = 256;       // positions, of one call
+constexpr int kCallsWithoutMemory = 16;  // before it is tried again
+
+}  // namespace
+
+void AskedRows::Add(const std::vector<RowRequest>& more) {
+  for (const RowRequest& row : more) {
+    const Place place{row.epoch, row.position};
+    if (rows++ == 0) first = furthest = place;
+    furthest = std::max(furthest, place);
+  }
+}
+
+struct RecordRanges::Session {
+  std::shared_ptr<const LoadJob> job;
+  std::stop_token stop;
+  // Of the call of LookAhead that is at it.
+  std::atomic<bool> looking{false};
+  std::optional<EpochPlan> plan;
+  Place next;         // to be looked at
+  int no_memory = 0;  // calls that are not to try
+  // Of the table's mutex: its ranges, by where the last of their records is wanted.
+  std::multimap<Place, std::shared_ptr<Range>> by_end;
+  bool closed = false;
+};
+
+struct RecordRanges::Range {
+  std::weak_ptr<Session> session;
+  std::shared_ptr<const LoadJob> job;
+  std::shared_ptr<const ShardReader> reader;
+  uint64_t shard_first = 0;  // the number in the snapshot of the shard's first record
+  RecordRange records;
+  std::vector<uint64_t> wanted;  // numbers in the shard
+  Place end;                     // where the last of them is wanted
+  Nanos begun = 0, took = 0;
+  std::unique_ptr<BudgetGrab> grab;  // what no record's own grab has; goes behind the memory
+  std::unique_ptr<RangeBuffer> buffer;
+  // Of the table's mutex:
+  bool here = false;
+  size_t left = 0;  // records in the table
+  std::vector<Task> waiting;
+
+  uint64_t OffsetOf(uint64_t number) const { return reader->index().RangeBytes(records.first, number - records.first); }
+};
+
+RecordRanges::Taken::~Taken() {
+  if (range_ != nullptr) range_->buffer->Free(offset_, length_);
+}
+
+void RecordRanges::OpenSession(uint64_t id, std::shared_ptr<const LoadJob> job, std::stop_token stop) {
+  auto session = std::make_shared<Session>();
+  session->job = std::move(job);
+  session->stop = std::move(stop);
+  MutexLock lock(&mutex_);
+  sessions_.emplace(id, std::move(session));
+}
+
+void RecordRanges::CloseSession(uint64_t id) {
+  std::vector<std::shared_ptr<Range>> dropped;  // go outside the lock
+  std::shared_ptr<Session> session;
+  MutexLock lock(&mutex_);
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  session = std::move(found->second);
+  sessions_.erase(found);
+  session->closed = true;
+  while (!session->by_end.empty()) {
+    dropped.push_back(session->by_end.begin()->second);
+    Drop(dropped.back());
+  }
+}
+
+void RecordRanges::Drop(const std::shared_ptr<Range>& range) {
+  for (const uint64_t number : range->wanted) {
+    const auto entry = records_.find({range->job->record_space(), range->shard_first + number});
+    if (entry == records_.end() || entry->second.range != range) continue;
+    // The memory is there until the range goes: one that is under way is still written to.
+    if (entry->second.grab != nullptr) range->grab->Join(*entry->second.grab);
+    records_.erase(entry);
+  }
+  range->left = 0;
+  const std::shared_ptr<Session> session = range->session.lock();
+  if (session == nullptr) return;
+  const auto [begin, end] = session->by_end.equal_range(range->end);
+  const auto own = std::find_if(begin, end, [&](const auto& entry) { return entry.second == range; });
+  if (own != end) session->by_end.erase(own);
+}
+
+bool RecordRanges::Has(const CacheKey& key) {
+  MutexLock lock(&mutex_);
+  return records_.contains(key);
+}
+
+void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const AskedRows& asked, WillAsk will_ask) {
+  if (under_way_.load(std::memory_order_relaxed) >= options_.most_under_way) return;
+  const Place at{now.epoch, now.position};
+  std::shared_ptr<Session> session;
+  {
+    std::vector<std::shared_ptr<Range>> dropped;  // go outside the lock
+    MutexLock lock(&mutex_);
+    const auto found = sessions_.find(id);
+    if (found == sessions_.end()) return;
+    session = found->second;
+    // What rows have gone by without having taken it: others made them.
+    while (!session->by_end.empty()) {
+      const auto& [end, range] = *session->by_end.begin();
+      const bool gone_by = end.epoch < at.epoch ? at.position > kLeastAhead
+                                                : end.epoch == at.epoch && end.position + kLeastAhead < at.position;
+      if (!gone_by) break;
+      dropped.push_back(range);
+      Drop(dropped.back());
+    }
+  }
+  if (session->looking.exchange(true)) return;
+  const auto leave = [&] { session->looking.store(false); };
+  if (session->no_memory > 0) {
+    --session->no_memory;
+    return leave();
+  }
+  // A session that has a part of the rows alone goes through positions in longer steps.
+  const uint64_t positions = session->job->positions();
+  const uint64_t passed =
+      (asked.furthest.epoch - asked.first.epoch) * positions + asked.furthest.position - asked.first.position;
+  const uint64_t stride = std::max<uint64_t>(1, passed / std::max<uint64_t>(1, asked.rows));
+  Place& next = session->next;
+  next = std::max(next, Place{at.epoch, at.position + kLead * stride});
+  const Place horizon{asked.furthest.epoch,
+                      asked.furthest.position + stride * (kLeastAhead + kAheadTimes * asked.rows)};
+  for (int looked = 0; looked < kLookedAtOnce; ++looked) {
+    if (next.position >= positions) {
+      if (next.epoch >= asked.furthest.epoch) break;
+      next = {next.epoch + 1, 0};
+    }
+    if (next > horizon) break;
+    if (!session->plan.has_value() || session->plan->epoch() != next.epoch)
+      session->plan = session->job->PlanOf(next.epoch);
+    const uint64_t record = session->plan->RecordAt(next.position);
+    if (will_ask(next.epoch, next.position, record) && !options_.cached(*session->job, record) &&
+        !Has({session->job->record_space(), record})) {
+      const std::shared_ptr<Range> range = Plan(session.get(), record, horizon, will_ask);
+      if (range != nullptr) {
+        range->session = session;
+        if (!Begin(session.get(), id, range)) {
+          session->no_memory = kCallsWithoutMemory;
+          break;
+        }
+      }
+    }
+    ++next.position;
+    if (under_way_.load(std::memory_order_relaxed) >= options_.most_under_way) break;
+  }
+  leave();
+}
+
+std::shared_ptr<RecordRanges::Range> RecordRanges::Plan(Session* session, uint64_t record, const Place& horizon,
+                                                        WillAsk will_ask) {
+  const LoadJob& job = *session->job;
+  const RecordRef ref = job.reader().snapshot().ToShard(record);
+  std::shared_ptr<const ShardReader> reader = job.reader().ReaderOfRanges(ref.shard);
+  if (reader == nullptr) {
+    job.reader().WillRead(record);
+    return nullptr;
+  }
+  const EpochPlan& plan = *session->plan;
+  const Place& next = session->next;
+  const uint16_t repeat = plan.RepeatAt(next.position);
+  const uint64_t shard_first = record - ref.record;
+  auto range = std::make_shared<Range>();
+  range->end = next;
+  range->wanted.push_back(ref.record);
+  std::vector<std::pair<uint64_t, uint64_t>> also;  // record, position
+  const auto wanted = [&](uint64_t number) {
+    const uint64_t other = shard_first + number;
+    const Place place{next.epoch, plan.PositionOf(other, repeat)};
+    if (place <= next || place > horizon || !will_ask(place.epoch, place.position, other)) return false;
+    if (options_.cached(job, other) || Has({job.record_space(), other})) return false;
+    also.emplace_back(number, place.position);
+    return true;
+  };
+  range->records = PlanRange(reader->index(), ref.record, wanted, options_.limits);
+  if (range->records.wanted < 2 || range->records.bytes > options_.limits.most_bytes) return nullptr;
+  for (const auto& [number, position] : also) {
+    if (number < range->records.first || number >= range->records.first + range->records.count) continue;
+    range->wanted.push_back(number);
+    range->end.position = std::max(range->end.position, position);
+  }
+  range->job = session->job;
+  range->reader = std::move(reader);
+  range->shard_first = shard_first;
+  return range;
+}
+
+bool RecordRanges::Begin(Session* session, uint64_t id, const std::shared_ptr<Range>& range) {
+  const uint64_t bytes = range->records.bytes;
+  range->grab = options_.hold(id, RangeBuffer::Takes(bytes));
+  if (range->grab == nullptr) return false;
+  range->buffer = std::make_unique<RangeBuffer>(bytes);
+  if (range->buffer->data() == nullptr) return false;
+  range->begun = options_.clock->Now();
+  {
+    MutexLock lock(&mutex_);
+    if (session->closed) return false;
+    for (const uint64_t number : range->wanted) {
+      const uint64_t own = RangeBuffer::Frees(range->OffsetOf(number), range->reader->index().FramedLength(number));
+      const CacheKey key{range->job->record_space(), range->shard_first + number};
+      // Another session has begun a range with it meanwhile: one is enough.
+      const auto [entry, added] = records_.try_emplace(key);
+      if (!added) continue;
+      entry->second = {own == 0 ? nullptr : range->grab->Split(own), range, number};
+      ++range->left;
+    }
+    session->by_end.emplace(range->end, range);
+  }
+  under_way_.fetch_add(1);
+  ranges_.fetch_add(1, std::memory_order_relaxed);
+  range->reader->ReadBytesLater(
+      range->records.first, range->records.count, range->buffer->data(),
+      {.priority = CallPriority::kAhead, .stop = session->stop},
+      [self = shared_from_this(), range](const absl::Status& status) { self->Over(range, status.ok()); });
+  return true;
+}
+
+void RecordRanges::Over(const std::shared_ptr<Range>& range, bool ok) {
+  std::vector<Task> waiting;
+  if (ok) bytes_.fetch_add(range->records.bytes, std::memory_order_relaxed);
+  {
+    MutexLock lock(&mutex_);
+    waiting = std::move(range->waiting);
+    range->here = ok;
+    range->took = options_.clock->Now() - range->begun;
+    if (!ok) Drop(range);
+  }
+  under_way_.fetch_sub(1);
+  for (Task& task : waiting) std::move(task)();
+  if (options_.ended) options_.ended();
+}
+
+std::unique_ptr<RecordRanges::Taken> RecordRanges::Take(const LoadJob& job, uint64_t record) {
+  std::unique_ptr<Taken> taken(new Taken());
+  uint64_t number = 0;
+  {
+    MutexLock lock(&mutex_);
+    const auto found = records_.find({job.record_space(), record});
+    if (found == records_.end() || !found->second.range->here) return nullptr;
+    taken->range_ = std::move(found->second.range);
+    taken->grab_ = std::move(found->second.grab);
+    number = found->second.number;
+    records_.erase(found);
+    if (--taken->range_->left == 0) Drop(taken->range_);
+  }
+  const Range& range = *taken->range_;
+  taken->offset_ = range.OffsetOf(number);
+  taken->length_ = range.reader->index().FramedLength(number);
+  taken->took_ = range.took / static_cast<Nanos>(range.wanted.size());
+  taken->bytes_ = job.reader().RecordOfRange(record, *range.reader, range.buffer->data() + taken->offset_);
+  return taken;
+}
+
+bool RecordRanges::WhenOver(const LoadJob& job, uint64_t record, Task over) {
+  {
+    MutexLock lock(&mutex_);
+    const auto found = records_.find({job.record_space(), record});
+    if (found == records_.end()) return false;
+    if (!found->second.range->here) {
+      found->second.range->waiting.push_back(std::move(over));
+      return true;
+    }
+  }
+  std::move(over)();
+  return true;
+}
+
+uint64_t RecordRanges::GiveBack(uint64_t bytes) {
+  uint64_t freed = 0;
+  std::vector<std::shared_ptr<Range>> dropped;  // go outside the lock
+  MutexLock lock(&mutex_);
+  while (freed < bytes) {
+    std::shared_ptr<Range> last;
+    for (const auto& [id, session] : sessions_) {
+      for (auto it = session->by_end.rbegin(); it != session->by_end.rend(); ++it) {
+        if (!it->second->here) continue;
+        if (last == nullptr || last->end < it->first) last = it->second;
+        break;
+      }
+    }
+    if (last == nullptr) break;
+    Drop(last);
+    freed += last->grab->bytes();
+    dropped.push_back(std::move(last));
+  }
+  return freed;
+}
+
+}  // namespace penstock

@@ -1,0 +1,142 @@
+// Records that were fetched several at a time, before the rows that they are for were begun: from storage whose
+// requests cost more than their bytes.
+//
+// A session's rows are looked at ahead, in the order of its plan, beyond what it has asked for. The records near a
+// wanted one that the session will want too come with it, in one read (PlanRange). A row whose record is here takes it;
+// one whose record is under way waits for it; every other row has its record brought alone, as if this were not there.
+// So nothing depends on a range: where one fails, or its memory is taken, its rows read their records one by one.
+//
+//   position ahead -> record -> range around it -> one read -> rows take their records, whose pages go with them
+#ifndef PENSTOCK_PIPELINE_LOADER_RANGES_RECORD_RANGES_H_
+#define PENSTOCK_PIPELINE_LOADER_RANGES_RECORD_RANGES_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/mutex.h"
+#include "base/runtime/clock.h"
+#include "base/runtime/executor.h"
+#include "pipeline/cache/byte_cache.h"
+#include "pipeline/loader/budget_grab.h"
+#include "pipeline/loader/load_job.h"
+#include "pipeline/loader/ranges/range_buffer.h"
+#include "pipeline/loader/ranges/range_plan.h"
+#include "pipeline/loader/row_request.h"
+
+namespace penstock {
+
+// What a session has asked for so far.
+struct AskedRows {
+  struct Place {
+    uint64_t epoch = 0, position = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  Place first, furthest;
+  uint64_t rows = 0;
+  void Add(const std::vector<RowRequest>& more);
+};
+
+// Thread-safe. In a shared_ptr: a range under way holds it.
+class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
+  struct Range;
+
+ public:
+  // Whether a session will ask for a row, as far as it knows. Called in calls of LookAhead alone.
+  using WillAsk = absl::FunctionRef<bool(uint64_t epoch, uint64_t position, uint64_t record)>;
+  struct Options {
+    int most_under_way = 16;  // 0: no ranges
+    RangeLimits limits = {};
+    // Memory of the budget for a session's range; null: there is none now.
+    std::function<std::unique_ptr<BudgetGrab>(uint64_t session, uint64_t bytes)> hold;
+    // Whether the record is in a cache.
+    std::function<bool(const LoadJob& job, uint64_t record)> cached;
+    // A range has ended: what it holds can be given back from now on. On a thread of the storage.
+    std::function<void()> ended;
+    Clock* clock = Clock::Real();
+  };
+  struct Counts {
+    uint64_t ranges = 0;  // begun
+    uint64_t bytes = 0;   // that came in them
+  };
+
+  // A record that was fetched: its row's alone.
+  class Taken {
+   public:
+    ~Taken();
+    Taken(const Taken&) = delete;
+    Taken& operator=(const Taken&) = delete;
+    // As DatasetReader::ReadRecord returns it; in memory of this.
+    const absl::StatusOr<std::string_view>& bytes() const { return bytes_; }
+    Nanos took() const { return took_; }  // its part of the range's time
+
+   private:
+    friend class RecordRanges;
+    Taken() = default;
+    std::unique_ptr<BudgetGrab> grab_;  // goes last
+    std::shared_ptr<Range> range_;
+    uint64_t offset_ = 0, length_ = 0;
+    absl::StatusOr<std::string_view> bytes_ = absl::CancelledError("");
+    Nanos took_ = 0;
+  };
+
+  explicit RecordRanges(Options options) : options_(std::move(options)) {}
+
+  // `stop` ends its ranges.
+  void OpenSession(uint64_t id, std::shared_ptr<const LoadJob> job, std::stop_token stop);
+  void CloseSession(uint64_t id);
+
+  // Begins what is worth reading, before the session's row `now` is made. Never blocks; is short. Not while the session
+  // is opened or closed.
+  void LookAhead(uint64_t session, const RowRequest& now, const AskedRows& asked, WillAsk will_ask);
+
+  // The record, where it is here; it is the caller's then.
+  std::unique_ptr<Taken> Take(const LoadJob& job, uint64_t record);
+  // Whether the record is here or under way; then `over` is called once when it is no longer under way: inside this
+  // call, or on a thread of the storage.
+  bool WhenOver(const LoadJob& job, uint64_t record, Task over);
+
+  // Lets go of what is here until `bytes` are free, that which is wanted last first. Returns the bytes freed.
+  uint64_t GiveBack(uint64_t bytes);
+
+  Counts counts() const { return {ranges_.load(), bytes_.load()}; }
+
+ private:
+  struct Session;
+  struct Entry {
+    std::unique_ptr<BudgetGrab> grab;  // the pages that are its alone
+    std::shared_ptr<Range> range;
+    uint64_t number = 0;  // in its shard
+  };
+  struct KeyHash {
+    size_t operator()(const CacheKey& key) const { return key.space ^ (key.record * 0x9E3779B97F4A7C15); }
+  };
+
+  bool Has(const CacheKey& key);
+  // The range around the record, and which of its records are wanted; fewer than two are none.
+  std::shared_ptr<Range> Plan(Session* session, uint64_t record, const AskedRows::Place& horizon, WillAsk will_ask);
+  // Begins it; false: there is no memory.
+  bool Begin(Session* session, uint64_t id, const std::shared_ptr<Range>& range);
+  void Over(const std::shared_ptr<Range>& range, bool ok);
+  // Forgets the range. Who calls has it until the lock is given up: its memory is given back outside.
+  void Drop(const std::shared_ptr<Range>& range) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  std::atomic<uint64_t> ranges_{0}, bytes_{0};
+  std::atomic<int> under_way_{0};
+  Mutex mutex_;
+  std::unordered_map<CacheKey, Entry, KeyHash> records_ ABSL_GUARDED_BY(mutex_);  // here or under way
+  std::map<uint64_t, std::shared_ptr<Session>> sessions_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_RANGES_RECORD_RANGES_H_

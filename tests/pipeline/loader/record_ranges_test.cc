@@ -1,0 +1,300 @@
+// Records that come in ranges: the same rows with few requests, within the budget, and whatever fails.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "pipeline/loader/loader.h"
+#include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/loader/loader_testing.h"
+#include "tests/support/test_dataset.h"
+#include "tests/support/wait_until.h"
+
+namespace penstock {
+namespace {
+
+// Local files behind a network: reads of more than a record can be held back, and fail.
+class RangedStorage final : public Storage {
+ public:
+  bool AnswersAtOnce(const std::string& name) const override { return false; }
+  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
+    LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {
+      if (!file.ok()) return std::move(done)(file.status());
+      std::move(done)(std::make_unique<File>(this, *std::move(file)));
+    });
+  }
+  void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override {
+    LocalFiles()->Stat(name, options, std::move(done));
+  }
+  void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override {
+    LocalFiles()->List(folder, options, std::move(done));
+  }
+
+  // A read of more than a record, while it is under way.
+  struct Range {
+    std::string file;
+    uint64_t begin = 0, end = 0;
+    Task read;
+  };
+
+  void FailRanges(bool fail) {
+    MutexLock lock(&mutex_);
+    fail_ = fail;
+  }
+  void HoldRanges(bool hold) {
+    std::deque<Range> held;
+    {
+      MutexLock lock(&mutex_);
+      hold_ = hold;
+      if (!hold) held.swap(held_);
+    }
+    for (Range& range : held) std::move(range.read)();
+  }
+  size_t held() {
+    MutexLock lock(&mutex_);
+    return held_.size();
+  }
+  // Of those that are held, how many have a byte that another one has.
+  size_t overlapping() {
+    MutexLock lock(&mutex_);
+    size_t found = 0;
+    for (const Range& a : held_) {
+      for (const Range& b : held_) found += &a != &b && a.file == b.file && a.begin < b.end && b.begin < a.end ? 1 : 0;
+    }
+    return found;
+  }
+  size_t reads() {
+    MutexLock lock(&mutex_);
+    return reads_;
+  }
+  size_t ranges() {
+    MutexLock lock(&mutex_);
+    return ranges_;
+  }
+
+  uint64_t longest_record = UINT64_MAX;  // framed; set before use
+
+ private:
+  class File final : public StoredFile {
+   public:
+    File(RangedStorage* storage, std::unique_ptr<StoredFile> file) : storage_(storage), file_(std::move(file)) {}
+    const std::string& path() const override { return file_->path(); }
+    const FileInfo& opened() const override { return file_->opened(); }
+    absl::StatusOr<FileInfo> Info() const override { return file_->Info(); }
+    absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
+      return file_->ReadAt(offset, length, out);
+    }
+    void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
+              CallDone<size_t> done) const override {
+      const bool range = length > storage_->longest_record;
+      if (storage_->Fails(range)) return std::move(done)(absl::UnavailableError("the range failed"));
+      storage_->Do(range, {path(), offset, offset + length,
+                           [this, offset, length, out, stop = options.stop, done = std::move(done)]() mutable {
+                             if (stop.stop_requested()) return std::move(done)(absl::CancelledError("stopped"));
+                             std::move(done)(file_->ReadAt(offset, length, out));
+                           }});
+    }
+
+   private:
+    RangedStorage* const storage_;
+    const std::unique_ptr<StoredFile> file_;
+  };
+
+  bool Fails(bool range) {
+    MutexLock lock(&mutex_);
+    ++reads_;
+    ranges_ += range ? 1 : 0;
+    return range && fail_;
+  }
+  void Do(bool range, Range what) {
+    {
+      MutexLock lock(&mutex_);
+      if (range && hold_) {
+        held_.push_back(std::move(what));
+        return;
+      }
+    }
+    std::move(what.read)();
+  }
+
+  Mutex mutex_;
+  std::deque<Range> held_ ABSL_GUARDED_BY(mutex_);
+  bool hold_ ABSL_GUARDED_BY(mutex_) = false;
+  bool fail_ ABSL_GUARDED_BY(mutex_) = false;
+  size_t reads_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t ranges_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+constexpr size_t kRecords = 1200;
+
+class RecordRangesTest : public ::testing::Test {
+ protected:
+  RecordRangesTest() {
+    ImageDatasetOptions images;
+    images.shards = 3;
+    images.records_per_shard = kRecords / 3;
+    set_ = MakeImageDataset(images, folder_.path());
+    set_.job.mutable_order()->set_chunk_records(8);
+    set_.job.mutable_order()->set_window_chunks(1024);
+    job_ = JobOn(&storage_);
+    // Nothing but reads of records from here on.
+    for (uint64_t record = 0; record < kRecords; record += kRecords / 3) {
+      std::string bytes;
+      PS_CHECK(job_->reader().ReadRecord(record, &bytes).ok());
+    }
+    for (uint64_t record = 0; record < kRecords; ++record) {
+      const uint64_t framed = job_->reader().RecordBytes(record).value() + kRecordFrameBytes;
+      storage_.longest_record = record == 0 ? framed : std::max(storage_.longest_record, framed);
+    }
+  }
+
+  std::shared_ptr<const LoadJob> JobOn(Storage* storage) {
+    const auto frozen = OpenDataset(set_.job, set_.roots, "", 1);
+    PS_CHECK(frozen.ok());
+    DatasetReader::Options options;
+    options.storage = storage;
+    auto reader = DatasetReader::Create((*frozen)->snapshot(), set_.roots,
+                                        IndexesFrom(IndexStore::InStateDir(state_.path()), IndexOptions()), options);
+    PS_CHECK(reader.ok());
+    return LoadJob::Create(set_.job, *reader).value();
+  }
+  static std::unique_ptr<Loader> LoaderOf(int threads, uint64_t memory, int ranges) {
+    LoaderOptions options;
+    options.threads = threads;
+    options.memory_budget_bytes = memory;
+    options.ranges_under_way = ranges;
+    options.range_bytes = 12 << 10;  // a few records
+    return Loader::Create(options).value();
+  }
+  static std::unique_ptr<Loader::Session> SessionOf(Loader* loader, const std::shared_ptr<const LoadJob>& job,
+                                                    HoldingSink* sink, uint32_t step_rows) {
+    LoaderSessionOptions options;
+    options.largest_step_rows = step_rows;
+    sink->will_ask = true;
+    return loader->OpenSession(job, options, sink).value();
+  }
+  // All that came of an epoch, by position, asked for in steps of 40 rows, some ahead.
+  static std::map<uint64_t, std::string> Epoch(Loader* loader, const std::shared_ptr<const LoadJob>& job) {
+    constexpr uint64_t kStep = 40, kSteps = kRecords / kStep, kAhead = 4;
+    HoldingSink sink;
+    const auto session = SessionOf(loader, job, &sink, kStep);
+    std::map<uint64_t, std::string> rows;
+    for (uint64_t step = 0; step < kSteps + kAhead; ++step) {
+      if (step < kSteps) session->Request(RowsOf(step * kStep, (step + 1) * kStep, kStep));
+      if (step < kAhead) continue;
+      session->SetHead(step - kAhead);
+      for (const RowResult& row : sink.TakeStep(step - kAhead, kStep)) {
+        std::string& told = rows[row.request.position];
+        told = absl::StrCat(row.status.ToString(), row.record_id, "|");
+        if (row.fixed != nullptr) told.append(reinterpret_cast<const char*>(row.fixed.get()), job->fixed_bytes());
+      }
+    }
+    return rows;
+  }
+
+  TempFolder folder_, state_;
+  RangedStorage storage_;
+  TestDataset set_;
+  std::shared_ptr<const LoadJob> job_;
+};
+
+TEST_F(RecordRangesTest, AnEpochTakesFewReadsAndHasTheSameRows) {
+  const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(LocalFiles()));
+  const size_t before = storage_.reads();
+  EXPECT_EQ(Epoch(LoaderOf(2, 64 << 20, 16).get(), job_), near);
+  // The rows at the start are read one by one.
+  EXPECT_LT(storage_.reads() - before, kRecords / 2);
+  EXPECT_GT(storage_.ranges(), 64u);
+}
+
+TEST_F(RecordRangesTest, RowsWhoseRangesFailReadTheirRecordsThemselves) {
+  const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(LocalFiles()));
+  storage_.FailRanges(true);
+  EXPECT_EQ(Epoch(LoaderOf(2, 64 << 20, 16).get(), job_), near);
+  EXPECT_GT(storage_.ranges(), 10u);
+}
+
+TEST_F(RecordRangesTest, ABrokenRecordIsTheOnlyOneOfItsRangeThatIsBroken) {
+  BreakRecord(set_.files[1], 77);
+  std::filesystem::remove_all(state_.path());
+  std::filesystem::create_directories(state_.path());
+  set_.job.mutable_errors()->set_policy(v1::SUBSTITUTE);
+  set_.job.mutable_errors()->set_max_bad_fraction(1);
+  const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(LocalFiles()));
+  EXPECT_EQ(Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(&storage_)), near);
+}
+
+// Each byte is in one range under way, and all of them are in the budget.
+TEST_F(RecordRangesTest, SixtyFourRangesUnderWayAreInTheBudgetAndNoByteIsInTwo) {
+  constexpr uint64_t kMemory = 16 << 20;
+  const auto loader = LoaderOf(2, kMemory, 64);
+  HoldingSink sink;
+  const auto session = SessionOf(loader.get(), job_, &sink, 40);
+  const uint64_t idle = loader->Stats().memory_bytes;
+  storage_.HoldRanges(true);
+  session->Request(RowsOf(0, 400, 40));
+  ASSERT_TRUE(WaitUntil([&] { return storage_.held() == 64; }));
+  EXPECT_EQ(storage_.overlapping(), 0u);
+  // A few records each, in whole pages.
+  EXPECT_GT(loader->Stats().memory_bytes, idle + 64 * 4096);
+  storage_.HoldRanges(false);
+  sink.WaitFor(400);
+  EXPECT_LE(loader->Stats().memory_peak_bytes, kMemory);
+}
+
+TEST_F(RecordRangesTest, WithLittleMemoryThereAreFewerRangesAndAllRows) {
+  constexpr uint64_t kMemory = 1700 << 10;
+  const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(LocalFiles()));
+  const auto loader = LoaderOf(2, kMemory, 64);
+  EXPECT_EQ(Epoch(loader.get(), job_), near);
+  EXPECT_LE(loader->Stats().memory_peak_bytes, kMemory);
+}
+
+TEST_F(RecordRangesTest, WhatIsHereGoesForARowThatATrainerWaitsFor) {
+  const auto loader = LoaderOf(2, 3 << 20, 64);
+  HoldingSink sink, other_sink;
+  const auto session = SessionOf(loader.get(), job_, &sink, 1);
+  const uint64_t idle = loader->Stats().memory_bytes;
+  session->Request(RowsOf(0, 8, 1));
+  sink.WaitFor(8);
+  sink.Clear();
+  // Ranges have all that they may have.
+  ASSERT_TRUE(WaitUntil([&] {
+    session->Request(RowsOf(8, 9, 1));
+    return loader->Stats().memory_bytes > idle + (1 << 20) - (128 << 10);
+  }));
+  sink.MakeRevocable(false);
+  const uint64_t rows = 160;  // most of the memory
+  const auto other = SessionOf(loader.get(), job_, &other_sink, rows);
+  std::vector<RowRequest> urgent = RowsOf(0, rows, rows);
+  for (RowRequest& row : urgent) row.urgent = true;
+  other->Request(urgent);
+  EXPECT_EQ(other_sink.TakeStep(0, rows).size(), rows);
+}
+
+TEST_F(RecordRangesTest, ClosingASessionWaitsForNoRangeAndItsMemoryComesBack) {
+  const auto loader = LoaderOf(2, 16 << 20, 16);
+  const uint64_t idle = loader->Stats().memory_bytes;
+  HoldingSink sink;
+  auto session = SessionOf(loader.get(), job_, &sink, 40);
+  storage_.HoldRanges(true);
+  session->Request(RowsOf(0, 400, 40));
+  ASSERT_TRUE(WaitUntil([&] { return storage_.held() == 16; }));
+  session.reset();
+  sink.Clear();
+  EXPECT_GT(loader->Stats().memory_bytes, idle);  // they are still written to
+  storage_.HoldRanges(false);
+  EXPECT_EQ(loader->Stats().memory_bytes, idle);
+}
+
+}  // namespace
+}  // namespace penstock
