@@ -5,6 +5,7 @@ include(PenstockPkgConfig)
 # gRPC's and protobuf's own CMake files differ between distributions; pkg-config files do not.
 penstock_pkg_config(GRPCPP grpc++)
 penstock_pkg_config(PROTOBUF protobuf)
+penstock_pkg_config(ZSTD libzstd)
 find_program(PROTOC protoc REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 find_package(absl REQUIRED)

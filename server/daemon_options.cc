@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/near_name.h"
@@ -24,7 +25,7 @@ struct Given {
   bool insecure = false, log_json = false;
   uint64_t threads = 0, read_threads = 0, memory_budget = 0, record_cache = 0, decoded_cache = 0, row_cache = 0,
            disk_cache_size = 0;
-  std::string disk_cache;
+  std::string disk_cache, wire_compression;
 };
 
 void AddFlags(Given* given, Flags* flags) {
@@ -64,6 +65,10 @@ void AddFlags(Given* given, Flags* flags) {
       "from start to start (none)");
   flags->AddBytes("disk-cache-size", &given->disk_cache_size, "BYTES",
                   "what that folder may take (half of the disk's free space)");
+  flags->AddString(
+      "wire-compression", &given->wire_compression, "auto|off|on",
+      "rows to other hosts, losslessly; auto: where a stream's link holds it up, and more rows come through "
+      "that way (auto)");
   flags->AddString("log-level", &given->log_level, "LEVEL", "trace | debug | info | warn | error (info)");
   flags->AddSwitch("log-json", &given->log_json, "one JSON object a line");
   flags->AddString("port-file", &given->port_file, "FILE", "write the bound port there when ready (for scripts)");
@@ -90,6 +95,15 @@ absl::Status Override(const Given& given, const Flags& flags, v1::DaemonConfig* 
   }
   if (flags.Given("decoded-cache")) worker->set_decoded_cache_bytes(given.decoded_cache);
   if (flags.Given("row-cache")) worker->set_row_cache_bytes(given.row_cache);
+  if (flags.Given("wire-compression")) {
+    v1::WireCompression mode;
+    if (!v1::WireCompression_Parse(absl::StrCat("WIRE_COMPRESSION_", absl::AsciiStrToUpper(given.wire_compression)),
+                                   &mode)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--wire-compression: '", given.wire_compression, "' is not one of auto, off, on"));
+    }
+    worker->set_wire_compression(mode);
+  }
   if (flags.Given("disk-cache")) worker->set_disk_cache_dir(given.disk_cache);
   if (flags.Given("disk-cache-size")) worker->set_disk_cache_bytes(given.disk_cache_size);
   return absl::OkStatus();

@@ -90,6 +90,9 @@ WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
   out.index_beside_shards = settings.index_beside_shards();
   out.socket_dir_guessed = !settings.has_socket_dir();
   out.socket_dir = settings.has_socket_dir() ? settings.socket_dir() : DefaultSocketDir();
+  out.wire_compression = settings.wire_compression() == v1::WIRE_COMPRESSION_OFF  ? WireCompression::kOff
+                         : settings.wire_compression() == v1::WIRE_COMPRESSION_ON ? WireCompression::kOn
+                                                                                  : WireCompression::kAuto;
   out.max_sessions = settings.max_sessions();
   out.drain_timeout = std::chrono::milliseconds(settings.drain_timeout_ms());
   return out;

@@ -56,6 +56,7 @@ std::string ReadReportJson(const ReadReport& report) {
       .Field("waited_seconds", report.waited_seconds)
       .Field("bytes_received", report.stats.bytes_received)
       .Field("shared_memory_bytes", report.stats.shared_memory_bytes)
+      .Field("compressed_bytes", report.stats.compressed_bytes)
       .Field("fetched_rows", report.stats.fetched_rows)
       .Field("fetched_elsewhere", report.stats.fetched_elsewhere)
       .Field("duplicate_rows", report.stats.duplicate_rows)

@@ -40,6 +40,7 @@ ReaderStats Sum(ReaderStats a, const ReaderStats& b) {
   a.rows += b.rows;
   a.bytes_received += b.bytes_received;
   a.shared_memory_bytes += b.shared_memory_bytes;
+  a.compressed_bytes += b.compressed_bytes;
   a.waited += b.waited;
   a.duplicate_rows += b.duplicate_rows;
   a.fetched_rows += b.fetched_rows;
@@ -173,6 +174,7 @@ std::string FeedLoader::StatsJson() {
       .Field("rows", stats.rows)
       .Field("bytes_received", stats.bytes_received)
       .Field("shared_memory_bytes", stats.shared_memory_bytes)
+      .Field("compressed_bytes", stats.compressed_bytes)
       .Raw("waited_seconds", SecondsJson(stats.waited))
       .Raw("longest_wait_seconds", SecondsJson(stats.longest_wait))
       .Raw("first_batch_seconds", SecondsJson(stats.first_batch_wait))

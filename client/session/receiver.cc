@@ -1,10 +1,15 @@
 #include "client/session/receiver.h"
 
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "net/channel.h"
 #include "transport/frame.h"
 
 namespace penstock {
@@ -74,9 +79,14 @@ void Receiver::Receive(WorkerLink* link, SliceList message) {
   absl::Status status = ParseFrame(std::move(message), &header, &payload);
   if (status.ok()) {
     if (header.has_rows()) {
+      std::string carrier(link->carrier());
+      if (header.rows().coding() != v1::ROW_CODING_NONE) {
+        status = Expand(header.rows(), &payload);
+        absl::StrAppend(&carrier, Window::kCompressed);
+      }
       const size_t payload_bytes = payload.remaining();
-      status = ReceiveRows(link->number(), header.rows(), std::move(payload));
-      if (status.ok()) window_->Carried(link->carrier(), payload_bytes);
+      if (status.ok()) status = ReceiveRows(link->number(), header.rows(), std::move(payload));
+      if (status.ok()) window_->Carried(carrier, payload_bytes);
     } else if (header.has_draining()) {
       window_->WorkerDrains(link->number());
     } else {
@@ -89,6 +99,24 @@ void Receiver::Receive(WorkerLink* link, SliceList message) {
     return;
   }
   link->Consumed(bytes);
+}
+
+absl::Status Receiver::Expand(const v1::Rows& rows, SliceCursor* payload) const {
+  if (rows.coding() != v1::ROW_CODING_ZSTD) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rows in coding ", static_cast<int>(rows.coding()), ", which was not asked for"));
+  }
+  const TraceSpan span(trace_.get(), copying_->clock(), kThreads, "expand");
+  std::string joined(payload->remaining(), '\0');
+  PS_CHECK(payload->Read(joined.data(), joined.size()));
+  const absl::Span<const uint8_t> coded(reinterpret_cast<const uint8_t*>(joined.data()), joined.size());
+  const absl::Span<const uint32_t> lengths(rows.payload_bytes().data(), static_cast<size_t>(rows.payload_bytes_size()));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<uint8_t[]> bytes, decoder_.Decode(coded, lengths, kMaxMessageBytes));
+  size_t size = 0;
+  for (const uint32_t length : lengths) size += length;
+  const std::shared_ptr<const uint8_t[]> owner = std::move(bytes);
+  *payload = SliceCursor(SliceList({Slice(owner.get(), size, owner)}));
+  return absl::OkStatus();
 }
 
 absl::Status Receiver::ReceiveRows(uint64_t link, const v1::Rows& rows, SliceCursor payload) {

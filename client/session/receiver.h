@@ -15,6 +15,7 @@
 #include "client/session/job_info.h"
 #include "client/session/window.h"
 #include "client/session/worker_link.h"
+#include "pipeline/batch/row_coding.h"
 #include "transport/slice.h"
 
 namespace penstock {
@@ -32,7 +33,8 @@ class Receiver final : public LinkEvents, public std::enable_shared_from_this<Re
         bad_records_(std::move(bad_records)),
         trace_(std::move(trace)),
         copying_(copying),
-        closed_(std::move(closed)) {}
+        closed_(std::move(closed)),
+        decoder_(job_->format->schema) {}
 
   void OnLinkMessage(const std::shared_ptr<WorkerLink>& link, SliceList message) override;
   void OnLinkClosed(const std::shared_ptr<WorkerLink>& link, const absl::Status& status) override;
@@ -40,6 +42,7 @@ class Receiver final : public LinkEvents, public std::enable_shared_from_this<Re
  private:
   void Receive(WorkerLink* link, SliceList message);
   // InvalidArgument: the worker sent what it must not.
+  absl::Status Expand(const v1::Rows& rows, SliceCursor* payload) const;
   absl::Status ReceiveRows(uint64_t link, const v1::Rows& rows, SliceCursor payload);
   // Writes each claimed row into its slot.
   absl::Status Copy(const v1::Rows& rows, SliceCursor payload, std::vector<Window::Claimed>* claimed) const;
@@ -55,6 +58,7 @@ class Receiver final : public LinkEvents, public std::enable_shared_from_this<Re
   const std::shared_ptr<TraceRecorder> trace_;
   Executor* const copying_;
   const std::function<void(uint64_t)> closed_;
+  const RowDecoder decoder_;
 };
 
 }  // namespace penstock

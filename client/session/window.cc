@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/runtime/waited_time.h"
@@ -330,6 +331,9 @@ ReaderStats Window::Stats() const {
   ReaderStats stats = stats_;
   if (const auto shared = carried_.find("shared memory"); shared != carried_.end()) {
     stats.shared_memory_bytes = shared->second;
+  }
+  for (const auto& [carrier, bytes] : carried_) {
+    if (absl::EndsWith(carrier, kCompressed)) stats.compressed_bytes += bytes;
   }
   stats.waited = absl::Nanoseconds(WaitedLocked(clock_->Now()));
   stats.duplicate_rows = tracker_.stats().duplicate_rows;

@@ -92,6 +92,8 @@ class Window {
   // ---- Receiving. Any thread.
   void Heard(uint64_t stream);
   // Rows came through that carrier (MessageStream::carrier).
+  // A carrier of rows that came compressed has kCompressed behind its name.
+  static constexpr char kCompressed[] = "+zstd";
   void Carried(std::string_view carrier, size_t payload_bytes);
   void WorkerDrains(uint64_t stream);
   void StreamBroken(uint64_t stream, absl::Status why);

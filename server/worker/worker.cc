@@ -305,6 +305,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.trace = parts->trace.get();
   parts->shared.executor = parts->executor.get();
   parts->shared.max_sessions = options.max_sessions;
+  parts->shared.compression = options.wire_compression;
   parts->shared.ahead.busy_rows =
       std::max(parts->shared.ahead.busy_rows, static_cast<size_t>(2 * options.loader.threads + options.read_threads));
   parts->shared.message_bytes = kMaxClientMessageBytes;

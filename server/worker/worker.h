@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/records/dataset_files.h"
+#include "server/worker/stream/wire_compression.h"
 
 namespace penstock {
 
@@ -29,6 +30,7 @@ struct WorkerOptions {
   // "": none. One that cannot be used is an error, unless it was only guessed.
   std::string socket_dir;
   bool socket_dir_guessed = false;
+  WireCompression wire_compression = WireCompression::kAuto;
   uint32_t max_sessions = 256;
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(60);
 };

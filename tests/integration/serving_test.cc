@@ -281,6 +281,24 @@ TEST_F(ServingTest, BoxesAndMasksThatFollowTheImageGiveTheLocalDigest) {
   ExpectTheLocalDigest(MakeDetectionDataset(folder.path()), Plan());
 }
 
+TEST_F(ServingTest, RowsThatAreCompressedOnTheirWayGiveTheLocalDigest) {
+  TempFolder boxes, numbers;
+  ClusterOptions options;
+  options.workers = 2;
+  options.wire_compression = WireCompression::kOn;
+  for (const TestDataset& dataset :
+       {dataset_, MakeDetectionDataset(boxes.path()), MakeNumberDataset({.shards = 3}, numbers.path())}) {
+    InProcessCluster cluster(options, dataset.roots);
+    ASSERT_TRUE(cluster.control().Submit(dataset.job).ok());
+    ReadPlan plan = Plan();
+    plan.options.job = dataset.job.name();
+    const ReadResult result = ReadThrough(cluster.address(), plan);
+    ASSERT_TRUE(result.status.ok()) << result.status;
+    EXPECT_EQ(result.digest, LocalDigest(dataset, dataset.job, 2));
+    EXPECT_GT(result.stats.compressed_bytes, 0u) << dataset.job.name();
+  }
+}
+
 TEST_F(ServingTest, ASessionThatDoesNotFitTheBudgetIsRefusedWithTheNumbers) {
   ClusterOptions options;
   options.memory_budget_bytes = 1 << 20;

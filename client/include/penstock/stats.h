@@ -13,6 +13,7 @@ struct ReaderStats {
   uint64_t rows = 0;                 // of those batches, on this rank
   uint64_t bytes_received = 0;       // row payload
   uint64_t shared_memory_bytes = 0;  // of these, through shared memory, from workers on this host
+  uint64_t compressed_bytes = 0;     // of bytes_received, those that were compressed on their way (before compression)
   absl::Duration waited;             // time that Next spent waiting for data; a wait under way counts
   absl::Duration longest_wait;       // of a single Next, the first excluded
   absl::Duration first_batch_wait;

@@ -95,16 +95,33 @@ class Payload {
   std::vector<std::unique_ptr<BudgetGrab>> small_rows_;
 };
 
+// All rows compressed, and what they took, which counts until the message is sent, as it does for rows that are joined.
+struct Compressed {
+  CodedRows coded;
+  std::vector<std::unique_ptr<BudgetGrab>> rows;
+};
+
+// Null where the rows stay as they are.
+std::shared_ptr<Compressed> Compress(const std::vector<RowResult>& rows, uint64_t fixed_bytes, RowEncoder* encoder) {
+  for (const RowResult& row : rows) {
+    if (PayloadBytes(row, fixed_bytes) > 0) encoder->Add(row.fixed.get(), row.ragged);
+  }
+  auto compressed = std::make_shared<Compressed>();
+  compressed->coded = encoder->Finish();
+  return compressed->coded.bytes != nullptr ? compressed : nullptr;
+}
+
 }  // namespace
 
-SliceList MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, uint64_t* sent_bytes) {
+RowsMessage MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, RowEncoder* encoder) {
   v1::ServerHeader header;
   v1::Rows* out = header.mutable_rows();
   out->set_epoch(rows.front().request.epoch);
+  const std::shared_ptr<Compressed> compressed = encoder != nullptr ? Compress(rows, fixed_bytes, encoder) : nullptr;
+  RowsMessage made;
   Payload payload;
   bool any_flags = false;
   size_t fault_texts = kMostFaultBytesOfAll;
-  *sent_bytes = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     RowResult& row = rows[i];
     const int index = static_cast<int>(i);
@@ -122,11 +139,24 @@ SliceList MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, uin
     any_flags = any_flags || flags != 0;
     out->add_flags(flags);
     out->add_payload_bytes(static_cast<uint32_t>(bytes));
-    *sent_bytes += bytes;
-    if (bytes > 0) payload.Add(std::move(row), fixed_bytes, bytes);
+    made.row_bytes += bytes;
+    if (bytes == 0) continue;
+    if (compressed != nullptr) {
+      compressed->rows.push_back(std::move(row.bytes));
+    } else {
+      payload.Add(std::move(row), fixed_bytes, bytes);
+    }
   }
   if (!any_flags) out->clear_flags();
-  return MakeFrame(header, payload.Finish());
+  made.sent_bytes = made.row_bytes;
+  std::vector<Slice> slices = payload.Finish();
+  if (compressed != nullptr) {
+    out->set_coding(v1::ROW_CODING_ZSTD);
+    slices.emplace_back(compressed->coded.bytes.get(), compressed->coded.size, compressed);
+    made.sent_bytes = compressed->coded.size;
+  }
+  made.message = MakeFrame(header, std::move(slices));
+  return made;
 }
 
 }  // namespace penstock

@@ -78,15 +78,21 @@ void StreamSession::OnWritten() {
   strand_.Post([self = shared_from_this()] {
     self->strand_.AssertHere();
     self->writing_ = false;
-    self->trace_.Written(self->strand_.clock()->Now());
+    const Nanos now = self->strand_.clock()->Now();
+    self->trace_.Written(now);
     self->hoard_timer_.Cancel();
-    bool revoked = false;
+    bool revoked = false, held_up = false;
     {
       MutexLock lock(&self->mutex_);
+      self->NoteFull(now);
+      held_up = self->full_;
       self->write_began_.reset();
       self->wanted_ = false;
-      self->NoteFull(self->strand_.clock()->Now());
+      self->NoteFull(now);
       revoked = !self->revoked_.empty();
+    }
+    if (const std::string news = self->coding_.Written(held_up, now); !news.empty()) {
+      spdlog::info("{}: {}", self->name_, news);
     }
     if (revoked) self->Pump();
     self->Write();
@@ -215,16 +221,17 @@ std::optional<SliceList> StreamSession::NextRowsMessage() {
   }
   flush_timer_.Cancel();
   for (const RowResult& row : rows) --(WasFetched(row.request.tag) ? fetched_ : requested_);
-  uint64_t sent = 0;
   const Nanos start = strand_.clock()->Now();
   trace_.Begins(rows, start);
-  SliceList message = MakeRowsMessage(std::move(rows), fixed_bytes_, &sent);
+  RowsMessage rows_message = MakeRowsMessage(std::move(rows), fixed_bytes_, coding_.Begin(start));
+  coding_.Made(rows_message.row_bytes);
+  const uint64_t sent = rows_message.sent_bytes;
   shared_->bytes_sent.fetch_add(sent, std::memory_order_relaxed);
   const Nanos made = strand_.clock()->Now();
   trace_.Made(sent, made);
   MutexLock lock(&mutex_);
   if (sends_ != nullptr) sends_->Sent(sent, made - start);
-  return message;
+  return std::move(rows_message.message);
 }
 
 // ---- The loader's side ---------------------------------------------------------------------------------------------
@@ -476,6 +483,7 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   fixed_bytes_ = job->pipeline().schema().FixedBytes();
   fetch_window_ = std::clamp<size_t>(shared_->fetched_bytes / std::max<uint64_t>(fixed_bytes_, 1), 64,
                                      std::max<size_t>(64, shared_->fetched_rows));
+  coding_.Opened(shared_->compression, open, job->pipeline().schema(), stream_->send_memory() == nullptr);
   grant_window_ = RowsAhead(shared_->ahead, fixed_bytes_, options.row_memory.get());
   {
     MutexLock lock(&mutex_);

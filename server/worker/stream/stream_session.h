@@ -29,6 +29,7 @@
 #include "server/worker/jobs/bad_record_log.h"
 #include "server/worker/jobs/served_jobs.h"
 #include "server/worker/stream/outbox.h"
+#include "server/worker/stream/send_coding.h"
 #include "server/worker/stream/send_times.h"
 #include "server/worker/stream/send_trace.h"
 #include "server/worker/stream/session_core.h"
@@ -56,6 +57,7 @@ struct SessionShared {
   size_t message_bytes = size_t{8} << 20;  // of one message of a client
   Nanos stalled_after = kSecond;           // of a write that the client does not take: its rows may all be revoked
   Nanos hoard_time = 10 * kSecond;         // of such a write, while others need the memory: the session is closed
+  WireCompression compression = WireCompression::kAuto;
   SendTimes sends;
   TraceRecorder* trace = nullptr;  // null: none
   std::atomic<uint64_t> bytes_sent{0};
@@ -145,6 +147,7 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   size_t fetched_ ABSL_GUARDED_BY(strand_) = 0;       // the same of fetches
   bool writing_ ABSL_GUARDED_BY(strand_) = false;
   SendTrace trace_ ABSL_GUARDED_BY(strand_);
+  SendCoding coding_ ABSL_GUARDED_BY(strand_);
   bool pump_posted_ ABSL_GUARDED_BY(strand_) = false;
   bool accepted_ ABSL_GUARDED_BY(strand_) = false;
   bool draining_ ABSL_GUARDED_BY(strand_) = false;

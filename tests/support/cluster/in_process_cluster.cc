@@ -45,6 +45,7 @@ Worker& InProcessCluster::AddWorker() {
   if (options_.shared_memory) worker.socket_dir = folders_.back()->path();
   worker.loader.threads = options_.threads;
   worker.read_threads = options_.read_threads;
+  worker.wire_compression = options_.wire_compression;
   worker.loader.memory_budget_bytes = options_.memory_budget_bytes;
   worker.loader.record_cache_bytes = options_.record_cache_bytes;
   worker.loader.decoded_cache_bytes = options_.decoded_cache_bytes;

@@ -17,6 +17,7 @@ struct ClusterOptions {
   int workers = 1;
   int threads = 1;       // of each worker
   int read_threads = 0;  // the same
+  WireCompression wire_compression = WireCompression::kAuto;
   uint64_t memory_budget_bytes = 64 << 20;
   uint64_t record_cache_bytes = 8 << 20;
   uint64_t decoded_cache_bytes = 0;

@@ -156,14 +156,14 @@ TEST_F(OutboxTest, AMessageCarriesRowsBesideFailuresAndFreesMemoryWhenItGoes) {
   substituted.source_record = 77;
   rows.push_back(std::move(substituted));
 
-  uint64_t sent = 0;
-  SliceList message = MakeRowsMessage(std::move(rows), 0, &sent);
-  EXPECT_EQ(sent, 100015u);
+  RowsMessage made = MakeRowsMessage(std::move(rows), 0);
+  EXPECT_EQ(made.row_bytes, 100015u);
+  EXPECT_EQ(made.sent_bytes, 100015u);
   EXPECT_EQ(purse_->taken, 100015u);
   {
     v1::ServerHeader header;
     SliceCursor payload;
-    ASSERT_TRUE(ParseFrame(message, &header, &payload).ok());
+    ASSERT_TRUE(ParseFrame(made.message, &header, &payload).ok());
     const v1::Rows& out = header.rows();
     EXPECT_EQ(out.epoch(), 3u);
     EXPECT_THAT(out.positions(), ElementsAre('a', 'b', 'c', 'd', 'e'));
@@ -178,8 +178,55 @@ TEST_F(OutboxTest, AMessageCarriesRowsBesideFailuresAndFreesMemoryWhenItGoes) {
     ASSERT_TRUE(payload.Read(bytes.data(), bytes.size()));
     EXPECT_EQ(bytes, std::string(10, 'a') + std::string(100000, 'b') + std::string(5, 'e'));
   }
-  message = SliceList();
+  made.message = SliceList();
   EXPECT_EQ(purse_->taken, 0u);
+}
+
+TEST_F(OutboxTest, ACompressedMessageHoldsTheSameRowsInLessAndWhatTheyTookUntilItIsSent) {
+  RowSchema schema;
+  std::vector<RowResult> rows;
+  rows.push_back(Row(3, 0, 'a', 10));
+  RowResult failed = Row(3, 0, 'c', 0);
+  failed.status = absl::DataLossError("f, record 3: bad");
+  rows.push_back(std::move(failed));
+  rows.push_back(Row(3, 0, 'b', 100000));
+  RowEncoder encoder(schema);
+  RowsMessage made = MakeRowsMessage(std::move(rows), 0, &encoder);
+  EXPECT_EQ(made.row_bytes, 100010u);
+  EXPECT_LT(made.sent_bytes, 10000u);
+  EXPECT_EQ(purse_->taken, 100010u);
+  {
+    v1::ServerHeader header;
+    SliceCursor payload;
+    ASSERT_TRUE(ParseFrame(made.message, &header, &payload).ok());
+    const v1::Rows& out = header.rows();
+    EXPECT_EQ(out.coding(), v1::ROW_CODING_ZSTD);
+    EXPECT_THAT(out.payload_bytes(), ElementsAre(10, 0, 100000));
+    ASSERT_EQ(payload.remaining(), made.sent_bytes);
+    std::vector<uint8_t> coded(payload.remaining());
+    ASSERT_TRUE(payload.Read(coded.data(), coded.size()));
+    const std::vector<uint32_t> lengths(out.payload_bytes().begin(), out.payload_bytes().end());
+    auto bytes = RowDecoder(schema).Decode(coded, lengths, 1 << 20);
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes->get()), 100010),
+              std::string(10, 'a') + std::string(100000, 'b'));
+  }
+  made.message = SliceList();
+  EXPECT_EQ(purse_->taken, 0u);
+}
+
+TEST_F(OutboxTest, RowsThatDoNotGetSmallerGoAsTheyAre) {
+  RowSchema schema;
+  std::vector<RowResult> rows;
+  rows.push_back(Row(3, 0, 'a', 3));
+  RowEncoder encoder(schema);
+  const RowsMessage made = MakeRowsMessage(std::move(rows), 0, &encoder);
+  EXPECT_EQ(made.sent_bytes, 3u);
+  v1::ServerHeader header;
+  SliceCursor payload;
+  ASSERT_TRUE(ParseFrame(made.message, &header, &payload).ok());
+  EXPECT_EQ(header.rows().coding(), v1::ROW_CODING_NONE);
+  EXPECT_EQ(payload.remaining(), 3u);
 }
 
 }  // namespace
