@@ -1,12 +1,14 @@
-// A TCP proxy that makes a link long without making it narrow: link_proxy LISTEN_PORT TARGET_PORT DELAY_MS, both of
-// 127.0.0.1; DELAY_MS is added to a round trip. For bench/far_hosts.sh: it carries some GB/s, which delay_proxy.py does
-// not, and a link as long as that needs. A signal ends it.
+// A TCP proxy that makes a link long, or narrow: link_proxy LISTEN_PORT TARGET_PORT DELAY_MS [MB_PER_SECOND], both
+// ports of 127.0.0.1; DELAY_MS is added to a round trip, and without a rate the link is as wide as can be. For
+// bench/far_hosts.sh: it carries some GB/s, which delay_proxy.py does not, and a link as long as that needs; and for
+// bench/narrow_link.sh. A signal ends it.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -27,11 +29,21 @@ using SteadyClock = std::chrono::steady_clock;
 // Read at once, and under way at one time: beyond what is measured here, bandwidth times delay.
 constexpr size_t kChunk = 256 << 10;
 constexpr size_t kMostUnderWay = size_t{256} << 20;
+// The same of a narrow link, which has no more room than a switch has.
+constexpr size_t kMostOnNarrow = 2 * kChunk;
+
+// A sender that was late by less catches up.
+constexpr std::chrono::milliseconds kLate(20);
+
+struct Link {
+  SteadyClock::duration delay;  // one way
+  double bytes_per_second = 0;  // each way; 0: no limit
+};
 
 // One direction of a connection: pieces and when they are due.
 class Direction {
  public:
-  Direction(int from, int to, SteadyClock::duration delay) : from_(from), to_(to), delay_(delay) {}
+  Direction(int from, int to, const Link& link) : from_(from), to_(to), link_(link) {}
 
   void Read() {
     for (;;) {
@@ -39,18 +51,19 @@ class Direction {
       piece.bytes = NewChunk();
       const ssize_t got = recv(from_, piece.bytes->data(), kChunk, 0);
       piece.size = got > 0 ? static_cast<size_t>(got) : 0;
-      piece.due = SteadyClock::now() + delay_;
+      piece.due = SteadyClock::now() + link_.delay;
       const bool last = piece.size == 0;
       MutexLock lock(&mutex_);
       under_way_ += piece.size;
       pieces_.push_back(std::move(piece));
       changed_.NotifyAll();
       if (last) return;
-      while (under_way_ > kMostUnderWay) changed_.Wait(&mutex_);
+      while (under_way_ > (link_.bytes_per_second > 0 ? kMostOnNarrow : kMostUnderWay)) changed_.Wait(&mutex_);
     }
   }
 
   void Write() {
+    SteadyClock::time_point free_at = SteadyClock::now();  // of a narrow link: when the next piece may go
     for (bool broken = false;;) {
       Piece piece;
       {
@@ -59,8 +72,13 @@ class Direction {
         piece = std::move(pieces_.front());
         pieces_.pop_front();
       }
-      std::this_thread::sleep_until(piece.due);
+      std::this_thread::sleep_until(std::max(piece.due, free_at));
       if (piece.size == 0) break;
+      if (link_.bytes_per_second > 0) {
+        free_at = std::max(free_at, SteadyClock::now() - kLate) +
+                  std::chrono::duration_cast<SteadyClock::duration>(
+                      std::chrono::duration<double>(static_cast<double>(piece.size) / link_.bytes_per_second));
+      }
       for (size_t sent = 0; sent < piece.size && !broken;) {
         const ssize_t n = send(to_, piece.bytes->data() + sent, piece.size - sent, MSG_NOSIGNAL);
         broken = n <= 0;
@@ -92,7 +110,7 @@ class Direction {
   }
 
   const int from_, to_;
-  const SteadyClock::duration delay_;
+  const Link link_;
   Mutex mutex_;
   CondVar changed_;
   std::deque<Piece> pieces_ ABSL_GUARDED_BY(mutex_);
@@ -108,12 +126,12 @@ sockaddr_in Local(int port) {
   return address;
 }
 
-void Carry(int here, int there, SteadyClock::duration delay) {
+void Carry(int here, int there, const Link& link) {
   for (const int end : {here, there}) {
     const int on = 1;
     setsockopt(end, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
-  Direction out(here, there, delay), back(there, here, delay);
+  Direction out(here, there, link), back(there, here, link);
   std::vector<std::thread> threads;
   for (Direction* direction : {&out, &back}) {
     threads.emplace_back([direction] { direction->Read(); });
@@ -124,7 +142,7 @@ void Carry(int here, int there, SteadyClock::duration delay) {
   close(there);
 }
 
-int Serve(int port, int target_port, SteadyClock::duration delay) {
+int Serve(int port, int target_port, const Link& link) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int on = 1;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -142,7 +160,7 @@ int Serve(int port, int target_port, SteadyClock::duration delay) {
       close(there);
       continue;
     }
-    std::thread([=] { Carry(here, there, delay); }).detach();
+    std::thread([=] { Carry(here, there, link); }).detach();
   }
 }
 
@@ -150,11 +168,13 @@ int Serve(int port, int target_port, SteadyClock::duration delay) {
 }  // namespace penstock
 
 int main(int argc, char** argv) {
-  if (argc != 4 || std::atoi(argv[1]) <= 0 || std::atoi(argv[2]) <= 0) {
-    std::fprintf(stderr, "usage: link_proxy LISTEN_PORT TARGET_PORT DELAY_MS\n");
+  if (argc < 4 || argc > 5 || std::atoi(argv[1]) <= 0 || std::atoi(argv[2]) <= 0) {
+    std::fprintf(stderr, "usage: link_proxy LISTEN_PORT TARGET_PORT DELAY_MS [MB_PER_SECOND]\n");
     return 2;
   }
-  const auto delay = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+  penstock::Link link;
+  link.delay = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
       std::chrono::duration<double, std::milli>(std::atof(argv[3]) / 2));
-  return penstock::Serve(std::atoi(argv[1]), std::atoi(argv[2]), delay);
+  if (argc == 5) link.bytes_per_second = std::atof(argv[4]) * 1e6;
+  return penstock::Serve(std::atoi(argv[1]), std::atoi(argv[2]), link);
 }

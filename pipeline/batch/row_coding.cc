@@ -81,8 +81,8 @@ absl::StatusOr<std::unique_ptr<uint8_t[]>> RowDecoder::Decode(absl::Span<const u
   auto rows = std::make_unique_for_overwrite<uint8_t[]>(bytes);
   const size_t got = ZSTD_decompress(rows.get(), bytes, coded.data(), coded.size());
   if (ZSTD_isError(got) != 0 || got != bytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "compressed rows that are damaged: ", ZSTD_isError(got) != 0 ? ZSTD_getErrorName(got) : "too few bytes"));
+    return absl::InvalidArgumentError(absl::StrCat("compressed rows that are damaged: ",
+                                                   ZSTD_isError(got) != 0 ? ZSTD_getErrorName(got) : "too few bytes"));
   }
   uint8_t* row = rows.get();
   for (const uint32_t length : lengths) {

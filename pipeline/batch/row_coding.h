@@ -1,5 +1,5 @@
-// Rows on a narrow link: a message's rows together, filtered (row_filter.h) and compressed by Zstandard (RFC 8878) as one
-// frame. Lossless. v1::RowCoding names it.
+// Rows on a narrow link: a message's rows together, filtered (row_filter.h) and compressed by Zstandard (RFC 8878) as
+// one frame. Lossless. v1::RowCoding names it.
 #ifndef PENSTOCK_PIPELINE_BATCH_ROW_CODING_H_
 #define PENSTOCK_PIPELINE_BATCH_ROW_CODING_H_
 

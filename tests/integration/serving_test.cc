@@ -285,6 +285,7 @@ TEST_F(ServingTest, RowsThatAreCompressedOnTheirWayGiveTheLocalDigest) {
   TempFolder boxes, numbers;
   ClusterOptions options;
   options.workers = 2;
+  options.shared_memory = false;
   options.wire_compression = WireCompression::kOn;
   for (const TestDataset& dataset :
        {dataset_, MakeDetectionDataset(boxes.path()), MakeNumberDataset({.shards = 3}, numbers.path())}) {

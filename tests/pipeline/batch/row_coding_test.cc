@@ -133,7 +133,8 @@ TEST(RowCoding, DamagedBytesAndFalseLengthsAreRefused) {
         wire.coded.resize(random() % wire.coded.size());
         break;
       case 1:
-        for (int i = 0; i < 3; ++i) wire.coded[random() % wire.coded.size()] ^= static_cast<uint8_t>(1 + random() % 255);
+        for (int i = 0; i < 3; ++i)
+          wire.coded[random() % wire.coded.size()] ^= static_cast<uint8_t>(1 + random() % 255);
         break;
       case 2:
         wire.lengths[random() % wire.lengths.size()] += 1 + static_cast<uint32_t>(random() % 5);

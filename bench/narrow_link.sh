@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# What compression gives on a narrow link: rows/s of `penstock read` from a worker behind a link of so many MB/s
+# (link_proxy), with --wire-compression off and auto in turns. The rows are photographs' crops, made as in any job; each
+# read is of so many rows as the link would carry in SECONDS, at most 250 MB of them a second, and with auto its first
+# seconds are those of the trial.
+#   bench/narrow_link.sh SHARDS [ROUNDS] [SECONDS] [MB_PER_SECOND...]     (2 rounds of 20 s, 30, 125 and 1000 MB/s)
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
+shards=$(readlink -f "${1:?usage: bench/narrow_link.sh SHARDS [ROUNDS] [SECONDS] [MB_PER_SECOND...]}")
+rounds=${2:-2} seconds=${3:-20}
+shift $(($# < 3 ? $# : 3))
+widths=("$@")
+[ $# -gt 0 ] || widths=(30 125 1000)
+processes=()
+trap 'stop_daemon; kill "${processes[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+cat >"$work/job.textproto" <<END
+name: "narrow"
+dataset { files: "$shards/*" }
+features { key: "image/encoded" column: "image" type: BYTES }
+features { key: "image/class/label" column: "label" type: INT64 default { ints: 0 } }
+ops { decode_image { channels: RGB } }
+ops { random_resized_crop { height: 224 width: 224 } }
+ops { random_horizontal_flip { probability: 0.5 } }
+order { seed: 17 shuffle: CHUNKED }
+batch { size: 64 last: DROP }
+END
+coordinator=$(free_port) port=$(free_port)
+export PENSTOCK_COORDINATOR=127.0.0.1:$coordinator
+"$bin/penstockd" coordinator --listen "$PENSTOCK_COORDINATOR" --state-dir "$work/c" >"$work/c.log" 2>&1 & processes+=($!)
+
+# rate WIDTH MODE: through a link of that width.
+rate() {
+  local far
+  far=$(free_port)
+  "$bin/link_proxy" "$far" "$port" 0 "$1" & local proxy=$!
+  "$bin/penstockd" worker --socket-dir '' --wire-compression "$2" --listen "127.0.0.1:$port" \
+    --advertise "127.0.0.1:$far" --coordinator "$PENSTOCK_COORDINATOR" --data-root "$shards" --state-dir "$work/w" \
+    >"$work/w.log" 2>&1 & daemon=$!
+  until "$bin/penstock" workers 2>/dev/null | grep -q "127.0.0.1:$far.*live"; do sleep 0.1; done
+  "$bin/penstock" submit "$work/job.textproto" --json >/dev/null
+  local steps=$((($1 < 250 ? $1 : 250) * 1000000 * seconds / 150528 / 64))
+  "$bin/penstock" read narrow --steps "$steps" --json >"$work/read.json"
+  stop_daemon
+  kill "$proxy"
+  wait "$proxy" 2>/dev/null || true
+  rate=$(json rows_per_second <"$work/read.json") digest=$(sed -n 's/.*"digest": "\([0-9a-f]*\)".*/\1/p' "$work/read.json")
+  awk -v w="$1" -v m="$2" -v r="$rate" -v c="$(json compressed_bytes <"$work/read.json")" \
+    -v b="$(json bytes_received <"$work/read.json")" \
+    'BEGIN { printf "%5s MB/s, %-4s %8.1f rows/s, %.2f of the bytes compressed\n", w, m, r, c / b }' >&2
+}
+for ((i = 0; i < rounds; i++)); do
+  for width in "${widths[@]}"; do
+    rate "$width" off
+    plain=$rate expected=$digest
+    rate "$width" auto
+    [ "$digest" = "$expected" ] || { echo "the digests differ" >&2; exit 1; }
+    echo "$rate $plain" >>"$work/ratios-$width"
+  done
+done
+for width in "${widths[@]}"; do
+  printf '%s MB/s: auto / off: ' "$width"
+  ratios <"$work/ratios-$width"
+done
