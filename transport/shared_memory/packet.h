@@ -2,10 +2,8 @@
 // does not lie where the other side can write.
 //
 //   WELCOME   worker  the first: version, whose worker it is, the ring's size; with the ring's descriptor
-//   PARTS     both    a piece of a message: bytes, and, from the worker, places in its ring or in a file; the last one
-//   says so FILE      worker  before the first place in it: the size of a file, with its descriptor; the stream's files
-//   are counted
-//                     from 0
+//   PARTS     both    a piece of a message: bytes, and, from the worker, places in its ring or a file; the last says so
+//   FILE      worker  before the first place in it: a file's size, with its descriptor; they are counted from 0
 //   RELEASE   client  the slices of a message (they are counted from 0) lie in the ring no longer than to here
 //   CLOSE     worker  the end, with its status; the last
 //
