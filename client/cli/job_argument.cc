@@ -18,6 +18,8 @@
 #include "pipeline/augment/contact_sheet.h"
 #include "pipeline/plan/fitting_batch.h"
 #include "pipeline/records/shard_reader.h"
+#include "pipeline/storage/files.h"
+#include "pipeline/storage/object/object_name.h"
 
 namespace penstock::cli {
 namespace {
@@ -173,6 +175,7 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
 }
 
 absl::StatusOr<std::string> ReadFileOrInput(const std::string& path) {
+  if (IsObjectName(path)) return ReadContent(path, kMaxFileBytes);
   if (path != "-") {
     if (const auto file = StatFile(path); file.ok() && file->size > kMaxFileBytes) {
       return absl::InvalidArgumentError(absl::StrCat(path, ": a job or configuration file is expected; this has ",

@@ -10,14 +10,18 @@
 #include "base/json.h"
 #include "base/runtime/clock.h"
 #include "base/status_macros.h"
+#include "base/url.h"
 #include "client/cli/command.h"
 #include "client/cli/output.h"
 #include "pipeline/import/shard_folder.h"
+#include "pipeline/storage/files.h"
+#include "pipeline/storage/object/object_name.h"
 
 namespace penstock::cli {
 
 void ShardOutput::AddFlags(Flags* flags) {
-  flags->AddString("out", &out_, "DIR", "the folder of the new shards: not there yet, empty, or this command's own");
+  flags->AddString("out", &out_, "DIR",
+                   "the folder of the new shards: not there yet, empty, or this command's own; or s3://, gs://, az://");
   flags->AddString("prefix", &prefix_, "NAME", "shards are called NAME-00000.tfrecord ... (default: data)");
   flags->AddBytes("shard-size", &shard_bytes_, "BYTES", "a shard ends before it would grow larger (default: 128MiB)");
   flags->AddString("order", &order_, "shuffled|sorted", "the records in a random order, or in that of the source");
@@ -35,7 +39,22 @@ absl::Status ShardOutput::Check(bool shuffle) {
   }
   if (threads_ > 4096) return UsageError(absl::StrCat("--threads ", threads_, ": at most 4096"));
   shuffle_ = order_.empty() ? shuffle : order_ == "shuffled";
-  folder_ = std::filesystem::absolute(out_).lexically_normal().string();
+  if (WithoutFileScheme(out_) == out_ && !WhyNoUrl(out_).empty())
+    return UsageError(absl::StrCat("--out ", WhyNoUrl(out_)));
+  if (IsObjectName(out_)) {
+    const absl::StatusOr<ObjectName> name = ParseObjectName(out_);
+    if (!name.ok()) return UsageError(absl::StrCat("--out: ", name.status().message()));
+    if (name->scheme == ObjectScheme::kHttp || name->scheme == ObjectScheme::kHttps) {
+      return UsageError(
+          absl::StrCat("--out ", out_, ": a web server takes no files; write to s3://, gs://, az:// or a folder"));
+    }
+    if (name->key.find_first_not_of('/') == std::string::npos) {
+      return UsageError(absl::StrCat("--out ", out_, ": name a folder in it"));
+    }
+    folder_ = out_;
+  } else {
+    folder_ = std::filesystem::absolute(WithoutFileScheme(out_)).lexically_normal().string();
+  }
   while (folder_.size() > 1 && folder_.back() == '/') folder_.pop_back();
   if (folder_.find_first_of("*?[\\") != std::string::npos) {
     return UsageError(absl::StrCat("--out ", out_, ": a glob could not name this folder; avoid *, ?, [ and \\"));
@@ -68,7 +87,7 @@ absl::Status ShardOutput::Write(const RecordSource& source, const std::string& v
   const auto result = WriteShards(source, options);
   bar.Finish();
   if (!result.ok()) {
-    const auto text = ReadWholeFile(absl::StrCat(folder_, "/", std::string(kShardStateName)));
+    const auto text = ReadContent(absl::StrCat(folder_, "/", std::string(kShardStateName)), uint64_t{1} << 30);
     const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());
     if (absl::IsFailedPrecondition(result.status()) || !state.ok() || state->shards.empty()) return result.status();
     return absl::Status(result.status().code(),
@@ -79,7 +98,7 @@ absl::Status ShardOutput::Write(const RecordSource& source, const std::string& v
   const std::vector<std::string>& skipped = result->state.skipped;
   if (!skipped.empty()) companions.push_back({"skipped.txt", absl::StrJoin(skipped, "\n") + "\n"});
   for (const Companion& companion : companions) {
-    PS_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(folder_, "/", companion.name), companion.content));
+    PS_RETURN_IF_ERROR(WriteContent(absl::StrCat(folder_, "/", companion.name), companion.content));
   }
   Print(*result, static_cast<double>(Clock::Real()->Now() - start) / kSecond, next_step);
   return absl::OkStatus();

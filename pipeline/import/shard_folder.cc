@@ -13,6 +13,9 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/temporaries.h"
+#include "pipeline/storage/files.h"
+#include "pipeline/storage/object/object_name.h"
+#include "pipeline/storage/object/object_writer.h"
 
 namespace penstock {
 namespace {
@@ -25,6 +28,19 @@ constexpr char kWayOut[] = "take another --out, or remove the folder to begin an
 
 absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::Open(
     const std::string& path, const std::vector<std::pair<std::string, std::string>>& arguments) {
+  std::unique_ptr<ShardFolder> folder;
+  if (IsObjectName(path)) {
+    folder.reset(new ShardFolder(path, -1, false));
+  } else {
+    PS_ASSIGN_OR_RETURN(folder, OpenLocal(path));
+  }
+  ShardState wanted;
+  wanted.arguments = arguments;
+  PS_RETURN_IF_ERROR(folder->Load(wanted));
+  return folder;
+}
+
+absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::OpenLocal(const std::string& path) {
   std::error_code error;
   const bool there = std::filesystem::exists(path, error);
   if (!there) std::filesystem::create_directories(path, error);
@@ -36,19 +52,38 @@ absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::Open(
   if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return absl::UnavailableError(absl::StrCat("another run is writing into ", path, "; wait for it, or ", kWayOut));
   }
-  ShardState wanted;
-  wanted.arguments = arguments;
-  PS_RETURN_IF_ERROR(folder->Load(wanted));
   return folder;
 }
 
-ShardFolder::~ShardFolder() { close(lock_); }
+ShardFolder::~ShardFolder() {
+  if (lock_ >= 0) close(lock_);
+}
+
+absl::StatusOr<std::vector<std::string>> ShardFolder::Names() const {
+  std::vector<std::string> names;
+  if (lock_ < 0) {
+    PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, AnyFiles()->ListAndWait(path_));
+    for (const StoredEntry& entry : entries) names.push_back(entry.name);
+    return names;
+  }
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
+    names.push_back(it->path().filename().string());
+  }
+  if (error) return ErrnoStatus(error.value(), absl::StrCat("listing ", path_));
+  return names;
+}
 
 absl::Status ShardFolder::Load(const ShardState& wanted) {
   const std::string file = File(std::string(kShardStateName));
-  const auto text = ReadWholeFile(file, kMaxStateBytes);
+  if (lock_ < 0) {
+    // Before the state is read: one that another run writes meanwhile is then not replaced.
+    const auto there = AnyFiles()->StatAndWait(file);
+    if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
+    if (there.ok()) state_tag_ = there->info.tag;
+  }
+  const auto text = ReadContent(file, kMaxStateBytes);
   if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
-  std::error_code error;
   if (text.ok()) {
     const auto state = ParseShardState(*text);
     if (!state.ok()) {
@@ -63,38 +98,48 @@ absl::Status ShardFolder::Load(const ShardState& wanted) {
     state_ = *state;
     PS_RETURN_IF_ERROR(CheckShards());
   }
-  std::vector<std::filesystem::path> leftovers;
-  for (std::filesystem::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
+  std::vector<std::string> leftovers;
+  PS_ASSIGN_OR_RETURN(const std::vector<std::string> names, Names());
+  for (const std::string& name : names) {
     if (IsTemporary(name)) {
-      leftovers.push_back(it->path());
+      leftovers.push_back(File(name));
     } else if (!text.ok()) {
       return absl::FailedPreconditionError(
           absl::StrCat(path_, " is not empty ('", name, "') and was not begun by this command; ", kWayOut));
     }
   }
-  if (error) return ErrnoStatus(error.value(), absl::StrCat("listing ", path_));
-  if (text.ok()) {
-    for (const auto& leftover : leftovers) std::filesystem::remove(leftover, error);
-    return absl::OkStatus();
-  }
-  return Save(wanted);
+  if (!text.ok()) return Save(wanted);
+  if (lock_ < 0) return state_.complete ? absl::OkStatus() : AbortUploads(Objects(), path_);
+  std::error_code ignored;
+  for (const std::string& leftover : leftovers) std::filesystem::remove(leftover, ignored);
+  return absl::OkStatus();
 }
 
 absl::Status ShardFolder::CheckShards() const {
   for (const FinishedShard& shard : state_.shards) {
-    const auto info = StatFile(File(shard.name));
-    if (!info.ok() && !absl::IsNotFound(info.status())) return info.status();
-    if (info.ok() && info->size == shard.bytes) continue;
+    const auto found = AnyFiles()->StatAndWait(File(shard.name));
+    if (!found.ok() && !absl::IsNotFound(found.status())) return found.status();
+    if (found.ok() && found->info.size == shard.bytes) continue;
     return absl::FailedPreconditionError(absl::StrCat(
-        File(shard.name), info.ok() ? absl::StrCat(" has ", info->size, " bytes") : std::string(" is gone"),
+        File(shard.name), found.ok() ? absl::StrCat(" has ", found->info.size, " bytes") : std::string(" is gone"),
         " where an earlier run wrote ", shard.bytes, "; ", kWayOut));
   }
   return absl::OkStatus();
 }
 
 absl::Status ShardFolder::Save(const ShardState& state) {
-  PS_RETURN_IF_ERROR(WriteFileAtomically(File(std::string(kShardStateName)), state.Serialize()));
+  const std::string file = File(std::string(kShardStateName));
+  if (lock_ >= 0) {
+    PS_RETURN_IF_ERROR(WriteFileAtomically(file, state.Serialize()));
+  } else {
+    const absl::StatusOr<std::string> tag =
+        PutObject(Objects(), file, state.Serialize(), {.is_new = state_tag_.empty(), .tag = state_tag_});
+    if (absl::IsAborted(tag.status())) {
+      return absl::UnavailableError(absl::StrCat("another run is writing into ", path_, "; wait for it, or ", kWayOut));
+    }
+    PS_RETURN_IF_ERROR(tag.status());
+    state_tag_ = *tag;
+  }
   state_ = state;
   return absl::OkStatus();
 }
@@ -115,6 +160,10 @@ absl::Status ShardFolder::Complete(std::vector<std::string> skipped) {
 
 void ShardFolder::Abandon() {
   if (!state_.shards.empty() || state_.complete) return;
+  if (lock_ < 0) {
+    static_cast<void>(RemoveObject(Objects(), File(std::string(kShardStateName))));  // the run's own error is told
+    return;
+  }
   std::error_code ignored;
   std::filesystem::remove(File(std::string(kShardStateName)), ignored);
   if (made_) std::filesystem::remove(path_, ignored);  // only when it is empty

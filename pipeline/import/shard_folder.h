@@ -12,7 +12,9 @@
 
 namespace penstock {
 
-// Not thread-safe. The lock on the folder lasts as long as the object, or the process.
+// Not thread-safe. The lock on the folder lasts as long as the object, or the process. A folder may be one of objects
+// ("s3://bucket/folder"): what keeps two runs apart is then the state, which is written only in the place of the one
+// that was read, where the storage knows conditions.
 class ShardFolder {
  public:
   // Makes the folder where it is not there, or takes up what an earlier run with these very arguments left in it.
@@ -20,6 +22,7 @@ class ShardFolder {
   //   FailedPrecondition  it holds the shards of other arguments (each that differs is named), files that no run wrote,
   //                       or less than its state says; the message says the way out
   //   Unavailable         another run is writing into it
+  //   InvalidArgument     it is behind plain HTTP
   static absl::StatusOr<std::unique_ptr<ShardFolder>> Open(
       const std::string& path, const std::vector<std::pair<std::string, std::string>>& arguments);
   ~ShardFolder();
@@ -39,15 +42,19 @@ class ShardFolder {
  private:
   ShardFolder(std::string path, int lock, bool made) : path_(std::move(path)), lock_(lock), made_(made) {}
 
+  static absl::StatusOr<std::unique_ptr<ShardFolder>> OpenLocal(const std::string& path);
+  // The names in it.
+  absl::StatusOr<std::vector<std::string>> Names() const;
   // Reads the state, or finds the folder empty.
   absl::Status Load(const ShardState& wanted);
   absl::Status CheckShards() const;
   absl::Status Save(const ShardState& state);
 
   const std::string path_;
-  const int lock_;  // file descriptor of the folder
+  const int lock_;  // file descriptor of the folder; -1 of objects
   const bool made_;
   ShardState state_;
+  std::string state_tag_;  // of the state that is there, of objects; "": none
 };
 
 }  // namespace penstock

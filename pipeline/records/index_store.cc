@@ -81,7 +81,7 @@ std::string IndexStore::SidecarPath(const std::string& path) const {
 absl::StatusOr<ShardIndex> IndexStore::Load(const std::string& path) const {
   PS_ASSIGN_OR_RETURN(const StoredName shard, AnyFiles()->StatAndWait(path));
   const std::string sidecar = SidecarPath(path);
-  PS_ASSIGN_OR_RETURN(const std::string blob, ReadWholeFile(sidecar, kMaxSidecarBytes));
+  PS_ASSIGN_OR_RETURN(const std::string blob, ReadContent(sidecar, kMaxSidecarBytes));
   absl::StatusOr<ShardIndex> index = ShardIndex::Parse(blob);
   if (!index.ok()) {
     return absl::Status(index.status().code(), absl::StrCat(sidecar, ": ", index.status().message()));
@@ -98,7 +98,7 @@ absl::Status IndexStore::Save(const std::string& path, const ShardIndex& index) 
     fs::create_directories(folder_, error);
     if (error) return ErrnoStatus(error.value(), absl::StrCat("making the folder ", folder_));
   }
-  return WriteFileAtomically(SidecarPath(path), index.Serialize());
+  return WriteContent(SidecarPath(path), index.Serialize());
 }
 
 absl::StatusOr<LoadedIndex> IndexStore::LoadOrBuild(const std::string& path, const IndexOptions& options) const {

@@ -2,7 +2,11 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status_macros.h"
 #include "pipeline/storage/object/object_name.h"
+#include "pipeline/storage/object/object_writer.h"
 #include "pipeline/storage/posix_storage.h"
 
 namespace penstock {
@@ -51,6 +55,27 @@ ObjectStorage* Objects() {
 Storage* AnyFiles() {
   static auto* const files = new FilesAndObjects(LocalFiles());
   return files;
+}
+
+absl::StatusOr<std::unique_ptr<NewFile>> CreateFile(const std::string& name) {
+  return IsObjectName(name) ? CreateObject(Objects(), name) : NewFile::Create(name);
+}
+
+absl::Status WriteContent(const std::string& name, const std::string& content) {
+  return IsObjectName(name) ? PutObject(Objects(), name, content).status() : WriteFileAtomically(name, content);
+}
+
+absl::StatusOr<std::string> ReadContent(const std::string& name, uint64_t most) {
+  if (!IsObjectName(name)) return ReadWholeFile(name, most);
+  PS_ASSIGN_OR_RETURN(const auto file, AnyFiles()->OpenAndWait(name));
+  if (file->opened().size > most) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(name, " has ", file->opened().size, " bytes; at most ", most, " are read"));
+  }
+  std::string content(file->opened().size, '\0');
+  PS_ASSIGN_OR_RETURN(const size_t size, file->ReadAt(0, content.size(), content.data()));
+  content.resize(size);
+  return content;
 }
 
 std::unique_ptr<Storage> FilesBy(Storage* local) { return std::make_unique<FilesAndObjects>(local); }

@@ -2,9 +2,12 @@
 #ifndef PENSTOCK_PIPELINE_STORAGE_FILES_H_
 #define PENSTOCK_PIPELINE_STORAGE_FILES_H_
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "base/runtime/thread_pool.h"
+#include "pipeline/storage/new_file.h"
 #include "pipeline/storage/object/object_storage.h"
 #include "pipeline/storage/storage.h"
 
@@ -13,6 +16,13 @@ namespace penstock {
 // The process's; live for ever. Objects are asked for as the environment says when they are first asked for.
 Storage* AnyFiles();
 ObjectStorage* Objects();
+
+// A new file or object under its name; as NewFile::Create() and CreateObject() have it.
+absl::StatusOr<std::unique_ptr<NewFile>> CreateFile(const std::string& name);
+// Replaces the file or object at once.
+absl::Status WriteContent(const std::string& name, const std::string& content);
+// All that it holds. NotFound; ResourceExhausted: it is longer than `most`.
+absl::StatusOr<std::string> ReadContent(const std::string& name, uint64_t most);
 
 // Files by `local`, objects by Objects(). `local` lives as long.
 std::unique_ptr<Storage> FilesBy(Storage* local);

@@ -173,7 +173,9 @@ class FakeGcs(Server):
         self.ask("POST", "/storage/v1/b", params={"project": "tests"}, json={"name": BUCKET})
 
     def put(self, key, file):
-        self.ask("POST", f"/upload/storage/v1/b/{BUCKET}/o", params={"uploadType": "media", "name": key}, data=file.read_bytes())
+        self.ask(
+            "POST", f"/upload/storage/v1/b/{BUCKET}/o", params={"uploadType": "media", "name": key}, data=file.read_bytes()
+        )
 
     def keys(self, prefix):
         found = self.ask("GET", f"/storage/v1/b/{BUCKET}/o", params={"prefix": prefix})

@@ -1,4 +1,4 @@
-"""Object storage as its user meets it, on servers that others made: commands, a daemon, Python; and what kills in the middle change."""
+"""Object storage as its user meets it, on servers that others made: commands, a daemon, Python; and what kills change."""
 
 import datetime
 import json
@@ -7,10 +7,11 @@ import sys
 import threading
 import time
 
+import numpy
 import pytest
 from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_account_sas
 
-from conftest import BIN, HERE, SeaweedFS
+from conftest import BIN, HERE, Moto, SeaweedFS
 
 JOB = """name: "photos"
 dataset { files: "FILES" }
@@ -152,3 +153,74 @@ def test_azure_is_opened_by_a_shared_access_signature_and_by_a_connection_string
     assert " 0 broken files" in place.type(verify, AZURE_STORAGE_KEY="", AZURE_STORAGE_SAS_TOKEN=signature)
     text = f"AccountName={server.account};AccountKey={server.key};BlobEndpoint={server.url}/{server.account}"
     assert " 0 broken files" in place.type(verify, AZURE_STORAGE_CONNECTION_STRING=text, AZURE_STORAGE_ACCOUNT="")
+
+
+def arrays(place, rows, name="rows.npy"):
+    """An array of this many rows of 12,288 bytes."""
+    path = place.folder / name
+    if not path.exists():
+        numpy.save(path, numpy.random.default_rng(5).integers(0, 256, (rows, 64, 64, 3), dtype=numpy.uint8))
+    return path
+
+
+def read_digest(place, job):
+    with place.daemon(f"data={place.folder}", "--data-root", f"bucket={place.at('')}") as daemon:
+        return digest_of(daemon.type(f"penstock read {job} --epochs 1 --json"))
+
+
+def test_what_is_imported_into_a_bucket_is_what_is_imported_onto_a_disk(place):
+    rows = arrays(place, 3000)  # 37 MB: shards of five parts
+    imported = f"penstock import {rows} --shard-size 20MiB --out"
+    place.type(f"{imported} {place.folder}/imported")
+    said = place.type(f"{imported} {place.at('imported')}")
+    assert f"next: penstock submit {place.at('imported/job.textproto')}" in said
+    names = sorted(path.name for path in (place.folder / "imported").iterdir())
+    assert sorted(key.split("/")[1] for key in place.server.keys("imported/")) == names
+    assert not place.server.pending()
+    place.type(f"penstock index '{place.at('imported/*.tfrecord')}' --index-beside")
+    assert any(key.endswith(".psidx") for key in place.server.keys("imported/"))
+    assert " 0 broken files" in place.type(f"penstock verify '{place.at('imported/*.tfrecord')}'")
+    assert read_digest(place, place.at("imported/job.textproto")) == read_digest(place, "imported/job.textproto")
+    assert "already" in place.type(f"{imported} {place.at('imported')}")  # again: there is nothing to do
+    other = f"penstock import {rows} --shard-size 10MiB --out {place.at('imported')}"
+    assert "holds the shards of other arguments" in place.type(other, 1)
+    assert "is not empty" in place.type(f"penstock import {rows} --out {place.at('photos')}", 1)
+
+
+def test_what_is_baked_into_a_bucket_is_what_is_baked_onto_a_disk(place):
+    job = write_job(place, f"{place.files[0].parent}/*", "to_bake.textproto")
+    place.type(f"penstock bake {job} --out {place.folder}/baked")
+    place.type(f"penstock bake {job} --out {place.at('baked')}")
+    assert read_digest(place, place.at("baked/job.textproto")) == read_digest(place, "baked/job.textproto")
+
+
+def test_an_import_that_is_killed_leaves_nothing_to_see_and_is_gone_on_with(place):
+    if isinstance(place.server, Moto):
+        return  # it takes a second for each part
+    rows = arrays(place, 8000, "many.npy")
+    command = f"exec penstock import {rows} --shard-size 30MiB --out {place.at('killed')}"
+    for wait in (0.3, 0.6):
+        process = subprocess.Popen(
+            ["bash", "-ec", command], env=place.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        time.sleep(wait)
+        process.kill()
+        process.wait()
+        for key in place.server.keys("killed/"):
+            if key.endswith(".tfrecord"):  # whole, or not there
+                assert " 0 broken files" in place.type(f"penstock verify '{place.at(key)}'")
+    place.type(command)
+    assert not place.server.pending()
+    place.type(f"penstock import {rows} --shard-size 30MiB --out {place.folder}/unkilled")
+    for path in (place.folder / "unkilled").glob("*.tfrecord"):
+        assert f"killed/{path.name}" in place.server.keys("killed/")
+    assert read_digest(place, place.at("killed/job.textproto")) == read_digest(place, "unkilled/job.textproto")
+
+
+def test_what_may_not_be_written_is_said_and_leaves_nothing(place):
+    rows = arrays(place, 3000)
+    nowhere = place.at("x").replace("train", "trian")
+    for command in (f"penstock import {rows} --out {nowhere}", f"penstock import {rows} --out http://127.0.0.1:1/x"):
+        said = place.type(f"{command} || test $? -ne 0")
+        assert "trian" in said or "a web server takes no files" in said
+    assert not place.server.keys("x")

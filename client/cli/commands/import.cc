@@ -22,6 +22,7 @@
 #include "pipeline/import/npz_file.h"
 #include "pipeline/import/record_files_source.h"
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/object/object_name.h"
 
 namespace penstock::cli {
 namespace {
@@ -254,8 +255,9 @@ class Import final : public Command {
     std::vector<int64_t> labels;
     size_t labeled = 0;
     // What is unpacked takes no place of --out's own: the folder that it is in, or will be.
-    std::filesystem::path scratch(output_.folder());
     std::error_code error;
+    std::filesystem::path scratch(IsObjectName(output_.folder()) ? std::filesystem::temp_directory_path(error)
+                                                                 : std::filesystem::path(output_.folder()));
     while (scratch.has_relative_path() && !std::filesystem::is_directory(scratch, error))
       scratch = scratch.parent_path();
     for (const std::string& path : paths) {

@@ -104,6 +104,9 @@ class Pack final : public Command {
     if (!arguments.empty()) return UsageError(absl::StrCat("unexpected argument: ", arguments[0]));
     if (!part_.empty() || !staging_.empty()) return RunPart();
     if (out_.empty()) return UsageError("--out DIR is missing");
+    if (out_.find("://") != std::string::npos) {
+      return UsageError(absl::StrCat("--out ", out_, ": rows are packed into a folder of this machine; copy it then"));
+    }
     if (!order_.empty() && order_ != "shuffled" && order_ != "sorted") {
       return UsageError(absl::StrCat("--order ", order_, ": shuffled or sorted"));
     }

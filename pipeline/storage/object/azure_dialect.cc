@@ -20,21 +20,9 @@ std::string WithoutQuotes(const std::string& tag) {
   return tag.size() >= 2 && tag.front() == '"' && tag.back() == '"' ? tag.substr(1, tag.size() - 2) : tag;
 }
 
-const char* NameOf(HttpRequest::Method method) {
-  switch (method) {
-    case HttpRequest::Method::kGet:
-      return "GET";
-    case HttpRequest::Method::kHead:
-      return "HEAD";
-    case HttpRequest::Method::kPost:
-      return "POST";
-    case HttpRequest::Method::kPut:
-      return "PUT";
-  }
-  return "";
-}
-
 }  // namespace
+
+std::string AzureTagOf(const HttpResponse& response) { return WithoutQuotes(HeaderOf(response, "etag")); }
 
 void AzureDialect::Prepare(const ObjectName& name, CallDone<bool> done) {
   if (!account_.ok()) {
@@ -171,6 +159,7 @@ ObjectError AzureDialect::ErrorOf(const ObjectName& name, const HttpResponse& re
     error.status = absl::NotFoundError(
         absl::StrCat("there is no container az://", name.place, " in the account at ", account_->endpoint));
   }
+  if (code == "BlobAlreadyExists") error.status = absl::AbortedError(absl::StrCat(ToString(name), " is there already"));
   if (code == "AuthenticationFailed" && LearnClock(response)) {
     error.cure = ObjectError::Cure::kRenewed;
     return error;

@@ -17,6 +17,9 @@
 
 namespace penstock {
 
+// Of an answer that has an ETag.
+std::string AzureTagOf(const HttpResponse& response);
+
 // A state's tag is the ETag, without the quotes that some answers have and some have not.
 class AzureDialect final : public ObjectDialect {
  public:
@@ -32,10 +35,12 @@ class AzureDialect final : public ObjectDialect {
   absl::StatusOr<ObjectPage> PageOf(const ObjectName& name, const HttpResponse& response) override;
   ObjectError ErrorOf(const ObjectName& name, const HttpResponse& response) override;
 
- private:
+  // Of the container, or of a blob in it.
   using Pairs = std::vector<std::pair<std::string, std::string>>;
   HttpRequest Request(HttpRequest::Method method, const ObjectName& name, const std::string& key, const Pairs& query,
                       std::map<std::string, std::string> headers, std::string body = "");
+
+ private:
   // The storage's clock, by an answer's date. False: it says nothing new.
   bool LearnClock(const HttpResponse& response);
 

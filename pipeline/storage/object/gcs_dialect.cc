@@ -10,6 +10,7 @@
 namespace penstock {
 namespace {
 
+constexpr char kObjects[] = "/storage/v1/b/";
 constexpr size_t kLongestReason = 300;
 
 // Numbers of 64 bits are texts in Google's JSON, and numbers in some emulators'.
@@ -59,11 +60,11 @@ void GcsDialect::Prepare(const ObjectName& name, CallDone<bool> done) {
   });
 }
 
-HttpRequest GcsDialect::Request(const ObjectName& name, const std::string& key,
+HttpRequest GcsDialect::Request(const std::string& api, const ObjectName& name, const std::string& key,
                                 const std::vector<std::pair<std::string, std::string>>& query) {
   HttpRequest request;
-  request.url = absl::StrCat(options_.endpoint, "/storage/v1/b/", PercentEncoded(name.place), "/o",
-                             key.empty() ? "" : "/", PercentEncoded(key), query.empty() ? "" : "?", FormOf(query));
+  request.url = absl::StrCat(options_.endpoint, api, PercentEncoded(name.place), "/o", key.empty() ? "" : "/",
+                             PercentEncoded(key), query.empty() ? "" : "?", FormOf(query));
   if (options_.is_signed) {
     request.headers.push_back(absl::StrCat("Authorization: Bearer ", tokens_->Current().value));
     if (!options_.project.empty()) request.headers.push_back(absl::StrCat("x-goog-user-project: ", options_.project));
@@ -72,11 +73,11 @@ HttpRequest GcsDialect::Request(const ObjectName& name, const std::string& key,
 }
 
 HttpRequest GcsDialect::Head(const ObjectName& name) {
-  return Request(name, name.key, {{"fields", "size,generation"}});
+  return Request(kObjects, name, name.key, {{"fields", "size,generation"}});
 }
 
 HttpRequest GcsDialect::Range(const ObjectName& name, const FileInfo& state, uint64_t offset, uint64_t length) {
-  HttpRequest request = Request(name, name.key, {{"alt", "media"}, {"ifGenerationMatch", state.tag}});
+  HttpRequest request = Request(kObjects, name, name.key, {{"alt", "media"}, {"ifGenerationMatch", state.tag}});
   request.headers.push_back(absl::StrCat("Range: bytes=", offset, "-", offset + length - 1));
   // What was stored compressed is given as it was stored, and not unpacked, where ranges would mean nothing.
   request.headers.emplace_back("Accept-Encoding: gzip");
@@ -90,7 +91,7 @@ absl::StatusOr<HttpRequest> GcsDialect::List(const ObjectName& name, const std::
       {"fields", "items(name,size,generation),prefixes,nextPageToken"}};
   if (!name.key.empty()) query.emplace_back("prefix", name.key + "/");
   if (!page.empty()) query.emplace_back("pageToken", page);
-  return Request(name, "", query);
+  return Request(kObjects, name, "", query);
 }
 
 absl::StatusOr<FileInfo> GcsDialect::StateOf(const ObjectName& name, const HttpResponse& response) {

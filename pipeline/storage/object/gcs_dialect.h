@@ -36,11 +36,11 @@ class GcsDialect final : public ObjectDialect {
   absl::StatusOr<ObjectPage> PageOf(const ObjectName& name, const HttpResponse& response) override;
   ObjectError ErrorOf(const ObjectName& name, const HttpResponse& response) override;
 
- private:
-  // Of the bucket's objects ("": all), with a query.
-  HttpRequest Request(const ObjectName& name, const std::string& key,
+  // Of the bucket's objects ("": all), with a query; `api` is what stands before the bucket in the path.
+  HttpRequest Request(const std::string& api, const ObjectName& name, const std::string& key,
                       const std::vector<std::pair<std::string, std::string>>& query);
 
+ private:
   const GcsOptions options_;
   TokenSource* const tokens_;
 };

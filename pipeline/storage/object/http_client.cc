@@ -136,6 +136,7 @@ void Configure(Call* call) {
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
     set(CURLOPT_POSTFIELDS, request.body.data());
     if (request.method == HttpRequest::Method::kPut) set(CURLOPT_CUSTOMREQUEST, "PUT");
+    if (request.method == HttpRequest::Method::kDelete) set(CURLOPT_CUSTOMREQUEST, "DELETE");
     // No question first whether it may be sent; and what is not called a form is none.
     call->headers = curl_slist_append(call->headers, "Expect:");
     const auto names_type = [](const std::string& header) {

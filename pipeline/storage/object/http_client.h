@@ -18,7 +18,7 @@
 namespace penstock {
 
 struct HttpRequest {
-  enum class Method : uint8_t { kGet, kHead, kPost, kPut };
+  enum class Method : uint8_t { kGet, kHead, kPost, kPut, kDelete };
   Method method = Method::kGet;
   std::string url;
   std::vector<std::string> headers;  // "name: value"; may hold what is secret

@@ -20,6 +20,22 @@ Nanos RetryAfter(const HttpResponse& response) {
 
 }  // namespace
 
+const char* NameOf(HttpRequest::Method method) {
+  switch (method) {
+    case HttpRequest::Method::kGet:
+      return "GET";
+    case HttpRequest::Method::kHead:
+      return "HEAD";
+    case HttpRequest::Method::kPost:
+      return "POST";
+    case HttpRequest::Method::kPut:
+      return "PUT";
+    case HttpRequest::Method::kDelete:
+      return "DELETE";
+  }
+  return "";
+}
+
 std::string HeaderOf(const HttpResponse& response, const std::string& name) {
   const auto found = response.headers.find(name);
   return found == response.headers.end() ? "" : found->second;

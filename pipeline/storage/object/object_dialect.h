@@ -63,6 +63,9 @@ class ObjectDialect {
   virtual ObjectError ErrorOf(const ObjectName& name, const HttpResponse& response) = 0;
 };
 
+// "GET", "PUT", ...
+const char* NameOf(HttpRequest::Method method);
+
 // Of any HTTP: what status codes mean. `why` is what the answer's body says, if that is known.
 ObjectError HttpError(const ObjectName& name, const HttpResponse& response, const std::string& why);
 

@@ -12,7 +12,10 @@
 #include "base/status_macros.h"
 #include "pipeline/storage/object/azure_account.h"
 #include "pipeline/storage/object/azure_dialect.h"
+#include "pipeline/storage/object/azure_uploads.h"
+#include "pipeline/storage/object/gcs_uploads.h"
 #include "pipeline/storage/object/http_dialect.h"
+#include "pipeline/storage/object/s3_uploads.h"
 
 namespace penstock {
 namespace {
@@ -62,10 +65,6 @@ absl::Status CheckRange(const ObjectName& name, const HttpResponse& response, ui
 // One question, asked until it is answered.
 class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
  public:
-  using Make = std::function<absl::StatusOr<HttpRequest>()>;
-  // Whether an answer is one. Unavailable: ask again.
-  using Check = std::function<absl::Status(const HttpResponse&)>;
-
   Exchange(ObjectStorage* storage, ObjectName name, const CallOptions& options, Make make, Check check,
            CallDone<HttpResponse> done)
       : storage_(storage),
@@ -98,7 +97,9 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
                                 absl::StrCat(ToString(name_), ": ", response.status().message()));
       return Failed({status, absl::IsUnavailable(status) ? ObjectError::Cure::kAgain : ObjectError::Cure::kNone});
     }
-    const bool success = response->status >= 200 && response->status < 300;
+    // 308 without another place: a part of an upload was taken (Google).
+    const bool success = (response->status >= 200 && response->status < 300) ||
+                         (response->status == 308 && HeaderOf(*response, "location").empty());
     // A range of an empty object.
     const bool empty = response->status == 416 && absl::EndsWith(HeaderOf(*response, "content-range"), "/0");
     if (!success && !empty) return Failed(dialect_->ErrorOf(name_, *response));
@@ -189,12 +190,18 @@ ObjectStorage::Options ObjectStorage::Options::FromEnvironment() {
 ObjectStorage::ObjectStorage(Options options)
     : options_(std::move(options)), http_(std::make_unique<HttpClient>(kMostUnderWay)) {
   keys_ = std::make_unique<AwsKeySource>(options_.surroundings, http_.get());
-  s3_ = std::make_unique<S3Dialect>(options_.s3, keys_.get());
+  auto s3 = std::make_unique<S3Dialect>(options_.s3, keys_.get());
+  to_s3_ = std::make_unique<S3Uploads>(s3.get());
+  s3_ = std::move(s3);
   google_ = std::make_unique<GoogleTokens>(options_.surroundings, http_.get());
-  gcs_ = std::make_unique<GcsDialect>(options_.gcs, google_->source());
+  auto gcs = std::make_unique<GcsDialect>(options_.gcs, google_->source());
+  to_gcs_ = std::make_unique<GcsUploads>(gcs.get());
+  gcs_ = std::move(gcs);
   azure_tokens_ = std::make_unique<AzureTokens>(options_.surroundings, http_.get());
-  azure_ = std::make_unique<AzureDialect>(AzureAccount::FromEnvironment(options_.surroundings), azure_tokens_->source(),
-                                          options_.surroundings.now);
+  auto azure = std::make_unique<AzureDialect>(AzureAccount::FromEnvironment(options_.surroundings),
+                                              azure_tokens_->source(), options_.surroundings.now);
+  to_azure_ = std::make_unique<AzureUploads>(azure.get());
+  azure_ = std::move(azure);
   plain_ = std::make_unique<HttpDialect>(options_.http_authorization);
 }
 
@@ -213,6 +220,26 @@ ObjectDialect* ObjectStorage::DialectOf(const ObjectName& name) const {
       break;
   }
   return plain_.get();
+}
+
+ObjectUploads* ObjectStorage::UploadsOf(const ObjectName& name) const {
+  switch (name.scheme) {
+    case ObjectScheme::kS3:
+      return to_s3_.get();
+    case ObjectScheme::kGcs:
+      return to_gcs_.get();
+    case ObjectScheme::kAzure:
+      return to_azure_.get();
+    case ObjectScheme::kHttp:
+    case ObjectScheme::kHttps:
+      break;
+  }
+  return nullptr;
+}
+
+void ObjectStorage::Ask(const ObjectName& name, const CallOptions& options, Make make, Check check,
+                        CallDone<HttpResponse> done) {
+  std::make_shared<Exchange>(this, name, options, std::move(make), std::move(check), std::move(done))->Try(0);
 }
 
 ObjectCounts ObjectStorage::counts() const { return {requests_.load(), again_.load(), bytes_.load()}; }

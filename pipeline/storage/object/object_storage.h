@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "pipeline/storage/object/google_tokens.h"
 #include "pipeline/storage/object/http_client.h"
 #include "pipeline/storage/object/object_dialect.h"
+#include "pipeline/storage/object/object_uploads.h"
 #include "pipeline/storage/object/s3_dialect.h"
 #include "pipeline/storage/storage.h"
 
@@ -59,6 +61,14 @@ class ObjectStorage final : public Storage {
   void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override;
   void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override;
 
+  // How objects are written where `name` is; null: not at all, as behind plain HTTP. (object_writer.h does.)
+  ObjectUploads* UploadsOf(const ObjectName& name) const;
+  // A question about `name`, asked until it is answered: `make` makes the request of each try, `check` says whether an
+  // answer is one (Unavailable: ask again) and may be empty.
+  using Make = std::function<absl::StatusOr<HttpRequest>()>;
+  using Check = std::function<absl::Status(const HttpResponse&)>;
+  void Ask(const ObjectName& name, const CallOptions& options, Make make, Check check, CallDone<HttpResponse> done);
+
   ObjectCounts counts() const;
 
  private:
@@ -79,6 +89,7 @@ class ObjectStorage final : public Storage {
   std::unique_ptr<GoogleTokens> google_;
   std::unique_ptr<AzureTokens> azure_tokens_;
   std::unique_ptr<ObjectDialect> s3_, gcs_, azure_, plain_;
+  std::unique_ptr<ObjectUploads> to_s3_, to_gcs_, to_azure_;
   std::unique_ptr<HttpClient> http_;  // goes first: ends what uses the others
 };
 

@@ -89,8 +89,9 @@ bool S3Dialect::LearnClock(const HttpResponse& response) {
   return true;
 }
 
-HttpRequest S3Dialect::Get(const ObjectName& name, const std::string& key, const Pairs& query,
-                           const std::map<std::string, std::string>& headers) {
+HttpRequest S3Dialect::Request(HttpRequest::Method method, const ObjectName& name, const std::string& key,
+                               const Pairs& query, const std::map<std::string, std::string>& headers,
+                               std::string body) {
   const std::string region = RegionOf(name.place);
   const bool in_path = options_.path_style || !IsPlainName(name.place);
   std::string base = options_.endpoint;
@@ -99,7 +100,7 @@ HttpRequest S3Dialect::Get(const ObjectName& name, const std::string& key, const
   if (!in_path) base.insert(host_at, name.place + ".");
 
   AwsRequest to_sign;
-  to_sign.method = "GET";
+  to_sign.method = NameOf(method);
   const size_t path_at = std::min(base.find('/', host_at), base.size());
   to_sign.host = base.substr(host_at, path_at - host_at);
   to_sign.path =
@@ -111,7 +112,9 @@ HttpRequest S3Dialect::Get(const ObjectName& name, const std::string& key, const
     MutexLock lock(&mutex_);
     to_sign.time = options_.now() + clock_ahead_;
   }
+  to_sign.body = std::move(body);
   HttpRequest request;
+  request.method = method;
   request.url = absl::StrCat(base.substr(0, path_at), to_sign.path, query.empty() ? "" : "?", AwsQuery(query));
   for (const auto& [header, value] : headers) request.headers.push_back(absl::StrCat(header, ": ", value));
   if (options_.is_signed) {
@@ -119,23 +122,26 @@ HttpRequest S3Dialect::Get(const ObjectName& name, const std::string& key, const
       request.headers.push_back(absl::StrCat(header, ": ", value));
     }
   }
+  request.body = std::move(to_sign.body);
   return request;
 }
 
 // Its first byte, since the answer to HEAD cannot say why not.
-HttpRequest S3Dialect::Head(const ObjectName& name) { return Get(name, name.key, {}, {{"range", "bytes=0-0"}}); }
+HttpRequest S3Dialect::Head(const ObjectName& name) {
+  return Request(HttpRequest::Method::kGet, name, name.key, {}, {{"range", "bytes=0-0"}});
+}
 
 HttpRequest S3Dialect::Range(const ObjectName& name, const FileInfo& state, uint64_t offset, uint64_t length) {
   std::map<std::string, std::string> headers = {{"range", absl::StrCat("bytes=", offset, "-", offset + length - 1)}};
   if (!state.tag.empty()) headers["if-match"] = state.tag;
-  return Get(name, name.key, {}, headers);
+  return Request(HttpRequest::Method::kGet, name, name.key, {}, headers);
 }
 
 absl::StatusOr<HttpRequest> S3Dialect::List(const ObjectName& name, const std::string& page, size_t most) {
   Pairs query = {{"list-type", "2"}, {"delimiter", "/"}, {"max-keys", absl::StrCat(most)}};
   if (!name.key.empty()) query.emplace_back("prefix", name.key + "/");
   if (!page.empty()) query.emplace_back("continuation-token", page);
-  return Get(name, "", query, {});
+  return Request(HttpRequest::Method::kGet, name, "", query, {});
 }
 
 absl::StatusOr<FileInfo> S3Dialect::StateOf(const ObjectName& name, const HttpResponse& response) {

@@ -40,10 +40,12 @@ class S3Dialect final : public ObjectDialect {
   absl::StatusOr<ObjectPage> PageOf(const ObjectName& name, const HttpResponse& response) override;
   ObjectError ErrorOf(const ObjectName& name, const HttpResponse& response) override;
 
- private:
+  // Of the bucket (""), or of an object in it.
   using Pairs = std::vector<std::pair<std::string, std::string>>;
-  HttpRequest Get(const ObjectName& name, const std::string& key, const Pairs& query,
-                  const std::map<std::string, std::string>& headers);
+  HttpRequest Request(HttpRequest::Method method, const ObjectName& name, const std::string& key, const Pairs& query,
+                      const std::map<std::string, std::string>& headers, std::string body = "");
+
+ private:
   std::string RegionOf(const std::string& bucket);
   // Whether the answer says another region than was asked.
   bool LearnRegion(const std::string& bucket, const std::string& region);

@@ -1,0 +1,68 @@
+#include "pipeline/storage/object/azure_uploads.h"
+
+#include <map>
+#include <random>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace penstock {
+namespace {
+
+std::map<std::string, std::string> HeadersOf(const WriteCondition& condition) {
+  if (condition.is_new) return {{"if-none-match", "*"}};
+  if (!condition.tag.empty()) return {{"if-match", absl::StrCat("\"", condition.tag, "\"")}};
+  return {};
+}
+
+// All of a blob's are of one length.
+std::string BlockName(const std::string& id, size_t number) {
+  return absl::Base64Escape(absl::StrFormat("%s-%08d", id, number));
+}
+
+}  // namespace
+
+HttpRequest AzureUploads::Put(const ObjectName& name, std::string body, const WriteCondition& condition) {
+  auto headers = HeadersOf(condition);
+  headers["x-ms-blob-type"] = "BlockBlob";
+  return azure_->Request(HttpRequest::Method::kPut, name, name.key, {}, std::move(headers), std::move(body));
+}
+
+HttpRequest AzureUploads::Remove(const ObjectName& name) {
+  return azure_->Request(HttpRequest::Method::kDelete, name, name.key, {}, {});
+}
+
+std::string AzureUploads::TagOf(const HttpResponse& response) { return AzureTagOf(response); }
+
+// Nothing need be begun. Names of blocks are drawn, so that those of two writers do not mix.
+HttpRequest AzureUploads::Begin(const ObjectName& name, const WriteCondition& condition) { return {}; }
+
+absl::StatusOr<std::string> AzureUploads::IdOf(const ObjectName& name, const HttpResponse& response) {
+  std::random_device random;
+  return absl::StrFormat("%08x%08x", random(), random());
+}
+
+HttpRequest AzureUploads::Send(const ObjectName& name, const std::string& id, const UploadPart& part,
+                               std::string body) {
+  return azure_->Request(HttpRequest::Method::kPut, name, name.key,
+                         {{"comp", "block"}, {"blockid", BlockName(id, part.number)}}, {}, std::move(body));
+}
+
+absl::StatusOr<std::string> AzureUploads::PartOf(const ObjectName& name, const UploadPart& part,
+                                                 const HttpResponse& response) {
+  return "";
+}
+
+std::optional<HttpRequest> AzureUploads::Complete(const ObjectName& name, const std::string& id,
+                                                  const std::vector<std::string>& parts,
+                                                  const WriteCondition& condition) {
+  std::string body = "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>";
+  for (size_t i = 0; i < parts.size(); ++i) absl::StrAppend(&body, "<Latest>", BlockName(id, i), "</Latest>");
+  body += "</BlockList>";
+  return azure_->Request(HttpRequest::Method::kPut, name, name.key, {{"comp", "blocklist"}}, HeadersOf(condition),
+                         std::move(body));
+}
+
+}  // namespace penstock
