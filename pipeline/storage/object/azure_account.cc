@@ -84,8 +84,8 @@ absl::StatusOr<AzureAccount> OfConnectionString(const std::string& text) {
 
 absl::StatusOr<AzureAccount> AzureAccount::FromEnvironment(const Surroundings& surroundings) {
   const auto first = [&surroundings](std::initializer_list<const char*> names) {
-    for (const char* name : names) {
-      if (std::string value = surroundings.variable(name); !value.empty()) return value;
+    for (const char* variable : names) {
+      if (std::string value = surroundings.variable(variable); !value.empty()) return value;
     }
     return std::string();
   };

@@ -83,7 +83,7 @@ TEST_F(GoogleTokensTest, AServiceAccountSaysWhoItIsBySignature) {
 
 TEST_F(GoogleTokensTest, AClockThatIsOffIsSetByGooglesAnswer) {
   Use(ServiceAccount());
-  answer_ = [this](const ServedRequest& request) {
+  answer_ = [](const ServedRequest& request) {
     const std::vector<std::string> parts = absl::StrSplit(FieldsOfQuery(request.body)["assertion"], '.');
     if (Unpacked(parts[1])["iat"] == 1'790'003'600) {
       return ServedAnswer{.body = "{\"access_token\": \"late\", \"expires_in\": 3600}"};
