@@ -188,6 +188,7 @@ void AwsKeySource::AskContainer(const std::string& url) {
   }
   HttpRequest request;
   request.url = url;
+  request.direct = absl::StartsWith(url, "http://");  // of this machine
   std::string token = surroundings_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
   if (const std::string path = surroundings_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); !path.empty()) {
     const absl::StatusOr<std::string> content = surroundings_.file(path);
@@ -205,6 +206,7 @@ void AwsKeySource::AskContainer(const std::string& url) {
 void AwsKeySource::AskInstance() {
   HttpRequest request;
   request.method = HttpRequest::Method::kPut;
+  request.direct = true;
   request.url = absl::StrCat(kInstance, "/latest/api/token");
   request.headers = {"X-aws-ec2-metadata-token-ttl-seconds: 21600"};
   request.connecting = kSecond;
@@ -219,6 +221,7 @@ void AwsKeySource::AskInstance() {
     HttpRequest role;
     role.url = absl::StrCat(kInstance, "/latest/meta-data/iam/security-credentials/");
     role.headers = {header};
+    role.direct = true;
     Send(role, [this, role, header](const absl::StatusOr<HttpResponse>& name) {
       if (!name.ok() || name->status != 200) {
         return Answer(

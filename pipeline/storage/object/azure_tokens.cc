@@ -80,6 +80,7 @@ void AzureTokens::AskMachine(CallDone<BearerToken> done) {
     request.headers = {"Metadata: true"};
   }
   request.connecting = kSecond;
+  request.direct = true;
   http_->Send(std::move(request), {.priority = CallPriority::kUrgent, .stop = {}},
               [this, done = std::move(done)](absl::StatusOr<HttpResponse> response) mutable {
                 if (!response.ok() && !machine_answers_.load()) {

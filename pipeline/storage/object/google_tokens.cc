@@ -212,6 +212,7 @@ void GoogleTokens::AskMachine(Done done) {
   HttpRequest request;
   request.url = absl::StrCat("http://", host, "/computeMetadata/v1/instance/service-accounts/default/token");
   request.headers = {"Metadata-Flavor: Google"};
+  request.direct = true;
   request.connecting = kSecond;
   http_->Send(std::move(request), Urgent(),
               [this, nobody, done = std::move(done)](absl::StatusOr<HttpResponse> response) mutable {

@@ -116,6 +116,8 @@ void Configure(Call* call) {
   set(CURLOPT_FOLLOWLOCATION, request.follow_redirects ? 1L : 0L);
   set(CURLOPT_MAXREDIRS, 5L);
   set(CURLOPT_NOSIGNAL, 1L);
+  // A proxy has another machine's, and should see neither the question nor the keys.
+  if (request.direct) set(CURLOPT_NOPROXY, "*");
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.connecting / kMillisecond));
   set(CURLOPT_LOW_SPEED_LIMIT, 1L);
   set(CURLOPT_LOW_SPEED_TIME, std::max<long>(1, static_cast<long>(request.silence / kSecond)));

@@ -27,6 +27,7 @@ struct HttpRequest {
   // the response, at most kMostBody bytes.
   char* out = nullptr;
   size_t capacity = 0;
+  bool direct = false;  // whatever proxy the environment names: to a service of this machine or its network alone
   bool follow_redirects = false;  // within http and https; other hosts do not get the headers above
   // Of silence on the connection, and until it is made.
   Nanos silence = 10 * kSecond;

@@ -79,6 +79,20 @@ TEST_F(AwsKeysTest, AContainersKeysAreHadAnewBeforeTheyEnd) {
   EXPECT_EQ(Get(&source)->id, "id3");
 }
 
+TEST_F(AwsKeysTest, AServiceOfTheMachineIsAskedWithoutAProxy) {
+  HttpServer server([](const ServedRequest&) {
+    return ServedAnswer{.body = "{\"AccessKeyId\": \"id\", \"SecretAccessKey\": \"s\"}"};
+  });
+  setenv("http_proxy", "http://127.0.0.1:1", 1);  // where nobody is
+  setenv("no_proxy", "", 1);
+  variables_["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = server.url();
+  HttpClient http(1);
+  AwsKeySource source(Machine(), &http);
+  EXPECT_EQ(Get(&source).value().id, "id");
+  unsetenv("http_proxy");
+  setenv("no_proxy", "127.0.0.1", 1);  // as HttpServer has it
+}
+
 TEST_F(AwsKeysTest, AnAnswerThatHoldsNoKeysIsSaidToHoldNone) {
   for (const char* body : {"<html>", "", "[]", "{}", "{\"AccessKeyId\": 7, \"SecretAccessKey\": null}"}) {
     HttpServer server([&](const ServedRequest&) { return ServedAnswer{.body = body}; });
