@@ -76,6 +76,13 @@ std::string CacheLines(const v1::StatusReply& status) {
                       ", ", share(load.row_cache_hits(), load.row_cache_misses()),
                       " of the rows that others wanted or that are the same in each epoch\n");
     }
+    if (load.far_requests() > 0 && load.rows() > 0 && load.far_used_bytes() > 0) {
+      absl::StrAppend(
+          &out, "  worker ", worker.id(), ": storage ",
+          absl::StrFormat("%.0f requests for 1000 rows, %.2f bytes read for each that was used\n",
+                          1000.0 * static_cast<double>(load.far_requests()) / static_cast<double>(load.rows()),
+                          static_cast<double>(load.far_bytes()) / static_cast<double>(load.far_used_bytes())));
+    }
     if (load.disk_cache_limit() == 0) continue;
     absl::StrAppend(&out, "  worker ", worker.id(), ": disk cache ", HumanBytes(load.disk_cache_bytes()), " of ",
                     HumanBytes(load.disk_cache_limit()));

@@ -339,6 +339,11 @@ LoaderStats LoaderCore::Stats() {
     stats.memory_bytes = budget_.used();
     peak = budget_.peak();
   }
+  if (ranges_ != nullptr) {
+    const RecordRanges::Counts ranges = ranges_->counts();
+    stats.far_requests += ranges.ranges;
+    stats.far_bytes += ranges.bytes;
+  }
   stats.record_cache_bytes = records_.bytes();
   stats.record_cache_hits = records_.hits();
   stats.record_cache_misses = records_.misses();

@@ -144,6 +144,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
              std::shared_ptr<BroughtRecord> brought) ABSL_LOCKS_EXCLUDED(mutex_);
   // A record was brought for a session's row, in so long.
   void CountRead(uint64_t id, Nanos start) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Storage that does not answer at once was asked for a record alone; so many bytes came.
+  void CountFetched(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // A read is over: the next one that waits for it.
   void EndRead() ABSL_LOCKS_EXCLUDED(mutex_);
   // The next row that waits until it may be read goes on, if it may. `seen` keeps rows from ending under the lock.

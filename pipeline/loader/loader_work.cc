@@ -353,6 +353,7 @@ void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* sessio
   session->activity->AddRow(outcome.made.bytes_read);
   if (!outcome.made.fault.ok() || !outcome.made.status.ok()) ++stats_.failed_rows;
   stats_.bytes_read += outcome.made.bytes_read;
+  if (!session->job->reader().ReadsAtOnce()) stats_.far_used_bytes += outcome.made.bytes_read;
   stats_.read_seconds += static_cast<double>(outcome.made.read_time) / kSecond;
   stats_.storage_reads += outcome.made.storage_reads;
   stats_.storage_seconds += static_cast<double>(outcome.made.storage_time) / kSecond;
@@ -439,6 +440,7 @@ void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
         const std::shared_ptr<LoaderCore> self = core.lock();
         if (self == nullptr) return;
         out->took = self->options_.clock->Now() - start;
+        self->CountFetched(out->bytes.ok() ? out->bytes->size() : 0);
         TraceRead(row->job(), row->request(), record, start, start + out->took, self->options_.trace.get());
         over();
       });
@@ -455,6 +457,12 @@ void LoaderCore::CountRead(uint64_t id, Nanos start) {
   MutexLock lock(&mutex_);
   const auto session = sessions_.find(id);
   if (session != sessions_.end()) session->second->activity->AddReadAside(took);
+}
+
+void LoaderCore::CountFetched(uint64_t bytes) {
+  MutexLock lock(&mutex_);
+  ++stats_.far_requests;
+  stats_.far_bytes += bytes;
 }
 
 void LoaderCore::EndRead() {

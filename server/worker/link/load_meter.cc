@@ -43,6 +43,9 @@ v1::WorkerLoad LoadMeter::Measure(const LoaderStats& stats, uint64_t bytes_sent,
   load.set_rows(stats.rows);
   load.set_bytes_read(stats.bytes_read);
   load.set_bytes_sent(bytes_sent);
+  load.set_far_requests(stats.far_requests);
+  load.set_far_bytes(stats.far_bytes);
+  load.set_far_used_bytes(stats.far_used_bytes);
   load.set_cpu_seconds(stats.cpu_seconds);
   load.set_memory_bytes(stats.memory_bytes);
   load.set_record_cache_bytes(stats.record_cache_bytes);

@@ -22,6 +22,20 @@ TEST(StatusNotes, EveryTroubleOfAWorkerIsALineThatNamesIt) {
             "  worker w1: /data/train-9: Permission denied; trying again\n");
 }
 
+TEST(StatusNotes, WhatAWorkerAskedOfStorageIsSaidForItsRows) {
+  v1::StatusReply status;
+  v1::WorkerStatus* worker = status.add_workers();
+  worker->set_id("w1");
+  v1::WorkerLoad* load = worker->mutable_load();
+  load->set_rows(2000);
+  EXPECT_EQ(CacheLines(status), "");
+  load->set_far_requests(50);
+  load->set_far_bytes(1300);
+  load->set_far_used_bytes(1000);
+  EXPECT_EQ(CacheLines(status),
+            "  worker w1: storage 25 requests for 1000 rows, 1.30 bytes read for each that was used\n");
+}
+
 TEST(StatusNotes, WhatAReaderWaitsForIsALineThatNamesIt) {
   v1::StatusReply status;
   auto* job = status.add_jobs();

@@ -210,7 +210,14 @@ class RecordRangesTest : public ::testing::Test {
 TEST_F(RecordRangesTest, AnEpochTakesFewReadsAndHasTheSameRows) {
   const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(LocalFiles()));
   const size_t before = storage_.reads();
-  EXPECT_EQ(Epoch(LoaderOf(2, 64 << 20, 16).get(), job_), near);
+  const auto loader = LoaderOf(2, 64 << 20, 16);
+  EXPECT_EQ(Epoch(loader.get(), job_), near);
+  const LoaderStats stats = loader->Stats();
+  EXPECT_EQ(stats.far_requests, storage_.reads() - before);
+  EXPECT_EQ(stats.far_used_bytes, job_->reader().snapshot().data_bytes());
+  // One byte in four at most is read for nothing, and frames.
+  EXPECT_GE(stats.far_bytes, stats.far_used_bytes);
+  EXPECT_LT(stats.far_bytes, stats.far_used_bytes * 3 / 2);
   // The rows at the start are read one by one.
   EXPECT_LT(storage_.reads() - before, kRecords / 2);
   EXPECT_GT(storage_.ranges(), 64u);
