@@ -1,30 +1,20 @@
 // What watchers cost the coordinator: a real one in a process of its own, real RPCs, and the CPU time of that process.
 //
 //   watch_bench [--watchers=10000] [--connections=1000] [--seconds=60] [--changes_per_second=0] [--shards=1000]
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/mutex.h"
-#include "net/channel.h"
+#include "bench/coordinator_process.h"
 #include "net/grpc_status.h"
 #include "net/job_mirror.h"
-#include "penstock/v1/control.grpc.pb.h"
-#include "server/coordinator/service/coordinator.h"
-#include "tests/server/coordinator/job_specs.h"
 
 namespace penstock {
 namespace {
@@ -101,94 +91,11 @@ class Watcher {
   std::unique_ptr<Call> call_;
 };
 
-// Seconds of CPU time that a process has used.
-double CpuSeconds(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  std::istringstream fields(text.substr(text.rfind(')') + 2));
-  std::string word;
-  double ticks = 0;
-  for (int i = 3; fields >> word && i <= 15; ++i) {
-    if (i >= 14) ticks += std::stod(word);
-  }
-  return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
-}
-
-template <typename Method, typename Req, typename Rep>
-void Call(Stub* stub, Method method, const Req& request, Rep* reply) {
-  grpc::ClientContext context;
-  SetDeadline(&context, absl::Seconds(20));
-  const grpc::Status status = (stub->*method)(&context, request, reply);
-  if (!status.ok()) std::fprintf(stderr, "%s\n", status.error_message().c_str());
-}
-
-// Workers that beat, do what they are asked, and move when they are told.
-class Workers {
- public:
-  Workers(Stub* stub, int shards) : stub_(stub), shards_(shards) {
-    for (int i = 0; i < kWorkers; ++i) Register(i, 0);
-  }
-  void Register(int i, int home) {
-    v1::RegisterWorkerRequest hello = WorkerCalled(Name(i));
-    hello.set_address("host-" + std::to_string(home) + ".example:7071");
-    v1::RegisterWorkerReply reply;
-    Call(stub_, &Stub::RegisterWorker, hello, &reply);
-  }
-  void Beat() {
-    for (int i = 0; i < kWorkers; ++i) {
-      v1::HeartbeatReply beat;
-      Call(stub_, &Stub::Heartbeat, BeatOf(Name(i)), &beat);
-      std::vector<v1::Task> tasks = TasksIn(beat);
-      while (!tasks.empty()) {
-        const v1::Task task = tasks.back();
-        tasks.pop_back();
-        v1::ReportTaskReply next;
-        Call(stub_, &Stub::ReportTask, DoneBy(Name(i), task, shards_, 1000), &next);
-        for (const v1::Task& more : next.tasks()) {
-          const auto same = [&](const v1::Task& known) { return known.id() == more.id(); };
-          if (std::none_of(tasks.begin(), tasks.end(), same)) tasks.push_back(more);
-        }
-      }
-    }
-  }
-
- private:
-  static std::string Name(int i) { return "worker-" + std::to_string(i); }
-  Stub* const stub_;
-  const int shards_;
-};
-
-// Forked before gRPC begins.
-int RunCoordinator(const std::string& dir, int told, int ended) {
-  CoordinatorOptions options;
-  options.listen = "127.0.0.1:0";
-  options.state_dir = dir;
-  options.heartbeat_ms = 60'000;  // nobody dies because this machine is busy
-  options.dead_after_ms = 600'000;
-  auto coordinator = Coordinator::Start(options);
-  if (!coordinator.ok()) {
-    std::fprintf(stderr, "%s\n", coordinator.status().ToString().c_str());
-    return 1;
-  }
-  const std::string address = (*coordinator)->address() + "\n";
-  if (write(told, address.data(), address.size()) < 0) return 1;
-  char none;
-  while (read(ended, &none, 1) > 0) {
-  }
-  return 0;
-}
-
-int Measure(const Options& options, pid_t coordinator, const std::string& address) {
+int Measure(const Options& options, const CoordinatorProcess& coordinator) {
+  const std::string& address = coordinator.address();
   const auto admin = v1::Coordinator::NewStub(MakeChannel(address));
-  Workers workers(admin.get(), options.shards);
-  v1::SubmitReply submitted;
-  Call(admin.get(), &Stub::Submit, SubmitOf(SimpleSpec("train")), &submitted);
-  for (;;) {
-    workers.Beat();
-    v1::StatusReply status;
-    Call(admin.get(), &Stub::GetStatus, v1::StatusRequest(), &status);
-    if (!status.jobs().empty() && status.jobs(0).state() == v1::READY) break;
-  }
+  MadeUpWorkers workers(admin.get(), kWorkers, options.shards);
+  workers.Prepare("train");
 
   Counts counts;
   End end;
@@ -207,7 +114,7 @@ int Measure(const Options& options, pid_t coordinator, const std::string& addres
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
 
-  const double cpu = CpuSeconds(coordinator);
+  const double cpu = coordinator.CpuSeconds();
   const uint64_t answers = counts.answers, bytes = counts.bytes, deltas = counts.deltas, failures = counts.failures;
   const auto start = std::chrono::steady_clock::now();
   const int steps = std::max(1, options.changes_per_second);
@@ -223,7 +130,7 @@ int Measure(const Options& options, pid_t coordinator, const std::string& addres
       "%d watchers, %d connections, %d changes/s: %.2f %% of a core, %.0f answers/s, %.0f bytes each, %llu "
       "failures, %.0f %% deltas\n",
       options.watchers, options.connections, options.changes_per_second,
-      100 * (CpuSeconds(coordinator) - cpu) / seconds, static_cast<double>(counts.answers - answers) / seconds,
+      100 * (coordinator.CpuSeconds() - cpu) / seconds, static_cast<double>(counts.answers - answers) / seconds,
       static_cast<double>(counts.bytes - bytes) / static_cast<double>(std::max<uint64_t>(1, counts.answers - answers)),
       static_cast<unsigned long long>(counts.failures - failures),
       100 * static_cast<double>(counts.deltas - deltas) /
@@ -262,25 +169,11 @@ Options Parse(int argc, char** argv) {
 
 int Main(int argc, char** argv) {
   const Options options = Parse(argc, argv);
-  rlimit files = {};
-  getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = files.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &files);
-  const std::string dir = std::filesystem::temp_directory_path() / ("watch_bench-" + std::to_string(getpid()));
-  int told[2], ended[2];
-  if (pipe(told) != 0 || pipe(ended) != 0) return 1;
-  const pid_t coordinator = fork();
-  if (coordinator == 0) {
-    close(ended[1]);
-    std::_Exit(RunCoordinator(dir, told[1], ended[0]));
-  }
-  std::string address;
-  for (char c = 0; read(told[0], &c, 1) == 1 && c != '\n';) address += c;
-  const int result = address.empty() ? 1 : Measure(options, coordinator, address);
-  close(ended[1]);
-  waitpid(coordinator, nullptr, 0);
-  std::filesystem::remove_all(dir);
-  return result;
+  CoordinatorOptions coordinator_options;
+  coordinator_options.heartbeat_ms = 60'000;  // nobody dies because this machine is busy
+  coordinator_options.dead_after_ms = 600'000;
+  const CoordinatorProcess coordinator(coordinator_options);
+  return coordinator.address().empty() ? 1 : Measure(options, coordinator);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/heap.h"
 #include "base/mutex.h"
+#include "base/open_files.h"
 #include "base/status_macros.h"
 #include "net/grpc_log.h"
 #include "server/common/library_logs.h"
@@ -220,6 +221,7 @@ int Main(const std::vector<std::string>& args) {
 }  // namespace penstock
 
 int main(int argc, char** argv) {
+  penstock::RaiseOpenFileLimit();
   penstock::KeepFreedMemory(size_t{16} << 20);
   penstock::BlockSignals();  // before anything starts a thread
   penstock::QuietGrpcLog();

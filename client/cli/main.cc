@@ -10,6 +10,7 @@
 #include "base/heap.h"
 #include "base/json.h"
 #include "base/near_name.h"
+#include "base/open_files.h"
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
 #include "client/cli/output.h"
@@ -119,6 +120,7 @@ int Main(std::vector<std::string> args) {
 }  // namespace penstock::cli
 
 int main(int argc, char** argv) {
+  penstock::RaiseOpenFileLimit();
   penstock::KeepFreedMemory(size_t{64} << 20);  // rows that have come and wait to be copied are some 32 MiB
   penstock::QuietGrpcLog();
   return penstock::cli::Main(std::vector<std::string>(argv + 1, argv + argc));

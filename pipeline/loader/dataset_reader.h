@@ -75,7 +75,10 @@ class ReadyWaiter {
 class DatasetReader {
  public:
   struct Options {
-    size_t max_open_shards = 256;
+    // 0: what a window of the default order touches, four times over, and at most an eighth of what the process may
+    // open (4096; at least 256). With fewer than a window touches, most rows of a set of more shards open a file and
+    // close one.
+    size_t max_open_shards = 0;
     uint64_t max_record_bytes = uint64_t{256} << 20;  // a shard with a longer record is refused
     uint64_t max_index_bytes = uint64_t{64} << 20;    // of indexes kept beside open shards; about 4 per record
     // Each outlives the reader, and the loads that it has begun.

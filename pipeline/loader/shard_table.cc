@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/open_files.h"
 #include "base/status_macros.h"
 
 namespace penstock {
@@ -22,6 +23,16 @@ constexpr Nanos kLongLoad = kSecond;
 constexpr int kIndexings = 2;
 // Waiters that are gone are looked for when there are so many.
 constexpr size_t kManyWaiters = 64;
+
+// Four windows of the default order's 1024 chunks.
+constexpr size_t kMostOpenShards = 4096, kLeastOpenShards = 256;
+
+DatasetReader::Options Completed(DatasetReader::Options options) {
+  if (options.max_open_shards == 0) {
+    options.max_open_shards = std::clamp(OpenFileLimit() / 8, kLeastOpenShards, kMostOpenShards);
+  }
+  return options;
+}
 
 bool MayPass(const absl::Status& status) { return absl::IsUnavailable(status); }
 
@@ -49,7 +60,7 @@ ShardTable::ShardTable(Snapshot snapshot, std::vector<DataRoot> roots, IndexProv
     : snapshot_(std::move(snapshot)),
       roots_(std::move(roots)),
       indexes_(std::move(indexes)),
-      options_(options),
+      options_(Completed(options)),
       all_at_once_(AllAtOnce()),
       executor_(options.executor != nullptr ? options.executor : SlowWorkThreads()),
       clock_(executor_->clock()),

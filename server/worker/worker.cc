@@ -54,6 +54,10 @@ constexpr int kMaxClientMessageBytes = 8 << 20;
 constexpr uint64_t kMostRingBytes = uint64_t{32} << 20;
 constexpr uint64_t kMostRingsBytes = uint64_t{512} << 20;
 
+// For where the records of one job lie, beside the budget: a sixteenth of it, and at least this. Some 4 bytes a record;
+// with less than all of a job's, indexes are read again and again.
+constexpr uint64_t kLeastIndexBytes = uint64_t{64} << 20;
+
 // Of the memory budget, for all rings: an eighth, and no more than a quarter of what caches leave.
 uint64_t RingsBytes(const LoaderOptions& options) {
   const uint64_t total = options.memory_budget_bytes;
@@ -285,7 +289,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
     options.loader.reads_under_way = parts->far->reads_under_way();
   }
   parts->jobs = std::make_unique<ServedJobs>(options.roots, parts->indexes.get(),
-                                             parts->far != nullptr ? parts->far->storage() : AnyFiles());
+                                             parts->far != nullptr ? parts->far->storage() : AnyFiles(),
+                                             std::max(kLeastIndexBytes, options.loader.memory_budget_bytes / 16));
   if (options.loader.threads == 0) options.loader.threads = AvailableCpus();
   parts->memory_budget_bytes = options.loader.memory_budget_bytes;
   if (!options.disk_cache_dir.empty()) {

@@ -29,10 +29,11 @@ struct ServedJobs::Slow {
   ThreadPool threads{kSlowThreads, "ps-slow"};
 };
 
-ServedJobs::ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes, Storage* storage)
+ServedJobs::ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes, Storage* storage, uint64_t index_bytes)
     : roots_(std::move(roots)),
       indexes_(indexes),
       storage_(storage),
+      index_bytes_(index_bytes),
       troubles_(Clock::Real(), [](const std::string& line) { spdlog::warn("{}", line); }),
       slow_(std::make_unique<Slow>()) {}
 
@@ -80,6 +81,7 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> ServedJobs::Find(const std::strin
   options.executor = &slow_->threads;
   options.troubles = &troubles_;
   options.storage = storage_;
+  options.max_index_bytes = index_bytes_;
   const v1::Job job = ToJob(watched);
   PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadJob> built,
                       BuildLoadJob(job, roots_, indexes_->ProviderFor(job.spec()), options));

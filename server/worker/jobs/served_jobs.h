@@ -31,8 +31,10 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(const v1::Job& job, 
 // Thread-safe.
 class ServedJobs {
  public:
-  // `indexes`, and `storage`, which records are read from, outlive this.
-  ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes, Storage* storage = AnyFiles());
+  // `indexes`, and `storage`, which records are read from, outlive this. `index_bytes`: DatasetReader's
+  // max_index_bytes, of each job.
+  ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes, Storage* storage = AnyFiles(),
+             uint64_t index_bytes = DatasetReader::Options().max_index_bytes);
   // StopBy() without a deadline. All sessions must be gone.
   ~ServedJobs();
 
@@ -67,6 +69,7 @@ class ServedJobs {
   const std::vector<DataRoot> roots_;
   ShardIndexes* const indexes_;
   Storage* const storage_;
+  const uint64_t index_bytes_;
   FileTroubles troubles_;
   std::unique_ptr<Slow> slow_;
   mutable Mutex mutex_;

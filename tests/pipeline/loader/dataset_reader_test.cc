@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/open_files.h"
 #include "pipeline/loader/local_reader.h"
 #include "tests/support/test_dataset.h"
 
@@ -151,6 +152,26 @@ TEST(DatasetReader, ManyThreadsReadThroughFewOpenShards) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// An epoch's window goes through 1024 chunks in turns, each of which may be another shard's.
+TEST(DatasetReader, AsManyShardsStayOpenAsAWindowTouchesWhereTheSystemLetsThem) {
+  RaiseOpenFileLimit();
+  constexpr int kShards = 400;
+  if (OpenFileLimit() < 8 * kShards) GTEST_SKIP() << "this system lets a process open " << OpenFileLimit() << " files";
+  TempFolder folder, state;
+  const TestDataset set = MakeNumberDataset(Shards(kShards, 2), folder.path());
+  auto reader = DatasetReader::Create(OpenOrDie(set)->snapshot(), set.roots,
+                                      IndexesFrom(IndexStore::InStateDir(state.path()), IndexOptions()), {});
+  ASSERT_TRUE(reader.ok());
+  std::string bytes;
+  for (uint64_t s = 0; s < kShards; ++s) ASSERT_TRUE((*reader)->ReadRecord(2 * s, &bytes).ok());
+  int open = 0;
+  std::error_code error;
+  for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
+    open += std::filesystem::read_symlink(fd.path(), error).string().starts_with(folder.path());
+  }
+  EXPECT_EQ(open, kShards);
 }
 
 }  // namespace
