@@ -48,9 +48,11 @@ void AddFlags(Given* given, Flags* flags) {
       "socket-dir", &given->socket_dir, "DIR",
       "worker: the folder of its socket for trainers on this host, whose rows go through shared memory; '' "
       "for none ($RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR/penstock, /run/penstock or /tmp/penstock-UID)");
-  flags->AddUint("threads", &given->threads, "N", "threads that make rows (the CPUs of the cgroup's quota)");
+  flags->AddUint("threads", &given->threads, "N",
+                 "threads that make rows (the CPUs of the cgroup's quota, and fewer while others need them)");
   flags->AddUint("read-threads", &given->read_threads, "N",
-                 "threads that only read, for network file systems whose reads take milliseconds (0: the others read)");
+                 "threads that only read, for network file systems whose reads take milliseconds; 0: the others read "
+                 "(found while rows are made)");
   flags->AddBytes("memory-budget", &given->memory_budget, "BYTES",
                   "rows, caches and all that making rows takes, as 4GiB (half of the cgroup's memory)");
   flags->AddBytes("record-cache", &given->record_cache, "BYTES",

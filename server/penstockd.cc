@@ -87,7 +87,8 @@ WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
   out.loader.row_cache_bytes = settings.row_cache_bytes();
   out.disk_cache_dir = settings.disk_cache_dir();
   out.disk_cache_bytes = settings.disk_cache_bytes();
-  out.read_threads = static_cast<int>(settings.read_threads());
+  out.threads_pinned = settings.threads() > 0;
+  if (settings.has_read_threads()) out.read_threads = static_cast<int>(settings.read_threads());
   out.index_beside_shards = settings.index_beside_shards();
   out.socket_dir_guessed = !settings.has_socket_dir();
   out.socket_dir = settings.has_socket_dir() ? settings.socket_dir() : DefaultSocketDir();

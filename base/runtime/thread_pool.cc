@@ -4,27 +4,38 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 
 namespace penstock {
 
-ThreadPool::ThreadPool(int threads, const std::string& name) {
+ThreadPool::ThreadPool(int threads, const std::string& name) : name_(name) {
   PS_CHECK(threads >= 1);
-  threads_.reserve(static_cast<size_t>(threads));
-  {
-    MutexLock lock(&mutex_);
-    running_ = threads;
+  PS_CHECK(GrowTo(threads) == threads);
+}
+
+int ThreadPool::GrowTo(int threads) {
+  MutexLock lock(&mutex_);
+  while (!stopping_ && threads_.size() < static_cast<size_t>(std::max(threads, 0)) && AddThread()) {
   }
-  for (int i = 0; i < threads; ++i) {
-    threads_.emplace_back([this, called = absl::StrCat(name, "-", i).substr(0, 15)] {
+  return static_cast<int>(threads_.size());
+}
+
+bool ThreadPool::AddThread() {
+  try {
+    threads_.emplace_back([this, called = absl::StrCat(name_, "-", threads_.size()).substr(0, 15)] {
       pthread_setname_np(pthread_self(), called.c_str());
       Run();
       MutexLock lock(&mutex_);
       if (--running_ == 0) ended_.NotifyAll();
     });
+  } catch (const std::system_error&) {  // a limit of a container, or of a user
+    return false;
   }
+  ++running_;
+  return true;
 }
 
 ThreadPool::~ThreadPool() { Stop(); }

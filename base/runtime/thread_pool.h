@@ -1,4 +1,4 @@
-// An Executor of a fixed set of threads, on the real clock.
+// An Executor of a set of threads, on the real clock.
 #ifndef PENSTOCK_BASE_RUNTIME_THREAD_POOL_H_
 #define PENSTOCK_BASE_RUNTIME_THREAD_POOL_H_
 
@@ -34,6 +34,10 @@ class ThreadPool final : public Executor {
   // amount outsiders choose.
   bool TryPost(Task task, size_t most);
 
+  // Adds threads until there are so many, or the system gives none any more. They stay. Nothing, once it is stopped.
+  // Returns how many there are.
+  int GrowTo(int threads);
+
   // Drops what has not begun, and what is posted later; returns when nothing runs any more. Any number of times; not
   // from a task.
   void Stop();
@@ -48,6 +52,8 @@ class ThreadPool final : public Executor {
   // Drops what has not begun.
   void BeginStop();
   void Run();
+  // False: the system gives none.
+  bool AddThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The task whose turn it is; false when there is none.
   bool TakeNext(Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for news. One idle thread at a time watches the timers, so that a timer wakes one thread only.
@@ -64,6 +70,8 @@ class ThreadPool final : public Executor {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   int running_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that have not ended
   CondVar ended_;
+  const std::string name_;
+  // Added to under the lock while it is not stopping, joined without it when it is.
   std::vector<std::thread> threads_;
 };
 

@@ -97,6 +97,21 @@ std::string CacheLines(const v1::StatusReply& status) {
   return out;
 }
 
+std::string TuningLines(const v1::StatusReply& status) {
+  std::string out;
+  for (const v1::WorkerStatus& worker : status.workers()) {
+    if (worker.state() == v1::WorkerStatus::DEAD || worker.state() == v1::WorkerStatus::LEFT) continue;
+    const v1::Tuning& tuning = worker.load().tuning();
+    if (tuning.changes() == 0) continue;
+    absl::StrAppend(&out, "  worker ", worker.id(), ": ", Count(tuning.threads(), "thread"),
+                    tuning.threads() < tuning.most_threads() ? absl::StrCat(" of ", tuning.most_threads()) : "",
+                    tuning.read_threads() > 0 ? absl::StrCat(", ", tuning.read_threads(), " more read") : "",
+                    tuning.requests() > 0 ? absl::StrCat(", ", tuning.requests(), " requests at once") : "", " (",
+                    tuning.last_change(), ")\n");
+  }
+  return out;
+}
+
 std::string WaitLines(const v1::StatusReply& status) {
   std::string out;
   for (const auto& job : status.jobs()) {

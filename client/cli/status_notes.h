@@ -22,6 +22,10 @@ std::string TroubleLines(const v1::StatusReply& status);
 // where there is nothing to tell.
 std::string CacheLines(const v1::StatusReply& status);
 
+// What workers have set by themselves: "  worker w1: 2 threads, 48 more read (read threads 0 -> 48: ...)" each; ""
+// where all is as it was begun.
+std::string TuningLines(const v1::StatusReply& status);
+
 // What is wrong with readers and what they wait for: "  train/s1-4, rank 0: ..." each; "" where there is nothing.
 std::string WaitLines(const v1::StatusReply& status);
 

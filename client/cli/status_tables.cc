@@ -63,7 +63,7 @@ std::string WorkersTable(const v1::StatusReply& status) {
                                                                  static_cast<double>(lookups)),
          there ? absl::StrCat(load.sessions()) : "-", worker.note()});
   }
-  return table.Text() + CacheLines(status) + TroubleLines(status);
+  return table.Text() + CacheLines(status) + TuningLines(status) + TroubleLines(status);
 }
 
 }  // namespace penstock::cli

@@ -152,6 +152,7 @@ class Feeder {
       return absl::InvalidArgumentError(
           absl::StrCat("read_threads ", hello.read_threads(), ": at most ", FarFiles::kMaxThreads));
     }
+    local.threads_pinned = hello.threads() > 0;
     local.read_threads = static_cast<int>(hello.read_threads());
     if (hello.memory_budget() > 0) local.memory_budget_bytes = hello.memory_budget();
     local.record_cache_bytes = hello.record_cache();

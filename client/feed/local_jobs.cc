@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/cgroup.h"
 #include "base/status_macros.h"
 #include "pipeline/augment/conformance.h"
 #include "pipeline/batch/mix_job.h"
@@ -50,8 +51,7 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   auto loaded = std::make_shared<LoadedJob>();
   loaded->troubles = &troubles_;
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
-                      OpenDataset(spec, roots, options_.index_dir, options_.threads, &troubles_,
-                                  far_.has_value() ? far_->storage() : AnyFiles()));
+                      OpenDataset(spec, roots, options_.index_dir, options_.threads, &troubles_, files_.storage()));
   if (!allow_missing) PS_RETURN_IF_ERROR(CheckKeys(spec, reader.get()));
   PS_ASSIGN_OR_RETURN(loaded->job, LoadJob::Create(spec, std::move(reader)));
   loaded->pipeline_fingerprint = JobPipelineFingerprint(loaded->job->pipeline());
@@ -84,8 +84,14 @@ absl::StatusOr<Loader*> LocalJobs::loader() {
       disk.warn = [](const std::string& text) { std::fprintf(stderr, "penstock feed: %s\n", text.c_str()); };
       PS_ASSIGN_OR_RETURN(options.disk_cache, DiskCache::Open(std::move(disk)));
     }
-    if (far_.has_value()) options.reads_under_way = far_->reads_under_way();
+    if (options_.read_threads > 0) options.reads_under_way = files_.reads_under_way();
+    if (options.threads == 0) options.threads = AvailableCpus();
     PS_ASSIGN_OR_RETURN(loader_, Loader::Create(options));
+    SelfTuningOptions tuning;
+    tuning.limits.most_threads = options.threads;
+    tuning.limits.threads_pinned = options_.threads_pinned;
+    tuning.limits.read_threads_pinned = options_.read_threads > 0;
+    tuning_ = std::make_unique<SelfTuning>(loader_.get(), &files_, std::move(tuning));
   }
   return loader_.get();
 }

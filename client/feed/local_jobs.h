@@ -18,6 +18,7 @@
 #include "penstock/v1/job.pb.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/loader.h"
+#include "pipeline/loader/self_tuning.h"
 #include "pipeline/storage/file_troubles.h"
 #include "pipeline/storage/files.h"
 
@@ -47,8 +48,9 @@ struct LoadedJob {
 };
 
 struct LocalJobsOptions {
-  int threads = 0;       // 0: the CPUs that the cgroup's quota gives
-  int read_threads = 0;  // that only read, for network file systems (FarFiles); 0: the loader's read
+  int threads = 0;              // at the most; 0: the CPUs that the cgroup's quota gives
+  bool threads_pinned = false;  // no fewer, whatever else needs the CPUs
+  int read_threads = 0;         // that only read, for network file systems (FarFiles); 0: found while rows are made
   uint64_t memory_budget_bytes = uint64_t{1} << 30;
   uint64_t record_cache_bytes = 0;
   uint64_t decoded_cache_bytes = 0;
@@ -61,9 +63,7 @@ struct LocalJobsOptions {
 // Thread-safe. Outlives its jobs and what reads them.
 class LocalJobs {
  public:
-  explicit LocalJobs(LocalJobsOptions options) : options_(std::move(options)) {
-    if (options_.read_threads > 0) far_.emplace(options_.read_threads);
-  }
+  explicit LocalJobs(LocalJobsOptions options) : options_(std::move(options)), files_(options_.read_threads) {}
 
   // Expands the job's globs, loads or builds the indexes; what was loaded for the same job before is used again while
   // somebody has it. May take long. Errors name what is wrong with the files or the job: also keys that none of the
@@ -76,14 +76,15 @@ class LocalJobs {
 
   // For the end: no thread of its own reads any more. False: one hangs in storage, and this must be left to the end of
   // the process.
-  bool StopReadsBy(Nanos deadline) { return !far_.has_value() || far_->StopBy(deadline); }
+  bool StopReadsBy(Nanos deadline) { return files_.StopBy(deadline); }
 
  private:
   const LocalJobsOptions options_;
-  std::optional<FarFiles> far_;  // outlives what reads from it
+  FarFiles files_;  // outlives what reads from it
   FileTroubles troubles_{Clock::Real()};
   Mutex mutex_;
   std::unique_ptr<Loader> loader_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<SelfTuning> tuning_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::weak_ptr<const LoadedJob>> loaded_
       ABSL_GUARDED_BY(mutex_);  // by spec, roots and allow_missing
 };

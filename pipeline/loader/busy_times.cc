@@ -40,6 +40,18 @@ void BusyTimes::HasNone(int thread) {
   if (--busy_threads_ == 0) owing_ += now - owing_since_;
 }
 
+void BusyTimes::Count(int threads) {
+  const Nanos now = clock_->Now();
+  for (Thread& thread : threads_) {
+    if (thread.busy_since < 0) continue;
+    busy_ += now - thread.busy_since;
+    thread.busy_since = now;
+  }
+  counted_busy_ += static_cast<double>(busy_) / kSecond / counted_;
+  busy_ = 0;
+  counted_ = threads;
+}
+
 void BusyTimes::AddTo(LoaderStats* stats) const {
   const Nanos now = clock_->Now();
   Nanos cpu = 0, busy = busy_;
@@ -49,7 +61,7 @@ void BusyTimes::AddTo(LoaderStats* stats) const {
   }
   const Nanos owing = owing_ + (busy_threads_ > 0 ? now - owing_since_ : 0);
   stats->cpu_seconds = static_cast<double>(cpu) / kSecond;
-  stats->busy_seconds = static_cast<double>(busy) / kSecond / static_cast<double>(threads_.size());
+  stats->busy_seconds = counted_busy_ + static_cast<double>(busy) / kSecond / counted_;
   stats->owing_seconds = static_cast<double>(owing) / kSecond;
 }
 

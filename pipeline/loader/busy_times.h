@@ -15,7 +15,7 @@ namespace penstock {
 // Of threads with the numbers 0 to `threads` - 1. Not thread-safe: under its owner's lock.
 class BusyTimes {
  public:
-  BusyTimes(size_t threads, Clock* clock) : clock_(clock), threads_(threads) {}
+  BusyTimes(size_t threads, Clock* clock) : clock_(clock), threads_(threads), counted_(static_cast<double>(threads)) {}
 
   // By the thread itself, at its beginning and at its end, where it has no row any more.
   void Begins(int thread);
@@ -23,6 +23,9 @@ class BusyTimes {
   // The thread has a row from now on, or none any more. No effect when that was so before.
   void HasRow(int thread);
   void HasNone(int thread);
+
+  // So many of the threads make rows from now on: busy_seconds counts a moment by the part of these.
+  void Count(int threads);
 
   // Sets cpu_seconds, busy_seconds and owing_seconds, up to now.
   void AddTo(LoaderStats* stats) const;
@@ -37,9 +40,11 @@ class BusyTimes {
 
   Clock* const clock_;
   std::vector<Thread> threads_;
+  double counted_;
+  double counted_busy_ = 0;  // seconds, by the part of the threads, before that changed last
   int busy_threads_ = 0;
   Nanos owing_since_ = 0;  // while there are busy threads
-  Nanos busy_ = 0;         // of all threads, up to their busy_since
+  Nanos busy_ = 0;         // of all threads, up to their busy_since, since the number counted changed
   Nanos owing_ = 0;        // up to owing_since_
 };
 

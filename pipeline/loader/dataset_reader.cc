@@ -20,9 +20,7 @@ constexpr int kSlowThreads = 4;
 class FilesReader final : public DatasetReader, public std::enable_shared_from_this<FilesReader> {
  public:
   FilesReader(std::shared_ptr<ShardTable> shards, const Options& options)
-      : shards_(std::move(shards)),
-        reads_at_once_(shards_->AllAnswerAtOnce()),
-        slow_work_(options.executor != nullptr ? options.executor : SlowWorkThreads()) {}
+      : shards_(std::move(shards)), slow_work_(options.executor != nullptr ? options.executor : SlowWorkThreads()) {}
   ~FilesReader() override { shards_->Stop(); }
 
   const Snapshot& snapshot() const override { return shards_->snapshot(); }
@@ -58,7 +56,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     return Settled(record, *reader, reader->ReadRecord(ref.record, buffer->Get(framed)));
   }
 
-  bool ReadsAtOnce() const override { return reads_at_once_; }
+  bool ReadsAtOnce() const override { return shards_->AllAnswerAtOnce(); }
   bool BringRecord(std::shared_ptr<BroughtRecord> brought, const CallOptions& options, Task done) override {
     const RecordRef ref = snapshot().ToShard(brought->record);
     const std::shared_ptr<const ShardReader> reader = shards_->OpenReader(ref.shard);
@@ -86,7 +84,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   }
 
   std::shared_ptr<const ShardReader> ReaderOfRanges(uint32_t shard) override {
-    if (reads_at_once_) return nullptr;
+    if (ReadsAtOnce()) return nullptr;
     std::shared_ptr<const ShardReader> reader = shards_->OpenReader(shard);
     return reader != nullptr && reader->HasReadLater() ? std::move(reader) : nullptr;
   }
@@ -145,7 +143,6 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   }
 
   const std::shared_ptr<ShardTable> shards_;
-  const bool reads_at_once_;
   Executor* const slow_work_;
   std::atomic<uint64_t> bytes_read_{0};
 };

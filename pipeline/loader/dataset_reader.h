@@ -108,7 +108,7 @@ class DatasetReader {
   // Aborted: the file changed and must be looked at; like Unavailable, try again when the record is ready.
   virtual absl::StatusOr<std::string_view> ReadRecord(uint64_t record, RecordBuffer* buffer) = 0;
   // Whether ReadRecord takes no longer, when all is well, than a page cache does. Else a row's thread has the record
-  // brought, and does something else meanwhile.
+  // brought, and does something else meanwhile. May change while rows are made.
   virtual bool ReadsAtOnce() const { return true; }
   // Reads the record of brought->record into it: what ReadRecord would return is in brought->bytes when `done` is
   // called, once, perhaps inside the call, or on a thread of the storage. Never blocks. False, and `done` is not

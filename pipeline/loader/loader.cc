@@ -73,6 +73,7 @@ class LoaderImpl final : public Loader {
     PS_ASSIGN_OR_RETURN(const uint64_t id, core_->OpenSession(std::move(job), options, sink));
     return std::make_unique<SessionImpl>(core_, id);
   }
+  void Set(const LoaderSetting& setting) override { core_->Set(setting); }
   LoaderStats Stats() const override { return core_->Stats(); }
   std::vector<JobTimes> Jobs() const override { return core_->Jobs(); }
 

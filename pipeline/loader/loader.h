@@ -121,6 +121,12 @@ struct LoaderOptions {
   std::shared_ptr<TraceRecorder> trace;  // of rows, while it is on; null: none
 };
 
+// What of a loader can be set while it runs. Whatever is set, rows are the same.
+struct LoaderSetting {
+  int threads = 1;          // that make rows, of LoaderOptions::threads at the most; the others wait
+  int reads_under_way = 1;  // as LoaderOptions has it
+};
+
 class Loader {
  public:
   // One client's stream of rows. Thread-safe.
@@ -156,6 +162,8 @@ class Loader {
   // `sink` must outlive the session.
   virtual absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job,
                                                                const LoaderSessionOptions& options, RowSink* sink) = 0;
+  // At once: a thread too many makes its row, and no other; reads that are under way go on. Thread-safe.
+  virtual void Set(const LoaderSetting& setting) {}
   virtual LoaderStats Stats() const = 0;
   // Of each job with a session now, or of late, by name.
   virtual std::vector<JobTimes> Jobs() const { return {}; }

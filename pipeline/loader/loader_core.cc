@@ -63,6 +63,8 @@ LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes)
       maker_(MakerOptionsOf(options, sizes, &records_, &decoded_, &rows_, ranges_.get())),
       budget_(sizes.rows_bytes),
       times_(static_cast<size_t>(sizes.threads), options.clock),
+      wanted_threads_(sizes.threads),
+      reads_under_way_(std::max(1, options.reads_under_way)),
       thread_jobs_(static_cast<size_t>(sizes.threads)),
       threads_now_(static_cast<size_t>(sizes.threads)) {}
 
@@ -87,9 +89,8 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   session->estimate = making;
   LookAtIdle(true);
   session->activity = ActivityOf(job);
-  if (ranges_ != nullptr && !job->reader().ReadsAtOnce()) {
-    ranges_->OpenSession(id, job, session->stop_reads.get_token());
-  }
+  // Of near files, too: they may be far soon.
+  if (ranges_ != nullptr) ranges_->OpenSession(id, job, session->stop_reads.get_token());
   CountShares(session.get(), 1);
   sessions_.emplace(id, std::move(session));
   const bool known = std::any_of(cached_jobs_.begin(), cached_jobs_.end(),
@@ -241,6 +242,24 @@ void LoaderCore::Stop() {
   PS_CHECK(sessions_.empty());
   stop_ = true;
   work_.NotifyAll();
+  spare_.NotifyAll();
+}
+
+void LoaderCore::Set(const LoaderSetting& setting) {
+  std::vector<std::shared_ptr<ParkedRow>> seen;  // go outside the lock
+  MutexLock lock(&mutex_);
+  reads_under_way_ = std::max(1, setting.reads_under_way);
+  const int threads = std::clamp(setting.threads, 1, sizes_.threads);
+  if (threads != wanted_threads_) {
+    LookAtIdle(true);
+    wanted_threads_ = threads;
+    times_.Count(threads);
+    // Those that wait for rows look whether they are still wanted.
+    work_.NotifyAll();
+    spare_.NotifyAll();
+  }
+  for (int room = reads_under_way_ - reads_; room > 0 && ReadNext(&seen); --room) {
+  }
 }
 
 void LoaderCore::EndCall(std::shared_ptr<OpenedSession> session) {

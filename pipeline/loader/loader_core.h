@@ -52,6 +52,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   void RunThread(int thread);
   void Stop();
 
+  void Set(const LoaderSetting& setting);
   LoaderStats Stats();
   std::vector<JobTimes> Jobs();
   void Release(uint64_t account, uint64_t bytes) override;
@@ -118,6 +119,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   bool TakeFromHolder(const std::optional<RowScheduler::Blocked>& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   bool NextWork(Work* work, int thread) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits while the thread is one too many. Its news are for another.
+  void StandBy(int thread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Process(Work* work, int number, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
   Outcome MakeRow(Work* work, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
   // Adds the time of idle threads since the last look to what kept each job's rows from them. To be called before that
@@ -168,7 +171,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   Lists lists_{this, false}, range_lists_{this, true};
 
   Mutex mutex_;
-  CondVar work_;  // something may have become possible
+  CondVar work_;   // something may have become possible
+  CondVar spare_;  // there are more threads wanted, or none any more
   MemoryBudget budget_ ABSL_GUARDED_BY(mutex_);
   uint64_t range_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of it, for records that were fetched ahead
   RowScheduler scheduler_ ABSL_GUARDED_BY(mutex_);
@@ -177,6 +181,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   BusyTimes times_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<RowKey, std::vector<std::weak_ptr<ParkedRow>>, RowKeyHasher> being_made_ ABSL_GUARDED_BY(mutex_);
   int waiting_threads_ ABSL_GUARDED_BY(mutex_) = 0;
+  int wanted_threads_ ABSL_GUARDED_BY(mutex_);   // those with lower numbers make rows
+  int reads_under_way_ ABSL_GUARDED_BY(mutex_);  // at the most
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   bool revoking_ ABSL_GUARDED_BY(mutex_) = false;
   size_t holders_ ABSL_GUARDED_BY(mutex_) = 0;  // rows that hold memory while they wait their turn

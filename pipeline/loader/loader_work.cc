@@ -77,6 +77,10 @@ bool LoaderCore::NextWork(Work* work, int thread) {
     return need;
   };
   while (!stop_) {
+    if (thread >= wanted_threads_) {
+      StandBy(thread);
+      continue;
+    }
     RowScheduler::Choice choice = scheduler_.Pick(need_of);
     if (choice.picked.has_value()) {
       work->session = sessions_.at(choice.picked->session);
@@ -126,6 +130,13 @@ bool LoaderCore::NextWork(Work* work, int thread) {
     idle_.Ends(options_.clock->Now());
   }
   return false;
+}
+
+void LoaderCore::StandBy(int thread) {
+  times_.HasNone(thread);
+  // It may have been woken for a row.
+  if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
+  while (!stop_ && thread >= wanted_threads_) spare_.Wait(&mutex_);
 }
 
 bool LoaderCore::TakeFromHolder(const std::optional<RowScheduler::Blocked>& blocked) {
@@ -301,7 +312,7 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
     EndMaking(work);
     session.activity->AddMaking(took, outcome.made.read_time);
     thread_now.row_since.store(-1);
-    bring = outcome.end == RowMaker::End::kNotRead && reads_ < options_.reads_under_way;
+    bring = outcome.end == RowMaker::End::kNotRead && reads_ < reads_under_way_;
     if (!bring) budget_.Release(session.id, work->held - outcome.kept);
     switch (outcome.end) {
       case RowMaker::End::kPutBack:
@@ -474,7 +485,7 @@ void LoaderCore::EndRead() {
 }
 
 bool LoaderCore::ReadNext(std::vector<std::shared_ptr<ParkedRow>>* seen) {
-  while (reads_ < options_.reads_under_way && !unread_.empty()) {
+  while (reads_ < reads_under_way_ && !unread_.empty()) {
     seen->push_back(unread_.front().lock());
     unread_.pop_front();
     if (seen->back() != nullptr && UnparkHere(*seen->back(), nullptr)) return true;

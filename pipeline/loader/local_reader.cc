@@ -10,6 +10,7 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "pipeline/loader/prepared_steps.h"
+#include "pipeline/loader/self_tuning.h"
 #include "pipeline/plan/job_order.h"
 #include "pipeline/records/index_builder.h"
 #include "pipeline/records/index_job.h"
@@ -149,7 +150,14 @@ class LoaderReader final : public LocalReader {
   LoaderReader(std::shared_ptr<const LoadJob> job, const Steps& steps, std::unique_ptr<Loader> loader)
       : job_(std::move(job)), steps_(steps), loader_(std::move(loader)) {}
 
-  absl::Status Start(const LocalReaderOptions& options) {
+  absl::Status Start(const LocalReaderOptions& options, int threads) {
+    if (options.tune != nullptr) {
+      SelfTuningOptions tuning;
+      tuning.limits.most_threads = threads;
+      tuning.limits.threads_pinned = options.threads_pinned;
+      tuning.limits.read_threads_pinned = options.read_threads_pinned;
+      tuning_ = std::make_unique<SelfTuning>(loader_.get(), options.tune, std::move(tuning));
+    }
     PS_ASSIGN_OR_RETURN(prepared_, PreparedSteps::Open(loader_.get(), job_, steps_,
                                                        {options.rank, options.start, options.epochs,
                                                         std::max<uint32_t>(options.prefetch_steps, 1)},
@@ -168,11 +176,15 @@ class LoaderReader final : public LocalReader {
   const LoadJob& job() const override { return *job_; }
   const Steps& steps() const override { return steps_; }
   LoaderStats Stats() const override { return loader_->Stats(); }
+  std::optional<TuningSetting> Tuned() const override {
+    return tuning_ != nullptr ? std::optional(tuning_->Get().setting) : std::nullopt;
+  }
 
  private:
   const std::shared_ptr<const LoadJob> job_;
   const Steps steps_;
   const std::unique_ptr<Loader> loader_;
+  std::unique_ptr<SelfTuning> tuning_;       // null: none
   std::unique_ptr<PreparedSteps> prepared_;  // goes before the loader
 };
 
@@ -272,7 +284,7 @@ absl::StatusOr<std::unique_ptr<LocalReader>> LocalReader::Open(std::shared_ptr<c
         absl::StrCat("rank ", options.rank, " of ", options.world_size, ": ranks are numbered from 0"));
   }
   LoaderOptions loader_options;
-  loader_options.threads = options.threads;
+  loader_options.threads = options.threads > 0 ? options.threads : AvailableCpus();
   loader_options.memory_budget_bytes = options.memory_budget_bytes;
   loader_options.record_cache_bytes = options.record_cache_bytes;
   loader_options.decoded_cache_bytes = options.decoded_cache_bytes;
@@ -282,7 +294,7 @@ absl::StatusOr<std::unique_ptr<LocalReader>> LocalReader::Open(std::shared_ptr<c
   loader_options.reads_under_way = options.reads_under_way;
   PS_ASSIGN_OR_RETURN(std::unique_ptr<Loader> loader, Loader::Create(loader_options));
   auto reader = std::make_unique<LoaderReader>(std::move(job), steps, std::move(loader));
-  PS_RETURN_IF_ERROR(reader->Start(options));
+  PS_RETURN_IF_ERROR(reader->Start(options, loader_options.threads));
   return reader;
 }
 

@@ -19,6 +19,8 @@
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/plan/steps.h"
+#include "pipeline/storage/files.h"
+#include "pipeline/tuning/tuning_window.h"
 
 namespace penstock {
 
@@ -32,6 +34,9 @@ struct LocalReaderOptions {
   std::shared_ptr<DiskCache> disk_cache;
   int read_ahead_rows = 32;
   int reads_under_way = 64;
+  // Tuned while it reads, where the job's files are these (SelfTuning); null: settings stay as they are.
+  FarFiles* tune = nullptr;
+  bool threads_pinned = false, read_threads_pinned = false;
   uint32_t prefetch_steps = 4;  // prepared ahead; at least 1
   Cursor start;
   uint64_t epochs = 1;  // epochs that are begun, that of `start` included; 0: without end
@@ -104,6 +109,8 @@ class LocalReader {
   virtual const LoadJob& job() const = 0;
   virtual const Steps& steps() const = 0;
   virtual LoaderStats Stats() const = 0;
+  // Where LocalReaderOptions::tune was given; else nothing.
+  virtual std::optional<TuningSetting> Tuned() const = 0;
 };
 
 // The job's shards as they are now: globs expanded, indexes loaded or built on `threads` threads (kept below

@@ -125,17 +125,16 @@ std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& jo
     }
   }
   absl::StatusOr<std::string_view> bytes;
-  if (!job.reader().ReadsAtOnce()) {
-    if (brought == nullptr && options_.ranges != nullptr) *taken = options_.ranges->Take(job, record);
-    if (*taken != nullptr) {
-      bytes = (*taken)->bytes();
-      made->storage_time += (*taken)->took();
-    } else if (brought != nullptr) {
-      bytes = brought->bytes;
-      made->storage_time += brought->took;
-    } else {
-      return std::nullopt;
-    }
+  const bool at_once = brought == nullptr && job.reader().ReadsAtOnce();
+  if (!at_once && brought == nullptr && options_.ranges != nullptr) *taken = options_.ranges->Take(job, record);
+  if (*taken != nullptr) {
+    bytes = (*taken)->bytes();
+    made->storage_time += (*taken)->took();
+  } else if (brought != nullptr) {
+    bytes = brought->bytes;
+    made->storage_time += brought->took;
+  } else if (!at_once) {
+    return std::nullopt;
   } else {
     const Nanos start = options_.clock->Now();
     if (thread->reading_since != nullptr) thread->reading_since->store(start, std::memory_order_relaxed);

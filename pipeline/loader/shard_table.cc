@@ -1,6 +1,8 @@
 #include "pipeline/loader/shard_table.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -61,14 +63,23 @@ ShardTable::ShardTable(Snapshot snapshot, std::vector<DataRoot> roots, IndexProv
       roots_(std::move(roots)),
       indexes_(std::move(indexes)),
       options_(Completed(options)),
-      all_at_once_(AllAtOnce()),
+      one_of_each_root_(OneOfEachRoot()),
       executor_(options.executor != nullptr ? options.executor : SlowWorkThreads()),
       clock_(executor_->clock()),
       shards_(snapshot_.shards().size()) {}
 
-bool ShardTable::AllAtOnce() const {
+std::vector<std::string> ShardTable::OneOfEachRoot() const {
+  std::set<std::string_view> seen;
+  std::vector<std::string> paths;
   for (uint32_t i = 0; i < snapshot_.shards().size(); ++i) {
-    if (!options_.storage->AnswersAtOnce(PathOf(i))) return false;
+    if (seen.insert(snapshot_.shards()[i].root).second) paths.push_back(PathOf(i));
+  }
+  return paths;
+}
+
+bool ShardTable::AllAnswerAtOnce() const {
+  for (const std::string& path : one_of_each_root_) {
+    if (!options_.storage->AnswersAtOnce(path)) return false;
   }
   return true;
 }
@@ -98,7 +109,7 @@ absl::Status ShardTable::Unreadable(uint32_t number, const absl::Status& status)
 // ---- Who asks ------------------------------------------------------------------------------------------------------
 
 bool ShardTable::ReadyNow(Shard* shard) {
-  const bool at_once = all_at_once_;
+  const bool at_once = AllAnswerAtOnce();
   if (shard->paused_until != 0 || !shard->failure.ok()) {
     const Nanos now = clock_->Now();
     if (now < shard->paused_until) return false;

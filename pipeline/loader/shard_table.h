@@ -34,8 +34,8 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
              const DatasetReader::Options& options);
 
   const Snapshot& snapshot() const { return snapshot_; }
-  // Whether the storage of every shard does (Storage::AnswersAtOnce).
-  bool AllAnswerAtOnce() const { return all_at_once_; }
+  // Whether the storage of every shard does just now (Storage::AnswersAtOnce).
+  bool AllAnswerAtOnce() const;
 
   bool IsReady(uint32_t number);
   // The waiter is told when the shard is ready: perhaps at once, inside the call. Not told, and forgotten, when it is
@@ -106,7 +106,7 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   void DropIndex(Shard* shard) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard->mutex);
   void Trim();
 
-  bool AllAtOnce() const;
+  std::vector<std::string> OneOfEachRoot() const;
   absl::StatusOr<std::string> Resolve(uint32_t number) const;
   absl::StatusOr<std::shared_ptr<const ShardReader>> OpenFileOf(const std::string& path,
                                                                 const std::shared_ptr<const ShardIndex>& index) const;
@@ -118,7 +118,7 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   const std::vector<DataRoot> roots_;
   const IndexProvider indexes_;
   const DatasetReader::Options options_;
-  const bool all_at_once_;
+  const std::vector<std::string> one_of_each_root_;  // paths: what a storage says of one it says of all
   Executor* const executor_;
   Clock* const clock_;
   std::stop_source stop_;

@@ -1,5 +1,6 @@
 #include "pipeline/storage/files.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,9 @@
 
 namespace penstock {
 namespace {
+
+// Of near files: what waits for storage all the same, as opening them.
+constexpr int kNearThreads = 4;
 
 class FilesAndObjects final : public Storage {
  public:
@@ -81,9 +85,15 @@ absl::StatusOr<std::string> ReadContent(const std::string& name, uint64_t most) 
 std::unique_ptr<Storage> FilesBy(Storage* local) { return std::make_unique<FilesAndObjects>(local); }
 
 FarFiles::FarFiles(int threads)
-    : threads_(threads, "ps-read"),
-      far_(MakePosixStorage(&threads_, true)),
-      storage_(FilesBy(far_.get())),
-      count_(threads) {}
+    : threads_now_(threads),
+      far_(threads > 0),
+      threads_(threads > 0 ? threads : kNearThreads, "ps-read"),
+      local_(MakePosixStorage(&threads_, &far_)),
+      storage_(FilesBy(local_.get())) {}
+
+void FarFiles::SetThreads(int threads) {
+  threads_now_.store(std::min(threads, threads_.GrowTo(threads)));
+  far_.store(threads > 0);
+}
 
 }  // namespace penstock

@@ -64,9 +64,10 @@ class PosixStoredFile final : public StoredFile {
 
 class PosixStorage final : public Storage {
  public:
-  PosixStorage(Executor* executor, bool far) : calls_(executor), far_(far) {}
+  // `far` outlives it, and may change.
+  PosixStorage(Executor* executor, const std::atomic<bool>* far) : calls_(executor), far_(far) {}
 
-  bool AnswersAtOnce(const std::string& name) const override { return !far_; }
+  bool AnswersAtOnce(const std::string& name) const override { return !far_->load(std::memory_order_relaxed); }
 
   absl::StatusOr<std::unique_ptr<StoredFile>> OpenAndWait(const std::string& name,
                                                           const CallOptions& options) override {
@@ -137,17 +138,23 @@ class PosixStorage final : public Storage {
   }
 
   CallQueue calls_;
-  const bool far_;
+  const std::atomic<bool>* const far_;
 };
+
+const std::atomic<bool> kFar{true}, kNear{false};
 
 }  // namespace
 
 std::unique_ptr<Storage> MakePosixStorage(Executor* executor, bool far) {
+  return std::make_unique<PosixStorage>(executor, far ? &kFar : &kNear);
+}
+
+std::unique_ptr<Storage> MakePosixStorage(Executor* executor, const std::atomic<bool>* far) {
   return std::make_unique<PosixStorage>(executor, far);
 }
 
 Storage* LocalFiles() {
-  static Storage* const storage = new PosixStorage(new ThreadPool(kLocalThreads, "ps-files"), false);
+  static Storage* const storage = new PosixStorage(new ThreadPool(kLocalThreads, "ps-files"), &kNear);
   return storage;
 }
 

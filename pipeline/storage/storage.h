@@ -80,7 +80,9 @@ class Storage {
   virtual ~Storage() = default;
 
   // Whether the calls that wait take no longer for a name, when all is well, than a page cache does: then a row's
-  // thread makes them itself, since handing them over would cost more. A storage behind a network says no.
+  // thread makes them itself, since handing them over would cost more. A storage behind a network says no. The same for
+  // all names below one root of a data set. May change from call to call; either way is right for rows that are under
+  // way.
   virtual bool AnswersAtOnce(const std::string& name) const = 0;
 
   // None of these blocks; as of StoredFile::Read, `done` may run inside the call.

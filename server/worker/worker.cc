@@ -17,6 +17,7 @@
 #include "net/channel.h"
 #include "net/trace/trace_taker.h"
 #include "pipeline/augment/conformance.h"
+#include "pipeline/loader/self_tuning.h"
 #include "server/common/bind_check.h"
 #include "server/common/state_dir.h"
 #include "server/worker/indexes/index_prefetch.h"
@@ -66,6 +67,21 @@ uint64_t RingsBytes(const LoaderOptions& options) {
   return std::min({total / 8, (total - std::min(total, caches)) / 4, kMostRingsBytes});
 }
 
+// Of a session: new ones are asked for when half of them are done. 0: reads do not ask for any.
+size_t RowsForReads(int reads, int threads) { return reads > 0 ? static_cast<size_t>(2 * reads + 2 * threads) : 0; }
+
+void AddTuning(const SelfTuning& tuning, v1::Tuning* out) {
+  const SelfTuning::Now now = tuning.Get();
+  out->set_threads(static_cast<uint32_t>(now.setting.threads));
+  out->set_most_threads(static_cast<uint32_t>(tuning.limits().most_threads));
+  out->set_threads_pinned(tuning.limits().threads_pinned);
+  out->set_read_threads(static_cast<uint32_t>(now.setting.read_threads));
+  if (now.setting.requests != TuningSetting().requests) out->set_requests(static_cast<uint32_t>(now.setting.requests));
+  out->set_read_threads_pinned(tuning.limits().read_threads_pinned);
+  out->set_changes(now.changes);
+  out->set_last_change(now.last);
+}
+
 // The cache on disk, with what it takes of memory taken from `memory_budget`.
 absl::StatusOr<std::shared_ptr<DiskCache>> OpenDiskCache(const std::string& folder, uint64_t limit_bytes,
                                                          uint64_t* memory_budget) {
@@ -96,6 +112,7 @@ struct Worker::Parts {
   BadRecordLog bad_records{[](const std::string& line) { spdlog::warn("{}", line); }};
   std::unique_ptr<Loader> loader;
   SessionShared shared;
+  std::unique_ptr<SelfTuning> tuning;
   std::shared_ptr<TraceRecorder> trace = std::make_shared<TraceRecorder>();
   std::unique_ptr<ThreadPool> executor;
   std::unique_ptr<SessionAcceptor> acceptor;
@@ -132,6 +149,7 @@ struct Worker::Parts {
     v1::WorkerLoad load = meter.Measure(loader->Stats(), shared.bytes_sent.load(), shared.open_sessions.load(), now);
     if (local != nullptr) load.set_memory_bytes(load.memory_bytes() + local->rings_bytes());
     AddJobLoads(loader->Jobs(), shared.sends.Get(now), &load);
+    AddTuning(*tuning, load.mutable_tuning());
     for (const std::string& line : jobs->Troubles(kTroubleLines, kTroubleBytes)) load.add_troubles(line);
     return load;
   }
@@ -238,7 +256,8 @@ struct Worker::Parts {
     const bool worked = tasks->StopBy(deadline);
     const bool prefetched = prefetch_thread->StopBy(deadline);
     const bool opened = jobs->StopBy(deadline);
-    const bool read = far == nullptr || far->StopBy(deadline);
+    tuning->Stop();
+    const bool read = far->StopBy(deadline);
     executor->Stop();
     dir.reset();
     if (quiet && worked && prefetched && opened && read) {
@@ -284,12 +303,9 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->indexes = std::make_unique<ShardIndexes>(
       options.index_beside_shards ? IndexStore::BesideShards() : IndexStore::InStateDir(options.state_dir),
       parts->link.get(), parts->id);
-  if (options.read_threads > 0) {
-    parts->far = std::make_unique<FarFiles>(options.read_threads);
-    options.loader.reads_under_way = parts->far->reads_under_way();
-  }
-  parts->jobs = std::make_unique<ServedJobs>(options.roots, parts->indexes.get(),
-                                             parts->far != nullptr ? parts->far->storage() : AnyFiles(),
+  parts->far = std::make_unique<FarFiles>(options.read_threads.value_or(0));
+  if (options.read_threads.value_or(0) > 0) options.loader.reads_under_way = parts->far->reads_under_way();
+  parts->jobs = std::make_unique<ServedJobs>(options.roots, parts->indexes.get(), parts->far->storage(),
                                              std::max(kLeastIndexBytes, options.loader.memory_budget_bytes / 16));
   if (options.loader.threads == 0) options.loader.threads = AvailableCpus();
   parts->memory_budget_bytes = options.loader.memory_budget_bytes;
@@ -302,6 +318,16 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   if (rings_bytes > 0) options.loader.lent_rows = std::make_shared<LentFiles>();
   options.loader.trace = parts->trace;
   PS_ASSIGN_OR_RETURN(parts->loader, Loader::Create(options.loader));
+  SelfTuningOptions tuning;
+  tuning.limits.most_threads = options.loader.threads;
+  tuning.limits.threads_pinned = options.threads_pinned;
+  tuning.limits.read_threads_pinned = options.read_threads.has_value();
+  tuning.set = [shared = &parts->shared, threads = options.loader.threads](const TuningSetting& to) {
+    const int requests = to.requests != TuningSetting().requests ? to.requests : 0;
+    shared->far_rows.store(RowsForReads(std::max(to.read_threads, requests), threads));
+  };
+  tuning.tell = [](const std::string& line) { spdlog::info("tuning: {}", line); };
+  parts->tuning = std::make_unique<SelfTuning>(parts->loader.get(), parts->far.get(), std::move(tuning));
   parts->executor = std::make_unique<ThreadPool>(kExecutorThreads, "ps-strand");
   parts->shared.worker_id = parts->id;
   parts->shared.loader = parts->loader.get();
@@ -311,8 +337,10 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.executor = parts->executor.get();
   parts->shared.max_sessions = options.max_sessions;
   parts->shared.compression = options.wire_compression;
-  parts->shared.ahead.busy_rows =
-      std::max(parts->shared.ahead.busy_rows, static_cast<size_t>(2 * options.loader.threads + options.read_threads));
+  const int threads = options.loader.threads;
+  parts->shared.ahead.busy_rows = std::max(parts->shared.ahead.busy_rows, static_cast<size_t>(2 * threads));
+  parts->shared.ahead.aside_rows = RowsForReads(TuningSetting().requests, threads);
+  parts->shared.far_rows.store(RowsForReads(options.read_threads.value_or(0), threads));
   parts->shared.message_bytes = kMaxClientMessageBytes;
   parts->acceptor = std::make_unique<SessionAcceptor>(&parts->shared);
   parts->service = MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get());

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,9 @@ struct WorkerOptions {
   LoaderOptions loader;
   std::string disk_cache_dir;     // of this worker alone; empty: none
   uint64_t disk_cache_bytes = 0;  // of its files; 0: half of the disk's free space
-  int read_threads = 0;           // that only read (FarFiles); 0: the loader's read
+  // loader.threads is what it begins with, and the most that tuning goes to, unless it is pinned.
+  bool threads_pinned = false;
+  std::optional<int> read_threads;  // that only read (FarFiles), 0: the loader's read; unless said, found while it runs
   bool index_beside_shards = false;
   // Of the socket for clients of this host, whose rows go through shared memory, which is part of the memory budget;
   // "": none. One that cannot be used is an error, unless it was only guessed.

@@ -150,7 +150,7 @@ TEST_F(ExplainTest, SlowReadsAreStorageUntilThreadsOfTheirOwnRead) {
   const std::vector<std::string> slow = {absl::StrCat("LD_PRELOAD=", SLOW_FILES),
                                          absl::StrCat("PENSTOCK_TEST_SLOW_FOLDER=", data_.path()),
                                          "PENSTOCK_TEST_SLOW_MS=20"};
-  cluster_->AddWorker({}, slow);
+  cluster_->AddWorker({"--read-threads", "0"}, slow);
   Submit();
   Read();
   Expect(Limit::STORAGE, "--read-threads 64");
@@ -160,6 +160,10 @@ TEST_F(ExplainTest, SlowReadsAreStorageUntilThreadsOfTheirOwnRead) {
   cluster_->worker(1).process->Signal(SIGKILL);
   cluster_->AddWorker({"--read-threads", "64"}, slow);
   Expect(Limit::CPU);
+  // And where nobody has said anything: the worker finds it.
+  cluster_->worker(2).process->Signal(SIGKILL);
+  cluster_->AddWorker({}, slow);
+  Expect(Limit::CPU, "has tuned itself, last read threads 0 -> ");
 }
 
 TEST_F(ExplainTest, ANarrowLinkIsTheNetwork) {

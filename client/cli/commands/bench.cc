@@ -44,7 +44,7 @@ class Bench final : public Command {
     local_.AddFlags(flags);
     flags->AddUint("threads", &threads_, "N", "the loader's threads (default: the CPUs of this container)");
     flags->AddUint("read-threads", &read_threads_, "N",
-                   "threads that only read, as a worker's --read-threads: for network file systems (default: 0)");
+                   "threads that only read, as a worker's --read-threads (default: found while it runs)");
     flags->AddString("disk-cache", &disk_cache_, "DIR",
                      "keep records in this folder, as a worker's --disk-cache (none)");
     flags->AddBytes("disk-cache-size", &disk_cache_size_, "BYTES", "what it may take (half of the disk's free space)");
@@ -58,12 +58,13 @@ class Bench final : public Command {
     PS_ASSIGN_OR_RETURN(const std::string argument, OneArgument(arguments, "GLOB or JOB.textproto"));
     const int threads = threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_);
     PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, local_.Load(argument));
+    const bool pinned = read_threads_ != kFound;
+    if (!pinned) read_threads_ = 0;
     if (read_threads_ > FarFiles::kMaxThreads) {
       return UsageError(absl::StrCat("--read-threads ", read_threads_, ": at most ", FarFiles::kMaxThreads));
     }
-    std::optional<FarFiles> far;
-    if (read_threads_ > 0) far.emplace(static_cast<int>(read_threads_));
-    PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, threads, far.has_value() ? far->storage() : AnyFiles()));
+    FarFiles files(static_cast<int>(read_threads_));
+    PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, threads, files.storage()));
     const uint64_t positions = job->PlanOf(0).num_positions();
     PrintWarnings(WarningsOf(job->spec(), positions));
     std::vector<Stage> stages;
@@ -72,7 +73,10 @@ class Bench final : public Command {
     options.threads = threads;
     options.memory_budget_bytes = budget_;
     options.epochs = 0;
-    if (far.has_value()) options.reads_under_way = far->reads_under_way();
+    if (read_threads_ > 0) options.reads_under_way = files.reads_under_way();
+    options.tune = &files;
+    options.threads_pinned = true;  // no trainer is here to need a CPU
+    options.read_threads_pinned = pinned;
     if (!disk_cache_.empty()) {
       DiskCacheOptions cache;
       cache.folder = disk_cache_;
@@ -84,7 +88,7 @@ class Bench final : public Command {
     if (job->spec().batch().size() > positions) options.batch_size = static_cast<uint32_t>(positions);
     PS_ASSIGN_OR_RETURN(const auto reader, LocalReader::Open(job, options));
     PS_ASSIGN_OR_RETURN(Stage all, Loaded(*reader, threads));
-    Report(stages, all, reader->Stats(), threads);
+    Report(stages, all, reader->Stats(), reader->Tuned().value_or(TuningSetting{threads, 0}));
     if (!json_) std::printf("%s", ColumnLines(job->spec(), job->pipeline().schema()).c_str());
     return absl::OkStatus();
   }
@@ -159,7 +163,8 @@ class Bench final : public Command {
     return measured;
   }
 
-  void Report(const std::vector<Stage>& stages, const Stage& all, const LoaderStats& stats, int threads) const {
+  void Report(const std::vector<Stage>& stages, const Stage& all, const LoaderStats& stats,
+              const TuningSetting& setting) const {
     if (json_) {
       std::vector<std::string> items;
       for (const Stage& stage : stages) {
@@ -171,7 +176,8 @@ class Bench final : public Command {
       }
       std::printf("%s\n", Json()
                               .Raw("one_thread", Json::Array(items))
-                              .Field("threads", uint64_t{static_cast<unsigned>(threads)})
+                              .Field("threads", static_cast<uint64_t>(setting.threads))
+                              .Field("read_threads", static_cast<uint64_t>(setting.read_threads))
                               .Field("rows", all.records)
                               .Field("rows_per_second", all.per_second())
                               .Field("memory_peak_bytes", stats.memory_peak_bytes)
@@ -187,6 +193,11 @@ class Bench final : public Command {
     if (stages_) PrintStages(stages);
     std::printf("%s: %s rows/s, %s of memory at most\n", all.name.c_str(),
                 Count(static_cast<uint64_t>(all.per_second())).c_str(), HumanBytes(stats.memory_peak_bytes).c_str());
+    if (setting.read_threads > 0) {
+      std::printf("%s beside these, for reads of %.3g ms\n",
+                  Count(static_cast<uint64_t>(setting.read_threads), "thread").c_str(),
+                  stats.storage_reads > 0 ? 1e3 * stats.storage_seconds / static_cast<double>(stats.storage_reads) : 0);
+    }
     if (stats.disk_cache_limit > 0) {
       std::printf("disk cache %s: %s records from it, %s from storage\n", disk_cache_.c_str(),
                   Count(stats.disk_cache_hits).c_str(), Count(stats.disk_cache_misses).c_str());
@@ -208,7 +219,9 @@ class Bench final : public Command {
 
   LocalJob local_;
   std::string disk_cache_;
-  uint64_t disk_cache_size_ = 0, threads_ = 0, read_threads_ = 0, seconds_ = 5, budget_ = uint64_t{1} << 30;
+  // Of --read-threads: nobody has said.
+  static constexpr uint64_t kFound = UINT64_MAX;
+  uint64_t disk_cache_size_ = 0, threads_ = 0, read_threads_ = kFound, seconds_ = 5, budget_ = uint64_t{1} << 30;
   bool stages_ = true, json_ = false;
 };
 

@@ -1,4 +1,5 @@
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +28,19 @@ namespace penstock::cli {
 namespace {
 
 double Seconds(Nanos from, Nanos to) { return static_cast<double>(to - from) / kSecond; }
+
+// Computes something for that much of the thread's CPU time.
+void UseCpu(Nanos time) {
+  const auto used = [] {
+    timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * kSecond + now.tv_nsec;
+  };
+  volatile uint64_t sum = 0;
+  for (const Nanos end = used() + time; used() < end;) {
+    for (uint64_t i = 0; i < 10000; ++i) sum = sum + i * i;
+  }
+}
 
 // What a run of `read` measures.
 struct Measured {
@@ -66,6 +80,8 @@ class Read final : public Command {
     flags->AddString("state", &state_, "FILE", "go on from this state where it exists; save it after each step");
     flags->AddSwitch("accept-new-pipeline", &accept_new_pipeline_, "go on though features or ops have changed");
     flags->AddUint("pace", &pace_ms_, "MS", "wait so long between steps, as a trainer that computes does");
+    flags->AddUint("compute", &compute_ms_, "MS",
+                   "use a CPU for so long between steps, as a trainer that computes on this host does");
     flags->AddString("out", &out_, "DIR", "write one NumPy file per step and column");
     flags->AddUint("prefetch-steps", &prefetch_steps_, "N", "steps asked for ahead (default: 16)");
     flags->AddBytes("prefetch-bytes", &prefetch_bytes_, "BYTES", "and at most so many bytes (default: 256MiB)");
@@ -200,6 +216,7 @@ class Read final : public Command {
       if (!state_.empty()) PS_RETURN_IF_ERROR(WriteFileAtomically(state_, reader.SaveState() + "\n"));
       bar.Update(goal == 0 ? 0 : static_cast<double>(measured->steps) / static_cast<double>(goal),
                  absl::StrCat("step ", Count(measured->steps), " of ", Count(goal)));
+      if (compute_ms_ > 0) UseCpu(static_cast<Nanos>(compute_ms_) * kMillisecond);
       if (pace_ms_ > 0) Clock::Real()->Pause(static_cast<Nanos>(pace_ms_) * kMillisecond);
     }
     return absl::OkStatus();
@@ -226,7 +243,7 @@ class Read final : public Command {
   const Flags* flags_ = nullptr;
   CoordinatorFlag coordinator_;
   uint64_t steps_ = 0, epochs_ = 0, until_epoch_ = 0, epoch_ = 0, rank_ = 0, world_size_ = 1, batch_size_ = 0,
-           pace_ms_ = 0;
+           pace_ms_ = 0, compute_ms_ = 0;
   uint64_t prefetch_steps_ = 16, prefetch_bytes_ = uint64_t{256} << 20, timeout_ = 600;
   std::string group_, state_, out_;
   bool accept_new_pipeline_ = false, allow_missing_ = false, digest_ = true, json_ = false;

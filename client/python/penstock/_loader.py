@@ -435,8 +435,8 @@ class Loader(BaseLoader[Batch]):
 
     memory               of all batches, those that are kept included; half of the machine's
     threads              of jobs that are read here; all cores, shared with other ranks on this host
-    read_threads         threads beside them that only read: 32 to 64 for a network file system whose reads take
-                         milliseconds (0: the others read)
+    read_threads         threads beside them that only read, for a network file system whose reads take milliseconds
+                         (0: as many as pay, found while it reads)
     memory_budget        what rows under way may take (1 GiB)
     record_cache, decoded_cache
                          of records and of decoded images (0)

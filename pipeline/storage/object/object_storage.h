@@ -38,7 +38,7 @@ class ObjectStorage final : public Storage {
  public:
   static constexpr int kTries = 6;
   static constexpr Nanos kPatience = 30 * kSecond;
-  static constexpr int kMostUnderWay = 128;           // requests at once
+  static constexpr int kMostUnderWay = 256;           // requests at once
   static constexpr size_t kMostEntries = 10'000'000;  // of one folder
 
   struct Options {

@@ -67,6 +67,7 @@ class Explainer {
       Busiest();
     }
     if (use_.workers.size() == 1) out_.set_worker(use_.workers[0]->id);
+    SayTuned();
     SayNeeded();
     AddGains(input_, *trainer_, use_, Demand(), &out_);
     return std::move(out_);
@@ -273,6 +274,16 @@ class Explainer {
                        " of the time: other work on the host, or a quota, takes the rest."));
     }
     if (use_.others >= 0.2) Say("Other jobs have a part of these threads: see their weights, or add workers.");
+  }
+
+  // What workers have set by themselves, of some of them.
+  void SayTuned() {
+    constexpr int kMost = 3;
+    int said = 0;
+    for (const WorkerInput* worker : live_) {
+      if (worker->tuned.empty() || ++said > kMost) continue;
+      Say(absl::StrCat("Worker ", worker->id, " has tuned itself, last ", worker->tuned, "."));
+    }
   }
 
   // Rows per second that would feed the trainers; 0: cannot be told.

@@ -36,6 +36,8 @@ struct WorkerInput {
   double sent_per_second = 0;  // bytes
   double read_ms = 0;          // of one read; 0: unknown
   bool reads_aside = false;    // threads of their own read
+  bool finds_reads = false;    // it finds by itself whether they should, and how many
+  std::string tuned;           // the last setting that it changed, in words; "": none
   double cache_hits = 0;       // part of the records that came from the record cache
   double owned_bytes = 0;      // of its part of this job's data
   uint64_t memory_budget = 0, record_cache = 0, decoded_cache = 0;  // bytes; caches: in use

@@ -50,6 +50,7 @@ FleetUse UseOf(const std::vector<const WorkerInput*>& workers, const std::map<st
     use.sent_per_second += worker->sent_per_second;
     use.reads_aside = use.reads_aside || worker->reads_aside;
     use.shared_memory = use.shared_memory && worker->shared_memory;
+    use.finds_reads = worker->finds_reads && (use.finds_reads || worker == workers.front());
   }
   return use;
 }

@@ -16,6 +16,7 @@ struct FleetUse {
   double threads = 0, capacity = 0, sent_per_second = 0, read_ms = 0;  // sums, but for read_ms
   bool reads_aside = false;
   bool shared_memory = false;  // carries the rows of all of them
+  bool finds_reads = false;    // each of them, by itself
 
   // "worker w1", "the 3 workers"
   std::string Name() const;

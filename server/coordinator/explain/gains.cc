@@ -59,7 +59,9 @@ class Gains {
   }
 
   void Storage() {
-    if (!use_.reads_aside) {
+    if (use_.finds_reads) {
+      // What more reads at once give has been tried.
+    } else if (!use_.reads_aside) {
       Add("--read-threads 64 at the workers, so that rows wait aside while they are read", Without(use_.reading));
     } else {
       Add("more --read-threads at the workers, as long as storage keeps up", 0);

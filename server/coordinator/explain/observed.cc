@@ -45,6 +45,7 @@ void AddStages(const v1::JobLoad& then, const v1::JobLoad& now, WorkerInput* out
 v1::WorkerLoad CountsOf(const v1::WorkerLoad& load) {
   v1::WorkerLoad counts = load;
   counts.clear_troubles();
+  counts.clear_tuning();
   return counts;
 }
 

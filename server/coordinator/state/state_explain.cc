@@ -131,7 +131,10 @@ v1::Explanation CoordinatorState::ExplainJob(const JobEntry& entry, uint32_t ask
     WorkerInput& in = input.workers.emplace_back();
     in.id = id;
     in.live = worker.live();
-    in.threads = worker.info.threads();
+    const v1::Tuning& tuning = worker.load.tuning();
+    in.threads = tuning.threads() > 0 ? tuning.threads() : worker.info.threads();
+    in.finds_reads = worker.load.has_tuning() && !tuning.read_threads_pinned();
+    in.tuned = tuning.last_change();
     in.memory_budget = worker.info.memory_budget_bytes();
     const auto* const then = worker.history.Back(seconds);
     if (then != nullptr) ObserveWorker(then->value, worker.load, worker.last_beat - then->at, entry.job.name(), &in);

@@ -30,6 +30,7 @@ struct AheadLimits {
   size_t rows = 16384;
   uint64_t bytes = uint64_t{12} << 20;  // of FIXED columns
   size_t busy_rows = 16;                // that keep the loader's threads and reads busy: so many, whatever they weigh
+  size_t aside_rows = 16;               // the same, of a job whose rows wait aside for their reads
 };
 
 // How many rows of `fixed_bytes`. `memory`, which may be null: where they are made; no more than it has room for.

@@ -195,7 +195,7 @@ void StreamSession::Write() {
     NoteFull(*write_began_);
   }
   stream_->StartWrite(std::move(message));
-  const bool grants = core_.has_value() && core_->HasMore() && requested_ < grant_window_ / 2;
+  const bool grants = core_.has_value() && core_->HasMore() && requested_ < GrantWindow() / 2;
   const bool fetches = core_.has_value() && core_->HasFetches() && fetched_ <= fetch_window_ / 2;
   if (grants || fetches || !unasked_.empty()) PumpSoon();
 }
@@ -385,13 +385,14 @@ void StreamSession::Pump() {
     if (!Ask(rows)) return;
   }
   size_t looked = 0;
-  while (requested_ < grant_window_ && core_->HasMore()) {
+  const size_t window = GrantWindow();
+  while (requested_ < window && core_->HasMore()) {
     if (looked >= kLookAtOnce) {
       PumpSoon();
       return;
     }
     std::vector<RowRequest> rows =
-        core_->NextRows(std::min(kAskAtOnce, grant_window_ - requested_), kLookAtOnce - looked, &looked);
+        core_->NextRows(std::min(kAskAtOnce, window - requested_), kLookAtOnce - looked, &looked);
     requested_ += rows.size();
     if (!Ask(rows)) return;
   }
@@ -485,6 +486,7 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
                                      std::max<size_t>(64, shared_->fetched_rows));
   coding_.Opened(shared_->compression, open, job->pipeline().schema(), stream_->send_memory() == nullptr);
   grant_window_ = RowsAhead(shared_->ahead, fixed_bytes_, options.row_memory.get());
+  if (!job->reader().ReadsAtOnce()) grant_window_ = std::max(grant_window_, shared_->ahead.aside_rows);
   {
     MutexLock lock(&mutex_);
     outbox_ = std::make_unique<Outbox>(fixed_bytes_, shared_->outbox);

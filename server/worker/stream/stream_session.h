@@ -12,6 +12,7 @@
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_STREAM_SESSION_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_STREAM_SESSION_H_
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <functional>
@@ -48,9 +49,10 @@ struct SessionShared {
   uint32_t max_sessions = 256;
   SessionLimits limits;
   OutboxLimits outbox;
-  Nanos open_wait = 10 * kSecond;  // for a stream's first message
-  Nanos job_wait = 2 * kSecond;    // for a job that the coordinator has not told this worker of yet
-  AheadLimits ahead;               // of grants, in the loader or waiting to be sent, for each session
+  Nanos open_wait = 10 * kSecond;   // for a stream's first message
+  Nanos job_wait = 2 * kSecond;     // for a job that the coordinator has not told this worker of yet
+  AheadLimits ahead;                // of grants, in the loader or waiting to be sent, for each session
+  std::atomic<size_t> far_rows{0};  // the same, at least, as long as reads are slow: what keeps them all under way
   // The same of fetches, in bytes and in rows: enough to fill a message while others are on their way.
   uint64_t fetched_bytes = uint64_t{8} << 20;
   size_t fetched_rows = 2048;
@@ -105,6 +107,9 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   void ReadOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   // Asks the loader for what there is room for.
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  size_t GrantWindow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_) {
+    return std::max(grant_window_, shared_->far_rows.load(std::memory_order_relaxed));
+  }
   void PumpSoon() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   // Asks for the rows, as many as the loader takes; the rest goes to unasked_. Whether all were taken. `again`: they
   // were in unasked_ before.
@@ -142,7 +147,7 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   std::deque<SliceList> control_ ABSL_GUARDED_BY(strand_);  // messages without rows: before all rows
   uint64_t fixed_bytes_ ABSL_GUARDED_BY(strand_) = 0;
   size_t fetch_window_ ABSL_GUARDED_BY(strand_) = 0;
-  size_t grant_window_ ABSL_GUARDED_BY(strand_) = 0;  // rows; RowsAhead
+  size_t grant_window_ ABSL_GUARDED_BY(strand_) = 0;  // rows; RowsAhead. At least: GrantWindow
   size_t requested_ ABSL_GUARDED_BY(strand_) = 0;     // rows of grants asked for and not yet handed to the stream
   size_t fetched_ ABSL_GUARDED_BY(strand_) = 0;       // the same of fetches
   bool writing_ ABSL_GUARDED_BY(strand_) = false;

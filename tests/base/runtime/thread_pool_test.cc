@@ -46,6 +46,22 @@ class Log {
   std::vector<int> what_ ABSL_GUARDED_BY(mutex_);
 };
 
+TEST(ThreadPool, GrowsWhileItWorks) {
+  ThreadPool pool(1, "test");
+  Event first, second;
+  // Each waits for another's task: one thread would hang.
+  pool.Post([&] {
+    second.Wait();
+    first.Set();
+  });
+  pool.Post([&second] { second.Set(); });
+  EXPECT_EQ(pool.GrowTo(2), 2);
+  first.Wait();
+  EXPECT_EQ(pool.GrowTo(1), 2) << "they stay";
+  pool.Stop();
+  EXPECT_EQ(pool.GrowTo(8), 2);
+}
+
 TEST(ThreadPool, TasksOfOneThreadRunInTheirOrder) {
   Log log;
   Event done;

@@ -36,6 +36,29 @@ TEST(StatusNotes, WhatAWorkerAskedOfStorageIsSaidForItsRows) {
             "  worker w1: storage 25 requests for 1000 rows, 1.30 bytes read for each that was used\n");
 }
 
+TEST(StatusNotes, WhatAWorkerHasSetByItselfIsALineWithWhatItGave) {
+  v1::StatusReply status;
+  v1::WorkerStatus* worker = status.add_workers();
+  worker->set_id("w1");
+  v1::Tuning* tuning = worker->mutable_load()->mutable_tuning();
+  tuning->set_threads(2);
+  tuning->set_most_threads(2);
+  EXPECT_EQ(TuningLines(status), "") << "as it was begun";
+  tuning->set_read_threads(48);
+  tuning->set_changes(1);
+  tuning->set_last_change("read threads 0 -> 48: 92 rows/s before, 981 now; reads take 20 ms");
+  EXPECT_EQ(
+      TuningLines(status),
+      "  worker w1: 2 threads, 48 more read (read threads 0 -> 48: 92 rows/s before, 981 now; reads take 20 ms)\n");
+  tuning->set_threads(1);
+  EXPECT_NE(TuningLines(status).find("worker w1: 1 thread of 2, 48 more read"), std::string::npos);
+  tuning->set_read_threads(0);
+  tuning->set_requests(120);
+  EXPECT_NE(TuningLines(status).find("worker w1: 1 thread of 2, 120 requests at once ("), std::string::npos);
+  worker->set_state(v1::WorkerStatus::LEFT);
+  EXPECT_EQ(TuningLines(status), "");
+}
+
 TEST(StatusNotes, WhatAReaderWaitsForIsALineThatNamesIt) {
   v1::StatusReply status;
   auto* job = status.add_jobs();

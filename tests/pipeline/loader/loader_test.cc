@@ -230,6 +230,19 @@ TEST(LoaderTimes, CountTheTimeInWhichThereWereRowsToMakeAsItPasses) {
   EXPECT_NEAR(loader->Stats().owing_seconds, 1, 1e-3);
 }
 
+TEST(LoaderTimes, CountAMomentByThePartOfTheThreadsThatAreWanted) {
+  MemoryJob job = MakeMemoryJob(10, 20, kRowBytes);
+  ManualClock clock;
+  auto loader = MakeLoader(4, 0, &clock);
+  loader->Set({.threads = 1, .reads_under_way = 1});
+  job.dataset->on_read = [&](uint64_t) {
+    clock.Advance(100 * kMillisecond);
+    return absl::OkStatus();
+  };
+  Load(loader.get(), job, 10);
+  EXPECT_NEAR(loader->Stats().busy_seconds, 1, 1e-3) << "one thread is all there is: it could not make more";
+}
+
 TEST(LoaderCache, RecordsAreReadOnceWhileThereIsRoomAndDroppedWithTheirJob) {
   MemoryJob job = MakeMemoryJob(50, 200, kRowBytes);
   auto loader = MakeLoader(2, 100'000);

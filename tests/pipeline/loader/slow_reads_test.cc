@@ -1,6 +1,7 @@
 // Storage that does not answer at once: rows wait aside while their records are read, and are the same rows.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <filesystem>
@@ -29,7 +30,8 @@ constexpr std::chrono::seconds kStuckRead{20};
 // Local files whose reads wait until the test lets them, in the order in which they were asked for.
 class HeldStorage final : public Storage {
  public:
-  bool AnswersAtOnce(const std::string& name) const override { return false; }
+  bool AnswersAtOnce(const std::string& name) const override { return near_.load(); }
+  void SayNear(bool near) { near_.store(near); }
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
     LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {
       if (!file.ok()) {
@@ -137,6 +139,7 @@ class HeldStorage final : public Storage {
     return to_fail_-- > 0 ? failure_ : absl::OkStatus();
   }
 
+  std::atomic<bool> near_{false};
   Mutex mutex_;
   CondVar changed_;
   std::deque<Task> waiting_ ABSL_GUARDED_BY(mutex_);
@@ -256,7 +259,27 @@ TEST_F(SlowReadsTest, NoMoreReadsAreUnderWayThanMayBe) {
   EXPECT_EQ(storage_.most(), 5u);
 }
 
-// The second reader's rows wait for a read like the first's, and find the records in the cache when their turn comes.
+TEST_F(SlowReadsTest, ReadsUnderWayAreAsManyAsWasSetLast) {
+  Make();
+  OpenFiles();
+  storage_.Hold(true);
+  auto loader = LoaderOf(2, /*reads_under_way=*/3);
+  HoldingSink sink;
+  auto session = SessionOf(loader.get(), job_, &sink);
+  session->Request(RowsOf(0, 40, 40));
+  storage_.WaitForReads(3);
+  EXPECT_EQ(storage_.most(), 3u);
+  loader->Set({.threads = 2, .reads_under_way = 20});
+  storage_.WaitForReads(20);
+  loader->Set({.threads = 1, .reads_under_way = 2});
+  storage_.Let(18);
+  sink.WaitFor(18);
+  EXPECT_EQ(storage_.waiting(), 2u);
+  storage_.Hold(false);
+  EXPECT_EQ(sink.TakeStep(0, 40).size(), 40u);
+  EXPECT_EQ(storage_.most(), 20u);
+}
+
 TEST_F(SlowReadsTest, NoRowIsLeftBehindWhenItsTurnToBeReadNeedsNone) {
   Make();
   OpenFiles();
@@ -277,6 +300,21 @@ TEST_F(SlowReadsTest, NoRowIsLeftBehindWhenItsTurnToBeReadNeedsNone) {
   storage_.Hold(false);
   EXPECT_EQ(first_sink.TakeStep(0, 40).size(), 40u);
   EXPECT_EQ(second_sink.TakeStep(0, 40).size(), 40u);
+}
+
+TEST_F(SlowReadsTest, RowsThatWaitToBeReadGoOnWhereTheFilesComeNear) {
+  Make();
+  OpenFiles();
+  storage_.Hold(true);
+  auto loader = LoaderOf(1, /*reads_under_way=*/2);
+  HoldingSink sink;
+  auto session = SessionOf(loader.get(), job_, &sink);
+  session->Request(RowsOf(0, 40, 40));
+  storage_.WaitForReads(2);
+  // From now on rows are read by their thread, those that waited for it included.
+  storage_.SayNear(true);
+  storage_.Hold(false);
+  EXPECT_EQ(sink.TakeStep(0, 40).size(), 40u);
 }
 
 TEST_F(SlowReadsTest, WhatATrainerWaitsForIsReadFirst) {

@@ -44,6 +44,7 @@ Worker& InProcessCluster::AddWorker() {
   worker.state_dir = folders_.back()->path();
   if (options_.shared_memory) worker.socket_dir = folders_.back()->path();
   worker.loader.threads = options_.threads;
+  worker.threads_pinned = true;
   worker.read_threads = options_.read_threads;
   worker.wire_compression = options_.wire_compression;
   worker.loader.memory_budget_bytes = options_.memory_budget_bytes;

@@ -1,0 +1,88 @@
+#include "pipeline/loader/self_tuning.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/host_cpu.h"
+
+namespace penstock {
+
+int ReadsUnderWay(int read_threads) { return read_threads + read_threads / 4 + 2; }
+
+namespace {
+
+SelfTuningOptions OnThisHost(SelfTuningOptions options) {
+  options.limits.host_cpus = UsedCpu().cpus;
+  options.limits.most_requests = ObjectStorage::kMostUnderWay;
+  return options;
+}
+
+}  // namespace
+
+SelfTuning::SelfTuning(Loader* loader, FarFiles* files, SelfTuningOptions options)
+    : loader_(loader),
+      files_(files),
+      options_(OnThisHost(std::move(options))),
+      now_{{options_.limits.most_threads, files->threads()}, 0, ""},
+      controller_(options_.limits, {options_.limits.most_threads, files->threads()}) {
+  if (options_.limits.read_threads_pinned && (options_.limits.threads_pinned || options_.limits.most_threads == 1)) {
+    return;
+  }
+  counts_ = Count();
+  thread_ = std::make_unique<ThreadPool>(1, "ps-tune");
+  thread_->PostAt(counts_.at + TuningController::kWindow, [this] { Look(); });
+}
+
+void SelfTuning::Stop() {
+  if (thread_ != nullptr) thread_->Stop();
+}
+
+SelfTuning::Now SelfTuning::Get() const {
+  MutexLock lock(&mutex_);
+  return now_;
+}
+
+TuningCounts SelfTuning::Count() const {
+  TuningCounts counts;
+  counts.stats = loader_->Stats();
+  counts.jobs = loader_->Jobs();
+  counts.other_cpu_seconds = UsedCpu().others_seconds;
+  counts.at = Clock::Real()->Now();
+  return counts;
+}
+
+void SelfTuning::Look() {
+  TuningCounts counts = Count();
+  const TuningSetting from = controller_.setting();
+  const TuningSetting to = controller_.Step(WindowBetween(counts_, counts), counts.at);
+  counts_ = std::move(counts);
+  if (to != from) Apply(from, to);
+  const std::optional<std::string> news = controller_.TakeNews();
+  {
+    MutexLock lock(&mutex_);
+    now_.setting = to;
+    if (news.has_value()) {
+      ++now_.changes;
+      now_.last = *news;
+    }
+  }
+  if (news.has_value() && options_.tell) options_.tell(*news);
+  // From the end of the last window: a look that took long is not made up for.
+  thread_->PostAt(counts_.at + TuningController::kWindow, [this] { Look(); });
+}
+
+void SelfTuning::Apply(const TuningSetting& from, const TuningSetting& to) {
+  LoaderSetting setting;
+  setting.threads = to.threads;
+  if (to.read_threads == 0) {
+    setting.reads_under_way = to.requests;
+  } else {
+    setting.reads_under_way =
+        options_.limits.read_threads_pinned ? files_->reads_under_way() : ReadsUnderWay(to.read_threads);
+  }
+  loader_->Set(setting);
+  if (to.read_threads != from.read_threads) files_->SetThreads(to.read_threads);
+  if (options_.set) options_.set(to);
+}
+
+}  // namespace penstock

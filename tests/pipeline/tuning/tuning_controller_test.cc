@@ -1,0 +1,298 @@
+#include "pipeline/tuning/tuning_controller.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/pipeline/tuning/simulated_machine.h"
+
+namespace penstock {
+namespace {
+
+constexpr double kWindowSeconds = static_cast<double>(TuningController::kWindow) / kSecond;
+
+// A controller that sees a machine, window after window.
+class Tuned {
+ public:
+  explicit Tuned(const SimulatedMachine& machine, uint64_t seed = 1) : Tuned(machine, seed, LimitsOf(machine)) {}
+  Tuned(const SimulatedMachine& machine, uint64_t seed, const TuningLimits& limits)
+      : machine_(machine), random_(seed), controller_(limits, {limits.most_threads, 0}) {}
+
+  void Run(double seconds) {
+    for (const Nanos end = now_ + static_cast<Nanos>(seconds * kSecond); now_ < end;) {
+      const TuningSetting before = controller_.setting();
+      now_ += TuningController::kWindow;
+      const TuningSetting after = controller_.Step(machine_.Window(before, kWindowSeconds, &random_), now_);
+      changes_ += after == before ? 0 : 1;
+      EXPECT_FALSE(after.threads != before.threads && after.read_threads != before.read_threads)
+          << "two knobs moved at once";
+      EXPECT_GE(after.threads, 1);
+      EXPECT_LE(after.threads, machine_.cpus);
+      rows_ += machine_.With(before).rate * kWindowSeconds;
+      if (auto news = controller_.TakeNews()) news_.push_back(*news);
+    }
+  }
+  // Of the best rate that any setting has: with the setting that stays.
+  double Reached() const { return machine_.With(controller_.setting()).rate / machine_.Best(); }
+  double RowsOf(double seconds) {
+    rows_ = 0;
+    Run(seconds);
+    return rows_ / seconds / machine_.Best();
+  }
+  const TuningSetting& setting() const { return controller_.setting(); }
+  int changes() const { return changes_; }
+  const std::vector<std::string>& news() const { return news_; }
+  SimulatedMachine& machine() { return machine_; }
+
+  static TuningLimits LimitsOf(const SimulatedMachine& machine) {
+    TuningLimits limits;
+    limits.most_threads = limits.host_cpus = machine.cpus;
+    return limits;
+  }
+
+ private:
+  SimulatedMachine machine_;
+  std::mt19937_64 random_;
+  TuningController controller_;
+  Nanos now_ = 0;
+  int changes_ = 0;
+  double rows_ = 0;
+  std::vector<std::string> news_;
+};
+
+std::string Text(const SimulatedMachine& m) {
+  return absl::StrCat("cpus ", m.cpus, ", row ", m.row, ", latency ", m.latency, m.objects ? ", objects" : "",
+                      ", most reads ", m.most_reads, ", trainer ", m.trainer, ", trainer's CPU ", m.trainer_cpu,
+                      ", others ", m.others, ", noise ", m.noise);
+}
+
+SimulatedMachine AnyMachine(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto between = [&](double low, double high) {
+    return low * std::pow(high / low, std::uniform_real_distribution<>(0, 1)(random));
+  };
+  const auto one_of = [&](int n) { return std::uniform_int_distribution<>(1, n)(random) == 1; };
+  SimulatedMachine machine;
+  machine.cpus = static_cast<int>(between(2, 17));
+  machine.row = between(2e-4, 5e-3);
+  machine.latency = one_of(2) ? between(5e-6, 30e-6) : between(1e-3, 40e-3);
+  machine.objects = machine.latency > 1e-3 && one_of(3);
+  if (one_of(4)) machine.most_reads = between(100, 20000);
+  const double could = machine.cpus / machine.row;
+  if (one_of(3)) machine.trainer = between(0.2, 5) / could;
+  if (one_of(3)) machine.trainer_cpu = between(0.3, 6) / could;
+  if (one_of(6)) machine.others = between(0.5, 2 * machine.cpus);
+  machine.noise = between(0.002, 0.02);
+  return machine;
+}
+
+TEST(TuningController, TenSecondsAreEnoughForNearlyTheBestRate) {
+  constexpr int kMachines = 1000;
+  int below = 0;
+  for (uint64_t seed = 0; seed < kMachines; ++seed) {
+    const SimulatedMachine machine = AnyMachine(seed);
+    Tuned tuned(machine, seed);
+    tuned.Run(10);
+    below += tuned.Reached() < 0.95 ? 1 : 0;
+    // One move at a time: where only two together pay, it stays where it is.
+    EXPECT_GE(tuned.Reached(), 0.85) << "seed " << seed << ": " << Text(machine) << "; threads "
+                                     << tuned.setting().threads << ", read threads " << tuned.setting().read_threads;
+  }
+  EXPECT_LE(below, kMachines / 100);
+}
+
+TEST(TuningController, InNoiseThatHidesSmallGainsItStillFindsTheLargeOnes) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SimulatedMachine machine = AnyMachine(seed);
+    machine.noise = 0.06;
+    Tuned tuned(machine, seed);
+    tuned.Run(30);
+    EXPECT_GE(tuned.Reached(), 0.85) << "seed " << seed << ": " << Text(machine) << "; threads "
+                                     << tuned.setting().threads << ", read threads " << tuned.setting().read_threads;
+  }
+}
+
+TEST(TuningController, TrialsCostLittleAndBecomeRare) {
+  for (uint64_t seed = 0; seed < 150; ++seed) {
+    const SimulatedMachine machine = AnyMachine(seed);
+    Tuned tuned(machine, seed);
+    tuned.Run(60);
+    EXPECT_GE(tuned.RowsOf(600), 0.94) << "seed " << seed << ": " << Text(machine) << "; threads "
+                                       << tuned.setting().threads << ", read threads " << tuned.setting().read_threads;
+    const int changes = tuned.changes();
+    tuned.Run(3600);
+    // Each of four moves is tried and taken back at the most every 640 s.
+    EXPECT_LE(tuned.changes() - changes, 4 * 2 * 8) << "seed " << seed << ": " << Text(machine);
+  }
+}
+
+TEST(TuningController, NothingIsTouchedWhereFilesAreNearAndTheCpusAreItsOwn) {
+  SimulatedMachine machine;
+  machine.cpus = 4;
+  machine.noise = 0.02;
+  Tuned tuned(machine);
+  tuned.Run(3600);
+  EXPECT_EQ(tuned.changes(), 0);
+}
+
+TEST(TuningController, NothingIsTouchedWhileTheTrainersHaveEnough) {
+  SimulatedMachine machine;
+  machine.latency = 20e-3;
+  machine.trainer = 50e-3;
+  Tuned tuned(machine);
+  tuned.Run(600);
+  EXPECT_EQ(tuned.changes(), 0);
+}
+
+TEST(TuningController, ReadsThatTakeLongGetThreadsWithinASecond) {
+  SimulatedMachine machine;
+  machine.latency = 20e-3;
+  machine.noise = 0.02;
+  Tuned tuned(machine);
+  tuned.Run(1);
+  EXPECT_GE(tuned.Reached(), 0.95);
+  tuned.Run(5);
+  ASSERT_EQ(tuned.news().size(), 1u);
+  EXPECT_NE(tuned.news()[0].find("; reads take 20 ms"), std::string::npos) << tuned.news()[0];
+}
+
+TEST(TuningController, ObjectsAreAskedForAsManyAtOnceAsTheirLatencyTakesAndNoThreadsRead) {
+  SimulatedMachine machine;
+  machine.objects = true;
+  machine.latency = 80e-3;  // the 64 requests that it begins with are 800 rows/s, its CPUs make 1940
+  machine.noise = 0.02;
+  Tuned tuned(machine);
+  tuned.Run(10);
+  EXPECT_GE(tuned.Reached(), 0.95);
+  EXPECT_EQ(tuned.setting().read_threads, 0);
+  ASSERT_GE(tuned.news().size(), 1u);
+  EXPECT_NE(tuned.news()[0].find("requests at once 64 -> "), std::string::npos) << tuned.news()[0];
+  const int changes = tuned.changes();
+  tuned.Run(600);
+  EXPECT_EQ(tuned.changes(), changes);
+}
+
+TEST(TuningController, ThreadsThatStorageDoesNotPayForAreGivenBack) {
+  SimulatedMachine machine;
+  machine.latency = 20e-3;
+  machine.most_reads = 90;  // what two threads get already
+  Tuned tuned(machine);
+  tuned.Run(600);
+  EXPECT_EQ(tuned.setting().read_threads, 0);
+  EXPECT_LE(tuned.changes(), 12);
+}
+
+TEST(TuningController, ReadThreadsGoWhenFilesAreNearAgain) {
+  SimulatedMachine machine;
+  machine.latency = 20e-3;
+  Tuned tuned(machine);
+  tuned.Run(5);
+  ASSERT_GT(tuned.setting().read_threads, 0);
+  tuned.machine().latency = 10e-6;
+  tuned.machine().Forget();
+  tuned.Run(60);
+  EXPECT_EQ(tuned.setting().read_threads, 0);
+}
+
+TEST(TuningController, ATrainerThatNeedsACpuOfTheHostGetsOne) {
+  SimulatedMachine machine;
+  machine.trainer_cpu = 1e-3;  // as much as a row takes the loader
+  machine.noise = 0.01;
+  Tuned tuned(machine);
+  ASSERT_LT(tuned.Reached(), 0.9);
+  tuned.Run(10);
+  EXPECT_EQ(tuned.setting().threads, 1);
+  EXPECT_GE(tuned.Reached(), 0.99);
+  // And back when it does not any more.
+  tuned.machine().trainer_cpu = 0;
+  tuned.machine().Forget();
+  tuned.Run(45);
+  EXPECT_EQ(tuned.setting().threads, 2);
+}
+
+TEST(TuningController, ATrainerThatStandsBackForThreadsThatWakeIsSeenByTheCpuThatItUses) {
+  SimulatedMachine machine;
+  machine.trainer_cpu = 1e-3;
+  TuningLimits limits;
+  limits.most_threads = limits.host_cpus = 2;
+  TuningController controller(limits, {2, 0});
+  std::mt19937_64 random(1);
+  Nanos now = 0;
+  for (int windows = 0; windows < 20; ++windows) {
+    TuningWindow window = machine.Window(controller.setting(), kWindowSeconds, &random);
+    window.cpu_seconds = window.busy_seconds;  // the loader's threads lack nothing
+    now += TuningController::kWindow;
+    controller.Step(window, now);
+  }
+  EXPECT_EQ(controller.setting().threads, 1);
+}
+
+TEST(TuningController, AReaderThatCameOrWentIsNoReasonToThinkLittleOfASetting) {
+  // Threads lack some CPU, but all rows come from them: fewer of them are missed at once, also where a window before
+  // the trial had no reader.
+  SimulatedMachine machine;
+  machine.others = 1;
+  TuningLimits limits;
+  limits.most_threads = limits.host_cpus = 2;
+  TuningController controller(limits, {2, 0});
+  std::mt19937_64 random(1);
+  Nanos now = 0;
+  int fewer = 0, windows = 0;
+  for (; windows < 30; ++windows) {
+    TuningWindow window = machine.Window(controller.setting(), kWindowSeconds, &random);
+    if (windows == 2) window.rows *= 0.1;
+    fewer += controller.setting().threads == 1 ? 1 : 0;
+    now += TuningController::kWindow;
+    controller.Step(window, now);
+  }
+  EXPECT_EQ(fewer, 1);
+}
+
+TEST(TuningController, WhatIsPinnedIsNeverMoved) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const SimulatedMachine machine = AnyMachine(seed);
+    for (const bool threads : {false, true}) {
+      TuningLimits limits = Tuned::LimitsOf(machine);
+      (threads ? limits.threads_pinned : limits.read_threads_pinned) = true;
+      Tuned tuned(machine, seed, limits);
+      for (int i = 0; i < 60; ++i) {
+        tuned.Run(1);
+        if (threads) {
+          EXPECT_EQ(tuned.setting().threads, machine.cpus);
+        } else {
+          EXPECT_EQ(tuned.setting().read_threads, 0);
+          EXPECT_EQ(tuned.setting().requests, 64);
+        }
+      }
+    }
+  }
+}
+
+TEST(TuningController, APauseOfAllTrainersEndsATrialAndIsNoMeasurement) {
+  SimulatedMachine machine;
+  machine.latency = 20e-3;
+  std::mt19937_64 random(1);
+  TuningLimits limits;
+  limits.most_threads = 2;
+  TuningController controller(limits, {2, 0});
+  Nanos now = 0;
+  const auto step = [&](const TuningWindow& window) {
+    now += TuningController::kWindow;
+    return controller.Step(window, now);
+  };
+  TuningWindow pause;
+  pause.seconds = kWindowSeconds;
+  pause.unasked_seconds = 2 * kWindowSeconds;
+  const TuningSetting tried = step(machine.Window({2, 0}, kWindowSeconds, &random));
+  ASSERT_GT(tried.read_threads, 0);
+  EXPECT_EQ(step(pause), (TuningSetting{2, 0}));
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(step(pause), (TuningSetting{2, 0}));
+  // It begins again when there is something to do.
+  step(machine.Window({2, 0}, kWindowSeconds, &random));
+  EXPECT_EQ(step(machine.Window({2, 0}, kWindowSeconds, &random)), tried);
+}
+
+}  // namespace
+}  // namespace penstock
