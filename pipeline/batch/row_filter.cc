@@ -40,8 +40,9 @@ RowFilter::RowFilter(const RowSchema& schema) : fixed_bytes_(schema.FixedBytes()
     if (column.ragged) continue;
     Part part;
     part.bytes = column.Bytes();
+    if (part.bytes == 0) continue;
     const std::vector<int64_t>& shape = column.shape;
-    if (column.dtype == DType::kUint8 && shape.size() >= 2 && part.bytes > 0) {
+    if (column.dtype == DType::kUint8 && shape.size() >= 2) {
       const bool pixels = shape.size() >= 3 && shape.back() <= kMostChannels;
       part.line = static_cast<size_t>(pixels ? shape[shape.size() - 2] * shape.back() : shape.back());
       part.color = pixels && shape.back() == 3;
