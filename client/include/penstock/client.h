@@ -118,7 +118,7 @@ class Reader {
   // The next batch; the cursor is then behind it. Errors, after which the reader stays at this step:
   //   OutOfRange           the epochs asked for are over
   //   DeadlineExceeded     not complete in time; nothing is lost, call again. The message says which rows of which
-  //                        workers are missing
+  //                        workers are missing. Time in which this process was stopped does not count
   //   Cancelled            Cancel was called
   //   ResourceExhausted    a worker cannot hold this session in its memory budget: the numbers are named
   //   DataLoss, InvalidArgument and others

@@ -427,7 +427,8 @@ class Loader(BaseLoader[Batch]):
     start_epoch          the first loop begins with
     accept_new_pipeline  go on from a state though features or ops have changed
     allow_missing        of a job that is read here: keys that none of the first records has are meant
-    timeout              seconds that anything may take; then penstock.TimeoutError says what is missing
+    timeout              seconds that anything may take; then penstock.TimeoutError says what is missing. Time in which
+                         the process was stopped does not count
     prefetch_steps, prefetch_bytes
                          how far ahead batches are prepared: 16 steps, 256 MiB
 
