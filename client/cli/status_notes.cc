@@ -6,6 +6,44 @@
 #include "client/cli/quarantine_text.h"
 
 namespace penstock::cli {
+namespace {
+
+// "record cache 1.2 GiB of 2.0 GiB, 85 % hits, 10.1 GiB served, 12 s of reading saved"; "" of one in memory that nobody
+// has asked.
+std::string CacheLine(const v1::CacheLoad& cache) {
+  const char* name = nullptr;
+  const char* work = nullptr;
+  switch (cache.of()) {
+    case v1::CacheLoad::RECORDS:
+      name = "record cache", work = "reading";
+      break;
+    case v1::CacheLoad::DECODED_IMAGES:
+      name = "decoded cache", work = "decoding";
+      break;
+    case v1::CacheLoad::FINISHED_ROWS:
+      name = "row cache", work = "making rows";
+      break;
+    case v1::CacheLoad::RECORDS_ON_DISK:
+      name = "disk cache", work = "reading";
+      break;
+    default:
+      return "";  // a newer worker's
+  }
+  const uint64_t asked = cache.hits() + cache.misses();
+  if (asked == 0 && cache.of() != v1::CacheLoad::RECORDS_ON_DISK) return "";
+  std::string line = absl::StrCat(name, " ", HumanBytes(cache.bytes()), " of ", HumanBytes(cache.limit()));
+  if (asked > 0) {
+    absl::StrAppend(&line, absl::StrFormat(", %.0f %% hits",
+                                           100.0 * static_cast<double>(cache.hits()) / static_cast<double>(asked)));
+  }
+  if (cache.hits() > 0) absl::StrAppend(&line, ", ", HumanBytes(cache.served_bytes()), " served");
+  if (cache.saved_seconds() >= 1) {
+    absl::StrAppend(&line, ", ", HumanSeconds(cache.saved_seconds()), " of ", work, " saved");
+  }
+  return line;
+}
+
+}  // namespace
 
 std::string JobNote(const v1::StatusReply::JobStatus& job) {
   switch (job.state()) {
@@ -64,17 +102,13 @@ std::string TroubleLines(const v1::StatusReply& status) {
 }
 
 std::string CacheLines(const v1::StatusReply& status) {
-  const auto share = [](uint64_t hits, uint64_t misses) {
-    return absl::StrFormat("%.0f %%", 100.0 * static_cast<double>(hits) / static_cast<double>(hits + misses));
-  };
   std::string out;
   for (const v1::WorkerStatus& worker : status.workers()) {
     if (worker.state() == v1::WorkerStatus::DEAD || worker.state() == v1::WorkerStatus::LEFT) continue;
     const v1::WorkerLoad& load = worker.load();
-    if (load.row_cache_hits() > 0) {
-      absl::StrAppend(&out, "  worker ", worker.id(), ": finished rows in memory ", HumanBytes(load.row_cache_bytes()),
-                      ", ", share(load.row_cache_hits(), load.row_cache_misses()),
-                      " of the rows that others wanted or that are the same in each epoch\n");
+    for (const v1::CacheLoad& cache : load.caches()) {
+      const std::string line = CacheLine(cache);
+      if (!line.empty()) absl::StrAppend(&out, "  worker ", worker.id(), ": ", line, "\n");
     }
     if (load.far_requests() > 0 && load.rows() > 0 && load.far_used_bytes() > 0) {
       absl::StrAppend(
@@ -83,16 +117,6 @@ std::string CacheLines(const v1::StatusReply& status) {
                           1000.0 * static_cast<double>(load.far_requests()) / static_cast<double>(load.rows()),
                           static_cast<double>(load.far_bytes()) / static_cast<double>(load.far_used_bytes())));
     }
-    if (load.disk_cache_limit() == 0) continue;
-    absl::StrAppend(&out, "  worker ", worker.id(), ": disk cache ", HumanBytes(load.disk_cache_bytes()), " of ",
-                    HumanBytes(load.disk_cache_limit()));
-    if (load.disk_cache_hits() + load.disk_cache_misses() > 0) {
-      absl::StrAppend(&out, ", ", share(load.disk_cache_hits(), load.disk_cache_misses()), " of what memory had not");
-    }
-    if (load.disk_cache_saved_seconds() >= 1) {
-      absl::StrAppend(&out, ", ", HumanSeconds(load.disk_cache_saved_seconds()), " of reading saved");
-    }
-    out += "\n";
   }
   return out;
 }

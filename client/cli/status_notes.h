@@ -18,8 +18,8 @@ std::string FailureLines(const v1::StatusReply& status);
 // What workers say keeps them from making rows: "  worker w1: ..." each; "" where nothing does.
 std::string TroubleLines(const v1::StatusReply& status);
 
-// What workers have of finished rows, and on their disks: "  worker w1: disk cache 1.2 GiB of 40.0 GiB, ..." each; ""
-// where there is nothing to tell.
+// What workers' caches hold, how often they have what is asked of them, and what that saved: "  worker w1: disk cache
+// 1.2 GiB of 40.0 GiB, ..." each; what they ask of far storage; "" where there is nothing to tell.
 std::string CacheLines(const v1::StatusReply& status);
 
 // What workers have set by themselves: "  worker w1: 2 threads, 48 more read (read threads 0 -> 48: ...)" each; ""

@@ -169,8 +169,8 @@ std::string FeedLoader::StatsJson() {
     stats = reading_ != nullptr ? Sum(before_, reading_->Stats()) : before_;
   }
   const SlotTable::Held held = shared_->slots->held();
-  return Json()
-      .Field("batches", stats.batches)
+  Json json;
+  json.Field("batches", stats.batches)
       .Field("rows", stats.rows)
       .Field("bytes_received", stats.bytes_received)
       .Field("shared_memory_bytes", stats.shared_memory_bytes)
@@ -189,8 +189,9 @@ std::string FeedLoader::StatsJson() {
       .Field("held_batches", held.batches)
       .Field("held_bytes", held.bytes)
       .Field("arena_bytes", shared_->arena->bytes())
-      .Field("arena_used_bytes", shared_->arena->used_bytes())
-      .Object();
+      .Field("arena_used_bytes", shared_->arena->used_bytes());
+  if (shared_->add_stats) shared_->add_stats(&json);
+  return json.Object();
 }
 
 // ---- On the loader's thread ----------------------------------------------------------------------------------------

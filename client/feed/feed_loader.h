@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/json.h"
 #include "base/mutex.h"
 #include "base/packet_socket.h"
 #include "base/runtime/clock.h"
@@ -36,8 +37,9 @@ struct FeedShared {
   BatchArena* arena = nullptr;
   SlotTable* slots = nullptr;
   OpenReader open_reader;
-  Nanos idle_after = kSecond;        // without a wish: what was prepared is let go
-  Nanos notice_after = 3 * kSecond;  // of a wait; then every notice_every
+  std::function<void(Json* numbers)> add_stats;  // numbers of all its loaders, for each one's; null: none
+  Nanos idle_after = kSecond;                    // without a wish: what was prepared is let go
+  Nanos notice_after = 3 * kSecond;              // of a wait; then every notice_every
   Nanos notice_every = 5 * kSecond;
 };
 

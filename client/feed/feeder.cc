@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -57,6 +59,16 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenServed(const v1::FeedOpen& open, Rea
     const bool prepares = absl::IsDeadlineExceeded(reader.status());
     if ((!reaches && !prepares) || now >= deadline) return reader;
   }
+}
+
+void AddCache(const std::string& name, const CacheStats& cache, Json* numbers) {
+  if (cache.limit == 0) return;
+  numbers->Field(name + "_bytes", cache.bytes)
+      .Field(name + "_limit", cache.limit)
+      .Field(name + "_hits", cache.hits)
+      .Field(name + "_misses", cache.misses)
+      .Field(name + "_served_bytes", cache.served_bytes)
+      .Field(name + "_saved_seconds", cache.saved_seconds);
 }
 
 class Feeder {
@@ -169,6 +181,14 @@ class Feeder {
     shared_.slots = &slots_;
     shared_.open_reader = [this](const v1::FeedOpen& open, const ReaderOptions& reader, const std::atomic<bool>& stop) {
       return open.job().empty() ? OpenLocal(open, reader) : OpenServed(open, reader, stop);
+    };
+    shared_.add_stats = [this](Json* numbers) {
+      const std::optional<LoaderStats> stats = local_->Stats();
+      if (!stats.has_value()) return;  // all is served
+      AddCache("record_cache", stats->record_cache, numbers);
+      AddCache("decoded_cache", stats->decoded_cache, numbers);
+      AddCache("row_cache", stats->row_cache, numbers);
+      AddCache("disk_cache", stats->disk_cache, numbers);
     };
     const std::string welcome = Json()
                                     .Field("version", uint64_t{kVersion})

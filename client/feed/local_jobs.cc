@@ -96,4 +96,9 @@ absl::StatusOr<Loader*> LocalJobs::loader() {
   return loader_.get();
 }
 
+std::optional<LoaderStats> LocalJobs::Stats() {
+  MutexLock lock(&mutex_);
+  return loader_ != nullptr ? std::optional(loader_->Stats()) : std::nullopt;
+}
+
 }  // namespace penstock

@@ -74,6 +74,9 @@ class LocalJobs {
   // Made at its first use. InvalidArgument where the caches leave no room in the budget.
   absl::StatusOr<Loader*> loader();
 
+  // Of the loader; nothing while there is none.
+  std::optional<LoaderStats> Stats();
+
   // For the end: no thread of its own reads any more. False: one hangs in storage, and this must be left to the end of
   // the process.
   bool StopReadsBy(Nanos deadline) { return files_.StopBy(deadline); }

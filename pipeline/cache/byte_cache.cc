@@ -19,6 +19,7 @@ std::shared_ptr<const std::string> ByteCache::Find(const CacheKey& key) {
     if (it != part.entries.end()) found = it->second;
   }
   (found != nullptr ? hits_ : misses_).fetch_add(1, std::memory_order_relaxed);
+  if (found != nullptr) served_.fetch_add(found->size(), std::memory_order_relaxed);
   return found;
 }
 

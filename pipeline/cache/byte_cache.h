@@ -17,6 +17,7 @@
 #include <unordered_map>
 
 #include "base/mutex.h"
+#include "pipeline/cache/cache_stats.h"
 
 namespace penstock {
 
@@ -57,6 +58,8 @@ class ByteCache {
   uint64_t bytes() const { return bytes_.load(); }
   uint64_t hits() const { return hits_.load(); }
   uint64_t misses() const { return misses_.load(); }
+  // Without what was saved.
+  CacheStats Stats() const { return {limit_, bytes_.load(), hits_.load(), misses_.load(), served_.load(), 0}; }
 
  private:
   struct Hasher {
@@ -70,7 +73,7 @@ class ByteCache {
   Part& PartOf(const CacheKey& key) { return parts_[Hasher()(key) % parts_.size()]; }
 
   const uint64_t limit_;
-  std::atomic<uint64_t> bytes_{0}, hits_{0}, misses_{0};
+  std::atomic<uint64_t> bytes_{0}, hits_{0}, misses_{0}, served_{0};
   std::array<Part, 64> parts_;  // more than threads: they rarely meet
 };
 

@@ -24,6 +24,7 @@ std::shared_ptr<const CachedRow> RowCache::Find(const RowKey& key) {
   const auto it = entries_.find(key);
   std::shared_ptr<const CachedRow> row = it != entries_.end() ? it->second.row : nullptr;
   ++(row != nullptr ? hits_ : misses_);
+  if (row != nullptr) served_ += row->bytes.size();
   return row;
 }
 
@@ -144,6 +145,11 @@ uint64_t RowCache::hits() const {
 uint64_t RowCache::misses() const {
   MutexLock lock(&mutex_);
   return misses_;
+}
+
+CacheStats RowCache::Stats() const {
+  MutexLock lock(&mutex_);
+  return {limit_, bytes_, hits_, misses_, served_, 0};
 }
 
 }  // namespace penstock

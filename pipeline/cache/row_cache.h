@@ -22,6 +22,7 @@
 
 #include "base/lent_files.h"
 #include "base/mutex.h"
+#include "pipeline/cache/cache_stats.h"
 #include "pipeline/cache/row_files.h"
 
 namespace penstock {
@@ -76,6 +77,8 @@ class RowCache {
   uint64_t bytes() const;
   uint64_t hits() const;
   uint64_t misses() const;
+  // Without what was saved.
+  CacheStats Stats() const;
 
  private:
   struct Entry {
@@ -102,6 +105,7 @@ class RowCache {
   std::unordered_map<uint64_t, std::shared_ptr<RowFiles>> files_ ABSL_GUARDED_BY(mutex_);  // by space
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0, shared_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t hits_ ABSL_GUARDED_BY(mutex_) = 0, misses_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t served_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes
 };
 
 }  // namespace penstock

@@ -9,6 +9,7 @@
 #include "base/runtime/clock.h"
 #include "pipeline/loader/job_times.h"
 #include "pipeline/loader/load_job.h"
+#include "pipeline/loader/row_costs.h"
 
 namespace penstock {
 
@@ -66,6 +67,9 @@ class JobActivity {
   }
   // Of a row whose stages were measured: `own` as StageTimes has it, in which `reading` counts as StageTimes::kOther.
   void AddStages(const std::vector<Nanos>& own, Nanos reading);
+  // What caches saved of a row that was made.
+  RowCosts::Saved AddCost(const RowCost& row) { return costs_.Add(row); }
+  const RowCosts& costs() const { return costs_; }
   void AddReadAside(Nanos took) {
     ++sums_.reads_aside;
     read_aside_ += took;
@@ -79,6 +83,7 @@ class JobActivity {
   JobTimes sums_;  // counts and names
   Nanos making_ = 0, reading_ = 0, storage_ = 0, memory_ = 0, unasked_ = 0, read_aside_ = 0;
   std::vector<Nanos> stages_;
+  RowCosts costs_;
 };
 
 }  // namespace penstock

@@ -350,10 +350,12 @@ std::vector<JobTimes> LoaderCore::Jobs() {
 LoaderStats LoaderCore::Stats() {
   Sweep();
   LoaderStats stats;
+  RowCosts::Saved saved;
   uint64_t peak;
   {
     MutexLock lock(&mutex_);
     stats = stats_;
+    saved = saved_;
     times_.AddTo(&stats);
     stats.memory_bytes = budget_.used();
     peak = budget_.peak();
@@ -363,27 +365,20 @@ LoaderStats LoaderCore::Stats() {
     stats.far_requests += ranges.ranges;
     stats.far_bytes += ranges.bytes;
   }
-  stats.record_cache_bytes = records_.bytes();
-  stats.record_cache_hits = records_.hits();
-  stats.record_cache_misses = records_.misses();
-  stats.decoded_cache_bytes = decoded_.bytes();
-  stats.decoded_cache_hits = decoded_.hits();
-  stats.decoded_cache_misses = decoded_.misses();
-  stats.row_cache_bytes = rows_.bytes();
-  stats.row_cache_hits = rows_.hits();
-  stats.row_cache_misses = rows_.misses();
+  const auto of = [](CacheStats cache, double seconds) {
+    cache.saved_seconds = std::max(0.0, seconds);
+    return cache;
+  };
+  stats.record_cache = of(records_.Stats(), saved.record);
+  stats.decoded_cache = of(decoded_.Stats(), saved.decoded);
+  stats.row_cache = of(rows_.Stats(), saved.row);
   if (options_.disk_cache != nullptr) {
     const DiskCacheStats disk = options_.disk_cache->Stats();
-    stats.disk_cache_bytes = disk.bytes;
-    stats.disk_cache_limit = disk.limit_bytes;
-    stats.disk_cache_hits = disk.hits;
-    stats.disk_cache_misses = disk.misses;
-    if (stats.storage_reads > 0) {
-      const double mean = stats.storage_seconds / static_cast<double>(stats.storage_reads);
-      stats.disk_cache_saved_seconds = std::max(0.0, mean * static_cast<double>(disk.hits) - disk.read_seconds);
-    }
+    const double mean = stats.storage_reads > 0 ? stats.storage_seconds / static_cast<double>(stats.storage_reads) : 0;
+    stats.disk_cache = of({disk.limit_bytes, disk.bytes, disk.hits, disk.misses, disk.bytes_read, 0},
+                          mean * static_cast<double>(disk.hits) - disk.read_seconds);
   }
-  const uint64_t beside = stats.record_cache_bytes + stats.decoded_cache_bytes + stats.row_cache_bytes +
+  const uint64_t beside = stats.record_cache.bytes + stats.decoded_cache.bytes + stats.row_cache.bytes +
                           static_cast<uint64_t>(sizes_.threads) * sizes_.thread_scratch_bytes;
   stats.memory_bytes += beside;
   stats.memory_peak_bytes = peak + beside;

@@ -1,6 +1,6 @@
 // The loader's shared state: sessions, rows that wait, budget and counters behind one lock, and what its threads do.
 // Inside of loader.cc; everyone else uses loader.h. Sessions and what is asked are in loader_core.cc, what the threads
-// do in loader_work.cc.
+// do in loader_work.cc, what is counted of caches in loader_caches.cc.
 #ifndef PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
 #define PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
 
@@ -130,6 +130,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A row was made: what it tells of the session's rows, and for the counters.
   void Count(const Outcome& outcome, Nanos took, OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A row that was made, for the measures of what caches give.
+  void CountCost(const MadeRow& made, Nanos took, OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A row that another session's thread is making just now is put aside until that has ended: then it is in the cache,
   // or not, and made. Else others wait for this one.
   bool WaitsForOther(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -191,6 +193,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   // Since the last fruitless revocation a sink got a row or a new head: asking again may help.
   bool may_revoke_ ABSL_GUARDED_BY(mutex_) = true;
   LoaderStats stats_ ABSL_GUARDED_BY(mutex_);
+  RowCosts::Saved saved_ ABSL_GUARDED_BY(mutex_);  // by caches, since start
   // Jobs that may have entries in the caches.
   struct CachedJob {
     std::weak_ptr<const LoadJob> job;

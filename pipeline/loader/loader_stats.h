@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "pipeline/cache/cache_stats.h"
+
 namespace penstock {
 
 struct LoaderStats {
@@ -26,12 +28,9 @@ struct LoaderStats {
   double owing_seconds = 0;   // at least one thread had a row
   uint64_t memory_bytes = 0;  // of the budget, taken now (caches, grabs, reserves in use)
   uint64_t memory_peak_bytes = 0;
-  uint64_t record_cache_bytes = 0, record_cache_hits = 0, record_cache_misses = 0;
-  uint64_t decoded_cache_bytes = 0, decoded_cache_hits = 0, decoded_cache_misses = 0;
-  uint64_t row_cache_bytes = 0, row_cache_hits = 0, row_cache_misses = 0;
-  uint64_t disk_cache_bytes = 0, disk_cache_limit = 0, disk_cache_hits = 0, disk_cache_misses = 0;
-  // What the hits of the cache on disk would have taken from storage, by the mean of its reads, less what they took.
-  double disk_cache_saved_seconds = 0;
+  CacheStats record_cache, decoded_cache, row_cache;  // in memory
+  // Of what the record cache had not; saved by the mean of storage's reads.
+  CacheStats disk_cache;
 };
 
 }  // namespace penstock

@@ -362,6 +362,7 @@ void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* sessio
   if (outcome.need < session->estimate) session->estimate -= (session->estimate - outcome.need) / 64;
   if (outcome.made.status.ok()) ++stats_.rows;
   session->activity->AddRow(outcome.made.bytes_read);
+  CountCost(outcome.made, took, session);
   if (!outcome.made.fault.ok() || !outcome.made.status.ok()) ++stats_.failed_rows;
   stats_.bytes_read += outcome.made.bytes_read;
   if (!session->job->reader().ReadsAtOnce()) stats_.far_used_bytes += outcome.made.bytes_read;

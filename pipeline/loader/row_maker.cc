@@ -106,6 +106,7 @@ std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& jo
                                                                MadeRow* made) const {
   const CacheKey key{job.record_space(), record};
   *cached = options_.records->Find(key);
+  made->cached_record = *cached != nullptr;
   if (*cached != nullptr) return std::string_view(**cached);
   const auto keep = [&](std::string_view bytes) {
     if (!options_.records->HasRoomFor(bytes.size())) return;
@@ -120,6 +121,7 @@ std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& jo
       made->read_began = start;
       made->read_ended = options_.clock->Now();
       made->read_time += made->read_ended - start;
+      made->disk_time = made->read_ended - start;
       keep(*found);
       return *found;
     }
@@ -201,6 +203,7 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64
   if (!read.has_value()) return Attempt::kNotRead;
   if (!read->ok()) return read_failed(read->status());
   const std::string_view record = **read;
+  made->record_bytes = record.size();
   const uint64_t scratch = pipeline.ScratchBytes(record);
   std::shared_ptr<const std::string> decoded;
   bool decode = false;
@@ -223,6 +226,9 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64
       options_.decoded->Insert(decoded_key, decoded);
     }
   }
+  made->from = decoded == nullptr ? RowFrom::kRecord : decode ? RowFrom::kFilled : RowFrom::kDecoded;
+  made->decoded_bytes = decoded == nullptr ? 0 : decoded->size();
+  const Nanos decoded_at = made->from == RowFrom::kFilled ? options_.clock->Now() : 0;
   RowSlot* slot = get_slot();
   slot->lenient = false;
   for (std::string& column : slot->ragged) column.clear();
@@ -232,8 +238,10 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64
     made->status = WithPlace(status, job, source);
     return Attempt::kRecord;
   }
+  if (made->from == RowFrom::kFilled) made->from_decoded_time = options_.clock->Now() - decoded_at;
   uint64_t bytes = job.fixed_bytes();
   for (const std::string& column : slot->ragged) bytes += column.size();
+  made->row_bytes = bytes;
   if (bytes > options_.max_row_bytes) {
     for (std::string& column : slot->ragged) std::string().swap(column);
     const absl::Status too_large = absl::ResourceExhaustedError(
@@ -303,6 +311,8 @@ RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequ
         slot->lenient = false;
         UnpackRow(schema, row->bytes, slot);
       }
+      made->from = RowFrom::kKept;
+      made->row_bytes = row->bytes.size();
       made->status = answer.ok() ? absl::OkStatus() : WithPlace(answer.status(), job, record);
       return End::kMade;
     }

@@ -32,6 +32,7 @@
 #include "pipeline/loader/brought_record.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/ranges/record_ranges.h"
+#include "pipeline/loader/row_costs.h"
 #include "pipeline/loader/row_request.h"
 #include "pipeline/loader/stage_sampler.h"
 
@@ -88,6 +89,12 @@ struct MadeRow {
   uint64_t storage_reads = 0;
   Nanos storage_time = 0;
   uint64_t bytes_read = 0;
+  // Of its last attempt, for who counts what caches give.
+  RowFrom from = RowFrom::kRecord;
+  bool cached_record = false;
+  Nanos disk_time = 0;          // of its record, from the cache on disk
+  Nanos from_decoded_time = 0;  // of RowFrom::kFilled: on from the decoded image
+  uint64_t record_bytes = 0, decoded_bytes = 0, row_bytes = 0;
 };
 
 // Immutable, thread-safe.

@@ -81,3 +81,7 @@ def test_finished_rows_that_are_kept_are_the_same(small_job):
     penstock.shutdown()
     loader = penstock.Loader(small_job.path, data_root=small_job.data, row_cache="64MiB")
     assert [contents(loader) for _ in range(2)] == expected
+    stats = loader.stats()
+    assert 0 < stats["feeder_row_cache_hits"] <= stats["feeder_rows"]
+    assert 0 < stats["feeder_row_cache_bytes"] <= stats["feeder_row_cache_limit"] == 64 << 20
+    assert stats["feeder_row_cache_served_bytes"] > 0 and stats["feeder_row_cache_saved_seconds"] >= 0

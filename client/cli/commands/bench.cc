@@ -184,8 +184,8 @@ class Bench final : public Command {
                               .Field("far_requests", stats.far_requests)
                               .Field("far_bytes", stats.far_bytes)
                               .Field("far_used_bytes", stats.far_used_bytes)
-                              .Field("disk_cache_hits", stats.disk_cache_hits)
-                              .Field("disk_cache_misses", stats.disk_cache_misses)
+                              .Field("disk_cache_hits", stats.disk_cache.hits)
+                              .Field("disk_cache_misses", stats.disk_cache.misses)
                               .Object()
                               .c_str());
       return;
@@ -198,9 +198,9 @@ class Bench final : public Command {
                   Count(static_cast<uint64_t>(setting.read_threads), "thread").c_str(),
                   stats.storage_reads > 0 ? 1e3 * stats.storage_seconds / static_cast<double>(stats.storage_reads) : 0);
     }
-    if (stats.disk_cache_limit > 0) {
+    if (stats.disk_cache.limit > 0) {
       std::printf("disk cache %s: %s records from it, %s from storage\n", disk_cache_.c_str(),
-                  Count(stats.disk_cache_hits).c_str(), Count(stats.disk_cache_misses).c_str());
+                  Count(stats.disk_cache.hits).c_str(), Count(stats.disk_cache.misses).c_str());
     }
   }
 

@@ -14,6 +14,19 @@ constexpr double kCapacityBusy = 0.5;
 // Heartbeats that come faster than this are not kept: the deque stays small whatever the interval is.
 constexpr Nanos kApart = 100 * kMillisecond;
 
+// Nothing of one that is not there.
+void AddCache(v1::CacheLoad::Of of, const CacheStats& cache, v1::WorkerLoad* load) {
+  if (cache.limit == 0) return;
+  v1::CacheLoad* const out = load->add_caches();
+  out->set_of(of);
+  out->set_bytes(cache.bytes);
+  out->set_limit(cache.limit);
+  out->set_hits(cache.hits);
+  out->set_misses(cache.misses);
+  out->set_served_bytes(cache.served_bytes);
+  out->set_saved_seconds(cache.saved_seconds);
+}
+
 double Seconds(Nanos time) { return static_cast<double>(time) / kSecond; }
 
 }  // namespace
@@ -48,18 +61,22 @@ v1::WorkerLoad LoadMeter::Measure(const LoaderStats& stats, uint64_t bytes_sent,
   load.set_far_used_bytes(stats.far_used_bytes);
   load.set_cpu_seconds(stats.cpu_seconds);
   load.set_memory_bytes(stats.memory_bytes);
-  load.set_record_cache_bytes(stats.record_cache_bytes);
-  load.set_record_cache_hits(stats.record_cache_hits);
-  load.set_record_cache_misses(stats.record_cache_misses);
-  load.set_decoded_cache_bytes(stats.decoded_cache_bytes);
-  load.set_row_cache_bytes(stats.row_cache_bytes);
-  load.set_row_cache_hits(stats.row_cache_hits);
-  load.set_row_cache_misses(stats.row_cache_misses);
-  load.set_disk_cache_bytes(stats.disk_cache_bytes);
-  load.set_disk_cache_limit(stats.disk_cache_limit);
-  load.set_disk_cache_hits(stats.disk_cache_hits);
-  load.set_disk_cache_misses(stats.disk_cache_misses);
-  load.set_disk_cache_saved_seconds(stats.disk_cache_saved_seconds);
+  load.set_record_cache_bytes(stats.record_cache.bytes);
+  load.set_record_cache_hits(stats.record_cache.hits);
+  load.set_record_cache_misses(stats.record_cache.misses);
+  load.set_decoded_cache_bytes(stats.decoded_cache.bytes);
+  load.set_row_cache_bytes(stats.row_cache.bytes);
+  load.set_row_cache_hits(stats.row_cache.hits);
+  load.set_row_cache_misses(stats.row_cache.misses);
+  load.set_disk_cache_bytes(stats.disk_cache.bytes);
+  load.set_disk_cache_limit(stats.disk_cache.limit);
+  load.set_disk_cache_hits(stats.disk_cache.hits);
+  load.set_disk_cache_misses(stats.disk_cache.misses);
+  load.set_disk_cache_saved_seconds(stats.disk_cache.saved_seconds);
+  AddCache(v1::CacheLoad::RECORDS, stats.record_cache, &load);
+  AddCache(v1::CacheLoad::DECODED_IMAGES, stats.decoded_cache, &load);
+  AddCache(v1::CacheLoad::FINISHED_ROWS, stats.row_cache, &load);
+  AddCache(v1::CacheLoad::RECORDS_ON_DISK, stats.disk_cache, &load);
   load.set_sessions(sessions);
 
   const Point last{now, stats.rows, stats.busy_seconds, stats.owing_seconds};

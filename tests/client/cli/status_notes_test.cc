@@ -36,6 +36,30 @@ TEST(StatusNotes, WhatAWorkerAskedOfStorageIsSaidForItsRows) {
             "  worker w1: storage 25 requests for 1000 rows, 1.30 bytes read for each that was used\n");
 }
 
+TEST(StatusNotes, ACacheThatWasAskedIsALineWithWhatItHoldsGaveAndSaved) {
+  v1::StatusReply status;
+  v1::WorkerStatus* worker = status.add_workers();
+  worker->set_id("w1");
+  v1::CacheLoad* cache = worker->mutable_load()->add_caches();
+  cache->set_of(v1::CacheLoad::DECODED_IMAGES);
+  cache->set_limit(uint64_t{2} << 30);
+  EXPECT_EQ(CacheLines(status), "") << "nobody has asked";
+  cache->set_misses(1);
+  EXPECT_EQ(CacheLines(status), "  worker w1: decoded cache 0 B of 2.0 GiB, 0 % hits\n");
+  cache->set_bytes(uint64_t{1} << 30);
+  cache->set_hits(3);
+  cache->set_served_bytes(uint64_t{3} << 30);
+  cache->set_saved_seconds(12);
+  v1::CacheLoad* disk = worker->mutable_load()->add_caches();
+  disk->set_of(v1::CacheLoad::RECORDS_ON_DISK);
+  disk->set_limit(uint64_t{40} << 30);
+  EXPECT_EQ(CacheLines(status),
+            "  worker w1: decoded cache 1.0 GiB of 2.0 GiB, 75 % hits, 3.0 GiB served, 12.0 s of decoding saved\n"
+            "  worker w1: disk cache 0 B of 40 GiB\n");
+  worker->set_state(v1::WorkerStatus::LEFT);
+  EXPECT_EQ(CacheLines(status), "");
+}
+
 TEST(StatusNotes, WhatAWorkerHasSetByItselfIsALineWithWhatItGave) {
   v1::StatusReply status;
   v1::WorkerStatus* worker = status.add_workers();

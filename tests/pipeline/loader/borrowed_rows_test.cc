@@ -99,7 +99,7 @@ TEST_F(BorrowedRows, LieInTheLentFilesAndAreThoseThatWereMade) {
   EXPECT_EQ(ByRecord(lent), ByRecord(made));
   EXPECT_EQ(ByRecord(any), ByRecord(made));
   EXPECT_EQ(ByRecord(copied), ByRecord(made));
-  EXPECT_EQ(loader_->Stats().row_cache_hits, 3 * kRecords);
+  EXPECT_EQ(loader_->Stats().row_cache.hits, 3 * kRecords);
 }
 
 TEST_F(BorrowedRows, OnTheHeapAreLentOnlyToWhoTakesAny) {

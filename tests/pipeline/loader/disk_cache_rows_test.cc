@@ -88,11 +88,11 @@ TEST_P(DiskCacheRows, AreTheSameColdWarmAndAfterARestart) {
   const Pass cold = Read(3, kPlenty);
   EXPECT_EQ(cold.digest, expected);
   EXPECT_GE(cold.stats.storage_reads, 32u);
-  EXPECT_GT(cold.stats.disk_cache_hits, 0u);
+  EXPECT_GT(cold.stats.disk_cache.hits, 0u);
   const Pass warm = Read(3, kPlenty);
   EXPECT_EQ(warm.digest, expected);
   EXPECT_LE(warm.stats.storage_reads, 1u) << "of 33 records an epoch of 32 rows leaves one out";
-  EXPECT_GE(warm.stats.disk_cache_hits, 3 * 32u - 1);
+  EXPECT_GE(warm.stats.disk_cache.hits, 3 * 32u - 1);
 }
 
 TEST_P(DiskCacheRows, AreTheSameWhereOnlyAPartFits) {
@@ -101,7 +101,7 @@ TEST_P(DiskCacheRows, AreTheSameWhereOnlyAPartFits) {
     std::filesystem::remove_all(folder_.File("cache"));
     const Pass pass = Read(2, bytes, 5'000);
     EXPECT_EQ(pass.digest, expected) << bytes;
-    EXPECT_LE(pass.stats.disk_cache_bytes, bytes);
+    EXPECT_LE(pass.stats.disk_cache.bytes, bytes);
   }
 }
 
@@ -146,7 +146,7 @@ TEST_P(DiskCacheRows, OfAnotherContentNeverComeFromTheOldOne) {
   const std::string expected = Read(1, 0).digest;
   const Pass pass = Read(1, kPlenty);
   EXPECT_EQ(pass.digest, expected);
-  EXPECT_EQ(pass.stats.disk_cache_hits, 0u);
+  EXPECT_EQ(pass.stats.disk_cache.hits, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(FromStorage, DiskCacheRows, ::testing::Bool(),

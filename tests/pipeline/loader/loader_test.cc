@@ -250,11 +250,30 @@ TEST(LoaderCache, RecordsAreReadOnceWhileThereIsRoomAndDroppedWithTheirJob) {
   Load(loader.get(), job, 50, 1);
   EXPECT_EQ(job.dataset->reads.load(), 50);
   LoaderStats stats = loader->Stats();
-  EXPECT_EQ(stats.record_cache_hits, 50u);
-  EXPECT_EQ(stats.record_cache_misses, 50u);
-  EXPECT_GT(stats.record_cache_bytes, 50u * 200u);
+  EXPECT_EQ(stats.record_cache.hits, 50u);
+  EXPECT_EQ(stats.record_cache.misses, 50u);
+  EXPECT_GT(stats.record_cache.bytes, 50u * 200u);
   job = MemoryJob();
-  EXPECT_EQ(loader->Stats().record_cache_bytes, 0u);
+  EXPECT_EQ(loader->Stats().record_cache.bytes, 0u);
+}
+
+TEST(LoaderCache, WhatItGaveAndSavedIsCountedByWhatReadsTook) {
+  MemoryJob job = MakeMemoryJob(50, 200, kRowBytes);
+  ManualClock clock;
+  auto loader = MakeLoader(1, 100'000, &clock);
+  job.dataset->on_read = [&](uint64_t) {
+    clock.Advance(100 * kMillisecond);
+    return absl::OkStatus();
+  };
+  Load(loader.get(), job, 50, 0);
+  CacheStats cache = loader->Stats().record_cache;
+  EXPECT_EQ(cache.limit, 100'000u);
+  EXPECT_EQ(cache.served_bytes, 0u);
+  EXPECT_EQ(cache.saved_seconds, 0);
+  Load(loader.get(), job, 50, 1);
+  cache = loader->Stats().record_cache;
+  EXPECT_GE(cache.served_bytes, 50u * 200u);
+  EXPECT_NEAR(cache.saved_seconds, 5, 1e-3);
 }
 
 TEST(LoaderReadAhead, StorageIsToldOfEachRecordOnceBeforeItIsReadUnlessItIsCached) {

@@ -101,8 +101,8 @@ TEST(RowCacheRows, AJobThatDrawsNothingIsMadeOnce) {
   EXPECT_EQ(job.dataset->reads.load(), 50);
   const LoaderStats stats = loader->Stats();
   EXPECT_EQ(stats.rows, 150u);
-  EXPECT_EQ(stats.row_cache_hits, 100u);
-  EXPECT_GT(stats.row_cache_bytes, 50u * kRow);
+  EXPECT_EQ(stats.row_cache.hits, 100u);
+  EXPECT_GT(stats.row_cache.bytes, 50u * kRow);
   EXPECT_LE(stats.memory_peak_bytes, uint64_t{16} << 20);
 }
 
@@ -115,7 +115,7 @@ TEST(RowCacheRows, GoWithTheirJob) {
   reader->sink.WaitFor(50);
   reader->session.reset();
   job = MemoryJob();
-  EXPECT_EQ(loader->Stats().row_cache_bytes, 0u);
+  EXPECT_EQ(loader->Stats().row_cache.bytes, 0u);
 }
 
 // Four readers of one job, as an evaluation beside a training or several experiments on one input have: each row is
@@ -146,8 +146,8 @@ TEST(RowCacheRows, WhoReadsAloneTakesNoneOfIt) {
   two->session->Request(Rows(0, 25, 50));
   one->sink.WaitFor(25);
   two->sink.WaitFor(25);
-  EXPECT_EQ(loader->Stats().row_cache_bytes, 0u) << "ranks of one job read unlike rows";
-  EXPECT_EQ(loader->Stats().row_cache_misses, 0u);
+  EXPECT_EQ(loader->Stats().row_cache.bytes, 0u) << "ranks of one job read unlike rows";
+  EXPECT_EQ(loader->Stats().row_cache.misses, 0u);
 }
 
 TEST(RowCacheRows, OtherEpochsOfAJobThatDrawsAreOtherRows) {
@@ -173,7 +173,7 @@ TEST(RowCacheRows, AReaderFarBehindGetsTheSameRows) {
   slow->session->Request(Rows(0, 0, 300));
   slow->sink.WaitFor(300);
   EXPECT_EQ(slow->sink.rows(), fast->sink.rows());
-  EXPECT_LE(loader->Stats().row_cache_bytes, 20 * (kRow + RowCache::kEntryOverhead));
+  EXPECT_LE(loader->Stats().row_cache.bytes, 20 * (kRow + RowCache::kEntryOverhead));
 }
 
 TEST(RowCacheRows, BadRecordsAreFoundEachTime) {
@@ -268,7 +268,7 @@ TEST(RowCacheRows, OfEveryKindOfColumnAreTheSame) {
     }
     digests.push_back(sum.Hex());
     if (row_cache > 1'000'000) {
-      EXPECT_EQ((*reader)->Stats().row_cache_hits, 400u);
+      EXPECT_EQ((*reader)->Stats().row_cache.hits, 400u);
     }
   }
   EXPECT_EQ(digests[1], digests[0]);

@@ -296,7 +296,7 @@ TEST_F(SlowReadsTest, NoRowIsLeftBehindWhenItsTurnToBeReadNeedsNone) {
   first->Request(RowsOf(0, 40, 40));
   second->Request(RowsOf(0, 40, 40));
   ASSERT_TRUE(
-      WaitUntil([&] { return loader->Stats().record_cache_misses >= 80; }));  // each row has looked for its record
+      WaitUntil([&] { return loader->Stats().record_cache.misses >= 80; }));  // each row has looked for its record
   storage_.Hold(false);
   EXPECT_EQ(first_sink.TakeStep(0, 40).size(), 40u);
   EXPECT_EQ(second_sink.TakeStep(0, 40).size(), 40u);

@@ -1,0 +1,54 @@
+#include "pipeline/loader/row_costs.h"
+
+namespace penstock {
+namespace {
+
+double Seconds(Nanos time) { return static_cast<double>(time) / kSecond; }
+
+void AddSeen(uint64_t bytes, MeanOfLate* mean) {
+  if (bytes > 0) mean->Add(static_cast<double>(bytes));
+}
+
+}  // namespace
+
+RowCosts::Saved RowCosts::Add(const RowCost& row) {
+  Saved saved;
+  const double compute = Seconds(row.compute);
+  AddSeen(row.record_bytes, &record_bytes_);
+  AddSeen(row.decoded_bytes, &decoded_bytes_);
+  AddSeen(row.row_bytes, &row_bytes_);
+  if (row.from == RowFrom::kKept) {
+    if (whole_.count() > 0) saved.row = whole_.mean() - compute;
+    kept_.Add(compute);
+    return saved;
+  }
+  if (row.cached_record) {
+    saved.record = read_.mean();
+  } else if (row.read > 0) {
+    read_.Add(Seconds(row.read));
+  }
+  whole_.Add(compute + Seconds(row.read));
+  switch (row.from) {
+    case RowFrom::kRecord:
+      from_record_.Add(compute);
+      break;
+    case RowFrom::kFilled:
+      filled_.Add(compute);
+      from_decoded_.Add(Seconds(row.from_decoded));
+      break;
+    case RowFrom::kDecoded:
+      // Where no row was made from its record alone: what decoding the whole image took.
+      if (from_record_.count() > 0) {
+        saved.decoded = from_record_.mean() - compute;
+      } else if (filled_.count() > 0) {
+        saved.decoded = filled_.mean() - compute;
+      }
+      from_decoded_.Add(compute);
+      break;
+    case RowFrom::kKept:
+      break;
+  }
+  return saved;
+}
+
+}  // namespace penstock
