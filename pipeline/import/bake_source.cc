@@ -13,6 +13,7 @@
 #include "pipeline/augment/pipeline.h"
 #include "pipeline/image/jpeg/jpeg_encoder.h"
 #include "pipeline/import/job_text.h"
+#include "pipeline/import/records_ahead.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/framing.h"
 
@@ -46,8 +47,8 @@ std::vector<std::string_view> Strings(std::string_view encoded) {
 
 class BakeMaker final : public RecordMaker {
  public:
-  BakeMaker(const LoadJob& job, const BakeOptions& options, const std::vector<bool>& jpeg)
-      : job_(job), options_(options), jpeg_(jpeg), schema_(job.pipeline().schema()) {
+  BakeMaker(const LoadJob& job, ItemsAhead* ahead, const BakeOptions& options, const std::vector<bool>& jpeg)
+      : job_(job), ahead_(ahead), options_(options), jpeg_(jpeg), schema_(job.pipeline().schema()) {
     fixed_.resize(schema_.columns.size());
     slot_.fixed.resize(schema_.columns.size(), nullptr);
     slot_.ragged.resize(schema_.columns.size());
@@ -62,7 +63,8 @@ class BakeMaker final : public RecordMaker {
   absl::Status Make(uint64_t item, MadeRecord* out) override {
     const uint64_t records = job_.offsets()->num_records();
     const uint64_t record = item % records, variant = item / records;
-    PS_ASSIGN_OR_RETURN(const std::string_view bytes, job_.reader().ReadRecord(record, &buffer_));
+    PS_ASSIGN_OR_RETURN(const std::string_view bytes,
+                        TakeRecord(&job_.reader(), ahead_, item, record, &brought_, &buffer_));
     const SampleKey key{
         .seed = job_.plan_options().seed, .epoch = options_.epoch + variant, .repeat = 0, .record_id = record};
     if (absl::Status made = job_.pipeline().MakeRow(bytes, key, &slot_, &scratch_); !made.ok()) {
@@ -110,12 +112,14 @@ class BakeMaker final : public RecordMaker {
   }
 
   const LoadJob& job_;
+  ItemsAhead* const ahead_;  // null where the reader answers at once
   const BakeOptions& options_;
   const std::vector<bool>& jpeg_;
   const RowSchema& schema_;
   std::vector<std::vector<std::byte>> fixed_;
   RowSlot slot_;
   RowScratch scratch_;
+  BroughtItem brought_;
   RecordBuffer buffer_;
 };
 
@@ -176,6 +180,12 @@ absl::StatusOr<std::unique_ptr<BakeSource>> BakeSource::Create(std::shared_ptr<c
   return std::unique_ptr<BakeSource>(new BakeSource(std::move(job), options, std::move(jpeg)));
 }
 
+BakeSource::BakeSource(std::shared_ptr<const LoadJob> job, const BakeOptions& options, std::vector<bool> jpeg)
+    : job_(std::move(job)),
+      options_(options),
+      jpeg_(std::move(jpeg)),
+      ahead_(NewRecordsAhead(&job_->reader(), job_->offsets()->num_records())) {}
+
 uint64_t BakeSource::size() const { return job_->offsets()->num_records() * options_.variants; }
 
 uint64_t BakeSource::fingerprint() const {
@@ -184,7 +194,7 @@ uint64_t BakeSource::fingerprint() const {
 }
 
 std::unique_ptr<RecordMaker> BakeSource::NewMaker() const {
-  return std::make_unique<BakeMaker>(*job_, options_, jpeg_);
+  return std::make_unique<BakeMaker>(*job_, ahead_.get(), options_, jpeg_);
 }
 
 std::string BakeSource::JobText(const std::string& name, const std::string& files) const {

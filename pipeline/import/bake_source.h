@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "pipeline/import/items_ahead.h"
 #include "pipeline/import/record_source.h"
 #include "pipeline/loader/load_job.h"
 
@@ -40,18 +41,20 @@ class BakeSource final : public RecordSource {
   uint64_t size() const override;
   uint64_t fingerprint() const override;
   std::unique_ptr<RecordMaker> NewMaker() const override;
+  size_t ahead() const override { return ahead_ == nullptr ? 0 : ItemsAhead::kAnnounced; }
+  void WillMake(uint64_t item) const override { ahead_->Announce(item); }
 
   // The text of a job that reads the records back as the very columns that were written (JPEG ones but for their loss),
   // with the order, batch and mix of the job that was baked. `files` is the glob of the shards.
   std::string JobText(const std::string& name, const std::string& files) const;
 
  private:
-  BakeSource(std::shared_ptr<const LoadJob> job, const BakeOptions& options, std::vector<bool> jpeg)
-      : job_(std::move(job)), options_(options), jpeg_(std::move(jpeg)) {}
+  BakeSource(std::shared_ptr<const LoadJob> job, const BakeOptions& options, std::vector<bool> jpeg);
 
   const std::shared_ptr<const LoadJob> job_;
   const BakeOptions options_;
   const std::vector<bool> jpeg_;  // by column
+  const std::unique_ptr<ItemsAhead> ahead_;
 };
 
 }  // namespace penstock

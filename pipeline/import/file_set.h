@@ -1,14 +1,17 @@
-// Image files on disk with their labels, packed: some 30 bytes beside the name for each, so that millions fit.
+// Image files with their labels, packed: some 30 bytes beside the name for each, of objects 16 more and their tag, so
+// that millions fit.
 #ifndef PENSTOCK_PIPELINE_IMPORT_FILE_SET_H_
 #define PENSTOCK_PIPELINE_IMPORT_FILE_SET_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "pipeline/import/label_names.h"
 
@@ -19,7 +22,7 @@ class FileSet {
   static constexpr uint32_t kNoClass = UINT32_MAX;
 
   enum class Layout {
-    kPlain,         // a file is FOLDER/NAME, or NAME where that is absolute
+    kPlain,         // a file is FOLDER/NAME, or NAME where that is absolute or a URL
     kClassFolders,  // a file is FOLDER/CLASS/NAME
   };
   FileSet(std::string folder, Layout layout) : folder_(std::move(folder)), layout_(layout) {}
@@ -31,6 +34,8 @@ class FileSet {
   // `class_number` is AddClass's, or kNoClass (kPlain only). Looks at the file's size and time; one that cannot be read
   // is counted and kept.
   void Add(std::string_view name, int64_t label, uint32_t class_number = kNoClass);
+  // The same of an object: with the state that its storage told of, or why there is none.
+  void AddObject(std::string_view name, int64_t label, uint32_t class_number, const absl::StatusOr<FileInfo>& state);
 
   // Its files have no labels: theirs mean nothing.
   void SetUnlabeled() { labeled_ = false; }
@@ -46,6 +51,10 @@ class FileSet {
   const std::string& folder() const { return folder_; }
   std::string path(size_t i) const;
   std::string_view name(size_t i) const;
+  // Whether it is an object, and its state where that is known.
+  bool is_object(size_t i) const { return i < objects_.size() && objects_[i].size != kNoObject; }
+  std::optional<FileInfo> state(size_t i) const;
+  bool has_objects() const { return !objects_.empty(); }
   int64_t label(size_t i) const { return entries_[i].label; }
   // Empty where there is no class.
   std::string_view class_name(size_t i) const {
@@ -65,11 +74,21 @@ class FileSet {
     int64_t label;
     uint32_t class_number;
   };
+  static constexpr uint64_t kNoObject = UINT64_MAX, kNotThere = UINT64_MAX - 1;
+  struct Object {
+    uint64_t size = kNoObject;
+    uint64_t tag_end = 0;
+  };
+  std::string PathOf(std::string_view name, uint32_t class_number) const;
+  void AddEntry(std::string_view name, int64_t label, uint32_t class_number, const FileInfo& info,
+                const std::string& fault);
 
   std::string folder_;
   Layout layout_;
   std::string names_;  // all of them, without anything between
   std::vector<Entry> entries_;
+  std::vector<Object> objects_;  // as many as entries, up to the last one that is an object
+  std::string tags_;             // theirs, without anything between
   std::vector<std::string> classes_;
   uint64_t bytes_ = 0;
   Fingerprint fingerprint_;
@@ -90,14 +109,15 @@ struct ClassFolders {
 // when it is given (InvalidArgument names a class that it lacks).
 // A folder without class folders, but with images, is taken as it is: without labels. skip_other: files that do not
 // begin as images are left out and counted.
+// A folder may be one of a bucket.
 //   NotFound         no such folder
-//   InvalidArgument  no class folders, no files, folders nested too deeply
+//   InvalidArgument  no class folders, no files, folders nested too deeply; behind a web server, which lists nothing
 absl::StatusOr<ClassFolders> ListClassFolders(const std::string& folder, const LabelNames* labels,
                                               bool skip_other = false);
 
 // The files of a list, in its order: lines "path<TAB, space or comma>label"; empty lines are skipped. Paths are below
-// `root` unless they are absolute. A label is a number, or one of `labels` when that is given; then the file's class is
-// known. InvalidArgument names the list's line.
+// `root` unless they are absolute or URLs; list and root may be in a bucket or behind a web server. A label is a
+// number, or one of `labels` when that is given; then the file's class is known. InvalidArgument names the list's line.
 absl::StatusOr<FileSet> ReadFileList(const std::string& path, const std::string& root, const LabelNames* labels,
                                      bool skip_other = false);
 

@@ -1,24 +1,38 @@
 #include "pipeline/import/file_source.h"
 
+#include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "pipeline/import/image_start.h"
+#include "pipeline/import/items_ahead.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/framing.h"
+#include "pipeline/storage/files.h"
 
 namespace penstock {
 namespace {
 
 class FileMaker final : public RecordMaker {
  public:
-  FileMaker(const FileSet& files, const PrepareOptions& prepare) : files_(files), preparer_(prepare) {}
+  FileMaker(const FileSet& files, const PrepareOptions& prepare, ItemsAhead* ahead)
+      : files_(files), ahead_(ahead), preparer_(prepare) {}
 
   absl::Status Make(uint64_t item, MadeRecord* out) override {
     const std::string path = files_.path(item);
-    PS_ASSIGN_OR_RETURN(const std::string encoded, Read(path));
+    std::string content;
+    BroughtItem brought;
+    if (files_.is_object(item)) {
+      PS_ASSIGN_OR_RETURN(brought, ahead_->Take(item));
+    } else {
+      PS_ASSIGN_OR_RETURN(content, Read(path));
+      brought.bytes = content;
+    }
+    const std::string_view encoded = brought.bytes;
     const auto image = preparer_.Prepare(encoded);
     if (!image.ok()) {
       return absl::Status(image.status().code(),
@@ -51,20 +65,86 @@ class FileMaker final : public RecordMaker {
   }
 
   const FileSet& files_;
+  ItemsAhead* const ahead_;
   ImagePreparer preparer_;
 };
 
+// All of an object, in the state that its listing told of.
+void BringObject(ObjectStorage* storage, const std::string& path, const FileInfo& state, const CallOptions& options,
+                 CallDone<BroughtItem> done) {
+  if (state.size > kDefaultMaxRecordBytes) {
+    return std::move(done)(absl::InvalidArgumentError(
+        absl::StrCat(path, " has ", state.size, " bytes; at most ", kDefaultMaxRecordBytes, " are read")));
+  }
+  struct Bytes {
+    std::unique_ptr<StoredFile> file;
+    std::unique_ptr<char[]> content;
+  };
+  auto bytes = std::make_shared<Bytes>();
+  bytes->file = storage->FileOf(path, state);
+  bytes->content = std::make_unique_for_overwrite<char[]>(state.size);
+  StoredFile* const file = bytes->file.get();
+  char* const out = bytes->content.get();
+  file->Read(0, state.size, out, options,
+             [path, bytes = std::move(bytes), done = std::move(done)](absl::StatusOr<size_t> got) mutable {
+               if (got.ok()) {
+                 const std::string_view all(bytes->content.get(), *got);
+                 return std::move(done)(BroughtItem{std::move(bytes), all});
+               }
+               const std::string why(got.status().message());
+               if (absl::IsNotFound(got.status())) {
+                 return std::move(done)(absl::NotFoundError(absl::StrCat(why, "; it was there when it was listed")));
+               }
+               if (absl::IsAborted(got.status())) {
+                 return std::move(done)(absl::FailedPreconditionError(absl::StrCat(
+                     path, " was written again since it was listed; give the command again when nobody writes there")));
+               }
+               // Whose keys are over is no fault of the object.
+               if (absl::IsPermissionDenied(got.status())) {
+                 return std::move(done)(absl::FailedPreconditionError(why));
+               }
+               std::move(done)(got.status());
+             });
+}
+
 class FileSource final : public RecordSource {
  public:
-  FileSource(FileSet files, const PrepareOptions& prepare) : files_(std::move(files)), prepare_(prepare) {}
+  FileSource(FileSet files, const PrepareOptions& prepare)
+      : files_(std::move(files)),
+        prepare_(prepare),
+        ahead_([this](uint64_t item) { return files_.state(item).value_or(FileInfo()).size; },
+               [this](uint64_t item, const CallOptions& options, CallDone<BroughtItem> done) {
+                 Bring(item, options, std::move(done));
+               }) {}
 
   uint64_t size() const override { return files_.size(); }
   uint64_t fingerprint() const override { return files_.fingerprint(); }
-  std::unique_ptr<RecordMaker> NewMaker() const override { return std::make_unique<FileMaker>(files_, prepare_); }
+  std::unique_ptr<RecordMaker> NewMaker() const override {
+    return std::make_unique<FileMaker>(files_, prepare_, &ahead_);
+  }
+  size_t ahead() const override { return files_.has_objects() ? ItemsAhead::kAnnounced : 0; }
+  void WillMake(uint64_t item) const override {
+    if (files_.is_object(item)) ahead_.Announce(item);
+  }
 
  private:
+  void Bring(uint64_t item, const CallOptions& options, CallDone<BroughtItem> done) const {
+    const std::string path = files_.path(item);
+    const std::optional<FileInfo> state = files_.state(item);
+    if (state) return BringObject(Objects(), path, *state, options, std::move(done));
+    // What was wrong with it is said again, or is over.
+    Objects()->Stat(path, options, [path, options, done = std::move(done)](absl::StatusOr<StoredName> found) mutable {
+      if (!found.ok()) return std::move(done)(found.status());
+      if (found->kind != StoredEntry::Kind::kFile) {
+        return std::move(done)(absl::InvalidArgumentError(absl::StrCat(path, " is a folder")));
+      }
+      BringObject(Objects(), path, found->info, options, std::move(done));
+    });
+  }
+
   const FileSet files_;
   const PrepareOptions prepare_;
+  mutable ItemsAhead ahead_;  // thread-safe
 };
 
 }  // namespace

@@ -1,9 +1,5 @@
 // Finding the files of an import: class folders and lists.
-#include <dirent.h>
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,88 +8,81 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/file.h"
 #include "base/status_macros.h"
 #include "pipeline/import/file_set.h"
 #include "pipeline/import/image_start.h"
 #include "pipeline/import/list_line.h"
+#include "pipeline/import/source_folders.h"
+#include "pipeline/storage/files.h"
+#include "pipeline/storage/object/object_name.h"
 
 namespace penstock {
 namespace {
 
-constexpr int kMaxDepth = 16;
+// Paths of a list whose states are asked for together.
+constexpr size_t kAtOnce = 4096;
 
-// What a folder holds, names sorted by bytes; links are followed.
-struct Listing {
-  std::vector<std::string> folders, others;
+// Adds the files, but for those that are left out as no images.
+void AddImages(SourceFolders* folders, const std::string& folder, const std::vector<FoundFile>& found, bool skip_other,
+               int64_t label, uint32_t class_number, FileSet* files) {
+  const std::vector<bool> may =
+      skip_other ? folders->MayBeImages(folder, found) : std::vector<bool>(found.size(), true);
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!may[i]) {
+      files->LeaveOut(absl::StrCat(folder, "/", found[i].name));
+    } else if (IsObjectName(folder)) {
+      files->AddObject(found[i].name, label, class_number, found[i].info);
+    } else {
+      files->Add(found[i].name, label, class_number);
+    }
+  }
+}
+
+// A file that a list names.
+struct Listed {
+  std::string name, path;
+  int64_t label;
+  uint32_t class_number;
 };
 
-absl::StatusOr<Listing> List(const std::string& path) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(path.c_str()), closedir);
-  if (dir == nullptr) return ErrnoStatus(errno, absl::StrCat("listing the folder ", path));
-  Listing listing;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = readdir(dir.get());
-    if (entry == nullptr) {
-      if (errno != 0) return ErrnoStatus(errno, absl::StrCat("listing the folder ", path));
-      break;
+void AddListed(const std::vector<Listed>& listed, bool skip_other, FileSet* files) {
+  std::vector<std::string> names;
+  for (const Listed& each : listed) {
+    if (IsObjectName(each.path)) names.push_back(each.path);
+  }
+  std::vector<absl::StatusOr<FileInfo>> states;
+  std::vector<bool> may;
+  if (!names.empty()) states = StatesOf(Objects(), names);
+  if (!names.empty() && skip_other) may = MayBeImageObjects(Objects(), names, states);
+  size_t next = 0;
+  for (const Listed& each : listed) {
+    const bool is_object = IsObjectName(each.path);
+    const size_t i = is_object ? next++ : 0;
+    if (skip_other && !(is_object ? may[i] : MayBeImageFile(each.path))) {
+      files->LeaveOut(each.path);
+    } else if (is_object) {
+      files->AddObject(each.name, each.label, each.class_number, states[i]);
+    } else {
+      files->Add(each.name, each.label, each.class_number);
     }
-    const std::string name = entry->d_name;
-    if (name[0] == '.') continue;
-    bool folder = entry->d_type == DT_DIR;
-    if (entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN) {
-      struct stat st;
-      folder = stat(absl::StrCat(path, "/", name).c_str(), &st) == 0 && S_ISDIR(st.st_mode);
-    }
-    (folder ? listing.folders : listing.others).push_back(name);
   }
-  std::sort(listing.folders.begin(), listing.folders.end());
-  std::sort(listing.others.begin(), listing.others.end());
-  return listing;
-}
-
-// Adds the names of all files below FOLDER/BELOW, as they are below FOLDER.
-absl::Status Collect(const std::string& folder, const std::string& below, int depth, std::vector<std::string>* names) {
-  const std::string path = below.empty() ? folder : absl::StrCat(folder, "/", below);
-  if (depth > kMaxDepth) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": folders are nested more than ", kMaxDepth, " deep; does a link lead to its own parent?"));
-  }
-  PS_ASSIGN_OR_RETURN(const Listing listing, List(path));
-  const std::string prefix = below.empty() ? "" : below + "/";
-  for (const std::string& name : listing.others) names->push_back(prefix + name);
-  for (const std::string& name : listing.folders) PS_RETURN_IF_ERROR(Collect(folder, prefix + name, depth + 1, names));
-  return absl::OkStatus();
-}
-
-// Adds the file, or leaves it out as no image.
-void AddOrLeaveOut(FileSet* files, bool skip_other, const std::string& path, std::string_view name, int64_t label,
-                   uint32_t class_number = FileSet::kNoClass) {
-  if (skip_other && !MayBeImageFile(path)) {
-    files->LeaveOut(path);
-  } else {
-    files->Add(name, label, class_number);
-  }
-}
-
-// The images of a folder that has no class folders.
-ClassFolders FlatFolder(const std::string& folder, const std::vector<std::string>& names, bool skip_other) {
-  ClassFolders flat{.files = FileSet(folder, FileSet::Layout::kPlain), .labels = {}};
-  flat.files.SetUnlabeled();
-  for (const std::string& name : names) {
-    AddOrLeaveOut(&flat.files, skip_other, absl::StrCat(folder, "/", name), name, 0);
-  }
-  return flat;
 }
 
 }  // namespace
 
 absl::StatusOr<ClassFolders> ListClassFolders(const std::string& folder, const LabelNames* labels, bool skip_other) {
-  PS_ASSIGN_OR_RETURN(const Listing top, List(folder));
-  const auto is_image = [&](const std::string& name) { return MayBeImageFile(absl::StrCat(folder, "/", name)); };
-  if (top.folders.empty() && std::any_of(top.others.begin(), top.others.end(), is_image)) {
-    return FlatFolder(folder, top.others, skip_other);
+  if (absl::StartsWith(folder, "http://") || absl::StartsWith(folder, "https://")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder, ": a web server does not list its files; name them in a --list FILE, with --root ", folder));
+  }
+  const std::unique_ptr<SourceFolders> folders =
+      IsObjectName(folder) ? SourceFolders::OfObjects(Objects()) : SourceFolders::OfThisMachine();
+  PS_ASSIGN_OR_RETURN(const SourceFolders::Listing top, folders->List(folder));
+  if (top.folders.empty() && folders->HasImage(folder, top.files)) {
+    ClassFolders flat{.files = FileSet(folder, FileSet::Layout::kPlain), .labels = {}};
+    flat.files.SetUnlabeled();
+    AddImages(folders.get(), folder, top.files, skip_other, 0, FileSet::kNoClass, &flat.files);
+    return flat;
   }
   if (top.folders.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -103,25 +92,28 @@ absl::StatusOr<ClassFolders> ListClassFolders(const std::string& folder, const L
         folder, "/*'"));
   }
   ClassFolders found{.files = FileSet(folder, FileSet::Layout::kClassFolders), .labels = {}};
-  found.stray = top.others.size();
-  for (const std::string& name : top.folders) {
-    int64_t label = static_cast<int64_t>(found.labels.size());
-    if (labels != nullptr) {
-      const auto it = labels->find(name);
-      if (it == labels->end()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("the class folder ", folder, "/", name, " has no number in the file of --labels"));
-      }
-      label = it->second;
+  found.stray = top.files.size();
+  for (size_t first = 0; first < top.folders.size(); first += folders->at_once()) {
+    std::vector<std::string> paths;
+    for (size_t i = first; i < std::min(first + folders->at_once(), top.folders.size()); ++i) {
+      paths.push_back(absl::StrCat(folder, "/", top.folders[i]));
     }
-    found.labels[name] = label;
-    const uint32_t number = found.files.AddClass(name);
-    std::vector<std::string> names;
-    PS_RETURN_IF_ERROR(Collect(absl::StrCat(folder, "/", name), "", 0, &names));
-    std::sort(names.begin(), names.end());
-    if (names.empty()) ++found.empty;
-    for (const std::string& file : names) {
-      AddOrLeaveOut(&found.files, skip_other, absl::StrCat(folder, "/", name, "/", file), file, label, number);
+    PS_ASSIGN_OR_RETURN(const auto below, folders->FilesBelow(paths));
+    for (size_t i = 0; i < paths.size(); ++i) {
+      const std::string& name = top.folders[first + i];
+      int64_t label = static_cast<int64_t>(found.labels.size());
+      if (labels != nullptr) {
+        const auto it = labels->find(name);
+        if (it == labels->end()) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("the class folder ", paths[i], " has no number in the file of --labels"));
+        }
+        label = it->second;
+      }
+      found.labels[name] = label;
+      const uint32_t number = found.files.AddClass(name);
+      if (below[i].empty()) ++found.empty;
+      AddImages(folders.get(), paths[i], below[i], skip_other, label, number, &found.files);
     }
   }
   if (found.files.size() == 0) {
@@ -133,10 +125,11 @@ absl::StatusOr<ClassFolders> ListClassFolders(const std::string& folder, const L
 
 absl::StatusOr<FileSet> ReadFileList(const std::string& path, const std::string& root, const LabelNames* labels,
                                      bool skip_other) {
-  PS_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, uint64_t{4} << 30));
+  PS_ASSIGN_OR_RETURN(const std::string text, ReadContent(path, uint64_t{4} << 30));
   FileSet files(root, FileSet::Layout::kPlain);
   std::map<std::string, uint32_t, std::less<>> classes;
   uint64_t number = 0;
+  std::vector<Listed> listed;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
     if (line.find_first_not_of(" \t\r") == absl::string_view::npos) continue;
@@ -162,9 +155,16 @@ absl::StatusOr<FileSet> ReadFileList(const std::string& path, const std::string&
           labels == nullptr ? "; --labels FILE gives names their numbers" : ", and no name in the file of --labels"));
     }
     const std::string file(name);
-    AddOrLeaveOut(&files, skip_other, absl::StartsWith(file, "/") ? file : absl::StrCat(root, "/", file), name, label,
-                  class_number);
+    listed.push_back({.name = file,
+                      .path = absl::StartsWith(file, "/") || IsObjectName(file) ? file : absl::StrCat(root, "/", file),
+                      .label = label,
+                      .class_number = class_number});
+    if (listed.size() == kAtOnce) {
+      AddListed(listed, skip_other, &files);
+      listed.clear();
+    }
   }
+  AddListed(listed, skip_other, &files);
   if (files.size() == 0) return absl::InvalidArgumentError(absl::StrCat(path, " lists no files"));
   return files;
 }

@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "pipeline/import/scratch_file.h"
 #include "pipeline/records/framing.h"
 
 namespace penstock {
@@ -91,8 +92,8 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes) {
   return header;
 }
 
-absl::StatusOr<std::unique_ptr<const NpyFile>> NpyFile::Open(const std::string& path) {
-  PS_ASSIGN_OR_RETURN(auto file, OpenFile(path));
+absl::StatusOr<std::unique_ptr<const NpyFile>> NpyFile::Open(const std::string& path, const std::string& scratch) {
+  PS_ASSIGN_OR_RETURN(auto file, OpenNear(path, scratch));
   return Open(std::move(file));
 }
 
@@ -141,6 +142,7 @@ absl::StatusOr<std::unique_ptr<const NpyFile>> NpyFile::Open(std::unique_ptr<Ran
                           .Add(info.size)
                           .Add(static_cast<uint64_t>(info.mtime_ns))
                           .value();
+  if (!info.tag.empty()) npy->fingerprint_ = Fingerprint(npy->fingerprint_).Add(info.tag).value();
   return std::unique_ptr<const NpyFile>(std::move(npy));
 }
 
@@ -151,8 +153,8 @@ absl::Status NpyFile::ReadRow(uint64_t i, std::string* out) const {
   return absl::FailedPreconditionError(absl::StrCat(path(), " has become shorter while it was read"));
 }
 
-absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const std::string& path) {
-  PS_ASSIGN_OR_RETURN(const auto npy, NpyFile::Open(path));
+absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const std::string& path, const std::string& scratch) {
+  PS_ASSIGN_OR_RETURN(const auto npy, NpyFile::Open(path, scratch));
   return ReadNpyLabels(*npy);
 }
 

@@ -31,10 +31,11 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes);
 // Thread-safe.
 class NpyFile {
  public:
+  // An object is copied into the folder `scratch` first, into a file without a name.
   // Opens an array of at least one dimension and checks all of its header against the file. InvalidArgument names the
   // file and says what to do: an element type that a column cannot have (unsigned 32 and 64 bits, complex, strings,
   // objects, big-endian ones), Fortran order, a scalar, no rows. DataLoss: fewer or more bytes than the header says.
-  static absl::StatusOr<std::unique_ptr<const NpyFile>> Open(const std::string& path);
+  static absl::StatusOr<std::unique_ptr<const NpyFile>> Open(const std::string& path, const std::string& scratch = "");
   // The same for a file that is open, such as a member of an archive.
   static absl::StatusOr<std::unique_ptr<const NpyFile>> Open(std::unique_ptr<RandomAccessFile> file);
 
@@ -61,7 +62,7 @@ class NpyFile {
 
 // Integers of one per row, from an array of an integer or bool type and shape (N) or (N, 1), as int64.
 absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const NpyFile& npy);
-absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const std::string& path);
+absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const std::string& path, const std::string& scratch = "");
 
 }  // namespace penstock
 

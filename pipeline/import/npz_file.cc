@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/near_name.h"
 #include "base/status_macros.h"
+#include "pipeline/import/scratch_file.h"
 #include "pipeline/import/zip_file.h"
 
 namespace penstock {
@@ -39,10 +40,10 @@ constexpr Usual kUsual[] = {
 
 class Archive {
  public:
-  static absl::StatusOr<Archive> Open(const std::string& path) {
+  static absl::StatusOr<Archive> Open(const std::string& path, const std::string& scratch) {
     Archive archive;
     archive.path_ = path;
-    PS_ASSIGN_OR_RETURN(archive.file_, OpenFile(path));
+    PS_ASSIGN_OR_RETURN(archive.file_, OpenNear(path, scratch));
     auto members = ListZip(*archive.file_);
     if (!members.ok()) {
       return absl::Status(members.status().code(), absl::StrCat(path, ": ", members.status().message()));
@@ -103,7 +104,7 @@ absl::StatusOr<std::string> LabelsOf(const Archive& archive, const std::string& 
 }  // namespace
 
 absl::StatusOr<NpzArrays> OpenNpz(const std::string& path, const NpzOptions& options) {
-  PS_ASSIGN_OR_RETURN(const Archive archive, Archive::Open(path));
+  PS_ASSIGN_OR_RETURN(const Archive archive, Archive::Open(path, options.scratch));
   const auto bare = [](const std::string& name) { return std::string(absl::StripSuffix(name, kSuffix)); };
   NpzArrays arrays;
   PS_ASSIGN_OR_RETURN(arrays.rows_name, RowsOf(archive, path, bare(options.rows)));

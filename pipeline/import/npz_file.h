@@ -16,7 +16,8 @@ struct NpzOptions {
   // Names of arrays, with or without ".npy". Empty rows: x_train, train_images, images, x, data and their like, or the
   // only array. Empty labels: what belongs to the rows' name (y_train, train_labels, labels, y), where it is there.
   std::string rows, labels;
-  std::string scratch;  // a folder in which deflated arrays are unpacked, in files without a name
+  // A folder in which deflated arrays are unpacked, and archives of buckets copied, in files without a name.
+  std::string scratch;
 };
 
 struct NpzArrays {

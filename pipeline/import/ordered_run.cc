@@ -27,12 +27,15 @@ class Run {
         item_at_(item_at),
         window_bytes_(window_bytes),
         take_(take),
+        ahead_(source.ahead()),
         next_(first),
-        head_(first) {}
+        head_(first),
+        announced_(first) {}
 
   void Work() {
     const std::unique_ptr<RecordMaker> maker = source_.NewMaker();
     while (const std::optional<uint64_t> position = Claim()) {
+      Announce(*position);
       MadeRecord record;
       const absl::Status made = maker->Make(item_at_(*position), &record);
       if (Deliver(*position, made.ok() ? Made(std::move(record)) : Made(made))) TakeAll();
@@ -54,6 +57,19 @@ class Run {
     }
     if (stopped_ || next_ >= end_) return std::nullopt;
     return next_++;
+  }
+
+  // What will be claimed after `position`, as far as the source wants to know it.
+  void Announce(uint64_t position) {
+    if (ahead_ == 0) return;
+    uint64_t from = 0, to = 0;
+    {
+      MutexLock lock(&mutex_);
+      to = end_ - position > ahead_ ? position + ahead_ : end_;
+      from = announced_;
+      if (to > announced_) announced_ = to;
+    }
+    for (; from < to; ++from) source_.WillMake(item_at_(from));
   }
 
   // Whether the caller is now the one that takes.
@@ -98,10 +114,13 @@ class Run {
   const uint64_t window_bytes_;
   const Take& take_;
 
+  const uint64_t ahead_;
+
   Mutex mutex_;
   CondVar room_;
-  uint64_t next_ ABSL_GUARDED_BY(mutex_);  // to be made
-  uint64_t head_ ABSL_GUARDED_BY(mutex_);  // to be taken
+  uint64_t next_ ABSL_GUARDED_BY(mutex_);       // to be made
+  uint64_t head_ ABSL_GUARDED_BY(mutex_);       // to be taken
+  uint64_t announced_ ABSL_GUARDED_BY(mutex_);  // up to here
   std::map<uint64_t, Made> waiting_ ABSL_GUARDED_BY(mutex_);
   uint64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool taking_ ABSL_GUARDED_BY(mutex_) = false;

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "pipeline/import/records_ahead.h"
 #include "pipeline/records/example_parser.h"
 #include "pipeline/records/example_patch.h"
 
@@ -28,8 +29,9 @@ std::string KeysOf(std::string_view record) {
 
 class RecordFilesMaker final : public RecordMaker {
  public:
-  RecordFilesMaker(DatasetReader* reader, const std::optional<PrepareOptions>& prepare, const std::string& image_key)
-      : reader_(reader), image_key_(image_key) {
+  RecordFilesMaker(DatasetReader* reader, ItemsAhead* ahead, const std::optional<PrepareOptions>& prepare,
+                   const std::string& image_key)
+      : reader_(reader), ahead_(ahead), image_key_(image_key) {
     if (!prepare) return;
     preparer_.emplace(*prepare);
     // The context of a SequenceExample lies where an Example has its features.
@@ -39,7 +41,7 @@ class RecordFilesMaker final : public RecordMaker {
   }
 
   absl::Status Make(uint64_t item, MadeRecord* out) override {
-    PS_ASSIGN_OR_RETURN(const std::string_view record, reader_->ReadRecord(item, &buffer_));
+    PS_ASSIGN_OR_RETURN(const std::string_view record, TakeRecord(reader_, ahead_, item, item, &brought_, &buffer_));
     if (!preparer_) {
       out->bytes = record;
       return absl::OkStatus();
@@ -73,10 +75,12 @@ class RecordFilesMaker final : public RecordMaker {
   }
 
   DatasetReader* const reader_;
+  ItemsAhead* const ahead_;  // null where the reader answers at once
   const std::string image_key_;
   std::optional<ImagePreparer> preparer_;
   std::optional<ExampleParser> parser_;
   ParsedExample parsed_;
+  BroughtItem brought_;
   RecordBuffer buffer_;
 };
 
@@ -84,18 +88,24 @@ class RecordFilesSource final : public RecordSource {
  public:
   RecordFilesSource(std::shared_ptr<DatasetReader> reader, const std::optional<PrepareOptions>& prepare,
                     const std::string& image_key)
-      : reader_(std::move(reader)), prepare_(prepare), image_key_(image_key) {}
+      : reader_(std::move(reader)),
+        prepare_(prepare),
+        image_key_(image_key),
+        ahead_(NewRecordsAhead(reader_.get(), reader_->snapshot().total_records())) {}
 
   uint64_t size() const override { return reader_->snapshot().total_records(); }
   uint64_t fingerprint() const override { return reader_->snapshot().Fingerprint(); }
   std::unique_ptr<RecordMaker> NewMaker() const override {
-    return std::make_unique<RecordFilesMaker>(reader_.get(), prepare_, image_key_);
+    return std::make_unique<RecordFilesMaker>(reader_.get(), ahead_.get(), prepare_, image_key_);
   }
+  size_t ahead() const override { return ahead_ == nullptr ? 0 : ItemsAhead::kAnnounced; }
+  void WillMake(uint64_t item) const override { ahead_->Announce(item); }
 
  private:
   const std::shared_ptr<DatasetReader> reader_;
   const std::optional<PrepareOptions> prepare_;
   const std::string image_key_;
+  const std::unique_ptr<ItemsAhead> ahead_;
 };
 
 }  // namespace

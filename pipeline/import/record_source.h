@@ -2,6 +2,7 @@
 #ifndef PENSTOCK_PIPELINE_IMPORT_RECORD_SOURCE_H_
 #define PENSTOCK_PIPELINE_IMPORT_RECORD_SOURCE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -42,6 +43,11 @@ class RecordSource {
   // Changes when the items, their order or their content change.
   virtual uint64_t fingerprint() const = 0;
   virtual std::unique_ptr<RecordMaker> NewMaker() const = 0;
+
+  // Of storage that is far away: so many items are worth announcing before they are made.
+  virtual size_t ahead() const { return 0; }
+  // `item` will be made; announced once, in the order in which items will be wanted, or nearly. Does not wait.
+  virtual void WillMake(uint64_t item) const {}
 };
 
 // Whether the item can be left out and the run go on: InvalidArgument, DataLoss, NotFound, PermissionDenied.

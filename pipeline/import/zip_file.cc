@@ -1,12 +1,8 @@
 #include "pipeline/import/zip_file.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <functional>
 #include <string_view>
 #include <utility>
@@ -14,7 +10,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "base/temporaries.h"
+#include "pipeline/import/scratch_file.h"
 #include "pipeline/records/framing.h"
 
 namespace penstock {
@@ -87,67 +83,6 @@ bool TakeZip64(std::string_view extra, ZipMember* member) {
   }
   return true;
 }
-
-// Bytes [offset, offset + size) of a file, under a name and with a state of its own.
-class PartOfFile final : public RandomAccessFile {
- public:
-  PartOfFile(std::shared_ptr<const RandomAccessFile> file, uint64_t offset, FileInfo info, std::string name)
-      : file_(std::move(file)), offset_(offset), info_(std::move(info)), name_(std::move(name)) {}
-
-  absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
-    if (offset >= info_.size) return 0;
-    return file_->ReadAt(offset_ + offset, std::min<uint64_t>(length, info_.size - offset), out);
-  }
-  absl::StatusOr<FileInfo> Info() const override { return info_; }
-  const std::string& path() const override { return name_; }
-
- private:
-  const std::shared_ptr<const RandomAccessFile> file_;
-  const uint64_t offset_;
-  const FileInfo info_;
-  const std::string name_;
-};
-
-// A file without a name, which goes when it is closed.
-class Scratch {
- public:
-  static absl::StatusOr<std::unique_ptr<Scratch>> Create(const std::string& folder) {
-    std::string name = absl::StrCat(folder, "/.unpacked", std::string(kTemporarySuffix));
-    const int fd = mkostemp(name.data(), O_CLOEXEC);
-    if (fd < 0) return ErrnoStatus(errno, absl::StrCat("unpacking into ", folder));
-    auto closed = absl::MakeCleanup([fd, &name] {
-      close(fd);
-      unlink(name.c_str());
-    });
-    // Opened again for reading while it has its name.
-    PS_ASSIGN_OR_RETURN(auto file, OpenFile(name));
-    std::move(closed).Cancel();
-    unlink(name.c_str());
-    return std::unique_ptr<Scratch>(new Scratch(fd, std::move(file), folder));
-  }
-  ~Scratch() { close(fd_); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  absl::Status Append(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t n = write(fd_, bytes.data(), bytes.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return ErrnoStatus(errno, absl::StrCat("unpacking into ", folder_));
-      bytes.remove_prefix(static_cast<size_t>(n));
-    }
-    return absl::OkStatus();
-  }
-  std::shared_ptr<const RandomAccessFile> file() const { return file_; }
-
- private:
-  Scratch(int fd, std::shared_ptr<const RandomAccessFile> file, std::string folder)
-      : fd_(fd), file_(std::move(file)), folder_(std::move(folder)) {}
-
-  const int fd_;
-  const std::shared_ptr<const RandomAccessFile> file_;
-  const std::string folder_;
-};
 
 using Take = std::function<absl::Status(std::string_view)>;
 
@@ -223,15 +158,15 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> Open(std::shared_ptr<const Ran
       return absl::OkStatus();
     };
     PS_RETURN_IF_ERROR(ForEachPiece(*file, begin, member.bytes, check_piece));
-    out = std::make_unique<PartOfFile>(file, begin, info, name);
+    out = NewPartOfFile(file, begin, info, name);
   } else {
-    PS_ASSIGN_OR_RETURN(const auto scratch, Scratch::Create(scratch_folder));
+    PS_ASSIGN_OR_RETURN(const auto scratch, ScratchFile::Create(scratch_folder));
     const Take keep_piece = [&](std::string_view bytes) {
       check(bytes);
       return scratch->Append(bytes);
     };
     PS_RETURN_IF_ERROR(InflateAll(*file, begin, member.packed_bytes, member.bytes, keep_piece));
-    out = std::make_unique<PartOfFile>(scratch->file(), 0, info, name);
+    out = NewPartOfFile(scratch->file(), 0, info, name);
   }
   if (crc != member.crc) return absl::DataLossError("its checksum is wrong: the archive is damaged");
   return out;

@@ -2,10 +2,12 @@
 
 import datetime
 import json
+import struct
 import subprocess
 import sys
 import threading
 import time
+import zlib
 
 import numpy
 import pytest
@@ -215,6 +217,90 @@ def test_an_import_that_is_killed_leaves_nothing_to_see_and_is_gone_on_with(plac
     for path in (place.folder / "unkilled").glob("*.tfrecord"):
         assert f"killed/{path.name}" in place.server.keys("killed/")
     assert read_digest(place, place.at("killed/job.textproto")) == read_digest(place, "unkilled/job.textproto")
+
+
+def png(seed):
+    """A small image."""
+    pixels = numpy.random.default_rng(seed).integers(0, 256, (24, 32, 3), dtype=numpy.uint8)
+    lines = b"".join(b"\0" + line.tobytes() for line in pixels)
+
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    head = struct.pack(">IIBBBBB", 32, 24, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+
+
+@pytest.fixture(scope="module")
+def pictures(place):
+    """Class folders on the disk, and the same in the bucket."""
+    folder = place.folder / "pictures"
+    for number in range(48):
+        path = folder / f"{number % 3} kind" / ("deep/" if number % 5 == 0 else "") / f"{number:02}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(png(number))
+    (folder / "1 kind" / ".hidden").write_bytes(b"no")
+    (folder / "stray.txt").write_bytes(b"no image")
+    for path in folder.rglob("*"):
+        if path.is_file():
+            place.server.put(f"pictures/{path.relative_to(folder)}", path)
+    return folder
+
+
+def shards_of(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("*.tfrecord")}
+
+
+def test_images_of_a_bucket_are_imported_as_those_of_a_disk(place, pictures):
+    for name, local, far, more in (
+        ("classes", pictures, place.at("pictures"), ""),
+        ("flat", pictures / "2 kind", place.at("pictures/2 kind/"), "--skip-other"),
+    ):
+        here, there = place.folder / f"of-disk-{name}", place.folder / f"of-bucket-{name}"
+        said = place.type(f"penstock import '{local}' {more} --out {here}")
+        assert place.type(f"penstock import '{far}' {more} --out {there}").splitlines()[0].split(",")[0] in said
+        assert shards_of(here) == shards_of(there)
+    # And from bucket to bucket, as a list; labels that are there too.
+    listed = "".join(f"{path.relative_to(pictures)},{path.parts[-2]}\n" for path in sorted(pictures.glob("* kind/*.png")))
+    (place.folder / "list.csv").write_text(listed)
+    place.server.put("lists/list.csv", place.folder / "list.csv")
+    place.server.put("lists/labels.txt", place.folder / "of-disk-classes" / "labels.txt")
+    place.type(f"penstock import --list list.csv --root {pictures} --labels of-disk-classes/labels.txt --out of-list")
+    lists = place.at("lists")
+    place.type(
+        f"penstock import --list {lists}/list.csv --root {place.at('pictures')} --labels {lists}/labels.txt "
+        f"--out {place.at('of-list')}"
+    )
+    assert " 0 broken files" in place.type(f"penstock verify '{place.at('of-list/*.tfrecord')}'")
+    place.type(f"penstock import '{place.at('of-list/*.tfrecord')}' --untouched --out of-far-shards")
+    assert shards_of(place.folder / "of-list") == shards_of(place.folder / "of-far-shards")
+
+
+def test_arrays_of_a_bucket_are_imported_as_those_of_a_disk(place):
+    numpy.savez_compressed(place.folder / "set.npz", x=numpy.arange(6000).reshape(1000, 6), y=numpy.arange(1000))
+    numpy.save(place.folder / "labels.npy", numpy.arange(3000))
+    for file in (arrays(place, 3000), place.folder / "labels.npy", place.folder / "set.npz"):
+        place.server.put(f"arrays/{file.name}", file)
+    for names in ("rows.npy --labels {}/labels.npy", "set.npz"):
+        kind = names[:3]
+        place.type(f"penstock import {place.folder}/{names.format(place.folder)} --out {kind}-here")
+        place.type(f"penstock import {place.at('arrays')}/{names.format(place.at('arrays'))} --out {kind}-there")
+        assert shards_of(place.folder / f"{kind}-here") == shards_of(place.folder / f"{kind}-there") != {}
+
+
+def test_what_is_wrong_with_images_of_a_bucket_is_said(place, pictures):
+    nothing = place.at("fotos")
+    assert "fotos" in place.type(f"penstock import {nothing} --out none", 1)
+    assert "is an image: give the folder" in place.type(f"penstock import '{place.at('pictures/1 kind/01.png')}' --out none", 2)
+    (place.folder / "gone.txt").write_text("1 kind/01.png 1\n1 kind/00.png 2\n")
+    gone = f"penstock import --list gone.txt --root {place.at('pictures')}"
+    said = place.type(f"{gone} --out none", 1)
+    assert "1 of 2 files cannot be read" in said and place.at("pictures/1 kind/00.png") in said
+    said = place.type(f"{gone} --skip-bad --out skipping")
+    assert "1 bad item left out" in said
+    assert place.at("pictures/1 kind/00.png") in (place.folder / "skipping" / "skipped.txt").read_text()
+    assert "does not list its files" in place.type("penstock import http://127.0.0.1:1/photos/ --out none", 2)
+    assert "lies in the source" in place.type(f"penstock import {place.at('pictures')} --out {place.at('pictures/x')}", 2)
 
 
 def test_what_may_not_be_written_is_said_and_leaves_nothing(place):

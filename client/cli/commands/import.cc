@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "base/url.h"
 #include "client/cli/commands.h"
 #include "client/cli/local_data.h"
 #include "client/cli/output.h"
@@ -22,27 +23,74 @@
 #include "pipeline/import/npz_file.h"
 #include "pipeline/import/record_files_source.h"
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/files.h"
 #include "pipeline/storage/object/object_name.h"
 
 namespace penstock::cli {
 namespace {
 
-bool IsFolder(const std::string& path) {
-  struct stat st;
-  return stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-bool IsImageFile(const std::string& path) {
-  constexpr size_t kStart = 16;
-  std::string start(kStart, '\0');
-  std::ifstream(path, std::ios::binary).read(start.data(), kStart);
-  return LooksLikeImage(start);
+bool IsOfWeb(const std::string& path) {
+  return absl::StartsWith(path, "http://") || absl::StartsWith(path, "https://");
 }
 
 std::string Absolute(const std::string& path) {
-  std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
+  std::string absolute =
+      IsObjectName(path) ? path : std::filesystem::absolute(WithoutFileScheme(path)).lexically_normal().string();
   while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
   return absolute;
+}
+
+// "" for a name without a folder.
+std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+// What a SOURCE is, as far as its kind of import goes.
+enum class SourceKind : uint8_t { kFolder, kArray, kArchive, kShards };
+
+absl::Status IsAnImage(const std::string& source) {
+  return UsageError(absl::StrCat(source, " is an image: give the folder that it is in, or a --list of files"));
+}
+
+absl::Status NoListing(const std::string& source) {
+  return UsageError(absl::StrCat(source,
+                                 " lies behind a web server, which does not list its files: name images in a --list "
+                                 "FILE with --root URL, shards and arrays one by one"));
+}
+
+SourceKind KindByName(const std::string& source) {
+  if (absl::EndsWith(source, ".npy")) return SourceKind::kArray;
+  return absl::EndsWith(source, ".npz") ? SourceKind::kArchive : SourceKind::kShards;
+}
+
+absl::StatusOr<SourceKind> KindOfUrl(const std::string& source) {
+  // Globs are looked for later.
+  if (!IsOfWeb(source) && source.find_first_of("*?[") != std::string::npos) return KindByName(source);
+  if (IsOfWeb(source) && source.back() == '/') return NoListing(source);
+  const auto file = AnyFiles()->OpenAndWait(source);
+  if (absl::IsInvalidArgument(file.status()) && !IsOfWeb(source)) {
+    PS_ASSIGN_OR_RETURN(const StoredName found, AnyFiles()->StatAndWait(source));
+    if (found.kind == StoredEntry::Kind::kFolder) return SourceKind::kFolder;
+  }
+  if (!file.ok()) return absl::IsNotFound(file.status()) && IsOfWeb(source) ? NoListing(source) : file.status();
+  constexpr size_t kStart = 16;
+  std::string start(kStart, '\0');
+  PS_ASSIGN_OR_RETURN(const size_t got, (*file)->ReadAt(0, kStart, start.data()));
+  start.resize(got);
+  if (LooksLikeImage(start)) return IsAnImage(source);
+  // The page that many servers have for a folder.
+  if (IsOfWeb(source) && absl::StartsWith(start, "<")) return NoListing(source);
+  return KindByName(source);
+}
+
+absl::StatusOr<SourceKind> KindOf(const std::string& source) {
+  if (IsObjectName(source)) return KindOfUrl(source);
+  const std::string path(WithoutFileScheme(source));
+  struct stat st;
+  if (stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return SourceKind::kFolder;
+  constexpr size_t kStart = 16;
+  std::string start(kStart, '\0');
+  std::ifstream(path, std::ios::binary).read(start.data(), kStart);
+  if (LooksLikeImage(start)) return IsAnImage(source);
+  return KindByName(path);
 }
 
 class Import final : public Command {
@@ -52,7 +100,9 @@ class Import final : public Command {
   std::string summary() const override { return "new shards from image folders, lists, other shards or NumPy arrays"; }
   std::string description() const override {
     return "Writes TFRecord shards with ImageNet's keys (image/encoded, image/class/label, image/class/text,\n"
-           "image/filename, image/format, image/height, image/width). What SOURCE is:\n\n"
+           "image/filename, image/format, image/height, image/width). What SOURCE is, on a disk or in a bucket "
+           "(s3://,\n"
+           "gs://, az://; behind https:// each file is named):\n\n"
            "  a folder          of class folders: FOLDER/CLASS/FILE. Labels are 0, 1 ... in the order of the names'\n"
            "                    bytes, or those of --labels; labels.txt in DIR keeps them. A folder of images\n"
            "                    without class folders gives records without labels\n"
@@ -65,6 +115,7 @@ class Import final : public Command {
            "Every image is decoded once, so that a damaged one is found now. A run that was killed goes on when it is\n"
            "given again, and makes the very shards that it would have made at once.\n\n"
            "  penstock import /data/imagenet/train --out /data/shards --prefix train\n"
+           "  penstock import s3://bucket/photos --out s3://bucket/shards\n"
            "  penstock import --list val.txt --root /data/val --out /data/shards-val --order sorted\n"
            "  penstock import '/old/train-*' --out /data/small --longer-side 400 --quality 92\n"
            "  penstock import images.npy --labels labels.npy --out /data/cifar\n"
@@ -73,7 +124,8 @@ class Import final : public Command {
   void AddFlags(Flags* flags) override {
     flags_ = flags;
     flags->AddString("list", &list_, "FILE", "image files and their labels, one \"path label\" in each line");
-    flags->AddString("root", &root_, "DIR", "paths of --list are below this (default: the folder of FILE)");
+    flags->AddString("root", &root_, "DIR",
+                     "paths of --list are below this folder or URL (default: the folder of FILE)");
     flags->AddString(
         "labels", &labels_, "FILE",
         "class names' numbers, one \"name number\" in each line; for arrays: labels, as .npy; for .npz: the "
@@ -104,12 +156,10 @@ class Import final : public Command {
     if (!flags_->Given("out")) return UsageError("--out DIR is missing");
     size_t folders = 0, arrays = 0, archives = 0;
     for (const std::string& source : sources) {
-      if (IsImageFile(source)) {
-        return UsageError(absl::StrCat(source, " is an image: give the folder that it is in, or a --list of files"));
-      }
-      folders += IsFolder(source) ? 1 : 0;
-      arrays += absl::EndsWith(source, ".npy") && !IsFolder(source) ? 1 : 0;
-      archives += absl::EndsWith(source, ".npz") && !IsFolder(source) ? 1 : 0;
+      PS_ASSIGN_OR_RETURN(const SourceKind kind, KindOf(source));
+      folders += kind == SourceKind::kFolder ? 1 : 0;
+      arrays += kind == SourceKind::kArray ? 1 : 0;
+      archives += kind == SourceKind::kArchive ? 1 : 0;
     }
     if (folders > 1 || (folders == 1 && sources.size() > 1)) {
       return UsageError("one folder of class folders at a time; --list can name files of several");
@@ -199,7 +249,7 @@ class Import final : public Command {
     PS_RETURN_IF_ERROR(Refuse({"image-key", "key"}, "a list of files"));
     PS_RETURN_IF_ERROR(output_.Check(true));
     const std::string list = Absolute(list_);
-    const std::string root = root_.empty() ? std::filesystem::path(list).parent_path().string() : Absolute(root_);
+    const std::string root = root_.empty() ? FolderOf(list) : Absolute(root_);
     PS_ASSIGN_OR_RETURN(const auto labels, GivenLabels());
     PS_ASSIGN_OR_RETURN(FileSet files, ReadFileList(list, root, labels ? &*labels : nullptr, skip_other_));
     std::vector<ShardOutput::Companion> companions;
@@ -236,16 +286,28 @@ class Import final : public Command {
     PS_RETURN_IF_ERROR(CheckArrayFlags());
     std::vector<std::unique_ptr<const NpyFile>> files;
     std::vector<std::string> absolute;
+    const std::string scratch = Scratch();
     for (const std::string& path : paths) {
-      PS_ASSIGN_OR_RETURN(auto file, NpyFile::Open(path));
-      files.push_back(std::move(file));
       absolute.push_back(Absolute(path));
+      PS_ASSIGN_OR_RETURN(auto file, NpyFile::Open(absolute.back(), scratch));
+      files.push_back(std::move(file));
     }
     std::vector<int64_t> labels;
     if (!labels_.empty()) {
-      PS_ASSIGN_OR_RETURN(labels, ReadNpyLabels(labels_));
+      PS_ASSIGN_OR_RETURN(labels, ReadNpyLabels(Absolute(labels_), scratch));
     }
     return WriteArrays(std::move(files), std::move(labels), {{"source", absl::StrJoin(absolute, ", ")}});
+  }
+
+  // Where arrays are unpacked, and those of buckets copied. It takes no place of --out's own: the folder that it is in,
+  // or will be.
+  std::string Scratch() const {
+    std::error_code error;
+    std::filesystem::path scratch(IsObjectName(output_.folder()) ? std::filesystem::temp_directory_path(error)
+                                                                 : std::filesystem::path(output_.folder()));
+    while (scratch.has_relative_path() && !std::filesystem::is_directory(scratch, error))
+      scratch = scratch.parent_path();
+    return scratch.string();
   }
 
   absl::Status FromArchives(const std::vector<std::string>& paths) {
@@ -254,14 +316,10 @@ class Import final : public Command {
     std::vector<std::string> names;
     std::vector<int64_t> labels;
     size_t labeled = 0;
-    // What is unpacked takes no place of --out's own: the folder that it is in, or will be.
-    std::error_code error;
-    std::filesystem::path scratch(IsObjectName(output_.folder()) ? std::filesystem::temp_directory_path(error)
-                                                                 : std::filesystem::path(output_.folder()));
-    while (scratch.has_relative_path() && !std::filesystem::is_directory(scratch, error))
-      scratch = scratch.parent_path();
+    const std::string scratch = Scratch();
     for (const std::string& path : paths) {
-      PS_ASSIGN_OR_RETURN(NpzArrays arrays, OpenNpz(path, {.rows = array_, .labels = labels_, .scratch = scratch}));
+      PS_ASSIGN_OR_RETURN(NpzArrays arrays,
+                          OpenNpz(Absolute(path), {.rows = array_, .labels = labels_, .scratch = scratch}));
       std::fprintf(stderr, "note: %s: rows from %s, %s%s%s\n", path.c_str(), arrays.rows_name.c_str(),
                    arrays.labels_name.empty() ? "no labels" : ("labels from " + arrays.labels_name).c_str(),
                    arrays.left_out.empty() ? "" : "; left out: ", absl::StrJoin(arrays.left_out, ", ").c_str());

@@ -270,6 +270,10 @@ void ObjectStorage::Open(const std::string& name, const CallOptions& options,
   });
 }
 
+std::unique_ptr<StoredFile> ObjectStorage::FileOf(const std::string& name, FileInfo state) {
+  return std::make_unique<File>(this, *Parse(name), std::move(state));
+}
+
 void ObjectStorage::Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) {
   absl::StatusOr<ObjectName> parsed = Parse(name);
   if (!parsed.ok()) return std::move(done)(parsed.status());

@@ -61,6 +61,9 @@ class ObjectStorage final : public Storage {
   void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override;
   void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override;
 
+  // An object in a state that is known, as from a listing; nothing is asked. `name` as List and Stat have it.
+  std::unique_ptr<StoredFile> FileOf(const std::string& name, FileInfo state);
+
   // How objects are written where `name` is; null: not at all, as behind plain HTTP. (object_writer.h does.)
   ObjectUploads* UploadsOf(const ObjectName& name) const;
   // A question about `name`, asked until it is answered: `make` makes the request of each try, `check` says whether an

@@ -1,0 +1,48 @@
+#include "pipeline/import/records_ahead.h"
+
+#include <string>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "pipeline/loader/brought_record.h"
+
+namespace penstock {
+namespace {
+
+void Bring(DatasetReader* reader, uint64_t record, const CallOptions& options, CallDone<BroughtItem> done) {
+  const auto brought = std::make_shared<BroughtRecord>();
+  brought->record = record;
+  // Shared with what may not be called: a reader that is not ready drops it.
+  const auto end = std::make_shared<CallDone<BroughtItem>>(std::move(done));
+  const bool begun = reader->BringRecord(brought, options, [brought, end] {
+    if (!brought->bytes.ok()) return std::move(*end)(brought->bytes.status());
+    std::move (*end)(BroughtItem{brought, *brought->bytes});
+  });
+  if (begun) return;
+  SlowWorkThreads()->Post([reader, record, stop = options.stop, end] {
+    if (stop.stop_requested()) return std::move(*end)(absl::CancelledError("cancelled"));
+    const auto bytes = std::make_shared<std::string>();
+    if (const absl::Status read = reader->ReadRecord(record, bytes.get()); !read.ok()) return std::move(*end)(read);
+    std::move (*end)(BroughtItem{bytes, *bytes});
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<ItemsAhead> NewRecordsAhead(DatasetReader* reader, uint64_t records) {
+  if (reader->ReadsAtOnce()) return nullptr;
+  return std::make_unique<ItemsAhead>(
+      [reader, records](uint64_t item) { return reader->RecordBytes(item % records).value_or(0); },
+      [reader, records](uint64_t item, const CallOptions& options, CallDone<BroughtItem> done) {
+        Bring(reader, item % records, options, std::move(done));
+      });
+}
+
+absl::StatusOr<std::string_view> TakeRecord(DatasetReader* reader, ItemsAhead* ahead, uint64_t item, uint64_t record,
+                                            BroughtItem* brought, RecordBuffer* buffer) {
+  if (ahead == nullptr) return reader->ReadRecord(record, buffer);
+  PS_ASSIGN_OR_RETURN(*brought, ahead->Take(item));
+  return brought->bytes;
+}
+
+}  // namespace penstock

@@ -1,0 +1,137 @@
+#include "pipeline/import/items_ahead.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/mutex.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Storage whose answers a test gives.
+class Far {
+ public:
+  ItemsAhead::Bring bring() {
+    return [this](uint64_t item, const CallOptions&, CallDone<BroughtItem> done) {
+      MutexLock lock(&mutex_);
+      calls_.emplace_back(item, std::move(done));
+    };
+  }
+  std::vector<uint64_t> asked() {
+    MutexLock lock(&mutex_);
+    std::vector<uint64_t> items;
+    for (const auto& [item, done] : calls_) items.push_back(item);
+    return items;
+  }
+  // Of the earliest call that was not answered.
+  void Answer(absl::Status status = absl::OkStatus()) {
+    std::pair<uint64_t, CallDone<BroughtItem>> call;
+    {
+      MutexLock lock(&mutex_);
+      ASSERT_FALSE(calls_.empty());
+      call = std::move(calls_.front());
+      calls_.erase(calls_.begin());
+    }
+    const auto bytes = std::make_shared<std::string>(absl::StrCat("item ", call.first));
+    std::move(call.second)(status.ok() ? absl::StatusOr<BroughtItem>(BroughtItem{bytes, *bytes}) : status);
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<std::pair<uint64_t, CallDone<BroughtItem>>> calls_ ABSL_GUARDED_BY(mutex_);
+};
+
+ItemsAhead::BytesOf Each(uint64_t bytes) {
+  return [bytes](uint64_t) { return bytes; };
+}
+
+TEST(ItemsAhead, AreBroughtInTheirOrderSoManyAtOnce) {
+  Far far;
+  ItemsAhead ahead(Each(1), far.bring(), {.under_way = 2, .bytes = 100});
+  for (const uint64_t item : {7, 3, 5}) ahead.Announce(item);
+  EXPECT_THAT(far.asked(), ElementsAre(7, 3));
+  far.Answer();
+  EXPECT_THAT(far.asked(), ElementsAre(3)) << "the next is begun when one is taken";
+  EXPECT_EQ(ahead.Take(7)->bytes, "item 7");
+  EXPECT_THAT(far.asked(), ElementsAre(3, 5));
+  far.Answer();
+  far.Answer();
+  EXPECT_EQ(ahead.Take(5)->bytes, "item 5");
+  EXPECT_EQ(ahead.Take(3)->bytes, "item 3");
+}
+
+TEST(ItemsAhead, TakeNoMoreMemoryThanTheyMay) {
+  Far far;
+  ItemsAhead ahead(Each(40), far.bring(), {.under_way = 10, .bytes = 100});
+  for (const uint64_t item : {1, 2, 3}) ahead.Announce(item);
+  EXPECT_THAT(far.asked(), ElementsAre(1, 2));
+  far.Answer();
+  far.Answer();
+  EXPECT_THAT(far.asked(), IsEmpty()) << "what has come counts until it is taken";
+  EXPECT_TRUE(ahead.Take(2).ok());
+  EXPECT_THAT(far.asked(), ElementsAre(3));
+  far.Answer();
+  EXPECT_TRUE(ahead.Take(1).ok());
+  EXPECT_TRUE(ahead.Take(3).ok());
+}
+
+TEST(ItemsAhead, OneThatIsLargerThanAllMemoryComesAlone) {
+  Far far;
+  ItemsAhead ahead(Each(1000), far.bring(), {.under_way = 10, .bytes = 100});
+  ahead.Announce(1);
+  ahead.Announce(2);
+  EXPECT_THAT(far.asked(), ElementsAre(1));
+  far.Answer();
+  EXPECT_TRUE(ahead.Take(1).ok());
+  EXPECT_THAT(far.asked(), ElementsAre(2));
+  far.Answer();
+}
+
+TEST(ItemsAhead, WhatIsWantedNowIsBroughtBesideTheRest) {
+  Far far;
+  ItemsAhead ahead(Each(100), far.bring(), {.under_way = 1, .bytes = 100});
+  ahead.Announce(1);
+  ahead.Announce(2);
+  EXPECT_THAT(far.asked(), ElementsAre(1));
+  std::thread taker([&] { EXPECT_EQ(ahead.Take(2)->bytes, "item 2"); });
+  while (far.asked().size() < 2) std::this_thread::yield();
+  far.Answer();
+  far.Answer();
+  taker.join();
+  EXPECT_TRUE(ahead.Take(1).ok());
+}
+
+TEST(ItemsAhead, OneThatIsTakenBeforeItIsAnnouncedIsBroughtOnce) {
+  Far far;
+  ItemsAhead ahead(Each(1), far.bring());
+  std::thread taker([&] { EXPECT_TRUE(ahead.Take(4).ok()); });
+  while (far.asked().empty()) std::this_thread::yield();
+  ahead.Announce(4);
+  EXPECT_THAT(far.asked(), ElementsAre(4));
+  far.Answer();
+  taker.join();
+  EXPECT_THAT(far.asked(), IsEmpty());
+}
+
+TEST(ItemsAhead, FailuresAreOfTheirItemAlone) {
+  Far far;
+  ItemsAhead ahead(Each(1), far.bring());
+  ahead.Announce(1);
+  ahead.Announce(2);
+  far.Answer(absl::NotFoundError("gone"));
+  far.Answer();
+  EXPECT_EQ(ahead.Take(1).status(), absl::NotFoundError("gone"));
+  EXPECT_TRUE(ahead.Take(2).ok());
+}
+
+}  // namespace
+}  // namespace penstock
