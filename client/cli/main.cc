@@ -14,6 +14,7 @@
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
 #include "client/cli/output.h"
+#include "client/cli/stop_signals.h"
 #include "net/grpc_log.h"
 
 namespace penstock::cli {
@@ -103,9 +104,11 @@ int Main(std::vector<std::string> args) {
                        .Field("message", std::string(status.message()))
                        .Object()
                        .c_str());
+      if (absl::IsCancelled(status) && StopSignals::Came() != 0) DieOf(StopSignals::Came());
       return IsUsageError(status) ? kUsage : kFailed;
     }
     std::fprintf(stderr, "penstock %s: %s\n", args[0].c_str(), std::string(status.message()).c_str());
+    if (absl::IsCancelled(status) && StopSignals::Came() != 0) DieOf(StopSignals::Came());
     if (!IsUsageError(status)) return kFailed;
     std::fprintf(stderr, "usage: penstock %s %s   (penstock %s --help tells more)\n", args[0].c_str(),
                  command->arguments().c_str(), args[0].c_str());

@@ -13,11 +13,67 @@
 #include "base/url.h"
 #include "client/cli/command.h"
 #include "client/cli/output.h"
+#include "client/cli/stop_signals.h"
 #include "pipeline/import/shard_folder.h"
 #include "pipeline/storage/files.h"
 #include "pipeline/storage/object/object_name.h"
+#include "pipeline/storage/object/object_writer.h"
 
 namespace penstock::cli {
+namespace {
+
+// "" where there is none.
+std::string FinishedIn(const std::string& folder) {
+  const auto text = ReadContent(absl::StrCat(folder, "/", std::string(kShardStateName)), uint64_t{1} << 30);
+  const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());
+  if (!state.ok() || state->shards.empty()) return "";
+  const bool one = state->shards.size() == 1;
+  return absl::StrCat(Count(state->shards.size(), "finished shard"), one ? " is in " : " are in ", folder,
+                      ", the same command goes on behind ", one ? "it" : "them");
+}
+
+}  // namespace
+
+std::string RemainsOf(const std::string& folder) {
+  if (!IsObjectName(folder)) return absl::StrCat("stopped; ", folder, " does not answer");
+  return absl::StrCat("stopped; the storage took too long, so parts of a shard may remain in ", folder,
+                      ": the same command takes them back, or the bucket's rule for incomplete uploads");
+}
+
+absl::Status Stopped(const std::string& folder) {
+  const std::string finished = FinishedIn(folder);
+  std::string said = absl::StrCat("stopped by ", SignalName(StopSignals::Came()), "; ",
+                                  finished.empty() ? absl::StrCat("nothing of the run is left in ", folder) : finished);
+  if (IsObjectName(folder)) {
+    const absl::Status aborted = AbortUploads(Objects(), folder);
+    if (!aborted.ok()) absl::StrAppend(&said, "; parts of a shard may remain there: ", aborted.message());
+  }
+  return absl::CancelledError(said);
+}
+
+absl::StatusOr<std::string> OutputFolder(const std::string& out) {
+  std::string folder;
+  if (WithoutFileScheme(out) == out && !WhyNoUrl(out).empty()) return UsageError(absl::StrCat("--out ", WhyNoUrl(out)));
+  if (IsObjectName(out)) {
+    const absl::StatusOr<ObjectName> name = ParseObjectName(out);
+    if (!name.ok()) return UsageError(absl::StrCat("--out: ", name.status().message()));
+    if (name->scheme == ObjectScheme::kHttp || name->scheme == ObjectScheme::kHttps) {
+      return UsageError(
+          absl::StrCat("--out ", out, ": a web server takes no files; write to s3://, gs://, az:// or a folder"));
+    }
+    if (name->key.find_first_not_of('/') == std::string::npos) {
+      return UsageError(absl::StrCat("--out ", out, ": name a folder in it"));
+    }
+    folder = out;
+  } else {
+    folder = std::filesystem::absolute(WithoutFileScheme(out)).lexically_normal().string();
+  }
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  if (folder.find_first_of("*?[\\") != std::string::npos) {
+    return UsageError(absl::StrCat("--out ", out, ": a glob could not name this folder; avoid *, ?, [ and \\"));
+  }
+  return folder;
+}
 
 void ShardOutput::AddFlags(Flags* flags) {
   flags->AddString("out", &out_, "DIR",
@@ -39,26 +95,7 @@ absl::Status ShardOutput::Check(bool shuffle) {
   }
   if (threads_ > 4096) return UsageError(absl::StrCat("--threads ", threads_, ": at most 4096"));
   shuffle_ = order_.empty() ? shuffle : order_ == "shuffled";
-  if (WithoutFileScheme(out_) == out_ && !WhyNoUrl(out_).empty())
-    return UsageError(absl::StrCat("--out ", WhyNoUrl(out_)));
-  if (IsObjectName(out_)) {
-    const absl::StatusOr<ObjectName> name = ParseObjectName(out_);
-    if (!name.ok()) return UsageError(absl::StrCat("--out: ", name.status().message()));
-    if (name->scheme == ObjectScheme::kHttp || name->scheme == ObjectScheme::kHttps) {
-      return UsageError(
-          absl::StrCat("--out ", out_, ": a web server takes no files; write to s3://, gs://, az:// or a folder"));
-    }
-    if (name->key.find_first_not_of('/') == std::string::npos) {
-      return UsageError(absl::StrCat("--out ", out_, ": name a folder in it"));
-    }
-    folder_ = out_;
-  } else {
-    folder_ = std::filesystem::absolute(WithoutFileScheme(out_)).lexically_normal().string();
-  }
-  while (folder_.size() > 1 && folder_.back() == '/') folder_.pop_back();
-  if (folder_.find_first_of("*?[\\") != std::string::npos) {
-    return UsageError(absl::StrCat("--out ", out_, ": a glob could not name this folder; avoid *, ?, [ and \\"));
-  }
+  PS_ASSIGN_OR_RETURN(folder_, OutputFolder(out_));
   return absl::OkStatus();
 }
 
@@ -84,16 +121,16 @@ absl::Status ShardOutput::Write(const RecordSource& source, const std::string& v
                absl::StrCat(Count(p.records, "record"), ", ", HumanBytes(p.bytes)));
   };
   const Nanos start = Clock::Real()->Now();
+  const StopSignals signals(RemainsOf(folder_));
+  options.stop = signals.token();
   const auto result = WriteShards(source, options);
   bar.Finish();
+  if (absl::IsCancelled(result.status()) && StopSignals::Came() != 0) return Stopped(folder_);
   if (!result.ok()) {
-    const auto text = ReadContent(absl::StrCat(folder_, "/", std::string(kShardStateName)), uint64_t{1} << 30);
-    const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());
-    if (absl::IsFailedPrecondition(result.status()) || !state.ok() || state->shards.empty()) return result.status();
-    return absl::Status(result.status().code(),
-                        absl::StrCat(result.status().message(), "; ", Count(state->shards.size(), "finished shard"),
-                                     state->shards.size() == 1 ? " is in " : " are in ", folder_,
-                                     ", the same command goes on behind ", state->shards.size() == 1 ? "it" : "them"));
+    if (absl::IsFailedPrecondition(result.status())) return result.status();
+    const std::string finished = FinishedIn(folder_);
+    if (finished.empty()) return result.status();
+    return absl::Status(result.status().code(), absl::StrCat(result.status().message(), "; ", finished));
   }
   const std::vector<std::string>& skipped = result->state.skipped;
   if (!skipped.empty()) companions.push_back({"skipped.txt", absl::StrJoin(skipped, "\n") + "\n"});

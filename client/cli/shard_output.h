@@ -9,11 +9,21 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "config/flags.h"
 #include "pipeline/import/record_source.h"
 #include "pipeline/import/shard_set.h"
 
 namespace penstock::cli {
+
+// The folder that --out names: absolute, or s3://, gs://, az://. A usage error otherwise.
+absl::StatusOr<std::string> OutputFolder(const std::string& out);
+
+// Of a run that writes into `folder` and was stopped by a signal: what of it remains. Takes back what it can of parts
+// of shards.
+absl::Status Stopped(const std::string& folder);
+// What is said where even that takes too long.
+std::string RemainsOf(const std::string& folder);
 
 class ShardOutput {
  public:
@@ -35,7 +45,8 @@ class ShardOutput {
   void set_skip_bad() { skip_bad_ = true; }
 
   // Writes the source's records, then the companions and, where items were skipped, skipped.txt, and prints the
-  // summary. `verb` is for the bar: "importing".
+  // summary. `verb` is for the bar: "importing". SIGTERM and SIGINT end it in order meanwhile: the parts of the shard
+  // that it was at are taken back.
   absl::Status Write(const RecordSource& source, const std::string& verb,
                      std::vector<std::pair<std::string, std::string>> arguments, std::vector<Companion> companions,
                      const std::string& next_step) const;

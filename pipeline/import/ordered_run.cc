@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -40,6 +41,14 @@ class Run {
       const absl::Status made = maker->Make(item_at_(*position), &record);
       if (Deliver(*position, made.ok() ? Made(std::move(record)) : Made(made))) TakeAll();
     }
+  }
+
+  void Stop(absl::Status why) {
+    MutexLock lock(&mutex_);
+    if (stopped_) return;
+    failure_ = std::move(why);
+    stopped_ = true;
+    room_.NotifyAll();
   }
 
   absl::Status failure() {
@@ -88,7 +97,7 @@ class Run {
       {
         MutexLock lock(&mutex_);
         const auto first = waiting_.begin();
-        if (first == waiting_.end() || first->first != head_) {
+        if (stopped_ || first == waiting_.end() || first->first != head_) {
           taking_ = false;
           return;
         }
@@ -99,10 +108,7 @@ class Run {
         room_.NotifyAll();
       }
       if (absl::Status taken = take_(position, *std::move(made)); !taken.ok()) {
-        MutexLock lock(&mutex_);
-        failure_ = std::move(taken);
-        stopped_ = true;  // and taking_ stays: nobody takes any more
-        room_.NotifyAll();
+        Stop(std::move(taken));  // and taking_ stays: nobody takes any more
         return;
       }
     }
@@ -134,6 +140,7 @@ absl::Status MakeInOrder(const RecordSource& source, uint64_t first, uint64_t en
                          const std::function<uint64_t(uint64_t)>& item_at, const OrderedRunOptions& options,
                          const Take& take) {
   Run run(source, first, end, item_at, options.window_bytes, take);
+  const std::stop_callback stopping(options.stop, [&run] { run.Stop(absl::CancelledError("the run was stopped")); });
   std::vector<std::thread> threads;
   for (int i = 0; i < std::max(1, options.threads); ++i) threads.emplace_back([&run] { run.Work(); });
   for (std::thread& thread : threads) thread.join();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,6 +16,7 @@ struct OrderedRunOptions {
   int threads = 1;
   // Made records that may wait for an earlier one, in bytes; the records in the making come on top.
   uint64_t window_bytes = uint64_t{256} << 20;
+  std::stop_token stop = {};  // ends the run with Cancelled; what is in the making or being taken is waited for
 };
 
 // Makes the records of items item_at(first), item_at(first + 1) ... item_at(end - 1) on several threads and hands each

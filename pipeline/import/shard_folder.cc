@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <random>
 #include <system_error>
 #include <utility>
 
@@ -31,6 +32,8 @@ absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::Open(
   std::unique_ptr<ShardFolder> folder;
   if (IsObjectName(path)) {
     folder.reset(new ShardFolder(path, -1, false));
+    std::random_device random;
+    folder->run_ = absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8));
   } else {
     PS_ASSIGN_OR_RETURN(folder, OpenLocal(path));
   }
@@ -50,9 +53,13 @@ absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::OpenLocal(const std::s
   std::unique_ptr<ShardFolder> folder(new ShardFolder(path, fd, !there));
   // A file system without locks (some network ones) says so by another error: then there is none.
   if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    return absl::UnavailableError(absl::StrCat("another run is writing into ", path, "; wait for it, or ", kWayOut));
+    return folder->AnotherRun();
   }
   return folder;
+}
+
+absl::Status ShardFolder::AnotherRun() const {
+  return absl::UnavailableError(absl::StrCat("another run is writing into ", path_, "; wait for it, or ", kWayOut));
 }
 
 ShardFolder::~ShardFolder() {
@@ -83,6 +90,7 @@ absl::Status ShardFolder::Load(const ShardState& wanted) {
     if (there.ok()) state_tag_ = there->info.tag;
   }
   const auto text = ReadContent(file, kMaxStateBytes);
+  if (absl::IsAborted(text.status())) return AnotherRun();  // it was written while it was read
   if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
   if (text.ok()) {
     const auto state = ParseShardState(*text);
@@ -103,13 +111,20 @@ absl::Status ShardFolder::Load(const ShardState& wanted) {
   for (const std::string& name : names) {
     if (IsTemporary(name)) {
       leftovers.push_back(File(name));
+    } else if (!text.ok() && name == kShardStateName) {
+      return AnotherRun();  // its state came since we looked
     } else if (!text.ok()) {
       return absl::FailedPreconditionError(
           absl::StrCat(path_, " is not empty ('", name, "') and was not begun by this command; ", kWayOut));
     }
   }
   if (!text.ok()) return Save(wanted);
-  if (lock_ < 0) return state_.complete ? absl::OkStatus() : AbortUploads(Objects(), path_);
+  if (lock_ < 0) {
+    if (state_.complete) return absl::OkStatus();
+    // Ours from here on: whoever wrote it, if he lives, finds another state than his and ends.
+    PS_RETURN_IF_ERROR(Save(state_));
+    return AbortUploads(Objects(), path_);
+  }
   std::error_code ignored;
   for (const std::string& leftover : leftovers) std::filesystem::remove(leftover, ignored);
   return absl::OkStatus();
@@ -127,7 +142,8 @@ absl::Status ShardFolder::CheckShards() const {
   return absl::OkStatus();
 }
 
-absl::Status ShardFolder::Save(const ShardState& state) {
+absl::Status ShardFolder::Save(ShardState state) {
+  state.run = run_;
   const std::string file = File(std::string(kShardStateName));
   if (lock_ >= 0) {
     PS_RETURN_IF_ERROR(WriteFileAtomically(file, state.Serialize()));
@@ -135,12 +151,12 @@ absl::Status ShardFolder::Save(const ShardState& state) {
     const absl::StatusOr<std::string> tag =
         PutObject(Objects(), file, state.Serialize(), {.is_new = state_tag_.empty(), .tag = state_tag_});
     if (absl::IsAborted(tag.status())) {
-      return absl::UnavailableError(absl::StrCat("another run is writing into ", path_, "; wait for it, or ", kWayOut));
+      return AnotherRun();
     }
     PS_RETURN_IF_ERROR(tag.status());
     state_tag_ = *tag;
   }
-  state_ = state;
+  state_ = std::move(state);
   return absl::OkStatus();
 }
 
@@ -148,25 +164,40 @@ absl::Status ShardFolder::Commit(FinishedShard shard, std::vector<std::string> s
   ShardState state = state_;
   state.shards.push_back(std::move(shard));
   for (std::string& message : skipped) state.skipped.push_back(std::move(message));
-  return Save(state);
+  return Save(std::move(state));
 }
 
 absl::Status ShardFolder::Complete(std::vector<std::string> skipped) {
   ShardState state = state_;
   for (std::string& message : skipped) state.skipped.push_back(std::move(message));
   state.complete = true;
-  return Save(state);
+  return Save(std::move(state));
 }
 
-void ShardFolder::Abandon() {
-  if (!state_.shards.empty() || state_.complete) return;
+absl::Status ShardFolder::StillOurs() const {
+  if (lock_ >= 0 || state_tag_.empty()) return absl::OkStatus();
+  const auto there = AnyFiles()->StatAndWait(File(std::string(kShardStateName)));
+  if (absl::IsNotFound(there.status())) return AnotherRun();
+  PS_RETURN_IF_ERROR(there.status());
+  return there->info.tag == state_tag_ ? absl::OkStatus() : AnotherRun();
+}
+
+absl::Status ShardFolder::Abandon(absl::Status failed) {
+  const std::string file = File(std::string(kShardStateName));
   if (lock_ < 0) {
-    static_cast<void>(RemoveObject(Objects(), File(std::string(kShardStateName))));  // the run's own error is told
-    return;
+    // It may have taken our parts back, which is what we failed by.
+    const absl::Status ours = StillOurs();
+    if (ours == AnotherRun()) return ours;
+    if (ours.ok() && state_.shards.empty() && !state_.complete) {
+      static_cast<void>(RemoveObject(Objects(), file));  // the run's own error is told
+    }
+    return failed;
   }
+  if (!state_.shards.empty() || state_.complete) return failed;
   std::error_code ignored;
-  std::filesystem::remove(File(std::string(kShardStateName)), ignored);
+  std::filesystem::remove(file, ignored);
   if (made_) std::filesystem::remove(path_, ignored);  // only when it is empty
+  return failed;
 }
 
 }  // namespace penstock

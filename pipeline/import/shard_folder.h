@@ -13,8 +13,9 @@
 namespace penstock {
 
 // Not thread-safe. The lock on the folder lasts as long as the object, or the process. A folder may be one of objects
-// ("s3://bucket/folder"): what keeps two runs apart is then the state, which is written only in the place of the one
-// that was read, where the storage knows conditions.
+// ("s3://bucket/folder"), where nobody knows whether the run that began it lives: there the run that came last has it.
+// What keeps two apart is the state, which says whose it is and is written only in the place of the one that was read,
+// where the storage knows conditions.
 class ShardFolder {
  public:
   // Makes the folder where it is not there, or takes up what an earlier run with these very arguments left in it.
@@ -32,12 +33,17 @@ class ShardFolder {
   const ShardState& state() const { return state_; }
   std::string File(const std::string& name) const { return path_ + "/" + name; }
 
+  // Unavailable: another run has taken the folder over. Asked before a shard gets its name, which may be that of one of
+  // the other run's.
+  absl::Status StillOurs() const;
   // Notes that the shard is there, under its name, with what was left out of it.
   absl::Status Commit(FinishedShard shard, std::vector<std::string> skipped);
   // Notes that all is done; `skipped` was left out behind the last shard.
   absl::Status Complete(std::vector<std::string> skipped);
-  // Takes back what Open made, when no shard was committed: a run that failed at once leaves nothing behind.
-  void Abandon();
+  // Takes back what Open made, when no shard was committed: a run that failed at once leaves nothing behind. Returns
+  // why the run failed: `failed`, or Unavailable because another one has taken the folder over, and with it all that
+  // this one began.
+  absl::Status Abandon(absl::Status failed);
 
  private:
   ShardFolder(std::string path, int lock, bool made) : path_(std::move(path)), lock_(lock), made_(made) {}
@@ -48,11 +54,13 @@ class ShardFolder {
   // Reads the state, or finds the folder empty.
   absl::Status Load(const ShardState& wanted);
   absl::Status CheckShards() const;
-  absl::Status Save(const ShardState& state);
+  absl::Status Save(ShardState state);
+  absl::Status AnotherRun() const;
 
   const std::string path_;
   const int lock_;  // file descriptor of the folder; -1 of objects
   const bool made_;
+  std::string run_;  // ours, of objects
   ShardState state_;
   std::string state_tag_;  // of the state that is there, of objects; "": none
 };

@@ -75,6 +75,7 @@ class ShardCutter {
 
  private:
   absl::Status FinishShard() {
+    PS_RETURN_IF_ERROR(folder_->StillOurs());
     PS_RETURN_IF_ERROR(writer_->Close());
     writer_.reset();
     PS_RETURN_IF_ERROR(folder_->Commit(std::exchange(shard_, {}), std::exchange(skipped_, {})));
@@ -114,7 +115,7 @@ absl::Status WriteRest(const RecordSource& source, const ShardSetOptions& option
   PS_RETURN_IF_ERROR(MakeInOrder(
       source, folder->state().Items(), source.size(),
       [&](uint64_t position) { return shuffled ? shuffled->Permute(position) : position; },
-      {.threads = options.threads, .window_bytes = options.window_bytes},
+      {.threads = options.threads, .window_bytes = options.window_bytes, .stop = options.stop},
       [&](uint64_t, absl::StatusOr<MadeRecord> record) { return cutter.Take(std::move(record)); }));
   return cutter.Finish();
 }
@@ -147,8 +148,7 @@ absl::StatusOr<ShardSetResult> WriteShards(const RecordSource& source, const Sha
   result.resumed_shards = folder->state().shards.size();
   if (!folder->state().complete) {
     if (absl::Status written = WriteRest(source, options, folder.get()); !written.ok()) {
-      folder->Abandon();
-      return written;
+      return folder->Abandon(std::move(written));
     }
   }
   result.state = folder->state();

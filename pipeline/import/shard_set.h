@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,8 @@ struct ShardSetOptions {
   std::vector<std::pair<std::string, std::string>> arguments;
   // Called from the threads, one call at a time. May be empty.
   std::function<void(const ShardSetProgress&)> progress;
+  // Ends the run with Cancelled, as an error would; unless all is written.
+  std::stop_token stop = {};
 };
 
 struct ShardSetResult {

@@ -34,6 +34,8 @@ struct ShardState {
   std::vector<FinishedShard> shards;  // in order, without a gap
   std::vector<std::string> skipped;   // one message for each bad item that the finished shards left out
   bool complete = false;              // all items are in the shards
+  // Which process wrote it, where nothing else keeps two apart: no two states of different runs are the same bytes.
+  std::string run;
 
   uint64_t Items() const;
   uint64_t Records() const;

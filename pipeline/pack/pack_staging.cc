@@ -61,13 +61,9 @@ void RemoveLeftovers(const std::filesystem::path& parent, const std::string& beg
 std::string PartFile(const std::string& staging, uint32_t part) { return absl::StrCat(staging, "/", kPart, part); }
 std::string MainPartFile(const std::string& staging) { return absl::StrCat(staging, "/", kMain); }
 
-absl::StatusOr<std::unique_ptr<PackStaging>> PackStaging::Create(const std::string& out) {
+absl::StatusOr<std::unique_ptr<PackStaging>> PackStaging::CreateBeside(const std::string& out) {
   const std::filesystem::path target(out), parent = target.parent_path();
   std::error_code error;
-  if (std::filesystem::exists(target, error) &&
-      (!std::filesystem::is_directory(target, error) || !std::filesystem::is_empty(target, error))) {
-    return NotEmpty(out);
-  }
   std::filesystem::create_directories(parent, error);
   if (error) return ErrnoStatus(error.value(), absl::StrCat("creating the folder ", parent.string()));
 
@@ -84,9 +80,22 @@ absl::StatusOr<std::unique_ptr<PackStaging>> PackStaging::Create(const std::stri
     if (lock >= 0) close(lock);
     return failed;
   }
-  std::unique_ptr<PackStaging> staging(new PackStaging(out, folder, lock));
+  return std::unique_ptr<PackStaging>(new PackStaging(out, folder, lock));
+}
+
+absl::StatusOr<std::unique_ptr<PackStaging>> PackStaging::CreateApart(const std::string& name) {
+  return CreateBeside(name);
+}
+
+absl::StatusOr<std::unique_ptr<PackStaging>> PackStaging::Create(const std::string& out) {
+  std::error_code error;
+  if (std::filesystem::exists(out, error) &&
+      (!std::filesystem::is_directory(out, error) || !std::filesystem::is_empty(out, error))) {
+    return NotEmpty(out);
+  }
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<PackStaging> staging, CreateBeside(out));
   // What Publish could not replace is better known now.
-  const std::string probe = folder + "/probe";
+  const std::string probe = staging->folder() + "/probe";
   if (rename(out.c_str(), probe.c_str()) == 0) {
     if (rename(probe.c_str(), out.c_str()) != 0) return ErrnoStatus(errno, absl::StrCat("renaming ", probe));
   } else if (errno == EBUSY || errno == EXDEV) {

@@ -18,6 +18,9 @@ class PackStaging {
  public:
   // FailedPrecondition: `out`, an absolute path, is there and not empty.
   static absl::StatusOr<std::unique_ptr<PackStaging>> Create(const std::string& out);
+  // For shards that are written elsewhere: a folder for parts alone, beside `name`, an absolute path that need not be
+  // there. It is not published.
+  static absl::StatusOr<std::unique_ptr<PackStaging>> CreateApart(const std::string& name);
   ~PackStaging();
   PackStaging(const PackStaging&) = delete;
   PackStaging& operator=(const PackStaging&) = delete;
@@ -32,6 +35,7 @@ class PackStaging {
   absl::Status Publish();
 
  private:
+  static absl::StatusOr<std::unique_ptr<PackStaging>> CreateBeside(const std::string& out);
   PackStaging(std::string out, std::string folder, int lock)
       : out_(std::move(out)), folder_(std::move(folder)), lock_(lock) {}
 

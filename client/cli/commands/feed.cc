@@ -8,10 +8,12 @@
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "client/cli/commands.h"
+#include "client/cli/job_argument.h"
 #include "client/cli/local_data.h"
 #include "client/feed/feeder.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
+#include "pipeline/storage/object/object_name.h"
 
 namespace penstock::cli {
 namespace {
@@ -20,7 +22,9 @@ absl::StatusOr<feed::LocalSource> OpenLocal(const v1::FeedOpen& open) {
   const LocalData data({open.data_roots().begin(), open.data_roots().end()});
   feed::LocalSource source;
   if (!open.job_file().empty()) {
-    PS_ASSIGN_OR_RETURN(source.job, LoadJobFile(open.job_file(), CheckPipeline));
+    // "-" is no file here: the standard input is nobody's.
+    PS_ASSIGN_OR_RETURN(source.job, IsObjectName(open.job_file()) ? LoadJobFileOrInput(open.job_file())
+                                                                  : LoadJobFile(open.job_file(), CheckPipeline));
   } else {
     PS_RETURN_IF_ERROR(MistakesToStatus("the job", CheckJobText(open.job_text(), CheckPipeline, &source.job)));
   }

@@ -16,17 +16,23 @@
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/output.h"
+#include "client/cli/shard_output.h"
+#include "client/cli/stop_signals.h"
 #include "pipeline/import/job_text.h"
 #include "pipeline/import/shard_set.h"
 #include "pipeline/pack/pack_input.h"
 #include "pipeline/pack/pack_staging.h"
 #include "pipeline/pack/packed_features.h"
 #include "pipeline/pack/record_spool.h"
+#include "pipeline/storage/files.h"
+#include "pipeline/storage/object/object_name.h"
+#include "pipeline/storage/object/object_writer.h"
 
 namespace penstock::cli {
 namespace {
 
 constexpr char kJobFile[] = "job.textproto";
+constexpr uint64_t kMostState = uint64_t{1} << 30;
 
 absl::StatusOr<size_t> ReadInput(char* out, size_t most) {
   for (;;) {
@@ -73,7 +79,8 @@ class Pack final : public Command {
     return "Reads records from the standard input and writes them as TFRecord shards, with a job file that reads them\n"
            "back. DIR appears when all is done, whole; until then, and when the input ends without an end frame, "
            "there\n"
-           "is nothing. Python's penstock.ShardWriter is made of it.\n\n"
+           "is nothing. In a bucket the shards appear when all records have come, one by one, and the job file last.\n"
+           "Python's penstock.ShardWriter is made of it.\n\n"
            "The input is a run of frames, each u32 length, u32 type, then a body of that length, little-endian:\n\n"
            "  type 1   a serialized tf.train.Example, kept as it is\n"
            "  type 2   a record's features, each: u16 length of the key, the key, u8 kind, then\n"
@@ -87,7 +94,8 @@ class Pack final : public Command {
            "Records come in the order of the parts, those of this command's own input first.";
   }
   void AddFlags(Flags* flags) override {
-    flags->AddString("out", &out_, "DIR", "the folder of the new shards: not there yet, or empty");
+    flags->AddString("out", &out_, "DIR",
+                     "the folder of the new shards: not there yet, or empty; or s3://, gs://, az://");
     flags->AddString("prefix", &options_.prefix, "NAME", "shards are called NAME-00000.tfrecord ... (default: data)");
     flags->AddBytes("shard-size", &options_.shard_bytes, "BYTES",
                     "a shard ends before it would grow larger (default: 128MiB)");
@@ -104,20 +112,13 @@ class Pack final : public Command {
     if (!arguments.empty()) return UsageError(absl::StrCat("unexpected argument: ", arguments[0]));
     if (!part_.empty() || !staging_.empty()) return RunPart();
     if (out_.empty()) return UsageError("--out DIR is missing");
-    if (out_.find("://") != std::string::npos) {
-      return UsageError(absl::StrCat("--out ", out_, ": rows are packed into a folder of this machine; copy it then"));
-    }
     if (!order_.empty() && order_ != "shuffled" && order_ != "sorted") {
       return UsageError(absl::StrCat("--order ", order_, ": shuffled or sorted"));
     }
     if (threads_ > 4096) return UsageError(absl::StrCat("--threads ", threads_, ": at most 4096"));
     options_.shuffle = order_ == "shuffled";
     options_.threads = threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_);
-    out_ = std::filesystem::absolute(out_).lexically_normal().string();
-    while (out_.size() > 1 && out_.back() == '/') out_.pop_back();
-    if (out_.find_first_of("*?[\\") != std::string::npos) {
-      return UsageError(absl::StrCat("--out ", out_, ": a glob could not name this folder; avoid *, ?, [ and \\"));
-    }
+    PS_ASSIGN_OR_RETURN(out_, OutputFolder(out_));
     PS_RETURN_IF_ERROR(CheckShardOptions(options_));
     return RunMain();
   }
@@ -133,8 +134,52 @@ class Pack final : public Command {
     return absl::OkStatus();
   }
 
+  static std::string NameOf(const std::string& folder) { return folder.substr(folder.rfind('/') + 1); }
+
+  // Before records are waited for: a folder in a bucket holds nothing, or what a run of these very records began.
+  absl::Status CheckIsFree() const {
+    PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, AnyFiles()->ListAndWait(out_));
+    if (entries.empty()) return absl::OkStatus();
+    const auto text = ReadContent(absl::StrCat(out_, "/", std::string(kShardStateName)), kMostState);
+    if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
+    const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());
+    if (state.ok() && !state->complete) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(out_, " is not empty; take another folder, or remove it"));
+  }
+
+  // After a failure in a bucket, whose finished shards would pass for all: as little is left there as on a disk.
+  absl::Status TakeBack(const absl::Status& why) const {
+    const std::string file = absl::StrCat(out_, "/", std::string(kShardStateName));
+    const auto text = ReadContent(file, kMostState);
+    if (absl::IsNotFound(text.status())) return absl::OkStatus();
+    absl::Status removed = text.status();
+    if (text.ok()) {
+      const auto state = ParseShardState(*text);
+      removed = state.status();
+      if (state.ok()) {
+        for (const FinishedShard& shard : state->shards) {
+          removed.Update(RemoveObject(Objects(), absl::StrCat(out_, "/", shard.name)));
+        }
+      }
+      if (removed.ok()) removed = RemoveObject(Objects(), file);
+    }
+    if (removed.ok()) return removed;
+    return absl::Status(why.code(), absl::StrCat(why.message(), "; what is in ", out_,
+                                                 " could not be taken back: ", removed.message()));
+  }
+
   absl::Status RunMain() {
-    PS_ASSIGN_OR_RETURN(const auto staging, PackStaging::Create(out_));
+    // In a bucket nothing can be renamed: shards appear there one by one, when all records have come, and the job file
+    // last. Until then records lie on this machine.
+    const bool is_far = IsObjectName(out_);
+    std::string beside = out_;
+    if (is_far) {
+      PS_RETURN_IF_ERROR(CheckIsFree());
+      std::error_code error;
+      beside = (std::filesystem::temp_directory_path(error) / JobName(NameOf(out_))).string();
+      if (error) return ErrnoStatus(error.value(), "finding a folder for temporary files (TMPDIR)");
+    }
+    PS_ASSIGN_OR_RETURN(const auto staging, is_far ? PackStaging::CreateApart(beside) : PackStaging::Create(out_));
     std::printf("%s\n", Json().Field("staging", staging->folder()).Object().c_str());
     std::fflush(stdout);
     uint64_t records = 0;
@@ -151,12 +196,21 @@ class Pack final : public Command {
     }
     const auto source = NewSpoolSource(std::move(parts));
     if (source->size() == 0) return absl::InvalidArgumentError("there is nothing to write: no records came");
-    options_.folder = staging->shards();
-    PS_ASSIGN_OR_RETURN(const ShardSetResult result, WriteShards(*source, options_));
+    options_.folder = is_far ? out_ : staging->shards();
+    const StopSignals signals(RemainsOf(out_));
+    options_.stop = signals.token();
+    const auto written = WriteShards(*source, options_);
+    if (!written.ok()) {
+      if (is_far && !absl::IsUnavailable(written.status()) && !absl::IsFailedPrecondition(written.status())) {
+        PS_RETURN_IF_ERROR(TakeBack(written.status()));
+      }
+      return absl::IsCancelled(written.status()) && StopSignals::Came() != 0 ? Stopped(out_) : written.status();
+    }
+    const ShardSetResult& result = *written;
     const std::string glob = absl::StrCat(out_, "/", options_.prefix, "-*.tfrecord");
-    const std::string name = JobName(std::filesystem::path(out_).filename().string());
-    PS_RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(options_.folder, "/", kJobFile), schema.JobText(name, glob)));
-    PS_RETURN_IF_ERROR(staging->Publish());
+    const std::string name = JobName(NameOf(out_));
+    PS_RETURN_IF_ERROR(WriteContent(absl::StrCat(options_.folder, "/", kJobFile), schema.JobText(name, glob)));
+    if (!is_far) PS_RETURN_IF_ERROR(staging->Publish());
     std::printf("%s\n", Json()
                             .Field("files", glob)
                             .Field("job", absl::StrCat(out_, "/", kJobFile))

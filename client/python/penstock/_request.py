@@ -26,6 +26,8 @@ def job_members(job: Any, coordinator: Optional[str]) -> Dict[str, Any]:
     if not isinstance(job, (str, os.PathLike)):
         raise ConfigurationError(f"a job is a file, a name or a penstock.Job, not {type(job).__name__}")
     path = os.fspath(job)
+    if _is_url(path):
+        return {"job_file": path}
     if os.path.isfile(path):
         return {"job_file": os.path.abspath(path)}
     named_file = not isinstance(job, str) or os.sep in path or path.endswith((".textproto", ".txtpb", ".pbtxt"))
@@ -37,6 +39,16 @@ def job_members(job: Any, coordinator: Optional[str]) -> Dict[str, Any]:
         f"{path}: no such job file here; for a job of that name at a coordinator give coordinator='HOST:PORT', or set "
         "PENSTOCK_COORDINATOR"
     )
+
+
+def _is_url(path: str) -> bool:
+    """A bucket's or a web server's, which the program reads."""
+    return "://" in path
+
+
+def _absolute(path: Path) -> str:
+    name = os.fspath(path)
+    return name if _is_url(name) else os.path.abspath(os.path.expanduser(name))
 
 
 def _text_of(job: Any) -> Optional[str]:
@@ -52,11 +64,11 @@ def data_roots(value: Optional[DataRoot]) -> List[str]:
     if isinstance(value, (str, os.PathLike)):
         value = [value]
     if isinstance(value, Mapping):
-        return [f"{name}={os.path.abspath(os.path.expanduser(os.fspath(path)))}" for name, path in value.items()]
+        return [f"{name}={_absolute(path)}" for name, path in value.items()]
     roots = []
     for entry in value:
         name, equals, path = os.fspath(entry).rpartition("=")
-        roots.append(name + equals + os.path.abspath(os.path.expanduser(path)))
+        roots.append(name + equals + _absolute(path))
     return roots
 
 

@@ -260,6 +260,9 @@ class ShardWriter(_Packer):
     All or nothing: `out`, which is not there yet or an empty folder, appears in one step at the end of `with`. After an
     exception, or when this process is killed, there is nothing. Until then records lie in a hidden folder beside `out`.
 
+    `out` may be a bucket's folder ("s3://bucket/shards", gs://, az://): until the end of `with` records lie in TMPDIR; then the
+    shards appear one by one, and the job file last.
+
     From several processes, each record in its place whoever is faster:
 
         with penstock.ShardWriter("/data/shards") as writer, multiprocessing.Pool() as pool:
@@ -287,7 +290,9 @@ class ShardWriter(_Packer):
         permutes all of them by `seed`.
         """
         super().__init__()
-        self.out = os.path.abspath(os.path.expanduser(os.fspath(out)))
+        name = os.fspath(out)
+        # A bucket's folder, as the program has it.
+        self.out = name if "://" in name else os.path.abspath(os.path.expanduser(name))
         self._expected: Dict[int, None] = {}
         self._staging = ""
         self._result: Optional[ShardSet] = None

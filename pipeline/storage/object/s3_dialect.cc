@@ -189,6 +189,8 @@ ObjectError S3Dialect::ErrorOf(const ObjectName& name, const HttpResponse& respo
   if (response.status == 404 && code == "NoSuchBucket") {
     error.status = absl::NotFoundError(absl::StrCat("there is no bucket s3://", name.place));
   }
+  // Two writes met: which of them holds is known when it is asked again.
+  if (response.status == 409 && code == "ConditionalRequestConflict") error.cure = ObjectError::Cure::kAgain;
   // Asked of another region than the bucket's: the answer names it.
   if ((response.status == 301 || response.status == 307 || response.status == 400 || response.status == 403) &&
       LearnRegion(name.place, region)) {
