@@ -9,6 +9,8 @@
 
 #include "pipeline/image/image_sink.h"
 #include "pipeline/image/image_view.h"
+#include "pipeline/image/resize/quad_passes.h"
+#include "pipeline/image/resize/quad_table.h"
 #include "pipeline/image/resize/resize_filter.h"
 #include "pipeline/image/resize/resize_passes.h"
 #include "pipeline/image/resize/resize_plan.h"
@@ -18,6 +20,9 @@ namespace penstock {
 // Keeps its tables and rows from image to image.
 class PilRows final : public ImageSink {
  public:
+  // `quads`: the passes of four taps are taken where they can be; for tests.
+  explicit PilRows(bool quads = HasQuadPasses()) : quads_(quads) {}
+
   // Upper bound of the memory that it holds for a plan with these extents (whatever its window), in bytes.
   static size_t Bytes(const ResizePlan& plan, int channels);
 
@@ -34,21 +39,33 @@ class PilRows final : public ImageSink {
   size_t held_bytes() const;
 
  private:
+  void StartColumns();
+  void StartRows();
+  void FilterColumns(const ImageView& source, uint8_t* out, size_t stride);
+  // Row 0 of `source` is row `first` of the needed ones.
+  void FilterRows(OutputRange range, const ImageView& source, int first, uint8_t* out, size_t stride);
+
   void TakeStrip(const ImageView& strip);
   // Where the next `count` rows to keep belong.
   uint8_t* MakeRoom(int count);
-  // Writes the outputs whose last input row is there.
-  void FinishRows();
+  // Writes the outputs whose last input row is in `source`, which begins with row `first` of the needed ones.
+  void FinishRows(const ImageView& source, int first);
   uint8_t* OutputRow(int y) const { return out_ + static_cast<size_t>(y) * stride_; }
 
+  const bool quads_;
   ResizePlan plan_;
   Rect needed_;
+  size_t needed_row_ = 0;  // bytes
   int channels_ = 0;
   uint8_t* out_ = nullptr;
   size_t stride_ = 0;
   // An axis whose sizes are equal has no pass.
   bool filter_columns_ = false, filter_rows_ = false, rows_first_ = false;
   FilterTable columns_, rows_;
+  // The same for the passes that are taken: of four taps at a time where the CPU has them, else of two.
+  bool quad_columns_ = false, quad_rows_ = false;
+  QuadTable column_quads_, row_quads_;
+  QuadColumns gathers_;
   PairTable column_pairs_, row_pairs_;
   std::vector<uint8_t> padded_;
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "hwy/targets.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
 namespace penstock {
@@ -88,9 +89,9 @@ void Give(const ImageView& image, int end, SampleRandom* random, ImageSink* sink
   }
 }
 
-TEST(PilRows, RowsInAnyPortionsGiveTheTwoPassesOverTheWholeImage) {
+// `rows`: one for all plans: nothing may be left of the one before.
+void ExpectTwoPasses(PilRows rows) {
   SampleRandom random(7, 3, 0);
-  PilRows rows;  // one for all: nothing may be left of the plan before
   for (int round = 0; round < 600; ++round) {
     const ResizePlan plan = RandomPlan(&random, round);
     const int channels = round % 3 == 0 ? 1 : 3;
@@ -120,6 +121,16 @@ TEST(PilRows, RowsInAnyPortionsGiveTheTwoPassesOverTheWholeImage) {
     ASSERT_EQ(got, Wanted(plan, box)) << "round " << round << ", " << plan.box_width << " x " << plan.box_height
                                       << " to " << plan.out_width << " x " << plan.out_height;
   }
+}
+
+TEST(PilRows, RowsInAnyPortionsGiveTheTwoPassesOverTheWholeImage) { ExpectTwoPasses(PilRows()); }
+
+TEST(PilRows, GiveTheSameOnEveryTarget) {
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::SetSupportedTargetsForTest(target);
+    ExpectTwoPasses(PilRows(/*quads=*/false));
+  }
+  hwy::SetSupportedTargetsForTest(0);
 }
 
 // However tall the source is.
