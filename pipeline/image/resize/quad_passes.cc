@@ -4,13 +4,9 @@
 
 #include "base/check.h"
 #include "hwy/targets.h"
+#include "pipeline/image/resize/quad_target.h"
 
 #if HWY_ARCH_X86_64
-#include <immintrin.h>
-
-// Intrinsics in place of Highway, whose release in Debian neither multiplies bytes nor builds for this target unless
-// asked.
-#define PENSTOCK_QUAD __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni")))
 
 namespace penstock {
 namespace {
@@ -166,13 +162,14 @@ PENSTOCK_QUAD void VerticalQuad(const QuadWeights& quad, const FourRows<const ui
 }
 
 // The same of any number.
-PENSTOCK_QUAD void VerticalRow(const QuadWeights* quads, const ImageView& source, int first, int count, uint8_t* out) {
+PENSTOCK_QUAD void VerticalRow(const QuadWeights* quads, size_t outputs, const ImageView& source, int first, int count,
+                               uint8_t* out) {
   const size_t bytes = source.row_bytes();
   for (size_t x = 0; x < bytes; x += 64) {
     const size_t at = std::min(x, bytes - 64);
     Digits a = NoSum(), b = a, c = a, d = a;
     for (int t = 0; t < count; t += 4) {
-      const Digits digits = SetDigits(quads[t / 4]);
+      const Digits digits = SetDigits(quads[static_cast<size_t>(t / 4) * outputs]);
       const Four columns = Interleave(RowsFrom(source, first, t, count), at);
       AddQuad(columns.a, digits, &a);
       AddQuad(columns.b, digits, &b);
@@ -210,9 +207,9 @@ void VerticalQuads(const FilterTable& table, const QuadTable& quads, OutputRange
   PS_CHECK(bytes >= kQuadRowBytes);
   for (size_t i = static_cast<size_t>(range.begin); i < static_cast<size_t>(range.end); ++i, out += stride) {
     const int from = table.first[i] - first, count = table.count[i];
-    const QuadWeights* const weights = quads.quads.data() + i * words;
+    const QuadWeights* const weights = quads.quads.data() + i;
     if (words > 1) {
-      VerticalRow(weights, source, from, count, out);
+      VerticalRow(weights, static_cast<size_t>(quads.outputs), source, from, count, out);
       continue;
     }
     VerticalQuad(*weights, RowsFrom(source, from, 0, count), bytes, out);
@@ -220,8 +217,6 @@ void VerticalQuads(const FilterTable& table, const QuadTable& quads, OutputRange
 }
 
 }  // namespace penstock
-
-#undef PENSTOCK_QUAD
 
 #else
 

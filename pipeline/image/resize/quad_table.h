@@ -14,12 +14,15 @@
 
 namespace penstock {
 
-// The digits of four weights, side by side: byte t of digit[d] belongs to tap t.
+// The functions below may only be called where HasQuadPasses (quad_passes.h): the tables are made by the same
+// instructions.
+
+// The digits of four weights, side by side: byte t of digit[d] belongs to tap t. digit[3] is unused.
 struct QuadWeights {
-  uint32_t digit[3] = {0, 0, 0};
+  uint32_t digit[4] = {0, 0, 0, 0};
 };
 
-// Taps 4k to 4k + 3 of output i are quads[i * words + k]; those past the last tap are 0.
+// Taps 4k to 4k + 3 of output i are quads[k * outputs + i]; those past the last tap are 0.
 struct QuadTable {
   int outputs = 0, words = 0;
   std::vector<QuadWeights> quads;
@@ -49,8 +52,8 @@ struct QuadColumns {
   size_t held_bytes() const { return offset.capacity() * sizeof(int32_t) + gather.capacity() * sizeof(QuadGather); }
 };
 
-// For rows of `row_bytes` bytes and 1 or 3 channels. False when it cannot be: a row is shorter than 64 bytes, or the
-// inputs of a group lie further apart than 128.
+// For rows of `row_bytes` bytes and 1 or 3 channels; table.first only grows or only falls. False when it cannot be: a
+// row is shorter than 64 bytes, or the inputs of a group lie further apart than 128.
 bool BuildQuadColumns(const FilterTable& table, const QuadTable& quads, int channels, size_t row_bytes,
                       QuadColumns* columns);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/portable_math.h"
+#include "pipeline/image/resize/bilinear_table.h"
 
 namespace penstock {
 namespace {
@@ -110,6 +111,10 @@ void BuildFilterTable(ResizeFilter filter, int in_size, int out_size, int begin,
   table->first.resize(outputs);
   table->count.resize(outputs);
   table->weight.assign(outputs * taps, 0);
+  if (filter == ResizeFilter::kBilinear) {
+    FillBilinearTable(in_size, out_size, begin, mirror, table);
+    return;
+  }
   table->unrounded.resize(taps);
   const double inverse = 1.0 / axis.filter_scale;
   for (size_t o = 0; o < outputs; ++o) {

@@ -130,7 +130,7 @@ TEST_F(QuadPasses, ExtremeValuesSaturate) {
   }
 }
 
-TEST(QuadTable, DigitsMakeTheWeight) {
+TEST_F(QuadPasses, DigitsMakeTheWeight) {
   FilterTable table;
   table.taps = 5;
   table.first = {0};
