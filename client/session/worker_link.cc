@@ -57,7 +57,7 @@ void WorkerLink::OnMessage(SliceList message) {
   std::shared_ptr<MessageStream> stream;
   {
     MutexLock lock(&mutex_);
-    if (carrier_.empty() && stream_ != nullptr) carrier_ = stream_->carrier();
+    if (stream_ != nullptr) carrier_ = stream_->carrier();
     backlog_ += message.bytes();
     paused_ = backlog_ > kMaxBacklogBytes;
     if (!paused_ && !closed_) stream = stream_;

@@ -48,7 +48,7 @@ class WorkerLink final : public StreamEvents, public std::enable_shared_from_thi
   // Whether anything has come.
   bool heard() const { return heard_; }
 
-  // What carries it (MessageStream::carrier), once something has come; stays when the link has ended.
+  // What carried the last message (MessageStream::carrier); stays when the link has ended.
   std::string_view carrier() const {
     MutexLock lock(&mutex_);
     return carrier_;

@@ -80,6 +80,8 @@ class SimNetwork::Stream : public std::enable_shared_from_this<SimNetwork::Strea
     end.inbox.clear();
   }
 
+  // The client closed it before it had come here.
+  bool gone() const { return sides_[kWorker].closing; }
   bool over() const { return sides_[kClient].closed && sides_[kWorker].closed; }
 
  private:
@@ -229,6 +231,7 @@ std::shared_ptr<MessageStream> SimNetwork::Connect(const std::string& from, cons
   const auto refuse = [stream, to] { stream->Lose(absl::StrCat("nobody listens at ", to)); };
   // A way that is cut holds this too: it is then found out by notice_cut_after.
   Deliver(from, to, [this, stream, to, refuse] {
+    if (stream->gone()) return;
     const auto found = acceptors_.find(to);
     if (found == acceptors_.end()) {
       refuse();

@@ -194,12 +194,13 @@ TEST_F(GrpcTransportTest, AWorkerThatIsNotThereIsUnavailable) {
 
 class Grpc final : public Carrier {
  public:
+  explicit Grpc(const LaneOffer& offer = {}, const LaneOptions& lanes = {}) : transport_(offer), lanes_(lanes) {}
   ~Grpc() override {
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
   }
   Transport* transport() override { return &transport_; }
   std::string Listen(StreamAcceptor* acceptor) override {
-    service_ = MakeGrpcStreamService(acceptor, &timers_);
+    service_ = MakeGrpcStreamService(acceptor, &timers_, lanes_);
     auto running = StartServer({"127.0.0.1", 0}, {service_.get()});
     EXPECT_TRUE(running.ok()) << running.status();
     server_ = std::move(running->server);
@@ -210,6 +211,7 @@ class Grpc final : public Carrier {
 
  private:
   GrpcTransport transport_;
+  const LaneOptions lanes_;
   ThreadPool timers_{1, "test"};
   std::unique_ptr<grpc::Service> service_;  // outlives the server
   std::unique_ptr<grpc::Server> server_;
@@ -217,7 +219,24 @@ class Grpc final : public Carrier {
 
 std::unique_ptr<Carrier> MakeGrpc() { return std::make_unique<Grpc>(); }
 
+// A lane more with each message, and all of them used at once.
+std::unique_ptr<Carrier> MakeLanes() {
+  LaneOptions lanes;
+  lanes.most = kMostLanes;
+  lanes.all = true;
+  return std::make_unique<Grpc>(LaneOffer{0, 0}, lanes);
+}
+
+// A client that offers lanes to a worker that takes none.
+std::unique_ptr<Carrier> MakeOneLane() {
+  LaneOptions lanes;
+  lanes.most = 1;
+  return std::make_unique<Grpc>(LaneOffer{0, 0}, lanes);
+}
+
 INSTANTIATE_TEST_SUITE_P(Grpc, CarrierContract, ::testing::Values(&MakeGrpc));
+INSTANTIATE_TEST_SUITE_P(GrpcLanes, CarrierContract, ::testing::Values(&MakeLanes));
+INSTANTIATE_TEST_SUITE_P(GrpcOneLane, CarrierContract, ::testing::Values(&MakeOneLane));
 
 }  // namespace
 }  // namespace penstock

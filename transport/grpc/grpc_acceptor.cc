@@ -4,6 +4,8 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -11,6 +13,7 @@
 #include "net/grpc_status.h"
 #include "penstock/v1/data.grpc.pb.h"
 #include "transport/grpc/byte_buffer.h"
+#include "transport/grpc/lane_metadata.h"
 
 namespace penstock {
 namespace {
@@ -23,13 +26,13 @@ class GrpcServerStream final : public MessageStream,
  public:
   GrpcServerStream(grpc::CallbackServerContext* context, Executor* executor) : executor_(executor), context_(context) {}
 
-  void Accept(StreamAcceptor* acceptor) {
+  void Accept(LaneAcceptor* acceptor, const std::optional<LaneCall>& call) {
     {
       MutexLock lock(&mutex_);
       self_ = shared_from_this();  // until OnDone
     }
     // What it starts here waits until gRPC knows this reactor: no event comes before.
-    std::shared_ptr<StreamEvents> events = acceptor->Accept(shared_from_this());
+    std::shared_ptr<StreamEvents> events = acceptor->Accept(shared_from_this(), call);
     MutexLock lock(&mutex_);
     events_ = std::move(events);
   }
@@ -175,25 +178,36 @@ class GrpcServerStream final : public MessageStream,
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+std::optional<LaneCall> LaneCallOf(const grpc::CallbackServerContext& context) {
+  for (const char* key : {kBeginsStream, kJoinsStream}) {
+    const auto found = context.client_metadata().find(key);
+    if (found == context.client_metadata().end()) continue;
+    return LaneCall{std::string(found->second.data(), found->second.size()), key == kJoinsStream};
+  }
+  return std::nullopt;
+}
+
 class GrpcStreamService final : public v1::Worker::WithRawCallbackMethod_Stream<v1::Worker::Service> {
  public:
-  GrpcStreamService(StreamAcceptor* acceptor, Executor* executor) : acceptor_(acceptor), executor_(executor) {}
+  GrpcStreamService(StreamAcceptor* acceptor, Executor* executor, const LaneOptions& lanes)
+      : acceptor_(acceptor, executor, lanes), executor_(executor) {}
 
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext* context) override {
     auto stream = std::make_shared<GrpcServerStream>(context, executor_);
-    stream->Accept(acceptor_);
+    stream->Accept(&acceptor_, LaneCallOf(*context));
     return stream.get();  // kept by itself until OnDone
   }
 
  private:
-  StreamAcceptor* const acceptor_;
+  LaneAcceptor acceptor_;
   Executor* const executor_;
 };
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> MakeGrpcStreamService(StreamAcceptor* acceptor, Executor* executor) {
-  return std::make_unique<GrpcStreamService>(acceptor, executor);
+std::unique_ptr<grpc::Service> MakeGrpcStreamService(StreamAcceptor* acceptor, Executor* executor,
+                                                     const LaneOptions& lanes) {
+  return std::make_unique<GrpcStreamService>(acceptor, executor, lanes);
 }
 
 }  // namespace penstock

@@ -1,16 +1,21 @@
 #include "transport/grpc/grpc_transport.h"
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/client_callback.h>
 
+#include <chrono>
+#include <memory>
 #include <utility>
 
 #include "base/mutex.h"
 #include "net/channel.h"
 #include "net/grpc_status.h"
 #include "transport/grpc/byte_buffer.h"
+#include "transport/grpc/lane_metadata.h"
+#include "transport/lanes/laned_client.h"
 
 namespace penstock {
 namespace {
@@ -25,8 +30,10 @@ class GrpcClientStream final : public MessageStream,
                                public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                                public std::enable_shared_from_this<GrpcClientStream> {
  public:
-  GrpcClientStream(const std::string& address, std::shared_ptr<StreamEvents> events)
-      : events_(std::move(events)), channel_(MakeChannel(address, ChannelUse::kRows)), stub_(channel_) {}
+  GrpcClientStream(const std::string& address, const LaneCall& lane, std::shared_ptr<StreamEvents> events)
+      : events_(std::move(events)), channel_(MakeChannel(address, ChannelUse::kRows)), stub_(channel_) {
+    context_.AddMetadata(lane.joins ? kJoinsStream : kBeginsStream, lane.stream);
+  }
 
   void Start() {
     {
@@ -150,13 +157,29 @@ class GrpcClientStream final : public MessageStream,
   bool deaf_ ABSL_GUARDED_BY(mutex_) = false;  // the worker takes no message any more
 };
 
+// On a callback thread of gRPC's: an alarm that is due.
+void PostToGrpc(Task task) {
+  struct Posted {
+    grpc::Alarm alarm;
+    Task task;
+  };
+  auto* const posted = new Posted{{}, std::move(task)};
+  posted->alarm.Set(std::chrono::system_clock::now(), [posted](bool) {
+    const std::unique_ptr<Posted> mine(posted);
+    std::move(mine->task)();
+  });
+}
+
 }  // namespace
 
 std::shared_ptr<MessageStream> GrpcTransport::Connect(const WorkerAddress& worker,
                                                       std::shared_ptr<StreamEvents> events) {
-  auto stream = std::make_shared<GrpcClientStream>(worker.network, std::move(events));
-  stream->Start();
-  return stream;
+  ConnectLane connect = [address = worker.network](const LaneCall& lane, std::shared_ptr<StreamEvents> of_lane) {
+    auto stream = std::make_shared<GrpcClientStream>(address, lane, std::move(of_lane));
+    stream->Start();
+    return stream;
+  };
+  return ConnectLanes(std::move(connect), std::move(events), &PostToGrpc, Clock::Real(), offer_);
 }
 
 }  // namespace penstock

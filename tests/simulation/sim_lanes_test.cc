@@ -1,0 +1,279 @@
+// Streams over several connections, on virtual time: the carrier's contract, and connections that are cut, never come
+// about or are asked for by strangers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/simulation/sim_network.h"
+#include "tests/transport/contract_test.h"
+#include "transport/lanes/laned_client.h"
+#include "transport/lanes/laned_server.h"
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+
+LaneOptions AllLanes() {
+  LaneOptions options;
+  options.most = kMostLanes;
+  options.all = true;
+  return options;
+}
+
+SimNetwork::Options Wide() {
+  SimNetwork::Options options;
+  options.most_delay = 20 * kMillisecond;  // lanes overtake each other
+  return options;
+}
+
+// Each connection goes to a host of its own, so that one can be cut: lane-0, lane-1, ... in the order of opening.
+class LanedNetwork final : public Transport {
+ public:
+  explicit LanedNetwork(uint64_t seed, const LaneOptions& options = AllLanes()) : sim_(seed), options_(options) {}
+  ~LanedNetwork() override {
+    sim_.RunFor(30 * kSecond);
+    network_.Finish();
+  }
+
+  void Listen(StreamAcceptor* acceptor) { acceptor_ = std::make_unique<LaneAcceptor>(acceptor, &sim_, options_); }
+
+  std::shared_ptr<MessageStream> Connect(const WorkerAddress& worker, std::shared_ptr<StreamEvents> events) override {
+    const bool nobody = worker.network == "nobody";
+    ConnectLane connect = [this, nobody](const LaneCall& call, std::shared_ptr<StreamEvents> of_lane) {
+      calls.push_back(call);
+      return Call(call, std::move(of_lane), nobody || (call.joins && unreachable));
+    };
+    return ConnectLanes(
+        std::move(connect), std::move(events), [this](Task task) { sim_.Post(std::move(task)); }, sim_.clock(),
+        LaneOffer{0, kMillisecond});
+  }
+
+  std::shared_ptr<MessageStream> Call(const LaneCall& call, std::shared_ptr<StreamEvents> events, bool nobody = false) {
+    const std::string host = absl::StrCat("lane-", hosts_.size());
+    hosts_.push_back(std::make_unique<Host>(Host{acceptor_.get(), call}));
+    if (!nobody) network_.Listen(host, hosts_.back().get());
+    return network_.TransportOf("client")->Connect(host, std::move(events));
+  }
+
+  void Cut(size_t lane) { network_.Cut("client", absl::StrCat("lane-", lane)); }
+  SimScheduler& sim() { return sim_; }
+
+  std::vector<LaneCall> calls;  // that the client made
+  bool unreachable = false;     // further lanes are
+
+ private:
+  struct Host final : StreamAcceptor {
+    Host(LaneAcceptor* of_all, LaneCall made) : acceptor(of_all), call(std::move(made)) {}
+    std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override {
+      return acceptor->Accept(std::move(stream), call);
+    }
+    LaneAcceptor* const acceptor;
+    const LaneCall call;
+  };
+
+  SimScheduler sim_;
+  const LaneOptions options_;
+  std::unique_ptr<LaneAcceptor> acceptor_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  SimNetwork network_{&sim_, Wide()};
+};
+
+class OnLanes final : public Carrier {
+ public:
+  Transport* transport() override { return &network_; }
+  std::string Listen(StreamAcceptor* acceptor) override {
+    network_.Listen(acceptor);
+    return "worker";
+  }
+  std::string Nowhere() override { return "nobody"; }
+  bool Await(const std::function<bool()>& done) override {
+    for (int i = 0; i < 20000; ++i) {
+      if (network_.sim().RunUntil(done, network_.sim().clock()->Now() + kMillisecond)) return true;
+    }
+    return false;
+  }
+
+ private:
+  LanedNetwork network_{3};
+};
+
+std::unique_ptr<Carrier> Make() { return std::make_unique<OnLanes>(); }
+INSTANTIATE_TEST_SUITE_P(SimLanes, CarrierContract, ::testing::Values(&Make));
+
+class Acceptor final : public StreamAcceptor {
+ public:
+  std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override {
+    ends.push_back(std::make_shared<RecordedEnd>());
+    ends.back()->SetStream(std::move(stream));
+    return ends.back();
+  }
+  std::vector<std::shared_ptr<RecordedEnd>> ends;
+};
+
+class SimLanesTest : public ::testing::Test {
+ protected:
+  ~SimLanesTest() override {
+    if (client_ != nullptr) client_->Close(absl::OkStatus());
+    network_ = nullptr;
+    if (client_ != nullptr) client_->SetStream(nullptr);
+    for (const auto& end : acceptor_.ends) end->SetStream(nullptr);
+  }
+
+  void Begin(uint64_t seed = 5, const LaneOptions& options = AllLanes(), bool unreachable = false) {
+    network_ = std::make_unique<LanedNetwork>(seed, options);
+    network_->unreachable = unreachable;
+    network_->Listen(&acceptor_);
+    client_ = std::make_shared<RecordedEnd>();
+    stream_ = network_->Connect("worker", client_);
+    client_->SetStream(stream_);
+    client_->ReadAll();
+    network_->sim().RunFor(kSecond);
+    ASSERT_EQ(acceptor_.ends.size(), 1u);
+    worker().ReadAll();
+  }
+  RecordedEnd& worker() { return *acceptor_.ends[0]; }
+  // So many messages more, and the time that they take.
+  void Send(int messages) {
+    for (int i = 0; i < messages; ++i) worker().Write(absl::StrCat("message ", sent_++));
+    network_->sim().RunFor(5 * kSecond);
+  }
+  void ExpectAllInOrder() {
+    const std::vector<std::string> got = client_->messages();
+    ASSERT_EQ(got.size(), sent_);
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], absl::StrCat("message ", i));
+  }
+
+  std::unique_ptr<LanedNetwork> network_;
+  Acceptor acceptor_;
+  std::shared_ptr<RecordedEnd> client_;
+  std::shared_ptr<MessageStream> stream_;
+  size_t sent_ = 0;
+};
+
+TEST_F(SimLanesTest, ManyMessagesComeOverAllLanesInOrder) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    Begin(seed);
+    for (int i = 0; i < 10; ++i) Send(60);
+    EXPECT_GT(network_->calls.size(), 3u);
+    ExpectAllInOrder();
+    worker().Close(absl::FailedPreconditionError("the job is gone"));
+    network_->sim().RunFor(5 * kSecond);
+    ASSERT_TRUE(client_->closed());
+    ExpectAllInOrder();
+    EXPECT_EQ(client_->status().message(), "the job is gone");
+    EXPECT_TRUE(worker().closed());
+    network_ = nullptr;
+    client_->SetStream(nullptr);
+    client_ = nullptr;
+    acceptor_.ends[0]->SetStream(nullptr);
+    acceptor_.ends.clear();
+    sent_ = 0;
+  }
+}
+
+// What was taken from a worker that closes is on its way over several lanes, which overtake each other.
+TEST_F(SimLanesTest, AWorkersCloseComesBehindAllThatWasWritten) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE(seed);
+    Begin(seed);
+    Send(100);
+    size_t taken = 0;
+    for (int i = 0; i < 40; ++i) worker().Write(absl::StrCat("message ", sent_ + static_cast<size_t>(i)));
+    network_->sim().RunUntil([&] { return worker().written() >= 110; }, network_->sim().clock()->Now() + kSecond);
+    taken = worker().written();
+    worker().Close(absl::OkStatus());
+    network_->sim().RunFor(10 * kSecond);
+    ASSERT_TRUE(client_->closed());
+    EXPECT_TRUE(client_->status().ok()) << client_->status();
+    EXPECT_GE(client_->count(), taken);
+    const std::vector<std::string> got = client_->messages();
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], absl::StrCat("message ", i));
+    network_ = nullptr;
+    client_->SetStream(nullptr);
+    client_ = nullptr;
+    acceptor_.ends[0]->SetStream(nullptr);
+    acceptor_.ends.clear();
+    sent_ = 0;
+  }
+}
+
+TEST_F(SimLanesTest, ALaneThatIsLostEndsTheStreamAtBothEnds) {
+  Begin();
+  for (int i = 0; i < 5; ++i) Send(60);
+  ASSERT_GT(network_->calls.size(), 2u);
+  network_->Cut(1);
+  for (int i = 0; i < 100; ++i) worker().Write("more");
+  network_->sim().RunFor(20 * kSecond);
+  ASSERT_TRUE(client_->closed()) << "a trainer that waits for ever";
+  EXPECT_EQ(client_->status().code(), absl::StatusCode::kUnavailable) << client_->status();
+  EXPECT_TRUE(worker().closed());
+}
+
+TEST_F(SimLanesTest, WithoutTheFirstLaneThereIsNoStream) {
+  Begin();
+  Send(100);
+  network_->Cut(0);
+  network_->sim().RunFor(20 * kSecond);
+  ASSERT_TRUE(client_->closed());
+  EXPECT_EQ(client_->status().code(), absl::StatusCode::kUnavailable) << client_->status();
+  EXPECT_TRUE(worker().closed());
+}
+
+TEST_F(SimLanesTest, LanesThatDoNotComeAboutAreDoneWithout) {
+  Begin(5, AllLanes(), /*unreachable=*/true);
+  for (int i = 0; i < 5; ++i) Send(50);
+  ExpectAllInOrder();
+  EXPECT_EQ(network_->calls.size(), 2u) << "it was asked for once";
+  EXPECT_FALSE(client_->closed());
+}
+
+TEST_F(SimLanesTest, AWorkerTakesNoMoreThanItMay) {
+  LaneOptions two = AllLanes();
+  two.most = 2;
+  Begin(5, two);
+  for (int i = 0; i < 5; ++i) Send(50);
+  ExpectAllInOrder();
+  EXPECT_EQ(network_->calls.size(), 3u) << "the third was refused, and no other asked for";
+  EXPECT_EQ(acceptor_.ends.size(), 1u) << "a lane is no stream";
+}
+
+TEST_F(SimLanesTest, WhoDoesNotKnowTheStreamsNameGetsNoLaneOfIt) {
+  Begin();
+  Send(10);
+  for (const std::string& name : {std::string("none"), NewStreamName()}) {
+    auto stranger = std::make_shared<RecordedEnd>();
+    stranger->SetStream(network_->Call(LaneCall{name, true}, stranger));
+    stranger->ReadAll();
+    network_->sim().RunFor(kSecond);
+    ASSERT_TRUE(stranger->closed());
+    EXPECT_THAT(std::string(stranger->status().message()), HasSubstr("no further connection"));
+    stranger->SetStream(nullptr);
+  }
+  Send(50);
+  ExpectAllInOrder();
+}
+
+TEST_F(SimLanesTest, ALaneThatSpeaksOutOfTurnIsClosedAndTheStreamGoesOn) {
+  Begin();
+  Send(10);
+  auto rude = std::make_shared<RecordedEnd>();
+  rude->SetStream(network_->Call(LaneCall{network_->calls[0].stream, true}, rude));
+  rude->Write("rows, please");
+  rude->ReadAll();
+  network_->sim().RunFor(kSecond);
+  EXPECT_TRUE(rude->closed());
+  rude->SetStream(nullptr);
+  Send(50);
+  ExpectAllInOrder();
+  EXPECT_FALSE(client_->closed());
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,362 @@
+#include "transport/lanes/laned_server.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "transport/lanes/lane_choice.h"
+
+namespace penstock {
+namespace {
+
+// Of a call that is not let in.
+class Nobody final : public StreamEvents {
+ public:
+  void OnMessage(SliceList) override {}
+  void OnWritten() override {}
+  void OnClosed(const absl::Status&) override {}
+};
+
+}  // namespace
+
+// OnWritten and OnClosed are called by whoever finds neither under way (Run); OnMessage comes from the first lane alone.
+class LanedServer final : public MessageStream, public std::enable_shared_from_this<LanedServer> {
+ public:
+  LanedServer(LaneAcceptor* acceptor, std::string name, std::shared_ptr<MessageStream> first)
+      : acceptor_(acceptor), options_(acceptor->options_), executor_(acceptor->executor_), name_(std::move(name)) {
+    MutexLock lock(&mutex_);
+    lanes_.emplace_back();
+    lanes_[0].stream = std::move(first);
+    lanes_[0].joined = true;
+  }
+
+  // Who uses the stream; before any of its events.
+  void SetEvents(std::shared_ptr<StreamEvents> events) {
+    MutexLock lock(&mutex_);
+    events_ = std::move(events);
+  }
+  std::shared_ptr<StreamEvents> EventsOf(size_t lane) {
+    return std::make_shared<LaneEvents>(shared_from_this(), lane);
+  }
+  // A further lane; null when it is not taken in.
+  std::shared_ptr<StreamEvents> AddLane(std::shared_ptr<MessageStream> stream);
+
+  void StartRead() override;
+  void StartWrite(SliceList message) override;
+  void Close(absl::Status status) override;
+  std::shared_ptr<BlockMemory> send_memory() override;
+  SendsFrom sends_from() const override;
+  std::string_view carrier() const override;
+
+ private:
+  class LaneEvents final : public StreamEvents {
+   public:
+    LaneEvents(std::shared_ptr<LanedServer> of, size_t lane) : of_(std::move(of)), lane_(lane) {}
+    void OnMessage(SliceList message) override { of_->FromLane(lane_, std::move(message)); }
+    void OnWritten() override { of_->LaneWritten(lane_); }
+    void OnClosed(const absl::Status&) override { of_->LaneClosed(lane_); }
+
+   private:
+    const std::shared_ptr<LanedServer> of_;
+    const size_t lane_;
+  };
+
+  struct Lane {
+    std::shared_ptr<MessageStream> stream;  // null once it has closed
+    bool joined = false;                    // the client knows that we may use it
+    bool used = false;
+    bool writing = false;
+    uint64_t bytes = 0;  // of the stream's message that is being written; 0: none
+  };
+  using Streams = std::vector<std::shared_ptr<MessageStream>>;
+
+  void FromLane(size_t number, SliceList message);
+  void LaneWritten(size_t number);
+  void LaneClosed(size_t number);
+  void Run();
+  // Closes all lanes, as soon as nothing is being written (`now`: at once).
+  void Finish(bool now);
+
+  // The stream cannot go on.
+  void LoseLane() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<size_t> FreeLane() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  size_t ReadyLanes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Streams FurtherLanes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<MessageStream> first() const {
+    MutexLock lock(&mutex_);
+    return lanes_[0].stream;
+  }
+
+  LaneAcceptor* const acceptor_;
+  const LaneOptions options_;
+  Executor* const executor_;
+  const std::string name_;
+
+  mutable Mutex mutex_;
+  std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(mutex_);  // null after the end
+  std::vector<Lane> lanes_ ABSL_GUARDED_BY(mutex_);
+  LaneChoice choice_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;      // message's number
+  bool owed_ ABSL_GUARDED_BY(mutex_) = false;      // an OnWritten, once a lane is free
+  bool calling_ ABSL_GUARDED_BY(mutex_) = false;   // an event is being called
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;   // the stream is to end
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // all lanes were told so
+  absl::Status told_ ABSL_GUARDED_BY(mutex_);      // to the client
+  absl::Status own_ ABSL_GUARDED_BY(mutex_);       // of the own Close
+  TimerId grace_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+std::shared_ptr<StreamEvents> LanedServer::AddLane(std::shared_ptr<MessageStream> stream) {
+  size_t number = 0;
+  {
+    MutexLock lock(&mutex_);
+    number = lanes_.size();
+    if (closing_ || number >= std::min(options_.most, kMostLanes)) return nullptr;
+    lanes_.emplace_back();
+    lanes_[number].stream = stream;
+    lanes_[number].writing = true;
+  }
+  stream->StartRead();
+  stream->StartWrite(WithPrefix({LanePrefix::Kind::kHello, 0}));
+  return EventsOf(number);
+}
+
+void LanedServer::StartRead() {
+  if (const std::shared_ptr<MessageStream> stream = first(); stream != nullptr) stream->StartRead();
+}
+
+std::shared_ptr<BlockMemory> LanedServer::send_memory() {
+  const std::shared_ptr<MessageStream> stream = first();
+  return stream == nullptr ? nullptr : stream->send_memory();
+}
+
+MessageStream::SendsFrom LanedServer::sends_from() const {
+  const std::shared_ptr<MessageStream> stream = first();
+  return stream == nullptr ? SendsFrom::kNowhere : stream->sends_from();
+}
+
+std::string_view LanedServer::carrier() const {
+  MutexLock lock(&mutex_);
+  const std::string_view first = lanes_[0].stream == nullptr ? "grpc" : lanes_[0].stream->carrier();
+  return LanedCarrier(first, options_.all ? ReadyLanes() : std::min(choice_.lanes(), ReadyLanes()));
+}
+
+size_t LanedServer::ReadyLanes() const {
+  return static_cast<size_t>(std::count_if(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.joined; }));
+}
+
+LanedServer::Streams LanedServer::FurtherLanes() const {
+  Streams streams;
+  for (size_t i = 1; i < lanes_.size(); ++i) {
+    if (lanes_[i].stream != nullptr) streams.push_back(lanes_[i].stream);
+  }
+  return streams;
+}
+
+std::optional<size_t> LanedServer::FreeLane() const {
+  size_t left = options_.all ? lanes_.size() : choice_.lanes();
+  for (size_t i = 0; i < lanes_.size() && left > 0; ++i) {
+    if (!lanes_[i].joined) continue;
+    if (!lanes_[i].writing) return i;
+    --left;
+  }
+  return std::nullopt;
+}
+
+void LanedServer::LoseLane() {
+  closing_ = true;
+  told_ = absl::UnavailableError("one of the stream's connections was lost");
+}
+
+void LanedServer::StartWrite(SliceList message) {
+  std::shared_ptr<MessageStream> stream;
+  bool more = false;
+  {
+    MutexLock lock(&mutex_);
+    if (closing_ || events_ == nullptr) return;
+    if (const std::optional<size_t> number = FreeLane(); number) {
+      Lane& lane = lanes_[*number];
+      message = WithPrefix({LanePrefix::Kind::kMessage, next_++}, message);
+      lane.used = lane.writing = true;
+      lane.bytes = message.bytes();
+      stream = lane.stream;
+      owed_ = true;
+      more = FreeLane().has_value();
+      if (!more) choice_.Full(executor_->clock()->Now());
+    } else {
+      LoseLane();  // the one that was free when OnWritten was called
+    }
+  }
+  if (stream == nullptr) {
+    Finish(/*now=*/true);
+    return;
+  }
+  stream->StartWrite(std::move(message));
+  if (more) {
+    executor_->Post([self = shared_from_this()] { self->Run(); });
+  }
+}
+
+void LanedServer::LaneWritten(size_t number) {
+  {
+    MutexLock lock(&mutex_);
+    Lane& lane = lanes_[number];
+    lane.writing = false;
+    const Nanos now = executor_->clock()->Now();
+    choice_.Free(now);
+    if (const uint64_t bytes = std::exchange(lane.bytes, 0); bytes > 0) choice_.Sent(bytes, ReadyLanes(), now);
+  }
+  Finish(/*now=*/false);
+  Run();
+}
+
+void LanedServer::Run() {
+  for (;;) {
+    std::shared_ptr<StreamEvents> events;
+    bool closed = false;
+    absl::Status status;
+    {
+      MutexLock lock(&mutex_);
+      if (calling_ || events_ == nullptr) return;
+      closed = std::all_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.stream == nullptr; });
+      if (closed) {
+        events = std::move(events_);
+        events_ = nullptr;
+        status = own_;
+        if (grace_ != 0) executor_->Cancel(grace_);
+      } else {
+        if (!owed_ || closing_ || !FreeLane()) return;
+        owed_ = false;
+        calling_ = true;
+        events = events_;
+      }
+    }
+    if (closed) {
+      acceptor_->Forget(name_);
+      events->OnClosed(status);
+      return;
+    }
+    events->OnWritten();
+    MutexLock lock(&mutex_);
+    calling_ = false;
+  }
+}
+
+void LanedServer::FromLane(size_t number, SliceList message) {
+  if (number == 0) {
+    std::shared_ptr<StreamEvents> events;
+    {
+      MutexLock lock(&mutex_);
+      if (!closing_) events = events_;
+    }
+    if (events != nullptr) events->OnMessage(std::move(message));
+    return;
+  }
+  std::shared_ptr<MessageStream> wrong;
+  {
+    MutexLock lock(&mutex_);
+    Lane& lane = lanes_[number];
+    const std::optional<LanePrefix> prefix = TakePrefix(&message);
+    if (prefix && prefix->kind == LanePrefix::Kind::kJoined && !lane.joined) {
+      lane.joined = lane.stream != nullptr;
+    } else {
+      wrong = lane.stream;
+    }
+  }
+  if (wrong != nullptr) wrong->Close(absl::InvalidArgumentError("a further connection of a stream carries no messages"));
+  Run();  // it may be the free one
+}
+
+void LanedServer::Close(absl::Status status) {
+  {
+    MutexLock lock(&mutex_);
+    if (events_ == nullptr || std::exchange(closing_, true)) return;
+    own_ = told_ = std::move(status);
+    grace_ = executor_->PostAt(executor_->clock()->Now() + options_.close_grace, [weak = weak_from_this()] {
+      if (const std::shared_ptr<LanedServer> self = weak.lock()) self->Finish(/*now=*/true);
+    });
+  }
+  Finish(/*now=*/false);
+}
+
+void LanedServer::Finish(bool now) {
+  std::shared_ptr<MessageStream> first;
+  Streams further;
+  std::optional<LanePrefix> end;
+  absl::Status told;
+  {
+    MutexLock lock(&mutex_);
+    if (!closing_ || finished_) return;
+    bool writing = false, used = false;
+    for (size_t i = 1; i < lanes_.size(); ++i) {
+      writing = writing || (lanes_[i].bytes > 0 && lanes_[i].stream != nullptr);
+      used = used || lanes_[i].used;
+    }
+    // The first lane's write is waited for only where the client must be told how much there was.
+    if (used) writing = writing || (lanes_[0].writing && lanes_[0].stream != nullptr);
+    if (writing && !now) return;
+    finished_ = true;
+    if (used && !lanes_[0].writing) end = LanePrefix{LanePrefix::Kind::kEnd, next_};
+    first = lanes_[0].stream;
+    further = FurtherLanes();
+    told = told_;
+  }
+  for (const auto& stream : further) stream->Close(absl::OkStatus());
+  if (first == nullptr) return;
+  if (end) first->StartWrite(WithPrefix(*end));
+  first->Close(told);
+}
+
+void LanedServer::LaneClosed(size_t number) {
+  bool lost = false;
+  {
+    MutexLock lock(&mutex_);
+    Lane& lane = lanes_[number];
+    lane.stream = nullptr;
+    lane.joined = lane.writing = false;
+    lane.bytes = 0;
+    lost = !closing_ && (number == 0 || lane.used);
+    if (lost) LoseLane();
+  }
+  // What it carried is gone with it, so that nothing is waited for; nor where the client has gone.
+  Finish(/*now=*/lost || number == 0);
+  Run();
+}
+
+std::shared_ptr<StreamEvents> LaneAcceptor::Accept(std::shared_ptr<MessageStream> stream,
+                                                   const std::optional<LaneCall>& call) {
+  if (!call || (!call->joins && (options_.most < 2 || !IsStreamName(call->stream)))) {
+    return streams_->Accept(std::move(stream));
+  }
+  if (call->joins) {
+    std::shared_ptr<LanedServer> of;
+    {
+      MutexLock lock(&mutex_);
+      if (const auto found = by_name_.find(call->stream); found != by_name_.end()) of = found->second.lock();
+    }
+    std::shared_ptr<StreamEvents> events = of == nullptr ? nullptr : of->AddLane(stream);
+    if (events != nullptr) return events;
+    stream->Close(absl::ResourceExhaustedError("no further connection is taken for this stream"));
+    return std::make_shared<Nobody>();
+  }
+  auto laned = std::make_shared<LanedServer>(this, call->stream, stream);
+  {
+    MutexLock lock(&mutex_);
+    if (!by_name_.emplace(call->stream, laned).second) {
+      laned = nullptr;
+    }
+  }
+  if (laned == nullptr) {
+    stream->Close(absl::AlreadyExistsError("another stream has this name"));
+    return std::make_shared<Nobody>();
+  }
+  laned->SetEvents(streams_->Accept(laned));
+  return laned->EventsOf(0);
+}
+
+void LaneAcceptor::Forget(const std::string& name) {
+  MutexLock lock(&mutex_);
+  by_name_.erase(name);
+}
+
+}  // namespace penstock
