@@ -3,6 +3,7 @@
 # (link_proxy), with --wire-compression off and auto in turns. The rows are photographs' crops, made as in any job; each
 # read is of so many rows as the link would carry in SECONDS, at most 250 MB of them a second, and with auto its first
 # seconds are those of the trial.
+# link_proxy has that width for each connection, so that there is one.
 #   bench/narrow_link.sh SHARDS [ROUNDS] [SECONDS] [MB_PER_SECOND...]     (2 rounds of 20 s, 30, 125 and 1000 MB/s)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
@@ -35,7 +36,7 @@ rate() {
   local far
   far=$(free_port)
   "$bin/link_proxy" "$far" "$port" 0 "$1" & local proxy=$!
-  "$bin/penstockd" worker --socket-dir '' --wire-compression "$2" --listen "127.0.0.1:$port" \
+  "$bin/penstockd" worker --socket-dir '' --wire-connections 1 --wire-compression "$2" --listen "127.0.0.1:$port" \
     --advertise "127.0.0.1:$far" --coordinator "$PENSTOCK_COORDINATOR" --data-root "$shards" --state-dir "$work/w" \
     >"$work/w.log" 2>&1 & daemon=$!
   until "$bin/penstock" workers 2>/dev/null | grep -q "127.0.0.1:$far.*live"; do sleep 0.1; done

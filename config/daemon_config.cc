@@ -78,6 +78,9 @@ void CheckWorker(const v1::WorkerConfig& worker, std::vector<Mistake>* out) {
   if (worker.read_threads() > kMaxReadThreads) {
     out->push_back({0, "worker_settings.read_threads", absl::StrCat("at most ", kMaxReadThreads)});
   }
+  if (worker.wire_connections() > kMaxWireConnections) {
+    out->push_back({0, "worker_settings.wire_connections", absl::StrCat("at most ", kMaxWireConnections)});
+  }
   if (!worker.disk_cache_dir().empty() && worker.disk_cache_dir().front() != '/') {
     out->push_back(
         {0, "worker_settings.disk_cache_dir", absl::StrCat("'", worker.disk_cache_dir(), "' must be absolute")});

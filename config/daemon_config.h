@@ -16,6 +16,9 @@ namespace penstock {
 // Threads that only read: of a worker, and of `penstock bench`, which measures as one.
 inline constexpr uint32_t kMaxReadThreads = 512;
 
+// Connections of a stream to another host.
+inline constexpr uint32_t kMaxWireConnections = 8;
+
 // All mistakes of a configuration file's text.
 std::vector<Mistake> CheckDaemonConfigText(std::string_view text, v1::DaemonConfig* config);
 

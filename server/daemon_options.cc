@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/near_name.h"
@@ -25,7 +26,7 @@ struct Given {
   bool insecure = false, log_json = false;
   uint64_t threads = 0, read_threads = 0, memory_budget = 0, record_cache = 0, decoded_cache = 0, row_cache = 0,
            disk_cache_size = 0;
-  std::string disk_cache, wire_compression;
+  std::string disk_cache, wire_compression, wire_connections;
 };
 
 void AddFlags(Given* given, Flags* flags) {
@@ -71,6 +72,8 @@ void AddFlags(Given* given, Flags* flags) {
       "wire-compression", &given->wire_compression, "auto|off|on",
       "rows to other hosts, losslessly; auto: where a stream's link holds it up, and more rows come through "
       "that way (auto)");
+  flags->AddString("wire-connections", &given->wire_connections, "auto|N",
+                   "of each stream to another host, at most 8; auto: up to 4, as far as they bring more rows (auto)");
   flags->AddString("log-level", &given->log_level, "LEVEL", "trace | debug | info | warn | error (info)");
   flags->AddSwitch("log-json", &given->log_json, "one JSON object a line");
   flags->AddString("port-file", &given->port_file, "FILE", "write the bound port there when ready (for scripts)");
@@ -105,6 +108,15 @@ absl::Status Override(const Given& given, const Flags& flags, v1::DaemonConfig* 
           absl::StrCat("--wire-compression: '", given.wire_compression, "' is not one of auto, off, on"));
     }
     worker->set_wire_compression(mode);
+  }
+  if (flags.Given("wire-connections")) {
+    uint32_t connections = 0;
+    if (given.wire_connections != "auto" && (!absl::SimpleAtoi(given.wire_connections, &connections) ||
+                                             connections < 1 || connections > kMaxWireConnections)) {
+      return absl::InvalidArgumentError(absl::StrCat("--wire-connections: '", given.wire_connections,
+                                                     "' is neither auto nor a number from 1 to ", kMaxWireConnections));
+    }
+    worker->set_wire_connections(connections);
   }
   if (flags.Given("disk-cache")) worker->set_disk_cache_dir(given.disk_cache);
   if (flags.Given("disk-cache-size")) worker->set_disk_cache_bytes(given.disk_cache_size);

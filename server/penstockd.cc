@@ -95,6 +95,7 @@ WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
   out.wire_compression = settings.wire_compression() == v1::WIRE_COMPRESSION_OFF  ? WireCompression::kOff
                          : settings.wire_compression() == v1::WIRE_COMPRESSION_ON ? WireCompression::kOn
                                                                                   : WireCompression::kAuto;
+  out.wire_connections = settings.wire_connections();
   out.max_sessions = settings.max_sessions();
   out.drain_timeout = std::chrono::milliseconds(settings.drain_timeout_ms());
   return out;

@@ -70,6 +70,13 @@ uint64_t RingsBytes(const LoaderOptions& options) {
 // Of a session: new ones are asked for when half of them are done. 0: reads do not ask for any.
 size_t RowsForReads(int reads, int threads) { return reads > 0 ? static_cast<size_t>(2 * reads + 2 * threads) : 0; }
 
+LaneOptions LanesOf(uint32_t wire_connections) {
+  LaneOptions lanes;
+  if (wire_connections > 0) lanes.most = wire_connections;
+  lanes.all = wire_connections > 0;
+  return lanes;
+}
+
 void AddTuning(const SelfTuning& tuning, v1::Tuning* out) {
   const SelfTuning::Now now = tuning.Get();
   out->set_threads(static_cast<uint32_t>(now.setting.threads));
@@ -343,7 +350,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.far_rows.store(RowsForReads(options.read_threads.value_or(0), threads));
   parts->shared.message_bytes = kMaxClientMessageBytes;
   parts->acceptor = std::make_unique<SessionAcceptor>(&parts->shared);
-  parts->service = MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get());
+  parts->service =
+      MakeGrpcStreamService(parts->acceptor.get(), parts->executor.get(), LanesOf(options.wire_connections));
   PS_ASSIGN_OR_RETURN(parts->running,
                       StartServer(listen, {parts->service.get()}, ChannelUse::kRows, kMaxClientMessageBytes));
   parts->options = options;

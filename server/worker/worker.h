@@ -34,6 +34,7 @@ struct WorkerOptions {
   std::string socket_dir;
   bool socket_dir_guessed = false;
   WireCompression wire_compression = WireCompression::kAuto;
+  uint32_t wire_connections = 0;  // of a stream to another host; 0: as many as bring more, up to a few
   uint32_t max_sessions = 256;
   std::chrono::milliseconds drain_timeout = std::chrono::seconds(60);
 };

@@ -16,8 +16,8 @@ namespace penstock {
 constexpr Nanos kGrpcCloseGrace = 2 * kSecond;
 
 // The service penstock.v1.Worker, for a server that is shut down before the service goes. Each stream that a client
-// opens goes to `acceptor`; it may have several connections, as `lanes` says. `executor` keeps the time of closing. Both
-// outlive the service and its streams.
+// opens goes to `acceptor`; it may have several connections, as `lanes` says. `executor` keeps the time of closing.
+// Both outlive the service and its streams.
 //
 // Events come on gRPC's callback threads. A client that was told of the end in order (its status) has read everything;
 // where it reads nothing the stream is broken off after kGrpcCloseGrace and the client, should it live, sees Cancelled.

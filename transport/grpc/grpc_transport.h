@@ -11,8 +11,8 @@
 namespace penstock {
 
 // Each stream has a connection of its own (net/channel.h), and more where much comes through it and they bring more
-// (transport/lanes). As many bytes may be under way on one as its path holds: what a client asks for bounds them. Goes by
-// WorkerAddress::network, host:port.
+// (transport/lanes). As many bytes may be under way on one as its path holds: what a client asks for bounds them. Goes
+// by WorkerAddress::network, host:port.
 class GrpcTransport final : public Transport {
  public:
   explicit GrpcTransport(const LaneOffer& offer = {}) : offer_(offer) {}

@@ -26,8 +26,8 @@ constexpr size_t kMostLanes = 8;
 
 // What a call to a worker says of lanes, beside its messages.
 struct LaneCall {
-  std::string stream;   // a name that nobody guesses: NewStreamName()
-  bool joins = false;   // the call is a further lane of that stream, not its first
+  std::string stream;  // a name that nobody guesses: NewStreamName()
+  bool joins = false;  // the call is a further lane of that stream, not its first
 };
 
 // 128 bits drawn by chance, in hexadecimal.

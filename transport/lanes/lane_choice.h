@@ -1,5 +1,5 @@
-// Over how many of its lanes a worker sends: one more is tried while those in use are all busy, and kept where more bytes
-// come through.
+// Over how many of its lanes a worker sends: one more is tried while those in use are all busy, and kept where more
+// bytes come through.
 #ifndef PENSTOCK_TRANSPORT_LANES_LANE_CHOICE_H_
 #define PENSTOCK_TRANSPORT_LANES_LANE_CHOICE_H_
 
@@ -12,10 +12,10 @@ namespace penstock {
 
 // Pure: is told of what was sent, and of the time. Not thread-safe.
 //
-// It looks at windows of kWindow. In one in which all lanes in use were taken for kBusy of the time, something on the way
-// holds rows up: another lane is used from then on, and after kSettle its window is compared. Where kWorth times as many
-// bytes come through the lane stays in use, and the next one may be tried; else not before a pause, which doubles. A
-// lane that was found worth it is not given up: it costs nothing where it brings nothing any more.
+// It looks at windows of kWindow. In one in which all lanes in use were taken for kBusy of the time, something on the
+// way holds rows up: another lane is used from then on, and after kSettle its window is compared. Where kWorth times as
+// many bytes come through the lane stays in use, and the next one may be tried; else not before a pause, which doubles.
+// A lane that was found worth it is not given up: it costs nothing where it brings nothing any more.
 class LaneChoice {
  public:
   static constexpr Nanos kWindow = kSecond;

@@ -11,8 +11,8 @@
 namespace penstock {
 namespace {
 
-// Events of the lanes come on any threads; those of the stream one at a time: whoever finds none of them under way calls
-// the next (Run). Each lane is read on from as long as the order holds nothing of it.
+// Events of the lanes come on any threads; those of the stream one at a time: whoever finds none of them under way
+// calls the next (Run). Each lane is read on from as long as the order holds nothing of it.
 class LanedClient final : public MessageStream, public std::enable_shared_from_this<LanedClient> {
  public:
   LanedClient(ConnectLane connect, std::shared_ptr<StreamEvents> events, PostTask post, const Clock* clock,
@@ -91,7 +91,7 @@ class LanedClient final : public MessageStream, public std::enable_shared_from_t
   bool enough_ ABSL_GUARDED_BY(mutex_) = false;   // lanes: one did not come about
   std::optional<absl::Status> failed_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> first_closed_ ABSL_GUARDED_BY(mutex_);  // the first lane's end
-  std::optional<uint64_t> messages_ ABSL_GUARDED_BY(mutex_);          // of the whole stream, once the worker has said so
+  std::optional<uint64_t> messages_ ABSL_GUARDED_BY(mutex_);  // of the whole stream, once the worker has said so
   Nanos window_began_ ABSL_GUARDED_BY(mutex_) = -1;
   uint64_t window_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t used_ ABSL_GUARDED_BY(mutex_) = 1;  // lanes, in the last window

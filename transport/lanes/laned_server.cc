@@ -19,7 +19,8 @@ class Nobody final : public StreamEvents {
 
 }  // namespace
 
-// OnWritten and OnClosed are called by whoever finds neither under way (Run); OnMessage comes from the first lane alone.
+// OnWritten and OnClosed are called by whoever finds neither under way (Run); OnMessage comes from the first lane
+// alone.
 class LanedServer final : public MessageStream, public std::enable_shared_from_this<LanedServer> {
  public:
   LanedServer(LaneAcceptor* acceptor, std::string name, std::shared_ptr<MessageStream> first)
@@ -35,9 +36,7 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
     MutexLock lock(&mutex_);
     events_ = std::move(events);
   }
-  std::shared_ptr<StreamEvents> EventsOf(size_t lane) {
-    return std::make_shared<LaneEvents>(shared_from_this(), lane);
-  }
+  std::shared_ptr<StreamEvents> EventsOf(size_t lane) { return std::make_shared<LaneEvents>(shared_from_this(), lane); }
   // A further lane; null when it is not taken in.
   std::shared_ptr<StreamEvents> AddLane(std::shared_ptr<MessageStream> stream);
 
@@ -263,7 +262,8 @@ void LanedServer::FromLane(size_t number, SliceList message) {
       wrong = lane.stream;
     }
   }
-  if (wrong != nullptr) wrong->Close(absl::InvalidArgumentError("a further connection of a stream carries no messages"));
+  if (wrong != nullptr)
+    wrong->Close(absl::InvalidArgumentError("a further connection of a stream carries no messages"));
   Run();  // it may be the free one
 }
 

@@ -16,8 +16,8 @@
 namespace penstock {
 
 struct LaneOptions {
-  size_t most = 4;        // lanes of a stream, at most kMostLanes; 1: none but the first, whatever clients offer
-  bool all = false;       // each is used as soon as it is there, and not as LaneChoice finds
+  size_t most = 4;   // lanes of a stream, at most kMostLanes; 1: none but the first, whatever clients offer
+  bool all = false;  // each is used as soon as it is there, and not as LaneChoice finds
   Nanos close_grace = 2 * kSecond;  // from Close until lanes are broken off that a client does not read
 };
 

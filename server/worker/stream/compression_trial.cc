@@ -16,6 +16,11 @@ void CompressionTrial::Pause(Nanos now) {
   pause_ = std::min(2 * pause_, kLongestPause);
 }
 
+void CompressionTrial::Restart() {
+  state_ = state_ == State::kOn || state_ == State::kChecking ? State::kOn : State::kOff;
+  window_ = Window();
+}
+
 bool CompressionTrial::Sent(uint64_t row_bytes, Nanos busy, bool held_up, Nanos now) {
   if (window_.began < 0) window_.began = now - busy;
   window_.busy += std::max<Nanos>(busy, 1);

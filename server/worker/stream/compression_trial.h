@@ -33,6 +33,9 @@ class CompressionTrial {
   // that. True where a trial has ended so that it is on now and was not before, or the other way round.
   bool Sent(uint64_t row_bytes, Nanos busy, bool held_up, Nanos now);
 
+  // The link has changed: a comparison that is under way begins anew.
+  void Restart();
+
   // How many times as many rows come through, by the last trial.
   double gain() const { return gain_; }
   // For people: compression was found to pay, and no trial has found otherwise since.

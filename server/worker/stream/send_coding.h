@@ -24,6 +24,8 @@ class SendCoding {
   RowEncoder* Begin(Nanos now);
   // What was made: rows of so many bytes.
   void Made(uint64_t row_bytes) { row_bytes_ = row_bytes; }
+  // The link is another from now on: what was measured on it before is no measure.
+  void LinkChanged() { trial_.Restart(); }
   // The link has taken it. `held_up`: the next one waits. What people are to be told; mostly nothing.
   std::string Written(bool held_up, Nanos now);
 

@@ -14,23 +14,10 @@
 namespace penstock {
 namespace {
 
-constexpr Nanos kJobPoll = 10 * kMillisecond;
 // Rows of this rank that are looked at before others have their turn.
 constexpr size_t kLookAtOnce = 65536;
 // Rows that are asked of the loader at once: what it has no room for is kept, and is to be little.
 constexpr size_t kAskAtOnce = 256;
-
-LoaderSessionOptions::Borrow BorrowFor(MessageStream::SendsFrom sends_from) {
-  switch (sends_from) {
-    case MessageStream::SendsFrom::kAnywhere:
-      return LoaderSessionOptions::Borrow::kAny;
-    case MessageStream::SendsFrom::kLentFiles:
-      return LoaderSessionOptions::Borrow::kLent;
-    case MessageStream::SendsFrom::kNowhere:
-      break;
-  }
-  return LoaderSessionOptions::Borrow::kNone;
-}
 
 }  // namespace
 
@@ -94,6 +81,8 @@ void StreamSession::OnWritten() {
     if (const std::string news = self->coding_.Written(held_up, now); !news.empty()) {
       spdlog::info("{}: {}", self->name_, news);
     }
+    if (self->stream_ != nullptr && self->link_.Seen(self->stream_->carrier(), now)) self->coding_.LinkChanged();
+    if (const std::string news = self->link_.News(now); !news.empty()) spdlog::info("{}: {}", self->name_, news);
     if (revoked) self->Pump();
     self->Write();
   });
@@ -396,163 +385,6 @@ void StreamSession::Pump() {
     requested_ += rows.size();
     if (!Ask(rows)) return;
   }
-}
-
-// ---- Messages ------------------------------------------------------------------------------------------------------
-
-void StreamSession::Handle(const SliceList& bytes) {
-  if (over_) return;
-  if (bytes.bytes() > shared_->message_bytes) {
-    EndHere(absl::ResourceExhaustedError(absl::StrCat("a message of ", bytes.bytes(), " bytes; a worker takes ",
-                                                      shared_->message_bytes, " from a client at once")));
-    return;
-  }
-  v1::ClientMessage message;
-  if (!message.ParseFromString(bytes.Joined())) {
-    EndHere(absl::InvalidArgumentError("a message that is no penstock.v1.ClientMessage"));
-    return;
-  }
-  if (message.has_open()) {
-    if (!open_timer_.pending()) {
-      EndHere(absl::InvalidArgumentError("a second `open` on one stream"));
-      return;
-    }
-    open_timer_.Cancel();
-    TryOpen(std::make_shared<const v1::Open>(std::move(*message.mutable_open())), strand_.clock()->Now());
-    return;
-  }
-  if (absl::Status status = HandleOpened(message); !status.ok()) {
-    EndHere(std::move(status));
-    return;
-  }
-  ReadOn();
-}
-
-void StreamSession::TryOpen(std::shared_ptr<const v1::Open> open, Nanos since) {
-  absl::Status status = HandleOpen(*open);
-  const Nanos now = strand_.clock()->Now();
-  if (absl::IsNotFound(status) && now - since < shared_->job_wait) {
-    // The coordinator may tell this worker of it in a moment. (The timer has nothing else to do until the job is open.)
-    flush_timer_.Set(now + kJobPoll, [weak = weak_from_this(), open = std::move(open), since] {
-      const std::shared_ptr<StreamSession> self = weak.lock();
-      if (self == nullptr) return;
-      self->strand_.AssertHere();
-      self->TryOpen(open, since);
-    });
-    return;
-  }
-  if (!status.ok()) {
-    EndHere(std::move(status));
-    return;
-  }
-  Write();
-  ReadOn();
-}
-
-bool StreamSession::TakeSeat() {
-  uint32_t open = shared_->open_sessions.load();
-  while (open < shared_->max_sessions) {
-    if (shared_->open_sessions.compare_exchange_weak(open, open + 1)) return seated_ = true;
-  }
-  return false;
-}
-
-absl::Status StreamSession::HandleOpen(const v1::Open& open) {
-  PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadJob> job, shared_->jobs->Find(open.job(), open.job_uid()));
-  PS_RETURN_IF_ERROR(CheckFingerprints(open, *job));
-  PS_ASSIGN_OR_RETURN(SessionCore core,
-                      SessionCore::Create(SessionParametersOf(open, job, shared_->worker_id), shared_->limits));
-
-  // Before anything is opened, so that of those who come at once no more get in than may.
-  if (!TakeSeat()) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("this worker serves ", shared_->max_sessions, " sessions, the most that max_sessions allows"));
-  }
-  LoaderSessionOptions options;
-  options.largest_step_rows = core.slice_rows();
-  options.counts_all = true;
-  options.rank = open.rank();
-  options.world_size = std::max<uint32_t>(open.world_size(), 1);
-  options.weight = job->spec().weight() == 0 ? 1 : job->spec().weight();
-  // Smaller rows are joined, and so copied once anyway.
-  if (job->pipeline().schema().FixedBytes() >= kJoinRowsBelow) {
-    options.row_memory = stream_->send_memory();
-    options.borrow = BorrowFor(stream_->sends_from());
-  }
-  name_ = SessionName(open);
-  trace_.Opened(open.job(), open.session_id());
-  fixed_bytes_ = job->pipeline().schema().FixedBytes();
-  fetch_window_ = std::clamp<size_t>(shared_->fetched_bytes / std::max<uint64_t>(fixed_bytes_, 1), 64,
-                                     std::max<size_t>(64, shared_->fetched_rows));
-  coding_.Opened(shared_->compression, open, job->pipeline().schema(), stream_->send_memory() == nullptr);
-  grant_window_ = RowsAhead(shared_->ahead, fixed_bytes_, options.row_memory.get());
-  if (!job->reader().ReadsAtOnce()) grant_window_ = std::max(grant_window_, shared_->ahead.aside_rows);
-  {
-    MutexLock lock(&mutex_);
-    outbox_ = std::make_unique<Outbox>(fixed_bytes_, shared_->outbox);
-    job_ = job;
-    job_uid_ = open.job_uid();
-    sends_ = shared_->sends.Of(open.job());
-    sends_->Opened();
-  }
-  PS_ASSIGN_OR_RETURN(rows_, shared_->loader->OpenSession(std::move(job), options, this));
-  quiet_ = false;
-  core_.emplace(std::move(core));
-
-  v1::ServerHeader accepted, draining;
-  accepted.mutable_accepted()->set_worker_id(shared_->worker_id);
-  control_.push_back(MakeFrame(accepted));
-  draining.mutable_draining();
-  if (draining_) control_.push_back(MakeFrame(draining));
-  accepted_ = true;
-  return absl::OkStatus();
-}
-
-absl::Status StreamSession::HandleOpened(const v1::ClientMessage& message) {
-  if (rows_ == nullptr) return absl::InvalidArgumentError("the first message of a stream must be `open`");
-  switch (message.message_case()) {
-    case v1::ClientMessage::kUseView:
-      return core_->UseView(message.use_view().view());
-    case v1::ClientMessage::kGrant:
-      PS_RETURN_IF_ERROR(core_->AddGrant(message.grant()));
-      {
-        MutexLock lock(&mutex_);
-        will_ask_ = core_->will_ask();
-      }
-      PumpSoon();
-      return absl::OkStatus();
-    case v1::ClientMessage::kFetch:
-      return HandleFetch(message.fetch());
-    case v1::ClientMessage::kWaiting: {
-      PS_ASSIGN_OR_RETURN(const uint64_t step, core_->Waiting(message.waiting()));
-      {
-        MutexLock lock(&mutex_);
-        outbox_->SetHead(step);
-      }
-      rows_->SetHead(step);
-      Write();
-      return absl::OkStatus();
-    }
-    default:
-      return absl::InvalidArgumentError("a message without content that this worker knows");
-  }
-}
-
-absl::Status StreamSession::HandleFetch(const v1::Fetch& fetch) {
-  PS_ASSIGN_OR_RETURN(const size_t bytes, core_->AddFetch(fetch));
-  std::unique_ptr<BudgetGrab> grab = rows_->Hold(bytes);
-  if (grab == nullptr) {
-    const absl::Status status = absl::ResourceExhaustedError(
-        absl::StrCat(core_->queued_fetches(),
-                     " fetched rows wait in this session, and memory_budget_bytes has no room "
-                     "for the list of ",
-                     fetch.positions_size(), " more"));
-    Warn(status);
-    return status;
-  }
-  fetch_grabs_.push_back(std::move(grab));
-  PumpSoon();
-  return absl::OkStatus();
 }
 
 }  // namespace penstock

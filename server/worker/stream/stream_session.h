@@ -29,6 +29,7 @@
 #include "pipeline/loader/loader.h"
 #include "server/worker/jobs/bad_record_log.h"
 #include "server/worker/jobs/served_jobs.h"
+#include "server/worker/stream/link_news.h"
 #include "server/worker/stream/outbox.h"
 #include "server/worker/stream/send_coding.h"
 #include "server/worker/stream/send_times.h"
@@ -153,6 +154,7 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   bool writing_ ABSL_GUARDED_BY(strand_) = false;
   SendTrace trace_ ABSL_GUARDED_BY(strand_);
   SendCoding coding_ ABSL_GUARDED_BY(strand_);
+  LinkNews link_ ABSL_GUARDED_BY(strand_);
   bool pump_posted_ ABSL_GUARDED_BY(strand_) = false;
   bool accepted_ ABSL_GUARDED_BY(strand_) = false;
   bool draining_ ABSL_GUARDED_BY(strand_) = false;

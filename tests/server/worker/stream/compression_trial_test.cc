@@ -102,6 +102,25 @@ TEST(CompressionTrial, ATrainerThatWantsLessThanTheLinkGivesEndsIt) {
   EXPECT_FALSE(world.trial.on());
 }
 
+// A link that grows while compression is tried (one more connection) would make compression look good.
+TEST(CompressionTrial, AComparisonAcrossAChangeOfTheLinkIsNotMade) {
+  World world;
+  world.link = 300e6;
+  world.smaller = 1.0;
+  while (!world.trial.compress()) world.Run(0.1);
+  world.link = 3000e6;
+  world.trial.Restart();
+  world.Run(20);
+  EXPECT_FALSE(world.trial.on());
+  EXPECT_EQ(world.changes, 0);
+
+  World narrow;
+  narrow.Run(10);
+  ASSERT_TRUE(narrow.trial.on());
+  narrow.trial.Restart();
+  EXPECT_TRUE(narrow.trial.compress()) << "what was found to pay goes on until a comparison says otherwise";
+}
+
 // Whatever the stream is like: never much worse than the better of both ways, once it has looked.
 TEST(CompressionTrial, IsCloseToTheBetterWay) {
   for (const double link : {10e6, 100e6, 300e6, 600e6, 1200e6, 3000e6}) {

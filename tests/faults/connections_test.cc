@@ -1,0 +1,78 @@
+// Rows that come over several connections of one stream, between processes.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "tests/support/cluster/process_cluster.h"
+#include "tests/support/cluster/reading.h"
+
+namespace penstock {
+namespace {
+
+class ConnectionsTest : public ::testing::Test {
+ protected:
+  ConnectionsTest() : dataset_(MakeImageDataset({.shards = 4, .records_per_shard = 16}, folder_.path())) {
+    // The same rows again and again, from the cache, so that much comes through.
+    dataset_.job.clear_ops();
+    dataset_.job.add_ops()->mutable_decode_image()->set_channels(v1::DecodeImage::RGB);
+    v1::Resize* resize = dataset_.job.add_ops()->mutable_resize();
+    resize->set_height(224);
+    resize->set_width(224);
+  }
+
+  ReadPlan Plan() const {
+    ReadPlan plan;
+    plan.options.job = dataset_.job.name();
+    plan.options.epochs = 1'000'000;
+    return plan;
+  }
+
+  TempFolder folder_;
+  TestDataset dataset_;
+};
+
+TEST_F(ConnectionsTest, AWorkerKilledWhileRowsComeOverSeveralConnectionsCostsNone) {
+  ProcessCluster cluster({.workers = 2,
+                          .worker_flags = {"--memory-budget", "256MiB", "--row-cache", "64MiB", "--wire-compression",
+                                           "off", "--wire-connections", "3"},
+                          .shared_memory = false},
+                         dataset_.roots);
+  ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
+  const auto begun = std::chrono::steady_clock::now();
+  uint64_t asked = 0, killed_at = 0;
+  std::string carriers;
+  ReadPlan plan = Plan();
+  plan.until = [&] {
+    if (++asked % 200 != 0) return false;
+    if (std::chrono::steady_clock::now() - begun > std::chrono::seconds(120)) return true;
+    if (killed_at > 0) return asked >= killed_at + 500 && absl::StrContains(cluster.Logs(), "rows go by grpc x");
+    const auto status = cluster.control().Status();
+    if (!status.ok()) return false;
+    for (const auto& job : status->jobs()) {
+      for (const auto& session : job.sessions()) carriers = session.carriers();
+    }
+    if (absl::StrContains(carriers, "grpc x3")) {
+      cluster.worker(0).process->Signal(SIGKILL);
+      killed_at = asked;
+    }
+    return false;
+  };
+  const ReadResult result = ReadThrough(cluster.address(), plan);
+  ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();
+  ASSERT_GT(killed_at, 0u) << "no further connections were used; rows came by " << carriers << cluster.Logs();
+  EXPECT_TRUE(absl::StrContains(cluster.Logs(), "rows go by grpc x")) << cluster.Logs();
+
+  ProcessCluster one({.worker_flags = {"--memory-budget", "256MiB", "--row-cache", "64MiB"}}, dataset_.roots);
+  ASSERT_TRUE(one.control().Submit(dataset_.job).ok()) << one.Logs();
+  ReadPlan same = Plan();
+  same.max_steps = result.steps.size();
+  const ReadResult expected = ReadThrough(one.address(), same);
+  ASSERT_TRUE(expected.status.ok()) << expected.status << one.Logs();
+  EXPECT_EQ(result.digest, expected.digest);
+}
+
+}  // namespace
+}  // namespace penstock
