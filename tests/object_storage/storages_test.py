@@ -141,6 +141,21 @@ def test_refusals_say_why_and_no_secret(place):
         assert "set AZURE_STORAGE_ACCOUNT" in place.type(verify, 1, AZURE_STORAGE_ACCOUNT="")
 
 
+def test_a_role_is_assumed_by_the_keys_of_a_profile(place):
+    if not isinstance(place.server, Moto):
+        return  # which is STS too
+    home = place.folder / "home"
+    (home / ".aws").mkdir(parents=True)
+    (home / ".aws" / "credentials").write_text("[base]\naws_access_key_id = me\naws_secret_access_key = hunter2-of-base\n")
+    role = "[profile train]\nrole_arn = arn:aws:iam::123456789012:role/reader\nsource_profile = base\n"
+    (home / ".aws" / "config").write_text(role)
+    keys = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "train", "HOME": str(home)}
+    verify = f"penstock verify '{place.at('photos/*')}'"
+    assert " 0 broken files" in place.type(verify, AWS_ENDPOINT_URL_STS=place.server.url, **keys)
+    said = place.type(verify, 1, AWS_ENDPOINT_URL_STS="http://127.0.0.1:1", **keys)
+    assert "STS, asked for the role arn:aws:iam::123456789012:role/reader" in said
+
+
 def test_azure_is_opened_by_a_shared_access_signature_and_by_a_connection_string(place):
     if place.server.scheme != "az":
         return

@@ -42,9 +42,11 @@ bool MayBeAsked(absl::string_view url) {
 
 }  // namespace
 
-std::optional<AwsKeys> KeysOfProfile(const std::string& text, const std::string& profile, bool config_file) {
+namespace {
+
+AwsProfile SettingsOf(const std::string& text, const std::string& profile, bool config_file) {
   const std::string wanted = config_file && profile != "default" ? absl::StrCat("profile ", profile) : profile;
-  AwsKeys keys;
+  AwsProfile settings;
   bool inside = false;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     line = absl::StripAsciiWhitespace(line);
@@ -55,14 +57,29 @@ std::optional<AwsKeys> KeysOfProfile(const std::string& text, const std::string&
     }
     const size_t equals = line.find('=');
     if (!inside || equals == absl::string_view::npos) continue;
-    const std::string name = absl::AsciiStrToLower(absl::StripAsciiWhitespace(line.substr(0, equals)));
-    const std::string value(absl::StripAsciiWhitespace(line.substr(equals + 1)));
-    if (name == "aws_access_key_id") keys.id = value;
-    if (name == "aws_secret_access_key") keys.secret = value;
-    if (name == "aws_session_token") keys.token = value;
+    settings[absl::AsciiStrToLower(absl::StripAsciiWhitespace(line.substr(0, equals)))] =
+        std::string(absl::StripAsciiWhitespace(line.substr(equals + 1)));
   }
+  return settings;
+}
+
+std::string Setting(const AwsProfile& profile, const char* name) {
+  const auto found = profile.find(name);
+  return found == profile.end() ? "" : found->second;
+}
+
+std::optional<AwsKeys> KeysIn(const AwsProfile& profile) {
+  AwsKeys keys{.id = Setting(profile, "aws_access_key_id"),
+               .secret = Setting(profile, "aws_secret_access_key"),
+               .token = Setting(profile, "aws_session_token")};
   if (keys.id.empty() || keys.secret.empty()) return std::nullopt;
   return keys;
+}
+
+}  // namespace
+
+std::optional<AwsKeys> KeysOfProfile(const std::string& text, const std::string& profile, bool config_file) {
+  return KeysIn(SettingsOf(text, profile, config_file));
 }
 
 AwsKeySource::AwsKeySource(Surroundings surroundings, HttpClient* http)
@@ -109,18 +126,20 @@ void AwsKeySource::Ask() {
       !role.empty() && !variable("AWS_WEB_IDENTITY_TOKEN_FILE").empty()) {
     return AskWebIdentity(role);
   }
-  const std::string home = variable("HOME");
-  const std::string profile = variable("AWS_PROFILE").empty() ? "default" : variable("AWS_PROFILE");
-  for (const bool config_file : {false, true}) {
-    std::string path = variable(config_file ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE");
-    if (path.empty()) path = absl::StrCat(home, config_file ? "/.aws/config" : "/.aws/credentials");
-    const absl::StatusOr<std::string> text = surroundings_.file(path);
-    if (!text.ok()) continue;
-    if (const auto found = KeysOfProfile(*text, profile, config_file)) return Answer(*found);
+  const std::string name = variable("AWS_PROFILE").empty() ? "default" : variable("AWS_PROFILE");
+  const AwsProfile profile = ProfileOf(name);
+  if (!Setting(profile, "role_arn").empty()) {
+    const absl::StatusOr<AwsKeys> source = SourceOf(profile);
+    if (!source.ok()) {
+      return Answer(absl::NotFoundError(
+          absl::StrCat("the profile \"", name, "\" of ~/.aws/config: ", source.status().message())));
+    }
+    return AskRole(profile, *source);
   }
+  if (const auto found = KeysIn(profile)) return Answer(*found);
   if (!variable("AWS_PROFILE").empty()) {
     return Answer(absl::NotFoundError(absl::StrCat(
-        "AWS_PROFILE is \"", profile, "\", and neither ~/.aws/credentials nor ~/.aws/config has keys of it")));
+        "AWS_PROFILE is \"", name, "\", and neither ~/.aws/credentials nor ~/.aws/config has keys of it")));
   }
   if (const std::string relative = variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"); !relative.empty()) {
     return AskContainer(absl::StrCat(kContainer, relative));
@@ -139,6 +158,76 @@ void AwsKeySource::Send(HttpRequest request, Answered answered) {
   http_->Send(
       std::move(request), {.priority = CallPriority::kUrgent},
       [answered = std::move(answered)](absl::StatusOr<HttpResponse> response) { answered(std::move(response)); });
+}
+
+AwsProfile AwsKeySource::ProfileOf(const std::string& name) const {
+  AwsProfile all;
+  // What both files say, the credentials' has.
+  for (const bool config_file : {false, true}) {
+    std::string path = surroundings_.variable(config_file ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE");
+    if (path.empty()) {
+      path = absl::StrCat(surroundings_.variable("HOME"), config_file ? "/.aws/config" : "/.aws/credentials");
+    }
+    const absl::StatusOr<std::string> text = surroundings_.file(path);
+    if (text.ok()) all.merge(SettingsOf(*text, name, config_file));
+  }
+  return all;
+}
+
+absl::StatusOr<AwsKeys> AwsKeySource::SourceOf(const AwsProfile& profile) const {
+  if (const std::string source = Setting(profile, "source_profile"); !source.empty()) {
+    if (const auto keys = KeysIn(ProfileOf(source))) return *keys;
+    return absl::NotFoundError(absl::StrCat("its source_profile \"", source,
+                                            "\" has no keys (aws_access_key_id, aws_secret_access_key); roles of roles "
+                                            "and logins by SSO are not followed"));
+  }
+  const std::string source = Setting(profile, "credential_source");
+  if (source == "Environment") {
+    return absl::NotFoundError("its credential_source is Environment, where AWS_ACCESS_KEY_ID is not set");
+  }
+  return absl::NotFoundError(absl::StrCat("it has a role_arn without a source_profile",
+                                          source.empty() ? "" : " (credential_source is not followed)"));
+}
+
+std::string AwsKeySource::StsEndpoint(const std::string& region) const {
+  const std::string endpoint = surroundings_.variable("AWS_ENDPOINT_URL_STS");
+  return endpoint.empty() ? absl::StrCat("https://sts.", region, ".amazonaws.com") : endpoint;
+}
+
+void AwsKeySource::AskRole(const AwsProfile& profile, const AwsKeys& keys) {
+  std::string region = surroundings_.variable("AWS_REGION");
+  if (region.empty()) region = surroundings_.variable("AWS_DEFAULT_REGION");
+  if (region.empty()) region = Setting(profile, "region");
+  if (region.empty()) region = "us-east-1";
+  const std::string role = Setting(profile, "role_arn");
+  std::string name = Setting(profile, "role_session_name");
+  if (name.empty()) name = "penstock";
+  std::vector<std::pair<std::string, std::string>> fields = {
+      {"Action", "AssumeRole"}, {"Version", "2011-06-15"}, {"RoleArn", role}, {"RoleSessionName", name}};
+  for (const auto& [setting, field] :
+       {std::pair("external_id", "ExternalId"), {"duration_seconds", "DurationSeconds"}}) {
+    if (const std::string value = Setting(profile, setting); !value.empty()) fields.emplace_back(field, value);
+  }
+  HttpRequest request;
+  request.method = HttpRequest::Method::kPost;
+  const std::string endpoint = StsEndpoint(region);
+  request.url = absl::StrCat(endpoint, "/");
+  request.body = AwsQuery(fields);
+  const std::map<std::string, std::string> headers = {{"content-type", "application/x-www-form-urlencoded"}};
+  const AwsRequest signed_request{.method = "POST",
+                                  .host = endpoint.substr(endpoint.find("://") + 3),
+                                  .path = "/",
+                                  .query = {},
+                                  .headers = headers,
+                                  .body = request.body,
+                                  .service = "sts",
+                                  .region = region,
+                                  .time = surroundings_.now()};
+  for (const auto& [header, value] : headers) request.headers.push_back(absl::StrCat(header, ": ", value));
+  for (const auto& [header, value] : AwsSignedHeaders(signed_request, keys)) {
+    request.headers.push_back(absl::StrCat(header, ": ", value));
+  }
+  Send(std::move(request), [this, role](const absl::StatusOr<HttpResponse>& response) { TakeSts(role, response); });
 }
 
 void AwsKeySource::AskWebIdentity(const std::string& role) {
@@ -163,22 +252,24 @@ void AwsKeySource::AskWebIdentity(const std::string& role) {
                            {"RoleArn", role},
                            {"RoleSessionName", name},
                            {"WebIdentityToken", std::string(absl::StripAsciiWhitespace(*token))}});
-  Send(std::move(request), [this, role](const absl::StatusOr<HttpResponse>& response) {
-    const std::string who = absl::StrCat("STS, asked for the role ", role, ": ");
-    if (!response.ok()) return Answer(absl::UnavailableError(absl::StrCat(who, response.status().message())));
-    pugi::xml_document document;
-    document.load_buffer(response->body.data(), response->body.size());
-    if (response->status != 200) {
-      const std::string message = document.select_node("//Message").node().text().as_string();
-      return Answer(absl::PermissionDeniedError(absl::StrCat(who, "HTTP ", response->status, " ", message)));
-    }
-    const pugi::xml_node given = document.select_node("//Credentials").node();
-    const auto text = [&given](const char* field) { return std::string(given.child(field).text().as_string()); };
-    Answer(AwsKeys{.id = text("AccessKeyId"),
-                   .secret = text("SecretAccessKey"),
-                   .token = text("SessionToken"),
-                   .ends_at = SecondsOf(text("Expiration"))});
-  });
+  Send(std::move(request), [this, role](const absl::StatusOr<HttpResponse>& response) { TakeSts(role, response); });
+}
+
+void AwsKeySource::TakeSts(const std::string& role, const absl::StatusOr<HttpResponse>& response) {
+  const std::string who = absl::StrCat("STS, asked for the role ", role, ": ");
+  if (!response.ok()) return Answer(absl::UnavailableError(absl::StrCat(who, response.status().message())));
+  pugi::xml_document document;
+  document.load_buffer(response->body.data(), response->body.size());
+  if (response->status != 200) {
+    const std::string message = document.select_node("//Message").node().text().as_string();
+    return Answer(absl::PermissionDeniedError(absl::StrCat(who, "HTTP ", response->status, " ", message)));
+  }
+  const pugi::xml_node given = document.select_node("//Credentials").node();
+  const auto text = [&given](const char* field) { return std::string(given.child(field).text().as_string()); };
+  Answer(AwsKeys{.id = text("AccessKeyId"),
+                 .secret = text("SecretAccessKey"),
+                 .token = text("SessionToken"),
+                 .ends_at = SecondsOf(text("Expiration"))});
 }
 
 void AwsKeySource::AskContainer(const std::string& url) {

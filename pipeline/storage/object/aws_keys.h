@@ -3,7 +3,8 @@
 //   2. AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN: a token that a cluster writes for a pod, exchanged at STS
 //   3. the profile AWS_PROFILE ("default") of the files AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials) and
 //   AWS_CONFIG_FILE
-//      (~/.aws/config): aws_access_key_id, aws_secret_access_key, aws_session_token
+//      (~/.aws/config): aws_access_key_id, aws_secret_access_key, aws_session_token; or role_arn with source_profile
+//      (or credential_source = Environment), a role that STS gives to who has that profile's keys
 //   4. AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI: what ECS and EKS serve a container
 //   5. the instance's own service (IMDSv2), unless AWS_EC2_METADATA_DISABLED is true
 // https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
@@ -26,6 +27,9 @@
 
 namespace penstock {
 
+// What a profile says: "role_arn", ...; names in lower case.
+using AwsProfile = std::map<std::string, std::string>;
+
 // Thread-safe. Keys that end are had anew five minutes before; one request at a time.
 class AwsKeySource {
  public:
@@ -44,10 +48,17 @@ class AwsKeySource {
 
   void Ask();
   void AskWebIdentity(const std::string& role);
+  // A profile's role, for keys of another.
+  void AskRole(const AwsProfile& profile, const AwsKeys& keys);
+  absl::StatusOr<AwsKeys> SourceOf(const AwsProfile& profile) const;
+  AwsProfile ProfileOf(const std::string& name) const;
+  // Of STS, "https://..."; `region` is that of signatures.
+  std::string StsEndpoint(const std::string& region) const;
   void AskContainer(const std::string& url);
   void AskInstance();
   // A request for keys, whose answer nobody but `answered` sees.
   void Send(HttpRequest request, Answered answered);
+  void TakeSts(const std::string& role, const absl::StatusOr<HttpResponse>& response);
   void TakeJson(const std::string& who, const absl::StatusOr<HttpResponse>& response);
   void Answer(const absl::StatusOr<AwsKeys>& keys);
 

@@ -34,6 +34,7 @@ CallOptions Urgent() { return {.priority = CallPriority::kUrgent, .stop = {}}; }
 struct GoogleTokens::File {
   std::string path;
   nlohmann::json json;
+  bool for_another = false;  // its token asks for one of another account
 
   std::string Get(const char* name) const { return Text(json, name); }
   std::string Get(const char* name, const char* otherwise) const {
@@ -74,8 +75,11 @@ void GoogleTokens::AskAsFileSays(const std::string& path, const std::string& tex
   auto file = std::make_shared<File>();
   file->path = path;
   file->json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  AskAs(std::move(file), std::make_shared<Done>(std::move(done)));
+}
+
+void GoogleTokens::AskAs(std::shared_ptr<const File> file, Shared shared) {
   const std::string type = file->Get("type");
-  auto shared = std::make_shared<Done>(std::move(done));
   for (const char* url : {"token_uri", "token_url", "service_account_impersonation_url"}) {
     if (const std::string value = file->Get(url); !value.empty() && !MayHoldSecrets(value)) {
       return std::move(*shared)(file->Wrong(absl::StrCat(url, " is neither https nor this machine's")));
@@ -84,10 +88,28 @@ void GoogleTokens::AskAsFileSays(const std::string& path, const std::string& tex
   if (type == "service_account") return AskAsServiceAccount(std::move(file), 0, std::move(shared));
   if (type == "authorized_user") return AskAsUser(std::move(file), std::move(shared));
   if (type == "external_account") return AskAsOther(std::move(file), std::move(shared));
+  if (type == "impersonated_service_account" && !file->for_another) {
+    return AskAsImpersonator(std::move(file), std::move(shared));
+  }
   std::move (*shared)(file->Wrong(type.empty() ? std::string("no JSON with a \"type\"")
                                                : absl::StrCat("\"type\": \"", type,
-                                                              "\" is none of service_account, authorized_user and "
-                                                              "external_account")));
+                                                              "\" is none of service_account, authorized_user, "
+                                                              "external_account and impersonated_service_account")));
+}
+
+void GoogleTokens::AskAsImpersonator(std::shared_ptr<const File> file, Shared done) {
+  if (file->Get("service_account_impersonation_url").empty()) {
+    return std::move(*done)(file->Wrong("it has no service_account_impersonation_url"));
+  }
+  auto source = std::make_shared<File>();
+  source->path = absl::StrCat(file->path, " (source_credentials)");
+  const auto found = file->json.find("source_credentials");
+  if (found != file->json.end()) source->json = *found;
+  source->for_another = true;
+  AskAs(std::move(source), std::make_shared<Done>([this, file, done](absl::StatusOr<BearerToken> token) {
+          if (!token.ok()) return std::move(*done)(std::move(token));
+          Impersonate(file, *token, done);
+        }));
 }
 
 void GoogleTokens::AskAsServiceAccount(std::shared_ptr<const File> file, int tries, Shared done) {
@@ -95,7 +117,11 @@ void GoogleTokens::AskAsServiceAccount(std::shared_ptr<const File> file, int tri
   const int64_t now = surroundings_.now() + clock_ahead_.load();
   nlohmann::json header = {{"alg", "RS256"}, {"typ", "JWT"}};
   if (const std::string id = file->Get("private_key_id"); !id.empty()) header["kid"] = id;
-  const nlohmann::json claims = {{"iss", who}, {"scope", kScope}, {"aud", url}, {"iat", now}, {"exp", now + kLasts}};
+  const nlohmann::json claims = {{"iss", who},
+                                 {"scope", file->for_another ? kWideScope : kScope},
+                                 {"aud", url},
+                                 {"iat", now},
+                                 {"exp", now + kLasts}};
   // Names may be no UTF-8, which is replaced.
   const auto dump = [](const nlohmann::json& json) {
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -165,10 +191,11 @@ void GoogleTokens::AskAsOther(std::shared_ptr<const File> file, Shared done) {
 
 void GoogleTokens::Exchange(std::shared_ptr<const File> file, const std::string& subject, Shared done) {
   const bool impersonates = !file->Get("service_account_impersonation_url").empty();
+  const bool wide = impersonates || file->for_another;
   HttpRequest request = PostForm(file->Get("token_url", "https://sts.googleapis.com/v1/token"),
                                  {{"grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"},
                                   {"audience", file->Get("audience")},
-                                  {"scope", impersonates ? kWideScope : kScope},
+                                  {"scope", wide ? kWideScope : kScope},
                                   {"requested_token_type", "urn:ietf:params:oauth:token-type:access_token"},
                                   {"subject_token_type", file->Get("subject_token_type")},
                                   {"subject_token", subject}});
@@ -184,7 +211,12 @@ void GoogleTokens::Impersonate(std::shared_ptr<const File> file, const BearerTok
   request.method = HttpRequest::Method::kPost;
   request.url = file->Get("service_account_impersonation_url");
   request.headers = {"Content-Type: application/json", absl::StrCat("Authorization: Bearer ", token.value)};
-  request.body = absl::StrCat("{\"scope\": [\"", kScope, "\"], \"lifetime\": \"", kLasts, "s\"}");
+  const char* const scope = file->for_another ? kWideScope : kScope;
+  nlohmann::json body = {{"scope", {scope}}, {"lifetime", absl::StrCat(kLasts, "s")}};
+  if (const auto delegates = file->json.find("delegates"); delegates != file->json.end() && delegates->is_array()) {
+    body["delegates"] = *delegates;
+  }
+  request.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   http_->Send(std::move(request), Urgent(), [done](absl::StatusOr<HttpResponse> response) {
     const absl::Status refused = WhyRefused("Google, asked for a token of the service account", response);
     if (!refused.ok()) return std::move(*done)(refused);

@@ -3,7 +3,8 @@
 //   2. application_default_credentials.json in CLOUDSDK_CONFIG (~/.config/gcloud), as `gcloud auth application-default
 //      login` writes it
 //   3. the machine's or pod's own service (GCE_METADATA_HOST), unless NO_GCE_CHECK is true
-// A file holds a service account's key, a user's refresh token, or says where a token of others is that is exchanged
+// A file holds a service account's key, a user's refresh token, either of them for another service account
+// (impersonated_service_account), or says where a token of others is that is exchanged
 // (workload identity federation, from a file or a URL).
 // https://google.aip.dev/auth/4110 and those behind it
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_GOOGLE_TOKENS_H_
@@ -38,6 +39,8 @@ class GoogleTokens {
 
   void Ask(Done done);
   void AskAsFileSays(const std::string& path, const std::string& text, Done done);
+  void AskAs(std::shared_ptr<const File> file, Shared done);
+  void AskAsImpersonator(std::shared_ptr<const File> file, Shared done);
   void AskAsServiceAccount(std::shared_ptr<const File> file, int tries, Shared done);
   void AskAsUser(std::shared_ptr<const File> file, Shared done);
   void AskAsOther(std::shared_ptr<const File> file, Shared done);

@@ -103,6 +103,58 @@ TEST_F(AwsKeysTest, AnAnswerThatHoldsNoKeysIsSaidToHoldNone) {
   }
 }
 
+TEST_F(AwsKeysTest, AProfilesRoleIsAskedForByTheKeysOfItsSource) {
+  HttpServer server([](const ServedRequest& request) {
+    EXPECT_NE(request.body.find("Action=AssumeRole&"), std::string::npos) << request.body;
+    EXPECT_NE(request.body.find("RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Freader"), std::string::npos) << request.body;
+    EXPECT_NE(request.body.find("ExternalId=outside"), std::string::npos) << request.body;
+    const std::string signature = request.headers.at("authorization");
+    EXPECT_NE(signature.find("Credential=b/19700101/eu-west-1/sts/aws4_request"), std::string::npos) << signature;
+    EXPECT_EQ(signature.find("hunter2"), std::string::npos);
+    return ServedAnswer{.body =
+                            "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>id</AccessKeyId>"
+                            "<SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken><Expiration>"
+                            "1970-01-01T02:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>"};
+  });
+  files_["/home/me/.aws/config"] =
+      "[profile train]\nrole_arn = arn:aws:iam::1:role/reader\nsource_profile = base\nexternal_id = outside\n"
+      "region = eu-west-1\n[profile alone]\nrole_arn = arn:aws:iam::1:role/reader\n"
+      "[profile chain]\nrole_arn = arn:aws:iam::1:role/reader\nsource_profile = train\n";
+  files_["/home/me/.aws/credentials"] = "[base]\naws_access_key_id = b\naws_secret_access_key = hunter2\n";
+  variables_["AWS_ENDPOINT_URL_STS"] = server.url();
+  variables_["AWS_PROFILE"] = "train";
+  HttpClient http(1);
+  AwsKeySource source(Machine(), &http);
+  EXPECT_EQ(Get(&source).value(), (AwsKeys{"id", "s", "t", 7200}));
+  EXPECT_TRUE(source.Forget(source.Current())) << "they can be had anew";
+  for (const auto& [profile, said] :
+       {std::pair("alone", "without a source_profile"), {"chain", "\"train\" has no keys"}}) {
+    variables_["AWS_PROFILE"] = profile;
+    AwsKeySource lacking(Machine(), &http);
+    const std::string message(Get(&lacking).status().message());
+    EXPECT_NE(message.find(said), std::string::npos) << message;
+    EXPECT_EQ(message.find("hunter2"), std::string::npos);
+  }
+}
+
+TEST_F(AwsKeysTest, ARoleThatIsRefusedSaysWhy) {
+  HttpServer server([](const ServedRequest&) {
+    return ServedAnswer{.status = 403,
+                        .body =
+                            "<ErrorResponse><Error><Message>not authorized to perform: sts:AssumeRole</Message>"
+                            "</Error></ErrorResponse>"};
+  });
+  files_["/home/me/.aws/config"] =
+      "[default]\nrole_arn = arn:aws:iam::1:role/reader\nsource_profile = default\n"
+      "aws_access_key_id = b\naws_secret_access_key = hunter2\n";
+  variables_["AWS_ENDPOINT_URL_STS"] = server.url();
+  HttpClient http(1);
+  AwsKeySource source(Machine(), &http);
+  const std::string message(Get(&source).status().message());
+  EXPECT_NE(message.find("role/reader: HTTP 403 not authorized to perform"), std::string::npos) << message;
+  EXPECT_EQ(message.find("hunter2"), std::string::npos);
+}
+
 TEST_F(AwsKeysTest, APodsTokenIsExchanged) {
   HttpServer server([](const ServedRequest& request) {
     EXPECT_NE(request.body.find("WebIdentityToken=from-the-cluster"), std::string::npos) << request.body;

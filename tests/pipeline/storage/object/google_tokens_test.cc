@@ -138,6 +138,46 @@ TEST_F(GoogleTokensTest, AnothersTokenIsExchangedAndAServiceAccountsHadForIt) {
   EXPECT_EQ(Asked()[1].headers.at("authorization"), "Bearer sts");
 }
 
+TEST_F(GoogleTokensTest, AUserOrAServiceAccountAsksForAnother) {
+  answer_ = [](const ServedRequest& request) {
+    if (request.path == "/token") return ServedAnswer{.body = "{\"access_token\": \"mine\", \"expires_in\": 3600}"};
+    return ServedAnswer{.body = "{\"accessToken\": \"account\", \"expireTime\": \"2026-09-21T15:13:20Z\"}"};
+  };
+  const nlohmann::json user = {{"type", "authorized_user"},
+                               {"client_id", "c"},
+                               {"client_secret", "hunter2"},
+                               {"refresh_token", "r"},
+                               {"token_uri", server_.url() + "/token"}};
+  size_t asked = 0;
+  for (const nlohmann::json& source : {user, ServiceAccount()}) {
+    Use({{"type", "impersonated_service_account"},
+         {"service_account_impersonation_url", server_.url() + "/impersonate"},
+         {"delegates", {"between@project.iam"}},
+         {"source_credentials", source}});
+    GoogleTokens tokens(Machine(), &http_);
+    const auto token = Get(tokens.source());
+    ASSERT_TRUE(token.ok()) << token.status();
+    EXPECT_EQ(token->value, "account");
+    ASSERT_EQ(Asked().size(), asked += 2);
+    const ServedRequest impersonation = Asked().back();
+    EXPECT_EQ(impersonation.headers.at("authorization"), "Bearer mine");
+    const auto body = nlohmann::json::parse(impersonation.body);
+    EXPECT_EQ(body["delegates"][0], "between@project.iam");
+    EXPECT_EQ(body["scope"][0], "https://www.googleapis.com/auth/devstorage.read_write");
+  }
+  // Only a token with this scope may ask for another's.
+  const std::vector<std::string> jwt = absl::StrSplit(FieldsOfQuery(Asked()[2].body)["assertion"], '.');
+  EXPECT_EQ(Unpacked(jwt.at(1))["scope"], "https://www.googleapis.com/auth/cloud-platform");
+
+  for (const nlohmann::json& source : {nlohmann::json(), nlohmann::json{{"type", "impersonated_service_account"}}}) {
+    Use({{"type", "impersonated_service_account"},
+         {"service_account_impersonation_url", server_.url() + "/impersonate"},
+         {"source_credentials", source}});
+    GoogleTokens tokens(Machine(), &http_);
+    EXPECT_TRUE(absl::StrContains(Get(tokens.source()).status().message(), "(source_credentials)"));
+  }
+}
+
 TEST_F(GoogleTokensTest, AMachineIsAskedForItsAccount) {
   variables_["NO_GCE_CHECK"] = "";
   variables_["GCE_METADATA_HOST"] = server_.url().substr(std::string("http://").size());
