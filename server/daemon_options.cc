@@ -58,10 +58,11 @@ void AddFlags(Given* given, Flags* flags) {
                   "rows, caches and all that making rows takes, as 4GiB (half of the cgroup's memory)");
   flags->AddBytes("record-cache", &given->record_cache, "BYTES",
                   "of the budget, for records as they are on disk; 0 for none (a quarter of it)");
-  flags->AddBytes("decoded-cache", &given->decoded_cache, "BYTES", "of the budget, for decoded images (none)");
+  flags->AddBytes("decoded-cache", &given->decoded_cache, "BYTES",
+                  "of the budget, for decoded images (what is found to pay; none at first)");
   flags->AddBytes("row-cache", &given->row_cache, "BYTES",
                   "of the budget, for finished rows that are wanted again: of jobs that draw nothing, and of several "
-                  "readers of one job; 0 for none (a sixteenth of it)");
+                  "readers of one job; 0 for none (a sixteenth of it, or what is found to pay)");
   flags->AddString(
       "disk-cache", &given->disk_cache, "DIR",
       "a folder on a local disk, this worker's alone, for records of storage that is slow: they stay there "
@@ -179,6 +180,10 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
   }
   PS_RETURN_IF_ERROR(
       MistakesToStatus(given.config.empty() ? "command line" : given.config, CheckDaemonConfig(options.config)));
+  const v1::WorkerConfig& said = options.config.worker_settings();
+  options.record_cache_pinned = said.record_cache_bytes() > 0 || said.no_record_cache();
+  options.decoded_cache_pinned = said.has_decoded_cache_bytes();
+  options.row_cache_pinned = said.has_row_cache_bytes();
   FillDaemonDefaults(options.role, &options.config);
   if (options.config.state_dir().empty()) options.config.set_state_dir(DefaultStateDir());
   options.port_file = given.port_file;

@@ -17,6 +17,8 @@ struct DaemonOptions {
   v1::DaemonConfig config;  // complete
   std::vector<DataRoot> roots;
   std::string port_file;
+  // Sizes that somebody has set, which stay: the others may be chosen by the worker.
+  bool record_cache_pinned = false, decoded_cache_pinned = false, row_cache_pinned = false;
 };
 
 // `arguments`: without the program's name. InvalidArgument names what is wrong on the command line; errors of the

@@ -85,6 +85,9 @@ WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
   out.loader.record_cache_bytes = settings.record_cache_bytes();
   out.loader.decoded_cache_bytes = settings.decoded_cache_bytes();
   out.loader.row_cache_bytes = settings.row_cache_bytes();
+  out.loader.choose_record_cache = !options.record_cache_pinned;
+  out.loader.choose_decoded_cache = !options.decoded_cache_pinned;
+  out.loader.choose_row_cache = !options.row_cache_pinned;
   out.disk_cache_dir = settings.disk_cache_dir();
   out.disk_cache_bytes = settings.disk_cache_bytes();
   out.threads_pinned = settings.threads() > 0;

@@ -167,9 +167,9 @@ class Feeder {
     local.threads_pinned = hello.threads() > 0;
     local.read_threads = static_cast<int>(hello.read_threads());
     if (hello.memory_budget() > 0) local.memory_budget_bytes = hello.memory_budget();
-    local.record_cache_bytes = hello.record_cache();
-    local.decoded_cache_bytes = hello.decoded_cache();
-    local.row_cache_bytes = hello.row_cache();
+    if (hello.has_record_cache()) local.record_cache_bytes = hello.record_cache();
+    if (hello.has_decoded_cache()) local.decoded_cache_bytes = hello.decoded_cache();
+    if (hello.has_row_cache()) local.row_cache_bytes = hello.row_cache();
     local.disk_cache = hello.disk_cache();
     local.disk_cache_bytes = hello.disk_cache_size();
     local.index_dir = hello.index_dir();

@@ -74,9 +74,12 @@ absl::StatusOr<Loader*> LocalJobs::loader() {
     LoaderOptions options;
     options.threads = options_.threads;
     options.memory_budget_bytes = options_.memory_budget_bytes;
-    options.record_cache_bytes = options_.record_cache_bytes;
-    options.decoded_cache_bytes = options_.decoded_cache_bytes;
-    options.row_cache_bytes = options_.row_cache_bytes;
+    options.record_cache_bytes = options_.record_cache_bytes.value_or(0);
+    options.decoded_cache_bytes = options_.decoded_cache_bytes.value_or(0);
+    options.row_cache_bytes = options_.row_cache_bytes.value_or(0);
+    options.choose_record_cache = !options_.record_cache_bytes.has_value();
+    options.choose_decoded_cache = !options_.decoded_cache_bytes.has_value();
+    options.choose_row_cache = !options_.row_cache_bytes.has_value();
     if (!options_.disk_cache.empty()) {
       DiskCacheOptions disk;
       disk.folder = options_.disk_cache;

@@ -52,9 +52,8 @@ struct LocalJobsOptions {
   bool threads_pinned = false;  // no fewer, whatever else needs the CPUs
   int read_threads = 0;         // that only read, for network file systems (FarFiles); 0: found while rows are made
   uint64_t memory_budget_bytes = uint64_t{1} << 30;
-  uint64_t record_cache_bytes = 0;
-  uint64_t decoded_cache_bytes = 0;
-  uint64_t row_cache_bytes = 0;
+  // Inside the budget; unless said what is found to pay, 0 at first.
+  std::optional<uint64_t> record_cache_bytes, decoded_cache_bytes, row_cache_bytes;
   std::string disk_cache;         // a folder of this process's alone; empty: none
   uint64_t disk_cache_bytes = 0;  // of its files; 0: half of the disk's free space
   std::string index_dir;

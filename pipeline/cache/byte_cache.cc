@@ -10,7 +10,7 @@ namespace penstock {
 size_t ByteCache::Hasher::operator()(const CacheKey& key) const { return HashWords({key.space, key.record}); }
 
 std::shared_ptr<const std::string> ByteCache::Find(const CacheKey& key) {
-  if (limit_ == 0) return nullptr;
+  if (limit() == 0) return nullptr;
   Part& part = PartOf(key);
   std::shared_ptr<const std::string> found;
   {
@@ -24,19 +24,19 @@ std::shared_ptr<const std::string> ByteCache::Find(const CacheKey& key) {
 }
 
 bool ByteCache::Contains(const CacheKey& key) {
-  if (limit_ == 0) return false;
+  if (limit() == 0) return false;
   Part& part = PartOf(key);
   MutexLock lock(&part.mutex);
   return part.entries.contains(key);
 }
 
 bool ByteCache::Insert(const CacheKey& key, std::shared_ptr<const std::string> value) {
-  if (limit_ == 0) return false;
+  if (limit() == 0) return false;
   const uint64_t charge = Charge(*value);
   // Room is taken before the entry is there, so that the limit holds at every moment.
   uint64_t before = bytes_.load();
   do {
-    if (before + charge > limit_) return false;
+    if (before + charge > limit()) return false;
   } while (!bytes_.compare_exchange_weak(before, before + charge));
   Part& part = PartOf(key);
   bool inserted;
@@ -45,7 +45,27 @@ bool ByteCache::Insert(const CacheKey& key, std::shared_ptr<const std::string> v
     inserted = part.entries.try_emplace(key, std::move(value)).second;
   }
   if (!inserted) bytes_.fetch_sub(charge);
+  // The limit may have been lowered since there was room.
+  if (bytes_.load() > limit_.load()) Trim();
   return true;
+}
+
+void ByteCache::SetLimit(uint64_t limit_bytes) {
+  limit_.store(limit_bytes);
+  Trim();
+}
+
+void ByteCache::Trim() {
+  for (Part& part : parts_) {
+    if (bytes_.load() <= limit_.load()) return;
+    std::vector<std::shared_ptr<const std::string>> dropped;  // freed after the lock
+    MutexLock lock(&part.mutex);
+    for (auto it = part.entries.begin(); it != part.entries.end() && bytes_.load() > limit_.load();) {
+      bytes_.fetch_sub(Charge(*it->second));
+      dropped.push_back(std::move(it->second));
+      it = part.entries.erase(it);
+    }
+  }
 }
 
 void ByteCache::DropSpace(uint64_t space) {

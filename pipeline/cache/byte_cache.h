@@ -4,7 +4,7 @@
 // cyclic scan. Under it an LRU cache that is smaller than the data evicts each entry just before
 // its next use and hits nothing. So this one keeps what it has and admits while there is room: with
 // room for a fraction f of the data the hit rate is f, which is the best that any policy reaches on
-// a scan in random order. Entries leave only when their space is dropped.
+// a scan in random order. Entries leave only when their space is dropped, or the limit is lowered.
 #ifndef PENSTOCK_PIPELINE_CACHE_BYTE_CACHE_H_
 #define PENSTOCK_PIPELINE_CACHE_BYTE_CACHE_H_
 
@@ -35,7 +35,7 @@ class ByteCache {
   // What an entry is charged beside its bytes: the map's node, the string and its control block.
   static constexpr size_t kEntryOverhead = 128;
 
-  // bytes() never exceeds `limit_bytes`. 0: nothing is kept, and nothing is counted.
+  // bytes() never exceeds the limit, but for a moment after it was lowered. 0: nothing is kept, and nothing is counted.
   explicit ByteCache(uint64_t limit_bytes) : limit_(limit_bytes) {}
 
   // The entry, or null. Counts a hit or a miss.
@@ -49,17 +49,21 @@ class ByteCache {
   bool Insert(const CacheKey& key, std::shared_ptr<const std::string> value);
 
   // Whether an entry of that many bytes would be admitted now.
-  bool HasRoomFor(size_t bytes) const { return bytes_.load() + bytes + kEntryOverhead <= limit_; }
+  bool HasRoomFor(size_t bytes) const { return bytes_.load() + bytes + kEntryOverhead <= limit(); }
+
+  // When it returns bytes() is at most that, entries aside that are being put in just now, which go at once. Which ones
+  // leave is left open: on a scan one is as good as another.
+  void SetLimit(uint64_t limit_bytes);
 
   // Removes all entries of the space. Readers that hold one keep it until they let go.
   void DropSpace(uint64_t space);
 
-  uint64_t limit() const { return limit_; }
+  uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
   uint64_t bytes() const { return bytes_.load(); }
   uint64_t hits() const { return hits_.load(); }
   uint64_t misses() const { return misses_.load(); }
   // Without what was saved.
-  CacheStats Stats() const { return {limit_, bytes_.load(), hits_.load(), misses_.load(), served_.load(), 0}; }
+  CacheStats Stats() const { return {limit(), bytes_.load(), hits_.load(), misses_.load(), served_.load(), 0}; }
 
  private:
   struct Hasher {
@@ -72,7 +76,10 @@ class ByteCache {
   static size_t Charge(const std::string& value) { return value.capacity() + kEntryOverhead; }
   Part& PartOf(const CacheKey& key) { return parts_[Hasher()(key) % parts_.size()]; }
 
-  const uint64_t limit_;
+  // Lets go of entries until the rest is within the limit.
+  void Trim();
+
+  std::atomic<uint64_t> limit_;
   std::atomic<uint64_t> bytes_{0}, hits_{0}, misses_{0}, served_{0};
   std::array<Part, 64> parts_;  // more than threads: they rarely meet
 };

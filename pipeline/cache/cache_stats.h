@@ -14,6 +14,7 @@ struct CacheStats {
   // What its hits would have taken otherwise, by the measured means of their jobs, less what they took. Sums over
   // threads.
   double saved_seconds = 0;
+  bool chosen = false;  // the limit is found while rows are made
 };
 
 }  // namespace penstock

@@ -19,7 +19,7 @@ struct HeapRow {
 size_t RowKeyHasher::operator()(const RowKey& key) const { return HashWords({key.space, key.epoch, key.number}); }
 
 std::shared_ptr<const CachedRow> RowCache::Find(const RowKey& key) {
-  if (limit_ == 0) return nullptr;
+  if (limit() == 0) return nullptr;
   MutexLock lock(&mutex_);
   const auto it = entries_.find(key);
   std::shared_ptr<const CachedRow> row = it != entries_.end() ? it->second.row : nullptr;
@@ -29,15 +29,15 @@ std::shared_ptr<const CachedRow> RowCache::Find(const RowKey& key) {
 }
 
 bool RowCache::Contains(const RowKey& key) {
-  if (limit_ == 0) return false;
+  if (limit() == 0) return false;
   MutexLock lock(&mutex_);
   return entries_.contains(key);
 }
 
 bool RowCache::HasRoomToKeep(size_t bytes) {
-  if (limit_ == 0) return false;
+  if (limit() == 0) return false;
   MutexLock lock(&mutex_);
-  return bytes_ - shared_bytes_ + bytes + kEntryOverhead <= limit_;
+  return bytes_ - shared_bytes_ + bytes + kEntryOverhead <= limit();
 }
 
 uint64_t RowCache::Charge(const std::string& row) const {
@@ -50,10 +50,10 @@ std::shared_ptr<const CachedRow> RowCache::Placed(uint64_t space, std::string ro
     {
       MutexLock lock(&mutex_);
       std::shared_ptr<RowFiles>& known = files_[space];
-      if (known == nullptr) known = std::make_shared<RowFiles>(lent_, limit_);
+      if (known == nullptr) known = std::make_shared<RowFiles>(lent_);
       files = known;
     }
-    if (std::shared_ptr<const std::string_view> bytes = files->Write(row)) {
+    if (std::shared_ptr<const std::string_view> bytes = files->Write(row, limit())) {
       struct LentRow {
         std::shared_ptr<const std::string_view> bytes;
         CachedRow row;
@@ -67,7 +67,7 @@ std::shared_ptr<const CachedRow> RowCache::Placed(uint64_t space, std::string ro
 }
 
 bool RowCache::Keep(const RowKey& key, std::string row) {
-  if (limit_ == 0) return false;
+  if (limit() == 0) return false;
   const uint64_t charge = Charge(row);
   Dropped dropped;  // freed after the lock
   {
@@ -87,7 +87,7 @@ bool RowCache::Keep(const RowKey& key, std::string row) {
 }
 
 bool RowCache::Share(const RowKey& key, std::string row) {
-  if (limit_ == 0) return false;
+  if (limit() == 0) return false;
   auto heap = std::make_shared<const HeapRow>(std::move(row));
   const uint64_t charge = heap->own.capacity() + kEntryOverhead;
   Dropped dropped;
@@ -101,8 +101,8 @@ bool RowCache::Share(const RowKey& key, std::string row) {
 }
 
 bool RowCache::MakeRoom(uint64_t bytes, Dropped* dropped) {
-  if (bytes_ - shared_bytes_ + bytes > limit_) return false;
-  while (bytes_ + bytes > limit_) Remove(entries_.find(shared_.front()), dropped);
+  if (bytes_ - shared_bytes_ + bytes > limit()) return false;
+  while (bytes_ + bytes > limit()) Remove(entries_.find(shared_.front()), dropped);
   return true;
 }
 
@@ -117,19 +117,32 @@ void RowCache::Remove(Entries::iterator it, Dropped* dropped) {
   entries_.erase(it);
 }
 
-void RowCache::DropSpace(uint64_t space) {
-  Dropped dropped;
-  std::shared_ptr<RowFiles> files;
-  MutexLock lock(&mutex_);
+void RowCache::RemoveSpace(uint64_t space, Dropped* dropped, std::vector<std::shared_ptr<RowFiles>>* files) {
   if (const auto found = files_.find(space); found != files_.end()) {
-    files = std::move(found->second);
+    files->push_back(std::move(found->second));
     files_.erase(found);
   }
   for (auto it = entries_.begin(); it != entries_.end();) {
     const auto next = std::next(it);
-    if (it->first.space == space) Remove(it, &dropped);
+    if (it->first.space == space) Remove(it, dropped);
     it = next;
   }
+}
+
+void RowCache::DropSpace(uint64_t space) {
+  Dropped dropped;
+  std::vector<std::shared_ptr<RowFiles>> files;
+  MutexLock lock(&mutex_);
+  RemoveSpace(space, &dropped, &files);
+}
+
+void RowCache::SetLimit(uint64_t limit_bytes) {
+  Dropped dropped;
+  std::vector<std::shared_ptr<RowFiles>> files;
+  MutexLock lock(&mutex_);
+  limit_ = limit_bytes;
+  while (bytes_ > limit_bytes && !shared_.empty()) Remove(entries_.find(shared_.front()), &dropped);
+  while (bytes_ > limit_bytes && !entries_.empty()) RemoveSpace(entries_.begin()->first.space, &dropped, &files);
 }
 
 uint64_t RowCache::bytes() const {
@@ -149,7 +162,7 @@ uint64_t RowCache::misses() const {
 
 CacheStats RowCache::Stats() const {
   MutexLock lock(&mutex_);
-  return {limit_, bytes_, hits_, misses_, served_, 0};
+  return {limit(), bytes_, hits_, misses_, served_, 0};
 }
 
 }  // namespace penstock

@@ -11,6 +11,7 @@
 #ifndef PENSTOCK_PIPELINE_CACHE_ROW_CACHE_H_
 #define PENSTOCK_PIPELINE_CACHE_ROW_CACHE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -19,6 +20,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/lent_files.h"
 #include "base/mutex.h"
@@ -70,10 +72,14 @@ class RowCache {
   bool Keep(const RowKey& key, std::string row);
   bool Share(const RowKey& key, std::string row);
 
+  // When it returns bytes() is at most that. Shared rows go first, the oldest before others; then kept ones, all of a
+  // space at once, since their files go as wholes.
+  void SetLimit(uint64_t limit_bytes);
+
   // Removes all rows of the space. Readers that hold one keep it until they let go.
   void DropSpace(uint64_t space);
 
-  uint64_t limit() const { return limit_; }
+  uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
   uint64_t bytes() const;
   uint64_t hits() const;
   uint64_t misses() const;
@@ -97,7 +103,11 @@ class RowCache {
   bool MakeRoom(uint64_t bytes, Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remove(Entries::iterator it, Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const uint64_t limit_;
+  // Rows of the space, and its files.
+  void RemoveSpace(uint64_t space, Dropped* dropped, std::vector<std::shared_ptr<RowFiles>>* files)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  std::atomic<uint64_t> limit_;  // changed with the lock
   const std::shared_ptr<LentFiles> lent_;
   mutable Mutex mutex_;
   Entries entries_ ABSL_GUARDED_BY(mutex_);

@@ -22,11 +22,8 @@ struct Written {
 
 }  // namespace
 
-RowFiles::RowFiles(std::shared_ptr<LentFiles> files, uint64_t limit_bytes)
-    : files_(std::move(files)), file_bytes_(std::max(kLeastFile, limit_bytes / kFiles / kPage * kPage)) {}
-
-std::shared_ptr<const std::string_view> RowFiles::Write(std::string_view row) {
-  const Place place = Take(Rounded(row.size()));
+std::shared_ptr<const std::string_view> RowFiles::Write(std::string_view row, uint64_t limit_bytes) {
+  const Place place = Take(Rounded(row.size()), std::max(kLeastFile, limit_bytes / kFiles / kPage * kPage));
   if (place.file == nullptr) return nullptr;
   std::memcpy(place.at, row.data(), row.size());
   auto written =
@@ -34,11 +31,11 @@ std::shared_ptr<const std::string_view> RowFiles::Write(std::string_view row) {
   return {written, &written->bytes};
 }
 
-RowFiles::Place RowFiles::Take(uint64_t bytes) {
+RowFiles::Place RowFiles::Take(uint64_t bytes, uint64_t file_bytes) {
   MutexLock lock(&mutex_);
   if (file_ == nullptr || bytes > file_->size() - used_) {
     absl::StatusOr<std::shared_ptr<LentFile>> made =
-        files_->Create(std::max(file_bytes_, (bytes + kPage - 1) / kPage * kPage));
+        files_->Create(std::max(file_bytes, (bytes + kPage - 1) / kPage * kPage));
     if (!made.ok()) return {};
     file_ = *std::move(made);
     used_ = 0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "base/lent_files.h"
 #include "base/mutex.h"
@@ -15,11 +16,11 @@ namespace penstock {
 // Thread-safe.
 class RowFiles {
  public:
-  // `limit_bytes`: of all rows there will be in all such, about; files are made to measure.
-  RowFiles(std::shared_ptr<LentFiles> files, uint64_t limit_bytes);
+  explicit RowFiles(std::shared_ptr<LentFiles> files) : files_(std::move(files)) {}
 
-  // A copy of the row, kept by what is returned; null where the system gives no memory file.
-  std::shared_ptr<const std::string_view> Write(std::string_view row);
+  // A copy of the row, kept by what is returned; null where the system gives no memory file. `limit_bytes`: of all rows
+  // there will be in all such, about, as far as is known now; files are made to measure.
+  std::shared_ptr<const std::string_view> Write(std::string_view row, uint64_t limit_bytes);
 
   // What a row takes.
   static uint64_t Rounded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -29,10 +30,9 @@ class RowFiles {
     std::shared_ptr<LentFile> file;  // null: there is none
     std::byte* at = nullptr;
   };
-  Place Take(uint64_t bytes);
+  Place Take(uint64_t bytes, uint64_t file_bytes);
 
   const std::shared_ptr<LentFiles> files_;
-  const uint64_t file_bytes_;
   Mutex mutex_;
   std::shared_ptr<LentFile> file_ ABSL_GUARDED_BY(mutex_);  // rows go to; null: none yet
   uint64_t used_ ABSL_GUARDED_BY(mutex_) = 0;               // of it

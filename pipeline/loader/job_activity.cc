@@ -2,10 +2,22 @@
 
 #include <algorithm>
 
+#include "pipeline/cache/byte_cache.h"
+#include "pipeline/cache/row_cache.h"
+#include "pipeline/cache/row_files.h"
+
 namespace penstock {
 namespace {
 
 double Seconds(Nanos time) { return static_cast<double>(time) / kSecond; }
+
+// Decoded images are measured when that many rows were made of them.
+constexpr uint64_t kMeasured = 16;
+// Of decoding the whole image, what a crop's decoding takes.
+constexpr double kCropOfWhole = 0.65;
+constexpr double kAlmostAll = 0.9;
+// What reading takes at least, of what it takes when nobody waits for it: reads under way are bounded.
+constexpr double kReadBeside = 1.0 / 16;
 
 }  // namespace
 
@@ -13,6 +25,12 @@ JobActivity::JobActivity(const std::shared_ptr<const LoadJob>& job) : job_(job) 
   sums_.job = job->spec().name();
   for (const std::string& stage : job->pipeline().stages()) sums_.stages.push_back({stage, 0});
   stages_.resize(sums_.stages.size());
+  repeats_ = static_cast<double>(job->plan_options().repeats);
+  positions_ = static_cast<double>(job->positions());
+  for_caches_.id = job->shared_space();
+  for_caches_.data = job->record_space();
+  for_caches_.same_rows = job->pipeline().IsDeterministic();
+  for_caches_.decodes = job->pipeline().HasDecodedPrefix();
 }
 
 void JobActivity::AddIdle(Idle why, Nanos threads_time) {
@@ -35,6 +53,36 @@ void JobActivity::AddStages(const std::vector<Nanos>& own, Nanos reading) {
   ++sums_.timed_rows;
   for (size_t i = 0; i < std::min(own.size(), stages_.size()); ++i) stages_[i] += own[i];
   if (!stages_.empty()) stages_[StageTimes::kOther] -= std::min(reading, own[StageTimes::kOther]);
+}
+
+std::optional<CacheJob> JobActivity::ForCaches() const {
+  if (gone()) return std::nullopt;
+  CacheJob use = for_caches_;
+  use.rows = static_cast<double>(sums_.rows);
+  // An epoch leaves a few out, which are others the next time.
+  use.records = (epochs_.rows() > kAlmostAll * positions_ ? positions_ : epochs_.rows()) / repeats_;
+  use.read_again = epochs_.again(positions_);
+  if (const MeanOfLate& read = costs_.read(); read.count() > 0) {
+    const double waited = Seconds(reading_ + storage_) / static_cast<double>(read.count());
+    use.read_seconds = std::max(waited, kReadBeside * read.mean());
+  }
+  if (costs_.from_decoded().count() >= kMeasured) {
+    use.from_decoded_seconds = costs_.from_decoded().mean();
+    use.decoded_bytes = costs_.decoded_bytes().mean() + ByteCache::kEntryOverhead;
+  }
+  if (costs_.from_record().count() > 0) {
+    use.from_record_seconds = costs_.from_record().mean();
+  } else {
+    const double from_decoded = costs_.from_decoded().mean();
+    use.from_record_seconds = from_decoded + kCropOfWhole * std::max(0.0, costs_.filled().mean() - from_decoded);
+  }
+  use.kept_seconds = costs_.kept().mean();
+  if (costs_.record_bytes().count() > 0) use.record_bytes = costs_.record_bytes().mean() + ByteCache::kEntryOverhead;
+  if (costs_.row_bytes().count() > 0) {
+    const auto row = static_cast<uint64_t>(costs_.row_bytes().mean());
+    use.row_bytes = static_cast<double>(RowFiles::Rounded(row) + RowCache::kEntryOverhead);
+  }
+  return use;
 }
 
 JobTimes JobActivity::Times(Nanos making, Nanos reading) const {

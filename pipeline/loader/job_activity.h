@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/runtime/clock.h"
+#include "pipeline/loader/epochs_seen.h"
 #include "pipeline/loader/job_times.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/row_costs.h"
+#include "pipeline/tuning/cache_sizes.h"
 
 namespace penstock {
 
@@ -61,15 +64,18 @@ class JobActivity {
     making_ += took;
     reading_ += reading;
   }
-  void AddRow(uint64_t bytes_read) {
+  // `readers`: that get this row.
+  void AddRow(uint64_t bytes_read, uint64_t epoch, int readers) {
     ++sums_.rows;
     sums_.bytes_read += bytes_read;
+    epochs_.AddRow(epoch, 1.0 / readers);
   }
   // Of a row whose stages were measured: `own` as StageTimes has it, in which `reading` counts as StageTimes::kOther.
   void AddStages(const std::vector<Nanos>& own, Nanos reading);
   // What caches saved of a row that was made.
   RowCosts::Saved AddCost(const RowCost& row) { return costs_.Add(row); }
-  const RowCosts& costs() const { return costs_; }
+  // The same for whoever chooses sizes of caches; nothing of a job that is gone.
+  std::optional<CacheJob> ForCaches() const;
   void AddReadAside(Nanos took) {
     ++sums_.reads_aside;
     read_aside_ += took;
@@ -83,7 +89,10 @@ class JobActivity {
   JobTimes sums_;  // counts and names
   Nanos making_ = 0, reading_ = 0, storage_ = 0, memory_ = 0, unasked_ = 0, read_aside_ = 0;
   std::vector<Nanos> stages_;
+  CacheJob for_caches_;  // what does not change
+  double positions_ = 0, repeats_ = 1;
   RowCosts costs_;
+  EpochsSeen epochs_;
 };
 
 }  // namespace penstock

@@ -25,6 +25,7 @@
 #include "pipeline/batch/row.h"
 #include "pipeline/cache/disk/disk_cache.h"
 #include "pipeline/loader/budget_grab.h"
+#include "pipeline/loader/cache_use.h"
 #include "pipeline/loader/job_times.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/loader_stats.h"
@@ -106,6 +107,8 @@ struct LoaderOptions {
   uint64_t record_cache_bytes = 0;  // all three inside the budget
   uint64_t decoded_cache_bytes = 0;
   uint64_t row_cache_bytes = 0;  // finished rows: of jobs that draw nothing, and those that several sessions read
+  // Those whose sizes may be chosen while rows are made (CacheTuning); they begin as above.
+  bool choose_record_cache = false, choose_decoded_cache = false, choose_row_cache = false;
   std::shared_ptr<LentFiles> lent_rows;  // where finished rows are kept; null: on the heap
   // Records on this machine's disk, behind the cache in memory; null: none. Its memory is the caller's to count.
   std::shared_ptr<DiskCache> disk_cache;
@@ -164,6 +167,11 @@ class Loader {
                                                                const LoaderSessionOptions& options, RowSink* sink) = 0;
   // At once: a thread too many makes its row, and no other; reads that are under way go on. Thread-safe.
   virtual void Set(const LoaderSetting& setting) {}
+  // Other sizes of the caches, now: smaller ones let go of what they have too much, larger ones take what rows do not
+  // need. Returns the sizes that there are then. Thread-safe.
+  virtual CacheSizes SetCaches(const CacheSizes& sizes) { return {}; }
+  // What their sizes may be chosen by; for one caller.
+  virtual CacheUse TakeCacheUse() { return {{{}, true, true, true}, {}, 0, 0, 0, {}}; }
   virtual LoaderStats Stats() const = 0;
   // Of each job with a session now, or of late, by name.
   virtual std::vector<JobTimes> Jobs() const { return {}; }

@@ -1,4 +1,11 @@
-// What the loader's caches give.
+// What the loader's caches give, how large they are, and what they leave to rows.
+//
+// Rows and caches share one part of the budget. What a cache gives up is freed first and given to rows then; what one
+// takes is taken from rows first, as far as they leave it: so both together never have more than there is.
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
 #include "pipeline/loader/loader_core.h"
 
 namespace penstock {
@@ -19,6 +26,120 @@ void LoaderCore::CountCost(const MadeRow& made, Nanos took, OpenedSession* sessi
   saved_.record += saved.record;
   saved_.decoded += saved.decoded;
   saved_.row += saved.row;
+}
+
+uint64_t LoaderCore::CachesHeld() const {
+  return std::max(records_.limit(), records_.bytes()) + std::max(decoded_.limit(), decoded_.bytes()) +
+         std::max(rows_.limit(), rows_.bytes());
+}
+
+void LoaderCore::ShrinkCaches(const CacheSizes& sizes) {
+  {
+    // With other sizes what was counted until now is no measure any more.
+    MutexLock lock(&mutex_);
+    peak_before_ = std::max(peak_before_, budget_.peak() + records_.bytes() + decoded_.bytes() + rows_.bytes());
+    budget_.RestartPeak();
+  }
+  const CacheSizes now = CacheLimitsNow();
+  if (sizes.records < now.records) records_.SetLimit(sizes.records);
+  if (sizes.decoded < now.decoded) decoded_.SetLimit(sizes.decoded);
+  if (sizes.rows < now.rows) rows_.SetLimit(sizes.rows);
+  const uint64_t held = CachesHeld();
+  MutexLock lock(&mutex_);
+  budget_.SetTotal(std::max(budget_.total(), all_bytes_ - std::min(all_bytes_, held)));
+  may_revoke_ = true;
+  if (waiting_threads_ > 0) work_.NotifyAll();
+}
+
+CacheSizes LoaderCore::SetCaches(const CacheSizes& sizes) {
+  MutexLock sizing(&sizing_);
+  ShrinkCaches(sizes);
+  CacheSizes now = CacheLimitsNow();
+  const uint64_t held = CachesHeld();
+  uint64_t room;
+  {
+    MutexLock lock(&mutex_);
+    const uint64_t wanted = std::min(all_bytes_, std::max(held, sizes.sum()));
+    budget_.SetTotal(std::max({all_bytes_ - wanted, budget_.LeastTotal(), rows_need_}));
+    room = all_bytes_ - budget_.total();
+  }
+  // Where rows do not leave all of it: what saves most a byte before the others.
+  room -= std::min(room, held);
+  const auto grow = [&room](uint64_t from, uint64_t to) {
+    const uint64_t more = std::min(room, to - std::min(to, from));
+    room -= more;
+    return from + more;
+  };
+  now.rows = grow(now.rows, sizes.rows);
+  now.decoded = grow(now.decoded, sizes.decoded);
+  now.records = grow(now.records, sizes.records);
+  rows_.SetLimit(now.rows);
+  decoded_.SetLimit(now.decoded);
+  records_.SetLimit(now.records);
+  return now;
+}
+
+bool LoaderCore::GiveBackCaches(uint64_t bytes) {
+  MutexLock sizing(&sizing_);
+  CacheSizes to = CacheLimitsNow();
+  uint64_t lacks = bytes;
+  const auto give = [&lacks](bool chosen, uint64_t first, uint64_t* size) {
+    if (!chosen || *size <= first) return;
+    const uint64_t given = std::min(lacks, *size - first);
+    *size -= given;
+    lacks -= given;
+  };
+  give(options_.choose_decoded_cache, options_.decoded_cache_bytes, &to.decoded);
+  give(options_.choose_record_cache, options_.record_cache_bytes, &to.records);
+  give(options_.choose_row_cache, options_.row_cache_bytes, &to.rows);
+  if (lacks > 0) return false;
+  ShrinkCaches(to);
+  MutexLock lock(&mutex_);
+  rows_need_ = std::max(rows_need_, budget_.total());
+  return true;
+}
+
+absl::StatusOr<RowMaker::Answer> LoaderCore::Grow(Work* work, uint64_t bytes) {
+  if (bytes <= work->held) return RowMaker::Answer::kYes;
+  const uint64_t id = work->session->id;
+  while (true) {
+    uint64_t most, total;
+    {
+      MutexLock lock(&mutex_);
+      most = budget_.LargestTake(id);
+      total = budget_.total();
+      if (bytes <= most) {
+        work->session->estimate = std::max(work->session->estimate, bytes);
+        if (!budget_.Take(id, bytes - work->held)) return RowMaker::Answer::kPutBack;
+        work->held = bytes;
+        return RowMaker::Answer::kYes;
+      }
+    }
+    if (GiveBackCaches(bytes - most)) continue;
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "needs ", bytes, " bytes of memory, but this session can have ", most, " at most: of the budget of ",
+        options_.memory_budget_bytes, " bytes, ", all_bytes_ - total, " are for caches, ",
+        static_cast<uint64_t>(sizes_.threads) * sizes_.thread_scratch_bytes, " for ", sizes_.threads,
+        " threads, and the rest is reserved for other sessions; raise "
+        "memory_budget_bytes, or lower the job's limits"));
+  }
+}
+
+CacheUse LoaderCore::TakeCacheUse() {
+  CacheUse use;
+  use.limits.first = {options_.record_cache_bytes, options_.decoded_cache_bytes, options_.row_cache_bytes};
+  use.limits.records_pinned = !options_.choose_record_cache;
+  use.limits.decoded_pinned = !options_.choose_decoded_cache;
+  use.limits.rows_pinned = !options_.choose_row_cache;
+  use.now = CacheLimitsNow();
+  use.bytes = all_bytes_;
+  MutexLock lock(&mutex_);
+  use.rows_need = std::max(rows_need_, budget_.reserved());
+  use.rows_peak = budget_.TakeLatePeak();
+  for (const auto& activity : activities_) {
+    if (std::optional<CacheJob> job = activity->ForCaches(); job.has_value()) use.jobs.push_back(*job);
+  }
+  return use;
 }
 
 }  // namespace penstock

@@ -56,6 +56,7 @@ std::string AboutShards(const Snapshot& snapshot) {
 LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes)
     : options_(options),
       sizes_(sizes),
+      all_bytes_(sizes.rows_bytes + options.record_cache_bytes + options.decoded_cache_bytes + options.row_cache_bytes),
       records_(options.record_cache_bytes),
       decoded_(options.decoded_cache_bytes),
       rows_(options.row_cache_bytes, options.lent_rows),
@@ -76,9 +77,16 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   const uint64_t row = (options.books_slots ? 0 : job->fixed_bytes()) + ragged;
   const uint64_t overhead = options.counts_all ? OverheadOf(*job) : 0;
   const uint64_t making = job->fixed_bytes() + ragged + 2 * mean + overhead;
+  const uint64_t reserve = options.largest_step_rows * row + making;
+  uint64_t lacks;
+  {
+    MutexLock lock(&mutex_);
+    lacks = budget_.LacksFor(reserve);
+  }
+  if (lacks > 0) GiveBackCaches(lacks);
   MutexLock lock(&mutex_);
   const uint64_t id = next_session_++;
-  PS_RETURN_IF_ERROR(budget_.Open(id, options.largest_step_rows * row + making));
+  PS_RETURN_IF_ERROR(budget_.Open(id, reserve));
   scheduler_.AddSession(id, options.weight);
   auto session = std::make_shared<OpenedSession>();
   session->id = id;
@@ -266,6 +274,7 @@ void LoaderCore::EndCall(std::shared_ptr<OpenedSession> session) {
   if (--session->calls > 0 || !session->closing) return;
   sessions_.erase(session->id);
   budget_.Close(session->id);
+  if (sessions_.empty()) rows_need_ = 0;
   work_.NotifyAll();  // its reserve is free
   mutex_.Unlock();
   Task quiet = std::move(session->quiet);
@@ -351,10 +360,11 @@ LoaderStats LoaderCore::Stats() {
   Sweep();
   LoaderStats stats;
   RowCosts::Saved saved;
-  uint64_t peak;
+  uint64_t peak, peak_before;
   {
     MutexLock lock(&mutex_);
     stats = stats_;
+    peak_before = peak_before_;
     saved = saved_;
     times_.AddTo(&stats);
     stats.memory_bytes = budget_.used();
@@ -365,23 +375,24 @@ LoaderStats LoaderCore::Stats() {
     stats.far_requests += ranges.ranges;
     stats.far_bytes += ranges.bytes;
   }
-  const auto of = [](CacheStats cache, double seconds) {
+  const auto of = [](CacheStats cache, double seconds, bool chosen = false) {
     cache.saved_seconds = std::max(0.0, seconds);
+    cache.chosen = chosen;
     return cache;
   };
-  stats.record_cache = of(records_.Stats(), saved.record);
-  stats.decoded_cache = of(decoded_.Stats(), saved.decoded);
-  stats.row_cache = of(rows_.Stats(), saved.row);
+  stats.record_cache = of(records_.Stats(), saved.record, options_.choose_record_cache);
+  stats.decoded_cache = of(decoded_.Stats(), saved.decoded, options_.choose_decoded_cache);
+  stats.row_cache = of(rows_.Stats(), saved.row, options_.choose_row_cache);
   if (options_.disk_cache != nullptr) {
     const DiskCacheStats disk = options_.disk_cache->Stats();
     const double mean = stats.storage_reads > 0 ? stats.storage_seconds / static_cast<double>(stats.storage_reads) : 0;
     stats.disk_cache = of({disk.limit_bytes, disk.bytes, disk.hits, disk.misses, disk.bytes_read, 0},
                           mean * static_cast<double>(disk.hits) - disk.read_seconds);
   }
-  const uint64_t beside = stats.record_cache.bytes + stats.decoded_cache.bytes + stats.row_cache.bytes +
-                          static_cast<uint64_t>(sizes_.threads) * sizes_.thread_scratch_bytes;
-  stats.memory_bytes += beside;
-  stats.memory_peak_bytes = peak + beside;
+  const uint64_t caches = stats.record_cache.bytes + stats.decoded_cache.bytes + stats.row_cache.bytes;
+  const uint64_t scratch = static_cast<uint64_t>(sizes_.threads) * sizes_.thread_scratch_bytes;
+  stats.memory_bytes += caches + scratch;
+  stats.memory_peak_bytes = std::max(peak + caches, peak_before) + scratch;
   return stats;
 }
 

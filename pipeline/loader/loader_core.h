@@ -1,6 +1,6 @@
 // The loader's shared state: sessions, rows that wait, budget and counters behind one lock, and what its threads do.
 // Inside of loader.cc; everyone else uses loader.h. Sessions and what is asked are in loader_core.cc, what the threads
-// do in loader_work.cc, what is counted of caches in loader_caches.cc.
+// do in loader_work.cc, what caches give and take in loader_caches.cc.
 #ifndef PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
 #define PENSTOCK_PIPELINE_LOADER_LOADER_CORE_H_
 
@@ -19,6 +19,7 @@
 #include "pipeline/cache/row_cache.h"
 #include "pipeline/loader/budget_grab.h"
 #include "pipeline/loader/busy_times.h"
+#include "pipeline/loader/cache_use.h"
 #include "pipeline/loader/job_activity.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/loader/memory_budget.h"
@@ -53,6 +54,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   void Stop();
 
   void Set(const LoaderSetting& setting);
+  CacheSizes SetCaches(const CacheSizes& sizes) ABSL_LOCKS_EXCLUDED(mutex_, sizing_);
+  CacheUse TakeCacheUse() ABSL_LOCKS_EXCLUDED(mutex_);
   LoaderStats Stats();
   std::vector<JobTimes> Jobs();
   void Release(uint64_t account, uint64_t bytes) override;
@@ -130,6 +133,12 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A row was made: what it tells of the session's rows, and for the counters.
   void Count(const Outcome& outcome, Nanos took, OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  CacheSizes CacheLimitsNow() const { return {records_.limit(), decoded_.limit(), rows_.limit()}; }
+  uint64_t CachesHeld() const;
+  // Lets chosen caches give up `bytes` to rows, down to what they began with. False: they cannot.
+  bool GiveBackCaches(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_, sizing_);
+  // Lowers caches to these sizes, and gives what that frees to rows.
+  void ShrinkCaches(const CacheSizes& sizes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sizing_) ABSL_LOCKS_EXCLUDED(mutex_);
   // A row that was made, for the measures of what caches give.
   void CountCost(const MadeRow& made, Nanos took, OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A row that another session's thread is making just now is put aside until that has ended: then it is in the cache,
@@ -166,16 +175,21 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
 
   const LoaderOptions options_;
   const Sizes sizes_;
+  const uint64_t all_bytes_;  // for rows and caches
   ByteCache records_, decoded_;
   RowCache rows_;
   const std::shared_ptr<RecordRanges> ranges_;  // null: there are none
   const RowMaker maker_;
   Lists lists_{this, false}, range_lists_{this, true};
 
+  // Held while sizes of caches change; taken before mutex_.
+  Mutex sizing_;
   Mutex mutex_;
   CondVar work_;   // something may have become possible
   CondVar spare_;  // there are more threads wanted, or none any more
   MemoryBudget budget_ ABSL_GUARDED_BY(mutex_);
+  uint64_t rows_need_ ABSL_GUARDED_BY(mutex_) = 0;    // what caches had to give back to them, while sessions are open
+  uint64_t peak_before_ ABSL_GUARDED_BY(mutex_) = 0;  // of rows and caches, with other sizes of these
   uint64_t range_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of it, for records that were fetched ahead
   RowScheduler scheduler_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<OpenedSession>> sessions_ ABSL_GUARDED_BY(mutex_);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "pipeline/loader/borrowed_row.h"
 #include "pipeline/loader/loader_core.h"
@@ -176,25 +175,6 @@ void LoaderCore::RevokeFor(const RowScheduler::Blocked& blocked) {
   if (freed > 0) may_revoke_ = true;
 }
 
-absl::StatusOr<RowMaker::Answer> LoaderCore::Grow(Work* work, uint64_t bytes) {
-  if (bytes <= work->held) return RowMaker::Answer::kYes;
-  MutexLock lock(&mutex_);
-  const uint64_t id = work->session->id;
-  if (const uint64_t most = budget_.LargestTake(id); bytes > most) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "needs ", bytes, " bytes of memory, but this session can have ", most, " at most: of the budget of ",
-        options_.memory_budget_bytes, " bytes, ",
-        options_.record_cache_bytes + options_.decoded_cache_bytes + options_.row_cache_bytes, " are for caches, ",
-        static_cast<uint64_t>(sizes_.threads) * sizes_.thread_scratch_bytes, " for ", sizes_.threads,
-        " threads, and the rest is reserved for other sessions; raise memory_budget_bytes, or lower "
-        "the job's limits"));
-  }
-  work->session->estimate = std::max(work->session->estimate, bytes);
-  if (!budget_.Take(id, bytes - work->held)) return RowMaker::Answer::kPutBack;
-  work->held = bytes;
-  return RowMaker::Answer::kYes;
-}
-
 LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
   const OpenedSession& session = *work->session;
   const LoadJob& job = *session.job;
@@ -361,7 +341,7 @@ void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* sessio
   // Follows the rows' needs: up at once, down slowly, so that few rows have to ask twice.
   if (outcome.need < session->estimate) session->estimate -= (session->estimate - outcome.need) / 64;
   if (outcome.made.status.ok()) ++stats_.rows;
-  session->activity->AddRow(outcome.made.bytes_read);
+  session->activity->AddRow(outcome.made.bytes_read, outcome.result.request.epoch, session->shares + 1);
   CountCost(outcome.made, took, session);
   if (!outcome.made.fault.ok() || !outcome.made.status.ok()) ++stats_.failed_rows;
   stats_.bytes_read += outcome.made.bytes_read;
@@ -378,7 +358,7 @@ bool LoaderCore::WaitsForOther(Work* work) {
   work->shared = session.shares > 0;
   work->making.reset();
   // One that holds memory goes on with it.
-  if (!work->shared || options_.row_cache_bytes == 0 || work->picked.row.held_bytes() > 0) return false;
+  if (!work->shared || rows_.limit() == 0 || work->picked.row.held_bytes() > 0) return false;
   const RowKey key{session.job->shared_space(), request.epoch, request.position};
   const auto [it, first] = being_made_.try_emplace(key);
   if (first) {

@@ -29,6 +29,16 @@ void MemoryBudget::Close(Account account) {
   accounts_.erase(it);
 }
 
+void MemoryBudget::SetTotal(uint64_t total) {
+  PS_CHECK(total >= LeastTotal());
+  total_ = total;
+}
+
+void MemoryBudget::CountUse() {
+  peak_ = std::max(peak_, used_);
+  late_peak_ = std::max(late_peak_, used_);
+}
+
 uint64_t MemoryBudget::Shortage(Account account, uint64_t bytes) const {
   const Entry& entry = accounts_.at(account);
   const uint64_t over = (entry.used + bytes > entry.reserve ? entry.used + bytes - entry.reserve : 0) + entry.listed;
@@ -52,7 +62,7 @@ bool MemoryBudget::Take(Account account, uint64_t bytes) {
   entry.used += bytes;
   common_ += entry.common();
   used_ += bytes;
-  peak_ = std::max(peak_, used_);
+  CountUse();
   return true;
 }
 
@@ -78,7 +88,7 @@ uint64_t MemoryBudget::TakeCommon(Account account, uint64_t unit, uint64_t times
   accounts_.at(account).listed += times * unit;
   common_ += times * unit;
   used_ += times * unit;
-  peak_ = std::max(peak_, used_);
+  CountUse();
   return times;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -52,6 +53,18 @@ class MemoryBudget {
   // would still have as much common memory as it.
   std::vector<Account> Lenders(Account except, uint64_t bytes) const;
 
+  // Other bytes for rows, from now on: no fewer than are reserved or in use (LeastTotal()).
+  void SetTotal(uint64_t total);
+  uint64_t LeastTotal() const { return used_ > reserved_ ? used_ : reserved_; }
+  // Bytes that Open() with this reserve lacks.
+  uint64_t LacksFor(uint64_t reserve) const {
+    return reserve > total_ - reserved_ ? reserve - (total_ - reserved_) : 0;
+  }
+  // peak() begins anew.
+  void RestartPeak() { peak_ = used_; }
+  // The most that was used since the last call.
+  uint64_t TakeLatePeak() { return std::exchange(late_peak_, used_); }
+
   uint64_t total() const { return total_; }
   uint64_t used() const { return used_; }
   uint64_t peak() const { return peak_; }
@@ -65,9 +78,12 @@ class MemoryBudget {
     uint64_t common() const { return (used > reserve ? used - reserve : 0) + listed; }
   };
 
-  const uint64_t total_;
-  uint64_t used_ = 0;      // by all, closed accounts included
-  uint64_t peak_ = 0;      // of used_
+  void CountUse();
+
+  uint64_t total_;
+  uint64_t used_ = 0;  // by all, closed accounts included
+  uint64_t peak_ = 0;  // of used_
+  uint64_t late_peak_ = 0;
   uint64_t common_ = 0;    // beyond reserves, closed accounts included
   uint64_t reserved_ = 0;  // sum of the reserves
   std::map<Account, Entry> accounts_;

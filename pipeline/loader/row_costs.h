@@ -25,18 +25,19 @@ struct RowCost {
   uint64_t record_bytes = 0, decoded_bytes = 0, row_bytes = 0;  // 0: not seen
 };
 
-// Follows what is measured: the mean of all that came while there are few, of the last hundred or so then.
+// Follows what is measured: the mean of all that came while there are few, of about so many of the last ones then.
 class MeanOfLate {
  public:
+  explicit MeanOfLate(uint64_t late = 128) : late_(late) {}
   void Add(double value) {
     ++count_;
-    mean_ += (value - mean_) / static_cast<double>(count_ < kLate ? count_ : kLate);
+    mean_ += (value - mean_) / static_cast<double>(count_ < late_ ? count_ : late_);
   }
   double mean() const { return mean_; }
   uint64_t count() const { return count_; }
 
  private:
-  static constexpr uint64_t kLate = 128;
+  uint64_t late_;
   double mean_ = 0;
   uint64_t count_ = 0;
 };
@@ -63,7 +64,9 @@ class RowCosts {
 
  private:
   MeanOfLate read_, from_record_, filled_, from_decoded_, kept_, whole_;  // whole: of rows that were made, with reading
-  MeanOfLate record_bytes_, decoded_bytes_, row_bytes_;
+  // Sizes are as the data are: the more were seen, the better.
+  static constexpr uint64_t kMany = 1 << 14;
+  MeanOfLate record_bytes_{kMany}, decoded_bytes_{kMany}, row_bytes_{kMany};
 };
 
 }  // namespace penstock

@@ -24,10 +24,10 @@ SelfTuning::SelfTuning(Loader* loader, FarFiles* files, SelfTuningOptions option
       files_(files),
       options_(OnThisHost(std::move(options))),
       now_{{options_.limits.most_threads, files->threads()}, 0, ""},
-      controller_(options_.limits, {options_.limits.most_threads, files->threads()}) {
-  if (options_.limits.read_threads_pinned && (options_.limits.threads_pinned || options_.limits.most_threads == 1)) {
-    return;
-  }
+      controller_(options_.limits, {options_.limits.most_threads, files->threads()}),
+      caches_(loader) {
+  const bool threads_pinned = options_.limits.threads_pinned || options_.limits.most_threads == 1;
+  if (options_.limits.read_threads_pinned && threads_pinned && caches_.pinned()) return;
   counts_ = Count();
   thread_ = std::make_unique<ThreadPool>(1, "ps-tune");
   thread_->PostAt(counts_.at + TuningController::kWindow, [this] { Look(); });
@@ -57,7 +57,9 @@ void SelfTuning::Look() {
   const TuningSetting to = controller_.Step(WindowBetween(counts_, counts), counts.at);
   counts_ = std::move(counts);
   if (to != from) Apply(from, to);
-  const std::optional<std::string> news = controller_.TakeNews();
+  std::optional<std::string> news = controller_.TakeNews();
+  // One at a time: rows that come faster for a cache are no merit of a trial's.
+  if (!news.has_value() && !controller_.in_trial()) news = caches_.Look(counts_.at);
   {
     MutexLock lock(&mutex_);
     now_.setting = to;

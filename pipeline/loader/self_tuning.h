@@ -1,4 +1,5 @@
 // Tunes a loader while it runs: its counters to pipeline/tuning, and what comes of that to the loader and its files.
+// Its caches too, where their sizes are to be chosen.
 #ifndef PENSTOCK_PIPELINE_LOADER_SELF_TUNING_H_
 #define PENSTOCK_PIPELINE_LOADER_SELF_TUNING_H_
 
@@ -10,6 +11,7 @@
 #include "base/mutex.h"
 #include "base/runtime/executor.h"
 #include "base/runtime/thread_pool.h"
+#include "pipeline/loader/cache_tuning.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/loader/tuning_counts.h"
 #include "pipeline/storage/files.h"
@@ -57,6 +59,7 @@ class SelfTuning {
   Now now_ ABSL_GUARDED_BY(mutex_);
   // Of the thread.
   TuningController controller_;
+  CacheTuning caches_;
   TuningCounts counts_;
   std::unique_ptr<ThreadPool> thread_;  // null: all is pinned
 };

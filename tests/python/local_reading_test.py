@@ -1,6 +1,7 @@
 """Jobs that are read without a daemon: what a loader's arguments do in the feeder."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -75,13 +76,27 @@ def test_a_folder_that_is_no_cache_is_refused_by_name(small_job, tmp_path):
         contents(penstock.Loader(small_job.path, data_root=small_job.data, disk_cache=tmp_path))
 
 
-def test_finished_rows_that_are_kept_are_the_same(small_job):
-    loader = penstock.Loader(small_job.path, data_root=small_job.data)
+def test_finished_rows_that_are_kept_are_the_same(small_job, tmp_path):
+    lines = Path(small_job.path).read_text().replace("random_resized_crop", "resize").splitlines()
+    path = tmp_path / "evaluation.textproto"
+    path.write_text("\n".join(line for line in lines if "random" not in line))
+    loader = penstock.Loader(path, data_root=small_job.data)
     expected = [contents(loader) for _ in range(2)]
     penstock.shutdown()
-    loader = penstock.Loader(small_job.path, data_root=small_job.data, row_cache="64MiB")
+    loader = penstock.Loader(path, data_root=small_job.data, row_cache="64MiB")
     assert [contents(loader) for _ in range(2)] == expected
     stats = loader.stats()
-    assert 0 < stats["feeder_row_cache_hits"] <= stats["feeder_rows"]
+    assert stats["feeder_row_cache_hits"] > 0
     assert 0 < stats["feeder_row_cache_bytes"] <= stats["feeder_row_cache_limit"] == 64 << 20
     assert stats["feeder_row_cache_served_bytes"] > 0 and stats["feeder_row_cache_saved_seconds"] >= 0
+
+
+def test_caches_that_are_chosen_or_none_give_the_same_batches(small_job):
+    loader = penstock.Loader(small_job.path, data_root=small_job.data, record_cache=0, decoded_cache=0, row_cache=0)
+    expected = [contents(loader) for _ in range(4)]
+    assert "feeder_record_cache_limit" not in loader.stats()
+    with pytest.raises(penstock.ConfigurationError, match="row_cache='?1048576"):
+        contents(penstock.Loader(small_job.path, data_root=small_job.data, row_cache="1MiB"))
+    penstock.shutdown()
+    loader = penstock.Loader(small_job.path, data_root=small_job.data)
+    assert [contents(loader) for _ in range(4)] == expected

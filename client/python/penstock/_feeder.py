@@ -31,18 +31,26 @@ _TAIL = 4096
 _AT_ONCE = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)  # no enum: it would be asked for each batch
 
 
+_CACHES = ("record_cache", "decoded_cache", "row_cache")
+
+
+def _is_given(name: str, value: object) -> bool:
+    """Whether it is not left to the feeder. A cache of 0 bytes is none, and said."""
+    return bool(value) or (value is not None and name in _CACHES)
+
+
 class FeederOptions(NamedTuple):
-    """What one feeder is started with. 0 and "" mean the feeder's own choice."""
+    """What one feeder is started with. 0 and "" mean the feeder's own choice; of the caches None does."""
 
     memory: int = 0
     threads: int = 0
     memory_budget: int = 0
-    record_cache: int = 0
-    decoded_cache: int = 0
+    record_cache: Optional[int] = None
+    decoded_cache: Optional[int] = None
     index_dir: str = ""
     keep_pages: bool = False
     read_threads: int = 0
-    row_cache: int = 0
+    row_cache: Optional[int] = None
     disk_cache: str = ""
     disk_cache_size: int = 0
 
@@ -63,7 +71,7 @@ class Feeder:
         try:
             with theirs:
                 hello: Dict[str, Any] = {"version": protocol.VERSION, "client": f"python {self.pid}"}
-                hello.update({name: value for name, value in options._asdict().items() if value})
+                hello.update({name: value for name, value in options._asdict().items() if _is_given(name, value)})
                 self._socket.send(protocol.json_packet(protocol.HELLO, 0, hello), socket.MSG_NOSIGNAL)
                 # A session of its own: Ctrl-C is the trainer's.
                 self._child = Child(
@@ -345,7 +353,7 @@ def feeder_for(options: FeederOptions) -> Feeder:
             start = _Current.start = _Start(options)
         for name, value in options._asdict().items():
             has = getattr(start.options, name)
-            if value and value != has and name != "keep_pages":  # who wants that looks, and does without
+            if _is_given(name, value) and value != has and name != "keep_pages":  # who wants that looks, and does without
                 raise ConfigurationError(
                     f"{name}={value!r}: the loaders of a process share one feeder, which runs with "
                     f"{name}={has or 'its default'!r}; give it with the first loader, or call penstock.shutdown() before"

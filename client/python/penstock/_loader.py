@@ -62,9 +62,9 @@ class BaseLoader(Generic[T]):
         threads: int = 0,
         read_threads: int = 0,
         memory_budget: Union[int, str] = 0,
-        record_cache: Union[int, str] = 0,
-        decoded_cache: Union[int, str] = 0,
-        row_cache: Union[int, str] = 0,
+        record_cache: Optional[Union[int, str]] = None,
+        decoded_cache: Optional[Union[int, str]] = None,
+        row_cache: Optional[Union[int, str]] = None,
         disk_cache: Optional[Path] = None,
         disk_cache_size: Union[int, str] = 0,
         index_dir: Optional[Path] = None,
@@ -99,11 +99,11 @@ class BaseLoader(Generic[T]):
             parse_size("memory", memory),
             threads,
             parse_size("memory_budget", memory_budget),
-            parse_size("record_cache", record_cache),
-            parse_size("decoded_cache", decoded_cache),
+            parse_size("record_cache", record_cache) if record_cache is not None else None,
+            parse_size("decoded_cache", decoded_cache) if decoded_cache is not None else None,
             os.path.abspath(os.path.expanduser(os.fspath(index_dir))) if index_dir is not None else "",
             read_threads=read_threads,
-            row_cache=parse_size("row_cache", row_cache),
+            row_cache=parse_size("row_cache", row_cache) if row_cache is not None else None,
             disk_cache=os.path.abspath(os.path.expanduser(os.fspath(disk_cache))) if disk_cache is not None else "",
             disk_cache_size=parse_size("disk_cache_size", disk_cache_size),
         )
@@ -439,9 +439,9 @@ class Loader(BaseLoader[Batch]):
     read_threads         threads beside them that only read, for a network file system whose reads take milliseconds
                          (0: as many as pay, found while it reads)
     memory_budget        what rows under way may take (1 GiB)
-    record_cache, decoded_cache
-                         of records and of decoded images (0)
-    row_cache            of finished rows, where a job draws nothing (0)
+    record_cache, decoded_cache, row_cache
+                         of records, of decoded images, and of finished rows where a job draws nothing, all inside
+                         memory_budget (found while it reads: what fits and pays, from the second epoch on; 0 for none)
     disk_cache, disk_cache_size
                          a folder on a local disk, this process's alone (with several ranks on a host each takes one beside
                          it), and the most that it may take: records stay there from start to start

@@ -16,7 +16,7 @@ constexpr Nanos kApart = 100 * kMillisecond;
 
 // Nothing of one that is not there.
 void AddCache(v1::CacheLoad::Of of, const CacheStats& cache, v1::WorkerLoad* load) {
-  if (cache.limit == 0) return;
+  if (cache.limit == 0 && cache.hits + cache.misses == 0) return;
   v1::CacheLoad* const out = load->add_caches();
   out->set_of(of);
   out->set_bytes(cache.bytes);
@@ -25,6 +25,7 @@ void AddCache(v1::CacheLoad::Of of, const CacheStats& cache, v1::WorkerLoad* loa
   out->set_misses(cache.misses);
   out->set_served_bytes(cache.served_bytes);
   out->set_saved_seconds(cache.saved_seconds);
+  out->set_chosen(cache.chosen);
 }
 
 double Seconds(Nanos time) { return static_cast<double>(time) / kSecond; }

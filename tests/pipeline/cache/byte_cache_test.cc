@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -83,6 +84,40 @@ TEST(ByteCache, WithoutALimitKeepsNothing) {
   EXPECT_FALSE(cache.Insert({1, 1}, Value(1, 'a')));
   EXPECT_EQ(cache.Find({1, 1}), nullptr);
   EXPECT_EQ(cache.misses(), 0u);
+}
+
+TEST(ByteCache, ALowerLimitLetsGoOfNoMoreThanIsTooMuchAndAHigherOneAdmits) {
+  ByteCache cache(100 * ChargeOf(100));
+  for (uint64_t record = 0; record < 100; ++record) cache.Insert({1, record}, Value(100, 'a'));
+  cache.SetLimit(60 * ChargeOf(100) + 5);
+  EXPECT_EQ(cache.bytes(), 60 * ChargeOf(100));
+  size_t found = 0;
+  for (uint64_t record = 0; record < 100; ++record) found += cache.Find({1, record}) != nullptr ? 1 : 0;
+  EXPECT_EQ(found, 60u);
+  EXPECT_FALSE(cache.Insert({2, 1}, Value(100, 'b')));
+  cache.SetLimit(70 * ChargeOf(100));
+  EXPECT_TRUE(cache.Insert({2, 1}, Value(100, 'b')));
+  cache.SetLimit(0);
+  EXPECT_EQ(cache.bytes(), 0u);
+  EXPECT_EQ(cache.Find({2, 1}), nullptr);
+}
+
+TEST(ByteCache, StaysWithinALimitThatChangesUnderManyThreads) {
+  ByteCache cache(50 * ChargeOf(300));
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&cache, &done, t] {
+      for (uint64_t i = 0; !done.load(); ++i) {
+        const CacheKey key{1, (i * 7 + t) % 200};
+        if (cache.Find(key) == nullptr) cache.Insert(key, Value(300, 'x'));
+      }
+    });
+  }
+  for (uint64_t i = 0; i < 2000; ++i) cache.SetLimit((i * 37 % 100) * ChargeOf(300));
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(cache.bytes(), cache.limit());
 }
 
 TEST(ByteCache, ManyThreadsNeverPassTheLimit) {

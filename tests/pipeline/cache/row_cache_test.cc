@@ -170,6 +170,33 @@ TEST(LentRows, WhatWasLentStaysAsItIsAlsoWhenItsSpaceIsDropped) {
   }
 }
 
+TEST(RowCache, ALowerLimitTakesSharedRowsFirstThenAWholeJobsRows) {
+  RowCache cache(100 * (1000 + RowCache::kEntryOverhead) + 100 * 64);
+  for (uint64_t k = 0; k < 20; ++k) ASSERT_TRUE(cache.Keep({1, 0, k}, Row(1000, 'a')));
+  for (uint64_t k = 0; k < 20; ++k) ASSERT_TRUE(cache.Keep({2, 0, k}, Row(1000, 'b')));
+  const uint64_t kept = cache.bytes();
+  for (uint64_t k = 0; k < 20; ++k) ASSERT_TRUE(cache.Share({3, 1, k}, Row(1000, 'c')));
+  cache.SetLimit(kept + 5 * (1000 + RowCache::kEntryOverhead) + 500);
+  EXPECT_EQ(cache.Find({3, 1, 0}), nullptr);
+  EXPECT_NE(cache.Find({3, 1, 19}), nullptr) << "the latest";
+  EXPECT_NE(cache.Find({1, 0, 3}), nullptr);
+  EXPECT_NE(cache.Find({2, 0, 3}), nullptr);
+  cache.SetLimit(kept - 1);
+  EXPECT_EQ(cache.Find({3, 1, 19}), nullptr);
+  EXPECT_EQ(cache.bytes(), kept / 2) << "the files of one job";
+  cache.SetLimit(2 * kept);
+  EXPECT_TRUE(cache.Keep({4, 0, 1}, Row(1000, 'd')));
+}
+
+TEST(LentRows, StayAsTheyAreForWhoHoldsOneWhenTheLimitIsLowered) {
+  RowCache cache(4 << 20, std::make_shared<LentFiles>());
+  for (uint64_t k = 0; k < 50; ++k) ASSERT_TRUE(cache.Keep({1, 0, k}, Row(kLarge, 'a')));
+  const auto row = cache.Find({1, 0, 7});
+  cache.SetLimit(0);
+  EXPECT_EQ(cache.bytes(), 0u);
+  EXPECT_EQ(row->bytes, Row(kLarge, 'a'));
+}
+
 TEST(LentRows, AreWrittenOnceByManyThreads) {
   const auto files = std::make_shared<LentFiles>();
   RowCache cache(4 << 20, files);

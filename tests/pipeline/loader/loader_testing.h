@@ -96,26 +96,35 @@ class MemoryPipeline final : public Pipeline {
     if (on_make) {
       if (absl::Status status = on_make(number); !status.ok()) return status;
     }
-    const uint64_t drawn = deterministic ? 0 : key.epoch * 7;
-    std::memset(slot->fixed[0], static_cast<int>((number * 31 + drawn + key.record_id) & 0xff),
-                schema_.columns[0].Bytes());
+    std::memset(slot->fixed[0], Content(number, key), schema_.columns[0].Bytes());
     return absl::OkStatus();
   }
   bool IsDeterministic() const override { return deterministic; }
-  bool HasDecodedPrefix() const override { return false; }
-  absl::StatusOr<std::string> MakeDecoded(std::string_view, RowScratch*) const override {
-    return absl::UnimplementedError("no prefix");
+  bool HasDecodedPrefix() const override { return decoded_bytes > 0; }
+  absl::StatusOr<std::string> MakeDecoded(std::string_view record, RowScratch*) const override {
+    if (on_decode) on_decode();
+    return std::string(decoded_bytes, record[0]);
   }
-  absl::Status MakeRowFromDecoded(std::string_view, std::string_view, const SampleKey&, RowSlot*,
-                                  RowScratch*) const override {
-    return absl::UnimplementedError("no prefix");
+  absl::Status MakeRowFromDecoded(std::string_view record, std::string_view, const SampleKey& key, RowSlot* slot,
+                                  RowScratch* row_scratch) const override {
+    if (on_decoded) on_decoded();
+    const uint64_t number = std::stoull(std::string(record));
+    std::memset(slot->fixed[0], Content(number, key), schema_.columns[0].Bytes());
+    return absl::OkStatus();
   }
 
-  bool deterministic = false;  // set before use
+  bool deterministic = false;                   // set before use
+  size_t decoded_bytes = 0;                     // of an image that may be kept decoded; 0: there is none
+  std::function<void()> on_decode, on_decoded;  // the whole image is decoded; a row is made of it
   std::function<uint64_t(uint64_t record)> scratch;
   std::function<absl::Status(uint64_t record)> on_make;
 
  private:
+  int Content(uint64_t number, const SampleKey& key) const {
+    const uint64_t drawn = deterministic ? 0 : key.epoch * 7;
+    return static_cast<int>((number * 31 + drawn + key.record_id) & 0xff);
+  }
+
   RowSchema schema_;
 };
 

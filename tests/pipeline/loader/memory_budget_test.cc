@@ -96,6 +96,29 @@ TEST(MemoryBudget, NobodyIsAskedForMoreThanHisShareForMemoryThatIsNotReserved) {
   EXPECT_EQ(budget.Lenders(3, 200), (std::vector<MemoryBudget::Account>{3}));
 }
 
+TEST(MemoryBudget, AnotherTotalCountsFromThenOnForAll) {
+  MemoryBudget budget(1000);
+  ASSERT_TRUE(budget.Open(1, 300).ok());
+  ASSERT_TRUE(budget.Take(1, 500));
+  EXPECT_EQ(budget.LeastTotal(), 500u);
+  EXPECT_EQ(budget.LacksFor(800), 100u);
+  EXPECT_EQ(budget.LacksFor(700), 0u);
+  budget.SetTotal(550);
+  EXPECT_EQ(budget.LargestTake(1), 550u);
+  EXPECT_FALSE(budget.Take(1, 100));
+  EXPECT_FALSE(budget.Open(2, 300).ok());
+  budget.SetTotal(2000);
+  EXPECT_TRUE(budget.Open(2, 300).ok());
+  EXPECT_TRUE(budget.Take(1, 900));
+  EXPECT_EQ(budget.TakeLatePeak(), 1400u);
+  budget.Release(1, 900);
+  EXPECT_EQ(budget.TakeLatePeak(), 1400u);
+  EXPECT_EQ(budget.TakeLatePeak(), 500u);
+  EXPECT_EQ(budget.peak(), 1400u);
+  budget.RestartPeak();
+  EXPECT_EQ(budget.peak(), 500u);
+}
+
 TEST(MemoryBudget, ListsOfWhatIsToBeMadeTakeNobodysReserve) {
   MemoryBudget budget(1000);
   ASSERT_TRUE(budget.Open(1, 300).ok());

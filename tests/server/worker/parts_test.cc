@@ -141,6 +141,9 @@ TEST(DaemonOptions, FlagsAloneAreEnough) {
   EXPECT_EQ(options->config.coordinator(), "host:7070");
   EXPECT_EQ(options->config.worker_settings().memory_budget_bytes(), uint64_t{1} << 30);
   EXPECT_EQ(options->config.worker_settings().record_cache_bytes(), 0u);
+  EXPECT_TRUE(options->record_cache_pinned) << "0 is a size, too";
+  EXPECT_FALSE(options->decoded_cache_pinned);
+  EXPECT_FALSE(options->row_cache_pinned);
   EXPECT_EQ(options->config.worker_settings().threads(), 3u);
   ASSERT_EQ(options->roots.size(), 1u);
   EXPECT_EQ(options->roots[0].name, "data");

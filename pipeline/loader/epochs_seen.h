@@ -1,0 +1,51 @@
+// Which epochs of a job rows are asked of, and how many: what says whether its data are read again. Pure.
+#ifndef PENSTOCK_PIPELINE_LOADER_EPOCHS_SEEN_H_
+#define PENSTOCK_PIPELINE_LOADER_EPOCHS_SEEN_H_
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace penstock {
+
+// Of the last few epochs: readers need not be in the same one.
+class EpochsSeen {
+ public:
+  // `part`: of a row, where several readers get it.
+  void AddRow(uint64_t epoch, double part) {
+    Seen* oldest = &seen_.front();
+    for (Seen& seen : seen_) {
+      if (seen.rows > 0 && seen.epoch == epoch) {
+        seen.rows += part;
+        seen.at = ++time_;
+        return;
+      }
+      if (seen.at < oldest->at) oldest = &seen;
+    }
+    *oldest = {epoch, part, ++time_};
+    ++epochs_;
+  }
+
+  // The most of one epoch.
+  double rows() const {
+    double most = 0;
+    for (const Seen& seen : seen_) most = std::max(most, seen.rows);
+    return most;
+  }
+  // Whether rows came of a second one, or more of one than there are.
+  bool again(double rows_of_epoch) const { return epochs_ > 1 || rows() > 1.05 * rows_of_epoch + 1; }
+
+ private:
+  struct Seen {
+    uint64_t epoch = 0;
+    double rows = 0;
+    uint64_t at = 0;
+  };
+  std::array<Seen, 4> seen_;
+  uint64_t time_ = 0, epochs_ = 0;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_EPOCHS_SEEN_H_

@@ -1,0 +1,299 @@
+// Caches whose sizes change while rows are made: nobody gets another row, and memory stays within the budget.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/mutex.h"
+#include "base/runtime/clock.h"
+#include "pipeline/loader/cache_tuning.h"
+#include "pipeline/loader/local_reader.h"
+#include "tests/pipeline/loader/loader_testing.h"
+#include "tests/support/test_dataset.h"
+
+namespace penstock {
+namespace {
+
+constexpr Nanos kMicro = kSecond / 1'000'000;
+
+// Keeps a hash of each row, by epoch and position.
+class HashingSink final : public RowSink {
+ public:
+  explicit HashingSink(size_t bytes) : bytes_(bytes) {}
+  void OnRow(RowResult row) override {
+    EXPECT_TRUE(row.status.ok()) << row.status;
+    const auto* const begin = reinterpret_cast<const char*>(row.fixed.get());
+    const uint64_t hash = row.fixed == nullptr ? 0 : Hash64(std::string_view(begin, bytes_));
+    MutexLock lock(&mutex_);
+    rows_[{row.request.epoch, row.request.position}] = hash;
+    ++count_;
+    changed_.NotifyAll();
+  }
+  void WaitFor(size_t rows) {
+    MutexLock lock(&mutex_);
+    while (count_ < rows) changed_.Wait(&mutex_);
+  }
+  using Rows = std::map<std::pair<uint64_t, uint64_t>, uint64_t>;
+  Rows rows() {
+    MutexLock lock(&mutex_);
+    return rows_;
+  }
+
+ private:
+  const size_t bytes_;
+  Mutex mutex_;
+  CondVar changed_;
+  size_t count_ ABSL_GUARDED_BY(mutex_) = 0;
+  Rows rows_ ABSL_GUARDED_BY(mutex_);
+};
+
+std::unique_ptr<Loader> LoaderOf(uint64_t budget, const CacheSizes& first, int threads = 2,
+                                 Clock* clock = Clock::Real(), bool chosen = true) {
+  LoaderOptions options;
+  options.threads = threads;
+  options.memory_budget_bytes = budget;
+  options.record_cache_bytes = first.records;
+  options.decoded_cache_bytes = first.decoded;
+  options.row_cache_bytes = first.rows;
+  options.choose_record_cache = options.choose_decoded_cache = options.choose_row_cache = chosen;
+  options.clock = clock;
+  auto loader = Loader::Create(options);
+  PS_CHECK(loader.ok());
+  return *std::move(loader);
+}
+
+LoaderSessionOptions StepsOf(uint32_t rows) {
+  LoaderSessionOptions options;
+  options.largest_step_rows = rows;
+  return options;
+}
+
+HashingSink::Rows ReadEpochs(Loader* loader, const std::shared_ptr<const LoadJob>& job, uint64_t first, uint64_t end) {
+  HashingSink sink(job->fixed_bytes());
+  auto session = loader->OpenSession(job, StepsOf(8), &sink);
+  PS_CHECK(session.ok());
+  const uint64_t rows = job->positions();
+  for (uint64_t epoch = first; epoch < end; ++epoch) {
+    std::vector<RowRequest> wanted;
+    for (uint64_t row = 0; row < rows; ++row) {
+      RowRequest request;
+      request.epoch = epoch;
+      request.position = row;
+      request.step = epoch * rows + row / 8;
+      wanted.push_back(request);
+    }
+    (*session)->Request(wanted);
+    sink.WaitFor((epoch - first + 1) * rows);
+  }
+  session->reset();
+  return sink.rows();
+}
+
+std::shared_ptr<const LoadJob> Load(const TestDataset& set) {
+  auto reader = OpenDataset(set.job, set.roots, "", 2);
+  PS_CHECK(reader.ok());
+  auto job = LoadJob::Create(set.job, *std::move(reader));
+  PS_CHECK(job.ok());
+  return *job;
+}
+
+class CacheSizesOf : public ::testing::TestWithParam<bool> {};
+
+TEST_P(CacheSizesOf, ChangeAtAnyTimeAndRowsStayTheSame) {
+  constexpr uint64_t kBudget = 8 << 20;
+  TempFolder folder;
+  TestDataset set = MakeImageDataset({.shards = 2, .records_per_shard = 30}, folder.path());
+  if (GetParam()) {  // draws nothing: finished rows are kept, too
+    set.job.clear_ops();
+    set.job.add_ops()->mutable_decode_image();
+    auto* const resize = set.job.add_ops()->mutable_resize();
+    resize->set_height(32);
+    resize->set_width(32);
+  }
+  const std::shared_ptr<const LoadJob> job = Load(set);
+  const HashingSink::Rows expected = ReadEpochs(LoaderOf(kBudget, {}).get(), job, 0, 12);
+  auto loader = LoaderOf(kBudget, {100'000, 0, 50'000});
+  std::atomic<bool> done{false};
+  std::thread changes([&] {
+    std::mt19937_64 random(GetParam() ? 5 : 6);
+    const auto size = [&random] { return random() % 4 == 0 ? 0 : random() % (3 << 20); };
+    uint64_t rows = 0;
+    while (!done.load()) {
+      if (loader->Stats().rows < rows) {
+        std::this_thread::yield();
+        continue;
+      }
+      rows += 40;  // some are found again before the next change
+      const CacheSizes now = loader->SetCaches({size(), size(), size()});
+      EXPECT_LE(now.sum(), kBudget);
+      EXPECT_LE(loader->Stats().memory_peak_bytes, kBudget);
+    }
+  });
+  const HashingSink::Rows rows = ReadEpochs(loader.get(), job, 0, 12);
+  done = true;
+  changes.join();
+  EXPECT_EQ(rows, expected);
+  loader->SetCaches({1 << 20, 3 << 20, 1 << 20});
+  EXPECT_EQ(ReadEpochs(loader.get(), job, 0, 12), expected);
+  const LoaderStats stats = loader->Stats();
+  EXPECT_GT(stats.decoded_cache.hits + stats.row_cache.hits, 0u);
+  EXPECT_LE(stats.memory_peak_bytes, kBudget);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pipelines, CacheSizesOf, ::testing::Bool(),
+                         [](const auto& name) { return name.param ? "Evaluation" : "Training"; });
+
+TEST(CacheSizesOfALoader, GrowByWhatRowsLeaveAndShrinkAtOnce) {
+  constexpr uint64_t kBudget = 1 << 20;
+  MemoryJob job = MakeMemoryJob(100, 1000, 500);
+  auto loader = LoaderOf(kBudget, {});
+  ReadEpochs(loader.get(), job.job, 0, 1);
+  EXPECT_EQ(loader->Stats().record_cache.bytes, 0u);
+  EXPECT_EQ(loader->SetCaches({400'000, 0, 0}).records, 400'000u);
+  ReadEpochs(loader.get(), job.job, 1, 3);
+  EXPECT_EQ(loader->Stats().record_cache.hits, 100u);
+  EXPECT_EQ(loader->SetCaches({50'000, 0, 0}).records, 50'000u);
+  EXPECT_LE(loader->Stats().record_cache.bytes, 50'000u);
+  EXPECT_GT(loader->Stats().record_cache.bytes, 40'000u) << "no more than had to go";
+  EXPECT_LT(loader->SetCaches({10 * kBudget, 0, 0}).records, kBudget);
+}
+
+TEST(CacheSizesOfALoader, WhatTheyTookIsGivenBackToASessionThatNeedsIt) {
+  MemoryJob job = MakeMemoryJob(100, 1000, 10'000);
+  HoldingSink sink;
+  for (const bool chosen : {true, false}) {
+    auto loader = LoaderOf(1 << 20, {}, 1, Clock::Real(), chosen);
+    const CacheSizes sizes = loader->SetCaches({300'000, 500'000, 0});
+    ASSERT_EQ(sizes.sum(), 800'000u);
+    auto session = loader->OpenSession(job.job, StepsOf(60), &sink);
+    EXPECT_EQ(session.ok(), chosen) << "what somebody has set stays";
+    const CacheUse use = loader->TakeCacheUse();
+    EXPECT_EQ(use.now.sum() < 800'000u, chosen);
+    if (chosen) {
+      EXPECT_GE(use.rows_need, 600'000u) << "nor is it taken again";
+      EXPECT_LT(loader->SetCaches(sizes).sum(), 800'000u);
+    }
+  }
+}
+
+TEST(CacheSizesOfALoader, WhatTheyTookIsGivenBackToARowThatNeedsIt) {
+  MemoryJob job = MakeMemoryJob(4, 1000, 1000);
+  job.pipeline->scratch = [](uint64_t record) { return record == 2 ? 600'000u : 1000u; };
+  auto loader = LoaderOf(1 << 20, {}, 1);
+  ASSERT_EQ(loader->SetCaches({300'000, 500'000, 0}).sum(), 800'000u);
+  ReadEpochs(loader.get(), job.job, 0, 1);  // expects that all rows are well
+  EXPECT_LE(loader->Stats().memory_peak_bytes, 1u << 20);
+}
+
+// ---- Chosen
+// ------------------------------------------------------------------------------------------------------------
+
+struct Machine {
+  explicit Machine(const MemoryJob& made) : job(made) {
+    job.dataset->on_read = [this](uint64_t) {
+      clock.Advance(30 * kMicro);
+      return absl::OkStatus();
+    };
+    job.pipeline->on_make = [this](uint64_t) {
+      ++made_whole;
+      clock.Advance(1300 * kMicro);
+      return absl::OkStatus();
+    };
+    job.pipeline->on_decode = [this] { clock.Advance(1200 * kMicro); };
+    job.pipeline->on_decoded = [this] { clock.Advance(500 * kMicro); };
+  }
+  // Epochs, with looks every 200 rows; the rows that were made from their records in each.
+  std::vector<int> Run(Loader* loader, CacheTuning* tuning, uint64_t epochs) {
+    std::vector<int> whole;
+    for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
+      made_whole = 0;
+      HashingSink::Rows rows = ReadEpochs(loader, job.job, epoch, epoch + 1);
+      digests.push_back(HashWords({rows.size(), rows.begin()->second, rows.rbegin()->second}));
+      clock.Advance(CacheTuning::kApart);
+      if (const auto line = tuning->Look(clock.Now()); line.has_value()) news.push_back(*line);
+      whole.push_back(made_whole);
+    }
+    return whole;
+  }
+
+  MemoryJob job;
+  ManualClock clock;
+  std::atomic<int> made_whole{0};
+  std::vector<uint64_t> digests;
+  std::vector<std::string> news;
+};
+
+TEST(CacheTuning, DecodedImagesThatPayAreKeptOnceTheirDataAreReadAgain) {
+  Machine machine(MakeMemoryJob(500, 1000, 300));
+  machine.job.pipeline->decoded_bytes = 5000;
+  auto loader = LoaderOf(16 << 20, {4 << 20, 0, 1 << 20}, 1, &machine.clock);
+  CacheTuning tuning(loader.get());
+  const std::vector<int> whole = machine.Run(loader.get(), &tuning, 6);
+  EXPECT_EQ(whole[0], 500);
+  EXPECT_EQ(whole[1], 500) << "only now it is known that they are read again";
+  EXPECT_EQ(whole.back(), 0) << ::testing::PrintToString(machine.news);
+  const LoaderStats stats = loader->Stats();
+  EXPECT_GT(stats.decoded_cache.limit, 500u * 5000u);
+  EXPECT_TRUE(stats.decoded_cache.chosen);
+  EXPECT_GT(stats.decoded_cache.saved_seconds, 0);
+  EXPECT_LE(stats.memory_peak_bytes, 16u << 20);
+  ASSERT_EQ(machine.news.size(), 1u) << ::testing::PrintToString(machine.news);
+  EXPECT_NE(machine.news[0].find("decoded 0 -> "), std::string::npos) << machine.news[0];
+
+  Machine plain(MakeMemoryJob(500, 1000, 300));
+  plain.job.pipeline->decoded_bytes = 5000;
+  auto pinned = LoaderOf(16 << 20, {4 << 20, 0, 1 << 20}, 1, &plain.clock, false);
+  CacheTuning none(pinned.get());
+  EXPECT_TRUE(none.pinned());
+  EXPECT_EQ(plain.Run(pinned.get(), &none, 6), std::vector<int>(6, 500)) << "0 is a size, too";
+  EXPECT_EQ(plain.digests, machine.digests);
+}
+
+TEST(CacheTuning, ImagesThatCostLittleToDecodeAreNotKept) {
+  Machine machine(MakeMemoryJob(500, 1000, 300));
+  machine.job.pipeline->decoded_bytes = 5000;
+  machine.job.pipeline->on_decoded = [&machine] { machine.clock.Advance(1290 * kMicro); };
+  auto loader = LoaderOf(16 << 20, {4 << 20, 0, 1 << 20}, 1, &machine.clock);
+  CacheTuning tuning(loader.get());
+  EXPECT_GT(machine.Run(loader.get(), &tuning, 6).back(), 0);
+  EXPECT_EQ(loader->Stats().decoded_cache.limit, 0u);
+  EXPECT_EQ(loader->Stats().decoded_cache.bytes, 0u);
+  EXPECT_TRUE(machine.news.empty());
+}
+
+TEST(CacheTuning, AnEvaluationsRowsAreKeptWhereTheyFit) {
+  Machine machine(MakeMemoryJob(1000, 1000, 6000));
+  machine.job.pipeline->deterministic = true;
+  auto loader = LoaderOf(16 << 20, {4 << 20, 0, 1 << 20}, 1, &machine.clock);
+  CacheTuning tuning(loader.get());
+  const std::vector<int> whole = machine.Run(loader.get(), &tuning, 5);
+  EXPECT_GT(whole[1], 0);
+  EXPECT_EQ(whole.back(), 0) << ::testing::PrintToString(machine.news);
+}
+
+TEST(CacheTuning, AJobThatIsGoneLeavesTheSizesOfTheStart) {
+  Machine machine(MakeMemoryJob(500, 1000, 300));
+  machine.job.pipeline->decoded_bytes = 5000;
+  const CacheSizes first = {4 << 20, 0, 1 << 20};
+  auto loader = LoaderOf(16 << 20, first, 1, &machine.clock);
+  CacheTuning tuning(loader.get());
+  machine.Run(loader.get(), &tuning, 5);
+  ASSERT_NE(loader->TakeCacheUse().now, first);
+  machine.job = MemoryJob();
+  for (int i = 0; i < 3; ++i) {
+    machine.clock.Advance(CacheTuning::kApart);
+    loader->Jobs();  // forgets those that are gone
+    tuning.Look(machine.clock.Now());
+  }
+  EXPECT_EQ(loader->TakeCacheUse().now, first);
+}
+
+}  // namespace
+}  // namespace penstock
