@@ -26,4 +26,10 @@ void KeepFreedMemory(size_t bytes) {
 #endif
 }
 
+void GiveFreedMemoryBack() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 }  // namespace penstock

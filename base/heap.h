@@ -12,6 +12,10 @@ namespace penstock {
 // Does nothing with another heap, or where the environment says otherwise (MALLOC_TRIM_THRESHOLD_, GLIBC_TUNABLES).
 void KeepFreedMemory(size_t bytes);
 
+// All pages that hold nothing any more go back to the system, also those between others. Takes some milliseconds for
+// each 100 MB that are free: for after something large and rare.
+void GiveFreedMemoryBack();
+
 }  // namespace penstock
 
 #endif  // PENSTOCK_BASE_HEAP_H_

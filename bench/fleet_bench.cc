@@ -21,6 +21,8 @@ namespace {
 
 using Stub = v1::Coordinator::Stub;
 constexpr uint32_t kPollMs = 20'000;
+constexpr int kWatching = 4;                               // while memory is measured
+constexpr auto kSettle = std::chrono::milliseconds(3000);  // until answers have gone and memory is given back
 
 struct Options {
   int workers = 100, trainers = 100, seconds = 30, shards = 100'000;
@@ -121,14 +123,23 @@ int Measure(const Options& options, const CoordinatorProcess& coordinator) {
   const auto admin = v1::Coordinator::NewStub(MakeChannel(coordinator.address()));
   MadeUpWorkers workers(admin.get(), options.workers, 1000);
   workers.Prepare("train");
-  // Memory: two large jobs after one that warms up, and what the second adds.
+  // Memory: two large jobs after a small one, and what the second adds, with some who are sent all jobs.
+  std::vector<std::unique_ptr<Poll>> watching;
+  for (int i = 0; i < kWatching; ++i) {
+    watching.push_back(std::make_unique<Poll>(admin.get(), ""));
+    watching.back()->Ask();
+  }
+  const double empty = coordinator.MemoryBytes();
   workers.set_shards(options.shards);
   workers.Prepare("first");
+  std::this_thread::sleep_for(kSettle);
   const double before = coordinator.MemoryBytes();
   workers.Prepare("second");
+  std::this_thread::sleep_for(kSettle);
   const double after = coordinator.MemoryBytes();
-  std::printf("memory: %.0f bytes a shard (of %d; %.0f MB before, %.0f MB after)\n", (after - before) / options.shards,
-              options.shards, before / 1e6, after / 1e6);
+  std::printf("memory: %.0f bytes a shard by the second job of %d shards (%.0f MB without jobs, %.0f, %.0f MB)\n",
+              (after - before) / options.shards, options.shards, empty / 1e6, before / 1e6, after / 1e6);
+  std::fflush(stdout);
   for (const char* job : {"first", "second"}) {
     v1::DeleteRequest remove;
     remove.set_job(job);
@@ -136,6 +147,9 @@ int Measure(const Options& options, const CoordinatorProcess& coordinator) {
     v1::DeleteReply removed;
     Call(admin.get(), &Stub::Delete, remove, &removed);
   }
+  for (const std::unique_ptr<Poll>& poll : watching) poll->Stop();
+  std::this_thread::sleep_for(kSettle);
+  std::printf("memory once both are deleted: %.0f MB\n", coordinator.MemoryBytes() / 1e6);
 
   std::vector<Member> members(static_cast<size_t>(options.workers + options.trainers));
   for (size_t i = 0; i < members.size(); ++i) {

@@ -246,6 +246,8 @@ KeyWeights KeyWeights::Uniform(uint64_t key_space) {
 KeyWeights KeyWeights::OfShards(const std::vector<uint64_t>& records, const std::vector<uint64_t>& bytes) {
   PS_CHECK(records.size() == bytes.size());
   KeyWeights weights;
+  weights.keys_.reserve(records.size() + 1);
+  weights.weights_.reserve(records.size() + 1);
   for (size_t i = 0; i < records.size(); ++i) {
     if (records[i] == 0) continue;
     weights.keys_.push_back(weights.keys_.back() + records[i]);

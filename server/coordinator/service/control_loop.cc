@@ -8,11 +8,20 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/heap.h"
 
 namespace penstock {
 namespace {
 
 constexpr uint32_t kMaxWaitMs = 30'000;
+// From so many shards on what a job's preparation took and freed is worth to be given back to the system, once
+// watchers have been told of the job.
+constexpr uint32_t kLargeJobShards = 1000;
+constexpr Nanos kGiveBackAfter = kSecond;
+
+bool FreesMuch(const v1::StoreEvent& fact) {
+  return fact.has_delete_job() || (fact.has_put_job() && fact.put_job().job().shards_total() >= kLargeJobShards);
+}
 
 void LogFact(const v1::StoreEvent& fact) {
   switch (fact.event_case()) {
@@ -104,12 +113,12 @@ ControlLoop::~ControlLoop() {
   }
 }
 
-bool ControlLoop::Enqueue(Item item, bool always) {
+bool ControlLoop::Enqueue(Item item, bool always, bool soon) {
   {
     MutexLock lock(&mutex_);
     if (!always && queue_.size() >= options_.max_waiting) return false;
     queue_.push_back(std::move(item));
-    if (std::exchange(turn_posted_, true)) return true;
+    if (!soon || std::exchange(turn_posted_, true)) return true;
   }
   strand_.Post([this] {
     strand_.AssertHere();
@@ -118,8 +127,14 @@ bool ControlLoop::Enqueue(Item item, bool always) {
   return true;
 }
 
+bool ControlLoop::CanWait(const Request& request) const {
+  if (const auto* report = std::get_if<v1::ReportSessionRequest>(&request)) return report->failed_workers().empty();
+  return std::holds_alternative<v1::HeartbeatRequest>(request) && !tasks_wait_.load(std::memory_order_relaxed);
+}
+
 void ControlLoop::Apply(Request request, Nanos deadline, ApplyDone done) {
-  if (Enqueue(ApplyItem{std::move(request), deadline, done}, false)) return;
+  const bool soon = !CanWait(request);
+  if (Enqueue(ApplyItem{std::move(request), deadline, done}, false, soon)) return;
   Reply none;
   done(TooMany(), &none);
 }
@@ -137,8 +152,13 @@ void ControlLoop::ReleaseWatches() { Enqueue(ReleaseItem{}, true); }
 void ControlLoop::SetTick() {
   tick_.Set(strand_.clock()->Now() + options_.tick, [this] {
     strand_.AssertHere();
-    ApplyEvent({strand_.clock()->Now(), Tick()});
+    const Nanos now = strand_.clock()->Now();
+    ApplyEvent({now, Tick()});
     Turn();
+    if (give_back_at_ != 0 && now >= give_back_at_) {
+      give_back_at_ = 0;
+      GiveFreedMemoryBack();
+    }
     SetTick();
   });
 }
@@ -152,6 +172,7 @@ void ControlLoop::Turn() {
   }
   const Nanos now = strand_.clock()->Now();
   for (Item& item : batch) Handle(std::move(item), now);
+  tasks_wait_.store(state_.HasWaitingTasks(), std::memory_order_relaxed);
   const absl::Status stored = CommitPending();
   for (Answer& answer : answers_) {
     if (answer.durable && answer.effects.status.ok() && !stored.ok()) {
@@ -210,9 +231,10 @@ void ControlLoop::HandleWatch(WatchItem item, Nanos now) {
 
 Effects ControlLoop::ApplyEvent(Event event) {
   Effects effects = state_.Apply(event);
-  for (const v1::StoreEvent& fact : effects.facts) {
+  for (v1::StoreEvent& fact : effects.facts) {
     LogFact(fact);
-    pending_.push_back(fact);
+    if (FreesMuch(fact)) give_back_at_ = event.now + kGiveBackAfter;
+    pending_.push_back(std::move(fact));  // a job's may be large
   }
   return effects;
 }

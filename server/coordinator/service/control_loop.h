@@ -4,6 +4,7 @@
 #ifndef PENSTOCK_SERVER_COORDINATOR_SERVICE_CONTROL_LOOP_H_
 #define PENSTOCK_SERVER_COORDINATOR_SERVICE_CONTROL_LOOP_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -64,7 +65,9 @@ class ControlLoop {
   // is not stored is tried once more.
   ~ControlLoop();
 
-  // Applies a request. One whose deadline has passed before its turn is not applied.
+  // Applies a request. One whose deadline has passed before its turn is not applied. What says each second how a
+  // process does, while there are no tasks to be fetched, is applied with the next tick: waking a thread for each takes
+  // longer than all that is done with them.
   void Apply(Request request, Nanos deadline, ApplyDone done);
   // Reads the state. False when too many wait; the query is then not run.
   bool Read(Query query);
@@ -102,7 +105,10 @@ class ControlLoop {
     bool admin;    // asked by hand
   };
 
-  bool Enqueue(Item item, bool always);
+  // `soon`: for a turn of its own; else with the next tick, at the latest.
+  bool Enqueue(Item item, bool always, bool soon = true);
+  // Whether the request may wait for the next tick.
+  bool CanWait(const Request& request) const;
   void SetTick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   // All that waits, a commit, the answers, and some of the watchers.
   void Turn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
@@ -134,7 +140,10 @@ class ControlLoop {
   uint64_t shared_revision_ = 0;
   Counts counts_;
   bool releasing_ = false;
+  Nanos give_back_at_ = 0;  // memory that a large job's preparation or end has freed; 0: nothing to be given back
 
+  // As of the last turn: whether heartbeats are waited for, which fetch tasks.
+  std::atomic<bool> tasks_wait_{false};
   Mutex mutex_;
   std::deque<Item> queue_ ABSL_GUARDED_BY(mutex_);
   bool turn_posted_ ABSL_GUARDED_BY(mutex_) = false;

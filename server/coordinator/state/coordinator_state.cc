@@ -66,6 +66,8 @@ absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& o
   for (const v1::StoredJob& job : stored.jobs()) {
     JobEntry& entry = state.jobs_[job.job().name()];
     entry.job = job.job();
+    entry.frozen = ShardList(entry.job.snapshot().shards());
+    entry.job.mutable_snapshot()->clear_shards();
     entry.digest = job.conformance_digest();
     if (!job.has_next()) continue;
     entry.next = std::make_unique<JobEntry>();
@@ -122,7 +124,7 @@ Effects CoordinatorState::Apply(const Event& event) {
     if (found != jobs_.end()) {
       const JobEntry* next = found->second.next.get();
       const bool is_next = next != nullptr && next->job.uid() == submit->job().uid();
-      *submit->mutable_job() = is_next ? next->job : found->second.job;
+      *submit->mutable_job() = WholeJob(is_next ? *next : found->second);
     }
   }
   effects.facts = std::move(out.facts);

@@ -57,8 +57,11 @@ class CoordinatorState {
   };
   News TakeNews() { return std::exchange(news_, {}); }
 
-  // Null where there is none. Valid until the next event.
-  const v1::Job* FindJob(const std::string& name) const;
+  // Whether there is work for workers that none has fetched yet.
+  bool HasWaitingTasks() const { return board_.HasWaiting(); }
+
+  // With its snapshot; nullopt where there is none.
+  std::optional<v1::Job> FindJob(const std::string& name) const;
 
   v1::StatusReply Status(Nanos now) const;
   // NotFound lists the jobs there are.

@@ -12,23 +12,18 @@
 #include "pipeline/plan/view.h"
 #include "server/coordinator/assignment.h"
 #include "server/coordinator/state/quarantine.h"
+#include "server/coordinator/state/shard_list.h"
 #include "server/coordinator/state/view_history.h"
 
 namespace penstock {
 
-// Of its snapshot.
-inline uint64_t RecordsOf(const v1::Job& job) {
-  uint64_t records = 0;
-  for (const v1::Shard& shard : job.snapshot().shards()) records += shard.records();
-  return records;
-}
-
 struct JobEntry {
-  v1::Job job;                  // as workers and trainers are told; with the view
+  v1::Job job;                  // as workers and trainers are told; with the view, without the snapshot's shards
+  ShardList frozen;             // the snapshot's shards, once all are indexed
   std::set<std::string> roots;  // data roots of its files, as far as they are known
   std::string digest;           // conformance digest of the worker that prepared it
 
-  // While PREPARING: the shards as they become known. They move into the snapshot when all are.
+  // While PREPARING: the shards as they become known. They move into `frozen` when all are.
   std::vector<v1::Shard> shards;
   std::vector<bool> indexed;
   uint64_t open_shards = 0;       // not indexed yet
@@ -53,7 +48,20 @@ struct JobEntry {
 
   bool preparing() const { return job.state() == v1::PREPARING; }
   bool ready() const { return job.state() == v1::READY; }
+
+  // With their memory, which clearing keeps.
+  void ForgetFoundShards() {
+    shards = std::vector<v1::Shard>();
+    indexed = std::vector<bool>();
+  }
 };
+
+// With the snapshot's shards: large, and for those alone who need them.
+inline v1::Job WholeJob(const JobEntry& entry) {
+  v1::Job job = entry.job;
+  if (entry.frozen.size() > 0) entry.frozen.AddTo(job.mutable_snapshot());
+  return job;
+}
 
 }  // namespace penstock
 

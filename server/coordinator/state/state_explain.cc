@@ -1,5 +1,6 @@
 // From what the state knows to what holds a job back: server/coordinator/explain decides.
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -45,9 +46,10 @@ double BytesOf(v1::DataType type) {
   }
 }
 
-void AddFacts(const v1::Job& job, ExplainInput* out) {
+void AddFacts(const JobEntry& entry, ExplainInput* out) {
+  const v1::Job& job = entry.job;
   out->job = job.name();
-  for (const v1::Shard& shard : job.snapshot().shards()) out->data_bytes += static_cast<double>(shard.data_bytes());
+  out->data_bytes = static_cast<double>(entry.frozen.data_bytes());
   for (const v1::Column& column : job.columns()) {
     if (column.ragged()) continue;
     double elements = 1;
@@ -62,14 +64,15 @@ void AddFacts(const v1::Job& job, ExplainInput* out) {
 }
 
 // The lines that tell of files of this job.
-std::vector<std::string> TroublesOf(const v1::Job& job, const v1::WorkerLoad& load) {
+std::vector<std::string> TroublesOf(const JobEntry& entry, const v1::WorkerLoad& load) {
   if (load.troubles().empty()) return {};
   std::set<std::string_view> tails;
   for (const std::string& line : load.troubles()) AddTails(FileOf(line), &tails);
-  std::set<std::string_view> here;
-  for (const v1::Shard& shard : job.snapshot().shards()) {
+  std::set<std::string, std::less<>> here;
+  entry.frozen.ForEach([&](const v1::Shard& shard) {
     if (tails.contains(shard.path())) here.insert(shard.path());
-  }
+    return true;
+  });
   std::vector<std::string> lines;
   for (const std::string& line : load.troubles()) {
     std::set<std::string_view> own;
@@ -111,7 +114,7 @@ std::vector<const SessionEntry*> CoordinatorState::ReadersOf(const JobEntry& ent
 v1::Explanation CoordinatorState::ExplainJob(const JobEntry& entry, uint32_t asked, Nanos now) const {
   const uint32_t seconds = asked == 0 ? kUsualSeconds : asked;
   ExplainInput input;
-  AddFacts(entry.job, &input);
+  AddFacts(entry, &input);
   const std::vector<const SessionEntry*> readers = ReadersOf(entry, now);
   for (const SessionEntry* session : readers) {
     SessionInput& in = input.sessions.emplace_back();
@@ -139,7 +142,7 @@ v1::Explanation CoordinatorState::ExplainJob(const JobEntry& entry, uint32_t ask
     const auto* const then = worker.history.Back(seconds);
     if (then != nullptr) ObserveWorker(then->value, worker.load, worker.last_beat - then->at, entry.job.name(), &in);
     in.shared_memory = !worker.info.local().empty() && SharesMemory(readers, worker.info.host());
-    in.troubles = TroublesOf(entry.job, worker.load);
+    in.troubles = TroublesOf(entry, worker.load);
     if (!named) continue;
     double keys = 0;
     for (const ViewRange& range : entry.view->ranges) {

@@ -162,8 +162,7 @@ void CoordinatorState::StopJob(JobEntry* entry, v1::JobState state, const std::s
   board_.EraseJob(entry->job.uid());
   if (!entry->is_next) sessions_.CloseJob(entry->job.name());
   if (state == v1::CANCELLED) DropNext(entry);
-  entry->shards.clear();
-  entry->indexed.clear();
+  entry->ForgetFoundShards();
   entry->open_shards = 0;
   entry->job.set_state(state);
   entry->job.set_error(error);
@@ -192,7 +191,7 @@ absl::Status CoordinatorState::MakeRoomForJob(Consequences* out) {
 void CoordinatorState::StoreJob(const JobEntry& entry, Consequences* out) const {
   if (entry.is_next) return StoreJob(jobs_.at(entry.job.name()), out);
   v1::StoredJob* stored = out->facts.emplace_back().mutable_put_job();
-  *stored->mutable_job() = entry.job;
+  *stored->mutable_job() = WholeJob(entry);
   stored->mutable_job()->clear_view();
   stored->mutable_job()->clear_waiting();
   stored->mutable_job()->clear_files_look();

@@ -31,13 +31,6 @@ v1::Task NewTask(const v1::Job& job) {
   return task;
 }
 
-// Of an epoch.
-uint64_t PositionsOf(const v1::Job& job) {
-  uint64_t records = 0;
-  for (const v1::Shard& shard : job.snapshot().shards()) records += shard.records();
-  return records * PlanOptionsOf(job.spec().order()).repeats;
-}
-
 std::string Shortened(const std::string& text) {
   return text.size() <= kMaxErrorBytes ? text : absl::StrCat(text.substr(0, kMaxErrorBytes), "...");
 }
@@ -46,8 +39,7 @@ std::string Shortened(const std::string& text) {
 
 void CoordinatorState::StartPreparation(JobEntry* entry, Consequences* out) {
   board_.EraseJob(entry->job.uid());
-  entry->shards.clear();
-  entry->indexed.clear();
+  entry->ForgetFoundShards();
   entry->open_shards = 0;
   entry->digest.clear();
   entry->roots.clear();
@@ -55,6 +47,7 @@ void CoordinatorState::StartPreparation(JobEntry* entry, Consequences* out) {
   job.set_state(v1::PREPARING);
   job.clear_error();
   job.clear_snapshot();
+  entry->frozen = ShardList();
   job.clear_columns();
   job.clear_pipeline_fingerprint();
   job.clear_order_fingerprint();
@@ -89,7 +82,7 @@ v1::ReportTaskReply CoordinatorState::ReportTask(Nanos now, const v1::ReportTask
       } else if (done.task.has_index()) {
         status = Indexed(&entry, done, request.shard(), out);
       } else if (done.task.has_list()) {
-        EndLook(&entry, FilesChanged(entry.job.snapshot(), request.files()), "");
+        EndLook(&entry, FilesChanged(WholeJob(entry).snapshot(), request.files()), "");
       } else {
         BecomeReady(&entry, out);
       }
@@ -149,8 +142,7 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
   for (size_t i = 0; i < entry->shards.size(); ++i) {
     entry->roots.insert(entry->shards[i].root());
     v1::Task task = NewTask(job);
-    v1::IndexShard* index = task.mutable_index();
-    *index->mutable_shard() = entry->shards[i];
+    v1::IndexShard* index = task.mutable_index();  // without the shard until it is handed out: there may be many
     index->set_compression(job.spec().dataset(0).compression());
     index->set_max_record_bytes(job.spec().limits().max_record_bytes());
     board_.Add(std::move(task), static_cast<uint32_t>(i));
@@ -182,17 +174,15 @@ absl::Status CoordinatorState::Indexed(JobEntry* entry, const BoardTask& task, c
 
 absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
   v1::Job& job = entry->job;
-  v1::Snapshot* snapshot = job.mutable_snapshot();
-  snapshot->mutable_shards()->Assign(entry->shards.begin(), entry->shards.end());
-  entry->shards.clear();
-  entry->indexed.clear();
+  entry->frozen = ShardList(entry->shards);
+  entry->ForgetFoundShards();
   PS_RETURN_IF_ERROR(FillDerived(entry));
   if (entry->weights->key_space() == 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("there are no records in the ", snapshot->shards_size(), " files of job ", job.name()));
+        absl::StrCat("there are no records in the ", entry->frozen.size(), " files of job ", job.name()));
   }
   // Readers may bring another batch size, but what cannot be read as it stands is not ready.
-  const uint64_t positions = PositionsOf(job);
+  const uint64_t positions = entry->frozen.records() * PlanOptionsOf(job.spec().order()).repeats;
   const absl::Status steps =
       Steps::Create(positions, job.spec().batch().size(), LastBatchOf(job.spec().batch().last()), 1).status();
   if (!steps.ok()) {
@@ -200,7 +190,7 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
         absl::StrCat("batch: ", steps.message(), " (batch { size: ", FittingBatch(positions), " } fits)"));
   }
   v1::Task task = NewTask(job);
-  *task.mutable_probe()->mutable_job() = job;
+  *task.mutable_probe()->mutable_job() = WholeJob(*entry);
   board_.Add(std::move(task));
   out->wake_workers = true;
   TouchJob(entry);
@@ -211,12 +201,15 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
 absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
   v1::Job& job = entry->job;
   std::vector<uint64_t> records, bytes;
-  for (const v1::Shard& shard : job.snapshot().shards()) {
+  std::vector<SnapshotShard> shards;
+  entry->frozen.ForEach([&](const v1::Shard& shard) {
     entry->roots.insert(shard.root());
     records.push_back(shard.records());
     bytes.push_back(shard.data_bytes());
-  }
-  PS_ASSIGN_OR_RETURN(const Snapshot snapshot, SnapshotOf(job.snapshot()));
+    shards.push_back(SnapshotShardOf(shard));
+    return true;
+  });
+  PS_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Create(std::move(shards)));
   const PlanOptions plan = PlanOptionsOf(job.spec().order());
   job.mutable_snapshot()->set_fingerprint(snapshot.Fingerprint());
   job.set_order_fingerprint(OrderFingerprint(snapshot.Fingerprint(), plan));
@@ -258,7 +251,11 @@ void CoordinatorState::HandOutTasks(Nanos now, const std::string& id, TasksReply
     const uint64_t limit = std::clamp<uint64_t>(uint64_t{2} * worker->info.threads(), 4, kMaxTasksOfWorker);
     board_.HandOut(id, now, limit, [&](const BoardTask& task) { return MayTake(*worker, task); });
   }
-  for (const BoardTask* task : board_.TasksOf(id)) *reply->add_tasks() = task->task;
+  for (const BoardTask* task : board_.TasksOf(id)) {
+    v1::Task* const out = reply->add_tasks();
+    *out = task->task;
+    if (out->has_index()) *out->mutable_index()->mutable_shard() = SubmissionOf(*out)->shards[task->shard];
+  }
 }
 
 template void CoordinatorState::HandOutTasks(Nanos, const std::string&, v1::HeartbeatReply*);

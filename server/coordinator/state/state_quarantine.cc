@@ -8,7 +8,7 @@
 namespace penstock {
 
 void CoordinatorState::CountBadRecords(JobEntry* entry, const v1::ReportSessionRequest& request, Consequences* out) {
-  const uint64_t records = RecordsOf(entry->job);
+  const uint64_t records = entry->frozen.records();
   v1::StoredBadRecords fresh;
   for (const v1::BadRecord& record : request.bad_records()) {
     if (record.record() >= records) continue;
@@ -25,13 +25,14 @@ void CoordinatorState::CountBadRecords(JobEntry* entry, const v1::ReportSessionR
   if (static_cast<double>(bad) <= limit * static_cast<double>(records)) return;
   uint64_t left = example;
   std::string place;
-  for (const v1::Shard& shard : entry->job.snapshot().shards()) {
+  entry->frozen.ForEach([&](const v1::Shard& shard) {
     if (left < shard.records()) {
       place = absl::StrCat("record ", left, " of ", shard.root(), "/", shard.path());
-      break;
+      return false;
     }
     left -= shard.records();
-  }
+    return true;
+  });
   StopJob(
       entry, v1::FAILED,
       absl::StrCat(bad, " distinct records of ", records, " are bad (", entry->quarantine.Describe(), "), among them ",
@@ -47,11 +48,11 @@ absl::StatusOr<v1::QuarantineReply> CoordinatorState::GetQuarantine(const v1::Qu
   v1::QuarantineReply reply;
   reply.set_job(request.job());
   reply.set_bad_records(entry.quarantine.size());
-  reply.set_records(RecordsOf(entry.job));
+  reply.set_records(entry.frozen.records());
   for (v1::ReasonCount& count : entry.quarantine.Reasons()) *reply.add_reasons() = std::move(count);
   uint64_t begin = 0;
   auto bad = entry.quarantine.listed().begin();
-  for (const v1::Shard& shard : entry.job.snapshot().shards()) {
+  entry.frozen.ForEach([&](const v1::Shard& shard) {
     const uint64_t end = begin + shard.records();
     for (; bad != entry.quarantine.listed().end() && bad->first < end; ++bad) {
       v1::QuarantineReply::Entry* out = reply.add_entries();
@@ -63,7 +64,8 @@ absl::StatusOr<v1::QuarantineReply> CoordinatorState::GetQuarantine(const v1::Qu
       out->set_message(bad->second.message());
     }
     begin = end;
-  }
+    return bad != entry.quarantine.listed().end();
+  });
   reply.set_left_out(reply.bad_records() - static_cast<uint64_t>(reply.entries_size()));
   return reply;
 }

@@ -44,7 +44,7 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
                                                    ": ranks are 0 to world size - 1"));
   }
   const PlanOptions plan = PlanOptionsOf(job.spec().order());
-  const uint64_t positions = RecordsOf(job) * plan.repeats;
+  const uint64_t positions = found->second.frozen.records() * plan.repeats;
   const uint64_t batch = request.batch_size() != 0 ? request.batch_size() : job.spec().batch().size();
   PS_RETURN_IF_ERROR(
       Steps::Create(positions, batch, LastBatchOf(job.spec().batch().last()), request.world_size()).status());

@@ -50,11 +50,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     status->set_error(job.error());
     status->set_waiting(job.waiting());
     if (entry.next != nullptr) *status->mutable_next() = RecordOf(entry.next->job, 0);
-    uint64_t records = 0, bytes = 0;
-    for (const v1::Shard& shard : job.snapshot().shards()) {
-      records += shard.records();
-      bytes += shard.data_bytes();
-    }
+    const uint64_t records = entry.frozen.records(), bytes = entry.frozen.data_bytes();
     status->set_records(records);
     status->set_bytes(bytes);
     status->set_shards(job.shards_total());
@@ -124,7 +120,7 @@ absl::StatusOr<v1::ListShardsReply> CoordinatorState::ListShards(const v1::ListS
     status->set_indexed(entry.indexed[i]);
   }
   uint64_t begin = 0;
-  for (const v1::Shard& shard : entry.job.snapshot().shards()) {
+  entry.frozen.ForEach([&](const v1::Shard& shard) {
     v1::ListShardsReply::ShardStatus* status = reply.add_shards();
     *status->mutable_shard() = shard;
     status->set_indexed(true);
@@ -139,7 +135,8 @@ absl::StatusOr<v1::ListShardsReply> CoordinatorState::ListShards(const v1::ListS
       }
     }
     begin = end;
-  }
+    return true;
+  });
   return reply;
 }
 

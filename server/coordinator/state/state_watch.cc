@@ -10,17 +10,24 @@
 namespace penstock {
 namespace {
 
+v1::JobMetadata WholeMetadata(const JobEntry& entry) {
+  v1::JobMetadata metadata = MetadataOf(entry.job);
+  entry.frozen.AddTo(metadata.mutable_snapshot());
+  return metadata;
+}
+
 // Of what a READY job is, over restarts too, and of no other submission, whatever its content; never 0.
-uint64_t MetadataId(const v1::Job& job) {
-  const uint64_t hash = HashWords({job.uid(), Hash64(MetadataOf(job).SerializeAsString())});
+uint64_t MetadataId(const JobEntry& entry) {
+  const uint64_t hash = HashWords({entry.job.uid(), Hash64(WholeMetadata(entry).SerializeAsString())});
   return hash != 0 ? hash : 1;
 }
 
 }  // namespace
 
-const v1::Job* CoordinatorState::FindJob(const std::string& name) const {
+std::optional<v1::Job> CoordinatorState::FindJob(const std::string& name) const {
   const auto found = jobs_.find(name);
-  return found == jobs_.end() ? nullptr : &found->second.job;
+  if (found == jobs_.end()) return std::nullopt;
+  return WholeJob(found->second);
 }
 
 void CoordinatorState::TouchJob(JobEntry* entry) {
@@ -32,7 +39,7 @@ void CoordinatorState::TouchJob(JobEntry* entry) {
   if (!entry->ready()) {
     entry->metadata_id = 0;
   } else if (entry->metadata_id == 0) {
-    entry->metadata_id = MetadataId(entry->job);
+    entry->metadata_id = MetadataId(*entry);
     entry->metadata_revision = revision_;
   }
 }
@@ -48,7 +55,7 @@ v1::JobUpdate CoordinatorState::WhatIsNew(const JobEntry& entry, uint64_t base_r
   // What is held of another submission is of no use, its view neither: numbers begin anew.
   const bool same = held.metadata_id() == entry.metadata_id;
   const bool has = base_revision != 0 ? base_revision >= entry.metadata_revision : same;
-  if (!has) *update.mutable_metadata() = MetadataOf(entry.job);
+  if (!has) *update.mutable_metadata() = WholeMetadata(entry);
   entry.views.Tell(entry.job.view(), base_revision, same ? held : v1::HeldJob::default_instance(), &update);
   return update;
 }

@@ -171,7 +171,10 @@ TEST_F(ControlLoopTest, WhatCannotBeStoredIsNotConfirmedAndIsStoredLater) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("disk full"));
   // Heartbeats have nothing to store and go on.
-  EXPECT_TRUE(Apply(BeatOf("a")).ok());
+  const auto beat = Begin(BeatOf("a"));
+  sim_.RunFor(ControlLoop::Options().tick);
+  ASSERT_TRUE(beat->has_value());
+  EXPECT_TRUE((*beat)->ok());
   // No job is begun that would be forgotten; who asks is told that the disk is at fault, not that nobody is there.
   const absl::Status no_job = Apply(SubmitOf(SimpleSpec("train")));
   EXPECT_EQ(no_job.code(), absl::StatusCode::kResourceExhausted);
@@ -263,6 +266,29 @@ TEST_F(ControlLoopTest, WatchersWhoKnowTheSameShareOneAnswer) {
   EXPECT_EQ(Answered(held), 10'000);
   EXPECT_EQ(loop_->counts().encoded - before, 1u);
   EXPECT_EQ((**held.front())->get(), (**held.back())->get());
+}
+
+TEST_F(ControlLoopTest, WhatIsSaidEachSecondIsAppliedWithTheNextTickWhatIsWaitedForAtOnce) {
+  Start();
+  EXPECT_TRUE(Apply(WorkerCalled("a")).ok());
+  v1::ReportSessionRequest report;
+  report.set_session_id("s1-1");
+  const auto beat = Begin(BeatOf("a")), said = Begin(report);
+  sim_.RunFor(0);
+  EXPECT_FALSE(beat->has_value() || said->has_value());
+  sim_.RunFor(ControlLoop::Options().tick);
+  EXPECT_TRUE(beat->has_value() && said->has_value());
+  // What a session says against a worker moves rows.
+  report.add_failed_workers("a");
+  EXPECT_TRUE(Apply(report).ok());
+}
+
+TEST_F(ControlLoopTest, AHeartbeatThatFetchesTasksIsAppliedAtOnce) {
+  Start();
+  EXPECT_TRUE(Apply(WorkerCalled("a")).ok());
+  EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("train"))).ok());
+  EXPECT_TRUE(Apply(BeatOf("a")).ok());
+  EXPECT_EQ(std::get<v1::HeartbeatReply>(reply_).tasks_size(), 1);
 }
 
 TEST_F(ControlLoopTest, AHeartbeatIsAnsweredBetweenWatchersNotBehindThem) {

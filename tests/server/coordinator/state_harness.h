@@ -105,9 +105,9 @@ class StateHarness {
   }
 
   v1::Job Job(const std::string& name) {
-    const v1::Job* job = state->FindJob(name);
-    EXPECT_NE(job, nullptr) << name;
-    return job != nullptr ? *job : v1::Job();
+    const std::optional<v1::Job> job = state->FindJob(name);
+    EXPECT_TRUE(job.has_value()) << name;
+    return job.value_or(v1::Job());
   }
 
   std::set<std::string> OwnersOf(const std::string& name) {

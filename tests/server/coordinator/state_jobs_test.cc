@@ -305,7 +305,7 @@ TEST_F(CoordinatorReplacing, CancelAndDeleteEndBoth) {
   request.set_running(true);
   h.Do<v1::DeleteReply>(request);
   h.Work({"a"});
-  EXPECT_EQ(h.state->FindJob("train"), nullptr);
+  EXPECT_FALSE(h.state->FindJob("train").has_value());
 }
 
 TEST(CoordinatorJobs, WhatCannotBeAJobIsRefused) {
@@ -476,7 +476,7 @@ TEST(CoordinatorJobs, AnEndedJobIsDeletedAndARunningOneOnlyWhenThatIsMeant) {
   h.Do<v1::CancelReply>(cancel);
   const uint64_t known = h.state->revision();
   h.Do<v1::DeleteReply>(request);
-  EXPECT_EQ(h.state->FindJob("train"), nullptr);
+  EXPECT_FALSE(h.state->FindJob("train").has_value());
   EXPECT_EQ(h.state->Status(h.now).jobs_size(), 0);
   EXPECT_EQ(h.store.Load()->jobs_size(), 0);
   v1::WatchRequest watch;
@@ -488,7 +488,7 @@ TEST(CoordinatorJobs, AnEndedJobIsDeletedAndARunningOneOnlyWhenThatIsMeant) {
   request.set_job("more");
   request.set_running(true);
   h.Do<v1::DeleteReply>(request);
-  EXPECT_EQ(h.state->FindJob("more"), nullptr);
+  EXPECT_FALSE(h.state->FindJob("more").has_value());
 }
 
 TEST(CoordinatorJobs, ACancelledJobIsGoneForTrainersAndCanBeSubmittedAnew) {
