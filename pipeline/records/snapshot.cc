@@ -43,13 +43,28 @@ absl::StatusOr<Snapshot> Snapshot::Create(std::vector<SnapshotShard> shards) {
     snapshot.data_bytes_ += shard.data_bytes;
   }
   snapshot.shards_ = std::move(shards);
+  snapshot.FillPlaces();
   return snapshot;
+}
+
+void Snapshot::FillPlaces() {
+  if (total_records() == 0) return;
+  const uint64_t last = total_records() - 1;
+  while ((last >> shift_) >= 2 * shards_.size()) ++shift_;
+  places_.reserve((last >> shift_) + 2);
+  uint32_t shard = 0;
+  for (uint64_t run = 0; run <= last >> shift_; ++run) {
+    while (starts_[shard + 1] <= run << shift_) ++shard;
+    places_.push_back(shard);
+  }
+  places_.push_back(static_cast<uint32_t>(shards_.size() - 1));
 }
 
 RecordRef Snapshot::ToShard(uint64_t record) const {
   PS_CHECK(record < total_records());
   // The last shard that starts at or before it; empty shards start where the next one does.
-  const auto after = std::upper_bound(starts_.begin(), starts_.end(), record);
+  const uint32_t* const place = &places_[record >> shift_];
+  const auto after = std::upper_bound(starts_.begin() + place[0] + 1, starts_.begin() + place[1] + 1, record);
   const size_t shard = static_cast<size_t>(after - starts_.begin()) - 1;
   return {static_cast<uint32_t>(shard), record - starts_[shard]};
 }

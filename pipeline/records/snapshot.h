@@ -45,7 +45,7 @@ class Snapshot {
   // the total.
   const std::vector<uint64_t>& starts() const { return starts_; }
 
-  // record < total_records(). O(log shards).
+  // record < total_records(). Does not take longer for more shards, where they are about alike; O(log shards) at most.
   RecordRef ToShard(uint64_t record) const;
   // The reverse. Requires a shard and a record that are there.
   uint64_t ToGlobal(RecordRef ref) const { return starts_[ref.shard] + ref.record; }
@@ -55,8 +55,14 @@ class Snapshot {
   uint64_t Fingerprint() const;
 
  private:
+  void FillPlaces();
+
   std::vector<SnapshotShard> shards_;
   std::vector<uint64_t> starts_ = {0};
+  // Records are cut into about two equal runs for each shard: places_[r] is the shard of run r's first record, one more
+  // entry than runs, the last the last shard. A run has 2^shift_ records.
+  std::vector<uint32_t> places_;
+  int shift_ = 0;
   uint64_t data_bytes_ = 0;
 };
 

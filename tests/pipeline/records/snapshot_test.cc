@@ -23,6 +23,30 @@ TEST(Snapshot, MapsEveryRecordToItsShardAndBack) {
   EXPECT_EQ(Snapshot().total_records(), 0u);
 }
 
+TEST(Snapshot, FindsRecordsOfShardsHoweverUnlikeTheyAre) {
+  // By turns: alike, empty ones at all places, one huge among small ones, more shards than records.
+  const std::vector<std::vector<uint64_t>> shapes = {{100, 100, 100, 100, 100, 100, 100},
+                                                     {0, 0, 5, 0, 1, 0, 0},
+                                                     {1, 2, 100'000, 1, 0, 3},
+                                                     {100'000, 1, 1, 1, 1, 1},
+                                                     {0, 0, 0, 0, 0, 0, 0, 0, 1},
+                                                     {1}};
+  for (const std::vector<uint64_t>& counts : shapes) {
+    std::vector<SnapshotShard> shards;
+    for (const uint64_t count : counts) {
+      shards.push_back({"a", std::string(1, static_cast<char>('a' + shards.size())), 100, count, 11, 60});
+    }
+    const auto snapshot = Snapshot::Create(shards);
+    ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+    uint64_t record = 0;
+    for (uint32_t shard = 0; shard < counts.size(); ++shard) {
+      for (uint64_t k = 0; k < counts[shard]; ++k, ++record) {
+        ASSERT_EQ(snapshot->ToShard(record), (RecordRef{shard, k})) << record;
+      }
+    }
+  }
+}
+
 TEST(Snapshot, RefusesShardsOutOfOrderOrTwice) {
   auto shards = Shards();
   std::swap(shards[0], shards[1]);
