@@ -221,6 +221,51 @@ TEST_F(ExplainTest, AVanishedFileIsNamedAlsoToASlowTrainer) {
   Expect(Limit::TRAINER);
 }
 
+TEST_F(ExplainTest, AWorkerWithASlowDiskIsTheOneThatIsSlowAndNoneIsWhereBothAreAlike) {
+  const std::vector<std::string> slow = {absl::StrCat("LD_PRELOAD=", SLOW_FILES),
+                                         absl::StrCat("PENSTOCK_TEST_SLOW_FOLDER=", data_.path()),
+                                         "PENSTOCK_TEST_SLOW_MS=4"};
+  Start();
+  cluster_->AddWorker({"--read-threads", "0"}, slow);
+  Submit();
+  Read();
+  const std::string id = cluster_->worker(1).id;
+  const v1::Explanation explained = Expect(Limit::SLOW_WORKER, absl::StrCat("It waits for worker ", id));
+  EXPECT_EQ(explained.worker(), id);
+  cluster_->worker(1).process->Signal(SIGKILL);
+  cluster_->AddWorker();
+  Expect(Limit::CPU, "the CPUs of");
+}
+
+TEST_F(ExplainTest, AWorkerThatBeatsAndThatTheTrainerCannotReachIsLostUntilItCan) {
+  Start();
+  const std::string own = FreePort(), seen = FreePort();
+  Proxy(seen, own, {"0"});
+  cluster_->AddWorker({"--socket-dir", "", "--listen", "127.0.0.1:" + own, "--advertise", "127.0.0.1:" + seen});
+  Submit();
+  Read();
+  Expect(Limit::CPU, "the CPUs of");
+  const std::string id = cluster_->worker(1).id;
+  proxy_.reset();
+  EXPECT_EQ(Expect(Limit::LOST_WORKER, "Look at that host, and at the network between").worker(), id);
+  EXPECT_TRUE(cluster_->worker(1).process->running());
+  Proxy(seen, own, {"0"});
+  Expect(Limit::CPU);
+}
+
+TEST_F(ExplainTest, AWorkerThatDiesIsLostAndSoonForgotten) {
+  ProcessClusterOptions options = Workers(2);
+  options.dead_after_ms = 5000;  // the trainer says so first
+  Start(options);
+  Submit();
+  Read();
+  Expect(Limit::CPU, "the CPUs of");
+  const std::string id = cluster_->worker(1).id;
+  cluster_->worker(1).process->Signal(SIGKILL);
+  EXPECT_EQ(Expect(Limit::LOST_WORKER).worker(), id);
+  Expect(Limit::CPU, absl::StrCat("the CPU of worker ", cluster_->worker(0).id));
+}
+
 TEST_F(ExplainTest, WithoutAWorkerThatIsSaid) {
   Start();
   Submit();

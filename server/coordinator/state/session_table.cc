@@ -128,7 +128,9 @@ SessionEntry* SessionTable::Report(Nanos now, const v1::ReportSessionRequest& re
   counts.set_rows(request.rows());
   *counts.mutable_times() = request.times();
   session.history.Add(now, counts);
-  std::erase_if(session.failed, [&](const auto& said) { return now - said.second > options_.report_window; });
+  const auto is_old = [&](const auto& said) { return now - said.second > options_.report_window; };
+  std::erase_if(session.failed, is_old);
+  std::erase_if(session.unreachable, is_old);
   return &session;
 }
 

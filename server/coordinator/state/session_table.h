@@ -35,7 +35,9 @@ struct SessionEntry {
   Nanos asked_for = -1;  // the last time, by rival_host
   std::string rival_host;
   std::string twin;  // the session of the same process and rank that is or was open beside it; "" without one
-  std::map<std::string, Nanos> failed;        // workers that it could not use -> when it said so
+  std::map<std::string, Nanos> failed;  // workers that it could not use -> when it said so
+  // The same for whoever asks what the session waits for: also once it counts no more, since the worker was removed.
+  std::map<std::string, Nanos> unreachable;
   History<v1::ReportSessionRequest> history;  // rows and times alone
 };
 

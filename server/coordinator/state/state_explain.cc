@@ -123,7 +123,7 @@ v1::Explanation CoordinatorState::ExplainJob(const JobEntry& entry, uint32_t ask
     in.world_size = session->open.world_size();
     const auto* const then = session->history.Back(seconds);
     if (then != nullptr) ObserveSession(then->value, session->last, &in);
-    for (const auto& [worker, said] : session->failed) {
+    for (const auto& [worker, said] : session->unreachable) {
       if (now - said <= options_.report_window) in.failed.push_back(worker);
     }
   }

@@ -78,7 +78,9 @@ v1::ReportSessionReply CoordinatorState::ReportSession(Nanos now, const v1::Repo
   std::set<std::string> failed;
   for (const std::string& id : request.failed_workers()) {
     const WorkerEntry* worker = workers_.Find(id);
-    if (worker == nullptr || !worker->live()) continue;
+    if (worker == nullptr) continue;
+    session->unreachable[id] = now;
+    if (!worker->live()) continue;
     session->failed[id] = now;
     failed.insert(id);
   }

@@ -46,6 +46,7 @@ class CoordinatorExplains : public ::testing::Test {
       report.mutable_times()->set_seconds(seconds_ += 1);
       report.mutable_times()->set_waited_seconds(waited_ += waited);
       report.mutable_times()->set_steps(rows_ / 10);
+      if (!lost_.empty()) report.add_failed_workers(lost_);
       h.Do<v1::ReportSessionReply>(report);
       h.Apply(Tick());
     }
@@ -57,7 +58,7 @@ class CoordinatorExplains : public ::testing::Test {
   }
 
   StateHarness h;
-  std::string session_, trouble_;
+  std::string session_, trouble_, lost_;
   uint64_t rows_ = 0;
   double making_ = 0, unasked_ = 0, seconds_ = 0, waited_ = 0;
 };
@@ -94,6 +95,20 @@ TEST_F(CoordinatorExplains, AWorkerThatDiedIsMissed) {
   Pass(0.95, 0.6);
   h.Pass(5 * kSecond, {});
   EXPECT_EQ(Limit(), v1::Explanation::NO_WORKER);
+}
+
+TEST_F(CoordinatorExplains, AWorkerThatWasRemovedOnTheWordOfATrainerThatCannotReachItIsNamedForAWhile) {
+  h.Register("b");
+  Open();
+  lost_ = "b";
+  Pass(0.95, 0.6);
+  EXPECT_NE(h.Worker("b").state(), v1::WorkerStatus::LIVE);
+  EXPECT_EQ(Limit(), v1::Explanation::LOST_WORKER);
+  EXPECT_EQ(Ask("train")->jobs(0).worker(), "b");
+  lost_.clear();
+  Pass(0.95, 0.6);
+  Pass(0.95, 0.6);
+  EXPECT_EQ(Limit(), v1::Explanation::CPU);
 }
 
 TEST_F(CoordinatorExplains, WhatCannotBeExplainedIsAnErrorThatSaysWhy) {
