@@ -11,6 +11,7 @@ namespace {
 
 // Rows that go through a pass at once: a multiple of what the horizontal pass takes, few enough for the cache.
 constexpr int kStripRows = 16;
+constexpr size_t kRowsAhead = 8;
 
 // Which pass comes first decides the last bit, because the image between them has 8 bits. As Pillow 13 (its
 // ImagingResampleInner): the rows, when the height shrinks by more than twice what the width does. Pillow before
@@ -92,7 +93,7 @@ void PilRows::Restart() { next_ = first_ = count_ = 0; }
 
 void PilRows::FilterColumns(const ImageView& source, uint8_t* out, size_t stride) {
   if (quad_columns_) {
-    HorizontalQuads(gathers_, source, out, stride);
+    HorizontalQuads(gathers_, source, ahead_, out, stride);
   } else {
     HorizontalPass(columns_, column_pairs_, source, out, stride, &padded_);
   }
@@ -109,9 +110,12 @@ void PilRows::FilterRows(OutputRange range, const ImageView& source, int first, 
 void PilRows::Rows(const ImageView& rows) {
   PS_CHECK(rows.width == needed_.width && rows.channels == channels_);
   if (rows_first_ && first_ + count_ == 0 && rows.height == needed_.height) {
+    ahead_ = 0;
     FinishRows(rows, 0);  // all are there: none need be kept
     return;
   }
+  // More rows than a decoder hands on lie in memory, where the CPU foresees the next bytes but not the next rows.
+  ahead_ = rows.height > kStripRows ? kRowsAhead * rows.stride : 0;
   for (int y = 0; y < rows.height; y += kStripRows) {
     TakeStrip(rows.Crop({0, y, rows.width, std::min(kStripRows, rows.height - y)}));
   }

@@ -57,6 +57,7 @@ class PilRows final : public ImageSink {
   Rect needed_;
   size_t needed_row_ = 0;  // bytes
   int channels_ = 0;
+  size_t ahead_ = 0;  // bytes from the rows that are filtered to those that should be fetched meanwhile
   uint8_t* out_ = nullptr;
   size_t stride_ = 0;
   // An axis whose sizes are equal has no pass.

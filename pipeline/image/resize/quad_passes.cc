@@ -106,7 +106,7 @@ PENSTOCK_QUAD inline __m512i FilterGroup(const QuadGather* gather, const int32_t
 }
 
 template <int kReach, bool kOneWord>
-PENSTOCK_QUAD void HorizontalRows(const QuadColumns& columns, const FourRows<const uint8_t>& rows,
+PENSTOCK_QUAD void HorizontalRows(const QuadColumns& columns, const FourRows<const uint8_t>& rows, size_t ahead,
                                   const FourRows<uint8_t>& out) {
   // In locals: stores of bytes may alias what is behind a reference.
   const FourRows<const uint8_t> in = rows;
@@ -117,6 +117,11 @@ PENSTOCK_QUAD void HorizontalRows(const QuadColumns& columns, const FourRows<con
   const int32_t* offset = columns.offset.data();
   size_t at = 0;
   for (; at + kQuadValues <= values; at += kQuadValues, gather += words, offset += words) {
+    const size_t then = ahead + static_cast<size_t>(*offset);
+    __builtin_prefetch(in.a + then);
+    __builtin_prefetch(in.b + then);
+    __builtin_prefetch(in.c + then);
+    __builtin_prefetch(in.d + then);
     const __m512i four = FilterGroup<kReach, kOneWord>(gather, offset, words, in);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to.a + at), _mm512_castsi512_si128(four));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to.b + at), _mm512_extracti32x4_epi32(four, 1));
@@ -187,7 +192,7 @@ bool HasQuadPasses() {
   return has;
 }
 
-void HorizontalQuads(const QuadColumns& columns, const ImageView& source, uint8_t* out, size_t stride) {
+void HorizontalQuads(const QuadColumns& columns, const ImageView& source, size_t ahead, uint8_t* out, size_t stride) {
   PS_CHECK(source.row_bytes() >= static_cast<size_t>(columns.reach));
   const bool one = columns.words == 1;
   const auto filter = columns.reach == 64 ? (one ? HorizontalRows<64, true> : HorizontalRows<64, false>)
@@ -197,7 +202,8 @@ void HorizontalQuads(const QuadColumns& columns, const ImageView& source, uint8_
     const int last = source.height - 1, y1 = std::min(y + 1, last), y2 = std::min(y + 2, last);
     const int y3 = std::min(y + 3, last);
     const auto to = [out, stride](int row) { return out + static_cast<size_t>(row) * stride; };
-    filter(columns, {source.row(y), source.row(y1), source.row(y2), source.row(y3)}, {to(y), to(y1), to(y2), to(y3)});
+    filter(columns, {source.row(y), source.row(y1), source.row(y2), source.row(y3)}, ahead,
+           {to(y), to(y1), to(y2), to(y3)});
   }
 }
 
@@ -224,7 +230,7 @@ namespace penstock {
 
 bool HasQuadPasses() { return false; }
 
-void HorizontalQuads(const QuadColumns&, const ImageView&, uint8_t*, size_t) { PS_CHECK(false); }
+void HorizontalQuads(const QuadColumns&, const ImageView&, size_t, uint8_t*, size_t) { PS_CHECK(false); }
 
 void VerticalQuads(const FilterTable&, const QuadTable&, OutputRange, const ImageView&, int, uint8_t*, size_t) {
   PS_CHECK(false);

@@ -17,8 +17,9 @@ namespace penstock {
 bool HasQuadPasses();
 
 // As HorizontalPass. `source` has rows as wide as the columns were built for; height rows of columns.values bytes are
-// written, nothing between them.
-void HorizontalQuads(const QuadColumns& columns, const ImageView& source, uint8_t* out, size_t stride);
+// written, nothing between them. What lies `ahead` bytes behind each row is fetched meanwhile, whether it is there or
+// not.
+void HorizontalQuads(const QuadColumns& columns, const ImageView& source, size_t ahead, uint8_t* out, size_t stride);
 
 // Rows of the vertical pass have at least this many bytes.
 constexpr size_t kQuadRowBytes = 64;

@@ -51,7 +51,7 @@ bool ColumnsAreScalar(const FilterTable& table, const ImageView& source) {
   const size_t row = table.first.size() * static_cast<size_t>(source.channels);
   std::vector<uint8_t> wanted(row * static_cast<size_t>(source.height)), got(wanted.size());
   HorizontalPassScalar(table, source, wanted.data(), row);
-  HorizontalQuads(columns, source, got.data(), row);
+  HorizontalQuads(columns, source, 0, got.data(), row);
   EXPECT_EQ(wanted, got) << source.width << " to " << table.first.size() << ", " << source.channels << " channels";
   return true;
 }
