@@ -25,7 +25,7 @@ before=(--record-cache "$((budget / 4))MiB" --decoded-cache 0 --row-cache "$((bu
 found=()
 cat "$shards"/* >/dev/null  # all read from the page cache
 
-# read_with NAME FLAG...: prints the rate of each of four epochs, and sets rate_NAME to that of four more.
+# read_with NAME FLAG...: prints the rate of each of four epochs, and sets rate_NAME to that of those that follow.
 read_with() {
   local name=$1 epoch rate; shift
   start_daemon "$shards" --memory-budget "${budget}MiB" "$@"
@@ -35,9 +35,9 @@ read_with() {
     rate=$("$bin/penstock" read caches --epoch $epoch --epochs 1 --no-digest --json | json rows_per_second)
     printf ' %8.0f' "$rate" >&2
   done
-  rate=$("$bin/penstock" read caches --epoch 4 --epochs 4 --no-digest --json | json rows_per_second)
+  rate=$("$bin/penstock" read caches --epoch 4 --epochs ${EPOCHS_THEN:-16} --no-digest --json | json rows_per_second)
   printf '   then %8.0f rows/s\n' "$rate" >&2
-  [ "$name" != found ] || grep -o 'caches: .*' "$work/penstockd.log" >&2 || echo '  nothing was changed' >&2
+  [ "$name" != found ] || grep -o 'tuning: caches: .*' "$work/penstockd.log" >&2 || echo '  nothing was changed' >&2
   stop_daemon
   eval "rate_$name=$rate"
 }
