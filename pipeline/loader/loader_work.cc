@@ -171,6 +171,11 @@ void LoaderCore::RevokeFor(const RowScheduler::Blocked& blocked) {
     mutex_.Lock();
     EndCall(std::move(session));
   }
+  if (ranges_ != nullptr && freed < shortage) {
+    mutex_.Unlock();
+    ranges_->BreakOff(shortage - freed);
+    mutex_.Lock();
+  }
   revoking_ = false;
   if (freed > 0) may_revoke_ = true;
 }

@@ -123,6 +123,7 @@ PreparedSteps::Pending* PreparedSteps::Find(const RowRequest& request) {
 RowSlot PreparedSteps::Book(const RowRequest& request) { return Find(request)->step.target->Book(request.tag); }
 
 bool PreparedSteps::WillAsk(uint64_t epoch, uint64_t position, uint64_t record) {
+  if (epoch < options_.start.epoch) return false;
   if (options_.epochs > 0 && epoch >= options_.start.epoch + options_.epochs) return false;
   const uint64_t begin = epoch == options_.start.epoch ? options_.start.position : 0;
   if (position < begin) return false;

@@ -27,7 +27,8 @@ enum class CallPriority : uint8_t {
 
 struct CallOptions {
   CallPriority priority = CallPriority::kNormal;
-  // A call that has not begun when a stop is requested ends with Cancelled; one that has begun may end so.
+  // A call that has not begun when a stop is requested ends with Cancelled; one that has begun may end so,
+  // and does where it would take long (objects).
   std::stop_token stop = {};
 };
 

@@ -45,6 +45,18 @@ def expected(place):
         return digest_of(daemon.type(f"penstock read {job} --epochs {EPOCHS} --json"))
 
 
+def wait_until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def rows_made(daemon):
+    workers = json.loads(daemon.type("penstock status --json"))["workers"]
+    return sum(int(worker.get("load", {}).get("rows", 0)) for worker in workers)
+
+
 def test_the_commands_of_the_page(place):
     glob = place.at(f"photos/{place.files[0].name[:4]}*")
     assert "wrote train.textproto" in place.type(f"penstock init '{glob}' --out train.textproto")
@@ -101,11 +113,10 @@ def test_a_storage_that_is_killed_and_comes_back_changes_no_byte(place, expected
         read = f"penstock read {job} --epochs {EPOCHS} --pace 200 --prefetch-steps 2 --json"
         reader = threading.Thread(target=lambda: out.append(daemon.type(read)))
         reader.start()
-        time.sleep(1.5)
+        wait_until(lambda: rows_made(daemon) > 0)  # the epoch has begun
         place.server.kill()
-        time.sleep(4)
         try:
-            assert place.at("photos/") in daemon.type("penstock status")
+            wait_until(lambda: place.at("photos/") in daemon.type("penstock status"))
         finally:
             place.server.start()
         reader.join(120)

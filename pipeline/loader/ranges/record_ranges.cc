@@ -50,12 +50,31 @@ struct RecordRanges::Range {
   Nanos begun = 0, took = 0;
   std::unique_ptr<BudgetGrab> grab;  // what no record's own grab has; goes behind the memory
   std::unique_ptr<RangeBuffer> buffer;
+  std::stop_source stop;  // of the read; its session's, too
+  struct Stop {
+    std::stop_source source;
+    void operator()() const { std::stop_source(source).request_stop(); }  // which may end the range, and this
+  };
+  std::optional<std::stop_callback<Stop>> with_session;
   // Of the table's mutex:
   bool here = false;
   size_t left = 0;  // records in the table
   std::vector<Task> waiting;
 
   uint64_t OffsetOf(uint64_t number) const { return reader->index().RangeBytes(records.first, number - records.first); }
+};
+
+// Ranges that were dropped. They go outside the lock; what is under way of them is broken off, which a storage may do
+// inside the call.
+class RecordRanges::Dropped {
+ public:
+  ~Dropped() {
+    for (const auto& range : ranges_) range->stop.request_stop();
+  }
+  void Add(std::shared_ptr<Range> range) { ranges_.push_back(std::move(range)); }
+
+ private:
+  std::vector<std::shared_ptr<Range>> ranges_;
 };
 
 RecordRanges::Taken::~Taken() {
@@ -71,7 +90,7 @@ void RecordRanges::OpenSession(uint64_t id, std::shared_ptr<const LoadJob> job, 
 }
 
 void RecordRanges::CloseSession(uint64_t id) {
-  std::vector<std::shared_ptr<Range>> dropped;  // go outside the lock
+  Dropped dropped;
   std::shared_ptr<Session> session;
   MutexLock lock(&mutex_);
   const auto found = sessions_.find(id);
@@ -80,8 +99,9 @@ void RecordRanges::CloseSession(uint64_t id) {
   sessions_.erase(found);
   session->closed = true;
   while (!session->by_end.empty()) {
-    dropped.push_back(session->by_end.begin()->second);
-    Drop(dropped.back());
+    const std::shared_ptr<Range> range = session->by_end.begin()->second;
+    Drop(range);
+    dropped.Add(range);
   }
 }
 
@@ -111,19 +131,19 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const AskedRows
   const Place at{now.epoch, now.position};
   std::shared_ptr<Session> session;
   {
-    std::vector<std::shared_ptr<Range>> dropped;  // go outside the lock
+    Dropped dropped;
     MutexLock lock(&mutex_);
     const auto found = sessions_.find(id);
     if (found == sessions_.end()) return;
     session = found->second;
     // What rows have gone by without having taken it: others made them.
     while (!session->by_end.empty()) {
-      const auto& [end, range] = *session->by_end.begin();
+      const auto [end, range] = *session->by_end.begin();
       const bool gone_by = end.epoch < at.epoch ? at.position > kLeastAhead
                                                 : end.epoch == at.epoch && end.position + kLeastAhead < at.position;
       if (!gone_by) break;
-      dropped.push_back(range);
-      Drop(dropped.back());
+      Drop(range);
+      dropped.Add(range);
     }
   }
   if (session->looking.exchange(true)) return;
@@ -228,9 +248,10 @@ bool RecordRanges::Begin(Session* session, uint64_t id, const std::shared_ptr<Ra
   }
   under_way_.fetch_add(1);
   ranges_.fetch_add(1, std::memory_order_relaxed);
+  range->with_session.emplace(session->stop, Range::Stop{range->stop});
   range->reader->ReadBytesLater(
       range->records.first, range->records.count, range->buffer->data(),
-      {.priority = CallPriority::kAhead, .stop = session->stop},
+      {.priority = CallPriority::kAhead, .stop = range->stop.get_token()},
       [self = shared_from_this(), range](const absl::Status& status) { self->Over(range, status.ok()); });
   return true;
 }
@@ -285,25 +306,41 @@ bool RecordRanges::WhenOver(const LoadJob& job, uint64_t record, Task over) {
   return true;
 }
 
+std::shared_ptr<RecordRanges::Range> RecordRanges::DropLast(bool here) {
+  std::shared_ptr<Range> last;
+  for (const auto& [id, session] : sessions_) {
+    for (auto it = session->by_end.rbegin(); it != session->by_end.rend(); ++it) {
+      if (it->second->here != here) continue;
+      if (last == nullptr || last->end < it->first) last = it->second;
+      break;
+    }
+  }
+  if (last != nullptr) Drop(last);
+  return last;
+}
+
 uint64_t RecordRanges::GiveBack(uint64_t bytes) {
   uint64_t freed = 0;
-  std::vector<std::shared_ptr<Range>> dropped;  // go outside the lock
+  Dropped dropped;
   MutexLock lock(&mutex_);
   while (freed < bytes) {
-    std::shared_ptr<Range> last;
-    for (const auto& [id, session] : sessions_) {
-      for (auto it = session->by_end.rbegin(); it != session->by_end.rend(); ++it) {
-        if (!it->second->here) continue;
-        if (last == nullptr || last->end < it->first) last = it->second;
-        break;
-      }
-    }
+    std::shared_ptr<Range> last = DropLast(true);
     if (last == nullptr) break;
-    Drop(last);
     freed += last->grab->bytes();
-    dropped.push_back(std::move(last));
+    dropped.Add(std::move(last));
   }
   return freed;
+}
+
+void RecordRanges::BreakOff(uint64_t bytes) {
+  Dropped dropped;
+  MutexLock lock(&mutex_);
+  for (uint64_t coming = 0; coming < bytes;) {
+    std::shared_ptr<Range> last = DropLast(false);
+    if (last == nullptr) break;
+    coming += last->grab->bytes();
+    dropped.Add(std::move(last));
+  }
 }
 
 }  // namespace penstock

@@ -106,11 +106,14 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
 
   // Lets go of what is here until `bytes` are free, that which is wanted last first. Returns the bytes freed.
   uint64_t GiveBack(uint64_t bytes);
+  // Breaks off what is under way until `bytes` will be free, in the same order: `ended` says when.
+  void BreakOff(uint64_t bytes);
 
   Counts counts() const { return {ranges_.load(), bytes_.load()}; }
 
  private:
   struct Session;
+  class Dropped;
   struct Entry {
     std::unique_ptr<BudgetGrab> grab;  // the pages that are its alone
     std::shared_ptr<Range> range;
@@ -128,6 +131,8 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   void Over(const std::shared_ptr<Range>& range, bool ok);
   // Forgets the range. Who calls has it until the lock is given up: its memory is given back outside.
   void Drop(const std::shared_ptr<Range>& range) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of those that are here, or of those that are not, the one that is wanted last; null: there is none.
+  std::shared_ptr<Range> DropLast(bool here) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   std::atomic<uint64_t> ranges_{0}, bytes_{0};

@@ -5,167 +5,32 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <cstring>
+#include <atomic>
 #include <deque>
-#include <filesystem>
-#include <system_error>
+#include <optional>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "base/mutex.h"
-#include "base/version.h"
+#include "pipeline/storage/object/http_transfer.h"
 
 namespace penstock {
 namespace {
 
 constexpr Nanos kLongestSleep = kSecond;
+// What is late and may not be asked again yet is looked at again so soon.
+constexpr Nanos kLookAgain = 50 * kMillisecond;
 constexpr size_t kPriorities = 3;
-constexpr size_t kMostHeaders = 200;
-
-// libcurl's own path of certificates is that of the machine on which it was built. "" where none is known.
-const std::string& CertificatesFile() {
-  static const std::string path = [] {
-    for (const char* variable : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
-      if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') return std::string(value);
-    }
-    for (const char* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
-                             "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}) {
-      std::error_code error;
-      if (std::filesystem::exists(file, error)) return std::string(file);
-    }
-    return std::string();
-  }();
-  return path;
-}
-
-const std::string& UserAgent() {
-  static const std::string name = absl::StrCat("penstock/", std::string(Version()));
-  return name;
-}
-
-struct Call {
-  HttpRequest request;
-  CallPriority priority = CallPriority::kNormal;
-  std::stop_token stop;
-  HttpClient::Done done;
-  Nanos not_before = 0;
-
-  CURL* easy = nullptr;
-  HttpResponse response;
-  bool too_long = false;
-  curl_slist* headers = nullptr;
-  std::array<char, CURL_ERROR_SIZE> error = {};
-
-  Call() = default;
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-  ~Call() { curl_slist_free_all(headers); }
-};
-
-size_t TakeHeader(char* data, size_t size, size_t count, void* user) {
-  auto* call = static_cast<Call*>(user);
-  const absl::string_view line(data, size * count);
-  auto& headers = call->response.headers;
-  if (absl::StartsWith(line, "HTTP/")) headers.clear();  // another answer: a redirect led to it
-  const size_t colon = line.find(':');
-  if (colon != absl::string_view::npos && headers.size() < kMostHeaders) {
-    headers[absl::AsciiStrToLower(line.substr(0, colon))] =
-        std::string(absl::StripAsciiWhitespace(line.substr(colon + 1)));
-  }
-  return size * count;
-}
-
-size_t TakeBody(char* data, size_t size, size_t count, void* user) {
-  auto* call = static_cast<Call*>(user);
-  const size_t bytes = size * count;
-  long status = 0;
-  curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
-  HttpResponse& response = call->response;
-  // The text of an error is not what the caller's memory is for.
-  const bool to_caller = call->request.out != nullptr && status >= 200 && status < 300;
-  const size_t room = (to_caller ? call->request.capacity : HttpClient::kMostBody) - response.bytes;
-  if (bytes > room) {
-    call->too_long = true;
-    return 0;
-  }
-  if (to_caller) {
-    std::memcpy(call->request.out + response.bytes, data, bytes);
-  } else {
-    response.body.append(data, bytes);
-  }
-  response.bytes += bytes;
-  return bytes;
-}
-
-void Configure(Call* call) {
-  CURL* const easy = call->easy;
-  const HttpRequest& request = call->request;
-  curl_easy_reset(easy);
-  const auto set = [easy](CURLoption option, auto value) { curl_easy_setopt(easy, option, value); };
-  set(CURLOPT_PRIVATE, call);
-  set(CURLOPT_ERRORBUFFER, call->error.data());
-  set(CURLOPT_URL, request.url.c_str());
-  set(CURLOPT_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_FOLLOWLOCATION, request.follow_redirects ? 1L : 0L);
-  set(CURLOPT_MAXREDIRS, 5L);
-  set(CURLOPT_NOSIGNAL, 1L);
-  // A proxy has another machine's, and should see neither the question nor the keys.
-  if (request.direct) set(CURLOPT_NOPROXY, "*");
-  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.connecting / kMillisecond));
-  set(CURLOPT_LOW_SPEED_LIMIT, 1L);
-  set(CURLOPT_LOW_SPEED_TIME, std::max<long>(1, static_cast<long>(request.silence / kSecond)));
-  set(CURLOPT_TCP_KEEPALIVE, 1L);
-  // HTTP/1.1 with a connection for each: one lost packet holds up one range, and no server limits streams.
-  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  set(CURLOPT_BUFFERSIZE, 256L << 10);
-  set(CURLOPT_USERAGENT, UserAgent().c_str());
-  if (!CertificatesFile().empty()) set(CURLOPT_CAINFO, CertificatesFile().c_str());
-  set(CURLOPT_HEADERFUNCTION, &TakeHeader);
-  set(CURLOPT_HEADERDATA, call);
-  set(CURLOPT_WRITEFUNCTION, &TakeBody);
-  set(CURLOPT_WRITEDATA, call);
-  for (const std::string& header : request.headers) call->headers = curl_slist_append(call->headers, header.c_str());
-  if (request.method == HttpRequest::Method::kHead) {
-    set(CURLOPT_NOBODY, 1L);
-  } else if (request.method != HttpRequest::Method::kGet) {
-    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
-    set(CURLOPT_POSTFIELDS, request.body.data());
-    if (request.method == HttpRequest::Method::kPut) set(CURLOPT_CUSTOMREQUEST, "PUT");
-    if (request.method == HttpRequest::Method::kDelete) set(CURLOPT_CUSTOMREQUEST, "DELETE");
-    // No question first whether it may be sent; and what is not called a form is none.
-    call->headers = curl_slist_append(call->headers, "Expect:");
-    const auto names_type = [](const std::string& header) {
-      return absl::StartsWithIgnoreCase(header, "content-type:");
-    };
-    if (std::none_of(request.headers.begin(), request.headers.end(), names_type)) {
-      call->headers = curl_slist_append(call->headers, "Content-Type:");
-    }
-  }
-  set(CURLOPT_HTTPHEADER, call->headers);
-}
-
-absl::Status ErrorOf(const Call& call, CURLcode code) {
-  if (call.too_long) {
-    return absl::UnavailableError(
-        absl::StrCat("the answer is longer than the ", call.request.capacity, " bytes that were asked for"));
-  }
-  const char* const text = call.error[0] != '\0' ? call.error.data() : curl_easy_strerror(code);
-  if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL) return absl::InvalidArgumentError(text);
-  return absl::UnavailableError(text);
-}
+constexpr size_t kMostHedged = 64;  // that are told apart
 
 }  // namespace
 
 class HttpClient::Loop {
  public:
-  explicit Loop(int most_under_way) : most_under_way_(static_cast<size_t>(most_under_way)) {
+  Loop(int most_under_way, const HedgePolicy::Options& hedges)
+      : most_under_way_(static_cast<size_t>(most_under_way)), hedge_options_(hedges) {
     static const CURLcode ready =
         curl_global_init(CURL_GLOBAL_DEFAULT);  // once in a process; safe on any thread since 7.84
     static_cast<void>(ready);
@@ -189,12 +54,17 @@ class HttpClient::Loop {
     curl_multi_cleanup(multi_);
   }
 
-  void Add(std::unique_ptr<Call> call) {
+  void Add(HttpRequest request, const CallOptions& options, Done done, Nanos delay) {
+    auto call = std::make_unique<Call>();
+    call->request = std::move(request);
+    call->priority = options.priority;
+    call->stop = options.stop;
+    call->done = std::move(done);
+    if (delay > 0) call->not_before = Clock::Real()->Now() + delay;
+    if (options.stop.stop_possible()) call->when_stopped.emplace(options.stop, Wake{this});
     {
       MutexLock lock(&mutex_);
-      if (!closed_) {
-        arrived_.push_back(std::move(call));
-      }
+      if (!closed_) arrived_.push_back(std::move(call));
     }
     if (call == nullptr) {
       curl_multi_wakeup(multi_);
@@ -203,7 +73,31 @@ class HttpClient::Loop {
     }
   }
 
+  uint64_t hedges() const { return hedges_.load(std::memory_order_relaxed); }
+
  private:
+  // Called by whoever requests a stop, with whatever locks he has.
+  struct Wake {
+    Loop* loop;
+    void operator()() const {
+      loop->stops_.store(true);
+      curl_multi_wakeup(loop->multi_);
+    }
+  };
+
+  struct Call {
+    HttpRequest request;
+    CallPriority priority = CallPriority::kNormal;
+    std::stop_token stop;
+    Done done;
+    Nanos not_before = 0;
+    // Under way: the request, and the second one.
+    Nanos begun = 0;
+    std::array<std::unique_ptr<HttpTransfer>, 2> transfers;
+    bool hedged = false;
+    std::optional<std::stop_callback<Wake>> when_stopped;
+  };
+
   static void Cancel(std::unique_ptr<Call> call) { std::move(call->done)(absl::CancelledError("cancelled")); }
 
   void Run() {
@@ -214,18 +108,42 @@ class HttpClient::Loop {
         for (auto& call : arrived_) waiting_.push_back(std::move(call));
         arrived_.clear();
       }
-      const Nanos sleep = StartThoseDue();
+      if (stops_.exchange(false)) CancelThoseStopped();
+      const Nanos until_due = StartThoseDue();
+      const Nanos sleep = std::min(until_due, HedgeThoseLate());
       int running = 0;
       curl_multi_perform(multi_, &running);
       const bool ended = FinishThoseEnded();
       if (!closed && !ended) curl_multi_poll(multi_, nullptr, 0, static_cast<int>(sleep / kMillisecond) + 1, nullptr);
     }
     for (auto& call : waiting_) Cancel(std::move(call));
-    for (Call* call : std::exchange(under_way_, {})) {
-      curl_multi_remove_handle(multi_, call->easy);
-      idle_.push_back(call->easy);
-      Cancel(std::unique_ptr<Call>(call));
+    for (auto& call : std::exchange(under_way_, {})) BreakOff(std::move(call));
+  }
+
+  void CancelThoseStopped() {
+    for (size_t i = 0; i < under_way_.size();) {
+      if (!under_way_[i]->stop.stop_requested()) {
+        ++i;
+        continue;
+      }
+      std::unique_ptr<Call> call = std::move(under_way_[i]);
+      under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(i));
+      BreakOff(std::move(call));
     }
+  }
+
+  void BreakOff(std::unique_ptr<Call> call) {
+    for (auto& transfer : call->transfers) Close(&transfer);
+    Cancel(std::move(call));
+  }
+
+  // Of one that has not ended its connection is closed.
+  void Close(std::unique_ptr<HttpTransfer>* transfer) {
+    if (*transfer == nullptr) return;
+    curl_multi_remove_handle(multi_, (*transfer)->easy);
+    idle_.push_back((*transfer)->easy);
+    transfer->reset();
+    --transfers_;
   }
 
   // Returns for how long there is nothing more to start.
@@ -246,27 +164,75 @@ class HttpClient::Loop {
     waiting_ = std::move(later);
     for (auto& calls : due) {
       for (auto& call : calls) {
-        if (under_way_.size() < most_under_way_) {
-          Start(std::move(call));
-        } else {
+        if (transfers_ >= most_under_way_) {
           waiting_.push_back(std::move(call));
+          continue;
         }
+        call->begun = now;
+        Start(call.get(), 0);
+        if (const HedgePolicy* hedges = HedgesOf(*call); hedges != nullptr) {
+          const Nanos late = hedges->LateAfter(call->request.capacity);
+          if (late != HedgePolicy::kNever) look_at_ = std::min(look_at_, now + late);
+        }
+        under_way_.push_back(std::move(call));
       }
     }
     return sleep;
   }
 
-  void Start(std::unique_ptr<Call> owned) {
-    Call* const call = owned.release();
+  void Start(Call* call, size_t number) {
+    CURL* easy = nullptr;
     if (idle_.empty()) {
-      call->easy = curl_easy_init();
+      easy = curl_easy_init();
     } else {
-      call->easy = idle_.back();
+      easy = idle_.back();
       idle_.pop_back();
     }
-    Configure(call);
-    curl_multi_add_handle(multi_, call->easy);
-    under_way_.push_back(call);
+    call->transfers[number] = std::make_unique<HttpTransfer>(&call->request, easy, call);
+    curl_multi_add_handle(multi_, easy);
+    ++transfers_;
+  }
+
+  // Null: it is not asked twice.
+  HedgePolicy* HedgesOf(const Call& call) {
+    if (call.request.hedged_with.empty()) return nullptr;
+    const auto found = policies_.find(call.request.hedged_with);
+    if (found != policies_.end()) return &found->second;
+    if (policies_.size() >= kMostHedged) return nullptr;
+    return &policies_.try_emplace(call.request.hedged_with, hedge_options_).first->second;
+  }
+
+  // Returns for how long no more can become late, as far as is known.
+  Nanos HedgeThoseLate() {
+    const Nanos now = Clock::Real()->Now();
+    if (now < look_at_) return std::min(kLongestSleep, look_at_ - now);
+    look_at_ = now + kLongestSleep;
+    std::vector<Call*> late;
+    size_t late_in_all = 0, looked = 0;
+    for (const auto& call : under_way_) {
+      const HedgePolicy* const hedges = HedgesOf(*call);
+      if (hedges == nullptr) continue;
+      ++looked;
+      const Nanos after = hedges->LateAfter(call->request.capacity);
+      if (after == HedgePolicy::kNever) continue;
+      if (now - call->begun < after) {
+        look_at_ = std::min(look_at_, call->begun + after);
+        continue;
+      }
+      ++late_in_all;
+      if (!call->hedged) late.push_back(call.get());
+    }
+    for (Call* const call : late) {
+      if (transfers_ < most_under_way_ &&
+          HedgesOf(*call)->Ask(call->request.capacity, call->begun, looked, late_in_all)) {
+        call->hedged = true;
+        Start(call, 1);
+        hedges_.fetch_add(1, std::memory_order_relaxed);
+      } else {
+        look_at_ = std::min(look_at_, now + kLookAgain);
+      }
+    }
+    return look_at_ - now;
   }
 
   bool FinishThoseEnded() {
@@ -275,48 +241,65 @@ class HttpClient::Loop {
     while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
       if (message->msg != CURLMSG_DONE) continue;
       any = true;
-      const CURLcode code = message->data.result;
-      Call* call = nullptr;
-      curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
-      const std::unique_ptr<Call> owned(call);
-      std::erase(under_way_, call);
-      long status = 0;
-      curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
-      call->response.status = static_cast<int>(status);
-      curl_multi_remove_handle(multi_, call->easy);
-      idle_.push_back(call->easy);
-      if (code == CURLE_OK) {
-        std::move(call->done)(std::move(call->response));
-      } else {
-        std::move(call->done)(ErrorOf(*call, code));
-      }
+      HttpTransfer* transfer = nullptr;
+      curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+      Finish(transfer, message->data.result);
     }
     return any;
   }
 
+  void Finish(HttpTransfer* transfer, CURLcode code) {
+    auto* const call = static_cast<Call*>(transfer->user);
+    const size_t number = call->transfers[0].get() == transfer ? 0 : 1;
+    transfer->response.status = transfer->Status();
+    const bool answered = code == CURLE_OK || transfer->unwanted;
+    const bool good = code == CURLE_OK && transfer->response.status < 300;
+    // The other one may still be good.
+    if (!good && call->transfers[1 - number] != nullptr) return Close(&call->transfers[number]);
+    absl::StatusOr<HttpResponse> response = absl::UnknownError("");
+    if (answered) {
+      response = std::move(transfer->response);
+    } else {
+      response = transfer->ErrorOf(code);
+    }
+    // Neither writes to the caller's memory from here on.
+    for (auto& each : call->transfers) Close(&each);
+    const auto own = std::find_if(under_way_.begin(), under_way_.end(),
+                                  [call](const std::unique_ptr<Call>& each) { return each.get() == call; });
+    const std::unique_ptr<Call> owned = std::move(*own);
+    under_way_.erase(own);
+    if (HedgePolicy* const hedges = HedgesOf(*call); hedges != nullptr && good) {
+      hedges->Answered(call->request.capacity, call->begun, Clock::Real()->Now() - call->begun);
+    }
+    std::move(call->done)(std::move(response));
+  }
+
   const size_t most_under_way_;
+  const HedgePolicy::Options hedge_options_;
   CURLM* multi_ = nullptr;
+  std::atomic<bool> stops_{false};  // some were requested
+  std::atomic<uint64_t> hedges_{0};
   Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::unique_ptr<Call>> arrived_ ABSL_GUARDED_BY(mutex_);
   // Of the thread alone.
   std::deque<std::unique_ptr<Call>> waiting_;
-  std::vector<Call*> under_way_;
+  std::vector<std::unique_ptr<Call>> under_way_;
+  size_t transfers_ = 0;  // of those
   std::vector<CURL*> idle_;
+  std::unordered_map<std::string, HedgePolicy> policies_;
+  Nanos look_at_ = 0;  // when one of those under way may be late
   std::thread thread_;
 };
 
-HttpClient::HttpClient(int most_under_way) : loop_(std::make_unique<Loop>(most_under_way)) {}
+HttpClient::HttpClient(int most_under_way, const HedgePolicy::Options& hedges)
+    : loop_(std::make_unique<Loop>(most_under_way, hedges)) {}
 HttpClient::~HttpClient() = default;
 
 void HttpClient::Send(HttpRequest request, const CallOptions& options, Done done, Nanos delay) {
-  auto call = std::make_unique<Call>();
-  call->request = std::move(request);
-  call->priority = options.priority;
-  call->stop = options.stop;
-  call->done = std::move(done);
-  if (delay > 0) call->not_before = Clock::Real()->Now() + delay;
-  loop_->Add(std::move(call));
+  loop_->Add(std::move(request), options, std::move(done), delay);
 }
+
+uint64_t HttpClient::hedges() const { return loop_->hedges(); }
 
 }  // namespace penstock

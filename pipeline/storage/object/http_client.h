@@ -13,9 +13,17 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "base/runtime/clock.h"
+#include "pipeline/storage/object/hedge_policy.h"
 #include "pipeline/storage/storage.h"
 
 namespace penstock {
+
+struct HttpResponse {
+  int status = 0;
+  std::map<std::string, std::string> headers;  // names in lower case; of the last answer, where redirects were followed
+  std::string body;
+  size_t bytes = 0;  // of the body
+};
 
 struct HttpRequest {
   enum class Method : uint8_t { kGet, kHead, kPost, kPut, kDelete };
@@ -27,6 +35,12 @@ struct HttpRequest {
   // the response, at most kMostBody bytes.
   char* out = nullptr;
   size_t capacity = 0;
+  // Whether the answer's headers are those of what is wanted: else nothing is written to `out`, and it ends the call
+  // without its body. On the client's thread; null: it is.
+  std::function<bool(const HttpResponse&)> is_wanted = nullptr;
+  // Of requests with `out` and `is_wanted`: whom it asks. When it is late among those who ask the same, it is asked a
+  // second time (hedge_policy.h); the first good answer is its answer, the other is broken off. "": never.
+  std::string hedged_with = {};
   bool direct = false;  // whatever proxy the environment names: to a service of this machine or its network alone
   bool follow_redirects = false;  // within http and https; other hosts do not get the headers above
   // Of silence on the connection, and until it is made.
@@ -34,14 +48,7 @@ struct HttpRequest {
   Nanos connecting = 5 * kSecond;
 };
 
-struct HttpResponse {
-  int status = 0;
-  std::map<std::string, std::string> headers;  // names in lower case; of the last answer, where redirects were followed
-  std::string body;
-  size_t bytes = 0;  // of the body
-};
-
-// Thread-safe. At most `most_under_way` requests at once, the most urgent first; the others wait.
+// Thread-safe. At most `most_under_way` requests at once, second ones included, the most urgent first; the others wait.
 class HttpClient {
  public:
   static constexpr size_t kMostBody = size_t{16} << 20;
@@ -49,13 +56,16 @@ class HttpClient {
   // which may hold what is secret.
   using Done = absl::AnyInvocable<void(absl::StatusOr<HttpResponse>) &&>;
 
-  explicit HttpClient(int most_under_way);
+  explicit HttpClient(int most_under_way, const HedgePolicy::Options& hedges = HedgePolicy::Options());
   // Ends what is under way with Cancelled.
   ~HttpClient();
 
-  // Never blocks. `done` runs once, on the client's thread, and is short. Not before `delay` is over. A stop ends a
-  // request that waits, not one that has begun.
+  // Never blocks. `done` runs once, on the client's thread, and is short. Not before `delay` is over. A stop ends it
+  // at once, with its connection where it has begun.
   void Send(HttpRequest request, const CallOptions& options, Done done, Nanos delay = 0);
+
+  // Requests that were sent a second time because the first was late.
+  uint64_t hedges() const;
 
  private:
   class Loop;

@@ -38,18 +38,14 @@ absl::StatusOr<ObjectName> Parse(const std::string& name) {
   return parsed;
 }
 
-// Of a range that lies inside the object: what the answer must be. Unavailable: it is another, and may be right next
-// time.
-absl::Status CheckRange(const ObjectName& name, const HttpResponse& response, uint64_t offset, size_t length,
-                        uint64_t size) {
+// Of a range that lies inside the object: what the answer's headers must be. Unavailable: they are others, and may be
+// right next time.
+absl::Status CheckHeaders(const ObjectName& name, const HttpResponse& response, uint64_t offset, size_t length,
+                          uint64_t size) {
   if (response.status == 200 && (offset != 0 || length != size)) {
     return absl::FailedPreconditionError(
         absl::StrCat(ToString(name),
                      ": the server answers a range with the whole file; it must know ranges (RFC 9110, section 14)"));
-  }
-  if (response.bytes != length) {
-    return absl::UnavailableError(
-        absl::StrCat(ToString(name), ": ", response.bytes, " bytes came of ", length, " at ", offset));
   }
   const std::string range = HeaderOf(response, "content-range");
   if (response.status == 206 &&
@@ -58,6 +54,12 @@ absl::Status CheckRange(const ObjectName& name, const HttpResponse& response, ui
         absl::StrCat(ToString(name), ": asked for ", length, " bytes at ", offset, ", the answer is \"", range, "\""));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckBytes(const ObjectName& name, const HttpResponse& response, uint64_t offset, size_t length) {
+  if (response.bytes == length) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat(ToString(name), ": ", response.bytes, " bytes came of ", length, " at ", offset));
 }
 
 }  // namespace
@@ -188,7 +190,7 @@ ObjectStorage::Options ObjectStorage::Options::FromEnvironment() {
 }
 
 ObjectStorage::ObjectStorage(Options options)
-    : options_(std::move(options)), http_(std::make_unique<HttpClient>(kMostUnderWay)) {
+    : options_(std::move(options)), http_(std::make_unique<HttpClient>(kMostUnderWay, options_.hedges)) {
   keys_ = std::make_unique<AwsKeySource>(options_.surroundings, http_.get());
   auto s3 = std::make_unique<S3Dialect>(options_.s3, keys_.get());
   to_s3_ = std::make_unique<S3Uploads>(s3.get());
@@ -242,7 +244,10 @@ void ObjectStorage::Ask(const ObjectName& name, const CallOptions& options, Make
   std::make_shared<Exchange>(this, name, options, std::move(make), std::move(check), std::move(done))->Try(0);
 }
 
-ObjectCounts ObjectStorage::counts() const { return {requests_.load(), again_.load(), bytes_.load()}; }
+ObjectCounts ObjectStorage::counts() const {
+  const uint64_t hedges = http_->hedges();
+  return {requests_.load() + hedges, again_.load(), hedges, bytes_.load()};
+}
 
 void ObjectStorage::Look(const ObjectName& name, const CallOptions& options, CallDone<FileInfo> done) {
   ObjectDialect* const dialect = DialectOf(name);
@@ -251,7 +256,8 @@ void ObjectStorage::Look(const ObjectName& name, const CallOptions& options, Cal
       [name](const HttpResponse& response) {
         // Where the first byte was asked for.
         if (response.status != 206) return absl::OkStatus();
-        return CheckRange(name, response, 0, 1, 1);
+        PS_RETURN_IF_ERROR(CheckHeaders(name, response, 0, 1, 1));
+        return CheckBytes(name, response, 0, 1);
       },
       [dialect, name, done = std::move(done)](absl::StatusOr<HttpResponse> response) mutable {
         if (!response.ok()) return std::move(done)(response.status());
@@ -355,17 +361,24 @@ void ObjectStorage::Read(const ObjectName& name, const FileInfo& opened, uint64_
                          const CallOptions& options, CallDone<size_t> done) {
   if (length == 0) return std::move(done)(size_t{0});
   ObjectDialect* const dialect = DialectOf(name);
-  const auto make = [dialect, name, opened, offset, length, out] {
-    HttpRequest request = dialect->Range(name, opened, offset, length);
-    request.out = out;
-    request.capacity = length;
-    return request;
-  };
-  const auto check = [dialect, name, opened, offset, length](const HttpResponse& response) -> absl::Status {
-    PS_RETURN_IF_ERROR(CheckRange(name, response, offset, length, opened.size));
+  // Before its bytes are written, where a second request may have written those that are wanted.
+  const auto check_headers = [dialect, name, opened, offset, length](const HttpResponse& response) -> absl::Status {
+    PS_RETURN_IF_ERROR(CheckHeaders(name, response, offset, length, opened.size));
     PS_ASSIGN_OR_RETURN(const FileInfo now, dialect->StateOf(name, response));
     if (now == opened) return absl::OkStatus();
     return absl::AbortedError(absl::StrCat(ToString(name), " changed since it was opened"));
+  };
+  const auto make = [dialect, name, opened, offset, length, out, check_headers] {
+    HttpRequest request = dialect->Range(name, opened, offset, length);
+    request.out = out;
+    request.capacity = length;
+    request.is_wanted = [check_headers](const HttpResponse& response) { return check_headers(response).ok(); };
+    request.hedged_with = ToString(ObjectName{name.scheme, name.place, ""});
+    return request;
+  };
+  const auto check = [name, offset, length, check_headers](const HttpResponse& response) -> absl::Status {
+    PS_RETURN_IF_ERROR(check_headers(response));
+    return CheckBytes(name, response, offset, length);
   };
   const auto exchange = std::make_shared<Exchange>(
       this, name, options, make, check, [this, done = std::move(done)](absl::StatusOr<HttpResponse> response) mutable {

@@ -23,13 +23,15 @@ namespace penstock {
 
 // What a storage has asked for, since it is there.
 struct ObjectCounts {
-  uint64_t requests = 0;  // tries included
+  uint64_t requests = 0;  // tries and hedges included
   uint64_t again = 0;     // of them: because one before it failed
+  uint64_t hedges = 0;    // of them: because one before it was late
   uint64_t bytes = 0;     // of objects
 };
 
 // Thread-safe. Requests that fail in a way that passes are made again, up to kTries times within kPatience, after
-// growing pauses that are drawn by chance, or as long as the storage asks. Messages name the object, never a key.
+// growing pauses that are drawn by chance, or as long as the storage asks. A read that is late is asked for twice
+// (hedge_policy.h). A stop ends what was asked for at once. Messages name the object, never a key.
 //
 // A folder is whatever stands before a '/' in some key. A state's tag is the ETag or the generation.
 // Objects and folders of one name: the
@@ -49,6 +51,7 @@ class ObjectStorage final : public Storage {
     // Pauses are these times a power of two; tests make them short.
     Nanos pause = 100 * kMillisecond;
     int tries = kTries;
+    HedgePolicy::Options hedges = {};  // of reads
 
     // PENSTOCK_HTTP_AUTHORIZATION, and what S3Options, GcsOptions and the sources of keys name.
     static Options FromEnvironment();

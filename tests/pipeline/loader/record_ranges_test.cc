@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,7 @@ class RangedStorage final : public Storage {
   struct Range {
     std::string file;
     uint64_t begin = 0, end = 0;
+    std::stop_token stop;
     Task read;
   };
 
@@ -58,6 +60,23 @@ class RangedStorage final : public Storage {
       if (!hold) held.swap(held_);
     }
     for (Range& range : held) std::move(range.read)();
+  }
+  // Ends those that are held and were stopped, as a storage does that breaks off what has begun. How many.
+  size_t EndStopped() {
+    std::deque<Range> stopped;
+    {
+      MutexLock lock(&mutex_);
+      for (auto it = held_.begin(); it != held_.end();) {
+        if (!it->stop.stop_requested()) {
+          ++it;
+          continue;
+        }
+        stopped.push_back(std::move(*it));
+        it = held_.erase(it);
+      }
+    }
+    for (Range& range : stopped) std::move(range.read)();
+    return stopped.size();
   }
   size_t held() {
     MutexLock lock(&mutex_);
@@ -97,7 +116,7 @@ class RangedStorage final : public Storage {
               CallDone<size_t> done) const override {
       const bool range = length > storage_->longest_record;
       if (storage_->Fails(range)) return std::move(done)(absl::UnavailableError("the range failed"));
-      storage_->Do(range, {path(), offset, offset + length,
+      storage_->Do(range, {path(), offset, offset + length, options.stop,
                            [this, offset, length, out, stop = options.stop, done = std::move(done)]() mutable {
                              if (stop.stop_requested()) return std::move(done)(absl::CancelledError("stopped"));
                              std::move(done)(file_->ReadAt(offset, length, out));
@@ -314,6 +333,49 @@ TEST_F(RecordRangesTest, ClosingASessionWaitsForNoRangeAndItsMemoryComesBack) {
   EXPECT_GT(loader->Stats().memory_bytes, idle);  // they are still written to
   storage_.HoldRanges(false);
   EXPECT_EQ(loader->Stats().memory_bytes, idle);
+}
+
+TEST_F(RecordRangesTest, RangesOfAClosedSessionAreBrokenOff) {
+  const auto loader = LoaderOf(2, 16 << 20, 16);
+  const uint64_t idle = loader->Stats().memory_bytes;
+  HoldingSink sink;
+  auto session = SessionOf(loader.get(), job_, &sink, 40);
+  storage_.HoldRanges(true);
+  session->Request(RowsOf(0, 400, 40));
+  ASSERT_TRUE(WaitUntil([&] { return storage_.held() > 0; }));
+  EXPECT_EQ(storage_.EndStopped(), 0u);
+  session.reset();
+  sink.Clear();
+  const size_t held = storage_.held();
+  EXPECT_EQ(storage_.EndStopped(), held);
+  EXPECT_EQ(loader->Stats().memory_bytes, idle);
+  storage_.HoldRanges(false);
+}
+
+// Storage stalls, and ranges that are under way have the memory: they do not hold up who waits for a row.
+TEST_F(RecordRangesTest, WhatIsUnderWayIsBrokenOffForARowThatATrainerWaitsFor) {
+  const auto loader = LoaderOf(2, 3 << 20, 64);
+  HoldingSink sink, other_sink;
+  const auto session = SessionOf(loader.get(), job_, &sink, 1);
+  const uint64_t idle = loader->Stats().memory_bytes;
+  storage_.HoldRanges(true);
+  ASSERT_TRUE(WaitUntil([&] {
+    session->Request(RowsOf(0, 1, 1));
+    return loader->Stats().memory_bytes > idle + (1 << 20) - (128 << 10);
+  }));
+  const uint64_t rows = 600;  // most of the memory
+  const auto other = SessionOf(loader.get(), JobOn(LocalFiles()), &other_sink, rows);
+  std::vector<RowRequest> urgent = RowsOf(0, rows, rows);
+  for (RowRequest& row : urgent) row.urgent = true;
+  other->Request(urgent);
+  size_t broken_off = 0;
+  ASSERT_TRUE(WaitUntil([&] {
+    broken_off += storage_.EndStopped();
+    return other_sink.held() == rows;
+  })) << broken_off
+      << " of " << storage_.held() << ", " << other_sink.held() << " rows";
+  EXPECT_GT(broken_off, 0u);
+  storage_.HoldRanges(false);
 }
 
 }  // namespace

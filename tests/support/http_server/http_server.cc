@@ -117,6 +117,11 @@ HttpServer::~HttpServer() {
 
 std::string HttpServer::url() const { return absl::StrCat("http://127.0.0.1:", port_); }
 
+int HttpServer::open() {
+  MutexLock lock(&mutex_);
+  return static_cast<int>(open_.size());
+}
+
 void HttpServer::Accept() {
   for (;;) {
     const int socket = accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC);

@@ -38,6 +38,7 @@ class HttpServer {
 
   std::string url() const;  // "http://127.0.0.1:12345"
   int requests() const { return requests_.load(); }
+  int open();  // connections
 
  private:
   void Accept();
