@@ -113,9 +113,11 @@ std::string CacheLines(const v1::StatusReply& status) {
     if (load.far_requests() > 0 && load.rows() > 0 && load.far_used_bytes() > 0) {
       absl::StrAppend(
           &out, "  worker ", worker.id(), ": storage ",
-          absl::StrFormat("%.0f requests for 1000 rows, %.2f bytes read for each that was used\n",
+          absl::StrFormat("%.0f requests for 1000 rows, %.2f bytes read for each that was used",
                           1000.0 * static_cast<double>(load.far_requests()) / static_cast<double>(load.rows()),
                           static_cast<double>(load.far_bytes()) / static_cast<double>(load.far_used_bytes())));
+      if (load.far_hedges() > 0) absl::StrAppend(&out, ", ", load.far_hedges(), " that were late asked for twice");
+      out += "\n";
     }
   }
   return out;

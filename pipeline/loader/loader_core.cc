@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "pipeline/storage/files.h"
 
 namespace penstock {
 namespace {
@@ -370,6 +371,7 @@ LoaderStats LoaderCore::Stats() {
     stats.memory_bytes = budget_.used();
     peak = budget_.peak();
   }
+  stats.far_hedges = CountsOfObjects().hedges;
   if (ranges_ != nullptr) {
     const RecordRanges::Counts ranges = ranges_->counts();
     stats.far_requests += ranges.ranges;

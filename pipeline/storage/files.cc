@@ -1,6 +1,7 @@
 #include "pipeline/storage/files.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,8 @@ namespace {
 
 // Of near files: what waits for storage all the same, as opening them.
 constexpr int kNearThreads = 4;
+
+std::atomic<ObjectStorage*> objects_made{nullptr};
 
 class FilesAndObjects final : public Storage {
  public:
@@ -52,8 +55,17 @@ class FilesAndObjects final : public Storage {
 }  // namespace
 
 ObjectStorage* Objects() {
-  static auto* const objects = new ObjectStorage(ObjectStorage::Options::FromEnvironment());
+  static auto* const objects = [] {
+    auto* const made = new ObjectStorage(ObjectStorage::Options::FromEnvironment());
+    objects_made.store(made);
+    return made;
+  }();
   return objects;
+}
+
+ObjectCounts CountsOfObjects() {
+  const ObjectStorage* const objects = objects_made.load();
+  return objects == nullptr ? ObjectCounts() : objects->counts();
 }
 
 Storage* AnyFiles() {

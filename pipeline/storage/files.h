@@ -17,6 +17,8 @@ namespace penstock {
 // The process's; live for ever. Objects are asked for as the environment says when they are first asked for.
 Storage* AnyFiles();
 ObjectStorage* Objects();
+// What Objects() was asked for so far; makes none.
+ObjectCounts CountsOfObjects();
 
 // A new file or object under its name; as NewFile::Create() and CreateObject() have it.
 absl::StatusOr<std::unique_ptr<NewFile>> CreateFile(const std::string& name);

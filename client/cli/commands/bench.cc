@@ -184,6 +184,7 @@ class Bench final : public Command {
                               .Field("far_requests", stats.far_requests)
                               .Field("far_bytes", stats.far_bytes)
                               .Field("far_used_bytes", stats.far_used_bytes)
+                              .Field("far_hedges", stats.far_hedges)
                               .Field("disk_cache_hits", stats.disk_cache.hits)
                               .Field("disk_cache_misses", stats.disk_cache.misses)
                               .Object()

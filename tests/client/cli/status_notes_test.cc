@@ -34,6 +34,10 @@ TEST(StatusNotes, WhatAWorkerAskedOfStorageIsSaidForItsRows) {
   load->set_far_used_bytes(1000);
   EXPECT_EQ(CacheLines(status),
             "  worker w1: storage 25 requests for 1000 rows, 1.30 bytes read for each that was used\n");
+  load->set_far_hedges(3);
+  EXPECT_EQ(CacheLines(status),
+            "  worker w1: storage 25 requests for 1000 rows, 1.30 bytes read for each that was used, 3 that were late "
+            "asked for twice\n");
 }
 
 TEST(StatusNotes, ACacheThatWasAskedIsALineWithWhatItHoldsGaveAndSaved) {
