@@ -68,7 +68,8 @@ class TraceTest : public ::testing::Test {
   void Start(int workers) {
     ProcessClusterOptions options;
     options.workers = workers;
-    options.worker_flags = {"--memory-budget", "64MiB", "--record-cache", "0"};  // so that records are read
+    // So that records are read, and images decoded, in each epoch.
+    options.worker_flags = {"--memory-budget", "64MiB", "--record-cache", "0", "--decoded-cache", "0"};
     cluster_ = std::make_unique<ProcessCluster>(options, dataset_.roots);
     const absl::Status submitted = cluster_->control().Submit(dataset_.job);
     ASSERT_TRUE(submitted.ok()) << submitted << cluster_->Logs();
