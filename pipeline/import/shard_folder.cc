@@ -23,6 +23,9 @@ namespace {
 
 constexpr uint64_t kMaxStateBytes = uint64_t{1} << 30;
 
+// Of a folder of a bucket that a run finishes shards in meanwhile: each time its state is another than the one read.
+constexpr int kClaims = 8;
+
 constexpr char kWayOut[] = "take another --out, or remove the folder to begin anew";
 
 }  // namespace
@@ -39,7 +42,13 @@ absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::Open(
   }
   ShardState wanted;
   wanted.arguments = arguments;
-  PS_RETURN_IF_ERROR(folder->Load(wanted));
+  absl::Status loaded = folder->Load(wanted);
+  for (int claims = 1; claims < kClaims && folder->lock_ < 0 && loaded == folder->AnotherRun(); ++claims) {
+    folder->state_ = ShardState();
+    folder->state_tag_.clear();
+    loaded = folder->Load(wanted);
+  }
+  PS_RETURN_IF_ERROR(loaded);
   return folder;
 }
 
