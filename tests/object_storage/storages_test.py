@@ -322,7 +322,8 @@ def test_what_is_wrong_with_images_of_a_bucket_is_said(place, pictures):
     (place.folder / "gone.txt").write_text("1 kind/01.png 1\n1 kind/00.png 2\n")
     gone = f"penstock import --list gone.txt --root {place.at('pictures')}"
     said = place.type(f"{gone} --out none", 1)
-    assert "1 of 2 files cannot be read" in said and place.at("pictures/1 kind/00.png") in said
+    assert "1 of 2 files cannot be read" in said
+    assert place.at("pictures/1 kind/00.png") in said
     said = place.type(f"{gone} --skip-bad --out skipping")
     assert "1 bad item left out" in said
     assert place.at("pictures/1 kind/00.png") in (place.folder / "skipping" / "skipped.txt").read_text()
@@ -384,8 +385,10 @@ def test_of_two_imports_into_one_folder_the_later_one_has_it(place):
         assert first.poll() is None, first.stdout.read()
     place.type(command)
     said = first.communicate(timeout=60)[0]
-    assert first.returncode == 1 and f"another run is writing into {place.at('two')}" in said, said
-    assert len(place.server.keys("two/")) == 4 + 2 and not place.server.pending()
+    assert first.returncode == 1, said
+    assert f"another run is writing into {place.at('two')}" in said
+    assert len(place.server.keys("two/")) == 4 + 2
+    assert not place.server.pending()
     assert " 0 broken files" in place.type(f"penstock verify '{place.at('two/*.tfrecord')}'")
     other = f"penstock import {rows} --shard-size 20MiB --out {place.at('two')}"
     assert "holds the shards of other arguments" in place.type(other, 1)
@@ -405,7 +408,8 @@ def test_of_imports_that_begin_together_one_has_the_folder(place):
         assert run.returncode == 0 or "another run is writing into" in text or "InvalidBlockList" in text, text
     # Azure keeps the parts of two writers together: the one whose folder it is may have lost some.
     assert any(run.returncode == 0 for run in runs) or place.type(command), said
-    assert len(place.server.keys("together/")) == 2 + 2 and not place.server.pending()
+    assert len(place.server.keys("together/")) == 2 + 2
+    assert not place.server.pending()
     place.type(f"penstock import {rows} --shard-size 20MiB --out apart")
     assert read_digest(place, place.at("together/job.textproto")) == read_digest(place, "apart/job.textproto")
 
@@ -425,7 +429,8 @@ def test_what_is_packed_into_a_bucket_is_what_is_packed_onto_a_disk(place):
     place.type(f"{pack} packed < frames")
     far = place.at("packed")
     said = json.loads(place.type(f"{pack} {far} < frames").splitlines()[-1])
-    assert said["job"] == f"{far}/job.textproto" and said["records"] == 3000
+    assert said["job"] == f"{far}/job.textproto"
+    assert said["records"] == 3000
     names = sorted(path.name for path in (place.folder / "packed").iterdir())
     assert sorted(key.split("/")[1] for key in place.server.keys("packed/")) == names
     assert read_digest(place, said["job"]) == read_digest(place, "packed/job.textproto")
@@ -442,7 +447,8 @@ def test_a_pack_that_is_stopped_leaves_nothing_in_the_bucket(place):
     (place.folder / "many-frames").write_bytes(b"".join(frames(rows)))
     pack = f"penstock pack --shard-size 30MiB --out {place.at('unpacked')} < many-frames"
     said, code = stopped(place, pack, [signal.SIGTERM], lambda: place.server.keys("unpacked/data-"))
-    assert code == -signal.SIGTERM and "nothing of the run is left" in said, said
+    assert code == -signal.SIGTERM, said
+    assert "nothing of the run is left" in said
     assert not place.server.keys("unpacked/")
     assert place.server.scheme != "s3" or not place.server.pending()
 

@@ -88,7 +88,8 @@ def test_finished_rows_that_are_kept_are_the_same(small_job, tmp_path):
     stats = loader.stats()
     assert stats["feeder_row_cache_hits"] > 0
     assert 0 < stats["feeder_row_cache_bytes"] <= stats["feeder_row_cache_limit"] == 64 << 20
-    assert stats["feeder_row_cache_served_bytes"] > 0 and stats["feeder_row_cache_saved_seconds"] >= 0
+    assert stats["feeder_row_cache_served_bytes"] > 0
+    assert stats["feeder_row_cache_saved_seconds"] >= 0
 
 
 def test_caches_that_are_chosen_or_none_give_the_same_batches(small_job):
