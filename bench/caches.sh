@@ -23,6 +23,7 @@ else
 fi
 before=(--record-cache "$((budget / 4))MiB" --decoded-cache 0 --row-cache "$((budget / 16))MiB")
 found=()
+caches_as_found=1  # in daemon.sh, where nothing is said of them
 cat "$shards"/* >/dev/null  # all read from the page cache
 
 # read_with NAME FLAG...: prints the rate of each of four epochs, and sets rate_NAME to that of those that follow.

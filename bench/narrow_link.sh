@@ -36,7 +36,7 @@ rate() {
   local far
   far=$(free_port)
   "$bin/link_proxy" "$far" "$port" 0 "$1" & local proxy=$!
-  "$bin/penstockd" worker --socket-dir '' --wire-connections 1 --wire-compression "$2" --listen "127.0.0.1:$port" \
+  "$bin/penstockd" worker --socket-dir '' --wire-connections 1 --decoded-cache 0 --wire-compression "$2" --listen "127.0.0.1:$port" \
     --advertise "127.0.0.1:$far" --coordinator "$PENSTOCK_COORDINATOR" --data-root "$shards" --state-dir "$work/w" \
     >"$work/w.log" 2>&1 & daemon=$!
   until "$bin/penstock" workers 2>/dev/null | grep -q "127.0.0.1:$far.*live"; do sleep 0.1; done

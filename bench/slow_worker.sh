@@ -52,7 +52,7 @@ turn() {
   export PENSTOCK_COORDINATOR
   for runs in "$@"; do
     "$bin/penstockd" worker --listen 127.0.0.1:0 --port-file "$work/port$i" --coordinator "$PENSTOCK_COORDINATOR" \
-      --data-root "data=$shards" --state-dir "$work/state$i" --threads 1 --memory-budget 256MiB --record-cache 0 \
+      --data-root "data=$shards" --state-dir "$work/state$i" --threads 1 --memory-budget 256MiB --record-cache 0 --decoded-cache 0 \
       >"$work/w$i.log" 2>&1 &
     workers+=($!)
     until_there "$work/port$i"

@@ -1,6 +1,6 @@
-"""A loop over penstock.Loader (see turns.py), all settings left as they are.
+"""A loop over penstock.Loader (see turns.py), all settings left as they are but for caches.
 
-  penstock_loop.py JOB.textproto      no daemon: rows are made by the loader's own child process
+  penstock_loop.py JOB.textproto      no daemon: rows are made by the loader's own child process, which keeps nothing
   penstock_loop.py JOB                served by PENSTOCK_COORDINATOR, where the job was submitted
 """
 
@@ -15,7 +15,10 @@ import turns
 
 def main():
     job = sys.argv[1]
-    loader = penstock.Loader(job, coordinator=None if os.path.exists(job) else os.environ["PENSTOCK_COORDINATOR"])
+    if os.path.exists(job):
+        loader = penstock.Loader(job, record_cache=0, decoded_cache=0, row_cache=0)
+    else:
+        loader = penstock.Loader(job, coordinator=os.environ["PENSTOCK_COORDINATOR"])
 
     def epoch():
         for batch in loader:

@@ -139,7 +139,7 @@ def in_process(given, job):
     return rounds(
         "in process",
         given.rounds,
-        lambda: python("loop_rate", {"job": str(job)}, 1 << 40, given.seconds),
+        lambda: python("loop_rate", {"job": str(job), "record_cache": 0, "decoded_cache": 0}, 1 << 40, given.seconds),
         lambda: client_rate(given.bin / "penstock", "bench", job, "--no-stages", "--seconds", given.seconds, "--json"),
     )
 
@@ -150,7 +150,7 @@ def served(given, work, job, rate):
     with open(work / "daemon.log", "w") as log:
         daemon = subprocess.Popen(
             [given.bin / "penstockd", "standalone", "--listen", "127.0.0.1:0", "--port-file", port, "--state-dir",
-             work / "state", "--record-cache", "0", "--data-root", given.shards], stdout=log, stderr=log)
+             work / "state", "--record-cache", "0", "--decoded-cache", "0", "--data-root", given.shards], stdout=log, stderr=log)
     try:
         while not (port.exists() and port.read_text().strip()):
             if daemon.poll() is not None:
