@@ -106,23 +106,19 @@ class OnLanes final : public Carrier {
 std::unique_ptr<Carrier> Make() { return std::make_unique<OnLanes>(); }
 INSTANTIATE_TEST_SUITE_P(SimLanes, CarrierContract, ::testing::Values(&Make));
 
-class Acceptor final : public StreamAcceptor {
- public:
-  std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override {
-    ends.push_back(std::make_shared<RecordedEnd>());
-    ends.back()->SetStream(std::move(stream));
-    return ends.back();
-  }
-  std::vector<std::shared_ptr<RecordedEnd>> ends;
-};
-
 class SimLanesTest : public ::testing::Test {
  protected:
-  ~SimLanesTest() override {
+  ~SimLanesTest() override { Finish(); }
+
+  // Ends the stream; another may begin.
+  void Finish() {
     if (client_ != nullptr) client_->Close(absl::OkStatus());
     network_ = nullptr;
     if (client_ != nullptr) client_->SetStream(nullptr);
+    client_ = nullptr;
     for (const auto& end : acceptor_.ends) end->SetStream(nullptr);
+    acceptor_.ends.clear();
+    sent_ = 0;
   }
 
   void Begin(uint64_t seed = 5, const LaneOptions& options = AllLanes(), bool unreachable = false) {
@@ -150,7 +146,7 @@ class SimLanesTest : public ::testing::Test {
   }
 
   std::unique_ptr<LanedNetwork> network_;
-  Acceptor acceptor_;
+  RecordingAcceptor acceptor_;
   std::shared_ptr<RecordedEnd> client_;
   std::shared_ptr<MessageStream> stream_;
   size_t sent_ = 0;
@@ -169,12 +165,7 @@ TEST_F(SimLanesTest, ManyMessagesComeOverAllLanesInOrder) {
     ExpectAllInOrder();
     EXPECT_EQ(client_->status().message(), "the job is gone");
     EXPECT_TRUE(worker().closed());
-    network_ = nullptr;
-    client_->SetStream(nullptr);
-    client_ = nullptr;
-    acceptor_.ends[0]->SetStream(nullptr);
-    acceptor_.ends.clear();
-    sent_ = 0;
+    Finish();
   }
 }
 
@@ -195,12 +186,7 @@ TEST_F(SimLanesTest, AWorkersCloseComesBehindAllThatWasWritten) {
     EXPECT_GE(client_->count(), taken);
     const std::vector<std::string> got = client_->messages();
     for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], absl::StrCat("message ", i));
-    network_ = nullptr;
-    client_->SetStream(nullptr);
-    client_ = nullptr;
-    acceptor_.ends[0]->SetStream(nullptr);
-    acceptor_.ends.clear();
-    sent_ = 0;
+    Finish();
   }
 }
 

@@ -35,16 +35,6 @@ class OnSimNetwork final : public Carrier {
 std::unique_ptr<Carrier> Make() { return std::make_unique<OnSimNetwork>(); }
 INSTANTIATE_TEST_SUITE_P(SimNetwork, CarrierContract, ::testing::Values(&Make));
 
-class Acceptor final : public StreamAcceptor {
- public:
-  std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override {
-    ends.push_back(std::make_shared<RecordedEnd>());
-    ends.back()->SetStream(std::move(stream));
-    return ends.back();
-  }
-  std::vector<std::shared_ptr<RecordedEnd>> ends;
-};
-
 class SimNetworkFaults : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -65,7 +55,7 @@ class SimNetworkFaults : public ::testing::Test {
 
   SimScheduler sim_{5};
   SimNetwork network_{&sim_, SimNetwork::Options()};
-  Acceptor acceptor_;
+  RecordingAcceptor acceptor_;
   std::shared_ptr<RecordedEnd> client_;
 };
 

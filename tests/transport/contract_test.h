@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -70,6 +71,17 @@ class RecordedEnd final : public StreamEvents {
   std::vector<std::string> messages_ ABSL_GUARDED_BY(mutex_);
   SliceList last_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> closed_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Keeps the worker's ends, in the order in which they came. For carriers without threads.
+class RecordingAcceptor final : public StreamAcceptor {
+ public:
+  std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override {
+    ends.push_back(std::make_shared<RecordedEnd>());
+    ends.back()->SetStream(std::move(stream));
+    return ends.back();
+  }
+  std::vector<std::shared_ptr<RecordedEnd>> ends;
 };
 
 using CarrierFactory = std::unique_ptr<Carrier> (*)();
