@@ -14,6 +14,7 @@ class Run(NamedTuple):
     correct: list
     rows: list  # of each evaluation
     speeds: list  # rows/s of each rank
+    printed: str
 
 
 def run_example(name, job, *arguments, launcher=()):
@@ -22,21 +23,23 @@ def run_example(name, job, *arguments, launcher=()):
     command = [sys.executable, *launcher, str(ROOT / "examples" / "python" / name), job.path, job.data, *map(str, arguments)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-    epochs = re.findall(r"^epoch \d+: loss ([\d.]+), accuracy [\d.]+ \((\d+) of (\d+)\)$", done.stdout, re.M)
-    speeds = re.findall(r"(\d+) rows/s, waited \d+ % of the time", done.stdout, re.M)
+    # Ranks share one pipe: what one prints may come between another's words and the end of its line.
+    epochs = re.findall(r"epoch \d+: loss ([\d.]+), accuracy [\d.]+ \((\d+) of (\d+)\)", done.stdout)
+    speeds = re.findall(r"(\d+) rows/s, waited \d+ % of the time", done.stdout)
     return Run(
         [float(loss) for loss, _, _ in epochs],
         [int(correct) for _, correct, _ in epochs],
         [int(rows) for _, _, rows in epochs],
         [int(speed) for speed in speeds],
+        done.stdout,
     )
 
 
 def check_training(run, epochs, ranks=1):
     """The loss falls, and each of the 100 rows was counted once in each evaluation."""
-    assert len(run.losses) == epochs
+    assert len(run.losses) == epochs, run.printed
     assert run.losses[-1] < run.losses[0]
     assert run.rows == [100] * epochs
     assert max(run.correct) > 20
-    assert len(run.speeds) == ranks
+    assert len(run.speeds) == ranks, run.printed
     assert min(run.speeds) > 0
