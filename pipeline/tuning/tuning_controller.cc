@@ -49,7 +49,12 @@ struct TuningController::Shares {
 };
 
 TuningController::TuningController(const TuningLimits& limits, const TuningSetting& first)
-    : limits_(limits), setting_(first), before_(kMeanWindows), after_(kMeanWindows) {}
+    : limits_(limits),
+      setting_(first),
+      before_(kMeanWindows),
+      after_(kMeanWindows),
+      others_use_(kMeanWindows),
+      others_want_(kMeanWindows) {}
 
 std::optional<std::string> TuningController::TakeNews() { return std::exchange(news_, std::nullopt); }
 
@@ -59,6 +64,7 @@ TuningSetting TuningController::Step(const TuningWindow& window, Nanos now) {
     // Nobody reads: nothing can be told from this, nor compared with what was before it.
     if (trial_.has_value()) setting_ = std::exchange(trial_, std::nullopt)->from;
     before_.Clear();
+    ForgetOthers();
     settling_ = kSettling;
     return setting_;
   }
@@ -70,17 +76,20 @@ TuningSetting TuningController::Step(const TuningWindow& window, Nanos now) {
     if (missed && rate < kPlainlyWorse * before_.typical()) TakeBack(now);
     return setting_;
   }
+  const Shares shares = SharesOf(window);
+  others_use_.Add(window.other_seconds / window.seconds);
+  others_want_.Add(shares.others);
   if (trial_.has_value()) {
     after_.Add(rate);
     Judge(now);
   } else {
     before_.Add(rate);
-    Propose(window, now);
+    if (!ProposeReads(window, shares, now) && before_.size() == kMeanWindows) ProposeThreads(shares, now);
   }
   return setting_;
 }
 
-void TuningController::Propose(const TuningWindow& window, Nanos now) {
+TuningController::Shares TuningController::SharesOf(const TuningWindow& window) const {
   const double all = setting_.threads * window.seconds;
   const double ready = window.busy_seconds - window.blocked_seconds;
   Shares shares;
@@ -94,8 +103,12 @@ void TuningController::Propose(const TuningWindow& window, Nanos now) {
   const double other = window.other_seconds / window.seconds;
   const bool crowded = setting_.threads + other > limits_.host_cpus;
   shares.others = std::max(shares.cpu_less > kShortOfCpu ? shares.cpu_less * setting_.threads : 0, crowded ? other : 0);
-  if (ProposeReads(window, shares, now)) return;
-  if (before_.size() == kMeanWindows) ProposeThreads(shares, now);
+  return shares;
+}
+
+void TuningController::ForgetOthers() {
+  others_use_.Clear();
+  others_want_.Clear();
 }
 
 int TuningController::WantedReads(const TuningWindow& window) const {
@@ -156,27 +169,34 @@ bool TuningController::ProposeThreads(const Shares& shares, Nanos now) {
   if (limits_.threads_pinned) return false;
   TuningSetting to = setting_;
   const bool held_elsewhere = shares.storage > kMuchOfTheTime || shares.memory > kMuchOfTheTime;
+  // What did not pay while others used the CPUs may pay once they do not.
+  const bool left_to_us = others_use_.size() == kMeanWindows && others_used_ - others_use_.typical() > kOthersUseCpus;
   if (setting_.threads < limits_.most_threads && shares.unasked < kFed && !held_elsewhere &&
-      MayTry(kMoreThreads, now)) {
+      (left_to_us || MayTry(kMoreThreads, now))) {
+    if (left_to_us) pause_[kMoreThreads] = 0;
     to.threads = std::min(setting_.threads + std::max(1, setting_.threads / 4), limits_.most_threads);
     Begin(kMoreThreads, to, "trainers wait for rows");
     return true;
   }
-  // As many fewer as others want, step by step, but not fewer than they leave.
-  const int others = static_cast<int>(std::lround(shares.others));
+  // As many fewer as others want, step by step, but not fewer than they leave. A process that starts, or ends, uses CPU
+  // in one window.
+  if (others_want_.size() < kMeanWindows) return false;
+  const double wanted = others_want_.typical();
+  const int others = static_cast<int>(std::lround(wanted));
   const int left = std::max({1, limits_.most_threads - std::max(1, others), setting_.threads / 2});
-  if (setting_.threads > left && shares.others > kOthersUseCpus && MayTry(kFewerThreads, now)) {
+  if (setting_.threads > left && wanted > kOthersUseCpus && MayTry(kFewerThreads, now)) {
     to.threads = std::max(left, setting_.threads - std::max(1, others));
-    Begin(kFewerThreads, to, absl::StrFormat("others want %.1f CPUs", shares.others));
+    Begin(kFewerThreads, to, absl::StrFormat("others want %.1f CPUs", wanted));
     return true;
   }
   return false;
 }
 
 void TuningController::Begin(Move move, const TuningSetting& to, std::string why) {
-  trial_ = Trial{move, setting_, std::move(why)};
+  trial_ = Trial{move, setting_, std::move(why), others_use_.typical()};
   setting_ = to;
   after_.Clear();
+  ForgetOthers();
   settling_ = kSettling;
 }
 
@@ -194,6 +214,8 @@ void TuningController::Judge(Nanos now) {
 
 void TuningController::Keep(Nanos now) {
   const Move move = trial_->move;
+  // The larger one: where others went during the trial, more rows came for that.
+  if (move == kFewerThreads) others_used_ = std::max(trial_->others_used, others_use_.typical());
   int TuningSetting::*const moved = move == kMoreRequests                       ? &TuningSetting::requests
                                     : move == kMoreReads || move == kFewerReads ? &TuningSetting::read_threads
                                                                                 : &TuningSetting::threads;
@@ -212,7 +234,9 @@ void TuningController::Keep(Nanos now) {
 void TuningController::TakeBack(Nanos now) {
   setting_ = trial_->from;
   const Move move = trial_->move;
+  if (move == kMoreThreads) others_used_ = others_use_.typical();
   trial_.reset();
+  ForgetOthers();
   settling_ = kSettling;
   LeaveAlone(move, now);
 }

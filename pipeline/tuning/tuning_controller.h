@@ -44,11 +44,12 @@ class TuningController {
     Move move = kMoreReads;
     TuningSetting from;
     std::string why;
-    int windows = 0;
+    double others_used = 0;  // CPUs, before it
   };
   struct Shares;
 
-  void Propose(const TuningWindow& window, Nanos now);
+  Shares SharesOf(const TuningWindow& window) const;
+  void ForgetOthers();
   bool ProposeReads(const TuningWindow& window, const Shares& shares, Nanos now);
   bool ProposeThreads(const Shares& shares, Nanos now);
   bool ProposeRequests(const TuningWindow& window, Nanos now);
@@ -65,8 +66,11 @@ class TuningController {
 
   const TuningLimits limits_;
   TuningSetting setting_;
-  Rates before_;  // with the setting as it is, or as it was before the trial
-  Rates after_;   // of the trial
+  Rates before_;            // with the setting as it is, or as it was before the trial
+  Rates after_;             // of the trial
+  Rates others_use_;        // CPUs that other processes use,
+  Rates others_want_;       // and those that a thread less may give them: with the setting as it is
+  double others_used_ = 0;  // when more threads were last left alone
   std::optional<Trial> trial_;
   int settling_ = 0;  // windows that still show what was before
   Nanos not_before_[kMoves] = {};

@@ -208,8 +208,36 @@ TEST(TuningController, ATrainerThatNeedsACpuOfTheHostGetsOne) {
   // And back when it does not any more.
   tuned.machine().trainer_cpu = 0;
   tuned.machine().Forget();
-  tuned.Run(45);
+  tuned.Run(10);
   EXPECT_EQ(tuned.setting().threads, 2);
+}
+
+TEST(TuningController, ThreadsComeBackWithinTenSecondsOfWhenOthersLeaveTheCpus) {
+  for (const double stays : {2.5, 3.0, 3.5, 4.0, 20.0, 60.0}) {
+    SimulatedMachine machine;
+    machine.trainer_cpu = 1e-3;
+    machine.noise = 0.01;
+    Tuned tuned(machine);
+    tuned.Run(stays);  // the first trial is under way, or long over
+    tuned.machine().trainer_cpu = 0;
+    tuned.machine().Forget();
+    tuned.Run(10);
+    EXPECT_EQ(tuned.setting().threads, 2) << "after " << stays << " s";
+  }
+}
+
+TEST(TuningController, AProcessThatStartsIsNoReasonForFewerThreads) {
+  SimulatedMachine machine;
+  TuningLimits limits;
+  limits.most_threads = limits.host_cpus = 2;
+  TuningController controller(limits, {2, 0});
+  std::mt19937_64 random(1);
+  for (int windows = 1; windows < 100; ++windows) {
+    machine.others = windows % 5 == 0 ? 0.6 : 0;
+    machine.Forget();
+    controller.Step(machine.Window(controller.setting(), kWindowSeconds, &random), windows * TuningController::kWindow);
+    EXPECT_EQ(controller.setting().threads, 2) << "window " << windows;
+  }
 }
 
 TEST(TuningController, ATrainerThatStandsBackForThreadsThatWakeIsSeenByTheCpuThatItUses) {
