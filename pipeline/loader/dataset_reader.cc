@@ -33,6 +33,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   absl::StatusOr<uint64_t> RecordBytes(uint64_t record) override {
     const RecordRef ref = snapshot().ToShard(record);
     PS_ASSIGN_OR_RETURN(const std::shared_ptr<const ShardIndex> index, shards_->Index(ref.shard));
+    index->WillLookAt(ref.record);  // its offset is wanted in a moment
     return index->RecordLength(ref.record);
   }
 
@@ -53,7 +54,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     const RecordRef ref = snapshot().ToShard(record);
     PS_ASSIGN_OR_RETURN(const std::shared_ptr<const ShardReader> reader, shards_->Reader(ref.shard));
     const uint64_t framed = reader->index().FramedLength(ref.record);
-    return Settled(record, *reader, reader->ReadRecord(ref.record, buffer->Get(framed)));
+    return Settled(ref, *reader, reader->ReadRecord(ref.record, buffer->Get(framed)));
   }
 
   bool ReadsAtOnce() const override { return shards_->AllAnswerAtOnce(); }
@@ -63,9 +64,9 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     if (reader == nullptr) return false;
     brought->buffer = std::make_unique_for_overwrite<char[]>(reader->index().FramedLength(ref.record));
     BroughtRecord* const out = brought.get();
-    auto end = [self = shared_from_this(), reader, brought = std::move(brought),
+    auto end = [self = shared_from_this(), ref, reader, brought = std::move(brought),
                 done = std::move(done)](absl::StatusOr<std::string_view> bytes) mutable {
-      brought->bytes = self->Settled(brought->record, *reader, std::move(bytes));
+      brought->bytes = self->Settled(ref, *reader, std::move(bytes));
       std::move(done)();
     };
     if (reader->HasReadLater()) {
@@ -90,7 +91,8 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   }
   absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const ShardReader& reader,
                                                  const char* frame) override {
-    return Settled(record, reader, reader.RecordOfFrame(snapshot().ToShard(record).record, frame));
+    const RecordRef ref = snapshot().ToShard(record);
+    return Settled(ref, reader, reader.RecordOfFrame(ref.record, frame));
   }
 
   void WillRead(uint64_t record) override {
@@ -121,9 +123,8 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
 
  private:
   // What came of reading a record, as callers know it; the shard is told.
-  absl::StatusOr<std::string_view> Settled(uint64_t record, const ShardReader& reader,
+  absl::StatusOr<std::string_view> Settled(const RecordRef& ref, const ShardReader& reader,
                                            absl::StatusOr<std::string_view> bytes) {
-    const RecordRef ref = snapshot().ToShard(record);
     if (bytes.ok()) {
       bytes_read_.fetch_add(reader.index().FramedLength(ref.record), std::memory_order_relaxed);
       shards_->FoundWell(ref.shard);

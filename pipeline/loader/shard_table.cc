@@ -126,7 +126,9 @@ bool ShardTable::ReadyNow(Shard* shard) {
 bool ShardTable::IsReady(uint32_t number) {
   Shard& shard = shards_[number];
   MutexLock lock(&shard.mutex);
-  return ReadyNow(&shard);
+  if (!ReadyNow(&shard)) return false;
+  shard.Prefetch();
+  return true;
 }
 
 void ShardTable::WhenReady(uint32_t number, std::shared_ptr<ReadyWaiter> waiter) {
@@ -256,6 +258,7 @@ absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::Reader(uint32_t n
 std::shared_ptr<const ShardReader> ShardTable::OpenReader(uint32_t number) {
   Shard& shard = shards_[number];
   MutexLock lock(&shard.mutex);
+  shard.Prefetch();
   return shard.reader;
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/file.h"
+#include "base/prefetch.h"
 #include "pipeline/records/compression.h"
 #include "pipeline/records/framing.h"
 
@@ -58,6 +59,11 @@ class ShardIndex {
   // Where the frame of record k begins in the stream; its data begins kRecordHeaderBytes later. k
   // == record_count() gives the stream's end. O(1).
   uint64_t RecordOffset(uint64_t k) const;
+  // RecordOffset and RecordLength of k will be asked: what they look at is on its way to the processor's cache.
+  void WillLookAt(uint64_t k) const {
+    PrefetchLine(&lengths_[k]);
+    PrefetchLine(&offsets_[k / kOffsetStride]);
+  }
   // Framed bytes of records [first, first + count).
   uint64_t RangeBytes(uint64_t first, uint64_t count) const {
     return RecordOffset(first + count) - RecordOffset(first);

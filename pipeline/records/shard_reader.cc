@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
+#include "base/prefetch.h"
 #include "base/status_macros.h"
 #include "pipeline/records/crc32c.h"
 #include "pipeline/records/framing.h"
@@ -143,6 +144,8 @@ absl::Status ShardReader::ReadStream(uint64_t offset, uint64_t length, char* out
 
 void ShardReader::WillRead(uint64_t k) const {
   if (index_->compression != Compression::kNone || !CheckRange(k, 1).ok()) return;
+  PrefetchObject(file_.get());
+  index_->WillLookAt(k);
   file_->WillRead(index_->RecordOffset(k), index_->FramedLength(k));
 }
 

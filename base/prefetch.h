@@ -1,0 +1,22 @@
+// Hints to the processor: what is named will be read soon. They change nothing, and never fault.
+#ifndef PENSTOCK_BASE_PREFETCH_H_
+#define PENSTOCK_BASE_PREFETCH_H_
+
+#include <cstddef>
+
+namespace penstock {
+
+constexpr size_t kCacheLine = 64;
+
+inline void PrefetchLine(const void* at) { __builtin_prefetch(at); }
+
+// All lines of the object. Null is allowed.
+template <typename T>
+void PrefetchObject(const T* object) {
+  const char* const first = reinterpret_cast<const char*>(object);
+  for (size_t at = 0; at < sizeof(T); at += kCacheLine) PrefetchLine(first + at);
+}
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_BASE_PREFETCH_H_
