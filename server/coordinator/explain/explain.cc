@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "server/coordinator/explain/chosen_caches.h"
 #include "server/coordinator/explain/fleet_use.h"
 #include "server/coordinator/explain/gains.h"
 #include "server/coordinator/explain/shares.h"
@@ -68,6 +69,7 @@ class Explainer {
     }
     if (use_.workers.size() == 1) out_.set_worker(use_.workers[0]->id);
     SayTuned();
+    SayCaches();
     SayNeeded();
     AddGains(input_, *trainer_, use_, Demand(), &out_);
     return std::move(out_);
@@ -283,6 +285,17 @@ class Explainer {
     for (const WorkerInput* worker : live_) {
       if (worker->tuned.empty() || ++said > kMost) continue;
       Say(absl::StrCat("Worker ", worker->id, " has tuned itself, last ", worker->tuned, "."));
+    }
+  }
+
+  // Of those that count, where a cache could be what they lack.
+  void SayCaches() {
+    if (out_.limit() != Limit::CPU && out_.limit() != Limit::STORAGE && out_.limit() != Limit::MEMORY) return;
+    constexpr size_t kMost = 3;
+    for (size_t i = 0; i < std::min(kMost, use_.workers.size()); ++i) {
+      const std::string said =
+          ChosenCaches(*use_.workers[i], input_.decodes && out_.limit() == Limit::CPU, out_.limit() == Limit::STORAGE);
+      if (!said.empty()) Say(said);
     }
   }
 

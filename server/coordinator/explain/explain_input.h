@@ -16,6 +16,12 @@ struct StageTime {
 };
 
 // A worker of the job's view.
+// One of a worker's caches in memory.
+struct CacheInput {
+  bool chosen = false;  // the worker finds its size; else it was set
+  uint64_t limit = 0, bytes = 0;
+};
+
 struct WorkerInput {
   std::string id;
   bool live = true;  // LIVE, and heard of
@@ -40,7 +46,8 @@ struct WorkerInput {
   std::string tuned;           // the last setting that it changed, in words; "": none
   double cache_hits = 0;       // part of the records that came from the record cache
   double owned_bytes = 0;      // of its part of this job's data
-  uint64_t memory_budget = 0, record_cache = 0, decoded_cache = 0;  // bytes; caches: in use
+  uint64_t memory_budget = 0;  // bytes
+  CacheInput records, decoded, rows;
   std::vector<StageTime> stages;
   std::vector<std::string> troubles;  // files of this job that fail, a line each
 };

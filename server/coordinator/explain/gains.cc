@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/coordinator/explain/chosen_caches.h"
 #include "server/coordinator/explain/shares.h"
 #include "server/coordinator/explain/words.h"
 
@@ -17,12 +18,12 @@ namespace {
 constexpr double kByDecodedCache = 0.65;
 constexpr double kByRestartIndex = 0.19;
 constexpr double kByHalfThePixels = 0.45;
-// Decoded images take about so many times their files' bytes (docs/performance.md).
-constexpr double kDecodedBytes = 10;
 constexpr double kLeastGain = 1.03;
 constexpr double kHeavyOp = 0.2;
 // Of the budget, which rows need too.
 constexpr double kMostOfBudget = 0.8;
+// Budgets that are to hold so much are said with room for means that are off.
+constexpr double kRoomInBudget = 1.1;
 
 double Without(double part) { return 1 / std::max(0.05, 1 - part); }
 
@@ -39,11 +40,7 @@ class Gains {
       Add("as many CPUs as the workers have threads, which others do not use", 1 / std::max(use_.cpu, 0.05));
     }
     if (input_.decodes) {
-      if (use_.workers[0]->decoded_cache == 0) {
-        Add(absl::StrCat("decoded_cache_bytes, from the second epoch on; all images take about ",
-                         Bytes(kDecodedBytes * input_.data_bytes), " over all workers"),
-            Without(kByDecodedCache * decode));
-      }
+      DecodedCache(decode);
       if (input_.crops) {
         Add("JPEG shards with a restart index, where they have none (`penstock import`)",
             Without(kByRestartIndex * decode));
@@ -67,11 +64,16 @@ class Gains {
       Add("more --read-threads at the workers, as long as storage keeps up", 0);
     }
     double owned = 0, budget = 0;
+    bool chosen = true;
     for (const WorkerInput* worker : use_.workers) {
       owned = std::max(owned, worker->owned_bytes);
       budget = std::max(budget, static_cast<double>(worker->memory_budget));
+      chosen = chosen && worker->records.chosen;
     }
-    if (owned > 0) {
+    if (chosen) {
+      // It keeps what fits as soon as it is read again.
+      LargerBudget(owned, budget, "records", 1, use_.reading);
+    } else if (owned > 0) {
       Add(absl::StrCat("record_cache_bytes of ", Bytes(owned), " at each worker",
                        owned > kMostOfBudget * budget ? " (with a memory budget beyond that)" : "",
                        ", which hold its part: from the second epoch on"),
@@ -84,9 +86,15 @@ class Gains {
 
   void Memory() {
     double budget = 0;
-    for (const WorkerInput* worker : use_.workers)
+    bool chosen = true;
+    for (const WorkerInput* worker : use_.workers) {
       budget = std::max(budget, static_cast<double>(worker->memory_budget));
-    Add(absl::StrCat("a larger memory_budget_bytes (now ", Bytes(budget), ") or smaller caches inside it"),
+      chosen = chosen && worker->records.chosen;
+    }
+    // Chosen caches give back what rows lack, but not what they begin with.
+    Add(absl::StrCat(
+            "a larger memory_budget_bytes (now ", Bytes(budget), ") or ",
+            chosen ? "--record-cache 0, which begins with a quarter of it otherwise" : "smaller caches inside it"),
         Without(use_.memory));
     OneMoreWorker();
   }
@@ -122,6 +130,35 @@ class Gains {
   }
 
  private:
+  // `decode`: part of the threads' time.
+  void DecodedCache(double decode) {
+    const auto is_set_to_none = [](const WorkerInput* worker) {
+      return !worker->decoded.chosen && worker->decoded.limit == 0;
+    };
+    if (std::any_of(use_.workers.begin(), use_.workers.end(), is_set_to_none)) {
+      Add(absl::StrCat("decoded_cache_bytes, or no --decoded-cache 0, from the second epoch on; all images take about ",
+                       Bytes(kDecodedBytes * input_.data_bytes), " over all workers"),
+          Without(kByDecodedCache * decode));
+      return;
+    }
+    const auto chooses = [](const WorkerInput* worker) { return worker->decoded.chosen; };
+    const auto most = [](const WorkerInput* a, const WorkerInput* b) { return a->owned_bytes < b->owned_bytes; };
+    const WorkerInput* const worker = *std::max_element(use_.workers.begin(), use_.workers.end(), most);
+    if (!std::all_of(use_.workers.begin(), use_.workers.end(), chooses)) return;
+    const double needed = kDecodedBytes * worker->owned_bytes;
+    const double kept = needed > 0 ? std::min(1.0, static_cast<double>(worker->decoded.limit) / needed) : 1;
+    LargerBudget(needed, static_cast<double>(worker->memory_budget), "decoded images", 1 - kept,
+                 kByDecodedCache * decode);
+  }
+  // Where chosen caches have no room for all that `needed` is; `more` of it would be kept, which saves that part of
+  // `saved`.
+  void LargerBudget(double needed, double budget, const std::string& of_what, double more, double saved) {
+    if (needed <= RoomForCaches(budget)) return;
+    Add(absl::StrCat("memory_budget_bytes of ", Bytes(kRoomInBudget * BudgetFor(needed)), " at each worker (now ",
+                     Bytes(budget), "), which then keeps all ", of_what, " of its part, about ", Bytes(needed),
+                     ", from the second epoch on"),
+        Without(more * saved));
+  }
   void OneMoreWorker() {
     const double n = std::max<double>(1, out_->workers());
     Add("one more worker", (n + 1) / n);

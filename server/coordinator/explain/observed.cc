@@ -93,8 +93,13 @@ void ObserveWorker(const v1::WorkerLoad& then, const v1::WorkerLoad& now, Nanos 
   const double misses =
       Grown(static_cast<double>(then.record_cache_misses()), static_cast<double>(now.record_cache_misses()));
   out->cache_hits = hits + misses > 0 ? hits / (hits + misses) : 0;
-  out->record_cache = now.record_cache_bytes();
-  out->decoded_cache = now.decoded_cache_bytes();
+  for (const v1::CacheLoad& cache : now.caches()) {
+    CacheInput* const in = cache.of() == v1::CacheLoad::RECORDS          ? &out->records
+                           : cache.of() == v1::CacheLoad::DECODED_IMAGES ? &out->decoded
+                           : cache.of() == v1::CacheLoad::FINISHED_ROWS  ? &out->rows
+                                                                         : nullptr;
+    if (in != nullptr) *in = {cache.chosen(), cache.limit(), cache.bytes()};
+  }
   AddStages(first, *last, out);
 }
 

@@ -14,9 +14,9 @@ constexpr double kCapacityBusy = 0.5;
 // Heartbeats that come faster than this are not kept: the deque stays small whatever the interval is.
 constexpr Nanos kApart = 100 * kMillisecond;
 
-// Nothing of one that is not there.
+// Nothing of one that is not there, and that nobody but an operator would bring.
 void AddCache(v1::CacheLoad::Of of, const CacheStats& cache, v1::WorkerLoad* load) {
-  if (cache.limit == 0 && cache.hits + cache.misses == 0) return;
+  if (!cache.chosen && cache.limit == 0 && cache.hits + cache.misses == 0) return;
   v1::CacheLoad* const out = load->add_caches();
   out->set_of(of);
   out->set_bytes(cache.bytes);

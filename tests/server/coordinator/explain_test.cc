@@ -246,12 +246,74 @@ TEST(Explain, SaysWhatCpuTimeWouldBeSavedBy) {
   std::string words = AllWords(Explain(input));
   EXPECT_THAT(words, AllOf(HasSubstr("one more worker"), HasSubstr("decoded_cache_bytes"), HasSubstr("restart index"),
                            HasSubstr("--longer-side"), HasSubstr("without color_jitter")));
-  input.workers[0].decoded_cache = 1;
+  input.workers[0].decoded = {false, 1, 1};
   input.crops = false;
   words = AllWords(Explain(input));
   EXPECT_THAT(words, AllOf(Not(HasSubstr("decoded_cache_bytes")), Not(HasSubstr("restart index"))));
   input.decodes = false;
   EXPECT_THAT(AllWords(Explain(input)), Not(HasSubstr("--longer-side")));
+}
+
+// Its one worker chooses all caches itself.
+ExplainInput Choosing(ExplainInput input, uint64_t budget, uint64_t decoded) {
+  input.sessions[0].waited = 0.9;
+  WorkerInput& worker = input.workers[0];
+  worker.memory_budget = budget;
+  worker.records = {true, budget / 4, budget / 8};
+  worker.decoded = {true, decoded, decoded / 2};
+  worker.rows = {true, budget / 16, 0};
+  return input;
+}
+
+TEST(Explain, WhereTheWorkerChoosesItsCachesNobodyIsToldToSetThem) {
+  // 10 GB of decoded images fit.
+  std::string words = AllWords(Explain(Choosing(CpuBound(), 20'000'000'000, 0)));
+  EXPECT_THAT(words,
+              AllOf(Not(HasSubstr("decoded_cache_bytes")), Not(HasSubstr("memory_budget_bytes")),
+                    HasSubstr("Worker w1 chooses the sizes of its caches: no decoded images, 1.2 GB for finished "
+                              "rows (0 MB held), 5.0 GB for records (2.5 GB held)."),
+                    HasSubstr("about 10.0 GB, would fit: it keeps them once it knows")));
+  words = AllWords(Explain(Choosing(CpuBound(), 20'000'000'000, 11'000'000'000)));
+  EXPECT_THAT(words, AllOf(Not(HasSubstr("memory_budget_bytes")), Not(HasSubstr("would fit")),
+                           HasSubstr("11.0 GB for decoded images (5.5 GB held)")));
+  words = AllWords(Explain(Choosing(Idle(0.8, 0, 0.1), 20'000'000'000, 0)));
+  EXPECT_THAT(words, AllOf(Not(HasSubstr("record_cache_bytes")), Not(HasSubstr("memory_budget_bytes"))));
+}
+
+TEST(Explain, WhereTheBudgetKeepsChosenCachesSmallThatIsSaidAndHowMuchWouldDo) {
+  v1::Explanation explained = Explain(Choosing(CpuBound(), 4'000'000'000, 2'000'000'000));
+  EXPECT_THAT(
+      AllWords(explained),
+      AllOf(Not(HasSubstr("decoded_cache_bytes")),
+            HasSubstr("take about 10.0 GB: its memory budget of 4.0 GB is the limit"),
+            HasSubstr("memory_budget_bytes of 14.7 GB at each worker (now 4.0 GB), which then keeps all decoded "
+                      "images of its part")));
+  const auto times = [](const v1::Explanation& from) {
+    for (const v1::Explanation::Gain& gain : from.gains()) {
+      if (gain.change().find("memory_budget_bytes") != std::string::npos) return gain.times();
+    }
+    return 0.0;
+  };
+  EXPECT_GT(times(Explain(Choosing(CpuBound(), 4'000'000'000, 0))), times(explained)) << "a part is there already";
+  ExplainInput far = Choosing(Idle(0.8, 0, 0.1), 1'000'000'000, 0);
+  EXPECT_THAT(AllWords(Explain(far)),
+              AllOf(Not(HasSubstr("record_cache_bytes")), HasSubstr("keeps all records of its part, about 1.0 GB")));
+}
+
+TEST(Explain, ASizeThatWasSetIsAdvisedAsBefore) {
+  ExplainInput input = Choosing(CpuBound(), 4'000'000'000, 0);
+  input.workers[0].decoded = {false, 0, 0};
+  EXPECT_THAT(AllWords(Explain(input)), HasSubstr("decoded_cache_bytes, or no --decoded-cache 0"));
+  input = Choosing(Idle(0.8, 0, 0.1), 4'000'000'000, 0);
+  input.workers[0].records.chosen = false;
+  EXPECT_THAT(AllWords(Explain(input)), HasSubstr("record_cache_bytes of 1.0 GB"));
+}
+
+TEST(Explain, MemoryThatChosenCachesBeginWithIsGivenToRowsByPinningThem) {
+  ExplainInput input = Choosing(Idle(0, 0.7, 0.1), 4'000'000'000, 0);
+  EXPECT_THAT(AllWords(Explain(input)), HasSubstr("or --record-cache 0, which begins with a quarter of it"));
+  input.workers[0].records.chosen = false;
+  EXPECT_THAT(AllWords(Explain(input)), HasSubstr("or smaller caches inside it"));
 }
 
 TEST(Explain, SaysWhenThreadsHaveNoCpu) {
@@ -351,6 +413,28 @@ TEST(Observed, PartsOfTheThreadsTimeAreOneTogether) {
   ASSERT_EQ(worker.stages.size(), 3u);
   EXPECT_EQ(worker.stages[1].name, "decode");
   EXPECT_DOUBLE_EQ(worker.stages[1].milliseconds, 0.5);
+}
+
+TEST(Observed, CachesAreAsTheLastHeartbeatHasThem) {
+  v1::WorkerLoad then, now;
+  for (v1::WorkerLoad* load : {&then, &now}) {
+    load->add_jobs()->set_job("train");
+    load->mutable_jobs(0)->set_making_seconds(load == &then ? 0 : 5);
+  }
+  v1::CacheLoad* cache = now.add_caches();
+  cache->set_of(v1::CacheLoad::DECODED_IMAGES);
+  cache->set_chosen(true);
+  cache->set_limit(500);
+  cache->set_bytes(300);
+  cache = now.add_caches();
+  cache->set_of(v1::CacheLoad::RECORDS_ON_DISK);
+  cache->set_limit(7);
+  WorkerInput worker;
+  ObserveWorker(then, now, 8 * kSecond, "train", &worker);
+  EXPECT_TRUE(worker.decoded.chosen);
+  EXPECT_EQ(worker.decoded.limit, 500u);
+  EXPECT_EQ(worker.decoded.bytes, 300u);
+  EXPECT_EQ(worker.records.limit, 0u);
 }
 
 TEST(Observed, AWorkerThatBeganAnewCountsFromNothing) {

@@ -1,0 +1,48 @@
+#include "server/coordinator/explain/chosen_caches.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/coordinator/explain/words.h"
+
+namespace penstock {
+namespace {
+
+void AddSize(const CacheInput& cache, absl::string_view name, std::vector<std::string>* sizes) {
+  if (!cache.chosen) return;
+  sizes->push_back(cache.limit == 0 ? absl::StrCat("no ", name)
+                                    : absl::StrCat(Bytes(static_cast<double>(cache.limit)), " for ", name, " (",
+                                                   Bytes(static_cast<double>(cache.bytes)), " held)"));
+}
+
+// Why not all of `needed` bytes are kept; "" where they are, or are about to be.
+std::string WhyNotAll(const CacheInput& cache, double needed, double budget, absl::string_view name) {
+  const auto limit = static_cast<double>(cache.limit);
+  if (!cache.chosen || needed <= 0 || limit >= needed) return "";
+  if (needed > RoomForCaches(budget)) {
+    return absl::StrCat(" All ", name, " of its part take about ", Bytes(needed), ": its memory budget of ",
+                        Bytes(budget), " is the limit.");
+  }
+  return absl::StrCat(" All ", name, " of its part, about ", Bytes(needed),
+                      ", would fit: it keeps them once it knows that they are read again and has measured that it "
+                      "pays.");
+}
+
+}  // namespace
+
+std::string ChosenCaches(const WorkerInput& worker, bool decoded, bool records) {
+  std::vector<std::string> sizes;
+  AddSize(worker.decoded, "decoded images", &sizes);
+  AddSize(worker.rows, "finished rows", &sizes);
+  AddSize(worker.records, "records", &sizes);
+  if (sizes.empty()) return "";
+  std::string said =
+      absl::StrCat("Worker ", worker.id, " chooses the sizes of its caches: ", absl::StrJoin(sizes, ", "), ".");
+  const auto budget = static_cast<double>(worker.memory_budget);
+  if (decoded) absl::StrAppend(&said, WhyNotAll(worker.decoded, kDecodedBytes * worker.owned_bytes, budget, "images"));
+  if (records) absl::StrAppend(&said, WhyNotAll(worker.records, worker.owned_bytes, budget, "records"));
+  return said;
+}
+
+}  // namespace penstock
