@@ -1,6 +1,8 @@
 #include "pipeline/cache/row_cache.h"
 
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
 
@@ -44,7 +46,7 @@ uint64_t RowCache::Charge(const std::string& row) const {
   return (Lends(row.size()) ? RowFiles::Rounded(row.size()) : row.capacity()) + kEntryOverhead;
 }
 
-std::shared_ptr<const CachedRow> RowCache::Placed(uint64_t space, std::string row) {
+RowCache::PlacedRow RowCache::Placed(uint64_t space, std::string row) {
   if (Lends(row.size())) {
     std::shared_ptr<RowFiles> files;
     {
@@ -53,36 +55,46 @@ std::shared_ptr<const CachedRow> RowCache::Placed(uint64_t space, std::string ro
       if (known == nullptr) known = std::make_shared<RowFiles>(lent_);
       files = known;
     }
-    if (std::shared_ptr<const std::string_view> bytes = files->Write(row, limit())) {
+    if (const RowFiles::Row written = files->Write(row, limit()); written.bytes != nullptr) {
       struct LentRow {
         std::shared_ptr<const std::string_view> bytes;
         CachedRow row;
       };
-      auto lent = std::make_shared<const LentRow>(LentRow{bytes, {*bytes, true}});
-      return {lent, &lent->row};
+      auto lent = std::make_shared<const LentRow>(LentRow{written.bytes, {*written.bytes, true}});
+      return {{lent, &lent->row}, written.file};
     }
   }
   auto heap = std::make_shared<const HeapRow>(std::move(row));
-  return {heap, &heap->row};
+  return {{heap, &heap->row}, 0};
 }
 
 bool RowCache::Keep(const RowKey& key, std::string row) {
   if (limit() == 0) return false;
   const uint64_t charge = Charge(row);
+  uint64_t files_left;
+  PlacedRow placed;
   Dropped dropped;  // freed after the lock
   {
     MutexLock lock(&mutex_);
     if (entries_.contains(key)) return true;
     if (!MakeRoom(charge, &dropped)) return false;
     // The room is taken first, and the row written once: two who keep the same one do not both write it.
-    entries_.emplace(key, Entry{nullptr, charge, true, {}});
+    entries_.emplace(key, Entry{nullptr, charge, true, 0, {}});
     bytes_ += charge;
+    files_left = files_left_;
   }
-  std::shared_ptr<const CachedRow> placed = Placed(key.space, std::move(row));
+  placed = Placed(key.space, std::move(row));
   MutexLock lock(&mutex_);
   const auto it = entries_.find(key);
   if (it == entries_.end()) return false;  // its space was dropped meanwhile
-  if (it->second.row == nullptr) it->second.row = std::move(placed);
+  if (it->second.row != nullptr) return true;
+  if (placed.file != 0 && files_left != files_left_) {
+    // Perhaps the file that it lies in: it would hold all of that.
+    Remove(it, &dropped);
+    return false;
+  }
+  it->second.row = std::move(placed.row);
+  it->second.file = placed.file;
   return true;
 }
 
@@ -94,7 +106,7 @@ bool RowCache::Share(const RowKey& key, std::string row) {
   MutexLock lock(&mutex_);
   if (entries_.contains(key)) return true;
   if (!MakeRoom(charge, &dropped)) return false;
-  entries_.emplace(key, Entry{{heap, &heap->row}, charge, false, shared_.insert(shared_.end(), key)});
+  entries_.emplace(key, Entry{{heap, &heap->row}, charge, false, 0, shared_.insert(shared_.end(), key)});
   bytes_ += charge;
   shared_bytes_ += charge;
   return true;
@@ -129,6 +141,22 @@ void RowCache::RemoveSpace(uint64_t space, Dropped* dropped, std::vector<std::sh
   }
 }
 
+void RowCache::RemoveKept(Dropped* dropped) {
+  std::map<uint64_t, std::vector<RowKey>> by_file;
+  for (const auto& [key, entry] : entries_) by_file[entry.file].push_back(key);
+  for (const RowKey& key : by_file[0]) {
+    if (bytes_ <= limit()) return;
+    Remove(entries_.find(key), dropped);
+  }
+  for (auto it = by_file.rbegin(); bytes_ > limit() && it != by_file.rend(); ++it) {
+    if (it->first == 0) continue;
+    ++files_left_;
+    for (const RowKey& key : it->second) Remove(entries_.find(key), dropped);
+    if (const auto files = files_.find(it->second.front().space); files != files_.end())
+      files->second->Leave(it->first);
+  }
+}
+
 void RowCache::DropSpace(uint64_t space) {
   Dropped dropped;
   std::vector<std::shared_ptr<RowFiles>> files;
@@ -138,11 +166,10 @@ void RowCache::DropSpace(uint64_t space) {
 
 void RowCache::SetLimit(uint64_t limit_bytes) {
   Dropped dropped;
-  std::vector<std::shared_ptr<RowFiles>> files;
   MutexLock lock(&mutex_);
   limit_ = limit_bytes;
   while (bytes_ > limit_bytes && !shared_.empty()) Remove(entries_.find(shared_.front()), &dropped);
-  while (bytes_ > limit_bytes && !entries_.empty()) RemoveSpace(entries_.begin()->first.space, &dropped, &files);
+  if (bytes_ > limit_bytes) RemoveKept(&dropped);
 }
 
 uint64_t RowCache::bytes() const {

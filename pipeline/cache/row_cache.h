@@ -72,8 +72,9 @@ class RowCache {
   bool Keep(const RowKey& key, std::string row);
   bool Share(const RowKey& key, std::string row);
 
-  // When it returns bytes() is at most that. Shared rows go first, the oldest before others; then kept ones, all of a
-  // space at once, since their files go as wholes.
+  // When it returns bytes() is at most that. Shared rows go first, the oldest before others; then kept ones on the
+  // heap, as many as have to; then those of one file after the other, the newest first, since the memory of a file goes
+  // as a whole.
   void SetLimit(uint64_t limit_bytes);
 
   // Removes all rows of the space. Readers that hold one keep it until they let go.
@@ -91,18 +92,25 @@ class RowCache {
     std::shared_ptr<const CachedRow> row;  // null: whoever keeps it is still writing it
     uint64_t charge = 0;
     bool kept = false;
+    uint64_t file = 0;                  // LentFile::id(); 0: it lies on the heap, or is still being written
     std::list<RowKey>::iterator place;  // in shared_, of shared rows
   };
   using Entries = std::unordered_map<RowKey, Entry, RowKeyHasher>;
   using Dropped = std::list<std::shared_ptr<const CachedRow>>;
   bool Lends(size_t bytes) const { return lent_ != nullptr && bytes >= kLendFrom; }
   uint64_t Charge(const std::string& row) const;
+  struct PlacedRow {
+    std::shared_ptr<const CachedRow> row;
+    uint64_t file = 0;  // as in Entry
+  };
   // The row as it is kept: in a file of its space where it is to be, and one can be had.
-  std::shared_ptr<const CachedRow> Placed(uint64_t space, std::string row);
+  PlacedRow Placed(uint64_t space, std::string row);
   // Moves the oldest shared rows to `dropped` until `bytes` more fit. False: they never will.
   bool MakeRoom(uint64_t bytes, Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remove(Entries::iterator it, Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // Kept rows, until the limit holds.
+  void RemoveKept(Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Rows of the space, and its files.
   void RemoveSpace(uint64_t space, Dropped* dropped, std::vector<std::shared_ptr<RowFiles>>* files)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -113,6 +121,7 @@ class RowCache {
   Entries entries_ ABSL_GUARDED_BY(mutex_);
   std::list<RowKey> shared_ ABSL_GUARDED_BY(mutex_);                                       // oldest first
   std::unordered_map<uint64_t, std::shared_ptr<RowFiles>> files_ ABSL_GUARDED_BY(mutex_);  // by space
+  uint64_t files_left_ ABSL_GUARDED_BY(mutex_) = 0;  // times that rows of files had to go
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0, shared_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t hits_ ABSL_GUARDED_BY(mutex_) = 0, misses_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t served_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes

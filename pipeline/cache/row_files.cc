@@ -22,13 +22,19 @@ struct Written {
 
 }  // namespace
 
-std::shared_ptr<const std::string_view> RowFiles::Write(std::string_view row, uint64_t limit_bytes) {
+RowFiles::Row RowFiles::Write(std::string_view row, uint64_t limit_bytes) {
   const Place place = Take(Rounded(row.size()), std::max(kLeastFile, limit_bytes / kFiles / kPage * kPage));
-  if (place.file == nullptr) return nullptr;
+  if (place.file == nullptr) return {};
   std::memcpy(place.at, row.data(), row.size());
   auto written =
       std::make_shared<const Written>(Written{place.file, {reinterpret_cast<const char*>(place.at), row.size()}});
-  return {written, &written->bytes};
+  return {{written, &written->bytes}, place.file->id()};
+}
+
+void RowFiles::Leave(uint64_t file) {
+  std::shared_ptr<LentFile> left;  // goes outside the lock
+  MutexLock lock(&mutex_);
+  if (file_ != nullptr && file_->id() == file) left = std::move(file_);
 }
 
 RowFiles::Place RowFiles::Take(uint64_t bytes, uint64_t file_bytes) {

@@ -18,9 +18,15 @@ class RowFiles {
  public:
   explicit RowFiles(std::shared_ptr<LentFiles> files) : files_(std::move(files)) {}
 
-  // A copy of the row, kept by what is returned; null where the system gives no memory file. `limit_bytes`: of all rows
-  // there will be in all such, about, as far as is known now; files are made to measure.
-  std::shared_ptr<const std::string_view> Write(std::string_view row, uint64_t limit_bytes);
+  struct Row {
+    std::shared_ptr<const std::string_view> bytes;  // null: the system gives no memory file
+    uint64_t file = 0;                              // LentFile::id()
+  };
+  // A copy of the row, kept by what is returned. `limit_bytes`: of all rows there will be in all such, about, as far as
+  // is known now; files are made to measure.
+  Row Write(std::string_view row, uint64_t limit_bytes);
+  // No more rows go to that file: it goes with those that are in it.
+  void Leave(uint64_t file);
 
   // What a row takes.
   static uint64_t Rounded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -170,7 +171,7 @@ TEST(LentRows, WhatWasLentStaysAsItIsAlsoWhenItsSpaceIsDropped) {
   }
 }
 
-TEST(RowCache, ALowerLimitTakesSharedRowsFirstThenAWholeJobsRows) {
+TEST(RowCache, ALowerLimitTakesSharedRowsFirstThenAsManyKeptOnesAsItHasTo) {
   RowCache cache(100 * (1000 + RowCache::kEntryOverhead) + 100 * 64);
   for (uint64_t k = 0; k < 20; ++k) ASSERT_TRUE(cache.Keep({1, 0, k}, Row(1000, 'a')));
   for (uint64_t k = 0; k < 20; ++k) ASSERT_TRUE(cache.Keep({2, 0, k}, Row(1000, 'b')));
@@ -183,9 +184,66 @@ TEST(RowCache, ALowerLimitTakesSharedRowsFirstThenAWholeJobsRows) {
   EXPECT_NE(cache.Find({2, 0, 3}), nullptr);
   cache.SetLimit(kept - 1);
   EXPECT_EQ(cache.Find({3, 1, 19}), nullptr);
-  EXPECT_EQ(cache.bytes(), kept / 2) << "the files of one job";
+  EXPECT_EQ(cache.bytes(), kept - RowCharge(1000));
+  cache.SetLimit(kept / 4);
+  EXPECT_EQ(cache.bytes(), kept / 4);
   cache.SetLimit(2 * kept);
   EXPECT_TRUE(cache.Keep({4, 0, 1}, Row(1000, 'd')));
+}
+
+TEST(LentRows, ALowerLimitLeavesItsShareOfThemAndOfTheirHits) {
+  const auto files = std::make_shared<LentFiles>();
+  RowCache cache(64 << 20, files);
+  const uint64_t rows = 3000;
+  for (uint64_t k = 0; k < rows; ++k) ASSERT_TRUE(cache.Keep({1 + k % 2, 0, k}, Row(kLarge, 'a')));
+  const uint64_t full = cache.bytes();
+  // What still has pages: the files that any row lies in.
+  const auto held = [&] {
+    std::map<const LentFile*, uint64_t> sizes;
+    uint64_t sum = 0;
+    for (uint64_t k = 0; k < rows; ++k) {
+      const auto row = cache.Find({1 + k % 2, 0, k});
+      if (row == nullptr) continue;
+      const auto file = files->FileOf(row->bytes.data(), row->bytes.size());
+      sizes[file.get()] = file->size();
+    }
+    for (const auto& [file, size] : sizes) sum += size;
+    return sum;
+  };
+  for (const double part : {0.8, 0.5, 0.2}) {
+    cache.SetLimit(static_cast<uint64_t>(part * static_cast<double>(full)));
+    EXPECT_LE(cache.bytes(), cache.limit());
+    EXPECT_GE(cache.bytes() + (5 << 20), cache.limit()) << "no more than a file too much";
+    const uint64_t hits = cache.hits();
+    for (uint64_t k = 0; k < rows; ++k) cache.Find({1 + k % 2, 0, k});
+    const double rate = static_cast<double>(cache.hits() - hits) / static_cast<double>(rows);
+    EXPECT_NEAR(rate, part, 0.08);
+    EXPECT_LE(held(), cache.limit() + (9 << 20)) << "what goes gives its memory back, but for one open file of each";
+  }
+  // And it fills again.
+  cache.SetLimit(full);
+  for (uint64_t k = 0; k < rows; ++k) cache.Keep({1 + k % 2, 0, k}, Row(kLarge, 'a'));
+  EXPECT_EQ(cache.bytes(), full);
+}
+
+TEST(LentRows, ALowerLimitWhileRowsAreKeptHoldsWhenAllAreThere) {
+  RowCache cache(32 << 20, std::make_shared<LentFiles>());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&cache, t] {
+      for (uint64_t k = 0; k < 3000; ++k) {
+        const RowKey key{1, 0, (k * 7 + static_cast<uint64_t>(t)) % 1500};
+        cache.Keep(key, Row(kLarge, static_cast<char>(key.number)));
+        if (const auto row = cache.Find(key); row != nullptr) {
+          EXPECT_EQ(row->bytes, Row(kLarge, static_cast<char>(key.number)));
+        }
+        if (t == 0 && k % 50 == 0) cache.SetLimit(((k / 50) % 8 + 1) << 22);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  cache.SetLimit(5 << 20);
+  EXPECT_LE(cache.bytes(), uint64_t{5} << 20);
 }
 
 TEST(LentRows, StayAsTheyAreForWhoHoldsOneWhenTheLimitIsLowered) {
