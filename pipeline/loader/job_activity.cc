@@ -60,8 +60,9 @@ std::optional<CacheJob> JobActivity::ForCaches() const {
   CacheJob use = for_caches_;
   use.rows = static_cast<double>(sums_.rows);
   // An epoch leaves a few out, which are others the next time.
-  use.records = (epochs_.rows() > kAlmostAll * positions_ ? positions_ : epochs_.rows()) / repeats_;
-  use.read_again = epochs_.again(positions_);
+  const double asked = epochs_.rows_of_epoch(positions_);
+  use.records = (asked > kAlmostAll * positions_ ? positions_ : asked) / repeats_;
+  use.read_again = repeats_ > 1 || coming_back_ > 0 || epochs_.again(positions_);
   if (const MeanOfLate& read = costs_.read(); read.count() > 0) {
     const double waited = Seconds(reading_ + storage_) / static_cast<double>(read.count());
     use.read_seconds = std::max(waited, kReadBeside * read.mean());

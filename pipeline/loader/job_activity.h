@@ -65,11 +65,13 @@ class JobActivity {
     reading_ += reading;
   }
   // `readers`: that get this row.
-  void AddRow(uint64_t bytes_read, uint64_t epoch, int readers) {
+  void AddRow(uint64_t bytes_read, uint64_t epoch, uint64_t position, int readers) {
     ++sums_.rows;
     sums_.bytes_read += bytes_read;
-    epochs_.AddRow(epoch, 1.0 / readers);
+    epochs_.AddRow(epoch, position, 1.0 / readers);
   }
+  // So many readers more, or fewer, that say that they will read another epoch.
+  void AddComingBack(int readers) { coming_back_ += readers; }
   // Of a row whose stages were measured: `own` as StageTimes has it, in which `reading` counts as StageTimes::kOther.
   void AddStages(const std::vector<Nanos>& own, Nanos reading);
   // What caches saved of a row that was made.
@@ -93,6 +95,7 @@ class JobActivity {
   double positions_ = 0, repeats_ = 1;
   RowCosts costs_;
   EpochsSeen epochs_;
+  int coming_back_ = 0;
 };
 
 }  // namespace penstock

@@ -98,6 +98,7 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   session->estimate = making;
   LookAtIdle(true);
   session->activity = ActivityOf(job);
+  if (options.comes_back) session->activity->AddComingBack(1);
   // Of near files, too: they may be far soon.
   if (ranges_ != nullptr) ranges_->OpenSession(id, job, session->stop_reads.get_token());
   CountShares(session.get(), 1);
@@ -144,6 +145,7 @@ void LoaderCore::CloseSession(uint64_t id, Task quiet) {
   LookAtIdle(true);
   session->closing = true;
   CountShares(session.get(), -1);
+  if (session->options.comes_back) session->activity->AddComingBack(-1);
   session->quiet = std::move(quiet);
   dropped = scheduler_.RemoveSession(id);
   for (const ScheduledRow& row : dropped) holders_ -= row.held_bytes() > 0 ? 1 : 0;

@@ -346,7 +346,8 @@ void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* sessio
   // Follows the rows' needs: up at once, down slowly, so that few rows have to ask twice.
   if (outcome.need < session->estimate) session->estimate -= (session->estimate - outcome.need) / 64;
   if (outcome.made.status.ok()) ++stats_.rows;
-  session->activity->AddRow(outcome.made.bytes_read, outcome.result.request.epoch, session->shares + 1);
+  session->activity->AddRow(outcome.made.bytes_read, outcome.result.request.epoch, outcome.result.request.position,
+                            session->shares + 1);
   CountCost(outcome.made, took, session);
   if (!outcome.made.fault.ok() || !outcome.made.status.ok()) ++stats_.failed_rows;
   stats_.bytes_read += outcome.made.bytes_read;

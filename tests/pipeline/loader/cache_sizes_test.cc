@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "base/runtime/clock.h"
 #include "pipeline/loader/cache_tuning.h"
+#include "pipeline/loader/epochs_seen.h"
 #include "pipeline/loader/local_reader.h"
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/test_dataset.h"
@@ -276,6 +277,57 @@ TEST(CacheTuning, AnEvaluationsRowsAreKeptWhereTheyFit) {
   const std::vector<int> whole = machine.Run(loader.get(), &tuning, 5);
   EXPECT_GT(whole[1], 0);
   EXPECT_EQ(whole.back(), 0) << ::testing::PrintToString(machine.news);
+}
+
+TEST(CacheTuning, AJobThatSaysThatItComesBackFillsThemInItsFirstEpoch) {
+  constexpr uint64_t kRows = 2000, kApart = 200;
+  for (const bool comes_back : {true, false}) {
+    Machine machine(MakeMemoryJob(kRows, 1000, 300));
+    machine.job.pipeline->decoded_bytes = 5000;
+    auto loader = LoaderOf(32 << 20, {4 << 20, 0, 1 << 20}, 1, &machine.clock);
+    CacheTuning tuning(loader.get());
+    HashingSink sink(machine.job.job->fixed_bytes());
+    LoaderSessionOptions options = StepsOf(8);
+    options.comes_back = comes_back;
+    auto session = loader->OpenSession(machine.job.job, options, &sink);
+    ASSERT_TRUE(session.ok()) << session.status();
+    for (uint64_t row = 0; row < 2 * kRows; ++row) {
+      RowRequest request;
+      request.epoch = row / kRows;
+      request.position = row % kRows;
+      request.step = row / 8;
+      (*session)->Request({request});
+      if (row % kApart != kApart - 1) continue;
+      sink.WaitFor(row + 1);
+      machine.clock.Advance(CacheTuning::kApart);
+      tuning.Look(machine.clock.Now());
+      if (row + 1 == kRows) {
+        EXPECT_EQ(loader->Stats().decoded_cache.limit > 0, comes_back);
+      }
+    }
+    if (comes_back) {
+      EXPECT_GE(loader->Stats().decoded_cache.hits, kRows / 2) << "of the second epoch";
+    } else {
+      EXPECT_EQ(loader->Stats().decoded_cache.hits, 0u) << "the second epoch was the one to fill them";
+    }
+    session->reset();
+  }
+}
+
+TEST(EpochsSeen, KnowsInTheFirstEpochHowMuchOfItIsAskedHere) {
+  EpochsSeen seen;
+  for (uint64_t position = 0; position < 9000; position += 3) {  // a third of the rows: others make the rest
+    const double asked = seen.rows_of_epoch(30'000);
+    if (position < 600) {
+      EXPECT_EQ(asked, 0) << "too little was seen";
+    }
+    if (position > 1000) {
+      EXPECT_NEAR(asked, 10'000, 50);
+    }
+    seen.AddRow(0, position, 1);
+  }
+  seen.AddRow(1, 0, 1);
+  EXPECT_EQ(seen.rows_of_epoch(30'000), 3000) << "from then on what was asked";
 }
 
 TEST(CacheTuning, AJobThatIsGoneLeavesTheSizesOfTheStart) {
