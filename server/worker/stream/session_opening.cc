@@ -46,6 +46,11 @@ size_t RowsAhead(const AheadLimits& limits, uint64_t fixed_bytes, const BlockMem
   return std::min<uint64_t>(limits.rows, std::max<uint64_t>(rows, limits.busy_rows));
 }
 
+uint64_t MessageBytes(uint64_t flush_bytes, const BlockMemory* memory) {
+  const bool room = memory != nullptr && memory->bytes_for_blocks() >= 8 * flush_bytes;
+  return room ? 2 * flush_bytes : flush_bytes;
+}
+
 std::string SessionName(const v1::Open& open) {
   return absl::StrCat("session ", open.session_id(), " of job '", open.job(), "', rank ", open.rank());
 }

@@ -36,6 +36,11 @@ struct AheadLimits {
 // How many rows of `fixed_bytes`. `memory`, which may be null: where they are made; no more than it has room for.
 size_t RowsAhead(const AheadLimits& limits, uint64_t fixed_bytes, const BlockMemory* memory);
 
+// Of a message (OutboxLimits::flush_bytes), where others are `flush_bytes` long. Within a host it takes no time on the
+// way, so that what it costs to wake the threads of both ends is all there is to weigh: twice as long, as far as
+// `memory`, which may be null, has room for that and the next ones. Elsewhere a client waits for all of a message.
+uint64_t MessageBytes(uint64_t flush_bytes, const BlockMemory* memory);
+
 // For people: "session 5 of job 'train', rank 0".
 std::string SessionName(const v1::Open& open);
 

@@ -114,9 +114,11 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   coding_.Opened(shared_->compression, open, job->pipeline().schema(), stream_->send_memory() == nullptr);
   grant_window_ = RowsAhead(shared_->ahead, fixed_bytes_, options.row_memory.get());
   if (!job->reader().ReadsAtOnce()) grant_window_ = std::max(grant_window_, shared_->ahead.aside_rows);
+  OutboxLimits outbox = shared_->outbox;
+  outbox.flush_bytes = MessageBytes(outbox.flush_bytes, options.row_memory.get());
   {
     MutexLock lock(&mutex_);
-    outbox_ = std::make_unique<Outbox>(fixed_bytes_, shared_->outbox);
+    outbox_ = std::make_unique<Outbox>(fixed_bytes_, outbox);
     job_ = job;
     job_uid_ = open.job_uid();
     sends_ = shared_->sends.Of(open.job());

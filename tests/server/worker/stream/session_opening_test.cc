@@ -38,5 +38,15 @@ TEST(RowsAhead, KeepTheThreadsBusyHoweverLargeTheyAre) {
   EXPECT_EQ(RowsAhead(kLimits, 32 << 20, nullptr), 8u);
 }
 
+TEST(MessageBytes, AreTwiceAsManyWhereRowsLieInMemoryOfTheHostThatHasRoomForSeveralMessages) {
+  constexpr uint64_t kFlush = 64 << 10;
+  EXPECT_EQ(MessageBytes(kFlush, nullptr), kFlush);
+  const Room room(8 * kFlush);
+  EXPECT_EQ(MessageBytes(kFlush, &room), 2 * kFlush);
+  // A message that the memory has no room for would leave by the clock.
+  const Room little(8 * kFlush - 1);
+  EXPECT_EQ(MessageBytes(kFlush, &little), kFlush);
+}
+
 }  // namespace
 }  // namespace penstock
