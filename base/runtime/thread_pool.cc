@@ -45,7 +45,7 @@ void ThreadPool::Post(Task task) {
   MutexLock lock(&mutex_);
   if (stopping_) return;
   ready_.emplace_back(now, std::move(task));
-  changed_.NotifyOne();
+  WakeOne();
 }
 
 bool ThreadPool::TryPost(Task task, size_t most) {
@@ -53,7 +53,7 @@ bool ThreadPool::TryPost(Task task, size_t most) {
   MutexLock lock(&mutex_);
   if (stopping_ || ready_.size() >= most) return false;
   ready_.emplace_back(now, std::move(task));
-  changed_.NotifyOne();
+  WakeOne();
   return true;
 }
 
@@ -63,7 +63,12 @@ TimerId ThreadPool::PostAt(Nanos when, Task task) {
   if (stopping_) return timer;
   timers_.emplace(Due(when, timer), std::move(task));
   due_.emplace(timer, when);
-  if (when < watched_) changed_.NotifyOne();  // somebody must wait until then, and no longer
+  // Somebody must wait until then, and no longer.
+  if (watched_ == kNobodyWatches) {
+    changed_.NotifyOne();
+  } else if (when < watched_) {
+    timers_changed_.NotifyOne();
+  }
   return timer;
 }
 
@@ -89,6 +94,7 @@ void ThreadPool::BeginStop() {
     timers.swap(timers_);
     due_.clear();
     changed_.NotifyAll();
+    timers_changed_.NotifyAll();
   }
   ready.clear();
   timers.clear();
@@ -133,17 +139,18 @@ bool ThreadPool::TakeNext(Task* task) {
   return true;
 }
 
+void ThreadPool::WakeOne() { idle_ > 0 ? changed_.NotifyOne() : timers_changed_.NotifyOne(); }
+
 void ThreadPool::WaitForWork() {
-  ++idle_;
-  const Nanos due = timers_.empty() ? kNobodyWatches : timers_.begin()->first.first;
-  if (due < watched_) {
-    watched_ = due;
-    changed_.WaitFor(&mutex_, std::chrono::nanoseconds(std::max<Nanos>(due - clock()->Now(), 0)));
-    if (watched_ == due) watched_ = kNobodyWatches;
-  } else {
+  if (timers_.empty() || watched_ != kNobodyWatches) {
+    ++idle_;
     changed_.Wait(&mutex_);
+    --idle_;
+    return;
   }
-  --idle_;
+  watched_ = timers_.begin()->first.first;
+  timers_changed_.WaitFor(&mutex_, std::chrono::nanoseconds(std::max<Nanos>(watched_ - clock()->Now(), 0)));
+  watched_ = kNobodyWatches;
 }
 
 void ThreadPool::Run() {
@@ -155,7 +162,11 @@ void ThreadPool::Run() {
       if (stopping_) return;
       // This thread may have watched the timers, or been woken for two tasks.
       const bool unwatched = !timers_.empty() && watched_ == kNobodyWatches;
-      if (idle_ > 0 && (unwatched || !ready_.empty())) changed_.NotifyOne();
+      if (!ready_.empty()) {
+        WakeOne();
+      } else if (unwatched && idle_ > 0) {
+        changed_.NotifyOne();
+      }
     }
     std::move(task)();
   }

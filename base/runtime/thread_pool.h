@@ -58,14 +58,18 @@ class ThreadPool final : public Executor {
   bool TakeNext(Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for news. One idle thread at a time watches the timers, so that a timer wakes one thread only.
   void WaitForWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // For the next task. The one that watches the timers only where no other is idle: a second thread would have to be
+  // woken to watch them in its place.
+  void WakeOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
-  CondVar changed_;
+  CondVar changed_;                                                   // for idle threads,
+  CondVar timers_changed_;                                            // and for the one that watches the timers
   std::deque<std::pair<Nanos, Task>> ready_ ABSL_GUARDED_BY(mutex_);  // when it was posted
   std::map<Due, Task> timers_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<TimerId, Nanos> due_ ABSL_GUARDED_BY(mutex_);
   TimerId next_timer_ ABSL_GUARDED_BY(mutex_) = 1;
-  int idle_ ABSL_GUARDED_BY(mutex_) = 0;                    // threads that wait
+  int idle_ ABSL_GUARDED_BY(mutex_) = 0;                    // threads that wait, the one that watches aside
   Nanos watched_ ABSL_GUARDED_BY(mutex_) = kNobodyWatches;  // until when the one that watches the timers waits
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   int running_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that have not ended

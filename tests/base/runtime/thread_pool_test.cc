@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -102,6 +103,22 @@ TEST(ThreadPool, ATimerFiresThoughTheThreadThatWatchedItIsBusy) {
   busy.Wait();
   fired.Wait();
   free.Set();
+}
+
+TEST(ThreadPool, TasksRunOnAllThreadsAtOnceTheOneThatWatchesTimersIncluded) {
+  ThreadPool pool(3, "test");
+  pool.PostAt(pool.clock()->Now() + 3600 * kSecond, [] { FAIL(); });
+  for (int round = 0; round < 200; ++round) {
+    // Each waits for the others: with a thread less it would hang.
+    const auto here = std::make_shared<std::array<Event, 3>>();
+    for (size_t mine = 0; mine < here->size(); ++mine) {
+      pool.Post([here, mine] {
+        (*here)[mine].Set();
+        for (Event& other : *here) other.Wait();
+      });
+    }
+    for (Event& each : *here) each.Wait();
+  }
 }
 
 TEST(ThreadPool, TimersFireInTheOrderOfTheirTimesAndNotBefore) {
