@@ -208,6 +208,27 @@ TEST_F(ExplainTest, ABudgetOfFewRowsIsTheMemory) {
   });
 }
 
+TEST_F(ExplainTest, AWorkerThatChoosesItsCachesIsNotToldToHaveThemAndOneThatWasToldToHaveNoneIs) {
+  ProcessClusterOptions options = Workers(0);
+  options.worker_flags.clear();
+  Start(options);
+  cluster_->AddWorker({"--memory-budget", "64MiB"});
+  Submit();
+  Read();
+  const auto advice = [](const v1::Explanation& explained) {
+    std::string all;
+    for (const v1::Explanation::Gain& gain : explained.gains()) all += gain.change() + "\n";
+    return all;
+  };
+  v1::Explanation explained = Expect(Limit::CPU, "chooses the sizes of its caches: ");
+  EXPECT_THAT(advice(explained), Not(HasSubstr("decoded_cache_bytes")));
+  cluster_->worker(0).process->Signal(SIGKILL);
+  cluster_->AddWorker({"--memory-budget", "64MiB", "--decoded-cache", "0"});
+  ExpectThat([&advice](const v1::Explanation& now) {
+    return now.limit() == Limit::CPU && advice(now).find("decoded_cache_bytes") != std::string::npos;
+  });
+}
+
 TEST_F(ExplainTest, AVanishedFileIsNamedAlsoToASlowTrainer) {
   Start();
   Submit();
