@@ -11,9 +11,6 @@ rounds=${1:-3} steps=${2:-1600}
 shift $(($# < 2 ? $# : 2))
 ways=("$@")
 [ $# -gt 0 ] || ways=(0:0 0:300 30:0)
-processes=()
-trap 'stop_daemon; kill "${processes[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
 "$bin/make_small_records" "$work/rows" 2000 4 150528 >/dev/null
 cat >"$work/job.textproto" <<END
@@ -24,27 +21,17 @@ features { key: "label" column: "label" type: INT64 }
 order { seed: 17 }
 batch { size: 64 last: DROP }
 END
-coordinator=$(free_port) port=$(free_port)
-export PENSTOCK_COORDINATOR=127.0.0.1:$coordinator
-"$bin/penstockd" coordinator --listen "$PENSTOCK_COORDINATOR" --state-dir "$work/c" >"$work/c.log" 2>&1 & processes+=($!)
+start_coordinator
 
 # rate DELAY_MS MB_PER_SECOND CONNECTIONS
 rate() {
-  local far
-  far=$(free_port)
-  "$bin/link_proxy" "$far" "$port" "$1" "$2" & local proxy=$!
-  "$bin/penstockd" worker --socket-dir '' --wire-compression off --wire-connections "$3" --row-cache 1GiB \
-    --listen "127.0.0.1:$port" --advertise "127.0.0.1:$far" --coordinator "$PENSTOCK_COORDINATOR" \
-    --data-root "$work/rows" --state-dir "$work/w" >"$work/w.log" 2>&1 & daemon=$!
-  until "$bin/penstock" workers 2>/dev/null | grep -q "127.0.0.1:$far.*live"; do sleep 0.1; done
+  start_linked_worker "$1" "$2" "$work/rows" --wire-compression off --wire-connections "$3" --row-cache 1GiB
   "$bin/penstock" submit "$work/job.textproto" --json >/dev/null
   "$bin/penstock" read far --steps 40 --no-digest --json >/dev/null  # the rows are in the cache
   rate=$("$bin/penstock" read far --steps "$steps" --no-digest --json | json rows_per_second)
   awk -v r="$rate" -v ms="$1" -v mb="$2" -v n="$3" -v x="$(grep -o 'rows go by [^,]*' "$work/w.log" | tail -1)" \
     'BEGIN { printf "%3s ms, %4s MB/s, connections %-4s %9.1f rows/s, %.2f GB/s  %s\n", ms, mb, n, r, r * 150536 / 1e9, x }' >&2
-  stop_daemon
-  kill "$proxy"
-  wait "$proxy" 2>/dev/null || true
+  stop_linked_worker
 }
 for ((i = 0; i < rounds; i++)); do
   for way in "${ways[@]}"; do

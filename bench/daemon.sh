@@ -1,5 +1,6 @@
 # Sourced by the benchmarks that need a daemon: start_daemon ROOT [FLAG...] starts `penstockd standalone` on a free port
-# below $work and sets PENSTOCK_COORDINATOR; all is ended and removed when the script ends.
+# below $work and sets PENSTOCK_COORDINATOR; start_coordinator and start_linked_worker (below) do so for a worker that is
+# behind a link; all is ended and removed when the script ends.
 root=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/..")
 bin=${PENSTOCK_BIN:-$root/build/release/bin}
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
@@ -7,12 +8,17 @@ for program in penstock penstockd; do
   [ -x "$bin/$program" ] || die "$bin/$program is not there: ./run build (or set PENSTOCK_BIN)"
 done
 work=$(mktemp -d)
-daemon=''
+daemon='' proxy='' coordinator=''
 stop_daemon() {
   [ -z "$daemon" ] || { kill "$daemon" 2>/dev/null && wait "$daemon" 2>/dev/null || true; }
   daemon=''
 }
-trap 'stop_daemon; rm -rf "$work"' EXIT
+stop_all() {
+  stop_linked_worker
+  [ -z "$coordinator" ] || kill "$coordinator" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap stop_all EXIT
 
 start_daemon() {
   local data_root=$1; shift
@@ -30,6 +36,38 @@ start_daemon() {
   done
   PENSTOCK_COORDINATOR=127.0.0.1:$(cat "$work/port")
   export PENSTOCK_COORDINATOR
+}
+
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+# A coordinator of its own, for workers that start_linked_worker starts one after another.
+start_coordinator() {
+  PENSTOCK_COORDINATOR=127.0.0.1:$(free_port)
+  export PENSTOCK_COORDINATOR
+  "$bin/penstockd" coordinator --listen "$PENSTOCK_COORDINATOR" --state-dir "$work/c" >"$work/c.log" 2>&1 &
+  coordinator=$!
+}
+
+# start_linked_worker DELAY_MS MB_PER_SECOND ROOT [FLAG...]: a worker that is reached through link_proxy alone (0: no
+# delay, no limit), live when this returns; its log is $work/w.log. stop_linked_worker ends both.
+start_linked_worker() {
+  local delay=$1 width=$2 data_root=$3 port far waited=0; shift 3
+  port=$(free_port) far=$(free_port)
+  "$bin/link_proxy" "$far" "$port" "$delay" "$width" &
+  proxy=$!
+  "$bin/penstockd" worker --socket-dir '' --listen "127.0.0.1:$port" --advertise "127.0.0.1:$far" \
+    --coordinator "$PENSTOCK_COORDINATOR" --data-root "$data_root" --state-dir "$work/w" "$@" >"$work/w.log" 2>&1 &
+  daemon=$!
+  until "$bin/penstock" workers 2>/dev/null | grep -q "127.0.0.1:$far.*live"; do
+    kill -0 "$daemon" 2>/dev/null && [ $((waited += 1)) -lt 200 ] ||
+      { cat "$work/w.log" >&2; die "the worker did not come up (above)"; }
+    sleep 0.1
+  done
+}
+stop_linked_worker() {
+  stop_daemon
+  [ -z "$proxy" ] || { kill "$proxy" 2>/dev/null && wait "$proxy" 2>/dev/null || true; }
+  proxy=''
 }
 
 # json KEY: a number of the JSON object on standard input.

@@ -9,9 +9,6 @@ rounds=${1:-3} steps=${2:-800}
 shift $(($# < 2 ? $# : 2))
 delays=("${@:-}")
 [ -n "${delays[0]}" ] || delays=(1 10)
-processes=()
-trap 'stop_daemon; kill "${processes[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
 # The proxy alone: a socket that is filled at one end and emptied at the other.
 python3 - "$bin/link_proxy" "$(free_port)" <<'END'
@@ -46,24 +43,16 @@ features { key: "label" column: "label" type: INT64 }
 order { seed: 17 }
 batch { size: 64 last: DROP }
 END
-coordinator=$(free_port) port=$(free_port)
-export PENSTOCK_COORDINATOR=127.0.0.1:$coordinator
-"$bin/penstockd" coordinator --listen "$PENSTOCK_COORDINATOR" --state-dir "$work/c" >"$work/c.log" 2>&1 & processes+=($!)
+start_coordinator
 
 # rate DELAY_MS: of the worker at that distance.
 rate() {
-  local far result
-  far=$(free_port)
-  "$bin/link_proxy" "$far" "$port" "$1" & local proxy=$!
-  "$bin/penstockd" worker --socket-dir '' --row-cache 1GiB --listen "127.0.0.1:$port" --advertise "127.0.0.1:$far" \
-    --coordinator "$PENSTOCK_COORDINATOR" --data-root "$work/rows" --state-dir "$work/w" >"$work/w.log" 2>&1 & daemon=$!
-  until "$bin/penstock" workers 2>/dev/null | grep -q "127.0.0.1:$far.*live"; do sleep 0.1; done
+  local result
+  start_linked_worker "$1" 0 "$work/rows" --row-cache 1GiB
   "$bin/penstock" submit "$work/job.textproto" --json >/dev/null
   "$bin/penstock" read far --steps 40 --no-digest --json >/dev/null  # the rows are in the cache
   result=$("$bin/penstock" read far --steps "$steps" --no-digest --json | json rows_per_second)
-  stop_daemon
-  kill "$proxy"
-  wait "$proxy" 2>/dev/null || true
+  stop_linked_worker
   awk -v r="$result" -v ms="$1" 'BEGIN { printf "%4s ms %9.1f rows/s, %.2f GB/s\n", ms, r, r * 150536 / 1e9 }' >&2
   rate=$result
 }

@@ -17,7 +17,6 @@ with open(sys.argv[1], "wb") as out:
 END
 "$bin/penstock" import "$work/images.npy" --out "$work/data" >/dev/null
 sed -e 's/^name: .*/name: "raw"/' -e 's/size: [0-9]*/size: 16/' "$work/data/job.textproto" >"$work/job.textproto"
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 near=$(free_port) far=$(free_port) port=$(free_port) coordinator=$(free_port) processes='' worker=''
 trap 'kill $worker $processes 2>/dev/null; rm -rf "$work"' EXIT
 "$root/bench/delay_proxy.py" "$near" "127.0.0.1:$port" 0 & processes+=" $!"

@@ -12,9 +12,6 @@ rounds=${2:-2} seconds=${3:-20}
 shift $(($# < 3 ? $# : 3))
 widths=("$@")
 [ $# -gt 0 ] || widths=(30 125 1000)
-processes=()
-trap 'stop_daemon; kill "${processes[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
 cat >"$work/job.textproto" <<END
 name: "narrow"
@@ -27,25 +24,15 @@ ops { random_horizontal_flip { probability: 0.5 } }
 order { seed: 17 shuffle: CHUNKED }
 batch { size: 64 last: DROP }
 END
-coordinator=$(free_port) port=$(free_port)
-export PENSTOCK_COORDINATOR=127.0.0.1:$coordinator
-"$bin/penstockd" coordinator --listen "$PENSTOCK_COORDINATOR" --state-dir "$work/c" >"$work/c.log" 2>&1 & processes+=($!)
+start_coordinator
 
 # rate WIDTH MODE: through a link of that width.
 rate() {
-  local far
-  far=$(free_port)
-  "$bin/link_proxy" "$far" "$port" 0 "$1" & local proxy=$!
-  "$bin/penstockd" worker --socket-dir '' --wire-connections 1 --decoded-cache 0 --wire-compression "$2" --listen "127.0.0.1:$port" \
-    --advertise "127.0.0.1:$far" --coordinator "$PENSTOCK_COORDINATOR" --data-root "$shards" --state-dir "$work/w" \
-    >"$work/w.log" 2>&1 & daemon=$!
-  until "$bin/penstock" workers 2>/dev/null | grep -q "127.0.0.1:$far.*live"; do sleep 0.1; done
+  start_linked_worker 0 "$1" "$shards" --wire-connections 1 --decoded-cache 0 --wire-compression "$2"
   "$bin/penstock" submit "$work/job.textproto" --json >/dev/null
   local steps=$((($1 < 250 ? $1 : 250) * 1000000 * seconds / 150528 / 64))
   "$bin/penstock" read narrow --steps "$steps" --json >"$work/read.json"
-  stop_daemon
-  kill "$proxy"
-  wait "$proxy" 2>/dev/null || true
+  stop_linked_worker
   rate=$(json rows_per_second <"$work/read.json") digest=$(sed -n 's/.*"digest": "\([0-9a-f]*\)".*/\1/p' "$work/read.json")
   awk -v w="$1" -v m="$2" -v r="$rate" -v c="$(json compressed_bytes <"$work/read.json")" \
     -v b="$(json bytes_received <"$work/read.json")" \
