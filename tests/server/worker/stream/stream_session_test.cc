@@ -93,6 +93,18 @@ TEST_F(StreamSessionTest, OpensAJobThatTheCoordinatorTellsOfALittleLater) {
   EXPECT_FALSE(client.stream->finished());
 }
 
+TEST_F(StreamSessionTest, TheLoaderKnowsOfAReaderThatComesBackForAnotherEpoch) {
+  for (const bool comes_back : {false, true}) {
+    const Client client = NewClient();
+    v1::ClientMessage message = OpenMessage();
+    message.mutable_open()->set_comes_back(comes_back);
+    Send(client, message);
+    const CacheUse use = loader_->TakeCacheUse();
+    ASSERT_EQ(use.jobs.size(), 1u);
+    EXPECT_EQ(use.jobs[0].read_again, comes_back);
+  }
+}
+
 TEST_F(StreamSessionTest, RefusesWhatItCannotServe) {
   const auto refusal = [&](const std::function<void(v1::Open*)>& change) {
     const Client client = NewClient();
