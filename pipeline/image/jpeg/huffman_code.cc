@@ -26,8 +26,7 @@ bool HuffmanCode::Build(Kind kind, const uint8_t lengths[kMaxLength + 1], const 
   kind_ = kind;
   std::copy(lengths + 1, lengths + kMaxLength + 1, lengths_.begin() + 1);
   std::copy(symbols, symbols + 256, symbols_.begin());
-  looks_.fill({});
-  steps_.fill({});
+  pairs_.fill({});
 
   uint32_t code = 0;  // of `length` bits
   int number = 0;     // of its symbol
@@ -43,53 +42,56 @@ bool HuffmanCode::Build(Kind kind, const uint8_t lengths[kMaxLength + 1], const 
       if (kind == Kind::kDc && byte > 15) return false;
       if (length > kLookBits) continue;
       const Symbol symbol = SymbolOf(byte, length);
-      const int bits = length + symbol.size;
-      const uint32_t first = code << (kLookBits - length), count = 1u << (kLookBits - length);
-      for (uint32_t look = first; look < first + count; ++look) {
-        steps_[look] = {static_cast<uint8_t>(bits), symbol.length, symbol.run};
-        if (bits > kLookBits) continue;
-        const uint32_t value = (look >> (kLookBits - bits)) & ((1u << symbol.size) - 1);
-        looks_[look] = {static_cast<int16_t>(symbol.size == 0 ? 0 : Extend(value, symbol.size)),
-                        static_cast<uint8_t>(bits), symbol.run};
-      }
+      const Pair pair{.bits = static_cast<uint8_t>(length + symbol.size),
+                      .length = symbol.length,
+                      .size = symbol.size,
+                      .first = symbol.run,
+                      .second = 0,
+                      .second_value = 0,
+                      .base = static_cast<int16_t>(1 - (1 << symbol.size))};
+      const size_t first = code << (kLookBits - length), count = size_t{1} << (kLookBits - length);
+      std::fill_n(pairs_.begin() + static_cast<ptrdiff_t>(first), count, pair);
     }
     end_[l] = code << (kMaxLength - length);
   }
   if (kind == Kind::kAc) {
-    FillPairs();
     FillStrides();
+    FillSeconds();
   }
   built_ = true;
   return true;
 }
 
-void HuffmanCode::FillPairs() {
+// Of entries with one symbol each, which is what strides_ are made of.
+void HuffmanCode::FillStrides() {
   for (size_t look = 0; look <= kMask; ++look) {
-    const Look one = looks_[look];
-    Pair pair{one.bits, one.run, 0, {one.value, one.value}};
-    if (one.bits != 0 && one.run != kEndOfBlock) {
-      const Look two = looks_[(look << one.bits) & kMask];
-      if (two.bits != 0 && one.bits + two.bits <= kLookBits) {
-        pair.bits = static_cast<uint8_t>(one.bits + two.bits);
-        pair.second = static_cast<uint8_t>(two.run == kEndOfBlock ? kEndOfBlock : two.run + 1);
-        pair.values[1] = two.value;
-      }
-    }
-    pairs_[look] = pair;
+    Pair one = pairs_[look];
+    int bits = 0, coefficients = 0;
+    do {  // the first one's value may reach behind the look
+      bits += one.bits;
+      coefficients += one.first == kEndOfBlock ? kEndOfBlock : one.first + 1;
+      if (one.bits == 0 || bits >= kLookBits || coefficients >= kBlockSize) break;
+      one = pairs_[(look << bits) & kMask];
+    } while (one.bits != 0 && bits + one.bits <= kLookBits);
+    strides_[look] = {static_cast<uint8_t>(bits), static_cast<uint8_t>(coefficients)};
   }
 }
 
-void HuffmanCode::FillStrides() {
+// In place: of the entry that follows only what its first symbol says is read. A second value has seven bits at most:
+// of two codes no more than one has a single bit.
+void HuffmanCode::FillSeconds() {
+  static_assert(kLookBits - 3 <= 7, "second_value holds what is left of a look");
   for (size_t look = 0; look <= kMask; ++look) {
-    Step step = steps_[look];
-    int bits = 0, coefficients = 0;
-    do {  // the first one's value may reach behind the look
-      bits += step.bits;
-      coefficients += step.run == kEndOfBlock ? kEndOfBlock : step.run + 1;
-      if (step.bits == 0 || bits >= kLookBits || coefficients >= kBlockSize) break;
-      step = steps_[(look << bits) & kMask];
-    } while (step.bits != 0 && bits + step.bits <= kLookBits);
-    strides_[look] = {static_cast<uint8_t>(bits), static_cast<uint8_t>(coefficients)};
+    Pair& pair = pairs_[look];
+    if (pair.bits == 0 || pair.bits >= kLookBits || pair.first == kEndOfBlock) continue;
+    const size_t next = (look << pair.bits) & kMask;
+    const Pair two = pairs_[next];
+    const int bits = two.length + two.size;
+    if (two.bits == 0 || pair.bits + bits > kLookBits) continue;
+    const int value = two.FirstValue(uint64_t{next} << (64 - kLookBits));
+    pair.bits = static_cast<uint8_t>(pair.bits + bits);
+    pair.second = static_cast<uint8_t>(two.first == kEndOfBlock ? kEndOfBlock : two.first + 1);
+    pair.second_value = static_cast<int8_t>(value);
   }
 }
 

@@ -29,27 +29,27 @@ class HuffmanCode {
   // code, or a DC symbol is larger than 15. Nothing is done when they are those of the last call.
   bool Build(Kind kind, const uint8_t lengths[kMaxLength + 1], const uint8_t symbols[256]);
 
-  // A symbol and its value; `bits` is 0 when the look is too short for the value, which then follows behind `length`
-  // bits and has `size`; `length` is 0 when it is too short for the symbol itself.
-  struct Look {
-    int16_t value;
-    uint8_t bits;  // of symbol and value
-    uint8_t run;   // zero coefficients before it; kEndOfBlock
-  };
   struct Symbol {
     uint8_t length, run, size;
   };
-  // The same without its value: 0 bits when the look is too short for the symbol. `bits` of symbol and value, `length`
-  // of the symbol alone.
-  struct Step {
-    uint8_t bits, length, run;
-  };
-
-  // One or two symbols with their values, of AC: a coefficient `first` places on, another `second` places behind it.
-  // kEndOfBlock in either is the block's end; `second` is 0, with the first value again, where there is only one.
+  // What the look says of the symbols that come next. Nothing (0 bits) where it is too short for the first one's code;
+  // the first one's value may reach behind it. Of AC a second symbol is in it where the look holds both as a whole:
+  // its coefficient is `second` places behind the first one's, which is 0 where there is none. kEndOfBlock in `first`
+  // or in `second` is the block's end.
   struct Pair {
-    uint8_t bits, first, second;
-    int16_t values[2];
+    uint8_t bits;          // of codes and values
+    uint8_t length, size;  // of the first one's code and value
+    uint8_t first;         // zero coefficients before it
+    uint8_t second;
+    int8_t second_value;
+    int16_t base;  // what a value that begins with a zero has added (T.81, F.2.2.1)
+
+    // The first one's value, from the bits that were looked up. No branch, and not on the way to the next look.
+    int FirstValue(uint64_t next_bits) const {
+      const uint64_t value = next_bits << length;
+      return static_cast<int>(value >> 1 >> (63 - size)) +
+             (base & ~static_cast<int>(static_cast<int64_t>(value) >> 63));
+    }
   };
   // All symbols of a block that the look holds, for those who want none of their values: what they add to the number of
   // the next coefficient. 0 bits as above. AC alone.
@@ -57,9 +57,7 @@ class HuffmanCode {
     uint8_t bits, coefficients;
   };
 
-  Look look(uint64_t next_bits) const { return looks_[next_bits >> (64 - kLookBits)]; }
-  Step step(uint64_t next_bits) const { return steps_[next_bits >> (64 - kLookBits)]; }
-  Pair pair(uint64_t next_bits) const { return pairs_[next_bits >> (64 - kLookBits)]; }
+  const Pair& pair(uint64_t next_bits) const { return pairs_[next_bits >> (64 - kLookBits)]; }
   Stride stride(uint64_t next_bits) const { return strides_[next_bits >> (64 - kLookBits)]; }
   // The symbol at the head of 64 bits, of any length; its length is 0 when there is none.
   Symbol Find(uint64_t next_bits) const;
@@ -71,11 +69,9 @@ class HuffmanCode {
 
  private:
   Symbol SymbolOf(uint8_t byte, int length) const;
-  void FillPairs();
+  void FillSeconds();
   void FillStrides();
 
-  std::array<Look, 1 << kLookBits> looks_;
-  std::array<Step, 1 << kLookBits> steps_;
   std::array<Pair, 1 << kLookBits> pairs_{};
   std::array<Stride, 1 << kLookBits> strides_{};
   // For each length: one more than its last code, in 16 bits from the top; and what makes a code a symbol's number.

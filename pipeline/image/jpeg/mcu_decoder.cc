@@ -11,57 +11,51 @@ constexpr std::array<uint8_t, kBlockSize> kNatural = {0,  1,  8,  16, 9,  2,  3,
                                                       35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
                                                       58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
 
-// One symbol: adds its run to `k` and gives its value. False: no such code.
-inline bool ReadSymbol(const HuffmanCode& code, BitReader* reader, int* k, int* value) {
-  const HuffmanCode::Look look = code.look(reader->bits);
-  if (look.bits != 0) {
-    reader->Skip(look.bits);
-    *k += look.run;
-    *value = look.value;
-    return true;
-  }
-  int length, size;
-  if (const HuffmanCode::Step step = code.step(reader->bits); step.bits != 0) {
-    length = step.length;
-    size = step.bits - step.length;
-    *k += step.run;
-  } else {
-    const HuffmanCode::Symbol symbol = code.Find(reader->bits);
-    if (symbol.length == 0) return false;
-    length = symbol.length;
-    size = symbol.size;
-    *k += symbol.run;
-  }
-  reader->Skip(length);
+// One symbol whose code no look holds: adds its run to `k` and gives its value. False: no such code.
+inline bool FindSymbol(const HuffmanCode& code, BitReader* reader, int* k, int* value) {
+  const HuffmanCode::Symbol symbol = code.Find(reader->bits);
+  if (symbol.length == 0) return false;
+  reader->Skip(symbol.length);
+  *k += symbol.run;
   *value = 0;
-  if (size == 0) return true;
-  *value = HuffmanCode::Extend(reader->Peek(size), size);
-  reader->Skip(size);
+  if (symbol.size == 0) return true;
+  *value = HuffmanCode::Extend(reader->Peek(symbol.size), symbol.size);
+  reader->Skip(symbol.size);
   return true;
 }
 
 // The difference of a block's DC coefficient to that of the block before.
 inline bool ReadDc(const HuffmanCode& code, BitReader* reader, int* difference) {
-  int run = 0;
   reader->Refill();
-  return ReadSymbol(code, reader, &run, difference);
+  const HuffmanCode::Pair& look = code.pair(reader->bits);
+  if (look.bits != 0) {
+    *difference = look.FirstValue(reader->bits);
+    reader->Skip(look.bits);
+    return true;
+  }
+  int run = 0;
+  return FindSymbol(code, reader, &run, difference);
 }
 
 // What came of a look-up.
 enum class Looked { kMore, kBlockEnd, kNothing, kTooMany };
 
-// One or two coefficients, if a look holds them whole.
+// One or two coefficients, if a look finds them.
 inline Looked ReadPair(const HuffmanCode& code, BitReader* reader, int* at, int16_t* block) {
   constexpr int kLast = kBlockSize - 1;
-  const HuffmanCode::Pair pair = code.pair(reader->bits);
+  const HuffmanCode::Pair& pair = code.pair(reader->bits);
   const int first = *at + pair.first;
   // Behind the last coefficient comes the next block: there a pair may hold too much.
   if (pair.bits != 0 && first < kLast) {
+    const int16_t value = static_cast<int16_t>(pair.FirstValue(reader->bits));
     reader->Skip(pair.bits);
-    block[kNatural[static_cast<size_t>(first)]] = pair.values[0];
     const int k = first + pair.second;
-    if (k >= kBlockSize) return k >= HuffmanCode::kEndOfBlock ? Looked::kBlockEnd : Looked::kTooMany;
-    block[kNatural[static_cast<size_t>(k)]] = pair.values[1];
+    if (k >= kBlockSize) {
+      block[kNatural[static_cast<size_t>(first)]] = value;
+      return k >= HuffmanCode::kEndOfBlock ? Looked::kBlockEnd : Looked::kTooMany;
+    }
+    block[kNatural[static_cast<size_t>(k)]] = pair.second_value;
+    block[kNatural[static_cast<size_t>(first)]] = value;  // the same place where there is no second
     *at = k + 1;
     return k == kLast ? Looked::kBlockEnd : Looked::kMore;
   }
@@ -75,13 +69,13 @@ inline bool ReadAc(const HuffmanCode& code, BitReader* reader, int16_t* block) {
   int k = 1;
   while (k < kBlockSize) {
     reader->Refill();  // cheaper than to ask whether it is due
-    // Two pairs take 20 of the 56 bits, a pair and the longest symbol 41.
+    // A pair takes 25 of the 56 bits at most, since its first value may reach behind the look, the longest symbol 31.
     Looked looked = ReadPair(code, reader, &k, block);
     if (looked == Looked::kMore) looked = ReadPair(code, reader, &k, block);
     if (looked == Looked::kMore) continue;
     if (looked != Looked::kNothing) return looked == Looked::kBlockEnd;
     int value;
-    if (!ReadSymbol(code, reader, &k, &value)) return false;
+    if (!FindSymbol(code, reader, &k, &value)) return false;
     if (k >= kBlockSize) return k >= HuffmanCode::kEndOfBlock;
     block[kNatural[static_cast<size_t>(k)]] = static_cast<int16_t>(value);
     ++k;

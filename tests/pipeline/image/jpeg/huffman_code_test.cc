@@ -74,22 +74,21 @@ TEST(HuffmanCode, FindsEverySymbolAndValueOfAnyCode) {
       EXPECT_EQ(found.length, entry.length);
       EXPECT_EQ(found.size, size);
       EXPECT_EQ(found.run, run);
-      const HuffmanCode::Step step = code.step(bits);
-      const HuffmanCode::Look look = code.look(bits);
+      const HuffmanCode::Pair& pair = code.pair(bits);
       if (entry.length > HuffmanCode::kLookBits) {
-        EXPECT_EQ(step.bits, 0);
-        EXPECT_EQ(look.bits, 0);
+        EXPECT_EQ(pair.bits, 0);
         continue;
       }
-      EXPECT_EQ(step.bits, entry.length + size);
-      EXPECT_EQ(step.length, entry.length);
-      EXPECT_EQ(step.run, run);
-      if (entry.length + size > HuffmanCode::kLookBits) {
-        EXPECT_EQ(look.bits, 0);
-      } else {
-        EXPECT_EQ(look.bits, entry.length + size);
-        EXPECT_EQ(look.run, run);
-        EXPECT_EQ(look.value, WantedValue(bits, entry.length, size));
+      EXPECT_EQ(pair.length, entry.length);
+      EXPECT_EQ(pair.size, size);
+      EXPECT_EQ(pair.first, run);
+      EXPECT_EQ(pair.FirstValue(bits), WantedValue(bits, entry.length, size)) << "whether the look holds it or not";
+      EXPECT_GE(pair.bits, entry.length + size);
+      if (kind == HuffmanCode::Kind::kDc) {
+        EXPECT_EQ(pair.second, 0);
+      }
+      if (pair.second == 0) {
+        EXPECT_EQ(pair.bits, entry.length + size);
       }
     }
   }
@@ -99,7 +98,7 @@ TEST(HuffmanCode, FindsEverySymbolAndValueOfAnyCode) {
 TEST(HuffmanCode, PairsAndStridesAreTheirSymbols) {
   SampleRandom random(6, 0, 0);
   HuffmanCode code;
-  int pairs = 0, ends = 0, strides = 0;
+  int pairs = 0, ends = 0, wide = 0, strides = 0;
   for (int round = 0; round < 30; ++round) {
     Lengths lengths{};
     lengths[2] = 1;
@@ -113,26 +112,29 @@ TEST(HuffmanCode, PairsAndStridesAreTheirSymbols) {
     ASSERT_TRUE(code.Build(HuffmanCode::Kind::kAc, lengths.data(), symbols.data()));
     for (int i = 0; i < 2000; ++i) {
       const uint64_t bits = static_cast<uint64_t>(random.Next32()) << 32 | random.Next32();
-      const HuffmanCode::Pair pair = code.pair(bits);
-      const HuffmanCode::Look one = code.look(bits);
-      ASSERT_EQ(pair.bits == 0, one.bits == 0);
+      const HuffmanCode::Pair& pair = code.pair(bits);
+      const HuffmanCode::Symbol one = code.Find(bits);
+      ASSERT_EQ(pair.bits == 0, one.length == 0 || one.length > HuffmanCode::kLookBits);
       if (pair.bits != 0) {
+        const int first_bits = one.length + one.size;
         EXPECT_EQ(pair.first, one.run);
-        EXPECT_EQ(pair.values[0], one.value);
-        if (pair.second == 0) {
-          EXPECT_EQ(pair.bits, one.bits);
-          EXPECT_EQ(pair.values[1], one.value);
-        } else {
-          const HuffmanCode::Look two = code.look(bits << one.bits);
-          EXPECT_EQ(pair.bits, one.bits + two.bits);
+        EXPECT_EQ(pair.FirstValue(bits), WantedValue(bits, one.length, one.size));
+        // A second one that the look holds as a whole.
+        const HuffmanCode::Symbol two = code.Find(bits << first_bits);
+        const int both = first_bits + two.length + two.size;
+        const bool due = one.run != HuffmanCode::kEndOfBlock && two.length != 0 && both <= HuffmanCode::kLookBits;
+        ASSERT_EQ(pair.second != 0, due);
+        EXPECT_EQ(pair.bits, due ? both : first_bits);
+        if (due) {
           EXPECT_EQ(pair.second, two.run == HuffmanCode::kEndOfBlock ? two.run : two.run + 1);
-          EXPECT_EQ(pair.values[1], two.value);
+          EXPECT_EQ(pair.second_value, WantedValue(bits << first_bits, two.length, two.size));
           ++pairs;
           ends += pair.second == HuffmanCode::kEndOfBlock;
         }
+        wide += first_bits > HuffmanCode::kLookBits;
       }
       const HuffmanCode::Stride stride = code.stride(bits);
-      ASSERT_EQ(stride.bits == 0, code.step(bits).bits == 0);
+      ASSERT_EQ(stride.bits == 0, pair.bits == 0);
       int read = 0, coefficients = 0, symbols_read = 0;
       while (read < stride.bits) {
         const HuffmanCode::Symbol symbol = code.Find(bits << read);
@@ -151,7 +153,18 @@ TEST(HuffmanCode, PairsAndStridesAreTheirSymbols) {
   }
   EXPECT_GT(pairs, 1000);
   EXPECT_GT(ends, 50);
+  EXPECT_GT(wide, 50);
   EXPECT_GT(strides, 50);
+}
+
+TEST(HuffmanCode, TheLargestSecondValuesOfALookArrive) {
+  Lengths lengths{};
+  lengths[1] = lengths[2] = 1;
+  HuffmanCode code;
+  // Code 0: sixteen zeros; 10: a value of seven bits.
+  ASSERT_TRUE(code.Build(HuffmanCode::Kind::kAc, lengths.data(), Symbols{0xF0, 7}.data()));
+  EXPECT_EQ(code.pair(uint64_t{0b0'10'1111111} << 54).second_value, 127);
+  EXPECT_EQ(code.pair(uint64_t{0b0'10'0000000} << 54).second_value, -127);
 }
 
 TEST(HuffmanCode, ExtendsAsTheStandardSays) {
@@ -172,8 +185,7 @@ TEST(HuffmanCode, WhatIsNoCodeHasNoSymbol) {
   HuffmanCode code;
   ASSERT_TRUE(code.Build(HuffmanCode::Kind::kAc, lengths.data(), symbols.data()));
   EXPECT_EQ(code.Find(~uint64_t{0}).length, 0);
-  EXPECT_EQ(code.step(~uint64_t{0}).bits, 0);
-  EXPECT_EQ(code.look(~uint64_t{0}).bits, 0);
+  EXPECT_EQ(code.pair(~uint64_t{0}).bits, 0);
 }
 
 TEST(HuffmanCode, RefusesWhatIsNoTree) {
