@@ -2,9 +2,23 @@
 #define JPEG_INTERNALS
 #include "pipeline/image/jpeg/jpeg_scan.h"
 
+#include "pipeline/image/jpeg/inverse_dct.h"
 #include "pipeline/image/jpeg/mcu_decoder.h"
 
 namespace penstock {
+namespace {
+
+void Transform(j_decompress_ptr, jpeg_component_info* component, JCOEFPTR block, JSAMPARRAY rows, JDIMENSION column) {
+  InverseDct(block, component->quant_table->quantval, rows, column);
+}
+
+// In the place of libjpeg's own. Every component is in the scan, so that each has its table.
+void InstallTransform(jpeg_decompress_struct* cinfo) {
+  if (!HasInverseDct()) return;
+  for (int c = 0; c < cinfo->num_components; ++c) cinfo->idct->inverse_DCT[c] = Transform;
+}
+
+}  // namespace
 
 struct JpegScan::State {
   // libjpeg has a pointer to `base`.
@@ -90,6 +104,7 @@ bool JpegScan::Install(jpeg_decompress_struct* cinfo, std::string_view jpeg, con
   s.hook.base.decode_mcu = State::DecodeMcu;
   s.hook.state = &s;
   cinfo->entropy = &s.hook.base;
+  InstallTransform(cinfo);
   return true;
 }
 
