@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,6 +23,12 @@ struct FileInfo {
   bool operator==(const FileInfo&) const = default;
 };
 
+// A piece of a read that goes to several places.
+struct ReadPart {
+  char* out = nullptr;  // null: nobody wants these bytes
+  size_t bytes = 0;
+};
+
 // A file open for reads at any offset. Thread-safe: any number of reads at once.
 class RandomAccessFile {
  public:
@@ -29,6 +36,8 @@ class RandomAccessFile {
   // Reads up to `length` bytes at `offset` into `out` and returns how many there were: fewer only at the end of the
   // file. Errors name the file. Interrupted reads are continued.
   virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const = 0;
+  // The same, one part behind the other, with few calls.
+  virtual absl::StatusOr<size_t> ReadPartsAt(uint64_t offset, const std::vector<ReadPart>& parts) const;
   // The bytes will be read soon: may begin to bring them, and does not wait for them.
   virtual void WillRead(uint64_t offset, uint64_t length) const {}
   // Size and modification time of the open file as they are now.

@@ -1,33 +1,64 @@
 #!/usr/bin/env bash
 # Rows/s of the loader on shards behind a web server (range_server, on this machine), against the same shards as local files,
-# in turns, with no cache of records: what reading costs. The server takes its part of the CPUs.
+# in turns, with no cache of records: what reading costs. The server takes its part of the CPUs, which elsewhere it would
+# not, so each ratio is said three times: of rows/s on the CPUs as they are shared; of rows/s with the server's CPU time
+# taken off; of rows per CPU second of the loader's process alone. (On loopback the sender's calls do most of the
+# receiver's work below its socket too: the second and third leave that out.)
 #   bench/object_storage.sh SHARDS_FOLDER [DELAY_MS ...]     (0 and 30 ms a request)
-# TURNS=3, SECONDS_EACH=5; BEFORE=DIR: a folder with another build's penstock, which is measured beside.
+# TURNS=3, SECONDS_EACH=5; TIMES=1: each shard under so many names, for epochs of more records; BEFORE=DIR: a folder with
+# another build's penstock, which is measured beside.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
 . "$root/bench/standard_job.sh"
-[ $# -ge 1 ] || { sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 shards=$(readlink -e -- "$1"); shift
 delays=("$@"); [ $# -gt 0 ] || delays=(0 30)
 port=$((20000 + RANDOM % 20000)) server=''
 stop_server() { [ -z "$server" ] || { kill "$server" && wait "$server" 2>/dev/null || true; }; server=''; }
 trap 'stop_server; rm -rf "$work"' EXIT
 export XDG_CACHE_HOME=$work/cache
-standard_job near "$shards" 64 >"$work/near.textproto"
-files=$(cd "$shards" && for file in *; do printf 'files: "http://127.0.0.1:%s/%s" ' "$port" "$file"; done)
+mkdir "$work/shards"
+for file in "$shards"/*; do
+  for ((i = 0; i < ${TIMES:-1}; i++)); do ln -s "$file" "$work/shards/$i-${file##*/}"; done
+done
+standard_job near "$work/shards" 64 >"$work/near.textproto"
+files=$(cd "$work/shards" && for file in *; do printf 'files: "http://127.0.0.1:%s/%s" ' "$port" "$file"; done)
 sed "s|^dataset .*|dataset { $files}|; s/near/far/" "$work/near.textproto" >"$work/far.textproto"
-bench() { "$1/penstock" bench "$work/$2.textproto" --no-stages --seconds "${SECONDS_EACH:-5}" --json | json rows_per_second; }
+# CPU seconds of the server, so far.
+server_cpu() { awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print ($12 + $13) / hz }' "/proc/$server/stat"; }
+# bench BIN JOB: rows/s; rows/s with the server's CPU time taken off; rows per CPU second of the process; the server's CPU
+# milliseconds for 1000 rows. Of the run's part that counts the rest of its CPU time is not told apart: a second of it is a
+# start that both have.
+TIMEFORMAT='%U %S'
+bench() {
+  local before; before=$(server_cpu)
+  { time "$1/penstock" bench "$work/$2.textproto" --no-stages --seconds "${SECONDS_EACH:-5}" --json >"$work/told"; } \
+    2>"$work/cpu"
+  echo "$(json rows_per_second <"$work/told") $(json rows <"$work/told") $(tail -1 "$work/cpu") $before $(server_cpu)" |
+    awk -v cores="$(nproc)" '{ s = $6 - $5; wall = $2 / $1
+      print $1, $1 / (1 - s / (wall * cores)), $2 / ($3 + $4), 1e6 * s / $2 }'
+}
+# column N of two files, side by side
+both() { paste -d' ' <(awk -v n="$1" '{ print $n }' "$2") <(awk -v n="$1" '{ print $n }' "$3"); }
+tell() { # DELAY NAME
+  local near=$work/near$1 far=$work/$2$1
+  echo "$1 ms a request, $2, of nearby: rows/s $(both 1 "$far" "$near" | ratios)"
+  echo "    the server's CPU time taken off: $(both 2 "$far" "$near" | ratios)"
+  echo "    rows per CPU second of the process: $(both 3 "$far" "$near" | ratios)"
+  echo "    the server's CPU, ms for 1000 rows: $(awk '{ print $4 }' "$far" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')"
+}
 for delay in "${delays[@]}"; do
-  "$bin/range_server" "$port" "$shards" "$delay" & server=$!
+  "$bin/range_server" "$port" "$work/shards" "$delay" & server=$!
   sleep 0.2
   bench "$bin" near >/dev/null; bench "$bin" far >/dev/null  # the indexes are kept
   for ((i = 0; i < ${TURNS:-3}; i++)); do
     near=$(bench "$bin" near) far=$(bench "$bin" far)
-    echo "$far $near" >>"$work/after$delay"
-    [ -z "${BEFORE:-}" ] || { before=$(bench "$BEFORE" far); echo "$before $near" >>"$work/before$delay"; }
-    echo "$delay ms: nearby $near rows/s, behind HTTP $far${BEFORE:+, before $before}" >&2
+    echo "$near" >>"$work/near$delay"
+    echo "$far" >>"$work/far$delay"
+    [ -z "${BEFORE:-}" ] || { before=$(bench "$BEFORE" far); echo "$before" >>"$work/before$delay"; }
+    echo "$delay ms: nearby ${near%% *} rows/s, behind HTTP ${far%% *}${BEFORE:+, before ${before%% *}}" >&2
   done
-  echo "$delay ms a request, of nearby: $(ratios <"$work/after$delay")"
-  [ -z "${BEFORE:-}" ] || echo "$delay ms a request, before: $(ratios <"$work/before$delay")"
+  tell "$delay" far
+  [ -z "${BEFORE:-}" ] || tell "$delay" before
   stop_server
 done

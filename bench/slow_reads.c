@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@ static void Delay(int fd) {
 }
 
 typedef ssize_t (*Pread)(int, void*, size_t, off_t);
+typedef ssize_t (*Preadv)(int, const struct iovec*, int, off_t);
 
 ssize_t pread(int fd, void* out, size_t length, off_t offset) {
   static Pread real;
@@ -39,4 +41,18 @@ ssize_t pread64(int fd, void* out, size_t length, off_t offset) {
   if (real == NULL) real = (Pread)dlsym(RTLD_NEXT, "pread64");
   Delay(fd);
   return real(fd, out, length, offset);
+}
+
+ssize_t preadv(int fd, const struct iovec* pieces, int count, off_t offset) {
+  static Preadv real;
+  if (real == NULL) real = (Preadv)dlsym(RTLD_NEXT, "preadv");
+  Delay(fd);
+  return real(fd, pieces, count, offset);
+}
+
+ssize_t preadv64(int fd, const struct iovec* pieces, int count, off_t offset) {
+  static Preadv real;
+  if (real == NULL) real = (Preadv)dlsym(RTLD_NEXT, "preadv64");
+  Delay(fd);
+  return real(fd, pieces, count, offset);
 }

@@ -26,6 +26,7 @@ class BudgetGrab {
   BudgetGrab& operator=(const BudgetGrab&) = delete;
 
   uint64_t bytes() const { return bytes_; }
+  const std::shared_ptr<Owner>& owner() const { return owner_; }
   // A grab of its own of `bytes` of them, which it has.
   std::unique_ptr<BudgetGrab> Split(uint64_t bytes) {
     bytes_ -= bytes;

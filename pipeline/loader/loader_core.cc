@@ -201,6 +201,7 @@ RecordRanges::Options LoaderCore::RangesOptions() {
   ranges.clock = options_.clock;
   ranges.hold = [this](uint64_t id, uint64_t bytes) { return HoldRange(id, bytes); };
   ranges.cached = [this](const LoadJob& job, uint64_t record) { return maker_.HasCached(job, record); };
+  ranges.wanted = [this] { return WaitsForMemory(); };
   // Its range holds memory, and so this.
   ranges.ended = [this] { NowRevocable(); };
   return ranges;
@@ -220,6 +221,11 @@ void LoaderCore::ReleaseList(uint64_t account, uint64_t bytes, bool ranges) {
   if (ranges) range_bytes_ -= bytes;
   budget_.ReleaseCommon(account, bytes);
   if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
+}
+
+bool LoaderCore::WaitsForMemory() {
+  MutexLock lock(&mutex_);
+  return waiting_threads_ > 0 && !scheduler_.empty();
 }
 
 void LoaderCore::NowRevocable() {

@@ -113,11 +113,14 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     const bool ranges_;
   };
   void ReleaseList(uint64_t account, uint64_t bytes, bool ranges) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool WaitsForMemory() ABSL_LOCKS_EXCLUDED(mutex_);
   std::unique_ptr<BudgetGrab> HoldRange(uint64_t id, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   RecordRanges::Options RangesOptions();
   // Gives back what rows that wait no longer took.
   void TrimListed(OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // Takes what is kept for ranges to come, and gives the lock up meanwhile. False: there is none, and it did not.
+  bool TakeKept(const RowScheduler::Blocked& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes from a row that waits, with memory, for others that cannot have theirs. False: there is none.
   bool TakeFromHolder(const std::optional<RowScheduler::Blocked>& blocked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -103,12 +103,17 @@ bool LoaderCore::NextWork(Work* work, int thread) {
       TrimListed(work->session.get());
       if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
       // Others may always find something that fits: whose memory is reserved does not wait for that to end.
-      if (choice.blocked.has_value() && choice.blocked->need.reserved && may_revoke_ && !revoking_) {
-        RevokeFor(*choice.blocked);
+      if (choice.blocked.has_value() && choice.blocked->need.reserved) {
+        if (may_revoke_ && !revoking_) {
+          RevokeFor(*choice.blocked);
+        } else {
+          TakeKept(*choice.blocked);
+        }
       }
       return true;
     }
     if (ReadNext(&seen)) continue;
+    if (choice.blocked.has_value() && TakeKept(*choice.blocked)) continue;
     if (TakeFromHolder(choice.blocked)) continue;
     if (choice.blocked.has_value() && may_revoke_ && !revoking_) {
       RevokeFor(*choice.blocked);
@@ -136,6 +141,14 @@ void LoaderCore::StandBy(int thread) {
   // It may have been woken for a row.
   if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
   while (!stop_ && thread >= wanted_threads_) spare_.Wait(&mutex_);
+}
+
+bool LoaderCore::TakeKept(const RowScheduler::Blocked& blocked) {
+  if (ranges_ == nullptr || ranges_->kept() == 0) return false;
+  mutex_.Unlock();
+  ranges_->GiveKeptBack(std::max<uint64_t>(1, blocked.need.shortage));
+  mutex_.Lock();
+  return true;
 }
 
 bool LoaderCore::TakeFromHolder(const std::optional<RowScheduler::Blocked>& blocked) {

@@ -179,15 +179,17 @@ void ShardReader::ReadRecordLater(uint64_t k, char* buffer, const CallOptions& o
                 });
 }
 
-void ShardReader::ReadBytesLater(uint64_t first, uint64_t count, char* buffer, const CallOptions& options,
+void ShardReader::ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts,
+                                 const CallOptions& options,
                                  absl::AnyInvocable<void(const absl::Status&) &&> done) const {
   if (const absl::Status status = CheckRange(first, count); !status.ok()) return std::move(done)(status);
   const uint64_t length = index_->RangeBytes(first, count);
-  stored_->Read(index_->RecordOffset(first), length, buffer, options,
-                [this, length, done = std::move(done)](const absl::StatusOr<size_t>& got) mutable {
-                  if (got.ok() && *got < length) return std::move(done)(absl::DataLossError(path() + " ends early"));
-                  std::move(done)(got.status());
-                });
+  stored_->ReadParts(index_->RecordOffset(first), std::move(parts), options,
+                     [this, length, done = std::move(done)](const absl::StatusOr<size_t>& got) mutable {
+                       if (got.ok() && *got < length)
+                         return std::move(done)(absl::DataLossError(path() + " ends early"));
+                       std::move(done)(got.status());
+                     });
 }
 
 absl::Status ShardReader::ReadRecord(uint64_t k, std::string* record) const {

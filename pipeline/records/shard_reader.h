@@ -66,8 +66,8 @@ class ShardReader {
   void ReadRecordLater(uint64_t k, char* buffer, const CallOptions& options, CallDone<std::string_view> done) const;
 
   // Where HasReadLater(): the frames of records [first, first + count), index().RangeBytes() of them, unlooked at,
-  // which RecordOfFrame does. The same holds as for ReadRecordLater.
-  void ReadBytesLater(uint64_t first, uint64_t count, char* buffer, const CallOptions& options,
+  // which RecordOfFrame does, one part behind the other. The same holds as for ReadRecordLater.
+  void ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts, const CallOptions& options,
                       absl::AnyInvocable<void(const absl::Status&) &&> done) const;
   // Record k's data in its frame, a part of `frame`, when it is whole and right; else DataLoss.
   absl::StatusOr<std::string_view> RecordOfFrame(uint64_t k, const char* frame) const { return CheckFrame(k, frame); }

@@ -39,21 +39,26 @@ class PosixStoredFile final : public StoredFile {
   }
   void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
             CallDone<size_t> done) const override {
-    calls_->Add(options,
-                [file = file_, opened = opened_, offset, length, out, done = std::move(done)](bool cancelled) mutable {
-                  if (cancelled) {
-                    std::move(done)(Stopped(file->path()));
-                    return;
-                  }
-                  absl::StatusOr<size_t> read = file->ReadAt(offset, length, out);
-                  const absl::StatusOr<FileInfo> now = file->Info();
-                  if (!now.ok()) {
-                    read = now.status();
-                  } else if (*now != opened) {
-                    read = absl::AbortedError(absl::StrCat(file->path(), " changed since it was opened"));
-                  }
-                  std::move(done)(std::move(read));
-                });
+    ReadParts(offset, {{out, length}}, options, std::move(done));
+  }
+  void ReadParts(uint64_t offset, std::vector<ReadPart> parts, const CallOptions& options,
+                 CallDone<size_t> done) const override {
+    calls_->Add(options, [file = file_, opened = opened_, offset, parts = std::move(parts),
+                          done = std::move(done)](bool cancelled) mutable {
+      if (cancelled) {
+        std::move(done)(Stopped(file->path()));
+        return;
+      }
+      absl::StatusOr<size_t> read =
+          parts.size() == 1 ? file->ReadAt(offset, parts[0].bytes, parts[0].out) : file->ReadPartsAt(offset, parts);
+      const absl::StatusOr<FileInfo> now = file->Info();
+      if (!now.ok()) {
+        read = now.status();
+      } else if (*now != opened) {
+        read = absl::AbortedError(absl::StrCat(file->path(), " changed since it was opened"));
+      }
+      std::move(done)(std::move(read));
+    });
   }
 
  private:

@@ -55,6 +55,9 @@ class StoredFile : public RandomAccessFile {
   // end of the file. Never blocks; `done` may run inside this call, or on a thread of the storage, and is short.
   virtual void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
                     CallDone<size_t> done) const = 0;
+  // The same, one part behind the other in one read. Where a storage knows no better, through memory of its own.
+  virtual void ReadParts(uint64_t offset, std::vector<ReadPart> parts, const CallOptions& options,
+                         CallDone<size_t> done) const;
 };
 
 // An entry of a folder.

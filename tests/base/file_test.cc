@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
@@ -29,6 +30,30 @@ TEST(File, ReadsAtAnyOffsetAndShortOnlyAtTheEnd) {
   EXPECT_EQ(file->ReadAt(10, 1, out.data()).value(), 0u);
   EXPECT_EQ(file->ReadAt(1000, 1, out.data()).value(), 0u);
   EXPECT_EQ(file->ReadAt(0, 0, out.data()).value(), 0u);
+}
+
+// More parts than one call takes, and long ones that nobody wants.
+TEST(File, PartsHaveTheBytesThatLieThereAndNoOthers) {
+  TempDir dir;
+  std::string content;
+  for (int i = 0; i < 400'000; ++i) content += static_cast<char>(i * 7 + i / 251);
+  dir.Write("a", content);
+  const auto file = OpenFile(dir.File("a")).value();
+  for (const uint64_t offset : {0, 1000, 399'000}) {
+    std::string out(content.size() + 300, '.'), expected = out;
+    std::vector<ReadPart> parts;
+    size_t at = 0;
+    for (size_t i = 0; i < 300; ++i) {
+      const size_t bytes = i % 50 == 7 ? 50'000 : i * 37 % 1000;
+      const bool wanted = i % 3 != 1;
+      parts.push_back({wanted ? out.data() + at : nullptr, bytes});
+      for (size_t k = at; wanted && k < at + bytes && offset + k < content.size(); ++k)
+        expected[k] = content[offset + k];
+      at += bytes;
+    }
+    EXPECT_EQ(file->ReadPartsAt(offset, parts).value(), std::min(at, content.size() - offset));
+    EXPECT_TRUE(out == expected) << offset;
+  }
 }
 
 TEST(File, ManyThreadsReadOneFileAtOnce) {

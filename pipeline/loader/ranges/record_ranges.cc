@@ -15,6 +15,10 @@ constexpr uint64_t kLead = 64;
 constexpr uint64_t kLeastAhead = 1024, kAheadTimes = 4;
 constexpr int kLookedAtOnce = 256;       // positions, of one call
 constexpr int kCallsWithoutMemory = 16;  // before it is tried again
+// Small records share a block of about so many bytes, and their pages.
+constexpr uint64_t kBlockBytes = 32 << 10;
+// Fewer bytes that nobody wants, between records that share one, are taken into it.
+constexpr uint64_t kSkippedFrom = 4 << 10;
 
 }  // namespace
 
@@ -27,8 +31,12 @@ void AskedRows::Add(const std::vector<RowRequest>& more) {
 }
 
 struct RecordRanges::Session {
+  explicit Session(std::shared_ptr<std::atomic<uint64_t>> kept)
+      : memory(std::make_shared<RangeMemory>(std::move(kept))) {}
+
   std::shared_ptr<const LoadJob> job;
   std::stop_token stop;
+  const std::shared_ptr<RangeMemory> memory;
   // Of the call of LookAhead that is at it.
   std::atomic<bool> looking{false};
   std::optional<EpochPlan> plan;
@@ -39,17 +47,41 @@ struct RecordRanges::Session {
   bool closed = false;
 };
 
+// Memory of records that lie one behind the other.
+struct RecordRanges::Block {
+  Block(std::shared_ptr<RecordRanges> ranges, std::shared_ptr<RangeMemory> from, RangeMemory::Block block,
+        uint64_t begins, uint64_t length)
+      : of(std::move(ranges)), memory(std::move(from)), in(std::move(block)), begin(begins), bytes(length) {}
+  ~Block() {
+    // Whom `wanted` asks lives as long as any of its grabs, and this one's may go.
+    const std::shared_ptr<BudgetGrab::Owner> stays = in.grab->owner();
+    memory->Give(std::move(in));
+    // In this order: who begins to wait for memory looks at what is kept.
+    if (of->options_.wanted()) of->GiveKeptBack(UINT64_MAX);
+  }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  const std::shared_ptr<RecordRanges> of;
+  const std::shared_ptr<RangeMemory> memory;
+  RangeMemory::Block in;
+  const uint64_t begin, bytes;  // in its range
+  // Of the table's mutex: records that nobody has taken; whether one was.
+  size_t left = 0;
+  bool taken = false;
+};
+
 struct RecordRanges::Range {
   std::weak_ptr<Session> session;
   std::shared_ptr<const LoadJob> job;
   std::shared_ptr<const ShardReader> reader;
   uint64_t shard_first = 0;  // the number in the snapshot of the shard's first record
   RecordRange records;
-  std::vector<uint64_t> wanted;  // numbers in the shard
+  std::vector<uint64_t> wanted;  // numbers in the shard; rising once it has begun
   Place end;                     // where the last of them is wanted
   Nanos begun = 0, took = 0;
-  std::unique_ptr<BudgetGrab> grab;  // what no record's own grab has; goes behind the memory
-  std::unique_ptr<RangeBuffer> buffer;
+  // While it is under way; from then on those who have a record have its block.
+  std::vector<std::shared_ptr<Block>> blocks;
   std::stop_source stop;  // of the read; its session's, too
   struct Stop {
     std::stop_source source;
@@ -58,7 +90,8 @@ struct RecordRanges::Range {
   std::optional<std::stop_callback<Stop>> with_session;
   // Of the table's mutex:
   bool here = false;
-  size_t left = 0;  // records in the table
+  size_t left = 0;     // records in the table
+  uint64_t freed = 0;  // bytes of blocks that go with it, once it was dropped
   std::vector<Task> waiting;
 
   uint64_t OffsetOf(uint64_t number) const { return reader->index().RangeBytes(records.first, number - records.first); }
@@ -77,12 +110,8 @@ class RecordRanges::Dropped {
   std::vector<std::shared_ptr<Range>> ranges_;
 };
 
-RecordRanges::Taken::~Taken() {
-  if (range_ != nullptr) range_->buffer->Free(offset_, length_);
-}
-
 void RecordRanges::OpenSession(uint64_t id, std::shared_ptr<const LoadJob> job, std::stop_token stop) {
-  auto session = std::make_shared<Session>();
+  auto session = std::make_shared<Session>(kept_);
   session->job = std::move(job);
   session->stop = std::move(stop);
   MutexLock lock(&mutex_);
@@ -90,27 +119,31 @@ void RecordRanges::OpenSession(uint64_t id, std::shared_ptr<const LoadJob> job, 
 }
 
 void RecordRanges::CloseSession(uint64_t id) {
-  Dropped dropped;
   std::shared_ptr<Session> session;
-  MutexLock lock(&mutex_);
-  const auto found = sessions_.find(id);
-  if (found == sessions_.end()) return;
-  session = std::move(found->second);
-  sessions_.erase(found);
-  session->closed = true;
-  while (!session->by_end.empty()) {
-    const std::shared_ptr<Range> range = session->by_end.begin()->second;
-    Drop(range);
-    dropped.Add(range);
+  {
+    Dropped dropped;
+    MutexLock lock(&mutex_);
+    const auto found = sessions_.find(id);
+    if (found == sessions_.end()) return;
+    session = std::move(found->second);
+    sessions_.erase(found);
+    session->closed = true;
+    while (!session->by_end.empty()) {
+      const std::shared_ptr<Range> range = session->by_end.begin()->second;
+      Drop(range);
+      dropped.Add(range);
+    }
   }
+  session->memory->Close();
 }
 
 void RecordRanges::Drop(const std::shared_ptr<Range>& range) {
   for (const uint64_t number : range->wanted) {
     const auto entry = records_.find({range->job->record_space(), range->shard_first + number});
     if (entry == records_.end() || entry->second.range != range) continue;
-    // The memory is there until the range goes: one that is under way is still written to.
-    if (entry->second.grab != nullptr) range->grab->Join(*entry->second.grab);
+    Block& block = *entry->second.block;
+    if (--block.left == 0 && !block.taken) range->freed += block.in.bytes;
+    range->blocks.push_back(std::move(entry->second.block));
     records_.erase(entry);
   }
   range->left = 0;
@@ -225,23 +258,71 @@ std::shared_ptr<RecordRanges::Range> RecordRanges::Plan(Session* session, uint64
   return range;
 }
 
+bool RecordRanges::Allocate(Session* session, uint64_t id, Range* range, std::vector<ReadPart>* parts) {
+  const ShardIndex& index = range->reader->index();
+  struct Piece {
+    uint64_t begin = 0, end = 0;
+    RangeMemory::Block block = {};
+  };
+  std::vector<Piece> pieces;
+  std::sort(range->wanted.begin(), range->wanted.end());
+  for (const uint64_t number : range->wanted) {
+    const uint64_t begin = range->OffsetOf(number), end = begin + index.FramedLength(number);
+    const bool joins = !pieces.empty() && pieces.back().end - pieces.back().begin < kBlockBytes &&
+                       begin - pieces.back().end < kSkippedFrom && end - pieces.back().begin <= 2 * kBlockBytes;
+    if (joins) {
+      pieces.back().end = end;
+    } else {
+      pieces.push_back({begin, end});
+    }
+  }
+  RangeMemory& memory = *session->memory;
+  uint64_t lacks = 0;
+  for (Piece& piece : pieces) {
+    piece.block = memory.TakeKept(piece.end - piece.begin);
+    if (piece.block.data == nullptr) lacks += RangeMemory::Takes(piece.end - piece.begin);
+  }
+  std::unique_ptr<BudgetGrab> grab;
+  if (lacks > 0) {
+    grab = options_.hold(id, lacks);
+    // What is kept fits nothing of this range; less than it lacks may fit the next one.
+    if (grab == nullptr && memory.kept() >= lacks && memory.GiveBack(lacks) > 0) grab = options_.hold(id, lacks);
+  }
+  bool all = lacks == 0 || grab != nullptr;
+  uint64_t at = 0;
+  for (Piece& piece : pieces) {
+    const uint64_t length = piece.end - piece.begin;
+    if (all && piece.block.data == nullptr) piece.block = memory.Take(length, grab->Split(RangeMemory::Takes(length)));
+    if (piece.block.data == nullptr) {
+      all = false;
+      continue;
+    }
+    if (piece.begin > at) parts->push_back({nullptr, piece.begin - at});
+    parts->push_back({piece.block.data, length});
+    at = piece.end;
+    range->blocks.push_back(
+        std::make_shared<Block>(shared_from_this(), session->memory, std::move(piece.block), piece.begin, length));
+  }
+  return all;
+}
+
 bool RecordRanges::Begin(Session* session, uint64_t id, const std::shared_ptr<Range>& range) {
-  const uint64_t bytes = range->records.bytes;
-  range->grab = options_.hold(id, RangeBuffer::Takes(bytes));
-  if (range->grab == nullptr) return false;
-  range->buffer = std::make_unique<RangeBuffer>(bytes);
-  if (range->buffer->data() == nullptr) return false;
+  std::vector<ReadPart> parts;
+  if (!Allocate(session, id, range.get(), &parts)) return false;
   range->begun = options_.clock->Now();
   {
     MutexLock lock(&mutex_);
     if (session->closed) return false;
+    size_t in = 0;  // the block of the record
     for (const uint64_t number : range->wanted) {
-      const uint64_t own = RangeBuffer::Frees(range->OffsetOf(number), range->reader->index().FramedLength(number));
+      const uint64_t offset = range->OffsetOf(number);
+      while (offset >= range->blocks[in]->begin + range->blocks[in]->bytes) ++in;
       const CacheKey key{range->job->record_space(), range->shard_first + number};
       // Another session has begun a range with it meanwhile: one is enough.
       const auto [entry, added] = records_.try_emplace(key);
       if (!added) continue;
-      entry->second = {own == 0 ? nullptr : range->grab->Split(own), range, number};
+      entry->second = {range, range->blocks[in], number};
+      ++range->blocks[in]->left;
       ++range->left;
     }
     session->by_end.emplace(range->end, range);
@@ -250,7 +331,7 @@ bool RecordRanges::Begin(Session* session, uint64_t id, const std::shared_ptr<Ra
   ranges_.fetch_add(1, std::memory_order_relaxed);
   range->with_session.emplace(session->stop, Range::Stop{range->stop});
   range->reader->ReadBytesLater(
-      range->records.first, range->records.count, range->buffer->data(),
+      range->records.first, range->records.count, std::move(parts),
       {.priority = CallPriority::kAhead, .stop = range->stop.get_token()},
       [self = shared_from_this(), range](const absl::Status& status) { self->Over(range, status.ok()); });
   return true;
@@ -258,6 +339,7 @@ bool RecordRanges::Begin(Session* session, uint64_t id, const std::shared_ptr<Ra
 
 void RecordRanges::Over(const std::shared_ptr<Range>& range, bool ok) {
   std::vector<Task> waiting;
+  std::vector<std::shared_ptr<Block>> blocks;  // go outside the lock
   if (ok) bytes_.fetch_add(range->records.bytes, std::memory_order_relaxed);
   {
     MutexLock lock(&mutex_);
@@ -265,6 +347,7 @@ void RecordRanges::Over(const std::shared_ptr<Range>& range, bool ok) {
     range->here = ok;
     range->took = options_.clock->Now() - range->begun;
     if (!ok) Drop(range);
+    blocks = std::move(range->blocks);
   }
   under_way_.fetch_sub(1);
   for (Task& task : waiting) std::move(task)();
@@ -273,22 +356,24 @@ void RecordRanges::Over(const std::shared_ptr<Range>& range, bool ok) {
 
 std::unique_ptr<RecordRanges::Taken> RecordRanges::Take(const LoadJob& job, uint64_t record) {
   std::unique_ptr<Taken> taken(new Taken());
+  std::shared_ptr<Range> range;
   uint64_t number = 0;
   {
     MutexLock lock(&mutex_);
     const auto found = records_.find({job.record_space(), record});
     if (found == records_.end() || !found->second.range->here) return nullptr;
-    taken->range_ = std::move(found->second.range);
-    taken->grab_ = std::move(found->second.grab);
+    range = std::move(found->second.range);
+    taken->block_ = std::move(found->second.block);
     number = found->second.number;
     records_.erase(found);
-    if (--taken->range_->left == 0) Drop(taken->range_);
+    --taken->block_->left;
+    taken->block_->taken = true;
+    if (--range->left == 0) Drop(range);
   }
-  const Range& range = *taken->range_;
-  taken->offset_ = range.OffsetOf(number);
-  taken->length_ = range.reader->index().FramedLength(number);
-  taken->took_ = range.took / static_cast<Nanos>(range.wanted.size());
-  taken->bytes_ = job.reader().RecordOfRange(record, *range.reader, range.buffer->data() + taken->offset_);
+  taken->took_ = range->took / static_cast<Nanos>(range->wanted.size());
+  const Block& block = *taken->block_;
+  taken->bytes_ =
+      job.reader().RecordOfRange(record, *range->reader, block.in.data + (range->OffsetOf(number) - block.begin));
   return taken;
 }
 
@@ -319,14 +404,27 @@ std::shared_ptr<RecordRanges::Range> RecordRanges::DropLast(bool here) {
   return last;
 }
 
-uint64_t RecordRanges::GiveBack(uint64_t bytes) {
+uint64_t RecordRanges::GiveKeptBack(uint64_t bytes) {
+  std::vector<std::shared_ptr<Session>> sessions;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [id, session] : sessions_) sessions.push_back(session);
+  }
   uint64_t freed = 0;
+  for (const auto& session : sessions) {
+    if (freed < bytes) freed += session->memory->GiveBack(bytes - freed);
+  }
+  return freed;
+}
+
+uint64_t RecordRanges::GiveBack(uint64_t bytes) {
+  uint64_t freed = GiveKeptBack(bytes);
   Dropped dropped;
   MutexLock lock(&mutex_);
   while (freed < bytes) {
     std::shared_ptr<Range> last = DropLast(true);
     if (last == nullptr) break;
-    freed += last->grab->bytes();
+    freed += last->freed;
     dropped.Add(std::move(last));
   }
   return freed;
@@ -338,7 +436,7 @@ void RecordRanges::BreakOff(uint64_t bytes) {
   for (uint64_t coming = 0; coming < bytes;) {
     std::shared_ptr<Range> last = DropLast(false);
     if (last == nullptr) break;
-    coming += last->grab->bytes();
+    coming += last->freed;
     dropped.Add(std::move(last));
   }
 }

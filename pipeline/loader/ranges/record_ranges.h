@@ -6,7 +6,8 @@
 // one whose record is under way waits for it; every other row has its record brought alone, as if this were not there.
 // So nothing depends on a range: where one fails, or its memory is taken, its rows read their records one by one.
 //
-//   position ahead -> record -> range around it -> one read -> rows take their records, whose pages go with them
+//   position ahead -> record -> range around it -> one read into blocks -> rows take their records, and blocks go with
+//   the last of theirs
 #ifndef PENSTOCK_PIPELINE_LOADER_RANGES_RECORD_RANGES_H_
 #define PENSTOCK_PIPELINE_LOADER_RANGES_RECORD_RANGES_H_
 
@@ -28,7 +29,7 @@
 #include "pipeline/cache/byte_cache.h"
 #include "pipeline/loader/budget_grab.h"
 #include "pipeline/loader/load_job.h"
-#include "pipeline/loader/ranges/range_buffer.h"
+#include "pipeline/loader/ranges/range_memory.h"
 #include "pipeline/loader/ranges/range_plan.h"
 #include "pipeline/loader/row_request.h"
 
@@ -48,6 +49,7 @@ struct AskedRows {
 // Thread-safe. In a shared_ptr: a range under way holds it.
 class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   struct Range;
+  struct Block;
 
  public:
   // Whether a session will ask for a row, as far as it knows. Called in calls of LookAhead alone.
@@ -59,6 +61,8 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
     std::function<std::unique_ptr<BudgetGrab>(uint64_t session, uint64_t bytes)> hold;
     // Whether the record is in a cache.
     std::function<bool(const LoadJob& job, uint64_t record)> cached;
+    // Whether somebody waits for memory: then nothing is kept for the next range.
+    std::function<bool()> wanted;
     // A range has ended: what it holds can be given back from now on. On a thread of the storage.
     std::function<void()> ended;
     Clock* clock = Clock::Real();
@@ -71,7 +75,6 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   // A record that was fetched: its row's alone.
   class Taken {
    public:
-    ~Taken();
     Taken(const Taken&) = delete;
     Taken& operator=(const Taken&) = delete;
     // As DatasetReader::ReadRecord returns it; in memory of this.
@@ -81,9 +84,7 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
    private:
     friend class RecordRanges;
     Taken() = default;
-    std::unique_ptr<BudgetGrab> grab_;  // goes last
-    std::shared_ptr<Range> range_;
-    uint64_t offset_ = 0, length_ = 0;
+    std::shared_ptr<Block> block_;  // that it lies in
     absl::StatusOr<std::string_view> bytes_ = absl::CancelledError("");
     Nanos took_ = 0;
   };
@@ -104,7 +105,11 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   // call, or on a thread of the storage.
   bool WhenOver(const LoadJob& job, uint64_t record, Task over);
 
-  // Lets go of what is here until `bytes` are free, that which is wanted last first. Returns the bytes freed.
+  // What is kept for the next ranges. Who waits for memory looks here before, with the lock that `wanted` takes.
+  uint64_t kept() const { return kept_->load(); }
+  // Lets go of what is kept for the next ranges until `bytes` are free. Returns the bytes freed.
+  uint64_t GiveKeptBack(uint64_t bytes);
+  // The same, then of what is here, that which is wanted last first.
   uint64_t GiveBack(uint64_t bytes);
   // Breaks off what is under way until `bytes` will be free, in the same order: `ended` says when.
   void BreakOff(uint64_t bytes);
@@ -115,14 +120,16 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   struct Session;
   class Dropped;
   struct Entry {
-    std::unique_ptr<BudgetGrab> grab;  // the pages that are its alone
     std::shared_ptr<Range> range;
+    std::shared_ptr<Block> block;
     uint64_t number = 0;  // in its shard
   };
   struct KeyHash {
     size_t operator()(const CacheKey& key) const { return key.space ^ (key.record * 0x9E3779B97F4A7C15); }
   };
 
+  // Gives the range blocks for what is wanted of it; false: there is no memory. `parts`: of its read.
+  bool Allocate(Session* session, uint64_t id, Range* range, std::vector<ReadPart>* parts);
   bool Has(const CacheKey& key);
   // The range around the record, and which of its records are wanted; fewer than two are none.
   std::shared_ptr<Range> Plan(Session* session, uint64_t record, const AskedRows::Place& horizon, WillAsk will_ask);
@@ -135,6 +142,7 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   std::shared_ptr<Range> DropLast(bool here) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
+  const std::shared_ptr<std::atomic<uint64_t>> kept_ = std::make_shared<std::atomic<uint64_t>>(0);
   std::atomic<uint64_t> ranges_{0}, bytes_{0};
   std::atomic<int> under_way_{0};
   Mutex mutex_;

@@ -31,14 +31,14 @@ struct HttpRequest {
   std::string url;
   std::vector<std::string> headers;  // "name: value"; may hold what is secret
   std::string body;                  // of POST and PUT
-  // Where the body of a 2xx answer goes: at most `capacity` bytes, which stay until the call ends. Null: to `body` of
-  // the response, at most kMostBody bytes.
-  char* out = nullptr;
+  // Where the body of a 2xx answer goes, one part behind the other: at most `capacity` bytes, which they have together
+  // and which stay until the call ends. None: to `body` of the response, at most kMostBody bytes.
+  std::vector<ReadPart> parts;
   size_t capacity = 0;
-  // Whether the answer's headers are those of what is wanted: else nothing is written to `out`, and it ends the call
+  // Whether the answer's headers are those of what is wanted: else nothing is written to `parts`, and it ends the call
   // without its body. On the client's thread; null: it is.
   std::function<bool(const HttpResponse&)> is_wanted = nullptr;
-  // Of requests with `out` and `is_wanted`: whom it asks. When it is late among those who ask the same, it is asked a
+  // Of requests with `parts` and `is_wanted`: whom it asks. When it is late among those who ask the same, it is asked a
   // second time (hedge_policy.h); the first good answer is its answer, the other is broken off. "": never.
   std::string hedged_with = {};
   bool direct = false;  // whatever proxy the environment names: to a service of this machine or its network alone

@@ -51,6 +51,22 @@ size_t TakeHeader(char* data, size_t size, size_t count, void* user) {
   return size * count;
 }
 
+// There is room for them.
+void IntoParts(const char* data, size_t bytes, HttpTransfer* transfer) {
+  while (bytes > 0) {
+    const ReadPart& part = transfer->request->parts[transfer->part];
+    const size_t now = std::min(bytes, part.bytes - transfer->of_part);
+    if (part.out != nullptr) std::memcpy(part.out + transfer->of_part, data, now);
+    data += now;
+    bytes -= now;
+    transfer->of_part += now;
+    if (transfer->of_part == part.bytes) {
+      ++transfer->part;
+      transfer->of_part = 0;
+    }
+  }
+}
+
 size_t TakeBody(char* data, size_t size, size_t count, void* user) {
   auto* transfer = static_cast<HttpTransfer*>(user);
   const size_t bytes = size * count;
@@ -58,7 +74,7 @@ size_t TakeBody(char* data, size_t size, size_t count, void* user) {
   HttpResponse& response = transfer->response;
   response.status = transfer->Status();
   // The text of an error is not what the caller's memory is for.
-  const bool to_caller = request.out != nullptr && response.status >= 200 && response.status < 300;
+  const bool to_caller = !request.parts.empty() && response.status >= 200 && response.status < 300;
   if (to_caller && response.bytes == 0 && request.is_wanted != nullptr && !request.is_wanted(response)) {
     transfer->unwanted = true;
     return 0;
@@ -69,7 +85,7 @@ size_t TakeBody(char* data, size_t size, size_t count, void* user) {
     return 0;
   }
   if (to_caller) {
-    std::memcpy(request.out + response.bytes, data, bytes);
+    IntoParts(data, bytes, transfer);
   } else {
     response.body.append(data, bytes);
   }

@@ -160,8 +160,16 @@ class ObjectStorage::File final : public StoredFile {
             CallDone<size_t> done) const override {
     if (options.stop.stop_requested()) return std::move(done)(absl::CancelledError(absl::StrCat(path_, ": cancelled")));
     const uint64_t left = opened_.size - std::min(offset, opened_.size);
-    storage_->Read(name_, opened_, offset, static_cast<size_t>(std::min<uint64_t>(length, left)), out, options,
-                   std::move(done));
+    const auto bytes = static_cast<size_t>(std::min<uint64_t>(length, left));
+    storage_->Read(name_, opened_, offset, {{out, bytes}}, bytes, options, std::move(done));
+  }
+  void ReadParts(uint64_t offset, std::vector<ReadPart> parts, const CallOptions& options,
+                 CallDone<size_t> done) const override {
+    if (options.stop.stop_requested()) return std::move(done)(absl::CancelledError(absl::StrCat(path_, ": cancelled")));
+    uint64_t bytes = 0;
+    for (const ReadPart& part : parts) bytes += part.bytes;
+    bytes = std::min(bytes, opened_.size - std::min(offset, opened_.size));
+    storage_->Read(name_, opened_, offset, std::move(parts), bytes, options, std::move(done));
   }
 
  private:
@@ -357,8 +365,8 @@ void ObjectStorage::NextPage(std::shared_ptr<Listing> listing) {
   exchange->Try(0);
 }
 
-void ObjectStorage::Read(const ObjectName& name, const FileInfo& opened, uint64_t offset, size_t length, char* out,
-                         const CallOptions& options, CallDone<size_t> done) {
+void ObjectStorage::Read(const ObjectName& name, const FileInfo& opened, uint64_t offset, std::vector<ReadPart> parts,
+                         size_t length, const CallOptions& options, CallDone<size_t> done) {
   if (length == 0) return std::move(done)(size_t{0});
   ObjectDialect* const dialect = DialectOf(name);
   // Before its bytes are written, where a second request may have written those that are wanted.
@@ -368,9 +376,9 @@ void ObjectStorage::Read(const ObjectName& name, const FileInfo& opened, uint64_
     if (now == opened) return absl::OkStatus();
     return absl::AbortedError(absl::StrCat(ToString(name), " changed since it was opened"));
   };
-  const auto make = [dialect, name, opened, offset, length, out, check_headers] {
+  const auto make = [dialect, name, opened, offset, length, parts = std::move(parts), check_headers] {
     HttpRequest request = dialect->Range(name, opened, offset, length);
-    request.out = out;
+    request.parts = parts;
     request.capacity = length;
     request.is_wanted = [check_headers](const HttpResponse& response) { return check_headers(response).ok(); };
     request.hedged_with = ToString(ObjectName{name.scheme, name.place, ""});

@@ -85,7 +85,8 @@ class ObjectStorage final : public Storage {
   ObjectDialect* DialectOf(const ObjectName& name) const;
   // The state of the object, or NotFound.
   void Look(const ObjectName& name, const CallOptions& options, CallDone<FileInfo> done);
-  void Read(const ObjectName& name, const FileInfo& opened, uint64_t offset, size_t length, char* out,
+  // `length` bytes, which are there and which `parts` have room for.
+  void Read(const ObjectName& name, const FileInfo& opened, uint64_t offset, std::vector<ReadPart> parts, size_t length,
             const CallOptions& options, CallDone<size_t> done);
   void NextPage(std::shared_ptr<Listing> listing);
 

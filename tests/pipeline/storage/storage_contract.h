@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "pipeline/storage/storage.h"
 
@@ -31,6 +32,19 @@ void HoldsToTheContract(Storage* storage, const std::string& folder, Put put) {
   EXPECT_EQ(read(10, 1).value(), 0u);
   EXPECT_EQ((*file)->ReadAt(4, 2, bytes).value(), 2u);
   EXPECT_EQ(std::string(bytes, 2), "45");
+
+  // In parts, of which some are nobody's, and which may end behind the file.
+  const auto read_parts = [&](uint64_t offset, const std::vector<ReadPart>& parts) {
+    return WaitForCall<size_t>([&](CallDone<size_t> done) { (*file)->ReadParts(offset, parts, {}, std::move(done)); });
+  };
+  char first[8] = "-------", second[8] = "-------";
+  EXPECT_EQ(read_parts(1, {{first, 2}, {nullptr, 3}, {second, 0}, {second, 3}}).value(), 8u);
+  EXPECT_EQ(std::string(first), "12-----");
+  EXPECT_EQ(std::string(second), "678----");
+  EXPECT_EQ(read_parts(7, {{first, 1}, {second, 7}}).value(), 3u);
+  EXPECT_EQ(first[0], '7');
+  EXPECT_EQ(std::string(second), "898----");
+  EXPECT_EQ(read_parts(10, {{first, 1}, {second, 1}}).value(), 0u);
 
   EXPECT_EQ(storage->StatAndWait(folder + "/a")->info, (*file)->opened());
   EXPECT_EQ(storage->StatAndWait(folder)->kind, StoredEntry::Kind::kFolder);
