@@ -1,15 +1,19 @@
 // What a fleet costs the coordinator: its memory for each shard of a job, and its CPU time with workers that beat and
-// trainers that report each second, all of them with a long poll. Real RPCs, a connection each; nobody makes rows.
+// trainers that report each second, all of them with a long poll: evenly in the second, and when the coordinator tells
+// them to, in turns. Real RPCs, a connection each; nobody makes rows.
 //
-//   fleet_bench [--workers=100] [--trainers=100] [--seconds=30] [--shards=100000]
+//   fleet_bench [--workers=100] [--trainers=100] [--seconds=10] [--turns=3] [--shards=100000]
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
+#include <queue>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -25,7 +29,7 @@ constexpr int kWatching = 4;                               // while memory is me
 constexpr auto kSettle = std::chrono::milliseconds(3000);  // until answers have gone and memory is given back
 
 struct Options {
-  int workers = 100, trainers = 100, seconds = 30, shards = 100'000;
+  int workers = 100, trainers = 100, seconds = 10, shards = 100'000, turns = 3;
 };
 
 // A long poll again and again, of all jobs or of one, until it is stopped.
@@ -78,34 +82,33 @@ struct Member {
   std::string session;
 };
 
-void Speak(const Member& member, int second, int workers) {
-  const double now = second;
-  if (member.worker) {
-    v1::HeartbeatRequest beat = BeatOf(MadeUpWorkers::Name(member.number));
-    v1::WorkerLoad* const load = beat.mutable_load();
-    load->set_rows(static_cast<uint64_t>(1000 * second));
-    load->set_rows_per_second(1000);
-    load->set_capacity(1100);
-    load->set_cpu_seconds(4 * now);
-    v1::JobLoad* const job = load->add_jobs();
-    job->set_job("train");
-    job->set_rows(static_cast<uint64_t>(1000 * second));
-    job->set_making_seconds(3.9 * now);
-    job->set_timed_rows(static_cast<uint64_t>(1000 * second));
-    for (const char* stage : {"other", "parse", "decode", "resize", "random_resized_crop", "flip"}) {
-      v1::StageSeconds* const seconds = job->add_stages();
-      seconds->set_name(stage);
-      seconds->set_seconds(0.6 * now);
-    }
-    job->set_streams(4);
-    v1::HeartbeatReply reply;
-    Call(member.stub.get(), &Stub::Heartbeat, beat, &reply);
-    return;
+v1::HeartbeatRequest MakeBeat(const Member& member, double now) {
+  v1::HeartbeatRequest beat = BeatOf(MadeUpWorkers::Name(member.number));
+  const auto rows = static_cast<uint64_t>(1000 * now);
+  v1::WorkerLoad* const load = beat.mutable_load();
+  load->set_rows(rows);
+  load->set_rows_per_second(1000);
+  load->set_capacity(1100);
+  load->set_cpu_seconds(4 * now);
+  v1::JobLoad* const job = load->add_jobs();
+  job->set_job("train");
+  job->set_rows(rows);
+  job->set_making_seconds(3.9 * now);
+  job->set_timed_rows(rows);
+  for (const char* stage : {"other", "parse", "decode", "resize", "random_resized_crop", "flip"}) {
+    v1::StageSeconds* const seconds = job->add_stages();
+    seconds->set_name(stage);
+    seconds->set_seconds(0.6 * now);
   }
+  job->set_streams(4);
+  return beat;
+}
+
+v1::ReportSessionRequest MakeReport(const Member& member, double now, int workers) {
   v1::ReportSessionRequest report;
   report.set_session_id(member.session);
-  report.set_position(static_cast<uint64_t>(10 * second));
-  report.set_rows(static_cast<uint64_t>(1000 * second));
+  report.set_position(static_cast<uint64_t>(10 * now));
+  report.set_rows(static_cast<uint64_t>(1000 * now));
   report.set_rows_per_second(1000);
   report.set_carriers("grpc");
   report.mutable_times()->set_seconds(now);
@@ -115,9 +118,86 @@ void Speak(const Member& member, int second, int workers) {
     on->set_worker(MadeUpWorkers::Name(i));
     on->set_seconds(0.005 * now);
   }
-  v1::ReportSessionReply reply;
-  Call(member.stub.get(), &Stub::ReportSession, report, &reply);
+  return report;
 }
+
+// All members speak, each when the coordinator told it to or, `evenly`, a second after it spoke last.
+class Fleet {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  Fleet(const std::vector<Member>* members, int workers, bool evenly)
+      : members_(*members), workers_(workers), evenly_(evenly), begin_(std::chrono::steady_clock::now()) {
+    const size_t count = members_.size();
+    MutexLock lock(&mutex_);
+    for (size_t i = 0; i < count; ++i) due_.emplace(begin_ + std::chrono::microseconds(1'000'000 * i / count), i);
+  }
+  // Speaks until then, and returns when all answers are there.
+  void SpeakUntil(Time end) {
+    for (Time now = begin_; now < end; now = std::chrono::steady_clock::now()) {
+      std::vector<std::pair<Time, size_t>> mine;
+      {
+        MutexLock lock(&mutex_);
+        while (!due_.empty() && due_.top().first <= now) {
+          mine.push_back(due_.top());
+          due_.pop();
+          ++under_way_;
+        }
+      }
+      for (const auto& [due, i] : mine) Speak(i, due);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    MutexLock lock(&mutex_);
+    while (under_way_ > 0) changed_.Wait(&mutex_);
+  }
+  uint64_t failed() const { return failed_; }
+
+ private:
+  template <typename Req, typename Rep>
+  struct Of {
+    grpc::ClientContext context;
+    Req request;
+    Rep reply;
+  };
+  void Speak(size_t i, Time due) {
+    const double now = std::chrono::duration<double>(due - begin_).count();
+    Stub* const stub = members_[i].stub.get();
+    if (members_[i].worker) {
+      auto call = std::make_shared<Of<v1::HeartbeatRequest, v1::HeartbeatReply>>();
+      call->request = MakeBeat(members_[i], now);
+      SetDeadline(&call->context, absl::Seconds(2));
+      stub->async()->Heartbeat(&call->context, &call->request, &call->reply, [=, this](const grpc::Status& status) {
+        Answered(i, due, status, call->reply.next_beat_ms());
+      });
+    } else {
+      auto call = std::make_shared<Of<v1::ReportSessionRequest, v1::ReportSessionReply>>();
+      call->request = MakeReport(members_[i], now, workers_);
+      SetDeadline(&call->context, absl::Seconds(2));
+      stub->async()->ReportSession(&call->context, &call->request, &call->reply, [=, this](const grpc::Status& status) {
+        Answered(i, due, status, call->reply.next_report_ms());
+      });
+    }
+  }
+  void Answered(size_t i, Time due, const grpc::Status& status, uint32_t told_ms) {
+    const bool told = status.ok() && told_ms != 0 && !evenly_;
+    MutexLock lock(&mutex_);
+    if (!status.ok()) ++failed_;
+    due_.emplace(
+        told ? std::chrono::steady_clock::now() + std::chrono::milliseconds(told_ms) : due + std::chrono::seconds(1),
+        i);
+    if (--under_way_ == 0) changed_.NotifyAll();
+  }
+
+  const std::vector<Member>& members_;
+  const int workers_;
+  const bool evenly_;
+  const Time begin_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::priority_queue<std::pair<Time, size_t>, std::vector<std::pair<Time, size_t>>, std::greater<>> due_
+      ABSL_GUARDED_BY(mutex_);
+  int under_way_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::atomic<uint64_t> failed_{0};
+};
 
 int Measure(const Options& options, const CoordinatorProcess& coordinator) {
   const auto admin = v1::Coordinator::NewStub(MakeChannel(coordinator.address()));
@@ -169,28 +249,22 @@ int Measure(const Options& options, const CoordinatorProcess& coordinator) {
     }
     member.poll->Ask();
   }
-  // All of them in each second, evenly, by a few threads; the first seconds are not measured.
-  constexpr int kThreads = 4, kWarm = 5;
-  const auto start = std::chrono::steady_clock::now();
-  std::atomic<double> cpu{0};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (int second = 0; second < kWarm + options.seconds; ++second) {
-        if (t == 0 && second == kWarm) cpu = coordinator.CpuSeconds();
-        for (size_t i = static_cast<size_t>(t); i < members.size(); i += kThreads) {
-          std::this_thread::sleep_until(start + std::chrono::seconds(second) +
-                                        std::chrono::microseconds(1'000'000 * i / members.size()));
-          Speak(members[i], second + 1, options.workers);
-        }
-      }
-    });
+  // The first seconds are not measured. Evenly and as told in turns.
+  for (int turn = 0; turn < options.turns; ++turn) {
+    for (const bool evenly : {true, false}) {
+      constexpr auto kWarm = std::chrono::seconds(4);
+      Fleet fleet(&members, options.workers, evenly);
+      const auto begin = std::chrono::steady_clock::now();
+      fleet.SpeakUntil(begin + kWarm);
+      const double before_these = coordinator.CpuSeconds();
+      fleet.SpeakUntil(begin + kWarm + std::chrono::seconds(options.seconds));
+      std::printf("CPU: %.2f %% of a core with %d workers and %d trainers, %s (%d s, %llu calls failed)\n",
+                  100 * (coordinator.CpuSeconds() - before_these) / options.seconds, options.workers, options.trainers,
+                  evenly ? "evenly in each second" : "when they are told to", options.seconds,
+                  static_cast<unsigned long long>(fleet.failed()));
+      std::fflush(stdout);
+    }
   }
-  for (std::thread& thread : threads) thread.join();
-  std::printf("CPU: %.2f %% of a core with %d workers and %d trainers (%d s)\n",
-              100 * (coordinator.CpuSeconds() - cpu) / options.seconds, options.workers, options.trainers,
-              options.seconds);
-  std::fflush(stdout);
   for (Member& member : members) member.poll->Stop();
   return 0;
 }
@@ -205,7 +279,7 @@ int Main(int argc, char** argv) {
       return true;
     };
     if (number("workers", &options.workers) || number("trainers", &options.trainers) ||
-        number("seconds", &options.seconds) || number("shards", &options.shards)) {
+        number("seconds", &options.seconds) || number("shards", &options.shards) || number("turns", &options.turns)) {
       continue;
     }
     std::fprintf(stderr, "unknown flag %s\n", argv[i]);

@@ -8,7 +8,8 @@
 namespace penstock {
 namespace {
 
-constexpr Nanos kEvery = kSecond;
+constexpr Nanos kEvery = kSecond;            // where the coordinator does not say when it wants the next one
+constexpr Nanos kMostBetween = 5 * kSecond;  // whatever it says
 constexpr Nanos kReportTimeout = 2 * kSecond;
 constexpr Nanos kReopenTimeout = 5 * kSecond;
 
@@ -37,7 +38,7 @@ void ProgressReports::Start() {
   strand_->AssertHere();
   started_ = last_ = begun_ = strand_->clock()->Now();
   rate_.Add(last_, 0);
-  Next();
+  Next(begun_ + kEvery);
 }
 
 void ProgressReports::Stop() {
@@ -76,10 +77,10 @@ v1::ReportSessionRequest ProgressReports::MakeReport() {
   return request;
 }
 
-void ProgressReports::Next() {
+void ProgressReports::Next(Nanos at) {
   strand_->AssertHere();
   if (stopped_) return;
-  next_.Set(begun_ + kEvery, [this] {
+  next_.Set(at, [this] {
     strand_->AssertHere();
     begun_ = strand_->clock()->Now();
     unknown_ ? Reopen() : Report();
@@ -88,18 +89,22 @@ void ProgressReports::Next() {
 
 void ProgressReports::Report() {
   strand_->AssertHere();
-  coordinator_->ReportSession(MakeReport(), kReportTimeout,
-                              [this, mailbox = mailbox_](absl::StatusOr<v1::ReportSessionReply> reply) {
-                                mailbox->Post([this, reply = std::move(reply)] {
-                                  strand_->AssertHere();
-                                  if (reply.ok()) {
-                                    unknown_ = reply->unknown_session();
-                                    if (!unknown_) bad_records_->Confirm();
-                                    if (answered_ != nullptr && !stopped_) answered_(*reply);
-                                  }
-                                  Next();
-                                });
-                              });
+  coordinator_->ReportSession(
+      MakeReport(), kReportTimeout, [this, mailbox = mailbox_](absl::StatusOr<v1::ReportSessionReply> reply) {
+        mailbox->Post([this, reply = std::move(reply)] {
+          strand_->AssertHere();
+          Nanos next = begun_ + kEvery;
+          if (reply.ok()) {
+            if (reply->next_report_ms() != 0) {
+              next = strand_->clock()->Now() + std::min(reply->next_report_ms() * kMillisecond, kMostBetween);
+            }
+            unknown_ = reply->unknown_session();
+            if (!unknown_) bad_records_->Confirm();
+            if (answered_ != nullptr && !stopped_) answered_(*reply);
+          }
+          Next(next);
+        });
+      });
 }
 
 void ProgressReports::Reopen() {
@@ -122,7 +127,7 @@ void ProgressReports::Reopen() {
                                   stopped_ = true;
                                   return reopened_(reply);
                                 }
-                                Next();
+                                Next(begun_ + kEvery);
                               });
                             });
 }

@@ -44,7 +44,7 @@ class ProgressReports {
 
  private:
   v1::ReportSessionRequest MakeReport();
-  void Next();  // the next report, or another try to open the session
+  void Next(Nanos at);  // the next report, or another try to open the session
   void Report();
   void Reopen();
 

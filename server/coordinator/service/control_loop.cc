@@ -14,6 +14,8 @@ namespace penstock {
 namespace {
 
 constexpr uint32_t kMaxWaitMs = 30'000;
+// Long polls end together, with what processes say each second (state/beat_rhythm.h): fewer wakes of threads.
+constexpr Nanos kTogether = kSecond;
 // From so many shards on what a job's preparation took and freed is worth to be given back to the system, once
 // watchers have been told of the job.
 constexpr uint32_t kLargeJobShards = 1000;
@@ -221,7 +223,8 @@ void ControlLoop::Handle(Item item, Nanos now) {
 void ControlLoop::HandleWatch(WatchItem item, Nanos now) {
   if (releasing_) return item.done(Stopping());
   if (watches_.size() >= options_.max_watches) return item.done(TooMany());
-  const Nanos due = now + std::min(item.request.wait_ms(), kMaxWaitMs) * kMillisecond;
+  Nanos due = now + std::min(item.request.wait_ms(), kMaxWaitMs) * kMillisecond;
+  if (due - now >= 2 * kTogether) due -= due % kTogether;
   item.request.clear_wait_ms();
   item.sharing = item.request.SerializeAsString();
   const uint64_t id = item.id;

@@ -179,6 +179,7 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
       ShortenTroubles(&worker->load);
       reply.set_drain(worker->drain_ordered);
       HandOutTasks(now, beat->id(), &reply);
+      reply.set_next_beat_ms(NextBeatMs(now, options_.heartbeat, beat->id()));
     }
     effects.reply = std::move(reply);
   } else if (auto* report = std::get_if<v1::ReportTaskRequest>(&event.request)) {

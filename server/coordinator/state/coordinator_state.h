@@ -145,6 +145,8 @@ class CoordinatorState {
   absl::StatusOr<v1::OpenSessionReply> OpenSession(Nanos now, const v1::OpenSessionRequest& request);
   v1::ReportSessionReply ReportSession(Nanos now, const v1::ReportSessionRequest& request, Consequences* out);
   void JudgeWorker(Nanos now, const std::string& worker, Consequences* out);
+  // When `who`, a worker or a session, is to speak again (beat_rhythm.h), in milliseconds, rounded up.
+  uint32_t NextBeatMs(Nanos now, Nanos period, const std::string& who) const;
 
   // state_explain.cc
   std::vector<const SessionEntry*> ReadersOf(const JobEntry& entry, Nanos now) const;  // that are not silent

@@ -49,6 +49,7 @@ struct Consequences {
 struct StateOptions {
   Nanos heartbeat = kSecond;
   Nanos dead_after = 3 * kSecond;
+  Nanos report = kSecond;  // how often trainers say how they do
   // A worker that was removed on reports, or that keeps coming and going, is readmitted when it has
   // beaten steadily for this long; doubled with each removal after the second of the last
   // forgive_after, up to the most.

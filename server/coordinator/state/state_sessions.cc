@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "pipeline/plan/job_order.h"
+#include "server/coordinator/state/beat_rhythm.h"
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock {
@@ -87,7 +88,13 @@ v1::ReportSessionReply CoordinatorState::ReportSession(Nanos now, const v1::Repo
   JobEntry& entry = jobs_.at(session->open.job());
   for (const std::string& id : failed) JudgeWorker(now, id, out);
   if (!request.bad_records().empty()) CountBadRecords(&entry, request, out);
+  reply.set_next_report_ms(NextBeatMs(now, options_.report, request.session_id()));
   return reply;
+}
+
+uint32_t CoordinatorState::NextBeatMs(Nanos now, Nanos period, const std::string& who) const {
+  const Nanos until = UntilNextBeat(now, period, workers_.size() + sessions_.size(), who);
+  return static_cast<uint32_t>((until + kMillisecond - 1) / kMillisecond);
 }
 
 // Removes a worker that more than half of the sessions it serves cannot use, unless some job would

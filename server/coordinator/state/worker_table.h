@@ -81,6 +81,7 @@ class WorkerRegister {
   // The conformance digest of most live workers (the first in order among equals); "" without any.
   std::string CommonDigest() const;
   size_t CountLive() const;
+  size_t size() const { return workers_.size(); }  // those who have died or left included
 
  private:
   void SetState(Nanos now, WorkerEntry* worker, v1::WorkerStatus::State state, Consequences* out);

@@ -151,6 +151,7 @@ void Agent::HasBeaten(const absl::StatusOr<v1::HeartbeatReply>& reply) {
   strand_.AssertHere();
   Nanos pause = heartbeat_;
   if (reply.ok()) {
+    if (reply->next_beat_ms() != 0) pause = std::min(reply->next_beat_ms() * kMillisecond, 2 * heartbeat_);
     if (reply->register_again()) {
       registered_ = false;
       pause = 0;

@@ -77,6 +77,7 @@ void SimCoordinator::ReportSession(const v1::ReportSessionRequest& request, Nano
   Answer<v1::ReportSessionReply>(timeout, std::move(done), [this] {
     v1::ReportSessionReply reply;
     reply.set_unknown_session(!refusal_.ok());
+    reply.set_next_report_ms(next_report_ms_);
     return reply;
   });
 }

@@ -32,6 +32,9 @@ class SimCoordinator final : public CoordinatorClient {
   // The sessions that it has are known no more, and are refused with this when they open again.
   void GiveRankAway(absl::Status refusal) { refusal_ = std::move(refusal); }
 
+  // When it wants the next report, from its answer on; 0: it does not say.
+  void WantReportIn(uint32_t next_report_ms) { next_report_ms_ = next_report_ms; }
+
   const std::vector<v1::ReportSessionRequest>& reports() const { return reports_; }
   int open_sessions() const { return open_sessions_; }
 
@@ -56,6 +59,7 @@ class SimCoordinator final : public CoordinatorClient {
   absl::Status refusal_;
   int open_sessions_ = 0;
   uint64_t next_session_ = 1;
+  uint32_t next_report_ms_ = 0;
   std::vector<v1::ReportSessionRequest> reports_;
   Done<v1::WatchReply> watch_;  // the long poll under way
   TimerId watch_end_ = 0;

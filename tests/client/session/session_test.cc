@@ -181,6 +181,23 @@ TEST(SessionReports, AReaderWhoseRankAnotherHasByNowEndsWithTheReason) {
   EXPECT_EQ(sim.coordinator->reports().size(), reports);
 }
 
+TEST(SessionReports, ComeWhenTheCoordinatorWantsThemAndEachFiveSecondsWhateverItSays) {
+  SimSession sim(1, 1);
+  ASSERT_TRUE(sim.Open(sim.options(0)).ok());
+  const auto reports_in = [&](Nanos time) {
+    const size_t before = sim.coordinator->reports().size();
+    sim.scheduler.RunFor(time);
+    return static_cast<double>(sim.coordinator->reports().size() - before);
+  };
+  EXPECT_NEAR(reports_in(10 * kSecond), 10, 1) << "it does not say";
+  sim.coordinator->WantReportIn(2000);
+  reports_in(2 * kSecond);
+  EXPECT_NEAR(reports_in(20 * kSecond), 10, 1);
+  sim.coordinator->WantReportIn(4'000'000'000);
+  reports_in(5 * kSecond);
+  EXPECT_NEAR(reports_in(50 * kSecond), 10, 1);
+}
+
 TEST(SessionClose, EndsStreamsAndTheSession) {
   SimSession sim(1, 2);
   ASSERT_TRUE(sim.Open(sim.options(0)).ok());

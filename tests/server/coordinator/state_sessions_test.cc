@@ -41,6 +41,18 @@ class CoordinatorSessions : public ::testing::Test {
   std::string last;
 };
 
+TEST_F(CoordinatorSessions, TrainersAndWorkersAreToldTheSameMomentToSpeak) {
+  EXPECT_TRUE(Open(0, 1, 0).ok());
+  h.now = 100 * kSecond + 30 * kMillisecond;
+  const v1::HeartbeatReply beat = h.Beat("a");
+  const Nanos moment = h.now + beat.next_beat_ms() * kMillisecond;
+  EXPECT_EQ(beat.next_beat_ms(), 970u);
+  h.now += 400 * kMillisecond;
+  v1::ReportSessionRequest report;
+  report.set_session_id(last);
+  EXPECT_EQ(h.now + h.Do<v1::ReportSessionReply>(report).next_report_ms() * kMillisecond, moment);
+}
+
 TEST_F(CoordinatorSessions, RanksThatOpenAtUnlikePlacesAreRefusedWithBothNamed) {
   EXPECT_TRUE(Open(0, 2, 50).ok());
   const absl::Status refused = Open(1, 2, 60);

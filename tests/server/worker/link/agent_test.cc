@@ -34,6 +34,7 @@ class FakeCoordinator : public CoordinatorLink {
       beat_after_left = beat_after_left || left;
       if (request.leaving()) left = true;
       std::swap(reply, next_reply);
+      if (next_beat_ms != 0) reply.set_next_beat_ms(next_beat_ms);
       for (const v1::Task& task : open_tasks) *reply.add_tasks() = task;
     }
     Answer(std::move(reply), std::move(done));
@@ -63,6 +64,7 @@ class FakeCoordinator : public CoordinatorLink {
   int registrations = 0, beats = 0, draining_beats = 0, watches = 0;
   bool left = false, beat_after_left = false;
   uint64_t revision = 1;
+  uint32_t next_beat_ms = 0;
   v1::HeartbeatReply next_reply;
   std::vector<v1::Task> open_tasks;
   std::vector<uint64_t> reports;
@@ -123,6 +125,20 @@ TEST_F(AgentTest, RegistersHearsOfJobsAndBeats) {
   EXPECT_EQ(coordinator_.registrations, 1);
   EXPECT_NEAR(coordinator_.beats, 20, 3);
   EXPECT_EQ(coordinator_.watches, 2);  // and one that waits
+}
+
+TEST_F(AgentTest, BeatsWhenItIsToldToAndNotLaterThanTwiceItsOwnPeriod) {
+  sim_.RunFor(kSecond);
+  coordinator_.next_beat_ms = 20;
+  sim_.RunFor(kSecond);
+  int before = coordinator_.beats;
+  sim_.RunFor(kSecond);
+  EXPECT_NEAR(coordinator_.beats - before, 1000 / 21, 3);
+  coordinator_.next_beat_ms = 4'000'000'000;
+  sim_.RunFor(kSecond);
+  before = coordinator_.beats;
+  sim_.RunFor(kSecond);
+  EXPECT_NEAR(coordinator_.beats - before, 10, 2) << "its own period is 50 ms";
 }
 
 TEST_F(AgentTest, TriesAgainUntilTheCoordinatorIsThereAndOutlivesItsAbsence) {
