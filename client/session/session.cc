@@ -38,7 +38,7 @@ v1::Open FirstMessage(const JobInfo& job, const Steps& steps, uint32_t rank, uin
   open.set_order_fingerprint(job.order_fingerprint);
   open.set_pipeline_fingerprint(job.pipeline_fingerprint);
   open.set_rank(rank);
-  open.set_comes_back(epochs != 1);
+  open.set_comes_back(ComesBack(epochs));
   open.set_world_size(static_cast<uint32_t>(steps.world_size()));
   open.add_codings(v1::ROW_CODING_ZSTD);
   open.set_step_rows(static_cast<uint32_t>(steps.step_size()));
