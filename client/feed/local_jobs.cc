@@ -49,9 +49,9 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
     if (std::shared_ptr<const LoadedJob> known = loaded_[key].lock()) return known;
   }
   auto loaded = std::make_shared<LoadedJob>();
-  loaded->troubles = &troubles_;
+  loaded->troubles = troubles_;
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
-                      OpenDataset(spec, roots, options_.index_dir, options_.threads, &troubles_, files_.storage()));
+                      OpenDataset(spec, roots, options_.index_dir, options_.threads, troubles_, files_.storage()));
   if (!allow_missing) PS_RETURN_IF_ERROR(CheckKeys(spec, reader.get()));
   PS_ASSIGN_OR_RETURN(loaded->job, LoadJob::Create(spec, std::move(reader)));
   loaded->pipeline_fingerprint = JobPipelineFingerprint(loaded->job->pipeline());

@@ -44,7 +44,7 @@ struct LoadedJob {
   std::shared_ptr<const BatchFormat> format;
   uint64_t pipeline_fingerprint = 0;  // as states have it
   std::shared_ptr<BadRecordLimit> bad_records;
-  FileTroubles* troubles = nullptr;  // of all jobs here
+  std::shared_ptr<const FileTroubles> troubles;  // of all jobs here
 };
 
 struct LocalJobsOptions {
@@ -83,7 +83,7 @@ class LocalJobs {
  private:
   const LocalJobsOptions options_;
   FarFiles files_;  // outlives what reads from it
-  FileTroubles troubles_{Clock::Real()};
+  const std::shared_ptr<FileTroubles> troubles_ = std::make_shared<FileTroubles>(Clock::Real());
   Mutex mutex_;
   std::unique_ptr<Loader> loader_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<SelfTuning> tuning_ ABSL_GUARDED_BY(mutex_);

@@ -83,8 +83,8 @@ class DatasetReader {
     uint64_t max_index_bytes = uint64_t{64} << 20;    // of indexes kept beside open shards; about 4 per record
     // Each outlives the reader, and the loads that it has begun.
     Storage* storage = AnyFiles();
-    Executor* executor = nullptr;      // where indexes are brought and files opened; null: SlowWorkThreads()
-    FileTroubles* troubles = nullptr;  // told of files that fail
+    Executor* executor = nullptr;  // where indexes are brought and files opened; null: SlowWorkThreads()
+    std::shared_ptr<FileTroubles> troubles = nullptr;  // told of files that fail
   };
   // `roots` are the configured data roots. NotFound names a root of the snapshot that is not among them.
   static absl::StatusOr<std::shared_ptr<DatasetReader>> Create(Snapshot snapshot, std::vector<DataRoot> roots,

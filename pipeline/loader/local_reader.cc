@@ -192,7 +192,7 @@ class LoaderReader final : public LocalReader {
 
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
                                                            const std::string& index_dir, int threads,
-                                                           FileTroubles* troubles, Storage* storage) {
+                                                           std::shared_ptr<FileTroubles> troubles, Storage* storage) {
   if (job.dataset_size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("job ", job.name(), ": needs exactly one dataset, has ", job.dataset_size()));
@@ -260,7 +260,7 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& jo
   };
   DatasetReader::Options reader;
   reader.max_record_bytes = options.max_record_bytes;
-  reader.troubles = troubles;
+  reader.troubles = std::move(troubles);
   reader.storage = storage;
   return DatasetReader::Create(std::move(snapshot), roots, std::move(provider), reader);
 }

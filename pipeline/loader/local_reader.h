@@ -118,7 +118,7 @@ class LocalReader {
 // that fail later; records are read from `storage`. Both outlive the reader.
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
                                                            const std::string& index_dir, int threads,
-                                                           FileTroubles* troubles = nullptr,
+                                                           std::shared_ptr<FileTroubles> troubles = nullptr,
                                                            Storage* storage = AnyFiles());
 
 }  // namespace penstock

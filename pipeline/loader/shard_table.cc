@@ -339,7 +339,8 @@ absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::OpenFileOf(
     const std::string& path, const std::shared_ptr<const ShardIndex>& index) const {
   PS_ASSIGN_OR_RETURN(
       std::unique_ptr<StoredFile> file,
-      options_.storage->OpenAndWait(path, {.priority = CallPriority::kUrgent, .stop = stop_.get_token()}));
+      options_.storage->OpenAndWait(
+          path, {.priority = CallPriority::kUrgent, .stop = stop_.get_token(), .troubles = options_.troubles}));
   PS_ASSIGN_OR_RETURN(std::unique_ptr<ShardReader> reader, ShardReader::Open(std::move(file), index));
   return std::shared_ptr<const ShardReader>(std::move(reader));
 }

@@ -13,7 +13,7 @@ std::string FileTroubles::LineOf(const std::string& file, const Trouble& trouble
   std::string_view what = trouble.what;
   while (what.substr(0, file.size()) == file) {
     what.remove_prefix(file.size());
-    while (!what.empty() && (what.front() == ':' || what.front() == ' ')) what.remove_prefix(1);
+    while (!what.empty() && (what.front() == ':' || what.front() == ',' || what.front() == ' ')) what.remove_prefix(1);
   }
   return absl::StrCat(file, ": ", absl::string_view(what.data(), what.size()), "; for ",
                       (now - trouble.since) / kSecond, " s, tried ", trouble.tries,

@@ -18,6 +18,8 @@
 
 namespace penstock {
 
+class FileTroubles;
+
 // Which of the calls that wait for their turn goes first.
 enum class CallPriority : uint8_t {
   kUrgent,  // somebody waits for it
@@ -30,6 +32,9 @@ struct CallOptions {
   // A call that has not begun when a stop is requested ends with Cancelled; one that has begun may end so,
   // and does where it would take long (objects).
   std::stop_token stop = {};
+  // Of Open(): told of what fails for a second and longer and is tried again, while the file is opened and in all of
+  // its reads, so that it is known before a call ends with it. Null: nobody.
+  std::shared_ptr<FileTroubles> troubles = nullptr;  // shared: a try that nobody waits for any more may end late
 };
 
 // What every call ends with, once. By code, the same for all storages; messages name the file:

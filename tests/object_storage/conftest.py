@@ -231,13 +231,19 @@ class Place(NamedTuple):
     server: Server
     files: list  # the shards as local files
     folder: Path
+    url: str = ""  # where the programs ask for it; "": where it is
 
     def at(self, path):
         """A URL in the bucket."""
         return f"{self.server.scheme}://{BUCKET}/{path}"
 
+    def through(self, network):
+        return self._replace(url=network.url)
+
     def environment(self, **more):
-        ours = {"PATH": f"{BIN}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(self.folder / "cache"), **self.server.environment}
+        named = self.server.environment.items()
+        storage = {name: value.replace(self.server.url, self.url or self.server.url) for name, value in named}
+        ours = {"PATH": f"{BIN}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(self.folder / "cache"), **storage}
         return {**os.environ, **ours, **more}
 
     def type(self, command, code=0, **environment):

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "pipeline/storage/file_troubles.h"
 #include "pipeline/storage/object/azure_account.h"
 #include "pipeline/storage/object/azure_dialect.h"
 #include "pipeline/storage/object/azure_uploads.h"
@@ -22,6 +23,8 @@ namespace {
 
 constexpr Nanos kLongestPause = 5 * kSecond;
 constexpr int kMostRenewals = 3;
+// What is over sooner is no trouble that anybody is told of: a storage of many objects always fails somewhere.
+constexpr Nanos kPassing = kSecond;
 constexpr size_t kPageEntries = 1000;  // what S3 gives at most
 
 // A pause by chance, so that those who failed together do not come again together.
@@ -109,6 +112,7 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
     if (!checked.ok()) {
       return Failed({checked, absl::IsUnavailable(checked) ? ObjectError::Cure::kAgain : ObjectError::Cure::kNone});
     }
+    if (told_) options_.troubles->Mended(ToString(name_));
     std::move(done_)(*std::move(response));
   }
 
@@ -118,6 +122,10 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
     const bool stopped = options_.stop.stop_requested();
     if (error.cure == ObjectError::Cure::kRenewed && !stopped && renewals_++ < kMostRenewals) return Again(0);
     if (error.cure == ObjectError::Cure::kAgain && !stopped && in_time && ++tries_ < storage_->options_.tries) {
+      if (options_.troubles != nullptr && Clock::Real()->Now() + pause - begun_ >= kPassing) {
+        options_.troubles->Failed(ToString(name_), error.status, "it is asked for again");
+        told_ = true;
+      }
       return Again(pause);
     }
     const std::string tried = tries_ == 0 ? "" : absl::StrCat(" (tried ", tries_, " times)");
@@ -138,12 +146,17 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
   CallDone<HttpResponse> done_;
   const Nanos begun_;
   int tries_ = 0, renewals_ = 0;
+  bool told_ = false;  // of its trouble
 };
 
 class ObjectStorage::File final : public StoredFile {
  public:
-  File(ObjectStorage* storage, ObjectName name, FileInfo opened)
-      : storage_(storage), name_(std::move(name)), path_(ToString(name_)), opened_(std::move(opened)) {}
+  File(ObjectStorage* storage, ObjectName name, FileInfo opened, std::shared_ptr<FileTroubles> troubles)
+      : storage_(storage),
+        name_(std::move(name)),
+        path_(ToString(name_)),
+        opened_(std::move(opened)),
+        troubles_(std::move(troubles)) {}
 
   const std::string& path() const override { return path_; }
   // A request takes some 30 ms, as long as 3 MB take at 100 MB/s.
@@ -161,7 +174,7 @@ class ObjectStorage::File final : public StoredFile {
     if (options.stop.stop_requested()) return std::move(done)(absl::CancelledError(absl::StrCat(path_, ": cancelled")));
     const uint64_t left = opened_.size - std::min(offset, opened_.size);
     const auto bytes = static_cast<size_t>(std::min<uint64_t>(length, left));
-    storage_->Read(name_, opened_, offset, {{out, bytes}}, bytes, options, std::move(done));
+    storage_->Read(name_, opened_, offset, {{out, bytes}}, bytes, Told(options), std::move(done));
   }
   void ReadParts(uint64_t offset, std::vector<ReadPart> parts, const CallOptions& options,
                  CallDone<size_t> done) const override {
@@ -169,14 +182,20 @@ class ObjectStorage::File final : public StoredFile {
     uint64_t bytes = 0;
     for (const ReadPart& part : parts) bytes += part.bytes;
     bytes = std::min(bytes, opened_.size - std::min(offset, opened_.size));
-    storage_->Read(name_, opened_, offset, std::move(parts), bytes, options, std::move(done));
+    storage_->Read(name_, opened_, offset, std::move(parts), bytes, Told(options), std::move(done));
   }
 
  private:
+  CallOptions Told(CallOptions options) const {
+    options.troubles = troubles_;
+    return options;
+  }
+
   ObjectStorage* const storage_;
   const ObjectName name_;
   const std::string path_;
   const FileInfo opened_;
+  const std::shared_ptr<FileTroubles> troubles_;
 };
 
 struct ObjectStorage::Listing {
@@ -276,16 +295,17 @@ void ObjectStorage::Look(const ObjectName& name, const CallOptions& options, Cal
 
 void ObjectStorage::Open(const std::string& name, const CallOptions& options,
                          CallDone<std::unique_ptr<StoredFile>> done) {
-  Stat(name, options, [this, name, done = std::move(done)](absl::StatusOr<StoredName> found) mutable {
-    if (!found.ok()) return std::move(done)(found.status());
-    if (found->kind != StoredEntry::Kind::kFile)
-      return std::move(done)(absl::InvalidArgumentError(absl::StrCat(name, " is a folder")));
-    std::move(done)(std::make_unique<File>(this, *Parse(name), std::move(found->info)));
-  });
+  Stat(name, options,
+       [this, name, troubles = options.troubles, done = std::move(done)](absl::StatusOr<StoredName> found) mutable {
+         if (!found.ok()) return std::move(done)(found.status());
+         if (found->kind != StoredEntry::Kind::kFile)
+           return std::move(done)(absl::InvalidArgumentError(absl::StrCat(name, " is a folder")));
+         std::move(done)(std::make_unique<File>(this, *Parse(name), std::move(found->info), troubles));
+       });
 }
 
 std::unique_ptr<StoredFile> ObjectStorage::FileOf(const std::string& name, FileInfo state) {
-  return std::make_unique<File>(this, *Parse(name), std::move(state));
+  return std::make_unique<File>(this, *Parse(name), std::move(state), nullptr);
 }
 
 void ObjectStorage::Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) {

@@ -34,7 +34,8 @@ ServedJobs::ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes, Stora
       indexes_(indexes),
       storage_(storage),
       index_bytes_(index_bytes),
-      troubles_(Clock::Real(), [](const std::string& line) { spdlog::warn("{}", line); }),
+      troubles_(
+          std::make_shared<FileTroubles>(Clock::Real(), [](const std::string& line) { spdlog::warn("{}", line); })),
       slow_(std::make_unique<Slow>()) {}
 
 ServedJobs::~ServedJobs() {
@@ -79,7 +80,7 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> ServedJobs::Find(const std::strin
   }
   DatasetReader::Options options;
   options.executor = &slow_->threads;
-  options.troubles = &troubles_;
+  options.troubles = troubles_;
   options.storage = storage_;
   options.max_index_bytes = index_bytes_;
   const v1::Job job = ToJob(watched);

@@ -57,7 +57,7 @@ class ServedJobs {
   bool IsCurrent(const v1::Job& job) const;
 
   // What keeps rows of all jobs from being made: FileTroubles::Lines().
-  std::vector<std::string> Troubles(size_t most, size_t bytes) const { return troubles_.Lines(most, bytes); }
+  std::vector<std::string> Troubles(size_t most, size_t bytes) const { return troubles_->Lines(most, bytes); }
 
  private:
   struct Slow;  // threads for what waits
@@ -70,7 +70,7 @@ class ServedJobs {
   ShardIndexes* const indexes_;
   Storage* const storage_;
   const uint64_t index_bytes_;
-  FileTroubles troubles_;
+  const std::shared_ptr<FileTroubles> troubles_;
   std::unique_ptr<Slow> slow_;
   mutable Mutex mutex_;
   std::map<std::string, Entry> jobs_ ABSL_GUARDED_BY(mutex_);

@@ -1,6 +1,7 @@
 // The local storage, and what any storage owes: MemoryStorage is an example of one that answers later.
 #include "pipeline/storage/storage.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -111,6 +112,8 @@ TEST(FileTroubles, AFileIsSaidOnceAnIntervalAndWhenItIsWellAgain) {
       troubles.Lines(8, 300),
       std::vector<std::string>{"/data/a: No such file or directory; for 40 s, tried 40 times; it is tried again"});
   troubles.Mended("/data/b");
+  troubles.Failed("/data/a", absl::DataLossError("/data/a, record 3 at offset 40: no"), "it is tried again");
+  EXPECT_THAT(troubles.Lines(8, 300)[0], ::testing::StartsWith("/data/a: record 3 at offset 40: no; "));
   troubles.Mended("/data/a");
   ASSERT_EQ(said.size(), 3u);
   EXPECT_EQ(said[2], "/data/a: is well again, after 40 s");

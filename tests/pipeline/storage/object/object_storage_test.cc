@@ -1,6 +1,7 @@
 // Objects as files, from servers that fail in every way that we know.
 #include "pipeline/storage/object/object_storage.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -12,12 +13,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
+#include "pipeline/storage/file_troubles.h"
 #include "tests/pipeline/storage/storage_contract.h"
 #include "tests/support/http_server/http_server.h"
 #include "tests/support/wait_until.h"
 
 namespace penstock {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr int64_t kToday = 1'790'000'000;
 
@@ -140,6 +147,32 @@ TEST_F(ObjectStorageTest, AFaultThatStaysIsSaidAfterSomeTries) {
     EXPECT_NE(status.message().find(word), absl::string_view::npos) << status;
   }
   EXPECT_EQ(storage.counts().requests, static_cast<uint64_t>(ObjectStorage::kTries));
+}
+
+TEST_F(ObjectStorageTest, WhatFailsIsKnownWhileItIsTriedAgainAndNoTroubleOnceItCame) {
+  s3_.Put("bucket", "a", "0123456789");
+  std::vector<std::string> said;
+  const auto troubles =
+      std::make_shared<FileTroubles>(Clock::Real(), [&](const std::string& line) { said.push_back(line); });
+  ObjectStorage storage(Options());
+  const auto file = storage.OpenAndWait("s3://bucket/a", {.troubles = troubles}).value();
+  std::atomic<int> left{2};
+  std::vector<std::string> meanwhile;
+  s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
+    const int now = left.fetch_sub(1);
+    if (now == 1) meanwhile = troubles->Lines(8, 300);
+    if (now <= 0) return std::nullopt;
+    ServedAnswer answer = S3Error(503, "SlowDown");
+    if (now == 2) answer.headers = {{"Retry-After", "1"}};
+    return answer;
+  };
+  std::string got(10, 0);
+  EXPECT_EQ(file->ReadAt(0, 10, got.data()).value(), 10u);
+  ASSERT_EQ(meanwhile.size(), 1u);
+  EXPECT_THAT(meanwhile[0], AllOf(StartsWith("s3://bucket/a: HTTP 503"), EndsWith("it is asked for again")));
+  EXPECT_TRUE(troubles->Lines(8, 300).empty());
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_THAT(said[1], HasSubstr("s3://bucket/a: is well again"));
 }
 
 TEST_F(ObjectStorageTest, AStorageThatAsksForAPauseGetsIt) {

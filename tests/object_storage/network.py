@@ -1,0 +1,103 @@
+"""The network between the programs and a storage, which can be cut: a proxy on a port of its own."""
+
+import contextlib
+import socket
+import struct
+import threading
+
+RESET_AT_CLOSE = struct.pack("ii", 1, 0)
+
+
+class Network:
+    """Carries bytes both ways until it is cut, in one of three ways, and again once it is mended.
+
+    "silent": no byte gets through, and what was under way comes once it is mended; new connections are taken.
+    "lossy": the same, and what was under way never comes: the connections of before stay silent forever.
+    "refused": the connections of before are reset, and new ones are refused.
+    """
+
+    def __init__(self, port):
+        self.target = port
+        self.changed = threading.Condition()
+        self.cut_as = ""
+        self.closed = False
+        self.open = set()
+        self.lost = set()
+        self.listener = None
+        self.port = 0
+        self.listen()
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def cut(self, how):
+        with self.changed:
+            self.cut_as = how
+            pairs = set(self.open)
+            if how == "lossy":
+                self.lost |= pairs
+        if how == "refused":
+            self.stop_listening()
+            for pair in pairs:
+                self.reset(pair)
+
+    def mend(self):
+        with self.changed:
+            how, self.cut_as = self.cut_as, ""
+            self.changed.notify_all()
+        if how == "refused":
+            self.listen()
+
+    def close(self):
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
+            pairs = set(self.open)
+        self.stop_listening()
+        for pair in pairs:
+            self.reset(pair)
+
+    def listen(self):
+        self.listener = socket.create_server(("127.0.0.1", self.port), backlog=256)
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, args=(self.listener,), daemon=True).start()
+
+    def stop_listening(self):
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)  # which ends its accept
+        self.listener.close()
+
+    def accept(self, listener):
+        while True:
+            try:
+                near, _ = listener.accept()
+                far = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                if self.listener is not listener or listener.fileno() < 0:
+                    return
+                near.close()  # the storage is not there
+                continue
+            pair = (near, far)
+            with self.changed:
+                self.open.add(pair)
+            for source, sink in (pair, pair[::-1]):
+                threading.Thread(target=self.carry, args=(pair, source, sink), daemon=True).start()
+
+    def carry(self, pair, source, sink):
+        try:
+            while data := source.recv(1 << 16):
+                with self.changed:
+                    self.changed.wait_for(lambda: self.closed or (not self.cut_as and pair not in self.lost))
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)  # the other way may still have something to carry
+        except OSError:
+            self.reset(pair)
+
+    def reset(self, pair):
+        with self.changed:
+            self.open.discard(pair)
+            self.lost.discard(pair)
+            self.changed.notify_all()
+        for end in pair:
+            with contextlib.suppress(OSError):
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_AT_CLOSE)
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()

@@ -1,0 +1,101 @@
+"""A network that is cut in the middle of an epoch, between the programs and storages of others."""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from conftest import BIN, HERE, SECRETS
+from network import Network
+from storages_test import EPOCHS, digest_of, rows_made, wait_until, write_job
+
+CUTS = ("silent", "lossy", "refused")
+LOOP = """
+import sys, hashlib, penstock
+loader = penstock.Loader(sys.argv[1], prefetch_steps=1, **({"coordinator": sys.argv[2]} if sys.argv[2:] else {}))
+digest = hashlib.sha256()
+for step, batch in enumerate(loader):
+    digest.update(batch["image"].tobytes() + batch["label"].tobytes())
+    if step == 1:
+        print("begun", flush=True)
+        sys.stdin.readline()
+print(digest.hexdigest())
+"""
+
+
+@pytest.fixture
+def network(place):
+    between = Network(place.server.port)
+    try:
+        yield between
+    finally:
+        between.close()
+
+
+@pytest.fixture
+def far(place, network):
+    """The place as it is seen through the network."""
+    return place.through(network)
+
+
+@pytest.fixture(scope="module")
+def expected(place):
+    """The digest of the same shards as local files."""
+    job = write_job(place, "*", "local.textproto")
+    with place.daemon(f"data={place.files[0].parent}") as daemon:
+        return digest_of(daemon.type(f"penstock read {job} --epochs {EPOCHS} --json"))
+
+
+@pytest.mark.parametrize("how", CUTS)
+def test_a_network_that_is_cut_changes_no_byte_and_the_storage_is_named_meanwhile(far, network, expected, how):
+    job = write_job(far, "*", "cut.textproto")
+    with far.daemon(f"data={far.at('photos')}", "--record-cache", "0") as daemon:
+        out = []
+        read = f"penstock read {job} --epochs {EPOCHS} --pace 200 --prefetch-steps 2 --json"
+        reader = threading.Thread(target=lambda: out.append(daemon.type(read)))
+        reader.start()
+        wait_until(lambda: rows_made(daemon) > 0)  # the epoch has begun
+        network.cut(how)
+        try:
+            # A silent one is known after 10 s, and is not given up before 30.
+            wait_until(lambda: f"{far.at('photos/')}demo" in daemon.type("penstock status"), 20)
+            explained = daemon.type("penstock explain photos")
+        finally:
+            network.mend()
+        reader.join(120)
+        assert digest_of(out[0]) == expected
+        assert far.at("photos/") in explained
+
+
+@pytest.mark.parametrize("how", CUTS)
+def test_python_in_process_and_served_goes_on_behind_a_cut(far, network, how):
+    remote = write_job(far, far.at("photos/*"), "python.textproto")
+    local = write_job(far, f"{far.files[0].parent}/*", "python_local.textproto")
+    package = HERE.parents[1] / "client" / "python"
+    environment = far.environment(PYTHONPATH=str(package), PENSTOCK_PROGRAM=str(BIN / "penstock"))
+
+    def start(*arguments):
+        return subprocess.Popen(
+            [sys.executable, "-c", LOOP, *arguments],
+            cwd=far.folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    with far.daemon(f"data={far.at('')}", "--record-cache", "0") as daemon:
+        daemon.type(f"penstock submit {remote}")
+        loops = [start(local), start(remote), start("photos", daemon.address)]
+        for loop in loops:
+            assert loop.stdout.readline() == "begun\n", loop.communicate()
+        network.cut(how)
+        mending = threading.Timer(3, network.mend)
+        mending.start()
+        said = [loop.communicate("\n", timeout=120) for loop in loops]
+        mending.join()
+    assert [loop.returncode for loop in loops] == [0, 0, 0], said
+    assert said[0][0] == said[1][0] == said[2][0] != ""
+    assert not any(secret in err for _, err in said for secret in SECRETS)
