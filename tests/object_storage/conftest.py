@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -206,6 +207,24 @@ class Azurite(Server):
             os.environ["PENSTOCK_AZURITE"], "--blobHost", "127.0.0.1", "--blobPort", str(self.port),
             "--location", self.folder / "data", "--skipApiVersionCheck", "--disableTelemetry", "--silent",
         ]  # fmt: skip
+
+    def upload(self, files):
+        super().upload(files)
+        end = time.monotonic() + 60
+        while not self.is_saved(files):
+            assert time.monotonic() < end, "the storage does not save what it has"
+            time.sleep(0.1)
+
+    def is_saved(self, files):
+        """Whether a kill leaves them: Azurite writes what it knows of blobs, and of where their bytes are, every 5 s only."""
+        data = self.folder / "data"
+        try:
+            blobs = (data / "__azurite_db_blob__.json").read_text()
+            extents = (data / "__azurite_db_blob_extent__.json").read_text()
+        except FileNotFoundError:
+            return False
+        used = set(re.findall(r'"persistency":{"id":"([^"]+)"', blobs))
+        return all(f'"photos/{file.name}"' in blobs for file in files) and all(f'"{extent}"' in extents for extent in used)
 
     def client(self):
         return BlobServiceClient(f"{self.url}/{self.account}", credential=self.key, retry_total=0, connection_timeout=2)
