@@ -31,9 +31,9 @@ struct Cursor {
   bool operator==(const Cursor&) const = default;
 };
 
-// Whether a reader of so many epochs, 0: without end, is told of as one that comes back, for which workers may begin in
-// its first epoch to keep what they read. The epoch that fills a cache of decoded images takes up to half as long again,
-// since whole images are decoded where a crop would do, and each later one half of it or less: three of these pay.
+// Whether workers are told that a reader of so many epochs, 0: without end, comes back, and may keep what they read in
+// its first one. Where images are kept decoded that epoch decodes whole ones, half as much work again, and each later
+// one decodes none.
 constexpr bool ComesBack(uint64_t epochs) { return epochs == 0 || epochs >= 4; }
 
 struct StepSpan {
