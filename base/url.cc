@@ -3,9 +3,19 @@
 #include <algorithm>
 #include <cctype>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace penstock {
+
+std::string UrlForShow(std::string_view url) {
+  url = url.substr(0, url.find_first_of("?#"));
+  const size_t at = url.rfind('@');
+  if (at == std::string_view::npos) return std::string(url);
+  const size_t scheme = url.find("://");
+  return absl::StrCat(std::string(url.substr(0, scheme == std::string_view::npos ? 0 : scheme + 3)), "...",
+                      std::string(url.substr(at)));
+}
 
 std::string WhyNoUrl(std::string_view path) {
   const size_t colon = path.find("://");
@@ -16,11 +26,13 @@ std::string WhyNoUrl(std::string_view path) {
   for (const char* read : {"s3", "gs", "az", "http", "https"}) {
     if (scheme == read) return "";
   }
-  const std::string url = absl::StrCat("\"", std::string(path), "\" is a URL; ");
+  const std::string url = absl::StrCat("\"", UrlForShow(path), "\" is a URL; ");
   if (scheme == "file") {
     if (path.substr(colon + 3, 1) == "/") return "";
     return absl::StrCat(url, "after file:// comes an absolute path: file:///data/train-*");
   }
+  const std::string small = absl::AsciiStrToLower(scheme);
+  if (small != scheme) return absl::StrCat(url, "write its scheme in small letters: ", small, "://...");
   return absl::StrCat(url,
                       "only files, s3://, gs://, az://, http:// and https:// are read: mount the storage, or copy the "
                       "shards, and give their path");

@@ -7,6 +7,10 @@
 
 namespace penstock {
 
+// A URL as it may be shown to those who see messages and logs: without what stands before an '@', a user and a
+// password, nor behind '?' or '#', a signature.
+std::string UrlForShow(std::string_view url);
+
 // "" where `path` is no URL ("scheme://..."), or one that is read (pipeline/storage/object), else why it cannot be
 // read, with the way out.
 std::string WhyNoUrl(std::string_view path);

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/url.h"
 
 namespace penstock {
 namespace {
@@ -33,6 +34,13 @@ bool IsOfBucket(char c) {
 }
 bool IsOfHost(char c) { return IsOfBucket(c) || c == ':' || c == '[' || c == ']'; }
 
+// Of "host:port" what follows the host's name; behind an address in brackets too. Else "".
+absl::string_view PortOf(absl::string_view place) {
+  const size_t bracket = place.rfind(']');
+  const size_t colon = place.find(':', bracket == absl::string_view::npos ? 0 : bracket);
+  return colon == absl::string_view::npos ? "" : place.substr(colon + 1);
+}
+
 }  // namespace
 
 bool IsObjectName(std::string_view name) {
@@ -52,8 +60,8 @@ absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name) {
     const bool bucket = scheme != ObjectScheme::kHttp && scheme != ObjectScheme::kHttps;
     const absl::string_view what = !bucket ? "host" : scheme == ObjectScheme::kAzure ? "container" : "bucket";
     if (parsed.place.empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("\"", name, "\" names no ", what, "; write ", prefix, what, "/..."));
+      return absl::InvalidArgumentError(absl::StrCat("\"", UrlForShow(std::string_view(name.data(), name.size())),
+                                                     "\" names no ", what, "; write ", prefix, what, "/..."));
     }
     if (parsed.place.find('@') != std::string::npos) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -63,7 +71,16 @@ absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name) {
     // Azure has two containers of its own, $root and $web.
     const bool of_system = scheme == ObjectScheme::kAzure && (parsed.place == "$root" || parsed.place == "$web");
     if (!of_system && !std::all_of(parsed.place.begin(), parsed.place.end(), bucket ? IsOfBucket : IsOfHost)) {
-      return absl::InvalidArgumentError(absl::StrCat("\"", parsed.place, "\" in \"", name, "\" is no ", what));
+      return absl::InvalidArgumentError(absl::StrCat("what follows ", prefix, " in \"",
+                                                     UrlForShow(std::string_view(name.data(), name.size())),
+                                                     "\" is no ", what));
+    }
+    // "https://user:word/..." before an '@' further on: as little a host's port as to be shown.
+    const absl::string_view port = bucket ? "" : PortOf(parsed.place);
+    if (!std::all_of(port.begin(), port.end(), [](unsigned char c) { return absl::ascii_isdigit(c); })) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(prefix, parsed.place.substr(0, parsed.place.size() - port.size()),
+                       "...: what follows a host's ':' is its port, a number; a user or a password is not taken"));
     }
     if (!bucket && parsed.key.find_first_of("?#") != std::string::npos) {
       return absl::InvalidArgumentError(
@@ -73,7 +90,8 @@ absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name) {
     return parsed;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", name, "\" is no object's name: s3://, gs://, az://, http:// and https:// are"));
+      absl::StrCat("\"", UrlForShow(std::string_view(name.data(), name.size())),
+                   "\" is no object's name: s3://, gs://, az://, http:// and https:// are"));
 }
 
 std::string ToString(const ObjectName& name) {

@@ -14,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class DatasetFilesTest : public ::testing::Test {
  protected:
@@ -142,6 +143,12 @@ TEST_F(DatasetFilesTest, AUrlOfAnotherKindIsRefusedWithTheWayOut) {
     EXPECT_THAT(message, HasSubstr("mount"));
   }
   EXPECT_THAT(Error({"file://host/train-0"}, absl::StatusCode::kInvalidArgument), HasSubstr("file:///data/train-*"));
+  EXPECT_THAT(Error({"HTTPS://host/train-0"}, absl::StatusCode::kInvalidArgument),
+              HasSubstr("small letters: https://"));
+  for (const char* url :
+       {"ftp://me:hunter2@host/train-0", "HTTPS://host/train-0?sig=hunter2", "ftp://me:a/hunter2@h"}) {
+    EXPECT_THAT(Error({url}, absl::StatusCode::kInvalidArgument), Not(HasSubstr("hunter2")));
+  }
 }
 
 TEST_F(DatasetFilesTest, AFileUrlIsItsPathAndConfinedAsOne) {

@@ -26,7 +26,10 @@ TEST(ObjectName, WhatIsWrongIsSaidWithoutWhatIsSecret) {
     EXPECT_TRUE(absl::IsInvalidArgument(ParseObjectName(name).status())) << name;
   }
   for (const char* name :
-       {"https://me:hunter2@host/file", "https://host/file?X-Amz-Signature=hunter2", "https://host/file#hunter2"}) {
+       {"https://me:hunter2@host/file", "https://host/file?X-Amz-Signature=hunter2", "https://host/file#hunter2",
+        "https:///file?sig=hunter2", "https://host?sig=hunter2", "https://ho st?sig=hunter2", "s3://buck et?x=hunter2",
+        "https://me:hunter2/x@host/file", "https://hunter2 me@host/file", "https:///hunter2@host/file",
+        "https://[::1]:hunter2/x@host", "ftp://me:hunter2@host/file", "ftp://host/file?sig=hunter2"}) {
     const absl::Status status = ParseObjectName(name).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << name;
     EXPECT_EQ(status.message().find("hunter2"), absl::string_view::npos) << status;
