@@ -1,0 +1,74 @@
+// Where an answer sends the client on to, and what it takes there.
+#include "pipeline/storage/object/http_client.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "pipeline/storage/storage_wait.h"
+#include "tests/support/http_server/http_server.h"
+
+namespace penstock {
+namespace {
+
+class HttpRedirects : public testing::Test {
+ protected:
+  absl::StatusOr<HttpResponse> Ask(const std::string& url) {
+    HttpRequest request;
+    request.url = url;
+    request.headers = {"Authorization: Bearer hunter2", "Range: bytes=0-9"};
+    request.follow_redirects = true;
+    return WaitForCall<HttpResponse>(
+        [&](CallDone<HttpResponse> done) { client_.Send(std::move(request), CallOptions(), std::move(done)); });
+  }
+  std::vector<ServedRequest> SeenThere() {
+    MutexLock lock(&mutex_);
+    return seen_there_;
+  }
+
+  Mutex mutex_;
+  std::vector<ServedRequest> seen_there_ ABSL_GUARDED_BY(mutex_);
+  HttpServer there_{[this](const ServedRequest& request) {
+    MutexLock lock(&mutex_);
+    seen_there_.push_back(request);
+    return ServedAnswer{.body = "from there"};
+  }};
+  std::string to_ = there_.url() + "/file";
+  HttpServer here_{[this](const ServedRequest& request) {
+    if (request.path == "/moved")
+      return ServedAnswer{.body = request.headers.contains("authorization") ? "known" : "no"};
+    return ServedAnswer{.status = 302, .headers = {{"Location", to_}}};
+  }};
+  HttpClient client_{2};
+};
+
+TEST_F(HttpRedirects, AnotherServerIsAskedForTheRangeButNotToldTheToken) {
+  const auto answer = Ask(here_.url() + "/file");
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->body, "from there");
+  const std::vector<ServedRequest> seen = SeenThere();
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_FALSE(seen[0].headers.contains("authorization"));
+  EXPECT_EQ(seen[0].headers.at("range"), "bytes=0-9");
+}
+
+TEST_F(HttpRedirects, TheSameServerIsToldItAgain) {
+  to_ = here_.url() + "/moved";
+  const auto answer = Ask(here_.url() + "/file");
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->body, "known");
+}
+
+TEST_F(HttpRedirects, FilesOfThisMachineAreNoAnswerAndACircleEnds) {
+  to_ = "file:///etc/passwd";
+  EXPECT_FALSE(Ask(here_.url() + "/file").ok());
+  to_ = here_.url() + "/again";
+  EXPECT_FALSE(Ask(here_.url() + "/file").ok());
+  EXPECT_LT(here_.requests(), 20);
+}
+
+}  // namespace
+}  // namespace penstock
