@@ -13,6 +13,7 @@ inline void PrefetchLine(const void* at) { __builtin_prefetch(at); }
 // All lines of the object. Null is allowed.
 template <typename T>
 void PrefetchObject(const T* object) {
+  if (object == nullptr) return;
   const char* const first = reinterpret_cast<const char*>(object);
   for (size_t at = 0; at < sizeof(T); at += kCacheLine) PrefetchLine(first + at);
 }
