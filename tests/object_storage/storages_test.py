@@ -333,8 +333,9 @@ def test_what_is_wrong_with_images_of_a_bucket_is_said(place, pictures):
 
 def stopped(place, command, signals, until):
     """What a command says that is sent these signals, one after the other, when `until` holds; and its end."""
+    # Tests that are run in the background ignore SIGINT, and so would all that they start.
     process = subprocess.Popen(
-        ["bash", "-ec", f"exec {command}"],
+        ["env", "--default-signal=INT", "bash", "-ec", f"exec {command}"],
         env=place.environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
