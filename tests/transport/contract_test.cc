@@ -162,8 +162,13 @@ void CarrierContract::TearDown() {
 std::shared_ptr<StreamEvents> CarrierContract::Accept(std::shared_ptr<MessageStream> stream) {
   auto end = std::make_shared<RecordedEnd>();
   end->SetStream(std::move(stream));
-  MutexLock lock(&mutex_);
-  accepted_.push_back(end);
+  std::function<void(RecordedEnd*)> at_once;
+  {
+    MutexLock lock(&mutex_);
+    accepted_.push_back(end);
+    at_once = in_accept_;
+  }
+  if (at_once) at_once(end.get());
   return end;
 }
 
@@ -250,8 +255,35 @@ TEST_P(CarrierContract, AReaderThatReadsNothingHoldsTheWriterBackAndThenGetsAll)
   }
   EXPECT_LT(taken, 64u);
   client->ReadAll();
-  ASSERT_TRUE(Await([&] { return client->count() == kMessages; }));
-  for (int i = 0; i < kMessages; ++i) EXPECT_TRUE(client->messages()[i] == Pattern(1 << 18, i)) << i;
+  ASSERT_TRUE(Await([&] { return client->count() == kMessages; }))
+      << client->count() << " of " << served->written()
+      << " that were written; closed: " << (client->closed() ? client->status().ToString() : "no");
+  const std::vector<std::string> messages = client->messages();
+  for (int i = 0; i < kMessages; ++i) EXPECT_TRUE(messages[i] == Pattern(1 << 18, i)) << i;
+}
+
+TEST_P(CarrierContract, AWorkerMayWriteBeforeAcceptReturns) {
+  InAccept([](RecordedEnd* served) {
+    served->Write("draining");
+    served->Write("soon");
+  });
+  const auto client = Connect();
+  client->Write("hello");
+  client->ReadAll();
+  const auto served = worker();
+  ASSERT_TRUE(Await([&] { return client->count() == 2 && served->written() == 2; }));
+  EXPECT_EQ(client->messages(), (std::vector<std::string>{"draining", "soon"}));
+}
+
+TEST_P(CarrierContract, AWorkerMayRefuseBeforeAcceptReturns) {
+  InAccept([](RecordedEnd* served) { served->Close(absl::ResourceExhaustedError("there are too many streams")); });
+  const auto client = Connect();
+  client->Write("hello");
+  client->ReadAll();
+  const auto served = worker();
+  ASSERT_TRUE(Await([&] { return client->closed() && served->closed(); }));
+  EXPECT_EQ(client->status(), absl::ResourceExhaustedError("there are too many streams"));
+  EXPECT_EQ(client->count(), 0u);
 }
 
 TEST_P(CarrierContract, WhatAWorkerWroteBeforeItClosedArrivesAndThenItsWord) {

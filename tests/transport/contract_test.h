@@ -98,12 +98,18 @@ class CarrierContract : public ::testing::TestWithParam<CarrierFactory>, public 
   // The end that was accepted last; waits for it.
   std::shared_ptr<RecordedEnd> worker();
   bool Await(const std::function<bool()>& done) { return carrier_->Await(done); }
+  // What the worker does with each stream before its Accept returns.
+  void InAccept(std::function<void(RecordedEnd*)> at_once) {
+    MutexLock lock(&mutex_);
+    in_accept_ = std::move(at_once);
+  }
 
   std::unique_ptr<Carrier> carrier_;
   std::string address_;
 
  private:
   Mutex mutex_;
+  std::function<void(RecordedEnd*)> in_accept_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<RecordedEnd>> accepted_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<RecordedEnd>> connected_ ABSL_GUARDED_BY(mutex_);
   size_t taken_ = 0;

@@ -31,10 +31,13 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
     lanes_[0].joined = true;
   }
 
-  // Who uses the stream; before any of its events.
+  // Who uses the stream; before any of its events. It may have written and closed already.
   void SetEvents(std::shared_ptr<StreamEvents> events) {
-    MutexLock lock(&mutex_);
-    events_ = std::move(events);
+    {
+      MutexLock lock(&mutex_);
+      events_ = std::move(events);
+    }
+    executor_->Post([self = shared_from_this()] { self->Run(); });
   }
   std::shared_ptr<StreamEvents> EventsOf(size_t lane) { return std::make_shared<LaneEvents>(shared_from_this(), lane); }
   // A further lane; null when it is not taken in.
@@ -92,7 +95,7 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
   const std::string name_;
 
   mutable Mutex mutex_;
-  std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(mutex_);  // null after the end
+  std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(mutex_);  // null until they are known, and after the end
   std::vector<Lane> lanes_ ABSL_GUARDED_BY(mutex_);
   LaneChoice choice_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;      // message's number
@@ -100,6 +103,7 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
   bool calling_ ABSL_GUARDED_BY(mutex_) = false;   // an event is being called
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;   // the stream is to end
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // all lanes were told so
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;     // OnClosed was called
   absl::Status told_ ABSL_GUARDED_BY(mutex_);      // to the client
   absl::Status own_ ABSL_GUARDED_BY(mutex_);       // of the own Close
   TimerId grace_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -172,7 +176,7 @@ void LanedServer::StartWrite(SliceList message) {
   bool more = false;
   {
     MutexLock lock(&mutex_);
-    if (closing_ || events_ == nullptr) return;
+    if (closing_ || ended_) return;
     if (const std::optional<size_t> number = FreeLane(); number) {
       Lane& lane = lanes_[*number];
       message = WithPrefix({LanePrefix::Kind::kMessage, next_++}, message);
@@ -221,6 +225,7 @@ void LanedServer::Run() {
       if (closed) {
         events = std::move(events_);
         events_ = nullptr;
+        ended_ = true;
         status = own_;
         if (grace_ != 0) executor_->Cancel(grace_);
       } else {
@@ -270,7 +275,7 @@ void LanedServer::FromLane(size_t number, SliceList message) {
 void LanedServer::Close(absl::Status status) {
   {
     MutexLock lock(&mutex_);
-    if (events_ == nullptr || std::exchange(closing_, true)) return;
+    if (ended_ || std::exchange(closing_, true)) return;
     own_ = told_ = std::move(status);
     grace_ = executor_->PostAt(executor_->clock()->Now() + options_.close_grace, [weak = weak_from_this()] {
       if (const std::shared_ptr<LanedServer> self = weak.lock()) self->Finish(/*now=*/true);
