@@ -1,0 +1,223 @@
+// Which way a client takes to a worker, and what it believes of one that it reaches through shared memory.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/packet_socket.h"
+#include "base/sealed_memory.h"
+#include "tests/transport/contract_test.h"
+#include "tests/transport/shared_memory_testing.h"
+#include "transport/shared_memory/local_address.h"
+#include "transport/shared_memory/packet.h"
+#include "transport/shared_memory/ring.h"
+#include "transport/shared_memory/shared_memory_transport.h"
+
+namespace penstock {
+namespace {
+
+class OtherWay : public WorkerSide {
+ protected:
+  void SetUp() override { elsewhere_.Listen("network", &elsewhere_accepted_); }
+
+  // Which carrier a stream to `local` gets; a message goes through it.
+  std::string CarrierTo(const std::string& local, SharedMemoryTransportOptions options = {}) {
+    SharedMemoryTransport transport(&elsewhere_, &pool_, std::move(options));
+    auto client = std::make_shared<RecordedEnd>();
+    const std::shared_ptr<MessageStream> stream = transport.Connect({"network", local}, client);
+    client->SetStream(stream);
+    client->Write("hello");
+    client->ReadAll();
+    EXPECT_TRUE(AwaitRealTime([&] { return client->written() == 1; }));
+    const std::string carrier(stream->carrier());
+    client->Close(absl::OkStatus());
+    EXPECT_TRUE(AwaitRealTime([&] { return client->closed(); }));
+    EXPECT_EQ(client->status().code(), absl::StatusCode::kCancelled);
+    client->SetStream(nullptr);
+    return carrier;
+  }
+  std::string Local(const std::string& where) const { return LocalAddress{BootId(), "w1", where}.ToString(); }
+
+  // What is no worker of ours listens at path(): `then` has each connection.
+  void Pretend(std::function<void(PacketSocket)> then) {
+    auto fd = ListenAt(path());
+    ASSERT_TRUE(fd.ok()) << fd.status();
+    pretending_ = std::thread([this, fd = std::make_shared<OwnedFd>(*std::move(fd)), then = std::move(then)] {
+      while (!stop_) {
+        OwnedFd client(accept4(fd->get(), nullptr, nullptr, SOCK_CLOEXEC));
+        if (client) {
+          then(*PacketSocket::Create(std::move(client)));
+        } else {
+          Clock::Real()->Pause(kMillisecond);
+        }
+      }
+    });
+  }
+  void StopPretending() {
+    stop_ = true;
+    if (pretending_.joinable()) pretending_.join();
+    kept_.clear();
+    stop_ = false;
+  }
+  void TearDown() override {
+    StopPretending();
+    WorkerSide::TearDown();
+  }
+
+  std::atomic<bool> stop_{false};
+  std::thread pretending_;
+  std::vector<PacketSocket> kept_;
+};
+
+TEST_F(OtherWay, AWorkerOfThisHostIsReachedThroughSharedMemory) {
+  Start({});
+  EXPECT_EQ(CarrierTo(listener_->local_address()), "shared memory");
+}
+
+TEST_F(OtherWay, AWorkerThatCannotBeReachedHereIsReachedOverTheNetwork) {
+  EXPECT_EQ(CarrierTo(""), "in-process");
+  EXPECT_EQ(CarrierTo("no address"), "in-process");
+  EXPECT_EQ(CarrierTo(Local("/no/such/folder/w1.sock")), "in-process");
+  EXPECT_EQ(CarrierTo(Local("/" + std::string(200, 'x'))), "in-process");
+  std::ofstream(folder_.File("file")) << "no socket";
+  EXPECT_EQ(CarrierTo(Local(folder_.File("file"))), "in-process");
+  { OwnedFd dead = *ListenAt(folder_.File("dead.sock")); }
+  EXPECT_EQ(CarrierTo(Local(folder_.File("dead.sock"))), "in-process");
+}
+
+TEST_F(OtherWay, AnotherHostsWorkerIsReachedOverTheNetwork) {
+  Start({});
+  SharedMemoryTransportOptions options;
+  options.boot = "another host, or one that was started again";
+  EXPECT_EQ(CarrierTo(listener_->local_address(), options), "in-process");
+  EXPECT_EQ(accepted_.count(), 0u);
+}
+
+TEST_F(OtherWay, AWorkerOfAnotherNameIsNotTakenForTheOneThatWasMeant) {
+  Start({});
+  LocalAddress other = *LocalAddress::Parse(listener_->local_address());
+  other.worker = "w2";
+  EXPECT_EQ(CarrierTo(other.ToString()), "in-process");
+}
+
+TEST_F(OtherWay, AUserThatAWorkerDoesNotServeGoesOverTheNetwork) {
+  Start([](uid_t) { return false; });
+  EXPECT_EQ(CarrierTo(listener_->local_address()), "in-process");
+  EXPECT_EQ(accepted_.count(), 0u);
+}
+
+TEST_F(OtherWay, AWorkerThatSaysNothingIsLeftForTheNetworkAndNotAskedAgainSoon) {
+  std::atomic<int> asked{0};
+  Pretend([&](PacketSocket socket) {
+    ++asked;
+    kept_.push_back(std::move(socket));
+  });
+  SharedMemoryTransportOptions options;
+  options.welcome_within = 20 * kMillisecond;
+  SharedMemoryTransport transport(&elsewhere_, &pool_, options);
+  for (int i = 0; i < 3; ++i) {
+    auto client = std::make_shared<RecordedEnd>();
+    client->SetStream(transport.Connect({"network", Local(path())}, client));
+    client->Write("hello");
+    EXPECT_TRUE(AwaitRealTime([&] { return client->written() == 1; }));
+    client->Close(absl::OkStatus());
+    EXPECT_TRUE(AwaitRealTime([&] { return client->closed(); }));
+    client->SetStream(nullptr);
+  }
+  EXPECT_EQ(asked, 1);
+}
+
+TEST_F(OtherWay, ARingThatIsNotToBeTrustedIsNotMapped) {
+  const std::string welcome = WelcomeBytes({kSharedMemoryVersion, kRing, "w1"});
+  const auto memory = [](unsigned seals, uint64_t bytes) {
+    OwnedFd fd(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    EXPECT_EQ(ftruncate(fd.get(), static_cast<off_t>(bytes)), 0);
+    EXPECT_EQ(seals == 0 ? 0 : fcntl(fd.get(), F_ADD_SEALS, seals), 0);
+    return fd;
+  };
+  OwnedFd file(open(folder_.File("file").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  ASSERT_EQ(ftruncate(file.get(), kRing), 0);
+  OwnedFd device(open("/dev/zero", O_RDONLY | O_CLOEXEC));
+  OwnedFd unsealed = memory(0, kRing), growing = memory(F_SEAL_GROW, kRing), small = memory(F_SEAL_SHRINK, 4096),
+          large = memory(F_SEAL_SHRINK, 2 * kRing), good = memory(F_SEAL_SHRINK, kRing);
+  struct Case {
+    std::string welcome;
+    const OwnedFd* ring;
+    const char* carrier;
+  };
+  const OwnedFd none;
+  const std::vector<Case> cases = {
+      {welcome, &none, "in-process"},
+      {welcome, &file, "in-process"},
+      {welcome, &device, "in-process"},
+      {welcome, &unsealed, "in-process"},
+      {welcome, &growing, "in-process"},
+      {welcome, &small, "in-process"},
+      {welcome, &large, "in-process"},
+      {WelcomeBytes({kSharedMemoryVersion + 1, kRing, "w1"}), &good, "in-process"},
+      {WelcomeBytes({kSharedMemoryVersion, uint64_t{1} << 60, "w1"}), &good, "in-process"},
+      {ReleaseBytes({1}), &good, "in-process"},
+      {"nonsense", &good, "in-process"},
+      {welcome, &good, "shared memory"},
+  };
+  for (const Case& c : cases) {
+    Pretend([&](PacketSocket socket) {
+      (void)socket.Send(c.welcome, false, c.ring->get());
+      kept_.push_back(std::move(socket));
+    });
+    EXPECT_EQ(CarrierTo(Local(path())), c.carrier);
+    StopPretending();
+  }
+}
+
+TEST_F(OtherWay, WhatAWorkerSendsIsReadOnlyAsFarAsItIsSound) {
+  PartsBytes outside, beyond, many;
+  ASSERT_TRUE(outside.AddPlace(kRing + 1, 1));
+  ASSERT_TRUE(beyond.AddPlace(kRing - 10, 11));
+  ASSERT_TRUE(many.AddPlace(UINT64_MAX, UINT64_MAX));
+  std::string tiny;  // pieces of one byte each, without end
+  {
+    PartsBytes parts;
+    while (parts.AddPlace(0, 1)) {
+    }
+    tiny = parts.Take(false);
+  }
+  const std::vector<std::string> bad = {
+      outside.Take(true), beyond.Take(true),          many.Take(true),   tiny, ReleaseBytes({0}),
+      "nonsense",         std::string("\x04\x77", 2), FileBytes({kRing})};  // without a descriptor
+  auto ring = SealedMemory::Create("test", kRing, SealedMemory::Others::kRead, "a test");
+  ASSERT_TRUE(ring.ok());
+  for (const std::string& packet : bad) {
+    Pretend([&](PacketSocket socket) {
+      (void)socket.Send(WelcomeBytes({kSharedMemoryVersion, kRing, "w1"}), false, ring->fd());
+      for (int i = 0; i < 100 && socket.Send(packet, true).ok(); ++i) {
+      }
+      kept_.push_back(std::move(socket));
+    });
+    {
+      SharedMemoryTransport transport(&elsewhere_, &pool_);
+      auto client = std::make_shared<RecordedEnd>();
+      client->SetStream(transport.Connect({"network", Local(path())}, client));
+      client->ReadAll();
+      EXPECT_TRUE(AwaitRealTime([&] { return client->closed(); }));
+      EXPECT_EQ(client->status().code(), absl::StatusCode::kUnavailable) << client->status();
+      EXPECT_TRUE(client->messages().empty());
+      client->SetStream(nullptr);
+    }
+    StopPretending();
+  }
+}
+
+// ---- Folders -------------------------------------------------------------------------------------------------------
+
+}  // namespace
+}  // namespace penstock
