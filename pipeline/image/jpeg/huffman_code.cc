@@ -1,15 +1,26 @@
 #include "pipeline/image/jpeg/huffman_code.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace penstock {
 namespace {
 
-constexpr size_t kMask = (size_t{1} << HuffmanCode::kLookBits) - 1;
+constexpr size_t kLooks = size_t{1} << HuffmanCode::kLookBits;
+
+// Repeats the first `period` of `count` entries; both are powers of two. Sixteen bytes at a time: most runs are short.
+template <typename Entry>
+void Repeat(Entry* entries, size_t period, size_t count) {
+  constexpr size_t kStep = 16 / sizeof(Entry);
+  for (; period < count && period < kStep; period *= 2) {
+    for (size_t i = 0; i < period; ++i) entries[period + i] = entries[i];
+  }
+  for (size_t made = period; made < count; made += kStep) std::memcpy(entries + made, entries + made - period, 16);
+}
 
 }  // namespace
 
-HuffmanCode::Symbol HuffmanCode::SymbolOf(uint8_t byte, int length) const {
+inline HuffmanCode::Symbol HuffmanCode::SymbolOf(uint8_t byte, int length) const {
   const int run = byte >> 4, size = byte & 15;
   Symbol symbol{static_cast<uint8_t>(length), static_cast<uint8_t>(run), static_cast<uint8_t>(size)};
   // Without a value: fifteen zeros and one more, or (whatever the run) the block's end.
@@ -26,7 +37,6 @@ bool HuffmanCode::Build(Kind kind, const uint8_t lengths[kMaxLength + 1], const 
   kind_ = kind;
   std::copy(lengths + 1, lengths + kMaxLength + 1, lengths_.begin() + 1);
   std::copy(symbols, symbols + 256, symbols_.begin());
-  pairs_.fill({});
 
   uint32_t code = 0;  // of `length` bits
   int number = 0;     // of its symbol
@@ -49,55 +59,68 @@ bool HuffmanCode::Build(Kind kind, const uint8_t lengths[kMaxLength + 1], const 
                       .second = 0,
                       .second_value = 0,
                       .base = static_cast<int16_t>(1 - (1 << symbol.size))};
-      const size_t first = code << (kLookBits - length), count = size_t{1} << (kLookBits - length);
-      std::fill_n(pairs_.begin() + static_cast<ptrdiff_t>(first), count, pair);
+      Pair* const first = &pairs_[code << (kLookBits - length)];
+      *first = pair;
+      Repeat(first, 1, size_t{1} << (kLookBits - length));
     }
     end_[l] = code << (kMaxLength - length);
   }
-  if (kind == Kind::kAc) {
-    FillStrides();
-    FillSeconds();
-  }
+  std::fill(pairs_.begin() + (end_[kLookBits] >> (kMaxLength - kLookBits)), pairs_.end(), Pair{});
+  if (kind == Kind::kAc) FillSeconds();
   built_ = true;
   return true;
 }
 
-// Of entries with one symbol each, which is what strides_ are made of.
-void HuffmanCode::FillStrides() {
-  for (size_t look = 0; look <= kMask; ++look) {
-    Pair one = pairs_[look];
-    int bits = 0, coefficients = 0;
-    do {  // the first one's value may reach behind the look
-      bits += one.bits;
-      coefficients += one.first == kEndOfBlock ? kEndOfBlock : one.first + 1;
-      if (one.bits == 0 || bits >= kLookBits || coefficients >= kBlockSize) break;
-      one = pairs_[(look << bits) & kMask];
-    } while (one.bits != 0 && bits + one.bits <= kLookBits);
-    strides_[look] = {static_cast<uint8_t>(bits), static_cast<uint8_t>(coefficients)};
+// Strides, and in place the second symbols of pairs: of an entry that follows, only what its first symbol says is read.
+void HuffmanCode::FillSeconds() {
+  for (size_t look = 0; look < kLooks;) {
+    const Pair one = pairs_[look];
+    if (one.bits == 0) {
+      std::fill(strides_.begin() + static_cast<ptrdiff_t>(look), strides_.end(), Stride{});  // codes end here
+      return;
+    }
+    // Looks that begin with this symbol. What comes behind it is the same for each of its values.
+    const size_t looks = kLooks >> one.length;
+    const size_t follow = one.first == kEndOfBlock ? 1 : kLooks >> std::min<int>(one.bits, kLookBits);
+    for (size_t i = 0; i < follow; ++i) {
+      strides_[look + i] = StrideFrom(one, i << one.bits);
+      if (follow > 1) AddSecond(pairs_[i << one.bits], i << one.bits, &pairs_[look + i]);
+    }
+    Repeat(&strides_[look], follow, looks);
+    Repeat(&pairs_[look], follow, looks);
+    look += looks;
   }
 }
 
-// In place: of the entry that follows only what its first symbol says is read. A second value has seven bits at most:
-// of two codes no more than one has a single bit.
-void HuffmanCode::FillSeconds() {
-  static_assert(kLookBits - 3 <= 7, "second_value holds what is left of a look");
-  for (size_t look = 0; look <= kMask; ++look) {
-    Pair& pair = pairs_[look];
-    if (pair.bits == 0 || pair.bits >= kLookBits || pair.first == kEndOfBlock) continue;
-    const size_t next = (look << pair.bits) & kMask;
-    const Pair two = pairs_[next];
-    const int bits = two.length + two.size;
-    if (two.bits == 0 || pair.bits + bits > kLookBits) continue;
-    const int value = two.FirstValue(uint64_t{next} << (64 - kLookBits));
-    pair.bits = static_cast<uint8_t>(pair.bits + bits);
-    pair.second = static_cast<uint8_t>(two.first == kEndOfBlock ? kEndOfBlock : two.first + 1);
-    pair.second_value = static_cast<int8_t>(value);
+// Of the symbol `one` and the bits behind it in a look.
+HuffmanCode::Stride HuffmanCode::StrideFrom(const Pair& one, size_t behind) const {
+  int bits = one.length + one.size;  // the first one's value may reach behind the look
+  int coefficients = one.first == kEndOfBlock ? kEndOfBlock : one.first + 1;
+  while (bits < kLookBits && coefficients < kBlockSize) {
+    const Pair& next = pairs_[behind];
+    const int more = next.length + next.size;
+    if (more == 0 || bits + more > kLookBits) break;
+    bits += more;
+    coefficients += next.first == kEndOfBlock ? kEndOfBlock : next.first + 1;
+    behind = behind << more & (kLooks - 1);
   }
+  return {static_cast<uint8_t>(bits), static_cast<uint8_t>(coefficients)};
+}
+
+// A second value has seven bits at most: of two codes no more than one has a single bit.
+inline void HuffmanCode::AddSecond(const Pair& two, size_t behind, Pair* pair) {
+  static_assert(kLookBits - 3 <= 7, "second_value holds what is left of a look");
+  const int more = two.length + two.size;
+  if (more == 0 || pair->bits + more > kLookBits) return;
+  pair->bits = static_cast<uint8_t>(pair->bits + more);
+  pair->second = static_cast<uint8_t>(two.first == kEndOfBlock ? kEndOfBlock : two.first + 1);
+  pair->second_value = static_cast<int8_t>(two.FirstValue(uint64_t{behind} << (64 - kLookBits)));
 }
 
 HuffmanCode::Symbol HuffmanCode::Find(uint64_t next_bits) const {
   const uint32_t next = static_cast<uint32_t>(next_bits >> (64 - kMaxLength));
-  for (size_t length = 1; length <= kMaxLength; ++length) {
+  const Pair& look = pair(next_bits);
+  for (size_t length = look.bits != 0 ? look.length : size_t{kLookBits + 1}; length <= kMaxLength; ++length) {
     if (next >= end_[length]) continue;
     const int32_t code = static_cast<int32_t>(next >> (kMaxLength - length));
     return SymbolOf(symbols_[static_cast<size_t>(code + offset_[length])], static_cast<int>(length));

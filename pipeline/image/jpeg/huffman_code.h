@@ -70,7 +70,8 @@ class HuffmanCode {
  private:
   Symbol SymbolOf(uint8_t byte, int length) const;
   void FillSeconds();
-  void FillStrides();
+  Stride StrideFrom(const Pair& one, size_t behind) const;
+  static void AddSecond(const Pair& two, size_t behind, Pair* pair);
 
   std::array<Pair, 1 << kLookBits> pairs_{};
   std::array<Stride, 1 << kLookBits> strides_{};

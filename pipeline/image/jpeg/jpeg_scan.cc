@@ -4,6 +4,7 @@
 
 #include "pipeline/image/jpeg/inverse_dct.h"
 #include "pipeline/image/jpeg/mcu_decoder.h"
+#include "pipeline/image/jpeg/ycc_to_rgb.h"
 
 namespace penstock {
 namespace {
@@ -16,6 +17,17 @@ void Transform(j_decompress_ptr, jpeg_component_info* component, JCOEFPTR block,
 void InstallTransform(jpeg_decompress_struct* cinfo) {
   if (!HasInverseDct()) return;
   for (int c = 0; c < cinfo->num_components; ++c) cinfo->idct->inverse_DCT[c] = Transform;
+}
+
+void ConvertRows(j_decompress_ptr cinfo, JSAMPIMAGE samples, JDIMENSION row, JSAMPARRAY out, int rows) {
+  for (int r = 0; r < rows; ++r, ++row) {
+    YccToRgb(samples[0][row], samples[1][row], samples[2][row], cinfo->output_width, out[r]);
+  }
+}
+
+void InstallColors(jpeg_decompress_struct* cinfo) {
+  if (!HasYccToRgb() || cinfo->jpeg_color_space != JCS_YCbCr || cinfo->out_color_space != JCS_RGB) return;
+  cinfo->cconvert->color_convert = ConvertRows;
 }
 
 }  // namespace
@@ -105,6 +117,7 @@ bool JpegScan::Install(jpeg_decompress_struct* cinfo, std::string_view jpeg, con
   s.hook.state = &s;
   cinfo->entropy = &s.hook.base;
   InstallTransform(cinfo);
+  InstallColors(cinfo);
   return true;
 }
 

@@ -1,10 +1,11 @@
 // Puts McuDecoder in the place of libjpeg's own Huffman decoder, for files that it decodes: eight bits, Huffman codes,
-// one sequential scan of all components; and InverseDct, where the CPU can, in the place of its dequantization and
-// inverse DCT. libjpeg goes on to do all else, from the samples to colors. For the .cc files of this folder that call
-// libjpeg.
+// one sequential scan of all components; and, where the CPU can, InverseDct and YccToRgb in the places of its
+// dequantization and inverse DCT and of its color conversion. libjpeg goes on to do all else. For the .cc files of this
+// folder that call libjpeg.
 //
 // libjpeg's decoder objects are replaceable by design; their interface is in jpegint.h, which is installed with the
-// library. Used of it: jpeg_entropy_decoder and jpeg_inverse_dct, whose first members are as in IJG's release 6b.
+// library. Used of it: jpeg_entropy_decoder, jpeg_inverse_dct and jpeg_color_deconverter, whose first members are as in
+// IJG's release 6b.
 #ifndef PENSTOCK_PIPELINE_IMAGE_JPEG_JPEG_SCAN_H_
 #define PENSTOCK_PIPELINE_IMAGE_JPEG_JPEG_SCAN_H_
 

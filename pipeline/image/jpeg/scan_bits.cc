@@ -1,6 +1,9 @@
 #include "pipeline/image/jpeg/scan_bits.h"
 
-#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "pipeline/image/jpeg/marker_scan.h"
 
 namespace penstock {
 
@@ -20,30 +23,41 @@ void ScanBits::More(BitReader* reader) {
   std::memmove(at, reader->next, left);
   reader->next = at;
   at += left;
-  uint8_t* const full = buffer_.data() + buffer_.size() - kBlockBytes;  // room for the zeros
+  const uint8_t* source = source_;
+  constexpr ptrdiff_t kZeros = kBehind + kBlockBytes;
+  // Room for the zeros, and for what a step copies too much.
+  uint8_t* const full = buffer_.data() + buffer_.size() - kZeros - kScanStep;
   while (at < full) {
-    const size_t room = static_cast<size_t>(std::min(full - at, end_ - source_));
-    const void* found = room == 0 ? nullptr : std::memchr(source_, 0xFF, room);
-    const size_t plain = found == nullptr ? room : static_cast<size_t>(static_cast<const uint8_t*>(found) - source_);
-    std::memcpy(at, source_, plain);
-    at += plain;
-    source_ += plain;
-    if (found == nullptr && source_ < end_) break;  // full
+    if (end_ - source > kScanStep) {
+      const uint32_t found = CopyStep(source, at);
+      // Where there is none, where the next step begins does not wait for this one.
+      if (found == 0) {
+        at += kScanStep;
+        source += kScanStep;
+        continue;
+      }
+      at += std::countr_zero(found);
+      source += std::countr_zero(found);
+    } else if (source < end_ && *source != 0xFF) {
+      *at++ = *source++;
+      continue;
+    }
     // Nothing, half a marker, or fill bytes before one (T.81, B.1.1.2), behind which a decoder looks for it.
-    if (end_ - source_ < 2 || source_[1] == 0xFF) {
+    if (end_ - source < 2 || source[1] == 0xFF) {
       ended_ = true;
       break;
     }
-    if (source_[1] != 0) {
+    if (source[1] != 0) {
       ended_ = true;
-      marker_ = source_[1];
+      marker_ = source[1];
       break;
     }
     *at++ = 0xFF;
-    source_ += 2;
+    source += 2;
   }
+  source_ = source;
   limit_ = at;
-  if (ended_) std::memset(at, 0, kBlockBytes);
+  if (ended_) std::memset(at, 0, kZeros);
 }
 
 }  // namespace penstock

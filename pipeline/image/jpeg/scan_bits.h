@@ -42,9 +42,14 @@ class ScanBits {
   // From `from`, the first byte of a restart interval; no byte at `end` or behind is read.
   void Start(const uint8_t* from, const uint8_t* end, BitReader* reader);
 
-  // Called before each block: kBlockBytes can then be read, zeros behind the interval's end.
+  // Called before each block: kBlockBytes can then be read, zeros behind the interval's end. Who reads on all the same
+  // stays there, and is not Sound.
   void Prepare(BitReader* reader) {
-    if (limit_ - reader->next >= kBlockBytes || ended_) return;
+    if (limit_ - reader->next >= kBlockBytes) return;
+    if (ended_) {
+      if (reader->next > limit_ + kBehind) reader->next = limit_ + kBehind;
+      return;
+    }
     BitReader copy = *reader;  // so that the caller's stays in registers
     More(&copy);
     *reader = copy;
@@ -60,6 +65,9 @@ class ScanBits {
   void StartNext(BitReader* reader) { Start(source_ + 2, end_, reader); }
 
  private:
+  // So far behind the end no sound reader is: of its bits 63 at most were not taken.
+  static constexpr ptrdiff_t kBehind = 8;
+
   void More(BitReader* reader);
   int64_t Left(const BitReader& reader) const { return int64_t{8} * (limit_ - reader.next) + reader.count; }
 

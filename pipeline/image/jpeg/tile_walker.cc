@@ -1,6 +1,6 @@
 #include "pipeline/image/jpeg/tile_walker.h"
 
-#include <cstring>
+#include "pipeline/image/jpeg/marker_scan.h"
 
 namespace penstock {
 namespace {
@@ -24,22 +24,16 @@ void TileWalker::Start(std::string_view jpeg, const TileTable* table) {
 std::optional<size_t> TileWalker::GoTo(int64_t tile) {
   const TileGrid& grid = table_->grid();
   if (tile < tile_ || tile >= grid.tiles()) return std::nullopt;
-  const char* at = jpeg_.data() + at_;
+  const uint8_t* const data = reinterpret_cast<const uint8_t*>(jpeg_.data());
   // A marker has two bytes. The lengths add up inside the file, and so do their first ones.
-  const char* const end = jpeg_.data() + jpeg_.size() - 1;
-  while (at < end) {
-    at = static_cast<const char*>(std::memchr(at, 0xFF, static_cast<size_t>(end - at)));
-    if (at == nullptr) return std::nullopt;
-    const uint8_t code = static_cast<uint8_t>(at[1]);
-    if (code != 0) {  // else a byte 0xFF of the data, stuffed (ITU-T T.81, F.1.2.3)
-      const size_t due = begin_ + table_->length(tile_);
-      if (static_cast<size_t>(at - jpeg_.data()) != due || code != MarkerBehind(grid, tile_)) return std::nullopt;
-      const size_t begin = begin_;
-      begin_ = due + 2;
-      at_ = due + 2;
-      if (tile_++ == tile) return begin;
-    }
-    at += 2;
+  const uint8_t* const end = data + jpeg_.size() - 1;
+  for (const uint8_t* at = data + at_; at < end; at += 2) {
+    at = FindMarker(at, end);
+    const size_t due = begin_ + table_->length(tile_);
+    if (at == end || static_cast<size_t>(at - data) != due || at[1] != MarkerBehind(grid, tile_)) break;
+    const size_t begin = begin_;
+    begin_ = at_ = due + 2;
+    if (tile_++ == tile) return begin;
   }
   return std::nullopt;
 }

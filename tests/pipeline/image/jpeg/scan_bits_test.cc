@@ -106,6 +106,26 @@ TEST(ScanBits, SeesThatMoreWasReadThanThereIs) {
 }
 
 // A decoder that reads ahead meets the file's end eight bytes early.
+TEST(ScanBits, BehindTheEndThereAreZerosHoweverManyBlocksAreRead) {
+  const Copy scan(std::string("\x5A\x5A\xFF\xD0", 4));
+  const auto bits = std::make_unique<ScanBits>();  // on the heap, so that a sanitizer sees a read behind it
+  BitReader reader;
+  bits->Start(scan.begin(), scan.end(), &reader);
+  reader.Refill();
+  reader.Skip(16);
+  EXPECT_TRUE(bits->AtEnd(reader));
+  for (int block = 0; block < 1000; ++block) {
+    bits->Prepare(&reader);
+    for (ptrdiff_t read = 0; read < ScanBits::kBlockBytes - 8; read += 4) {
+      reader.Refill();
+      ASSERT_EQ(reader.Peek(32), 0u);
+      reader.Skip(32);
+    }
+    ASSERT_FALSE(bits->Sound(reader));
+    ASSERT_FALSE(bits->AtEnd(reader));
+  }
+}
+
 TEST(ScanBits, TheEndOfTheFileIsFelt) {
   for (const std::string end : {"", "\xFF", "\xFF\xFF", "\xFF\xFF\xFF\xD9"}) {
     const Copy bytes(std::string(20, 'x') + end);
