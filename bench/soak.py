@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """An hour of mixed jobs through one daemon: does its memory stay within the budget, and is every row the same each time?
 
-    bench/soak.py SHARDS_FOLDER [--minutes 60] [--budget-mib 1024] [--readers 3] [--seed 1] [--json FILE]
+    bench/soak.py SHARDS_FOLDER [--minutes 60] [--budget-mib 1024] [--readers 3] [--seed 1]
+                  [--decoded-cache-mib N] [--json FILE]
 
 SHARDS_FOLDER: TFRecords of photographs, with image/encoded and image/class/label. Six jobs (JPEG to uint8, to normalized float32, an
 evaluation, mixup and cutmix, 10^6 small records, rows that need no work) are read by `penstock read` in random parts: whole, by two
 ranks, by a slow trainer, by one that is killed, by one that stands still for a while. A part that was read before must have the
 digest that it had. The daemon's own memory (anonymous and shared pages) is looked at every half second, its file descriptors and
 threads too. Prints a line a minute and the sum; fails where a digest differs, a reader fails, or memory was ever above 1.05 times the
-budget. Standard library only; PENSTOCK_BIN names the folder of the programs.
+budget. Caches are those that the daemon chooses, unless that of decoded images is set. Standard library only; PENSTOCK_BIN names the folder of the programs.
 """
 
 import argparse
@@ -65,12 +66,14 @@ WAYS = ["whole", "ranks", "slow", "killed", "stopped"]
 
 
 class Daemon:
-    def __init__(self, work, data, budget):
+    def __init__(self, work, data, budget, decoded_mib):
         port = work / "port"
         self.log = work / "penstockd.log"
         roots = [argument for name, folder in data.items() for argument in ("--data-root", f"{name}={folder}")]
         command = [BIN / "penstockd", "standalone", "--listen", "127.0.0.1:0", "--port-file", port, *roots]
-        command += ["--state-dir", work / "state", "--memory-budget", str(budget), "--decoded-cache", str(budget // 4)]
+        command += ["--state-dir", work / "state", "--memory-budget", str(budget)]
+        if decoded_mib is not None:
+            command += ["--decoded-cache", f"{decoded_mib}MiB"]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log)
         for _ in range(200):
@@ -175,6 +178,7 @@ def parse():
     parser.add_argument("--budget-mib", type=int, default=1024)
     parser.add_argument("--readers", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--decoded-cache-mib", type=int)
     parser.add_argument("--json")
     return parser.parse_args()
 
@@ -193,7 +197,7 @@ def soak(args, work):
     for name, numbers in (("small", (1000000, 16)), ("ready", (6000, 4, 150528))):
         subprocess.run([BIN / "make_small_records", data[name], *map(str, numbers)], check=True, stdout=subprocess.DEVNULL)
     budget = args.budget_mib << 20
-    daemon = Daemon(work, data, budget)
+    daemon = Daemon(work, data, budget, args.decoded_cache_mib)
     submit_jobs(work, data)
     memory, readers = Memory(daemon), Readers(args.seed)
     threads = [threading.Thread(target=readers.run) for _ in range(args.readers)]

@@ -31,14 +31,14 @@ TrackerOptions TrackerOptionsOf(const JobInfo& job, const SessionOptions& option
   return tracker;
 }
 
-v1::Open FirstMessage(const JobInfo& job, const Steps& steps, uint32_t rank, uint64_t epochs) {
+v1::Open FirstMessage(const JobInfo& job, const Steps& steps, const SessionOptions& options) {
   v1::Open open;
   open.set_job(job.name);
   open.set_job_uid(job.uid);
   open.set_order_fingerprint(job.order_fingerprint);
   open.set_pipeline_fingerprint(job.pipeline_fingerprint);
-  open.set_rank(rank);
-  open.set_comes_back(ComesBack(epochs));
+  open.set_rank(options.rank);
+  open.set_end_epoch(EndEpoch(options.start, options.epochs));
   open.set_world_size(static_cast<uint32_t>(steps.world_size()));
   open.add_codings(v1::ROW_CODING_ZSTD);
   open.set_step_rows(static_cast<uint32_t>(steps.step_size()));
@@ -69,7 +69,7 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
       window_(std::make_shared<Window>(job_->name, steps_, TrackerOptionsOf(*job_, options_),
                                        options_.most_window_steps, strand_.clock())),
       awake_(std::make_shared<std::atomic<bool>>(false)),
-      links_(&strand_, runtime.transport, FirstMessage(*job_, steps_, options_.rank, options_.epochs), window_,
+      links_(&strand_, runtime.transport, FirstMessage(*job_, steps_, options_), window_,
              std::make_shared<Receiver>(job_, steps_, window_, bad_records_, trace_, runtime.copying,
                                         [this, mailbox = mailbox_](uint64_t link) {
                                           mailbox->Post([this, link] {

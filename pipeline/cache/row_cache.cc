@@ -79,7 +79,7 @@ bool RowCache::Keep(const RowKey& key, std::string row) {
     if (entries_.contains(key)) return true;
     if (!MakeRoom(charge, &dropped)) return false;
     // The room is taken first, and the row written once: two who keep the same one do not both write it.
-    entries_.emplace(key, Entry{nullptr, charge, true, 0, {}});
+    entries_.emplace(key, Entry{nullptr, charge, true, 0, 0, {}});
     bytes_ += charge;
     files_left = files_left_;
   }
@@ -98,7 +98,7 @@ bool RowCache::Keep(const RowKey& key, std::string row) {
   return true;
 }
 
-bool RowCache::Share(const RowKey& key, std::string row) {
+bool RowCache::Share(const RowKey& key, std::string row, int takers) {
   if (limit() == 0) return false;
   auto heap = std::make_shared<const HeapRow>(std::move(row));
   const uint64_t charge = heap->own.capacity() + kEntryOverhead;
@@ -106,10 +106,18 @@ bool RowCache::Share(const RowKey& key, std::string row) {
   MutexLock lock(&mutex_);
   if (entries_.contains(key)) return true;
   if (!MakeRoom(charge, &dropped)) return false;
-  entries_.emplace(key, Entry{{heap, &heap->row}, charge, false, 0, shared_.insert(shared_.end(), key)});
+  entries_.emplace(key, Entry{{heap, &heap->row}, charge, false, takers, 0, shared_.insert(shared_.end(), key)});
   bytes_ += charge;
   shared_bytes_ += charge;
   return true;
+}
+
+void RowCache::Took(const RowKey& key) {
+  Dropped dropped;  // freed after the lock
+  MutexLock lock(&mutex_);
+  const auto it = entries_.find(key);
+  if (it == entries_.end() || it->second.kept || --it->second.takers > 0) return;
+  Remove(it, &dropped);
 }
 
 bool RowCache::MakeRoom(uint64_t bytes, Dropped* dropped) {

@@ -2,8 +2,9 @@
 //
 // A row is *kept* where it is the same in each epoch (nothing in its pipeline is random): as in ByteCache, what is here
 // stays and more is admitted while there is room. It is *shared* where several read one job side by side: they want it
-// within moments of each other, so the oldest shared rows make room for new ones. Kept rows displace shared ones, never
-// the other way round.
+// within moments of each other, so it goes when so many as it is for have had it, and its memory is the next one's
+// while the CPU's caches have it; the oldest make room for new ones. Kept rows displace shared ones, never the other
+// way round.
 //
 // Kept rows that are not small lie in files that trainers of this host can have mapped (base/lent_files.h), where the
 // cache was given some: then nobody has to copy them to send them. Each space (a job's rows) has files of its own, so
@@ -70,7 +71,10 @@ class RowCache {
   bool HasRoomToKeep(size_t bytes);
   // Each returns whether the row is here now; one that is here already stays as it is.
   bool Keep(const RowKey& key, std::string row);
-  bool Share(const RowKey& key, std::string row);
+  // `takers`: by how many it is still wanted, at least 1.
+  bool Share(const RowKey& key, std::string row, int takers);
+  // One of those who want a shared row has had it. Nothing of others.
+  void Took(const RowKey& key);
 
   // When it returns bytes() is at most that. Shared rows go first, the oldest before others; then kept ones on the
   // heap, as many as have to; then those of one file after the other, the newest first, since the memory of a file goes
@@ -92,6 +96,7 @@ class RowCache {
     std::shared_ptr<const CachedRow> row;  // null: whoever keeps it is still writing it
     uint64_t charge = 0;
     bool kept = false;
+    int takers = 0;                     // of shared rows
     uint64_t file = 0;                  // LentFile::id(); 0: it lies on the heap, or is still being written
     std::list<RowKey>::iterator place;  // in shared_, of shared rows
   };

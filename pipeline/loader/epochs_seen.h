@@ -45,6 +45,12 @@ class EpochsSeen {
     if (first.rows < kEnoughRows || gone < kEnoughOfEpoch * positions) return 0;
     return std::min(positions, first.rows * positions / gone);
   }
+  // Whether any row was asked for, and of which epoch the last was; 0 before.
+  bool any() const { return epochs_ > 0; }
+  uint64_t latest() const {
+    return std::max_element(seen_.begin(), seen_.end(), [](const Seen& a, const Seen& b) { return a.at < b.at; })
+        ->epoch;
+  }
   // Whether rows came of a second one, or more of one than there are.
   bool again(double rows_of_epoch) const { return epochs_ > 1 || rows() > 1.05 * rows_of_epoch + 1; }
 

@@ -55,14 +55,16 @@ void JobActivity::AddStages(const std::vector<Nanos>& own, Nanos reading) {
   if (!stages_.empty()) stages_[StageTimes::kOther] -= std::min(reading, own[StageTimes::kOther]);
 }
 
-std::optional<CacheJob> JobActivity::ForCaches() const {
+std::optional<CacheJob> JobActivity::ForCaches() {
   if (gone()) return std::nullopt;
   CacheJob use = for_caches_;
   use.rows = static_cast<double>(sums_.rows);
   // An epoch leaves a few out, which are others the next time.
   const double asked = epochs_.rows_of_epoch(positions_);
   use.records = (asked > kAlmostAll * positions_ ? positions_ : asked) / repeats_;
-  use.read_again = repeats_ > 1 || coming_back_ > 0 || epochs_.again(positions_);
+  const ReadAgain::Coming coming = read_again_.Look(epochs_, positions_);
+  use.read_again = repeats_ > 1 || coming.again;
+  use.decodes = for_caches_.decodes && (repeats_ > ReadAgain::kPayingEpochs || coming.often);
   if (const MeanOfLate& read = costs_.read(); read.count() > 0) {
     const double waited = Seconds(reading_ + storage_) / static_cast<double>(read.count());
     use.read_seconds = std::max(waited, kReadBeside * read.mean());

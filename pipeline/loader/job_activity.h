@@ -11,6 +11,7 @@
 #include "pipeline/loader/epochs_seen.h"
 #include "pipeline/loader/job_times.h"
 #include "pipeline/loader/load_job.h"
+#include "pipeline/loader/read_again.h"
 #include "pipeline/loader/row_costs.h"
 #include "pipeline/tuning/cache_sizes.h"
 
@@ -70,14 +71,15 @@ class JobActivity {
     sums_.bytes_read += bytes_read;
     epochs_.AddRow(epoch, position, 1.0 / readers);
   }
-  // So many readers more, or fewer, that say that they will read another epoch.
-  void AddComingBack(int readers) { coming_back_ += readers; }
+  // A reader more, or less, that is going to read up to this epoch (LoaderSessionOptions::end_epoch).
+  void OpensReader(uint64_t end_epoch) { read_again_.Opens(end_epoch, epochs_); }
+  void ClosesReader(uint64_t end_epoch) { read_again_.Closes(end_epoch); }
   // Of a row whose stages were measured: `own` as StageTimes has it, in which `reading` counts as StageTimes::kOther.
   void AddStages(const std::vector<Nanos>& own, Nanos reading);
   // What caches saved of a row that was made.
   RowCosts::Saved AddCost(const RowCost& row) { return costs_.Add(row); }
   // The same for whoever chooses sizes of caches; nothing of a job that is gone.
-  std::optional<CacheJob> ForCaches() const;
+  std::optional<CacheJob> ForCaches();
   void AddReadAside(Nanos took) {
     ++sums_.reads_aside;
     read_aside_ += took;
@@ -95,7 +97,7 @@ class JobActivity {
   double positions_ = 0, repeats_ = 1;
   RowCosts costs_;
   EpochsSeen epochs_;
-  int coming_back_ = 0;
+  ReadAgain read_again_;
 };
 
 }  // namespace penstock

@@ -30,6 +30,7 @@
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/loader_stats.h"
 #include "pipeline/loader/row_request.h"
+#include "pipeline/plan/steps.h"
 
 namespace penstock {
 
@@ -86,7 +87,7 @@ class RowSink {
 struct LoaderSessionOptions {
   uint32_t largest_step_rows = 0;  // of this session's slice; its bytes are reserved while the session is open
   uint32_t weight = 1;
-  bool comes_back = false;   // it is going to read several epochs, as far as it knows (ComesBack)
+  uint64_t end_epoch = kEndNotKnown;  // the first that it is not going to read, or kWithoutEnd
   bool books_slots = false;  // rows are written into slots that the sink books; their bytes are not the budget's
   // Whose slice of each step it reads: sessions of one job whose slices overlap read the same rows.
   uint64_t rank = 0;

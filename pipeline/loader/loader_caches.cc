@@ -6,9 +6,16 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/heap.h"
 #include "pipeline/loader/loader_core.h"
 
 namespace penstock {
+namespace {
+
+// Of all memory of rows and caches: what is worth the time to give it back, some milliseconds for each 100 MB.
+constexpr uint64_t kFreedPart = 32;
+
+}  // namespace
 
 void LoaderCore::CountCost(const MadeRow& made, Nanos took, OpenedSession* session) {
   // What was at fault, or another stood in for, is no measure of a row.
@@ -33,7 +40,19 @@ uint64_t LoaderCore::CachesHeld() const {
          std::max(rows_.limit(), rows_.bytes());
 }
 
+void LoaderCore::GiveFreedBack(uint64_t before) {
+  const uint64_t now = records_.bytes() + decoded_.bytes();
+  {
+    MutexLock lock(&mutex_);
+    freed_from_ = std::max(freed_from_, before);
+    if (freed_from_ < now + all_bytes_ / kFreedPart) return;
+    freed_from_ = now;
+  }
+  GiveFreedMemoryBack();
+}
+
 void LoaderCore::ShrinkCaches(const CacheSizes& sizes) {
+  const uint64_t before = records_.bytes() + decoded_.bytes();
   {
     // With other sizes what was counted until now is no measure any more.
     MutexLock lock(&mutex_);
@@ -44,6 +63,7 @@ void LoaderCore::ShrinkCaches(const CacheSizes& sizes) {
   if (sizes.records < now.records) records_.SetLimit(sizes.records);
   if (sizes.decoded < now.decoded) decoded_.SetLimit(sizes.decoded);
   if (sizes.rows < now.rows) rows_.SetLimit(sizes.rows);
+  GiveFreedBack(before);
   const uint64_t held = CachesHeld();
   MutexLock lock(&mutex_);
   budget_.SetTotal(std::max(budget_.total(), all_bytes_ - std::min(all_bytes_, held)));

@@ -98,7 +98,7 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
   session->estimate = making;
   LookAtIdle(true);
   session->activity = ActivityOf(job);
-  if (options.comes_back) session->activity->AddComingBack(1);
+  session->activity->OpensReader(options.end_epoch);
   // Of near files, too: they may be far soon.
   if (ranges_ != nullptr) ranges_->OpenSession(id, job, session->stop_reads.get_token());
   CountShares(session.get(), 1);
@@ -145,7 +145,7 @@ void LoaderCore::CloseSession(uint64_t id, Task quiet) {
   LookAtIdle(true);
   session->closing = true;
   CountShares(session.get(), -1);
-  if (session->options.comes_back) session->activity->AddComingBack(-1);
+  session->activity->ClosesReader(session->options.end_epoch);
   session->quiet = std::move(quiet);
   dropped = scheduler_.RemoveSession(id);
   for (const ScheduledRow& row : dropped) holders_ -= row.held_bytes() > 0 ? 1 : 0;
@@ -303,12 +303,14 @@ void LoaderCore::Sweep() {
       it = it->job.expired() ? cached_jobs_.erase(it) : it + 1;
     }
   }
+  const uint64_t before = records_.bytes() + decoded_.bytes();
   for (const uint64_t space : gone) {
     if (live.count(space) > 0) continue;
     records_.DropSpace(space);
     decoded_.DropSpace(space);
     rows_.DropSpace(space);
   }
+  GiveFreedBack(before);
 }
 
 std::shared_ptr<JobActivity> LoaderCore::ActivityOf(const std::shared_ptr<const LoadJob>& job) {

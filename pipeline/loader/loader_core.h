@@ -88,7 +88,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     uint64_t held = 0;              // bytes grabbed
     std::vector<RowRequest> ahead;  // to tell storage of
     AskedRows asked;                // by the session
-    bool shared = false;            // other sessions read the row too
+    int sharers = 0;                // other sessions that read the row too
     std::optional<RowKey> making;   // they wait for it
   };
   // How it went, and the row when there is one.
@@ -140,6 +140,10 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   uint64_t CachesHeld() const;
   // Lets chosen caches give up `bytes` to rows, down to what they began with. False: they cannot.
   bool GiveBackCaches(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_, sizing_);
+  // Records and decoded images lie on the heap, which keeps what they let go of; others, of whom some have memory of
+  // another kind (files, rings), would come on top of it. Once that is much it is the system's. `before`: what both
+  // caches held.
+  void GiveFreedBack(uint64_t before) ABSL_LOCKS_EXCLUDED(mutex_);
   // Lowers caches to these sizes, and gives what that frees to rows.
   void ShrinkCaches(const CacheSizes& sizes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sizing_) ABSL_LOCKS_EXCLUDED(mutex_);
   // A row that was made, for the measures of what caches give.
@@ -193,6 +197,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   MemoryBudget budget_ ABSL_GUARDED_BY(mutex_);
   uint64_t rows_need_ ABSL_GUARDED_BY(mutex_) = 0;    // what caches had to give back to them, while sessions are open
   uint64_t peak_before_ ABSL_GUARDED_BY(mutex_) = 0;  // of rows and caches, with other sizes of these
+  uint64_t freed_from_ ABSL_GUARDED_BY(mutex_) = 0;   // what caches on the heap held at most since it gave memory back
   uint64_t range_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of it, for records that were fetched ahead
   RowScheduler scheduler_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<OpenedSession>> sessions_ ABSL_GUARDED_BY(mutex_);

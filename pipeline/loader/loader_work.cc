@@ -229,7 +229,7 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
   outcome.timed = thread->sampler.Next() || outcome.traced;
   if (outcome.timed) times.Start(options_.clock, job.pipeline().stages().size(), outcome.traced);
   outcome.end =
-      maker_.Make(job, session.id, row.request, work->shared, book, get_slot, borrow, thread, &row.reads, made);
+      maker_.Make(job, session.id, row.request, work->sharers, book, get_slot, borrow, thread, &row.reads, made);
   times.Stop();
   if (outcome.end == RowMaker::End::kMade && made->status.ok()) {
     // Usually far below what was booked; a cast may widen ragged numbers beyond it.
@@ -374,10 +374,10 @@ void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* sessio
 bool LoaderCore::WaitsForOther(Work* work) {
   const OpenedSession& session = *work->session;
   const RowRequest& request = work->picked.row.request;
-  work->shared = session.shares > 0;
+  work->sharers = session.shares;
   work->making.reset();
   // One that holds memory goes on with it.
-  if (!work->shared || rows_.limit() == 0 || work->picked.row.held_bytes() > 0) return false;
+  if (work->sharers == 0 || rows_.limit() == 0 || work->picked.row.held_bytes() > 0) return false;
   const RowKey key{session.job->shared_space(), request.epoch, request.position};
   const auto [it, first] = being_made_.try_emplace(key);
   if (first) {

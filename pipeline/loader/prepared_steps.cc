@@ -18,7 +18,7 @@ absl::StatusOr<std::unique_ptr<PreparedSteps>> PreparedSteps::Open(Loader* loade
   session.largest_step_rows = static_cast<uint32_t>(steps.step_size() / steps.world_size());
   session.weight = std::max<uint32_t>(job->spec().weight(), 1);
   session.books_slots = true;
-  session.comes_back = ComesBack(options.epochs);
+  session.end_epoch = EndEpoch(options.start, options.epochs);
   session.rank = options.rank;
   session.world_size = steps.world_size();
   std::unique_ptr<PreparedSteps> prepared(new PreparedSteps(steps, options, std::move(make_target)));

@@ -285,7 +285,7 @@ std::optional<RowKey> RowMaker::KeyOf(const LoadJob& job, const RowRequest& requ
   return RowKey{job.shared_space(), request.epoch, request.position};
 }
 
-RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequest& request, bool shared, Book book,
+RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequest& request, int sharers, Book book,
                              GetSlot get_slot, Borrow borrow, MakerThread* thread, ReadTries* reads,
                              MadeRow* made) const {
   const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
@@ -300,7 +300,7 @@ RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequ
   const SampleKey key{job.spec().order().seed(), request.epoch, plan.RepeatAt(request.position), record};
 
   const RowSchema& schema = job.pipeline().schema();
-  const std::optional<RowKey> row_key = KeyOf(job, request, record, shared);
+  const std::optional<RowKey> row_key = KeyOf(job, request, record, sharers > 0);
   if (row_key.has_value()) {
     if (const std::shared_ptr<const CachedRow> row = options_.rows->Find(*row_key); row != nullptr) {
       const absl::StatusOr<Answer> answer = book(row->bytes.size());
@@ -311,6 +311,7 @@ RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequ
         slot->lenient = false;
         UnpackRow(schema, row->bytes, slot);
       }
+      options_.rows->Took(*row_key);
       made->from = RowFrom::kKept;
       made->row_bytes = row->bytes.size();
       made->status = answer.ok() ? absl::OkStatus() : WithPlace(answer.status(), job, record);
@@ -323,7 +324,7 @@ RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequ
   if (end == Attempt::kNone && row_key.has_value() && !made->lenient) {
     const RowSlot& slot = *get_slot();
     if (!job.pipeline().IsDeterministic()) {
-      options_.rows->Share(*row_key, PackRow(schema, slot));
+      options_.rows->Share(*row_key, PackRow(schema, slot), sharers);
     } else if (options_.rows->HasRoomToKeep(PackedRowBytes(schema, slot))) {
       options_.rows->Keep(*row_key, PackRow(schema, slot));
     }

@@ -124,10 +124,10 @@ class RowMaker {
     kNotReady,  // the shard of made->missing_record is not ready: try again when it is
     kNotRead,   // made->missing_record must be brought first: try again with it in reads->brought
   };
-  // Makes the row, or takes it from the cache of rows. `shared`: other sessions read it too. `session` identifies the
-  // caller's stream of requests for the plan that `thread` keeps; *reads is the row's, from try to try. Waits for
+  // Makes the row, or takes it from the cache of rows. `sharers`: other sessions that read it too. `session` identifies
+  // the caller's stream of requests for the plan that `thread` keeps; *reads is the row's, from try to try. Waits for
   // nothing but storage that answers at once.
-  End Make(const LoadJob& job, uint64_t session, const RowRequest& request, bool shared, Book book, GetSlot get_slot,
+  End Make(const LoadJob& job, uint64_t session, const RowRequest& request, int sharers, Book book, GetSlot get_slot,
            Borrow borrow, MakerThread* thread, ReadTries* reads, MadeRow* made) const;
 
  private:

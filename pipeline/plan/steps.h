@@ -31,10 +31,14 @@ struct Cursor {
   bool operator==(const Cursor&) const = default;
 };
 
-// Whether workers are told that a reader of so many epochs, 0: without end, comes back, and may keep what they read in
-// its first one. Where images are kept decoded that epoch decodes whole ones, half as much work again, and each later
-// one decodes none.
-constexpr bool ComesBack(uint64_t epochs) { return epochs == 0 || epochs >= 4; }
+// The first epoch that a reader is not going to read, as workers are told it: they may keep what they read in one epoch
+// for those that come.
+constexpr uint64_t kEndNotKnown = 0;
+constexpr uint64_t kWithoutEnd = ~uint64_t{0};
+// Of one that begins at `start` and reads so many epochs; 0: without end.
+constexpr uint64_t EndEpoch(const Cursor& start, uint64_t epochs) {
+  return epochs == 0 || epochs > kWithoutEnd - start.epoch ? kWithoutEnd : start.epoch + epochs;
+}
 
 struct StepSpan {
   uint64_t epoch = 0;

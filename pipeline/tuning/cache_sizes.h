@@ -30,9 +30,9 @@ struct CacheJob {
   uint64_t data = 0;        // jobs with the same records have the same
   double rows = 0;          // made since the last look
   double records = 0;       // that an epoch asks this loader for
-  bool read_again = false;  // they were asked for more than once
+  bool read_again = false;  // they are going to be asked for again
   bool same_rows = false;   // nothing is drawn: a record's row is the same in each epoch
-  bool decodes = false;     // there are images to be kept decoded
+  bool decodes = false;     // there are images to be kept decoded, and epochs enough to come for that to pay
   double read_seconds = 0;  // what a read that memory has not costs the threads
   double from_record_seconds = 0;
   double from_decoded_seconds = 0;

@@ -54,7 +54,8 @@ TuningController::TuningController(const TuningLimits& limits, const TuningSetti
       before_(kMeanWindows),
       after_(kMeanWindows),
       others_use_(kMeanWindows),
-      others_want_(kMeanWindows) {}
+      others_want_(kMeanWindows),
+      unasked_(kMeanWindows) {}
 
 std::optional<std::string> TuningController::TakeNews() { return std::exchange(news_, std::nullopt); }
 
@@ -79,6 +80,7 @@ TuningSetting TuningController::Step(const TuningWindow& window, Nanos now) {
   const Shares shares = SharesOf(window);
   others_use_.Add(window.other_seconds / window.seconds);
   others_want_.Add(shares.others);
+  unasked_.Add(shares.unasked);
   if (trial_.has_value()) {
     after_.Add(rate);
     Judge(now);
@@ -109,6 +111,7 @@ TuningController::Shares TuningController::SharesOf(const TuningWindow& window) 
 void TuningController::ForgetOthers() {
   others_use_.Clear();
   others_want_.Clear();
+  unasked_.Clear();
 }
 
 int TuningController::WantedReads(const TuningWindow& window) const {
@@ -193,7 +196,7 @@ bool TuningController::ProposeThreads(const Shares& shares, Nanos now) {
 }
 
 void TuningController::Begin(Move move, const TuningSetting& to, std::string why) {
-  trial_ = Trial{move, setting_, std::move(why), others_use_.typical()};
+  trial_ = Trial{move, setting_, std::move(why), others_use_.typical(), unasked_.typical() > kFed};
   setting_ = to;
   after_.Clear();
   ForgetOthers();
@@ -202,13 +205,16 @@ void TuningController::Begin(Move move, const TuningSetting& to, std::string why
 
 void TuningController::Judge(Nanos now) {
   const double before = before_.typical(), after = after_.typical();
-  const bool gives_back = trial_->move == kFewerReads;
   if (after < kPlainlyWorse * before) return TakeBack(now);
   if (after_.size() >= kPlainWindows && after > kPlainlyBetter * before) return Keep(now);
   if (after_.size() < kMeanWindows) return;
-  // Threads that are given back need not pay more: they must not cost anything.
+  // Threads that are given back need not pay more: they must not cost anything. Where the trainers had enough, what
+  // comes scatters as they ask, by more than a CPU for them may give.
   const double bar = after_.BarAgainst(before_);
-  if (gives_back ? after * bar >= before : after >= before * bar) return Keep(now);
+  const double least = trial_->move == kFewerReads                    ? before / bar
+                       : trial_->move == kFewerThreads && trial_->fed ? before
+                                                                      : before * bar;
+  if (after >= least) return Keep(now);
   TakeBack(now);
 }
 

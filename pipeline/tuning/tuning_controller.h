@@ -6,7 +6,8 @@
 //
 // Read threads go where Little's law puts them, latency times the rate that the CPUs could make, while threads wait for
 // storage and a trainer for rows; requests to object storage likewise. Threads that make rows go where CPU is short
-// because others use it, a trainer on the same host most of all: fewer of them, if more rows come for it.
+// because others use it, a trainer on the same host most of all: fewer of them, if more rows come for it, or, where
+// trainers had enough of them before, if not fewer do.
 #ifndef PENSTOCK_PIPELINE_TUNING_TUNING_CONTROLLER_H_
 #define PENSTOCK_PIPELINE_TUNING_TUNING_CONTROLLER_H_
 
@@ -45,6 +46,7 @@ class TuningController {
     TuningSetting from;
     std::string why;
     double others_used = 0;  // CPUs, before it
+    bool fed = false;        // the trainers had enough before it
   };
   struct Shares;
 
@@ -70,6 +72,7 @@ class TuningController {
   Rates after_;             // of the trial
   Rates others_use_;        // CPUs that other processes use,
   Rates others_want_;       // and those that a thread less may give them: with the setting as it is
+  Rates unasked_;           // part of the threads' time without anybody who wants rows
   double others_used_ = 0;  // when more threads were last left alone
   std::optional<Trial> trial_;
   int settling_ = 0;  // windows that still show what was before

@@ -9,20 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/sanitizers.h"
+
 namespace penstock {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kOwnHeap = true;  // the sanitizer's
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kOwnHeap = true;
-#else
-constexpr bool kOwnHeap = false;
-#endif
-#else
-constexpr bool kOwnHeap = false;
-#endif
 
 // Rows that come and go, as a client has them: `blocks` of 1 MiB at a time, again and again. Page faults of the last
 // rounds.
@@ -48,7 +38,7 @@ long FaultsOf(int blocks) {
 }
 
 TEST(KeepFreedMemory, BlocksThatComeAndGoFaultInNoPagesAgain) {
-  if (kOwnHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
+  if (kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
   if (std::getenv("GLIBC_TUNABLES") != nullptr || std::getenv("MALLOC_TRIM_THRESHOLD_") != nullptr) GTEST_SKIP();
   KeepFreedMemory(64 << 20);
   EXPECT_LT(FaultsOf(24), 4 * 24 * 256 / 10);

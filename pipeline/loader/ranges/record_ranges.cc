@@ -205,19 +205,31 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const AskedRows
     const uint64_t record = session->plan->RecordAt(next.position);
     if (will_ask(next.epoch, next.position, record) && !options_.cached(*session->job, record) &&
         !Has({session->job->record_space(), record})) {
+      if (!Reserve()) break;
       const std::shared_ptr<Range> range = Plan(session.get(), record, horizon, will_ask);
-      if (range != nullptr) {
-        range->session = session;
-        if (!Begin(session.get(), id, range)) {
-          session->no_memory = kCallsWithoutMemory;
-          break;
+      if (range != nullptr) range->session = session;
+      if (range == nullptr || !Begin(session.get(), id, range)) {
+        under_way_.fetch_sub(1);
+        if (range == nullptr) {
+          ++next.position;
+          continue;
         }
+        session->no_memory = kCallsWithoutMemory;
+        break;
       }
     }
     ++next.position;
     if (under_way_.load(std::memory_order_relaxed) >= options_.most_under_way) break;
   }
   leave();
+}
+
+bool RecordRanges::Reserve() {
+  int now = under_way_.load(std::memory_order_relaxed);
+  while (now < options_.most_under_way) {
+    if (under_way_.compare_exchange_weak(now, now + 1)) return true;
+  }
+  return false;
 }
 
 std::shared_ptr<RecordRanges::Range> RecordRanges::Plan(Session* session, uint64_t record, const Place& horizon,
@@ -327,7 +339,6 @@ bool RecordRanges::Begin(Session* session, uint64_t id, const std::shared_ptr<Ra
     }
     session->by_end.emplace(range->end, range);
   }
-  under_way_.fetch_add(1);
   ranges_.fetch_add(1, std::memory_order_relaxed);
   range->with_session.emplace(session->stop, Range::Stop{range->stop});
   range->reader->ReadBytesLater(

@@ -133,7 +133,9 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   bool Has(const CacheKey& key);
   // The range around the record, and which of its records are wanted; fewer than two are none.
   std::shared_ptr<Range> Plan(Session* session, uint64_t record, const AskedRows::Place& horizon, WillAsk will_ask);
-  // Begins it; false: there is no memory.
+  // Whether one more may be under way, which it is from then on.
+  bool Reserve();
+  // Begins it, for whom there is room; false: there is no memory.
   bool Begin(Session* session, uint64_t id, const std::shared_ptr<Range>& range);
   void Over(const std::shared_ptr<Range>& range, bool ok);
   // Forgets the range. Who calls has it until the lock is given up: its memory is given back outside.

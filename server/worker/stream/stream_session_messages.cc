@@ -98,7 +98,7 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   LoaderSessionOptions options;
   options.largest_step_rows = core.slice_rows();
   options.counts_all = true;
-  options.comes_back = open.comes_back();
+  options.end_epoch = open.end_epoch();
   options.rank = open.rank();
   options.world_size = std::max<uint32_t>(open.world_size(), 1);
   options.weight = job->spec().weight() == 0 ? 1 : job->spec().weight();

@@ -62,7 +62,7 @@ TEST(BatchArena, BlocksArePagesThatDoNotOverlapWhateverComesAndGoes) {
 }
 
 TEST(BatchArena, WhatIsGivenBackTakesNoMemory) {
-  const std::unique_ptr<BatchArena> arena = Make(uint64_t{1} << 40);  // far more than there is
+  const std::unique_ptr<BatchArena> arena = Make(uint64_t{1} << 38);  // far more than there is
   EXPECT_EQ(PagesOf(arena->fd()), 0u);
   constexpr size_t kBytes = size_t{8} << 20;
   void* const memory = arena->Allocate(kBytes);

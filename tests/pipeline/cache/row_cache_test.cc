@@ -20,7 +20,7 @@ TEST(RowCache, GivesBackWhatWasKeptAndSharedAndCounts) {
   RowCache cache(1 << 20);
   EXPECT_EQ(cache.Find({1, 0, 7}), nullptr);
   EXPECT_TRUE(cache.Keep({1, 0, 7}, Row(100, 'a')));
-  EXPECT_TRUE(cache.Share({2, 5, 7}, Row(100, 'b')));
+  EXPECT_TRUE(cache.Share({2, 5, 7}, Row(100, 'b'), 1));
   ASSERT_NE(cache.Find({1, 0, 7}), nullptr);
   EXPECT_EQ(cache.Find({1, 0, 7})->bytes, std::string(100, 'a'));
   EXPECT_EQ(cache.Find({2, 5, 7})->bytes, std::string(100, 'b'));
@@ -33,7 +33,7 @@ TEST(RowCache, GivesBackWhatWasKeptAndSharedAndCounts) {
 TEST(RowCache, TheOldestSharedRowsMakeRoomForNewOnes) {
   RowCache cache(3 * RowCharge(500));
   for (uint64_t p = 0; p < 10; ++p) {
-    EXPECT_TRUE(cache.Share({1, 0, p}, Row(500, 'a')));
+    EXPECT_TRUE(cache.Share({1, 0, p}, Row(500, 'a'), 1));
     EXPECT_LE(cache.bytes(), cache.limit());
   }
   for (uint64_t p = 0; p < 10; ++p) EXPECT_EQ(cache.Find({1, 0, p}) != nullptr, p >= 7) << p;
@@ -41,7 +41,7 @@ TEST(RowCache, TheOldestSharedRowsMakeRoomForNewOnes) {
 
 TEST(RowCache, KeptRowsStayAndDisplaceSharedOnes) {
   RowCache cache(3 * RowCharge(500));
-  EXPECT_TRUE(cache.Share({1, 0, 0}, Row(500, 'a')));
+  EXPECT_TRUE(cache.Share({1, 0, 0}, Row(500, 'a'), 1));
   EXPECT_TRUE(cache.Keep({2, 0, 0}, Row(500, 'b')));
   EXPECT_TRUE(cache.Keep({2, 0, 1}, Row(500, 'b')));
   EXPECT_NE(cache.Find({1, 0, 0}), nullptr);
@@ -50,14 +50,31 @@ TEST(RowCache, KeptRowsStayAndDisplaceSharedOnes) {
   EXPECT_EQ(cache.Find({1, 0, 0}), nullptr);
   EXPECT_FALSE(cache.HasRoomToKeep(1));
   EXPECT_FALSE(cache.Keep({2, 0, 3}, Row(500, 'b')));
-  EXPECT_FALSE(cache.Share({1, 0, 1}, Row(500, 'a')));
+  EXPECT_FALSE(cache.Share({1, 0, 1}, Row(500, 'a'), 1));
   for (uint64_t record = 0; record < 3; ++record) EXPECT_NE(cache.Find({2, 0, record}), nullptr);
+}
+
+TEST(RowCache, ASharedRowGoesWhenThoseWhoWantItHaveHadItAndAKeptOneStays) {
+  RowCache cache(1 << 20);
+  ASSERT_TRUE(cache.Share({1, 0, 0}, Row(500, 'a'), 2));
+  ASSERT_TRUE(cache.Keep({2, 0, 0}, Row(500, 'b')));
+  const auto held = cache.Find({1, 0, 0});
+  EXPECT_NE(cache.Find({1, 0, 0}), nullptr) << "looking is not taking";
+  cache.Took({1, 0, 0});
+  EXPECT_NE(cache.Find({1, 0, 0}), nullptr) << "one more wants it";
+  cache.Took({1, 0, 0});
+  EXPECT_EQ(cache.Find({1, 0, 0}), nullptr);
+  EXPECT_EQ(held->bytes, std::string(500, 'a')) << "who holds it has it";
+  cache.Took({1, 0, 0});
+  for (int i = 0; i < 3; ++i) cache.Took({2, 0, 0});
+  EXPECT_NE(cache.Find({2, 0, 0}), nullptr);
+  EXPECT_EQ(cache.bytes(), RowCharge(500));
 }
 
 TEST(RowCache, ARowThatNeverFitsDisplacesNothing) {
   RowCache cache(3 * RowCharge(500));
-  EXPECT_TRUE(cache.Share({1, 0, 0}, Row(500, 'a')));
-  EXPECT_FALSE(cache.Share({1, 0, 1}, Row(5000, 'a')));
+  EXPECT_TRUE(cache.Share({1, 0, 0}, Row(500, 'a'), 1));
+  EXPECT_FALSE(cache.Share({1, 0, 1}, Row(5000, 'a'), 1));
   EXPECT_FALSE(cache.Keep({1, 0, 1}, Row(5000, 'a')));
   EXPECT_NE(cache.Find({1, 0, 0}), nullptr);
 }
@@ -66,8 +83,8 @@ TEST(RowCache, DroppingASpaceFreesItsBytesAndLeavesTheOthers) {
   RowCache cache(1 << 20);
   for (uint64_t n = 0; n < 100; ++n) {
     cache.Keep({1, 0, n}, Row(100, 'a'));
-    cache.Share({1, 3, n}, Row(100, 'a'));
-    cache.Share({2, 0, n}, Row(100, 'b'));
+    cache.Share({1, 3, n}, Row(100, 'a'), 1);
+    cache.Share({2, 0, n}, Row(100, 'b'), 1);
   }
   const auto held = cache.Find({1, 0, 5});
   cache.DropSpace(1);
@@ -81,7 +98,7 @@ TEST(RowCache, DroppingASpaceFreesItsBytesAndLeavesTheOthers) {
 TEST(RowCache, WithoutALimitTakesNothing) {
   RowCache cache(0);
   EXPECT_FALSE(cache.Keep({1, 0, 1}, Row(1, 'a')));
-  EXPECT_FALSE(cache.Share({1, 0, 1}, Row(1, 'a')));
+  EXPECT_FALSE(cache.Share({1, 0, 1}, Row(1, 'a'), 1));
   EXPECT_EQ(cache.Find({1, 0, 1}), nullptr);
   EXPECT_EQ(cache.misses(), 0u);
 }
@@ -97,7 +114,7 @@ TEST(RowCache, ManyThreadsNeverPassTheLimit) {
           if (i % 3 == 0) {
             cache.Keep(key, Row(300, 'x'));
           } else {
-            cache.Share(key, Row(300, 'x'));
+            cache.Share(key, Row(300, 'x'), 1);
           }
         }
         EXPECT_LE(cache.bytes(), cache.limit());
@@ -122,7 +139,7 @@ TEST(LentRows, KeptRowsLieInFilesOfTheirSpaceAndOthersDoNot) {
   ASSERT_TRUE(cache.Keep({1, 0, 2}, Row(kLarge, 'b')));
   ASSERT_TRUE(cache.Keep({2, 0, 1}, Row(kLarge, 'c')));
   ASSERT_TRUE(cache.Keep({1, 0, 3}, Row(100, 'd')));
-  ASSERT_TRUE(cache.Share({3, 0, 1}, Row(kLarge, 'e')));
+  ASSERT_TRUE(cache.Share({3, 0, 1}, Row(kLarge, 'e'), 1));
   const auto file_of = [&](const RowKey& key) {
     const auto row = cache.Find(key);
     const auto file = files->FileOf(row->bytes.data(), row->bytes.size());
@@ -176,7 +193,7 @@ TEST(RowCache, ALowerLimitTakesSharedRowsFirstThenAsManyKeptOnesAsItHasTo) {
   for (uint64_t k = 0; k < 20; ++k) ASSERT_TRUE(cache.Keep({1, 0, k}, Row(1000, 'a')));
   for (uint64_t k = 0; k < 20; ++k) ASSERT_TRUE(cache.Keep({2, 0, k}, Row(1000, 'b')));
   const uint64_t kept = cache.bytes();
-  for (uint64_t k = 0; k < 20; ++k) ASSERT_TRUE(cache.Share({3, 1, k}, Row(1000, 'c')));
+  for (uint64_t k = 0; k < 20; ++k) ASSERT_TRUE(cache.Share({3, 1, k}, Row(1000, 'c'), 1));
   cache.SetLimit(kept + 5 * (1000 + RowCache::kEntryOverhead) + 500);
   EXPECT_EQ(cache.Find({3, 1, 0}), nullptr);
   EXPECT_NE(cache.Find({3, 1, 19}), nullptr) << "the latest";

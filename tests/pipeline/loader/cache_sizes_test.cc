@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <random>
@@ -11,12 +12,14 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/heap.h"
 #include "base/mutex.h"
 #include "base/runtime/clock.h"
 #include "pipeline/loader/cache_tuning.h"
 #include "pipeline/loader/epochs_seen.h"
 #include "pipeline/loader/local_reader.h"
 #include "tests/pipeline/loader/loader_testing.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
@@ -269,6 +272,33 @@ TEST(CacheTuning, ImagesThatCostLittleToDecodeAreNotKept) {
   EXPECT_TRUE(machine.news.empty());
 }
 
+// Bytes of this process that are no file's.
+uint64_t OwnMemory() {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line)) {
+    if (line.starts_with("RssAnon:")) return std::stoull(line.substr(8)) << 10;
+  }
+  ADD_FAILURE() << "no RssAnon in /proc/self/status";
+  return 0;
+}
+
+// What replaces it may lie in files and rings, and come on top.
+TEST(CacheSizes, WhatADecodedCacheLetsGoOfIsTheSystemsAgain) {
+  if (kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
+  constexpr uint64_t kImages = 3000, kBytes = 20'000;
+  KeepFreedMemory(256 << 20);  // as the daemon does
+  MemoryJob made = MakeMemoryJob(kImages, 1000, 300);
+  made.pipeline->decoded_bytes = kBytes;
+  auto loader = LoaderOf(128 << 20, {0, 0, 0});
+  loader->SetCaches({0, 80 << 20, 0});
+  ReadEpochs(loader.get(), made.job, 0, 1);
+  ASSERT_GT(loader->Stats().decoded_cache.bytes, kImages * kBytes);
+  const uint64_t full = OwnMemory();
+  loader->SetCaches({0, 0, 0});
+  EXPECT_LT(OwnMemory() + kImages * kBytes * 3 / 4, full);
+}
+
 TEST(CacheTuning, AnEvaluationsRowsAreKeptWhereTheyFit) {
   Machine machine(MakeMemoryJob(1000, 1000, 6000));
   machine.job.pipeline->deterministic = true;
@@ -288,7 +318,7 @@ TEST(CacheTuning, AJobThatSaysThatItComesBackFillsThemInItsFirstEpoch) {
     CacheTuning tuning(loader.get());
     HashingSink sink(machine.job.job->fixed_bytes());
     LoaderSessionOptions options = StepsOf(8);
-    options.comes_back = comes_back;
+    options.end_epoch = comes_back ? 4 : kEndNotKnown;
     auto session = loader->OpenSession(machine.job.job, options, &sink);
     ASSERT_TRUE(session.ok()) << session.status();
     for (uint64_t row = 0; row < 2 * kRows; ++row) {

@@ -275,7 +275,8 @@ TEST_F(RecordRangesTest, SixtyFourRangesUnderWayAreInTheBudgetAndNoByteIsInTwo) 
     if (asked < kRecords) session->Request(RowsOf(asked, asked + 1, 40));
     asked += asked < kRecords ? 1 : 0;
     return false;
-  }));
+  })) << storage_.held()
+      << " ranges under way of " << storage_.ranges() << ", " << asked << " rows asked for, " << sink.held() << " here";
   EXPECT_EQ(storage_.overlapping(), 0u);
   // A few records each, in whole pages.
   EXPECT_GT(loader->Stats().memory_bytes, idle + 64 * 4096);

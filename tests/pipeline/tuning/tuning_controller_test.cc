@@ -257,6 +257,34 @@ TEST(TuningController, ATrainerThatStandsBackForThreadsThatWakeIsSeenByTheCpuTha
   EXPECT_EQ(controller.setting().threads, 1);
 }
 
+// As measured: 2 CPUs, a trainer that needs one of them for 55 ms a batch of 64.
+TEST(TuningController, ATrainerThatHasEnoughAndNeedsACpuGetsOneThoughItsRateScatters) {
+  TuningLimits limits;
+  limits.most_threads = limits.host_cpus = 2;
+  TuningController controller(limits, {2, 0});
+  Nanos now = 0;
+  const auto window = [&](double rate, double others, double busy, double cpu, double unasked) {
+    TuningWindow seen;
+    seen.seconds = kWindowSeconds;
+    seen.rows = rate * kWindowSeconds;
+    seen.other_seconds = others * kWindowSeconds;
+    seen.busy_seconds = busy;
+    seen.cpu_seconds = cpu;
+    seen.unasked_seconds = unasked;
+    now += TuningController::kWindow;
+    return controller.Step(seen, now).threads;
+  };
+  window(0, 0.34, 0, 0, 0);
+  window(1069, 0.68, 0.64, 0.44, 0);
+  window(1337, 0.91, 0.97, 0.54, 0);
+  window(1145, 0.78, 0.70, 0.47, 0.27);
+  window(726, 0.92, 0.51, 0.29, 0.48);
+  window(915, 0.85, 0.61, 0.38, 0.37);
+  ASSERT_EQ(controller.setting().threads, 1) << "tried";
+  for (const double rate : {1151.0, 1071.0, 1089.0, 1013.0, 1101.0, 1080.0}) window(rate, 1.03, 0.49, 0.47, 0);
+  EXPECT_EQ(controller.setting().threads, 1) << "0.05 more rows, behind 0.25 of scatter";
+}
+
 TEST(TuningController, AReaderThatCameOrWentIsNoReasonToThinkLittleOfASetting) {
   // Threads lack some CPU, but all rows come from them: fewer of them are missed at once, also where a window before
   // the trial had no reader.

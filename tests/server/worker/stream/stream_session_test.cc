@@ -97,7 +97,7 @@ TEST_F(StreamSessionTest, TheLoaderKnowsOfAReaderThatComesBackForAnotherEpoch) {
   for (const bool comes_back : {false, true}) {
     const Client client = NewClient();
     v1::ClientMessage message = OpenMessage();
-    message.mutable_open()->set_comes_back(comes_back);
+    message.mutable_open()->set_end_epoch(comes_back ? 2 : 1);
     Send(client, message);
     const CacheUse use = loader_->TakeCacheUse();
     ASSERT_EQ(use.jobs.size(), 1u);

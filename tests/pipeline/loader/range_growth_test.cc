@@ -1,0 +1,306 @@
+// What a process takes while ranges of a web server are under way: what is booked, and little beside.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/owned_fd.h"
+#include "pipeline/loader/loader.h"
+#include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/object/object_storage.h"
+#include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/loader/loader_testing.h"
+#include "tests/support/sanitizers.h"
+#include "tests/support/test_dataset.h"
+#include "tests/support/wait_until.h"
+
+namespace penstock {
+namespace {
+
+// A web server of a folder's files in a process of its own, so that its memory is not that of who reads. Answers of
+// `held_from` bytes and more stop halfway until `most_held` of them do.
+class HoldingServer {
+ public:
+  HoldingServer(std::string folder, uint64_t held_from, size_t most_held)
+      : folder_(std::move(folder)), held_from_(held_from), most_held_(most_held) {
+    int told[2], go[2];
+    PS_CHECK(pipe2(told, O_CLOEXEC) == 0 && pipe2(go, O_CLOEXEC) == 0);
+    listener_ = OwnedFd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    PS_CHECK(bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), length) == 0);
+    PS_CHECK(listen(listener_.get(), 512) == 0);
+    PS_CHECK(getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &length) == 0);
+    url_ = absl::StrCat("http://127.0.0.1:", ntohs(address.sin_port), "/");
+    process_ = fork();
+    PS_CHECK(process_ >= 0);
+    if (process_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      Serve(told[1], go[0]);
+    }
+    told_ = OwnedFd(told[0]);
+    go_ = OwnedFd(go[1]);
+    close(told[1]);
+    close(go[0]);
+    listener_ = OwnedFd();
+  }
+  ~HoldingServer() {
+    kill(process_, SIGKILL);
+    waitpid(process_, nullptr, 0);
+  }
+
+  const std::string& url() const { return url_; }
+  // Whether all that are to be held are.
+  bool Holds() const {
+    pollfd waits{told_.get(), POLLIN, 0};
+    return poll(&waits, 1, 0) == 1;
+  }
+  // They end, and no more are held.
+  void GoOn() const { PS_CHECK(write(go_.get(), "", 1) == 1); }
+
+ private:
+  struct Answer {
+    int socket = -1, file = -1;
+    off_t at = 0;
+    uint64_t left = 0;
+  };
+
+  static void Send(Answer* answer, uint64_t bytes) {
+    for (uint64_t sent = 0; sent < bytes;) {
+      const ssize_t now = sendfile(answer->socket, answer->file, &answer->at, bytes - sent);
+      if (now <= 0) _exit(1);
+      sent += static_cast<uint64_t>(now);
+    }
+    answer->left -= bytes;
+  }
+
+  // The head of the answer, sent; its body is `answer`.
+  Answer Begin(int socket, const std::string& request) const {
+    const size_t path = request.find('/') + 1;
+    const std::string name = request.substr(path, request.find(' ', path) - path);
+    Answer answer{.socket = socket, .file = open(absl::StrCat(folder_, "/", name).c_str(), O_RDONLY)};
+    struct stat info {};
+    if (answer.file < 0 || fstat(answer.file, &info) != 0) _exit(1);
+    const auto size = static_cast<unsigned long long>(info.st_size);
+    unsigned long long first = 0, last = size - 1;
+    const size_t range = request.find("bytes=");
+    const bool part = range != std::string::npos;
+    if (part && std::sscanf(request.c_str() + range, "bytes=%llu-%llu", &first, &last) != 2) _exit(1);
+    const std::string place = part ? absl::StrCat("content-range: bytes ", first, "-", last, "/", size, "\r\n") : "";
+    const std::string head = absl::StrCat("HTTP/1.1 ", part ? "206 Partial Content" : "200 OK", "\r\netag: \"", size,
+                                          "\"\r\n", place, "content-length: ", last + 1 - first, "\r\n\r\n");
+    if (send(socket, head.data(), head.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(head.size())) _exit(1);
+    answer.at = static_cast<off_t>(first);
+    answer.left = request.starts_with("HEAD") ? 0 : last + 1 - first;
+    return answer;
+  }
+
+  [[noreturn]] void Serve(int told, int go) const {
+    std::vector<pollfd> waits{{listener_.get(), POLLIN, 0}};
+    std::vector<std::string> requests{""};
+    std::vector<Answer> held;
+    bool holds = true;
+    for (;;) {
+      if (poll(waits.data(), waits.size(), -1) < 0) _exit(1);
+      for (size_t i = waits.size(); i-- > 1;) {
+        if (waits[i].revents == 0) continue;
+        char buffer[4096];
+        const ssize_t got = recv(waits[i].fd, buffer, sizeof buffer, 0);
+        if (got <= 0) {
+          close(waits[i].fd);
+          waits.erase(waits.begin() + static_cast<std::ptrdiff_t>(i));
+          requests.erase(requests.begin() + static_cast<std::ptrdiff_t>(i));
+          continue;
+        }
+        requests[i].append(buffer, static_cast<size_t>(got));
+        if (!requests[i].ends_with("\r\n\r\n")) continue;
+        Answer answer = Begin(waits[i].fd, std::exchange(requests[i], ""));
+        if (holds && answer.left >= held_from_) {
+          Send(&answer, answer.left / 2);
+          held.push_back(answer);
+        } else {
+          Send(&answer, answer.left);
+          close(answer.file);
+        }
+      }
+      if (waits[0].revents != 0) {
+        waits.push_back({accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC), POLLIN, 0});
+        requests.emplace_back();
+      }
+      if (!holds || held.size() < most_held_) continue;
+      char byte = 0;
+      if (write(told, &byte, 1) != 1 || read(go, &byte, 1) != 1) _exit(1);
+      holds = false;
+      for (Answer& answer : held) {
+        Send(&answer, answer.left);
+        close(answer.file);
+      }
+    }
+  }
+
+  const std::string folder_;
+  const uint64_t held_from_;
+  const size_t most_held_;
+  OwnedFd listener_, told_, go_;
+  std::string url_;
+  pid_t process_ = -1;
+};
+
+// Local files whose bytes come from a web server.
+class ServedFiles final : public Storage {
+ public:
+  explicit ServedFiles(std::string url) : url_(std::move(url)) {}
+  bool AnswersAtOnce(const std::string& name) const override { return false; }
+  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
+    auto local = LocalFiles()->OpenAndWait(name);
+    if (!local.ok()) return std::move(done)(local.status());
+    objects_.Open(
+        url_ + std::filesystem::path(name).filename().string(), options,
+        [local = *std::move(local), done = std::move(done)](absl::StatusOr<std::unique_ptr<StoredFile>> file) mutable {
+          if (!file.ok()) return std::move(done)(file.status());
+          std::move(done)(std::make_unique<File>(std::move(local), *std::move(file)));
+        });
+  }
+  void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override {
+    LocalFiles()->Stat(name, options, std::move(done));
+  }
+  void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override {
+    LocalFiles()->List(folder, options, std::move(done));
+  }
+
+ private:
+  class File final : public StoredFile {
+   public:
+    File(std::unique_ptr<StoredFile> local, std::unique_ptr<StoredFile> served)
+        : local_(std::move(local)), served_(std::move(served)) {}
+    const std::string& path() const override { return local_->path(); }
+    const FileInfo& opened() const override { return local_->opened(); }
+    absl::StatusOr<FileInfo> Info() const override { return local_->Info(); }
+    absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
+      return local_->ReadAt(offset, length, out);
+    }
+    void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
+              CallDone<size_t> done) const override {
+      served_->Read(offset, length, out, options, std::move(done));
+    }
+    void ReadParts(uint64_t offset, std::vector<ReadPart> parts, const CallOptions& options,
+                   CallDone<size_t> done) const override {
+      served_->ReadParts(offset, std::move(parts), options, std::move(done));
+    }
+
+   private:
+    const std::unique_ptr<StoredFile> local_, served_;
+  };
+
+  const std::string url_;
+  ObjectStorage objects_{ObjectStorage::Options::FromEnvironment()};
+};
+
+// A line of /proc/self/status, in bytes.
+uint64_t OwnMemory(const std::string& which) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(which + ":")) return std::stoull(line.substr(which.size() + 1)) << 10;
+  }
+  return 0;
+}
+
+TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
+  if (kSanitizersHeap) GTEST_SKIP() << "a sanitizer keeps memory of its own";
+  constexpr size_t kRanges = 64, kShards = 3, kInShard = 400, kRecords = kShards * kInShard;
+  constexpr uint64_t kMemory = 48 << 20, kRecordBytes = 48 << 10;
+  // What 64 ranges and 64 single records have beside: libcurl's buffer (64 KiB), its handle and its connection.
+  constexpr uint64_t kBeside = 128 * (96 << 10);
+  TempFolder folder, state;
+  ImageDatasetOptions images;
+  images.shards = kShards;
+  images.records_per_shard = 1;
+  TestDataset set = MakeImageDataset(images, folder.path());
+  set.job.mutable_order()->set_chunk_records(8);
+  set.job.mutable_order()->set_window_chunks(1024);
+  // Small images in long records: what their decoding takes is not what this is about.
+  std::string record;
+  {
+    const auto frozen = OpenDataset(set.job, set.roots, "", 1);
+    ASSERT_TRUE(frozen.ok());
+    auto reader = DatasetReader::Create((*frozen)->snapshot(), set.roots,
+                                        IndexesFrom(IndexStore::InStateDir(state.path()), IndexOptions()),
+                                        DatasetReader::Options());
+    ASSERT_TRUE(reader.ok());
+    ASSERT_TRUE((*reader)->ReadRecord(0, &record).ok());
+  }
+  // A field that nobody knows: 15, of a length of three bytes.
+  record += std::string("\x7a\x80\x80\x03", 4) + std::string(kRecordBytes, 'x');
+  for (const std::string& file : set.files) WriteShard(file, std::vector<std::string>(kInShard, record));
+
+  // Read alone a record is not held.
+  const HoldingServer server(folder.path(), 2 * kRecordBytes, kRanges);
+  ServedFiles storage(server.url());
+  const auto frozen = OpenDataset(set.job, set.roots, "", 1);
+  ASSERT_TRUE(frozen.ok());
+  DatasetReader::Options options;
+  options.storage = &storage;
+  auto reader = DatasetReader::Create((*frozen)->snapshot(), set.roots,
+                                      IndexesFrom(IndexStore::InStateDir(state.path()), IndexOptions()), options);
+  ASSERT_TRUE(reader.ok());
+  const auto job = LoadJob::Create(set.job, *reader).value();
+  for (uint64_t number = 0; number < kRecords; number += kInShard) {
+    ASSERT_TRUE(job->reader().ReadRecord(number, &record).ok());  // the indexes are here
+  }
+  LoaderOptions loader_options;
+  loader_options.threads = 2;
+  loader_options.memory_budget_bytes = kMemory;
+  loader_options.ranges_under_way = kRanges;
+  loader_options.range_bytes = 256 << 10;
+  const auto loader = Loader::Create(loader_options).value();
+  HoldingSink sink;
+  sink.will_ask = true;
+  LoaderSessionOptions session_options;
+  session_options.largest_step_rows = 40;
+  const uint64_t before = OwnMemory("VmRSS");
+  std::ofstream("/proc/self/clear_refs") << "5";  // VmHWM begins anew
+  const auto session = loader->OpenSession(job, session_options, &sink).value();
+  session->Request(RowsOf(0, 400, 40));
+  uint64_t asked = 400;  // ranges begin when rows do
+  ASSERT_TRUE(WaitUntil([&] {
+    if (server.Holds()) return true;
+    if (asked < kRecords) session->Request(RowsOf(asked, asked + 1, 40));
+    asked += asked < kRecords ? 1 : 0;
+    return false;
+  }));
+  const uint64_t booked = loader->Stats().memory_bytes, grown = OwnMemory("VmRSS") - before;
+  EXPECT_GT(booked, kRanges * 2 * kRecordBytes);
+  EXPECT_LE(booked, kMemory);
+  EXPECT_LE(grown, booked + kBeside);
+  server.GoOn();
+  sink.WaitFor(asked);
+  const uint64_t most = loader->Stats().memory_peak_bytes, most_grown = OwnMemory("VmHWM") - before;
+  EXPECT_LE(most, kMemory);
+  EXPECT_LE(most_grown, most + kBeside);
+  const auto mib = [](uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  std::printf("held: %.1f MiB booked, %.1f grown; at most %.1f booked, %.1f grown\n", mib(booked), mib(grown),
+              mib(most), mib(most_grown));
+}
+
+}  // namespace
+}  // namespace penstock

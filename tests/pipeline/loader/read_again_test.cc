@@ -1,0 +1,80 @@
+// Caches grow for epochs that come, not for those that are over.
+#include "pipeline/loader/read_again.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kRows = 100;
+
+// One who reads [start, end) alone, having told `told`; a letter an epoch: n(othing comes), a(gain), o(ften).
+std::string ReadEpochs(ReadAgain* again, EpochsSeen* seen, uint64_t start, uint64_t end, uint64_t told) {
+  std::string coming;
+  again->Opens(told, *seen);
+  for (uint64_t epoch = start; epoch < end; ++epoch) {
+    for (uint64_t row = 0; row < kRows; ++row) seen->AddRow(epoch, row, 1);
+    const ReadAgain::Coming now = again->Look(*seen, kRows);
+    EXPECT_TRUE(now.again || !now.often);
+    coming += now.often ? 'o' : now.again ? 'a' : 'n';
+  }
+  again->Closes(told);
+  return coming;
+}
+
+std::string OneReader(uint64_t start, uint64_t end, uint64_t told) {
+  ReadAgain again;
+  EpochsSeen seen;
+  return ReadEpochs(&again, &seen, start, end, told);
+}
+
+TEST(ReadAgain, AFewEpochsAreNotOften) {
+  EXPECT_EQ(OneReader(0, 1, 1), "n");
+  EXPECT_EQ(OneReader(0, 3, 3), "aaa") << "two more do not pay for one in which images are decoded whole";
+  EXPECT_EQ(OneReader(5, 8, 8), "aaa") << "nor the last ones of many";
+}
+
+TEST(ReadAgain, FourEpochsAreOftenFromTheFirstToTheLast) {
+  EXPECT_EQ(OneReader(0, 4, 4), "oooo") << "what has filled is kept";
+  EXPECT_EQ(OneReader(5, 9, 9), "oooo");
+  EXPECT_EQ(OneReader(7, 8, kWithoutEnd), "o");
+}
+
+TEST(ReadAgain, WhoHasNotSaidIsBelievedFromTheSecondEpochOn) { EXPECT_EQ(OneReader(0, 3, kEndNotKnown), "noo"); }
+
+TEST(ReadAgain, WhoComesForOneEpochAgainAndAgainIsExpectedToComeOnceMore) {
+  ReadAgain again;
+  EpochsSeen seen;
+  EXPECT_EQ(ReadEpochs(&again, &seen, 0, 1, 1), "n");
+  EXPECT_EQ(ReadEpochs(&again, &seen, 0, 1, 1), "o") << "the same rows";
+  ReadAgain other;
+  EpochsSeen epochs;
+  EXPECT_EQ(ReadEpochs(&other, &epochs, 0, 1, 1), "n");
+  EXPECT_EQ(ReadEpochs(&other, &epochs, 1, 2, 2), "o") << "the next epoch's";
+}
+
+TEST(ReadAgain, TheReaderThatReadsFurthestCounts) {
+  ReadAgain again;
+  EpochsSeen seen;
+  again.Opens(kWithoutEnd, seen);
+  EXPECT_EQ(ReadEpochs(&again, &seen, 0, 2, 2), "oo");
+  ReadAgain ranks;
+  EpochsSeen both;
+  ranks.Opens(2, both);
+  EXPECT_EQ(ReadEpochs(&ranks, &both, 0, 2, 2), "aa") << "two of a world, not one twice";
+}
+
+TEST(ReadAgain, WhoHasSaidButNotAskedYetChangesNothingForGood) {
+  ReadAgain again;
+  EpochsSeen seen;
+  again.Opens(9, seen);
+  EXPECT_EQ(again.Look(seen, kRows), (ReadAgain::Coming{true, true})) << "nine epochs, as far as is known";
+  for (uint64_t row = 0; row < kRows; ++row) seen.AddRow(7, row, 1);
+  EXPECT_EQ(again.Look(seen, kRows), (ReadAgain::Coming{true, false})) << "it goes on with the last two";
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,21 @@
+// Whether this program's heap is a sanitizer's, which keeps what is freed, and knows nothing of glibc's settings.
+#ifndef PENSTOCK_TESTS_SUPPORT_SANITIZERS_H_
+#define PENSTOCK_TESTS_SUPPORT_SANITIZERS_H_
+
+namespace penstock {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitizersHeap = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool kSanitizersHeap = true;
+#else
+inline constexpr bool kSanitizersHeap = false;
+#endif
+#else
+inline constexpr bool kSanitizersHeap = false;
+#endif
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_SUPPORT_SANITIZERS_H_
