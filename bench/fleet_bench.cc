@@ -249,6 +249,14 @@ int Measure(const Options& options, const CoordinatorProcess& coordinator) {
     }
     member.poll->Ask();
   }
+  const auto measure = [&](const auto& meanwhile) {
+    const double before_these = coordinator.CpuSeconds();
+    meanwhile();
+    return 100 * (coordinator.CpuSeconds() - before_these) / options.seconds;
+  };
+  std::this_thread::sleep_for(kSettle);
+  const double silent = measure([&] { std::this_thread::sleep_for(std::chrono::seconds(options.seconds)); });
+  std::printf("CPU: %.2f %% of a core while nobody speaks\n", silent);
   // The first seconds are not measured. Evenly and as told in turns.
   for (int turn = 0; turn < options.turns; ++turn) {
     for (const bool evenly : {true, false}) {
@@ -256,12 +264,10 @@ int Measure(const Options& options, const CoordinatorProcess& coordinator) {
       Fleet fleet(&members, options.workers, evenly);
       const auto begin = std::chrono::steady_clock::now();
       fleet.SpeakUntil(begin + kWarm);
-      const double before_these = coordinator.CpuSeconds();
-      fleet.SpeakUntil(begin + kWarm + std::chrono::seconds(options.seconds));
-      std::printf("CPU: %.2f %% of a core with %d workers and %d trainers, %s (%d s, %llu calls failed)\n",
-                  100 * (coordinator.CpuSeconds() - before_these) / options.seconds, options.workers, options.trainers,
-                  evenly ? "evenly in each second" : "when they are told to", options.seconds,
-                  static_cast<unsigned long long>(fleet.failed()));
+      const double speaking = measure([&] { fleet.SpeakUntil(begin + kWarm + std::chrono::seconds(options.seconds)); });
+      std::printf("CPU: %.2f %% of a core with %d workers and %d trainers, %s (%d s, %llu calls failed)\n", speaking,
+                  options.workers, options.trainers, evenly ? "evenly in each second" : "when they are told to",
+                  options.seconds, static_cast<unsigned long long>(fleet.failed()));
       std::fflush(stdout);
     }
   }

@@ -87,7 +87,7 @@ ControlLoop::ControlLoop(CoordinatorState state, Store* store, uint64_t store_re
       tick_(&strand_) {
   strand_.Post([this] {
     strand_.AssertHere();
-    SetTick();
+    TickBy(strand_.clock()->Now() + options_.tick);
   });
 }
 
@@ -120,11 +120,12 @@ bool ControlLoop::Enqueue(Item item, bool always, bool soon) {
     MutexLock lock(&mutex_);
     if (!always && queue_.size() >= options_.max_waiting) return false;
     queue_.push_back(std::move(item));
-    if (!soon || std::exchange(turn_posted_, true)) return true;
+    if (turn_posted_ || (!soon && tick_asked_)) return true;
+    (soon ? turn_posted_ : tick_asked_) = true;
   }
-  strand_.Post([this] {
+  strand_.Post([this, soon] {
     strand_.AssertHere();
-    Turn();
+    soon ? Turn() : TickBy(strand_.clock()->Now() + options_.tick);
   });
   return true;
 }
@@ -151,8 +152,9 @@ void ControlLoop::CancelWatch(uint64_t id) { Enqueue(CancelItem{id}, true); }
 
 void ControlLoop::ReleaseWatches() { Enqueue(ReleaseItem{}, true); }
 
-void ControlLoop::SetTick() {
-  tick_.Set(strand_.clock()->Now() + options_.tick, [this] {
+void ControlLoop::TickBy(Nanos when) {
+  if (tick_.pending() && tick_.when() <= when) return;
+  tick_.Set(when, [this] {
     strand_.AssertHere();
     const Nanos now = strand_.clock()->Now();
     ApplyEvent({now, Tick()});
@@ -161,7 +163,7 @@ void ControlLoop::SetTick() {
       give_back_at_ = 0;
       GiveFreedMemoryBack();
     }
-    SetTick();
+    TickBy(now + (store_status_.ok() ? options_.quiet_tick : options_.tick));
   });
 }
 
@@ -170,7 +172,7 @@ void ControlLoop::Turn() {
   {
     MutexLock lock(&mutex_);
     batch.swap(queue_);
-    turn_posted_ = false;
+    turn_posted_ = tick_asked_ = false;
   }
   const Nanos now = strand_.clock()->Now();
   for (Item& item : batch) Handle(std::move(item), now);
@@ -228,6 +230,7 @@ void ControlLoop::HandleWatch(WatchItem item, Nanos now) {
   item.request.clear_wait_ms();
   item.sharing = item.request.SerializeAsString();
   const uint64_t id = item.id;
+  TickBy(std::max(due, now + options_.tick));
   table_.Add(id, item.request.job(), due);  // to be looked at with the others, once this batch is stored
   watches_.emplace(id, std::move(item));
 }

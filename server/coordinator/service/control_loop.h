@@ -43,9 +43,10 @@ class ControlLoop {
   using WatchDone = std::function<void(absl::StatusOr<std::shared_ptr<const WatchAnswer>>)>;
 
   struct Options {
-    Nanos tick = 25 * kMillisecond;
-    size_t max_waiting = 8192;   // requests in the queue
-    size_t max_watches = 16384;  // long polls held
+    Nanos tick = 25 * kMillisecond;         // where something waits for one
+    Nanos quiet_tick = 100 * kMillisecond;  // where nothing does: deaths, files, what tasks wait for
+    size_t max_waiting = 8192;              // requests in the queue
+    size_t max_watches = 16384;             // long polls held
     // Watchers looked at, and as many whose time is over, before requests that have come have their turn.
     size_t watches_at_once = 256;
   };
@@ -109,7 +110,8 @@ class ControlLoop {
   bool Enqueue(Item item, bool always, bool soon = true);
   // Whether the request may wait for the next tick.
   bool CanWait(const Request& request) const;
-  void SetTick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  // The next tick is to come then, if not sooner.
+  void TickBy(Nanos when) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   // All that waits, a commit, the answers, and some of the watchers.
   void Turn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Handle(Item item, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
@@ -147,6 +149,7 @@ class ControlLoop {
   Mutex mutex_;
   std::deque<Item> queue_ ABSL_GUARDED_BY(mutex_);
   bool turn_posted_ ABSL_GUARDED_BY(mutex_) = false;
+  bool tick_asked_ ABSL_GUARDED_BY(mutex_) = false;  // since the last turn, by what waits for it
 
   Strand strand_;
   StrandTimer tick_;

@@ -157,8 +157,9 @@ grpc::ServerUnaryReactor* CoordinatorService::StartTrace(Context* context, const
     const absl::StatusOr<std::vector<TraceParty>> parties = state.TraceParties(request->job(), now);
     if (!parties.ok()) return parties.status();
     MutexLock lock(&traces_mutex_);
-    absl::StatusOr<v1::StartTraceReply> started = traces_.Start(
-        (uint64_t{std::random_device()()} << 32) | std::random_device()(), *request, *parties, Clock::Real()->Now());
+    absl::StatusOr<v1::StartTraceReply> started =
+        traces_.Start((uint64_t{std::random_device()()} << 32) | std::random_device()(), *request, *parties,
+                      state.AllToldWithin(), Clock::Real()->Now());
     if (started.ok()) *reply = *std::move(started);
     return started.status();
   });

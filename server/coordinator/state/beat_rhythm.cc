@@ -1,10 +1,16 @@
 #include "server/coordinator/state/beat_rhythm.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/hash.h"
 
 namespace penstock {
+
+Nanos BeatPeriod(size_t speakers, Nanos asked, Nanos dead_after) {
+  if (speakers <= kManySpeakers) return asked;
+  return std::max(asked, std::min(asked + asked / 2, dead_after / 2));
+}
 
 Nanos UntilNextBeat(Nanos now, Nanos period, size_t speakers, std::string_view who) {
   const size_t moments = speakers / kSpeakersAtOnce + 1;

@@ -71,6 +71,8 @@ class CoordinatorState {
   absl::StatusOr<v1::ExplainReply> Explain(const v1::ExplainRequest& request, Nanos now) const;
   // The live workers that serve a job, and its readers. The errors of Explain; FailedPrecondition: no worker is live.
   absl::StatusOr<std::vector<TraceParty>> TraceParties(const std::string& job, Nanos now) const;
+  // Within this time every process has spoken and heard the answer: trainers, and workers that beat as often.
+  Nanos AllToldWithin() const;
 
  private:
   CoordinatorState(const StateOptions& options, Nanos now, uint64_t term);
@@ -146,7 +148,7 @@ class CoordinatorState {
   v1::ReportSessionReply ReportSession(Nanos now, const v1::ReportSessionRequest& request, Consequences* out);
   void JudgeWorker(Nanos now, const std::string& worker, Consequences* out);
   // When `who`, a worker or a session, is to speak again (beat_rhythm.h), in milliseconds, rounded up.
-  uint32_t NextBeatMs(Nanos now, Nanos period, const std::string& who) const;
+  uint32_t NextBeatMs(Nanos now, Nanos asked, const std::string& who) const;
 
   // state_explain.cc
   std::vector<const SessionEntry*> ReadersOf(const JobEntry& entry, Nanos now) const;  // that are not silent

@@ -92,9 +92,15 @@ v1::ReportSessionReply CoordinatorState::ReportSession(Nanos now, const v1::Repo
   return reply;
 }
 
-uint32_t CoordinatorState::NextBeatMs(Nanos now, Nanos period, const std::string& who) const {
-  const Nanos until = UntilNextBeat(now, period, workers_.size() + sessions_.size(), who);
+uint32_t CoordinatorState::NextBeatMs(Nanos now, Nanos asked, const std::string& who) const {
+  const size_t speakers = workers_.size() + sessions_.size();
+  const Nanos until = UntilNextBeat(now, BeatPeriod(speakers, asked, options_.dead_after), speakers, who);
   return static_cast<uint32_t>((until + kMillisecond - 1) / kMillisecond);
+}
+
+Nanos CoordinatorState::AllToldWithin() const {
+  const Nanos period = BeatPeriod(workers_.size() + sessions_.size(), options_.report, options_.dead_after);
+  return period + period / 2;  // of which a quarter is for the way
 }
 
 // Removes a worker that more than half of the sessions it serves cannot use, unless some job would

@@ -142,7 +142,8 @@ WorkerEntry* WorkerRegister::Heartbeat(Nanos now, const v1::HeartbeatRequest& re
   WorkerEntry& worker = found->second;
   if (worker.info.incarnation() != request.incarnation()) return nullptr;
   if (worker.state == State::LEFT && !request.leaving()) return nullptr;
-  if (now - worker.last_beat > options_.dead_after / 2) worker.steady_since = now;
+  // Longer than between two beats of a large fleet, the first of them included (beat_rhythm.h).
+  if (now - worker.last_beat > options_.dead_after / 4 * 3) worker.steady_since = now;
   worker.last_beat = now;
   worker.load = request.load();
   worker.history.Add(now, CountsOf(request.load()));

@@ -30,7 +30,7 @@ absl::StatusOr<TraceDesk::Trace*> TraceDesk::Find(uint64_t id) {
 }
 
 absl::StatusOr<v1::StartTraceReply> TraceDesk::Start(uint64_t id, const v1::StartTraceRequest& request,
-                                                     const std::vector<TraceParty>& parties, Nanos now) {
+                                                     const std::vector<TraceParty>& parties, Nanos lead, Nanos now) {
   Forget(now);
   if (request.seconds() == 0 || request.seconds() > kMostSeconds) {
     return absl::InvalidArgumentError(
@@ -44,7 +44,7 @@ absl::StatusOr<v1::StartTraceReply> TraceDesk::Start(uint64_t id, const v1::Star
   }
   Trace& trace = traces_[id];
   trace.job = request.job();
-  trace.begin = now + kLead;
+  trace.begin = now + lead;
   trace.end = trace.begin + request.seconds() * kSecond;
   trace.most_events = static_cast<uint32_t>(
       std::min(kMostEventsOfOne, std::max<size_t>(4096, kMostEvents / std::max<size_t>(1, parties.size()))));
@@ -56,7 +56,7 @@ absl::StatusOr<v1::StartTraceReply> TraceDesk::Start(uint64_t id, const v1::Star
     party.worker ? reply.set_workers(reply.workers() + 1) : reply.set_trainers(reply.trainers() + 1);
   }
   reply.set_trace(id);
-  reply.set_begin_in_ms(Milliseconds(kLead));
+  reply.set_begin_in_ms(Milliseconds(lead));
   return reply;
 }
 

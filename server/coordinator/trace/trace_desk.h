@@ -35,17 +35,15 @@ class TraceDesk {
   static constexpr size_t kMostBytes = size_t{64} << 20;
   // Of one answer.
   static constexpr size_t kReplyBytes = size_t{4} << 20;
-  // From being asked to the beginning: trainers report each second.
-  static constexpr Nanos kLead = 1500 * kMillisecond;
   // For what was recorded to come, before it counts as missing; and then to be fetched.
   static constexpr Nanos kGrace = 5 * kSecond;
   static constexpr Nanos kKept = 60 * kSecond;
 
-  // Begins a trace with this id, another than any before.
+  // Begins a trace with this id, another than any before: in `lead`, by when all have been told.
   //   InvalidArgument      not 1 to kMostSeconds
   //   ResourceExhausted    too many are being taken
   absl::StatusOr<v1::StartTraceReply> Start(uint64_t id, const v1::StartTraceRequest& request,
-                                            const std::vector<TraceParty>& parties, Nanos now);
+                                            const std::vector<TraceParty>& parties, Nanos lead, Nanos now);
 
   // What a process is told: every trace that is not over.
   void AddOrders(const std::string& process, Nanos now, google::protobuf::RepeatedPtrField<v1::TraceOrder>* orders);

@@ -46,5 +46,13 @@ TEST(BeatRhythm, AManyThousandAreSpreadOverThePeriod) {
   for (const auto& [moment, count] : at) EXPECT_LE(count, 2 * static_cast<int>(kSpeakersAtOnce)) << moment;
 }
 
+TEST(BeatRhythm, ManySpeakMoreSeldomButTwiceInTheTimeOfDeathAndNeverMoreOftenThanAsked) {
+  EXPECT_EQ(BeatPeriod(kManySpeakers, kSecond, 3 * kSecond), kSecond);
+  EXPECT_EQ(BeatPeriod(kManySpeakers + 1, kSecond, 3 * kSecond), 1500 * kMillisecond);
+  EXPECT_EQ(BeatPeriod(100'000, kSecond, 60 * kSecond), 1500 * kMillisecond);
+  EXPECT_EQ(BeatPeriod(100'000, kSecond, 2400 * kMillisecond), 1200 * kMillisecond);
+  EXPECT_EQ(BeatPeriod(100'000, kSecond, 2 * kSecond), kSecond);
+}
+
 }  // namespace
 }  // namespace penstock

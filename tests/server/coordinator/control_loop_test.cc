@@ -283,6 +283,18 @@ TEST_F(ControlLoopTest, WhatIsSaidEachSecondIsAppliedWithTheNextTickWhatIsWaited
   EXPECT_TRUE(Apply(report).ok());
 }
 
+TEST_F(ControlLoopTest, WhoComesWhileNothingWaitsHasItsAnswerAsSoonAsAmongOthers) {
+  Start();
+  EXPECT_TRUE(Apply(WorkerCalled("a")).ok());
+  for (int i = 0; i < 50; ++i) {
+    sim_.RunFor(kSecond + i * kMillisecond);
+    const auto beat = Begin(BeatOf("a"));
+    const auto poll = Watch(static_cast<uint64_t>(100 + i), Revision(), 1);
+    sim_.RunFor(ControlLoop::Options().tick + kMillisecond);
+    EXPECT_TRUE(beat->has_value() && poll->has_value()) << i;
+  }
+}
+
 TEST_F(ControlLoopTest, AHeartbeatThatFetchesTasksIsAppliedAtOnce) {
   Start();
   EXPECT_TRUE(Apply(WorkerCalled("a")).ok());

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "tests/server/coordinator/state_harness.h"
 
@@ -296,6 +299,33 @@ TEST(CoordinatorWorkers, ASuspectThatMissesHeartbeatsIsNotTakenBackMeanwhile) {
   EXPECT_EQ(h.Worker("a").state(), State::SUSPECT);
   h.Pass(kSecond, {"a", "b"});
   EXPECT_EQ(h.Worker("a").state(), State::LIVE);
+}
+
+// Of more than a hundred processes, which are told to speak every 1.5 s, the first time up to a quarter later.
+TEST(CoordinatorWorkers, OfManyASuspectThatBeatsWhenItIsToldToIsTakenBackAndNobodyDies) {
+  StateHarness h;
+  std::vector<std::string> ids;
+  for (int i = 0; i < 101; ++i) ids.push_back("w" + std::to_string(i));
+  for (const std::string& id : ids) h.Register(id);
+  h.Prepare("train", ids);
+  std::map<std::string, Nanos> due;
+  for (const std::string& id : ids) due[id] = h.now;
+  const auto session = h.Do<v1::OpenSessionReply>(SessionOn("train")).session_id();
+  Complain(&h, session, "w7");
+  EXPECT_EQ(h.Worker("w7").state(), State::SUSPECT);
+  Nanos most = 0;
+  for (const Nanos end = h.now + 6 * kSecond; h.now < end; h.now += 25 * kMillisecond) {
+    h.Apply(Tick());
+    for (auto& [id, at] : due) {
+      if (h.now < at) continue;
+      const Nanos told = h.Beat(id).next_beat_ms() * kMillisecond;
+      most = std::max(most, told);
+      at = h.now + told;
+    }
+  }
+  EXPECT_GT(most, kSecond);
+  EXPECT_LE(most, 1875 * kMillisecond);
+  for (const std::string& id : ids) EXPECT_EQ(h.Worker(id).state(), State::LIVE) << id;
 }
 
 TEST(CoordinatorWorkers, WordsAgainstAWorkerAreForgottenAfterAWhile) {

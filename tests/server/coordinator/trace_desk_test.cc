@@ -16,7 +16,7 @@ class TraceDeskTest : public ::testing::Test {
     v1::StartTraceRequest request;
     request.set_job("train");
     request.set_seconds(seconds);
-    return desk.Start(id, request, {{"w1", true, "0.3.0"}, {"s1", false, "0.3.0"}}, now);
+    return desk.Start(id, request, {{"w1", true, "0.3.0"}, {"s1", false, "0.3.0"}}, 1500 * kMillisecond, now);
   }
   std::vector<v1::TraceOrder> Orders(const std::string& process) {
     google::protobuf::RepeatedPtrField<v1::TraceOrder> orders;
