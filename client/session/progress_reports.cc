@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 
 namespace penstock {
@@ -12,6 +13,11 @@ constexpr Nanos kEvery = kSecond;            // where the coordinator does not s
 constexpr Nanos kMostBetween = 5 * kSecond;  // whatever it says
 constexpr Nanos kReportTimeout = 2 * kSecond;
 constexpr Nanos kReopenTimeout = 5 * kSecond;
+// What a wait comes from is asked for so often, and for so much less often by each of many readers.
+constexpr Nanos kAskWhyEvery = 2 * kSecond;
+constexpr Nanos kAskWhyForEach = 20 * kMillisecond;
+constexpr size_t kMostLines = 2;
+constexpr char kOfWorker[] = "Worker ";  // as the coordinator begins what it says of a worker's files
 
 }  // namespace
 
@@ -20,7 +26,8 @@ ProgressReports::ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbo
                                  std::string session_id, uint32_t copy_threads, std::shared_ptr<Window> window,
                                  std::shared_ptr<BadRecords> bad_records, std::function<v1::HeldJob()> held,
                                  std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened,
-                                 std::function<void(const v1::ReportSessionReply&)> answered)
+                                 std::function<void(const v1::ReportSessionReply&)> answered,
+                                 std::function<void(std::vector<std::string>)> troubled)
     : strand_(strand),
       mailbox_(std::move(mailbox)),
       coordinator_(std::move(coordinator)),
@@ -31,6 +38,7 @@ ProgressReports::ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbo
       held_(std::move(held)),
       reopened_(std::move(reopened)),
       answered_(std::move(answered)),
+      troubled_(std::move(troubled)),
       session_id_(std::move(session_id)),
       next_(strand) {}
 
@@ -87,10 +95,43 @@ void ProgressReports::Next(Nanos at) {
   });
 }
 
+void ProgressReports::AskWhy(bool waits) {
+  strand_->AssertHere();
+  if (troubled_ == nullptr) return;
+  if (!waits) {
+    if (std::exchange(waits_, false)) troubled_({});
+    return;
+  }
+  waits_ = true;
+  const Nanos now = strand_->clock()->Now();
+  if (now < ask_why_at_) return;
+  ask_why_at_ = now + std::max<Nanos>(kAskWhyEvery, open_.world_size() * kAskWhyForEach);
+  v1::ExplainRequest request;
+  request.set_job(open_.job());
+  coordinator_->Explain(request, kReportTimeout,
+                        [this, mailbox = mailbox_](const absl::StatusOr<v1::ExplainReply>& reply) {
+                          if (!reply.ok()) return;
+                          std::vector<std::string> lines;
+                          for (const v1::Explanation& job : reply->jobs()) {
+                            if (job.limit() != v1::Explanation::FILES) continue;
+                            for (const std::string& sentence : job.sentences()) {
+                              if (absl::StartsWith(sentence, kOfWorker) && lines.size() < kMostLines)
+                                lines.push_back(sentence);
+                            }
+                          }
+                          mailbox->Post([this, lines = std::move(lines)] {
+                            strand_->AssertHere();
+                            if (waits_ && !stopped_) troubled_(lines);
+                          });
+                        });
+}
+
 void ProgressReports::Report() {
   strand_->AssertHere();
+  const v1::ReportSessionRequest report = MakeReport();
+  AskWhy(!report.waiting_for().empty());
   coordinator_->ReportSession(
-      MakeReport(), kReportTimeout, [this, mailbox = mailbox_](absl::StatusOr<v1::ReportSessionReply> reply) {
+      report, kReportTimeout, [this, mailbox = mailbox_](absl::StatusOr<v1::ReportSessionReply> reply) {
         mailbox->Post([this, reply = std::move(reply)] {
           strand_->AssertHere();
           Nanos next = begun_ + kEvery;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/runtime/mailbox.h"
@@ -25,14 +26,16 @@ class ProgressReports {
 
   // `open`: the request that opened the session, sent again, with what `held` says, when the coordinator has forgotten
   // it. `reopened` is then told of its answer: AlreadyExists when the rank has another reader by then, which ends the
-  // reports. `answered`: what else the coordinator says. The strand outlives this; the mailbox is closed before it
-  // goes.
+  // reports. `answered`: what else the coordinator says. `troubled`, while the trainer waits and once when that is
+  // over: which files of the job the coordinator knows to fail, and at which worker. The strand outlives this; the
+  // mailbox is closed before it goes.
   ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared_ptr<CoordinatorClient> coordinator,
                   v1::OpenSessionRequest open, std::string session_id, uint32_t copy_threads,
                   std::shared_ptr<Window> window, std::shared_ptr<BadRecords> bad_records,
                   std::function<v1::HeldJob()> held,
                   std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened,
-                  std::function<void(const v1::ReportSessionReply&)> answered = nullptr);
+                  std::function<void(const v1::ReportSessionReply&)> answered = nullptr,
+                  std::function<void(std::vector<std::string>)> troubled = nullptr);
 
   void Start();
   void Stop();
@@ -47,6 +50,7 @@ class ProgressReports {
   void Next(Nanos at);  // the next report, or another try to open the session
   void Report();
   void Reopen();
+  void AskWhy(bool waits);
 
   Strand* const strand_;
   const std::shared_ptr<Mailbox> mailbox_;
@@ -58,6 +62,7 @@ class ProgressReports {
   const std::function<v1::HeldJob()> held_;
   const std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened_;
   const std::function<void(const v1::ReportSessionReply&)> answered_;
+  const std::function<void(std::vector<std::string>)> troubled_;
   std::string session_id_ ABSL_GUARDED_BY(strand_);
   bool unknown_ ABSL_GUARDED_BY(strand_) = false;  // the coordinator does not know the session any more
   bool stopped_ ABSL_GUARDED_BY(strand_) = false;
@@ -67,6 +72,8 @@ class ProgressReports {
   // As of the last report.
   Nanos last_ ABSL_GUARDED_BY(strand_) = 0;
   Nanos waited_ ABSL_GUARDED_BY(strand_) = 0;
+  bool waits_ ABSL_GUARDED_BY(strand_) = false;
+  Nanos ask_why_at_ ABSL_GUARDED_BY(strand_) = 0;  // not before
   StrandTimer next_ ABSL_GUARDED_BY(strand_);
 };
 

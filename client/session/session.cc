@@ -96,7 +96,11 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
             strand_.AssertHere();
             reply.ok() ? watch_.Take(reply->job(), reply->revision()) : window_->JobGone(reply.status());
           },
-          [this](const v1::ReportSessionReply& reply) { TakeTraces(reply); }),
+          [this](const v1::ReportSessionReply& reply) { TakeTraces(reply); },
+          [this](std::vector<std::string> troubles) {
+            window_->SetTroubles(std::move(troubles));
+            Turn();  // which tells a trainer that waits
+          }),
       wait_notice_(window_, options_.on_wait),
       next_turn_(&strand_),
       give_up_(&strand_) {}

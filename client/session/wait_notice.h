@@ -30,6 +30,7 @@ class WaitNotice {
   const std::function<void(const std::string&)> tell_;
   Nanos told_wait_ = -1;  // when the wait that was told of last began
   Nanos told_at_ = 0;
+  bool told_troubles_ = false;
 };
 
 }  // namespace penstock

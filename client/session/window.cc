@@ -90,6 +90,22 @@ std::string Window::DescribeWait(Nanos least) const {
   return absl::StrCat("waiting ", waiting / kSecond, " s: ", tracker_.DescribeMissing());
 }
 
+void Window::SetTroubles(std::vector<std::string> lines) {
+  MutexLock lock(&mutex_);
+  troubles_ = std::move(lines);
+}
+
+std::string Window::DescribeTroubles() const {
+  MutexLock lock(&mutex_);
+  return TroublesLocked();
+}
+
+std::string Window::TroublesLocked() const {
+  std::string text;
+  for (const std::string& line : troubles_) absl::StrAppend(&text, "; ", line);
+  return text;
+}
+
 std::optional<Nanos> Window::waiting_since() const {
   MutexLock lock(&mutex_);
   return waiting_since_;
@@ -304,7 +320,7 @@ Window::Taken Window::TakeWithin(Nanos timeout) {
         EndWait(now);
         return {nullptr, absl::DeadlineExceededError(absl::StrCat("job ", job_, ": no batch within ",
                                                                   absl::FormatDuration(absl::Nanoseconds(timeout)),
-                                                                  ": ", tracker_.DescribeMissing()))};
+                                                                  ": ", tracker_.DescribeMissing(), TroublesLocked()))};
       }
       changed_.WaitFor(&mutex_, std::chrono::nanoseconds(std::min(left, WaitedTime::kPiece)));
     }

@@ -86,6 +86,9 @@ class Window {
   Progress GetProgress() const;
   // What the trainer waits for, and for how long, in words; empty when it has waited for less than `least`.
   std::string DescribeWait(Nanos least) const;
+  // What the coordinator said last is wrong with the job's files, said behind what a trainer waits for.
+  void SetTroubles(std::vector<std::string> lines);
+  std::string DescribeTroubles() const;  // "; Worker w1: ..."; "" where there are none
   // When the wait under way began.
   std::optional<Nanos> waiting_since() const;
 
@@ -134,6 +137,7 @@ class Window {
   bool Due(Taken* taken) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndWait(Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Nanos WaitedLocked(Nanos now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string TroublesLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The trainer may have something due: `changed_` was told by whoever calls this, without the lock.
   void NotifyDue();
 
@@ -151,6 +155,7 @@ class Window {
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status job_gone_ ABSL_GUARDED_BY(mutex_);
   absl::Status failed_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> troubles_ ABSL_GUARDED_BY(mutex_);
   Nanos waited_ ABSL_GUARDED_BY(mutex_) = 0;                    // by waits that are over
   std::optional<Nanos> waiting_since_ ABSL_GUARDED_BY(mutex_);  // the trainer's wait under way
   ReaderStats stats_ ABSL_GUARDED_BY(mutex_);

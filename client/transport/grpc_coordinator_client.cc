@@ -82,6 +82,10 @@ void GrpcCoordinatorClient::CloseSession(const v1::CloseSessionRequest& request,
   Begin<v1::CloseSessionRequest, v1::CloseSessionReply>(&Async::CloseSession, request, timeout, std::move(done));
 }
 
+void GrpcCoordinatorClient::Explain(const v1::ExplainRequest& request, Nanos timeout, Done<v1::ExplainReply> done) {
+  Begin<v1::ExplainRequest, v1::ExplainReply>(&Async::Explain, request, timeout, std::move(done));
+}
+
 void GrpcCoordinatorClient::PutTrace(const v1::PutTraceRequest& request, Nanos timeout, Done<v1::PutTraceReply> done) {
   Begin<v1::PutTraceRequest, v1::PutTraceReply>(&Async::PutTrace, request, timeout, std::move(done));
 }

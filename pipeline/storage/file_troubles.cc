@@ -15,9 +15,35 @@ std::string FileTroubles::LineOf(const std::string& file, const Trouble& trouble
     what.remove_prefix(file.size());
     while (!what.empty() && (what.front() == ':' || what.front() == ',' || what.front() == ' ')) what.remove_prefix(1);
   }
+  std::string tried;
+  if (trouble.tries > 0) tried = absl::StrCat(", tried ", trouble.tries, trouble.tries == 1 ? " time" : " times");
   return absl::StrCat(file, ": ", absl::string_view(what.data(), what.size()), "; for ",
-                      (now - trouble.since) / kSecond, " s, tried ", trouble.tries,
-                      trouble.tries == 1 ? " time; " : " times; ", trouble.next);
+                      (now - trouble.since) / kSecond, " s", tried, "; ", trouble.next);
+}
+
+FileTroubles::Trouble* FileTroubles::Find(const std::string& file, Nanos now) {
+  auto it = troubles_.find(file);
+  if (it != troubles_.end() && now - it->second.last > kForgotten) {
+    troubles_.erase(it);
+    it = troubles_.end();
+  }
+  if (it == troubles_.end()) {
+    if (troubles_.size() >= kMostFiles) {
+      std::erase_if(troubles_, [now](const auto& entry) { return now - entry.second.last > kForgotten; });
+      if (troubles_.size() >= kMostFiles) return nullptr;
+    }
+    it = troubles_.try_emplace(file).first;
+    it->second.since = now;
+    it->second.told = now - interval_;
+  }
+  it->second.last = now;
+  return &it->second;
+}
+
+std::string FileTroubles::Told(const std::string& file, Trouble* trouble, Nanos now) const {
+  if (now - trouble->told < interval_) return "";
+  trouble->told = now;
+  return LineOf(file, *trouble, now);
 }
 
 void FileTroubles::Failed(const std::string& file, const absl::Status& status, const std::string& next) {
@@ -25,30 +51,29 @@ void FileTroubles::Failed(const std::string& file, const absl::Status& status, c
   const Nanos now = clock_->Now();
   {
     MutexLock lock(&mutex_);
-    auto it = troubles_.find(file);
-    if (it != troubles_.end() && now - it->second.last > kForgotten) {
-      troubles_.erase(it);
-      it = troubles_.end();
-    }
-    if (it == troubles_.end()) {
-      if (troubles_.size() >= kMostFiles) {
-        std::erase_if(troubles_, [now](const auto& entry) { return now - entry.second.last > kForgotten; });
-        if (troubles_.size() >= kMostFiles) return;
-      }
-      it = troubles_.try_emplace(file).first;
-      it->second.since = now;
-      it->second.told = now - interval_;
-    }
-    Trouble& trouble = it->second;
-    trouble.what = std::string(status.message());
-    trouble.next = next;
-    trouble.last = now;
-    ++trouble.tries;
-    if (now - trouble.told < interval_) return;
-    trouble.told = now;
-    line = LineOf(file, trouble, now);
+    Trouble* const trouble = Find(file, now);
+    if (trouble == nullptr) return;
+    trouble->what = std::string(status.message());
+    trouble->next = next;
+    ++trouble->tries;
+    line = Told(file, trouble, now);
   }
-  if (tell_) tell_(line);
+  if (tell_ && !line.empty()) tell_(line);
+}
+
+void FileTroubles::Silent(const std::string& file, const std::string& what, Nanos silent, const std::string& next) {
+  std::string line;
+  const Nanos now = clock_->Now();
+  {
+    MutexLock lock(&mutex_);
+    Trouble* const trouble = Find(file, now);
+    if (trouble == nullptr) return;
+    trouble->since = std::min(trouble->since, now - silent);
+    trouble->what = what;
+    trouble->next = next;
+    line = Told(file, trouble, now);
+  }
+  if (tell_ && !line.empty()) tell_(line);
 }
 
 void FileTroubles::Mended(const std::string& file) {

@@ -30,6 +30,8 @@ class FileTroubles {
 
   // `file` failed again. `status` says what; it need not name the file again. `next` is what is done about it.
   void Failed(const std::string& file, const absl::Status& status, const std::string& next);
+  // Nothing has come of `file` for so long, and it is waited for still: no try that failed.
+  void Silent(const std::string& file, const std::string& what, Nanos silent, const std::string& next);
   // It is well. Cheap for a file that was.
   void Mended(const std::string& file);
 
@@ -43,6 +45,10 @@ class FileTroubles {
     Nanos since = 0, last = 0, told = 0;
     uint64_t tries = 0;
   };
+  // Of `file`, as it is known now; null: there is no room for more.
+  Trouble* Find(const std::string& file, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What is to be told of it now; "": nothing.
+  std::string Told(const std::string& file, Trouble* trouble, Nanos now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static std::string LineOf(const std::string& file, const Trouble& trouble, Nanos now);
 
   Clock* const clock_;

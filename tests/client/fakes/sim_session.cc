@@ -71,6 +71,18 @@ void SimCoordinator::News() {
   });
 }
 
+void SimCoordinator::Explain(const v1::ExplainRequest& request, Nanos timeout, Done<v1::ExplainReply> done) {
+  Answer<v1::ExplainReply>(timeout, std::move(done), [this, job = request.job()] {
+    v1::ExplainReply reply;
+    v1::Explanation* const explanation = reply.add_jobs();
+    explanation->set_job(job);
+    explanation->set_limit(troubles_.empty() ? v1::Explanation::CPU : v1::Explanation::FILES);
+    explanation->add_sentences("The trainer waited.");
+    for (const std::string& line : troubles_) explanation->add_sentences(line);
+    return reply;
+  });
+}
+
 void SimCoordinator::ReportSession(const v1::ReportSessionRequest& request, Nanos timeout,
                                    Done<v1::ReportSessionReply> done) {
   reports_.push_back(request);

@@ -34,6 +34,8 @@ class SimCoordinator final : public CoordinatorClient {
 
   // When it wants the next report, from its answer on; 0: it does not say.
   void WantReportIn(uint32_t next_report_ms) { next_report_ms_ = next_report_ms; }
+  // What it says is wrong with files to readers that wait.
+  void SayTroubles(std::vector<std::string> lines) { troubles_ = std::move(lines); }
 
   const std::vector<v1::ReportSessionRequest>& reports() const { return reports_; }
   int open_sessions() const { return open_sessions_; }
@@ -43,6 +45,7 @@ class SimCoordinator final : public CoordinatorClient {
   void Watch(const v1::WatchRequest& request, Nanos timeout, Done<v1::WatchReply> done) override;
   void ReportSession(const v1::ReportSessionRequest& request, Nanos timeout,
                      Done<v1::ReportSessionReply> done) override;
+  void Explain(const v1::ExplainRequest& request, Nanos timeout, Done<v1::ExplainReply> done) override;
   void CloseSession(const v1::CloseSessionRequest& request, Nanos timeout, Done<v1::CloseSessionReply> done) override;
   void Cancel() override;
 
@@ -60,6 +63,7 @@ class SimCoordinator final : public CoordinatorClient {
   int open_sessions_ = 0;
   uint64_t next_session_ = 1;
   uint32_t next_report_ms_ = 0;
+  std::vector<std::string> troubles_;
   std::vector<v1::ReportSessionRequest> reports_;
   Done<v1::WatchReply> watch_;  // the long poll under way
   TimerId watch_end_ = 0;

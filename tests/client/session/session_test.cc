@@ -12,6 +12,7 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 Misbehavior CannotRead(const char* why) {
   Misbehavior how;
@@ -113,6 +114,24 @@ TEST(SessionWaits, AreToldOfWithinFiveSecondsAndInReports) {
     EXPECT_EQ(sim.coordinator->reports()[i].waiting_for(), "");
     EXPECT_EQ(sim.coordinator->reports()[i].wait_fraction(), 0);
   }
+}
+
+TEST(SessionWaits, WhatTheCoordinatorSaysIsWrongWithFilesIsToldAtOnceAndWhenTheTimeIsOver) {
+  SimSession sim(1, 1);
+  sim.workers[0]->Behave({.silent = true});
+  std::vector<std::string> told;
+  ReaderOptions options = sim.options();
+  options.on_wait = [&](const std::string& text) { told.push_back(text); };
+  ASSERT_TRUE(sim.Open(options).ok());
+  EXPECT_FALSE(sim.Next(4 * kSecond).has_value());
+  ASSERT_EQ(told.size(), 1u);
+  sim.coordinator->SayTroubles({"Worker w0: s3://b/a: nothing comes from host:9000; for 4 s"});
+  EXPECT_FALSE(sim.Next(3 * kSecond).has_value());
+  ASSERT_EQ(told.size(), 2u) << "not with the next notice only";
+  EXPECT_THAT(told[1], HasSubstr("; Worker w0: s3://b/a: nothing comes from host:9000; for 4 s"));
+  sim.coordinator->SayTroubles({});
+  EXPECT_FALSE(sim.Next(8 * kSecond).has_value());
+  EXPECT_THAT(told.back(), Not(HasSubstr("host:9000"))) << "what is over";
 }
 
 TEST(SessionWaits, NobodyIsToldOfAPatientTrainer) {

@@ -120,6 +120,28 @@ TEST(FileTroubles, AFileIsSaidOnceAnIntervalAndWhenItIsWellAgain) {
   EXPECT_TRUE(troubles.Lines(8, 300).empty());
 }
 
+TEST(FileTroubles, SilenceIsNamedFromItsBeginningAndIsNoTry) {
+  ManualClock clock;
+  std::vector<std::string> said;
+  FileTroubles troubles(&clock, [&](const std::string& line) { said.push_back(line); });
+  clock.Advance(100 * kSecond);
+  troubles.Silent("s3://b/a", "nothing comes from host:9000", 2 * kSecond, "it is asked again");
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(said[0], "s3://b/a: nothing comes from host:9000; for 2 s; it is asked again");
+  clock.Advance(8 * kSecond);
+  troubles.Failed("s3://b/a", absl::UnavailableError("too slow"), "it is asked for again");
+  EXPECT_EQ(troubles.Lines(8, 300),
+            std::vector<std::string>{"s3://b/a: too slow; for 10 s, tried 1 time; it is asked for again"});
+  clock.Advance(2 * kSecond);
+  troubles.Silent("s3://b/a", "nothing comes from host:9000", 2 * kSecond, "it is asked again");
+  EXPECT_EQ(
+      troubles.Lines(8, 300),
+      std::vector<std::string>{"s3://b/a: nothing comes from host:9000; for 12 s, tried 1 time; it is asked again"});
+  EXPECT_EQ(said.size(), 1u);
+  troubles.Mended("s3://b/a");
+  EXPECT_EQ(said.back(), "s3://b/a: is well again, after 12 s");
+}
+
 TEST(FileTroubles, AreBoundedAndForgottenWhenNobodyMeetsThemAnyMore) {
   ManualClock clock;
   FileTroubles troubles(&clock);
