@@ -67,13 +67,15 @@ class Network:
 
     def accept(self, listener):
         while True:
+            near = None
             try:
                 near, _ = listener.accept()
                 far = socket.create_connection(("127.0.0.1", self.target))
             except OSError:
                 if self.listener is not listener or listener.fileno() < 0:
                     return
-                near.close()  # the storage is not there
+                if near is not None:
+                    near.close()  # the storage is not there
                 continue
             pair = (near, far)
             with self.changed:

@@ -1,14 +1,15 @@
 """A network that is cut in the middle of an epoch, between the programs and storages of others."""
 
+import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
-
-from conftest import BIN, HERE, SECRETS
+from commands import EPOCHS, SlowReader, arrays, digest_of, stopped, wait_until, write_job
+from conftest import BIN, HERE, SECRETS, SeaweedFS
 from network import Network
-from storages_test import EPOCHS, digest_of, rows_made, wait_until, write_job
 
 CUTS = ("silent", "lossy", "refused")
 LOOP = """
@@ -51,21 +52,19 @@ def expected(place):
 def test_a_network_that_is_cut_changes_no_byte_and_the_storage_is_named_meanwhile(far, network, expected, how):
     job = write_job(far, "*", "cut.textproto")
     with far.daemon(f"data={far.at('photos')}", "--record-cache", "0") as daemon:
-        out = []
-        read = f"penstock read {job} --epochs {EPOCHS} --pace 200 --prefetch-steps 2 --json"
-        reader = threading.Thread(target=lambda: out.append(daemon.type(read)))
-        reader.start()
-        wait_until(lambda: rows_made(daemon) > 0)  # the epoch has begun
+        reader = SlowReader(daemon, job)
         network.cut(how)
         try:
-            # A silent one is known after 10 s, and is not given up before 30.
-            wait_until(lambda: f"{far.at('photos/')}demo" in daemon.type("penstock status"), 20)
+            # A silent one is known after 2 s and a heartbeat, asked again after 10, and not given up before 30.
+            wait_until(lambda: f"{far.at('photos/')}demo" in daemon.type("penstock status"), 8)
+            status = daemon.type("penstock status")
             explained = daemon.type("penstock explain photos")
         finally:
             network.mend()
-        reader.join(120)
-        assert digest_of(out[0]) == expected
+        assert reader.digest() == expected
         assert far.at("photos/") in explained
+        if how != "refused":
+            assert f"nothing comes from 127.0.0.1:{network.port}" in status + explained
 
 
 @pytest.mark.parametrize("how", CUTS)
@@ -99,3 +98,29 @@ def test_python_in_process_and_served_goes_on_behind_a_cut(far, network, how):
     assert [loop.returncode for loop in loops] == [0, 0, 0], said
     assert said[0][0] == said[1][0] == said[2][0] != ""
     assert not any(secret in err for _, err in said for secret in SECRETS)
+
+
+@pytest.mark.parametrize("command", ["import", "bake"])
+def test_a_second_signal_ends_a_command_that_cannot_take_its_parts_back(far, network, command):
+    if not isinstance(far.server, SeaweedFS):
+        return  # one is enough: what happens is not the storage's doing
+    rows = arrays(far, 8000, "many.npy")
+    job = write_job(far, f"{far.files[0].parent}/*", "to_bake.textproto")
+    whole = f"penstock import {rows}" if command == "import" else f"penstock bake {job} --variants 40"
+    cut = []
+
+    def begun():
+        if not cut and any(key.startswith(f"second-{command}/") for key in far.server.pending()):
+            network.cut("silent")
+            cut.append(time.monotonic())
+        return bool(cut)
+
+    try:
+        said, code = stopped(
+            far, f"{whole} --shard-size 30MiB --out {far.at('second-' + command)}", [signal.SIGTERM] * 2, begun
+        )
+    finally:
+        network.mend()
+    assert code == 128 + signal.SIGTERM  # the first one, heeded, ends it by the signal
+    assert time.monotonic() - cut[0] < 5, said  # not after the 20 s that it has for this
+    assert not far.server.keys(f"second-{command}/data-")

@@ -6,35 +6,14 @@ import signal
 import struct
 import subprocess
 import sys
-import threading
 import time
 import zlib
 
 import numpy
 import pytest
 from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_account_sas
-
-from conftest import BIN, HERE, SECRETS, FakeGcs, Moto, SeaweedFS
-
-JOB = """name: "photos"
-dataset { files: "FILES" }
-features { key: "image/encoded" column: "image" type: BYTES }
-features { key: "image/class/label" column: "label" type: INT64 }
-ops { decode_image { channels: RGB } }
-ops { random_resized_crop { height: 64 width: 64 } }
-order { seed: 17 }
-batch { size: 16 last: PAD }
-"""
-EPOCHS = 2
-
-
-def write_job(place, files, name):
-    (place.folder / name).write_text(JOB.replace("FILES", files))
-    return name
-
-
-def digest_of(text):
-    return json.loads(next(line for line in text.splitlines() if line.startswith("{")))["digest"]
+from commands import EPOCHS, SlowReader, arrays, digest_of, stopped, wait_until, write_job
+from conftest import BIN, HERE, FakeGcs, Moto, SeaweedFS
 
 
 @pytest.fixture(scope="module")
@@ -43,18 +22,6 @@ def expected(place):
     job = write_job(place, "*", "local.textproto")
     with place.daemon(f"data={place.files[0].parent}") as daemon:
         return digest_of(daemon.type(f"penstock read {job} --epochs {EPOCHS} --json"))
-
-
-def wait_until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
-def rows_made(daemon):
-    workers = json.loads(daemon.type("penstock status --json"))["workers"]
-    return sum(int(worker.get("load", {}).get("rows", 0)) for worker in workers)
 
 
 def test_the_commands_of_the_page(place):
@@ -109,18 +76,13 @@ def test_a_storage_that_is_killed_and_comes_back_changes_no_byte(place, expected
         return
     job = write_job(place, "*", "remote.textproto")
     with place.daemon(f"data={place.at('photos')}", "--record-cache", "0") as daemon:
-        out = []
-        read = f"penstock read {job} --epochs {EPOCHS} --pace 200 --prefetch-steps 2 --json"
-        reader = threading.Thread(target=lambda: out.append(daemon.type(read)))
-        reader.start()
-        wait_until(lambda: rows_made(daemon) > 0)  # the epoch has begun
+        reader = SlowReader(daemon, job)
         place.server.kill()
         try:
             wait_until(lambda: place.at("photos/") in daemon.type("penstock status"))
         finally:
             place.server.start()
-        reader.join(120)
-        assert digest_of(out[0]) == expected
+        assert reader.digest() == expected
 
 
 def test_what_is_not_there_is_named(place):
@@ -152,17 +114,28 @@ def test_refusals_say_why_and_no_secret(place):
         assert "set AZURE_STORAGE_ACCOUNT" in place.type(verify, 1, AZURE_STORAGE_ACCOUNT="")
 
 
-def test_a_role_is_assumed_by_the_keys_of_a_profile(place):
+def test_roles_are_assumed_by_the_keys_of_a_profile_a_program_or_another_role(place):
     if not isinstance(place.server, Moto):
         return  # which is STS too
     home = place.folder / "home"
     (home / ".aws").mkdir(parents=True)
     (home / ".aws" / "credentials").write_text("[base]\naws_access_key_id = me\naws_secret_access_key = hunter2-of-base\n")
     role = "[profile train]\nrole_arn = arn:aws:iam::123456789012:role/reader\nsource_profile = base\n"
+    role += "[profile again]\nrole_arn = arn:aws:iam::123456789012:role/again\nsource_profile = train\n"
+    role += f"[profile program]\ncredential_process = echo called >> {home}/calls; cat {home}/keys.json\n"
+    role += "[profile by-program]\nrole_arn = arn:aws:iam::123456789012:role/reader\nsource_profile = program\n"
+    role += f"[profile broken]\ncredential_process = cat {home}/keys.json; exit 3\n"
     (home / ".aws" / "config").write_text(role)
+    printed = {"Version": 1, "AccessKeyId": "me", "SecretAccessKey": "hunter2-of-a-program"}
+    (home / "keys.json").write_text(json.dumps(printed))
     keys = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "train", "HOME": str(home)}
     verify = f"penstock verify '{place.at('photos/*')}'"
-    assert " 0 broken files" in place.type(verify, AWS_ENDPOINT_URL_STS=place.server.url, **keys)
+    for profile in ("train", "again", "program", "by-program"):
+        named = {**keys, "AWS_PROFILE": profile}
+        assert " 0 broken files" in place.type(verify, AWS_ENDPOINT_URL_STS=place.server.url, **named)
+    assert (home / "calls").read_text() == "called\ncalled\n"  # once in each process
+    said = place.type(verify, 1, **{**keys, "AWS_PROFILE": "broken"})
+    assert 'the credential_process of the profile "broken": it ended with exit code 3' in said
     said = place.type(verify, 1, AWS_ENDPOINT_URL_STS="http://127.0.0.1:1", **keys)
     assert "STS, asked for the role arn:aws:iam::123456789012:role/reader" in said
 
@@ -182,14 +155,6 @@ def test_azure_is_opened_by_a_shared_access_signature_and_by_a_connection_string
     assert " 0 broken files" in place.type(verify, AZURE_STORAGE_KEY="", AZURE_STORAGE_SAS_TOKEN=signature)
     text = f"AccountName={server.account};AccountKey={server.key};BlobEndpoint={server.url}/{server.account}"
     assert " 0 broken files" in place.type(verify, AZURE_STORAGE_CONNECTION_STRING=text, AZURE_STORAGE_ACCOUNT="")
-
-
-def arrays(place, rows, name="rows.npy"):
-    """An array of this many rows of 12,288 bytes."""
-    path = place.folder / name
-    if not path.exists():
-        numpy.save(path, numpy.random.default_rng(5).integers(0, 256, (rows, 64, 64, 3), dtype=numpy.uint8))
-    return path
 
 
 def read_digest(place, job):
@@ -331,29 +296,6 @@ def test_what_is_wrong_with_images_of_a_bucket_is_said(place, pictures):
     assert "lies in the source" in place.type(f"penstock import {place.at('pictures')} --out {place.at('pictures/x')}", 2)
 
 
-def stopped(place, command, signals, until):
-    """What a command says that is sent these signals, one after the other, when `until` holds; and its end."""
-    # Tests that are run in the background ignore SIGINT, and so would all that they start.
-    process = subprocess.Popen(
-        ["env", "--default-signal=INT", "bash", "-ec", f"exec {command}"],
-        env=place.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=place.folder,
-    )
-    end = time.monotonic() + 60
-    while not until():
-        assert process.poll() is None, process.stdout.read()
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    for number in signals:
-        process.send_signal(number)
-    said = process.communicate(timeout=60)[0]
-    assert not any(secret in said for secret in SECRETS)
-    return said, process.returncode
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_an_import_that_is_stopped_takes_its_parts_back(place, number):
     if isinstance(place.server, Moto):
@@ -372,6 +314,25 @@ def test_an_import_that_is_stopped_takes_its_parts_back(place, number):
     assert ("nothing of the run is left" in said) == (not place.server.keys(f"{folder}/"))
     place.type(command)
     assert len(place.server.keys(f"{folder}/")) == 4 + 2  # shards, their state, the job
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_bake_that_is_stopped_takes_its_parts_back(place, number):
+    if isinstance(place.server, Moto):
+        return  # it takes a second for each part
+    job = write_job(place, f"{place.files[0].parent}/*", "to_bake.textproto")
+    folder = f"baking-{number.name}"
+    command = f"penstock bake {job} --variants 40 --shard-size 30MiB --out {place.at(folder)}"
+    begun = place.server.pending if place.server.scheme == "s3" else lambda: place.server.keys(f"{folder}/")
+    said, code = stopped(place, command, [number], begun)
+    assert code == -number
+    assert f"penstock bake: stopped by {number.name}; " in said
+    assert place.server.scheme != "s3" or not place.server.pending()
+    for key in place.server.keys(f"{folder}/"):
+        if key.endswith(".tfrecord"):  # whole, or not there
+            assert " 0 broken files" in place.type(f"penstock verify '{place.at(key)}'")
+    place.type(command)
+    assert f"{folder}/job.textproto" in place.server.keys(f"{folder}/")
 
 
 def test_of_two_imports_into_one_folder_the_later_one_has_it(place):

@@ -7,26 +7,17 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
+#include "pipeline/storage/object/answer_fields.h"
+#include "pipeline/storage/object/bearer_token.h"
 
 namespace penstock {
 namespace {
 
 constexpr int64_t kRenewBefore = 5 * 60;  // seconds
+constexpr int64_t kAskAgainAfter = 10;
 constexpr char kInstance[] = "http://169.254.169.254";
 constexpr char kContainer[] = "http://169.254.170.2";
-
-int64_t SecondsOf(const std::string& text) {
-  absl::Time time;
-  return absl::ParseTime(absl::RFC3339_full, text, &time, nullptr) ? absl::ToUnixSeconds(time) : 0;
-}
-
-std::string Field(const nlohmann::json& json, const char* name) {
-  const auto found = json.find(name);
-  return found == json.end() || !found->is_string() ? "" : found->get<std::string>();
-}
 
 // Keys of a container may be asked for only where the network cannot be another's.
 bool MayBeAsked(absl::string_view url) {
@@ -42,54 +33,29 @@ bool MayBeAsked(absl::string_view url) {
 
 }  // namespace
 
-namespace {
-
-AwsProfile SettingsOf(const std::string& text, const std::string& profile, bool config_file) {
-  const std::string wanted = config_file && profile != "default" ? absl::StrCat("profile ", profile) : profile;
-  AwsProfile settings;
-  bool inside = false;
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    line = absl::StripAsciiWhitespace(line);
-    if (line.empty() || line[0] == '#' || line[0] == ';') continue;
-    if (line[0] == '[') {
-      inside = line.back() == ']' && absl::StripAsciiWhitespace(line.substr(1, line.size() - 2)) == wanted;
-      continue;
-    }
-    const size_t equals = line.find('=');
-    if (!inside || equals == absl::string_view::npos) continue;
-    settings[absl::AsciiStrToLower(absl::StripAsciiWhitespace(line.substr(0, equals)))] =
-        std::string(absl::StripAsciiWhitespace(line.substr(equals + 1)));
-  }
-  return settings;
-}
-
-std::string Setting(const AwsProfile& profile, const char* name) {
-  const auto found = profile.find(name);
-  return found == profile.end() ? "" : found->second;
-}
-
-std::optional<AwsKeys> KeysIn(const AwsProfile& profile) {
-  AwsKeys keys{.id = Setting(profile, "aws_access_key_id"),
-               .secret = Setting(profile, "aws_secret_access_key"),
-               .token = Setting(profile, "aws_session_token")};
-  if (keys.id.empty() || keys.secret.empty()) return std::nullopt;
-  return keys;
-}
-
-}  // namespace
-
-std::optional<AwsKeys> KeysOfProfile(const std::string& text, const std::string& profile, bool config_file) {
-  return KeysIn(SettingsOf(text, profile, config_file));
-}
-
 AwsKeySource::AwsKeySource(Surroundings surroundings, HttpClient* http)
     : surroundings_(std::move(surroundings)), http_(http) {}
+
+AwsKeySource::~AwsKeySource() {
+  stop_.request_stop();
+  std::thread programs;
+  {
+    MutexLock lock(&mutex_);
+    programs.swap(programs_);
+    program_changed_.NotifyAll();
+  }
+  if (programs.joinable()) programs.join();
+}
 
 void AwsKeySource::Get(CallDone<AwsKeys> done) {
   AwsKeys keys;
   {
     MutexLock lock(&mutex_);
-    if (!known_ || (current_.ends_at != 0 && surroundings_.now() > current_.ends_at - kRenewBefore)) {
+    const int64_t now = surroundings_.now();
+    const bool ends = current_.ends_at != 0 && now > current_.ends_at - kRenewBefore;
+    // Where no new ones were to be had, the old ones serve as long as they last.
+    const bool serves = now < current_.ends_at && now < ask_again_at_;
+    if (!known_ || (ends && !serves)) {
       waiting_.push_back(std::move(done));
       if (std::exchange(asking_, true)) return;
     } else {
@@ -124,19 +90,10 @@ void AwsKeySource::Ask() {
   if (!keys.id.empty() && !keys.secret.empty()) return Answer(keys);
   if (const std::string role = variable("AWS_ROLE_ARN");
       !role.empty() && !variable("AWS_WEB_IDENTITY_TOKEN_FILE").empty()) {
-    return AskWebIdentity(role);
+    return AskWebIdentity(role, variable("AWS_WEB_IDENTITY_TOKEN_FILE"), variable("AWS_ROLE_SESSION_NAME"));
   }
   const std::string name = variable("AWS_PROFILE").empty() ? "default" : variable("AWS_PROFILE");
-  const AwsProfile profile = ProfileOf(name);
-  if (!Setting(profile, "role_arn").empty()) {
-    const absl::StatusOr<AwsKeys> source = SourceOf(profile);
-    if (!source.ok()) {
-      return Answer(absl::NotFoundError(
-          absl::StrCat("the profile \"", name, "\" of ~/.aws/config: ", source.status().message())));
-    }
-    return AskRole(profile, *source);
-  }
-  if (const auto found = KeysIn(profile)) return Answer(*found);
+  if (AskProfile(name)) return;
   if (!variable("AWS_PROFILE").empty()) {
     return Answer(absl::NotFoundError(absl::StrCat(
         "AWS_PROFILE is \"", name, "\", and neither ~/.aws/credentials nor ~/.aws/config has keys of it")));
@@ -160,62 +117,38 @@ void AwsKeySource::Send(HttpRequest request, Answered answered) {
       [answered = std::move(answered)](absl::StatusOr<HttpResponse> response) { answered(std::move(response)); });
 }
 
-AwsProfile AwsKeySource::ProfileOf(const std::string& name) const {
-  AwsProfile all;
-  // What both files say, the credentials' has.
-  for (const bool config_file : {false, true}) {
-    std::string path = surroundings_.variable(config_file ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE");
-    if (path.empty()) {
-      path = absl::StrCat(surroundings_.variable("HOME"), config_file ? "/.aws/config" : "/.aws/credentials");
-    }
-    const absl::StatusOr<std::string> text = surroundings_.file(path);
-    if (text.ok()) all.merge(SettingsOf(*text, name, config_file));
+absl::StatusOr<std::string> AwsKeySource::StsEndpoint(const std::string& region) const {
+  std::string endpoint = surroundings_.variable("AWS_ENDPOINT_URL_STS");
+  if (endpoint.empty()) return absl::StrCat("https://sts.", region, region.empty() ? "" : ".", "amazonaws.com");
+  if (!MayHoldSecrets(endpoint)) {
+    return absl::PermissionDeniedError("AWS_ENDPOINT_URL_STS is neither https nor this machine's");
   }
-  return all;
-}
-
-absl::StatusOr<AwsKeys> AwsKeySource::SourceOf(const AwsProfile& profile) const {
-  if (const std::string source = Setting(profile, "source_profile"); !source.empty()) {
-    if (const auto keys = KeysIn(ProfileOf(source))) return *keys;
-    return absl::NotFoundError(absl::StrCat("its source_profile \"", source,
-                                            "\" has no keys (aws_access_key_id, aws_secret_access_key); roles of roles "
-                                            "and logins by SSO are not followed"));
-  }
-  const std::string source = Setting(profile, "credential_source");
-  if (source == "Environment") {
-    return absl::NotFoundError("its credential_source is Environment, where AWS_ACCESS_KEY_ID is not set");
-  }
-  return absl::NotFoundError(absl::StrCat("it has a role_arn without a source_profile",
-                                          source.empty() ? "" : " (credential_source is not followed)"));
-}
-
-std::string AwsKeySource::StsEndpoint(const std::string& region) const {
-  const std::string endpoint = surroundings_.variable("AWS_ENDPOINT_URL_STS");
-  return endpoint.empty() ? absl::StrCat("https://sts.", region, ".amazonaws.com") : endpoint;
+  return endpoint;
 }
 
 void AwsKeySource::AskRole(const AwsProfile& profile, const AwsKeys& keys) {
   std::string region = surroundings_.variable("AWS_REGION");
   if (region.empty()) region = surroundings_.variable("AWS_DEFAULT_REGION");
-  if (region.empty()) region = Setting(profile, "region");
+  if (region.empty()) region = SettingOf(profile, "region");
   if (region.empty()) region = "us-east-1";
-  const std::string role = Setting(profile, "role_arn");
-  std::string name = Setting(profile, "role_session_name");
+  const std::string role = SettingOf(profile, "role_arn");
+  std::string name = SettingOf(profile, "role_session_name");
   if (name.empty()) name = "penstock";
   std::vector<std::pair<std::string, std::string>> fields = {
       {"Action", "AssumeRole"}, {"Version", "2011-06-15"}, {"RoleArn", role}, {"RoleSessionName", name}};
   for (const auto& [setting, field] :
        {std::pair("external_id", "ExternalId"), {"duration_seconds", "DurationSeconds"}}) {
-    if (const std::string value = Setting(profile, setting); !value.empty()) fields.emplace_back(field, value);
+    if (const std::string value = SettingOf(profile, setting); !value.empty()) fields.emplace_back(field, value);
   }
   HttpRequest request;
   request.method = HttpRequest::Method::kPost;
-  const std::string endpoint = StsEndpoint(region);
-  request.url = absl::StrCat(endpoint, "/");
+  const absl::StatusOr<std::string> endpoint = StsEndpoint(region);
+  if (!endpoint.ok()) return Answer(endpoint.status());
+  request.url = absl::StrCat(*endpoint, "/");
   request.body = AwsQuery(fields);
   const std::map<std::string, std::string> headers = {{"content-type", "application/x-www-form-urlencoded"}};
   const AwsRequest signed_request{.method = "POST",
-                                  .host = endpoint.substr(endpoint.find("://") + 3),
+                                  .host = endpoint->substr(endpoint->find("://") + 3),
                                   .path = "/",
                                   .query = {},
                                   .headers = headers,
@@ -230,22 +163,18 @@ void AwsKeySource::AskRole(const AwsProfile& profile, const AwsKeys& keys) {
   Send(std::move(request), [this, role](const absl::StatusOr<HttpResponse>& response) { TakeSts(role, response); });
 }
 
-void AwsKeySource::AskWebIdentity(const std::string& role) {
-  const std::string path = surroundings_.variable("AWS_WEB_IDENTITY_TOKEN_FILE");
-  const absl::StatusOr<std::string> token = surroundings_.file(path);
+void AwsKeySource::AskWebIdentity(const std::string& role, const std::string& token_file, std::string name) {
+  const absl::StatusOr<std::string> token = surroundings_.file(token_file);
   if (!token.ok())
     return Answer(absl::NotFoundError(absl::StrCat("AWS_WEB_IDENTITY_TOKEN_FILE: ", token.status().message())));
-  std::string name = surroundings_.variable("AWS_ROLE_SESSION_NAME");
   if (name.empty()) name = "penstock";
   std::string region = surroundings_.variable("AWS_REGION");
   if (region.empty()) region = surroundings_.variable("AWS_DEFAULT_REGION");
-  std::string endpoint = surroundings_.variable("AWS_ENDPOINT_URL_STS");
-  if (endpoint.empty()) {
-    endpoint = region.empty() ? "https://sts.amazonaws.com" : absl::StrCat("https://sts.", region, ".amazonaws.com");
-  }
+  const absl::StatusOr<std::string> endpoint = StsEndpoint(region);
+  if (!endpoint.ok()) return Answer(endpoint.status());
   HttpRequest request;
   request.method = HttpRequest::Method::kPost;
-  request.url = endpoint;
+  request.url = *endpoint;
   request.headers = {"Content-Type: application/x-www-form-urlencoded"};
   request.body = AwsQuery({{"Action", "AssumeRoleWithWebIdentity"},
                            {"Version", "2011-06-15"},
@@ -266,10 +195,10 @@ void AwsKeySource::TakeSts(const std::string& role, const absl::StatusOr<HttpRes
   }
   const pugi::xml_node given = document.select_node("//Credentials").node();
   const auto text = [&given](const char* field) { return std::string(given.child(field).text().as_string()); };
-  Answer(AwsKeys{.id = text("AccessKeyId"),
-                 .secret = text("SecretAccessKey"),
-                 .token = text("SessionToken"),
-                 .ends_at = SecondsOf(text("Expiration"))});
+  Got(AwsKeys{.id = text("AccessKeyId"),
+              .secret = text("SecretAccessKey"),
+              .token = text("SessionToken"),
+              .ends_at = SecondsOf(text("Expiration"))});
 }
 
 void AwsKeySource::AskContainer(const std::string& url) {
@@ -298,11 +227,14 @@ void AwsKeySource::AskInstance() {
   HttpRequest request;
   request.method = HttpRequest::Method::kPut;
   request.direct = true;
-  request.url = absl::StrCat(kInstance, "/latest/api/token");
+  std::string endpoint = surroundings_.variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+  while (!endpoint.empty() && endpoint.back() == '/') endpoint.pop_back();
+  if (endpoint.empty()) endpoint = kInstance;
+  request.url = absl::StrCat(endpoint, "/latest/api/token");
   request.headers = {"X-aws-ec2-metadata-token-ttl-seconds: 21600"};
   request.connecting = kSecond;
   request.silence = 2 * kSecond;
-  Send(std::move(request), [this](const absl::StatusOr<HttpResponse>& token) {
+  Send(std::move(request), [this, endpoint](const absl::StatusOr<HttpResponse>& token) {
     if (!token.ok() || token->status != 200) {
       return Answer(absl::NotFoundError(
           "nobody has keys for S3 here: not AWS_ACCESS_KEY_ID, ~/.aws/credentials, a container's or pod's role, or the "
@@ -310,7 +242,7 @@ void AwsKeySource::AskInstance() {
     }
     const std::string header = absl::StrCat("X-aws-ec2-metadata-token: ", token->body);
     HttpRequest role;
-    role.url = absl::StrCat(kInstance, "/latest/meta-data/iam/security-credentials/");
+    role.url = absl::StrCat(endpoint, "/latest/meta-data/iam/security-credentials/");
     role.headers = {header};
     role.direct = true;
     Send(role, [this, role, header](const absl::StatusOr<HttpResponse>& name) {
@@ -335,21 +267,40 @@ void AwsKeySource::TakeJson(const std::string& who, const absl::StatusOr<HttpRes
   if (!json.is_object()) {
     return Answer(absl::UnavailableError(absl::StrCat(who, ": its answer is no JSON")));
   }
-  Answer(AwsKeys{.id = Field(json, "AccessKeyId"),
-                 .secret = Field(json, "SecretAccessKey"),
-                 .token = Field(json, "Token"),
-                 .ends_at = SecondsOf(Field(json, "Expiration"))});
+  Got(AwsKeys{.id = TextOf(json, "AccessKeyId"),
+              .secret = TextOf(json, "SecretAccessKey"),
+              .token = TextOf(json, "Token"),
+              .ends_at = SecondsOf(TextOf(json, "Expiration"))});
+}
+
+void AwsKeySource::Got(const absl::StatusOr<AwsKeys>& keys) {
+  if (!keys.ok()) return Answer(keys);
+  if (keys->id.empty() || keys->secret.empty()) {
+    return Answer(absl::UnavailableError("an answer about keys for S3 holds none"));
+  }
+  AwsProfile role;
+  {
+    MutexLock lock(&mutex_);
+    if (!roles_.empty()) {
+      role = std::move(roles_.back());
+      roles_.pop_back();
+    }
+  }
+  role.empty() ? Answer(keys) : AskRole(role, *keys);
 }
 
 void AwsKeySource::Answer(const absl::StatusOr<AwsKeys>& answer) {
   absl::StatusOr<AwsKeys> keys = answer;
-  if (keys.ok() && (keys->id.empty() || keys->secret.empty())) {
-    keys = absl::UnavailableError("an answer about keys for S3 holds none");
-  }
   std::vector<CallDone<AwsKeys>> waiting;
   {
     MutexLock lock(&mutex_);
     asking_ = false;
+    roles_.clear();
+    const int64_t now = surroundings_.now();
+    if (!keys.ok() && known_ && now < current_.ends_at) {
+      keys = current_;
+      ask_again_at_ = now + kAskAgainAfter;
+    }
     known_ = keys.ok();
     if (keys.ok()) current_ = *keys;
     waiting.swap(waiting_);

@@ -3,8 +3,9 @@
 //   2. AWS_WEB_IDENTITY_TOKEN_FILE with AWS_ROLE_ARN: a token that a cluster writes for a pod, exchanged at STS
 //   3. the profile AWS_PROFILE ("default") of the files AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials) and
 //   AWS_CONFIG_FILE
-//      (~/.aws/config): aws_access_key_id, aws_secret_access_key, aws_session_token; or role_arn with source_profile
-//      (or credential_source = Environment), a role that STS gives to who has that profile's keys
+//      (~/.aws/config): aws_access_key_id, aws_secret_access_key, aws_session_token; or role_arn with source_profile,
+//      a role that STS gives to who has that profile's keys, which may be a role again (or with credential_source, or
+//      web_identity_token_file); or a login by `aws sso login`; or credential_process, a program that prints keys
 //   4. AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI: what ECS and EKS serve a container
 //   5. the instance's own service (IMDSv2), unless AWS_EC2_METADATA_DISABLED is true
 // https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
@@ -12,29 +13,29 @@
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_AWS_KEYS_H_
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "pipeline/storage/object/aws_profile.h"
 #include "pipeline/storage/object/aws_signature.h"
 #include "pipeline/storage/object/http_client.h"
 #include "pipeline/storage/object/surroundings.h"
 
 namespace penstock {
 
-// What a profile says: "role_arn", ...; names in lower case.
-using AwsProfile = std::map<std::string, std::string>;
-
 // Thread-safe. Keys that end are had anew five minutes before; one request at a time.
 class AwsKeySource {
  public:
   // Both live as long as this and the calls it began.
   AwsKeySource(Surroundings surroundings, HttpClient* http);
+  ~AwsKeySource();  // ends a program that is asked
 
   // `done` once, perhaps inside the call. NotFound: nobody has keys for us; says where was looked.
   void Get(CallDone<AwsKeys> done);
@@ -47,19 +48,31 @@ class AwsKeySource {
   using Answered = std::function<void(absl::StatusOr<HttpResponse>)>;
 
   void Ask();
-  void AskWebIdentity(const std::string& role);
+  void AskWebIdentity(const std::string& role, const std::string& token_file, std::string session_name);
+  // False: the profile says nothing of keys.
+  bool AskProfile(const std::string& name);
   // A profile's role, for keys of another.
   void AskRole(const AwsProfile& profile, const AwsKeys& keys);
-  absl::StatusOr<AwsKeys> SourceOf(const AwsProfile& profile) const;
+  void AskSso(const std::string& name, const AwsProfile& profile);
+  void TakeSso(const std::string& who, const absl::StatusOr<HttpResponse>& response);
+  // Elsewhere than on the caller's thread.
+  void AskProgram(const std::string& name, const std::string& command);
+  void RunPrograms();
+  void TakeProgram(const std::string& name, const absl::StatusOr<std::string>& output);
   AwsProfile ProfileOf(const std::string& name) const;
-  // Of STS, "https://..."; `region` is that of signatures.
-  std::string StsEndpoint(const std::string& region) const;
+  // A section of ~/.aws/config, "[...]".
+  AwsProfile SectionOf(const std::string& section) const;
+  // Of STS, "https://...", of a region or, empty, of none. PermissionDenied where it is set to what must hold no
+  // secret.
+  absl::StatusOr<std::string> StsEndpoint(const std::string& region) const;
   void AskContainer(const std::string& url);
   void AskInstance();
   // A request for keys, whose answer nobody but `answered` sees.
   void Send(HttpRequest request, Answered answered);
   void TakeSts(const std::string& role, const absl::StatusOr<HttpResponse>& response);
   void TakeJson(const std::string& who, const absl::StatusOr<HttpResponse>& response);
+  // Those of a source: of the profile asked for, or of the roles that are to be taken with them.
+  void Got(const absl::StatusOr<AwsKeys>& keys);
   void Answer(const absl::StatusOr<AwsKeys>& keys);
 
   const Surroundings surroundings_;
@@ -68,11 +81,18 @@ class AwsKeySource {
   AwsKeys current_ ABSL_GUARDED_BY(mutex_);
   bool known_ ABSL_GUARDED_BY(mutex_) = false;
   bool asking_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t ask_again_at_ ABSL_GUARDED_BY(mutex_) = 0;            // where asking failed and the keys last
+  std::vector<AwsProfile> roles_ ABSL_GUARDED_BY(mutex_) = {};  // to be taken yet, the next one last
   std::vector<CallDone<AwsKeys>> waiting_ ABSL_GUARDED_BY(mutex_);
-};
 
-// A profile's keys in the text of a credentials or config file; none where it has no such profile, or no keys in it.
-std::optional<AwsKeys> KeysOfProfile(const std::string& text, const std::string& profile, bool config_file);
+  struct Program {
+    std::string profile, command;
+  };
+  std::stop_source stop_;
+  CondVar program_changed_;
+  std::optional<Program> program_ ABSL_GUARDED_BY(mutex_);  // to be asked next
+  std::thread programs_ ABSL_GUARDED_BY(mutex_);            // where there was ever one
+};
 
 }  // namespace penstock
 

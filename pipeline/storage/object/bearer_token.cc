@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "pipeline/storage/object/answer_fields.h"
 #include "pipeline/storage/object/object_name.h"
 
 namespace penstock {
@@ -16,11 +17,6 @@ namespace {
 constexpr int64_t kRenewBefore = 225;  // seconds
 constexpr int64_t kAskAgainAfter = 10;
 constexpr size_t kLongestReason = 200;
-
-std::string Text(const nlohmann::json& json, const char* name) {
-  const auto found = json.is_object() ? json.find(name) : json.end();
-  return !json.is_object() || found == json.end() || !found->is_string() ? "" : found->get<std::string>();
-}
 
 }  // namespace
 
@@ -72,10 +68,11 @@ absl::Status WhyRefused(const std::string& who, const absl::StatusOr<HttpRespons
   if (!response.ok()) return absl::UnavailableError(absl::StrCat(who, ": ", response.status().message()));
   if (response->status >= 200 && response->status < 300) return absl::OkStatus();
   const auto json = nlohmann::json::parse(response->body, nullptr, /*allow_exceptions=*/false);
-  std::string reason = Text(json, "error");
+  std::string reason = TextOf(json, "error");
   // {"error": {"message": ...}}, as Google's services other than OAuth have it
-  if (json.is_object() && json.contains("error") && json["error"].is_object()) reason = Text(json["error"], "message");
-  if (const std::string more = Text(json, "error_description"); !more.empty()) {
+  if (json.is_object() && json.contains("error") && json["error"].is_object())
+    reason = TextOf(json["error"], "message");
+  if (const std::string more = TextOf(json, "error_description"); !more.empty()) {
     reason = absl::StrCat(reason, reason.empty() ? "" : ": ", more.substr(0, more.find_first_of("\r\n")));
   }
   reason.resize(std::min(reason.size(), kLongestReason));
@@ -87,19 +84,19 @@ absl::Status WhyRefused(const std::string& who, const absl::StatusOr<HttpRespons
 absl::StatusOr<BearerToken> TokenOf(const std::string& who, const absl::StatusOr<HttpResponse>& response, int64_t now) {
   if (absl::Status refused = WhyRefused(who, response); !refused.ok()) return refused;
   const auto json = nlohmann::json::parse(response->body, nullptr, /*allow_exceptions=*/false);
-  BearerToken token{.value = Text(json, "access_token"), .ends_at = 0};
+  BearerToken token{.value = TextOf(json, "access_token"), .ends_at = 0};
   if (token.value.empty()) return absl::UnavailableError(absl::StrCat(who, ": its answer holds no token"));
   // A number; of Azure's services a text.
   int64_t seconds = 0;
   const auto lasts = json.find("expires_in");
   if (lasts != json.end() && lasts->is_number()) {
     seconds = lasts->get<int64_t>();
-  } else if (!absl::SimpleAtoi(Text(json, "expires_in"), &seconds)) {
+  } else if (!absl::SimpleAtoi(TextOf(json, "expires_in"), &seconds)) {
     seconds = 0;
   }
   if (seconds > 0) token.ends_at = now + seconds;
   // Of some of Azure's services the time itself.
-  if (int64_t ends_at = 0; seconds <= 0 && absl::SimpleAtoi(Text(json, "expires_on"), &ends_at))
+  if (int64_t ends_at = 0; seconds <= 0 && absl::SimpleAtoi(TextOf(json, "expires_on"), &ends_at))
     token.ends_at = ends_at;
   return token;
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "pipeline/storage/object/bearer_token.h"
 
 namespace penstock {
 namespace {
@@ -43,6 +44,13 @@ GcsOptions GcsOptions::FromEnvironment(const Surroundings& surroundings) {
     while (emulator.back() == '/') emulator.pop_back();
     options.endpoint = emulator;
     options.is_signed = false;
+  }
+  // As gcloud has it, for a private endpoint: asked with a token.
+  if (std::string other = surroundings.variable("CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
+      options.is_signed && MayHoldSecrets(other)) {
+    other.resize(other.find("/storage/v1") == std::string::npos ? other.size() : other.find("/storage/v1"));
+    while (other.back() == '/') other.pop_back();
+    options.endpoint = other;
   }
   if (Says(surroundings, "PENSTOCK_GCS_UNSIGNED")) options.is_signed = false;
   options.project = surroundings.variable("GOOGLE_CLOUD_QUOTA_PROJECT");

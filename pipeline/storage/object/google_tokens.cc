@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
+#include "pipeline/storage/object/answer_fields.h"
 #include "pipeline/storage/object/object_dialect.h"
 #include "pipeline/storage/object/signed_jwt.h"
 
@@ -21,12 +21,6 @@ constexpr char kTokens[] = "https://oauth2.googleapis.com/token";
 constexpr int64_t kLasts = 3600;  // seconds; the longest that Google takes
 constexpr int64_t kSkew = 60;
 
-std::string Text(const nlohmann::json& json, const char* name) {
-  if (!json.is_object()) return "";
-  const auto found = json.find(name);
-  return found == json.end() || !found->is_string() ? "" : found->get<std::string>();
-}
-
 CallOptions Urgent() { return {.priority = CallPriority::kUrgent, .stop = {}}; }
 
 }  // namespace
@@ -36,7 +30,7 @@ struct GoogleTokens::File {
   nlohmann::json json;
   bool for_another = false;  // its token asks for one of another account
 
-  std::string Get(const char* name) const { return Text(json, name); }
+  std::string Get(const char* name) const { return TextOf(json, name); }
   std::string Get(const char* name, const char* otherwise) const {
     const std::string value = Get(name);
     return value.empty() ? otherwise : value;
@@ -159,20 +153,21 @@ void GoogleTokens::AskAsOther(std::shared_ptr<const File> file, Shared done) {
   const auto found = file->json.find("credential_source");
   const nlohmann::json source = found == file->json.end() ? nlohmann::json() : *found;
   const nlohmann::json format = source.is_object() && source.contains("format") ? source["format"] : nlohmann::json();
-  const std::string field = Text(format, "type") == "json" ? Text(format, "subject_token_field_name") : "";
+  const std::string field = TextOf(format, "type") == "json" ? TextOf(format, "subject_token_field_name") : "";
   // The token as a text, or in a field of a JSON.
   const auto take = [this, file, done, field](const std::string& text) {
     std::string subject(absl::StripAsciiWhitespace(text));
-    if (!field.empty()) subject = Text(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false), field.c_str());
+    if (!field.empty())
+      subject = TextOf(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false), field.c_str());
     if (subject.empty()) return std::move(*done)(file->Wrong("its credential_source holds no token"));
     Exchange(file, subject, done);
   };
-  if (const std::string path = Text(source, "file"); !path.empty()) {
+  if (const std::string path = TextOf(source, "file"); !path.empty()) {
     const absl::StatusOr<std::string> text = surroundings_.file(path);
     if (!text.ok()) return std::move(*done)(file->Wrong(std::string(text.status().message())));
     return take(*text);
   }
-  if (const std::string url = Text(source, "url"); !url.empty() && !source.contains("environment_id")) {
+  if (const std::string url = TextOf(source, "url"); !url.empty() && !source.contains("environment_id")) {
     HttpRequest request;
     request.url = url;
     if (source.contains("headers") && source["headers"].is_object()) {
@@ -186,7 +181,13 @@ void GoogleTokens::AskAsOther(std::shared_ptr<const File> file, Shared done) {
       take(response->body);
     });
   }
-  std::move (*done)(file->Wrong("of credential_source only \"file\" and \"url\" are known"));
+  const bool of_aws = source.is_object() && source.contains("environment_id");
+  std::move (*done)(file->Wrong(absl::StrCat(
+      of_aws                                                ? "its credential_source is AWS (environment_id)"
+      : source.is_object() && source.contains("executable") ? "its credential_source is a program (executable)"
+                                                            : "its credential_source is neither a file nor a URL",
+      ", which is not followed; have the token written to a file, and name that in credential_source.file, or take "
+      "the key or login of a service account (`gcloud auth application-default login`)")));
 }
 
 void GoogleTokens::Exchange(std::shared_ptr<const File> file, const std::string& subject, Shared done) {
@@ -221,12 +222,10 @@ void GoogleTokens::Impersonate(std::shared_ptr<const File> file, const BearerTok
     const absl::Status refused = WhyRefused("Google, asked for a token of the service account", response);
     if (!refused.ok()) return std::move(*done)(refused);
     const auto json = nlohmann::json::parse(response->body, nullptr, /*allow_exceptions=*/false);
-    absl::Time ends;
-    BearerToken given{.value = Text(json, "accessToken"), .ends_at = 0};
-    if (given.value.empty() || !absl::ParseTime(absl::RFC3339_full, Text(json, "expireTime"), &ends, nullptr)) {
+    BearerToken given{.value = TextOf(json, "accessToken"), .ends_at = SecondsOf(TextOf(json, "expireTime"))};
+    if (given.value.empty() || given.ends_at == 0) {
       return std::move(*done)(absl::UnavailableError("Google's answer holds no token of the service account"));
     }
-    given.ends_at = absl::ToUnixSeconds(ends);
     std::move (*done)(std::move(given));
   });
 }

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "base/mutex.h"
 #include "pipeline/storage/object/http_transfer.h"
+#include "pipeline/storage/object/request_secrets.h"
 
 namespace penstock {
 namespace {
@@ -22,6 +23,7 @@ namespace {
 constexpr Nanos kLongestSleep = kSecond;
 // What is late and may not be asked again yet is looked at again so soon.
 constexpr Nanos kLookAgain = 50 * kMillisecond;
+constexpr Nanos kListenAgain = kSecond / 2;  // for who is silent
 constexpr size_t kPriorities = 3;
 constexpr size_t kMostHedged = 64;  // that are told apart
 
@@ -110,7 +112,7 @@ class HttpClient::Loop {
       }
       if (stops_.exchange(false)) CancelThoseStopped();
       const Nanos until_due = StartThoseDue();
-      const Nanos sleep = std::min(until_due, HedgeThoseLate());
+      const Nanos sleep = std::min({until_due, HedgeThoseLate(), SayWhoIsSilent()});
       int running = 0;
       curl_multi_perform(multi_, &running);
       const bool ended = FinishThoseEnded();
@@ -235,6 +237,23 @@ class HttpClient::Loop {
     return look_at_ - now;
   }
 
+  // Returns for how long nothing more is to be said.
+  Nanos SayWhoIsSilent() {
+    if (under_way_.empty()) return kLongestSleep;
+    const Nanos now = Clock::Real()->Now();
+    if (now < listen_at_) return listen_at_ - now;
+    listen_at_ = now + kListenAgain;
+    for (const auto& call : under_way_) {
+      if (call->request.when_silent == nullptr) continue;
+      Nanos heard = 0;
+      for (const auto& transfer : call->transfers) {
+        if (transfer != nullptr) heard = std::max(heard, transfer->heard_at);
+      }
+      if (now - heard >= HttpClient::kSilentAfter) call->request.when_silent(now - heard);
+    }
+    return kListenAgain;
+  }
+
   bool FinishThoseEnded() {
     bool any = false;
     int left = 0;
@@ -259,6 +278,7 @@ class HttpClient::Loop {
     absl::StatusOr<HttpResponse> response = absl::UnknownError("");
     if (answered) {
       response = std::move(transfer->response);
+      if (!good) Hide(SecretsOf(call->request), &*response);
     } else {
       response = transfer->ErrorOf(code);
     }
@@ -288,7 +308,8 @@ class HttpClient::Loop {
   size_t transfers_ = 0;  // of those
   std::vector<CURL*> idle_;
   std::unordered_map<std::string, HedgePolicy> policies_;
-  Nanos look_at_ = 0;  // when one of those under way may be late
+  Nanos look_at_ = 0;    // when one of those under way may be late
+  Nanos listen_at_ = 0;  // and when they are looked at for silence
   std::thread thread_;
 };
 

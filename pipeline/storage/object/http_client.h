@@ -41,6 +41,8 @@ struct HttpRequest {
   // Of requests with `parts` and `is_wanted`: whom it asks. When it is late among those who ask the same, it is asked a
   // second time (hedge_policy.h); the first good answer is its answer, the other is broken off. "": never.
   std::string hedged_with = {};
+  // Told, twice a second and on the client's thread, for how long nothing has come, once that is kSilentAfter.
+  std::function<void(Nanos silent)> when_silent = nullptr;
   bool direct = false;  // whatever proxy the environment names: to a service of this machine or its network alone
   bool follow_redirects = false;  // within http and https; other hosts do not get the headers above
   // Of silence on the connection, and until it is made.
@@ -52,8 +54,11 @@ struct HttpRequest {
 class HttpClient {
  public:
   static constexpr size_t kMostBody = size_t{16} << 20;
+  // What is longer silent than this is worth a word; it is asked for again later (HttpRequest::silence).
+  static constexpr Nanos kSilentAfter = 2 * kSecond;
   // Unavailable: no answer came, or not all of it; Cancelled; InvalidArgument: no URL. Messages do not name the URL,
-  // which may hold what is secret.
+  // which may hold what is secret. What the body of a refusal repeats of the request's tokens is hidden
+  // (request_secrets.h).
   using Done = absl::AnyInvocable<void(absl::StatusOr<HttpResponse>) &&>;
 
   explicit HttpClient(int most_under_way, const HedgePolicy::Options& hedges = HedgePolicy::Options());

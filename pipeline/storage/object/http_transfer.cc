@@ -40,6 +40,7 @@ const std::string& UserAgent() {
 
 size_t TakeHeader(char* data, size_t size, size_t count, void* user) {
   auto* transfer = static_cast<HttpTransfer*>(user);
+  transfer->heard_at = Clock::Real()->Now();
   const absl::string_view line(data, size * count);
   auto& headers = transfer->response.headers;
   if (absl::StartsWith(line, "HTTP/")) headers.clear();  // another answer: a redirect led to it
@@ -69,6 +70,7 @@ void IntoParts(const char* data, size_t bytes, HttpTransfer* transfer) {
 
 size_t TakeBody(char* data, size_t size, size_t count, void* user) {
   auto* transfer = static_cast<HttpTransfer*>(user);
+  transfer->heard_at = Clock::Real()->Now();
   const size_t bytes = size * count;
   const HttpRequest& request = *transfer->request;
   HttpResponse& response = transfer->response;
@@ -131,7 +133,7 @@ HttpTransfer::HttpTransfer(const HttpRequest* asked, CURL* handle, void* owner)
   set(CURLOPT_TCP_KEEPALIVE, 1L);
   // HTTP/1.1 with a connection for each: one lost packet holds up one range, and no server limits streams.
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  set(CURLOPT_BUFFERSIZE, 256L << 10);
+  set(CURLOPT_BUFFERSIZE, 64L << 10);
   set(CURLOPT_USERAGENT, UserAgent().c_str());
   if (!CertificatesFile().empty()) set(CURLOPT_CAINFO, CertificatesFile().c_str());
   set(CURLOPT_HEADERFUNCTION, &TakeHeader);

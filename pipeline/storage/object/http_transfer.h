@@ -26,7 +26,8 @@ struct HttpTransfer {
   CURL* const easy;
   void* const user;  // whose it is
   HttpResponse response;
-  size_t part = 0, of_part = 0;  // the body's next byte goes into that part, behind so many of it
+  size_t part = 0, of_part = 0;           // the body's next byte goes into that part, behind so many of it
+  Nanos heard_at = Clock::Real()->Now();  // when something came last, or it began
   bool too_long = false;
   bool unwanted = false;  // by its headers: its body was not taken
   curl_slist* headers = nullptr;

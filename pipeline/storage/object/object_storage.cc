@@ -33,6 +33,14 @@ Nanos Drawn(Nanos longest) {
   return std::uniform_int_distribution<Nanos>(longest / 4, longest)(random);
 }
 
+// What users may see of a request's URL: whom it asks.
+std::string HostOf(const std::string& url) {
+  const size_t begin = url.find("://");
+  std::string host = begin == std::string::npos ? url : url.substr(begin + 3);
+  host.resize(std::min(host.find_first_of("/?#"), host.size()));
+  return host.substr(host.rfind('@') + 1);
+}
+
 std::string Resolved(const ObjectName& name) { return ToString(name); }
 
 absl::StatusOr<ObjectName> Parse(const std::string& name) {
@@ -88,6 +96,9 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
                                                                                        : ObjectError::Cure::kNone});
       absl::StatusOr<HttpRequest> request = self->make_();
       if (!request.ok()) return std::move(self->done_)(request.status());
+      if (self->options_.troubles != nullptr) {
+        request->when_silent = [self, host = HostOf(request->url)](Nanos silent) { self->Silent(host, silent); };
+      }
       self->storage_->requests_.fetch_add(1, std::memory_order_relaxed);
       self->storage_->http_->Send(
           *std::move(request), self->options_,
@@ -114,6 +125,12 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
     }
     if (told_) options_.troubles->Mended(ToString(name_));
     std::move(done_)(*std::move(response));
+  }
+
+  void Silent(const std::string& host, Nanos silent) {
+    options_.troubles->Silent(ToString(name_), absl::StrCat("nothing comes from ", host), silent,
+                              "after 10 s of silence it is asked for again");
+    told_ = true;
   }
 
   void Failed(const ObjectError& error) {

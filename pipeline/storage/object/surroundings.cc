@@ -4,11 +4,13 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "pipeline/storage/object/program_output.h"
 
 namespace penstock {
 namespace {
 
 constexpr uint64_t kLargestFile = 1 << 20;
+constexpr Nanos kProgramsLimit = 30 * kSecond;
 
 }  // namespace
 
@@ -24,7 +26,9 @@ Surroundings Surroundings::Process() {
           [] {
             return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
                 .count();
-          }};
+          },
+      .output = [](const std::string& command,
+                   const std::stop_token& stop) { return OutputOf(command, kProgramsLimit, stop); }};
 }
 
 bool Says(const Surroundings& surroundings, const std::string& variable) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -14,6 +15,8 @@ struct Surroundings {
   std::function<std::string(const std::string&)> variable;              // "" where there is none
   std::function<absl::StatusOr<std::string>(const std::string&)> file;  // its content
   std::function<int64_t()> now;                                         // seconds since 1970
+  // What a line of the shell prints (program_output.h), which may take half a minute.
+  std::function<absl::StatusOr<std::string>(const std::string&, const std::stop_token&)> output = nullptr;
   static Surroundings Process();
 };
 

@@ -4,19 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <atomic>
-#include <ctime>
+#include <chrono>
 #include <future>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "pipeline/storage/file_troubles.h"
+#include "tests/pipeline/storage/object/object_storage_testing.h"
 #include "tests/pipeline/storage/storage_contract.h"
 #include "tests/support/http_server/http_server.h"
-#include "tests/support/wait_until.h"
 
 namespace penstock {
 namespace {
@@ -25,48 +25,6 @@ using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-constexpr int64_t kToday = 1'790'000'000;
-
-class ObjectStorageTest : public testing::Test {
- protected:
-  ObjectStorage::Options Options() {
-    ObjectStorage::Options options;
-    options.s3.endpoint = server_.url();
-    options.s3.path_style = true;
-    options.s3.now = [] { return kToday; };
-    options.surroundings.variable = [this](const std::string& name) {
-      MutexLock lock(&mutex_);
-      return variables_[name];
-    };
-    options.surroundings.file = [](const std::string& path) { return absl::NotFoundError(path); };
-    options.surroundings.now = [] { return kToday; };
-    options.pause = kMillisecond;
-    return options;
-  }
-  // A read of the whole object.
-  static absl::StatusOr<std::string> ReadAll(Storage* storage, const std::string& name) {
-    auto file = storage->OpenAndWait(name);
-    if (!file.ok()) return file.status();
-    std::string bytes((*file)->opened().size + 10, '\0');
-    const auto read = (*file)->ReadAt(0, bytes.size(), bytes.data());
-    if (!read.ok()) return read.status();
-    bytes.resize(*read);
-    return bytes;
-  }
-  // Once for each path.
-  bool First(const std::string& path) {
-    MutexLock lock(&mutex_);
-    return seen_.insert(path).second;
-  }
-
-  Mutex mutex_;
-  std::map<std::string, std::string> variables_ ABSL_GUARDED_BY(mutex_) = {{"AWS_ACCESS_KEY_ID", "id"},
-                                                                           {"AWS_SECRET_ACCESS_KEY", "hunter2"}};
-  std::set<std::string> seen_ ABSL_GUARDED_BY(mutex_);
-  FakeS3 s3_;
-  HttpServer server_{[this](const ServedRequest& request) { return s3_(request); }};
-};
 
 TEST_F(ObjectStorageTest, HoldsToTheContract) {
   ObjectStorage storage(Options());
@@ -173,6 +131,31 @@ TEST_F(ObjectStorageTest, WhatFailsIsKnownWhileItIsTriedAgainAndNoTroubleOnceItC
   EXPECT_TRUE(troubles->Lines(8, 300).empty());
   ASSERT_EQ(said.size(), 2u);
   EXPECT_THAT(said[1], HasSubstr("s3://bucket/a: is well again"));
+}
+
+TEST_F(ObjectStorageTest, ASilentStorageIsNamedWithinThreeSecondsAndNotOnceItAnswers) {
+  s3_.Put("bucket", "a", "0123456789");
+  const auto troubles = std::make_shared<FileTroubles>(Clock::Real());
+  ObjectStorage storage(Options());
+  const auto file = storage.OpenAndWait("s3://bucket/a", {.troubles = troubles}).value();
+  std::atomic<bool> first{true};
+  std::vector<std::string> meanwhile;
+  s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
+    if (!first.exchange(false)) return std::nullopt;
+    const Nanos begin = Clock::Real()->Now();
+    while (meanwhile.empty() && Clock::Real()->Now() - begin < 8 * kSecond) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      meanwhile = troubles->Lines(8, 300);
+    }
+    EXPECT_LT(Clock::Real()->Now() - begin, 3 * kSecond + kSecond / 2);
+    return std::nullopt;
+  };
+  std::string got(10, 0);
+  EXPECT_EQ(file->ReadAt(0, 10, got.data()).value(), 10u);
+  ASSERT_EQ(meanwhile.size(), 1u);
+  EXPECT_THAT(meanwhile[0],
+              AllOf(StartsWith("s3://bucket/a: nothing comes from 127.0.0.1:"), HasSubstr("; for 2 s; ")));
+  EXPECT_TRUE(troubles->Lines(8, 300).empty());
 }
 
 TEST_F(ObjectStorageTest, AStorageThatAsksForAPauseGetsIt) {
@@ -302,159 +285,6 @@ TEST_F(ObjectStorageTest, ManyReadsAtOnceEachGetTheirBytes) {
     EXPECT_EQ(ends[i].get_future().get().value(), kBytes);
     EXPECT_EQ(out[i], content.substr(i * 199, kBytes));
   }
-}
-
-TEST_F(ObjectStorageTest, AStorageThatGoesEndsWhatIsUnderWay) {
-  s3_.Put("bucket", "a", "0123456789");
-  auto storage = std::make_unique<ObjectStorage>(Options());
-  const auto file = storage->OpenAndWait("s3://bucket/a").value();
-  s3_.fault = [](const ServedRequest&) {
-    return ServedAnswer{.status = 206,
-                        .headers = {{"Content-Range", "bytes 0-9/10"}, {"ETag", "\"tag-1\""}},
-                        .body = "0123456789",
-                        .stall_after = 3};
-  };
-  char bytes[10];
-  std::promise<absl::Status> ended;
-  file->Read(0, 10, bytes, {}, [&](absl::StatusOr<size_t> read) { ended.set_value(read.status()); });
-  storage.reset();
-  EXPECT_TRUE(absl::IsCancelled(ended.get_future().get()));
-}
-
-// One answer of many stalls: who waits for it waits for a second request, not for the silence to end.
-TEST_F(ObjectStorageTest, AnAnswerThatStallsIsAskedForASecondTime) {
-  const std::string content(5000, 'x');
-  s3_.Put("bucket", "a", content);
-  ObjectStorage::Options options = Options();
-  options.hedges = {.floor = 20 * kMillisecond, .times = 2, .known = 8, .one_in = 10, .saved = 1};
-  ObjectStorage storage(options);
-  const auto file = storage.OpenAndWait("s3://bucket/a").value();
-  for (const size_t stalls_after : {0, 3000}) {
-    std::string bytes(content.size(), '\0');
-    for (int i = 0; i < 10; ++i) ASSERT_TRUE(file->ReadAt(0, bytes.size(), bytes.data()).ok());
-    const uint64_t before = storage.counts().hedges;
-    std::atomic<int> asked{0};
-    s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
-      if (asked.fetch_add(1) > 0) return std::nullopt;
-      return ServedAnswer{.status = 206,
-                          .headers = {{"Content-Range", "bytes 0-4999/5000"}, {"ETag", "\"tag-1\""}},
-                          .body = content,
-                          .stall_after = stalls_after};
-    };
-    bytes.assign(content.size(), '\0');
-    const Nanos begin = Clock::Real()->Now();
-    EXPECT_EQ(file->ReadAt(0, bytes.size(), bytes.data()).value(), content.size());
-    EXPECT_LT(Clock::Real()->Now() - begin, 5 * kSecond) << "the silence is 10 s";
-    EXPECT_EQ(bytes, content);
-    EXPECT_EQ(asked.load(), 2);
-    EXPECT_EQ(storage.counts().hedges, before + 1);
-    EXPECT_EQ(storage.counts().again, 0u);
-    s3_.fault = nullptr;
-  }
-}
-
-// Two answers write to the same memory: one of another state must not.
-TEST_F(ObjectStorageTest, ASecondAnswerOfAnotherStateWritesNothing) {
-  const std::string content(5000, 'x');
-  s3_.Put("bucket", "a", content);
-  ObjectStorage::Options options = Options();
-  options.hedges = {.floor = 20 * kMillisecond, .times = 2, .known = 8, .one_in = 10, .saved = 1};
-  options.tries = 1;
-  ObjectStorage storage(options);
-  const auto file = storage.OpenAndWait("s3://bucket/a").value();
-  std::string bytes(content.size(), '\0');
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(file->ReadAt(0, bytes.size(), bytes.data()).ok());
-  std::atomic<int> asked{0};
-  std::promise<void> second;
-  s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
-    if (asked.fetch_add(1) > 0) {
-      second.set_value();
-      return ServedAnswer{.status = 206,
-                          .headers = {{"Content-Range", "bytes 0-4999/5000"}, {"ETag", "\"other\""}},
-                          .body = std::string(5000, 'y'),
-                          .cut_after = 4000};
-    }
-    second.get_future().wait();
-    return std::nullopt;
-  };
-  EXPECT_EQ(file->ReadAt(0, bytes.size(), bytes.data()).value(), content.size());
-  EXPECT_EQ(bytes, content);
-  EXPECT_EQ(asked.load(), 2);
-}
-
-TEST_F(ObjectStorageTest, AStorageThatIsSlowAltogetherIsNotAskedTwice) {
-  const std::string content(5000, 'x');
-  s3_.Put("bucket", "a", content);
-  ObjectStorage::Options options = Options();
-  options.hedges = {.floor = kMillisecond, .times = 1, .known = 8, .one_in = 1, .saved = 100};
-  ObjectStorage storage(options);
-  const auto file = storage.OpenAndWait("s3://bucket/a").value();
-  std::string bytes(content.size(), '\0');
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(file->ReadAt(0, bytes.size(), bytes.data()).ok());
-  const uint64_t before = storage.counts().hedges;
-  constexpr size_t kReads = 16;
-  std::atomic<size_t> asked{0};
-  std::promise<void> go_on;
-  const std::shared_future<void> gone_on = go_on.get_future().share();
-  s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
-    asked.fetch_add(1);
-    gone_on.wait();
-    return std::nullopt;
-  };
-  std::vector<std::string> out(kReads, content);
-  std::vector<std::promise<absl::StatusOr<size_t>>> ends(kReads);
-  for (size_t i = 0; i < kReads; ++i) {
-    file->Read(0, content.size(), out[i].data(), {},
-               [&ends, i](absl::StatusOr<size_t> read) { ends[i].set_value(std::move(read)); });
-  }
-  ASSERT_TRUE(WaitUntil([&] { return asked.load() >= kReads; }));
-  // Each becomes late; a request made meanwhile, of a size of which nothing is known, shows that the client has looked.
-  for (int i = 0; i < 3; ++i) {
-    std::promise<void> looked;
-    std::stop_source stop;
-    char byte;
-    file->Read(0, 1, &byte, {.stop = stop.get_token()}, [&](const absl::StatusOr<size_t>&) { looked.set_value(); });
-    stop.request_stop();
-    looked.get_future().wait();
-  }
-  go_on.set_value();
-  for (auto& end : ends) EXPECT_TRUE(end.get_future().get().ok());
-  EXPECT_EQ(storage.counts().hedges, before);
-}
-
-// Its reader has gone: the transfer ends, and so does its connection, while the server sends nothing.
-TEST_F(ObjectStorageTest, AStopEndsAReadThatHasBegun) {
-  s3_.Put("bucket", "a", "0123456789");
-  ObjectStorage storage(Options());
-  const auto file = storage.OpenAndWait("s3://bucket/a").value();
-  std::atomic<int> begun{0};
-  s3_.fault = [&](const ServedRequest&) {
-    begun.fetch_add(1);
-    return ServedAnswer{.status = 206,
-                        .headers = {{"Content-Range", "bytes 0-9/10"}, {"ETag", "\"tag-1\""}},
-                        .body = "0123456789",
-                        .stall_after = 3};
-  };
-  // Twice as many as may be under way: those that wait get the slots of those that go.
-  constexpr size_t kReads = 2 * ObjectStorage::kMostUnderWay;
-  std::vector<std::stop_source> stops(kReads);
-  std::vector<std::promise<absl::Status>> ends(kReads);
-  std::vector<std::array<char, 10>> out(kReads);
-  for (size_t i = 0; i < kReads; ++i) {
-    file->Read(0, 10, out[i].data(), {.stop = stops[i].get_token()},
-               [&ends, i](absl::StatusOr<size_t> read) { ends[i].set_value(read.status()); });
-  }
-  ASSERT_TRUE(WaitUntil([&] { return begun.load() == ObjectStorage::kMostUnderWay; }));
-  const Nanos begin = Clock::Real()->Now();
-  for (size_t i = 0; i < kReads / 2; ++i) {
-    stops[i].request_stop();
-    EXPECT_TRUE(absl::IsCancelled(ends[i].get_future().get())) << i;
-  }
-  ASSERT_TRUE(WaitUntil([&] { return begun.load() == 2 * ObjectStorage::kMostUnderWay; }));
-  ASSERT_TRUE(WaitUntil([&] { return server_.open() == ObjectStorage::kMostUnderWay; })) << server_.open();
-  for (size_t i = kReads / 2; i < kReads; ++i) stops[i].request_stop();
-  for (size_t i = kReads / 2; i < kReads; ++i) EXPECT_TRUE(absl::IsCancelled(ends[i].get_future().get())) << i;
-  EXPECT_LT(Clock::Real()->Now() - begin, 5 * kSecond) << "the silence is 10 s";
 }
 
 TEST_F(ObjectStorageTest, AWebServersFilesAreReadByRanges) {

@@ -1,0 +1,35 @@
+// A small data set whose epochs end in a cut step, for tests that serve it.
+#ifndef PENSTOCK_TESTS_INTEGRATION_SERVING_TESTING_H_
+#define PENSTOCK_TESTS_INTEGRATION_SERVING_TESTING_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "tests/support/cluster/in_process_cluster.h"
+#include "tests/support/cluster/reading.h"
+
+namespace penstock {
+
+class ServingTest : public ::testing::Test {
+ protected:
+  // 5 shards of 40 images, in steps of 16: 12.5 steps, so that the last one is cut.
+  ServingTest() : dataset_(MakeImageDataset({.shards = 5, .records_per_shard = 40}, folder_.path())) {
+    dataset_.job.mutable_batch()->set_size(16);
+    dataset_.job.mutable_batch()->set_last(v1::PAD);
+  }
+  ReadPlan Plan(uint64_t epochs = 2) const {
+    ReadPlan plan;
+    plan.options.job = dataset_.job.name();
+    plan.options.epochs = epochs;
+    plan.options.prefetch_steps = 4;
+    return plan;
+  }
+
+  TempFolder folder_;
+  TestDataset dataset_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_INTEGRATION_SERVING_TESTING_H_

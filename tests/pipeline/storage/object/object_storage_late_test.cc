@@ -1,0 +1,172 @@
+// Answers that are late, or not wanted any more: asked for a second time, or broken off.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <future>
+#include <optional>
+
+#include "tests/pipeline/storage/object/object_storage_testing.h"
+#include "tests/pipeline/storage/storage_contract.h"
+#include "tests/support/http_server/http_server.h"
+#include "tests/support/wait_until.h"
+
+namespace penstock {
+namespace {
+
+TEST_F(ObjectStorageTest, AStorageThatGoesEndsWhatIsUnderWay) {
+  s3_.Put("bucket", "a", "0123456789");
+  auto storage = std::make_unique<ObjectStorage>(Options());
+  const auto file = storage->OpenAndWait("s3://bucket/a").value();
+  s3_.fault = [](const ServedRequest&) {
+    return ServedAnswer{.status = 206,
+                        .headers = {{"Content-Range", "bytes 0-9/10"}, {"ETag", "\"tag-1\""}},
+                        .body = "0123456789",
+                        .stall_after = 3};
+  };
+  char bytes[10];
+  std::promise<absl::Status> ended;
+  file->Read(0, 10, bytes, {}, [&](absl::StatusOr<size_t> read) { ended.set_value(read.status()); });
+  storage.reset();
+  EXPECT_TRUE(absl::IsCancelled(ended.get_future().get()));
+}
+
+// One answer of many stalls: who waits for it waits for a second request, not for the silence to end.
+TEST_F(ObjectStorageTest, AnAnswerThatStallsIsAskedForASecondTime) {
+  const std::string content(5000, 'x');
+  s3_.Put("bucket", "a", content);
+  ObjectStorage::Options options = Options();
+  options.hedges = {.floor = 20 * kMillisecond, .times = 2, .known = 8, .one_in = 10, .saved = 1};
+  ObjectStorage storage(options);
+  const auto file = storage.OpenAndWait("s3://bucket/a").value();
+  for (const size_t stalls_after : {0, 3000}) {
+    std::string bytes(content.size(), '\0');
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(file->ReadAt(0, bytes.size(), bytes.data()).ok());
+    const uint64_t before = storage.counts().hedges;
+    std::atomic<int> asked{0};
+    s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
+      if (asked.fetch_add(1) > 0) return std::nullopt;
+      return ServedAnswer{.status = 206,
+                          .headers = {{"Content-Range", "bytes 0-4999/5000"}, {"ETag", "\"tag-1\""}},
+                          .body = content,
+                          .stall_after = stalls_after};
+    };
+    bytes.assign(content.size(), '\0');
+    const Nanos begin = Clock::Real()->Now();
+    EXPECT_EQ(file->ReadAt(0, bytes.size(), bytes.data()).value(), content.size());
+    EXPECT_LT(Clock::Real()->Now() - begin, 5 * kSecond) << "the silence is 10 s";
+    EXPECT_EQ(bytes, content);
+    EXPECT_EQ(asked.load(), 2);
+    EXPECT_EQ(storage.counts().hedges, before + 1);
+    EXPECT_EQ(storage.counts().again, 0u);
+    s3_.fault = nullptr;
+  }
+}
+
+// Two answers write to the same memory: one of another state must not.
+TEST_F(ObjectStorageTest, ASecondAnswerOfAnotherStateWritesNothing) {
+  const std::string content(5000, 'x');
+  s3_.Put("bucket", "a", content);
+  ObjectStorage::Options options = Options();
+  options.hedges = {.floor = 20 * kMillisecond, .times = 2, .known = 8, .one_in = 10, .saved = 1};
+  options.tries = 1;
+  ObjectStorage storage(options);
+  const auto file = storage.OpenAndWait("s3://bucket/a").value();
+  std::string bytes(content.size(), '\0');
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(file->ReadAt(0, bytes.size(), bytes.data()).ok());
+  std::atomic<int> asked{0};
+  std::promise<void> second;
+  s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
+    if (asked.fetch_add(1) > 0) {
+      second.set_value();
+      return ServedAnswer{.status = 206,
+                          .headers = {{"Content-Range", "bytes 0-4999/5000"}, {"ETag", "\"other\""}},
+                          .body = std::string(5000, 'y'),
+                          .cut_after = 4000};
+    }
+    second.get_future().wait();
+    return std::nullopt;
+  };
+  EXPECT_EQ(file->ReadAt(0, bytes.size(), bytes.data()).value(), content.size());
+  EXPECT_EQ(bytes, content);
+  EXPECT_EQ(asked.load(), 2);
+}
+
+TEST_F(ObjectStorageTest, AStorageThatIsSlowAltogetherIsNotAskedTwice) {
+  const std::string content(5000, 'x');
+  s3_.Put("bucket", "a", content);
+  ObjectStorage::Options options = Options();
+  options.hedges = {.floor = kMillisecond, .times = 1, .known = 8, .one_in = 1, .saved = 100};
+  ObjectStorage storage(options);
+  const auto file = storage.OpenAndWait("s3://bucket/a").value();
+  std::string bytes(content.size(), '\0');
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(file->ReadAt(0, bytes.size(), bytes.data()).ok());
+  const uint64_t before = storage.counts().hedges;
+  constexpr size_t kReads = 16;
+  std::atomic<size_t> asked{0};
+  std::promise<void> go_on;
+  const std::shared_future<void> gone_on = go_on.get_future().share();
+  s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
+    asked.fetch_add(1);
+    gone_on.wait();
+    return std::nullopt;
+  };
+  std::vector<std::string> out(kReads, content);
+  std::vector<std::promise<absl::StatusOr<size_t>>> ends(kReads);
+  for (size_t i = 0; i < kReads; ++i) {
+    file->Read(0, content.size(), out[i].data(), {},
+               [&ends, i](absl::StatusOr<size_t> read) { ends[i].set_value(std::move(read)); });
+  }
+  ASSERT_TRUE(WaitUntil([&] { return asked.load() >= kReads; }));
+  // Each becomes late; a request made meanwhile, of a size of which nothing is known, shows that the client has looked.
+  for (int i = 0; i < 3; ++i) {
+    std::promise<void> looked;
+    std::stop_source stop;
+    char byte;
+    file->Read(0, 1, &byte, {.stop = stop.get_token()}, [&](const absl::StatusOr<size_t>&) { looked.set_value(); });
+    stop.request_stop();
+    looked.get_future().wait();
+  }
+  go_on.set_value();
+  for (auto& end : ends) EXPECT_TRUE(end.get_future().get().ok());
+  EXPECT_EQ(storage.counts().hedges, before);
+}
+
+// Its reader has gone: the transfer ends, and so does its connection, while the server sends nothing.
+TEST_F(ObjectStorageTest, AStopEndsAReadThatHasBegun) {
+  s3_.Put("bucket", "a", "0123456789");
+  ObjectStorage storage(Options());
+  const auto file = storage.OpenAndWait("s3://bucket/a").value();
+  std::atomic<int> begun{0};
+  s3_.fault = [&](const ServedRequest&) {
+    begun.fetch_add(1);
+    return ServedAnswer{.status = 206,
+                        .headers = {{"Content-Range", "bytes 0-9/10"}, {"ETag", "\"tag-1\""}},
+                        .body = "0123456789",
+                        .stall_after = 3};
+  };
+  // Twice as many as may be under way: those that wait get the slots of those that go.
+  constexpr size_t kReads = 2 * ObjectStorage::kMostUnderWay;
+  std::vector<std::stop_source> stops(kReads);
+  std::vector<std::promise<absl::Status>> ends(kReads);
+  std::vector<std::array<char, 10>> out(kReads);
+  for (size_t i = 0; i < kReads; ++i) {
+    file->Read(0, 10, out[i].data(), {.stop = stops[i].get_token()},
+               [&ends, i](absl::StatusOr<size_t> read) { ends[i].set_value(read.status()); });
+  }
+  ASSERT_TRUE(WaitUntil([&] { return begun.load() == ObjectStorage::kMostUnderWay; }));
+  const Nanos begin = Clock::Real()->Now();
+  for (size_t i = 0; i < kReads / 2; ++i) {
+    stops[i].request_stop();
+    EXPECT_TRUE(absl::IsCancelled(ends[i].get_future().get())) << i;
+  }
+  ASSERT_TRUE(WaitUntil([&] { return begun.load() == 2 * ObjectStorage::kMostUnderWay; }));
+  ASSERT_TRUE(WaitUntil([&] { return server_.open() == ObjectStorage::kMostUnderWay; })) << server_.open();
+  for (size_t i = kReads / 2; i < kReads; ++i) stops[i].request_stop();
+  for (size_t i = kReads / 2; i < kReads; ++i) EXPECT_TRUE(absl::IsCancelled(ends[i].get_future().get())) << i;
+  EXPECT_LT(Clock::Real()->Now() - begin, 5 * kSecond) << "the silence is 10 s";
+}
+
+}  // namespace
+}  // namespace penstock
