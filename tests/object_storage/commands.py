@@ -6,6 +6,7 @@ import threading
 import time
 
 import numpy
+
 from conftest import SECRETS
 
 JOB = """name: "photos"

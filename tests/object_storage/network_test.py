@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+
 from commands import EPOCHS, SlowReader, arrays, digest_of, stopped, wait_until, write_job
 from conftest import BIN, HERE, SECRETS, SeaweedFS
 from network import Network

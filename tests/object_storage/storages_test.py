@@ -12,6 +12,7 @@ import zlib
 import numpy
 import pytest
 from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_account_sas
+
 from commands import EPOCHS, SlowReader, arrays, digest_of, stopped, wait_until, write_job
 from conftest import BIN, HERE, FakeGcs, Moto, SeaweedFS
 
