@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "base/mutex.h"
 #include "pipeline/storage/object/http_transfer.h"
+#include "pipeline/storage/object/multi_poll.h"
 #include "pipeline/storage/object/request_secrets.h"
 
 namespace penstock {
@@ -37,6 +38,7 @@ class HttpClient::Loop {
         curl_global_init(CURL_GLOBAL_DEFAULT);  // once in a process; safe on any thread since 7.84
     static_cast<void>(ready);
     multi_ = curl_multi_init();
+    poll_.emplace(multi_);
     curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(most_under_way));
     curl_multi_setopt(multi_, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_NOTHING));
     thread_ = std::thread([this] {
@@ -50,7 +52,7 @@ class HttpClient::Loop {
       MutexLock lock(&mutex_);
       closed_ = true;
     }
-    curl_multi_wakeup(multi_);
+    poll_->Wake();
     thread_.join();
     for (CURL* easy : idle_) curl_easy_cleanup(easy);
     curl_multi_cleanup(multi_);
@@ -69,7 +71,7 @@ class HttpClient::Loop {
       if (!closed_) arrived_.push_back(std::move(call));
     }
     if (call == nullptr) {
-      curl_multi_wakeup(multi_);
+      poll_->Wake();
     } else {
       Cancel(std::move(call));
     }
@@ -83,7 +85,7 @@ class HttpClient::Loop {
     Loop* loop;
     void operator()() const {
       loop->stops_.store(true);
-      curl_multi_wakeup(loop->multi_);
+      loop->poll_->Wake();
     }
   };
 
@@ -113,10 +115,8 @@ class HttpClient::Loop {
       if (stops_.exchange(false)) CancelThoseStopped();
       const Nanos until_due = StartThoseDue();
       const Nanos sleep = std::min({until_due, HedgeThoseLate(), SayWhoIsSilent()});
-      int running = 0;
-      curl_multi_perform(multi_, &running);
-      const bool ended = FinishThoseEnded();
-      if (!closed && !ended) curl_multi_poll(multi_, nullptr, 0, static_cast<int>(sleep / kMillisecond) + 1, nullptr);
+      if (!closed) poll_->Wait(sleep);
+      FinishThoseEnded();
     }
     for (auto& call : waiting_) Cancel(std::move(call));
     for (auto& call : std::exchange(under_way_, {})) BreakOff(std::move(call));
@@ -254,17 +254,14 @@ class HttpClient::Loop {
     return kListenAgain;
   }
 
-  bool FinishThoseEnded() {
-    bool any = false;
+  void FinishThoseEnded() {
     int left = 0;
     while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
       if (message->msg != CURLMSG_DONE) continue;
-      any = true;
       HttpTransfer* transfer = nullptr;
       curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
       Finish(transfer, message->data.result);
     }
-    return any;
   }
 
   void Finish(HttpTransfer* transfer, CURLcode code) {
@@ -297,6 +294,7 @@ class HttpClient::Loop {
   const size_t most_under_way_;
   const HedgePolicy::Options hedge_options_;
   CURLM* multi_ = nullptr;
+  std::optional<MultiPoll> poll_;
   std::atomic<bool> stops_{false};  // some were requested
   std::atomic<uint64_t> hedges_{0};
   Mutex mutex_;
