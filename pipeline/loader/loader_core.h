@@ -78,6 +78,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     // Rows whose shard is not ready, or whose record is being brought. The reader has the former weakly.
     std::unordered_map<const ParkedRow*, std::shared_ptr<ParkedRow>> parked;
     std::stop_source stop_reads;
+    // Calls of BringAhead until it looks again, and how many they were last time.
+    int look_later = 0, looked_in_vain = 0;
     int shares = 0;  // other sessions that read rows of this one
     bool closing = false;
     Task quiet;  // of CloseSession
@@ -88,6 +90,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     uint64_t held = 0;              // bytes grabbed
     std::vector<RowRequest> ahead;  // to tell storage of
     AskedRows asked;                // by the session
+    bool bring_ahead = false;       // records of rows behind it may be brought now
     int sharers = 0;                // other sessions that read the row too
     std::optional<RowKey> making;   // they wait for it
   };
@@ -155,11 +158,20 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   // Counts in or out, by `change`, a session that reads what others read.
   void CountShares(OpenedSession* session, int change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Puts the row in work aside until its shard is ready, or its record was brought.
-  std::shared_ptr<ParkedRow> Park(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<ParkedRow> Park(OpenedSession* session, RowScheduler::Picked picked)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The shard of a row that was put aside is ready.
   void Unpark(const ParkedRow& row, std::shared_ptr<const void> hold) ABSL_LOCKS_EXCLUDED(mutex_);
   // False where it has gone with its session.
   bool UnparkHere(const ParkedRow& row, std::shared_ptr<const void> hold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same for a row whose record is going to be brought, with what is to hold it; a read is under way from then on.
+  std::shared_ptr<ParkedRow> ParkToRead(OpenedSession* session, RowScheduler::Picked picked)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Begins to bring records of the session's next rows, as far as reads and memory allow: else, while the threads make
+  // rows whose records are here, storage would have nothing to do.
+  void BringAhead(OpenedSession* session, MakerThread* thread) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether rows wait for storage.
+  bool WaitsForStorage() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return reads_ + in_ranges_ > 0; }
   // Brings the record of a row that was put aside; `held` bytes are the row's until it is made.
   void Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& session, uint64_t record, uint64_t held,
              std::shared_ptr<BroughtRecord> brought) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -169,6 +181,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   void CountFetched(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // A read is over: the next one that waits for it.
   void EndRead() ABSL_LOCKS_EXCLUDED(mutex_);
+  // So is a row's wait for a range.
+  void EndWaitForRange() ABSL_LOCKS_EXCLUDED(mutex_);
   // The next row that waits until it may be read goes on, if it may. `seen` keeps rows from ending under the lock.
   bool ReadNext(std::vector<std::shared_ptr<ParkedRow>>* seen) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Grows what the row in work holds to `bytes`.
@@ -211,6 +225,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   bool revoking_ ABSL_GUARDED_BY(mutex_) = false;
   size_t holders_ ABSL_GUARDED_BY(mutex_) = 0;  // rows that hold memory while they wait their turn
   int reads_ ABSL_GUARDED_BY(mutex_) = 0;       // under way
+  int in_ranges_ ABSL_GUARDED_BY(mutex_) = 0;   // rows whose records are under way in a range
   std::deque<std::weak_ptr<ParkedRow>> unread_ ABSL_GUARDED_BY(mutex_);  // put aside until one of those is over
   // Since the last fruitless revocation a sink got a row or a new head: asking again may help.
   bool may_revoke_ ABSL_GUARDED_BY(mutex_) = true;

@@ -8,6 +8,14 @@
 #include "pipeline/loader/row_trace.h"
 
 namespace penstock {
+namespace {
+
+// Rows whose records are looked for between two that are made: far more than are made meanwhile.
+constexpr int kLookedForAtOnce = 16;
+// Where all of them were here, the next are looked for later, by so many rows at most.
+constexpr int kMostLookLater = 255;
+
+}  // namespace
 
 class LoaderCore::ParkedRow final : public ReadyWaiter {
  public:
@@ -100,6 +108,7 @@ bool LoaderCore::NextWork(Work* work, int thread) {
       ++work->session->making;
       work->ahead = scheduler_.Announce(work->session->id, static_cast<size_t>(std::max(0, options_.read_ahead_rows)));
       work->asked = work->session->asked;
+      work->bring_ahead = !choice.blocked.has_value();
       TrimListed(work->session.get());
       if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
       // Others may always find something that fits: whose memory is reserved does not wait for that to end.
@@ -124,7 +133,7 @@ bool LoaderCore::NextWork(Work* work, int thread) {
     idle_.Begins(options_.clock->Now());
     ++waiting_threads_;
     // While records are on their way it is storage that is slow, and this loader with it.
-    if (reads_ > 0) {
+    if (WaitsForStorage()) {
       times_.HasRow(thread);
     } else {
       times_.HasNone(thread);
@@ -278,6 +287,7 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
                          return session.sink->WillAsk(epoch, position, record);
                        });
   }
+  if (work->bring_ahead && !session.job->reader().ReadsAtOnce()) BringAhead(&session, thread);
   ThreadNow& thread_now = threads_now_[static_cast<size_t>(number)];
   const Nanos start = options_.clock->Now();
   thread_now.row_since.store(start);
@@ -294,12 +304,9 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
              thread->scratch.times(), options_.trace.get());
   }
   ReadTries& reads = work->picked.row.reads;
-  if (outcome.end == RowMaker::End::kNotRead && reads.brought == nullptr) {
-    reads.brought = std::make_shared<BroughtRecord>();
-  }
   // What was brought is in the row, or of no use any more, and its memory is given back.
-  if (reads.brought != nullptr) reads.brought->Drop();
   std::shared_ptr<BroughtRecord> brought = reads.brought;
+  if (brought != nullptr) brought->Drop();
   const uint64_t record = outcome.made.missing_record;
   std::shared_ptr<ParkedRow> parked;
   bool bring = false;
@@ -318,15 +325,16 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
         scheduler_.PutBack(std::move(work->picked));
         return;
       case RowMaker::End::kNotReady:
-        parked = Park(work);
+        parked = Park(&session, std::move(work->picked));
         break;
       case RowMaker::End::kNotRead: {
         work->picked.row.need = std::max(work->picked.row.need, outcome.need);
-        const bool urgent = work->picked.row.request.urgent;
-        parked = Park(work);
         if (bring) {
-          ++reads_;
+          parked = ParkToRead(&session, std::move(work->picked));
+          brought = parked->picked_.row.reads.brought;
         } else {
+          const bool urgent = work->picked.row.request.urgent;
+          parked = Park(&session, std::move(work->picked));
           unread_.insert(urgent ? unread_.begin() : unread_.end(), parked);
         }
         break;
@@ -384,7 +392,7 @@ bool LoaderCore::WaitsForOther(Work* work) {
     work->making = key;
     return false;
   }
-  it->second.push_back(Park(work));
+  it->second.push_back(Park(work->session.get(), std::move(work->picked)));
   return true;
 }
 
@@ -398,11 +406,69 @@ void LoaderCore::EndMaking(Work* work) {
   being_made_.erase(it);
 }
 
-std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::Park(Work* work) {
-  scheduler_.Park(work->session->id);
-  auto parked = std::make_shared<ParkedRow>(weak_from_this(), std::move(work->picked), work->session->job);
-  work->session->parked.emplace(parked.get(), parked);
+std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::Park(OpenedSession* session, RowScheduler::Picked picked) {
+  scheduler_.Park(session->id);
+  auto parked = std::make_shared<ParkedRow>(weak_from_this(), std::move(picked), session->job);
+  session->parked.emplace(parked.get(), parked);
   return parked;
+}
+
+std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::ParkToRead(OpenedSession* session, RowScheduler::Picked picked) {
+  ScheduledRow& row = picked.row;
+  if (row.reads.brought == nullptr) row.reads.brought = std::make_shared<BroughtRecord>();
+  row.looked_for = true;
+  const AskedRows::Place place{row.request.epoch, row.request.position};
+  session->asked.alone = std::max(session->asked.alone.value_or(place), place);
+  ++reads_;
+  return Park(session, std::move(picked));
+}
+
+void LoaderCore::BringAhead(OpenedSession* session, MakerThread* thread) {
+  bool began = false;
+  for (int looked = 0; looked < kLookedForAtOnce; ++looked) {
+    RowScheduler::Picked picked;
+    {
+      MutexLock lock(&mutex_);
+      if (looked == 0 && session->look_later > 0) {
+        --session->look_later;
+        return;
+      }
+      // What others make too is theirs to bring, or to find.
+      if (reads_ >= reads_under_way_ || session->shares > 0) return;
+      std::optional<RowScheduler::Picked> next = scheduler_.PickToLookFor(session->id);
+      if (!next.has_value()) return;
+      picked = *std::move(next);
+    }
+    const std::optional<RowMaker::ToBring> to_bring =
+        maker_.RecordToBring(*session->job, session->id, picked.row.request, thread);
+    const uint64_t held = to_bring.has_value() ? to_bring->bytes + session->overhead : 0;
+    std::shared_ptr<ParkedRow> parked;
+    std::shared_ptr<BroughtRecord> brought;
+    {
+      MutexLock lock(&mutex_);
+      // Rows that can be made go on, also where they need more than was thought.
+      const uint64_t spare = static_cast<uint64_t>(wanted_threads_) * session->estimate;
+      picked.row.looked_for = picked.row.held_bytes() > 0 || held == 0 || held > budget_.LargestTake(session->id);
+      const bool begin = !picked.row.looked_for && budget_.Shortage(session->id, held + spare) == 0;
+      if (!begin) {
+        const bool go_on = picked.row.looked_for;
+        scheduler_.PutBack(std::move(picked));
+        if (waiting_threads_ > 0) work_.NotifyOne();
+        if (!go_on) return;
+        continue;
+      }
+      PS_CHECK(budget_.Take(session->id, held));
+      session->looked_in_vain = 0;
+      parked = ParkToRead(session, std::move(picked));
+      brought = parked->picked_.row.reads.brought;
+    }
+    began = true;
+    Bring(std::move(parked), *session, to_bring->record, held, std::move(brought));
+  }
+  if (began) return;
+  // All were here: so are the next ones, as likely as not.
+  MutexLock lock(&mutex_);
+  session->look_later = session->looked_in_vain = std::min(2 * session->looked_in_vain + 1, kMostLookLater);
 }
 
 void LoaderCore::Unpark(const ParkedRow& row, std::shared_ptr<const void> hold) {
@@ -442,7 +508,22 @@ void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
   };
   if (ranges_ != nullptr) {
     brought->Drop();
-    if (ranges_->WhenOver(*session.job, record, over)) return;
+    // Who waits for a range is no read of his own.
+    const auto in_range = [core = weak_from_this(), row, start] {
+      const std::shared_ptr<LoaderCore> self = core.lock();
+      if (self == nullptr) return;
+      self->CountRead(row->session(), start);
+      self->EndWaitForRange();
+      self->Unpark(*row, nullptr);
+    };
+    if (ranges_->WhenOver(*session.job, record, in_range)) {
+      std::vector<std::shared_ptr<ParkedRow>> seen;  // go outside the lock
+      MutexLock lock(&mutex_);
+      ++in_ranges_;  // after its end, where that was at once
+      --reads_;
+      ReadNext(&seen);
+      return;
+    }
     brought->record = record;
   }
   BroughtRecord* const out = brought.get();
@@ -481,7 +562,13 @@ void LoaderCore::EndRead() {
   MutexLock lock(&mutex_);
   --reads_;
   ReadNext(&seen);
-  if (reads_ == 0 && waiting_threads_ > 0) work_.NotifyAll();  // they have nothing to do from now on
+  if (!WaitsForStorage() && waiting_threads_ > 0) work_.NotifyAll();  // they have nothing to do from now on
+}
+
+void LoaderCore::EndWaitForRange() {
+  MutexLock lock(&mutex_);
+  --in_ranges_;
+  if (!WaitsForStorage() && waiting_threads_ > 0) work_.NotifyAll();
 }
 
 bool LoaderCore::ReadNext(std::vector<std::shared_ptr<ParkedRow>>* seen) {

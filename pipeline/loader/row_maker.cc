@@ -193,7 +193,7 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64
     made->status = length.status();
     return Attempt::kOther;
   }
-  uint64_t need = *length + job.fixed_bytes() + RaggedBound(pipeline.schema(), *length);
+  uint64_t need = NeedOf(job, *length);
   if (const Attempt end = ask(need); end != Attempt::kNone) return end;
 
   std::shared_ptr<const std::string> cached;
@@ -275,6 +275,21 @@ void RowMaker::Announce(const LoadJob& job, uint64_t session, const RowRequest& 
     const absl::StatusOr<uint64_t> length = job.reader().RecordBytes(record);
     if (length.ok()) options_.disk->WillRead(key, static_cast<uint32_t>(*length));
   }
+}
+
+uint64_t RowMaker::NeedOf(const LoadJob& job, uint64_t record_bytes) {
+  return record_bytes + job.fixed_bytes() + RaggedBound(job.pipeline().schema(), record_bytes);
+}
+
+std::optional<RowMaker::ToBring> RowMaker::RecordToBring(const LoadJob& job, uint64_t session,
+                                                         const RowRequest& request, MakerThread* thread) const {
+  const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
+  if (job.reader().ReadsAtOnce() || request.position >= plan.num_positions()) return std::nullopt;
+  const uint64_t record = plan.RecordAt(request.position);
+  if (HasCached(job, record) || !job.reader().IsReady(record)) return std::nullopt;
+  const absl::StatusOr<uint64_t> length = job.reader().RecordBytes(record);
+  if (!length.ok()) return std::nullopt;
+  return ToBring{record, NeedOf(job, *length)};
 }
 
 std::optional<RowKey> RowMaker::KeyOf(const LoadJob& job, const RowRequest& request, uint64_t record,

@@ -118,6 +118,15 @@ class RowMaker {
   // Tells storage of the row's record, unless the cache has it. Does not wait.
   void Announce(const LoadJob& job, uint64_t session, const RowRequest& request, MakerThread* thread) const;
 
+  struct ToBring {
+    uint64_t record = 0;
+    uint64_t bytes = 0;  // that the row needs for it, as `book` would be asked
+  };
+  // The row's record, where it must be brought first (End::kNotRead would say so): storage does not answer at once and
+  // no cache has it. Nothing too where only Make can tell. Does not wait.
+  std::optional<ToBring> RecordToBring(const LoadJob& job, uint64_t session, const RowRequest& request,
+                                       MakerThread* thread) const;
+
   enum class End {
     kMade,
     kPutBack,   // `book` said so; try again later with what it was asked for
@@ -132,6 +141,8 @@ class RowMaker {
 
  private:
   enum class Attempt { kNone, kRecord, kOther, kPutBack, kNotReady, kNotRead };
+  // Bytes of a row and its record of so many.
+  static uint64_t NeedOf(const LoadJob& job, uint64_t record_bytes);
   // What the row is known by in the cache of rows; nothing where it is not looked for there.
   std::optional<RowKey> KeyOf(const LoadJob& job, const RowRequest& request, uint64_t record, bool shared) const;
   // One attempt with the content of record `source`.

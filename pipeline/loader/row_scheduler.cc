@@ -38,6 +38,7 @@ void RowScheduler::Insert(Session* session, ScheduledRow row) {
   auto& queue = row.request.urgent ? session->urgent : session->normal;
   const Key key{row.request.step, row.sequence};
   if (session->WasAnnounced(key)) ++session->announced_waiting;
+  if (session->to_look_for.has_value() && !row.looked_for) session->to_look_for->insert(key);
   queue.emplace(key, std::move(row));
   ++waiting_;
 }
@@ -79,11 +80,13 @@ std::vector<RowRequest> RowScheduler::Announce(SessionId id, size_t ahead) {
   return rows;
 }
 
-RowScheduler::Picked RowScheduler::TakeOut(SessionId id, Session* session, std::map<Key, ScheduledRow>* queue) {
-  Picked picked{id, std::move(queue->begin()->second)};
+RowScheduler::Picked RowScheduler::TakeOut(SessionId id, Session* session, std::map<Key, ScheduledRow>* queue,
+                                           std::map<Key, ScheduledRow>::iterator row) {
+  Picked picked{id, std::move(row->second)};
   // A row that was fetched before its time, and overtaken by announcements, was never counted.
-  if (session->WasAnnounced(queue->begin()->first) && session->announced_waiting > 0) --session->announced_waiting;
-  queue->erase(queue->begin());
+  if (session->WasAnnounced(row->first) && session->announced_waiting > 0) --session->announced_waiting;
+  if (session->to_look_for.has_value()) session->to_look_for->erase(row->first);
+  queue->erase(row);
   --waiting_;
   virtual_now_ = std::max(virtual_now_, session->virtual_time);
   session->virtual_time += session->cost / session->weight;
@@ -119,11 +122,32 @@ RowScheduler::Choice RowScheduler::Pick(NeedOf need_of) {
       best_id = id;
     }
     if (best != nullptr) {
-      choice.picked = TakeOut(best_id, best, urgent ? &best->urgent : &best->normal);
+      auto& queue = urgent ? best->urgent : best->normal;
+      choice.picked = TakeOut(best_id, best, &queue, queue.begin());
       return choice;
     }
   }
   return choice;
+}
+
+std::optional<RowScheduler::Picked> RowScheduler::PickToLookFor(SessionId id) {
+  const auto it = sessions_.find(id);
+  if (it == sessions_.end()) return std::nullopt;
+  Session& session = it->second;
+  if (!session.to_look_for.has_value()) {
+    session.to_look_for.emplace();
+    for (const auto* queue : {&session.urgent, &session.normal}) {
+      for (const auto& [key, row] : *queue) {
+        if (!row.looked_for) session.to_look_for->insert(key);
+      }
+    }
+  }
+  if (session.to_look_for->empty()) return std::nullopt;
+  const Key key = *session.to_look_for->begin();
+  for (auto* queue : {&session.urgent, &session.normal}) {
+    if (const auto row = queue->find(key); row != queue->end()) return TakeOut(id, &session, queue, row);
+  }
+  return std::nullopt;
 }
 
 void RowScheduler::PutBack(Picked picked) {

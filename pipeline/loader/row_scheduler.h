@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct ScheduledRow {
   std::optional<RowSlot> slot;  // booked in an earlier try
   ReadTries reads;
   std::shared_ptr<const void> hold;  // keeps its shard ready, which it waited for
+  bool looked_for = false;           // its record was, before its turn: PickToLookFor is through with it
 
   // Bytes of the budget that it has while it waits.
   uint64_t held_bytes() const { return reads.brought == nullptr ? 0 : reads.brought->held_bytes(); }
@@ -82,6 +84,10 @@ class RowScheduler {
 
   // Takes the next row out. Its cost is charged as an estimate until Done().
   Choice Pick(NeedOf need_of);
+  // Takes the session's first row whose record was not looked for before its turn: where storage is far, that is to be
+  // brought while rows before it are made. Charged like any other; nothing where there is none. Once a session is asked
+  // of, it keeps account of them.
+  std::optional<Picked> PickToLookFor(SessionId id);
   // Puts a picked row back at its place: it needs more memory than there was.
   void PutBack(Picked picked);
   // A picked row cannot be made before something has come: it costs its session nothing meanwhile, and nobody waits
@@ -113,6 +119,8 @@ class RowScheduler {
     uint64_t head = 0;
     bool has_head = false;
     std::map<Key, ScheduledRow> urgent, normal;
+    // Of both, those whose record was not looked for; not kept (nothing) where nobody asked.
+    std::optional<std::set<Key>> to_look_for;
     // Rows up to this one count as announced; how many of them wait.
     std::optional<Key> announced;
     size_t announced_waiting = 0;
@@ -121,7 +129,8 @@ class RowScheduler {
   };
 
   void Insert(Session* session, ScheduledRow row);
-  Picked TakeOut(SessionId id, Session* session, std::map<Key, ScheduledRow>* queue);
+  Picked TakeOut(SessionId id, Session* session, std::map<Key, ScheduledRow>* queue,
+                 std::map<Key, ScheduledRow>::iterator row);
 
   std::map<SessionId, Session> sessions_;
   uint64_t next_sequence_ = 0;

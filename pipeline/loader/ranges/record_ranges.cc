@@ -192,6 +192,7 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const AskedRows
   const uint64_t stride = std::max<uint64_t>(1, passed / std::max<uint64_t>(1, asked.rows));
   Place& next = session->next;
   next = std::max(next, Place{at.epoch, at.position + kLead * stride});
+  if (asked.alone.has_value()) next = std::max(next, Place{asked.alone->epoch, asked.alone->position + 1});
   const Place horizon{asked.furthest.epoch,
                       asked.furthest.position + stride * (kLeastAhead + kAheadTimes * asked.rows)};
   for (int looked = 0; looked < kLookedAtOnce; ++looked) {

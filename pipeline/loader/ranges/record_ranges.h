@@ -42,6 +42,8 @@ struct AskedRows {
     auto operator<=>(const Place&) const = default;
   };
   Place first, furthest;
+  // The furthest of those whose records were asked for alone.
+  std::optional<Place> alone;
   uint64_t rows = 0;
   void Add(const std::vector<RowRequest>& more);
 };

@@ -285,6 +285,31 @@ TEST_F(RecordRangesTest, SixtyFourRangesUnderWayAreInTheBudgetAndNoByteIsInTwo) 
   EXPECT_LE(loader->Stats().memory_peak_bytes, kMemory);
 }
 
+// Rows that wait for ranges, far more of them than reads may be under way, keep no other row from being read.
+TEST_F(RecordRangesTest, WhoWaitsForARangeIsNoReadUnderWay) {
+  LoaderOptions options;
+  options.threads = 1;
+  options.memory_budget_bytes = 16 << 20;
+  options.reads_under_way = 2;
+  options.ranges_under_way = 16;
+  options.range_bytes = 12 << 10;
+  const auto loader = Loader::Create(options).value();
+  HoldingSink sink;
+  const auto session = SessionOf(loader.get(), job_, &sink, 40);
+  storage_.HoldRanges(true);
+  session->Request(RowsOf(0, 1000, 40));
+  ASSERT_TRUE(WaitUntil([&] { return storage_.held() > 0 && sink.held() > 0; }));
+  // What is not in a range comes, to the last row that was asked for.
+  const auto last_is_here = [&] {
+    const uint64_t here = sink.held(), waits = session->pending();
+    return here + waits == 1000 && here > 300;
+  };
+  EXPECT_TRUE(WaitUntil(last_is_here)) << sink.held() << " rows are here, " << session->pending() << " are not, "
+                                       << storage_.held() << " ranges are under way";
+  storage_.HoldRanges(false);
+  sink.WaitFor(1000);
+}
+
 TEST_F(RecordRangesTest, WithLittleMemoryThereAreFewerRangesAndAllRows) {
   constexpr uint64_t kMemory = 1700 << 10;
   const auto near = Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(LocalFiles()));

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace penstock {
@@ -55,6 +57,36 @@ TEST(RowScheduler, AHeadMakesItsStepsUrgentAlsoRowsThatComeLater) {
   scheduler.Add(2, {Row(6, 5)});
   const std::vector<uint64_t> tags = TagsInOrder(&scheduler);
   EXPECT_EQ((std::vector<uint64_t>(tags.begin(), tags.begin() + 3)), (std::vector<uint64_t>{2, 3, 5}));
+}
+
+TEST(RowScheduler, RecordsAreLookedForInTheOrderOfStepsOnceEachAndRowsComeInTheirOrderAllTheSame) {
+  RowScheduler scheduler;
+  scheduler.AddSession(1, 1);
+  EXPECT_FALSE(scheduler.PickToLookFor(2).has_value()) << "a session that has gone";
+  scheduler.Add(1, {Row(1, 10), Row(0, 0), Row(2, 20, true)});
+  std::vector<uint64_t> looked;
+  const auto look = [&] {
+    while (auto picked = scheduler.PickToLookFor(1)) {
+      looked.push_back(picked->row.request.tag);
+      picked->row.looked_for = true;
+      scheduler.PutBack(*std::move(picked));
+    }
+  };
+  look();
+  EXPECT_EQ(looked, (std::vector<uint64_t>{0, 10, 20}));
+  EXPECT_EQ(scheduler.waiting(1), 3u);
+  // What comes later, and what is put aside before it was looked for.
+  scheduler.Add(1, {Row(0, 1)});
+  std::optional<RowScheduler::Picked> aside = scheduler.PickToLookFor(1);
+  ASSERT_TRUE(aside.has_value());
+  scheduler.Park(1);
+  EXPECT_FALSE(scheduler.PickToLookFor(1).has_value());
+  scheduler.PutBackParked(*std::move(aside));
+  look();
+  EXPECT_EQ(looked, (std::vector<uint64_t>{0, 10, 20, 1}));
+  scheduler.Add(1, {Row(3, 30)});
+  EXPECT_EQ(TagsInOrder(&scheduler), (std::vector<uint64_t>{20, 0, 1, 10, 30}));
+  EXPECT_FALSE(scheduler.PickToLookFor(1).has_value()) << "a row that was made";
 }
 
 TEST(RowScheduler, ComputingTimeIsSharedByWeight) {
