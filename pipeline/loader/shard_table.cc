@@ -36,6 +36,8 @@ DatasetReader::Options Completed(DatasetReader::Options options) {
   return options;
 }
 
+constexpr char kGoesOn[] = "its rows are asked of other workers, and it is tried again";
+
 bool MayPass(const absl::Status& status) { return absl::IsUnavailable(status); }
 
 }  // namespace
@@ -133,8 +135,8 @@ bool ShardTable::IsReady(uint32_t number) {
 
 void ShardTable::WhenReady(uint32_t number, std::shared_ptr<ReadyWaiter> waiter) {
   Shard& shard = shards_[number];
-  bool load = false, is_long = false;
-  Nanos when = 0;
+  bool load = false;
+  Nanos when = 0, takes = 0;
   std::shared_ptr<const ShardIndex> index;
   {
     MutexLock lock(&shard.mutex);
@@ -150,14 +152,17 @@ void ShardTable::WhenReady(uint32_t number, std::shared_ptr<ReadyWaiter> waiter)
       when = shard.paused_until;
       const Nanos now = clock_->Now();
       if (load) shard.said_at = now;
-      is_long = now - shard.said_at > kLongLoad;
-      if (is_long) shard.said_at = now;
+      takes = now - shard.said_at;
+      if (takes > kLongLoad) shard.said_at = now;
     } else {
       index = shard.index;
     }
   }
   if (waiter != nullptr) waiter->OnReady(std::move(index));
-  if (is_long) SayTrouble(number, absl::UnavailableError("opening it and having its index takes long"));
+  if (takes > kLongLoad && options_.troubles != nullptr) {
+    shard.troubled.store(true);
+    options_.troubles->Silent(PathOf(number), "opening it and having its index takes long", takes, kGoesOn);
+  }
   if (load) PostLoad(number, when);
 }
 
@@ -298,10 +303,9 @@ void ShardTable::FoundWell(uint32_t number) {
 void ShardTable::SayTrouble(uint32_t number, const absl::Status& status) {
   if (options_.troubles == nullptr || absl::IsCancelled(status)) return;
   shards_[number].troubled.store(true);
-  options_.troubles->Failed(PathOf(number), status,
-                            absl::IsFailedPrecondition(status)
-                                ? "other workers are asked for its rows; put the right file there"
-                                : "its rows are asked of other workers, and it is tried again");
+  options_.troubles->Failed(
+      PathOf(number), status,
+      absl::IsFailedPrecondition(status) ? "other workers are asked for its rows; put the right file there" : kGoesOn);
 }
 
 // ---- Loading --------------------------------------------------------------------------------------------------------

@@ -40,9 +40,18 @@ FileTroubles::Trouble* FileTroubles::Find(const std::string& file, Nanos now) {
   return &it->second;
 }
 
-std::string FileTroubles::Told(const std::string& file, Trouble* trouble, Nanos now) const {
+std::string FileTroubles::Told(const std::string& file, Trouble* trouble, Nanos now) {
   if (now - trouble->told < interval_) return "";
+  if (now - interval_began_ >= interval_) {
+    interval_began_ = now;
+    told_ = 0;
+  }
+  if (told_ > kMostTold) return "";
+  if (told_++ == kMostTold) {
+    return "other files are in trouble, too: `penstock status` and `penstock explain JOB` name them";
+  }
   trouble->told = now;
+  trouble->was_told = true;
   return LineOf(file, *trouble, now);
 }
 
@@ -82,10 +91,12 @@ void FileTroubles::Mended(const std::string& file) {
     MutexLock lock(&mutex_);
     const auto it = troubles_.find(file);
     if (it == troubles_.end()) return;
-    line = absl::StrCat(file, ": is well again, after ", (clock_->Now() - it->second.since) / kSecond, " s");
+    if (it->second.was_told) {
+      line = absl::StrCat(file, ": is well again, after ", (clock_->Now() - it->second.since) / kSecond, " s");
+    }
     troubles_.erase(it);
   }
-  if (tell_) tell_(line);
+  if (tell_ && !line.empty()) tell_(line);
 }
 
 std::vector<std::string> FileTroubles::Lines(size_t most, size_t bytes) const {

@@ -22,8 +22,11 @@ class FileTroubles {
   // A trouble that was not met again for so long is nobody's any more.
   static constexpr Nanos kForgotten = 15 * kSecond;
 
-  // Called with a line when a file begins to fail, every `interval` while it does, and when it is well again. Without a
-  // lock held; on whatever thread met it.
+  // Lines that tell of a file in an interval; the next one says that there are more.
+  static constexpr int kMostTold = 8;
+
+  // Called with a line when a file begins to fail, every `interval` while it does, and when it is well again; of many
+  // files for some of them. Without a lock held; on whatever thread met it.
   using Tell = std::function<void(const std::string& line)>;
   explicit FileTroubles(Clock* clock, Tell tell = {}, Nanos interval = 30 * kSecond)
       : clock_(clock), tell_(std::move(tell)), interval_(interval) {}
@@ -44,11 +47,12 @@ class FileTroubles {
     std::string what, next;
     Nanos since = 0, last = 0, told = 0;
     uint64_t tries = 0;
+    bool was_told = false;
   };
   // Of `file`, as it is known now; null: there is no room for more.
   Trouble* Find(const std::string& file, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What is to be told of it now; "": nothing.
-  std::string Told(const std::string& file, Trouble* trouble, Nanos now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string Told(const std::string& file, Trouble* trouble, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static std::string LineOf(const std::string& file, const Trouble& trouble, Nanos now);
 
   Clock* const clock_;
@@ -56,6 +60,9 @@ class FileTroubles {
   const Nanos interval_;
   mutable Mutex mutex_;
   std::map<std::string, Trouble> troubles_ ABSL_GUARDED_BY(mutex_);
+  // Lines of the interval that began then.
+  Nanos interval_began_ ABSL_GUARDED_BY(mutex_) = 0;
+  int told_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace penstock

@@ -142,6 +142,34 @@ TEST(FileTroubles, SilenceIsNamedFromItsBeginningAndIsNoTry) {
   EXPECT_EQ(said.back(), "s3://b/a: is well again, after 12 s");
 }
 
+// A thousand files behind one cut network are not a thousand lines.
+TEST(FileTroubles, OfManyFilesSomeAreToldInAnIntervalAndThatThereAreMore) {
+  ManualClock clock;
+  clock.Advance(100 * kSecond);
+  std::vector<std::string> said;
+  FileTroubles troubles(&clock, [&](const std::string& line) { said.push_back(line); });
+  const auto fail = [&] {
+    for (int i = 100; i < 300; ++i) {
+      troubles.Failed("/data/" + std::to_string(i), absl::UnavailableError("no route to host"), "it is tried again");
+    }
+  };
+  for (int i = 0; i < 29; ++i) {
+    fail();
+    clock.Advance(kSecond);
+  }
+  ASSERT_EQ(said.size(), FileTroubles::kMostTold + 1u);
+  EXPECT_THAT(said[0], ::testing::StartsWith("/data/100: no route to host"));
+  EXPECT_THAT(said.back(), ::testing::StartsWith("other files are in trouble, too"));
+  EXPECT_EQ(troubles.Lines(1000, 300).size(), 200u);
+  clock.Advance(kSecond);
+  said.clear();
+  fail();
+  ASSERT_EQ(said.size(), FileTroubles::kMostTold + 1u) << "again";
+  said.clear();
+  for (int i = 100; i < 300; ++i) troubles.Mended("/data/" + std::to_string(i));
+  EXPECT_EQ(said.size(), FileTroubles::kMostTold * 1u) << "who was told of";
+}
+
 TEST(FileTroubles, AreBoundedAndForgottenWhenNobodyMeetsThemAnyMore) {
   ManualClock clock;
   FileTroubles troubles(&clock);
