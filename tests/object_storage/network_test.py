@@ -101,6 +101,23 @@ def test_python_in_process_and_served_goes_on_behind_a_cut(far, network, how):
     assert not any(secret in err for _, err in said for secret in SECRETS)
 
 
+def stopped_behind_a_cut(far, network, command, folder, signals):
+    """What the command says and its code, whose network is cut while a shard is under way; how long after the cut."""
+    cut = []
+
+    def begun():
+        if not cut and any(key.startswith(f"{folder}/") for key in far.server.pending()):
+            network.cut("silent")
+            cut.append(time.monotonic())
+        return bool(cut)
+
+    try:
+        said, code = stopped(far, f"{command} --shard-size 30MiB --out {far.at(folder)}", signals, begun)
+    finally:
+        network.mend()
+    return said, code, time.monotonic() - cut[0]
+
+
 @pytest.mark.parametrize("command", ["import", "bake"])
 def test_a_second_signal_ends_a_command_that_cannot_take_its_parts_back(far, network, command):
     if not isinstance(far.server, SeaweedFS):
@@ -108,20 +125,22 @@ def test_a_second_signal_ends_a_command_that_cannot_take_its_parts_back(far, net
     rows = arrays(far, 8000, "many.npy")
     job = write_job(far, f"{far.files[0].parent}/*", "to_bake.textproto")
     whole = f"penstock import {rows}" if command == "import" else f"penstock bake {job} --variants 40"
-    cut = []
-
-    def begun():
-        if not cut and any(key.startswith(f"second-{command}/") for key in far.server.pending()):
-            network.cut("silent")
-            cut.append(time.monotonic())
-        return bool(cut)
-
-    try:
-        said, code = stopped(
-            far, f"{whole} --shard-size 30MiB --out {far.at('second-' + command)}", [signal.SIGTERM] * 2, begun
-        )
-    finally:
-        network.mend()
+    said, code, took = stopped_behind_a_cut(far, network, whole, f"second-{command}", [signal.SIGTERM] * 2)
     assert code == 128 + signal.SIGTERM  # the first one, heeded, ends it by the signal
-    assert time.monotonic() - cut[0] < 5, said  # not after the 20 s that it has for this
+    assert took < 5, said  # not after the 20 s that it has for this
     assert not far.server.keys(f"second-{command}/data-")
+
+
+def test_a_stopped_command_that_cannot_take_its_parts_back_says_so_after_20_s(far, network):
+    if not isinstance(far.server, SeaweedFS):
+        return  # as above
+    rows = arrays(far, 8000, "many.npy")
+    said, code, took = stopped_behind_a_cut(far, network, f"penstock import {rows}", "patient", [signal.SIGINT])
+    assert code == 128 + signal.SIGINT, said
+    assert 19 < took < 40, said
+    assert f"the storage took too long, so parts of a shard may remain in {far.at('patient')}" in said
+    assert not far.server.keys("patient/data-")
+    # What S3 has of it goes when the same command goes on.
+    assert any(key.startswith("patient/") for key in far.server.pending())
+    far.type(f"penstock import {rows} --shard-size 30MiB --out {far.at('patient')}")
+    assert not any(key.startswith("patient/") for key in far.server.pending())
