@@ -1,9 +1,11 @@
 """Jobs on the test photographs, readers of them, and commands that are stopped: what tests of several files type."""
 
 import json
+import struct
 import subprocess
 import threading
 import time
+import zlib
 
 import numpy
 
@@ -63,6 +65,33 @@ def arrays(place, rows, name="rows.npy"):
     if not path.exists():
         numpy.save(path, numpy.random.default_rng(5).integers(0, 256, (rows, 64, 64, 3), dtype=numpy.uint8))
     return path
+
+
+def png(seed):
+    """A small image."""
+    pixels = numpy.random.default_rng(seed).integers(0, 256, (24, 32, 3), dtype=numpy.uint8)
+    lines = b"".join(b"\0" + line.tobytes() for line in pixels)
+
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    head = struct.pack(">IIBBBBB", 32, 24, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+
+
+def class_folders(place, name):
+    """Class folders of images on the disk, and the same in the bucket."""
+    folder = place.folder / name
+    for number in range(48):
+        path = folder / f"{number % 3} kind" / ("deep/" if number % 5 == 0 else "") / f"{number:02}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(png(number))
+    (folder / "1 kind" / ".hidden").write_bytes(b"no")
+    (folder / "stray.txt").write_bytes(b"no image")
+    for path in folder.rglob("*"):
+        if path.is_file():
+            place.server.put(f"{name}/{path.relative_to(folder)}", path)
+    return folder
 
 
 def stopped(place, command, signals, until):

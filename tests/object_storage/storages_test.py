@@ -7,13 +7,12 @@ import struct
 import subprocess
 import sys
 import time
-import zlib
 
 import numpy
 import pytest
 from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_account_sas
 
-from commands import EPOCHS, SlowReader, arrays, digest_of, stopped, wait_until, write_job
+from commands import EPOCHS, SlowReader, arrays, class_folders, digest_of, stopped, wait_until, write_job
 from conftest import BIN, HERE, FakeGcs, Moto, SeaweedFS
 
 
@@ -23,14 +22,6 @@ def expected(place):
     job = write_job(place, "*", "local.textproto")
     with place.daemon(f"data={place.files[0].parent}") as daemon:
         return digest_of(daemon.type(f"penstock read {job} --epochs {EPOCHS} --json"))
-
-
-def test_the_commands_of_the_page(place):
-    glob = place.at(f"photos/{place.files[0].name[:4]}*")
-    assert "wrote train.textproto" in place.type(f"penstock init '{glob}' --out train.textproto")
-    assert " 0 broken files" in place.type(f"penstock verify '{glob}'")
-    assert "rows/s" in place.type("penstock bench train.textproto --seconds 1 --no-stages")
-    assert place.type(f"penstock index '{glob}'")
 
 
 def test_a_daemon_gives_the_rows_of_local_files(place, expected):
@@ -212,32 +203,9 @@ def test_an_import_that_is_killed_leaves_nothing_to_see_and_is_gone_on_with(plac
     assert read_digest(place, place.at("killed/job.textproto")) == read_digest(place, "unkilled/job.textproto")
 
 
-def png(seed):
-    """A small image."""
-    pixels = numpy.random.default_rng(seed).integers(0, 256, (24, 32, 3), dtype=numpy.uint8)
-    lines = b"".join(b"\0" + line.tobytes() for line in pixels)
-
-    def chunk(kind, body):
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    head = struct.pack(">IIBBBBB", 32, 24, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
-
-
 @pytest.fixture(scope="module")
 def pictures(place):
-    """Class folders on the disk, and the same in the bucket."""
-    folder = place.folder / "pictures"
-    for number in range(48):
-        path = folder / f"{number % 3} kind" / ("deep/" if number % 5 == 0 else "") / f"{number:02}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(png(number))
-    (folder / "1 kind" / ".hidden").write_bytes(b"no")
-    (folder / "stray.txt").write_bytes(b"no image")
-    for path in folder.rglob("*"):
-        if path.is_file():
-            place.server.put(f"pictures/{path.relative_to(folder)}", path)
-    return folder
+    return class_folders(place, "pictures")
 
 
 def shards_of(folder):
