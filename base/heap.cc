@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
 
 namespace penstock {
 namespace {
@@ -30,6 +33,18 @@ void GiveFreedMemoryBack() {
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif
+}
+
+uint64_t OwnMemory() {
+  std::ifstream status("/proc/self/status");
+  uint64_t bytes = 0;
+  for (std::string line; std::getline(status, line);) {
+    for (const char* field : {"RssAnon:", "RssShmem:"}) {
+      const size_t length = std::strlen(field);
+      if (line.compare(0, length, field) == 0) bytes += std::strtoull(line.c_str() + length, nullptr, 10) << 10;
+    }
+  }
+  return bytes;
 }
 
 }  // namespace penstock

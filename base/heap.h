@@ -3,6 +3,7 @@
 #define PENSTOCK_BASE_HEAP_H_
 
 #include <cstddef>
+#include <cstdint>
 
 namespace penstock {
 
@@ -15,6 +16,10 @@ void KeepFreedMemory(size_t bytes);
 // All pages that hold nothing any more go back to the system, also those between others. Takes some milliseconds for
 // each 100 MB that are free: for after something large and rare.
 void GiveFreedMemoryBack();
+
+// Bytes of memory that this process has and that are no file's: of its own, and what it shares with others, such as
+// memory files. 0: the system does not say.
+uint64_t OwnMemory();
 
 }  // namespace penstock
 

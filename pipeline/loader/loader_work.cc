@@ -287,7 +287,6 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
                          return session.sink->WillAsk(epoch, position, record);
                        });
   }
-  if (work->bring_ahead && !session.job->reader().ReadsAtOnce()) BringAhead(&session, thread);
   ThreadNow& thread_now = threads_now_[static_cast<size_t>(number)];
   const Nanos start = options_.clock->Now();
   thread_now.row_since.store(start);
@@ -354,6 +353,7 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
   }
   if (outcome.end == RowMaker::End::kNotReady) session.job->reader().WhenReady(record, std::move(parked));
   if (outcome.end != RowMaker::End::kMade) return;
+  if (work->bring_ahead && !session.job->reader().ReadsAtOnce()) BringAhead(&session, thread);
   // Nothing that the row shares is held here any more when the sink has it.
   brought.reset();
   work->picked.row = ScheduledRow();
@@ -449,7 +449,8 @@ void LoaderCore::BringAhead(OpenedSession* session, MakerThread* thread) {
       // Rows that can be made go on, also where they need more than was thought.
       const uint64_t spare = static_cast<uint64_t>(wanted_threads_) * session->estimate;
       picked.row.looked_for = picked.row.held_bytes() > 0 || held == 0 || held > budget_.LargestTake(session->id);
-      const bool begin = !picked.row.looked_for && budget_.Shortage(session->id, held + spare) == 0;
+      const bool begin =
+          !picked.row.looked_for && reads_ < reads_under_way_ && budget_.Shortage(session->id, held + spare) == 0;
       if (!begin) {
         const bool go_on = picked.row.looked_for;
         scheduler_.PutBack(std::move(picked));

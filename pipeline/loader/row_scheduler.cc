@@ -38,7 +38,7 @@ void RowScheduler::Insert(Session* session, ScheduledRow row) {
   auto& queue = row.request.urgent ? session->urgent : session->normal;
   const Key key{row.request.step, row.sequence};
   if (session->WasAnnounced(key)) ++session->announced_waiting;
-  if (session->to_look_for.has_value() && !row.looked_for) session->to_look_for->insert(key);
+  if (session->to_look_for.has_value() && !row.looked_for) session->to_look_for->emplace(!row.request.urgent, key);
   queue.emplace(key, std::move(row));
   ++waiting_;
 }
@@ -60,6 +60,9 @@ void RowScheduler::SetHead(SessionId id, uint64_t step) {
   while (!session.normal.empty() && session.normal.begin()->first.first <= session.head) {
     auto node = session.normal.extract(session.normal.begin());
     node.mapped().request.urgent = true;
+    if (session.to_look_for.has_value() && session.to_look_for->erase({true, node.key()}) > 0) {
+      session.to_look_for->emplace(false, node.key());
+    }
     session.urgent.insert(std::move(node));
   }
 }
@@ -85,7 +88,7 @@ RowScheduler::Picked RowScheduler::TakeOut(SessionId id, Session* session, std::
   Picked picked{id, std::move(row->second)};
   // A row that was fetched before its time, and overtaken by announcements, was never counted.
   if (session->WasAnnounced(row->first) && session->announced_waiting > 0) --session->announced_waiting;
-  if (session->to_look_for.has_value()) session->to_look_for->erase(row->first);
+  if (session->to_look_for.has_value()) session->to_look_for->erase({queue == &session->normal, row->first});
   queue->erase(row);
   --waiting_;
   virtual_now_ = std::max(virtual_now_, session->virtual_time);
@@ -136,18 +139,18 @@ std::optional<RowScheduler::Picked> RowScheduler::PickToLookFor(SessionId id) {
   Session& session = it->second;
   if (!session.to_look_for.has_value()) {
     session.to_look_for.emplace();
-    for (const auto* queue : {&session.urgent, &session.normal}) {
-      for (const auto& [key, row] : *queue) {
-        if (!row.looked_for) session.to_look_for->insert(key);
+    for (const bool urgent : {true, false}) {
+      for (const auto& [key, row] : urgent ? session.urgent : session.normal) {
+        if (!row.looked_for) session.to_look_for->emplace(!urgent, key);
       }
     }
   }
   if (session.to_look_for->empty()) return std::nullopt;
-  const Key key = *session.to_look_for->begin();
-  for (auto* queue : {&session.urgent, &session.normal}) {
-    if (const auto row = queue->find(key); row != queue->end()) return TakeOut(id, &session, queue, row);
-  }
-  return std::nullopt;
+  const auto [is_normal, key] = *session.to_look_for->begin();
+  auto& queue = is_normal ? session.normal : session.urgent;
+  const auto row = queue.find(key);
+  PS_CHECK(row != queue.end());
+  return TakeOut(id, &session, &queue, row);
 }
 
 void RowScheduler::PutBack(Picked picked) {

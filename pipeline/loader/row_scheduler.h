@@ -84,9 +84,9 @@ class RowScheduler {
 
   // Takes the next row out. Its cost is charged as an estimate until Done().
   Choice Pick(NeedOf need_of);
-  // Takes the session's first row whose record was not looked for before its turn: where storage is far, that is to be
-  // brought while rows before it are made. Charged like any other; nothing where there is none. Once a session is asked
-  // of, it keeps account of them.
+  // Takes the session's first row, of urgent ones before others, whose record was not looked for before its turn: where
+  // storage is far, that is to be brought while rows before it are made. Charged like any other; nothing where there is
+  // none. Once a session is asked of, it keeps account of them.
   std::optional<Picked> PickToLookFor(SessionId id);
   // Puts a picked row back at its place: it needs more memory than there was.
   void PutBack(Picked picked);
@@ -119,8 +119,8 @@ class RowScheduler {
     uint64_t head = 0;
     bool has_head = false;
     std::map<Key, ScheduledRow> urgent, normal;
-    // Of both, those whose record was not looked for; not kept (nothing) where nobody asked.
-    std::optional<std::set<Key>> to_look_for;
+    // Of both, those whose record was not looked for, urgent ones (false) first; not kept (nothing) where nobody asked.
+    std::optional<std::set<std::pair<bool, Key>>> to_look_for;
     // Rows up to this one count as announced; how many of them wait.
     std::optional<Key> announced;
     size_t announced_waiting = 0;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/cgroup.h"
+#include "base/heap.h"
 #include "base/host_name.h"
 #include "base/mutex.h"
 #include "base/runtime/strand.h"
@@ -20,6 +21,7 @@
 #include "pipeline/loader/self_tuning.h"
 #include "server/common/bind_check.h"
 #include "server/common/state_dir.h"
+#include "server/worker/heap_watch.h"
 #include "server/worker/indexes/index_prefetch.h"
 #include "server/worker/indexes/shard_indexes.h"
 #include "server/worker/jobs/served_jobs.h"
@@ -129,6 +131,7 @@ struct Worker::Parts {
   uint64_t memory_budget_bytes = 0;             // rings included
   Mutex meter_mutex;
   LoadMeter meter ABSL_GUARDED_BY(meter_mutex);
+  std::optional<HeapWatch> heap;
   std::stop_source stop_work;
   std::unique_ptr<ThreadPool> tasks;
   std::unique_ptr<IndexPrefetch> prefetch;  // of the prefetch thread alone
@@ -316,6 +319,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
                                              std::max(kLeastIndexBytes, options.loader.memory_budget_bytes / 16));
   if (options.loader.threads == 0) options.loader.threads = AvailableCpus();
   parts->memory_budget_bytes = options.loader.memory_budget_bytes;
+  parts->heap.emplace(parts->memory_budget_bytes, HeapWatch::Heap{OwnMemory, GiveFreedMemoryBack});
   if (!options.disk_cache_dir.empty()) {
     PS_ASSIGN_OR_RETURN(options.loader.disk_cache, OpenDiskCache(options.disk_cache_dir, options.disk_cache_bytes,
                                                                  &options.loader.memory_budget_bytes));
@@ -382,7 +386,11 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   tools.link = parts->link.get();
   Parts* self = parts.get();
   AgentHooks hooks;
-  hooks.load = [self] { return self->Load(); };
+  hooks.load = [self] {
+    v1::WorkerLoad load = self->Load();
+    self->heap->Look(load.memory_bytes(), Clock::Real()->Now());
+    return load;
+  };
   hooks.jobs_changed = [self](const JobChanges& changes) { self->JobsChanged(changes); };
   hooks.run_task = [id = parts->id, tools](const v1::Task& task) { return RunTask(task, id, tools); };
   hooks.drain = [self] { self->Drain(); };

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <random>
@@ -270,17 +269,6 @@ TEST(CacheTuning, ImagesThatCostLittleToDecodeAreNotKept) {
   EXPECT_EQ(loader->Stats().decoded_cache.limit, 0u);
   EXPECT_EQ(loader->Stats().decoded_cache.bytes, 0u);
   EXPECT_TRUE(machine.news.empty());
-}
-
-// Bytes of this process that are no file's.
-uint64_t OwnMemory() {
-  std::ifstream status("/proc/self/status");
-  std::string line;
-  while (std::getline(status, line)) {
-    if (line.starts_with("RssAnon:")) return std::stoull(line.substr(8)) << 10;
-  }
-  ADD_FAILURE() << "no RssAnon in /proc/self/status";
-  return 0;
 }
 
 // What replaces it may lie in files and rings, and come on top.

@@ -59,7 +59,7 @@ TEST(RowScheduler, AHeadMakesItsStepsUrgentAlsoRowsThatComeLater) {
   EXPECT_EQ((std::vector<uint64_t>(tags.begin(), tags.begin() + 3)), (std::vector<uint64_t>{2, 3, 5}));
 }
 
-TEST(RowScheduler, RecordsAreLookedForInTheOrderOfStepsOnceEachAndRowsComeInTheirOrderAllTheSame) {
+TEST(RowScheduler, RecordsAreLookedForInTheOrderOfRowsOnceEachAndRowsComeInTheirOrderAllTheSame) {
   RowScheduler scheduler;
   scheduler.AddSession(1, 1);
   EXPECT_FALSE(scheduler.PickToLookFor(2).has_value()) << "a session that has gone";
@@ -73,7 +73,7 @@ TEST(RowScheduler, RecordsAreLookedForInTheOrderOfStepsOnceEachAndRowsComeInThei
     }
   };
   look();
-  EXPECT_EQ(looked, (std::vector<uint64_t>{0, 10, 20}));
+  EXPECT_EQ(looked, (std::vector<uint64_t>{20, 0, 10})) << "urgent ones first";
   EXPECT_EQ(scheduler.waiting(1), 3u);
   // What comes later, and what is put aside before it was looked for.
   scheduler.Add(1, {Row(0, 1)});
@@ -83,9 +83,15 @@ TEST(RowScheduler, RecordsAreLookedForInTheOrderOfStepsOnceEachAndRowsComeInThei
   EXPECT_FALSE(scheduler.PickToLookFor(1).has_value());
   scheduler.PutBackParked(*std::move(aside));
   look();
-  EXPECT_EQ(looked, (std::vector<uint64_t>{0, 10, 20, 1}));
-  scheduler.Add(1, {Row(3, 30)});
-  EXPECT_EQ(TagsInOrder(&scheduler), (std::vector<uint64_t>{20, 0, 1, 10, 30}));
+  EXPECT_EQ(looked, (std::vector<uint64_t>{20, 0, 10, 1}));
+  // A head makes rows urgent that were not looked for yet; what came before them with a later step is not first any
+  // more.
+  scheduler.Add(1, {Row(4, 40), Row(3, 30)});
+  scheduler.SetHead(1, 3);
+  scheduler.Add(1, {Row(5, 50, true)});
+  look();
+  EXPECT_EQ(looked, (std::vector<uint64_t>{20, 0, 10, 1, 30, 50, 40}));
+  EXPECT_EQ(TagsInOrder(&scheduler), (std::vector<uint64_t>{0, 1, 10, 20, 30, 50, 40}));
   EXPECT_FALSE(scheduler.PickToLookFor(1).has_value()) << "a row that was made";
 }
 

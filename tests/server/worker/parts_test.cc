@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "pipeline/augment/conformance.h"
 #include "server/daemon_options.h"
+#include "server/worker/heap_watch.h"
 #include "server/worker/indexes/index_prefetch.h"
 #include "server/worker/link/identity.h"
 #include "server/worker/link/load_meter.h"
@@ -30,6 +31,38 @@ TEST(Identity, AFileThatHoldsNoneIsSaid) {
   TempFolder folder;
   ASSERT_TRUE(WriteFileAtomically(folder.File("worker_id"), "two words\n").ok());
   EXPECT_THAT(std::string(LoadOrMakeWorkerId(folder.path()).status().message()), HasSubstr("worker_id"));
+}
+
+TEST(HeapWatch, GivesBackWhatIsFreeWhereTheBudgetIsNearAndRestsWhereThatGaveNothing) {
+  constexpr uint64_t kMiB = 1 << 20, kBudget = 1000 * kMiB;
+  uint64_t own = 0, held = 0;
+  int times = 0;
+  HeapWatch watch(kBudget, {[&] { return own; },
+                            [&] {
+                              ++times;
+                              own = held;
+                            }});
+  Nanos now = 0;
+  const auto look = [&](uint64_t has, uint64_t counted, uint64_t needs) {
+    own = has * kMiB;
+    held = needs * kMiB;
+    watch.Look(counted * kMiB, now += kSecond);
+    return times;
+  };
+  EXPECT_EQ(look(800, 100, 100), 0) << "there is room";
+  EXPECT_EQ(look(990, 950, 990), 0) << "nothing is free";
+  EXPECT_EQ(look(1030, 700, 750), 1);
+  EXPECT_EQ(look(1030, 700, 750), 1) << "not each second";
+  now += HeapWatch::kFirstPause;
+  EXPECT_EQ(look(1030, 700, 750), 2);
+  // What others of the process hold: it is tried more and more rarely.
+  for (int i = 0; i < 1000; ++i) look(1030, 700, 1030);
+  EXPECT_LT(times, 12);
+  now += HeapWatch::kLongestPause;
+  EXPECT_GT(look(1030, 700, 750), 3);
+  const int before = times;
+  now += HeapWatch::kFirstPause;
+  EXPECT_EQ(look(1030, 700, 750), before + 1) << "and as often as at first once it gives";
 }
 
 // A loader whose counters go on as a worker's do.
