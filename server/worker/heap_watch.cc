@@ -5,8 +5,9 @@
 namespace penstock {
 namespace {
 
-constexpr uint64_t kNear = 8;    // the budget, less one part in so many
-constexpr uint64_t kWorth = 16;  // what is free, of the budget, to be given back; and half of that to have been worth it
+constexpr uint64_t kNear = 8;  // the budget, less one part in so many
+constexpr uint64_t kWorth =
+    16;  // what is free, of the budget, to be given back; and half of that to have been worth it
 
 }  // namespace
 

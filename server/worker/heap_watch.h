@@ -1,5 +1,5 @@
-// Keeps the worker's memory, pages and not what was counted, within its budget: rows of one time lie on the heap, those of
-// another in files and rings, and the heap keeps what it let go of.
+// Keeps the worker's memory, pages and not what was counted, within its budget: rows of one time lie on the heap, those
+// of another in files and rings, and the heap keeps what it let go of.
 #ifndef PENSTOCK_SERVER_WORKER_HEAP_WATCH_H_
 #define PENSTOCK_SERVER_WORKER_HEAP_WATCH_H_
 
@@ -20,7 +20,7 @@ class HeapWatch {
   static constexpr Nanos kFirstPause = 5 * kSecond, kLongestPause = 320 * kSecond;
 
   struct Heap {
-    std::function<uint64_t()> own;     // what the process has
+    std::function<uint64_t()> own;    // what the process has
     std::function<void()> give_back;  // what is free goes back to the system
   };
   HeapWatch(uint64_t budget_bytes, Heap heap) : budget_(budget_bytes), heap_(std::move(heap)) {}

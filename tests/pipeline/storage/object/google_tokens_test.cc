@@ -187,6 +187,33 @@ TEST_F(GoogleTokensTest, AMachineIsAskedForItsAccount) {
   EXPECT_EQ(Asked()[0].headers.at("metadata-flavor"), "Google");
 }
 
+TEST_F(GoogleTokensTest, FederationByAwsOrAProgramIsRefusedWithTheWayOut) {
+  const auto message_of = [this](const nlohmann::json& source) {
+    nlohmann::json file = {{"type", "external_account"},
+                           {"audience", "//iam/pool"},
+                           {"subject_token_type", "urn:ietf:params:aws:token-type:aws4_request"},
+                           {"token_url", server_.url() + "/sts"}};
+    if (!source.is_null()) file["credential_source"] = source;
+    Use(file);
+    GoogleTokens tokens(Machine(), &http_);
+    const absl::Status status = Get(tokens.source()).status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_TRUE(Asked().empty()) << "nobody was asked for anything";
+    return std::string(status.message());
+  };
+  const std::string aws = message_of(
+      {{"environment_id", "aws1"}, {"regional_cred_verification_url", "https://sts.us-east-1.amazonaws.com"}});
+  EXPECT_TRUE(absl::StrContains(aws, "/key.json: its credential_source is AWS (environment_id)")) << aws;
+  EXPECT_TRUE(absl::StrContains(aws, "have the token written to a file, and name that in credential_source.file"));
+  const std::string program = message_of({{"executable", {{"command", "/bin/print-token hunter2"}}}});
+  EXPECT_TRUE(absl::StrContains(program, "its credential_source is a program (executable)")) << program;
+  EXPECT_FALSE(absl::StrContains(program, "hunter2")) << program;
+  for (const nlohmann::json& odd : {nlohmann::json(), nlohmann::json("text"), nlohmann::json({{"file", 5}})}) {
+    const std::string neither = message_of(odd);
+    EXPECT_TRUE(absl::StrContains(neither, "its credential_source is neither a file nor a URL")) << neither;
+  }
+}
+
 TEST_F(GoogleTokensTest, WhatIsWrongIsSaidWithoutWhatIsSecret) {
   const auto message = [this] {
     GoogleTokens tokens(Machine(), &http_);
