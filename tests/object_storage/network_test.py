@@ -68,6 +68,28 @@ def test_a_network_that_is_cut_changes_no_byte_and_the_storage_is_named_meanwhil
             assert f"nothing comes from 127.0.0.1:{network.port}" in status + explained
 
 
+def test_a_cut_longer_than_any_limit_is_told_all_the_time_and_changes_no_byte(far, network, expected):
+    if not isinstance(far.server, SeaweedFS):
+        return  # one is enough: it takes a minute
+    job = write_job(far, "*", "long_cut.textproto")
+    with far.daemon(f"data={far.at('photos')}", "--record-cache", "0") as daemon:
+        reader = SlowReader(daemon, job)
+        network.cut("silent")
+        try:
+            begun = time.monotonic()
+            wait_until(lambda: f"{far.at('photos/')}demo" in daemon.type("penstock status"), 8)
+            # A read is given up after 30 s, and its row asked for again.
+            while time.monotonic() < begun + 45:
+                assert far.at("photos/") in daemon.type("penstock status")
+                assert far.at("photos/") in daemon.type("penstock explain photos")
+                assert "files that cannot be read" in daemon.type("penstock top")
+                time.sleep(1)
+        finally:
+            network.mend()
+        assert reader.digest() == expected
+        wait_until(lambda: far.at("photos/") not in daemon.type("penstock status"), 30)
+
+
 @pytest.mark.parametrize("how", CUTS)
 def test_python_in_process_and_served_goes_on_behind_a_cut(far, network, how):
     remote = write_job(far, far.at("photos/*"), "python.textproto")
