@@ -79,7 +79,7 @@ def test_a_cut_longer_than_any_limit_is_told_all_the_time_and_changes_no_byte(fa
             begun = time.monotonic()
             wait_until(lambda: f"{far.at('photos/')}demo" in daemon.type("penstock status"), 8)
             # A read is given up after 30 s, and its row asked for again.
-            while time.monotonic() < begun + 45:
+            while time.monotonic() < begun + 36:
                 assert far.at("photos/") in daemon.type("penstock status")
                 assert far.at("photos/") in daemon.type("penstock explain photos")
                 assert "files that cannot be read" in daemon.type("penstock top")
