@@ -40,8 +40,10 @@ uint64_t LoaderCore::CachesHeld() const {
          std::max(rows_.limit(), rows_.bytes());
 }
 
+uint64_t LoaderCore::CachedBytes() const { return records_.bytes() + decoded_.bytes() + rows_.bytes(); }
+
 void LoaderCore::GiveFreedBack(uint64_t before) {
-  const uint64_t now = records_.bytes() + decoded_.bytes();
+  const uint64_t now = CachedBytes();
   {
     MutexLock lock(&mutex_);
     freed_from_ = std::max(freed_from_, before);
@@ -52,11 +54,11 @@ void LoaderCore::GiveFreedBack(uint64_t before) {
 }
 
 void LoaderCore::ShrinkCaches(const CacheSizes& sizes) {
-  const uint64_t before = records_.bytes() + decoded_.bytes();
+  const uint64_t before = CachedBytes();
   {
     // With other sizes what was counted until now is no measure any more.
     MutexLock lock(&mutex_);
-    peak_before_ = std::max(peak_before_, budget_.peak() + records_.bytes() + decoded_.bytes() + rows_.bytes());
+    peak_before_ = std::max(peak_before_, budget_.peak() + CachedBytes());
     budget_.RestartPeak();
   }
   const CacheSizes now = CacheLimitsNow();

@@ -303,7 +303,7 @@ void LoaderCore::Sweep() {
       it = it->job.expired() ? cached_jobs_.erase(it) : it + 1;
     }
   }
-  const uint64_t before = records_.bytes() + decoded_.bytes();
+  const uint64_t before = CachedBytes();
   for (const uint64_t space : gone) {
     if (live.count(space) > 0) continue;
     records_.DropSpace(space);

@@ -143,9 +143,11 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   uint64_t CachesHeld() const;
   // Lets chosen caches give up `bytes` to rows, down to what they began with. False: they cannot.
   bool GiveBackCaches(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_, sizing_);
-  // Records and decoded images lie on the heap, which keeps what they let go of; others, of whom some have memory of
-  // another kind (files, rings), would come on top of it. Once that is much it is the system's. `before`: what both
-  // caches held.
+  // What caches hold, all together.
+  uint64_t CachedBytes() const;
+  // Records, decoded images and small rows lie on the heap, which keeps what they let go of; others, of whom some have
+  // memory of another kind (files, rings), would come on top of it. Once that is much it is the system's. `before`:
+  // what caches held.
   void GiveFreedBack(uint64_t before) ABSL_LOCKS_EXCLUDED(mutex_);
   // Lowers caches to these sizes, and gives what that frees to rows.
   void ShrinkCaches(const CacheSizes& sizes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(sizing_) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -179,10 +181,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   void CountRead(uint64_t id, Nanos start) ABSL_LOCKS_EXCLUDED(mutex_);
   // Storage that does not answer at once was asked for a record alone; so many bytes came.
   void CountFetched(uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // A read is over: the next one that waits for it.
-  void EndRead() ABSL_LOCKS_EXCLUDED(mutex_);
-  // So is a row's wait for a range.
-  void EndWaitForRange() ABSL_LOCKS_EXCLUDED(mutex_);
+  // A read is over, or a row's wait for a range: the next one that waits for it.
+  void EndRead(bool in_range) ABSL_LOCKS_EXCLUDED(mutex_);
   // The next row that waits until it may be read goes on, if it may. `seen` keeps rows from ending under the lock.
   bool ReadNext(std::vector<std::shared_ptr<ParkedRow>>* seen) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Grows what the row in work holds to `bytes`.
@@ -211,7 +211,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   MemoryBudget budget_ ABSL_GUARDED_BY(mutex_);
   uint64_t rows_need_ ABSL_GUARDED_BY(mutex_) = 0;    // what caches had to give back to them, while sessions are open
   uint64_t peak_before_ ABSL_GUARDED_BY(mutex_) = 0;  // of rows and caches, with other sizes of these
-  uint64_t freed_from_ ABSL_GUARDED_BY(mutex_) = 0;   // what caches on the heap held at most since it gave memory back
+  uint64_t freed_from_ ABSL_GUARDED_BY(mutex_) = 0;   // what caches held at most since the heap gave memory back
   uint64_t range_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of it, for records that were fetched ahead
   RowScheduler scheduler_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::shared_ptr<OpenedSession>> sessions_ ABSL_GUARDED_BY(mutex_);

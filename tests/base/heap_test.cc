@@ -1,11 +1,14 @@
 #include "base/heap.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -35,6 +38,23 @@ long FaultsOf(int blocks) {
     faults += now();
   }).join();
   return faults;
+}
+
+TEST(OwnMemory, CountsWhatIsTouchedOnTheHeapAndInMemoryFiles) {
+  constexpr size_t kBytes = size_t{48} << 20;
+  const uint64_t before = OwnMemory();
+  ASSERT_GT(before, 0u);
+  const std::string heap(kBytes, 'x');
+  EXPECT_GT(OwnMemory(), before + kBytes * 3 / 4);
+  const int file = memfd_create("penstock-test", MFD_CLOEXEC);
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(ftruncate(file, kBytes), 0);
+  void* const mapped = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  std::memset(mapped, 1, kBytes);
+  EXPECT_GT(OwnMemory(), before + 2 * kBytes * 3 / 4);
+  munmap(mapped, kBytes);
+  close(file);
 }
 
 TEST(KeepFreedMemory, BlocksThatComeAndGoFaultInNoPagesAgain) {

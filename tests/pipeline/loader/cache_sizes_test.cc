@@ -287,6 +287,22 @@ TEST(CacheSizes, WhatADecodedCacheLetsGoOfIsTheSystemsAgain) {
   EXPECT_LT(OwnMemory() + kImages * kBytes * 3 / 4, full);
 }
 
+// Small rows lie on the heap, too, those of a million records among them.
+TEST(CacheSizes, WhatACacheOfSmallRowsLetsGoOfIsTheSystemsAgain) {
+  if (kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
+  constexpr uint64_t kRows = 3000, kBytes = 20'000;
+  KeepFreedMemory(256 << 20);  // as the daemon does
+  MemoryJob made = MakeMemoryJob(kRows, 1000, kBytes);
+  made.pipeline->deterministic = true;
+  auto loader = LoaderOf(128 << 20, {0, 0, 0});
+  loader->SetCaches({0, 0, 80 << 20});
+  ReadEpochs(loader.get(), made.job, 0, 1);
+  ASSERT_GT(loader->Stats().row_cache.bytes, kRows * kBytes);
+  const uint64_t full = OwnMemory();
+  loader->SetCaches({0, 0, 0});
+  EXPECT_LT(OwnMemory() + kRows * kBytes * 3 / 4, full);
+}
+
 TEST(CacheTuning, AnEvaluationsRowsAreKeptWhereTheyFit) {
   Machine machine(MakeMemoryJob(1000, 1000, 6000));
   machine.job.pipeline->deterministic = true;

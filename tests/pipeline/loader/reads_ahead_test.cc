@@ -1,0 +1,74 @@
+// Far records are asked for while rows before them are made.
+#include "base/mutex.h"
+#include "tests/pipeline/loader/slow_reads_testing.h"
+#include "tests/support/wait_until.h"
+
+namespace penstock {
+namespace {
+
+// Takes as many rows as it was told to; who hands over the next one waits.
+class TurnstileSink final : public RowSink {
+ public:
+  void OnRow(RowResult row) override {
+    MutexLock lock(&mutex_);
+    EXPECT_TRUE(row.status.ok()) << row.status;
+    ++came_;
+    while (came_ > let_) changed_.Wait(&mutex_);
+  }
+  void Let(size_t rows) {
+    MutexLock lock(&mutex_);
+    let_ += rows;
+    changed_.NotifyAll();
+  }
+  size_t came() {
+    MutexLock lock(&mutex_);
+    return came_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  size_t came_ ABSL_GUARDED_BY(mutex_) = 0, let_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+using ReadsAheadTest = SlowReadsTest;
+
+TEST_F(ReadsAheadTest, WhileThreadsMakeRowsTheNextOnesRecordsAreOnTheirWay) {
+  Make();
+  OpenFiles();
+  storage_.Hold(true);
+  auto loader = LoaderOf(1);
+  TurnstileSink sink;
+  auto session = SessionOf(loader.get(), job_, &sink);
+  session->Request(RowsOf(0, 8, 8));
+  storage_.WaitForReads(8);
+  storage_.Let(8);
+  ASSERT_TRUE(WaitUntil([&] { return sink.came() == 1; }));
+  session->Request(RowsOf(8, 40, 8));
+  sink.Let(1);
+  // The second row is made, and six more could be.
+  ASSERT_TRUE(WaitUntil([&] { return sink.came() == 2; }));
+  EXPECT_TRUE(WaitUntil([&] { return storage_.waiting() > 0; }));
+  sink.Let(2);
+  ASSERT_TRUE(WaitUntil([&] { return sink.came() == 4; }));
+  EXPECT_EQ(storage_.waiting(), 32u) << "all that were asked for";
+  storage_.Hold(false);
+  sink.Let(40);
+  ASSERT_TRUE(WaitUntil([&] { return sink.came() == 40; }));
+  session.reset();
+}
+
+// What was read before its turn is no more than memory allows beside the rows that can be made.
+TEST_F(ReadsAheadTest, WhatIsReadBeforeItsTurnLeavesMemoryForTheRowsBeforeIt) {
+  Make();
+  OpenFiles();
+  for (const uint64_t memory : {1200 << 10, 1400 << 10, 2 << 20}) {
+    auto loader = LoaderOf(2, /*reads_under_way=*/64, memory);
+    const auto rows = AllRows(job_, loader.get(), 40);
+    EXPECT_EQ(rows, AllRows(job_, LoaderOf(2).get(), 40));
+    EXPECT_LE(loader->Stats().memory_peak_bytes, memory);
+  }
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,225 @@
+// Files whose reads wait until a test lets them, and loaders that read them.
+#ifndef PENSTOCK_TESTS_PIPELINE_LOADER_SLOW_READS_TESTING_H_
+#define PENSTOCK_TESTS_PIPELINE_LOADER_SLOW_READS_TESTING_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check.h"
+#include "base/mutex.h"
+#include "pipeline/loader/loader.h"
+#include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/loader/loader_testing.h"
+#include "tests/support/test_dataset.h"
+
+namespace penstock {
+
+// Local files whose reads wait until the test lets them, in the order in which they were asked for.
+class HeldStorage final : public Storage {
+ public:
+  bool AnswersAtOnce(const std::string& name) const override { return near_.load(); }
+  void SayNear(bool near) { near_.store(near); }
+  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
+    LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {
+      if (!file.ok()) {
+        std::move(done)(file.status());
+      } else {
+        std::move(done)(std::make_unique<File>(this, *std::move(file)));
+      }
+    });
+  }
+  void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override {
+    LocalFiles()->Stat(name, options, std::move(done));
+  }
+  void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override {
+    LocalFiles()->List(folder, options, std::move(done));
+  }
+
+  // From now on reads wait, or do not.
+  void Hold(bool hold) {
+    {
+      MutexLock lock(&mutex_);
+      hold_ = hold;
+    }
+    if (!hold) Let(SIZE_MAX);
+  }
+  // Does that many of the reads that wait.
+  void Let(size_t reads) {
+    for (size_t i = 0; i < reads; ++i) {
+      Task read;
+      {
+        MutexLock lock(&mutex_);
+        if (waiting_.empty()) return;
+        read = std::move(waiting_.front());
+        waiting_.pop_front();
+      }
+      std::move(read)();
+    }
+  }
+  // The next reads fail, so many.
+  void Fail(int reads, absl::Status status) {
+    MutexLock lock(&mutex_);
+    to_fail_ = reads;
+    failure_ = std::move(status);
+  }
+  void WaitForReads(size_t reads) {
+    MutexLock lock(&mutex_);
+    while (waiting_.size() < reads) changed_.Wait(&mutex_);
+  }
+  size_t waiting() {
+    MutexLock lock(&mutex_);
+    return waiting_.size();
+  }
+  size_t most() {
+    MutexLock lock(&mutex_);
+    return most_;
+  }
+  int urgent() {
+    MutexLock lock(&mutex_);
+    return urgent_;
+  }
+
+ private:
+  class File final : public StoredFile {
+   public:
+    File(HeldStorage* storage, std::unique_ptr<StoredFile> file) : storage_(storage), file_(std::move(file)) {}
+    const std::string& path() const override { return file_->path(); }
+    const FileInfo& opened() const override { return file_->opened(); }
+    absl::StatusOr<FileInfo> Info() const override { return file_->Info(); }
+    absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
+      return file_->ReadAt(offset, length, out);
+    }
+    void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
+              CallDone<size_t> done) const override {
+      storage_->Add(options.priority,
+                    [this, offset, length, out, options, storage = storage_, done = std::move(done)]() mutable {
+                      if (options.stop.stop_requested()) {
+                        std::move(done)(absl::CancelledError(path()));
+                      } else if (absl::Status failure = storage->NextFailure(); !failure.ok()) {
+                        std::move(done)(std::move(failure));
+                      } else if (*file_->Info() != opened()) {
+                        std::move(done)(absl::AbortedError("changed"));
+                      } else {
+                        std::move(done)(file_->ReadAt(offset, length, out));
+                      }
+                    });
+    }
+
+   private:
+    HeldStorage* const storage_;
+    const std::unique_ptr<StoredFile> file_;
+  };
+
+  void Add(CallPriority priority, Task read) {
+    {
+      MutexLock lock(&mutex_);
+      urgent_ += priority == CallPriority::kUrgent ? 1 : 0;
+      waiting_.push_back(std::move(read));
+      most_ = std::max(most_, waiting_.size());
+      changed_.NotifyAll();
+      if (hold_) return;
+    }
+    Let(1);  // inside the call, as the contract allows
+  }
+  absl::Status NextFailure() {
+    MutexLock lock(&mutex_);
+    return to_fail_-- > 0 ? failure_ : absl::OkStatus();
+  }
+
+  std::atomic<bool> near_{false};
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Task> waiting_ ABSL_GUARDED_BY(mutex_);
+  size_t most_ ABSL_GUARDED_BY(mutex_) = 0;
+  int urgent_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool hold_ ABSL_GUARDED_BY(mutex_) = false;
+  int to_fail_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+};
+
+inline std::shared_ptr<const LoadJob> JobOn(Storage* storage, const TestDataset& set, const std::string& state) {
+  const auto frozen = OpenDataset(set.job, set.roots, "", 1);
+  PS_CHECK(frozen.ok());
+  DatasetReader::Options options;
+  options.storage = storage;
+  auto reader = DatasetReader::Create((*frozen)->snapshot(), set.roots,
+                                      IndexesFrom(IndexStore::InStateDir(state), IndexOptions()), options);
+  PS_CHECK(reader.ok());
+  auto job = LoadJob::Create(set.job, *reader);
+  PS_CHECK(job.ok());
+  return *job;
+}
+
+inline std::unique_ptr<Loader> LoaderOf(int threads, int reads_under_way = 64, uint64_t memory = 8 << 20) {
+  LoaderOptions options;
+  options.threads = threads;
+  options.memory_budget_bytes = memory;
+  options.reads_under_way = reads_under_way;
+  auto loader = Loader::Create(options);
+  PS_CHECK(loader.ok());
+  return *std::move(loader);
+}
+
+inline std::unique_ptr<Loader::Session> SessionOf(Loader* loader, std::shared_ptr<const LoadJob> job, RowSink* sink,
+                                                  uint32_t step_rows = 8) {
+  LoaderSessionOptions options;
+  options.largest_step_rows = step_rows;
+  auto session = loader->OpenSession(std::move(job), options, sink);
+  PS_CHECK(session.ok());
+  return *std::move(session);
+}
+
+// All that a trainer could tell rows apart by.
+inline std::string Told(const RowResult& row, const LoadJob& job) {
+  std::string text = absl::StrCat(row.status.ToString(), "|", row.record_id, "|", row.source_record, "|", row.masked,
+                                  row.substituted, "|", row.fault.ToString(), "|", row.fault_offset.value_or(0), "|");
+  if (row.fixed != nullptr) text.append(reinterpret_cast<const char*>(row.fixed.get()), job.fixed_bytes());
+  for (const std::string& column : row.ragged) absl::StrAppend(&text, "|", column);
+  return text;
+}
+
+inline std::map<uint64_t, std::string> AllRows(const std::shared_ptr<const LoadJob>& job, Loader* loader, size_t rows) {
+  HoldingSink sink;
+  auto session = SessionOf(loader, job, &sink);
+  session->Request(RowsOf(0, rows, rows));
+  std::map<uint64_t, std::string> told;
+  for (const RowResult& row : sink.TakeStep(0, rows)) told[row.request.position] = Told(row, *job);
+  return told;
+}
+
+class SlowReadsTest : public ::testing::Test {
+ protected:
+  void Make(Compression compression = Compression::kNone, v1::ErrorPolicy policy = v1::FAIL) {
+    ImageDatasetOptions images;
+    images.shards = 2;
+    images.compression = compression;
+    set_ = MakeImageDataset(images, folder_.path());
+    set_.job.mutable_errors()->set_policy(policy);
+    set_.job.mutable_errors()->set_max_bad_fraction(1);
+    job_ = JobOn(&storage_, set_, state_.path());
+  }
+  // Opens all files, so that nothing but reads is waited for.
+  void OpenFiles() {
+    auto loader = LoaderOf(1);
+    AllRows(job_, loader.get(), 40);
+  }
+
+  TempFolder folder_, state_;
+  HeldStorage storage_;
+  TestDataset set_;
+  std::shared_ptr<const LoadJob> job_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_PIPELINE_LOADER_SLOW_READS_TESTING_H_
