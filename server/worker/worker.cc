@@ -388,6 +388,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   AgentHooks hooks;
   hooks.load = [self] {
     v1::WorkerLoad load = self->Load();
+    // With each heartbeat, which it may hold up by some ten milliseconds.
     self->heap->Look(load.memory_bytes(), Clock::Real()->Now());
     return load;
   };
