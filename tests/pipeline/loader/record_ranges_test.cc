@@ -206,6 +206,7 @@ class RecordRangesTest : public ::testing::Test {
     constexpr uint64_t kStep = 40, kSteps = kRecords / kStep, kAhead = 4;
     HoldingSink sink;
     const auto session = SessionOf(loader, job, &sink, kStep);
+    sink.session = session.get();  // what is revoked is asked for again
     std::map<uint64_t, std::string> rows;
     for (uint64_t step = 0; step < kSteps + kAhead; ++step) {
       if (step < kSteps) session->Request(RowsOf(step * kStep, (step + 1) * kStep, kStep));
