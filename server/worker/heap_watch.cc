@@ -5,24 +5,25 @@
 namespace penstock {
 namespace {
 
-constexpr uint64_t kNear = 8;  // the budget, less one part in so many
-constexpr uint64_t kWorth =
-    16;  // what is free, of the budget, to be given back; and half of that to have been worth it
+// Near is the budget less one part in so many; what may be free is given back from another such part on.
+constexpr uint64_t kNear = 8, kWorth = 32;
+// Until the next look: while the budget is far, and from half of it on.
+constexpr Nanos kSeldom = kSecond, kOften = 100 * kMillisecond;
+
+uint64_t Less(uint64_t from, uint64_t bytes) { return from - std::min(from, bytes); }
 
 }  // namespace
 
-void HeapWatch::Look(uint64_t counted, Nanos now) {
-  {
-    MutexLock lock(&mutex_);
-    if (now < not_before_) return;
-  }
-  const uint64_t before = heap_.own();
-  if (before < budget_ - budget_ / kNear || before < counted + budget_ / kWorth) return;
+Nanos HeapWatch::Look() {
+  const uint64_t own = heap_.own();
+  if (own < budget_ / 2) return kSeldom;
+  if (own < budget_ - budget_ / kNear) return kOften;
+  const uint64_t uncounted = Less(own, heap_.counted());
+  stays_ = std::min(stays_, uncounted);
+  if (uncounted - stays_ < budget_ / kWorth) return kOften;
   heap_.give_back();
-  const uint64_t after = heap_.own();
-  MutexLock lock(&mutex_);
-  pause_ = after + budget_ / kWorth / 2 <= before ? kFirstPause : std::min(2 * pause_, kLongestPause);
-  not_before_ = now + pause_;
+  stays_ = Less(heap_.own(), heap_.counted());
+  return kOften;
 }
 
 }  // namespace penstock

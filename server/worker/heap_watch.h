@@ -7,34 +7,29 @@
 #include <functional>
 #include <utility>
 
-#include "base/mutex.h"
 #include "base/runtime/clock.h"
 
 namespace penstock {
 
-// Thread-safe.
+// Of one thread at a time.
 class HeapWatch {
  public:
-  // The first pause between two times that free memory is given back. Where that gave little it becomes twice as long
-  // each time, up to the last one.
-  static constexpr Nanos kFirstPause = 5 * kSecond, kLongestPause = 320 * kSecond;
-
   struct Heap {
-    std::function<uint64_t()> own;    // what the process has
-    std::function<void()> give_back;  // what is free goes back to the system
+    std::function<uint64_t()> own;      // bytes that the process has
+    std::function<uint64_t()> counted;  // of them, those that are known to be in use
+    std::function<void()> give_back;    // what is free goes back to the system
   };
   HeapWatch(uint64_t budget_bytes, Heap heap) : budget_(budget_bytes), heap_(std::move(heap)) {}
 
-  // Every now and then; `counted` bytes are in use. Gives back what is free once the process comes near its budget with
-  // it: takes some milliseconds for each 100 MB then.
-  void Look(uint64_t counted, Nanos now);
+  // Gives back what is free where the process comes near its budget with it: takes some milliseconds for each 100 MB
+  // then. Returns how long the next look can wait: rows come to files with some 400 MB in a second.
+  Nanos Look();
 
  private:
   const uint64_t budget_;
   const Heap heap_;
-  Mutex mutex_;
-  Nanos not_before_ ABSL_GUARDED_BY(mutex_) = 0;
-  Nanos pause_ ABSL_GUARDED_BY(mutex_) = kFirstPause;
+  // Neither counted nor free, as far as is known: what was left when free memory was given back, or less.
+  uint64_t stays_ = 0;
 };
 
 }  // namespace penstock

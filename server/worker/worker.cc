@@ -131,7 +131,7 @@ struct Worker::Parts {
   uint64_t memory_budget_bytes = 0;             // rings included
   Mutex meter_mutex;
   LoadMeter meter ABSL_GUARDED_BY(meter_mutex);
-  std::optional<HeapWatch> heap;
+  std::optional<HeapWatch> heap;  // of the task that looks
   std::stop_source stop_work;
   std::unique_ptr<ThreadPool> tasks;
   std::unique_ptr<IndexPrefetch> prefetch;  // of the prefetch thread alone
@@ -153,11 +153,19 @@ struct Worker::Parts {
   bool left ABSL_GUARDED_BY(mutex) = false;
   bool idle ABSL_GUARDED_BY(mutex) = false;
 
+  uint64_t RingsInUse() const { return local != nullptr ? local->rings_bytes() : 0; }
+
+  // Again and again, on a thread of the executor, which it may hold up by some ten milliseconds.
+  void WatchHeap() {
+    const Nanos pause = heap->Look();
+    executor->PostAt(executor->clock()->Now() + pause, [this] { WatchHeap(); });
+  }
+
   v1::WorkerLoad Load() {
     MutexLock lock(&meter_mutex);
     const Nanos now = Clock::Real()->Now();
     v1::WorkerLoad load = meter.Measure(loader->Stats(), shared.bytes_sent.load(), shared.open_sessions.load(), now);
-    if (local != nullptr) load.set_memory_bytes(load.memory_bytes() + local->rings_bytes());
+    load.set_memory_bytes(load.memory_bytes() + RingsInUse());
     AddJobLoads(loader->Jobs(), shared.sends.Get(now), &load);
     AddTuning(*tuning, load.mutable_tuning());
     for (const std::string& line : jobs->Troubles(kTroubleLines, kTroubleBytes)) load.add_troubles(line);
@@ -319,7 +327,6 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
                                              std::max(kLeastIndexBytes, options.loader.memory_budget_bytes / 16));
   if (options.loader.threads == 0) options.loader.threads = AvailableCpus();
   parts->memory_budget_bytes = options.loader.memory_budget_bytes;
-  parts->heap.emplace(parts->memory_budget_bytes, HeapWatch::Heap{OwnMemory, GiveFreedMemoryBack});
   if (!options.disk_cache_dir.empty()) {
     PS_ASSIGN_OR_RETURN(options.loader.disk_cache, OpenDiskCache(options.disk_cache_dir, options.disk_cache_bytes,
                                                                  &options.loader.memory_budget_bytes));
@@ -386,12 +393,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   tools.link = parts->link.get();
   Parts* self = parts.get();
   AgentHooks hooks;
-  hooks.load = [self] {
-    v1::WorkerLoad load = self->Load();
-    // With each heartbeat, which it may hold up by some ten milliseconds.
-    self->heap->Look(load.memory_bytes(), Clock::Real()->Now());
-    return load;
-  };
+  hooks.load = [self] { return self->Load(); };
   hooks.jobs_changed = [self](const JobChanges& changes) { self->JobsChanged(changes); };
   hooks.run_task = [id = parts->id, tools](const v1::Task& task) { return RunTask(task, id, tools); };
   hooks.drain = [self] { self->Drain(); };
@@ -408,6 +410,9 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   hooks.ready = [self] { self->Set(&Parts::ready); };
   parts->agent = std::make_shared<Agent>(std::move(agent), std::move(hooks), parts->link.get(), parts->executor.get(),
                                          parts->tasks.get());
+  const auto counted = [self] { return self->loader->Stats().memory_bytes + self->RingsInUse(); };
+  parts->heap.emplace(parts->memory_budget_bytes, HeapWatch::Heap{OwnMemory, counted, GiveFreedMemoryBack});
+  parts->executor->Post([self] { self->WatchHeap(); });
   parts->agent->Start();
   spdlog::info("worker {} listens on {}{}", parts->id, parts->running.address.ToString(),
                parts->local != nullptr ? absl::StrCat(" and in ", parts->options.socket_dir) : "");

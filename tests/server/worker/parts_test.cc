@@ -33,36 +33,56 @@ TEST(Identity, AFileThatHoldsNoneIsSaid) {
   EXPECT_THAT(std::string(LoadOrMakeWorkerId(folder.path()).status().message()), HasSubstr("worker_id"));
 }
 
-TEST(HeapWatch, GivesBackWhatIsFreeWhereTheBudgetIsNearAndRestsWhereThatGaveNothing) {
-  constexpr uint64_t kMiB = 1 << 20, kBudget = 1000 * kMiB;
-  uint64_t own = 0, held = 0;
+// A process that has `counted` bytes in use, others that nobody counts, and some that are free.
+struct WatchedHeap {
+  static constexpr uint64_t kMiB = 1 << 20;
+  uint64_t counted = 0, uncounted = 0, free = 0;  // MiB
   int times = 0;
-  HeapWatch watch(kBudget, {[&] { return own; },
-                            [&] {
-                              ++times;
-                              own = held;
-                            }});
-  Nanos now = 0;
-  const auto look = [&](uint64_t has, uint64_t counted, uint64_t needs) {
-    own = has * kMiB;
-    held = needs * kMiB;
-    watch.Look(counted * kMiB, now += kSecond);
+  HeapWatch watch{1000 * kMiB, {[this] { return (counted + uncounted + free) * kMiB; },
+                                [this] { return counted * kMiB; },
+                                [this] {
+                                  ++times;
+                                  free = 0;
+                                }}};
+
+  // How often free memory has been given back after this.
+  int Look(uint64_t now_counted, uint64_t now_uncounted, uint64_t now_free) {
+    counted = now_counted;
+    uncounted = now_uncounted;
+    free = now_free;
+    watch.Look();
     return times;
-  };
-  EXPECT_EQ(look(800, 100, 100), 0) << "there is room";
-  EXPECT_EQ(look(990, 950, 990), 0) << "nothing is free";
-  EXPECT_EQ(look(1030, 700, 750), 1);
-  EXPECT_EQ(look(1030, 700, 750), 1) << "not each second";
-  now += HeapWatch::kFirstPause;
-  EXPECT_EQ(look(1030, 700, 750), 2);
-  // What others of the process hold: it is tried more and more rarely.
-  for (int i = 0; i < 1000; ++i) look(1030, 700, 1030);
-  EXPECT_LT(times, 12);
-  now += HeapWatch::kLongestPause;
-  EXPECT_GT(look(1030, 700, 750), 3);
-  const int before = times;
-  now += HeapWatch::kFirstPause;
-  EXPECT_EQ(look(1030, 700, 750), before + 1) << "and as often as at first once it gives";
+  }
+};
+
+TEST(HeapWatch, GivesBackWhatIsFreeWhereTheBudgetIsNear) {
+  WatchedHeap heap;
+  EXPECT_EQ(heap.Look(100, 0, 700), 0) << "there is room";
+  EXPECT_EQ(heap.Look(950, 20, 0), 0) << "little can be free";
+  EXPECT_EQ(heap.Look(700, 50, 280), 1);
+  EXPECT_EQ(heap.free, 0u);
+  EXPECT_EQ(heap.Look(800, 50, 100), 2) << "and at once again: there is more to come";
+}
+
+TEST(HeapWatch, WhatIsNotCountedAndDoesNotGoIsNotTriedAgain) {
+  WatchedHeap heap;
+  EXPECT_EQ(heap.Look(600, 300, 0), 1);
+  for (int i = 0; i < 1000; ++i) heap.Look(600, 300, 0);
+  EXPECT_EQ(heap.times, 1);
+  EXPECT_EQ(heap.Look(600, 300, 25), 1);
+  EXPECT_EQ(heap.Look(600, 300, 40), 2) << "more than that";
+  // It went, for other reasons: the same bytes again may be free ones.
+  heap.Look(860, 40, 0);
+  EXPECT_EQ(heap.Look(600, 40, 260), 3);
+}
+
+TEST(HeapWatch, LooksOftenWhereTheBudgetCouldComeNearSoon) {
+  WatchedHeap heap;
+  EXPECT_EQ(heap.watch.Look(), kSecond);
+  heap.counted = 600;
+  EXPECT_EQ(heap.watch.Look(), 100 * kMillisecond);
+  heap.counted = 1200;
+  EXPECT_EQ(heap.watch.Look(), 100 * kMillisecond);
 }
 
 // A loader whose counters go on as a worker's do.
