@@ -169,13 +169,13 @@ class HoldingSink final : public RowSink {
         for (size_t i = 1; i < rows_.size(); ++i) {
           if (rows_[i].request.step > rows_[furthest].request.step) furthest = i;
         }
-        if (!revocable_ || rows_[furthest].request.step <= keep_up_to_) break;
+        if (!revocable_ || session == nullptr || rows_[furthest].request.step <= keep_up_to_) break;
         freed += rows_[furthest].bytes->bytes();
         dropped.push_back(std::move(rows_[furthest]));
         rows_.erase(rows_.begin() + static_cast<ptrdiff_t>(furthest));
       }
     }
-    if (session != nullptr && !dropped.empty()) {
+    if (!dropped.empty()) {
       std::vector<RowRequest> again;
       for (const RowResult& row : dropped) again.push_back(row.request);
       dropped.clear();
@@ -225,7 +225,8 @@ class HoldingSink final : public RowSink {
     rows_.clear();
   }
 
-  Loader::Session* session = nullptr;  // asked again for what is revoked
+  // Asked again for what is revoked; without it nothing is given back.
+  Loader::Session* session = nullptr;
   bool will_ask = false;               // for every row; set before use
 
  private:
