@@ -66,6 +66,7 @@ class LoaderImpl final : public Loader {
   ~LoaderImpl() override {
     core_->Stop();
     for (std::thread& thread : threads_) thread.join();
+    core_->LetDiskCacheGo();
   }
 
   absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job,

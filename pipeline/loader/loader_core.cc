@@ -44,6 +44,11 @@ MakerOptions MakerOptionsOf(const LoaderOptions& options, const LoaderCore::Size
   return maker;
 }
 
+LoaderOptions WithoutDiskCache(LoaderOptions options) {
+  options.disk_cache.reset();
+  return options;
+}
+
 // Which data set it is, for people.
 std::string AboutShards(const Snapshot& snapshot) {
   if (snapshot.shards().empty()) return "no shards";
@@ -55,7 +60,8 @@ std::string AboutShards(const Snapshot& snapshot) {
 }  // namespace
 
 LoaderCore::LoaderCore(const LoaderOptions& options, const Sizes& sizes)
-    : options_(options),
+    : options_(WithoutDiskCache(options)),
+      disk_cache_(options.disk_cache),
       sizes_(sizes),
       all_bytes_(sizes.rows_bytes + options.record_cache_bytes + options.decoded_cache_bytes + options.row_cache_bytes),
       records_(options.record_cache_bytes),
@@ -107,8 +113,8 @@ absl::StatusOr<uint64_t> LoaderCore::OpenSession(std::shared_ptr<const LoadJob> 
                                  [&job](const CachedJob& entry) { return entry.job.lock() == job; });
   if (!known) {
     std::shared_ptr<const void> on_disk;
-    if (options_.disk_cache != nullptr) {
-      on_disk = options_.disk_cache->Use(job->record_space(), AboutShards(job->reader().snapshot()));
+    if (disk_cache_ != nullptr) {
+      on_disk = disk_cache_->Use(job->record_space(), AboutShards(job->reader().snapshot()));
     }
     cached_jobs_.push_back({job, job->record_space(), job->decoded_space(), job->shared_space(), std::move(on_disk)});
   }
@@ -262,6 +268,16 @@ void LoaderCore::Stop() {
   spare_.NotifyAll();
 }
 
+void LoaderCore::LetDiskCacheGo() {
+  std::vector<CachedJob> users;
+  {
+    MutexLock lock(&mutex_);
+    users.swap(cached_jobs_);
+  }
+  users.clear();
+  disk_cache_.reset();
+}
+
 void LoaderCore::Set(const LoaderSetting& setting) {
   std::vector<std::shared_ptr<ParkedRow>> seen;  // go outside the lock
   MutexLock lock(&mutex_);
@@ -395,8 +411,8 @@ LoaderStats LoaderCore::Stats() {
   stats.record_cache = of(records_.Stats(), saved.record, options_.choose_record_cache);
   stats.decoded_cache = of(decoded_.Stats(), saved.decoded, options_.choose_decoded_cache);
   stats.row_cache = of(rows_.Stats(), saved.row, options_.choose_row_cache);
-  if (options_.disk_cache != nullptr) {
-    const DiskCacheStats disk = options_.disk_cache->Stats();
+  if (disk_cache_ != nullptr) {
+    const DiskCacheStats disk = disk_cache_->Stats();
     const double mean = stats.storage_reads > 0 ? stats.storage_seconds / static_cast<double>(stats.storage_reads) : 0;
     stats.disk_cache = of({disk.limit_bytes, disk.bytes, disk.hits, disk.misses, disk.bytes_read, 0},
                           mean * static_cast<double>(disk.hits) - disk.read_seconds);

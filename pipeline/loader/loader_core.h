@@ -52,6 +52,9 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   // What thread number `thread` does until Stop().
   void RunThread(int thread);
   void Stop();
+  // Once they have ended: rows that are kept, and reads that end late, hold this but not the cache on disk, whose folder
+  // may be wanted again.
+  void LetDiskCacheGo() ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Set(const LoaderSetting& setting);
   CacheSizes SetCaches(const CacheSizes& sizes) ABSL_LOCKS_EXCLUDED(mutex_, sizing_);
@@ -194,7 +197,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   // Drops cache entries of jobs that are gone.
   void Sweep() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const LoaderOptions options_;
+  const LoaderOptions options_;            // its disk cache aside
+  std::shared_ptr<DiskCache> disk_cache_;  // null: none
   const Sizes sizes_;
   const uint64_t all_bytes_;  // for rows and caches
   ByteCache records_, decoded_;

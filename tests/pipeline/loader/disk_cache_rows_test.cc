@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "pipeline/cache/disk/disk_cache.h"
 #include "pipeline/loader/local_reader.h"
+#include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
@@ -128,6 +129,31 @@ TEST_P(DiskCacheRows, AreTheSameWhenItIsClearedMeanwhile) {
   const Pass pass = Read(2, kPlenty);
   EXPECT_EQ(pass.digest, expected);
   EXPECT_GE(pass.stats.storage_reads, 32u);
+}
+
+TEST_P(DiskCacheRows, WhoKeepsARowDoesNotKeepTheFolder) {
+  auto dataset = OpenDataset(set_.job, set_.roots, "", 1, nullptr, far_ != nullptr ? far_->storage() : AnyFiles());
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  const auto job = LoadJob::Create(set_.job, *std::move(dataset));
+  ASSERT_TRUE(job.ok()) << job.status();
+  HoldingSink sink;
+  {
+    LoaderOptions options;
+    options.threads = 1;
+    options.memory_budget_bytes = 16 << 20;
+    options.disk_cache = OpenCache(kPlenty);
+    const auto loader = Loader::Create(options);
+    ASSERT_TRUE(loader.ok()) << loader.status();
+    options.disk_cache.reset();
+    LoaderSessionOptions one;
+    one.largest_step_rows = 1;
+    const auto session = (*loader)->OpenSession(*job, one, &sink);
+    ASSERT_TRUE(session.ok()) << session.status();
+    (*session)->Request(RowsOf(0, 1, 1));
+    sink.WaitFor(1);
+  }
+  ASSERT_EQ(sink.held(), 1u);
+  EXPECT_GT(OpenCache(kPlenty)->Stats().limit_bytes, 0u);
 }
 
 // The data set's content names what is kept: other content in files of the same names is another data set.
