@@ -215,8 +215,7 @@ RecordRanges::Options LoaderCore::RangesOptions() {
 
 std::unique_ptr<BudgetGrab> LoaderCore::HoldRange(uint64_t id, uint64_t bytes) {
   MutexLock lock(&mutex_);
-  // Rows that are made are worth more than records that are not: half of what is nobody's is theirs.
-  if (range_bytes_ + bytes > (budget_.total() - budget_.reserved()) / 2) return nullptr;
+  if (range_bytes_ + bytes > RangeRoom()) return nullptr;
   if (budget_.TakeCommon(id, bytes, 1) == 0) return nullptr;
   range_bytes_ += bytes;
   return std::make_unique<BudgetGrab>(std::shared_ptr<BudgetGrab::Owner>(shared_from_this(), &range_lists_), id, bytes);

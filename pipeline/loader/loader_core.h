@@ -52,8 +52,8 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   // What thread number `thread` does until Stop().
   void RunThread(int thread);
   void Stop();
-  // Once they have ended: rows that are kept, and reads that end late, hold this but not the cache on disk, whose folder
-  // may be wanted again.
+  // Once they have ended: rows that are kept, and reads that end late, hold this but not the cache on disk, whose
+  // folder may be wanted again.
   void LetDiskCacheGo() ABSL_LOCKS_EXCLUDED(mutex_);
 
   void Set(const LoaderSetting& setting);
@@ -93,6 +93,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     uint64_t held = 0;              // bytes grabbed
     std::vector<RowRequest> ahead;  // to tell storage of
     AskedRows asked;                // by the session
+    uint64_t range_room = 0;        // bytes that ranges of all sessions may have
     bool bring_ahead = false;       // records of rows behind it may be brought now
     int sharers = 0;                // other sessions that read the row too
     std::optional<RowKey> making;   // they wait for it
@@ -120,6 +121,10 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   };
   void ReleaseList(uint64_t account, uint64_t bytes, bool ranges) ABSL_LOCKS_EXCLUDED(mutex_);
   bool WaitsForMemory() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Rows that are made are worth more than records that are not: half of what is nobody's is theirs.
+  uint64_t RangeRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return (budget_.total() - budget_.reserved()) / 2;
+  }
   std::unique_ptr<BudgetGrab> HoldRange(uint64_t id, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   RecordRanges::Options RangesOptions();
   // Gives back what rows that wait no longer took.

@@ -76,6 +76,7 @@ bool LoaderCore::NextWork(Work* work, int thread) {
       ++work->session->making;
       work->ahead = scheduler_.Announce(work->session->id, static_cast<size_t>(std::max(0, options_.read_ahead_rows)));
       work->asked = work->session->asked;
+      work->range_room = RangeRoom();
       work->bring_ahead = !choice.blocked.has_value();
       TrimListed(work->session.get());
       if (waiting_threads_ > 0 && !scheduler_.empty()) work_.NotifyOne();
@@ -250,7 +251,7 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
   OpenedSession& session = *work->session;
   for (const RowRequest& row : work->ahead) maker_.Announce(*session.job, session.id, row, thread);
   if (ranges_ != nullptr && !session.job->reader().ReadsAtOnce()) {
-    ranges_->LookAhead(session.id, work->picked.row.request, work->asked,
+    ranges_->LookAhead(session.id, work->picked.row.request, work->asked, work->range_room,
                        [&session](uint64_t epoch, uint64_t position, uint64_t record) {
                          return session.sink->WillAsk(epoch, position, record);
                        });

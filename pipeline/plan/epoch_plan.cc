@@ -102,24 +102,42 @@ uint64_t EpochPlan::PositionOf(uint64_t record, uint16_t repeat) const {
 }
 
 // Stratum s begins at floor(s * chunks / strata), so that the larger ones are spread evenly.
+uint64_t EpochPlan::ShuffledUpTo(uint64_t position) const {
+  if (options_.shuffle == Shuffle::kNone) return position + 1;
+  const uint64_t repeat = position / num_records_, begin = repeat * num_records_;
+  if (options_.shuffle == Shuffle::kFull) return begin + num_records_;
+  const Window window = WindowOf(repeat == 0 ? first_ : MakePass(repeat), position - begin);
+  return begin + window.begin + window.records;
+}
+
 uint64_t EpochPlan::StratumBegin(uint64_t stratum) const {
   return stratum * stratum_size_ + stratum * larger_ / strata_;
 }
 
 uint64_t EpochPlan::StratumSize(uint64_t stratum) const { return StratumBegin(stratum + 1) - StratumBegin(stratum); }
 
-EpochPlan::Window EpochPlan::WindowAt(const Pass& pass, uint64_t window) const {
-  const uint64_t first_chunk = window * strata_;
+EpochPlan::Window EpochPlan::WindowAt(const Pass& pass, uint64_t number) const {
+  const uint64_t first_chunk = number * strata_;
   Window result;
-  result.chunks = window + 1 < windows_ ? strata_ : num_chunks_ - first_chunk;
+  result.number = number;
+  result.chunks = number + 1 < windows_ ? strata_ : num_chunks_ - first_chunk;
   result.begin = first_chunk * options_.chunk_records;
   result.records = result.chunks * options_.chunk_records;
-  if (window == pass.short_chunk.window) {
+  if (number == pass.short_chunk.window) {
     result.records -= deficit_;
-  } else if (window > pass.short_chunk.window) {
+  } else if (number > pass.short_chunk.window) {
     result.begin -= deficit_;
   }
   return result;
+}
+
+EpochPlan::Window EpochPlan::WindowOf(const Pass& pass, uint64_t index) const {
+  const uint64_t window_records = strata_ * options_.chunk_records;
+  const uint64_t number = std::min(index / window_records, windows_ - 1);
+  const Window window = WindowAt(pass, std::min(number, pass.short_chunk.window));
+  // Behind the short chunk's window, indices are smaller by what it lacks.
+  if (number < pass.short_chunk.window || index < window.begin + window.records) return window;
+  return WindowAt(pass, std::min((index + deficit_) / window_records, windows_ - 1));
 }
 
 // Places below `strata_` of window w are the strata in order, each with its w-th chunk, except in a
@@ -151,15 +169,8 @@ EpochPlan::ChunkPlace EpochPlan::PlaceOf(uint64_t pass_key, uint64_t chunk) cons
 }
 
 uint64_t EpochPlan::ChunkedAt(const Pass& pass, uint64_t index) const {
-  const uint64_t window_records = strata_ * options_.chunk_records;
-  uint64_t number = std::min(index / window_records, windows_ - 1);
-  Window window = WindowAt(pass, std::min(number, pass.short_chunk.window));
-  if (number >= pass.short_chunk.window) {
-    // Behind the short chunk's window, indices are smaller by what it lacks.
-    number = index < window.begin + window.records ? pass.short_chunk.window
-                                                   : std::min((index + deficit_) / window_records, windows_ - 1);
-    window = WindowAt(pass, number);
-  }
+  const Window window = WindowOf(pass, index);
+  const uint64_t number = window.number;
   const Permutation inside(window.records, Key(kWindow, pass.key, number));
   uint64_t row = inside.Permute(index - window.begin);
   if (number == pass.short_chunk.window && row >= (pass.short_chunk.place + 1) * options_.chunk_records - deficit_) {

@@ -75,6 +75,10 @@ class EpochPlan {
   // num_records(), repeat < options().repeats. O(1).
   uint64_t PositionOf(uint64_t record, uint16_t repeat = 0) const;
 
+  // The first position behind those among which the record at `position` was shuffled: behind the window of kChunked,
+  // the pass of kFull, and it alone of kNone. position < num_positions(). O(1).
+  uint64_t ShuffledUpTo(uint64_t position) const;
+
  private:
   // Where a chunk comes to lie: its window, and its number among the window's chunks.
   struct ChunkPlace {
@@ -88,6 +92,7 @@ class EpochPlan {
     ChunkPlace short_chunk;  // of the last chunk, which may be short
   };
   struct Window {
+    uint64_t number = 0;
     uint64_t chunks = 0;
     uint64_t begin = 0;  // first index of the pass that it holds
     uint64_t records = 0;
@@ -100,7 +105,9 @@ class EpochPlan {
   uint64_t ChunkedIndexOf(const Pass& pass, uint64_t record) const;
   uint64_t StratumBegin(uint64_t stratum) const;
   uint64_t StratumSize(uint64_t stratum) const;
-  Window WindowAt(const Pass& pass, uint64_t window) const;
+  Window WindowAt(const Pass& pass, uint64_t number) const;
+  // That holds the pass's index.
+  Window WindowOf(const Pass& pass, uint64_t index) const;
   uint64_t ChunkAt(const Pass& pass, const ChunkPlace& at) const;
   ChunkPlace PlaceOf(uint64_t pass_key, uint64_t chunk) const;
 

@@ -13,8 +13,8 @@ constexpr uint64_t kLead = 64;
 // How far beyond what was asked for records are looked at: what a session has had so far, times this, and a little. Who
 // reads ten steps is not to pay for an epoch.
 constexpr uint64_t kLeastAhead = 1024, kAheadTimes = 4;
-constexpr int kLookedAtOnce = 256;       // positions, of one call
-constexpr int kCallsWithoutMemory = 16;  // before it is tried again
+constexpr int kLookedAtOnce = 256;  // positions, of one call
+constexpr int kCallsToPass = 16;    // where there is no memory, or a shard is not open, before it is tried again
 // Small records share a block of about so many bytes, and their pages.
 constexpr uint64_t kBlockBytes = 32 << 10;
 // Fewer bytes that nobody wants, between records that share one, are taken into it.
@@ -40,8 +40,9 @@ struct RecordRanges::Session {
   // Of the call of LookAhead that is at it.
   std::atomic<bool> looking{false};
   std::optional<EpochPlan> plan;
-  Place next;         // to be looked at
-  int no_memory = 0;  // calls that are not to try
+  Place next;           // to be looked at
+  int pass = 0;         // calls that are not to try
+  Place shuffled_upto;  // of it: EpochPlan::ShuffledUpTo
   // Of the table's mutex: its ranges, by where the last of their records is wanted.
   std::multimap<Place, std::shared_ptr<Range>> by_end;
   bool closed = false;
@@ -159,7 +160,44 @@ bool RecordRanges::Has(const CacheKey& key) {
   return records_.contains(key);
 }
 
-void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const AskedRows& asked, WillAsk will_ask) {
+RecordRanges::Horizon RecordRanges::HorizonOf(const Session& session, const Place& at, const AskedRows& asked,
+                                              uint64_t stride, uint64_t room) {
+  // What is wanted later than memory lasts would only keep out what is wanted sooner. A record takes a little more than
+  // it has, in whole pages.
+  const Snapshot& snapshot = session.job->reader().snapshot();
+  const uint64_t record_bytes = snapshot.data_bytes() / std::max<uint64_t>(1, snapshot.total_records()) + 1;
+  const uint64_t records = room / (record_bytes + record_bytes / 8);
+  const uint64_t positions = std::max<uint64_t>(1, session.job->positions());
+  const auto behind = [&](uint64_t rows) {
+    const uint64_t end = at.position + stride * rows;
+    return Place{at.epoch + end / positions, end % positions};
+  };
+  // A range begins a little before the end, so that there is something for it to take along.
+  Horizon horizon{behind(records - records / 4), behind(records)};
+  // But chunks, whose records are anywhere in one window, come whole where half of them fit.
+  const PlanOptions& order = session.plan->options();
+  const uint64_t window = std::min(uint64_t{order.chunk_records} * order.window_chunks, session.plan->num_records());
+  if (order.shuffle == Shuffle::kChunked && window <= 2 * stride * records) {
+    horizon.begin = std::max(horizon.begin, session.shuffled_upto);
+    horizon.along = std::max(horizon.along, session.shuffled_upto);
+  }
+  const Place by_asked{asked.furthest.epoch,
+                       asked.furthest.position + stride * (kLeastAhead + kAheadTimes * asked.rows)};
+  return {std::min(by_asked, horizon.begin), std::min(by_asked, horizon.along)};
+}
+
+void RecordRanges::OpenShards(const Session& session, const Place& end) {
+  DatasetReader& reader = session.job->reader();
+  Place place = session.next;
+  for (uint64_t looked = 0; looked < kLead && place <= end; ++looked, ++place.position) {
+    if (place.position >= session.job->positions()) break;
+    const uint64_t record = session.plan->RecordAt(place.position);
+    if (!reader.IsReady(record)) reader.WillRead(record);
+  }
+}
+
+void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const AskedRows& asked, uint64_t room,
+                             WillAsk will_ask) {
   if (under_way_.load(std::memory_order_relaxed) >= options_.most_under_way) return;
   const Place at{now.epoch, now.position};
   std::shared_ptr<Session> session;
@@ -169,6 +207,7 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const AskedRows
     const auto found = sessions_.find(id);
     if (found == sessions_.end()) return;
     session = found->second;
+    room /= sessions_.size();
     // What rows have gone by without having taken it: others made them.
     while (!session->by_end.empty()) {
       const auto [end, range] = *session->by_end.begin();
@@ -181,33 +220,40 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const AskedRows
   }
   if (session->looking.exchange(true)) return;
   const auto leave = [&] { session->looking.store(false); };
-  if (session->no_memory > 0) {
-    --session->no_memory;
+  if (session->pass > 0) {
+    --session->pass;
     return leave();
   }
+  const LoadJob& job = *session->job;
   // A session that has a part of the rows alone goes through positions in longer steps.
-  const uint64_t positions = session->job->positions();
+  const uint64_t positions = job.positions();
   const uint64_t passed =
       (asked.furthest.epoch - asked.first.epoch) * positions + asked.furthest.position - asked.first.position;
   const uint64_t stride = std::max<uint64_t>(1, passed / std::max<uint64_t>(1, asked.rows));
   Place& next = session->next;
   next = std::max(next, Place{at.epoch, at.position + kLead * stride});
   if (asked.alone.has_value()) next = std::max(next, Place{asked.alone->epoch, asked.alone->position + 1});
-  const Place horizon{asked.furthest.epoch,
-                      asked.furthest.position + stride * (kLeastAhead + kAheadTimes * asked.rows)};
   for (int looked = 0; looked < kLookedAtOnce; ++looked) {
     if (next.position >= positions) {
       if (next.epoch >= asked.furthest.epoch) break;
       next = {next.epoch + 1, 0};
     }
-    if (next > horizon) break;
-    if (!session->plan.has_value() || session->plan->epoch() != next.epoch)
-      session->plan = session->job->PlanOf(next.epoch);
+    if (!session->plan.has_value() || session->plan->epoch() != next.epoch) session->plan = job.PlanOf(next.epoch);
+    if (next >= session->shuffled_upto) {
+      session->shuffled_upto = {next.epoch, session->plan->ShuffledUpTo(next.position)};
+    }
+    const Horizon horizon = HorizonOf(*session, at, asked, stride, room);
+    if (next > horizon.begin) break;
     const uint64_t record = session->plan->RecordAt(next.position);
-    if (will_ask(next.epoch, next.position, record) && !options_.cached(*session->job, record) &&
-        !Has({session->job->record_space(), record})) {
+    if (will_ask(next.epoch, next.position, record) && !options_.cached(job, record) &&
+        !Has({job.record_space(), record})) {
+      if (!job.reader().IsReady(record)) {
+        OpenShards(*session, horizon.begin);
+        session->pass = kCallsToPass;
+        break;
+      }
       if (!Reserve()) break;
-      const std::shared_ptr<Range> range = Plan(session.get(), record, horizon, will_ask);
+      const std::shared_ptr<Range> range = Plan(session.get(), record, horizon.along, will_ask);
       if (range != nullptr) range->session = session;
       if (range == nullptr || !Begin(session.get(), id, range)) {
         under_way_.fetch_sub(1);
@@ -215,7 +261,7 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const AskedRows
           ++next.position;
           continue;
         }
-        session->no_memory = kCallsWithoutMemory;
+        session->pass = kCallsToPass;
         break;
       }
     }
@@ -233,15 +279,12 @@ bool RecordRanges::Reserve() {
   return false;
 }
 
-std::shared_ptr<RecordRanges::Range> RecordRanges::Plan(Session* session, uint64_t record, const Place& horizon,
+std::shared_ptr<RecordRanges::Range> RecordRanges::Plan(Session* session, uint64_t record, const Place& along,
                                                         WillAsk will_ask) {
   const LoadJob& job = *session->job;
   const RecordRef ref = job.reader().snapshot().ToShard(record);
   std::shared_ptr<const ShardReader> reader = job.reader().ReaderOfRanges(ref.shard);
-  if (reader == nullptr) {
-    job.reader().WillRead(record);
-    return nullptr;
-  }
+  if (reader == nullptr) return nullptr;
   const EpochPlan& plan = *session->plan;
   const Place& next = session->next;
   const uint16_t repeat = plan.RepeatAt(next.position);
@@ -253,7 +296,7 @@ std::shared_ptr<RecordRanges::Range> RecordRanges::Plan(Session* session, uint64
   const auto wanted = [&](uint64_t number) {
     const uint64_t other = shard_first + number;
     const Place place{next.epoch, plan.PositionOf(other, repeat)};
-    if (place <= next || place > horizon || !will_ask(place.epoch, place.position, other)) return false;
+    if (place <= next || place > along || !will_ask(place.epoch, place.position, other)) return false;
     if (options_.cached(job, other) || Has({job.record_space(), other})) return false;
     also.emplace_back(number, place.position);
     return true;

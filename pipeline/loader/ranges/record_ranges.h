@@ -97,9 +97,9 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   void OpenSession(uint64_t id, std::shared_ptr<const LoadJob> job, std::stop_token stop);
   void CloseSession(uint64_t id);
 
-  // Begins what is worth reading, before the session's row `now` is made. Never blocks; is short. Not while the session
-  // is opened or closed.
-  void LookAhead(uint64_t session, const RowRequest& now, const AskedRows& asked, WillAsk will_ask);
+  // Begins what is worth reading, before the session's row `now` is made, as far ahead as `room` bytes hold all
+  // records. Never blocks; is short. Not while the session is opened or closed.
+  void LookAhead(uint64_t session, const RowRequest& now, const AskedRows& asked, uint64_t room, WillAsk will_ask);
 
   // The record, where it is here; it is the caller's then.
   std::unique_ptr<Taken> Take(const LoadJob& job, uint64_t record);
@@ -134,7 +134,15 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   bool Allocate(Session* session, uint64_t id, Range* range, std::vector<ReadPart>* parts);
   bool Has(const CacheKey& key);
   // The range around the record, and which of its records are wanted; fewer than two are none.
-  std::shared_ptr<Range> Plan(Session* session, uint64_t record, const AskedRows::Place& horizon, WillAsk will_ask);
+  std::shared_ptr<Range> Plan(Session* session, uint64_t record, const AskedRows::Place& along, WillAsk will_ask);
+  // How far ahead of its row `at` the session's records are looked at: where ranges begin, and what they take along.
+  struct Horizon {
+    AskedRows::Place begin, along;
+  };
+  static Horizon HorizonOf(const Session& session, const AskedRows::Place& at, const AskedRows& asked, uint64_t stride,
+                           uint64_t room);
+  // Has shards opened that the session's next positions need.
+  static void OpenShards(const Session& session, const AskedRows::Place& end);
   // Whether one more may be under way, which it is from then on.
   bool Reserve();
   // Begins it, for whom there is room; false: there is no memory.

@@ -227,7 +227,7 @@ class HoldingSink final : public RowSink {
 
   // Asked again for what is revoked; without it nothing is given back.
   Loader::Session* session = nullptr;
-  bool will_ask = false;               // for every row; set before use
+  bool will_ask = false;  // for every row; set before use
 
  private:
   Mutex mutex_;

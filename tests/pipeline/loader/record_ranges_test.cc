@@ -186,12 +186,13 @@ class RecordRangesTest : public ::testing::Test {
     PS_CHECK(reader.ok());
     return LoadJob::Create(set_.job, *reader).value();
   }
-  static std::unique_ptr<Loader> LoaderOf(int threads, uint64_t memory, int ranges) {
+  static std::unique_ptr<Loader> LoaderOf(int threads, uint64_t memory, int ranges,
+                                          uint64_t range_bytes = 12 << 10) {  // a few records
     LoaderOptions options;
     options.threads = threads;
     options.memory_budget_bytes = memory;
     options.ranges_under_way = ranges;
-    options.range_bytes = 12 << 10;  // a few records
+    options.range_bytes = range_bytes;
     return Loader::Create(options).value();
   }
   static std::unique_ptr<Loader::Session> SessionOf(Loader* loader, const std::shared_ptr<const LoadJob>& job,
@@ -317,6 +318,25 @@ TEST_F(RecordRangesTest, WithLittleMemoryThereAreFewerRangesAndAllRows) {
   const auto loader = LoaderOf(2, kMemory, 64);
   EXPECT_EQ(Epoch(loader.get(), job_), near);
   EXPECT_LE(loader->Stats().memory_peak_bytes, kMemory);
+}
+
+// What comes is what is wanted next: ranges go on, whole, through an epoch that memory holds a small part of.
+TEST_F(RecordRangesTest, AnEpochThatMemoryDoesNotHoldComesInRangesToItsEnd) {
+  v1::Order small_windows = set_.job.order();
+  small_windows.set_chunk_records(32);
+  small_windows.set_window_chunks(4);
+  v1::Order none;
+  none.set_shuffle(v1::Order::NONE);
+  for (const v1::Order& order : {small_windows, none}) {
+    *set_.job.mutable_order() = order;
+    const auto far = JobOn(&storage_), near = JobOn(LocalFiles());
+    const auto expected = Epoch(LoaderOf(2, 64 << 20, 16).get(), near);
+    const auto loader = LoaderOf(1, 2500 << 10, 16, 64 << 10);
+    EXPECT_EQ(Epoch(loader.get(), far), expected);
+    const LoaderStats stats = loader->Stats();
+    EXPECT_LT(stats.far_requests, kRecords / 2) << order.ShortDebugString();
+    EXPECT_LT(stats.far_bytes, stats.far_used_bytes * 3 / 2);
+  }
 }
 
 TEST_F(RecordRangesTest, WhatIsHereGoesForARowThatATrainerWaitsFor) {

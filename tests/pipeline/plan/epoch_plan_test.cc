@@ -50,6 +50,40 @@ TEST(EpochPlan, IsABijectionForEveryCutIntoChunksAndStrata) {
   }
 }
 
+// Positions up to which records are shuffled cut each pass into windows, and a chunk lies in one of them whole.
+TEST(EpochPlan, ChunksLieInOneWindow) {
+  for (const uint32_t chunk : {1, 3, 5}) {
+    for (const uint32_t window : {1, 2, 4, 7}) {
+      for (uint64_t n = 1; n <= 90; ++n) {
+        const EpochPlan plan = MakePlan({n}, {.repeats = 2, .chunk_records = chunk, .window_chunks = window}, n);
+        const std::string what = absl::StrCat("N ", n, ", chunk ", chunk, ", window ", window);
+        for (uint64_t begin = 0, end; begin < plan.num_positions(); begin = end) {
+          end = plan.ShuffledUpTo(begin);
+          ASSERT_GT(end, begin) << what;
+          ASSERT_EQ(plan.RepeatAt(begin), plan.RepeatAt(end - 1)) << what;
+          std::vector<bool> inside(n);
+          for (uint64_t position = begin; position < end; ++position) {
+            ASSERT_EQ(plan.ShuffledUpTo(position), end) << what << ", position " << position;
+            inside[plan.RecordAt(position)] = true;
+          }
+          uint64_t runs = 0;  // of records one behind the other, round the end
+          for (uint64_t record = 0; record < n; ++record) runs += inside[record] && !inside[(record + 1) % n] ? 1 : 0;
+          ASSERT_LE(runs, window + window / 2) << what;
+        }
+      }
+    }
+  }
+}
+
+TEST(EpochPlan, WithoutWindowsRecordsAreShuffledInTheWholePassOrNotAtAll) {
+  const EpochPlan none = MakePlan({10}, {.shuffle = Shuffle::kNone, .repeats = 2}, 0);
+  EXPECT_EQ(none.ShuffledUpTo(13), 14u);
+  const EpochPlan full = MakePlan({10}, {.shuffle = Shuffle::kFull, .repeats = 2}, 0);
+  EXPECT_EQ(full.ShuffledUpTo(0), 10u);
+  EXPECT_EQ(full.ShuffledUpTo(10), 20u);
+  EXPECT_EQ(full.ShuffledUpTo(19), 20u);
+}
+
 TEST(EpochPlan, RoundTripsOnHugeCounts) {
   for (const Shuffle shuffle : {Shuffle::kNone, Shuffle::kChunked, Shuffle::kFull}) {
     for (const uint64_t n : {(uint64_t{1} << 31) + 11, uint64_t{1'000'000'000'000}, (uint64_t{1} << 60) + 7}) {

@@ -38,12 +38,12 @@ struct WatchedHeap {
   static constexpr uint64_t kMiB = 1 << 20;
   uint64_t counted = 0, uncounted = 0, free = 0;  // MiB
   int times = 0;
-  HeapWatch watch{1000 * kMiB, {[this] { return (counted + uncounted + free) * kMiB; },
-                                [this] { return counted * kMiB; },
-                                [this] {
-                                  ++times;
-                                  free = 0;
-                                }}};
+  HeapWatch watch{1000 * kMiB,
+                  {[this] { return (counted + uncounted + free) * kMiB; }, [this] { return counted * kMiB; },
+                   [this] {
+                     ++times;
+                     free = 0;
+                   }}};
 
   // How often free memory has been given back after this.
   int Look(uint64_t now_counted, uint64_t now_uncounted, uint64_t now_free) {
