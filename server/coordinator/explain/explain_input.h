@@ -41,6 +41,7 @@ struct WorkerInput {
   double capacity = 0;         // rows per second that it can make; 0: unknown
   double sent_per_second = 0;  // bytes
   double read_ms = 0;          // of one read; 0: unknown
+  double far_requests = 0;     // for a row, of storage that does not answer at once
   bool reads_aside = false;    // threads of their own read
   bool finds_reads = false;    // it finds by itself whether they should, and how many
   std::string tuned;           // the last setting that it changed, in words; "": none
@@ -70,10 +71,12 @@ struct SessionInput {
 struct ExplainInput {
   std::string job;
   double data_bytes = 0;
-  double row_bytes = 0;  // on the wire, FIXED columns
-  bool decodes = false;  // it has images decoded,
-  bool crops = false;    // of which it uses parts,
-  bool floats = false;   // and large columns are floats
+  double chunk_bytes = 0;      // of a chunk of its shuffle; 0: it has no windows of chunks
+  uint32_t window_chunks = 0;  // of its shuffle
+  double row_bytes = 0;        // on the wire, FIXED columns
+  bool decodes = false;        // it has images decoded,
+  bool crops = false;          // of which it uses parts,
+  bool floats = false;         // and large columns are floats
   std::vector<SessionInput> sessions;
   std::vector<WorkerInput> workers;
 };

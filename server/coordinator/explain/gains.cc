@@ -22,6 +22,10 @@ constexpr double kLeastGain = 1.03;
 constexpr double kHeavyOp = 0.2;
 // Of the budget, which rows need too.
 constexpr double kMostOfBudget = 0.8;
+// More requests for a row than this: records come one by one.
+constexpr double kOneByOne = 0.5;
+// Of the budget, what ranges of records surely have; and windows of fewer chunks mix too little to be advised.
+constexpr double kRangesPartOfBudget = 0.25, kLeastWindowChunks = 8;
 // Budgets that are to hold so much are said with room for means that are off.
 constexpr double kRoomInBudget = 1.1;
 
@@ -81,6 +85,7 @@ class Gains {
     }
     Add("--disk-cache DIR at the workers, on local disks that hold it: from the second epoch on",
         Without(use_.reading));
+    WindowThatFits();
     OneMoreWorker();
   }
 
@@ -158,6 +163,22 @@ class Gains {
                      Bytes(budget), "), which then keeps all ", of_what, " of its part, about ", Bytes(needed),
                      ", from the second epoch on"),
         Without(more * saved));
+  }
+  // Records of object storage come one by one where a window of the shuffle is more than memory holds.
+  void WindowThatFits() {
+    double chunks = 0;
+    for (const WorkerInput* worker : use_.workers) {
+      const double part = worker->owned_bytes > 0 ? worker->owned_bytes / input_.data_bytes : 1;
+      const double fit =
+          std::floor(kRangesPartOfBudget * static_cast<double>(worker->memory_budget) / (part * input_.chunk_bytes));
+      if (worker->far_requests > kOneByOne && fit < input_.window_chunks)
+        chunks = chunks == 0 ? fit : std::min(chunks, fit);
+    }
+    if (input_.chunk_bytes <= 0 || chunks < kLeastWindowChunks) return;
+    Add(absl::StrCat("order { window_chunks: ", static_cast<uint64_t>(chunks), " } (now ", input_.window_chunks,
+                     "), windows of the shuffle that the workers' memory holds, so that many records come with one "
+                     "request: a job of another name, since its order is another"),
+        0);
   }
   void OneMoreWorker() {
     const double n = std::max<double>(1, out_->workers());

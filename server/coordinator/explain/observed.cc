@@ -88,6 +88,9 @@ void ObserveWorker(const v1::WorkerLoad& then, const v1::WorkerLoad& now, Nanos 
   const double cpu = Grown(then.cpu_seconds(), now.cpu_seconds());
   out->cpu = computing > 0.2 * apart ? std::clamp(cpu / computing, 0.0, 1.0) : 1;
   out->capacity = now.capacity();
+  const double rows = Grown(static_cast<double>(then.rows()), static_cast<double>(now.rows()));
+  const double requests = Grown(static_cast<double>(then.far_requests()), static_cast<double>(now.far_requests()));
+  out->far_requests = rows > 0 ? requests / rows : 0;
   const double hits =
       Grown(static_cast<double>(then.record_cache_hits()), static_cast<double>(now.record_cache_hits()));
   const double misses =

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "pipeline/plan/job_order.h"
 #include "server/coordinator/explain/explain.h"
 #include "server/coordinator/explain/observed.h"
 #include "server/coordinator/state/coordinator_state.h"
@@ -50,6 +51,11 @@ void AddFacts(const JobEntry& entry, ExplainInput* out) {
   const v1::Job& job = entry.job;
   out->job = job.name();
   out->data_bytes = static_cast<double>(entry.frozen.data_bytes());
+  const PlanOptions order = PlanOptionsOf(job.spec().order());
+  if (order.shuffle == Shuffle::kChunked && entry.frozen.records() > 0) {
+    out->window_chunks = order.window_chunks;
+    out->chunk_bytes = order.chunk_records * out->data_bytes / static_cast<double>(entry.frozen.records());
+  }
   for (const v1::Column& column : job.columns()) {
     if (column.ragged()) continue;
     double elements = 1;

@@ -316,6 +316,27 @@ TEST(Explain, MemoryThatChosenCachesBeginWithIsGivenToRowsByPinningThem) {
   EXPECT_THAT(AllWords(Explain(input)), HasSubstr("or smaller caches inside it"));
 }
 
+// Where each record of far storage is a request since a window is more than memory holds.
+TEST(Explain, AWindowThatMemoryHoldsIsAdvisedWhereRecordsComeOneByOne) {
+  ExplainInput input = Choosing(Idle(0.8, 0, 0.1), 4'000'000'000, 0);
+  input.chunk_bytes = 7e6;
+  input.window_chunks = 1024;
+  input.workers[0].far_requests = 0.95;
+  EXPECT_THAT(AllWords(Explain(input)), HasSubstr("order { window_chunks: 142 } (now 1024)"));
+  ExplainInput other = input;
+  other.workers[0].far_requests = 0.03;
+  EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "they do not";
+  other = input;
+  other.window_chunks = 100;
+  EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "it fits";
+  other = input;
+  other.chunk_bytes = 0;
+  EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "there are none";
+  other = input;
+  other.workers[0].memory_budget = 100'000'000;
+  EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "3 chunks are no shuffle";
+}
+
 TEST(Explain, SaysWhenThreadsHaveNoCpu) {
   ExplainInput input = CpuBound();
   EXPECT_THAT(AllWords(Explain(input)), Not(HasSubstr("other work on the host")));
