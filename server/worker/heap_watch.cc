@@ -9,6 +9,8 @@ namespace {
 constexpr uint64_t kNear = 8, kWorth = 32;
 // Until the next look: while the budget is far, and from half of it on.
 constexpr Nanos kSeldom = kSecond, kOften = 100 * kMillisecond;
+// And after free memory was given back, some of which is soon had again.
+constexpr Nanos kRest = kSecond / 2;
 
 uint64_t Less(uint64_t from, uint64_t bytes) { return from - std::min(from, bytes); }
 
@@ -23,7 +25,7 @@ Nanos HeapWatch::Look() {
   if (uncounted - stays_ < budget_ / kWorth) return kOften;
   heap_.give_back();
   stays_ = Less(heap_.own(), heap_.counted());
-  return kOften;
+  return kRest;
 }
 
 }  // namespace penstock

@@ -15,6 +15,8 @@ constexpr uint64_t kLead = 64;
 constexpr uint64_t kLeastAhead = 1024, kAheadTimes = 4;
 constexpr int kLookedAtOnce = 256;  // positions, of one call
 constexpr int kCallsToPass = 16;    // where there is no memory, or a shard is not open, before it is tried again
+// For a shard to open; and where that took too long, how long others are not waited for.
+constexpr Nanos kLongestWait = kSecond, kNoWaits = 10 * kSecond;
 // Small records share a block of about so many bytes, and their pages.
 constexpr uint64_t kBlockBytes = 32 << 10;
 // Fewer bytes that nobody wants, between records that share one, are taken into it.
@@ -40,11 +42,14 @@ struct RecordRanges::Session {
   // Of the call of LookAhead that is at it.
   std::atomic<bool> looking{false};
   std::optional<EpochPlan> plan;
-  Place next;           // to be looked at
-  int pass = 0;         // calls that are not to try
-  Place shuffled_upto;  // of it: EpochPlan::ShuffledUpTo
+  Place next;             // to be looked at
+  int pass = 0;           // calls that are not to try
+  Place shuffled_upto;    // of it: EpochPlan::ShuffledUpTo
+  Nanos waits_since = 0;  // for a shard to open; 0: it does not
+  Nanos no_waits_until = 0;
   // Of the table's mutex: its ranges, by where the last of their records is wanted.
   std::multimap<Place, std::shared_ptr<Range>> by_end;
+  bool far = false;  // its rows have been looked ahead for
   bool closed = false;
 };
 
@@ -160,40 +165,56 @@ bool RecordRanges::Has(const CacheKey& key) {
   return records_.contains(key);
 }
 
-RecordRanges::Horizon RecordRanges::HorizonOf(const Session& session, const Place& at, const AskedRows& asked,
-                                              uint64_t stride, uint64_t room) {
+RecordRanges::Horizon RecordRanges::HorizonOf(const Session& session, const Place& at, const Place& first,
+                                              const AskedRows& asked, uint64_t stride, uint64_t room) {
+  const uint64_t positions = std::max<uint64_t>(1, session.job->positions());
+  const auto behind = [&](const Place& from, uint64_t rows) {
+    const uint64_t end = from.position + stride * rows;
+    return Place{from.epoch + end / positions, end % positions};
+  };
   // What is wanted later than memory lasts would only keep out what is wanted sooner. A record takes a little more than
   // it has, in whole pages.
   const Snapshot& snapshot = session.job->reader().snapshot();
   const uint64_t record_bytes = snapshot.data_bytes() / std::max<uint64_t>(1, snapshot.total_records()) + 1;
   const uint64_t records = room / (record_bytes + record_bytes / 8);
-  const uint64_t positions = std::max<uint64_t>(1, session.job->positions());
-  const auto behind = [&](uint64_t rows) {
-    const uint64_t end = at.position + stride * rows;
-    return Place{at.epoch + end / positions, end % positions};
-  };
-  // A range begins a little before the end, so that there is something for it to take along.
-  Horizon horizon{behind(records - records / 4), behind(records)};
-  // But chunks, whose records are anywhere in one window, come whole where half of them fit.
-  const PlanOptions& order = session.plan->options();
-  const uint64_t window = std::min(uint64_t{order.chunk_records} * order.window_chunks, session.plan->num_records());
-  if (order.shuffle == Shuffle::kChunked && window <= 2 * stride * records) {
-    horizon.begin = std::max(horizon.begin, session.shuffled_upto);
-    horizon.along = std::max(horizon.along, session.shuffled_upto);
-  }
-  const Place by_asked{asked.furthest.epoch,
-                       asked.furthest.position + stride * (kLeastAhead + kAheadTimes * asked.rows)};
-  return {std::min(by_asked, horizon.begin), std::min(by_asked, horizon.along)};
+  // A range begins a little before the end, so that there is something for it to take along; with little memory one at
+  // a time.
+  Horizon horizon;
+  horizon.begin = std::max(behind(at, records - records / 4), first);
+  horizon.along = std::max(behind(at, records), behind(first, kLead));
+  const PlanOptions& order = session.job->plan_options();
+  const uint64_t window = std::min(uint64_t{order.chunk_records} * order.window_chunks, snapshot.total_records());
+  horizon.whole_chunks = order.shuffle == Shuffle::kChunked && window <= 2 * stride * records;
+  horizon.end = {asked.furthest.epoch, asked.furthest.position + stride * (kLeastAhead + kAheadTimes * asked.rows)};
+  return horizon;
 }
 
-void RecordRanges::OpenShards(const Session& session, const Place& end) {
-  DatasetReader& reader = session.job->reader();
+void RecordRanges::OpenShards(const Session& session, const LoadJob& job, WillAsk will_ask) const {
   Place place = session.next;
-  for (uint64_t looked = 0; looked < kLead && place <= end; ++looked, ++place.position) {
-    if (place.position >= session.job->positions()) break;
+  for (int looked = 0; looked < kLookedAtOnce && place.position < job.positions(); ++looked, ++place.position) {
     const uint64_t record = session.plan->RecordAt(place.position);
-    if (!reader.IsReady(record)) reader.WillRead(record);
+    if (!will_ask(place.epoch, place.position, record) || options_.cached(job, record)) continue;
+    if (!job.reader().IsReady(record)) job.reader().WillRead(record);
   }
+}
+
+bool RecordRanges::WaitsForShard(Session* session, const LoadJob& job, uint64_t record, WillAsk will_ask) const {
+  if (job.reader().IsReady(record)) {
+    session->waits_since = 0;
+    return false;
+  }
+  job.reader().WillRead(record);
+  const Nanos now = options_.clock->Now();
+  if (now < session->no_waits_until) return false;
+  if (session->waits_since == 0) {
+    OpenShards(*session, job, will_ask);
+    session->waits_since = now;
+  }
+  if (now - session->waits_since < kLongestWait) return true;
+  // The rows of others are not to wait for it.
+  session->waits_since = 0;
+  session->no_waits_until = now + kNoWaits;
+  return false;
 }
 
 void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const AskedRows& asked, uint64_t room,
@@ -207,7 +228,9 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const AskedRows
     const auto found = sessions_.find(id);
     if (found == sessions_.end()) return;
     session = found->second;
-    room /= sessions_.size();
+    session->far = true;
+    room /= static_cast<uint64_t>(
+        std::count_if(sessions_.begin(), sessions_.end(), [](const auto& entry) { return entry.second->far; }));
     // What rows have gone by without having taken it: others made them.
     while (!session->by_end.empty()) {
       const auto [end, range] = *session->by_end.begin();
@@ -229,10 +252,13 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const AskedRows
   const uint64_t positions = job.positions();
   const uint64_t passed =
       (asked.furthest.epoch - asked.first.epoch) * positions + asked.furthest.position - asked.first.position;
-  const uint64_t stride = std::max<uint64_t>(1, passed / std::max<uint64_t>(1, asked.rows));
+  const uint64_t rows = std::max<uint64_t>(1, asked.rows);
+  const uint64_t stride = std::max<uint64_t>(1, (passed + rows / 2) / rows);
+  Place first{at.epoch, at.position + kLead * stride};
+  if (asked.alone.has_value()) first = std::max(first, Place{asked.alone->epoch, asked.alone->position + 1});
   Place& next = session->next;
-  next = std::max(next, Place{at.epoch, at.position + kLead * stride});
-  if (asked.alone.has_value()) next = std::max(next, Place{asked.alone->epoch, asked.alone->position + 1});
+  next = std::max(next, first);
+  const Horizon horizon = HorizonOf(*session, at, first, asked, stride, room);
   for (int looked = 0; looked < kLookedAtOnce; ++looked) {
     if (next.position >= positions) {
       if (next.epoch >= asked.furthest.epoch) break;
@@ -240,20 +266,22 @@ void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const AskedRows
     }
     if (!session->plan.has_value() || session->plan->epoch() != next.epoch) session->plan = job.PlanOf(next.epoch);
     if (next >= session->shuffled_upto) {
+      if (next > horizon.begin) break;
       session->shuffled_upto = {next.epoch, session->plan->ShuffledUpTo(next.position)};
     }
-    const Horizon horizon = HorizonOf(*session, at, asked, stride, room);
-    if (next > horizon.begin) break;
+    // Chunks, whose records are anywhere in one window, come whole: a window that was begun goes on to its end.
+    const Place window_end = horizon.whole_chunks ? session->shuffled_upto : Place{};
+    if (next > std::min(horizon.end, std::max(horizon.begin, window_end))) break;
+    const Place along = std::min(horizon.end, std::max(horizon.along, window_end));
     const uint64_t record = session->plan->RecordAt(next.position);
     if (will_ask(next.epoch, next.position, record) && !options_.cached(job, record) &&
         !Has({job.record_space(), record})) {
-      if (!job.reader().IsReady(record)) {
-        OpenShards(*session, horizon.begin);
+      if (WaitsForShard(session.get(), job, record, will_ask)) {
         session->pass = kCallsToPass;
         break;
       }
       if (!Reserve()) break;
-      const std::shared_ptr<Range> range = Plan(session.get(), record, horizon.along, will_ask);
+      const std::shared_ptr<Range> range = Plan(session.get(), record, along, will_ask);
       if (range != nullptr) range->session = session;
       if (range == nullptr || !Begin(session.get(), id, range)) {
         under_way_.fetch_sub(1);
@@ -343,6 +371,8 @@ bool RecordRanges::Allocate(Session* session, uint64_t id, Range* range, std::ve
     grab = options_.hold(id, lacks);
     // What is kept fits nothing of this range; less than it lacks may fit the next one.
     if (grab == nullptr && memory.kept() >= lacks && memory.GiveBack(lacks) > 0) grab = options_.hold(id, lacks);
+    // Nor is it to lie idle with another session.
+    if (grab == nullptr && kept() >= lacks && GiveKeptBack(lacks) > 0) grab = options_.hold(id, lacks);
   }
   bool all = lacks == 0 || grab != nullptr;
   uint64_t at = 0;

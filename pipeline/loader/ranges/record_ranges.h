@@ -135,14 +135,19 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   bool Has(const CacheKey& key);
   // The range around the record, and which of its records are wanted; fewer than two are none.
   std::shared_ptr<Range> Plan(Session* session, uint64_t record, const AskedRows::Place& along, WillAsk will_ask);
-  // How far ahead of its row `at` the session's records are looked at: where ranges begin, and what they take along.
+  // How far ahead a session's records are looked at.
   struct Horizon {
-    AskedRows::Place begin, along;
+    AskedRows::Place begin, along;  // where ranges begin, and what they take along
+    bool whole_chunks = false;      // both go on to the end of a window that was begun
+    AskedRows::Place end;           // of all of it
   };
-  static Horizon HorizonOf(const Session& session, const AskedRows::Place& at, const AskedRows& asked, uint64_t stride,
-                           uint64_t room);
-  // Has shards opened that the session's next positions need.
-  static void OpenShards(const Session& session, const AskedRows::Place& end);
+  // Of its row `at`; `first`: the first that a range may begin with.
+  static Horizon HorizonOf(const Session& session, const AskedRows::Place& at, const AskedRows::Place& first,
+                           const AskedRows& asked, uint64_t stride, uint64_t room);
+  // Has shards opened that the session's next rows need.
+  void OpenShards(const Session& session, const LoadJob& job, WillAsk will_ask) const;
+  // Whether the session's next record is to be waited for, since its shard is not open yet.
+  bool WaitsForShard(Session* session, const LoadJob& job, uint64_t record, WillAsk will_ask) const;
   // Whether one more may be under way, which it is from then on.
   bool Reserve();
   // Begins it, for whom there is room; false: there is no memory.

@@ -131,6 +131,9 @@ HttpTransfer::HttpTransfer(const HttpRequest* asked, CURL* handle, void* owner)
   set(CURLOPT_LOW_SPEED_LIMIT, 1L);
   set(CURLOPT_LOW_SPEED_TIME, std::max<long>(1, static_cast<long>(request->silence / kSecond)));
   set(CURLOPT_TCP_KEEPALIVE, 1L);
+  // Of one that has been idle for so long nobody knows whether it still leads anywhere: where a network has lost what
+  // was under way, each would be found silent after as long, one behind the other.
+  set(CURLOPT_MAXAGE_CONN, std::max<long>(1, static_cast<long>(request->silence / kSecond)));
   // HTTP/1.1 with a connection for each: one lost packet holds up one range, and no server limits streams.
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(CURLOPT_BUFFERSIZE, 64L << 10);

@@ -166,18 +166,19 @@ class Gains {
   }
   // Records of object storage come one by one where a window of the shuffle is more than memory holds.
   void WindowThatFits() {
-    double chunks = 0;
+    if (input_.chunk_bytes <= 0 || input_.data_bytes <= 0) return;
+    const double window = std::min<double>(input_.window_chunks, std::ceil(input_.data_bytes / input_.chunk_bytes));
+    double chunks = window;
     for (const WorkerInput* worker : use_.workers) {
       const double part = worker->owned_bytes > 0 ? worker->owned_bytes / input_.data_bytes : 1;
       const double fit =
           std::floor(kRangesPartOfBudget * static_cast<double>(worker->memory_budget) / (part * input_.chunk_bytes));
-      if (worker->far_requests > kOneByOne && fit < input_.window_chunks)
-        chunks = chunks == 0 ? fit : std::min(chunks, fit);
+      if (worker->far_requests > kOneByOne) chunks = std::min(chunks, fit);
     }
-    if (input_.chunk_bytes <= 0 || chunks < kLeastWindowChunks) return;
+    if (chunks >= window || chunks < kLeastWindowChunks) return;
     Add(absl::StrCat("order { window_chunks: ", static_cast<uint64_t>(chunks), " } (now ", input_.window_chunks,
-                     "), windows of the shuffle that the workers' memory holds, so that many records come with one "
-                     "request: a job of another name, since its order is another"),
+                     "), windows of the shuffle that the workers' memory holds, so that many records of a shard "
+                     "that is not compressed come with one request: a job of another name, since its order is another"),
         0);
   }
   void OneMoreWorker() {

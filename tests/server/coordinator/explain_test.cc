@@ -330,6 +330,9 @@ TEST(Explain, AWindowThatMemoryHoldsIsAdvisedWhereRecordsComeOneByOne) {
   other.window_chunks = 100;
   EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "it fits";
   other = input;
+  other.data_bytes = other.workers[0].owned_bytes = 5e8;
+  EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "all data are less than that";
+  other = input;
   other.chunk_bytes = 0;
   EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "there are none";
   other = input;

@@ -81,8 +81,11 @@ TEST(HeapWatch, LooksOftenWhereTheBudgetCouldComeNearSoon) {
   EXPECT_EQ(heap.watch.Look(), kSecond);
   heap.counted = 600;
   EXPECT_EQ(heap.watch.Look(), 100 * kMillisecond);
-  heap.counted = 1200;
+  heap.counted = 990;
   EXPECT_EQ(heap.watch.Look(), 100 * kMillisecond);
+  heap.counted = 700;
+  heap.free = 250;
+  EXPECT_EQ(heap.watch.Look(), kSecond / 2) << "behind one that gave some back";
 }
 
 // A loader whose counters go on as a worker's do.
