@@ -1,15 +1,18 @@
-// Where an answer sends the client on to, and what it takes there.
+// Where an answer sends the client on to, and what it takes there; which connections it uses again.
 #include "pipeline/storage/object/http_client.h"
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/mutex.h"
 #include "pipeline/storage/storage_wait.h"
 #include "tests/support/http_server/http_server.h"
+#include "tests/support/wait_until.h"
 
 namespace penstock {
 namespace {
@@ -68,6 +71,33 @@ TEST_F(HttpRedirects, FilesOfThisMachineAreNoAnswerAndACircleEnds) {
   to_ = here_.url() + "/again";
   EXPECT_FALSE(Ask(here_.url() + "/file").ok());
   EXPECT_LT(here_.requests(), 20);
+}
+
+// A network may have lost them, and would keep each one's request waiting for as long as silence may last.
+TEST(HttpConnections, OnesThatWereIdleForAsLongAsSilenceMayLastAreNotUsedAgain) {
+  Mutex mutex;
+  std::set<std::thread::id> connections;  // each has a thread
+  HttpServer server([&](const ServedRequest& request) {
+    MutexLock lock(&mutex);
+    connections.insert(std::this_thread::get_id());
+    return ServedAnswer{.body = "here"};
+  });
+  HttpClient client(1);
+  const auto connections_after_one_more = [&] {
+    HttpRequest request;
+    request.url = server.url() + "/file";
+    request.silence = kSecond;
+    const auto answer = WaitForCall<HttpResponse>(
+        [&](CallDone<HttpResponse> done) { client.Send(std::move(request), CallOptions(), std::move(done)); });
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    MutexLock lock(&mutex);
+    return connections.size();
+  };
+  EXPECT_EQ(connections_after_one_more(), 1u);
+  EXPECT_EQ(connections_after_one_more(), 1u);
+  const Nanos idle_since = Clock::Real()->Now();
+  ASSERT_TRUE(WaitUntil([&] { return Clock::Real()->Now() > idle_since + 2200 * kMillisecond; }));
+  EXPECT_EQ(connections_after_one_more(), 2u);
 }
 
 }  // namespace
