@@ -22,11 +22,14 @@
 namespace penstock::cli {
 namespace {
 
-// "" where there is none.
+// What the same command takes up; "" where there is nothing.
 std::string FinishedIn(const std::string& folder) {
   const auto text = ReadContent(absl::StrCat(folder, "/", std::string(kShardStateName)), uint64_t{1} << 30);
   const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());
-  if (!state.ok() || state->shards.empty()) return "";
+  if (!state.ok()) return "";
+  if (state->shards.empty()) {
+    return absl::StrCat("in ", folder, " lies what another run wrote, the same command writes it anew");
+  }
   const bool one = state->shards.size() == 1;
   return absl::StrCat(Count(state->shards.size(), "finished shard"), one ? " is in " : " are in ", folder,
                       ", the same command goes on behind ", one ? "it" : "them");
@@ -128,6 +131,7 @@ absl::Status ShardOutput::Write(const RecordSource& source, const std::string& v
   if (absl::IsCancelled(result.status()) && StopSignals::Came() != 0) return Stopped(folder_);
   if (!result.ok()) {
     if (absl::IsFailedPrecondition(result.status())) return result.status();
+    if (result.status() == ShardFolder::AnotherRun(folder_)) return result.status();
     const std::string finished = FinishedIn(folder_);
     if (finished.empty()) return result.status();
     return absl::Status(result.status().code(), absl::StrCat(result.status().message(), "; ", finished));

@@ -67,8 +67,8 @@ absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::OpenLocal(const std::s
   return folder;
 }
 
-absl::Status ShardFolder::AnotherRun() const {
-  return absl::UnavailableError(absl::StrCat("another run is writing into ", path_, "; wait for it, or ", kWayOut));
+absl::Status ShardFolder::AnotherRun(const std::string& path) {
+  return absl::UnavailableError(absl::StrCat("another run is writing into ", path, "; wait for it, or ", kWayOut));
 }
 
 ShardFolder::~ShardFolder() {
@@ -194,11 +194,13 @@ absl::Status ShardFolder::StillOurs() const {
 absl::Status ShardFolder::Abandon(absl::Status failed) {
   const std::string file = File(std::string(kShardStateName));
   if (lock_ < 0) {
+    const auto names = Names();
     // It may have taken our parts back, which is what we failed by.
     const absl::Status ours = StillOurs();
     if (ours == AnotherRun()) return ours;
-    if (ours.ok() && state_.shards.empty() && !state_.complete) {
-      static_cast<void>(RemoveObject(Objects(), file));  // the run's own error is told
+    const bool alone = names.ok() && *names == std::vector<std::string>{std::string(kShardStateName)};
+    if (ours.ok() && alone && !state_.complete) {
+      static_cast<void>(RemoveObject(Objects(), file, {.tag = state_tag_}));  // the run's own error is told
     }
     return failed;
   }

@@ -40,10 +40,14 @@ class ShardFolder {
   absl::Status Commit(FinishedShard shard, std::vector<std::string> skipped);
   // Notes that all is done; `skipped` was left out behind the last shard.
   absl::Status Complete(std::vector<std::string> skipped);
-  // Takes back what Open made, when no shard was committed: a run that failed at once leaves nothing behind. Returns
-  // why the run failed: `failed`, or Unavailable because another one has taken the folder over, and with it all that
-  // this one began.
+  // Takes back what Open made, when no shard was committed: a run that failed at once leaves nothing behind. Of objects
+  // the state stays where a run that has lost the folder finished a shard all the same, so that the same command takes
+  // it up. Returns why the run failed: `failed`, or Unavailable because another one has taken the folder over, and with
+  // it all that this one began.
   absl::Status Abandon(absl::Status failed);
+
+  // What all calls end with that find the folder in another run's hands.
+  static absl::Status AnotherRun(const std::string& path);
 
  private:
   ShardFolder(std::string path, int lock, bool made) : path_(std::move(path)), lock_(lock), made_(made) {}
@@ -55,7 +59,7 @@ class ShardFolder {
   absl::Status Load(const ShardState& wanted);
   absl::Status CheckShards() const;
   absl::Status Save(ShardState state);
-  absl::Status AnotherRun() const;
+  absl::Status AnotherRun() const { return AnotherRun(path_); }
 
   const std::string path_;
   const int lock_;  // file descriptor of the folder; -1 of objects

@@ -345,6 +345,30 @@ def test_of_imports_that_begin_together_one_has_the_folder(place):
     assert read_digest(place, place.at("together/job.textproto")) == read_digest(place, "apart/job.textproto")
 
 
+def test_a_run_that_fails_leaves_the_state_of_what_another_one_wrote(place):
+    """The end of a run that lost the folder may come after the next one's beginning, and that one may fail."""
+    if isinstance(place.server, Moto):
+        return  # it takes a second for each part
+    rows = arrays(place, 8000, "many.npy")
+    command = f"penstock import {rows} --shard-size 1GiB --out {place.at('late')}"
+    run = subprocess.Popen(
+        ["bash", "-ec", f"exec {command}"], env=place.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    while not place.server.keys("late/"):
+        assert run.poll() is None, run.stdout.read()
+    run.send_signal(signal.SIGSTOP)
+    place.server.put("late/data-00000.tfrecord", place.files[0])
+    run.send_signal(signal.SIGTERM)
+    run.send_signal(signal.SIGCONT)
+    said = run.communicate(timeout=60)[0]
+    assert run.returncode == -signal.SIGTERM, said
+    assert f"in {place.at('late')} lies what another run wrote, the same command writes it anew" in said
+    place.type(command)
+    assert len(place.server.keys("late/")) == 1 + 2
+    place.type(f"penstock import {rows} --shard-size 1GiB --out by_itself")
+    assert read_digest(place, place.at("late/job.textproto")) == read_digest(place, "by_itself/job.textproto")
+
+
 def frames(rows, of=b"x"):
     """Records as `penstock pack` takes them, with their end."""
     for row in rows:

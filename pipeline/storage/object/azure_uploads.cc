@@ -30,8 +30,8 @@ HttpRequest AzureUploads::Put(const ObjectName& name, std::string body, const Wr
   return azure_->Request(HttpRequest::Method::kPut, name, name.key, {}, std::move(headers), std::move(body));
 }
 
-HttpRequest AzureUploads::Remove(const ObjectName& name) {
-  return azure_->Request(HttpRequest::Method::kDelete, name, name.key, {}, {});
+HttpRequest AzureUploads::Remove(const ObjectName& name, const WriteCondition& condition) {
+  return azure_->Request(HttpRequest::Method::kDelete, name, name.key, {}, HeadersOf(condition));
 }
 
 std::string AzureUploads::TagOf(const HttpResponse& response) { return AzureTagOf(response); }

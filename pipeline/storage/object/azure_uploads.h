@@ -19,7 +19,7 @@ class AzureUploads final : public ObjectUploads {
   explicit AzureUploads(AzureDialect* azure) : azure_(azure) {}
 
   HttpRequest Put(const ObjectName& name, std::string body, const WriteCondition& condition) override;
-  HttpRequest Remove(const ObjectName& name) override;
+  HttpRequest Remove(const ObjectName& name, const WriteCondition& condition) override;
   std::string TagOf(const HttpResponse& response) override;
   bool begins() const override { return false; }
   HttpRequest Begin(const ObjectName& name, const WriteCondition& condition) override;

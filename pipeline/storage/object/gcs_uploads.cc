@@ -23,8 +23,10 @@ HttpRequest GcsUploads::Put(const ObjectName& name, std::string body, const Writ
   return request;
 }
 
-HttpRequest GcsUploads::Remove(const ObjectName& name) {
-  HttpRequest request = gcs_->Request("/storage/v1/b/", name, name.key, {});
+HttpRequest GcsUploads::Remove(const ObjectName& name, const WriteCondition& condition) {
+  std::vector<std::pair<std::string, std::string>> query;
+  if (!condition.tag.empty()) query.emplace_back("ifGenerationMatch", condition.tag);
+  HttpRequest request = gcs_->Request("/storage/v1/b/", name, name.key, query);
   request.method = HttpRequest::Method::kDelete;
   return request;
 }

@@ -19,7 +19,7 @@ class GcsUploads final : public ObjectUploads {
   explicit GcsUploads(GcsDialect* gcs) : gcs_(gcs) {}
 
   HttpRequest Put(const ObjectName& name, std::string body, const WriteCondition& condition) override;
-  HttpRequest Remove(const ObjectName& name) override;
+  HttpRequest Remove(const ObjectName& name, const WriteCondition& condition) override;
   std::string TagOf(const HttpResponse& response) override;
   bool in_order() const override { return true; }
   HttpRequest Begin(const ObjectName& name, const WriteCondition& condition) override;

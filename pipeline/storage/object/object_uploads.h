@@ -15,7 +15,8 @@
 
 namespace penstock {
 
-// What must be so, or nothing is written and the call ends with Aborted. Storages that do not know conditions write.
+// What must be so, or nothing is written or removed and the call ends with Aborted. Storages that do not know
+// conditions do it all the same.
 struct WriteCondition {
   bool is_new = false;   // there is no object of the name
   std::string tag = {};  // the one that is there is in this state; empty: in any
@@ -41,7 +42,7 @@ class ObjectUploads {
 
   // In one request.
   virtual HttpRequest Put(const ObjectName& name, std::string body, const WriteCondition& condition) = 0;
-  virtual HttpRequest Remove(const ObjectName& name) = 0;
+  virtual HttpRequest Remove(const ObjectName& name, const WriteCondition& condition) = 0;
   // The tag of the state that an answer to Put says; empty: it says none.
   virtual std::string TagOf(const HttpResponse& response) = 0;
 

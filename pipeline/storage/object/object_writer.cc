@@ -204,9 +204,9 @@ absl::StatusOr<std::string> PutObject(ObjectStorage* storage, const std::string&
   return answer.status();
 }
 
-absl::Status RemoveObject(ObjectStorage* storage, const std::string& name) {
+absl::Status RemoveObject(ObjectStorage* storage, const std::string& name, const WriteCondition& condition) {
   PS_ASSIGN_OR_RETURN(const Target target, Target::Of(storage, name));
-  const absl::Status removed = target.Ask([&] { return target.uploads->Remove(target.name); }).status();
+  const absl::Status removed = target.Ask([&] { return target.uploads->Remove(target.name, condition); }).status();
   return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
 }
 

@@ -29,8 +29,8 @@ absl::StatusOr<std::unique_ptr<NewFile>> CreateObject(ObjectStorage* storage, co
 absl::StatusOr<std::string> PutObject(ObjectStorage* storage, const std::string& name, const std::string& content,
                                       const WriteCondition& condition = {});
 
-// OK also where there is none.
-absl::Status RemoveObject(ObjectStorage* storage, const std::string& name);
+// OK also where there is none. Aborted: `condition` does not hold.
+absl::Status RemoveObject(ObjectStorage* storage, const std::string& name, const WriteCondition& condition = {});
 
 // Takes back what runs that were killed have sent into a folder and not made an object.
 absl::Status AbortUploads(ObjectStorage* storage, const std::string& folder);

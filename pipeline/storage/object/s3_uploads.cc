@@ -38,8 +38,8 @@ HttpRequest S3Uploads::Put(const ObjectName& name, std::string body, const Write
   return s3_->Request(HttpRequest::Method::kPut, name, name.key, {}, HeadersOf(condition), std::move(body));
 }
 
-HttpRequest S3Uploads::Remove(const ObjectName& name) {
-  return s3_->Request(HttpRequest::Method::kDelete, name, name.key, {}, {});
+HttpRequest S3Uploads::Remove(const ObjectName& name, const WriteCondition& condition) {
+  return s3_->Request(HttpRequest::Method::kDelete, name, name.key, {}, HeadersOf(condition));
 }
 
 std::string S3Uploads::TagOf(const HttpResponse& response) { return HeaderOf(response, "etag"); }

@@ -18,7 +18,7 @@ class S3Uploads final : public ObjectUploads {
   explicit S3Uploads(S3Dialect* s3) : s3_(s3) {}
 
   HttpRequest Put(const ObjectName& name, std::string body, const WriteCondition& condition) override;
-  HttpRequest Remove(const ObjectName& name) override;
+  HttpRequest Remove(const ObjectName& name, const WriteCondition& condition) override;
   std::string TagOf(const HttpResponse& response) override;
   HttpRequest Begin(const ObjectName& name, const WriteCondition& condition) override;
   absl::StatusOr<std::string> IdOf(const ObjectName& name, const HttpResponse& response) override;
