@@ -2,11 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,141 +15,12 @@
 #include "pipeline/loader/local_reader.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/loader_testing.h"
+#include "tests/pipeline/loader/ranged_storage.h"
 #include "tests/support/test_dataset.h"
 #include "tests/support/wait_until.h"
 
 namespace penstock {
 namespace {
-
-// Local files behind a network: reads of more than a record can be held back, and fail.
-class RangedStorage final : public Storage {
- public:
-  bool AnswersAtOnce(const std::string& name) const override { return false; }
-  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
-    LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {
-      if (!file.ok()) return std::move(done)(file.status());
-      std::move(done)(std::make_unique<File>(this, *std::move(file)));
-    });
-  }
-  void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override {
-    LocalFiles()->Stat(name, options, std::move(done));
-  }
-  void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override {
-    LocalFiles()->List(folder, options, std::move(done));
-  }
-
-  // A read of more than a record, while it is under way.
-  struct Range {
-    std::string file;
-    uint64_t begin = 0, end = 0;
-    std::stop_token stop;
-    Task read;
-  };
-
-  void FailRanges(bool fail) {
-    MutexLock lock(&mutex_);
-    fail_ = fail;
-  }
-  void HoldRanges(bool hold) {
-    std::deque<Range> held;
-    {
-      MutexLock lock(&mutex_);
-      hold_ = hold;
-      if (!hold) held.swap(held_);
-    }
-    for (Range& range : held) std::move(range.read)();
-  }
-  // Ends those that are held and were stopped, as a storage does that breaks off what has begun. How many.
-  size_t EndStopped() {
-    std::deque<Range> stopped;
-    {
-      MutexLock lock(&mutex_);
-      for (auto it = held_.begin(); it != held_.end();) {
-        if (!it->stop.stop_requested()) {
-          ++it;
-          continue;
-        }
-        stopped.push_back(std::move(*it));
-        it = held_.erase(it);
-      }
-    }
-    for (Range& range : stopped) std::move(range.read)();
-    return stopped.size();
-  }
-  size_t held() {
-    MutexLock lock(&mutex_);
-    return held_.size();
-  }
-  // Of those that are held, how many have a byte that another one has.
-  size_t overlapping() {
-    MutexLock lock(&mutex_);
-    size_t found = 0;
-    for (const Range& a : held_) {
-      for (const Range& b : held_) found += &a != &b && a.file == b.file && a.begin < b.end && b.begin < a.end ? 1 : 0;
-    }
-    return found;
-  }
-  size_t reads() {
-    MutexLock lock(&mutex_);
-    return reads_;
-  }
-  size_t ranges() {
-    MutexLock lock(&mutex_);
-    return ranges_;
-  }
-
-  uint64_t longest_record = UINT64_MAX;  // framed; set before use
-
- private:
-  class File final : public StoredFile {
-   public:
-    File(RangedStorage* storage, std::unique_ptr<StoredFile> file) : storage_(storage), file_(std::move(file)) {}
-    const std::string& path() const override { return file_->path(); }
-    const FileInfo& opened() const override { return file_->opened(); }
-    absl::StatusOr<FileInfo> Info() const override { return file_->Info(); }
-    absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
-      return file_->ReadAt(offset, length, out);
-    }
-    void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
-              CallDone<size_t> done) const override {
-      const bool range = length > storage_->longest_record;
-      if (storage_->Fails(range)) return std::move(done)(absl::UnavailableError("the range failed"));
-      storage_->Do(range, {path(), offset, offset + length, options.stop,
-                           [this, offset, length, out, stop = options.stop, done = std::move(done)]() mutable {
-                             if (stop.stop_requested()) return std::move(done)(absl::CancelledError("stopped"));
-                             std::move(done)(file_->ReadAt(offset, length, out));
-                           }});
-    }
-
-   private:
-    RangedStorage* const storage_;
-    const std::unique_ptr<StoredFile> file_;
-  };
-
-  bool Fails(bool range) {
-    MutexLock lock(&mutex_);
-    ++reads_;
-    ranges_ += range ? 1 : 0;
-    return range && fail_;
-  }
-  void Do(bool range, Range what) {
-    {
-      MutexLock lock(&mutex_);
-      if (range && hold_) {
-        held_.push_back(std::move(what));
-        return;
-      }
-    }
-    std::move(what.read)();
-  }
-
-  Mutex mutex_;
-  std::deque<Range> held_ ABSL_GUARDED_BY(mutex_);
-  bool hold_ ABSL_GUARDED_BY(mutex_) = false;
-  bool fail_ ABSL_GUARDED_BY(mutex_) = false;
-  size_t reads_ ABSL_GUARDED_BY(mutex_) = 0;
-  size_t ranges_ ABSL_GUARDED_BY(mutex_) = 0;
-};
 
 constexpr size_t kRecords = 1200;
 

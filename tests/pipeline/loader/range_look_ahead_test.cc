@@ -1,0 +1,192 @@
+// What is looked at ahead of a session's rows: by hand, row by row, on a clock that is the test's.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/mutex.h"
+#include "base/runtime/clock.h"
+#include "pipeline/loader/load_job.h"
+#include "pipeline/loader/local_reader.h"
+#include "pipeline/loader/ranges/record_ranges.h"
+#include "tests/pipeline/loader/ranged_storage.h"
+#include "tests/support/test_dataset.h"
+#include "tests/support/wait_until.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kRecords = 1200, kPerShard = 400;
+
+// Gives what is asked for, and knows who has it.
+class Memory final : public BudgetGrab::Owner {
+ public:
+  void Release(uint64_t session, uint64_t bytes) override {
+    MutexLock lock(&mutex_);
+    used_[session] -= bytes;
+  }
+  void Hold(uint64_t session, uint64_t bytes) {
+    MutexLock lock(&mutex_);
+    used_[session] += bytes;
+  }
+  uint64_t used(uint64_t session) {
+    MutexLock lock(&mutex_);
+    return used_[session];
+  }
+
+ private:
+  Mutex mutex_;
+  std::map<uint64_t, uint64_t> used_ ABSL_GUARDED_BY(mutex_);
+};
+
+class RangeLookAheadTest : public ::testing::Test {
+ protected:
+  RangeLookAheadTest() {
+    ImageDatasetOptions images;
+    images.shards = 3;
+    images.records_per_shard = kPerShard;
+    set_ = MakeImageDataset(images, folder_.path());
+    RecordRanges::Options options;
+    options.most_under_way = 1000;
+    options.limits.most_bytes = 12 << 10;  // a few records
+    options.hold = [memory = memory_](uint64_t session, uint64_t bytes) {
+      memory->Hold(session, bytes);
+      return std::make_unique<BudgetGrab>(memory, session, bytes);
+    };
+    options.cached = [](const LoadJob&, uint64_t) { return false; };
+    options.wanted = [] { return false; };
+    clock_.Advance(kSecond);  // 0 is no time
+    options.clock = &clock_;
+    ranges_ = std::make_shared<RecordRanges>(std::move(options));
+  }
+  ~RangeLookAheadTest() override {
+    storage_.HoldOpensOf("");
+    for (const uint64_t id : sessions_) ranges_->CloseSession(id);
+  }
+
+  // With the indexes known, and no file open.
+  std::shared_ptr<const LoadJob> Job(v1::Order::Shuffle shuffle) {
+    set_.job.mutable_order()->set_shuffle(shuffle);
+    set_.job.mutable_order()->set_window_chunks(1024);
+    const auto frozen = OpenDataset(set_.job, set_.roots, "", 1);
+    PS_CHECK(frozen.ok());
+    for (const bool read : {true, false}) {
+      DatasetReader::Options options;
+      options.storage = &storage_;
+      const auto reader =
+          DatasetReader::Create((*frozen)->snapshot(), set_.roots,
+                                IndexesFrom(IndexStore::InStateDir(state_.path()), IndexOptions()), options);
+      PS_CHECK(reader.ok());
+      if (!read) return LoadJob::Create(set_.job, *reader).value();
+      for (uint64_t record = 0; record < kRecords; record += kPerShard) {
+        std::string bytes;
+        PS_CHECK((*reader)->ReadRecord(record, &bytes).ok());
+        storage_.longest_record = 4 << 10;
+      }
+    }
+    return nullptr;
+  }
+  void Open(uint64_t id, std::shared_ptr<const LoadJob> job) {
+    ranges_->OpenSession(id, std::move(job), {});
+    sessions_.push_back(id);
+  }
+  // As if the session, which has asked for 400 rows from `at` on, made the first of them so many times.
+  void Look(uint64_t id, uint64_t at, uint64_t room, RecordRanges::WillAsk will_ask, int times = 1000) {
+    AskedRows asked;
+    asked.first = asked.furthest = {0, at};
+    asked.rows = 400;
+    asked.furthest.position += asked.rows;
+    RowRequest now;
+    now.position = at;
+    for (int i = 0; i < times; ++i) ranges_->LookAhead(id, now, asked, room, will_ask);
+  }
+  // Records of the shard that came, or are under way, in ranges.
+  uint64_t InRanges(const LoadJob& job, uint32_t shard) {
+    uint64_t found = 0;
+    for (uint64_t record = shard * kPerShard; record < (shard + 1) * kPerShard; ++record) {
+      found += ranges_->WhenOver(job, record, [] {}) ? 1 : 0;
+    }
+    return found;
+  }
+  // Both shards' files are open.
+  static bool AreReady(const LoadJob& job, std::vector<uint32_t> shards) {
+    for (const uint32_t shard : shards) {
+      if (!job.reader().IsReady(shard * kPerShard)) return false;
+    }
+    return true;
+  }
+
+  TempFolder folder_, state_;
+  RangedStorage storage_;
+  TestDataset set_;
+  ManualClock clock_;
+  const std::shared_ptr<Memory> memory_ = std::make_shared<Memory>();
+  std::shared_ptr<RecordRanges> ranges_;
+  std::vector<uint64_t> sessions_;
+};
+
+constexpr auto kAll = [](uint64_t, uint64_t, uint64_t) { return true; };
+
+// What is wanted sooner is waited for, as long as a storage may take, and then no longer.
+TEST_F(RangeLookAheadTest, OneShardThatDoesNotOpenHoldsUpTheOthersForASecond) {
+  const auto job = Job(v1::Order::CHUNKED);
+  storage_.HoldOpensOf(set_.files[1]);
+  Open(1, job);
+  ASSERT_TRUE(WaitUntil([&] {
+    Look(1, 0, 16 << 20, kAll, 1);
+    return AreReady(*job, {0, 2}) && storage_.opens_of(set_.files[1]) > 0;
+  }));
+  Look(1, 0, 16 << 20, kAll);
+  const uint64_t waiting = InRanges(*job, 0) + InRanges(*job, 2);
+  clock_.Advance(kSecond - 1);
+  Look(1, 0, 16 << 20, kAll);
+  EXPECT_EQ(InRanges(*job, 0) + InRanges(*job, 2), waiting);
+  EXPECT_LT(waiting, 100u);
+  clock_.Advance(1);
+  Look(1, 0, 16 << 20, kAll);
+  EXPECT_GT(InRanges(*job, 0), kPerShard / 2);
+  EXPECT_GT(InRanges(*job, 2), kPerShard / 2);
+  EXPECT_EQ(InRanges(*job, 1), 0u);
+}
+
+TEST_F(RangeLookAheadTest, ShardsWhoseRecordsOthersMakeAreNotOpened) {
+  const auto job = Job(v1::Order::CHUNKED);
+  Open(1, job);
+  const auto ours = [](uint64_t, uint64_t, uint64_t record) { return record / kPerShard != 1; };
+  ASSERT_TRUE(WaitUntil([&] {
+    Look(1, 0, 16 << 20, ours, 1);
+    return AreReady(*job, {0, 2});
+  }));
+  Look(1, 0, 16 << 20, ours);
+  EXPECT_GT(InRanges(*job, 0), kPerShard / 2);
+  EXPECT_GT(InRanges(*job, 2), kPerShard / 2);
+  EXPECT_EQ(InRanges(*job, 1), 0u);
+  EXPECT_FALSE(AreReady(*job, {1}));
+}
+
+TEST_F(RangeLookAheadTest, SessionsShareTheRoomThatThereIs) {
+  const auto job = Job(v1::Order::NONE);
+  constexpr uint64_t kRoom = 2 << 20;  // some 1000 records
+  Open(1, job);
+  Open(2, job);
+  ASSERT_TRUE(WaitUntil([&] {
+    Look(1, 0, kRoom, kAll, 1);
+    Look(2, 600, kRoom, kAll, 1);
+    return AreReady(*job, {0, 1, 2});
+  }));
+  Look(1, 0, kRoom, kAll);
+  Look(2, 600, kRoom, kAll);
+  for (const uint64_t id : {1, 2}) {
+    EXPECT_GT(memory_->used(id), kRoom / 4) << id;
+    EXPECT_LT(memory_->used(id), kRoom * 5 / 8) << id;  // half, and the end of its last range
+  }
+}
+
+}  // namespace
+}  // namespace penstock
