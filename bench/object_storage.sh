@@ -3,14 +3,15 @@
 # in turns, with no cache of records: what reading costs. The server takes its part of the CPUs, which elsewhere it would
 # not, so each ratio is said three times: of rows/s on the CPUs as they are shared; of rows/s with the server's CPU time
 # taken off; of rows per CPU second of the loader's process alone. (On loopback the sender's calls do most of the
-# receiver's work below its socket too: the second and third leave that out.)
+# receiver's work below its socket too: the second and third leave that out.) APART=1: the server has the last CPU, and
+# every loader the others alone, near files' too; then the first ratio is that of a server elsewhere.
 #   bench/object_storage.sh SHARDS_FOLDER [DELAY_MS ...]     (0 and 30 ms a request)
-# TURNS=3, SECONDS_EACH=5; TIMES=1: each shard under so many names, for epochs of more records; BEFORE=DIR: a folder with
-# another build's penstock, which is measured beside.
+# TURNS=3, SECONDS_EACH=5; TIMES=1: each shard under so many names, for epochs of more records; ORDER="shuffle: NONE": of
+# the job, else the usual one; BEFORE=DIR: a folder with another build's penstock, which is measured beside.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
 . "$root/bench/standard_job.sh"
-[ $# -ge 1 ] || { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 shards=$(readlink -e -- "$1"); shift
 delays=("$@"); [ $# -gt 0 ] || delays=(0 30)
 port=$((20000 + RANDOM % 20000)) server=''
@@ -21,7 +22,12 @@ mkdir "$work/shards"
 for file in "$shards"/*; do
   for ((i = 0; i < ${TIMES:-1}; i++)); do ln -s "$file" "$work/shards/$i-${file##*/}"; done
 done
-standard_job near "$work/shards" 64 >"$work/near.textproto"
+own=() servers=()
+if [ "${APART:-0}" = 1 ]; then
+  [ "$(nproc)" -ge 2 ] || { echo "APART=1 takes two CPUs" >&2; exit 2; }
+  own=(taskset -c "0-$(($(nproc) - 2))") servers=(taskset -c "$(($(nproc) - 1))")
+fi
+standard_job near "$work/shards" 64 | sed "s|^order { seed: 17|& ${ORDER:-}|" >"$work/near.textproto"
 files=$(cd "$work/shards" && for file in *; do printf 'files: "http://127.0.0.1:%s/%s" ' "$port" "$file"; done)
 sed "s|^dataset .*|dataset { $files}|; s/near/far/" "$work/near.textproto" >"$work/far.textproto"
 # CPU seconds of the server, so far.
@@ -32,7 +38,7 @@ server_cpu() { awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print ($12 + 
 TIMEFORMAT='%U %S'
 bench() {
   local before; before=$(server_cpu)
-  { time "$1/penstock" bench "$work/$2.textproto" --no-stages --seconds "${SECONDS_EACH:-5}" --json >"$work/told"; } \
+  { time "${own[@]}" "$1/penstock" bench "$work/$2.textproto" --no-stages --seconds "${SECONDS_EACH:-5}" --json >"$work/told"; } \
     2>"$work/cpu"
   echo "$(json rows_per_second <"$work/told") $(json rows <"$work/told") $(tail -1 "$work/cpu") $before $(server_cpu)" |
     awk -v cores="$(nproc)" '{ s = $6 - $5; wall = $2 / $1
@@ -43,12 +49,12 @@ both() { paste -d' ' <(awk -v n="$1" '{ print $n }' "$2") <(awk -v n="$1" '{ pri
 tell() { # DELAY NAME
   local near=$work/near$1 far=$work/$2$1
   echo "$1 ms a request, $2, of nearby: rows/s $(both 1 "$far" "$near" | ratios)"
-  echo "    the server's CPU time taken off: $(both 2 "$far" "$near" | ratios)"
+  [ "${APART:-0}" = 1 ] || echo "    the server's CPU time taken off: $(both 2 "$far" "$near" | ratios)"
   echo "    rows per CPU second of the process: $(both 3 "$far" "$near" | ratios)"
   echo "    the server's CPU, ms for 1000 rows: $(awk '{ print $4 }' "$far" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')"
 }
 for delay in "${delays[@]}"; do
-  "$bin/range_server" "$port" "$work/shards" "$delay" & server=$!
+  "${servers[@]}" "$bin/range_server" "$port" "$work/shards" "$delay" & server=$!
   sleep 0.2
   bench "$bin" near >/dev/null; bench "$bin" far >/dev/null  # the indexes are kept
   for ((i = 0; i < ${TURNS:-3}; i++)); do
