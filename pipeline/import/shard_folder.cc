@@ -199,7 +199,7 @@ absl::Status ShardFolder::Abandon(absl::Status failed) {
     const absl::Status ours = StillOurs();
     if (ours == AnotherRun()) return ours;
     const bool alone = names.ok() && *names == std::vector<std::string>{std::string(kShardStateName)};
-    if (ours.ok() && alone && !state_.complete) {
+    if (ours.ok() && alone && state_.shards.empty() && !state_.complete) {
       static_cast<void>(RemoveObject(Objects(), file, {.tag = state_tag_}));  // the run's own error is told
     }
     return failed;
