@@ -136,7 +136,7 @@ class SeaweedFS(OfS3):
             f"-s3.config={self.folder / 's3.json'}", f"-master.port={master}", f"-volume.port={volume}", f"-filer.port={filer}",
             f"-master.port.grpc={free_port()}", f"-volume.port.grpc={free_port()}", f"-filer.port.grpc={free_port()}",
             f"-s3.port.grpc={free_port()}", "-s3.port.iceberg=0", "-s3.port.lance=0",
-            "-master.volumeSizeLimitMB=64", "-volume.max=20",
+            "-master.volumeSizeLimitMB=64", "-volume.max=60",
         ]  # fmt: skip
 
 
