@@ -81,9 +81,7 @@ void FakeClouds::AnswerRange(const std::string& range, const std::string& conten
 }
 
 ServedAnswer FakeClouds::Google(const ServedRequest& request) {
-  if (fault) {
-    if (auto answer = fault(request)) return *std::move(answer);
-  }
+  if (auto answer = fault(request)) return *std::move(answer);
   const std::vector<std::string> parts = absl::StrSplit(request.path, '/');  // "", storage, v1, b, bucket, o[, key]
   if (parts.size() < 6) return GoogleError(400, "no such path");
   auto query = FieldsOfQuery(request.query);
@@ -120,9 +118,7 @@ ServedAnswer FakeClouds::Google(const ServedRequest& request) {
 }
 
 ServedAnswer FakeClouds::Azure(const ServedRequest& request) {
-  if (fault) {
-    if (auto answer = fault(request)) return *std::move(answer);
-  }
+  if (auto answer = fault(request)) return *std::move(answer);
   const std::vector<std::string> parts = absl::StrSplit(request.path, absl::MaxSplits('/', 3));
   if (parts.size() < 3) return AzureError(400, "InvalidUri");
   auto query = FieldsOfQuery(request.query);

@@ -24,8 +24,7 @@ class FakeClouds {
   // Paths "/account/container/blob".
   ServedAnswer Azure(const ServedRequest& request);
 
-  // Answers instead, where it has one. Called with no lock held.
-  std::function<std::optional<ServedAnswer>(const ServedRequest&)> fault;
+  ServedFault fault;
   size_t page_entries = 1000;
 
  private:

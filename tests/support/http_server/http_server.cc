@@ -171,15 +171,37 @@ ServedAnswer S3Error(int status, const std::string& code, const std::string& mes
           .stall_after = {}};
 }
 
+ServedFault& ServedFault::operator=(Answer answer) {
+  auto next = answer == nullptr ? nullptr : std::make_shared<Current>();
+  if (next != nullptr) next->answer = std::move(answer);
+  MutexLock lock(&mutex_);
+  const std::shared_ptr<Current> before = std::exchange(current_, std::move(next));
+  while (before != nullptr && before->running > 0) returned_.Wait(&mutex_);
+  return *this;
+}
+
+std::optional<ServedAnswer> ServedFault::operator()(const ServedRequest& request) {
+  std::shared_ptr<Current> current;
+  {
+    MutexLock lock(&mutex_);
+    if (current_ == nullptr) return std::nullopt;
+    current = current_;
+    ++current->running;
+  }
+  std::optional<ServedAnswer> answer = current->answer(request);
+  MutexLock lock(&mutex_);
+  --current->running;
+  returned_.NotifyAll();
+  return answer;
+}
+
 void FakeS3::Put(const std::string& bucket, const std::string& key, const std::string& content) {
   MutexLock lock(&mutex_);
   buckets_[bucket][key] = {content, absl::StrCat("\"tag-", ++puts_, "\"")};
 }
 
 ServedAnswer FakeS3::operator()(const ServedRequest& request) {
-  if (fault) {
-    if (auto answer = fault(request)) return *std::move(answer);
-  }
+  if (auto answer = fault(request)) return *std::move(answer);
   const size_t slash = std::min(request.path.find('/', 1), request.path.size());
   const std::string bucket = request.path.substr(1, slash - 1);
   const std::string key = slash < request.path.size() ? Unescaped(request.path.substr(slash + 1)) : "";

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -27,6 +28,39 @@ struct ServedAnswer {
   std::string body = {};
   // Faults: the connection ends after so many bytes of the body; or nothing more is sent until the server goes.
   std::optional<size_t> cut_after = {}, stall_after = {};
+};
+
+// What a server answers for once, in place of what it has. Thread-safe; none to begin with.
+class ServedFault {
+ public:
+  // None: the server answers itself. Called with no lock held, on many threads.
+  using Answer = std::function<std::optional<ServedAnswer>(const ServedRequest&)>;
+
+  // From now on; the one before has returned from all its calls.
+  ServedFault& operator=(Answer answer);
+  std::optional<ServedAnswer> operator()(const ServedRequest& request);
+
+ private:
+  struct Current {
+    Answer answer;
+    int running = 0;  // of the mutex
+  };
+  Mutex mutex_;
+  CondVar returned_;
+  std::shared_ptr<Current> current_ ABSL_GUARDED_BY(mutex_);
+};
+
+// A request may reach a server when nobody waits for its answer any more, after the end of a test. Behind what a fault
+// uses of a test, this ends the fault before that goes.
+class FaultEnds {
+ public:
+  explicit FaultEnds(ServedFault* fault) : fault_(fault) {}
+  ~FaultEnds() { *fault_ = nullptr; }
+  FaultEnds(const FaultEnds&) = delete;
+  FaultEnds& operator=(const FaultEnds&) = delete;
+
+ private:
+  ServedFault* const fault_;
 };
 
 class HttpServer {
@@ -61,8 +95,7 @@ class FakeS3 {
   void Put(const std::string& bucket, const std::string& key, const std::string& content);
   ServedAnswer operator()(const ServedRequest& request);
 
-  // Answers instead, where it has one. Called with no lock held.
-  std::function<std::optional<ServedAnswer>(const ServedRequest&)> fault;
+  ServedFault fault;
   size_t page_entries = 1000;
 
  private:

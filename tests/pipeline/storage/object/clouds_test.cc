@@ -107,6 +107,7 @@ TEST_P(CloudsTest, WhatPassesIsPassed) {
   clouds_.Put("bucket", "a", "0123456789");
   for (const int status : {429, 500, 503}) {
     std::atomic<int> left{2};
+    const FaultEnds fault_ends(&clouds_.fault);
     clouds_.fault = [&](const ServedRequest&) {
       return left.fetch_sub(1) > 0 ? std::optional<ServedAnswer>(Error(status, "ServerBusy")) : std::nullopt;
     };
@@ -128,6 +129,7 @@ TEST_P(CloudsTest, AnObjectThatChangesUnderAReadIsAborted) {
 TEST_P(CloudsTest, ATokenThatIsRefusedIsHadAnew) {
   clouds_.Put("bucket", "a", "0123456789");
   std::atomic<bool> over{false};
+  const FaultEnds fault_ends(&clouds_.fault);
   clouds_.fault = [&](const ServedRequest& request) -> std::optional<ServedAnswer> {
     const bool first = request.headers.at("authorization") == "Bearer hunter1";
     return over && first ? std::optional<ServedAnswer>(Error(401, "InvalidAuthenticationInfo")) : std::nullopt;
@@ -141,6 +143,7 @@ TEST_P(CloudsTest, ATokenThatIsRefusedIsHadAnew) {
 
 TEST_P(CloudsTest, WhatIsRefusedIsSaidWithItsReasonAndWithoutAKey) {
   for (const int refusal : {401, 403}) {
+    const FaultEnds fault_ends(&clouds_.fault);
     clouds_.fault = [&](const ServedRequest&) { return Error(refusal, "AuthorizationFailure"); };
     ObjectStorage storage(Options());
     const absl::Status status = storage.OpenAndWait(Name("a")).status();

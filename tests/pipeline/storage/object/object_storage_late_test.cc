@@ -45,6 +45,7 @@ TEST_F(ObjectStorageTest, AnAnswerThatStallsIsAskedForASecondTime) {
     for (int i = 0; i < 10; ++i) ASSERT_TRUE(file->ReadAt(0, bytes.size(), bytes.data()).ok());
     const uint64_t before = storage.counts().hedges;
     std::atomic<int> asked{0};
+    const FaultEnds fault_ends(&s3_.fault);
     s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
       if (asked.fetch_add(1) > 0) return std::nullopt;
       return ServedAnswer{.status = 206,
@@ -60,7 +61,6 @@ TEST_F(ObjectStorageTest, AnAnswerThatStallsIsAskedForASecondTime) {
     EXPECT_EQ(asked.load(), 2);
     EXPECT_EQ(storage.counts().hedges, before + 1);
     EXPECT_EQ(storage.counts().again, 0u);
-    s3_.fault = nullptr;
   }
 }
 
@@ -77,6 +77,7 @@ TEST_F(ObjectStorageTest, ASecondAnswerOfAnotherStateWritesNothing) {
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(file->ReadAt(0, bytes.size(), bytes.data()).ok());
   std::atomic<int> asked{0};
   std::promise<void> second;
+  const FaultEnds fault_ends(&s3_.fault);
   s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
     if (asked.fetch_add(1) > 0) {
       second.set_value();
@@ -107,6 +108,7 @@ TEST_F(ObjectStorageTest, AStorageThatIsSlowAltogetherIsNotAskedTwice) {
   std::atomic<size_t> asked{0};
   std::promise<void> go_on;
   const std::shared_future<void> gone_on = go_on.get_future().share();
+  const FaultEnds fault_ends(&s3_.fault);
   s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
     asked.fetch_add(1);
     gone_on.wait();
@@ -139,6 +141,7 @@ TEST_F(ObjectStorageTest, AStopEndsAReadThatHasBegun) {
   ObjectStorage storage(Options());
   const auto file = storage.OpenAndWait("s3://bucket/a").value();
   std::atomic<int> begun{0};
+  const FaultEnds fault_ends(&s3_.fault);
   s3_.fault = [&](const ServedRequest&) {
     begun.fetch_add(1);
     return ServedAnswer{.status = 206,

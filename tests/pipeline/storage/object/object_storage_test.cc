@@ -83,6 +83,7 @@ TEST_F(ObjectStorageTest, EveryFaultThatPassesIsPassed) {
       {.status = 206, .headers = {{"Content-Range", "bytes 5-14/20"}, {"ETag", "\"tag-1\""}}, .body = "0123456789"}};
   for (const ServedAnswer& fault : faults) {
     std::atomic<int> left{2};
+    const FaultEnds fault_ends(&s3_.fault);
     s3_.fault = [&](const ServedRequest& request) -> std::optional<ServedAnswer> {
       const auto range = request.headers.find("range");
       const bool read = range != request.headers.end() && range->second == "bytes=0-9";
@@ -116,6 +117,7 @@ TEST_F(ObjectStorageTest, WhatFailsIsKnownWhileItIsTriedAgainAndNoTroubleOnceItC
   const auto file = storage.OpenAndWait("s3://bucket/a", {.troubles = troubles}).value();
   std::atomic<int> left{2};
   std::vector<std::string> meanwhile;
+  const FaultEnds fault_ends(&s3_.fault);
   s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
     const int now = left.fetch_sub(1);
     if (now == 1) meanwhile = troubles->Lines(8, 300);
@@ -140,6 +142,7 @@ TEST_F(ObjectStorageTest, ASilentStorageIsNamedWithinThreeSecondsAndNotOnceItAns
   const auto file = storage.OpenAndWait("s3://bucket/a", {.troubles = troubles}).value();
   std::atomic<bool> first{true};
   std::vector<std::string> meanwhile;
+  const FaultEnds fault_ends(&s3_.fault);
   s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
     if (!first.exchange(false)) return std::nullopt;
     const Nanos begin = Clock::Real()->Now();
@@ -161,6 +164,7 @@ TEST_F(ObjectStorageTest, ASilentStorageIsNamedWithinThreeSecondsAndNotOnceItAns
 TEST_F(ObjectStorageTest, AStorageThatAsksForAPauseGetsIt) {
   s3_.Put("bucket", "a", "0");
   std::atomic<int> asked{0};
+  const FaultEnds fault_ends(&s3_.fault);
   s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
     if (asked.fetch_add(1) > 0) return std::nullopt;
     ServedAnswer answer = S3Error(503, "SlowDown");
@@ -214,6 +218,7 @@ TEST_F(ObjectStorageTest, KeysThatAreOverAreHadAnew) {
     variables_ = {{"AWS_CONTAINER_CREDENTIALS_FULL_URI", keys.url()}};
   }
   std::atomic<bool> over{false};
+  const FaultEnds fault_ends(&s3_.fault);
   s3_.fault = [&](const ServedRequest& request) -> std::optional<ServedAnswer> {
     const bool first = request.headers.at("authorization").find("Credential=id1/") != std::string::npos;
     return over && first ? std::optional<ServedAnswer>(S3Error(400, "ExpiredToken")) : std::nullopt;

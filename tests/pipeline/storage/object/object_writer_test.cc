@@ -43,9 +43,7 @@ class ObjectWriterTest : public testing::Test {
   }
 
   ServedAnswer Answer(const ServedRequest& request) {
-    if (fault_) {
-      if (auto answer = fault_(request)) return *std::move(answer);
-    }
+    if (auto answer = fault_(request)) return *std::move(answer);
     auto query = FieldsOfQuery(request.query);
     ServedAnswer answer;
     MutexLock lock(&mutex_);
@@ -95,7 +93,7 @@ class ObjectWriterTest : public testing::Test {
     return answer;
   }
 
-  std::function<std::optional<ServedAnswer>(const ServedRequest&)> fault_;
+  ServedFault fault_;
   Mutex mutex_;
   std::map<std::string, std::string> objects_ ABSL_GUARDED_BY(mutex_);
   std::map<int, std::string> parts_ ABSL_GUARDED_BY(mutex_);
@@ -116,6 +114,7 @@ TEST_F(ObjectWriterTest, PartsAreOneObjectAlsoWhereSomeFailedFirst) {
   std::string content;
   for (int i = 0; i < 100; ++i) absl::StrAppend(&content, i, ",");
   std::atomic<int> asked{0};
+  const FaultEnds fault_ends(&fault_);
   fault_ = [&](const ServedRequest&) {
     return ++asked % 3 == 0 ? std::optional<ServedAnswer>(S3Error(503, "SlowDown")) : std::nullopt;
   };
@@ -128,6 +127,7 @@ TEST_F(ObjectWriterTest, PartsAreOneObjectAlsoWhereSomeFailedFirst) {
 
 TEST_F(ObjectWriterTest, APartThatWasTakenInPartIsSentAgain) {
   std::atomic<bool> first{true};
+  const FaultEnds fault_ends(&fault_);
   fault_ = [&](const ServedRequest& request) -> std::optional<ServedAnswer> {
     if (request.path != "/session" || !first.exchange(false)) return std::nullopt;
     return ServedAnswer{.status = 308, .headers = {{"Range", "bytes=0-3"}}};
