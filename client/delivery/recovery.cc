@@ -76,6 +76,12 @@ void DeliveryTracker::Disown(uint32_t worker) {
 uint32_t DeliveryTracker::Choose(const BookedStep& step, uint64_t row, uint32_t current, bool strict) {
   const std::vector<uint32_t>& all = workers_.in_view();
   if (view_ == nullptr || view_->ranges.empty() || all.empty()) return kNoWorker;
+  // Looked at first: of a large batch most rows wait until somebody has room, and whose they are takes longer.
+  const bool any = std::any_of(all.begin(), all.end(), [&](uint32_t worker) {
+    return worker != current && HasRoom(worker) &&
+           (workers_[worker].usable() || (!strict && workers_[worker].answers()));
+  });
+  if (!any) return kNoWorker;
   const uint64_t slot = step.slice.begin + row;
   const uint64_t key =
       view_->KeyOf(Plan(step.span.epoch).RecordAt(steps_.PositionOfSlot(step.span, slot)), slot, steps_.step_size());
