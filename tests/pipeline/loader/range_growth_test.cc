@@ -28,6 +28,7 @@
 #include "pipeline/storage/object/object_storage.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/loader_testing.h"
+#include "tests/pipeline/loader/local_behind.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/test_dataset.h"
 #include "tests/support/wait_until.h"
@@ -167,7 +168,7 @@ class HoldingServer {
 };
 
 // Local files whose bytes come from a web server.
-class ServedFiles final : public Storage {
+class ServedFiles final : public LocalBehind {
  public:
   explicit ServedFiles(std::string url) : url_(std::move(url)) {}
   bool AnswersAtOnce(const std::string& name) const override { return false; }
@@ -181,24 +182,12 @@ class ServedFiles final : public Storage {
           std::move(done)(std::make_unique<File>(std::move(local), *std::move(file)));
         });
   }
-  void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override {
-    LocalFiles()->Stat(name, options, std::move(done));
-  }
-  void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override {
-    LocalFiles()->List(folder, options, std::move(done));
-  }
 
  private:
-  class File final : public StoredFile {
+  class File final : public LocalFileBehind {
    public:
     File(std::unique_ptr<StoredFile> local, std::unique_ptr<StoredFile> served)
-        : local_(std::move(local)), served_(std::move(served)) {}
-    const std::string& path() const override { return local_->path(); }
-    const FileInfo& opened() const override { return local_->opened(); }
-    absl::StatusOr<FileInfo> Info() const override { return local_->Info(); }
-    absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
-      return local_->ReadAt(offset, length, out);
-    }
+        : LocalFileBehind(std::move(local)), served_(std::move(served)) {}
     void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
               CallDone<size_t> done) const override {
       served_->Read(offset, length, out, options, std::move(done));
@@ -209,7 +198,7 @@ class ServedFiles final : public Storage {
     }
 
    private:
-    const std::unique_ptr<StoredFile> local_, served_;
+    const std::unique_ptr<StoredFile> served_;
   };
 
   const std::string url_;

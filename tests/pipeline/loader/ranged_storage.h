@@ -15,13 +15,13 @@
 #include "base/mutex.h"
 #include "base/runtime/executor.h"
 #include "pipeline/storage/posix_storage.h"
-#include "pipeline/storage/storage.h"
+#include "tests/pipeline/loader/local_behind.h"
 
 namespace penstock {
 
 // Local files behind a network: reads of more than a record can be held back, and fail; opening a
 // file can be held back.
-class RangedStorage final : public Storage {
+class RangedStorage final : public LocalBehind {
  public:
   bool AnswersAtOnce(const std::string& name) const override { return false; }
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
@@ -40,12 +40,6 @@ class RangedStorage final : public Storage {
       }
     }
     std::move(open)();
-  }
-  void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override {
-    LocalFiles()->Stat(name, options, std::move(done));
-  }
-  void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override {
-    LocalFiles()->List(folder, options, std::move(done));
   }
 
   // A read of more than a record, while it is under way.
@@ -128,15 +122,10 @@ class RangedStorage final : public Storage {
   uint64_t longest_record = UINT64_MAX;  // framed; set before use
 
  private:
-  class File final : public StoredFile {
+  class File final : public LocalFileBehind {
    public:
-    File(RangedStorage* storage, std::unique_ptr<StoredFile> file) : storage_(storage), file_(std::move(file)) {}
-    const std::string& path() const override { return file_->path(); }
-    const FileInfo& opened() const override { return file_->opened(); }
-    absl::StatusOr<FileInfo> Info() const override { return file_->Info(); }
-    absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
-      return file_->ReadAt(offset, length, out);
-    }
+    File(RangedStorage* storage, std::unique_ptr<StoredFile> file)
+        : LocalFileBehind(std::move(file)), storage_(storage) {}
     void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
               CallDone<size_t> done) const override {
       const bool range = length > storage_->longest_record;
@@ -150,7 +139,6 @@ class RangedStorage final : public Storage {
 
    private:
     RangedStorage* const storage_;
-    const std::unique_ptr<StoredFile> file_;
   };
 
   bool Fails(bool range) {

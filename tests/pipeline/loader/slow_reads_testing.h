@@ -20,12 +20,13 @@
 #include "pipeline/loader/local_reader.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/loader_testing.h"
+#include "tests/pipeline/loader/local_behind.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
 
 // Local files whose reads wait until the test lets them, in the order in which they were asked for.
-class HeldStorage final : public Storage {
+class HeldStorage final : public LocalBehind {
  public:
   bool AnswersAtOnce(const std::string& name) const override { return near_.load(); }
   void SayNear(bool near) { near_.store(near); }
@@ -37,12 +38,6 @@ class HeldStorage final : public Storage {
         std::move(done)(std::make_unique<File>(this, *std::move(file)));
       }
     });
-  }
-  void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override {
-    LocalFiles()->Stat(name, options, std::move(done));
-  }
-  void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override {
-    LocalFiles()->List(folder, options, std::move(done));
   }
 
   // From now on reads wait, or do not.
@@ -90,15 +85,10 @@ class HeldStorage final : public Storage {
   }
 
  private:
-  class File final : public StoredFile {
+  class File final : public LocalFileBehind {
    public:
-    File(HeldStorage* storage, std::unique_ptr<StoredFile> file) : storage_(storage), file_(std::move(file)) {}
-    const std::string& path() const override { return file_->path(); }
-    const FileInfo& opened() const override { return file_->opened(); }
-    absl::StatusOr<FileInfo> Info() const override { return file_->Info(); }
-    absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
-      return file_->ReadAt(offset, length, out);
-    }
+    File(HeldStorage* storage, std::unique_ptr<StoredFile> file)
+        : LocalFileBehind(std::move(file)), storage_(storage) {}
     void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
               CallDone<size_t> done) const override {
       storage_->Add(options.priority,
@@ -117,7 +107,6 @@ class HeldStorage final : public Storage {
 
    private:
     HeldStorage* const storage_;
-    const std::unique_ptr<StoredFile> file_;
   };
 
   void Add(CallPriority priority, Task read) {

@@ -5,11 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <future>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
@@ -17,6 +15,7 @@
 #include "tests/pipeline/storage/object/object_storage_testing.h"
 #include "tests/pipeline/storage/storage_contract.h"
 #include "tests/support/http_server/http_server.h"
+#include "tests/support/wait_until.h"
 
 namespace penstock {
 namespace {
@@ -146,10 +145,10 @@ TEST_F(ObjectStorageTest, ASilentStorageIsNamedWithinThreeSecondsAndNotOnceItAns
   s3_.fault = [&](const ServedRequest&) -> std::optional<ServedAnswer> {
     if (!first.exchange(false)) return std::nullopt;
     const Nanos begin = Clock::Real()->Now();
-    while (meanwhile.empty() && Clock::Real()->Now() - begin < 8 * kSecond) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_TRUE(WaitUntil([&] {
       meanwhile = troubles->Lines(8, 300);
-    }
+      return !meanwhile.empty();
+    }));
     EXPECT_LT(Clock::Real()->Now() - begin, 3 * kSecond + kSecond / 2);
     return std::nullopt;
   };

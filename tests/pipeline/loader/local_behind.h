@@ -1,0 +1,44 @@
+// What storages of tests have in common that are local files whose reads do something first.
+#ifndef PENSTOCK_TESTS_PIPELINE_LOADER_LOCAL_BEHIND_H_
+#define PENSTOCK_TESTS_PIPELINE_LOADER_LOCAL_BEHIND_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/storage/posix_storage.h"
+#include "pipeline/storage/storage.h"
+
+namespace penstock {
+
+// All but Open().
+class LocalBehind : public Storage {
+ public:
+  void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override {
+    LocalFiles()->Stat(name, options, std::move(done));
+  }
+  void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override {
+    LocalFiles()->List(folder, options, std::move(done));
+  }
+};
+
+// All but Read().
+class LocalFileBehind : public StoredFile {
+ public:
+  explicit LocalFileBehind(std::unique_ptr<StoredFile> file) : file_(std::move(file)) {}
+  const std::string& path() const override { return file_->path(); }
+  const FileInfo& opened() const override { return file_->opened(); }
+  absl::StatusOr<FileInfo> Info() const override { return file_->Info(); }
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
+    return file_->ReadAt(offset, length, out);
+  }
+
+ protected:
+  const std::unique_ptr<StoredFile> file_;
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_PIPELINE_LOADER_LOCAL_BEHIND_H_
