@@ -23,7 +23,7 @@ namespace penstock::cli {
 namespace {
 
 // What the same command takes up; "" where there is nothing.
-std::string FinishedIn(const std::string& folder) {
+std::string LeftIn(const std::string& folder) {
   const auto text = ReadContent(absl::StrCat(folder, "/", std::string(kShardStateName)), uint64_t{1} << 30);
   const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());
   if (!state.ok()) return "";
@@ -44,9 +44,9 @@ std::string RemainsOf(const std::string& folder) {
 }
 
 absl::Status Stopped(const std::string& folder) {
-  const std::string finished = FinishedIn(folder);
+  const std::string left = LeftIn(folder);
   std::string said = absl::StrCat("stopped by ", SignalName(StopSignals::Came()), "; ",
-                                  finished.empty() ? absl::StrCat("nothing of the run is left in ", folder) : finished);
+                                  left.empty() ? absl::StrCat("nothing of the run is left in ", folder) : left);
   if (IsObjectName(folder)) {
     const absl::Status aborted = AbortUploads(Objects(), folder);
     if (!aborted.ok()) absl::StrAppend(&said, "; parts of a shard may remain there: ", aborted.message());
@@ -132,9 +132,9 @@ absl::Status ShardOutput::Write(const RecordSource& source, const std::string& v
   if (!result.ok()) {
     if (absl::IsFailedPrecondition(result.status())) return result.status();
     if (result.status() == ShardFolder::AnotherRun(folder_)) return result.status();
-    const std::string finished = FinishedIn(folder_);
-    if (finished.empty()) return result.status();
-    return absl::Status(result.status().code(), absl::StrCat(result.status().message(), "; ", finished));
+    const std::string left = LeftIn(folder_);
+    if (left.empty()) return result.status();
+    return absl::Status(result.status().code(), absl::StrCat(result.status().message(), "; ", left));
   }
   const std::vector<std::string>& skipped = result->state.skipped;
   if (!skipped.empty()) companions.push_back({"skipped.txt", absl::StrJoin(skipped, "\n") + "\n"});
