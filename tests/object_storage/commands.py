@@ -32,6 +32,11 @@ def digest_of(text):
     return json.loads(next(line for line in text.splitlines() if line.startswith("{")))["digest"]
 
 
+def read_digest(place, job):
+    with place.daemon(f"data={place.folder}", "--data-root", f"bucket={place.at('')}") as daemon:
+        return digest_of(daemon.type(f"penstock read {job} --epochs 1 --json"))
+
+
 def wait_until(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
@@ -67,6 +72,14 @@ def arrays(place, rows, name="rows.npy"):
     return path
 
 
+def frames(rows, of=b"x"):
+    """Records as `penstock pack` takes them, with their end."""
+    for row in rows:
+        body = struct.pack("<H", len(of)) + of + struct.pack("<BBBQ", 4, 1, 1, row.size) + row.tobytes()
+        yield struct.pack("<II", len(body), 2) + body
+    yield struct.pack("<II", 0, 3)
+
+
 def png(seed):
     """A small image."""
     pixels = numpy.random.default_rng(seed).integers(0, 256, (24, 32, 3), dtype=numpy.uint8)
@@ -94,10 +107,10 @@ def class_folders(place, name):
     return folder
 
 
-def stopped(place, command, signals, until):
-    """What a command says that is sent these signals, one after the other, when `until` holds; and its end."""
+def begin(place, command):
+    """A command that runs in the background."""
     # Tests that are run in the background ignore SIGINT, and so would all that they start.
-    process = subprocess.Popen(
+    return subprocess.Popen(
         ["env", "--default-signal=INT", "bash", "-ec", f"exec {command}"],
         env=place.environment(),
         stdout=subprocess.PIPE,
@@ -105,15 +118,30 @@ def stopped(place, command, signals, until):
         text=True,
         cwd=place.folder,
     )
-    end = time.monotonic() + 60
-    while not until():
+
+
+def wait_with(process, condition, seconds=60):
+    """Until the condition holds, which it must while the process runs."""
+    end = time.monotonic() + seconds
+    while not condition():
         assert process.poll() is None, process.stdout.read()
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def end_of(process):
+    """What it said, and its code."""
+    said = process.communicate(timeout=60)[0]
+    assert not any(secret in said for secret in SECRETS)
+    return said, process.returncode
+
+
+def stopped(place, command, signals, until):
+    """What a command says that is sent these signals, one after the other, when `until` holds; and its end."""
+    process = begin(place, command)
+    wait_with(process, until)
     for count, number in enumerate(signals):
         if count > 0:
             time.sleep(0.3)  # two that come together are one
         process.send_signal(number)
-    said = process.communicate(timeout=60)[0]
-    assert not any(secret in said for secret in SECRETS)
-    return said, process.returncode
+    return end_of(process)

@@ -20,6 +20,8 @@ from azure.storage.blob import BlobServiceClient
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from network import Network
+
 HERE = Path(__file__).resolve().parent
 BIN = Path(os.environ["PENSTOCK_BIN"])
 KEYS = {"AWS_ACCESS_KEY_ID": "penstock-tests", "AWS_SECRET_ACCESS_KEY": "hunter2-hunter2", "AWS_REGION": "us-east-1"}
@@ -67,6 +69,9 @@ class Server:
 
     def settings(self):
         return {}
+
+    def name_as(self, url):
+        """The URL by which the storage names itself in its answers, if it does."""
 
     def upload(self, files):
         end = time.monotonic() + 60
@@ -167,6 +172,9 @@ class FakeGcs(Server):
         answer.raise_for_status()
         return answer.json()
 
+    def name_as(self, url):
+        self.ask("PUT", "/_internal/config", json={"externalUrl": url})
+
     def buckets(self):
         return self.ask("GET", "/storage/v1/b", params={"project": "tests"})
 
@@ -236,7 +244,8 @@ class Azurite(Server):
         self.client().create_container(BUCKET)
 
     def put(self, key, file):
-        self.client().get_blob_client(BUCKET, key).upload_blob(file.read_bytes())
+        blob = self.client().get_blob_client(BUCKET, key)
+        blob.upload_blob(file.read_bytes(), overwrite=True)  # "new" alone is refused by Azurite where a writer's parts are
 
     def keys(self, prefix):
         return [blob.name for blob in self.client().get_container_client(BUCKET).list_blobs(name_starts_with=prefix)]
@@ -328,3 +337,20 @@ def place(request, shards, tmp_path_factory):
         yield Place(server, shards, folder)
     finally:
         server.kill()
+
+
+@pytest.fixture
+def network(place):
+    between = Network(place.server.port)
+    place.server.name_as(between.url)
+    try:
+        yield between
+    finally:
+        between.close()
+        place.server.name_as(place.server.url)
+
+
+@pytest.fixture
+def far(place, network):
+    """The place as it is seen through the network."""
+    return place.through(network)

@@ -14,12 +14,15 @@ class Network:
     "silent": no byte gets through, and what was under way comes once it is mended; new connections are taken.
     "lossy": the same, and what was under way never comes: the connections of before stay silent forever.
     "refused": the connections of before are reset, and new ones are refused.
+
+    A network that is told how many bytes it may still carry to the storage is cut as "silent" by itself behind them.
     """
 
     def __init__(self, port):
         self.target = port
         self.changed = threading.Condition()
         self.cut_as = ""
+        self.left = None
         self.closed = False
         self.open = set()
         self.lost = set()
@@ -39,8 +42,14 @@ class Network:
             for pair in pairs:
                 self.reset(pair)
 
+    def cut_behind(self, size):
+        """Who has more than this many bytes to write does not come to the end."""
+        with self.changed:
+            self.left = size
+
     def mend(self):
         with self.changed:
+            self.left = None
             how, self.cut_as = self.cut_as, ""
             self.changed.notify_all()
         if how == "refused":
@@ -88,6 +97,10 @@ class Network:
             while data := source.recv(1 << 16):
                 with self.changed:
                     self.changed.wait_for(lambda: self.closed or (not self.cut_as and pair not in self.lost))
+                    if self.left is not None and source is pair[0]:
+                        self.left -= len(data)
+                        if self.left < 0:
+                            self.cut_as = "silent"
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)  # the other way may still have something to carry
         except OSError:

@@ -10,7 +10,6 @@ import pytest
 
 from commands import EPOCHS, SlowReader, arrays, digest_of, stopped, wait_until, write_job
 from conftest import BIN, HERE, SECRETS, SeaweedFS
-from network import Network
 
 CUTS = ("silent", "lossy", "refused")
 LOOP = """
@@ -24,21 +23,6 @@ for step, batch in enumerate(loader):
         sys.stdin.readline()
 print(digest.hexdigest())
 """
-
-
-@pytest.fixture
-def network(place):
-    between = Network(place.server.port)
-    try:
-        yield between
-    finally:
-        between.close()
-
-
-@pytest.fixture
-def far(place, network):
-    """The place as it is seen through the network."""
-    return place.through(network)
 
 
 @pytest.fixture(scope="module")

@@ -51,7 +51,7 @@ def test_from_keys_to_a_trained_epoch_and_back_into_the_bucket(bucket):
         assert "digest" in daemon.type(read)
         (python,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
         served = ours(bucket, python).replace("localhost:7070", daemon.address)
-        (bucket.folder / "page.py").write_text(served + 'print(images.shape, labels.shape)\n')
+        (bucket.folder / "page.py").write_text(served + "print(images.shape, labels.shape)\n")
         package = HERE.parents[1] / "client" / "python"
         more = {"PYTHONPATH": str(package), "PENSTOCK_PROGRAM": str(BIN / "penstock")}
         assert "224, 224, 3)" in daemon.type(f"{sys.executable} page.py", **more)

@@ -2,18 +2,15 @@
 
 import datetime
 import json
-import signal
-import struct
 import subprocess
 import sys
-import time
 
 import numpy
 import pytest
 from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_account_sas
 
-from commands import EPOCHS, SlowReader, arrays, class_folders, digest_of, stopped, wait_until, write_job
-from conftest import BIN, HERE, FakeGcs, Moto, SeaweedFS
+from commands import EPOCHS, SlowReader, arrays, class_folders, digest_of, frames, read_digest, wait_until, write_job
+from conftest import BIN, HERE, Moto, SeaweedFS
 
 
 @pytest.fixture(scope="module")
@@ -149,11 +146,6 @@ def test_azure_is_opened_by_a_shared_access_signature_and_by_a_connection_string
     assert " 0 broken files" in place.type(verify, AZURE_STORAGE_CONNECTION_STRING=text, AZURE_STORAGE_ACCOUNT="")
 
 
-def read_digest(place, job):
-    with place.daemon(f"data={place.folder}", "--data-root", f"bucket={place.at('')}") as daemon:
-        return digest_of(daemon.type(f"penstock read {job} --epochs 1 --json"))
-
-
 def test_what_is_imported_into_a_bucket_is_what_is_imported_onto_a_disk(place):
     rows = arrays(place, 3000)  # 37 MB: shards of five parts
     imported = f"penstock import {rows} --shard-size 20MiB --out"
@@ -178,29 +170,6 @@ def test_what_is_baked_into_a_bucket_is_what_is_baked_onto_a_disk(place):
     place.type(f"penstock bake {job} --out {place.folder}/baked")
     place.type(f"penstock bake {job} --out {place.at('baked')}")
     assert read_digest(place, place.at("baked/job.textproto")) == read_digest(place, "baked/job.textproto")
-
-
-def test_an_import_that_is_killed_leaves_nothing_to_see_and_is_gone_on_with(place):
-    if isinstance(place.server, Moto):
-        return  # it takes a second for each part
-    rows = arrays(place, 8000, "many.npy")
-    command = f"exec penstock import {rows} --shard-size 30MiB --out {place.at('killed')}"
-    for wait in (0.3, 0.6):
-        process = subprocess.Popen(
-            ["bash", "-ec", command], env=place.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        time.sleep(wait)
-        process.kill()
-        process.wait()
-        for key in place.server.keys("killed/"):
-            if key.endswith(".tfrecord"):  # whole, or not there
-                assert " 0 broken files" in place.type(f"penstock verify '{place.at(key)}'")
-    place.type(command)
-    assert not place.server.pending()
-    place.type(f"penstock import {rows} --shard-size 30MiB --out {place.folder}/unkilled")
-    for path in (place.folder / "unkilled").glob("*.tfrecord"):
-        assert f"killed/{path.name}" in place.server.keys("killed/")
-    assert read_digest(place, place.at("killed/job.textproto")) == read_digest(place, "unkilled/job.textproto")
 
 
 @pytest.fixture(scope="module")
@@ -265,118 +234,6 @@ def test_what_is_wrong_with_images_of_a_bucket_is_said(place, pictures):
     assert "lies in the source" in place.type(f"penstock import {place.at('pictures')} --out {place.at('pictures/x')}", 2)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_an_import_that_is_stopped_takes_its_parts_back(place, number):
-    if isinstance(place.server, Moto):
-        return  # it takes a second for each part
-    rows = arrays(place, 8000, "many.npy")
-    folder = f"stopped-{number.name}"
-    command = f"penstock import {rows} --shard-size 30MiB --out {place.at(folder)}"
-    begun = place.server.pending if place.server.scheme == "s3" else lambda: place.server.keys(f"{folder}/")
-    said, code = stopped(place, command, [number], begun)
-    assert code == -number
-    assert f"penstock import: stopped by {number.name}; " in said
-    if place.server.scheme == "s3":
-        assert not place.server.pending()
-    whole = [key for key in place.server.keys(f"{folder}/") if key.endswith(".tfrecord")]
-    assert ("goes on behind" in said) == bool(whole)
-    assert ("nothing of the run is left" in said) == (not place.server.keys(f"{folder}/"))
-    place.type(command)
-    assert len(place.server.keys(f"{folder}/")) == 4 + 2  # shards, their state, the job
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_bake_that_is_stopped_takes_its_parts_back(place, number):
-    if isinstance(place.server, Moto):
-        return  # it takes a second for each part
-    job = write_job(place, f"{place.files[0].parent}/*", "to_bake.textproto")
-    folder = f"baking-{number.name}"
-    command = f"penstock bake {job} --variants 40 --shard-size 30MiB --out {place.at(folder)}"
-    begun = place.server.pending if place.server.scheme == "s3" else lambda: place.server.keys(f"{folder}/")
-    said, code = stopped(place, command, [number], begun)
-    assert code == -number
-    assert f"penstock bake: stopped by {number.name}; " in said
-    assert place.server.scheme != "s3" or not place.server.pending()
-    for key in place.server.keys(f"{folder}/"):
-        if key.endswith(".tfrecord"):  # whole, or not there
-            assert " 0 broken files" in place.type(f"penstock verify '{place.at(key)}'")
-    place.type(command)
-    assert f"{folder}/job.textproto" in place.server.keys(f"{folder}/")
-
-
-def test_of_two_imports_into_one_folder_the_later_one_has_it(place):
-    if isinstance(place.server, (Moto, FakeGcs)):
-        return  # it takes a second for each part; it heeds no generation in an upload
-    rows = arrays(place, 8000, "many.npy")
-    command = f"penstock import {rows} --shard-size 30MiB --out {place.at('two')}"
-    first = subprocess.Popen(
-        ["bash", "-ec", f"exec {command}"], env=place.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    while not place.server.keys("two/"):
-        assert first.poll() is None, first.stdout.read()
-    place.type(command)
-    said = first.communicate(timeout=60)[0]
-    assert first.returncode == 1, said
-    assert f"another run is writing into {place.at('two')}" in said
-    assert len(place.server.keys("two/")) == 4 + 2
-    assert not place.server.pending()
-    assert " 0 broken files" in place.type(f"penstock verify '{place.at('two/*.tfrecord')}'")
-    other = f"penstock import {rows} --shard-size 20MiB --out {place.at('two')}"
-    assert "holds the shards of other arguments" in place.type(other, 1)
-
-
-def test_of_imports_that_begin_together_one_has_the_folder(place):
-    rows = arrays(place, 3000)
-    command = f"exec penstock import {rows} --shard-size 20MiB --out {place.at('together')}"
-    runs = [
-        subprocess.Popen(
-            ["bash", "-ec", command], env=place.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        for _ in range(3)
-    ]
-    said = [run.communicate(timeout=120)[0] for run in runs]
-    for run, text in zip(runs, said):
-        assert run.returncode == 0 or "another run is writing into" in text or "InvalidBlockList" in text, text
-    # Azure keeps the parts of two writers together: the one whose folder it is may have lost some.
-    assert any(run.returncode == 0 for run in runs) or place.type(command), said
-    assert len(place.server.keys("together/")) == 2 + 2
-    assert not place.server.pending()
-    place.type(f"penstock import {rows} --shard-size 20MiB --out apart")
-    assert read_digest(place, place.at("together/job.textproto")) == read_digest(place, "apart/job.textproto")
-
-
-def test_a_run_that_fails_leaves_the_state_of_what_another_one_wrote(place):
-    """The end of a run that lost the folder may come after the next one's beginning, and that one may fail."""
-    if isinstance(place.server, Moto):
-        return  # it takes a second for each part
-    rows = arrays(place, 8000, "many.npy")
-    command = f"penstock import {rows} --shard-size 1GiB --out {place.at('late')}"
-    run = subprocess.Popen(
-        ["bash", "-ec", f"exec {command}"], env=place.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    while not place.server.keys("late/"):
-        assert run.poll() is None, run.stdout.read()
-    run.send_signal(signal.SIGSTOP)
-    place.server.put("late/data-00000.tfrecord", place.files[0])
-    run.send_signal(signal.SIGTERM)
-    run.send_signal(signal.SIGCONT)
-    said = run.communicate(timeout=60)[0]
-    assert run.returncode == -signal.SIGTERM, said
-    assert f"in {place.at('late')} lies what another run wrote, the same command writes it anew" in said
-    place.type(command)
-    assert len(place.server.keys("late/")) == 1 + 2
-    place.type(f"penstock import {rows} --shard-size 1GiB --out by_itself")
-    assert read_digest(place, place.at("late/job.textproto")) == read_digest(place, "by_itself/job.textproto")
-
-
-def frames(rows, of=b"x"):
-    """Records as `penstock pack` takes them, with their end."""
-    for row in rows:
-        body = struct.pack("<H", len(of)) + of + struct.pack("<BBBQ", 4, 1, 1, row.size) + row.tobytes()
-        yield struct.pack("<II", len(body), 2) + body
-    yield struct.pack("<II", 0, 3)
-
-
 def test_what_is_packed_into_a_bucket_is_what_is_packed_onto_a_disk(place):
     rows = numpy.load(arrays(place, 3000)).reshape(3000, -1)
     (place.folder / "frames").write_bytes(b"".join(frames(rows)))
@@ -393,19 +250,6 @@ def test_what_is_packed_into_a_bucket_is_what_is_packed_onto_a_disk(place):
     # Without an end frame, as of a program that was killed: nothing.
     assert place.type(f"head -c 1000000 frames | {pack} {place.at('cut')}", 1)
     assert not place.server.keys("cut/")
-
-
-def test_a_pack_that_is_stopped_leaves_nothing_in_the_bucket(place):
-    if isinstance(place.server, Moto):
-        return  # it takes a second for each part
-    rows = numpy.load(arrays(place, 8000, "many.npy")).reshape(8000, -1)
-    (place.folder / "many-frames").write_bytes(b"".join(frames(rows)))
-    pack = f"penstock pack --shard-size 30MiB --out {place.at('unpacked')} < many-frames"
-    said, code = stopped(place, pack, [signal.SIGTERM], lambda: place.server.keys("unpacked/data-"))
-    assert code == -signal.SIGTERM, said
-    assert "nothing of the run is left" in said
-    assert not place.server.keys("unpacked/")
-    assert place.server.scheme != "s3" or not place.server.pending()
 
 
 def test_python_writes_shards_into_a_bucket(place):
