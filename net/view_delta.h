@@ -3,7 +3,7 @@
 #define PENSTOCK_NET_VIEW_DELTA_H_
 
 #include "absl/status/statusor.h"
-#include "penstock/v1/control.pb.h"
+#include "penstock/v1/submitted_job.pb.h"
 
 namespace penstock {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/v1/control.pb.h"
+#include "penstock/v1/submitted_job.pb.h"
 #include "pipeline/batch/row.h"
 
 namespace penstock::cli {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "penstock/v1/control.pb.h"
+#include "penstock/v1/submitted_job.pb.h"
 
 namespace penstock {
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/assembly/batch_builder.h"
-#include "penstock/v1/control.pb.h"
+#include "penstock/v1/submitted_job.pb.h"
 #include "pipeline/plan/epoch_plan.h"
 #include "pipeline/plan/steps.h"
 #include "pipeline/plan/view.h"

@@ -3,7 +3,7 @@
 #define PENSTOCK_SERVER_COMMON_SNAPSHOT_PROTO_H_
 
 #include "absl/status/statusor.h"
-#include "penstock/v1/control.pb.h"
+#include "penstock/v1/submitted_job.pb.h"
 #include "pipeline/records/snapshot.h"
 
 namespace penstock {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "penstock/v1/control.pb.h"
+#include "penstock/v1/submitted_job.pb.h"
 
 namespace penstock {
 

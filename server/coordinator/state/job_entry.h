@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/v1/control.pb.h"
+#include "penstock/v1/submitted_job.pb.h"
 #include "pipeline/plan/view.h"
 #include "server/coordinator/assignment.h"
 #include "server/coordinator/state/quarantine.h"

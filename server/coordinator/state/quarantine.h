@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "penstock/v1/control.pb.h"
+#include "penstock/v1/submitted_job.pb.h"
 
 namespace penstock {
 

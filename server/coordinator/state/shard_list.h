@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/v1/control.pb.h"
+#include "penstock/v1/submitted_job.pb.h"
 
 namespace penstock {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <deque>
 
-#include "penstock/v1/control.pb.h"
+#include "penstock/v1/submitted_job.pb.h"
 
 namespace penstock {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "penstock/v1/control.pb.h"
+#include "penstock/v1/submitted_job.pb.h"
 #include "pipeline/records/dataset_files.h"
 #include "server/worker/indexes/shard_indexes.h"
 

@@ -13,7 +13,7 @@
 #include "base/mutex.h"
 #include "base/runtime/clock.h"
 #include "net/job_mirror.h"
-#include "penstock/v1/control.pb.h"
+#include "penstock/v1/submitted_job.pb.h"
 #include "pipeline/augment/conformance.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/records/dataset_files.h"
