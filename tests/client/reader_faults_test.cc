@@ -6,6 +6,14 @@
 namespace penstock {
 namespace {
 
+std::set<uint64_t> BadRecordsTold(FakeCluster& cluster) {
+  std::set<uint64_t> records;
+  for (const v1::ReportSessionRequest& report : cluster.coordinator.reports()) {
+    for (const v1::BadRecord& record : report.bad_records()) records.insert(record.record());
+  }
+  return records;
+}
+
 TEST(ReaderFaults, AKilledWorkerLosesAndRepeatsNothing) {
   FakeCluster cluster(3);
   auto reader = cluster.Open(cluster.options(4));
@@ -149,13 +157,8 @@ TEST(ReaderFaults, MaskedRowsAreZeroAndInvalid) {
   EXPECT_TRUE(reader->Next(absl::Seconds(20)).ok());
   EXPECT_EQ(reader->Stats().masked_rows, 2u);
   // The coordinator hears which records they were.
-  EXPECT_TRUE(WaitUntil([&] {
-    std::set<uint64_t> bad;
-    for (const v1::ReportSessionRequest& report : cluster.coordinator.reports()) {
-      for (const v1::BadRecord& record : report.bad_records()) bad.insert(record.record());
-    }
-    return bad == std::set<uint64_t>{cluster.job.RecordOf(0, 2), cluster.job.RecordOf(0, 9)};
-  }));
+  const std::set<uint64_t> bad = {cluster.job.RecordOf(0, 2), cluster.job.RecordOf(0, 9)};
+  EXPECT_TRUE(WaitUntil([&] { return BadRecordsTold(cluster) == bad; }));
 }
 
 TEST(ReaderFaults, TheCoordinatorHearsOnceOfARowWhatIsWrongWithItsRecord) {
@@ -170,6 +173,7 @@ TEST(ReaderFaults, TheCoordinatorHearsOnceOfARowWhatIsWrongWithItsRecord) {
   ASSERT_TRUE(reader->Next(absl::Seconds(20)).ok());
   ASSERT_TRUE(reader->Next(absl::Seconds(20)).ok());
   reader.reset();
+  ASSERT_TRUE(WaitUntil([&] { return BadRecordsTold(cluster).size() == 2; }));
   std::map<uint64_t, v1::BadRecord> bad;
   for (const v1::ReportSessionRequest& report : cluster.coordinator.reports()) {
     for (const v1::BadRecord& record : report.bad_records()) EXPECT_TRUE(bad.emplace(record.record(), record).second);
@@ -242,11 +246,8 @@ TEST(ReaderFaults, AShortReadTellsTheCoordinatorOfItsBadRecordsAsItCloses) {
   ASSERT_NE(reader, nullptr);
   ASSERT_TRUE(reader->Next(absl::Seconds(20)).ok());
   reader.reset();
-  std::set<uint64_t> bad;
-  for (const v1::ReportSessionRequest& report : cluster.coordinator.reports()) {
-    for (const v1::BadRecord& record : report.bad_records()) bad.insert(record.record());
-  }
-  EXPECT_EQ(bad, std::set<uint64_t>{cluster.job.RecordOf(0, 2)});
+  const std::set<uint64_t> bad = {cluster.job.RecordOf(0, 2)};
+  EXPECT_TRUE(WaitUntil([&] { return BadRecordsTold(cluster) == bad; }));
 }
 
 TEST(ReaderFaults, ARefusedSessionIsToldWithItsNumbers) {

@@ -131,17 +131,6 @@ def wait_with(process, condition, seconds=60):
 
 def end_of(process):
     """What it said, and its code."""
-    said = process.communicate(timeout=60)[0]
+    said = process.communicate(timeout=300)[0]
     assert not any(secret in said for secret in SECRETS)
     return said, process.returncode
-
-
-def stopped(place, command, signals, until):
-    """What a command says that is sent these signals, one after the other, when `until` holds; and its end."""
-    process = begin(place, command)
-    wait_with(process, until)
-    for count, number in enumerate(signals):
-        if count > 0:
-            time.sleep(0.3)  # two that come together are one
-        process.send_signal(number)
-    return end_of(process)

@@ -1,6 +1,7 @@
 """Storages of others, started here, with a small data set in a bucket; and the programs."""
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -22,6 +23,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from network import Network
 
+# What the machine has for itself is not for these.
+for variable in [name for name in os.environ if name.startswith(("AWS_", "AZURE_", "GOOGLE_", "STORAGE_"))]:
+    del os.environ[variable]
+os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1,localhost"
+
 HERE = Path(__file__).resolve().parent
 BIN = Path(os.environ["PENSTOCK_BIN"])
 KEYS = {"AWS_ACCESS_KEY_ID": "penstock-tests", "AWS_SECRET_ACCESS_KEY": "hunter2-hunter2", "AWS_REGION": "us-east-1"}
@@ -30,20 +36,23 @@ TROUBLES = (AzureError, BotoCoreError, ClientError, OSError, requests.RequestExc
 SECRETS = ("hunter2", base64.b64encode(b"hunter2-hunter2").decode()[:16])
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def free_ports(count):
+    with contextlib.ExitStack() as open_until_all_are_drawn:
+        probes = [open_until_all_are_drawn.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
 
 
 class Server:
     """A storage that can be killed and started again on its port, with what it had."""
 
     survives = True  # a kill
+    more_ports = 0  # than the one that is asked
 
     def __init__(self, folder):
         self.folder = folder
-        self.port = free_port()
+        self.port, *self.others = free_ports(1 + self.more_ports)
         self.url = f"http://127.0.0.1:{self.port}"
         self.start()
 
@@ -124,6 +133,8 @@ class OfS3(Server):
 
 
 class SeaweedFS(OfS3):
+    more_ports = 7
+
     def command(self):
         identity = {
             "name": "tests",
@@ -133,14 +144,12 @@ class SeaweedFS(OfS3):
         (self.folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
         data = self.folder / "data"
         data.mkdir(exist_ok=True)
-        if not hasattr(self, "ports"):
-            self.ports = [free_port() for _ in range(3)]
-        master, volume, filer = self.ports
+        master, volume, filer, master_grpc, volume_grpc, filer_grpc, s3_grpc = self.others
         return [
             Path(sys.executable).parent / "weed", "server", f"-dir={data}", "-ip=127.0.0.1", "-s3", f"-s3.port={self.port}",
             f"-s3.config={self.folder / 's3.json'}", f"-master.port={master}", f"-volume.port={volume}", f"-filer.port={filer}",
-            f"-master.port.grpc={free_port()}", f"-volume.port.grpc={free_port()}", f"-filer.port.grpc={free_port()}",
-            f"-s3.port.grpc={free_port()}", "-s3.port.iceberg=0", "-s3.port.lance=0",
+            f"-master.port.grpc={master_grpc}", f"-volume.port.grpc={volume_grpc}", f"-filer.port.grpc={filer_grpc}",
+            f"-s3.port.grpc={s3_grpc}", "-s3.port.iceberg=0", "-s3.port.lance=0",
             "-master.volumeSizeLimitMB=64", "-volume.max=60",
         ]  # fmt: skip
 

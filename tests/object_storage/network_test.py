@@ -8,10 +8,11 @@ import time
 
 import pytest
 
-from commands import EPOCHS, SlowReader, arrays, digest_of, stopped, wait_until, write_job
+from commands import EPOCHS, SlowReader, arrays, begin, digest_of, end_of, wait_until, wait_with, write_job
 from conftest import BIN, HERE, SECRETS, SeaweedFS
 
 CUTS = ("silent", "lossy", "refused")
+PART = 20 << 20  # what the network carries of a shard of 30 MiB
 LOOP = """
 import sys, hashlib, penstock
 loader = penstock.Loader(sys.argv[1], prefetch_steps=1, **({"coordinator": sys.argv[2]} if sys.argv[2:] else {}))
@@ -41,7 +42,7 @@ def test_a_network_that_is_cut_changes_no_byte_and_the_storage_is_named_meanwhil
         network.cut(how)
         try:
             # A silent one is known after 2 s and a heartbeat, asked again after 10, and not given up before 30.
-            wait_until(lambda: f"{far.at('photos/')}demo" in daemon.type("penstock status"), 8)
+            wait_until(lambda: f"{far.at('photos/')}demo" in daemon.type("penstock status"), 20)
             status = daemon.type("penstock status")
             explained = daemon.type("penstock explain photos")
         finally:
@@ -61,7 +62,7 @@ def test_a_cut_longer_than_any_limit_is_told_all_the_time_and_changes_no_byte(fa
         network.cut("silent")
         try:
             begun = time.monotonic()
-            wait_until(lambda: f"{far.at('photos/')}demo" in daemon.type("penstock status"), 8)
+            wait_until(lambda: f"{far.at('photos/')}demo" in daemon.type("penstock status"), 20)
             # A read is given up after 30 s, and its row asked for again.
             while time.monotonic() < begun + 36:
                 assert far.at("photos/") in daemon.type("penstock status")
@@ -108,20 +109,21 @@ def test_python_in_process_and_served_goes_on_behind_a_cut(far, network, how):
 
 
 def stopped_behind_a_cut(far, network, command, folder, signals):
-    """What the command says and its code, whose network is cut while a shard is under way; how long after the cut."""
-    cut = []
-
-    def begun():
-        if not cut and any(key.startswith(f"{folder}/") for key in far.server.pending()):
-            network.cut("silent")
-            cut.append(time.monotonic())
-        return bool(cut)
-
+    """What the command says and its code, whose network is cut in its first shard; how long after the first signal."""
+    network.cut_behind(PART)
+    process = begin(far, f"{command} --shard-size 30MiB --out {far.at(folder)}")
     try:
-        said, code = stopped(far, f"{command} --shard-size 30MiB --out {far.at(folder)}", signals, begun)
+        wait_with(process, lambda: network.cut_as)
+        assert any(key.startswith(f"{folder}/") for key in far.server.pending())
+        stopping = time.monotonic()
+        for count, number in enumerate(signals):
+            if count > 0:
+                time.sleep(0.3)  # two that come together are one
+            process.send_signal(number)
+        said, code = end_of(process)
     finally:
         network.mend()
-    return said, code, time.monotonic() - cut[0]
+    return said, code, time.monotonic() - stopping
 
 
 @pytest.mark.parametrize("command", ["import", "bake"])

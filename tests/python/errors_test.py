@@ -81,7 +81,7 @@ def test_silence_ends_in_a_timeout_that_says_what_is_missing_and_loses_nothing(f
     begin = time.monotonic()
     with pytest.raises(penstock.TimeoutError, match="no batch for 0 s .*rows of nobody") as caught:
         next(loop)
-    assert 0.25 < time.monotonic() - begin < 2
+    assert 0.25 < time.monotonic() - begin < 5
     assert isinstance(caught.value, builtins.TimeoutError)
     assert loader.state_dict()["state"] == "fake:0:1"
 

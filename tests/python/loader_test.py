@@ -328,7 +328,7 @@ def test_closing_ends_a_wait_of_another_thread(fake):
     loader.close()
     loader.close()
     thread.join(5)
-    assert time.monotonic() - begin < 1
+    assert time.monotonic() - begin < 5
     assert caught == ["this loader was closed"]
     with pytest.raises(penstock.PenstockError, match="was closed"):
         next(iter(loader))

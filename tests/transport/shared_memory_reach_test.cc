@@ -133,6 +133,7 @@ TEST_F(OtherWay, AWorkerThatSaysNothingIsLeftForTheNetworkAndNotAskedAgainSoon) 
     EXPECT_TRUE(AwaitRealTime([&] { return client->closed(); }));
     client->SetStream(nullptr);
   }
+  EXPECT_TRUE(AwaitRealTime([&] { return asked > 0; }));  // welcomed late, where the machine is busy
   EXPECT_EQ(asked, 1);
 }
 

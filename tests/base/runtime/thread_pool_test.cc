@@ -123,9 +123,14 @@ TEST(ThreadPool, TasksRunOnAllThreadsAtOnceTheOneThatWatchesTimersIncluded) {
 
 TEST(ThreadPool, TimersFireInTheOrderOfTheirTimesAndNotBefore) {
   Log log;
-  Event done;
+  Event held, go, done;
   Nanos last_at = 0;
   ThreadPool pool(1, "test");
+  pool.Post([&] {
+    held.Set();
+    go.Wait();
+  });
+  held.Wait();
   const Nanos now = pool.clock()->Now();
   pool.PostAt(now + 20 * kMillisecond, [&] {
     log.Add(2);
@@ -134,6 +139,7 @@ TEST(ThreadPool, TimersFireInTheOrderOfTheirTimesAndNotBefore) {
   });
   pool.PostAt(now + 10 * kMillisecond, [&] { log.Add(1); });
   pool.PostAt(now - kSecond, [&] { log.Add(0); });
+  go.Set();
   done.Wait();
   EXPECT_EQ(log.all(), (std::vector<int>{0, 1, 2}));
   EXPECT_GE(last_at, now + 20 * kMillisecond);
