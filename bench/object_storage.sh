@@ -7,11 +7,12 @@
 # every loader the others alone, near files' too; then the first ratio is that of a server elsewhere.
 #   bench/object_storage.sh SHARDS_FOLDER [DELAY_MS ...]     (0 and 30 ms a request)
 # TURNS=3, SECONDS_EACH=5; TIMES=1: each shard under so many names, for epochs of more records; ORDER="shuffle: NONE": of
-# the job, else the usual one; BEFORE=DIR: a folder with another build's penstock, which is measured beside.
+# the job, else the usual one; LATE="100 2000": of 100 answers one begins after 2000 ms; BEFORE=DIR: a folder with another
+# build's penstock, which is measured beside.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
 . "$root/bench/standard_job.sh"
-[ $# -ge 1 ] || { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 shards=$(readlink -e -- "$1"); shift
 delays=("$@"); [ $# -gt 0 ] || delays=(0 30)
 port=$((20000 + RANDOM % 20000)) server=''
@@ -54,7 +55,7 @@ tell() { # DELAY NAME
   echo "    the server's CPU, ms for 1000 rows: $(awk '{ print $4 }' "$far" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')"
 }
 for delay in "${delays[@]}"; do
-  "${servers[@]}" "$bin/range_server" "$port" "$work/shards" "$delay" & server=$!
+  "${servers[@]}" "$bin/range_server" "$port" "$work/shards" "$delay" ${LATE:-} & server=$!
   sleep 0.2
   bench "$bin" near >/dev/null; bench "$bin" far >/dev/null  # the indexes are kept
   for ((i = 0; i < ${TURNS:-3}; i++)); do

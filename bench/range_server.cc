@@ -1,6 +1,6 @@
-// A web server that costs little: range_server PORT FOLDER DELAY_MS serves the files of a folder, with ranges, on
-// 127.0.0.1; each answer begins DELAY_MS after its request came. For bench/object_storage.sh, where the server shares
-// the machine with who is measured. A signal ends it.
+// A web server that costs little: range_server PORT FOLDER DELAY_MS [ONE_IN LATE_MS] serves the files of a folder, with
+// ranges, on 127.0.0.1; each answer begins DELAY_MS after its request came, and one in ONE_IN after LATE_MS. For
+// bench/object_storage.sh, where the server shares the machine with who is measured. A signal ends it.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -10,8 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -65,7 +67,19 @@ bool Answer(int socket, const std::string& folder, const std::string& request) {
   return true;
 }
 
-void Serve(OwnedFd socket, const std::string& folder, std::chrono::milliseconds delay) {
+struct Delays {
+  std::chrono::milliseconds each{0}, late{0};
+  uint64_t one_in = 0;  // is late; 0: none
+
+  std::chrono::milliseconds OfNext() {
+    return one_in > 0 && answers_.fetch_add(1, std::memory_order_relaxed) % one_in == one_in - 1 ? late : each;
+  }
+
+ private:
+  std::atomic<uint64_t> answers_{0};
+};
+
+void Serve(OwnedFd socket, const std::string& folder, Delays* delays) {
   std::string request;
   char buffer[4096];
   for (;;) {
@@ -73,13 +87,13 @@ void Serve(OwnedFd socket, const std::string& folder, std::chrono::milliseconds 
     if (got <= 0) return;
     request.append(buffer, static_cast<size_t>(got));
     if (!request.ends_with("\r\n\r\n")) continue;
-    std::this_thread::sleep_for(delay);
+    std::this_thread::sleep_for(delays->OfNext());
     if (!Answer(socket.get(), folder, request)) return;
     request.clear();
   }
 }
 
-int Main(int port, const std::string& folder, int delay_ms) {
+int Main(int port, const std::string& folder, Delays* delays) {
   std::signal(SIGPIPE, SIG_IGN);
   const OwnedFd listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
@@ -96,7 +110,7 @@ int Main(int port, const std::string& folder, int delay_ms) {
     OwnedFd accepted(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!accepted) continue;
     setsockopt(accepted.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    std::thread(Serve, std::move(accepted), folder, std::chrono::milliseconds(delay_ms)).detach();
+    std::thread(Serve, std::move(accepted), folder, delays).detach();
   }
 }
 
@@ -104,9 +118,15 @@ int Main(int port, const std::string& folder, int delay_ms) {
 }  // namespace penstock
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: range_server PORT FOLDER DELAY_MS\n");
+  if (argc != 4 && argc != 6) {
+    std::fprintf(stderr, "usage: range_server PORT FOLDER DELAY_MS [ONE_IN LATE_MS]\n");
     return 2;
   }
-  return penstock::Main(std::atoi(argv[1]), argv[2], std::atoi(argv[3]));
+  static penstock::Delays delays;  // the connections' threads have it to the end
+  delays.each = std::chrono::milliseconds(std::atoi(argv[3]));
+  if (argc == 6) {
+    delays.one_in = static_cast<uint64_t>(std::atoll(argv[4]));
+    delays.late = std::chrono::milliseconds(std::atoi(argv[5]));
+  }
+  return penstock::Main(std::atoi(argv[1]), argv[2], &delays);
 }
