@@ -1,4 +1,4 @@
-// Who gives blocks of memory, where that is not the heap.
+// Sources of memory blocks other than the heap.
 #ifndef PENSTOCK_BASE_BLOCK_MEMORY_H_
 #define PENSTOCK_BASE_BLOCK_MEMORY_H_
 
@@ -13,19 +13,19 @@ namespace penstock {
 class BlockMemory {
  public:
   virtual ~BlockMemory() = default;
-  // At least 64-byte aligned; null where there is no room now: the caller takes the heap.
+  // Returns a block aligned to at least 64 bytes, or null if there is no room. The caller then uses the heap.
   virtual std::byte* Allocate(size_t bytes) = 0;
-  // `bytes` as they were asked for.
+  // `bytes` must be the size passed to Allocate.
   virtual void Deallocate(std::byte* block, size_t bytes) = 0;
-  // How much blocks may take before there is no room, about.
+  // Returns the approximate total size of blocks that have room.
   virtual uint64_t bytes_for_blocks() const = 0;
 };
 
-// Gives a block back to whom it came from: to `memory`, or to the heap.
+// Returns a block to its source: `memory`, or the heap.
 class FreeBlock {
  public:
   FreeBlock() = default;
-  FreeBlock(std::default_delete<std::byte[]>) {}  // NOLINT: what came from the heap is a block too
+  FreeBlock(std::default_delete<std::byte[]>) {}  // NOLINT: implicit, because a heap block is a block too
   FreeBlock(std::shared_ptr<BlockMemory> memory, size_t bytes) : memory_(std::move(memory)), bytes_(bytes) {}
   void operator()(std::byte* block) const {
     memory_ == nullptr ? std::default_delete<std::byte[]>()(block) : memory_->Deallocate(block, bytes_);
@@ -37,7 +37,7 @@ class FreeBlock {
 };
 using OwnedBlock = std::unique_ptr<std::byte[], FreeBlock>;
 
-// Of `memory`, or, where that is null or has no room, of the heap. Not filled.
+// Returns a block of `memory`, or of the heap if `memory` is null or has no room. The block is uninitialized.
 inline OwnedBlock AllocateBlock(const std::shared_ptr<BlockMemory>& memory, size_t bytes) {
   if (memory != nullptr) {
     if (std::byte* const block = memory->Allocate(bytes)) return OwnedBlock(block, FreeBlock(memory, bytes));

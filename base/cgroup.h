@@ -1,18 +1,37 @@
-// What this process may use, as the container's limits say.
+// The limits that control groups (versions 1 and 2) set for this process. The limits of all groups from the process's
+// own group up to the root of the hierarchy apply: these functions return the smallest one.
+//
+// `proc` is the process's folder in /proc: its `cgroup` names the groups, and its `mountinfo` lists where they are
+// mounted.
 #ifndef PENSTOCK_BASE_CGROUP_H_
 #define PENSTOCK_BASE_CGROUP_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace penstock {
 
-// CPUs available to this process: the cgroup's quota (v2 cpu.max, v1 cfs quota) rounded up, at most the CPUs of its
-// affinity mask, at least 1. `root` is where cgroup files are looked for (tests give a folder of their own).
-int AvailableCpus(const std::string& root = "/sys/fs/cgroup");
+// Returns the CPUs of the quota (cpu.max, cpu.cfs_quota_us), rounded up: at most those of the affinity mask, at least
+// 1.
+int AvailableCpus(const std::string& proc = "/proc/self");
 
-// The cgroup's memory limit in bytes, or the machine's memory when there is none.
-uint64_t AvailableMemory(const std::string& root = "/sys/fs/cgroup");
+struct MemoryLimit {
+  uint64_t bytes = 0;
+  std::string source;  // the file that sets the limit, or "the machine's memory"
+};
+
+// Returns the smallest of memory.max, memory.high and memory.limit_in_bytes, at most the machine's memory.
+MemoryLimit AvailableMemory(const std::string& proc = "/proc/self");
+
+struct TaskLimit {
+  uint64_t most = 0;   // maximum number of threads of all processes of the group
+  uint64_t used = 0;   // current number of threads
+  std::string source;  // the file that sets the limit
+};
+
+// Returns the pids.max of the group with the fewest threads left, or nullopt if no group has such a limit.
+std::optional<TaskLimit> LeastTaskLimit(const std::string& proc = "/proc/self");
 
 }  // namespace penstock
 

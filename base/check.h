@@ -1,5 +1,5 @@
-// PS_CHECK(condition): a broken invariant of our own ends the process with the place and the condition. Never used
-// on outside data, which gets an absl::Status.
+// PS_CHECK(condition): if the condition is false, an invariant is broken, and the process aborts with the place and the
+// condition. Never use it on external data, which gets an absl::Status.
 #ifndef PENSTOCK_BASE_CHECK_H_
 #define PENSTOCK_BASE_CHECK_H_
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kTwoPi = 6.283185307179586476925286766559;
 
-// Uniform in (0, 1].
+// Returns a uniform number in (0, 1].
 double AboveZero(SampleRandom* random) { return 1.0 - random->UniformDouble(); }
 
 }  // namespace

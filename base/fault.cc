@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
@@ -59,7 +58,8 @@ Fault FaultOf(const absl::Status& status) {
 absl::Status Prefixed(std::string_view prefix, const absl::Status& status) {
   if (status.ok()) return status;
   absl::Status out(status.code(), absl::StrCat(std::string(prefix), ": ", status.message()));
-  return WithFault(FaultOf(status), std::move(out));
+  status.ForEachPayload([&out](absl::string_view type, const absl::Cord& payload) { out.SetPayload(type, payload); });
+  return out;
 }
 
 }  // namespace penstock

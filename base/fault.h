@@ -1,5 +1,5 @@
-// What is wrong with a record, as a class: two words by which lists are read and counts are kept. It travels inside the
-// status that says it in full.
+// The class of a record's error: two words for lists and counts. It is part of the status that contains the full
+// message.
 #ifndef PENSTOCK_BASE_FAULT_H_
 #define PENSTOCK_BASE_FAULT_H_
 
@@ -10,28 +10,29 @@
 namespace penstock {
 
 enum class Fault {
-  kOther,           // an op's, or of no class below
-  kWrongCrc,        // of the record's data
-  kNoExample,       // no tf.train.Example or SequenceExample, or a value in it is none
-  kMissingFeature,  // and it has no default
-  kWrongKind,       // BYTES where INT64 is asked for
-  kWrongShape,      // another number of values than the job says
-  kWrongBoxes,      // annotations that do not fit each other or the picture
-  kNoImage,         // bytes of no kind that is read
+  kOther,           // an error of an op, or of none of the classes below
+  kWrongCrc,        // wrong checksum of the record's data
+  kNoExample,       // not a tf.train.Example or SequenceExample, or an invalid value in it
+  kMissingFeature,  // without a default
+  kWrongKind,       // for example BYTES instead of INT64
+  kWrongShape,      // another number of values than the job specifies
+  kWrongBoxes,      // annotations that do not fit each other or the image
+  kNoImage,         // bytes of an unsupported format
   kTruncatedImage,
   kDamagedImage,
-  kOverLimit,  // of the job's limits, or of a row's size
+  kOverLimit,  // over the job's limits, or over a row's size
 };
 
-// "truncated image".
+// Returns the name: "truncated image".
 std::string_view FaultName(Fault fault);
 
-// `status`, which is not OK, with its class. The first one stays: who is nearest to the fault knows it best.
+// Returns `status`, which must not be OK, with its class. Keeps an existing class, because the code that is closest to
+// the error knows it best.
 absl::Status WithFault(Fault fault, absl::Status status);
-// kOther where there is none.
+// Returns kOther if there is no class.
 Fault FaultOf(const absl::Status& status);
 
-// `status` with "prefix: " before its message; its class stays.
+// Returns `status` with "prefix: " before its message. Keeps its class and its marks (base/status_mark.h).
 absl::Status Prefixed(std::string_view prefix, const absl::Status& status);
 
 }  // namespace penstock

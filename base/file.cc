@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <system_error>
 
@@ -21,6 +22,10 @@ namespace {
 FileInfo InfoOf(const struct stat& st) {
   return {static_cast<uint64_t>(st.st_size), int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec};
 }
+
+// Alignment of direct reads in memory and in the file: the largest block of common disks.
+constexpr uint64_t kDirectUnit = 4096;
+constexpr uint64_t kDirectBytes = uint64_t{1} << 20;  // size of one direct read
 
 class PosixFile final : public RandomAccessFile {
  public:
@@ -41,11 +46,11 @@ class PosixFile final : public RandomAccessFile {
     return done;
   }
 
-  // What nobody wants is read over: where files lie behind a network, a second request takes longer.
+  // Reads skipped bytes into a scratch buffer, because a second request takes longer on network file systems.
   absl::StatusOr<size_t> ReadPartsAt(uint64_t offset, const std::vector<ReadPart>& parts) const override {
     constexpr size_t kMostPieces = 64;
     char unwanted[16 << 10];
-    size_t done = 0, part = 0, of_part = 0;  // the next byte is in that part, behind so many of it
+    size_t done = 0, part = 0, of_part = 0;  // the next byte is at offset of_part in parts[part]
     for (;;) {
       iovec pieces[kMostPieces];
       size_t count = 0;
@@ -73,8 +78,35 @@ class PosixFile final : public RandomAccessFile {
     }
   }
 
+  absl::StatusOr<size_t> ReadAtPastCaches(uint64_t offset, size_t length, char* out) const override {
+    const uint64_t begin = offset / kDirectUnit * kDirectUnit;
+    const uint64_t bytes = (offset + length - begin + kDirectUnit - 1) / kDirectUnit * kDirectUnit;
+    posix_fadvise(fd_, static_cast<off_t>(begin), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);
+    // Open the same file, even if its name now refers to another one.
+    const int direct = open(absl::StrCat("/proc/self/fd/", fd_).c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
+    if (direct < 0) return ReadAt(offset, length, out);  // file systems in memory have no direct reads
+    const absl::Cleanup close_direct = [direct] { close(direct); };
+    const std::unique_ptr<char, decltype(&free)> buffer(
+        static_cast<char*>(std::aligned_alloc(kDirectUnit, std::min<uint64_t>(bytes, kDirectBytes))), &free);
+    if (buffer == nullptr) return absl::ResourceExhaustedError(absl::StrCat(path_, ": no memory for a direct read"));
+    size_t done = 0;
+    for (uint64_t at = begin; done < length; at += kDirectBytes) {
+      const size_t wanted = std::min<uint64_t>(begin + bytes - at, kDirectBytes);
+      const ssize_t n = pread(direct, buffer.get(), wanted, static_cast<off_t>(at));
+      if (n < 0 && errno == EINVAL) return ReadAt(offset, length, out);  // direct open succeeds, but not direct reads
+      if (n < 0) return ErrnoStatus(errno, absl::StrCat(path_, ": reading at offset ", at));
+      const size_t skip = at < offset ? offset - at : 0;
+      if (static_cast<size_t>(n) <= skip) break;
+      const size_t got = std::min(static_cast<size_t>(n) - skip, length - done);
+      std::memcpy(out + done, buffer.get() + skip, got);
+      done += got;
+      if (static_cast<size_t>(n) < wanted) break;  // the end of the file
+    }
+    return done;
+  }
+
   void WillRead(uint64_t offset, uint64_t length) const override {
-    // What it cannot do, the read will.
+    // Ignore errors: the read will report them.
     posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(length), POSIX_FADV_WILLNEED);
   }
 
@@ -159,7 +191,7 @@ absl::Status WriteFileAtomically(const std::string& path, std::string_view conte
   if (fd < 0 && errno == ENOENT) {
     return absl::NotFoundError(absl::StrCat("writing ", path, ": there is no folder ", folder, "; make it first"));
   }
-  // The temporary's name would tell nobody anything.
+  // The temporary file's name would not help the user.
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("writing ", path));
   auto remove = absl::MakeCleanup([&] { unlink(temporary.c_str()); });
   absl::Status written = WriteAll(fd, content, path);
@@ -173,7 +205,7 @@ absl::Status WriteFileAtomically(const std::string& path, std::string_view conte
   std::move(remove).Cancel();
   const int folder_fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder_fd >= 0) {
-    fsync(folder_fd);  // some file systems cannot; the rename itself is done
+    fsync(folder_fd);  // not supported by some file systems; the rename is done anyway
     close(folder_fd);
   }
   return absl::OkStatus();

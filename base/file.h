@@ -1,4 +1,4 @@
-// Reading and writing of files, as absl::Status. Reads go through RandomAccessFile, so that object stores can come.
+// Reads and writes files, with errors as absl::Status. Reads use RandomAccessFile, which object stores implement too.
 #ifndef PENSTOCK_BASE_FILE_H_
 #define PENSTOCK_BASE_FILE_H_
 
@@ -14,52 +14,57 @@
 
 namespace penstock {
 
-// Which state of a file this is: equal ones mean equal bytes, as far as its storage can tell.
+// Identifies the state of a file: equal values mean equal bytes, as far as the storage can detect.
 struct FileInfo {
   uint64_t size = 0;     // bytes
-  int64_t mtime_ns = 0;  // since 1970, in nanoseconds; of local files
-  std::string tag = {};  // what else a storage tells states apart by (an ETag, a generation); empty for local files
+  int64_t mtime_ns = 0;  // since 1970, in nanoseconds; local files only
+  std::string tag = {};  // the storage's own identifier of a state (an ETag, a generation); empty for local files
 
   bool operator==(const FileInfo&) const = default;
 };
 
-// A piece of a read that goes to several places.
+// A part of a read into several buffers.
 struct ReadPart {
-  char* out = nullptr;  // null: nobody wants these bytes
+  char* out = nullptr;  // null: skip these bytes
   size_t bytes = 0;
 };
 
-// A file open for reads at any offset. Thread-safe: any number of reads at once.
+// A file open for reads at any offset. Thread-safe: supports any number of concurrent reads.
 class RandomAccessFile {
  public:
   virtual ~RandomAccessFile() = default;
-  // Reads up to `length` bytes at `offset` into `out` and returns how many there were: fewer only at the end of the
-  // file. Errors name the file. Interrupted reads are continued.
+  // Reads up to `length` bytes at `offset` into `out` and returns the number of bytes, which is smaller only at the end
+  // of the file. Continues interrupted reads. Errors name the file.
   virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const = 0;
-  // The same, one part behind the other, with few calls.
+  // As ReadAt, into consecutive parts, with few system calls.
   virtual absl::StatusOr<size_t> ReadPartsAt(uint64_t offset, const std::vector<ReadPart>& parts) const;
-  // The bytes will be read soon: may begin to bring them, and does not wait for them.
+  // Reads from the storage itself: bypasses the page cache of this machine, and uses a new connection to remote
+  // storage. Blocks until done. Files without caches read as ReadAt does.
+  virtual absl::StatusOr<size_t> ReadAtPastCaches(uint64_t offset, size_t length, char* out) const {
+    return ReadAt(offset, length, out);
+  }
+  // Announces that the bytes will be read soon. May start to fetch them; does not wait for them.
   virtual void WillRead(uint64_t offset, uint64_t length) const {}
-  // Size and modification time of the open file as they are now.
+  // Returns the current size and modification time of the open file.
   virtual absl::StatusOr<FileInfo> Info() const = 0;
   virtual const std::string& path() const = 0;
-  // Bytes in one read that are worth their waiting, for those who read on and on.
+  // Returns the size of a read that amortizes its latency, for sequential readers.
   virtual size_t read_unit() const { return size_t{256} << 10; }
 };
 
-// Opens a local file. NotFound, PermissionDenied or another error that names the path; a directory is refused.
+// Opens a local file. Returns NotFound, PermissionDenied or another error that names the path. Rejects a directory.
 absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenFile(const std::string& path);
 
 absl::StatusOr<FileInfo> StatFile(const std::string& path);
 
-// The whole content; refuses files larger than `limit` bytes.
+// Returns the whole content. Rejects files larger than `limit` bytes.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limit = uint64_t{1} << 30);
 
-// Replaces `path` by `content` in one step that survives a crash at any point: temporary file in the same folder,
-// fsync, rename, fsync of the folder. On error nothing is left behind and the old file stands.
+// Replaces the content of `path` atomically and survives a crash at any point: temporary file in the same folder,
+// fsync, rename, fsync of the folder. On error, removes the temporary file and keeps the old file.
 absl::Status WriteFileAtomically(const std::string& path, std::string_view content);
 
-// An absl::Status for errno `error` with the mapped code and "what: strerror".
+// Returns an absl::Status for errno `error` with the mapped code and "what: strerror".
 absl::Status ErrnoStatus(int error, std::string_view what);
 
 }  // namespace penstock

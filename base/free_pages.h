@@ -1,4 +1,5 @@
-// What of a piece of memory is free: bookkeeping in whole pages, apart from the memory itself, which others may write.
+// Tracks the free parts of a memory region in whole pages. The record is outside the region, which other processes may
+// write.
 #ifndef PENSTOCK_BASE_FREE_PAGES_H_
 #define PENSTOCK_BASE_FREE_PAGES_H_
 
@@ -13,24 +14,27 @@ class FreePages {
  public:
   static constexpr uint64_t kPage = 4096;
 
-  // [begin, end) is free, of whole pages.
+  // Starts with [begin, end) free. Both must be multiples of kPage.
   FreePages(uint64_t begin, uint64_t end) : size_(end - begin) { free_[begin] = end - begin; }
 
-  // At least one page.
+  // Returns `bytes` rounded up to whole pages, at least one.
   static uint64_t WholePages(uint64_t bytes);
 
-  // Where `bytes`, rounded up to pages, lie from now on: the first gap that is large enough, so that what is in use
-  // stays near the start, where pages are there already and warm. Nothing where there is none.
+  // Reserves `bytes`, rounded up to pages, and returns their offset, or nullopt if no gap is large enough. Uses the
+  // first gap that is large enough, so that the used part stays near the start, where pages are already allocated and
+  // warm.
   std::optional<uint64_t> Take(uint64_t bytes);
-  // What Take gave for as many bytes; anything else breaks an invariant.
+  // Frees a range that Take returned for the same `bytes`. Anything else breaks an invariant.
   void Give(uint64_t from, uint64_t bytes);
 
   uint64_t used() const { return used_; }
+  // Returns the gaps: offset -> bytes.
+  const std::map<uint64_t, uint64_t>& gaps() const { return free_; }
   uint64_t size() const { return size_; }
 
  private:
   const uint64_t size_;
-  std::map<uint64_t, uint64_t> free_;  // gaps: from -> bytes; neighbors are joined
+  std::map<uint64_t, uint64_t> free_;  // gaps: offset -> bytes; adjacent gaps are joined
   uint64_t used_ = 0;
 };
 

@@ -1,5 +1,6 @@
-// float16 (IEEE 754 binary16) and bfloat16 to and from float, rounded to nearest, ties to even. Our own, because
-// hardware and libraries differ in rounding between targets; a row must be the same bytes everywhere.
+// Converts float16 (IEEE 754 binary16) and bfloat16 to and from float, rounded to nearest, ties to even. The project
+// has its own conversions because hardware and libraries round differently on different targets, and a row must have
+// the same bytes everywhere.
 #ifndef PENSTOCK_BASE_HALF_H_
 #define PENSTOCK_BASE_HALF_H_
 
@@ -8,16 +9,16 @@
 
 namespace penstock {
 
-// Both conversions of float16 compute every case and choose, without a branch: loops of them become vectors. They
-// count on IEEE 754's default rounding, and on subnormal results not being flushed to zero.
+// Both conversions of float16 compute all cases and select one without a branch, so that compilers vectorize loops of
+// them. They require IEEE 754's default rounding, and subnormal results that are not flushed to zero.
 
-// Values past 65504 (after rounding) become infinity; every NaN becomes 0x7E00 with the sign kept.
+// Values past 65504 (after rounding) become infinity. Every NaN becomes 0x7E00 with its sign.
 inline uint16_t FloatToHalf(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7FFFFFFF;
-  // Normal, from 2^-14 on: the exponent's bias from 127 to 15, and the dropped bits rounded.
+  // Normal, from 2^-14 on: change the exponent's bias from 127 to 15, and round the dropped bits.
   const uint32_t normal = (magnitude - 0x38000000 + 0xFFF + (magnitude >> 13 & 1)) >> 13;
-  // Below, a multiple of 2^-24: beside 0.5 that is a float's last bit, and the addition rounds to it.
+  // Below that, a multiple of 2^-24: next to 0.5 this is a float's last bit, and the addition rounds to it.
   const uint32_t subnormal = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3F000000;
   uint32_t half = magnitude < 0x38800000 ? subnormal : normal;
   half = magnitude >= 0x47800000 ? 0x7C00 : half;  // 65536 and more
@@ -29,14 +30,14 @@ inline float HalfToFloat(uint16_t half) {
   const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16, magnitude = static_cast<uint32_t>(half & 0x7FFF)
                                                                                 << 13;
   constexpr uint32_t kBias = 112u << 23;  // 127 - 15
-  // A subnormal's bits behind an exponent of 2^-14, which is then taken away.
+  // Puts a subnormal's bits after an exponent of 2^-14, and then subtracts 2^-14.
   const float low = std::bit_cast<float>(magnitude + kBias + (1u << 23)) - 0x1p-14f;
   uint32_t bits = magnitude < 0x00800000 ? std::bit_cast<uint32_t>(low) : magnitude + kBias;
   bits = magnitude >= 0x0F800000 ? magnitude + 2 * kBias : bits;  // infinity, NaN
   return std::bit_cast<float>(sign | bits);
 }
 
-// Every NaN becomes 0x7FC0 with the sign kept.
+// Every NaN becomes 0x7FC0 with its sign.
 inline uint16_t FloatToBfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7FFFFFFF) > 0x7F800000) return static_cast<uint16_t>((bits >> 16 & 0x8000) | 0x7FC0);

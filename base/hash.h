@@ -1,5 +1,5 @@
-// The one 64-bit hash of the project: XXH64 (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md), chosen because
-// its specification is frozen: plans, fingerprints and keys stay the same in every release.
+// The project's only 64-bit hash: XXH64 (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md). Its specification is
+// frozen, so plans, fingerprints and keys stay the same in every release.
 #ifndef PENSTOCK_BASE_HASH_H_
 #define PENSTOCK_BASE_HASH_H_
 
@@ -12,10 +12,10 @@ namespace penstock {
 
 uint64_t Hash64(std::string_view bytes, uint64_t seed = 0);
 
-// Hash of 64-bit words, each taken as 8 little-endian bytes.
+// Returns the hash of 64-bit words, each as 8 little-endian bytes.
 uint64_t HashWords(std::initializer_list<uint64_t> words, uint64_t seed = 0);
 
-// Builds a hash of many fields. Strings are length-prefixed, so that field borders count.
+// Builds a hash of many fields. Includes the length of each string, so that field boundaries matter.
 class Fingerprint {
  public:
   explicit Fingerprint(uint64_t seed = 0) : state_(seed) {}

@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-// The largest that glibc takes. Larger blocks are mapped and unmapped one by one.
+// glibc's maximum. Larger blocks are mapped and unmapped individually.
 constexpr int kMappedFrom = 32 << 20;
 
 }  // namespace

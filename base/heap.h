@@ -1,4 +1,4 @@
-// How this process's heap treats memory that was freed.
+// Controls how this process's heap treats freed memory.
 #ifndef PENSTOCK_BASE_HEAP_H_
 #define PENSTOCK_BASE_HEAP_H_
 
@@ -7,18 +7,18 @@
 
 namespace penstock {
 
-// For main, before threads are started: up to about `bytes` of what is freed at the end of each of the heap's arenas
-// stay with the process. glibc gives all but 128 KiB back at once, so that programs through which rows flow would have
-// pages taken away and cleared again for every few messages: half of the time that a client takes for rows over gRPC.
-// Does nothing with another heap, or where the environment says otherwise (MALLOC_TRIM_THRESHOLD_, GLIBC_TUNABLES).
+// Keeps up to about `bytes` of freed memory at the end of each arena of the heap. glibc releases all but 128 KiB at
+// once, so that the system removes and clears pages for every few messages in programs that handle rows: half of a
+// client's time for rows over gRPC. Call this in main, before threads are started. Does nothing with another heap, or
+// if the environment sets MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ or GLIBC_TUNABLES.
 void KeepFreedMemory(size_t bytes);
 
-// All pages that hold nothing any more go back to the system, also those between others. Takes some milliseconds for
-// each 100 MB that are free: for after something large and rare.
+// Releases all free pages to the system, including those between used ones. Takes some milliseconds for each 100 MB of
+// free memory: call it after a large and rare operation.
 void GiveFreedMemoryBack();
 
-// Bytes of memory that this process has and that are no file's: of its own, and what it shares with others, such as
-// memory files. 0: the system does not say.
+// Returns the bytes of memory of this process that do not belong to files on disk: private memory, and memory shared
+// with other processes, such as memory files. Returns 0 if the system does not report it.
 uint64_t OwnMemory();
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// What this host's CPUs do.
+// CPU usage of this host.
 #ifndef PENSTOCK_BASE_HOST_CPU_H_
 #define PENSTOCK_BASE_HOST_CPU_H_
 
@@ -7,11 +7,11 @@
 namespace penstock {
 
 struct HostCpu {
-  int cpus = 1;               // of the host, whatever a quota says
-  double others_seconds = 0;  // of CPU time since the host's start, of all but this process; of use as a difference
+  int cpus = 1;               // number of CPUs of the host, regardless of a quota
+  double others_seconds = 0;  // CPU time of all other processes since the host's start; meaningful as a difference
 };
 
-// By `stat`, whose format is /proc/stat's. Where that cannot be read there are no others.
+// Reads `stat`, in the format of /proc/stat. If it cannot be read, others_seconds is 0.
 HostCpu UsedCpu(const std::string& stat = "/proc/stat");
 
 }  // namespace penstock

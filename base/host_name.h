@@ -1,4 +1,4 @@
-// What this machine is called.
+// The name of this machine.
 #ifndef PENSTOCK_BASE_HOST_NAME_H_
 #define PENSTOCK_BASE_HOST_NAME_H_
 
@@ -6,7 +6,7 @@
 
 namespace penstock {
 
-// This machine's name; "localhost" where it has none.
+// Returns this machine's name, or "localhost" if it has none.
 std::string HostName();
 
 }  // namespace penstock

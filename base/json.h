@@ -1,4 +1,4 @@
-// Writing JSON.
+// Writes JSON.
 #ifndef PENSTOCK_BASE_JSON_H_
 #define PENSTOCK_BASE_JSON_H_
 
@@ -9,26 +9,26 @@
 
 namespace penstock {
 
-// What stands between the quotes of a JSON string (RFC 8259, section 7). Bytes that are no UTF-8 (RFC 3629), as names
-// of files may have, become U+FFFD each.
+// Returns the content of a JSON string between its quotes (RFC 8259, section 7). Replaces each byte that is not UTF-8
+// (RFC 3629), which file names may contain, by U+FFFD.
 std::string JsonEscaped(std::string_view text);
 
-// One object, written member by member: `Json().Field("job", name).Field("rows", rows).Object()`. Keys are the
-// caller's to keep distinct.
+// Writes one object member by member: `Json().Field("job", name).Field("rows", rows).Object()`. The caller must use
+// distinct keys.
 class Json {
  public:
   Json& Field(std::string_view key, std::string_view value);
   Json& Field(std::string_view key, const char* value) { return Field(key, std::string_view(value)); }
   Json& Field(std::string_view key, uint64_t value);
   Json& Field(std::string_view key, int value);
-  // Six digits, for people's eyes and plots; null where it is no number.
+  // Writes six digits, for display and plots, or null for NaN and infinity.
   Json& Field(std::string_view key, double value);
   Json& Field(std::string_view key, bool value);
-  // `json` is a value that is JSON already.
+  // `json` must be a JSON value.
   Json& Raw(std::string_view key, std::string_view json);
   std::string Object() const;
 
-  // Values, for Raw: a text with its quotes; an array of values; an array of texts.
+  // Return values for Raw: a quoted text; an array of values; an array of texts.
   static std::string Quote(std::string_view text);
   static std::string Array(const std::vector<std::string>& items);
   static std::string QuotedArray(const std::vector<std::string>& texts);

@@ -7,7 +7,7 @@
 
 namespace penstock {
 
-// Before it is unmapped: another file may come to lie there.
+// Forgets the file before the memory is unmapped, because another file may be mapped at the same address.
 LentFile::~LentFile() { of_->Forget(*this); }
 
 absl::StatusOr<std::shared_ptr<LentFile>> LentFiles::Create(uint64_t bytes) {
@@ -21,7 +21,7 @@ absl::StatusOr<std::shared_ptr<LentFile>> LentFiles::Create(uint64_t bytes) {
 
 std::shared_ptr<const LentFile> LentFiles::FileOf(const void* data, size_t size) const {
   const auto at = reinterpret_cast<uintptr_t>(data);
-  std::shared_ptr<const LentFile> file;  // let go of outside the lock: it may be another one, and this the last of it
+  std::shared_ptr<const LentFile> file;  // may be the last reference: release it outside the lock
   {
     MutexLock lock(&mutex_);
     const auto next = files_.upper_bound(at);

@@ -1,5 +1,5 @@
-// Memory that is written once and that processes of this host may have mapped for reading: files without names, found
-// again by the addresses of what lies in them.
+// Memory that is written once and that processes of this host may map for reading: anonymous files, which can be found
+// by the addresses of their contents.
 #ifndef PENSTOCK_BASE_LENT_FILES_H_
 #define PENSTOCK_BASE_LENT_FILES_H_
 
@@ -16,15 +16,15 @@ namespace penstock {
 
 class LentFiles;
 
-// Nobody else can write it. Whoever made it writes each byte before anybody is told of it, and never again: a process
-// that has it mapped reads it whenever it likes, also when the maker has long let go of it.
+// A file that only this process can write. The owner writes each byte before announcing it to another process, and
+// never again. A process that maps the file may read it at any time, even after the owner has released it.
 class LentFile {
  public:
   ~LentFile();
   LentFile(const LentFile&) = delete;
   LentFile& operator=(const LentFile&) = delete;
 
-  // Of all that its LentFiles ever made.
+  // Returns an id that is unique among all files of its LentFiles.
   uint64_t id() const { return id_; }
   int fd() const { return memory_.fd(); }
   std::byte* data() const { return memory_.data(); }
@@ -40,12 +40,12 @@ class LentFile {
   const SealedMemory memory_;
 };
 
-// Those of a process. Thread-safe; held by shared_ptr.
+// The lent files of a process. Thread-safe. Held by shared_ptr.
 class LentFiles : public std::enable_shared_from_this<LentFiles> {
  public:
-  // A new file of zeros, whose pages take memory once they are touched. Errors name the system call.
+  // Creates a file of zeros, whose pages take memory on their first access. Errors name the system call.
   absl::StatusOr<std::shared_ptr<LentFile>> Create(uint64_t bytes);
-  // The file that all of these bytes, which the caller keeps alive, lie in; null: they lie elsewhere.
+  // Returns the file that contains all these bytes, which the caller must keep alive, or null.
   std::shared_ptr<const LentFile> FileOf(const void* data, size_t size) const;
 
  private:
@@ -53,7 +53,7 @@ class LentFiles : public std::enable_shared_from_this<LentFiles> {
   void Forget(const LentFile& file);
 
   mutable Mutex mutex_;
-  std::map<uintptr_t, std::weak_ptr<const LentFile>> files_ ABSL_GUARDED_BY(mutex_);  // by where they begin
+  std::map<uintptr_t, std::weak_ptr<const LentFile>> files_ ABSL_GUARDED_BY(mutex_);  // by start address
   uint64_t made_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

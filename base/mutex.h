@@ -1,5 +1,5 @@
 // The project's lock: std::mutex with clang's thread-safety annotations. (absl::Mutex from an uninstrumented system
-// library makes ThreadSanitizer report races that are none.) Annotate every guarded field with ABSL_GUARDED_BY.
+// library makes ThreadSanitizer report false races.) Annotate every guarded field with ABSL_GUARDED_BY.
 #ifndef PENSTOCK_BASE_MUTEX_H_
 #define PENSTOCK_BASE_MUTEX_H_
 
@@ -35,8 +35,8 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex* const mutex_;
 };
 
-// Waits are written as loops around the condition, in the function that holds the lock, so that the analysis sees
-// the guarded fields:  while (!ready_) cv_.Wait(&mutex_);
+// Write a wait as a loop around the condition, in the function that holds the lock, so that the analysis sees the
+// guarded fields:  while (!ready_) cv_.Wait(&mutex_);
 class CondVar {
  public:
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -44,7 +44,7 @@ class CondVar {
     cv_.wait(lock);
     lock.release();
   }
-  // Returns false when `timeout` passed without a notification.
+  // Returns false if `timeout` passed without a notification.
   bool WaitFor(Mutex* mutex, std::chrono::nanoseconds timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
     const bool notified =

@@ -8,8 +8,7 @@
 namespace penstock {
 namespace {
 
-// Levenshtein's distance, letters compared without case, neighbors swapped counting once (optimal
-// string alignment).
+// Returns the Levenshtein distance, ignoring case. A swap of adjacent letters counts once (optimal string alignment).
 size_t Distance(std::string_view a, std::string_view b) {
   const auto same = [](char x, char y) {
     return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
@@ -30,7 +29,8 @@ size_t Distance(std::string_view a, std::string_view b) {
 
 constexpr size_t kLeastPart = 4;
 
-// Whether `word` is some of the words of `name`, which '_' parts: "horizontal_flip" of "random_horizontal_flip".
+// Returns true if `word` is a sequence of whole words of `name`, which are separated by '_': "horizontal_flip" in
+// "random_horizontal_flip".
 bool HasWords(std::string_view name, std::string_view word) {
   const std::string within = absl::StrCat("_", std::string(name), "_");
   return within.find(absl::StrCat("_", std::string(word), "_")) != std::string::npos;

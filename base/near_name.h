@@ -1,4 +1,4 @@
-// "Did you mean": the nearest of a list of names.
+// "Did you mean": the nearest name of a list.
 #ifndef PENSTOCK_BASE_NEAR_NAME_H_
 #define PENSTOCK_BASE_NEAR_NAME_H_
 
@@ -8,11 +8,11 @@
 
 namespace penstock {
 
-// The name with the smallest edit distance to `word`; where none is near (more than a third of its letters differ, and
-// at least two) the shortest one that `word` is a part of ("horizontal_flip"), or "".
+// Returns the name with the smallest edit distance to `word`, if the distance is at most two, or at most a third of the
+// length of `word`. Otherwise returns the shortest name that contains `word` as whole words ("horizontal_flip"), or "".
 std::string NearName(std::string_view word, const std::vector<std::string>& names);
 
-// " (did you mean 'x'?)", or "".
+// Returns " (did you mean 'x'?)", or "".
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace penstock

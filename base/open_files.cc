@@ -1,5 +1,6 @@
 #include "base/open_files.h"
 
+#include <signal.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -15,7 +16,15 @@ void RaiseOpenFileLimit() {
   rlimit files = {};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= kEnough) return;
   files.rlim_cur = std::min(kEnough, files.rlim_max);
-  setrlimit(RLIMIT_NOFILE, &files);  // where it fails all goes on with fewer
+  setrlimit(RLIMIT_NOFILE, &files);  // on failure, the process continues with the lower limit
+}
+
+void IgnoreFileSizeSignal() { signal(SIGXFSZ, SIG_IGN); }
+
+uint64_t FileSizeLimit() {
+  rlimit size = {};
+  if (getrlimit(RLIMIT_FSIZE, &size) != 0 || size.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+  return size.rlim_cur;
 }
 
 size_t OpenFileLimit() {

@@ -4,7 +4,7 @@
 
 namespace penstock {
 
-// Closes what it holds.
+// Closes the descriptor on destruction.
 class OwnedFd {
  public:
   explicit OwnedFd(int fd = -1) : fd_(fd) {}

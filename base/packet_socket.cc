@@ -51,7 +51,7 @@ absl::StatusOr<std::optional<PacketSocket::Arrived>> PacketSocket::ReceiveInto(c
     got = recvmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (got >= 0) break;
     if (errno == EINTR) continue;
-    // Said once when the other side closed with packets unread; what it had sent before is still there.
+    // Reported once if the peer closed with unread packets. Its earlier packets can still be received.
     if (errno == ECONNRESET && !std::exchange(reset, true)) continue;
     if (errno == EAGAIN || errno == EWOULDBLOCK) return std::nullopt;
     if (errno == ECONNRESET) return absl::OutOfRangeError("closed by the other side");

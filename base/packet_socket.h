@@ -1,4 +1,4 @@
-// One end of a SOCK_SEQPACKET connection: whole packets, and file descriptors with them.
+// One end of a SOCK_SEQPACKET connection: sends and receives whole packets with file descriptors.
 #ifndef PENSTOCK_BASE_PACKET_SOCKET_H_
 #define PENSTOCK_BASE_PACKET_SOCKET_H_
 
@@ -15,41 +15,41 @@ namespace penstock {
 
 struct ReceivedPacket {
   std::string bytes;
-  OwnedFd fd;  // that came with it
+  OwnedFd fd;  // descriptor of the packet
 };
 
-// Thread-safe but for its end: packets sent at one time by several threads come whole, one after another.
+// Thread-safe, except destruction. Packets that several threads send concurrently arrive whole, one after another.
 class PacketSocket {
  public:
   static constexpr size_t kMaxPacket = 131072;  // docs/feed.md
 
-  // Takes over `fd`. InvalidArgument when it is no SEQPACKET socket of the Unix family.
+  // Takes ownership of `fd`. Returns InvalidArgument if it is not a Unix SEQPACKET socket.
   static absl::StatusOr<PacketSocket> Create(OwnedFd fd);
 
   int fd() const { return fd_.get(); }
 
-  // What has come, without waiting:
-  //   a packet    an empty one is none
-  //   nullopt     nothing has come
-  //   OutOfRange  the other side has closed it
-  //   others      the packet is longer than kMaxPacket, has more than one descriptor, or the system's error
+  // Receives without blocking.
+  //   a packet    never an empty one
+  //   nullopt     no packet has arrived
+  //   OutOfRange  the peer has closed the connection
+  //   others      the packet is longer than kMaxPacket or has more than one descriptor, or the system's error
   absl::StatusOr<std::optional<ReceivedPacket>> Receive() const;
 
-  // The same into memory of the caller's: a packet of `size` bytes, at most `most` of them. Longer ones are
-  // InvalidArgument.
+  // As Receive, into the caller's buffer of `most` bytes. Returns the packet's size. Returns InvalidArgument for a
+  // longer packet.
   struct Arrived {
     size_t size = 0;
     OwnedFd fd;
   };
   absl::StatusOr<std::optional<Arrived>> ReceiveInto(char* buffer, size_t most) const;
 
-  // Sends, with a copy of `fd` unless that is -1.
+  // Sends a packet, with a copy of `fd` unless it is -1.
   //   OK
-  //   ResourceExhausted  the other side does not read (with `wait` it is waited for instead, until Shutdown)
-  //   OutOfRange         the other side has closed it
+  //   ResourceExhausted  the peer does not read (with `wait`, blocks instead until Shutdown)
+  //   OutOfRange         the peer has closed the connection
   absl::Status Send(std::string_view packet, bool wait, int fd = -1) const;
 
-  // Ends a Send that waits, and all later ones. Any thread.
+  // Makes a blocked Send, and all later ones, fail. Any thread may call it.
   void Shutdown() const;
 
  private:

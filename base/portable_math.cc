@@ -7,14 +7,14 @@
 namespace penstock {
 namespace {
 
-// ln 2 and pi/2 in two parts; the first has enough zero bits at its end for its small multiples to be exact.
+// ln 2 and pi/2 in two parts. The first part has enough trailing zero bits for its small multiples to be exact.
 constexpr double kLn2High = 0x1.62e42feep-1, kLn2Low = 0x1.a39ef35793c76p-33;
 constexpr double kHalfPiHigh = 0x1.921fb544p+0, kHalfPiLow = 0x1.0b4611a626331p-34;
 
-// 2^exponent for exponents of normal numbers.
+// Returns 2^exponent for exponents of normal numbers.
 double PowerOfTwo(int exponent) { return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52); }
 
-// To the nearest integer, for |x| < 2^51.
+// Rounds to the nearest integer, for |x| < 2^51.
 double Nearest(double x) {
   constexpr double kShift = 0x1.8p52;
   const double shifted = x + kShift;
@@ -36,7 +36,7 @@ double CosSmall(double r) {
   return 1.0 - sum;
 }
 
-// sin(x + quarter * pi/2).
+// Returns sin(x + quarter * pi/2).
 double SinTurned(double x, int quarter) {
   const double turns = Nearest(x * 0x1.45f306dc9c883p-1);  // 2 / pi
   const double r = (x - turns * kHalfPiHigh) - turns * kHalfPiLow;

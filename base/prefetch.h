@@ -1,4 +1,4 @@
-// Hints to the processor: what is named will be read soon. They change nothing, and never fault.
+// Prefetch hints for the processor. They have no side effects and never fault.
 #ifndef PENSTOCK_BASE_PREFETCH_H_
 #define PENSTOCK_BASE_PREFETCH_H_
 
@@ -10,7 +10,7 @@ constexpr size_t kCacheLine = 64;
 
 inline void PrefetchLine(const void* at) { __builtin_prefetch(at); }
 
-// All lines of the object. Null is allowed.
+// Prefetches all cache lines of the object. Null is allowed.
 template <typename T>
 void PrefetchObject(const T* object) {
   if (object == nullptr) return;

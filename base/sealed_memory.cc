@@ -12,8 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/open_files.h"
 
-// Of Linux 5.1; older headers do not have it.
+// Since Linux 5.1; older headers do not define it.
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
@@ -31,8 +32,11 @@ SealedMemory::~SealedMemory() {
 
 absl::StatusOr<SealedMemory> SealedMemory::Create(const char* name, uint64_t bytes, Others others, const char* what) {
   OwnedFd fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  const auto failed = [&](const char* call) {
-    return ErrnoStatus(errno, absl::StrCat(call, " of ", bytes, " bytes for ", what));
+  const auto failed = [&](const char* call) -> absl::Status {
+    if (errno != EFBIG) return ErrnoStatus(errno, absl::StrCat(call, " of ", bytes, " bytes for ", what));
+    return absl::ResourceExhaustedError(absl::StrCat("no shared memory of ", bytes, " bytes for ", what,
+                                                     ": RLIMIT_FSIZE (ulimit -f) allows files of ", FileSizeLimit(),
+                                                     " bytes"));
   };
   if (!fd) return failed("memfd_create");
   if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) return failed("ftruncate");
@@ -46,8 +50,8 @@ absl::StatusOr<SealedMemory> SealedMemory::Create(const char* name, uint64_t byt
 }
 
 absl::StatusOr<SealedMemory> SealedMemory::Open(OwnedFd fd, uint64_t bytes) {
-  // Only memory files have seals. Those of huge pages have too, but a page of theirs that cannot be had ends whoever
-  // reads it.
+  // Only memory files have seals. Files of huge pages have seals too, but the system kills a reader if it has no huge
+  // page left.
   const int seals = fcntl(fd.get(), F_GET_SEALS);
   struct statfs system {};
   if (seals < 0 || fstatfs(fd.get(), &system) != 0 || system.f_type != TMPFS_MAGIC) {

@@ -1,4 +1,4 @@
-// Memory that two processes have mapped: a file without a name, whose size cannot change any more.
+// Memory that two processes map: an anonymous file, whose size is sealed.
 #ifndef PENSTOCK_BASE_SEALED_MEMORY_H_
 #define PENSTOCK_BASE_SEALED_MEMORY_H_
 
@@ -10,25 +10,25 @@
 
 namespace penstock {
 
-// A mapping of the whole file. It lives on when the other process has ended.
+// A mapping of the whole file. It stays valid after the other process has ended.
 class SealedMemory {
  public:
   enum class Others { kRead, kWrite };
 
-  // A new file of zeros, mapped for reading and writing. Its pages take memory once they are touched. With kRead nobody
-  // can ever map it for writing but who has it mapped already. `what` is it for, in words for errors, which name the
+  // Creates a file of zeros, mapped for reading and writing. Its pages take memory on their first access. With kRead no
+  // process can map it for writing, except the existing mapping. `what` is its purpose, for errors, which name the
   // system call.
   static absl::StatusOr<SealedMemory> Create(const char* name, uint64_t bytes, Others others, const char* what);
 
-  // What another process sends, mapped for reading. InvalidArgument when it could be cut short under the reader (that
-  // ends a process), is no memory, or has not `bytes` bytes.
+  // Maps memory from another process for reading. Returns InvalidArgument if the memory could be truncated during a
+  // read (which kills the reading process), is not a memory file, or does not have `bytes` bytes.
   static absl::StatusOr<SealedMemory> Open(OwnedFd fd, uint64_t bytes);
 
   SealedMemory(SealedMemory&& other) noexcept;
   SealedMemory& operator=(SealedMemory&&) = delete;
   ~SealedMemory();
 
-  // -1 once CloseFd was called, and of what was opened.
+  // Returns the descriptor, or -1 after CloseFd and for opened memory.
   int fd() const { return fd_.get(); }
   void CloseFd() { fd_.Reset(); }
   std::byte* data() const { return data_; }

@@ -1,4 +1,4 @@
-// Early return on errors carried by absl::Status.
+// Early return on errors in an absl::Status.
 #ifndef PENSTOCK_BASE_STATUS_MACROS_H_
 #define PENSTOCK_BASE_STATUS_MACROS_H_
 

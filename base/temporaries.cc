@@ -12,7 +12,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMark = kTemporarySuffix.substr(0, kTemporarySuffix.find('X'));
 
-// The name of the file that `name` is a temporary of; empty where it is none. mkostemp takes letters and digits.
+// Returns the name of the file to which the temporary file `name` belongs, or "" if it is not temporary. mkostemp uses
+// letters and digits.
 std::string_view FileOf(std::string_view name) {
   if (name.size() <= kTemporarySuffix.size()) return {};
   const std::string_view file = name.substr(0, name.size() - kTemporarySuffix.size());
@@ -24,7 +25,7 @@ std::string_view FileOf(std::string_view name) {
   return file;
 }
 
-// `of` empty: of any file.
+// If `of` is empty, removes the temporary files of any file.
 void Remove(const fs::path& folder, const std::string& of) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {

@@ -1,4 +1,4 @@
-// The temporary files beside one that is being replaced (WriteFileAtomically).
+// The temporary files of WriteFileAtomically, in the folder of the replaced file.
 #ifndef PENSTOCK_BASE_TEMPORARIES_H_
 #define PENSTOCK_BASE_TEMPORARIES_H_
 
@@ -7,17 +7,18 @@
 
 namespace penstock {
 
-// What a temporary's name has behind that of its file, as mkostemp takes it.
+// The suffix of a temporary file's name, in the form that mkostemp takes.
 constexpr std::string_view kTemporarySuffix = ".penstock-tmp.XXXXXX";
 
-// Whether a file's name is that of a temporary one.
+// Returns true if the name is that of a temporary file.
 bool IsTemporary(std::string_view name);
 
-// Removes what a writer of `path` that was killed has left beside it; what cannot be listed or removed stays. Not for
-// files that another process may be writing.
+// Removes temporary files that a killed writer of `path` has left. Ignores files that cannot be listed or removed. Must
+// not be called while another process may be writing the file.
 void RemoveTemporariesOf(const std::string& path);
 
-// The same for all files of a folder that no other process writes into; not of the folders in it.
+// Removes the temporary files of all files in a folder, but not in its subfolders. No other process may write into the
+// folder.
 void RemoveTemporariesIn(const std::string& folder);
 
 }  // namespace penstock

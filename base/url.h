@@ -1,4 +1,4 @@
-// URLs where a path is meant, and no storage is behind them.
+// URLs in places where a path is expected, without access to a storage.
 #ifndef PENSTOCK_BASE_URL_H_
 #define PENSTOCK_BASE_URL_H_
 
@@ -7,15 +7,15 @@
 
 namespace penstock {
 
-// A URL as it may be shown to those who see messages and logs: without what stands before an '@', a user and a
-// password, nor behind '?' or '#', a signature.
+// Returns a URL for messages and logs, without secrets: removes the part before an '@' (user and password), and the
+// part after '?' or '#' (a signature).
 std::string UrlForShow(std::string_view url);
 
-// "" where `path` is no URL ("scheme://..."), or one that is read (pipeline/storage/object), else why it cannot be
-// read, with the way out.
+// Returns why a URL cannot be read, with the remedy. Returns "" if `path` is not a URL ("scheme://..."), or if it can
+// be read (pipeline/storage/object).
 std::string WhyNoUrl(std::string_view path);
 
-// "/data/train-0" of "file:///data/train-0"; all else as it is. Percent signs stay as they are.
+// Returns "/data/train-0" for "file:///data/train-0", and other paths unchanged. Does not decode percent signs.
 std::string WithoutFileScheme(std::string_view path);
 
 }  // namespace penstock

@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-// "0.2" of "0.2.0"; "" of what is no version.
+// Returns "0.2" for "0.2.0", and "" for an invalid version.
 std::string_view FirstTwo(std::string_view version) {
   const size_t first = version.find('.');
   if (first == std::string_view::npos) return {};

@@ -1,4 +1,4 @@
-// What others say in words, made fit for the wire.
+// Converts external text to valid text for messages.
 #ifndef PENSTOCK_BASE_WORDS_H_
 #define PENSTOCK_BASE_WORDS_H_
 
@@ -8,13 +8,13 @@
 
 namespace penstock {
 
-// Bytes of the UTF-8 sequence that starts at text[i], or 0 where none does (RFC 3629, section 4).
+// Returns the length of the UTF-8 sequence that starts at text[i], or 0 if there is none (RFC 3629, section 4).
 size_t Utf8SequenceLength(std::string_view text, size_t i);
 
-// At most `most` bytes of `text`, cut between two characters of UTF-8.
+// Truncates `text` to at most `most` bytes, between two UTF-8 characters.
 void Shorten(std::string* text, size_t most);
 
-// The same of any bytes: those that are no UTF-8, which a protobuf string must be, become "?" each.
+// As Shorten, for any bytes: replaces each byte that is not UTF-8, which a protobuf string requires, by "?".
 std::string WireWords(std::string_view text, size_t most);
 
 }  // namespace penstock

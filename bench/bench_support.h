@@ -1,4 +1,4 @@
-// What the benchmarks share: timing of work in pairs, so that a noisy machine disturbs both sides alike.
+// Helpers of the benchmarks: they time work in pairs, so that a noisy machine disturbs both sides alike.
 #ifndef PENSTOCK_BENCH_BENCH_SUPPORT_H_
 #define PENSTOCK_BENCH_BENCH_SUPPORT_H_
 
@@ -13,7 +13,7 @@
 
 namespace penstock {
 
-// Seconds on the wall, and of CPU over all threads of this process.
+// Wall time, and CPU time of all threads of this process, in seconds.
 struct Spent {
   double wall = 0;
   double cpu = 0;
@@ -36,7 +36,7 @@ inline double Median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-// "--name=value" among the arguments, or `fallback`.
+// Returns the value of "--name=value" among the arguments, or `fallback`.
 inline std::string Flag(int argc, char** argv, const std::string& name, const std::string& fallback) {
   const std::string prefix = "--" + name + "=";
   for (int i = 1; i < argc; ++i) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What caches that the worker chooses give: rows/s of a trainer on the same host, epoch by epoch, with the sizes of the
-# defaults as they are set, with those that are found, and with the best set by hand; in turns, with ratios of the last
+# The gain of caches that the worker chooses: rows/s of a trainer on the same host, epoch by epoch, with the default sizes set
+# by flags, with the worker's own choice, and with the best set by hand. The sides take turns. Prints ratios of the last
 # epochs.
-#   bench/caches.sh SHARDS_FOLDER [ROUNDS]               the standard recipe; by hand all images are kept decoded
-#   bench/caches.sh --evaluation SHARDS_FOLDER [ROUNDS]  resize and center crop; by hand all rows are kept finished
+#   bench/caches.sh SHARDS_FOLDER [ROUNDS]               the standard recipe; by hand it caches all images decoded
+#   bench/caches.sh --evaluation SHARDS_FOLDER [ROUNDS]  resize and center crop; by hand it caches all finished rows
 # Needs twice the memory of the decoded images.
 set -euo pipefail
 what=recipe
@@ -23,10 +23,10 @@ else
 fi
 before=(--record-cache "$((budget / 4))MiB" --decoded-cache 0 --row-cache "$((budget / 16))MiB")
 found=()
-caches_as_found=1  # in daemon.sh, where nothing is said of them
-cat "$shards"/* >/dev/null  # all read from the page cache
+caches_as_found=1  # for daemon.sh: keep the caches that no flag sets
+cat "$shards"/* >/dev/null  # all sides read from the page cache
 
-# read_with NAME FLAG...: prints the rate of each of four epochs, and sets rate_NAME to that of those that follow.
+# read_with NAME FLAG...: prints the rate of each of four epochs, and sets rate_NAME to that of the following ones.
 read_with() {
   local name=$1 epoch rate; shift
   start_daemon "$shards" --memory-budget "${budget}MiB" "$@"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What more connections for one stream give: rows/s of `penstock read` over gRPC through a proxy (link_proxy) that holds
-# each connection to so many MB/s, as clouds do, or makes the way long; --wire-connections auto against 1, in turns. Rows
-# come finished from the worker's cache, so that the way is what is measured; auto finds its connections in the time that
-# is measured.
+# The gain of several connections for one stream: rows/s of `penstock read` over gRPC through a proxy (link_proxy) that limits
+# each connection to some MB/s, as clouds do, or makes the link long; --wire-connections auto against 1, in turns. The worker's
+# cache has the finished rows, so that the link is measured. With auto, the measured time includes the search for the number of
+# connections.
 #   bench/connections.sh [ROUNDS] [STEPS] [DELAY_MS:MB_PER_SECOND...]
 #       (3 rounds, 1600 steps of 64 rows of 150,528 bytes; 0:0, 0:300 and 30:0, where 0 MB/s is no limit)
 set -euo pipefail
@@ -27,7 +27,7 @@ start_coordinator
 rate() {
   start_linked_worker "$1" "$2" "$work/rows" --wire-compression off --wire-connections "$3" --row-cache 1GiB
   "$bin/penstock" submit "$work/job.textproto" --json >/dev/null
-  "$bin/penstock" read far --steps 40 --no-digest --json >/dev/null  # the rows are in the cache
+  "$bin/penstock" read far --steps 40 --no-digest --json >/dev/null  # fills the cache with the rows
   rate=$("$bin/penstock" read far --steps "$steps" --no-digest --json | json rows_per_second)
   awk -v r="$rate" -v ms="$1" -v mb="$2" -v n="$3" -v x="$(grep -o 'rows go by [^,]*' "$work/w.log" | tail -1)" \
     'BEGIN { printf "%3s ms, %4s MB/s, connections %-4s %9.1f rows/s, %.2f GB/s  %s\n", ms, mb, n, r, r * 150536 / 1e9, x }' >&2

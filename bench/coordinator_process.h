@@ -1,5 +1,5 @@
-// A coordinator in a process of its own, for benchmarks that measure what it costs, and workers that only say what
-// workers say.
+// A coordinator in a separate process, for benchmarks that measure its cost, and workers that send a worker's messages
+// without reading data.
 #ifndef PENSTOCK_BENCH_COORDINATOR_PROCESS_H_
 #define PENSTOCK_BENCH_COORDINATOR_PROCESS_H_
 
@@ -24,7 +24,7 @@
 
 namespace penstock {
 
-// Made before gRPC begins: it forks.
+// Forks, so it must be constructed before gRPC starts.
 class CoordinatorProcess {
  public:
   explicit CoordinatorProcess(const CoordinatorOptions& asked) {
@@ -52,11 +52,11 @@ class CoordinatorProcess {
   CoordinatorProcess(const CoordinatorProcess&) = delete;
   CoordinatorProcess& operator=(const CoordinatorProcess&) = delete;
 
-  // Empty where it did not come up.
+  // Empty if the coordinator did not start.
   const std::string& address() const { return address_; }
   pid_t pid() const { return pid_; }
 
-  // Seconds of CPU time that it has used.
+  // The CPU time of the process so far, in seconds.
   double CpuSeconds() const {
     std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
     std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -68,7 +68,7 @@ class CoordinatorProcess {
     }
     return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
   }
-  // Resident.
+  // The resident memory of the process.
   double MemoryBytes() const {
     std::ifstream file("/proc/" + std::to_string(pid_) + "/status");
     for (std::string line; std::getline(file, line);) {
@@ -107,11 +107,11 @@ void Call(v1::Coordinator::Stub* stub, Method method, const Req& request, Rep* r
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.error_message().c_str());
 }
 
-// Workers that beat, do what they are asked, and move when they are told.
+// Workers that send heartbeats, report tasks as done, and change their address on request.
 class MadeUpWorkers {
  public:
   using Stub = v1::Coordinator::Stub;
-  // A data set has `shards` shards of 1000 records.
+  // Each data set has `shards` shards of 1000 records.
   MadeUpWorkers(Stub* stub, int workers, int shards) : stub_(stub), workers_(workers), shards_(shards) {
     for (int i = 0; i < workers_; ++i) Register(i, 0);
   }
@@ -140,7 +140,7 @@ class MadeUpWorkers {
       }
     }
   }
-  // Beats until the job is READY.
+  // Submits the job and sends heartbeats until it is READY.
   void Prepare(const std::string& job) {
     v1::SubmitReply submitted;
     Call(stub_, &Stub::Submit, SubmitOf(SimpleSpec(job)), &submitted);

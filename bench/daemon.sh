@@ -1,11 +1,11 @@
-# Sourced by the benchmarks that need a daemon: start_daemon ROOT [FLAG...] starts `penstockd standalone` on a free port
-# below $work and sets PENSTOCK_COORDINATOR; start_coordinator and start_linked_worker (below) do so for a worker that is
-# behind a link; all is ended and removed when the script ends.
+# Sourced by the benchmarks that need a daemon. start_daemon ROOT [FLAG...] starts `penstockd standalone` on a free port below
+# $work and sets PENSTOCK_COORDINATOR. start_coordinator and start_linked_worker (below) do the same for a worker behind a link.
+# The end of the script ends all processes and removes their files.
 root=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/..")
 bin=${PENSTOCK_BIN:-$root/build/release/bin}
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 for program in penstock penstockd; do
-  [ -x "$bin/$program" ] || die "$bin/$program is not there: ./run build (or set PENSTOCK_BIN)"
+  [ -x "$bin/$program" ] || die "$bin/$program does not exist: cmake --build build/release --target benches (or set PENSTOCK_BIN)"
 done
 work=$(mktemp -d)
 daemon='' proxy='' coordinator=''
@@ -22,7 +22,7 @@ trap stop_all EXIT
 
 start_daemon() {
   local data_root=$1; shift
-  # A cache that grows meanwhile would measure something else in each epoch; bench/caches.sh wants that.
+  # A growing cache would change the measured work from epoch to epoch. Only bench/caches.sh measures that.
   case " $* " in *' --decoded-cache '*) ;; *) [ -n "${caches_as_found:-}" ] || set -- --decoded-cache 0 "$@" ;; esac
   rm -rf "$work/state" "$work/port"
   "$bin/penstockd" standalone --listen 127.0.0.1:0 --port-file "$work/port" --data-root "$data_root" \
@@ -40,7 +40,7 @@ start_daemon() {
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-# A coordinator of its own, for workers that start_linked_worker starts one after another.
+# A separate coordinator, for workers that start_linked_worker starts one after another.
 start_coordinator() {
   PENSTOCK_COORDINATOR=127.0.0.1:$(free_port)
   export PENSTOCK_COORDINATOR
@@ -48,8 +48,8 @@ start_coordinator() {
   coordinator=$!
 }
 
-# start_linked_worker DELAY_MS MB_PER_SECOND ROOT [FLAG...]: a worker that is reached through link_proxy alone (0: no
-# delay, no limit), live when this returns; its log is $work/w.log. stop_linked_worker ends both.
+# start_linked_worker DELAY_MS MB_PER_SECOND ROOT [FLAG...]: starts a worker behind link_proxy (0: no delay, no limit).
+# Returns when it is live. Its log is $work/w.log. stop_linked_worker ends both.
 start_linked_worker() {
   local delay=$1 width=$2 data_root=$3 port far waited=0; shift 3
   port=$(free_port) far=$(free_port)
@@ -70,10 +70,10 @@ stop_linked_worker() {
   proxy=''
 }
 
-# json KEY: a number of the JSON object on standard input.
+# json KEY: prints a number of the JSON object on standard input.
 json() { sed -n "s/.*\"$1\": \([0-9.e+-]*\).*/\1/p"; }
 
-# ratios: lines "A B" on standard input -> best and median of A/B.
+# ratios: reads lines "A B" on standard input, prints the best and the median of A/B.
 ratios() {
   awk '{ r[NR] = $1 / $2 } END { n = asort_(r, NR); printf "best %.3f, median %.3f of %d pairs\n", r[n], (n % 2) ? r[(n + 1) / 2] : (r[n / 2] + r[n / 2 + 1]) / 2, n }
        function asort_(a, n,   i, j, t) { for (i = 2; i <= n; i++) { t = a[i]; for (j = i - 1; j >= 1 && a[j] > t; j--) a[j + 1] = a[j]; a[j + 1] = t } return n }'

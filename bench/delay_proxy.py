@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A TCP proxy that makes a link long without making it narrow: every byte arrives later by half of DELAY_MS in each
-direction, so that DELAY_MS is added to a round trip, and any number of bytes may be under way. With BYTES_PER_SECOND it
-makes it narrow too: each direction of each connection carries no more.
+direction. This adds DELAY_MS to a round trip, and any number of bytes may be under way. With BYTES_PER_SECOND it also makes
+the link narrow: each direction of each connection carries at most that.
 
     bench/delay_proxy.py LISTEN_PORT TARGET_HOST:PORT DELAY_MS [BYTES_PER_SECOND]     (LISTEN_PORT on 127.0.0.1)
 
@@ -16,7 +16,7 @@ CHUNK = 1 << 20
 
 
 async def carry_slowly(reader, writer, rate):
-    """Reads no more than goes out, so that the sender feels it."""
+    """Reads only as much as it can send, so that the sender notices the limit."""
     loop = asyncio.get_running_loop()
     free = loop.time()
     try:
@@ -32,7 +32,7 @@ async def carry_slowly(reader, writer, rate):
 
 
 async def carry(reader, writer, delay):
-    """Reads at once, writes each piece when its time has come."""
+    """Reads at once, and writes each piece when it is due."""
     loop = asyncio.get_running_loop()
     pieces = collections.deque()
     arrived = asyncio.Event()
@@ -84,7 +84,7 @@ async def main(port, host, target_port, delay, rate):
             end.transport.set_write_buffer_limits(high=4 * CHUNK)
         await asyncio.gather(carry(reader, there[1], delay), carry(there[0], writer, delay))
 
-    limit = 4096 if rate > 0 else 4 * CHUNK  # of what lies here on its way
+    limit = 4096 if rate > 0 else 4 * CHUNK  # the most bytes buffered here
     server = await asyncio.start_server(serve, "127.0.0.1", port, limit=limit)
     async with server:
         await server.serve_forever()

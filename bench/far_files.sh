@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Rows/s of the loader on files whose reads take long, as a network file system's do (slow_reads.c adds the time), read by
-# the threads that make rows, by threads of their own, and from a cache on disk that has them, against the same files nearby,
-# in turns. The ratio is that of the last two.
+# Rows/s of the loader on files with slow reads, like those of a network file system (slow_reads.c adds the time). The threads
+# that make rows read them, or separate threads, or a full cache on disk replaces them. The comparison is with the same files
+# without delay. The sides take turns. The ratio is that of the last two.
 #   bench/far_files.sh SHARDS_FOLDER [DELAY_MS] [READ_THREADS] [TURNS]     (20 ms, 64 threads, 3 turns)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
@@ -13,8 +13,8 @@ standard_job far "$shards" 64 >"$work/job.textproto"
 export XDG_CACHE_HOME=$work/cache
 bench() { "$bin/penstock" bench "$work/job.textproto" --no-stages --seconds 5 --json "$@" | json rows_per_second; }
 far() { SLOW_READS_BELOW=$shards SLOW_READS_MS=$delay LD_PRELOAD=$work/slow_reads.so bench "$@"; }
-bench >/dev/null  # the indexes are kept, and the page cache has the files
-# All of it is read once, so that the cache on disk has it.
+bench >/dev/null  # builds the indexes, and fills the page cache
+# Reads all records once, so that the cache on disk has them.
 bench --disk-cache "$work/disk" --seconds 20 >/dev/null
 for ((i = 0; i < turns; i++)); do
   near=$(bench) own=$(far) apart=$(far --read-threads "$threads")

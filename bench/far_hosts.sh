@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What a long link costs: rows/s of `penstock read` over gRPC from a worker that is DELAY_MS of round trip away, against
-# the same one at no distance, all through the same kind of proxy (link_proxy), in turns. Rows come finished from the
-# worker's cache, so that the link is what is measured. What the proxy itself carries is printed first.
+# The cost of a long link: rows/s of `penstock read` over gRPC from a worker at DELAY_MS of round trip, against the same worker
+# without delay, all through the same kind of proxy (link_proxy), in turns. The worker's cache has the finished rows, so that the
+# link is measured. First prints the rate of the proxy itself.
 #   bench/far_hosts.sh [ROUNDS] [STEPS] [DELAY_MS...]     (3 rounds, 800 steps of 64 rows of 150,528 bytes, 1 and 10 ms)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
@@ -10,7 +10,7 @@ shift $(($# < 2 ? $# : 2))
 delays=("${@:-}")
 [ -n "${delays[0]}" ] || delays=(1 10)
 
-# The proxy alone: a socket that is filled at one end and emptied at the other.
+# The proxy alone: one process fills a socket at one end and another empties it at the other.
 python3 - "$bin/link_proxy" "$(free_port)" <<'END'
 import socket, subprocess, sys, threading, time
 target = socket.create_server(("127.0.0.1", 0))
@@ -45,12 +45,12 @@ batch { size: 64 last: DROP }
 END
 start_coordinator
 
-# rate DELAY_MS: of the worker at that distance.
+# rate DELAY_MS: prints the rate of the worker at that distance.
 rate() {
   local result
   start_linked_worker "$1" 0 "$work/rows" --row-cache 1GiB
   "$bin/penstock" submit "$work/job.textproto" --json >/dev/null
-  "$bin/penstock" read far --steps 40 --no-digest --json >/dev/null  # the rows are in the cache
+  "$bin/penstock" read far --steps 40 --no-digest --json >/dev/null  # fills the cache with the rows
   result=$("$bin/penstock" read far --steps "$steps" --no-digest --json | json rows_per_second)
   stop_linked_worker
   awk -v r="$result" -v ms="$1" 'BEGIN { printf "%4s ms %9.1f rows/s, %.2f GB/s\n", ms, r, r * 150536 / 1e9 }' >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How long `penstock read` takes to its first batch on an indexed data set of many small records.
+# The time of `penstock read` to its first batch on an indexed data set of many small records.
 #   bench/first_batch.sh [RECORDS] [RUNS]      (1000000 records, 5 runs)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"

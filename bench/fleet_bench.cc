@@ -1,6 +1,7 @@
-// What a fleet costs the coordinator: its memory for each shard of a job, and its CPU time with workers that beat and
-// trainers that report each second, all of them with a long poll: evenly in the second, and when the coordinator tells
-// them to, in turns. Real RPCs, a connection each; nobody makes rows.
+// The cost of a fleet for the coordinator: its memory for each shard of a job, and its CPU time with workers that send
+// heartbeats and trainers that report each second. All have a long poll. In turns the calls are spread evenly over the
+// second, and follow the coordinator's requested times. The RPCs are real, with a connection each. No process makes
+// rows.
 //
 //   fleet_bench [--workers=100] [--trainers=100] [--seconds=10] [--turns=3] [--shards=100000]
 #include <algorithm>
@@ -25,14 +26,14 @@ namespace {
 
 using Stub = v1::Coordinator::Stub;
 constexpr uint32_t kPollMs = 20'000;
-constexpr int kWatching = 4;                               // while memory is measured
-constexpr auto kSettle = std::chrono::milliseconds(3000);  // until answers have gone and memory is given back
+constexpr int kWatching = 4;                               // during the measurement of memory
+constexpr auto kSettle = std::chrono::milliseconds(3000);  // until answers have arrived and memory is released
 
 struct Options {
   int workers = 100, trainers = 100, seconds = 10, shards = 100'000, turns = 3;
 };
 
-// A long poll again and again, of all jobs or of one, until it is stopped.
+// Repeats a long poll, of all jobs or of one, until it is stopped.
 class Poll {
  public:
   Poll(Stub* stub, const std::string& job) : stub_(stub), watched_(job) {}
@@ -73,7 +74,7 @@ class Poll {
   bool over_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// A process of the fleet: its connection, its poll, and what it says each second.
+// A process of the fleet: its connection, its poll, and its calls of each second.
 struct Member {
   std::unique_ptr<Stub> stub;
   std::unique_ptr<Poll> poll;
@@ -121,7 +122,8 @@ v1::ReportSessionRequest MakeReport(const Member& member, double now, int worker
   return report;
 }
 
-// All members speak, each when the coordinator told it to or, `evenly`, a second after it spoke last.
+// Runs all members. Each calls at the time that the coordinator requested or, with `evenly`, a second after its last
+// call.
 class Fleet {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -131,7 +133,7 @@ class Fleet {
     MutexLock lock(&mutex_);
     for (size_t i = 0; i < count; ++i) due_.emplace(begin_ + std::chrono::microseconds(1'000'000 * i / count), i);
   }
-  // Speaks until then, and returns when all answers are there.
+  // Calls until `end`, and returns when all answers have arrived.
   void SpeakUntil(Time end) {
     for (Time now = begin_; now < end; now = std::chrono::steady_clock::now()) {
       std::vector<std::pair<Time, size_t>> mine;
@@ -203,7 +205,7 @@ int Measure(const Options& options, const CoordinatorProcess& coordinator) {
   const auto admin = v1::Coordinator::NewStub(MakeChannel(coordinator.address()));
   MadeUpWorkers workers(admin.get(), options.workers, 1000);
   workers.Prepare("train");
-  // Memory: two large jobs after a small one, and what the second adds, with some who are sent all jobs.
+  // Memory: two large jobs after a small one, and the increase by the second. Some watchers receive all jobs.
   std::vector<std::unique_ptr<Poll>> watching;
   for (int i = 0; i < kWatching; ++i) {
     watching.push_back(std::make_unique<Poll>(admin.get(), ""));
@@ -257,7 +259,7 @@ int Measure(const Options& options, const CoordinatorProcess& coordinator) {
   std::this_thread::sleep_for(kSettle);
   const double silent = measure([&] { std::this_thread::sleep_for(std::chrono::seconds(options.seconds)); });
   std::printf("CPU: %.2f %% of a core while nobody speaks\n", silent);
-  // The first seconds are not measured. Evenly and as told in turns.
+  // The first seconds are not measured. Both schedules take turns.
   for (int turn = 0; turn < options.turns; ++turn) {
     for (const bool evenly : {true, false}) {
       constexpr auto kWarm = std::chrono::seconds(4);
@@ -292,7 +294,7 @@ int Main(int argc, char** argv) {
     return 2;
   }
   CoordinatorOptions coordinator_options;
-  coordinator_options.dead_after_ms = 600'000;  // nobody dies because this machine is busy
+  coordinator_options.dead_after_ms = 600'000;  // a busy machine must not make members count as dead
   const CoordinatorProcess coordinator(coordinator_options);
   return coordinator.address().empty() ? 1 : Measure(options, coordinator);
 }

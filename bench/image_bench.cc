@@ -3,12 +3,11 @@
 //   image_bench --folder=DIR [--turns=9] [--crops=2] [--pillow=PYTHON] [--pillow_script=FILE]
 //   [--only=recipe|opencv|resize]
 //
-// DIR: a folder of JPEGs; each is cropped --crops times, with the draws of random_resized_crop. In every turn all sides
-// do the same crops one after the other, so that other work on the machine disturbs all; times are CPU time of the
+// DIR: a folder of JPEGs. Each is cropped --crops times, with the draws of random_resized_crop. In every turn all sides
+// make the same crops one after the other, so that other work on the machine disturbs all. Times are CPU time of the
 // thread. `best` divides the best turns, `median` is that of the turns' ratios. --pillow: a Python with Pillow
-// (image.sh makes one); Pillow decodes, crops and resizes, and neither mirrors nor copies into a batch, which ours
-// does.
-// --only: one side again and again, for a profiler.
+// (image.sh makes one). Pillow decodes, crops and resizes, but neither mirrors nor copies into a batch, as ours does.
+// --only: repeats one side, for a profiler.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -33,7 +32,7 @@ namespace {
 
 constexpr int kSide = 224, kCropSide = 350;
 constexpr size_t kRowBytes = size_t{kSide} * kSide * 3;
-constexpr size_t kRing = 256;  // slots that rows go to, as a batch would have
+constexpr size_t kRing = 256;  // slots for rows, as a batch has them
 
 struct Crop {
   size_t photo;
@@ -73,7 +72,7 @@ Work MakeWork(const std::string& folder, int crops) {
   return work;
 }
 
-// Our own path, as a job's ops drive it: nothing is decoded before the row's place is known.
+// Our own path, as a job's ops use it: it decodes nothing before it knows the row's place.
 class Recipe {
  public:
   explicit Recipe(ResizeMethod method) : method_(method), ring_(kRing * kRowBytes) {}
@@ -101,7 +100,7 @@ class Recipe {
   std::vector<uint8_t> ring_;
 };
 
-// What one would write by hand around our crop decoder.
+// The code that a user would write around our crop decoder.
 class OpencvRecipe {
  public:
   OpencvRecipe() : ring_(kRing * kRowBytes) { cv::setNumThreads(1); }
@@ -135,7 +134,7 @@ double CpuSeconds(const std::function<void()>& work) {
   return SecondsOf(CLOCK_THREAD_CPUTIME_ID) - begin;
 }
 
-// One side of the table; seconds per image of one turn.
+// One side of the table, with the seconds per image of each turn.
 struct Side {
   std::string name;
   std::function<double()> turn;
@@ -144,16 +143,16 @@ struct Side {
 };
 
 void RunTurns(int turns, std::vector<Side>* sides) {
-  for (Side& side : *sides) side.turn();  // buffers grow, pages are touched
+  for (Side& side : *sides) side.turn();  // grows buffers and touches pages
   for (int turn = 0; turn < turns; ++turn) {
-    for (size_t k = 0; k < sides->size(); ++k) {  // none is always the first
+    for (size_t k = 0; k < sides->size(); ++k) {  // each side is first in some turns
       Side& side = (*sides)[(k + static_cast<size_t>(turn)) % sides->size()];
       side.seconds.push_back(side.turn());
     }
   }
 }
 
-// A line for each other side: ours is sides[0].
+// Prints a line for each other side. Ours is sides[0].
 void Print(const char* title, const std::vector<Side>& sides) {
   std::printf("\n%s\n  %-44s %10s %14s %14s\n", title, "", "us an image", "ours / it best", "median");
   for (const Side& side : sides) {

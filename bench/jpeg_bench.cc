@@ -1,11 +1,11 @@
-// Decoding JPEG on one thread: the crops of RandomResizedCrop out of each photograph of a folder, and the whole of it,
-// by libjpeg-turbo alone, by JpegDecoder, and by JpegDecoder from restart-indexed bytes, in turns. Rows are handed on
-// strip by strip, as a resize takes them.
+// Decoding JPEG on one thread: the crops of RandomResizedCrop out of each photograph of a folder, and the whole
+// photograph. The sides are libjpeg-turbo alone, JpegDecoder, and JpegDecoder on restart-indexed bytes, in turns. Rows
+// are passed on strip by strip, as a resize takes them.
 //
 //   jpeg_bench FOLDER [--crops=20] [--rounds=15] [--per-photo=1]
 //
 // Prints CPU times and their ratios over all photographs (sums of each photograph's best times, and the median over the
-// photographs of the rounds' medians), the ratio of the files' sizes and the time that the transcoding takes.
+// photographs of the rounds' medians), the ratio of the files' sizes, and the time of the transcoding.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,8 +30,8 @@ struct Photo {
   double transcode_s = 0;
 };
 
-// As torchvision's RandomResizedCrop with its defaults draws: area uniform in 0.08 to 1 of the image's, aspect
-// log-uniform in 3/4 to 4/3, ten tries, else the largest centered square.
+// Draws as torchvision's RandomResizedCrop with its defaults: area uniform in 0.08 to 1 of the image's, aspect
+// log-uniform in 3/4 to 4/3, ten tries, otherwise the largest centered square.
 Rect DrawCrop(int width, int height, SampleRandom* random) {
   for (int i = 0; i < 10; ++i) {
     const double area = width * height * random->Uniform(0.08, 1.0);
@@ -50,7 +50,7 @@ Rect DrawCrop(int width, int height, SampleRandom* random) {
 
 enum Side { kAlone, kPlain, kIndexed, kSides };
 
-// Best time of each side, in seconds, and the median over the rounds of its ratio to another.
+// Best time of each side in seconds, and the median over the rounds of its ratio to another.
 struct Times {
   std::array<double, kSides> best;
   std::array<std::vector<double>, kSides> all;
@@ -62,7 +62,7 @@ struct Times {
   }
 };
 
-// Takes rows as a resize does, strip by strip, and lets them go.
+// Takes rows as a resize does, strip by strip, and drops them.
 struct Discard final : ImageSink {
   void Rows(const ImageView& rows) override { taken += rows.height; }
   void Restart() override { taken = 0; }
@@ -76,7 +76,7 @@ class Decodes {
     times.best.fill(1e9);
     for (int round = 0; round < rounds; ++round) {
       for (int turn = 0; turn < kSides; ++turn) {
-        const Side side = static_cast<Side>((turn + round) % kSides);  // each goes first as often
+        const Side side = static_cast<Side>((turn + round) % kSides);  // each side goes first equally often
         const double seconds = TimeOf([&] { Run(photo, side, rects); }).cpu;
         times.best[side] = std::min(times.best[side], seconds);
         times.all[side].push_back(seconds);

@@ -1,7 +1,6 @@
-// A TCP proxy that makes a link long, or narrow: link_proxy LISTEN_PORT TARGET_PORT DELAY_MS [MB_PER_SECOND], both
-// ports of 127.0.0.1; DELAY_MS is added to a round trip, and without a rate the link is as wide as can be. For
-// bench/far_hosts.sh: it carries some GB/s, which delay_proxy.py does not, and a link as long as that needs; and for
-// bench/narrow_link.sh. A signal ends it.
+// A TCP proxy that makes a link long or narrow: link_proxy LISTEN_PORT TARGET_PORT DELAY_MS [MB_PER_SECOND], both ports
+// of 127.0.0.1. It adds DELAY_MS to a round trip. Without a rate it does not limit the link. bench/far_hosts.sh needs
+// some GB/s and a long link, which delay_proxy.py cannot carry. bench/narrow_link.sh uses it too. A signal ends it.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -26,13 +25,13 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// Read at once, and under way at one time: beyond what is measured here, bandwidth times delay.
+// The bytes of one read, and the most bytes under way: more than bandwidth times delay of any measurement here.
 constexpr size_t kChunk = 256 << 10;
 constexpr size_t kMostUnderWay = size_t{256} << 20;
-// The same of a narrow link, which has no more room than a switch has.
+// The same for a narrow link, which buffers no more than a switch.
 constexpr size_t kMostOnNarrow = 2 * kChunk;
 
-// A sender that was late by less catches up.
+// A sender that is late by less than this catches up.
 constexpr std::chrono::milliseconds kLate(20);
 
 struct Link {
@@ -40,7 +39,7 @@ struct Link {
   double bytes_per_second = 0;  // each way; 0: no limit
 };
 
-// One direction of a connection: pieces and when they are due.
+// One direction of a connection: pieces and their due times.
 class Direction {
  public:
   Direction(int from, int to, const Link& link) : from_(from), to_(to), link_(link) {}
@@ -63,7 +62,7 @@ class Direction {
   }
 
   void Write() {
-    SteadyClock::time_point free_at = SteadyClock::now();  // of a narrow link: when the next piece may go
+    SteadyClock::time_point free_at = SteadyClock::now();  // when a narrow link may send the next piece
     for (bool broken = false;;) {
       Piece piece;
       {
@@ -84,7 +83,7 @@ class Direction {
         broken = n <= 0;
         if (!broken) sent += static_cast<size_t>(n);
       }
-      if (broken) shutdown(from_, SHUT_RD);  // Read ends
+      if (broken) shutdown(from_, SHUT_RD);  // ends Read
       MutexLock lock(&mutex_);
       under_way_ -= piece.size;
       free_.push_back(std::move(piece.bytes));
@@ -98,9 +97,9 @@ class Direction {
   struct Piece {
     SteadyClock::time_point due;
     Chunk bytes;
-    size_t size = 0;  // 0: the end
+    size_t size = 0;  // 0: end of the stream
   };
-  // One that was used before, so that its pages are there.
+  // Returns a used chunk if possible, because its pages exist.
   Chunk NewChunk() {
     MutexLock lock(&mutex_);
     if (free_.empty()) return std::make_unique<std::vector<char>>(kChunk);

@@ -1,15 +1,15 @@
-// Rows per second of the loader alone, in this process, against a plain loop on as many threads.
+// Rows per second of the loader alone, in this process, against a plain loop with as many threads.
 //
 //   loader_bench [--folder=DIR] [--rows=2000] [--threads=N] [--pairs=5] [--resize=OPENCV_LINEAR|PIL] [--batch=64]
 //                [--cache=MIB] [--only=loader|loop|cold]
-//   loader_bench --tiny=RECORDS [--threads=N] [--batch=64]     records of a few numbers: what each row costs at least
+// loader_bench --tiny=RECORDS [--threads=N] [--batch=64]     records of a few numbers: the minimal cost of a row
 //
-// DIR: a folder of JPEGs, repeated to --rows records (generated images when none is given). The records are written
-// as TFRecords into a temporary folder, which the loader reads through the page cache; the loop has its JPEGs in
-// memory. Each pair runs both on the same epoch; the ratio of each pair is what counts, since other work on the machine
-// disturbs both. With OPENCV_LINEAR both make the same pixels, which is checked once, beforehand. Each run of the
-// loader is a new one: its time holds starting threads and touching fresh memory too. --only=cold: the files are
-// dropped from the page cache before each run, and the loader's read-ahead is compared with none.
+// DIR: a folder of JPEGs, repeated to --rows records (default: generated images). The records are TFRecords in a
+// temporary folder, which the loader reads through the page cache. The loop has its JPEGs in memory. Each pair runs
+// both on the same epoch. The ratio of each pair is the result, because other work on the machine disturbs both. With
+// OPENCV_LINEAR both make the same pixels, which is checked once at the start. Each run uses a new loader, so its time
+// includes starting threads and touching fresh memory. --only=cold: drops the files from the page cache before each
+// run, and compares the loader's read-ahead with none.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -25,6 +25,7 @@
 #include "bench/plain_loop.h"
 #include "pipeline/loader/local_reader.h"
 #include "pipeline/records/example_builder.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
@@ -91,7 +92,7 @@ v1::JobSpec MakeJob(const std::vector<std::string>& jpegs, const std::string& fo
   return job;
 }
 
-// The sum of all rows' pixels where `sum_up` says so, else 0.
+// Returns the sum of all rows' pixels if `sum_up` is set, and 0 otherwise.
 uint64_t RunLoader(const std::shared_ptr<const LoadJob>& job, const LocalReaderOptions& options, bool sum_up) {
   auto reader = LocalReader::Open(job, options);
   uint64_t sum = 0;
@@ -114,13 +115,13 @@ void DropFromPageCache(const std::string& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const int fd = open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) continue;
-    fdatasync(fd);  // what is not on the disk yet stays
+    fdatasync(fd);  // dirty pages would stay in the page cache
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     close(fd);
   }
 }
 
-// Rows without images, where everything but their content counts.
+// Rows without images, so that everything except their content counts.
 int RunTiny(int records, int threads, uint32_t batch) {
   TempFolder folder;
   NumberDatasetOptions numbers;
@@ -136,7 +137,7 @@ int RunTiny(int records, int threads, uint32_t batch) {
     uint64_t rows = 0;
     double first = 0, begin = SecondsOf(CLOCK_MONOTONIC);
     const Spent spent = TimeOf([&] {
-      auto reader = LocalReader::Open(set.job, set.roots, options);
+      auto reader = LocalReader::Open(LocalFiles(), set.job, set.roots, options);
       while (true) {
         auto step = (*reader)->Next();
         if (!step.ok() || !step->has_value()) break;
@@ -151,7 +152,7 @@ int RunTiny(int records, int threads, uint32_t batch) {
   return 0;
 }
 
-// From the disk, with and without read-ahead.
+// Reads from the disk, with and without read-ahead.
 int RunCold(const std::shared_ptr<const LoadJob>& job, LocalReaderOptions options, size_t rows, int pairs,
             const std::string& folder) {
   const int ahead = options.read_ahead_rows;
@@ -184,7 +185,7 @@ int Main(int argc, char** argv) {
   TempFolder folder;
   const std::vector<std::string> jpegs = ReadJpegs(Flag(argc, argv, "folder", ""), rows);
   const v1::JobSpec spec = MakeJob(jpegs, folder.path(), resize, batch);
-  const auto dataset = OpenDataset(spec, {{"data", folder.path()}}, "", threads);
+  const auto dataset = OpenDataset(LocalFiles(), spec, {{"data", folder.path()}}, "", threads);
   if (!dataset.ok()) {
     std::fprintf(stderr, "%s\n", dataset.status().ToString().c_str());
     return 1;
@@ -222,7 +223,7 @@ int Main(int argc, char** argv) {
       std::printf("loop %.0f rows/s, %.3f CPU ms/row\n", rows / loop.wall, 1e3 * loop.cpu / rows);
       continue;
     }
-    if (pair % 2 == 0) {  // neither is always the first
+    if (pair % 2 == 0) {  // each side is first in half of the pairs
       run_loader();
       run_loop();
     } else {

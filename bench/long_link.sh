@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Rows/s of `penstock read` from a worker that is a long link away, against the same worker nearby, in turns: both behind
-# delay_proxy.py, which adds to the round trip and limits nothing else. Rows are raw pixels (147 KiB each), which cost
-# the worker nearly nothing, so that the link is what is measured.
+# Rows/s of `penstock read` from a worker behind a long link, against the same worker nearby, in turns. Both are behind
+# delay_proxy.py, which adds to the round trip and limits nothing else. Rows are raw pixels (147 KiB each), which cost the worker
+# nearly nothing, so that the link is measured.
 #   bench/long_link.sh [DELAY_MS] [PAIRS] [STEPS] [FLAG...]     (100 ms, 3 pairs, 150 steps of 16 rows; flags of `read`)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
@@ -24,14 +24,14 @@ trap 'kill $worker $processes 2>/dev/null; rm -rf "$work"' EXIT
 export PENSTOCK_COORDINATOR=127.0.0.1:$coordinator
 "$bin/penstockd" coordinator --listen "$PENSTOCK_COORDINATOR" --state-dir "$work/c" >"$work/c.log" 2>&1 & processes+=" $!"
 
-# rate PORT FLAG...: of the worker as reached there.
+# rate PORT FLAG...: prints the rate of the worker behind that port.
 rate() {
   local rate
   "$bin/penstockd" worker --socket-dir '' --listen "127.0.0.1:$port" --advertise "127.0.0.1:$1" --coordinator "$PENSTOCK_COORDINATOR" \
     --data-root "$work/data" --state-dir "$work/w" >"$work/w.log" 2>&1 & worker=$!
   until "$bin/penstock" workers 2>/dev/null | grep -q "127.0.0.1:$1.*live"; do sleep 0.1; done
   "$bin/penstock" submit "$work/job.textproto" --json >/dev/null
-  "$bin/penstock" read raw --steps 60 --no-digest --json "${@:2}" >/dev/null  # the worker has the records in its cache
+  "$bin/penstock" read raw --steps 60 --no-digest --json "${@:2}" >/dev/null  # fills the worker's cache with the records
   rate=$("$bin/penstock" read raw --steps "$steps" --no-digest --json "${@:2}" | json rows_per_second)
   kill "$worker" && wait "$worker" 2>/dev/null || true
   worker=''

@@ -1,6 +1,6 @@
 // Makes TFRecord shards of records without images: make_small_records DIR [RECORDS [SHARDS [RAW_BYTES]]].
-// For bench/first_batch.sh: what is measured is finding a row among very many, not making it. With RAW_BYTES each
-// record has so many bytes as they are to be delivered (bench/same_host.sh).
+// bench/first_batch.sh measures the time to find a row among very many, not to make it. With RAW_BYTES each record has
+// this number of bytes, which are delivered unchanged (bench/same_host.sh).
 #include <sys/stat.h>
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// What mixing costs: CPU time per row of 224 x 224 x 3, on one thread, over rows that do not fit the caches.
+// The cost of mixing: CPU time per row of 224 x 224 x 3, on one thread, over rows that exceed the CPU's caches.
 //   mix_bench [ROWS]
 #include <algorithm>
 #include <cstdio>
@@ -17,7 +17,7 @@ using penstock::MixDraw;
 
 constexpr size_t kSide = 224, kElements = kSide * kSide * 3, kClasses = 1000;
 
-// Of this thread, so that other work on the machine counts less.
+// CPU time of this thread, so that other work on the machine counts less.
 double CpuMicroseconds() {
   timespec time = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# What compression gives on a narrow link: rows/s of `penstock read` from a worker behind a link of so many MB/s
-# (link_proxy), with --wire-compression off and auto in turns. The rows are photographs' crops, made as in any job; each
-# read is of so many rows as the link would carry in SECONDS, at most 250 MB of them a second, and with auto its first
-# seconds are those of the trial.
-# link_proxy has that width for each connection, so that there is one.
+# The gain of compression on a narrow link: rows/s of `penstock read` from a worker behind a link of some MB/s (link_proxy), with
+# --wire-compression off and auto in turns. The rows are crops of photographs, made as in any job. Each read has the number of rows
+# that the link would carry in SECONDS, at most 250 MB of them a second. With auto its first seconds are those of the trial.
+# link_proxy limits each connection to that width, so there is one connection.
 #   bench/narrow_link.sh SHARDS [ROUNDS] [SECONDS] [MB_PER_SECOND...]     (2 rounds of 20 s, 30, 125 and 1000 MB/s)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
@@ -26,7 +25,7 @@ batch { size: 64 last: DROP }
 END
 start_coordinator
 
-# rate WIDTH MODE: through a link of that width.
+# rate WIDTH MODE: prints the rate through a link of that width.
 rate() {
   start_linked_worker 0 "$1" "$shards" --wire-connections 1 --decoded-cache 0 --wire-compression "$2"
   "$bin/penstock" submit "$work/job.textproto" --json >/dev/null

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Rows/s of the loader on shards behind a web server (range_server, on this machine), against the same shards as local files,
-# in turns, with no cache of records: what reading costs. The server takes its part of the CPUs, which elsewhere it would
-# not, so each ratio is said three times: of rows/s on the CPUs as they are shared; of rows/s with the server's CPU time
-# taken off; of rows per CPU second of the loader's process alone. (On loopback the sender's calls do most of the
-# receiver's work below its socket too: the second and third leave that out.) APART=1: the server has the last CPU, and
-# every loader the others alone, near files' too; then the first ratio is that of a server elsewhere.
+# Rows/s of the loader on shards behind a web server (range_server, on this machine), against the same shards as local files, in
+# turns, without a cache of records: the cost of reading. The server uses a part of the CPUs, which it would not do on another
+# machine. So each ratio appears three times: of rows/s on the shared CPUs; of rows/s without the server's CPU time; of rows per CPU
+# second of the loader's process alone. (On loopback the sender's calls also do most of the receiver's work below its socket. The
+# second and third leave that out.) APART=1: the server has the last CPU, and every loader has only the others, also for near
+# files. The first ratio is then that of a server on another machine.
 #   bench/object_storage.sh SHARDS_FOLDER [DELAY_MS ...]     (0 and 30 ms a request)
-# TURNS=3, SECONDS_EACH=5; TIMES=1: each shard under so many names, for epochs of more records; ORDER="shuffle: NONE": of
-# the job, else the usual one; LATE="100 2000": of 100 answers one begins after 2000 ms; BEFORE=DIR: a folder with another
-# build's penstock, which is measured beside.
+# TURNS=3, SECONDS_EACH=5; TIMES=N: each shard under N names, for epochs of more records (default 1); ORDER="shuffle: NONE": the
+# job's order, otherwise the usual one; LATE="100 2000": one of 100 answers begins after 2000 ms; BEFORE=DIR: a folder with another
+# build's penstock, which is measured as well.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
 . "$root/bench/standard_job.sh"
@@ -31,11 +31,10 @@ fi
 standard_job near "$work/shards" 64 | sed "s|^order { seed: 17|& ${ORDER:-}|" >"$work/near.textproto"
 files=$(cd "$work/shards" && for file in *; do printf 'files: "http://127.0.0.1:%s/%s" ' "$port" "$file"; done)
 sed "s|^dataset .*|dataset { $files}|; s/near/far/" "$work/near.textproto" >"$work/far.textproto"
-# CPU seconds of the server, so far.
+# Prints the server's CPU seconds so far.
 server_cpu() { awk -v hz="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print ($12 + $13) / hz }' "/proc/$server/stat"; }
-# bench BIN JOB: rows/s; rows/s with the server's CPU time taken off; rows per CPU second of the process; the server's CPU
-# milliseconds for 1000 rows. Of the run's part that counts the rest of its CPU time is not told apart: a second of it is a
-# start that both have.
+# bench BIN JOB: prints rows/s; rows/s without the server's CPU time; rows per CPU second of the process; the server's CPU
+# milliseconds for 1000 rows. The process's CPU time includes its start, about a second on both sides.
 TIMEFORMAT='%U %S'
 bench() {
   local before; before=$(server_cpu)
@@ -45,7 +44,7 @@ bench() {
     awk -v cores="$(nproc)" '{ s = $6 - $5; wall = $2 / $1
       print $1, $1 / (1 - s / (wall * cores)), $2 / ($3 + $4), 1e6 * s / $2 }'
 }
-# column N of two files, side by side
+# both N FILE FILE: prints column N of two files side by side
 both() { paste -d' ' <(awk -v n="$1" '{ print $n }' "$2") <(awk -v n="$1" '{ print $n }' "$3"); }
 tell() { # DELAY NAME
   local near=$work/near$1 far=$work/$2$1
@@ -57,7 +56,7 @@ tell() { # DELAY NAME
 for delay in "${delays[@]}"; do
   "${servers[@]}" "$bin/range_server" "$port" "$work/shards" "$delay" ${LATE:-} & server=$!
   sleep 0.2
-  bench "$bin" near >/dev/null; bench "$bin" far >/dev/null  # the indexes are kept
+  bench "$bin" near >/dev/null; bench "$bin" far >/dev/null  # builds the indexes
   for ((i = 0; i < ${TURNS:-3}; i++)); do
     near=$(bench "$bin" near) far=$(bench "$bin" far)
     echo "$near" >>"$work/near$delay"

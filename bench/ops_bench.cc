@@ -1,9 +1,9 @@
-// Every op on one 224 x 224 x 3 image in memory, one thread: nanoseconds a pixel of the input, next to Pillow's own and
-// OpenCV's nearest equivalent where there is one. Where OpenCV's is faster, the last column says why.
+// Every op on one 224 x 224 x 3 image in memory, one thread: nanoseconds per pixel of the input, next to Pillow's own
+// op and OpenCV's nearest equivalent. If OpenCV is faster, the last column has the reason.
 //
 //   ops_bench [--pillow=PYTHON] [--pillow_script=bench/peers/pillow_ops.py] [--turns=15]
 //
-// Figures are the best of the turns, of the thread's CPU time. With --pillow, Pillow runs the same ops afterwards.
+// Figures are the best of the turns, in CPU time of the thread. With --pillow, Pillow runs the same ops afterwards.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -31,7 +31,7 @@ using OpenCv = std::function<void(const cv::Mat& in, cv::Mat* out)>;
 struct Entry {
   std::string name, arguments;
   OpenCv opencv = nullptr;
-  std::string why = "";  // ours is slower than OpenCV's
+  std::string why = "";  // the reason if ours is slower than OpenCV's
 };
 
 std::vector<Entry> Entries() {
@@ -146,7 +146,7 @@ std::vector<Entry> Entries() {
   std::exit(1);
 }
 
-// Best nanoseconds a pixel.
+// Returns the best nanoseconds per pixel.
 double Measure(int turns, const std::function<void(uint64_t)>& work) {
   work(0);
   double best = 1e30;
@@ -166,7 +166,7 @@ std::string FlagOf(int argc, char** argv, const std::string& name, const std::st
   return otherwise;
 }
 
-// "OP NANOSECONDS" a line.
+// Parses lines "OP NANOSECONDS".
 std::map<std::string, double> RunPillow(const std::string& python, const std::string& script) {
   std::map<std::string, double> result;
   if (python.empty()) return result;
@@ -206,7 +206,7 @@ double MeasureOurs(const Entry& entry, int turns, const ImageView& image) {
     context.random = context.key.RandomOf(1);
     context.damaged = &damaged;
     absl::Status status = op->Apply(&context, &value);
-    if (status.ok() && op->MakesImage()) status = value.image.Realize(&tools, &damaged);  // crops and flips wait
+    if (status.ok() && op->MakesImage()) status = value.image.Realize(&tools, &damaged);  // crops and flips are lazy
     if (!status.ok()) Die(entry.name + ": " + std::string(status.message()));
   });
 }

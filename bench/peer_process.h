@@ -14,7 +14,7 @@ namespace penstock {
 
 class PeerProcess {
  public:
-  // Starts argv[0]. Ends this process when that cannot be tried; a program that is not there answers nothing.
+  // Starts argv[0]. Ends this process if the fork fails. A program that does not exist never answers.
   explicit PeerProcess(const std::vector<std::string>& argv) {
     int to[2], from[2];
     if (pipe(to) != 0 || pipe(from) != 0) std::perror("pipe"), std::exit(1);
@@ -37,14 +37,15 @@ class PeerProcess {
     from_ = fdopen(from[0], "r");
   }
   ~PeerProcess() {
-    std::fclose(to_);  // it ends with its input
+    std::fclose(to_);  // the child ends with its input
     std::fclose(from_);
     waitpid(child_, nullptr, 0);
   }
   PeerProcess(const PeerProcess&) = delete;
   PeerProcess& operator=(const PeerProcess&) = delete;
 
-  // The answer, without its newline. Ends this process when there is none: the peer has said why on its stderr.
+  // Returns the answer without its newline. Ends this process if there is none: the peer has reported the reason on its
+  // stderr.
   std::string Ask(const std::string& line) {
     std::fprintf(to_, "%s\n", line.c_str());
     std::fflush(to_);

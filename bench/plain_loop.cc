@@ -17,7 +17,7 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kRing = 512;  // slots that rows go to, as a few batches would be
+constexpr size_t kRing = 512;  // slots for rows, as many as in a few batches
 
 }  // namespace
 
@@ -37,7 +37,7 @@ uint64_t RunPlainLoop(const std::vector<std::string>& jpegs, const v1::JobSpec& 
   const int height = static_cast<int>(job.ops(1).random_resized_crop().height());
   const int width = static_cast<int>(job.ops(1).random_resized_crop().width());
   const size_t row_bytes = static_cast<size_t>(height) * width * 3;
-  static std::vector<uint8_t> ring(kRing * row_bytes);  // kept, as the loader's batches are
+  static std::vector<uint8_t> ring(kRing * row_bytes);  // kept between runs, like the loader's batches
   ring.resize(kRing * row_bytes);
   std::atomic<uint64_t> next{0}, total{0};
   const auto work = [&] {

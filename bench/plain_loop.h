@@ -1,5 +1,5 @@
-// What the loader is measured against: the same crops of the same JPEGs in the tightest loop that one would write by
-// hand, on as many threads. Records are in memory, there is no order, no budget, no batch and no failure to think of.
+// The reference for the loader: the same crops of the same JPEGs in the tightest hand-written loop, with as many
+// threads. Records are in memory. There is no order, no budget, no batch and no error handling.
 #ifndef PENSTOCK_BENCH_PLAIN_LOOP_H_
 #define PENSTOCK_BENCH_PLAIN_LOOP_H_
 
@@ -11,13 +11,13 @@
 
 namespace penstock {
 
-// Crops, resizes (cv::resize INTER_LINEAR) and flips every JPEG once, with the draws that the job
-// { decode_image, random_resized_crop, random_horizontal_flip } makes in epoch `epoch`. With `sum_up`, returns a sum
-// over all pixels of all rows, which says whether the loader made the same; else 0.
+// Crops, resizes (cv::resize INTER_LINEAR) and flips every JPEG once, with the draws of the job { decode_image,
+// random_resized_crop, random_horizontal_flip } in epoch `epoch`. With `sum_up`, returns a sum over all pixels of all
+// rows, to compare with the loader's rows. Otherwise returns 0.
 uint64_t RunPlainLoop(const std::vector<std::string>& jpegs, const v1::JobSpec& job, uint64_t epoch, int threads,
                       bool sum_up);
 
-// The sum over one row's pixels that RunPlainLoop adds up.
+// The sum of one row's pixels, as RunPlainLoop adds it.
 uint64_t SumOfRow(const uint8_t* pixels, size_t bytes);
 
 }  // namespace penstock

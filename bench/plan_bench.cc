@@ -1,4 +1,4 @@
-// Nanoseconds of one look-up in the plan, for small and for huge data sets.
+// Nanoseconds per look-up in the plan, for small and huge data sets.
 #include <cstdint>
 #include <cstdio>
 #include <vector>

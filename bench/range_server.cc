@@ -1,6 +1,6 @@
-// A web server that costs little: range_server PORT FOLDER DELAY_MS [ONE_IN LATE_MS] serves the files of a folder, with
-// ranges, on 127.0.0.1; each answer begins DELAY_MS after its request came, and one in ONE_IN after LATE_MS. For
-// bench/object_storage.sh, where the server shares the machine with who is measured. A signal ends it.
+// A cheap web server: range_server PORT FOLDER DELAY_MS [ONE_IN LATE_MS] serves the files of a folder, with ranges, on
+// 127.0.0.1. Each answer begins DELAY_MS after its request, and one in ONE_IN after LATE_MS. For
+// bench/object_storage.sh, where the server shares the machine with the measured program. A signal ends it.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -26,7 +26,7 @@
 namespace penstock {
 namespace {
 
-// The value of a header that the request has; empty where it has none.
+// Returns the value of a request's header, or "" if the request has none.
 std::string HeaderIn(const std::string& request, const std::string& name) {
   const std::string lower = absl::AsciiStrToLower(request);
   const size_t at = lower.find(absl::StrCat("\r\n", name, ":"));
@@ -39,7 +39,7 @@ bool SendAll(int socket, const std::string& text, int flags) {
   return send(socket, text.data(), text.size(), flags | MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
 }
 
-// One request, without its body's end; false: the connection is to end.
+// Answers one request. Returns false if the connection must end.
 bool Answer(int socket, const std::string& folder, const std::string& request) {
   const size_t path = request.find(' ') + 1;
   const std::string name = request.substr(path, request.find(' ', path) - path);
@@ -69,7 +69,7 @@ bool Answer(int socket, const std::string& folder, const std::string& request) {
 
 struct Delays {
   std::chrono::milliseconds each{0}, late{0};
-  uint64_t one_in = 0;  // is late; 0: none
+  uint64_t one_in = 0;  // one in this number is late; 0: none
 
   std::chrono::milliseconds OfNext() {
     return one_in > 0 && answers_.fetch_add(1, std::memory_order_relaxed) % one_in == one_in - 1 ? late : each;
@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: range_server PORT FOLDER DELAY_MS [ONE_IN LATE_MS]\n");
     return 2;
   }
-  static penstock::Delays delays;  // the connections' threads have it to the end
+  static penstock::Delays delays;  // the connections' threads use it until the end
   delays.each = std::chrono::milliseconds(std::atoi(argv[3]));
   if (argc == 6) {
     delays.one_in = static_cast<uint64_t>(std::atoll(argv[4]));

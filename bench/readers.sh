@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What several readers of one job cost: the daemon's CPU time of four readers at a time against one, each of which reads the
-# same epoch, in turns; the rows that one made are the others' too. Through shared memory, then over gRPC; once before, with
-# digests, which must be one.
+# The cost of several readers of one job: the daemon's CPU time for four simultaneous readers against one, each of which reads the
+# same epoch, in turns. The readers share finished rows. Through shared memory, then over gRPC. A first run compares the digests of
+# all readers, which must be equal.
 #   bench/readers.sh SHARDS_FOLDER [ROUNDS] [READERS]    the standard recipe; TFRecord shards of photographs (3 rounds, 4 readers)
 set -euo pipefail
 [ $# -ge 1 ] && [ -d "$1" ] || { sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -9,17 +9,17 @@ shards=$(readlink -f "$1") rounds=${2:-3} readers=${3:-4}
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
 . "$root/bench/standard_job.sh"
 standard_job readers "$shards" 64 >"$work/job.textproto"
-cat "$shards"/* >/dev/null  # all read from the page cache
+cat "$shards"/* >/dev/null  # all sides read from the page cache
 ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"; }
 mkdir -p -m 0700 "$work/sockets"
 
-# read_by READERS SOCKET_DIR [FLAG]: sets cpu to the seconds that the daemon took for an epoch that so many read.
+# read_by READERS SOCKET_DIR [FLAG]: sets cpu to the daemon's seconds for an epoch with this number of readers.
 read_by() {
   local i before pids=()
   rm -f "$work"/read.*.json
   start_daemon "$shards" --record-cache 0 --row-cache 512MiB --socket-dir "$2"
   "$bin/penstock" submit "$work/job.textproto" --json >/dev/null
-  "$bin/penstock" read readers --epoch 7 --steps 8 --no-digest --json >/dev/null  # indexes
+  "$bin/penstock" read readers --epoch 7 --steps 8 --no-digest --json >/dev/null  # builds the indexes
   before=$(ticks "$daemon")
   for ((i = 0; i < $1; i++)); do
     "$bin/penstock" read readers --epochs 1 --json ${3-} >"$work/read.$i.json" &

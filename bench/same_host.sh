@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What a trainer on the worker's host gets: through shared memory, over gRPC, and from the loader in its own process, in
+# The rates of a trainer on the worker's host: through shared memory, over gRPC, and from the loader in its own process, in
 # turns, with ratios and the CPU time of each side.
 #   bench/same_host.sh SHARDS_FOLDER [ROUNDS] [SECONDS]   the standard recipe; TFRecord shards of photographs
 #   bench/same_host.sh --prepared [ROUNDS] [SECONDS]      finished rows of 150,528 bytes, from the cache of rows, next to memcpy
-# All sides use as many threads as there are CPUs.
+# All sides have as many threads as there are CPUs.
 set -euo pipefail
 [ $# -ge 1 ] && { [ -d "$1" ] || [ "$1" = --prepared ]; } || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2; }
 what=$1 rounds=${2:-5} seconds=${3:-8}
@@ -26,14 +26,14 @@ else
   shards=$(readlink -f "$what")
   standard_job same-host "$shards" $batch >"$job"
 fi
-cat "$shards"/* >/dev/null  # all read from the page cache
+cat "$shards"/* >/dev/null  # all sides read from the page cache
 
-# Ticks of CPU time of a process so far.
+# Prints the ticks of CPU time of a process so far.
 ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"; }
 rate=$("$bin/penstock" bench "$job" --no-stages --seconds 3 --json | json rows_per_second)
 steps=$(awk -v rate="$rate" -v s="$seconds" -v b=$batch 'BEGIN { n = int(rate * s / b); print n < 4 ? 4 : n }')
 
-# read_through NAME SOCKET_DIR: sets rate_NAME, and prints what it cost.
+# read_through NAME SOCKET_DIR: sets rate_NAME, and prints the CPU times.
 read_through() {
   local name=$1 socket_dir=$2 before after client
   start_daemon "$shards" --record-cache 0 "${keep[@]}" --socket-dir "$socket_dir"
@@ -67,7 +67,7 @@ for ((i = 0; i < rounds; i++)); do
   copied=$(python3 - <<'END'
 import time
 row, rows = 150528, 4000
-# Written to: pages that nobody has written are one page of zeros, which stays in the cache.
+# Writes to every page: unwritten pages are one page of zeros, which stays in the cache.
 source, target = memoryview(bytearray(b'\1') * (row * rows)), memoryview(bytearray(b'\2') * (row * 512))
 best = 0.0
 for _ in range(3):

@@ -1,12 +1,12 @@
-// What a row costs, from 10^3 to 10^8 records and from 1 to 10,000 shards: the real loader and data set reader with one
-// thread, on files and indexes that are made up, since so many bytes cannot lie here. Indexes are parsed as from their
-// sidecars whenever a shard is opened. CPU time of the process, all cases in turn, again and again: once while shards
-// are touched for the first time, whose indexes are read then, and then when all have been (up to 10^6 records).
+// The cost of a row, from 10^3 to 10^8 records and from 1 to 10,000 shards: the real loader and data set reader with
+// one thread, on simulated files and indexes, because no disk here has that many bytes. The reader parses a shard's
+// index, as from its sidecar, whenever it opens the shard. Repeats all cases in turn and measures the CPU time of the
+// process: once while shards are touched for the first time, which reads their indexes, and then after all have been
+// touched (up to 10^6 records).
 //
 //   scale_bench [--rounds=5] [--rows=200000] [--record_bytes=1000] [--index_mib=1024] [--records=0 --shards=0]
 //
-// --index_mib: memory for indexes, 1024 as a worker with a budget of 16 GiB has; --records and --shards: that case
-// alone.
+// --index_mib: memory for indexes, 1024 as in a worker with a budget of 16 GiB; --records and --shards: only that case.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct Options {
   int records = 0, shards = 0;  // 0: all cases
 };
 
-// A file that holds one framed record again and again.
+// A file that repeats one framed record.
 class MadeUpFile final : public StoredFile {
  public:
   MadeUpFile(std::string path, const std::string* frame, uint64_t records)
@@ -83,17 +83,17 @@ class MadeUpStorage final : public Storage {
 
  private:
   const std::string* const frame_;
-  const uint64_t records_;  // of each file
+  const uint64_t records_;  // in each file
 };
 
-// Counts rows and lets them go.
+// Counts rows and drops them.
 class CountingSink final : public RowSink {
  public:
   void OnRow(RowResult row) override {
     if (!row.status.ok()) std::fprintf(stderr, "%s\n", row.status.ToString().c_str());
     PS_CHECK(row.status.ok());
     MutexLock lock(&mutex_);
-    if (++rows_ == wanted_) arrived_.NotifyAll();  // waking for each row would cost more than the row
+    if (++rows_ == wanted_) arrived_.NotifyAll();  // a notification for each row would cost more than the row
   }
   void WaitFor(uint64_t rows) {
     MutexLock lock(&mutex_);
@@ -116,7 +116,7 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// One data set, with a session that goes on from measurement to measurement.
+// One data set, with a session that continues from measurement to measurement.
 class Case {
  public:
   Case(uint64_t records, uint64_t shards, const std::string* frame, uint64_t index_bytes)
@@ -142,10 +142,9 @@ class Case {
     auto snapshot = Snapshot::Create(std::move(list));
     PS_CHECK(snapshot.ok());
     DatasetReader::Options options;
-    options.storage = &storage_;
     options.max_index_bytes = index_bytes;
     auto reader = DatasetReader::Create(
-        *std::move(snapshot), {{"data", "s3://made-up"}},
+        &storage_, *std::move(snapshot), {{"data", "s3://made-up"}},
         [this](const SnapshotShard&, const std::string&,
                const std::stop_token&) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
           ++parsed_;
@@ -177,17 +176,17 @@ class Case {
     Rows(20'000);
   }
 
-  // Nanoseconds of CPU of a row.
+  // Returns nanoseconds of CPU time per row.
   double Measure(uint64_t rows) {
     const double before = CpuSeconds();
     Rows(rows);
     return (CpuSeconds() - before) * 1e9 / static_cast<double>(rows);
   }
-  // All records once, where they are few enough for that.
+  // Reads all records once, if they are few enough.
   void TouchAll() {
     if (records_ <= kTouchedRecords) Rows(records_);
   }
-  // Nanoseconds to the first row of an epoch that nobody has asked for yet.
+  // Returns the nanoseconds to the first row of a new epoch.
   double FirstRowOfAnEpoch() {
     epoch_ += 1;
     next_ = 0;

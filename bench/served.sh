@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Rows/s served over gRPC on this machine against rows/s of the loader in one process, in turns, with the ratio.
 #   bench/served.sh SHARDS_FOLDER [PAIRS] [SECONDS]
-# SHARDS_FOLDER holds TFRecord shards with image/encoded and image/class/label. Both sides use as many threads as there
-# are CPUs; the served side's client takes its share of them.
+# SHARDS_FOLDER has TFRecord shards with image/encoded and image/class/label. Both sides have as many threads as there are CPUs.
+# The client of the served side uses its share of them.
 set -euo pipefail
 [ $# -ge 1 ] && [ -d "$1" ] || { sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 2; }
 shards=$(readlink -f "$1") pairs=${2:-5} seconds=${3:-8}
@@ -10,7 +10,7 @@ shards=$(readlink -f "$1") pairs=${2:-5} seconds=${3:-8}
 . "$root/bench/standard_job.sh"
 job=$work/job.textproto
 standard_job served "$shards" 128 >"$job"
-cat "$shards"/* >/dev/null  # both read from the page cache
+cat "$shards"/* >/dev/null  # both sides read from the page cache
 start_daemon "$shards" --record-cache 0 --socket-dir ''
 "$bin/penstock" submit "$job" --json >/dev/null
 rate=$("$bin/penstock" bench "$job" --no-stages --seconds 3 --json | json rows_per_second)

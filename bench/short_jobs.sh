@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What caches that the worker chooses cost a job that is over before they pay, and give one that is not: rows/s of jobs of 1, 2,
-# 3, 4 and 6 epochs, read once by a daemon that has just begun, against the same with the sizes of the defaults as they are
-# set; in turns.
+# The cost of caches that the worker chooses for a job that ends before they pay, and their gain for a longer one: rows/s of jobs of
+# 1, 2, 3, 4 and 6 epochs, each read once by a fresh daemon, against the same jobs with the default sizes set by flags. The sides
+# take turns.
 #   bench/short_jobs.sh SHARDS_FOLDER [ROUNDS] [EPOCHS...]    the standard recipe (3 rounds)
 set -euo pipefail
 [ $# -ge 1 ] && [ -d "$1" ] || { sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -13,8 +13,8 @@ lengths=("${@:-1}")
 . "$root/bench/standard_job.sh"
 standard_job short "$shards" 64 >"$work/job.textproto"
 as_set=(--record-cache "$((budget / 4))MiB" --decoded-cache 0 --row-cache "$((budget / 16))MiB")
-caches_as_found=1  # in daemon.sh, where nothing is said of them
-cat "$shards"/* >/dev/null  # all read from the page cache
+caches_as_found=1  # for daemon.sh: keep the caches that no flag sets
+cat "$shards"/* >/dev/null  # all sides read from the page cache
 
 # read_with EPOCHS FLAG...: sets rate.
 read_with() {

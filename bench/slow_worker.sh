@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# What one slow worker of three costs a job: rows/s with one of them stopped 80 of every 100 ms, against three of which
-# none is slow and against two alone, in turns.
-#   bench/slow_worker.sh SHARDS_FOLDER [TURNS] [SECONDS]      (3 turns of 30 s)
-# SHARDS_FOLDER holds TFRecord shards with image/encoded and image/class/label. The rate of the slow turn is taken from 10 s
-# on: by then the ranges have followed. What is possible is two workers' rate and a fifth of half of it; wanted is 0.85 of
-# that. Rows are the same in all turns, as the digests say, which are compared.
+# The cost of one slow worker of three for a job: rows/s with one of them stopped 80 of every 100 ms, against three workers that
+# are not slow, and against two alone, in turns.
+#   [BATCH=64] bench/slow_worker.sh SHARDS_FOLDER [TURNS] [SECONDS]      (3 turns of 30 s)
+# SHARDS_FOLDER has TFRecord shards with image/encoded and image/class/label. The rate of the slow turn counts from the third
+# second on. It should be at least 0.85 of two workers' rate. Two workers and a fifth of a third one could reach 1.1 times that
+# rate. Rows are the same in all turns: the script compares their digests.
 #
-# A stopped worker leaves its CPU to the others: every worker has one thread and is stopped 40 of every 100 ms, so that three
-# of them fit two CPUs, and the slow one 88, a fifth of what is left. CPUs that others use too make the ratio worthless.
+# A stopped worker leaves its CPU to the others. So every worker has one thread and is stopped 40 of every 100 ms: three of them
+# fit two CPUs. The slow one is stopped 88 ms, a fifth of the rest. The ratio is worthless if other programs use the CPUs.
 set -euo pipefail
 [ $# -ge 1 ] && [ -d "$1" ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
-shards=$(readlink -f "$1") turns=${2:-3} seconds=${3:-30} settle=10
+shards=$(readlink -f "$1") turns=${2:-3} seconds=${3:-30} settle=2
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"
 . "$root/bench/standard_job.sh"
 job=$work/job.textproto coordinator='' workers=() stutters=()
-standard_job slow "$shards" 64 >"$job"
-cat "$shards"/* >/dev/null  # all read from the page cache
+standard_job slow "$shards" "${BATCH:-64}" >"$job"
+cat "$shards"/* >/dev/null  # all sides read from the page cache
 
 end_workers() {
   [ ${#stutters[@]} -eq 0 ] || kill "${stutters[@]}" 2>/dev/null || true
@@ -35,12 +35,12 @@ until_there() {
   done
 }
 
-# stutter PID RUNS STOPS: lets it run and stops it, for so many milliseconds each, until it is gone.
+# stutter PID RUNS STOPS: alternately runs and stops it, for RUNS and STOPS milliseconds, until it has ended.
 stutter() {
   while kill -CONT "$1" 2>/dev/null && sleep "0.0$2" && kill -STOP "$1" 2>/dev/null; do sleep "0.0$3"; done
 }
 
-# turn NAME RUNS...: a worker for each of RUNS, milliseconds of every 100; prints "rows/s digest".
+# turn NAME RUNS...: starts a worker for each of RUNS, milliseconds of every 100. Prints "rows/s digest".
 turn() {
   local name=$1 i=0 runs
   shift
@@ -81,6 +81,6 @@ for ((t = 0; t < turns; t++)); do
   [ "$digest3" = "$digest2" ] && [ "$digest3" = "$digest_slow" ] || die "digests differ: $digest3 $digest_slow $digest2"
   awk -v three="$three" -v slow="$slow" -v two="$two" 'BEGIN {
     possible = two * 1.1
-    printf "three %.1f rows/s, one of them slow %.1f, two %.1f: %.3f of what is possible, %.3f of three\n", three, slow, two, slow / possible, slow / three }' >&2
+    printf "three %.1f rows/s, one of them slow %.1f, two %.1f: %.3f of what is possible, %.3f of two, %.3f of three\n", three, slow, two, slow / possible, slow / two, slow / three }' >&2
   awk -v slow="$slow" -v two="$two" 'BEGIN { print slow, two * 1.1 }'
 done | ratios

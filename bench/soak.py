@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""An hour of mixed jobs through one daemon: does its memory stay within the budget, and is every row the same each time?
+"""An hour of mixed jobs through one daemon: its memory must stay within the budget, and every row must be the same each time.
 
     bench/soak.py SHARDS_FOLDER [--minutes 60] [--budget-mib 1024] [--readers 3] [--seed 1]
                   [--decoded-cache-mib N] [--json FILE]
 
-SHARDS_FOLDER: TFRecords of photographs, with image/encoded and image/class/label. Six jobs (JPEG to uint8, to normalized float32, an
-evaluation, mixup and cutmix, 10^6 small records, rows that need no work) are read by `penstock read` in random parts: whole, by two
-ranks, by a slow trainer, by one that is killed, by one that stands still for a while. A part that was read before must have the
-digest that it had. The daemon's own memory (anonymous and shared pages) is looked at every half second, its file descriptors and
-threads too. Prints a line a minute and the sum; fails where a digest differs, a reader fails, or memory was ever above 1.05 times the
-budget. Caches are those that the daemon chooses, unless that of decoded images is set. Standard library only; PENSTOCK_BIN names the folder of the programs.
+SHARDS_FOLDER: TFRecords of photographs, with image/encoded and image/class/label. `penstock read` reads six jobs (JPEG to
+uint8, to normalized float32, an evaluation, mixup and cutmix, 10^6 small records, rows that need no work) in random parts:
+whole, by two ranks, by a slow trainer, by a trainer that is killed, by one that stops for a while. A repeated part must have
+the digest of its first read. Every half second the script samples the daemon's own memory (anonymous and shared pages), its
+file descriptors and its threads. Prints a line per minute and a summary. Fails if a digest differs, a reader fails, or memory
+was ever above 1.05 times the budget. The daemon chooses its caches, unless that of decoded images is set. Standard library
+only. PENSTOCK_BIN names the programs' folder.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(os.environ.get("PENSTOCK_BIN", ROOT / "build" / "release" / "bin"))
-ALLOWED = 1.05  # of the budget
+ALLOWED = 1.05  # as a fraction of the budget
 
 PHOTOGRAPHS = """
 dataset { files: "%(photos)s/*" }
@@ -85,7 +86,7 @@ class Daemon:
         os.environ["PENSTOCK_COORDINATOR"] = f"127.0.0.1:{port.read_text().strip()}"
 
     def memory(self):
-        """Bytes of pages of its own: no files'."""
+        """Returns the bytes of its own pages, without those of files."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return sum(int(n) << 10 for n in re.findall(r"^Rss(?:Anon|Shmem):\s*(\d+) kB", status, re.MULTILINE))
 
@@ -99,7 +100,7 @@ class Daemon:
 
 
 class Memory(threading.Thread):
-    """The daemon's memory over time."""
+    """Samples of the daemon's memory."""
 
     def __init__(self, daemon):
         super().__init__(daemon=True)
@@ -114,7 +115,7 @@ class Memory(threading.Thread):
 
 
 class Readers:
-    """What all readers share."""
+    """State that all readers share."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)

@@ -1,5 +1,5 @@
-# Sourced by the benchmarks: standard_job NAME SHARDS_FOLDER BATCH prints a job of the standard recipe, uint8, on shards
-# with image/encoded and image/class/label.
+# Sourced by the benchmarks: standard_job NAME SHARDS_FOLDER BATCH prints a job of the standard recipe, uint8, on shards with
+# image/encoded and image/class/label.
 standard_job() {
   cat <<END
 name: "$1"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What the way from a worker to a trainer of the same machine carries: batches of 64 x 224 x 224 x 3 that the worker has in
-# memory, again and again; Penstock through shared memory and over gRPC, tf.data service over its own, in turns. GB/s, and
-# CPU seconds a GB of each side. TensorFlow as bench/peers has it.
+# The rate from a worker to a trainer on the same machine: batches of 64 x 224 x 224 x 3 that the worker has in memory, repeated.
+# Penstock through shared memory and over gRPC, tf.data service over its own gRPC, in turns. GB/s, and CPU seconds per GB of each
+# side. TensorFlow is that of bench/peers.
 #   bench/transport.sh [ROUNDS] [BATCHES]     (3 rounds, 400 batches of 9.6 MB; Penstock, being faster, four times as many)
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/daemon.sh"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# What a worker that finds its own settings makes of the best that were set by hand, in rows/s of a trainer in another
-# process on the same host, from 10 s after the first row on. A line for each scenario: the rate with nothing set, the best of a
-# small grid of --threads and --read-threads and which that was, and the ratio (wanted: 0.95).
+# The rate of a worker that finds its own settings, against the best settings by hand, in rows/s of a trainer in another process on
+# the same host, from 10 s after the first row on. Prints a line for each scenario: the rate without flags, the best of a small grid
+# of --threads and --read-threads, which one that was, and the ratio (wanted: 0.95).
 #   bench/tuning.sh SHARDS_FOLDER [SECONDS] [TURNS] [SCENARIO...]     (6 s, 1 turn, all)
-#   near     files of this machine, a trainer that takes what comes
-#   far      the same with 20 ms a read (slow_reads.c adds them)
-#   slow     a trainer that computes elsewhere for 0.5 s a batch; the files are far
-#   beside   a trainer that needs a CPU of this host for 55 ms a batch
+#   near     files of this machine, a trainer that takes every row at once
+#   far      the same with 20 ms per read (slow_reads.c adds them)
+#   slow     a trainer that computes elsewhere for 0.5 s per batch; the files have slow reads
+#   beside   a trainer that needs a CPU of this host for 55 ms per batch
 #   two      two jobs with a trainer each
-# One slow worker of three is bench/slow_worker.sh's.
+# bench/slow_worker.sh covers one slow worker of three.
 set -euo pipefail
 [ $# -ge 1 ] && [ -d "$1" ] || { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2; }
 shards=$(readlink -e -- "$1") seconds=${2:-6} turns=${3:-1} settle=${SETTLE:-10}
@@ -17,10 +17,10 @@ shift $(($# < 3 ? $# : 3))
 . "$root/bench/standard_job.sh"
 cc -shared -fPIC -O2 -o "$work/slow_reads.so" "$root/bench/slow_reads.c" -ldl
 standard_job one "$shards" 64 >"$work/one.textproto"
-standard_job two "$shards" 64 | sed 's/seed: 17/seed: 18/' >"$work/two.textproto"  # else they share their rows
-cat "$shards"/* >/dev/null  # all read from the page cache
+standard_job two "$shards" 64 | sed 's/seed: 17/seed: 18/' >"$work/two.textproto"  # with the same seed they would share rows
+cat "$shards"/* >/dev/null  # all sides read from the page cache
 
-# turn DELAY_MS JOBS TRAINER_FLAGS WORKER_FLAGS: prints the trainers' rows/s together.
+# turn DELAY_MS JOBS TRAINER_FLAGS WORKER_FLAGS: prints the sum of the trainers' rows/s.
 turn() {
   local delay=$1 jobs=$2 trainer=$3 flags=$4 job readers=()
   if [ "$delay" -gt 0 ]; then export SLOW_READS_BELOW=$shards SLOW_READS_MS=$delay LD_PRELOAD=$work/slow_reads.so; fi

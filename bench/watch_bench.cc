@@ -1,4 +1,4 @@
-// What watchers cost the coordinator: a real one in a process of its own, real RPCs, and the CPU time of that process.
+// The cost of watchers for the coordinator: a real one in a separate process, real RPCs, and that process's CPU time.
 //
 //   watch_bench [--watchers=10000] [--connections=1000] [--seconds=60] [--changes_per_second=0] [--shards=1000]
 #include <algorithm>
@@ -35,7 +35,7 @@ struct Counts {
   std::atomic<uint64_t> answers{0}, bytes{0}, deltas{0}, failures{0};
 };
 
-// Until when watchers go on, and how many have ended.
+// The time until which watchers continue, and the number of those that have ended.
 struct End {
   Mutex mutex;
   CondVar changed;
@@ -60,7 +60,7 @@ class Watcher {
     SetDeadline(&call_->context, absl::Milliseconds(kPollMs) + absl::Seconds(10));
     stub_->async()->Watch(&call_->context, &call_->request, &call_->reply, [this](grpc::Status s) { Answered(s); });
   }
-  // The end has come.
+  // Cancels the call at the end.
   void Cancel() {
     MutexLock lock(&end_->mutex);
     call_->context.TryCancel();
@@ -106,7 +106,7 @@ int Measure(const Options& options, const CoordinatorProcess& coordinator) {
     watchers.push_back(
         std::make_unique<Watcher>(stubs[static_cast<size_t>(i % options.connections)].get(), &counts, &end));
     watchers.back()->Ask();
-    if (i % 100 == 99) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // they come over ten seconds
+    if (i % 100 == 99) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // they arrive over ten seconds
     if (i % 1000 == 999) workers.Beat();
   }
   for (int i = 0; i < 5; ++i) {
@@ -170,7 +170,7 @@ Options Parse(int argc, char** argv) {
 int Main(int argc, char** argv) {
   const Options options = Parse(argc, argv);
   CoordinatorOptions coordinator_options;
-  coordinator_options.heartbeat_ms = 60'000;  // nobody dies because this machine is busy
+  coordinator_options.heartbeat_ms = 60'000;  // a busy machine must not make workers count as dead
   coordinator_options.dead_after_ms = 600'000;
   const CoordinatorProcess coordinator(coordinator_options);
   return coordinator.address().empty() ? 1 : Measure(options, coordinator);

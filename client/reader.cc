@@ -8,10 +8,12 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/cgroup.h"
 #include "base/hash.h"
 #include "base/mutex.h"
 #include "base/runtime/thread_pool.h"
+#include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "client/session/open.h"
 #include "client/session/session.h"
@@ -152,6 +154,10 @@ absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ConnectOptions& conne
   auto coordinator = std::make_shared<GrpcCoordinatorClient>(address);
   auto threads =
       std::make_unique<Threads>(options.copy_threads > 0 ? options.copy_threads : std::max(1, AvailableCpus() / 4));
+  if (threads->control.GrowTo(1) == 0 || threads->copying.GrowTo(1) == 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the system refuses the threads of a reader (", ThreadLimits(), ")"));
+  }
   struct Result {
     Event done;
     absl::StatusOr<OpenedSession> opened = absl::UnknownError("");

@@ -5,7 +5,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-# Rows must be the same bytes on every machine: no contraction of a*b+c into one rounding.
+# Rows must have the same bytes on every machine, so the compiler must not contract a*b+c into one rounding.
 add_compile_options(-ffp-contract=off)
 add_compile_options(-fno-omit-frame-pointer)
 
@@ -14,15 +14,15 @@ if(PENSTOCK_SANITIZE)
   add_link_options(-fsanitize=${PENSTOCK_SANITIZE})
 endif()
 
-# Warnings are errors in our own code; generated protobuf code is not compiled with these.
+# Warnings are errors in Penstock's code. Generated protobuf code does not link this target.
 add_library(penstock_warnings INTERFACE)
 target_compile_options(penstock_warnings INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-unused-parameter -Werror
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wthread-safety-beta>
-  # GCC 14 sees vectors inside a std::variant that it has just made as uninitialized.
+  # GCC 14 reports vectors inside a newly made std::variant as uninitialized.
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-maybe-uninitialized>)
 
-# Clones in other folders share one compiler cache, precompiled headers included: their paths count from the clone's root.
+# Clones in other folders share one compiler cache, including precompiled headers: paths are relative to the clone's root.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER

@@ -1,8 +1,8 @@
-# The libraries Penstock builds on, each as an imported target. Target: Debian 12's packages; newer ones work too.
+# The libraries that Penstock uses, each as an imported target. Supports the packages of Debian 12 and newer ones.
 find_package(Threads REQUIRED)
 include(PenstockPkgConfig)
 
-# gRPC's and protobuf's own CMake files differ between distributions; pkg-config files do not.
+# CMake files of gRPC and protobuf differ between distributions; their pkg-config files do not.
 penstock_pkg_config(GRPCPP grpc++)
 penstock_pkg_config(PROTOBUF protobuf)
 penstock_pkg_config(ZSTD libzstd)
@@ -10,7 +10,7 @@ find_program(PROTOC protoc REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 find_package(absl REQUIRED)
 
-# XXH64: the stable hash of plans and fingerprints; header-only use, nothing to link.
+# XXH64 is the stable hash of plans and fingerprints. It is used header-only, so there is nothing to link.
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 add_library(penstock_xxhash INTERFACE)
 target_include_directories(penstock_xxhash SYSTEM INTERFACE "${XXHASH_INCLUDE_DIR}")
@@ -30,7 +30,7 @@ if(PENSTOCK_BUILD_SERVER)
   penstock_pkg_config(SPNG spng)
   penstock_pkg_config(HWY libhwy)
 
-  # OpenCV has no package config when only core and imgproc are installed.
+  # OpenCV has no package config if only core and imgproc are installed.
   add_library(penstock_opencv INTERFACE)
   find_path(OPENCV_INCLUDE_DIR opencv2/core.hpp PATH_SUFFIXES opencv4 REQUIRED)
   target_include_directories(penstock_opencv SYSTEM INTERFACE "${OPENCV_INCLUDE_DIR}")
@@ -40,6 +40,6 @@ if(PENSTOCK_BUILD_SERVER)
   endforeach()
 endif()
 
-if(PENSTOCK_BUILD_TESTS AND PENSTOCK_BUILD_SERVER)  # there are none of the client alone
+if(PENSTOCK_BUILD_TESTS AND PENSTOCK_BUILD_SERVER)  # the client alone has no tests
   find_package(GTest REQUIRED)
 endif()

@@ -1,9 +1,9 @@
-# Ops of one's own (docs/own-ops.md): folders outside or inside this tree whose C++ is linked into penstockd and penstock.
+# A user's own ops (docs/own-ops.md): folders inside or outside this tree whose C++ is linked into penstockd and penstock.
 set(PENSTOCK_OWN_OPS "" CACHE STRING "Folders with own ops, each with a CMakeLists.txt that calls penstock_own_ops()")
 
 # penstock_own_ops(NAME SRCS a.cc... [DEPS lib...])
-# Its objects are linked as they are, so that PENSTOCK_REGISTER_OP runs although nothing refers to them. The target
-# penstock_own_ops_NAME stands for them: a test names it among its DEPS.
+# Links the objects directly, so that PENSTOCK_REGISTER_OP runs although nothing refers to them. The target
+# penstock_own_ops_NAME stands for the objects; a test names it in its DEPS.
 function(penstock_own_ops name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
   set(objects penstock_own_ops_${name}_objects)
@@ -16,7 +16,7 @@ function(penstock_own_ops name)
   set_property(GLOBAL APPEND PROPERTY PENSTOCK_OWN_OPS_TARGETS penstock_own_ops_${name})
 endfunction()
 
-# Declares penstock_linked_own_ops: all ops of the folders in PENSTOCK_OWN_OPS; empty when there are none.
+# Declares penstock_linked_own_ops: all ops of the folders in PENSTOCK_OWN_OPS. Empty if there are none.
 function(penstock_link_own_ops)
   set(number 0)
   foreach(folder IN LISTS PENSTOCK_OWN_OPS)

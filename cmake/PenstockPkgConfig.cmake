@@ -1,8 +1,8 @@
-# Libraries that are found with pkg-config. CMake's pkg_check_modules() asks it 18 times for each, and gRPC's answer takes
-# half a second and more; this asks once.
+# Libraries found by pkg-config. CMake's pkg_check_modules() runs it 18 times for each library, and a run for gRPC takes at
+# least half a second. This function runs it once.
 find_program(PKG_CONFIG_EXECUTABLE pkg-config REQUIRED)
 
-# penstock_pkg_config(NAME MODULE): the imported target PkgConfig::NAME, unless there is one.
+# penstock_pkg_config(NAME MODULE): declares the imported target PkgConfig::NAME, unless it exists.
 function(penstock_pkg_config name module)
   if(TARGET PkgConfig::${name})
     return()
@@ -17,9 +17,9 @@ function(penstock_pkg_config name module)
     set(PENSTOCK_${name}_FLAGS "${flags}" CACHE INTERNAL "What pkg-config says of ${module}")
   endif()
   separate_arguments(flags UNIX_COMMAND "${PENSTOCK_${name}_FLAGS}")
-  list(FILTER flags EXCLUDE REGEX "^-Wl,--(push-state|pop-state|as-needed)")  # they would part from their libraries
-  list(REMOVE_ITEM flags -DNOMINMAX)  # for Windows; precompiled headers are for files with the same definitions
-  # Each library once, where it is last named.
+  list(FILTER flags EXCLUDE REGEX "^-Wl,--(push-state|pop-state|as-needed)")  # CMake would separate them from their libraries
+  list(REMOVE_ITEM flags -DNOMINMAX)  # For Windows only. Precompiled headers need files with the same definitions.
+  # Keeps the last occurrence of each library.
   list(REVERSE flags)
   list(REMOVE_DUPLICATES flags)
   list(REVERSE flags)

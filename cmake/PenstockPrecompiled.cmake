@@ -1,5 +1,5 @@
-# Headers that are compiled once for many files: half the time of a small file goes into reading them. Only with GCC: in
-# clang's builds (presets asan-ubsan, clang-thread-safety) every file names all that it needs.
+# Headers that are compiled once for many files. Reading them takes half the compile time of a small file. Only with GCC: in
+# builds with clang (presets asan-ubsan, clang-thread-safety) every file must include all that it needs.
 option(PENSTOCK_PRECOMPILED_HEADERS "Precompile the headers that most files include (GCC)" ON)
 
 set(common_headers
@@ -10,11 +10,11 @@ set(common_headers
   "absl/strings/str_cat.h" "absl/strings/str_join.h" "absl/synchronization/mutex.h" "absl/time/time.h"
   "absl/types/span.h")
 list(TRANSFORM common_headers REPLACE "^absl/.*" "<\\0>")
-# Apart from each other: a change of the wire compiles nothing anew of what does not see it.
+# Two sets, so that a change of the wire recompiles only files that include it.
 set(message_headers <penstock/v1/job.pb.h>)
 set(wire_headers <penstock/v1/control.pb.h> <penstock/v1/data.pb.h> <grpcpp/grpcpp.h>)
 
-# penstock_precompiled_headers(NAME HEADERS <h>... [DEPS lib...]): NAME's headers, for penstock_precompiled().
+# penstock_precompiled_headers(NAME HEADERS <h>... [DEPS lib...]): declares the headers NAME, for penstock_precompiled().
 function(penstock_precompiled_headers name)
   cmake_parse_arguments(ARG "" "" "HEADERS;DEPS" ${ARGN})
   if(NOT PENSTOCK_PRECOMPILED_HEADERS OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -31,11 +31,11 @@ function(penstock_precompiled_headers name)
   endif()
 endfunction()
 
-# Lets TARGET's files begin with the precompiled headers NAME. Both must be compiled with the same flags.
+# Makes TARGET's files begin with the precompiled headers NAME. Both must be compiled with the same flags.
 function(penstock_precompiled target name)
   if(TARGET ${name})
-    # A library that comes with another definition makes the build slower, not impossible. And GCC 12 sees faults in
-    # std::string that are none (its bugs 105329 and 105651); from a precompiled header they count as the file's own.
+    # A library with another definition makes the build slower, and must not break it. GCC 12 also reports false errors in
+    # std::string (its bugs 105329 and 105651). In a precompiled header it attributes them to the file that uses it.
     target_compile_options(${target} PRIVATE -Wno-error=invalid-pch -Wno-array-bounds -Wno-restrict
                            -Wno-stringop-overflow -Wno-stringop-overread)
     target_precompile_headers(${target} REUSE_FROM ${name})

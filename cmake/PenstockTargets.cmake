@@ -1,7 +1,7 @@
-# Functions that declare Penstock's targets: one library per folder, with only the dependencies it names.
+# Functions that declare Penstock's targets: one library per folder, with only the dependencies that it names.
 
 # penstock_library(NAME SRCS a.cc b.cc [PUBLIC dep...] [PRIVATE dep...] [PRECOMPILED pch])
-# Headers are included from the repository's root: "pipeline/plan/epoch_plan.h".
+# Headers are included by their paths from the repository's root: "pipeline/plan/epoch_plan.h".
 function(penstock_library name)
   cmake_parse_arguments(ARG "" "PRECOMPILED" "SRCS;PUBLIC;PRIVATE" ${ARGN})
   add_library(${name} STATIC ${ARG_SRCS})
@@ -22,18 +22,22 @@ function(penstock_executable name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 endfunction()
 
-# Builds the programs of the tests labeled unit or reference, and nothing else: what the sanitizers run.
+# Builds only the programs of the tests labeled unit or reference, which the sanitizers run.
 if(NOT TARGET unit_tests)
   add_custom_target(unit_tests)
 endif()
 
 # penstock_test(NAME [FOLDERS dir...] [EXCEPT a_test.cc...] [SRCS a.cc...] [DEPS lib...] [LABELS ...] [TIMEOUT s] [MESSAGES])
-# One GoogleTest program of SRCS and of the files *_test.cc in FOLDERS, which every build looks for anew; without EXCEPT,
-# and of *_reference_test.cc all or none, by the label. ctest has an entry for each of its suites: NAME.Suite
-# (test_suites.cmake). MESSAGES: most of its files see messages or gRPC.
-# Labels: unit (default; fast, run under the sanitizers too), reference (judged by another program's files, which they
-# read with protobuf's maps: those have another layout under ThreadSanitizer than in the system's library, so not there),
-# integration, faults. In folders that set PENSTOCK_SINGLE_THREADED_TESTS unit tests do not run under ThreadSanitizer.
+# Declares one GoogleTest program of SRCS and of the files *_test.cc in FOLDERS except EXCEPT. Every build lists the folders
+# again. With the label reference it takes only the files *_reference_test.cc, without it all others. ctest has an entry for each
+# suite: NAME.Suite (test_suites.cmake). MESSAGES: most of its files include messages or gRPC.
+# Labels:
+#   unit         the default: fast, and also run under the sanitizers. In folders that set PENSTOCK_SINGLE_THREADED_TESTS
+#                not under ThreadSanitizer
+#   reference    compares with another program's files, which it reads with protobuf's maps. Not under ThreadSanitizer,
+#                where these maps have another layout than in the system's library
+#   integration
+#   faults
 function(penstock_test name)
   cmake_parse_arguments(ARG "MESSAGES" "TIMEOUT" "FOLDERS;EXCEPT;SRCS;DEPS;LABELS" ${ARGN})
   foreach(folder IN LISTS ARG_FOLDERS)
@@ -63,13 +67,14 @@ function(penstock_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  if(PENSTOCK_SANITIZE)  # everything takes many times as long: this only ends what hangs
+  if(PENSTOCK_SANITIZE)  # Sanitizers multiply the run time. The timeout only ends tests that hang.
     math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")
   endif()
-  # Code that starts no thread and shares nothing has nothing to show to ThreadSanitizer.
+  # ThreadSanitizer finds nothing in code that starts no thread and shares nothing.
   if(PENSTOCK_SINGLE_THREADED_TESTS AND PENSTOCK_SANITIZE MATCHES "thread")
     list(TRANSFORM ARG_LABELS REPLACE "^unit$" "single-threaded")
   endif()
+  set_target_properties(${name} PROPERTIES PENSTOCK_TEST_LABELS "${ARG_LABELS}")  # for PenstockTargetList.cmake
   if("unit" IN_LIST ARG_LABELS OR ("reference" IN_LIST ARG_LABELS AND NOT PENSTOCK_SANITIZE MATCHES "thread"))
     add_dependencies(unit_tests ${name})
   endif()
@@ -85,7 +90,7 @@ penstock_add_suites(${name} \"$<TARGET_FILE:${name}>\" \"${PROJECT_SOURCE_DIR}\"
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
 endfunction()
 
-# penstock_proto(NAME PROTOS a.proto... [PUBLIC dep...] [GRPC]): C++ of .proto files below proto/.
+# penstock_proto(NAME PROTOS a.proto... [PUBLIC dep...] [GRPC]): generates C++ from .proto files below proto/.
 function(penstock_proto name)
   cmake_parse_arguments(ARG "GRPC" "" "PROTOS;PUBLIC" ${ARGN})
   set(root "${PROJECT_SOURCE_DIR}/proto")
@@ -112,8 +117,8 @@ function(penstock_proto name)
   if(ARG_GRPC)
     target_link_libraries(${name} PUBLIC PkgConfig::GRPCPP)
   endif()
-  # What protoc generates is protoc's to test: optimizing it under a sanitizer, UBSan's checks and coverage in it take
-  # minutes to compile. Elsewhere -O1: rows' bytes do not pass through it.
+  # Generated code is not under test here. Optimizing it under a sanitizer, and compiling it with UBSan's checks and coverage,
+  # takes minutes. Other builds use -O1, because rows' bytes do not pass through it.
   if(PENSTOCK_SANITIZE)
     target_compile_options(${name} PRIVATE -O0)
   else()

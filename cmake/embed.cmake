@@ -1,8 +1,8 @@
-# cmake -DINPUT=file -DOUTPUT=file.cc -DNAME=function -P embed.cmake: C++ of a function penstock::NAME() that returns the
+# cmake -DINPUT=file -DOUTPUT=file.cc -DNAME=function -P embed.cmake: writes C++ of a function penstock::NAME() that returns the
 # bytes of INPUT.
 file(READ "${INPUT}" bytes HEX)
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" bytes "${bytes}")
-# Lines that a compiler takes: 64 bytes each.
+# Limits lines to a length that compilers accept: 64 bytes each.
 string(REGEX REPLACE "(................................................................................................................................................................................................................................................................)" "\\1\"\n    \"" bytes "${bytes}")
 file(SIZE "${INPUT}" size)
 file(WRITE "${OUTPUT}" "#include <string_view>

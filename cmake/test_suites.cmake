@@ -1,5 +1,5 @@
-# Run by ctest when it starts: makes an entry of each suite of a test program. A failure is named by its suite, and the
-# suites of one program run beside each other, each in a process of its own.
+# ctest runs this at its start. It makes an entry for each suite of a test program, so that a failure names its suite and the
+# suites of one program run in parallel, each in its own process.
 
 # penstock_add_suites(NAME PROGRAM WORKING_DIRECTORY PROPERTY VALUE...)
 function(penstock_add_suites name program folder)
@@ -8,14 +8,14 @@ function(penstock_add_suites name program folder)
     set_tests_properties("${name}_IS_NOT_BUILT" PROPERTIES ${ARGN})
     return()
   endif()
-  # A list is kept beside the program, until there is a newer program.
+  # Keeps the list next to the program, until the program is newer.
   set(list "${program}.suites")
   if("${program}" IS_NEWER_THAN "${list}")
     execute_process(COMMAND "${program}" --gtest_list_tests WORKING_DIRECTORY "${folder}"
       OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE result)
     if(NOT result EQUAL 0)
       message(WARNING "${program} --gtest_list_tests: ${result}\n${errors}")
-      add_test("${name}" "${program}")  # fails, and shows why
+      add_test("${name}" "${program}")  # the test fails and shows the reason
       set_tests_properties("${name}" PROPERTIES ${ARGN})
       return()
     endif()

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs a compilation after removing what it will write. ccache takes a precompiled header that lies there for one that the
-# compilation uses, and then looks at none of the headers that go into the new one: it gave a header with the messages of
-# another state of the tree.
+# Removes the output of a compilation, and then runs it. ccache treats an existing precompiled header as one that the
+# compilation uses, and then ignores the headers that go into the new one. It has returned a header with the messages of another
+# state of the tree.
 output='' before=''
 for argument; do
   [ "$before" = -o ] && output=$argument

@@ -5,7 +5,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/cgroup.h"
 #include "base/file.h"
 #include "base/near_name.h"
 #include "base/status_macros.h"
@@ -78,6 +77,10 @@ void CheckWorker(const v1::WorkerConfig& worker, std::vector<Mistake>* out) {
   if (worker.read_threads() > kMaxReadThreads) {
     out->push_back({0, "worker_settings.read_threads", absl::StrCat("at most ", kMaxReadThreads)});
   }
+  const auto plain = [](char c) { return c > ' ' && c < 0x7f; };
+  if (worker.name().size() > 64 || !std::all_of(worker.name().begin(), worker.name().end(), plain)) {
+    out->push_back({0, "worker_settings.name", "at most 64 printable ASCII characters without spaces"});
+  }
   if (worker.wire_connections() > kMaxWireConnections) {
     out->push_back({0, "worker_settings.wire_connections", absl::StrCat("at most ", kMaxWireConnections)});
   }
@@ -139,7 +142,7 @@ absl::StatusOr<v1::DaemonConfig> LoadDaemonConfig(const std::string& path) {
   return config;
 }
 
-void FillDaemonDefaults(DaemonRole role, v1::DaemonConfig* config) {
+void FillDaemonDefaults(DaemonRole role, const MemoryLimit& memory, v1::DaemonConfig* config) {
   if (config->listen().empty()) {
     config->set_listen(role == DaemonRole::kWorker ? "127.0.0.1:0" : "127.0.0.1:7070");
   }
@@ -152,7 +155,7 @@ void FillDaemonDefaults(DaemonRole role, v1::DaemonConfig* config) {
   if (times->dead_after_ms() == 0) times->set_dead_after_ms(std::max(kDeadAfterMs, 2 * times->heartbeat_ms()));
   v1::WorkerConfig* worker = config->mutable_worker_settings();
   if (worker->memory_budget_bytes() == 0) {
-    worker->set_memory_budget_bytes(std::max(kLeastBudget, AvailableMemory() / 2));
+    worker->set_memory_budget_bytes(std::max(kLeastBudget, memory.bytes / 2));
   }
   const uint64_t decoded = std::min(worker->memory_budget_bytes(), worker->decoded_cache_bytes());
   if (!worker->has_row_cache_bytes()) {

@@ -1,4 +1,4 @@
-// The daemon's configuration: file, flags over it, defaults under it, checked as a whole.
+// The daemon's configuration: a file, overridden by flags, completed by defaults, and checked as a whole.
 #ifndef PENSTOCK_CONFIG_DAEMON_CONFIG_H_
 #define PENSTOCK_CONFIG_DAEMON_CONFIG_H_
 
@@ -8,33 +8,32 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/cgroup.h"
 #include "config/text_file.h"
 #include "penstock/v1/config.pb.h"
 
 namespace penstock {
 
-// Threads that only read: of a worker, and of `penstock bench`, which measures as one.
+// Maximum number of threads that only read, for a worker and for `penstock bench`.
 inline constexpr uint32_t kMaxReadThreads = 512;
 
-// Connections of a stream to another host.
+// Maximum number of connections of a stream to another host.
 inline constexpr uint32_t kMaxWireConnections = 8;
 
-// All mistakes of a configuration file's text.
+// Returns all mistakes of a configuration file's text.
 std::vector<Mistake> CheckDaemonConfigText(std::string_view text, v1::DaemonConfig* config);
 
-// The rules that need no text. Lines are 0. Fields that are not set are right: they have defaults.
+// Checks the rules that need no text. Lines are 0. Unset fields are valid, because they have defaults.
 std::vector<Mistake> CheckDaemonConfig(const v1::DaemonConfig& config);
 
-// Reads and checks. NotFound where there is no such file; InvalidArgument lists all mistakes by
-// line.
+// Reads and checks a file. Returns NotFound if it does not exist, and InvalidArgument that lists all mistakes by line.
 absl::StatusOr<v1::DaemonConfig> LoadDaemonConfig(const std::string& path);
 
 enum class DaemonRole { kStandalone, kCoordinator, kWorker };
 
-// Fills what is not set: listen and coordinator addresses, heartbeat and death times, memory budget
-// and caches from the cgroup's limits, root names from their paths. Threads stay 0 where not set
-// (the loader asks the cgroup).
-void FillDaemonDefaults(DaemonRole role, v1::DaemonConfig* config);
+// Fills unset fields: listen and coordinator addresses, heartbeat and death times, memory budget and caches from
+// `memory`, root names from their paths. Unset threads stay 0 (the loader uses the cgroup's quota).
+void FillDaemonDefaults(DaemonRole role, const MemoryLimit& memory, v1::DaemonConfig* config);
 
 }  // namespace penstock
 

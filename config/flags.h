@@ -1,4 +1,5 @@
-// Command lines: flags with help, checked, with near names suggested. Shared by penstock and penstockd.
+// Parses command lines: flags with help, validation, and suggestions of similar names. Shared by penstock and
+// penstockd.
 //
 //   --name VALUE, --name=VALUE, --switch, --no-switch for switches that are on by default; "--" ends the flags.
 #ifndef PENSTOCK_CONFIG_FLAGS_H_
@@ -17,23 +18,23 @@ namespace penstock {
 
 class Flags {
  public:
-  // Each Add* names a flag, where its value goes (the target's value before Parse is the default), how the value is
-  // called in the help ("HOST:PORT"), and what it means.
+  // Each Add* registers a flag: its name, its target (whose value before Parse is the default), the name of the value
+  // in the help ("HOST:PORT"), and its meaning.
   void AddString(std::string name, std::string* target, std::string value_name, std::string help);
   void AddStrings(std::string name, std::vector<std::string>* target, std::string value_name, std::string help);
   void AddUint(std::string name, uint64_t* target, std::string value_name, std::string help);
-  // Bytes: a number, or one with KiB, MiB, GiB, KB, MB, GB.
+  // Takes bytes: a number, or one with KiB, MiB, GiB, KB, MB, GB.
   void AddBytes(std::string name, uint64_t* target, std::string value_name, std::string help);
   void AddSwitch(std::string name, bool* target, std::string help);
 
-  // Parses `args` (without program and command names) and returns what is no flag, in order. InvalidArgument names an
-  // unknown flag (with the near name), a missing or malformed value.
+  // Parses `args` (without program and command names) and returns the positional arguments in order. Returns
+  // InvalidArgument for an unknown flag (with a similar name), or a missing or malformed value.
   absl::StatusOr<std::vector<std::string>> Parse(const std::vector<std::string>& args);
 
-  // Whether the flag was on the command line.
+  // Returns true if the flag was on the command line.
   bool Given(std::string_view name) const;
 
-  // The flags' part of a help text, a line or two each, aligned.
+  // Returns the flags' part of a help text: one or two aligned lines for each flag.
   std::string Help() const;
 
  private:
@@ -51,7 +52,7 @@ class Flags {
   std::vector<Flag> flags_;
 };
 
-// "256MiB", "1.5GB", "1048576" -> bytes.
+// Parses "256MiB", "1.5GB", "1048576".
 absl::StatusOr<uint64_t> ParseBytes(std::string_view text);
 
 }  // namespace penstock

@@ -64,7 +64,7 @@ void CheckOrder(const v1::Order& order, std::vector<Mistake>* out) {
   if (order.window_chunks() > (1u << 20)) out->push_back({0, "order.window_chunks", "at most 1048576"});
 }
 
-// Those inside others too.
+// Counts ops, including nested ones.
 int CountOps(const google::protobuf::RepeatedPtrField<v1::Op>& ops) {
   int count = ops.size();
   for (const v1::Op& op : ops) count += CountOps(op.random_apply().ops()) + CountOps(op.one_of().ops());
@@ -102,9 +102,8 @@ std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
 std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& check_pipeline, v1::JobSpec* job) {
   FieldLines lines;
   std::vector<Mistake> mistakes = ParseText(text, job, &lines);
-  if (!mistakes.empty() && lines.empty()) return mistakes;  // nothing was read that rules could be about
-  // A field that the parser refused is missing from the message: do not complain about its absence
-  // as well.
+  if (!mistakes.empty() && lines.empty()) return mistakes;  // the parser read no field to which rules could apply
+  // A field that the parser rejected is missing from the message: do not report its absence too.
   const auto already_named = [&mistakes, count = mistakes.size()](const std::string& field) {
     const size_t dot = field.rfind('.');
     const std::string last = dot == std::string::npos ? field : field.substr(dot + 1);
@@ -112,7 +111,7 @@ std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& ch
                        [&](const Mistake& m) { return m.field == last; });
   };
   std::vector<Mistake> rules = CheckJobSpec(*job);
-  // Features and ops are judged only when all of them could be read.
+  // Check features and ops only if all of them could be read.
   if (mistakes.empty() && check_pipeline != nullptr && job->features_size() > 0) {
     for (const std::string& problem : check_pipeline(*job)) {
       const size_t colon = problem.find(": ");

@@ -1,4 +1,4 @@
-// The job file: reading it and checking it as a whole.
+// Reads and checks job files.
 #ifndef PENSTOCK_CONFIG_JOB_FILE_H_
 #define PENSTOCK_CONFIG_JOB_FILE_H_
 
@@ -13,19 +13,18 @@
 
 namespace penstock {
 
-// What is wrong with features and ops, each "path: message" with a path like
-// "ops[2].random_resized_crop.height". Given by the caller, so that reading a job file does not
-// need the image libraries (see CheckPipeline in pipeline/augment).
+// Returns the mistakes of features and ops, each "path: message" with a path like "ops[2].random_resized_crop.height".
+// The caller provides this function, so that reading a job file does not need the image libraries (see CheckPipeline in
+// pipeline/augment).
 using PipelineCheck = std::function<std::vector<std::string>(const v1::JobSpec&)>;
 
-// All mistakes of a job file's text: syntax, unknown fields, values out of range, contradictions.
+// Returns all mistakes of a job file's text: syntax, unknown fields, values out of range, contradictions.
 std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& check_pipeline, v1::JobSpec* job);
 
-// The rules for a job that need no text: name, data set, order, batch, errors, mix. Lines are 0.
+// Checks the rules for a job that need no text: name, data set, order, batch, errors, mix. Lines are 0.
 std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job);
 
-// Reads and checks. NotFound where there is no such file; InvalidArgument lists all mistakes by
-// line.
+// Reads and checks a file. Returns NotFound if it does not exist, and InvalidArgument that lists all mistakes by line.
 absl::StatusOr<v1::JobSpec> LoadJobFile(const std::string& path, const PipelineCheck& check_pipeline);
 
 }  // namespace penstock

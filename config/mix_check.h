@@ -1,5 +1,5 @@
-// The part of a job's `mix` that can be judged without knowing the columns' types (pipeline/batch/mix_job.h judges
-// those).
+// Checks the part of a job's `mix` that does not depend on the columns' types. pipeline/batch/mix_job.h checks the
+// rest.
 #ifndef PENSTOCK_CONFIG_MIX_CHECK_H_
 #define PENSTOCK_CONFIG_MIX_CHECK_H_
 
@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-// Adds the mistakes of job.mix, if there is one: numbers out of range, columns that no feature makes, groups that the
-// batch would cut. Lines are 0.
+// Adds the mistakes of job.mix, if set: numbers out of range, columns that no feature produces, groups that the batch
+// would split. Lines are 0.
 void CheckMix(const v1::JobSpec& job, std::vector<Mistake>* out);
 
 }  // namespace penstock

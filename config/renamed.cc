@@ -12,7 +12,7 @@ struct Renamed {
   std::string_view before, now;
 };
 
-// 0.1.0 -> 0.2.0; CHANGELOG.md lists them for users.
+// 0.1.0 -> 0.2.0. CHANGELOG.md lists them for users.
 constexpr std::array<Renamed, 7> kRenamed = {{
     {"centre_crop", "center_crop"},
     {"colour_jitter", "color_jitter"},

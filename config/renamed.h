@@ -1,4 +1,4 @@
-// Names of fields and values that were others in an earlier release.
+// Names of fields and values that an earlier release called differently.
 #ifndef PENSTOCK_CONFIG_RENAMED_H_
 #define PENSTOCK_CONFIG_RENAMED_H_
 
@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-// " (since 0.2.0 it is called 'center_crop')" where `word` is what 0.1.0 called one of `names`; else "".
+// Returns " (since 0.2.0 it is called 'center_crop')" if `word` is the 0.1.0 name of one of `names`, otherwise "".
 std::string RenamedHint(std::string_view word, const std::vector<std::string>& names);
 
 }  // namespace penstock

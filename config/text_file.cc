@@ -24,7 +24,7 @@ namespace {
 namespace pb = google::protobuf;
 
 constexpr size_t kMaxMistakes = 50;
-constexpr size_t kFewNames = 16;  // are listed although one of them is near
+constexpr size_t kFewNames = 16;  // up to this number, all names are listed even if one is near
 
 // Keeps the first error of one parse.
 class FirstError final : public pb::io::ErrorCollector {
@@ -51,7 +51,7 @@ struct Token {
   bool identifier;
 };
 
-// *whole, if not null, becomes whether all of the text could be cut into tokens.
+// Sets *whole, if not null, to true if the whole text could be split into tokens.
 std::vector<Token> Tokens(std::string_view text, bool* whole = nullptr) {
   pb::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
   AnyError errors;
@@ -67,8 +67,8 @@ std::vector<Token> Tokens(std::string_view text, bool* whole = nullptr) {
   return tokens;
 }
 
-// The tokens [first, last] of the field statement that the parser stumbled over at (line, column).
-// (`field`: its name, where the parser told it; else "".)
+// Returns the tokens [first, last] of the field statement in which the parser failed at (line, column). `field` is the
+// field's name if the parser reported it, otherwise "".
 std::optional<std::pair<size_t, size_t>> StatementAt(const std::vector<Token>& tokens, int line, int column,
                                                      const std::string& field) {
   size_t at = tokens.size();
@@ -99,19 +99,19 @@ std::optional<std::pair<size_t, size_t>> StatementAt(const std::vector<Token>& t
       if (tokens[last].text == "}" || tokens[last].text == "]") --depth;
       if (depth == 0) break;
     }
-    if (last == tokens.size()) return std::nullopt;  // a brace is missing: nothing behind it can be judged
+    if (last == tokens.size()) return std::nullopt;  // a brace is missing: the text after it cannot be checked
   }
   return std::make_pair(name, last);
 }
 
-// Blanks the tokens out, keeping every line where it is.
+// Replaces the tokens by spaces and keeps all line numbers.
 void Blank(const std::vector<Token>& tokens, size_t first, size_t last, std::string* text) {
   std::vector<size_t> line_start = {0};
   for (size_t i = 0; i < text->size(); ++i) {
     if ((*text)[i] == '\n') line_start.push_back(i + 1);
   }
   for (size_t i = first; i <= last; ++i) {
-    // The tokenizer counts a tab as up to eight columns; blanking walks the line the same way.
+    // The tokenizer counts a tab as up to eight columns. Count columns in the same way here.
     size_t position = line_start[static_cast<size_t>(tokens[i].line)];
     int column = 0;
     while (position < text->size() && (*text)[position] != '\n' && column < tokens[i].end_column) {
@@ -123,8 +123,7 @@ void Blank(const std::vector<Token>& tokens, size_t first, size_t last, std::str
   }
 }
 
-// Names of the fields of the message type that the parser's text quotes, and of its enum values,
-// for suggestions.
+// Returns the field names of the message type in the parser's message, and its enum values, for suggestions.
 std::vector<std::string> NamesFor(const pb::Descriptor* root, const std::string& message) {
   std::vector<std::string> names;
   const auto quoted = [&](std::string_view before) -> std::string {
@@ -142,10 +141,10 @@ std::vector<std::string> NamesFor(const pb::Descriptor* root, const std::string&
   return names;
 }
 
-// The message whose braces a token stands in.
+// The message that encloses a token.
 struct Around {
-  const pb::Descriptor* type = nullptr;  // null where the braces before it make no sense
-  std::string field;                     // that holds the message; empty: the file itself
+  const pb::Descriptor* type = nullptr;  // null: the braces before the token are invalid
+  std::string field;                     // field of the message; empty: the file itself
 };
 
 Around MessageAround(const pb::Descriptor* root, const std::vector<Token>& tokens, size_t at) {
@@ -165,13 +164,13 @@ Around MessageAround(const pb::Descriptor* root, const std::vector<Token>& token
   return open.back();
 }
 
-// A brace that has no partner, if there is one. Where a '}' is missing, the file's own fields tell: they begin lines,
-// and the message that is open before the first of them is the one that was not closed.
+// Returns an unbalanced brace, if there is one. If a '}' is missing, the file's top-level fields, which begin lines,
+// show where: the message that is open before the first of them was not closed.
 std::optional<Mistake> LonelyBrace(const pb::Descriptor* root, const std::vector<Token>& tokens) {
   struct Open {
     std::string field;
     int line;
-    const pb::Descriptor* type;  // null where it is not known
+    const pb::Descriptor* type;  // null: unknown
   };
   std::vector<Open> open;
   std::optional<Mistake> missing;
@@ -205,7 +204,7 @@ std::optional<Mistake> LonelyBrace(const pb::Descriptor* root, const std::vector
                               " is never closed")};
 }
 
-// The enum of the field that the parser says it could not fill, in a message of this type.
+// Returns the enum of the field that the parser could not fill, in a message of this type.
 const pb::EnumDescriptor* EnumOf(const pb::Descriptor* around, const std::string& field) {
   const pb::FieldDescriptor* f = around == nullptr ? nullptr : around->FindFieldByName(field);
   return f == nullptr ? nullptr : f->enum_type();
@@ -223,7 +222,7 @@ std::string QuotedAt(const std::string& text, size_t n) {
   }
 }
 
-// Where a word that a job does not have itself stands: "seed" in order { }, "batch_size" in batch { }.
+// Returns where a word occurs that a job itself does not have: "seed" in order { }, "batch_size" in batch { }.
 std::string InsideHint(const pb::Descriptor* root, const std::string& word) {
   for (int i = 0; i < root->field_count(); ++i) {
     const pb::FieldDescriptor* outer = root->field(i);
@@ -237,7 +236,7 @@ std::string InsideHint(const pb::Descriptor* root, const std::string& word) {
   return "";
 }
 
-// "0,5": the comma ends a field there, and the next one's name is missed.
+// Handles "0,5": the comma ends the field, and the parser reports a missing name of the next one.
 std::string DecimalComma(const std::vector<Token>& tokens, int line, int column) {
   const auto number = [](const Token& token) {
     return token.text.find_first_not_of("0123456789") == std::string::npos;
@@ -250,7 +249,7 @@ std::string DecimalComma(const std::vector<Token>& tokens, int line, int column)
   return "";
 }
 
-// The name that the word has now, or one that it may have been meant for; else "".
+// Returns the current name of the word, or a similar name, otherwise "".
 std::string Hint(const std::string& word, const std::vector<std::string>& names) {
   const auto there = [&names](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
   if (word == "size" && there("height") && there("width")) return " (write height: and width:)";
@@ -258,9 +257,8 @@ std::string Hint(const std::string& word, const std::vector<std::string>& names)
   return renamed.empty() ? DidYouMean(word, names) : renamed;
 }
 
-// "Expected integer, got: many" -> "a whole number is expected, not many". `field` and `value` are those of the
-// statement,
-// "" where there is none.
+// Converts "Expected integer, got: many" to "a whole number is expected, not many". `field` and `value` are from the
+// statement, "" if there is none.
 std::string WhatIsExpected(const std::string& field, const std::string& value, absl::string_view message) {
   if (!absl::ConsumePrefix(&message, "Expected ")) return std::string(message);
   std::pair<absl::string_view, absl::string_view> halves = absl::StrSplit(message, absl::MaxSplits(", got: ", 1));
@@ -281,7 +279,7 @@ std::string WhatIsExpected(const std::string& field, const std::string& value, a
                       what == "'{'" && !field.empty() ? absl::StrCat(": ", field, " { ... }") : "");
 }
 
-// The parser's words, in the user's terms, with the near name.
+// Converts the parser's message to the user's terms, with a similar name.
 std::string Explain(const pb::Descriptor* root, const Around& around, const std::string& field_there,
                     const std::string& value_there, const std::string& message) {
   if (absl::StartsWith(message, "Message type") && absl::StrContains(message, "has no field named")) {
@@ -312,7 +310,7 @@ std::string Explain(const pb::Descriptor* root, const Around& around, const std:
   return WhatIsExpected(field_there, value_there, message);
 }
 
-// What a text is that is no textproto from its first byte on; "" where it may be one.
+// Describes a text that is not a textproto at all; returns "" if it may be one.
 std::string WhatElseTextIs(std::string_view text) {
   if (text.find('\0') != std::string_view::npos)
     return "this is no text; a job or configuration file is expected (`penstock init GLOB` writes a job for shards)";
@@ -322,7 +320,7 @@ std::string WhatElseTextIs(std::string_view text) {
          "braces";
 }
 
-// RFC 3629: no stray or missing continuation, nothing overlong, no surrogates, nothing above U+10FFFF.
+// RFC 3629: no stray or missing continuation, no overlong forms, no surrogates, nothing above U+10FFFF.
 bool IsUtf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto byte = [&](size_t at) { return at < text.size() ? static_cast<uint8_t>(text[at]) : 0u; };
@@ -348,7 +346,7 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
-// Where each field stands. A string that is no UTF-8 is a mistake: the message could be printed, but not sent.
+// Records the line of each field. A string that is not UTF-8 is a mistake: the message could be printed, but not sent.
 void CollectLines(const pb::Message& message, const pb::TextFormat::ParseInfoTree& tree, const std::string& prefix,
                   FieldLines* lines, std::vector<Mistake>* mistakes) {
   const pb::Reflection* reflection = message.GetReflection();
@@ -405,11 +403,11 @@ std::vector<Mistake> ParseText(std::string_view text, pb::Message* message, Fiel
     bool whole = true;
     const std::vector<Token> tokens = Tokens(left, &whole);
     if (const auto lonely = LonelyBrace(message->GetDescriptor(), tokens); whole && lonely) {
-      // The parser takes what follows for something else than it is.
+      // The parser misinterprets the text after the brace.
       mistakes.push_back(*lonely);
       break;
     }
-    // An enum's value is looked at when the parser is behind it, maybe on the next line, at another field's name.
+    // The parser checks an enum's value after it has read past it, possibly on the next line, at another field's name.
     const std::string field =
         absl::StartsWith(error.message, "Unknown enumeration value of") ? QuotedAt(error.message, 1) : "";
     const auto statement = StatementAt(tokens, error.line, error.column, field);

@@ -1,4 +1,4 @@
-// Textproto files with all their mistakes named at once, each by line and field.
+// Parses textproto files and reports all mistakes at once, each with its line and field.
 #ifndef PENSTOCK_CONFIG_TEXT_FILE_H_
 #define PENSTOCK_CONFIG_TEXT_FILE_H_
 
@@ -14,27 +14,26 @@
 namespace penstock {
 
 struct Mistake {
-  int line = 0;         // from 1; 0 where the whole file is meant
+  int line = 0;         // from 1; 0: the whole file
   std::string field;    // "ops[2].random_resized_crop.height"; may be empty
-  std::string message;  // what is wrong and what would be right
+  std::string message;  // the mistake and the correct form
 };
 
-// Where each field stands: path as in Mistake::field -> line, from 1.
+// The line of each field: path as in Mistake::field -> line, from 1.
 using FieldLines = std::map<std::string, int>;
 
-// Parses `text` into `message`. Goes on behind a mistake, so that one run names them all (at most
-// 50). Returns them in the order of the file; empty when all is well. `lines` gets the place of
-// every field.
+// Parses `text` into `message`. Continues after a mistake, so that one run reports all mistakes (at most 50). Returns
+// them in the order of the file. Stores the line of every field in `lines`.
 std::vector<Mistake> ParseText(std::string_view text, google::protobuf::Message* message, FieldLines* lines);
 
-// The line of the field, or of the nearest field that encloses it, or 0.
+// Returns the line of the field, or of the nearest field that encloses it, or 0.
 int LineOf(const FieldLines& lines, std::string field);
 
-// By line; what has none comes last, since it often is missing because of those.
+// Sorts by line. Mistakes without a line come last, because they often follow from the others.
 void SortMistakes(std::vector<Mistake>* mistakes);
 
-// One InvalidArgument for all mistakes of `file`, a line each: "FILE:12: ops[2].height: ..."; OK
-// when there are none.
+// Returns one InvalidArgument for all mistakes of `file`, one on each line: "FILE:12: ops[2].height: ...". Returns OK
+// if there are none.
 absl::Status MistakesToStatus(const std::string& file, const std::vector<Mistake>& mistakes);
 
 }  // namespace penstock

@@ -1,5 +1,5 @@
-# Run by cmake --install, after what the pages link to is there: the pages. A link to a part of the source tree that is
-# not installed becomes its text.
+# cmake --install runs this after it has installed the files to which the pages link. It writes the pages. A link to a part of
+# the source tree that is not installed becomes its text.
 #   source_dir, doc_dir: set by CMakeLists.txt
 
 cmake_minimum_required(VERSION 3.25)  # a script has no policies of its own
@@ -10,13 +10,13 @@ else()
   set(full_doc "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${doc_dir}")
 endif()
 
-file(GLOB pages RELATIVE "${source_dir}" "${source_dir}/docs/*.md")
+file(GLOB pages RELATIVE "${source_dir}" "${source_dir}/docs/*.md" "${source_dir}/docs/coming-from/*.md")
 list(APPEND pages README.md CHANGELOG.md)
 foreach(page IN LISTS pages)
   file(READ "${source_dir}/${page}" left)
   get_filename_component(folder "${page}" DIRECTORY)
   set(text "")
-  # One link after the other; in lists CMake would join what lies between brackets.
+  # Handles one link at a time: CMake's lists would join text between brackets.
   while(left MATCHES "\\[([^]\n]*)\\]\\(([^) \n]+)\\)")
     set(link "${CMAKE_MATCH_0}")
     set(shown "${CMAKE_MATCH_1}")

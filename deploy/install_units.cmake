@@ -1,5 +1,5 @@
-# Run by cmake --install: the units with the prefix's paths in them, and their configuration.
-#   source_dir, bin_dir, config_dir, doc_dir: set by CMakeLists.txt; the last three may be below CMAKE_INSTALL_PREFIX
+# cmake --install runs this. It writes the units with the paths of the prefix, and their configuration.
+#   source_dir, bin_dir, config_dir, doc_dir: set by CMakeLists.txt; the last three may be relative to CMAKE_INSTALL_PREFIX
 
 cmake_minimum_required(VERSION 3.25)  # a script has no policies of its own
 
@@ -12,7 +12,7 @@ endfunction()
 
 below_prefix(full_bin "${bin_dir}")
 below_prefix(full_doc "${doc_dir}")
-# As GNUInstallDirs has it: /etc belongs to /usr, /etc/opt/X to /opt/X.
+# As in GNUInstallDirs: /etc belongs to /usr, /etc/opt/X to /opt/X.
 if(NOT IS_ABSOLUTE "${config_dir}" AND CMAKE_INSTALL_PREFIX MATCHES "^/(usr/?)?$")
   set(full_config "/${config_dir}")
 elseif(NOT IS_ABSOLUTE "${config_dir}" AND CMAKE_INSTALL_PREFIX MATCHES "^/opt/")
@@ -29,7 +29,7 @@ foreach(role coordinator worker standalone)
   set(path "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lib/systemd/system/penstock-${role}.service")
   message(STATUS "Installing: ${path}")
   file(WRITE "${path}" "${unit}")
-  # What an operator has changed stays.
+  # Keeps an existing file, which an operator may have changed.
   if(NOT EXISTS "$ENV{DESTDIR}${full_config}/penstock/${role}.textproto")
     file(INSTALL DESTINATION "${full_config}/penstock" TYPE FILE
          FILES "${source_dir}/deploy/config/${role}.textproto")

@@ -22,7 +22,7 @@ std::string Address::ToString() const {
 
 bool Address::IsLoopback() const {
   if (host == "localhost" || host == "::1") return true;
-  // Four numbers, the first of them 127: "127.example.com" is a name.
+  // Require four numbers of which the first is 127: "127.example.com" is a host name.
   if (host.rfind("127.", 0) != 0) return false;
   int dots = 0;
   for (const char c : host) {

@@ -1,4 +1,4 @@
-// HOST:PORT as people write it.
+// Addresses in the form HOST:PORT.
 #ifndef PENSTOCK_NET_ADDRESS_H_
 #define PENSTOCK_NET_ADDRESS_H_
 
@@ -11,22 +11,22 @@
 
 namespace penstock {
 
-// Of a coordinator, where none is said.
+// Default port of a coordinator.
 inline constexpr uint16_t kCoordinatorPort = 7070;
 
 struct Address {
   std::string host;  // without the brackets of an IPv6 address
   uint16_t port = 0;
 
-  // "host:port", an IPv6 host in brackets: what gRPC and ParseAddress take.
+  // Returns "host:port", with brackets around an IPv6 host, as gRPC and ParseAddress accept it.
   std::string ToString() const;
-  // Whether the host is "localhost", in 127.0.0.0/8, or ::1. Looks nothing up.
+  // Returns true if the host is "localhost", in 127.0.0.0/8, or ::1. Does not resolve names.
   bool IsLoopback() const;
   bool operator==(const Address&) const = default;
 };
 
-// "host:port", "1.2.3.4:port", "[::1]:port"; with `default_port` also without ":port". InvalidArgument names what is
-// wrong and shows how an address looks. Port 0 is fine here: it means any free port to a listener.
+// Parses "host:port", "1.2.3.4:port" or "[::1]:port"; with `default_port` also without ":port". Returns InvalidArgument
+// that names the error and shows a valid address. Port 0 is valid here: for a listener it means any free port.
 absl::StatusOr<Address> ParseAddress(std::string_view text, std::optional<uint16_t> default_port = std::nullopt);
 
 }  // namespace penstock

@@ -22,7 +22,7 @@
 namespace penstock {
 namespace {
 
-// Rows are large: HTTP/2 frames and reads from the socket are large too, so that a row is a few slices and not twenty.
+// Rows are large. Large HTTP/2 frames and socket reads keep a row in a few slices instead of twenty.
 constexpr int kFrameBytes = 1 << 20;
 constexpr int kReadBytes = 1 << 20;
 
@@ -31,7 +31,7 @@ constexpr int kCallsKeepaliveMs = 20'000;
 constexpr int kCallsServerKeepaliveMs = 60'000;
 constexpr int kKeepaliveTimeoutMs = 3000;
 
-// Both sides. `set` is called with (name, value).
+// Applies the settings of both sides. Calls `set` with (name, value).
 template <typename Set>
 void ForBothSides(bool probes, int keepalive_ms, Set set) {
   set(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMaxMessageBytes);
@@ -47,16 +47,16 @@ void ForBothSides(bool probes, int keepalive_ms, Set set) {
   set(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // no limit
 }
 
-// gRPC runs callbacks on a few threads that it ends, by joining them, when the last channel that uses them goes. A
-// stream's last event may let go of that channel on one of these very threads, which then joins itself and goes on with
-// what is freed already (seen as double frees). So the process keeps one channel that uses them, for ever: a lame one,
-// which connects to nothing, with one failed call.
+// gRPC runs callbacks on a few threads. It joins these threads when the last channel that uses them is destroyed. A
+// stream's last event may release that channel on one of them, which then joins itself and continues with freed memory
+// (seen as double frees). So the process keeps one channel that uses the threads forever. This channel connects to
+// nothing and makes one call, which fails.
 void KeepCallbackThreads() {
   struct Call {
     grpc::ClientContext context;
     grpc::ByteBuffer request, reply;
   };
-  // volatile: a pointer that nobody reads is not stored otherwise, and a leak checker finds the channel lost.
+  // volatile: otherwise the compiler drops a pointer that is never read, and a leak checker reports the channel.
   static const void* volatile kept = [] {
     auto* const channel = new std::shared_ptr<grpc::Channel>(grpc::CreateChannel("", nullptr));
     auto call = std::make_shared<Call>();
@@ -69,7 +69,7 @@ void KeepCallbackThreads() {
   (void)kept;
 }
 
-// What the system says to binding `address`, in words: gRPC does not tell.
+// Returns the system's error for binding `address`, which gRPC does not report.
 std::string WhyNoBind(const Address& address) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -104,7 +104,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ChannelUs
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
-  // gRPC takes no less than 100 ms. The "minimum" is how long an attempt to connect may take.
+  // gRPC's smallest backoff is 100 ms. The "minimum" is the time limit of a connection attempt.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
@@ -119,18 +119,18 @@ void ConfigureServer(grpc::ServerBuilder* builder, ChannelUse use) {
   builder->SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder->SetMaxSendMessageSize(kMaxMessageBytes);
   builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // The client's keepalive pings are welcome: no GOAWAY for them.
+  // Accept the client's keepalive pings without a GOAWAY.
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kKeepaliveMs / 5);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);  // no limit
-  // The caller ends its call in time, which reaches us as a cancellation. gRPC would keep a timer for each call beside
-  // that, in lists that it walks: with ten thousand calls open a quarter of what they cost.
+  // The client ends its call in time, and the server sees the cancellation. gRPC would also keep a timer for each call,
+  // in lists that it scans: with ten thousand open calls these timers cost a quarter of the total.
   builder->AddChannelArgument(GRPC_ARG_ENABLE_DEADLINE_CHECKS, 0);
 }
 
 absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vector<grpc::Service*>& services,
                                           ChannelUse use, int max_receive_bytes) {
   KeepCallbackThreads();
-  // Distributions build abseil without NDEBUG, so that each of gRPC's locks is looked up in a graph of all.
+  // Distributions build abseil without NDEBUG, so that each lock of gRPC updates a graph of all locks.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   grpc::ServerBuilder builder;
   ConfigureServer(&builder, use);

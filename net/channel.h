@@ -1,6 +1,6 @@
-// Every gRPC setting of the project, in one place and tested. gRPC's defaults do harm here: equal channels share one
-// connection, http_proxy is honored, reconnecting backs off to two minutes, messages end at 4 MB, fast keepalive earns
-// a GOAWAY, a busy port is no error (SO_REUSEPORT), and rows are read in pieces of 8 KiB.
+// All gRPC settings of the project, in one tested place. gRPC's defaults do not fit: equal channels share a connection,
+// http_proxy applies, reconnecting backs off to two minutes, messages are limited to 4 MB, frequent keepalive causes a
+// GOAWAY, a busy port is not an error (SO_REUSEPORT), and rows are read in pieces of 8 KiB.
 #ifndef PENSTOCK_NET_CHANNEL_H_
 #define PENSTOCK_NET_CHANNEL_H_
 
@@ -21,43 +21,43 @@
 
 namespace penstock {
 
-// The largest message either side takes. A bigger one ends the call with ResourceExhausted.
+// Largest message that either side accepts. A larger one ends the call with ResourceExhausted.
 constexpr int kMaxMessageBytes = 64 << 20;
 
-// What a connection is for.
-//   kCalls   short messages, the coordinator's. Some 64 KiB may be under way, and the rest of the message that is being
-//            read. (gRPC 1.51 forgets the window that it is told, GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, when it does
-//            not probe.) A coordinator has thousands of connections that mostly rest, so keepalive is slow: the client
-//            asks after 20 s of silence, the server after 60 s. Whoever has sent something knows within 3 s.
-//   kRows    streams of rows. As many bytes as the path holds (bandwidth times delay) may be under way, which gRPC
-//            finds out by pings while data comes. It begins with 64 KiB and doubles with each round trip that fills it.
-//            Keepalive after 5 s of silence, from both sides.
+// The purpose of a connection.
+//   kCalls   short messages of the coordinator. About 64 KiB may be in flight, plus the rest of the message being read.
+//            (gRPC 1.51 ignores the configured window, GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, when probing is off.) A
+//            coordinator has thousands of mostly idle connections, so keepalive is slow: the client pings after 20 s
+//            of silence, the server after 60 s. A side that has sent something detects a dead peer within 3 s.
+//   kRows    streams of rows. The bytes in flight may fill the path (bandwidth times delay), which gRPC measures by
+//            pings while data arrives. The window begins at 64 KiB and doubles with each round trip that fills it.
+//            Both sides send keepalive pings after 5 s of silence.
 enum class ChannelUse { kCalls, kRows };
 
-// A channel of its own connection to host:port (plaintext). Returns at once; connects when first used. A lost
-// connection is tried again after 0.1 s, then at most every 0.5 s. A peer that is gone without a word (power loss) is
-// noticed 3 s after something was sent to it, keepalive included, also when no call is open. May be let go of on any
-// thread, gRPC's own included.
+// Returns a channel with its own plaintext connection to host:port. Does not block: the channel connects on first use.
+// A lost connection is retried after 0.1 s, then at most every 0.5 s. A peer that vanishes silently (power loss) is
+// detected 3 s after something was sent to it, which includes keepalive pings, also without an open call. The channel
+// may be released on any thread, including gRPC's own.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, ChannelUse use = ChannelUse::kCalls);
 
-// Settings that match MakeChannel's, on a builder of one's own.
+// Applies the settings that match MakeChannel's to the caller's builder.
 void ConfigureServer(grpc::ServerBuilder* builder, ChannelUse use);
 
 struct RunningServer {
   std::unique_ptr<grpc::Server> server;
-  Address address;  // the host asked for, with the port that was bound
+  Address address;  // the requested host, with the bound port
 };
 
-// Builds a server for the services (which must outlive it), listening on `address` (port 0: any free one), plaintext,
-// that takes messages of up to `max_receive_bytes`.
-// A call's deadline is the caller's to keep: when it has passed, the call is cancelled here.
-//   OK                 it answers
-//   Unavailable        the port is busy, or the address is none of this machine's: says which, with the system's words
+// Starts a plaintext server for `services` on `address` (port 0: any free port). The services must outlive the server.
+// It accepts messages of up to `max_receive_bytes`. The client enforces a call's deadline: when it expires, the client
+// cancels the call, and the server sees the cancellation.
+//   OK            the server answers
+//   Unavailable   the port is busy, or the address is not local; the message names the cause and the system's error
 absl::StatusOr<RunningServer> StartServer(const Address& address, const std::vector<grpc::Service*>& services,
                                           ChannelUse use = ChannelUse::kCalls,
                                           int max_receive_bytes = kMaxMessageBytes);
 
-// Every call has a deadline: `timeout` from now. InfiniteDuration sets none (streams).
+// Sets the call's deadline to `timeout` from now. Every call has one. InfiniteDuration sets none, for streams.
 void SetDeadline(grpc::ClientContext* context, absl::Duration timeout);
 
 }  // namespace penstock

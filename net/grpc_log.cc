@@ -41,7 +41,7 @@ void QuietGrpcLog() {
 
 void RouteGrpcLog(Say say) {
   say_to = say;
-  gpr_log_verbosity_init();  // before gRPC's own start nothing is logged
+  gpr_log_verbosity_init();  // gRPC logs nothing before its own initialization
   gpr_set_log_function(Log);
 }
 

@@ -1,16 +1,17 @@
-// gRPC's own log lines.
+// Control of gRPC's own log lines.
 #ifndef PENSTOCK_NET_GRPC_LOG_H_
 #define PENSTOCK_NET_GRPC_LOG_H_
 
 namespace penstock {
 
-// gRPC reports on stderr what our own messages say in a user's words. Keeps it silent, but for the broken assertion
-// that ends the process; the environment's GRPC_VERBOSITY brings all of it back. Call it first in main.
+// Silences gRPC's log, because the project's messages report the same errors in the user's terms. Only the assertion
+// that ends the process is still printed. The environment variable GRPC_VERBOSITY restores the log. Call this first in
+// main.
 void QuietGrpcLog();
 
 enum class GrpcLogLevel { kDebug, kInfo, kError };
-// From now on its lines, those that GRPC_VERBOSITY brings back too, are given to `say`, from any thread, and nothing of
-// them to stderr.
+// Passes all of gRPC's log lines, including those that GRPC_VERBOSITY enables, to `say` instead of stderr. `say` may
+// run on any thread.
 void RouteGrpcLog(void (*say)(GrpcLogLevel level, const char* file, int line, const char* text));
 
 }  // namespace penstock

@@ -14,7 +14,7 @@ absl::StatusCode CodeOf(const grpc::Status& status) {
   return code >= 0 && code <= 16 ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown;
 }
 
-// gRPC says nothing of a call that the other side does not know.
+// gRPC leaves the message empty if the peer does not know the call.
 std::string MessageOf(const grpc::Status& status) {
   if (status.error_code() != grpc::StatusCode::UNIMPLEMENTED || !status.error_message().empty()) {
     return status.error_message();

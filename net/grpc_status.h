@@ -1,4 +1,4 @@
-// absl::Status over gRPC and back. The codes are the same numbers in both.
+// Converts between absl::Status and grpc::Status. The codes have the same numbers in both.
 #ifndef PENSTOCK_NET_GRPC_STATUS_H_
 #define PENSTOCK_NET_GRPC_STATUS_H_
 
@@ -10,13 +10,13 @@
 
 namespace penstock {
 
-// Messages longer than 8 KiB are cut (with a mark): they travel in a header, which gRPC bounds.
+// Truncates messages longer than 8 KiB, with a mark: they are sent in a header, whose size gRPC limits.
 grpc::Status ToGrpc(const absl::Status& status);
 
-// A code that is none of absl's becomes kUnknown.
+// Converts codes that absl does not have to kUnknown.
 absl::Status FromGrpc(const grpc::Status& status);
 
-// The same, the message beginning with who was asked: "coordinator localhost:7070: connection refused".
+// As above, with the peer's name before the message: "coordinator localhost:7070: connection refused".
 absl::Status FromGrpc(const grpc::Status& status, std::string_view peer);
 
 }  // namespace penstock

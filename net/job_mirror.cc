@@ -10,13 +10,13 @@
 namespace penstock {
 namespace {
 
-// Ordered as views are.
+// Returns a view's position in the order of views.
 std::pair<uint64_t, uint64_t> NumberOf(const v1::View* view) {
   return view == nullptr ? std::pair<uint64_t, uint64_t>() : std::pair(view->term(), view->number());
 }
 
-// Whether `late` was said before `known`. Revisions begin with the coordinator's term, which grows over its restarts;
-// one that began anew, without the jobs of the one before, has jobs of its own.
+// Returns true if `late` is older than `known`. Revisions begin with the coordinator's term, which increases over its
+// restarts. A coordinator that started without the jobs of its predecessor gives its jobs other uids.
 bool Overtaken(const v1::JobRecord& late, const v1::JobRecord& known) {
   const bool comparable = late.uid() == known.uid() || late.revision() >> 32 == known.revision() >> 32;
   return comparable && late.revision() < known.revision();
@@ -72,28 +72,13 @@ v1::JobMetadata MetadataOf(const v1::Job& job) {
   return metadata;
 }
 
-v1::JobUpdate UpdateOf(const v1::Job& job, uint64_t metadata_id) {
-  v1::JobUpdate update;
-  *update.mutable_record() = RecordOf(job, metadata_id);
-  if (metadata_id != 0) *update.mutable_metadata() = MetadataOf(job);
-  if (job.has_view()) *update.mutable_view() = job.view();
-  return update;
-}
-
-WatchedJob ToWatched(const v1::Job& job) {
-  WatchedJob watched;
-  watched.record = RecordOf(job, 0);
-  watched.metadata = std::make_shared<const v1::JobMetadata>(MetadataOf(job));
-  if (job.has_view()) watched.view = std::make_shared<const v1::View>(job.view());
-  return watched;
-}
-
 v1::HeldJob JobMirror::Held(const std::string& name) const {
   v1::HeldJob held;
   held.set_name(name);
   const auto found = jobs_.find(name);
   if (found == jobs_.end()) return held;
   held.set_metadata_id(found->second.metadata_id);
+  if (found->second.job.decided != nullptr) held.set_decided_records(found->second.job.decided->size());
   if (const v1::View* view = found->second.job.view.get(); view != nullptr) {
     held.set_view_term(view->term());
     held.set_view_number(view->number());
@@ -114,10 +99,29 @@ v1::WatchRequest JobMirror::NextRequest(uint32_t wait_ms) const {
   return request;
 }
 
-// The state of before is in `entry`, which is a copy.
+absl::Status JobMirror::TakeDecided(const v1::JobUpdate& update, Entry* entry) {
+  const uint64_t total = update.record().decided_records();
+  const uint64_t known = entry->job.decided == nullptr ? 0 : entry->job.decided->size();
+  const uint64_t begin = update.decided().begin();
+  if (begin <= known && !update.decided().records().empty()) {
+    std::vector<uint64_t> records;
+    records.reserve(begin + static_cast<uint64_t>(update.decided().records_size()));
+    if (begin > 0) records.insert(records.end(), entry->job.decided->data(), entry->job.decided->data() + begin);
+    records.insert(records.end(), update.decided().records().begin(), update.decided().records().end());
+    entry->job.decided = std::make_shared<const std::vector<uint64_t>>(std::move(records));
+  }
+  if ((entry->job.decided == nullptr ? 0 : entry->job.decided->size()) == total) return absl::OkStatus();
+  entry->job.decided = nullptr;
+  return absl::InvalidArgumentError(
+      absl::StrCat("job ", update.record().name(), ": the update does not contain all decided records"));
+}
+
+// Applies `update` to `entry`, a copy of the known state.
 absl::Status JobMirror::Take(const v1::JobUpdate& update, Entry* entry) const {
   const v1::JobRecord& record = update.record();
-  if (record.uid() != entry->job.record.uid()) *entry = Entry();  // another submission: nothing of the old is its own
+  if (record.uid() != entry->job.record.uid()) *entry = Entry();  // another submission: drop the old job's state
+  // Decisions are valid for the snapshot of their metadata only.
+  if (record.metadata_id() != entry->metadata_id) entry->job.decided = nullptr;
   if (update.has_metadata()) {
     entry->job.metadata = std::make_shared<const v1::JobMetadata>(update.metadata());
     entry->metadata_id = record.metadata_id();
@@ -140,6 +144,7 @@ absl::Status JobMirror::Take(const v1::JobUpdate& update, Entry* entry) const {
     }
     entry->job.view = std::make_shared<const v1::View>(*std::move(after));
   }
+  PS_RETURN_IF_ERROR(TakeDecided(update, entry));
   entry->job.record = record;
   return absl::OkStatus();
 }
@@ -165,9 +170,10 @@ absl::StatusOr<JobChanges> JobMirror::Apply(const v1::WatchReply& reply) {
     const auto before = jobs_.find(name);
     Entry entry = before == jobs_.end() ? Entry() : before->second;
     if (absl::Status fits = Take(update, &entry); !fits.ok()) {
-      // What does not fit is not counted on again.
+      // Drop the parts that did not fit.
       if (before != jobs_.end()) {
         before->second.job.view = entry.job.view;
+        before->second.job.decided = entry.job.decided;
         before->second.metadata_id = entry.metadata_id;
       }
       Lost();

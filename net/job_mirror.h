@@ -1,5 +1,5 @@
-// The watcher's side of Coordinator.Watch: what is known of jobs, kept up to date by what the coordinator sends, which
-// is only what has changed. For workers (all jobs) and trainers (one job) alike. Plain state.
+// The watcher's side of Coordinator.Watch: the state of jobs, updated from the coordinator's replies, which contain
+// only changes. Used by workers (all jobs) and trainers (one job). Plain state.
 #ifndef PENSTOCK_NET_JOB_MIRROR_H_
 #define PENSTOCK_NET_JOB_MIRROR_H_
 
@@ -16,64 +16,67 @@
 
 namespace penstock {
 
-// A job in its three parts. What is pointed to never changes: copies are cheap and may go to other threads.
+// A job in its three parts. The objects behind the pointers are immutable: copies are cheap and may be passed to other
+// threads.
 struct WatchedJob {
   v1::JobRecord record;
-  std::shared_ptr<const v1::JobMetadata> metadata;  // null before READY, and once they are let go
-  std::shared_ptr<const v1::View> view;             // null before there is one
+  std::shared_ptr<const v1::JobMetadata> metadata;  // null before READY, and after LetMetadataGo
+  std::shared_ptr<const v1::View> view;             // null before the first view
+  // Records that are decided to be bad because every copy is damaged, in the order of the decisions. Null: none.
+  std::shared_ptr<const std::vector<uint64_t>> decided;
 };
 
-// The job in one piece, with what parts there are; and the reverse.
+// Returns the job in one message. Missing parts stay empty.
 v1::Job ToJob(const WatchedJob& job);
-WatchedJob ToWatched(const v1::Job& job);
 
-// A job in its three parts, for one who has nothing: metadata and view where the job is READY, metadata_id given.
-v1::JobUpdate UpdateOf(const v1::Job& job, uint64_t metadata_id);
+// Return a part of a job.
 v1::JobMetadata MetadataOf(const v1::Job& job);
 v1::JobRecord RecordOf(const v1::Job& job, uint64_t metadata_id);
 
-// What a reply changed.
+// Changes from one reply.
 struct JobChanges {
   std::vector<WatchedJob> jobs;
-  std::vector<std::string> removed;  // by name
+  std::vector<std::string> removed;  // job names
 };
 
 // Not thread-safe.
 class JobMirror {
  public:
-  // Follows `job`, or all jobs where it is "".
+  // Follows `job`, or all jobs if it is "".
   explicit JobMirror(std::string job = "") : job_(std::move(job)) {}
 
-  // What to ask next.
+  // Returns the next request.
   v1::WatchRequest NextRequest(uint32_t wait_ms) const;
-  // What is known of a job, as other requests say it.
+  // Returns the held state of a job, as requests report it.
   v1::HeldJob Held(const std::string& name) const;
 
-  // Takes a reply in.
-  //   an error   it does not fit what is known, which names the job. Nothing of it is taken, and the next request asks
-  //              anew; ask not before a pause.
+  // Applies a reply. Returns an error that names the job if an update does not fit the held state. In that case no part
+  // of the reply takes effect, and the next request reports the held state, as after Lost(). The caller must pause
+  // before that request.
   absl::StatusOr<JobChanges> Apply(const v1::WatchReply& reply);
-  // The same for the one job that it follows, which another call brought, at `revision`: where nothing is known,
-  // watching goes on from there. What came late, after something newer, changes nothing.
+  // Applies an update of the followed job that another call returned, at `revision`. If nothing is known yet, watching
+  // continues from `revision`. An update that is older than the known state has no effect.
   absl::StatusOr<WatchedJob> Apply(const v1::JobUpdate& update, uint64_t revision);
 
-  // A call has failed. The coordinator that answers the next may be another, which counts revisions anew: it is told
-  // what is held instead.
+  // Handles a failed call. The next coordinator to answer may be another one with other revisions, so the next request
+  // reports the held state instead of a revision.
   void Lost();
 
-  // The metadata of a job are needed no more: they are not kept, nor sent again.
+  // Drops the metadata of a job. The coordinator does not send them again.
   void LetMetadataGo(const std::string& name);
 
-  // Null where it is not known. Valid until the next change.
+  // Returns null if the job is unknown. The pointer is valid until the next change.
   const WatchedJob* Find(const std::string& name) const;
   uint64_t revision() const { return known_; }
 
  private:
   struct Entry {
     WatchedJob job;
-    uint64_t metadata_id = 0;  // had, or let go
+    uint64_t metadata_id = 0;  // id of the held or dropped metadata
   };
   absl::Status Take(const v1::JobUpdate& update, Entry* entry) const;
+  // Updates entry->job.decided only.
+  static absl::Status TakeDecided(const v1::JobUpdate& update, Entry* entry);
 
   std::string job_;
   uint64_t known_ = 0;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
 
-// One more thing that is copied from `from`: another of the last run, or a run of its own.
+// Adds one copied element: extends the last run if it ends at `from`, otherwise starts a new run.
 template <typename Pieces>
 void AddCopy(uint32_t from, Pieces* pieces) {
   if (!pieces->empty()) {
@@ -28,7 +28,7 @@ void AddCopy(uint32_t from, Pieces* pieces) {
   piece->set_count(1);
 }
 
-// Runs of what was there before, each thing at most once.
+// Validates runs of copied elements: each element is copied at most once.
 class Copied {
  public:
   explicit Copied(int size) : taken_(static_cast<size_t>(size), false) {}
@@ -62,13 +62,15 @@ v1::ViewDelta DeltaBetween(const v1::View& before, const v1::View& after) {
   delta.set_policy(after.policy());
   delta.set_key_space(after.key_space());
 
-  using Name = std::tuple<std::string, std::string, std::string>;  // id and addresses
-  const auto name = [](const v1::View::Worker& worker) { return Name(worker.id(), worker.address(), worker.local()); };
-  std::map<Name, uint32_t> known;  // -> index before
+  using Name = std::tuple<std::string, std::string, std::string, std::string>;  // id, addresses and name
+  const auto name = [](const v1::View::Worker& worker) {
+    return Name(worker.id(), worker.address(), worker.local(), worker.name());
+  };
+  std::map<Name, uint32_t> known;  // -> index in `before`
   for (int i = 0; i < before.workers_size(); ++i) {
     known[name(before.workers(i))] = static_cast<uint32_t>(i);
   }
-  std::vector<uint32_t> now_at(static_cast<size_t>(before.workers_size()), kNone);  // index before -> index after
+  std::vector<uint32_t> now_at(static_cast<size_t>(before.workers_size()), kNone);  // index in before -> in after
   for (int i = 0; i < after.workers_size(); ++i) {
     const auto found = known.find(name(after.workers(i)));
     if (found == known.end() || now_at[found->second] != kNone) {
@@ -79,7 +81,7 @@ v1::ViewDelta DeltaBetween(const v1::View& before, const v1::View& after) {
     }
   }
 
-  // Both lists are in the order of their keys.
+  // Both lists are sorted by key.
   int old = 0;
   for (const v1::View::Range& range : after.ranges()) {
     while (old < before.ranges_size() && before.ranges(old).begin() < range.begin()) ++old;

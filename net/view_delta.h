@@ -1,4 +1,4 @@
-// A view as what changed since the one before: most views differ from the last in a few ranges.
+// A view as its difference from the previous one. Most views differ from the previous one in a few ranges.
 #ifndef PENSTOCK_NET_VIEW_DELTA_H_
 #define PENSTOCK_NET_VIEW_DELTA_H_
 
@@ -7,13 +7,14 @@
 
 namespace penstock {
 
-// What leads from `before` to `after`, both valid: ApplyDelta(before, it) is `after`. O(n log n) of their sizes.
+// Returns the delta from `before` to `after`, both valid: ApplyDelta(before, delta) equals `after`. O(n log n) in their
+// sizes.
 v1::ViewDelta DeltaBetween(const v1::View& before, const v1::View& after);
 
-// The view after `before`. The delta may come from anywhere: the result is never larger than `before` and `delta`
-// together, and View::Validate is for the caller to ask.
-//   FailedPrecondition   it begins at another view
-//   InvalidArgument      it copies what `before` has not, or copies a thing twice
+// Returns the view after `before`. The delta may be untrusted: the result is never larger than `before` and `delta`
+// together. The caller must call View::Validate on the result.
+//   FailedPrecondition   the delta begins at another view
+//   InvalidArgument      the delta copies an element that `before` does not have, or copies an element twice
 absl::StatusOr<v1::View> ApplyDelta(const v1::View& before, const v1::ViewDelta& delta);
 
 }  // namespace penstock

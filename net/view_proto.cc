@@ -1,5 +1,6 @@
 #include "net/view_proto.h"
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
 namespace penstock {
@@ -22,6 +23,7 @@ v1::View ToProto(const View& view) {
     out->set_id(worker.id);
     out->set_address(worker.address);
     out->set_local(worker.local);
+    out->set_name(worker.name);
   }
   return proto;
 }
@@ -30,13 +32,24 @@ absl::StatusOr<View> FromProto(const v1::View& proto) {
   View view;
   view.term = proto.term();
   view.n = proto.number();
-  view.policy = proto.policy() == v1::BY_RANK ? AssignPolicy::kByRank : AssignPolicy::kByRecord;
+  switch (proto.policy()) {
+    case v1::BY_RECORD:
+      view.policy = AssignPolicy::kByRecord;
+      break;
+    case v1::BY_RANK:
+      view.policy = AssignPolicy::kByRank;
+      break;
+    default:
+      return absl::UnimplementedError(absl::StrCat("view (", view.term, ", ", view.n, ") has the assignment policy ",
+                                                   static_cast<int>(proto.policy()),
+                                                   ", which this release does not know"));
+  }
   view.key_space = proto.key_space();
   for (const v1::View::Range& range : proto.ranges()) {
     view.ranges.push_back({range.begin(), range.end(), range.owner(), range.backup()});
   }
   for (const v1::View::Worker& worker : proto.workers()) {
-    view.workers.push_back({worker.id(), worker.address(), worker.local()});
+    view.workers.push_back({worker.id(), worker.address(), worker.local(), worker.name()});
   }
   PS_RETURN_IF_ERROR(view.Validate());
   return view;

@@ -1,4 +1,4 @@
-// A view as the wire has it.
+// Converts between a view and its protobuf message.
 #ifndef PENSTOCK_NET_VIEW_PROTO_H_
 #define PENSTOCK_NET_VIEW_PROTO_H_
 
@@ -9,7 +9,8 @@
 namespace penstock {
 
 v1::View ToProto(const View& view);
-// The reverse, with View::Validate's errors.
+// Returns the view of a message. Returns the errors of View::Validate, and Unimplemented for a policy of another
+// release.
 absl::StatusOr<View> FromProto(const v1::View& view);
 
 }  // namespace penstock

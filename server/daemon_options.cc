@@ -10,6 +10,7 @@
 #include "base/near_name.h"
 #include "base/status_macros.h"
 #include "config/flags.h"
+#include "pipeline/storage/files.h"
 
 namespace penstock {
 namespace {
@@ -19,9 +20,9 @@ const std::vector<std::string>& RoleNames() {
   return *names;
 }
 
-// What flags say; empty or zero where they say nothing.
+// Values of the flags; empty or zero for flags that are not given.
 struct Given {
-  std::string config, listen, advertise, coordinator, state_dir, log_level, port_file, socket_dir;
+  std::string config, listen, name, advertise, coordinator, state_dir, log_level, port_file, socket_dir;
   std::vector<std::string> data_roots;
   bool insecure = false, log_json = false;
   uint64_t threads = 0, read_threads = 0, memory_budget = 0, record_cache = 0, decoded_cache = 0, row_cache = 0,
@@ -35,6 +36,8 @@ void AddFlags(Given* given, Flags* flags) {
                    "where to listen; port 0 is any free one (127.0.0.1:7070, a worker 127.0.0.1:0)");
   flags->AddString("advertise", &given->advertise, "HOST:PORT",
                    "what others connect to, where that is not the listening address");
+  flags->AddString("name", &given->name, "NAME",
+                   "worker: what `penstock status`, `explain` and trainers call it (its host and port)");
   flags->AddSwitch("insecure", &given->insecure,
                    "allow plaintext on other addresses than loopback: only on a network that you trust");
   flags->AddString("coordinator", &given->coordinator, "HOST:PORT",
@@ -89,6 +92,7 @@ absl::Status Override(const Given& given, const Flags& flags, v1::DaemonConfig* 
   if (flags.Given("log-level")) config->mutable_log()->set_level(given.log_level);
   if (flags.Given("log-json")) config->mutable_log()->set_json(given.log_json);
   v1::WorkerConfig* worker = config->mutable_worker_settings();
+  if (flags.Given("name")) worker->set_name(given.name);
   if (flags.Given("threads")) worker->set_threads(static_cast<uint32_t>(std::min<uint64_t>(given.threads, 1u << 20)));
   if (flags.Given("read-threads")) {
     worker->set_read_threads(static_cast<uint32_t>(std::min<uint64_t>(given.read_threads, 1u << 20)));
@@ -131,14 +135,15 @@ std::string DefaultStateDir() {
     const char* value = std::getenv(name);
     return std::string(value == nullptr ? "" : value);
   };
-  // systemd lists several separated by colons; the first is ours.
+  // systemd lists several, separated by colons; the first belongs to the daemon.
   if (const std::string dir = variable("STATE_DIRECTORY"); !dir.empty()) return dir.substr(0, dir.find(':'));
   if (const std::string dir = variable("XDG_STATE_HOME"); !dir.empty()) return dir + "/penstock";
   if (const std::string dir = variable("HOME"); !dir.empty()) return dir + "/.local/state/penstock";
   return "/var/lib/penstock";
 }
 
-absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::string>& arguments) {
+absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::string>& arguments,
+                                                     const MemoryLimit& memory) {
   Given given;
   Flags flags;
   AddFlags(&given, &flags);
@@ -176,7 +181,7 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
       return absl::InvalidArgumentError(
           "no data root: name the folder that datasets lie in with --data-root DIR, or data_root in the configuration");
     }
-    PS_ASSIGN_OR_RETURN(options.roots, ParseDataRoots(specs));
+    PS_ASSIGN_OR_RETURN(options.roots, ParseDataRoots(AnyFiles(), specs));
   }
   PS_RETURN_IF_ERROR(
       MistakesToStatus(given.config.empty() ? "command line" : given.config, CheckDaemonConfig(options.config)));
@@ -184,7 +189,11 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
   options.record_cache_pinned = said.record_cache_bytes() > 0 || said.no_record_cache();
   options.decoded_cache_pinned = said.has_decoded_cache_bytes();
   options.row_cache_pinned = said.has_row_cache_bytes();
-  FillDaemonDefaults(options.role, &options.config);
+  options.memory_budget_source = flags.Given("memory-budget") ? "--memory-budget"
+                                 : said.memory_budget_bytes() > 0
+                                     ? absl::StrCat("memory_budget_bytes in ", given.config)
+                                     : absl::StrCat("half of ", memory.bytes >> 20, " MiB, ", memory.source);
+  FillDaemonDefaults(options.role, memory, &options.config);
   if (options.config.state_dir().empty()) options.config.set_state_dir(DefaultStateDir());
   options.port_file = given.port_file;
   return options;

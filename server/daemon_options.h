@@ -1,4 +1,4 @@
-// penstockd's command line: flags over the configuration file over defaults.
+// penstockd's command line. Flags override the configuration file, which overrides defaults.
 #ifndef PENSTOCK_SERVER_DAEMON_OPTIONS_H_
 #define PENSTOCK_SERVER_DAEMON_OPTIONS_H_
 
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/cgroup.h"
 #include "config/daemon_config.h"
 #include "penstock/v1/config.pb.h"
 #include "pipeline/records/dataset_files.h"
@@ -17,18 +18,20 @@ struct DaemonOptions {
   v1::DaemonConfig config;  // complete
   std::vector<DataRoot> roots;
   std::string port_file;
-  // Sizes that somebody has set, which stay: the others may be chosen by the worker.
+  std::string memory_budget_source;  // origin of the memory budget
+  // Whether the user has set the size. The worker may choose the other sizes.
   bool record_cache_pinned = false, decoded_cache_pinned = false, row_cache_pinned = false;
 };
 
-// `arguments`: without the program's name. InvalidArgument names what is wrong on the command line; errors of the
-// configuration file and of data roots are theirs.
-absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::string>& arguments);
+// Parses `arguments`, without the program's name. InvalidArgument names the mistake on the command line. Errors of the
+// configuration file and of data roots are returned unchanged. A memory budget that is not set follows from `memory`.
+absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::string>& arguments,
+                                                     const MemoryLimit& memory = AvailableMemory());
 
-// The help text; of one role ("worker"), or of all ("").
+// Returns the help text of one role ("worker"), or of all ("").
 std::string DaemonHelp(const std::string& role);
 
-// Where state is kept unless said: $STATE_DIRECTORY (systemd), $XDG_STATE_HOME/penstock, ~/.local/state/penstock.
+// Returns the default state folder: $STATE_DIRECTORY (systemd), $XDG_STATE_HOME/penstock, ~/.local/state/penstock.
 std::string DefaultStateDir();
 
 }  // namespace penstock

@@ -14,6 +14,7 @@
 #include "base/heap.h"
 #include "base/mutex.h"
 #include "base/open_files.h"
+#include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "net/grpc_log.h"
 #include "server/common/library_logs.h"
@@ -30,11 +31,11 @@ namespace {
 
 constexpr int kFailed = 1, kUsage = 2;
 
-// What a signal does. The first asks to end; a worker then drains. Before there is anything to end, while the data
-// roots and the state folder are looked at, it ends the process at once: storage that hangs would keep it for ever.
+// Handles signals. The first one requests the end; a worker then drains. Before Begin(), while the data roots and the
+// state folder are opened, it ends the process at once, because storage that hangs would keep the process forever.
 class Ending {
  public:
-  // Something has started that Wait() ends.
+  // Call it after starting a server that ends after Wait().
   void Begin() {
     MutexLock lock(&mutex_);
     begun_ = true;
@@ -76,12 +77,14 @@ WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
   WorkerOptions out;
   out.listen = options.config.listen();
   out.advertise = options.config.advertise();
+  out.name = options.config.worker_settings().name();
   out.coordinator = options.config.coordinator();
   out.insecure = options.config.insecure();
   out.roots = options.roots;
   out.state_dir = options.config.state_dir();
   out.loader.threads = static_cast<int>(settings.threads());
   out.loader.memory_budget_bytes = settings.memory_budget_bytes();
+  out.memory_budget_source = options.memory_budget_source;
   out.loader.record_cache_bytes = settings.record_cache_bytes();
   out.loader.decoded_cache_bytes = settings.decoded_cache_bytes();
   out.loader.row_cache_bytes = settings.row_cache_bytes();
@@ -104,7 +107,7 @@ WorkerOptions WorkerOptionsOf(const DaemonOptions& options) {
   return out;
 }
 
-// Says that the daemon serves: to people, to scripts, to systemd.
+// Reports that the daemon serves: to people, scripts and systemd.
 absl::Status SayReady(const DaemonOptions& options, const std::string& role, const std::string& address, int port) {
   std::printf("penstockd %s ready on %s\n", role.c_str(), address.c_str());
   std::fflush(stdout);
@@ -127,13 +130,13 @@ absl::Status RunCoordinator(const DaemonOptions& options, Ending* ending) {
   return absl::OkStatus();
 }
 
-// Serves until the worker has left: by a signal, or because an operator drained it.
+// Serves until the worker has left, because of a signal or because an operator drained it.
 absl::Status ServeAsWorker(Worker* worker, Ending* ending) {
-  std::thread drainer([worker, ending] {
-    ending->Wait();
-    SdNotify("STOPPING=1").IgnoreError();
-    worker->Drain();
-  });
+  PS_ASSIGN_OR_RETURN(std::thread drainer, StartThread("ps-drain", [worker, ending] {
+                        ending->Wait();
+                        SdNotify("STOPPING=1").IgnoreError();
+                        worker->Drain();
+                      }));
   worker->WaitUntilLeft();
   ending->Ask();
   drainer.join();
@@ -144,7 +147,7 @@ absl::Status ServeAsWorker(Worker* worker, Ending* ending) {
 absl::Status RunWorker(const DaemonOptions& options, Ending* ending) {
   PS_ASSIGN_OR_RETURN(const auto worker, Worker::Start(WorkerOptionsOf(options)));
   ending->Begin();
-  // It serves already; "ready" is said when trainers can find it.
+  // The worker already serves. It reports "ready" when trainers are able to find it.
   while (!ending->asked() && !worker->WaitUntilReady(std::chrono::milliseconds(200))) {
   }
   if (!ending->asked()) {
@@ -157,7 +160,7 @@ absl::Status RunStandalone(const DaemonOptions& options, Ending* ending) {
   PS_ASSIGN_OR_RETURN(const auto coordinator, Coordinator::Start(CoordinatorOptionsOf(options)));
   ending->Begin();
   WorkerOptions worker_options = WorkerOptionsOf(options);
-  // Its own port, any free one, on the same host: trainers are told by the coordinator.
+  // The worker listens on any free port of the same host; trainers get its address from the coordinator.
   const std::string& listen = options.config.listen();
   worker_options.listen = absl::StrCat(listen.substr(0, listen.rfind(':')), ":0");
   worker_options.advertise = "";
@@ -186,6 +189,10 @@ int Main(const std::vector<std::string>& args) {
     }
     std::fputs(DaemonHelp(role).c_str(), stdout);
     return 0;
+  }
+  if (const absl::Status granted = CheckThreads(1, "penstockd"); !granted.ok()) {
+    std::fprintf(stderr, "penstockd: %s\n", std::string(granted.message()).c_str());
+    return kFailed;
   }
   Ending ending;
   SignalWaiter signals([&ending] { ending.Ask(); }, [] { std::_Exit(kFailed); });
@@ -227,6 +234,7 @@ int Main(const std::vector<std::string>& args) {
 
 int main(int argc, char** argv) {
   penstock::RaiseOpenFileLimit();
+  penstock::IgnoreFileSizeSignal();
   penstock::KeepFreedMemory(size_t{16} << 20);
   penstock::BlockSignals();  // before anything starts a thread
   penstock::QuietGrpcLog();

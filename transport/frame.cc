@@ -30,8 +30,8 @@ absl::Status ParseFrame(SliceList message, google::protobuf::MessageLite* header
     return absl::InvalidArgumentError(absl::StrCat("a message of ", total, " bytes whose header should have ",
                                                    header_bytes, " (at most ", kMaxHeaderBytes, ")"));
   }
-  // The header alone is copied: slices may cut it, and may lie where the sender can still write, which must not happen
-  // between a check and what relies on it.
+  // Only the header is copied. Slices may split it, and they may be in memory that the sender can still write. A change
+  // between a check and the use of the checked value must not be possible.
   std::string joined(header_bytes, '\0');
   PS_CHECK(payload->Read(joined.data(), header_bytes));
   if (!header->ParseFromString(joined)) {

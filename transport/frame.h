@@ -1,6 +1,6 @@
-// What a message of the data plane holds: [u32 little-endian header length][header, a protobuf message][payload]. The
-// payload is never flattened: it goes out as the slices it lies in, and is read where slices came to lie, which may cut
-// rows anywhere.
+// The frame of a data-plane message: [u32 little-endian header length][header, a protobuf message][payload]. The
+// payload is never flattened. The sender sends the original slices, and the receiver reads the slices that the carrier
+// delivers, whose boundaries may split rows.
 #ifndef PENSTOCK_TRANSPORT_FRAME_H_
 #define PENSTOCK_TRANSPORT_FRAME_H_
 
@@ -14,14 +14,15 @@
 
 namespace penstock {
 
-// The largest header of a frame; a Rows header is some 20 bytes a row.
+// Upper bound of a frame's header length. A Rows header takes about 20 bytes a row.
 constexpr size_t kMaxHeaderBytes = 4 << 20;
 
-// A message of a header and payload slices, which are referenced and not copied.
+// Returns a message of `header` and `payload`. The payload slices are referenced, not copied.
 SliceList MakeFrame(const google::protobuf::MessageLite& header, std::vector<Slice> payload = {});
 
-// Takes a message apart: fills `header` and sets `payload` to the bytes behind it.
-// InvalidArgument says what is wrong: cut short, a header length beyond the message or the limit, no protobuf.
+// Parses `header` from a message and sets `payload` to the bytes after it. Returns InvalidArgument with the reason if
+// the message is truncated, if the header length exceeds the message or kMaxHeaderBytes, or if the header is not a
+// valid protobuf message.
 absl::Status ParseFrame(SliceList message, google::protobuf::MessageLite* header, SliceCursor* payload);
 
 }  // namespace penstock

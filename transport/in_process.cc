@@ -32,7 +32,7 @@ class Pair : public std::enable_shared_from_this<Pair> {
     }
   }
 
-  // Nobody is at the other end.
+  // Closes the client's end because no acceptor listens.
   void Refuse(absl::Status status) {
     MutexLock lock(&mutex_);
     CloseEnd(kClient, std::move(status));
@@ -76,19 +76,19 @@ class Pair : public std::enable_shared_from_this<Pair> {
  private:
   struct End {
     std::unique_ptr<Strand> strand;
-    std::shared_ptr<StreamEvents> events;  // null until it is known, and once OnClosed is posted
+    std::shared_ptr<StreamEvents> events;  // null until set, and after OnClosed is posted
     std::deque<SliceList> inbox;
     size_t inbox_bytes = 0;
     bool reading = false;  // a StartRead is open
     bool writing = false;  // a StartWrite is open
-    bool closing = false;  // OnClosed is on its way: nothing else is begun
+    bool closing = false;  // OnClosed is pending: no other event starts
     absl::Status closed;
     std::optional<absl::Status> close_after_inbox;
   };
 
   static Side Other(Side side) { return side == kClient ? kWorker : kClient; }
 
-  // Delivers what can be delivered to `side`, and lets its writer go on.
+  // Delivers the next message to `side` if possible, and unblocks its writer.
   void Move(Side side) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     End& end = ends_[side];
     if (end.reading && !end.inbox.empty() && !end.closing && end.events != nullptr) {
@@ -113,7 +113,7 @@ class Pair : public std::enable_shared_from_this<Pair> {
     if (end.events != nullptr) PostClosed(&end);
   }
 
-  // What was not read is let go with the event, not under the lock.
+  // The event releases the unread messages, outside the lock.
   void PostClosed(End* end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     end->strand->Post([self = shared_from_this(), events = std::move(end->events), status = end->closed,
                        dropped = std::move(end->inbox)] { events->OnClosed(status); });

@@ -1,5 +1,5 @@
-// Streams inside one process: for `penstockd standalone`, for a loader beside its trainer, and for tests. Nothing is
-// serialized or copied: the slices that one end writes are those that the other end reads.
+// Streams inside one process: for `penstockd standalone`, for a loader in the trainer's process, and for tests. Slices
+// are neither serialized nor copied: the reader receives the slices that the writer wrote.
 #ifndef PENSTOCK_TRANSPORT_IN_PROCESS_H_
 #define PENSTOCK_TRANSPORT_IN_PROCESS_H_
 
@@ -14,20 +14,21 @@
 
 namespace penstock {
 
-// Thread-safe.
+// Connects streams by address inside this process. Thread-safe.
 class InProcessTransport final : public Transport {
  public:
-  // Events run on `executor`, one after another for each end; it outlives the streams. A stream takes writes until the
-  // reader is `window_bytes` behind.
+  // Runs events on `executor`, one at a time for each end. `executor` must outlive the streams. A stream accepts writes
+  // while at most `window_bytes` are unread at the other end.
   explicit InProcessTransport(Executor* executor, size_t window_bytes = size_t{4} << 20)
       : executor_(executor), window_bytes_(window_bytes) {}
 
-  // From now on streams to `address` go to `acceptor`, which outlives them, until StopListening.
+  // Routes new streams for `address` to `acceptor` until StopListening. `acceptor` must outlive the streams.
   void Listen(const std::string& address, StreamAcceptor* acceptor);
-  // Streams that are open stay open.
+  // Stops routing new streams for `address`. Open streams stay open.
   void StopListening(const std::string& address);
 
-  // Nobody listening there: OnClosed with Unavailable, which names the address (WorkerAddress::network).
+  // If no acceptor listens at the address (WorkerAddress::network), calls OnClosed with Unavailable, which names the
+  // address.
   std::shared_ptr<MessageStream> Connect(const WorkerAddress& worker, std::shared_ptr<StreamEvents> events) override;
 
  private:

@@ -1,5 +1,5 @@
-// Messages as lists of slices: bytes that lie where they were made, each kept alive by its owner, so that rows travel
-// without being copied or joined, whatever carries them.
+// Messages as lists of slices: bytes at their original place, each kept alive by its owner. Rows can thus be sent
+// without copying or joining them, by any carrier.
 #ifndef PENSTOCK_TRANSPORT_SLICE_H_
 #define PENSTOCK_TRANSPORT_SLICE_H_
 
@@ -14,14 +14,14 @@
 
 namespace penstock {
 
-// Bytes that do not change, and what keeps them. Cheap to copy and to move.
+// Immutable bytes and their owner. Cheap to copy and to move.
 class Slice {
  public:
   Slice() = default;
-  // `owner` keeps the bytes alive; the last copy of the slice lets go of it, on whatever thread that is.
+  // `owner` keeps the bytes alive. The last copy of the slice releases it, on any thread.
   Slice(const void* data, size_t size, std::shared_ptr<const void> owner)
       : data_(static_cast<const uint8_t*>(data)), size_(size), owner_(std::move(owner)) {}
-  // Takes the string over.
+  // Returns a slice that owns `bytes`.
   static Slice Of(std::string bytes);
 
   const uint8_t* data() const { return data_; }
@@ -35,17 +35,17 @@ class Slice {
   std::shared_ptr<const void> owner_;
 };
 
-// One message. Where slices begin and end means nothing: whoever receives it may find it cut elsewhere.
+// One message. The boundaries of its slices carry no meaning: the receiver may see others.
 class SliceList {
  public:
   SliceList() = default;
   explicit SliceList(std::vector<Slice> slices);
 
   void Add(Slice slice);
-  // Of all slices.
+  // Returns the total size of all slices.
   size_t bytes() const { return bytes_; }
   const std::vector<Slice>& slices() const { return slices_; }
-  // All bytes, joined: for small messages.
+  // Returns a copy of all bytes, joined. For small messages.
   std::string Joined() const;
 
  private:
@@ -53,29 +53,29 @@ class SliceList {
   size_t bytes_ = 0;
 };
 
-// Reads on through a message. Keeps its slices alive; cheap to move. Not thread-safe.
+// Reads a message sequentially. Keeps its slices alive. Cheap to move. Not thread-safe.
 class SliceCursor {
  public:
   SliceCursor() = default;
   explicit SliceCursor(SliceList message);
 
-  // Bytes not yet read.
+  // Returns the number of unread bytes.
   size_t remaining() const { return remaining_; }
-  // Copies the next n bytes to `out`. False, with nothing read, when fewer remain.
+  // Copies the next n bytes to `out`. Returns false, and reads nothing, if fewer remain.
   bool Read(void* out, size_t n);
   bool ReadU32(uint32_t* value);  // little-endian
-  // Goes on by n bytes. False, with nothing read, when fewer remain.
+  // Skips n bytes. Returns false, and skips nothing, if fewer remain.
   bool Skip(size_t n);
-  // The next bytes that lie together, at most `limit` of them, and goes on behind them; empty at the end or when limit
-  // is 0. Valid while this cursor lives.
+  // Returns the next contiguous bytes, at most `limit`, and advances past them. Returns an empty span at the end or if
+  // `limit` is 0. The span is valid while this cursor lives.
   absl::Span<const uint8_t> Next(size_t limit);
 
  private:
   void SkipEmpty();
 
   SliceList message_;
-  size_t slice_ = 0;   // slices()[slice_] has bytes left, or is the end
-  size_t offset_ = 0;  // into it
+  size_t slice_ = 0;   // slices()[slice_] has unread bytes, unless it is the end
+  size_t offset_ = 0;  // into that slice
   size_t remaining_ = 0;
 };
 

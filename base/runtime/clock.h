@@ -1,4 +1,4 @@
-// Time, passed in. Code that measures or waits takes a Clock*, so that its tests need no sleep.
+// Time as a parameter. Code that measures or waits takes a Clock*, so that its tests need no sleep.
 #ifndef PENSTOCK_BASE_RUNTIME_CLOCK_H_
 #define PENSTOCK_BASE_RUNTIME_CLOCK_H_
 
@@ -18,14 +18,14 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual Nanos Now() const = 0;
-  // Holds this thread for so long. For pauses between tries; never to wait for something that another thread does.
+  // Blocks the calling thread for `length`. For pauses between attempts, never to wait for another thread.
   virtual void Pause(Nanos length) = 0;
 
-  // The process's steady clock; lives for ever.
+  // Returns the process's steady clock, which is never destroyed.
   static Clock* Real();
 };
 
-// A clock that moves only when told, or when somebody pauses. Thread-safe.
+// A clock that advances only through Advance and Pause. Thread-safe.
 class ManualClock final : public Clock {
  public:
   Nanos Now() const override { return now_.load(); }

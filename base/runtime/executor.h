@@ -1,5 +1,5 @@
-// Where work runs, passed in: a pool of threads in a process, one thread on virtual time in a simulation. Code that
-// posts to an Executor* and reads its clock runs on both without a change.
+// The runtime as a parameter: a pool of threads in a process, one thread on virtual time in a simulation. Code that
+// posts to an Executor* and reads its clock runs on both unchanged.
 #ifndef PENSTOCK_BASE_RUNTIME_EXECUTOR_H_
 #define PENSTOCK_BASE_RUNTIME_EXECUTOR_H_
 
@@ -10,11 +10,11 @@
 
 namespace penstock {
 
-// Run once, or dropped: destroyed without being run when its executor stops first. What must happen either way belongs
-// into the destructor of something that the task owns.
+// A task is run once or dropped: destroyed without being run, if its executor stops first. Work that must happen in
+// both cases belongs in the destructor of an object that the task owns.
 using Task = absl::AnyInvocable<void() &&>;
 
-// Of a task that waits for its time; never 0.
+// Identifies a task that waits for its time. Never 0.
 using TimerId = uint64_t;
 
 // Thread-safe.
@@ -22,19 +22,19 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
-  // Runs `task` soon, on a thread of the executor; never inside this call, which does not block. Tasks posted by one
-  // thread begin in that order, but may run at the same time: a Strand runs them one after another.
+  // Runs `task` soon on a thread of the executor. Does not block, and never runs the task inside this call. Tasks
+  // posted by one thread start in that order, but may run concurrently: a Strand runs them one after another.
   virtual void Post(Task task) = 0;
 
-  // Runs `task` when clock() has reached `when`, before what is posted later than that.
+  // Runs `task` when clock() has reached `when`, before tasks that are posted after that time.
   virtual TimerId PostAt(Nanos when, Task task) = 0;
 
   // Drops a task that waits for its time.
-  //   true   it will not run, and is destroyed
-  //   false  it has begun, or has run, or was dropped before
+  //   true   the task will not run, and is destroyed
+  //   false  the task has started, has run, or was dropped before
   virtual bool Cancel(TimerId timer) = 0;
 
-  // The time that PostAt goes by. Lives as long as the executor.
+  // Returns the clock of PostAt. It lives as long as the executor.
   virtual Clock* clock() const = 0;
 };
 

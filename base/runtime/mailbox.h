@@ -1,4 +1,4 @@
-// A way onto a strand for those who may outlive it: callbacks of calls and events of streams.
+// Posts to a strand for callers that may outlive it: callbacks of calls and events of streams.
 #ifndef PENSTOCK_BASE_RUNTIME_MAILBOX_H_
 #define PENSTOCK_BASE_RUNTIME_MAILBOX_H_
 
@@ -12,10 +12,10 @@ namespace penstock {
 // Held by shared_ptr. Thread-safe.
 class Mailbox {
  public:
-  // The strand outlives the mailbox, or Close is called before it goes.
+  // `strand` must outlive the mailbox, unless Close is called before.
   explicit Mailbox(Strand* strand) : strand_(strand) {}
 
-  // Posts to the strand; drops the task once the mailbox is closed.
+  // Posts to the strand. Drops the task after Close.
   void Post(Task task) {
     MutexLock lock(&mutex_);
     if (strand_ != nullptr) strand_->Post(std::move(task));

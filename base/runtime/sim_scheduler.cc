@@ -6,7 +6,7 @@
 
 namespace penstock {
 
-// SplitMix64 (Steele, Lea and Flood 2014): any seed, all zero included, begins well.
+// SplitMix64 (Steele, Lea and Flood 2014): good output for any seed, including 0.
 uint64_t SimScheduler::Random() {
   random_ += 0x9E3779B97F4A7C15u;
   uint64_t z = random_;

@@ -1,4 +1,4 @@
-// The runtime of a simulation: one thread, virtual time, and an order that a seed decides.
+// The runtime of a simulation: one thread, virtual time, and an order of tasks that a seed determines.
 #ifndef PENSTOCK_BASE_RUNTIME_SIM_SCHEDULER_H_
 #define PENSTOCK_BASE_RUNTIME_SIM_SCHEDULER_H_
 
@@ -13,10 +13,10 @@
 
 namespace penstock {
 
-// An Executor whose tasks run when the test says so, on the test's thread. Tasks that are due at one time run in an
-// order that the seed draws, so that unlike seeds try unlike races, and one seed is one run, again and again:
-// order_hash() is then the same. Time stands still while a task runs and jumps to the next task's time between tasks.
-// Not thread-safe.
+// An Executor that runs its tasks on the test's thread when the test requests it. Tasks with the same due time run in
+// an order that the seed determines. Different seeds thus exercise different races, and the same seed always repeats
+// the same run, with the same order_hash(). Time does not pass while a task runs, and jumps to the next task's time
+// between tasks. Not thread-safe.
 class SimScheduler final : public Executor {
  public:
   explicit SimScheduler(uint64_t seed) : random_(seed) {}
@@ -26,27 +26,28 @@ class SimScheduler final : public Executor {
   bool Cancel(TimerId timer) override;
   Clock* clock() const override { return &clock_; }
 
-  // A number of the seed's, for what else a simulation draws (delays, losses): uniform in [0, bound); bound > 0.
+  // Returns a random number from the seed, uniform in [0, bound), for other draws of a simulation (delays, losses).
+  // `bound` must be positive.
   uint64_t Draw(uint64_t bound);
 
-  // Runs the next task, at its time. False when there is none.
+  // Runs the next task at its time. Returns false if there is none.
   bool RunOne();
-  // Runs tasks until done() holds, which is asked before each, or the next one lies behind `until` (the clock is then
-  // at `until`), or there is none. Returns done().
+  // Runs tasks until done() returns true, the next task is due after `until`, or there is none. Checks done() before
+  // each task. If the next task is due after `until`, sets the clock to `until`. Returns done().
   bool RunUntil(absl::FunctionRef<bool()> done, Nanos until);
-  // Runs what happens within `length` from now.
+  // Runs the tasks that are due within `length` from now.
   void RunFor(Nanos length);
 
-  // Destroys all tasks that wait, and those posted meanwhile.
+  // Destroys all waiting tasks, and those that are posted meanwhile.
   void DropAll();
 
   size_t waiting() const { return tasks_.size(); }
   uint64_t tasks_run() const { return run_; }
-  // Of the order in which tasks ran, and when: equal for two runs that did the same.
+  // Returns a hash of the order and the times of the tasks: equal for equal runs.
   uint64_t order_hash() const { return order_hash_; }
 
  private:
-  // When, then by the seed's draw, then by number.
+  // Sorted by time, then by the seed's draw, then by number.
   struct Place {
     Nanos when = 0;
     uint64_t draw = 0;

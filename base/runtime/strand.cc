@@ -9,17 +9,17 @@
 namespace penstock {
 namespace {
 
-// Tasks of one strand in a row before others have their turn on the thread.
+// Maximum number of consecutive tasks of one strand before other work runs on the thread.
 constexpr int kAtOnce = 32;
 
-// The queue whose task this thread runs.
+// The queue whose task runs on this thread.
 thread_local const void* running_queue = nullptr;
 
 }  // namespace
 
 struct Strand::Queue : std::enable_shared_from_this<Strand::Queue> {
-  // What is posted to the executor. Dropped without being run it takes the tasks with it: they may hold the strand that
-  // holds them.
+  // The task on the executor. If the executor drops it without running it, it drops the strand's tasks too: they may
+  // hold the strand that holds them.
   class Turn {
    public:
     explicit Turn(std::shared_ptr<Queue> queue) : queue_(std::move(queue)) {}
@@ -75,7 +75,7 @@ struct Strand::Queue : std::enable_shared_from_this<Strand::Queue> {
   Executor* const executor;
   Mutex mutex;
   std::deque<Task> tasks ABSL_GUARDED_BY(mutex);
-  bool scheduled ABSL_GUARDED_BY(mutex) = false;  // Run is posted or runs
+  bool scheduled ABSL_GUARDED_BY(mutex) = false;  // Run is posted or running
   bool closed ABSL_GUARDED_BY(mutex) = false;
 };
 
@@ -89,9 +89,9 @@ bool Strand::RunsHere() const { return running_queue == queue_.get(); }
 
 void Strand::AssertHere() const { PS_CHECK(RunsHere()); }
 
-// Shared by the timer and what the executor holds of it.
+// Shared by the timer and its task on the executor.
 struct StrandTimer::Armed {
-  Task task;  // of the strand's tasks alone; empty once cancelled
+  Task task;  // used by the strand's tasks only; empty after Cancel
 };
 
 void StrandTimer::Set(Nanos when, Task task) {
@@ -100,7 +100,7 @@ void StrandTimer::Set(Nanos when, Task task) {
   armed_->task = std::move(task);
   when_ = when;
   timer_ = strand_->executor_->PostAt(when, [this, armed = armed_, queue = strand_->queue_]() mutable {
-    // `this` is alive where the task was not cancelled, which only the strand's tasks do.
+    // Unless the task was cancelled, `this` is alive: only the strand's tasks cancel or destroy the timer.
     queue->Add([this, armed = std::move(armed)] {
       if (!armed->task) return;
       armed_ = nullptr;

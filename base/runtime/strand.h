@@ -1,4 +1,4 @@
-// Tasks one after another on an executor: what a session or an agent does, without a lock of its own.
+// Runs tasks one after another on an executor. Sessions and agents use it instead of a lock.
 #ifndef PENSTOCK_BASE_RUNTIME_STRAND_H_
 #define PENSTOCK_BASE_RUNTIME_STRAND_H_
 
@@ -9,26 +9,26 @@
 
 namespace penstock {
 
-// Runs tasks in the order in which they were posted, never two at a time; each sees what those before it wrote. It is a
-// capability for clang's thread-safety analysis: fields of the tasks are ABSL_GUARDED_BY(strand_), and a task begins
-// with strand_.AssertHere().
+// Runs tasks in the order in which they were posted, one at a time. Each task sees the writes of the previous ones. A
+// capability for clang's thread-safety analysis: fields that the tasks use are ABSL_GUARDED_BY(strand_), and a task
+// begins with strand_.AssertHere().
 //
-// For messages and bookkeeping, which are short; not for rows, and nothing that blocks. Thread-safe.
+// For messages and bookkeeping, which are short. Tasks must not block or process rows. Thread-safe.
 class ABSL_LOCKABLE Strand {
  public:
-  // `executor` outlives the strand.
+  // `executor` must outlive the strand.
   explicit Strand(Executor* executor);
-  // Drops the tasks that have not begun. May happen inside a task of its own.
+  // Drops the tasks that have not started. May run inside one of the strand's tasks.
   ~Strand();
   Strand(const Strand&) = delete;
   Strand& operator=(const Strand&) = delete;
 
-  // Never blocks, never runs the task inside this call.
+  // Posts a task. Never blocks, and never runs the task inside this call.
   void Post(Task task);
 
-  // Whether the caller is a task of this strand.
+  // Returns true if the caller is a task of this strand.
   bool RunsHere() const;
-  // Ends the process when it is not.
+  // Aborts the process if the caller is not a task of this strand.
   void AssertHere() const ABSL_ASSERT_EXCLUSIVE_LOCK();
 
   Executor* executor() const { return executor_; }
@@ -42,23 +42,23 @@ class ABSL_LOCKABLE Strand {
   const std::shared_ptr<Queue> queue_;
 };
 
-// One time at which a strand is to do something. Used by the strand's tasks alone; destroyed by one of them, or when
-// the strand runs no more.
+// A single timer of a strand. Only the strand's tasks may use it. One of them must destroy it, unless the strand no
+// longer runs.
 class StrandTimer {
  public:
-  // `strand` outlives the timer.
+  // `strand` must outlive the timer.
   explicit StrandTimer(Strand* strand) : strand_(strand) {}
   ~StrandTimer() { Cancel(); }
   StrandTimer(const StrandTimer&) = delete;
   StrandTimer& operator=(const StrandTimer&) = delete;
 
-  // Runs `task` on the strand at `when`. What was set before is cancelled.
+  // Runs `task` on the strand at `when`. Cancels the previous task.
   void Set(Nanos when, Task task);
-  // What was set will not run, also when its time has come and only its turn has not.
+  // Cancels the task, even if its time has passed and it only waits for its turn.
   void Cancel();
-  // Set, and neither run nor cancelled.
+  // Returns true if a task is set and has neither run nor been cancelled.
   bool pending() const { return armed_ != nullptr; }
-  // Of the pending task.
+  // Returns the time of the pending task.
   Nanos when() const { return when_; }
 
  private:

@@ -13,7 +13,7 @@ namespace penstock {
 
 ThreadPool::ThreadPool(int threads, const std::string& name) : name_(name) {
   PS_CHECK(threads >= 1);
-  PS_CHECK(GrowTo(threads) == threads);
+  GrowTo(threads);
 }
 
 int ThreadPool::GrowTo(int threads) {
@@ -31,7 +31,7 @@ bool ThreadPool::AddThread() {
       MutexLock lock(&mutex_);
       if (--running_ == 0) ended_.NotifyAll();
     });
-  } catch (const std::system_error&) {  // a limit of a container, or of a user
+  } catch (const std::system_error&) {  // a limit of a container or a user
     return false;
   }
   ++running_;
@@ -44,6 +44,7 @@ void ThreadPool::Post(Task task) {
   const Nanos now = clock()->Now();
   MutexLock lock(&mutex_);
   if (stopping_) return;
+  if (threads_.empty()) AddThread();
   ready_.emplace_back(now, std::move(task));
   WakeOne();
 }
@@ -52,6 +53,7 @@ bool ThreadPool::TryPost(Task task, size_t most) {
   const Nanos now = clock()->Now();
   MutexLock lock(&mutex_);
   if (stopping_ || ready_.size() >= most) return false;
+  if (threads_.empty()) AddThread();
   ready_.emplace_back(now, std::move(task));
   WakeOne();
   return true;
@@ -61,9 +63,10 @@ TimerId ThreadPool::PostAt(Nanos when, Task task) {
   MutexLock lock(&mutex_);
   const TimerId timer = next_timer_++;
   if (stopping_) return timer;
+  if (threads_.empty()) AddThread();
   timers_.emplace(Due(when, timer), std::move(task));
   due_.emplace(timer, when);
-  // Somebody must wait until then, and no longer.
+  // A thread must wait until this time, and no longer.
   if (watched_ == kNobodyWatches) {
     changed_.NotifyOne();
   } else if (when < watched_) {
@@ -73,7 +76,7 @@ TimerId ThreadPool::PostAt(Nanos when, Task task) {
 }
 
 bool ThreadPool::Cancel(TimerId timer) {
-  Task dropped;  // what it owns is let go outside the lock
+  Task dropped;  // release its objects outside the lock
   MutexLock lock(&mutex_);
   const auto found = due_.find(timer);
   if (found == due_.end()) return false;
@@ -125,7 +128,7 @@ bool ThreadPool::TakeNext(Task* task) {
   if (!timers_.empty()) {
     const auto first = timers_.begin();
     const Nanos due = first->first.first;
-    // Work that came before the timer was due goes first; later work does not keep it waiting.
+    // Tasks that were posted before the timer was due run first. Later ones do not delay the timer.
     if ((ready_.empty() || due <= ready_.front().first) && due <= clock()->Now()) {
       *task = std::move(first->second);
       due_.erase(first->first.second);
@@ -160,7 +163,7 @@ void ThreadPool::Run() {
       MutexLock lock(&mutex_);
       while (!stopping_ && !TakeNext(&task)) WaitForWork();
       if (stopping_) return;
-      // This thread may have watched the timers, or been woken for two tasks.
+      // This thread may have watched the timers, or may have been woken for two tasks.
       const bool unwatched = !timers_.empty() && watched_ == kNobodyWatches;
       if (!ready_.empty()) {
         WakeOne();

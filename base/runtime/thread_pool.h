@@ -1,4 +1,4 @@
-// An Executor of a set of threads, on the real clock.
+// An Executor of several threads, on the real clock.
 #ifndef PENSTOCK_BASE_RUNTIME_THREAD_POOL_H_
 #define PENSTOCK_BASE_RUNTIME_THREAD_POOL_H_
 
@@ -19,10 +19,10 @@ namespace penstock {
 // Thread-safe.
 class ThreadPool final : public Executor {
  public:
-  // `threads`: at least 1. `name` is what the threads are called in ps and perf, with a number behind it; of 15
-  // characters in all the rest is cut off.
+  // `threads` is at least 1. The name of a thread in ps and perf is `name` followed by a number, truncated to 15
+  // characters.
   ThreadPool(int threads, const std::string& name);
-  // Stops.
+  // Calls Stop.
   ~ThreadPool() override;
 
   void Post(Task task) override;
@@ -30,52 +30,52 @@ class ThreadPool final : public Executor {
   bool Cancel(TimerId timer) override;
   Clock* clock() const override { return Clock::Real(); }
 
-  // Posts unless `most` tasks, those with a time aside, wait already: then false, with the task dropped. For work whose
-  // amount outsiders choose.
+  // Posts the task and returns true, unless at least `most` tasks are waiting, not counting timers. In that case drops
+  // the task and returns false. For work whose amount clients choose.
   bool TryPost(Task task, size_t most);
 
-  // Adds threads until there are so many, or the system gives none any more. They stay. Nothing, once it is stopped.
-  // Returns how many there are.
+  // Adds threads until there are `threads`, or until the system refuses more. Added threads stay. Has no effect after
+  // Stop. Returns the number of threads.
   int GrowTo(int threads);
 
-  // Drops what has not begun, and what is posted later; returns when nothing runs any more. Any number of times; not
-  // from a task.
+  // Drops the tasks that have not started and all later ones. Returns when no task runs. May be called more than once,
+  // but not from a task.
   void Stop();
-  // The same, but waits until `deadline` at most. False: a task still runs then (it hangs in a system call, say), and
-  // the pool and all that its tasks use must be left to the end of the process.
+  // As Stop, but waits until `deadline` at most. Returns false if a task still runs, for example because it hangs in a
+  // system call. Then the pool and all objects that its tasks use must stay alive until the process exits.
   bool StopBy(Nanos deadline);
 
  private:
   using Due = std::pair<Nanos, TimerId>;
   static constexpr Nanos kNobodyWatches = INT64_MAX;
 
-  // Drops what has not begun.
+  // Drops the tasks that have not started.
   void BeginStop();
   void Run();
-  // False: the system gives none.
+  // Returns false if the system refuses the thread.
   bool AddThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The task whose turn it is; false when there is none.
+  // Sets the next task to run. Returns false if there is none.
   bool TakeNext(Task* task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for news. One idle thread at a time watches the timers, so that a timer wakes one thread only.
+  // Waits for a task. One idle thread at a time watches the timers, so that a timer wakes only one thread.
   void WaitForWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // For the next task. The one that watches the timers only where no other is idle: a second thread would have to be
-  // woken to watch them in its place.
+  // Wakes a thread for the next task. Wakes the thread that watches the timers only if no other thread is idle, because
+  // another thread would have to be woken to watch them instead.
   void WakeOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
-  CondVar changed_;                                                   // for idle threads,
-  CondVar timers_changed_;                                            // and for the one that watches the timers
-  std::deque<std::pair<Nanos, Task>> ready_ ABSL_GUARDED_BY(mutex_);  // when it was posted
+  CondVar changed_;                                                   // for idle threads
+  CondVar timers_changed_;                                            // for the thread that watches the timers
+  std::deque<std::pair<Nanos, Task>> ready_ ABSL_GUARDED_BY(mutex_);  // with the time of the post
   std::map<Due, Task> timers_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<TimerId, Nanos> due_ ABSL_GUARDED_BY(mutex_);
   TimerId next_timer_ ABSL_GUARDED_BY(mutex_) = 1;
-  int idle_ ABSL_GUARDED_BY(mutex_) = 0;                    // threads that wait, the one that watches aside
-  Nanos watched_ ABSL_GUARDED_BY(mutex_) = kNobodyWatches;  // until when the one that watches the timers waits
+  int idle_ ABSL_GUARDED_BY(mutex_) = 0;                    // waiting threads, without the one that watches the timers
+  Nanos watched_ ABSL_GUARDED_BY(mutex_) = kNobodyWatches;  // time until which a thread watches the timers
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   int running_ ABSL_GUARDED_BY(mutex_) = 0;  // threads that have not ended
   CondVar ended_;
   const std::string name_;
-  // Added to under the lock while it is not stopping, joined without it when it is.
+  // Threads are added under the lock before stopping, and joined without the lock while stopping.
   std::vector<std::thread> threads_;
 };
 

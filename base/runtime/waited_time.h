@@ -1,4 +1,4 @@
-// How long somebody has waited, as he would count it.
+// Measures the length of a wait, without the time in which the process was stopped.
 #ifndef PENSTOCK_BASE_RUNTIME_WAITED_TIME_H_
 #define PENSTOCK_BASE_RUNTIME_WAITED_TIME_H_
 
@@ -8,17 +8,17 @@
 
 namespace penstock {
 
-// A process that was stopped (SIGSTOP, a frozen container, a machine that stood still) did not wait meanwhile, although
-// the clock went on: what it waits for has had no chance to come. So a wait is looked at in pieces, and a piece that
-// took far longer than it should have counts as one that was a little late. Not thread-safe.
+// A stopped process (SIGSTOP, a frozen container, a suspended machine) does not wait, although the clock continues: the
+// expected event has had no chance to occur. A wait is therefore measured in pieces, and a piece that took far longer
+// than expected counts as only slightly late. Not thread-safe.
 class WaitedTime {
  public:
-  // At() is to be called at least so often.
+  // Maximum interval between calls of At().
   static constexpr Nanos kPiece = kSecond;
 
   explicit WaitedTime(Nanos now) : last_(now) {}
 
-  // Until `now`. A pause of more than two pieces counts as two.
+  // Returns the time waited until `now`. An interval of more than two pieces counts as two.
   Nanos At(Nanos now) {
     waited_ += std::clamp<Nanos>(now - last_, 0, 2 * kPiece);
     last_ = now;

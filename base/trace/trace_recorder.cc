@@ -8,7 +8,7 @@ namespace penstock {
 namespace {
 
 constexpr size_t kMostNames = 1024;
-// How a track grows: room is taken from the recorder in pieces.
+// Minimum growth of a track: it reserves room from the recorder in pieces.
 constexpr int64_t kPiece = 512;
 
 }  // namespace
@@ -17,7 +17,7 @@ void TraceTrack::Add(const TraceEvent& event) {
   MutexLock lock(&mutex_);
   if (over_) return;
   if (events_.size() == events_.capacity() && events_.size() < TraceRecorder::kMostTrackEvents) {
-    // Before the first event is lost: a ring that has begun to turn does not grow.
+    // Grow only before the first event is dropped: a ring buffer that has wrapped around does not grow.
     const int64_t piece = std::max<int64_t>(kPiece, static_cast<int64_t>(events_.size()));
     if (dropped_ == 0 && room_->fetch_sub(piece) >= piece) {
       events_.reserve(events_.size() + static_cast<size_t>(piece));

@@ -1,11 +1,11 @@
-// Records what a process's threads do for one job while a trace is taken. At all other times it costs a load and a
-// branch where something could be recorded.
+// Records the work of a process's threads for one job during a trace. Without a trace, each possible event costs a load
+// and a branch.
 //
 //   TraceSpan span(recorder, clock, job, "copy", "assemble");   // from here to the end of the block
 //
-// Events go into tracks: one for each thread (TrackOfThread), or for something that has an order of its own (Track).
-// A track's spans lie inside each other or beside each other. What is kept is bounded: a track that is full, or finds
-// the recorder full, forgets its oldest events and counts them.
+// Events belong to tracks: one for each thread (TrackOfThread), or for another sequential activity (Track). The spans
+// of a track are nested or disjoint. Memory is bounded: if a track or the recorder is full, the track drops its oldest
+// events and counts them.
 #ifndef PENSTOCK_BASE_TRACE_TRACE_RECORDER_H_
 #define PENSTOCK_BASE_TRACE_TRACE_RECORDER_H_
 
@@ -28,30 +28,30 @@ namespace penstock {
 struct TraceEvent {
   enum class Kind : uint8_t {
     kSpan,
-    kAside,    // overlaps with others of its track
-    kRowSent,  // no time of its own: a row of the message whose span begins then
+    kAside,    // overlaps with other events of its track
+    kRowSent,  // without a duration: a row of the message whose span begins at this time
   };
   static constexpr uint64_t kNone = UINT64_MAX;
 
   Nanos begin = 0, end = 0;
   uint64_t epoch = 0;
-  uint64_t position = kNone;  // of the row, of the first row, of the step
+  uint64_t position = kNone;  // position of the row, the first row, or the step
   uint64_t record = kNone;
   uint64_t bytes = 0;
-  // Of what came in pieces: the time that they lay in, until `end`. It is shown as one, as long as all of them. 0: it
-  // is one.
+  // For an event that consists of pieces: the time from the first piece to `end`. The event is shown as one, with the
+  // total length of the pieces. 0: a single piece.
   Nanos spread = 0;
-  uint32_t rows = 0;  // of a message
-  uint16_t name = 0;  // TraceRecording::names
+  uint32_t rows = 0;  // rows of a message
+  uint16_t name = 0;  // index in TraceRecording::names
   Kind kind = Kind::kSpan;
 };
 
-// What was recorded.
+// The result of a recording.
 struct TraceRecording {
   struct Track {
     std::string name;
     std::string session;
-    std::vector<TraceEvent> events;  // by their ends
+    std::vector<TraceEvent> events;  // sorted by end
     uint64_t dropped = 0;
   };
   Nanos began = 0, ended = 0;
@@ -61,7 +61,7 @@ struct TraceRecording {
 
 class TraceRecorder;
 
-// Thread-safe. Outlives the recording that it is of; what is added then is lost.
+// Thread-safe. May outlive its recording; later events are dropped.
 class TraceTrack {
  public:
   void Add(const TraceEvent& event);
@@ -72,9 +72,9 @@ class TraceTrack {
       : name_(std::move(name)), session_(std::move(session)), room_(std::move(room)) {}
 
   const std::string name_, session_;
-  const std::shared_ptr<std::atomic<int64_t>> room_;  // of the recorder, in events
+  const std::shared_ptr<std::atomic<int64_t>> room_;  // the recorder's remaining room, in events
   Mutex mutex_;
-  std::vector<TraceEvent> events_ ABSL_GUARDED_BY(mutex_);  // a ring once it grows no more
+  std::vector<TraceEvent> events_ ABSL_GUARDED_BY(mutex_);  // a ring buffer when it no longer grows
   size_t oldest_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
   bool over_ ABSL_GUARDED_BY(mutex_) = false;
@@ -83,25 +83,25 @@ class TraceTrack {
 // Thread-safe.
 class TraceRecorder {
  public:
-  // Of one track.
+  // Maximum number of events of a track.
   static constexpr size_t kMostTrackEvents = 65536;
 
-  // Begins anew, with at most `most_events` in all.
+  // Starts a new recording of at most `most_events` events.
   void Begin(std::string job, size_t most_events, Nanos now);
-  // Ends it; empty where none was begun.
+  // Ends the recording and returns it. Returns an empty one if none was started.
   TraceRecording End(Nanos now);
 
   bool on() const { return on_.load(std::memory_order_relaxed); }
-  // Another for each recording.
+  // Returns the number of the recording. Each recording has another one.
   uint64_t number() const { return number_.load(); }
-  // Whether it is on for this job.
+  // Returns true if a recording of this job is running.
   bool Wants(std::string_view job) const;
 
-  // A track, made when it is first asked for; null while nothing is recorded.
+  // Returns a track, which is created on first use. Returns null if no recording is running.
   std::shared_ptr<TraceTrack> Track(const std::string& name, const std::string& session = "");
-  // The calling thread's: "copy 1", "copy 2", ... in the order of their coming.
+  // Returns the calling thread's track: "copy 1", "copy 2", ... in the order of the first calls.
   std::shared_ptr<TraceTrack> TrackOfThread(std::string_view kind);
-  // The number of an event's name in this recording; 0 ("") when there are too many.
+  // Returns the index of an event's name in this recording, or 0 ("") if there are too many names.
   uint16_t Name(std::string_view name);
 
  private:
@@ -117,13 +117,13 @@ class TraceRecorder {
   std::map<std::string, uint16_t, std::less<>> names_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<std::string, std::string>, std::shared_ptr<TraceTrack>> tracks_ ABSL_GUARDED_BY(mutex_);
   std::map<std::thread::id, std::shared_ptr<TraceTrack>> of_threads_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, int, std::less<>> kinds_ ABSL_GUARDED_BY(mutex_);  // of threads, so far
+  std::map<std::string, int, std::less<>> kinds_ ABSL_GUARDED_BY(mutex_);  // number of threads of each kind so far
 };
 
-// A span of the calling thread, from its making to its end. Does nothing where `recorder` is null or off.
+// A span of the calling thread, from construction to destruction. Does nothing if `recorder` is null or not recording.
 class TraceSpan {
  public:
-  // `clock` outlives it.
+  // `clock` must outlive the span.
   TraceSpan(TraceRecorder* recorder, const Clock* clock, std::string_view thread_kind, std::string_view name)
       : clock_(clock) {
     if (recorder != nullptr && recorder->on()) Start(recorder, thread_kind, name);
@@ -134,7 +134,7 @@ class TraceSpan {
   TraceSpan(const TraceSpan&) = delete;
   TraceSpan& operator=(const TraceSpan&) = delete;
 
-  // What it is of, at any time before its end.
+  // Returns the event, whose fields may be set until the end of the span.
   TraceEvent& event() { return event_; }
 
  private:

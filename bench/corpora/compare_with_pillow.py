@@ -5,18 +5,18 @@
     cmake --build build/release --target decode_files
     compare_with_pillow.py build/release/bin/decode_files FOLDER...
 
-Nothing is fetched: the folders are yours, for example other projects' test images (docs/image-corpora.md says what came of
-those that we ran). Every file whose content or name says JPEG, PNG, WebP, BMP or GIF is read. A file is
+It fetches nothing: the folders are yours, for example other projects' test images (docs/dev/image-corpora.md has the results
+for 16 projects). It reads every file with the content or the name of a JPEG, PNG, WebP, BMP or GIF file. A file is
 
     equal           both read it, to the same pixels of convert("RGB") (of 16-bit gray: Pillow's high byte)
-    both refuse
-    penstock only   Pillow refuses it
-    pillow only     Penstock refuses it, with its message; "damaged": what `lenient` takes of it is Pillow's picture, or not
-    pixels          both read it, to unlike pixels
-    upright         the orientation option turns it otherwise than ImageOps.exif_transpose
-    indexed         restart indexing (penstock import) changes what Pillow makes of it: pixels, number of frames, ICC profile
+    both refuse     both reject it
+    penstock only   Pillow rejects it
+    pillow only     Penstock rejects it, with its message; "damaged": whether the picture that `lenient` reads is Pillow's
+    pixels          both read it, to different pixels
+    upright         the orientation option and ImageOps.exif_transpose turn it differently
+    indexed         restart indexing (penstock import) changes Pillow's result: pixels, number of frames, ICC profile
 
-Exits with 1 when there is a "pixels", "upright" or "indexed".
+Exits with 1 if there is a "pixels", "upright" or "indexed".
 """
 
 import argparse
@@ -63,7 +63,7 @@ class Penstock:
         return np.frombuffer(self.process.stdout.read(int(size)), np.uint8).reshape(int(height), int(width), 3)
 
     def __call__(self, path):
-        """(state, message, pixels, orientation, upright pixels, restart-indexed file)"""
+        """Returns (state, message, pixels, orientation, upright pixels, restart-indexed file)."""
         self.process.stdin.write(os.fsencode(path) + b"\n")
         self.process.stdin.flush()
         state, _, rest = self.line().partition(" ")
@@ -89,7 +89,7 @@ def rgb(image):
 
 
 def pillow(source):
-    """(pixels, upright pixels, frames, ICC profile), or the exception"""
+    """Returns (pixels, upright pixels, frames, ICC profile), or the exception's text."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -100,12 +100,12 @@ def pillow(source):
                 image.seek(0)
                 image.load()
                 return rgb(image), rgb(ImageOps.exif_transpose(image)), frames, profile
-    except Exception as error:  # noqa: BLE001 - whatever Pillow raises is its refusal
+    except Exception as error:  # noqa: BLE001 - any exception of Pillow is a rejection
         return f"{type(error).__name__}: {error}".replace("\n", " ")
 
 
 def unlike(ours, theirs):
-    """How two pictures differ, in words; "" when they do not."""
+    """Returns the difference between two pictures in words, or "" if they are equal."""
     if ours.shape != theirs.shape:
         return f"{ours.shape[1]} x {ours.shape[0]} pixels, in Pillow {theirs.shape[1]} x {theirs.shape[0]}"
     difference = np.abs(ours.astype(int) - theirs)
@@ -115,7 +115,7 @@ def unlike(ours, theirs):
 
 
 def compare(path, penstock):
-    """(kind, what is to be said)"""
+    """Returns (kind, text to print)."""
     state, message, pixels, orientation, upright, indexed = penstock(path)
     theirs = pillow(path)
     if isinstance(theirs, str):
@@ -147,7 +147,7 @@ def main():
     parser.add_argument("program", help="decode_files")
     parser.add_argument("folders", nargs="+")
     arguments = parser.parse_args()
-    Image.MAX_IMAGE_PIXELS = 178956970  # Penstock's limit: an error from twice of it on in Pillow
+    Image.MAX_IMAGE_PIXELS = 178956970  # Penstock's limit; Pillow rejects images from twice that size on
     penstock = Penstock(arguments.program)
     bad = 0
     for folder in arguments.folders:

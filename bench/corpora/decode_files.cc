@@ -1,11 +1,11 @@
-// Penstock's side of compare_with_pillow.py: answers each line on the standard input, a file's path, with what decoding
-// and restart indexing make of that file.
+// Penstock's side of compare_with_pillow.py. Each input line is the path of a file. The answer has the results of
+// decoding and restart-indexing the file.
 //
 //   decode_files [--no-index]
 //
-// For each file three answers, each a line and, where it says so, raw bytes behind it:
+// Each file has three answers. Each answer is a line, followed by raw bytes if the line has BYTES:
 //   ok WIDTH HEIGHT ORIENTATION BYTES     RGB as stored, not turned
-//   damaged WIDTH HEIGHT ORIENTATION BYTES MESSAGE   refused; the bytes are what `lenient` takes of it
+// damaged WIDTH HEIGHT ORIENTATION BYTES MESSAGE   rejected; the bytes are the result of `lenient`
 //   refused MESSAGE
 // then "upright WIDTH HEIGHT BYTES" or "none", then "indexed BYTES" or "none".
 #include <algorithm>

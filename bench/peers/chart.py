@@ -1,6 +1,6 @@
-"""Results of table.py as bars, and as one file: chart.py --out NAME RESULT.json ... writes NAME.json and NAME.png.
+"""Charts of table.py's results: chart.py --out NAME RESULT.json ... writes NAME.json and NAME.png.
 
-A panel for each work; a bar ends at the median, the mark is the best round.
+Each work has a panel. A bar ends at the median, and its mark is the best round.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""RandomResizedCrop's rectangle, as torchvision draws it, for loaders that bring none."""
+"""RandomResizedCrop's rectangle, as torchvision draws it, for loaders without it."""
 
 import math
 
 
 def random_crop(rng, width, height, scale=(0.08, 1.0), ratio=(3 / 4, 4 / 3)):
-    """(left, top, width, height); `rng` is a random.Random or has its uniform and randint, both ends included."""
+    """Returns (left, top, width, height). `rng` is a random.Random, or has its uniform and randint, both ends included."""
     for _ in range(10):
         area = width * height * rng.uniform(*scale)
         aspect = math.exp(rng.uniform(math.log(ratio[0]), math.log(ratio[1])))

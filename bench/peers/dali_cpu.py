@@ -1,8 +1,8 @@
 """DALI's CPU pipeline on TFRecord shards: dali_cpu.py SHARDS_FOLDER THREADS [--torch] (see turns.py).
 
-As its documentation builds ImageNet training: readers.tfrecord, decoders.image_random_crop, resize with antialias, flip;
-uint8 NHWC. The pipeline has no GPU at all (device_id None). With --torch batches come through DALI's PyTorch iterator, as
-tensors, its copy included; without it from the pipeline itself.
+Built as in its documentation of ImageNet training: readers.tfrecord, decoders.image_random_crop, resize with antialias, flip;
+uint8 NHWC. The pipeline has no GPU at all (device_id None). With --torch, DALI's PyTorch iterator returns batches as tensors,
+its copy included. Without it the pipeline itself returns them.
 """
 
 import glob
@@ -17,7 +17,7 @@ from nvidia.dali import fn, pipeline_def, tfrecord, types
 
 
 def write_index(shard, path):
-    """What DALI's tfrecord2idx writes: a line "offset size" for each record. The framing is TFRecord's: length, CRC of
+    """Writes the index of DALI's tfrecord2idx: a line "offset size" for each record. TFRecord's frame is: length, CRC of
     the length, data, CRC of the data."""
     records = 0
     with open(shard, "rb") as data, open(path, "w") as index:

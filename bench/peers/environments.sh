@@ -1,12 +1,12 @@
-# Sourced by run: where the peers' programs and data are. Needs $root and die().
+# Sourced by run: the places of the peers' programs and data. Needs $root and die().
 #
-# Each peer has a virtual environment of its own under ${XDG_CACHE_HOME:-~/.cache}/penstock/peers, made on first use. The
-# environment of `./run test-frameworks` has PyTorch and TensorFlow: where it is there it serves for both, unchanged.
+# Each peer has its own virtual environment under ${XDG_CACHE_HOME:-~/.cache}/penstock/peers, made on first use. The environment
+# of `./run test-frameworks` has PyTorch and TensorFlow. If it exists, both use it unchanged.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/peers
 frameworks=${XDG_CACHE_HOME:-$HOME/.cache}/penstock/frameworks/$(sha256sum <"$root/tests/frameworks/requirements.txt" | cut -c1-16)
 [ -e "$frameworks/complete" ] || frameworks=
 
-# environment NAME MODULE PACKAGE...: its Python, on standard output. Fails, having said why, where pip cannot install.
+# environment NAME MODULE PACKAGE...: prints its Python. If pip cannot install, it reports the reason and fails.
 environment() {
   local folder=$cache/$1 module=$2; shift 2
   if ! "$folder/bin/python" -c "import $module" 2>/dev/null; then
@@ -19,7 +19,7 @@ environment() {
   echo "$folder/bin/python"
 }
 
-# The same, with PyTorch importable: that of the frameworks' environment, else one of its own.
+# The same, with PyTorch importable: the frameworks' environment if it exists, otherwise a separate one.
 environment_with_torch() {
   if [ -n "$frameworks" ]; then
     beside=$("$frameworks/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))') environment "$@"
@@ -40,14 +40,14 @@ dali_python() { environment_with_torch dali nvidia.dali,torch nvidia-dali-cuda12
 
 grain_python() { environment grain grain,PIL grain pillow; }
 
-# SPDL brings no FFmpeg.
+# SPDL does not include FFmpeg.
 spdl_python() {
   /sbin/ldconfig -p | grep libavfilter >/dev/null || { echo "SPDL needs FFmpeg's libraries: apt-get install ffmpeg" >&2; return 1; }
   environment spdl spdl.io spdl spdl-io
 }
 
-# FFCV has no wheels and is compiled here, against turbojpeg and OpenCV. Of OpenCV it uses imgproc alone, which Penstock's own
-# build has, but includes the header of all modules and asks pkg-config for all.
+# FFCV has no wheels, so this compiles it against turbojpeg and OpenCV. It uses only imgproc of OpenCV, which Penstock's build
+# has, but it includes the header of all modules and asks pkg-config for all.
 ffcv_python() {
   if [ -e "$cache/ffcv/bin/python" ] && "$cache/ffcv/bin/python" -c 'import ffcv' 2>/dev/null; then
     echo "$cache/ffcv/bin/python"
@@ -64,7 +64,7 @@ ffcv_python() {
   PKG_CONFIG_PATH=$own CFLAGS=$flags environment_with_torch ffcv ffcv 'ffcv==1.0.*'
 }
 
-# tfrecord_shards PHOTOS RECORDS: a folder of eight shards, made once, in the page cache when this returns.
+# tfrecord_shards PHOTOS RECORDS: makes a folder of eight shards once, and reads it into the page cache.
 tfrecord_shards() {
   local shards=$cache/shards-$2
   [ -e "$shards/photos-00007-of-00008" ] ||

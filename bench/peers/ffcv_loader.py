@@ -1,11 +1,11 @@
 """FFCV: ffcv_loader.py PHOTOS_FOLDER FILE THREADS RECORDS [--raw] (see turns.py).
 
-FILE is written first where it is not there: JPEGs ("jpg", quality 90, FFCV's default), the photographs gone round until there
-are RECORDS; others read the photographs' own bytes. Read as FFCV's ImageNet example does: RandomResizedCropRGBImageDecoder (the
-whole image is decoded; resized by OpenCV's INTER_AREA), RandomHorizontalFlip, ToTensor, a random order, os_cache as the file fits
-in memory, a thread for each CPU. Batches stay NHWC: nothing is sent to a device.
+Writes FILE first if it does not exist: JPEGs ("jpg", quality 90, FFCV's default) of the photographs, repeated up to RECORDS.
+The other loaders read the photographs' own bytes. Reads as FFCV's ImageNet example does: RandomResizedCropRGBImageDecoder
+(decodes the whole image, resizes with OpenCV's INTER_AREA), RandomHorizontalFlip, ToTensor, a random order, os_cache because
+the file fits in memory, and a thread for each CPU. Batches stay NHWC, and none is sent to a device.
 
---raw: the file has images of 224x224 uncompressed, and nothing is left to do with them.
+--raw: the file has uncompressed images of 224x224, which need no further work.
 """
 
 import glob

@@ -1,4 +1,4 @@
-"""One line on the machine: its CPUs, memory and system, and how busy others keep it. Standard library only."""
+"""Prints one line about the machine: its CPUs, memory and system, and its load by other processes. Standard library only."""
 
 import os
 import platform

@@ -1,7 +1,7 @@
-"""A loop over penstock.Loader (see turns.py), all settings left as they are but for caches.
+"""A loop over penstock.Loader (see turns.py) with default settings, except for caches.
 
-  penstock_loop.py JOB.textproto      no daemon: rows are made by the loader's own child process, which keeps nothing
-  penstock_loop.py JOB                served by PENSTOCK_COORDINATOR, where the job was submitted
+  penstock_loop.py JOB.textproto      no daemon: the loader's own child process makes the rows, and keeps none
+  penstock_loop.py JOB                served by PENSTOCK_COORDINATOR, which has the job
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Pillow's own ops on a 224 x 224 RGB image: a line "OP NANOSECONDS-A-PIXEL" for each. For ops_bench."""
+"""Pillow's own ops on a 224 x 224 RGB image, for ops_bench. Prints a line "OP NANOSECONDS-PER-PIXEL" for each."""
 
 import io
 import time

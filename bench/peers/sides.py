@@ -1,4 +1,4 @@
-"""Programs that take turns: peers that wait for a line (see turns.py) and commands that run once a turn and end."""
+"""Programs that take turns: peers that wait for a line (see turns.py), and commands that run once per turn and end."""
 
 import json
 import os
@@ -10,8 +10,8 @@ from pathlib import Path
 
 
 class Peer:
-    """A program that turns.py serves; it is warm when this returns. Its messages are in PEER_LOGS, a folder; `environment` is
-    set besides ours."""
+    """A program that turns.py serves. The constructor returns after its warm-up. Its messages are in the folder PEER_LOGS.
+    `environment` extends ours."""
 
     def __init__(self, name, command, environment=None):
         self.name = name
@@ -25,7 +25,7 @@ class Peer:
                 text=True,
                 env={**os.environ, **(environment or {})},
             )
-        self.answer()  # warm
+        self.answer()  # ends the warm-up
 
     def answer(self):
         for line in self.process.stdout:
@@ -34,7 +34,7 @@ class Peer:
         sys.exit(f"{self.name} ended:\n{self.log.read_text(errors='replace')[-3000:]}")
 
     def turn(self):
-        """Rows/s and CPU milliseconds a row."""
+        """Returns rows/s and CPU milliseconds per row."""
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         answer = self.answer()
@@ -46,8 +46,8 @@ class Peer:
 
 
 class Command:
-    """A command that ends with a line of JSON that has rows and rows_per_second. Its CPU time is the process's and, over the
-    same time, that of the processes PIDS."""
+    """A command that ends with a line of JSON with rows and rows_per_second. Its CPU time includes that of the processes PIDS
+    during the run."""
 
     def __init__(self, name, command, pids=()):
         self.name = name
@@ -55,7 +55,7 @@ class Command:
         self.pids = pids
 
     def turn(self):
-        """Rows/s and CPU milliseconds a row."""
+        """Returns rows/s and CPU milliseconds per row."""
         before = _cpu_seconds(self.pids)
         process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
         output = process.stdout.read()
@@ -64,7 +64,7 @@ class Command:
         if process.returncode != 0:
             sys.exit(f"{' '.join(self.command)} failed")
         answer = json.loads(output.splitlines()[-1])
-        # Its first batch is not in the rows; nor are those that were made ahead when it ended.
+        # The rows exclude the first batch, and rows that were made ahead at the end.
         seconds = usage.ru_utime + usage.ru_stime + _cpu_seconds(self.pids) - before
         return answer["rows_per_second"], seconds / answer["rows"] * 1e3
 
@@ -82,8 +82,8 @@ def _cpu_seconds(pids):
 
 
 def take_turns(sides, turns, minutes=None):
-    """Two dicts, by name: rows/s and CPU milliseconds a row of each turn. All have ended when this returns. No turn begins that
-    would, as long as the longest so far, end later than `minutes` from now."""
+    """Returns two dicts by name: rows/s and CPU milliseconds per row of each turn. All sides have ended on return. No turn
+    begins that would end later than `minutes` from now if it took as long as the longest so far."""
     begin, longest = time.monotonic(), 0.0
     rates = {side.name: [] for side in sides}
     cpus = {side.name: [] for side in sides}
@@ -91,7 +91,7 @@ def take_turns(sides, turns, minutes=None):
         turn_begin = time.monotonic()
         if minutes is not None and turn > 0 and turn_begin + longest > begin + minutes * 60:
             break
-        for k in range(len(sides)):  # none is always the first
+        for k in range(len(sides)):  # each side is first in some turns
             side = sides[(turn + k) % len(sides)]
             rate, cpu = side.turn()
             rates[side.name].append(rate)

@@ -1,8 +1,8 @@
 """SPDL: spdl_loader.py PHOTOS_FOLDER THREADS RECORDS (see turns.py).
 
-A pipeline as its documentation builds them: reading, decoding (FFmpeg: crop, bilinear scale, flip and rgb24 in one filter
-graph), batching, each a stage; as many decoding threads as CPUs; a buffer of batches at the end. NHWC. The photographs are files
-in the page cache, gone round until there are RECORDS.
+A pipeline as in its documentation: reading, decoding (FFmpeg: crop, bilinear scale, flip and rgb24 in one filter graph) and
+batching are stages; as many decoding threads as CPUs; a buffer of batches at the end. NHWC. The photographs are files in the
+page cache, repeated up to RECORDS.
 """
 
 import glob
@@ -52,7 +52,7 @@ def main():
             .aggregate(turns.BATCH, drop_last=True)
             .pipe(batch)
             .add_sink(2)
-            .build(num_threads=threads + 1)  # one for what is no decoding
+            .build(num_threads=threads + 1)  # one for the other stages
         )
         with pipeline.auto_stop():
             yield from pipeline

@@ -3,8 +3,8 @@
   table.py --work NAME --title TEXT --out FILE.json --daemon PID --served COMMAND [--served-cpp COMMAND] [--local COMMAND]
            [--local-cpp COMMAND] [--peer NAME=COMMAND ...] [--wanted NAME=SERVED,LOCAL ...] [--rounds N] [--minutes M]
 
-Loops answer as turns.py says; the two C++ programs print one line of JSON and end. --wanted: the least that the rate of Penstock
-served, and of Penstock without a daemon, should be of that peer's.
+Loops answer as turns.py describes. The two C++ programs print one line of JSON and end. --wanted: the least ratio of the rates
+of served Penstock, and of Penstock without a daemon, to that peer's rate.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def sides_of(args):
 
 
 def ratio(ours, other):
-    """Of the best rounds, of the medians, and the median of the rounds' ratios."""
+    """Returns the ratio of the best rounds, the ratio of the medians, and the median of the rounds' ratios."""
     return [
         max(ours) / max(other),
         statistics.median(ours) / statistics.median(other),

@@ -32,7 +32,7 @@ def main():
     dataset = dataset.with_options(options)
 
     def epoch():
-        for images, _ in dataset.as_numpy_iterator():  # without a copy
+        for images, _ in dataset.as_numpy_iterator():  # does not copy
             yield images
 
     turns.serve("tf.data", epoch)

@@ -1,16 +1,16 @@
-"""tf.data service on TFRecord shards of JPEGs: how many rows a second reach a trainer on this machine.
+"""tf.data service on TFRecord shards of JPEGs: the rows per second that reach a trainer on this machine.
 
   tf_data_service.py make --photos DIR --out DIR [--records N] [--shards N]     writes the shards
-  tf_data_service.py serve --shards DIR [--antialias|--cache|--raw]             measures, as turns.py says
+  tf_data_service.py serve --shards DIR [--antialias|--cache|--raw]             measures, as turns.py describes
 
-`serve` starts a dispatcher and a worker in processes of their own, as TensorFlow's documentation describes for a real
+`serve` starts a dispatcher and a worker in separate processes, as TensorFlow's documentation describes for a real
 service (https://www.tensorflow.org/api_docs/python/tf/data/experimental/service), and reads from them in this process.
 The pipeline is the usual one of ImageNet training: parse, sample_distorted_bounding_box, decode_and_crop_jpeg, resize
-to 224x224, flip, uint8, every number of threads left to AUTOTUNE. Read it as TensorFlow at its best:
+to 224x224, flip, uint8, with every number of threads left to AUTOTUNE. This is TensorFlow at its best:
 rows travel as uint8, uncompressed, in any order, and the JPEG decoder is TensorFlow's default (the fast, lossier DCT).
 
---antialias: the resize as Penstock and DALI do it. --cache: decoded images stay in the worker's memory, and one iteration goes on
-for ever, since each new one of the service has a cache of its own. --raw: shards of `penstock bake`, rows that need no work.
+--antialias: the resize of Penstock and DALI. --cache: decoded images stay in the worker's memory, and one iteration never ends,
+because each new iteration of the service has its own cache. --raw: shards of `penstock bake`, whose rows need no work.
 """
 
 import argparse
@@ -24,12 +24,12 @@ import turns
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-# TensorFlow would hand calls to a proxy otherwise; everything here is on this machine.
+# Without this, TensorFlow would use a proxy. All processes are on this machine.
 os.environ["no_proxy"] = os.environ["NO_PROXY"] = "localhost,127.0.0.1"
 
 
 def make(args):
-    """Writes args.records records, going round the photographs, over args.shards shards; each shard in one go."""
+    """Writes args.records records of the photographs, repeated if necessary, to args.shards shards, one after the other."""
     import tensorflow as tf
 
     photos = sorted(glob.glob(os.path.join(args.photos, "*.JPEG")))
@@ -75,7 +75,7 @@ def run_worker(dispatcher):
 
 
 def parse(serialized):
-    """The JPEG and its label."""
+    """Returns the JPEG and its label."""
     import tensorflow as tf
 
     features = tf.io.parse_single_example(
@@ -89,7 +89,7 @@ def parse(serialized):
 
 
 def draw_crop(shape):
-    """The rectangle y, x, height, width."""
+    """Returns the rectangle y, x, height, width."""
     import tensorflow as tf
 
     begin, size, _ = tf.image.sample_distorted_bounding_box(
@@ -105,7 +105,7 @@ def draw_crop(shape):
 
 
 def finish(image, antialias):
-    """A crop to (224, 224, 3) uint8."""
+    """Returns a crop as (224, 224, 3) uint8."""
     import tensorflow as tf
 
     image = tf.image.resize(image, [turns.IMAGE_SIDE, turns.IMAGE_SIDE], antialias=antialias)
@@ -113,7 +113,7 @@ def finish(image, antialias):
 
 
 def prepare(serialized, antialias=False):
-    """One record to one row: (224, 224, 3) uint8 and its label."""
+    """Makes a row of a record: (224, 224, 3) uint8 and its label."""
     import tensorflow as tf
 
     encoded, label = parse(serialized)
@@ -122,7 +122,7 @@ def prepare(serialized, antialias=False):
 
 
 def decode(serialized):
-    """What --cache keeps."""
+    """Returns the element that --cache keeps."""
     import tensorflow as tf
 
     encoded, label = parse(serialized)
@@ -173,7 +173,7 @@ def serve(args):
             work = unpack if args.raw else lambda serialized: prepare(serialized, args.antialias)
         dataset = dataset.map(work, num_parallel_calls=tf.data.AUTOTUNE, deterministic=False)
         dataset = dataset.batch(turns.BATCH, drop_remainder=True)
-        # No prefetch before distribute(): the service buffers by itself, and with it AUTOTUNE settled at half the rate
+        # No prefetch before distribute(): the service itself buffers, and with a prefetch AUTOTUNE settled at half the rate
         # in half of our runs (370 or 780 rows/s on two cores; without it 790 each time).
         dataset = dataset.apply(
             tf.data.experimental.service.distribute(
@@ -182,7 +182,7 @@ def serve(args):
                 compression=None,
             )
         )
-        for images, _ in dataset.prefetch(tf.data.AUTOTUNE).as_numpy_iterator():  # without a copy
+        for images, _ in dataset.prefetch(tf.data.AUTOTUNE).as_numpy_iterator():  # does not copy
             yield images
 
     epoch = batches

@@ -1,7 +1,7 @@
-"""What tf.data service's way from a worker to a trainer on this machine carries: one batch of 64 x 224 x 224 x 3, which
-the worker has in memory, again and again, uncompressed, over its gRPC. For bench/transport.sh.
+"""The rate from a worker of tf.data service to a trainer on this machine: one batch of 64 x 224 x 224 x 3, which the
+worker has in memory, repeated, uncompressed, over its gRPC. For bench/transport.sh.
 
-  tf_data_transport.py BATCHES     prints GB/s, CPU seconds a GB of the worker's process, and of this one
+  tf_data_transport.py BATCHES     prints GB/s, and CPU seconds per GB of the worker's process and of this one
 """
 
 import multiprocessing

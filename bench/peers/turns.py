@@ -1,10 +1,10 @@
-"""What the peers share: each makes epochs of batches for each line on its standard input and answers with one JSON
-object, {"rows", "rows_per_second", "cpu_ms_per_row"}. An epoch's first batch is in no rate; the first epoch is a warm-up and is
-not reported. The environment says:
+"""The common part of the peers. For each line on its standard input a peer makes epochs of batches and answers with one JSON
+object, {"rows", "rows_per_second", "cpu_ms_per_row"}. No rate includes an epoch's first batch. The first epoch is a warm-up
+without a report. Environment variables:
 
   PEER_BATCH   rows of a batch (256)
-  PEER_TOUCH   1: the loop reads every byte of each batch once, as `touch` does it, the same for all
-  PEER_SECONDS epochs are repeated until so much time is over, so that what takes milliseconds is measured all the same (2)
+  PEER_TOUCH   1: the loop reads every byte of each batch once with `touch`, which is the same for all
+  PEER_SECONDS the peer repeats epochs for this time, so that work of milliseconds can be measured (2)
   PEER_PIDS    processes whose CPU time counts too, besides this one and its children (a daemon)
 """
 
@@ -24,7 +24,7 @@ _PIDS = [int(pid) for pid in os.environ.get("PEER_PIDS", "").split()]
 
 
 def _read(path):
-    """Of proc(5); nothing where the thread or process has ended meanwhile."""
+    """Returns the times of proc(5), or nothing if the thread or process has ended meanwhile."""
     try:
         with open(path) as file:
             return file.read()
@@ -33,7 +33,7 @@ def _read(path):
 
 
 def _cpu_seconds():
-    """CPU time of this process, of its children, alive or waited for, and of PEER_PIDS, as proc(5) has it."""
+    """Returns the CPU time of this process, of its live and reaped children, and of PEER_PIDS, according to proc(5)."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     pids = [os.getpid(), *_PIDS]
     for task in os.listdir("/proc/self/task"):
@@ -46,12 +46,12 @@ def _cpu_seconds():
 
 
 def touch(images):
-    """Reads every byte once, eight at a time: one pass at the speed of memory, whichever framework made the batch."""
+    """Reads every byte once, eight at a time: one pass at the speed of memory for the batches of any framework."""
     return int(images.reshape(-1).view(np.uint64).sum())
 
 
 def parts_of(batches, records):
-    """Of batches that go on for ever: an `epoch` for `serve`."""
+    """Makes an `epoch` for `serve` of endless batches."""
 
     def epoch():
         for _ in range(records // BATCH):
@@ -61,11 +61,11 @@ def parts_of(batches, records):
 
 
 def serve(name, epoch):
-    """`epoch()` gives an epoch's batches of images, each once its rows are there: uint8 NumPy arrays that look at the
+    """`epoch()` yields an epoch's batches of images, each after its rows have arrived: uint8 NumPy arrays that view the
     loader's own memory, (BATCH, 224, 224, 3) or (BATCH, 3, 224, 224)."""
 
     def one():
-        """Rows behind the first batch and the seconds that they took; all rows."""
+        """Returns the rows after the first batch, their seconds, and the number of all rows."""
         first, rows, all_rows = None, 0, 0
         for images in epoch():
             if images.dtype != np.uint8 or images.shape[0] != BATCH or images.size != BATCH * IMAGE_SIDE**2 * 3:

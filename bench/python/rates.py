@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""A Python loop against the C++ client on the same job, in turns in one run; and what a batch costs the trainer's interpreter.
+"""Compares a Python loop with the C++ client on the same job, in turns in one run. Measures a trainer's CPU time per batch.
 
     rates.py [--bin DIR] [--records N] [--rounds N] [--seconds S] [--shards DIR] [--only rates|costs]
 
-Rates: the standard recipe (random_resized_crop 224, flip, uint8, batch 64) on made-up photographs, or on --shards. In this
-process against `penstock bench`, served by one `penstockd standalone` against `penstock read`. The loop takes each batch and
-reads a byte of every row. Of the CPU a row, trainer and feeder are counted, or the program, not the daemon.
-Costs: batches of 4 numbers, so that a trainer's CPU is the interpreter's own and it hardly ever waits, for NumPy and each of
-torch, jax and tensorflow that can be imported: of the thread that loops, and of the whole process.
+Rates: the standard recipe (random_resized_crop 224, flip, uint8, batch 64) on generated photographs, or on --shards. It
+compares the loop in this process with `penstock bench`, and served by one `penstockd standalone` with `penstock read`. The
+loop takes each batch and reads a byte of every row. The CPU time per row is that of trainer and feeder, or of the program,
+without the daemon.
+Costs: batches of 4 numbers, so that a trainer's CPU time is the interpreter's own and it hardly ever waits. For NumPy and
+each of torch, jax and tensorflow that can be imported: the time of the looping thread, and of the whole process.
 """
 
 import argparse
@@ -39,7 +40,7 @@ batch { size: %d last: DROP }
 LOADERS = {"numpy": "penstock", "torch": "penstock.torch", "jax": "penstock.jax", "tensorflow": "penstock.tf"}
 
 
-# ---- What runs in processes of their own
+# ---- Functions that run in separate processes
 
 
 def cpu_seconds(pid):
@@ -49,7 +50,7 @@ def cpu_seconds(pid):
 
 
 def loop_rate(arguments, batches, seconds):
-    """Rows/s of a loop behind its first batches, over so many batches or seconds; CPU seconds a row of trainer and feeder."""
+    """Returns a loop's rows/s after its first batches, over some batches or seconds. Also CPU seconds per row, with the feeder."""
     import penstock
     from penstock._feeder import current_feeder
 
@@ -69,9 +70,9 @@ def loop_rate(arguments, batches, seconds):
 
 
 def loop_cost(framework, job, batches):
-    """Microseconds of CPU a batch, of parts of 25 batches, sorted: of the looping thread, and of the process.
+    """Returns microseconds of CPU time per batch, of parts of 25 batches, sorted: of the looping thread, and of the process.
 
-    Short parts: in some of them nothing else had the caches.
+    Parts are short, so that in some of them no other process uses the CPU's caches.
     """
     import importlib
 
@@ -104,14 +105,14 @@ def run(command, **more):
 
 
 def python(function, *arguments):
-    """That function of this file in a new process; its JSON."""
+    """Runs that function of this file in a new process and returns its JSON."""
     program = f"import json, sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import rates\n"
     program += f"print(json.dumps(rates.{function}(*json.loads(sys.argv[1]))))"
     return json.loads(run([sys.executable, "-c", program, json.dumps(arguments)]))
 
 
 def client_rate(*command):
-    """Rows/s and CPU seconds a row of a program that prints JSON."""
+    """Returns rows/s and CPU seconds per row of a program that prints JSON."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = json.loads(run(command))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -120,7 +121,7 @@ def client_rate(*command):
 
 
 def rounds(what, number, loop, client):
-    """Both in turns, each first every other time. The loop's median rate."""
+    """Runs both in turns, each first in half of them. Returns the loop's median rate."""
     pairs = []
     for turn in range(number):
         order = (loop, client) if turn % 2 else (client, loop)

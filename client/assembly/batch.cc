@@ -36,7 +36,7 @@ Batch& Batch::operator=(Batch&&) noexcept = default;
 
 namespace {
 
-// What a default-made or moved-from batch answers with: a batch of nothing.
+// Returns an empty batch, for default-constructed and moved-from batches.
 const Batch::Impl& Empty() {
   static const Batch::Impl empty;
   return empty;

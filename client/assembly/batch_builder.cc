@@ -11,8 +11,8 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kAlignment = 256;  // of columns: enough for any device's copies and any vector
-// Of one row of a FIXED column, or one element of a RAGGED one: far beyond what a message can carry.
+constexpr size_t kAlignment = 256;  // alignment of columns: sufficient for device copies and vector instructions
+// Largest row of a FIXED column, or element of a RAGGED column: far more than a message can carry.
 constexpr size_t kMaxRowBytes = size_t{1} << 31;
 
 size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -71,7 +71,7 @@ std::shared_ptr<BatchBuilder> BatchBuilder::Create(std::shared_ptr<const BatchFo
   const BatchMix* mix = builder->format_->mix.has_value() ? &*builder->format_->mix : nullptr;
   const RowSchema seen = mix != nullptr ? MixedSchema(builder->format_->schema, mix->plan) : builder->format_->schema;
   builder->cells_.resize(columns.size());
-  // One block: the columns, then integer labels as they come, then the ids, then the flags.
+  // One block: the columns, then integer labels as received, then the ids, then the flags.
   std::vector<size_t> offsets;
   size_t bytes = 0;
   for (size_t c = 0; c < columns.size(); ++c) {
@@ -208,7 +208,7 @@ void BatchBuilder::WriteMasked(size_t row) {
     }
     Cell& cell = cells_[c][row];
     cell = Cell();
-    if (format_->schema.columns[c].scalar) {  // one string, the empty one
+    if (format_->schema.columns[c].scalar) {  // one empty string
       cell.count = 1;
       cell.bytes.assign(4, '\0');
     }
@@ -220,7 +220,7 @@ absl::Status BatchBuilder::JoinRagged(size_t c) {
   std::vector<Cell>& cells = cells_[c];
   const bool strings = column.dtype == DType::kString;
   uint64_t count = 0;
-  size_t bytes = 0;  // of numbers, or of the strings' text
+  size_t bytes = 0;  // bytes of numbers, or of the strings' text
   for (const Cell& cell : cells) {
     count += cell.count;
     bytes += cell.bytes.size() - (strings ? size_t{4} * cell.count : 0);

@@ -1,4 +1,4 @@
-// Builds one batch in place: rows are written into their slots as they come, straight from the received slices.
+// Builds one batch in place: writes rows into their slots as they arrive, directly from the received slices.
 #ifndef PENSTOCK_CLIENT_ASSEMBLY_BATCH_BUILDER_H_
 #define PENSTOCK_CLIENT_ASSEMBLY_BATCH_BUILDER_H_
 
@@ -19,16 +19,16 @@
 
 namespace penstock {
 
-// What all batches of a reader have in common.
+// The common properties of a reader's batches.
 struct BatchFormat {
-  RowSchema schema;               // of rows as they come
-  std::vector<ColumnInfo> infos;  // the same columns, as the trainer sees them: after mixing
+  RowSchema schema;               // schema of the received rows
+  std::vector<ColumnInfo> infos;  // the same columns after mixing, as the trainer sees them
   size_t fixed_bytes = 0;         // schema.FixedBytes()
-  size_t memory_bytes = 0;        // what FIXED columns of one row take in a batch
-  bool ragged = false;            // any RAGGED column
+  size_t memory_bytes = 0;        // bytes of one row's FIXED columns in a batch
+  bool ragged = false;            // true if any column is RAGGED
   std::optional<BatchMix> mix;
 
-  // InvalidArgument names the column whose type or shape cannot be. `mix` must be of this schema.
+  // Returns InvalidArgument that names a column of invalid type or shape. `mix` must belong to this schema.
   static absl::StatusOr<std::shared_ptr<const BatchFormat>> Create(RowSchema schema,
                                                                    std::optional<BatchMix> mix = std::nullopt);
 };
@@ -46,37 +46,38 @@ struct Batch::Impl {
   uint64_t position = 0;
 };
 
-// Rows may be written by several threads at once, each row by one, which then says RowDone; then one thread calls Seal,
-// then one Finish.
+// Several threads may write rows concurrently, each row by one thread, which then calls RowDone. Afterwards one thread
+// calls Seal and then Finish.
 class BatchBuilder {
  public:
-  // Null when there is no memory.
+  // Returns null if there is no memory.
   static std::shared_ptr<BatchBuilder> Create(std::shared_ptr<const BatchFormat> format, size_t rows,
                                               const std::shared_ptr<BatchMemory>& memory, const BatchPlace& place = {});
 
   size_t rows() const { return rows_; }
 
-  // Reads a row's `bytes` bytes off the cursor, into the row's slot.
-  //   OK               the cursor is behind the row
-  //   InvalidArgument  the bytes are no row of this format; says in which column and why. The slot may be half
-  //                    written, to be written again.
+  // Reads a row of `bytes` bytes from the cursor into the row's slot.
+  //   OK               the cursor is after the row
+  //   InvalidArgument  the bytes are not a row of this format; the message names the column and the reason. The slot
+  //                    may be partly written and must be written again.
   absl::Status WriteRow(size_t row, size_t bytes, SliceCursor* cursor);
-  // The other way, for who makes rows here: the slot's memory, to be written whole before RowDone, and then the RAGGED
-  // columns in their encoding (RowSlot::ragged). The same row is not written by both ways.
+  // The alternative for rows that are made in this process: SlotOf returns the slot's memory, which must be fully
+  // written before RowDone. PutRagged sets the RAGGED columns in their encoding (RowSlot::ragged). A row must not be
+  // written in both ways.
   RowSlot SlotOf(size_t row) const;
   void PutRagged(size_t row, std::vector<std::string> ragged);
-  // A row without content: zeros, no elements.
+  // Writes a row without content: zeros, no elements.
   void WriteMasked(size_t row);
-  // The row is written, and will not be again. Where the job mixes rows, the last one of a group does so here.
+  // Records that the row is written and will not change. If the job mixes rows, the last call for a group mixes it.
   void RowDone(size_t row, bool valid);
 
-  // Joins RAGGED columns and makes ids and flags the batch's. ids and valid: one for each row. sources: one for each
-  // row, or none where every row holds its own record.
-  // ResourceExhausted when there is no memory; InvalidArgument for a label that cannot be mixed.
+  // Joins RAGGED columns and stores ids and flags in the batch. `ids` and `valid` have one element for each row.
+  // `sources` has one for each row, or is empty if every row is from its own record. Returns ResourceExhausted if there
+  // is no memory, and InvalidArgument for a label that cannot be mixed.
   absl::Status Seal(const std::vector<RowId>& ids, const std::vector<uint8_t>& valid,
                     const std::vector<RowId>& sources = {});
 
-  // The batch; the builder is done.
+  // Returns the batch. The builder must not be used afterwards.
   Batch Finish(uint64_t epoch, uint64_t step, uint64_t position);
 
  private:
@@ -94,15 +95,15 @@ class BatchBuilder {
   const size_t rows_;
   const std::shared_ptr<BatchMemory> memory_;
   std::unique_ptr<Batch::Impl> impl_;
-  // Per column, where rows are written as they come: null when RAGGED. That is the batch's column, but for integer
-  // labels that mixing makes soft.
+  // For each column, the memory of received rows; null for RAGGED columns. This is the batch's column, except for
+  // integer labels that mixing makes soft.
   std::vector<std::byte*> fixed_;
-  std::vector<size_t> row_bytes_;  // per column, of rows as they come
+  std::vector<size_t> row_bytes_;  // for each column, of received rows
   std::optional<GroupMixer> mixer_;
-  std::vector<uint8_t> masked_;  // per row; empty without a mixer
+  std::vector<uint8_t> masked_;  // by row; empty without a mixer
   RowId* ids_ = nullptr;
   uint8_t* valid_ = nullptr;
-  std::vector<std::vector<Cell>> cells_;  // per column and row; empty when FIXED
+  std::vector<std::vector<Cell>> cells_;  // by column and row; empty for FIXED columns
 };
 
 }  // namespace penstock

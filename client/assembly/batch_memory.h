@@ -1,4 +1,4 @@
-// The memory of batches: blocks from an Allocator, kept for the next batch when one is done with.
+// The memory of batches: blocks from an Allocator, which are reused for later batches.
 #ifndef PENSTOCK_CLIENT_ASSEMBLY_BATCH_MEMORY_H_
 #define PENSTOCK_CLIENT_ASSEMBLY_BATCH_MEMORY_H_
 
@@ -11,21 +11,21 @@
 
 namespace penstock {
 
-// Plain memory, aligned to 64.
+// Returns the default allocator: plain memory, aligned to 64.
 Allocator* DefaultAllocator();
 
-// Sizes are rounded up (by an eighth at most), so that ragged batches find each other's blocks. Free blocks are kept
-// up to `max_free_bytes`. Batches may outlive their reader, so all share the pool. Thread-safe; the allocator is never
-// called under the lock.
+// Rounds sizes up (by at most an eighth), so that ragged batches can reuse blocks of different batches. Keeps free
+// blocks up to `max_free_bytes`. Batches may outlive their reader, so all of them share the pool. Thread-safe. Never
+// calls the allocator under the lock.
 class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
  public:
-  // `allocator` outlives the pool; null: DefaultAllocator().
+  // `allocator` must outlive the pool. Null: DefaultAllocator().
   BatchMemory(Allocator* allocator, size_t max_free_bytes);
   ~BatchMemory();
   BatchMemory(const BatchMemory&) = delete;
   BatchMemory& operator=(const BatchMemory&) = delete;
 
-  // Gives a block back when it goes.
+  // Returns its memory to the pool when it is destroyed.
   class Block {
    public:
     Block() = default;
@@ -44,14 +44,15 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
     size_t size_ = 0;
   };
 
-  // At least `bytes` bytes (one at least), uninitialized, aligned to 64; empty when the allocator has none.
+  // Returns a block of at least `bytes` bytes (at least one), uninitialized and aligned to 64. Returns an empty block
+  // if the allocator has no memory.
   Block Allocate(size_t bytes);
 
-  // Gives back what is kept, and from now on each block as it goes: the allocator is not called once the last block is
-  // gone, whoever still holds the pool.
+  // Releases the free blocks, and from now on each block as it is destroyed. After the last block is destroyed, the
+  // pool does not call the allocator, even if the pool is still referenced.
   void Close();
 
-  // What a block for `bytes` is rounded up to.
+  // Returns the rounded size of a block for `bytes`.
   static size_t Rounded(size_t bytes);
 
  private:

@@ -30,7 +30,7 @@ void GroupMixer::RowDone(size_t row, bool valid, bool masked) {
   }
   const size_t group = row / plan.group;
   if (group >= rows_ / plan.group) return;
-  // What the others wrote happened before their own decrements.
+  // The other threads' writes happened before their own decrements.
   if (missing_[group].fetch_sub(1, std::memory_order_acq_rel) == 1) Mix(group);
 }
 

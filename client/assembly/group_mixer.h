@@ -1,4 +1,4 @@
-// Mixing of one batch's rows, group by group, as its rows come.
+// Mixes the rows of a batch group by group, as the rows arrive.
 #ifndef PENSTOCK_CLIENT_ASSEMBLY_GROUP_MIXER_H_
 #define PENSTOCK_CLIENT_ASSEMBLY_GROUP_MIXER_H_
 
@@ -19,34 +19,35 @@ namespace penstock {
 // A job's mix, for all its batches.
 struct BatchMix {
   MixPlan plan;
-  uint64_t seed = 0;  // of the order
+  uint64_t seed = 0;  // seed of the order
 };
 
-// Where a batch begins.
+// The position of a batch's first row.
 struct BatchPlace {
   uint64_t epoch = 0;
-  uint64_t first_row = 0;  // the epoch's number of its row 0; with a mix, a multiple of the group
+  uint64_t first_row = 0;  // number in the epoch of row 0; with a mix, a multiple of the group size
 };
 
-// Rows are numbered in the batch. A group's rows are [k * group, (k + 1) * group): the last rows of a batch that make
-// no whole group stay unmixed, and so does a group with a row that is not valid. Thread-safe.
+// Rows are numbered within the batch. Group k has the rows [k * group, (k + 1) * group). The last rows of a batch that
+// do not form a whole group stay unmixed, and so does a group with an invalid row. Thread-safe.
 class GroupMixer {
  public:
-  // Where the batch's rows lie, row after row. `numbers`: integer labels as they came; null where labels come soft.
+  // The memory of the batch's rows, in row order. `numbers`: integer labels as received; null if the received labels
+  // are soft.
   struct Memory {
     std::byte* images = nullptr;
     std::byte* labels = nullptr;
     const std::byte* numbers = nullptr;
   };
 
-  // `mix` outlives the mixer.
+  // `mix` must outlive the mixer.
   GroupMixer(const BatchMix& mix, const BatchPlace& place, size_t rows, const Memory& memory);
 
-  // The row's content is there: once for each row, by whoever wrote it. Makes its label soft; the caller that brings
-  // the last row of a group mixes the group before it returns. A masked row's label is zeros.
+  // Records that the row's content is written. Must be called once for each row, by the thread that wrote it. Makes the
+  // row's label soft: zeros for a masked row. The call for the last row of a group mixes the group before it returns.
   void RowDone(size_t row, bool valid, bool masked);
 
-  // After RowDone of all rows: InvalidArgument names the first row whose label is not in [0, classes).
+  // Returns InvalidArgument that names the first row whose label is not in [0, classes). Requires RowDone for all rows.
   absl::Status CheckLabels(std::span<const RowId> ids, const std::string& column) const;
 
  private:
@@ -57,8 +58,8 @@ class GroupMixer {
   const size_t rows_;
   const Memory memory_;
   const size_t image_bytes_, label_bytes_, number_bytes_;
-  std::unique_ptr<std::atomic<uint32_t>[]> missing_;  // rows of each whole group that are not done
-  std::vector<uint8_t> valid_, masked_;               // each written by the row's writer, read by the group's last one
+  std::unique_ptr<std::atomic<uint32_t>[]> missing_;  // unfinished rows of each whole group
+  std::vector<uint8_t> valid_, masked_;               // written by the row's writer, read by the group's last one
 };
 
 }  // namespace penstock

@@ -11,7 +11,7 @@ void AddColumn(const ColumnView& column, size_t row, BatchDigest* digest) {
   const char* bytes = static_cast<const char*>(column.raw());
   const auto splits = column.row_splits();
   if (info.type == ElementType::kString) {
-    // A scalar string column has one element for each row and may leave the splits out.
+    // A scalar string column has one element for each row and may omit the splits.
     const auto begin = splits.empty() ? row : static_cast<size_t>(splits[row]);
     const auto end = splits.empty() ? row + 1 : static_cast<size_t>(splits[row + 1]);
     std::vector<std::string_view> strings;

@@ -1,4 +1,4 @@
-// The digest of client batches: the same bytes as that of in-process ones (pipeline/batch/batch_digest.h).
+// The digest of client batches. Equal to the digest of in-process batches (pipeline/batch/batch_digest.h).
 #ifndef PENSTOCK_CLIENT_CLI_BATCH_DIGEST_ADAPTER_H_
 #define PENSTOCK_CLIENT_CLI_BATCH_DIGEST_ADAPTER_H_
 

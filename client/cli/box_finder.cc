@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<const char*, 4> kSides = {"xmin", "ymin", "xmax", "ymax"};
 constexpr char kUsualPrefix[] = "image/object/bbox/";
-constexpr float kLargestFraction = 2;  // annotators draw over the border
+constexpr float kLargestFraction = 2;  // annotators draw beyond the border
 
 const FeatureInfo* Find(const std::vector<FeatureInfo>& features, const std::string& key) {
   const auto found =
@@ -71,7 +71,7 @@ bool BoxFinder::IsCompanion(const std::string& key) const {
   const auto other = others_.find(key);
   if (other == others_.end() || other->second.other_length || other->second.with_boxes != records_with_boxes_)
     return false;
-  // Of single values it cannot be told whether they belong to the one box or to the picture, but by their names.
+  // With a single value in each record, only the name shows whether the value belongs to the only box or to the image.
   const size_t slash =
       group_->prefix.size() < 2 ? std::string::npos : group_->prefix.rfind('/', group_->prefix.size() - 2);
   const bool beside = slash != std::string::npos && absl::StartsWith(key, group_->prefix.substr(0, slash + 1));

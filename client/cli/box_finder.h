@@ -1,4 +1,4 @@
-// Boxes among the features of a data set's first records.
+// Finds boxes among the features of a data set's first records.
 #ifndef PENSTOCK_CLIENT_CLI_BOX_FINDER_H_
 #define PENSTOCK_CLIENT_CLI_BOX_FINDER_H_
 
@@ -13,38 +13,38 @@
 
 namespace penstock::cli {
 
-// Looks for four lists ...xmin, ...ymin, ...xmax, ...ymax, as detection sets of TensorFlow have them, and for what goes
-// with each box: lists that are as long as these in every record.
+// Searches for four lists ...xmin, ...ymin, ...xmax, ...ymax, as TensorFlow's detection sets name them, and for their
+// companions: lists of the same length in every record.
 class BoxFinder {
  public:
-  // `features` are those of `record`.
+  // Adds a record. `features` are the features of `record`.
   void AddRecord(std::string_view record, const std::vector<FeatureInfo>& features);
 
-  // The sides are there, as FLOAT, which is what annotations read.
+  // Returns true if the four lists exist as FLOAT, the type that annotations read.
   bool found() const { return group_.has_value() && group_->floats; }
-  // They are there, but as integers.
+  // Returns true if the four lists exist, but as integers.
   bool found_integers() const { return group_.has_value() && !group_->floats; }
   bool IsSide(const std::string& key) const;
   bool IsCompanion(const std::string& key) const;
 
-  // "annotations { boxes { ... } }" with the companions named as columns; for a job in which found().
+  // Returns "annotations { boxes { ... } }" with the companions named as columns. Requires found().
   std::string AnnotationsText() const;
 
  private:
   struct Group {
-    std::string prefix;  // of the keys: "image/object/bbox/"
+    std::string prefix;  // prefix of the keys: "image/object/bbox/"
     bool floats = true;
-    std::optional<ExampleParser> parser;  // of the four
+    std::optional<ExampleParser> parser;  // parser of the four lists
   };
   struct Other {
-    bool other_length = false;  // than the boxes', in some record
-    uint64_t with_boxes = 0;    // records that have boxes and it
+    bool other_length = false;  // in some record its length differs from the number of boxes
+    uint64_t with_boxes = 0;    // records that have boxes and this feature
   };
   void FindGroup(const std::vector<FeatureInfo>& features);
 
   std::optional<Group> group_;
-  bool varies_ = false;  // some record has not exactly one box
-  float largest_ = 0;    // of all numbers
+  bool varies_ = false;  // some record does not have exactly one box
+  float largest_ = 0;    // largest number in the four lists
   uint64_t records_with_boxes_ = 0;
   std::map<std::string, Other> others_;
   ParsedExample parsed_;

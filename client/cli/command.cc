@@ -2,19 +2,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_mark.h"
 
 namespace penstock::cli {
 namespace {
-constexpr char kUsagePayload[] = "penstock.usage";
+constexpr char kUsageMark[] = "penstock.usage";
 }  // namespace
 
-absl::Status UsageError(std::string message) {
-  absl::Status status = absl::InvalidArgumentError(message);
-  status.SetPayload(kUsagePayload, absl::Cord("1"));
-  return status;
-}
+absl::Status UsageError(std::string message) { return Marked(kUsageMark, absl::InvalidArgumentError(message)); }
 
-bool IsUsageError(const absl::Status& status) { return status.GetPayload(kUsagePayload).has_value(); }
+bool IsUsageError(const absl::Status& status) { return HasMark(status, kUsageMark); }
 
 absl::StatusOr<std::string> OneArgument(const std::vector<std::string>& arguments, const std::string& what) {
   if (arguments.empty()) return UsageError(absl::StrCat(what, " is missing"));

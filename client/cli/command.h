@@ -10,8 +10,8 @@
 
 namespace penstock::cli {
 
-// What the user typed is wrong: main prints the message with the command's usage and exits with 2. Every other error
-// exits with 1.
+// Returns an error for invalid usage: main prints the message with the command's usage and exits with 2. Every other
+// error exits with 1.
 absl::Status UsageError(std::string message);
 bool IsUsageError(const absl::Status& status);
 
@@ -19,18 +19,18 @@ class Command {
  public:
   virtual ~Command() = default;
   virtual std::string name() const = 0;
-  // "GLOB [flags]"
+  // Returns the arguments, for example "GLOB [flags]".
   virtual std::string arguments() const = 0;
-  // One line.
+  // Returns one line.
   virtual std::string summary() const = 0;
-  // A paragraph or two and an example, for `penstock NAME --help`.
+  // Returns one or two paragraphs and an example, for `penstock NAME --help`.
   virtual std::string description() const = 0;
   virtual void AddFlags(Flags* flags) = 0;
-  // OK only when it did what was asked.
+  // Runs the command. Returns OK only if the command succeeded.
   virtual absl::Status Run(const std::vector<std::string>& arguments) = 0;
 };
 
-// Exactly one argument, called `what` in the message.
+// Returns the only argument. The error for another number of arguments names it `what`.
 absl::StatusOr<std::string> OneArgument(const std::vector<std::string>& arguments, const std::string& what);
 
 }  // namespace penstock::cli

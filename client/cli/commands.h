@@ -8,7 +8,7 @@
 
 namespace penstock::cli {
 
-// Local: no daemon is needed.
+// Local commands, which need no daemon.
 std::unique_ptr<Command> NewInit();
 std::unique_ptr<Command> NewIndex();
 std::unique_ptr<Command> NewVerify();
@@ -20,9 +20,10 @@ std::unique_ptr<Command> NewImport();
 std::unique_ptr<Command> NewBake();
 std::unique_ptr<Command> NewPack();
 std::unique_ptr<Command> NewSchema();
-// For trainers in other languages, not for people.
+std::unique_ptr<Command> NewOps();
+// For trainers in other languages, not for direct use.
 std::unique_ptr<Command> NewFeed();
-// These talk to the coordinator.
+// Commands that call the coordinator.
 std::unique_ptr<Command> NewSubmit();
 std::unique_ptr<Command> NewRead();
 std::unique_ptr<Command> NewStatus();

@@ -16,7 +16,6 @@
 namespace penstock::cli {
 namespace {
 
-constexpr absl::Duration kCallTimeout = absl::Seconds(10);
 constexpr uint32_t kWatchMs = 2000;
 constexpr absl::Duration kLookTimeout = absl::Seconds(20);
 
@@ -33,7 +32,7 @@ std::string CoordinatorFlag::address() const {
   return from_environment != nullptr && *from_environment != '\0' ? from_environment : "localhost:7070";
 }
 
-ControlClient::ControlClient(const std::string& address) {
+ControlClient::ControlClient(const std::string& address, absl::Duration call_timeout) : call_timeout_(call_timeout) {
   const absl::StatusOr<Address> parsed = ParseAddress(address, kCoordinatorPort);
   address_ = parsed.ok() ? parsed->ToString() : address;
   if (!parsed.ok())
@@ -41,7 +40,7 @@ ControlClient::ControlClient(const std::string& address) {
   stub_ = v1::Coordinator::NewStub(MakeChannel(address_));
 }
 
-// One call with a deadline; an unreachable coordinator is named with what to do.
+// Makes one call with a deadline. If the coordinator is unreachable, the error names it and the remedy.
 template <typename Request, typename Reply>
 absl::StatusOr<Reply> ControlClient::Ask(grpc::Status (v1::Coordinator::Stub::*method)(grpc::ClientContext*,
                                                                                        const Request&, Reply*),
@@ -65,39 +64,39 @@ absl::StatusOr<Reply> ControlClient::Ask(grpc::Status (v1::Coordinator::Stub::*m
 }
 
 absl::StatusOr<v1::SubmitReply> ControlClient::Submit(const v1::SubmitRequest& request) {
-  return Ask(&v1::Coordinator::Stub::Submit, request, kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::Submit, request, call_timeout_);
 }
 absl::StatusOr<v1::CancelReply> ControlClient::Cancel(const v1::CancelRequest& request) {
-  return Ask(&v1::Coordinator::Stub::Cancel, request, kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::Cancel, request, call_timeout_);
 }
 absl::StatusOr<v1::DeleteReply> ControlClient::Delete(const v1::DeleteRequest& request) {
-  return Ask(&v1::Coordinator::Stub::Delete, request, kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::Delete, request, call_timeout_);
 }
 absl::StatusOr<v1::StatusReply> ControlClient::GetStatus() {
-  return Ask(&v1::Coordinator::Stub::GetStatus, v1::StatusRequest(), kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::GetStatus, v1::StatusRequest(), call_timeout_);
 }
 absl::StatusOr<v1::ListShardsReply> ControlClient::ListShards(const v1::ListShardsRequest& request) {
-  return Ask(&v1::Coordinator::Stub::ListShards, request, kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::ListShards, request, call_timeout_);
 }
 absl::StatusOr<v1::QuarantineReply> ControlClient::GetQuarantine(const v1::QuarantineRequest& request) {
-  return Ask(&v1::Coordinator::Stub::GetQuarantine, request, kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::GetQuarantine, request, call_timeout_);
 }
 absl::StatusOr<v1::StartTraceReply> ControlClient::StartTrace(const v1::StartTraceRequest& request) {
-  return Ask(&v1::Coordinator::Stub::StartTrace, request, kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::StartTrace, request, call_timeout_);
 }
 
 absl::StatusOr<v1::GetTraceReply> ControlClient::GetTrace(const v1::GetTraceRequest& request) {
-  return Ask(&v1::Coordinator::Stub::GetTrace, request, kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::GetTrace, request, call_timeout_);
 }
 
 absl::StatusOr<v1::ExplainReply> ControlClient::Explain(const v1::ExplainRequest& request) {
-  return Ask(&v1::Coordinator::Stub::Explain, request, kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::Explain, request, call_timeout_);
 }
 absl::StatusOr<v1::DrainReply> ControlClient::Drain(const v1::DrainRequest& request) {
-  return Ask(&v1::Coordinator::Stub::Drain, request, kCallTimeout);
+  return Ask(&v1::Coordinator::Stub::Drain, request, call_timeout_);
 }
 absl::StatusOr<v1::WatchReply> ControlClient::Watch(const v1::WatchRequest& request) {
-  return Ask(&v1::Coordinator::Stub::Watch, request, kCallTimeout + absl::Milliseconds(request.wait_ms()));
+  return Ask(&v1::Coordinator::Stub::Watch, request, call_timeout_ + absl::Milliseconds(request.wait_ms()));
 }
 
 absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitRequest& request, bool quiet) {
@@ -118,7 +117,7 @@ absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitReq
         job = ToJob(changed);
         replaces = false;
       } else if (changed.record.next().uid() == job.uid()) {
-        job = ToJob({changed.record.next(), nullptr, nullptr});
+        job = ToJob({changed.record.next(), nullptr, nullptr, nullptr});
       } else {
         return absl::CancelledError(
             absl::StrCat("job '", job.name(), "' was submitted anew by someone else meanwhile"));

@@ -1,4 +1,4 @@
-// The admin command's line to the coordinator.
+// The admin command's connection to the coordinator.
 #ifndef PENSTOCK_CLIENT_CLI_CONTROL_CLIENT_H_
 #define PENSTOCK_CLIENT_CLI_CONTROL_CLIENT_H_
 
@@ -7,12 +7,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "config/flags.h"
 #include "penstock/v1/control.grpc.pb.h"
 
 namespace penstock::cli {
 
-// --coordinator, else the environment's PENSTOCK_COORDINATOR, else localhost:7070.
+// The flag --coordinator. Default: the environment's PENSTOCK_COORDINATOR, otherwise localhost:7070.
 class CoordinatorFlag {
  public:
   void AddTo(Flags* flags);
@@ -22,12 +23,12 @@ class CoordinatorFlag {
   std::string address_;
 };
 
-// Blocking calls, each with a deadline of a few seconds (Watch: its wait and as much again). Unavailable names the
-// address and the way out.
+// Blocking calls. Each has a deadline, which for Watch includes its wait. Unavailable names the address and the remedy.
 class ControlClient {
  public:
-  // HOST or HOST:PORT; what is none is the error of every call.
-  explicit ControlClient(const std::string& address);
+  // `address` is HOST or HOST:PORT. If it is invalid, every call returns the error. Each call ends after
+  // `call_timeout`.
+  explicit ControlClient(const std::string& address, absl::Duration call_timeout = absl::Seconds(10));
 
   absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request);
   absl::StatusOr<v1::CancelReply> Cancel(const v1::CancelRequest& request);
@@ -46,18 +47,19 @@ class ControlClient {
   absl::StatusOr<Reply> Ask(grpc::Status (v1::Coordinator::Stub::*method)(grpc::ClientContext*, const Request&, Reply*),
                             const Request& request, absl::Duration timeout);
 
+  const absl::Duration call_timeout_;
   std::string address_;
   absl::Status no_address_;
   std::unique_ptr<v1::Coordinator::Stub> stub_;
 };
 
-// Submits the job and waits until it is READY, with a progress bar; FailedPrecondition with the job's error when it
-// FAILED, which says that the one it was to replace goes on. Cancelled: someone else has submitted it anew meanwhile.
-// `quiet`: no bar. Where it was READY already it waits, for 20 s at most, until a worker has compared its files
-// with what they were: job.files_look().
+// Submits the job and waits until it is READY, with a progress bar. If the job was READY already, waits at most 20 s
+// until a worker has compared its files with their previous state: job.files_look(). Returns FailedPrecondition with
+// the job's error if the job FAILED; the error reports if the job that it was to replace continues. Returns Cancelled
+// if another client resubmitted the job meanwhile. `quiet` disables the bar.
 absl::StatusOr<v1::Job> SubmitAndWait(ControlClient& client, const v1::SubmitRequest& request, bool quiet);
 
-// What is to be said of that comparison: which files have changed and what to do; "" where none has.
+// Returns a report of that comparison, with the changed files and the remedy, or "" if no file has changed.
 std::string FilesNote(const v1::Job& job);
 
 }  // namespace penstock::cli

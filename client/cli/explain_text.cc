@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kWidth = 80;
 constexpr double kBarWidth = 24;
 
-// Whether the headline names a thing, rather than says what is.
+// Returns true if the headline is a noun instead of a sentence.
 bool IsThing(v1::Explanation::Limit limit) {
   return limit != v1::Explanation::LIMIT_UNKNOWN && limit != v1::Explanation::NO_WORKER &&
          limit != v1::Explanation::WINDOW;
@@ -40,9 +40,10 @@ std::string Workers(const v1::Explanation& explanation) {
   Table table({"  WORKER", "ROWS/S", "CPU", "STORAGE", "MEMORY", "UNASKED", "FULL", "WAITED FOR"},
               {1, 2, 3, 4, 5, 6, 7});
   for (const v1::Explanation::WorkerUse& use : explanation.uses()) {
-    table.Add({absl::StrCat("  ", use.worker()), absl::StrFormat("%.0f", use.rows_per_second()),
-               Percent(use.computing() + use.other_jobs()), Percent(use.reading()), Percent(use.memory()),
-               Percent(use.unasked()), Percent(use.blocked()), Percent(use.waited_on())});
+    table.Add({absl::StrCat("  ", use.name().empty() ? use.worker() : use.name()),
+               absl::StrFormat("%.0f", use.rows_per_second()), Percent(use.computing() + use.other_jobs()),
+               Percent(use.reading()), Percent(use.memory()), Percent(use.unasked()), Percent(use.blocked()),
+               Percent(use.waited_on())});
   }
   return absl::StrCat("\n", table.Text());
 }

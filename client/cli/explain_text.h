@@ -1,4 +1,4 @@
-// What holds a job back, for a terminal.
+// Formats what limits a job, for a terminal.
 #ifndef PENSTOCK_CLIENT_CLI_EXPLAIN_TEXT_H_
 #define PENSTOCK_CLIENT_CLI_EXPLAIN_TEXT_H_
 
@@ -8,11 +8,11 @@
 
 namespace penstock::cli {
 
-// The verdict, why, the stages of a row, and what changes would give. Lines of at most 80 characters, where words
-// allow.
+// Returns the verdict, its reason, the stages of a row, and the effect of changes. Wraps lines at 80 characters if
+// words allow.
 std::string ExplainText(const v1::Explanation& explanation);
 
-// A line for each job: rates, waiting, the verdict.
+// Returns a line for each job: rates, waiting, the verdict.
 std::string TopText(const v1::ExplainReply& reply);
 
 }  // namespace penstock::cli

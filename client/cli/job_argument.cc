@@ -17,6 +17,7 @@
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/augment/contact_sheet.h"
 #include "pipeline/plan/fitting_batch.h"
+#include "pipeline/records/file_kind.h"
 #include "pipeline/records/shard_reader.h"
 #include "pipeline/storage/files.h"
 #include "pipeline/storage/object/object_name.h"
@@ -26,9 +27,9 @@ namespace {
 
 constexpr uint64_t kMaxFileBytes = 1 << 20;
 
-// A shard's name without what numbers it and says its format: "train-00000-of-00128.tfrecord.gz" -> "train".
+// Returns a shard's name without its number and format: "train-00000-of-00128.tfrecord.gz" -> "train".
 std::string Stem(std::string name) {
-  constexpr size_t kLeastDigits = 4;  // cifar-10 stays
+  constexpr size_t kLeastDigits = 4;  // keeps cifar-10
   for (bool cut = true; cut;) {
     cut = false;
     for (const char* suffix : {".gz", ".zlib", ".tfrecord", ".tfrecords", ".tfrec", ".record", "-of"}) {
@@ -46,7 +47,7 @@ std::string Stem(std::string name) {
   return name;
 }
 
-// "/data/imagenet/train-*" -> "train"; "/data/cifar/*.tfrecord" -> "cifar".
+// Returns a job's name for a glob: "/data/imagenet/train-*" -> "train"; "/data/cifar/*.tfrecord" -> "cifar".
 std::string NameOf(const std::string& glob) {
   const auto clean = [](std::string text) {
     text = Stem(text.substr(0, text.find_first_of("*?[")));
@@ -65,7 +66,7 @@ std::string NameOf(const std::string& glob) {
   return name.empty() ? "my-job" : name;
 }
 
-// What is gone past while records are looked at: the first few in words, the rest counted.
+// Records and files that were skipped: the first few in words, and the number of the others.
 class PassedBy {
  public:
   void Add(absl::Status status) {
@@ -86,12 +87,14 @@ class PassedBy {
   absl::Status first_;
 };
 
-// Shows the writer the shard's first records, until it has seen `records` in all. What cannot be read is gone past.
+// Passes the shard's first records to the writer until it has `records` in total. Skips unreadable ones.
 void AddRecords(const IndexStore& store, const std::string& path, uint64_t records, JobWriter* writer,
                 PassedBy* passed) {
   const absl::StatusOr<LoadedIndex> loaded = store.LoadOrBuild(path);
   if (!loaded.ok()) return passed->Add(loaded.status());
-  const auto reader = ShardReader::Open(path, loaded->index);
+  absl::StatusOr<std::unique_ptr<StoredFile>> file = store.storage()->OpenAndWait(path);
+  if (!file.ok()) return passed->Add(file.status());
+  const auto reader = ShardReader::Open(*std::move(file), loaded->index);
   if (!reader.ok()) return passed->Add(reader.status());
   std::string record;
   for (uint64_t k = 0, seen = 0; k < loaded->index->record_count() && seen < records; ++k, ++seen) {
@@ -104,7 +107,7 @@ void AddRecords(const IndexStore& store, const std::string& path, uint64_t recor
   }
 }
 
-// Those that can be indexed; until there are so many that a batch need not be fitted to them.
+// Counts the records of files that can be indexed, up to the number from which the batch size does not depend on it.
 uint64_t CountRecords(const IndexStore& store, const std::vector<DatasetFile>& files) {
   uint64_t records = 0;
   for (const DatasetFile& file : files) {
@@ -136,7 +139,7 @@ absl::Status NoJobFile(const std::string& path) {
 }
 
 absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argument, const std::string& name,
-                                uint64_t records) {
+                                uint64_t records, Recipe recipe) {
   PS_ASSIGN_OR_RETURN(const std::string glob, data.FilesOf(argument));
   PS_ASSIGN_OR_RETURN(const auto files, data.Expand(glob));
   PS_ASSIGN_OR_RETURN(const IndexStore store, data.Indexes());
@@ -147,7 +150,7 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
     AddRecords(store, file.path, records, &writer, &passed);
   }
   if (writer.records() == 0) {
-    if (absl::IsDataLoss(passed.first()) && !absl::StrContains(passed.first().message(), "not a TFRecord")) {
+    if (absl::IsDataLoss(passed.first()) && !IsOtherKindOfFile(passed.first())) {
       return absl::Status(
           passed.first().code(),
           absl::StrCat(passed.first().message(),
@@ -163,9 +166,10 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
                      ") are Examples without a feature: there is nothing to read in them"));
   }
   MadeJob made;
-  made.name = name.empty() ? NameOf(glob) : name;
+  made.name = name.empty() ? absl::StrCat(NameOf(glob), recipe == Recipe::kEvaluation ? "-eval" : "") : name;
   made.records = writer.records();
-  made.text = writer.Write(made.name, data.Resolve(glob), CountRecords(store, files));
+  made.text = writer.Write(made.name, data.Resolve(glob), CountRecords(store, files), recipe);
+  made.label_range = writer.LabelRange();
   for (std::string& note : passed.Notes()) made.notes.push_back(absl::StrCat("left out: ", note));
   for (std::string& note : writer.Notes()) made.notes.push_back(std::move(note));
   v1::JobSpec job;
@@ -177,6 +181,11 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
 absl::StatusOr<std::string> ReadFileOrInput(const std::string& path) {
   if (IsObjectName(path)) return ReadContent(path, kMaxFileBytes);
   if (path != "-") {
+    if (std::error_code error; std::filesystem::is_directory(path, error)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": a job or configuration file is expected; this is a folder (`penstock init ", path,
+                       " --out job.textproto` writes a job for the shards in it)"));
+    }
     if (const auto file = StatFile(path); file.ok() && file->size > kMaxFileBytes) {
       return absl::InvalidArgumentError(absl::StrCat(path, ": a job or configuration file is expected; this has ",
                                                      file->size, " bytes, more than any of them"));

@@ -1,4 +1,4 @@
-// What local commands take: a job file, or a glob that a job is made for.
+// Arguments of local commands: a job file, or a glob for which a job is made.
 #ifndef PENSTOCK_CLIENT_CLI_JOB_ARGUMENT_H_
 #define PENSTOCK_CLIENT_CLI_JOB_ARGUMENT_H_
 
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/cli/job_writer.h"
 #include "client/cli/local_data.h"
 #include "penstock/v1/job.pb.h"
 
@@ -14,26 +15,28 @@ namespace penstock::cli {
 
 struct MadeJob {
   std::string text, name;
-  uint64_t records = 0;            // looked at
-  bool has_pictures = false;       // for a contact sheet
-  std::vector<std::string> notes;  // what was left out or added, a sentence each
+  uint64_t records = 0;            // number of records read
+  bool has_pictures = false;       // suitable for a contact sheet
+  std::string label_range;         // JobWriter::LabelRange
+  std::vector<std::string> notes;  // omissions and additions, one sentence each
 };
 
-// A job for the files of `argument`, a glob or a folder, from their first `records` records. `name` may be empty: it is
-// then taken from the glob. Records and files that cannot be read are gone past, unless all of them are so.
+// Makes a job for the files of `argument`, a glob or a folder, from their first `records` records. If `name` is empty,
+// it is derived from the glob, with "-eval" for an evaluation. Skips unreadable records and files, unless all are
+// unreadable.
 absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argument, const std::string& name,
-                                uint64_t records);
+                                uint64_t records, Recipe recipe = Recipe::kTraining);
 
-// NotFound: there is no such job file. Names the one that may be meant, and how one comes about.
+// Returns NotFound for a missing job file. The message names a similar file, and how to create one.
 absl::Status NoJobFile(const std::string& path);
 
-// The text of a job or configuration file, or of standard input ("-"); at most 1 MiB.
+// Returns the text of a job or configuration file, or of standard input ("-"), of at most 1 MiB.
 absl::StatusOr<std::string> ReadFileOrInput(const std::string& path);
-// The job of a file or of standard input; InvalidArgument lists all mistakes by line.
+// Returns the job of a file or of standard input. Returns InvalidArgument that lists all mistakes by line.
 absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(const std::string& path);
 
-// The job of `argument`: a .textproto file or "-", else the job that MakeJob writes for it. Its globs are resolved for
-// this machine.
+// Returns the job of `argument`: a .textproto file or "-", otherwise the job that MakeJob makes for it. Resolves its
+// globs for this machine.
 absl::StatusOr<v1::JobSpec> LoadJobArgument(const LocalData& data, const std::string& argument);
 
 }  // namespace penstock::cli

@@ -76,19 +76,23 @@ std::string EpochLine(const v1::JobSpec& job, const EpochFacts& facts) {
   return out;
 }
 
+std::vector<std::string> DroppedRowsWarnings(const v1::JobSpec& job, uint64_t rows) {
+  const EpochFacts facts = EpochFactsOf(job, rows);
+  if (facts.steps == 0) {
+    return {absl::StrCat("batch: an epoch has ", Count(rows, "row"), ", fewer than a batch of ",
+                         Count(job.batch().size()),
+                         ", and batch.last is DROP: `penstock submit` refuses that; batch { size: ", FittingBatch(rows),
+                         " } fits, or last: PAD")};
+  }
+  if (!IsMuchDropped(facts.dropped, rows)) return {};
+  return {absl::StrCat("batch: ", EpochLine(job, facts), ": batch { size: ", FittingBatch(rows),
+                       " } leaves out less, last: PAD or PARTIAL nothing")};
+}
+
 std::vector<std::string> WarningsOf(const v1::JobSpec& job, uint64_t rows) {
   std::vector<std::string> out = JobWarnings(job);
   if (rows == 0) return out;
-  const EpochFacts facts = EpochFactsOf(job, rows);
-  if (facts.steps == 0) {
-    out.push_back(
-        absl::StrCat("batch: an epoch has ", Count(rows, "row"), ", fewer than a batch of ", Count(job.batch().size()),
-                     ", and batch.last is DROP: `penstock submit` refuses that; batch { size: ", FittingBatch(rows),
-                     " } fits, or last: PAD"));
-  } else if (IsMuchDropped(facts.dropped, rows)) {
-    out.push_back(absl::StrCat("batch: ", EpochLine(job, facts), ": batch { size: ", FittingBatch(rows),
-                               " } leaves out less, last: PAD or PARTIAL nothing"));
-  }
+  for (std::string& warning : DroppedRowsWarnings(job, rows)) out.push_back(std::move(warning));
   return out;
 }
 

@@ -1,4 +1,4 @@
-// What commands say of a job that is fine: its columns, its epochs, and what is hardly meant.
+// Reports of commands about a valid job: its columns, its epochs, and probable mistakes.
 #ifndef PENSTOCK_CLIENT_CLI_JOB_REPORT_H_
 #define PENSTOCK_CLIENT_CLI_JOB_REPORT_H_
 
@@ -11,28 +11,30 @@
 
 namespace penstock::cli {
 
-// The columns of a job's rows as the coordinator tells of them.
+// Converts the coordinator's columns of a job's rows.
 RowSchema SchemaOf(const google::protobuf::RepeatedPtrField<v1::Column>& columns);
 
-// The columns of a job's batches, one a line: "  image            UINT8, 224 x 224 x 3". `rows` are those of its rows:
-// where the job mixes, the label is what mixing makes of it.
+// Returns the columns of a job's batches, one on each line: "  image            UINT8, 224 x 224 x 3". `rows` is the
+// schema of its rows. If the job mixes rows, the label is the mixed one.
 std::string ColumnLines(const v1::JobSpec& job, const RowSchema& rows);
 
-// Records of the data set, times order.repeats.
+// Returns the number of records times order.repeats.
 uint64_t EpochRows(const v1::JobSpec& job, uint64_t records);
 
-// What becomes of an epoch of so many rows.
+// The steps of an epoch of `rows` rows.
 struct EpochFacts {
   uint64_t rows = 0, steps = 0, dropped = 0, padding = 0;
 };
 EpochFacts EpochFactsOf(const v1::JobSpec& job, uint64_t rows);
-// "an epoch has 60 rows: 3 steps of 16, 12 rows (20.0 %) are dropped at its end"
+// Returns "an epoch has 60 rows: 3 steps of 16, 12 rows (20.0 %) are dropped at its end".
 std::string EpochLine(const v1::JobSpec& job, const EpochFacts& facts);
 
-// JobWarnings, and one where much of each epoch is dropped. Each with its cure. Without `rows` (0) the epoch is not
-// judged.
+// Returns a warning with a remedy if a large part of each epoch is dropped.
+std::vector<std::string> DroppedRowsWarnings(const v1::JobSpec& job, uint64_t rows);
+
+// Returns JobWarnings and DroppedRowsWarnings, each with a remedy. If `rows` is 0, does not check the epoch.
 std::vector<std::string> WarningsOf(const v1::JobSpec& job, uint64_t rows);
-// On stderr: "warning: ...".
+// Prints "warning: ..." on stderr for each.
 void PrintWarnings(const std::vector<std::string>& warnings);
 
 }  // namespace penstock::cli

@@ -1,4 +1,4 @@
-// The messages of a job file as data, for programs that make job files.
+// The messages of a job file as data, for programs that create job files.
 #ifndef PENSTOCK_CLIENT_CLI_JOB_SCHEMA_H_
 #define PENSTOCK_CLIENT_CLI_JOB_SCHEMA_H_
 
@@ -6,7 +6,7 @@
 
 namespace penstock::cli {
 
-// One JSON object:
+// Returns one JSON object:
 //   root       the message of a job file
 //   messages   by name (without the package), each with `comment` and `fields`: `name`, `type` (a type of
 //              protobuf's, or `message`, `enum`), `of` (the message's or the enum's name), `label` (`single`,

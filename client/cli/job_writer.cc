@@ -5,12 +5,16 @@
 #include <algorithm>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "pipeline/import/job_text.h"
 
 namespace penstock::cli {
 namespace {
+
+constexpr char kTrainingOrder[] = "order { seed: 17 shuffle: CHUNKED }   # NONE | CHUNKED | FULL\n";
+constexpr char kEvaluationOrder[] = "order { shuffle: NONE }                # the order of the files\n";
 
 bool LooksLikeText(std::string_view bytes) {
   return std::none_of(bytes.begin(), bytes.end(), [](char c) {
@@ -19,7 +23,7 @@ bool LooksLikeText(std::string_view bytes) {
   });
 }
 
-// A single value that some records lack: they get a default.
+// A single value that some records lack needs a default.
 bool NeedsDefault(const FeatureSummary& f, uint64_t records) {
   return !f.sequence && f.least_count == f.most_count && f.most_count == 1 && f.seen < records &&
          f.kind != FeatureKind::kNone;
@@ -29,15 +33,15 @@ std::string DefaultOf(FeatureKind kind) {
   return kind == FeatureKind::kInt64 ? "ints: 0" : kind == FeatureKind::kFloat ? "floats: 0" : "bytes_values: \"\"";
 }
 
-// Bytes without a name for what they are, as many in each record: numbers, most likely.
+// Bytes without a known format and with the same length in each record are probably numbers.
 bool LooksLikeNumbers(const FeatureSummary& f, uint64_t records) {
   return f.kind == FeatureKind::kBytes && !f.sequence && f.most_count == 1 && f.least_count == 1 && records > 1 &&
          f.seen == records && f.same_byte_length && f.byte_length > 0 && !f.looks_like_text && !f.looks_like_image;
 }
 
-// The line of one feature; `column` is empty where the key itself is the name. `of_boxes`: one value for each box.
+// Returns the line of one feature. If `column` is empty, the key is the name. `of_boxes`: one value for each box.
 std::string FeatureLine(const FeatureSummary& f, uint64_t records, const std::string& column, bool of_boxes) {
-  // A list that some records lack has no fixed length; a single value gets a default.
+  // A list that some records lack has no fixed length. A single value gets a default.
   const bool partial = f.seen < records && f.most_count != 1;
   const bool varies = of_boxes || f.least_count != f.most_count || f.sequence || partial;
   std::string line = absl::StrCat("features { key: \"", absl::CEscape(f.key), "\"");
@@ -79,6 +83,12 @@ absl::Status JobWriter::AddRecord(std::string_view record) {
     ++f.seen;
     f.least_count = std::min(f.least_count, count);
     f.most_count = std::max(f.most_count, count);
+    if (info.kind == FeatureKind::kInt64 && !info.sequence && info.count > 0) {
+      const bool first = !f.any_integer;
+      f.least = first ? info.least : std::min(f.least, info.least);
+      f.most = first ? info.most : std::max(f.most, info.most);
+      f.any_integer = true;
+    }
     f.same_byte_length = f.same_byte_length && f.byte_length == info.first_bytes.size();
     f.looks_like_image = f.looks_like_image && LooksLikeImage(info.first_bytes);
     f.looks_like_text = f.looks_like_text && LooksLikeText(info.first_bytes);
@@ -116,22 +126,32 @@ std::vector<std::string> JobWriter::Notes() const {
   return notes;
 }
 
-std::string JobWriter::Write(const std::string& name, const std::string& files, uint64_t rows) const {
+std::string JobWriter::LabelRange() const {
+  const FeatureSummary* const label = Choose().label;
+  if (label == nullptr) return "";
+  return absl::StrCat(label->key, ": integers from ", label->least, " to ", label->most, " in the first ", records_,
+                      records_ == 1 ? " record" : " records");
+}
+
+std::string JobWriter::Write(const std::string& name, const std::string& files, uint64_t rows, Recipe recipe) const {
+  const bool evaluation = recipe == Recipe::kEvaluation;
   const Chosen chosen = Choose();
   const FeatureSummary *const image = chosen.image, *const label = chosen.label;
   std::string out = absl::StrCat(
       "# proto-file: penstock/v1/job.proto\n# proto-message: penstock.v1.JobSpec\n"
-      "#\n# Written by `penstock init` from the first ",
-      records_, records_ == 1 ? " record" : " records", ".\n\nname: \"", name, "\"\n\ndataset {\n  files: \"",
-      absl::CEscape(files), "\"\n", format_ == RecordFormat::kSequenceExample ? "  format: SEQUENCE_EXAMPLE\n" : "",
-      "}\n\n");
+      "#\n# Written by `penstock init",
+      evaluation ? " --eval" : "", "` from the first ", records_, records_ == 1 ? " record" : " records",
+      ".\n\nname: \"", name, "\"\n\ndataset {\n  files: \"", absl::CEscape(files), "\"\n",
+      format_ == RecordFormat::kSequenceExample ? "  format: SEQUENCE_EXAMPLE\n" : "", "}\n\n");
   std::string unused;
   for (const auto& [key, f] : features_) {
     if (chosen.sides.contains(&f)) continue;  // the annotations read them
     const bool wanted = chosen.Takes(f), of_boxes = chosen.of_boxes.contains(&f);
     const std::string column = &f == image ? "image" : &f == label ? "label" : "";
     const std::string line = FeatureLine(f, records_, column, of_boxes);
-    absl::StrAppend(wanted ? &out : &unused, wanted ? "" : "# ", line, "\n");
+    const bool label_line = &f == label && !absl::StrContains(line, "  # ");
+    absl::StrAppend(wanted ? &out : &unused, wanted ? "" : "# ", line,
+                    label_line ? absl::StrCat("  # ", f.least, " to ", f.most, " so far") : "", "\n");
   }
   if (!unused.empty()) absl::StrAppend(&out, "\n# Also there:\n", unused);
   if (chosen.boxes) {
@@ -147,9 +167,10 @@ std::string JobWriter::Write(const std::string& name, const std::string& files, 
         "# FLOAT: with these ops they would be those of another picture.\n");
   }
   if (image != nullptr) {
-    absl::StrAppend(&out, "\n", ImageRecipeText());
+    absl::StrAppend(&out, "\n", evaluation ? EvaluationRecipeText() : ImageRecipeText());
   }
-  absl::StrAppend(&out, "\norder { seed: 17 shuffle: CHUNKED }   # NONE | CHUNKED | FULL\n", BatchText(rows),
+  absl::StrAppend(&out, "\n", evaluation ? kEvaluationOrder : kTrainingOrder,
+                  BatchText(rows, evaluation ? "PAD" : "DROP"),
                   "errors { policy: FAIL }                # FAIL | SUBSTITUTE | MASK\n");
   return out;
 }

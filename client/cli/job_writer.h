@@ -1,4 +1,4 @@
-// A job file made from what the first records of a data set hold.
+// Makes a job file from the content of a data set's first records.
 #ifndef PENSTOCK_CLIENT_CLI_JOB_WRITER_H_
 #define PENSTOCK_CLIENT_CLI_JOB_WRITER_H_
 
@@ -15,41 +15,50 @@
 
 namespace penstock::cli {
 
-// What the records seen so far say of one feature.
+// Summary of one feature in the records so far.
 struct FeatureSummary {
   std::string key;
   FeatureKind kind = FeatureKind::kNone;
   bool sequence = false;
-  uint64_t seen = 0;  // records that have it
+  uint64_t seen = 0;  // records that have the feature
   uint64_t least_count = 0, most_count = 0;
+  bool any_integer = false;       // least and most are known
+  int64_t least = 0, most = 0;    // integers outside of sequences
   bool looks_like_image = false;  // by the first bytes
   bool looks_like_text = true;    // no control characters
-  bool same_byte_length = true;   // all values of one length
+  bool same_byte_length = true;   // all values have the same length
   uint64_t byte_length = 0;
 };
 
+// The purpose of a job. An evaluation reads every record once, in the order of the files, without random ops.
+enum class Recipe { kTraining, kEvaluation };
+
 class JobWriter {
  public:
-  // Takes one more record into account. InvalidArgument: neither Example nor SequenceExample.
+  // Adds a record. Returns InvalidArgument if it is neither an Example nor a SequenceExample.
   absl::Status AddRecord(std::string_view record);
   uint64_t records() const { return records_; }
   bool has_features() const { return !features_.empty(); }
 
-  // The job's text with comments. An image and integer labels become a training recipe, with boxes that move with the
-  // image where there are some; without an image every feature becomes a column. `files` is the glob, `name` the job's,
-  // `rows` how many records there are in all (at least, from kManyRecords on): the batch fits them.
-  std::string Write(const std::string& name, const std::string& files, uint64_t rows) const;
+  // Returns the job's text with comments. An image and integer labels become a recipe; boxes, if any, move with the
+  // image. Without an image every feature becomes a column. `files` is the glob, `name` the job's name. `rows` is the
+  // total number of records, or a lower bound from kManyRecords on; the batch size fits it.
+  std::string Write(const std::string& name, const std::string& files, uint64_t rows,
+                    Recipe recipe = Recipe::kTraining) const;
 
-  // What Write adds that no record holds, a sentence each.
+  // Returns "label: integers from 0 to 999 in the first 100 records", or "" without an integer label.
+  std::string LabelRange() const;
+
+  // Returns the additions of Write that no record contains, one sentence each.
   std::vector<std::string> Notes() const;
 
  private:
-  // Which features become columns; the others are left as comments.
+  // The features that become columns. The others are written as comments.
   struct Chosen {
     const FeatureSummary *image = nullptr, *label = nullptr;
-    bool boxes = false;                        // annotations are written
-    std::set<const FeatureSummary*> sides;     // which these read
-    std::set<const FeatureSummary*> of_boxes;  // their companions
+    bool boxes = false;                        // the job has annotations
+    std::set<const FeatureSummary*> sides;     // features that the annotations read
+    std::set<const FeatureSummary*> of_boxes;  // companions of the boxes
     bool Takes(const FeatureSummary& f) const {
       return image == nullptr || &f == image || &f == label || of_boxes.contains(&f);
     }

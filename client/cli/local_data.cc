@@ -21,12 +21,14 @@ void LocalData::AddFlags(Flags* flags) {
   flags->AddSwitch("index-beside", &beside_, "keep the indexes beside the shards instead");
 }
 
+Storage* LocalData::storage() const { return AnyFiles(); }
+
 absl::StatusOr<std::vector<DataRoot>> LocalData::Roots() const {
   if (roots_.empty()) {
     return std::vector<DataRoot>{{"local", "/"}, {"s3", "s3:/"},     {"gs", "gs:/"},
                                  {"az", "az:/"}, {"http", "http:/"}, {"https", "https:/"}};
   }
-  return ParseDataRoots(roots_);
+  return ParseDataRoots(storage(), roots_);
 }
 
 std::string LocalData::Resolve(const std::string& given) const {
@@ -43,7 +45,7 @@ void LocalData::ResolveJob(v1::JobSpec* job) const {
 
 absl::StatusOr<std::string> LocalData::FilesOf(std::string glob) const {
   PS_ASSIGN_OR_RETURN(const std::vector<DataRoot> roots, Roots());
-  // As ExpandGlobs looks for it.
+  // Use the same form as ExpandGlobs.
   glob = WithoutFileScheme(glob);
   std::vector<std::string> candidates = {Resolve(glob)};
   if (!roots_.empty() && (glob.empty() || (glob.front() != '/' && !IsObjectName(glob)))) {
@@ -51,17 +53,17 @@ absl::StatusOr<std::string> LocalData::FilesOf(std::string glob) const {
   }
   for (const std::string& folder : candidates) {
     if (IsObjectName(folder)) {
-      // Of a web server each file is named.
-      const auto found = absl::StartsWith(folder, "http") ? absl::NotFoundError("") : AnyFiles()->StatAndWait(folder);
+      // Files of a web server are always named individually.
+      const auto found = absl::StartsWith(folder, "http") ? absl::NotFoundError("") : storage()->StatAndWait(folder);
       if (!found.ok() || found->kind != StoredEntry::Kind::kFolder) continue;
       while (glob.back() == '/') glob.pop_back();
-      const bool ours = AnyFiles()->StatAndWait(absl::StrCat(folder, "/", std::string(kShardStateName))).ok();
+      const bool ours = storage()->StatAndWait(absl::StrCat(folder, "/", std::string(kShardStateName))).ok();
       return absl::StrCat(glob, ours ? "/*.tfrecord" : "/*");
     }
     std::error_code error;
     if (folder.empty() || folder.front() != '/' || !std::filesystem::is_directory(folder, error)) continue;
     while (glob.size() > 1 && glob.back() == '/') glob.pop_back();
-    // A folder that import or bake filled holds labels and jobs beside its shards.
+    // A folder that import or bake wrote holds labels and jobs in addition to its shards.
     const bool ours = StatFile(absl::StrCat(folder, "/", std::string(kShardStateName))).ok();
     return absl::StrCat(glob, ours ? "/*.tfrecord" : "/*");
   }
@@ -71,7 +73,7 @@ absl::StatusOr<std::string> LocalData::FilesOf(std::string glob) const {
 absl::StatusOr<std::vector<DatasetFile>> LocalData::Expand(const std::string& glob) const {
   PS_ASSIGN_OR_RETURN(const std::vector<DataRoot> roots, Roots());
   PS_ASSIGN_OR_RETURN(const std::string files, FilesOf(glob));
-  return ExpandGlobs({Resolve(files)}, roots);
+  return ExpandGlobs(storage(), {Resolve(files)}, roots);
 }
 
 absl::StatusOr<std::string> LocalData::IndexDir() const {
@@ -94,9 +96,9 @@ absl::StatusOr<std::string> LocalData::IndexDir() const {
 }
 
 absl::StatusOr<IndexStore> LocalData::Indexes() const {
-  if (beside_) return IndexStore::BesideShards();
+  if (beside_) return IndexStore::BesideShards(storage());
   PS_ASSIGN_OR_RETURN(const std::string dir, IndexDir());
-  return IndexStore::InStateDir(dir);
+  return IndexStore::InStateDir(storage(), dir);
 }
 
 }  // namespace penstock::cli

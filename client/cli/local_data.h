@@ -1,4 +1,4 @@
-// Data on this machine, for the commands that need no daemon.
+// Data on this machine, for commands that need no daemon.
 #ifndef PENSTOCK_CLIENT_CLI_LOCAL_DATA_H_
 #define PENSTOCK_CLIENT_CLI_LOCAL_DATA_H_
 
@@ -14,32 +14,36 @@
 
 namespace penstock::cli {
 
-// Where local commands read and where they keep their indexes.
+// The data roots and the index folder of local commands.
 class LocalData {
  public:
   LocalData() = default;
-  // As if --data-root had been given for each of `roots`.
+  // Uses `roots` as values of --data-root.
   explicit LocalData(std::vector<std::string> roots) : roots_(std::move(roots)) {}
 
-  // --data-root, --index-dir, --index-beside
+  // Adds --data-root, --index-dir, --index-beside.
   void AddFlags(Flags* flags);
 
-  // The roots given by --data-root, or, without one, the whole file system: a user at his own machine may read what he
-  // may read.
+  // Returns the storage for all names of data sets: files and objects. Lives until the process exits.
+  Storage* storage() const;
+
+  // Returns the roots of --data-root. Without the flag, returns the whole file system: on their own machine, users may
+  // read all files to which they have access.
   absl::StatusOr<std::vector<DataRoot>> Roots() const;
 
-  // A glob as the user typed it: without --data-root it is relative to the working folder.
+  // Resolves a glob from the command line: without --data-root it is relative to the working folder.
   std::string Resolve(const std::string& glob) const;
-  // The same for all globs of a job.
+  // Resolves all globs of a job.
   void ResolveJob(v1::JobSpec* job) const;
 
-  // A folder stands for all files in it, of import's and bake's the shards: the glob that says so. Other globs as they
-  // are.
+  // Returns the glob for a folder: all its files, or only the shards if import or bake wrote the folder. Returns other
+  // globs unchanged.
   absl::StatusOr<std::string> FilesOf(std::string glob) const;
 
   absl::StatusOr<std::vector<DatasetFile>> Expand(const std::string& glob) const;
 
-  // $XDG_CACHE_HOME/penstock (or ~/.cache/penstock) unless --index-dir says another folder; made when needed.
+  // Returns the folder of --index-dir, by default $XDG_CACHE_HOME/penstock (or ~/.cache/penstock). Creates it if
+  // necessary.
   absl::StatusOr<std::string> IndexDir() const;
   absl::StatusOr<IndexStore> Indexes() const;
 

@@ -1,4 +1,4 @@
-// A job on this machine's own data, for the commands that need no daemon.
+// A job on this machine's data, for commands that need no daemon.
 #ifndef PENSTOCK_CLIENT_CLI_LOCAL_JOB_H_
 #define PENSTOCK_CLIENT_CLI_LOCAL_JOB_H_
 
@@ -8,23 +8,25 @@
 #include "absl/status/statusor.h"
 #include "client/cli/local_data.h"
 #include "pipeline/loader/load_job.h"
-#include "pipeline/storage/files.h"
+#include "pipeline/storage/storage.h"
 
 namespace penstock::cli {
 
 class LocalJob {
  public:
-  // --allow-missing, and those of LocalData.
+  // Adds --allow-missing and the flags of LocalData.
   void AddFlags(Flags* flags);
   const LocalData& data() const { return data_; }
 
   // As LoadJobArgument.
   absl::StatusOr<v1::JobSpec> Load(const std::string& argument) const;
-  // With its data set, indexed on `threads` threads. Refused where `penstock submit` refuses it for what its first
-  // records hold (CheckKeys).
-  // Records are read from `storage`, which outlives the job.
-  absl::StatusOr<std::shared_ptr<const LoadJob>> Open(const v1::JobSpec& spec, int threads,
-                                                      Storage* storage = AnyFiles()) const;
+  // Opens the job and its data set, and builds indexes on `threads` threads. Rejects the job if `penstock submit` would
+  // reject it because of its first records (CheckKeys).
+  absl::StatusOr<std::shared_ptr<const LoadJob>> Open(const v1::JobSpec& spec, int threads) const {
+    return Open(data_.storage(), spec, threads);
+  }
+  // Reads records from `storage`, which must outlive the job.
+  absl::StatusOr<std::shared_ptr<const LoadJob>> Open(Storage* storage, const v1::JobSpec& spec, int threads) const;
 
  private:
   LocalData data_;

@@ -25,9 +25,9 @@ constexpr int kFailed = 1, kUsage = 2;
 std::vector<std::unique_ptr<Command>> AllCommands() {
   std::vector<std::unique_ptr<Command>> all;
   for (auto make :
-       {NewImport, NewInit, NewIndex,   NewVerify, NewSubmit,      NewRead,  NewStatus, NewExplain, NewTop,
-        NewTrace,  NewJobs, NewWorkers, NewShards, NewQuarantine,  NewDrain, NewCancel, NewDelete,  NewPreview,
-        NewBench,  NewBake, NewPack,    NewCache,  NewCheckConfig, NewFeed,  NewSchema}) {
+       {NewImport,  NewInit,  NewOps,  NewIndex,   NewVerify, NewSubmit,      NewRead,  NewStatus, NewExplain,
+        NewTop,     NewTrace, NewJobs, NewWorkers, NewShards, NewQuarantine,  NewDrain, NewCancel, NewDelete,
+        NewPreview, NewBench, NewBake, NewPack,    NewCache,  NewCheckConfig, NewFeed,  NewSchema}) {
     all.push_back(make());
   }
   return all;
@@ -97,7 +97,7 @@ int Main(std::vector<std::string> args) {
     if (status.ok()) return 0;
     std::fflush(stdout);
     if (const char* form = std::getenv("PENSTOCK_ERRORS"); form != nullptr && std::string_view(form) == "json") {
-      // For programs that run this one and have to tell errors apart.
+      // For programs that run this one and must distinguish errors.
       std::fprintf(stderr, "%s\n",
                    Json()
                        .Field("code", absl::StatusCodeToString(status.code()))
@@ -124,7 +124,8 @@ int Main(std::vector<std::string> args) {
 
 int main(int argc, char** argv) {
   penstock::RaiseOpenFileLimit();
-  penstock::KeepFreedMemory(size_t{64} << 20);  // rows that have come and wait to be copied are some 32 MiB
+  penstock::IgnoreFileSizeSignal();
+  penstock::KeepFreedMemory(size_t{64} << 20);  // received rows that wait to be copied are about 32 MiB
   penstock::QuietGrpcLog();
   return penstock::cli::Main(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -1,4 +1,4 @@
-// Which row a row is mixed with, in a job that mixes.
+// Finds the partner of a row in a job that mixes rows.
 #ifndef PENSTOCK_CLIENT_CLI_MIX_PARTNERS_H_
 #define PENSTOCK_CLIENT_CLI_MIX_PARTNERS_H_
 
@@ -12,10 +12,10 @@
 
 namespace penstock::cli {
 
-// The partners of the record `key.record_id` in its repeat, in each of `epochs` epochs from key.epoch on: the row at
-// the other end of its group, as the client mixes them (client/assembly/group_mixer.h). None for a row in the middle of
-// its group, and for one that the end of the epoch leaves without a whole group. Empty for a job that does not mix.
-// InvalidArgument as MakeMixPlan; errors of reading the partners.
+// Returns the partners of the record `key.record_id` in its repeat, in each of `epochs` epochs from key.epoch on: the
+// row at the opposite end of its group, as the client mixes groups (client/assembly/group_mixer.h). A row in the middle
+// of its group, and a row that the end of the epoch leaves without a whole group, have no partner. Returns an empty
+// vector for a job that does not mix rows. Returns the errors of MakeMixPlan and of reading the partners.
 absl::StatusOr<std::vector<std::optional<SheetPartner>>> MixPartners(const LoadJob& job, const SampleKey& key,
                                                                      int epochs);
 

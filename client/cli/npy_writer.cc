@@ -80,7 +80,7 @@ absl::Status WriteBatchAsNpy(const Batch& batch, const std::string& prefix) {
   static_assert(sizeof(RowId) == 2 * sizeof(int64_t), "ids are written as they lie in memory");
   PS_RETURN_IF_ERROR(
       WriteNpy(prefix + ".id.npy", "<i8", {rows, 2}, batch.ids().data(), batch.ids().size() * sizeof(RowId)));
-  // Said only where it says something.
+  // Omitted if it would equal the ids.
   if (batch.sources() != batch.ids()) {
     PS_RETURN_IF_ERROR(WriteNpy(prefix + ".source.npy", "<i8", {rows, 2}, batch.sources().data(),
                                 batch.sources().size() * sizeof(RowId)));

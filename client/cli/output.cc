@@ -139,7 +139,7 @@ namespace {
 
 namespace pb = google::protobuf;
 
-// Hashes, fingerprints, ids and revisions: all 64 bits count.
+// Returns true for hashes, fingerprints, ids and revisions, of which all 64 bits matter.
 bool IsIdentifier(const pb::FieldDescriptor* field) {
   const bool wide = field->cpp_type() == pb::FieldDescriptor::CPPTYPE_UINT64 ||
                     field->cpp_type() == pb::FieldDescriptor::CPPTYPE_INT64;
@@ -155,7 +155,7 @@ std::string Wide(const pb::FieldDescriptor* field, std::string number) {
   return IsIdentifier(field) ? Json::Quote(number) : number;
 }
 
-// The fewest digits that give the same number back.
+// Returns the shortest text that converts back to the same number.
 template <typename T>
 std::string ShortestNumber(T value) {
   char digits[64];
@@ -163,7 +163,7 @@ std::string ShortestNumber(T value) {
   return std::isfinite(value) ? std::string(digits, end) : Json::Quote({digits, static_cast<size_t>(end - digits)});
 }
 
-// Whether a message of that kind, with all its fields, has one of `kind` somewhere in it.
+// Returns true if a message of type `holder`, with all fields set, contains a message of type `kind`.
 bool Holds(const pb::Descriptor* holder, const pb::Descriptor* kind, std::set<const pb::Descriptor*>* seen) {
   for (int f = 0; f < holder->field_count(); ++f) {
     const pb::FieldDescriptor* field = holder->field(f);
@@ -180,7 +180,7 @@ bool HoldsItsOwnKind(const pb::Descriptor* kind) {
   return Holds(kind, kind, &seen);
 }
 
-// One value of a field as JSON; `i` is -1 for fields that are not repeated.
+// Returns one value of a field as JSON. `i` is -1 for fields that are not repeated.
 std::string ValueToJson(const pb::Message& message, const pb::FieldDescriptor* field, int i) {
   const pb::Reflection* r = message.GetReflection();
   const bool many = i >= 0;
@@ -225,7 +225,7 @@ std::string MessageToJson(const pb::Message& message) {
       json.Raw(field->name(), Json::Array(items));
     } else if (field->cpp_type() == pb::FieldDescriptor::CPPTYPE_MESSAGE && field->containing_oneof() == nullptr &&
                !message.GetReflection()->HasField(message, field) && HoldsItsOwnKind(field->message_type())) {
-      json.Raw(field->name(), "null");  // all fields would have no end
+      json.Raw(field->name(), "null");  // all fields would recurse without end
     } else if (field->containing_oneof() == nullptr || message.GetReflection()->HasField(message, field)) {
       json.Raw(field->name(), ValueToJson(message, field, -1));
     }

@@ -1,4 +1,4 @@
-// What commands print: tables, numbers for people, progress bars, messages as JSON.
+// Output of commands: tables, formatted numbers, progress bars, messages as JSON.
 #ifndef PENSTOCK_CLIENT_CLI_OUTPUT_H_
 #define PENSTOCK_CLIENT_CLI_OUTPUT_H_
 
@@ -11,16 +11,16 @@
 
 namespace penstock::cli {
 
-// "1,281,167"
+// Returns "1,281,167".
 std::string Count(uint64_t n);
-// "1 shard", "1,000 shards": of a noun whose plural ends in s.
+// Returns "1 shard", "1,000 shards". The plural of `noun` must end in s.
 std::string Count(uint64_t n, std::string_view noun);
-// "1.2 GiB"
+// Returns "1.2 GiB".
 std::string HumanBytes(uint64_t bytes);
-// "350 ms", "12.3 s", "2 h 05 min"
+// Returns "350 ms", "12.3 s", "2 h 05 min".
 std::string HumanSeconds(double seconds);
 
-// Columns aligned with two spaces between; numbers (columns named in `right`) to the right.
+// A table of columns, separated by two spaces. The columns in `right` are right-aligned, for numbers.
 class Table {
  public:
   explicit Table(std::vector<std::string> header, std::vector<size_t> right = {});
@@ -32,12 +32,13 @@ class Table {
   std::vector<bool> right_;
 };
 
-// A line on stderr that is redrawn in place; silent when stderr is no terminal. Finish (or destruction) ends the line.
+// A line on stderr that is redrawn in place. Prints nothing if stderr is not a terminal. Finish (or destruction) ends
+// the line.
 class ProgressBar {
  public:
   explicit ProgressBar(std::string what);
   ~ProgressBar() { Finish(); }
-  // `note` stands behind the bar: "12 of 1000 shards".
+  // `note` follows the bar: "12 of 1000 shards".
   void Update(double fraction, const std::string& note);
   void Finish();
 
@@ -48,16 +49,16 @@ class ProgressBar {
   double last_draw_ = 0;  // seconds of the steady clock
 };
 
-// Whether the output may hold colors and redrawn lines: a terminal that is not dumb.
+// Returns true if the output may contain colors and redrawn lines: a terminal that is not dumb.
 bool IsTerminal(int fd);
 
-// Cut between words into lines of at most `width` characters, where words allow; ends of lines in it are kept. Lines
-// after the first begin with `indent` spaces.
+// Wraps text between words into lines of at most `width` characters, if words allow. Keeps existing line ends. Indents
+// all lines but the first by `indent` spaces.
 std::string Wrapped(std::string_view text, size_t width, size_t indent);
 
-// A message as JSON with the proto's field names, all fields present; null stands for a message that is not there and
-// may hold one of its own kind. Numbers are numbers, but hashes and ids of 64 bits, of which most readers of JSON would
-// keep 53, are strings.
+// Returns a message as JSON with the proto's field names. All fields are present; null stands for an unset message that
+// can contain its own type. Numbers are numbers, except that hashes and ids of 64 bits are strings: most JSON readers
+// would keep only 53 bits.
 std::string MessageToJson(const google::protobuf::Message& message);
 
 }  // namespace penstock::cli

@@ -1,4 +1,4 @@
-// A job's bad records, for people.
+// Formats a job's bad records for display.
 #ifndef PENSTOCK_CLIENT_CLI_QUARANTINE_TEXT_H_
 #define PENSTOCK_CLIENT_CLI_QUARANTINE_TEXT_H_
 
@@ -9,10 +9,10 @@
 
 namespace penstock::cli {
 
-// "9 truncated image, 3 missing feature".
+// Returns "9 truncated image, 3 missing feature".
 std::string ReasonsText(const google::protobuf::RepeatedPtrField<v1::ReasonCount>& reasons);
 
-// A line for each record that is listed, and the counts of all.
+// Returns a line for each listed record, and the counts of all.
 std::string QuarantineText(const v1::QuarantineReply& quarantine);
 
 }  // namespace penstock::cli

@@ -8,7 +8,7 @@
 namespace penstock::cli {
 namespace {
 
-// "120 rows fetched again, 80 of them from another worker; 2 broken streams; 3 rows came twice", or nothing.
+// Returns "120 rows fetched again, 80 of them from another worker; 2 broken streams; 3 rows came twice", or "".
 std::string Mended(const ReaderStats& stats) {
   std::vector<std::string> parts;
   if (stats.fetched_rows > 0) {

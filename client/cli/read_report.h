@@ -1,4 +1,4 @@
-// What `penstock read` says at its end: the same things as text and as JSON.
+// The final report of `penstock read`, as text and as JSON with the same content.
 #ifndef PENSTOCK_CLIENT_CLI_READ_REPORT_H_
 #define PENSTOCK_CLIENT_CLI_READ_REPORT_H_
 
@@ -13,15 +13,15 @@ struct ReadReport {
   std::string job;
   uint64_t steps = 0, rows = 0;
   double seconds = 0;  // from before the job was opened to the last step
-  // Behind the first step, which waits for the pipeline to fill; of a single step, over all its time.
+  // Rate after the first step, which waits for the pipeline to fill. For a single step, the rate over its whole time.
   double rows_per_second = 0;
   double first_batch_seconds = 0, longest_wait_seconds = 0, waited_seconds = 0;
   ReaderStats stats;
-  std::string digest;  // empty: none was asked for
+  std::string digest;  // empty: not requested
 };
 
 std::string ReadReportText(const ReadReport& report);
-// One object on one line.
+// Returns one object on one line.
 std::string ReadReportJson(const ReadReport& report);
 
 }  // namespace penstock::cli

@@ -61,7 +61,7 @@ std::string Numbers(DType dtype, const char* data, size_t bytes) {
   return absl::StrCat(absl::StrJoin(shown, " "), count > kShownValues ? " ..." : "");
 }
 
-// In the ragged encoding (pipeline/batch/row.h): the count, the lengths, then all bytes.
+// Formats strings in the ragged encoding (pipeline/batch/row.h): the count, the lengths, then all bytes.
 std::string Strings(const std::string& encoded, uint32_t count) {
   const char* const lengths = encoded.data() + sizeof(uint32_t);
   size_t at = sizeof(uint32_t) * (size_t{1} + count);
@@ -118,7 +118,7 @@ void SoftenLabel(const MixPlan& plan, Row* row) {
   WriteSoftLabel(number, plan.tensors.classes, plan.smoothing, label.data());
 }
 
-// As the client does (client/assembly/group_mixer.h); a partner that cannot be made leaves the row as it is.
+// Mixes a row as the client does (client/assembly/group_mixer.h). If the partner cannot be made, the row stays unmixed.
 void MixRow(const Pipeline& pipeline, const RowMix& mix, RowScratch* scratch, Row* row) {
   SoftenLabel(mix.plan, row);
   if (mix.partner == nullptr) return;

@@ -1,4 +1,4 @@
-// Rows as text, for jobs without pictures.
+// Prints rows as text, for jobs without images.
 #ifndef PENSTOCK_CLIENT_CLI_ROW_TEXT_H_
 #define PENSTOCK_CLIENT_CLI_ROW_TEXT_H_
 
@@ -11,14 +11,14 @@
 
 namespace penstock::cli {
 
-// With what a row of a job that mixes is mixed.
+// The mixing of a row in a job that mixes rows.
 struct RowMix {
   const MixPlan& plan;
-  const SheetPartner* partner;  // null where it stays as it is; its label is soft all the same
+  const SheetPartner* partner;  // null: the row stays unmixed, but its label is soft
 };
 
-// The columns of the row that the pipeline makes of `record`, a line each: name, type with shape, the first values.
-// With `mix` they are those of a batch. Errors: those of Pipeline::MakeRow.
+// Returns the columns of the row that the pipeline makes of `record`, one on each line: name, type with shape, the
+// first values. With `mix`, they are the columns of a batch. Returns the errors of Pipeline::MakeRow.
 absl::StatusOr<std::string> RowText(const Pipeline& pipeline, std::string_view record, const SampleKey& key,
                                     RowScratch* scratch, const RowMix* mix = nullptr);
 

@@ -22,7 +22,7 @@
 namespace penstock::cli {
 namespace {
 
-// What the same command takes up; "" where there is nothing.
+// Describes what the same command continues with; "" if there is nothing.
 std::string LeftIn(const std::string& folder) {
   const auto text = ReadContent(absl::StrCat(folder, "/", std::string(kShardStateName)), uint64_t{1} << 30);
   const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());

@@ -1,5 +1,5 @@
-// What `penstock import` and `penstock bake` have in common: flags of the shards, the run with its progress bar, the
-// summary.
+// The common part of `penstock import` and `penstock bake`: the flags for shards, the run with its progress bar, and
+// the summary.
 #ifndef PENSTOCK_CLIENT_CLI_SHARD_OUTPUT_H_
 #define PENSTOCK_CLIENT_CLI_SHARD_OUTPUT_H_
 
@@ -16,37 +16,36 @@
 
 namespace penstock::cli {
 
-// The folder that --out names: absolute, or s3://, gs://, az://. A usage error otherwise.
+// Returns the folder of --out: absolute, or s3://, gs://, az://. Otherwise returns a usage error.
 absl::StatusOr<std::string> OutputFolder(const std::string& out);
 
-// Of a run that writes into `folder` and was stopped by a signal: what of it remains. Takes back what it can of parts
-// of shards.
+// Returns the error of a run that writes into `folder` and was stopped by a signal. Describes the remaining files.
+// Removes partial shards as far as possible.
 absl::Status Stopped(const std::string& folder);
-// What is said where even that takes too long.
+// Returns the message if even the removal takes too long.
 std::string RemainsOf(const std::string& folder);
 
 class ShardOutput {
  public:
-  // A file beside the shards.
+  // A file in the folder of the shards.
   struct Companion {
     std::string name, content;
   };
 
-  // --out, --prefix, --shard-size, --order, --seed, --threads, --skip-bad, --json
+  // Adds --out, --prefix, --shard-size, --order, --seed, --threads, --skip-bad, --json.
   void AddFlags(Flags* flags);
-  // The flags against each other; `shuffle` is the order unless --order says one.
+  // Checks the combination of flags. `shuffle` is the default order without --order.
   absl::Status Check(bool shuffle);
 
-  // The folder, absolute, and the glob of its shards.
+  // Return the absolute folder, and the glob of its shards.
   const std::string& folder() const { return folder_; }
   std::string Glob() const;
   int threads() const;
   bool skip_bad() const { return skip_bad_; }
   void set_skip_bad() { skip_bad_ = true; }
 
-  // Writes the source's records, then the companions and, where items were skipped, skipped.txt, and prints the
-  // summary. `verb` is for the bar: "importing". SIGTERM and SIGINT end it in order meanwhile: the parts of the shard
-  // that it was at are taken back.
+  // Writes the source's records, then the companions, and skipped.txt if items were skipped. Prints the summary. `verb`
+  // is the text of the bar: "importing". SIGTERM and SIGINT stop the run and remove the parts of the current shard.
   absl::Status Write(const RecordSource& source, const std::string& verb,
                      std::vector<std::pair<std::string, std::string>> arguments, std::vector<Companion> companions,
                      const std::string& next_step) const;

@@ -12,11 +12,12 @@ namespace penstock::cli {
 
 struct SavedState {
   std::string text;    // ReaderOptions::state
-  uint64_t epoch = 0;  // that it goes on in
+  uint64_t epoch = 0;  // the epoch in which it resumes
 };
 
-// What the file holds; nothing where there is none. What a killed run left beside it is removed. Errors name the file
-// and the way out: a file that is empty, that is no state, or whose epoch no run has come to.
+// Returns the state in the file, or nullopt if there is no file. Removes temporary files of a killed run. Returns an
+// error that names the file and the remedy if the file is empty, is not a state, or names an epoch that no run can have
+// reached.
 absl::StatusOr<std::optional<SavedState>> LoadStateFile(const std::string& path);
 
 }  // namespace penstock::cli

@@ -8,8 +8,8 @@
 namespace penstock::cli {
 namespace {
 
-// "record cache 1.2 GiB of 2.0 GiB, 85 % hits, 10.1 GiB served, 12 s of reading saved"; "" of one in memory that nobody
-// has asked.
+// Returns "record cache 1.2 GiB of 2.0 GiB, 85 % hits, 10.1 GiB served, 12 s of reading saved". Returns "" for a cache
+// in memory without look-ups.
 std::string CacheLine(const v1::CacheLoad& cache) {
   const char* name = nullptr;
   const char* work = nullptr;
@@ -27,7 +27,7 @@ std::string CacheLine(const v1::CacheLoad& cache) {
       name = "disk cache", work = "reading";
       break;
     default:
-      return "";  // a newer worker's
+      return "";  // a cache of a newer worker
   }
   const uint64_t asked = cache.hits() + cache.misses();
   if (asked == 0 && cache.of() != v1::CacheLoad::RECORDS_ON_DISK) return "";
@@ -44,6 +44,10 @@ std::string CacheLine(const v1::CacheLoad& cache) {
 }
 
 }  // namespace
+
+const std::string& NameOf(const v1::WorkerStatus& worker) {
+  return worker.name().empty() ? worker.id() : worker.name();
+}
 
 std::string JobNote(const v1::StatusReply::JobStatus& job) {
   switch (job.state()) {
@@ -95,7 +99,7 @@ std::string TroubleLines(const v1::StatusReply& status) {
   std::string out;
   for (const v1::WorkerStatus& worker : status.workers()) {
     for (const std::string& trouble : worker.load().troubles()) {
-      absl::StrAppend(&out, "  worker ", worker.id(), ": ", trouble, "\n");
+      absl::StrAppend(&out, "  worker ", NameOf(worker), ": ", trouble, "\n");
     }
   }
   return out;
@@ -108,11 +112,11 @@ std::string CacheLines(const v1::StatusReply& status) {
     const v1::WorkerLoad& load = worker.load();
     for (const v1::CacheLoad& cache : load.caches()) {
       const std::string line = CacheLine(cache);
-      if (!line.empty()) absl::StrAppend(&out, "  worker ", worker.id(), ": ", line, "\n");
+      if (!line.empty()) absl::StrAppend(&out, "  worker ", NameOf(worker), ": ", line, "\n");
     }
     if (load.far_requests() > 0 && load.rows() > 0 && load.far_used_bytes() > 0) {
       absl::StrAppend(
-          &out, "  worker ", worker.id(), ": storage ",
+          &out, "  worker ", NameOf(worker), ": storage ",
           absl::StrFormat("%.0f requests for 1000 rows, %.2f bytes read for each that was used",
                           1000.0 * static_cast<double>(load.far_requests()) / static_cast<double>(load.rows()),
                           static_cast<double>(load.far_bytes()) / static_cast<double>(load.far_used_bytes())));
@@ -123,13 +127,24 @@ std::string CacheLines(const v1::StatusReply& status) {
   return out;
 }
 
+std::string BudgetLines(const v1::StatusReply& status) {
+  std::string out;
+  for (const v1::WorkerStatus& worker : status.workers()) {
+    if (worker.state() == v1::WorkerStatus::DEAD || worker.state() == v1::WorkerStatus::LEFT) continue;
+    if (worker.memory_budget_source().empty()) continue;  // an older release
+    absl::StrAppend(&out, "  worker ", NameOf(worker), ": memory budget ", HumanBytes(worker.memory_budget_bytes()),
+                    " (", worker.memory_budget_source(), ")\n");
+  }
+  return out;
+}
+
 std::string TuningLines(const v1::StatusReply& status) {
   std::string out;
   for (const v1::WorkerStatus& worker : status.workers()) {
     if (worker.state() == v1::WorkerStatus::DEAD || worker.state() == v1::WorkerStatus::LEFT) continue;
     const v1::Tuning& tuning = worker.load().tuning();
     if (tuning.changes() == 0) continue;
-    absl::StrAppend(&out, "  worker ", worker.id(), ": ", Count(tuning.threads(), "thread"),
+    absl::StrAppend(&out, "  worker ", NameOf(worker), ": ", Count(tuning.threads(), "thread"),
                     tuning.threads() < tuning.most_threads() ? absl::StrCat(" of ", tuning.most_threads()) : "",
                     tuning.read_threads() > 0 ? absl::StrCat(", ", tuning.read_threads(), " more read") : "",
                     tuning.requests() > 0 ? absl::StrCat(", ", tuning.requests(), " requests at once") : "", " (",

@@ -1,4 +1,4 @@
-// What is wrong or waited for, in lines under the tables of `penstock status`.
+// Lines under the tables of `penstock status` about errors and waits.
 #ifndef PENSTOCK_CLIENT_CLI_STATUS_NOTES_H_
 #define PENSTOCK_CLIENT_CLI_STATUS_NOTES_H_
 
@@ -8,25 +8,31 @@
 
 namespace penstock::cli {
 
-// A job's last column: how far it is, who reads it, what it waits for.
+// Returns the worker's name for display.
+const std::string& NameOf(const v1::WorkerStatus& worker);
+
+// Returns a job's last column: its progress, its readers, and the cause of a wait.
 std::string JobNote(const v1::StatusReply::JobStatus& job);
 
-// Why jobs, and what was to replace them, failed: "  train: ..." each, wrapped, behind an empty line; "" where none
-// did.
+// Returns why jobs, and their replacements, failed: wrapped lines "  train: ..." after an empty line, or "" if none
+// failed.
 std::string FailureLines(const v1::StatusReply& status);
 
-// What workers say keeps them from making rows: "  worker w1: ..." each; "" where nothing does.
+// Returns the workers' errors that prevent them from making rows: lines "  worker w1: ...", or "".
 std::string TroubleLines(const v1::StatusReply& status);
 
-// What workers' caches hold, how often they have what is asked of them, and what that saved: "  worker w1: disk cache
-// 1.2 GiB of 40.0 GiB, ..." each; what they ask of far storage; "" where there is nothing to tell.
+// Returns the content, hit rate and savings of the workers' caches, as lines "  worker w1: disk cache 1.2 GiB of 40.0
+// GiB, ...", and their requests to remote storage. Returns "" if there is nothing to report.
 std::string CacheLines(const v1::StatusReply& status);
 
-// What workers have set by themselves: "  worker w1: 2 threads, 48 more read (read threads 0 -> 48: ...)" each; ""
-// where all is as it was begun.
+// Returns the origin of the workers' memory budgets: lines "  worker w1: memory budget 256 MiB (half of 512 MiB, ...)".
+std::string BudgetLines(const v1::StatusReply& status);
+
+// Returns the settings that workers tuned: lines "  worker w1: 2 threads, 48 more read (read threads 0 -> 48: ...)".
+// Returns "" if all settings have their initial values.
 std::string TuningLines(const v1::StatusReply& status);
 
-// What is wrong with readers and what they wait for: "  train/s1-4, rank 0: ..." each; "" where there is nothing.
+// Returns the errors and waits of readers: lines "  train/s1-4, rank 0: ...", or "".
 std::string WaitLines(const v1::StatusReply& status);
 
 }  // namespace penstock::cli

@@ -11,6 +11,10 @@ namespace {
 
 std::string Lower(const std::string& name) { return absl::AsciiStrToLower(name); }
 
+std::string StateOf(const v1::WorkerStatus& worker) {
+  return worker.state() == v1::WorkerStatus::DEAD ? "lost" : Lower(v1::WorkerStatus::State_Name(worker.state()));
+}
+
 }  // namespace
 
 bool StillThere(const v1::WorkerStatus& worker) {
@@ -51,19 +55,19 @@ std::string WorkersTable(const v1::StatusReply& status) {
       {3, 4, 5, 6, 7, 8, 9});
   for (const auto& worker : status.workers()) {
     const auto& load = worker.load();
-    const bool there = StillThere(worker);  // what it did last is no news of one that has gone
+    const bool there = StillThere(worker);  // the last numbers of a worker that has left are out of date
     const uint64_t lookups = load.record_cache_hits() + load.record_cache_misses();
     table.Add(
-        {worker.id(), worker.address(), Lower(v1::WorkerStatus::State_Name(worker.state())),
-         absl::StrCat(worker.threads()), there ? absl::StrFormat("%.0f", load.rows_per_second()) : "-",
-         Count(load.rows()), Count(worker.owned_records()),
+        {NameOf(worker), worker.address(), StateOf(worker), absl::StrCat(worker.threads()),
+         there ? absl::StrFormat("%.0f", load.rows_per_second()) : "-", Count(load.rows()),
+         Count(worker.owned_records()),
          there ? absl::StrCat(HumanBytes(load.memory_bytes()), " of ", HumanBytes(worker.memory_budget_bytes())) : "-",
          lookups == 0 || !there ? "-"
                                 : absl::StrFormat("%.0f %%", 100.0 * static_cast<double>(load.record_cache_hits()) /
                                                                  static_cast<double>(lookups)),
          there ? absl::StrCat(load.sessions()) : "-", worker.note()});
   }
-  return table.Text() + CacheLines(status) + TuningLines(status) + TroubleLines(status);
+  return table.Text() + BudgetLines(status) + CacheLines(status) + TuningLines(status) + TroubleLines(status);
 }
 
 }  // namespace penstock::cli

@@ -8,12 +8,12 @@
 
 namespace penstock::cli {
 
-// Whether the worker still runs, as far as the coordinator knows.
+// Returns true if the worker still runs, as far as the coordinator knows.
 bool StillThere(const v1::WorkerStatus& worker);
 
 std::string JobsTable(const v1::StatusReply& status);
 std::string WorkersTable(const v1::StatusReply& status);
-// "" where nobody reads.
+// Returns "" if there are no readers.
 std::string SessionsTable(const v1::StatusReply& status);
 
 }  // namespace penstock::cli

@@ -16,7 +16,7 @@
 namespace penstock::cli {
 namespace {
 
-// What the handler may touch.
+// State that the signal handler accesses.
 std::atomic<int> came{0};
 std::atomic<int> event{-1};
 static_assert(std::atomic<int>::is_always_lock_free);
@@ -32,7 +32,7 @@ struct sigaction before_term, before_int;
 }  // namespace
 
 StopSignals::StopSignals(std::string remains) : remains_(std::move(remains)), ended_(eventfd(0, EFD_CLOEXEC)) {
-  // Lives as long as the process: a handler may run while this goes.
+  // Never closed: a handler may run during destruction.
   static const int first = eventfd(0, EFD_CLOEXEC);
   PS_CHECK(first >= 0 && ended_.get() >= 0);
   event.store(first);
@@ -43,7 +43,7 @@ StopSignals::StopSignals(std::string remains) : remains_(std::move(remains)), en
   sigemptyset(&action.sa_mask);
   sigaction(SIGTERM, &action, &before_term);
   sigaction(SIGINT, &action, &before_int);
-  // Who starts a program in the background without job control has it ignore SIGINT.
+  // A program that is started in the background without job control inherits an ignored SIGINT. Keep it ignored.
   if (before_int.sa_handler == SIG_IGN) sigaction(SIGINT, &before_int, nullptr);
 }
 

@@ -1,4 +1,4 @@
-// SIGTERM and SIGINT while something is written that had better be taken back.
+// Handles SIGTERM and SIGINT during a write that should be undone.
 #ifndef PENSTOCK_CLIENT_CLI_STOP_SIGNALS_H_
 #define PENSTOCK_CLIENT_CLI_STOP_SIGNALS_H_
 
@@ -11,8 +11,9 @@
 
 namespace penstock::cli {
 
-// As long as it lives the first of these signals requests a stop; the second ends the process at once, and so does the
-// time kPatience after the first, with `remains` on stderr. Otherwise signals do what they did before. One at a time.
+// During the lifetime of this object, the first of these signals requests a stop. A second signal ends the process at
+// once. If the object still exists kPatience after the first signal, it ends the process too, with `remains` on stderr.
+// Destruction restores the previous handlers. At most one object may exist at a time.
 class StopSignals {
  public:
   static constexpr Nanos kPatience = 20 * kSecond;
@@ -24,7 +25,7 @@ class StopSignals {
 
   std::stop_token token() const { return stop_.get_token(); }
 
-  // The one that came while any of these lived; 0: none.
+  // Returns the signal that arrived during the lifetime of any object of this class, or 0.
   static int Came();
 
  private:
@@ -36,7 +37,7 @@ class StopSignals {
   std::thread thread_;
 };
 
-// "SIGTERM"
+// Returns the name of a signal: "SIGTERM".
 std::string SignalName(int signal);
 
 // Ends the process as the signal would have.

@@ -1,4 +1,4 @@
-// One step of the window: which of this rank's rows are there, and who was asked for the others.
+// One step of the window: which of this rank's rows have arrived, and which worker owes each of the others.
 #ifndef PENSTOCK_CLIENT_DELIVERY_BOOKED_STEP_H_
 #define PENSTOCK_CLIENT_DELIVERY_BOOKED_STEP_H_
 
@@ -14,22 +14,29 @@
 
 namespace penstock {
 
-// Who owes a missing row. Known for the rows of a step from its first fault on; before that the grant's view says it.
+// The worker that owes a missing row. Filled for the rows of a step at its first fault; before that, the grant's view
+// names the owner.
 struct RowAsk {
-  uint32_t worker = UINT32_MAX;  // kNoWorker: nobody can be asked now
-  uint32_t owner = UINT32_MAX;   // whose part it was when the step was granted
-  uint32_t tries = 0;            // fetches sent for it
+  uint32_t worker = UINT32_MAX;  // kNoWorker: no worker is available
+  uint32_t owner = UINT32_MAX;   // owner of the row in the grant's view
+  uint32_t tries = 0;            // fetches sent for the row
   Nanos asked_at = 0;
-  Nanos hold_until = 0;   // every worker failed it for now: not asked again before this time
-  bool fetching = false;  // it counts among its worker's fetches
+  Nanos hold_until = 0;   // every worker failed: do not ask again before this time
+  bool fetching = false;  // the row counts among its worker's fetches
 };
 
-// Workers that say that they cannot give a row's content: their copy of the data is not the snapshot's, or the row does
-// not fit them. Others may have it.
+// Workers that reported that they cannot provide a row's content: their data are not the snapshot's, or the row does
+// not fit into their memory. Other workers may have it.
 struct RowRefusals {
   std::vector<uint32_t> workers;
   Nanos since = 0;
-  absl::Status first;  // named by its worker
+  absl::Status first;  // the first error, with its worker's name
+};
+
+// A record that the row needs and that has damaged copies or is decided to be bad.
+struct DamagedRecord {
+  uint64_t record = 0;
+  bool told = false;  // a fetch of the row named the decision
 };
 
 // Rows are numbered within the rank's slice here: 0 is slot slice.begin. Pure.
@@ -49,18 +56,19 @@ struct BookedStep {
   uint64_t ordinal;
   StepSpan span;
   SlotRange slice;
-  std::shared_ptr<const View> view;  // that it was granted under
+  std::shared_ptr<const View> view;  // the view of the grant
   Nanos granted_at;
   std::vector<Row> rows;
-  uint64_t unfinished;                       // rows that are neither filled nor failed
-  std::vector<RowAsk> asks;                  // empty, or one for each row
-  std::map<uint64_t, RowRefusals> refusals;  // by row, of those that are still wanted
-  // Of the failed row with the lowest number.
+  uint64_t unfinished;                                     // rows that are neither filled nor failed
+  std::vector<RowAsk> asks;                                // empty, or one for each row
+  std::map<uint64_t, RowRefusals> refusals;                // by row; unfinished rows only
+  std::map<uint64_t, std::vector<DamagedRecord>> damaged;  // by row; unfinished rows only
+  // Error of the failed row with the lowest number.
   absl::Status failure;
   uint64_t failed_row = UINT64_MAX;
 
   bool complete() const { return unfinished == 0; }
-  // The epoch's number of a row of the slice.
+  // Returns the number in the epoch of a row of the slice.
   uint64_t RowNumber(uint64_t row) const { return span.begin + slice.begin + row; }
 };
 

@@ -1,4 +1,4 @@
-// What the delivery core asks the shell around it to do.
+// Commands of the delivery core to its shell.
 #ifndef PENSTOCK_CLIENT_DELIVERY_COMMANDS_H_
 #define PENSTOCK_CLIENT_DELIVERY_COMMANDS_H_
 
@@ -13,22 +13,23 @@
 
 namespace penstock {
 
-// Get memory for a step: rows of it may arrive from now on. Steps are numbered from the session's first, without gaps.
+// Allocate memory for a step: its rows may arrive from now on. Steps are numbered from the session's first, without
+// gaps.
 struct BookStep {
   uint64_t ordinal = 0;
   StepSpan span;
   SlotRange slice;
 };
 
-// Streams have numbers of their own: a worker that is reached again gets a new one, so that late news of the old stream
-// is known for what it is.
+// Open a stream. A worker that is reconnected gets a new stream number, so that late events of the old stream are
+// recognized.
 struct OpenStream {
   uint64_t stream = 0;
-  std::string worker;  // its id
+  std::string worker;  // worker id
   std::string address;
-  std::string local;  // how processes of its host reach it
+  std::string local;  // address for processes of the worker's host
 };
-// End the stream; no StreamBroken is expected for it.
+// Close the stream. No StreamBroken follows.
 struct CloseStream {
   uint64_t stream = 0;
 };
@@ -47,16 +48,28 @@ struct SendGrant {
 struct SendFetch {
   uint64_t stream = 0;
   uint64_t epoch = 0;
-  std::vector<uint64_t> rows;  // ascending
+  std::vector<uint64_t> rows;     // ascending
+  std::vector<uint64_t> decided;  // ascending: bad records, by decision, that these rows need
 };
 struct SendWaiting {
   uint64_t stream = 0;
   uint64_t epoch = 0;
   uint64_t begin = 0;
 };
+// Ask the coordinator, until it answers, whether these records are bad: every available worker found its copy
+// damaged. Pass the answers to Decided and Intact.
+struct AskVerdicts {
+  std::vector<uint64_t> records;
+};
+// Keep the tracker's own decision until the coordinator has stored it.
+struct StoreDecision {
+  uint64_t record = 0;
+  std::string message;  // the defect of the copies
+};
 
-// To be carried out in the order given.
-using Command = std::variant<BookStep, OpenStream, CloseStream, SendView, SendGrant, SendFetch, SendWaiting>;
+// A shell must carry out commands in order.
+using Command = std::variant<BookStep, OpenStream, CloseStream, SendView, SendGrant, SendFetch, SendWaiting,
+                             AskVerdicts, StoreDecision>;
 
 }  // namespace penstock
 

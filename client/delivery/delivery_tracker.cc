@@ -10,23 +10,26 @@
 namespace penstock {
 namespace {
 
-// Codes with which a worker says that it will not serve this session, as opposed to not being there.
+// Codes with which a worker refuses this session, in contrast to being unreachable.
 bool IsRefusal(absl::StatusCode code) {
   return code == absl::StatusCode::kResourceExhausted || code == absl::StatusCode::kFailedPrecondition ||
          code == absl::StatusCode::kPermissionDenied || code == absl::StatusCode::kUnauthenticated;
 }
 
-// From then on it is asked whether somebody holds the trainer up.
+// Code of a worker that has no room for this session yet: it is retried, and counts as working.
+constexpr absl::StatusCode kNoRoomYet = absl::StatusCode::kAborted;
+
+// Wait after which the core looks for slow workers.
 constexpr Nanos kNoticeAfter = 100 * kMillisecond;
 
-// A worker that is silent for longer than it takes the trainer to go through so many windows is granted no more: what
-// it holds for a client that went on without it is bounded.
+// A worker that stays silent while the trainer consumes this many windows gets no more grants. This bounds the rows
+// that it holds for a client that continued without it.
 constexpr uint64_t kSuspectWindows = 4;
 
 uint64_t TotalSteps(const Steps& steps, Cursor start, uint64_t epochs) {
   const Cursor from = steps.Normalized(start);
   constexpr uint64_t kEndless = UINT64_MAX;
-  // Beyond these nobody sees an end, and the sums below would overflow.
+  // Larger counts never end in practice, and the sums below would overflow.
   if (epochs == 0 || epochs > UINT64_MAX / 4 / steps.StepsPerEpoch() || from.epoch > UINT64_MAX / 4) return kEndless;
   return steps.StepsBetween(from, {from.epoch + epochs, 0});
 }
@@ -50,7 +53,7 @@ void DeliveryTracker::SetWindow(uint64_t steps) {
 const EpochPlan& DeliveryTracker::Plan(uint64_t epoch) {
   auto it = plans_.find(epoch);
   if (it == plans_.end()) {
-    plans_.erase(plans_.begin(), plans_.lower_bound(head_.epoch));  // epochs that are over
+    plans_.erase(plans_.begin(), plans_.lower_bound(head_.epoch));  // drop the plans of past epochs
     auto plan = EpochPlan::Create(options_.offsets, options_.plan, epoch);
     PS_CHECK(plan.ok());  // the options were checked when the session was opened
     it = plans_.emplace(epoch, *std::move(plan)).first;
@@ -58,7 +61,7 @@ const EpochPlan& DeliveryTracker::Plan(uint64_t epoch) {
   return it->second;
 }
 
-// A suspect one gets grants: when it speaks again soon, nothing is to be mended.
+// A suspect worker still gets grants: if it soon sends again, no recovery is necessary.
 bool DeliveryTracker::TakesGrants(const TrackedWorker& worker) const {
   return worker.in_view && !worker.draining && worker.state != TrackedWorker::State::kBroken &&
          worker.state != TrackedWorker::State::kRetrying &&
@@ -77,7 +80,7 @@ uint64_t DeliveryTracker::EnsureStream(uint32_t worker) {
 void DeliveryTracker::ViewChanged(std::shared_ptr<const View> view, Nanos now) {
   if (view_ != nullptr && !view_->OlderThan(*view)) return;
   view_ = std::move(view);
-  // A worker that moved has no stream any more, and what it owed is to be had elsewhere.
+  // A worker with a new address has no stream any longer, so its rows must be fetched elsewhere.
   std::vector<uint32_t> moved;
   for (const ViewWorker& named : view_->workers) {
     const uint32_t worker = workers_.Find(named.id);
@@ -87,7 +90,7 @@ void DeliveryTracker::ViewChanged(std::shared_ptr<const View> view, Nanos now) {
   }
   for (const uint64_t stream : workers_.Update(*view_)) commands_.push_back(CloseStream{stream});
   for (const uint32_t worker : moved) Disown(worker);
-  DropOldGrants();
+  DropOldGrants(now);
   Advance(now);
   Reassign(now);
   CloseIdleStreams();
@@ -143,9 +146,10 @@ DeliveryTracker::Claim DeliveryTracker::RowArrived(uint64_t stream, uint64_t epo
   if (worker != kNoWorker) Heard(stream, now);
   BookedStep* step = Find(epoch, row_number);
   TrackedWorker* const sender = worker == kNoWorker ? nullptr : &workers_[worker];
-  if (sender != nullptr && sender->first_row < 0) sender->first_row = now;
+  const bool first = sender != nullptr && sender->first_row < 0;
+  if (first) sender->first_row = now;
   if (step == nullptr) {
-    // What lies before the head is a late second copy; what lies behind was asked for by nobody.
+    // A row before the head is a late second copy. A row after the window was never requested.
     const bool over = epoch != head_.epoch ? epoch < head_.epoch : row_number < head_.position;
     if (!over) return Claim::kUnwanted;
     if (sender != nullptr) {
@@ -161,7 +165,7 @@ DeliveryTracker::Claim DeliveryTracker::RowArrived(uint64_t stream, uint64_t epo
   slot->row = slot_number - step->slice.begin;
   RowAsk* const ask = step->asks.empty() ? nullptr : &step->asks[slot->row];
   if (sender != nullptr) {
-    sender->pace.Row(now, ask != nullptr && ask->worker == worker ? ask->asked_at : step->granted_at);
+    sender->pace.Row(now, ask != nullptr && ask->worker == worker ? ask->asked_at : step->granted_at, first);
     if (step->ordinal == head_ordinal_) sender->last_head_row = now;
   }
   if (step->rows[slot->row] != BookedStep::Row::kMissing) {
@@ -180,6 +184,7 @@ void DeliveryTracker::Filled(const Slot& slot, uint64_t stream) {
   PS_CHECK(step.rows[slot.row] == BookedStep::Row::kClaimed);
   step.rows[slot.row] = BookedStep::Row::kFilled;
   step.refusals.erase(slot.row);
+  EndDamaged(&step, slot.row);
   if (--step.unfinished == 0) CloseIdleStreams();
 }
 
@@ -201,26 +206,36 @@ void DeliveryTracker::SayWaiting() {
 
 void DeliveryTracker::StepTaken(Nanos now) {
   PS_CHECK(head_complete() && head_failure().ok());
-  lateness_.AddWait(waiting_since_.has_value() ? now - *waiting_since_ : 0);
+  const Nanos wait = waiting_since_.has_value() ? now - *waiting_since_ : 0;
+  lateness_.AddWait(wait);
+  recent_waits_.Add(now, wait);
   waiting_since_.reset();
   said_waiting_ = false;
   row_errors_.clear();
   head_ = steps_.After(head_span());
   booked_.pop_front();
   ++head_ordinal_;
-  FreeSlow();
+  FreeSlow(now);
   Advance(now);
   ChaseSuspects(now);
   ChaseSlow(now);
   CloseIdleStreams();
 }
 
+void DeliveryTracker::Stopped(Nanos now) {
+  if (waiting_since_.has_value()) waiting_since_ = now;
+  if (coordinator_away_.has_value()) coordinator_away_ = now;
+  resumed_at_ = now;
+}
+
 void DeliveryTracker::Tick(Nanos now) {
+  ticked_at_ = now;
   for (const uint32_t worker : workers_.in_view()) {
     const TrackedWorker& w = workers_[worker];
     if (w.state == TrackedWorker::State::kBroken && now >= w.retry_at && !w.draining) EnsureStream(worker);
   }
   Advance(now);
+  DecideAlone(now);
   if (orphans_) Reassign(now);
   ChaseLateRows(now);
   ChaseSuspects(now);
@@ -233,7 +248,7 @@ std::vector<uint32_t> DeliveryTracker::Owners(const View& view, const StepSpan& 
   std::vector<bool> seen(workers_.size());
   std::vector<uint32_t> owners;
   for (const ViewRange& range : view.ranges) {
-    // Under BY_RANK a rank's slice touches few of the ranges; under BY_RECORD its rows lie anywhere.
+    // Under BY_RANK a rank's slice touches few of the ranges. Under BY_RECORD its rows may be in any range.
     if (view.policy == AssignPolicy::kByRank && (range.begin > RankKey(slice.end - 1, steps_.step_size()) ||
                                                  range.end <= RankKey(slice.begin, steps_.step_size()))) {
       continue;
@@ -249,7 +264,7 @@ void DeliveryTracker::Advance(Nanos now) {
   while (view_ != nullptr && !view_->ranges.empty()) {
     const uint64_t booked = booked_.size();
     const uint64_t left = total_steps_ - head_ordinal_ - booked;
-    // A run ends with its epoch, so that the last run of an epoch may be short.
+    // A run ends with its epoch, so the last run of an epoch may be short.
     const uint64_t run = std::min({grant_steps_, left, steps_.StepsFrom(next_.position)});
     if (run == 0 || booked + run > window_steps_) break;
     GrantRun(run, now);
@@ -329,7 +344,7 @@ absl::Status DeliveryTracker::Refusal() const {
     if (first == nullptr) first = &worker;
   }
   return absl::Status(first->last_error.code(),
-                      absl::StrCat("worker ", first->id, " at ", first->address, ": ", first->last_error.message()));
+                      absl::StrCat("worker ", first->name, " at ", first->address, ": ", first->last_error.message()));
 }
 
 Nanos DeliveryTracker::NextTick(Nanos now) const {
@@ -341,11 +356,14 @@ Nanos DeliveryTracker::NextTick(Nanos now) const {
   }
   if (orphans_) next = std::min(next, now + 100 * kMillisecond);
   if (waiting_since_.has_value() && !booked_.empty() && !head_complete()) {
-    // A look costs a little for each row of the step.
-    const Nanos pause = 20 * kMillisecond + 200 * static_cast<Nanos>(booked_.front().rows.size());
-    next = std::min(next, std::max(*waiting_since_ + kNoticeAfter, now + pause));
+    const bool often = recent_waits_.Often(now, now - *waiting_since_);
+    next = std::min(next, std::max(often ? now : *waiting_since_ + kNoticeAfter, now + LookPause()));
   }
   return std::max(next, now);
+}
+
+Nanos DeliveryTracker::LookPause() const {
+  return 20 * kMillisecond + 200 * static_cast<Nanos>(booked_.front().rows.size());
 }
 
 void DeliveryTracker::UpdateRefusal() {
@@ -356,7 +374,7 @@ void DeliveryTracker::UpdateRefusal() {
 }
 
 std::vector<std::string> DeliveryTracker::FailedWorkers() const {
-  // Where nobody speaks, it is not the workers: storage is slow, or all of them are cold.
+  // If no worker sends, the workers have not failed: the storage is slow, or all caches are cold.
   bool any_speaks = false;
   for (const uint32_t i : workers_.in_view())
     any_speaks = any_speaks || (workers_[i].answers() && !workers_[i].suspect);
@@ -366,7 +384,8 @@ std::vector<std::string> DeliveryTracker::FailedWorkers() const {
     const bool broken =
         worker.state == TrackedWorker::State::kBroken || worker.state == TrackedWorker::State::kRetrying;
     if ((worker.suspect && any_speaks) ||
-        (broken && worker.failed && !worker.draining && !IsRefusal(worker.last_error.code()))) {
+        (broken && worker.failed && !worker.draining && !IsRefusal(worker.last_error.code()) &&
+         worker.last_error.code() != kNoRoomYet)) {
       failed.push_back(worker.id);
     }
   }

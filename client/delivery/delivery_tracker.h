@@ -1,24 +1,29 @@
-// The delivery core: which rows are booked, who owes them, whom to ask instead. Pure state: it is told what happens and
-// when, and answers with commands. No thread, lock, clock or socket of its own; tests and simulations drive this code.
+// The delivery core: which rows are booked, which worker owes them, and which other worker to ask. Pure state: the
+// caller reports events with their time, and the core returns commands. It has no thread, lock, clock or socket. Tests
+// and simulations run this code.
 //
-// A window of steps is booked ahead of the trainer. Steps are granted in runs, under the view that is the latest then,
-// to every worker that owns part of them. Each row has one slot and is filled once, whoever delivers it:
+// A window of steps is booked ahead of the trainer. Steps are granted in runs, under the view that is current at the
+// time, to every worker that owns part of them. Each row has one slot and is filled once, whichever worker delivers it:
 //
-//   owner's stream breaks, or cannot be opened  -> its missing rows are fetched from the backup at once, and from any
-//                                                  live worker of the view in turn when that fails too
-//   row of the head step late, owner silent     -> the same for the steps next to the trainer, until the owner speaks
-//   owner sends, but far slower than others     -> the same, until it keeps up; what it was granted before its share
-//                                                  was cut is taken from it when the new view is there
-//   row of the head step lost                   -> fetched from another, though the owner sends later ones
-//   worker cannot make a row (I/O)              -> the next worker is asked
-//   worker's copy of the data is a wrong one    -> every other worker is asked; when all say so it is the row's outcome
+//   owner's stream breaks, or cannot be opened  -> its missing rows are fetched from the backup at once; if that fails,
+//                                                  from each live worker of the view in turn
+//   row of the head step late, owner silent     -> the same for the steps next to the trainer, until the owner sends
+//   owner sends, but far slower than others     -> the same, until it keeps up; when a new view has cut its share, the
+//                                                  rows that it was granted before are reassigned
+//   row of the head step lost                   -> fetched from another worker, although the owner sends later ones
+//   worker cannot make a row (I/O)              -> the core asks the next worker
+//   worker has other data than the snapshot     -> the core asks every other worker; if all refuse, the row fails
+//   worker's copy of a record is damaged        -> the core asks every other worker; if all copies are damaged, the
+//                                                  row waits for the coordinator's decision, or for the tracker's own
+//                                                  while the coordinator is away (damaged_rows.cc)
 //   row failed for good                         -> the failure is the row's outcome, due with its step
 //
-// Rows that are merely many, or slow everywhere, are waited for: what is late follows from how fast rows came from that
-// worker, and it is asked of others only when these do better. At most kMaxFetches rows are asked of one worker at
-// once.
+// The core waits for rows that are merely numerous, or slow on all workers: the arrival rate of a worker's rows
+// determines when a row of it is late, and the core asks other workers only if they are faster. At most kMaxFetches
+// rows are requested from one worker at a time.
 //
-// A broken worker is tried again with capped backoff. The coordinator has no part in any of this.
+// A broken worker is retried with capped backoff. The coordinator takes part only in the decision that a record is bad,
+// which the tracker makes itself while the coordinator is away.
 #ifndef PENSTOCK_CLIENT_DELIVERY_DELIVERY_TRACKER_H_
 #define PENSTOCK_CLIENT_DELIVERY_DELIVERY_TRACKER_H_
 
@@ -34,6 +39,7 @@
 #include "client/delivery/booked_step.h"
 #include "client/delivery/commands.h"
 #include "client/delivery/lateness.h"
+#include "client/delivery/record_copies.h"
 #include "client/delivery/worker_table.h"
 #include "pipeline/plan/epoch_plan.h"
 
@@ -42,9 +48,9 @@ namespace penstock {
 struct TrackerOptions {
   uint64_t rank = 0;
   Cursor start;
-  uint64_t epochs = 1;         // the one begun in counts as one; 0: without end
+  uint64_t epochs = 1;         // includes the first, partial one; 0: unlimited
   uint64_t window_steps = 16;  // at least 2
-  // Steps of one grant: half the window unless said. A window of less than 4 is granted step by step, since it would
+  // Steps of one grant. 0: half the window. A window of fewer than 4 steps is granted step by step, because it would
   // run empty otherwise.
   uint64_t grant_steps = 0;
   std::shared_ptr<const ShardOffsets> offsets;
@@ -53,89 +59,125 @@ struct TrackerOptions {
 
 struct DeliveryStats {
   uint64_t duplicate_rows = 0;
-  uint64_t fetched_rows = 0;       // asked for again
-  uint64_t fetched_elsewhere = 0;  // of these, of another worker than the one that they were granted to
+  uint64_t fetched_rows = 0;       // requested again
+  uint64_t fetched_elsewhere = 0;  // fetched from another worker than the granted one
   uint64_t broken_streams = 0;
   uint64_t view_changes = 0;
 };
 
+// Returns `text` up to its first semicolon: an error without the attempted remedies and the advice.
+std::string FirstClause(const std::string& text);
+
+// Not thread-safe.
 class DeliveryTracker {
  public:
-  // The row's slot is this caller's to fill; it ends in Filled, Failed or Released.
+  // A slot that RowArrived assigned to the caller. The caller must fill it and end with Filled, Failed or Released.
   struct Slot {
-    uint64_t ordinal = 0;  // of the step
-    uint64_t row = 0;      // of the slice
+    uint64_t ordinal = 0;  // step
+    uint64_t row = 0;      // in the slice
   };
   enum class Claim {
     kYours,
-    kDuplicate,  // it is there, or someone is filling it, or its step is over: drop it
-    kUnwanted,   // never asked for: the sender is out of order
+    kDuplicate,  // the row is filled or being filled, or its step is over: drop it
+    kUnwanted,   // the row was never requested: a protocol error of the sender
   };
 
-  // Rows of fetches that one worker has not answered: a worker keeps what it is asked for in memory.
+  // Maximum number of unanswered rows of fetches for one worker: a worker keeps requested rows in memory.
   static constexpr uint64_t kMaxFetches = 16384;
 
   DeliveryTracker(const Steps& steps, TrackerOptions options);
 
-  // ---- What happens. Afterwards TakeCommands says what is to be done.
-  // Views from outside must have been validated, with a key space that fits. An older one than the latest is ignored.
+  // ---- Events. TakeCommands returns the resulting commands.
+  // Installs a view. Untrusted views must be validated first, and their key space must fit. Ignores a view that is
+  // older than the latest.
   void ViewChanged(std::shared_ptr<const View> view, Nanos now);
   void Heard(uint64_t stream, Nanos now);
   void WorkerDrains(uint64_t stream, Nanos now);
-  // `error` says why; OK when the worker closed it in order.
+  // `error` is the cause, or OK if the worker closed the stream in order.
   void StreamBroken(uint64_t stream, absl::Status error, Nanos now);
-  // A row arrives on a stream (which may have been closed meanwhile).
+  // Claims the slot of a row that arrived on a stream, which may have closed meanwhile. Sets `slot` for kYours.
   Claim RowArrived(uint64_t stream, uint64_t epoch, uint64_t row_number, Nanos now, Slot* slot);
   void Filled(const Slot& slot, uint64_t stream);
-  // The worker could not make it. Unavailable, Aborted, Cancelled and DeadlineExceeded: another is asked, again and
-  // again. FailedPrecondition and ResourceExhausted: every other worker is asked once. Other codes, and the same from
-  // all, are the row's outcome.
-  void Failed(const Slot& slot, uint64_t stream, absl::Status error, Nanos now);
-  // It could not be filled after all (its bytes are not what they should be): missing again.
+  // Records that the worker could not make the row.
+  //   Unavailable, Aborted, Cancelled, DeadlineExceeded   the core asks other workers, repeatedly
+  //   FailedPrecondition, ResourceExhausted               the core asks every other worker once; if all refuse, this
+  //                                                       is the row's outcome
+  //   other codes                                         this is the row's outcome
+  // With `damaged_record` the worker's copy of that record is damaged, whatever the code.
+  void Failed(const Slot& slot, uint64_t stream, absl::Status error, Nanos now,
+              std::optional<uint64_t> damaged_record = std::nullopt);
+  // Returns true if a claimed row with content may be filled. `source` is the record that the row was made from, if
+  // that is not its own record. Returns false if that record is decided to be bad, which the worker cannot know yet.
+  // The row is then missing again.
+  bool Accepts(const Slot& slot, uint64_t stream, std::optional<uint64_t> source, Nanos now);
+  // Records that the row could not be filled, because its bytes are invalid. It is missing again.
   void Released(const Slot& slot, Nanos now);
-  // The trainer waits for the head step from now on (no effect when it waits already).
+  // Marks records as bad for every row that arrives from now on. May be repeated.
+  void Decided(const std::vector<uint64_t>& records, Nanos now);
+  // Records that some worker has an intact copy of these records. The core asks the workers again after a pause.
+  void Intact(const std::vector<uint64_t>& records, Nanos now);
+  // Records that the coordinator has not answered since `since`, or since the time of an earlier call. After
+  // RecordCopies::kWaitForCoordinator, Tick decides by the workers of the view.
+  void CoordinatorAway(Nanos since);
+  void CoordinatorBack();
+  // Records that the trainer waits for the head step. No effect if it waits already.
   void TrainerWaits(Nanos now);
-  // The trainer took the head step, which must be complete and without a failure.
+  // Records that the trainer took the head step. The step must be complete and without a failure.
   void StepTaken(Nanos now);
-  // From now on so many steps are booked ahead, at least 2; what is booked stays. Told again after each step taken.
+  // Sets the number of steps to book ahead, at least 2. Booked steps stay. Call it after each taken step.
   void SetWindow(uint64_t steps);
-  // Time passed. To be called at NextTick() at the latest.
+  // Records that the process was stopped up to `now`, so that workers and the coordinator could not be heard. Waits
+  // start again.
+  void Stopped(Nanos now);
+  // Advances time. Must be called by NextTick() at the latest.
   void Tick(Nanos now);
 
-  // In the order in which they are to be carried out.
+  // Returns the commands in the order in which they must be carried out.
   std::vector<Command> TakeCommands();
   bool has_commands() const { return !commands_.empty(); }
 
-  // ---- How things are.
-  // All steps asked for were taken.
+  // ---- State.
+  // Returns true if the trainer has taken all requested steps.
   bool finished() const { return head_ordinal_ == total_steps_; }
-  // The cursor behind the steps taken.
+  // Returns the cursor after the taken steps.
   Cursor cursor() const { return head_; }
-  // Ordinal of the step that the trainer takes next.
+  // Returns the ordinal of the step that the trainer takes next.
   uint64_t head_ordinal() const { return head_ordinal_; }
   bool head_complete() const { return !booked_.empty() && booked_.front().complete(); }
-  // Of the head step; only when complete. Not OK: the failure of its first failed row.
+  // Returns the failure of the first failed row of the head step, or OK. Requires head_complete().
   const absl::Status& head_failure() const { return booked_.front().failure; }
   const StepSpan& head_span() const { return booked_.front().span; }
   bool IsComplete(uint64_t ordinal) const;
   uint64_t complete_steps() const;
-  // Not OK when every worker of the view refuses this session (memory, another job): nothing will come.
+  // Returns an error if every worker of the view refuses this session (memory, another job), so that no row can arrive.
   absl::Status Refusal() const;
-  // Grows whenever Refusal() becomes another: who waits for the head step must look again, also when no row came.
+  // Returns true if any record is decided to be bad. Without decisions Accepts returns true for every row.
+  bool any_decided() const { return copies_.any_decided(); }
+  // Increases whenever Refusal() changes. A caller that waits for the head step must then check it, even if no row
+  // arrived.
   uint64_t refusal_changes() const { return refusal_changes_; }
-  // What the head step lacks, how those who owe it are doing, what workers say of its rows, and what is being tried.
-  // Costs one look at each row of the step: cheap enough for once a second.
+  // Describes the missing rows of the head step: the state of the workers that owe them, their errors, and the current
+  // attempts. Visits each row of the step, which is cheap enough for once a second.
   std::string DescribeMissing() const;
-  // When Tick is needed next, at the latest.
+  // Returns the last error that a worker reported for rows of the head step: "worker w1: /data/x: ...". Returns "" if
+  // there is none.
+  std::string RowError() const;
+  // The worker that owes most rows of the head step and its state, in about 100 bytes.
+  struct Cause {
+    std::string text;
+    bool is_certain = false;  // false: an unreadable file of a worker may be the cause
+  };
+  Cause MissingCause() const;
+  // Returns the time at which Tick must be called at the latest.
   Nanos NextTick(Nanos now) const;
-  // Ids of the workers that cannot be reached, or are silent although they owe rows and others speak.
+  // Returns the ids of workers that cannot be reached, or that owe rows and are silent while others send.
   std::vector<std::string> FailedWorkers() const;
-  // Id of the worker that the stream leads to; "" when it is not open any more.
+  // Returns the id of the stream's worker, or "" if the stream is closed.
   std::string WorkerOf(uint64_t stream) const {
     const uint32_t worker = workers_.OfStream(stream);
     return worker == kNoWorker ? "" : workers_[worker].id;
   }
-  // Steps that are asked for ahead, as of the last SetWindow.
+  // Returns the number of steps to book ahead, as of the last SetWindow.
   uint64_t window_steps() const { return window_steps_; }
   const DeliveryStats& stats() const { return stats_; }
 
@@ -143,10 +185,10 @@ class DeliveryTracker {
   // The window (delivery_tracker.cc).
   void Advance(Nanos now);
   void GrantRun(uint64_t run, Nanos now);
-  // Workers that own any row of this rank's slices.
+  // Returns the workers that own any row of this rank's slices.
   std::vector<uint32_t> Owners(const View& view, const StepSpan& step) const;
   void CloseIdleStreams();
-  // Whether the worker gets a grant of what it owns.
+  // Returns true if the worker receives grants for its rows.
   bool TakesGrants(const TrackedWorker& worker) const;
   void SayWaiting();
   BookedStep* Find(uint64_t epoch, uint64_t row_number);
@@ -154,55 +196,96 @@ class DeliveryTracker {
   const EpochPlan& Plan(uint64_t epoch);
   uint64_t EnsureStream(uint32_t worker);
 
-  // Who is asked for missing rows (recovery.cc).
+  // Requests for missing rows (recovery.cc).
   struct FetchKey {
     uint32_t worker;
     uint64_t epoch;
     bool operator<(const FetchKey& o) const { return worker != o.worker ? worker < o.worker : epoch < o.epoch; }
   };
-  using Fetches = std::map<FetchKey, std::vector<uint64_t>>;
-  // Writes down who owes the step's missing rows, as the grant's view has it. No effect when that was done before.
+  struct FetchedRows {
+    std::vector<uint64_t> rows;
+    std::vector<uint64_t> decided;
+  };
+  using Fetches = std::map<FetchKey, FetchedRows>;
+  // Fills the step's asks from the owners in the grant's view. No effect if they exist.
   void EnsureAsks(BookedStep* step);
-  // The worker, whose stream is gone, owes nothing any more.
+  // Clears what the worker owes, after its stream has closed.
   void Disown(uint32_t worker);
-  // Someone to ask for the row other than `current`, who has room for it, the next in the row's order of workers;
-  // kNoWorker: nobody. strict: only one that is well, rather than any that answers.
+  // Returns a worker other than `current` to ask for the row: one with room, the next in the row's order of workers.
+  // Returns kNoWorker if there is none. strict: only a usable worker, instead of any that answers.
   uint32_t Choose(const BookedStep& step, uint64_t row, uint32_t current, bool strict);
   void Ask(BookedStep* step, uint64_t row, uint32_t worker, Nanos now, Fetches* fetches);
   void Send(Fetches fetches);
-  // Finds someone for the missing rows that nobody owes.
+  // Asks workers for the missing rows that no worker owes.
   void Reassign(Nanos now);
-  // The row is answered, or asked of another: it counts among nobody's fetches.
+  // Ends the row's fetch: a worker answered it, or another worker gets the request.
   void EndFetch(RowAsk* ask);
   bool HasRoom(uint32_t worker) const { return workers_[worker].fetches < kMaxFetches; }
   void GiveUp(BookedStep* step, uint64_t row, absl::Status error);
-  // The sender's word that it cannot give the row's content.
+  // Handles a sender's report that it cannot provide the row's content.
   void Refused(BookedStep* step, uint64_t row, uint32_t sender, absl::Status error, Nanos now, Fetches* fetches);
-  // Asks one that has not refused the row; ends it when there is nobody to wait for.
+  // Asks a worker that has not refused the row. Fails the row if there is no worker to wait for.
   void AskOthers(BookedStep* step, uint64_t row, Nanos now, Fetches* fetches);
+  // Handles a transient failure: asks each worker in turn, and all of them again after a pause.
+  void TryOthers(BookedStep* step, uint64_t row, uint32_t sender, Nanos now, Fetches* fetches);
   void ChaseLateRows(Nanos now);
   void ChaseSuspects(Nanos now);
   void UpdateRefusal();
+  // Returns the pause between two scans of the head step's rows: a scan has a small cost for each row.
+  Nanos LookPause() const;
 
-  // Workers that hold the trainer up (slow_workers.cc).
+  // Rows of records whose copies are damaged (damaged_rows.cc).
+  uint64_t RecordOf(const BookedStep& step, uint64_t row);
+  // Returns true if another worker than the sender has a pending request for the row.
+  bool AwaitsOther(const RowAsk& ask, uint32_t sender) const;
+  // Returns true if the worker cannot provide one of the damaged records that the row needs.
+  bool Refuses(const BookedStep& step, uint64_t row, uint32_t worker) const;
+  // Returns true if the row waits for an undecided record.
+  bool NeedsDamaged(const BookedStep& step, uint64_t row) const;
+  // Handles a sender's damaged copy of the record.
+  void CopyDamaged(BookedStep* step, uint64_t row, uint32_t sender, uint64_t record, const absl::Status& error,
+                   Nanos now, Fetches* fetches);
+  // Handles a sender that has no copy of the undecided records that the row needs, or cannot read it now.
+  void CopyUnavailable(BookedStep* step, uint64_t row, uint32_t sender, absl::StatusCode code, Nanos now,
+                       Fetches* fetches);
+  // Handles a sender that did not follow the decision that a record of the row is bad.
+  void FollowDecision(BookedStep* step, uint64_t row, uint32_t sender, uint64_t record, Nanos now, Fetches* fetches);
+  // Asks a worker whose copies of the row's records may be intact. Requests a decision if there is none.
+  void AskForDamaged(BookedStep* step, uint64_t row, Nanos now, Fetches* fetches);
+  void AskForDecisions(const BookedStep& step, uint64_t row);
+  // Clears the state of a row that is filled or has failed.
+  void EndDamaged(BookedStep* step, uint64_t row);
+  // Requests the rows that wait for one of these records again, not before `hold_until`.
+  void Resume(std::vector<uint64_t> records, Nanos hold_until, Nanos now);
+  void DecideAlone(Nanos now);
+  // Adds the decided records that the row needs to its fetch.
+  void AddDecided(BookedStep* step, uint64_t row, std::vector<uint64_t>* decided);
+  // Returns the records of the head step that need a decision.
+  std::vector<uint64_t> UndecidedOfHead() const;
+  // Describes what decides whether the record is bad, and what delays the decision.
+  std::string DecisionWait(uint64_t record) const;
+  std::string DescribeDamaged() const;
+
+  // Workers that delay the trainer (slow_workers.cc).
   struct Owed {
     uint64_t rows = 0;
-    Nanos since = INT64_MAX;  // when the first of them was asked for
+    Nanos since = INT64_MAX;  // time of the first request for any of them
   };
-  // What each worker owes of the head step, whose asks are known.
+  // Returns what each worker owes of the head step. The step's asks must exist.
   std::vector<Owed> OwedOfHead() const;
-  // The part of this rank's rows that the view gives to each worker.
+  // Returns each worker's share of this rank's rows under the view.
   std::vector<double> SharesUnder(const View& view) const;
-  // Seconds per row of a whole step that workers other than `except` need for their shares, at their best; 0: unknown.
+  // Returns the seconds per row of a whole step that workers other than `except` need for their shares at their best
+  // rate, or 0 if unknown.
   double UsualTime(const std::vector<double>& shares, uint32_t except, Nanos now) const;
   bool AnySlow() const;
   std::vector<uint32_t> WellWithRoom() const;
   void FindSlow(Nanos now);
   void ChaseSlow(Nanos now);
-  // Ends the stream of a slow worker, which drops what it was asked for; it gets what is granted from then on.
-  void Restart(uint32_t worker);
-  void FreeSlow();
-  void DropOldGrants();
+  // Closes the stream of a slow worker, which then drops its pending rows. The worker serves later grants only.
+  void Restart(uint32_t worker, Nanos now);
+  void FreeSlow(Nanos now);
+  void DropOldGrants(Nanos now);
 
   const Steps steps_;
   const TrackerOptions options_;
@@ -211,23 +294,29 @@ class DeliveryTracker {
   uint64_t grant_steps_;
 
   WorkerTable workers_;
-  std::shared_ptr<const View> view_;          // the latest; null: none yet
-  std::shared_ptr<const View> granted_view_;  // of the last grant
+  std::shared_ptr<const View> view_;          // the latest; null before the first
+  std::shared_ptr<const View> granted_view_;  // view of the last grant
 
   std::deque<BookedStep> booked_;  // [0] is the head
   uint64_t head_ordinal_ = 0;
-  Cursor head_;           // of the head step
-  Cursor next_;           // of the next step to grant
-  bool orphans_ = false;  // some missing row may be owed by nobody
+  Cursor head_;           // position of the head step
+  Cursor next_;           // position of the next step to grant
+  bool orphans_ = false;  // true if a missing row may have no worker that owes it
 
   Lateness lateness_;
+  RecentWaits recent_waits_;
+  Nanos find_slow_at_ = 0;  // earliest time of the next FindSlow
   std::optional<Nanos> waiting_since_;
+  Nanos resumed_at_ = 0;  // end of the last stop of this process
   bool said_waiting_ = false;
-  // Of rows that are asked for again, since the last step was taken: what each worker said last.
+  // The last error of each worker for rows that are requested again, since the last StepTaken.
   std::map<uint32_t, absl::Status> row_errors_;
+  RecordCopies copies_;
+  std::optional<Nanos> coordinator_away_;  // start of the coordinator's absence
+  Nanos ticked_at_ = 0;
   absl::Status refusal_;  // as of the last change
   uint64_t refusal_changes_ = 0;
-  std::map<uint64_t, EpochPlan> plans_;  // of the epochs in the window
+  std::map<uint64_t, EpochPlan> plans_;  // plans of the epochs in the window
 
   std::vector<Command> commands_;
   DeliveryStats stats_;

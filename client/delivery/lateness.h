@@ -1,4 +1,4 @@
-// When a row that the trainer waits for counts as late.
+// Decides when a row that the trainer waits for counts as late.
 #ifndef PENSTOCK_CLIENT_DELIVERY_LATENESS_H_
 #define PENSTOCK_CLIENT_DELIVERY_LATENESS_H_
 
@@ -9,15 +9,15 @@
 
 namespace penstock {
 
-// max(300 ms, 5 times the median of the last waits for a step), at most 1 s; 1 s as long as there are few waits to
-// judge by. Pure.
+// The threshold is 5 times the median of the recent waits for a step, at least 300 ms and at most 1 s. It is 1 s while
+// fewer than kFew waits are known. Pure.
 class Lateness {
  public:
   static constexpr Nanos kLeast = 300 * kMillisecond;
   static constexpr Nanos kMost = kSecond;
   static constexpr size_t kFew = 3;
 
-  // The trainer waited this long for a step (0: it was there).
+  // Records that the trainer waited this long for a step. 0: the step was complete.
   void AddWait(Nanos wait);
   Nanos Threshold() const { return threshold_; }
 
@@ -25,6 +25,22 @@ class Lateness {
   std::array<Nanos, 15> waits_{};
   size_t count_ = 0;
   Nanos threshold_ = kMost;
+};
+
+// The approximate time within the last second that the trainer waited. Waits decay with a half-life of 0.5 s. Pure.
+class RecentWaits {
+ public:
+  static constexpr Nanos kOften = 200 * kMillisecond;
+
+  void Add(Nanos now, Nanos wait);
+  // Returns 0 to about 0.7 s.
+  Nanos At(Nanos now) const;
+  // Returns true if the trainer waits at least a quarter of the time. `wait` is the length of the current wait.
+  bool Often(Nanos now, Nanos wait) const { return At(now) + wait >= kOften; }
+
+ private:
+  Nanos sum_ = 0;
+  Nanos at_ = 0;
 };
 
 }  // namespace penstock

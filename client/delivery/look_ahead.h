@@ -1,4 +1,4 @@
-// How many steps next to the trainer are not left to a worker that does not deliver.
+// The number of next steps whose rows are fetched from other workers if their worker does not deliver.
 #ifndef PENSTOCK_CLIENT_DELIVERY_LOOK_AHEAD_H_
 #define PENSTOCK_CLIENT_DELIVERY_LOOK_AHEAD_H_
 
@@ -7,7 +7,7 @@
 
 namespace penstock {
 
-// Enough that fetching keeps ahead, few enough that a worker which was only slow has not worked for nothing.
+// Returns enough steps for fetching to keep ahead, but few enough that a worker that was only slow wastes little work.
 inline uint64_t LookAhead(uint64_t window) { return std::max<uint64_t>(2, window / 4); }
 
 }  // namespace penstock

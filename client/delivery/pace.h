@@ -1,4 +1,4 @@
-// How fast rows come from a worker.
+// The rate at which rows arrive from a worker.
 #ifndef PENSTOCK_CLIENT_DELIVERY_PACE_H_
 #define PENSTOCK_CLIENT_DELIVERY_PACE_H_
 
@@ -9,26 +9,33 @@
 
 namespace penstock {
 
-// Pure; times do not go back.
+// Pure. Times must not decrease.
 class Pace {
  public:
   static constexpr Nanos kLongest = 1900 * kMillisecond;
 
-  // A row came that was asked for at `asked_at`.
-  void Row(Nanos now, Nanos asked_at);
-  // A row came that nobody waits for any more.
-  void Row(Nanos now) { Row(now, now); }
+  // Records the arrival of a row that was requested at `asked_at`. `first`: the first row of its stream. OwedTime
+  // excludes the time before it, because the worker was opening the session.
+  void Row(Nanos now, Nanos asked_at, bool first = false);
+  // Records the arrival of a second copy of a row.
+  void Row(Nanos now);
 
-  // Rows per second since `since`, but over the last kLongest at most. It is the worker's pace only where it owed
-  // rows all that time.
+  // Returns rows per second since `since`, but at most over the last kLongest. This is the worker's pace only if the
+  // worker owed rows for that whole time.
   double Rate(Nanos now, Nanos since) const;
-  // Its best rate over a second: of a worker that owed nothing for a while too. It fades to a half in ten seconds.
+  // Returns the highest rate over a second, also for a worker that owed nothing for part of the time. Decays with a
+  // half-life of ten seconds.
   double Best(Nanos now) const;
-  // It owed rows all the time and came to no more than this.
+  // OwedTime returns the time in which the worker owed rows that arrived within the last two seconds. OwedRate returns
+  // rows per second of that time. This is the worker's pace even if it had few requests and idled otherwise. OwedRate
+  // is 0 for fewer than kFewRows rows.
+  Nanos OwedTime(Nanos now) const;
+  double OwedRate(Nanos now) const;
+  // Replaces the best rate, because the worker owed rows all the time and did not exceed `rate`.
   void Correct(double rate, Nanos now);
 
-  // The longest time that the worker took from being asked, or from its last row, to its next row: of late, since rows
-  // that come sooner make it shorter.
+  // Returns the longest recent time from a request, or from the worker's last row, to its next row. Rows that arrive
+  // faster reduce it.
   Nanos gap() const { return gap_; }
   bool came() const { return last_ >= 0; }
 
@@ -36,12 +43,17 @@ class Pace {
   static constexpr Nanos kBucket = 100 * kMillisecond;
   static constexpr int kBuckets = 20;
 
-  // Rows of the buckets [from, to).
+  static constexpr uint64_t kFewRows = 20;
+
+  // Returns the rows in the buckets [from, to).
   uint64_t Rows(int64_t from, int64_t to) const;
+  void Count(Nanos now, bool asked, Nanos owed);
 
   struct Bucket {
     int64_t number = -1;
     uint64_t rows = 0;
+    uint64_t asked = 0;  // rows that were missing when they arrived
+    Nanos owed = 0;      // time since the request, or since the previous row
   };
   std::array<Bucket, kBuckets> buckets_;
   Nanos last_ = -1;

@@ -1,4 +1,4 @@
-// The part of the delivery core that asks others for rows that their owner does not deliver.
+// Part of the delivery core: asks other workers for rows that their owner does not deliver.
 #include <algorithm>
 #include <utility>
 
@@ -10,13 +10,13 @@
 namespace penstock {
 namespace {
 
-// Rows of one Fetch.
+// Maximum number of rows of one Fetch.
 constexpr size_t kMaxFetchRows = 16384;
 
 constexpr Nanos kHold = kSecond;
-// A row that all workers refuse but one that cannot be reached waits for that one so long.
+// How long a row that all other workers refused waits for an unavailable worker.
 constexpr Nanos kWaitForOthers = 5 * kSecond;
-// However slowly rows came from a worker, its silence is noticed after this.
+// The longest tolerated silence of a worker, however slowly its rows arrive.
 constexpr Nanos kMostPatience = 10 * kSecond;
 
 bool IsTransient(absl::StatusCode code) {
@@ -24,7 +24,7 @@ bool IsTransient(absl::StatusCode code) {
          code == absl::StatusCode::kCancelled || code == absl::StatusCode::kDeadlineExceeded;
 }
 
-// The worker cannot give the row, which says nothing of the others.
+// The worker cannot provide the row, but other workers may.
 bool IsOfTheWorker(absl::StatusCode code) {
   return code == absl::StatusCode::kFailedPrecondition || code == absl::StatusCode::kResourceExhausted;
 }
@@ -47,8 +47,8 @@ void DeliveryTracker::EnsureAsks(BookedStep* step) {
     const uint32_t worker = workers_.Find(step->view->workers[owner].id);
     step->asks[row].asked_at = step->granted_at;
     step->asks[row].owner = worker;
-    // One that got no grant owes nothing. (This is called before any state changes, so that a stream that is there
-    // now was there when the step was granted.)
+    // A worker without a grant owes nothing. (Callers call this before any state changes, so a stream that exists now
+    // existed when the step was granted.)
     if (workers_[worker].has_stream() && workers_[worker].state != TrackedWorker::State::kRetrying &&
         workers_[worker].owes_before > step->ordinal) {
       step->asks[row].worker = worker;
@@ -66,7 +66,8 @@ void DeliveryTracker::Disown(uint32_t worker) {
     }
   }
   workers_[worker].owes_before = 0;
-  // Steps without asks have all rows with the owners of their grant: this one's turn out to be nobody's.
+  // Steps without asks assign all rows to the owners of their grant. Create the asks: the rows of this worker become
+  // unassigned.
   for (BookedStep& step : booked_) {
     if (!step.complete()) EnsureAsks(&step);
   }
@@ -76,7 +77,7 @@ void DeliveryTracker::Disown(uint32_t worker) {
 uint32_t DeliveryTracker::Choose(const BookedStep& step, uint64_t row, uint32_t current, bool strict) {
   const std::vector<uint32_t>& all = workers_.in_view();
   if (view_ == nullptr || view_->ranges.empty() || all.empty()) return kNoWorker;
-  // Looked at first: of a large batch most rows wait until somebody has room, and whose they are takes longer.
+  // Checked first, because it is cheaper than the owners: most rows of a large batch wait until a worker has room.
   const bool any = std::any_of(all.begin(), all.end(), [&](uint32_t worker) {
     return worker != current && HasRoom(worker) &&
            (workers_[worker].usable() || (!strict && workers_[worker].answers()));
@@ -87,8 +88,8 @@ uint32_t DeliveryTracker::Choose(const BookedStep& step, uint64_t row, uint32_t 
       view_->KeyOf(Plan(step.span.epoch).RecordAt(steps_.PositionOfSlot(step.span, slot)), slot, steps_.step_size());
   const uint32_t owner = all[view_->OwnerOf(key)];
   const uint32_t backup = all[view_->BackupOf(key)];
-  // Owner, backup, then all in turn, each row beginning with another. Where to go on in this list, which is a circle,
-  // follows from how often the row was asked for.
+  // Order: owner, backup, then all workers, starting at another worker for each row. The list is a circle, and the
+  // number of tries gives the position in it.
   const uint64_t circle = all.size() + 2;
   const uint64_t start = step.asks[row].tries + (current == kNoWorker ? 0 : 1);
   for (const bool well : {true, false}) {
@@ -96,7 +97,7 @@ uint32_t DeliveryTracker::Choose(const BookedStep& step, uint64_t row, uint32_t 
     for (uint64_t i = 0; i < circle; ++i) {
       const uint64_t at = (start + i) % circle;
       const uint32_t worker = at == 0 ? owner : at == 1 ? backup : all[(row + at) % all.size()];
-      if (worker == current || !HasRoom(worker)) continue;
+      if (worker == current || !HasRoom(worker) || Refuses(step, row, worker)) continue;
       if (well ? workers_[worker].usable() : workers_[worker].answers()) return worker;
     }
   }
@@ -110,7 +111,9 @@ void DeliveryTracker::Ask(BookedStep* step, uint64_t row, uint32_t worker, Nanos
   ask.fetching = true;
   ++ask.tries;
   ask.asked_at = now;
-  (*fetches)[{worker, step->span.epoch}].push_back(step->RowNumber(row));
+  FetchedRows& fetch = (*fetches)[{worker, step->span.epoch}];
+  fetch.rows.push_back(step->RowNumber(row));
+  if (copies_.any_decided()) AddDecided(step, row, &fetch.decided);
   TrackedWorker& w = workers_[worker];
   w.owes_before = std::max(w.owes_before, step->ordinal + 1);
   ++w.fetches;
@@ -126,12 +129,16 @@ void DeliveryTracker::EndFetch(RowAsk* ask) {
 }
 
 void DeliveryTracker::Send(Fetches fetches) {
-  for (auto& [key, rows] : fetches) {
+  for (auto& [key, fetch] : fetches) {
     const uint64_t stream = EnsureStream(key.worker);
+    std::vector<uint64_t>& rows = fetch.rows;
+    std::vector<uint64_t>& decided = fetch.decided;
     std::sort(rows.begin(), rows.end());
+    std::sort(decided.begin(), decided.end());
+    decided.erase(std::unique(decided.begin(), decided.end()), decided.end());
     for (size_t at = 0; at < rows.size(); at += kMaxFetchRows) {
       const size_t end = std::min(rows.size(), at + kMaxFetchRows);
-      commands_.push_back(SendFetch{stream, key.epoch, {rows.begin() + at, rows.begin() + end}});
+      commands_.push_back(SendFetch{stream, key.epoch, {rows.begin() + at, rows.begin() + end}, decided});
     }
   }
 }
@@ -139,7 +146,7 @@ void DeliveryTracker::Send(Fetches fetches) {
 void DeliveryTracker::Reassign(Nanos now) {
   if (!orphans_) return;
   orphans_ = false;
-  // What is taken from a slow worker is far more than its backup alone could give beside its own.
+  // A slow worker's rows are far more than its backup can provide in addition to its own.
   const std::vector<uint32_t> spread = AnySlow() ? WellWithRoom() : std::vector<uint32_t>();
   Fetches fetches;
   for (BookedStep& step : booked_) {
@@ -148,6 +155,10 @@ void DeliveryTracker::Reassign(Nanos now) {
       if (step.rows[row] != BookedStep::Row::kMissing || step.asks[row].worker != kNoWorker) continue;
       if (!step.refusals.empty() && step.refusals.count(row) > 0) {
         AskOthers(&step, row, now, &fetches);
+        continue;
+      }
+      if (!step.damaged.empty() && step.damaged.count(row) > 0) {
+        AskForDamaged(&step, row, now, &fetches);
         continue;
       }
       uint32_t worker = kNoWorker;
@@ -168,6 +179,7 @@ void DeliveryTracker::Reassign(Nanos now) {
 void DeliveryTracker::GiveUp(BookedStep* step, uint64_t row, absl::Status error) {
   step->rows[row] = BookedStep::Row::kFailed;
   step->refusals.erase(row);
+  EndDamaged(step, row);
   if (row < step->failed_row) {
     step->failed_row = row;
     step->failure = std::move(error);
@@ -217,34 +229,53 @@ void DeliveryTracker::Refused(BookedStep* step, uint64_t row, uint32_t sender, a
   AskOthers(step, row, now, fetches);
 }
 
-void DeliveryTracker::Failed(const Slot& slot, uint64_t stream, absl::Status error, Nanos now) {
-  BookedStep& step = At(slot.ordinal);
-  PS_CHECK(step.rows[slot.row] == BookedStep::Row::kClaimed);
-  const uint32_t sender = workers_.OfStream(stream);
-  if (!IsTransient(error.code()) && !IsOfTheWorker(error.code())) return GiveUp(&step, slot.row, std::move(error));
-  EnsureAsks(&step);
-  step.rows[slot.row] = BookedStep::Row::kMissing;
-  row_errors_[sender] = error;
-  RowAsk& ask = step.asks[slot.row];
-  Fetches fetches;
-  if (IsOfTheWorker(error.code()) && sender != kNoWorker) {
-    Refused(&step, slot.row, sender, std::move(error), now, &fetches);
-    return Send(std::move(fetches));
-  }
-  // Somebody else was asked meanwhile, and has yet to answer.
-  if (ask.worker != kNoWorker && ask.worker != sender && workers_[ask.worker].has_stream()) return;
+void DeliveryTracker::TryOthers(BookedStep* step, uint64_t row, uint32_t sender, Nanos now, Fetches* fetches) {
+  RowAsk& ask = step->asks[row];
+  if (AwaitsOther(ask, sender)) return;
   EndFetch(&ask);
-  // Each worker in turn; when all have failed, all again after a while.
+  // Ask each worker in turn. After all have failed, ask all again after a pause.
   const uint32_t next = (ask.tries + 1) % std::max<size_t>(1, workers_.in_view().size()) == 0
                             ? kNoWorker
-                            : Choose(step, slot.row, sender, false);
+                            : Choose(*step, row, sender, false);
   if (next == kNoWorker) {
     ask.worker = kNoWorker;
     ask.hold_until = now + kHold;
     ++ask.tries;
     orphans_ = true;
   } else {
-    Ask(&step, slot.row, next, now, &fetches);
+    Ask(step, row, next, now, fetches);
+  }
+}
+
+void DeliveryTracker::Failed(const Slot& slot, uint64_t stream, absl::Status error, Nanos now,
+                             std::optional<uint64_t> damaged_record) {
+  BookedStep& step = At(slot.ordinal);
+  PS_CHECK(step.rows[slot.row] == BookedStep::Row::kClaimed);
+  const uint32_t sender = workers_.OfStream(stream);
+  if (!damaged_record.has_value() && !IsTransient(error.code()) && !IsOfTheWorker(error.code())) {
+    return GiveUp(&step, slot.row, std::move(error));
+  }
+  EnsureAsks(&step);
+  step.rows[slot.row] = BookedStep::Row::kMissing;
+  Fetches fetches;
+  if (damaged_record.has_value() && sender != kNoWorker) {
+    // The worker used a stand-in, so it read the row's own record and found it bad. A worker whose copy of that record
+    // is damaged needs this decision to use the stand-in.
+    const uint64_t own = RecordOf(step, slot.row);
+    const bool own_is_bad = *damaged_record != own && !copies_.decided(own);
+    const bool awaited = own_is_bad && copies_.Decide(own);
+    CopyDamaged(&step, slot.row, sender, *damaged_record, error, now, &fetches);
+    Send(std::move(fetches));
+    if (awaited) Resume({own}, 0, now);
+    return;
+  }
+  row_errors_[sender] = error;
+  if (sender != kNoWorker && NeedsDamaged(step, slot.row)) {
+    CopyUnavailable(&step, slot.row, sender, error.code(), now, &fetches);
+  } else if (IsOfTheWorker(error.code()) && sender != kNoWorker) {
+    Refused(&step, slot.row, sender, std::move(error), now, &fetches);
+  } else {
+    TryOthers(&step, slot.row, sender, now, &fetches);
   }
   Send(std::move(fetches));
 }
@@ -265,8 +296,8 @@ void DeliveryTracker::ChaseLateRows(Nanos now) {
   if (!waiting_since_.has_value() || booked_.empty() || head_complete() || now - *waiting_since_ < threshold) return;
   BookedStep& head = booked_.front();
   EnsureAsks(&head);
-  // How long a worker may be silent: longer than its rows take to come, by what was seen of it. A row that was asked
-  // for often is not asked for ever faster: where all workers are slow that would only make them slower.
+  // The tolerated silence is longer than the observed time between the worker's rows. Each repeated request of a row
+  // doubles it, at most four times: if all workers are slow, more frequent requests would only slow them further.
   std::vector<Nanos> patience(workers_.size());
   for (uint32_t i = 0; i < workers_.size(); ++i) {
     patience[i] = std::max(threshold, std::min(2 * workers_[i].pace.gap(), kMostPatience));
@@ -275,7 +306,7 @@ void DeliveryTracker::ChaseLateRows(Nanos now) {
   const auto is_late = [&](uint64_t row) {
     return head.rows[row] == BookedStep::Row::kMissing && head.asks[row].worker != kNoWorker;
   };
-  // Who is silent is known before anyone is asked instead.
+  // Find the silent workers before asking others.
   for (uint64_t row = 0; row < head.rows.size(); ++row) {
     if (!is_late(row)) continue;
     const RowAsk& ask = head.asks[row];
@@ -293,13 +324,17 @@ void DeliveryTracker::ChaseLateRows(Nanos now) {
     const Nanos mine = patience_for(ask);
     const Nanos since = std::max(*waiting_since_, ask.asked_at);
     const Nanos silent = now - std::max(since, worker.last_heard);
-    // It sends, but nothing of this step any more: the row got lost on the way.
+    // The worker sends, but no more rows of this step: the row was lost.
     const bool lost = now - std::max(since, worker.last_head_row) >= 4 * mine;
     uint32_t next = kNoWorker;
     if (silent >= mine) next = Choose(head, row, ask.worker, true);
-    // Where everyone is silent the others are no better, until it lasts.
+    // If all workers are silent, asking another one helps only if the silence lasts.
     if (next == kNoWorker && (silent >= 4 * mine || lost)) next = Choose(head, row, ask.worker, false);
     if (next == kNoWorker && lost && worker.answers() && HasRoom(ask.worker)) next = ask.worker;
+    // The decision does not wait for a silent worker's answer.
+    if ((next == kNoWorker || next == ask.worker) && silent >= mine && NeedsDamaged(head, row)) {
+      AskForDecisions(head, row);
+    }
     if (next != kNoWorker) Ask(&head, row, next, now, &fetches);
   }
   Send(std::move(fetches));

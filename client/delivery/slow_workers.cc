@@ -1,10 +1,10 @@
-// The part of the delivery core that deals with workers that send, but so slowly that they hold the trainer up.
+// Part of the delivery core: workers that send, but so slowly that they delay the trainer.
 //
-// A worker makes rows in the order of their steps, and cannot be told to leave one out. So asking others for the rows
-// of a worker that is a little slow only doubles work; its share is the coordinator's to mend. Only where a worker
-// needs far longer for its part than the others for theirs are the rows next to the trainer asked of these too: they
-// wait for it anyway. In a fleet that is slow altogether nobody needs far longer than others, and nothing is asked
-// twice.
+// A worker makes rows in the order of their steps, and cannot skip one. Asking other workers for the rows
+// of a slightly slow worker therefore only duplicates work; the coordinator adjusts its share instead. Only if a worker
+// needs far longer for its share than the others for theirs, the core asks the others for its rows near the trainer:
+// these workers wait for the slow one anyway. In a fleet that is slow as a whole no worker needs far longer than the
+// others, and no row is requested twice.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -16,18 +16,21 @@ namespace penstock {
 namespace {
 
 constexpr Nanos kNoticeAfter = 100 * kMillisecond;
-// A pace is judged over at least this long.
+// Minimum time over which a pace is measured.
 constexpr Nanos kJudgeOver = 500 * kMillisecond;
 constexpr Nanos kSureAfter = kSecond;
-// Far longer is so many times as long.
+// Factor that counts as far longer.
 constexpr double kFarLonger = 2.5;
-// At the usual pace so many rows would have come meanwhile: of fewer, chance makes as much.
+// Minimum number of rows that the usual pace would have produced in the measured time. With fewer rows, chance has as
+// much effect.
 constexpr double kEnoughRows = 20;
-// What it still needs for the step must be worth the trouble.
+// Minimum time that the worker still needs for the step, unless such waits are frequent.
 constexpr double kWorthSeconds = 0.1;
-// Nothing of its rows was missing near the head for so long: it keeps up.
+// Minimum time between two restarts of a slow worker's stream.
+constexpr Nanos kRestartAfter = kSecond;
+// A worker without missing rows near the head for this long keeps up.
 constexpr Nanos kForgetAfter = 2 * kSecond;
-// A view that leaves a slow worker this part of its share, or less, has taken its slowness into account.
+// A view that leaves a slow worker at most this fraction of its share has taken its slowness into account.
 constexpr double kCutTo = 0.8;
 
 }  // namespace
@@ -66,7 +69,7 @@ double DeliveryTracker::UsualTime(const std::vector<double>& shares, uint32_t ex
   std::vector<double> times;
   for (const uint32_t i : workers_.in_view()) {
     const TrackedWorker& worker = workers_[i];
-    const double best = worker.pace.Best(now);
+    const double best = std::max(worker.pace.Best(now), worker.pace.OwedRate(now));
     if (i == except || !worker.usable() || shares[i] <= 0 || best <= 0) continue;
     times.push_back(shares[i] / best);
   }
@@ -96,19 +99,28 @@ void DeliveryTracker::FindSlow(Nanos now) {
     TrackedWorker& worker = workers_[i];
     if (worker.slow && now - worker.slow_seen > kForgetAfter) worker.slow = false;
   }
-  if (!waiting_since_.has_value() || booked_.empty() || head_complete() || now - *waiting_since_ < kNoticeAfter) return;
+  if (!waiting_since_.has_value() || booked_.empty() || head_complete() || now < find_slow_at_) return;
+  const Nanos waited = now - *waiting_since_;
+  const bool often = recent_waits_.Often(now, waited);
+  if (waited < kNoticeAfter && !often) return;
+  find_slow_at_ = now + LookPause();
   BookedStep& head = booked_.front();
   EnsureAsks(&head);
   const std::vector<Owed> owed = OwedOfHead();
   const std::vector<double> shares = SharesUnder(*head.view);
-  // Who owes rows of this step has owed rows since it was asked for them, so that its pace is known.
+  // A worker that owes rows of this step has owed rows since the request, so its pace is known.
   std::vector<double> rates(workers_.size());
   std::vector<Nanos> spans(workers_.size());
   for (uint32_t i = 0; i < workers_.size(); ++i) {
     TrackedWorker& worker = workers_[i];
     if (owed[i].rows == 0 || worker.first_row < 0) continue;
-    spans[i] = std::min(now - std::max(owed[i].since, worker.first_row), Pace::kLongest);
-    if (spans[i] < kJudgeOver) continue;
+    spans[i] = std::min(now - std::max({owed[i].since, worker.first_row, resumed_at_}), Pace::kLongest);
+    if (spans[i] < kJudgeOver) {
+      // With small steps, no step is owed for long.
+      spans[i] = worker.pace.OwedTime(now);
+      if (spans[i] >= kJudgeOver) rates[i] = worker.pace.OwedRate(now);
+      continue;
+    }
     rates[i] = worker.pace.Rate(now, now - spans[i]);
     if (spans[i] >= kSureAfter && rates[i] < worker.pace.Best(now)) worker.pace.Correct(rates[i], now);
   }
@@ -118,16 +130,16 @@ void DeliveryTracker::FindSlow(Nanos now) {
     const double usual = UsualTime(shares, i, now);
     if (usual <= 0 || shares[i] / usual * static_cast<double>(spans[i]) / kSecond < kEnoughRows) continue;
     if (shares[i] / rates[i] < kFarLonger * usual) continue;
-    if (static_cast<double>(owed[i].rows) / rates[i] < kWorthSeconds) continue;
+    if (!often && static_cast<double>(owed[i].rows) / rates[i] < kWorthSeconds) continue;
     worker.slow = true;
-    worker.slow_seen = now;
+    worker.slow_seen = worker.slow_since = now;
     worker.slow_from = head_ordinal_;
   }
 }
 
 void DeliveryTracker::ChaseSlow(Nanos now) {
   if (!AnySlow()) return;
-  // All that keep up, so that its rows do not make another one late.
+  // Spread the rows over all workers that keep up, so that they do not delay another one.
   const std::vector<uint32_t> others = WellWithRoom();
   if (others.empty()) return;
   Fetches fetches;
@@ -141,36 +153,41 @@ void DeliveryTracker::ChaseSlow(Nanos now) {
       if (step.rows[row] != BookedStep::Row::kMissing || worker == kNoWorker || !workers_[worker].slow) continue;
       workers_[worker].slow_seen = now;
       const uint32_t next = others[(step.RowNumber(row) + step.asks[row].tries) % others.size()];
-      if (HasRoom(next)) Ask(&step, row, next, now, &fetches);
+      if (HasRoom(next) && !Refuses(step, row, next)) Ask(&step, row, next, now, &fetches);
     }
   }
   Send(std::move(fetches));
 }
 
-void DeliveryTracker::Restart(uint32_t worker) {
+void DeliveryTracker::Restart(uint32_t worker, Nanos now) {
   commands_.push_back(CloseStream{workers_[worker].stream});
   workers_.Closed(worker);
   workers_[worker].slow_from = head_ordinal_;
+  workers_[worker].slow_since = now;
   Disown(worker);
 }
 
-// The trainer went through a whole window while this worker was behind: it makes rows that are long there. Without them
-// it has the time until the trainer comes to what is granted next, and shows by that whether it is fast again.
-void DeliveryTracker::FreeSlow() {
+// The trainer consumed a whole window while this worker was slow, so the worker is making rows that the trainer no
+// longer needs. A restart drops them. The worker then has time until the trainer reaches the next grant, and shows
+// whether it is fast again.
+void DeliveryTracker::FreeSlow(Nanos now) {
   for (uint32_t i = 0; i < workers_.size(); ++i) {
     const TrackedWorker& worker = workers_[i];
-    if (worker.slow && worker.has_stream() && head_ordinal_ - worker.slow_from >= options_.window_steps) Restart(i);
+    if (worker.slow && worker.has_stream() && head_ordinal_ - worker.slow_from >= options_.window_steps &&
+        now - worker.slow_since >= kRestartAfter) {
+      Restart(i, now);
+    }
   }
 }
 
-// What a slow worker was granted under views that took it for faster would keep it busy for long with rows that others
-// give by now, and make its new, smaller part late too.
-void DeliveryTracker::DropOldGrants() {
+// Grants under views that overestimated a slow worker would keep it busy for long with rows that others now provide,
+// and would also delay its new, smaller share.
+void DeliveryTracker::DropOldGrants(Nanos now) {
   if (booked_.empty()) return;
   const std::vector<double> after = SharesUnder(*view_), before = SharesUnder(*booked_.front().view);
   for (uint32_t i = 0; i < workers_.size(); ++i) {
     const TrackedWorker& worker = workers_[i];
-    if (worker.slow && worker.has_stream() && after[i] <= kCutTo * before[i]) Restart(i);
+    if (worker.slow && worker.has_stream() && after[i] <= kCutTo * before[i]) Restart(i, now);
   }
 }
 

@@ -7,7 +7,7 @@ namespace penstock {
 namespace {
 
 constexpr Nanos kStretch = 300 * kMillisecond;
-constexpr size_t kMaxOpened = 1024;  // streams that are never heard of are few
+constexpr size_t kMaxOpened = 1024;  // few streams never get an answer
 
 }  // namespace
 

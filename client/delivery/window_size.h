@@ -1,4 +1,4 @@
-// How many steps are booked ahead of the trainer.
+// The number of steps to book ahead of the trainer.
 #ifndef PENSTOCK_CLIENT_DELIVERY_WINDOW_SIZE_H_
 #define PENSTOCK_CLIENT_DELIVERY_WINDOW_SIZE_H_
 
@@ -9,19 +9,19 @@
 
 namespace penstock {
 
-// `least` where workers are near. Where they are far, twice (since grants are halves of the window) what the trainer
-// takes during the time in which a worker answers, at most `most`. Connecting and the first answer take some two round
-// trips, so that the window leaves room for the rate to grow, and the rate then makes it grow. It never becomes
-// smaller. Pure.
+// The window is `least` for nearby workers. For distant workers it is twice the number of steps that the trainer takes
+// during a worker's response time, at most `most`; twice, because a grant is half the window. Connecting and the first
+// answer take about two round trips. The window thus leaves room for the rate to grow, and the higher rate then
+// enlarges the window. It never shrinks. Pure.
 class WindowSize {
  public:
-  // A worker that takes longer to answer is busy, not far.
+  // Maximum response time to consider. A worker that takes longer is busy, not distant.
   static constexpr Nanos kFarthest = kSecond;
 
-  // 2 <= least <= most.
+  // Requires 2 <= least <= most.
   WindowSize(uint64_t least, uint64_t most) : most_(most), steps_(least) {}
 
-  // A stream is being opened; something came on it, the first time or again.
+  // Opened: a stream is being opened. Heard: something arrived on it; only the first call for a stream has an effect.
   void Opened(uint64_t stream, Nanos now);
   void Heard(uint64_t stream, Nanos now);
   void StepTaken(Nanos now);
@@ -31,9 +31,9 @@ class WindowSize {
  private:
   const uint64_t most_;
   uint64_t steps_;
-  std::unordered_map<uint64_t, Nanos> opened_;  // streams that have not answered
-  Nanos farthest_ = 0;                          // the longest that an answer took
-  // The rate is taken over stretches.
+  std::unordered_map<uint64_t, Nanos> opened_;  // streams without an answer
+  Nanos farthest_ = 0;                          // the longest response time
+  // The rate is measured over intervals.
   Nanos stretch_began_ = -1;
   uint64_t taken_ = 0;
 };

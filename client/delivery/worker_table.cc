@@ -29,7 +29,8 @@ std::vector<uint64_t> WorkerTable::Update(const View& view) {
       worker.state = TrackedWorker::State::kIdle;
       worker.draining = false;
     }
-    worker.local = named.local;  // of streams to come: one that is open goes on
+    worker.name = named.name.empty() ? named.id : named.name;
+    worker.local = named.local;  // for future streams; an open one stays
     if (!fresh && !was_there[it->second]) {
       worker.failed = false;
       worker.backoff = kFirstBackoff;
@@ -76,6 +77,7 @@ void WorkerTable::Broken(uint32_t worker, absl::Status error, Nanos now) {
   TrackedWorker& w = workers_[worker];
   by_stream_.erase(w.stream);
   w.stream = 0;
+  if (w.state != TrackedWorker::State::kRetrying) w.lost_at = now;
   w.state = TrackedWorker::State::kBroken;
   w.suspect = w.slow = false;
   w.failed = true;

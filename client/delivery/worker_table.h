@@ -1,4 +1,4 @@
-// The workers a session knows of, and how its stream to each is doing.
+// The workers that a session knows, and the state of its stream to each.
 #ifndef PENSTOCK_CLIENT_DELIVERY_WORKER_TABLE_H_
 #define PENSTOCK_CLIENT_DELIVERY_WORKER_TABLE_H_
 
@@ -18,53 +18,57 @@ constexpr uint32_t kNoWorker = UINT32_MAX;
 
 struct TrackedWorker {
   enum class State : uint8_t {
-    kIdle,      // no stream yet; taken to be well until tried
-    kOpening,   // a first stream, nothing heard yet; taken to be well
+    kIdle,      // no stream yet; assumed to work until tried
+    kOpening,   // first stream, no answer yet; assumed to work
     kUp,        // it answers
-    kBroken,    // its last stream broke; tried again at retry_at
-    kRetrying,  // a stream after a break, nothing heard yet; not relied on
+    kBroken,    // its last stream broke; retried at retry_at
+    kRetrying,  // a stream after a break, no answer yet; not relied on
   };
 
   std::string id;
   std::string address;
-  std::string local;  // how processes of its host reach it
+  std::string local;  // address for processes of its host
+  std::string name;   // for display
   State state = State::kIdle;
-  bool in_view = false;   // of the latest view
-  bool draining = false;  // it said that it leaves: nothing new for it
-  // Owed rows that the trainer waited for, and said nothing: rows near the head are asked of others until it speaks.
+  bool in_view = false;   // in the latest view
+  bool draining = false;  // it announced that it leaves: no new requests
+  // Owed rows that the trainer waited for, and was silent: other workers get requests for its rows near the head until
+  // it sends.
   bool suspect = false;
-  // Sends, but holds the trainer up by needing far longer for its part than others for theirs: rows near the head are
-  // asked of these too, and it is not asked for others' rows.
+  // Sends, but delays the trainer by needing far longer for its share than the others for theirs. The others
+  // get requests for its rows near the head, and it gets none for their rows.
   bool slow = false;
-  Nanos slow_seen = 0;        // when it was last found to be so
-  uint64_t slow_from = 0;     // the head's ordinal when it became so, or when it was last freed of what it was granted
-  uint64_t suspect_from = 0;  // the same of `suspect`
-  // Broke, or fell silent, since it is in the view. A worker that comes back into it begins anew.
+  Nanos slow_seen = 0;        // time of the last observation
+  uint64_t slow_from = 0;     // the head's ordinal when `slow` was set, or when its stream was last restarted
+  Nanos slow_since = 0;       // the time of slow_from
+  uint64_t suspect_from = 0;  // the head's ordinal when `suspect` was set
+  // Broke, or became silent, since it joined the view. A worker that rejoins the view starts with false.
   bool failed = false;
-  uint64_t stream = 0;      // the open one; 0: none
-  Nanos last_heard = 0;     // anything at all
-  Nanos retry_at = 0;       // kBroken
+  uint64_t stream = 0;      // the open stream; 0: none
+  Nanos last_heard = 0;     // time of any message
+  Nanos retry_at = 0;       // for kBroken
+  Nanos lost_at = 0;        // time of the last break of an answered or first stream
   Nanos backoff = 0;        // before the next retry
-  absl::Status last_error;  // of the stream that broke last, until rows come again
-  uint64_t view_term = 0;   // the last view that was sent on this stream
+  absl::Status last_error;  // error of the last broken stream, until rows arrive again
+  uint64_t view_term = 0;   // the last view sent on this stream
   uint64_t view_number = 0;
-  uint64_t owes_before = 0;  // it was asked for rows of steps below this ordinal
-  uint64_t fetches = 0;      // rows of fetches that nobody answered yet, on this stream
-  Pace pace;                 // of this and earlier streams
-  Nanos last_head_row = 0;   // a row of the step that was the head then
-  Nanos first_row = -1;      // on this stream
+  uint64_t owes_before = 0;  // it has requests for rows of steps below this ordinal
+  uint64_t fetches = 0;      // unanswered rows of fetches on this stream
+  Pace pace;                 // over this and earlier streams
+  Nanos last_head_row = 0;   // time of the last row of the head step
+  Nanos first_row = -1;      // time of the first row on this stream
 
   bool has_stream() const { return stream != 0; }
-  // May be relied on for something new.
+  // Returns true if new rows may be requested from it.
   bool usable() const {
     return !draining && !suspect && !slow && (in_view || state == State::kUp) && state != State::kBroken &&
            state != State::kRetrying;
   }
-  // Answers, though it is slow or leaves: better than nobody.
+  // Returns true if it answers, although it may be slow or leaving. A fallback if no worker is usable.
   bool answers() const { return state == State::kUp; }
 };
 
-// Workers have numbers, which they keep for the session's life. Pure.
+// Workers have numbers, which are stable for the session's lifetime. Pure.
 class WorkerTable {
  public:
   static constexpr Nanos kFirstBackoff = 100 * kMillisecond;
@@ -74,25 +78,26 @@ class WorkerTable {
   TrackedWorker& operator[](uint32_t worker) { return workers_[worker]; }
   const TrackedWorker& operator[](uint32_t worker) const { return workers_[worker]; }
 
-  // Takes over who is there and where. One that comes (back) into the view is tried at once. Returns the streams that
-  // lead to an address that is no longer the worker's (they are forgotten here: the worker counts as idle).
+  // Installs the workers and addresses of a view. A worker that joins, or rejoins, the view is tried at once. Returns
+  // the streams to addresses that are no longer the worker's. The table forgets these streams: their workers count as
+  // idle.
   std::vector<uint64_t> Update(const View& view);
 
-  // The worker of that id, or kNoWorker.
+  // Returns the worker with this id, or kNoWorker.
   uint32_t Find(const std::string& id) const;
-  // The worker that an open stream leads to, or kNoWorker for one that is closed.
+  // Returns the worker of an open stream, or kNoWorker for a closed one.
   uint32_t OfStream(uint64_t stream) const;
-  // Numbers of the workers of the latest view, in its order.
+  // Returns the numbers of the latest view's workers, in its order.
   const std::vector<uint32_t>& in_view() const { return in_view_; }
 
-  // The stream that is opened for the worker, which has none, from now on.
+  // Assigns a new stream to the worker, which must have none. Returns the stream's number.
   uint64_t Open(uint32_t worker);
-  // Something came on its stream.
+  // Records a message on its stream.
   void Heard(uint32_t worker, Nanos now);
   void Broken(uint32_t worker, absl::Status error, Nanos now);
-  // Forgets the worker's stream, which is closed on purpose.
+  // Clears the worker's stream, which was closed on purpose.
   void Closed(uint32_t worker);
-  // Good rows came: the next break is met with a short backoff again, and the last one is over.
+  // Records valid rows: clears the last error and resets the backoff.
   void Proven(uint32_t worker) {
     workers_[worker].backoff = kFirstBackoff;
     workers_[worker].last_error = absl::OkStatus();

@@ -185,13 +185,12 @@ int main(int argc, char** argv) {
   SoftmaxModel model(flags.classes);
   Epoch epoch;
   uint64_t number = 0;
-  uint64_t steps_in_epoch = reader->steps_left_in_epoch();  // a restored state may lie in mid-epoch
+  const uint64_t steps_in_epoch = reader->steps_per_epoch();
   double waited_before = 0;
   for (const penstock::Batch& batch : reader->Batches()) {
     if (epoch.steps > 0 && batch.epoch() != number) {
       epoch.Print(number);
       epoch = Epoch();
-      steps_in_epoch = reader->steps_per_epoch();
     }
     number = batch.epoch();
     const double waited = Seconds(reader->Stats().waited) - waited_before;

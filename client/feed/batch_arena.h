@@ -1,4 +1,4 @@
-// The memory that a feeder's batches lie in: one memfd, which the trainer maps too.
+// The memory of a feeder's batches: one memfd, which the trainer maps too.
 #ifndef PENSTOCK_CLIENT_FEED_BATCH_ARENA_H_
 #define PENSTOCK_CLIENT_FEED_BATCH_ARENA_H_
 
@@ -15,51 +15,64 @@
 
 namespace penstock {
 
-// Blocks of whole pages of one file without a name, whose size is fixed and sealed. Pages that nobody uses take no
-// memory. What lies in it may be written by the trainer at any time, so nothing here is read for a decision: what is
-// free is kept elsewhere. Thread-safe.
+// Allocates blocks of whole pages in one anonymous file, whose size is fixed and sealed. Unused pages take no memory.
+// The trainer may write to the file at any time, so the feeder never bases a decision on its contents; the record of
+// free pages is outside the file. Thread-safe.
 class BatchArena final : public Allocator {
  public:
   static constexpr size_t kPage = FreePages::kPage;
 
-  // What becomes of the pages of a block that is given back. kKeep: they stay the arena's, for a trainer that has
-  // page-locked them: a device goes on reading a page that the file has lost.
+  // What happens to the pages of a deallocated block. kKeep: they stay in the arena, for a trainer that has page-locked
+  // them: a device continues to read a page that was removed from the file.
   enum class Pages { kGiveBack, kKeep };
 
-  // `bytes` is rounded up to whole pages. Errors name the system call.
+  // Creates an arena of `bytes`, rounded up to whole pages. Errors name the system call.
   static absl::StatusOr<std::unique_ptr<BatchArena>> Create(uint64_t bytes, Pages pages = Pages::kGiveBack);
   BatchArena(const BatchArena&) = delete;
   BatchArena& operator=(const BatchArena&) = delete;
 
   int fd() const { return memory_.fd(); }
   uint64_t bytes() const { return memory_.size(); }
-  // Of blocks that are given out.
+  // Returns the total size of the allocated blocks.
   uint64_t used_bytes() const;
-  // How often there was no room.
+  // Returns how many allocations found no room.
   uint64_t refusals() const { return refusals_.load(); }
+  // The size of the last block that found no room, and the size of all blocks at that time. Zeros before the first
+  // refusal.
+  struct Refusal {
+    uint64_t bytes = 0, used = 0;
+  };
+  Refusal last_refusal() const;
 
-  // Aligned to pages; null when no gap is large enough. Deallocate gives the pages back to the system, unless kKeep.
+  // Returns a page-aligned block, or null if no gap is large enough. Deallocate releases the pages to the system,
+  // unless kKeep.
   void* Allocate(size_t bytes) override;
   void Deallocate(void* memory, size_t bytes) override;
 
-  // Where something that lies in a block is, from the arena's start.
+  // Returns the offset of memory in a block from the arena's start.
   uint64_t OffsetOf(const void* memory) const;
 
-  // Has the system make the pages of the first `first` bytes, so that the first batches need not wait for them. Takes a
-  // while; stops early when `stop` becomes true.
+  // Makes the system allocate the pages of the first `first` bytes, so that the first batches do not wait for them.
+  // Takes a while. Stops early when `stop` becomes true.
   void Prepare(uint64_t first, const std::atomic<bool>& stop);
 
-  // Gives back all pages, whoever has them mapped: for when the trainer has ended and its children go on.
+  // Releases all pages, even if they are mapped. For use when the trainer has ended and its child processes continue.
   void GiveBackAll();
+  // Releases the pages outside of blocks. Later calls of Deallocate release none, because the trainer reads the pages
+  // after the feeder has ended.
+  void KeepUsed();
 
  private:
   BatchArena(SealedMemory memory, Pages pages);
+  void GiveBack(uint64_t from, uint64_t bytes) const;
 
   SealedMemory memory_;
   const Pages pages_;
+  std::atomic<bool> keeps_;  // true: Deallocate keeps the pages
   std::atomic<uint64_t> refusals_{0};
   mutable Mutex mutex_;
   FreePages free_ ABSL_GUARDED_BY(mutex_);
+  Refusal last_refusal_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace penstock

@@ -10,6 +10,7 @@
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "client/assembly/batch_memory.h"
+#include "client/assembly/step_number.h"
 #include "client/session/open.h"
 #include "client/session/start_checks.h"
 #include "pipeline/loader/prepared_steps.h"
@@ -18,7 +19,7 @@
 namespace penstock {
 namespace {
 
-// Of a window, and of what the trainer has in hand: see SessionOptions::max_free_bytes.
+// Number of batches that the trainer holds, in addition to the window: see SessionOptions::max_free_bytes.
 constexpr uint64_t kInHand = 2;
 constexpr size_t kTroubleLines = 4, kTroubleBytes = 512;
 
@@ -42,7 +43,7 @@ class BatchTarget final : public StepTarget {
     const ShardOffsets& offsets = *job_.job->offsets();
     ids_[row] = IdOf(offsets, result.record_id);
     sources_[row] = IdOf(offsets, result.masked ? result.record_id : result.source_record);
-    const bool real = steps_.IsValid(span_, slice_.begin + row);  // no padding
+    const bool real = steps_.IsValid(span_, slice_.begin + row);  // not padding
     valid_[row] = !result.masked && real;
     if (result.masked) {
       masked_ += real;
@@ -86,7 +87,6 @@ class DirectReader final : public Reader {
                size_t max_free_bytes)
       : job_(std::move(job)),
         steps_(steps),
-        start_(steps.Normalized(start)),
         memory_(std::make_shared<BatchMemory>(allocator, max_free_bytes)),
         cursor_(start) {}
 
@@ -121,7 +121,7 @@ class DirectReader final : public Reader {
     waiting_since_.reset();
     const absl::Duration waited = absl::Nanoseconds(Clock::Real()->Now() - began);
     stats_.waited += waited;
-    // A batch may have been waited for in several calls.
+    // The wait for a batch may span several calls.
     this_wait_ += waited;
     if (batch.ok()) {
       if (stats_.batches == 0) {
@@ -174,8 +174,7 @@ class DirectReader final : public Reader {
   absl::StatusOr<Batch> Finish(std::optional<PreparedStep> step) {
     if (!step.has_value()) return absl::OutOfRangeError("the epochs asked for are over");
     auto& target = static_cast<BatchTarget&>(*step->target);
-    const uint64_t from = step->span.epoch == start_.epoch ? start_.position : 0;
-    PS_ASSIGN_OR_RETURN(Batch batch, target.Finish((step->span.begin - from) / steps_.step_size()));
+    PS_ASSIGN_OR_RETURN(Batch batch, target.Finish(StepNumber(step->span.begin, steps_.step_size())));
     after_ = steps_.After(step->span);
     MutexLock lock(&mutex_);
     stats_.masked_rows += target.masked();
@@ -183,7 +182,7 @@ class DirectReader final : public Reader {
     return batch;
   }
 
-  // What is wrong with the files, where that may be what is waited for.
+  // Adds the failing files to a timeout's message, because they may be the cause.
   absl::Status WithTroubles(const absl::Status& status) const {
     if (!absl::IsDeadlineExceeded(status)) return status;
     std::string text(status.message());
@@ -195,10 +194,9 @@ class DirectReader final : public Reader {
 
   const std::shared_ptr<const LoadedJob> job_;
   const Steps steps_;
-  const Cursor start_;
   const std::shared_ptr<BatchMemory> memory_;
   std::unique_ptr<PreparedSteps> prepared_;
-  Cursor after_;  // of Next's thread
+  Cursor after_;  // for Next's thread only
 
   mutable Mutex mutex_;
   Cursor cursor_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// A Reader on a job that is read in this process: rows are computed in their places in the batch.
+// A Reader of a job that is read in this process: computes rows in their places in the batch.
 #ifndef PENSTOCK_CLIENT_FEED_DIRECT_READER_H_
 #define PENSTOCK_CLIENT_FEED_DIRECT_READER_H_
 
@@ -10,9 +10,9 @@
 
 namespace penstock {
 
-// Batches, order, states and errors are those of the same job served. `options.job` and what is about workers is not
-// used. `loader` outlives the reader; batches may outlive both. Errors: as Reader::Open's about ranks, batch sizes and
-// states.
+// Opens a reader. Batches, order, states and errors equal those of the same job when it is served. Ignores
+// `options.job` and the options about workers. `loader` must outlive the reader. Batches may outlive both. Returns the
+// errors of Reader::Open about ranks, batch sizes and states.
 absl::StatusOr<std::unique_ptr<Reader>> OpenDirectReader(Loader* loader, std::shared_ptr<const LoadedJob> job,
                                                          const ReaderOptions& options);
 

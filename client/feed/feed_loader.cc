@@ -3,17 +3,22 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "base/check.h"
 #include "base/json.h"
+#include "base/runtime/threads.h"
 #include "base/status_macros.h"
+#include "client/assembly/step_number.h"
+#include "client/session/notice_times.h"
 
 namespace penstock::feed {
 namespace {
 
-// How long one look for a batch takes: then it is seen what else is wanted.
+// Maximum time of one wait for a batch. Afterwards the thread checks for other requests.
 constexpr absl::Duration kOneWait = absl::Seconds(1);
 constexpr uint32_t kLeastWindow = 2;
 
@@ -30,7 +35,7 @@ uint64_t BytesOf(const Batch& batch) {
   return bytes;
 }
 
-// To the nanosecond: what is plotted are differences of sums over days.
+// Formats with nanoseconds: plots show differences of sums over days.
 std::string SecondsJson(absl::Duration seconds) { return absl::StrFormat("%.9f", absl::ToDoubleSeconds(seconds)); }
 
 ReaderStats Sum(ReaderStats a, const ReaderStats& b) {
@@ -60,20 +65,27 @@ FeedLoader::FeedLoader(FeedShared* shared, PacketSocket socket, v1::FeedOpen ope
   start_.epoch = open_.epoch();
   start_.state = open_.state();
   start_.accept_new_pipeline = open_.accept_new_pipeline();
-  thread_ = std::thread([this] {
+  start_.continues = open_.continues();
+  absl::StatusOr<std::thread> thread = StartThread("ps-feed", [this] {
     Run();
     ended_();
   });
+  if (thread.ok()) {
+    thread_ = *std::move(thread);
+    return;
+  }
+  (void)socket_.Send(MakePacket(Type::kFailed, 1, FailureJson(thread.status())), false);
+  ended_();
 }
 
 FeedLoader::~FeedLoader() {
   Stop();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void FeedLoader::Stop() {
   stop_.store(true);
-  socket_.Shutdown();  // a packet that the trainer does not take holds nobody
+  socket_.Shutdown();  // unblocks the thread if the trainer does not accept a packet
   MutexLock lock(&mutex_);
   if (reading_ != nullptr) reading_->Cancel();
   changed_.NotifyAll();
@@ -110,7 +122,7 @@ absl::Status FeedLoader::OnWant(uint32_t stream, const Want& want) {
     if (stream != stream_) {
       return absl::InvalidArgumentError(absl::StrCat("a WANT of stream ", stream, "; the newest is ", stream_));
     }
-    // Accepted: the trainer's, until it releases them.
+    // The trainer accepted these batches, and holds them until it releases them.
     while (!sent_.empty() && sent_.front().sequence < want.sequence) sent_.pop_front();
     if ((want.flags & Want::kLast) != 0) {
       back.swap(sent_);
@@ -141,7 +153,7 @@ absl::Status FeedLoader::OnSeek(uint32_t stream, const v1::FeedSeek& seek) {
     wanted_until_ = 0;
     again_ = false;
     failed_.reset();
-    seek_ = Start{stream, seek.epoch(), seek.state(), seek.accept_new_pipeline(), false};
+    seek_ = Start{stream, seek.epoch(), seek.state(), seek.accept_new_pipeline()};
     if (reading_ != nullptr) reading_->Cancel();
     changed_.NotifyAll();
   }
@@ -197,7 +209,7 @@ std::string FeedLoader::StatsJson() {
 // ---- On the loader's thread ----------------------------------------------------------------------------------------
 
 void FeedLoader::Tell(Type type, uint32_t stream, std::string_view body) const {
-  // A trainer that has gone is seen by the control thread.
+  // The control thread detects a trainer that has ended.
   (void)socket_.Send(MakePacket(type, stream, body), true);
 }
 
@@ -254,7 +266,7 @@ void FeedLoader::LetReaderGo() {
   reader_.reset();
 }
 
-// Opens at the stream's start, or behind its last batch. False: it failed, which the trainer has been told.
+// Opens a reader at the stream's start, or after its last batch. Returns false if it failed; the trainer was notified.
 bool FeedLoader::EnsureOpen() {
   if (reader_ != nullptr) return true;
   ReaderOptions options;
@@ -269,8 +281,21 @@ bool FeedLoader::EnsureOpen() {
   options.epoch = start_.epoch;
   options.state = state_.empty() ? start_.state : state_;
   options.accept_new_pipeline = start_.accept_new_pipeline;
+  options.continues = start_.continues || !state_.empty();
   options.allocator = shared_->arena;
+  const auto opens = std::make_shared<std::atomic<bool>>(true);
+  options.on_wait = [this, opens](const std::string& text) {
+    if (opens->load()) {
+      WaitsToOpen(text);
+    } else {
+      Notice(text);
+    }
+  };
+  options.on_notice = [this](const std::string& text) {
+    if (shared_->IsNew(text)) Notice(text);
+  };
   absl::StatusOr<std::unique_ptr<Reader>> reader = shared_->open_reader(open_, options, stop_);
+  opens->store(false);
   if (!reader.ok()) {
     Fail(reader.status());
     return false;
@@ -279,6 +304,7 @@ bool FeedLoader::EnsureOpen() {
   {
     MutexLock lock(&mutex_);
     reading_ = reader_.get();
+    waiting_for_.clear();
     if (seek_.has_value()) reader_->Cancel();
   }
   if (!start_.answered) Announce();
@@ -289,8 +315,6 @@ void FeedLoader::Announce() {
   const std::string state = reader_->SaveState();
   const absl::StatusOr<SessionState> at = ParseState(state);
   PS_CHECK(at.ok());
-  base_epoch_ = at->epoch;
-  step_base_ = at->position;
   global_batch_ = reader_->batch_size();
   Json json;
   if (!announced_) {
@@ -304,20 +328,36 @@ void FeedLoader::Announce() {
         .Field("local", open_.job().empty());
   }
   json.Field("state", state)
-      .Field("epoch", base_epoch_)
-      .Field("step_in_epoch", 0)
+      .Field("epoch", at->epoch)
+      .Field("step_in_epoch", StepNumber(at->position, global_batch_))
       .Field("steps_left", reader_->steps_left_in_epoch());
   Tell(announced_ ? Type::kSought : Type::kOpened, start_.stream, json.Object());
+  if (!announced_) WarnOfEpochs();
   announced_ = true;
   start_.answered = true;
 }
 
+// Only rank 0 warns.
+void FeedLoader::WarnOfEpochs() {
+  if (shared_->epoch_warnings == nullptr || open_.rank() != 0) return;
+  const auto size = static_cast<uint32_t>(global_batch_);
+  const std::string last(reader_->last_batch());
+  for (const std::string& warning : shared_->epoch_warnings(size, last, reader_->rows_per_epoch())) {
+    Notice(absl::StrCat("job '", reader_->job(), "': ", warning));
+  }
+}
+
 void FeedLoader::NextBatch() {
   if (!EnsureOpen()) return;
-  if (waiting_since_ == 0) waiting_since_ = noticed_ = Clock::Real()->Now();
+  if (waiting_since_ == 0) {
+    waiting_since_ = Clock::Real()->Now();
+    noticed_ = 0;
+  }
   absl::StatusOr<Batch> batch = reader_->Next(kOneWait);
   if (batch.ok()) {
-    waiting_since_ = 0;
+    if (noticed_ > 0)
+      Notice(absl::StrCat("rows arrive again after ", (Clock::Real()->Now() - waiting_since_) / kSecond, " s"));
+    waiting_since_ = noticed_ = 0;
     {
       MutexLock lock(&mutex_);
       waiting_for_.clear();
@@ -325,29 +365,18 @@ void FeedLoader::NextBatch() {
     SendBatch(*std::move(batch));
     return;
   }
-  if (absl::IsCancelled(batch.status())) return;  // by a SEEK, or the end
-  const Nanos now = Clock::Real()->Now();
+  if (absl::IsCancelled(batch.status())) return;  // by a SEEK, or by the end
   if (absl::IsDeadlineExceeded(batch.status())) {
-    const std::string text =
-        absl::StrCat("waiting ", (now - waiting_since_) / kSecond, " s: ", batch.status().message());
-    {
-      MutexLock lock(&mutex_);
-      waiting_for_ = text;
-    }
-    const Nanos due = noticed_ == waiting_since_ ? shared_->notice_after : shared_->notice_every;
-    if (now - noticed_ >= due) {
-      noticed_ = now;
-      Notice(text);
-    }
+    Waits(std::string(batch.status().message()));
     return;
   }
   waiting_since_ = 0;
-  // It stays where it is: another try begins there.
+  // The position does not change, so the next attempt starts there.
   const bool no_memory = absl::IsResourceExhausted(batch.status()) && shared_->arena->refusals() > 0;
   state_ = reader_->SaveState();
   LetReaderGo();
   if (no_memory && window_ != kLeastWindow) {
-    window_ = kLeastWindow;  // less ahead, so that the one that is due has room
+    window_ = kLeastWindow;  // prepare fewer batches, so that the next one has room
     return;
   }
   Fail(WithWhoHolds(batch.status()));
@@ -359,9 +388,9 @@ void FeedLoader::SendBatch(Batch batch) {
   BatchHeader header;
   header.sequence = next_sequence_;
   header.held_bytes = BytesOf(batch);
-  header.step = (batch.position() - (batch.epoch() == base_epoch_ ? step_base_ : 0)) / global_batch_;
+  header.step = batch.step();
   header.last_of_epoch = !after.ok() || after->epoch != batch.epoch() || reader_->steps_left_in_epoch() == 0;
-  // The packet is written before the batch has a slot: only the name is missing then.
+  // Write the packet before the batch has a slot, so that only the name is missing then.
   Sent sent;
   sent.sequence = next_sequence_;
   std::string packet = MakeBatch(start_.stream, header, batch, &OffsetIn, shared_->arena, state_);
@@ -386,16 +415,22 @@ void FeedLoader::SendBatch(Batch batch) {
 absl::Status FeedLoader::WithWhoHolds(const absl::Status& status) const {
   if (!absl::IsResourceExhausted(status) || shared_->arena->refusals() == 0) return status;
   const SlotTable::Held held = shared_->slots->held();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      status.message(), ": the trainer holds ", held.batches, " batches of ", held.bytes >> 20, " MiB in all, of the ",
-      shared_->arena->bytes() >> 20, " MiB that `memory` allows; let some of them go, or give more memory"));
+  const BatchArena::Refusal refusal = shared_->arena->last_refusal();
+  const uint64_t allowed = shared_->arena->bytes();
+  // The first page is never used. If the sum fits, the gaps between blocks are too small.
+  const uint64_t used = refusal.used + BatchArena::kPage;
+  const uint64_t enough = refusal.bytes + (used + refusal.bytes <= allowed ? allowed : used);
+  return absl::ResourceExhaustedError(
+      absl::StrCat(status.message(), ": a batch needs ", refusal.bytes, " bytes more, and ", refusal.used, " of the ",
+                   allowed, " bytes that `memory` allows are in use; the trainer holds ", held.batches, " batches of ",
+                   held.bytes, " bytes in all. Release some, or give memory= at least ", enough, " bytes"));
 }
 
-// Of the batch that is next, or, before the stream was answered, of its beginning.
+// Reports the failure of the next batch or, before the stream was answered, of its start.
 void FeedLoader::Fail(const absl::Status& status) {
   {
     MutexLock lock(&mutex_);
-    if (start_.stream != stream_) return;  // a SEEK has come meanwhile: nobody waits for this any more
+    if (start_.stream != stream_) return;  // a SEEK has arrived meanwhile: the trainer no longer waits for this
     failed_ = next_sequence_;
   }
   if (stop_.load()) return;
@@ -403,6 +438,28 @@ void FeedLoader::Fail(const absl::Status& status) {
        FailureJson(status, start_.answered ? std::optional<uint64_t>(next_sequence_) : std::nullopt));
 }
 
-void FeedLoader::Notice(const std::string& text) { Tell(Type::kNotice, start_.stream, MessageJson(text)); }
+void FeedLoader::WaitsToOpen(const std::string& text) {
+  {
+    MutexLock lock(&mutex_);
+    waiting_for_ = text;
+  }
+  Notice(text);
+}
+
+void FeedLoader::Waits(const std::string& missing) {
+  const Nanos age = Clock::Real()->Now() - waiting_since_;
+  const std::string waits = absl::StrCat("waiting ", age / kSecond, " s: ");
+  {
+    MutexLock lock(&mutex_);
+    waiting_for_ = waits + missing;
+  }
+  // The reader of a served job reports its waits itself. A local reader names failing files after the missing rows.
+  if (!open_.job().empty() || age < NextNotice(noticed_)) return;
+  noticed_ = age;
+  const std::vector<std::string> causes = absl::StrSplit(missing, "; ");
+  Notice(NoticeText(waits + causes[causes.size() > 1 ? 1 : 0]));
+}
+
+void FeedLoader::Notice(const std::string& text) { Tell(Type::kNotice, 0, MessageJson(text)); }
 
 }  // namespace penstock::feed

@@ -1,6 +1,6 @@
-// One loader of a trainer: its socket, and the thread that brings its batches.
+// One loader of a trainer: its socket, and the thread that fetches its batches.
 //
-//   control thread: OnPacket ─▶ what is wanted ─▶ the loader's thread: open, Next, slot, BATCH
+//   control thread: OnPacket ─▶ requested batches ─▶ the loader's thread: open, Next, slot, BATCH
 #ifndef PENSTOCK_CLIENT_FEED_FEED_LOADER_H_
 #define PENSTOCK_CLIENT_FEED_FEED_LOADER_H_
 
@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -20,6 +21,7 @@
 #include "base/packet_socket.h"
 #include "base/runtime/clock.h"
 #include "client/feed/batch_arena.h"
+#include "client/feed/epoch_warnings.h"
 #include "client/feed/messages.h"
 #include "client/feed/slot_table.h"
 #include "penstock/client.h"
@@ -28,36 +30,44 @@
 
 namespace penstock::feed {
 
-// Opens the reader of a loader. `options` has all but the job; its epochs are 0. May take long; `stop` ends it soon.
+// Opens the reader of a loader. `options` has all options except the job; its epochs are 0. May block for long; `stop`
+// ends it soon.
 using OpenReader = std::function<absl::StatusOr<std::unique_ptr<Reader>>(
     const v1::FeedOpen& open, const ReaderOptions& options, const std::atomic<bool>& stop)>;
 
-// What the loaders of a feeder share. Outlives them.
+// State that the loaders of a feeder share. Must outlive them.
 struct FeedShared {
   BatchArena* arena = nullptr;
   SlotTable* slots = nullptr;
   OpenReader open_reader;
-  std::function<void(Json* numbers)> add_stats;  // numbers of all its loaders, for each one's; null: none
-  Nanos idle_after = kSecond;                    // without a wish: what was prepared is let go
-  Nanos notice_after = 3 * kSecond;              // of a wait; then every notice_every
-  Nanos notice_every = 5 * kSecond;
+  std::function<void(Json* numbers)> add_stats;  // adds numbers of all loaders to one loader's statistics; null: none
+  EpochWarnings epoch_warnings;                  // null: none
+  Nanos idle_after = kSecond;                    // time without a WANT after which the prepared batches are released
+
+  // Returns true for the first notice with this text.
+  bool IsNew(const std::string& notice) {
+    MutexLock lock(&mutex);
+    return told.insert(notice).second;
+  }
+  Mutex mutex;
+  std::set<std::string> told ABSL_GUARDED_BY(mutex);
 };
 
 class FeedLoader {
  public:
-  // Begins. `ended` is called once, on the loader's thread, as the last thing that it does.
+  // Starts the loader. `ended` is called once, as the last action of the loader's thread.
   FeedLoader(FeedShared* shared, PacketSocket socket, v1::FeedOpen open, std::function<void()> ended);
-  // Waits for its thread: Stop, and then `ended`, come before.
+  // Joins the thread. Stop must have been called, and `ended` must have run.
   ~FeedLoader();
 
   int fd() const { return socket_.fd(); }
 
-  // What the trainer has sent; see PacketSocket::Receive. On the control thread.
+  // Receives a packet from the trainer; see PacketSocket::Receive. For the control thread.
   absl::StatusOr<std::optional<ReceivedPacket>> Receive() const { return socket_.Receive(); }
-  // On the control thread; never blocks. An error: the trainer broke the protocol, or has closed the socket
-  // (OutOfRange); then Stop.
+  // Handles a packet on the control thread. Never blocks. Returns an error if the trainer violated the protocol, or
+  // OutOfRange if it has closed the socket. The caller must then call Stop.
   absl::Status OnPacket(const Packet& packet);
-  // Ends the thread soon.
+  // Makes the thread end soon.
   void Stop();
 
  private:
@@ -71,22 +81,28 @@ class FeedLoader {
     uint64_t epoch = 0;
     std::string state;
     bool accept_new_pipeline = false;
-    bool answered = false;  // SOUGHT was sent, or OPENED
+    bool continues = false;  // true for a loader whose feeder ended during the run
+    bool answered = false;   // SOUGHT or OPENED was sent
   };
 
-  // Of the loader's thread.
+  // Functions of the loader's thread.
   void Run();
   bool EnsureOpen();
   void Announce();
+  void WarnOfEpochs();
   void NextBatch();
   void SendBatch(Batch batch);
   void Fail(const absl::Status& status);
-  void Notice(const std::string& text);
+  void WaitsToOpen(const std::string& text);  // runs on a thread of the reader that opens
+  void Notice(const std::string& text);       // any thread
+  // Keeps the description of the missing rows. For a local job, reports it to the trainer at the ages of
+  // notice_times.h.
+  void Waits(const std::string& missing);
   void Tell(Type type, uint32_t stream, std::string_view body) const;
   void LetReaderGo();
   absl::Status WithWhoHolds(const absl::Status& status) const;
 
-  // Of the control thread.
+  // Functions of the control thread.
   absl::Status OnWant(uint32_t stream, const Want& want);
   absl::Status OnSeek(uint32_t stream, const v1::FeedSeek& seek);
   absl::Status OnAsk(const v1::FeedAsk& ask);
@@ -101,26 +117,25 @@ class FeedLoader {
   Mutex mutex_;
   CondVar changed_;
   std::optional<Start> seek_ ABSL_GUARDED_BY(mutex_);
-  uint32_t stream_ ABSL_GUARDED_BY(mutex_) = 1;             // the newest that the trainer has named
-  uint64_t wanted_until_ ABSL_GUARDED_BY(mutex_) = 0;       // batches of stream_ before this one are wanted
-  bool again_ ABSL_GUARDED_BY(mutex_) = false;              // what is in sent_ is to be sent again
-  std::deque<Sent> sent_ ABSL_GUARDED_BY(mutex_);           // and not accepted, as far as is known
-  std::optional<uint64_t> failed_ ABSL_GUARDED_BY(mutex_);  // the sequence that failed: not tried again by itself
+  uint32_t stream_ ABSL_GUARDED_BY(mutex_) = 1;             // the newest stream that the trainer has named
+  uint64_t wanted_until_ ABSL_GUARDED_BY(mutex_) = 0;       // the trainer wants batches of stream_ before this one
+  bool again_ ABSL_GUARDED_BY(mutex_) = false;              // resend the packets in sent_
+  std::deque<Sent> sent_ ABSL_GUARDED_BY(mutex_);           // sent and, as far as is known, not accepted
+  std::optional<uint64_t> failed_ ABSL_GUARDED_BY(mutex_);  // failed sequence number: no automatic retry
   std::string waiting_for_ ABSL_GUARDED_BY(mutex_);
   Reader* reading_ ABSL_GUARDED_BY(mutex_) = nullptr;  // reader_, for Cancel and Stats
-  ReaderStats before_ ABSL_GUARDED_BY(mutex_);         // of readers that are gone
+  ReaderStats before_ ABSL_GUARDED_BY(mutex_);         // statistics of earlier readers
 
-  // Of the loader's thread.
-  Start start_;             // of the stream that is read
+  // State of the loader's thread.
+  Start start_;             // start of the current stream
   bool announced_ = false;  // OPENED was sent
   std::unique_ptr<Reader> reader_;
-  std::string state_;  // behind the last batch
+  std::string state_;  // state after the last batch
   uint64_t next_sequence_ = 0;
-  uint64_t step_base_ = 0;  // position that steps of base_epoch_ are counted from
-  uint64_t base_epoch_ = 0;
   uint64_t global_batch_ = 0;
-  uint32_t window_ = 0;  // 0: as OPEN says; less after the arena was full
-  Nanos waiting_since_ = 0, noticed_ = 0;
+  uint32_t window_ = 0;  // 0: as OPEN requests; smaller after the arena was full
+  Nanos waiting_since_ = 0;
+  Nanos noticed_ = 0;  // age of the wait at its last notice
 
   std::thread thread_;
 };

@@ -19,6 +19,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mutex.h"
+#include "base/open_files.h"
+#include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "client/feed/batch_arena.h"
 #include "client/feed/direct_reader.h"
@@ -32,22 +34,23 @@ namespace penstock::feed {
 namespace {
 
 constexpr uint64_t kLeastMemory = uint64_t{16} << 20;
-constexpr uint64_t kPrepared = uint64_t{256} << 20;  // of the arena: what a window takes at most
+// Limits of the memory budget for local jobs, unless the trainer sets one.
+constexpr uint64_t kLeastBudget = uint64_t{64} << 20;
+constexpr uint64_t kMostBudget = uint64_t{1} << 30;
+constexpr uint64_t kPrepared = uint64_t{256} << 20;  // part of the arena to prepare: the maximum size of a window
 constexpr size_t kMostLoaders = 256;
-constexpr Nanos kReachWithin = 10 * kSecond;
 constexpr double kOpenWithin = 600;
 constexpr Nanos kOpenPiece = 5 * kSecond;
-constexpr int kAncestryPollMs = 200;       // where the system has no pidfd
-constexpr Nanos kEndWithin = kSecond / 2;  // sessions say good-bye to their coordinator
+constexpr int kAncestryPollMs = 200;       // interval if the system has no pidfd
+constexpr Nanos kEndWithin = kSecond / 2;  // time for sessions to close at their coordinators
 constexpr Nanos kReadsEndWithin = kSecond / 10;
 
-// A coordinator is asked in short pieces, so that the end of a loader does not wait for it.
+// Opens a served job. Calls the coordinator with short timeouts, so that the end of a loader does not wait for it.
 absl::StatusOr<std::unique_ptr<Reader>> OpenServed(const v1::FeedOpen& open, ReaderOptions options,
                                                    const std::atomic<bool>& stop) {
   options.job = open.job();
-  const Nanos began = Clock::Real()->Now();
   const double seconds = open.has_open_timeout() ? open.open_timeout() : kOpenWithin;
-  const Nanos deadline = began + static_cast<Nanos>(std::clamp(seconds, 0.0, 1e9) * kSecond);
+  const Nanos deadline = Clock::Real()->Now() + static_cast<Nanos>(std::clamp(seconds, 0.0, 1e9) * kSecond);
   for (;;) {
     const Nanos left = std::max<Nanos>(deadline - Clock::Real()->Now(), 0);
     ConnectOptions connect{.coordinator = open.coordinator()};
@@ -55,9 +58,8 @@ absl::StatusOr<std::unique_ptr<Reader>> OpenServed(const v1::FeedOpen& open, Rea
     absl::StatusOr<std::unique_ptr<Reader>> reader = Reader::Open(connect, options);
     if (reader.ok() || stop.load()) return reader;
     const Nanos now = Clock::Real()->Now();
-    const bool reaches = absl::IsUnavailable(reader.status()) && now < began + kReachWithin;
-    const bool prepares = absl::IsDeadlineExceeded(reader.status());
-    if ((!reaches && !prepares) || now >= deadline) return reader;
+    const bool waits = absl::IsUnavailable(reader.status()) || absl::IsDeadlineExceeded(reader.status());
+    if (!waits || now >= deadline) return reader;
   }
 }
 
@@ -87,7 +89,7 @@ class Feeder {
     return status;
   }
 
-  // Some loader has not ended, or a read.
+  // Returns true if a loader or a read has not ended.
   bool hangs() const { return !loaders_.empty() || reads_hang_; }
 
  private:
@@ -99,7 +101,7 @@ class Feeder {
     return absl::OkStatus();
   }
 
-  // Waits for something to do and does it. OutOfRange: the trainer has gone.
+  // Waits for an event and handles it. Returns OutOfRange if the trainer has ended.
   absl::Status Turn() {
     std::vector<pollfd> fds = {{main_.fd(), POLLIN, 0}, {woken_.get(), POLLIN, 0}, {parent_.get(), POLLIN, 0}};
     std::vector<uint64_t> numbers;
@@ -112,6 +114,7 @@ class Feeder {
       return ErrnoStatus(errno, "poll");
     }
     if ((parent_ && fds[2].revents != 0) || (!parent_ && getppid() != options_.parent)) {
+      trainer_ended_ = true;
       if (arena_ != nullptr) arena_->GiveBackAll();  // children of the trainer may have it mapped
       return absl::OutOfRangeError("the trainer's process has ended");
     }
@@ -155,7 +158,10 @@ class Feeder {
                                                         " of the feeder's protocol, this penstock version ", kVersion,
                                                         ": install a package and a program of one release"));
     }
-    const uint64_t memory = hello.memory() > 0 ? hello.memory() : AvailableMemory() / 2;
+    const MemoryLimit limit = AvailableMemory();
+    // The arena is a file in memory.
+    const uint64_t most = FileSizeLimit() / BatchArena::kPage * BatchArena::kPage;
+    const uint64_t memory = hello.memory() > 0 ? hello.memory() : std::min(limit.bytes / 2, most);
     const auto pages = hello.keep_pages() ? BatchArena::Pages::kKeep : BatchArena::Pages::kGiveBack;
     PS_ASSIGN_OR_RETURN(arena_, BatchArena::Create(std::max(memory, kLeastMemory), pages));
     LocalJobsOptions local;
@@ -166,7 +172,8 @@ class Feeder {
     }
     local.threads_pinned = hello.threads() > 0;
     local.read_threads = static_cast<int>(hello.read_threads());
-    if (hello.memory_budget() > 0) local.memory_budget_bytes = hello.memory_budget();
+    local.memory_budget_bytes =
+        hello.memory_budget() > 0 ? hello.memory_budget() : std::clamp(limit.bytes / 4, kLeastBudget, kMostBudget);
     if (hello.has_record_cache()) local.record_cache_bytes = hello.record_cache();
     if (hello.has_decoded_cache()) local.decoded_cache_bytes = hello.decoded_cache();
     if (hello.has_row_cache()) local.row_cache_bytes = hello.row_cache();
@@ -179,12 +186,13 @@ class Feeder {
     local_ = std::make_unique<LocalJobs>(local);
     shared_.arena = arena_.get();
     shared_.slots = &slots_;
+    shared_.epoch_warnings = options_.epoch_warnings;
     shared_.open_reader = [this](const v1::FeedOpen& open, const ReaderOptions& reader, const std::atomic<bool>& stop) {
       return open.job().empty() ? OpenLocal(open, reader) : OpenServed(open, reader, stop);
     };
     shared_.add_stats = [this](Json* numbers) {
       const std::optional<LoaderStats> stats = local_->Stats();
-      if (!stats.has_value()) return;  // all is served
+      if (!stats.has_value()) return;  // all jobs are served
       AddCache("record_cache", stats->record_cache, numbers);
       AddCache("decoded_cache", stats->decoded_cache, numbers);
       AddCache("row_cache", stats->row_cache, numbers);
@@ -215,7 +223,9 @@ class Feeder {
       return absl::OkStatus();
     }
     if (!std::exchange(prepared_, true)) {
-      preparing_ = std::thread([this] { arena_->Prepare(kPrepared, ending_); });
+      // Without this thread, batches allocate the pages on their first access.
+      absl::StatusOr<std::thread> started = StartThread("ps-arena", [this] { arena_->Prepare(kPrepared, ending_); });
+      if (started.ok()) preparing_ = *std::move(started);
     }
     const uint64_t number = next_loader_++;
     loaders_[number].loader =
@@ -241,7 +251,7 @@ class Feeder {
   absl::Status FromLoader(uint64_t number) {
     Entry& entry = loaders_.at(number);
     const auto one = [&]() -> absl::Status {
-      // The socket is the loader's; only this thread reads from it.
+      // The socket belongs to the loader. Only this thread reads from it.
       PS_ASSIGN_OR_RETURN(std::optional<ReceivedPacket> received, entry.loader->Receive());
       if (!received.has_value()) return absl::OkStatus();
       PS_ASSIGN_OR_RETURN(const Packet packet, ParsePacket(received->bytes));
@@ -254,7 +264,7 @@ class Feeder {
     return absl::IsOutOfRange(status) ? absl::OkStatus() : status;
   }
 
-  // Loaders whose threads have ended.
+  // Removes loaders whose threads have ended.
   void Reap() {
     uint64_t count = 0;
     (void)!read(woken_.get(), &count, sizeof(count));
@@ -266,7 +276,7 @@ class Feeder {
     for (const uint64_t number : ended) loaders_.erase(number);
   }
 
-  // Sessions end at their coordinators, if that goes soon.
+  // Closes the sessions at their coordinators, within a time limit.
   void End() {
     ending_.store(true);
     for (auto& [number, entry] : loaders_) entry.loader->Stop();
@@ -279,6 +289,8 @@ class Feeder {
       Reap();
     }
     if (preparing_.joinable()) preparing_.join();
+    // The trainer may hold its batches for as long as it runs.
+    if (arena_ != nullptr && !trainer_ended_) arena_->KeepUsed();
     if (local_ != nullptr) {
       reads_hang_ = !local_->StopReadsBy(std::max(deadline, Clock::Real()->Now() + kReadsEndWithin));
     }
@@ -297,6 +309,7 @@ class Feeder {
   std::unique_ptr<LocalJobs> local_;
   FeedShared shared_;
   bool prepared_ = false;
+  bool trainer_ended_ = false;
   std::atomic<bool> ending_{false};
   std::thread preparing_;
   std::map<uint64_t, Entry> loaders_;
@@ -311,7 +324,7 @@ class Feeder {
 absl::Status Feed(PacketSocket main, const FeederOptions& options) {
   auto feeder = std::make_unique<Feeder>(std::move(main), options);
   absl::Status status = feeder->Run();
-  if (feeder->hangs()) (void)feeder.release();  // what hangs may still use it
+  if (feeder->hangs()) (void)feeder.release();  // threads that hang may still use it
   return status;
 }
 

@@ -1,4 +1,4 @@
-// The feeder: the process beside a trainer that brings its batches (docs/feed.md).
+// The feeder: a process on the trainer's host that fetches its batches (docs/feed.md).
 #ifndef PENSTOCK_CLIENT_FEED_FEEDER_H_
 #define PENSTOCK_CLIENT_FEED_FEEDER_H_
 
@@ -10,29 +10,32 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/packet_socket.h"
+#include "client/feed/epoch_warnings.h"
 #include "penstock/v1/feed.pb.h"
 #include "penstock/v1/job.pb.h"
 #include "pipeline/records/dataset_files.h"
 
 namespace penstock::feed {
 
-// What an OPEN without a coordinator reads: the job, with its globs resolved, and the roots that they are confined to.
+// The input of an OPEN without a coordinator: the job, with its globs resolved, and the roots to which they are
+// confined.
 struct LocalSource {
   v1::JobSpec job;
   std::vector<DataRoot> roots;
 };
 
 struct FeederOptions {
-  int parent = 0;  // the process that this one belongs to
+  int parent = 0;  // process id of the trainer
   std::function<absl::StatusOr<LocalSource>(const v1::FeedOpen&)> open_local;
-  // Where indexes are kept when HELLO says nothing.
+  // Returns the folder for indexes if HELLO names none.
   std::function<absl::StatusOr<std::string>()> index_dir;
   std::string release;
+  EpochWarnings epoch_warnings = nullptr;
 };
 
-// Serves the trainer at the other end of `main` until it closes that or its process ends; OK then. An error is the
-// trainer's mistake (it has been told), or the system's. Threads may be left behind that hang in storage: the process
-// must end without waiting for them.
+// Serves the trainer at the other end of `main`. Returns OK when the trainer closes the socket or its process ends.
+// Returns an error if the trainer made a mistake, which was reported to it, or if a system call failed. Threads that
+// hang in storage may remain: the process must exit without joining them.
 absl::Status Feed(PacketSocket main, const FeederOptions& options);
 
 }  // namespace penstock::feed

@@ -51,7 +51,7 @@ absl::StatusOr<std::shared_ptr<const LoadedJob>> LocalJobs::Load(const v1::JobSp
   auto loaded = std::make_shared<LoadedJob>();
   loaded->troubles = troubles_;
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
-                      OpenDataset(spec, roots, options_.index_dir, options_.threads, troubles_, files_.storage()));
+                      OpenDataset(files_.storage(), spec, roots, options_.index_dir, options_.threads, troubles_));
   if (!allow_missing) PS_RETURN_IF_ERROR(CheckKeys(spec, reader.get()));
   PS_ASSIGN_OR_RETURN(loaded->job, LoadJob::Create(spec, std::move(reader)));
   loaded->pipeline_fingerprint = JobPipelineFingerprint(loaded->job->pipeline());
@@ -85,7 +85,7 @@ absl::StatusOr<Loader*> LocalJobs::loader() {
       disk.folder = options_.disk_cache;
       disk.limit_bytes = options_.disk_cache_bytes;
       disk.warn = [](const std::string& text) { std::fprintf(stderr, "penstock feed: %s\n", text.c_str()); };
-      PS_ASSIGN_OR_RETURN(options.disk_cache, DiskCache::Open(std::move(disk)));
+      PS_ASSIGN_OR_RETURN(options.disk_cache, DiskCache::OpenWithin(std::move(disk), &options.memory_budget_bytes));
     }
     if (options_.read_threads > 0) options.reads_under_way = files_.reads_under_way();
     if (options.threads == 0) options.threads = AvailableCpus();

@@ -1,4 +1,5 @@
-// Jobs that are read in this process: no coordinator, no worker. All share one loader, its threads, budget and caches.
+// Jobs that are read in this process, without a coordinator or a worker. All jobs share one loader with its threads,
+// budget and caches.
 #ifndef PENSTOCK_CLIENT_FEED_LOCAL_JOBS_H_
 #define PENSTOCK_CLIENT_FEED_LOCAL_JOBS_H_
 
@@ -24,12 +25,12 @@
 
 namespace penstock {
 
-// The distinct bad records of a job, against errors.max_bad_fraction: what the coordinator does for a served one.
+// Counts the distinct bad records of a job against errors.max_bad_fraction, as the coordinator does for a served job.
 // Thread-safe.
 class BadRecordLimit {
  public:
   explicit BadRecordLimit(const LoadJob& job);
-  // FailedPrecondition when this one is too many; names it.
+  // Adds a record. Returns FailedPrecondition that names the record if it exceeds the limit.
   absl::Status Add(uint64_t record, DatasetReader& reader);
 
  private:
@@ -42,47 +43,48 @@ class BadRecordLimit {
 struct LoadedJob {
   std::shared_ptr<const LoadJob> job;
   std::shared_ptr<const BatchFormat> format;
-  uint64_t pipeline_fingerprint = 0;  // as states have it
+  uint64_t pipeline_fingerprint = 0;  // as in saved states
   std::shared_ptr<BadRecordLimit> bad_records;
-  std::shared_ptr<const FileTroubles> troubles;  // of all jobs here
+  std::shared_ptr<const FileTroubles> troubles;  // shared by all jobs in this process
 };
 
 struct LocalJobsOptions {
-  int threads = 0;              // at the most; 0: the CPUs that the cgroup's quota gives
-  bool threads_pinned = false;  // no fewer, whatever else needs the CPUs
-  int read_threads = 0;         // that only read, for network file systems (FarFiles); 0: found while rows are made
+  int threads = 0;              // maximum number; 0: the CPUs of the cgroup's quota
+  bool threads_pinned = false;  // keep this number even if other processes need the CPUs
+  int read_threads = 0;         // threads that only read, for network file systems (FarFiles); 0: tuned
   uint64_t memory_budget_bytes = uint64_t{1} << 30;
-  // Inside the budget; unless said what is found to pay, 0 at first.
+  // Parts of the budget. Unset: tuned automatically, starting at 0.
   std::optional<uint64_t> record_cache_bytes, decoded_cache_bytes, row_cache_bytes;
-  std::string disk_cache;         // a folder of this process's alone; empty: none
-  uint64_t disk_cache_bytes = 0;  // of its files; 0: half of the disk's free space
+  std::string disk_cache;         // a folder for this process only; empty: none
+  uint64_t disk_cache_bytes = 0;  // limit of its files; 0: half of the disk's free space
   std::string index_dir;
 };
 
-// Thread-safe. Outlives its jobs and what reads them.
+// Thread-safe. Must outlive its jobs and their readers.
 class LocalJobs {
  public:
   explicit LocalJobs(LocalJobsOptions options) : options_(std::move(options)), files_(options_.read_threads) {}
 
-  // Expands the job's globs, loads or builds the indexes; what was loaded for the same job before is used again while
-  // somebody has it. May take long. Errors name what is wrong with the files or the job: also keys that none of the
-  // first records has (CheckKeys), unless `allow_missing`.
+  // Expands the job's globs, and loads or builds its indexes. Returns the same object for an equal job while any
+  // reference to it exists. May block for long. Errors name the defect of the files or the job, which includes keys
+  // that none of the first records has (CheckKeys), unless `allow_missing`.
   absl::StatusOr<std::shared_ptr<const LoadedJob>> Load(const v1::JobSpec& spec, const std::vector<DataRoot>& roots,
                                                         bool allow_missing = false);
 
-  // Made at its first use. InvalidArgument where the caches leave no room in the budget.
+  // Returns the loader, which is created on first use. Returns InvalidArgument if the caches leave no room in the
+  // budget.
   absl::StatusOr<Loader*> loader();
 
-  // Of the loader; nothing while there is none.
+  // Returns the loader's statistics, or nullopt before its first use.
   std::optional<LoaderStats> Stats();
 
-  // For the end: no thread of its own reads any more. False: one hangs in storage, and this must be left to the end of
-  // the process.
+  // Stops the read threads. Returns false if one hangs in storage: then this object must stay alive until the process
+  // exits.
   bool StopReadsBy(Nanos deadline) { return files_.StopBy(deadline); }
 
  private:
   const LocalJobsOptions options_;
-  FarFiles files_;  // outlives what reads from it
+  FarFiles files_;  // outlives its readers
   const std::shared_ptr<FileTroubles> troubles_ = std::make_shared<FileTroubles>(Clock::Real());
   Mutex mutex_;
   std::unique_ptr<Loader> loader_ ABSL_GUARDED_BY(mutex_);

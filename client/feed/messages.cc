@@ -15,9 +15,9 @@ namespace penstock::feed {
 namespace {
 
 constexpr size_t kHeader = 8;
-constexpr size_t kSlotNameAt = 16;  // in a BATCH
+constexpr size_t kSlotNameAt = 16;  // offset in a BATCH
 constexpr size_t kMaxReleases = 512;
-// Of a message for people: what is longer is cut, so that every packet fits.
+// Maximum length of a text for display. Longer texts are truncated, so that every packet fits.
 constexpr size_t kMaxText = 16384;
 
 template <typename T>
@@ -32,7 +32,7 @@ T Get(std::string_view bytes, size_t at) {
   return value;
 }
 
-// Of one element of a RAGGED column of numbers; at least 1.
+// Returns the size of one element of a RAGGED column of numbers, at least 1.
 uint64_t ElementBytes(const ColumnInfo& column) {
   uint64_t bytes = DTypeSize(static_cast<DType>(column.type));
   for (const int64_t extent : column.shape) bytes *= static_cast<uint64_t>(extent);
@@ -108,7 +108,7 @@ std::string MakeBatch(uint32_t stream, const BatchHeader& header, const Batch& b
   Put(at(batch.valid().data()), &out);
   Put(header.held_bytes, &out);
   for (const ColumnView& column : batch.columns()) {
-    // Nothing is read of the arena itself: it is the trainer's to write.
+    // Never read the arena here: the trainer can write to it.
     const bool strings = column.info().type == ElementType::kString;
     const void* const values = strings ? column.string_text().data() : column.raw();
     const uint64_t bytes = strings ? column.string_text().size() : column.bytes();

@@ -1,4 +1,4 @@
-// The packets of docs/feed.md, as bytes. Pure.
+// Encodes and decodes the packets of docs/feed.md. Pure.
 #ifndef PENSTOCK_CLIENT_FEED_MESSAGES_H_
 #define PENSTOCK_CLIENT_FEED_MESSAGES_H_
 
@@ -42,7 +42,7 @@ struct Packet {
   std::string_view body;
 };
 
-// InvalidArgument: shorter than a header.
+// Returns InvalidArgument if the packet is shorter than a header.
 absl::StatusOr<Packet> ParsePacket(std::string_view bytes);
 
 struct SlotName {
@@ -53,18 +53,19 @@ struct SlotName {
 absl::StatusOr<std::vector<SlotName>> ParseRelease(std::string_view body);
 
 struct Want {
-  static constexpr uint32_t kAgain = 1;  // what was sent may be lost
-  static constexpr uint32_t kLast = 2;   // what was sent from `sequence` on was not accepted, and goes back
+  static constexpr uint32_t kAgain = 1;  // sent batches may be lost
+  static constexpr uint32_t kLast = 2;   // the trainer returns sent batches from `sequence` on, which it did not accept
   uint64_t sequence = 0;
   uint32_t count = 0;
   uint32_t flags = 0;
 };
 absl::StatusOr<Want> ParseWant(std::string_view body);
 
-// A JSON object into a message of feed.proto. InvalidArgument names a member that is unknown or of the wrong type.
+// Parses a JSON object into a message of feed.proto. Returns InvalidArgument that names a member that is unknown or has
+// the wrong type.
 absl::Status ParseJson(std::string_view body, google::protobuf::Message* message);
 
-// `body` behind a header.
+// Returns `body` after a header.
 std::string MakePacket(Type type, uint32_t stream, std::string_view body);
 
 struct BatchHeader {
@@ -74,20 +75,20 @@ struct BatchHeader {
   bool last_of_epoch = false;
   uint64_t held_bytes = 0;
 };
-// `offset_of` says where in the arena something of the batch lies. `state`: behind this batch.
+// Encodes a BATCH. `offset_of` returns the arena offset of memory in the batch. `state` is the state after this batch.
 std::string MakeBatch(uint32_t stream, const BatchHeader& header, const Batch& batch,
                       uint64_t (*offset_of)(const void* context, const void* memory), const void* context,
                       std::string_view state);
-// Where MakeBatch has put header.name.
+// Sets header.name in a packet that MakeBatch returned.
 void SetSlotName(const SlotName& name, std::string* packet);
 
-// [{"name": ..., "type": ..., "ragged": ..., "shape": [...]}, ...]
+// Returns [{"name": ..., "type": ..., "ragged": ..., "shape": [...]}, ...].
 std::string ColumnsJson(const std::vector<ColumnInfo>& columns);
 
-// {"message": text}: a NOTICE, or the answer to `waiting`. Texts for people are cut where they would not fit a packet.
+// Returns {"message": text}, for a NOTICE or the answer to `waiting`. Truncates texts that do not fit into a packet.
 std::string MessageJson(std::string_view text);
 
-// code and message, and the sequence where there is one.
+// Returns the code and the message, and the sequence number if there is one.
 std::string FailureJson(const absl::Status& status, std::optional<uint64_t> sequence = std::nullopt);
 
 }  // namespace penstock::feed

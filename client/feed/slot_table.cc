@@ -22,7 +22,7 @@ SlotName SlotTable::Put(Batch batch, uint64_t bytes) {
 }
 
 bool SlotTable::Release(const SlotName& name) {
-  std::optional<Batch> gone;  // ends behind the lock
+  std::optional<Batch> gone;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   if (name.slot >= slots_.size()) return false;
   Slot& slot = slots_[name.slot];

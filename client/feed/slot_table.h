@@ -1,4 +1,4 @@
-// The batches that the trainer has, or is being told of.
+// The batches that the trainer holds or is about to receive.
 #ifndef PENSTOCK_CLIENT_FEED_SLOT_TABLE_H_
 #define PENSTOCK_CLIENT_FEED_SLOT_TABLE_H_
 
@@ -13,12 +13,12 @@
 
 namespace penstock::feed {
 
-// Keeps a batch, and with it its memory, until it is released. Thread-safe; batches end outside the lock.
+// Keeps a batch and its memory until it is released. Thread-safe. Batches are destroyed outside the lock.
 class SlotTable {
  public:
-  // `bytes`: what the batch holds of the arena, for the counts.
+  // Stores a batch. `bytes` is its size in the arena, for the counts.
   SlotName Put(Batch batch, uint64_t bytes);
-  // False: there is no such batch any more; nothing happens.
+  // Releases a batch. Returns false, without effect, if there is no such batch.
   bool Release(const SlotName& name);
 
   struct Held {

@@ -1,4 +1,4 @@
-// A job as the coordinator describes it, checked and in the library's own terms.
+// A job from the coordinator, validated and in the library's own types.
 #ifndef PENSTOCK_CLIENT_SESSION_JOB_INFO_H_
 #define PENSTOCK_CLIENT_SESSION_JOB_INFO_H_
 
@@ -21,7 +21,7 @@ struct JobInfo {
   std::shared_ptr<const BatchFormat> format;
   std::shared_ptr<const ShardOffsets> offsets;
   PlanOptions plan;
-  uint64_t positions = 0;  // of an epoch
+  uint64_t positions = 0;  // per epoch
   uint32_t batch_size = 0;
   LastBatch last = LastBatch::kDrop;
   uint64_t order_fingerprint = 0;
@@ -29,12 +29,12 @@ struct JobInfo {
   uint64_t mean_record_bytes = 0;
 };
 
-// The job must be READY.
-//   InvalidArgument      what the coordinator says is not sound; the message names the field
-//   FailedPrecondition   the coordinator's plan is another than this library's: releases that do not fit
+// Converts a job, which must be READY.
+//   InvalidArgument      the coordinator's description is invalid; the message names the field
+//   FailedPrecondition   the coordinator's plan differs from this library's: the releases are incompatible
 absl::StatusOr<JobInfo> MakeJobInfo(const v1::Job& job);
 
-// Checked by View::Validate and against the job's number of records.
+// Converts a view. Validates it with View::Validate and against the job's number of records.
 absl::StatusOr<std::shared_ptr<const View>> MakeView(const v1::View& view, uint64_t records);
 
 }  // namespace penstock

@@ -33,17 +33,19 @@ absl::StatusOr<std::shared_ptr<const View>> ReadNews(const JobInfo& job, const W
 }
 
 JobWatch::JobWatch(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared_ptr<CoordinatorClient> coordinator,
-                   std::shared_ptr<const JobInfo> job, JobMirror watched, OnNews on_news)
+                   std::shared_ptr<const JobInfo> job, JobMirror watched, OnNews on_news, OnDecided on_decided)
     : strand_(strand),
       mailbox_(std::move(mailbox)),
       coordinator_(std::move(coordinator)),
       job_(std::move(job)),
       on_news_(std::move(on_news)),
+      on_decided_(std::move(on_decided)),
       watched_(std::move(watched)),
       again_(strand) {}
 
 void JobWatch::Start() {
   strand_->AssertHere();
+  if (const WatchedJob* const job = watched_.Find(job_->name); job != nullptr) PassDecisions(*job);
   Ask();
 }
 
@@ -66,14 +68,14 @@ void JobWatch::Answered(absl::StatusOr<v1::WatchReply> reply) {
   if (stopped_) return;
   const absl::StatusOr<JobChanges> changes = reply.ok() ? watched_.Apply(*reply) : reply.status();
   if (!changes.ok()) {
-    // Away. Trainers go on without it; a coordinator that comes back may count revisions anew.
+    // The coordinator is unavailable. Trainers continue without it. A restarted coordinator may use other revisions.
     watched_.Lost();
     backoff_ = std::clamp(2 * backoff_, kFirstBackoff, kMaxBackoff);
     again_.Set(strand_->clock()->Now() + backoff_, [this] { Ask(); });
     return;
   }
   backoff_ = 0;
-  for (const WatchedJob& job : changes->jobs) on_news_(ReadNews(*job_, job));
+  for (const WatchedJob& job : changes->jobs) PassOn(job);
   if (!changes->removed.empty()) {
     on_news_(absl::FailedPreconditionError(absl::StrCat("job ", job_->name, " was cancelled")));
   }
@@ -88,7 +90,26 @@ v1::HeldJob JobWatch::Held() const {
 void JobWatch::Take(const v1::JobUpdate& update, uint64_t revision) {
   strand_->AssertHere();
   const absl::StatusOr<WatchedJob> job = watched_.Apply(update, revision);
-  if (!stopped_ && job.ok() && job->record.state() == v1::READY) on_news_(ReadNews(*job_, *job));
+  if (!stopped_ && job.ok() && job->record.state() == v1::READY) PassOn(*job);
+}
+
+// Passes the decisions on first, because the rows that a new view makes the core request follow them.
+void JobWatch::PassOn(const WatchedJob& job) {
+  strand_->AssertHere();
+  PassDecisions(job);
+  on_news_(ReadNews(*job_, job));
+}
+
+void JobWatch::PassDecisions(const WatchedJob& job) {
+  strand_->AssertHere();
+  if (job.record.uid() != job_->uid || job.decided == nullptr) return;
+  const std::vector<uint64_t>& all = *job.decided;
+  // A coordinator that lost its store starts a new list.
+  if (all.size() < decided_) decided_ = 0;
+  if (all.size() == decided_) return;
+  const std::vector<uint64_t> fresh(all.begin() + static_cast<std::ptrdiff_t>(decided_), all.end());
+  decided_ = all.size();
+  on_decided_(fresh);
 }
 
 }  // namespace penstock

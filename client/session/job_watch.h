@@ -1,9 +1,12 @@
-// Follows a job at the coordinator: the part of a session that knows how watches are asked and answered.
+// Follows a job at the coordinator. The part of a session that implements the watch protocol.
 #ifndef PENSTOCK_CLIENT_SESSION_JOB_WATCH_H_
 #define PENSTOCK_CLIENT_SESSION_JOB_WATCH_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,42 +18,49 @@
 
 namespace penstock {
 
-// What is told of a job means for one that is being read.
-//   a view   the job's present one
-//   null     nothing: there is no view or it is not sound, and the one of before stands; a coordinator's mistake
-//            stops no trainer
-//   error    the job is over: replaced, failed or cancelled
+// Returns the effect of a job's update on a session that reads it.
+//   a view   the job's current view
+//   null     no change: there is no valid view, and the previous one stays in use; a mistake of the coordinator does
+//            not stop the trainer
+//   error    the job has ended: replaced, failed or cancelled
 absl::StatusOr<std::shared_ptr<const View>> ReadNews(const JobInfo& job, const WatchedJob& news);
 
-// Long polls, one at a time, for as long as it lives. A coordinator that is away is asked again, quietly, for as long
-// as it takes. For the strand's tasks alone.
+// Makes one long poll at a time until Stop. If the coordinator is unavailable, retries without a report and without a
+// limit. For tasks of the strand only.
 class JobWatch {
  public:
-  // A view that may be a new one, or why the job is over. On the strand.
+  // Receives a view, which may be new, or the error with which the job ended. Runs on the strand.
   using OnNews = std::function<void(absl::StatusOr<std::shared_ptr<const View>>)>;
+  // Receives the records that the coordinator decided to be bad since the last call. Runs on the strand.
+  using OnDecided = std::function<void(const std::vector<uint64_t>&)>;
 
-  // `watched`: the job as it is known. The strand outlives this; the mailbox is closed before it goes.
+  // `watched` holds the known state of the job. `strand` must outlive this object. `mailbox` must be closed before this
+  // object is destroyed.
   JobWatch(Strand* strand, std::shared_ptr<Mailbox> mailbox, std::shared_ptr<CoordinatorClient> coordinator,
-           std::shared_ptr<const JobInfo> job, JobMirror watched, OnNews on_news);
+           std::shared_ptr<const JobInfo> job, JobMirror watched, OnNews on_news, OnDecided on_decided);
 
   void Start();
   void Stop();
 
-  // What is known, for another call that brings the job.
+  // Returns the known state, for another call whose reply contains the job.
   v1::HeldJob Held() const;
-  // The job as that call brought it.
+  // Applies the job from the reply of that call.
   void Take(const v1::JobUpdate& update, uint64_t revision);
 
  private:
   void Ask();
   void Answered(absl::StatusOr<v1::WatchReply> reply);
+  void PassOn(const WatchedJob& job);
+  void PassDecisions(const WatchedJob& job);
 
   Strand* const strand_;
   const std::shared_ptr<Mailbox> mailbox_;
   const std::shared_ptr<CoordinatorClient> coordinator_;
   const std::shared_ptr<const JobInfo> job_;
   const OnNews on_news_;
+  const OnDecided on_decided_;
   JobMirror watched_ ABSL_GUARDED_BY(strand_);
+  size_t decided_ ABSL_GUARDED_BY(strand_) = 0;  // number of decisions passed on
   bool stopped_ ABSL_GUARDED_BY(strand_) = false;
   Nanos backoff_ ABSL_GUARDED_BY(strand_) = 0;
   StrandTimer again_ ABSL_GUARDED_BY(strand_);

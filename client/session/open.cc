@@ -9,21 +9,21 @@
 #include "base/host_name.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "client/session/notice_times.h"
 #include "client/session/start_checks.h"
-#include "client/session/wait_notice.h"
 
 namespace penstock {
 namespace {
 
-// A coordinator that cannot be reached is tried for this long (less when there is less time): it may be starting.
-constexpr Nanos kReachWithin = 10 * kSecond;
+constexpr Nanos kAnswerWithin = 10 * kSecond;  // timeout of one call
 constexpr Nanos kRetryEvery = 200 * kMillisecond;
 constexpr Nanos kWatchPiece = 5 * kSecond;
 constexpr Nanos kCloseWithin = 500 * kMillisecond;
-// Of a window, however small they are.
+constexpr char kIsItRunning[] = "; is the coordinator running, and its address right?";
+// Maximum number of steps of a window, however small the steps are.
 constexpr uint64_t kMostSteps = 4096;
 
-// What keeps a job from being read, in words, for a timeout's message.
+// Describes why a job cannot be read yet, for the error of a timeout.
 std::string Progress(const v1::Job& job) {
   std::string text;
   if (job.state() == v1::PREPARING) {
@@ -36,7 +36,7 @@ std::string Progress(const v1::Job& job) {
   return text;
 }
 
-// FAILED and CANCELLED are told; a job is open to reading when it is READY and some worker is there.
+// Returns true if the job is READY and has a worker. Returns an error for a FAILED or CANCELLED job.
 absl::StatusOr<bool> IsOpen(const v1::Job& job) {
   if (job.state() == v1::FAILED) {
     return absl::FailedPreconditionError(absl::StrCat("job ", job.name(), " failed: ", job.error()));
@@ -61,7 +61,8 @@ SessionOpener::SessionOpener(Executor* executor, std::shared_ptr<CoordinatorClie
       strand_(executor),
       mailbox_(std::make_shared<Mailbox>(&strand_)),
       watched_(options_.job),
-      again_(&strand_) {}
+      again_(&strand_),
+      notice_(&strand_) {}
 
 void SessionOpener::Open(Nanos timeout, Done done) {
   mailbox_->Post([this, timeout, done = std::move(done)]() mutable {
@@ -69,7 +70,6 @@ void SessionOpener::Open(Nanos timeout, Done done) {
     done_ = std::move(done);
     const Nanos now = strand_.clock()->Now();
     deadline_ = now + timeout;
-    give_up_ = now + std::min(timeout, kReachWithin);
     if (options_.world_size == 0 || options_.rank >= options_.world_size) {
       return End(absl::InvalidArgumentError(
           absl::StrCat("rank ", options_.rank, " of a world size of ", options_.world_size, ": ranks count from 0")));
@@ -91,7 +91,11 @@ void SessionOpener::Open(Nanos timeout, Done done) {
     request_.set_batch_size(options_.batch_size);
     request_.set_version(std::string(Version()));
     request_.set_process(process_);
-    tell_ = now + WaitNotice::kFirst;
+    request_.set_continues(options_.continues);
+    begun_ = now;
+    tell_ = now + kFirstNotice;
+    waits_for_ = absl::StrCat(coordinator_->name(), " does not answer", kIsItRunning);
+    TellLater();
     Reach();
   });
 }
@@ -99,7 +103,7 @@ void SessionOpener::Open(Nanos timeout, Done done) {
 void SessionOpener::Reach() {
   strand_.AssertHere();
   const Nanos left = std::max(deadline_ - strand_.clock()->Now(), 50 * kMillisecond);
-  coordinator_->OpenSession(request_, std::min(left, kReachWithin),
+  coordinator_->OpenSession(request_, std::min(left, kAnswerWithin),
                             [this, mailbox = mailbox_](absl::StatusOr<v1::OpenSessionReply> reply) {
                               mailbox->Post([this, reply = std::move(reply)]() mutable { Reached(std::move(reply)); });
                             });
@@ -107,9 +111,12 @@ void SessionOpener::Reach() {
 
 void SessionOpener::Reached(absl::StatusOr<v1::OpenSessionReply> reply) {
   strand_.AssertHere();
-  if (reply.ok() && reply->session_id().empty()) return NotYet(reply->wait());
+  if (reply.ok() && reply->session_id().empty()) {
+    waits_for_ = reply->wait();
+    return AskAgain(absl::DeadlineExceededError(absl::StrCat(coordinator_->name(), ": ", reply->wait())));
+  }
   if (reply.ok()) {
-    // From here on the coordinator has a session, which is closed when it cannot be used.
+    // From here on the coordinator has a session. End closes it if it cannot be used.
     session_ = *std::move(reply);
     const absl::Status release = CheckRelease(coordinator_->name(), session_.version(), "this client");
     if (!release.ok()) return End(release);
@@ -118,24 +125,26 @@ void SessionOpener::Reached(absl::StatusOr<v1::OpenSessionReply> reply) {
     return Look();
   }
   if (!absl::IsUnavailable(reply.status()) && !absl::IsDeadlineExceeded(reply.status())) return End(reply.status());
+  waits_for_ = absl::StrCat(reply.status().message(), kIsItRunning);
+  AskAgain(absl::UnavailableError(waits_for_));
+}
+
+void SessionOpener::AskAgain(absl::Status late) {
+  strand_.AssertHere();
   const Nanos again = strand_.clock()->Now() + kRetryEvery;
-  if (again >= give_up_) {
-    return End(absl::UnavailableError(
-        absl::StrCat(reply.status().message(), "; is the coordinator running, and its address right?")));
-  }
+  if (again >= deadline_) return End(std::move(late));
   again_.Set(again, [this] { Reach(); });
 }
 
-void SessionOpener::NotYet(const std::string& why) {
+void SessionOpener::TellLater() {
   strand_.AssertHere();
-  const Nanos now = strand_.clock()->Now();
-  if (now >= deadline_) return End(absl::DeadlineExceededError(absl::StrCat(coordinator_->name(), ": ", why)));
-  give_up_ = now + std::min(deadline_ - now, kReachWithin);
-  if (now >= tell_ && options_.on_wait != nullptr) {
-    options_.on_wait(absl::StrCat("waiting to open: ", why));
-    tell_ = now + WaitNotice::kAgain;
-  }
-  again_.Set(now + std::min(deadline_ - now, kRetryEvery), [this] { Reach(); });
+  if (options_.on_wait == nullptr) return;
+  notice_.Set(tell_, [this] {
+    strand_.AssertHere();
+    options_.on_wait(NoticeText(absl::StrCat("waiting to open: ", waits_for_)));
+    tell_ = begun_ + NextNotice(tell_ - begun_);
+    TellLater();
+  });
 }
 
 v1::Job SessionOpener::KnownJob() const {
@@ -151,10 +160,8 @@ void SessionOpener::Look() {
   if (!open.ok()) return End(open.status());
   if (*open) return End(Make());
   const Nanos now = strand_.clock()->Now();
-  if (now >= deadline_) {
-    return End(absl::DeadlineExceededError(
-        absl::StrCat(Progress(job), away_.ok() ? "" : absl::StrCat("; ", away_.message()))));
-  }
+  waits_for_ = absl::StrCat(Progress(job), away_.ok() ? "" : absl::StrCat("; ", away_.message()));
+  if (now >= deadline_) return End(absl::DeadlineExceededError(waits_for_));
   if (away_.ok()) return Watch();
   again_.Set(now + std::min(deadline_ - now, kRetryEvery), [this] { Watch(); });
 }
@@ -183,39 +190,47 @@ void SessionOpener::Watched(absl::StatusOr<v1::WatchReply> reply) {
 absl::StatusOr<OpenedSession> SessionOpener::Make() {
   strand_.AssertHere();
   const v1::Job known = KnownJob();
-  watched_.LetMetadataGo(options_.job);  // what is needed of them is in JobInfo
+  watched_.LetMetadataGo(options_.job);  // JobInfo holds the required part of them
   PS_ASSIGN_OR_RETURN(JobInfo job, MakeJobInfo(known));
   const uint64_t step_rows = options_.batch_size != 0 ? options_.batch_size : job.batch_size;
   PS_ASSIGN_OR_RETURN(const Steps steps, Steps::Create(job.positions, step_rows, job.last, options_.world_size));
   PS_RETURN_IF_ERROR(CheckStart(
       {job.name, job.format.get(), job.order_fingerprint, job.pipeline_fingerprint, options_.accept_new_pipeline},
       steps, saved_));
-  PS_ASSIGN_OR_RETURN(auto view, MakeView(known.view(), job.offsets->num_records()));
+  absl::StatusOr<std::shared_ptr<const View>> view = MakeView(known.view(), job.offsets->num_records());
+  if (absl::IsUnimplemented(view.status())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "job ", job.name, ": ", std::string(view.status().message()), ". ", coordinator_->name(), " is penstock ",
+        session_.version(), ", and this client is penstock ", std::string(Version()), ": run one release everywhere"));
+  }
+  PS_RETURN_IF_ERROR(view.status());
 
   SessionOptions opened;
   opened.rank = options_.rank;
   opened.start = {request_.epoch(), request_.position()};
   opened.epochs = options_.epochs;
-  // Ragged columns: as large as the records they come from, which is all that is known beforehand.
+  // Estimate ragged columns by the mean record size: no better estimate is known in advance.
   const uint64_t row_bytes = job.format->memory_bytes + (job.format->ragged ? job.mean_record_bytes : 0);
   const uint64_t step_bytes = row_bytes * (steps.step_size() / steps.world_size());
   opened.window_steps = WindowSteps(options_.prefetch_steps, options_.prefetch_bytes, step_bytes);
   opened.most_window_steps =
       std::max(opened.window_steps, WindowSteps(kMostSteps, options_.prefetch_bytes, step_bytes));
-  // What the window holds, and two batches that the trainer has in hand.
+  // The steps of the window, and two batches that the trainer holds.
   opened.max_free_bytes = (opened.most_window_steps + 2) * (step_bytes + step_bytes / 4 + 65536);
   opened.allocator = options_.allocator;
   opened.open = request_;
   opened.session_id = session_.session_id();
   opened.watched = watched_;
   opened.on_wait = options_.on_wait;
-  return OpenedSession{std::move(job), steps, std::move(opened), std::move(view)};
+  opened.on_notice = options_.on_notice;
+  return OpenedSession{std::move(job), steps, std::move(opened), *std::move(view)};
 }
 
 void SessionOpener::End(absl::StatusOr<OpenedSession> opened) {
   strand_.AssertHere();
   again_.Cancel();
-  // Whoever is told may let go of this before `done` returns.
+  notice_.Cancel();
+  // The callback may destroy this object before `done` returns.
   Done done = std::move(done_);
   if (opened.ok() || session_.session_id().empty()) {
     std::move(done)(std::move(opened));

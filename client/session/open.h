@@ -1,4 +1,4 @@
-// Opening a session: from the caller's options to a job that is ready, a place in it, and a view to begin with.
+// Opens a session: from the caller's options to a ready job, a position in it, and a first view.
 #ifndef PENSTOCK_CLIENT_SESSION_OPEN_H_
 #define PENSTOCK_CLIENT_SESSION_OPEN_H_
 
@@ -25,31 +25,34 @@ struct OpenedSession {
   std::shared_ptr<const View> view;
 };
 
-// Asks the coordinator for a session until it is reached, and follows the job until it is open to reading: ready, with
-// a worker. Nothing blocks. Let go of when `executor` runs nothing of it any more, as a Session.
+// Requests a session from the coordinator until the timeout, and follows the job until it is READY and has a worker.
+// Reports the cause of the wait to ReaderOptions::on_wait after 3 s. Never blocks. Must be destroyed only when
+// `executor` runs none of its tasks, like a Session.
 class SessionOpener {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<OpenedSession>) &&>;
 
-  // `executor` outlives it. `process`: as v1::OpenSessionRequest has it.
+  // `executor` must outlive this object. `process` is the field of v1::OpenSessionRequest.
   SessionOpener(Executor* executor, std::shared_ptr<CoordinatorClient> coordinator, ReaderOptions options,
                 uint64_t process = 0);
   ~SessionOpener() { mailbox_->Close(); }
 
-  // Once. `done` is called on the executor, within `timeout` and the half second that closing a session takes that
-  // cannot be used. Errors as Reader::Open says them.
+  // Opens a session. Must be called at most once. Calls `done` on the executor within `timeout`, plus up to half a
+  // second to close a session that cannot be used. Returns the errors of Reader::Open.
   void Open(Nanos timeout, Done done);
 
  private:
   void Reach();
   void Reached(absl::StatusOr<v1::OpenSessionReply> reply);
-  // The coordinator is there, but has no session to give yet.
-  void NotYet(const std::string& why);
-  // Goes on with the job as it is known: waits for news of it, or ends.
+  // Retries soon, or ends with `late` after the timeout.
+  void AskAgain(absl::Status late);
+  // Reports the cause of the wait to on_wait at `tell_`, and again later.
+  void TellLater();
+  // Continues with the known state of the job: watches it, or ends.
   void Look();
   void Watch();
   void Watched(absl::StatusOr<v1::WatchReply> reply);
-  // The job as it is known.
+  // Returns the known state of the job.
   v1::Job KnownJob() const;
   absl::StatusOr<OpenedSession> Make();
   void End(absl::StatusOr<OpenedSession> opened);
@@ -63,15 +66,17 @@ class SessionOpener {
   std::optional<SessionState> saved_ ABSL_GUARDED_BY(strand_);
   v1::OpenSessionRequest request_ ABSL_GUARDED_BY(strand_);
   Nanos deadline_ ABSL_GUARDED_BY(strand_) = 0;
-  Nanos give_up_ ABSL_GUARDED_BY(strand_) = 0;  // reaching the coordinator
-  Nanos tell_ ABSL_GUARDED_BY(strand_) = 0;     // when on_wait is told next
+  Nanos begun_ ABSL_GUARDED_BY(strand_) = 0;
+  Nanos tell_ ABSL_GUARDED_BY(strand_) = 0;         // time of the next report to on_wait
+  std::string waits_for_ ABSL_GUARDED_BY(strand_);  // cause of the wait, for display
   v1::OpenSessionReply session_ ABSL_GUARDED_BY(strand_);
   JobMirror watched_ ABSL_GUARDED_BY(strand_);
-  absl::Status away_ ABSL_GUARDED_BY(strand_);  // of the last watch
+  absl::Status away_ ABSL_GUARDED_BY(strand_);  // error of the last watch
   StrandTimer again_ ABSL_GUARDED_BY(strand_);
+  StrandTimer notice_ ABSL_GUARDED_BY(strand_);
 };
 
-// How many steps are booked ahead: as many as fit both limits, at least 2.
+// Returns the number of steps to book ahead: as many as both limits allow, at least 2.
 uint64_t WindowSteps(uint64_t prefetch_steps, uint64_t prefetch_bytes, uint64_t step_bytes);
 
 }  // namespace penstock

@@ -9,22 +9,23 @@
 namespace penstock {
 namespace {
 
-constexpr Nanos kEvery = kSecond;            // where the coordinator does not say when it wants the next one
-constexpr Nanos kMostBetween = 5 * kSecond;  // whatever it says
+constexpr Nanos kEvery = kSecond;            // if the coordinator does not request another interval
+constexpr Nanos kMostBetween = 5 * kSecond;  // upper limit of the coordinator's interval
 constexpr Nanos kReportTimeout = 2 * kSecond;
 constexpr Nanos kReopenTimeout = 5 * kSecond;
-// What a wait comes from is asked for so often, and for so much less often by each of many readers.
+// Interval of requests for the cause of a wait. With many readers the interval grows by kAskWhyForEach for each of
+// them.
 constexpr Nanos kAskWhyEvery = 2 * kSecond;
 constexpr Nanos kAskWhyForEach = 20 * kMillisecond;
 constexpr size_t kMostLines = 2;
-constexpr char kOfWorker[] = "Worker ";  // as the coordinator begins what it says of a worker's files
+constexpr char kOfWorker[] = "Worker ";  // the coordinator's lines about a worker's files begin with this
 
 }  // namespace
 
 ProgressReports::ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbox,
                                  std::shared_ptr<CoordinatorClient> coordinator, v1::OpenSessionRequest open,
                                  std::string session_id, uint32_t copy_threads, std::shared_ptr<Window> window,
-                                 std::shared_ptr<BadRecords> bad_records, std::function<v1::HeldJob()> held,
+                                 std::function<v1::HeldJob()> held,
                                  std::function<void(const absl::StatusOr<v1::OpenSessionReply>&)> reopened,
                                  std::function<void(const v1::ReportSessionReply&)> answered,
                                  std::function<void(std::vector<std::string>)> troubled)
@@ -34,7 +35,6 @@ ProgressReports::ProgressReports(Strand* strand, std::shared_ptr<Mailbox> mailbo
       open_(std::move(open)),
       copy_threads_(copy_threads),
       window_(std::move(window)),
-      bad_records_(std::move(bad_records)),
       held_(std::move(held)),
       reopened_(std::move(reopened)),
       answered_(std::move(answered)),
@@ -74,8 +74,8 @@ v1::ReportSessionRequest ProgressReports::MakeReport() {
   request.set_wait_fraction(std::clamp(static_cast<double>(progress.waited - waited_) / kSecond / seconds, 0.0, 1.0));
   request.set_rows(progress.rows);
   for (std::string& worker : progress.failed_workers) request.add_failed_workers(std::move(worker));
-  for (v1::BadRecord& record : bad_records_->Take()) *request.add_bad_records() = std::move(record);
   request.set_carriers(absl::StrJoin(progress.carriers, ", "));
+  request.set_carriers_note(std::move(progress.carriers_note));
   request.set_waiting_for(window_->DescribeWait(kLeastWait));
   *request.mutable_times() = std::move(progress.times);
   request.mutable_times()->set_seconds(static_cast<double>(now - started_) / kSecond);
@@ -140,7 +140,7 @@ void ProgressReports::Report() {
               next = strand_->clock()->Now() + std::min(reply->next_report_ms() * kMillisecond, kMostBetween);
             }
             unknown_ = reply->unknown_session();
-            if (!unknown_) bad_records_->Confirm();
+            if (unknown_) next = strand_->clock()->Now();  // before another reader gets the rank
             if (answered_ != nullptr && !stopped_) answered_(*reply);
           }
           Next(next);

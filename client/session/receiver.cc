@@ -15,14 +15,11 @@
 namespace penstock {
 namespace {
 
-// What the job's error policy does with a bad record's row.
-constexpr uint32_t kByPolicy = v1::ROW_MASKED | v1::ROW_SUBSTITUTED;
-
-// Of a trace's tracks.
+// Name of the copying threads' tracks in a trace.
 constexpr std::string_view kThreads = "copy";
 
-// A Rows header that its payload fits, of a data set of `records`. What each row's bytes hold is checked where they are
-// written.
+// Checks that the payload fits a Rows header, for a data set of `records` records. The content of each row is checked
+// when it is written.
 absl::Status CheckRows(const v1::Rows& rows, size_t payload, uint64_t records) {
   const int n = rows.positions_size();
   if (rows.payload_bytes_size() != n || (rows.flags_size() != 0 && rows.flags_size() != n)) {
@@ -40,11 +37,9 @@ absl::Status CheckRows(const v1::Rows& rows, size_t payload, uint64_t records) {
       return absl::InvalidArgumentError(
           absl::StrCat("a message of ", n, " rows with a failure of row ", failure.row(), ", code ", failure.code()));
     }
-  }
-  for (const v1::Rows::Fault& fault : rows.faults()) {
-    if (fault.row() >= static_cast<uint32_t>(rows.flags_size())) {
+    if (failure.has_damaged_record() && failure.damaged_record() >= records) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a message of ", n, " rows with what is wrong with row ", fault.row()));
+          absl::StrCat("a message of ", n, " rows with a damaged record ", failure.damaged_record(), " of ", records));
     }
   }
   for (const v1::Rows::Substitution& other : rows.substitutions()) {
@@ -65,7 +60,7 @@ void Receiver::OnLinkMessage(const std::shared_ptr<WorkerLink>& link, SliceList 
 }
 
 void Receiver::OnLinkClosed(const std::shared_ptr<WorkerLink>& link, const absl::Status& status) {
-  // Behind the rows that came before.
+  // After the rows that arrived before.
   copying_->Post([self = shared_from_this(), number = link->number(), status] {
     self->window_->StreamBroken(number, status);
     self->closed_(number);
@@ -84,9 +79,10 @@ void Receiver::Receive(WorkerLink* link, SliceList message) {
         status = Expand(header.rows(), &payload);
         absl::StrAppend(&carrier, Window::kCompressed);
       }
-      const size_t payload_bytes = payload.remaining();
-      if (status.ok()) status = ReceiveRows(link->number(), header.rows(), std::move(payload));
-      if (status.ok()) window_->Carried(carrier, payload_bytes);
+      if (status.ok()) {
+        window_->Carried(carrier, link->carrier_note(), payload.remaining());
+        status = ReceiveRows(link->number(), header.rows(), std::move(payload));
+      }
     } else if (header.has_draining()) {
       window_->WorkerDrains(link->number());
     } else {
@@ -129,7 +125,7 @@ absl::Status Receiver::ReceiveRows(uint64_t link, const v1::Rows& rows, SliceCur
   absl::Status bad = CheckRows(rows, payload_bytes, job_->offsets->num_records());
   if (!bad.ok()) return bad;
   std::vector<Window::Claimed> claimed;
-  bad = window_->Claim(link, rows, payload_bytes, &claimed);
+  bad = window_->Claim(link, rows, &claimed);
   const Nanos start = copying_->clock()->Now();
   if (bad.ok()) {
     const TraceSpan assemble(trace_.get(), copying_->clock(), kThreads, "assemble");
@@ -137,15 +133,16 @@ absl::Status Receiver::ReceiveRows(uint64_t link, const v1::Rows& rows, SliceCur
   }
   window_->Copied(copying_->clock()->Now() - start);
   for (const Window::Complete& complete : window_->Fill(link, claimed, bad)) Seal(complete);
-  if (bad.ok()) NoteBadRecords(rows, claimed);
   return bad;
 }
 
-// A row counts as filled only when its group, if it was the last one of it, is mixed: so a complete step is wholly
-// mixed.
+// A row counts as filled only after its group is mixed, if it is the group's last row. A complete step is therefore
+// completely mixed.
 absl::Status Receiver::Copy(const v1::Rows& rows, SliceCursor payload, std::vector<Window::Claimed>* claimed) const {
   for (const v1::Rows::Failure& failure : rows.failures()) {
-    (*claimed)[failure.row()].failure = absl::Status(static_cast<absl::StatusCode>(failure.code()), failure.message());
+    Window::Claimed& row = (*claimed)[failure.row()];
+    row.failure = absl::Status(static_cast<absl::StatusCode>(failure.code()), failure.message());
+    if (failure.has_damaged_record()) row.damaged_record = failure.damaged_record();
   }
   std::vector<uint64_t> sources(rows.substitutions_size() > 0 ? rows.positions_size() : 0, Window::kOwnRecord);
   for (const v1::Rows::Substitution& other : rows.substitutions()) sources[other.row()] = other.source_record();
@@ -179,29 +176,6 @@ absl::Status Receiver::Copy(const v1::Rows& rows, SliceCursor payload, std::vect
   return absl::OkStatus();
 }
 
-void Receiver::NoteBadRecords(const v1::Rows& rows, const std::vector<Window::Claimed>& claimed) {
-  if (rows.flags_size() == 0) return;
-  std::vector<v1::BadRecord> bad(rows.flags_size());
-  for (const v1::Rows::Fault& fault : rows.faults()) {
-    v1::BadRecord& record = bad[fault.row()];
-    record.set_reason(fault.reason());
-    record.set_message(fault.message());
-    if (fault.has_offset()) record.set_offset(fault.offset());
-  }
-  std::optional<EpochPlan> plan;
-  size_t found = 0;
-  for (int i = 0; i < rows.flags_size(); ++i) {
-    if (!claimed[i].written || (rows.flags(i) & kByPolicy) == 0) continue;
-    if (!plan.has_value()) plan = *EpochPlan::Create(job_->offsets, job_->plan, rows.epoch());
-    bad[i].set_record(plan->RecordAt(steps_.PositionOfRow(rows.positions(i))));
-    if (found != static_cast<size_t>(i)) bad[found] = std::move(bad[i]);
-    ++found;
-  }
-  if (found == 0) return;
-  bad.resize(found);
-  bad_records_->Add(std::move(bad));
-}
-
 void Receiver::Seal(const Window::Complete& complete) {
   const Nanos start = copying_->clock()->Now();
   absl::Status sealed = SealRows(complete.step.get());
@@ -225,7 +199,7 @@ absl::Status Receiver::SealRows(Window::Step* sealing) const {
     const Location at = plan->LocationAt(steps_.PositionOfSlot(step.span, step.slice.begin + row));
     ids[row] = {static_cast<int64_t>(at.shard), static_cast<int64_t>(at.record)};
   }
-  std::vector<RowId> sources;  // none where each row is its own
+  std::vector<RowId> sources;  // empty if each row is from its own record
   for (uint64_t row = 0; row < ids.size(); ++row) {
     if (step.source[row] == Window::kOwnRecord) continue;
     if (sources.empty()) sources = ids;

@@ -1,5 +1,5 @@
-// The part of a session that takes what workers send: each message becomes a task of the copying executor, which claims
-// the slots of its rows, copies the rows into them, and seals the steps that are complete.
+// Part of a session: receives the workers' messages. Each message becomes a task of the copying executor. The task
+// claims the slots of the message's rows, copies the rows into them, and seals completed steps.
 #ifndef PENSTOCK_CLIENT_SESSION_RECEIVER_H_
 #define PENSTOCK_CLIENT_SESSION_RECEIVER_H_
 
@@ -11,7 +11,6 @@
 #include "absl/status/status.h"
 #include "base/runtime/executor.h"
 #include "base/trace/trace_recorder.h"
-#include "client/session/bad_records.h"
 #include "client/session/job_info.h"
 #include "client/session/window.h"
 #include "client/session/worker_link.h"
@@ -20,17 +19,16 @@
 
 namespace penstock {
 
-// Held by shared_ptr; its tasks keep it and the window alive. Thread-safe.
+// Held by shared_ptr. Its tasks keep it and the window alive. Thread-safe.
 class Receiver final : public LinkEvents, public std::enable_shared_from_this<Receiver> {
  public:
-  // `copying` outlives the links. `closed` is told of each link that has ended, behind what came on it.
+  // `copying` must outlive the links. `closed` is called for each link that has ended, after its last message was
+  // processed.
   Receiver(std::shared_ptr<const JobInfo> job, const Steps& steps, std::shared_ptr<Window> window,
-           std::shared_ptr<BadRecords> bad_records, std::shared_ptr<TraceRecorder> trace, Executor* copying,
-           std::function<void(uint64_t link)> closed)
+           std::shared_ptr<TraceRecorder> trace, Executor* copying, std::function<void(uint64_t link)> closed)
       : job_(std::move(job)),
         steps_(steps),
         window_(std::move(window)),
-        bad_records_(std::move(bad_records)),
         trace_(std::move(trace)),
         copying_(copying),
         closed_(std::move(closed)),
@@ -41,20 +39,17 @@ class Receiver final : public LinkEvents, public std::enable_shared_from_this<Re
 
  private:
   void Receive(WorkerLink* link, SliceList message);
-  // InvalidArgument: the worker sent what it must not.
+  // Decompresses the payload. Returns InvalidArgument if the worker sent invalid data.
   absl::Status Expand(const v1::Rows& rows, SliceCursor* payload) const;
   absl::Status ReceiveRows(uint64_t link, const v1::Rows& rows, SliceCursor payload);
   // Writes each claimed row into its slot.
   absl::Status Copy(const v1::Rows& rows, SliceCursor payload, std::vector<Window::Claimed>* claimed) const;
   void Seal(const Window::Complete& complete);
   absl::Status SealRows(Window::Step* step) const;
-  // Of the rows that were written, for the coordinator.
-  void NoteBadRecords(const v1::Rows& rows, const std::vector<Window::Claimed>& claimed);
 
   const std::shared_ptr<const JobInfo> job_;
   const Steps steps_;
   const std::shared_ptr<Window> window_;
-  const std::shared_ptr<BadRecords> bad_records_;
   const std::shared_ptr<TraceRecorder> trace_;
   Executor* const copying_;
   const std::function<void(uint64_t)> closed_;

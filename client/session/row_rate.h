@@ -1,4 +1,4 @@
-// Rows a second of a trainer that takes them in steps.
+// Rows a second of a trainer that takes rows in steps.
 #ifndef PENSTOCK_CLIENT_SESSION_ROW_RATE_H_
 #define PENSTOCK_CLIENT_SESSION_ROW_RATE_H_
 
@@ -9,11 +9,11 @@
 
 namespace penstock {
 
-// Over some seconds, and over at least one step however long that takes: between slow steps the rate stands, and goes
-// down when the next one is later than those before.
+// The rate over some seconds, and over at least one step, however long it takes. Between slow steps the rate is
+// constant. It falls when the next step is later than the previous ones were.
 class RowRate {
  public:
-  // So many rows in all have been taken; the first call says from when on.
+  // Records the total number of rows taken. The first call starts the measurement.
   void Add(Nanos now, uint64_t rows);
   double PerSecond(Nanos now) const;
 
@@ -22,7 +22,7 @@ class RowRate {
     Nanos at;
     uint64_t rows;
   };
-  std::deque<Step> steps_;  // looks that found more rows than the one before
+  std::deque<Step> steps_;  // calls of Add with more rows than the call before
 };
 
 }  // namespace penstock

@@ -5,12 +5,15 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "client/assembly/step_number.h"
+#include "net/session_label.h"
 
 namespace penstock {
 namespace {
 
 constexpr Nanos kCloseSessionWithin = 300 * kMillisecond;
 constexpr Nanos kClosedWithin = 400 * kMillisecond;
+constexpr Nanos kStopped = kSecond;
 constexpr Nanos kPutTraceWithin = 5 * kSecond;
 
 template <typename... Ts>
@@ -64,13 +67,12 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
       strand_(runtime.control),
       mailbox_(std::make_shared<Mailbox>(&strand_)),
       memory_(std::make_shared<BatchMemory>(options_.allocator, options_.max_free_bytes)),
-      bad_records_(std::make_shared<BadRecords>()),
       trace_(std::make_shared<TraceRecorder>()),
       window_(std::make_shared<Window>(job_->name, steps_, TrackerOptionsOf(*job_, options_),
                                        options_.most_window_steps, strand_.clock())),
       awake_(std::make_shared<std::atomic<bool>>(false)),
       links_(&strand_, runtime.transport, FirstMessage(*job_, steps_, options_), window_,
-             std::make_shared<Receiver>(job_, steps_, window_, bad_records_, trace_, runtime.copying,
+             std::make_shared<Receiver>(job_, steps_, window_, trace_, runtime.copying,
                                         [this, mailbox = mailbox_](uint64_t link) {
                                           mailbox->Post([this, link] {
                                             strand_.AssertHere();
@@ -78,8 +80,10 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
                                             MaybeClosed();
                                           });
                                         })),
-      watch_(&strand_, mailbox_, coordinator_, job_, options_.watched,
-             [this](const absl::StatusOr<std::shared_ptr<const View>>& news) { OnNews(news); }),
+      watch_(
+          &strand_, mailbox_, coordinator_, job_, options_.watched,
+          [this](const absl::StatusOr<std::shared_ptr<const View>>& news) { OnNews(news); },
+          [this](const std::vector<uint64_t>& records) { window_->Decided(records); }),
       traces_(runtime.control, trace_, TracePartOf(options_),
               [coordinator = coordinator_](const v1::PutTraceRequest& request, TraceTaker::Done done) {
                 coordinator->PutTrace(request, kPutTraceWithin, std::move(done));
@@ -87,7 +91,6 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
       trainer_trace_(trace_, strand_.clock()),
       reports_(
           &strand_, mailbox_, coordinator_, options_.open, options_.session_id, runtime.copy_threads, window_,
-          bad_records_,
           [this] {
             strand_.AssertHere();
             return watch_.Held();
@@ -99,8 +102,15 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
           [this](const v1::ReportSessionReply& reply) { TakeTraces(reply); },
           [this](std::vector<std::string> troubles) {
             window_->SetTroubles(std::move(troubles));
-            Turn();  // which tells a trainer that waits
+            Turn();  // reports the files to a waiting trainer
           }),
+      verdicts_(
+          &strand_, mailbox_, coordinator_, job_->uid,
+          [this] {
+            strand_.AssertHere();
+            return reports_.session_id();
+          },
+          window_),
       wait_notice_(window_, options_.on_wait),
       next_turn_(&strand_),
       give_up_(&strand_) {}
@@ -108,7 +118,7 @@ Session::Session(JobInfo job, const Steps& steps, SessionOptions options,
 Session::~Session() {
   mailbox_->Close();
   window_->Close();
-  // Something of the carrier's may hold the window a moment longer than the reader, and must not hold the trainer's
+  // An object of the carrier may hold the window a moment longer than the reader, but must not keep the trainer's
   // memory.
   memory_->Close();
 }
@@ -132,12 +142,29 @@ void Session::Turn() {
   if (closing_) return;
   awake_->store(false);
   const Nanos now = strand_.clock()->Now();
+  // Turns are at most a second apart. A much later turn means that this process was stopped (SIGSTOP, a frozen
+  // container).
+  if (turn_due_ > 0 && now - turn_due_ > kStopped) {
+    window_->Stopped(now - turn_due_);
+    links_.Stopped(now - turn_due_);
+  }
   Nanos next = 0;
   for (const Command& command : window_->Tick(&next)) CarryOut(command);
+  TellNotice();
   next = std::min({next, links_.BreakSilent(now), wait_notice_.Tell(now)});
-  // A turn that comes too early does no harm.
+  // An early turn is harmless.
   if (next_turn_.pending() && next_turn_.when() <= next && next_turn_.when() > now) return;
-  next_turn_.Set(std::max(next, now + kMillisecond), [this] { Turn(); });
+  turn_due_ = std::max(next, now + kMillisecond);
+  next_turn_.Set(turn_due_, [this] { Turn(); });
+}
+
+void Session::TellNotice() {
+  strand_.AssertHere();
+  if (noticed_ || options_.on_notice == nullptr) return;
+  const std::string text = window_->carriers_note();
+  if (text.empty()) return;
+  noticed_ = true;
+  options_.on_notice(text);
 }
 
 void Session::CarryOut(const Command& command) {
@@ -149,6 +176,14 @@ void Session::CarryOut(const Command& command) {
                         [this](const CloseStream& close) {
                           strand_.AssertHere();
                           links_.Close(close);
+                        },
+                        [this](const AskVerdicts& ask) {
+                          strand_.AssertHere();
+                          verdicts_.Ask(ask);
+                        },
+                        [this](const StoreDecision& decision) {
+                          strand_.AssertHere();
+                          verdicts_.Store(decision);
                         },
                         [this](const auto& send) {
                           strand_.AssertHere();
@@ -186,16 +221,15 @@ void Session::OnNews(const absl::StatusOr<std::shared_ptr<const View>>& news) {
 absl::StatusOr<Batch> Session::Finish(Window::Taken taken) const {
   if (taken.step == nullptr) return taken.status;
   const StepSpan& span = taken.step->span;
-  const Cursor start = steps_.Normalized(options_.start);
-  const uint64_t from = span.epoch == start.epoch ? start.position : 0;
-  return taken.step->builder->Finish(span.epoch, (span.begin - from) / steps_.step_size(), span.begin);
+  return taken.step->builder->Finish(span.epoch, StepNumber(span.begin, steps_.step_size()), span.begin);
 }
 
 void Session::TakeTraces(const v1::ReportSessionReply& reply) {
   strand_.AssertHere();
   for (const v1::TraceOrder& order : reply.traces()) {
-    // Streams were opened with the first id, or, since the coordinator forgot that, with this one.
-    if (order.job() == job_->name) traces_.Take(order, reports_.session_id(), {options_.session_id});
+    // Streams were opened with the first id or, after the coordinator forgot the session, with the current one.
+    if (order.job() == job_->name)
+      traces_.Take(order, SessionLabel(reports_.session_id()), {SessionLabel(options_.session_id)});
   }
 }
 
@@ -232,6 +266,7 @@ void Session::CloseOnStrand() {
   next_turn_.Cancel();
   watch_.Stop();
   reports_.Stop();
+  verdicts_.Stop();
   traces_.Stop();
   coordinator_->Cancel();
   give_up_.Set(strand_.clock()->Now() + kClosedWithin, [this] {
@@ -243,7 +278,7 @@ void Session::CloseOnStrand() {
     session_closed_ = true;
     MaybeClosed();
   });
-  // Behind the last report: streams that end by our own hand are no worker's failure.
+  // After the last report: the streams that this session closes must not count as failures of their workers.
   links_.CancelAll();
 }
 

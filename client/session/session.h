@@ -1,10 +1,11 @@
-// A running session: what ties its parts together.
+// A running session: connects its parts.
 //
 //   worker stream -> receiver.h, on the copying executor: claim slots, copy rows, seal full steps -> Next
-//   control strand: drives the delivery core (window.h), carries out what it asks for (worker_links.h), follows the job
-//                   (job_watch.h), reports progress (progress_reports.h), tells of waits (wait_notice.h)
+//   control strand: drives the delivery core (window.h), carries out its commands (worker_links.h), follows the job
+//                   (job_watch.h), reports progress (progress_reports.h), reports waits (wait_notice.h), asks which
+//                   records are bad (record_verdicts.h)
 //
-// It makes no thread and reads no clock but its executors'; nothing blocks but Next.
+// It creates no threads and uses the clocks of its executors. Only Next blocks.
 #ifndef PENSTOCK_CLIENT_SESSION_SESSION_H_
 #define PENSTOCK_CLIENT_SESSION_SESSION_H_
 
@@ -19,11 +20,11 @@
 #include "absl/time/time.h"
 #include "base/runtime/mailbox.h"
 #include "base/runtime/strand.h"
-#include "client/session/bad_records.h"
 #include "client/session/job_info.h"
 #include "client/session/job_watch.h"
 #include "client/session/progress_reports.h"
 #include "client/session/receiver.h"
+#include "client/session/record_verdicts.h"
 #include "client/session/trainer_trace.h"
 #include "client/session/wait_notice.h"
 #include "client/session/window.h"
@@ -42,53 +43,55 @@ struct SessionOptions {
   Cursor start;
   uint64_t epochs = 1;
   uint64_t window_steps = 16;
-  uint64_t most_window_steps = 16;  // where workers are far
-  size_t max_free_bytes = 0;        // of batch memory kept for later batches
+  uint64_t most_window_steps = 16;  // limit for distant workers
+  size_t max_free_bytes = 0;        // limit of batch memory kept for later batches
   Allocator* allocator = nullptr;
-  // As sent to the coordinator; sent again when it has forgotten the session.
+  // The request that opened the session; sent again if the coordinator has forgotten the session.
   v1::OpenSessionRequest open;
   std::string session_id;
-  JobMirror watched;  // the job as the coordinator told of it
-  // Told, on the control strand, what the trainer waits for; null: nobody. See ReaderOptions::on_wait.
+  JobMirror watched;  // the job as the coordinator reported it
+  // Receives the cause of the trainer's waits, on the control strand; may be null. See ReaderOptions::on_wait.
   std::function<void(const std::string&)> on_wait;
+  std::function<void(const std::string&)> on_notice;  // as ReaderOptions::on_notice; may be null
 };
 
-// What a session runs on. All outlive it.
+// The runtime of a session. All objects must outlive it.
 struct SessionRuntime {
   Executor* control = nullptr;  // messages and bookkeeping
   Executor* copying = nullptr;  // rows
   Transport* transport = nullptr;
-  uint32_t copy_threads = 0;  // of `copying`, as the coordinator is told; 0: it is not
+  uint32_t copy_threads = 0;  // threads of `copying`, for reports; 0: not reported
 };
 
-// Functions are for any thread, Next and TryNext for one at a time. Let go of when its executors run nothing of it any
-// more: they were stopped, or (in a simulation) are between tasks.
+// Any thread may call the functions; Next and TryNext must not run concurrently. Must be destroyed only when its
+// executors run none of its tasks: after they were stopped or, in a simulation, between tasks.
 class Session {
  public:
   Session(JobInfo job, const Steps& steps, SessionOptions options, std::shared_ptr<CoordinatorClient> coordinator,
           const SessionRuntime& runtime);
   ~Session();
 
-  // Begins to fetch. `on_due`, when given, is called on any thread whenever TryNext may have something to say that it
-  // had not before; it must not block.
+  // Starts fetching. Calls `on_due`, if not null, on any thread whenever TryNext may have a new result; `on_due` must
+  // not block.
   void Start(std::shared_ptr<const View> view, std::function<void()> on_due = nullptr);
 
-  // As Reader says it.
+  // As Reader::Next.
   absl::StatusOr<Batch> Next(absl::Duration timeout);
-  // The same without waiting: nothing when Next would wait. The trainer counts as waiting from then on.
+  // Like Next, but returns nullopt instead of blocking. The trainer counts as waiting from then on.
   std::optional<absl::StatusOr<Batch>> TryNext();
   void Cancel();
   Cursor cursor() const { return window_->cursor(); }
   ReaderStats Stats() const { return window_->Stats(); }
 
-  // Ends the streams and closes the session at the coordinator. `done` is called on the control strand when both have
-  // happened, after half a second at the latest. Once.
+  // Ends the streams and closes the session at the coordinator. Calls `done` on the control strand after both, at most
+  // half a second later. Must be called at most once.
   void Close(std::function<void()> done);
 
  private:
-  // On the strand.
+  // Functions on the strand.
   void Turn();
   void CarryOut(const Command& command);
+  void TellNotice();
   void Book(const BookStep& book);
   void OnNews(const absl::StatusOr<std::shared_ptr<const View>>& news);
   void CloseOnStrand();
@@ -102,10 +105,9 @@ class Session {
   const Steps steps_;
   const SessionOptions options_;
   const std::shared_ptr<CoordinatorClient> coordinator_;
-  Strand strand_;  // outlives what uses it below
+  Strand strand_;  // outlives the members below, which use it
   const std::shared_ptr<Mailbox> mailbox_;
   const std::shared_ptr<BatchMemory> memory_;
-  const std::shared_ptr<BadRecords> bad_records_;
   const std::shared_ptr<TraceRecorder> trace_;
   const std::shared_ptr<Window> window_;
   const std::shared_ptr<std::atomic<bool>> awake_;  // a turn is posted
@@ -115,11 +117,14 @@ class Session {
   TraceTaker traces_;
   TrainerTrace trainer_trace_;
   ProgressReports reports_ ABSL_GUARDED_BY(strand_);
+  RecordVerdicts verdicts_ ABSL_GUARDED_BY(strand_);
   WaitNotice wait_notice_ ABSL_GUARDED_BY(strand_);
+  Nanos turn_due_ ABSL_GUARDED_BY(strand_) = 0;  // 0: no turn yet
   StrandTimer next_turn_ ABSL_GUARDED_BY(strand_);
-  StrandTimer give_up_ ABSL_GUARDED_BY(strand_);  // closing
+  StrandTimer give_up_ ABSL_GUARDED_BY(strand_);   // limits the time of closing
+  bool noticed_ ABSL_GUARDED_BY(strand_) = false;  // on_notice was called
   bool closing_ ABSL_GUARDED_BY(strand_) = false;
-  bool session_closed_ ABSL_GUARDED_BY(strand_) = false;  // at the coordinator
+  bool session_closed_ ABSL_GUARDED_BY(strand_) = false;  // closed at the coordinator
   std::function<void()> closed_ ABSL_GUARDED_BY(strand_);
 };
 

@@ -1,4 +1,5 @@
-// Where a reader may begin, and with which steps: the same for a job that is served and for one that is read here.
+// Checks where a reader may start and with which step size. Used for served jobs and for jobs that are read in this
+// process.
 #ifndef PENSTOCK_CLIENT_SESSION_START_CHECKS_H_
 #define PENSTOCK_CLIENT_SESSION_START_CHECKS_H_
 
@@ -21,10 +22,11 @@ struct StartCheck {
   bool accept_new_pipeline = false;
 };
 
-// Rows are mixed in aligned groups, which no border between ranks or batches may cut: InvalidArgument says which batch
-// sizes leave them whole. `saved`: the state to go on from, if there is one.
-//   FailedPrecondition   it is of another plan or pipeline (both values are named), or inside a group of mixed rows
-//   InvalidArgument      it lies beyond the epoch
+// Checks the step size and the saved state. Rows are mixed in aligned groups, which no boundary between ranks or
+// batches may split; InvalidArgument names batch sizes that keep them whole. `saved` is the state to resume from, if
+// any.
+//   FailedPrecondition   the state is of another plan or pipeline (both are named), or inside a group of mixed rows
+//   InvalidArgument      the state is beyond the end of the epoch
 absl::Status CheckStart(const StartCheck& check, const Steps& steps, const std::optional<SessionState>& saved);
 
 }  // namespace penstock

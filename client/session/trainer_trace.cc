@@ -17,7 +17,7 @@ void TrainerTrace::Add(std::string_view name, Nanos begin, Nanos end, const Wind
   track->Add(event);
 }
 
-// What is known of the recording before is of no use.
+// Joins the current recording and drops the times of the previous one.
 void TrainerTrace::Join() {
   const uint64_t number = trace_->number();
   if (recording_ == number) return;

@@ -1,4 +1,4 @@
-// What a trace shows of the trainer's own thread: waiting for a step, and its work between two.
+// The trainer's thread in a trace: its waits for a step, and its work between two steps.
 #ifndef PENSTOCK_CLIENT_SESSION_TRAINER_TRACE_H_
 #define PENSTOCK_CLIENT_SESSION_TRAINER_TRACE_H_
 
@@ -13,16 +13,16 @@
 
 namespace penstock {
 
-// By one thread at a time.
+// For one thread at a time.
 class TrainerTrace {
  public:
   TrainerTrace(std::shared_ptr<TraceRecorder> trace, const Clock* clock) : trace_(std::move(trace)), clock_(clock) {}
 
-  // The trainer asks for a step, again where it was told that there is none yet.
+  // Records that the trainer requests a step. Also called when it repeats the request because none was ready.
   void Asked() {
     if (trace_->on()) Ask();
   }
-  // It is given one (null: something else).
+  // Records that the trainer received a step (null: another result).
   void Got(const Window::Step* step) {
     if (trace_->on()) Get(step);
   }
@@ -35,7 +35,7 @@ class TrainerTrace {
 
   const std::shared_ptr<TraceRecorder> trace_;
   const Clock* const clock_;
-  // Of the recording that this is of; -1: not in it.
+  // Number of the recording to which the times below belong; 0: none.
   uint64_t recording_ = 0;
   Nanos asked_ = -1;
   Nanos got_ = -1;

@@ -1,26 +1,34 @@
 #include "client/session/wait_notice.h"
 
-#include <optional>
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "client/session/notice_times.h"
 
 namespace penstock {
 
 Nanos WaitNotice::Tell(Nanos now) {
-  if (tell_ == nullptr) return INT64_MAX;
-  const std::optional<Nanos> since = window_->waiting_since();
-  if (!since.has_value()) return now + kFirst;
-  const std::string troubles = window_->DescribeTroubles();
-  // What is wrong with files is known a little later than that a batch is missing, and is told as soon as it is.
-  const bool told = *since == told_wait_ && (told_troubles_ || troubles.empty());
-  const Nanos due = told ? told_at_ + kAgain : *since + kFirst;
-  if (now < due) return due;
-  const std::string text = window_->DescribeWait(kFirst);
-  if (!text.empty()) {
-    told_wait_ = *since;
-    told_at_ = now;
-    told_troubles_ = !troubles.empty();
-    tell_(text + troubles);
+  if (report_ == nullptr) return INT64_MAX;
+  const Window::Wait wait = window_->CurrentWait();
+  if (reported_.has_value() && reported_->step != wait.step) {
+    report_(absl::StrCat("rows arrive again after ", (now - reported_->since) / kSecond, " s"));
+    reported_.reset();
   }
-  return now + kAgain;
+  // A wait that begins now is reported at this time at the earliest.
+  const Nanos soonest = now + kFirstNotice;
+  if (!wait.since.has_value()) return soonest;
+  if (reported_.has_value()) reported_->since = *wait.since;
+  const Nanos age = now - *wait.since;
+  // The coordinator names an unreadable file some seconds after rows are missing: report it at once.
+  const bool news = reported_.has_value() && wait.files && !reported_->files;
+  const Nanos due = NextNotice(reported_.has_value() ? reported_->age : 0);
+  if (age < due && !news) return std::min(soonest, *wait.since + due);
+  const std::string text = window_->DescribeWait(kFirstNotice);
+  if (!text.empty()) {
+    report_(text);
+    reported_ = Reported{wait.step, *wait.since, age, wait.files};
+  }
+  return soonest;
 }
 
 }  // namespace penstock

@@ -1,9 +1,10 @@
-// Says what a trainer waits for, while it waits.
+// Reports the cause of a trainer's wait during the wait, and the end of the wait.
 #ifndef PENSTOCK_CLIENT_SESSION_WAIT_NOTICE_H_
 #define PENSTOCK_CLIENT_SESSION_WAIT_NOTICE_H_
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,26 +12,27 @@
 
 namespace penstock {
 
-// For one thread.
+// Not thread-safe.
 class WaitNotice {
  public:
-  // A wait is told of once it has lasted so long, and again in the course of it.
-  static constexpr Nanos kFirst = 3 * kSecond;
-  static constexpr Nanos kAgain = 5 * kSecond;
+  // `report` may be null: then nothing is reported.
+  WaitNotice(std::shared_ptr<const Window> window, std::function<void(const std::string&)> report)
+      : window_(std::move(window)), report_(std::move(report)) {}
 
-  // `tell` may be null: nobody is told.
-  WaitNotice(std::shared_ptr<const Window> window, std::function<void(const std::string&)> tell)
-      : window_(std::move(window)), tell_(std::move(tell)) {}
-
-  // Tells what is to be told now. Returns when to call this again at the latest, were the trainer to begin to wait now.
+  // Reports if a report is due (notice_times.h). Returns the latest time of the next call.
   Nanos Tell(Nanos now);
 
  private:
+  struct Reported {
+    uint64_t step = 0;   // the step that the trainer waits for
+    Nanos since = 0;     // start of that wait
+    Nanos age = 0;       // the wait's age at the last report
+    bool files = false;  // the last report named a file that a worker cannot read
+  };
+
   const std::shared_ptr<const Window> window_;
-  const std::function<void(const std::string&)> tell_;
-  Nanos told_wait_ = -1;  // when the wait that was told of last began
-  Nanos told_at_ = 0;
-  bool told_troubles_ = false;
+  const std::function<void(const std::string&)> report_;
+  std::optional<Reported> reported_;
 };
 
 }  // namespace penstock

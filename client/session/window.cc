@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/runtime/waited_time.h"
+#include "client/session/notice_times.h"
 
 namespace penstock {
 
@@ -33,7 +34,7 @@ void Window::ViewChanged(std::shared_ptr<const View> view) {
     MutexLock lock(&mutex_);
     tracker_.ViewChanged(std::move(view), clock_->Now());
   }
-  NotifyDue();  // all workers of this view may have refused before
+  NotifyDue();  // all workers of the previous view may have refused
   work_();
 }
 
@@ -54,6 +55,33 @@ void Window::Book(uint64_t ordinal, std::shared_ptr<Step> step) {
   if (!closed_) booked_[ordinal].step = std::move(step);
 }
 
+void Window::Decided(const std::vector<uint64_t>& records) {
+  {
+    MutexLock lock(&mutex_);
+    tracker_.Decided(records, clock_->Now());
+  }
+  work_();
+}
+
+void Window::Judged(const std::vector<uint64_t>& bad, const std::vector<uint64_t>& intact) {
+  {
+    MutexLock lock(&mutex_);
+    const Nanos now = clock_->Now();
+    tracker_.CoordinatorBack();
+    tracker_.Decided(bad, now);
+    tracker_.Intact(intact, now);
+  }
+  work_();
+}
+
+void Window::JudgeAway() {
+  {
+    MutexLock lock(&mutex_);
+    tracker_.CoordinatorAway(clock_->Now());
+  }
+  work_();
+}
+
 void Window::Fail(absl::Status why) {
   {
     MutexLock lock(&mutex_);
@@ -72,7 +100,8 @@ void Window::JobGone(absl::Status why) {
 
 Window::Progress Window::GetProgress() const {
   MutexLock lock(&mutex_);
-  Progress progress{tracker_.cursor(), stats_.rows, WaitedLocked(clock_->Now()), tracker_.FailedWorkers(), {}, {}};
+  Progress progress{tracker_.cursor(), stats_.rows, WaitedLocked(clock_->Now()), tracker_.FailedWorkers(), {},
+                    carriers_note_,    {}};
   for (const auto& [carrier, bytes] : carried_) progress.carriers.push_back(carrier);
   progress.times.set_waited_seconds(static_cast<double>(progress.waited) / kSecond);
   progress.times.set_steps(stats_.batches);
@@ -85,19 +114,19 @@ Window::Progress Window::GetProgress() const {
 
 std::string Window::DescribeWait(Nanos least) const {
   MutexLock lock(&mutex_);
-  const Nanos waiting = waiting_since_.has_value() ? clock_->Now() - *waiting_since_ : 0;
+  const Nanos waiting = waiting_since_.has_value() ? clock_->Now() - *asked_since_ : 0;
   if (waiting < std::max<Nanos>(least, 1) || tracker_.head_complete()) return "";
-  return absl::StrCat("waiting ", waiting / kSecond, " s: ", tracker_.DescribeMissing());
+  std::string cause = tracker_.RowError();
+  if (cause.empty()) {
+    DeliveryTracker::Cause missing = tracker_.MissingCause();
+    cause = missing.is_certain || troubles_.empty() ? std::move(missing.text) : FirstClause(troubles_.front());
+  }
+  return NoticeText(absl::StrCat("waiting ", waiting / kSecond, " s: ", cause));
 }
 
 void Window::SetTroubles(std::vector<std::string> lines) {
   MutexLock lock(&mutex_);
   troubles_ = std::move(lines);
-}
-
-std::string Window::DescribeTroubles() const {
-  MutexLock lock(&mutex_);
-  return TroublesLocked();
 }
 
 std::string Window::TroublesLocked() const {
@@ -106,9 +135,18 @@ std::string Window::TroublesLocked() const {
   return text;
 }
 
-std::optional<Nanos> Window::waiting_since() const {
+Window::Wait Window::CurrentWait() const {
   MutexLock lock(&mutex_);
-  return waiting_since_;
+  return {tracker_.head_ordinal(), waiting_since_.has_value() ? asked_since_ : std::nullopt, !troubles_.empty()};
+}
+
+void Window::Stopped(Nanos length) {
+  MutexLock lock(&mutex_);
+  const Nanos now = clock_->Now();
+  for (std::optional<Nanos>* since : {&waiting_since_, &asked_since_}) {
+    if (since->has_value()) **since = std::min(now, **since + length);
+  }
+  tracker_.Stopped(now);
 }
 
 void Window::Heard(uint64_t stream) {
@@ -136,13 +174,15 @@ void Window::StreamBroken(uint64_t stream, absl::Status why) {
     MutexLock lock(&mutex_);
     tracker_.StreamBroken(stream, std::move(why), clock_->Now());
   }
-  NotifyDue();  // a refusal
+  NotifyDue();  // the error may be a refusal
   work_();
 }
 
-void Window::Carried(std::string_view carrier, size_t payload_bytes) {
-  if (carrier.empty()) return;
+void Window::Carried(std::string_view carrier, std::string note, size_t payload_bytes) {
   MutexLock lock(&mutex_);
+  stats_.bytes_received += payload_bytes;
+  if (carrier.empty()) return;
+  if (!note.empty()) carriers_note_ = std::move(note);
   const auto found = carried_.find(carrier);
   if (found != carried_.end()) {
     found->second += payload_bytes;
@@ -151,7 +191,22 @@ void Window::Carried(std::string_view carrier, size_t payload_bytes) {
   }
 }
 
-absl::Status Window::Claim(uint64_t stream, const v1::Rows& rows, size_t payload_bytes, std::vector<Claimed>* claimed) {
+bool Window::AcceptsLocked(uint64_t stream, const v1::Rows& rows, int row, const DeliveryTracker::Slot& slot,
+                           Nanos now) {
+  if (row < rows.flags_size() && (rows.flags(row) & v1::ROW_MASKED) != 0) return true;
+  const auto is_row = [&](const auto& other) { return other.row() == static_cast<uint32_t>(row); };
+  if (std::any_of(rows.failures().begin(), rows.failures().end(), is_row)) return true;
+  const auto other = std::find_if(rows.substitutions().begin(), rows.substitutions().end(), is_row);
+  return tracker_.Accepts(
+      slot, stream, other == rows.substitutions().end() ? std::nullopt : std::optional(other->source_record()), now);
+}
+
+std::string Window::carriers_note() const {
+  MutexLock lock(&mutex_);
+  return carriers_note_;
+}
+
+absl::Status Window::Claim(uint64_t stream, const v1::Rows& rows, std::vector<Claimed>* claimed) {
   const int n = rows.positions_size();
   claimed->clear();
   claimed->resize(n);
@@ -159,16 +214,16 @@ absl::Status Window::Claim(uint64_t stream, const v1::Rows& rows, size_t payload
   if (closed_) return absl::OkStatus();
   const Nanos now = clock_->Now();
   size_.Heard(stream, now);
-  stats_.bytes_received += payload_bytes;
   for (int i = 0; i < n; ++i) {
     DeliveryTracker::Slot slot;
     switch (tracker_.RowArrived(stream, rows.epoch(), rows.positions(i), now, &slot)) {
       case DeliveryTracker::Claim::kYours: {
         const auto it = booked_.find(slot.ordinal);
-        if (it == booked_.end()) {  // its memory is not there yet, so nobody asked for it
+        if (it == booked_.end()) {  // the step has no memory yet, so the row was not requested
           tracker_.Released(slot, now);
           break;
         }
+        if (tracker_.any_decided() && !AcceptsLocked(stream, rows, i, slot, now)) continue;
         (*claimed)[i].slot = slot;
         (*claimed)[i].step = it->second.step;
         continue;
@@ -197,7 +252,7 @@ std::vector<Window::Complete> Window::Fill(uint64_t stream, const std::vector<Cl
       if (row.written) {
         tracker_.Filled(row.slot, stream);
       } else if (!row.failure.ok() && bad.ok()) {
-        tracker_.Failed(row.slot, stream, row.failure, now);
+        tracker_.Failed(row.slot, stream, row.failure, now, row.damaged_record);
       } else {
         tracker_.Released(row.slot, now);
       }
@@ -272,11 +327,13 @@ std::optional<Window::Taken> Window::TakeLocked(Nanos now) {
   Taken taken;
   if (!Due(&taken)) {
     if (!waiting_since_.has_value()) waiting_since_ = now;
+    if (!asked_since_.has_value()) asked_since_ = now;
     tracker_.TrainerWaits(now);
     return std::nullopt;
   }
   const Nanos waited = waiting_since_.has_value() ? now - *waiting_since_ : 0;
   EndWait(now);
+  asked_since_.reset();
   if (taken.step == nullptr) return taken;
   if (stats_.batches == 0) {
     stats_.first_batch_wait = absl::Nanoseconds(waited_);
@@ -362,7 +419,7 @@ ReaderStats Window::Stats() const {
 }
 
 void Window::Close() {
-  std::map<uint64_t, Booked> booked;  // their memory goes outside the lock
+  std::map<uint64_t, Booked> booked;  // release their memory outside the lock
   {
     MutexLock lock(&mutex_);
     closed_ = cancelled_ = true;

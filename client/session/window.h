@@ -1,7 +1,7 @@
 // The steps that are booked ahead of the trainer: the delivery core and the memory of its steps, behind one lock. The
-// control strand drives the core, copying tasks claim rows and fill them, the trainer takes steps.
+// control strand drives the core, copying tasks claim and fill rows, and the trainer takes steps.
 //
-// The lock is held for bookkeeping only: never while rows are copied, memory is allocated, or anything is sent.
+// The lock is held for bookkeeping only, never while rows are copied, memory is allocated, or data is sent.
 #ifndef PENSTOCK_CLIENT_SESSION_WINDOW_H_
 #define PENSTOCK_CLIENT_SESSION_WINDOW_H_
 
@@ -26,7 +26,7 @@
 
 namespace penstock {
 
-// Thread-safe. Hooks are called without the lock.
+// Thread-safe. Calls the hooks without the lock.
 class Window {
  public:
   static constexpr uint64_t kOwnRecord = UINT64_MAX;
@@ -34,111 +34,132 @@ class Window {
     StepSpan span;
     SlotRange slice;
     std::shared_ptr<BatchBuilder> builder;
-    // Of each row, written by the one who fills it.
+    // One element for each row, written by the thread that fills the row.
     std::vector<uint8_t> valid;
-    std::vector<uint64_t> source;  // the record whose content it holds; kOwnRecord: its own
-    std::vector<uint8_t> policy;   // v1::ROW_MASKED, v1::ROW_SUBSTITUTED, or 0: what the error policy did
-    // Of rows that are no padding; known when the step is sealed.
+    std::vector<uint64_t> source;  // record of the row's content; kOwnRecord: its own
+    std::vector<uint8_t> policy;   // v1::ROW_MASKED, v1::ROW_SUBSTITUTED, or 0: the effect of the error policy
+    // Without padding rows. Set when the step is sealed.
     uint64_t masked_rows = 0, substituted_rows = 0;
   };
-  // A row of a message: its slot, or none where the row is to be dropped; and what became of it.
+  // A row of a message: its slot and step, and the result of writing it.
   struct Claimed {
     DeliveryTracker::Slot slot;
-    std::shared_ptr<Step> step;  // null: drop it
+    std::shared_ptr<Step> step;  // null: drop the row
     bool written = false;
-    absl::Status failure;  // not OK: the worker says that the row failed
+    absl::Status failure;                    // not OK: the worker reported that the row failed
+    std::optional<uint64_t> damaged_record;  // with `failure`: the worker's copy of this record is damaged
   };
   struct Complete {
     uint64_t ordinal = 0;
     std::shared_ptr<Step> step;
   };
-  // What the trainer is given: a step, or why there is none.
+  // The result for the trainer: a step, or the reason that there is none.
   struct Taken {
     std::shared_ptr<Step> step;
     absl::Status status;
   };
-  // What a report to the coordinator says of the session. Sums are since its beginning.
+  // The session's state for a report to the coordinator. Sums are since the session's start.
   struct Progress {
     Cursor cursor;
     uint64_t rows = 0;
-    Nanos waited = 0;  // a wait under way counts
+    Nanos waited = 0;  // includes a current wait
     std::vector<std::string> failed_workers;
-    std::vector<std::string> carriers;  // that rows came through so far
-    v1::SessionTimes times;             // what the window knows of them
+    std::vector<std::string> carriers;  // carriers that have delivered rows
+    std::string carriers_note;          // reason that shared memory, which was possible, is not among them
+    v1::SessionTimes times;             // the fields that the window knows
   };
 
-  // `job` is named in errors. Books options.window_steps ahead, and up to `most_steps` where workers are far.
+  // `job` is the job's name for errors. Books options.window_steps ahead, and up to `most_steps` for distant workers.
   Window(std::string job, const Steps& steps, TrackerOptions options, uint64_t most_steps, Clock* clock);
 
-  // Called when there is something to do for the control strand, and when the trainer may have something due. Before
-  // anything else is called.
+  // Sets the hooks. `work` runs when the control strand has work. `due` runs when the trainer may have a result. Must
+  // be called before any other function.
   void SetHooks(std::function<void()> work, std::function<void()> due);
 
   // ---- The control strand.
   void ViewChanged(std::shared_ptr<const View> view);
-  // What is to be done now, in order; `next` is when to ask again at the latest.
+  // Returns the commands to carry out, in order. Sets `next` to the latest time of the next call.
   std::vector<Command> Tick(Nanos* next);
   void Book(uint64_t ordinal, std::shared_ptr<Step> step);
-  // Ends the session: what is complete is handed out before.
+  // Marks records as bad, according to an update of the job.
+  void Decided(const std::vector<uint64_t>& records);
+  // Handles the coordinator's answer: the bad records, and those of which some worker has an intact copy.
+  void Judged(const std::vector<uint64_t>& bad, const std::vector<uint64_t>& intact);
+  // Records that the coordinator does not answer whether records are bad. The next Judged ends this state.
+  void JudgeAway();
+  // Ends the session after the trainer has taken the complete steps.
   void Fail(absl::Status why);
-  // Ends the session: the next thing that the trainer gets.
+  // Ends the session: the trainer's next Take returns `why`.
   void JobGone(absl::Status why);
   Progress GetProgress() const;
-  // What the trainer waits for, and for how long, in words; empty when it has waited for less than `least`.
+  // Returns how long the trainer has waited for the head step, and one cause, in at most 160 bytes. Returns "" if it
+  // does not wait, or has waited for less than `least`.
   std::string DescribeWait(Nanos least) const;
-  // What the coordinator said last is wrong with the job's files, said behind what a trainer waits for.
+  // Sets the coordinator's latest report about failing files of the job.
   void SetTroubles(std::vector<std::string> lines);
-  std::string DescribeTroubles() const;  // "; Worker w1: ..."; "" where there are none
-  // When the wait under way began.
-  std::optional<Nanos> waiting_since() const;
+  struct Wait {
+    uint64_t step = 0;           // ordinal of the head step
+    std::optional<Nanos> since;  // time of the trainer's first request for it; nullopt: not waiting
+    bool files = false;          // the coordinator reported unreadable files
+  };
+  Wait CurrentWait() const;
+  // Records that the process did not run for this long. The trainer did not wait meanwhile, and workers could not be
+  // heard.
+  void Stopped(Nanos length);
 
   // ---- Receiving. Any thread.
   void Heard(uint64_t stream);
-  // Rows came through that carrier (MessageStream::carrier).
-  // A carrier of rows that came compressed has kCompressed behind its name.
+  // Records that rows arrived through `carrier` (MessageStream::carrier). Must be called before their Claim, so that
+  // Stats includes the bytes of every step that the trainer has taken. The carrier of compressed rows is its name
+  // followed by kCompressed.
   static constexpr char kCompressed[] = "+zstd";
-  void Carried(std::string_view carrier, size_t payload_bytes);
+  // `note` is MessageStream::carrier_note. The last nonempty one is kept.
+  void Carried(std::string_view carrier, std::string note, size_t payload_bytes);
+  std::string carriers_note() const;
   void WorkerDrains(uint64_t stream);
   void StreamBroken(uint64_t stream, absl::Status why);
-  // Fills `claimed`, one for each row of the message. InvalidArgument: a row came that was not asked for; those before
-  // it may be claimed. Each claim ends in Fill.
-  absl::Status Claim(uint64_t stream, const v1::Rows& rows, size_t payload_bytes, std::vector<Claimed>* claimed);
-  // Rows that are neither written nor failed are missing again. `bad`: not OK when the message was not sound: the
-  // stream counts as broken. Returns the steps that are complete now, each to be sealed by the caller.
+  // Fills `claimed` with one element for each row of the message. Returns InvalidArgument if a row was not requested;
+  // rows before it may be claimed. The caller must pass all claims to Fill.
+  absl::Status Claim(uint64_t stream, const v1::Rows& rows, std::vector<Claimed>* claimed);
+  // Ends claims. Rows that are neither written nor failed are missing again. If `bad` is not OK, the message was
+  // invalid, and the stream counts as broken. Returns the completed steps, which the caller must seal.
   std::vector<Complete> Fill(uint64_t stream, const std::vector<Claimed>& claimed, const absl::Status& bad);
-  // `status`: of sealing, which took so long.
+  // Records the status and the duration of sealing.
   void Sealed(uint64_t ordinal, absl::Status status, Nanos took);
-  // Rows of a message were copied into their slots, in so long.
+  // Records the duration of copying the rows of a message into their slots.
   void Copied(Nanos took);
 
   // ---- The trainer.
-  // What is due now, or nothing: the trainer then waits, from now on.
+  // Returns the result that is due. If there is none, returns nullopt, and the trainer counts as waiting from now on.
   std::optional<Taken> Take();
-  // The same, waiting on the caller's thread for at most `timeout`; then DeadlineExceeded, which says what is missing.
+  // Like Take, but blocks for at most `timeout`. Then returns DeadlineExceeded with a description of the missing rows.
   Taken TakeWithin(Nanos timeout);
-  // Each later Take says Cancelled.
+  // Makes each later Take return Cancelled.
   void Cancel();
   Cursor cursor() const;
   ReaderStats Stats() const;
 
-  // Nothing is claimed any more; lets go of all memory.
+  // Ends all claims and releases all memory.
   void Close();
 
  private:
   struct Booked {
     std::shared_ptr<Step> step;
     bool sealed = false;
-    absl::Status status;  // of sealing
-    std::string last;     // the worker whose row made it complete
+    absl::Status status;  // status of sealing
+    std::string last;     // the worker whose row completed the step
   };
 
   std::optional<Taken> TakeLocked(Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether something is due: then `taken` is what, or the head step is to be taken.
+  // Returns true if a result is due: an error or a step in `taken`.
   bool Due(Taken* taken) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndWait(Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Nanos WaitedLocked(Nanos now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns true if the row's content is from a record that may be used.
+  bool AcceptsLocked(uint64_t stream, const v1::Rows& rows, int row, const DeliveryTracker::Slot& slot, Nanos now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string TroublesLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The trainer may have something due: `changed_` was told by whoever calls this, without the lock.
+  // Wakes the trainer after a change. Must be called without the lock.
   void NotifyDue();
 
   const std::string job_;
@@ -156,10 +177,13 @@ class Window {
   absl::Status job_gone_ ABSL_GUARDED_BY(mutex_);
   absl::Status failed_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> troubles_ ABSL_GUARDED_BY(mutex_);
-  Nanos waited_ ABSL_GUARDED_BY(mutex_) = 0;                    // by waits that are over
-  std::optional<Nanos> waiting_since_ ABSL_GUARDED_BY(mutex_);  // the trainer's wait under way
+  Nanos waited_ ABSL_GUARDED_BY(mutex_) = 0;                    // total of finished waits
+  std::optional<Nanos> waiting_since_ ABSL_GUARDED_BY(mutex_);  // start of the trainer's current wait
+  // Time of the trainer's first request for the head step. A timeout does not reset it.
+  std::optional<Nanos> asked_since_ ABSL_GUARDED_BY(mutex_);
   ReaderStats stats_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, uint64_t, std::less<>> carried_ ABSL_GUARDED_BY(mutex_);  // bytes, by carrier
+  std::map<std::string, uint64_t, std::less<>> carried_ ABSL_GUARDED_BY(mutex_);  // bytes by carrier
+  std::string carriers_note_ ABSL_GUARDED_BY(mutex_);
   WorkTimes times_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,4 +1,4 @@
-// The time that a session's copying threads work, and whom its trainer waited for.
+// The working time of a session's copying threads, and the workers that the trainer waited for.
 #ifndef PENSTOCK_CLIENT_SESSION_WORK_TIMES_H_
 #define PENSTOCK_CLIENT_SESSION_WORK_TIMES_H_
 
@@ -16,12 +16,12 @@ namespace penstock {
 // Not thread-safe.
 class WorkTimes {
  public:
-  // Workers that a report names at most.
+  // Maximum number of workers in a report.
   static constexpr size_t kMostWorkers = 16;
 
   void Copied(Nanos time) { copying_ += time; }
   void Sealed(Nanos time) { sealing_ += time; }
-  // A step was taken after so long a wait; its last row came from `worker` ("": one that has gone).
+  // Records the wait for a step. `worker` delivered its last row; "" for a worker that has left.
   void WaitedOn(const std::string& worker, Nanos time) {
     if (time > 0) waited_on_[worker] += time;
   }

@@ -53,11 +53,12 @@ void WorkerLink::OnWritten() {
 }
 
 void WorkerLink::OnMessage(SliceList message) {
-  heard_ = true;
+  const bool first = !heard_.exchange(true);
   std::shared_ptr<MessageStream> stream;
   {
     MutexLock lock(&mutex_);
     if (stream_ != nullptr) carrier_ = stream_->carrier();
+    if (stream_ != nullptr && first) carrier_note_ = stream_->carrier_note();
     backlog_ += message.bytes();
     paused_ = backlog_ > kMaxBacklogBytes;
     if (!paused_ && !closed_) stream = stream_;

@@ -17,7 +17,7 @@ WorkerLinks::WorkerLinks(Strand* strand, Transport* transport, v1::Open first, s
       window_(std::move(window)),
       events_(std::move(events)) {}
 
-// The strand runs no more.
+// The strand no longer runs.
 WorkerLinks::~WorkerLinks() {
   for (auto& [number, link] : links_) {
     link.link->Detach();
@@ -70,6 +70,7 @@ void WorkerLinks::Send(const SendFetch& send) {
   v1::Fetch* fetch = message.mutable_fetch();
   fetch->set_epoch(send.epoch);
   fetch->mutable_positions()->Add(send.rows.begin(), send.rows.end());
+  fetch->mutable_decided()->Add(send.decided.begin(), send.decided.end());
   SendTo(send.stream, message);
 }
 
@@ -95,6 +96,13 @@ bool WorkerLinks::empty() const {
   return links_.empty();
 }
 
+void WorkerLinks::Stopped(Nanos length) {
+  strand_->AssertHere();
+  for (auto& [number, link] : links_) {
+    if (link.answer_by != INT64_MAX) link.answer_by += length;
+  }
+}
+
 Nanos WorkerLinks::BreakSilent(Nanos now) {
   strand_->AssertHere();
   Nanos next = INT64_MAX;
@@ -108,9 +116,8 @@ Nanos WorkerLinks::BreakSilent(Nanos now) {
       link.answer_by = INT64_MAX;
       link.link->Cancel();
       window_->StreamBroken(
-          number, absl::DeadlineExceededError(
-                      absl::StrCat("no answer within ", kAnswerWithin / kSecond,
-                                   " s of connecting: it cannot be reached, hangs, or is no worker; tried again")));
+          number,
+          absl::DeadlineExceededError("it does not answer: it cannot be reached, hangs, or is no worker; tried again"));
     }
   }
   return next;

@@ -1,5 +1,5 @@
-// The part of a session that carries out what the delivery core asks for: streams are opened and closed, views, grants
-// and fetches sent.
+// Part of a session: carries out the commands of the delivery core. It opens and closes streams, and sends views,
+// grants and fetches.
 #ifndef PENSTOCK_CLIENT_SESSION_WORKER_LINKS_H_
 #define PENSTOCK_CLIENT_SESSION_WORKER_LINKS_H_
 
@@ -15,17 +15,18 @@
 
 namespace penstock {
 
-// For the strand's tasks alone.
+// For tasks of the strand only.
 class WorkerLinks {
  public:
-  // A worker that was connected to and has said nothing for so long is broken: nobody listens there but an address
-  // that swallows packets, or something that is no worker.
+  // A worker that was connected to and sends nothing for this long counts as broken: the address drops packets, or
+  // another program listens there.
   static constexpr Nanos kAnswerWithin = 3 * kSecond;
 
-  // `first` is what each stream begins with, without the session's id. Strand and transport outlive this.
+  // `first` is the first message of each stream, without the session's id. `strand` and `transport` must outlive this
+  // object.
   WorkerLinks(Strand* strand, Transport* transport, v1::Open first, std::shared_ptr<Window> window,
               std::shared_ptr<LinkEvents> events);
-  // Lets go of all links: they are ended, and say nothing any more.
+  // Closes all links, which then report no events.
   ~WorkerLinks();
 
   void Open(const OpenStream& open, const std::string& session_id);
@@ -35,12 +36,15 @@ class WorkerLinks {
   void Send(const SendFetch& send);
   void Send(const SendWaiting& send);
 
-  // The link has ended.
+  // Removes a link that has ended.
   void Closed(uint64_t link);
   void CancelAll();
   bool empty() const;
 
-  // Gives up the links that have said nothing for too long. Returns when to call this again at the latest.
+  // Records that the process did not run for this long. Extends the workers' time to answer by it.
+  void Stopped(Nanos length);
+
+  // Breaks the links that have been silent for too long. Returns the latest time of the next call.
   Nanos BreakSilent(Nanos now);
 
  private:

@@ -33,6 +33,9 @@ class CoordinatorClient {
                              Done<v1::ReportSessionReply> done) = 0;
   virtual void CloseSession(const v1::CloseSessionRequest& request, Nanos timeout,
                             Done<v1::CloseSessionReply> done) = 0;
+  virtual void JudgeRecords(const v1::JudgeRecordsRequest& request, Nanos timeout, Done<v1::JudgeRecordsReply> done) {
+    std::move(done)(absl::UnimplementedError("damaged records are not judged here"));
+  }
   virtual void Explain(const v1::ExplainRequest& request, Nanos timeout, Done<v1::ExplainReply> done) {
     std::move(done)(absl::UnimplementedError("nothing is explained here"));
   }

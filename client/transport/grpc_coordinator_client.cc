@@ -82,6 +82,11 @@ void GrpcCoordinatorClient::CloseSession(const v1::CloseSessionRequest& request,
   Begin<v1::CloseSessionRequest, v1::CloseSessionReply>(&Async::CloseSession, request, timeout, std::move(done));
 }
 
+void GrpcCoordinatorClient::JudgeRecords(const v1::JudgeRecordsRequest& request, Nanos timeout,
+                                         Done<v1::JudgeRecordsReply> done) {
+  Begin<v1::JudgeRecordsRequest, v1::JudgeRecordsReply>(&Async::JudgeRecords, request, timeout, std::move(done));
+}
+
 void GrpcCoordinatorClient::Explain(const v1::ExplainRequest& request, Nanos timeout, Done<v1::ExplainReply> done) {
   Begin<v1::ExplainRequest, v1::ExplainReply>(&Async::Explain, request, timeout, std::move(done));
 }

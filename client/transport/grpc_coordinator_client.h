@@ -25,6 +25,7 @@ class GrpcCoordinatorClient final : public CoordinatorClient {
   void ReportSession(const v1::ReportSessionRequest& request, Nanos timeout,
                      Done<v1::ReportSessionReply> done) override;
   void CloseSession(const v1::CloseSessionRequest& request, Nanos timeout, Done<v1::CloseSessionReply> done) override;
+  void JudgeRecords(const v1::JudgeRecordsRequest& request, Nanos timeout, Done<v1::JudgeRecordsReply> done) override;
   void Explain(const v1::ExplainRequest& request, Nanos timeout, Done<v1::ExplainReply> done) override;
   void PutTrace(const v1::PutTraceRequest& request, Nanos timeout, Done<v1::PutTraceReply> done) override;
   void Cancel() override;

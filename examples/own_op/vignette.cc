@@ -1,4 +1,4 @@
-// vignette: darkens an image toward its corners, as an old lens does. A whole example of an own op.
+// vignette: darkens an image toward its corners, like an old lens. A complete example of an own op.
 //
 //   ops { custom { op: "vignette"
 //                  numbers { key: "strength" value: 0.6 }      # 0 to 1: how much light the corners lose
@@ -18,7 +18,7 @@ namespace {
 using penstock::ImageTarget;
 using penstock::ImageView;
 
-// Squares of the distance of each pixel's center from the middle of a side, where `scale` is 1 away.
+// Returns the squared distance of each pixel's center from the middle of a side. A distance of `scale` is 1.
 std::vector<double> SquaredDistances(int side, double scale) {
   std::vector<double> squares;
   for (int i = 0; i < side; ++i) {
@@ -28,7 +28,7 @@ std::vector<double> SquaredDistances(int side, double scale) {
   return squares;
 }
 
-// Only additions, multiplications, divisions and a rounding of doubles: the same bytes on every CPU.
+// Uses only additions, multiplications, divisions and a rounding of doubles, so that every CPU makes the same bytes.
 void Darken(const ImageView& in, double strength, bool round, ImageTarget out) {
   const double half_width = in.width / 2.0, half_height = in.height / 2.0;
   const double radius = std::max(half_width, half_height);
@@ -48,14 +48,15 @@ class VignetteOp final : public penstock::Op {
  public:
   VignetteOp(double strength, double jitter, bool round) : strength_(strength), jitter_(jitter), round_(round) {}
 
-  // An op that draws must say so, or its result would be cached as if it were the image itself.
+  // An op that draws must return true. Otherwise its result would be cached like the image itself.
   bool IsRandom() const override { return jitter_ > 0; }
 
   absl::Status Apply(penstock::OpContext* context, penstock::Value* value) const override {
     double strength = strength_;
     if (jitter_ > 0) strength += context->random.Uniform(-jitter_, jitter_);
     strength = std::clamp(strength, 0.0, 1.0);
-    // Realizes the image, gives memory for the result, and counts the bytes when the pipeline only asks for them.
+    // Realizes the image, provides memory for the result, and only counts bytes when the pipeline asks for their
+    // number.
     return penstock::FilterPixels(context, &value->image,
                                   [&](const ImageView& in, ImageTarget out) { Darken(in, strength, round_, out); });
   }
@@ -70,7 +71,7 @@ std::unique_ptr<penstock::Op> MakeVignette(const penstock::OwnOpSetup& setup, pe
     setup.WrongInput("a uint8 image; put decode_image before it");
     return nullptr;
   }
-  *output = setup.input();  // the size stays
+  *output = setup.input();  // the size does not change
   return std::make_unique<VignetteOp>(setup.Number("strength"), setup.Number("jitter"), setup.Text("shape") == "round");
 }
 

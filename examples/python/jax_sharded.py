@@ -1,8 +1,8 @@
 """JAX over a mesh of devices: jax_sharded.py JOB.textproto DATA_ROOT [--epochs N] [--checkpoint FILE]
 
-Batches are placed by a sharding; the next one is on its way while the step runs. bfloat16 for the convolutions, a cosine
-schedule, clipping by the global norm, a checkpoint, an exact accuracy. On a CPU it is run on 4 devices. JOB is as
-`penstock init` makes it.
+A sharding places the batches, and the next batch arrives while the step runs. Shows bfloat16 for the convolutions, a cosine
+schedule, clipping by the global norm, a checkpoint and an exact accuracy. On a CPU it runs on 4 devices. JOB is a job of
+`penstock init`.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def correct_rows(weights, images, labels, valid):
 
 
 def evaluation_of(job, height, width):
-    """Every record once, without chance, in batches of which the last is padded."""
+    """Returns a job with every record once, without randomness, in batches of which the last is padded."""
     return penstock.Job(
         name=f"{job.name}-eval",
         dataset=job.dataset,
@@ -78,7 +78,7 @@ def main():
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--checkpoint")
     given = parser.parse_args()
-    jax.config.update("jax_num_cpu_devices", 4)  # has no effect on others
+    jax.config.update("jax_num_cpu_devices", 4)  # has no effect on other devices
 
     mesh = jax.sharding.Mesh(np.array(jax.devices()), ("data",))
     rows, everywhere = NamedSharding(mesh, PartitionSpec("data")), NamedSharding(mesh, PartitionSpec())

@@ -1,7 +1,7 @@
 """A small convolutional network by model.fit: keras_fit.py JOB.textproto DATA_ROOT [--epochs N] [--checkpoint FOLDER]
 
-With Keras's recipes: mixed precision, gradient clipping, a schedule, a checkpoint of the whole state, of the data's too, behind
-each epoch, and an exact accuracy. JOB has the columns image (uint8) and label, as `penstock init` makes them.
+With Keras's recipes: mixed precision, gradient clipping, a schedule, a checkpoint of the whole state, including the data's,
+after each epoch, and an exact accuracy. JOB has the columns image (uint8) and label, as in a job of `penstock init`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ def network(height, width, classes):
 
 
 def evaluation_of(job, height, width):
-    """Every record once, without chance, in batches of which the last is padded."""
+    """Returns a job with every record once, without randomness, in batches of which the last is padded."""
     return penstock.Job(
         name=f"{job.name}-eval",
         dataset=job.dataset,
@@ -36,14 +36,14 @@ def evaluation_of(job, height, width):
 
 
 class Rows(keras.metrics.Sum):
-    """Rows that count."""
+    """Number of rows that count."""
 
     def update_state(self, labels, _predictions, sample_weight=None):
         super().update_state(tf.ones_like(labels) if sample_weight is None else sample_weight)
 
 
 class EachEpoch(keras.callbacks.Callback):
-    """Prints how it goes, and keeps a checkpoint."""
+    """Prints the progress, and writes a checkpoint."""
 
     def __init__(self, manager):
         super().__init__()
@@ -68,7 +68,7 @@ def main():
     job = penstock.Job.load(given.job)
     train = penstock.tf.dataset(job, data_root=given.data_root, batch_size=50, columns=("image", "label"))
     height, width, _ = train.schema["image"].shape
-    # The third of a tuple is Keras's sample_weight: 0 for padding, which then counts nowhere.
+    # The third element of a tuple is Keras's sample_weight. It is 0 for padding, which then counts nowhere.
     evaluation = penstock.tf.dataset(
         evaluation_of(job, height, width), data_root=given.data_root, columns=("image", "label", "valid")
     )

@@ -1,7 +1,7 @@
 """Lightning: lightning_fit.py JOB.textproto DATA_ROOT [--epochs N] [--devices N] [--checkpoint FOLDER]
 
-The loaders stand where DataLoaders stood, on one device or several; Lightning's checkpoints have the loader's state, so
-`ckpt_path` goes on in mid-epoch. JOB is as `penstock init` makes it. (A file called lightning.py would hide Lightning itself.)
+The loaders replace DataLoaders, on one device or several. Lightning's checkpoints include the loader's state, so `ckpt_path`
+resumes in mid-epoch. JOB is a job of `penstock init`. (A file called lightning.py would hide Lightning itself.)
 """
 
 import argparse
@@ -32,7 +32,7 @@ class Classifier(lightning.LightningModule):
         return loss
 
     def on_validation_epoch_start(self):
-        self.counts = torch.zeros(2, device=self.device)  # correct rows, rows
+        self.counts = torch.zeros(2, device=self.device)  # correct rows, all rows
 
     def validation_step(self, batch, _):
         images, labels, valid = batch
@@ -56,7 +56,7 @@ class Classifier(lightning.LightningModule):
 
 
 def evaluation_of(job, height, width):
-    """Every record once, without chance, in batches of which the last is padded."""
+    """Returns a job with every record once, without randomness, in batches of which the last is padded."""
     return penstock.Job(
         name=f"{job.name}-eval",
         dataset=job.dataset,
@@ -79,7 +79,7 @@ def main():
     given = parser.parse_args()
 
     lightning.seed_everything(1, verbose=False)
-    # Nothing of a loader is asked here: it begins when Trainer.fit does, in each of its processes.
+    # The loader does not start here. It starts with Trainer.fit, in each of its processes.
     arguments = {"data_root": given.data_root, "normalize": {"image": penstock.torch.Normalize()}}
     job = penstock.Job.load(given.job)
     loader = penstock.torch.Loader(job, batch_size=40, columns=("image", "label"), **arguments)

@@ -1,7 +1,7 @@
 """Softmax regression in NumPy: numpy_loop.py JOB.textproto DATA_ROOT [--epochs N] [--checkpoint FILE]
 
-The loop, a learning-rate schedule, gradient clipping, a checkpoint from which it goes on, and an exact accuracy. JOB has the
-columns image (uint8, height x width x 3) and label, as `penstock init` makes them.
+Shows the loop, a learning-rate schedule, gradient clipping, a checkpoint from which it resumes, and an exact accuracy. JOB has
+the columns image (uint8, height x width x 3) and label, as in a job of `penstock init`.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from penstock import ops
 
 
 def features(images):
-    """Means of 8 x 8 fields, in -1 to 1, and a one."""
+    """Returns the means of 8 x 8 fields, in -1 to 1, and a one."""
     rows, height, width, channels = images.shape
     fields = images[:, : height // 8 * 8, : width // 8 * 8].reshape(rows, 8, height // 8, 8, width // 8, channels)
     means = fields.mean(axis=(2, 4), dtype=np.float32).reshape(rows, -1) / 127.5 - 1
@@ -27,7 +27,7 @@ def softmax(scores):
 
 
 def evaluation_of(job, height, width):
-    """Every record once, without chance, in batches of which the last is padded."""
+    """Returns a job with every record once, without randomness, in batches of which the last is padded."""
     return penstock.Job(
         name=f"{job.name}-eval",
         dataset=job.dataset,
@@ -69,7 +69,7 @@ def main():
             chances[rows, labels] -= 1
             gradient = inputs.T @ chances / len(labels)
             gradient *= min(1.0, 5.0 / float(np.linalg.norm(gradient)))  # clipped
-            rate = 0.2 * 0.5 * (1 + np.cos(np.pi * step / steps))  # cosine
+            rate = 0.2 * 0.5 * (1 + np.cos(np.pi * step / steps))  # cosine schedule
             weights -= np.float32(rate) * gradient
             step += 1
         correct = rows_seen = 0

@@ -1,7 +1,7 @@
 """DistributedDataParallel: torchrun --nproc-per-node 2 pytorch_ddp.py JOB.textproto DATA_ROOT [--epochs N] [--checkpoint FILE]
 
-Each rank gets its rows of each step by itself: no sampler, no set_epoch. Ranks are found in torch.distributed. One state,
-that of any rank, is all ranks' state. Without torchrun it is one rank. JOB is as `penstock init` makes it.
+Each rank receives only its own rows of each step: no sampler, no set_epoch. The loader reads the rank from torch.distributed.
+The state of any rank is the state of all. Without torchrun there is one rank. JOB is a job of `penstock init`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ def network(classes):
 
 
 def evaluation_of(job, height, width):
-    """Every record once, without chance, in batches of which the last is padded."""
+    """Returns a job with every record once, without randomness, in batches of which the last is padded."""
     return penstock.Job(
         name=f"{job.name}-eval",
         dataset=job.dataset,
@@ -56,7 +56,7 @@ def main():
         "normalize": {"image": penstock.torch.Normalize()},
     }
     job = penstock.Job.load(given.job)
-    # batch_size is that of all ranks together: with 1, 2 or 4 of them it is the same training.
+    # batch_size is the number of rows of all ranks together, so 1, 2 or 4 ranks do the same training.
     loader = penstock.torch.Loader(job, batch_size=40, columns=("image", "label"), **arguments)
     height, width, _ = loader.schema["image"].shape
     evaluation = penstock.torch.Loader(evaluation_of(job, height, width), columns=("image", "label", "valid"), **arguments)
@@ -87,7 +87,7 @@ def main():
             torch.save({name: part.state_dict() for name, part in parts.items()}, given.checkpoint + ".new")
             os.replace(given.checkpoint + ".new", given.checkpoint)
         model.eval()
-        counts = torch.zeros(3, device=device)  # loss, correct rows, rows: of all ranks
+        counts = torch.zeros(3, device=device)  # loss, correct rows and all rows, of all ranks
         counts[0] = loss_sum / len(loader) / dist.get_world_size()
         with torch.inference_mode():
             for images, labels, valid in evaluation:

@@ -1,7 +1,8 @@
-"""An own loop in TensorFlow: tf_gradient_tape.py JOB.textproto DATA_ROOT [--epochs N] [--checkpoint FOLDER]
+"""A custom loop in TensorFlow: tf_gradient_tape.py JOB.textproto DATA_ROOT [--epochs N] [--checkpoint FOLDER]
 
-A tf.function with a GradientTape, mixed precision, clipping by the global norm, a schedule, checkpoints of the whole state from
-which it goes on in mid-epoch, and an exact accuracy. JOB has the columns image (uint8) and label, as `penstock init` makes them.
+Shows a tf.function with a GradientTape, mixed precision, clipping by the global norm, a schedule, checkpoints of the whole
+state from which it resumes in mid-epoch, and an exact accuracy. JOB has the columns image (uint8) and label, as in a job of
+`penstock init`.
 """
 
 import argparse
@@ -26,7 +27,7 @@ def network(height, width, classes):
 
 
 def evaluation_of(job, height, width):
-    """Every record once, without chance, in batches of which the last is padded."""
+    """Returns a job with every record once, without randomness, in batches of which the last is padded."""
     return penstock.Job(
         name=f"{job.name}-eval",
         dataset=job.dataset,

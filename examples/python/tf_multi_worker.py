@@ -1,7 +1,8 @@
 """MultiWorkerMirroredStrategy: tf_multi_worker.py JOB.textproto DATA_ROOT [--epochs N] [--local N]
 
-Started on each worker with its TF_CONFIG, from which rank and world size come; or with --local 2, which starts two workers here.
-Each worker's dataset has that worker's rows of each step, and all together are one rank's. JOB is as `penstock init` makes it.
+Start it on each worker with its TF_CONFIG, which gives rank and world size, or with --local 2, which starts two workers on this
+machine. Each worker's dataset has that worker's rows of each step; together they are the rows of one rank. JOB is a job of
+`penstock init`.
 """
 
 import argparse
@@ -11,11 +12,11 @@ import socket
 import subprocess
 import sys
 
-STEP_ROWS = 40  # of all workers together: with 1, 2 or 4 of them it is the same training
+STEP_ROWS = 40  # rows of all workers together, so 1, 2 or 4 workers do the same training
 
 
 def start_here(count):
-    """This program `count` times, as the workers of one cluster."""
+    """Starts this program `count` times, as the workers of one cluster."""
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
         each.bind(("localhost", 0))
@@ -28,7 +29,7 @@ def start_here(count):
 
 
 def evaluation_of(job, height, width):
-    """Every record once, without chance, in batches of which the last is padded."""
+    """Returns a job with every record once, without randomness, in batches of which the last is padded."""
     return penstock.Job(
         name=f"{job.name}-eval",
         dataset=job.dataset,
@@ -40,7 +41,8 @@ def evaluation_of(job, height, width):
 
 
 def train(given):
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()  # before all else of TensorFlow: it connects the workers
+    # Must precede all other uses of TensorFlow, because it connects the workers.
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
     job = penstock.Job.load(given.job)
 
     made = []

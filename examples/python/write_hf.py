@@ -1,4 +1,4 @@
-"""A Hugging Face data set as shards: write_hf.py NAME OUT [SPLIT]. Images keep the bytes that they have; four processes."""
+"""Writes a Hugging Face data set as shards: write_hf.py NAME OUT [SPLIT]. Images keep their bytes. Uses 4 processes."""
 
 import multiprocessing
 import sys

@@ -1,4 +1,4 @@
-"""A table as shards: write_pandas.py FILE.csv OUT. Every column of the table is one of the job; what is missing stays missing."""
+"""Writes a table as shards: write_pandas.py FILE.csv OUT. Each column becomes one of the job. Missing values stay missing."""
 
 import sys
 

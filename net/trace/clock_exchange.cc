@@ -11,7 +11,8 @@ void ClockExchange::Add(Nanos asked, Nanos received, Nanos sent, Nanos answered)
   round_trip_ = exchanges_ == 0 ? trip : std::min(round_trip_, trip);
   ++exchanges_;
   if (std::max(least, least_) > std::min(most, most_)) {
-    // The clocks have drifted apart since the calls before by more than those left open: what is known now counts.
+    // The clocks have drifted since the earlier calls by more than the bounds allow: start again from the current
+    // bounds.
     least_ = least;
     most_ = most;
     return;

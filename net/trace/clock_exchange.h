@@ -1,11 +1,11 @@
-// How far another process's clock is off, from calls to it. Pure.
+// Bounds the offset of another process's clock by timestamps of calls to it. Pure.
 //
 //   here    asked ──────────────────────────▶ answered
 //   there            received ──▶ sent
 //
-// Whatever the ways there and back took, what `there` is ahead of here by lies between sent - answered and
-// received - asked (RFC 5905, section 8, has the middle of the two). Each call narrows that down; clocks that drift
-// against each other make it no narrower than they are.
+// Independent of the delays in both directions, the offset of the other clock is between sent - answered and received -
+// asked. RFC 5905, section 8, uses the midpoint of the two. Each call narrows the bounds. For clocks that drift apart,
+// the bounds stay as wide as the drift.
 #ifndef PENSTOCK_NET_TRACE_CLOCK_EXCHANGE_H_
 #define PENSTOCK_NET_TRACE_CLOCK_EXCHANGE_H_
 
@@ -17,13 +17,13 @@ namespace penstock {
 
 class ClockExchange {
  public:
-  // What cannot be (an answer before the question) is left out.
+  // Adds a call. Ignores impossible timestamps, for example an answer before the question.
   void Add(Nanos asked, Nanos received, Nanos sent, Nanos answered);
 
-  // The other clock less this one. Any number, while nothing is known.
+  // Bounds of the other clock's offset from this one. Unbounded until the first call.
   Nanos least() const { return least_; }
   Nanos most() const { return most_; }
-  Nanos round_trip() const { return round_trip_; }  // the shortest, less what passed there
+  Nanos round_trip() const { return round_trip_; }  // the shortest, without the time in the other process
   uint32_t exchanges() const { return exchanges_; }
 
  private:

@@ -45,7 +45,7 @@ std::vector<v1::TracePart> MakeTraceParts(const TraceRecording& recording, const
   };
   begin_part();
   for (const TraceRecording::Track& track : recording.tracks) {
-    uint64_t dropped = track.dropped;  // said once
+    uint64_t dropped = track.dropped;  // report it in one part only
     size_t next = 0;
     do {
       if (left == 0) begin_part();

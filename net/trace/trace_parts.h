@@ -1,4 +1,4 @@
-// A recording as the messages that carry it.
+// Converts a recording to the messages that carry it.
 #ifndef PENSTOCK_NET_TRACE_TRACE_PARTS_H_
 #define PENSTOCK_NET_TRACE_TRACE_PARTS_H_
 
@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-// Cut into parts of at most `most_events` events, each of which can be read without the others; at least one. `like`
-// has what all parts say of their process.
+// Splits a recording into parts of at most `most_events` events. Returns at least one part. Each part can be read
+// without the others. `like` holds the fields that are the same in all parts of this process.
 std::vector<v1::TracePart> MakeTraceParts(const TraceRecording& recording, const v1::TracePart& like,
                                           size_t most_events);
 

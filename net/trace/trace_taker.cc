@@ -8,10 +8,10 @@
 namespace penstock {
 namespace {
 
-// A coordinator that is away for longer than this gets no trace.
+// Number of attempts. A coordinator that is unavailable for longer gets no trace.
 constexpr int kTries = 5;
 constexpr Nanos kPause = 200 * kMillisecond;
-// Orders are outside bytes.
+// Limits for orders, which are untrusted input.
 constexpr uint32_t kMostMs = 120'000;
 constexpr size_t kMostEvents = size_t{1} << 20;
 
@@ -72,7 +72,7 @@ void TraceTaker::CompareClocks(int left, void (TraceTaker::*then)()) {
       strand_.AssertHere();
       if (stopped_) return;
       if (reply.ok()) clock_.Add(asked, reply->received(), reply->sent(), answered);
-      // One that does not answer is asked again when it gets the parts.
+      // If the coordinator does not answer, do not try again here: the upload of the parts retries.
       CompareClocks(reply.ok() ? left - 1 : 0, then);
     });
   });

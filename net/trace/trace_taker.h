@@ -1,9 +1,10 @@
-// A process's part in a trace: told of it, it compares clocks with the coordinator, records for as long as is asked
-// for, and hands in what it has.
+// A process's part in a trace. On an order it compares clocks with the coordinator, records for the ordered time, and
+// uploads the recording.
 //
 //   Take(order) ─▶ 8 calls for the clock ─▶ Begin ... End ─▶ 8 more ─▶ the parts, one call after another
 //
-// A strand: no threads of its own, and nothing blocks. One trace at a time; what is asked for meanwhile is left out.
+// Runs on a strand: it has no threads and never blocks. It takes part in one trace at a time, and ignores other orders
+// meanwhile.
 #ifndef PENSTOCK_NET_TRACE_TRACE_TAKER_H_
 #define PENSTOCK_NET_TRACE_TRACE_TAKER_H_
 
@@ -21,31 +22,32 @@
 
 namespace penstock {
 
-// Thread-safe. Let go of when its executor runs nothing of it any more; calls may end later.
+// Thread-safe. Must be destroyed after its executor has stopped running its tasks. Calls may end later.
 class TraceTaker {
  public:
   using Done = std::function<void(absl::StatusOr<v1::PutTraceReply>)>;
-  // Starts a call of Coordinator.PutTrace with a deadline of some seconds, and returns. `done` on any thread.
+  // Starts a call of Coordinator.PutTrace with a deadline of some seconds and returns. `done` may run on any thread.
   using Put = std::function<void(const v1::PutTraceRequest&, Done done)>;
 
-  // Calls for the clock, before and after.
+  // Number of calls to compare the clocks, before the recording and again after it.
   static constexpr int kExchanges = 8;
-  // Of one message.
+  // Maximum number of events of a message.
   static constexpr size_t kPartEvents = 16384;
 
-  // `executor` outlives it. `like`: what parts say of this process, its id aside.
+  // `executor` must outlive this object. `like` holds the fields of this process's parts, except its id.
   TraceTaker(Executor* executor, std::shared_ptr<TraceRecorder> recorder, v1::TracePart like, Put put)
       : recorder_(std::move(recorder)), like_(std::move(like)), put_(std::move(put)), strand_(executor) {}
   ~TraceTaker() { mailbox_->Close(); }
 
-  // Takes part, as `process` (and with streams of that session and of `sessions`), unless it has or does already.
+  // Takes part in the trace as `process`, unless it already does or did. Includes the streams of the session `process`
+  // and of `sessions`.
   void Take(const v1::TraceOrder& order, const std::string& process, std::vector<std::string> sessions = {});
-  // Ends what is under way, and takes part in nothing more. Calls that are under way may still end, without effect.
+  // Ends the current trace and ignores further orders. Calls in flight may still end, without effect.
   void Stop();
 
  private:
   void Begin(const v1::TraceOrder& order) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  // `left` calls one after another, then `then`.
+  // Makes `left` calls in sequence, then runs `then`.
   void CompareClocks(int left, void (TraceTaker::*then)()) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void WaitForBegin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Record() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
@@ -61,14 +63,14 @@ class TraceTaker {
   const std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>(&strand_);
   bool stopped_ ABSL_GUARDED_BY(strand_) = false;
   bool taking_ ABSL_GUARDED_BY(strand_) = false;
-  uint64_t trace_ ABSL_GUARDED_BY(strand_) = 0;  // the last one
-  v1::TracePart part_ ABSL_GUARDED_BY(strand_);  // like_, for this trace
+  uint64_t trace_ ABSL_GUARDED_BY(strand_) = 0;  // id of the last trace
+  v1::TracePart part_ ABSL_GUARDED_BY(strand_);  // like_ with the fields of this trace
   v1::TraceOrder order_ ABSL_GUARDED_BY(strand_);
   Nanos begin_ ABSL_GUARDED_BY(strand_) = 0, end_ ABSL_GUARDED_BY(strand_) = 0;
   ClockExchange clock_ ABSL_GUARDED_BY(strand_);
   TraceRecording recording_ ABSL_GUARDED_BY(strand_);
   std::deque<v1::PutTraceRequest> parts_ ABSL_GUARDED_BY(strand_);
-  int failed_ ABSL_GUARDED_BY(strand_) = 0;  // calls, of the part that is under way
+  int failed_ ABSL_GUARDED_BY(strand_) = 0;  // failed calls for the current part
   StrandTimer timer_ ABSL_GUARDED_BY(strand_){&strand_};
 };
 

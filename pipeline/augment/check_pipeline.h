@@ -1,4 +1,4 @@
-// All mistakes in a job's features and ops at once.
+// Reports all mistakes in a job's features and ops at once.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_CHECK_PIPELINE_H_
 #define PENSTOCK_PIPELINE_AUGMENT_CHECK_PIPELINE_H_
 
@@ -9,9 +9,10 @@
 
 namespace penstock {
 
-// One entry for each mistake, each "PATH: MESSAGE" with the field's path in the job file, such as
-// "ops[2].random_resized_crop.height: must be from 1 to 65500, not 0" or "features[1].column: ...". Empty when
-// Pipeline::Create takes the job. A mistake in an op hides those of later ops on its column, whose input is unknown.
+// Returns one entry per mistake, each "PATH: MESSAGE" with the field's path in the job file, such as
+// "ops[2].random_resized_crop.height: must be from 1 to 65500, not 0" or "features[1].column: ...". Returns an empty
+// vector if Pipeline::Create accepts the job. After a mistake in an op, later ops on its column are not checked,
+// because their input is unknown.
 std::vector<std::string> CheckPipeline(const v1::JobSpec& job);
 
 }  // namespace penstock

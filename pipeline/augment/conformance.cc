@@ -13,18 +13,19 @@
 #include "google/protobuf/text_format.h"
 #include "pipeline/augment/op/own_op.h"
 #include "pipeline/augment/pipeline.h"
+#include "pipeline/augment/row_plan.h"
 #include "pipeline/records/example_builder.h"
 
 namespace penstock {
 namespace {
 
-constexpr int kWidth = 97, kHeight = 71;  // no multiples of any vector's width
+constexpr int kWidth = 97, kHeight = 71;  // no multiples of any vector width
 
 void Append(uint32_t value, int bytes, std::string* out) {
   for (int i = 0; i < bytes; ++i) out->push_back(static_cast<char>(value >> (8 * i)));
 }
 
-// A 24-bit BMP of noise over a slope: lossless, so that resizing sees the same pixels everywhere.
+// Returns a 24-bit BMP of noise on a slope. It is lossless, so resizing starts from the same pixels everywhere.
 std::string MakeImage() {
   const uint32_t stride = (kWidth * 3 + 3) / 4 * 4;
   std::string out = "BM";
@@ -46,7 +47,7 @@ std::string MakeImage() {
   return out;
 }
 
-// A 53 x 37 JPEG, 4:2:0, quality 60, optimized tables: what the machine's libjpeg makes of it is in the digest too.
+// A 53 x 37 JPEG, 4:2:0, quality 60, optimized tables. It makes the digest depend on the machine's libjpeg.
 constexpr char kJpegBase64[] =
     "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZGNywtQFdBRkxO"
     "UlNSMj5aYVpQYEpRUk//2wBDAQ4ODhMREyYVFSZPNS01T09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09P"
@@ -90,8 +91,8 @@ v1::JobSpec MakeJob(v1::ResizeMethod method, v1::Filter filter, v1::DataType to,
   return job;
 }
 
-// What computes with floats, draws with logarithms and sines, or leaves pixels to another library: each chain ends in
-// uint8 pixels, behind decode_image.
+// Ops that compute with floats, draw with logarithms and sines, or pass pixels to another library. Each chain follows
+// decode_image and ends in uint8 pixels.
 constexpr const char* kChains[] = {
     "ops { affine { min_degrees: -15 max_degrees: 15 scale_min: 0.7 scale_max: 1.4 min_shear_x_degrees: -10 "
     "max_shear_x_degrees: 10 } } ops { perspective { probability: 1 } }",
@@ -116,7 +117,7 @@ v1::JobSpec ChainJob(const std::string& chain) {
   return job;
 }
 
-// Adds the rows that a job makes of each record under some draws.
+// Adds the rows that a job makes from each record with several draws.
 void AddRows(const v1::JobSpec& job, std::span<const std::string> records, uint64_t draws, RowScratch* scratch,
              Fingerprint* digest) {
   auto pipeline = Pipeline::Create(job);
@@ -150,13 +151,16 @@ std::string Compute() {
   };
   Fingerprint digest;
   RowScratch scratch;
+  // The digest is part of every job's fingerprint, even of jobs without warps. So it keeps the sampling of earlier
+  // releases, which uses the same computation except for one rounding.
+  scratch.impl().tools.bilinear = WarpSampling::kBilinearDown;
   for (const Case& each : cases) {
     for (const bool crop : {false, true}) {
       AddRows(MakeJob(each.method, each.filter, each.to, crop), records, 4, &scratch, &digest);
     }
   }
   for (const char* chain : kChains) AddRows(ChainJob(chain), records, 2, &scratch, &digest);
-  // Own ops are code that others may not have, or not of this version.
+  // Other installations may lack an own op or have another version of it.
   for (const OwnOpVersion& op : RegisteredOwnOps()) digest.Add(op.name).Add(op.version);
   return absl::StrCat(absl::Hex(digest.value(), absl::kZeroPad16));
 }

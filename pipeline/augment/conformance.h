@@ -1,4 +1,4 @@
-// What this machine's arithmetic makes of a fixed set of rows.
+// A digest of the rows that this machine's arithmetic produces, and fingerprints based on it.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_CONFORMANCE_H_
 #define PENSTOCK_PIPELINE_AUGMENT_CONFORMANCE_H_
 
@@ -9,15 +9,15 @@
 
 namespace penstock {
 
-// 16 hexadecimal digits: a hash of rows made from two built-in images (one a JPEG) through all that could differ
-// between CPUs (resizes of every method and filter, crops drawn at random, normalization to float32, float16 and
-// bfloat16; warps, colors, blur, noise, JPEG compression, policies), and of names and versions of the own ops that are
-// linked in. Workers of one digest make the same bytes; a job runs on workers of one digest. Computed at the first
-// call.
+// Returns 16 hexadecimal digits: a hash of rows and of own ops. The rows come from two built-in images (one a JPEG) and
+// cover everything that could differ between CPUs: resizes of every method and filter, randomly drawn crops,
+// normalization to float32, float16 and bfloat16, warps, colors, blur, noise, JPEG compression and policies. The own
+// ops contribute the names and versions of those that are linked in. Workers with the same digest make the same bytes,
+// and a job runs on workers with one digest. The first call computes the digest. Thread-safe.
 const std::string& ConformanceDigest();
 
-// The fingerprint of a job's pipeline as states have it: the pipeline's own, and this machine's arithmetic. The same
-// for a job that is served and for one that is read here.
+// Returns the fingerprint of a job's pipeline as saved states record it: the pipeline's own fingerprint combined with
+// the conformance digest. It is the same whether the job is served or read in this process.
 uint64_t JobPipelineFingerprint(const Pipeline& pipeline);
 
 }  // namespace penstock

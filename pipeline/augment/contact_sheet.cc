@@ -23,18 +23,18 @@ constexpr int kMargin = 300, kGap = 6, kHeader = 26, kLine = 18, kMaxSide = 2000
 constexpr double kTextScale = 0.42;
 
 const cv::Scalar kInk(40, 40, 40), kFaint(130, 130, 130), kAlarm(30, 30, 200), kBox(60, 220, 60);
-const cv::Scalar kTints[3] = {{40, 40, 255}, {255, 120, 40}, {40, 220, 255}};  // of the first masks
+const cv::Scalar kTints[3] = {{40, 40, 255}, {255, 120, 40}, {40, 220, 255}};  // for the first masks
 
 void Text(cv::Mat* sheet, int x, int y, const std::string& text, const cv::Scalar& color) {
   cv::putText(*sheet, text, {x, y}, cv::FONT_HERSHEY_SIMPLEX, kTextScale, color, 1, cv::LINE_AA);
 }
 
-// Cuts a text into lines of at most `width` characters, between words where it can; those after the first begin with
-// `indent` spaces.
+// Splits a text into lines of at most `width` characters, between words where possible. Lines after the first begin
+// with `indent` spaces.
 std::vector<std::string> Wrap(std::string text, size_t width, size_t indent = 0) {
   std::vector<std::string> lines;
   indent = std::min(indent, width / 2);
-  size_t start = 0;  // of the words, behind the spaces
+  size_t start = 0;  // start of the words, after the spaces
   while (start < text.size() && text[start] == ' ') ++start;
   while (text.size() > width) {
     const size_t space = text.rfind(' ', width);
@@ -47,13 +47,13 @@ std::vector<std::string> Wrap(std::string text, size_t width, size_t indent = 0)
   return lines;
 }
 
-// A field of the op's message, as text without its braces.
+// Returns the settings of an op's message as text without braces.
 std::string Settings(const google::protobuf::Message& message) {
   std::string settings = message.ShortDebugString();
   return settings.empty() ? "" : ": " + settings;
 }
 
-// An own op by its own name: "custom vignette: strength 0.6, shape round".
+// Describes an own op by its registered name: "custom vignette: strength 0.6, shape round".
 std::string DescribeCustom(const v1::Custom& custom) {
   std::map<std::string, std::string> parameters;
   for (const auto& [name, value] : custom.numbers()) parameters[name] = absl::StrCat(value);
@@ -67,8 +67,8 @@ std::string DescribeCustom(const v1::Custom& custom) {
   return text;
 }
 
-// The op's lines in the margin: "1 random_resized_crop: height: 224 width: 224" is number, name, settings. Ops inside
-// it follow, further to the right.
+// Appends the op's lines for the margin: "1 random_resized_crop: height: 224 width: 224" is number, name and settings.
+// Its inner ops follow with a larger indent.
 void Describe(const v1::Op& op, int number, const std::string& weight, size_t indent, std::vector<std::string>* lines) {
   const std::string name = OpName(op);
   const auto* field = name.empty() ? nullptr : v1::Op::descriptor()->FindFieldByName(name);
@@ -95,9 +95,11 @@ void Describe(const v1::Op& op, int number, const std::string& weight, size_t in
   }
 }
 
-// Mixes a color into the pixels where the mask is not 0.
+// Mixes a color into the pixels whose mask value is not 0.
 void Tint(const ImageView& mask, const cv::Scalar& color, cv::Mat* bgr) {
-  const cv::Mat where(mask.height, mask.width, CV_8U, const_cast<uint8_t*>(mask.data), mask.stride);
+  const cv::Mat classes(mask.height, mask.width, mask.channels == 2 ? CV_16U : CV_8U, const_cast<uint8_t*>(mask.data),
+                        mask.stride);
+  const cv::Mat where = classes != 0;
   cv::Mat tinted;
   cv::addWeighted(*bgr, 0.5, cv::Mat(bgr->size(), bgr->type(), color), 0.5, 0, tinted);
   tinted.copyTo(*bgr, where);
@@ -131,7 +133,7 @@ class Sheet {
       y += kLine;
     }
   }
-  // With its boxes, where there are any, and its masks as a tint.
+  // Draws the picture with its boxes, if any, and its masks as tints.
   void Picture(size_t row, int column, const ImageView& image, const AnnotationPlan& annotations,
                const Followers& followers) {
     const cv::Mat in(image.height, image.width, CV_MAKETYPE(CV_8U, image.channels), const_cast<uint8_t*>(image.data),
@@ -165,13 +167,13 @@ class Sheet {
   cv::Mat mat_;
 };
 
-// "mixup 0.37", "cutmix 0.62": the share of the row's own content.
+// Returns "mixup 0.37" or "cutmix 0.62", with the share of the row's own content, or "not mixed".
 std::string DescribeDraw(const MixDraw& draw) {
   if (draw.kind == MixDraw::Kind::kNone) return "not mixed";
   return absl::StrFormat("%s %.2f", draw.kind == MixDraw::Kind::kMixup ? "mixup" : "cutmix", draw.lambda);
 }
 
-// What is put into the sheet's cells.
+// Computes the pictures and puts them into the sheet's cells.
 class Pictures {
  public:
   Pictures(const v1::JobSpec& job, const RowPlan& plan, Sheet* sheet)
@@ -187,7 +189,7 @@ class Pictures {
   }
   bool decodes() const { return decodes_; }
 
-  // As it is in the record.
+  // Shows the picture as it is in the record.
   void Original(size_t row, const SheetRecord& record) {
     Show(row, 0, Compute(record.bytes, record.key, decodes_ ? 1 : 0));
   }
@@ -203,7 +205,7 @@ class Pictures {
       return;
     }
     sheet_->CellCaption(row, draw + 1, DescribeDraw((*partner)->draw));
-    // The partner first, so that boxes and masks are the row's own.
+    // The partner comes first, so that boxes and masks are those of the row itself.
     const auto theirs = Compute((*partner)->bytes, (*partner)->key, steps_);
     if (!theirs.ok()) return Show(row, draw + 1, theirs.status());
     std::vector<uint8_t> other = Packed(*theirs);
@@ -249,8 +251,8 @@ class Pictures {
   const RowPlan& plan_;
   Sheet* const sheet_;
   const bool decodes_;
-  const bool mixes_;  // the pictures that are shown
-  size_t steps_ = 0;  // those that make pictures
+  const bool mixes_;  // whether the job mixes the displayed column
+  size_t steps_ = 0;  // number of steps that make pictures
   RowScratch scratch_;
 };
 

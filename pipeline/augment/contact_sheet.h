@@ -1,4 +1,4 @@
-// Contact sheets: what a pipeline's random ops really make of some records, as one PNG to look at.
+// Contact sheets: the results of a pipeline's random ops on some records, as one PNG to inspect.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_CONTACT_SHEET_H_
 #define PENSTOCK_PIPELINE_AUGMENT_CONTACT_SHEET_H_
 
@@ -15,34 +15,37 @@
 
 namespace penstock {
 
-// Of a job that mixes rows: with what a draw of a record is mixed.
+// For a job that mixes rows: the partner of one draw of a record.
 struct SheetPartner {
-  std::string bytes;  // of the partner's record
+  std::string bytes;  // the partner's record
   SampleKey key;
-  MixDraw draw;  // of their group
+  MixDraw draw;  // the draw of their group
 };
 
 struct SheetRecord {
   std::string_view bytes;  // a serialized record of the job
-  SampleKey key;           // of its first draw
-  std::string caption;     // shown at its row, such as "train-00001 #17"
-  // Empty, or one for each draw; none where a draw's group stays unmixed.
+  SampleKey key;           // key of its first draw
+  std::string caption;     // shown beside its row, such as "train-00001 #17"
+  // Empty, or one entry per draw. An entry is nullopt if the draw's group is not mixed.
   std::vector<std::optional<SheetPartner>> partners = {};
 };
 
 struct SheetOptions {
-  int draws = 6;   // columns of the sheet: the record's row under epochs key.epoch, key.epoch + 1, ...
-  int cell = 160;  // pixels on a side of a cell; pictures are scaled to fit
+  int draws = 6;   // columns of the sheet: the record's row in epochs key.epoch, key.epoch + 1, ...
+  int cell = 160;  // side of a cell in pixels; pictures are scaled to fit
 };
 
-// Whether the job has a column of pictures to show. False for one with mistakes.
+// Returns whether the job has a column of pictures to show. Returns false if the job has mistakes.
 bool HasPictures(const v1::JobSpec& job);
 
-// One row for each record: first the picture as decoded (or read, of raw pixels), then its draws; the ops in the
-// margin. Ops that leave the bytes of an image (cast, normalize) are named but not applied; rows that are mixed are
-// mixed as bytes, before those. Boxes are drawn, masks tint
-// (JobSpec.annotations). A record that fails shows its error instead. InvalidArgument: the job has mistakes (all are
-// named), or no column of pictures, decoded or raw; no records, or more cells than fit 20000 pixels on a side.
+// Renders one row per record: the picture as decoded (or as read, for raw pixels), then its draws. The margin lists the
+// ops. Ops whose result is not image bytes (cast, normalize) are named but not applied. Mixed rows are mixed as bytes,
+// before those ops. Boxes are drawn, and masks tint the pixels (JobSpec.annotations). A record that fails shows its
+// error instead. Returns InvalidArgument if
+//   - the job has mistakes (the message names all of them);
+//   - the job has no column of decoded or raw pictures;
+//   - there are no records;
+//   - the cells need more than 20000 pixels on a side.
 absl::StatusOr<std::string> RenderContactSheet(const v1::JobSpec& job, const std::vector<SheetRecord>& records,
                                                const SheetOptions& options = {});
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<const char*, 9> kBoxWords = {"bbox", "bboxes", "box",  "boxes", "xmin",
                                                   "ymin", "xmax",   "ymax", "rois"};
-// With one of these it is about boxes, and none itself.
+// A name with one of these words is about boxes but holds none.
 constexpr std::array<const char*, 14> kOtherWords = {"label", "labels", "class",  "classes", "id",   "ids",   "num",
                                                      "count", "score",  "scores", "area",    "text", "names", "mask"};
 
@@ -24,7 +24,8 @@ bool Has(const Words& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// By the last part of a key or column: "image/object/bbox/xmin", "gt_boxes", and not "image/object/bbox/label".
+// Checks the last part of a key or column: true for "image/object/bbox/xmin" and "gt_boxes", false for
+// "image/object/bbox/label".
 bool IsNamedLikeABox(const std::string& name) {
   const std::string last = absl::AsciiStrToLower(name.substr(name.rfind('/') + 1));
   const std::vector<std::string> words = absl::StrSplit(last, absl::ByAnyChar("_-. "), absl::SkipEmpty());
@@ -39,8 +40,8 @@ bool IsNumeric(const v1::Feature& feature) {
          feature.decode_raw() != v1::DATA_TYPE_UNSPECIFIED;
 }
 
-// A name of the op, or of one inside it, that moves pixels; "" without one. `pixels`: by which fractions of the sides
-// stay what they are too, and pixels do not.
+// Returns the name of the op, or of an inner op, that moves pixels, or "" if none does. Set `pixels` for coordinates in
+// pixels: a resize moves those, but not fractions of the sides.
 std::string FindMove(const v1::Op& op, bool pixels) {
   switch (op.op_case()) {
     case v1::Op::kResize:
@@ -72,7 +73,7 @@ std::string FindMove(const v1::Op& op, bool pixels) {
   return "";
 }
 
-// "ops[1] (random_resized_crop)", or "".
+// Returns "ops[1] (random_resized_crop)", or "" if no op moves pixels.
 std::string FirstMove(const v1::JobSpec& job, bool pixels) {
   for (int i = 0; i < job.ops_size(); ++i) {
     if (const std::string name = FindMove(job.ops(i), pixels); !name.empty()) {
@@ -82,7 +83,7 @@ std::string FirstMove(const v1::JobSpec& job, bool pixels) {
   return "";
 }
 
-// Whether the annotations know of the feature: as one of the boxes' keys, or as what belongs to them.
+// Returns whether the annotations include the feature, as one of the boxes' keys or as a companion of the boxes.
 bool IsAnnotated(const v1::JobSpec& job, const v1::Feature& feature, const std::string& column) {
   if (!job.annotations().has_boxes()) return false;
   const v1::Boxes& boxes = job.annotations().boxes();
@@ -94,7 +95,7 @@ bool IsAnnotated(const v1::JobSpec& job, const v1::Feature& feature, const std::
 }  // namespace
 
 std::vector<std::string> JobWarnings(const v1::JobSpec& job) {
-  std::vector<std::string> boxes;  // the features, and why
+  std::vector<std::string> boxes;  // names of the suspicious features
   std::string path, move;
   for (int i = 0; i < job.features_size(); ++i) {
     const v1::Feature& feature = job.features(i);

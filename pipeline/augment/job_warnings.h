@@ -1,4 +1,4 @@
-// What of a job is allowed and hardly meant.
+// Warnings about valid jobs that probably contain a mistake.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_JOB_WARNINGS_H_
 #define PENSTOCK_PIPELINE_AUGMENT_JOB_WARNINGS_H_
 
@@ -9,8 +9,9 @@
 
 namespace penstock {
 
-// One entry for each, "PATH: MESSAGE" as CheckPipeline has them, with the cure. Of a job without mistakes.
-//   Numbers named like a box (bbox, boxes, xmin, ...) beside ops that move pixels, which the annotations do not move.
+// Returns one entry per warning, "PATH: MESSAGE" like CheckPipeline, with the remedy. Requires a job without mistakes.
+//   Numbers named like a box (bbox, boxes, xmin, ...) in a job whose ops move pixels, if the annotations do not move
+//   them.
 std::vector<std::string> JobWarnings(const v1::JobSpec& job);
 
 }  // namespace penstock

@@ -19,13 +19,13 @@
 namespace penstock {
 namespace {
 
-// Raise when the same features and ops come to give other bytes.
+// Increase this when the same features and ops give other bytes.
 constexpr uint64_t kArithmeticVersion = 2;
 
-// What a scratch keeps between rows, at most; more is given back after each row.
+// The maximum that a scratch keeps between rows. It frees the rest after each row.
 constexpr size_t kHeldBytes = size_t{8} << 20;
 
-// MakeDecoded's bytes: this, then dense pixels.
+// The header of MakeDecoded's bytes. Dense pixels follow.
 struct DecodedHeader {
   char magic[4] = {'P', 'S', 'I', '1'};
   int32_t width = 0, height = 0, channels = 0;
@@ -42,6 +42,37 @@ std::string Deterministic(const google::protobuf::Message& message) {
   return bytes;
 }
 
+// Increase these when masks, or warps with filter BILINEAR, give other bytes. States of all other jobs stay valid,
+// because the fingerprint of a job with neither does not include them.
+constexpr uint64_t kMaskVersion = 1, kBilinearVersion = 1;
+
+// Returns whether an op, or an inner op, warps with filter BILINEAR.
+bool WarpsBilinear(const v1::Op& op) {
+  const auto any = [](const auto& ops) { return std::any_of(ops.begin(), ops.end(), WarpsBilinear); };
+  switch (op.op_case()) {
+    case v1::Op::kRotate:
+      return op.rotate().filter() == v1::BILINEAR;
+    case v1::Op::kAffine:
+      return op.affine().filter() == v1::BILINEAR;
+    case v1::Op::kPerspective:
+      return op.perspective().filter() == v1::BILINEAR;
+    case v1::Op::kAutoAugment:
+      return op.auto_augment().filter() == v1::BILINEAR;
+    case v1::Op::kRandAugment:
+      return op.rand_augment().filter() == v1::BILINEAR;
+    case v1::Op::kTrivialAugmentWide:
+      return op.trivial_augment_wide().filter() == v1::BILINEAR;
+    case v1::Op::kAugmix:
+      return op.augmix().filter() == v1::BILINEAR;
+    case v1::Op::kRandomApply:
+      return any(op.random_apply().ops());
+    case v1::Op::kOneOf:
+      return any(op.one_of().ops());
+    default:
+      return false;
+  }
+}
+
 uint64_t FingerprintOf(const v1::JobSpec& job) {
   Fingerprint fingerprint;
   fingerprint.Add(kArithmeticVersion).Add(static_cast<uint64_t>(RecordFormatOf(job)));
@@ -51,14 +82,15 @@ uint64_t FingerprintOf(const v1::JobSpec& job) {
     fingerprint.Add(Deterministic(op));
     AddOwnOpVersions(op, &fingerprint);
   }
-  // Nothing of it happens here, but rows that are mixed are other rows to a trainer that resumes.
+  // The pipeline does not mix rows itself, but a trainer that resumes with other mix settings would receive other rows.
   if (job.has_mix()) fingerprint.Add("mix").Add(Deterministic(job.mix()));
   if (job.has_annotations()) fingerprint.Add("annotations").Add(Deterministic(job.annotations()));
+  if (job.annotations().masks_size() > 0) fingerprint.Add("masks").Add(kMaskVersion);
+  if (std::any_of(job.ops().begin(), job.ops().end(), WarpsBilinear)) fingerprint.Add("warps").Add(kBilinearVersion);
   return fingerprint.value();
 }
 
-// The columns' types are known only where nothing else is wrong. That a column is missing is said by
-// config/mix_check.h.
+// Column types are known only if there are no other mistakes. config/mix_check.h reports missing columns.
 void CheckMix(const v1::JobSpec& job, const RowPlan& plan, std::vector<std::string>* errors) {
   if (!job.has_mix() || !errors->empty()) return;
   const RowSchema& schema = plan.schema();
@@ -83,7 +115,7 @@ absl::StatusOr<ImageView> ViewDecoded(std::string_view decoded) {
                    header.channels, row};
 }
 
-// Begins a row on a scratch, and gives back at its end what is too much to keep.
+// Begins a row on a scratch, and frees excess memory at the end.
 class RowScope {
  public:
   explicit RowScope(RowScratch* scratch) : scratch_(scratch->impl()) {

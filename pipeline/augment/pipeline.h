@@ -1,5 +1,5 @@
-// A job's pipeline: from the bytes of one record to one row. Built once per job from its JobSpec, used by any number
-// of threads at once; each thread brings its own RowScratch.
+// A job's pipeline: makes one row from the bytes of one record. It is built once per job from the JobSpec. Any number
+// of threads can use it concurrently, each with its own RowScratch.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_PIPELINE_H_
 #define PENSTOCK_PIPELINE_AUGMENT_PIPELINE_H_
 
@@ -27,12 +27,12 @@ class RowScratch {
   RowScratch(RowScratch&&) noexcept;
   RowScratch& operator=(RowScratch&&) noexcept;
 
-  // Bytes that the scratch holds on to between rows.
+  // Returns the bytes that the scratch keeps between rows.
   size_t held_bytes() const;
-  // Gives the buffers back.
+  // Frees the buffers.
   void Clear();
 
-  // To be started and stopped around a row whose stages are to be measured: see Pipeline::stages.
+  // Returns the timer for the stages of a row; see Pipeline::stages. Start it before the row and stop it afterwards.
   StageTimes& times();
 
   struct Impl;
@@ -46,39 +46,42 @@ class Pipeline {
  public:
   virtual ~Pipeline() = default;
 
-  // Checks features and ops against each other and plans the row path (decode and crop and resize and flip are one
-  // fused step). InvalidArgument names the feature or op by number and name, and says what would be right.
+  // Checks features and ops against each other and plans the row path, in which decode, crop, resize and flip are one
+  // fused step. Returns InvalidArgument that names the feature or op by number and name, and a valid alternative.
   static absl::StatusOr<std::unique_ptr<const Pipeline>> Create(const v1::JobSpec& job);
 
-  // Columns in the order of `features`.
+  // Returns the columns in the order of `features`, then the boxes' column, if any.
   virtual const RowSchema& schema() const = 0;
 
-  // Hash of features, ops and the arithmetic's version: two pipelines with one fingerprint make the same bytes.
+  // Returns a hash of features, ops and the version of the arithmetic. Two pipelines with the same fingerprint make the
+  // same bytes.
   virtual uint64_t fingerprint() const = 0;
 
-  // Names of what RowScratch::times() tells apart: "other", "parse", "decode", "resize", then the ops. Ops of one name
-  // that come again have their number behind it. Empty where nothing is told apart.
+  // Returns the names of the stages that RowScratch::times() measures: "other", "parse", "decode", "resize", then the
+  // ops. A repeated op name is followed by the op's number. Empty if the pipeline does not measure stages.
   virtual const std::vector<std::string>& stages() const {
     static const std::vector<std::string> kNone;
     return kNone;
   }
 
-  // Upper bound of the memory that MakeRow takes for this record beside the slot, from the image's header alone, so
-  // that it can be booked before it is used. An unreadable header gives a small number: MakeRow will fail.
+  // Returns an upper bound of the memory that MakeRow allocates for this record besides the slot, so that the caller
+  // can reserve it first. Reads only the image's header. If the header is unreadable, the bound is small, because
+  // MakeRow will fail.
   virtual size_t ScratchBytes(std::string_view record) const = 0;
 
-  // Makes the row of `record` (a serialized Example, not changed, not kept) in `slot`. On an error the slot's bytes
-  // are unspecified; the message names feature or op and the cause, not the file (the caller knows that).
-  // InvalidArgument / DataLoss: the record is at fault. ResourceExhausted: over a limit of the job.
+  // Makes the row of `record` (a serialized Example, neither changed nor kept) in `slot`. After an error, the slot's
+  // bytes are unspecified. The message names the feature or op and the cause, but not the file, which the caller knows.
+  // Returns InvalidArgument or DataLoss if the record is invalid, and ResourceExhausted if it exceeds a limit of the
+  // job.
   virtual absl::Status MakeRow(std::string_view record, const SampleKey& key, RowSlot* slot,
                                RowScratch* scratch) const = 0;
 
-  // Whether every row of a record is the same, whatever its key: no op draws.
+  // Returns whether all rows of a record are the same for every key, because no op draws.
   virtual bool IsDeterministic() const = 0;
 
-  // The decoded-image cache's hooks. The prefix is decode_image plus the deterministic ops after it, for the first
-  // image column. HasDecodedPrefix: whether there is one. MakeDecoded computes it (a full decode) as opaque bytes;
-  // MakeRowFromDecoded gives the very bytes that MakeRow gives, with `decoded` in place of decoding.
+  // Hooks of the decoded-image cache. The prefix is decode_image and the deterministic ops after it, for the first
+  // image column. HasDecodedPrefix returns whether there is one. MakeDecoded computes it (a full decode) as opaque
+  // bytes. MakeRowFromDecoded returns exactly the bytes of MakeRow, but uses `decoded` instead of decoding.
   virtual bool HasDecodedPrefix() const = 0;
   virtual absl::StatusOr<std::string> MakeDecoded(std::string_view record, RowScratch* scratch) const = 0;
   virtual absl::Status MakeRowFromDecoded(std::string_view record, std::string_view decoded, const SampleKey& key,

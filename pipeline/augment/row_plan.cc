@@ -10,36 +10,56 @@
 #include "base/status_macros.h"
 #include "pipeline/augment/op/children.h"
 #include "pipeline/augment/op/op_registry.h"
+#include "pipeline/augment/value/step_error.h"
 
 namespace penstock {
 namespace {
 
-// A row of one column takes at most this much.
+// The maximum size of one column in a row.
 constexpr uint64_t kMaxColumnBytes = uint64_t{1} << 30;
-// Parsing, tables of the resize, and what else is small.
+// Parsing, resize tables and other small allocations.
 constexpr size_t kBaseScratch = size_t{128} << 10;
 
-// The masks' values are what the followers have become.
+// Copies a mask to the arena as dense pixels of two bytes, widening it if it has one byte per pixel.
+ImageView DenseWideMask(const ImageView& mask, Arena* arena) {
+  const size_t width = static_cast<size_t>(mask.width), row = 2 * width;
+  uint8_t* const pixels = arena->Acquire(row * static_cast<size_t>(mask.height));
+  for (int y = 0; y < mask.height; ++y) {
+    const uint8_t* from = mask.row(y);
+    uint8_t* to = pixels + static_cast<size_t>(y) * row;
+    if (mask.channels == 2) {
+      std::memcpy(to, from, row);
+      continue;
+    }
+    for (size_t x = 0; x < width; ++x) {
+      to[2 * x] = from[x];
+      to[2 * x + 1] = 0;
+    }
+  }
+  return {pixels, mask.width, mask.height, 2, row};
+}
+
+// Sets the masks' values from the followers: an image, or a tensor of 16-bit classes.
 void TakeMasks(const AnnotationPlan& annotations, RowScratch::Impl* scratch) {
   if (!annotations.active()) return;
   for (size_t i = 0; i < annotations.masks().size(); ++i) {
-    scratch->values[annotations.masks()[i]].image = LazyImage::InMemory(scratch->followers.masks()[i]);
+    Value& value = scratch->values[annotations.masks()[i]];
+    const ImageView& mask = scratch->followers.masks()[i];
+    if (annotations.mask_types()[i] == DType::kUint8) {
+      value.image = LazyImage::InMemory(mask);
+    } else {
+      value.data = DenseWideMask(mask, &scratch->tools.arena).data;
+    }
   }
 }
 
-// Names the step, unless the message names one already: decoding happens in a later step than decode_image.
-absl::Status InStep(const RowPlan::Step& step, const absl::Status& status) {
-  if (status.ok() || status.message().substr(0, 4) == "ops[") return status;
-  return Prefixed(step.label, status);
-}
-
-// Whether an augmix is in the op, at any depth: it mixes pictures whose parts have moved differently.
+// Returns whether the op contains an augmix at any depth. An augmix mixes pictures whose parts have moved differently.
 bool HoldsAugMix(const v1::Op& op) {
   const auto holds = [](const auto& ops) { return std::any_of(ops.begin(), ops.end(), HoldsAugMix); };
   return op.has_augmix() || holds(op.random_apply().ops()) || holds(op.one_of().ops());
 }
 
-// Raw pixels as an image; `type` is one of images.
+// Returns raw pixels as an image. `type` must be an image type.
 LazyImage ImageOf(const ValueType& type, const uint8_t* pixels) {
   const auto& shape = type.shape;
   return LazyImage::InMemory({pixels, static_cast<int>(shape[1]), static_cast<int>(shape[0]),
@@ -80,7 +100,7 @@ void RowPlan::AddSteps(const v1::JobSpec& job, std::vector<std::string>* errors)
       AddStep(job, i, errors);
       if (steps_.size() > before && steps_.back().op->MakesImage()) moved = types_[image];
     }
-    // What the ops after a mask's decode_image get has gone where the image went.
+    // The later ops of a mask see the image's final size, because the mask has followed the image.
     for (const size_t mask : annotations_.masks()) {
       if (broken_[mask] == 0 && moved.IsImage()) types_[mask].shape = {moved.shape[0], moved.shape[1], 1};
     }
@@ -88,6 +108,12 @@ void RowPlan::AddSteps(const v1::JobSpec& job, std::vector<std::string>* errors)
   }
   image_end_ = steps_.size();
   for (const int i : order.others) AddStep(job, i, errors);
+}
+
+const std::vector<DType>* RowPlan::FollowingMasks(const v1::JobSpec& job, size_t column) const {
+  static const std::vector<DType> kNone;
+  if (annotations_.active() && column == annotations_.image()) return &annotations_.mask_types();
+  return job.has_annotations() && !annotations_.active() ? nullptr : &kNone;
 }
 
 void RowPlan::AddStep(const v1::JobSpec& job, int number, std::vector<std::string>* errors) {
@@ -112,7 +138,7 @@ void RowPlan::AddStep(const v1::JobSpec& job, int number, std::vector<std::strin
                                    "; the features' columns are: ", known));
     return;
   }
-  if (broken_[c] != 0) return;  // its type is unknown since the mistake before
+  if (broken_[c] != 0) return;  // a previous mistake made its type unknown
   Step step;
   step.label = absl::StrCat(path, ".", name, " (column '", column, "')");
   step.name = name;
@@ -120,9 +146,13 @@ void RowPlan::AddStep(const v1::JobSpec& job, int number, std::vector<std::strin
   const std::string random_path = spec.name().empty() ? absl::StrCat(number) : spec.name();
   step.path_hash = Hash64(random_path);
   step.column = c;
+  const auto& mask_names = job.annotations().masks();
   const OpSetup setup{.spec = &spec,
                       .input = types_[c],
                       .limits = limits_,
+                      .whole_images = job.errors().check() == v1::WHOLE_IMAGE,
+                      .is_mask = std::find(mask_names.begin(), mask_names.end(), column) != mask_names.end(),
+                      .masks = FollowingMasks(job, c),
                       .path = absl::StrCat(path, ".", name),
                       .random_path = random_path,
                       .column = column,
@@ -142,6 +172,7 @@ void RowPlan::AddStep(const v1::JobSpec& job, int number, std::vector<std::strin
                                    ": boxes and masks cannot follow augmix, which mixes pictures "
                                    "whose parts have moved differently"));
   }
+  step.wide_mask = name == "decode_image" && types_[c].dtype == DType::kUint16;
   if (name == "decode_image" && image_column_ < 0) image_column_ = static_cast<int>(c);
   has_steps_[c] = 1;
   steps_.push_back(std::move(step));
@@ -177,9 +208,10 @@ void RowPlan::Finish(std::vector<std::string>* errors) {
   size_t image_steps = 0;
   for (Step& step : steps_) {
     if (image_column_ < 0 || step.column != static_cast<size_t>(image_column_)) continue;
-    // The moves of later steps must be told to boxes and masks.
+    // Later steps must run, because boxes and masks follow their moves.
     if (annotations_.active() && image_steps++ > 0) break;
-    // Whatever yields pixels without drawing; ops that leave the bytes of an image (cast, normalize) end it.
+    // The prefix consists of steps that make images without drawing. Ops that leave image bytes (cast, normalize) end
+    // it.
     prefix = prefix && !step.op->IsRandom() && step.op->MakesImage();
     step.in_prefix = prefix;
   }
@@ -228,7 +260,7 @@ absl::Status RowPlan::Apply(const Step& step, const SampleKey& key, bool strict,
   if (annotations_.active() && step.column == annotations_.image()) context.followers = &scratch->followers;
   const StageTimes::Scope own(&scratch->tools.times,
                               StageTimes::kFixedStages + static_cast<size_t>(&step - steps_.data()));
-  return InStep(step, step.op->Apply(&context, &scratch->values[step.column]));
+  return AtStep(step.label, step.op->Apply(&context, &scratch->values[step.column]));
 }
 
 absl::Status RowPlan::Compute(const SampleKey& key, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const {
@@ -249,7 +281,7 @@ absl::Status RowPlan::Compute(const SampleKey& key, Decoded decoded, RowSlot* sl
     if (types_[c].IsImage() && step.op->MakesImage()) {
       if (value.image.IsRealized() && value.image.view().data == out) continue;
       PS_RETURN_IF_ERROR(
-          InStep(step, value.image.Store(&scratch->tools, out, RowBytes(value.image), &scratch->damaged)));
+          AtStep(step.label, value.image.Store(&scratch->tools, out, RowBytes(value.image), &scratch->damaged)));
     } else if (value.data != out) {
       std::memcpy(out, value.data, schema_.columns[c].Bytes());
     }
@@ -265,12 +297,16 @@ absl::Status RowPlan::StartFollowers(const SampleKey& key, bool strict, RowScrat
     const Step& step = steps_[s];
     LazyImage& mask = scratch->values[step.column].image;
     PS_RETURN_IF_ERROR(Apply(step, key, strict, nullptr, scratch));
-    PS_RETURN_IF_ERROR(InStep(step, mask.Realize(&scratch->tools, &scratch->damaged)));
+    PS_RETURN_IF_ERROR(AtStep(step.label, mask.Realize(&scratch->tools, &scratch->damaged)));
   }
-  for (const size_t mask : annotations_.masks()) scratch->masks.push_back(scratch->values[mask].image.view());
-  // Its first op is decode_image, whose words for an unreadable header these are.
+  for (size_t i = 0; i < annotations_.masks().size(); ++i) {
+    const ImageView& mask = scratch->values[annotations_.masks()[i]].image.view();
+    const bool widen = annotations_.mask_types()[i] == DType::kUint16 && mask.channels == 1;
+    scratch->masks.push_back(widen ? DenseWideMask(mask, &scratch->tools.arena) : mask);
+  }
+  // The first op of the image is decode_image, so an unreadable header gets that op's error.
   const auto header = ProbeImage(scratch->values[annotations_.image()].bytes);
-  if (!header.ok()) return InStep(steps_[image_begin_], WithFault(Fault::kNoImage, header.status()));
+  if (!header.ok()) return AtStep(steps_[image_begin_].label, WithFault(Fault::kNoImage, header.status()));
   return annotations_.Start(*header, scratch->parsed_boxes, scratch->masks, &scratch->tools.arena, &scratch->followers);
 }
 
@@ -304,7 +340,7 @@ absl::StatusOr<ImageView> RowPlan::ComputeImage(std::string_view record, const S
     PS_RETURN_IF_ERROR(Apply(step, key, strict, nullptr, scratch));
   }
   const absl::Status realized = value.image.Realize(&scratch->tools, &scratch->damaged);
-  if (!realized.ok()) return last == nullptr ? realized : InStep(*last, realized);
+  if (!realized.ok()) return last == nullptr ? realized : AtStep(last->label, realized);
   return value.image.view();
 }
 
@@ -319,7 +355,7 @@ int RowPlan::picture_column() const {
 size_t RowPlan::ScratchBytes(std::string_view record) const {
   size_t bytes = kBaseScratch;
   ParsedExample parsed;
-  // A record that does not parse fails before it takes more than its own size in values.
+  // A record that does not parse fails before its values need more than this multiple of its size.
   if (!features_.Parse(record, &parsed).ok()) return bytes + 8 * record.size();
   for (const FeatureValue& value : parsed) {
     bytes += value.ints.capacity() * 8 + value.floats.capacity() * 4 + value.bytes.capacity() * 16 +
@@ -336,11 +372,11 @@ size_t RowPlan::ScratchBytes(std::string_view record) const {
   if (!annotations_.ParseBoxes(record, &boxes).ok()) return bytes + 8 * record.size();
   bytes += annotations_.BoxBytes(boxes);
   Followers followers;
-  followers.StartMeasuring(annotations_.masks().size());
+  followers.StartMeasuring(annotations_.mask_types());
   Value image;
   MeasureColumn(annotations_.image(), parsed, &followers, &image, &bytes);
   for (size_t c = 0; c < types_.size(); ++c) {
-    // A mask ends at the image's largest size.
+    // A mask ends with the image's largest size.
     Value value;
     if (annotations_.IsMask(c)) value.image = image.image;
     if (has_steps_[c] != 0 && c != annotations_.image()) MeasureColumn(c, parsed, nullptr, &value, &bytes);
@@ -351,7 +387,7 @@ size_t RowPlan::ScratchBytes(std::string_view record) const {
 void RowPlan::MeasureColumn(size_t c, const ParsedExample& parsed, Followers* followers, Value* value,
                             size_t* bytes) const {
   const FeaturePlan& feature = features_.plans()[c];
-  const LazyImage moved = value->image;  // what a mask becomes
+  const LazyImage moved = value->image;  // the image whose size a mask takes
   if (feature.type.IsEncoded()) {
     if (!features_.ReadString(c, parsed, &value->bytes).ok()) return;
   } else {
@@ -375,11 +411,15 @@ void RowPlan::MeasureColumn(size_t c, const ParsedExample& parsed, Followers* fo
     }
     image = step.op->MakesImage();
     if (s < image_begin_) {
-      // A mask: turned upright with the image, and moved with it.
+      // A mask is turned upright and moved like the image. A mask of 16-bit classes is also widened and copied densely.
       value->image.PretendRealized(bytes);
       const size_t width = static_cast<size_t>(value->image.width()),
                    height = static_cast<size_t>(value->image.height());
       *bytes += width * height + 4 * std::max(width, height) + Arena::kSlack;
+      if (step.wide_mask) {
+        const size_t largest = static_cast<size_t>(moved.width()) * static_cast<size_t>(moved.height());
+        *bytes += 3 * width * height + 2 * largest + 2 * Arena::kSlack;
+      }
       value->image =
           LazyImage::InMemory({nullptr, moved.width(), moved.height(), 1, static_cast<size_t>(moved.width())});
     }

@@ -1,5 +1,5 @@
-// A job's features and ops, checked and put into the order in which a row is made. The inside of Pipeline, and of
-// contact sheets.
+// A job's features and ops, checked and arranged in the order in which a row is made. Internal to Pipeline and contact
+// sheets.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_ROW_PLAN_H_
 #define PENSTOCK_PIPELINE_AUGMENT_ROW_PLAN_H_
 
@@ -34,35 +34,36 @@ class RowPlan {
     std::unique_ptr<Op> op;
     std::string label;       // "ops[1].resize (column 'image')"
     std::string name;        // "resize"
-    int number = 0;          // in the job's ops
-    uint64_t path_hash = 0;  // of the op's declared name, or its number
+    int number = 0;          // index in the job's ops
+    uint64_t path_hash = 0;  // hash of the op's declared name, or of its number
     size_t column = 0;
-    bool last = false;       // on its column
-    bool in_prefix = false;  // part of what the decoded-image cache keeps
+    bool last = false;       // whether it is the last step on its column
+    bool in_prefix = false;  // part of the prefix that the decoded-image cache stores
+    bool wide_mask = false;  // decodes a mask of 16-bit classes
   };
 
-  // Adds one line to *errors for every mistake; the plan is usable only when none was added.
+  // Adds one line to *errors per mistake. The plan is usable only if it added none.
   static RowPlan Create(const v1::JobSpec& job, std::vector<std::string>* errors);
 
   const RowSchema& schema() const { return schema_; }
   const std::vector<Step>& steps() const { return steps_; }
-  // Whether any step draws.
+  // Returns whether any step draws.
   bool draws() const;
   const AnnotationPlan& annotations() const { return annotations_; }
-  // The annotations' image, or the first column with a decode_image, or -1.
+  // Returns the annotations' image column, or the first column with a decode_image, or -1.
   int image_column() const { return image_column_; }
-  // That one, or the first column of raw pixels; -1 when the rows have no picture.
+  // Returns image_column(), or the first column of raw pixels, or -1 if the rows have no picture.
   int picture_column() const;
 
-  // What starts the image column in place of its feature and the prefix: null, or pixels.
+  // The pixels that replace the image column's feature and prefix, or null.
   using Decoded = const ImageView*;
 
-  // Parses and reads all columns; those without ops go to the slot.
+  // Parses and reads all columns. Writes columns without ops to the slot.
   absl::Status Read(std::string_view record, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const;
   // Runs the steps and stores their columns.
   absl::Status Compute(const SampleKey& key, Decoded decoded, RowSlot* slot, RowScratch::Impl* scratch) const;
-  // Runs the first `steps` of the picture column's steps. The result points into record, scratch or slot.
-  // `follow`: with its boxes and masks, which are in scratch->followers then.
+  // Runs the first `steps` steps of the picture column. The result points into record, scratch or slot. With `follow`,
+  // also moves its boxes and masks, which are then in scratch->followers.
   absl::StatusOr<ImageView> ComputeImage(std::string_view record, const SampleKey& key, size_t steps, bool strict,
                                          bool follow, RowScratch::Impl* scratch) const;
 
@@ -71,21 +72,26 @@ class RowPlan {
  private:
   void AddSteps(const v1::JobSpec& job, std::vector<std::string>* errors);
   void AddStep(const v1::JobSpec& job, int number, std::vector<std::string>* errors);
+  // Returns the element types of the masks that follow a column's image, or null if a mistake in the annotations hides
+  // them.
+  const std::vector<DType>* FollowingMasks(const v1::JobSpec& job, size_t column) const;
   void Finish(std::vector<std::string>* errors);
   absl::Status Apply(const Step& step, const SampleKey& key, bool strict, uint8_t* target,
                      RowScratch::Impl* scratch) const;
-  // The masks' decode_image, and then the followers on the stored image.
+  // Runs the masks' decode_image, then starts the followers on the stored image.
   absl::Status StartFollowers(const SampleKey& key, bool strict, RowScratch::Impl* scratch) const;
-  // Counts into *bytes what the steps of a column take, from its value in the record on, which *value is then.
+  // Adds to *bytes the memory that a column's steps need, starting from its value in the record. Sets *value to the
+  // result of the steps.
   void MeasureColumn(size_t column, const ParsedExample& parsed, Followers* followers, Value* value,
                      size_t* bytes) const;
 
   FeatureSet features_;
   AnnotationPlan annotations_;
-  std::vector<ValueType> types_;  // of each column, after the steps so far
+  std::vector<ValueType> types_;  // type of each column after the steps so far
   std::vector<char> broken_;      // columns with mistakes already reported
   std::vector<char> has_steps_;
-  // With annotations: first the masks' decode_image, then [image_begin_, image_end_) are the image's, then the others.
+  // With annotations: the masks' decode_image steps, then those of the image in [image_begin_, image_end_), then the
+  // others.
   std::vector<Step> steps_;
   size_t image_begin_ = 0, image_end_ = 0;
   RowSchema schema_;

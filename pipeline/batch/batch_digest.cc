@@ -11,7 +11,7 @@ struct BatchDigest::Impl {
   ~Impl() { EVP_MD_CTX_free(context); }
   void Add(const void* bytes, size_t size) { PS_CHECK(EVP_DigestUpdate(context, bytes, size) == 1); }
   template <typename T>
-  void AddNumber(T value) {  // Penstock runs on little-endian machines only
+  void AddNumber(T value) {  // Penstock runs only on little-endian machines
     Add(&value, sizeof(value));
   }
   EVP_MD_CTX* const context;

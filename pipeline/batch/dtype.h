@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-// The numbers are those of penstock.v1.DataType and go over the wire; never change one.
+// The numbers are those of penstock.v1.DataType and part of the wire format. Never change one.
 enum class DType : uint8_t {
   kUint8 = 1,
   kInt8 = 2,
@@ -24,16 +24,16 @@ enum class DType : uint8_t {
   kString = 12,  // a byte string of any length
 };
 
-// Bytes of one element; 0 for kString.
+// Returns the bytes of one element, or 0 for kString.
 size_t DTypeSize(DType dtype);
 
-// "uint8", "float32", "string" ...
+// Returns "uint8", "float32", "string" and so on.
 std::string_view DTypeName(DType dtype);
 
-// As .npy files name it: "<f4"; "" for types that NumPy has not, bfloat16 and strings.
+// Returns the name in .npy files, such as "<f4", or "" for types that NumPy lacks: bfloat16 and strings.
 std::string_view DTypeNpyDescr(DType dtype);
 
-// Whether `value` is one of the enumerators (for bytes from outside).
+// Returns whether `value` is one of the enumerators. For bytes from outside.
 bool IsDType(int value);
 
 }  // namespace penstock

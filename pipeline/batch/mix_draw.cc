@@ -25,7 +25,7 @@ MixBox DrawBox(double lambda, int64_t height, int64_t width, SampleRandom* rando
 MixDraw DrawMix(const MixLaw& law, uint64_t seed, uint64_t epoch, uint64_t first_row, int64_t height, int64_t width) {
   SampleRandom random(HashWords({seed, epoch, Hash64("mix")}), first_row, 0);
   MixDraw draw;
-  // Both are drawn in any case: what follows is the same under every probability and share.
+  // Always draws both, so that later draws are the same for every probability and share.
   const bool mixed = random.Chance(law.probability);
   const bool cut = random.Chance(law.cutmix_share);
   if (!mixed) return draw;

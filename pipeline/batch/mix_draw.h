@@ -1,6 +1,6 @@
-// What is drawn for one group of rows that are mixed: mixup (Zhang et al., "mixup: beyond empirical risk
-// minimization", 2018) or CutMix (Yun et al., "CutMix: regularization strategy to train strong classifiers with
-// localizable features", 2019).
+// The random draw for one group of mixed rows: mixup (Zhang et al., "mixup: beyond empirical risk minimization", 2018)
+// or CutMix (Yun et al., "CutMix: regularization strategy to train strong classifiers with localizable features",
+// 2019).
 #ifndef PENSTOCK_PIPELINE_BATCH_MIX_DRAW_H_
 #define PENSTOCK_PIPELINE_BATCH_MIX_DRAW_H_
 
@@ -8,12 +8,12 @@
 
 namespace penstock {
 
-// How groups are drawn. At least one alpha is above 0.
+// The distribution of the draws. At least one alpha is above 0.
 struct MixLaw {
   double mixup_alpha = 0;     // 0: no mixup
   double cutmix_alpha = 0;    // 0: no cutmix
-  double probability = 1;     // that a group is mixed at all
-  double cutmix_share = 0.5;  // of the mixed groups, where both are on
+  double probability = 1;     // of mixing a group at all
+  double cutmix_share = 0.5;  // share of cutmix among mixed groups, if both are on
 };
 
 // Pixels [x0, x1) x [y0, y1).
@@ -26,14 +26,15 @@ struct MixBox {
 struct MixDraw {
   enum class Kind : uint8_t { kNone, kMixup, kCutmix };
   Kind kind = Kind::kNone;
-  // The share of a row's own content; the rest is its partner's. In [0, 1]; of a cutmix: by the area of its box.
+  // The share of a row's own content, in [0, 1]. The rest is its partner's. For cutmix it follows from the area of the
+  // box.
   double lambda = 1;
-  MixBox box;  // kCutmix: what is the partner's. May be empty.
+  MixBox box;  // kCutmix: the pixels from the partner. May be empty.
 };
 
-// The draw of the group whose first row is row `first_row` of the epoch (its position; see plan/steps.h), for images
-// of that size (only cutmix looks at it). A pure function of its arguments: Philox with key hash(seed, epoch, "mix")
-// and counter first_row.
+// Returns the draw of the group whose first row is row `first_row` of the epoch (its position; see plan/steps.h).
+// `height` and `width` are the sides of the images, used only for cutmix. It is a pure function of its arguments:
+// Philox with key hash(seed, epoch, "mix") and counter first_row.
 //   mixup   lambda ~ Beta(alpha, alpha)
 //   cutmix  the same, then the box of torchvision.transforms.v2.CutMix and timm's rand_bbox: its center uniform over
 //           the pixels, its sides sqrt(1 - lambda) of the image's, clipped at the border; lambda then becomes the

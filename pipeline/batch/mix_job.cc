@@ -15,8 +15,8 @@ std::string Describe(const ColumnSpec& column) {
   return column.shape.empty() ? type : absl::StrCat(type, " [", absl::StrJoin(column.shape, ", "), "]");
 }
 
-// Of the image column, for cutmix: [height, width], [height, width, channels] or [channels, height, width]. The side of
-// 1 or 3 is that of the channels, the last one first; then that of 2 or 4.
+// Returns the layout of the image column, for cutmix: [height, width], [height, width, channels] or [channels, height,
+// width]. A side of 1 or 3 is the channels, preferably the last side; then a side of 2 or 4.
 std::optional<PixelLayout> LayoutOf(const ColumnSpec& column) {
   const std::vector<int64_t>& shape = column.shape;
   const size_t bytes = DTypeSize(column.dtype);
@@ -104,7 +104,7 @@ absl::StatusOr<MixPlan> MakeMixPlan(const v1::Mix& mix, const RowSchema& schema)
   plan.law.cutmix_alpha = mix.cutmix_alpha();
   plan.law.probability = mix.has_probability() ? mix.probability() : 1.0;
   if (mix.cutmix_share() != 0) plan.law.cutmix_share = mix.cutmix_share();
-  // Written so that NaN is refused too; what a user sees first is config/mix_check.h's list.
+  // The condition is written so that it also rejects NaN. config/mix_check.h reports these mistakes to users first.
   if (!(plan.law.mixup_alpha >= 0 && plan.law.cutmix_alpha >= 0 && plan.law.mixup_alpha + plan.law.cutmix_alpha > 0)) {
     errors.push_back("mix: one of mixup_alpha and cutmix_alpha must be above 0, none below");
   }

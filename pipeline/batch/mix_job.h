@@ -1,4 +1,5 @@
-// A job file's `mix` in the arithmetic's own terms. Apart from that, which knows no protobuf.
+// Converts a job file's `mix` to the types of the arithmetic. Separate from the arithmetic, which does not depend on
+// protobuf.
 #ifndef PENSTOCK_PIPELINE_BATCH_MIX_JOB_H_
 #define PENSTOCK_PIPELINE_BATCH_MIX_JOB_H_
 
@@ -13,19 +14,19 @@
 namespace penstock {
 
 constexpr uint32_t kDefaultMixGroup = 2;
-// The columns that a mix is about, with job.proto's defaults.
+// The columns that a mix uses, with job.proto's defaults.
 std::string MixImageColumn(const v1::Mix& mix);
 std::string MixLabelColumn(const v1::Mix& mix);
 
-// Mistakes of a mix in view of the rows' columns, each "mix.FIELD: MESSAGE". Numbers that need no columns are
-// config/mix_check.h's matter.
+// Returns the mistakes of a mix with respect to the rows' columns, each "mix.FIELD: MESSAGE". config/mix_check.h checks
+// numbers that do not depend on columns.
 std::vector<std::string> CheckMixColumns(const v1::Mix& mix, const RowSchema& schema);
 
-// The columns of a job's batches, as trainers get them: those of its rows, with the label as it is after mixing.
-// InvalidArgument as MakeMixPlan.
+// Returns the columns of a job's batches as trainers receive them: those of its rows, with the label after mixing.
+// Returns InvalidArgument like MakeMixPlan.
 absl::StatusOr<RowSchema> BatchSchemaOf(const v1::JobSpec& job, const RowSchema& rows);
 
-// InvalidArgument with those mistakes.
+// Returns the plan, or InvalidArgument with the mistakes of CheckMixColumns.
 absl::StatusOr<MixPlan> MakeMixPlan(const v1::Mix& mix, const RowSchema& schema);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// What a job's `mix` means for the columns of its rows.
+// A job's `mix`, resolved for the columns of its rows.
 #ifndef PENSTOCK_PIPELINE_BATCH_MIX_PLAN_H_
 #define PENSTOCK_PIPELINE_BATCH_MIX_PLAN_H_
 
@@ -14,15 +14,16 @@ namespace penstock {
 struct MixPlan {
   MixLaw law;
   uint32_t group = 2;
-  size_t image = 0, label = 0;  // numbers of the columns
+  size_t image = 0, label = 0;  // column indices
   MixTensors tensors;
-  // Labels are integers of this type as rows come, and become float32 [classes]. Else they are soft already.
+  // Whether the rows' labels are integers of label_type, which mixing converts to float32 [classes]. Otherwise they are
+  // soft labels already.
   bool integer_labels = false;
   DType label_type = DType::kInt64;
   float smoothing = 0;
 };
 
-// The columns of the batch: those of the rows, with the label as it is after mixing.
+// Returns the columns of the batch: those of the rows, with the label after mixing.
 RowSchema MixedSchema(const RowSchema& schema, const MixPlan& plan);
 
 }  // namespace penstock

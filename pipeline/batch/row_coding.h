@@ -1,5 +1,5 @@
-// Rows on a narrow link: a message's rows together, filtered (row_filter.h) and compressed by Zstandard (RFC 8878) as
-// one frame. Lossless. v1::RowCoding names it.
+// Compression of rows for narrow links. The rows of a message are filtered (row_filter.h) and compressed as one
+// Zstandard frame (RFC 8878), without loss. v1::RowCoding names the coding.
 #ifndef PENSTOCK_PIPELINE_BATCH_ROW_CODING_H_
 #define PENSTOCK_PIPELINE_BATCH_ROW_CODING_H_
 
@@ -17,20 +17,21 @@
 namespace penstock {
 
 struct CodedRows {
-  std::unique_ptr<uint8_t[]> bytes;  // null: none
+  std::unique_ptr<uint8_t[]> bytes;  // null: no coded rows
   size_t size = 0;
 };
 
-// Fast rather than small: the entropy coder does nearly all there is to gain in photographs, so matches are hardly
-// looked for. Not thread-safe. Holds some hundred KiB between calls.
+// Compresses rows, fast rather than small. The entropy coder provides nearly all of the gain for photographs, so the
+// encoder barely searches for matches. Not thread-safe. Keeps a few hundred KiB between calls.
 class RowEncoder {
  public:
   explicit RowEncoder(const RowSchema& schema);
   ~RowEncoder();
 
-  // A row behind those since the last Finish: its FIXED columns, or null where it has none, and its RAGGED ones.
+  // Appends a row to those since the last Finish: its FIXED columns (null if it has none) and its RAGGED ones.
   void Add(const std::byte* fixed, absl::Span<const std::string> ragged);
-  // All rows that were added. Nothing where they are none, or it would save less than an eighth.
+  // Returns all rows that were added. Returns null bytes if there are none or if compression would save less than an
+  // eighth.
   CodedRows Finish();
 
  private:
@@ -38,16 +39,16 @@ class RowEncoder {
 
   const RowFilter filter_;
   std::unique_ptr<Context> context_;
-  std::vector<uint8_t> plain_;  // filtered
+  std::vector<uint8_t> plain_;  // filtered rows
 };
 
-// For any thread.
+// Decompresses rows. Thread-safe.
 class RowDecoder {
  public:
   explicit RowDecoder(const RowSchema& schema) : filter_(schema) {}
 
-  // The way back: rows of `lengths` bytes each, one behind the other, at most `limit` in all. Reads what comes from
-  // outside. InvalidArgument: no such frame, or one of another length.
+  // Decodes consecutive rows of `lengths` bytes each, at most `limit` bytes in total. `coded` may come from outside.
+  // Returns InvalidArgument if it is not such a frame or has another length.
   absl::StatusOr<std::unique_ptr<uint8_t[]>> Decode(absl::Span<const uint8_t> coded, absl::Span<const uint32_t> lengths,
                                                     size_t limit) const;
 

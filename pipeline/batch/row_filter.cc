@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-// The most values of one pixel that the last dimension may be: beyond, it is a line.
+// The maximum last dimension that counts as channels. A larger one counts as a line.
 constexpr int64_t kMostChannels = 4;
 
 void SubtractGreen(const uint8_t* in, size_t bytes, uint8_t* out) {
@@ -59,7 +59,7 @@ void RowFilter::Apply(const uint8_t* fixed, uint8_t* out) const {
       std::memcpy(out, fixed, part.bytes);
     }
     if (part.line > 0) {
-      // From the last line up: the one above it is still as it was.
+      // Runs from the last line upward, so that the line above is still unfiltered.
       for (size_t at = part.bytes - part.line; at > 0; at -= part.line) {
         SubtractLine(out + at - part.line, out + at, part.line);
       }

@@ -1,4 +1,4 @@
-// Rows made easier to compress, and back.
+// A filter that makes rows easier to compress, and its inverse.
 #ifndef PENSTOCK_PIPELINE_BATCH_ROW_FILTER_H_
 #define PENSTOCK_PIPELINE_BATCH_ROW_FILTER_H_
 
@@ -10,19 +10,20 @@
 
 namespace penstock {
 
-// Of the FIXED columns of one schema's rows. A column of 8-bit numbers with two dimensions or more is taken for an
-// image: each line becomes its difference to the line above (the PNG specification's filter type Up, modulo 256), and,
-// where the last dimension is 3, red and blue their difference to green (what lossless WebP calls subtract green). All
-// other columns stay as they are. Exact for any bytes. Stateless, so for any thread.
+// Filters the FIXED columns of one schema's rows. A column of 8-bit numbers with two dimensions or more counts as an
+// image. Each of its lines becomes the difference to the line above (the PNG specification's filter type Up, modulo
+// 256). If the last dimension is 3, red and blue also become their difference to green (lossless WebP's subtract
+// green). All other columns stay unchanged. The filter is exact for any bytes. Stateless and thread-safe.
 class RowFilter {
  public:
   explicit RowFilter(const RowSchema& schema);
 
-  // Of all FIXED columns.
+  // Returns the bytes of all FIXED columns.
   size_t fixed_bytes() const { return fixed_bytes_; }
-  // Writes the filtered form of the fixed_bytes() bytes at `fixed` to `out`, which is as long and lies elsewhere.
+  // Writes the filtered form of the fixed_bytes() bytes at `fixed` to `out`, which has the same length and must not
+  // overlap.
   void Apply(const uint8_t* fixed, uint8_t* out) const;
-  // The way back, in place.
+  // Reverses the filter in place.
   void Undo(uint8_t* fixed) const;
 
  private:

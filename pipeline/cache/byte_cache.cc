@@ -33,7 +33,7 @@ bool ByteCache::Contains(const CacheKey& key) {
 bool ByteCache::Insert(const CacheKey& key, std::shared_ptr<const std::string> value) {
   if (limit() == 0) return false;
   const uint64_t charge = Charge(*value);
-  // Room is taken before the entry is there, so that the limit holds at every moment.
+  // Reserves the room before it inserts the entry, so that the limit always holds.
   uint64_t before = bytes_.load();
   do {
     if (before + charge > limit()) return false;
@@ -45,7 +45,7 @@ bool ByteCache::Insert(const CacheKey& key, std::shared_ptr<const std::string> v
     inserted = part.entries.try_emplace(key, std::move(value)).second;
   }
   if (!inserted) bytes_.fetch_sub(charge);
-  // The limit may have been lowered since there was room.
+  // The limit may have been lowered since the reservation.
   if (bytes_.load() > limit_.load()) Trim();
   return true;
 }
@@ -58,7 +58,7 @@ void ByteCache::SetLimit(uint64_t limit_bytes) {
 void ByteCache::Trim() {
   for (Part& part : parts_) {
     if (bytes_.load() <= limit_.load()) return;
-    std::vector<std::shared_ptr<const std::string>> dropped;  // freed after the lock
+    std::vector<std::shared_ptr<const std::string>> dropped;  // freed after the lock is released
     MutexLock lock(&part.mutex);
     for (auto it = part.entries.begin(); it != part.entries.end() && bytes_.load() > limit_.load();) {
       bytes_.fetch_sub(Charge(*it->second));
@@ -70,7 +70,7 @@ void ByteCache::Trim() {
 
 void ByteCache::DropSpace(uint64_t space) {
   for (Part& part : parts_) {
-    std::vector<std::shared_ptr<const std::string>> dropped;  // freed after the lock
+    std::vector<std::shared_ptr<const std::string>> dropped;  // freed after the lock is released
     uint64_t charge = 0;
     {
       MutexLock lock(&part.mutex);

@@ -1,10 +1,10 @@
 // The worker's caches of record bytes and of decoded images: many readers, one byte limit.
 //
-// An epoch visits every record once, in an order that comes round again: the access pattern is a
-// cyclic scan. Under it an LRU cache that is smaller than the data evicts each entry just before
-// its next use and hits nothing. So this one keeps what it has and admits while there is room: with
-// room for a fraction f of the data the hit rate is f, which is the best that any policy reaches on
-// a scan in random order. Entries leave only when their space is dropped, or the limit is lowered.
+// An epoch visits every record once, in an order that repeats, so the access pattern is a cyclic scan. On such a scan,
+// an LRU cache smaller than the data evicts each entry just before its next use and never hits. This cache therefore
+// keeps its entries and admits more while there is room. With room for a fraction f of the data the hit rate is f, the
+// best that any policy reaches on a scan in random order. Entries leave only if their space is dropped or the limit is
+// lowered.
 #ifndef PENSTOCK_PIPELINE_CACHE_BYTE_CACHE_H_
 #define PENSTOCK_PIPELINE_CACHE_BYTE_CACHE_H_
 
@@ -21,8 +21,8 @@
 
 namespace penstock {
 
-// Entries are known by their space (what makes equal record numbers mean equal bytes: a snapshot,
-// or a snapshot and a pipeline) and their record's number in the snapshot.
+// Identifies an entry by its space and its record's number in the snapshot. Within a space, equal record numbers mean
+// equal bytes: a space is a snapshot, or a snapshot and a pipeline.
 struct CacheKey {
   uint64_t space = 0;
   uint64_t record = 0;
@@ -32,37 +32,38 @@ struct CacheKey {
 // Thread-safe.
 class ByteCache {
  public:
-  // What an entry is charged beside its bytes: the map's node, the string and its control block.
+  // The charge per entry besides its bytes: the map's node, the string and its control block.
   static constexpr size_t kEntryOverhead = 128;
 
-  // bytes() never exceeds the limit, but for a moment after it was lowered. 0: nothing is kept, and nothing is counted.
+  // bytes() never exceeds the limit, except briefly after the limit is lowered. With 0, the cache stores and counts
+  // nothing.
   explicit ByteCache(uint64_t limit_bytes) : limit_(limit_bytes) {}
 
-  // The entry, or null. Counts a hit or a miss.
+  // Returns the entry, or null. Counts a hit or a miss.
   std::shared_ptr<const std::string> Find(const CacheKey& key);
 
-  // Whether Find would give it. Counts nothing.
+  // Returns whether Find would return an entry. Counts nothing.
   bool Contains(const CacheKey& key);
 
-  // Keeps `value` if there is room for it; it is charged with its capacity. Returns whether the key
-  // is in the cache now. An entry that is there already stays (two threads made the same one).
+  // Stores `value` if there is room; its capacity is charged. Returns whether the key is in the cache now. An existing
+  // entry stays: two threads may have made the same one.
   bool Insert(const CacheKey& key, std::shared_ptr<const std::string> value);
 
-  // Whether an entry of that many bytes would be admitted now.
+  // Returns whether the cache would admit an entry of `bytes` bytes now.
   bool HasRoomFor(size_t bytes) const { return bytes_.load() + bytes + kEntryOverhead <= limit(); }
 
-  // When it returns bytes() is at most that, entries aside that are being put in just now, which go at once. Which ones
-  // leave is left open: on a scan one is as good as another.
+  // Sets the limit and evicts entries until bytes() is within it. Entries that other threads are inserting at that
+  // moment may exceed it briefly. The choice of entries is unspecified, because on a scan all are equal.
   void SetLimit(uint64_t limit_bytes);
 
-  // Removes all entries of the space. Readers that hold one keep it until they let go.
+  // Removes all entries of the space. Readers that hold an entry keep it until they release it.
   void DropSpace(uint64_t space);
 
   uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
   uint64_t bytes() const { return bytes_.load(); }
   uint64_t hits() const { return hits_.load(); }
   uint64_t misses() const { return misses_.load(); }
-  // Without what was saved.
+  // Returns the counters, with saved_seconds 0.
   CacheStats Stats() const { return {limit(), bytes_.load(), hits_.load(), misses_.load(), served_.load(), 0}; }
 
  private:
@@ -76,12 +77,12 @@ class ByteCache {
   static size_t Charge(const std::string& value) { return value.capacity() + kEntryOverhead; }
   Part& PartOf(const CacheKey& key) { return parts_[Hasher()(key) % parts_.size()]; }
 
-  // Lets go of entries until the rest is within the limit.
+  // Evicts entries until the rest is within the limit.
   void Trim();
 
   std::atomic<uint64_t> limit_;
   std::atomic<uint64_t> bytes_{0}, hits_{0}, misses_{0}, served_{0};
-  std::array<Part, 64> parts_;  // more than threads: they rarely meet
+  std::array<Part, 64> parts_;  // more parts than threads, so that they rarely contend
 };
 
 }  // namespace penstock

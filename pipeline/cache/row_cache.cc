@@ -73,12 +73,12 @@ bool RowCache::Keep(const RowKey& key, std::string row) {
   const uint64_t charge = Charge(row);
   uint64_t files_left;
   PlacedRow placed;
-  Dropped dropped;  // freed after the lock
+  Dropped dropped;  // freed after the lock is released
   {
     MutexLock lock(&mutex_);
     if (entries_.contains(key)) return true;
     if (!MakeRoom(charge, &dropped)) return false;
-    // The room is taken first, and the row written once: two who keep the same one do not both write it.
+    // Reserves the room first, so that only one of several threads that keep the same row writes it.
     entries_.emplace(key, Entry{nullptr, charge, true, 0, 0, {}});
     bytes_ += charge;
     files_left = files_left_;
@@ -89,7 +89,7 @@ bool RowCache::Keep(const RowKey& key, std::string row) {
   if (it == entries_.end()) return false;  // its space was dropped meanwhile
   if (it->second.row != nullptr) return true;
   if (placed.file != 0 && files_left != files_left_) {
-    // Perhaps the file that it lies in: it would hold all of that.
+    // The evicted file may hold this row, which would keep the whole file in memory.
     Remove(it, &dropped);
     return false;
   }
@@ -113,7 +113,7 @@ bool RowCache::Share(const RowKey& key, std::string row, int takers) {
 }
 
 void RowCache::Took(const RowKey& key) {
-  Dropped dropped;  // freed after the lock
+  Dropped dropped;  // freed after the lock is released
   MutexLock lock(&mutex_);
   const auto it = entries_.find(key);
   if (it == entries_.end() || it->second.kept || --it->second.takers > 0) return;

@@ -1,14 +1,14 @@
-// Finished rows, for those who read the same ones again.
+// A cache of finished rows, for sessions that read the same rows again.
 //
-// A row is *kept* where it is the same in each epoch (nothing in its pipeline is random): as in ByteCache, what is here
-// stays and more is admitted while there is room. It is *shared* where several read one job side by side: they want it
-// within moments of each other, so it goes when so many as it is for have had it, and its memory is the next one's
-// while the CPU's caches have it; the oldest make room for new ones. Kept rows displace shared ones, never the other
-// way round.
+// A row is *kept* if it is the same in each epoch, because nothing in its pipeline is random. As in ByteCache, kept
+// rows stay, and more are admitted while there is room. A row is *shared* if several sessions read one job side by
+// side. They request it within moments of each other, so it is removed once all of them have taken it. The next row
+// then reuses its memory while the CPU's caches still hold it. If there is no room, new rows evict the oldest shared
+// ones. Kept rows evict shared rows, never the reverse.
 //
-// Kept rows that are not small lie in files that trainers of this host can have mapped (base/lent_files.h), where the
-// cache was given some: then nobody has to copy them to send them. Each space (a job's rows) has files of its own, so
-// that nobody is lent what is not of his job, and no place in them is ever used a second time.
+// If the cache has LentFiles, kept rows that are not small are stored in files that trainers on this host can map
+// (base/lent_files.h), so that sending them needs no copy. Each space (a job's rows) has its own files, so that no
+// trainer maps rows of another job. No place in a file is reused.
 #ifndef PENSTOCK_PIPELINE_CACHE_ROW_CACHE_H_
 #define PENSTOCK_PIPELINE_CACHE_ROW_CACHE_H_
 
@@ -30,8 +30,8 @@
 
 namespace penstock {
 
-// Equal keys mean equal bytes. Of a kept row: `number` is its record's, the epoch is 0 for all. Of a shared one: the
-// position in the epoch.
+// Equal keys mean equal bytes. For a kept row, `number` is its record's number and the epoch is always 0. For a shared
+// row, `number` is its position in the epoch.
 struct RowKey {
   uint64_t space = 0;
   uint64_t epoch = 0;
@@ -42,63 +42,63 @@ struct RowKeyHasher {
   size_t operator()(const RowKey& key) const;
 };
 
-// Stays as it is for as long as somebody holds it.
+// A row that stays unchanged while a reader holds it.
 struct CachedRow {
   std::string_view bytes;
-  bool lent = false;  // they lie in one of the cache's LentFiles
+  bool lent = false;  // `bytes` are in one of the cache's LentFiles
 };
 
 // Thread-safe.
 class RowCache {
  public:
-  // What an entry is charged beside its bytes.
+  // The charge per entry besides its bytes.
   static constexpr size_t kEntryOverhead = 192;
-  // Smaller rows lie on the heap.
+  // Smaller rows are stored on the heap.
   static constexpr size_t kLendFrom = 8 << 10;
 
-  // bytes() never exceeds `limit_bytes`. 0: nothing is taken, and nothing is counted. `lent`: for kept rows; null: the
-  // heap.
+  // bytes() never exceeds `limit_bytes`. With 0, the cache stores and counts nothing. `lent` provides the files for
+  // kept rows; if null, they are stored on the heap.
   explicit RowCache(uint64_t limit_bytes, std::shared_ptr<LentFiles> lent = nullptr)
       : limit_(limit_bytes), lent_(std::move(lent)) {}
 
-  // The row, or null. Counts a hit or a miss.
+  // Returns the row, or null. Counts a hit or a miss.
   std::shared_ptr<const CachedRow> Find(const RowKey& key);
 
-  // Whether Find would give it. Counts nothing.
+  // Returns whether Find would return a row. Counts nothing.
   bool Contains(const RowKey& key);
 
-  // Whether a kept row of so many bytes would be taken now.
+  // Returns whether the cache would admit a kept row of `bytes` bytes now.
   bool HasRoomToKeep(size_t bytes);
-  // Each returns whether the row is here now; one that is here already stays as it is.
+  // Keep and Share return whether the row is in the cache now. An existing row stays unchanged.
   bool Keep(const RowKey& key, std::string row);
-  // `takers`: by how many it is still wanted, at least 1.
+  // `takers` is the number of sessions that still need the row, at least 1.
   bool Share(const RowKey& key, std::string row, int takers);
-  // One of those who want a shared row has had it. Nothing of others.
+  // Reports that one session has taken a shared row. Has no effect on other rows.
   void Took(const RowKey& key);
 
-  // When it returns bytes() is at most that. Shared rows go first, the oldest before others; then kept ones on the
-  // heap, as many as have to; then those of one file after the other, the newest first, since the memory of a file goes
-  // as a whole.
+  // Sets the limit and evicts rows until bytes() is within it. Shared rows are evicted first, the oldest before others.
+  // Kept rows on the heap follow, as many as necessary. Then files are evicted one after another, the newest first,
+  // because the memory of a file is freed as a whole.
   void SetLimit(uint64_t limit_bytes);
 
-  // Removes all rows of the space. Readers that hold one keep it until they let go.
+  // Removes all rows of the space. Readers that hold a row keep it until they release it.
   void DropSpace(uint64_t space);
 
   uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
   uint64_t bytes() const;
   uint64_t hits() const;
   uint64_t misses() const;
-  // Without what was saved.
+  // Returns the counters, with saved_seconds 0.
   CacheStats Stats() const;
 
  private:
   struct Entry {
-    std::shared_ptr<const CachedRow> row;  // null: whoever keeps it is still writing it
+    std::shared_ptr<const CachedRow> row;  // null: a thread is still writing it
     uint64_t charge = 0;
     bool kept = false;
-    int takers = 0;                     // of shared rows
-    uint64_t file = 0;                  // LentFile::id(); 0: it lies on the heap, or is still being written
-    std::list<RowKey>::iterator place;  // in shared_, of shared rows
+    int takers = 0;                     // sessions that still need a shared row
+    uint64_t file = 0;                  // LentFile::id(); 0: on the heap, or still being written
+    std::list<RowKey>::iterator place;  // for shared rows: position in shared_
   };
   using Entries = std::unordered_map<RowKey, Entry, RowKeyHasher>;
   using Dropped = std::list<std::shared_ptr<const CachedRow>>;
@@ -108,25 +108,25 @@ class RowCache {
     std::shared_ptr<const CachedRow> row;
     uint64_t file = 0;  // as in Entry
   };
-  // The row as it is kept: in a file of its space where it is to be, and one can be had.
+  // Stores a row to keep: in a file of its space if it qualifies and a file is available, otherwise on the heap.
   PlacedRow Placed(uint64_t space, std::string row);
-  // Moves the oldest shared rows to `dropped` until `bytes` more fit. False: they never will.
+  // Moves the oldest shared rows to `dropped` until `bytes` more fit. Returns false if they cannot fit.
   bool MakeRoom(uint64_t bytes, Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remove(Entries::iterator it, Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Kept rows, until the limit holds.
+  // Removes kept rows until the limit holds.
   void RemoveKept(Dropped* dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Rows of the space, and its files.
+  // Removes the rows of the space and its files.
   void RemoveSpace(uint64_t space, Dropped* dropped, std::vector<std::shared_ptr<RowFiles>>* files)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  std::atomic<uint64_t> limit_;  // changed with the lock
+  std::atomic<uint64_t> limit_;  // written under mutex_
   const std::shared_ptr<LentFiles> lent_;
   mutable Mutex mutex_;
   Entries entries_ ABSL_GUARDED_BY(mutex_);
   std::list<RowKey> shared_ ABSL_GUARDED_BY(mutex_);                                       // oldest first
   std::unordered_map<uint64_t, std::shared_ptr<RowFiles>> files_ ABSL_GUARDED_BY(mutex_);  // by space
-  uint64_t files_left_ ABSL_GUARDED_BY(mutex_) = 0;  // times that rows of files had to go
+  uint64_t files_left_ ABSL_GUARDED_BY(mutex_) = 0;  // number of times that a file was evicted
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0, shared_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t hits_ ABSL_GUARDED_BY(mutex_) = 0, misses_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t served_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes

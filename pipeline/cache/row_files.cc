@@ -9,8 +9,8 @@
 namespace penstock {
 namespace {
 
-// Each file takes a descriptor here and a mapping in each trainer: some 64 of them at most. Pages that no row has
-// reached take no memory.
+// Each file needs a descriptor here and a mapping in each trainer, so there are about 64 at most. Pages that no row has
+// reached use no memory.
 constexpr uint64_t kFiles = 64;
 constexpr uint64_t kLeastFile = uint64_t{4} << 20;
 constexpr uint64_t kPage = 4096;
@@ -32,7 +32,7 @@ RowFiles::Row RowFiles::Write(std::string_view row, uint64_t limit_bytes) {
 }
 
 void RowFiles::Leave(uint64_t file) {
-  std::shared_ptr<LentFile> left;  // goes outside the lock
+  std::shared_ptr<LentFile> left;  // freed after the lock is released
   MutexLock lock(&mutex_);
   if (file_ != nullptr && file_->id() == file) left = std::move(file_);
 }

@@ -1,4 +1,4 @@
-// The files that one job's kept rows lie in, one behind another.
+// The files that hold one job's kept rows.
 #ifndef PENSTOCK_PIPELINE_CACHE_ROW_FILES_H_
 #define PENSTOCK_PIPELINE_CACHE_ROW_FILES_H_
 
@@ -12,36 +12,36 @@
 
 namespace penstock {
 
-// Only grows: a place is written once, and goes with its whole file, when nobody holds a row of it any more.
+// Files only grow. Each place is written once, and its file is freed as a whole when no reader holds a row of it.
 // Thread-safe.
 class RowFiles {
  public:
   explicit RowFiles(std::shared_ptr<LentFiles> files) : files_(std::move(files)) {}
 
   struct Row {
-    std::shared_ptr<const std::string_view> bytes;  // null: the system gives no memory file
+    std::shared_ptr<const std::string_view> bytes;  // null: the system provides no memory file
     uint64_t file = 0;                              // LentFile::id()
   };
-  // A copy of the row, kept by what is returned. `limit_bytes`: of all rows there will be in all such, about, as far as
-  // is known now; files are made to measure.
+  // Writes a copy of the row; the returned object owns it. `limit_bytes` is the expected total of all rows, which
+  // determines the size of the files.
   Row Write(std::string_view row, uint64_t limit_bytes);
-  // No more rows go to that file: it goes with those that are in it.
+  // Stops writing to that file, so that it is freed with its rows.
   void Leave(uint64_t file);
 
-  // What a row takes.
+  // Returns the bytes that a row occupies.
   static uint64_t Rounded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
  private:
   struct Place {
-    std::shared_ptr<LentFile> file;  // null: there is none
+    std::shared_ptr<LentFile> file;  // null: no file is available
     std::byte* at = nullptr;
   };
   Place Take(uint64_t bytes, uint64_t file_bytes);
 
   const std::shared_ptr<LentFiles> files_;
   Mutex mutex_;
-  std::shared_ptr<LentFile> file_ ABSL_GUARDED_BY(mutex_);  // rows go to; null: none yet
-  uint64_t used_ ABSL_GUARDED_BY(mutex_) = 0;               // of it
+  std::shared_ptr<LentFile> file_ ABSL_GUARDED_BY(mutex_);  // file for new rows; null: none yet
+  uint64_t used_ ABSL_GUARDED_BY(mutex_) = 0;               // bytes used of file_
 };
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// adjust.h: blends with a degenerate image.
+// Blends with a degenerate image; see adjust.h.
 #include <cstring>
 
 #include "pipeline/image/adjust.h"
@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-// Blends every value with one.
+// Blends every value with `degenerate`.
 void BlendWith(const ImageView& in, int degenerate, float factor, ImageTarget out) {
   uint8_t table[256];
   for (int i = 0; i < 256; ++i) table[i] = BlendValue(degenerate, i, factor);
@@ -44,7 +44,7 @@ void AdjustSharpness(const ImageView& in, float factor, ImageTarget out) {
   const size_t bytes = in.row_bytes(), channels = static_cast<size_t>(in.channels);
   for (int y = 0; y < in.height; ++y) {
     uint8_t* to = out.data + static_cast<size_t>(y) * out.stride;
-    // Pillow's filter copies the border, and a blend of equals is no change.
+    // Pillow's filter copies the border, and blending equal pixels changes nothing.
     if (y == 0 || y + 1 == in.height || in.width < 3) {
       std::memcpy(to, in.row(y), bytes);
       continue;

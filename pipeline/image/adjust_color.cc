@@ -1,4 +1,4 @@
-// adjust.h: color.
+// Changes of color; see adjust.h.
 #include "pipeline/image/adjust.h"
 #include "pipeline/image/adjust_loops.h"
 
@@ -11,7 +11,8 @@ void ToGrayscale(const ImageView& in, ImageTarget out) {
 
 void AdjustHue(const ImageView& in, double turn, ImageTarget out) {
   if (in.channels == 1) return CopyPixels(in, out);
-  // As torchvision: cut toward 0, then modulo 256. A turn of 0 still goes through HSV, which loses a little.
+  // torchvision truncates toward 0, then takes the value modulo 256. A turn of 0 still goes through HSV, which loses
+  // some precision.
   TurnHue(in, static_cast<uint8_t>(static_cast<int>(turn * 255.0)), out);
 }
 

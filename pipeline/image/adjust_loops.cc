@@ -3,10 +3,10 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "pipeline/image/adjust_loops.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h.
+// Must follow foreach_target.h.
 #include "hwy/highway.h"
 
-// The look-ups count on x86's: an index of 16 to 127 looks at its low four bits.
+// The lookups rely on x86 behavior: an index of 16 to 127 selects by its low four bits.
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128 && HWY_ARCH_X86
 #define PENSTOCK_VECTOR_ADJUST 1
 #else
@@ -20,33 +20,34 @@ namespace HWY_NAMESPACE {
 #if PENSTOCK_VECTOR_ADJUST
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Helpers are HWY_API, so static: the files of this folder share this namespace, and what is not inlined (without
-// optimization nothing is) must not be taken for another file's function of the same name.
+// HWY_API makes these helpers static. The files of this folder share this namespace, so the linker could otherwise
+// merge a helper that is not inlined with another file's function of the same name. Without optimization nothing is
+// inlined.
 
 using D8 = hn::ScalableTag<uint8_t>;
 using V8 = hn::Vec<D8>;
-// For arithmetic in 32 bits: as many bytes as there are lanes.
+// For 32-bit arithmetic: a vector of bytes with as many lanes.
 using D32 = hn::ScalableTag<int32_t>;
 using DF = hn::RebindToFloat<D32>;
 using DQ = hn::Rebind<uint8_t, D32>;
 using V32 = hn::Vec<D32>;
 using VF = hn::Vec<DF>;
 
-// The part of a row, or of an image without gaps, that vectors do not reach.
+// The remainder of a row, or of a flattened image, that full vectors do not cover.
 HWY_API ImageView Rest(const ImageView& in, int x, int y, int width) { return in.Crop({x, y, width, 1}); }
 HWY_API ImageTarget RestTarget(ImageTarget out, size_t byte, size_t y) {
   return {out.data + y * out.stride + byte, out.stride};
 }
 
-// An image without gaps as one row.
+// Returns an image without gaps as a single row, and any other image unchanged.
 HWY_API ImageView Flat(const ImageView& in, ImageTarget out) {
   const int64_t pixels = int64_t{in.width} * in.height;
   if (in.stride != in.row_bytes() || out.stride != in.stride || pixels > (1 << 28)) return in;
   return {in.data, static_cast<int>(pixels), 1, in.channels, in.stride * static_cast<size_t>(in.height)};
 }
 
-// A table of 256 bytes as 16 look-ups of 16. Table k is exclusive-or'ed with table k - 1, so that with the indices
-// x - 16 k, where a look-up of a negative index is 0, all of them up to x / 16 together leave x's own.
+// A table of 256 bytes as 16 lookup tables of 16. Table k is XORed with table k - 1. A lookup with a negative index
+// returns 0. So for the indices x - 16 k, XORing the lookups of all tables up to x / 16 leaves the entry of x.
 struct SplitTable {
   alignas(16) uint8_t part[16][16];
 };
@@ -79,7 +80,7 @@ HWY_API V8 LookUpVector(const SplitTable& split, V8 v) {
 
 HWY_API VF ToFloat(hn::Vec<DQ> bytes) { return hn::ConvertTo(DF(), hn::PromoteTo(D32(), bytes)); }
 
-// color.h's luma. Every product and sum is a whole number below 2^24, which float32 holds.
+// Returns color.h's luma. Every product and sum is an integer below 2^24, which float32 represents exactly.
 HWY_API V32 LumaVector(VF r, VF g, VF b) {
   const DF df;
   const VF sum = hn::Add(hn::Add(hn::Mul(r, hn::Set(df, 19595.0f)), hn::Mul(g, hn::Set(df, 38470.0f))),
@@ -87,7 +88,7 @@ HWY_API V32 LumaVector(VF r, VF g, VF b) {
   return hn::ShiftRight<16>(hn::ConvertTo(D32(), sum));
 }
 
-// BlendValue.
+// Vector version of BlendValue.
 HWY_API hn::Vec<DQ> BlendVector(VF a, VF b, VF factor) {
   const DF df;
   const VF value = hn::Add(a, hn::Mul(factor, hn::Sub(b, a)));
@@ -103,7 +104,7 @@ void DoMaskAndInvert(const ImageView& in, uint8_t mask, int threshold, ImageTarg
   const size_t lanes = hn::Lanes(d8), bytes = flat.row_bytes(), channels = static_cast<size_t>(in.channels);
   const V8 masks = hn::Set(d8, mask), least = hn::Set(d8, static_cast<uint8_t>(threshold));
   const V8 ones = hn::Set(d8, threshold > 255 ? 0 : 255);
-  const size_t whole = bytes / (lanes * channels) * channels;  // vectors; the rest begins at a pixel
+  const size_t whole = bytes / (lanes * channels) * channels;  // in vectors; the remainder starts at a pixel
   for (int y = 0; y < flat.height; ++y) {
     const uint8_t* from = flat.row(y);
     uint8_t* to = out.data + static_cast<size_t>(y) * out.stride;
@@ -207,7 +208,7 @@ uint64_t DoSumLuma(const ImageView& in) {
   uint64_t total = 0;
   for (int y = 0; y < in.height; ++y) {
     const uint8_t* from = in.row(y);
-    V32 sum = hn::Zero(d32);  // a row of 2^23 pixels still fits a lane
+    V32 sum = hn::Zero(d32);  // fits a lane for rows of up to 2^23 pixels
     for (size_t x = 0; x < whole; x += lanes) {
       hn::Vec<DQ> r, g, b;
       hn::LoadInterleaved3(dq, from + 3 * x, r, g, b);
@@ -224,7 +225,7 @@ uint64_t DoSumLuma(const ImageView& in) {
 #endif
 }
 
-// With `blend` false the luma itself.
+// If `blend` is false, writes the luma itself.
 void DoBlendLuma(const ImageView& in, bool blend, float factor, ImageTarget out) {
 #if PENSTOCK_VECTOR_ADJUST
   const DQ dq;
@@ -283,7 +284,7 @@ void DoBlendSmoothRow(const uint8_t* above, const uint8_t* row, const uint8_t* b
     for (const uint8_t* at : {above + i, row + i, below + i}) {
       sum = hn::Add(sum, hn::Add(load(at), hn::Add(load(at - channels), load(at + channels))));
     }
-    // (s + 6) / 13 is the scalar loop's (2 s + 13) / 26; 5042 / 2^16 is near enough to 1 / 13 up to 5461.
+    // (s + 6) / 13 equals the scalar loop's (2 s + 13) / 26. 5042 / 2^16 is close enough to 1 / 13 for sums up to 5461.
     const V32 smooth = hn::ShiftRight<16>(hn::Mul(sum, hn::Set(d32, 5042)));
     hn::StoreU(BlendVector(hn::ConvertTo(df, smooth), hn::ConvertTo(df, middle), factors), dq, out + i);
   }

@@ -1,4 +1,4 @@
-// adjust.h: one value at a time.
+// Changes of single values; see adjust.h.
 #include <cmath>
 #include <cstring>
 
@@ -23,7 +23,7 @@ struct Histogram {
   uint32_t count[3][256] = {};
 };
 
-// In two parts, so that runs of one value do not wait for their own counter.
+// Counts in two histograms, so that runs of one value do not stall on a single counter.
 Histogram CountValues(const ImageView& in) {
   Histogram even, odd;
   const size_t channels = static_cast<size_t>(in.channels), bytes = in.row_bytes();
@@ -48,7 +48,7 @@ Histogram CountValues(const ImageView& in) {
   return even;
 }
 
-// ImageOps.equalize: steps of equal counts, where the last value's pixels do not count.
+// Pillow's ImageOps.equalize: steps of equal counts. The total excludes the pixels of the largest value.
 void EqualizeTable(const uint32_t* count, uint8_t* table) {
   uint64_t sum = 0, last = 0;
   for (int i = 0; i < 256; ++i) {
@@ -63,7 +63,7 @@ void EqualizeTable(const uint32_t* count, uint8_t* table) {
   }
 }
 
-// ImageOps.autocontrast: Python's int(x * scale + offset) in double precision.
+// Pillow's ImageOps.autocontrast: Python's int(x * scale + offset) in double precision.
 void AutocontrastTable(int low, int high, uint8_t* table) {
   const double scale = high > low ? 255.0 / (high - low) : 1.0;
   const double offset = high > low ? -low * scale : 0.0;

@@ -1,4 +1,4 @@
-// The scalar twins of adjust_loops.cc.
+// Scalar versions of the loops in adjust_loops.cc.
 #include <cmath>
 #include <cstring>
 
@@ -8,27 +8,27 @@
 namespace penstock {
 namespace {
 
-// Calls f(from, to) for every row.
+// Calls f(from, to) for each row.
 template <typename F>
 void ForRows(const ImageView& in, ImageTarget out, F f) {
   for (int y = 0; y < in.height; ++y) f(in.row(y), out.data + static_cast<size_t>(y) * out.stride);
 }
 
-// Pillow's Convert.c, float32 where it has float, double where a literal makes it one, with the same roundings in fewer
-// steps. tests/pipeline/image/adjust_test.cc holds it against Convert.c's own steps.
+// Pillow's Convert.c in fewer steps with the same rounding: float32 where it uses float, and double where a literal
+// promotes to double. tests/pipeline/image/adjust_test.cc compares it with the steps of Convert.c.
 struct Hsv {
   uint8_t h, s, v;
 };
 
-// rgb2hsv_row. Of the three (high - x) / range there, one is 0, one is 1, and only the middle channel's is to be
-// divided.
+// Pillow's rgb2hsv_row. It computes (high - x) / range for three channels. One result is 0 and one is 1, so only the
+// middle channel needs a division.
 Hsv ToHsv(int r, int g, int b) {
   const int high = std::max(r, std::max(g, b)), low = std::min(r, std::min(g, b));
   if (high == low) return {0, 0, static_cast<uint8_t>(high)};
   const float range = static_cast<float>(high - low);
   const float s = range / static_cast<float>(high);
   const double middle = static_cast<double>(static_cast<float>(2 * high + low - r - g - b) / range);
-  // Whole sixths of the turn, and whether the middle channel takes from them.
+  // The whole sixths of the hue, and whether the middle channel adds to them or subtracts from them.
   static constexpr double kBase[6] = {1, -1, 1, 3, 3, 5};
   static constexpr double kSign[6] = {-1, 1, 1, -1, 1, -1};
   const int kind = r == high ? (b == low ? 0 : 1) : g == high ? (b == low ? 2 : 3) : (r == low ? 4 : 5);
@@ -39,7 +39,7 @@ Hsv ToHsv(int r, int g, int b) {
           static_cast<uint8_t>(static_cast<int>(static_cast<double>(s) * 255.0)), static_cast<uint8_t>(high)};
 }
 
-// What hsv2rgb computes of a hue and of a saturation alone.
+// The parts of hsv2rgb that depend on the hue alone or on the saturation alone.
 struct HueTables {
   float fraction[256], saturation[256];
   uint8_t sector[256];
@@ -54,7 +54,7 @@ struct HueTables {
   }
 };
 
-// hsv2rgb.
+// Pillow's hsv2rgb.
 void FromHsv(const HueTables& tables, const Hsv& hsv, uint8_t* rgb) {
   if (hsv.s == 0) {
     rgb[0] = rgb[1] = rgb[2] = hsv.v;
@@ -62,7 +62,7 @@ void FromHsv(const HueTables& tables, const Hsv& hsv, uint8_t* rgb) {
   }
   const float f = tables.fraction[hsv.h], fs = tables.saturation[hsv.s];
   const double value = static_cast<double>(hsv.v);
-  // Not negative: cutting off is rounding down.
+  // The value is not negative, so truncation rounds down.
   const auto share = [&](double part) { return static_cast<uint8_t>(static_cast<int>(value * part + 0.5)); };
   const uint8_t parts[4] = {hsv.v, share(1.0 - static_cast<double>(fs)), share(1.0 - static_cast<double>(fs * f)),
                             share(1.0 - static_cast<double>(fs) * (1.0 - static_cast<double>(f)))};
@@ -145,7 +145,7 @@ void BlendSmoothRowScalar(const uint8_t* above, const uint8_t* row, const uint8_
   for (size_t i = channels; i + channels < bytes; ++i) {
     int sum = 4 * row[i];
     for (const uint8_t* at : {above + i, row + i, below + i}) sum += *(at - channels) + *at + *(at + channels);
-    // 13 is odd, so nothing lies half way and Pillow's float32 sum rounds to the same.
+    // 13 is odd, so there are no ties, and Pillow's float32 sum rounds to the same value.
     out[i] = BlendValue((2 * sum + 13) / 26, row[i], factor);
   }
 }

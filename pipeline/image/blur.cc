@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kOne = 1 << 14;
 
-// `at` of a line of `size` values reflected at its ends.
+// Returns the index for `at` in a line of `size` values that is reflected at its ends.
 int Reflect(int at, int size) {
   if (size == 1) return 0;
   const int period = 2 * (size - 1);
@@ -31,7 +31,7 @@ std::vector<int16_t> GaussianWeights(int size, double sigma) {
     exact.push_back(PortableExp(-0.5 * x * x));
     sum += i == 0 ? exact.back() : 2 * exact.back();
   }
-  // Rounded to nearest; what that leaves over goes to the middle, so that a flat image stays what it is.
+  // Weights are rounded to nearest. The rounding error goes to the middle weight, so that a flat image stays unchanged.
   std::vector<int16_t> weights;
   int rest = kOne;
   for (int i = 0; i <= radius; ++i) {

@@ -5,10 +5,10 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "pipeline/image/blur_loops.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h.
+// Must follow foreach_target.h.
 #include "hwy/highway.h"
 
-// As in resize_passes.cc: blocks of 128 bits keep their order in ReorderDemote2To.
+// As in resize_passes.cc, ReorderDemote2To must keep the order within 128-bit blocks.
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128 && (HWY_ARCH_X86 || HWY_TARGET == HWY_NEON)
 #define PENSTOCK_VECTOR_BLUR 1
 #else
@@ -22,8 +22,9 @@ namespace HWY_NAMESPACE {
 #if PENSTOCK_VECTOR_BLUR
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Helpers are HWY_API, so static: the files of this folder share this namespace, and what is not inlined (without
-// optimization nothing is) must not be taken for another file's function of the same name.
+// HWY_API makes these helpers static. The files of this folder share this namespace, so the linker could otherwise
+// merge a helper that is not inlined with another file's function of the same name. Without optimization nothing is
+// inlined.
 
 using D16 = hn::CappedTag<int16_t, 16>;
 using D32 = hn::Repartition<int32_t, D16>;
@@ -32,7 +33,7 @@ using V16 = hn::Vec<D16>;
 using V32 = hn::Vec<D32>;
 constexpr size_t kLanes = hn::MaxLanes(D16());
 
-// sum + a[2i] * b[2i] + a[2i + 1] * b[2i + 1] in lane i.
+// Returns sum + a[2i] * b[2i] + a[2i + 1] * b[2i + 1] in lane i.
 HWY_API V32 AddPairs(V16 a, V16 b, V32 sum) {
   const D32 d32;
   V32 odd = hn::Zero(d32);
@@ -40,7 +41,7 @@ HWY_API V32 AddPairs(V16 a, V16 b, V32 sum) {
   return hn::RearrangeToOddPlusEven(even, odd);
 }
 
-// Weight a in even lanes, b in odd ones.
+// Returns weight a in even lanes and weight b in odd lanes.
 HWY_API V16 Weights(int16_t a, int16_t b) {
   const uint32_t pair = static_cast<uint16_t>(a) | static_cast<uint32_t>(static_cast<uint16_t>(b)) << 16;
   return hn::BitCast(D16(), hn::Set(D32(), static_cast<int32_t>(pair)));
@@ -60,7 +61,7 @@ void Rows(const uint8_t* const* rows, const int16_t* weights, size_t radius, siz
       return hn::Add(LoadBytes(rows[radius - k] + at), LoadBytes(rows[radius + k] + at));
     };
     for (size_t x = 0; x < count; x += kLanes) {
-      const size_t at = std::min(x, count - kLanes);  // the last vector overlaps the one before it
+      const size_t at = std::min(x, count - kLanes);  // the last vector overlaps the previous one
       V32 lower = hn::Set(d32, 64), upper = lower;
       for (size_t k = 0; k <= radius; k += 2) {
         const V16 a = term(k, at), b = term(k + 1, at);

@@ -1,4 +1,4 @@
-// Bounds-checked numbers out of outside bytes.
+// Bounds-checked reads of integers and slices from untrusted bytes.
 #ifndef PENSTOCK_PIPELINE_IMAGE_BYTE_READER_H_
 #define PENSTOCK_PIPELINE_IMAGE_BYTE_READER_H_
 
@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-// Unsigned number of `count` (1 to 4) bytes at `offset`, or -1 when it is not there.
+// Returns the unsigned integer of `count` (1 to 4) bytes at `offset`, or -1 if it exceeds the bytes.
 inline int64_t ReadBigEndian(std::string_view bytes, size_t offset, size_t count) {
   if (offset > bytes.size() || count > bytes.size() - offset) return -1;
   int64_t value = 0;
@@ -23,7 +23,7 @@ inline int64_t ReadLittleEndian(std::string_view bytes, size_t offset, size_t co
   return value;
 }
 
-// Up to `count` bytes at `offset`; fewer, or none, where the bytes end.
+// Returns up to `count` bytes at `offset`. The slice is shorter, or empty, where the bytes end.
 inline std::string_view Slice(std::string_view bytes, size_t offset, size_t count) {
   return offset > bytes.size() ? std::string_view() : bytes.substr(offset, count);
 }

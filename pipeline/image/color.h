@@ -1,4 +1,4 @@
-// Color conversions on rows of pixels, by Pillow's integer formulas.
+// Color conversions of pixel rows with Pillow's integer formulas.
 #ifndef PENSTOCK_PIPELINE_IMAGE_COLOR_H_
 #define PENSTOCK_PIPELINE_IMAGE_COLOR_H_
 
@@ -6,12 +6,12 @@
 
 namespace penstock {
 
-// ITU-R 601-2 luma as Pillow's convert("L"): (19595 R + 38470 G + 7471 B + 32768) >> 16.
+// Returns the ITU-R 601-2 luma of Pillow's convert("L"): (19595 R + 38470 G + 7471 B + 32768) >> 16.
 inline uint8_t Luma(int r, int g, int b) {
   return static_cast<uint8_t>((19595 * r + 38470 * g + 7471 * b + 32768) >> 16);
 }
 
-// A pixel of `channels` bytes, 3: RGB, 1: gray (its luma).
+// Stores a pixel of `channels` bytes: RGB for 3 channels, the luma for 1.
 inline void StorePixel(int channels, uint8_t r, uint8_t g, uint8_t b, uint8_t* to) {
   if (channels == 1) {
     *to = Luma(r, g, b);
@@ -22,13 +22,13 @@ inline void StorePixel(int channels, uint8_t r, uint8_t g, uint8_t b, uint8_t* t
   to[2] = b;
 }
 
-// `rgb` and `gray` may be the same memory.
+// Converts a row of RGB pixels to luma. `rgb` and `gray` may be the same memory.
 inline void RowRgbToGray(const uint8_t* rgb, int width, uint8_t* gray) {
   for (int x = 0; x < width; ++x) gray[x] = Luma(rgb[3 * x], rgb[3 * x + 1], rgb[3 * x + 2]);
 }
 
-// Inverted CMYK, as Adobe writes it and libjpeg hands it out, to RGB as Pillow's convert("RGB"): each of
-// R, G, B is (255 - K) less the rounded product of ink and (255 - K) over 255. May work in place.
+// Converts inverted CMYK, which Adobe writes and libjpeg returns, to RGB like Pillow's convert("RGB"). Each of R, G and
+// B is (255 - K) minus the rounded value of ink * (255 - K) / 255. `cmyk` and `rgb` may be the same memory.
 inline void RowInvertedCmykToRgb(const uint8_t* cmyk, int width, uint8_t* rgb) {
   for (int x = 0; x < width; ++x) {
     const int light = cmyk[4 * x + 3];  // 255 - K

@@ -10,10 +10,10 @@ void CopyPixel(const uint8_t* from, size_t channels, uint8_t* to) {
   for (size_t c = 0; c < channels; ++c) to[c] = from[c];
 }
 
-// Four bytes at a time: the one too many is overwritten by the next pixel.
+// Copies four bytes at a time; the next pixel overwrites the fourth.
 void MirrorRgbRow(const uint8_t* from, int width, uint8_t* to) {
   from += size_t{3} * static_cast<size_t>(width - 1);
-  CopyPixel(from, 3, to);  // the last pixel: nothing may be read behind it
+  CopyPixel(from, 3, to);  // the last pixel: reading a fourth byte would pass the end of the row
   if (width == 1) return;
   for (int x = 1; x < width - 1; ++x) {
     from -= 3;

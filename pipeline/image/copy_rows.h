@@ -1,4 +1,4 @@
-// Copies of pixels.
+// Copies of pixel rows.
 #ifndef PENSTOCK_PIPELINE_IMAGE_COPY_ROWS_H_
 #define PENSTOCK_PIPELINE_IMAGE_COPY_ROWS_H_
 
@@ -10,10 +10,11 @@
 
 namespace penstock {
 
-// `image` to rows at `stride` bytes, each mirrored left to right where asked. 1 or 3 channels; no overlap.
+// Copies `image` to rows at `stride` bytes, mirroring each left to right if `mirror` is set. Images have 1 or 3
+// channels. The memory must not overlap.
 void CopyRows(const ImageView& image, bool mirror, uint8_t* out, size_t stride);
 
-// Puts the rows that it takes one below the other at `out`, `stride` bytes apart.
+// Copies its rows to `out`, one below the other, `stride` bytes apart.
 class ImageCopier final : public ImageSink {
  public:
   ImageCopier(uint8_t* out, size_t stride) : out_(out), stride_(stride), next_(out) {}

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kPoints = 4096;
 
-// P(0 < Z < x) by the series x + x^3/3 + x^5/15 + ..., which converges for every x.
+// Returns P(0 < Z < x) by the series x + x^3/3 + x^5/15 + ..., which converges for every x.
 double HalfProbability(double x) {
   double term = x, sum = x;
   for (int n = 3; n < 200; n += 2) {
@@ -23,7 +23,7 @@ double HalfProbability(double x) {
   return PortableExp(-0.5 * x * x) / kRootTwoPi * sum;
 }
 
-// The upper half of the points, by bisection: nothing that rounds unlike elsewhere.
+// The upper half of the points. Bisection avoids functions that round differently between platforms.
 const std::array<double, kPoints / 2>& NormalPoints() {
   static const std::array<double, kPoints / 2> points = [] {
     std::array<double, kPoints / 2> result{};
@@ -50,7 +50,7 @@ Rect Clipped(const ImageView& image, const Rect& rect) {
   return {left, top, right - left, bottom - top};
 }
 
-// x modulo m, not negative.
+// Returns x modulo m, which is never negative.
 int64_t Modulo(int64_t x, int64_t m) { return ((x % m) + m) % m; }
 
 }  // namespace
@@ -112,7 +112,7 @@ void FillGrid(const ImageView& image, const GridOfSquares& grid, const uint8_t c
   const size_t channels = static_cast<size_t>(image.channels);
   for (int y = 0; y < image.height; ++y) {
     uint8_t* to = out.data + static_cast<size_t>(y) * out.stride;
-    // Twice the distance from the center is whole.
+    // Doubled distances from the center are integers.
     const int64_t dx = -(int64_t{image.width} - 1), dy = 2 * int64_t{y} - (int64_t{image.height} - 1);
     int64_t u = Modulo((dx * cosine - dy * sine) / 2 + (int64_t{grid.shift_x} << 16), unit);
     int64_t v = Modulo((dx * sine + dy * cosine) / 2 + (int64_t{grid.shift_y} << 16), unit);

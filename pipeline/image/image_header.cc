@@ -12,6 +12,7 @@
 #include "pipeline/image/headers/gif_file.h"
 #include "pipeline/image/headers/orientation_tags.h"
 #include "pipeline/image/headers/png_orientation.h"
+#include "pipeline/image/headers/unread_format.h"
 #include "pipeline/image/headers/vp8l_walk.h"
 #include "pipeline/image/headers/webp_file.h"
 
@@ -28,8 +29,8 @@ bool IsStartOfFrame(int marker) {
   return marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC;
 }
 
-// ITU-T T.81, B.1.1.4 and B.2.2: markers with lengths until the first scan. Garbage between segments is skipped,
-// as libjpeg does.
+// ITU-T T.81, B.1.1.4 and B.2.2: markers with lengths, up to the first scan. Like libjpeg, it skips garbage between
+// segments.
 absl::StatusOr<ImageHeader> ProbeJpeg(std::string_view bytes) {
   constexpr std::string_view kExif("Exif\0\0", 6), kXmp("http://ns.adobe.com/xap/1.0/\0", 29);
   ImageHeader header{.format = ImageFormat::kJpeg};
@@ -54,7 +55,7 @@ absl::StatusOr<ImageHeader> ProbeJpeg(std::string_view bytes) {
       if (have_frame) break;
       return CutOff("the JPEG");
     }
-    length = std::max<int64_t>(length, 2);  // a length too short for itself is all of its segment, as for libjpeg
+    length = std::max<int64_t>(length, 2);  // like libjpeg: a length below 2 covers only itself
     const std::string_view segment = Slice(bytes, at, static_cast<size_t>(length));
     if (IsStartOfFrame(marker) && !have_frame) {
       const int64_t height = ReadBigEndian(segment, 3, 2), width = ReadBigEndian(segment, 5, 2),
@@ -97,6 +98,7 @@ absl::StatusOr<ImageHeader> ProbePng(std::string_view bytes) {
   header.width = static_cast<int>(width);
   header.height = static_cast<int>(height);
   header.components = color == 0 ? 1 : color == 4 ? 2 : color == 6 ? 4 : 3;
+  header.depth = static_cast<int>(ReadBigEndian(bytes, 24, 1));
   header.progressive = ReadBigEndian(bytes, 28, 1) == 1;
   header.orientation = PngOrientation(bytes);
   return header;
@@ -109,7 +111,7 @@ absl::StatusOr<ImageHeader> ProbeWebp(std::string_view bytes) {
                      .height = file.height,
                      .components = file.alpha ? 4 : 3,
                      .orientation = file.orientation};
-  // What breaks off inside the codes its decoder refuses.
+  // If the stream ends inside the codes, the decoder reports the error.
   if (file.lossless && !file.stream.empty()) header.prefix_code_bytes = PrefixCodeBytes(file.stream).value_or(0);
   return header;
 }
@@ -148,10 +150,11 @@ absl::StatusOr<ImageHeader> ProbeImage(std::string_view bytes) {
   if (Slice(bytes, 0, 8) == std::string_view("\x89PNG\r\n\x1A\n", 8)) return ProbePng(bytes);
   if (Slice(bytes, 0, 4) == "RIFF" && Slice(bytes, 8, 4) == "WEBP") return ProbeWebp(bytes);
   if (Slice(bytes, 0, 2) == "BM") return ProbeBmp(bytes);
-  if (Slice(bytes, 0, 4) == std::string_view("II*\0", 4) || Slice(bytes, 0, 4) == std::string_view("MM\0*", 4)) {
-    return absl::InvalidArgumentError("the image is a TIFF, which is not read; convert it to PNG");
-  }
   if (Slice(bytes, 0, 6) == "GIF87a" || Slice(bytes, 0, 6) == "GIF89a") return ProbeGif(bytes);
+  if (const std::string_view unread = UnreadFormat(bytes); !unread.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the image is ", std::string(unread), ", which is not read; convert it to PNG or JPEG"));
+  }
   std::string start;
   for (const char c : Slice(bytes, 0, 8)) {
     absl::StrAppend(&start, start.empty() ? "" : " ", absl::Hex(static_cast<uint8_t>(c), absl::kZeroPad2));

@@ -1,4 +1,4 @@
-// What an encoded image says of itself before anything is decoded or allocated.
+// The header of an encoded image, read before any decoding or allocation.
 #ifndef PENSTOCK_PIPELINE_IMAGE_IMAGE_HEADER_H_
 #define PENSTOCK_PIPELINE_IMAGE_IMAGE_HEADER_H_
 
@@ -13,35 +13,36 @@ namespace penstock {
 
 enum class ImageFormat : uint8_t { kJpeg, kPng, kWebp, kBmp, kGif };
 
-// "JPEG", "PNG", "WebP", "BMP", "GIF".
+// Returns "JPEG", "PNG", "WebP", "BMP" or "GIF".
 std::string_view ImageFormatName(ImageFormat format);
 
 struct ImageHeader {
   ImageFormat format = ImageFormat::kJpeg;
-  int width = 0, height = 0;  // pixels as stored, before any EXIF turning
-  int components = 0;         // channels as stored: a palette counts as 3, alpha counts
-  bool progressive = false;   // JPEG: the coefficients come in several passes; PNG: the pixels do (interlaced)
-  // JPEG: the first scan does not hold all components at once, so that a decoder keeps all coefficients.
+  int width = 0, height = 0;  // pixels as stored, before EXIF rotation
+  int components = 0;         // channels as stored: a palette counts as 3, and alpha counts
+  int depth = 8;              // PNG: bits per stored value, 1 to 16
+  bool progressive = false;   // JPEG: several passes of coefficients; PNG: several passes of pixels (interlaced)
+  // JPEG: the first scan lacks a component, so a decoder has to keep all coefficients.
   bool several_scans = false;
-  // WebP: what the prefix codes of a lossless picture take in libwebp (headers/vp8l_walk.h). 0: lossy, or it breaks off
-  // before they are known.
+  // WebP: bytes that libwebp allocates for the prefix codes of a lossless picture (headers/vp8l_walk.h). 0 if the
+  // picture is lossy, or if it ends before its codes are known.
   size_t prefix_code_bytes = 0;
-  // Orientation 1 to 8 (EXIF 2.32, tag 0x0112) as EXIF, a PNG's raw profile or XMP says; 1 where there is none.
+  // Orientation 1 to 8 (EXIF 2.32, tag 0x0112) from EXIF, a raw profile in a PNG, or XMP. 1 if the file states none.
   int orientation = 1;
 };
 
 struct ImageLimits {
-  uint64_t max_pixels = 178956970;  // Pillow's limit
+  uint64_t max_pixels = 178956970;  // the limit of Pillow
   uint32_t max_side = 65500;
 };
 
-// Reads the header by content; names and suffixes do not count. Of a lossless WebP it reads on to where the number of
-// its prefix codes is known, of a PNG it looks at the texts that may tell an orientation, and takes at most 256 KB for
-// that; else nothing is allocated beyond a message.
-// InvalidArgument: no image that we read, or cut off inside its header; the message says which.
+// Reads the header. The content determines the format, not a name or suffix. For a lossless WebP it reads as far as the
+// number of prefix codes. For a PNG it searches the text chunks that may state an orientation, using at most 256 KB.
+// Otherwise it allocates nothing except an error message.
+// Returns InvalidArgument if the format is unknown or the header is truncated; the message states which.
 absl::StatusOr<ImageHeader> ProbeImage(std::string_view bytes);
 
-// ResourceExhausted, naming size and limit, when the image is over a limit.
+// Returns ResourceExhausted, with the size and the limit, if the image exceeds a limit.
 absl::Status CheckLimits(const ImageHeader& header, const ImageLimits& limits);
 
 }  // namespace penstock

@@ -1,5 +1,5 @@
-// Takes an image from top to bottom, a few rows at a time: what makes pixels hands them on while they are still in the
-// first-level cache, and no image lies between the two.
+// Receives an image from top to bottom, a few rows at a time. A producer passes its pixels on while they are still in
+// the first-level cache, and no buffer holds the whole image between producer and sink.
 #ifndef PENSTOCK_PIPELINE_IMAGE_IMAGE_SINK_H_
 #define PENSTOCK_PIPELINE_IMAGE_IMAGE_SINK_H_
 
@@ -10,9 +10,9 @@ namespace penstock {
 class ImageSink {
  public:
   virtual ~ImageSink() = default;
-  // The next rows; their memory is the caller's again afterwards.
+  // Receives the next rows. Their memory belongs to the caller again after the call.
   virtual void Rows(const ImageView& rows) = 0;
-  // What was given does not count; the first row comes next.
+  // Discards the rows received so far. The next call of Rows() begins with the first row.
   virtual void Restart() = 0;
 };
 

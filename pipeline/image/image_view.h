@@ -1,4 +1,5 @@
-// Pixels in memory: 8 bits a value, interleaved channels, rows at a stride. Views own nothing.
+// Pixels in memory: 8 bits per value, interleaved channels, rows at a stride. Views own nothing. A mask of 16-bit
+// classes has two channels, the low byte first; its pixels are only copied.
 #ifndef PENSTOCK_PIPELINE_IMAGE_IMAGE_VIEW_H_
 #define PENSTOCK_PIPELINE_IMAGE_IMAGE_VIEW_H_
 
@@ -7,12 +8,12 @@
 
 namespace penstock {
 
-// Columns [x, x + width), rows [y, y + height).
+// Columns [x, x + width) and rows [y, y + height).
 struct Rect {
   int x = 0, y = 0, width = 0, height = 0;
   bool operator==(const Rect&) const = default;
 
-  // Whether the rectangle is not empty and lies inside an image of this size.
+  // Returns whether the rectangle is not empty and is inside an image of this size.
   bool Inside(int image_width, int image_height) const {
     return x >= 0 && y >= 0 && width > 0 && height > 0 && width <= image_width - x && height <= image_height - y;
   }
@@ -21,12 +22,12 @@ struct Rect {
 struct ImageView {
   const uint8_t* data = nullptr;
   int width = 0, height = 0;  // pixels
-  int channels = 0;           // 1 (gray) or 3 (RGB)
+  int channels = 0;           // 1 (gray), 3 (RGB) or 2 (16-bit classes)
   size_t stride = 0;          // bytes from one row to the next
 
   const uint8_t* row(int y) const { return data + static_cast<size_t>(y) * stride; }
   size_t row_bytes() const { return static_cast<size_t>(width) * static_cast<size_t>(channels); }
-  // `rect` must lie inside.
+  // Returns a view of `rect`, which must be inside the image.
   ImageView Crop(const Rect& rect) const {
     return {row(rect.y) + static_cast<size_t>(rect.x) * static_cast<size_t>(channels), rect.width, rect.height,
             channels, stride};

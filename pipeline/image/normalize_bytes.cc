@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "pipeline/image/normalize_bytes.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h.
+// Must follow foreach_target.h.
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,10 +18,11 @@ namespace HWY_NAMESPACE {
 #if HWY_TARGET != HWY_SCALAR
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Helpers are HWY_API, so static: the files of this folder share this namespace, and what is not inlined (without
-// optimization nothing is) must not be taken for another file's function of the same name.
+// HWY_API makes these helpers static. The files of this folder share this namespace, so the linker could otherwise
+// merge a helper that is not inlined with another file's function of the same name. Without optimization nothing is
+// inlined.
 
-// At most 16 numbers, so that one block of bytes is always a whole number of vectors.
+// At most 16 numbers, so that a block of bytes is always a whole number of vectors.
 using DF = hn::CappedTag<float, 16>;
 using DI = hn::RebindToSigned<DF>;
 using DU = hn::RebindToUnsigned<DF>;
@@ -31,7 +32,7 @@ using VF = hn::Vec<DF>;
 using VI = hn::Vec<DI>;
 constexpr size_t kLanes = hn::MaxLanes(DF());
 
-// FloatToHalf, in the low 16 bits of each lane.
+// Vector version of FloatToHalf. The result is in the low 16 bits of each lane.
 HWY_API VI Half(VF value) {
   const DF df;
   const DI di;
@@ -40,7 +41,7 @@ HWY_API VI Half(VF value) {
   const VI sign = hn::And(hn::BitCast(di, hn::ShiftRight<16>(hn::BitCast(DU(), bits))), hn::Set(di, 0x8000));
   const VI odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(di, 1));
   VI half = hn::ShiftRight<13>(hn::Add(hn::Add(hn::Sub(magnitude, hn::Set(di, 0x38000000)), hn::Set(di, 0xFFF)), odd));
-  // Below 2^-14: adding one half puts the units of 2^-24 into the lowest bits, rounded to even.
+  // Below 2^-14: adding one half moves the units of 2^-24 to the lowest bits, rounded to even.
   const VI small =
       hn::Sub(hn::BitCast(di, hn::Add(hn::BitCast(df, magnitude), hn::Set(df, 0.5f))), hn::Set(di, 0x3F000000));
   half = hn::IfThenElse(hn::Lt(magnitude, hn::Set(di, 0x38800000)), small, half);
@@ -49,7 +50,7 @@ HWY_API VI Half(VF value) {
   return hn::Or(half, sign);
 }
 
-// FloatToBfloat16, likewise.
+// Vector version of FloatToBfloat16. The result is in the low 16 bits of each lane.
 HWY_API VI Bfloat16(VF value) {
   const DI di;
   const DU du;
@@ -61,7 +62,7 @@ HWY_API VI Bfloat16(VF value) {
   return hn::IfThenElse(hn::Gt(magnitude, hn::Set(di, 0x7F800000)), nan, rounded);
 }
 
-// kLanes numbers to `out`, which is aligned to nothing.
+// Stores kLanes numbers at `out`, which needs no alignment.
 template <FloatType kTo>
 HWY_API void StoreAs(VF value, uint8_t* out) {
   const DF df;
@@ -80,7 +81,8 @@ HWY_API VF Compute(const uint8_t* in, VF scale, VF mean, VF std) {
   return hn::Div(hn::Sub(hn::Mul(x, scale), mean), std);
 }
 
-// Channels side by side: which channel a lane has repeats after kLanes pixels. Returns the pixels done.
+// Normalizes pixels with adjacent channels. The channel of each lane repeats after kLanes pixels. Returns the number of
+// pixels done.
 template <FloatType kTo>
 size_t SideBySide(const BytesToFloats& how, const uint8_t* in, size_t pixels, size_t size, uint8_t* out) {
   constexpr size_t kMost = 4;
@@ -102,7 +104,7 @@ size_t SideBySide(const BytesToFloats& how, const uint8_t* in, size_t pixels, si
   return pixel;
 }
 
-// Three planes out of RGB. Returns the pixels done.
+// Splits RGB into three planes. Returns the number of pixels done.
 template <FloatType kTo>
 size_t ThreePlanes(const BytesToFloats& how, const uint8_t* in, size_t pixels, size_t size, uint8_t* out) {
   const DF df;
@@ -127,12 +129,12 @@ size_t ThreePlanes(const BytesToFloats& how, const uint8_t* in, size_t pixels, s
 
 template <FloatType kTo>
 size_t Pixels(const BytesToFloats& how, const uint8_t* in, size_t pixels, size_t size, uint8_t* out) {
-  // One channel is the same either way.
+  // One channel has the same layout either way.
   if (!how.channels_first || how.mean.size() == 1) return SideBySide<kTo>(how, in, pixels, size, out);
   return how.mean.size() == 3 ? ThreePlanes<kTo>(how, in, pixels, size, out) : 0;
 }
 
-// How many pixels of the image the vectors have done, from its start.
+// Normalizes pixels from the start of the image. Returns how many pixels the vectors covered.
 size_t Normalize(const BytesToFloats& how, const uint8_t* in, size_t pixels, uint8_t* out) {
   if (how.to == FloatType::kFloat32) return Pixels<FloatType::kFloat32>(how, in, pixels, 4, out);
   if (how.to == FloatType::kFloat16) return Pixels<FloatType::kFloat16>(how, in, pixels, 2, out);
@@ -150,7 +152,7 @@ HWY_AFTER_NAMESPACE();
 namespace penstock {
 namespace {
 
-// Pixels from `first` on, one number at a time.
+// Normalizes the pixels from `first` on, one number at a time.
 void Rest(const BytesToFloats& how, const uint8_t* in, size_t first, size_t pixels, uint8_t* out) {
   const size_t channels = how.mean.size();
   for (size_t pixel = first; pixel < pixels; ++pixel) {

@@ -3,9 +3,9 @@
 namespace penstock {
 namespace {
 
-// How upright coordinates become stored ones: swap first, then mirror. By orientation 1 to 8, from EXIF's table of
-// where the stored row 0 and column 0 are seen: 2 mirrored, 3 upside down, 4 mirrored top to bottom, 5 transposed,
-// 6 to be turned right, 7 transversed, 8 to be turned left.
+// Maps upright coordinates to stored ones: swap first, then mirror. The values follow EXIF's table of where the stored
+// row 0 and column 0 appear. Orientations: 2 mirrored, 3 upside down, 4 mirrored top to bottom, 5 transposed, 6 needs a
+// turn to the right, 7 transversed, 8 needs a turn to the left.
 struct Turn {
   bool swap, mirror_x, mirror_y;
 };

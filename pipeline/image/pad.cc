@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-// Where position i comes from in a side of n pixels; -1: from outside.
+// Returns the source of position i in a side of n pixels, or -1 if it is constant fill.
 int Source(int i, int n, PadMode mode) {
   if (i >= 0 && i < n) return i;
   switch (mode) {
@@ -27,7 +27,7 @@ int Source(int i, int n, PadMode mode) {
   }
 }
 
-// `count` pixels like the first of `out`, that one included.
+// Fills `count` pixels of `out`, including the first, with the first pixel.
 void RepeatPixel(uint8_t* out, int count, int channels) {
   const size_t bytes = static_cast<size_t>(count) * static_cast<size_t>(channels);
   for (size_t done = static_cast<size_t>(channels); done < bytes; done *= 2) {
@@ -53,7 +53,7 @@ void FillPixels(uint8_t* out, int count, int channels, const uint8_t* fill) {
 
 void CopyWindow(const ImageView& in, const Rect& window, PadMode mode, const uint8_t fill[3], ImageTarget out) {
   const int channels = in.channels;
-  // The window's columns that lie inside, and where the others come from.
+  // The window's columns that are inside the image, and the source columns of the others.
   const int begin = std::clamp(-window.x, 0, window.width);
   const int end = std::clamp(in.width - window.x, begin, window.width);
   std::vector<int> from_x(static_cast<size_t>(mode == PadMode::kConstant ? 0 : window.width));

@@ -1,4 +1,4 @@
-// Pixels beyond the border of an image.
+// Padding, windows that extend beyond an image, and the vertical flip.
 #ifndef PENSTOCK_PIPELINE_IMAGE_PAD_H_
 #define PENSTOCK_PIPELINE_IMAGE_PAD_H_
 
@@ -9,14 +9,15 @@
 
 namespace penstock {
 
-// What lies outside: NumPy's pad modes of these names, which torchvision takes for PIL images. However far outside.
+// Values outside the image: NumPy's pad modes of the same names, which torchvision uses for PIL images. They apply at
+// any distance from the border.
 enum class PadMode : uint8_t { kConstant, kEdge, kReflect, kSymmetric };
 
-// Writes `window` of the image, which may reach beyond it or lie outside: window.width x window.height dense pixels.
-// kConstant: outside is fill[c]. 1 or 3 channels. `out` does not overlap `in`.
+// Writes `window` of the image as window.width x window.height dense pixels. The window may extend beyond the image or
+// be outside it. With kConstant, outside pixels are fill[c]. Images have 1 to 3 channels. `out` must not overlap `in`.
 void CopyWindow(const ImageView& in, const Rect& window, PadMode mode, const uint8_t fill[3], ImageTarget out);
 
-// Writes the image upside down.
+// Writes the image with its rows in reverse order.
 void FlipVertically(const ImageView& in, ImageTarget out);
 
 }  // namespace penstock

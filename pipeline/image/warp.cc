@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "base/check.h"
+
 namespace penstock {
 namespace {
 
@@ -27,7 +29,7 @@ struct Span {
   int begin = 0, end = 0;
 };
 
-// The x in [0, width) with 0 <= start + step * x < limit.
+// Returns the x in [0, width) with 0 <= start + step * x < limit.
 Span InsideSpan(int64_t start, int64_t step, int64_t limit, int width) {
   if (step == 0) return start >= 0 && start < limit ? Span{0, width} : Span{};
   if (step < 0) {
@@ -43,7 +45,8 @@ Span InsideSpan(int64_t start, int64_t step, int64_t limit, int width) {
   return {static_cast<int>(begin), static_cast<int>(std::max(begin, end))};
 }
 
-// A row's coordinates in fixed point: (x0 + dx * column, y0 + dy * column), and the columns that lie inside the input.
+// A row's coordinates in fixed point, (x0 + dx * column, y0 + dy * column), and the columns whose source is inside the
+// input.
 struct FixedRow {
   int64_t x0, y0, dx, dy;
   Span Inside(const ImageView& in, int bits, int width) const {
@@ -54,20 +57,20 @@ struct FixedRow {
   }
 };
 
-// Pillow's COORD: outside where negative, else rounded down. `v` may be anything, NaN included.
+// Pillow's COORD: rounds down, or returns false if `v` is outside [0, size). `v` may be any value, including NaN.
 bool Coordinate(double v, int size, int* out) {
   if (!(v >= 0 && v < size)) return false;
   *out = static_cast<int>(v);
   return true;
 }
 
-// Pillow's ImagingScaleAffine: columns and rows are chosen apart, by sums of the steps in double.
+// Pillow's ImagingScaleAffine: selects columns and rows separately, by summing the steps in double.
 template <int kChannels>
 void NearestScale(const ImageView& in, const WarpMap& map, const uint8_t* fill, int width, int height,
                   ImageTarget out) {
   std::vector<int> columns(static_cast<size_t>(width), -1);
   Span span{width, 0};
-  bool shifted = true;  // neighbors come from neighbors
+  bool shifted = true;  // neighbors have neighboring sources
   double xo = map.k[2] + map.k[0] * 0.5;
   for (int x = 0; x < width; ++x, xo += map.k[0]) {
     int& column = columns[static_cast<size_t>(x)];
@@ -101,7 +104,7 @@ void NearestScale(const ImageView& in, const WarpMap& map, const uint8_t* fill, 
   }
 }
 
-// Pillow's check_fixed: whether every pixel's source stays in 16.16 fixed point.
+// Pillow's check_fixed: returns whether every pixel's source fits 16.16 fixed point.
 bool FitsFixed(const WarpMap& map, int width, int height, double limit) {
   for (const int x : {0, width}) {
     for (const int y : {0, height}) {
@@ -116,7 +119,7 @@ bool FitsFixed(const WarpMap& map, int width, int height, double limit) {
 
 int64_t Fixed(double v, double one) { return static_cast<int64_t>(std::floor(v * one + 0.5)); }
 
-// In the loops below the view is a copy, which the bytes that they store cannot change: its fields stay in registers.
+// The loops below take the view by value: their stores cannot change it, so its fields stay in registers.
 
 // Pillow's affine_fixed.
 template <int kChannels>
@@ -140,7 +143,7 @@ void NearestFixed(ImageView in, const WarpMap& map, const uint8_t* fill, int wid
   }
 }
 
-// Pillow's ImagingTransformAffine where fixed point does not reach: sums of the steps in double.
+// Pillow's ImagingTransformAffine for sources that exceed fixed point: sums the steps in double.
 template <int kChannels>
 void NearestSums(ImageView in, const WarpMap& map, const uint8_t* fill, int width, int height, ImageTarget out) {
   const auto& k = map.k;
@@ -156,9 +159,17 @@ void NearestSums(ImageView in, const WarpMap& map, const uint8_t* fill, int widt
   }
 }
 
-// The mean of the four pixels around, for coordinates of pixel corners in 32.32 fixed point, rounded down. Weights have
-// 13 bits and sum to 1 exactly; three channels are summed in one word of 21 bits each.
+// The weighted mean of the four surrounding pixels, rounded down. Coordinates refer to pixel corners, in 32.32 fixed
+// point. Weights have 13 bits and sum to exactly 1. Three channels are summed in one word, 21 bits each.
 constexpr int kWeightBits = 13;
+
+// Returns the offset from coordinates of pixel corners to those of pixel centers. Because later code truncates to the
+// weights' bits, the offset adds half a weight for rounding. A coordinate that misses an integer only by rounding error
+// therefore counts as an integer.
+int64_t ToCenters(WarpSampling sampling) {
+  const int64_t half_weight = sampling == WarpSampling::kBilinearDown ? 0 : int64_t{1} << (32 - kWeightBits - 1);
+  return half_weight - (int64_t{1} << 31);
+}
 
 template <int kChannels>
 uint64_t Spread(const uint8_t* pixel) {
@@ -167,9 +178,9 @@ uint64_t Spread(const uint8_t* pixel) {
 }
 
 template <int kChannels>
-inline void BilinearPixel(const ImageView& in, int64_t from_x, int64_t from_y, uint8_t* to) {
-  from_x -= int64_t{1} << 31;
-  from_y -= int64_t{1} << 31;
+inline void BilinearPixel(const ImageView& in, int64_t to_centers, int64_t from_x, int64_t from_y, uint8_t* to) {
+  from_x += to_centers;
+  from_y += to_centers;
   const int x = static_cast<int>(from_x >> 32), y = static_cast<int>(from_y >> 32);
   const int left = std::max(x, 0) * kChannels, right = std::min(x + 1, in.width - 1) * kChannels;
   const uint8_t* upper = in.row(std::max(y, 0));
@@ -185,7 +196,8 @@ inline void BilinearPixel(const ImageView& in, int64_t from_x, int64_t from_y, u
 }
 
 template <int kChannels>
-void BilinearFixed(ImageView in, const WarpMap& map, const uint8_t* fill, int width, int height, ImageTarget out) {
+void BilinearFixed(ImageView in, const WarpMap& map, int64_t to_centers, const uint8_t* fill, int width, int height,
+                   ImageTarget out) {
   constexpr double kOne = 4294967296.0;
   const auto& k = map.k;
   FixedRow at{0, 0, Fixed(k[0], kOne), Fixed(k[3], kOne)};
@@ -197,17 +209,18 @@ void BilinearFixed(ImageView in, const WarpMap& map, const uint8_t* fill, int wi
     FillPixels<kChannels>(row, span.begin, fill);
     int64_t from_x = at.x0 + at.dx * span.begin, from_y = at.y0 + at.dy * span.begin;
     for (int x = span.begin; x < span.end; ++x, from_x += at.dx, from_y += at.dy) {
-      BilinearPixel<kChannels>(in, from_x, from_y, row + x * kChannels);
+      BilinearPixel<kChannels>(in, to_centers, from_x, from_y, row + x * kChannels);
     }
     FillPixels<kChannels>(row + span.end * kChannels, width - span.end, fill);
   }
 }
 
-// Pillow's ImagingGenericTransform: every pixel's source on its own, in double.
-template <int kChannels>
-void Generic(ImageView in, const WarpMap& map, WarpSampling sampling, const uint8_t* fill, int width, int height,
-             ImageTarget out) {
-  constexpr int kPiece = 64;  // so that the divisions are a loop of their own
+// Pillow's ImagingGenericTransform: computes every pixel's source separately, in double. `sample` receives sources
+// inside the input.
+template <int kChannels, typename Sample>
+void Generic(ImageView in, const WarpMap& map, const uint8_t* fill, int width, int height, ImageTarget out,
+             Sample sample) {
+  constexpr int kPiece = 64;  // pieces keep the divisions in a loop of their own
   double xs[kPiece], ys[kPiece];
   const auto& k = map.k;
   for (int y = 0; y < height; ++y) {
@@ -225,11 +238,8 @@ void Generic(ImageView in, const WarpMap& map, WarpSampling sampling, const uint
         int from_x = 0, from_y = 0;
         if (!Coordinate(xs[i], in.width, &from_x) || !Coordinate(ys[i], in.height, &from_y)) {
           CopyPixel<kChannels>(fill, to);
-        } else if (sampling == WarpSampling::kNearest) {
-          CopyPixel<kChannels>(in.row(from_y) + from_x * kChannels, to);
         } else {
-          BilinearPixel<kChannels>(in, static_cast<int64_t>(xs[i] * 4294967296.0),
-                                   static_cast<int64_t>(ys[i] * 4294967296.0), to);
+          sample(in, xs[i], ys[i], to);
         }
       }
     }
@@ -237,16 +247,25 @@ void Generic(ImageView in, const WarpMap& map, WarpSampling sampling, const uint
 }
 
 template <int kChannels>
-void WarpChannels(const ImageView& in, const WarpMap& map, WarpSampling sampling, const uint8_t* fill, int width,
+void WarpBilinear(const ImageView& in, const WarpMap& map, WarpSampling sampling, const uint8_t* fill, int width,
                   int height, ImageTarget out) {
+  if (map.IsAffine() && FitsFixed(map, width, height, 0x1p29)) {
+    BilinearFixed<kChannels>(in, map, ToCenters(sampling), fill, width, height, out);
+  } else {
+    Generic<kChannels>(in, map, fill, width, height, out,
+                       [to_centers = ToCenters(sampling)](const ImageView& from, double x, double y, uint8_t* to) {
+                         BilinearPixel<kChannels>(from, to_centers, static_cast<int64_t>(x * 4294967296.0),
+                                                  static_cast<int64_t>(y * 4294967296.0), to);
+                       });
+  }
+}
+
+template <int kChannels>
+void WarpNearest(const ImageView& in, const WarpMap& map, const uint8_t* fill, int width, int height, ImageTarget out) {
   if (!map.IsAffine()) {
-    Generic<kChannels>(in, map, sampling, fill, width, height, out);
-  } else if (sampling == WarpSampling::kBilinear) {
-    if (FitsFixed(map, width, height, 0x1p29)) {
-      BilinearFixed<kChannels>(in, map, fill, width, height, out);
-    } else {
-      Generic<kChannels>(in, map, sampling, fill, width, height, out);
-    }
+    Generic<kChannels>(in, map, fill, width, height, out, [](const ImageView& from, double x, double y, uint8_t* to) {
+      CopyPixel<kChannels>(from.row(static_cast<int>(y)) + static_cast<int>(x) * kChannels, to);
+    });
   } else if (map.k[1] == 0 && map.k[3] == 0) {
     NearestScale<kChannels>(in, map, fill, width, height, out);
   } else if (FitsFixed(map, width, height, 32768.0)) {
@@ -260,10 +279,17 @@ void WarpChannels(const ImageView& in, const WarpMap& map, WarpSampling sampling
 
 void Warp(const ImageView& in, const WarpMap& map, WarpSampling sampling, const uint8_t fill[3], int out_width,
           int out_height, ImageTarget out) {
-  if (in.channels == 1) {
-    WarpChannels<1>(in, map, sampling, fill, out_width, out_height, out);
-  } else {
-    WarpChannels<3>(in, map, sampling, fill, out_width, out_height, out);
+  const bool nearest = sampling == WarpSampling::kNearest;
+  switch (in.channels) {
+    case 1:
+      if (nearest) return WarpNearest<1>(in, map, fill, out_width, out_height, out);
+      return WarpBilinear<1>(in, map, sampling, fill, out_width, out_height, out);
+    case 2:
+      PS_CHECK(nearest);
+      return WarpNearest<2>(in, map, fill, out_width, out_height, out);
+    default:
+      if (nearest) return WarpNearest<3>(in, map, fill, out_width, out_height, out);
+      return WarpBilinear<3>(in, map, sampling, fill, out_width, out_height, out);
   }
 }
 

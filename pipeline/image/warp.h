@@ -1,4 +1,4 @@
-// Affine and perspective warps, as Pillow's Image.transform does them.
+// Affine and perspective warps like Pillow's Image.transform.
 #ifndef PENSTOCK_PIPELINE_IMAGE_WARP_H_
 #define PENSTOCK_PIPELINE_IMAGE_WARP_H_
 
@@ -11,39 +11,47 @@
 
 namespace penstock {
 
-// From a pixel of the result to where it comes from: (x, y) of the result's pixel centers, (x + 0.5, y + 0.5), goes to
-// ((a x + b y + c) / w, (d x + e y + f) / w), w = g x + h y + 1 in the input's pixels. Affine: g = h = 0.
-// Pillow's order of the coefficients (AFFINE: the first six; PERSPECTIVE: all eight).
+// Maps a pixel of the result to its source. The pixel center (x, y) of the result, at (x + 0.5, y + 0.5), maps to ((a x
+// + b y + c) / w, (d x + e y + f) / w) in the input's pixels, where w = g x + h y + 1. Affine maps have g = h = 0. The
+// coefficients have Pillow's order (AFFINE: the first six; PERSPECTIVE: all eight).
 struct WarpMap {
   std::array<double, 8> k = {1, 0, 0, 0, 1, 0, 0, 0};
   bool IsAffine() const { return k[6] == 0 && k[7] == 0; }
 };
 
-enum class WarpSampling : uint8_t { kNearest, kBilinear };
+enum class WarpSampling : uint8_t {
+  kNearest,
+  kBilinear,
+  // kBilinear with source coordinates rounded down, as in earlier releases. Only ConformanceDigest uses it.
+  kBilinearDown,
+};
 
-// Writes out_width x out_height dense pixels; what comes from outside the input is fill[c]. 1 or 3 channels. `out` does
-// not overlap `in`. Nearest chooses the pixel that Pillow chooses; bilinear differs from Pillow by at most 1.
+// Writes out_width x out_height dense pixels. A pixel whose source is outside the input is fill[c]. Images have 1 or
+// 3 channels; kNearest also accepts 2. `out` must not overlap `in`. kNearest selects the same pixel as Pillow.
+// kBilinear differs from Pillow by at most 1, and is the input's pixel if the source is within 2^-14 of that pixel's
+// center.
 void Warp(const ImageView& in, const WarpMap& map, WarpSampling sampling, const uint8_t fill[3], int out_width,
           int out_height, ImageTarget out);
 
-// The maps of torchvision's functional.affine and rotate (PIL images, center of the image unless said), whose angles
-// are in degrees. Rotate is counter-clockwise. Our own sin, cos and tan, so that the map is the same on every machine.
+// Parameters of torchvision's functional.affine for PIL images. Angles are in degrees. Without `center_given`, the
+// center of the image is used. The map functions use portable sin, cos and tan, so that a map is the same on every
+// machine.
 struct AffineParameters {
   double degrees = 0;
   double translate_x = 0, translate_y = 0;  // pixels
   double scale = 1;
   double shear_x_degrees = 0, shear_y_degrees = 0;
   bool center_given = false;
-  double center_x = 0, center_y = 0;  // torchvision's `center`, used by auto-augment's shears: {0, 0}
+  double center_x = 0, center_y = 0;  // torchvision's `center`; auto-augment's shears use {0, 0}
 };
 WarpMap AffineMap(const AffineParameters& parameters, int width, int height);
-// The shear by which row y moves left by x * y pixels and column x up by y * x (auto-augment's levels: the tangents
-// of `affine`'s angles, about {0, 0}).
+// Returns the shear that moves row y left by x * y pixels and column x up by y * x pixels. `x` and `y` are
+// auto-augment's levels: the tangents of `affine`'s angles, about {0, 0}.
 WarpMap ShearMap(double x, double y);
 WarpMap RotateMap(double degrees, int width, int height);
-// Takes the quadrilateral `from` of the input to `to` of the result (x0, y0, ... clockwise from the upper left corner):
-// torchvision's _get_perspective_coeffs, solved in double. Corners that no map joins (three on a line) give the
-// identity.
+// Returns the map from the quadrilateral `from` of the input to `to` of the result (x0, y0, ... clockwise from the
+// upper left corner). It is torchvision's _get_perspective_coeffs, solved in double precision. Returns the identity if
+// no map exists because three corners are on a line.
 WarpMap PerspectiveMap(const std::array<double, 8>& from, const std::array<double, 8>& to);
 
 }  // namespace penstock

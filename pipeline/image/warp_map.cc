@@ -13,7 +13,7 @@ constexpr double kPi = 0x1.921fb54442d18p+1;
 double Radians(double degrees) { return degrees * (kPi / 180.0); }
 double Tan(double x) { return PortableSin(x) / PortableCos(x); }
 
-// Python's round(x, 15) for |x| <= 1: what makes a quarter turn an exact one.
+// Python's round(x, 15) for |x| <= 1. It makes quarter turns exact.
 double Round15(double x) { return std::nearbyint(x * 1e15) / 1e15; }
 
 }  // namespace
@@ -22,7 +22,7 @@ WarpMap AffineMap(const AffineParameters& p, int width, int height) {
   const double rot = Radians(p.degrees);
   const double sx = Radians(p.shear_x_degrees), sy = Radians(p.shear_y_degrees);
   const double cx = p.center_given ? p.center_x : width * 0.5, cy = p.center_given ? p.center_y : height * 0.5;
-  // Rotation, scale and shear without the scale: determinant 1. torchvision's _get_inverse_affine_matrix.
+  // Rotation and shear without the scale, with determinant 1: torchvision's _get_inverse_affine_matrix.
   const double a = PortableCos(rot - sy) / PortableCos(sy);
   const double b = -PortableCos(rot - sy) * Tan(sx) / PortableCos(sy) - PortableSin(rot);
   const double c = PortableSin(rot - sy) / PortableCos(sy);
@@ -44,7 +44,7 @@ WarpMap RotateMap(double degrees, int width, int height) {
 }
 
 WarpMap PerspectiveMap(const std::array<double, 8>& from, const std::array<double, 8>& to) {
-  // Two equations for each corner: (x, y) of the result comes from (u, v) of the input.
+  // Each corner gives two equations: (x, y) of the result comes from (u, v) of the input.
   double m[8][9] = {};
   for (size_t i = 0; i < 4; ++i) {
     const double x = to[2 * i], y = to[2 * i + 1], u = from[2 * i], v = from[2 * i + 1];
@@ -53,13 +53,13 @@ WarpMap PerspectiveMap(const std::array<double, 8>& from, const std::array<doubl
       for (size_t c = 0; c < 9; ++c) m[2 * i + r][c] = rows[r][c];
     }
   }
-  // Gauss and Jordan with the largest pivot of each column.
+  // Gauss-Jordan elimination with the largest pivot of each column.
   for (size_t c = 0; c < 8; ++c) {
     size_t pivot = c;
     for (size_t r = c + 1; r < 8; ++r) {
       if (std::fabs(m[r][c]) > std::fabs(m[pivot][c])) pivot = r;
     }
-    if (std::fabs(m[pivot][c]) < 1e-9) return {};  // three corners on one line: no such map
+    if (std::fabs(m[pivot][c]) < 1e-9) return {};  // three corners on a line: no such map
     if (pivot != c) std::swap(m[pivot], m[c]);
     for (size_t r = 0; r < 8; ++r) {
       if (r == c) continue;

@@ -32,7 +32,7 @@ std::vector<T> Elements(std::string_view bytes) {
   return elements;
 }
 
-// The strings of a ragged kString value (see RowSlot): their lengths, then their bytes.
+// Returns the strings of a ragged kString value (see RowSlot), which stores their lengths and then their bytes.
 std::vector<std::string_view> Strings(std::string_view encoded) {
   const auto count = LoadLittleEndian<uint32_t>(encoded.data());
   std::vector<std::string_view> strings;
@@ -68,7 +68,7 @@ class BakeMaker final : public RecordMaker {
     const SampleKey key{
         .seed = job_.plan_options().seed, .epoch = options_.epoch + variant, .repeat = 0, .record_id = record};
     if (absl::Status made = job_.pipeline().MakeRow(bytes, key, &slot_, &scratch_); !made.ok()) {
-      // Over a limit of the job: the record is at fault there too.
+      // A limit of the job was exceeded. Training with the job would also reject the record.
       const auto code = absl::IsResourceExhausted(made) ? absl::StatusCode::kInvalidArgument : made.code();
       return absl::Status(code, absl::StrCat(job_.reader().Describe(record), ": ", made.message()));
     }
@@ -89,7 +89,7 @@ class BakeMaker final : public RecordMaker {
         example->BytesList(column.name, Strings(slot_.ragged[c]));
         return absl::OkStatus();
       }
-      elements = std::string_view(slot_.ragged[c]).substr(4);  // behind the count
+      elements = std::string_view(slot_.ragged[c]).substr(4);  // the elements follow the count
     } else {
       elements = {reinterpret_cast<const char*>(fixed_[c].data()), fixed_[c].size()};
     }
@@ -112,7 +112,7 @@ class BakeMaker final : public RecordMaker {
   }
 
   const LoadJob& job_;
-  ItemsAhead* const ahead_;  // null where the reader answers at once
+  ItemsAhead* const ahead_;  // null if the reader answers at once
   const BakeOptions& options_;
   const std::vector<bool>& jpeg_;
   const RowSchema& schema_;
@@ -210,7 +210,7 @@ std::string BakeSource::JobText(const std::string& name, const std::string& file
     absl::StrAppend(&text, "features { key: ", quoted, " type: BYTES }\n");
     absl::StrAppend(&ops, "ops { column: ", quoted, " decode_image { channels: ", column.shape[2] == 1 ? "GRAY" : "RGB",
                     " } }\n");
-    // Already of this size: it only says so, since an encoded image could be of any.
+    // The image already has this size. The op only states it, because an encoded image could have any.
     absl::StrAppend(&ops, "ops { column: ", quoted, " center_crop { height: ", column.shape[0],
                     " width: ", column.shape[1], " } }\n");
   }

@@ -1,4 +1,4 @@
-// The rows that a job's pipeline makes, as records: augmentation computed once and kept.
+// Rows of a job's pipeline as records, so that augmentation is computed once.
 #ifndef PENSTOCK_PIPELINE_IMPORT_BAKE_SOURCE_H_
 #define PENSTOCK_PIPELINE_IMPORT_BAKE_SOURCE_H_
 
@@ -16,25 +16,25 @@
 namespace penstock {
 
 struct BakeOptions {
-  uint64_t variants = 1;  // rows of each record
-  uint64_t epoch = 0;     // variant v has the draws of epoch `epoch` + v
-  // Columns that are compressed as JPEG of `quality`, with loss: uint8, height x width x (1 or 3). The others, and all
-  // when this is empty, are kept exactly.
+  uint64_t variants = 1;  // rows per record
+  uint64_t epoch = 0;     // variant v uses the draws of epoch `epoch` + v
+  // Columns to compress as JPEG of `quality`, with loss: uint8, height x width x (1 or 3). All other columns are stored
+  // exactly.
   std::vector<std::string> jpeg_columns = {};
   int quality = 90;
 
-  // As (flag, value): what of this changes the bytes that are written.
+  // Returns the options that change the written bytes, as (flag, value).
   std::vector<std::pair<std::string, std::string>> Arguments() const;
 };
 
-// Item v * N + r is variant v of record r of the job's N: all records in the order of the files, then all of them
-// again. Its record has a feature for each column, called as the column:
+// Makes `variants` rows of each of the N records of a job. Item v * N + r is variant v of record r: all records in the
+// order of the files, then all of them again. Its record has a feature for each column, under the column's name:
 //   int64    INT64     float32  FLOAT     string  BYTES      other types: BYTES with the raw little-endian elements
-// and bake/record (the record's number in the snapshot) and bake/variant, both INT64. Draws are those of the first of
-// the order's repeats.
+// It also has bake/record (the record's number in the snapshot) and bake/variant, both INT64. The draws are those of
+// the order's first repeat.
 class BakeSource final : public RecordSource {
  public:
-  // InvalidArgument: no variants, a JPEG column that is not there or is no image, a quality that is none.
+  // InvalidArgument: zero variants, a JPEG column that does not exist or is no image, or an invalid quality.
   static absl::StatusOr<std::unique_ptr<BakeSource>> Create(std::shared_ptr<const LoadJob> job,
                                                             const BakeOptions& options);
 
@@ -44,8 +44,8 @@ class BakeSource final : public RecordSource {
   size_t ahead() const override { return ahead_ == nullptr ? 0 : ItemsAhead::kAnnounced; }
   void WillMake(uint64_t item) const override { ahead_->Announce(item); }
 
-  // The text of a job that reads the records back as the very columns that were written (JPEG ones but for their loss),
-  // with the order, batch and mix of the job that was baked. `files` is the glob of the shards.
+  // Returns the text of a job that reads the records back as the same columns; only JPEG columns differ, by their loss.
+  // It has the order, batch and mix of the baked job. `files` is the glob of the shards.
   std::string JobText(const std::string& name, const std::string& files) const;
 
  private:

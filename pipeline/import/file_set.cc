@@ -30,7 +30,7 @@ void FileSet::Add(std::string_view name, int64_t label, uint32_t class_number) {
 void FileSet::AddObject(std::string_view name, int64_t label, uint32_t class_number,
                         const absl::StatusOr<FileInfo>& state) {
   AddEntry(name, label, class_number, state.ok() ? *state : FileInfo(), std::string(state.status().message()));
-  // Those before it that are none.
+  // Fills up for preceding entries that are not objects.
   objects_.resize(entries_.size() - 1, {.size = kNoObject, .tag_end = tags_.size()});
   if (state.ok()) tags_ += state->tag;
   objects_.push_back({.size = state.ok() ? state->size : kNotThere, .tag_end = tags_.size()});

@@ -1,5 +1,5 @@
-// Image files with their labels, packed: some 30 bytes beside the name for each, of objects 16 more and their tag, so
-// that millions fit.
+// A list of image files with their labels, packed so that millions fit in memory. An entry needs about 30 bytes besides
+// its name. An object needs 16 more, and its tag.
 #ifndef PENSTOCK_PIPELINE_IMPORT_FILE_SET_H_
 #define PENSTOCK_PIPELINE_IMPORT_FILE_SET_H_
 
@@ -22,7 +22,7 @@ class FileSet {
   static constexpr uint32_t kNoClass = UINT32_MAX;
 
   enum class Layout {
-    kPlain,         // a file is FOLDER/NAME, or NAME where that is absolute or a URL
+    kPlain,         // a file is FOLDER/NAME, or NAME if that is absolute or a URL
     kClassFolders,  // a file is FOLDER/CLASS/NAME
   };
   FileSet(std::string folder, Layout layout) : folder_(std::move(folder)), layout_(layout) {}
@@ -31,16 +31,16 @@ class FileSet {
     classes_.push_back(std::move(name));
     return static_cast<uint32_t>(classes_.size() - 1);
   }
-  // `class_number` is AddClass's, or kNoClass (kPlain only). Looks at the file's size and time; one that cannot be read
-  // is counted and kept.
+  // Adds a local file and reads its size and time. `class_number` is a result of AddClass(), or kNoClass (kPlain only).
+  // An unreadable file is counted and kept.
   void Add(std::string_view name, int64_t label, uint32_t class_number = kNoClass);
-  // The same of an object: with the state that its storage told of, or why there is none.
+  // Adds an object with the state from its storage, or with the error instead of a state.
   void AddObject(std::string_view name, int64_t label, uint32_t class_number, const absl::StatusOr<FileInfo>& state);
 
-  // Its files have no labels: theirs mean nothing.
+  // Declares that the files have no labels. The stored labels then have no meaning.
   void SetUnlabeled() { labeled_ = false; }
   bool labeled() const { return labeled_; }
-  // A file that is no image and was left out.
+  // Counts a file that was left out because it is no image.
   void LeaveOut(const std::string& path) {
     if (left_out_++ == 0) first_left_out_ = path;
   }
@@ -51,20 +51,20 @@ class FileSet {
   const std::string& folder() const { return folder_; }
   std::string path(size_t i) const;
   std::string_view name(size_t i) const;
-  // Whether it is an object, and its state where that is known.
+  // Whether the file is an object, and the object's state if known.
   bool is_object(size_t i) const { return i < objects_.size() && objects_[i].size != kNoObject; }
   std::optional<FileInfo> state(size_t i) const;
   bool has_objects() const { return !objects_.empty(); }
   int64_t label(size_t i) const { return entries_[i].label; }
-  // Empty where there is no class.
+  // Returns "" if the file has no class.
   std::string_view class_name(size_t i) const {
     return entries_[i].class_number == kNoClass ? std::string_view() : classes_[entries_[i].class_number];
   }
   const std::vector<std::string>& classes() const { return classes_; }
   uint64_t bytes() const { return bytes_; }
-  // Of names, labels, classes, sizes and times.
+  // Fingerprint of names, labels, classes, sizes and times.
   uint64_t fingerprint() const { return fingerprint_.value(); }
-  // Files that are not there or are no regular files, and what is wrong with the first of them.
+  // Number of files that are missing or not regular, and the error of the first.
   uint64_t unreadable() const { return unreadable_; }
   const std::string& first_unreadable() const { return first_unreadable_; }
 
@@ -85,10 +85,10 @@ class FileSet {
 
   std::string folder_;
   Layout layout_;
-  std::string names_;  // all of them, without anything between
+  std::string names_;  // all names, without separators
   std::vector<Entry> entries_;
-  std::vector<Object> objects_;  // as many as entries, up to the last one that is an object
-  std::string tags_;             // theirs, without anything between
+  std::vector<Object> objects_;  // parallel to entries_, up to the last entry that is an object
+  std::string tags_;             // tags of the objects, without separators
   std::vector<std::string> classes_;
   uint64_t bytes_ = 0;
   Fingerprint fingerprint_;
@@ -99,25 +99,24 @@ class FileSet {
 
 struct ClassFolders {
   FileSet files;
-  LabelNames labels;   // of all classes
+  LabelNames labels;   // numbers of all classes
   uint64_t stray = 0;  // files beside the class folders, which are left out
   uint64_t empty = 0;  // classes without a file
 };
 
-// The files below FOLDER/CLASS/, by class and then by name, both sorted by bytes; subfolders of a class belong to it.
-// Names that begin with a dot are not looked at. Classes have the numbers 0, 1 ... in their order, or those of `labels`
-// when it is given (InvalidArgument names a class that it lacks).
-// A folder without class folders, but with images, is taken as it is: without labels. skip_other: files that do not
-// begin as images are left out and counted.
-// A folder may be one of a bucket.
-//   NotFound         no such folder
-//   InvalidArgument  no class folders, no files, folders nested too deeply; behind a web server, which lists nothing
+// Lists the files below FOLDER/CLASS/, by class and then by name, both sorted by bytes. A class includes its
+// subfolders. Names with a leading dot are ignored. Classes have the numbers 0, 1 ... in their order, or those of
+// `labels` if it is not null (InvalidArgument names a class that it lacks). A folder with images but without class
+// folders gives files without labels. skip_other: leaves out and counts files that do not begin as images. The folder
+// may be in a bucket.
+//   NotFound         the folder does not exist
+//   InvalidArgument  no class folders, no files, or folders nested too deeply; a web server, which has no listing
 absl::StatusOr<ClassFolders> ListClassFolders(const std::string& folder, const LabelNames* labels,
                                               bool skip_other = false);
 
-// The files of a list, in its order: lines "path<TAB, space or comma>label"; empty lines are skipped. Paths are below
-// `root` unless they are absolute or URLs; list and root may be in a bucket or behind a web server. A label is a
-// number, or one of `labels` when that is given; then the file's class is known. InvalidArgument names the list's line.
+// Reads a list of files, in its order. Its lines are "path<TAB, space or comma>label"; empty lines are skipped. Paths
+// are below `root` unless they are absolute or URLs. List and root may be in a bucket or on a web server. A label is a
+// number, or one of `labels` if that is not null; then the file's class is known. InvalidArgument names the line.
 absl::StatusOr<FileSet> ReadFileList(const std::string& path, const std::string& root, const LabelNames* labels,
                                      bool skip_other = false);
 

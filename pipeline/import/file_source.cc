@@ -57,7 +57,7 @@ class FileMaker final : public RecordMaker {
     auto content = ReadWholeFile(path, kDefaultMaxRecordBytes);
     if (content.ok()) return content;
     const absl::Status status = content.status();
-    // Too large a file is the file's fault; too many open files or a broken disk are not.
+    // A file that is too large is a bad item. Too many open files or a broken disk are not the file's fault.
     if (const auto info = StatFile(path); info.ok() && info->size > kDefaultMaxRecordBytes) {
       return absl::InvalidArgumentError(status.message());
     }
@@ -69,7 +69,7 @@ class FileMaker final : public RecordMaker {
   ImagePreparer preparer_;
 };
 
-// All of an object, in the state that its listing told of.
+// Fetches a whole object, in the state from its listing.
 void BringObject(ObjectStorage* storage, const std::string& path, const FileInfo& state, const CallOptions& options,
                  CallDone<BroughtItem> done) {
   if (state.size > kDefaultMaxRecordBytes) {
@@ -99,7 +99,7 @@ void BringObject(ObjectStorage* storage, const std::string& path, const FileInfo
                  return std::move(done)(absl::FailedPreconditionError(absl::StrCat(
                      path, " was written again since it was listed; give the command again when nobody writes there")));
                }
-               // Whose keys are over is no fault of the object.
+               // Expired keys are not the object's fault.
                if (absl::IsPermissionDenied(got.status())) {
                  return std::move(done)(absl::FailedPreconditionError(why));
                }
@@ -132,7 +132,8 @@ class FileSource final : public RecordSource {
     const std::string path = files_.path(item);
     const std::optional<FileInfo> state = files_.state(item);
     if (state) return BringObject(Objects(), path, *state, options, std::move(done));
-    // What was wrong with it is said again, or is over.
+    // The listing had an error instead of a state. Stat() returns the error again, or the state if the error has
+    // passed.
     Objects()->Stat(path, options, [path, options, done = std::move(done)](absl::StatusOr<StoredName> found) mutable {
       if (!found.ok()) return std::move(done)(found.status());
       if (found->kind != StoredEntry::Kind::kFile) {

@@ -1,4 +1,4 @@
-// Image files as records, with ImageNet's keys: image/encoded, image/class/label, image/class/text (where known),
+// Image files as records, with ImageNet's keys: image/encoded, image/class/label, image/class/text (if known),
 // image/filename, image/format, image/height, image/width.
 #ifndef PENSTOCK_PIPELINE_IMPORT_FILE_SOURCE_H_
 #define PENSTOCK_PIPELINE_IMPORT_FILE_SOURCE_H_
@@ -12,8 +12,8 @@
 
 namespace penstock {
 
-// Item i is file i. With `skip_bad` unreadable files are left for the makers to report one by one; else NotFound says
-// how many there are and names the first.
+// Makes a source whose item i is file i. With `skip_bad` the makers report unreadable files one by one. Otherwise
+// returns NotFound with the number of unreadable files and the name of the first.
 absl::StatusOr<std::unique_ptr<RecordSource>> NewFileSource(FileSet files, const PrepareOptions& prepare,
                                                             bool skip_bad);
 

@@ -12,7 +12,8 @@
 namespace penstock {
 namespace {
 
-// Buffers above this are given back: one huge image must not weigh on each thread for the rest of the run.
+// Buffers above this size are freed, so that one huge image does not occupy memory of each thread for the rest of the
+// run.
 constexpr size_t kMaxHeldBytes = size_t{64} << 20;
 
 int ChannelsOf(const ImageHeader& header) { return header.components <= 2 ? 1 : 3; }
@@ -22,7 +23,7 @@ void Grow(size_t bytes, std::vector<uint8_t>* buffer) {
   buffer->resize(bytes);
 }
 
-// A side of the smaller image: rounded to nearest, at least 1.
+// Returns a side of the resized image, rounded to nearest, at least 1.
 int Scaled(int side, int longer, uint32_t target) {
   return std::max(1, static_cast<int>((int64_t{side} * target * 2 + longer) / (int64_t{longer} * 2)));
 }
@@ -54,14 +55,14 @@ absl::StatusOr<PreparedImage> ImagePreparer::Prepare(std::string_view encoded) {
     if (absl::IsDataLoss(indexed) && (options_.lenient || !options_.check)) return image;
     PS_RETURN_IF_ERROR(indexed);
   }
-  // An image that was made anew, or whose coefficients were all read, needs no further look.
+  // A re-encoded image has been decoded, and the restart index has read all coefficients. Neither needs a check.
   if (options_.check && image.treatment == ImageTreatment::kKept) PS_RETURN_IF_ERROR(Check(encoded, header));
   return image;
 }
 
 absl::Status ImagePreparer::AddIndex(PreparedImage* image) {
   auto indexed = AddRestartIndex(image->bytes, options_.limits);
-  if (absl::IsFailedPrecondition(indexed.status())) return absl::OkStatus();  // of a kind that has no such form
+  if (absl::IsFailedPrecondition(indexed.status())) return absl::OkStatus();  // its kind has no such form
   if (absl::IsResourceExhausted(indexed.status())) return absl::InvalidArgumentError(indexed.status().message());
   PS_RETURN_IF_ERROR(indexed.status());
   indexed_ = *std::move(indexed);
@@ -87,7 +88,7 @@ absl::StatusOr<ImageView> ImagePreparer::Decode(std::string_view encoded, const 
 
 absl::Status ImagePreparer::Check(std::string_view encoded, const ImageHeader& header) {
   if (header.format != ImageFormat::kJpeg) return Decode(encoded, header).status();
-  // Nobody wants the pixels: every row goes over the one before it.
+  // The pixels are not needed, so every row overwrites the previous row.
   Grow(static_cast<size_t>(header.width) * 3, &pixels_);
   return decoder_
       .Decode(encoded, {0, 0, header.width, header.height},

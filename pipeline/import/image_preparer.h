@@ -1,4 +1,4 @@
-// What an import does to the bytes of one image.
+// Preparation of one image's bytes for an import.
 #ifndef PENSTOCK_PIPELINE_IMPORT_IMAGE_PREPARER_H_
 #define PENSTOCK_PIPELINE_IMPORT_IMAGE_PREPARER_H_
 
@@ -20,20 +20,20 @@
 namespace penstock {
 
 struct PrepareOptions {
-  // JPEG: the same coefficients with restart markers and their table, so that a crop reads only its own tiles. Images
-  // that have no such form (progressive ones and other formats) keep their bytes.
+  // Rewrites JPEGs with restart markers and a table of them, so that a crop reads only its own tiles. The coefficients
+  // do not change. Images that have no such form (progressive JPEGs and other formats) keep their bytes.
   bool restart_index = true;
-  // Images whose longer side has more pixels are made smaller (PIL bilinear, the aspect kept) and compressed as JPEG of
-  // this quality. 0: none.
+  // Resizes images whose longer side has more pixels (PIL bilinear, aspect kept), and compresses them as JPEG of this
+  // quality. 0: never.
   uint32_t longer_side = 0;
   int quality = 90;
-  // Decodes every image wholly, so that a damaged one is found now. Off: its header is looked at.
+  // Decodes every image completely, so that the import finds damaged ones. Otherwise only headers are checked.
   bool check = true;
-  // Takes what libjpeg makes of a damaged JPEG.
+  // Accepts damaged JPEGs as libjpeg decodes them.
   bool lenient = false;
   ImageLimits limits;
 
-  // As (flag, value): what of this changes the bytes that are written.
+  // Returns the options that change the written bytes, as (flag, value).
   std::vector<std::pair<std::string, std::string>> Arguments() const;
 };
 
@@ -44,21 +44,21 @@ struct PreparedImage {
   ImageTreatment treatment = ImageTreatment::kKept;
 };
 
-// One per thread; keeps its decoders and buffers.
+// Not thread-safe: each thread has its own, which keeps its decoders and buffers.
 class ImagePreparer {
  public:
   explicit ImagePreparer(const PrepareOptions& options) : options_(options) {}
 
-  // InvalidArgument: no image that we read, or over the limits. DataLoss: it does not decode without damage.
-  // EXIF orientation is never applied; an image that is compressed anew says the same orientation as before.
+  // Prepares an image. InvalidArgument: no supported image, or over the limits. DataLoss: the image is damaged. Never
+  // applies EXIF orientation. A re-encoded image keeps the orientation of the original.
   absl::StatusOr<PreparedImage> Prepare(std::string_view encoded);
 
  private:
-  // The whole image into pixels_, with 1 channel for gray ones, else 3.
+  // Decodes the whole image into pixels_, with 1 channel for gray images and 3 for others.
   absl::StatusOr<ImageView> Decode(std::string_view encoded, const ImageHeader& header);
   absl::Status Check(std::string_view encoded, const ImageHeader& header);
   absl::Status Shrink(std::string_view encoded, const ImageHeader& header, PreparedImage* image);
-  // Gives the JPEG its restart index where it can have one. DataLoss: the JPEG is damaged.
+  // Adds the restart index to a JPEG if its kind can have one. DataLoss: the JPEG is damaged.
   absl::Status AddIndex(PreparedImage* image);
 
   const PrepareOptions options_;

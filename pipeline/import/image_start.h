@@ -1,4 +1,4 @@
-// Whether a file is an image, by its first bytes: for sources that hold other files too.
+// Recognizes images by their first bytes, for sources that also hold other files.
 #ifndef PENSTOCK_PIPELINE_IMPORT_IMAGE_START_H_
 #define PENSTOCK_PIPELINE_IMPORT_IMAGE_START_H_
 
@@ -7,10 +7,10 @@
 
 namespace penstock {
 
-// Whether these are the first bytes of an image of a kind that is read (ProbeImage); 12 of them are enough.
+// Returns whether the first bytes (12 suffice) are those of an image of a supported kind (ProbeImage).
 bool BeginsAsImage(std::string_view bytes);
 
-// The same of a file; true of one that cannot be read, so that its own error is said later.
+// As BeginsAsImage(), for a file. Returns true for an unreadable file, whose error is then reported when it is read.
 bool MayBeImageFile(const std::string& path);
 
 }  // namespace penstock

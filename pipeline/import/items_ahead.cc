@@ -57,7 +57,7 @@ void ItemsAhead::BringWhatFits() {
     uint64_t item = 0;
     {
       MutexLock lock(&mutex_);
-      // What somebody could not wait for is under way or gone.
+      // Drops items that Take() has already begun or taken.
       while (!waiting_.empty()) {
         const auto first = items_.find(waiting_.front());
         if (first != items_.end() && !first->second.begun) break;
@@ -78,7 +78,8 @@ void ItemsAhead::BringWhatFits() {
 
 void ItemsAhead::Begin(uint64_t item, CallPriority priority) {
   bring_(item, {.priority = priority, .stop = stop_.get_token()}, [this, item](absl::StatusOr<BroughtItem> brought) {
-    // Under the lock to the end: who waits for the last one may destroy us behind it.
+    // Holds the lock until the end. The destructor may wait for this call, and destroys the object when the lock is
+    // released.
     MutexLock lock(&mutex_);
     items_.find(item)->second.result.emplace(std::move(brought));
     --under_way_;

@@ -1,4 +1,4 @@
-// What items are made of, brought from storage that is far away before their turn comes.
+// Fetches the input of items from remote storage before their turn.
 #ifndef PENSTOCK_PIPELINE_IMPORT_ITEMS_AHEAD_H_
 #define PENSTOCK_PIPELINE_IMPORT_ITEMS_AHEAD_H_
 
@@ -20,36 +20,39 @@
 namespace penstock {
 
 struct BroughtItem {
-  std::shared_ptr<const void> owner;  // of `bytes`
+  std::shared_ptr<const void> owner;  // owner of `bytes`
   std::string_view bytes;
 };
 
-// Thread-safe. Items are brought in the order in which they were announced, so many at once, and no more of them than
-// fit `bytes` wait for those who take them; one that is wanted now is brought beside that.
+// Thread-safe. Fetches items in the order of their announcements, at most Options::under_way at a time. Items that are
+// in flight or fetched have at most Options::bytes together, or are one item. Take() fetches an item that has not begun
+// at once, beyond these limits.
 class ItemsAhead {
  public:
-  // Announced and not yet taken; more than are under way, so that something is there when many are taken at once.
+  // Number of items to announce in advance. It exceeds the number in flight, so that fetched items are ready for many
+  // calls of Take() at once.
   static constexpr size_t kAnnounced = 256;
 
   struct Options {
     size_t under_way = 128;
     uint64_t bytes = uint64_t{256} << 20;
   };
-  // What an item takes in memory while it is brought and until it is taken.
+  // Returns the memory that an item occupies from the start of its fetch until Take() returns it.
   using BytesOf = std::function<uint64_t(uint64_t item)>;
-  // Never blocks; calls `done` once.
+  // Fetches an item. Must not block, and must call `done` once.
   using Bring = std::function<void(uint64_t item, const CallOptions& options, CallDone<BroughtItem> done)>;
 
-  // Not Options() by default: clang reads a nested class's initializers only behind the outer class.
+  // A separate constructor instead of a default argument Options(): clang parses initializers of a nested class only
+  // after the outer class.
   ItemsAhead(BytesOf bytes_of, Bring bring) : ItemsAhead(std::move(bytes_of), std::move(bring), Options()) {}
   ItemsAhead(BytesOf bytes_of, Bring bring, const Options& options)
       : options_(options), bytes_of_(std::move(bytes_of)), bring_(std::move(bring)) {}
-  // Waits for what is under way.
+  // Cancels fetches in flight, and blocks until they have ended.
   ~ItemsAhead();
 
-  // Take(item) will come, or has come just now.
+  // Announces that Take(item) will be called, or has just been called.
   void Announce(uint64_t item);
-  // Waits for it. Once for each item.
+  // Blocks until the item is fetched, and returns it. Once for each item.
   absl::StatusOr<BroughtItem> Take(uint64_t item);
 
  private:
@@ -69,8 +72,9 @@ class ItemsAhead {
   Mutex mutex_;
   CondVar changed_;
   std::map<uint64_t, Item> items_ ABSL_GUARDED_BY(mutex_);
-  std::deque<uint64_t> waiting_ ABSL_GUARDED_BY(mutex_);  // not begun, unless it was wanted meanwhile
-  std::set<uint64_t> early_ ABSL_GUARDED_BY(mutex_);      // taken before they were announced
+  // Announced items; an item that Take() has begun may still be in the queue.
+  std::deque<uint64_t> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::set<uint64_t> early_ ABSL_GUARDED_BY(mutex_);  // taken before they were announced
   size_t under_way_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

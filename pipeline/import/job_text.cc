@@ -38,6 +38,12 @@ std::string ImageRecipeText(const std::string& column) {
                       "random_horizontal_flip { probability: 0.5 } }\n");
 }
 
+std::string EvaluationRecipeText() {
+  return "ops { decode_image { channels: RGB } }\n"
+         "ops { resize { shorter_side: 256 } }\n"
+         "ops { center_crop { height: 224 width: 224 } }\n";
+}
+
 std::string ShapeText(const std::vector<int64_t>& shape) {
   if (shape.empty()) return "";
   return absl::StrCat(" shape: [", absl::StrJoin(shape, ", "), "]");
@@ -52,8 +58,8 @@ std::string RawFeatureText(const std::string& key, const std::string& column, DT
                       ragged ? " variable_length: true" : "", " }");
 }
 
-std::string BatchText(uint64_t rows) {
-  const std::string batch = absl::StrCat("batch { size: ", FittingBatch(rows), " last: DROP }");
+std::string BatchText(uint64_t rows, const std::string& last) {
+  const std::string batch = absl::StrCat("batch { size: ", FittingBatch(rows), " last: ", last, " }");
   return absl::StrCat(batch, std::string(39 - std::min<size_t>(batch.size(), 38), ' '),
                       "# over all ranks; DROP | PAD | PARTIAL\n");
 }

@@ -1,4 +1,4 @@
-// Pieces of the job files that read back what was written.
+// Parts of job files that read the written shards.
 #ifndef PENSTOCK_PIPELINE_IMPORT_JOB_TEXT_H_
 #define PENSTOCK_PIPELINE_IMPORT_JOB_TEXT_H_
 
@@ -11,30 +11,34 @@
 
 namespace penstock {
 
-// The head of a job file: its schema's name, which command wrote it, name and data set.
+// Returns the head of a job file: schema, command that wrote it, name and data set.
 std::string JobTextHead(const std::string& command, const std::string& name, const std::string& files);
 
-// "features { key: "data" column: "image" type: BYTES decode_raw: UINT8 shape: [32, 32, 3] }": one value whose bytes
-// are a tensor; `column` may be empty: the key is then its name. With `ragged` any number of elements of that shape.
+// Returns "features { key: "data" column: "image" type: BYTES decode_raw: UINT8 shape: [32, 32, 3] }", for a value
+// whose bytes are a tensor. If `column` is empty, the column is named as the key. `ragged`: any number of elements of
+// that shape.
 std::string RawFeatureText(const std::string& key, const std::string& column, DType dtype,
                            const std::vector<int64_t>& shape, bool ragged = false);
 
-// Whether these are the first bytes of a JPEG, PNG, WebP, BMP or GIF file.
+// Returns whether the first bytes are those of a JPEG, PNG, WebP, BMP or GIF file.
 bool LooksLikeImage(std::string_view bytes);
 
-// Whether an integer of this key is most likely a class.
+// Returns whether an integer of this key is most likely a class.
 bool LooksLikeLabel(std::string_view key);
 
-// The ops of a training recipe; `column` is empty, or `column: "..." ` where the image is in another one.
+// Returns the ops of a training recipe. `column` is empty, or `column: "..." ` if the image is in another column.
 std::string ImageRecipeText(const std::string& column = "");
 
-// " shape: [2, 3]", or nothing for a scalar.
+// Returns the ops of an evaluation: the whole image resized, and its center.
+std::string EvaluationRecipeText();
+
+// Returns " shape: [2, 3]", or "" for a scalar.
 std::string ShapeText(const std::vector<int64_t>& shape);
 
-// "batch { size: 256 last: DROP }" with its comment, of a size that fits an epoch of so many rows.
-std::string BatchText(uint64_t rows);
+// Returns "batch { size: 256 last: DROP }" with a comment. The size fits an epoch of `rows`.
+std::string BatchText(uint64_t rows, const std::string& last = "DROP");
 
-// A job name made of what it may hold: other characters become '-'.
+// Returns `text` as a valid job name: invalid characters become '-'.
 std::string JobName(const std::string& text);
 
 }  // namespace penstock

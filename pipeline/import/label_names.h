@@ -13,15 +13,15 @@ namespace penstock {
 
 using LabelNames = std::map<std::string, int64_t, std::less<>>;
 
-// A line "left<TAB or space>right", split at its last tab, or at its last space where it has no tab; blanks around
-// both are cut off. False when there are not two parts.
+// Splits "left<TAB or space>right" at its last tab, or at its last space if it has no tab, and strips blanks around
+// both parts. Returns false if there are not two parts.
 bool SplitLastWord(std::string_view line, std::string_view* left, std::string_view* right);
 
-// Each line is "name<TAB or space>number"; empty lines are skipped. InvalidArgument names the file and the line: no
-// number, or a name that an earlier line has with another number.
+// Reads lines "name<TAB or space>number"; empty lines are skipped. InvalidArgument names the file and the line: a
+// missing number, or a name that an earlier line has with another number.
 absl::StatusOr<LabelNames> ReadLabelNames(const std::string& path);
 
-// The text that ReadLabelNames reads: "name<TAB>number", by number.
+// Returns the text that ReadLabelNames() reads: "name<TAB>number", sorted by number.
 std::string LabelNamesText(const LabelNames& names);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Finding the files of an import: class folders and lists.
+// Finds the files of an import: class folders and lists.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -19,10 +19,10 @@
 namespace penstock {
 namespace {
 
-// Paths of a list whose states are asked for together.
+// Paths of a list whose states are fetched together.
 constexpr size_t kAtOnce = 4096;
 
-// Adds the files, but for those that are left out as no images.
+// Adds the files that may be images; with `skip_other`, counts the others.
 void AddImages(SourceFolders* folders, const std::string& folder, const std::vector<FoundFile>& found, bool skip_other,
                int64_t label, uint32_t class_number, FileSet* files) {
   const std::vector<bool> may =
@@ -38,7 +38,7 @@ void AddImages(SourceFolders* folders, const std::string& folder, const std::vec
   }
 }
 
-// A file that a list names.
+// A file in a list.
 struct Listed {
   std::string name, path;
   int64_t label;

@@ -25,12 +25,12 @@ std::string_view Bare(std::string_view text) {
 
 bool SplitListLine(std::string_view line, const LabelNames* labels, std::string_view* path, std::string_view* label) {
   const bool blank = SplitLastWord(line, path, label);
-  // "b.jpg, 3" has both: the comma ends the path.
+  // "b.jpg, 3" contains both separators. The comma ends the path.
   if (blank && IsLabel(*label, labels) && (path->empty() || path->back() != ',')) return true;
   const size_t comma = line.rfind(',');
   if (comma == std::string_view::npos) return blank;
   const std::string_view before = Bare(line.substr(0, comma)), behind = Bare(line.substr(comma + 1));
-  // Neither is a label: what the last separator of either kind parts is named in the error.
+  // Neither split gives a label, so the split at the last separator is the one for the error message.
   if (blank && !IsLabel(behind, labels) && behind.find_first_of(" \t") != std::string_view::npos) return true;
   *path = before;
   *label = behind;

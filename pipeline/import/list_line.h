@@ -8,8 +8,9 @@
 
 namespace penstock {
 
-// Parts "path<TAB, space or comma>label", where path and label may hold some of these: taken is the part that gives a
-// number or one of `labels` (may be null). Quotes around what a comma parts are removed. False: there are no two parts.
+// Splits "path<TAB, space or comma>label", where path and label may contain such separators. Chooses the split whose
+// label is a number or one of `labels` (may be null). Removes quotes around parts that a comma separates. Returns false
+// if there are not two parts.
 bool SplitListLine(std::string_view line, const LabelNames* labels, std::string_view* path, std::string_view* label);
 
 }  // namespace penstock

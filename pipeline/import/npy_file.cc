@@ -21,7 +21,7 @@ constexpr size_t kMaxHeaderBytes = 64 << 10;
 
 absl::Status NoHeader(const char* what) { return absl::InvalidArgumentError(absl::StrCat("no .npy header: ", what)); }
 
-// What stands behind 'key': in the dict that the header is, up to one of `ends`.
+// Finds the text after 'key': in the header's dict, up to one of `ends`.
 bool ValueOf(absl::string_view dict, absl::string_view key, const char* ends, absl::string_view* value) {
   for (const char quote : {'\'', '"'}) {
     const std::string quoted = absl::StrCat(std::string(1, quote), key, std::string(1, quote));
@@ -42,7 +42,7 @@ bool ParseShape(absl::string_view text, std::vector<int64_t>* shape) {
   if (!absl::ConsumePrefix(&text, "(")) return false;
   for (absl::string_view part : absl::StrSplit(text, ',')) {
     part = absl::StripAsciiWhitespace(part);
-    absl::ConsumeSuffix(&part, "L");  // Python 2 wrote long integers so
+    absl::ConsumeSuffix(&part, "L");  // Python 2 wrote long integers with this suffix
     if (part.empty()) continue;
     int64_t extent = 0;
     if (!absl::SimpleAtoi(part, &extent) || extent < 0) return false;
@@ -83,7 +83,7 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes) {
       !ValueOf(dict, "shape", ")", &shape)) {
     return NoHeader("descr, fortran_order or shape is missing");
   }
-  // A record array's descr is a list: it is no one type, and TypeOf will say so.
+  // The descr of a record array is a list, which TypeOf() rejects.
   if (descr.size() > 2 && (descr[0] == '\'' || descr[0] == '"')) descr = descr.substr(1, descr.size() - 2);
   header.descr = std::string(descr);
   if (order != "True" && order != "False") return NoHeader("fortran_order is neither True nor False");
@@ -146,10 +146,10 @@ absl::StatusOr<std::unique_ptr<const NpyFile>> NpyFile::Open(std::unique_ptr<Ran
   return std::unique_ptr<const NpyFile>(std::move(npy));
 }
 
-absl::Status NpyFile::ReadRow(uint64_t i, std::string* out) const {
-  out->resize(row_bytes_);
-  PS_ASSIGN_OR_RETURN(const size_t got, file_->ReadAt(data_offset_ + i * row_bytes_, row_bytes_, out->data()));
-  if (got == row_bytes_) return absl::OkStatus();
+absl::Status NpyFile::ReadRows(uint64_t i, uint64_t count, std::string* out) const {
+  out->resize(count * row_bytes_);
+  PS_ASSIGN_OR_RETURN(const size_t got, file_->ReadAt(data_offset_ + i * row_bytes_, out->size(), out->data()));
+  if (got == out->size()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(path(), " has become shorter while it was read"));
 }
 

@@ -1,4 +1,4 @@
-// Reading NumPy .npy files (format versions 1.0 to 3.0, numpy/lib/format.py), a row at a time.
+// Reads NumPy .npy files (format versions 1.0 to 3.0, numpy/lib/format.py), row by row.
 #ifndef PENSTOCK_PIPELINE_IMPORT_NPY_FILE_H_
 #define PENSTOCK_PIPELINE_IMPORT_NPY_FILE_H_
 
@@ -17,39 +17,41 @@ namespace penstock {
 
 struct NpyHeader {
   std::string descr;           // NumPy's name of the element type: "<f4"
-  bool fortran_order = false;  // columns first
+  bool fortran_order = false;  // column-major order
   std::vector<int64_t> shape;
-  uint64_t data_offset = 0;  // of the first element in the file
+  uint64_t data_offset = 0;  // offset of the first element in the file
 
   bool operator==(const NpyHeader&) const = default;
 };
 
-// The header at the beginning of `bytes` (64 KiB are enough for any that is read here). InvalidArgument: no .npy file,
-// or a header that is not NumPy's. Bytes from outside are safe.
+// Parses the header at the beginning of `bytes`; 64 KiB suffice for every supported header. InvalidArgument: no .npy
+// file, or a header that NumPy does not write. Safe for untrusted bytes.
 absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes);
 
 // Thread-safe.
 class NpyFile {
  public:
-  // An object is copied into the folder `scratch` first, into a file without a name.
-  // Opens an array of at least one dimension and checks all of its header against the file. InvalidArgument names the
-  // file and says what to do: an element type that a column cannot have (unsigned 32 and 64 bits, complex, strings,
-  // objects, big-endian ones), Fortran order, a scalar, no rows. DataLoss: fewer or more bytes than the header says.
+  // Opens an array of at least one dimension and checks its whole header against the file. An object is first copied
+  // into an unnamed file in the folder `scratch`. InvalidArgument names the file and the remedy: an element type
+  // that a column cannot have (unsigned 32 and 64 bits, complex, strings, objects, big-endian ones), Fortran order, a
+  // scalar, no rows. DataLoss: the file has fewer or more bytes than the header declares.
   static absl::StatusOr<std::unique_ptr<const NpyFile>> Open(const std::string& path, const std::string& scratch = "");
-  // The same for a file that is open, such as a member of an archive.
+  // As above, for an open file such as a member of an archive.
   static absl::StatusOr<std::unique_ptr<const NpyFile>> Open(std::unique_ptr<RandomAccessFile> file);
 
   const std::string& path() const { return file_->path(); }
   DType dtype() const { return dtype_; }
   uint64_t rows() const { return rows_; }
-  // The shape of one row; [] where the array has one dimension.
+  // Shape of one row; [] if the array has one dimension.
   const std::vector<int64_t>& row_shape() const { return row_shape_; }
   uint64_t row_bytes() const { return row_bytes_; }
-  // Of the header, and of the file's size and time.
+  // Fingerprint of the header, and of the file's size and time.
   uint64_t fingerprint() const { return fingerprint_; }
 
-  // Row i into *out (replaced), little-endian, dense. i < rows().
-  absl::Status ReadRow(uint64_t i, std::string* out) const;
+  // Reads row i into *out (replaced), little-endian and dense. Requires i < rows().
+  absl::Status ReadRow(uint64_t i, std::string* out) const { return ReadRows(i, 1, out); }
+  // Reads `count` consecutive rows from row i. Requires i + count <= rows().
+  absl::Status ReadRows(uint64_t i, uint64_t count, std::string* out) const;
 
  private:
   NpyFile() = default;
@@ -60,7 +62,7 @@ class NpyFile {
   std::vector<int64_t> row_shape_;
 };
 
-// Integers of one per row, from an array of an integer or bool type and shape (N) or (N, 1), as int64.
+// Reads one integer per row, from an array of an integer or bool type and shape (N) or (N, 1), as int64.
 absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const NpyFile& npy);
 absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const std::string& path, const std::string& scratch = "");
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -19,7 +21,7 @@ namespace {
 
 constexpr char kSuffix[] = ".npy";
 
-// What rows are called, the first that is there; and what their labels are called then.
+// Usual names of arrays of rows, of which the first that exists is used, and of their labels.
 struct Usual {
   const char* rows;
   std::array<const char*, 3> labels;
@@ -80,12 +82,40 @@ class Archive {
   std::map<std::string, ZipMember> members_;
 };
 
-absl::StatusOr<std::string> RowsOf(const Archive& archive, const std::string& path, const std::string& given) {
+// Returns whether all arrays can be columns of the same rows.
+bool AllAlike(const Archive& archive, const std::string& scratch) {
+  std::optional<uint64_t> rows;
+  for (const std::string& name : archive.names()) {
+    const auto array = archive.Array(name, scratch);
+    if (!array.ok() || (*array)->rows() != rows.value_or((*array)->rows())) return false;
+    rows = (*array)->rows();
+  }
+  return true;
+}
+
+// Returns whether each row is one integer.
+bool AreClasses(const NpyFile& array) {
+  const DType dtype = array.dtype();
+  const bool real = dtype == DType::kFloat16 || dtype == DType::kFloat32 || dtype == DType::kFloat64;
+  return !real && array.row_bytes() == DTypeSize(dtype);
+}
+
+// Returns "train" for "x_train", and "" for a name without a split.
+std::string SplitOf(std::string_view name) {
+  for (const char* split : {"train", "test", "val"}) {
+    if (name.find(split) != std::string_view::npos) return split;
+  }
+  return "";
+}
+
+absl::StatusOr<std::string> RowsOf(const Archive& archive, const std::string& path, const std::string& given,
+                                   const std::string& scratch) {
   if (!given.empty()) return archive.Has(given) ? absl::StatusOr<std::string>(given) : archive.Lacks(given);
   for (const Usual& usual : kUsual) {
     if (archive.Has(usual.rows)) return usual.rows;
   }
   if (archive.names().size() == 1) return archive.names()[0];
+  if (AllAlike(archive, scratch)) return archive.names()[0];
   return absl::InvalidArgumentError(absl::StrCat(path, ": which array holds the rows? --array NAME says so; it has: ",
                                                  archive.List(), " (--labels NAME: labels)"));
 }
@@ -107,11 +137,18 @@ absl::StatusOr<NpzArrays> OpenNpz(const std::string& path, const NpzOptions& opt
   PS_ASSIGN_OR_RETURN(const Archive archive, Archive::Open(path, options.scratch));
   const auto bare = [](const std::string& name) { return std::string(absl::StripSuffix(name, kSuffix)); };
   NpzArrays arrays;
-  PS_ASSIGN_OR_RETURN(arrays.rows_name, RowsOf(archive, path, bare(options.rows)));
+  PS_ASSIGN_OR_RETURN(arrays.rows_name, RowsOf(archive, path, bare(options.rows), options.scratch));
   PS_ASSIGN_OR_RETURN(arrays.labels_name, LabelsOf(archive, arrays.rows_name, bare(options.labels)));
   PS_ASSIGN_OR_RETURN(arrays.rows, archive.Array(arrays.rows_name, options.scratch));
+  std::unique_ptr<const NpyFile> labels;
   if (!arrays.labels_name.empty()) {
-    PS_ASSIGN_OR_RETURN(const auto labels, archive.Array(arrays.labels_name, options.scratch));
+    PS_ASSIGN_OR_RETURN(labels, archive.Array(arrays.labels_name, options.scratch));
+    if (options.labels.empty() && !AreClasses(*labels)) {
+      labels.reset();  // it becomes a column like others
+      arrays.labels_name.clear();
+    }
+  }
+  if (labels != nullptr) {
     PS_ASSIGN_OR_RETURN(arrays.labels, ReadNpyLabels(*labels));
     if (arrays.labels.size() != arrays.rows->rows()) {
       return absl::InvalidArgumentError(absl::StrCat(labels->path(), " has ", arrays.labels.size(), " labels for ",
@@ -119,7 +156,16 @@ absl::StatusOr<NpzArrays> OpenNpz(const std::string& path, const NpzOptions& opt
     }
   }
   for (const std::string& name : archive.names()) {
-    if (name != arrays.rows_name && name != arrays.labels_name) arrays.left_out.push_back(name);
+    if (name == arrays.rows_name || name == arrays.labels_name) continue;
+    const bool other_split = SplitOf(name) != SplitOf(arrays.rows_name) && !SplitOf(name).empty();
+    if (options.rows.empty() && !other_split) {
+      auto array = archive.Array(name, options.scratch);
+      if (array.ok() && (*array)->rows() == arrays.rows->rows()) {
+        arrays.others.push_back({name, *std::move(array)});
+        continue;
+      }
+    }
+    arrays.left_out.push_back(name);
   }
   return arrays;
 }

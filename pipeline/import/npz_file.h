@@ -1,4 +1,4 @@
-// NumPy's .npz archives: which of its arrays are rows, and which their labels.
+// NumPy's .npz archives: finds the arrays of rows and of their labels.
 #ifndef PENSTOCK_PIPELINE_IMPORT_NPZ_FILE_H_
 #define PENSTOCK_PIPELINE_IMPORT_NPZ_FILE_H_
 
@@ -13,22 +13,29 @@
 namespace penstock {
 
 struct NpzOptions {
-  // Names of arrays, with or without ".npy". Empty rows: x_train, train_images, images, x, data and their like, or the
-  // only array. Empty labels: what belongs to the rows' name (y_train, train_labels, labels, y), where it is there.
+  // Names of arrays, with or without ".npy". Empty rows: x_train, train_images, images, x, data and similar names;
+  // otherwise the first array, if all have as many rows. Empty labels: the usual name for these rows (y_train,
+  // train_labels, labels, y), if it exists.
   std::string rows, labels;
-  // A folder in which deflated arrays are unpacked, and archives of buckets copied, in files without a name.
+  // Folder for unnamed files, into which deflated arrays are unpacked and archives of buckets are copied.
   std::string scratch;
 };
 
 struct NpzArrays {
   std::unique_ptr<const NpyFile> rows;
-  std::vector<int64_t> labels;  // one for each row, or none
+  std::vector<int64_t> labels;  // one per row, or none
   std::string rows_name, labels_name;
-  std::vector<std::string> left_out;  // names of the other arrays, in their order
+  struct Other {
+    std::string name;
+    std::unique_ptr<const NpyFile> file;
+  };
+  std::vector<Other> others;  // Arrays with as many rows, of no other split. Empty if the options name the rows.
+  std::vector<std::string> left_out;  // names of the remaining arrays, in their order
 };
 
-// InvalidArgument and DataLoss name the archive and the array: those of NpyFile::Open, ReadNpyLabels, ListZip and
-// OpenZipMember; no such array, with those that there are; rows that cannot be told.
+// Opens an archive. InvalidArgument and DataLoss name the archive and the array: errors of NpyFile::Open(),
+// ReadNpyLabels(), ListZip() and OpenZipMember(); a missing array, with the names of the existing ones; rows that
+// cannot be determined.
 absl::StatusOr<NpzArrays> OpenNpz(const std::string& path, const NpzOptions& options);
 
 }  // namespace penstock

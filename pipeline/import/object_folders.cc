@@ -1,4 +1,4 @@
-// Folders of a bucket.
+// Folders in a bucket.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -14,9 +14,9 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kListings = 16, kQuestions = 64;  // under way
-constexpr size_t kStart = 12;                      // bytes by which an image is known
-// Of so many files is found out whether they are images, when only one need be.
+constexpr size_t kListings = 16, kQuestions = 64;  // maximum numbers of calls in flight
+constexpr size_t kStart = 12;                      // bytes that identify an image
+// Number of files whose content HasImage() checks.
 constexpr size_t kLookedAt = 64;
 
 bool IsCalledAsImages(const std::string& name) {
@@ -40,9 +40,9 @@ class ObjectFolders final : public SourceFolders {
 
   absl::StatusOr<std::vector<std::vector<FoundFile>>> FilesBelow(const std::vector<std::string>& folders) override {
     std::vector<std::vector<FoundFile>> all(folders.size());
-    // Level by level: all folders of one are asked for together.
+    // Proceeds level by level, and lists all folders of a level concurrently.
     struct Asked {
-      size_t of;          // in `folders`
+      size_t of;          // index in `folders`
       std::string below;  // "", or "sub/"
     };
     std::vector<Asked> level;
@@ -146,7 +146,7 @@ std::vector<absl::StatusOr<FileInfo>> StatesOf(ObjectStorage* storage, const std
 
 std::vector<bool> MayBeImageObjects(ObjectStorage* storage, const std::vector<std::string>& names,
                                     const std::vector<absl::StatusOr<FileInfo>>& states) {
-  std::vector<char> may(names.size(), 1);  // not bool: written by several threads
+  std::vector<char> may(names.size(), 1);  // not bool, because several threads write to it
   RunCalls(names.size(), kQuestions, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
     if (!states[i].ok()) return std::move(ended)();
     struct Start {

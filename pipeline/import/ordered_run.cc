@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/runtime/threads.h"
 
 namespace penstock {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 using Made = absl::StatusOr<MadeRecord>;
 using Take = std::function<absl::Status(uint64_t, Made)>;
 
-// How far the threads may run ahead of the first record that is missing.
+// How far the threads may run ahead of the first missing record.
 constexpr uint64_t kMaxAhead = 4096;
 
 class Run {
@@ -57,7 +58,8 @@ class Run {
   }
 
  private:
-  // The record that `head_` waits for is in some thread's hands, never behind this wait: so there will be room.
+  // Returns the next position to make, or blocks while the window is full. This cannot deadlock: the thread that makes
+  // the record at `head_` never waits here, so it will make room.
   std::optional<uint64_t> Claim() {
     MutexLock lock(&mutex_);
     while (!stopped_ && next_ < end_ && (waiting_bytes_ >= window_bytes_ || next_ - head_ >= kMaxAhead) &&
@@ -68,7 +70,7 @@ class Run {
     return next_++;
   }
 
-  // What will be claimed after `position`, as far as the source wants to know it.
+  // Announces the positions after `position`, as far ahead as the source wants.
   void Announce(uint64_t position) {
     if (ahead_ == 0) return;
     uint64_t from = 0, to = 0;
@@ -81,7 +83,7 @@ class Run {
     for (; from < to; ++from) source_.WillMake(item_at_(from));
   }
 
-  // Whether the caller is now the one that takes.
+  // Stores a record. Returns whether the caller must now take records.
   bool Deliver(uint64_t position, Made made) {
     MutexLock lock(&mutex_);
     if (made.ok()) waiting_bytes_ += made->bytes.size();
@@ -108,7 +110,7 @@ class Run {
         room_.NotifyAll();
       }
       if (absl::Status taken = take_(position, *std::move(made)); !taken.ok()) {
-        Stop(std::move(taken));  // and taking_ stays: nobody takes any more
+        Stop(std::move(taken));  // taking_ stays set, so no thread takes further records
         return;
       }
     }
@@ -124,9 +126,9 @@ class Run {
 
   Mutex mutex_;
   CondVar room_;
-  uint64_t next_ ABSL_GUARDED_BY(mutex_);       // to be made
-  uint64_t head_ ABSL_GUARDED_BY(mutex_);       // to be taken
-  uint64_t announced_ ABSL_GUARDED_BY(mutex_);  // up to here
+  uint64_t next_ ABSL_GUARDED_BY(mutex_);       // next position to make
+  uint64_t head_ ABSL_GUARDED_BY(mutex_);       // next position to take
+  uint64_t announced_ ABSL_GUARDED_BY(mutex_);  // positions before this are announced
   std::map<uint64_t, Made> waiting_ ABSL_GUARDED_BY(mutex_);
   uint64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool taking_ ABSL_GUARDED_BY(mutex_) = false;
@@ -142,7 +144,12 @@ absl::Status MakeInOrder(const RecordSource& source, uint64_t first, uint64_t en
   Run run(source, first, end, item_at, options.window_bytes, take);
   const std::stop_callback stopping(options.stop, [&run] { run.Stop(absl::CancelledError("the run was stopped")); });
   std::vector<std::thread> threads;
-  for (int i = 0; i < std::max(1, options.threads); ++i) threads.emplace_back([&run] { run.Work(); });
+  for (int i = 0; i < std::max(1, options.threads); ++i) {
+    absl::StatusOr<std::thread> thread = StartThread("ps-import", [&run] { run.Work(); });
+    if (!thread.ok()) break;
+    threads.push_back(*std::move(thread));
+  }
+  if (threads.empty()) run.Work();
   for (std::thread& thread : threads) thread.join();
   return run.failure();
 }

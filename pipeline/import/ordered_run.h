@@ -1,4 +1,4 @@
-// Many threads make records, one after the other takes them in order.
+// Makes records on many threads, and delivers them in order.
 #ifndef PENSTOCK_PIPELINE_IMPORT_ORDERED_RUN_H_
 #define PENSTOCK_PIPELINE_IMPORT_ORDERED_RUN_H_
 
@@ -14,14 +14,14 @@ namespace penstock {
 
 struct OrderedRunOptions {
   int threads = 1;
-  // Made records that may wait for an earlier one, in bytes; the records in the making come on top.
+  // Bytes of records that wait for an earlier one. Records in the making are additional.
   uint64_t window_bytes = uint64_t{256} << 20;
-  std::stop_token stop = {};  // ends the run with Cancelled; what is in the making or being taken is waited for
+  std::stop_token stop = {};  // ends the run with Cancelled, after records that threads are making or taking
 };
 
-// Makes the records of items item_at(first), item_at(first + 1) ... item_at(end - 1) on several threads and hands each
-// to `take` with its position: in order, one call at a time, from those threads. An item that cannot be made is handed
-// over as its error. Ends with the first error that `take` returns; nothing is taken after it.
+// Makes the records of items item_at(first), item_at(first + 1) ... item_at(end - 1) on several threads, and passes
+// each to `take` with its position: in order, one call at a time, on those threads. For an item that cannot be made,
+// `take` receives the error. Ends with the first error that `take` returns, without further calls.
 absl::Status MakeInOrder(const RecordSource& source, uint64_t first, uint64_t end,
                          const std::function<uint64_t(uint64_t position)>& item_at, const OrderedRunOptions& options,
                          const std::function<absl::Status(uint64_t position, absl::StatusOr<MadeRecord> record)>& take);

@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-// The keys of a record, for a message.
+// Returns the keys of a record, for a message.
 std::string KeysOf(std::string_view record) {
   constexpr size_t kShown = 20;
   const auto infos = ListFeatures(record, RecordFormat::kExample);
@@ -34,7 +34,7 @@ class RecordFilesMaker final : public RecordMaker {
       : reader_(reader), ahead_(ahead), image_key_(image_key) {
     if (!prepare) return;
     preparer_.emplace(*prepare);
-    // The context of a SequenceExample lies where an Example has its features.
+    // The context of a SequenceExample has the field number of an Example's features.
     auto parser = ExampleParser::Create({{.key = image_key, .kind = FeatureKind::kBytes}});
     PS_CHECK(parser.ok());
     parser_ = *std::move(parser);
@@ -75,7 +75,7 @@ class RecordFilesMaker final : public RecordMaker {
   }
 
   DatasetReader* const reader_;
-  ItemsAhead* const ahead_;  // null where the reader answers at once
+  ItemsAhead* const ahead_;  // null if the reader answers at once
   const std::string image_key_;
   std::optional<ImagePreparer> preparer_;
   std::optional<ExampleParser> parser_;

@@ -1,4 +1,4 @@
-// The records of existing TFRecord shards, with their images' bytes prepared anew.
+// Records of existing TFRecord shards, with re-prepared images.
 #ifndef PENSTOCK_PIPELINE_IMPORT_RECORD_FILES_SOURCE_H_
 #define PENSTOCK_PIPELINE_IMPORT_RECORD_FILES_SOURCE_H_
 
@@ -13,10 +13,10 @@
 
 namespace penstock {
 
-// Item i is record i of the snapshot. Without `prepare` records keep all their bytes, whatever they are. With it they
-// are Examples (or SequenceExamples, whose context counts) with an encoded image under `image_key`, which is prepared;
-// a resized one also has its image/height, image/width and image/format set, where `image_key` is image/encoded. All
-// else in them stays, byte for byte.
+// Makes a source whose item i is record i of the snapshot. Without `prepare`, records of any content keep all their
+// bytes. With it, they must be Examples (or SequenceExamples, of which the context is used) with an encoded image under
+// `image_key`, which is prepared. If `image_key` is image/encoded, a resized image also sets image/height, image/width
+// and image/format. All other bytes stay the same.
 std::unique_ptr<RecordSource> NewRecordFilesSource(std::shared_ptr<DatasetReader> reader,
                                                    const std::optional<PrepareOptions>& prepare,
                                                    const std::string& image_key);

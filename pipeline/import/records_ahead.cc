@@ -12,7 +12,7 @@ namespace {
 void Bring(DatasetReader* reader, uint64_t record, const CallOptions& options, CallDone<BroughtItem> done) {
   const auto brought = std::make_shared<BroughtRecord>();
   brought->record = record;
-  // Shared with what may not be called: a reader that is not ready drops it.
+  // Shared, because a reader that is not ready drops the callback that it does not call.
   const auto end = std::make_shared<CallDone<BroughtItem>>(std::move(done));
   const bool begun = reader->BringRecord(brought, options, [brought, end] {
     if (!brought->bytes.ok()) return std::move(*end)(brought->bytes.status());

@@ -1,4 +1,4 @@
-// Records of shards that are far away, brought before items are made of them.
+// Records of remote shards, fetched before items are made of them.
 #ifndef PENSTOCK_PIPELINE_IMPORT_RECORDS_AHEAD_H_
 #define PENSTOCK_PIPELINE_IMPORT_RECORDS_AHEAD_H_
 
@@ -11,11 +11,12 @@
 
 namespace penstock {
 
-// Items are by their number, of which item % `records` is the record's. Null: the reader answers at once, and each
-// record is read when it is wanted. `reader` lives as long.
+// Returns a prefetcher of items, where item i uses record i % `records`. Returns null if the reader answers at once;
+// then each record is read when it is needed. `reader` must outlive the result.
 std::unique_ptr<ItemsAhead> NewRecordsAhead(DatasetReader* reader, uint64_t records);
 
-// The record of `item`, from `ahead` if there is one; in *brought or in *buffer, until they are used again.
+// Returns the record of `item`, from `ahead` if that is not null. The bytes are in `brought` or `buffer` until their
+// next use.
 absl::StatusOr<std::string_view> TakeRecord(DatasetReader* reader, ItemsAhead* ahead, uint64_t item, uint64_t record,
                                             BroughtItem* brought, RecordBuffer* buffer);
 

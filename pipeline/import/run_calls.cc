@@ -13,7 +13,7 @@ void RunCalls(size_t count, size_t under_way,
     CondVar fewer;
     size_t calls ABSL_GUARDED_BY(mutex) = 0;
   };
-  // Shared: the last one may still be on its way out of the lock when we are gone.
+  // Shared, because the last call may still hold the lock after this function has returned.
   const auto running = std::make_shared<Running>();
   for (size_t i = 0; i < count; ++i) {
     {

@@ -1,4 +1,4 @@
-// Many calls to a storage, several under way at a time.
+// Makes many storage calls, several of them in flight.
 #ifndef PENSTOCK_PIPELINE_IMPORT_RUN_CALLS_H_
 #define PENSTOCK_PIPELINE_IMPORT_RUN_CALLS_H_
 
@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-// Starts start(0, ended) ... start(count - 1, ended) in order, at most `under_way` at once, and waits until each has
-// called its `ended`. From one thread; not from a storage's own.
+// Calls start(0, ended) ... start(count - 1, ended) in order, at most `under_way` in flight, and blocks until each has
+// called its `ended`. `start` runs on the caller's thread, which must not be a storage's own.
 void RunCalls(size_t count, size_t under_way,
               const std::function<void(size_t i, absl::AnyInvocable<void() &&> ended)>& start);
 

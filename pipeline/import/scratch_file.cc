@@ -21,7 +21,7 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kPiece = uint64_t{8} << 20;
-constexpr size_t kPieces = 8;  // under way at once
+constexpr size_t kPieces = 8;  // in flight
 
 class PartOfFile final : public RandomAccessFile {
  public:
@@ -52,7 +52,7 @@ absl::StatusOr<std::unique_ptr<ScratchFile>> ScratchFile::Create(const std::stri
     close(fd);
     unlink(name.c_str());
   });
-  // Opened again for reading while it has its name.
+  // Opened again for reading, before its name is removed.
   PS_ASSIGN_OR_RETURN(auto file, OpenFile(name));
   std::move(closed).Cancel();
   unlink(name.c_str());
@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(const std::string& pa
   PS_ASSIGN_OR_RETURN(const std::shared_ptr<StoredFile> object, AnyFiles()->OpenAndWait(path));
   PS_ASSIGN_OR_RETURN(const auto copy, ScratchFile::Create(scratch));
   const FileInfo state = object->opened();
-  // A round of pieces at a time, all of its pieces at once.
+  // Reads kPieces pieces concurrently, and then the next ones.
   std::vector<std::string> pieces;
   for (uint64_t at = 0; at < state.size; at += kPiece * kPieces) {
     pieces.resize(std::min<uint64_t>(kPieces, (state.size - at + kPiece - 1) / kPiece));

@@ -1,4 +1,4 @@
-// Files that need not last: what an import unpacks or copies before it reads it.
+// Temporary files, which hold unpacked or copied input of an import.
 #ifndef PENSTOCK_PIPELINE_IMPORT_SCRATCH_FILE_H_
 #define PENSTOCK_PIPELINE_IMPORT_SCRATCH_FILE_H_
 
@@ -13,7 +13,7 @@
 
 namespace penstock {
 
-// A file without a name, which goes when it is closed.
+// An unnamed file, which the system removes when it is closed.
 class ScratchFile {
  public:
   static absl::StatusOr<std::unique_ptr<ScratchFile>> Create(const std::string& folder);
@@ -22,7 +22,7 @@ class ScratchFile {
   ScratchFile& operator=(const ScratchFile&) = delete;
 
   absl::Status Append(std::string_view bytes);
-  // To read it, also when this is gone.
+  // Returns the file for reading. It may outlive this object.
   std::shared_ptr<const RandomAccessFile> file() const { return file_; }
 
  private:
@@ -34,12 +34,12 @@ class ScratchFile {
   const std::string folder_;
 };
 
-// Bytes [offset, offset + info.size) of a file, under a name and with a state of its own.
+// Returns bytes [offset, offset + info.size) of `file` as a file with its own name and state.
 std::unique_ptr<RandomAccessFile> NewPartOfFile(std::shared_ptr<const RandomAccessFile> file, uint64_t offset,
                                                 FileInfo info, std::string name);
 
-// A file to be read here and there: one of this machine as it is, an object's copy in the folder `scratch`, with the
-// object's name and state.
+// Opens a file for reads at many places. A local file is opened directly. An object is copied into the folder
+// `scratch`, and keeps its name and state.
 absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(const std::string& path, const std::string& scratch);
 
 }  // namespace penstock

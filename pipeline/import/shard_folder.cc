@@ -23,7 +23,8 @@ namespace {
 
 constexpr uint64_t kMaxStateBytes = uint64_t{1} << 30;
 
-// Of a folder of a bucket that a run finishes shards in meanwhile: each time its state is another than the one read.
+// Maximum number of tries to claim a folder in a bucket. A try fails if another run changes the state between read and
+// write, for example when it finishes a shard.
 constexpr int kClaims = 8;
 
 constexpr char kWayOut[] = "take another --out, or remove the folder to begin anew";
@@ -60,7 +61,8 @@ absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::OpenLocal(const std::s
   const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("opening the folder ", path));
   std::unique_ptr<ShardFolder> folder(new ShardFolder(path, fd, !there));
-  // A file system without locks (some network ones) says so by another error: then there is none.
+  // A file system without locks, such as some network file systems, returns another error. The run then continues
+  // without a lock.
   if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return folder->AnotherRun();
   }
@@ -93,13 +95,13 @@ absl::StatusOr<std::vector<std::string>> ShardFolder::Names() const {
 absl::Status ShardFolder::Load(const ShardState& wanted) {
   const std::string file = File(std::string(kShardStateName));
   if (lock_ < 0) {
-    // Before the state is read: one that another run writes meanwhile is then not replaced.
+    // Reads the tag before the state, so that Save() does not replace a state that another run writes in between.
     const auto there = AnyFiles()->StatAndWait(file);
     if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
     if (there.ok()) state_tag_ = there->info.tag;
   }
   const auto text = ReadContent(file, kMaxStateBytes);
-  if (absl::IsAborted(text.status())) return AnotherRun();  // it was written while it was read
+  if (absl::IsAborted(text.status())) return AnotherRun();  // another run wrote the state during the read
   if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
   if (text.ok()) {
     const auto state = ParseShardState(*text);
@@ -121,7 +123,7 @@ absl::Status ShardFolder::Load(const ShardState& wanted) {
     if (IsTemporary(name)) {
       leftovers.push_back(File(name));
     } else if (!text.ok() && name == kShardStateName) {
-      return AnotherRun();  // its state came since we looked
+      return AnotherRun();  // another run wrote the state after our read
     } else if (!text.ok()) {
       return absl::FailedPreconditionError(
           absl::StrCat(path_, " is not empty ('", name, "') and was not begun by this command; ", kWayOut));
@@ -130,7 +132,7 @@ absl::Status ShardFolder::Load(const ShardState& wanted) {
   if (!text.ok()) return Save(wanted);
   if (lock_ < 0) {
     if (state_.complete) return absl::OkStatus();
-    // Ours from here on: whoever wrote it, if he lives, finds another state than his and ends.
+    // Claims the folder. If the previous run is alive, it finds a state other than its own and ends.
     PS_RETURN_IF_ERROR(Save(state_));
     return AbortUploads(Objects(), path_);
   }
@@ -195,19 +197,19 @@ absl::Status ShardFolder::Abandon(absl::Status failed) {
   const std::string file = File(std::string(kShardStateName));
   if (lock_ < 0) {
     const auto names = Names();
-    // It may have taken our parts back, which is what we failed by.
+    // Another run may have removed this run's parts, which would be the cause of the failure.
     const absl::Status ours = StillOurs();
     if (ours == AnotherRun()) return ours;
     const bool alone = names.ok() && *names == std::vector<std::string>{std::string(kShardStateName)};
     if (ours.ok() && alone && state_.shards.empty() && !state_.complete) {
-      static_cast<void>(RemoveObject(Objects(), file, {.tag = state_tag_}));  // the run's own error is told
+      static_cast<void>(RemoveObject(Objects(), file, {.tag = state_tag_}));  // the caller reports the run's own error
     }
     return failed;
   }
   if (!state_.shards.empty() || state_.complete) return failed;
   std::error_code ignored;
   std::filesystem::remove(file, ignored);
-  if (made_) std::filesystem::remove(path_, ignored);  // only when it is empty
+  if (made_) std::filesystem::remove(path_, ignored);  // succeeds only if it is empty
   return failed;
 }
 

@@ -1,4 +1,4 @@
-// The folder that new shards go into: claimed by one run at a time, and never mixed with what is another's.
+// Output folder of new shards: claimed by one run at a time, and never mixed with other files.
 #ifndef PENSTOCK_PIPELINE_IMPORT_SHARD_FOLDER_H_
 #define PENSTOCK_PIPELINE_IMPORT_SHARD_FOLDER_H_
 
@@ -12,16 +12,16 @@
 
 namespace penstock {
 
-// Not thread-safe. The lock on the folder lasts as long as the object, or the process. A folder may be one of objects
-// ("s3://bucket/folder"), where nobody knows whether the run that began it lives: there the run that came last has it.
-// What keeps two apart is the state, which says whose it is and is written only in the place of the one that was read,
-// where the storage knows conditions.
+// Not thread-safe. The lock on the folder lasts as long as the object or the process. A folder may be in a bucket
+// ("s3://bucket/folder"). There it is unknown whether the previous run is alive, so the latest run owns the folder. The
+// state file keeps two runs apart: it names its run, and a run replaces only the state that it read, if the storage
+// supports conditional writes.
 class ShardFolder {
  public:
-  // Makes the folder where it is not there, or takes up what an earlier run with these very arguments left in it.
-  // Leftovers of shards that a killed run was writing are removed.
-  //   FailedPrecondition  it holds the shards of other arguments (each that differs is named), files that no run wrote,
-  //                       or less than its state says; the message says the way out
+  // Creates the folder if it is missing, or continues an earlier run with the same arguments. Removes leftovers of
+  // unfinished shards of a killed run.
+  //   FailedPrecondition  the folder holds shards of other arguments (the message names each that differs), files
+  //                       that no run wrote, or less than its state records; the message gives the remedy
   //   Unavailable         another run is writing into it
   //   InvalidArgument     it is behind plain HTTP
   static absl::StatusOr<std::unique_ptr<ShardFolder>> Open(
@@ -33,40 +33,40 @@ class ShardFolder {
   const ShardState& state() const { return state_; }
   std::string File(const std::string& name) const { return path_ + "/" + name; }
 
-  // Unavailable: another run has taken the folder over. Asked before a shard gets its name, which may be that of one of
-  // the other run's.
+  // Returns Unavailable if another run has claimed the folder. Called before a shard gets its name, because the other
+  // run may use the same name.
   absl::Status StillOurs() const;
-  // Notes that the shard is there, under its name, with what was left out of it.
+  // Records that the shard exists under its name, and which items were left out of it.
   absl::Status Commit(FinishedShard shard, std::vector<std::string> skipped);
-  // Notes that all is done; `skipped` was left out behind the last shard.
+  // Records that the run is complete. `skipped` are items left out after the last shard.
   absl::Status Complete(std::vector<std::string> skipped);
-  // Takes back what Open made, when no shard was committed: a run that failed at once leaves nothing behind. Of objects
-  // the state stays where a run that has lost the folder finished a shard all the same, so that the same command takes
-  // it up. Returns why the run failed: `failed`, or Unavailable because another one has taken the folder over, and with
-  // it all that this one began.
+  // Removes the results of Open() if no shard was committed, so that a run that fails at once leaves nothing. In a
+  // bucket the state stays if a run that has lost the folder finished a shard after that. The same command then
+  // continues from it. Returns why the run failed: `failed`, or Unavailable because another run has claimed the folder
+  // and all that this one began.
   absl::Status Abandon(absl::Status failed);
 
-  // What all calls end with that find the folder in another run's hands.
+  // Error of all calls that find the folder claimed by another run.
   static absl::Status AnotherRun(const std::string& path);
 
  private:
   ShardFolder(std::string path, int lock, bool made) : path_(std::move(path)), lock_(lock), made_(made) {}
 
   static absl::StatusOr<std::unique_ptr<ShardFolder>> OpenLocal(const std::string& path);
-  // The names in it.
+  // Lists the names in the folder.
   absl::StatusOr<std::vector<std::string>> Names() const;
-  // Reads the state, or finds the folder empty.
+  // Reads the state, or checks that the folder is empty.
   absl::Status Load(const ShardState& wanted);
   absl::Status CheckShards() const;
   absl::Status Save(ShardState state);
   absl::Status AnotherRun() const { return AnotherRun(path_); }
 
   const std::string path_;
-  const int lock_;  // file descriptor of the folder; -1 of objects
+  const int lock_;  // file descriptor of the folder; -1 in a bucket
   const bool made_;
-  std::string run_;  // ours, of objects
+  std::string run_;  // id of this run, in a bucket
   ShardState state_;
-  std::string state_tag_;  // of the state that is there, of objects; "": none
+  std::string state_tag_;  // tag of the current state object, in a bucket; "": none
 };
 
 }  // namespace penstock

@@ -17,7 +17,8 @@
 namespace penstock {
 namespace {
 
-constexpr uint64_t kShuffleKey = 0x696d706f7274;  // "import": no other permutation of this seed is this one
+// "import". Makes this permutation differ from all others of the same seed.
+constexpr uint64_t kShuffleKey = 0x696d706f7274;
 
 std::vector<std::pair<std::string, std::string>> AllArguments(const RecordSource& source,
                                                               const ShardSetOptions& options) {
@@ -30,7 +31,7 @@ std::vector<std::pair<std::string, std::string>> AllArguments(const RecordSource
   return all;
 }
 
-// Cuts the records, which come in order, into shards.
+// Splits the records, which arrive in order, into shards.
 class ShardCutter {
  public:
   ShardCutter(const ShardSetOptions& options, uint64_t items_total, ShardFolder* folder)
@@ -92,7 +93,7 @@ class ShardCutter {
                        .shards = before_.shards});
   }
 
-  // Sums over the finished shards, so that they are not added up for each record.
+  // Sums over the finished shards, kept so that they are not computed for each record.
   struct Sums {
     explicit Sums(const ShardState& state)
         : items(state.Items()), records(state.Records()), bytes(state.Bytes()), shards(state.shards.size()) {}

@@ -74,7 +74,7 @@ absl::StatusOr<ShardState> ParseShardState(std::string_view text) {
   }
   ShardState state;
   std::vector<absl::string_view> lines = absl::StrSplit(absl::string_view(text.data(), end), '\n');
-  lines.pop_back();  // behind the last line's end
+  lines.pop_back();  // empty text after the last line's end
   if (lines.empty() || lines[0] != kFirstLine) {
     return absl::DataLossError(absl::StrCat("its first line is not '", kFirstLine, "': another version wrote it"));
   }

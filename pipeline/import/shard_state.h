@@ -1,4 +1,4 @@
-// How far a folder of new shards has come: what a killed run goes on from.
+// Progress of a folder of new shards, from which a run continues after it was killed.
 #ifndef PENSTOCK_PIPELINE_IMPORT_SHARD_STATE_H_
 #define PENSTOCK_PIPELINE_IMPORT_SHARD_STATE_H_
 
@@ -15,26 +15,27 @@
 
 namespace penstock {
 
-// The state's file in the folder. Hidden, so that no glob takes it for a shard.
+// Name of the state file in the folder. Hidden, so that no glob matches it as a shard.
 constexpr std::string_view kShardStateName = ".penstock-shards";
 
 struct FinishedShard {
-  std::string name;      // in the folder
-  uint64_t items = 0;    // that it used up, those that were skipped among them
-  uint64_t records = 0;  // that it holds
-  uint64_t bytes = 0;    // of the file
+  std::string name;      // name within the folder
+  uint64_t items = 0;    // items that it consumed, including skipped ones
+  uint64_t records = 0;  // records in the file
+  uint64_t bytes = 0;    // size of the file
   std::array<uint64_t, kImageTreatments> treated = {};
 
   bool operator==(const FinishedShard&) const = default;
 };
 
 struct ShardState {
-  // What the shards are made of and how, as (name, value): "quality", "90". Another value is another set of shards.
+  // Source and method of the shards, as (name, value): "quality", "90". Another value means another set of shards.
   std::vector<std::pair<std::string, std::string>> arguments;
-  std::vector<FinishedShard> shards;  // in order, without a gap
+  std::vector<FinishedShard> shards;  // in order, without gaps
   std::vector<std::string> skipped;   // one message for each bad item that the finished shards left out
-  bool complete = false;              // all items are in the shards
-  // Which process wrote it, where nothing else keeps two apart: no two states of different runs are the same bytes.
+  bool complete = false;              // the shards contain all items
+  // Id of the run that wrote the state, in a bucket, where it is the only mark: states of different runs never have the
+  // same bytes.
   std::string run;
 
   uint64_t Items() const;
@@ -42,14 +43,14 @@ struct ShardState {
   uint64_t Bytes() const;
   bool operator==(const ShardState&) const = default;
 
-  // A text of lines, one fact each; ParseShardState reads it back.
+  // Returns text of lines, one fact each, which ParseShardState() reads.
   std::string Serialize() const;
 };
 
-// DataLoss when the text is damaged or of another version.
+// DataLoss: the text is damaged or of another version.
 absl::StatusOr<ShardState> ParseShardState(std::string_view text);
 
-// OK when both were begun with the same arguments; else FailedPrecondition with each that differs and both its values.
+// Returns OK if both have the same arguments. Otherwise FailedPrecondition with each that differs and both its values.
 absl::Status SameArguments(const ShardState& then, const ShardState& now);
 
 }  // namespace penstock

@@ -67,7 +67,7 @@ class LocalFolders final : public SourceFolders {
   }
 
  private:
-  // Adds all files below FOLDER/BELOW, as they are below FOLDER.
+  // Adds all files below FOLDER/BELOW, with their paths relative to FOLDER.
   absl::Status Collect(const std::string& folder, const std::string& below, int depth, std::vector<FoundFile>* files) {
     const std::string path = below.empty() ? folder : absl::StrCat(folder, "/", below);
     if (depth > kMaxFolderDepth) {

@@ -1,4 +1,4 @@
-// Folders that an import looks for files in: of this machine, or of a bucket.
+// Folders of an import's source files, local or in a bucket.
 #ifndef PENSTOCK_PIPELINE_IMPORT_SOURCE_FOLDERS_H_
 #define PENSTOCK_PIPELINE_IMPORT_SOURCE_FOLDERS_H_
 
@@ -15,19 +15,19 @@
 
 namespace penstock {
 
-// Folders nested deeper are refused: a link may lead to its own parent.
+// Folders nested deeper are rejected, because a link may point to its own parent.
 constexpr int kMaxFolderDepth = 16;
 
 struct FoundFile {
-  std::string name;  // below the folder that was asked for
-  FileInfo info;     // of objects
+  std::string name;  // path relative to the requested folder
+  FileInfo info;     // only for objects
 };
 
-// Names that begin with a dot are not looked at; all are sorted by bytes.
+// Ignores names with a leading dot. All results are sorted by bytes.
 class SourceFolders {
  public:
   static std::unique_ptr<SourceFolders> OfThisMachine();
-  // Of a bucket; `storage` lives as long.
+  // Returns the folders in a bucket. `storage` must outlive the result.
   static std::unique_ptr<SourceFolders> OfObjects(ObjectStorage* storage);
   virtual ~SourceFolders() = default;
 
@@ -35,21 +35,21 @@ class SourceFolders {
     std::vector<std::string> folders;
     std::vector<FoundFile> files;
   };
-  // NotFound: there is no such folder.
+  // NotFound: the folder does not exist.
   virtual absl::StatusOr<Listing> List(const std::string& folder) = 0;
-  // So many folders are worth asking for in one call of FilesBelow.
+  // Number of folders to request in one call of FilesBelow().
   virtual size_t at_once() const { return 1; }
-  // All files below each of `folders`, however deep.
+  // Returns all files below each of `folders`, at any depth.
   virtual absl::StatusOr<std::vector<std::vector<FoundFile>>> FilesBelow(const std::vector<std::string>& folders) = 0;
-  // By their first bytes, which files of `folder` are images, or cannot be read.
+  // Returns which files of `folder` are images by their first bytes, or unreadable.
   virtual std::vector<bool> MayBeImages(const std::string& folder, const std::vector<FoundFile>& files) = 0;
-  // Whether one of them is an image, as far as is found out soon.
+  // Returns whether one of the files is an image. In a bucket it checks names, and the content of only some files.
   virtual bool HasImage(const std::string& folder, const std::vector<FoundFile>& files) = 0;
 };
 
-// Of each object the state that it is in, or why there is none.
+// Returns the state of each object, or the error.
 std::vector<absl::StatusOr<FileInfo>> StatesOf(ObjectStorage* storage, const std::vector<std::string>& names);
-// By their first bytes, which of the objects are images, or cannot be read.
+// Returns which objects are images by their first bytes, or unreadable.
 std::vector<bool> MayBeImageObjects(ObjectStorage* storage, const std::vector<std::string>& names,
                                     const std::vector<absl::StatusOr<FileInfo>>& states);
 

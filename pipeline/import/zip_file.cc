@@ -16,7 +16,7 @@
 namespace penstock {
 namespace {
 
-// Sizes of the format's records, without what follows them.
+// Fixed sizes of the format's records.
 constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22, kEnd64Bytes = 56, kLocator64Bytes = 20;
 constexpr size_t kMostComment = 65535;
 constexpr uint64_t kMostDirectory = uint64_t{64} << 20;
@@ -65,7 +65,7 @@ absl::StatusOr<Directory> FindDirectory(const RandomAccessFile& file, uint64_t s
   return directory;
 }
 
-// The sizes and the offset that did not fit 32 bits, in this order, each only where it is there.
+// Reads the sizes and the offset that do not fit 32 bits. They are in this order, and each is present only if needed.
 bool TakeZip64(std::string_view extra, ZipMember* member) {
   while (extra.size() >= 4) {
     const auto id = At<uint16_t>(extra, 0);
@@ -86,7 +86,7 @@ bool TakeZip64(std::string_view extra, ZipMember* member) {
 
 using Take = std::function<absl::Status(std::string_view)>;
 
-// All bytes of the member, as they lie there.
+// Reads the stored bytes of the member.
 absl::Status ForEachPiece(const RandomAccessFile& file, uint64_t offset, uint64_t length, const Take& take) {
   std::string piece;
   while (length > 0) {
@@ -100,7 +100,7 @@ absl::Status ForEachPiece(const RandomAccessFile& file, uint64_t offset, uint64_
   return absl::OkStatus();
 }
 
-// What they inflate to, of at most `most` bytes.
+// Inflates the stored bytes, to exactly `most` bytes.
 absl::Status InflateAll(const RandomAccessFile& file, uint64_t offset, uint64_t length, uint64_t most,
                         const Take& take) {
   z_stream zlib = {};
@@ -114,7 +114,7 @@ absl::Status InflateAll(const RandomAccessFile& file, uint64_t offset, uint64_t 
     zlib.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
     zlib.avail_in = static_cast<uInt>(piece.size());
     do {
-      if (rc == Z_STREAM_END) return damaged;  // and more bytes
+      if (rc == Z_STREAM_END) return damaged;  // bytes follow the end of the stream
       zlib.next_out = reinterpret_cast<Bytef*>(out.data());
       zlib.avail_out = static_cast<uInt>(out.size());
       rc = inflate(&zlib, Z_NO_FLUSH);
@@ -122,7 +122,7 @@ absl::Status InflateAll(const RandomAccessFile& file, uint64_t offset, uint64_t 
       made += got;
       if ((rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR) || made > most) return damaged;
       PS_RETURN_IF_ERROR(take(std::string_view(out).substr(0, got)));
-      // A stream may end where the piece does: then there is no more to come.
+      // If the stream ends with the piece, all output has been written.
     } while (zlib.avail_in > 0 || (zlib.avail_out == 0 && rc != Z_STREAM_END));
     return absl::OkStatus();
   };

@@ -1,4 +1,4 @@
-// The members of a zip archive (PKWARE's APPNOTE), stored or deflated: what NumPy's .npz files are.
+// Members of a zip archive (PKWARE's APPNOTE), stored or deflated, such as NumPy's .npz files.
 #ifndef PENSTOCK_PIPELINE_IMPORT_ZIP_FILE_H_
 #define PENSTOCK_PIPELINE_IMPORT_ZIP_FILE_H_
 
@@ -20,13 +20,13 @@ struct ZipMember {
   uint64_t header_offset = 0;
 };
 
-// What the archive's directory lists, in its order; archives beyond 4 GiB too. InvalidArgument: no zip archive, or a
-// directory that makes no sense. Bytes from outside are safe.
+// Returns the entries of the archive's directory, in its order. Supports archives beyond 4 GiB. InvalidArgument: no zip
+// archive, or an invalid directory. Safe for untrusted bytes.
 absl::StatusOr<std::vector<ZipMember>> ListZip(const RandomAccessFile& file);
 
-// A member as a file called `name`, whose checksum was found right; its time is the archive's. What is deflated is
-// unpacked into a file without a name in the folder `scratch`. InvalidArgument: a method or an encryption that is not
-// read. DataLoss: damaged. Other errors are those of the files.
+// Opens a member as a file called `name`, after checking its checksum. Its time is the archive's. A deflated member is
+// unpacked into an unnamed file in the folder `scratch`. InvalidArgument: an unsupported method or encryption.
+// DataLoss: the member is damaged. Returns other errors of the files.
 absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenZipMember(std::shared_ptr<const RandomAccessFile> file,
                                                                 const ZipMember& member, const std::string& name,
                                                                 const std::string& scratch);

@@ -23,6 +23,9 @@ struct BroughtRecord {
   std::unique_ptr<char[]> buffer;  // the record as it is framed
   uint64_t record = UINT64_MAX;    // its number in the snapshot; none yet
   absl::StatusOr<std::string_view> bytes = absl::CancelledError("was not read");
+  // What an earlier read found wrong (DataLoss): the record is read again past all caches, and `bytes` is the verdict
+  // of DatasetReader::BringRecord. OK: this is the first read.
+  absl::Status damage;
   Nanos took = 0;  // from asking storage to its answer
   // Records of this row that were at fault: where another stands in for one, it is not read a second time.
   std::vector<std::pair<uint64_t, absl::Status>> faults;
@@ -31,6 +34,7 @@ struct BroughtRecord {
   bool Has(uint64_t wanted) const { return record == wanted; }
   void Drop() {
     record = UINT64_MAX;
+    damage = absl::OkStatus();
     bytes = absl::CancelledError("was not read");
     buffer.reset();
   }
@@ -39,6 +43,7 @@ struct BroughtRecord {
 // What became of reading a row's record, from try to try.
 struct ReadTries {
   int failed = 0;
+  absl::Status damage;                     // not OK: read the missing record again, past all caches
   std::shared_ptr<BroughtRecord> brought;  // where storage does not answer at once
 };
 

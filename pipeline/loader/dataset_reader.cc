@@ -7,6 +7,7 @@
 #include "base/runtime/thread_pool.h"
 #include "base/status_macros.h"
 #include "pipeline/loader/shard_table.h"
+#include "pipeline/records/damage.h"
 #include "pipeline/records/shard_reader.h"
 
 namespace penstock {
@@ -14,13 +15,18 @@ namespace {
 
 // Of ReadRecord that tries again.
 constexpr int kTries = 3;
+// Reads past all caches after a wrong first read.
+constexpr int kReadsMore = 2;
 // Loads wait for storage and for the coordinator, not for a CPU.
 constexpr int kSlowThreads = 4;
 
 class FilesReader final : public DatasetReader, public std::enable_shared_from_this<FilesReader> {
  public:
-  FilesReader(std::shared_ptr<ShardTable> shards, const Options& options)
-      : shards_(std::move(shards)), slow_work_(options.executor != nullptr ? options.executor : SlowWorkThreads()) {}
+  FilesReader(Storage* storage, std::shared_ptr<ShardTable> shards, const Options& options)
+      : shards_(std::move(shards)),
+        slow_work_(options.executor != nullptr ? options.executor : SlowWorkThreads()),
+        storage_(storage),
+        damaged_(Clock::Real(), options.log_damage) {}
   ~FilesReader() override { shards_->Stop(); }
 
   const Snapshot& snapshot() const override { return shards_->snapshot(); }
@@ -39,8 +45,16 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
 
   absl::Status ReadRecord(uint64_t record, std::string* out) override {
     RecordBuffer buffer;
+    const RecordRef ref = snapshot().ToShard(record);
     for (int tries = 1;; ++tries) {
-      const absl::StatusOr<std::string_view> bytes = ReadRecord(record, &buffer);
+      absl::StatusOr<std::string_view> bytes = ReadRecord(record, &buffer);
+      if (absl::IsDataLoss(bytes.status())) {
+        const absl::StatusOr<std::shared_ptr<const ShardReader>> reader = shards_->Reader(ref.shard);
+        if (!reader.ok()) return reader.status();
+        bytes = Settled(
+            ref, **reader,
+            ReadPastCaches(ref, **reader, bytes.status(), buffer.Get((*reader)->index().FramedLength(ref.record))));
+      }
       if (bytes.ok()) {
         out->assign(*bytes);
         return absl::OkStatus();
@@ -64,12 +78,21 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     if (reader == nullptr) return false;
     brought->buffer = std::make_unique_for_overwrite<char[]>(reader->index().FramedLength(ref.record));
     BroughtRecord* const out = brought.get();
+    const absl::Status damage = out->damage;
     auto end = [self = shared_from_this(), ref, reader, brought = std::move(brought),
                 done = std::move(done)](absl::StatusOr<std::string_view> bytes) mutable {
       brought->bytes = self->Settled(ref, *reader, std::move(bytes));
       std::move(done)();
     };
-    if (reader->HasReadLater()) {
+    if (!damage.ok()) {
+      slow_work_->Post([this, reader, ref, out, damage, stop = options.stop, end = std::move(end)]() mutable {
+        if (stop.stop_requested()) {
+          std::move(end)(absl::CancelledError("cancelled"));
+        } else {
+          std::move(end)(ReadPastCaches(ref, *reader, damage, out->buffer.get()));
+        }
+      });
+    } else if (reader->HasReadLater()) {
       reader->ReadRecordLater(ref.record, out->buffer.get(), options, std::move(end));
     } else {
       // A compressed shard is read on from where it was read last, in many small reads.
@@ -83,6 +106,9 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     }
     return true;
   }
+
+  DamagedCopies::Known DamageOf(uint64_t record) override { return damaged_.Find(snapshot().ToShard(record)); }
+  std::vector<std::string> DamageLines(size_t most) const override { return damaged_.Lines(most); }
 
   std::shared_ptr<const ShardReader> ReaderOfRanges(uint32_t shard) override {
     if (ReadsAtOnce()) return nullptr;
@@ -122,6 +148,31 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   uint64_t bytes_read() const override { return bytes_read_.load(); }
 
  private:
+  // The verdict on a record that a read found damaged (`damage`), as BringRecord() says it. `buffer` takes its frame.
+  // Blocks.
+  absl::StatusOr<std::string_view> ReadPastCaches(const RecordRef& ref, const ShardReader& reader,
+                                                  const absl::Status& damage, char* buffer) {
+    if (!damaged_.Find(ref).damage.ok()) {
+      // Known: only another state of the file may be intact.
+      const absl::StatusOr<StoredName> now = storage_->StatAndWait(reader.path());
+      if (now.ok() && now->info == reader.index().file_info()) {
+        damaged_.FoundUnchanged(ref);
+        return DamageToReport(damage);
+      }
+      return absl::AbortedError("the file has changed");
+    }
+    for (int more = 0; more < kReadsMore; ++more) {
+      absl::StatusOr<std::string_view> bytes = reader.ReadRecordPastCaches(ref.record, buffer);
+      if (!absl::IsDataLoss(bytes.status())) return bytes;
+      if (SameDamage(bytes.status(), damage)) continue;
+      return absl::UnavailableError(
+          absl::StrCat("record ", ref.record, ": reads of the same bytes differ (", bytes.status().message(), ")"));
+    }
+    const absl::Status verdict = DamageToReport(damage);
+    damaged_.Found(ref, shards_->PathOf(ref.shard), verdict);
+    return verdict;
+  }
+
   // What came of reading a record, as callers know it; the shard is told.
   absl::StatusOr<std::string_view> Settled(const RecordRef& ref, const ShardReader& reader,
                                            absl::StatusOr<std::string_view> bytes) {
@@ -134,6 +185,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     if (absl::IsDataLoss(status) || absl::IsCancelled(status)) return status;
     if (absl::IsFailedPrecondition(status) || absl::IsAborted(status)) {
       shards_->FoundChanged(ref.shard, reader);
+      damaged_.Forget(ref.shard);
       return absl::AbortedError(absl::StrCat(shards_->PathOf(ref.shard), " changed and is looked at again"));
     }
     // The reader's message begins with the record.
@@ -145,6 +197,8 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
 
   const std::shared_ptr<ShardTable> shards_;
   Executor* const slow_work_;
+  Storage* const storage_;
+  DamagedCopies damaged_;
   std::atomic<uint64_t> bytes_read_{0};
 };
 
@@ -155,8 +209,9 @@ Executor* SlowWorkThreads() {
   return threads;
 }
 
-absl::StatusOr<std::shared_ptr<DatasetReader>> DatasetReader::Create(Snapshot snapshot, std::vector<DataRoot> roots,
-                                                                     IndexProvider indexes, const Options& options) {
+absl::StatusOr<std::shared_ptr<DatasetReader>> DatasetReader::Create(Storage* storage, Snapshot snapshot,
+                                                                     std::vector<DataRoot> roots, IndexProvider indexes,
+                                                                     const Options& options) {
   for (const SnapshotShard& shard : snapshot.shards()) {
     bool found = false;
     std::string names;
@@ -171,18 +226,9 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> DatasetReader::Create(Snapshot sn
     }
   }
   return std::make_shared<FilesReader>(
-      std::make_shared<ShardTable>(std::move(snapshot), std::move(roots), std::move(indexes), options), options);
-}
-
-IndexProvider IndexesFrom(IndexStore store, IndexOptions options) {
-  return [store = std::move(store), options = std::move(options)](
-             const SnapshotShard& shard, const std::string& path,
-             const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
-    IndexOptions stoppable = options;
-    stoppable.stop = stop;
-    PS_ASSIGN_OR_RETURN(LoadedIndex loaded, store.LoadOrBuild(path, stoppable));
-    return loaded.index;
-  };
+      storage,
+      std::make_shared<ShardTable>(storage, std::move(snapshot), std::move(roots), std::move(indexes), options),
+      options);
 }
 
 }  // namespace penstock

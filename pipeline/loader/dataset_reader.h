@@ -16,20 +16,22 @@
 #include "absl/status/statusor.h"
 #include "base/runtime/executor.h"
 #include "pipeline/loader/brought_record.h"
+#include "pipeline/loader/damaged_copies.h"
 #include "pipeline/records/dataset_files.h"
 #include "pipeline/records/index_store.h"
 #include "pipeline/records/shard_index.h"
 #include "pipeline/records/shard_reader.h"
 #include "pipeline/records/snapshot.h"
 #include "pipeline/storage/file_troubles.h"
-#include "pipeline/storage/files.h"
+#include "pipeline/storage/storage.h"
 
 namespace penstock {
 
-// Memory that one thread reads records into, kept from record to record: neither zeroed nor moved.
+// The memory into which one thread reads records. The thread keeps it from record to record. It is neither zeroed nor
+// moved.
 class RecordBuffer {
  public:
-  // At least `bytes` bytes, with what they happen to hold.
+  // Returns at least `bytes` bytes with unspecified content.
   char* Get(size_t bytes) {
     if (bytes > capacity_) {
       block_.reset();
@@ -49,92 +51,109 @@ class RecordBuffer {
   size_t capacity_ = 0;
 };
 
-// Finds the index of a shard as its file is now: a sidecar, a blob fetched from elsewhere, or a fresh build. May take
-// long; ends soon, with Cancelled, when a stop is requested. Thread-safe.
+// Returns the index of a shard's current file: from a sidecar, from a fetched blob, or by building it. Blocks, perhaps
+// for long. Returns Cancelled soon after a stop is requested. Each error names the file. Thread-safe.
 //   FailedPrecondition  the file is not the snapshot's
-//   Unavailable         it cannot be had just now
+//   Unavailable         the file or the index is temporarily unavailable
 using IndexProvider = std::function<absl::StatusOr<std::shared_ptr<const ShardIndex>>(
     const SnapshotShard& shard, const std::string& absolute_path, const std::stop_token& stop)>;
 
-// The process's threads for what waits for storage and for others; live for ever.
+// Returns the process's threads for work that blocks on storage or on other processes. They live until the process
+// exits.
 Executor* SlowWorkThreads();
 
-// Told when a record's shard is ready.
+// Receives a notification when a record's shard is ready.
 class ReadyWaiter {
  public:
   virtual ~ReadyWaiter() = default;
-  // Once, on any thread; is short. `hold` keeps the shard ready for as long as somebody has it.
+  // Called once, on any thread. Must not block. The shard stays ready while a reference to `hold` exists.
   virtual void OnReady(std::shared_ptr<const void> hold) = 0;
 };
 
-// Thread-safe. Opens shards at first use and keeps a bounded number of them open, and of indexes in memory; those that
-// were not used for longest are closed.
+// Thread-safe. Opens shards at first use. Keeps a bounded number of shards open and of indexes in memory, and closes
+// the least recently used.
 //
-// A file whose time changed is indexed again: with the same content reading goes on, with another it is
+// A file whose time changed is indexed again. If its content is the same, reads continue. Otherwise they return
 // FailedPrecondition until the content is the snapshot's again.
 class DatasetReader {
  public:
   struct Options {
-    // 0: what a window of the default order touches, four times over, and at most an eighth of what the process may
-    // open (4096; at least 256). With fewer than a window touches, most rows of a set of more shards open a file and
-    // close one.
+    // 0: four times the shards that a window of the default order reads, but at most an eighth of the process's limit
+    // on open files (4096; at least 256). With fewer than a window reads, most rows of a larger data set open one file
+    // and close another.
     size_t max_open_shards = 0;
-    uint64_t max_record_bytes = uint64_t{256} << 20;  // a shard with a longer record is refused
-    uint64_t max_index_bytes = uint64_t{64} << 20;    // of indexes kept beside open shards; about 4 per record
-    // Each outlives the reader, and the loads that it has begun.
-    Storage* storage = AnyFiles();
-    Executor* executor = nullptr;  // where indexes are brought and files opened; null: SlowWorkThreads()
-    std::shared_ptr<FileTroubles> troubles = nullptr;  // told of files that fail
+    uint64_t max_record_bytes = uint64_t{256} << 20;  // rejects a shard with a longer record
+    uint64_t max_index_bytes = uint64_t{64} << 20;    // indexes in memory; about 4 bytes per record
+    // Loads indexes and opens files. Must outlive the reader and its loads. Null: SlowWorkThreads().
+    Executor* executor = nullptr;
+    std::shared_ptr<FileTroubles> troubles = nullptr;  // receives the files that fail
+    DamagedCopies::Log log_damage = nullptr;           // gets a line for each file with damaged records
   };
-  // `roots` are the configured data roots. NotFound names a root of the snapshot that is not among them.
-  static absl::StatusOr<std::shared_ptr<DatasetReader>> Create(Snapshot snapshot, std::vector<DataRoot> roots,
-                                                               IndexProvider indexes, const Options& options);
+  // `roots` are the configured data roots. `storage` holds the shards; it must outlive the reader and its loads.
+  // Returns NotFound with the name of the root if `roots` lacks a root of the snapshot.
+  static absl::StatusOr<std::shared_ptr<DatasetReader>> Create(Storage* storage, Snapshot snapshot,
+                                                               std::vector<DataRoot> roots, IndexProvider indexes,
+                                                               const Options& options);
   virtual ~DatasetReader() = default;
 
   virtual const Snapshot& snapshot() const = 0;
 
-  // Whether the calls below do not wait for the shard of the record: for its index, say. Also when it is known that
-  // it cannot be had: they then say why.
+  // Returns whether the calls below do not block on the shard of the record, for example on its index. Also true if the
+  // shard is known to be unavailable; the calls then return the reason.
   virtual bool IsReady(uint64_t record) { return true; }
-  // `waiter` is told when it is ready (perhaps at once, inside the call), unless it is destroyed before. Never blocks.
+  // Notifies `waiter` when the record is ready, perhaps inside the call, unless the waiter is destroyed before. Never
+  // blocks.
   virtual void WhenReady(uint64_t record, std::shared_ptr<ReadyWaiter> waiter) { waiter->OnReady(nullptr); }
 
-  // Bytes of the record, from the index.
+  // Returns the length of the record in bytes, from the index.
   virtual absl::StatusOr<uint64_t> RecordBytes(uint64_t record) = 0;
-  // Reads the record into `out` (resized). FailedPrecondition: the file is not the snapshot's (it changed).
-  // DataLoss: CRC or framing. Unavailable: an I/O error of this machine. Each names file, record and offset.
+  // Reads the record into `out`, which it resizes. Retries if that may help. Each error names file, record and offset:
+  //   FailedPrecondition  the file is not the snapshot's: it changed
+  //   DataLoss            this machine's copy is damaged
+  //   Unavailable         an I/O error of this machine
   virtual absl::Status ReadRecord(uint64_t record, std::string* out) = 0;
-  // The same without a copy, and without another try: the record's bytes, in `buffer`, until it is used again.
-  // Aborted: the file changed and must be looked at; like Unavailable, try again when the record is ready.
+  // Does the same without a copy and without a retry. Returns the record's bytes in `buffer`, valid until its next use.
+  //   Aborted, Unavailable  retry when the record is ready. Aborted: the file changed and must be indexed again
+  //   DataLoss              CRC or framing is wrong in this read; BringRecord() with that damage returns the verdict
   virtual absl::StatusOr<std::string_view> ReadRecord(uint64_t record, RecordBuffer* buffer) = 0;
-  // Whether ReadRecord takes no longer, when all is well, than a page cache does. Else a row's thread has the record
-  // brought, and does something else meanwhile. May change while rows are made.
+  // Returns whether ReadRecord normally takes no longer than the page cache does. Otherwise a row's thread starts
+  // BringRecord and makes other rows meanwhile. May change while rows are made.
   virtual bool ReadsAtOnce() const { return true; }
-  // Reads the record of brought->record into it: what ReadRecord would return is in brought->bytes when `done` is
-  // called, once, perhaps inside the call, or on a thread of the storage. Never blocks. False, and `done` is not
-  // called: the shard is not ready.
+  // Reads the record brought->record into `brought`. Calls `done` once, perhaps inside the call or on a thread of the
+  // storage; brought->bytes then has the result of ReadRecord. Never blocks. Returns false, and does not call `done`,
+  // if the shard is not ready. If brought->damage is set, it reads the record twice more, past all caches, and
+  // brought->bytes is
+  //   a record     one read was right
+  //   DataLoss     the copy is damaged: all reads returned the same wrong bytes. DamageOf() returns this from then on
+  //   Unavailable  the wrong reads differ, or a read failed: retry
+  //   Aborted      the file has changed: retry when the record is ready
+  // A data set without storage has no second way to read: its first read is the verdict.
   virtual bool BringRecord(std::shared_ptr<BroughtRecord> brought, const CallOptions& options, Task done) {
-    return false;
+    if (brought->damage.ok()) return false;
+    brought->bytes = brought->damage;
+    std::move(done)();
+    return true;
   }
-  // What records of the shard can be read with several at once; null: it is not open, or is one that they cannot. Never
-  // waits.
+  // Returns the known damage of this machine's copy of the record. Cheap while no copy is damaged.
+  virtual DamagedCopies::Known DamageOf(uint64_t record) { return {}; }
+  // Returns DamagedCopies::Lines(), for `status`.
+  virtual std::vector<std::string> DamageLines(size_t most) const { return {}; }
+  // Returns the reader for ranges of records of the shard, or null if the shard is not open or does not support them.
+  // Never blocks.
   virtual std::shared_ptr<const ShardReader> ReaderOfRanges(uint32_t shard) { return nullptr; }
-  // The record, whose frame was read by that reader, as ReadRecord returns it: a part of `frame`.
+  // Returns the record in `frame`, which `reader` read, as a part of `frame`. Errors are those of ReadRecord.
   virtual absl::StatusOr<std::string_view> RecordOfRange(uint64_t record, const ShardReader& reader,
                                                          const char* frame) {
     return absl::UnimplementedError("no ranges");
   }
-  // The record will be read soon: storage may begin to bring it, and what its shard needs. Never waits.
+  // Announces that the record will be read soon, so that storage may fetch it and the index of its shard. Never blocks.
   virtual void WillRead(uint64_t record) = 0;
-  // "path, record 12 at offset 3456": for messages.
+  // Returns "path, record 12 at offset 3456", for messages.
   virtual std::string Describe(uint64_t record) = 0;
-  // Where the record begins in its file (of a compressed one: in what it holds), while that is known.
+  // Returns the offset of the record in its file, or in the decompressed content of a compressed file, if it is known.
   virtual std::optional<uint64_t> OffsetOf(uint64_t record) { return std::nullopt; }
-  virtual uint64_t bytes_read() const = 0;  // framed, of records that were read
+  virtual uint64_t bytes_read() const = 0;  // framed bytes of all records read
 };
-
-// Indexes from sidecars, or built (and saved) where there is none. Kept by the caller's copies.
-IndexProvider IndexesFrom(IndexStore store, IndexOptions options);
 
 }  // namespace penstock
 

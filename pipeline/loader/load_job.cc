@@ -11,18 +11,21 @@
 namespace penstock {
 
 absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& spec,
-                                                               std::shared_ptr<DatasetReader> reader) {
+                                                               std::shared_ptr<DatasetReader> reader,
+                                                               DamageVerdict verdict) {
   PS_ASSIGN_OR_RETURN(std::unique_ptr<const Pipeline> pipeline, Pipeline::Create(spec));
-  return Create(spec, std::move(reader), std::move(pipeline));
+  return Create(spec, std::move(reader), std::move(pipeline), verdict);
 }
 
 absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec& spec,
                                                                std::shared_ptr<DatasetReader> reader,
-                                                               std::unique_ptr<const Pipeline> pipeline) {
+                                                               std::unique_ptr<const Pipeline> pipeline,
+                                                               DamageVerdict verdict) {
   std::shared_ptr<LoadJob> job(new LoadJob());
   job->spec_ = spec;
   job->pipeline_ = std::move(pipeline);
   job->reader_ = std::move(reader);
+  job->verdict_ = verdict;
   job->plan_options_ = PlanOptionsOf(spec.order());
   PS_RETURN_IF_ERROR(CheckPlanOptions(job->plan_options_));
   const Snapshot& snapshot = job->reader_->snapshot();
@@ -32,6 +35,10 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> LoadJob::Create(const v1::JobSpec
   PS_RETURN_IF_ERROR(EpochPlan::Create(job->offsets_, job->plan_options_, 0).status());
   job->record_space_ = snapshot.Fingerprint();
   job->decoded_space_ = HashWords({job->record_space_, job->pipeline_->fingerprint()});
+  // A job that does not check whole images may keep rows of records that are bad for one that does.
+  if (spec.errors().check() != v1::WANTED_PART) {
+    job->decoded_space_ = HashWords({job->decoded_space_, static_cast<uint64_t>(spec.errors().check())});
+  }
   job->order_fingerprint_ = OrderFingerprint(job->record_space_, job->plan_options_);
   job->shared_space_ = HashWords({job->decoded_space_, job->order_fingerprint_});
   job->fixed_bytes_ = job->pipeline_->schema().FixedBytes();

@@ -11,25 +11,37 @@
 #include "penstock/v1/job.pb.h"
 #include "pipeline/augment/pipeline.h"
 #include "pipeline/loader/dataset_reader.h"
+#include "pipeline/loader/decided_records.h"
 #include "pipeline/plan/epoch_plan.h"
 
 namespace penstock {
+
+// What decides that a record is bad of which this machine's copy is damaged.
+enum class DamageVerdict {
+  kOwn,    // there is one copy: its three reads decide, for the life of the LoadJob
+  kGiven,  // other workers may have an intact copy: a row fails with RowResult::damaged_record until decided() has it
+};
 
 class LoadJob {
  public:
   // `reader` serves the snapshot that the job froze. InvalidArgument as Pipeline::Create.
   static absl::StatusOr<std::shared_ptr<const LoadJob>> Create(const v1::JobSpec& spec,
-                                                               std::shared_ptr<DatasetReader> reader);
+                                                               std::shared_ptr<DatasetReader> reader,
+                                                               DamageVerdict verdict = DamageVerdict::kOwn);
   // The same with a pipeline that is there already.
   static absl::StatusOr<std::shared_ptr<const LoadJob>> Create(const v1::JobSpec& spec,
                                                                std::shared_ptr<DatasetReader> reader,
-                                                               std::unique_ptr<const Pipeline> pipeline);
+                                                               std::unique_ptr<const Pipeline> pipeline,
+                                                               DamageVerdict verdict = DamageVerdict::kOwn);
 
   const v1::JobSpec& spec() const { return spec_; }
   const Pipeline& pipeline() const { return *pipeline_; }
   DatasetReader& reader() const { return *reader_; }
   const PlanOptions& plan_options() const { return plan_options_; }
   uint64_t order_fingerprint() const { return order_fingerprint_; }
+  DamageVerdict verdict() const { return verdict_; }
+  // Records that count as bad for every session of the job. Thread-safe, grows while rows are made.
+  const std::shared_ptr<DecidedRecords>& decided() const { return decided_; }
 
   // Positions of an epoch: records times repeats.
   uint64_t positions() const { return offsets_->num_records() * plan_options_.repeats; }
@@ -51,6 +63,8 @@ class LoadJob {
   v1::JobSpec spec_;
   std::unique_ptr<const Pipeline> pipeline_;
   std::shared_ptr<DatasetReader> reader_;
+  DamageVerdict verdict_ = DamageVerdict::kOwn;
+  const std::shared_ptr<DecidedRecords> decided_ = std::make_shared<DecidedRecords>();
   PlanOptions plan_options_;
   std::shared_ptr<const ShardOffsets> offsets_;
   uint64_t order_fingerprint_ = 0;

@@ -1,7 +1,5 @@
 #include "pipeline/loader/loader.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <string>
 #include <thread>
@@ -10,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/cgroup.h"
 #include "base/mutex.h"
+#include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "pipeline/loader/loader_core.h"
 
@@ -54,14 +53,16 @@ class SessionImpl final : public Loader::Session {
 class LoaderImpl final : public Loader {
  public:
   LoaderImpl(const LoaderOptions& options, const LoaderCore::Sizes& sizes)
-      : core_(std::make_shared<LoaderCore>(options, sizes)) {
-    for (int i = 0; i < sizes.threads; ++i) {
-      threads_.emplace_back([core = core_.get(), i] {
-        const std::string name = absl::StrCat("ps-load-", i);  // at most 15 characters
-        pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
-        core->RunThread(i);
-      });
+      : core_(std::make_shared<LoaderCore>(options, sizes)) {}
+  // Starts as many of `threads` as the system grants. An error where it grants none.
+  absl::Status Start(int threads) {
+    for (int i = 0; i < threads; ++i) {
+      absl::StatusOr<std::thread> thread =
+          StartThread(absl::StrCat("ps-load-", i), [core = core_.get(), i] { core->RunThread(i); });
+      if (!thread.ok()) return i == 0 ? thread.status() : absl::OkStatus();
+      threads_.push_back(*std::move(thread));
     }
+    return absl::OkStatus();
   }
   ~LoaderImpl() override {
     core_->Stop();
@@ -102,6 +103,7 @@ RowResult& RowResult::operator=(RowResult&& other) noexcept {
   substituted = other.substituted;
   fault = std::move(other.fault);
   fault_offset = other.fault_offset;
+  damaged_record = other.damaged_record;
   record_id = other.record_id;
   source_record = other.source_record;
   fixed = std::move(other.fixed);
@@ -130,7 +132,9 @@ absl::StatusOr<std::unique_ptr<Loader>> Loader::Create(const LoaderOptions& opti
                      " threads: raise it, or make the caches smaller"));
   }
   sizes.rows_bytes = left - scratch;
-  return std::make_unique<LoaderImpl>(options, sizes);
+  auto loader = std::make_unique<LoaderImpl>(options, sizes);
+  PS_RETURN_IF_ERROR(loader->Start(sizes.threads));
+  return loader;
 }
 
 }  // namespace penstock

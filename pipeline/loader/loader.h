@@ -53,6 +53,9 @@ struct RowResult {
   // offset, where it is known.
   absl::Status fault;
   std::optional<uint64_t> fault_offset;
+  // Where `status` is DataLoss because this machine's copy of that record is damaged, under every policy: the record
+  // may be intact elsewhere. Nothing under DamageVerdict::kOwn.
+  std::optional<uint64_t> damaged_record;
   uint64_t record_id = 0;      // that the plan gives for the position
   uint64_t source_record = 0;  // whose content it is
   // All FIXED columns in schema order, dense (null where the session books its own slots, and for failed and masked
@@ -97,6 +100,8 @@ struct LoaderSessionOptions {
   bool counts_all = false;
   // Where RowResult::fixed is to lie while there is room; null: the heap. The bytes are the budget's all the same.
   std::shared_ptr<BlockMemory> row_memory = nullptr;
+  // Records that are bad for this session; null: those of the job.
+  std::shared_ptr<const DecidedRecords> decided = nullptr;
   // Rows of the cache that RowResult::fixed may be a view of instead of a copy, where they have no RAGGED columns: such
   // a row is only read.
   enum class Borrow { kNone, kLent, kAny };  // kLent: those in LoaderOptions::lent_rows

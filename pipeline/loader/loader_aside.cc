@@ -54,6 +54,7 @@ std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::Park(OpenedSession* session, 
 std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::ParkToRead(OpenedSession* session, RowScheduler::Picked picked) {
   ScheduledRow& row = picked.row;
   if (row.reads.brought == nullptr) row.reads.brought = std::make_shared<BroughtRecord>();
+  row.reads.brought->damage = std::exchange(row.reads.damage, absl::OkStatus());
   row.looked_for = true;
   const AskedRows::Place place{row.request.epoch, row.request.position};
   session->asked.alone = std::max(session->asked.alone.value_or(place), place);
@@ -145,7 +146,7 @@ void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
     self->EndRead(in_range);
     self->Unpark(*row, nullptr);
   };
-  if (ranges_ != nullptr) {
+  if (ranges_ != nullptr && brought->damage.ok()) {
     brought->Drop();
     if (ranges_->WhenOver(*session.job, record, [over] { over(true); })) {
       // Who waits for a range is no read of his own.

@@ -206,8 +206,9 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
   outcome.traced = options_.trace != nullptr && options_.trace->on();
   outcome.timed = thread->sampler.Next() || outcome.traced;
   if (outcome.timed) times.Start(options_.clock, job.pipeline().stages().size(), outcome.traced);
-  outcome.end =
-      maker_.Make(job, session.id, row.request, work->sharers, book, get_slot, borrow, thread, &row.reads, made);
+  const DecidedRecords& decided = session.options.decided != nullptr ? *session.options.decided : *job.decided();
+  outcome.end = maker_.Make(job, session.id, decided, row.request, work->sharers, book, get_slot, borrow, thread,
+                            &row.reads, made);
   times.Stop();
   if (outcome.end == RowMaker::End::kMade && made->status.ok()) {
     // Usually far below what was booked; a cast may widen ragged numbers beyond it.
@@ -238,6 +239,7 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
     result.fault = made->fault;
     result.fault_offset = made->fault_offset;
   }
+  result.damaged_record = made->damaged_record;
   result.record_id = made->record_id;
   result.source_record = made->source_record;
   if (!made->status.ok()) outcome.kept = 0;

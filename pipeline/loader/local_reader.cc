@@ -190,30 +190,31 @@ class LoaderReader final : public LocalReader {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
+absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, const v1::JobSpec& job,
+                                                           const std::vector<DataRoot>& roots,
                                                            const std::string& index_dir, int threads,
-                                                           std::shared_ptr<FileTroubles> troubles, Storage* storage) {
+                                                           std::shared_ptr<FileTroubles> troubles) {
   if (job.dataset_size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("job ", job.name(), ": needs exactly one dataset, has ", job.dataset_size()));
   }
   const v1::Dataset& dataset = job.dataset(0);
   const std::vector<std::string> globs(dataset.files().begin(), dataset.files().end());
-  PS_ASSIGN_OR_RETURN(const std::vector<DatasetFile> files, ExpandGlobs(globs, roots));
+  PS_ASSIGN_OR_RETURN(const std::vector<DatasetFile> files, ExpandGlobs(storage, globs, roots));
   const IndexOptions options = IndexOptionsOf(dataset.compression(), job.limits().max_record_bytes());
 
   std::map<std::string, std::shared_ptr<const ShardIndex>> built;  // by path
   if (index_dir.empty()) {
     for (const DatasetFile& file : files) {
-      PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> opened, AnyFiles()->OpenAndWait(file.path));
+      PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> opened, storage->OpenAndWait(file.path));
       PS_ASSIGN_OR_RETURN(ShardIndex index, BuildShardIndex(*opened, options));
       built[file.path] = std::make_shared<const ShardIndex>(std::move(index));
     }
   } else {
     std::vector<std::string> paths;
     for (const DatasetFile& file : files) paths.push_back(file.path);
-    std::vector<absl::StatusOr<LoadedIndex>> loaded =
-        BuildIndexes(IndexStore::InStateDir(index_dir), paths, options, threads > 0 ? threads : AvailableCpus());
+    std::vector<absl::StatusOr<LoadedIndex>> loaded = BuildIndexes(IndexStore::InStateDir(storage, index_dir), paths,
+                                                                   options, threads > 0 ? threads : AvailableCpus());
     for (size_t i = 0; i < files.size(); ++i) {
       if (!loaded[i].ok()) return loaded[i].status();
       built[files[i].path] = loaded[i]->index;
@@ -241,10 +242,10 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& jo
     MutexLock lock(&known->mutex);
     known->indexes = std::move(built);
   }
-  IndexProvider provider = [known, options](
+  IndexProvider provider = [storage, known, options](
                                const SnapshotShard& shard, const std::string& path,
                                const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
-    PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> file, AnyFiles()->OpenAndWait(path));
+    PS_ASSIGN_OR_RETURN(const std::unique_ptr<StoredFile> file, storage->OpenAndWait(path));
     {
       MutexLock lock(&known->mutex);
       const auto it = known->indexes.find(path);
@@ -261,15 +262,14 @@ absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& jo
   DatasetReader::Options reader;
   reader.max_record_bytes = options.max_record_bytes;
   reader.troubles = std::move(troubles);
-  reader.storage = storage;
-  return DatasetReader::Create(std::move(snapshot), roots, std::move(provider), reader);
+  return DatasetReader::Create(storage, std::move(snapshot), roots, std::move(provider), reader);
 }
 
-absl::StatusOr<std::unique_ptr<LocalReader>> LocalReader::Open(const v1::JobSpec& job,
+absl::StatusOr<std::unique_ptr<LocalReader>> LocalReader::Open(Storage* storage, const v1::JobSpec& job,
                                                                const std::vector<DataRoot>& roots,
                                                                const LocalReaderOptions& options) {
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
-                      OpenDataset(job, roots, options.index_dir, options.threads));
+                      OpenDataset(storage, job, roots, options.index_dir, options.threads));
   PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadJob> load_job, LoadJob::Create(job, std::move(reader)));
   return Open(std::move(load_job), options);
 }

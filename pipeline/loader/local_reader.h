@@ -93,7 +93,8 @@ class LocalReader {
  public:
   // Expands the job's globs, loads or builds the indexes, and begins to prepare. Errors name what is wrong with the
   // files, the job or the options.
-  static absl::StatusOr<std::unique_ptr<LocalReader>> Open(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
+  static absl::StatusOr<std::unique_ptr<LocalReader>> Open(Storage* storage, const v1::JobSpec& job,
+                                                           const std::vector<DataRoot>& roots,
                                                            const LocalReaderOptions& options);
   // The same for a job that is there already.
   static absl::StatusOr<std::unique_ptr<LocalReader>> Open(std::shared_ptr<const LoadJob> job,
@@ -116,10 +117,10 @@ class LocalReader {
 // The job's shards as they are now: globs expanded, indexes loaded or built on `threads` threads (kept below
 // `index_dir` unless it is empty), and frozen as a snapshot with a reader on it. `troubles`, if given, is told of files
 // that fail later; records are read from `storage`. Both outlive the reader.
-absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(const v1::JobSpec& job, const std::vector<DataRoot>& roots,
+absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, const v1::JobSpec& job,
+                                                           const std::vector<DataRoot>& roots,
                                                            const std::string& index_dir, int threads,
-                                                           std::shared_ptr<FileTroubles> troubles = nullptr,
-                                                           Storage* storage = AnyFiles());
+                                                           std::shared_ptr<FileTroubles> troubles = nullptr);
 
 }  // namespace penstock
 

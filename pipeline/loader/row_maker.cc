@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
 #include "base/hash.h"
+#include "base/status_place.h"
 #include "pipeline/loader/packed_row.h"
 #include "pipeline/plan/permutation.h"
 
@@ -15,15 +16,11 @@ namespace {
 
 // "SUBSTITU" as a number: keeps this use of the seed apart from all others.
 constexpr uint64_t kSubstituteDomain = 0x5355425354495455;
+// The error of a decided record whose copy this machine has not read.
+constexpr char kEveryCopy[] = "the CRC of its data is wrong in every copy";
 
 absl::Status WithPlace(const absl::Status& status, const LoadJob& job, uint64_t record) {
-  return Prefixed(job.reader().Describe(record), status);
-}
-
-absl::Status WithoutPlace(const absl::Status& status, const LoadJob& job, uint64_t record) {
-  const std::string place = absl::StrCat(job.reader().Describe(record), ": ");
-  if (!absl::StartsWith(status.message(), place)) return status;
-  return WithFault(FaultOf(status), absl::Status(status.code(), status.message().substr(place.size())));
+  return AtPlace(job.reader().Describe(record), status);
 }
 
 // A record that was brought is at fault: the next one takes its place.
@@ -126,6 +123,9 @@ std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& jo
       return *found;
     }
   }
+  if (brought == nullptr) {
+    if (DamagedCopies::Known known = job.reader().DamageOf(record); !known.damage.ok()) return known.damage;
+  }
   absl::StatusOr<std::string_view> bytes;
   const bool at_once = brought == nullptr && job.reader().ReadsAtOnce();
   if (!at_once && brought == nullptr && options_.ranges != nullptr) *taken = options_.ranges->Take(job, record);
@@ -156,9 +156,29 @@ std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& jo
   return bytes;
 }
 
-RowMaker::Attempt RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot,
-                                MakerThread* thread, ReadTries* reads, MadeRow* made) const {
+RowMaker::Attempt RowMaker::DamageOf(const LoadJob& job, uint64_t source, const absl::Status& damage, bool verdict,
+                                     ReadTries* reads, MadeRow* made) const {
+  made->status = damage;
+  if (!verdict) {
+    reads->damage = damage;
+    return Attempt::kNotRead;
+  }
+  if (job.verdict() == DamageVerdict::kGiven) return Attempt::kDamagedCopy;
+  job.decided()->Add(std::initializer_list<uint64_t>{source});
+  return Attempt::kRecord;
+}
+
+RowMaker::Attempt RowMaker::Try(const LoadJob& job, const DecidedRecords& decided, const SampleKey& key,
+                                uint64_t source, Book book, GetSlot get_slot, MakerThread* thread, ReadTries* reads,
+                                MadeRow* made) const {
   made->missing_record = source;
+  if (decided.Contains(source)) {
+    const DamagedCopies::Known known = job.reader().DamageOf(source);
+    made->status = !known.damage.ok()
+                       ? known.damage
+                       : WithPlace(WithFault(Fault::kWrongCrc, absl::DataLossError(kEveryCopy)), job, source);
+    return Attempt::kRecord;
+  }
   if (reads->brought != nullptr) {
     for (const auto& [record, fault] : reads->brought->faults) {
       if (record != source) continue;
@@ -175,7 +195,10 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const SampleKey& key, uint64
     // Only storage that fails, or a file that changed, may be well a moment later.
     const bool may_pass = absl::IsUnavailable(status) || absl::IsAborted(status);
     if (may_pass && ++reads->failed < options_.read_tries) return Attempt::kNotReady;
-    return absl::IsDataLoss(status) ? Attempt::kRecord : Attempt::kOther;
+    if (!absl::IsDataLoss(status)) return Attempt::kOther;
+    const DamagedCopies::Known known = job.reader().DamageOf(source);
+    const bool verdict = (brought != nullptr && !brought->damage.ok()) || known.trusted;
+    return DamageOf(job, source, status, verdict, reads, made);
   };
   if (brought != nullptr && !brought->bytes.ok()) return read_failed(brought->bytes.status());
   const auto ask = [&](uint64_t bytes) {
@@ -287,6 +310,7 @@ std::optional<RowMaker::ToBring> RowMaker::RecordToBring(const LoadJob& job, uin
   if (job.reader().ReadsAtOnce() || request.position >= plan.num_positions()) return std::nullopt;
   const uint64_t record = plan.RecordAt(request.position);
   if (HasCached(job, record) || !job.reader().IsReady(record)) return std::nullopt;
+  if (!job.reader().DamageOf(record).damage.ok()) return std::nullopt;
   const absl::StatusOr<uint64_t> length = job.reader().RecordBytes(record);
   if (!length.ok()) return std::nullopt;
   return ToBring{record, NeedOf(job, *length)};
@@ -300,11 +324,12 @@ std::optional<RowKey> RowMaker::KeyOf(const LoadJob& job, const RowRequest& requ
   return RowKey{job.shared_space(), request.epoch, request.position};
 }
 
-RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequest& request, int sharers, Book book,
-                             GetSlot get_slot, Borrow borrow, MakerThread* thread, ReadTries* reads,
-                             MadeRow* made) const {
+RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const DecidedRecords& decided,
+                             const RowRequest& request, int sharers, Book book, GetSlot get_slot, Borrow borrow,
+                             MakerThread* thread, ReadTries* reads, MadeRow* made) const {
   const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
   *made = MadeRow();
+  reads->damage = absl::OkStatus();
   if (request.position >= plan.num_positions()) {
     made->status = absl::InvalidArgumentError(absl::StrCat("position ", request.position, " of epoch ", request.epoch,
                                                            ": an epoch has ", plan.num_positions(), " positions"));
@@ -316,7 +341,7 @@ RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequ
 
   const RowSchema& schema = job.pipeline().schema();
   const std::optional<RowKey> row_key = KeyOf(job, request, record, sharers > 0);
-  if (row_key.has_value()) {
+  if (row_key.has_value() && !decided.Contains(record)) {
     if (const std::shared_ptr<const CachedRow> row = options_.rows->Find(*row_key); row != nullptr) {
       const absl::StatusOr<Answer> answer = book(row->bytes.size());
       if (answer.ok() && *answer == Answer::kPutBack) return End::kPutBack;
@@ -334,7 +359,7 @@ RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequ
     }
   }
 
-  Attempt end = Try(job, key, record, book, get_slot, thread, reads, made);
+  Attempt end = Try(job, decided, key, record, book, get_slot, thread, reads, made);
   // Only what is as it should be: what was at fault is looked at, and told of, each time.
   if (end == Attempt::kNone && row_key.has_value() && !made->lenient) {
     const RowSlot& slot = *get_slot();
@@ -346,18 +371,23 @@ RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const RowRequ
   }
   if (end == Attempt::kRecord) {
     NoteFault(record, made->status, reads);
-    made->fault = WithoutPlace(made->status, job, record);
+    made->fault = WithoutPlace(made->status);
     made->fault_offset = job.reader().OffsetOf(record);
     const v1::ErrorPolicy policy = job.spec().errors().policy();
     if (policy == v1::FAIL) return End::kMade;
     if (policy == v1::SUBSTITUTE) {
       for (const uint64_t other : SubstitutesOf(job.reader().snapshot(), key.seed, record)) {
-        end = Try(job, key, other, book, get_slot, thread, reads, made);
+        end = Try(job, decided, key, other, book, get_slot, thread, reads, made);
         if (end != Attempt::kRecord) break;
         NoteFault(other, made->status, reads);
       }
       made->substituted = end == Attempt::kNone;
     }
+  }
+  if (end == Attempt::kDamagedCopy) {
+    made->damaged_record = made->missing_record;
+    made->fault = absl::OkStatus();
+    return End::kMade;
   }
   if (end == Attempt::kPutBack) return End::kPutBack;
   if (end == Attempt::kNotReady) return End::kNotReady;

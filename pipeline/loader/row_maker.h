@@ -8,10 +8,12 @@
 //   SUBSTITUTE  the content of another record of the same shard, chosen by a permutation that is keyed by (seed,
 //               record), up to kMaxSubstitutes of them, then a masked row; the row keeps its id and its draws
 //   MASK        a masked row
-// A row of more than kMaxRowBytes is a fault of its record.
-// What is no record's fault is never covered up: storage that cannot be read (Unavailable, after retries), a file that
-// is not the snapshot's (FailedPrecondition) and a row that is too large for the budget (ResourceExhausted) are the
-// row's status under every policy, so that the same job gives the same bytes on every machine.
+// A wrong CRC is not yet a fault of the record (LoadJob::verdict()): the record is read again past all caches
+// (End::kNotRead with reads->damage), and where this machine's copy is damaged and other workers may have an intact
+// one, the row fails under every policy, with MadeRow::damaged_record. A row of more than kMaxRowBytes is a fault of
+// its record. What is no record's fault is never covered up: storage that cannot be read (Unavailable, after retries),
+// a file that is not the snapshot's (FailedPrecondition) and a row that is too large for the budget (ResourceExhausted)
+// are the row's status under every policy, so that the same job gives the same bytes on every machine.
 #ifndef PENSTOCK_PIPELINE_LOADER_ROW_MAKER_H_
 #define PENSTOCK_PIPELINE_LOADER_ROW_MAKER_H_
 
@@ -30,6 +32,7 @@
 #include "pipeline/cache/disk/disk_cache.h"
 #include "pipeline/cache/row_cache.h"
 #include "pipeline/loader/brought_record.h"
+#include "pipeline/loader/decided_records.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/ranges/record_ranges.h"
 #include "pipeline/loader/row_costs.h"
@@ -79,6 +82,8 @@ struct MadeRow {
   // Not OK where the record was at fault, whatever became of the row: what is wrong with it, less the place.
   absl::Status fault;
   std::optional<uint64_t> fault_offset;
+  // The row failed because this machine's copy of that record is damaged, which says nothing of other copies.
+  std::optional<uint64_t> damaged_record;
   uint64_t record_id = 0;
   uint64_t source_record = 0;
   uint64_t missing_record = 0;  // of End::kNotReady and kNotRead
@@ -134,20 +139,25 @@ class RowMaker {
     kNotRead,   // made->missing_record must be brought first: try again with it in reads->brought
   };
   // Makes the row, or takes it from the cache of rows. `sharers`: other sessions that read it too. `session` identifies
-  // the caller's stream of requests for the plan that `thread` keeps; *reads is the row's, from try to try. Waits for
-  // nothing but storage that answers at once.
-  End Make(const LoadJob& job, uint64_t session, const RowRequest& request, int sharers, Book book, GetSlot get_slot,
-           Borrow borrow, MakerThread* thread, ReadTries* reads, MadeRow* made) const;
+  // the caller's stream of requests for the plan that `thread` keeps; *reads is the row's, from try to try. Records in
+  // `decided` are bad, and are neither read nor looked for in caches. Waits for nothing but storage that answers at
+  // once.
+  End Make(const LoadJob& job, uint64_t session, const DecidedRecords& decided, const RowRequest& request, int sharers,
+           Book book, GetSlot get_slot, Borrow borrow, MakerThread* thread, ReadTries* reads, MadeRow* made) const;
 
  private:
-  enum class Attempt { kNone, kRecord, kOther, kPutBack, kNotReady, kNotRead };
+  enum class Attempt { kNone, kRecord, kDamagedCopy, kOther, kPutBack, kNotReady, kNotRead };
   // Bytes of a row and its record of so many.
   static uint64_t NeedOf(const LoadJob& job, uint64_t record_bytes);
   // What the row is known by in the cache of rows; nothing where it is not looked for there.
   std::optional<RowKey> KeyOf(const LoadJob& job, const RowRequest& request, uint64_t record, bool shared) const;
   // One attempt with the content of record `source`.
-  Attempt Try(const LoadJob& job, const SampleKey& key, uint64_t source, Book book, GetSlot get_slot,
-              MakerThread* thread, ReadTries* reads, MadeRow* made) const;
+  Attempt Try(const LoadJob& job, const DecidedRecords& decided, const SampleKey& key, uint64_t source, Book book,
+              GetSlot get_slot, MakerThread* thread, ReadTries* reads, MadeRow* made) const;
+  // Handles a wrong read of record `source`. `damage` (DataLoss): the error of a first read, or the verdict on the
+  // copy.
+  Attempt DamageOf(const LoadJob& job, uint64_t source, const absl::Status& damage, bool verdict, ReadTries* reads,
+                   MadeRow* made) const;
   // The record's bytes, `length` of them, in the cache (then *cached holds them), in `brought` (null: it was not), in a
   // range (then *taken has them) or in the thread's buffer; nothing where they must be brought first.
   std::optional<absl::StatusOr<std::string_view>> Read(const LoadJob& job, uint64_t record, uint64_t length,

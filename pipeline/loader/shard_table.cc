@@ -5,7 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/open_files.h"
 #include "base/status_macros.h"
@@ -59,12 +58,13 @@ class ShardTable::LoadTurn {
   uint32_t number_;
 };
 
-ShardTable::ShardTable(Snapshot snapshot, std::vector<DataRoot> roots, IndexProvider indexes,
+ShardTable::ShardTable(Storage* storage, Snapshot snapshot, std::vector<DataRoot> roots, IndexProvider indexes,
                        const DatasetReader::Options& options)
     : snapshot_(std::move(snapshot)),
       roots_(std::move(roots)),
       indexes_(std::move(indexes)),
       options_(Completed(options)),
+      storage_(storage),
       one_of_each_root_(OneOfEachRoot()),
       executor_(options.executor != nullptr ? options.executor : SlowWorkThreads()),
       clock_(executor_->clock()),
@@ -81,7 +81,7 @@ std::vector<std::string> ShardTable::OneOfEachRoot() const {
 
 bool ShardTable::AllAnswerAtOnce() const {
   for (const std::string& path : one_of_each_root_) {
-    if (!options_.storage->AnswersAtOnce(path)) return false;
+    if (!storage_->AnswersAtOnce(path)) return false;
   }
   return true;
 }
@@ -102,10 +102,7 @@ absl::Status ShardTable::Changed(uint32_t number, absl::string_view why) const {
 
 absl::Status ShardTable::Unreadable(uint32_t number, const absl::Status& status) const {
   if (absl::IsFailedPrecondition(status)) return Changed(number, status.message());
-  // Most errors of files begin with the name already.
-  std::string text(status.message());
-  if (const std::string path = PathOf(number); !absl::StartsWith(text, path)) text = absl::StrCat(path, ": ", text);
-  return absl::IsCancelled(status) ? absl::CancelledError(text) : absl::UnavailableError(text);
+  return absl::IsCancelled(status) ? status : absl::UnavailableError(status.message());
 }
 
 // ---- Who asks ------------------------------------------------------------------------------------------------------
@@ -336,15 +333,14 @@ std::optional<absl::StatusOr<ShardTable::Loaded>> ShardTable::RunLoad(uint32_t n
 
 absl::StatusOr<std::string> ShardTable::Resolve(uint32_t number) const {
   const SnapshotShard& frozen = snapshot_.shards()[number];
-  return ResolveInRoots(frozen.root, frozen.relative_path, roots_);
+  return ResolveInRoots(storage_, frozen.root, frozen.relative_path, roots_);
 }
 
 absl::StatusOr<std::shared_ptr<const ShardReader>> ShardTable::OpenFileOf(
     const std::string& path, const std::shared_ptr<const ShardIndex>& index) const {
-  PS_ASSIGN_OR_RETURN(
-      std::unique_ptr<StoredFile> file,
-      options_.storage->OpenAndWait(
-          path, {.priority = CallPriority::kUrgent, .stop = stop_.get_token(), .troubles = options_.troubles}));
+  PS_ASSIGN_OR_RETURN(std::unique_ptr<StoredFile> file, storage_->OpenAndWait(path, {.priority = CallPriority::kUrgent,
+                                                                                     .stop = stop_.get_token(),
+                                                                                     .troubles = options_.troubles}));
   PS_ASSIGN_OR_RETURN(std::unique_ptr<ShardReader> reader, ShardReader::Open(std::move(file), index));
   return std::shared_ptr<const ShardReader>(std::move(reader));
 }

@@ -31,7 +31,7 @@ namespace penstock {
 // often as somebody asks, at most every two seconds.
 class ShardTable : public std::enable_shared_from_this<ShardTable> {
  public:
-  ShardTable(Snapshot snapshot, std::vector<DataRoot> roots, IndexProvider indexes,
+  ShardTable(Storage* storage, Snapshot snapshot, std::vector<DataRoot> roots, IndexProvider indexes,
              const DatasetReader::Options& options);
 
   const Snapshot& snapshot() const { return snapshot_; }
@@ -127,6 +127,7 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
   const std::vector<DataRoot> roots_;
   const IndexProvider indexes_;
   const DatasetReader::Options options_;
+  Storage* const storage_;
   const std::vector<std::string> one_of_each_root_;  // paths: what a storage says of one it says of all
   Executor* const executor_;
   Clock* const clock_;

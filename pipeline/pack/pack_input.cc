@@ -25,7 +25,7 @@ absl::StatusOr<bool> PackInput::Fill(size_t bytes) {
   end_ -= begin_;
   begin_ = 0;
   while (end_ < bytes) {
-    // Grows with what really comes, so that a wrong length takes no memory.
+    // Grows with the bytes received, so that a wrong length allocates no memory.
     if (end_ == buffer_.size()) buffer_.resize(std::max(kBufferBytes, buffer_.size() * 2));
     PS_ASSIGN_OR_RETURN(const size_t n, read_(buffer_.data() + end_, buffer_.size() - end_));
     if (n == 0) {

@@ -170,7 +170,7 @@ std::string PackSchema::JobText(const std::string& name, const std::string& file
     if (image.empty() && scalar && field.image) image = key;
     if (label.empty() && scalar && field.kind.kind == FeatureKind::kInt64 && LooksLikeLabel(key)) label = key;
   }
-  // Names that another feature has are left to it.
+  // A name that another feature uses stays with that feature.
   if (image.empty() || fields_.count("label") > 0) label.clear();
   const std::string image_column = fields_.count("image") > 0 ? image : "image";
   std::string text = JobTextHead("pack", name, files);

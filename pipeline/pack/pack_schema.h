@@ -1,5 +1,4 @@
-// What the records of a data set hold, as far as they were seen: the same kind under each key, and the job that reads
-// them back.
+// The schema of a data set's records, as seen so far: the kind of each key. Also generates the job that reads them.
 #ifndef PENSTOCK_PIPELINE_PACK_PACK_SCHEMA_H_
 #define PENSTOCK_PIPELINE_PACK_PACK_SCHEMA_H_
 
@@ -19,52 +18,52 @@ namespace penstock {
 // One feature of one record.
 struct PackedValue {
   FeatureKind kind = FeatureKind::kNone;
-  DType array = DType::kString;      // an array of this type, in a byte string; kString: values
-  std::vector<int64_t> inner_shape;  // of an array, without its first axis
-  bool single = false;               // one value by nature, not a list that has one
-  uint64_t count = 0;                // of values; of an array its first axis
-  std::string_view first_bytes;      // of BYTES that are no array
+  DType array = DType::kString;      // element type of an array in a byte string; kString: plain values
+  std::vector<int64_t> inner_shape;  // for an array, without its first axis
+  bool single = false;               // a single value by nature, not a list with one element
+  uint64_t count = 0;                // number of values; for an array, its first axis
+  std::string_view first_bytes;      // for BYTES that are not an array
 };
 
 class PackSchema {
  public:
-  // Takes a feature of the current record into account. InvalidArgument, with both said, when it is not of the kind,
-  // the element type or the shape (but for the first axis) that the key had before.
+  // Adds a feature of the current record. Returns InvalidArgument, with both kinds, if the kind, the element type or
+  // the shape (except the first axis) differs from earlier values of the key.
   absl::Status Add(std::string_view key, const PackedValue& value);
   void EndRecord() { ++records_; }
-  // A record that is an Example already. InvalidArgument where it is none.
+  // Adds a record that is an Example. Returns InvalidArgument if it is not one.
   absl::Status AddExample(std::string_view record);
 
   uint64_t records() const { return records_; }
 
-  // Takes all that `other` has seen into account; errors as Add.
+  // Adds everything that `other` has seen. Returns errors like Add.
   absl::Status Merge(const PackSchema& other);
 
-  // A text of lines; ParsePackSchema reads it back.
+  // Returns a text of several lines, which ParsePackSchema reads.
   std::string Serialize() const;
 
-  // A job that reads all of it. Arrays get their type and shape back; what some records lack, or have more of than
-  // others, is a ragged column. Where there is an image it becomes the column `image`, with a training recipe, and an
-  // integer that is called a label `label`. The batch fits the number of records.
+  // Returns a job that reads all features. Arrays recover their type and shape. A feature that some records lack, or
+  // whose count varies, becomes a ragged column. An image becomes the column `image` with a training recipe, and an
+  // integer named like a label becomes `label`. The batch size fits the number of records.
   std::string JobText(const std::string& name, const std::string& files) const;
 
  private:
   friend absl::StatusOr<PackSchema> ParsePackSchema(std::string_view text);
 
   struct Field {
-    PackedValue kind;  // single: in every record that has it
+    PackedValue kind;  // single: true in every record that has it
     uint64_t seen = 0, least = 0, most = 0;
-    bool image = false;  // each begins as an encoded image does
+    bool image = false;  // each value begins like an encoded image
   };
   absl::Status Combine(std::string_view key, const Field& more);
-  bool Whole(const Field& field) const;  // the same number of values in every record
+  bool Whole(const Field& field) const;  // same number of values in every record
   std::string Line(const std::string& key, const Field& field, const std::string& column) const;
 
   uint64_t records_ = 0;
   std::map<std::string, Field, std::less<>> fields_;
 };
 
-// DataLoss where the text is none.
+// Parses the text of Serialize(). Returns DataLoss if it is invalid.
 absl::StatusOr<PackSchema> ParsePackSchema(std::string_view text);
 
 }  // namespace penstock

@@ -29,10 +29,10 @@ absl::Status NotEmpty(const std::string& out) {
   return absl::FailedPreconditionError(absl::StrCat(out, " is there and not empty; take another folder, or remove it"));
 }
 
-// An open descriptor of the folder that holds its lock, or -1: another process has it.
+// Returns an open descriptor of the folder that holds its lock, or -1 if another process holds it.
 int Lock(const std::string& folder) {
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  // A file system without locks (some network ones) says so by another error: then nothing is ever taken for left over.
+  // A file system without locks (some network ones) reports another error. Folders on it then never count as leftovers.
   if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
     close(fd);
     return -1;
@@ -44,7 +44,7 @@ absl::Status MountPoint(const std::string& out) {
   return absl::FailedPreconditionError(absl::StrCat(out, " is a mount point; take a folder below it"));
 }
 
-// Folders of killed processes that wrote for the same `out`: nobody holds their locks.
+// Removes the folders of killed processes that wrote for the same `out`. Their locks are free.
 void RemoveLeftovers(const std::filesystem::path& parent, const std::string& begin) {
   std::error_code ignored;
   for (std::filesystem::directory_iterator it(parent, ignored), end; it != end; it.increment(ignored)) {
@@ -69,7 +69,7 @@ absl::StatusOr<std::unique_ptr<PackStaging>> PackStaging::CreateBeside(const std
 
   const std::string begin = absl::StrCat(".", target.filename().string(), ".packing-");
   RemoveLeftovers(parent, begin);
-  // Under a name that nobody takes for left over, until it is locked.
+  // Until it is locked, the folder has a name that no process removes as a leftover.
   std::string making = (parent / absl::StrCat(".", target.filename().string(), ".making-XXXXXX")).string();
   if (mkdtemp(making.data()) == nullptr) return ErrnoStatus(errno, absl::StrCat("creating ", making));
   const int lock = Lock(making);
@@ -94,7 +94,7 @@ absl::StatusOr<std::unique_ptr<PackStaging>> PackStaging::Create(const std::stri
     return NotEmpty(out);
   }
   PS_ASSIGN_OR_RETURN(std::unique_ptr<PackStaging> staging, CreateBeside(out));
-  // What Publish could not replace is better known now.
+  // Checks now whether Publish could replace `out`, instead of failing at the end.
   const std::string probe = staging->folder() + "/probe";
   if (rename(out.c_str(), probe.c_str()) == 0) {
     if (rename(probe.c_str(), out.c_str()) != 0) return ErrnoStatus(errno, absl::StrCat("renaming ", probe));
@@ -145,7 +145,7 @@ absl::Status PackStaging::Publish() {
   const std::string parent = std::filesystem::path(out_).parent_path().string();
   const int fd = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd >= 0) {
-    fsync(fd);  // some file systems cannot; the rename itself is done
+    fsync(fd);  // some file systems do not support it; the rename itself is complete
     close(fd);
   }
   return absl::OkStatus();

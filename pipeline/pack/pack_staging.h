@@ -1,4 +1,4 @@
-// Where shards are until all of them are there: a hidden folder beside the one that they will be in.
+// The place of shards until all of them are complete: a hidden folder beside their final folder.
 #ifndef PENSTOCK_PIPELINE_PACK_PACK_STAGING_H_
 #define PENSTOCK_PIPELINE_PACK_PACK_STAGING_H_
 
@@ -12,26 +12,26 @@
 
 namespace penstock {
 
-// Not thread-safe. The folder belongs to the object, and is removed with it; one whose process was killed is removed by
-// the next that is made for the same `out`.
+// Not thread-safe. The object owns the folder and removes it on destruction. If its process was killed, the next object
+// for the same `out` removes the folder.
 class PackStaging {
  public:
-  // FailedPrecondition: `out`, an absolute path, is there and not empty.
+  // Creates the folder for `out`, an absolute path. Returns FailedPrecondition if `out` exists and is not empty.
   static absl::StatusOr<std::unique_ptr<PackStaging>> Create(const std::string& out);
-  // For shards that are written elsewhere: a folder for parts alone, beside `name`, an absolute path that need not be
-  // there. It is not published.
+  // Creates a folder only for parts, beside `name`, for shards that are written elsewhere. `name` is an absolute path
+  // that need not exist. The folder is not published.
   static absl::StatusOr<std::unique_ptr<PackStaging>> CreateApart(const std::string& name);
   ~PackStaging();
   PackStaging(const PackStaging&) = delete;
   PackStaging& operator=(const PackStaging&) = delete;
 
   const std::string& folder() const { return folder_; }
-  // The new folder is made here.
+  // Returns the path where the caller creates the new folder.
   std::string shards() const { return folder_ + "/shards"; }
-  // The files of finished parts, in their order: that of the main writer, then by number. FailedPrecondition where a
-  // part was begun and not finished, or one of `expected` was not begun; the message names it.
+  // Returns the files of finished parts in order: that of the main writer, then by number. Returns FailedPrecondition,
+  // with the part's name, if a part was begun but not finished, or one of `expected` was not begun.
   absl::StatusOr<std::vector<std::string>> Parts(const std::vector<uint32_t>& expected) const;
-  // shards() becomes `out`, in one step.
+  // Renames shards() to `out` atomically.
   absl::Status Publish();
 
  private:
@@ -40,10 +40,10 @@ class PackStaging {
       : out_(std::move(out)), folder_(std::move(folder)), lock_(lock) {}
 
   const std::string out_, folder_;
-  const int lock_;  // file descriptor of the folder
+  const int lock_;  // descriptor of the folder, which holds its lock
 };
 
-// The file of a part in a staging folder, and that of the main writer.
+// Returns the file of a part in a staging folder, and that of the main writer.
 std::string PartFile(const std::string& staging, uint32_t part);
 std::string MainPartFile(const std::string& staging);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr uint8_t kArray = 4;
 constexpr size_t kMaxAxes = 32;
 
-// Takes numbers and bytes from the front; once it has failed it stays so.
+// Reads numbers and bytes from the front. After a failure, all reads fail.
 class Cursor {
  public:
   explicit Cursor(std::string_view bytes) : left_(bytes) {}

@@ -18,8 +18,8 @@
 namespace penstock {
 namespace {
 
-// The records, then where each ends, then the schema, then these words: number of records, bytes of the schema, the
-// hash of both, and this.
+// The records, then the end offset of each, then the schema, then four words: number of records, bytes of the schema,
+// the hash of both, and kMagic.
 constexpr uint64_t kMagic = 0x31'6c'6f'6f'70'73'73'70;  // "psspool1"
 constexpr size_t kTrailerWords = 4, kBufferBytes = 1 << 20;
 
@@ -51,7 +51,7 @@ class SpoolSource final : public RecordSource {
       const auto& starts = source_.starts_;
       const auto part = static_cast<size_t>(std::upper_bound(starts.begin(), starts.end(), item) - starts.begin() - 1);
       out->treatment = ImageTreatment::kKept;
-      // Nothing is wrong with the record itself: what cannot be read again ends the run.
+      // The record itself is valid, so a failed read ends the run.
       if (absl::Status read = source_.parts_[part]->Read(item - starts[part], &out->bytes); !read.ok()) {
         return absl::UnavailableError(read.message());
       }
@@ -63,7 +63,7 @@ class SpoolSource final : public RecordSource {
   };
 
   const std::vector<std::unique_ptr<SpoolFile>> parts_;
-  std::vector<uint64_t> starts_ = {0};  // the first item of each part, and the total
+  std::vector<uint64_t> starts_ = {0};  // the first item of each part, then the total
   Fingerprint fingerprint_;
 };
 
@@ -77,7 +77,7 @@ absl::StatusOr<std::unique_ptr<SpoolWriter>> SpoolWriter::Open(const std::string
 }
 
 SpoolWriter::~SpoolWriter() {
-  // Its space goes back at once; what is left says that the part is missing.
+  // Frees its space at once. The empty file marks the part as missing.
   if (!finished_ && ftruncate(fd_, 0) != 0) unlink(temporary_.c_str());
   close(fd_);
 }

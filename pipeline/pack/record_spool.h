@@ -1,5 +1,5 @@
-// Records put aside until their place in the shards is known: a file for each part, which is one writer's run of
-// records.
+// Records stored until their place in the shards is known. Each part, the run of records of one writer, has its own
+// file.
 #ifndef PENSTOCK_PIPELINE_PACK_RECORD_SPOOL_H_
 #define PENSTOCK_PIPELINE_PACK_RECORD_SPOOL_H_
 
@@ -20,15 +20,15 @@ namespace penstock {
 // Writes one part. Not thread-safe.
 class SpoolWriter {
  public:
-  // The file is called `path` when Finish returned OK; until then it has another, longer name. One that is never
-  // finished stays, empty, so that it is known to be missing.
+  // Opens a part. The file is named `path` once Finish has returned OK; before that, it has a longer name. If the
+  // writer is never finished, an empty file stays as a sign that the part is missing.
   static absl::StatusOr<std::unique_ptr<SpoolWriter>> Open(const std::string& path);
   ~SpoolWriter();
   SpoolWriter(const SpoolWriter&) = delete;
   SpoolWriter& operator=(const SpoolWriter&) = delete;
 
   absl::Status Write(std::string_view record);
-  // Call it once, last. What an earlier writer of this part left is replaced.
+  // Finishes the part and replaces an earlier file of the same part. Call it once, as the last call.
   absl::Status Finish(const PackSchema& schema);
 
  private:
@@ -39,18 +39,18 @@ class SpoolWriter {
   const std::string path_, temporary_;
   const int fd_;
   std::string buffer_;
-  std::vector<uint64_t> ends_;  // of each record, in the file
+  std::vector<uint64_t> ends_;  // offset of each record's end in the file
   uint64_t written_ = 0;
   bool finished_ = false;
 };
 
-// The name's end of a part that is being written, or was never finished, begins so.
+// Follows `path` in the name of a part that is being written or was never finished.
 constexpr char kOpenSpool[] = ".open-";
 
 // A finished part. Thread-safe.
 class SpoolFile {
  public:
-  // DataLoss where the file is not whole.
+  // Opens a finished part. Returns DataLoss if the file is incomplete.
   static absl::StatusOr<std::unique_ptr<SpoolFile>> Open(const std::string& path);
 
   uint64_t records() const { return ends_.size(); }
@@ -65,7 +65,7 @@ class SpoolFile {
   uint64_t fingerprint_ = 0;
 };
 
-// The records of all parts, one part behind the other.
+// Returns the records of all parts, one part after another.
 std::unique_ptr<RecordSource> NewSpoolSource(std::vector<std::unique_ptr<SpoolFile>> parts);
 
 }  // namespace penstock

@@ -12,13 +12,12 @@
 namespace penstock {
 namespace {
 
-// What a key is for; part of the hash, so that no two uses share one. Fixed for ever by the plan's
-// version.
+// The use of a key. It is part of the hash, so that no two uses share a key. Fixed by the plan's version.
 enum Use : uint64_t { kPass = 1, kRotation = 2, kAll = 3, kStratum = 4, kWindow = 5 };
 
 uint64_t Key(Use use, uint64_t key, uint64_t number) { return HashWords({use, key, number}); }
 
-// a * b / n without overflow.
+// Returns a * b / n without overflow.
 uint64_t MulDiv(uint64_t a, uint64_t b, uint64_t n) {
   return static_cast<uint64_t>(static_cast<unsigned __int128>(a) * b / n);
 }
@@ -62,7 +61,7 @@ EpochPlan::EpochPlan(std::shared_ptr<const ShardOffsets> offsets, const PlanOpti
     strata_ = std::min<uint64_t>(options_.window_chunks, num_chunks_);
     stratum_size_ = num_chunks_ / strata_;
     larger_ = num_chunks_ % strata_;
-    // The larger strata's last chunks: a window of their own, or part of the one before.
+    // The remaining chunks of the larger strata are a window of their own, or part of the previous one.
     windows_ = stratum_size_ + (2 * larger_ >= strata_ ? 1 : 0);
   }
   first_ = MakePass(0);
@@ -101,7 +100,7 @@ uint64_t EpochPlan::PositionOf(uint64_t record, uint16_t repeat) const {
   return begin + ChunkedIndexOf(pass, record);
 }
 
-// Stratum s begins at floor(s * chunks / strata), so that the larger ones are spread evenly.
+// Stratum s begins at floor(s * chunks / strata), so that the larger strata are spread evenly.
 uint64_t EpochPlan::ShuffledUpTo(uint64_t position) const {
   if (options_.shuffle == Shuffle::kNone) return position + 1;
   const uint64_t repeat = position / num_records_, begin = repeat * num_records_;
@@ -135,20 +134,19 @@ EpochPlan::Window EpochPlan::WindowOf(const Pass& pass, uint64_t index) const {
   const uint64_t window_records = strata_ * options_.chunk_records;
   const uint64_t number = std::min(index / window_records, windows_ - 1);
   const Window window = WindowAt(pass, std::min(number, pass.short_chunk.window));
-  // Behind the short chunk's window, indices are smaller by what it lacks.
+  // After the short chunk's window, indices are smaller by the records that it lacks.
   if (number < pass.short_chunk.window || index < window.begin + window.records) return window;
   return WindowAt(pass, std::min((index + deficit_) / window_records, windows_ - 1));
 }
 
-// Places below `strata_` of window w are the strata in order, each with its w-th chunk, except in a
-// last window that holds left-over chunks only. Left-over chunk j is the last chunk of the j-th of
-// the larger strata.
+// Places below `strata_` of window w are the strata in order, each with its w-th chunk. The exception is a last window
+// that holds only remaining chunks. Remaining chunk j is the last chunk of the j-th larger stratum.
 uint64_t EpochPlan::ChunkAt(const Pass& pass, const ChunkPlace& at) const {
   uint64_t stratum = at.place;
   uint64_t number = at.window;
   if (at.window == stratum_size_ || at.place >= strata_) {
     const uint64_t j = at.window == stratum_size_ ? at.place : at.place - strata_;
-    // The first s with floor((s + 1) * larger / strata) == j + 1.
+    // The first s that satisfies floor((s + 1) * larger / strata) == j + 1.
     stratum = ((j + 1) * strata_ - 1) / larger_;
     number = stratum_size_;
   }
@@ -157,7 +155,7 @@ uint64_t EpochPlan::ChunkAt(const Pass& pass, const ChunkPlace& at) const {
 }
 
 EpochPlan::ChunkPlace EpochPlan::PlaceOf(uint64_t pass_key, uint64_t chunk) const {
-  // The last s with floor(s * chunks / strata) <= chunk, that is s * chunks < (chunk + 1) * strata.
+  // The last s with floor(s * chunks / strata) <= chunk, which means s * chunks < (chunk + 1) * strata.
   uint64_t stratum = MulDiv(chunk + 1, strata_, num_chunks_);
   if (StratumBegin(stratum) > chunk) --stratum;
   const Permutation order(StratumSize(stratum), Key(kStratum, pass_key, stratum));

@@ -1,21 +1,16 @@
-// The order of an epoch, as a pure function: which record is at position p. Nothing about workers,
-// ranks, threads or time enters it, so every process that knows the snapshot and the options knows
-// the whole epoch.
+// The order of an epoch as a pure function: which record is at position p. It does not depend on workers, ranks,
+// threads or time, so every process that knows the snapshot and the options knows the whole epoch.
 //
 // kChunked is a two-level shuffle that keeps reads in runs of `chunk_records`:
-//   1. The record space is rotated by a hash, so that chunk borders move from pass to pass, and cut
-//   into chunks of
-//      `chunk_records` contiguous records. The last chunk may be short.
-//   2. The chunk space is cut into `window_chunks` strata of equal size (+-1, the larger ones
-//   spread evenly). Window
-//      w is made of the w-th chunk of each stratum's own permutation, so that a window samples the
-//      whole dataset evenly: classes mix, and owners of contiguous ranges have equal work in it.
-//      The chunks that the larger strata have left over are the last window; when they are less
-//      than half a window they join the one before, so that an epoch never ends in a run from a few
-//      chunks.
+//   1. The record space is rotated by a hash, so that chunk borders differ between passes. It is then cut into chunks
+//      of `chunk_records` contiguous records. The last chunk may be short.
+//   2. The chunk space is cut into `window_chunks` strata of equal size (+-1, the larger ones spread evenly). Window w
+//      has the w-th chunk of each stratum's own permutation, so that a window samples the whole dataset evenly: classes
+//      mix, and owners of contiguous ranges have equal work in it. The remaining chunks of the larger strata form the
+//      last window. If they are fewer than half a window, they join the previous window, so that an epoch never ends in
+//      a run from a few chunks.
 //   3. The records of a window are permuted.
-// The short chunk is somewhere in the middle after step 2: everything behind it moves up by what it
-// lacks.
+// After step 2 the short chunk is somewhere in the middle. Everything after it moves up by the records that it lacks.
 #ifndef PENSTOCK_PIPELINE_PLAN_EPOCH_PLAN_H_
 #define PENSTOCK_PIPELINE_PLAN_EPOCH_PLAN_H_
 
@@ -28,8 +23,7 @@
 
 namespace penstock {
 
-// The same inputs give the same plan in every release that has this version
-// (tests/golden/plan.txt).
+// The same inputs give the same plan in every release with this version (tests/golden/plan.txt).
 constexpr uint32_t kPlanVersion = 1;
 
 enum class Shuffle : uint8_t {
@@ -47,14 +41,14 @@ struct PlanOptions {
   bool operator==(const PlanOptions&) const = default;
 };
 
-// InvalidArgument names the field that is out of its limits.
+// Returns InvalidArgument, with the name of the field, if an option is out of its limits.
 absl::Status CheckPlanOptions(const PlanOptions& options);
 
-// Immutable, thread-safe, cheap to copy. O(1) memory beside the shared offsets.
+// Immutable, thread-safe, cheap to copy. Uses O(1) memory besides the shared offsets.
 class EpochPlan {
  public:
-  // InvalidArgument: options out of their limits, or more than 2^62 positions. A snapshot without
-  // records is a plan without positions.
+  // Creates the plan of `epoch`. Returns InvalidArgument if options are out of their limits or there are more than 2^62
+  // positions. A snapshot without records gives a plan without positions.
   static absl::StatusOr<EpochPlan> Create(std::shared_ptr<const ShardOffsets> offsets, const PlanOptions& options,
                                           uint64_t epoch);
 
@@ -64,37 +58,37 @@ class EpochPlan {
   const PlanOptions& options() const { return options_; }
   const ShardOffsets& offsets() const { return *offsets_; }
 
-  // The number, in the snapshot, of the record at `position`. position < num_positions(). O(1).
+  // Returns the number, in the snapshot, of the record at `position`. position < num_positions(). O(1).
   uint64_t RecordAt(uint64_t position) const;
-  // The same as (shard, record). O(log shards).
+  // Returns the same record as (shard, record). O(log shards).
   Location LocationAt(uint64_t position) const { return offsets_->Locate(RecordAt(position)); }
-  // Which pass over the data a position belongs to; part of the sample's random key.
+  // Returns the pass over the data that a position belongs to. It is part of the sample's random key.
   uint16_t RepeatAt(uint64_t position) const { return static_cast<uint16_t>(position / num_records_); }
 
-  // The position at which pass `repeat` has the record: the inverse of RecordAt. record <
-  // num_records(), repeat < options().repeats. O(1).
+  // Returns the position of the record in pass `repeat`: the inverse of RecordAt. record < num_records(), repeat <
+  // options().repeats. O(1).
   uint64_t PositionOf(uint64_t record, uint16_t repeat = 0) const;
 
-  // The first position behind those among which the record at `position` was shuffled: behind the window of kChunked,
-  // the pass of kFull, and it alone of kNone. position < num_positions(). O(1).
+  // Returns the end of the positions among which the record at `position` was shuffled: the end of its window for
+  // kChunked, the end of its pass for kFull, and position + 1 for kNone. position < num_positions(). O(1).
   uint64_t ShuffledUpTo(uint64_t position) const;
 
  private:
-  // Where a chunk comes to lie: its window, and its number among the window's chunks.
+  // The place of a chunk: its window, and its index among the window's chunks.
   struct ChunkPlace {
     uint64_t window = 0;
     uint64_t place = 0;
   };
-  // What one pass over the data is made from.
+  // The parameters of one pass over the data.
   struct Pass {
     uint64_t key = 0;
     uint64_t rotation = 0;
-    ChunkPlace short_chunk;  // of the last chunk, which may be short
+    ChunkPlace short_chunk;  // place of the last chunk, which may be short
   };
   struct Window {
     uint64_t number = 0;
     uint64_t chunks = 0;
-    uint64_t begin = 0;  // first index of the pass that it holds
+    uint64_t begin = 0;  // its first index within the pass
     uint64_t records = 0;
   };
 
@@ -106,7 +100,7 @@ class EpochPlan {
   uint64_t StratumBegin(uint64_t stratum) const;
   uint64_t StratumSize(uint64_t stratum) const;
   Window WindowAt(const Pass& pass, uint64_t number) const;
-  // That holds the pass's index.
+  // Returns the window that holds the pass's index.
   Window WindowOf(const Pass& pass, uint64_t index) const;
   uint64_t ChunkAt(const Pass& pass, const ChunkPlace& at) const;
   ChunkPlace PlaceOf(uint64_t pass_key, uint64_t chunk) const;
@@ -115,14 +109,14 @@ class EpochPlan {
   PlanOptions options_;
   uint64_t epoch_;
   uint64_t num_records_;
-  // kChunked only.
+  // Set for kChunked only.
   uint64_t num_chunks_ = 0;
   uint64_t deficit_ = 0;       // records that the last chunk lacks
   uint64_t strata_ = 0;        // min(window_chunks, chunks)
-  uint64_t stratum_size_ = 0;  // of the smaller strata
-  uint64_t larger_ = 0;        // strata that have one chunk more
+  uint64_t stratum_size_ = 0;  // chunks of the smaller strata
+  uint64_t larger_ = 0;        // strata with one more chunk
   uint64_t windows_ = 0;
-  Pass first_;  // pass 0, made once; further ones are made where they are needed
+  Pass first_;  // pass 0, computed once; later passes are computed on demand
 };
 
 }  // namespace penstock

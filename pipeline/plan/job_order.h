@@ -1,4 +1,5 @@
-// A job file's order and batch in the plan's own terms. Apart from the plan itself, which knows no protobuf.
+// Converts a job file's order and batch to the types of the plan. Separate from the plan, which does not depend on
+// protobuf.
 #ifndef PENSTOCK_PIPELINE_PLAN_JOB_ORDER_H_
 #define PENSTOCK_PIPELINE_PLAN_JOB_ORDER_H_
 
@@ -8,7 +9,7 @@
 
 namespace penstock {
 
-// With job.proto's defaults for what is not set. Not checked: see CheckPlanOptions.
+// Converts with job.proto's defaults for unset fields. Does not validate; see CheckPlanOptions.
 PlanOptions PlanOptionsOf(const v1::Order& order);
 LastBatch LastBatchOf(v1::LastBatch last);
 

@@ -16,8 +16,8 @@ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// The round function: the high bits of two multiplications with a fold between them. The
-// multipliers are those of XXH64 (primes 1 and 2).
+// The round function: the high bits of two multiplications with a fold between them. The multipliers are primes 1 and 2
+// of XXH64.
 uint64_t Round(uint64_t half, uint64_t key, int shift) {
   uint64_t x = (half ^ key) * 0x9E3779B185EBCA87;
   x = (x ^ (x >> 32)) * 0xC2B2AE3D27D4EB4F;
@@ -28,15 +28,15 @@ uint64_t Round(uint64_t half, uint64_t key, int shift) {
 
 Permutation::Permutation(uint64_t n, uint64_t key) : size_(n) {
   PS_CHECK(n >= 1 && n <= kMaxSize);
-  // Fewer than 2n values, so a walk takes less than two passes on average; for n of 3 bits, 16
-  // values, since halves of one and two bits mix badly.
+  // Fewer than 2n values, so a walk takes less than two passes on average. For n of 3 bits, 16 values, because halves
+  // of one and two bits mix badly.
   const int width = static_cast<int>(std::bit_width(n - 1));
   const int bits = width <= 2 ? 2 : std::max(4, width);
   const int left_bits = bits / 2;
   right_bits_ = bits - left_bits;
   left_shift_ = 64 - left_bits;
   right_shift_ = 64 - right_bits_;
-  // Small halves mix less in a round.
+  // Small halves mix less per round.
   rounds_ = bits < 16 ? kMaxRounds : 8;
   for (int i = 0; i < rounds_; ++i) {
     keys_[static_cast<size_t>(i)] = Mix(key + 0x9E3779B97F4A7C15 * static_cast<uint64_t>(i + 1));

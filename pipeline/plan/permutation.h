@@ -1,10 +1,9 @@
-// A keyed permutation of [0, n) in O(1) memory: the random access to a shuffle.
+// A keyed permutation of [0, n) in O(1) memory, for random access to a shuffle.
 //
-// A Feistel network over the smallest power of two that holds n, with cycle-walking: a value that
-// falls outside [0, n) is permuted again until it is inside (Black and Rogaway, "Ciphers with
-// arbitrary finite domains", CT-RSA 2002). A network is a bijection whatever its round function is,
-// so this is one for every n and key. Not meant as encryption: the round function is a strong
-// mixer, not a cipher.
+// It is a Feistel network over the smallest power of two that holds n, with cycle-walking: a value outside [0, n) is
+// permuted again until it is inside (Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002). A
+// Feistel network is a bijection for every round function, so this is a bijection for every n and key. It is not
+// encryption: the round function is a strong mixer, not a cipher.
 #ifndef PENSTOCK_PIPELINE_PLAN_PERMUTATION_H_
 #define PENSTOCK_PIPELINE_PLAN_PERMUTATION_H_
 
@@ -13,18 +12,17 @@
 
 namespace penstock {
 
-// Immutable; cheap to copy and to build. The same (n, key) is the same permutation in
-// every release.
+// Immutable. Cheap to copy and to build. The same (n, key) gives the same permutation in every release.
 class Permutation {
  public:
   static constexpr uint64_t kMaxSize = uint64_t{1} << 62;
 
-  // 1 <= n <= kMaxSize. `key` should be a hash: see HashWords in base/hash.h.
+  // Builds the permutation. 1 <= n <= kMaxSize. `key` should be a hash; see HashWords in base/hash.h.
   Permutation(uint64_t n, uint64_t key);
 
-  // Where `i` goes. i < n.
+  // Returns the image of `i`. i < n.
   uint64_t Permute(uint64_t i) const;
-  // The i with Permute(i) == value. value < n.
+  // Returns the i with Permute(i) == value. value < n.
   uint64_t Invert(uint64_t value) const;
 
   uint64_t size() const { return size_; }

@@ -23,7 +23,7 @@ absl::StatusOr<std::shared_ptr<const ShardOffsets>> ShardOffsets::Create(const s
 }
 
 Location ShardOffsets::Locate(uint64_t record) const {
-  // The last shard that begins at or before the record: empty shards before it begin there too.
+  // The last shard that begins at or before the record. Empty shards before it begin at the same number.
   const auto next = std::upper_bound(begins_.begin(), begins_.end(), record);
   const auto shard = static_cast<uint64_t>(next - begins_.begin()) - 1;
   return {shard, record - begins_[shard]};

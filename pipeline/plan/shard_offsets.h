@@ -1,5 +1,5 @@
-// Where each shard's records lie in the snapshot's numbering: shards in sorted order, records
-// numbered through.
+// The position of each shard's records in the snapshot's numbering: shards in sorted order, records numbered
+// consecutively.
 #ifndef PENSTOCK_PIPELINE_PLAN_SHARD_OFFSETS_H_
 #define PENSTOCK_PIPELINE_PLAN_SHARD_OFFSETS_H_
 
@@ -11,26 +11,25 @@
 
 namespace penstock {
 
-// A record by shard (number in sorted order) and record number in the shard.
+// A record, identified by its shard (index in sorted order) and its index in the shard.
 struct Location {
   uint64_t shard = 0;
   uint64_t record = 0;
   bool operator==(const Location&) const = default;
 };
 
-// Immutable prefix sums of the shards' record counts; shared by all plans of a snapshot.
-// Thread-safe.
+// Immutable prefix sums of the shards' record counts, shared by all plans of a snapshot. Thread-safe.
 class ShardOffsets {
  public:
-  // InvalidArgument when the records are more than 2^62. Empty shards are fine.
+  // Creates the sums. Returns InvalidArgument if there are more than 2^62 records. Empty shards are allowed.
   static absl::StatusOr<std::shared_ptr<const ShardOffsets>> Create(const std::vector<uint64_t>& counts);
 
   uint64_t num_shards() const { return begins_.size() - 1; }
   uint64_t num_records() const { return begins_.back(); }
-  // Number of the shard's first record. shard <= num_shards().
+  // Returns the number of the shard's first record. shard <= num_shards().
   uint64_t begin(uint64_t shard) const { return begins_[shard]; }
 
-  // The shard and record of a record number. record < num_records(). O(log shards).
+  // Returns the shard and the record for a record number. record < num_records(). O(log shards).
   Location Locate(uint64_t record) const;
   // The inverse of Locate.
   uint64_t RecordNumber(const Location& location) const { return begins_[location.shard] + location.record; }
@@ -38,7 +37,7 @@ class ShardOffsets {
  private:
   explicit ShardOffsets(std::vector<uint64_t> begins) : begins_(std::move(begins)) {}
 
-  const std::vector<uint64_t> begins_;  // one more than there are shards; begins_[0] == 0
+  const std::vector<uint64_t> begins_;  // one entry more than shards; begins_[0] == 0
 };
 
 }  // namespace penstock

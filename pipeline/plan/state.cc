@@ -9,15 +9,21 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/hash.h"
+#include "base/status_mark.h"
 
 namespace penstock {
 namespace {
 
 constexpr char kMagic[] = "penstock-state";
+constexpr char kResumeError[] = "penstock.resume_error";
+
+absl::Status ResumeError(std::string_view message) {
+  return Marked(kResumeError, absl::FailedPreconditionError({message.data(), message.size()}));
+}
 
 std::string Hex(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
 
-// Digits only: no sign, no blank, no leading zero.
+// Accepts only digits: no sign, no blank, no leading zero.
 bool ParseDecimal(absl::string_view text, uint64_t* value) {
   if (text.empty() || text.find_first_not_of("0123456789") != text.npos) return false;
   if (text.size() > 1 && text[0] == '0') return false;
@@ -45,7 +51,7 @@ uint64_t OrderFingerprint(uint64_t snapshot_fingerprint, const PlanOptions& opti
       .Add(options.seed)
       .Add(static_cast<uint64_t>(options.shuffle))
       .Add(options.repeats);
-  if (options.shuffle == Shuffle::kChunked) {  // they mean nothing to the others
+  if (options.shuffle == Shuffle::kChunked) {  // the other shuffles ignore both
     fingerprint.Add(options.chunk_records).Add(options.window_chunks);
   }
   return fingerprint.value();
@@ -101,12 +107,11 @@ absl::StatusOr<SessionState> ParseState(std::string_view text) {
 
 absl::Status CheckResume(const SessionState& saved, const SessionState& current, bool accept_new_pipeline) {
   if (saved.version != current.version) {
-    return absl::FailedPreconditionError(absl::StrCat("the saved state has version ", saved.version,
-                                                      ", this session has ", current.version,
-                                                      "; use the release that wrote it, or start without the state"));
+    return ResumeError(absl::StrCat("the saved state has version ", saved.version, ", this session has ",
+                                    current.version, "; use the release that wrote it, or start without the state"));
   }
   if (saved.order_fingerprint != current.order_fingerprint) {
-    return absl::FailedPreconditionError(
+    return ResumeError(
         absl::StrCat("the saved state belongs to another order of records: its order fingerprint is ",
                      Hex(saved.order_fingerprint), ", the job's is ", Hex(current.order_fingerprint),
                      ". The job's files, seed, shuffle, repeats or chunk sizes are not what they were, so "
@@ -115,7 +120,7 @@ absl::Status CheckResume(const SessionState& saved, const SessionState& current,
                      " is another record now. Submit the job as it was, or start without the state"));
   }
   if (saved.pipeline_fingerprint != current.pipeline_fingerprint && !accept_new_pipeline) {
-    return absl::FailedPreconditionError(
+    return ResumeError(
         absl::StrCat("the saved state belongs to another pipeline: its pipeline fingerprint is ",
                      Hex(saved.pipeline_fingerprint), ", the job's is ", Hex(current.pipeline_fingerprint),
                      ". The job's features or ops are not what they were; the order of records is the same. "
@@ -125,5 +130,7 @@ absl::Status CheckResume(const SessionState& saved, const SessionState& current,
   }
   return absl::OkStatus();
 }
+
+bool IsResumeError(const absl::Status& status) { return HasMark(status, kResumeError); }
 
 }  // namespace penstock

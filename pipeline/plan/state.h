@@ -1,5 +1,5 @@
-// The state of a session: the whole checkpoint of a trainer's input. Batch size, ranks, workers,
-// threads, caches and error limits are not in it, so they may change on resume.
+// The state of a session: the complete checkpoint of a trainer's input. It excludes batch size, ranks, workers,
+// threads, caches and error limits, so these may change on resume.
 #ifndef PENSTOCK_PIPELINE_PLAN_STATE_H_
 #define PENSTOCK_PIPELINE_PLAN_STATE_H_
 
@@ -26,24 +26,27 @@ struct SessionState {
   bool operator==(const SessionState&) const = default;
 };
 
-// Two jobs of one order fingerprint have the same record at every position of every epoch, and the
-// same draws' seed.
+// Returns a fingerprint of the order. Two jobs with the same fingerprint have the same record at every position of
+// every epoch, and the same seed for draws.
 uint64_t OrderFingerprint(uint64_t snapshot_fingerprint, const PlanOptions& options,
                           uint32_t plan_version = kPlanVersion);
 
-// One line of text, the same in every release of this state version:
+// Returns one line of text, the same in every release with this state version:
 //   penstock-state version=1 epoch=3 position=51200 order=00c5...(16 hex digits) pipeline=9e1f...
 std::string SerializeState(const SessionState& state);
 
-// The inverse; a newline at the end is allowed, nothing else is. InvalidArgument says what is wrong
-// and where; FailedPrecondition: a state version that this release does not know.
+// The inverse of SerializeState. Accepts one trailing newline. Returns InvalidArgument with the error and its place, or
+// FailedPrecondition for a state version that this release does not support.
 absl::StatusOr<SessionState> ParseState(std::string_view text);
 
-// Whether a session with `current`'s fingerprints may go on from `saved`.
-//   OK                   the rest is what the uninterrupted session would have given (with
-//                        accept_new_pipeline: the same records in the same order, made by the pipeline of today)
-//   FailedPrecondition   names which fingerprint differs, prints both values, and says the way out
+// Returns whether a session with `current`'s fingerprints may resume from `saved`.
+//   OK                   the remaining rows are those of the uninterrupted session (with accept_new_pipeline: the
+//                        same records in the same order, made by the current pipeline)
+//   FailedPrecondition   names the fingerprint that differs, both values, and the remedy
 absl::Status CheckResume(const SessionState& saved, const SessionState& current, bool accept_new_pipeline);
+
+// Returns whether CheckResume() returned `status`.
+bool IsResumeError(const absl::Status& status);
 
 }  // namespace penstock
 

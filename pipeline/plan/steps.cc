@@ -91,7 +91,7 @@ uint64_t Steps::StepsBetween(Cursor from, Cursor to) const {
 
 SlotRange Steps::Slice(const StepSpan& step, uint64_t rank) const {
   PS_CHECK(rank < world_size_);
-  // Under kPartial there is one rank, which has all rows there are.
+  // Under kPartial the single rank has all rows.
   const uint64_t each = step.rows / world_size_;
   return {rank * each, (rank + 1) * each};
 }

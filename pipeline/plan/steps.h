@@ -1,9 +1,9 @@
-// From positions to batches: global steps, their slots, and the slices of ranks.
+// Converts positions to batches: global steps, their slots, and the slices of ranks.
 //
-// A step is the next G rows from the cursor. Slot s of a step is row `begin + s` of the epoch; rank
-// r of R has the slots [r*G/R, (r+1)*G/R), and R divides G. Rows past the epoch's end exist under
-// kPad only: row v >= P holds position (v - P) mod P again and is not valid. A row's number (begin
-// + slot) names it uniquely in its epoch, padding included, which its position does not.
+// A step is the next G rows from the cursor. Slot s of a step is row `begin + s` of the epoch. Rank r of R has the
+// slots [r*G/R, (r+1)*G/R), and R divides G. Rows past the epoch's end exist only under kPad: row v >= P repeats
+// position (v - P) mod P and is not valid. A row's number (begin + slot) is unique in its epoch, including padding. Its
+// position is not.
 #ifndef PENSTOCK_PIPELINE_PLAN_STEPS_H_
 #define PENSTOCK_PIPELINE_PLAN_STEPS_H_
 
@@ -14,28 +14,28 @@
 
 namespace penstock {
 
-// What becomes of the positions at the end of an epoch that do not fill a step.
+// The treatment of positions at the end of an epoch that do not fill a step.
 enum class LastBatch : uint8_t {
-  kDrop = 0,     // they are left out
-  kPad = 1,      // the step is filled from the epoch's start with rows that are flagged invalid
+  kDrop = 0,     // they are dropped
+  kPad = 1,      // rows from the epoch's start fill the step, flagged as invalid
   kPartial = 2,  // a smaller step; one rank only
 };
 
-// "DROP", "PAD", "PARTIAL": as in job files.
+// Returns "DROP", "PAD" or "PARTIAL", as in job files.
 std::string_view LastBatchName(LastBatch last);
 
-// A place between two steps. All that a session needs to go on, beside fingerprints.
+// A place between two steps. Besides fingerprints, it is all that a session needs to resume.
 struct Cursor {
   uint64_t epoch = 0;
   uint64_t position = 0;
   bool operator==(const Cursor&) const = default;
 };
 
-// The first epoch that a reader is not going to read, as workers are told it: they may keep what they read in one epoch
-// for those that come.
+// Special values of the first epoch that a reader will not read. Workers receive that epoch, so that they can keep
+// reads of one epoch for later ones.
 constexpr uint64_t kEndNotKnown = 0;
 constexpr uint64_t kWithoutEnd = ~uint64_t{0};
-// Of one that begins at `start` and reads so many epochs; 0: without end.
+// Returns that epoch for a reader that begins at `start` and reads `epochs` epochs; 0 epochs means without end.
 constexpr uint64_t EndEpoch(const Cursor& start, uint64_t epochs) {
   return epochs == 0 || epochs > kWithoutEnd - start.epoch ? kWithoutEnd : start.epoch + epochs;
 }
@@ -43,8 +43,8 @@ constexpr uint64_t EndEpoch(const Cursor& start, uint64_t epochs) {
 struct StepSpan {
   uint64_t epoch = 0;
   uint64_t begin = 0;  // position of slot 0
-  uint64_t rows = 0;   // of the global step: G, or fewer under kPartial
-  uint64_t valid = 0;  // the first `valid` slots are real, the rest padding
+  uint64_t rows = 0;   // rows of the global step: G, or fewer under kPartial
+  uint64_t valid = 0;  // the first `valid` slots are real rows, the others padding
   bool operator==(const StepSpan&) const = default;
 };
 
@@ -57,13 +57,15 @@ struct SlotRange {
   bool operator==(const SlotRange&) const = default;
 };
 
-// The steps of a job for one batch size and world size. Immutable, a few words, pure.
+// The steps of a job for one batch size and world size. Immutable, small, pure.
 class Steps {
  public:
-  // positions: of an epoch (EpochPlan::num_positions), the same in every epoch. step_size: rows of
-  // the global batch. InvalidArgument names what does not fit: nothing to read, a world size that
-  // does not divide the batch, kPartial with several ranks, kDrop with an epoch shorter than one
-  // step.
+  // Creates the steps. `positions` is the number per epoch (EpochPlan::num_positions), the same in every epoch.
+  // `step_size` is the number of rows of the global batch. Returns InvalidArgument if
+  //   - there is nothing to read;
+  //   - the world size does not divide the batch;
+  //   - kPartial has several ranks;
+  //   - kDrop has an epoch shorter than one step.
   static absl::StatusOr<Steps> Create(uint64_t positions, uint64_t step_size, LastBatch last, uint64_t world_size);
 
   uint64_t positions() const { return positions_; }
@@ -71,35 +73,35 @@ class Steps {
   uint64_t world_size() const { return world_size_; }
   LastBatch last() const { return last_; }
 
-  // Steps of an epoch that begins at `position` (0 is a whole epoch); 0 from its end on.
+  // Returns the steps of an epoch that begins at `position`. 0 gives a whole epoch. Returns 0 from the epoch's end on.
   uint64_t StepsFrom(uint64_t position) const;
   uint64_t StepsPerEpoch() const { return StepsFrom(0); }
-  // Positions of a whole epoch that come in no step: kDrop's, less than a step's.
+  // Returns the positions of a whole epoch that are in no step: under kDrop, fewer than a step.
   uint64_t DroppedPerEpoch() const { return last_ == LastBatch::kDrop ? positions_ % step_size_ : 0; }
 
-  // The cursor itself, or the start of the next epoch when no step of its epoch is left.
+  // Returns the cursor, or the start of the next epoch if its epoch has no step left.
   Cursor Normalized(Cursor cursor) const;
-  // The step that begins at the (normalized) cursor.
+  // Returns the step that begins at the (normalized) cursor.
   StepSpan StepAt(Cursor cursor) const;
-  // The normalized cursor behind a step.
+  // Returns the normalized cursor after a step.
   Cursor After(const StepSpan& step) const;
-  // The cursor `steps` steps further, over epoch ends. O(1).
+  // Returns the cursor after `steps` more steps, across epoch ends. O(1).
   Cursor Advance(Cursor cursor, uint64_t steps) const;
-  // Steps from `from` until `to`, which must be a cursor that steps from `from` lead to. O(1).
+  // Returns the number of steps from `from` to `to`. `to` must be reachable by steps from `from`. O(1).
   uint64_t StepsBetween(Cursor from, Cursor to) const;
 
-  // The slots of a rank in a step; rank < world_size().
+  // Returns the slots of a rank in a step. rank < world_size().
   SlotRange Slice(const StepSpan& step, uint64_t rank) const;
-  // The rank that has a slot. slot < step.rows.
+  // Returns the rank that has a slot. slot < step.rows.
   uint64_t RankOf(const StepSpan& step, uint64_t slot) const;
 
-  // The position that a slot holds, padding included. slot < step.rows.
+  // Returns the position in a slot, including padding. slot < step.rows.
   uint64_t PositionOfSlot(const StepSpan& step, uint64_t slot) const { return PositionOfRow(step.begin + slot); }
-  // The position that row `row` (begin + slot) of an epoch holds.
+  // Returns the position of row `row` (begin + slot) of an epoch.
   uint64_t PositionOfRow(uint64_t row) const { return row < positions_ ? row : (row - positions_) % positions_; }
-  // Whether the slot is a real row, not padding.
+  // Returns whether the slot is a real row and not padding.
   bool IsValid(const StepSpan& step, uint64_t slot) const { return slot < step.valid; }
-  // The slot of a position that is a real row of the step: begin <= position < begin + valid.
+  // Returns the slot of a position that is a real row of the step: begin <= position < begin + valid.
   uint64_t SlotOfPosition(const StepSpan& step, uint64_t position) const { return position - step.begin; }
 
  private:

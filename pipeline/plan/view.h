@@ -1,6 +1,5 @@
-// A view: which worker serves which part of a job. A numbered, complete assignment, made by the
-// coordinator and kept by every client and worker. Ownership is a hint, never a permission: any
-// worker answers any row.
+// A view assigns the parts of a job to workers. It is a numbered, complete assignment that the coordinator makes and
+// every client and worker keeps. Ownership is a hint, not a permission: every worker answers requests for any row.
 #ifndef PENSTOCK_PIPELINE_PLAN_VIEW_H_
 #define PENSTOCK_PIPELINE_PLAN_VIEW_H_
 
@@ -12,27 +11,26 @@
 
 namespace penstock {
 
-// What the keys of a view are.
+// The meaning of a view's keys.
 enum class AssignPolicy : uint8_t {
   kByRecord = 0,  // the record's number in the snapshot, [0, N): each worker has a part of the data
-  kByRank = 1,    // the row's slot in its global step, scaled to [0, 2^20): a few workers serve a
-                  // rank's whole slice
+  kByRank = 1,    // the row's slot in its step, scaled to [0, 2^20): a few workers serve a rank's slice
 };
 
 constexpr uint64_t kRankKeySpace = uint64_t{1} << 20;
 
-// The kByRank key of a slot. slot < step_size < 2^44.
+// Returns the kByRank key of a slot. slot < step_size < 2^44.
 constexpr uint64_t RankKey(uint64_t slot, uint64_t step_size) { return slot * kRankKeySpace / step_size; }
 
 struct ViewWorker {
   std::string id;          // persistent
   std::string address;     // host:port
-  std::string local = {};  // how processes of its host reach it; empty: as all others do
+  std::string local = {};  // address for processes on its host; empty: `address`
+  std::string name = {};   // display name; empty: its id
   bool operator==(const ViewWorker&) const = default;
 };
 
-// Keys [begin, end). owner and backup are indices into View::workers; they are equal when there is
-// one worker only.
+// Keys [begin, end). `owner` and `backup` are indices into View::workers. They are equal if there is only one worker.
 struct ViewRange {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -44,34 +42,35 @@ struct ViewRange {
 struct View {
   static constexpr uint32_t kNobody = UINT32_MAX;
 
-  uint64_t term = 0;  // of the coordinator that made it
-  uint64_t n = 0;     // counts the views of a job
+  uint64_t term = 0;  // term of the coordinator that made it
+  uint64_t n = 0;     // number of the view within its job
   AssignPolicy policy = AssignPolicy::kByRecord;
   uint64_t key_space = 0;
-  std::vector<ViewRange> ranges;  // sorted, a partition of [0, key_space); empty when there are no workers
+  std::vector<ViewRange> ranges;  // sorted, a partition of [0, key_space); empty if there are no workers
   std::vector<ViewWorker> workers;
 
-  // The index of the range, or of the worker, for a key. key < key_space, view valid. kNobody when
-  // there are no workers. O(log ranges).
+  // Returns the index of the range, or of the worker, for a key, or kNobody if there are no workers. Requires key <
+  // key_space and a valid view. O(log ranges).
   uint32_t RangeOf(uint64_t key) const;
   uint32_t OwnerOf(uint64_t key) const;
   uint32_t BackupOf(uint64_t key) const;
 
-  // The key of a row, as this view's policy has it.
+  // Returns the key of a row under this view's policy.
   uint64_t KeyOf(uint64_t record, uint64_t slot, uint64_t step_size) const {
     return policy == AssignPolicy::kByRecord ? record : RankKey(slot, step_size);
   }
 
-  // The index of a worker by id, or kNobody.
+  // Returns the index of a worker by id, or kNobody.
   uint32_t FindWorker(const std::string& id) const;
 
-  // Views are ordered by (term, n).
+  // Returns whether this view is older. Views are ordered by (term, n).
   bool OlderThan(const View& other) const { return term != other.term ? term < other.term : n < other.n; }
 
-  // To be called on a view from outside before it is used. InvalidArgument says which range or
-  // worker is wrong: ranges that are no partition of the key space, indices out of range, ids that
-  // are empty or twice there, ranges without workers, a backup that is the owner though there are
-  // other workers.
+  // Validates a view from outside. Call it before any use. Returns InvalidArgument, with the range or the worker, if
+  //   - ranges do not partition the key space, or exist without workers;
+  //   - indices are out of range;
+  //   - ids are empty or duplicated;
+  //   - a backup equals the owner although there are other workers.
   absl::Status Validate() const;
 
   bool operator==(const View&) const = default;

@@ -48,7 +48,7 @@ absl::StatusOr<uint64_t> PlainSource::Skip(uint64_t length) {
   begin_ += buffered;
   position_ += buffered;
   left -= buffered;
-  // Below this, reading on is cheaper than another request (and keeps the kernel's readahead going).
+  // Up to this length, reading is cheaper than another request, and it keeps the kernel's readahead active.
   if (left > unit_) {
     position_ += left;
     next_read_ = kSmallestRead;

@@ -1,4 +1,4 @@
-// A shard's stream, front to back: the file itself, or what it inflates to. Internal to records/.
+// A shard's stream from front to back: the file itself, or its decompressed content. Internal to records/.
 #ifndef PENSTOCK_PIPELINE_RECORDS_BYTE_SOURCE_H_
 #define PENSTOCK_PIPELINE_RECORDS_BYTE_SOURCE_H_
 
@@ -15,19 +15,20 @@ namespace penstock {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  // Up to `length` bytes into `out`; fewer only at the end of the stream or before damage, which the next call returns.
-  // DataLoss: the compressed data is damaged. Other errors come from the file.
+  // Reads up to `length` bytes into `out` and returns their number. It is smaller only at the end of the stream or
+  // before damage, which the next call reports. Returns DataLoss if the compressed data is damaged. Other errors come
+  // from the file.
   virtual absl::StatusOr<size_t> Read(char* out, size_t length) = 0;
-  // Moves on by up to `length` bytes and returns by how many; like Read without the bytes.
+  // Skips up to `length` bytes and returns their number. Behaves like Read otherwise.
   virtual absl::StatusOr<uint64_t> Skip(uint64_t length) = 0;
-  // Bytes of the file that are done.
+  // Returns the number of file bytes consumed.
   virtual uint64_t file_position() const = 0;
 };
 
-// The file as it is, through a buffer. Long skips are not read.
+// Reads an uncompressed file through a buffer. Long skips do not read.
 class PlainSource final : public ByteSource {
  public:
-  // `file` must outlive this; `size` is its size.
+  // `file` must outlive this object. `size` is the size of the file.
   PlainSource(const RandomAccessFile* file, uint64_t size);
 
   absl::StatusOr<size_t> Read(char* out, size_t length) override;
@@ -41,7 +42,7 @@ class PlainSource final : public ByteSource {
   const uint64_t size_;
   const size_t unit_;
   uint64_t position_ = 0;
-  // buffer_[begin_, end_) are the file's bytes from position_ on.
+  // buffer_[begin_, end_) holds the file's bytes from position_ on.
   std::vector<char> buffer_;
   size_t begin_ = 0, end_ = 0;
   size_t next_read_;

@@ -13,7 +13,7 @@ bool LooksLikeGzip(const unsigned char* bytes) {
   return bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == Z_DEFLATED;
 }
 
-// RFC 1950, 2.2: deflate, a window of at most 32 KiB, no preset dictionary, the check bits right.
+// RFC 1950, 2.2: deflate, a window of at most 32 KiB, no preset dictionary, valid check bits.
 bool LooksLikeZlib(const unsigned char* bytes) {
   return (bytes[0] & 0x0f) == Z_DEFLATED && (bytes[0] >> 4) <= 7 && (bytes[1] & 0x20) == 0 &&
          (bytes[0] * 256 + bytes[1]) % 31 == 0;

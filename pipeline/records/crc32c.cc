@@ -13,7 +13,7 @@ uint32_t Crc32cExtend(uint32_t crc, std::string_view bytes) {
   uint32_t state = ~crc;
   while (!bytes.empty()) {
     const size_t n = std::min(bytes.size(), kPiece);
-    // It only reads through the pointer, but its C signature has no const.
+    // isa-l only reads through the pointer, but its C signature lacks const.
     auto* data = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));
     state = crc32_iscsi(data, static_cast<int>(n), state);
     bytes.remove_prefix(n);

@@ -19,26 +19,26 @@
 #include "base/url.h"
 #include "pipeline/records/index_store.h"
 #include "pipeline/records/object_files.h"
-#include "pipeline/storage/files.h"
 #include "pipeline/storage/object/object_name.h"
+#include "pipeline/storage/storage.h"
 
 namespace penstock {
 namespace {
 
 constexpr size_t kLongestName = 255;
 
-absl::StatusOr<std::string> RealPath(const std::string& path) {
-  PS_ASSIGN_OR_RETURN(StoredName name, AnyFiles()->StatAndWait(path));
+absl::StatusOr<std::string> RealPath(Storage* storage, const std::string& path) {
+  PS_ASSIGN_OR_RETURN(StoredName name, storage->StatAndWait(path));
   return std::move(name.resolved);
 }
 
-// Whether absolute `path` is `root` or below it; both without symlinks and "..".
+// Returns whether absolute `path` is `root` or below it. Both must be without symlinks and "..".
 bool IsInside(std::string_view path, std::string_view root) {
   if (root == "/") return true;
   return path.substr(0, root.size()) == root && (path.size() == root.size() || path[root.size()] == '/');
 }
 
-// Also "s3:/".
+// Returns whether the root holds objects, including "s3:/".
 bool IsOfObjects(const DataRoot& root) { return IsObjectName(root.path + "/"); }
 
 std::string RootList(const std::vector<DataRoot>& roots) {
@@ -47,12 +47,12 @@ std::string RootList(const std::vector<DataRoot>& roots) {
                        [](std::string* out, const DataRoot& root) { absl::StrAppend(out, root.name, "=", root.path); });
 }
 
-// "s3:/" of a URL of objects: what its components stand below, as those of an absolute path stand below "".
+// Returns "s3:/" for a URL of objects, and "" for other paths. The components follow it.
 std::string HeadOf(std::string_view path) {
   return IsObjectName(path) ? std::string(path.substr(0, path.find("//") + 1)) : "";
 }
 
-// Without the head of a URL.
+// Returns the path's components, without the head of a URL.
 std::vector<std::string> Components(std::string_view path) {
   std::vector<std::string> parts;
   path.remove_prefix(HeadOf(path).size());
@@ -64,7 +64,7 @@ std::vector<std::string> Components(std::string_view path) {
   return parts;
 }
 
-// Sidecars and their temporary files are no shards.
+// Returns whether the name is that of a sidecar or of a temporary file, which are not shards.
 bool IsSidecar(std::string_view name) {
   if (name.size() >= kIndexSuffix.size() && name.substr(name.size() - kIndexSuffix.size()) == kIndexSuffix) {
     return true;
@@ -74,12 +74,12 @@ bool IsSidecar(std::string_view name) {
 
 bool HasWildcard(const std::string& part) { return part.find_first_of("*?[\\") != std::string::npos; }
 
-// The real path of `path`, which must be inside some root.
-absl::StatusOr<std::string> Confine(const std::string& path, const std::vector<DataRoot>& roots) {
+// Returns the real path of `path`. Returns PermissionDenied if it is not inside a root.
+absl::StatusOr<std::string> Confine(Storage* storage, const std::string& path, const std::vector<DataRoot>& roots) {
   // Objects have no links.
   std::string real = path;
   if (!IsObjectName(path)) {
-    PS_ASSIGN_OR_RETURN(real, RealPath(path));
+    PS_ASSIGN_OR_RETURN(real, RealPath(storage, path));
   }
   for (const DataRoot& root : roots) {
     if (IsInside(real, root.path)) return real;
@@ -88,20 +88,20 @@ absl::StatusOr<std::string> Confine(const std::string& path, const std::vector<D
       absl::StrCat(path, " leads to ", real, ", outside of the data roots (", RootList(roots), ")"));
 }
 
-// Also of a link that leads nowhere, which is there all the same.
-absl::StatusOr<bool> HasEntry(const std::string& folder, const std::string& name) {
-  const absl::Status found = AnyFiles()->StatAndWait(absl::StrCat(folder, "/", name)).status();
+// Returns whether the folder has the entry. A dangling link counts.
+absl::StatusOr<bool> HasEntry(Storage* storage, const std::string& folder, const std::string& name) {
+  const absl::Status found = storage->StatAndWait(absl::StrCat(folder, "/", name)).status();
   if (found.ok()) return true;
   if (!absl::IsNotFound(found)) return found;
-  PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, AnyFiles()->ListAndWait(folder));
+  PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, storage->ListAndWait(folder));
   return std::any_of(entries.begin(), entries.end(), [&name](const StoredEntry& entry) { return entry.name == name; });
 }
 
 // Expands a glob below one root.
 class Expander {
  public:
-  Expander(const DataRoot& root, const std::vector<DataRoot>& roots, std::vector<DatasetFile>* files)
-      : root_(root), roots_(roots), files_(files) {}
+  Expander(Storage* storage, const DataRoot& root, const std::vector<DataRoot>& roots, std::vector<DatasetFile>* files)
+      : storage_(storage), root_(root), roots_(roots), files_(files) {}
 
   absl::Status Expand(const std::vector<std::string>& parts) { return Walk("", parts, 0); }
 
@@ -113,20 +113,20 @@ class Expander {
   absl::Status Walk(const std::string& relative, const std::vector<std::string>& parts, size_t next) {
     if (next == parts.size()) return Add(relative);
     const std::string folder = FullPath(relative);
-    const absl::StatusOr<StoredName> found = AnyFiles()->StatAndWait(folder);
+    const absl::StatusOr<StoredName> found = storage_->StatAndWait(folder);
     if (absl::IsNotFound(found.status())) return absl::OkStatus();
     if (!found.ok()) return found.status();
     if (found->kind != StoredEntry::Kind::kFolder) return absl::OkStatus();
-    // Before anything of it is listed.
-    PS_RETURN_IF_ERROR(Confine(folder, roots_).status());
+    // Checked before anything in the folder is listed.
+    PS_RETURN_IF_ERROR(Confine(storage_, folder, roots_).status());
     const std::string prefix = relative.empty() ? "" : relative + "/";
     if (!HasWildcard(parts[next])) {
-      // No file has a longer name, and storages say so in ways of their own.
+      // No file has a longer name, and storages report such names in different ways.
       if (parts[next].size() > kLongestName) return absl::OkStatus();
-      PS_ASSIGN_OR_RETURN(const bool there, HasEntry(folder, parts[next]));
+      PS_ASSIGN_OR_RETURN(const bool there, HasEntry(storage_, folder, parts[next]));
       return there ? Walk(prefix + parts[next], parts, next + 1) : absl::OkStatus();
     }
-    PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, AnyFiles()->ListAndWait(folder));
+    PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, storage_->ListAndWait(folder));
     for (const StoredEntry& entry : entries) {
       if (fnmatch(parts[next].c_str(), entry.name.c_str(), FNM_PERIOD) != 0) continue;
       PS_RETURN_IF_ERROR(Walk(prefix + entry.name, parts, next + 1));
@@ -137,8 +137,8 @@ class Expander {
   absl::Status Add(const std::string& relative) {
     if (relative.empty() || IsSidecar(relative)) return absl::OkStatus();
     const std::string path = FullPath(relative);
-    PS_ASSIGN_OR_RETURN(const std::string real, Confine(path, roots_));
-    PS_ASSIGN_OR_RETURN(const StoredName found, AnyFiles()->StatAndWait(real));
+    PS_ASSIGN_OR_RETURN(const std::string real, Confine(storage_, path, roots_));
+    PS_ASSIGN_OR_RETURN(const StoredName found, storage_->StatAndWait(real));
     if (found.kind == StoredEntry::Kind::kFolder) return absl::OkStatus();
     if (found.kind != StoredEntry::Kind::kFile) {
       return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file; a shard must be one"));
@@ -147,15 +147,17 @@ class Expander {
     return absl::OkStatus();
   }
 
+  Storage* const storage_;
   const DataRoot& root_;
   const std::vector<DataRoot>& roots_;
   std::vector<DatasetFile>* const files_;
 };
 
-// What a folder holds, for a person who looked for `part` in it: "/data holds train-0, val/ (did you mean 'train-*'?)".
-std::string WhatIsIn(const std::string& folder, const std::string& part) {
+// Describes a folder's content for a user who looked for `part` in it: "/data holds train-0, val/ (did you mean
+// 'train-*'?)".
+std::string WhatIsIn(Storage* storage, const std::string& folder, const std::string& part) {
   constexpr size_t kShown = 8, kLeastStem = 3;
-  const absl::StatusOr<std::vector<StoredEntry>> entries = AnyFiles()->ListAndWait(folder);
+  const absl::StatusOr<std::vector<StoredEntry>> entries = storage->ListAndWait(folder);
   if (!entries.ok()) return "";
   std::vector<std::string> shown;
   std::set<std::string> names, stems;
@@ -180,34 +182,35 @@ std::string WhatIsIn(const std::string& folder, const std::string& part) {
       files ? "" : ", which are folders; `penstock import` makes shards of folders of images");
 }
 
-// Why nothing below the root matches: how far the glob leads, and what is there. "" where that cannot be seen.
-std::string WhereItEnds(const DataRoot& root, const std::vector<std::string>& parts,
+// Describes why nothing below the root matches: the existing part of the glob, and the content of that folder. Returns
+// "" if it cannot be determined.
+std::string WhereItEnds(Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
                         const std::vector<DataRoot>& roots) {
   std::string folder = root.path;
   size_t first = 0;
-  if (IsOfObjects(root) && !IsObjectName(root.path)) {  // "s3:/", below which buckets are
+  if (IsOfObjects(root) && !IsObjectName(root.path)) {  // "s3:/": the next component is a bucket
     if (parts.empty()) return "";
     absl::StrAppend(&folder, "/", parts[first++]);
   }
   for (size_t i = first; i < parts.size(); ++i) {
     const std::string next = absl::StrCat(folder == "/" ? "" : folder, "/", parts[i]);
     const absl::StatusOr<StoredName> found =
-        HasWildcard(parts[i]) ? absl::NotFoundError("") : AnyFiles()->StatAndWait(next);
+        HasWildcard(parts[i]) ? absl::NotFoundError("") : storage->StatAndWait(next);
     if (found.ok() && found->kind == StoredEntry::Kind::kFolder) {
-      if (!Confine(next, roots).ok()) return "";
+      if (!Confine(storage, next, roots).ok()) return "";
       folder = next;
       continue;
     }
     const bool last = i + 1 == parts.size();
-    const std::string there = WhatIsIn(folder, parts[i]);
+    const std::string there = WhatIsIn(storage, folder, parts[i]);
     return last || HasWildcard(parts[i]) || there.empty() ? there
                                                           : absl::StrCat("there is no folder ", next, "; ", there);
   }
   return absl::StrCat(folder, " is a folder; '", folder, "/*' stands for the files in it");
 }
 
-// The glob's components below the root; none where an absolute one does not lead into it. The root's own path is taken
-// literally, as it is or as the operator wrote it.
+// Returns the glob's components below the root, or nullopt if an absolute glob is outside it. The root's own path is
+// literal, in its resolved form or in the operator's spelling.
 std::optional<std::vector<std::string>> PartsBelow(const DataRoot& root, const std::string& glob) {
   std::vector<std::string> parts = Components(glob);
   const bool of_objects = IsObjectName(glob);
@@ -221,13 +224,13 @@ std::optional<std::vector<std::string>> PartsBelow(const DataRoot& root, const s
   return parts;
 }
 
-absl::Status NoMatch(const std::string& glob, const std::vector<DataRoot>& roots) {
+absl::Status NoMatch(Storage* storage, const std::string& glob, const std::vector<DataRoot>& roots) {
   constexpr size_t kMostRoots = 2;
   std::vector<std::string> ends;
   for (const DataRoot& root : roots) {
     const auto parts = PartsBelow(root, glob);
     if (!parts) continue;
-    std::string end = ends.size() < kMostRoots ? WhereItEnds(root, *parts, roots) : "";
+    std::string end = ends.size() < kMostRoots ? WhereItEnds(storage, root, *parts, roots) : "";
     if (!end.empty()) ends.push_back(std::move(end));
   }
   const bool anywhere = std::any_of(roots.begin(), roots.end(), [](const DataRoot& root) { return root.path == "/"; });
@@ -243,7 +246,7 @@ absl::Status CheckGlob(const std::string& glob) {
   }
   if (const std::string why = WhyNoUrl(glob); !why.empty()) return absl::InvalidArgumentError(why);
   if (IsObjectName(glob)) {
-    // Of the wildcards '?' alone has another meaning in URLs.
+    // '?' is the only wildcard with another meaning in URLs.
     PS_RETURN_IF_ERROR(ParseObjectName(glob).status());
   }
   for (const std::string& part : Components(glob)) {
@@ -255,7 +258,8 @@ absl::Status CheckGlob(const std::string& glob) {
   return absl::OkStatus();
 }
 
-absl::Status ExpandOne(const std::string& given, const std::vector<DataRoot>& roots, std::vector<DatasetFile>* files) {
+absl::Status ExpandOne(Storage* storage, const std::string& given, const std::vector<DataRoot>& roots,
+                       std::vector<DatasetFile>* files) {
   PS_RETURN_IF_ERROR(CheckGlob(given));
   const std::string glob = WithoutFileScheme(given);
   const size_t before = files->size();
@@ -264,15 +268,15 @@ absl::Status ExpandOne(const std::string& given, const std::vector<DataRoot>& ro
     const auto parts = PartsBelow(root, glob);
     if (!parts) continue;
     inside = true;
-    PS_RETURN_IF_ERROR(IsOfObjects(root) ? ExpandObjects(root, *parts, files)
-                                         : Expander(root, roots, files).Expand(*parts));
+    PS_RETURN_IF_ERROR(IsOfObjects(root) ? ExpandObjects(storage, root, *parts, files)
+                                         : Expander(storage, root, roots, files).Expand(*parts));
   }
   if (!inside) {
     return absl::InvalidArgumentError(
         absl::StrCat("glob \"", glob, "\" is outside of the data roots (", RootList(roots),
                      "); give one below them, or start the daemon with --data-root for its folder"));
   }
-  if (files->size() == before) return NoMatch(glob, roots);
+  if (files->size() == before) return NoMatch(storage, glob, roots);
   return absl::OkStatus();
 }
 
@@ -292,10 +296,10 @@ absl::Status AddRoot(const std::string& spec, DataRoot root, std::vector<DataRoo
 
 }  // namespace
 
-absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(const std::vector<std::string>& specs) {
+absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(Storage* storage, const std::vector<std::string>& specs) {
   std::vector<DataRoot> roots;
   for (const std::string& given : specs) {
-    // "a=b" names a root; in "/x/a=b" the '=' belongs to the path.
+    // "a=b" names a root. In "/x/a=b", '=' belongs to the path.
     const size_t equals = given.find('=');
     const bool named = equals != std::string::npos && given.find('/') > equals;
     const std::string spec =
@@ -310,7 +314,7 @@ absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(const std::vector<std::stri
       PS_RETURN_IF_ERROR(AddRoot(spec, std::move(root), &roots));
       continue;
     }
-    absl::StatusOr<std::string> real = RealPath(named ? spec.substr(equals + 1) : spec);
+    absl::StatusOr<std::string> real = RealPath(storage, named ? spec.substr(equals + 1) : spec);
     if (absl::IsNotFound(real.status())) {
       return absl::NotFoundError(
           absl::StrCat("data root \"", spec, "\": there is no such folder; make it, or name another one"));
@@ -323,11 +327,11 @@ absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(const std::vector<std::stri
     const auto as_given = std::filesystem::absolute(named ? spec.substr(equals + 1) : spec, error);
     root.given = error ? root.path : as_given.lexically_normal().string();
     if (root.given.size() > 1 && root.given.back() == '/') root.given.pop_back();
-    const absl::StatusOr<StoredName> folder = AnyFiles()->StatAndWait(root.path);
+    const absl::StatusOr<StoredName> folder = storage->StatAndWait(root.path);
     if (!folder.ok() || folder->kind != StoredEntry::Kind::kFolder) {
       return absl::InvalidArgumentError(absl::StrCat("data root \"", spec, "\" is no folder"));
     }
-    // Its own last component, not that of what a symlink leads to: the operator's name for it.
+    // The last component of the path itself, not of a symlink's target, because it is the operator's name.
     std::vector<std::string> parts = Components(named ? root.path : spec);
     if (parts.empty() || parts.back() == "..") parts = Components(root.path);
     root.name = named ? spec.substr(0, equals) : parts.empty() ? "" : parts.back();
@@ -336,14 +340,14 @@ absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(const std::vector<std::stri
   return roots;
 }
 
-absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(const std::vector<std::string>& globs,
+absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(Storage* storage, const std::vector<std::string>& globs,
                                                      const std::vector<DataRoot>& roots) {
   if (roots.empty()) {
     return absl::FailedPreconditionError("no data roots are configured; name one with --data-root");
   }
   if (globs.empty()) return absl::InvalidArgumentError("no globs; say which files to read");
   std::vector<DatasetFile> files;
-  for (const std::string& glob : globs) PS_RETURN_IF_ERROR(ExpandOne(glob, roots, &files));
+  for (const std::string& glob : globs) PS_RETURN_IF_ERROR(ExpandOne(storage, glob, roots, &files));
   std::sort(files.begin(), files.end(), [](const DatasetFile& a, const DatasetFile& b) {
     return std::tie(a.root, a.relative_path) < std::tie(b.root, b.relative_path);
   });
@@ -352,7 +356,7 @@ absl::StatusOr<std::vector<DatasetFile>> ExpandGlobs(const std::vector<std::stri
   return files;
 }
 
-absl::StatusOr<std::string> ResolveInRoots(std::string_view root, std::string_view relative_path,
+absl::StatusOr<std::string> ResolveInRoots(Storage* storage, std::string_view root, std::string_view relative_path,
                                            const std::vector<DataRoot>& roots) {
   const std::string relative(relative_path);
   if (relative.empty() || relative[0] == '/') {
@@ -361,11 +365,11 @@ absl::StatusOr<std::string> ResolveInRoots(std::string_view root, std::string_vi
   PS_RETURN_IF_ERROR(CheckGlob(relative));
   for (const DataRoot& candidate : roots) {
     if (candidate.name == root) {
-      return Confine(absl::StrCat(candidate.path == "/" ? "" : candidate.path, "/", relative), roots);
+      return Confine(storage, absl::StrCat(candidate.path == "/" ? "" : candidate.path, "/", relative), roots);
     }
   }
   return absl::NotFoundError(
-      absl::StrCat("no data root is named \"", std::string(root), "\" here; there are: ", RootList(roots)));
+      absl::StrCat(relative, ": no data root is named \"", std::string(root), "\" here; there are: ", RootList(roots)));
 }
 
 }  // namespace penstock

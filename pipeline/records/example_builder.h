@@ -1,4 +1,4 @@
-// Serializing tf.train.Example and tf.train.SequenceExample (the messages are in example_parser.h).
+// Serializes tf.train.Example and tf.train.SequenceExample. example_parser.h shows the messages.
 #ifndef PENSTOCK_PIPELINE_RECORDS_EXAMPLE_BUILDER_H_
 #define PENSTOCK_PIPELINE_RECORDS_EXAMPLE_BUILDER_H_
 
@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-// Features in the order in which they are added. Numbers are packed. Chain the calls:
+// Builds an Example with its features in the order in which they are added. Numbers are packed. Calls can be chained:
 //   ExampleBuilder().Bytes("image/encoded", jpeg).Int64("image/class/label", 3).Serialize()
 class ExampleBuilder {
  public:
@@ -19,10 +19,10 @@ class ExampleBuilder {
   ExampleBuilder& Int64List(std::string_view key, std::span<const int64_t> values);
   ExampleBuilder& Float(std::string_view key, float value);
   ExampleBuilder& FloatList(std::string_view key, std::span<const float> values);
-  // A key whose Feature has no kind.
+  // Adds a key whose Feature has no kind.
   ExampleBuilder& Unset(std::string_view key);
 
-  // A serialized tf.train.Example of what was added.
+  // Returns the serialized tf.train.Example.
   std::string Serialize() const;
 
  private:
@@ -30,18 +30,18 @@ class ExampleBuilder {
   std::string features_;  // a serialized tf.train.Features
 };
 
-// Feature lists are given entry by entry; entries of one key follow each other.
+// Builds a SequenceExample. Feature lists are added entry by entry, with the entries of one key in sequence.
 class SequenceExampleBuilder {
  public:
-  // Features of the context.
+  // Returns the builder of the context's features.
   ExampleBuilder& context() { return context_; }
-  // Begins the feature list `key`; the entries that follow are its.
+  // Begins the feature list `key`. The entries that follow belong to it.
   SequenceExampleBuilder& List(std::string_view key);
   SequenceExampleBuilder& BytesEntry(std::span<const std::string_view> values);
   SequenceExampleBuilder& Int64Entry(std::span<const int64_t> values);
   SequenceExampleBuilder& FloatEntry(std::span<const float> values);
 
-  // A serialized tf.train.SequenceExample of what was added.
+  // Returns the serialized tf.train.SequenceExample.
   std::string Serialize() const;
 
  private:

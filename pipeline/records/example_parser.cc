@@ -30,7 +30,7 @@ absl::Status Malformed(RecordFormat format, std::string_view key) {
                                                            FormatName(format), " feature (malformed)")));
 }
 
-// Puts the values of one feature behind those that `out` holds already.
+// Appends the values of one feature to those in `out`.
 class ValueSink {
  public:
   ValueSink(FeatureKind kind, uint32_t element_bytes, uint64_t* budget, FeatureValue* out)
@@ -40,7 +40,7 @@ class ValueSink {
 
   void BeginFeature() { begin_ = out_->count(); }
   bool over_budget() const { return over_budget_; }
-  // A value that is no whole number of elements.
+  // Returns whether a value was not a whole number of elements.
   bool has_odd_length() const { return has_odd_length_; }
   size_t odd_length() const { return odd_length_; }
 
@@ -116,21 +116,25 @@ class CountSink {
   void OnKind(FeatureKind) {
     count_ = 0;
     first_bytes_ = {};
+    least_ = most_ = 0;
   }
   bool Wants(FeatureKind) const { return true; }
   bool OnBytes(std::string_view value) {
     if (count_++ == 0) first_bytes_ = value;
     return true;
   }
-  bool OnInt(int64_t) {
+  bool OnInt(int64_t value) {
+    least_ = count_ == 0 ? value : std::min(least_, value);
+    most_ = count_ == 0 ? value : std::max(most_, value);
     ++count_;
     return true;
   }
   bool OnPackedInts(std::string_view packed) {
     WireReader in(packed);
     uint64_t value = 0;
-    for (; !in.done(); ++count_) {
+    while (!in.done()) {
       if (!in.ReadVarint(&value)) return false;
+      OnInt(static_cast<int64_t>(value));
     }
     return true;
   }
@@ -140,9 +144,12 @@ class CountSink {
   }
   uint64_t count() const { return count_; }
   std::string_view first_bytes() const { return first_bytes_; }
+  int64_t least() const { return least_; }
+  int64_t most() const { return most_; }
 
  private:
   uint64_t count_ = 0;
+  int64_t least_ = 0, most_ = 0;
   std::string_view first_bytes_;
 };
 
@@ -178,7 +185,7 @@ absl::Status KindMismatch(std::string_view key, FeatureKind found, FeatureKind w
                                                        name(wanted), " is asked for: say type: ", name(found))));
 }
 
-// One Feature, which may come in pieces, into `sink`. *kind becomes what it holds.
+// Reads one piece of a Feature into `sink`. A Feature may have several pieces. Updates *kind to its kind.
 absl::Status ParseFeaturePiece(const FeatureRequest& request, RecordFormat format, uint64_t max_value_bytes,
                                std::string_view piece, FeatureKind* kind, ValueSink* sink) {
   if (WalkFeature(piece, kind, sink)) return absl::OkStatus();
@@ -294,7 +301,8 @@ absl::Status ExampleParser::Parse(std::string_view record, ParsedExample* out) c
     value.splits.clear();
     value.entry = {};
   }
-  // First which entries count, then their values: of duplicate keys only the last is parsed.
+  // Finds the relevant entries first and parses their values afterwards, so that only the last of duplicate keys is
+  // parsed.
   const bool walked =
       ForEachFeature(record, options_.format, [&](bool sequence, std::string_view key, std::string_view entry) {
         auto it = std::lower_bound(by_key_.begin(), by_key_.end(), key, [&](uint32_t r, std::string_view wanted) {
@@ -348,6 +356,8 @@ absl::StatusOr<std::vector<FeatureInfo>> ListFeatures(std::string_view record, R
                                   [&](std::string_view feature) { return WalkFeature(feature, &info.kind, &sink); });
       info.count = sink.count();
       info.first_bytes = sink.first_bytes();
+      info.least = sink.least();
+      info.most = sink.most();
     } else {
       walked = ForEachLengthField(entry.entry, 2, [&](std::string_view list) {
         return ForEachLengthField(list, 1, [&](std::string_view feature) {
@@ -363,7 +373,7 @@ absl::StatusOr<std::vector<FeatureInfo>> ListFeatures(std::string_view record, R
       });
     }
     if (!walked) return Malformed(format, entry.key);
-    // The last of duplicate keys stays.
+    // The last of duplicate keys counts.
     const bool last =
         i + 1 == entries.size() || entries[i + 1].key != entry.key || entries[i + 1].sequence != entry.sequence;
     if (last) features.push_back(std::move(info));

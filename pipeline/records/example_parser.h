@@ -1,5 +1,4 @@
-// Parsing serialized tf.train.Example and tf.train.SequenceExample for just the features that a job
-// wants.
+// Parses serialized tf.train.Example and tf.train.SequenceExample for the features that a job requests.
 //
 // The messages (tensorflow/core/example/{example,feature}.proto), by field number:
 //   Example         { Features features = 1; }
@@ -10,8 +9,7 @@
 //   Feature         { oneof kind { BytesList bytes_list = 1; FloatList float_list = 2;
 //                                  Int64List int64_list = 3; } }
 //   the lists       { repeated bytes|float|int64 value = 1; }   packed or not
-// Read by the wire format itself, so that nothing is copied and features that nobody wants cost one
-// jump.
+// It reads the wire format directly, so that nothing is copied and a feature without a request costs only one jump.
 #ifndef PENSTOCK_PIPELINE_RECORDS_EXAMPLE_PARSER_H_
 #define PENSTOCK_PIPELINE_RECORDS_EXAMPLE_PARSER_H_
 
@@ -29,7 +27,7 @@ namespace penstock {
 // The numbers are the fields of tf.train.Feature.
 enum class FeatureKind : uint8_t { kNone = 0, kBytes = 1, kFloat = 2, kInt64 = 3 };
 
-// "none", "BYTES", "FLOAT", "INT64".
+// Returns "none", "BYTES", "FLOAT" or "INT64".
 std::string_view FeatureKindName(FeatureKind kind);
 
 enum class RecordFormat : uint8_t { kExample = 0, kSequenceExample = 1 };
@@ -37,59 +35,57 @@ enum class RecordFormat : uint8_t { kExample = 0, kSequenceExample = 1 };
 struct FeatureRequest {
   std::string key;
   FeatureKind kind = FeatureKind::kBytes;
-  // kBytes only: each value is an array of little-endian elements of this many bytes (decode_raw):
-  // a value whose length is no multiple is an error. 0: any length.
+  // kBytes only: each value is an array of little-endian elements of this many bytes (decode_raw). A value whose length
+  // is not a multiple is an error. 0 allows any length.
   uint32_t element_bytes = 0;
-  // kSequenceExample only: a feature list rather than a feature of the context.
+  // kSequenceExample only: a feature list instead of a feature of the context.
   bool sequence = false;
 };
 
-// What a record holds for one request. Only the vector of the requested kind is filled.
+// The values of a record for one request. Only the vector of the requested kind is filled.
 struct FeatureValue {
-  // The record has no such key, or its Feature has no kind set. A present, empty list is not
-  // missing.
+  // Whether the record lacks the key, or its Feature has no kind. An empty list is not missing.
   bool missing = true;
   std::vector<int64_t> ints;
   std::vector<float> floats;
-  std::vector<std::string_view> bytes;  // pointing into the record
-  // Sequence requests: entry i of the list holds values [splits[i], splits[i + 1]). Empty for
-  // others and when missing.
+  std::vector<std::string_view> bytes;  // point into the record
+  // Sequence requests: entry i of the list holds values [splits[i], splits[i + 1]). Empty for other requests and for
+  // missing lists.
   std::vector<uint32_t> splits;
-  // The serialized map entry that was taken, in the record; null when there is none. For the parser.
+  // For the parser: the serialized map entry that was used, in the record. Null if there is none.
   std::string_view entry;
 
-  // Number of values of whichever kind.
+  // Returns the number of values of any kind.
   size_t count() const { return ints.size() + floats.size() + bytes.size(); }
 };
 
-// The values of one record, in the order of the requests. Keep it and hand it in again: its memory
-// is used again, so that parsing allocates nothing in the steady state. Valid while the record's
-// bytes are.
+// The values of one record, in the order of the requests. Pass the same object to each call of Parse: its memory is
+// reused, so that parsing soon allocates nothing. Valid as long as the record's bytes.
 using ParsedExample = std::vector<FeatureValue>;
 
 struct ParserOptions {
   RecordFormat format = RecordFormat::kExample;
-  // Upper bound on the memory of all values parsed from one record (8 bytes for each int64, however
-  // short on the wire).
+  // Upper bound on the memory of all values parsed from one record. An int64 counts 8 bytes, whatever its length on the
+  // wire.
   uint64_t max_value_bytes = uint64_t{256} << 20;
 };
 
-// Immutable; safe to use from many threads, each with a ParsedExample of its own.
+// Immutable. Any number of threads may use it, each with its own ParsedExample.
 //
-// As protobuf does: the last of duplicate keys wins; within one Feature lists of one kind are
-// joined, and the last kind wins; unknown fields are skipped. Not as protobuf does: features that
-// no request names are not looked into, and keys need not be UTF-8.
+// As in protobuf, the last of duplicate keys wins. Within one Feature, lists of the same kind are joined and the last
+// kind wins. Unknown fields are skipped. Unlike protobuf, it does not read features without a request, and keys need
+// not be UTF-8.
 class ExampleParser {
  public:
-  // InvalidArgument for a request without a kind, a sequence request in an Example, or
-  // element_bytes on numbers. Two requests may name one key.
+  // Creates a parser. Returns InvalidArgument for a request without a kind, a sequence request for an Example, or
+  // element_bytes with numbers. Two requests may name the same key.
   static absl::StatusOr<ExampleParser> Create(std::vector<FeatureRequest> requests, const ParserOptions& options = {});
 
   const std::vector<FeatureRequest>& requests() const { return requests_; }
 
-  // InvalidArgument, naming the key where there is one: the wire data is malformed, or a feature is
-  // of another kind than requested (both kinds are named). ResourceExhausted: more values than the
-  // limit. *out is then unspecified.
+  // Parses `record` into *out. Returns InvalidArgument, with the key if there is one, if the wire data is malformed or
+  // a feature has another kind than requested (the message names both). Returns ResourceExhausted if the values exceed
+  // the limit. After an error, *out is unspecified.
   absl::Status Parse(std::string_view record, ParsedExample* out) const;
 
  private:
@@ -97,25 +93,26 @@ class ExampleParser {
 
   std::vector<FeatureRequest> requests_;
   ParserOptions options_;
-  std::vector<uint32_t> by_key_;  // request numbers, sorted by (sequence, key)
+  std::vector<uint32_t> by_key_;  // indices of requests, sorted by (sequence, key)
 };
 
-// One feature of a record, for showing what there is.
+// One feature of a record, for display.
 struct FeatureInfo {
   std::string key;
-  FeatureKind kind = FeatureKind::kNone;  // of a list: of its first entry that has one
+  FeatureKind kind = FeatureKind::kNone;  // for a list, the kind of its first entry that has one
   bool sequence = false;
-  uint64_t count = 0;                 // values in all
+  uint64_t count = 0;                 // total number of values
   uint64_t list_length = 0;           // entries of a feature list
-  std::string_view first_bytes = {};  // kBytes with a value: the first one, in the record
+  std::string_view first_bytes = {};  // kBytes with a value: the first value, in the record
+  int64_t least = 0, most = 0;        // kInt64 with a value: the smallest and the largest
 };
 
-// All features of a record, sorted by (sequence, key). InvalidArgument for malformed data anywhere
-// in it.
+// Returns all features of a record, sorted by (sequence, key). Returns InvalidArgument if the data is malformed
+// anywhere.
 absl::StatusOr<std::vector<FeatureInfo>> ListFeatures(std::string_view record, RecordFormat format);
 
-// Which of the two formats a record most likely is: kSequenceExample when it parses as one and has
-// feature lists. InvalidArgument when it is neither.
+// Returns the probable format of a record: kSequenceExample if it parses as one and has feature lists, otherwise
+// kExample. Returns InvalidArgument if it is neither.
 absl::StatusOr<RecordFormat> GuessFormat(std::string_view record);
 
 }  // namespace penstock

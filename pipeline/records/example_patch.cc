@@ -13,7 +13,7 @@ absl::Status Malformed() {
   return absl::InvalidArgumentError("the record is no tf.train.Example: malformed wire data");
 }
 
-// An entry of a map<string, Feature> with its tag and length.
+// Appends an entry of a map<string, Feature> with its tag and length.
 void AppendEntry(const FeaturePatch& patch, std::string* features) {
   std::string list, feature, entry;
   if (const auto* bytes = std::get_if<std::string_view>(&patch.value)) {
@@ -30,7 +30,7 @@ void AppendEntry(const FeaturePatch& patch, std::string* features) {
   AppendLengthPrefixed(1, entry, features);
 }
 
-// One field of a message: its number, and where it lies with its tag.
+// One field of a message: its number, and its bytes including the tag.
 struct RawField {
   uint32_t number = 0;
   WireType type = WireType::kVarint;
@@ -55,7 +55,7 @@ bool SplitFields(std::string_view message, std::vector<RawField>* fields) {
   return true;
 }
 
-// The patch for a map entry, or -1; false when the entry is malformed.
+// Sets *patch to the index of the patch for a map entry, or -1. Returns false if the entry is malformed.
 bool PatchOf(std::string_view entry, std::span<const FeaturePatch> patches, int* patch) {
   std::string_view key;
   if (!ForEachLengthField(entry, 1, [&](std::string_view bytes) {
@@ -74,7 +74,7 @@ bool PatchOf(std::string_view entry, std::span<const FeaturePatch> patches, int*
 }  // namespace
 
 absl::Status PatchExample(std::string_view record, std::span<const FeaturePatch> patches, std::string* out) {
-  // A message field may come in pieces, which are joined: the last occurrence of a key in any of them counts.
+  // A message field may have several pieces, which are joined. The last occurrence of a key in any of them counts.
   std::vector<RawField> pieces, entries;
   if (!SplitFields(record, &pieces)) return Malformed();
   std::vector<uint64_t> found(patches.size(), 0), seen(patches.size(), 0);

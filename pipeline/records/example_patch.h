@@ -1,4 +1,4 @@
-// Changing single features of a serialized tf.train.Example or SequenceExample; all other bytes stay as they are.
+// Changes single features of a serialized tf.train.Example or SequenceExample. All other bytes stay unchanged.
 #ifndef PENSTOCK_PIPELINE_RECORDS_EXAMPLE_PATCH_H_
 #define PENSTOCK_PIPELINE_RECORDS_EXAMPLE_PATCH_H_
 
@@ -16,12 +16,12 @@ namespace penstock {
 struct FeaturePatch {
   std::string_view key;
   std::variant<std::string_view, int64_t> value;
-  bool add = false;  // where the record has no such key: add it, rather than leave it out
+  bool add = false;  // whether to add the key if the record lacks it; otherwise the patch is skipped
 };
 
-// Writes `record` to *out (replaced) with the features of the Example, or of the SequenceExample's context, changed.
-// Each key appears once in the result, at the place of its last occurrence; unknown fields and the features that no
-// patch names keep their bytes. InvalidArgument when the record is malformed.
+// Writes `record` to *out, replacing its content, with patched features in the Example or in the SequenceExample's
+// context. Each patched key appears once in the result, at the place of its last occurrence. Unknown fields and
+// features without a patch keep their bytes. Returns InvalidArgument if the record is malformed.
 absl::Status PatchExample(std::string_view record, std::span<const FeaturePatch> patches, std::string* out);
 
 }  // namespace penstock

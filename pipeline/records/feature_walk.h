@@ -1,7 +1,7 @@
-// Walking the parts of a tf.train.Example with protobuf's rules for what is merged and what replaces. Internal to
-// records/; the messages are in example_parser.h.
+// Walks the parts of a tf.train.Example by protobuf's rules for merging and replacing. Internal to records/;
+// example_parser.h shows the messages.
 //
-// All functions return false for malformed wire data, wherever it is in what they walk.
+// All functions return false if the wire data that they walk is malformed.
 #ifndef PENSTOCK_PIPELINE_RECORDS_FEATURE_WALK_H_
 #define PENSTOCK_PIPELINE_RECORDS_FEATURE_WALK_H_
 
@@ -32,11 +32,11 @@ bool ForEachLengthField(std::string_view message, uint32_t field, const Visit& v
   return true;
 }
 
-// Calls visit(key, entry) for each entry of a map<string, message>, in the order of the wire. Values are jumped over.
+// Calls visit(key, entry) for each entry of a map<string, message> in wire order. Skips the values.
 template <typename Visit>
 bool ForEachMapEntry(std::string_view map, const Visit& visit) {
   return ForEachLengthField(map, 1, [&](std::string_view entry) {
-    std::string_view key;  // the last one counts; none is the empty key
+    std::string_view key;  // the last one counts; without one, the key is empty
     return ForEachLengthField(entry, 1,
                               [&](std::string_view bytes) {
                                 key = bytes;
@@ -46,7 +46,7 @@ bool ForEachMapEntry(std::string_view map, const Visit& visit) {
   });
 }
 
-// One field of a list message: `sink` gets its values.
+// Reads one field of a list message and passes its values to `sink`.
 template <typename Sink>
 bool WalkValue(FeatureKind kind, WireType type, WireReader* in, uint32_t number, Sink* sink) {
   std::string_view bytes;
@@ -69,9 +69,10 @@ bool WalkValue(FeatureKind kind, WireType type, WireReader* in, uint32_t number,
   return in->SkipField(number, type);
 }
 
-// A serialized Feature, or one more piece of the same one: *kind is what it held so far. `sink`:
-//   void OnKind(FeatureKind)   the kind is another than before: what came before is gone
-//   bool Wants(FeatureKind)    false: lists of this kind are not looked into
+// Walks a serialized Feature, or another piece of the same Feature. *kind is the kind of the earlier pieces. `sink`
+// has:
+//   void OnKind(FeatureKind)   the kind differs from the earlier one, whose values are dropped
+//   bool Wants(FeatureKind)    false: skip lists of this kind
 //   bool OnBytes, OnInt, OnPackedInts, OnPackedFloats   values; false stops the walk
 template <typename Sink>
 bool WalkFeature(std::string_view feature, FeatureKind* kind, Sink* sink) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_mark.h"
 
 namespace penstock {
 namespace {
@@ -10,6 +11,10 @@ namespace {
 constexpr char kImages[] = "`penstock import` makes shards of images";
 constexpr char kArrays[] = "`penstock import` makes shards of arrays";
 constexpr char kOthers[] = "leave it out, or write its content as TFRecords (penstock.ShardWriter in Python does)";
+constexpr char kTables[] = "docs/import.md#tables shows how to write its rows as shards";
+constexpr char kTar[] =
+    "docs/coming-from/webdataset.md shows how to write its samples as shards; of images in folders, unpack it and use "
+    "`penstock import`";
 
 struct Kind {
   size_t offset;
@@ -24,21 +29,25 @@ constexpr Kind kKinds[] = {
     {8, "WEBP", "a WebP image", kImages},
     {0, "PK\x03\x04", "a zip archive", "unzip it; `penstock import` makes shards of images in folders"},
     {0, "\x93NUMPY", "a NumPy array", kArrays},
-    {0, "PAR1", "a Parquet file", kOthers},
+    {0, "PAR1", "a Parquet file", kTables},
     {0, "\x89HDF\r\n", "an HDF5 file", kOthers},
-    {0, "ARROW1", "an Arrow file", kOthers},
-    {257, "ustar", "a tar archive", "unpack it; `penstock import` makes shards of images in folders"},
+    {0, "ARROW1", "an Arrow file", kTables},
+    {0, "\xFF\xFF\xFF\xFF", "an Arrow stream", kTables},  // the format of Hugging Face's data sets
+    {257, "ustar", "a tar archive", kTar},
 };
 
-// Printable, with the ends of lines.
+constexpr char kOtherKind[] = "penstock.other_kind_of_file";
+
+// Returns whether all bytes are printable or line ends.
 bool IsText(std::string_view bytes) {
-  constexpr size_t kLeast = 12;  // a record's header
+  constexpr size_t kLeast = 12;  // size of a record's header
   return bytes.size() >= kLeast && std::all_of(bytes.begin(), bytes.end(), [](unsigned char c) {
            return (c >= 0x20 && c != 0x7F) || c == '\n' || c == '\r' || c == '\t';
          });
 }
 
-// A zip archive whose first member is an array (its local header: the name's length at 26, the name at 30).
+// Returns whether it is a zip archive whose first member is an array. The local header has the name's length at 26 and
+// the name at 30.
 bool IsNpz(std::string_view bytes) {
   constexpr size_t kHeader = 30;
   if (bytes.substr(0, 4) != "PK\x03\x04" || bytes.size() < kHeader) return false;
@@ -59,7 +68,13 @@ std::string WhatElseItIs(std::string_view first_bytes, bool compressed) {
       return text(kind.name, kind.way_out);
     }
   }
-  return IsText(first_bytes) ? text("text", kOthers) : "";
+  return IsText(first_bytes) ? text("text", kTables) : "";
 }
+
+absl::Status OtherKindOfFile(std::string_view message) {
+  return Marked(kOtherKind, absl::DataLossError({message.data(), message.size()}));
+}
+
+bool IsOtherKindOfFile(const absl::Status& status) { return HasMark(status, kOtherKind); }
 
 }  // namespace penstock

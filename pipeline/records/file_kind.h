@@ -1,4 +1,4 @@
-// What a file is that is no shard, by its first bytes. Internal to records/.
+// Identifies files that are not shards by their first bytes.
 #ifndef PENSTOCK_PIPELINE_RECORDS_FILE_KIND_H_
 #define PENSTOCK_PIPELINE_RECORDS_FILE_KIND_H_
 
@@ -6,14 +6,22 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
+
 namespace penstock {
 
-// So many first bytes are enough.
+// The number of first bytes that suffices.
 inline constexpr size_t kKindBytes = 512;
 
-// "this is a JPEG image, not a TFRecord shard; ..." with the way out; "" where the kind is not known. To be asked only
-// of bytes that do not begin a record: any bytes might. compressed: they are what the file inflates to.
+// Returns "this is a JPEG image, not a TFRecord shard; ..." with the remedy, or "" if the kind is unknown. Call it only
+// for bytes that do not begin a record, because a record may contain any bytes. `compressed` states that the bytes are
+// the decompressed content of the file.
 std::string WhatElseItIs(std::string_view first_bytes, bool compressed);
+
+// Returns DataLoss for a file that is not a shard.
+absl::Status OtherKindOfFile(std::string_view message);
+// Returns whether `status` came from OtherKindOfFile().
+bool IsOtherKindOfFile(const absl::Status& status);
 
 }  // namespace penstock
 

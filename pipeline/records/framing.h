@@ -1,4 +1,4 @@
-// How a TFRecord frames a record (tensorflow/core/lib/io/record_writer.h), all little-endian:
+// The frame of a record in a TFRecord file (tensorflow/core/lib/io/record_writer.h), all little-endian:
 //   u64 length, u32 masked CRC-32C of those 8 bytes, `length` bytes of data, u32 masked CRC-32C of
 //   the data.
 #ifndef PENSTOCK_PIPELINE_RECORDS_FRAMING_H_
@@ -14,15 +14,15 @@ namespace penstock {
 
 constexpr size_t kRecordHeaderBytes = 12;
 constexpr size_t kRecordFooterBytes = 4;
-// What framing adds to each record.
+// Bytes that the frame adds to each record.
 constexpr size_t kRecordFrameBytes = kRecordHeaderBytes + kRecordFooterBytes;
 
-// The largest record that is read unless an option says otherwise.
+// The default limit on the size of a record.
 constexpr uint64_t kDefaultMaxRecordBytes = uint64_t{256} << 20;
-// The largest limit that an option can name: lengths are kept in 32 bits.
+// The largest limit that an option may set, because lengths are stored in 32 bits.
 constexpr uint64_t kLargestMaxRecordBytes = (uint64_t{1} << 32) - 1;
 
-// Little-endian loads and stores; Penstock runs on little-endian machines only.
+// Little-endian loads and stores. Penstock runs only on little-endian machines.
 template <typename T>
 T LoadLittleEndian(const char* from) {
   T value;
@@ -34,7 +34,7 @@ void StoreLittleEndian(T value, char* to) {
   std::memcpy(to, &value, sizeof(value));
 }
 
-// Whether the 12 bytes at `header` hold a length with its right CRC.
+// Returns whether the 12 bytes at `header` hold a length with a valid CRC.
 bool HeaderCrcIsRight(const char* header);
 inline uint64_t HeaderLength(const char* header) { return LoadLittleEndian<uint64_t>(header); }
 

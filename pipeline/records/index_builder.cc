@@ -66,7 +66,7 @@ absl::StatusOr<ShardIndex> BuildShardIndex(const RandomAccessFile& file, const I
   index.tag = before.tag;
   index.content_hash = hasher.Finish();
   if (index.compression != Compression::kNone) index.restart_points = recorder.Take();
-  // An empty stream of some members has nothing to restart at.
+  // An empty stream may consist of several members, but has no restart points.
   if (index.stream_size() == 0) index.restart_points.clear();
   index.Compact();
   return index;

@@ -1,5 +1,5 @@
-// What a job file says of how shards are walked, in the index's own terms. Apart from the rest, which knows no
-// protobuf.
+// Converts a job file's settings for reading shards to the types of the index. Separate, because the other files do not
+// depend on protobuf.
 #ifndef PENSTOCK_PIPELINE_RECORDS_INDEX_JOB_H_
 #define PENSTOCK_PIPELINE_RECORDS_INDEX_JOB_H_
 
@@ -12,7 +12,7 @@ namespace penstock {
 
 Compression CompressionOf(v1::Dataset::Compression compression);
 
-// `max_record_bytes`: of limits; 0: the default.
+// `max_record_bytes` comes from the job's limits; 0 means the default.
 IndexOptions IndexOptionsOf(v1::Dataset::Compression compression, uint64_t max_record_bytes);
 
 }  // namespace penstock

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// No index of a shard that can be read is larger: 2^32 records of 2 bytes.
+// The largest possible index of a readable shard: 2^32 records of 2 bytes.
 constexpr uint64_t kMaxSidecarBytes = uint64_t{8} << 30;
 
 std::string AbsolutePath(const std::string& path) {
@@ -30,7 +30,7 @@ std::string AbsolutePath(const std::string& path) {
   return error ? path : absolute.lexically_normal().string();
 }
 
-// Adds up what the threads have done and tells the caller, one call at a time.
+// Sums the progress of all threads and reports it, one call at a time.
 class ProgressMeter {
  public:
   ProgressMeter(uint64_t files, uint64_t bytes, const std::function<void(const IndexProgress&)>& tell)
@@ -49,12 +49,12 @@ class ProgressMeter {
   IndexProgress progress_ ABSL_GUARDED_BY(mutex_);
 };
 
-// LoadOrBuild for one file of many.
+// Calls LoadOrBuild for one file of several.
 absl::StatusOr<LoadedIndex> BuildOne(const IndexStore& store, const std::string& path, uint64_t size,
                                      IndexOptions options, ProgressMeter* meter) {
   uint64_t told = 0;
   options.progress = [&](uint64_t bytes) {
-    const uint64_t n = std::min(bytes, size - told);  // a file that grows meanwhile counts as it was
+    const uint64_t n = std::min(bytes, size - told);  // a file that grows meanwhile counts with its earlier size
     told += n;
     meter->Add(0, n);
   };
@@ -65,21 +65,23 @@ absl::StatusOr<LoadedIndex> BuildOne(const IndexStore& store, const std::string&
 
 }  // namespace
 
-IndexStore IndexStore::InStateDir(std::string state_dir) { return IndexStore(AbsolutePath(state_dir) + "/indexes"); }
+IndexStore IndexStore::InStateDir(Storage* storage, std::string state_dir) {
+  return IndexStore(storage, AbsolutePath(state_dir) + "/indexes");
+}
 
-IndexStore IndexStore::BesideShards() { return IndexStore(""); }
+IndexStore IndexStore::BesideShards(Storage* storage) { return IndexStore(storage, ""); }
 
 std::string IndexStore::SidecarPath(const std::string& path) const {
   const std::string absolute = AbsolutePath(path);
   const absl::string_view suffix(kIndexSuffix.data(), kIndexSuffix.size());
   if (folder_.empty()) return absl::StrCat(absolute, suffix);
-  // A file name has at most 255 bytes; the hash alone tells shards apart.
+  // A file name has at most 255 bytes. The hash alone distinguishes shards.
   const std::string name = fs::path(absolute).filename().string().substr(0, 200);
   return absl::StrCat(folder_, "/", name, ".", absl::Hex(Hash64(absolute), absl::kZeroPad16), suffix);
 }
 
 absl::StatusOr<ShardIndex> IndexStore::Load(const std::string& path) const {
-  PS_ASSIGN_OR_RETURN(const StoredName shard, AnyFiles()->StatAndWait(path));
+  PS_ASSIGN_OR_RETURN(const StoredName shard, storage_->StatAndWait(path));
   const std::string sidecar = SidecarPath(path);
   PS_ASSIGN_OR_RETURN(const std::string blob, ReadContent(sidecar, kMaxSidecarBytes));
   absl::StatusOr<ShardIndex> index = ShardIndex::Parse(blob);
@@ -104,13 +106,13 @@ absl::Status IndexStore::Save(const std::string& path, const ShardIndex& index) 
 absl::StatusOr<LoadedIndex> IndexStore::LoadOrBuild(const std::string& path, const IndexOptions& options) const {
   if (!options.verify_data) {
     absl::StatusOr<ShardIndex> index = Load(path);
-    // Whatever is wrong with a sidecar, building again puts it right.
+    // Building the index again repairs every error of a sidecar.
     if (index.ok() && index->longest_record() <= options.max_record_bytes &&
         (options.compression == Compression::kAuto || options.compression == index->compression)) {
       return LoadedIndex{.index = std::make_shared<const ShardIndex>(*std::move(index))};
     }
   }
-  PS_ASSIGN_OR_RETURN(const auto file, AnyFiles()->OpenAndWait(path));
+  PS_ASSIGN_OR_RETURN(const auto file, storage_->OpenAndWait(path));
   PS_ASSIGN_OR_RETURN(ShardIndex index, BuildShardIndex(*file, options));
   LoadedIndex loaded{.index = std::make_shared<const ShardIndex>(std::move(index)), .built = true};
   loaded.save_status = Save(path, *loaded.index);
@@ -124,8 +126,8 @@ std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, c
   std::vector<uint64_t> sizes(paths.size(), 0);
   uint64_t total = 0;
   for (size_t i = 0; i < paths.size(); ++i) {
-    const absl::StatusOr<StoredName> shard = AnyFiles()->StatAndWait(paths[i]);
-    if (shard.ok()) sizes[i] = shard->info.size;  // else LoadOrBuild says why not
+    const absl::StatusOr<StoredName> shard = store.storage()->StatAndWait(paths[i]);
+    if (shard.ok()) sizes[i] = shard->info.size;  // otherwise LoadOrBuild reports the error
     total += sizes[i];
   }
   ProgressMeter meter(paths.size(), total, progress);
@@ -140,7 +142,7 @@ std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, c
   try {
     for (size_t i = 0; i < extra; ++i) pool.emplace_back(work);
   } catch (const std::system_error&) {
-    // No more threads to be had: those that are there do all of it.
+    // The system provides no more threads. The existing ones do all of the work.
   }
   work();
   pool.clear();  // joins

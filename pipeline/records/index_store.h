@@ -1,4 +1,4 @@
-// Indexes kept on disk, so that a shard is walked once and not at each start.
+// Stores indexes on disk, so that a shard is walked only once and not at each start.
 #ifndef PENSTOCK_PIPELINE_RECORDS_INDEX_STORE_H_
 #define PENSTOCK_PIPELINE_RECORDS_INDEX_STORE_H_
 
@@ -13,63 +13,67 @@
 #include "absl/status/statusor.h"
 #include "pipeline/records/index_builder.h"
 #include "pipeline/records/shard_index.h"
+#include "pipeline/storage/storage.h"
 
 namespace penstock {
 
-// How a sidecar's file name ends; dataset globs never match such files.
+// The suffix of a sidecar's file name. Dataset globs never match it.
 constexpr std::string_view kIndexSuffix = ".psidx";
 
-// An index, and how it was come by.
+// An index and its origin.
 struct LoadedIndex {
   std::shared_ptr<const ShardIndex> index;
-  // Built now, rather than read from its sidecar.
+  // Built by this call, not read from its sidecar.
   bool built = false;
-  // Only when built: why the sidecar could not be written. The index is good all the same; say it
-  // to the operator, since the next start will build again.
+  // Set only if built: the error of writing the sidecar. The index is valid, but the caller should report the error to
+  // the operator, because the next start will build it again.
   absl::Status save_status = {};
 };
 
-// Thread-safe; any number of processes may share the folder (sidecars are replaced in one step).
+// Thread-safe. Any number of processes may share the folder, because sidecars are replaced atomically.
 class IndexStore {
  public:
-  // Sidecars in `state_dir`/indexes (made when needed), named by the shard's file name and a hash
+  // Stores sidecars in `state_dir`/indexes, which is created if needed. The name has the shard's file name and a hash
   // of its full path.
-  static IndexStore InStateDir(std::string state_dir);
-  // Sidecars beside the shards: "train-00000" gets "train-00000.psidx".
-  static IndexStore BesideShards();
+  static IndexStore InStateDir(Storage* storage, std::string state_dir);
+  // Stores sidecars beside the shards: "train-00000" gets "train-00000.psidx".
+  static IndexStore BesideShards(Storage* storage);
 
-  // Where the sidecar of the shard at `path` is or would be. `path` is made absolute first
-  // (symlinks are not resolved).
+  // Returns the storage of the shards.
+  Storage* storage() const { return storage_; }
+
+  // Returns the path of the sidecar of the shard at `path`, whether or not it exists. Makes `path` absolute first,
+  // without resolving symlinks.
   std::string SidecarPath(const std::string& path) const;
 
-  // The sidecar of the shard at `path`. NotFound when there is none, or when the shard's size or
-  // mtime is another than at the time of indexing. DataLoss when the sidecar is damaged.
+  // Loads the sidecar of the shard at `path`. Returns NotFound if there is none, or if the shard's size, mtime or tag
+  // has changed since it was indexed. Returns DataLoss if the sidecar is damaged.
   absl::StatusOr<ShardIndex> Load(const std::string& path) const;
 
   // Writes the sidecar atomically.
   absl::Status Save(const std::string& path, const ShardIndex& index) const;
 
-  // The trusted sidecar when there is one that serves `options` (same compression, no longer record
-  // than allowed), else builds the index and saves it. Errors are BuildShardIndex's and the file's.
-  // With options.verify_data the index is always built, since a sidecar does not say whether data
-  // was checked.
+  // Returns the index of a valid sidecar that satisfies `options` (same compression, no longer record than allowed).
+  // Otherwise builds the index and saves it. Errors are those of BuildShardIndex and of the file. With
+  // options.verify_data it always builds the index, because a sidecar does not record whether data was verified.
   absl::StatusOr<LoadedIndex> LoadOrBuild(const std::string& path, const IndexOptions& options = {}) const;
 
  private:
-  explicit IndexStore(std::string folder) : folder_(std::move(folder)) {}
+  IndexStore(Storage* storage, std::string folder) : storage_(storage), folder_(std::move(folder)) {}
 
+  Storage* storage_;
   std::string folder_;  // empty: beside the shards
 };
 
 struct IndexProgress {
   uint64_t files_done = 0, files_total = 0;
   uint64_t bytes_done = 0,
-           bytes_total = 0;  // of the shard files; sidecars that are there count at once
+           bytes_total = 0;  // shard files; existing sidecars count at once
 };
 
-// LoadOrBuild for all `paths` on `threads` threads (at least 1), in the order of `paths`. One
-// broken shard does not stop the others. `progress` may be empty; it is called from those threads,
-// one call at a time; options.progress is unused.
+// Calls LoadOrBuild for all `paths` on `threads` threads (at least 1) and returns the results in the order of `paths`.
+// A damaged shard does not stop the others. `progress` may be empty; those threads call it, one at a time.
+// options.progress is ignored.
 std::vector<absl::StatusOr<LoadedIndex>> BuildIndexes(const IndexStore& store, const std::vector<std::string>& paths,
                                                       const IndexOptions& options, int threads,
                                                       const std::function<void(const IndexProgress&)>& progress = {});

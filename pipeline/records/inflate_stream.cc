@@ -21,7 +21,7 @@ int ContainerBits(Compression compression) { return compression == Compression::
 std::string DeflateWindow(const unsigned char* window, size_t size) {
   uLongf length = compressBound(size);
   std::string out(length, '\0');
-  // The fastest level: windows of images hardly shrink, those of text do at any level.
+  // The fastest level: windows of images barely compress, and those of text compress at any level.
   const int rc = compress2(reinterpret_cast<Bytef*>(out.data()), &length, window, size, 1);
   PS_CHECK(rc == Z_OK);
   out.resize(length);
@@ -34,7 +34,7 @@ std::string DeflateWindow(const unsigned char* window, size_t size) {
 void RestartRecorder::Add(RestartPoint point) {
   window_bytes_ += point.window.size();
   points_.push_back(std::move(point));
-  // Thin out: every second point goes, the first stays. Points stay at least the doubled spacing apart, or nearly.
+  // Drops every second point but keeps the first. The remaining points are at least about the doubled spacing apart.
   while (window_bytes_ > max_window_bytes_ && points_.size() > 2) {
     spacing_ *= 2;
     window_bytes_ = 0;
@@ -124,12 +124,12 @@ absl::Status InflateStream::FillInput() {
 
 absl::Status InflateStream::BeginMember() {
   PS_RETURN_IF_ERROR(FillInput());
-  if (zlib_.avail_in == 0) {  // an empty file is an empty stream, as TensorFlow has it
+  if (zlib_.avail_in == 0) {  // an empty file is an empty stream, as in TensorFlow
     done_ = true;
     return absl::OkStatus();
   }
   if (any_member_) {
-    // Multi-member gzip is one stream (RFC 1952, 2.2); zlib has no such thing.
+    // Multi-member gzip is one stream (RFC 1952, 2.2). zlib has no equivalent.
     if (compression_ == Compression::kZlib || zlib_.next_in[0] != 0x1f) {
       return Broken(Damage::kTrailer, "other bytes follow the end of the compressed stream");
     }
@@ -157,7 +157,7 @@ absl::Status InflateStream::SkipTrailer() {
 }
 
 void InflateStream::RecordRestartPoint() {
-  // Bit 7: at the border of a block; bit 6: the block was the last of its member.
+  // Bit 7: at the end of a block; bit 6: the block was the last of its member.
   if ((zlib_.data_type & 128) == 0 || (zlib_.data_type & 64) != 0) return;
   if (!recorder_->Wants(position_)) return;
   std::array<unsigned char, kWindowBytes> window;
@@ -205,8 +205,8 @@ absl::Status InflateStream::Inflate() {
 
 absl::StatusOr<size_t> InflateStream::Read(char* out, size_t length) {
   size_t done = 0;
-  // Also with the last byte read the container's end is not looked at before the next call: a record counts as soon as
-  // its bytes are there.
+  // Does not read the container's end before the next call, even after the last byte: a record counts as soon as its
+  // bytes are available.
   while (done < length && !done_ && broken_.ok()) {
     if (!in_member_) {
       if (const absl::Status begun = BeginMember(); !begun.ok()) {
@@ -220,7 +220,7 @@ absl::StatusOr<size_t> InflateStream::Read(char* out, size_t length) {
     zlib_.avail_out = room;
     const absl::Status inflated = Inflate();
     done += room - zlib_.avail_out;
-    if (!inflated.ok() && broken_.ok()) return inflated;  // the file's error, which may pass
+    if (!inflated.ok() && broken_.ok()) return inflated;  // the file's error, which may be temporary
   }
   if (done == 0 && length > 0 && !broken_.ok()) return broken_;
   return done;

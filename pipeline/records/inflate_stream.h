@@ -1,5 +1,5 @@
-// The decompressed stream of a GZIP or ZLIB shard, from its start or from a restart point. Internal to records/; the
-// one place, with tfrecord_writer.cc and compression.cc, that knows zlib.
+// The decompressed stream of a GZIP or ZLIB shard, from its start or from a restart point. Internal to records/. Only
+// this file, tfrecord_writer.cc and compression.cc depend on zlib.
 #ifndef PENSTOCK_PIPELINE_RECORDS_INFLATE_STREAM_H_
 #define PENSTOCK_PIPELINE_RECORDS_INFLATE_STREAM_H_
 
@@ -44,15 +44,15 @@ class InflateStream final : public ByteSource {
  public:
   enum class Damage : uint8_t {
     kNone,
-    kCorrupt,    // what is there is no deflate data
+    kCorrupt,    // not valid deflate data
     kTruncated,  // the file ends inside the compressed stream
     kTrailer,    // the stream's own checksum or length is wrong, or other bytes follow it
   };
 
-  // From the start. `file` must outlive this; `recorder` may be null. `compression` is kGzip or kZlib.
+  // Opens the stream at its start. `file` must outlive it. `recorder` may be null. `compression` is kGzip or kZlib.
   static absl::StatusOr<std::unique_ptr<InflateStream>> Start(const RandomAccessFile* file, Compression compression,
                                                               RestartRecorder* recorder);
-  // From a restart point.
+  // Opens the stream at a restart point.
   static absl::StatusOr<std::unique_ptr<InflateStream>> Resume(const RandomAccessFile* file, Compression compression,
                                                                const RestartPoint& point);
   ~InflateStream() override;
@@ -63,9 +63,9 @@ class InflateStream final : public ByteSource {
   absl::StatusOr<uint64_t> Skip(uint64_t length) override;
   uint64_t file_position() const override { return input_end_ - zlib_.avail_in; }
 
-  // Place in the decompressed stream.
+  // Returns the position in the decompressed stream.
   uint64_t position() const { return position_; }
-  // What is broken, once Read or Skip returned DataLoss.
+  // Returns the kind of damage after Read or Skip returned DataLoss.
   Damage damage() const { return damage_; }
 
  private:
@@ -76,11 +76,11 @@ class InflateStream final : public ByteSource {
   absl::Status FillInput();
   // Between members: opens the next one, or sets done_.
   absl::Status BeginMember();
-  // A raw stream ended: skips the container's trailer, which zlib did not see.
+  // Skips the container's trailer after a raw stream, because zlib does not read it then.
   absl::Status SkipTrailer();
   absl::Status Broken(Damage damage, std::string_view what);
   void RecordRestartPoint();
-  // One call of inflate.
+  // Calls inflate once.
   absl::Status Inflate();
 
   const RandomAccessFile* const file_;
@@ -88,14 +88,14 @@ class InflateStream final : public ByteSource {
   RestartRecorder* const recorder_;
   z_stream zlib_ = {};
   bool initialized_ = false;
-  bool raw_ = false;  // resumed inside a member: zlib sees neither header nor trailer
+  bool raw_ = false;  // resumed inside a member: zlib reads neither header nor trailer
   bool in_member_ = false;
   bool any_member_ = false;
   bool done_ = false;
   Damage damage_ = Damage::kNone;
-  absl::Status broken_;  // sticky
+  absl::Status broken_;  // the first damage, returned by all later calls
   std::vector<char> input_;
-  uint64_t input_end_ = 0;  // file offset behind what was read
+  uint64_t input_end_ = 0;  // file offset after the bytes read
   uint64_t position_ = 0;
 };
 

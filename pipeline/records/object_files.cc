@@ -10,7 +10,6 @@
 #include "base/status_macros.h"
 #include "base/temporaries.h"
 #include "pipeline/records/index_store.h"
-#include "pipeline/storage/files.h"
 #include "pipeline/storage/object/object_name.h"
 
 namespace penstock {
@@ -24,8 +23,9 @@ bool IsShard(const std::string& name) {
 
 class Expander {
  public:
-  Expander(const DataRoot& root, const std::vector<std::string>& parts, std::vector<DatasetFile>* files)
-      : root_(root), parts_(parts), files_(files) {}
+  Expander(Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
+           std::vector<DatasetFile>* files)
+      : storage_(storage), root_(root), parts_(parts), files_(files) {}
 
   absl::Status Walk(std::string relative, size_t next) {
     while (next < parts_.size() && !HasWildcard(parts_[next])) {
@@ -33,7 +33,7 @@ class Expander {
     }
     const std::string path = relative.empty() ? root_.path : absl::StrCat(root_.path, "/", relative);
     if (next == parts_.size()) {
-      const absl::StatusOr<StoredName> found = AnyFiles()->StatAndWait(path);
+      const absl::StatusOr<StoredName> found = storage_->StatAndWait(path);
       if (absl::IsNotFound(found.status())) return absl::OkStatus();
       if (!found.ok()) return found.status();
       if (found->kind == StoredEntry::Kind::kFile) Add(relative, found->info);
@@ -43,7 +43,7 @@ class Expander {
       return absl::InvalidArgumentError(
           absl::StrCat(path, "/", parts_[next], ": which bucket? Its name takes no wildcard"));
     }
-    PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, AnyFiles()->ListAndWait(path));
+    PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, storage_->ListAndWait(path));
     for (const StoredEntry& entry : entries) {
       if (fnmatch(parts_[next].c_str(), entry.name.c_str(), FNM_PERIOD) != 0) continue;
       const std::string below = absl::StrCat(relative, relative.empty() ? "" : "/", entry.name);
@@ -66,6 +66,7 @@ class Expander {
                        .info = std::move(info)});
   }
 
+  Storage* const storage_;
   const DataRoot& root_;
   const std::vector<std::string>& parts_;
   std::vector<DatasetFile>* const files_;
@@ -73,9 +74,9 @@ class Expander {
 
 }  // namespace
 
-absl::Status ExpandObjects(const DataRoot& root, const std::vector<std::string>& parts,
+absl::Status ExpandObjects(Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
                            std::vector<DatasetFile>* files) {
-  return Expander(root, parts, files).Walk("", 0);
+  return Expander(storage, root, parts, files).Walk("", 0);
 }
 
 }  // namespace penstock

@@ -10,10 +10,10 @@
 
 namespace penstock {
 
-// Appends the objects that the glob's components match below `root`. Folders are listed where a component has a
-// wildcard, and nowhere else: of what has a name the storage is asked by it.
-//   Unimplemented   a wildcard where the storage cannot list (HTTP)
-absl::Status ExpandObjects(const DataRoot& root, const std::vector<std::string>& parts,
+// Appends the objects below `root` that the glob's components match. Lists folders only for components with a wildcard,
+// and requests all others by name.
+//   Unimplemented   a wildcard, but the storage cannot list (HTTP)
+absl::Status ExpandObjects(Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
                            std::vector<DatasetFile>* files);
 
 }  // namespace penstock

@@ -183,7 +183,7 @@ RecordWalker::Step RecordWalker::BreakShort(Damage truncated, uint64_t got, uint
     case InflateStream::Damage::kNone:
       break;
   }
-  // Without the path, which every message begins with.
+  // Removes the path, because every message begins with it.
   std::string_view what(stream_damage_.message().data(), stream_damage_.message().size());
   const std::string prefix = file_->path() + ": ";
   if (what.substr(0, prefix.size()) == prefix) what.remove_prefix(prefix.size());
@@ -202,7 +202,7 @@ absl::Status RecordWalker::BrokenStatus() const {
   const BrokenRecord broken{
       .record = record_, .offset = offset_, .length = length_, .damage = data_is_right_ ? damage_ : Damage::kDataCrc};
   if (broken.damage == Damage::kOtherKind) {
-    return absl::DataLossError(absl::StrCat(file_->path(), ": ", detail_));
+    return OtherKindOfFile(absl::StrCat(file_->path(), ": ", detail_));
   }
   std::string message =
       absl::StrCat(file_->path(), ": ", DescribeDamage(broken, detail_), "; ", record_,

@@ -10,9 +10,9 @@
 #include "base/status_macros.h"
 #include "pipeline/records/wire.h"
 
-// The blob, numbers as varints (LEB128) unless said:
+// The blob. Numbers are varints (LEB128) unless noted:
 //   "PSIX", u32 version, u8 compression, file size, u64 mtime_ns, u64 content hash,
-//   of version 2, which is written only where there is a tag: bytes of the tag, the tag,
+//   in version 2, which is written only if there is a tag: bytes of the tag, the tag,
 //   records, the length of each,
 //   restart points, for each: stream offset and file offset as differences to the last, u8 bits | stream_start << 7,
 //     window bytes, window,
@@ -27,7 +27,7 @@ constexpr uint32_t kVersionWithTag = 2;
 constexpr uint64_t kMaxTagBytes = 1024;
 constexpr uint8_t kStreamStart = 0x80;
 constexpr size_t kChecksumBytes = 8;
-// No window inflates from more than this: 32 KiB and zlib's own overhead.
+// No compressed window is larger than this: 32 KiB and zlib's own overhead.
 constexpr uint64_t kMaxWindowBytes = 33 << 10;
 
 absl::Status Damaged(std::string_view what) {
@@ -52,7 +52,7 @@ bool ReadFixed(WireReader* in, T* value) {
 absl::Status ParseRestartPoints(WireReader* in, uint64_t stream_size, uint64_t file_size,
                                 std::vector<RestartPoint>* points) {
   uint64_t count = 0;
-  // Each takes at least 4 bytes: a forged count allocates nothing.
+  // Each takes at least 4 bytes, so a forged count allocates nothing.
   if (!in->ReadVarint(&count) || count > in->left() / 4) return Damaged("restart points");
   points->reserve(count);
   for (uint64_t i = 0; i < count; ++i) {

@@ -1,31 +1,44 @@
 #include "pipeline/records/shard_reader.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
 #include "base/prefetch.h"
 #include "base/status_macros.h"
+#include "base/status_place.h"
 #include "pipeline/records/crc32c.h"
+#include "pipeline/records/damage.h"
 #include "pipeline/records/framing.h"
 #include "pipeline/records/inflate_stream.h"
 #include "pipeline/storage/files.h"
 
 namespace penstock {
+namespace {
+
+// Reads a file only past caches.
+class PastCaches final : public RandomAccessFile {
+ public:
+  explicit PastCaches(const RandomAccessFile* file) : file_(file) {}
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
+    return file_->ReadAtPastCaches(offset, length, out);
+  }
+  absl::StatusOr<FileInfo> Info() const override { return file_->Info(); }
+  const std::string& path() const override { return file_->path(); }
+
+ private:
+  const RandomAccessFile* const file_;
+};
+
+}  // namespace
 
 ShardReader::ShardReader(std::unique_ptr<RandomAccessFile> file, std::shared_ptr<const ShardIndex> index,
                          const ShardReaderOptions& options)
     : file_(std::move(file)), index_(std::move(index)), options_(options) {}
 
 ShardReader::~ShardReader() = default;
-
-absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(const std::string& path,
-                                                               std::shared_ptr<const ShardIndex> index,
-                                                               const ShardReaderOptions& options) {
-  PS_ASSIGN_OR_RETURN(auto file, AnyFiles()->OpenAndWait(path));
-  return Open(std::move(file), std::move(index), options);
-}
 
 absl::StatusOr<std::unique_ptr<ShardReader>> ShardReader::Open(std::unique_ptr<RandomAccessFile> file,
                                                                std::shared_ptr<const ShardIndex> index,
@@ -63,8 +76,8 @@ absl::Status ShardReader::CheckRange(uint64_t first, uint64_t count) const {
 absl::StatusOr<std::string_view> ShardReader::CheckFrame(uint64_t k, const char* frame) const {
   const uint32_t length = index_->RecordLength(k);
   const auto broken = [&](absl::string_view what) {
-    return WithFault(Fault::kWrongCrc, absl::DataLossError(absl::StrCat(path(), ", record ", k, " at offset ",
-                                                                        index_->RecordOffset(k), ": ", what)));
+    return AtPlace(absl::StrCat(path(), ", record ", k, " at offset ", index_->RecordOffset(k)),
+                   DamagedRead({what.data(), what.size()}, {frame, index_->FramedLength(k)}));
   };
   if (!HeaderCrcIsRight(frame)) return broken("the CRC of its length is wrong");
   if (HeaderLength(frame) != length) {
@@ -78,15 +91,19 @@ absl::StatusOr<std::string_view> ShardReader::CheckFrame(uint64_t k, const char*
   return data;
 }
 
-absl::StatusOr<std::unique_ptr<InflateStream>> ShardReader::TakeCursor(uint64_t offset) const {
+absl::StatusOr<const RestartPoint*> ShardReader::RestartPointOf(uint64_t offset) const {
   const std::vector<RestartPoint>& points = index_->restart_points;
-  auto point = std::upper_bound(points.begin(), points.end(), offset,
-                                [](uint64_t o, const RestartPoint& p) { return o < p.stream_offset; });
-  // The first point is at 0 and a shard with records has one, so there is one before `offset`.
+  const auto point = std::upper_bound(points.begin(), points.end(), offset,
+                                      [](uint64_t o, const RestartPoint& p) { return o < p.stream_offset; });
+  // The first point is at 0, and a shard with records has one, so a point precedes `offset`.
   if (point == points.begin()) {
     return absl::DataLossError(absl::StrCat(path(), ": its index has no restart points"));
   }
-  --point;
+  return &*std::prev(point);
+}
+
+absl::StatusOr<std::unique_ptr<InflateStream>> ShardReader::TakeCursor(uint64_t offset) const {
+  PS_ASSIGN_OR_RETURN(const RestartPoint* const point, RestartPointOf(offset));
   {
     MutexLock lock(&mutex_);
     auto best = cursors_.end();
@@ -105,7 +122,7 @@ absl::StatusOr<std::unique_ptr<InflateStream>> ShardReader::TakeCursor(uint64_t 
 }
 
 void ShardReader::ReturnCursor(std::unique_ptr<InflateStream> cursor) const {
-  std::unique_ptr<InflateStream> evicted;  // destroyed outside the lock
+  std::unique_ptr<InflateStream> evicted;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   if (options_.max_cursors == 0) {
     evicted = std::move(cursor);
@@ -120,6 +137,13 @@ void ShardReader::ReturnCursor(std::unique_ptr<InflateStream> cursor) const {
 
 absl::Status ShardReader::ReadInflated(uint64_t offset, uint64_t length, char* out, uint64_t* got) const {
   PS_ASSIGN_OR_RETURN(auto cursor, TakeCursor(offset));
+  PS_RETURN_IF_ERROR(Inflate(cursor.get(), offset, length, out, got));
+  ReturnCursor(std::move(cursor));
+  return absl::OkStatus();
+}
+
+absl::Status ShardReader::Inflate(InflateStream* cursor, uint64_t offset, uint64_t length, char* out,
+                                  uint64_t* got) const {
   const uint64_t ahead = offset - cursor->position();
   PS_ASSIGN_OR_RETURN(const uint64_t skipped, cursor->Skip(ahead));
   if (skipped < ahead) return absl::DataLossError(absl::StrCat(path(), ": its stream ends early"));
@@ -128,7 +152,6 @@ absl::Status ShardReader::ReadInflated(uint64_t offset, uint64_t length, char* o
     if (n == 0) return absl::DataLossError(absl::StrCat(path(), ": its stream ends early"));
     *got += n;
   }
-  ReturnCursor(std::move(cursor));
   return absl::OkStatus();
 }
 
@@ -155,6 +178,26 @@ absl::StatusOr<std::string_view> ShardReader::ReadRecord(uint64_t k, char* buffe
   const absl::Status read = ReadStream(index_->RecordOffset(k), index_->FramedLength(k), buffer, &got);
   PS_RETURN_IF_ERROR(CheckUnchanged());
   if (!read.ok()) return AtRecord(k, read);
+  return CheckFrame(k, buffer);
+}
+
+absl::StatusOr<std::string_view> ShardReader::ReadRecordPastCaches(uint64_t k, char* buffer) const {
+  PS_RETURN_IF_ERROR(CheckRange(k, 1));
+  const uint64_t offset = index_->RecordOffset(k), length = index_->FramedLength(k);
+  const PastCaches file(file_.get());
+  const auto read = [&]() -> absl::Status {
+    uint64_t got = 0;
+    if (index_->compression == Compression::kNone) {
+      PS_ASSIGN_OR_RETURN(got, file.ReadAt(offset, length, buffer));
+      return got == length ? absl::OkStatus() : absl::DataLossError(absl::StrCat(path(), " ends early"));
+    }
+    PS_ASSIGN_OR_RETURN(const RestartPoint* const point, RestartPointOf(offset));
+    PS_ASSIGN_OR_RETURN(const auto cursor, InflateStream::Resume(&file, index_->compression, *point));
+    return Inflate(cursor.get(), offset, length, buffer, &got);
+  };
+  const absl::Status status = read();
+  PS_RETURN_IF_ERROR(CheckUnchanged());
+  if (!status.ok()) return AtRecord(k, status);
   return CheckFrame(k, buffer);
 }
 
@@ -201,34 +244,10 @@ absl::Status ShardReader::ReadRecord(uint64_t k, std::string* record) const {
   return absl::OkStatus();
 }
 
-absl::Status ShardReader::ReadRange(uint64_t first, uint64_t count, char* buffer,
-                                    std::vector<absl::StatusOr<std::string_view>>* records) const {
-  records->clear();
-  PS_RETURN_IF_ERROR(CheckRange(first, count));
-  if (count == 0) return absl::OkStatus();
-  const uint64_t begin = index_->RecordOffset(first);
-  uint64_t got = 0;
-  const absl::Status read = ReadStream(begin, index_->RangeBytes(first, count), buffer, &got);
-  PS_RETURN_IF_ERROR(CheckUnchanged());
-  // Damage in the middle of a compressed shard takes what is behind it, not what is before.
-  if (!read.ok() && !absl::IsDataLoss(read)) return AtRecord(first, read);
-  records->reserve(count);
-  uint64_t at = 0;
-  for (uint64_t k = first; k < first + count; ++k) {
-    const uint64_t framed = index_->FramedLength(k);
-    if (at + framed <= got) {
-      records->push_back(CheckFrame(k, buffer + at));
-    } else {
-      records->push_back(AtRecord(k, read));
-    }
-    at += framed;
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ShardReader::AtRecord(uint64_t k, const absl::Status& status) const {
-  return absl::Status(status.code(),
-                      absl::StrCat("record ", k, " at offset ", index_->RecordOffset(k), ": ", status.message()));
+  const absl::Status placed(status.code(),
+                            absl::StrCat("record ", k, " at offset ", index_->RecordOffset(k), ": ", status.message()));
+  return absl::IsDataLoss(placed) ? WithFault(Fault::kWrongCrc, placed) : placed;
 }
 
 }  // namespace penstock

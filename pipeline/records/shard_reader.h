@@ -1,4 +1,4 @@
-// Reading any record of an indexed shard.
+// Reads any record of an indexed shard.
 #ifndef PENSTOCK_PIPELINE_RECORDS_SHARD_READER_H_
 #define PENSTOCK_PIPELINE_RECORDS_SHARD_READER_H_
 
@@ -21,27 +21,21 @@ namespace penstock {
 class InflateStream;
 
 struct ShardReaderOptions {
-  // Compressed shards: how many places in the stream are remembered between reads, so that reading
-  // on costs no restart. Each takes about 112 KiB. 0: every read starts at a restart point.
+  // Compressed shards: the number of stream positions kept between reads, so that sequential reads need no restart.
+  // Each takes about 112 KiB. With 0, every read starts at a restart point.
   size_t max_cursors = 4;
 };
 
-// Thread-safe; one per shard serves all threads. Outcomes of reads, beside OK:
-//   DataLoss            this record is broken: a CRC is wrong, or the compressed data is damaged
-//                       there. The message names file, record and offset. Other records may be
-//                       readable.
-//   FailedPrecondition  the file is no longer the one that was indexed (size or mtime): index it
-//                       again
-//   OutOfRange          there is no such record
-//   others              reading failed (from the file); trying again may help
+// Thread-safe. One object per shard serves all threads. Results of reads, besides OK:
+//   DataLoss            the read of the record is damaged: a CRC, or the compressed data there (damage.h).
+//                       The message names file, record and offset. Other records may be readable.
+//   FailedPrecondition  the file is no longer the indexed one (size, mtime or tag); index it again
+//   OutOfRange          the shard has no such record
+//   others              reading failed (from the file); a retry may succeed
 class ShardReader {
  public:
-  // Opens the file and checks that it is the one that `index` describes (FailedPrecondition if
-  // not).
-  static absl::StatusOr<std::unique_ptr<ShardReader>> Open(const std::string& path,
-                                                           std::shared_ptr<const ShardIndex> index,
-                                                           const ShardReaderOptions& options = {});
-  // The same on an open file; a StoredFile can also be read later.
+  // Opens a shard. Returns FailedPrecondition if `index` describes another state of the file. A StoredFile also
+  // supports asynchronous reads.
   static absl::StatusOr<std::unique_ptr<ShardReader>> Open(std::unique_ptr<StoredFile> file,
                                                            std::shared_ptr<const ShardIndex> index,
                                                            const ShardReaderOptions& options = {});
@@ -53,59 +47,62 @@ class ShardReader {
   const ShardIndex& index() const { return *index_; }
   const std::string& path() const { return file_->path(); }
 
-  // Record k's data into *record (replaced).
+  // Reads record k's data into *record, replacing its content.
   absl::Status ReadRecord(uint64_t k, std::string* record) const;
 
-  // The same without an allocation or a copy: `buffer` has index().FramedLength(k) bytes, the
-  // result points into it.
+  // Reads record k without an allocation or a copy. `buffer` has index().FramedLength(k) bytes, and the result points
+  // into it.
   absl::StatusOr<std::string_view> ReadRecord(uint64_t k, char* buffer) const;
 
-  // The same without waiting, of a plain shard in a StoredFile: `done` gets it, perhaps inside the call, or on a thread
-  // of the storage. The reader and `buffer` stay until then. Aborted: the file changed since it was opened.
+  // Reads record k from the storage itself (RandomAccessFile::ReadAtPastCaches). For a compressed shard it starts at
+  // the restart point and ignores kept positions. Blocks until it is done.
+  absl::StatusOr<std::string_view> ReadRecordPastCaches(uint64_t k, char* buffer) const;
+
+  // ReadRecordLater reads a record of a plain shard in a StoredFile asynchronously. `done` receives the result, either
+  // during the call or on a thread of the storage. The reader and `buffer` must live until then. Aborted: the file
+  // changed since it was opened.
   bool HasReadLater() const { return stored_ != nullptr && index_->compression == Compression::kNone; }
   void ReadRecordLater(uint64_t k, char* buffer, const CallOptions& options, CallDone<std::string_view> done) const;
 
-  // Where HasReadLater(): the frames of records [first, first + count), index().RangeBytes() of them, unlooked at,
-  // which RecordOfFrame does, one part behind the other. The same holds as for ReadRecordLater.
+  // Requires HasReadLater(). Reads the frames of records [first, first + count), index().RangeBytes() in total, into
+  // consecutive parts without checking them; RecordOfFrame checks them. Lifetimes are those of ReadRecordLater.
   void ReadBytesLater(uint64_t first, uint64_t count, std::vector<ReadPart> parts, const CallOptions& options,
                       absl::AnyInvocable<void(const absl::Status&) &&> done) const;
-  // Record k's data in its frame, a part of `frame`, when it is whole and right; else DataLoss.
+  // Returns record k's data, a part of `frame`, if the frame is complete and valid; otherwise DataLoss.
   absl::StatusOr<std::string_view> RecordOfFrame(uint64_t k, const char* frame) const { return CheckFrame(k, frame); }
 
-  // Record k will be read soon: of a plain shard, the file is told. Does not wait.
+  // Announces that record k will be read soon, and passes the hint to the file of a plain shard. Does not block.
   void WillRead(uint64_t k) const;
-
-  // Records [first, first + count) with one read of the file (plain shards) or one pass over the
-  // stream: `buffer` has index().RangeBytes(first, count) bytes. (*records)[i] becomes record first
-  // + i, pointing into `buffer`, or the error of just that record. Returns an error, with *records
-  // empty, when nothing could be read.
-  absl::Status ReadRange(uint64_t first, uint64_t count, char* buffer,
-                         std::vector<absl::StatusOr<std::string_view>>* records) const;
 
  private:
   ShardReader(std::unique_ptr<RandomAccessFile> file, std::shared_ptr<const ShardIndex> index,
               const ShardReaderOptions& options);
 
-  // FailedPrecondition when the file changed since it was indexed.
+  // Returns FailedPrecondition if the file changed since it was indexed.
   absl::Status CheckUnchanged() const;
   absl::Status CheckRange(uint64_t first, uint64_t count) const;
-  // Bytes [offset, offset + length) of the stream; *got says how many are there when it fails.
+  // Reads bytes [offset, offset + length) of the stream. On an error, *got is the number of bytes read.
   absl::Status ReadStream(uint64_t offset, uint64_t length, char* out, uint64_t* got) const;
   absl::Status ReadInflated(uint64_t offset, uint64_t length, char* out, uint64_t* got) const;
-  // `status` with the record and its offset in front.
+  // Returns `status` with the record and its offset before its message.
   absl::Status AtRecord(uint64_t k, const absl::Status& status) const;
-  // The data in the frame of record k, when its lengths and CRCs are right.
+  // Returns the data in the frame of record k if its lengths and CRCs are valid.
   absl::StatusOr<std::string_view> CheckFrame(uint64_t k, const char* frame) const;
-  // A stream at or before `offset`: a remembered one when that is nearer than the restart point.
+  // Reads bytes [offset, offset + length) of the decompressed stream from `cursor`, which must be at or before
+  // `offset`.
+  absl::Status Inflate(InflateStream* cursor, uint64_t offset, uint64_t length, char* out, uint64_t* got) const;
+  // Returns the restart point at or before `offset`.
+  absl::StatusOr<const RestartPoint*> RestartPointOf(uint64_t offset) const;
+  // Returns a stream at or before `offset`: a kept one if it is nearer than the restart point.
   absl::StatusOr<std::unique_ptr<InflateStream>> TakeCursor(uint64_t offset) const;
   void ReturnCursor(std::unique_ptr<InflateStream> cursor) const;
 
   const std::unique_ptr<RandomAccessFile> file_;
-  const StoredFile* stored_ = nullptr;  // file_, where it is one
+  const StoredFile* stored_ = nullptr;  // file_, if it is a StoredFile
   const std::shared_ptr<const ShardIndex> index_;
   const ShardReaderOptions options_;
   mutable Mutex mutex_;
-  // The least recently used first.
+  // In order of use, the least recently used first.
   mutable std::vector<std::unique_ptr<InflateStream>> cursors_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -62,7 +62,7 @@ void Snapshot::FillPlaces() {
 
 RecordRef Snapshot::ToShard(uint64_t record) const {
   PS_CHECK(record < total_records());
-  // The last shard that starts at or before it; empty shards start where the next one does.
+  // The last shard that starts at or before the record. Empty shards start where the next one does.
   const uint32_t* const place = &places_[record >> shift_];
   const auto after = std::upper_bound(starts_.begin() + place[0] + 1, starts_.begin() + place[1] + 1, record);
   const size_t shard = static_cast<size_t>(after - starts_.begin()) - 1;

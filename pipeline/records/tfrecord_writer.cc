@@ -64,7 +64,7 @@ class Writer final : public TFRecordWriter {
       return absl::OkStatus();
     }
     do {
-      // avail_in has 32 bits; a record may be longer.
+      // avail_in has 32 bits, but a record may be longer.
       const uInt n = static_cast<uInt>(std::min<size_t>(rest.size(), 1u << 30));
       zlib_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(rest.data()));
       zlib_.avail_in = n;

@@ -1,4 +1,4 @@
-// Writing TFRecord files: for tests, the demo's data and imports.
+// Writes TFRecord files: for tests, the demo's data and imports.
 #ifndef PENSTOCK_PIPELINE_RECORDS_TFRECORD_WRITER_H_
 #define PENSTOCK_PIPELINE_RECORDS_TFRECORD_WRITER_H_
 
@@ -14,12 +14,12 @@
 namespace penstock {
 
 struct WriterOptions {
-  Compression compression = Compression::kNone;  // kAuto is refused
-  int level = 6;                                 // of zlib, 0..9
+  Compression compression = Compression::kNone;  // kAuto is rejected
+  int level = 6;                                 // zlib's level, 0 to 9
 };
 
-// Not thread-safe. The file appears under its name only when Close() returned OK; until then it is
-// a temporary file in the same folder, which the destructor removes.
+// Not thread-safe. The file appears under its name only after Close() returned OK. Until then it is a temporary file in
+// the same folder, which the destructor removes.
 class TFRecordWriter {
  public:
   static absl::StatusOr<std::unique_ptr<TFRecordWriter>> Open(const std::string& path,
@@ -27,9 +27,9 @@ class TFRecordWriter {
   virtual ~TFRecordWriter() = default;
 
   virtual absl::Status Write(std::string_view record) = 0;
-  // Flushes, syncs and renames. Call it once, last.
+  // Flushes, syncs and renames the file. Call it once, as the last call.
   virtual absl::Status Close() = 0;
-  // Records written so far.
+  // Returns the number of records written so far.
   virtual uint64_t records() const = 0;
 };
 

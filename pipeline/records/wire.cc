@@ -3,7 +3,7 @@
 namespace penstock {
 namespace {
 
-// protobuf's own limit on nested messages.
+// protobuf's limit on nested messages.
 constexpr int kMaxGroupDepth = 100;
 constexpr int kMaxVarintBytes = 10;
 
@@ -25,7 +25,7 @@ bool WireReader::ReadLongVarint(uint64_t* value) {
 bool WireReader::ReadTag(uint32_t* field, WireType* type) {
   uint64_t tag = 0;
   const char* const begin = at_;
-  // A tag takes at most 5 bytes, of which protobuf keeps 32 bits; field 0 does not exist.
+  // A tag takes at most 5 bytes, of which protobuf keeps 32 bits. Field 0 does not exist.
   if (!ReadVarint(&tag) || at_ - begin > 5) return false;
   tag = static_cast<uint32_t>(tag);
   if ((tag >> 3) == 0 || (tag & 7) > 5) return false;
@@ -47,7 +47,7 @@ bool WireReader::SkipField(uint32_t field, WireType type, int depth) {
     case WireType::kFixed32:
       return ReadBytes(4, &bytes);
     case WireType::kEndGroup:
-      return false;  // without its start
+      return false;  // no matching start
     case WireType::kStartGroup:
       if (depth >= kMaxGroupDepth) return false;
       while (!done()) {

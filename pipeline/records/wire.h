@@ -1,5 +1,5 @@
-// protobuf's wire format (https://protobuf.dev/programming-guides/encoding/), read and written by hand; also the
-// varints of our own index. Internal to records/.
+// Reads and writes protobuf's wire format (https://protobuf.dev/programming-guides/encoding/) without protobuf, and the
+// varints of the index format. Internal to records/.
 #ifndef PENSTOCK_PIPELINE_RECORDS_WIRE_H_
 #define PENSTOCK_PIPELINE_RECORDS_WIRE_H_
 
@@ -19,8 +19,8 @@ enum class WireType : uint8_t {
   kFixed32 = 5,
 };
 
-// A cursor over bytes from outside. Every function returns false, and never reads out of bounds, when the bytes are not
-// what it expects; the cursor is then of no use any more.
+// A cursor over untrusted bytes. Every function returns false if the bytes are not what it expects, and never reads out
+// of bounds. After that the cursor is unusable.
 class WireReader {
  public:
   explicit WireReader(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
@@ -29,7 +29,7 @@ class WireReader {
   const char* position() const { return at_; }
   size_t left() const { return static_cast<size_t>(end_ - at_); }
 
-  // At most 10 bytes; bits above the 64th are dropped, as protobuf does.
+  // Reads at most 10 bytes. Drops bits above the 64th, like protobuf.
   bool ReadVarint(uint64_t* value) {
     if (at_ != end_ && static_cast<signed char>(*at_) >= 0) {
       *value = static_cast<unsigned char>(*at_++);
@@ -44,12 +44,12 @@ class WireReader {
     return true;
   }
   bool ReadTag(uint32_t* field, WireType* type);
-  // A length and that many bytes.
+  // Reads a length and as many bytes.
   bool ReadLengthPrefixed(std::string_view* bytes) {
     uint64_t length = 0;
     return ReadVarint(&length) && length <= left() && ReadBytes(static_cast<size_t>(length), bytes);
   }
-  // What follows the tag of an unknown field.
+  // Skips the content of an unknown field after its tag.
   bool SkipField(uint32_t field, WireType type) { return SkipField(field, type, 0); }
 
  private:
@@ -62,7 +62,7 @@ class WireReader {
 
 void AppendVarint(uint64_t value, std::string* out);
 void AppendTag(uint32_t field, WireType type, std::string* out);
-// Tag, length, bytes.
+// Appends tag, length and bytes.
 void AppendLengthPrefixed(uint32_t field, std::string_view bytes, std::string* out);
 
 }  // namespace penstock

@@ -26,7 +26,7 @@ void CallQueue::RunOne(State* state, bool cancelled) {
     MutexLock lock(&state->mutex);
     auto* queue = &state->waiting[0];
     while (queue != &state->waiting.back() && queue->empty()) ++queue;
-    if (queue->empty()) return;  // ended already
+    if (queue->empty()) return;  // the destructor has already run the call
     next = std::move(queue->front());
     queue->pop_front();
     cancelled = cancelled || state->closed || next.stop.stop_requested();
@@ -39,8 +39,8 @@ void CallQueue::RunOne(State* state, bool cancelled) {
 }
 
 void CallQueue::Add(const CallOptions& options, Call call) {
-  // A turn for a call, not for this one: whichever is the most urgent then. One that is dropped with its executor
-  // takes a call with it, cancelled.
+  // A turn runs the most urgent call of that time, not necessarily the call that was added with it. If the executor
+  // drops a turn, the turn cancels one call.
   struct Turn {
     explicit Turn(std::shared_ptr<State> s) : state(std::move(s)) {}
     Turn(Turn&&) = default;

@@ -1,4 +1,4 @@
-// Calls that wait for a thread of an executor, the most urgent first.
+// Queue of calls that wait for a thread of an executor, most urgent first.
 #ifndef PENSTOCK_PIPELINE_STORAGE_CALL_QUEUE_H_
 #define PENSTOCK_PIPELINE_STORAGE_CALL_QUEUE_H_
 
@@ -15,14 +15,14 @@
 
 namespace penstock {
 
-// Thread-safe. Every call that was added is run once, also when the queue goes or its executor stops: then with
-// `cancelled`.
+// Thread-safe. Runs every added call once. If the queue is destroyed or its executor stops, the call runs with
+// `cancelled` set.
 class CallQueue {
  public:
   using Call = absl::AnyInvocable<void(bool cancelled) &&>;
 
   explicit CallQueue(Executor* executor) : executor_(executor), state_(std::make_shared<State>()) {}
-  // Waits for the calls that have begun; not from one of them.
+  // Blocks until running calls have ended. Must not be called from one of them.
   ~CallQueue();
 
   void Add(const CallOptions& options, Call call);
@@ -40,7 +40,7 @@ class CallQueue {
     int running ABSL_GUARDED_BY(mutex) = 0;
     bool closed ABSL_GUARDED_BY(mutex) = false;
   };
-  // Runs the most urgent call; `cancelled`: without doing it.
+  // Runs the most urgent call. `cancelled`: the call only reports its cancellation.
   static void RunOne(State* state, bool cancelled);
 
   Executor* const executor_;

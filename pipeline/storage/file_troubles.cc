@@ -9,7 +9,7 @@
 namespace penstock {
 
 std::string FileTroubles::LineOf(const std::string& file, const Trouble& trouble, Nanos now) {
-  // Most messages begin with the file.
+  // Most messages begin with the name of the file.
   std::string_view what = trouble.what;
   while (what.substr(0, file.size()) == file) {
     what.remove_prefix(file.size());

@@ -1,4 +1,4 @@
-// What is wrong with which file just now: for status, logs and messages.
+// Files that currently fail, for status, logs and messages.
 #ifndef PENSTOCK_PIPELINE_STORAGE_FILE_TROUBLES_H_
 #define PENSTOCK_PIPELINE_STORAGE_FILE_TROUBLES_H_
 
@@ -15,31 +15,33 @@
 
 namespace penstock {
 
-// Thread-safe. Bounded: of more than kMostFiles the rest is not noted.
+// Thread-safe. Bounded: ignores further files while kMostFiles are known.
 class FileTroubles {
  public:
   static constexpr size_t kMostFiles = 1024;
-  // A trouble that was not met again for so long is nobody's any more.
+  // Errors that do not recur within this time are dropped.
   static constexpr Nanos kForgotten = 15 * kSecond;
 
-  // Lines that tell of a file in an interval; the next one says that there are more.
+  // Maximum number of lines about single files in an interval. One more line reports that other files fail too.
   static constexpr int kMostTold = 8;
 
-  // Called with a line when a file begins to fail, every `interval` while it does, and when it is well again; of many
-  // files for some of them. Without a lock held; on whatever thread met it.
+  // Receives a line when a file begins to fail, every `interval` while it fails, and when it recovers. If many files
+  // fail, it receives lines about some of them only. Runs without locks, on the thread that reports the change.
   using Tell = std::function<void(const std::string& line)>;
   explicit FileTroubles(Clock* clock, Tell tell = {}, Nanos interval = 30 * kSecond)
       : clock_(clock), tell_(std::move(tell)), interval_(interval) {}
 
-  // `file` failed again. `status` says what; it need not name the file again. `next` is what is done about it.
+  // Records that a try to use `file` failed with `status`, whose message need not repeat the name of the file. `next`
+  // is the reaction, for the message.
   void Failed(const std::string& file, const absl::Status& status, const std::string& next);
-  // Nothing has come of `file` for so long, and it is waited for still: no try that failed.
+  // Records that a request for `file` has received nothing for `silent` and is still in flight. Does not count as a
+  // failed try.
   void Silent(const std::string& file, const std::string& what, Nanos silent, const std::string& next);
-  // It is well. Cheap for a file that was.
+  // Records that `file` is readable again. Cheap for a file without errors.
   void Mended(const std::string& file);
 
-  // One line a file, those that fail for longest first: the file, what is wrong, since when, how often it was tried,
-  // what is done. At most `most` lines, each cut to `bytes`.
+  // Returns a line for each failing file: its name, the error, its duration, the number of tries, and the reaction. The
+  // files that have failed longest come first. Returns at most `most` lines, each cut to `bytes`.
   std::vector<std::string> Lines(size_t most, size_t bytes) const;
 
  private:
@@ -49,9 +51,9 @@ class FileTroubles {
     uint64_t tries = 0;
     bool was_told = false;
   };
-  // Of `file`, as it is known now; null: there is no room for more.
+  // Returns the entry of `file`, or null if the table is full.
   Trouble* Find(const std::string& file, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What is to be told of it now; "": nothing.
+  // Returns the line to report now, or "" if none is due.
   std::string Told(const std::string& file, Trouble* trouble, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static std::string LineOf(const std::string& file, const Trouble& trouble, Nanos now);
 
@@ -60,7 +62,7 @@ class FileTroubles {
   const Nanos interval_;
   mutable Mutex mutex_;
   std::map<std::string, Trouble> troubles_ ABSL_GUARDED_BY(mutex_);
-  // Lines of the interval that began then.
+  // Start of the current interval, and the number of lines reported in it.
   Nanos interval_began_ ABSL_GUARDED_BY(mutex_) = 0;
   int told_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -14,7 +14,7 @@
 namespace penstock {
 namespace {
 
-// Of near files: what waits for storage all the same, as opening them.
+// Threads for near files. Calls such as opening a file block on storage there too.
 constexpr int kNearThreads = 4;
 
 std::atomic<ObjectStorage*> objects_made{nullptr};

@@ -1,4 +1,4 @@
-// Everything that a data set may be named by: files of this machine, and objects by their URLs.
+// All files that a data set may name: files of this machine, and objects by their URLs.
 #ifndef PENSTOCK_PIPELINE_STORAGE_FILES_H_
 #define PENSTOCK_PIPELINE_STORAGE_FILES_H_
 
@@ -14,49 +14,51 @@
 
 namespace penstock {
 
-// The process's; live for ever. Objects are asked for as the environment says when they are first asked for.
+// Return the process-wide storages, which are never destroyed. The first use of Objects() reads its settings from the
+// environment.
 Storage* AnyFiles();
 ObjectStorage* Objects();
-// What Objects() was asked for so far; makes none.
+// Returns the request counts of Objects(). Does not create it.
 ObjectCounts CountsOfObjects();
 
-// A new file or object under its name; as NewFile::Create() and CreateObject() have it.
+// Creates a new file or object under its name. The contract is that of NewFile::Create() and CreateObject().
 absl::StatusOr<std::unique_ptr<NewFile>> CreateFile(const std::string& name);
-// Replaces the file or object at once.
+// Replaces the file or object atomically.
 absl::Status WriteContent(const std::string& name, const std::string& content);
-// All that it holds. NotFound; ResourceExhausted: it is longer than `most`.
+// Returns the whole content. NotFound: the file does not exist. ResourceExhausted: it is longer than `most`.
 absl::StatusOr<std::string> ReadContent(const std::string& name, uint64_t most);
 
-// Files by `local`, objects by Objects(). `local` lives as long.
+// Returns a storage that uses `local` for files and Objects() for objects. `local` must outlive it.
 std::unique_ptr<Storage> FilesBy(Storage* local);
 
-// Files of which it is said, and may be said anew while they are read, how far they are. Those of a network file
-// system, whose reads take milliseconds, are read by threads for that: as many at once as there are, while the threads
-// that make rows go on. Near ones are read by whoever needs them.
+// Files that may be near or far, which may change while they are read. Reads of a network file system take
+// milliseconds, so a pool of read threads makes them, one read on each thread, and the threads that make rows continue.
+// If the files are near, the thread that needs a record reads it.
 class FarFiles {
  public:
-  // That anybody may ask for: a worker's settings (config/daemon_config.cc) have the same bound.
+  // Maximum number of threads. The settings of a worker (config/daemon_config.cc) have the same limit.
   static constexpr uint32_t kMaxThreads = 512;
 
-  // 0: near ones.
+  // `threads`: 0 if the files are near.
   explicit FarFiles(int threads);
 
-  // Lives as long as this. Of objects as AnyFiles() has them.
+  // Returned storage has the lifetime of this object. Opens objects as AnyFiles() does.
   Storage* storage() const { return storage_.get(); }
-  // Records that are worth having under way: one for each thread, and one that waits for it.
+  // Number of records to keep in flight: one for each thread, and one that waits for it.
   int reads_under_way() const { return 2 * threads_now_.load(); }
   int threads() const { return threads_now_.load(); }
-  // From now on so many read at once at the most, if no more are asked for and the system gives as many threads; 0: the
-  // files are near. What is under way goes on. Thread-safe; threads that are there stay.
+  // Sets the maximum number of concurrent reads; 0 means that the files are near. The number is lower if the system
+  // grants fewer threads. Reads in flight continue, and existing threads stay. Thread-safe.
   void SetThreads(int threads);
-  // Nothing new is read. False: a read hangs still at the deadline, and this must be left to the end of the process.
+  // Stops new reads. Returns false if a read still blocks at the deadline. This object must then live until the process
+  // ends.
   bool StopBy(Nanos deadline) { return threads_.StopBy(deadline); }
 
  private:
   std::atomic<int> threads_now_;
   std::atomic<bool> far_;
   ThreadPool threads_;
-  const std::unique_ptr<Storage> local_;  // goes before the threads
+  const std::unique_ptr<Storage> local_;  // declared after threads_, so that it is destroyed first
   const std::unique_ptr<Storage> storage_;
 };
 

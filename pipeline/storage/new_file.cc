@@ -16,14 +16,14 @@
 namespace penstock {
 namespace {
 
-// Hidden, so that no glob takes a half-written shard for a shard.
+// The name is hidden, so that no glob matches a half-written shard.
 std::string TemporaryName(const std::string& path) {
   const size_t slash = path.rfind('/');
   const size_t name = slash == std::string::npos ? 0 : slash + 1;
   return absl::StrCat(path.substr(0, name), ".", path.substr(name), std::string(kTemporarySuffix));
 }
 
-// A file under a temporary name, which gets its own when all is written.
+// Writes to a temporary name, and renames the file on Commit().
 class LocalNewFile final : public NewFile {
  public:
   explicit LocalNewFile(std::string path) : path_(std::move(path)), temporary_(TemporaryName(path_)) {}

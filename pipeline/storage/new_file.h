@@ -1,4 +1,4 @@
-// Files in the making: nobody sees one before it is whole.
+// New files that become visible only when they are complete.
 #ifndef PENSTOCK_PIPELINE_STORAGE_NEW_FILE_H_
 #define PENSTOCK_PIPELINE_STORAGE_NEW_FILE_H_
 
@@ -11,16 +11,16 @@
 
 namespace penstock {
 
-// Not thread-safe. Appears under its name, in the place of what is there, when Commit() returned OK; one that goes
-// before that leaves nothing. Calls wait.
+// Not thread-safe. Commit() makes the file visible under its name and replaces an existing file. A file that is
+// destroyed before Commit() leaves nothing. Calls block.
 class NewFile {
  public:
-  // A file of this machine: until Commit() a hidden temporary file in the same folder, which must be there.
+  // Creates a local file. Until Commit() it is a hidden temporary file in the same folder, which must exist.
   static absl::StatusOr<std::unique_ptr<NewFile>> Create(const std::string& path);
   virtual ~NewFile() = default;
 
   virtual absl::Status Append(std::string_view bytes) = 0;
-  // Makes it last. Once, last.
+  // Makes the file durable and visible. Call it once, as the last call.
   virtual absl::Status Commit() = 0;
 };
 

@@ -9,16 +9,27 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/runtime/thread_pool.h"
+#include "base/shortage.h"
 #include "base/status_macros.h"
 #include "pipeline/storage/call_queue.h"
 
 namespace penstock {
 namespace {
 
-// Of LocalFiles(): what waits for storage, not for a CPU.
+// Threads of LocalFiles(). They block on storage and use little CPU.
 constexpr int kLocalThreads = 4;
 
 absl::Status Stopped(const std::string& name) { return absl::CancelledError(absl::StrCat(name, ": cancelled")); }
+
+// A system call that fails because memory or descriptors are short indicates nothing about the file.
+absl::Status OfThisProcess(absl::Status status) {
+  return absl::IsResourceExhausted(status) ? ShortageError(status.message()) : status;
+}
+template <typename T>
+absl::StatusOr<T> OfThisProcess(absl::StatusOr<T> result) {
+  if (absl::IsResourceExhausted(result.status())) return ShortageError(result.status().message());
+  return result;
+}
 
 StoredEntry::Kind KindOf(mode_t mode) {
   if (S_ISREG(mode)) return StoredEntry::Kind::kFile;
@@ -35,7 +46,10 @@ class PosixStoredFile final : public StoredFile {
   absl::StatusOr<FileInfo> Info() const override { return file_->Info(); }
   void WillRead(uint64_t offset, uint64_t length) const override { file_->WillRead(offset, length); }
   absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
-    return file_->ReadAt(offset, length, out);
+    return OfThisProcess(file_->ReadAt(offset, length, out));
+  }
+  absl::StatusOr<size_t> ReadAtPastCaches(uint64_t offset, size_t length, char* out) const override {
+    return file_->ReadAtPastCaches(offset, length, out);
   }
   void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
             CallDone<size_t> done) const override {
@@ -57,7 +71,7 @@ class PosixStoredFile final : public StoredFile {
       } else if (*now != opened) {
         read = absl::AbortedError(absl::StrCat(file->path(), " changed since it was opened"));
       }
-      std::move(done)(std::move(read));
+      std::move(done)(OfThisProcess(std::move(read)));
     });
   }
 
@@ -69,7 +83,7 @@ class PosixStoredFile final : public StoredFile {
 
 class PosixStorage final : public Storage {
  public:
-  // `far` outlives it, and may change.
+  // `far` must outlive this object and may change.
   PosixStorage(Executor* executor, const std::atomic<bool>* far) : calls_(executor), far_(far) {}
 
   bool AnswersAtOnce(const std::string& name) const override { return !far_->load(std::memory_order_relaxed); }
@@ -103,19 +117,19 @@ class PosixStorage final : public Storage {
 
  private:
   static absl::StatusOr<std::unique_ptr<StoredFile>> Open(const std::string& name, CallQueue* calls) {
-    PS_ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file, OpenFile(name));
+    PS_ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file, OfThisProcess(OpenFile(name)));
     PS_ASSIGN_OR_RETURN(FileInfo info, file->Info());
     return std::make_unique<PosixStoredFile>(std::move(file), std::move(info), calls);
   }
 
   static absl::StatusOr<StoredName> Stat(const std::string& name) {
     char* const resolved = realpath(name.c_str(), nullptr);
-    if (resolved == nullptr) return ErrnoStatus(errno, name);
+    if (resolved == nullptr) return OfThisProcess(ErrnoStatus(errno, name));
     StoredName found;
     found.resolved = resolved;
     free(resolved);
     struct stat st;
-    if (stat(found.resolved.c_str(), &st) != 0) return ErrnoStatus(errno, name);
+    if (stat(found.resolved.c_str(), &st) != 0) return OfThisProcess(ErrnoStatus(errno, name));
     found.kind = KindOf(st.st_mode);
     if (found.kind == StoredEntry::Kind::kFile) {
       PS_ASSIGN_OR_RETURN(found.info, StatFile(found.resolved));
@@ -125,7 +139,7 @@ class PosixStorage final : public Storage {
 
   static absl::StatusOr<std::vector<StoredEntry>> List(const std::string& folder) {
     DIR* const dir = opendir(folder.c_str());
-    if (dir == nullptr) return ErrnoStatus(errno, absl::StrCat("listing ", folder));
+    if (dir == nullptr) return OfThisProcess(ErrnoStatus(errno, absl::StrCat("listing ", folder)));
     std::vector<StoredEntry> entries;
     errno = 0;
     while (const dirent* entry = readdir(dir)) {
@@ -138,7 +152,7 @@ class PosixStorage final : public Storage {
     }
     const int error = errno;
     closedir(dir);
-    if (error != 0) return ErrnoStatus(error, absl::StrCat("listing ", folder));
+    if (error != 0) return OfThisProcess(ErrnoStatus(error, absl::StrCat("listing ", folder)));
     return entries;
   }
 

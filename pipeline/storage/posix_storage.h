@@ -1,4 +1,4 @@
-// Files of this machine and what is mounted on it.
+// Local files and mounted file systems.
 #ifndef PENSTOCK_PIPELINE_STORAGE_POSIX_STORAGE_H_
 #define PENSTOCK_PIPELINE_STORAGE_POSIX_STORAGE_H_
 
@@ -10,13 +10,14 @@
 
 namespace penstock {
 
-// Calls that wait are plain system calls on the caller's thread; those that do not run on `executor`, which outlives
-// the storage and may block. A file's state is its size and its mtime. `far`: it says that it does not answer at once.
+// Makes a storage whose blocking calls are plain system calls on the caller's thread. The other calls run on
+// `executor`, which must outlive the storage and may block. A file's state is its size and its mtime. `far`:
+// AnswersAtOnce() returns false.
 std::unique_ptr<Storage> MakePosixStorage(Executor* executor, bool far = false);
-// The same, of which that may be said anew at any time; `far` outlives it.
+// As above, but `far` may change at any time. It must outlive the storage.
 std::unique_ptr<Storage> MakePosixStorage(Executor* executor, const std::atomic<bool>* far);
 
-// The process's, with a few threads of its own; lives for ever.
+// Returns the process-wide storage, which has its own threads and is never destroyed.
 Storage* LocalFiles();
 
 }  // namespace penstock

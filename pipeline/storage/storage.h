@@ -1,4 +1,4 @@
-// Where data sets lie: files to open, stat, list and read, wherever they are.
+// Storage of data sets: opens, stats, lists and reads files, local or remote.
 #ifndef PENSTOCK_PIPELINE_STORAGE_STORAGE_H_
 #define PENSTOCK_PIPELINE_STORAGE_STORAGE_H_
 
@@ -20,88 +20,92 @@ namespace penstock {
 
 class FileTroubles;
 
-// Which of the calls that wait for their turn goes first.
+// Order in which queued calls run.
 enum class CallPriority : uint8_t {
-  kUrgent,  // somebody waits for it
+  kUrgent,  // a row or a caller is blocked on it
   kNormal,
-  kAhead,  // it will be wanted later
+  kAhead,  // the result will be needed later
 };
 
 struct CallOptions {
   CallPriority priority = CallPriority::kNormal;
-  // A call that has not begun when a stop is requested ends with Cancelled; one that has begun may end so,
-  // and does where it would take long (objects).
+  // A call that has not begun when a stop is requested ends with Cancelled. A call that has begun may end with
+  // Cancelled too. It does so if it may take long, as requests for objects do.
   std::stop_token stop = {};
-  // Of Open(): told of what fails for a second and longer and is tried again, while the file is opened and in all of
-  // its reads, so that it is known before a call ends with it. Null: nobody.
-  std::shared_ptr<FileTroubles> troubles = nullptr;  // shared: a try that nobody waits for any more may end late
+  // Makes a read from remote storage use a new connection instead of a kept one.
+  bool new_connection = false;
+  // For Open(): records errors that last at least a second and are retried, while the file is opened and in all of its
+  // reads. They are visible before a call ends with them. Null: not recorded. Shared, because a try whose caller is
+  // gone may end late.
+  std::shared_ptr<FileTroubles> troubles = nullptr;
 };
 
-// What every call ends with, once. By code, the same for all storages; messages name the file:
-//   NotFound            there is no such file
-//   PermissionDenied    the storage does not let us
-//   InvalidArgument     it is a folder, or nothing that can be read
-//   Aborted             the file is in another state than when it was opened: open it again
-//   Cancelled           a stop was requested
-//   Unavailable, others  it failed this time; trying again may help. A storage has tried again itself
-//                        where that is cheap
+// Receives the result of a call, once. The codes are the same for all storages, and messages name the file:
+//   NotFound             the file does not exist
+//   PermissionDenied     the storage denies access
+//   InvalidArgument      the name is a folder or nothing readable
+//   Aborted              the file's state differs from the opened one: open it again
+//   Cancelled            a stop was requested
+//   Unavailable, others  the call failed this time and a retry may help. The storage has made the retries
+//                        that are cheap
 template <typename T>
 using CallDone = absl::AnyInvocable<void(absl::StatusOr<T>) &&>;
 
-// A file, open for reads of one state of it. Thread-safe; any number of reads at once. ReadAt() (of RandomAccessFile)
-// is the form of Read() that waits. Info() is the state that the storage last told of: of a local file as it is now,
-// of an object as the last answer had it; no request is made for it.
+// A file, open for reads of one state of it. Thread-safe, with any number of concurrent reads. ReadAt() (of
+// RandomAccessFile) is the blocking form of Read(). Info() returns the current state of a local file. For an object it
+// returns the last known state and makes no request.
 class StoredFile : public RandomAccessFile {
  public:
-  // The state that it was opened in.
+  // Returns the state in which the file was opened.
   virtual const FileInfo& opened() const = 0;
 
-  // Reads up to `length` bytes at `offset` into `out`, which stays until `done` was called: fewer bytes only at the
-  // end of the file. Never blocks; `done` may run inside this call, or on a thread of the storage, and is short.
+  // Reads up to `length` bytes at `offset` into `out`, which must stay valid until `done` is called. Reads fewer bytes
+  // only at the end of the file. Never blocks. `done` may run inside this call or on a thread of the storage, and must
+  // be short.
   virtual void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
                     CallDone<size_t> done) const = 0;
-  // The same, one part behind the other in one read. Where a storage knows no better, through memory of its own.
+  // As Read(), but scatters the range over `parts`, in order. The default implementation reads into a buffer of its own
+  // and copies.
   virtual void ReadParts(uint64_t offset, std::vector<ReadPart> parts, const CallOptions& options,
                          CallDone<size_t> done) const;
 };
 
-// An entry of a folder.
 struct StoredEntry {
   enum class Kind : uint8_t { kFile, kFolder, kOther };
-  std::string name;  // in its folder
+  std::string name;  // name within the folder
   Kind kind = Kind::kFile;
-  std::optional<FileInfo> info = {};  // of a file, where the listing says it for nothing
+  std::optional<FileInfo> info = {};  // for files, if the listing includes it at no cost
 
   bool operator==(const StoredEntry&) const = default;
 };
 
-// What a name stands for, links followed.
+// Target of a name, with links followed.
 struct StoredName {
   StoredEntry::Kind kind = StoredEntry::Kind::kFile;
-  FileInfo info;         // of a file
-  std::string resolved;  // the name that it leads to, the same for all names of one file
+  FileInfo info;         // only for files
+  std::string resolved;  // resolved name, the same for all names of one file
 };
 
-// Thread-safe. Names are absolute. Outlives its files and what it was asked for: a storage that goes waits until what
-// it has begun has ended.
+// Thread-safe. Names are absolute. A storage must outlive its files. Its destructor blocks until all calls in flight
+// have ended.
 class Storage {
  public:
   virtual ~Storage() = default;
 
-  // Whether the calls that wait take no longer for a name, when all is well, than a page cache does: then a row's
-  // thread makes them itself, since handing them over would cost more. A storage behind a network says no. The same for
-  // all names below one root of a data set. May change from call to call; either way is right for rows that are under
-  // way.
+  // Returns whether blocking calls for `name` normally take no longer than the page cache does. Then a row's thread
+  // makes them itself, because a handover would cost more. A storage behind a network returns false. The result is the
+  // same for all names below one root of a data set. It may change from call to call, and either way is correct for
+  // rows in flight.
   virtual bool AnswersAtOnce(const std::string& name) const = 0;
 
-  // None of these blocks; as of StoredFile::Read, `done` may run inside the call.
+  // These calls never block. `done` may run inside the call, as for StoredFile::Read().
   virtual void Open(const std::string& name, const CallOptions& options,
                     CallDone<std::unique_ptr<StoredFile>> done) = 0;
   virtual void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) = 0;
-  // The folder's entries, in no order.
+  // Lists the entries of a folder, in no order.
   virtual void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) = 0;
 
-  // The same, waiting for the end; not from a storage's own threads.
+  // Blocking forms. Must not be called on a storage's own threads.
   virtual absl::StatusOr<std::unique_ptr<StoredFile>> OpenAndWait(const std::string& name,
                                                                   const CallOptions& options = {});
   virtual absl::StatusOr<StoredName> StatAndWait(const std::string& name, const CallOptions& options = {});
@@ -109,7 +113,7 @@ class Storage {
                                                                const CallOptions& options = {});
 };
 
-// Makes a call and waits for its end: `start` gets the `done` to hand on.
+// Makes a call and blocks until it ends. `start` receives the `done` to pass to the call.
 template <typename T, typename Start>
 absl::StatusOr<T> WaitForCall(Start start);
 

@@ -1,4 +1,4 @@
-// Waiting for the end of a call. Included by storage.h.
+// Blocking wait for a call. Included by storage.h.
 #ifndef PENSTOCK_PIPELINE_STORAGE_STORAGE_WAIT_H_
 #define PENSTOCK_PIPELINE_STORAGE_STORAGE_WAIT_H_
 
@@ -18,7 +18,7 @@ absl::StatusOr<T> WaitForCall(Start start) {
     CondVar arrived;
     std::optional<absl::StatusOr<T>> value ABSL_GUARDED_BY(mutex);
   };
-  // Shared: the one who answers may still be on its way out of the lock when we are gone.
+  // Shared, because the answering thread may still hold the lock after this function has returned.
   const auto answer = std::make_shared<Answer>();
   start([answer](absl::StatusOr<T> value) {
     MutexLock lock(&answer->mutex);

@@ -11,25 +11,25 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
-// Means of sizes are off by a little, and an epoch's last records are to fit, too.
+// Margin for errors of mean sizes, so that an epoch's last records fit too.
 constexpr double kSpare = 1.03;
-// Beyond that, where nobody needs the memory.
+// Additional margin, if no other cache needs the memory.
 constexpr double kRoom = 0.125;
-// All the memory there is has to make rows that much cheaper.
+// Using all memory must make rows cheaper by at least this fraction.
 constexpr double kPrice = 0.02;
-// Parts of the memory that are tried, beside what fits exactly.
+// Number of fractions of the memory to try, besides exact fits.
 constexpr uint64_t kParts = 16;
-// Until the next change: twice as long each time while the same jobs are read.
+// Waits between changes. The wait doubles while the jobs stay the same.
 constexpr Nanos kFirstPause = 5 * kSecond, kLongestPause = 640 * kSecond;
-// For decoded images that are there to be measured, and how many looks they get to come.
+// The cache size for measuring decoded images, and the number of attempts.
 constexpr uint64_t kProbeBytes = 64 * kMiB;
-constexpr uint64_t kProbePart = 8;  // of all caches, at most
+constexpr uint64_t kProbePart = 8;  // at most this fraction (1 / n) of all caches
 constexpr int kProbes = 8;
-// Of a finished row whose copy was not measured, against making it.
+// Assumed cost of copying a finished row relative to making it, until it is measured.
 constexpr double kGuessedCopy = 0.05;
 
 struct Demand {
-  double records = 0, decoded = 0, rows = 0;  // bytes, of all that is read again
+  double records = 0, decoded = 0, rows = 0;  // bytes that are read again
 };
 
 bool Keeps(const CacheJob& job) { return job.same_rows && job.row_bytes > 0; }
@@ -71,12 +71,12 @@ double Seconds(const std::vector<CacheJob>& jobs, const Demand& demand, const Ca
   return rows > 0 ? seconds / rows : 0;
 }
 
-// Sizes of one cache that are worth a look, in rising order.
+// Returns the candidate sizes of one cache in ascending order.
 std::vector<uint64_t> Candidates(bool pinned, uint64_t now, uint64_t first, double demand, uint64_t most) {
   if (pinned) return {now};
   std::vector<uint64_t> sizes = {0, std::min(now, most), std::min(first, most)};
   for (uint64_t part = 1; part <= kParts; ++part) sizes.push_back(most / kParts * part);
-  // More than all that there is to keep is of no use to anybody.
+  // A cache larger than its data has no benefit.
   const uint64_t enough = demand < static_cast<double>(most) ? static_cast<uint64_t>(std::ceil(demand)) : most;
   sizes.push_back(enough);
   std::erase_if(sizes, [&](uint64_t size) { return size > enough && size != now && size != first; });
@@ -110,7 +110,7 @@ CacheSizes BestCacheSizes(const std::vector<CacheJob>& jobs, const CacheLimits& 
   const std::vector<uint64_t> all_decoded =
       Candidates(limits.decoded_pinned, now.decoded, first.decoded, demand.decoded, room);
   std::vector<uint64_t> all_rows = Candidates(limits.rows_pinned, now.rows, first.rows, demand.rows, room);
-  // Several readers of one job share rows, whenever they come: that much is always there for them.
+  // Several readers of one job share rows and may start at any time, so this much is always reserved for them.
   const uint64_t least_rows = limits.rows_pinned ? 0 : std::min(first.rows, room);
   std::erase_if(all_rows, [least_rows](uint64_t size) { return size < least_rows; });
   const double unit = Seconds(jobs, demand, now) * kPrice / static_cast<double>(std::max<uint64_t>(1, most));
@@ -130,7 +130,7 @@ CacheSizes BestCacheSizes(const std::vector<CacheJob>& jobs, const CacheLimits& 
   for (const uint64_t decoded : all_decoded) {
     for (const uint64_t rows : all_rows) {
       for (const uint64_t records : all_records) look({records, decoded, rows});
-      // Records where nothing else is.
+      // Gives the remaining memory to records.
       if (!limits.records_pinned && decoded + rows <= all) {
         const double left = std::min(static_cast<double>(all - decoded - rows), demand.records);
         look({static_cast<uint64_t>(left), decoded, rows});
@@ -144,10 +144,10 @@ CacheSizes BestCacheSizes(const std::vector<CacheJob>& jobs, const CacheLimits& 
     const uint64_t left = all - std::min(all, sizes.sum());
     *size += std::min(left, wanted - std::min(wanted, *size));
   };
-  // What nobody else needs stays where it is,
+  // Memory that no cache needs stays with its current cache.
   if (!limits.records_pinned) add(now.records, &sizes.records);
   if (!limits.rows_pinned) add(now.rows, &sizes.rows);
-  // and what fits as a whole has room for larger entries than the mean of those that were seen.
+  // A cache that holds all of its data gets room for entries larger than the measured mean.
   const auto spare = [&add](bool set, double needed, uint64_t* size) {
     const double more = needed * (1 + kRoom);
     if (!set && *size > 0 && static_cast<double>(*size) >= needed) add(static_cast<uint64_t>(more), size);
@@ -202,7 +202,7 @@ CacheSizes CacheChooser::Step(const std::vector<CacheJob>& jobs, const CacheSize
     return std::any_of(jobs.begin(), jobs.end(), [id](const CacheJob& job) { return job.id == id; });
   };
   if (!jobs_.empty() && std::none_of(jobs_.begin(), jobs_.end(), there)) {
-    // Whom they were chosen for is gone: what comes is to be judged anew.
+    // All jobs that the sizes were chosen for have ended, so the choice starts again for the new jobs.
     jobs_.clear();
     pause_ = not_before_ = 0;
     probing_ = false;
@@ -218,7 +218,7 @@ CacheSizes CacheChooser::Step(const std::vector<CacheJob>& jobs, const CacheSize
     probing_ = probing_ || now.decoded == 0;
     return *probe;
   }
-  // What was there to be measured alone is worth nothing unless it is chosen.
+  // A cache that exists only for a measurement counts as absent unless the choice keeps it.
   CacheSizes before = now;
   if (probing_) before.decoded = 0;
   const CacheSizes best = BestCacheSizes(jobs, limits_, before, most);

@@ -1,11 +1,11 @@
-// How large a loader's caches are to be, from what fits and what pays.
+// Chooses the sizes of a loader's caches by what fits and what reduces the time per row.
 //
-//   costs, sizes, records of each job ─▶ seconds that a row takes, for sizes that might be ─▶ the best of these
-//                                                        clearly better than what is? ─▶ it
+//   costs, sizes, records of each job ─▶ seconds per row for candidate sizes ─▶ the best candidate
+//                                              clearly better than the current sizes? ─▶ use it
 //
-// A cache keeps what it has and admits while there is room, so that with room for a part of the data it hits that part,
-// and what a row costs follows from the sizes. What is read once is not worth keeping: a job counts from its second
-// epoch on. What decoded images take and give is measured on a few of them first.
+// A cache keeps its entries and admits more while there is room. With room for a part of the data it hits that part, so
+// the cost of a row follows from the sizes. Data that is read only once is not worth caching, so a job counts from its
+// second epoch on. The chooser first measures the size and the benefit of decoded images on a few of them.
 #ifndef PENSTOCK_PIPELINE_TUNING_CACHE_CHOOSER_H_
 #define PENSTOCK_PIPELINE_TUNING_CACHE_CHOOSER_H_
 
@@ -21,40 +21,41 @@
 
 namespace penstock {
 
-// The seconds that a row takes in the mean of all jobs' rows, with caches of these sizes that have filled. 0: no rows.
+// Returns the mean seconds per row over all jobs, with caches of these sizes after they have filled. Returns 0 if there
+// are no rows.
 double SecondsPerRow(const std::vector<CacheJob>& jobs, const CacheSizes& sizes);
 
-// Those sizes that make rows cheapest, a small price for memory included: in all at most `most`, but for what is
-// pinned, which stays as in `now`. Where nothing is cheaper it is `now`, if that is within `most`.
+// Returns the sizes with the cheapest rows, including a small price for memory. Their sum is at most `most`, except
+// that pinned sizes stay as in `now`. Returns `now` if nothing is cheaper and it is within `most`.
 CacheSizes BestCacheSizes(const std::vector<CacheJob>& jobs, const CacheLimits& limits, const CacheSizes& now,
                           uint64_t most);
 
-// Not thread-safe. No clock of its own.
+// Not thread-safe. Uses no clock of its own.
 class CacheChooser {
  public:
-  // Sizes change only where rows are to take less by this part.
+  // The minimum relative gain that justifies a change.
   static constexpr double kClearGain = 0.05;
 
   explicit CacheChooser(const CacheLimits& limits) : limits_(limits) {}
 
-  // What was counted since the last call, the sizes there are, and what all caches may take together. Returns the sizes
-  // that are to be: within `most`, and within limits.first.sum() whatever `most` is.
+  // Takes the counters since the last call, the current sizes, and the maximum for all caches together. Returns the new
+  // sizes. Their sum is at most `most` or limits.first.sum(), whichever is larger.
   CacheSizes Step(const std::vector<CacheJob>& jobs, const CacheSizes& now, uint64_t most, Nanos time);
 
-  // What became of the last change, in words, once: "caches: decoded 0 -> 1200 MiB: a row takes 1.30 ms, then 0.55".
-  // Nothing of images that were decoded to be measured.
+  // Returns the result of the last change as text, once: "caches: decoded 0 -> 1200 MiB: a row takes 1.3 ms of a
+  // thread, 0.55 when they have filled". Measurements of decoded images are not reported.
   std::optional<std::string> TakeNews();
 
  private:
-  // A size for the decoded images that are still to be measured; nothing where there are none.
+  // Returns sizes that allow decoded images to be measured, or nullopt if no measurement is missing.
   std::optional<CacheSizes> Probe(const std::vector<CacheJob>& jobs, const CacheSizes& now, uint64_t most);
   CacheSizes Change(const std::vector<CacheJob>& jobs, const CacheSizes& from, const CacheSizes& to, Nanos time);
 
   const CacheLimits limits_;
-  std::set<uint64_t> jobs_;           // that the sizes were chosen for
-  std::map<uint64_t, int> probes_;    // by job: how often its decoded images were looked for
-  bool probing_ = false;              // decoded images are there to be measured alone
-  Nanos not_before_ = 0, pause_ = 0;  // of the next change
+  std::set<uint64_t> jobs_;           // the jobs that the sizes were chosen for
+  std::map<uint64_t, int> probes_;    // by job: number of attempts to measure its decoded images
+  bool probing_ = false;              // the cache of decoded images exists only for a measurement
+  Nanos not_before_ = 0, pause_ = 0;  // earliest time of the next change, and the wait after it
   std::optional<std::string> news_;
 };
 

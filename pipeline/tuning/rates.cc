@@ -7,9 +7,9 @@
 namespace penstock {
 namespace {
 
-// What does not pay at least that much is not worth a change.
+// A smaller gain does not justify a change.
 constexpr double kLeastGain = 0.03;
-// Of a mean of few windows nothing better is known.
+// Lower bound of the error of a mean of few windows.
 constexpr double kLeastError = 0.01;
 
 }  // namespace

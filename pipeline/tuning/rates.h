@@ -1,4 +1,4 @@
-// The rates of the last windows, and whether others are better by more than both scatter.
+// The rates of recent windows, and a test whether other rates are better by more than the scatter of both.
 #ifndef PENSTOCK_PIPELINE_TUNING_RATES_H_
 #define PENSTOCK_PIPELINE_TUNING_RATES_H_
 
@@ -9,18 +9,18 @@ namespace penstock {
 
 class Rates {
  public:
-  // Keeps the last `most`.
+  // Keeps at most the last `most` rates.
   explicit Rates(size_t most) : most_(most) {}
 
   void Add(double rate);
   void Clear() { rates_.clear(); }
   size_t size() const { return rates_.size(); }
-  // The median: a window in which a reader came or went counts for nothing.
+  // Returns the median, which ignores single windows in which a reader joined or left.
   double typical() const;
-  // Of the mean, relative to it: how far it may be off by chance; never 0, also where windows are few.
+  // Returns the relative standard error of the mean, with a lower bound above 0, even for few windows.
   double error() const;
 
-  // How much larger this rate must be than `before`'s for the difference not to be chance: a factor above 1.
+  // Returns the factor above 1 by which this rate must exceed `before`'s to rule out chance.
   double BarAgainst(const Rates& before) const;
 
  private:

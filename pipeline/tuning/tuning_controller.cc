@@ -10,41 +10,41 @@
 namespace penstock {
 namespace {
 
-// Windows of a mean: two seconds.
+// Windows per mean: two seconds.
 constexpr size_t kMeanWindows = 4;
-// Rows that were begun before a change end behind it.
+// Windows to skip after a change, because rows begun before it end after it.
 constexpr int kSettling = 1;
-// A trial that is plainly better, or worse, is over sooner.
+// A trial that is clearly better or worse ends early.
 constexpr double kPlainlyBetter = 1.3, kPlainlyWorse = 0.8;
 constexpr size_t kPlainWindows = 2;
-// Until what did not pay is tried again: twice as long each time.
+// Pauses after a reverted move. The pause doubles each time.
 constexpr Nanos kFirstPause = 20 * kSecond, kLongestPause = 640 * kSecond;
 
-// A read that takes longer than this is worth a thread of its own where it is much of the time; one that takes less
-// than that is not (handing over takes 10 to 30 us of CPU).
+// A read that takes longer than kFarRead justifies its own thread if reads take much of the time. A read that takes
+// less than kNearRead does not: the handover takes 10 to 30 us of CPU.
 constexpr double kFarRead = 300e-6, kNearRead = 100e-6;
-// One that takes as long as this is storage's doing; a shorter one may have waited for a CPU.
+// A read of at least this time is limited by storage. A shorter one may have waited for a CPU.
 constexpr double kPlainlyFarRead = 2e-3;
 constexpr double kMuchOfTheTime = 0.1;
 constexpr double kFewReads = 8, kManyReads = 50;
-// Reads beyond what Little's law says, since they do not come evenly.
+// Factor on the result of Little's law, because reads do not arrive evenly.
 constexpr double kSpare = 1.5;
 constexpr int kLeastReads = 4, kMostWanted = 1 << 16;
-// Of the threads' time, without anybody who wants rows: the trainers have enough.
+// Above this fraction of thread time without a request for rows, the trainers have enough.
 constexpr double kFed = 0.2;
 constexpr double kIdleForStorage = 0.05;
-// Of the time that threads had rows, without a CPU to run on.
+// Fraction of the threads' row time without a CPU to run on.
 constexpr double kShortOfCpu = 0.05;
-// CPUs that others use, so that a thread less may give them more than it costs.
+// CPUs used by others above which a thread less may give them more than it costs.
 constexpr double kOthersUseCpus = 0.4;
 
 }  // namespace
 
-// Parts of the time of all threads, or of what is said.
+// Fractions of the time of all threads, unless noted otherwise.
 struct TuningController::Shares {
   double unasked, storage, memory;
-  double blocked;   // of the time on rows
-  double cpu_less;  // of the time on rows in which they were not blocked
+  double blocked;   // fraction of the time on rows
+  double cpu_less;  // fraction of the unblocked time on rows
   double others;    // CPUs that other processes use, or keep from these threads
 };
 
@@ -62,7 +62,7 @@ std::optional<std::string> TuningController::TakeNews() { return std::exchange(n
 TuningSetting TuningController::Step(const TuningWindow& window, Nanos now) {
   if (window.seconds <= 0) return setting_;
   if (window.rows <= 0 && window.busy_seconds < 0.1 * window.seconds) {
-    // Nobody reads: nothing can be told from this, nor compared with what was before it.
+    // No trainer reads, so this window gives no information and later windows are not comparable with earlier ones.
     if (trial_.has_value()) setting_ = std::exchange(trial_, std::nullopt)->from;
     before_.Clear();
     ForgetOthers();
@@ -72,7 +72,7 @@ TuningSetting TuningController::Step(const TuningWindow& window, Nanos now) {
   const double rate = window.rows / window.seconds;
   if (settling_ > 0) {
     --settling_;
-    // A thread less is felt at once: where it was missed, no more rows are lost to the trial.
+    // One thread less has an immediate effect. If it hurts, the trial ends now, so that no further rows are lost.
     const bool missed = trial_.has_value() && trial_->move == kFewerThreads;
     if (missed && rate < kPlainlyWorse * before_.typical()) TakeBack(now);
     return setting_;
@@ -100,8 +100,8 @@ TuningController::Shares TuningController::SharesOf(const TuningWindow& window) 
   shares.memory = window.memory_seconds / all;
   shares.blocked = window.busy_seconds > 0 ? window.blocked_seconds / window.busy_seconds : 0;
   shares.cpu_less = ready > 0.1 * window.seconds ? std::max(0.0, 1 - window.cpu_seconds / ready) : 0;
-  // Threads that wake for a row go before those that always compute: it is these that may lack a CPU, and not show
-  // here.
+  // The scheduler prefers threads that wake for a row over processes that always compute. So the others may lack a CPU
+  // without a sign in cpu_less.
   const double other = window.other_seconds / window.seconds;
   const bool crowded = setting_.threads + other > limits_.host_cpus;
   shares.others = std::max(shares.cpu_less > kShortOfCpu ? shares.cpu_less * setting_.threads : 0, crowded ? other : 0);
@@ -118,7 +118,7 @@ int TuningController::WantedReads(const TuningWindow& window) const {
   const double ready = window.busy_seconds - window.blocked_seconds;
   const double latency = window.read_seconds / window.reads;
   const double reads_a_row = window.rows > 0 ? window.reads / window.rows : 1;
-  // Where nothing was computed yet, a row is thought to take a millisecond.
+  // Before any row was computed, assumes a millisecond per row.
   const double row = window.rows > 0 ? std::max(ready / window.rows, 1e-6) : 1e-3;
   const double under_way = latency * reads_a_row * setting_.threads / row;
   return static_cast<int>(
@@ -135,7 +135,7 @@ bool TuningController::ProposeReads(const TuningWindow& window, const Shares& sh
   const bool waiting = shares.unasked < kFed;
   TuningSetting to = setting_;
   if (setting_.read_threads == 0) {
-    // Rows wait aside although no thread only reads: for storage that takes requests.
+    // Rows wait for storage although no read threads exist: the storage accepts asynchronous requests.
     const bool aside = shares.storage > kIdleForStorage && shares.blocked < kMuchOfTheTime;
     if (aside && waiting && latency >= kFarRead) return ProposeRequests(window, now);
     const bool seen = window.reads >= kFewReads || window.blocked_seconds > 0.5 * window.busy_seconds;
@@ -172,7 +172,7 @@ bool TuningController::ProposeThreads(const Shares& shares, Nanos now) {
   if (limits_.threads_pinned) return false;
   TuningSetting to = setting_;
   const bool held_elsewhere = shares.storage > kMuchOfTheTime || shares.memory > kMuchOfTheTime;
-  // What did not pay while others used the CPUs may pay once they do not.
+  // A move that failed while others used the CPUs may succeed once they do not.
   const bool left_to_us = others_use_.size() == kMeanWindows && others_used_ - others_use_.typical() > kOthersUseCpus;
   if (setting_.threads < limits_.most_threads && shares.unasked < kFed && !held_elsewhere &&
       (left_to_us || MayTry(kMoreThreads, now))) {
@@ -181,8 +181,8 @@ bool TuningController::ProposeThreads(const Shares& shares, Nanos now) {
     Begin(kMoreThreads, to, "trainers wait for rows");
     return true;
   }
-  // As many fewer as others want, step by step, but not fewer than they leave. A process that starts, or ends, uses CPU
-  // in one window.
+  // Removes as many threads as others want CPUs, step by step, but keeps a thread per CPU that they leave. Requires a
+  // full mean, because a process that starts or ends uses CPU in a single window.
   if (others_want_.size() < kMeanWindows) return false;
   const double wanted = others_want_.typical();
   const int others = static_cast<int>(std::lround(wanted));
@@ -208,8 +208,8 @@ void TuningController::Judge(Nanos now) {
   if (after < kPlainlyWorse * before) return TakeBack(now);
   if (after_.size() >= kPlainWindows && after > kPlainlyBetter * before) return Keep(now);
   if (after_.size() < kMeanWindows) return;
-  // Threads that are given back need not pay more: they must not cost anything. Where the trainers had enough, what
-  // comes scatters as they ask, by more than a CPU for them may give.
+  // Removing threads need not raise the rate; it must only not lower it. If the trainers had enough rows, the rate
+  // varies with their requests, by more than the gain from a CPU for them.
   const double bar = after_.BarAgainst(before_);
   const double least = trial_->move == kFewerReads                    ? before / bar
                        : trial_->move == kFewerThreads && trial_->fed ? before
@@ -220,7 +220,7 @@ void TuningController::Judge(Nanos now) {
 
 void TuningController::Keep(Nanos now) {
   const Move move = trial_->move;
-  // The larger one: where others went during the trial, more rows came for that.
+  // Takes the larger value: if other processes left during the trial, more rows arrived for that reason.
   if (move == kFewerThreads) others_used_ = std::max(trial_->others_used, others_use_.typical());
   int TuningSetting::*const moved = move == kMoreRequests                       ? &TuningSetting::requests
                                     : move == kMoreReads || move == kFewerReads ? &TuningSetting::read_threads
@@ -232,7 +232,7 @@ void TuningController::Keep(Nanos now) {
   trial_.reset();
   before_ = after_;
   pause_[move] = 0;
-  // The way back was not worth it a moment ago.
+  // The trial has just measured the reverse move as worse.
   static constexpr Move kBack[kMoves] = {kFewerReads, kMoreReads, kMoreRequests, kFewerThreads, kMoreThreads};
   if (move != kFewerReads && move != kMoreRequests) LeaveAlone(kBack[move], now);
 }

@@ -1,13 +1,14 @@
-// A loader's settings, found while it runs: one is moved at a time, and stays only if rows come faster by more than
-// chance explains.
+// Tunes a loader's settings while it runs. It changes one setting at a time and keeps the change only if the row rate
+// rises by more than chance explains.
 //
-//   window of counters ─▶ a trial is under way? ─▶ judged: kept, or taken back and left alone for a while
-//                                no ─▶ what holds rows back? ─▶ the move against it, as a trial
+//   window of counters ─▶ trial in progress? ─▶ judge it: keep it, or revert it and pause that move
+//                                no ─▶ what limits the row rate? ─▶ try the move against that
 //
-// Read threads go where Little's law puts them, latency times the rate that the CPUs could make, while threads wait for
-// storage and a trainer for rows; requests to object storage likewise. Threads that make rows go where CPU is short
-// because others use it, a trainer on the same host most of all: fewer of them, if more rows come for it, or, where
-// trainers had enough of them before, if not fewer do.
+// While threads wait for storage and a trainer waits for rows, the number of read threads follows Little's law: latency
+// times the rate that the CPUs could reach. The number of requests to object storage follows the same rule. The number
+// of threads that make rows falls if other processes use the CPUs, most of all a trainer on the same host. Fewer
+// threads stay if more rows arrive. If the trainers had enough rows before, fewer threads stay if the rate does not
+// fall.
 #ifndef PENSTOCK_PIPELINE_TUNING_TUNING_CONTROLLER_H_
 #define PENSTOCK_PIPELINE_TUNING_TUNING_CONTROLLER_H_
 
@@ -20,33 +21,33 @@
 
 namespace penstock {
 
-// Not thread-safe. No clock of its own: a machine is simulated by giving it windows.
+// Not thread-safe. Uses no clock of its own: tests simulate a machine by passing windows.
 class TuningController {
  public:
-  // Windows are best about so long.
+  // The recommended length of a window.
   static constexpr Nanos kWindow = 500 * kMillisecond;
 
   TuningController(const TuningLimits& limits, const TuningSetting& first);
 
-  // The window that has ended at `now`, with the setting that the last call gave; returns that of the next. Differs by
-  // one knob at most.
+  // Takes the window that ended at `now` and ran with the last returned setting. Returns the setting of the next
+  // window, which differs in at most one value.
   TuningSetting Step(const TuningWindow& window, Nanos now);
 
   const TuningSetting& setting() const { return setting_; }
-  // What became of the last move, in words, once: "read threads 0 -> 48: 92 rows/s before, 981 now; reads take 20 ms".
-  // Nothing of trials that are under way or that did not pay.
+  // Returns the result of the last move as text, once: "read threads 0 -> 48: 92 rows/s before, 981 now; reads take 20
+  // ms". Trials in progress and reverted trials are not reported.
   std::optional<std::string> TakeNews();
   bool in_trial() const { return trial_.has_value(); }
 
  private:
-  // What is tried and for which reason; each is left alone for longer the more often it did not pay.
+  // The moves. A move that was reverted is paused, for longer after each time.
   enum Move { kMoreReads, kFewerReads, kMoreRequests, kMoreThreads, kFewerThreads, kMoves };
   struct Trial {
     Move move = kMoreReads;
     TuningSetting from;
     std::string why;
-    double others_used = 0;  // CPUs, before it
-    bool fed = false;        // the trainers had enough before it
+    double others_used = 0;  // CPUs that other processes used before the trial
+    bool fed = false;        // whether the trainers had enough rows before the trial
   };
   struct Shares;
 
@@ -55,9 +56,9 @@ class TuningController {
   bool ProposeReads(const TuningWindow& window, const Shares& shares, Nanos now);
   bool ProposeThreads(const Shares& shares, Nanos now);
   bool ProposeRequests(const TuningWindow& window, Nanos now);
-  // As many as Little's law says are under way when storage is not what rows wait for.
+  // Returns the number of concurrent reads by Little's law for a loader that storage does not limit.
   int WantedReads(const TuningWindow& window) const;
-  // More than `now`, towards these, in one step; `now`: they are as many as may be.
+  // Returns a number above `now`, one step toward WantedReads(). Returns `now` if it is already the maximum.
   int MoreReads(const TuningWindow& window, int now, int most) const;
   void Begin(Move move, const TuningSetting& to, std::string why);
   void Judge(Nanos now);
@@ -68,14 +69,14 @@ class TuningController {
 
   const TuningLimits limits_;
   TuningSetting setting_;
-  Rates before_;            // with the setting as it is, or as it was before the trial
-  Rates after_;             // of the trial
-  Rates others_use_;        // CPUs that other processes use,
-  Rates others_want_;       // and those that a thread less may give them: with the setting as it is
-  Rates unasked_;           // part of the threads' time without anybody who wants rows
-  double others_used_ = 0;  // when more threads were last left alone
+  Rates before_;            // with the current setting, or with that before the trial
+  Rates after_;             // during the trial
+  Rates others_use_;        // CPUs that other processes use, with the current setting
+  Rates others_want_;       // CPUs that they would gain from fewer threads, with the current setting
+  Rates unasked_;           // fraction of the threads' time without a request for rows
+  double others_used_ = 0;  // CPUs used by others when more threads were last paused
   std::optional<Trial> trial_;
-  int settling_ = 0;  // windows that still show what was before
+  int settling_ = 0;  // windows that still include rows from before the change
   Nanos not_before_[kMoves] = {};
   Nanos pause_[kMoves] = {};
   std::optional<std::string> news_;

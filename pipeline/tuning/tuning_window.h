@@ -1,13 +1,13 @@
-// What a loader counted in a stretch of time, and what can be set of it while it runs.
+// The counters of a loader over an interval, and the settings that can change while it runs.
 #ifndef PENSTOCK_PIPELINE_TUNING_TUNING_WINDOW_H_
 #define PENSTOCK_PIPELINE_TUNING_TUNING_WINDOW_H_
 
 namespace penstock {
 
 struct TuningSetting {
-  int threads = 1;       // that make rows
-  int read_threads = 0;  // that only read, and rows wait aside meanwhile; 0: those that make rows read
-  int requests = 64;     // of records, under way at once where storage takes them without a thread each: objects
+  int threads = 1;       // threads that make rows
+  int read_threads = 0;  // threads that only read, while rows are parked; 0: the threads that make rows read
+  int requests = 64;     // concurrent record requests to storage that needs no thread per request: objects
   bool operator==(const TuningSetting&) const = default;
 };
 
@@ -16,25 +16,25 @@ struct TuningLimits {
   int host_cpus = 1;
   int most_read_threads = 512;
   int most_requests = 256;
-  // What somebody has set in words stays as it is.
+  // Settings that the user fixed. They do not change.
   bool threads_pinned = false;
-  bool read_threads_pinned = false;  // and requests
+  bool read_threads_pinned = false;  // also fixes requests
 };
 
-// Seconds are sums over threads, but for `seconds`.
+// Times are sums over threads, except `seconds`.
 struct TuningWindow {
-  double seconds = 0;  // its length
-  double rows = 0;     // made
-  double reads = 0;    // records that storage was asked for
+  double seconds = 0;  // length of the window
+  double rows = 0;     // rows made
+  double reads = 0;    // records requested from storage
   double read_seconds = 0;
-  double busy_seconds = 0;     // of threads on rows
-  double blocked_seconds = 0;  // of these in storage's calls
-  double cpu_seconds = 0;      // CPU time that those threads got
-  double other_seconds = 0;    // and other processes of the host
-  // Threads without a row to make,
+  double busy_seconds = 0;     // time on rows
+  double blocked_seconds = 0;  // part of busy_seconds in storage calls
+  double cpu_seconds = 0;      // CPU time of those threads
+  double other_seconds = 0;    // CPU time of other processes on the host
+  // Thread time without a row to make:
   double storage_seconds = 0;  // while rows waited for storage
   double memory_seconds = 0;   // while rows waited for memory
-  double unasked_seconds = 0;  // while no trainer wanted more
+  double unasked_seconds = 0;  // while no trainer requested more
 };
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Whether a plaintext server may listen at an address.
+// Checks whether a plaintext server may listen at an address.
 #ifndef PENSTOCK_SERVER_COMMON_BIND_CHECK_H_
 #define PENSTOCK_SERVER_COMMON_BIND_CHECK_H_
 
@@ -8,8 +8,8 @@
 
 namespace penstock {
 
-// Plaintext binds to loopback only, unless `insecure`. FailedPrecondition names the address and the ways out;
-// InvalidArgument: no address.
+// Plaintext binds only to loopback, unless `insecure`. Returns FailedPrecondition, which names the address and the
+// remedies, or InvalidArgument if `listen` is not an address.
 absl::Status CheckPlaintextBind(const std::string& listen, bool insecure);
 
 }  // namespace penstock

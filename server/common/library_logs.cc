@@ -7,7 +7,7 @@
 
 #include "net/grpc_log.h"
 
-// From 22.0 on protobuf logs through Abseil.
+// Since 22.0 protobuf logs through Abseil.
 #if GOOGLE_PROTOBUF_VERSION < 4022000
 #include <google/protobuf/stubs/logging.h>
 #endif

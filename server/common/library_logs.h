@@ -1,11 +1,11 @@
-// What libraries would print on stderr by themselves.
+// Redirects output that libraries would print on stderr.
 #ifndef PENSTOCK_SERVER_COMMON_LIBRARY_LOGS_H_
 #define PENSTOCK_SERVER_COMMON_LIBRARY_LOGS_H_
 
 namespace penstock {
 
-// From now on lines of gRPC's and protobuf's are lines of the daemon's log, named by their library. (The image
-// libraries are kept silent where they are called: their words are part of the status.) After SetUpLogging.
+// Logs all further lines of gRPC and protobuf in the daemon's log, with the library's name. The callers of the image
+// libraries keep these silent, because their messages are part of the status. Call it after SetUpLogging.
 void RouteLibraryLogs();
 
 }  // namespace penstock

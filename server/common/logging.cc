@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-// spdlog's %v does not escape, so JSON lines get a flag of their own.
+// spdlog's %v does not escape, so JSON lines have their own flag.
 class JsonMessage final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {

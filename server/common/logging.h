@@ -8,8 +8,8 @@
 
 namespace penstock {
 
-// Sets the process's logger: lines on standard error, flushed from `info` up. `level`: trace | debug | info | warn |
-// error, "" is info; InvalidArgument names another one. `json`: one object a line, {"time", "level", "thread",
+// Sets the process's logger: lines on standard error, flushed from `info` up. `level` is trace | debug | info | warn |
+// error; "" is info. InvalidArgument names any other level. `json`: one object per line, {"time", "level", "thread",
 // "message"}, for collectors. Call once, early, from one thread. See also library_logs.h.
 absl::Status SetUpLogging(const std::string& level, bool json);
 

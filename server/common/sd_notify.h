@@ -1,4 +1,4 @@
-// Telling systemd how the service is: the datagram protocol of sd_notify(3), without libsystemd.
+// Reports the service's state to systemd: the datagram protocol of sd_notify(3), without libsystemd.
 #ifndef PENSTOCK_SERVER_COMMON_SD_NOTIFY_H_
 #define PENSTOCK_SERVER_COMMON_SD_NOTIFY_H_
 
@@ -8,9 +8,9 @@
 
 namespace penstock {
 
-// Sends `state`, such as "READY=1", "STOPPING=1" or "STATUS=serving 3 jobs", to the socket that NOTIFY_SOCKET names
-// (a path, or '@' and a name in the abstract namespace). OK without doing anything when the variable is unset: the
-// daemon was not started by systemd.
+// Sends `state`, such as "READY=1", "STOPPING=1" or "STATUS=serving 3 jobs", to the socket that NOTIFY_SOCKET names (a
+// path, or '@' and a name in the abstract namespace). If the variable is unset, systemd did not start the daemon, and
+// the function returns OK without doing anything.
 absl::Status SdNotify(const std::string& state);
 
 }  // namespace penstock

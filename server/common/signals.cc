@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-// SIGUSR2, sent to the waiting thread alone, ends it.
+// SIGUSR2, which is sent only to the waiting thread, ends it.
 constexpr int kEnd = SIGUSR2;
 
 sigset_t Watched() {

@@ -1,4 +1,4 @@
-// SIGTERM and SIGINT as calls on a thread of their own, outside of any signal handler.
+// Delivers SIGTERM and SIGINT as calls on a separate thread, outside of signal handlers.
 #ifndef PENSTOCK_SERVER_COMMON_SIGNALS_H_
 #define PENSTOCK_SERVER_COMMON_SIGNALS_H_
 
@@ -7,14 +7,13 @@
 
 namespace penstock {
 
-// The first thing in main(): blocks the two signals for the thread that calls it and all that this one starts. A thread
-// that was there before would take them in a waiter's place, and the process would die of them.
+// Blocks the two signals for the calling thread and all threads that it starts. Call it first in main(). A thread that
+// already exists would receive them in place of a waiter, and they would end the process.
 void BlockSignals();
 
-// Takes the signals with sigwait(3); where BlockSignals() was not called it blocks them itself, for threads from now
-// on. The first signal calls `on_first` (drain), the second one `on_second` (quit at once); later ones do nothing. Both
-// are called on its thread, one after another, so `on_first` must return soon for the second signal to be seen. The
-// signals stay blocked after destruction.
+// Receives the signals with sigwait(3). If BlockSignals() was not called, it blocks them itself, for threads from now
+// on. The first signal calls `on_first` (drain), the second `on_second` (quit at once); later ones do nothing. Its
+// thread calls both, one after another, so `on_first` must return soon. The signals stay blocked after destruction.
 class SignalWaiter {
  public:
   SignalWaiter(std::function<void()> on_first, std::function<void()> on_second);

@@ -1,4 +1,4 @@
-// Snapshots from their messages.
+// Converts messages to snapshots.
 #ifndef PENSTOCK_SERVER_COMMON_SNAPSHOT_PROTO_H_
 #define PENSTOCK_SERVER_COMMON_SNAPSHOT_PROTO_H_
 
@@ -10,7 +10,7 @@ namespace penstock {
 
 SnapshotShard SnapshotShardOf(const v1::Shard& shard);
 
-// The snapshot that a job froze. InvalidArgument where it is none.
+// Returns the snapshot that a job froze. Returns InvalidArgument if the message is not a valid snapshot.
 absl::StatusOr<Snapshot> SnapshotOf(const v1::Snapshot& snapshot);
 
 }  // namespace penstock

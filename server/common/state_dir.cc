@@ -58,7 +58,7 @@ absl::StatusOr<StateDir> StateDir::Open(const std::string& path, const std::stri
                                                       id.empty() ? "" : ")", " runs on the state directory ", path,
                                                       "; stop it, or give another --state-dir"));
   }
-  // For the message above; the lock itself does not depend on it.
+  // For the message above; the lock does not depend on it.
   const std::string id = absl::StrCat(getpid(), "\n");
   if (ftruncate(fd, 0) != 0 || pwrite(fd, id.data(), id.size(), 0) != static_cast<ssize_t>(id.size())) {
     return ErrnoStatus(errno, absl::StrCat("cannot write ", file));

@@ -1,4 +1,4 @@
-// The folder where a daemon keeps what must survive a restart.
+// The folder for daemon state that survives restarts.
 #ifndef PENSTOCK_SERVER_COMMON_STATE_DIR_H_
 #define PENSTOCK_SERVER_COMMON_STATE_DIR_H_
 
@@ -8,13 +8,14 @@
 
 namespace penstock {
 
-// Holds a lock on a folder for one role ("coordinator", "worker"): a standalone daemon has both in one folder, but two
-// daemons of a role are kept apart. Released on destruction and when the process ends, however it ends.
+// Holds a lock on a folder for one role ("coordinator", "worker"). A standalone daemon has both roles in one folder.
+// Two daemons of the same role cannot share one. The lock is released on destruction and when the process ends in any
+// way.
 class StateDir {
  public:
-  // Makes the folder and its parents where needed (mode 0750) and takes FOLDER/ROLE.lock.
-  //   FailedPrecondition  another process has it: says its process id
-  //   others              the folder cannot be made or written: names it
+  // Creates the folder and its parents if needed (mode 0750) and locks FOLDER/ROLE.lock.
+  //   FailedPrecondition  another process holds the lock; names its process id
+  //   others              the folder cannot be created or written; names it
   static absl::StatusOr<StateDir> Open(const std::string& path, const std::string& role);
 
   StateDir(StateDir&& other) noexcept;

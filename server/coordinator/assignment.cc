@@ -14,11 +14,11 @@
 namespace penstock {
 namespace {
 
-// A contiguous layout is taken when it moves at most this much more than the least, for its simplicity; and whatever it
-// moves when owners would have more runs than this on average.
+// A contiguous layout is simpler, so it is used if it moves at most this many times the minimum. It is used regardless
+// of the moved weight if owners would otherwise have more runs than this on average.
 constexpr double kContiguityIsWorth = 1.5;
 constexpr size_t kMaxRunsPerWorker = 8;
-// Every place of the order is tried for a newcomer while there are at most so many workers.
+// With at most this many workers, a new worker is tried at every place of the order.
 constexpr size_t kTryAllPlaces = 64;
 
 absl::Status CheckInput(const std::optional<View>& previous, const std::vector<AssignWorker>& workers,
@@ -28,7 +28,7 @@ absl::Status CheckInput(const std::optional<View>& previous, const std::vector<A
     if (worker.id.empty()) {
       return absl::InvalidArgumentError(absl::StrCat("the worker at ", worker.address, " has no id"));
     }
-    if (i > 0 && workers[i - 1].id == worker.id) {  // sorted by id
+    if (i > 0 && workers[i - 1].id == worker.id) {  // workers are sorted by id
       return absl::InvalidArgumentError(absl::StrCat("worker ", worker.id, " is there twice, at ",
                                                      workers[i - 1].address, " and at ", worker.address));
     }
@@ -73,14 +73,14 @@ std::vector<Share> Shares(const std::vector<AssignWorker>& workers, double total
   return shares;
 }
 
-// The previous view in terms of today's workers, with the keys of those who left free. `leavers` receives the middle of
-// what each of these had.
+// Returns the previous view with current worker indices, in which the keys of removed workers are free. Adds to
+// `leavers` the middle of the keys of each removed worker.
 Layout Before(const View& previous, const std::vector<AssignWorker>& workers, const KeyWeights& weights,
               std::vector<double>* leavers) {
   std::map<std::string, int> index;
   for (size_t i = 0; i < workers.size(); ++i) index[workers[i].id] = static_cast<int>(i);
   Layout layout(&weights, workers.size());
-  std::map<uint32_t, std::pair<double, double>> gone;  // weight, weight * middle
+  std::map<uint32_t, std::pair<double, double>> gone;  // by removed worker: weight, weight * middle
   for (const ViewRange& range : previous.ranges) {
     const auto found = index.find(previous.workers[range.owner].id);
     if (found != index.end()) {
@@ -96,8 +96,8 @@ Layout Before(const View& previous, const std::vector<AssignWorker>& workers, co
   return layout;
 }
 
-// The best contiguous layout: those who stay in the order of the middles of what they have, newcomers in the places of
-// leavers, further ones wherever that moves least.
+// Returns the best contiguous layout. Remaining workers are ordered by the middles of their keys. New workers take the
+// places of removed ones, and further new workers the places that move least.
 Layout BestContiguous(const KeyWeights& weights, const std::vector<Share>& shares, const Layout& before,
                       std::vector<double> leavers) {
   std::vector<double> moment(shares.size());
@@ -148,7 +148,7 @@ Layout NextLayout(const std::optional<View>& previous, const std::vector<AssignW
   Layout before = previous ? Before(*previous, workers, weights, &leavers) : Layout(&weights, workers.size());
   const bool fresh = std::all_of(before.runs().begin(), before.runs().end(),
                                  [](const Run& run) { return run.owner == Layout::kFree; });
-  if (fresh) {  // nothing to keep: an even cut
+  if (fresh) {  // no keys to keep: divide evenly
     std::vector<int> order;
     for (size_t w = 0; w < workers.size(); ++w) order.push_back(static_cast<int>(w));
     return Contiguous(weights, Shares(workers, weights.total(), 0), order, before);
@@ -162,7 +162,7 @@ Layout NextLayout(const std::optional<View>& previous, const std::vector<AssignW
   return too_many || worth || simple < least ? contiguous : patched;
 }
 
-// Who is in the previous view, by today's indices.
+// Workers of the previous view, by their current indices.
 class History {
  public:
   History(const std::optional<View>& previous, const std::vector<AssignWorker>& workers, const KeyWeights& weights)
@@ -176,7 +176,8 @@ class History {
     }
   }
 
-  // The worker, other than `owner`, that had most of [begin, end) as owner or as backup, if that was at least half.
+  // Returns the worker, other than `owner`, that had most of [begin, end) as owner or as backup, if it had at least
+  // half. Otherwise returns -1.
   int Most(const Run& run, uint32_t ViewRange::*role) const {
     if (!previous_ || previous_->ranges.empty()) return -1;
     std::map<int, double> had;
@@ -198,8 +199,8 @@ class History {
   std::vector<int> index_;
 };
 
-// A backup for each run. One that knows the data already (it was the owner, or the backup) comes first, then the
-// neighbor; as long as nobody backs more than twice its share.
+// Chooses a backup for each run. A worker that has the data already, as its owner or backup, comes first, then a
+// neighbor. A candidate that would back more than twice its share is skipped, unless it backs no other run.
 std::vector<uint32_t> Backups(const Layout& layout, const std::vector<Share>& shares, const History& history) {
   const std::vector<Run>& runs = layout.runs();
   std::vector<double> backing(shares.size());
@@ -216,7 +217,7 @@ std::vector<uint32_t> Backups(const Layout& layout, const std::vector<Share>& sh
       chosen = candidate;
       break;
     }
-    if (chosen < 0) {  // whoever backs least
+    if (chosen < 0) {  // the worker with the smallest backed part
       double least = std::numeric_limits<double>::infinity();
       for (size_t c = 0; c < shares.size(); ++c) {
         const double ratio = (backing[c] + weight) / shares[c].ideal;
@@ -226,7 +227,7 @@ std::vector<uint32_t> Backups(const Layout& layout, const std::vector<Share>& sh
         }
       }
     }
-    if (chosen < 0) chosen = run.owner;  // alone
+    if (chosen < 0) chosen = run.owner;  // the only worker
     backing[static_cast<size_t>(chosen)] += weight;
     backups.push_back(static_cast<uint32_t>(chosen));
   }
@@ -251,7 +252,7 @@ KeyWeights KeyWeights::OfShards(const std::vector<uint64_t>& records, const std:
   for (size_t i = 0; i < records.size(); ++i) {
     if (records[i] == 0) continue;
     weights.keys_.push_back(weights.keys_.back() + records[i]);
-    // A record costs something beside its bytes; this also keeps the sum strictly increasing.
+    // A record also has a cost that does not depend on its bytes. Counting it keeps the sum strictly increasing.
     weights.weights_.push_back(weights.weights_.back() + static_cast<double>(bytes[i]) +
                                static_cast<double>(records[i]));
   }
@@ -288,7 +289,8 @@ absl::StatusOr<View> AssignRanges(const std::optional<View>& previous, const std
   view.n = previous ? previous->n + 1 : 1;
   view.policy = options.policy;
   view.key_space = weights.key_space();
-  for (const AssignWorker& worker : sorted) view.workers.push_back({worker.id, worker.address, worker.local});
+  for (const AssignWorker& worker : sorted)
+    view.workers.push_back({worker.id, worker.address, worker.local, worker.name});
   if (sorted.empty() || view.key_space == 0) return view;
 
   const Layout layout = NextLayout(previous, sorted, weights, options.tolerance);
@@ -300,24 +302,6 @@ absl::StatusOr<View> AssignRanges(const std::optional<View>& previous, const std
   }
   PS_CHECK(view.Validate().ok());
   return view;
-}
-
-double MovedWeight(const View& before, const View& after, const KeyWeights& weights) {
-  PS_CHECK(before.key_space == after.key_space && after.key_space == weights.key_space());
-  if (before.ranges.empty() || after.ranges.empty()) {
-    return before.ranges.empty() && after.ranges.empty() ? 0 : weights.total();
-  }
-  double moved = 0;
-  for (size_t i = 0, j = 0; i < before.ranges.size() && j < after.ranges.size();) {
-    const ViewRange &a = before.ranges[i], &b = after.ranges[j];
-    const uint64_t end = std::min(a.end, b.end);
-    if (before.workers[a.owner].id != after.workers[b.owner].id) {
-      moved += weights.Between(std::max(a.begin, b.begin), end);
-    }
-    if (a.end == end) ++i;
-    if (b.end == end) ++j;
-  }
-  return moved;
 }
 
 }  // namespace penstock

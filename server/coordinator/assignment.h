@@ -1,11 +1,10 @@
-// Which worker serves which part of a job: from the live workers and the view before, the next
-// view. A pure function.
+// Computes the next view of a job from the live workers and the previous view: which worker serves which part. A pure
+// function.
 //
-// Each worker's part of the weight (bytes of its records) follows its capacity, within a tolerance,
-// and as little as possible changes hands: a worker that stays keeps what it has as far as the
-// tolerance allows, what a lost one had goes to the neighbors or, whole, to a newcomer, and a
-// newcomer takes from the most loaded. Normally a worker has one contiguous run; a few runs are
-// made where that moves far less.
+// Each worker's part of the weight (bytes of its records) follows its capacity within a tolerance, and as few keys as
+// possible change owners. A remaining worker keeps its keys as far as the tolerance permits. The keys of a lost worker
+// go to its neighbors or, all together, to a new worker. A new worker takes keys from the most loaded workers. Usually
+// a worker has one contiguous run. It has several if that moves far fewer keys.
 #ifndef PENSTOCK_SERVER_COORDINATOR_ASSIGNMENT_H_
 #define PENSTOCK_SERVER_COORDINATOR_ASSIGNMENT_H_
 
@@ -19,54 +18,51 @@
 
 namespace penstock {
 
-// How heavy each part of the key space is: piecewise uniform, strictly increasing.
+// The weights of the key space: piecewise uniform, strictly increasing.
 class KeyWeights {
  public:
-  // Every key weighs the same: kByRank, with kRankKeySpace.
+  // Returns equal weights for all keys: kByRank, with kRankKeySpace.
   static KeyWeights Uniform(uint64_t key_space);
-  // kByRecord. records[i] and bytes[i] are those of shard i, in sorted order; the keys are the record
-  // numbers. Bytes are taken as spread evenly over a shard's records. The vectors have one size;
-  // empty shards are fine.
+  // Returns the weights for kByRecord. records[i] and bytes[i] are those of shard i, in sorted order; the keys are the
+  // record numbers. The bytes of a shard are spread evenly over its records. Both vectors must have the same size.
+  // Shards may be empty.
   static KeyWeights OfShards(const std::vector<uint64_t>& records, const std::vector<uint64_t>& bytes);
 
   uint64_t key_space() const { return keys_.back(); }
   double total() const { return weights_.back(); }
-  // Weight of the keys [0, key). key <= key_space(). O(log shards).
+  // Returns the weight of the keys [0, key). Requires key <= key_space(). O(log shards).
   double Before(uint64_t key) const;
   double Between(uint64_t begin, uint64_t end) const { return Before(end) - Before(begin); }
-  // The key nearest to having `weight` before it, within [0, key_space()].
+  // Returns the key in [0, key_space()] for which Before(key) is nearest to `weight`.
   uint64_t KeyAt(double weight) const;
 
  private:
-  std::vector<uint64_t> keys_{0};  // borders of the parts that are uniform in themselves
+  std::vector<uint64_t> keys_{0};  // borders of the uniform parts
   std::vector<double> weights_{0};
 };
 
 struct AssignWorker {
   std::string id;          // persistent and unique
   std::string address;     // host:port
-  double capacity = 0;     // rows per second, or any unit; 0 is not known yet: the mean of the others
-  std::string local = {};  // how processes of its host reach it
+  double capacity = 0;     // rows per second, or any unit; 0: not known yet, so the mean of the others
+  std::string local = {};  // local address for processes of its host
+  std::string name = {};   // display name; empty: its id
 };
 
 struct AssignOptions {
   uint64_t term = 0;
   AssignPolicy policy = AssignPolicy::kByRecord;
-  // A worker's load may be this far from its ideal, as a fraction, before anything is moved for
-  // balance.
+  // A worker's load may differ from its ideal load by this fraction before keys move for balance.
   double tolerance = 0.1;
 };
 
-// `previous`: the view to be replaced, whose n the new one follows; its key space must be the
-// weights' (a job's snapshot does not change). Workers of `previous` that are not in `workers` have
-// left. The result does not depend on the order of `workers`. Without workers the view has no
-// ranges. InvalidArgument: an id that is empty or twice there, a capacity that is negative or no
-// number, another key space or policy than the previous view's.
+// Returns the view that replaces `previous`; its n is the next one. The key space of `previous` must be that of the
+// weights, because a job's snapshot does not change. Workers of `previous` that are not in `workers` have left. The
+// result does not depend on the order of `workers`. Without workers the view has no ranges. Returns InvalidArgument for
+// an empty or duplicate id, a negative or non-finite capacity, or a key space or policy that differs from that of the
+// previous view.
 absl::StatusOr<View> AssignRanges(const std::optional<View>& previous, const std::vector<AssignWorker>& workers,
                                   const KeyWeights& weights, const AssignOptions& options);
-
-// The weight whose owner differs between two views of one key space.
-double MovedWeight(const View& before, const View& after, const KeyWeights& weights);
 
 }  // namespace penstock
 

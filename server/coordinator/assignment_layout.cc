@@ -44,14 +44,14 @@ class Patcher {
     }
     return free;
   }
-  // The owner beside a run, or nothing at the end of the key space.
+  // Returns the owner of the adjacent run, or nullopt at the end of the key space.
   std::optional<int> Left(size_t i) const {
     return i == 0 ? std::nullopt : std::optional<int>(layout_.runs()[i - 1].owner);
   }
   std::optional<int> Right(size_t i) const {
     return i + 1 == layout_.runs().size() ? std::nullopt : std::optional<int>(layout_.runs()[i + 1].owner);
   }
-  // Which owners have keys beside free ones.
+  // Returns which owners have keys adjacent to free ones.
   std::vector<bool> TouchFree() const {
     std::vector<bool> touch(shares_.size());
     for (size_t i = 0; i < layout_.runs().size(); ++i) {
@@ -63,7 +63,8 @@ class Patcher {
     return touch;
   }
 
-  // Gives `amount` of a run away, from its left or right end. Returns false when that is less than half a record.
+  // Assigns `amount` of a run to another owner, from its left or right end. Returns false if that is less than half a
+  // record.
   bool Cut(const penstock::Run& run, double amount, bool left, int to) {
     const uint64_t key =
         left ? weights_.KeyAt(weights_.Before(run.begin) + amount) : weights_.KeyAt(weights_.Before(run.end) - amount);
@@ -74,8 +75,8 @@ class Patcher {
     return true;
   }
 
-  // Frees `amount` of an owner's keys: its small runs whole, then an end that touches free keys if there is one, so
-  // that what is freed by several owners is in few pieces.
+  // Frees `amount` of an owner's keys. It frees small runs whole, and then an end that touches free keys if there is
+  // one, so that the free keys of several owners are in few pieces.
   void Release(size_t w, double amount) {
     while (amount > 0) {
       const Runs& runs = layout_.runs();
@@ -111,8 +112,9 @@ class Patcher {
     }
   }
 
-  // Until what is free covers what the underloaded lack, the most loaded give, each down to its lower limit: few
-  // donors, so few pieces. Among owners of nearly one load, one that touches free keys goes first.
+  // Frees keys of the most loaded owners, each down to its lower limit, until the free keys cover the need of the
+  // underloaded ones. Few donors make few pieces. Among owners of almost equal load, an owner that touches free keys
+  // comes first.
   void TakeFromMostLoaded() {
     std::vector<bool> asked(shares_.size());
     for (double lacking = TotalNeed() - TotalFree(); lacking > weights_.total() * 1e-12;
@@ -134,8 +136,8 @@ class Patcher {
     }
   }
 
-  // Free keys to those below their lower limit, the neediest first: up to the ideal where the others' needs leave
-  // enough, and a whole piece where it fits.
+  // Assigns free keys to owners below their lower limit, the neediest first. An owner is filled up to its ideal if
+  // enough remains for the needs of the others, and it takes a whole piece if the piece fits.
   void FeedUnderloaded() {
     std::vector<bool> full(shares_.size());
     while (true) {
@@ -158,8 +160,8 @@ class Patcher {
     }
   }
 
-  // The free piece to feed an owner from: one that covers the need, beside its own keys if possible, the smallest of
-  // those; else the largest there is.
+  // Returns the free piece to assign to an owner. The first choice is the smallest piece that covers the need and is
+  // adjacent to the owner's keys, then the smallest that covers the need, then the largest.
   std::optional<size_t> PieceFor(size_t w, double need) const {
     std::optional<size_t> best;
     int best_rank = 0;
@@ -180,9 +182,10 @@ class Patcher {
     return best;
   }
 
-  // What is still free extends the runs beside it, as far as these have room, so that both are equally loaded.
+  // Extends the runs next to the remaining free keys, as far as these have room, so that both owners are equally
+  // loaded.
   void ExtendNeighbors() {
-    const Runs runs = layout_.runs();  // free pieces and their neighbors stay what they are meanwhile
+    const Runs runs = layout_.runs();  // a copy; free pieces and their neighbors stay the same during the loop
     for (size_t i = 0; i < runs.size(); ++i) {
       const penstock::Run& run = runs[i];
       if (run.owner != Layout::kFree) continue;
@@ -211,7 +214,7 @@ class Patcher {
     }
   }
 
-  // And the rest to whoever has most room, relative to its share.
+  // Assigns the rest to the owner with the most room relative to its share.
   void GiveRest() {
     while (true) {
       size_t i = 0;
@@ -287,7 +290,7 @@ void Patch(const KeyWeights& weights, const std::vector<Share>& shares, Layout* 
 
 Layout Contiguous(const KeyWeights& weights, const std::vector<Share>& shares, const std::vector<int>& order,
                   const Layout& before) {
-  // Where each owner's largest run ends and begins now.
+  // Each owner's largest run in `before`.
   std::vector<std::optional<Run>> main_run(shares.size());
   for (const Run& run : before.runs()) {
     if (run.owner == Layout::kFree) continue;
@@ -317,7 +320,7 @@ Layout Contiguous(const KeyWeights& weights, const std::vector<Share>& shares, c
     } else if (i + 1 < order.size() && main_run[static_cast<size_t>(order[i + 1])]) {
       border = weights.Before(main_run[static_cast<size_t>(order[i + 1])]->begin);
     }
-    // Inside this owner's share, and leaving the rest what it can take.
+    // The border keeps this owner inside its share, and leaves the other owners a rest that fits their shares.
     const double low = std::max(at + share.low, weights.total() - rest_high);
     const double high = std::max(low, std::min(at + share.high, weights.total() - rest_low));
     at = std::clamp(border, low, high);

@@ -1,4 +1,4 @@
-// Who has which keys, while an assignment is being worked out. Internal to assignment.cc.
+// The owners of keys during an assignment. Internal to assignment.cc.
 #ifndef PENSTOCK_SERVER_COORDINATOR_ASSIGNMENT_LAYOUT_H_
 #define PENSTOCK_SERVER_COORDINATOR_ASSIGNMENT_LAYOUT_H_
 
@@ -10,7 +10,7 @@
 
 namespace penstock {
 
-// Keys [begin, end) of one owner, or free.
+// Keys [begin, end) of one owner, or free keys.
 struct Run {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -18,19 +18,19 @@ struct Run {
   bool operator==(const Run&) const = default;
 };
 
-// What a worker should have: weight within [low, high], `ideal` at best.
+// A worker's share: a weight within [low, high], ideally `ideal`.
 struct Share {
   double low = 0;
   double ideal = 0;
   double high = 0;
 };
 
-// A partition of the key space into runs, adjacent ones of unlike owners, with the load of each owner.
+// A partition of the key space into runs, with the load of each owner. Adjacent runs have different owners.
 class Layout {
  public:
   static constexpr int kFree = -1;
 
-  // All free, for owners 0 .. owners - 1. `weights` must outlive the layout.
+  // Creates a layout of free keys for owners 0 .. owners - 1. `weights` must outlive the layout.
   Layout(const KeyWeights* weights, size_t owners);
 
   void Assign(uint64_t begin, uint64_t end, int owner);
@@ -38,7 +38,7 @@ class Layout {
   const std::vector<Run>& runs() const { return runs_; }
   double load(size_t owner) const { return loads_[owner]; }
   double Weight(const Run& run) const { return weights_->Between(run.begin, run.end); }
-  // The weight that has another owner in `next`; free keys count as an owner's of their own.
+  // Returns the weight of the keys that have another owner in `next`. Free keys count as keys of a separate owner.
   double MovedTo(const Layout& next) const;
 
  private:
@@ -47,13 +47,13 @@ class Layout {
   std::vector<double> loads_;
 };
 
-// Brings every owner inside its share with the fewest keys changing hands: trims the overloaded, takes from the most
-// loaded what the underloaded lack, gives free keys to the underloaded, then to the neighbors, then to whoever has
-// most room. May leave owners with several runs. sum(low) <= total <= sum(high).
+// Moves every owner into its share with as few moved keys as possible. It trims overloaded owners, and takes keys from
+// the most loaded ones for the underloaded. Free keys go to the underloaded, then to neighbors, then to the owner with
+// the most room. Owners may end up with several runs. Requires sum(low) <= total <= sum(high).
 void Patch(const KeyWeights& weights, const std::vector<Share>& shares, Layout* layout);
 
-// One run for each owner in `order` (not empty), each inside its share, with borders as near as that allows to where
-// they are in `before`. The shares are scaled to the whole when not all owners are in `order`.
+// Returns a layout with one run for each owner in `order` (not empty), each inside its share. Borders are as close as
+// possible to those in `before`. If `order` does not have all owners, the shares are scaled to the whole.
 Layout Contiguous(const KeyWeights& weights, const std::vector<Share>& shares, const std::vector<int>& order,
                   const Layout& before);
 

@@ -5,11 +5,12 @@
 namespace penstock {
 namespace {
 
-// Near is the budget less one part in so many; what may be free is given back from another such part on.
+// The process is close to its budget when less than one part in kNear of it is left. Free memory is returned if it may
+// be at least one part in kWorth.
 constexpr uint64_t kNear = 8, kWorth = 32;
-// Until the next look: while the budget is far, and from half of it on.
+// Time until the next look: below half of the budget, and above.
 constexpr Nanos kSeldom = kSecond, kOften = 100 * kMillisecond;
-// And after free memory was given back, some of which is soon had again.
+// Pause after a return of free memory, because the process soon allocates some of it again.
 constexpr Nanos kRest = kSecond / 2;
 
 uint64_t Less(uint64_t from, uint64_t bytes) { return from - std::min(from, bytes); }

@@ -1,5 +1,5 @@
-// Keeps the worker's memory, pages and not what was counted, within its budget: rows of one time lie on the heap, those
-// of another in files and rings, and the heap keeps what it let go of.
+// Keeps the pages of the worker, not only the counted memory, within its budget. At some times rows are on the heap, at
+// others in files and rings, and the heap keeps freed memory.
 #ifndef PENSTOCK_SERVER_WORKER_HEAP_WATCH_H_
 #define PENSTOCK_SERVER_WORKER_HEAP_WATCH_H_
 
@@ -11,24 +11,24 @@
 
 namespace penstock {
 
-// Of one thread at a time.
+// Used by one thread at a time.
 class HeapWatch {
  public:
   struct Heap {
-    std::function<uint64_t()> own;      // bytes that the process has
-    std::function<uint64_t()> counted;  // of them, those that are known to be in use
-    std::function<void()> give_back;    // what is free goes back to the system
+    std::function<uint64_t()> own;      // memory of the process, in bytes
+    std::function<uint64_t()> counted;  // the part of it that is known to be in use
+    std::function<void()> give_back;    // returns free memory to the system
   };
   HeapWatch(uint64_t budget_bytes, Heap heap) : budget_(budget_bytes), heap_(std::move(heap)) {}
 
-  // Gives back what is free where the process comes near its budget with it: takes some milliseconds for each 100 MB
-  // then. Returns how long the next look can wait: rows come to files with some 400 MB in a second.
+  // Returns free memory to the system if the process is close to its budget. That takes a few milliseconds per 100 MB.
+  // Returns the time until the next call: rows move to files at about 400 MB/s.
   Nanos Look();
 
  private:
   const uint64_t budget_;
   const Heap heap_;
-  // Neither counted nor free, as far as is known: what was left when free memory was given back, or less.
+  // Estimate of the memory that is neither counted nor free: the rest after the last return of free memory, or less.
   uint64_t stays_ = 0;
 };
 

@@ -5,25 +5,32 @@
 #include <atomic>
 #include <optional>
 #include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "base/cgroup.h"
 #include "base/heap.h"
 #include "base/host_name.h"
 #include "base/mutex.h"
+#include "base/open_files.h"
 #include "base/runtime/strand.h"
 #include "base/runtime/thread_pool.h"
+#include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "base/temporaries.h"
+#include "base/words.h"
 #include "net/channel.h"
 #include "net/trace/trace_taker.h"
 #include "pipeline/augment/conformance.h"
+#include "pipeline/loader/dataset_reader.h"
 #include "pipeline/loader/self_tuning.h"
+#include "pipeline/storage/posix_storage.h"
 #include "server/common/bind_check.h"
 #include "server/common/state_dir.h"
 #include "server/worker/heap_watch.h"
 #include "server/worker/indexes/index_prefetch.h"
 #include "server/worker/indexes/shard_indexes.h"
+#include "server/worker/jobs/record_reports.h"
 #include "server/worker/jobs/served_jobs.h"
 #include "server/worker/jobs/tasks.h"
 #include "server/worker/link/agent.h"
@@ -39,29 +46,37 @@
 namespace penstock {
 namespace {
 
-// Strands of sessions and of the tie to the coordinator; nothing blocks there.
+// Threads for the strands of sessions and of the coordinator link, which never block.
 constexpr int kExecutorThreads = 4;
-// Between tries to have all indexes that may be needed.
+// Pauses between attempts to fetch all indexes that may be needed.
 constexpr Nanos kFirstPrefetchPause = kSecond;
 constexpr Nanos kLongestPrefetchPause = 30 * kSecond;
-// Of troubles, to the coordinator.
+// Limits for error lines to the coordinator.
 constexpr size_t kTroubleLines = 8;
 constexpr size_t kTroubleBytes = 300;
-// The coordinator's tasks, which read and walk shards.
+// Limit for the description of a memory budget's source that a worker sends to the coordinator.
+constexpr size_t kSourceBytes = 512;
+// Threads for the coordinator's tasks, which read and scan shards.
 constexpr int kTaskThreads = 2;
-// For what runs when the worker stops. Storage that hangs longer is left behind.
+// gRPC threads: executors, timers, completion queues. gRPC has up to 16 more, one for each CPU.
+constexpr int kGrpcThreads = 8;
+// Other threads of a worker: one each for index prefetch, tuning, the local socket, the disk cache and the drain, twice
+// 4 to open shards, and 4 to open files.
+constexpr int kOtherThreads = kExecutorThreads + kTaskThreads + 5 + 8 + 4;
+// Limit for running work when the worker stops. Storage calls that hang longer are abandoned.
 constexpr Nanos kStopWait = 5 * kSecond;
-// Of a client's message: a fetch of the largest size, a view of thousands of workers.
+// Limit for a client's message: a fetch of the largest size, a view of thousands of workers.
 constexpr int kMaxClientMessageBytes = 8 << 20;
-// Shared memory of one client of this host, and of all: enough that rows are made in it while others are read there.
+// Limits of shared memory for one client of this host, and for all: enough to make rows in one part while clients read
+// another.
 constexpr uint64_t kMostRingBytes = uint64_t{32} << 20;
 constexpr uint64_t kMostRingsBytes = uint64_t{512} << 20;
 
-// For where the records of one job lie, beside the budget: a sixteenth of it, and at least this. Some 4 bytes a record;
-// with less than all of a job's, indexes are read again and again.
+// Limit for the record positions of one job, not part of the budget: a sixteenth of the budget, and at least this. A
+// record takes about 4 bytes. If a job's positions do not fit, indexes are read repeatedly.
 constexpr uint64_t kLeastIndexBytes = uint64_t{64} << 20;
 
-// Of the memory budget, for all rings: an eighth, and no more than a quarter of what caches leave.
+// Returns the part of the memory budget for all rings: an eighth, and at most a quarter of what caches leave.
 uint64_t RingsBytes(const LoaderOptions& options) {
   const uint64_t total = options.memory_budget_bytes;
   const uint64_t caches = std::min(total, options.record_cache_bytes) + std::min(total, options.decoded_cache_bytes) +
@@ -69,8 +84,18 @@ uint64_t RingsBytes(const LoaderOptions& options) {
   return std::min({total / 8, (total - std::min(total, caches)) / 4, kMostRingsBytes});
 }
 
-// Of a session: new ones are asked for when half of them are done. 0: reads do not ask for any.
+// Returns the size of one ring.
+uint64_t RingBytes(uint64_t rings_bytes) { return std::min(kMostRingBytes, rings_bytes / 4); }
+
+// Returns the rows ahead of a session that keep `reads` in flight; it requests new ones when half of them are done.
+// Returns 0 if there are no reads to keep in flight.
 size_t RowsForReads(int reads, int threads) { return reads > 0 ? static_cast<size_t>(2 * reads + 2 * threads) : 0; }
+
+// Returns the threads of a worker that serves a job.
+int ThreadsNeeded(const WorkerOptions& options) {
+  const int grpc = kGrpcThreads + std::min(static_cast<int>(std::thread::hardware_concurrency()), 16);
+  return options.loader.threads + std::max(options.read_threads.value_or(0), 4) + kOtherThreads + grpc;
+}
 
 LaneOptions LanesOf(uint32_t wire_connections) {
   LaneOptions lanes;
@@ -91,25 +116,9 @@ void AddTuning(const SelfTuning& tuning, v1::Tuning* out) {
   out->set_last_change(now.last);
 }
 
-// The cache on disk, with what it takes of memory taken from `memory_budget`.
-absl::StatusOr<std::shared_ptr<DiskCache>> OpenDiskCache(const std::string& folder, uint64_t limit_bytes,
-                                                         uint64_t* memory_budget) {
-  DiskCacheOptions cache;
-  cache.folder = folder;
-  cache.limit_bytes = limit_bytes;
-  cache.index_bytes = *memory_budget / 64;
-  cache.queue_bytes = std::min(cache.queue_bytes, *memory_budget / 32);
-  cache.warn = [](const std::string& text) { spdlog::warn("{}", text); };
-  *memory_budget -= cache.index_bytes + cache.queue_bytes;
-  PS_ASSIGN_OR_RETURN(std::shared_ptr<DiskCache> opened, DiskCache::Open(std::move(cache)));
-  const DiskCacheStats stats = opened->Stats();
-  spdlog::info("disk cache {}: {} of {} bytes are taken", folder, stats.bytes, stats.limit_bytes);
-  return opened;
-}
-
 }  // namespace
 
-// In the order of their making; what comes later uses what comes earlier.
+// In order of construction; each part uses earlier ones.
 struct Worker::Parts {
   WorkerOptions options;
   std::optional<StateDir> dir;
@@ -128,24 +137,25 @@ struct Worker::Parts {
   std::unique_ptr<grpc::Service> service;
   RunningServer running;
   std::unique_ptr<SharedMemoryListener> local;  // null: none
-  uint64_t memory_budget_bytes = 0;             // rings included
+  uint64_t memory_budget_bytes = 0;             // includes rings
   Mutex meter_mutex;
   LoadMeter meter ABSL_GUARDED_BY(meter_mutex);
-  std::optional<HeapWatch> heap;  // of the task that looks
+  std::optional<HeapWatch> heap;  // used by the task that runs it
   std::stop_source stop_work;
   std::unique_ptr<ThreadPool> tasks;
-  std::unique_ptr<IndexPrefetch> prefetch;  // of the prefetch thread alone
+  std::unique_ptr<IndexPrefetch> prefetch;  // used by the prefetch thread only
   std::unique_ptr<ThreadPool> prefetch_thread;
+  std::shared_ptr<RecordReports> reports;
   std::shared_ptr<Agent> agent;
   std::unique_ptr<TraceTaker> traces;
   std::unique_ptr<Strand> leaving;
-  std::unique_ptr<StrandTimer> drain_deadline;  // both of `leaving`
+  std::unique_ptr<StrandTimer> drain_deadline;  // both belong to `leaving`
   bool left_said = false;
 
   Mutex stop_mutex;
   bool stopped ABSL_GUARDED_BY(stop_mutex) = false;
-  std::atomic<bool> hung{false};  // something runs that does not end
-  Mutex mutex;                    // taken after stop_mutex
+  std::atomic<bool> hung{false};  // a thread does not end
+  Mutex mutex;                    // acquired after stop_mutex
   CondVar changed;
   bool ready ABSL_GUARDED_BY(mutex) = false;
   bool draining ABSL_GUARDED_BY(mutex) = false;
@@ -155,7 +165,7 @@ struct Worker::Parts {
 
   uint64_t RingsInUse() const { return local != nullptr ? local->rings_bytes() : 0; }
 
-  // Again and again, on a thread of the executor, which it may hold up by some ten milliseconds.
+  // Runs periodically on a thread of the executor, and may block it for some ten milliseconds.
   void WatchHeap() {
     const Nanos pause = heap->Look();
     executor->PostAt(executor->clock()->Now() + pause, [this] { WatchHeap(); });
@@ -173,28 +183,32 @@ struct Worker::Parts {
   }
 
   void JobsChanged(const JobChanges& changes) {
+    // Jobs with a new view. Other changes, such as decisions about records, do not affect indexes.
+    std::vector<WatchedJob> moved;
+    for (const WatchedJob& job : changes.jobs) {
+      if (job.record.state() == v1::READY && !jobs->HasView(job)) moved.push_back(job);
+    }
     jobs->Update(changes);
     bad_records.Keep(jobs->names());
-    for (const WatchedJob& job : changes.jobs) {
-      if (job.record.state() != v1::READY) continue;
+    for (const WatchedJob& job : moved) {
       prefetch_thread->Post([this, job] { Prefetch(ToJob(job), kFirstPrefetchPause); });
     }
   }
 
-  // Again and again, until all is here or the job has changed.
+  // Retries until all indexes are here or the job has changed.
   void Prefetch(const v1::Job& job, Nanos pause) {
     if (prefetch->Run(job, stop_work.get_token()) || !jobs->IsCurrent(job)) return;
     prefetch_thread->PostAt(prefetch_thread->clock()->Now() + pause,
                             [this, job, pause] { Prefetch(job, std::min(2 * pause, kLongestPrefetchPause)); });
   }
 
-  // Sets a flag that someone may wait for.
+  // Sets a flag and notifies waiting threads.
   void Set(bool Parts::*flag) {
     MutexLock lock(&mutex);
     this->*flag = true;
     changed.NotifyAll();
   }
-  // Whether the flag was set by then; or the worker stops, unless `also_stopping`.
+  // Blocks until the flag is set. Returns false after `deadline`, or if the worker stops, unless `also_stopping`.
   bool WaitFor(bool Parts::*flag, Nanos deadline, bool also_stopping) {
     MutexLock lock(&mutex);
     while (!(this->*flag)) {
@@ -224,14 +238,15 @@ struct Worker::Parts {
     });
   }
 
-  // On `leaving`.
+  // Runs on `leaving`.
   void Leave() {
     if (std::exchange(left_said, true)) return;
     drain_deadline->Cancel();
-    agent->SayLeaving([this] { Set(&Parts::left); });
+    reports->Flush([this] { agent->SayLeaving([this] { Set(&Parts::left); }); });
   }
 
-  // Without a socket for this host's clients where that cannot be had and was not asked for in words.
+  // Listens for clients of this host. If the default socket directory cannot be used, logs that and returns OK without
+  // a socket.
   absl::Status ListenLocally(uint64_t rings_bytes) {
     if (options.socket_dir.empty()) return absl::OkStatus();
     absl::Status status = PrepareSocketDir(options.socket_dir);
@@ -241,7 +256,7 @@ struct Worker::Parts {
       listener.worker = id;
       listener.lent = options.loader.lent_rows;
       listener.rings_bytes = rings_bytes;
-      listener.ring_bytes = std::min(kMostRingBytes, rings_bytes / 4);
+      listener.ring_bytes = RingBytes(rings_bytes);
       auto started = SharedMemoryListener::Start(listener, acceptor.get(), executor.get());
       if (started.ok()) {
         local = *std::move(started);
@@ -255,13 +270,14 @@ struct Worker::Parts {
     return absl::OkStatus();
   }
 
-  // Called once. Bounded, whatever storage does: nothing new begins, sessions end without waiting for rows that are
-  // being made, and a thread that hangs in a system call is left behind with all that it uses.
+  // Stops the worker. Call it once. Takes a bounded time, whatever storage does: it starts no new work, sessions end
+  // without waiting for rows in the making, and a thread that hangs in a system call remains with all its resources.
   void Stop() {
     const Nanos deadline = Clock::Real()->Now() + kStopWait;
     Set(&Parts::stopping);
     stop_work.request_stop();
-    indexes->Stop();  // what others wait for below
+    indexes->Stop();  // unblocks the steps below
+    reports->Stop();
     agent->Stop();
     traces->Stop();
     if (local != nullptr) local->StopListening();
@@ -279,6 +295,7 @@ struct Worker::Parts {
     executor->Stop();
     dir.reset();
     if (quiet && worked && prefetched && opened && read) {
+      reports.reset();
       agent.reset();
       running.server.reset();
       service.reset();
@@ -301,7 +318,7 @@ Worker::Worker(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Worker::~Worker() {
   Stop();
   if (!parts_->hung) return;
-  // Reachable, so that it is not taken for lost.
+  // Keep it reachable, so that leak checkers do not report it.
   static auto* const kept = new std::vector<std::unique_ptr<Parts>>;
   static Mutex mutex;
   MutexLock lock(&mutex);
@@ -313,25 +330,45 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   PS_ASSIGN_OR_RETURN(const Address listen, ParseAddress(options.listen));
   if (!options.advertise.empty()) PS_RETURN_IF_ERROR(ParseAddress(options.advertise).status());
 
+  if (options.loader.threads == 0) options.loader.threads = AvailableCpus();
+  PS_RETURN_IF_ERROR(CheckThreads(ThreadsNeeded(options), "a worker with these settings"));
   auto parts = std::make_unique<Parts>();
   PS_ASSIGN_OR_RETURN(parts->dir, StateDir::Open(options.state_dir, "worker"));
   RemoveTemporariesIn(absl::StrCat(options.state_dir, "/indexes"));
   PS_ASSIGN_OR_RETURN(parts->id, LoadOrMakeWorkerId(options.state_dir));
   parts->link = ConnectToCoordinator(options.coordinator);
-  parts->indexes = std::make_unique<ShardIndexes>(
-      options.index_beside_shards ? IndexStore::BesideShards() : IndexStore::InStateDir(options.state_dir),
-      parts->link.get(), parts->id);
+  Storage* const storage = AnyFiles();
+  parts->indexes =
+      std::make_unique<ShardIndexes>(options.index_beside_shards ? IndexStore::BesideShards(storage)
+                                                                 : IndexStore::InStateDir(storage, options.state_dir),
+                                     parts->link.get(), parts->id);
+  // Start their threads now, not with the first job, so that the start fails if the system refuses them.
+  LocalFiles();
+  SlowWorkThreads();
   parts->far = std::make_unique<FarFiles>(options.read_threads.value_or(0));
   if (options.read_threads.value_or(0) > 0) options.loader.reads_under_way = parts->far->reads_under_way();
-  parts->jobs = std::make_unique<ServedJobs>(options.roots, parts->indexes.get(), parts->far->storage(),
+  parts->jobs = std::make_unique<ServedJobs>(parts->far->storage(), options.roots, parts->indexes.get(),
                                              std::max(kLeastIndexBytes, options.loader.memory_budget_bytes / 16));
-  if (options.loader.threads == 0) options.loader.threads = AvailableCpus();
   parts->memory_budget_bytes = options.loader.memory_budget_bytes;
   if (!options.disk_cache_dir.empty()) {
-    PS_ASSIGN_OR_RETURN(options.loader.disk_cache, OpenDiskCache(options.disk_cache_dir, options.disk_cache_bytes,
-                                                                 &options.loader.memory_budget_bytes));
+    DiskCacheOptions cache;
+    cache.folder = options.disk_cache_dir;
+    cache.limit_bytes = options.disk_cache_bytes;
+    cache.warn = [](const std::string& text) { spdlog::warn("{}", text); };
+    PS_ASSIGN_OR_RETURN(options.loader.disk_cache,
+                        DiskCache::OpenWithin(std::move(cache), &options.loader.memory_budget_bytes));
+    const DiskCacheStats stats = options.loader.disk_cache->Stats();
+    spdlog::info("disk cache {}: {} of {} bytes are taken", options.disk_cache_dir, stats.bytes, stats.limit_bytes);
   }
-  const uint64_t rings_bytes = options.socket_dir.empty() ? 0 : RingsBytes(options.loader);
+  uint64_t rings_bytes = options.socket_dir.empty() ? 0 : RingsBytes(options.loader);
+  if (rings_bytes > 0 && RingBytes(rings_bytes) > FileSizeLimit()) {
+    spdlog::info(
+        "clients of this host get their rows over the network, not through shared memory: RLIMIT_FSIZE (ulimit -f) "
+        "allows files of {} bytes, and shared memory needs {}",
+        FileSizeLimit(), RingBytes(rings_bytes));
+    options.socket_dir.clear();
+    rings_bytes = 0;
+  }
   options.loader.memory_budget_bytes -= rings_bytes;
   if (rings_bytes > 0) options.loader.lent_rows = std::make_shared<LentFiles>();
   options.loader.trace = parts->trace;
@@ -374,23 +411,31 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->prefetch_thread = std::make_unique<ThreadPool>(1, "ps-prefetch");
 
   Address address = parts->running.address;
-  // Nobody can connect to "any address".
+  // Clients cannot connect to "any address".
   if (address.host == "0.0.0.0" || address.host == "::") address.host = HostName();
   AgentOptions agent;
   agent.registration.set_id(parts->id);
   agent.registration.set_incarnation(NewIncarnation());
   agent.registration.set_address(options.advertise.empty() ? address.ToString() : options.advertise);
   agent.registration.set_host(HostName());
+  const std::string name =
+      options.name.empty() ? absl::StrCat(HostName(), ":", parts->running.address.port) : options.name;
+  agent.registration.set_name(name);
   agent.registration.set_threads(static_cast<uint32_t>(options.loader.threads));
   agent.registration.set_memory_budget_bytes(parts->memory_budget_bytes);
+  agent.registration.set_memory_budget_source(WireWords(options.memory_budget_source, kSourceBytes));
   if (parts->local != nullptr) agent.registration.set_local(parts->local->local_address());
   agent.registration.set_conformance_digest(ConformanceDigest());
   for (const DataRoot& root : options.roots) agent.registration.add_roots(root.name);
   agent.registration.set_version(PENSTOCK_VERSION);
+  parts->reports = std::make_shared<RecordReports>(agent.registration, parts->link.get(), parts->executor.get());
+  parts->shared.reports = parts->reports.get();
   TaskTools tools;
+  tools.storage = parts->indexes->store().storage();
   tools.roots = options.roots;
   tools.indexes = parts->indexes.get();
   tools.link = parts->link.get();
+  tools.jobs = parts->jobs.get();
   Parts* self = parts.get();
   AgentHooks hooks;
   hooks.load = [self] { return self->Load(); };
@@ -414,8 +459,10 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->heap.emplace(parts->memory_budget_bytes, HeapWatch::Heap{OwnMemory, counted, GiveFreedMemoryBack});
   parts->executor->Post([self] { self->WatchHeap(); });
   parts->agent->Start();
-  spdlog::info("worker {} listens on {}{}", parts->id, parts->running.address.ToString(),
+  spdlog::info("worker {} ({}) listens on {}{}", name, parts->id, parts->running.address.ToString(),
                parts->local != nullptr ? absl::StrCat(" and in ", parts->options.socket_dir) : "");
+  spdlog::info("the memory budget is {} MiB ({}); at most {} threads make rows", parts->memory_budget_bytes >> 20,
+               options.memory_budget_source, options.loader.threads);
   return std::unique_ptr<Worker>(new Worker(std::move(parts)));
 }
 

@@ -1,4 +1,4 @@
-// The small parts of base: clock, mutex, status macros, checks.
+// Small parts of base: clock, mutex, status macros, checks.
 #include <gtest/gtest.h>
 
 #include <chrono>

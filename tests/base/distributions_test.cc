@@ -59,7 +59,7 @@ TEST(DistributionsTest, BetaLiesBetweenZeroAndOneWithItsMean) {
   }
 }
 
-// Written down from the first run: a change here changes every row that such a draw made.
+// Values of the first run: a change here changes every row that such a draw made.
 TEST(DistributionsTest, DrawsStayWhatTheyAre) {
   SampleRandom random(1, 2, 3);
   EXPECT_EQ(DrawNormal(&random), 0x1.eca280125a2cdp-1);

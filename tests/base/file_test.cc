@@ -32,7 +32,7 @@ TEST(File, ReadsAtAnyOffsetAndShortOnlyAtTheEnd) {
   EXPECT_EQ(file->ReadAt(0, 0, out.data()).value(), 0u);
 }
 
-// More parts than one call takes, and long ones that nobody wants.
+// More parts than one call accepts, and long ones without a destination.
 TEST(File, PartsHaveTheBytesThatLieThereAndNoOthers) {
   TempDir dir;
   std::string content;
@@ -120,7 +120,7 @@ TEST(WriteFileAtomically, ReplacesTheFileAndLeavesNothingElse) {
 TEST(WriteFileAtomically, AFailureLeavesTheOldFileAndNoTemporary) {
   TempDir dir;
   std::filesystem::create_directories(dir.File("folder/inside"));
-  // rename() of a file over a folder fails, after the temporary file was written.
+  // rename() of a file over a folder fails after the temporary file was written.
   const absl::Status status = WriteFileAtomically(dir.File("folder"), "x");
   EXPECT_FALSE(status.ok());
   EXPECT_NE(status.message().find("renaming"), std::string::npos);
@@ -131,7 +131,7 @@ TEST(WriteFileAtomically, AFailureLeavesTheOldFileAndNoTemporary) {
   EXPECT_NE(missing.message().find("none/x"), std::string::npos);
 }
 
-// Readers see the old or the new content whole, whenever they look.
+// Readers see the old or the new content whole, at any time.
 TEST(WriteFileAtomically, ReadersNeverSeeAPartOfAFile) {
   TempDir dir;
   const std::string path = dir.File("a");

@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-// IEEE 754: the value of each binary16 by its definition.
+// The value of each binary16 by IEEE 754's definition.
 double ValueOf(uint16_t half) {
   const int exponent = half >> 10 & 0x1F, mantissa = half & 0x3FF;
   const double magnitude = exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);

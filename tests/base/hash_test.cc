@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-// Published values of XXH64; the second is of xxHash's own sanity check.
+// Published values of XXH64. The second is from xxHash's own sanity check.
 TEST(Hash64, IsXxh64) {
   EXPECT_EQ(Hash64(""), 0xef46db3751d8e999u);
   EXPECT_EQ(Hash64("", 2654435761u), 0xac75fda2929b17efu);

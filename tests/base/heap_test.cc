@@ -17,8 +17,8 @@
 namespace penstock {
 namespace {
 
-// Rows that come and go, as a client has them: `blocks` of 1 MiB at a time, again and again. Page faults of the last
-// rounds.
+// Allocates and frees rows like a client, `blocks` of 1 MiB at a time in several rounds. Returns the page faults of the
+// last rounds.
 long FaultsOf(int blocks) {
   long faults = 0;
   std::thread([&] {

@@ -17,7 +17,7 @@ TEST(HostCpu, OthersHaveWhatTheHostUsedAndThisProcessDidNot) {
     std::ofstream(stat) << line << "\ncpu0 1 2 3\n";
     return UsedCpu(stat);
   };
-  // Idle and waiting for I/O are no use; what a hypervisor gave to others is.
+  // Time idle or waiting for I/O does not count as used. Time that a hypervisor gave to other guests does.
   const double ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
   const HostCpu before = with("cpu  1000000 10 500 7000 80 1 2 3 0 0");
   const HostCpu after = with("cpu  1000400 20 600 9000 99 2 3 14 0 0");

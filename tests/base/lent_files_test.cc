@@ -36,7 +36,7 @@ TEST(LentFiles, AFileThatIsGoneIsFoundNoMore) {
   EXPECT_NE((*files->Create(kBytes))->id(), id) << "also where it comes to lie in the same place";
 }
 
-// A trainer holds the descriptor, and may be anybody's program.
+// A trainer has the descriptor, and may be any program.
 TEST(LentFiles, WhoHasTheDescriptorCanNeitherWriteNorCutItShort) {
   const auto file = *std::make_shared<LentFiles>()->Create(kBytes);
   std::memset(file->data(), 7, kBytes);

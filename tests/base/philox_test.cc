@@ -74,7 +74,7 @@ TEST(SampleRandom, BelowIsUnbiasedForEveryN) {
     for (int i = 0; i < 50'000; ++i) ++counts[random.Below(n)];
     for (const int count : counts) EXPECT_NEAR(count, 50'000.0 / n, 5 * 224.0);
   }
-  // Two thirds of the words are rejected or spread for n = 3 * 2^30: halves stay even.
+  // For n = 3 * 2^30, two thirds of the words are rejected or spread: both halves stay equally likely.
   int low = 0;
   for (int i = 0; i < 50'000; ++i) low += random.Below(3u << 30) < (3u << 29);
   EXPECT_NEAR(low, 25'000, 600);

@@ -41,7 +41,7 @@ TEST(PortableMath, Borders) {
   EXPECT_NEAR(PortableLog(5e-324), -744.4400719213812, 1e-9);
 }
 
-// The very bits: what draws and filter weights are made of must never change.
+// The exact bits: draws and filter weights depend on them, so they must never change.
 TEST(PortableMath, GoldenBits) {
   uint64_t bits = 0;
   for (int i = 1; i <= 1000; ++i) {

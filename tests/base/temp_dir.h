@@ -1,4 +1,4 @@
-// A folder that is gone when the test is.
+// A folder that exists as long as the test.
 #ifndef PENSTOCK_TESTS_PIPELINE_BASE_TEMP_DIR_H_
 #define PENSTOCK_TESTS_PIPELINE_BASE_TEMP_DIR_H_
 
@@ -28,7 +28,7 @@ class TempDir {
 
   const std::string& path() const { return path_; }
   std::string File(const std::string& name) const { return path_ + "/" + name; }
-  // Writes a file, with the folders above it.
+  // Writes a file, and creates the folders above it.
   void Write(const std::string& name, const std::string& content) const {
     const std::filesystem::path file = File(name);
     std::filesystem::create_directories(file.parent_path());

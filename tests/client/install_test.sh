@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The installed client package is enough for an outsider: builds client/examples with find_package(Penstock).
+# The installed client package suffices for an external program: builds client/examples with find_package(Penstock).
 #   install_test.sh SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source_dir=$1 build_dir=$2
@@ -15,7 +15,7 @@ done
 ! grep -rq "$source_dir" "$place/prefix" --include='*.cmake' --include='*.h' ||
   fail "the package names the source tree: $(grep -rl "$source_dir" "$place/prefix" --include='*.cmake' --include='*.h')"
 
-# A copy of the example, so that nothing of the tree is near.
+# A copy of the example, so that no other file of the tree is near.
 cp -r "$source_dir/client/examples" "$place/examples"
 cmake -G Ninja -S "$place/examples" -B "$place/build" -DCMAKE_PREFIX_PATH="$place/prefix" -DCMAKE_BUILD_TYPE=Release \
   >"$place/configure.log" 2>&1 || { cat "$place/configure.log"; fail "an outsider cannot find_package(Penstock)"; }

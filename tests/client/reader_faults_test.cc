@@ -6,14 +6,6 @@
 namespace penstock {
 namespace {
 
-std::set<uint64_t> BadRecordsTold(FakeCluster& cluster) {
-  std::set<uint64_t> records;
-  for (const v1::ReportSessionRequest& report : cluster.coordinator.reports()) {
-    for (const v1::BadRecord& record : report.bad_records()) records.insert(record.record());
-  }
-  return records;
-}
-
 TEST(ReaderFaults, AKilledWorkerLosesAndRepeatsNothing) {
   FakeCluster cluster(3);
   auto reader = cluster.Open(cluster.options(4));
@@ -82,7 +74,7 @@ TEST(ReaderFaults, MalformedMessagesAreAnErrorThatNamesTheWorker) {
     alone.workers[0]->Behave(c.how);
     auto reader = alone.Open(alone.options());
     ASSERT_NE(reader, nullptr);
-    // Not one row comes out of it.
+    // The reader returns no row of it.
     std::string message;
     EXPECT_TRUE(WaitUntil([&] {
       const auto batch = reader->Next(absl::Milliseconds(50));
@@ -91,7 +83,7 @@ TEST(ReaderFaults, MalformedMessagesAreAnErrorThatNamesTheWorker) {
       return message.find("worker w0") != std::string::npos && message.find(c.says) != std::string::npos;
     })) << message;
 
-    // Another worker makes up for it.
+    // Another worker replaces it.
     FakeCluster two(2);
     two.workers[0]->Behave(c.how);
     auto other = two.Open(two.options());
@@ -156,48 +148,6 @@ TEST(ReaderFaults, MaskedRowsAreZeroAndInvalid) {
   EXPECT_EQ(batch->column("values").row_splits()[3] - batch->column("values").row_splits()[2], 0);
   EXPECT_TRUE(reader->Next(absl::Seconds(20)).ok());
   EXPECT_EQ(reader->Stats().masked_rows, 2u);
-  // The coordinator hears which records they were.
-  const std::set<uint64_t> bad = {cluster.job.RecordOf(0, 2), cluster.job.RecordOf(0, 9)};
-  EXPECT_TRUE(WaitUntil([&] { return BadRecordsTold(cluster) == bad; }));
-}
-
-TEST(ReaderFaults, TheCoordinatorHearsOnceOfARowWhatIsWrongWithItsRecord) {
-  FakeCluster cluster(1);
-  Misbehavior how;
-  how.masked = {2};
-  how.substituted = {{9, 5}};
-  how.twice = true;
-  cluster.workers[0]->Behave(how);
-  auto reader = cluster.Open(cluster.options());
-  ASSERT_NE(reader, nullptr);
-  ASSERT_TRUE(reader->Next(absl::Seconds(20)).ok());
-  ASSERT_TRUE(reader->Next(absl::Seconds(20)).ok());
-  reader.reset();
-  ASSERT_TRUE(WaitUntil([&] { return BadRecordsTold(cluster).size() == 2; }));
-  std::map<uint64_t, v1::BadRecord> bad;
-  for (const v1::ReportSessionRequest& report : cluster.coordinator.reports()) {
-    for (const v1::BadRecord& record : report.bad_records()) EXPECT_TRUE(bad.emplace(record.record(), record).second);
-  }
-  ASSERT_EQ(bad.size(), 2u);
-  const v1::BadRecord& masked = bad.at(cluster.job.RecordOf(0, 2));
-  EXPECT_EQ(masked.reason(), "damaged image");
-  EXPECT_EQ(masked.message(), "row 2 is made up");
-  EXPECT_EQ(masked.offset(), 200u);
-  EXPECT_EQ(bad.at(cluster.job.RecordOf(0, 9)).message(), "row 9 is made up");
-}
-
-TEST(ReaderFaults, AWorkerThatSaysWhatIsWrongOfNoRowIsLeft) {
-  FakeCluster cluster(2);
-  Misbehavior how;
-  for (uint64_t row = 0; row < 100; ++row) how.masked.insert(row);
-  how.faults_out_of_range = true;
-  cluster.workers[0]->Behave(how);
-  auto reader = cluster.Open(cluster.options());
-  ASSERT_NE(reader, nullptr);
-  auto batch = reader->Next(absl::Seconds(20));
-  ASSERT_TRUE(batch.ok()) << batch.status();
-  EXPECT_EQ(CheckBatch(cluster.job, *batch), "");
-  EXPECT_GT(reader->Stats().broken_streams, 0u);
 }
 
 TEST(ReaderFaults, ASubstitutedRowSaysWhoseContentItHolds) {
@@ -239,17 +189,6 @@ TEST(ReaderFaults, ARecordThatIsNoneStandsInForNothing) {
   EXPECT_GT(reader->Stats().broken_streams, 0u);
 }
 
-TEST(ReaderFaults, AShortReadTellsTheCoordinatorOfItsBadRecordsAsItCloses) {
-  FakeCluster cluster(1);
-  cluster.workers[0]->Behave({.masked = {2}});
-  auto reader = cluster.Open(cluster.options());
-  ASSERT_NE(reader, nullptr);
-  ASSERT_TRUE(reader->Next(absl::Seconds(20)).ok());
-  reader.reset();
-  const std::set<uint64_t> bad = {cluster.job.RecordOf(0, 2)};
-  EXPECT_TRUE(WaitUntil([&] { return BadRecordsTold(cluster) == bad; }));
-}
-
 TEST(ReaderFaults, ARefusedSessionIsToldWithItsNumbers) {
   FakeCluster cluster(2);
   for (auto& worker : cluster.workers) {
@@ -260,7 +199,7 @@ TEST(ReaderFaults, ARefusedSessionIsToldWithItsNumbers) {
   auto batch = reader->Next(absl::Seconds(20));
   EXPECT_EQ(batch.status().code(), absl::StatusCode::kResourceExhausted) << batch.status();
   EXPECT_NE(std::string(batch.status().message()).find("400 are free"), std::string::npos);
-  // One that has room serves everything.
+  // A worker with enough memory serves everything.
   cluster.workers[1]->Behave({});
   EXPECT_TRUE(WaitUntil([&] { return reader->Next(absl::Seconds(20)).ok(); }));
 }

@@ -1,5 +1,5 @@
-// A reader of a job that mixes rows, with a made-up coordinator and workers: the same rows for every world size, batch
-// size and resumption.
+// A reader of a job that mixes rows, with a fake coordinator and fake workers: the rows are the same for every world
+// size, batch size and resumption.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ struct Row {
   bool operator==(const Row&) const = default;
 };
 
-// The job's law, and the job with it at the coordinator.
+// The job's mix, and the coordinator's job with it.
 MixLaw Law() { return {.mixup_alpha = 0.5, .cutmix_alpha = 1, .probability = 0.75f}; }
 
 class MixingCluster : public FakeCluster {
@@ -44,7 +44,7 @@ class MixingCluster : public FakeCluster {
   }
 };
 
-// Row `row` of the epoch, which has `rows` real ones and ends at `end`, mixed.
+// Returns the mixed row `row` of the epoch. The epoch ends at `end`.
 Row Expected(const FakeJob& job, uint64_t epoch, uint64_t row, uint64_t end, uint32_t group) {
   std::vector<std::string> images;
   std::vector<std::vector<float>> labels;
@@ -83,7 +83,7 @@ std::vector<Row> RowsOf(const Batch& batch) {
   return rows;
 }
 
-// Reads to the end and checks every row. Returns how many there were.
+// Reads to the end and checks every row. Returns their number.
 size_t CheckAll(const FakeJob& job, Reader* reader, uint32_t group, uint64_t rank = 0, uint64_t world_size = 1,
                 uint64_t batch_size = 0) {
   const uint64_t size = batch_size != 0 ? batch_size : job.batch;

@@ -102,10 +102,10 @@ TEST(Reader, GoesOnFromASavedState) {
     auto first = reader->Next(absl::Seconds(20));
     ASSERT_TRUE(first.ok()) << first.status();
     EXPECT_EQ(first->position(), 40u);
-    EXPECT_EQ(first->step(), 0u);
+    EXPECT_EQ(first->step(), 5u);
     EXPECT_EQ(ReadAll(cluster.job, reader.get()).batches, 6 + 12);
   }
-  // With another batch size and world size the rows go on at the same place.
+  // With another batch size and world size the rows continue at the same place.
   options.batch_size = 4;
   options.world_size = 2;
   options.rank = 1;
@@ -255,7 +255,7 @@ TEST(Reader, BatchesOutliveTheReader) {
   EXPECT_EQ(CheckBatch(cluster.job, kept), "");
 }
 
-// Counts what is out, and can refuse.
+// Counts allocated blocks, and can refuse.
 class CountingAllocator final : public Allocator {
  public:
   void* Allocate(size_t bytes) override {

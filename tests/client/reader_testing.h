@@ -1,4 +1,4 @@
-// A fake coordinator and fake workers, and readers of their job.
+// A fake coordinator, fake workers, and readers of their job.
 #ifndef PENSTOCK_TESTS_CLIENT_READER_TESTING_H_
 #define PENSTOCK_TESTS_CLIENT_READER_TESTING_H_
 
@@ -54,7 +54,7 @@ class FakeCluster {
   std::vector<std::unique_ptr<FakeWorker>> workers;
 };
 
-// Reads to the end (checking every batch) or to an error, which is returned with the number of batches.
+// The end of a read, and the number of checked batches before it.
 struct ReadEnd {
   int batches = 0;
   absl::Status status;  // OutOfRange at the end

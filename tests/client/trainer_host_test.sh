@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A host of trainers alone: it is configured without what the server needs, pkg-config (whose answer about gRPC takes half a
-# second) is asked once for each library, and the packages that client/README.md names are those that ./run knows.
+# A host with trainers only: its configuration does not look for the server's libraries, and asks pkg-config once for
+# each library (an answer about gRPC takes half a second). ./run knows the packages that client/README.md names.
 #   trainer_host_test.sh SOURCE_DIR
 set -euo pipefail
 source_dir=$1

@@ -276,7 +276,8 @@ log { level: "inof" }
 
 TEST(DaemonConfig, DefaultsLeaveRoomBesideTheCaches) {
   v1::DaemonConfig config;
-  FillDaemonDefaults(DaemonRole::kWorker, &config);
+  FillDaemonDefaults(DaemonRole::kWorker, {uint64_t{2} << 30, "a test"}, &config);
+  EXPECT_EQ(config.worker_settings().memory_budget_bytes(), uint64_t{1} << 30);
   EXPECT_THAT(Lines(CheckDaemonConfig(config)), IsEmpty());
   EXPECT_LE(config.worker_settings().record_cache_bytes() * 2, config.worker_settings().memory_budget_bytes());
   EXPECT_EQ(config.coordinator_settings().dead_after_ms(), 3000u);

@@ -1,4 +1,4 @@
-// Rows that come over several connections of one stream, between processes.
+// Rows over several connections of one stream, between processes.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -15,7 +15,7 @@ namespace {
 class ConnectionsTest : public ::testing::Test {
  protected:
   ConnectionsTest() : dataset_(MakeImageDataset({.shards = 4, .records_per_shard = 16}, folder_.path())) {
-    // The same rows again and again, from the cache, so that much comes through.
+    // Repeats the same rows from the cache, so that many bytes pass.
     dataset_.job.clear_ops();
     dataset_.job.add_ops()->mutable_decode_image()->set_channels(v1::DecodeImage::RGB);
     v1::Resize* resize = dataset_.job.add_ops()->mutable_resize();

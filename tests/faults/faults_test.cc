@@ -1,5 +1,5 @@
-// Processes that are killed, stopped, drained and started again while a trainer reads: nothing lost, nothing repeated,
-// the same digest, and no long wait.
+// Processes that are killed, stopped, drained and restarted while a trainer reads. No row is lost or repeated, the
+// digest is the same, and no wait is long.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -17,17 +17,17 @@ namespace penstock {
 namespace {
 
 constexpr double kLongestStall = 2;  // seconds, after a crash
-constexpr double kNoStall = 1;       // when a worker comes, or goes in good order
+constexpr double kNoStall = 1;       // seconds, if a worker joins or leaves in good order
 
 class FaultsTest : public ::testing::Test {
  protected:
-  // 6 shards of 80 images in steps of 16: 30 steps an epoch, of which the trainer asks for 4 ahead.
+  // 6 shards of 80 images in steps of 16: 30 steps an epoch, of which the trainer prefetches 4.
   FaultsTest() : dataset_(MakeImageDataset({.shards = 6, .records_per_shard = 80}, folder_.path())) {
     dataset_.job.mutable_batch()->set_size(16);
     expected_ = LocalDigest(dataset_, dataset_.job, 2);
   }
 
-  // Two epochs, with `at_step` called once, after step 15 of the first, and `later` after step 35.
+  // Two epochs. Calls `at_step` once, after step 15 of the first, and `later` after step 35.
   ReadPlan Plan(std::function<void()> at_step, std::function<void()> later = {}) const {
     ReadPlan plan;
     plan.options.job = dataset_.job.name();
@@ -142,7 +142,7 @@ TEST_F(FaultsTest, ARestartedCoordinatorFindsJobsAndWorkersAgain) {
 TEST_F(FaultsTest, AWorkerThatIsKilledAndComesBackServesAgain) {
   ProcessCluster cluster(Workers(1), dataset_.roots);
   SubmitTo(cluster, 1);
-  // The only one: the trainer waits until another is there.
+  // It is the only worker: the trainer waits for another.
   const ReadResult result = ReadThrough(cluster.address(), Plan([&] {
                                           cluster.worker(0).process->Signal(SIGKILL);
                                           cluster.worker(0).process->WaitForExit();
@@ -152,7 +152,7 @@ TEST_F(FaultsTest, AWorkerThatIsKilledAndComesBackServesAgain) {
   EXPECT_EQ(result.digest, expected_);
 }
 
-// Its rows come from it or from others, a few times from both; bench/slow_worker.sh measures what it costs.
+// The worker's rows come from it or from others, a few of them from both. bench/slow_worker.sh measures the cost.
 TEST_F(FaultsTest, AWorkerThatIsStoppedFourFifthsOfTheTimeChangesNoRow) {
   ProcessCluster cluster(Workers(3), dataset_.roots);
   SubmitTo(cluster, 3);
@@ -171,7 +171,7 @@ TEST_F(FaultsTest, AWorkerThatIsStoppedFourFifthsOfTheTimeChangesNoRow) {
   ExpectTheSameRows(result, cluster, kLongestStall);
 }
 
-// A step that takes workers long to make is waited for, not asked for again while it is being made.
+// The reader waits for a step that takes workers long to make, and does not fetch its rows a second time.
 TEST(LargeStepTest, ComesFromHealthyWorkersWithoutARowFetchedOrTwice) {
   TempFolder folder;
   TestDataset large = MakeNumberDataset({.shards = 6, .records_per_shard = 25000}, folder.path());
@@ -192,13 +192,13 @@ TEST(LargeStepTest, ComesFromHealthyWorkersWithoutARowFetchedOrTwice) {
   EXPECT_TRUE(EveryRecordOncePerEpoch(result, large.records, 2));
 }
 
-// 256 MiB + 96 MiB of process for 60 s, scaled down: a budget that is far below what the trainer has asked for.
+// 256 MiB plus 96 MiB of process for 60 s, scaled down: the budget is far below the trainer's requests.
 TEST_F(FaultsTest, ASlowTrainerDoesNotGrowAWorkerPastItsBudget) {
   constexpr uint64_t kBudget = 64 << 20, kProcess = 96 << 20;
   TempFolder folder;
   TestDataset large =
       MakeImageDataset({.shards = 2, .records_per_shard = 60, .width = 256, .height = 192, .crop = 224}, folder.path());
-  large.job.mutable_batch()->set_size(24);  // 3.6 MB a step
+  large.job.mutable_batch()->set_size(24);  // 3.6 MB per step
   ProcessClusterOptions options = Workers(1);
   options.threads = 2;
   options.worker_flags = {"--memory-budget", "64MiB", "--record-cache", "8MiB"};
@@ -208,7 +208,7 @@ TEST_F(FaultsTest, ASlowTrainerDoesNotGrowAWorkerPastItsBudget) {
   plan.options.job = large.job.name();
   plan.options.epochs = 12;  // 216 MB of rows in all
   plan.options.prefetch_steps = 60;
-  // The slow trainer: it works for that long on each step, and waits for nobody.
+  // The slow trainer works on each step for this time.
   plan.after_step = [](uint64_t) { Clock::Real()->Pause(30 * kMillisecond); };
   const ReadResult result = ReadThrough(cluster.address(), plan);
   ASSERT_TRUE(result.status.ok()) << result.status << cluster.Logs();

@@ -1,4 +1,4 @@
-// Clients that ask for far more than they take: a worker's memory stays what was promised, and who reads is served.
+// Clients that request far more than they read: a worker's memory stays within its promise, and readers are served.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,10 +20,10 @@ namespace {
 using ::testing::ContainsRegex;
 
 constexpr uint64_t kBudget = uint64_t{256} << 20;
-constexpr uint64_t kProcess = uint64_t{96} << 20;  // docs/operations.md, "Memory and CPU"
+constexpr uint64_t kProcess = uint64_t{96} << 20;  // docs/caches.md, "Memory and CPU"
 constexpr double kLongestWait = 3;                 // seconds
 constexpr std::chrono::seconds kReading(5), kReadingAtMost(20);
-constexpr int kFetches = 32, kFetchedRows = 15872;  // just what a session may have open
+constexpr int kFetches = 32, kFetchedRows = 15872;  // the most that a session may have open
 
 class FloodTest : public ::testing::Test {
  protected:
@@ -32,7 +32,7 @@ class FloodTest : public ::testing::Test {
   static ProcessClusterOptions Options() {
     ProcessClusterOptions options;
     options.threads = 2;
-    // Without a cache of rows: what it keeps all sessions share, and nothing is filled.
+    // Without a row cache, whose rows all sessions would share, so that the flood would not fill the memory.
     options.worker_flags = {"--memory-budget", "256MiB", "--record-cache", "16MiB", "--row-cache", "0"};
     return options;
   }
@@ -44,7 +44,7 @@ class FloodTest : public ::testing::Test {
     return dataset;
   }
 
-  // Submits and gives the job as trainers see it, with its worker.
+  // Submits the job and returns it as trainers see it, with its worker.
   v1::Job Submitted(const TestDataset& dataset) {
     const absl::Status submitted = cluster_.control().Submit(dataset.job);
     EXPECT_TRUE(submitted.ok()) << submitted << cluster_.Logs();
@@ -52,7 +52,7 @@ class FloodTest : public ::testing::Test {
     return cluster_.control().GetJob(dataset.job.name()).value();
   }
 
-  // `count` sessions that send their messages and read nothing.
+  // Opens `count` sessions that send their messages and read nothing.
   void Flood(const v1::Job& job, int count, const std::vector<v1::ClientMessage>& messages) {
     for (int i = 0; i < count; ++i) {
       std::vector<v1::ClientMessage> all = {OpenMessage(job, absl::StrCat("flood-", i))};
@@ -60,8 +60,8 @@ class FloodTest : public ::testing::Test {
       clients_.push_back(DeafClient::Connect(&transport_, job.view().workers(0).address(), std::move(all)));
     }
   }
-  // Reads beside the others: for some seconds, during which the worker takes all that it will take, and on until the
-  // log says `closed`, if that is not empty.
+  // Reads next to the other clients: for some seconds, in which the worker accepts as much as it will, and then until
+  // the log contains `closed`, if that is not empty.
   ReadResult ReadBeside(const v1::Job& job, const std::string& closed) {
     ReadPlan plan;
     plan.options.job = job.name();
@@ -109,7 +109,22 @@ TEST_F(FloodTest, AHundredSessionsThatGrantAndNeverReadStayInTheBudget) {
   ExpectServedWithinTheBudget(ReadBeside(job, ""));
 }
 
-// Rows of a few bytes: what is kept beside them is what counts.
+// Reserves of the clients leave no room for a new reader. It is served as soon as they are closed.
+TEST_F(FloodTest, AReaderWaitsForTheMemoryThatClientsReserveAndReadNothing) {
+  TestDataset dataset = Images();
+  dataset.job.mutable_batch()->set_size(24);
+  const v1::Job job = Submitted(dataset);
+  Flood(job, 73, GrantMessages(job, dataset.records, 200));
+  ReadPlan plan;
+  plan.options.job = job.name();
+  plan.max_steps = 5;
+  const ReadResult read = ReadThrough(cluster_.address(), plan);
+  ASSERT_TRUE(read.status.ok()) << read.status << cluster_.Logs();
+  EXPECT_EQ(read.steps.size(), 5u);
+  EXPECT_THAT(cluster_.Logs(), ContainsRegex("is closed: this client has read nothing for 10 s"));
+}
+
+// Rows of a few bytes: the memory for their bookkeeping dominates.
 TEST_F(FloodTest, TinyRowsStayInTheBudgetToo) {
   const TestDataset dataset = MakeNumberDataset({.shards = 2, .records_per_shard = 4000}, folder_.path());
   const v1::Job job = Submitted(dataset);

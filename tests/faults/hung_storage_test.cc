@@ -1,4 +1,4 @@
-// Storage that answers no more: a worker stops within its bound all the same, and readers go on with others.
+// Storage that no longer answers: a worker still stops within its bound, and readers continue with other workers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -23,9 +23,9 @@ namespace {
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-// docs/operations.md, "Workers come and go": what stopping may take, and some for a busy machine.
+// docs/operations.md, "Workers come and go": the longest stop, plus a margin for a busy machine.
 constexpr double kStopping = 5 + 2;
-// The same of a process that was asked to end: its drain_timeout_ms (here), the last word to the coordinator, stopping.
+// The same for a process after SIGTERM: its drain_timeout_ms (here), its last call to the coordinator, and the stop.
 constexpr seconds kDraining(1);
 constexpr seconds kEnding = kDraining + seconds(2) + seconds(5) + seconds(2);
 
@@ -50,7 +50,7 @@ class HungStorageTest : public ::testing::Test {
   TestDataset dataset_;
 };
 
-// ---- In this process: how long Stop takes --------------------------------------------------------------------------
+// ---- In this process: the time of Stop -----------------------------------------------------------------------------
 
 class HungWorkerTest : public HungStorageTest {
  protected:
@@ -71,7 +71,7 @@ class HungWorkerTest : public HungStorageTest {
       ReadThrough(cluster_.address(), plan).status.IgnoreError();
     });
   }
-  // And what follows when the worker goes.
+  // Includes the work after the worker's end.
   void ExpectStopsInTime() {
     const auto start = std::chrono::steady_clock::now();
     cluster_.StopWorkers();
@@ -200,7 +200,7 @@ TEST_F(HungProcessTest, AWorkerThatDoesNotEvenSeeItsDataRootsEndsAtOnce) {
   Process worker({PENSTOCKD, "worker", "--coordinator", cluster.address(), "--state-dir", folder_.File("state"),
                   "--data-root", data_.path()},
                  folder_.File("log"), Environment());
-  // It says nothing before it has its data roots; its second of time is long enough to get there.
+  // The worker logs nothing before it has its data roots. A second suffices to get there.
   EXPECT_EQ(worker.WaitForExit(seconds(1)), INT_MIN) << "it does not hang";
   worker.Signal(SIGTERM);
   EXPECT_EQ(worker.WaitForExit(seconds(2)), 1);

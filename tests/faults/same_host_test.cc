@@ -1,4 +1,4 @@
-// Trainers on a worker's host, as processes: rows are the same whatever carries them, and whoever dies leaves nothing.
+// Trainers on a worker's host, as processes: rows are the same with every carrier, and dead processes leave nothing.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -33,7 +33,7 @@ class SameHostTest : public ::testing::Test {
     EXPECT_EQ(result.digest, expected_);
     return result;
   }
-  // Mappings of rings in a process.
+  // The number of a process's mappings of rings.
   static int Rings(pid_t process) {
     std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
     int count = 0;

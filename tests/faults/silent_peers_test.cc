@@ -1,5 +1,5 @@
-// Addresses that do not answer, in place of a worker and of the coordinator: each program says within its deadline
-// which one, and a reader with another worker goes on.
+// Addresses that do not answer, in place of a worker and of the coordinator. Each program names the address within its
+// deadline, and a reader with another worker continues.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -47,7 +47,7 @@ class SilentPeersTest : public ::testing::TestWithParam<SilentPort::Kind> {
 
 TEST_P(SilentPeersTest, AWorkerThatDoesNotAnswerCostsAReaderTwoSecondsAtMost) {
   ProcessCluster cluster({.shared_memory = false}, dataset_.roots);
-  // It serves, registers and beats; but nobody reaches it under the address that it gives.
+  // The worker serves, registers and sends heartbeats, but no client reaches it at its advertised address.
   cluster.AddWorker({"--advertise", silent_.address()});
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
   ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 2)) << cluster.Logs();
@@ -61,7 +61,7 @@ TEST_P(SilentPeersTest, AWorkerThatDoesNotAnswerCostsAReaderTwoSecondsAtMost) {
 
 TEST_P(SilentPeersTest, AReaderWhoseOnlyWorkerDoesNotAnswerSaysWhich) {
   ProcessClusterOptions options;
-  options.shared_memory = false;  // reached here it would answer
+  options.shared_memory = false;  // through shared memory it would answer
   options.worker_flags.insert(options.worker_flags.end(), {"--advertise", silent_.address()});
   ProcessCluster cluster(options, dataset_.roots);
   ASSERT_TRUE(cluster.control().Submit(dataset_.job).ok()) << cluster.Logs();
@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(All, SilentPeersTest, ::testing::Values(SilentPort::Kin
                            return kind.param == SilentPort::Kind::kMute ? "Mute" : "BlackHole";
                          });
 
-// The coordinator's place: both kinds of silence at once.
+// At the coordinator's address: both kinds of silence at once.
 class SilentCoordinatorTest : public ::testing::Test {
  protected:
   std::string Log(const std::string& name) const { return ReadWholeFile(folder_.File(name)).value_or("(no output)"); }
@@ -120,7 +120,8 @@ TEST_F(SilentCoordinatorTest, TheCommandEndsInTimeAndNamesIt) {
   std::vector<Run> runs;
   const auto start = std::chrono::steady_clock::now();
   for (const std::string& address : addresses_) {
-    const std::vector<std::vector<std::string>> commands = {{"status"}, {"drain", "some-worker"}, {"read", "any"}};
+    const std::vector<std::vector<std::string>> commands = {
+        {"status"}, {"drain", "some-worker"}, {"read", "any", "--timeout", "8"}};
     for (const std::vector<std::string>& command : commands) {
       std::vector<std::string> arguments = {PENSTOCK};
       arguments.insert(arguments.end(), command.begin(), command.end());
@@ -135,6 +136,24 @@ TEST_F(SilentCoordinatorTest, TheCommandEndsInTimeAndNamesIt) {
     EXPECT_THAT(Log(run.name), HasSubstr(run.address)) << run.name;
   }
   EXPECT_LT(Since(start), 15);
+}
+
+TEST_F(SilentCoordinatorTest, AReaderOfAJobFileNamesItAfterThreeSeconds) {
+  const TestDataset dataset = MakeImageDataset({.shards = 1, .records_per_shard = 8}, folder_.path());
+  ASSERT_TRUE(WriteFileAtomically(folder_.File("job.textproto"), dataset.job.DebugString()).ok());
+  std::vector<std::unique_ptr<Process>> readers;
+  for (const std::string& address : addresses_) {
+    readers.push_back(std::make_unique<Process>(
+        std::vector<std::string>{PENSTOCK, "read", folder_.File("job.textproto"), "--coordinator", address},
+        folder_.File(address)));
+  }
+  for (size_t i = 0; i < readers.size(); ++i) {
+    const std::string& address = addresses_[i];
+    const auto said = [&] { return absl::StrContains(Log(address), "waiting to submit: "); };
+    EXPECT_TRUE(WaitUntil(said, seconds(8))) << Log(address);
+    EXPECT_THAT(Log(address), HasSubstr(address));
+    EXPECT_TRUE(readers[i]->running()) << "it waits for --timeout: " << Log(address);
+  }
 }
 
 TEST_F(SilentCoordinatorTest, AWorkerNamesItAndEndsInTimeWhenAsked) {

@@ -1,4 +1,4 @@
-"""What pytest gives to every test here: what tests/python has."""
+"""Fixtures of every test in this folder: those of tests/python."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Runs a file of examples/python as its reader would, and reads what it prints."""
+"""Runs a file of examples/python as its reader would, and parses its output."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from fixtures import BIN, ROOT
 class Run(NamedTuple):
     losses: list
     correct: list
-    rows: list  # of each evaluation
+    rows: list  # rows of each evaluation
     speeds: list  # rows/s of each rank
     printed: str
 
@@ -23,7 +23,7 @@ def run_example(name, job, *arguments, launcher=()):
     command = [sys.executable, *launcher, str(ROOT / "examples" / "python" / name), job.path, job.data, *map(str, arguments)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-    # Ranks share one pipe: what one prints may come between another's words and the end of its line.
+    # Ranks share one pipe: the output of one may be between the words and the end of line of another rank.
     epochs = re.findall(r"epoch \d+: loss ([\d.]+), accuracy [\d.]+ \((\d+) of (\d+)\)", done.stdout)
     speeds = re.findall(r"(\d+) rows/s, waited \d+ % of the time", done.stdout)
     return Run(
@@ -36,7 +36,7 @@ def run_example(name, job, *arguments, launcher=()):
 
 
 def check_training(run, epochs, ranks=1):
-    """The loss falls, and each of the 100 rows was counted once in each evaluation."""
+    """Checks that the loss falls, and that each evaluation counts each of the 100 rows once."""
     assert len(run.losses) == epochs, run.printed
     assert run.losses[-1] < run.losses[0]
     assert run.rows == [100] * epochs

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests that need frameworks from PyPI, ruff and mypy: ./run test-frameworks calls it with the environment's Python.
-#   run.sh PYTHON PROGRAMS [FOLDER ...]     FOLDER: torch, tensorflow, jax, data, imports, lint; without one all of them
+# The tests that need frameworks from PyPI, ruff and mypy. ./run test-frameworks calls this with the environment's Python.
+#   run.sh PYTHON PROGRAMS [FOLDER ...]     FOLDER: torch, tensorflow, jax, data, imports, lint; default: all of them
 set -uo pipefail
 python=$1 programs=$2
 shift 2
@@ -8,15 +8,15 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 [ $# -gt 0 ] || set -- lint imports data torch tensorflow jax
 
 export PENSTOCK_BIN=$programs PYTHONDONTWRITEBYTECODE=1
-# What TensorFlow says of processors and graphics cards at each start; and no framework asks the network for anything.
+# Hides TensorFlow's messages about processors and graphics cards at each start. No framework may use the network.
 export TF_CPP_MIN_LOG_LEVEL=2 CUDA_VISIBLE_DEVICES= HF_HUB_OFFLINE=1
 
 lint() {
-  "$python" -m ruff check client/python tests/python tests/frameworks tests/object_storage examples/python bench &&
+  "$python" -m ruff check client/python tests/python tests/frameworks tests/object_storage examples/python bench tests/structure &&
     (cd client/python && "$python" -m mypy)
 }
 
-# Each folder in a process of its own: a framework changes the process it is imported into.
+# Each folder has its own process, because a framework changes the process that imports it.
 failed=()
 for folder in "$@"; do
   printf '\n-- %s\n' "$folder"

@@ -11,7 +11,7 @@
 
 namespace penstock {
 
-// `bytes` must outlive it.
+// `bytes` must outlive the file.
 class BytesFile final : public RandomAccessFile {
  public:
   explicit BytesFile(std::string_view bytes) : bytes_(bytes) {}

@@ -1,6 +1,6 @@
-// Writes the seeds of the fuzz targets: small inputs of every kind that the parsers know, made by our own writers and
-// by the libraries that we read with. The job files' seeds are written by hand and stay; the images other than JPEG are
-// written by tests/pipeline/image/formats/make_pictures.py.
+// Writes the seeds of the fuzz targets: small inputs of every kind that the parsers accept, made by our own writers and
+// by the libraries that we read with. The job files' seeds are written by hand and stay.
+// tests/pipeline/image/formats/make_pictures.py writes the images other than JPEG.
 //   make_seeds tests/fuzz
 #include <cstdint>
 #include <cstdio>
@@ -69,7 +69,7 @@ std::string SmallSequence() {
       .Serialize();
 }
 
-// Numbers one by one, as writers before proto3 did; the last of two keys; a field that no one knows.
+// Single numbers, as writers before proto3 wrote them, a repeated key (the last one counts), and an unknown field.
 std::string OddExample() {
   const auto field = [](int number, std::string_view bytes) {
     return std::string(1, static_cast<char>(number << 3 | 2)) + static_cast<char>(bytes.size()) + std::string(bytes);
@@ -104,7 +104,7 @@ void WriteShards(const std::string& folder) {
       PS_CHECK(file.ok());
       auto index = BuildShardIndex(**file, {.compression = compression, .restart_spacing = 64});
       PS_CHECK(index.ok());
-      index->mtime_ns = 0;  // the same seed each time
+      index->mtime_ns = 0;  // makes the same seed each time
       std::string blob = index->Serialize();
       // The fuzz target appends the checksum.
       indexes.Write(empty ? std::string(name) + "-empty" : name, std::string_view(blob).substr(0, blob.size() - 8));
@@ -129,7 +129,7 @@ void WriteImages(const std::string& folder) {
       {"one_pixel", {.width = 1, .height = 1}},
   };
   for (const auto& [name, recipe] : jpegs) {
-    // What chooses the crop.
+    // These bytes choose the crop.
     for (const std::string_view choice :
          {std::string_view("\x30\x60\x50\x60", 4), std::string_view("\x90\x81\x00\xff", 4)}) {
       seeds.Write(std::string(name) + (choice[0] == '\x30' ? "" : "-corner") + ".jpg",
@@ -156,7 +156,7 @@ void WriteArchives(const std::string& folder) {
     zip.Add("note.txt", "no array", options);
     seeds.Write(name, zip.Bytes());
   }
-  // As large as the pieces in which it is inflated, and twice that.
+  // One and two pieces, in which the data is inflated.
   for (const size_t pieces : {1, 2}) {
     const size_t data = pieces * (256 << 10) - Npy("|u1", "1, 1000000", "").size();
     ZipMaker zip;

@@ -1,4 +1,4 @@
-// Runs a fuzz target on files and on the files of folders: what keeps its findings found, in every build.
+// Runs a fuzz target on files and on the files of folders, so that every build checks earlier findings.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "%s\n", bytes.status().ToString().c_str());
       return 1;
     }
-    std::fprintf(stderr, "%s\n", file.c_str());  // the last one named is the one that failed
+    std::fprintf(stderr, "%s\n", file.c_str());  // the last name printed is that of a failed input
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes->data()), bytes->size());
   }
   std::fprintf(stderr, "%zu inputs\n", files.size());

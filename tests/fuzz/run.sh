@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# tests/fuzz/run.sh [SECONDS] [TARGET...]: builds the fuzz targets (preset asan-ubsan) and runs each, or those named, for
-# SECONDS (60 unless said). Exits 1 when one found something, and says where the input lies.
+# tests/fuzz/run.sh [SECONDS] [TARGET...]: builds the fuzz targets (preset asan-ubsan) and runs all or the named ones, each for
+# SECONDS (default: 60). Exits with 1 if one failed, and prints the place of the input.
 #
-# PENSTOCK_FUZZ_DIR   corpora, logs and findings: corpora grow from run to run, outside the tree (~/.cache/penstock/fuzz)
-# PENSTOCK_FUZZ_JOBS  how many run at once (2)
+# PENSTOCK_FUZZ_DIR   corpora, logs and findings; corpora grow from run to run, outside the tree (~/.cache/penstock/fuzz)
+# PENSTOCK_FUZZ_JOBS  number of parallel runs (2)
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 root=$(readlink -f "$here/../..")
@@ -33,19 +33,19 @@ work=${PENSTOCK_FUZZ_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/penstock/fuzz}
 for target in "${targets[@]}"; do mkdir -p "$work/$target/corpus" "$work/$target/findings"; done
 export LSAN_OPTIONS="suppressions=$root/tests/support/lsan.supp" UBSAN_OPTIONS=print_stacktrace=1
 
-# One target; leaves the fuzzer's exit status in a file.
+# Runs one target. Leaves the fuzzer's exit status in a file.
 fuzz() {
   local target=$1 options=() status=0
   rm -f "$work/$target/findings/"*
   [ ! -f "$here/$target/dictionary" ] || options+=(-dict="$here/$target/dictionary")
-  local inputs=("$work/$target/corpus" "$here/$target/seeds")  # new inputs go into the first
+  local inputs=("$work/$target/corpus" "$here/$target/seeds")  # the fuzzer writes new inputs to the first
   [ ! -d "$here/$target/regressions" ] || inputs+=("$here/$target/regressions")
   "$root/build/asan-ubsan/bin/${target}_fuzzer" "${inputs[@]}" "${options[@]}" -max_total_time="$seconds" -max_len=16384 \
     -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=256 -print_final_stats=1 \
     -artifact_prefix="$work/$target/findings/" >"$work/$target/log" 2>&1 || status=$?
   echo "$status" >"$work/$target/status"
 }
-passed() { [ "$(cat "$work/$1/status" 2>/dev/null)" = 0 ]; }  # one that did not even run has not passed
+passed() { [ "$(cat "$work/$1/status" 2>/dev/null)" = 0 ]; }  # false if the fuzzer did not even start
 
 for target in "${targets[@]}"; do
   while [ "$(jobs -rp | wc -l)" -ge "${PENSTOCK_FUZZ_JOBS:-2}" ]; do wait -n || true; done

@@ -1,4 +1,4 @@
-// A job that is read without any daemon, and the same job served: the very same batches, states and outcomes.
+// A job that is read without any daemon, and the same job served: batches, states and outcomes are the same.
 #include "client/feed/direct_reader.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
-// Real processes with a bottleneck made on purpose, and with its opposite: `explain` names the one and not the other.
+// Real processes with a deliberate bottleneck, and with its opposite: `explain` names the bottleneck only in the first
+// case.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,7 +51,7 @@ std::string AllWords(const v1::Explanation& explanation) {
 
 class ExplainTest : public ::testing::Test {
  protected:
-  // 400 images, which a worker's single thread makes rows of in a millisecond or so.
+  // 400 images. A worker's single thread makes a row of them in a millisecond or so.
   explicit ExplainTest(int side = 256)
       : dataset_(MakeImageDataset(
             {.shards = 4, .records_per_shard = 100, .width = side, .height = side, .crop = side / 2}, data_.path())) {
@@ -64,7 +65,7 @@ class ExplainTest : public ::testing::Test {
   static ProcessClusterOptions Workers(int workers) {
     ProcessClusterOptions options;
     options.workers = workers;
-    // No caches that grow meanwhile: what limits a job would be another from epoch to epoch.
+    // No growing caches, so that the bottleneck is the same in each epoch.
     options.worker_flags = {"--memory-budget", "64MiB", "--record-cache", "0", "--decoded-cache", "0"};
     return options;
   }
@@ -72,7 +73,7 @@ class ExplainTest : public ::testing::Test {
     const absl::Status submitted = cluster_->control().Submit(dataset_.job);
     ASSERT_TRUE(submitted.ok()) << submitted << cluster_->Logs();
   }
-  // A trainer that reads for ever.
+  // Starts a trainer that reads without end.
   void Read(const std::vector<std::string>& flags = {}) {
     std::vector<std::string> arguments = {PENSTOCK,   "read",    "train",      "--coordinator", cluster_->address(),
                                           "--epochs", "1000000", "--no-digest"};
@@ -91,7 +92,7 @@ class ExplainTest : public ::testing::Test {
     if (!status.ok()) return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
     return reply.jobs(0);
   }
-  // Asks until it is as wanted, or for a minute; what was said last.
+  // Asks until `wanted` holds, for at most a minute. Returns the last explanation.
   v1::Explanation ExpectThat(const std::function<bool(const v1::Explanation&)>& wanted) {
     v1::Explanation last;
     const bool said = WaitUntil(
@@ -115,7 +116,7 @@ class ExplainTest : public ::testing::Test {
     arguments.insert(arguments.end(), how.begin(), how.end());
     proxy_ = std::make_unique<Process>(arguments, folder_.File("proxy.log"));
   }
-  // A worker that trainers reach through a proxy only, not through shared memory.
+  // Starts a worker that trainers reach only through a proxy, not through shared memory.
   void StartBehindProxy(const std::vector<std::string>& how) {
     Start(Workers(0));
     const std::string own = FreePort(), seen = FreePort();
@@ -151,7 +152,7 @@ TEST_F(ExplainTest, SlowReadsAreStorageUntilThreadsOfTheirOwnRead) {
   const std::vector<std::string> slow = {absl::StrCat("LD_PRELOAD=", SLOW_FILES),
                                          absl::StrCat("PENSTOCK_TEST_SLOW_FOLDER=", data_.path()),
                                          "PENSTOCK_TEST_SLOW_MS=20"};
-  cluster_->AddWorker({"--read-threads", "0"}, slow);
+  cluster_->AddWorker({"--read-threads", "0", "--name", "slow"}, slow);
   Submit();
   Read();
   Expect(Limit::STORAGE, "--read-threads 64");
@@ -161,7 +162,7 @@ TEST_F(ExplainTest, SlowReadsAreStorageUntilThreadsOfTheirOwnRead) {
   cluster_->worker(1).process->Signal(SIGKILL);
   cluster_->AddWorker({"--read-threads", "64"}, slow);
   Expect(Limit::CPU);
-  // And where nobody has said anything: the worker finds it.
+  // Without any flags the worker finds the number itself.
   cluster_->worker(2).process->Signal(SIGKILL);
   cluster_->AddWorker({}, slow);
   Expect(Limit::CPU, "has tuned itself, last read threads ");
@@ -178,14 +179,14 @@ TEST_F(ExplainTest, ALongLinkWithASmallWindowIsTheWindow) {
   Read({"--prefetch-steps", "2", "--prefetch-bytes", "1"});
   Expect(Limit::WINDOW, "prefetch_steps of");
   Read({"--prefetch-steps", "400"});
-  // What is next depends on the machine: its CPU, or the proxy, which is a link then.
+  // The next bottleneck depends on the machine: its CPU, or the proxy, which then acts as a link.
   ExpectThat([](const v1::Explanation& explained) {
     return explained.limit() == Limit::CPU || explained.limit() == Limit::NETWORK;
   });
 }
 
 TEST_F(ExplainTest, ABudgetOfFewRowsIsTheMemory) {
-  // OpenCV's resize takes the decoded image as a whole: 12 MB for a row, which has it while its record is read.
+  // OpenCV's resize needs the whole decoded image: a row needs 12 MB, already while its record is read.
   TempFolder large;
   dataset_ = MakeImageDataset({.shards = 2, .records_per_shard = 20, .width = 2000, .height = 2000}, large.path());
   dataset_.job.mutable_batch()->set_size(4);
@@ -232,7 +233,7 @@ TEST_F(ExplainTest, AWorkerThatChoosesItsCachesIsNotToldToHaveThemAndOneThatWasT
 TEST_F(ExplainTest, AVanishedFileIsNamedAlsoToASlowTrainer) {
   Start();
   Submit();
-  cluster_->worker(0).process->Signal(SIGKILL);  // its files are open
+  cluster_->worker(0).process->Signal(SIGKILL);  // it has files open
   const std::string gone = dataset_.files[2], aside = folder_.File("aside");
   std::filesystem::copy(gone, aside);
   std::filesystem::remove(gone);
@@ -248,15 +249,18 @@ TEST_F(ExplainTest, AWorkerWithASlowDiskIsTheOneThatIsSlowAndNoneIsWhereBothAreA
                                          absl::StrCat("PENSTOCK_TEST_SLOW_FOLDER=", data_.path()),
                                          "PENSTOCK_TEST_SLOW_MS=4"};
   Start();
-  cluster_->AddWorker({"--read-threads", "0"}, slow);
+  cluster_->AddWorker({"--read-threads", "0", "--name", "slow"}, slow);
   Submit();
   Read();
-  const std::string id = cluster_->worker(1).id;
-  const v1::Explanation explained = Expect(Limit::SLOW_WORKER, absl::StrCat("It waits for worker ", id));
-  EXPECT_EQ(explained.worker(), id);
+  // The bottleneck is that worker, or the CPU of the other one after it makes most of its rows.
+  ExpectThat([&](const v1::Explanation& explained) {
+    const std::string words = AllWords(explained);
+    return absl::StrContains(words, "orker slow") && absl::StrContains(words, " slower than the others") &&
+           absl::StrContains(words, "The threads of worker slow wait for storage in ");
+  });
   cluster_->worker(1).process->Signal(SIGKILL);
   cluster_->AddWorker();
-  Expect(Limit::CPU);  // of both, or of the one that happens to be waited for more
+  Expect(Limit::CPU);  // of both workers, or of the worker with the longer waits
 }
 
 TEST_F(ExplainTest, AWorkerThatBeatsAndThatTheTrainerCannotReachIsLostUntilItCan) {
@@ -277,7 +281,7 @@ TEST_F(ExplainTest, AWorkerThatBeatsAndThatTheTrainerCannotReachIsLostUntilItCan
 
 TEST_F(ExplainTest, AWorkerThatDiesIsLostAndSoonForgotten) {
   ProcessClusterOptions options = Workers(2);
-  options.dead_after_ms = 5000;  // the trainer says so first
+  options.dead_after_ms = 5000;  // the trainer reports it first
   Start(options);
   Submit();
   Read();
@@ -285,7 +289,7 @@ TEST_F(ExplainTest, AWorkerThatDiesIsLostAndSoonForgotten) {
   const std::string id = cluster_->worker(1).id;
   cluster_->worker(1).process->Signal(SIGKILL);
   EXPECT_EQ(Expect(Limit::LOST_WORKER).worker(), id);
-  Expect(Limit::CPU, absl::StrCat("the CPU of worker ", cluster_->worker(0).id));
+  Expect(Limit::CPU, "the CPU of worker ");
 }
 
 TEST_F(ExplainTest, WithoutAWorkerThatIsSaid) {
@@ -300,7 +304,7 @@ TEST_F(ExplainTest, WithoutAWorkerThatIsSaid) {
 }
 
 TEST_F(ExplainTest, RowsThatAreMixedAtTheTrainersHostMakeThatTheLimitAndPlainOnesDoNot) {
-  // Made once and kept, so that workers have next to nothing to do; each group is mixed in a copying thread.
+  // The rows are made once and cached, so that workers have little to do. A copying thread mixes each group.
   dataset_.job.clear_ops();
   dataset_.job.add_ops()->mutable_decode_image();
   v1::Resize* const resize = dataset_.job.add_ops()->mutable_resize();

@@ -1,4 +1,5 @@
-// docs/mistakes.md holds what the programs print: each of its commands is typed here, in the folder that it describes.
+// docs/mistakes.md shows the output of the programs. This test runs each of its commands in the folder that it
+// describes.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -31,7 +32,7 @@ struct Mistake {
   std::string what, command, line;
 };
 
-// `...`, or ``...`` with a blank inside where there are backticks in it. A table's bars are escaped.
+// Parses `...`, or ``...`` with inner blanks if the text contains backticks. A table's bars are escaped.
 std::string Code(absl::string_view cell) {
   cell = absl::StripAsciiWhitespace(cell);
   if (absl::ConsumePrefix(&cell, "`` ") && absl::ConsumeSuffix(&cell, " ``")) {
@@ -64,7 +65,7 @@ std::vector<Mistake> Page() {
   return mistakes;
 }
 
-// Whether `line` is `pattern`, in which a "…" stands for any text.
+// Whether `line` matches `pattern`, in which a "…" stands for any text.
 bool Matches(const std::string& line, const std::string& pattern) {
   const std::vector<std::string> pieces = absl::StrSplit(pattern, "…");
   if (pieces.size() == 1) return line == pattern;
@@ -94,7 +95,7 @@ class Mistakes : public ::testing::Test {
  protected:
   Mistakes() : home_(fs::canonical(folder_.path()).string()) {}
 
-  // The first line of what the command says: on stderr, or else on stdout.
+  // Returns the first line of the command's output: of stderr, or of stdout if stderr is empty.
   std::string FirstLine(const std::string& command) {
     const auto write = [&](const std::string& name, const std::string& text) {
       EXPECT_TRUE(WriteFileAtomically(outputs_.File(name), text).ok());
@@ -138,7 +139,7 @@ class Mistakes : public ::testing::Test {
     Do("penstock init data/other/crc.tfrecord --records 3 --name crc --out crc.textproto");
   }
 
-  // A coordinator with a worker and the job 'train', which has been read for a step.
+  // Starts a coordinator with a worker and the job 'train', one step of which has been read.
   void Serve() {
     const std::string port = outputs_.File("port");
     daemon_ = std::make_unique<Process>(
@@ -150,15 +151,17 @@ class Mistakes : public ::testing::Test {
         absl::StrCat("localhost:", std::string(absl::StripAsciiWhitespace(ReadWholeFile(port).value_or(""))));
     const std::string log = ReadWholeFile(outputs_.File("daemon.log")).value_or("");
     std::smatch found;
-    ASSERT_TRUE(std::regex_search(log, found, std::regex("worker (\\S+) listens on 127.0.0.1:(\\d+)"))) << log;
-    worker_ = found[1];
-    worker_address_ = absl::StrCat("127.0.0.1:", found[2].str());
+    ASSERT_TRUE(std::regex_search(log, found, std::regex("worker (\\S+) \\((\\S+)\\) listens on 127.0.0.1:(\\d+)")))
+        << log;
+    worker_name_ = found[1];
+    worker_ = found[2];
+    worker_address_ = absl::StrCat("127.0.0.1:", found[3].str());
     Do("penstock submit train.textproto");
     Do("penstock read train --steps 1 --state train.state");
     Do("sed 's/seed: 17/seed: 18/; s/\"train\"/\"val\"/' train.textproto | penstock submit -");
   }
 
-  // As the page has it: a home, the usual ports, a worker's id.
+  // Replaces the usual ports of the page with those of this test.
   std::string Typed(const std::string& command) const {
     return absl::StrReplaceAll(command, {{"localhost:7070", coordinator_}, {"localhost:7071", worker_address_}});
   }
@@ -168,6 +171,7 @@ class Mistakes : public ::testing::Test {
                                 {coordinator_, "localhost:7070"},
                                 {absl::StrReplaceAll(coordinator_, {{"localhost", "127.0.0.1"}}), "localhost:7070"},
                                 {worker_address_, "localhost:7071"},
+                                {worker_name_, "host1:7071"},
                                 {worker_, "host1-0123abcd"},
                                 {absl::StrCat("process ", daemon_->pid()), "process 4711"}});
   }
@@ -179,7 +183,7 @@ class Mistakes : public ::testing::Test {
   TempFolder folder_, outputs_;
   const std::string home_;
   std::unique_ptr<Process> daemon_;
-  std::string coordinator_, worker_, worker_address_;
+  std::string coordinator_, worker_, worker_name_, worker_address_;
 };
 
 TEST_F(Mistakes, EachIsToldAsThePageSays) {

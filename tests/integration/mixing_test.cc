@@ -1,4 +1,4 @@
-// Mixup and cutmix over real workers: the same rows for every world size, batch size and resumption.
+// Mixup and cutmix over real workers: the rows are the same for every world size, batch size and resumption.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 #include "pipeline/batch/batch_digest.h"
 #include "pipeline/batch/mix_job.h"
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/cluster/reading.h"
 
@@ -93,7 +94,7 @@ std::vector<Row> ValidRows(const std::vector<std::vector<Row>>& steps) {
 
 class MixingTest : public ::testing::Test {
  protected:
-  // 5 shards of 39 images in steps of 16: 12 steps, and 3 rows.
+  // 5 shards of 39 images in steps of 16: 12 steps, and 3 rows left over.
   MixingTest() : dataset_(MakeImageDataset({.shards = 5, .records_per_shard = 39}, folder_.path())) {
     v1::JobSpec& job = dataset_.job;
     job.mutable_batch()->set_size(16);
@@ -116,12 +117,12 @@ class MixingTest : public ::testing::Test {
     return cluster;
   }
 
-  // The steps of the in-process reader, which does not mix, mixed here.
+  // The steps of the in-process reader, which does not mix. This function mixes them.
   std::vector<std::vector<Row>> Expected(uint64_t epochs) {
     LocalReaderOptions options;
     options.threads = 2;
     options.epochs = epochs;
-    auto reader = LocalReader::Open(dataset_.job, dataset_.roots, options);
+    auto reader = LocalReader::Open(LocalFiles(), dataset_.job, dataset_.roots, options);
     EXPECT_TRUE(reader.ok()) << reader.status();
     const RowSchema& schema = (*reader)->job().pipeline().schema();
     const auto plan = MakeMixPlan(dataset_.job.mix(), schema);

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "pipeline/storage/files.h"
 #include "tests/support/cluster/in_process_cluster.h"
 #include "tests/support/cluster/reading.h"
 #include "tests/support/http_server/http_server.h"
@@ -17,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The process's storage asks it, from the first name on.
+// A server of S3. The storage of the process uses it from the first object name on.
 struct Store {
   Store() {
     setenv("AWS_ENDPOINT_URL_S3", server.url().c_str(), 1);
@@ -52,7 +53,7 @@ class ObjectServingTest : public testing::Test {
     Fault(nullptr);
     for (const std::string& file : dataset_.files) Put(file, file);
     remote_ = dataset_;
-    remote_.roots = ParseDataRoots({"data=s3://bucket/set"}).value();
+    remote_.roots = ParseDataRoots(files_, {"data=s3://bucket/set"}).value();
     remote_.job.mutable_dataset(0)->clear_files();
     remote_.job.mutable_dataset(0)->add_files("data-*");
   }
@@ -76,12 +77,13 @@ class ObjectServingTest : public testing::Test {
 
   static inline Store* store = nullptr;
   TempFolder folder_;
+  Storage* const files_ = AnyFiles();
   TestDataset dataset_, remote_;
   std::string expected_;
 };
 
 TEST_F(ObjectServingTest, RowsAreThoseOfLocalFilesHereAndServed) {
-  EXPECT_EQ(LocalDigest(remote_, remote_.job, 2), expected_);
+  EXPECT_EQ(LocalDigest(remote_, remote_.job, 2, files_), expected_);
   ClusterOptions options;
   options.workers = 2;
   InProcessCluster cluster(options, remote_.roots);

@@ -1,8 +1,9 @@
-// What `penstock` says and does with a daemon behind it, as a user types it.
+// The commands of `penstock` with a daemon, as a user types them.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sqlite3.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/host_name.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/test_dataset.h"
@@ -83,6 +85,37 @@ TEST_F(ServedCommands, EndedJobsAreCancelledAndForgotten) {
   EXPECT_EQ(Run("delete --ended").out, "no job has failed or was cancelled\n");
 }
 
+// Another process that writes to the store prevents changes, as a full disk does.
+TEST_F(ServedCommands, WhatCannotBeStoredChangesNothing) {
+  v1::JobSpec other = dataset_.job;
+  other.set_name("other");
+  WriteJob("other.textproto", other);
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open((cluster_.coordinator_dir() + "/coordinator.db").c_str(), &db), SQLITE_OK);
+  sqlite3_busy_timeout(db, 10'000);
+  ASSERT_EQ(sqlite3_exec(db, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  for (const char* command : {"submit other.textproto", "cancel train", "delete train --running"}) {
+    const Outcome refused = Run(command);
+    EXPECT_EQ(refused.code, 1) << command;
+    EXPECT_THAT(refused.err, HasSubstr("the coordinator cannot store this")) << command;
+    EXPECT_THAT(refused.err, HasSubstr("Nothing has changed")) << command;
+  }
+  const std::string jobs = Run("jobs").out;
+  EXPECT_THAT(jobs, HasSubstr("train"));
+  EXPECT_THAT(jobs, HasSubstr("ready"));
+  EXPECT_THAT(jobs, Not(HasSubstr("other")));
+  ASSERT_EQ(sqlite3_exec(db, "ROLLBACK", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(db);
+  // The commands take no effect later either.
+  EXPECT_EQ(Run("read train --steps 1").code, 0);
+  EXPECT_THAT(Run("jobs").out, Not(HasSubstr("other")));
+  cluster_.coordinator().Signal(SIGKILL);
+  cluster_.RestartCoordinator();
+  EXPECT_THAT(Run("jobs").out, HasSubstr("ready"));
+  EXPECT_THAT(Run("jobs").out, Not(HasSubstr("other")));
+  EXPECT_EQ(Run("submit other.textproto").code, 0);
+}
+
 TEST_F(ServedCommands, AJobComesFromStandardInput) {
   EXPECT_EQ(Run("cancel train").code, 0);
   const Outcome submitted = Run("submit -", "train.textproto");
@@ -99,7 +132,42 @@ TEST_F(ServedCommands, DrainSaysInJsonWhatHasLeft) {
   EXPECT_THAT(drained.out, HasSubstr("\"worker\": \"" + id + "\", \"state\": \"LEFT\""));
 }
 
-// 5 steps in an epoch.
+TEST_F(ServedCommands, AKilledWorkerIsReportedAsLostWithTheTimeAlsoWhileTrainingIsFed) {
+  Process& killed = *cluster_.AddWorker({"--name", "second"}).process;
+  ASSERT_TRUE(cluster_.control().WaitForOwners("train", 2)) << cluster_.Logs();
+  EXPECT_THAT(Run("workers").out, HasSubstr(absl::StrCat(HostName(), ":")));
+  EXPECT_THAT(Run("workers").out, HasSubstr("second"));
+  const auto trainer = Start("trainer", {"read", "train", "--epochs", "1000000", "--no-digest", "--pace", "50"});
+  std::string said;
+  const auto explains = [&](const std::string& words) {
+    said = Run("explain train").out;
+    return absl::StrContains(said, words);
+  };
+  ASSERT_TRUE(WaitUntil([&] { return explains("the trainer itself: it is fed"); }, std::chrono::minutes(1))) << said;
+  killed.Signal(SIGKILL);
+  EXPECT_TRUE(WaitUntil([&] { return explains("Worker second was lost "); }, std::chrono::minutes(1))) << said;
+  std::string shown;
+  const bool lost = WaitUntil(
+      [&] {
+        shown = Run("status").out;
+        EXPECT_THAT(shown, Not(HasSubstr("out for another")));
+        return absl::StrContains(shown, " s ago: no heartbeat since then") && absl::StrContains(shown, " lost ");
+      },
+      std::chrono::minutes(1));
+  EXPECT_TRUE(lost) << shown;
+  ASSERT_TRUE(WaitUntil([&] { return explains("the trainer itself: it is fed"); }, std::chrono::minutes(1))) << said;
+  EXPECT_THAT(said, HasSubstr("Worker second was lost "));
+}
+
+TEST_F(ServedCommands, DrainTakesAWorkersName) {
+  const std::string id = cluster_.AddWorker({"--name", "second"}).id;
+  ASSERT_TRUE(cluster_.control().WaitForLive(2));
+  const Outcome drained = Run("drain --json second");
+  EXPECT_EQ(drained.code, 0) << drained.err;
+  EXPECT_THAT(drained.out, HasSubstr("\"worker\": \"" + id + "\", \"state\": \"LEFT\""));
+}
+
+// An epoch has 5 steps.
 TEST_F(ServedCommands, UntilEpochReadsTheSameToItsEndWhereverItsStateIs) {
   EXPECT_THAT(Run("read train --state s --steps 2 --json").out, HasSubstr("\"steps\": 2"));
   EXPECT_THAT(Run("read train --state s --until-epoch 2 --json").out, HasSubstr("\"steps\": 8"));
@@ -108,7 +176,7 @@ TEST_F(ServedCommands, UntilEpochReadsTheSameToItsEndWhereverItsStateIs) {
   EXPECT_THAT(nothing.err, HasSubstr("there is nothing left to read"));
   EXPECT_THAT(Run("read train --state u --steps 7 --json").out, HasSubstr("\"steps\": 7"));
   EXPECT_THAT(Run("read train --state u --until-epoch 2 --json").out, HasSubstr("\"steps\": 3"));
-  // What --epochs counts: that which the state is in is one.
+  // --epochs counts the state's epoch as one.
   EXPECT_THAT(Run("read train --state t --steps 2 --json").out, HasSubstr("\"steps\": 2"));
   EXPECT_THAT(Run("read train --state t --epochs 1 --json").out, HasSubstr("\"steps\": 3"));
 }
@@ -127,7 +195,7 @@ TEST_F(ServedCommands, AReplacementThatFailsLeavesTheJobAsItWas) {
   EXPECT_THAT(Run("submit train.textproto").out, HasSubstr("job 'train' is ready"));
   EXPECT_THAT(Run("status").out, Not(HasSubstr("replacement")));
   EXPECT_TRUE(reader->running());
-  // One that is good ends it.
+  // A valid replacement ends the reader.
   EXPECT_EQ(Run("submit train.textproto --replace").code, 0);
   EXPECT_EQ(reader->WaitForExit(), 1);
   EXPECT_THAT(ReadWholeFile(home_.File("reader.log")).value_or(""), HasSubstr("was replaced by another submission"));
@@ -137,16 +205,16 @@ TEST_F(ServedCommands, TwoProcessesOfOneRankAreNotBothServedButARestartedOneIs) 
   const std::vector<std::string> arguments = {"read", "train",  "--rank", "0",        "--world-size",
                                               "2",    "--pace", "20",     "--epochs", "100000"};
   auto first = Start("first.log", arguments);
-  ASSERT_TRUE(WaitUntil([&] {  // it has reported
+  ASSERT_TRUE(WaitUntil([&] {  // the reader has reported
     const auto status = cluster_.control().Status();
     return status.ok() && status->jobs(0).sessions_size() == 1 && status->jobs(0).sessions(0).rows() > 0;
   }));
   const Outcome second = Run("read train --rank 0 --world-size 2");
   EXPECT_EQ(second.code, 1);
-  EXPECT_THAT(second.err, HasSubstr("rank 0 of 2 of job train has another reader that is alive: reader s"));
+  EXPECT_THAT(second.err, HasSubstr("rank 0 of 2 of job train has another reader that is alive: reader "));
   EXPECT_THAT(Run("status").out, HasSubstr("asks for rank 0 of 2 and is refused while this one reports"));
   EXPECT_TRUE(first->running());
-  // Killed, it leaves its session behind; who comes then gets the rank within seconds.
+  // A killed reader leaves its session. A new one gets the rank within seconds.
   first->Signal(SIGKILL);
   first->WaitForExit();
   const Outcome third = Run("read train --rank 0 --world-size 2 --json");

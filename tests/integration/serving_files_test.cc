@@ -1,4 +1,5 @@
-// Files and records that change, go or are broken while they are served: what is read on, and what stops and says why.
+// Files and records that change, vanish or break while they are served: reads that continue, and reads that stop with a
+// reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +55,7 @@ TEST_F(ServingTest, AFileThatIsGoneWhenTheJobBeginsCostsNoRowWhenItComesBack) {
   const std::string& file = dataset_.files[3];
   std::filesystem::rename(file, file + ".away");
   std::thread back([&] {
-    // Back once the coordinator has heard of it.
+    // The file returns after the coordinator has the report.
     EXPECT_TRUE(WaitUntil([&] {
       const auto status = cluster.control().Status();
       return status.ok() && status->workers(0).load().troubles_size() > 0 &&

@@ -1,4 +1,4 @@
-// Whole epochs through a coordinator and workers: the same bytes, however they are served.
+// Whole epochs through a coordinator and workers: the bytes are the same, however they are served.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ TEST_F(ServingTest, FilesThatAreReadByThreadsOfTheirOwnGiveTheSameDigest) {
   EXPECT_TRUE(EveryRecordOncePerEpoch(result, dataset_.records, 2));
 }
 
-// Its streams end by its own hand: no worker has failed it.
+// The reader itself ends its streams: no worker has failed.
 TEST_F(ServingTest, AReaderThatEndsAccusesNobody) {
   ClusterOptions options;
   options.workers = 3;
@@ -58,7 +58,7 @@ TEST_F(ServingTest, AReaderThatEndsAccusesNobody) {
   ASSERT_TRUE(cluster.control().WaitForOwners(dataset_.job.name(), 3));
   for (int i = 0; i < 20; ++i) {
     ReadPlan plan = Plan();
-    plan.max_steps = 5 + i;  // some end in the middle
+    plan.max_steps = 5 + i;  // some readers end in the middle
     ASSERT_TRUE(ReadThrough(cluster.address(), plan).status.ok());
     const auto status = cluster.control().Status();
     ASSERT_TRUE(status.ok());
@@ -233,7 +233,7 @@ TEST_F(ServingTest, TwoSessionsAtOnceGetTheSameRows) {
   }
 }
 
-// Two epochs of a data set's job through two workers, against the local reader.
+// Compares two epochs of a data set's job through two workers with the local reader.
 void ExpectTheLocalDigest(const TestDataset& dataset, ReadPlan plan) {
   ClusterOptions options;
   options.workers = 2;
@@ -292,8 +292,8 @@ TEST_F(ServingTest, ASessionThatDoesNotFitTheBudgetIsRefusedWithTheNumbers) {
   EXPECT_THAT(std::string(result.status.message()), ::testing::ContainsRegex("[0-9]+ bytes"));
 }
 
-// A client that asks for much and reads nothing fills what memory it may have. A reader beside it is served all the
-// same: prepared rows are taken back from the one for the other's next step.
+// A client that requests much and reads nothing fills the memory that it may use. The worker still serves another
+// reader: it revokes prepared rows of the client for the reader's next step.
 TEST_F(ServingTest, AClientThatDoesNotReadHoldsNobodyUp) {
   dataset_.job.mutable_ops(1)->mutable_random_resized_crop()->set_height(128);
   dataset_.job.mutable_ops(1)->mutable_random_resized_crop()->set_width(128);
@@ -325,7 +325,7 @@ TEST_F(ServingTest, AClientThatDoesNotReadHoldsNobodyUp) {
     grant.mutable_grant()->set_end(208);
     ASSERT_TRUE(idle->Write(grant));
   }
-  // Full: what it has is neither sent nor dropped.
+  // Waits until the memory is full: the worker neither sends nor drops the rows.
   ASSERT_TRUE(WaitUntil([&] { return cluster.worker(0).Stats().memory_bytes > (4u << 20); }));
 
   const ReadResult result = ReadThrough(cluster.address(), Plan());
@@ -335,7 +335,7 @@ TEST_F(ServingTest, AClientThatDoesNotReadHoldsNobodyUp) {
   context.TryCancel();
 }
 
-// Rows go on being served and are always there in time: the end must come all the same.
+// The workers continue to serve rows in time. The reader must end nevertheless.
 TEST_F(ServingTest, ACancelledOrReplacedJobEndsAReaderThatNeverWaits) {
   for (const bool replaced : {false, true}) {
     InProcessCluster cluster({}, dataset_.roots);

@@ -1,4 +1,4 @@
-// A small data set whose epochs end in a cut step, for tests that serve it.
+// A small data set whose epochs end in a partial step, for tests that serve it.
 #ifndef PENSTOCK_TESTS_INTEGRATION_SERVING_TESTING_H_
 #define PENSTOCK_TESTS_INTEGRATION_SERVING_TESTING_H_
 
@@ -13,7 +13,7 @@ namespace penstock {
 
 class ServingTest : public ::testing::Test {
  protected:
-  // 5 shards of 40 images, in steps of 16: 12.5 steps, so that the last one is cut.
+  // 5 shards of 40 images in steps of 16: 12.5 steps, so that the last one is partial.
   ServingTest() : dataset_(MakeImageDataset({.shards = 5, .records_per_shard = 40}, folder_.path())) {
     dataset_.job.mutable_batch()->set_size(16);
     dataset_.job.mutable_batch()->set_last(v1::PAD);

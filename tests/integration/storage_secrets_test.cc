@@ -1,5 +1,5 @@
-// Nothing secret is seen: not in an output, a log, a status, a process list, or what is kept on disk, whichever way
-// keys for a storage are had and whatever goes wrong with them.
+// No secret appears in an output, a log, a status, a process list, or a file on disk. This holds for every source of a
+// storage's keys and for every failure.
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -41,7 +41,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Every secret holds this, whatever service gives it, or is named besides.
+// Part of every secret that a service returns or a variable sets.
 constexpr char kMark[] = "hunter2";
 
 std::string Base64(const std::string& text) {
@@ -62,11 +62,11 @@ const std::string& PrivateKey() {
   return pem;
 }
 
-// What must be seen nowhere.
+// Texts that must not appear anywhere.
 std::vector<std::string> Secrets() { return {kMark, Base64("hunter2-of-the-account"), PrivateKey().substr(200, 40)}; }
 
-// S3, Google's and Azure's storage and all who give keys for them. What is asked for below "denied/" is refused, by an
-// answer that holds all of the question.
+// S3, Google's and Azure's storage, and all services that return keys for them. The server rejects requests below
+// "denied/", with an answer that contains the whole request.
 class Clouds {
  public:
   std::string url() const { return server_.url(); }
@@ -74,7 +74,7 @@ class Clouds {
     s3_.Put("photos", key, content);
     others_.Put("photos", key, content);
   }
-  // Storages that were asked with a key: "s3", "gs", "az".
+  // Storages that received a request with a key: "s3", "gs", "az".
   std::set<std::string> asked() {
     MutexLock lock(&mutex_);
     return asked_;
@@ -132,7 +132,7 @@ class Clouds {
   HttpServer server_{[this](const ServedRequest& request) { return Answer(request); }};
 };
 
-// Ways to have keys, one for each storage; "{URL}" is that of the clouds, "{HOME}" a folder of its own.
+// Sources of keys, one for each storage. "{URL}" is the clouds' URL, "{HOME}" a folder per source.
 struct Sources {
   const char* name;
   std::vector<std::pair<std::string, std::string>> variables, files;
@@ -273,7 +273,7 @@ class StorageSecrets : public ::testing::TestWithParam<Sources> {
       EXPECT_EQ(at, std::string::npos) << where << ": " << text.substr(at < 100 ? 0 : at - 100, 200);
     }
   }
-  // Its exit code.
+  // Runs `penstock` and returns its exit code.
   int Run(const std::string& arguments, std::string* said = nullptr) {
     const std::string command =
         absl::StrCat("cd '", out_.path(), "' && exec '", PENSTOCK, "' ", arguments, " >said 2>&1");
@@ -283,7 +283,7 @@ class StorageSecrets : public ::testing::TestWithParam<Sources> {
     if (said != nullptr) *said = text;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  // The command lines of our programs.
+  // Checks the command lines of our programs.
   static void ExpectNothingSecretInProcesses() {
     for (const auto& entry : fs::directory_iterator("/proc")) {
       int pid = 0;

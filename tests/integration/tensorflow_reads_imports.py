@@ -1,9 +1,9 @@
-"""What penstock import and penstock bake write, read with tf.data.
+"""Reads the output of penstock import and penstock bake with tf.data.
 
   tensorflow_reads_imports.py PENSTOCK      the command's path
 
 Makes images with TensorFlow, imports them in every way, reads the shards with tf.data and compares: names, labels,
-sizes, and the decoded pixels of the restart-indexed files with those of the files they came from. Bakes a job and
+sizes, and the decoded pixels of the restart-indexed files with those of their source files. Bakes a job and
 compares the variants' rows, raw and JPEG, with each other. Exits with 1 at the first difference.
 """
 

@@ -1,7 +1,8 @@
-// `penstock trace` of real processes: the file is what a viewer can read, and says what happened.
+// `penstock trace` of real processes: a viewer can read the file, and its content is true.
 #include <gmock/gmock.h>
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "penstock/v1/control.grpc.pb.h"
 #include "tests/support/cluster/process_cluster.h"
 #include "tests/support/wait_until.h"
 
@@ -30,7 +32,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Microseconds to whole nanoseconds: what was written.
+// Microseconds in the file as the original whole nanoseconds.
 int64_t NanosOf(const Value& value) { return static_cast<int64_t>(value.number_value() * 1000 + 0.5); }
 
 struct Span {
@@ -40,12 +42,12 @@ struct Span {
 };
 using Thread = std::pair<int, int>;  // pid, tid
 
-// What the file holds, by the format's own rules.
+// The content of the file, parsed by the format's own rules.
 struct Read {
   std::map<int, std::string> processes;
   std::map<Thread, std::string> threads;
   std::map<Thread, std::vector<Span>> spans;
-  std::map<int64_t, std::vector<std::pair<std::string, int64_t>>> flows;  // id -> phase and time
+  std::map<int64_t, std::vector<std::pair<std::string, int64_t>>> flows;  // phase and time by id
   Struct about;
 
   std::set<std::string> Names() const {
@@ -68,7 +70,7 @@ class TraceTest : public ::testing::Test {
   void Start(int workers) {
     ProcessClusterOptions options;
     options.workers = workers;
-    // So that records are read, and images decoded, in each epoch.
+    // Without caches each epoch reads records and decodes images.
     options.worker_flags = {"--memory-budget", "64MiB", "--record-cache", "0", "--decoded-cache", "0"};
     cluster_ = std::make_unique<ProcessCluster>(options, dataset_.roots);
     const absl::Status submitted = cluster_->control().Submit(dataset_.job);
@@ -91,7 +93,7 @@ class TraceTest : public ::testing::Test {
                                  std::to_string(seconds), "--out", file()},
         folder_.File("trace.log"));
   }
-  // Its exit code.
+  // Runs a trace and returns its exit code.
   int Trace(const std::string& job, int seconds) { return BeginTrace(job, seconds)->WaitForExit(); }
   std::string file() const { return folder_.File("trace.json"); }
   std::string Said() { return ReadWholeFile(folder_.File("trace.log")).value_or(""); }
@@ -171,7 +173,7 @@ TEST_F(TraceTest, EachStageIsThereNestedAndOnOneClockFromTheRowToTheTrainer) {
     EXPECT_THAT(names, Contains(stage));
   }
   ExpectNested(read);
-  // A row, its message, and where that was received, in this order by the one clock.
+  // A row, its message, and its receipt, in this order on the common clock.
   size_t rows = 0, steps = 0;
   for (const auto& [id, places] : read.flows) {
     ASSERT_GE(places.size(), 2u);
@@ -197,7 +199,7 @@ TEST_F(TraceTest, EachStageIsThereNestedAndOnOneClockFromTheRowToTheTrainer) {
     }
   }
   EXPECT_GT(named, 100u);
-  // What is known of the clocks: all on one host, so the truth is 0.
+  // The clock offsets. All processes are on one host, so the true offset is 0.
   for (const Value& value : read.about.fields().at("processes").list_value().values()) {
     const auto& process = value.struct_value().fields();
     EXPECT_EQ(process.at("clock_exchanges").number_value(), 16);
@@ -211,7 +213,7 @@ TEST_F(TraceTest, WorkersThatComeAndGoMeanwhileAreInItOrNamed) {
   Start(2);
   StartReader();
   const std::unique_ptr<Process> trace = BeginTrace("train", 4);
-  // Both sides of its beginning, 1.5 s after it was asked for.
+  // Workers come and go before and after the trace begins, 1.5 s after its request.
   const std::string gone = cluster_->worker(0).id;
   cluster_->AddWorker();
   ASSERT_TRUE(cluster_->control().WaitForOwners("train", 3));
@@ -242,11 +244,42 @@ TEST_F(TraceTest, WhatCannotBeTracedIsSaidAndLeavesNoFile) {
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
 
+TEST_F(TraceTest, ASecondTraceOfAJobSaysThatAnotherOneIsRunning) {
+  Start(1);
+  StartReader();
+  auto stub = v1::Coordinator::NewStub(grpc::CreateChannel(cluster_->address(), grpc::InsecureChannelCredentials()));
+  v1::StartTraceRequest request;
+  request.set_job("train");
+  request.set_seconds(2);
+  v1::StartTraceReply first;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(stub->StartTrace(&context, request, &first).ok());
+  }
+  EXPECT_EQ(Trace("train", 1), 1);
+  EXPECT_THAT(Said(), HasSubstr("another penstock trace is running, of job train"));
+  EXPECT_FALSE(std::filesystem::exists(file()));
+  // The second trace does not disturb the first one. After that, another one can run.
+  v1::GetTraceRequest get;
+  get.set_trace(first.trace());
+  v1::GetTraceReply got;
+  std::set<std::string> processes;
+  ASSERT_TRUE(WaitUntil([&] {
+    grpc::ClientContext context;
+    if (!stub->GetTrace(&context, get, &got).ok()) return false;
+    for (const v1::TracePart& part : got.parts()) processes.insert(part.process());
+    return got.complete();
+  }));
+  EXPECT_EQ(processes.size(), 2u);
+  EXPECT_EQ(got.missing_size(), 0);
+  EXPECT_EQ(Trace("train", 1), 0) << Said();
+}
+
 TEST_F(TraceTest, InterruptedItLeavesNoFileAndTheNextOneIsWhole) {
   Start(1);
   StartReader();
   const std::unique_ptr<Process> trace = BeginTrace("train", 60);
-  // Somewhere after it was begun: the coordinator has told the worker, which has asked for the clock, or not yet.
+  // At some point after the start: the worker may or may not have the order and the clock.
   ASSERT_TRUE(trace->running());
   trace->Signal(SIGINT);
   EXPECT_NE(trace->WaitForExit(), 0);

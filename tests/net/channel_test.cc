@@ -16,7 +16,7 @@ namespace {
 
 const Address kAnyPort{"127.0.0.1", 0};
 
-// Answers with a blob as long as asked for, and remembers who called.
+// Answers with a blob of the requested length, and records the callers.
 class IndexService : public v1::Coordinator::Service {
  public:
   grpc::Status GetIndex(grpc::ServerContext* context, const v1::GetIndexRequest* request,
@@ -38,7 +38,7 @@ class IndexService : public v1::Coordinator::Service {
   std::set<std::string> peers_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Never answers a watch, and tells when it is cancelled.
+// Never answers a watch, and reports its cancellation.
 class SilentService : public v1::Coordinator::CallbackService {
  public:
   grpc::ServerUnaryReactor* Watch(grpc::CallbackServerContext*, const v1::WatchRequest*, v1::WatchReply*) override {
@@ -107,7 +107,7 @@ TEST(StartServer, SaysThatAPortIsBusy) {
 
 TEST(StartServer, SaysThatAnAddressIsNotHere) {
   IndexService service;
-  const auto server = StartServer({"192.0.2.1", 0}, {&service});  // TEST-NET-1: nobody's
+  const auto server = StartServer({"192.0.2.1", 0}, {&service});  // TEST-NET-1: no machine has it
   ASSERT_FALSE(server.ok());
   EXPECT_NE(server.status().message().find("192.0.2.1"), absl::string_view::npos);
 }
@@ -142,7 +142,7 @@ TEST(Channel, IgnoresProxies) {
   unsetenv("http_proxy");
 }
 
-// The server keeps no timers of its own for them.
+// The server has no timers of its own for calls.
 TEST(Channel, ACallWhoseDeadlineHasPassedIsCancelledAtTheServer) {
   SilentService service;
   const auto server = StartServer(kAnyPort, {&service});
@@ -164,7 +164,7 @@ TEST(Channel, ComesBackSoonAfterTheServerDoes) {
   ASSERT_TRUE(GetBlob(channel, 1).ok());
   server->server->Shutdown();
   server->server.reset();
-  // Long enough away for a growing backoff to have grown past the limit tested below.
+  // Long enough for a growing backoff to exceed the limit below.
   EXPECT_EQ(GetBlob(channel, 1, absl::Seconds(2)).status().code(), absl::StatusCode::kDeadlineExceeded);
 
   auto again = StartServer(address, {&service});

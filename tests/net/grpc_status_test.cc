@@ -28,7 +28,7 @@ TEST(GrpcStatus, TakesUnknownCodes) {
   EXPECT_EQ(FromGrpc(grpc::Status(static_cast<grpc::StatusCode>(20), "x")).code(), absl::StatusCode::kUnknown);
 }
 
-// gRPC says nothing at all of a call that the other side does not know.
+// gRPC has an empty message for a call that the other side does not implement.
 TEST(GrpcStatus, ACallThatNobodyKnowsIsSaidToBeSo) {
   const absl::Status status = FromGrpc(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, ""));
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);

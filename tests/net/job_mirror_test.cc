@@ -1,4 +1,4 @@
-// What watchers know: updates taken in whatever order, deltas from anywhere.
+// Watchers' knowledge: updates in any order, and deltas from any base.
 #include "net/job_mirror.h"
 
 #include <gmock/gmock.h>
@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "net/view_delta.h"
+#include "tests/support/job_parts.h"
 
 namespace penstock {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 v1::View ViewOf(uint64_t number, const std::vector<std::string>& workers, uint64_t ranges) {
@@ -95,7 +97,7 @@ TEST(ViewDelta, IsSmallWhereLittleChanges) {
   after.set_number(2);
   after.mutable_ranges(400)->set_owner(7);
   EXPECT_LT(DeltaBetween(before, after).ByteSizeLong(), 100u);
-  // One that leaves shifts the numbers of all behind it.
+  // A worker that leaves shifts the numbers of all later ones.
   v1::View gone = after;
   gone.mutable_workers()->DeleteSubrange(3, 1);
   for (v1::View::Range& range : *gone.mutable_ranges()) {
@@ -111,7 +113,7 @@ TEST(ViewDelta, OfAnotherViewOrWithPlacesThatAreNotThereIsRefused) {
   v1::ViewDelta other = good;
   other.set_base_number(3);
   EXPECT_EQ(ApplyDelta(before, other).status().code(), absl::StatusCode::kFailedPrecondition);
-  // A few bytes that would grow without end, and indices that wrap around.
+  // A few bytes that would grow without bound, and indices that wrap around.
   const auto refused = [&](uint32_t from, uint32_t count) {
     v1::ViewDelta workers = good;
     v1::ViewDelta::WorkerPiece* worker = workers.add_workers();
@@ -220,7 +222,7 @@ TEST(JobMirror, WhatDoesNotFitIsNamedAndAskedForAnew) {
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("job train"));
   const v1::WatchRequest next = mirror.NextRequest(1);
   EXPECT_EQ(next.known_revision(), 0u);
-  EXPECT_EQ(next.held(0).metadata_id(), 9u);  // those were not in question
+  EXPECT_EQ(next.held(0).metadata_id(), 9u);  // the request does not reset these
   EXPECT_EQ(next.held(0).view_number(), 0u);
 
   v1::JobUpdate bare = ReadyJob("train", 7, 10);
@@ -252,7 +254,7 @@ TEST(JobMirror, OfOneJobHearsOfNoOther) {
   EXPECT_EQ(mirror.Apply(ReadyJob("eval", 5, 9), 5).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-// What opens a session brings the job too, and may be overtaken by what is watched.
+// The answer that opens a session contains the job too. A watch's answer may overtake it.
 TEST(JobMirror, AnOlderAnswerThatComesLateChangesNothing) {
   JobMirror mirror("train");
   v1::JobUpdate old = ReadyJob("train", 5, 9), now = ReadyJob("train", 8, 9);
@@ -271,13 +273,70 @@ TEST(JobMirror, AnOlderAnswerThatComesLateChangesNothing) {
   restarted.mutable_view()->set_term(2);
   ASSERT_TRUE(mirror.Apply(restarted, (uint64_t{2} << 32) + 1).ok());
   EXPECT_EQ(mirror.Find("train")->view->term(), 2u);
-  ASSERT_TRUE(mirror.Apply(now, 8).ok());  // the one's before
+  ASSERT_TRUE(mirror.Apply(now, 8).ok());  // from the earlier coordinator
   EXPECT_EQ(mirror.Find("train")->view->term(), 2u);
-  // Another submission of a coordinator that began anew.
+  // Another submission of a coordinator that started again.
   v1::JobUpdate other = ReadyJob("train", 3, 11);
   other.mutable_record()->set_uid(77);
   ASSERT_TRUE(mirror.Apply(other, 3).ok());
   EXPECT_EQ(mirror.Find("train")->record.uid(), 77u);
+}
+
+v1::JobUpdate WithDecided(v1::JobUpdate update, uint64_t total, uint64_t begin, const std::vector<uint64_t>& records) {
+  update.mutable_record()->set_decided_records(total);
+  update.mutable_decided()->set_begin(begin);
+  update.mutable_decided()->mutable_records()->Add(records.begin(), records.end());
+  return update;
+}
+
+TEST(JobMirror, AddsDecidedRecordsInTheirOrderAndKeepsThoseItHas) {
+  JobMirror mirror("train");
+  ASSERT_TRUE(mirror.Apply(ReplyWith(5, ReadyJob("train", 5, 9))).ok());
+  EXPECT_EQ(mirror.Find("train")->decided, nullptr);
+  v1::JobUpdate news = ReadyJob("train", 6, 9);
+  news.clear_metadata();
+  const auto changes = mirror.Apply(ReplyWith(6, WithDecided(news, 2, 0, {17, 4})));
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  ASSERT_NE(changes->jobs[0].decided, nullptr);
+  EXPECT_THAT(*changes->jobs[0].decided, ElementsAre(17, 4));
+  EXPECT_EQ(mirror.Held("train").decided_records(), 2u);
+  ASSERT_TRUE(mirror.Apply(ReplyWith(7, WithDecided(news, 3, 2, {9}))).ok());
+  EXPECT_THAT(*mirror.Find("train")->decided, ElementsAre(17, 4, 9));
+  // Another answer repeats some of its records.
+  ASSERT_TRUE(mirror.Apply(ReplyWith(8, WithDecided(news, 4, 1, {4, 9, 1}))).ok());
+  EXPECT_THAT(*mirror.Find("train")->decided, ElementsAre(17, 4, 9, 1));
+  // An update of other fields leaves the decisions unchanged.
+  news.mutable_record()->set_decided_records(4);
+  ASSERT_TRUE(mirror.Apply(ReplyWith(9, news)).ok());
+  EXPECT_THAT(*mirror.Find("train")->decided, ElementsAre(17, 4, 9, 1));
+  // The request to the next coordinator contains their number.
+  mirror.Lost();
+  EXPECT_EQ(mirror.NextRequest(1).held(0).decided_records(), 4u);
+}
+
+TEST(JobMirror, AsksAnewForDecidedRecordsThatAreMissing) {
+  JobMirror mirror("train");
+  ASSERT_TRUE(mirror.Apply(ReplyWith(5, WithDecided(ReadyJob("train", 5, 9), 1, 0, {17}))).ok());
+  v1::JobUpdate news = ReadyJob("train", 6, 9);
+  news.clear_metadata();
+  const auto refused = mirror.Apply(ReplyWith(6, WithDecided(news, 4, 3, {9})));
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("job train"));
+  const v1::WatchRequest next = mirror.NextRequest(1);
+  EXPECT_EQ(next.known_revision(), 0u);
+  EXPECT_EQ(next.held(0).metadata_id(), 9u);
+  EXPECT_EQ(next.held(0).decided_records(), 0u);
+  ASSERT_TRUE(mirror.Apply(ReplyWith(6, WithDecided(news, 2, 0, {17, 9}))).ok());
+  EXPECT_THAT(*mirror.Find("train")->decided, ElementsAre(17, 9));
+}
+
+TEST(JobMirror, AnotherSubmissionHasNoneOfTheDecidedRecords) {
+  JobMirror mirror("train");
+  ASSERT_TRUE(mirror.Apply(ReplyWith(5, WithDecided(ReadyJob("train", 5, 9), 1, 0, {17}))).ok());
+  v1::JobUpdate other = ReadyJob("train", 6, 10);
+  other.mutable_record()->set_uid(2);
+  ASSERT_TRUE(mirror.Apply(ReplyWith(6, other)).ok());
+  EXPECT_EQ(mirror.Find("train")->decided, nullptr);
 }
 
 }  // namespace

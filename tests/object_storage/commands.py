@@ -1,4 +1,4 @@
-"""Jobs on the test photographs, readers of them, and commands that are stopped: what tests of several files type."""
+"""Jobs on the test photographs, their readers, and commands that are stopped: commands that several files use."""
 
 import json
 import struct
@@ -50,7 +50,7 @@ def rows_made(daemon):
 
 
 class SlowReader:
-    """Reads the job in the background, slowly; begun when this returns."""
+    """Slowly reads the job in the background. The constructor returns after the first rows."""
 
     def __init__(self, daemon, job):
         read = f"penstock read {job} --epochs {EPOCHS} --pace 200 --prefetch-steps 2 --json"
@@ -65,7 +65,7 @@ class SlowReader:
 
 
 def arrays(place, rows, name="rows.npy"):
-    """An array of this many rows of 12,288 bytes."""
+    """Returns the path of an array with `rows` rows of 12,288 bytes."""
     path = place.folder / name
     if not path.exists():
         numpy.save(path, numpy.random.default_rng(5).integers(0, 256, (rows, 64, 64, 3), dtype=numpy.uint8))
@@ -73,7 +73,7 @@ def arrays(place, rows, name="rows.npy"):
 
 
 def frames(rows, of=b"x"):
-    """Records as `penstock pack` takes them, with their end."""
+    """Yields records in the input format of `penstock pack`, with the end frame."""
     for row in rows:
         body = struct.pack("<H", len(of)) + of + struct.pack("<BBBQ", 4, 1, 1, row.size) + row.tobytes()
         yield struct.pack("<II", len(body), 2) + body
@@ -81,7 +81,7 @@ def frames(rows, of=b"x"):
 
 
 def png(seed):
-    """A small image."""
+    """Returns a small image as PNG."""
     pixels = numpy.random.default_rng(seed).integers(0, 256, (24, 32, 3), dtype=numpy.uint8)
     lines = b"".join(b"\0" + line.tobytes() for line in pixels)
 
@@ -93,7 +93,7 @@ def png(seed):
 
 
 def class_folders(place, name):
-    """Class folders of images on the disk, and the same in the bucket."""
+    """Makes class folders of images on the disk, and the same in the bucket."""
     folder = place.folder / name
     for number in range(48):
         path = folder / f"{number % 3} kind" / ("deep/" if number % 5 == 0 else "") / f"{number:02}.png"
@@ -108,8 +108,8 @@ def class_folders(place, name):
 
 
 def begin(place, command):
-    """A command that runs in the background."""
-    # Tests that are run in the background ignore SIGINT, and so would all that they start.
+    """Starts a command in the background."""
+    # Tests in a shell's background ignore SIGINT, and so would all processes that they start.
     return subprocess.Popen(
         ["env", "--default-signal=INT", "bash", "-ec", f"exec {command}"],
         env=place.environment(),
@@ -121,7 +121,7 @@ def begin(place, command):
 
 
 def wait_with(process, condition, seconds=60):
-    """Until the condition holds, which it must while the process runs."""
+    """Waits until the condition holds, which must happen while the process runs."""
     end = time.monotonic() + seconds
     while not condition():
         assert process.poll() is None, process.stdout.read()
@@ -130,7 +130,7 @@ def wait_with(process, condition, seconds=60):
 
 
 def end_of(process):
-    """What it said, and its code."""
+    """Returns the process's output and exit code."""
     said = process.communicate(timeout=300)[0]
     assert not any(secret in said for secret in SECRETS)
     return said, process.returncode

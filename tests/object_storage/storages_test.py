@@ -1,4 +1,4 @@
-"""Object storage as its user meets it, on servers that others made: commands, a daemon, Python; and what kills change."""
+"""Object storage as a user meets it, on servers by other projects: commands, a daemon, Python, and kills."""
 
 import datetime
 import json
@@ -78,7 +78,7 @@ def test_what_is_not_there_is_named(place):
     missing = place.at("photos/*").replace("train", "trian")
     said = {
         "s3": "there is no bucket s3://trian",
-        "gs": "gs://trian/photos: HTTP 404: Not Found",  # Google says that there is no bucket, fake-gcs-server does not
+        "gs": "gs://trian/photos: HTTP 404: Not Found",  # Google names the missing bucket, fake-gcs-server does not
         "az": "there is no container az://trian",
     }
     assert said[place.server.scheme] in place.type(f"penstock verify '{missing}'", 1)
@@ -88,7 +88,7 @@ def test_what_is_not_there_is_named(place):
 def test_refusals_say_why_and_no_secret(place):
     verify = f"penstock verify '{place.at('photos/*')}'"
     nobody = {"HOME": "/nonexistent"}
-    if isinstance(place.server, SeaweedFS):  # moto takes any key
+    if isinstance(place.server, SeaweedFS):  # moto accepts any key
         assert "SignatureDoesNotMatch" in place.type(verify, 1, AWS_SECRET_ACCESS_KEY="wrong-hunter")
         assert "InvalidAccessKeyId" in place.type(verify, 1, AWS_ACCESS_KEY_ID="nobody")
     if place.server.scheme == "s3":
@@ -105,7 +105,7 @@ def test_refusals_say_why_and_no_secret(place):
 
 def test_roles_are_assumed_by_the_keys_of_a_profile_a_program_or_another_role(place):
     if not isinstance(place.server, Moto):
-        return  # which is STS too
+        return  # only moto also serves STS
     home = place.folder / "home"
     (home / ".aws").mkdir(parents=True)
     (home / ".aws" / "credentials").write_text("[base]\naws_access_key_id = me\naws_secret_access_key = hunter2-of-base\n")
@@ -190,7 +190,7 @@ def test_images_of_a_bucket_are_imported_as_those_of_a_disk(place, pictures):
         said = place.type(f"penstock import '{local}' {more} --out {here}")
         assert place.type(f"penstock import '{far}' {more} --out {there}").splitlines()[0].split(",")[0] in said
         assert shards_of(here) == shards_of(there)
-    # And from bucket to bucket, as a list; labels that are there too.
+    # From bucket to bucket as well, with a list that has labels.
     listed = "".join(f"{path.relative_to(pictures)},{path.parts[-2]}\n" for path in sorted(pictures.glob("* kind/*.png")))
     (place.folder / "list.csv").write_text(listed)
     place.server.put("lists/list.csv", place.folder / "list.csv")
@@ -247,7 +247,7 @@ def test_what_is_packed_into_a_bucket_is_what_is_packed_onto_a_disk(place):
     assert sorted(key.split("/")[1] for key in place.server.keys("packed/")) == names
     assert read_digest(place, said["job"]) == read_digest(place, "packed/job.textproto")
     assert "is not empty" in place.type(f"{pack} {far} < frames", 1)
-    # Without an end frame, as of a program that was killed: nothing.
+    # An input without an end frame, as from a killed program, writes nothing.
     assert place.type(f"head -c 1000000 frames | {pack} {place.at('cut')}", 1)
     assert not place.server.keys("cut/")
 

@@ -1,4 +1,4 @@
-"""Writers of a bucket that are killed, are stopped, or meet another one in their folder."""
+"""Writers of a bucket that are killed, are stopped, or share their folder with another writer."""
 
 import signal
 import time
@@ -10,11 +10,11 @@ from commands import arrays, begin, end_of, frames, read_digest, wait_with, writ
 from conftest import FakeGcs, Moto
 
 WHOLE = 8000  # rows of an import: 98 MB
-PART = 50 << 20  # what the network carries of it
+PART = 50 << 20  # bytes of it that pass the network
 
 
 def in_the_midst(far, network, command):
-    """A writer that is not done, and will not be before the network is mended, however fast the machine is."""
+    """Starts a writer that cannot finish before the network is restored, however fast the machine is."""
     network.cut_behind(PART)
     process = begin(far, command)
     wait_with(process, lambda: network.cut_as)
@@ -30,7 +30,7 @@ def stopped(far, network, command, number):
 
 def test_an_import_that_is_killed_leaves_nothing_to_see_and_is_gone_on_with(place):
     if isinstance(place.server, Moto):
-        return  # it takes a second for each part
+        return  # moto takes a second for each part
     rows = arrays(place, WHOLE, "many.npy")
     command = f"penstock import {rows} --shard-size 30MiB --out {place.at('killed')}"
     for wait in (0.3, 0.6):
@@ -39,7 +39,7 @@ def test_an_import_that_is_killed_leaves_nothing_to_see_and_is_gone_on_with(plac
         process.kill()
         process.wait()
         for key in place.server.keys("killed/"):
-            if key.endswith(".tfrecord"):  # whole, or not there
+            if key.endswith(".tfrecord"):  # whole or missing
                 assert " 0 broken files" in place.type(f"penstock verify '{place.at(key)}'")
     place.type(command)
     assert not place.server.pending()
@@ -52,7 +52,7 @@ def test_an_import_that_is_killed_leaves_nothing_to_see_and_is_gone_on_with(plac
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_an_import_that_is_stopped_takes_its_parts_back(far, network, number):
     if isinstance(far.server, Moto):
-        return  # it takes a second for each part
+        return  # moto takes a second for each part
     rows = arrays(far, WHOLE, "many.npy")
     folder = f"stopped-{number.name}"
     command = f"penstock import {rows} --shard-size 30MiB --out {far.at(folder)}"
@@ -71,7 +71,7 @@ def test_an_import_that_is_stopped_takes_its_parts_back(far, network, number):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_bake_that_is_stopped_takes_its_parts_back(far, network, number):
     if isinstance(far.server, Moto):
-        return  # it takes a second for each part
+        return  # moto takes a second for each part
     job = write_job(far, f"{far.files[0].parent}/*", "to_bake.textproto")
     folder = f"baking-{number.name}"
     command = f"penstock bake {job} --variants 40 --shard-size 30MiB --out {far.at(folder)}"
@@ -80,7 +80,7 @@ def test_a_bake_that_is_stopped_takes_its_parts_back(far, network, number):
     assert f"penstock bake: stopped by {number.name}; " in said
     assert far.server.scheme != "s3" or not far.server.pending()
     for key in far.server.keys(f"{folder}/"):
-        if key.endswith(".tfrecord"):  # whole, or not there
+        if key.endswith(".tfrecord"):  # whole or missing
             assert " 0 broken files" in far.type(f"penstock verify '{far.at(key)}'")
     far.type(command)
     assert f"{folder}/job.textproto" in far.server.keys(f"{folder}/")
@@ -88,7 +88,7 @@ def test_a_bake_that_is_stopped_takes_its_parts_back(far, network, number):
 
 def test_of_two_imports_into_one_folder_the_later_one_has_it(place, far, network):
     if isinstance(place.server, (Moto, FakeGcs)):
-        return  # it takes a second for each part; it heeds no generation in an upload
+        return  # moto takes a second for each part; fake-gcs-server ignores generations of uploads
     rows = arrays(place, WHOLE, "many.npy")
     command = f"penstock import {rows} --shard-size 30MiB --out {place.at('two')}"
     first = in_the_midst(far, network, command)
@@ -110,7 +110,7 @@ def test_of_imports_that_begin_together_one_has_the_folder(place):
     ends = [end_of(run) for run in [begin(place, command) for _ in range(3)]]
     for said, code in ends:
         assert code == 0 or "another run is writing into" in said or "InvalidBlockList" in said, said
-    # Azure keeps the parts of two writers together: the one whose folder it is may have lost some.
+    # Azure keeps the parts of two writers together, so the owner of the folder may have lost some.
     assert any(code == 0 for _, code in ends) or place.type(command), ends
     assert len(place.server.keys("together/")) == 2 + 2
     assert not place.server.pending()
@@ -119,9 +119,9 @@ def test_of_imports_that_begin_together_one_has_the_folder(place):
 
 
 def test_a_run_that_fails_leaves_the_state_of_what_another_one_wrote(far, network):
-    """The end of a run that lost the folder may come after the next one's beginning, and that one may fail."""
+    """A run that lost the folder may end after the next run has begun, which may then fail."""
     if isinstance(far.server, Moto):
-        return  # it takes a second for each part
+        return  # moto takes a second for each part
     rows = arrays(far, WHOLE, "many.npy")
     command = f"penstock import {rows} --shard-size 1GiB --out {far.at('late')}"
     run = in_the_midst(far, network, command)
@@ -139,12 +139,12 @@ def test_a_run_that_fails_leaves_the_state_of_what_another_one_wrote(far, networ
 
 def test_a_pack_that_is_stopped_leaves_nothing_in_the_bucket(far, network):
     if isinstance(far.server, Moto):
-        return  # it takes a second for each part
+        return  # moto takes a second for each part
     rows = numpy.load(arrays(far, WHOLE, "many.npy")).reshape(WHOLE, -1)
     (far.folder / "many-frames").write_bytes(b"".join(frames(rows)))
     command = f"penstock pack --shard-size 30MiB --out {far.at('unpacked')} < many-frames"
     process = in_the_midst(far, network, command)
-    assert far.server.keys("unpacked/data-")  # whole ones too
+    assert far.server.keys("unpacked/data-")  # includes whole shards
     process.send_signal(signal.SIGTERM)
     network.mend()
     said, code = end_of(process)

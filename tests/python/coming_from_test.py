@@ -1,4 +1,4 @@
-"""docs/coming-from/: each name of ours that its tables say is one, and its blocks run."""
+"""docs/coming-from/: every name of ours in its tables exists, and its blocks run."""
 
 import inspect
 import io
@@ -14,12 +14,12 @@ from penstock._messages import SCHEMA
 from writer_test import example, records
 
 PAGES = sorted(path.name for path in (ROOT / "docs" / "coming-from").glob("*.md"))
-#: Arguments that loaders of frameworks have beyond penstock.Loader's: tests/frameworks has those loaders.
+#: Arguments of framework loaders that penstock.Loader does not have. tests/frameworks tests those loaders.
 OF_FRAMEWORKS = {"columns", "device", "normalize", "pin_memory", "ahead", "sharding"}
 
 
 def check_block(message, text):
-    """Field by field: `text` is what stands between a message's braces."""
+    """Checks the fields in `text`, the part between a message's braces."""
     fields = SCHEMA.messages[message]
     at = 0
     while text[at:].strip():

@@ -1,4 +1,4 @@
-"""The blocks of a page in docs/, run as its reader types them: in a folder that has shards in data/."""
+"""Runs the blocks of a page in docs/ as its reader types them: in a folder that has shards in data/."""
 
 import os
 import re
@@ -17,7 +17,7 @@ class Page:
 
 
 class Place:
-    """The reader's folder."""
+    """The folder in which the page's reader works."""
 
     def __init__(self, folder, data):
         self.folder = folder
@@ -29,7 +29,7 @@ class Place:
             self._run(["bash", "-ec", text])
 
     def run(self, text, *launcher):
-        """What a Python block prints. With a launcher it is a script, such as torchrun starts."""
+        """Returns the output of a Python block. With a launcher such as torchrun the block is a script."""
         if not launcher:
             return self._run([sys.executable, "-c", text])
         script = self.folder / "script.py"

@@ -1,10 +1,12 @@
-"""Each block of docs/python.md runs as it stands, and README.md's, with data/ for its /data."""
+"""Each block of docs/python.md and README.md runs unchanged, except that data/ replaces README.md's /data."""
 
 import importlib.util
+import re
 
 import pytest
 
 from docs_blocks import Page, Place
+from fixtures import ROOT
 
 PAGE = Page("python.md")
 PYTHON = PAGE.of("python")
@@ -32,6 +34,14 @@ def test_the_front_page_runs(place):
     (block,) = Page("../README.md").of("python")
     place.type("penstock init data --name train --out train.textproto")
     assert "224, 224, 3" in place.run(block.replace('"/data"', '"data"'))
+
+
+def test_units_that_pages_name_are_those_that_are_installed():
+    units = {path.stem for path in (ROOT / "deploy" / "systemd").glob("*.service")}
+    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "deploy" / "README.md"]
+    for page in pages:
+        for unit in re.findall(r"systemctl [a-z-]+(?: --now)? (penstockd?-[a-z-]+)", page.read_text()):
+            assert unit in units, f"{page}: there is no unit {unit}"
 
 
 def test_the_page_has_blocks():

@@ -1,19 +1,19 @@
-"""A feeder from docs/feed.md alone, on made-up data, and one that misbehaves: for tests without any C++.
+"""A feeder for tests without any C++: it follows docs/feed.md, has generated data, and can misbehave.
 
-Run as the program `penstock`: fake_feeder.py feed --fd N --parent PID. A job's name says what it does:
+Run it as the program `penstock`: fake_feeder.py feed --fd N --parent PID, or check-config. A job's name is its options:
 
     fake?steps=5&rows=4      5 steps of 4 rows an epoch
     ...&delay=0.1            before each batch
     ...&think=0.1            before each answer to an ASK
-    ...&exit=3               ends instead of sending batch 3, with lines on standard error
+    ...&exit=3               ends in place of sending batch 3, with lines on standard error
     ...&kill=3               kills itself there
     ...&silent=3             does not send batch 3
     ...&fail=3:DATA_LOSS     fails once at batch 3
-    ...&notice=3             says something before batch 3
-    ...&garbage=3:KIND       sends what the protocol does not allow in place of batch 3
+    ...&notice=3             sends a notice before batch 3
+    ...&garbage=3:KIND       violates the protocol in place of sending batch 3
     ...&open=NOT_FOUND       fails to open
 
-A slot is overwritten when it is released, so that a test sees memory that was given back too early.
+The feeder overwrites a slot at its release, so that a test detects memory that was released too early.
 """
 
 import argparse
@@ -46,7 +46,7 @@ COLUMNS = [
 
 
 def content(column, epoch, step, rows):
-    """What a column holds, as Python numbers: also what the tests expect."""
+    """Returns the content of a column, as Python numbers. The tests expect the same values."""
     first = epoch * 1000 + step * rows
     if column == "image":
         return bytes((first + row) % 251 for row in range(rows) for _ in range(48))
@@ -93,7 +93,7 @@ class Broken(Exception):
 class Loader:
     def __init__(self, feeder, sock, request):
         self.feeder, self.socket, self.request = feeder, sock, request
-        # Of a job file the path, which says nothing: then all is as it is without options.
+        # A job file's name is its path, which has no options: the feeder then behaves normally.
         name, _, options = request.get("job", "file").partition("?")
         self.options = {key: values[0] for key, values in parse_qs(options).items()}
         self.steps = int(self.options.get("steps", 5))
@@ -123,10 +123,9 @@ class Loader:
     def go_to(self, epoch, state):
         self.next, self.wanted = 0, 0
         self.epoch, self.step = (int(n) for n in state.split(":")[1:]) if state else (epoch, 0)
-        self.base = (self.epoch, self.step)
 
     def where(self):
-        return {"state": f"fake:{self.epoch}:{self.step}", "epoch": self.epoch, "step_in_epoch": 0,
+        return {"state": f"fake:{self.epoch}:{self.step}", "epoch": self.epoch, "step_in_epoch": self.step,
                 "steps_left": self.steps - self.step}
 
     def on_packet(self, packet):
@@ -181,7 +180,7 @@ class Loader:
         return (number != "" and int(number) == self.next and self.stream == 1 and "state" not in self.request), detail
 
     def serve(self):
-        """Sends one batch where one is wanted. False: there is nothing to do."""
+        """Sends the next batch if the trainer wants it. Returns False if there is nothing to do."""
         if self.next >= self.wanted or not self.again_allowed:
             return False
         time.sleep(float(self.options.get("delay", 0)))
@@ -275,9 +274,8 @@ class Loader:
                 splits = put(numbers([row * (row - 1) // 2 for row in range(rows + 1)]))
             columns += COLUMN.pack(put(data), len(data), splits, offsets, elements)
         last = self.step + 1 == self.steps
-        first_step = self.base[1] if epoch == self.base[0] else 0
         packet = HEADER.pack(18, self.stream) + BATCH.pack(
-            self.next, *name, epoch, step - first_step, step * rows, rows, int(last), len(COLUMNS), ids, ids, valid,
+            self.next, *name, epoch, step, step * rows, rows, int(last), len(COLUMNS), ids, ids, valid,
             at - base) + columns
         after = (epoch + 1, 0) if last else (epoch, step + 1)
         if not peek:
@@ -302,7 +300,7 @@ class Feeder:
         socket.send_fds(self.main, [HEADER.pack(2, 0) + json.dumps(welcome).encode()], [self.arena.fd])
 
     def on_main(self):
-        """All that has come: what was released must be known before memory is said to be full."""
+        """Reads all packets. Releases must be known before the feeder reports that memory is full."""
         try:
             while True:
                 packet, ancillary, _, _ = self.main.recvmsg(131072, socket.CMSG_SPACE(16), socket.MSG_DONTWAIT)
@@ -320,7 +318,7 @@ class Feeder:
             sock = socket.socket(fileno=fds[0])
             try:
                 self.loaders[sock.fileno()] = Loader(self, sock, json.loads(packet[8:]))
-            except EOFError:  # the trainer has given it up already
+            except EOFError:  # the trainer has already closed it
                 sock.close()
                 return
             self.poll.register(sock, select.POLLIN)
@@ -366,7 +364,14 @@ class Feeder:
         loader.socket.close()
 
 
+def check_config():
+    """Accepts every job file."""
+    print(json.dumps({"ok": True, "job": {"name": "fake", "batch": {"size": 4}}}))
+
+
 def main():
+    if sys.argv[1:2] == ["check-config"]:
+        return check_config()
     parser = argparse.ArgumentParser()
     parser.add_argument("command", choices=["feed"])
     parser.add_argument("--fd", type=int, required=True)

@@ -1,4 +1,4 @@
-"""Where the package and the programs are, and what tests share: both conftest.py take it from here."""
+"""Paths of the package and the programs, and fixtures that both conftest.py files import."""
 
 import logging
 import os
@@ -17,14 +17,14 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "client" / "python"))
 sys.path.insert(0, str(HERE))
-# What subprocesses of tests import.
+# Subprocesses of tests import these.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "client" / "python"), str(HERE)])
-# Where `build/release/bin` is; ctest says it.
+# The folder of the programs; ctest sets it.
 BIN = Path(os.environ.get("PENSTOCK_BIN", ROOT / "build" / "release" / "bin"))
 
 
 def ended(pid, seconds=5.0):
-    """Waits for the end of a process, whoever's child it is. False: it has not ended in that time."""
+    """Waits for the end of a process, which need not be a child. Returns False if it has not ended in that time."""
     try:
         watch = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -38,7 +38,7 @@ def ended(pid, seconds=5.0):
 
 
 def eventually(what, seconds=5.0):
-    """Asks until it is true: for what can only be asked for."""
+    """Polls until `what` returns true: for states without a notification. Returns False after `seconds`."""
     end = time.monotonic() + seconds
     while not what():
         if time.monotonic() > end:
@@ -47,14 +47,27 @@ def eventually(what, seconds=5.0):
     return True
 
 
+def labels(loop):
+    """Returns the first label of each batch."""
+    return [int(batch["label"][0]) for batch in loop]
+
+
+def held(loader, expected):
+    """Returns how many batches the feeder counts as held or sent, after it has had time to count `expected` of them."""
+    eventually(lambda: loader.stats()["feeder_held_batches"] == expected)
+    return loader.stats()["feeder_held_batches"]
+
+
 class Notices(logging.Handler):
-    """While it is entered: says when something was waited for so long that the logger `penstock` was told."""
+    """A context that collects the messages of the logger `penstock`. Its wait() returns after the first one."""
 
     def __init__(self):
         super().__init__()
         self._said = threading.Event()
+        self.texts = []
 
     def emit(self, record):
+        self.texts.append(record.getMessage())
         self._said.set()
 
     def wait(self, seconds=20):
@@ -69,7 +82,7 @@ class Notices(logging.Handler):
 
 
 def children():
-    """Processes of this one that are there, ended or not."""
+    """Returns the ids of this process's children, including those that ended and were not reaped."""
     found = []
     for task in os.listdir("/proc/self/task"):
         with open(f"/proc/self/task/{task}/children") as names:
@@ -88,7 +101,7 @@ def no_feeder_is_left():
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
-    """The fake feeder is the program `penstock`. Returns a function that makes a job's name and a loader."""
+    """Makes the fake feeder the program `penstock`. Returns a function from a job's options to a loader."""
     program = tmp_path / "penstock"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{HERE / "fake_feeder.py"}" "$@"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -101,7 +114,7 @@ def fake(tmp_path, monkeypatch):
     return make
 
 
-# ---- The real programs, on made-up photographs.
+# ---- The real programs, on generated photographs.
 
 JOB = """
 name: "small"
@@ -132,7 +145,7 @@ def small_files(tmp_path_factory):
 
 @pytest.fixture
 def small_job(small_files, tmp_path, monkeypatch):
-    """With the real feeder, and a cache folder of the test's own."""
+    """A job for the real feeder, with the test's own cache folder."""
     monkeypatch.setenv("PENSTOCK_PROGRAM", str(BIN / "penstock"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return small_files

@@ -1,4 +1,4 @@
-"""Ctrl-C while a thread of a framework's waits for a batch (penstock._interrupts)."""
+"""Ctrl-C while a thread of a framework waits for a batch (penstock._interrupts)."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ def watched(monkeypatch):
 
 
 class Waiting(threading.Thread):
-    """Waits for a batch that does not come, and has said so."""
+    """A thread that waits for a batch that never arrives. The constructor returns after the wait's first notice."""
 
     def __init__(self, fake):
         super().__init__(daemon=True)

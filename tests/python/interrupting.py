@@ -1,5 +1,5 @@
-"""Ctrl-C in one chosen place: behind the n-th call, or at the n-th begin of a function or turn of a loop, wherever Python looks
-for signals. Places in the tests themselves do not count."""
+"""Raises KeyboardInterrupt in one chosen place: after the n-th call, or at the n-th start of a function or of a loop's turn,
+wherever Python checks for signals. Places in the tests themselves do not count."""
 
 import dis
 import functools
@@ -12,9 +12,9 @@ _LOOKS_BEHIND = ("CALL", "JUMP_BACKWARD", "JUMP_ABSOLUTE", "RESUME")
 
 @functools.cache
 def _places(code):
-    """Offsets of instructions before which Python looks for signals.
+    """Returns the offsets of instructions before which Python checks for signals.
 
-    But for those that leave a `with` behind a call: Python looks when it is still in the call, thus within the `with`.
+    Instructions that leave a `with` after a call are no such places: Python checks during the call, within the `with`.
     """
     found, looks = set(), True
     instructions = list(dis.get_instructions(code))
@@ -28,7 +28,7 @@ def _places(code):
 
 
 class Interrupt:
-    """with Interrupt(n): KeyboardInterrupt in the n-th place, counted from 1. `hit`: the block had so many."""
+    """with Interrupt(n): raises KeyboardInterrupt in the n-th place, counted from 1. `hit`: the block has n places."""
 
     def __init__(self, number):
         self.left = number

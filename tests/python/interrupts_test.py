@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment neither loses a batch nor delivers one twice nor leaks a slot or a feeder: against the fake feeder."""
+"""Ctrl-C at any moment neither loses nor repeats a batch, nor leaks a slot or a feeder. These tests use the fake feeder."""
 
 import collections
 import gc
@@ -14,35 +14,48 @@ import time
 import pytest
 
 import penstock
-from fixtures import children, eventually
+from fixtures import children as all_children
+from fixtures import eventually
 from interrupting import Interrupt
+from penstock._ahead import Work
 from penstock._feeder import current_feeder
-from penstock._map import AheadLoader, Work
+from penstock._map import AheadLoader
 
 fields = operator.attrgetter("_fields")
+before = set()  # children that earlier tests left
+
+
+@pytest.fixture(autouse=True)
+def children_of_earlier_tests():
+    before.clear()
+    before.update(all_children())
+
+
+def children():
+    return [child for child in all_children() if child not in before]
 
 
 def lose(_):
-    """An interrupt where Python is just calling a finalizer is lost; pytest would keep it, with all that was around it."""
+    """Drops an interrupt that Python loses while it calls a finalizer. pytest would keep it, with all its frames."""
 
 
 class Reading:
-    """What a loop delivers, taken by C code alone, so that it is exact."""
+    """The batches of a loop. Only C code takes them, so the record is exact."""
 
     def __init__(self, keep=False):
         self.ended = False
-        self._keep = keep  # batches end when they are counted; else within C code
+        self._keep = keep  # batches live until they are counted; otherwise C code drops them
         self._seen = collections.deque()
         self._counted = []
 
     def go_on(self, loop):
-        """To the loop's end, or an interrupt."""
+        """Reads to the loop's end, or to an interrupt."""
         collections.deque(map(self._seen.append, loop if self._keep else map(fields, loop)), maxlen=0)
         self.ended = True
 
     @property
     def got(self):
-        """Epoch and step of each batch. Not to be interrupted."""
+        """Epoch and step of each batch. Must not be interrupted."""
         while self._seen:
             one = self._seen.popleft()
             self._counted.append((one.epoch, one.step))
@@ -50,12 +63,11 @@ class Reading:
 
 
 def nothing_is_held(loader):
-    """Behind enough batches that what was missed is looked for."""
-    base = getattr(loader, "_loader", loader)
+    """Reads enough batches that the loader looks for missed releases. Expects that no batch is held."""
     for _ in range(30):
         collections.deque(loader, maxlen=0)
     gc.collect()
-    assert eventually(lambda: base.stats()["feeder_held_batches"] == 0), base.stats()["feeder_held_batches"]
+    assert eventually(lambda: loader.stats()["feeder_held_batches"] == 0), loader.stats()["feeder_held_batches"]
     assert current_feeder().releases.held == 0
 
 
@@ -67,13 +79,6 @@ class AsItIs(Work):
         return started
 
 
-class OnItsTurn(AheadLoader):
-    """Nothing is begun before it is due."""
-
-    def _work(self):
-        return AsItIs()
-
-
 @pytest.mark.parametrize("how", ["plain", "mapped", "on its turn"])
 def test_an_interrupt_in_any_place_of_a_loop_neither_loses_a_batch_nor_leaks_a_slot(fake, how, monkeypatch):
     monkeypatch.setattr(sys, "unraisablehook", lose)
@@ -81,7 +86,7 @@ def test_an_interrupt_in_any_place_of_a_loop_neither_loses_a_batch_nor_leaks_a_s
     loader = {
         "plain": base,
         "mapped": base.map(lambda batch: batch, threads=2),
-        "on its turn": OnItsTurn(base, 0),
+        "on its turn": AheadLoader(base, 0, lambda core: AsItIs()),  # begins no batch before its turn
     }[how]
     assert len(list(loader)) == 3
     threads = threading.active_count()
@@ -99,7 +104,7 @@ def test_an_interrupt_in_any_place_of_a_loop_neither_loses_a_batch_nor_leaks_a_s
             try:
                 loop = loop or iter(loader)
                 reading.go_on(loop)
-            except KeyboardInterrupt:  # one that fell into a finalizer is raised by the next batch
+            except KeyboardInterrupt:  # the next batch raises an interrupt of a finalizer
                 over = False
         assert reading.got == [(epoch, step) for step in range(3)], f"place {number}"
         over = over and not place.hit
@@ -122,7 +127,7 @@ def test_an_interrupt_in_any_place_of_a_seek_leaves_the_stream_at_the_start_of_a
         except KeyboardInterrupt:
             hit, left = True, next(loop)
         try:
-            with place:  # the loop is left in the middle, so the next one seeks
+            with place:  # leaves the loop in the middle, so the next one seeks
                 batch = next(iter(loader))
         except KeyboardInterrupt:
             hit = True
@@ -130,7 +135,7 @@ def test_an_interrupt_in_any_place_of_a_seek_leaves_the_stream_at_the_start_of_a
                 batch = next(iter(loader))
             except KeyboardInterrupt:
                 batch = next(iter(loader))
-        # A loop that was interrupted behind its first batch has had it.
+        # A loop that was interrupted after its first batch has returned it.
         assert batch.step == 0, f"place {number}"
         assert batch.epoch in (left.epoch + 1, left.epoch + 2), f"place {number}"
         assert int(batch["label"][0]) == 1000 * batch.epoch, f"place {number}"
@@ -153,14 +158,14 @@ def test_an_interrupt_in_any_place_of_a_start_leaves_one_feeder(fake, monkeypatc
         hit = place.hit
         assert len(list(loader)) == 2
         assert children() == [current_feeder().process_id], f"place {number}"
-        if number % 10 == 0:  # else from the running one
+        if number % 10 == 0:  # otherwise the next loop uses the running feeder
             penstock.shutdown()
             assert children() == []
     assert number > 100
 
 
 def test_a_start_that_is_interrupted_again_and_again_starts_one_feeder(fake, tmp_path, monkeypatch):
-    """Each start would leave a process that has yet to notice that nobody wants it."""
+    """Without the check each start would leave a process that does not yet know that it is unused."""
     program, starts, go = tmp_path / "slow", tmp_path / "starts", tmp_path / "go"
     program.write_text(
         f'#!/bin/sh\necho >>"{starts}"\nuntil [ -e "{go}" ]; do sleep 0.01; done\n'
@@ -237,7 +242,7 @@ for _ in range(3):  # longer than from one sweep to the next
 del batch
 eventually(lambda: base.stats()["feeder_held_batches"] == 0)
 print(json.dumps({"hits": hits, "epochs": epochs, "held": base.stats()["feeder_held_batches"],
-                  "kept": base._stream.feeder.releases.held, "unraisable": len(unraisable)}))
+                  "kept": base._core.stream.feeder.releases.held, "unraisable": len(unraisable)}))
 """
 
 
@@ -251,7 +256,7 @@ def test_interrupts_at_random_times_neither_lose_a_batch_nor_leak_a_slot(fake, h
     assert result["hits"] == count
     assert result["held"] == 0
     assert result["kept"] == 0
-    # An interrupt that falls into a finalizer is raised by the next batch; but where Python is just calling it, it is lost.
+    # The next batch raises an interrupt of a finalizer. Python loses an interrupt while it calls the finalizer.
     assert result["unraisable"] < count / 50
 
 
@@ -270,9 +275,9 @@ def test_ctrl_c_ends_a_wait_at_once(fake):
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     with process:
-        # What is waited for is said by the one who waits.
+        # The waiting process itself reports the wait.
         assert any("rows of worker w1" in line for line in process.stderr)
         begin = time.monotonic()
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the feeder is in a session of its own
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the feeder has its own session
         assert process.stdout.readline() == "interrupted\n"
         assert time.monotonic() - begin < 5

@@ -1,8 +1,9 @@
-"""penstock.Job and the programs' answers: what is said in Python is what the job file says, and never lags behind it."""
+"""penstock.Job and the programs' answers: a job in Python always equals its job file."""
 
 import copy
 import importlib
 import inspect
+import json
 import math
 import pickle
 import random
@@ -40,7 +41,7 @@ def image_job(**more):
     )
 
 
-# ---- it does not lag behind
+# ---- the package is up to date with the programs
 
 
 def test_schema_and_stubs_are_those_of_the_program():
@@ -71,7 +72,7 @@ def test_every_op_and_message_is_there_with_help():
     importlib.reload(ops)
 
 
-# ---- what it says
+# ---- the text of a job
 
 
 def test_a_job_is_its_file(tmp_path):
@@ -119,7 +120,7 @@ def test_a_job_can_be_changed_in_place():
     assert "height: 192" in text
     assert "decode_image" not in text
     assert job.errors.policy == "FAIL"
-    assert "errors" not in str(job)  # looked at, not set
+    assert "errors" not in str(job)  # reading a field does not set it
     job.order = None
     assert "order" not in str(job)
 
@@ -156,30 +157,30 @@ def test_copies_are_their_own():
         assert job.batch.size == 256
 
 
-# ---- mistakes are refused at once
+# ---- mistakes raise at once
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Job(fles="x"), "field of a job 'fles'; did you mean 'files'"),
+        (lambda: Job(fles="x"), r"there is no field 'fles' in a job \(did you mean 'files'\?\)"),
         (lambda: Job(feature=[]), "did you mean 'features'"),
-        (lambda: Job(batch={"sise": 1}), "field of Batch 'sise'; did you mean 'size'"),
-        (lambda: Job(batch={"last": "PADD"}), "'PADD'; did you mean 'PAD'"),
-        (lambda: Job(batch={"last": 1}), "one of DROP, PAD, PARTIAL, not int 1"),
-        (lambda: ops.random_resized_crop(heigth=224), "argument of random_resized_crop 'heigth'; did you mean 'height'"),
-        (lambda: ops.random_resized_crop(height=224.5), "whole number, not float 224.5"),
-        (lambda: ops.random_resized_crop(height=-1), "from 0 to 4294967295, not -1"),
-        (lambda: ops.random_resized_crop(height=True), "number, not bool True"),
-        (lambda: ops.random_resized_crop(height="224"), "number, not str '224'"),
+        (lambda: Job(batch={"sise": 1}), r"there is no field 'sise' in 'batch' \(did you mean 'size'\?\)"),
+        (lambda: Job(batch={"last": "PADD"}), r"batch.last: 'PADD' is not a value of 'last'; .* \(did you mean 'PAD'\?\)"),
+        (lambda: Job(batch={"last": 1}), r"1 is not a value of 'last'; it is one of DROP \| PAD \| PARTIAL"),
+        (lambda: ops.random_resized_crop(heigth=224), r"no field 'heigth' in 'random_resized_crop' \(did you mean"),
+        (lambda: ops.random_resized_crop(height=224.5), "random_resized_crop.height: a whole number is expected, not 224.5"),
+        (lambda: ops.random_resized_crop(height=-1), "a whole number from 0 on is expected, not -1"),
+        (lambda: ops.random_resized_crop(height=True), "a whole number is expected, not True"),
+        (lambda: ops.random_resized_crop(height="224"), "a whole number is expected, not '224'"),
         (lambda: ops.random_resized_crop(scale_min=1e39), "float32"),
-        (lambda: ops.normalize(mean=[0.5, "a"]), r"mean\[1\] is a number"),
-        (lambda: ops.custom(numbers={"a": "b"}), r"numbers\['a'\] is a number"),
-        (lambda: ops.pad(mode="edge"), "there is no Pad.mode 'edge'"),
+        (lambda: ops.normalize(mean=[0.5, "a"]), r"normalize.mean\[1\]: a number is expected, not 'a'"),
+        (lambda: ops.custom(numbers={"a": "b"}), r"numbers\['a'\]: a number is expected"),
+        (lambda: ops.pad(mode="edge"), r"pad.mode: 'edge' is not a value of 'mode'; .*did you mean 'EDGE'"),
         (lambda: penstock.Feature("image"), "positional"),
-        (lambda: penstock.Feature(key=b"x"), "Feature.key is a str, not bytes"),
+        (lambda: penstock.Feature(key=b"x"), "feature.key: a text is expected, not b'x'"),
         (lambda: penstock.Feature(key="\udc80"), "no text that UTF-8 can hold"),
-        (lambda: Job(ops=[messages.Order()]), r"ops\[0\] is a Op or a dict, not Order"),
+        (lambda: Job(ops=[messages.Order()]), r"ops\[0\]: a message Op or a dict is expected, not Order"),
         (lambda: Job(files="a", dataset={"files": "b"}), "one of the two"),
         (lambda: Job(features={"a": 3}), "a type's name or a dict"),
         (lambda: Job().ops.append("x"), r"ops\[0\]"),
@@ -189,6 +190,35 @@ def test_copies_are_their_own():
 def test_mistakes_are_named_where_they_are_made(make, message):
     with pytest.raises((ConfigurationError, TypeError), match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("op", "arguments", "text"),
+    [
+        ("random_resized_crop", {"size": 224}, "size: 224"),
+        ("random_resized_crop", {"heigth": 224, "width": 224}, "heigth: 224 width: 224"),
+        ("random_resized_crop", {"height": 224.5, "width": 224}, "height: 224.5 width: 224"),
+        ("random_resized_crop", {"height": -1, "width": 224}, "height: -1 width: 224"),
+        ("random_horizontal_flip", {"p": 0.5}, "p: 0.5"),
+        ("pad", {"mode": "edge"}, "mode: edge"),
+        ("pad", {"mode": "WHATEVER"}, "mode: WHATEVER"),
+        ("rotate", {"degrees": 10}, "degrees: 10"),
+        ("decode_image", {"channel": "RGB"}, "channel: RGB"),
+    ],
+)
+def test_mistakes_in_ops_are_said_in_the_command_lines_words(op, arguments, text):
+    """The same words, except for the sign between name and value, and for the two settings that every op has."""
+    file = str(image_job()).replace("ops { decode_image {} }", f"ops {{ {op} {{ {text} }} }}")
+    command = [str(BIN / "penstock"), "check-config", "-", "--kind=job", "--json"]
+    answer = subprocess.run(command, input=file.encode(), capture_output=True)
+    (mistake,) = json.loads(answer.stdout)["mistakes"]
+    with pytest.raises(ConfigurationError) as caught:
+        getattr(ops, op)(**arguments)
+    said = str(caught.value).replace("height= and width=", "height: and width:").removesuffix(", column, name")
+    said = said.replace("'edge' is", "edge is").replace("'WHATEVER' is", "WHATEVER is")
+    assert said.removeprefix(f"{op}.{mistake['field']}: ") == mistake["message"].replace("'edge' is", "edge is").replace(
+        "'WHATEVER' is", "WHATEVER is"
+    )
 
 
 def test_unknown_names_of_modules_are_near():
@@ -211,7 +241,7 @@ def test_a_job_that_is_wrong_as_a_whole_is_refused_with_all_mistakes():
         Job.from_text("nonsense {")
 
 
-# ---- what was said is what a parser reads: odd values
+# ---- a parser reads the same odd values
 
 
 def varint(data, at):
@@ -225,7 +255,7 @@ def varint(data, at):
 
 
 def wire(data):
-    """(field, value) of a serialized message."""
+    """Yields (field, value) of a serialized message."""
     at = 0
     while at < len(data):
         tag, at = varint(data, at)

@@ -1,16 +1,29 @@
-"""Real jobs: read here and served, by one rank and by several, resumed at every step."""
+"""Real jobs: read in this process and served, by one rank and by several, resumed at every step."""
 
+import ast
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import penstock
-from fixtures import BIN, eventually
+from fixtures import BIN, Notices, ended, eventually
+
+
+class Served(str):
+    """An address that also has the daemon and the folder of the worker's sockets."""
+
+    sockets = ""
+    daemon = None
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +34,7 @@ def served(small_files, tmp_path_factory):
     with open(folder / "log", "w") as log:
         daemon = subprocess.Popen(
             [BIN / "penstockd", "standalone", "--listen", "127.0.0.1:0", "--port-file", port, "--state-dir",
-             folder / "state", "--data-root", small_files.data],
+             folder / "state", "--data-root", small_files.data, "--socket-dir", folder / "sockets"],
             stdout=log, stderr=log,
         )
     try:
@@ -30,7 +43,9 @@ def served(small_files, tmp_path_factory):
             return port.exists()
 
         assert eventually(ready, 60), (folder / "log").read_text()
-        address = f"127.0.0.1:{port.read_text().strip()}"
+        address = Served(f"127.0.0.1:{port.read_text().strip()}")
+        address.sockets = str(folder / "sockets")
+        address.daemon = daemon
         subprocess.run([BIN / "penstock", "submit", small_files.path, "--coordinator", address], check=True, timeout=60,
                        stdout=subprocess.DEVNULL)
         yield address
@@ -48,7 +63,7 @@ def make(request, small_job):
 
 
 def rows(loop):
-    """What a loop received, in memory of its own."""
+    """Returns the rows of a loop, copied."""
     return [(batch.ids.copy(), batch["image"].copy(), batch["label"].copy()) for batch in loop]
 
 
@@ -81,10 +96,22 @@ def test_a_state_of_any_step_goes_on_exactly(make):
     for seen in (0, 1, 4, 5, 6, 9):
         fresh.load_state_dict(states[seen])
         assert same(rows(fresh), whole[seen:]), seen
-    # Behind the end the next two epochs come, not the last one again.
+    # After the end, the next two epochs follow; the last one is not repeated.
     fresh.load_state_dict(states[10])
     assert fresh.epoch == 2
     assert same(rows(fresh), rows(make(epochs=2, start_epoch=2)))
+
+
+def test_the_number_of_a_step_is_its_place_in_the_epoch_also_after_a_resume(make):
+    loader = make(epochs=2)
+    loop = iter(loader)
+    assert [next(loop).step, next(loop).step] == [0, 1]
+    state = loader.state_dict()
+    assert [batch.step for batch in loop] == [2, 3, 4, 0, 1, 2, 3, 4]
+    for size, steps in ((20, [2, 3, 4]), (30, [2, 3]), (10, [4, 5, 6, 7, 8, 9])):
+        resumed = make(batch_size=size)
+        resumed.load_state_dict(state)
+        assert [batch.step for batch in resumed] == steps
 
 
 def test_another_batch_size_gives_the_same_rows(make):
@@ -148,7 +175,7 @@ def test_two_loaders_interleaved(make):
 
 def test_one_rank_that_is_killed_harms_no_other(make, small_job):
     other = make(rank=1, world_size=2)
-    request = other._job
+    request = other._core.settings.job
     script = (
         "import sys, penstock\n"
         "job, arguments = eval(sys.argv[1])\n"
@@ -173,11 +200,134 @@ def test_one_rank_that_is_killed_harms_no_other(make, small_job):
     assert set(os.listdir("/dev/shm")) <= shm
 
 
+RANK = """
+import sys, penstock
+loader = penstock.Loader("small", coordinator=sys.argv[1], rank=int(sys.argv[2]), world_size=4, group="killed feeders")
+while True:
+    try:
+        for batch in loader:
+            feeder = loader._core.stream.feeder.process_id
+            print(repr((feeder, batch.epoch, batch.step, batch.ids.tolist())), flush=True)
+            sys.stdin.readline()
+    except penstock.FeederDied:
+        pass
+"""
+
+
+def test_ranks_go_on_whatever_feeders_are_killed_in_whatever_order(small_job, served):
+    whole = penstock.Loader(small_job.path, data_root=small_job.data, epochs=4)
+    expected = [(batch.epoch, batch.step, batch.ids.tolist()) for batch in whole]
+    trainers = [
+        subprocess.Popen([sys.executable, "-c", RANK, served, str(rank)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         text=True)
+        for rank in range(4)
+    ]
+    # The ranks whose feeders are killed, in this order: 20 in all. A step separates two rounds, because a prefetched
+    # batch may come from a feeder that has ended.
+    rounds = [(1,), (0,), (3, 2), (0, 1, 2, 3), (2, 0, 1), (3, 1, 0, 2), (1, 2), (2, 1, 3)]
+    steps = [ranks for killed in rounds for ranks in (killed, ())]
+    got = []
+    try:
+        for killed in (*steps, ()):
+            parts = [ast.literal_eval(trainer.stdout.readline()) for trainer in trainers]
+            assert len({part[1:3] for part in parts}) == 1
+            got.append((*parts[0][1:3], [row for part in parts for row in part[3]]))
+            for rank in killed:
+                os.kill(parts[rank][0], signal.SIGKILL)
+                assert ended(parts[rank][0])
+            # The ranks that lost their feeders ask first.
+            for rank in (*killed, *(rank for rank in range(4) if rank not in killed)):
+                trainers[rank].stdin.write("\n")
+                trainers[rank].stdin.flush()
+    finally:
+        for trainer in trainers:
+            trainer.kill()
+            trainer.communicate()
+    assert got == expected[: len(steps) + 1]
+
+
+def test_opening_waits_for_a_coordinator_that_is_stopped_and_names_it(small_job, served):
+    opened = []
+    thread = threading.Thread(target=lambda: opened.extend(penstock.Loader("small", coordinator=served, timeout=300)))
+    served.daemon.send_signal(signal.SIGSTOP)
+    reader = subprocess.Popen([BIN / "penstock", "read", "small", "--coordinator", served, "--timeout", "300", "--steps", "1"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        with Notices() as notices:
+            thread.start()
+            said = rf"waiting to open: .*{served}.*(timed out|does not answer)"
+            assert re.search(said, reader.stderr.readline())
+            assert notices.wait(60)
+            assert re.search(said, notices.texts[0])
+        served.daemon.send_signal(signal.SIGCONT)
+        thread.join(60)
+        assert len(opened) == 5
+        assert reader.wait(60) == 0
+    finally:
+        served.daemon.send_signal(signal.SIGCONT)
+        reader.kill()
+        reader.wait()
+        reader.stderr.close()
+        thread.join(60)
+
+
+READ_TWICE = """
+import logging, sys, threading, penstock
+logging.basicConfig(format="%(message)s", stream=sys.stdout)
+over = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.readline(), over.set())).start()
+loops = [iter(penstock.Loader("small", coordinator=sys.argv[1], group=group, epochs=0)) for group in "ab"]
+while not over.wait(0.05):  # a loader that is idle has no session
+    for loop in loops:
+        next(loop)
+print("done", flush=True)
+"""
+
+
+@pytest.fixture
+def anyones_folder():
+    """A folder that every user may write to."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_why_rows_do_not_come_through_shared_memory_is_said_once_and_in_the_status(served, small_job, anyones_folder):
+    sockets = list(Path(served.sockets).glob("*.sock"))
+    assert len(sockets) == 1
+    # A trainer of another user. If this process is not root, a trainer that may not connect.
+    other = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    sockets[0].chmod(0o600 if other else 0)
+    trainer = subprocess.Popen([sys.executable, "-c", READ_TWICE, served], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               text=True, cwd="/", env={**os.environ, "XDG_CACHE_HOME": str(anyones_folder)}, **other)
+    try:
+        said = f"worker .* is on this host, but .* shared memory: {sockets[0]}: Permission denied. This process runs as user"
+
+        def status(*flags):
+            return subprocess.run([BIN / "penstock", "status", "--coordinator", served, *flags], capture_output=True, text=True,
+                                  check=True, timeout=60).stdout
+
+        assert eventually(lambda: re.search(said, status()), 60), status()
+        notes = [session["note"] for job in json.loads(status("--json"))["jobs"] for session in job["sessions"]]
+        assert any(re.match(said, note) for note in notes)
+        trainer.stdin.write("\n")
+        trainer.stdin.close()
+        lines = trainer.stdout.readlines()
+        assert lines[-1] == "done\n"
+        assert len([line for line in lines if re.match(said, line)]) == 1, lines
+    finally:
+        sockets[0].chmod(0o600)
+        trainer.kill()
+        trainer.wait()
+        trainer.stdout.close()
+
+
 def test_what_is_wrong_is_said_in_the_daemons_words(make, small_job, served, tmp_path):
     with pytest.raises(penstock.ConfigurationError, match="no job called nothing|nothing"):
         len(penstock.Loader("nothing", coordinator=served))
-    with pytest.raises(penstock.PenstockError, match="127.0.0.1:1"):
-        len(penstock.Loader("small", coordinator="127.0.0.1:1", timeout=15))
+    with pytest.raises(penstock.TimeoutError, match="127.0.0.1:1"):
+        len(penstock.Loader("small", coordinator="127.0.0.1:1", timeout=3))
     (tmp_path / "bad.textproto").write_text("name: 'x'\nopz {}\n")
     with pytest.raises(penstock.ConfigurationError, match="opz"):
         len(penstock.Loader(tmp_path / "bad.textproto"))

@@ -1,4 +1,4 @@
-"""Jobs that are read without a daemon: what a loader's arguments do in the feeder."""
+"""Jobs that are read without a daemon: the effects of a loader's arguments in the feeder."""
 
 import os
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_threads_that_only_read_give_the_same_batches(small_job):
     penstock.shutdown()
     loader = penstock.Loader(small_job.path, data_root=small_job.data, threads=2, read_threads=3)
     assert contents(loader) == expected
-    feeder = loader._stream.feeder
+    feeder = loader._core.stream.feeder
     assert sum(name.startswith("ps-read") for name in threads_of(feeder.process_id)) == 3
     assert feeder.welcome.threads == 2
 
@@ -42,7 +42,7 @@ def test_a_key_that_no_record_has_is_refused_unless_it_is_meant(small_job):
 
 
 def test_a_served_job_is_not_asked_what_was_said_when_it_was_submitted():
-    with pytest.raises(penstock.ConfigurationError, match="allow_missing is said when a job is submitted"):
+    with pytest.raises(penstock.ConfigurationError, match="allow_missing is an argument of submit for a served job"):
         penstock.Loader("train", coordinator="localhost:1", allow_missing=True)
 
 

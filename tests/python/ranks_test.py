@@ -1,4 +1,4 @@
-"""Which of how many trainers this is: the documented order, what contradicts itself, and who is on this host."""
+"""The rank of this trainer and the number of trainers: the documented order, contradictions, and the ranks of this host."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ import types
 import pytest
 
 import penstock
-from penstock import ConfigurationError, find_place
+from penstock import ConfigurationError, _notices, _opening, find_place
 
 NOBODY = {}
 LAUNCHED = {"RANK": "3", "WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "4"}
@@ -21,7 +21,7 @@ def tf_config(kind="worker", index=1, cluster=CLUSTER):
 
 @pytest.fixture
 def torch(monkeypatch):
-    """torch.distributed is imported; a function that initializes it."""
+    """Imports a fake torch.distributed. Returns a function that initializes it."""
     module = types.ModuleType("torch.distributed")
     place = []
     module.is_available = lambda: True
@@ -34,7 +34,7 @@ def torch(monkeypatch):
 
 @pytest.fixture
 def jax(monkeypatch):
-    """JAX is imported; a function that initializes jax.distributed."""
+    """Imports a fake JAX. Returns a function that initializes jax.distributed."""
     modules = sys.modules
     distributed = types.ModuleType("jax._src.distributed")
     distributed.global_state = types.SimpleNamespace(client=None, process_id=0, num_processes=1)
@@ -132,8 +132,8 @@ def test_what_contradicts_itself_is_said(environment, arguments, message):
     ("environment", "local_world"),
     [
         (LAUNCHED, 4),
-        ({**LAUNCHED, "LOCAL_WORLD_SIZE": "64"}, 8),  # never more than there are
-        ({"RANK": "0", "WORLD_SIZE": "8"}, 1),  # nobody knows
+        ({**LAUNCHED, "LOCAL_WORLD_SIZE": "64"}, 8),  # at most the world size
+        ({"RANK": "0", "WORLD_SIZE": "8"}, 1),  # unknown
         ({"RANK": "0", "WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, 2),
         ({"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost"}, 2),
         ({"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "10.0.0.7"}, 1),
@@ -146,14 +146,12 @@ def test_ranks_of_this_host_are_counted(environment, local_world):
     assert find_place(None, None, environment).local_world == local_world
 
 
-# ---- What a loader makes of it
+# ---- The ranks of a loader
 
 
 @pytest.fixture(autouse=True)
 def nothing_was_said(monkeypatch):
-    import penstock._loader as loader
-
-    monkeypatch.setattr(loader, "_said", {})
+    monkeypatch.setattr(_notices, "_printed", set())
     for name in ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "TF_CONFIG", "SLURM_PROCID", "MASTER_ADDR"):
         monkeypatch.delenv(name, raising=False)
 
@@ -182,14 +180,12 @@ def test_the_environment_is_read_when_the_loader_begins(fake, monkeypatch):
 
 def threads_of(loader):
     assert loader.schema
-    return loader._stream.feeder.welcome.threads
+    return loader._core.stream.feeder.welcome.threads
 
 
 @pytest.fixture
 def eight_cores(monkeypatch):
-    import penstock._loader as loader
-
-    monkeypatch.setattr(loader, "available_cpus", lambda: 8)
+    monkeypatch.setattr(_opening, "available_cpus", lambda: 8)
 
 
 @pytest.fixture

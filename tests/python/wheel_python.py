@@ -1,6 +1,6 @@
-"""What the wheel's Python promises on any system: started by wheel_test.sh with the Python that the wheel was installed for.
+"""Checks the promises of the wheel's Python on any system. wheel_test.sh starts it with the Python that has the wheel.
 
-    wheel_python.py FOLDER JOB    JOB is a name at $PENSTOCK_COORDINATOR, of a job over FOLDER/data/job.textproto's shards
+    wheel_python.py FOLDER JOB    JOB is the name, at $PENSTOCK_COORDINATOR, of a job over FOLDER/data/job.textproto's shards
 """
 
 import os
@@ -13,7 +13,7 @@ import penstock
 
 
 def digest_of(loader):
-    """Rows of an epoch, in order: their ids and pixels."""
+    """Returns the ids and pixels of an epoch's rows, in order."""
     with loader:
         return [(batch.ids.tobytes(), batch["image"].tobytes(), batch["label"].tolist()) for batch in loader]
 
@@ -27,7 +27,7 @@ def main(folder, name):
     served = digest_of(penstock.Loader(name, coordinator=coordinator))
     assert here == served, "the daemon's rows are not those that are read here"
     assert sorted(label for _, _, labels in here for label in labels)[:3] == [0, 1, 2]
-    # What the environment says of libraries is Python's, not the feeder's.
+    # Libraries that the environment names affect Python, not the feeder.
     strange = os.path.join(folder, "strange-ours")
     os.mkdir(strange)
     for library in os.listdir(os.path.join(os.path.dirname(penstock.__file__), "_programs", "lib")):

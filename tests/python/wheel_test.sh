@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What the wheel promises, tried on this machine: it installs, its commands run whatever the environment says of
-# libraries, and its programs need nothing but a kernel.
+# Checks the wheel's promises on this machine: pip installs it, its commands run with any library paths in the
+# environment, and its programs need only a kernel.
 #   wheel_test.sh WHEEL
-# Started by ./run wheel --check, which .ci/run calls. On an older or newer system: copy the wheel, this file and
-# wheel_python.py there; they need python3-venv, and NumPy or a package index.
+# ./run wheel --check, which .ci/run calls, starts this. For an older or newer system, copy the wheel, this file and
+# wheel_python.py there. They need python3-venv, and NumPy or a package index.
 set -euo pipefail
 wheel=$(readlink -e -- "$1")
 place=$(mktemp -d)
@@ -20,7 +20,7 @@ promise "it has at most 60 MB"
 [ "$(stat -c %s "$wheel")" -le 60000000 ] || fail "$(stat -c %s "$wheel") bytes"
 
 promise "pip installs it, and its commands run"
-# The programs need no NumPy: the package index is not asked.
+# The programs need no NumPy, so pip does not contact the package index.
 python3 -m venv "$place/venv"
 "$place/venv/bin/pip" install --quiet --disable-pip-version-check --no-index --no-deps "$wheel"
 bin=$place/venv/bin
@@ -29,11 +29,18 @@ for program in penstock penstockd; do
   [ "$("$bin/$program" --version)" = "$program $version" ] || fail "$program --version: $("$bin/$program" --version)"
 done
 
+promise "it has the examples, the .proto files and a project URL"
+package=$(echo "$place"/venv/lib/python3*/site-packages/penstock)
+for file in examples/python/pytorch.py examples/python/README.md examples/own_op/vignette.cc proto/penstock/v1/job.proto; do
+  [ -s "$package/$file" ] || fail "$package/$file is not there"
+done
+grep -q '^Project-URL: Homepage, https://' "$package"-*.dist-info/METADATA || fail "METADATA has no project URL"
+
 promise "what LD_LIBRARY_PATH and LD_PRELOAD say does not matter"
 programs=$(echo "$place"/venv/lib/python3*/site-packages/penstock/_programs)
 mkdir "$place/strange"
 for library in "$programs"/lib/*; do echo "no library" >"$place/strange/$(basename "$library")"; done
-# Only the wheel's programs are to run under them, not Python.
+# These variables are for the wheel's programs only, not for Python.
 LD_LIBRARY_PATH=$place/strange LD_PRELOAD=$place/strange/libc.so.6 "$programs/bin/penstock" --version >"$place/out" 2>&1 ||
   fail "$(cat "$place/out")"
 

@@ -1,6 +1,6 @@
-"""penstock.ShardWriter: what is written is read back, all of it or nothing, from one process or several."""
+"""penstock.ShardWriter writes all records or none, from one process or several, and they can be read back."""
 
-# A writer's `with` is what raises.
+# A writer's `with` itself raises.
 # ruff: noqa: PT012
 
 import glob
@@ -47,7 +47,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """(number, bytes) of a protobuf message that has length-prefixed fields alone."""
+    """Yields (number, bytes) of a protobuf message that has length-prefixed fields only."""
     at = 0
     while at < len(data):
         tag, at = varint(data, at)
@@ -58,7 +58,7 @@ def fields(data):
 
 
 def example(data):
-    """A tf.train.Example as a dict of lists: an independent reading of the wire format."""
+    """Parses a tf.train.Example as a dict of lists: an independent implementation of the wire format."""
     out = {}
     for _, features in fields(data):
         for _, entry in fields(features):
@@ -77,7 +77,7 @@ def example(data):
 
 
 def records(folder, prefix="data"):
-    """The records of all shards in order, by the framing alone: u64 length, u32 CRC, data, u32 CRC."""
+    """Returns the records of all shards in order, by their frames: u64 length, u32 CRC, data, u32 CRC."""
     out = []
     for shard in sorted(Path(folder).glob(f"{prefix}-*.tfrecord")):
         data, at = shard.read_bytes(), 0
@@ -217,7 +217,7 @@ def test_serialized_examples_are_kept_byte_for_byte(tmp_path):
 def test_the_framing_is_that_of_the_reference_files(tmp_path):
     reference = Path(os.environ.get("PENSTOCK_REFERENCE_DATA", "/nowhere")) / "tfrecord" / "features.tfrecord"
     if not reference.exists():
-        reference = tmp_path / "reference.tfrecord"  # our own, written by the same program another way
+        reference = tmp_path / "reference.tfrecord"  # our own, written by the same program in another way
         with ShardWriter(tmp_path / "own") as writer:
             for i in range(100):
                 writer.write({"n": i})
@@ -240,7 +240,7 @@ def test_nothing_is_there_before_the_end_and_all_of_it_after(tmp_path):
         for i in range(1000):
             writer.write({"n": i, "data": bytes(1000)})
         assert not (tmp_path / "out").exists()
-        assert glob.glob(str(tmp_path / "**"), recursive=True) == [str(tmp_path) + "/"]  # what is hidden no glob finds
+        assert glob.glob(str(tmp_path / "**"), recursive=True) == [str(tmp_path) + "/"]  # no glob finds hidden files
     assert len(records(tmp_path / "out")) == 1000
     assert os.listdir(tmp_path) == ["out"]
 

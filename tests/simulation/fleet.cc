@@ -43,14 +43,16 @@ Fleet::Fleet(const FleetOptions& options)
     tracker.offsets = offsets_;
     tracker.plan = plan_;
     readers_[i].tracker = std::make_unique<DeliveryTracker>(steps_, tracker);
-    readers_[i].session = std::get<v1::OpenSessionReply>(Apply(SessionOn("train")).reply).session_id();
+    v1::OpenSessionRequest open = SessionOn("train");
+    open.set_process(static_cast<uint64_t>(i) + 1);
+    readers_[i].session = std::get<v1::OpenSessionReply>(Apply(open).reply).session_id();
     readers_[i].tracker->ViewChanged(ViewOfJob(), now_);
   }
   known_view_ = view_number();
 }
 
 Effects Fleet::Apply(Request request) {
-  Effects effects = state_->Apply({now_, std::move(request)});
+  Effects effects = state_->Apply({now_, std::move(request), absl::StrCat("event-", ++events_)});
   if (!effects.status.ok()) wrong_ = effects.status.ToString();
   return effects;
 }
@@ -173,11 +175,11 @@ void Fleet::Coordinate() {
 void Fleet::Work(int number) {
   Worker& worker = workers_[number];
   const double seconds = static_cast<double>(kTick) / kSecond;
-  // Rows of sessions whose streams are gone are gone with them.
+  // Drops rows of sessions whose streams have closed.
   for (auto it = worker.sessions.begin(); it != worker.sessions.end();) {
     it = readers_[it->first.first].streams[it->first.second].open ? std::next(it) : worker.sessions.erase(it);
   }
-  // In turn, what each session may make.
+  // Picks the next session that may make a row, in turn.
   const auto next = [&]() -> Queue* {
     auto it = worker.sessions.upper_bound(worker.turn);
     for (size_t i = 0; i < worker.sessions.size(); ++i, ++it) {
@@ -190,6 +192,11 @@ void Fleet::Work(int number) {
   };
   if (next() == nullptr) {
     worker.credit = 0;
+    return;
+  }
+  if (worker.stopped && now_ / kTick % 10 >= 2) {
+    worker.stats.busy_seconds += seconds;
+    worker.stats.owing_seconds += seconds;
     return;
   }
   if (worker.cold_until < 0) worker.cold_until = now_ + options_.first_row;
@@ -214,7 +221,7 @@ void Fleet::Work(int number) {
   worker.credit = ran_out ? 0 : worker.credit - used;
 }
 
-// What is made goes out, in turn, as far as the links carry it.
+// Sends finished rows, in turn, as far as the links carry them.
 void Fleet::Carry() {
   link_credit_ = std::min(link_credit_ + options_.link_rate * kTick / kSecond, 1000.0);
   for (bool any = true; any;) {

@@ -1,6 +1,6 @@
-// A coordinator's state, delivery cores of trainers, and workers of any speed, on virtual time: how shares and fetches
-// follow what workers can do. No thread, lock or socket; the code under test is the real one, only the making of rows
-// and the network are made up.
+// A coordinator's state, trainers' delivery cores, and workers of any speed, on virtual time: how shares and fetches
+// follow the workers' abilities. No thread, lock or socket. The code under test is the real one; only the making of
+// rows and the network are simulated.
 #ifndef PENSTOCK_TESTS_SIMULATION_FLEET_H_
 #define PENSTOCK_TESTS_SIMULATION_FLEET_H_
 
@@ -24,32 +24,34 @@ namespace penstock {
 struct FleetOptions {
   uint64_t seed = 1;
   int workers = 3;
-  int threads = 4;       // of each
+  int threads = 4;       // threads of each worker
   double rate = 440;     // rows per second of each worker, with all threads
-  double noise = 0;      // of each row's cost, as a fraction
+  double noise = 0;      // deviation of each row's cost, as a fraction
   int readers = 1;       // each rank 0 of 1
   uint64_t batch = 256;  // rows of a step
   uint64_t window = 16;
-  Nanos step_time = 0;       // of the trainer
+  Nanos step_time = 0;       // the trainer's time for a step
   double link_rate = 0;      // rows per second that all links carry together; 0: no limit
   uint64_t outbox = 100000;  // rows that a worker keeps for a session when the link is full
-  Nanos first_row = 0;       // of a worker: the first row takes so long (cold indexes)
+  Nanos first_row = 0;       // time until a worker's first row (cold indexes)
   uint64_t records = 16000;
-  bool coordinator = true;  // false: away once the readers have a view
+  bool coordinator = true;  // false: unreachable after the readers have a view
 };
 
 class Fleet {
  public:
   explicit Fleet(const FleetOptions& options);
 
-  // Lets the time pass.
+  // Advances the time.
   void Run(Nanos length);
   // Runs and returns the rows per second that the trainers took.
   double RateOver(Nanos length);
 
   void SetRate(int worker, double rows_per_second) { workers_[worker].rate = rows_per_second; }
   void SetAllRates(double rows_per_second);
-  // No message passes between the worker and anyone; then all that was held up comes.
+  // The worker runs for the first fifth of each 100 ms only, like a process that is stopped 80 ms in 100.
+  void SetStopped(int worker, bool stopped) { workers_[worker].stopped = stopped; }
+  // While set, no message passes to or from the worker. Held messages arrive afterwards.
   void SetHole(int worker, bool hole) { workers_[worker].hole = hole; }
 
   Nanos now() const { return now_; }
@@ -74,12 +76,13 @@ class Fleet {
   using Order = std::tuple<bool, uint64_t, uint64_t, uint64_t>;  // granted, epoch, row, arrival
   struct Queue {
     std::map<Order, Todo> rows;
-    std::multimap<uint64_t, Todo> made;  // waits for the link
+    std::multimap<uint64_t, Todo> made;  // rows that wait for the link
   };
   struct Worker {
     double rate = 0;
     double credit = 0;
     bool hole = false;
+    bool stopped = false;  // 80 ms of each 100
     Nanos cold_until = -1;
     std::map<std::pair<int, uint64_t>, Queue> sessions;  // by reader and stream
     std::pair<int, uint64_t> turn;
@@ -100,7 +103,7 @@ class Fleet {
     std::string session;
     Nanos busy_until = 0;
     Nanos next_report = 0;
-    Nanos waited = 0;  // since the last report
+    Nanos waited = 0;  // time since the last report
     Nanos next_tick = 0;
     uint64_t rows = 0;
   };
@@ -122,6 +125,7 @@ class Fleet {
   PlanOptions plan_;
   Steps steps_;
   Nanos now_ = kSecond;
+  uint64_t events_ = 0;
   std::unique_ptr<CoordinatorState> state_;
   std::vector<Worker> workers_;
   std::vector<Reader> readers_;

@@ -14,6 +14,7 @@
 #include "client/session/session.h"
 #include "net/job_mirror.h"
 #include "pipeline/augment/conformance.h"
+#include "pipeline/storage/posix_storage.h"
 #include "server/coordinator/service/control_loop.h"
 #include "server/worker/indexes/shard_indexes.h"
 #include "server/worker/jobs/served_jobs.h"
@@ -27,7 +28,7 @@
 namespace penstock {
 namespace {
 
-constexpr int kShards = 4, kRecords = 50;  // in each shard
+constexpr int kShards = 4, kRecords = 50;  // records of each shard
 constexpr Nanos kCallTimeout = 2 * kSecond;
 
 }  // namespace
@@ -44,7 +45,7 @@ class SimCluster::Calls {
   Calls(SimCluster* cluster, std::string host, SimProcess* process)
       : cluster_(cluster), host_(std::move(host)), process_(process) {}
 
-  // `ask(loop, deadline, answer)` runs at the coordinator, where there is one.
+  // Runs `ask(loop, deadline, answer)` at the coordinator, if one is running.
   template <typename Rep, typename Done, typename Ask>
   void Call(Nanos timeout, Done done, Ask ask) {
     auto call = std::make_shared<Open<Rep, Done>>(std::move(done));
@@ -67,7 +68,7 @@ class SimCluster::Calls {
     });
   }
 
-  // A request that the coordinator's state answers.
+  // Sends a request that the coordinator's state answers.
   template <typename Rep, typename Req, typename Done>
   void Apply(const Req& request, Nanos timeout, Done done) {
     Call<Rep>(timeout, std::move(done), [request](ControlLoop* loop, Nanos deadline, auto answer) {
@@ -141,7 +142,7 @@ class SimCluster::WorkerCalls final : public CoordinatorLink {
   void ReportTask(const v1::ReportTaskRequest& request, Done<v1::ReportTaskReply> done) override {
     calls_.Apply<v1::ReportTaskReply>(request, kCallTimeout, std::move(done));
   }
-  // Indexes lie with the workers: rows of a simulation need none.
+  // Workers have the indexes, and simulated rows need none.
   absl::Status PutIndex(uint64_t, std::string) override { return absl::OkStatus(); }
   absl::StatusOr<v1::GetIndexReply> GetIndex(const v1::GetIndexRequest&) override {
     return absl::NotFoundError("none here");
@@ -169,6 +170,9 @@ class SimCluster::ClientCalls final : public CoordinatorClient {
   void CloseSession(const v1::CloseSessionRequest& request, Nanos timeout, Done<v1::CloseSessionReply> done) override {
     calls_.Apply<v1::CloseSessionReply>(request, timeout, std::move(done));
   }
+  void JudgeRecords(const v1::JudgeRecordsRequest& request, Nanos timeout, Done<v1::JudgeRecordsReply> done) override {
+    calls_.Apply<v1::JudgeRecordsReply>(request, timeout, std::move(done));
+  }
   void Cancel() override { calls_.Cancel(); }
 
  private:
@@ -179,8 +183,8 @@ struct SimCluster::Worker {
   Worker(SimCluster* cluster, const std::string& host, const std::string& state, Nanos row_time)
       : process(&cluster->sim_),
         link(cluster, host, &process),
-        indexes(IndexStore::InStateDir(state), &link, host, process.clock()),
-        jobs(cluster->dataset_.roots, &indexes),
+        indexes(IndexStore::InStateDir(LocalFiles(), state), &link, host, process.clock()),
+        jobs(LocalFiles(), cluster->dataset_.roots, &indexes),
         loader(&process, row_time),
         acceptor(&shared) {
     shared.worker_id = host;
@@ -203,19 +207,19 @@ struct SimCluster::Worker {
     };
     hooks.jobs_changed = [this](const JobChanges& changes) { jobs.Update(changes); };
     hooks.run_task = [this, host, roots = cluster->dataset_.roots](const v1::Task& task) {
-      return RunTask(task, host, {roots, &indexes, &link});
+      return RunTask(task, host, {LocalFiles(), roots, &indexes, &link});
     };
     hooks.drain = [this] { Drain(); };
     hooks.ready = [] {};
     agent = std::make_shared<Agent>(std::move(options), std::move(hooks), &link, &process, &process);
     agent->Start();
   }
-  // It is let go of when nothing of the simulation runs any more.
+  // Destroyed when no task of the simulation runs any longer.
   ~Worker() {
     process.Kill();
     indexes.Stop();
   }
-  // As Worker::Drain.
+  // Does the same as Worker::Drain.
   void Drain() {
     agent->SetDraining();
     acceptor.SendDraining();
@@ -246,9 +250,9 @@ struct SimCluster::Reader::Parts {
   std::shared_ptr<ClientCalls> calls;
   std::unique_ptr<SessionOpener> opener;
   std::unique_ptr<Session> session;
-  bool pausing = false;  // between two batches
+  bool pausing = false;  // pausing between two batches
   Nanos asked_at = 0;
-  std::map<uint64_t, std::vector<int>> seen;  // by epoch: how often each record came
+  std::map<uint64_t, std::vector<int>> seen;  // how often each record arrived, by epoch
   std::function<void()> poll;
 };
 
@@ -259,7 +263,7 @@ SimCluster::SimCluster(uint64_t seed)
     : dataset_(MakeNumberDataset({.shards = kShards, .records_per_shard = kRecords}, data_.path())),
       sim_(seed),
       network_(&sim_, SimNetwork::Options()) {
-  spdlog::set_level(spdlog::level::off);  // thousands of lines of deaths
+  spdlog::set_level(spdlog::level::off);  // deaths would log thousands of lines
   v1::JobSpec& spec = dataset_.job;
   v1::Feature id;
   for (const v1::Feature& feature : spec.features()) {
@@ -271,7 +275,7 @@ SimCluster::SimCluster(uint64_t seed)
 }
 
 SimCluster::~SimCluster() {
-  // Tasks hold parts of processes: they go before the processes do.
+  // Tasks hold parts of processes, so the tasks are dropped first.
   sim_.DropAll();
   coordinator_.reset();
   sim_.DropAll();
@@ -291,8 +295,10 @@ void SimCluster::StartCoordinator() {
   auto state = CoordinatorState::Restore(StateOptions(), now(), stored.term() + 1, stored);
   PS_CHECK(state.ok());
   coordinator_ = std::make_unique<Coordinator>(&sim_);
-  coordinator_->loop = std::make_unique<ControlLoop>(*std::move(state), &store_, revision, &coordinator_->process,
-                                                     ControlLoop::Options());
+  ControlLoop::Options options;
+  options.new_session_id = [this] { return absl::StrCat(absl::Hex(++sessions_, absl::kZeroPad8), "-of-the-cluster"); };
+  coordinator_->loop =
+      std::make_unique<ControlLoop>(*std::move(state), &store_, revision, &coordinator_->process, options);
 }
 
 void SimCluster::KillCoordinator() {
@@ -307,7 +313,7 @@ void SimCluster::StartWorker(const std::string& host, Nanos row_time) {
   if (state == nullptr) state = std::make_unique<TempFolder>();
   auto worker = std::make_unique<Worker>(this, host, state->path(), row_time);
   network_.Listen(host, &worker->acceptor);
-  // Those that died stay: calls that are under way hold parts of them.
+  // Dead workers stay, because calls under way hold parts of them.
   workers_[absl::StrCat(host, "#", incarnations_)] = std::move(worker);
 }
 

@@ -1,5 +1,5 @@
 // A whole cluster in one thread on virtual time: the real shells of coordinator, workers and clients (control loop,
-// agent, stream sessions, readers' sessions) on a virtual network. Not simulated are disks: the data set is a small
+// agent, stream sessions, readers' sessions) on a virtual network. Disks are not simulated: the data set is a small
 // real one.
 #ifndef PENSTOCK_TESTS_SIMULATION_SIM_CLUSTER_H_
 #define PENSTOCK_TESTS_SIMULATION_SIM_CLUSTER_H_
@@ -14,8 +14,8 @@
 #include "base/runtime/sim_scheduler.h"
 #include "penstock/batch.h"
 #include "penstock/client.h"
-#include "server/coordinator/store/fake_store.h"
 #include "tests/simulation/sim_network.h"
+#include "tests/support/fake_store.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
@@ -23,38 +23,38 @@ namespace penstock {
 // Not thread-safe.
 class SimCluster {
  public:
-  // A coordinator, no worker yet; a data set of 4 shards of 50 records each, its job with batches of 8 rows, whose one
-  // column is the record's number ("id").
+  // Starts a coordinator and no worker. The data set has 4 shards of 50 records each. The job has batches of 8 rows,
+  // whose only column is the record's number ("id").
   explicit SimCluster(uint64_t seed);
   ~SimCluster();
 
-  // ---- What happens to it.
-  // A worker's process, on a host of that name, that makes a row in `row_time`. One that was killed comes back as the
-  // same worker.
+  // ---- Events.
+  // Starts a worker's process on a host of that name. It makes a row in `row_time`. A killed worker returns as the same
+  // worker.
   void StartWorker(const std::string& host, Nanos row_time = 10 * kMillisecond);
   void KillWorker(const std::string& host);
   bool WorkerRuns(const std::string& host) const;
-  // As SIGTERM: it leaves when its streams have moved away.
+  // Acts like SIGTERM: the worker leaves when its streams have moved away.
   void DrainWorker(const std::string& host);
   void KillCoordinator();
-  void StartCoordinator();  // on what its store has
+  void StartCoordinator();  // with the content of its store
 
-  // Submits the job and waits until it is ready with `owners` workers in its view. False when that takes long.
+  // Submits the job. Returns true when it is ready with `owners` workers in its view, and false if that takes too long.
   bool SubmitJob(int owners);
 
   // ---- Readers.
   struct Reader;
-  // Opens on a host of that name, and begins to read at once, batch after batch with `pace` between them; each batch is
-  // checked: its rows are those of the plan, each once, in their places.
+  // Opens a reader on a host of that name. It begins at once to read, with `pace` between two batches, and checks each
+  // batch: its rows are those of the plan, each once and in its place.
   Reader* OpenReader(const std::string& host, const ReaderOptions& options, Nanos pace);
-  // Runs until all readers have ended; false when they have not by `within` from now.
+  // Runs until all readers have ended. Returns false if they have not within `within`.
   bool RunReaders(Nanos within);
 
   SimScheduler* sim() { return &sim_; }
   SimNetwork* network() { return &network_; }
   Nanos now() { return sim_.clock()->Now(); }
   const TestDataset& dataset() const { return dataset_; }
-  // The host of the coordinator.
+  // The coordinator's host.
   static constexpr char kCoordinator[] = "coordinator";
 
  private:
@@ -69,14 +69,14 @@ class SimCluster {
   SimScheduler sim_;
   SimNetwork network_;
   FakeStore store_;
-  uint64_t incarnations_ = 0, watches_ = 0;
+  uint64_t incarnations_ = 0, watches_ = 0, sessions_ = 0;
   std::unique_ptr<Coordinator> coordinator_;
   std::map<std::string, std::unique_ptr<TempFolder>> state_folders_;
   std::map<std::string, std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Reader>> readers_;
 };
 
-// A trainer that reads.
+// A reading trainer.
 struct SimCluster::Reader {
   struct Parts;
   explicit Reader(std::unique_ptr<Parts> made);
@@ -84,11 +84,11 @@ struct SimCluster::Reader {
 
   std::unique_ptr<Parts> parts;
   uint64_t batches = 0;
-  uint64_t digest = 0;     // of all rows, in order
-  Nanos longest_wait = 0;  // for a batch, the first aside
-  absl::Status end;        // once it has ended: OutOfRange when it has read all
+  uint64_t digest = 0;     // digest of all rows, in order
+  Nanos longest_wait = 0;  // longest wait for a batch other than the first
+  absl::Status end;        // OutOfRange after all rows; set when `ended` is
   bool ended = false;
-  std::string wrong;  // "", or what was wrong with a batch
+  std::string wrong;  // "", or the error in a batch
 };
 
 }  // namespace penstock

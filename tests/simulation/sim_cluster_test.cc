@@ -1,4 +1,4 @@
-// The shells as the cores: coordinator, workers and clients in one thread on virtual time, through joins and deaths.
+// Simulates the real shells: coordinator, workers and clients in one thread on virtual time, through joins and deaths.
 #include "tests/simulation/sim_cluster.h"
 
 #include <gtest/gtest.h>
@@ -32,8 +32,8 @@ struct Outcome {
   std::string events;
 };
 
-// Three workers and two ranks; meanwhile workers die, come back, drain and join, the coordinator dies and comes back,
-// and ways are cut, all as the seed draws.
+// Three workers and two ranks. Meanwhile workers die, return, drain and join, the coordinator dies and returns, and
+// connections are cut. The seed draws all events.
 Outcome Play(uint64_t seed, bool with_faults) {
   SimCluster cluster(seed);
   SimScheduler& sim = *cluster.sim();
@@ -62,7 +62,7 @@ Outcome Play(uint64_t seed, bool with_faults) {
       case 1:
         if (!cluster.WorkerRuns(host)) {
           what = "start " + host;
-          cluster.KillWorker(host);  // one that has left is gone first
+          cluster.KillWorker(host);  // removes a process that has left
           cluster.StartWorker(host);
         } else if (running > 1) {
           what = "kill " + host;
@@ -111,7 +111,7 @@ TEST(SimCluster, EveryRowComesOnceAndInItsPlaceWhoeverDies) {
     EXPECT_EQ(run.digests, quiet.digests);
     for (const std::string& wrong : run.wrong) EXPECT_EQ(wrong, "");
     for (const absl::Status& end : run.ends) EXPECT_EQ(end.code(), absl::StatusCode::kOutOfRange) << end;
-    // Deaths and cuts alone cost a second or two; several at once, or the only worker's, some more.
+    // A single death or cut costs a second or two. Several at once, or those of the only worker, cost some more.
     EXPECT_LT(run.longest_wait, 12 * kSecond);
   }
 }

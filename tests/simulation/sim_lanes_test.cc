@@ -1,5 +1,5 @@
-// Streams over several connections, on virtual time: the carrier's contract, and connections that are cut, never come
-// about or are asked for by strangers.
+// Streams over several connections, on virtual time: the carrier's contract, and connections that are cut, fail to
+// open, or are requested by strangers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ SimNetwork::Options Wide() {
   return options;
 }
 
-// Each connection goes to a host of its own, so that one can be cut: lane-0, lane-1, ... in the order of opening.
+// Each connection goes to its own host, so that a test can cut it: lane-0, lane-1, ... in the order of opening.
 class LanedNetwork final : public Transport {
  public:
   explicit LanedNetwork(uint64_t seed, const LaneOptions& options = AllLanes()) : sim_(seed), options_(options) {}
@@ -64,8 +64,8 @@ class LanedNetwork final : public Transport {
   void Cut(size_t lane) { network_.Cut("client", absl::StrCat("lane-", lane)); }
   SimScheduler& sim() { return sim_; }
 
-  std::vector<LaneCall> calls;  // that the client made
-  bool unreachable = false;     // further lanes are
+  std::vector<LaneCall> calls;  // calls of the client
+  bool unreachable = false;     // whether further lanes fail
 
  private:
   struct Host final : StreamAcceptor {
@@ -110,7 +110,7 @@ class SimLanesTest : public ::testing::Test {
  protected:
   ~SimLanesTest() override { Finish(); }
 
-  // Ends the stream; another may begin.
+  // Ends the stream. Begin() may start another.
   void Finish() {
     if (client_ != nullptr) client_->Close(absl::OkStatus());
     network_ = nullptr;
@@ -134,7 +134,7 @@ class SimLanesTest : public ::testing::Test {
     worker().ReadAll();
   }
   RecordedEnd& worker() { return *acceptor_.ends[0]; }
-  // So many messages more, and the time that they take.
+  // Writes `messages` more messages and runs for a time in which they arrive.
   void Send(int messages) {
     for (int i = 0; i < messages; ++i) worker().Write(absl::StrCat("message ", sent_++));
     network_->sim().RunFor(5 * kSecond);
@@ -169,7 +169,7 @@ TEST_F(SimLanesTest, ManyMessagesComeOverAllLanesInOrder) {
   }
 }
 
-// What was taken from a worker that closes is on its way over several lanes, which overtake each other.
+// Messages of a closing worker are under way on several lanes, which overtake each other.
 TEST_F(SimLanesTest, AWorkersCloseComesBehindAllThatWasWritten) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     SCOPED_TRACE(seed);

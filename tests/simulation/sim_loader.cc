@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-// Nobody's budget: a simulated worker has memory enough.
+// Ignores releases: a simulated worker has enough memory.
 class Purse final : public BudgetGrab::Owner {
  public:
   void Release(uint64_t, uint64_t) override {}

@@ -1,5 +1,5 @@
-// A loader on virtual time: so long for each row, one row at a time, the urgent ones and the earliest steps first. A
-// row's FIXED columns hold the number of its record, again and again.
+// A loader on virtual time. It makes one row at a time, each in `row_time`: urgent rows first, then the earliest steps.
+// A row's FIXED columns repeat the number of its record.
 #ifndef PENSTOCK_TESTS_SIMULATION_SIM_LOADER_H_
 #define PENSTOCK_TESTS_SIMULATION_SIM_LOADER_H_
 
@@ -17,7 +17,7 @@ namespace penstock {
 // Not thread-safe.
 class SimLoader final : public Loader {
  public:
-  // The executor outlives it.
+  // `executor` must outlive the loader.
   SimLoader(Executor* executor, Nanos row_time) : executor_(executor), row_time_(row_time) {}
 
   absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job,

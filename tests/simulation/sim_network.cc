@@ -15,7 +15,7 @@ Side Other(Side side) { return side == kClient ? kWorker : kClient; }
 
 }  // namespace
 
-// Both ends of a stream, and what is on its way between them.
+// Both ends of a stream, and the messages under way between them.
 class SimNetwork::Stream : public std::enable_shared_from_this<SimNetwork::Stream> {
  public:
   Stream(SimNetwork* network, uint64_t number, const std::string& client, const std::string& worker)
@@ -66,13 +66,13 @@ class SimNetwork::Stream : public std::enable_shared_from_this<SimNetwork::Strea
     }
   }
 
-  // The connection broke under both ends.
+  // Breaks the connection under both ends.
   void Lose(const std::string& why) {
     CloseEnd(kClient, absl::UnavailableError(why));
     CloseEnd(kWorker, absl::OkStatus());
   }
 
-  // The process at that side is gone.
+  // Drops the end of a dead process, without events.
   void Abandon(Side side) {
     End& end = sides_[side];
     end.closing = end.closed = true;
@@ -80,22 +80,22 @@ class SimNetwork::Stream : public std::enable_shared_from_this<SimNetwork::Strea
     end.inbox.clear();
   }
 
-  // The client closed it before it had come here.
+  // Whether the client closed the stream before it arrived here.
   bool gone() const { return sides_[kWorker].closing; }
   bool over() const { return sides_[kClient].closed && sides_[kWorker].closed; }
 
  private:
   struct End {
     std::string host;
-    std::shared_ptr<StreamEvents> events;  // null until known, and when over
+    std::shared_ptr<StreamEvents> events;  // null before SetEvents and after the end
     std::deque<SliceList> inbox;
-    size_t bytes_coming = 0;  // in the inbox and on the way to it
+    size_t bytes_coming = 0;  // bytes in the inbox and on the way to it
     bool reading = false;
     bool writing = false;
     bool closing = false;  // OnClosed is posted
     bool closed = false;   // OnClosed was called
     std::optional<absl::Status> close_after_inbox;
-    Nanos last_arrival = 0;  // of what was sent from here
+    Nanos last_arrival = 0;  // arrival of the last message from this end
   };
 
   template <typename F>
@@ -103,16 +103,16 @@ class SimNetwork::Stream : public std::enable_shared_from_this<SimNetwork::Strea
     network_->sim_->Post([self = shared_from_this(), function = std::move(function)]() mutable { function(); });
   }
 
-  // Runs `function` when it has come over from `side`, in order with all that was sent from there.
+  // Runs `function` after a delay, in order with all messages from `side`.
   template <typename F>
   void Send(Side side, F function) {
     End& end = sides_[side];
     end.last_arrival = std::max(end.last_arrival + 1, network_->sim_->clock()->Now() + network_->Delay());
-    queue_[side].push_back(std::move(function));  // Arrive keeps this alive
+    queue_[side].push_back(std::move(function));  // Arrive keeps this object alive
     network_->sim_->PostAt(end.last_arrival, [self = shared_from_this(), side] { self->Arrive(side); });
   }
 
-  // The oldest thing sent from `side` arrives, unless the way is cut: then it waits, and what is behind it with it.
+  // Delivers the oldest message from `side`. If the connection is cut, this message and all later ones wait.
   void Arrive(Side side) {
     if (network_->IsCut(host(kClient), host(kWorker))) {
       network_->held_[Between(host(kClient), host(kWorker))].push_back(
@@ -167,7 +167,7 @@ class SimNetwork::Stream : public std::enable_shared_from_this<SimNetwork::Strea
   SimNetwork* const network_;
   const uint64_t number_;
   End sides_[2];
-  std::deque<Task> queue_[2];  // by the side that sent
+  std::deque<Task> queue_[2];  // by the sending side
 };
 
 class SimNetwork::End final : public MessageStream {
@@ -200,7 +200,7 @@ SimNetwork::SimNetwork(SimScheduler* sim, const Options& options) : sim_(sim), o
 SimNetwork::~SimNetwork() { Finish(); }
 
 void SimNetwork::Finish() {
-  // Tasks that wait hold streams, which hold this.
+  // Waiting tasks hold streams, which hold this network.
   sim_->DropAll();
   for (const auto& [number, stream] : std::exchange(streams_, {})) {
     stream->Abandon(kClient);
@@ -229,7 +229,7 @@ std::shared_ptr<MessageStream> SimNetwork::Connect(const std::string& from, cons
   streams_.emplace(next_stream_++, stream);
   stream->SetEvents(kClient, std::move(events));
   const auto refuse = [stream, to] { stream->Lose(absl::StrCat("nobody listens at ", to)); };
-  // A way that is cut holds this too: it is then found out by notice_cut_after.
+  // A cut connection also holds this request. The client notices after notice_cut_after.
   Deliver(from, to, [this, stream, to, refuse] {
     if (stream->gone()) return;
     const auto found = acceptors_.find(to);
@@ -282,7 +282,7 @@ void SimNetwork::Heal(const std::string& a, const std::string& b) {
   if (found == held_.end()) return;
   std::vector<Task> tasks = std::move(found->second);
   held_.erase(found);
-  // In the order in which they were held: tasks of one time run in any.
+  // One task runs all of them in order: the scheduler runs simultaneous tasks in any order.
   sim_->Post([tasks = std::move(tasks)]() mutable {
     for (Task& task : tasks) std::move(task)();
   });

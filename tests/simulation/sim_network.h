@@ -1,5 +1,5 @@
-// A network between hosts of a simulation: delays, cuts and deaths on virtual time. The carrier of simulations, and an
-// example of one: it passes tests/transport/contract_test.cc.
+// A network between simulated hosts: delays, cuts and deaths on virtual time. It is the carrier of simulations, and an
+// example of a carrier: it passes tests/transport/contract_test.cc.
 #ifndef PENSTOCK_TESTS_SIMULATION_SIM_NETWORK_H_
 #define PENSTOCK_TESTS_SIMULATION_SIM_NETWORK_H_
 
@@ -15,38 +15,38 @@
 
 namespace penstock {
 
-// Hosts are names; an address is a host's name. Not thread-safe: all of it runs in the scheduler's tasks.
+// Hosts are names, and a host's address is its name. Not thread-safe: everything runs in the scheduler's tasks.
 class SimNetwork {
  public:
   struct Options {
     Nanos least_delay = 50'000;  // one way, drawn for each message; messages of a stream keep their order
     Nanos most_delay = 500'000;
-    Nanos notice_cut_after = 8 * kSecond;  // what keepalive takes to find a peer gone
+    Nanos notice_cut_after = 8 * kSecond;  // time until keepalive notices a lost peer
     size_t window_bytes = size_t{4} << 20;
   };
   SimNetwork(SimScheduler* sim, const Options& options);
-  // As Finish().
+  // Calls Finish().
   ~SimNetwork();
-  // The end of the simulation: every end of a stream is let go of without a word, and all tasks are dropped.
+  // Ends the simulation: abandons every end of a stream without events, and drops all tasks.
   void Finish();
 
-  // Streams that `host` opens. Lives as long as the network.
+  // Opens streams from `host`. Lives as long as the network.
   Transport* TransportOf(const std::string& host);
-  // `acceptor` is asked for streams to `host`, until the host is killed or StopListening.
+  // Passes streams to `host` on to `acceptor`, until the host is killed or StopListening.
   void Listen(const std::string& host, StreamAcceptor* acceptor);
   void StopListening(const std::string& host);
 
-  // Runs `task` at `to` after a delay, later while the way is cut, never when either host has died meanwhile. For
-  // calls.
+  // Runs `task` at `to` after a delay. It runs later if the connection is cut, and never if either host has died
+  // meanwhile. For calls.
   void Deliver(const std::string& from, const std::string& to, Task task);
 
-  // Nothing goes between the two any more; nobody is told. What was sent waits.
+  // Holds all messages between the two hosts, without events. Heal() sends them.
   void Cut(const std::string& a, const std::string& b);
   void Heal(const std::string& a, const std::string& b);
   bool IsCut(const std::string& a, const std::string& b) const;
 
-  // The host's process is gone: its ends of streams are let go without a word, the others close as Unavailable, and
-  // nothing that is under way from or to it arrives. Its name can be used again at once, by a new process.
+  // Kills the host's process. Its ends of streams are abandoned without events, the others close as Unavailable, and
+  // messages under way from or to it are lost. A new process may use the name at once.
   void Kill(const std::string& host);
 
  private:
@@ -59,7 +59,7 @@ class SimNetwork {
   static Way Between(const std::string& a, const std::string& b) { return a < b ? Way(a, b) : Way(b, a); }
   Nanos Delay() { return options_.least_delay + DrawUpTo(options_.most_delay - options_.least_delay); }
   Nanos DrawUpTo(Nanos most) { return most <= 0 ? 0 : static_cast<Nanos>(sim_->Draw(static_cast<uint64_t>(most) + 1)); }
-  // A call on its way.
+  // A call under way.
   struct Arriving {
     std::string from, to;
     uint64_t from_life, to_life;
@@ -74,9 +74,9 @@ class SimNetwork {
   const Options options_;
   std::map<std::string, std::unique_ptr<HostTransport>> transports_;
   std::map<std::string, StreamAcceptor*> acceptors_;
-  std::map<std::string, uint64_t> lives_;  // how often a host was killed
-  std::map<Way, std::vector<Task>> held_;  // cut ways, and what waits for them to heal
-  // By number: what is done to all is done in the order of their opening.
+  std::map<std::string, uint64_t> lives_;  // number of deaths of each host
+  std::map<Way, std::vector<Task>> held_;  // cut connections with their waiting tasks
+  // By number: operations on all streams use the order of their opening.
   std::map<uint64_t, std::shared_ptr<Stream>> streams_;
   uint64_t next_stream_ = 1;
 };

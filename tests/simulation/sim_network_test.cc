@@ -92,7 +92,7 @@ TEST_F(SimNetworkFaults, AKilledHostsPeersAreToldAndNothingOfItArrivesLater) {
   EXPECT_FALSE(called);
   ASSERT_TRUE(client_->closed());
   EXPECT_EQ(client_->status().code(), absl::StatusCode::kUnavailable);
-  acceptor_.ends[0]->OnClosed(absl::OkStatus());  // its process is gone: nobody else says so
+  acceptor_.ends[0]->OnClosed(absl::OkStatus());  // its process is gone, and no other component closes it
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The executor of one process of a simulation: what it was given dies with it.
+// The executor of one simulated process: its tasks die with it.
 #ifndef PENSTOCK_TESTS_SIMULATION_SIM_PROCESS_H_
 #define PENSTOCK_TESTS_SIMULATION_SIM_PROCESS_H_
 
@@ -13,7 +13,7 @@ namespace penstock {
 class SimProcess final : public Executor {
  public:
   explicit SimProcess(SimScheduler* sim) : sim_(sim) {}
-  // As Kill().
+  // Calls Kill().
   ~SimProcess() override { Kill(); }
 
   void Post(Task task) override { PostAt(clock()->Now(), std::move(task)); }
@@ -25,9 +25,9 @@ class SimProcess final : public Executor {
   bool Cancel(TimerId timer) override { return sim_->Cancel(timer); }
   Clock* clock() const override { return sim_->clock(); }
 
-  // Nothing of it runs any more.
+  // Stops the process: none of its tasks runs afterwards.
   void Kill() { *alive_ = false; }
-  // Whether it lives: kept by what others would tell it.
+  // Whether the process lives. Callbacks from outside keep this and check it.
   std::shared_ptr<const bool> alive() const { return alive_; }
 
  private:

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Lists in headers' comments, such as a function's outcomes, with a line or more for each. clang-format breaks a comment's
-# line that is too long without a look at what it is, and runs the items of a list into each other for ever. What is found
-# is a line in the place of an item that is the rest of one, or an item inside a line. Lists between "clang-format off" and "on" are
-# as they were written.
+# Checks lists in header comments, such as a function's outcomes, with one line or more for each item. clang-format breaks a
+# comment line that is too long regardless of its meaning, and permanently joins the items of a list. The test finds a line that
+# continues an item in the place of an item, and an item inside a line. It skips lists between "clang-format off" and "on",
+# which clang-format keeps.
 # usage: header_lists_test.sh SOURCE_DIR
 set -u
 cd "$1" || exit 1
@@ -13,7 +13,7 @@ fi
 found=$(find base client config net pipeline server transport -name '*.h' -exec awk '
   function text(line) { sub(/^ *\/\//, "", line); return line }
   function depth(line) { match(line, /^ */); return RLENGTH }
-  # An item: its name, two blanks or more, what it means.
+  # An item: its name, at least two blanks, its meaning.
   function is_item(line) { return depth(line) == 3 && line ~ /^   [^ ].*[^ ]?  +[^ ]/ }
   function words_before_gap(line,   parts) { sub(/^ */, "", line); sub(/  +.*/, "", line); return split(line, parts, " ") }
   function look(   i, items, fused, torn) {
@@ -43,7 +43,7 @@ if [ -n "$found" ]; then
   echo "these lists are run together: give each item a line of at most 120 columns, or fence the list with clang-format off" >&2
   exit 1
 fi
-# The loop that the client library begins with.
+# The loop at the beginning of the client library's header.
 if ! grep -q '^//     if (absl::IsOutOfRange(batch.status())) break;' client/include/penstock/client.h ||
   ! grep -q '^//   for (penstock::Batch& batch : (\*reader)->Batches()) { ... }$' client/include/penstock/client.h; then
   echo "client/include/penstock/client.h: the first example is not a line for each of its lines" >&2

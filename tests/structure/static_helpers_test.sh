@@ -1,7 +1,7 @@
 #!/bin/sh
-# Files that Highway compiles once for each target share the namespace of the target. HWY_INLINE is a plain `inline`
-# where nothing is optimized, so that two helpers of one name in two such files would be one for the linker, whichever it
-# meets first: another file's arithmetic, in builds for debugging only. HWY_API is static as well.
+# Files that Highway compiles once per target share the namespace of the target. Without optimization, HWY_INLINE is a plain
+# `inline`. The linker then keeps only one of two helpers with the same name, the first that it meets. So debug builds alone
+# would use another file's arithmetic. HWY_API is also static.
 # usage: static_helpers_test.sh SOURCE_DIR
 set -u
 cd "$1" || exit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every type of a header has a name of its own. The project has one namespace, and two types of one name that meet in a
-# program share their constructors and destructors: the linker keeps those of the one that it meets first.
+# Checks that every type in a header has a unique name. The project has one namespace. If a program contains two types of one
+# name, they share their constructors and destructors: the linker keeps those that it meets first.
 # usage: unique_types_test.sh SOURCE_DIR
 set -u
 cd "$1" || exit 1

@@ -22,7 +22,7 @@
 namespace penstock {
 namespace {
 
-// Blocks that live, by open addressing; no allocation of its own.
+// Live blocks, by open addressing, without allocations.
 struct Counts {
   static constexpr size_t kSlots = 1 << 15;
   struct Block {
@@ -51,12 +51,12 @@ struct Counts {
     if (!on || at == nullptr) return;
     size_t slot = Home(at);
     while (blocks[slot].at != at) {
-      if (blocks[slot].at == nullptr) return;  // not allocated while counting
+      if (blocks[slot].at == nullptr) return;  // a block from before the counting
       slot = (slot + 1) % kSlots;
     }
     live -= blocks[slot].bytes;
     --count;
-    // Those behind it move up (Knuth's algorithm R, The Art of Computer Programming 6.4).
+    // Moves the following blocks up (Knuth's algorithm R, The Art of Computer Programming 6.4).
     for (size_t next = (slot + 1) % kSlots; blocks[next].at != nullptr; next = (next + 1) % kSlots) {
       const size_t home = Home(blocks[next].at);
       const bool stays = slot <= next ? slot < home && home <= next : slot < home || home <= next;
@@ -75,7 +75,7 @@ thread_local Counts counts;
 
 #if PENSTOCK_SANITIZER_MALLOC
 
-// sanitizer/allocator_interface.h, which GCC does not install.
+// From sanitizer/allocator_interface.h, which GCC does not install.
 extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile void*, size_t),
                                                          void (*free_hook)(const volatile void*));
 
@@ -116,7 +116,7 @@ void* calloc(size_t n, size_t bytes) noexcept {
   return at;
 }
 void* realloc(void* old, size_t bytes) noexcept {
-  // Both live while the content is copied; where the C library grows a block in place this counts too much.
+  // Both blocks live during the copy. This counts too much if the C library grows a block in place.
   void* at = __libc_realloc(old, bytes);
   if (at != nullptr && at != old) penstock::counts.Allocated(at, bytes);
   if (at != nullptr || bytes == 0) penstock::counts.Freed(old);
@@ -148,7 +148,7 @@ namespace penstock {
 AllocationPeak::AllocationPeak() {
   Install();
   PS_CHECK(!counts.on);
-  if (counts.count > 0) counts.blocks.fill({});  // what the last one left
+  if (counts.count > 0) counts.blocks.fill({});  // clears entries of the last count
   counts.count = counts.live = counts.peak = 0;
   counts.on = true;
 }

@@ -1,4 +1,4 @@
-// Whether this program's heap is a sanitizer's, which keeps what is freed, and knows nothing of glibc's settings.
+// Whether this program's heap is a sanitizer's, which keeps freed memory and ignores glibc's settings.
 #ifndef PENSTOCK_TESTS_SUPPORT_SANITIZERS_H_
 #define PENSTOCK_TESTS_SUPPORT_SANITIZERS_H_
 

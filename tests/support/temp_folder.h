@@ -6,7 +6,7 @@
 
 namespace penstock {
 
-// A folder below the system's temporary one, removed with all it holds on destruction.
+// A folder below the system's temporary one. The destructor removes it with its content.
 class TempFolder {
  public:
   TempFolder();

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 v1::Dataset::Compression ProtoCompression(Compression compression) {
-  return static_cast<v1::Dataset::Compression>(compression);  // one numbering
+  return static_cast<v1::Dataset::Compression>(compression);  // the numbers are the same
 }
 
 TestDataset EmptyDataset(const std::string& name, const std::string& folder, Compression compression) {
@@ -61,7 +61,7 @@ std::string ShardName(const TestDataset& set, int shard) {
 }  // namespace
 
 std::string MakeTestJpeg(int width, int height, uint64_t number, int quality) {
-  // Smooth blobs of color with a little grain: compresses about as photographs do.
+  // Smooth blobs of color with a little grain: they compress about as photographs do.
   SampleRandom random(0x70656e73746f636b, number, 0);
   cv::Mat coarse(height / 8 + 2, width / 8 + 2, CV_8UC3);
   for (size_t i = 0; i < coarse.total() * 3; ++i) coarse.data[i] = static_cast<uint8_t>(random.Next32() >> 24);

@@ -16,31 +16,30 @@ namespace penstock {
 struct TestDataset {
   std::string glob;                // absolute
   std::vector<std::string> files;  // absolute, in shard order
-  std::vector<DataRoot> roots;     // one, named "data": the folder
+  std::vector<DataRoot> roots;     // one root, named "data": the folder
   uint64_t records = 0;
-  // Ready to use: name, data set, features, ops, order (seed 17, CHUNKED with chunks of 4 in
-  // windows of 8, so that small sets are shuffled), batch of 8 (DROP), policy FAIL. Change what the
-  // test is about.
+  // Ready to use: name, data set, features, ops, order (seed 17, CHUNKED with chunks of 4 in windows of 8, so that
+  // small sets are shuffled), batch of 8 (DROP), policy FAIL. A test changes only its own subject.
   v1::JobSpec job;
 };
 
 struct ImageDatasetOptions {
   int shards = 3;
   int records_per_shard = 20;
-  int width = 64;  // of the largest image; each image is up to a quarter smaller, by its number
+  int width = 64;  // width of the largest image; each image is up to a quarter smaller, by its number
   int height = 48;
-  int classes = 10;  // records are sorted by class, as real data sets are
+  int classes = 10;  // records are sorted by class, like real data sets
   int quality = 90;
   Compression compression = Compression::kNone;
   uint64_t seed = 1;
-  // Of the job's random_resized_crop, which is followed by a flip.
+  // The size of the job's random_resized_crop. A flip follows it.
   int crop = 32;
   v1::ResizeMethod resize = v1::OPENCV_LINEAR;
 };
 
-// Records with "image/encoded" (a JPEG), "image/class/label" (int64), "image/filename" (bytes) and
-// "image/boxes" (floats, 4 for each of 0 to 3 boxes). The job's columns: image (uint8 crop x crop x
-// 3), label (int64 scalar). The files are data-00000 ... in `folder`, which must exist.
+// Records with "image/encoded" (a JPEG), "image/class/label" (int64), "image/filename" (bytes) and "image/boxes"
+// (floats, 4 for each of 0 to 3 boxes). The job's columns: image (uint8 crop x crop x 3), label (int64 scalar). The
+// files are data-00000 ... in `folder`, which must exist.
 TestDataset MakeImageDataset(const ImageDatasetOptions& options, const std::string& folder);
 
 struct NumberDatasetOptions {
@@ -51,9 +50,9 @@ struct NumberDatasetOptions {
   uint64_t seed = 1;
 };
 
-// Tiny records without images: "id" (int64: the record's number in the data set), "values" (0 to
-// max_values floats), "name" (bytes, "record-<id>"), "weight" (float, id / 8). The job's columns:
-// id (int64 scalar), values (ragged float32), name (string scalar), weight (float32 scalar).
+// Tiny records without images: "id" (int64: the record's number in the data set), "values" (0 to max_values floats),
+// "name" (bytes, "record-<id>"), "weight" (float, id / 8). The job's columns: id (int64 scalar), values (ragged
+// float32), name (string scalar), weight (float32 scalar).
 TestDataset MakeNumberDataset(const NumberDatasetOptions& options, const std::string& folder);
 
 // One shard of 40 images with 0 to 3 boxes in ImageNet's keys, their labels, and a mask. The job rotates, crops and
@@ -61,10 +60,10 @@ TestDataset MakeNumberDataset(const NumberDatasetOptions& options, const std::st
 // float32, 4 each).
 TestDataset MakeDetectionDataset(const std::string& folder);
 
-// The JPEG of image `number` of MakeImageDataset, without a data set around it.
+// The JPEG of image `number` of MakeImageDataset, without a data set.
 std::string MakeTestJpeg(int width, int height, uint64_t number, int quality = 90);
 
-// Turns one byte of the file: `offset` from its start, or from its end when negative.
+// Changes one byte of the file: `offset` counts from its start, or from its end if it is negative.
 void FlipByte(const std::string& path, int64_t offset);
 
 // Breaks the data of record `record` of a plain (uncompressed) shard, so that its CRC is wrong.

@@ -1,4 +1,4 @@
-// Waiting for what happens elsewhere: the one place where tests look at something again and again.
+// Waits for changes elsewhere: the only place where tests poll.
 #ifndef PENSTOCK_TESTS_SUPPORT_WAIT_UNTIL_H_
 #define PENSTOCK_TESTS_SUPPORT_WAIT_UNTIL_H_
 
@@ -8,11 +8,11 @@
 
 namespace penstock {
 
-// Asks `condition` again and again until it holds. False after `timeout`.
+// Polls `condition` until it holds. Returns false after `timeout`.
 //
-// For what tells nobody here when it happens: other processes (a log, a port file, a state that the coordinator gives
-// when asked) and counters of threads that are not the test's. Where there is an event, wait for that. 5 ms between two
-// looks are little beside what is waited for, and no test's outcome hangs on them.
+// For changes without a notification: in other processes (a log, a port file, a state that the coordinator returns on
+// request) and in counters of other threads. If there is an event, wait for it instead. The 5 ms between two polls are
+// short compared with such changes, and no test's outcome depends on them.
 inline bool WaitUntil(const std::function<bool()>& condition,
                       std::chrono::milliseconds timeout = std::chrono::seconds(30)) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;

@@ -247,7 +247,7 @@ TEST_P(CarrierContract, AReaderThatReadsNothingHoldsTheWriterBackAndThenGetsAll)
   const auto served = worker();
   constexpr int kMessages = 100;
   for (int i = 0; i < kMessages; ++i) served->Write(Pattern(1 << 18, i));
-  // However long it lasts: a carrier holds some MiB, not all 25.
+  // The time does not matter: a carrier holds some MiB, not all 25.
   size_t taken = 0;
   for (int looks = 0; looks < 20; ++looks) {
     Await([&, rounds = 0]() mutable { return ++rounds > 10; });
@@ -386,7 +386,7 @@ TEST_P(CarrierContract, TheEventsAreLetGoAfterTheEnd) {
   EXPECT_TRUE(Await([&] { return gone.expired(); }));
 }
 
-// Ends at any moment, from either side or both at once, with reads and writes under way.
+// Streams end at any moment, from either side or both at once, with reads and writes under way.
 TEST_P(CarrierContract, StreamsEndAtAnyMoment) {
   for (int round = 0; round < 60; ++round) {
     const auto client = Connect();

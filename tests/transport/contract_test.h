@@ -1,4 +1,4 @@
-// What message_stream.h promises, as tests that every carrier passes. A carrier's test file gives a factory:
+// The contract of message_stream.h as tests that every carrier passes. A carrier's test file has a factory:
 //
 //   INSTANTIATE_TEST_SUITE_P(InProcess, CarrierContract, ::testing::Values(&MakeInProcess));
 #ifndef PENSTOCK_TESTS_TRANSPORT_CONTRACT_TEST_H_
@@ -21,36 +21,36 @@ namespace penstock {
 // A carrier under test.
 class Carrier {
  public:
-  virtual ~Carrier() = default;  // all streams have closed
+  virtual ~Carrier() = default;  // requires that all streams have closed
   virtual Transport* transport() = 0;
-  // Where `acceptor` is asked from now on. Once.
+  // Returns the address whose streams `acceptor` accepts. Called once.
   virtual std::string Listen(StreamAcceptor* acceptor) = 0;
-  // An address where nobody is.
+  // Returns an address without a listener.
   virtual std::string Nowhere() = 0;
-  // Lets things happen until done() holds; false when it does not for long.
+  // Runs the carrier until done() holds. Returns false if it does not hold for a long time.
   virtual bool Await(const std::function<bool()>& done) = 0;
 };
 
-// For carriers with threads of their own: looks again and again.
+// Polls in real time, for carriers with their own threads.
 bool AwaitRealTime(const std::function<bool()>& done);
 
-// One end: keeps what came, and checks the order of events.
+// One end: records the received messages, and checks the order of events.
 class RecordedEnd final : public StreamEvents {
  public:
   ~RecordedEnd() override;
 
   void SetStream(std::shared_ptr<MessageStream> stream);
-  void Read();                      // one message
-  void ReadAll();                   // now, and again after each
-  void Write(std::string message);  // queued behind those before
+  void Read();                      // reads one message
+  void ReadAll();                   // reads now, and again after each message
+  void Write(std::string message);  // queues the message after the earlier ones
   void WriteSlices(SliceList message);
   void Close(absl::Status status);
 
   std::vector<std::string> messages();
-  size_t count();  // of messages
+  size_t count();  // number of received messages
   size_t written();
   bool closed();
-  absl::Status status();  // once closed
+  absl::Status status();  // status of OnClosed
   SliceList last_message();
 
   void OnMessage(SliceList message) override;
@@ -73,7 +73,7 @@ class RecordedEnd final : public StreamEvents {
   std::optional<absl::Status> closed_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Keeps the worker's ends, in the order in which they came. For carriers without threads.
+// Keeps the worker's ends in the order of their arrival. For carriers without threads.
 class RecordingAcceptor final : public StreamAcceptor {
  public:
   std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override {
@@ -93,12 +93,12 @@ class CarrierContract : public ::testing::TestWithParam<CarrierFactory>, public 
 
   std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override;
 
-  // A connected stream: the client's end; worker() is the other.
+  // Connects a stream and returns the client's end. worker() returns the other.
   std::shared_ptr<RecordedEnd> Connect();
-  // The end that was accepted last; waits for it.
+  // Waits for the worker's end and returns the one accepted last.
   std::shared_ptr<RecordedEnd> worker();
   bool Await(const std::function<bool()>& done) { return carrier_->Await(done); }
-  // What the worker does with each stream before its Accept returns.
+  // Sets a function that runs on each stream before the worker's Accept returns.
   void InAccept(std::function<void(RecordedEnd*)> at_once) {
     MutexLock lock(&mutex_);
     in_accept_ = std::move(at_once);

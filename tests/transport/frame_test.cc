@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-// The bytes as slices cut at random places, empty ones among them.
+// The bytes as slices cut at random places, including empty slices.
 SliceList Cut(const std::string& bytes, std::mt19937* random) {
   SliceList message;
   const size_t longest = 1 + (*random)() % 100;
@@ -48,7 +48,7 @@ TEST(Frame, ComesBackWhateverTheSliceBorders) {
     ASSERT_TRUE(ParseFrame(received, &parsed, &cursor).ok());
     EXPECT_EQ(parsed.SerializeAsString(), header.SerializeAsString());
     ASSERT_EQ(cursor.remaining(), payload.size());
-    // Read, skip and take pieces by turns.
+    // Alternately reads, skips and takes pieces.
     size_t at = 0;
     while (cursor.remaining() > 0) {
       const size_t n = std::min<size_t>(1 + random() % 40, cursor.remaining());

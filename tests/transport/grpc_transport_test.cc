@@ -20,7 +20,7 @@
 namespace penstock {
 namespace {
 
-// A worker by means of gRPC's own: takes messages until there are no more.
+// A worker with gRPC's own server API: reads messages until the stream ends.
 class Worker final : public v1::Worker::Service {
  public:
   grpc::Status Stream(grpc::ServerContext*,
@@ -37,7 +37,7 @@ class Worker final : public v1::Worker::Service {
     return grpc::Status::OK;
   }
 
-  // The numbers of the messages that came, once there are so many.
+  // Waits for `count` messages, and returns the numbers of all received ones.
   std::vector<uint64_t> WaitForBegins(size_t count) {
     MutexLock lock(&mutex_);
     while (begins_.size() < count) changed_.Wait(&mutex_);
@@ -50,7 +50,7 @@ class Worker final : public v1::Worker::Service {
   std::vector<uint64_t> begins_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Writes what it is given, one after another, and reads on.
+// Writes the given messages in order, and reads all replies.
 class Client final : public StreamEvents {
  public:
   void OnMessage(SliceList message) override {
@@ -141,7 +141,7 @@ class Client final : public StreamEvents {
 
 class GrpcTransportTest : public testing::Test {
  protected:
-  // Starts worker_, which lives as long as the test, and gives its address.
+  // Starts worker_, which lives as long as the test, and returns its address.
   std::string Serve() {
     auto server = StartServer({"127.0.0.1", 0}, {&worker_});
     EXPECT_TRUE(server.ok()) << server.status();
@@ -155,7 +155,7 @@ class GrpcTransportTest : public testing::Test {
   }
 
   GrpcTransport transport_;
-  Worker worker_;  // outlives the server
+  Worker worker_;  // must outlive the server
   std::unique_ptr<grpc::Server> server_;
 };
 
@@ -174,7 +174,7 @@ TEST_F(GrpcTransportTest, MessagesGoBothWaysInOrder) {
   EXPECT_EQ(client->WaitForEnd().code(), absl::StatusCode::kCancelled);
 }
 
-// Whoever ends a stream, and whether it has begun: it closes once, and nothing of it is touched afterwards.
+// Either side may end a stream, before or after its start. It closes once, and nothing touches it afterwards.
 TEST_F(GrpcTransportTest, StreamsThatEndAtAnyMomentCloseOnce) {
   const std::string somebody = Serve(), nobody = "127.0.0.1:1";
   std::vector<std::shared_ptr<Client>> clients;
@@ -213,13 +213,13 @@ class Grpc final : public Carrier {
   GrpcTransport transport_;
   const LaneOptions lanes_;
   ThreadPool timers_{1, "test"};
-  std::unique_ptr<grpc::Service> service_;  // outlives the server
+  std::unique_ptr<grpc::Service> service_;  // must outlive the server
   std::unique_ptr<grpc::Server> server_;
 };
 
 std::unique_ptr<Carrier> MakeGrpc() { return std::make_unique<Grpc>(); }
 
-// A lane more with each message, and all of them used at once.
+// Adds a lane with each message, and uses all lanes at once.
 std::unique_ptr<Carrier> MakeLanes() {
   LaneOptions lanes;
   lanes.most = kMostLanes;
@@ -227,7 +227,7 @@ std::unique_ptr<Carrier> MakeLanes() {
   return std::make_unique<Grpc>(LaneOffer{0, 0}, lanes);
 }
 
-// A client that offers lanes to a worker that takes none.
+// A client that offers lanes to a worker that accepts none.
 std::unique_ptr<Carrier> MakeOneLane() {
   LaneOptions lanes;
   lanes.most = 1;

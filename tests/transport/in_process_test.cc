@@ -37,7 +37,7 @@ class OnVirtualTime final : public Carrier {
   }
   std::string Nowhere() override { return "nobody"; }
   bool Await(const std::function<bool()>& done) override {
-    // `done` may count its calls: it is asked also when nothing happens any more.
+    // `done` may count its calls, so it is also called when no task is left.
     for (int i = 0; i < 1000; ++i) {
       if (sim_.RunUntil(done, sim_.clock()->Now() + kMillisecond)) return true;
     }

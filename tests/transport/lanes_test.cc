@@ -1,4 +1,4 @@
-// What a stream over several connections is made of: numbers before messages, their order, and how many lanes are used.
+// Parts of a stream over several connections: numbers before messages, their order, and the number of lanes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ TEST(LanePrefixTest, IsTakenOffHoweverTheMessageIsCut) {
 
 TEST(LanePrefixTest, MessagesWithoutOneStayAsTheyAre) {
   std::string unknown = WithPrefix({LanePrefix::Kind::kEnd, 1}).Joined();
-  unknown[4] = 9;  // a kind that is none
+  unknown[4] = 9;  // an unknown kind
   for (const std::string& bytes : {std::string(), std::string(15, '\xff'), std::string(40, '\0'), unknown}) {
     SliceList message = Message(bytes);
     EXPECT_FALSE(TakePrefix(&message).has_value());
@@ -42,7 +42,7 @@ TEST(LanePrefixTest, MessagesWithoutOneStayAsTheyAre) {
   }
 }
 
-// A worker of before lanes sends frames, which begin with their header's length.
+// A worker without lanes sends frames, which begin with their header's length.
 TEST(LanePrefixTest, NoFrameBeginsLikeOne) {
   const std::string prefix = WithPrefix({LanePrefix::Kind::kMessage, 0}).Joined();
   uint32_t length = 0;
@@ -59,8 +59,8 @@ TEST(StreamNameTest, IsLongDrawnAndKnownAsOne) {
   }
 }
 
-// Law: whatever lanes a worker chooses and however slow each is, who reads on only from lanes of which nothing waits
-// gets every message once, in order, and holds one a lane at most.
+// The law: for any choice of lanes by the worker and any speeds, a client that reads only from lanes without a waiting
+// message gets every message once and in order. It holds at most one message per lane.
 TEST(LaneOrderTest, ReadingFromLanesThatHoldNothingGivesAllInOrder) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
@@ -68,7 +68,7 @@ TEST(LaneOrderTest, ReadingFromLanesThatHoldNothingGivesAllInOrder) {
     std::vector<std::vector<uint64_t>> sent(lanes);
     const uint64_t messages = random() % 60;
     for (uint64_t i = 0; i < messages; ++i) sent[random() % lanes].push_back(i);
-    for (auto& lane : sent) std::reverse(lane.begin(), lane.end());  // the next one is the last
+    for (auto& lane : sent) std::reverse(lane.begin(), lane.end());  // the next message is the last
     LaneOrder order;
     uint64_t next = 0;
     while (next < messages) {
@@ -102,16 +102,16 @@ TEST(LaneOrderTest, NumbersThatCannotBeAreRefused) {
   EXPECT_FALSE(order.HasNext());
 }
 
-// ---- How many are used ---------------------------------------------------------------------------------------------
+// ---- The number of lanes -------------------------------------------------------------------------------------------
 
-// A worker that always has the next message, on lanes of which n bring rate(n) bytes a second together, and that is
-// busy writing for `busy` of the time.
+// A worker that always has the next message. Its first n lanes together carry rate(n) bytes a second, and it spends the
+// part `busy` of the time on writing.
 struct Link {
   std::function<double(size_t)> rate;
   double busy = 1;
 };
 
-// The lanes in use after so many seconds.
+// Returns the number of lanes in use after `seconds`.
 size_t LanesAfter(LaneChoice* choice, const Link& link, size_t ready, Nanos* now, int seconds) {
   constexpr double kMessage = 1 << 20;
   for (const Nanos end = *now + seconds * kSecond; *now < end;) {
@@ -128,7 +128,7 @@ size_t LanesAfter(LaneChoice* choice, const Link& link, size_t ready, Nanos* now
 
 TEST(LaneChoiceTest, TakesAsManyAsBringMore) {
   Nanos now = 0;
-  LaneChoice choice;  // each connection is held to 600 MB/s, the network brings 1.5 GB/s
+  LaneChoice choice;  // each connection carries 600 MB/s, the network 1.5 GB/s
   const Link link{[](size_t n) { return std::min(600e6 * static_cast<double>(n), 1500e6); }};
   EXPECT_EQ(LanesAfter(&choice, link, 4, &now, 20), 3u);
   EXPECT_EQ(LanesAfter(&choice, link, 4, &now, 3600), 3u) << "a fourth brings nothing, however often it is tried";

@@ -1,5 +1,5 @@
-// What lies in lent files crosses the shared-memory carrier without being copied, and a worker that lends what it must
-// not harms nobody.
+// The shared-memory carrier transfers rows in lent files without copies. A worker that lends wrong places harms no
+// client.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ class LentMessages : public testing::Test {
     std::memset(file->data() + from, fill, kRow);
     return Slice(file->data() + from, kRow, file);
   }
-  // Sends it: what the client has it as.
+  // Sends the message and returns it as the client receives it.
   absl::StatusOr<SliceList> Carry(SliceList message, OutgoingMessage::Kept* kept) {
     OutgoingMessage outgoing(std::move(message), ring_.get(), &told_);
     while (const std::shared_ptr<const LentFile> file = told_.NextUntold()) {
@@ -76,7 +76,7 @@ TEST_F(LentMessages, ArriveAsTheyWereWithoutTheRing) {
   message.Add(Slice::Of("front"));
   message.Add(Row(one, 0, 'a'));
   message.Add(Row(two, 8192, 'b'));
-  message.Add(Slice::Of(std::string(50'000, 'c')));  // lies nowhere: into the ring
+  message.Add(Slice::Of(std::string(50'000, 'c')));  // in no shared memory, so it is copied into the ring
   message.Add(Row(one, 200'000, 'd'));
   const std::string all = message.Joined();
   OutgoingMessage::Kept kept;

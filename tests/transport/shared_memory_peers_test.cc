@@ -1,4 +1,4 @@
-// Peers that do what they must not, or nothing at all: neither side of the carrier may be harmed, or wait for ever.
+// Peers that violate the protocol or do nothing: neither side of the carrier may be harmed, or wait forever.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -102,7 +102,7 @@ TEST_F(WorkerSide, AnyPacketsHarmNobodyElse) {
 
 TEST_F(WorkerSide, AClientThatFloodsIsNotReadOn) {
   const RawClient client = Connect();
-  const auto served = LastWorkerEnd(1);  // which reads nothing
+  const auto served = LastWorkerEnd(1);  // this end reads nothing
   const std::string packet = Parts(std::string(40'000, 'x'), true);
   size_t taken = 0;
   for (int quiet = 0; quiet < 50 && taken < 1000;) {
@@ -114,7 +114,7 @@ TEST_F(WorkerSide, AClientThatFloodsIsNotReadOn) {
       ++quiet;
     }
   }
-  EXPECT_LT(taken, 100u);  // 1 MiB here, and what a socket holds
+  EXPECT_LT(taken, 100u);  // 1 MiB here, and the socket's buffer
 }
 
 TEST_F(WorkerSide, AMessageThatNeverEndsIsCutOff) {
@@ -167,7 +167,7 @@ TEST_F(WorkerSide, AHundredSessionsLeaveNothing) {
     client->SetStream(nullptr);
     accepted_.End();
   };
-  one(0);  // what is made once
+  one(0);  // creates objects that exist once per process
   const int before = OpenDescriptors();
   for (int i = 0; i < 100; ++i) one(i);
   EXPECT_TRUE(AwaitRealTime([&] { return OpenDescriptors() <= before && RingsMapped() == 0; }))
@@ -177,7 +177,7 @@ TEST_F(WorkerSide, AHundredSessionsLeaveNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
-// A trainer that ends as kill -9 ends it: the kernel closes its socket.
+// The client's end resembles kill -9: the kernel closes its socket.
 TEST_F(WorkerSide, AClientThatDiesWithRowsInItsHandsGivesAllBack) {
   {
     const RawClient client = Connect();

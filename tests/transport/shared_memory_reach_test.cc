@@ -1,5 +1,6 @@
-// Which way a client takes to a worker, and what it believes of one that it reaches through shared memory.
+// The carrier that a client chooses for a worker, and the client's checks of a worker behind shared memory.
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -25,11 +26,13 @@
 namespace penstock {
 namespace {
 
+using ::testing::HasSubstr;
+
 class OtherWay : public WorkerSide {
  protected:
   void SetUp() override { elsewhere_.Listen("network", &elsewhere_accepted_); }
 
-  // Which carrier a stream to `local` gets; a message goes through it.
+  // Opens a stream to `local`, sends a message through it, and returns its carrier.
   std::string CarrierTo(const std::string& local, SharedMemoryTransportOptions options = {}) {
     SharedMemoryTransport transport(&elsewhere_, &pool_, std::move(options));
     auto client = std::make_shared<RecordedEnd>();
@@ -39,6 +42,7 @@ class OtherWay : public WorkerSide {
     client->ReadAll();
     EXPECT_TRUE(AwaitRealTime([&] { return client->written() == 1; }));
     const std::string carrier(stream->carrier());
+    note_ = stream->carrier_note();
     client->Close(absl::OkStatus());
     EXPECT_TRUE(AwaitRealTime([&] { return client->closed(); }));
     EXPECT_EQ(client->status().code(), absl::StatusCode::kCancelled);
@@ -47,7 +51,7 @@ class OtherWay : public WorkerSide {
   }
   std::string Local(const std::string& where) const { return LocalAddress{BootId(), "w1", where}.ToString(); }
 
-  // What is no worker of ours listens at path(): `then` has each connection.
+  // Listens at path() with a program that is no worker of ours: `then` gets each connection.
   void Pretend(std::function<void(PacketSocket)> then) {
     auto fd = ListenAt(path());
     ASSERT_TRUE(fd.ok()) << fd.status();
@@ -73,6 +77,7 @@ class OtherWay : public WorkerSide {
     WorkerSide::TearDown();
   }
 
+  std::string note_;  // carrier_note of the last CarrierTo
   std::atomic<bool> stop_{false};
   std::thread pretending_;
   std::vector<PacketSocket> kept_;
@@ -81,12 +86,18 @@ class OtherWay : public WorkerSide {
 TEST_F(OtherWay, AWorkerOfThisHostIsReachedThroughSharedMemory) {
   Start({});
   EXPECT_EQ(CarrierTo(listener_->local_address()), "shared memory");
+  EXPECT_EQ(note_, "");
 }
 
 TEST_F(OtherWay, AWorkerThatCannotBeReachedHereIsReachedOverTheNetwork) {
   EXPECT_EQ(CarrierTo(""), "in-process");
   EXPECT_EQ(CarrierTo("no address"), "in-process");
+  EXPECT_EQ(note_, "");
   EXPECT_EQ(CarrierTo(Local("/no/such/folder/w1.sock")), "in-process");
+  EXPECT_EQ(
+      note_,
+      "worker w1 is on this host, but its rows do not come through shared memory: /no/such/folder/w1.sock: No such "
+      "file or directory");
   EXPECT_EQ(CarrierTo(Local("/" + std::string(200, 'x'))), "in-process");
   std::ofstream(folder_.File("file")) << "no socket";
   EXPECT_EQ(CarrierTo(Local(folder_.File("file"))), "in-process");
@@ -112,6 +123,7 @@ TEST_F(OtherWay, AWorkerOfAnotherNameIsNotTakenForTheOneThatWasMeant) {
 TEST_F(OtherWay, AUserThatAWorkerDoesNotServeGoesOverTheNetwork) {
   Start([](uid_t) { return false; });
   EXPECT_EQ(CarrierTo(listener_->local_address()), "in-process");
+  EXPECT_THAT(note_, HasSubstr(path() + ": the worker has closed the connection. This process runs as user"));
   EXPECT_EQ(accepted_.count(), 0u);
 }
 
@@ -133,7 +145,7 @@ TEST_F(OtherWay, AWorkerThatSaysNothingIsLeftForTheNetworkAndNotAskedAgainSoon) 
     EXPECT_TRUE(AwaitRealTime([&] { return client->closed(); }));
     client->SetStream(nullptr);
   }
-  EXPECT_TRUE(AwaitRealTime([&] { return asked > 0; }));  // welcomed late, where the machine is busy
+  EXPECT_TRUE(AwaitRealTime([&] { return asked > 0; }));  // on a busy machine the welcome is late
   EXPECT_EQ(asked, 1);
 }
 
@@ -185,7 +197,7 @@ TEST_F(OtherWay, WhatAWorkerSendsIsReadOnlyAsFarAsItIsSound) {
   ASSERT_TRUE(outside.AddPlace(kRing + 1, 1));
   ASSERT_TRUE(beyond.AddPlace(kRing - 10, 11));
   ASSERT_TRUE(many.AddPlace(UINT64_MAX, UINT64_MAX));
-  std::string tiny;  // pieces of one byte each, without end
+  std::string tiny;  // endless pieces of one byte each
   {
     PartsBytes parts;
     while (parts.AddPlace(0, 1)) {

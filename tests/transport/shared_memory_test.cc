@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-// Both ends in one process; nothing else to fall back to than a network where nobody is.
+// Both ends in one process. The only fallback is a network without listeners.
 template <uint64_t kRingBytes>
 class SharedMemory final : public Carrier {
  public:
@@ -39,7 +39,7 @@ class SharedMemory final : public Carrier {
   bool Await(const std::function<bool()>& done) override { return AwaitRealTime(done); }
 
  private:
-  // The contract's tests know addresses of one word.
+  // The contract's tests use addresses of one word.
   class Here final : public Transport {
    public:
     explicit Here(SharedMemory* carrier) : carrier_(carrier) {}
@@ -66,7 +66,7 @@ std::unique_ptr<Carrier> Make() {
   return std::make_unique<C>();
 }
 
-// With room for all, with room for some of it, and where the worker has no memory for rings.
+// Rings with room for all messages, with room for some, and a worker without memory for rings.
 INSTANTIATE_TEST_SUITE_P(SharedMemory, CarrierContract,
                          ::testing::Values(&Make<SharedMemory<(32 << 20)>>, &Make<SharedMemory<(1 << 20)>>,
                                            &Make<SharedMemory<4096>>));

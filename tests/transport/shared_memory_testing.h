@@ -1,4 +1,4 @@
-// A worker behind a socket, and a client that says what it likes.
+// A worker behind a socket, and a client that sends arbitrary packets.
 #ifndef PENSTOCK_TESTS_TRANSPORT_SHARED_MEMORY_TESTING_H_
 #define PENSTOCK_TESTS_TRANSPORT_SHARED_MEMORY_TESTING_H_
 
@@ -25,7 +25,7 @@ namespace penstock {
 
 inline constexpr uint64_t kRing = 4 << 20;
 
-// Keeps the ends that are accepted.
+// Keeps the accepted ends.
 class Accepted final : public StreamAcceptor {
  public:
   std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override {
@@ -43,7 +43,7 @@ class Accepted final : public StreamAcceptor {
     MutexLock lock(&mutex_);
     return ends_.back();
   }
-  // Closes all and waits for it.
+  // Closes all ends and waits for it.
   void End() {
     std::vector<std::shared_ptr<RecordedEnd>> ends;
     {
@@ -95,7 +95,7 @@ class WorkerSide : public testing::Test {
 
   std::string path() const { return folder_.File("w1.sock"); }
 
-  // A client that is none: its socket, and the ring that it was given.
+  // A client without the carrier: its socket, and the ring that the worker sent.
   struct RawClient {
     std::optional<PacketSocket> socket;
     OwnedFd ring;
@@ -110,7 +110,7 @@ class WorkerSide : public testing::Test {
       }));
       return got;
     }
-    // The worker's last word.
+    // Returns the status of the worker's close packet.
     absl::Status Closed() const {
       while (true) {
         const std::string bytes = Receive();

@@ -25,7 +25,7 @@ TEST(SliceCursor, ReadsTheSameBytesHoweverTheyAreCut) {
   for (size_t cut = 1; cut <= whole.size(); ++cut) {
     SliceList message;
     for (size_t at = 0; at < whole.size(); at += cut) {
-      message.Add(Slice());  // empty ones count for nothing
+      message.Add(Slice());  // empty slices do not matter
       message.Add(Slice::Of(whole.substr(at, cut)));
     }
     ASSERT_EQ(message.bytes(), whole.size());

@@ -10,8 +10,8 @@
 namespace penstock {
 namespace {
 
-// Keeps a slice's owner until gRPC has let go of the slice, on whatever thread. `made` orders that behind the making by
-// our own means and not only by gRPC's, which ThreadSanitizer does not see.
+// Keeps a slice's owner until gRPC releases the slice, on any thread. `made` orders the release after the construction
+// without relying on gRPC's synchronization, which ThreadSanitizer does not see.
 struct Kept {
   explicit Kept(std::shared_ptr<const void> kept) : owner(std::move(kept)) {
     made.store(true, std::memory_order_release);
@@ -38,7 +38,7 @@ grpc::ByteBuffer ToByteBuffer(const SliceList& message) {
 }
 
 absl::StatusOr<SliceList> FromByteBuffer(const grpc::ByteBuffer& buffer) {
-  // One owner for all: received messages come in pieces of some KiB.
+  // All slices share one owner: received messages consist of pieces of some KiB.
   auto received = std::make_shared<std::vector<grpc::Slice>>();
   if (buffer.Valid() && !buffer.Dump(received.get()).ok()) {
     return absl::InternalError("a message that gRPC cannot take apart");

@@ -1,4 +1,4 @@
-// Messages as gRPC's byte buffers and back, without copying a byte.
+// Converts between messages and gRPC byte buffers without copying.
 #ifndef PENSTOCK_TRANSPORT_GRPC_BYTE_BUFFER_H_
 #define PENSTOCK_TRANSPORT_GRPC_BYTE_BUFFER_H_
 
@@ -9,10 +9,10 @@
 
 namespace penstock {
 
-// The buffer keeps the message's slices alive until gRPC has sent them.
+// Returns a buffer that keeps the message's slices alive until gRPC has sent them.
 grpc::ByteBuffer ToByteBuffer(const SliceList& message);
 
-// The message keeps the buffer's slices alive. Internal where gRPC cannot take the buffer apart.
+// Returns a message that keeps the buffer's slices alive. Returns Internal if gRPC cannot split the buffer into slices.
 absl::StatusOr<SliceList> FromByteBuffer(const grpc::ByteBuffer& buffer);
 
 }  // namespace penstock

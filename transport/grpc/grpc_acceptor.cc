@@ -18,8 +18,8 @@
 namespace penstock {
 namespace {
 
-// One stream. gRPC wants Finish to be called once, with no write in flight, and nothing after it; operations are
-// started outside the lock, so that the last one that is being started finishes the stream when it is to end.
+// One stream. gRPC requires one call of Finish, with no write in flight and no operation after it. Operations start
+// outside the lock, so the last thread that is starting an operation finishes the stream if it is ending.
 class GrpcServerStream final : public MessageStream,
                                public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                                public std::enable_shared_from_this<GrpcServerStream> {
@@ -31,7 +31,7 @@ class GrpcServerStream final : public MessageStream,
       MutexLock lock(&mutex_);
       self_ = shared_from_this();  // until OnDone
     }
-    // What it starts here waits until gRPC knows this reactor: no event comes before.
+    // gRPC defers operations started here until it knows this reactor, so no event runs before this function returns.
     std::shared_ptr<StreamEvents> events = acceptor->Accept(shared_from_this(), call);
     MutexLock lock(&mutex_);
     events_ = std::move(events);
@@ -61,9 +61,9 @@ class GrpcServerStream final : public MessageStream,
   SendsFrom sends_from() const override { return SendsFrom::kAnywhere; }
   std::string_view carrier() const override { return "grpc"; }
 
-  // gRPC's threads.
+  // Called on gRPC's threads.
   void OnReadDone(bool ok) override {
-    if (!ok) {  // the client has sent its last message, or is gone
+    if (!ok) {  // the client has sent its last message, or has disconnected
       End(absl::OkStatus());
       return;
     }
@@ -101,7 +101,7 @@ class GrpcServerStream final : public MessageStream,
 
   void OnCancel() override { End(absl::OkStatus()); }
 
-  // The last of all; the context goes when this returns.
+  // The last event. gRPC destroys the context when this returns.
   void OnDone() override {
     std::shared_ptr<GrpcServerStream> self;
     std::shared_ptr<StreamEvents> events;
@@ -128,7 +128,7 @@ class GrpcServerStream final : public MessageStream,
     return true;
   }
 
-  // Whoever is last finishes the stream if it is to end.
+  // The last thread to leave finishes the stream if it is ending.
   void Leave() {
     absl::Status status;
     {
@@ -140,7 +140,7 @@ class GrpcServerStream final : public MessageStream,
     Finish(ToGrpc(status));
   }
 
-  // By the worker, or, with OK, by the client. The first one counts.
+  // Ends the stream, on behalf of the worker or, with OK, of the client. The first call counts.
   void End(absl::Status status) {
     {
       MutexLock lock(&mutex_);
@@ -157,22 +157,22 @@ class GrpcServerStream final : public MessageStream,
     Leave();
   }
 
-  // TryCancel only posts; the lock keeps OnDone, and with it the context's end, away.
+  // TryCancel does not block. The lock keeps OnDone from running, and so keeps the context alive.
   void BreakOff() {
     MutexLock lock(&mutex_);
     if (context_ != nullptr) context_->TryCancel();
   }
 
   Executor* const executor_;
-  grpc::ByteBuffer incoming_, outgoing_;  // of the read and the write under way
+  grpc::ByteBuffer incoming_, outgoing_;  // buffers of the current read and write
 
   Mutex mutex_;
   std::shared_ptr<GrpcServerStream> self_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(mutex_);
-  grpc::CallbackServerContext* context_ ABSL_GUARDED_BY(mutex_);  // null once it is done
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);                   // of the end
+  grpc::CallbackServerContext* context_ ABSL_GUARDED_BY(mutex_);  // null after OnDone
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);                   // final status
   TimerId grace_ ABSL_GUARDED_BY(mutex_) = 0;
-  int starting_ ABSL_GUARDED_BY(mutex_) = 0;  // operations being started outside the lock
+  int starting_ ABSL_GUARDED_BY(mutex_) = 0;  // operations that threads are starting outside the lock
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
@@ -195,7 +195,7 @@ class GrpcStreamService final : public v1::Worker::WithRawCallbackMethod_Stream<
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Stream(grpc::CallbackServerContext* context) override {
     auto stream = std::make_shared<GrpcServerStream>(context, executor_);
     stream->Accept(&acceptor_, LaneCallOf(*context));
-    return stream.get();  // kept by itself until OnDone
+    return stream.get();  // the stream keeps itself alive until OnDone
   }
 
  private:

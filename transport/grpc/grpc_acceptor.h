@@ -1,4 +1,4 @@
-// The worker's side of streams over gRPC: the data plane's service, around any StreamAcceptor.
+// The worker's side of streams over gRPC: the data-plane service for any StreamAcceptor.
 #ifndef PENSTOCK_TRANSPORT_GRPC_GRPC_ACCEPTOR_H_
 #define PENSTOCK_TRANSPORT_GRPC_GRPC_ACCEPTOR_H_
 
@@ -12,15 +12,15 @@
 
 namespace penstock {
 
-// From Close until a stream is broken off whose client does not read what is on its way to it.
+// Time from Close until the service aborts a stream whose client does not read the remaining messages.
 constexpr Nanos kGrpcCloseGrace = 2 * kSecond;
 
-// The service penstock.v1.Worker, for a server that is shut down before the service goes. Each stream that a client
-// opens goes to `acceptor`; it may have several connections, as `lanes` says. `executor` keeps the time of closing.
-// Both outlive the service and its streams.
+// Returns the service penstock.v1.Worker. The server must be shut down before the service is destroyed. The service
+// passes each stream that a client opens to `acceptor`. A stream may have several connections, as `lanes` allows.
+// `executor` runs the timers for closing. `acceptor` and `executor` must outlive the service and its streams.
 //
-// Events come on gRPC's callback threads. A client that was told of the end in order (its status) has read everything;
-// where it reads nothing the stream is broken off after kGrpcCloseGrace and the client, should it live, sees Cancelled.
+// Events run on gRPC's callback threads. A client that receives the final status has read every message. If the client
+// does not read, the service aborts the stream after kGrpcCloseGrace, and a live client receives Cancelled.
 std::unique_ptr<grpc::Service> MakeGrpcStreamService(StreamAcceptor* acceptor, Executor* executor,
                                                      const LaneOptions& lanes = {});
 

@@ -22,10 +22,10 @@ namespace {
 
 constexpr char kMethod[] = "/penstock.v1.Worker/Stream";
 
-// The generated stub parses every reply as one protobuf, so the call goes through the generic stub: messages arrive as
-// the slices that the connection read. Operations may be started from any thread while a hold keeps the call alive;
-// the hold goes once the stream closes and no operation is being started. Reactions never wait; the lock is never held
-// while an operation starts.
+// The generated stub parses every reply as one protobuf. This class uses the generic stub instead, so that messages
+// arrive as the slices that the connection read. Any thread may start an operation while a hold keeps the call alive.
+// The hold is removed when the stream closes and no thread is starting an operation. Reactions never block. The lock is
+// never held while an operation starts.
 class GrpcClientStream final : public MessageStream,
                                public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                                public std::enable_shared_from_this<GrpcClientStream> {
@@ -89,17 +89,17 @@ class GrpcClientStream final : public MessageStream,
     if (ok) {
       events_->OnWritten();
     } else {
-      // The worker has ended the call. What it sent before, and then its word, are still to be read: gRPC ends the call
-      // when that is done and not before.
+      // The worker has ended the call. Its remaining messages and its status are still unread. gRPC ends the call after
+      // they are read, not before.
       MutexLock lock(&mutex_);
       deaf_ = true;
     }
   }
 
-  // Also called on a thread of gRPC's that had nothing to do with the call before. The lock orders it behind all that
-  // others did here, by our own means and not only by gRPC's.
+  // gRPC may call this on a thread that never handled the call before. The lock orders it after all work of other
+  // threads on this object, without relying on gRPC's own synchronization.
   void OnDone(const grpc::Status& status) override {
-    std::shared_ptr<GrpcClientStream> self;  // may be the last
+    std::shared_ptr<GrpcClientStream> self;  // may be the last reference
     {
       MutexLock lock(&mutex_);
       self = std::move(self_);
@@ -108,7 +108,8 @@ class GrpcClientStream final : public MessageStream,
     events_.reset();
   }
 
-  // Before and behind the start of an operation. Begin: false when the stream closes, and none may be started.
+  // Begin and Began enclose the start of an operation. Begin returns false if the stream is closing, and then no
+  // operation may start.
   bool Begin() {
     MutexLock lock(&mutex_);
     if (closing_) return false;
@@ -135,7 +136,7 @@ class GrpcClientStream final : public MessageStream,
     if (drop) RemoveHold();
   }
 
-  // Whether the caller is to remove the hold, which happens once.
+  // Returns true to one caller, which must remove the hold.
   bool DropsHold() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!closing_ || starting_ > 0 || !held_) return false;
     held_ = false;
@@ -146,18 +147,18 @@ class GrpcClientStream final : public MessageStream,
   grpc::ClientContext context_;
   std::shared_ptr<grpc::Channel> channel_;
   grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub_;
-  grpc::ByteBuffer received_;  // of the read under way
-  grpc::ByteBuffer sending_;   // of the write under way
+  grpc::ByteBuffer received_;  // buffer of the current read
+  grpc::ByteBuffer sending_;   // buffer of the current write
 
   Mutex mutex_;
   std::shared_ptr<GrpcClientStream> self_ ABSL_GUARDED_BY(mutex_);
-  int starting_ ABSL_GUARDED_BY(mutex_) = 0;  // operations being started outside the lock
+  int starting_ ABSL_GUARDED_BY(mutex_) = 0;  // operations that threads are starting outside the lock
   bool held_ ABSL_GUARDED_BY(mutex_) = true;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool deaf_ ABSL_GUARDED_BY(mutex_) = false;  // the worker takes no message any more
+  bool deaf_ ABSL_GUARDED_BY(mutex_) = false;  // the worker accepts no more messages
 };
 
-// On a callback thread of gRPC's: an alarm that is due.
+// Runs `task` on a gRPC callback thread, as an alarm that is due now.
 void PostToGrpc(Task task) {
   struct Posted {
     grpc::Alarm alarm;

@@ -10,9 +10,9 @@
 
 namespace penstock {
 
-// Each stream has a connection of its own (net/channel.h), and more where much comes through it and they bring more
-// (transport/lanes). As many bytes may be under way on one as its path holds: what a client asks for bounds them. Goes
-// by WorkerAddress::network, host:port.
+// Opens streams over gRPC. Each stream has its own connection (net/channel.h), and gets more under high throughput if
+// they increase the throughput (transport/lanes). The bytes in flight on a connection are limited by its path's
+// capacity and by the client's requests. Uses WorkerAddress::network, host:port.
 class GrpcTransport final : public Transport {
  public:
   explicit GrpcTransport(const LaneOffer& offer = {}) : offer_(offer) {}

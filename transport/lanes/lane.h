@@ -1,13 +1,13 @@
-// A stream over several connections. A client opens one, and offers more of them where much comes through it; the
-// worker sends its messages over as many as bring more rows. For those who look at the stream it is one, in order.
+// A stream over several connections. The client opens one connection, and offers more under high throughput. The worker
+// sends its messages over as many as increase the throughput. The users of the stream see one ordered stream.
 //
 //   worker                                               client
 //   StartWrite ─▶ a lane that is free ─▶ connection 0 ─▶ read ahead, one message a lane ─▶ in order ─▶ OnMessage
 //                                    └─▶ connection 1 ─▶
 //
-// What a client sends goes over the first connection alone. What a worker sends to a client that offers lanes begins
-// with a prefix (16 bytes), by which a client also sees that the worker knows of lanes: one that does not is sent to as
-// ever.
+// The client sends all its messages over the first connection. If the client offers lanes, each message from the worker
+// begins with a prefix of 16 bytes. A client that receives no prefix knows that the worker does not support lanes, and
+// reads the messages without one.
 #ifndef PENSTOCK_TRANSPORT_LANES_LANE_H_
 #define PENSTOCK_TRANSPORT_LANES_LANE_H_
 
@@ -21,38 +21,38 @@
 
 namespace penstock {
 
-// Of one stream.
+// Maximum number of lanes of a stream.
 constexpr size_t kMostLanes = 8;
 
-// What a call to a worker says of lanes, beside its messages.
+// The lane metadata of a call to a worker.
 struct LaneCall {
-  std::string stream;  // a name that nobody guesses: NewStreamName()
+  std::string stream;  // an unguessable name: NewStreamName()
   bool joins = false;  // the call is a further lane of that stream, not its first
 };
 
-// 128 bits drawn by chance, in hexadecimal.
+// Returns 128 random bits in hexadecimal.
 std::string NewStreamName();
-// Whether it is one.
+// Returns true if `name` has the form of a stream name.
 bool IsStreamName(std::string_view name);
 
-// What lies before each message: [u32 mark][u32 kind][u64 number], little-endian. The mark is no length that a frame
-// (transport/frame.h) begins with.
+// The prefix of each message: [u32 mark][u32 kind][u64 number], little-endian. The mark differs from every valid header
+// length, with which a frame (transport/frame.h) begins.
 struct LanePrefix {
   enum class Kind : uint32_t {
     kMessage = 1,  // `number` counts the stream's messages, from 0
-    kHello = 2,    // the worker has taken this lane in
-    kJoined = 3,   // the client has read that: the lane may be used
-    kEnd = 4,      // `number` messages were sent, over all lanes; then the stream ends
+    kHello = 2,    // the worker accepted this lane
+    kJoined = 3,   // the client received kHello: the worker may use the lane
+    kEnd = 4,      // the worker sent `number` messages over all lanes, and the stream ends
   };
   Kind kind = Kind::kMessage;
   uint64_t number = 0;
 };
 
 SliceList WithPrefix(const LanePrefix& prefix, const SliceList& message = {});
-// The prefix, and `message` without it; nothing, and `message` as it was, where it has none.
+// Removes and returns the prefix of `message`. If there is none, returns nullopt and leaves `message` unchanged.
 std::optional<LanePrefix> TakePrefix(SliceList* message);
 
-// For people: that carrier over so many connections ("grpc x2"). Lives for ever.
+// Returns the carrier's name for display, with the number of connections ("grpc x2"). The text is never freed.
 std::string_view LanedCarrier(std::string_view carrier, size_t lanes);
 
 }  // namespace penstock

@@ -22,7 +22,7 @@ void LaneChoice::Free(Nanos now) {
 
 void LaneChoice::Sent(uint64_t bytes, size_t ready, Nanos now) {
   if (began_ < 0) Begin(now);
-  if (now < began_) return;  // the lane that is tried settles
+  if (now < began_) return;  // the trial lane is settling
   bytes_ += bytes;
   const Nanos length = now - began_;
   if (length < kWindow) return;

@@ -1,5 +1,5 @@
-// Over how many of its lanes a worker sends: one more is tried while those in use are all busy, and kept where more
-// bytes come through.
+// Chooses how many of its lanes a worker uses. When all lanes in use are busy, it tries one more and keeps it if the
+// throughput rises.
 #ifndef PENSTOCK_TRANSPORT_LANES_LANE_CHOICE_H_
 #define PENSTOCK_TRANSPORT_LANES_LANE_CHOICE_H_
 
@@ -10,12 +10,13 @@
 
 namespace penstock {
 
-// Pure: is told of what was sent, and of the time. Not thread-safe.
+// Pure: the caller passes the sent bytes and the time. Not thread-safe.
 //
-// It looks at windows of kWindow. In one in which all lanes in use were taken for kBusy of the time, something on the
-// way holds rows up: another lane is used from then on, and after kSettle its window is compared. Where kWorth times as
-// many bytes come through the lane stays in use, and the next one may be tried; else not before a pause, which doubles.
-// A lane that was found worth it is not given up: it costs nothing where it brings nothing any more.
+// Measures windows of kWindow. If all lanes in use were busy for at least kBusy of a window, the path limits the
+// throughput. The choice then adds a lane and, after kSettle, compares the next window. If that window carries at least
+// kWorth times the bytes a second, the lane stays in use and the next one may be tried. Otherwise the lane is dropped
+// and no other is tried during a pause, which doubles each time. A lane that passed its trial is never dropped: an idle
+// lane costs nothing.
 class LaneChoice {
  public:
   static constexpr Nanos kWindow = kSecond;
@@ -25,12 +26,12 @@ class LaneChoice {
   static constexpr Nanos kFirstPause = 30 * kSecond;
   static constexpr Nanos kLongestPause = 600 * kSecond;
 
-  // So many are to be used, as far as they are there.
+  // Returns how many lanes to use, if as many are ready.
   size_t lanes() const { return lanes_; }
-  // From now on all lanes in use are writing; and no longer.
+  // Full: all lanes in use are writing. Free: at least one of them is not.
   void Full(Nanos now);
   void Free(Nanos now);
-  // So many bytes were taken; `ready` lanes are there, the first included.
+  // Records that a write of `bytes` was accepted. `ready` counts the ready lanes, including the first.
   void Sent(uint64_t bytes, size_t ready, Nanos now);
 
  private:
@@ -38,8 +39,8 @@ class LaneChoice {
 
   size_t lanes_ = 1;
   bool trying_ = false;
-  double rate_before_ = 0;  // bytes a nanosecond, without the lane that is tried
-  Nanos began_ = -1;        // of the window
+  double rate_before_ = 0;  // bytes a nanosecond before the trial of another lane
+  Nanos began_ = -1;        // start of the window
   Nanos full_since_ = -1;
   Nanos full_ = 0;
   uint64_t bytes_ = 0;

@@ -1,4 +1,4 @@
-// Messages that came over several lanes, in the order in which they were sent.
+// Restores the sending order of messages that arrive over several lanes.
 #ifndef PENSTOCK_TRANSPORT_LANES_LANE_ORDER_H_
 #define PENSTOCK_TRANSPORT_LANES_LANE_ORDER_H_
 
@@ -12,21 +12,21 @@
 
 namespace penstock {
 
-// Pure. Not thread-safe. Numbers grow on each lane, so that whoever reads on only from lanes that hold nothing here
-// always finds the next message, and keeps one message a lane at most.
+// Pure. Not thread-safe. Message numbers increase on each lane. A reader that reads only from lanes without a held
+// message therefore always finds the next message, and holds at most one message for each lane.
 class LaneOrder {
  public:
-  // A message of `lane` (below kMostLanes). False, with nothing kept, where its number was there before, or is smaller
-  // than the lane's last.
+  // Adds a message of `lane`, which is less than kMostLanes. Returns false, and adds nothing, if the number was already
+  // received or is lower than the lane's last number.
   bool Add(size_t lane, uint64_t number, SliceList message);
-  // Whether the next one is there.
+  // Returns true if the next message has arrived.
   bool HasNext() const { return !held_.empty() && held_.begin()->first == taken_; }
-  // It. HasNext() before.
+  // Removes and returns the next message. Requires HasNext().
   SliceList Take();
-  // Whether messages of that lane wait here.
+  // Returns true if messages of `lane` are held.
   bool Holds(size_t lane) const { return lanes_[lane].held > 0; }
   bool empty() const { return held_.empty(); }
-  // How many were taken, which is the number of the next one.
+  // Returns the number of messages taken so far, which is the number of the next one.
   uint64_t taken() const { return taken_; }
   void Clear();
 
@@ -37,7 +37,7 @@ class LaneOrder {
   };
   struct Lane {
     size_t held = 0;
-    uint64_t next = 0;  // the least number that it may bring
+    uint64_t next = 0;  // the lowest number that the lane may deliver
   };
   std::map<uint64_t, Held> held_;
   std::array<Lane, kMostLanes> lanes_;

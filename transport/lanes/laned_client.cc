@@ -11,8 +11,8 @@
 namespace penstock {
 namespace {
 
-// Events of the lanes come on any threads; those of the stream one at a time: whoever finds none of them under way
-// calls the next (Run). Each lane is read on from as long as the order holds nothing of it.
+// Events of the lanes run on any threads. Events of the stream run one at a time: a thread that finds none in progress
+// calls the next one (Run). Each lane is read while the order holds no message of it.
 class LanedClient final : public MessageStream, public std::enable_shared_from_this<LanedClient> {
  public:
   LanedClient(ConnectLane connect, std::shared_ptr<StreamEvents> events, PostTask post, const Clock* clock,
@@ -48,11 +48,11 @@ class LanedClient final : public MessageStream, public std::enable_shared_from_t
   };
 
   struct Lane {
-    std::shared_ptr<MessageStream> stream;  // null before it is connected and once it has closed
-    bool open = true;                       // its OnClosed has not come
+    std::shared_ptr<MessageStream> stream;  // null before it is connected and after it has closed
+    bool open = true;                       // its OnClosed has not run
     bool reading = false;
     bool joined = false;  // the worker may use it
-    Nanos brought = -1;   // its last message
+    Nanos brought = -1;   // time of its last message
   };
   using Streams = std::vector<std::shared_ptr<MessageStream>>;
   enum class Numbered { kUnknown, kYes, kNo };
@@ -60,17 +60,17 @@ class LanedClient final : public MessageStream, public std::enable_shared_from_t
   void FromLane(size_t lane, SliceList message);
   void Written();
   void LaneClosed(size_t lane, const absl::Status& status);
-  // Calls the stream's next events, as long as there are any.
+  // Calls the stream's next events while there are any.
   void Run();
 
-  // The lanes to be read on from, which count as being read from then on.
+  // Returns the lanes to read from, and marks them as being read.
   Streams ToRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether a lane more is to be opened, after so many bytes.
+  // Adds `bytes` to the measurement. Returns true if another lane is to be opened.
   bool WantsLane(uint64_t bytes, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The stream ends as `status` says, unless it has ended; the lanes to be closed.
+  // Fails the stream with `status` unless it has ended. Returns the lanes to close.
   Streams Fail(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Streams Connected() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The stream's end, once there is nothing more to come.
+  // Returns the stream's final status once no further message can arrive.
   std::optional<absl::Status> End() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ConnectLane connect_;
@@ -81,20 +81,20 @@ class LanedClient final : public MessageStream, public std::enable_shared_from_t
 
   mutable Mutex mutex_;
   std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(mutex_);  // null after the end
-  std::vector<Lane> lanes_ ABSL_GUARDED_BY(mutex_);               // the first is the one that the stream began with
+  std::vector<Lane> lanes_ ABSL_GUARDED_BY(mutex_);               // the first opened the stream
   LaneOrder order_ ABSL_GUARDED_BY(mutex_);
   Numbered numbered_ ABSL_GUARDED_BY(mutex_) = Numbered::kUnknown;  // whether the worker's messages have prefixes
   uint64_t unnumbered_ ABSL_GUARDED_BY(mutex_) = 0;
   bool wanted_ ABSL_GUARDED_BY(mutex_) = false;   // a StartRead waits for its message
-  bool calling_ ABSL_GUARDED_BY(mutex_) = false;  // an event is being called
+  bool calling_ ABSL_GUARDED_BY(mutex_) = false;  // an event is running
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;  // Close was called
-  bool enough_ ABSL_GUARDED_BY(mutex_) = false;   // lanes: one did not come about
+  bool enough_ ABSL_GUARDED_BY(mutex_) = false;   // open no more lanes: one could not be opened
   std::optional<absl::Status> failed_ ABSL_GUARDED_BY(mutex_);
-  std::optional<absl::Status> first_closed_ ABSL_GUARDED_BY(mutex_);  // the first lane's end
-  std::optional<uint64_t> messages_ ABSL_GUARDED_BY(mutex_);  // of the whole stream, once the worker has said so
+  std::optional<absl::Status> first_closed_ ABSL_GUARDED_BY(mutex_);  // status of the first lane's end
+  std::optional<uint64_t> messages_ ABSL_GUARDED_BY(mutex_);          // total, once the worker reported it
   Nanos window_began_ ABSL_GUARDED_BY(mutex_) = -1;
   uint64_t window_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  size_t used_ ABSL_GUARDED_BY(mutex_) = 1;  // lanes, in the last window
+  size_t used_ ABSL_GUARDED_BY(mutex_) = 1;  // number of lanes used in the last window
 };
 
 absl::Status NotUnderstood() { return absl::InternalError("a worker's message is numbered as none can be"); }
@@ -133,7 +133,7 @@ void LanedClient::StartRead() {
     MutexLock lock(&mutex_);
     if (events_ == nullptr || closing_ || failed_) return;
     wanted_ = true;
-    if (calling_) return;  // whoever calls goes on
+    if (calling_) return;  // the thread in Run continues
     post = order_.HasNext() || End().has_value();
     if (!post) read = ToRead();
   }
@@ -164,7 +164,7 @@ void LanedClient::Close(absl::Status status) {
     ended = End().has_value();
   }
   CloseAll(close, status);
-  // All lanes had closed, and what they brought was not read: nothing else would say the end.
+  // All lanes have closed and their messages are unread, so no other event would report the end.
   if (ended) {
     post_([self = shared_from_this()] { self->Run(); });
   }
@@ -279,7 +279,7 @@ void LanedClient::LaneClosed(size_t number, const absl::Status& status) {
     lane.stream = nullptr;
     if (number == 0) {
       first_closed_ = status;
-      // Where the worker has said how much there is, the other lanes bring the rest and are closed by it.
+      // If the worker reported the number of messages, it sends the rest over the other lanes and closes them itself.
       if (!messages_) close = Connected();
     } else if (!lane.joined) {
       enough_ = true;
@@ -325,7 +325,7 @@ void LanedClient::Run() {
         message = order_.Take();
         events = events_;
       }
-      // Before the first read that somebody wants nothing is read ahead.
+      // Do not read ahead before the first requested message.
       if (wanted_ || numbered_ != Numbered::kUnknown) read = ToRead();
     }
     for (const auto& stream : read) stream->StartRead();

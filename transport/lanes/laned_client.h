@@ -12,21 +12,21 @@
 
 namespace penstock {
 
-// Makes one connection to the worker, whose call says what LaneCall has; as Transport::Connect.
+// Opens one connection to the worker, with the LaneCall in the call's metadata. Otherwise as Transport::Connect.
 using ConnectLane = std::function<std::shared_ptr<MessageStream>(const LaneCall&, std::shared_ptr<StreamEvents>)>;
 
-// Runs a task soon on a thread of the carrier's, never inside the call. Usable for as long as a stream is.
+// Runs a task soon on a thread of the carrier, never inside the call. Must stay usable during the stream's lifetime.
 using PostTask = std::function<void(Task)>;
 
-// When a client opens a connection more: where the stream brings so much, and each that it has is used. The worker says
-// whether it sends anything there.
+// When a client opens another connection: the stream receives at least `bytes_per_second`, and uses every connection
+// that it has. The worker decides whether to send on it.
 struct LaneOffer {
   double bytes_per_second = 32e6;
-  Nanos window = kSecond;  // looked at so often
+  Nanos window = kSecond;  // length of a measurement
 };
 
-// Opens the stream by its first connection. A further one that does not come about is done without; one that is lost
-// when it was in use ends the stream as Unavailable. `clock` lives as long as the stream.
+// Opens the stream by its first connection. If a further connection cannot be opened, the stream continues without it.
+// The loss of a connection that was in use ends the stream with Unavailable. `clock` must outlive the stream.
 std::shared_ptr<MessageStream> ConnectLanes(ConnectLane connect, std::shared_ptr<StreamEvents> events, PostTask post,
                                             const Clock* clock, const LaneOffer& offer = {});
 

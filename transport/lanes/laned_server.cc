@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-// Of a call that is not let in.
+// Events of a rejected call.
 class Nobody final : public StreamEvents {
  public:
   void OnMessage(SliceList) override {}
@@ -19,8 +19,8 @@ class Nobody final : public StreamEvents {
 
 }  // namespace
 
-// OnWritten and OnClosed are called by whoever finds neither under way (Run); OnMessage comes from the first lane
-// alone.
+// OnWritten and OnClosed are called in Run by the thread that finds neither in progress. OnMessage comes from the first
+// lane only.
 class LanedServer final : public MessageStream, public std::enable_shared_from_this<LanedServer> {
  public:
   LanedServer(LaneAcceptor* acceptor, std::string name, std::shared_ptr<MessageStream> first)
@@ -31,7 +31,7 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
     lanes_[0].joined = true;
   }
 
-  // Who uses the stream; before any of its events. It may have written and closed already.
+  // Sets the user's events. Called before any event of the stream. The user may already have written and closed.
   void SetEvents(std::shared_ptr<StreamEvents> events) {
     {
       MutexLock lock(&mutex_);
@@ -40,7 +40,7 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
     executor_->Post([self = shared_from_this()] { self->Run(); });
   }
   std::shared_ptr<StreamEvents> EventsOf(size_t lane) { return std::make_shared<LaneEvents>(shared_from_this(), lane); }
-  // A further lane; null when it is not taken in.
+  // Adds a lane. Returns null if it is rejected.
   std::shared_ptr<StreamEvents> AddLane(std::shared_ptr<MessageStream> stream);
 
   void StartRead() override;
@@ -64,11 +64,11 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
   };
 
   struct Lane {
-    std::shared_ptr<MessageStream> stream;  // null once it has closed
-    bool joined = false;                    // the client knows that we may use it
+    std::shared_ptr<MessageStream> stream;  // null after it has closed
+    bool joined = false;                    // the client confirmed that the worker may use it
     bool used = false;
     bool writing = false;
-    uint64_t bytes = 0;  // of the stream's message that is being written; 0: none
+    uint64_t bytes = 0;  // size of the stream's message that is being written; 0: none
   };
   using Streams = std::vector<std::shared_ptr<MessageStream>>;
 
@@ -76,10 +76,10 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
   void LaneWritten(size_t number);
   void LaneClosed(size_t number);
   void Run();
-  // Closes all lanes, as soon as nothing is being written (`now`: at once).
+  // Closes all lanes when no message is being written, or at once if `now`.
   void Finish(bool now);
 
-  // The stream cannot go on.
+  // Ends the stream because a lane was lost.
   void LoseLane() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<size_t> FreeLane() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   size_t ReadyLanes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -98,14 +98,14 @@ class LanedServer final : public MessageStream, public std::enable_shared_from_t
   std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(mutex_);  // null until they are known, and after the end
   std::vector<Lane> lanes_ ABSL_GUARDED_BY(mutex_);
   LaneChoice choice_ ABSL_GUARDED_BY(mutex_);
-  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;      // message's number
-  bool owed_ ABSL_GUARDED_BY(mutex_) = false;      // an OnWritten, once a lane is free
-  bool calling_ ABSL_GUARDED_BY(mutex_) = false;   // an event is being called
-  bool closing_ ABSL_GUARDED_BY(mutex_) = false;   // the stream is to end
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // all lanes were told so
+  uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;      // number of the next message
+  bool owed_ ABSL_GUARDED_BY(mutex_) = false;      // an OnWritten is due when a lane is free
+  bool calling_ ABSL_GUARDED_BY(mutex_) = false;   // an event is running
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;   // the stream is ending
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // all lanes were closed
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;     // OnClosed was called
-  absl::Status told_ ABSL_GUARDED_BY(mutex_);      // to the client
-  absl::Status own_ ABSL_GUARDED_BY(mutex_);       // of the own Close
+  absl::Status told_ ABSL_GUARDED_BY(mutex_);      // status for the client
+  absl::Status own_ ABSL_GUARDED_BY(mutex_);       // status of the worker's own Close
   TimerId grace_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
@@ -187,7 +187,7 @@ void LanedServer::StartWrite(SliceList message) {
       more = FreeLane().has_value();
       if (!more) choice_.Full(executor_->clock()->Now());
     } else {
-      LoseLane();  // the one that was free when OnWritten was called
+      LoseLane();  // the lane that was free at OnWritten is lost
     }
   }
   if (stream == nullptr) {
@@ -269,7 +269,7 @@ void LanedServer::FromLane(size_t number, SliceList message) {
   }
   if (wrong != nullptr)
     wrong->Close(absl::InvalidArgumentError("a further connection of a stream carries no messages"));
-  Run();  // it may be the free one
+  Run();  // this lane may be free now
 }
 
 void LanedServer::Close(absl::Status status) {
@@ -297,7 +297,7 @@ void LanedServer::Finish(bool now) {
       writing = writing || (lanes_[i].bytes > 0 && lanes_[i].stream != nullptr);
       used = used || lanes_[i].used;
     }
-    // The first lane's write is waited for only where the client must be told how much there was.
+    // Wait for the first lane's write only if the client needs the number of messages.
     if (used) writing = writing || (lanes_[0].writing && lanes_[0].stream != nullptr);
     if (writing && !now) return;
     finished_ = true;
@@ -323,7 +323,8 @@ void LanedServer::LaneClosed(size_t number) {
     lost = !closing_ && (number == 0 || lane.used);
     if (lost) LoseLane();
   }
-  // What it carried is gone with it, so that nothing is waited for; nor where the client has gone.
+  // The lane's messages are lost with it, so do not wait for other writes. Do not wait either if the client has
+  // disconnected.
   Finish(/*now=*/lost || number == 0);
   Run();
 }

@@ -1,4 +1,4 @@
-// The worker's end of streams over several connections.
+// The worker's end of a stream over several connections.
 #ifndef PENSTOCK_TRANSPORT_LANES_LANED_SERVER_H_
 #define PENSTOCK_TRANSPORT_LANES_LANED_SERVER_H_
 
@@ -16,22 +16,22 @@
 namespace penstock {
 
 struct LaneOptions {
-  size_t most = 4;   // lanes of a stream, at most kMostLanes; 1: none but the first, whatever clients offer
-  bool all = false;  // each is used as soon as it is there, and not as LaneChoice finds
-  Nanos close_grace = 2 * kSecond;  // from Close until lanes are broken off that a client does not read
+  size_t most = 4;   // maximum lanes of a stream, up to kMostLanes; 1 disables further lanes, whatever clients offer
+  bool all = false;  // use each lane as soon as it is ready, without LaneChoice
+  Nanos close_grace = 2 * kSecond;  // time from Close until lanes whose client does not read are aborted
 };
 
 class LanedServer;
 
-// Makes one stream of the calls that belong together, and gives it to a StreamAcceptor. Thread-safe.
+// Groups the calls of a stream and passes each stream to a StreamAcceptor. Thread-safe.
 class LaneAcceptor {
  public:
-  // Both outlive this, and this outlives the streams.
+  // `streams` and `executor` must outlive this object, and this object must outlive the streams.
   LaneAcceptor(StreamAcceptor* streams, Executor* executor, const LaneOptions& options)
       : streams_(streams), executor_(executor), options_(options) {}
 
-  // A client has made a call; `call`: what it says of lanes, nothing from a client that knows of none. As
-  // StreamAcceptor::Accept.
+  // Accepts a client's call. `call` holds the call's lane metadata; it is nullopt for a client that does not support
+  // lanes. Otherwise as StreamAcceptor::Accept.
   std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream, const std::optional<LaneCall>& call);
 
  private:

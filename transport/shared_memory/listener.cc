@@ -23,17 +23,17 @@
 namespace penstock {
 namespace {
 
-// After the system had no room for one more connection.
+// Pause after the system had no room for another connection.
 constexpr Nanos kPause = 100 * kMillisecond;
 
-// Smaller ones are of no use: then a page takes the ring's place.
+// Smallest useful ring. A stream whose share is smaller gets a ring of one page.
 constexpr uint64_t kLeastRing = uint64_t{1} << 20;
 
-// What all rings may hold.
+// The memory limit for all rings.
 class RingAllowance {
  public:
   explicit RingAllowance(uint64_t bytes) : left_(bytes) {}
-  // At most `bytes`, given back with what is returned.
+  // Reserves at most `bytes`. The returned object releases the reservation when it is destroyed.
   static std::shared_ptr<const uint64_t> Take(const std::shared_ptr<RingAllowance>& of, uint64_t bytes) {
     uint64_t left = of->left_.load();
     uint64_t taken = 0;
@@ -55,7 +55,7 @@ class RingAllowance {
   std::atomic<uint64_t> taken_{0};
 };
 
-// On the loop's thread. Apart from the listener, since the loop may keep it a little longer.
+// Accepts connections on the loop's thread. Separate from the listener, because the loop may hold it longer.
 class Accepting final : public PollLoop::Watcher, public std::enable_shared_from_this<Accepting> {
  public:
   Accepting(std::shared_ptr<PollLoop> loop, OwnedFd fd, const SharedMemoryListenerOptions& options,
@@ -98,7 +98,7 @@ class Accepting final : public PollLoop::Watcher, public std::enable_shared_from
   void OnLoopEnds() override { End(); }
 
  private:
-  // A client that is told nothing, since there is no memory or no descriptor for it, takes another way.
+  // If there is no memory or no descriptor, the client receives no WELCOME and uses another carrier.
   void Welcome(OwnedFd fd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
     absl::StatusOr<PacketSocket> socket = PacketSocket::Create(std::move(fd));
     if (!socket.ok()) return;
@@ -154,8 +154,8 @@ class ListenerImpl final : public SharedMemoryListener {
 
   void StopListening() override {
     if (stopped_listening_.exchange(true)) return;
-    // Another worker of the same id that took the place, where two have one state directory in two containers, keeps
-    // it.
+    // If two containers share one state directory, another worker with the same id may have replaced the socket. Its
+    // file stays.
     struct stat info {};
     if (stat(address_.path.c_str(), &info) == 0 && info.st_ino == inode_) unlink(address_.path.c_str());
     loop_->Post([accepting = accepting_] { accepting->End(); });

@@ -1,4 +1,4 @@
-// The worker's side of streams through shared memory: a socket that clients of this host connect to.
+// The worker's side of streams through shared memory: a socket for clients of this host.
 #ifndef PENSTOCK_TRANSPORT_SHARED_MEMORY_LISTENER_H_
 #define PENSTOCK_TRANSPORT_SHARED_MEMORY_LISTENER_H_
 
@@ -17,31 +17,32 @@
 namespace penstock {
 
 struct SharedMemoryListenerOptions {
-  std::string dir;                                  // of the socket; PrepareSocketDir was asked
-  std::string worker;                               // its id: no other worker that runs has it
-  uint64_t ring_bytes = uint64_t{32} << 20;         // of each stream, while there are so many
-  uint64_t rings_bytes = uint64_t{512} << 20;       // of all; what streams beyond it send goes through their sockets
-  std::shared_ptr<const LentFiles> lent = nullptr;  // what lies in them is not copied to be sent; null: there are none
-  // Whom to serve; unset: this process's user, and root.
+  std::string dir;                                  // folder of the socket; PrepareSocketDir succeeded
+  std::string worker;                               // worker id; no other running worker has it
+  uint64_t ring_bytes = uint64_t{32} << 20;         // ring size of a stream, while rings_bytes allows
+  uint64_t rings_bytes = uint64_t{512} << 20;       // total size of all rings; further streams use their sockets
+  std::shared_ptr<const LentFiles> lent = nullptr;  // bytes of these files are sent without a copy; null: none
+  // Returns true for users to serve. Unset: this process's user and root.
   std::function<bool(uid_t)> serves;
 };
 
-// Thread-safe. Streams that anybody else opens are closed before a word was said.
+// Accepts streams of the served users, and closes other connections without sending a packet. Thread-safe.
 class SharedMemoryListener {
  public:
-  // `acceptor` and `executor`, which keeps the time of closing, outlive this. Errors name the path or the system call.
+  // Starts listening. `acceptor` and `executor` must outlive the listener. `executor` runs the timers for closing.
+  // Errors name the path or the system call.
   static absl::StatusOr<std::unique_ptr<SharedMemoryListener>> Start(const SharedMemoryListenerOptions& options,
                                                                      StreamAcceptor* acceptor, Executor* executor);
-  // Stop.
+  // Calls Stop.
   virtual ~SharedMemoryListener() = default;
 
-  // Of the rings there are: memory that they may hold.
+  // Returns the total size of the existing rings, which is the memory that they may occupy.
   virtual uint64_t rings_bytes() const = 0;
-  // For WorkerAddress::local.
+  // Returns the value for WorkerAddress::local.
   virtual std::string local_address() const = 0;
-  // Nobody is accepted any more, and the socket's file is gone. Streams that are open stay open.
+  // Stops accepting streams and removes the socket's file. Open streams stay open.
   virtual void StopListening() = 0;
-  // And all streams are ended, when it returns; their events have come.
+  // Calls StopListening and ends all streams. All their events have run when it returns.
   virtual void Stop() = 0;
 };
 

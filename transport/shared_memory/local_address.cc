@@ -24,7 +24,7 @@ namespace {
 
 constexpr char kSuffix[] = ".sock";
 constexpr int kBacklog = 128;
-// What a PATH may have in a socket's address.
+// Longest path in a socket's address.
 constexpr size_t kMostPath = sizeof(sockaddr_un::sun_path) - 1;
 
 std::string Variable(const char* name) {
@@ -77,7 +77,7 @@ std::string BootId() {
 }
 
 std::string DefaultSocketDir() {
-  // systemd lists several separated by colons; the first is ours.
+  // systemd separates several folders by colons; use the first.
   if (const std::string dir = Variable("RUNTIME_DIRECTORY"); !dir.empty()) return dir.substr(0, dir.find(':'));
   if (const std::string dir = Variable("XDG_RUNTIME_DIR"); !dir.empty()) return dir + "/penstock";
   if (geteuid() == 0) return "/run/penstock";
@@ -104,11 +104,11 @@ absl::StatusOr<OwnedFd> ListenAt(const std::string& path) {
   const std::string made = absl::StrCat(path, ".", getpid(), ".new");
   PS_ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(made));
   PS_ASSIGN_OR_RETURN(OwnedFd fd, MakeSocket());
-  unlink(made.c_str());  // of a process of the same number, which has ended
+  unlink(made.c_str());  // left by a dead process with the same process id
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return ErrnoStatus(errno, absl::StrCat("bind ", made));
   }
-  // Clients of the same user and root connect; who else could is asked who it is.
+  // Clients of the same user and root can connect. The listener checks the user of every connection.
   if (chmod(made.c_str(), 0600) != 0 || listen(fd.get(), kBacklog) != 0 || rename(made.c_str(), path.c_str()) != 0) {
     const int error = errno;
     unlink(made.c_str());
@@ -130,7 +130,7 @@ void RemoveDeadSockets(const std::string& dir) {
     const absl::StatusOr<sockaddr_un> address = AddressOf(path);
     const absl::StatusOr<OwnedFd> fd = MakeSocket();
     if (!address.ok() || !fd.ok()) continue;
-    // Those that begin to listen have another name until they do.
+    // A socket that is about to listen has another file name until it does.
     if (connect(fd->get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0 &&
         errno == ECONNREFUSED) {
       unlink(path.c_str());
@@ -142,7 +142,9 @@ absl::StatusOr<OwnedFd> ConnectTo(const std::string& path) {
   PS_ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(path));
   PS_ASSIGN_OR_RETURN(OwnedFd fd, MakeSocket());
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return absl::UnavailableError(absl::StrCat(path, ": ", strerror(errno)));
+    const bool forbidden = errno == EACCES || errno == EPERM;
+    return absl::Status(forbidden ? absl::StatusCode::kPermissionDenied : absl::StatusCode::kUnavailable,
+                        absl::StrCat(path, ": ", strerror(errno)));
   }
   return fd;
 }

@@ -1,4 +1,4 @@
-// How processes of one host find a worker's socket, and whom they take for what they say they are.
+// Finds the sockets of workers on the same host, and checks the identity of the process at the other end.
 #ifndef PENSTOCK_TRANSPORT_SHARED_MEMORY_LOCAL_ADDRESS_H_
 #define PENSTOCK_TRANSPORT_SHARED_MEMORY_LOCAL_ADDRESS_H_
 
@@ -12,41 +12,42 @@
 
 namespace penstock {
 
-// As workers register it: BOOT_ID:WORKER:PATH.
+// A worker's local address, as registered: BOOT_ID:WORKER:PATH.
 struct LocalAddress {
-  std::string boot;    // of the host's running system: another one is another host
-  std::string worker;  // its id, without colons
-  std::string path;    // of its socket, absolute
+  std::string boot;    // boot id of the host's running system: another id means another host
+  std::string worker;  // worker id, without colons
+  std::string path;    // absolute path of its socket
 
   std::string ToString() const;
-  // Nothing where it is none.
+  // Returns nullopt if `text` is not a local address.
   static std::optional<LocalAddress> Parse(const std::string& text);
 };
 
-// Of the running system; empty where it cannot be read.
+// Returns the boot id of the running system, or "" if it cannot be read.
 std::string BootId();
 
-// The folder of the workers' sockets, unless it is said: $RUNTIME_DIRECTORY (systemd's), $XDG_RUNTIME_DIR/penstock,
-// /run/penstock for root, else /tmp/penstock-UID.
+// Returns the default folder of the workers' sockets: $RUNTIME_DIRECTORY (set by systemd), $XDG_RUNTIME_DIR/penstock,
+// /run/penstock for root, otherwise /tmp/penstock-UID.
 std::string DefaultSocketDir();
 
-// Makes the folder, for this user alone, where there is none. FailedPrecondition names it, and what is wrong: it must
-// belong to this user or root, and nobody else may write there.
+// Creates the folder, accessible to this user only, if it does not exist. Returns FailedPrecondition with the folder
+// and the reason unless the folder belongs to this user or root and no other user may write to it.
 absl::Status PrepareSocketDir(const std::string& dir);
 
-// A socket that listens at `path`, in the place of whatever was there: it appears there when it listens. Errors name
-// the path.
+// Returns a socket that listens at `path` and replaces any file there. The file appears only when the socket listens.
+// Errors name the path.
 absl::StatusOr<OwnedFd> ListenAt(const std::string& path);
-// Removes the sockets of that folder where nobody listens any more: of workers that were killed.
+// Removes the sockets in `dir` on which no process listens: those of killed workers.
 void RemoveDeadSockets(const std::string& dir);
 
-// Never waits. Unavailable: nobody is there, or cannot be reached now.
+// Connects without blocking. Returns PermissionDenied if the system forbids it, and Unavailable if no process listens
+// there or its queue is full.
 absl::StatusOr<OwnedFd> ConnectTo(const std::string& path);
 
-// Of what is on its way, for messages that go through the socket; as much as the system allows.
+// Enlarges the socket's send buffer as far as the system allows, for messages that go through the socket.
 void GrowBuffer(const OwnedFd& socket);
 
-// Who is at the other end, as the kernel has it; nothing where it does not say.
+// Returns the user of the process at the other end, as the kernel reports it, or nullopt.
 std::optional<uid_t> PeerOf(const OwnedFd& socket);
 
 }  // namespace penstock

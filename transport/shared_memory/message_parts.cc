@@ -11,21 +11,24 @@
 namespace penstock {
 namespace {
 
-// Smaller slices cost less in the packet than a place and a page of the ring.
+// Minimum size of a slice to send by reference or copy into the ring. A smaller slice costs less in the packet than a
+// place and a page of the ring.
 constexpr size_t kCopyFrom = 4096;
 
-// What a client maps of one stream's files: as much as any cache has, far less than there are addresses.
+// Maximum total size of one stream's files, which a client maps: as large as any cache, and far below the address
+// space.
 constexpr uint64_t kMostFileBytes = uint64_t{1} << 42;
 
 }  // namespace
 
-// Of one message: tells its stream when nobody reads it there any more. Keeps the mappings, also when the stream ended.
+// One message's use of shared memory. Notifies the stream when the last reader releases the message. Keeps the
+// mappings, even after the stream has ended.
 struct RingUse {
   RingUse(std::shared_ptr<const SealedMemory> memory, std::function<void(uint64_t)> tell, uint64_t message)
       : ring(std::move(memory)), released(std::move(tell)), number(message) {}
   ~RingUse() { released(number); }
   const std::shared_ptr<const SealedMemory> ring;
-  std::vector<std::shared_ptr<const SealedMemory>> files;  // that it has places in
+  std::vector<std::shared_ptr<const SealedMemory>> files;  // files that hold slices of the message
   const std::function<void(uint64_t)> released;
   const uint64_t number;
 };
@@ -81,7 +84,7 @@ OutgoingMessage::OutgoingMessage(SliceList message, Ring* ring, ToldFiles* files
     at += piece.size;
   }
   ring_bytes_ += to_copy;
-  std::vector<Slice> small;  // what was copied is let go of
+  std::vector<Slice> small;  // release the copied slices
   for (Slice& slice : inline_) {
     if (slice.size() < kCopyFrom) small.push_back(std::move(slice));
   }

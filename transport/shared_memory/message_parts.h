@@ -1,4 +1,4 @@
-// Messages as PARTS packets and back.
+// Converts between messages and PARTS packets.
 #ifndef PENSTOCK_TRANSPORT_SHARED_MEMORY_MESSAGE_PARTS_H_
 #define PENSTOCK_TRANSPORT_SHARED_MEMORY_MESSAGE_PARTS_H_
 
@@ -22,14 +22,15 @@
 
 namespace penstock {
 
-// The largest message (message_stream.h), and the pieces that it may come in: so that tiny ones cannot fill the memory.
+// Largest message (message_stream.h), and the largest number of its slices. The second limit keeps tiny slices from
+// filling the memory.
 constexpr size_t kMostMessageBytes = size_t{64} << 20;
 constexpr size_t kMostMessageSlices = 65536;
 
-// The lent files that one stream's client has been told of, or is about to. Not thread-safe.
+// The lent files that the worker announced to one stream's client, or is about to announce. Not thread-safe.
 class ToldFiles {
  public:
-  // `files` may be null: there are none.
+  // `files` may be null: no lent files.
   explicit ToldFiles(std::shared_ptr<const LentFiles> files) : files_(std::move(files)) {}
   bool any() const { return files_ != nullptr; }
 
@@ -37,9 +38,10 @@ class ToldFiles {
     uint32_t file = 0;
     uint64_t from = 0;
   };
-  // Nothing where the bytes lie in no file that the client may be told of.
+  // Returns nullopt if the bytes are not in a file that may be announced to the client.
   std::optional<Place> PlaceOf(const void* data, size_t size);
-  // One that the client is to be told of before the next place; null: none. In the order of their numbers.
+  // Returns the next file to announce, or null. The client must receive it before the next place. Files come in the
+  // order of their numbers.
   std::shared_ptr<const LentFile> NextUntold();
 
  private:
@@ -48,25 +50,25 @@ class ToldFiles {
   std::deque<std::shared_ptr<const LentFile>> untold_;
 };
 
-// A message on its way out. Not thread-safe.
+// A message that is being sent. Not thread-safe.
 class OutgoingMessage {
  public:
-  // What lies in the ring or in a lent file stays there; large slices that lie elsewhere are copied into the ring where
-  // there is room; the rest goes in the packets. `ring` and `files` may be null.
+  // Sends bytes in the ring or in a lent file by reference. Copies other large slices into the ring if it has room, and
+  // sends the rest in the packets. `ring` and `files` may be null.
   OutgoingMessage(SliceList message, Ring* ring, ToldFiles* files = nullptr);
 
-  // The next packet; empty when there are no more.
+  // Returns the next packet, or "" after the last one.
   std::string NextPacket();
-  // In the ring, and in files.
+  // Returns the number of bytes that are sent from the ring and from files.
   uint64_t ring_bytes() const { return ring_bytes_; }
 
-  // What must stay where it is until the client has released it.
+  // Slices and copies that must stay in place until the client releases the message.
   struct Kept {
     std::vector<Slice> slices;
     OwnedBlock copy;
     uint64_t bytes = 0;
   };
-  // Once all packets were taken.
+  // Returns the kept memory. Call it after the last packet.
   Kept TakeKept();
 
  private:
@@ -76,9 +78,9 @@ class OutgoingMessage {
     std::optional<uint64_t> place;            // in the ring
     std::optional<ToldFiles::Place> in_file;  // in a file
   };
-  std::vector<Slice> inline_;  // that pieces point to
+  std::vector<Slice> inline_;  // owners of the pieces that packets carry
   std::vector<Piece> pieces_;
-  size_t next_ = 0, offset_ = 0;  // into pieces_, and into that piece
+  size_t next_ = 0, offset_ = 0;  // next piece in pieces_, and the offset in it
   bool done_ = false;
   Kept kept_;
   uint64_t ring_bytes_ = 0;
@@ -86,19 +88,20 @@ class OutgoingMessage {
 
 struct RingUse;
 
-// Messages from packets that anybody may have sent. Not thread-safe.
+// Assembles messages from untrusted packets. Not thread-safe.
 class IncomingMessages {
  public:
-  // From a client, which has no ring.
+  // For messages from a client, which has no ring.
   IncomingMessages() = default;
-  // From a worker. `released` is called with the number of each message that had slices in the ring, when the last of
-  // them was let go of, on whatever thread that is.
+  // For messages from a worker. For each message with slices in the ring or a file, calls `released` with the message's
+  // number when the last of these slices is released. The call may come on any thread.
   IncomingMessages(std::shared_ptr<const SealedMemory> ring, std::function<void(uint64_t)> released)
       : ring_(std::move(ring)), released_(std::move(released)) {}
 
-  // The message that the packet completes, or nothing. InvalidArgument says what is wrong; nothing is to be read on.
+  // Returns the message that the packet completes, or nullopt. Returns InvalidArgument with the reason; after an error
+  // no packet may be added.
   absl::StatusOr<std::optional<SliceList>> Add(const PartsPacket& packet);
-  // The next file. InvalidArgument where there may be none.
+  // Adds the next file. Returns InvalidArgument if no file is allowed.
   absl::Status AddFile(SealedMemory file);
 
  private:
@@ -106,15 +109,15 @@ class IncomingMessages {
   void FinishText();
 
   std::shared_ptr<const SealedMemory> ring_;
-  // Kept by each message's use, which keeps those that came before it.
+  // Each message's RingUse keeps the files that arrived before the message.
   std::vector<std::shared_ptr<const SealedMemory>> files_;
   uint64_t files_bytes_ = 0;
   std::function<void(uint64_t)> released_;
-  uint64_t number_ = 0;  // of the message under way
+  uint64_t number_ = 0;  // number of the current message
   std::vector<Slice> slices_;
-  std::string text_;  // of packets, not yet a slice
+  std::string text_;  // bytes from packets that are not a slice yet
   size_t bytes_ = 0;
-  std::shared_ptr<RingUse> use_;  // of the ring and of files, by the message under way
+  std::shared_ptr<RingUse> use_;  // the current message's use of the ring and of files
 };
 
 }  // namespace penstock

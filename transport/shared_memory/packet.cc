@@ -22,7 +22,7 @@ void Put(uint64_t value, int bytes, std::string* out) {
   for (int i = 0; i < bytes; ++i) out->push_back(static_cast<char>(value >> (8 * i)));
 }
 
-// Reads on through a packet.
+// Reads a packet sequentially.
 class Reading {
  public:
   explicit Reading(std::string_view bytes) : bytes_(bytes) {}

@@ -1,10 +1,10 @@
-// The packets of the carrier's socket. They are read once, from a copy, and checked whole: what says where bytes lie
-// does not lie where the other side can write.
+// The packets of the carrier's socket. The receiver copies each packet once and validates the whole copy, so that the
+// peer cannot change a place after the check.
 //
-//   WELCOME   worker  the first: version, whose worker it is, the ring's size; with the ring's descriptor
-//   PARTS     both    a piece of a message: bytes, and, from the worker, places in its ring or a file; the last says so
-//   FILE      worker  before the first place in it: a file's size, with its descriptor; they are counted from 0
-//   RELEASE   client  the slices of a message (they are counted from 0) lie in the ring no longer than to here
+//   WELCOME   worker  the first: version, worker id, the ring's size; with the ring's descriptor
+//   PARTS     both    a piece of a message: bytes and, from the worker, places in its ring or a file; one is the last
+//   FILE      worker  before the first place in it: a file's size, with its descriptor; files are numbered from 0
+//   RELEASE   client  the client no longer reads the slices of a message; messages are numbered from 0
 //   CLOSE     worker  the end, with its status; the last
 //
 // Numbers are little-endian.
@@ -25,25 +25,25 @@
 namespace penstock {
 
 constexpr uint32_t kSharedMemoryVersion = 2;
-// Longer ones are not sent: a socket's buffer of the system's usual size holds several.
+// Largest packet to send. A socket buffer of the usual system size holds several.
 constexpr size_t kMostPacketBytes = 48 << 10;
-// Of a stream: what a client maps.
+// Maximum number of files of a stream, which a client maps.
 constexpr uint32_t kMostFiles = 1024;
 
 struct WelcomePacket {
   uint32_t version = 0;
   uint64_t ring_bytes = 0;
-  std::string worker;  // its id
+  std::string worker;  // worker id
 };
 
 struct FilePacket {
   uint64_t bytes = 0;
 };
 
-// Bytes of a message: in the packet, in the ring, or in a file.
+// Bytes of a message in the packet, in the ring, or in a file.
 struct MessagePart {
   std::string_view bytes;             // in the packet; empty: elsewhere
-  std::optional<uint32_t> file = {};  // none: in the ring
+  std::optional<uint32_t> file = {};  // nullopt: in the ring
   uint64_t from = 0;
   uint64_t size = 0;
 };
@@ -62,26 +62,26 @@ struct ClosePacket {
 
 using Packet = std::variant<WelcomePacket, PartsPacket, FilePacket, ReleasePacket, ClosePacket>;
 
-// InvalidArgument says what is wrong. Views into `bytes`.
+// Parses a packet. Returns InvalidArgument with the reason. The result holds views into `bytes`.
 absl::StatusOr<Packet> ParsePacket(std::string_view bytes);
 
 std::string WelcomeBytes(const WelcomePacket& welcome);
 std::string FileBytes(const FilePacket& file);
 std::string ReleaseBytes(const ReleasePacket& release);
-// The words are cut where they are very long.
+// Truncates a very long message of `status`.
 std::string CloseBytes(const absl::Status& status);
 
-// Fills a PARTS packet.
+// Builds a PARTS packet.
 class PartsBytes {
  public:
   PartsBytes();
-  // As many of the bytes as there is room for: how many.
+  // Adds as many of the bytes as fit, and returns how many.
   size_t Add(std::string_view bytes);
-  // False: there is no room.
+  // Returns false if there is no room.
   bool AddPlace(uint64_t from, uint64_t size);
   bool AddFilePlace(uint32_t file, uint64_t from, uint64_t size);
   bool empty() const;
-  // Leaves it empty.
+  // Returns the packet and clears it.
   std::string Take(bool last);
 
  private:

@@ -1,6 +1,5 @@
 #include "transport/shared_memory/poll_loop.h"
 
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,6 +9,8 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/runtime/threads.h"
+#include "base/status_macros.h"
 
 namespace penstock {
 namespace {
@@ -29,9 +30,8 @@ absl::StatusOr<std::shared_ptr<PollLoop>> PollLoop::Create(const std::string& na
   if (epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake.get(), &event) != 0) return ErrnoStatus(errno, "epoll_ctl");
   std::shared_ptr<PollLoop> loop(new PollLoop(std::move(epoll), std::move(wake)));
   MutexLock lock(&loop->join_mutex_);
-  PollLoop* const running = loop.get();  // the thread ends with Stop, which comes before the loop's end
-  loop->thread_ = std::thread([running] { running->Run(); });
-  pthread_setname_np(loop->thread_.native_handle(), name.substr(0, 15).c_str());
+  PollLoop* const running = loop.get();  // the thread ends in Stop, before the loop is destroyed
+  PS_ASSIGN_OR_RETURN(loop->thread_, StartThread(name, [running] { running->Run(); }));
   return loop;
 }
 
@@ -48,10 +48,10 @@ void PollLoop::Post(Task task) {
     MutexLock lock(&mutex_);
     if (ended_) return;
     posted_.push_back(std::move(task));
-    if (posted_.size() > 1) return;  // it was woken for the first
+    if (posted_.size() > 1) return;  // the first task woke the thread
   }
   const uint64_t one = 1;
-  // Fails only when it is to be woken already.
+  // Fails only if a wake-up is already pending.
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
 }
 
@@ -88,7 +88,7 @@ void PollLoop::Forget(uint64_t number) {
   const auto found = watched_.find(number);
   if (found == watched_.end()) return;
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second.fd, nullptr);
-  const std::shared_ptr<Watcher> last = std::move(found->second.watcher);  // let go of once it is no longer there
+  const std::shared_ptr<Watcher> last = std::move(found->second.watcher);  // release it after its removal from watched_
   watched_.erase(found);
 }
 
@@ -119,13 +119,13 @@ void PollLoop::Run() {
     const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, -1);
     PS_CHECK(count >= 0 || errno == EINTR);
     for (int i = 0; i < count; ++i) {
-      const uint64_t number = events[i].data.u64;  // a copy: the system packs them
+      const uint64_t number = events[i].data.u64;  // a copy: epoll_event is packed
       if (number == 0) {
         uint64_t wakes = 0;
         [[maybe_unused]] const ssize_t got = read(wake_.get(), &wakes, sizeof wakes);
         continue;
       }
-      // It may have been forgotten since, by what came before.
+      // An earlier event may have removed the watch.
       const auto found = watched_.find(number);
       if (found == watched_.end()) continue;
       const std::shared_ptr<Watcher> watcher = found->second.watcher;

@@ -1,4 +1,5 @@
-// One thread that waits for descriptors: a carrier of sockets does all its work there, so that it needs no locks.
+// One thread that waits for descriptors. A carrier of sockets does all its work on this thread, so that it needs no
+// locks.
 #ifndef PENSTOCK_TRANSPORT_SHARED_MEMORY_POLL_LOOP_H_
 #define PENSTOCK_TRANSPORT_SHARED_MEMORY_POLL_LOOP_H_
 
@@ -18,40 +19,43 @@
 
 namespace penstock {
 
-// A capability for clang's thread-safety analysis, as a Strand is: what belongs to the thread is
-// ABSL_GUARDED_BY(loop_), and what runs on it begins with loop_->AssertHere(). Whoever uses it keeps it by shared_ptr.
+// A capability for clang's thread-safety analysis, like Strand: state of the thread is ABSL_GUARDED_BY(loop_), and
+// functions on the thread begin with loop_->AssertHere(). Users hold the loop by shared_ptr.
 class ABSL_LOCKABLE PollLoop {
  public:
   class Watcher {
    public:
     virtual ~Watcher() = default;
-    // On the loop's thread: epoll's events of the descriptor. Must not block.
+    // Handles epoll events of the descriptor. Runs on the loop's thread. Must not block.
     virtual void OnReady(uint32_t events) = 0;
-    // On the loop's thread: it stops; nothing comes any more.
+    // Reports that the loop stops. Runs on the loop's thread. No further event follows.
     virtual void OnLoopEnds() = 0;
   };
 
-  // Errors name the system call. `name` as a thread pool's.
+  // Creates a loop and starts its thread. `name` is the thread's name, as for a thread pool. Errors name the system
+  // call.
   static absl::StatusOr<std::shared_ptr<PollLoop>> Create(const std::string& name);
-  // Stop was called.
+  // Requires that Stop was called.
   ~PollLoop();
 
-  // Runs `task` on the thread, soon, after what was posted before; drops it when the loop has stopped. Never blocks.
+  // Runs `task` soon on the thread, after all tasks posted before. Drops it if the loop has stopped. Never blocks.
   void Post(Task task);
-  // Ends all watchers and the thread; not on the thread. Any number of times.
+  // Ends all watchers and the thread. Must not be called on the thread. May be called more than once.
   void Stop();
 
-  // Ends the process when the caller is not on the thread.
+  // Aborts the process if the caller is not on the thread.
   void AssertHere() const ABSL_ASSERT_EXCLUSIVE_LOCK();
 
-  // The following on the thread alone. The loop keeps `watcher` until Forget, and once more for a call under way.
-  // 0: the system has no room for it.
+  // The functions below may be called on the loop's thread only.
+  //
+  // Reports `events` of `fd` to `watcher`. The loop holds `watcher` until Forget, and until a call in progress returns.
+  // Returns the watch's number, or 0 if the system has no room for it.
   uint64_t Watch(int fd, uint32_t events, std::shared_ptr<Watcher> watcher) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
   void Change(uint64_t number, uint32_t events) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
-  // Before the descriptor is closed. Nothing comes of it any more.
+  // Ends the watch; no further event follows. Must be called before the descriptor is closed.
   void Forget(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
 
-  // For what is read and looked at at once.
+  // Scratch buffer for received data that is processed immediately.
   static constexpr size_t kBufferBytes = 128 << 10;
   char* buffer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) { return buffer_.data(); }
 
@@ -73,7 +77,7 @@ class ABSL_LOCKABLE PollLoop {
   Mutex mutex_;
   std::vector<Task> posted_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // nothing is taken any more
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // Post drops tasks
   Mutex join_mutex_;
   std::thread thread_ ABSL_GUARDED_BY(join_mutex_);
   std::thread::id id_;

@@ -1,4 +1,4 @@
-// A worker's memory for the rows of one stream. Its client has it mapped too, for reading only.
+// A worker's memory for the rows of one stream. The client maps the same memory read-only.
 #ifndef PENSTOCK_TRANSPORT_SHARED_MEMORY_RING_H_
 #define PENSTOCK_TRANSPORT_SHARED_MEMORY_RING_H_
 
@@ -16,28 +16,28 @@
 
 namespace penstock {
 
-// What is free is kept outside of it, and nothing in it is ever read here. Thread-safe; held by shared_ptr, as its
-// blocks are.
+// Allocates blocks of the ring. The record of free memory is outside the ring, and this process never reads the ring's
+// contents. Thread-safe. Held by shared_ptr, which its blocks hold too.
 class Ring final : public BlockMemory, public std::enable_shared_from_this<Ring> {
  public:
-  // `bytes` is rounded up to whole pages. `charge`, which may be null, is let go of when the memory is.
+  // Creates a ring of `bytes`, rounded up to whole pages. `charge`, which may be null, is released after the memory.
   static absl::StatusOr<std::shared_ptr<Ring>> Create(uint64_t bytes, std::shared_ptr<const void> charge);
 
-  // For rows that are to be made: a quarter is left for copies of what lies elsewhere.
+  // Allocates a block for rows to be produced. Leaves a quarter of the ring for copies of other bytes.
   std::byte* Allocate(size_t bytes) override;
   void Deallocate(std::byte* block, size_t bytes) override;
-  // A quarter is the client's: what was sent to it and not released (stream.h).
+  // A quarter of the ring is for messages that the client has not released (stream.h), and a quarter for copies.
   uint64_t bytes_for_blocks() const override { return memory_.size() / 2; }
 
-  // For a copy; null where there is no room.
+  // Returns a block for a copy, or null if there is no room.
   OwnedBlock AllocateCopy(size_t bytes);
-  // No block is given out any more. What was sent stays as it is for as long as the client has it mapped: a ring that
-  // was lost is never used again.
+  // Stops handing out blocks. Sent bytes do not change while the client maps them: the ring of a lost stream is never
+  // reused.
   void End();
 
-  // From the ring's start; nothing when any of it lies elsewhere.
+  // Returns the offset from the ring's start, or nullopt if any of the bytes are outside the ring.
   std::optional<uint64_t> PlaceOf(const void* data, size_t size) const;
-  // -1 once CloseFd was called: the client has it.
+  // Returns the descriptor, or -1 after CloseFd, which is called once the client has received it.
   int fd() const { return memory_.fd(); }
   void CloseFd() { memory_.CloseFd(); }
   uint64_t bytes() const { return memory_.size(); }
@@ -48,7 +48,7 @@ class Ring final : public BlockMemory, public std::enable_shared_from_this<Ring>
       : charge_(std::move(charge)), memory_(std::move(memory)), free_(0, memory_.size()) {}
   std::byte* Take(size_t bytes, uint64_t leave);
 
-  const std::shared_ptr<const void> charge_;  // let go of behind the memory
+  const std::shared_ptr<const void> charge_;  // released after the memory
   SealedMemory memory_;
   mutable Mutex mutex_;
   FreePages free_ ABSL_GUARDED_BY(mutex_);

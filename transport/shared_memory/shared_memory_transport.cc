@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "base/packet_socket.h"
 #include "base/sealed_memory.h"
 #include "base/status_macros.h"
@@ -20,7 +21,7 @@ namespace {
 
 constexpr size_t kMostAvoided = 1024;
 
-// The user of this process, root, and whoever the folder belongs to.
+// Trusts this process's user, root, and the owner of the socket's folder.
 bool Believes(const OwnedFd& socket, const std::string& path) {
   const std::optional<uid_t> peer = PeerOf(socket);
   if (!peer.has_value()) return false;
@@ -32,7 +33,7 @@ bool Believes(const OwnedFd& socket, const std::string& path) {
 
 }  // namespace
 
-// Takes one read and one write, no more are under way, until it is known what carries the stream.
+// Queues one read and one write, which is all that may be in progress, until the carrier is chosen.
 class ChoosingStream final : public MessageStream,
                              public PollLoop::Watcher,
                              public std::enable_shared_from_this<ChoosingStream> {
@@ -49,11 +50,11 @@ class ChoosingStream final : public MessageStream,
         local_(std::move(local)),
         events_(std::move(events)) {}
 
-  // On the loop's thread, once.
+  // Connects. Called once, on the loop's thread.
   void Begin() {
     loop_->AssertHere();
     if (absl::Status status = Call(); !status.ok()) {
-      TakeOther();
+      TakeOther(status);
       return;
     }
     timers_->PostAt(timers_->clock()->Now() + options_.welcome_within, [weak = weak_from_this()] {
@@ -104,12 +105,19 @@ class ChoosingStream final : public MessageStream,
     MutexLock lock(&mutex_);
     return chosen_ == nullptr ? std::string_view() : chosen_->carrier();
   }
+  std::string carrier_note() const override {
+    MutexLock lock(&mutex_);
+    return note_;
+  }
 
   void OnReady(uint32_t) override {
     loop_->AssertHere();
     if (!socket_.has_value()) return;
     const absl::StatusOr<bool> welcome = ReadWelcome();
-    if (!welcome.ok()) TakeOther();
+    if (welcome.ok()) return;
+    TakeOther(absl::IsOutOfRange(welcome.status())
+                  ? absl::PermissionDeniedError(absl::StrCat(local_.path, ": the worker has closed the connection"))
+                  : absl::Status(welcome.status().code(), absl::StrCat(local_.path, ": ", welcome.status().message())));
   }
   void OnLoopEnds() override {
     loop_->AssertHere();
@@ -123,13 +131,15 @@ class ChoosingStream final : public MessageStream,
  private:
   absl::Status Call() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
     PS_ASSIGN_OR_RETURN(OwnedFd fd, ConnectTo(local_.path));
-    if (!Believes(fd, local_.path)) return absl::PermissionDeniedError("another user's socket");
+    if (!Believes(fd, local_.path)) {
+      return absl::PermissionDeniedError(absl::StrCat(local_.path, ": another user's socket"));
+    }
     PS_ASSIGN_OR_RETURN(socket_, PacketSocket::Create(std::move(fd)));
     watch_ = loop_->Watch(socket_->fd(), EPOLLIN, shared_from_this());
     return watch_ != 0 ? absl::OkStatus() : absl::UnavailableError("the system has no room for one more socket");
   }
 
-  // False: nothing has come yet.
+  // Returns false if no packet has arrived yet.
   absl::StatusOr<bool> ReadWelcome() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
     PS_ASSIGN_OR_RETURN(std::optional<PacketSocket::Arrived> arrived,
                         socket_->ReceiveInto(loop_->buffer(), PollLoop::kBufferBytes));
@@ -156,14 +166,20 @@ class ChoosingStream final : public MessageStream,
       if (avoided_->until.size() >= kMostAvoided) avoided_->until.clear();
       avoided_->until[worker_.local] = timers_->clock()->Now() + options_.avoid_for;
     }
-    TakeOther();
+    TakeOther(absl::UnavailableError(
+        absl::StrCat(local_.path, ": no answer within ", options_.welcome_within / kMillisecond, " ms")));
   }
 
-  void TakeOther() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
+  void TakeOther(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
     Drop();
     {
       MutexLock lock(&mutex_);
-      if (closed_) return;  // Abandon is on its way
+      if (closed_) return;  // Abandon is posted
+      note_ = absl::StrCat("worker ", local_.worker,
+                           " is on this host, but its rows do not come through shared memory: ", why.message());
+      if (absl::IsPermissionDenied(why)) {
+        absl::StrAppend(&note_, ". This process runs as user ", geteuid(), "; a worker serves its own user and root");
+      }
     }
     if (events_ != nullptr) Choose(otherwise_->Connect(worker_, events_));
   }
@@ -184,7 +200,7 @@ class ChoosingStream final : public MessageStream,
     if (writes.has_value()) chosen->StartWrite(*std::move(writes));
   }
 
-  // Was closed before anything was chosen.
+  // Handles a Close that came before the choice.
   void Abandon() ABSL_EXCLUSIVE_LOCKS_REQUIRED(loop_) {
     Drop();
     std::optional<SliceList> unwritten;
@@ -210,15 +226,16 @@ class ChoosingStream final : public MessageStream,
   const std::shared_ptr<SharedMemoryTransport::Avoided> avoided_;
   const WorkerAddress worker_;
   const LocalAddress local_;
-  std::optional<PacketSocket> socket_ ABSL_GUARDED_BY(loop_);  // while the worker's word is awaited
+  std::optional<PacketSocket> socket_ ABSL_GUARDED_BY(loop_);  // while the worker's WELCOME is outstanding
   uint64_t watch_ ABSL_GUARDED_BY(loop_) = 0;
-  std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(loop_);  // until something is chosen
+  std::shared_ptr<StreamEvents> events_ ABSL_GUARDED_BY(loop_);  // until a carrier is chosen
 
   mutable Mutex mutex_;
   std::shared_ptr<MessageStream> chosen_ ABSL_GUARDED_BY(mutex_);
   bool reads_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<SliceList> writes_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string note_ ABSL_GUARDED_BY(mutex_);  // value of carrier_note()
 };
 
 SharedMemoryTransport::SharedMemoryTransport(Transport* otherwise, Executor* timers,

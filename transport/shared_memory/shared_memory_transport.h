@@ -1,4 +1,5 @@
-// The client's side: through shared memory where the worker is on this host and lets us, else by another carrier.
+// The client's side of the shared-memory carrier. Uses another carrier if the worker is on another host or does not
+// serve this process.
 #ifndef PENSTOCK_TRANSPORT_SHARED_MEMORY_SHARED_MEMORY_TRANSPORT_H_
 #define PENSTOCK_TRANSPORT_SHARED_MEMORY_SHARED_MEMORY_TRANSPORT_H_
 
@@ -15,40 +16,40 @@
 namespace penstock {
 
 struct SharedMemoryTransportOptions {
-  std::string boot = BootId();                   // of this host
-  Nanos welcome_within = kSecond / 2;            // from connecting to the worker's word
-  Nanos avoid_for = 30 * kSecond;                // a socket that said nothing in time
-  uint64_t most_ring_bytes = uint64_t{1} << 30;  // of a stream: what a worker may have us map
+  std::string boot = BootId();                   // boot id of this host
+  Nanos welcome_within = kSecond / 2;            // time limit from connecting to the worker's WELCOME
+  Nanos avoid_for = 30 * kSecond;                // how long to avoid a socket that sent no WELCOME in time
+  uint64_t most_ring_bytes = uint64_t{1} << 30;  // largest ring that a worker may have this process map for a stream
 };
 
-// Nobody has to choose: where a worker names no socket of this host, where it cannot be reached, refuses us, is another
-// than was asked for, gives a ring that is not to be trusted or says nothing in time, `otherwise` carries the stream,
-// as if it had been asked at once. Thread-safe.
+// Chooses the carrier for each stream. `otherwise` carries the stream if the worker names no socket of this host,
+// cannot be reached, rejects this process, has another id than requested, sends an invalid ring or does not answer in
+// time. The caller sees no difference from a direct call of `otherwise`. Thread-safe.
 class SharedMemoryTransport final : public Transport {
  public:
-  // `otherwise` and `timers` outlive this.
+  // `otherwise` and `timers` must outlive this object.
   SharedMemoryTransport(Transport* otherwise, Executor* timers, SharedMemoryTransportOptions options = {});
-  // Ends the streams that are open.
+  // Ends the open streams.
   ~SharedMemoryTransport() override;
 
   std::shared_ptr<MessageStream> Connect(const WorkerAddress& worker, std::shared_ptr<StreamEvents> events) override;
 
  private:
-  // Null where the system gives none.
+  // Returns null if the system cannot create the loop.
   std::shared_ptr<PollLoop> Loop();
 
   Transport* const otherwise_;
   Executor* const timers_;
   const SharedMemoryTransportOptions options_;
 
-  // What streams know that were not decided when it was learned.
+  // Sockets to avoid. Shared with the streams that are still choosing, which report to it.
   struct Avoided {
     Mutex mutex;
     std::map<std::string, Nanos> until ABSL_GUARDED_BY(mutex);  // by local address
   };
   const std::shared_ptr<Avoided> avoided_ = std::make_shared<Avoided>();
   Mutex mutex_;
-  std::shared_ptr<PollLoop> loop_ ABSL_GUARDED_BY(mutex_);  // made when it is first needed
+  std::shared_ptr<PollLoop> loop_ ABSL_GUARDED_BY(mutex_);  // created on first use
   friend class ChoosingStream;
 };
 

@@ -12,9 +12,10 @@
 namespace penstock {
 namespace {
 
-// Of a client's messages that the worker has not asked for yet: a client that floods is not read on.
+// Maximum size of the queue of a client's messages that no StartRead requested. The worker stops reading from a client
+// that floods it.
 constexpr uint64_t kMostArrivedBytes = uint64_t{1} << 20;
-// What a message costs beside its bytes.
+// Bookkeeping cost of a message, in addition to its bytes.
 constexpr uint64_t kMessageOverhead = 256;
 constexpr uint32_t kCanRead = EPOLLIN, kCanWrite = EPOLLOUT;
 constexpr uint64_t kMostWindow = uint64_t{8} << 20;
@@ -128,7 +129,7 @@ void SharedMemoryStream::OnReady(uint32_t events) {
       Finish(closing_.value_or(absl::OkStatus()));
       return;
     }
-    // Said again and again until the socket is closed, which is when what it sent before has been read.
+    // epoll repeats this event until the socket is closed. The socket closes after its remaining packets are read.
     loop_->Forget(std::exchange(watch_, 0));
   }
   Receive();
@@ -218,7 +219,7 @@ void SharedMemoryStream::NextPacket() {
   if (outgoing_.has_value()) {
     packet_ = outgoing_->NextPacket();
     if (!packet_.empty()) return;
-    // All of it is in the socket.
+    // The socket has accepted the whole message.
     OutgoingMessage::Kept kept = outgoing_->TakeKept();
     if (kept.bytes > 0) {
       kept_bytes_ += kept.bytes;
@@ -247,7 +248,7 @@ void SharedMemoryStream::Send() {
     } else if (!OfClient()) {
       Finish(closing_.value_or(absl::OkStatus()));
     } else {
-      // The worker has gone: what it sent before, and its last word, are still to be read.
+      // The worker has disconnected. Its remaining packets, including CLOSE, are still unread.
       deaf_ = true;
       outgoing_.reset();
       to_release_.clear();
@@ -259,12 +260,13 @@ void SharedMemoryStream::Send() {
 
 void SharedMemoryStream::SayWritten() {
   if (!writing_ || outgoing_.has_value() || closing_.has_value()) return;
-  if (kept_bytes_ > window_ && kept_.size() > 1) return;  // a reader may keep one message of any size
+  if (kept_bytes_ > window_ && kept_.size() > 1) return;  // a reader may retain one message of any size
   writing_ = false;
   events_->OnWritten();
 }
 
-// What is not wanted is watched for until it comes once more: mostly it is wanted again by then.
+// Keeps watching for an unwanted event until it occurs once: by then the stream usually wants it again, and a system
+// call is saved.
 void SharedMemoryStream::WatchFor() {
   if (over_ || watch_ == 0) return;
   const uint32_t wanted = (ReadsOn() ? kCanRead : 0) | (full_ ? kCanWrite : 0);
@@ -301,7 +303,7 @@ void SharedMemoryStream::OnLoopEnds() {
 
 void SharedMemoryStream::Finish(absl::Status status) {
   if (std::exchange(over_, true)) return;
-  const std::shared_ptr<SharedMemoryStream> self = shared_from_this();  // the loop's may be the last
+  const std::shared_ptr<SharedMemoryStream> self = shared_from_this();  // the loop's reference may be the last
   if (watch_ != 0) loop_->Forget(std::exchange(watch_, 0));
   socket_.reset();
   if (ring_ != nullptr) ring_->End();

@@ -20,7 +20,7 @@
 namespace penstock::cli {
 namespace {
 
-// One stage on one thread: how long a record takes, how many bytes of records that is.
+// One stage on one thread: the time and the bytes of its records.
 struct Stage {
   std::string name;
   uint64_t records = 0, bytes = 0;
@@ -64,7 +64,7 @@ class Bench final : public Command {
       return UsageError(absl::StrCat("--read-threads ", read_threads_, ": at most ", FarFiles::kMaxThreads));
     }
     FarFiles files(static_cast<int>(read_threads_));
-    PS_ASSIGN_OR_RETURN(const auto job, local_.Open(spec, threads, files.storage()));
+    PS_ASSIGN_OR_RETURN(const auto job, local_.Open(files.storage(), spec, threads));
     const uint64_t positions = job->PlanOf(0).num_positions();
     PrintWarnings(WarningsOf(job->spec(), positions));
     std::vector<Stage> stages;
@@ -75,16 +75,16 @@ class Bench final : public Command {
     options.epochs = 0;
     if (read_threads_ > 0) options.reads_under_way = files.reads_under_way();
     options.tune = &files;
-    options.threads_pinned = true;  // no trainer is here to need a CPU
+    options.threads_pinned = true;  // no trainer needs a CPU here
     options.read_threads_pinned = pinned;
     if (!disk_cache_.empty()) {
       DiskCacheOptions cache;
       cache.folder = disk_cache_;
       cache.limit_bytes = disk_cache_size_;
       cache.warn = [](const std::string& text) { std::fprintf(stderr, "penstock bench: %s\n", text.c_str()); };
-      PS_ASSIGN_OR_RETURN(options.disk_cache, DiskCache::Open(std::move(cache)));
+      PS_ASSIGN_OR_RETURN(options.disk_cache, DiskCache::OpenWithin(std::move(cache), &options.memory_budget_bytes));
     }
-    // A small data set is still measured: its batch is cut to what there is.
+    // A small data set can still be measured: limit the batch to its size.
     if (job->spec().batch().size() > positions) options.batch_size = static_cast<uint32_t>(positions);
     PS_ASSIGN_OR_RETURN(const auto reader, LocalReader::Open(job, options));
     PS_ASSIGN_OR_RETURN(Stage all, Loaded(*reader, threads));
@@ -96,7 +96,7 @@ class Bench final : public Command {
  private:
   Nanos Until() const { return Clock::Real()->Now() + static_cast<Nanos>(seconds_) * kSecond; }
 
-  // Runs `one` on record after record of the plan, until the time is over or the epoch ends.
+  // Runs `one` on the records of the plan in sequence, until the time is over or the epoch ends.
   template <typename Fn>
   absl::Status Measure(const LoadJob& job, std::string stage, std::vector<Stage>* out, const Fn& one) const {
     const EpochPlan plan = job.PlanOf(0);
@@ -152,7 +152,7 @@ class Bench final : public Command {
 
   absl::StatusOr<Stage> Loaded(LocalReader& reader, int threads) const {
     Stage measured{absl::StrCat("loader, ", threads, threads == 1 ? " thread" : " threads")};
-    PS_RETURN_IF_ERROR(reader.Next().status());  // threads and files are warm
+    PS_RETURN_IF_ERROR(reader.Next().status());  // warms up threads and files
     const Nanos start = Clock::Real()->Now(), until = Until();
     while (Clock::Real()->Now() < until) {
       PS_ASSIGN_OR_RETURN(const std::optional<LocalBatch> batch, reader.Next());
@@ -220,7 +220,7 @@ class Bench final : public Command {
 
   LocalJob local_;
   std::string disk_cache_;
-  // Of --read-threads: nobody has said.
+  // The default of --read-threads: tuned automatically.
   static constexpr uint64_t kFound = UINT64_MAX;
   uint64_t disk_cache_size_ = 0, threads_ = 0, read_threads_ = kFound, seconds_ = 5, budget_ = uint64_t{1} << 30;
   bool stages_ = true, json_ = false;

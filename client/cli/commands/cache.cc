@@ -16,7 +16,7 @@ namespace {
 
 std::string NameOf(uint64_t space) { return absl::StrCat(absl::Hex(space, absl::kZeroPad16)); }
 
-// "2026-01-31 23:59", this machine's time.
+// Returns "2026-01-31 23:59" in local time.
 std::string Minute(int64_t ns) {
   const std::time_t seconds = ns / 1'000'000'000;
   struct tm parts;

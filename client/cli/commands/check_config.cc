@@ -11,6 +11,7 @@
 #include "config/daemon_config.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
+#include "pipeline/records/dataset_files.h"
 
 namespace penstock::cli {
 namespace {
@@ -28,6 +29,7 @@ class CheckConfig final : public Command {
   }
   void AddFlags(Flags* flags) override {
     flags->AddString("kind", &kind_, "job|daemon", "what the file is meant to be");
+    flags->AddStrings("data-root", &roots_, "[NAME=]DIR", "check that jobs can be read below this folder, too");
     flags->AddSwitch("json", &json_, "print one JSON object instead of text");
   }
 
@@ -49,6 +51,7 @@ class CheckConfig final : public Command {
       is_job = kind_ == "job";
     }
     const auto& mistakes = is_job ? as_job : as_daemon;
+    if (mistakes.empty()) PS_RETURN_IF_ERROR(LocalData(roots_).Roots().status());
     const std::vector<std::string> warnings =
         is_job && mistakes.empty() ? WarningsOf(job, 0) : std::vector<std::string>();
     if (json_) {
@@ -86,6 +89,7 @@ class CheckConfig final : public Command {
 
   bool json_ = false;
   std::string kind_;
+  std::vector<std::string> roots_;
 };
 
 }  // namespace

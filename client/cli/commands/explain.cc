@@ -1,4 +1,4 @@
-// `penstock explain`: which resource holds a job back.
+// `penstock explain`: shows which resource limits a job.
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"

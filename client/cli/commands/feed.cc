@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "client/cli/commands.h"
 #include "client/cli/job_argument.h"
+#include "client/cli/job_report.h"
 #include "client/cli/local_data.h"
 #include "client/feed/feeder.h"
 #include "config/job_file.h"
@@ -22,7 +23,7 @@ absl::StatusOr<feed::LocalSource> OpenLocal(const v1::FeedOpen& open) {
   const LocalData data({open.data_roots().begin(), open.data_roots().end()});
   feed::LocalSource source;
   if (!open.job_file().empty()) {
-    // "-" is no file here: the standard input is nobody's.
+    // "-" is an ordinary file name here: the feeder does not read its standard input.
     PS_ASSIGN_OR_RETURN(source.job, IsObjectName(open.job_file()) ? LoadJobFileOrInput(open.job_file())
                                                                   : LoadJobFile(open.job_file(), CheckPipeline));
   } else {
@@ -31,6 +32,14 @@ absl::StatusOr<feed::LocalSource> OpenLocal(const v1::FeedOpen& open) {
   data.ResolveJob(&source.job);
   PS_ASSIGN_OR_RETURN(source.roots, data.Roots());
   return source;
+}
+
+std::vector<std::string> EpochWarnings(uint32_t batch_size, const std::string& last_batch, uint64_t rows) {
+  v1::JobSpec job;
+  job.mutable_batch()->set_size(batch_size);
+  v1::LastBatch last = v1::DROP;
+  if (v1::LastBatch_Parse(last_batch, &last)) job.mutable_batch()->set_last(last);
+  return DroppedRowsWarnings(job, rows);
 }
 
 class Feed final : public Command {
@@ -54,15 +63,16 @@ class Feed final : public Command {
     if (fd_ < 3 || parent_ == 0) {
       return UsageError("--fd and --parent are missing: a trainer starts this, not a person (docs/feed.md)");
     }
-    std::signal(SIGINT, SIG_IGN);  // the terminal's Ctrl-C is the trainer's
+    std::signal(SIGINT, SIG_IGN);  // the terminal's Ctrl-C is for the trainer
     feed::FeederOptions options;
     options.parent = static_cast<int>(parent_);
     options.open_local = OpenLocal;
     options.index_dir = [] { return LocalData().IndexDir(); };
+    options.epoch_warnings = EpochWarnings;
     options.release = std::string(Version());
     PS_ASSIGN_OR_RETURN(PacketSocket main, PacketSocket::Create(OwnedFd(static_cast<int>(fd_))));
     const absl::Status status = feed::Feed(std::move(main), options);
-    // Threads that hang in storage are left behind: nothing waits for them.
+    // Threads that hang in storage are not joined.
     if (!status.ok()) std::fprintf(stderr, "penstock feed: %s\n", std::string(status.message()).c_str());
     std::fflush(nullptr);
     std::_Exit(status.ok() ? 0 : 1);

@@ -1,5 +1,6 @@
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -40,10 +41,10 @@ std::string Absolute(const std::string& path) {
   return absolute;
 }
 
-// "" for a name without a folder.
+// Returns "" for a name without a folder.
 std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-// What a SOURCE is, as far as its kind of import goes.
+// The kind of a SOURCE, which decides how to import it.
 enum class SourceKind : uint8_t { kFolder, kArray, kArchive, kShards };
 
 absl::Status IsAnImage(const std::string& source) {
@@ -61,13 +62,13 @@ SourceKind KindByName(const std::string& source) {
   return absl::EndsWith(source, ".npz") ? SourceKind::kArchive : SourceKind::kShards;
 }
 
-absl::StatusOr<SourceKind> KindOfUrl(const std::string& source) {
-  // Globs are looked for later.
+absl::StatusOr<SourceKind> KindOfUrl(Storage* storage, const std::string& source) {
+  // Globs are expanded later.
   if (!IsOfWeb(source) && source.find_first_of("*?[") != std::string::npos) return KindByName(source);
   if (IsOfWeb(source) && source.back() == '/') return NoListing(source);
-  const auto file = AnyFiles()->OpenAndWait(source);
+  const auto file = storage->OpenAndWait(source);
   if (absl::IsInvalidArgument(file.status()) && !IsOfWeb(source)) {
-    PS_ASSIGN_OR_RETURN(const StoredName found, AnyFiles()->StatAndWait(source));
+    PS_ASSIGN_OR_RETURN(const StoredName found, storage->StatAndWait(source));
     if (found.kind == StoredEntry::Kind::kFolder) return SourceKind::kFolder;
   }
   if (!file.ok()) return absl::IsNotFound(file.status()) && IsOfWeb(source) ? NoListing(source) : file.status();
@@ -76,13 +77,13 @@ absl::StatusOr<SourceKind> KindOfUrl(const std::string& source) {
   PS_ASSIGN_OR_RETURN(const size_t got, (*file)->ReadAt(0, kStart, start.data()));
   start.resize(got);
   if (LooksLikeImage(start)) return IsAnImage(source);
-  // The page that many servers have for a folder.
+  // Many servers return such a page for a folder.
   if (IsOfWeb(source) && absl::StartsWith(start, "<")) return NoListing(source);
   return KindByName(source);
 }
 
-absl::StatusOr<SourceKind> KindOf(const std::string& source) {
-  if (IsObjectName(source)) return KindOfUrl(source);
+absl::StatusOr<SourceKind> KindOf(Storage* storage, const std::string& source) {
+  if (IsObjectName(source)) return KindOfUrl(storage, source);
   const std::string path(WithoutFileScheme(source));
   struct stat st;
   if (stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return SourceKind::kFolder;
@@ -108,9 +109,10 @@ class Import final : public Command {
            "                    without class folders gives records without labels\n"
            "  --list FILE       instead of SOURCE: lines \"path<TAB, space or comma>label\"\n"
            "  shards or globs   of TFRecords: records are kept, only their images' bytes change\n"
-           "  .npy files        row i becomes record i, as raw bytes; DIR/job.textproto reads them back\n"
-           "  .npz files        the same for arrays in them: x_train with y_train, images with labels, or the\n"
-           "                    only one; --array and --labels name others\n\n"
+           "  .npy files        row i becomes record i, as raw bytes; DIR/job.textproto reads them back. An array of\n"
+           "                    one dimension needs --window N or --scalars\n"
+           "  .npz files        the same for arrays in them: x_train with y_train, images with labels, and each\n"
+           "                    further array of as many rows is a column; --array and --labels name others\n\n"
            "JPEG is stored restart-indexed: the same pixels for every decoder, and a crop reads only its part.\n"
            "Every image is decoded once, so that a damaged one is found now. A run that was killed goes on when it is\n"
            "given again, and makes the very shards that it would have made at once.\n\n"
@@ -130,6 +132,8 @@ class Import final : public Command {
         "labels", &labels_, "FILE",
         "class names' numbers, one \"name number\" in each line; for arrays: labels, as .npy; for .npz: the "
         "array of labels");
+    flags->AddUint("window", &window_, "N", "for arrays of one dimension: a record for each N numbers");
+    flags->AddSwitch("scalars", &scalars_, "for arrays of one dimension: a record for each number");
     flags->AddString("array", &array_, "NAME", "for .npz: the array of rows (default: by its usual name)");
     output_.AddFlags(flags);
     flags->AddSwitch("restart-indexed", &prepare_.restart_index,
@@ -156,7 +160,7 @@ class Import final : public Command {
     if (!flags_->Given("out")) return UsageError("--out DIR is missing");
     size_t folders = 0, arrays = 0, archives = 0;
     for (const std::string& source : sources) {
-      PS_ASSIGN_OR_RETURN(const SourceKind kind, KindOf(source));
+      PS_ASSIGN_OR_RETURN(const SourceKind kind, KindOf(data_.storage(), source));
       folders += kind == SourceKind::kFolder ? 1 : 0;
       arrays += kind == SourceKind::kArray ? 1 : 0;
       archives += kind == SourceKind::kArchive ? 1 : 0;
@@ -168,6 +172,7 @@ class Import final : public Command {
       return UsageError(".npy files, .npz files or shards: one kind at a time");
     }
     if (archives == 0) PS_RETURN_IF_ERROR(Refuse({"array"}, "what is no .npz"));
+    if (archives + arrays == 0) PS_RETURN_IF_ERROR(Refuse({"window", "scalars"}, "what is no array"));
     if (folders == 1) return FromFolders(Absolute(sources[0]));
     if (archives > 0) return FromArchives(sources);
     return arrays > 0 ? FromArrays(sources) : FromShards(sources);
@@ -190,7 +195,7 @@ class Import final : public Command {
     return absl::OkStatus();
   }
 
-  // Each kind of source refuses the flags that it would not heed.
+  // Rejects flags that this kind of source would ignore.
   absl::Status Refuse(const std::vector<std::string>& names, const std::string& kind) const {
     for (const std::string& name : names) {
       if (flags_->Given(name)) return UsageError(absl::StrCat("--", name, " has no meaning for ", kind));
@@ -265,7 +270,7 @@ class Import final : public Command {
     for (const std::string& glob : globs) all.add_files(data_.Resolve(glob));
     PS_ASSIGN_OR_RETURN(const auto roots, data_.Roots());
     PS_ASSIGN_OR_RETURN(const std::string index_dir, data_.IndexDir());
-    PS_ASSIGN_OR_RETURN(const auto reader, OpenDataset(job, roots, index_dir, output_.threads()));
+    PS_ASSIGN_OR_RETURN(const auto reader, OpenDataset(data_.storage(), job, roots, index_dir, output_.threads()));
     std::optional<PrepareOptions> prepare;
     if (prepare_.restart_index || prepare_.longer_side > 0) prepare = prepare_;
     const auto source = NewRecordFilesSource(reader, prepare, image_key_);
@@ -279,6 +284,8 @@ class Import final : public Command {
         Refuse({"root", "image-key", "longer-side", "restart-indexed", "untouched", "check", "lenient", "skip-other"},
                "arrays"));
     PS_RETURN_IF_ERROR(output_.Check(false));
+    if (scalars_ && flags_->Given("window")) return UsageError("--window and --scalars: one of the two");
+    if (flags_->Given("window") && window_ == 0) return UsageError("--window counts from 1");
     return array_key_.empty() ? UsageError("--key is empty") : absl::OkStatus();
   }
 
@@ -296,11 +303,12 @@ class Import final : public Command {
     if (!labels_.empty()) {
       PS_ASSIGN_OR_RETURN(labels, ReadNpyLabels(Absolute(labels_), scratch));
     }
-    return WriteArrays(std::move(files), std::move(labels), {{"source", absl::StrJoin(absolute, ", ")}});
+    return WriteArrays({array_key_, std::move(files)}, std::move(labels), {},
+                       {{"source", absl::StrJoin(absolute, ", ")}});
   }
 
-  // Where arrays are unpacked, and those of buckets copied. It takes no place of --out's own: the folder that it is in,
-  // or will be.
+  // Returns the folder in which arrays are unpacked and arrays of buckets are copied: the nearest existing folder at or
+  // above --out, or the system's temporary folder if --out is in a bucket.
   std::string Scratch() const {
     std::error_code error;
     std::filesystem::path scratch(IsObjectName(output_.folder()) ? std::filesystem::temp_directory_path(error)
@@ -312,7 +320,8 @@ class Import final : public Command {
 
   absl::Status FromArchives(const std::vector<std::string>& paths) {
     PS_RETURN_IF_ERROR(CheckArrayFlags());
-    std::vector<std::unique_ptr<const NpyFile>> files;
+    NpyColumn rows;
+    std::vector<NpyColumn> others;
     std::vector<std::string> names;
     std::vector<int64_t> labels;
     size_t labeled = 0;
@@ -320,28 +329,55 @@ class Import final : public Command {
     for (const std::string& path : paths) {
       PS_ASSIGN_OR_RETURN(NpzArrays arrays,
                           OpenNpz(Absolute(path), {.rows = array_, .labels = labels_, .scratch = scratch}));
-      std::fprintf(stderr, "note: %s: rows from %s, %s%s%s\n", path.c_str(), arrays.rows_name.c_str(),
+      std::vector<std::string> columns;
+      for (const NpzArrays::Other& other : arrays.others) columns.push_back(other.name);
+      std::fprintf(stderr, "note: %s: rows from %s, %s%s%s%s%s\n", path.c_str(), arrays.rows_name.c_str(),
                    arrays.labels_name.empty() ? "no labels" : ("labels from " + arrays.labels_name).c_str(),
+                   columns.empty() ? "" : "; columns: ", absl::StrJoin(columns, ", ").c_str(),
                    arrays.left_out.empty() ? "" : "; left out: ", absl::StrJoin(arrays.left_out, ", ").c_str());
-      names.push_back(absl::StrCat(Absolute(path), "[", arrays.rows_name, ", ", arrays.labels_name, "]"));
+      columns.insert(columns.begin(), {arrays.rows_name, arrays.labels_name});
+      names.push_back(absl::StrCat(Absolute(path), "[", absl::StrJoin(columns, ", "), "]"));
+      if (rows.files.empty()) {
+        rows.key = arrays.others.empty() || flags_->Given("key") ? array_key_ : arrays.rows_name;
+        for (const NpzArrays::Other& other : arrays.others) others.emplace_back().key = other.name;
+      }
+      const auto same = [](const NpzArrays::Other& other, const NpyColumn& column) { return other.name == column.key; };
+      if (!std::equal(arrays.others.begin(), arrays.others.end(), others.begin(), others.end(), same)) {
+        return UsageError(absl::StrCat(path, " has other columns than ", paths[0], "; import them one by one"));
+      }
+      for (size_t i = 0; i < others.size(); ++i) others[i].files.push_back(std::move(arrays.others[i].file));
       labeled += arrays.labels_name.empty() ? 0 : 1;
       labels.insert(labels.end(), arrays.labels.begin(), arrays.labels.end());
-      files.push_back(std::move(arrays.rows));
+      rows.files.push_back(std::move(arrays.rows));
     }
     if (labeled > 0 && labeled < paths.size()) {
       return UsageError("some of the files have labels and some have none; import them one by one, or name --labels");
     }
-    return WriteArrays(std::move(files), std::move(labels), {{"source", absl::StrJoin(names, ", ")}});
+    return WriteArrays(std::move(rows), std::move(labels), std::move(others), {{"source", absl::StrJoin(names, ", ")}});
   }
 
-  absl::Status WriteArrays(std::vector<std::unique_ptr<const NpyFile>> files, std::vector<int64_t> labels,
+  absl::Status WriteArrays(NpyColumn rows, std::vector<int64_t> labels, std::vector<NpyColumn> others,
                            Arguments arguments) {
-    PS_ASSIGN_OR_RETURN(const auto source, NpySource::Create(std::move(files), std::move(labels), array_key_));
+    const NpyFile& first = *rows.files[0];
+    if (first.row_shape().empty() && window_ == 0 && !scalars_ && labels.empty() && others.empty()) {
+      return UsageError(absl::StrCat(first.path(), " has one dimension, of ", Count(first.rows(), "number"),
+                                     ": --window N makes a record of each N, --scalars a record of each number"));
+    }
+    if (scalars_ && !first.row_shape().empty()) {
+      return UsageError(absl::StrCat("--scalars: ", first.path(), " has rows of several numbers"));
+    }
+    arguments.emplace_back("key", rows.key);
+    if (window_ > 0) arguments.emplace_back("window", absl::StrCat(window_));
+    PS_ASSIGN_OR_RETURN(const auto source,
+                        NpySource::Create(std::move(rows), std::move(labels), std::move(others), window_));
+    if (source->left_over() > 0) {
+      std::fprintf(stderr, "note: %s at the end fill no window and are left out\n",
+                   Count(source->left_over(), "number").c_str());
+    }
     const std::string text =
         source->JobText(JobName(std::filesystem::path(output_.folder()).filename().string()), output_.Glob());
     v1::JobSpec job;
     PS_RETURN_IF_ERROR(MistakesToStatus("the job that would be written", CheckJobText(text, CheckPipeline, &job)));
-    arguments.emplace_back("key", array_key_);
     return output_.Write(
         *source, "importing", arguments, {{"job.textproto", text}},
         absl::StrCat("next: penstock submit ", output_.folder(), "/job.textproto, which is:\n\n", text));
@@ -352,7 +388,8 @@ class Import final : public Command {
   ShardOutput output_;
   PrepareOptions prepare_;
   std::string list_, root_, labels_, array_, image_key_ = "image/encoded", array_key_ = "data";
-  bool untouched_ = false, skip_other_ = false;
+  bool untouched_ = false, skip_other_ = false, scalars_ = false;
+  uint64_t window_ = 0;
   uint64_t longer_side_ = 0, quality_ = 90;
 };
 

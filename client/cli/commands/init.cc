@@ -22,13 +22,17 @@ class Init final : public Command {
            "and shapes, and, where there is an image, a training recipe. Read it, change it, then submit it. A folder\n"
            "stands for all files in it. Records that cannot be read are left out and named, and so is what is "
            "added.\n\n"
-           "  penstock init '/data/train-*' --out train.textproto";
+           "  penstock init '/data/train-*' --out train.textproto\n"
+           "  penstock init '/data/val-*' --eval --out val.textproto";
   }
   void AddFlags(Flags* flags) override {
     data_.AddFlags(flags);
     flags->AddString("out", &out_, "FILE", "where to write the job (default: standard output)");
     flags->AddSwitch("force", &force_, "replace FILE when it is there");
     flags->AddString("name", &name_, "NAME", "the job's name (default: from the glob)");
+    flags->AddSwitch(
+        "eval", &evaluation_,
+        "write an evaluation: resize and center crop, no shuffling, last: PAD, so that each record comes once");
     flags->AddUint("records", &records_, "N", "how many records to look at (default: 100)");
     flags->AddSwitch("json", &json_, "print one JSON object: what was written, and the notes");
   }
@@ -39,7 +43,8 @@ class Init final : public Command {
     if (!out_.empty() && !force_ && StatFile(out_).ok()) {
       return absl::AlreadyExistsError(absl::StrCat(out_, " is there already; --force replaces it"));
     }
-    PS_ASSIGN_OR_RETURN(const MadeJob made, MakeJob(data_, glob, name_, records_));
+    PS_ASSIGN_OR_RETURN(const MadeJob made,
+                        MakeJob(data_, glob, name_, records_, evaluation_ ? Recipe::kEvaluation : Recipe::kTraining));
     if (!out_.empty()) PS_RETURN_IF_ERROR(WriteFileAtomically(out_, made.text));
     if (json_) {
       PrintJson(made);
@@ -49,6 +54,7 @@ class Init final : public Command {
     if (out_.empty()) {
       std::fputs(made.text.c_str(), stdout);
     } else {
+      if (!made.label_range.empty()) std::printf("%s\n", made.label_range.c_str());
       std::printf("wrote %s; `penstock preview %s%s` shows what it makes\n", out_.c_str(), out_.c_str(),
                   made.has_pictures ? " --out sheet.png" : "");
     }
@@ -60,7 +66,10 @@ class Init final : public Command {
     std::vector<std::string> notes;
     for (const std::string& note : made.notes) notes.push_back(Json::Quote(note));
     Json json;
-    json.Field("name", made.name).Field("records", made.records).Raw("notes", Json::Array(notes));
+    json.Field("name", made.name)
+        .Field("records", made.records)
+        .Field("label_range", made.label_range)
+        .Raw("notes", Json::Array(notes));
     if (out_.empty()) {
       json.Field("text", made.text);
     } else {
@@ -71,7 +80,7 @@ class Init final : public Command {
 
   LocalData data_;
   std::string out_, name_;
-  bool force_ = false, json_ = false;
+  bool force_ = false, json_ = false, evaluation_ = false;
   uint64_t records_ = 100;
 };
 

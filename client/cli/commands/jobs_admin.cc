@@ -8,6 +8,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/control_client.h"
 #include "client/cli/output.h"
+#include "client/cli/status_notes.h"
 #include "client/cli/status_tables.h"
 
 namespace penstock::cli {
@@ -81,9 +82,9 @@ class Drain final : public Command {
     std::string all;
     for (const v1::WorkerStatus& worker : status.workers()) {
       if (!StillThere(worker)) continue;
-      absl::StrAppend(&all, all.empty() ? "" : ", ", worker.id(), " (", worker.address(), ")");
-      if (worker.id() == word || worker.address() == word) return worker.id();
-      if (worker.id().rfind(word, 0) == 0) found.push_back(worker.id());
+      absl::StrAppend(&all, all.empty() ? "" : ", ", NameOf(worker), " (", worker.address(), ")");
+      if (worker.id() == word || worker.address() == word || worker.name() == word) return worker.id();
+      if (worker.id().rfind(word, 0) == 0 || worker.name().rfind(word, 0) == 0) found.push_back(worker.id());
     }
     if (found.size() == 1) return found[0];
     return absl::NotFoundError(absl::StrCat(found.empty() ? "there is no live worker '" : "more than one worker is '",

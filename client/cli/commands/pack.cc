@@ -42,7 +42,7 @@ absl::StatusOr<size_t> ReadInput(char* out, size_t most) {
   }
 }
 
-// Takes the input's records into a part. Returns the parts that there must be, by the end frame.
+// Spools the input's records into a part. Returns the required parts, from the end frame.
 absl::StatusOr<std::vector<uint32_t>> Spool(const std::string& file, uint64_t* records) {
   PackInput input(ReadInput);
   PackSchema schema;
@@ -136,7 +136,7 @@ class Pack final : public Command {
 
   static std::string NameOf(const std::string& folder) { return folder.substr(folder.rfind('/') + 1); }
 
-  // Before records are waited for: a folder in a bucket holds nothing, or what a run of these very records began.
+  // Called before waiting for records: a folder in a bucket must be empty, or hold an unfinished run.
   absl::Status CheckIsFree() const {
     PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, AnyFiles()->ListAndWait(out_));
     if (entries.empty()) return absl::OkStatus();
@@ -147,7 +147,8 @@ class Pack final : public Command {
     return absl::FailedPreconditionError(absl::StrCat(out_, " is not empty; take another folder, or remove it"));
   }
 
-  // After a failure in a bucket, whose finished shards would pass for all: as little is left there as on a disk.
+  // Removes the shards after a failure in a bucket, because finished shards would look like a complete set. A failed
+  // run on disk leaves as little.
   absl::Status TakeBack(const absl::Status& why) const {
     const std::string file = absl::StrCat(out_, "/", std::string(kShardStateName));
     const auto text = ReadContent(file, kMostState);
@@ -169,8 +170,8 @@ class Pack final : public Command {
   }
 
   absl::Status RunMain() {
-    // In a bucket nothing can be renamed: shards appear there one by one, when all records have come, and the job file
-    // last. Until then records lie on this machine.
+    // A bucket has no rename: shards appear there one by one after all records have arrived, and the job file appears
+    // last. Until then the records stay on this machine.
     const bool is_far = IsObjectName(out_);
     std::string beside = out_;
     if (is_far) {

@@ -99,7 +99,7 @@ class Preview final : public Command {
   }
 
  private:
-  // The first draw of each record; where a row cannot be made its error.
+  // Returns the first draw of each record, or its error if the row cannot be made.
   static absl::StatusOr<std::string> RowsText(const LoadJob& job, const std::vector<SheetRecord>& records) {
     RowScratch scratch;
     std::string text;

@@ -23,13 +23,14 @@
 #include "client/cli/read_report.h"
 #include "client/cli/state_file.h"
 #include "penstock/client.h"
+#include "pipeline/plan/state.h"
 
 namespace penstock::cli {
 namespace {
 
 double Seconds(Nanos from, Nanos to) { return static_cast<double>(to - from) / kSecond; }
 
-// Computes something for that much of the thread's CPU time.
+// Uses `time` of the thread's CPU time.
 void UseCpu(Nanos time) {
   const auto used = [] {
     timespec now;
@@ -42,7 +43,10 @@ void UseCpu(Nanos time) {
   }
 }
 
-// What a run of `read` measures.
+constexpr Nanos kTellAfter = 3 * kSecond, kTellEvery = 5 * kSecond;  // during a wait for the coordinator
+constexpr Nanos kSubmitEvery = 200 * kMillisecond;
+
+// Measurements of a run of `read`.
 struct Measured {
   Nanos start = 0, first_done = 0, last_done = 0;
   uint64_t steps = 0, rows = 0, first_rows = 0;
@@ -85,7 +89,7 @@ class Read final : public Command {
     flags->AddString("out", &out_, "DIR", "write one NumPy file per step and column");
     flags->AddUint("prefetch-steps", &prefetch_steps_, "N", "steps asked for ahead (default: 16)");
     flags->AddBytes("prefetch-bytes", &prefetch_bytes_, "BYTES", "and at most so many bytes (default: 256MiB)");
-    flags->AddUint("timeout", &timeout_, "SECONDS", "give up when a step takes longer (default: 600)");
+    flags->AddUint("timeout", &timeout_, "SECONDS", "give up when opening, or a step, takes longer (default: 600)");
     flags->AddSwitch("allow-missing", &allow_missing_,
                      "with a job file: keys that none of the first records has are meant");
     flags->AddSwitch("digest", &digest_, "compute the digest (default; --no-digest measures without it)");
@@ -100,7 +104,7 @@ class Read final : public Command {
     options.job = job;
     Measured measured;
     measured.start = Clock::Real()->Now();
-    auto opened = Reader::Open({.coordinator = coordinator_.address()}, options);
+    auto opened = Reader::Open({.coordinator = coordinator_.address(), .open_timeout = Timeout()}, options);
     if (!opened.ok()) return OpenError(opened.status());
     const std::unique_ptr<Reader> reader = *std::move(opened);
     DigestOfBatches digest;
@@ -111,24 +115,50 @@ class Read final : public Command {
   }
 
  private:
+  absl::Duration Timeout() const { return absl::Seconds(static_cast<double>(timeout_)); }
+
   absl::StatusOr<std::string> SubmitIfFile(const std::string& job) const {
     if (job != "-" && !absl::EndsWith(job, ".textproto")) return job;
     v1::SubmitRequest request;
     PS_ASSIGN_OR_RETURN(*request.mutable_spec(), LoadJobFileOrInput(job));
-    ControlClient client(coordinator_.address());
     request.set_allow_missing(allow_missing_);
-    PS_ASSIGN_OR_RETURN(const v1::Job submitted, SubmitAndWait(client, request, json_));
+    PS_ASSIGN_OR_RETURN(const v1::Job submitted, Submit(request));
     if (const std::string note = FilesNote(submitted); !note.empty()) PrintWarnings({note});
     return request.spec().name();
   }
 
-  // What does not fit a state is the state file's matter.
+  // Submits the job. Retries while the coordinator does not answer, for as long as opening a reader does.
+  absl::StatusOr<v1::Job> Submit(const v1::SubmitRequest& request) const {
+    // A stopped coordinator is reported when the first call times out. A repeated submit has no effect.
+    ControlClient client(coordinator_.address(), absl::Nanoseconds(kTellAfter));
+    const Nanos began = Clock::Real()->Now();
+    const Nanos deadline = began + static_cast<Nanos>(std::min<uint64_t>(timeout_, 1'000'000'000)) * kSecond;
+    for (Nanos tell = began + kTellAfter;;) {
+      absl::StatusOr<v1::Job> submitted = SubmitAndWait(client, request, json_);
+      const absl::Status& status = submitted.status();
+      const Nanos now = Clock::Real()->Now();
+      const bool away = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+      if (!away || now + kSubmitEvery >= deadline) return submitted;
+      if (now >= tell) {
+        Tell(absl::StrCat("waiting to submit: ", status.message()));
+        tell = now + kTellEvery;
+      }
+      Clock::Real()->Pause(kSubmitEvery);
+    }
+  }
+
+  // Prints a line that is not a result.
+  static void Tell(const std::string& text) {
+    std::fprintf(stderr, "%s%s\n", IsTerminal(STDERR_FILENO) ? "\r\033[K" : "", text.c_str());
+  }
+
+  // If the error is about the state, names the state file.
   absl::Status OpenError(const absl::Status& status) const {
-    if (state_.empty() || !absl::StartsWith(status.message(), "the saved state")) return status;
+    if (state_.empty() || !IsResumeError(status)) return status;
     return absl::Status(status.code(), absl::StrCat("--state ", state_, ": ", status.message()));
   }
 
-  // A folder of batches is of one run: files of another would pass for its steps.
+  // Requires an empty folder for batches: files of another run would look like steps of this one.
   absl::Status TakeFolder() const {
     if (out_.empty()) return absl::OkStatus();
     if (mkdir(out_.c_str(), 0755) != 0 && errno != EEXIST) {
@@ -163,9 +193,8 @@ class Read final : public Command {
     options.prefetch_steps = static_cast<uint32_t>(prefetch_steps_);
     options.prefetch_bytes = prefetch_bytes_;
     options.accept_new_pipeline = accept_new_pipeline_;
-    options.on_wait = [](const std::string& text) {
-      std::fprintf(stderr, "%s%s\n", IsTerminal(STDERR_FILENO) ? "\r\033[K" : "", text.c_str());
-    };
+    options.on_wait = Tell;
+    options.on_notice = Tell;
     uint64_t begins_in = epoch_;
     std::string begins = absl::StrCat("--epoch ", epoch_);
     if (!state_.empty()) {
@@ -191,7 +220,7 @@ class Read final : public Command {
     const uint64_t goal = steps_ > 0 ? steps_ : std::max<uint64_t>(1, epochs) * reader.steps_per_epoch();
     while (steps_ == 0 || measured->steps < steps_) {
       const Nanos before = Clock::Real()->Now();
-      absl::StatusOr<Batch> batch = reader.Next(absl::Seconds(static_cast<double>(timeout_)));
+      absl::StatusOr<Batch> batch = reader.Next(Timeout());
       const Nanos after = Clock::Real()->Now();
       if (absl::IsOutOfRange(batch.status())) break;
       if (!batch.ok()) {

@@ -27,7 +27,7 @@ std::string Overview(const v1::StatusReply& status, const std::string& address) 
 using Show = std::function<std::string(const v1::StatusReply&, const std::string& address)>;
 using ShowJson = std::function<std::string(const v1::StatusReply&)>;
 
-// The three commands that show parts of one reply.
+// The commands that show parts of one reply.
 class StatusCommand final : public Command {
  public:
   StatusCommand(std::string name, std::string summary, std::string description, Show show, ShowJson show_json)
@@ -116,7 +116,7 @@ std::unique_ptr<Command> NewJobs() {
 
 std::unique_ptr<Command> NewWorkers() {
   return std::make_unique<StatusCommand>(
-      "workers", "the workers: load, memory, what they own", "A worker is live, draining, dead or left.",
+      "workers", "the workers: load, memory, what they own", "A worker is live, suspect, draining, lost or left.",
       [](const v1::StatusReply& s, const std::string&) { return WorkersTable(s); },
       [](const v1::StatusReply& s) {
         std::vector<std::string> items;

@@ -1,4 +1,4 @@
-// `penstock top`: what holds each job back, again and again.
+// `penstock top`: shows repeatedly what limits each job.
 #include <unistd.h>
 
 #include <cstdio>

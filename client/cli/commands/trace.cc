@@ -1,4 +1,4 @@
-// `penstock trace`: what the threads of a job's workers and trainers do, as a file for ui.perfetto.dev.
+// `penstock trace`: writes the activity of the threads of a job's workers and trainers to a file for ui.perfetto.dev.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -38,7 +38,7 @@ class Places {
   }
   bool Find(uint64_t record, std::string* file, uint64_t* number) const {
     if (record >= records_) return false;
-    // Shards without records begin where the next one does.
+    // An empty shard begins at the same record as the next one.
     const auto shard = std::upper_bound(begins_.begin(), begins_.end(), record) - begins_.begin() - 1;
     *file = paths_[static_cast<size_t>(shard)];
     *number = record - begins_[static_cast<size_t>(shard)];
@@ -92,7 +92,7 @@ class Trace final : public Command {
     };
     TraceSummary summary;
     const std::string json = TraceJson(input, &summary);
-    // From here on to the end of writing Ctrl-C does not stop it: there is a whole file, or none.
+    // Until the file is written, ignore Ctrl-C: the file is complete or does not exist.
     std::signal(SIGINT, SIG_IGN);
     RemoveTemporariesOf(out);
     PS_RETURN_IF_ERROR(WriteFileAtomically(out, json));
@@ -102,7 +102,7 @@ class Trace final : public Command {
   }
 
  private:
-  // Waits until all that was recorded has come.
+  // Starts the trace and waits until all parts have arrived.
   absl::StatusOr<TraceInput> Take(const v1::StartTraceRequest& request) {
     ControlClient client(coordinator_.address());
     absl::StatusOr<v1::StartTraceReply> started = client.StartTrace(request);

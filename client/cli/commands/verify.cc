@@ -9,6 +9,7 @@
 #include "base/cgroup.h"
 #include "base/json.h"
 #include "base/mutex.h"
+#include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "client/cli/commands.h"
 #include "client/cli/local_data.h"
@@ -20,24 +21,29 @@ namespace {
 
 constexpr size_t kShownPerFile = 20;
 
-// Files checked on several threads; the reports in the order of the files.
+// Checks files on several threads. Reports are in the order of the files.
 class Checker {
  public:
-  explicit Checker(const std::vector<DatasetFile>& files) : files_(files), bar_("verifying") {
+  Checker(Storage* storage, const std::vector<DatasetFile>& files)
+      : storage_(storage), files_(files), bar_("verifying") {
     for (size_t i = 0; i < files.size(); ++i) reports_.push_back(absl::UnknownError("not checked"));
     for (const DatasetFile& file : files) {
-      const auto found = AnyFiles()->StatAndWait(file.path);
+      const auto found = storage->StatAndWait(file.path);
       if (found.ok()) total_ += found->info.size;
     }
   }
 
   std::vector<absl::StatusOr<VerifyReport>> Run(int threads) {
+    const auto check = [this] {
+      for (size_t n = next_++; n < files_.size(); n = next_++) reports_[n] = CheckOne(n);
+    };
     std::vector<std::thread> workers;
-    for (int i = 0; i < threads; ++i) {
-      workers.emplace_back([this] {
-        for (size_t n = next_++; n < files_.size(); n = next_++) reports_[n] = CheckOne(n);
-      });
+    for (int i = 1; i < threads; ++i) {
+      absl::StatusOr<std::thread> worker = StartThread("ps-verify", check);
+      if (!worker.ok()) break;
+      workers.push_back(*std::move(worker));
     }
+    check();
     for (std::thread& worker : workers) worker.join();
     bar_.Finish();
     return std::move(reports_);
@@ -45,7 +51,7 @@ class Checker {
 
  private:
   absl::StatusOr<VerifyReport> CheckOne(size_t n) {
-    PS_ASSIGN_OR_RETURN(const auto file, AnyFiles()->OpenAndWait(files_[n].path));
+    PS_ASSIGN_OR_RETURN(const auto file, storage_->OpenAndWait(files_[n].path));
     VerifyOptions options;
     options.progress = [this](uint64_t bytes) {
       MutexLock lock(&mutex_);
@@ -56,6 +62,7 @@ class Checker {
     return VerifyShard(*file, options);
   }
 
+  Storage* const storage_;
   const std::vector<DatasetFile>& files_;
   std::vector<absl::StatusOr<VerifyReport>> reports_;
   std::atomic<size_t> next_{0};
@@ -84,7 +91,8 @@ class Verify final : public Command {
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(const std::string glob, OneArgument(arguments, "GLOB or FOLDER"));
     PS_ASSIGN_OR_RETURN(const auto files, data_.Expand(glob));
-    const auto reports = Checker(files).Run(threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_));
+    const auto reports =
+        Checker(data_.storage(), files).Run(threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_));
     uint64_t readable = 0, bad_files = 0;
     std::vector<std::string> shards;
     for (size_t i = 0; i < reports.size(); ++i) {

@@ -7,15 +7,15 @@
 namespace penstock::cli {
 
 std::vector<Nanos> FitClocks(const std::vector<ClockBounds>& bounds, const std::vector<SeenMessage>& messages) {
-  // offsets[to] - offsets[from] is at least so much, for each pair: the message that says most.
+  // Lower bound of offsets[to] - offsets[from] for each pair: the largest of its messages.
   std::map<std::pair<size_t, size_t>, Nanos> apart;
   for (const SeenMessage& message : messages) {
     const auto [it, first] = apart.try_emplace({message.from, message.to}, message.sent - message.received);
     if (!first) it->second = std::max(it->second, message.sent - message.received);
   }
-  // Each pair narrows the bounds of both, until nothing changes: after as many rounds as there are processes, unless
-  // the messages contradict each other (Bellman and Ford). Then all least ones together keep every pair apart, all most
-  // ones do, and so do the middles.
+  // Each pair narrows the bounds of both processes until nothing changes. This takes as many rounds as there are
+  // processes, unless the messages contradict each other (Bellman and Ford). Then the lower bounds together satisfy
+  // every pair, and so do the upper bounds and the midpoints.
   std::vector<ClockBounds> left = bounds;
   bool moved = true;
   for (size_t round = 0; round <= bounds.size() && moved; ++round) {

@@ -1,7 +1,7 @@
-// One clock for all processes of a trace. Pure.
+// Fits all processes of a trace to one clock. Pure.
 //
-// Each process knows between which bounds the coordinator's clock is ahead of its own (net/trace/clock_exchange.h); the
-// messages between processes say more: none is received before it was begun to be sent.
+// Each process has bounds of the offset of the coordinator's clock from its own (net/trace/clock_exchange.h). Messages
+// between processes narrow the bounds: a message is never received before its sending began.
 #ifndef PENSTOCK_CLIENT_CLI_TRACE_CLOCK_FIT_H_
 #define PENSTOCK_CLIENT_CLI_TRACE_CLOCK_FIT_H_
 
@@ -16,14 +16,14 @@ struct ClockBounds {
   Nanos least = 0, most = 0;
 };
 
-// Times by the clocks of those who took them.
+// Each time is by the clock of the process that took it.
 struct SeenMessage {
   size_t from = 0, to = 0;  // indices of processes
   Nanos sent = 0, received = 0;
 };
 
-// For each process what is to be added to its times: in the middle of what its bounds and the messages leave.
-// Where the bounds and the messages contradict each other (clocks that drift) the bounds hold.
+// Returns for each process the offset to add to its times: the midpoint of the range that its bounds and the messages
+// allow. If the bounds and the messages contradict each other, because clocks drift, the bounds apply.
 std::vector<Nanos> FitClocks(const std::vector<ClockBounds>& bounds, const std::vector<SeenMessage>& messages);
 
 }  // namespace penstock::cli

@@ -45,7 +45,7 @@ class Writer {
     return absl::StrCat("trainer, rank ", process.rank, " on ", process.host);
   }
 
-  // Of the trace as a whole: what is known of its clocks, and what it lacks.
+  // Returns the metadata of the whole trace: the accuracy of its clocks, and its gaps.
   std::string About() const {
     std::vector<std::string> processes, missing;
     for (const Process& process : model_.processes) {
@@ -109,7 +109,7 @@ class Writer {
     }
   }
 
-  // "send to rank 1": the session's id says nothing to people.
+  // Returns "send to rank 1": users do not know the session's id.
   std::string TrackName(const Track& track) const {
     if (track.session.empty()) return track.name;
     for (const Process& process : model_.processes) {

@@ -14,7 +14,7 @@ using Track = TraceModel::Track;
 using Process = TraceModel::Process;
 using Place = TraceModel::Place;
 
-// "row thread 2" before "row thread 10".
+// Sorts "row thread 2" before "row thread 10".
 std::pair<std::string, uint64_t> InOrder(const Track& track) {
   const size_t digits = track.name.find_last_not_of("0123456789") + 1;
   uint64_t number = 0;
@@ -64,7 +64,7 @@ bool IsSpan(const Event& event, std::string_view name) {
   return event.kind == v1::TraceEvent::SPAN && event.name == name;
 }
 
-// Where an event is, to be looked up by what it is of.
+// The place of an event, for look-ups by its key.
 struct Found {
   size_t process = 0, track = 0, event = 0;
 };
@@ -92,7 +92,8 @@ class Links {
     }
   }
 
-  // The message at its receiver; of several alike (fetched twice) as many as were sent before it. Null: none.
+  // Returns each sent message with its receipt. Equal messages (rows fetched twice) are matched in their order. Omits
+  // messages without a receipt.
   std::vector<std::pair<Found, Found>> Messages() const {
     std::vector<std::pair<Found, Found>> messages;
     std::map<MessageKey, size_t> taken;
@@ -118,7 +119,7 @@ class Links {
         if (sent.kind != v1::TraceEvent::ROW_SENT) continue;
         const auto rows = rows_.find({send.process, sent.epoch, sent.position});
         if (rows == rows_.end()) continue;
-        const Found* row = nullptr;  // the last one that was made by then
+        const Found* row = nullptr;  // the last one made by then
         for (const Found& made : rows->second) {
           if (At(made).end <= message.begin && (row == nullptr || At(made).end > At(*row).end)) row = &made;
         }
@@ -139,7 +140,7 @@ class Links {
  private:
   const Track& TrackOf(const Found& found) const { return model_->processes[found.process].tracks[found.track]; }
   Place FirstOf(const Found& found) const { return {found.process, found.track, At(found).begin}; }
-  // Just inside of it.
+  // Returns a place just before the event's end.
   Place LastOf(const Found& found) const {
     return {found.process, found.track, std::max(At(found).begin, At(found).end - 1)};
   }

@@ -1,5 +1,4 @@
-// The parts of a trace put together: processes, tracks and their events on one clock, and what leads from one to
-// another. Pure.
+// Combines the parts of a trace: processes, tracks and their events on one clock, and the flows between them. Pure.
 #ifndef PENSTOCK_CLIENT_CLI_TRACE_TRACE_MODEL_H_
 #define PENSTOCK_CLIENT_CLI_TRACE_TRACE_MODEL_H_
 
@@ -28,7 +27,7 @@ struct TraceModel {
     std::string name;
     std::string session;
     uint64_t dropped = 0;
-    std::vector<Event> events;  // by their beginnings; of two at once what holds the other first
+    std::vector<Event> events;  // sorted by start; for equal starts the enclosing event first
   };
   struct Process {
     std::string id;
@@ -37,19 +36,20 @@ struct TraceModel {
     uint32_t rank = 0;
     std::vector<std::string> sessions;
     ClockBounds clock;
-    Nanos offset = 0;  // that was added to its times, to have the coordinator's
+    Nanos offset = 0;  // added to its times to convert them to the coordinator's clock
     Nanos round_trip = 0;
     uint32_t exchanges = 0;
     std::vector<Track> tracks;
   };
-  // From a row to its message, to where that was received; or from a sealed step to the wait that it ended.
+  // A point of a flow: from a row to its message, to the receipt of the message; or from a sealed step to the wait that
+  // it ended.
   struct Place {
     size_t process = 0, track = 0;
     Nanos at = 0;
   };
   struct Flow {
     std::string name;
-    std::vector<Place> places;  // two or more, in order
+    std::vector<Place> places;  // at least two, in order
   };
   std::vector<Process> processes;  // trainers by rank, then workers by id
   std::vector<Flow> flows;

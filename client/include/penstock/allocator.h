@@ -1,4 +1,4 @@
-// Where a reader's batches live.
+// The memory of a reader's batches.
 #ifndef PENSTOCK_ALLOCATOR_H_
 #define PENSTOCK_ALLOCATOR_H_
 
@@ -6,14 +6,13 @@
 
 namespace penstock {
 
-// Memory for whole batches. A trainer may hand in pinned memory by implementing this. Thread-safe.
+// Allocates memory for whole batches. A trainer may provide pinned memory by implementing this interface. Thread-safe.
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  // `bytes` bytes aligned to 64; null when there is no memory (the reader then fails with
-  // ResourceExhausted).
+  // Returns `bytes` bytes aligned to 64, or null if there is no memory. The reader then fails with ResourceExhausted.
   virtual void* Allocate(size_t bytes) = 0;
-  // Gives back what Allocate returned, with the same size.
+  // Releases memory that Allocate returned, with the same size.
   virtual void Deallocate(void* memory, size_t bytes) = 0;
 };
 

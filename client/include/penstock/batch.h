@@ -1,4 +1,4 @@
-// One batch: columns of rows, with where each row comes from.
+// One batch: columns of rows, with the origin of each row.
 #ifndef PENSTOCK_BATCH_H_
 #define PENSTOCK_BATCH_H_
 
@@ -18,51 +18,51 @@ namespace penstock {
 struct ColumnInfo {
   std::string name;
   ElementType type = ElementType::kUint8;
-  // Whether rows hold unlike numbers of elements.
+  // True if rows may hold different numbers of elements.
   bool ragged = false;
-  // The shape of one row's tensor, or, when ragged, of one element. [] is a scalar.
+  // Shape of one row's tensor, or, if ragged, of one element. [] is a scalar.
   std::vector<int64_t> shape;
 };
 
-// A view of one column of a batch. Valid as long as the Batch (or what it was moved to).
+// A view of one column of a batch. Valid while the Batch, or the Batch that it was moved to, exists.
 class ColumnView {
  public:
   ColumnView() = default;
   const ColumnInfo& info() const { return *info_; }
   size_t rows() const { return rows_; }
 
-  // FIXED: a dense row-major tensor of shape [rows, info().shape...]. RAGGED numbers: the values of
-  // all rows, one after another. Null for strings.
+  // Returns the values. FIXED: a dense row-major tensor of shape [rows, info().shape...]. RAGGED numbers: the values of
+  // all rows in sequence. Null for strings.
   const void* raw() const { return data_; }
-  // Bytes at raw().
+  // Returns the size of raw() in bytes.
   size_t bytes() const { return bytes_; }
 
-  // The same as elements. T must be the column's type (ReadsAs, element_type.h): another one is a caller's mistake,
-  // and so are strings: the process ends with the column's name, its type and T.
+  // Returns the values as elements. T must read the column's type (ReadsAs, element_type.h), which is never a string
+  // type. Otherwise aborts the process with the column's name, its type and T.
   template <typename T>
   absl::Span<const T> data() const {
     absl::StatusOr<absl::Span<const T>> span = TryData<T>();
     if (!span.ok()) EndWith(span.status());
     return *span;
   }
-  // For those who do not know the type before. InvalidArgument with the same words.
+  // As data(), for callers that do not know the type in advance: returns InvalidArgument with the same message.
   template <typename T>
   absl::StatusOr<absl::Span<const T>> TryData() const {
     if (info_ == nullptr || !ReadsAs<T>(info_->type)) return NotOfType(TypeNameOf<T>());
     return absl::MakeConstSpan(static_cast<const T*>(data_), bytes_ / sizeof(T));
   }
 
-  // RAGGED: rows()+1 offsets: row i holds elements [splits[i], splits[i+1]). Empty for FIXED
+  // Returns rows()+1 offsets of a RAGGED column: row i holds elements [splits[i], splits[i+1]). Empty for FIXED
   // columns.
   absl::Span<const int64_t> row_splits() const { return row_splits_; }
 
-  // Strings: element i of the column (elements are counted through all rows).
+  // Return the number of strings of the column, and element i. Elements are numbered through all rows.
   size_t string_count() const { return string_offsets_.empty() ? 0 : string_offsets_.size() - 1; }
   std::string_view string(size_t i) const {
     const char* base = static_cast<const char*>(string_data_);
     return {base + string_offsets_[i], static_cast<size_t>(string_offsets_[i + 1] - string_offsets_[i])};
   }
-  // The text of all strings, one after another, and string_count() + 1 offsets into it.
+  // Return the text of all strings in sequence, and string_count() + 1 offsets into it.
   std::string_view string_text() const { return {static_cast<const char*>(string_data_), string_bytes_}; }
   absl::Span<const int64_t> string_offsets() const { return string_offsets_; }
 
@@ -81,17 +81,16 @@ class ColumnView {
   absl::Span<const int64_t> string_offsets_;
 };
 
-// Where a row comes from: shard number in sorted order, record number in the shard.
+// The origin of a row: shard number in sorted order, record number in the shard.
 struct RowId {
   int64_t shard = 0;
   int64_t record = 0;
   bool operator==(const RowId&) const = default;
 };
 
-// Move-only. Its memory returns to the reader's pool on destruction; it may outlive the reader.
-// Threads: any number may read one batch at once (its columns too) while none moves, assigns to or destroys it; a batch
-// may be handed to another thread and be destroyed there, beside a Next. One that was moved from has no rows and no
-// columns.
+// Move-only. Its memory returns to the reader's pool on destruction. It may outlive the reader. Any number of threads
+// may read a batch and its columns while no thread moves it, assigns to it or destroys it. A batch may be passed to
+// another thread and destroyed there, concurrently with Next. A moved-from batch has no rows and no columns.
 class Batch {
  public:
   Batch();
@@ -99,30 +98,29 @@ class Batch {
   Batch(Batch&&) noexcept;
   Batch& operator=(Batch&&) noexcept;
 
-  // Rows on this rank: the slice of the step, or fewer in the last batch under PARTIAL.
+  // Returns the number of rows on this rank: the slice of the step, or fewer in the last batch under PARTIAL.
   size_t rows() const;
   uint64_t epoch() const;
-  // Number of the step in its epoch when the epoch is read from its start; else counted from the
-  // restored position.
+  // Returns the number of the step in its epoch: position() divided by the rows of a global step, rounded up. A
+  // restored state does not change it.
   uint64_t step() const;
-  // Position in the epoch of the first row of the global step.
+  // Returns the position in the epoch of the first row of the global step.
   uint64_t position() const;
 
   const std::vector<ColumnView>& columns() const;
-  // The column of that name. An unknown name is a caller's mistake: the process ends with the names
-  // that there are.
+  // Returns the column with this name. Aborts the process if there is none; the message lists the existing names.
   const ColumnView& column(std::string_view name) const;
-  // Null where there is no such column.
+  // Returns null if there is no such column.
   const ColumnView* FindColumn(std::string_view name) const;
 
-  // One for each row: the record that the plan gives it.
+  // Returns one element for each row: the record that the plan assigns to it.
   absl::Span<const RowId> ids() const;
-  // One for each row: the record whose content it holds. ids(), but where the job's error policy (SUBSTITUTE) put
-  // another record's content in the place of a bad one's.
+  // Returns one element for each row: the record of its content. Equals ids(), except where the job's error policy
+  // (SUBSTITUTE) replaced the content of a bad record by another record's content.
   absl::Span<const RowId> sources() const;
-  // 1, or 0 for a row that is padding or was masked by the job's error policy (its content is then
-  // zero, or, for padding, a repeated row). Where the job mixes rows, these and those of their group
-  // are not mixed.
+  // Returns one element for each row: 1, or 0 for a row that is padding or was masked by the job's error policy. The
+  // content of a masked row is zero, and of padding a repeated row. If the job mixes rows, these rows and the others of
+  // their group are not mixed.
   absl::Span<const uint8_t> valid() const;
 
   struct Impl;

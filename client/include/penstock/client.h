@@ -1,12 +1,12 @@
 // clang-format off
-// Penstock's client library: a trainer's way to its batches.
+// Penstock's client library: delivers batches to a trainer.
 //
 //   penstock::ConnectOptions connect{.coordinator = "localhost:7070"};
 //   auto reader = penstock::Reader::Open(connect, {.job = "imagenet-train", .rank = 0, .world_size = 8});
 //   if (!reader.ok()) ...
 //   for (;;) {
 //     absl::StatusOr<penstock::Batch> batch = (*reader)->Next(absl::Seconds(60));
-//     if (absl::IsOutOfRange(batch.status())) break;   // the epochs asked for are over
+//     if (absl::IsOutOfRange(batch.status())) break;   // the requested epochs are over
 //     if (!batch.ok()) ...
 //     Train(batch->column("image").data<uint8_t>(), batch->column("label").data<int64_t>());
 //   }
@@ -37,11 +37,10 @@
 namespace penstock {
 
 struct ConnectOptions {
-  // host:port of the coordinator. Empty: the environment's PENSTOCK_COORDINATOR, else
-  // localhost:7070.
+  // host:port of the coordinator. Default: the environment's PENSTOCK_COORDINATOR, otherwise localhost:7070.
   std::string coordinator;
-  // How long Open may take in all: to reach the coordinator, and for a job in preparation to become
-  // ready.
+  // Total time limit of Open: to reach the coordinator, with retries until the limit, and to wait for a job in
+  // preparation to become ready.
   absl::Duration open_timeout = absl::Minutes(10);
 };
 
@@ -49,114 +48,115 @@ struct ReaderOptions {
   // The job's name, as submitted.
   std::string job;
 
-  // This trainer's place among world_size trainers that share each step. world_size must divide the
-  // batch size; where the job mixes rows (mixup, cutmix), the batch size must be a multiple of
-  // mix.group times world_size.
+  // This trainer's rank among world_size trainers that share each step. world_size must divide the batch size. If the
+  // job mixes rows (mixup, cutmix), the batch size must be a multiple of mix.group times world_size.
   uint32_t rank = 0;
   uint32_t world_size = 1;
-  // Ranks of one training run give the same group; two runs at once on one job give two.
+  // All ranks of one training run use the same group. Two concurrent runs on one job use two groups.
   std::string group;
 
-  // Where to begin: a state saved earlier (see Reader::SaveState), or else this epoch from its
-  // start.
+  // Start position: a saved state (see Reader::SaveState), otherwise the start of this epoch.
   std::string state;
   uint64_t epoch = 0;
-  // Go on although the job's features or ops are not those that the state was saved under.
+  // The reader replaces a reader of this rank that ended during the run, and `state` is its position. The position is
+  // then not compared with those of other ranks.
+  bool continues = false;
+  // Continue even if the job's features or ops differ from those of the saved state.
   bool accept_new_pipeline = false;
 
-  // How many epochs to read (the one begun in counts as one); 0 means without end.
+  // Number of epochs to read, including the first, partial one. 0: unlimited.
   uint64_t epochs = 1;
 
-  // Rows of the global step; 0: the job's batch.size. May change on resume: the rows and their
-  // order stay.
+  // Rows of the global step. 0: the job's batch.size. May change on resume: the rows and their order stay the same.
   uint32_t batch_size = 0;
 
-  // Steps that are asked for ahead of the trainer: as many as fit both limits, at least two. Where
-  // workers are a long link away, more than prefetch_steps: what a few round trips carry, as far as
-  // prefetch_bytes allow.
+  // Steps to request ahead of the trainer: as many as both limits allow, at least two. Over a long link to the workers
+  // the reader requests more than prefetch_steps: the steps of a few round trips, as far as prefetch_bytes allows.
   uint32_t prefetch_steps = 16;
   uint64_t prefetch_bytes = uint64_t{256} << 20;
 
-  // Where the batches' memory comes from; null: pooled, 64-byte aligned. Must outlive the reader
-  // and its batches.
+  // Allocator of the batches' memory. Null: pooled, aligned to 64 bytes. Must outlive the reader and its batches.
   Allocator* allocator = nullptr;
 
-  // Threads that copy rows into batches; 0: one for each four CPUs, at least one.
+  // Threads that copy rows into batches. 0: one for every four CPUs, at least one.
   int copy_threads = 0;
 
-  // Told what Next waits for, in a sentence, once it has waited for 3 seconds and every 5 seconds
-  // after that: which rows of which workers are missing, and why as far as is known ("waiting 3 s:
-  // ..."). Told the same way what Open waits for: a job in preparation. Called on a thread of the reader's own, which
-  // it must not hold up; not once the reader's destructor has returned. Empty: nobody is told.
+  // Receives the cause of a wait of Next, in a line of at most 160 bytes ("waiting 3 s: worker w1 at 10.0.0.2:7071 is
+  // silent"), after 3 s, 30 s, 1, 2 and 4 minutes, then every 4 minutes. Receives another line when rows arrive again.
+  // Also receives the cause of a wait of Open: a coordinator that does not answer, or a job in preparation. The reader
+  // calls it on a thread of its own, so it must not block. It is not called after the reader's destructor has returned.
+  // May be empty.
   std::function<void(const std::string&)> on_wait;
+  // Called once, in the same way as on_wait, with the reason why rows of a worker on this host do not come through
+  // shared memory.
+  std::function<void(const std::string&)> on_notice;
 };
 
-// A stream of batches of one job, in the job's order: every row of the plan exactly once, in its
-// place, whichever worker sent it. Thread-safe; Next is for one thread at a time.
+// A stream of batches of one job, in the job's order: every row of the plan exactly once, in its place, whichever
+// worker sent it. Thread-safe, except that only one thread at a time may call Next.
 class Reader {
  public:
   // clang-format off
-  // Connects, opens the job as this rank and begins to fetch. Errors:
-  //   NotFound             no such job; the message lists those that there are
-  //   InvalidArgument      the world size does not divide the batch or cuts groups of rows that the job mixes; PARTIAL
-  //                        last batches with several ranks; a state that cannot be read
-  //   FailedPrecondition   the state is of another plan or pipeline (both values are named); the job failed in
-  //                        preparation (with its error); ranks open at unlike positions
-  //   AlreadyExists        another process reads as this rank of this group and is alive, which is known within 3 s;
-  //                        Next says so too when that one came while this was silent. One that has ended keeps
-  //                        nobody out
+  // Connects, opens the job as this rank and starts fetching. Errors:
+  //   NotFound             no such job; the message lists the existing jobs
+  //   InvalidArgument      the world size does not divide the batch, or splits groups of rows that the job mixes;
+  //                        PARTIAL last batches with several ranks; an invalid state
+  //   FailedPrecondition   the state is of another plan or pipeline (the message names both); the job failed in
+  //                        preparation (with its error); ranks open at different positions
+  //   AlreadyExists        another live process reads as this rank of this group, which is known within 3 s; Next
+  //                        returns this too if the other process opened the rank while this one was silent. A process
+  //                        that has ended does not block the rank
   //   Unavailable, DeadlineExceeded
-  //                        the coordinator cannot be reached, or no worker is there; the address is named
+  //                        the coordinator cannot be reached, or there is no worker; the message names the address
   // clang-format on
   static absl::StatusOr<std::unique_ptr<Reader>> Open(const ConnectOptions& connect, const ReaderOptions& options);
 
-  // Closes the session. Never blocks for longer than a second. Batches that are still held stay
-  // valid.
+  // Closes the session. Blocks for at most a second. Batches that are still held stay valid.
   virtual ~Reader() = default;
 
   // clang-format off
-  // The next batch; the cursor is then behind it. Errors, after which the reader stays at this step:
-  //   OutOfRange           the epochs asked for are over
-  //   DeadlineExceeded     not complete in time; nothing is lost, call again. The message says which rows of which
-  //                        workers are missing. Time in which this process was stopped does not count
+  // Returns the next batch and moves the cursor after it. Errors, after which the reader stays at this step:
+  //   OutOfRange           the requested epochs are over
+  //   DeadlineExceeded     the step is not complete in time; nothing is lost, call again. The message names the missing
+  //                        rows and their workers. Time in which this process was stopped does not count
   //   Cancelled            Cancel was called
-  //   ResourceExhausted    a worker cannot hold this session in its memory budget: the numbers are named
+  //   ResourceExhausted    this session does not fit into a worker's memory budget; the message names the numbers
   //   DataLoss, InvalidArgument and others
-  //                        a row of this step failed and the job's policy is FAIL: the message names file, record and
+  //                        a row of this step failed and the job's policy is FAIL; the message names file, record and
   //                        offset
   // clang-format on
   virtual absl::StatusOr<Batch> Next(absl::Duration timeout) = 0;
 
-  // For range-for: ends at the end of the data or at an error, which status() then tells.
+  // Returns a range for range-for. It ends at the end of the data or at an error, which status() then returns.
   class BatchRange;
   BatchRange Batches(absl::Duration timeout_each = absl::Minutes(10));
-  // OK while there was no error in Batches(); the end of the data is no error.
+  // Returns OK if Batches() has met no error. The end of the data is not an error.
   virtual absl::Status status() const = 0;
 
-  // The state after the last batch that Next returned: a few integers as text. Restored through
-  // ReaderOptions::state, also with another world size or batch size; all ranks restore the same
-  // state.
+  // Returns the state after the last batch that Next returned: a few integers as text. Restore it through
+  // ReaderOptions::state, also with another world size or batch size. All ranks must restore the same state.
   virtual std::string SaveState() const = 0;
 
-  // Steps of a whole epoch at this batch size, and from the cursor to the epoch's end.
+  // Return the number of steps of a whole epoch at this batch size, and from the cursor to the epoch's end.
   virtual uint64_t steps_per_epoch() const = 0;
   virtual uint64_t steps_left_in_epoch() const = 0;
-  // Rows in the data set (times repeats), before the last batch is dropped or padded.
+  // Returns the number of rows in the data set (times repeats), before the last batch is dropped or padded.
   virtual uint64_t rows_per_epoch() const = 0;
 
-  // The job's name, rows of the global step, and what becomes of an epoch's last rows: "DROP", "PAD" or "PARTIAL".
+  // Return the job's name, the rows of the global step, and the treatment of an epoch's last rows: "DROP", "PAD" or
+  // "PARTIAL".
   virtual const std::string& job() const = 0;
   virtual uint64_t batch_size() const = 0;
   virtual std::string_view last_batch() const = 0;
 
-  // Names, dtypes and shapes of the columns that every batch has. Where the job mixes rows, an
-  // integer label is float32 [classes] here and in batches.
+  // Returns names, dtypes and shapes of the columns of every batch. If the job mixes rows, an integer label is float32
+  // [classes] here and in batches.
   virtual const std::vector<ColumnInfo>& columns() const = 0;
 
-  // What happened so far; cheap. Any thread.
+  // Returns statistics since the start. Cheap. Any thread may call it.
   virtual ReaderStats Stats() const = 0;
 
-  // Ends a waiting Next and all later ones with Cancelled. Any thread, any number of times.
+  // Makes a blocked Next, and all later ones, return Cancelled. Any thread may call it, more than once.
   virtual void Cancel() = 0;
 };
 
@@ -175,7 +175,7 @@ class Reader::BatchRange {
       return *this;
     }
     void operator++(int) { ++*this; }
-    // Equal when both are at the end.
+    // Iterators are equal if both are at the end.
     bool operator==(const Iterator& other) const { return at_end() == other.at_end(); }
 
    private:

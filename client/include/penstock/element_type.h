@@ -1,4 +1,4 @@
-// What the elements of a column are, and which C++ types read them.
+// Element types of columns, and the C++ types that read them.
 #ifndef PENSTOCK_ELEMENT_TYPE_H_
 #define PENSTOCK_ELEMENT_TYPE_H_
 
@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-// Element types. The numbers are those of the job file's DataType.
+// Element types. The numbers equal those of the job file's DataType.
 enum class ElementType : uint8_t {
   kUint8 = 1,
   kInt8 = 2,
@@ -25,15 +25,16 @@ enum class ElementType : uint8_t {
   kString = 12,
 };
 
-// "uint8", "float32", "string" ... as NumPy spells them where it has them.
+// Returns "uint8", "float32", "string" ...: NumPy's names, if NumPy has the type.
 std::string_view ElementTypeName(ElementType type);
 
-// Whether T reads elements of that type as what they are. Of width and kind alike: int64_t (or long) for kInt64, float
-// for kFloat32. Beside that:
-//   kFloat16, kBfloat16   uint16_t, their bits; and any type of two bytes that is no integer: a half of your own
+// Returns true if T reads elements of `type` without a conversion. T must have the same width and kind: int64_t (or
+// long) for kInt64, float for kFloat32. In addition:
+//   kFloat16, kBfloat16   uint16_t, for the bits; and any type of two bytes that is not an integer: the caller's own
+//                         half type
 //   kBool                 bool, or uint8_t
-//   kUint8                std::byte too
-// Nothing reads kString.
+//   kUint8                also std::byte
+// No type reads kString.
 template <typename T>
 constexpr bool ReadsAs(ElementType type) {
   using Type = ElementType;
@@ -57,7 +58,7 @@ constexpr bool ReadsAs(ElementType type) {
   }
 }
 
-// T as the compiler writes it: "float", "long int".
+// Returns T as the compiler writes it: "float", "long int".
 template <typename T>
 std::string_view TypeNameOf() {
 #if defined(__GNUC__)

@@ -4,7 +4,7 @@
     for batch in loader:
         batch["image"], batch["label"]
 
-Nothing but Python is loaded into this process: batches are made by a child process, in memory that both have mapped.
+This process loads only Python code: a child process makes the batches, in memory that both processes map.
 """
 
 from . import messages, ops

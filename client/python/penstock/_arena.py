@@ -1,13 +1,14 @@
-"""The memory in which batches lie, and who still needs them.
+"""The memory of batches, and the arrays that refer to it.
 
-A batch is a slot of the arena; it goes back to the feeder when the last array that looks at it is gone. That may happen on
-any thread, within garbage collection, at exit, in a forked child, and a signal's exception may be raised at any byte code.
-So what must not be missed is done by C code alone: a weak reference to the batch's owner appends itself to a deque. The
-feeder's messages are sent from there later (`Releases.flush`).
+A batch occupies a slot of the arena. The slot returns to the feeder when the last array in it is garbage collected.
+That may happen on any thread, within garbage collection, at exit, or in a forked child, and a signal's exception may be
+raised at any byte code. So only C code does the work that must not be missed: a weak reference to the batch's owner
+appends itself to a deque. `Releases.flush` later sends the messages to the feeder.
 """
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import weakref
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, List, Optional
 
 import numpy as np
 
-from ._protocol import MAX_RELEASES, RELEASE_HEADER
+from ._protocol import MAX_RELEASES, RELEASE_HEADER, batch_parts, release_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,14 +28,14 @@ else:
 
 
 class Arena:
-    """The mapping. Lives as long as any array that looks at it."""
+    """The mapping. It lives as long as any array in it."""
 
     def __init__(self, fd: int, size: int) -> None:
-        self._map = mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+        self.mapping = mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
         self.size = size
-        whole: npt.NDArray[np.uint8] = np.frombuffer(self._map, np.uint8)
+        whole: npt.NDArray[np.uint8] = np.frombuffer(self.mapping, np.uint8)
         self.address: int = whole.__array_interface__["data"][0]
-        self._whole = whole  # the mapping cannot be closed while this looks at it
+        self._whole = whole  # the mapping cannot be closed while this array exists
         self.interface: Dict[str, Any] = {
             "version": 3,
             "typestr": "|u1",
@@ -42,9 +43,15 @@ class Arena:
             "data": (self.address, False),
         }
 
+    def free(self, begin: int, end: int) -> None:
+        """Releases the pages of [begin, end) to the system. They belong to one batch, whose feeder has ended."""
+        begin -= begin % mmap.PAGESIZE
+        with contextlib.suppress(OSError):
+            self.mapping.madvise(mmap.MADV_REMOVE, begin, min(end, self.size) - begin)
+
 
 class _Prompt:
-    """Dies behind its owner's weak reference, and has the deque looked at at once."""
+    """Is destroyed after its owner's weak reference, and processes the deque at once."""
 
     __slots__ = ("_releases",)
 
@@ -53,17 +60,17 @@ class _Prompt:
 
     def __del__(self) -> None:
         releases = getattr(self, "_releases", None)
-        if releases is None:  # interrupted when it was made
+        if releases is None:  # interrupted during construction
             return
         try:
             releases.flush()
-        except BaseException as error:  # a signal's, such as KeyboardInterrupt: it may not be raised here
-            # Its traceback would keep what the interrupted functions have, such as batches.
+        except BaseException as error:  # from a signal, such as KeyboardInterrupt: it must not be raised here
+            # Its traceback would keep the objects of the interrupted functions, such as batches.
             releases.interrupted = error.with_traceback(None)
 
 
 class Owner:
-    """What the arrays of one batch keep alive. To NumPy, the whole arena."""
+    """Kept alive by the arrays of one batch. To NumPy it is the whole arena."""
 
     __slots__ = ("__array_interface__", "__weakref__", "_arena", "_prompt")
 
@@ -74,66 +81,76 @@ class Owner:
 
 
 class Hold(_OwnerRef):
-    """A weak reference to an owner, with what RELEASE says when it is gone."""
+    """A weak reference to an owner, with the BATCH packet and its entry for RELEASE."""
 
-    __slots__ = ("release",)
+    __slots__ = ("packet", "release")
+    packet: bytes
     release: bytes
 
-    def __new__(cls, owner: Owner, gone: Callable[[Any], None], release: bytes) -> Hold:
+    def __new__(cls, owner: Owner, gone: Callable[[Any], None], packet: bytes) -> Hold:
         hold = super().__new__(cls, owner, gone)
-        hold.release = release
+        hold.packet = packet
+        hold.release = release_of(packet)
         return hold
 
-    def __init__(self, owner: Owner, gone: Callable[[Any], None], _release: bytes) -> None:
+    def __init__(self, owner: Owner, gone: Callable[[Any], None], _packet: bytes) -> None:
         super().__init__(owner, gone)  # type: ignore[call-arg]
 
 
 class Releases:
-    """Batches that this process holds of one feeder, and those to be given back.
+    """The batches of one feeder that this process holds, and those to release.
 
-    `send` sends a packet on the feeder's main socket without waiting: False when the socket is full.
+    `send` sends a packet on the feeder's main socket without waiting. It returns False if the socket is full, and None
+    if the feeder has ended. In that case `free`, if given, receives the begin and the end of each part of a released
+    batch.
     """
 
-    def __init__(self, send: Callable[[bytes], bool]) -> None:
+    def __init__(
+        self, send: Callable[[bytes], Optional[bool]], free: Optional[Callable[[int, int], None]] = None
+    ) -> None:
         self._send = send
+        self._free = free
         self._pid = os.getpid()
         self._gone: Deque[Hold] = deque()
         self._held: Dict[bytes, Hold] = {}
         self.interrupted: Optional[BaseException] = None
 
-    def watch(self, owner: Owner, release: bytes) -> Hold:
-        """Has no effect until it is kept; a hold that was not, because the thread was interrupted, counts for nothing."""
-        return Hold(owner, self._gone.append, release)
+    def watch(self, owner: Owner, packet: bytes) -> Hold:
+        """Returns a hold, which has no effect until `keep`. A hold that is not kept, because the thread was
+        interrupted, is ignored.
+        """
+        return Hold(owner, self._gone.append, packet)
 
     def raise_interrupt(self) -> None:
-        """Raises what a signal handler has raised in a finalizer, once."""
+        """Raises the exception that a signal handler raised in a finalizer, once."""
         if self.interrupted is not None:
             error, self.interrupted = self.interrupted, None
             try:
                 raise error
             finally:
-                del error  # else it keeps its own traceback
+                del error  # otherwise it keeps its own traceback alive
 
     def keep(self, hold: Hold) -> None:
-        """From here on the batch is the trainer's. May be said again."""
+        """Gives the batch to the trainer. May be called again."""
         self._held[hold.release] = hold
-        if hold() is None:  # it is gone already
+        if hold() is None:  # its owner is gone already
             self._gone.append(hold)
 
     @property
     def held(self) -> int:
-        """Batches that the trainer has."""
+        """The number of batches that the trainer holds."""
         return len(self._held)
 
     @property
     def pending(self) -> bool:
-        """Whether the socket was full when something was to be given back."""
+        """True if releases are pending because the socket was full."""
         return bool(self._gone)
 
     def flush(self) -> None:
-        """Tells the feeder what is not needed any more. Never waits, never locks; in a forked child it does nothing.
+        """Releases batches at the feeder. Never blocks and takes no lock. Does nothing in a forked child.
 
-        Raises only what a signal handler raises. What is interrupted between the deque and the socket is found by `sweep`.
+        Raises only the exceptions of signal handlers. `sweep` finds holds that an interrupt dropped between the deque
+        and the socket.
         """
         gone = self._gone
         if not gone or os.getpid() != self._pid:
@@ -146,14 +163,14 @@ class Releases:
                     hold = gone.popleft()
                     if held.get(hold.release) is hold:
                         holds.append(hold)
-            except IndexError:  # another thread may take them too
+            except IndexError:  # another thread may remove them too
                 pass
             if holds and not self._tell(holds):
                 gone.extend(holds)
                 return
 
     def sweep(self) -> None:
-        """Finds holds whose owners are gone though nothing was sent."""
+        """Finds holds whose owners are gone but which were not released."""
         if os.getpid() != self._pid:
             return
         try:
@@ -165,9 +182,13 @@ class Releases:
                 return
 
     def _tell(self, holds: List[Hold]) -> bool:
-        # Telling twice is harmless (generations), so the entry goes last.
-        if not self._send(RELEASE_HEADER + b"".join([hold.release for hold in holds])):
+        # A second release is harmless (generations), so the entry is removed last.
+        sent = self._send(RELEASE_HEADER + b"".join([hold.release for hold in holds]))
+        if sent is False:
             return False
         for hold in holds:
+            if sent is None and self._free is not None:
+                for begin, end in batch_parts(hold.packet):
+                    self._free(begin, end)
             self._held.pop(hold.release, None)
         return True

@@ -1,4 +1,4 @@
-"""One batch: columns of rows, with where each row comes from. Arrays are views of the arena, made when they are asked for."""
+"""One batch: columns of rows, with the origin of each row. Arrays are views of the arena, created on first use."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ _UINT8 = np.dtype(np.uint8)
 
 
 class Layout:
-    """A job's columns, with what does not change from batch to batch worked out once."""
+    """A job's columns, with precomputed values that are the same for all batches."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self.columns: Dict[str, Column] = {column.name: column for column in columns}
         self.numbers: Dict[str, int] = {column.name: number for number, column in enumerate(columns)}
-        # Bytes of a row, or of an element where it is ragged.
+        # Bytes of a row, or of an element of a ragged column.
         self.bytes: List[int] = [prod(c.shape) * (0 if c.string else c.dtype.itemsize) for c in columns]
 
 
 class Ragged:
-    """A column whose rows have unlike numbers of elements: all rows' elements one after another, and where each begins.
+    """A column whose rows have different numbers of elements: the elements of all rows in sequence, and where each row
+    begins.
 
     Row i is `values[row_splits[i]:row_splits[i + 1]]`, which is `ragged[i]`.
     """
@@ -61,14 +62,15 @@ class Ragged:
         return (self[row] for row in range(len(self)))
 
     def lengths(self) -> npt.NDArray[np.int64]:
-        """Elements of each row."""
+        """Returns the number of elements of each row."""
         lengths: npt.NDArray[np.int64] = np.diff(self.row_splits)
         return lengths
 
     def to_padded(self, length: Optional[int] = None, value: Any = 0, truncate: bool = False) -> Array:
-        """A dense copy (rows, length, ...): rows end with `value`. `length`: that of the longest row unless given.
+        """Returns a dense copy (rows, length, ...). Rows are padded with `value`. Default of `length`: the length of
+        the longest row.
 
-        A row that is longer than `length` is an error, unless `truncate` says that what is beyond may go.
+        A row that is longer than `length` is an error, unless `truncate` allows dropping the rest.
         """
         lengths = self.lengths()
         longest = int(lengths.max()) if len(lengths) else 0
@@ -95,9 +97,9 @@ class Ragged:
 
 
 class Strings:
-    """A column of strings as they lie in the arena, without a copy.
+    """A column of strings in the arena, without a copy.
 
-    Element i is `text[offsets[i]:offsets[i + 1]]`; `row_splits` is None where each row has the same number of elements.
+    Element i is `text[offsets[i]:offsets[i + 1]]`. `row_splits` is None if each row has the same number of elements.
     """
 
     __slots__ = ("offsets", "row_splits", "text")
@@ -113,7 +115,7 @@ class Strings:
         return len(self.offsets) - 1
 
     def to_objects(self) -> Array:
-        """One bytes object for each element: a copy."""
+        """Returns a copy with one bytes object for each element."""
         text = self.text.tobytes()
         at = self.offsets.tolist()
         out = np.empty(len(at) - 1, object)
@@ -126,11 +128,11 @@ Value = Union["Array", Ragged]
 
 
 class Batch(_Mapping):
-    """Columns by name, as NumPy arrays that look at the arena: nothing is copied, and they may be written to.
+    """Columns by name, as NumPy arrays in the arena: nothing is copied, and the arrays are writable.
 
-    The batch's memory goes back when the last array is gone, so arrays may be kept, as may whole batches.
-    `batch["image"]` is an array (rows, ...), a ragged column a `Ragged`, strings an array of bytes objects (`strings(name)`
-    has them without a copy).
+    The batch's memory is released with its last array, so arrays and whole batches may be kept. `batch["image"]` is an
+    array (rows, ...), a ragged column is a `Ragged`, and strings are an array of bytes objects (`strings(name)` returns
+    them without a copy).
     """
 
     __slots__ = ("_arrays", "_fields", "_layout", "_packet", "_whole", "state")
@@ -145,12 +147,12 @@ class Batch(_Mapping):
         self._layout = layout
         self._arrays: Dict[str, Value] = {}
         self._whole: Array = np.asarray(owner)
-        #: The loader's state behind this batch, as text (see Loader.state_dict).
+        #: The loader's state after this batch, as text (see Loader.state_dict).
         self.state: str = protocol.batch_state(packet, fields.columns)
 
     @property
     def rows(self) -> int:
-        """Rows of this rank: fewer than in other steps in the last step of an epoch under PARTIAL."""
+        """The number of rows of this rank. The last step of an epoch under PARTIAL may have fewer than other steps."""
         return self._fields.rows
 
     @property
@@ -159,7 +161,7 @@ class Batch(_Mapping):
 
     @property
     def step(self) -> int:
-        """Number of the step in its epoch; counted from a restored position, where there is one."""
+        """Number of the step in its epoch: `position` divided by the rows of a global step, rounded up."""
         return self._fields.step
 
     @property
@@ -173,21 +175,21 @@ class Batch(_Mapping):
 
     @property
     def ids(self) -> npt.NDArray[np.int64]:
-        """(rows, 2): the shard's number in sorted order and the record's in its shard, as the plan has them."""
+        """(rows, 2): the shard's number in sorted order and the record's number in its shard, according to the plan."""
         return self._view(self._fields.ids, _INT64, (self._fields.rows, 2))
 
     @property
     def sources(self) -> npt.NDArray[np.int64]:
-        """(rows, 2): whose content a row holds: `ids`, but where another record stands in for a bad one."""
+        """(rows, 2): the origin of each row's content. Equals `ids`, except where another record replaces a bad one."""
         return self._view(self._fields.sources, _INT64, (self._fields.rows, 2))
 
     @property
     def valid(self) -> npt.NDArray[np.bool_]:
-        """(rows,): False for padding, and for a row that was masked by the job's error policy."""
+        """(rows,): False for padding, and for a row that the job's error policy masked."""
         return self._view(self._fields.valid, np.dtype(np.bool_), (self._fields.rows,))
 
     def strings(self, name: str) -> Strings:
-        """A column of strings without a copy."""
+        """Returns a column of strings without a copy."""
         column, fields = self._column(name)
         if not column.string:
             raise KeyError(f"{name} is a column of {column.type}, not of strings")
@@ -201,7 +203,7 @@ class Batch(_Mapping):
         return Strings(text, offsets, splits)
 
     def copy(self) -> Dict[str, Value]:
-        """All columns in memory of their own; the batch may go."""
+        """Returns copies of all columns, which are independent of the batch."""
         return {
             name: Ragged(value.values.copy(), value.row_splits.copy()) if isinstance(value, Ragged) else value.copy()
             for name, value in self.items()
@@ -212,6 +214,8 @@ class Batch(_Mapping):
     def __getitem__(self, name: str) -> Any:
         value = self._arrays.get(name)
         if value is None:
+            if name not in self._layout.columns:
+                raise KeyError(self._no_column(name))
             value = self._arrays[name] = self._build(name)
         return value
 
@@ -219,7 +223,7 @@ class Batch(_Mapping):
         return iter(self._layout.columns)
 
     def __len__(self) -> int:
-        """The number of columns; `rows` is that of rows."""
+        """The number of columns. `rows` is the number of rows."""
         return len(self._layout.columns)
 
     def __contains__(self, name: object) -> bool:
@@ -237,8 +241,11 @@ class Batch(_Mapping):
     def _column(self, name: str) -> Tuple[Column, protocol.ColumnFields]:
         column = self._layout.columns.get(name)
         if column is None:
-            raise KeyError(f"no column {name!r}; there are {', '.join(self._layout.columns)}")
+            raise KeyError(self._no_column(name))
         return column, protocol.column_fields(self._packet, self._layout.numbers[name])
+
+    def _no_column(self, name: str) -> str:
+        return f"no column {name!r}; there are {', '.join(self._layout.columns)}"
 
     def _build(self, name: str) -> Value:
         column, fields = self._column(name)
@@ -272,8 +279,13 @@ class Batch(_Mapping):
 
     def _view(self, offset: int, dtype: np.dtype[Any], shape: Tuple[int, ...]) -> Array:
         try:
-            # Keeps self._whole alive, which keeps the owner. Refuses what is outside of the arena.
+            # Keeps self._whole alive, which keeps the owner. Rejects offsets outside of the arena.
             view: Array = np.ndarray(shape, dtype, self._whole, offset)
         except (TypeError, ValueError) as error:
             raise protocol.wrong(f"{list(shape)} elements at {offset} of the arena: {error}") from None
         return view
+
+
+def columns_of(batch: Batch) -> Dict[str, Column]:
+    """Returns the columns of a batch, by name. They are the same for all batches of a stream."""
+    return batch._layout.columns

@@ -1,4 +1,4 @@
-"""Running the program `penstock` for one answer."""
+"""Runs the program `penstock` for one answer."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _TAIL = 64 << 10
 
 
 def quiet_environment() -> Dict[str, str]:
-    """The environment of a child whose errors are read by a program."""
+    """Returns the environment of a child whose errors a program reads."""
     return {**os.environ, "PENSTOCK_ERRORS": "json", "NO_COLOR": "1"}
 
 
 def stderr_file() -> IO[bytes]:
-    """An unlinked file: a child that says much never waits for a reader."""
+    """Returns an unlinked file, so that a child with much output never blocks on a reader."""
     return tempfile.TemporaryFile(prefix="penstock-")
 
 
 def failure_of(command: str, code: int, errors: IO[bytes]) -> PenstockError:
-    """The exception of a child that exited with `code`."""
+    """Returns the exception for a child that exited with `code`."""
     size = errors.seek(0, os.SEEK_END)
     errors.seek(max(0, size - _TAIL))
     lines = errors.read().decode(errors="replace").strip().splitlines()
@@ -42,7 +42,7 @@ def failure_of(command: str, code: int, errors: IO[bytes]) -> PenstockError:
 
 
 def answer_of(command: str, text: bytes) -> Dict[str, Any]:
-    """The JSON object that a command printed."""
+    """Returns the JSON object that a command printed."""
     try:
         answer = json.loads(text)
     except ValueError:
@@ -54,7 +54,9 @@ def answer_of(command: str, text: bytes) -> Dict[str, Any]:
 def run(
     command: str, *arguments: str, stdin: Optional[bytes] = None, timeout: Optional[float] = None, check: bool = True
 ) -> bytes:
-    """What `penstock COMMAND ARGUMENTS...` prints; its error as an exception, unless it printed something and not `check`."""
+    """Returns the output of `penstock COMMAND ARGUMENTS...`. Raises its error, unless it printed something and `check`
+    is false.
+    """
     with stderr_file() as errors:
         try:
             done = subprocess.run(

@@ -1,4 +1,4 @@
-"""How many CPUs this process may use."""
+"""The number of CPUs that this process may use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def _quota() -> float:
-    """CPUs that the control groups allow; infinite where they do not limit."""
+    """Returns the CPUs that the control groups allow, or infinity if they set no limit."""
     least = float("inf")
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
@@ -21,7 +21,7 @@ def _quota() -> float:
             folder, version = Path("/sys/fs/cgroup/cpu"), 1
         else:
             continue
-        # In a container the path may be the host's: then the root is what there is.
+        # In a container the path may be the host's. In that case use the root of the mount.
         below = [folder / Path(path.lstrip("/")), folder]
         for place in [below[0], *[p for p in below[0].parents if p.is_relative_to(folder)], below[1]]:
             least = min(least, _limit(place, version))
@@ -41,7 +41,7 @@ def _limit(folder: Path, version: int) -> float:
 
 
 def available_cpus() -> int:
-    """At least 1: those that this process may run on, within the quota of its container."""
+    """Returns the number of CPUs on which this process may run, within the quota of its container, at least 1."""
     allowed = len(os.sched_getaffinity(0))
     quota = _quota()
     return max(1, allowed if quota >= allowed else int(quota))

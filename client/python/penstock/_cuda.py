@@ -1,4 +1,4 @@
-"""From the arena to a CUDA device: page-locked parts of the arena, and batches whose copies are under way."""
+"""Copies from the arena to a CUDA device: page-locked parts of the arena, and batches with copies in flight."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import contextlib
 import threading
 import weakref
 from collections import deque
-from typing import Any, Deque, Dict, List, MutableMapping, Optional, Sequence, Tuple
+from typing import Any, Callable, ContextManager, Deque, Dict, List, MutableMapping, Optional, Sequence, Tuple
 
 import torch
 
 from ._arena import Arena
 from ._feeder import Feeder
-from ._loader import say_once
+from ._notices import say_once
 
-#: Parts of an arena are page-locked whole, when a batch first lies in them.
+#: Size of the parts of an arena. A part is page-locked as a whole when it first holds a batch.
 CHUNK = 32 << 20
 _PORTABLE = 1  # cudaHostRegisterPortable: for all devices
 
 
 class Cuda:
-    """What is asked of torch.cuda: a stream of our own, and memory that it copies from."""
+    """The used part of torch.cuda: a separate stream, and memory for its copies."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -29,15 +29,22 @@ class Cuda:
     def stream(self) -> Any:
         return torch.cuda.stream(self._stream)
 
+    def on_current_stream(self) -> Callable[[], ContextManager[Any]]:
+        """Returns a function that creates contexts. In them, another thread's work goes to this thread's current stream."""
+        current = torch.cuda.current_stream(self._device)
+        return lambda: torch.cuda.stream(current)
+
     def pinned(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A copy that PyTorch's allocator does not give to others before copies from it have ended."""
+        """Returns a copy that PyTorch's allocator does not reuse before copies from it have ended."""
         return tensor.pin_memory()
 
     def to_device(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.to(self._device, non_blocking=True)
 
     def to_device_in_parts(self, tensor: torch.Tensor, borders: Sequence[int]) -> torch.Tensor:
-        """From page-locked memory that does not keep itself; one copy never crosses a border (a byte of the tensor)."""
+        """Copies from page-locked memory, which the caller must keep alive. No single copy crosses a border (a byte
+        offset in the tensor).
+        """
         there = torch.empty_like(tensor, device=self._device)
         if not borders:
             return there.copy_(tensor, non_blocking=True)
@@ -47,24 +54,24 @@ class Cuda:
         return there
 
     def event(self) -> Any:
-        """Behind what the stream was given so far."""
+        """Returns an event after all work on the stream so far."""
         event = torch.cuda.Event()  # type: ignore[no-untyped-call, unused-ignore]
         event.record(self._stream)
         return event
 
     def join(self, event: Any, tensors: Sequence[torch.Tensor]) -> None:
-        """What the trainer's stream does next comes behind the event."""
+        """Makes the trainer's stream wait for the event."""
         current = torch.cuda.current_stream(self._device)
         current.wait_event(event)
         for tensor in tensors:
             tensor.record_stream(current)
 
     def lock(self, address: int, size: int) -> bool:
-        """Page-locks memory; False where the system refuses."""
+        """Page-locks memory. Returns False if the system refuses."""
         runtime: Any = torch.cuda.cudart()  # type: ignore[no-untyped-call, unused-ignore]
         if int(runtime.cudaHostRegister(address, size, _PORTABLE)) == 0:
             return True
-        with contextlib.suppress(RuntimeError):  # the runtime keeps the error for the next one who asks
+        with contextlib.suppress(RuntimeError):  # the runtime reports the error to the next call
             torch.zeros(1, device=self._device)
         return False
 
@@ -77,20 +84,23 @@ class Cuda:
 
 
 class Locked:
-    """Which chunks of an arena are page-locked. Its feeder must keep its pages: a device goes on reading those it knew."""
+    """Tracks which chunks of an arena are page-locked. Its feeder must keep the pages: a device continues to read the
+    locked ones.
+    """
 
     def __init__(self, arena: Arena, cuda: Cuda) -> None:
         self._address = arena.address
         self._size = arena.size
         self._cuda = cuda
         self._chunks: Dict[int, bool] = {}
-        self._addresses: List[int] = []  # of those that are
+        self._addresses: List[int] = []  # addresses of the locked chunks
         self._lock = threading.Lock()
-        # With the arena's mapping, which must not go before. At exit the system does it.
-        weakref.finalize(arena, _unlock, cuda, self._addresses, arena._map).atexit = False
+        # Unlocks when the arena is destroyed, and keeps the mapping alive until then. At exit the system unlocks the
+        # pages.
+        weakref.finalize(arena, _unlock, cuda, self._addresses, arena.mapping).atexit = False
 
     def borders(self, address: int, size: int) -> Optional[List[int]]:
-        """The borders of chunks inside of that memory, all of which is page-locked now; None: it is not."""
+        """Page-locks the memory. Returns the borders of chunks inside it, or None if it cannot be locked."""
         begin, end = address - self._address, address - self._address + size
         if begin < 0 or end > self._size or size == 0:
             return None
@@ -118,7 +128,7 @@ _arenas_lock = threading.Lock()
 
 
 def locked_arena(feeder: Feeder, cuda: Cuda) -> Optional[Locked]:
-    """None where the feeder's pages may go."""
+    """Returns the locked arena, or None if the feeder may release pages."""
     if not feeder.keep_pages:
         say_once(
             "register=True: this process's feeder was started by a loader without it, and gives pages back; copies to the "
@@ -131,7 +141,7 @@ def locked_arena(feeder: Feeder, cuda: Cuda) -> Optional[Locked]:
         return _arenas[feeder.arena]
 
 
-# ---- Batches whose copies are under way: of all loaders, and beyond their ends
+# ---- Batches with copies in flight: of all loaders, and beyond their lifetimes
 
 
 _under_way: Deque[Tuple[Any, List[torch.Tensor]]] = deque()
@@ -139,20 +149,20 @@ _settling = threading.Lock()
 
 
 def keep_until(event: Any, sources: List[torch.Tensor]) -> None:
-    """The sources stay as they are until the event has happened."""
+    """Keeps the sources unchanged until the event has occurred."""
     _under_way.append((event, sources))
 
 
 def settle() -> None:
-    """Lets go of what was copied. Never waits."""
+    """Releases the copied batches. Never blocks."""
     with _settling:
         while _under_way and _under_way[0][0].query():
             _under_way.popleft()
 
 
 def wait_for_copies() -> None:
-    """Until all are done."""
-    with contextlib.suppress(IndexError):  # another thread may take the last one
+    """Blocks until all copies are done."""
+    with contextlib.suppress(IndexError):  # another thread may remove the last one
         while True:
             _under_way[0][0].synchronize()
             settle()

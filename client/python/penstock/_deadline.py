@@ -1,18 +1,18 @@
-"""How long may still be waited."""
+"""The remaining time of a wait."""
 
 from __future__ import annotations
 
 import time
 
-PIECE = 0.5  # of a wait: then it is seen what is left, and what else is due
+PIECE = 0.5  # seconds of a wait until the next check of the remaining time and of other work
 
 
 class Deadline:
-    """So many seconds from now, as who waits would count them.
+    """A deadline after `seconds`, without the time in which the process was stopped.
 
-    A process that was stopped (SIGSTOP, a frozen container) did not wait meanwhile, although the clock went on: what it
-    waits for has had no chance to come. A wait is therefore looked at in pieces, and one that took far longer than PIECE
-    counts as one that was a little late.
+    A stopped process (SIGSTOP, a frozen container) does not wait, although the clock continues: the expected event has
+    had no chance to occur. A wait is therefore measured in pieces, and a piece that took far longer than PIECE counts
+    as only slightly late.
     """
 
     __slots__ = ("_last", "_left")
@@ -23,7 +23,7 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds; zero or less: it is over."""
+        """The remaining seconds. Zero or less: the deadline has passed."""
         now = time.monotonic()
         self._left -= min(now - self._last, 4 * PIECE)
         self._last = now

@@ -1,4 +1,4 @@
-"""What can go wrong, by whose part it is to act. Messages are those of the daemon, the loader or the feeder."""
+"""The errors of this package, by the party that must act. The daemon, the loader or the feeder writes the messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 class PenstockError(Exception):
-    """All of this package's errors. `code` is the daemon's (such as "NOT_FOUND"), or None."""
+    """The base class of this package's errors. `code` is the daemon's (such as "NOT_FOUND"), or None."""
 
     def __init__(self, message: str, code: Optional[str] = None) -> None:
         super().__init__(message)
@@ -24,23 +24,23 @@ class PenstockError(Exception):
 
 
 class ConfigurationError(PenstockError):
-    """A mistake in a job, an argument or the environment: the message names it, and what would be right."""
+    """A mistake in a job, an argument or the environment. The message names the mistake and the correction."""
 
 
 class DataError(PenstockError):
-    """The data: a record that cannot be read, a file that is not the job's any more."""
+    """An error in the data: a record that cannot be read, or a file that differs from the job's."""
 
 
 class MachineError(PenstockError):
-    """A machine or a connection: no coordinator, no memory, a process that ended."""
+    """An error of a machine or a connection: no coordinator, no memory, a process that ended."""
 
 
 class FeederDied(MachineError):
-    """The feeder has ended, with its last lines. The next batch that is asked for starts another one."""
+    """The feeder has ended. The message has its last lines. The next request for a batch starts another feeder."""
 
 
 class TimeoutError(PenstockError, builtins.TimeoutError):
-    """A batch, or an answer, did not come in time: the message says what is missing. Nothing is lost."""
+    """A batch or an answer did not arrive in time. The message names what is missing. Nothing is lost."""
 
 
 _TIMEOUT = frozenset({"DEADLINE_EXCEEDED"})
@@ -48,7 +48,9 @@ _MACHINE = frozenset({"RESOURCE_EXHAUSTED", "UNAVAILABLE", "ABORTED", "INTERNAL"
 
 
 def error_of(code: str, message: str, of_batch: bool) -> PenstockError:
-    """The exception of a status. What a batch fails with for good is the data's; else it is what was asked for."""
+    """Returns the exception for a status. A permanent failure of a batch is a DataError. Other failures are mistakes of
+    the request.
+    """
     if code in _TIMEOUT:
         return TimeoutError(message, code)
     if code in _MACHINE:

@@ -1,4 +1,4 @@
-"""The feeder: a child process that brings this process's batches. One serves all loaders."""
+"""The feeder: a child process that fetches this process's batches. One feeder serves all loaders."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from ._program import find_program
 
 START_TIMEOUT = 60.0
 _END_TIMEOUT = 2.0
-_PIECE = 0.05  # of the wait for a start
+_PIECE = 0.05  # seconds of the wait for a start between checks
 _TAIL = 4096
-_AT_ONCE = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)  # no enum: it would be asked for each batch
+_AT_ONCE = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)  # a plain int, because an enum is slow for every batch
 
 
 _CACHES = ("record_cache", "decoded_cache", "row_cache")
 
 
 def _is_given(name: str, value: object) -> bool:
-    """Whether it is not left to the feeder. A cache of 0 bytes is none, and said."""
+    """Returns True if the option is set. A cache of 0 bytes is a setting: no cache."""
     return bool(value) or (value is not None and name in _CACHES)
 
 
 class FeederOptions(NamedTuple):
-    """What one feeder is started with. 0 and "" mean the feeder's own choice; of the caches None does."""
+    """The options with which a feeder starts. 0 and "", and None for caches, mean the feeder's own choice."""
 
     memory: int = 0
     threads: int = 0
@@ -56,14 +56,14 @@ class FeederOptions(NamedTuple):
 
 
 class Feeder:
-    """A running feeder: its process, its main socket, the arena, and what is to be given back.
+    """A running feeder: its process, its main socket, the arena, and the pending releases.
 
-    Made on a thread that no signal interrupts (see `_Start`).
+    Created on a thread that no signal interrupts (see `_Start`).
     """
 
     def __init__(self, options: FeederOptions) -> None:
         self.keep_pages = options.keep_pages
-        self.pid = os.getpid()  # of the trainer: what is inherited by a fork is not the child's
+        self.pid = os.getpid()  # the trainer: a forked child must not use inherited objects
         self.closed = False
         self._died: Optional[FeederDied] = None
         self._stderr = _stderr_file()
@@ -73,7 +73,7 @@ class Feeder:
                 hello: Dict[str, Any] = {"version": protocol.VERSION, "client": f"python {self.pid}"}
                 hello.update({name: value for name, value in options._asdict().items() if _is_given(name, value)})
                 self._socket.send(protocol.json_packet(protocol.HELLO, 0, hello), socket.MSG_NOSIGNAL)
-                # A session of its own: Ctrl-C is the trainer's.
+                # In a session of its own: Ctrl-C is for the trainer.
                 self._child = Child(
                     subprocess.Popen(
                         [find_program(), "feed", "--fd", str(theirs.fileno()), "--parent", str(self.pid)],
@@ -93,7 +93,8 @@ class Feeder:
             if isinstance(error, OSError):
                 raise MachineError(f"penstock's feeder could not be started: {error}") from error
             raise
-        self.releases = Releases(self._send_now)
+        # If a device reads the pages, they stay.
+        self.releases = Releases(self._send_now, None if options.keep_pages else self.arena.free)
 
     def _greet(self) -> None:
         fds: list[int] = []
@@ -131,11 +132,11 @@ class Feeder:
 
     @property
     def alive(self) -> bool:
-        """Whether loaders may be opened: of this process, and not known to have ended."""
+        """True if loaders may be opened: the feeder is this process's and is not known to have ended."""
         return not self.closed and self._died is None and self.pid == os.getpid() and self._child.running
 
     def open(self, request: Dict[str, Any]) -> socket.socket:
-        """A loader's socket; what is to be said there comes next. FeederDied where it has ended."""
+        """Returns a loader's socket, on which its messages follow. Raises FeederDied if the feeder has ended."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             with theirs:
@@ -143,7 +144,7 @@ class Feeder:
                 deadline = Deadline(START_TIMEOUT)
                 while True:
                     try:
-                        # Not socket.send_fds, which takes no heed of flags.
+                        # Not socket.send_fds, which ignores the flags.
                         rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [theirs.fileno()]))
                         self._socket.sendmsg([packet], [rights], _AT_ONCE)
                         return ours
@@ -160,7 +161,9 @@ class Feeder:
             raise
 
     def died(self, packet: bytes = b"") -> FeederDied:
-        """The error of a feeder that has closed its sockets: how it ended, and its last lines. Waits a second at most."""
+        """Returns the error of a feeder that has closed its sockets: how it ended, and its last lines. Blocks for at
+        most a second.
+        """
         if self._died is None:
             ended = self._child.wait(1.0)
             said = self._last_error(packet)
@@ -172,12 +175,12 @@ class Feeder:
                 + _tail(self._stderr),
                 said.code if said else None,
             )
-        # A new one each time: an exception that is raised keeps the frames that it went through.
+        # A new exception each time: a raised exception keeps its frames alive.
         return FeederDied(str(self._died), self._died.code)
 
     def _last_error(self, packet: bytes) -> Optional[PenstockError]:
-        """The ERROR that the feeder has sent before it ended."""
-        for _ in range(2):  # the first may say that what we sent was not read
+        """Returns the ERROR that the feeder sent before it ended."""
+        for _ in range(2):  # the first error may report that our data were not read
             with contextlib.suppress(OSError, MachineError):
                 packet = packet or self._socket.recv(protocol.MAX_PACKET, socket.MSG_DONTWAIT)
                 kind, _ = protocol.header(packet)
@@ -187,7 +190,7 @@ class Feeder:
         return None
 
     def close(self) -> None:
-        """The feeder ends. Arrays that are held stay as they are."""
+        """Ends the feeder. Arrays that are held stay unchanged."""
         self.closed = True
         if self.pid != os.getpid():
             return
@@ -198,19 +201,19 @@ class Feeder:
         self._stderr.close()
 
     def forget(self) -> None:
-        """In a forked child: nothing of it is this process's."""
+        """Closes the descriptors in a forked child, which does not own the feeder."""
         for fd in (self._socket, self._stderr):
             with contextlib.suppress(OSError):
                 fd.close()
 
-    def _send_now(self, packet: bytes) -> bool:
-        """For RELEASE: False when it would have to wait. To a feeder that has ended there is nothing to say."""
+    def _send_now(self, packet: bytes) -> Optional[bool]:
+        """Sends a RELEASE. Returns False if it would block, and None if the feeder has ended."""
         try:
             self._socket.send(packet, _AT_ONCE)
         except BlockingIOError:
             return False
         except OSError:
-            pass
+            return None
         return True
 
 
@@ -232,7 +235,7 @@ def _wait(sock: socket.socket, events: int, deadline: Deadline) -> bool:
 
 
 def _stderr_file() -> IO[bytes]:
-    """A file without a name, which the feeder appends to."""
+    """Returns an anonymous file, to which the feeder appends."""
     if hasattr(os, "memfd_create"):
         file: IO[bytes] = os.fdopen(os.memfd_create("penstock-stderr"), "w+b", buffering=0)
     else:
@@ -263,20 +266,20 @@ def _ended(code: Optional[int]) -> str:
     return f"ended with exit code {code}"
 
 
-# ---- The one feeder of this process
+# ---- The only feeder of this process
 
 
 class _Start:
-    """A feeder that is being started, or was.
+    """A feeder that is starting, or has started.
 
-    A start that is interrupted goes on, and whoever asks next gets it: else each one would leave a process behind. So it
-    happens on a thread of its own, where signals raise nothing.
+    An interrupted start continues, and the next caller gets its feeder: otherwise each interrupt would leave a process
+    behind. The start therefore runs on a separate thread, on which signals raise nothing.
     """
 
     def __init__(self, options: FeederOptions) -> None:
         self.options = options
         self._outcome: Deque[Union[Feeder, BaseException]] = deque()
-        self._there = threading.Lock()  # taken until there is an outcome
+        self._there = threading.Lock()  # locked until there is an outcome
         self._there.acquire()
         self._begun: Deque[int] = deque()
         self._given_up = False
@@ -292,11 +295,11 @@ class _Start:
             self.close()
 
     def feeder(self) -> Feeder:
-        """Waits for it. May be interrupted, and said again."""
+        """Waits for the feeder. May be interrupted and called again."""
         if not self._begun:
             self._begun.extend(map(_thread.start_new_thread, (self._run,), ((),)))
         while not self._outcome:
-            # In pieces: a signal that came to another thread is seen by this one only when it wakes up.
+            # In pieces: this thread sees a signal that another thread received only when it wakes up.
             self._there.acquire(timeout=_PIECE)
         outcome = self._outcome[0]
         if isinstance(outcome, Feeder):
@@ -304,28 +307,28 @@ class _Start:
         try:
             raise outcome.with_traceback(None)
         finally:
-            del outcome  # else it keeps its own traceback
+            del outcome  # otherwise it keeps its own traceback alive
 
     @property
     def running(self) -> Optional[Feeder]:
-        """The feeder, where it has started and runs."""
+        """The feeder, if it has started and runs."""
         outcome = self._outcome[0] if self._outcome else None
         return outcome if isinstance(outcome, Feeder) and outcome.alive else None
 
     @property
     def of_use(self) -> bool:
-        """It runs, or may."""
+        """True if the feeder runs, or may still start."""
         return not self._outcome or self.running is not None
 
     def close(self) -> None:
-        """The feeder ends; at once where it is there, else as soon as it is."""
+        """Ends the feeder: at once if it has started, otherwise as soon as it has."""
         self._given_up = True
         outcome = self._outcome[0] if self._outcome else None
         if isinstance(outcome, Feeder):
             outcome.close()
 
     def forget(self) -> None:
-        """In a forked child."""
+        """Closes the descriptors in a forked child."""
         outcome = self._outcome[0] if self._outcome else None
         if isinstance(outcome, Feeder):
             outcome.forget()
@@ -337,13 +340,13 @@ class _Current:
 
 
 def current_feeder() -> Optional[Feeder]:
-    """The feeder that runs."""
+    """Returns the running feeder."""
     start = _Current.start
     return start.running if start is not None else None
 
 
 def feeder_for(options: FeederOptions) -> Feeder:
-    """The running feeder, or a new one with these options. Options that are given must be those of the running one."""
+    """Returns the running feeder, or a new one with these options. Given options must equal those of the running feeder."""
     with _Current.lock:
         start = _Current.start
         if start is not None and not start.of_use:
@@ -353,7 +356,7 @@ def feeder_for(options: FeederOptions) -> Feeder:
             start = _Current.start = _Start(options)
         for name, value in options._asdict().items():
             has = getattr(start.options, name)
-            if _is_given(name, value) and value != has and name != "keep_pages":  # who wants that looks, and does without
+            if _is_given(name, value) and value != has and name != "keep_pages":  # its caller checks and can do without
                 raise ConfigurationError(
                     f"{name}={value!r}: the loaders of a process share one feeder, which runs with "
                     f"{name}={has or 'its default'!r}; give it with the first loader, or call penstock.shutdown() before"
@@ -362,7 +365,7 @@ def feeder_for(options: FeederOptions) -> Feeder:
 
 
 def shutdown() -> None:
-    """Ends this process's feeder, and with it all its loaders' loops; the next loader starts another one."""
+    """Ends this process's feeder, and thus the loops of all its loaders. The next loader starts another feeder."""
     with _Current.lock:
         if _Current.start is not None:
             _Current.start.close()

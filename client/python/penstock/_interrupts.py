@@ -1,7 +1,8 @@
-"""Ctrl-C while a framework's thread waits for a batch, and the main thread for that one.
+"""Handles Ctrl-C while a framework's thread waits for a batch, and the main thread waits for that thread.
 
-Python runs signal handlers on the main thread only, which is inside the framework then and does not come back before the batch
-is there. What the C part of Python writes for each signal into its wakeup descriptor is seen on every thread.
+Python runs signal handlers on the main thread only. The main thread is inside the framework and does not return before
+the batch arrives. But every thread can read the bytes that Python's C code writes to its wakeup descriptor for each
+signal.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ._errors import PenstockError
 
 
 class Interrupted(PenstockError):
-    """The loop is over."""
+    """The loop has ended."""
 
 
 class _Watch:
@@ -31,7 +32,9 @@ _thread = threading.local()
 
 
 def watch() -> None:
-    """From here on `check` sees Ctrl-C. Without effect off the main thread, and where somebody else has the descriptor."""
+    """Makes `check` detect Ctrl-C from now on. Has no effect off the main thread, or if other code uses the wakeup
+    descriptor.
+    """
     if _Watch.pid == os.getpid() or threading.current_thread() is not threading.main_thread():
         return
     reader, writer = socket.socketpair()
@@ -59,12 +62,12 @@ _ends_waits = _EndsWaits()
 
 
 def ends_waits() -> _EndsWaits:
-    """On this thread, inside: Ctrl-C from here on has `check` raise."""
+    """Returns a context in which a later Ctrl-C makes `check` raise on this thread."""
     return _ends_waits
 
 
 def check() -> None:
-    """Raises when Ctrl-C came and would raise KeyboardInterrupt on the main thread, which waits for this one."""
+    """Raises if Ctrl-C was pressed and would raise KeyboardInterrupt on the main thread, which waits for this one."""
     before: Optional[int] = getattr(_thread, "seen_before", None)
     if before is None:
         return

@@ -1,9 +1,10 @@
-"""jax.device_put of arrays that are alike, batch after batch.
+"""jax.device_put for similar arrays, batch after batch.
 
-What jax.device_put finds out about an array (its abstract value, devices, what part each of them has) costs some ten times what
-putting it there does, and is the same for each batch. So it is taken from an array that jax.device_put has made, and given to
-what jax.device_put ends in. That is jaxlib's own and may change: what it makes is compared with what jax.device_put makes,
-for each column once, and where it differs, fails or is not there, jax.device_put does it all.
+jax.device_put determines properties of an array (its abstract value, its devices, the part of each device). This costs
+about ten times as much as the transfer, and the result is the same for each batch. So this module copies the properties
+from an array that jax.device_put made, and passes them to jaxlib's internal function, which jax.device_put calls in the
+end. The internal function may change: this module compares its result with that of jax.device_put once for each column.
+If they differ, or if the function fails or is missing, it uses jax.device_put.
 """
 
 from __future__ import annotations
@@ -28,19 +29,21 @@ _mesh: Any = getattr(jax.sharding, "get_abstract_mesh", lambda: None)
 
 
 def _setting() -> Tuple[Any, ...]:
-    """What else than the array and its sharding says where device_put puts it, and as what."""
+    """Returns the settings, besides the array and its sharding, that determine where device_put puts it, and with which
+    type.
+    """
     config: Any = jax.config
     return config.jax_enable_x64, config.jax_default_device, _mesh()
 
 
 class _Plan(NamedTuple):
-    """How an array of that shape and type is put."""
+    """How to put an array of a certain shape and type."""
 
     dtype: Any
     aval: Any
     sharding: Any
     devices: List[Any]
-    parts: Optional[List[Any]]  # index of each device's part; None: each has all of it
+    parts: Optional[List[Any]]  # index of each device's part; None: each device has the whole array
     committed: bool
 
     def put(self, array: Any) -> Any:
@@ -49,15 +52,15 @@ class _Plan(NamedTuple):
 
 
 class Put:
-    """For one loop of one process: all devices are its own."""
+    """For one loop of one process, which owns all devices."""
 
     def __init__(self) -> None:
-        # By name and shape; None: jax.device_put does it.
+        # By name and shape. None: use jax.device_put.
         self._plans: Dict[Tuple[str, Tuple[int, ...]], Optional[_Plan]] = {}
         self._setting: Tuple[Any, ...] = ()
 
     def __call__(self, names: Sequence[str], arrays: Sequence[Any], shardings: Sequence[Optional[Sharding]]) -> List[Any]:
-        """As jax.device_put, of each array with its sharding. A name's sharding is always the same."""
+        """Does what jax.device_put does, for each array with its sharding. The sharding of a name never changes."""
         setting = _setting()
         if setting != self._setting:
             self._plans.clear()
@@ -79,7 +82,7 @@ class Put:
 
 
 def _plan_for(array: Any, placed: Any) -> Optional[_Plan]:
-    """The plan that gives what jax.device_put has given; None: there is none."""
+    """Returns a plan with the same result as jax.device_put, or None."""
     if _batched_put is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Jobs: made in Python, read from files, looked at, and given to a coordinator."""
+"""Jobs: created in Python, read from files, previewed, and submitted to a coordinator."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import tempfile
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
 
+from ._checks import text_mistakes
 from ._commands import answer_of, run
 from ._errors import ConfigurationError
 from ._messages import CLASSES, SCHEMA
 from ._messages import unknown as unknown_name
 from ._request import DataRoot, Path, data_roots
+from ._tracebacks import public
 
 _HEAD = "# proto-file: penstock/v1/job.proto\n# proto-message: penstock.v1.JobSpec\n\n"
-_BLOCKS = ("dataset", "features", "ops", "order")  # an empty line before each
+_BLOCKS = ("dataset", "features", "ops", "order")  # preceded by an empty line
 
 if TYPE_CHECKING:
     from . import messages
@@ -27,7 +29,7 @@ _Fields = Mapping[str, Any]
 
 
 class Job(_JobSpec):
-    """What to read, how to make a row of it, in which order, in which batches: a job file, as an object.
+    """The data to read, the pipeline of a row, the order and the batches: a job file as an object.
 
         job = penstock.Job(
             files="/data/train-*",
@@ -40,11 +42,12 @@ class Job(_JobSpec):
         )
         loader = penstock.Loader(job)
 
-    Fields are those of a job file (help(penstock.messages)): a name that is none is refused at once, with the nearest one.
-    Besides: `files`, a glob or several, stands for `dataset`; `features` may be a dict by key; `batch` a size. A job without a
-    name is called after its files.
+    Fields are those of a job file (help(penstock.messages)). An unknown name is rejected at once, with the nearest one. In
+    addition, `files`, a glob or several, replaces `dataset`; `features` may be a dict by key; `batch` may be a size. A job
+    without a name is named after its files.
     """
 
+    @public
     def __init__(
         self,
         *,
@@ -87,13 +90,13 @@ class Job(_JobSpec):
             "mix": mix,
         }
         for field in unknown:
-            raise unknown_name("field of a job", field, ["files", *fields])
+            raise unknown_name("field", field, ["files", *fields], " in a job")
         super().__init__(**fields)
         if not self.name and self.dataset and self.dataset[0].files:
             self.name = _name_of(self.dataset[0].files[0])
 
     def to_text(self) -> str:
-        """The job file's text."""
+        """Returns the job file's text."""
         out: List[str] = []
         last = ""
         for line in super().to_text().splitlines():
@@ -106,7 +109,7 @@ class Job(_JobSpec):
         return _HEAD + "\n".join(out) + "\n"
 
     def save(self, path: Path) -> None:
-        """Writes the job file; one that is there is replaced, in one step."""
+        """Writes the job file. Replaces an existing file atomically."""
         target = os.path.abspath(os.fspath(path))
         fd, temporary = tempfile.mkstemp(prefix=".", suffix=".textproto", dir=os.path.dirname(target))
         try:
@@ -120,18 +123,21 @@ class Job(_JobSpec):
             os.unlink(temporary)
             raise
 
+    @public
     def check(self) -> None:
-        """ConfigurationError where a loader would refuse the job; the message lists all mistakes."""
+        """Raises ConfigurationError if a loader would reject the job. The message lists all mistakes."""
         _check_text(self.to_text(), "this job")
 
     @classmethod
+    @public
     def from_text(cls, text: str) -> Job:
-        """The job of a job file's text. ConfigurationError lists all its mistakes."""
+        """Returns the job of a job file's text. ConfigurationError lists all its mistakes."""
         return cls(**_set_fields(SCHEMA.root, _check_text(text, "the job")))
 
     @classmethod
+    @public
     def load(cls, path: Path) -> Job:
-        """The job of a job file. ConfigurationError lists all its mistakes."""
+        """Returns the job of a job file. ConfigurationError lists all its mistakes."""
         try:
             text = FilePath(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -150,13 +156,13 @@ def _feature(key: str, value: Any) -> Any:
 
 
 def _name_of(glob: str) -> str:
-    """train of /data/train-*, as `penstock init` names jobs."""
+    """Returns "train" for "/data/train-*", as `penstock init` names jobs."""
     stem = re.sub(r"[^A-Za-z0-9_.-].*$", "", os.path.basename(glob)).strip("-_.")
     return stem or re.sub(r"[^A-Za-z0-9_.-]", "-", os.path.basename(os.path.dirname(glob))).strip("-_.") or "job"
 
 
 def _check_text(text: str, what: str) -> Dict[str, Any]:
-    """The job, all of its fields; ConfigurationError lists its mistakes."""
+    """Returns the job with all of its fields. ConfigurationError lists its mistakes."""
     try:
         data = text.encode()
     except UnicodeEncodeError:
@@ -165,17 +171,11 @@ def _check_text(text: str, what: str) -> Dict[str, Any]:
     if answer["ok"]:
         job: Dict[str, Any] = answer["job"]
         return job
-    lines = []
-    for mistake in answer["mistakes"]:
-        place = [f"line {mistake['line']}:"] if mistake["line"] else []
-        place += [f"{mistake['field']}:"] if mistake["field"] else []
-        lines.append(" ".join([*place, mistake["message"]]))
-    count = "a mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
-    raise ConfigurationError("\n".join([f"{what} has {count}:", *lines]), "INVALID_ARGUMENT")
+    raise text_mistakes(what, answer)
 
 
 def _set_fields(message: str, values: Mapping[str, Any]) -> Dict[str, Any]:
-    """Of a message's JSON, in which all fields are, those that are set."""
+    """Returns the set fields of a message's JSON, which contains all fields."""
     out: Dict[str, Any] = {}
     for name, value in values.items():
         field = SCHEMA.messages[message][name]
@@ -186,7 +186,7 @@ def _set_fields(message: str, values: Mapping[str, Any]) -> Dict[str, Any]:
         else:
             said = _set_value(field.type, field.of, value)
         unset = not said if field.label != "single" else said == _zero(field.type, field.of)
-        # Of these even a zero is something that was said.
+        # For these fields, even a zero was set explicitly.
         if not unset or field.oneof or (field.presence and field.type != "message"):
             out[name] = said
     return out
@@ -214,7 +214,7 @@ def _root_flags(data_root: Optional[DataRoot]) -> List[str]:
 
 
 def _argument(job: Any, folder: str) -> str:
-    """A job as a command takes it: a file."""
+    """Returns a job as a command takes it: a file."""
     if isinstance(job, Job):
         path = os.path.join(folder, "job.textproto")
         job.save(path)
@@ -224,29 +224,35 @@ def _argument(job: Any, folder: str) -> str:
     raise ConfigurationError(f"a job is a penstock.Job or a job file, not {type(job).__name__}")
 
 
-def init(glob: Path, *, data_root: Optional[DataRoot] = None, name: str = "", records: int = 100) -> Job:
-    """A job that fits what the first records of the files hold: change it, then save() it or give it to a Loader.
+@public
+def init(
+    glob: Path, *, data_root: Optional[DataRoot] = None, name: str = "", records: int = 100, eval: bool = False
+) -> Job:
+    """Returns a job that fits the content of the files' first records. Change it, then save() it or pass it to a
+    Loader.
 
-    `glob` names shards, or a folder of them. Where there is an image the job has a training recipe.
+    `glob` names shards, or a folder of them. If there are images, the job has a training recipe. `eval` makes an
+    evaluation instead, with a resize and a center crop, without shuffling, and with each record once.
     """
-    arguments = [f"--records={records}", *([f"--name={name}"] if name else []), *_root_flags(data_root)]
+    flags = [f"--records={records}", *([f"--name={name}"] if name else []), *(["--eval"] if eval else [])]
+    arguments = [*flags, *_root_flags(data_root)]
     return Job.from_text(run("init", *arguments, "--", os.fspath(glob)).decode())
 
 
 class Preview:
-    """What a pipeline makes, as a notebook or print() shows it: a sheet of pictures, or rows as text where there are none."""
+    """The result of a pipeline, as a notebook or print() shows it: a sheet of images, or rows as text if there are none."""
 
     def __init__(self, png: Optional[bytes], text: str = "") -> None:
-        #: The PNG file's bytes; None for a job without pictures.
+        #: The PNG file's bytes, or None if the job has no images.
         self.png = png
-        #: The rows of a job without pictures.
+        #: The rows of a job without images.
         self.text = text
 
     def _repr_png_(self) -> Optional[bytes]:
         return self.png
 
     def save(self, path: Path) -> None:
-        """The sheet as a PNG file, or the text."""
+        """Writes the sheet as a PNG file, or the text."""
         FilePath(path).write_bytes(self.text.encode() if self.png is None else self.png)
 
     def __repr__(self) -> str:
@@ -255,6 +261,7 @@ class Preview:
         return f"<penstock.Preview, a PNG of {len(self.png)} bytes: shown by a notebook, or save() it>"
 
 
+@public
 def preview(
     job: Union[Job, Path],
     *,
@@ -265,21 +272,23 @@ def preview(
     position: int = 0,
     cell: int = 160,
 ) -> Preview:
-    """What the job's pipeline really makes: each line a record as it is, then `draws` draws of it. In a notebook: the sheet.
+    """Returns the result of the job's pipeline: on each line a record as it is, then `draws` draws of it. A notebook
+    shows the sheet.
 
-    Of a job without pictures: rows as text, which print() shows.
+    For a job without images: rows as text, which print() shows.
     """
     with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
         sheet = os.path.join(folder, "sheet.png")
         flags = [f"--records={records}", f"--draws={draws}", f"--epoch={epoch}", f"--position={position}", f"--cell={cell}"]
         rest = [*flags, *_root_flags(data_root), "--", _argument(job, folder)]
-        # Without pictures rows are printed, and there is no sheet.
+        # Without images, the command prints rows and writes no sheet.
         run("preview", f"--out={sheet}", *rest, check=False)
         if os.path.exists(sheet):
             return Preview(FilePath(sheet).read_bytes())
         return Preview(None, run("preview", *rest).decode())
 
 
+@public
 def submit(
     job: Union[Job, Path],
     *,
@@ -288,10 +297,11 @@ def submit(
     wait: bool = True,
     timeout: Optional[float] = None,
 ) -> Dict[str, Any]:
-    """Registers the job with the coordinator, and waits until it is ready: `job`, `state`, `shards`, `records`, `bytes`.
+    """Registers the job with the coordinator, and waits until it is ready. Returns `job`, `state`, `shards`, `records`,
+    `bytes`.
 
-    The same job again changes nothing; another job of the same name is refused unless `replace`. Then
-    `penstock.Loader(answer["job"], coordinator=...)`.
+    Submitting the same job again has no effect. Another job of the same name is rejected unless `replace` is true.
+    Afterwards use `penstock.Loader(answer["job"], coordinator=...)`.
     """
     with tempfile.TemporaryDirectory(prefix="penstock-") as folder:
         flags = ["--json", *(["--replace"] if replace else []), *([] if wait else ["--no-wait"])]
@@ -299,13 +309,15 @@ def submit(
         return answer_of("submit", said)
 
 
+@public
 def status(*, coordinator: Optional[str] = None, timeout: Optional[float] = 60.0) -> Dict[str, Any]:
-    """Jobs, workers and readers, as `penstock status --json` says them."""
+    """Returns jobs, workers and readers, as `penstock status --json` prints them."""
     return answer_of("status", run("status", "--json", *_address(coordinator), timeout=timeout))
 
 
+@public
 def cancel(job: str, *, coordinator: Optional[str] = None, timeout: Optional[float] = 60.0) -> None:
-    """Ends a job: its readers are told, its name is free again."""
+    """Ends a job: notifies its readers and frees its name."""
     run("cancel", *_address(coordinator), "--", job, timeout=timeout)
 
 

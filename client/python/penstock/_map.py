@@ -1,273 +1,106 @@
-"""Batches made into something else, ahead of the loop: own Python on threads (Loader.map), copies to a device."""
+"""Loader.map, and the public part of loaders over a loader."""
 
 from __future__ import annotations
 
-import _thread
-import threading
-import weakref
-from collections import deque
-from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Generic, Iterator, NamedTuple, Optional, Tuple, TypeVar
+import functools
+from typing import Any, Callable, ContextManager, Dict, Generic, Iterator, Tuple, TypeVar, Union
 
-from ._deadline import Deadline
-from ._errors import ConfigurationError, PenstockError, TimeoutError
-from ._schema_types import Column
-from ._stream import Mark, Offer
+from ._ahead import Ahead, AheadLoop, MakeWork, Work
+from ._base import LoaderBase, core_of
+from ._core import Core
+from ._description import describe
+from ._errors import ConfigurationError
+from ._loop import batches
+from ._map_threads import OnThreads, Task
+from ._tracebacks import call_user, public
 
-if TYPE_CHECKING:
-    from ._batch import Batch
-    from ._loader import BaseLoader
-
-_PIECE = 0.2  # of a wait
-
+T = TypeVar("T")
 U = TypeVar("U")
-S = TypeVar("S", bound="AheadLoader[Any]")
 
 
-class Work(Generic[U]):
-    """What one loop does with its batches: `start` in their order, `finish` when a batch's turn has come."""
+class AheadLoader(LoaderBase, Generic[U]):
+    """A loader over a loader. Its states count the batches that its own loop has received: save those, not the inner
+    loader's.
+    """
 
-    def start(self, batch: Batch) -> Any:
-        raise NotImplementedError
+    def __init__(self, loader: LoaderBase, depth: int, make_work: MakeWork) -> None:
+        self._core = core_of(loader)
+        self._ahead: Ahead = Ahead(loader._ahead if isinstance(loader, AheadLoader) else self._core, depth, make_work)
 
-    def finish(self, started: Any) -> U:
-        raise NotImplementedError
-
-
-class AheadLoader(Generic[U]):
-    """A loader over a loader. Its states count what its own loop has received: save those, not the inner loader's."""
-
-    def __init__(self, loader: BaseLoader[Batch], depth: int) -> None:
-        self._loader = loader
-        self._depth = depth  # batches that are started before they are due
-        self._offer: Optional[_AheadOffer] = None  # the last one of a loop
-        self._loop: Optional[weakref.ref[AheadLoop[U]]] = None
-
-    def _work(self) -> Work[U]:
-        raise NotImplementedError
-
+    @public
     def __iter__(self) -> Iterator[U]:
-        """One loop, as Loader's."""
-        loop = AheadLoop(self)
-        self._loop = weakref.ref(loop)
-        return map(deque.popleft, iter(loop.prepare, None))
+        """Starts a loop, as Loader does."""
+        return batches(AheadLoop(self._ahead).prepare)
 
-    def __len__(self) -> int:
-        return len(self._loader)
+    def __repr__(self) -> str:
+        return describe(self, self._ahead.facts())
 
-    @property
-    def schema(self) -> Dict[str, Column]:
-        return self._loader.schema
+    def map(self, function: Callable[[Any], T], threads: int = 1) -> MappedLoader[T]:
+        """Returns a loader of the results of `function` for each batch of this loader.
 
-    @property
-    def batch_size(self) -> int:
-        return self._loader.batch_size
-
-    @property
-    def rank(self) -> int:
-        return self._loader.rank
+        The function runs on `threads` threads and ahead of the loop. The order is the loader's. States are the new
+        loader's: save its state_dict(). Ctrl-C may call `function` twice for a batch, and one of the two results is
+        delivered.
+        """
+        return MappedLoader(self, function, threads)
 
     @property
-    def world_size(self) -> int:
-        return self._loader.world_size
-
-    @property
+    @public
     def epoch(self) -> int:
-        offer = self._offer
-        if offer is None:
-            return self._loader.epoch
-        mark = offer.mark
-        loop = self._loop() if self._loop is not None else None
-        return mark.epoch + 1 if mark.last or (loop is None and mark.received) else mark.epoch
+        """The epoch of the current loop, otherwise the epoch in which the next loop starts."""
+        return self._ahead.epoch()
 
+    @public
     def state_dict(self) -> Dict[str, Any]:
-        state = self._loader.state_dict()
-        if self._offer is not None:
-            state["state"] = self._offer.mark.state
-        return state
+        """Returns the place of the loop: after the last batch that its body has received."""
+        return self._ahead.state()
 
+    @public
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        self._loader.load_state_dict(state)
-        self._offer = None
-        self._loop = None
-
-    def stats(self) -> Dict[str, float]:
-        return self._loader.stats()
-
-    def close(self) -> None:
-        self._loader.close()
-
-    def __enter__(self: S) -> S:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _begin(self) -> None:
-        """The loader goes where this one's last loop ended: it was ahead of it."""
-        if self._offer is None:
-            return
-        mark = self._offer.mark
-        if mark.received and not mark.last:
-            self._loader._go_to({"epoch": mark.epoch + 1})
-        elif mark.state != self._loader.state_dict()["state"]:
-            self._loader._go_to({"state": mark.state})
-        self._offer = None
-
-
-class _Started(NamedTuple):
-    number: int
-    what: Any
-    source: Offer
-
-
-class _AheadOffer(Offer):
-    __slots__ = ("source",)
-
-    def __init__(self, before: Mark, started: _Started, value: Any) -> None:
-        super().__init__(0, started.number, before, started.source.after, None, deque((value,)))
-        self.source = started.source
-
-
-class AheadLoop(Generic[U]):
-    def __init__(self, ahead: AheadLoader[U]) -> None:
-        self._ahead = ahead
-        self._work = ahead._work()
-        self._started: Deque[_Started] = deque()
-        self._source: Optional[Callable[[], Optional[Deque[Batch]]]] = None
-        self._ended = False
-
-    def prepare(self) -> Optional[Deque[U]]:
-        """As Loop.prepare."""
-        ahead = self._ahead
-        ahead._loader._check_process()
-        if ahead._loop is None or ahead._loop() is not self:
-            raise PenstockError("this loop is over: another one over the same loader was begun, or a state was loaded")
-        if self._source is None:
-            ahead._begin()
-            self._source = ahead._loader._new_loop().prepare
-        offer = ahead._offer
-        if offer is not None and offer.ready:
-            return offer.ready
-        started = self._started
-        while offer is not None and started and started[0].number <= offer.sequence:
-            started.popleft()
-        while len(started) <= ahead._depth and not self._ended:
-            self._start(self._source)
-        if not started:
-            return None
-        first = started[0]
-        value = self._work.finish(first.what)
-        before = offer.mark if offer is not None else first.source.before
-        offer = _AheadOffer(before, first, value)
-        ahead._offer = offer
-        return offer.ready
-
-    def _start(self, source: Callable[[], Optional[Deque[Batch]]]) -> None:
-        """The next batch is begun. It is taken from the loader last, so that an interrupt loses nothing."""
-        ready = source()
-        if ready is None:
-            self._ended = True
-            return
-        started, last, offer = self._started, self._ahead._offer, self._ahead._loader._offered()
-        newest = started[-1].source if started else last.source if last is not None else None
-        if newest is not offer:
-            number = 1 + (started[-1].number if started else last.sequence if last is not None else -1)
-            started.append(_Started(number, self._work.start(ready[0]), offer))
-        ready.popleft()
+        """Makes the next loop continue exactly after that state. Ends the current loop."""
+        self._ahead.load_state(state)
 
 
 class MappedLoader(AheadLoader[U]):
     """See Loader.map."""
 
-    def __init__(self, loader: BaseLoader[Batch], function: Callable[[Batch], U], threads: int) -> None:
+    @public
+    def __init__(self, loader: LoaderBase, function: Callable[[Any], U], threads: int) -> None:
         if threads < 1:
             raise ConfigurationError(f"threads={threads}: at least 1")
-        super().__init__(loader, threads)
+        before = loader._ahead.make_work if isinstance(loader, AheadLoader) else None
+        super().__init__(loader, threads, _MapWork(before, function, threads))
+
+
+class _MapWork:
+    """Creates the work of a mapping loop: on a loader's batches, or on the results of another loader's work."""
+
+    def __init__(self, before: Union[MakeWork, None], function: Callable[[Any], Any], threads: int) -> None:
+        self._before = before
         self._function = function
+        self._threads = threads
 
-    def _work(self) -> Work[U]:
-        return _OnThreads(self._function, self._depth, self._loader._timeout)
-
-
-class _Task:
-    """A batch for a thread, and what came of it: (error, value)."""
-
-    __slots__ = ("batch", "done", "outcome")
-
-    def __init__(self, batch: Batch) -> None:
-        self.batch: Deque[Batch] = deque((batch,))
-        self.outcome: Deque[Tuple[Optional[BaseException], Any]] = deque()
-        self.done = threading.Lock()  # taken until there is an outcome
-        self.done.acquire()
+    def __call__(self, core: Core) -> Work[Any]:
+        if self._before is None:
+            return OnThreads(functools.partial(call_user, self._function), self._threads, core.timeout)
+        return _WorkThenThreads(self._before(core), self._function, self._threads, core.timeout)
 
 
-class _OnThreads(Work[U]):
-    """Not concurrent.futures, whose locks a signal's exception can leave taken: queue and locks here are C code's."""
+class _WorkThenThreads(Work[U]):
+    """The work of another loader up to the result for its loop, and then a function of that result on threads."""
 
-    def __init__(self, function: Callable[[Batch], U], threads: int, timeout: float) -> None:
-        self._timeout = timeout
-        self._tasks: SimpleQueue[Any] = SimpleQueue()
-        # When this is gone, its reference is the last thing in the queue.
-        over = weakref.ref(self, self._tasks.put)
-        self._start_threads = (_start_threads, (threads, function, self._tasks, over))
-        self._started: Deque[int] = deque()
-
-    def start(self, batch: Batch) -> _Task:
-        if not self._started:
-            start, arguments = self._start_threads
-            self._started.extend(map(_thread.start_new_thread, (start,), (arguments,)))
-        task = _Task(batch)
-        self._tasks.put(task)
-        return task
-
-    def finish(self, started: _Task) -> U:
-        if not started.outcome:
-            self._wait(started)
-        error, value = started.outcome[0]
-        if error is None:
-            result: U = value
+    def __init__(self, before: Work[Any], function: Callable[[Any], U], threads: int, timeout: float) -> None:
+        def finish_and_map(started: Tuple[Any, Callable[[], ContextManager[Any]]]) -> U:
+            what, surroundings = started
+            with surroundings():
+                result: U = call_user(function, before.finish(what))
             return result
-        if isinstance(error, StopIteration):  # would end the loop without a word
-            raise RuntimeError("the function given to map() raised StopIteration") from error
-        try:
-            raise error
-        finally:
-            del error  # else it keeps its own traceback
 
-    def _wait(self, started: _Task) -> None:
-        deadline = Deadline(self._timeout)
-        while not started.outcome:
-            left = deadline.left
-            if left <= 0:
-                raise TimeoutError(
-                    f"the function given to map() has not ended after {self._timeout:.0f} s (timeout=)", "DEADLINE_EXCEEDED"
-                )
-            # In pieces: a signal that came to another thread is seen by this one only when it wakes up.
-            started.done.acquire(timeout=min(left, _PIECE))
+        self._before = before
+        self._threads = OnThreads(finish_and_map, threads, timeout)
 
+    def start(self, batch: Any) -> Task:
+        return self._threads.start((self._before.start(batch), self._before.surroundings()))
 
-def _start_threads(threads: int, function: Any, tasks: SimpleQueue[Any], over: Any) -> None:
-    """On a thread of its own: a start that is interrupted can leave a thread that never runs."""
-    for number in range(threads):
-        threading.Thread(target=_run, args=(function, tasks, over), name=f"penstock-map_{number}", daemon=True).start()
-
-
-def _run(function: Any, tasks: SimpleQueue[Any], over: Any) -> None:
-    """What a thread does, until the loop is over."""
-    while True:
-        task = tasks.get()
-        if task is over:
-            tasks.put(over)  # for the other threads
-            return
-        if over() is not None:
-            _do(function, task)
-        del task  # and with it the batch, while nothing is to be done
-
-
-def _do(function: Any, task: _Task) -> None:
-    try:
-        task.outcome.append((None, function(task.batch.popleft())))
-    except BaseException as error:
-        task.outcome.append((error, None))
-    task.done.release()
+    def finish(self, started: Task) -> U:
+        return self._threads.finish(started)

@@ -1,17 +1,19 @@
-"""The messages of a job file as Python classes, made of _schema.json: what `penstock schema --json` says."""
+"""The messages of a job file as Python classes, created from _schema.json, the output of `penstock schema --json`."""
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 import math
+import re
 import struct
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Tuple, Type
 
 from ._errors import ConfigurationError
+from ._near_name import did_you_mean
 from ._textproto import number, quoted
+from ._tracebacks import public
 
 _INTEGERS = {"int32": (-(1 << 31), 1 << 31), "int64": (-(1 << 63), 1 << 63), "uint32": (0, 1 << 32), "uint64": (0, 1 << 64)}
 
@@ -30,7 +32,7 @@ class Field(NamedTuple):
 
 
 class Schema:
-    """What a job file may hold."""
+    """The possible contents of a job file."""
 
     def __init__(self, text: str) -> None:
         data = json.loads(text)
@@ -46,7 +48,7 @@ class Schema:
         self.zeros = {name: next(iter(values)) for name, values in self.enums.items()}
 
     def ops(self) -> Dict[str, Field]:
-        """The ops by the names that they have in a job file."""
+        """Returns the ops by their names in a job file."""
         return {name: field for name, field in self.messages["Op"].items() if field.oneof}
 
 
@@ -57,37 +59,55 @@ def load_schema() -> Schema:
 SCHEMA = load_schema()
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> ConfigurationError:
-    """The error for a name that is none, with the nearest one."""
+_FEW_NAMES = 16  # up to this number, all names are listed even if one is near
+
+
+def unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> ConfigurationError:
+    """Returns the error for an unknown name, with the nearest one, in the words of the command line."""
     names = list(known)
-    near = difflib.get_close_matches(name, names, 1, 0.6)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-    return ConfigurationError(f"there is no {kind} {name!r}; {hint}")
+    sides = name == "size" and {"height", "width"} <= set(names)
+    hint = " (write height= and width=)" if sides else did_you_mean(name, names)
+    listed = f"; there are: {', '.join(names)}" if not hint or len(names) <= _FEW_NAMES else ""
+    return ConfigurationError(f"there is no {kind} {name!r}{where}{hint}{listed}")
+
+
+def _unknown_field(message: str, name: str, known: Iterable[str]) -> ConfigurationError:
+    return unknown("field", name, known, f" in {_called(message)!r}")
+
+
+def _called(message: str) -> str:
+    """Returns a message's name in job files: random_resized_crop for RandomResizedCrop."""
+    for name, op in SCHEMA.ops().items():
+        if op.of == message:
+            return name
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", message).lower()
 
 
 class Message:
-    """A message of a job file. Its fields are set by the constructor or as attributes, and checked then.
+    """A message of a job file. Its fields are set by the constructor or as attributes, which check them.
 
-    Where a message is expected a dict will do, and for a single enum its name. str() is its text.
+    A dict is accepted in place of a message, and for a single enum its name. str() returns its text.
     """
 
     _name: ClassVar[str] = ""
     _fields: ClassVar[Dict[str, Field]] = {}
     _values: Dict[str, Any]
 
+    @public
     def __init__(self, **fields: Any) -> None:
         object.__setattr__(self, "_values", {})
         for name, value in fields.items():
             setattr(self, name, value)
 
+    @public
     def __setattr__(self, name: str, value: Any) -> None:
         field = self._fields.get(name)
         if field is None:
-            raise unknown(f"field of {self._name}", name, self._fields)
+            raise _unknown_field(self._name, name, self._fields)
         if value is None:
             self._values.pop(name, None)
             return
-        self._values[name] = _checked(f"{self._name}.{name}", field, value)
+        self._values[name] = _checked(f"{_called(self._name)}.{name}", field, value)
         if field.oneof:
             for other in self._fields.values():
                 if other.oneof == field.oneof and other.name != name:
@@ -98,18 +118,17 @@ class Message:
             raise AttributeError(name)
         field = self._fields.get(name)
         if field is None:
-            error = unknown(f"field of {self._name}", name, self._fields)
-            raise AttributeError(str(error))
+            raise AttributeError(str(_unknown_field(self._name, name, self._fields)))
         if name in self._values:
             return self._values[name]
         return self._unset(field)
 
     def _unset(self, field: Field) -> Any:
-        """What a field that was not set reads as. Lists, maps and messages may be filled in place."""
+        """Returns the value of an unset field. Lists, maps and messages may be filled in place."""
         if field.oneof:
             return None
         if field.label == "repeated":
-            return self._values.setdefault(field.name, _List(f"{self._name}.{field.name}", field))
+            return self._values.setdefault(field.name, _List(f"{_called(self._name)}.{field.name}", field))
         if field.label == "map":
             return self._values.setdefault(field.name, {})
         if field.type == "message":
@@ -135,11 +154,7 @@ class Message:
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> Message:
-        copy = CLASSES[self._name].__new__(type(self))
-        object.__setattr__(copy, "_values", {})
-        for name, value in self._values.items():
-            setattr(copy, name, _copied(value))
-        return copy
+        return _restored(type(self), {name: _copied(value) for name, value in self._values.items()})
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return _restored, (type(self), dict(self._values))
@@ -152,7 +167,7 @@ class Message:
         return self.to_text()
 
     def to_text(self) -> str:
-        """The message in protobuf's text format."""
+        """Returns the message in protobuf's text format."""
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -167,7 +182,7 @@ class Message:
                 for entry in value if field.label == "repeated" else [value]:
                     inner = list(entry._lines())
                     if not inner and field.label == "single" and not field.oneof:
-                        continue  # was only looked at
+                        continue  # read, but never set
                     yield from _block(name, inner)
             elif field.label == "repeated":
                 for entry in value:
@@ -188,7 +203,7 @@ def _block(name: str, lines: List[str]) -> Iterator[str]:
 
 
 class _List(List[Any]):
-    """Values of a repeated field: what is put in is checked."""
+    """The values of a repeated field. Checks each added value."""
 
     def __init__(self, what: str, field: Field, values: Iterable[Any] = ()) -> None:
         self._what, self._field = what, field
@@ -255,7 +270,7 @@ def _scalar(kind: str, value: Any) -> str:
 def _checked(what: str, field: Field, value: Any) -> Any:
     if field.label == "map":
         if not isinstance(value, Mapping):
-            raise ConfigurationError(f"{what} is a dict, not {_shown(value)}")
+            raise _expected(what, "a dict", value)
         key = field._replace(type=field.key, label="single")
         return {_checked_one(f"{what}'s key", key, k): _checked_one(f"{what}[{k!r}]", field, v) for k, v in value.items()}
     if field.label == "repeated":
@@ -266,26 +281,27 @@ def _checked(what: str, field: Field, value: Any) -> Any:
 
 def _checked_one(what: str, field: Field, value: Any) -> Any:
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
-        value = value.item()  # a scalar of NumPy's
+        value = value.item()  # a NumPy scalar
     kind = field.type
     if kind == "message":
         cls = CLASSES[field.of]
         if isinstance(value, Mapping):
             return cls(**value)
         if not isinstance(value, cls):
-            raise ConfigurationError(f"{what} is a {field.of} or a dict, not {_shown(value)}")
+            raise _expected(what, f"a message {field.of} or a dict", value)
         return value
     if kind == "enum":
         values = SCHEMA.enums[field.of]
-        if not isinstance(value, str):
-            raise ConfigurationError(f"{what} is one of {', '.join(values)}, not {_shown(value)}")
-        if value not in values:
-            raise unknown(f"{what}", value, values)
+        if not isinstance(value, str) or value not in values:
+            hint = did_you_mean(value, values) if isinstance(value, str) else ""
+            raise ConfigurationError(
+                f"{what}: {_shown(value)} is not a value of {field.name!r}; it is one of {' | '.join(values)}{hint}"
+            )
         return value
     if kind == "string":
         if not isinstance(value, str):
             if not hasattr(value, "__fspath__"):
-                raise ConfigurationError(f"{what} is a str, not {_shown(value)}")
+                raise _expected(what, "a text", value)
             value = str(value)
         try:
             value.encode()
@@ -296,33 +312,38 @@ def _checked_one(what: str, field: Field, value: Any) -> Any:
         if isinstance(value, str):
             return value.encode()
         if not isinstance(value, (bytes, bytearray)):
-            raise ConfigurationError(f"{what} is bytes, not {_shown(value)}")
+            raise _expected(what, "bytes or a text", value)
         return bytes(value)
     if kind == "bool":
         if not isinstance(value, bool):
-            raise ConfigurationError(f"{what} is True or False, not {_shown(value)}")
+            raise _expected(what, "True or False", value)
         return value
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ConfigurationError(f"{what} is a number, not {_shown(value)}")
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if kind in _INTEGERS:
         low, high = _INTEGERS[kind]
-        if not isinstance(value, int):
-            raise ConfigurationError(f"{what} is a whole number, not {_shown(value)}")
+        if not is_number or not isinstance(value, int) or (value < low == 0):
+            raise _expected(what, "a whole number from 0 on" if is_number and value < low == 0 else "a whole number", value)
         if not low <= value < high:
-            raise ConfigurationError(f"{what} is from {low} to {high - 1}, not {value}")
+            raise ConfigurationError(f"{what}: {value} is not from {low} to {high - 1}")
         return value
+    if not is_number:
+        raise _expected(what, "a number", value)
     value = float(value)
     if kind == "float" and math.isfinite(value):
         try:
             struct.pack("<f", value)
         except OverflowError:
-            raise ConfigurationError(f"{what} is a float32, which {value} does not fit") from None
+            raise ConfigurationError(f"{what}: {value} does not fit a float32") from None
     return value
+
+
+def _expected(what: str, wanted: str, value: Any) -> ConfigurationError:
+    return ConfigurationError(f"{what}: {wanted} is expected, not {_shown(value)}")
 
 
 def _shown(value: Any) -> str:
     text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _signature(fields: Iterable[str]) -> inspect.Signature:
@@ -330,7 +351,7 @@ def _signature(fields: Iterable[str]) -> inspect.Signature:
 
 
 def describe(name: str) -> str:
-    """Help for a message: its comment, and a line for each field."""
+    """Returns help for a message: its comment, and a line for each field."""
     lines = [SCHEMA.comments[name]] if SCHEMA.comments[name] else []
     for field in SCHEMA.messages[name].values():
         if field.oneof:
@@ -359,14 +380,15 @@ CLASSES: Dict[str, Type[Message]] = {name: _class_of(name) for name in SCHEMA.me
 
 
 def op_function(name: str) -> Any:
-    """ops.NAME: makes an Op."""
+    """Returns ops.NAME, a function that creates an Op."""
     fields = SCHEMA.messages[SCHEMA.ops()[name].of]
 
+    @public
     def op(**arguments: Any) -> Message:
         place = {given: arguments.pop(given) for given in ("column", "name") if given in arguments}
         for given in arguments:
             if given not in fields:
-                raise unknown(f"argument of {name}", given, [*fields, "column", "name"])
+                raise unknown("field", given, [*fields, "column", "name"], f" in {name!r}")
         return CLASSES["Op"](**place, **{name: arguments})
 
     op.__name__ = op.__qualname__ = name

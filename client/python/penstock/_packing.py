@@ -33,7 +33,7 @@ def frame(kind: int, body: bytes) -> bytes:
 
 
 def features_body(features: Mapping[str, Any]) -> bytes:
-    """ConfigurationError where a value is none that a record can hold; the message names it."""
+    """Returns the encoded features. Raises ConfigurationError that names the feature if a record cannot hold its value."""
     out: List[bytes] = []
     for key, value in features.items():
         if not isinstance(key, str):
@@ -49,7 +49,7 @@ def features_body(features: Mapping[str, Any]) -> bytes:
 
 
 def _value(key: str, value: Any) -> Optional[Iterable[bytes]]:
-    """What follows the key; None where there is nothing to keep."""
+    """Returns the bytes after the key, or None if there is nothing to store."""
     if value is None:
         return None
     if isinstance(value, (bytes, str, bool, int, float)):
@@ -72,7 +72,7 @@ def _value(key: str, value: Any) -> Optional[Iterable[bytes]]:
 
 def _list(key: str, values: Union[List[Any], Tuple[Any, ...]]) -> Optional[Iterable[bytes]]:
     if not values:
-        return None  # no values, as if the key were not there
+        return None  # an empty list is stored as if the key were missing
     plain: List[_Scalar] = []
     for value in values:
         item = value.item() if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 else value
@@ -96,7 +96,7 @@ def _values(key: str, values: List[_Scalar], single: bool) -> Iterable[bytes]:
             assert isinstance(data, bytes)
             out += (struct.pack("<I", len(data)), data)
         return out
-    if all(isinstance(value, int) for value in values):  # bool is one
+    if all(isinstance(value, int) for value in values):  # bool is a subclass of int
         try:
             return [struct.pack(f"<BBI{len(values)}q", _INT64, single, len(values), *values)]
         except struct.error:

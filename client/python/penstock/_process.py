@@ -1,7 +1,7 @@
-"""A child process whose end is known exactly, whatever a signal's exception interrupts.
+"""A child process whose end is known exactly, even if a signal's exception interrupts a call.
 
-subprocess.Popen's own waits take a lock, which such an exception can leave taken: then they wait for ever. Here the call that
-learns of the end records it as well, in C code.
+The waits of subprocess.Popen take a lock. Such an exception can leave it locked, and later waits then block forever.
+Here, the C call that detects the end also records it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import suppress
 from operator import itemgetter
 from typing import Deque, Optional, Tuple
 
-_ENDED = itemgetter(0)  # waitpid's answer while the process runs is (0, 0)
+_ENDED = itemgetter(0)  # waitpid returns (0, 0) while the process runs
 _FIRST_LOOK, _LAST_LOOK = 0.001, 0.02
 
 
@@ -24,7 +24,7 @@ class Child:
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self.pid = popen.pid
-        popen.returncode = 0  # nobody waits for it there
+        popen.returncode = 0  # disables Popen's own waits
         self._ended: Deque[Tuple[int, Optional[int]]] = deque()
 
     @property
@@ -32,20 +32,20 @@ class Child:
         if not self._ended:
             try:
                 self._ended.extend(filter(_ENDED, map(os.waitpid, (self.pid,), (os.WNOHANG,))))
-            except ChildProcessError:  # somebody else has waited for it, such as another thread just now
+            except ChildProcessError:  # other code has waited for it, such as another thread
                 self._ended.append((self.pid, None))
         return not self._ended
 
     @property
     def exit_code(self) -> Optional[int]:
-        """As Popen has it: less than 0 for a signal. None: it runs, or nobody knows."""
+        """The exit code in the form of Popen: less than 0 for a signal. None: the process runs, or the code is unknown."""
         for _, status in self._ended:
             if status is not None:
                 return os.waitstatus_to_exitcode(status)
         return None
 
     def wait(self, seconds: float) -> bool:
-        """Whether it has ended within that time."""
+        """Returns True if the process ends within that time."""
         deadline = time.monotonic() + seconds
         pause = _FIRST_LOOK
         while self.running:
@@ -56,7 +56,7 @@ class Child:
         return True
 
     def end(self, seconds: float) -> None:
-        """Gives it that time to end by itself, then kills it."""
+        """Waits for that time for the process to end by itself, then kills it."""
         if not self.wait(seconds):
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Where the programs are."""
+"""Finds the programs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import shutil
 from pathlib import Path
 
 from ._errors import ConfigurationError
+from ._tracebacks import public
 
 _BUNDLED = Path(__file__).resolve().parent / "_programs" / "bin"
 
 
+@public
 def find_program(name: str = "penstock") -> str:
-    """The path of `penstock` or `penstockd`.
+    """Returns the path of `penstock` or `penstockd`.
 
-    The wheel's own, else PENSTOCK_PROGRAM (the path of `penstock`; `penstockd` is looked for beside it), else PATH.
+    Uses the wheel's own program, otherwise PENSTOCK_PROGRAM (the path of `penstock`; `penstockd` must be in the same
+    folder), otherwise PATH.
     """
     bundled = _BUNDLED / name
     if os.access(bundled, os.X_OK):

@@ -1,4 +1,4 @@
-"""Packets between a trainer and its feeder, as docs/feed.md has them. No sockets here."""
+"""The packets between a trainer and its feeder (docs/feed.md). This module uses no sockets."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def header(packet: bytes) -> Tuple[int, int]:
 
 
 def release_of(packet: bytes) -> bytes:
-    """What RELEASE says of this BATCH: slot and generation."""
+    """Returns the entry of RELEASE for this BATCH: slot and generation."""
     return packet[16:24]
 
 
@@ -129,15 +129,27 @@ def column_fields(packet: bytes, number: int) -> ColumnFields:
     return ColumnFields._make(_COLUMN.unpack_from(packet, BATCH_HEADER + _COLUMN.size * number))
 
 
+def batch_parts(packet: bytes) -> List[Tuple[int, int]]:
+    """Returns the begin and the end of each part of this BATCH in the arena."""
+    fields = batch_fields(packet)
+    parts = [(fields.ids, 16 * fields.rows), (fields.sources, 16 * fields.rows), (fields.valid, fields.rows)]
+    for number in range(fields.columns):
+        column = column_fields(packet, number)
+        parts.append((column.values, column.bytes))
+        parts.append((column.row_splits, 8 * (fields.rows + 1)))
+        parts.append((column.offsets, 8 * (column.elements + 1)))
+    return [(begin, begin + size) for begin, size in parts if begin and size]
+
+
 def batch_state(packet: bytes, columns: int) -> str:
-    """The state behind the batch. `columns` is what OPENED said; a batch with another number is refused."""
+    """Returns the state after the batch. `columns` is the number in OPENED. Rejects a batch with another number."""
     begin = BATCH_HEADER + _COLUMN.size * columns
     if len(packet) < begin:
         raise wrong(f"a BATCH of {len(packet)} bytes with {columns} columns")
     return packet[begin:].decode()
 
 
-# ---- JSON bodies: every member is known and has its type.
+# ---- JSON bodies. Every member must be known and have the right type.
 
 _WELCOME = {"version": int, "release": str, "arena_bytes": int, "threads": int}
 _SOUGHT = {"state": str, "epoch": int, "step_in_epoch": int, "steps_left": int}
@@ -174,7 +186,7 @@ def _checked(what: str, value: Any, types: Dict[str, Any], optional: Tuple[str, 
             if name in optional:
                 continue
             raise wrong(f"{what} without {name}")
-        # A bool is an int to Python, not to the protocol; counts are not negative.
+        # A bool is an int in Python, but not in the protocol. Counts are not negative.
         got = value[name]
         if not isinstance(got, of) or (of is int and (isinstance(got, bool) or got < 0)):
             raise wrong(f"{what} with {name} {got!r}")
@@ -212,7 +224,7 @@ def failed(packet: bytes) -> Failed:
 
 
 def message(packet: bytes, what: str) -> str:
-    """The text of a NOTICE, an ERROR or an ANSWER to `waiting`."""
+    """Returns the text of a NOTICE, an ERROR or an ANSWER to `waiting`."""
     text = body(packet).get("message")
     if not isinstance(text, str):
         raise wrong(f"{what} without a message")

@@ -1,4 +1,4 @@
-"""Which of how many trainers this process is."""
+"""The rank of this process among the trainers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import sys
 from typing import Any, Mapping, NamedTuple, Optional
 
 from ._errors import ConfigurationError
+from ._tracebacks import public
 
 
 class Place(NamedTuple):
-    """A rank, and who said so. `local_world`: ranks on this host, as far as is known (at least 1)."""
+    """A rank and its source. `local_world`: ranks on this host, as far as known (at least 1)."""
 
     rank: int
     world_size: int
@@ -21,14 +22,15 @@ class Place(NamedTuple):
     local_world: int
 
 
+@public
 def find_place(
     rank: Optional[int], world_size: Optional[int], environment: Optional[Mapping[str, str]] = None
 ) -> Place:
-    """The arguments, else in this order:
+    """Returns the rank from the arguments, otherwise from the first of these:
 
-    1. `torch.distributed`, where it is initialized
+    1. `torch.distributed`, if it is initialized
     2. `RANK` and `WORLD_SIZE` (torchrun, Lightning, Accelerate)
-    3. JAX, where it is imported and `jax.distributed` is initialized
+    3. JAX, if it is imported and `jax.distributed` is initialized
     4. `TF_CONFIG`: chief and workers, in this order
     5. `SLURM_PROCID` and `SLURM_STEP_NUM_TASKS` (or `SLURM_NTASKS`), inside `srun`
     6. rank 0 of 1
@@ -68,7 +70,7 @@ def _torch(env: Mapping[str, str]) -> Optional[Place]:
 
 
 def _jax(env: Mapping[str, str]) -> Optional[Place]:
-    # Never by jax.process_count() alone: that starts JAX's backends.
+    # Never use only jax.process_count(): it starts JAX's backends.
     if "jax" not in sys.modules:
         return None
     state: Any = getattr(sys.modules.get("jax._src.distributed"), "global_state", None)
@@ -93,13 +95,13 @@ def _tf_config(env: Mapping[str, str]) -> Optional[Place]:
         return _checked(index, chiefs + workers, "TF_CONFIG", env)
     if kind == "worker":
         return _checked(chiefs + index, chiefs + workers, "TF_CONFIG", env)
-    return None  # an evaluator, a parameter server, a coordinator: by itself
+    return None  # an evaluator, a parameter server or a coordinator reads alone
 
 
 def _slurm(env: Mapping[str, str]) -> Optional[Place]:
     if "SLURM_STEP_NUM_TASKS" in env:
         return _variables(env, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS")
-    # A batch script by itself has these two as well, but is one process.
+    # A batch script without srun also has these two variables, but is one process.
     if "SLURM_STEP_ID" in env or "SLURM_STEPID" in env:
         return _variables(env, "SLURM_PROCID", "SLURM_NTASKS")
     return None
@@ -115,14 +117,14 @@ def _local_world(world_size: int, env: Mapping[str, str]) -> int:
     hosts = _tf_hosts(env)
     if hosts:
         return hosts
-    # torch.multiprocessing and the like: all ranks where the first one is.
+    # torch.multiprocessing and similar launchers: all ranks are on the host of the first one.
     if env.get("MASTER_ADDR") in ("localhost", "127.0.0.1", "::1", socket.gethostname()):
         return world_size
     return 1
 
 
 def _tf_hosts(env: Mapping[str, str]) -> int:
-    """Chiefs and workers of TF_CONFIG on the host of this task; 0 where it says nothing."""
+    """Returns the number of chiefs and workers of TF_CONFIG on the host of this task, or 0 if it is not set."""
     try:
         config = json.loads(env.get("TF_CONFIG", ""))
         cluster, task = config["cluster"], config["task"]

@@ -1,11 +1,12 @@
-"""From a Loader's arguments to what OPEN says."""
+"""Converts a Loader's arguments to the members of OPEN."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Union
 
+from ._checks import is_job_file_name
 from ._errors import ConfigurationError
 
 Path = Union[str, "os.PathLike[str]"]
@@ -13,36 +14,30 @@ DataRoot = Union[Path, Sequence[Path], Mapping[str, Path]]
 
 
 def job_members(job: Any, coordinator: Optional[str]) -> Dict[str, Any]:
-    """`job`, and `coordinator`; or `job_file`; or `job_text`."""
+    """Returns `job` and `coordinator`; or `job_file`, which check_job checks; or `job_text`."""
     text = _text_of(job)
+    if text is None and not isinstance(job, (str, os.PathLike)):
+        raise ConfigurationError(f"a job is a file, a name or a penstock.Job, not {type(job).__name__}")
+    path = "" if text is not None else os.fspath(job)
+    names_a_file = not isinstance(job, str) or os.sep in path or is_job_file_name(path)
     if coordinator is not None:
-        if text is not None or not isinstance(job, str):
+        if text is not None or names_a_file:
             raise ConfigurationError(
-                f"coordinator={coordinator!r} serves jobs by their names: submit this one (penstock.submit), and give its name"
+                f"coordinator={coordinator!r} serves jobs by their names, and {'this' if text is not None else path} is "
+                f"{'a penstock.Job' if text is not None else 'a file'}: submit it (penstock.submit), and give its name"
             )
-        return {"job": job, "coordinator": coordinator}
+        return {"job": path, "coordinator": coordinator}
     if text is not None:
         return {"job_text": text}
-    if not isinstance(job, (str, os.PathLike)):
-        raise ConfigurationError(f"a job is a file, a name or a penstock.Job, not {type(job).__name__}")
-    path = os.fspath(job)
     if _is_url(path):
         return {"job_file": path}
-    if os.path.isfile(path):
-        return {"job_file": os.path.abspath(path)}
-    named_file = not isinstance(job, str) or os.sep in path or path.endswith((".textproto", ".txtpb", ".pbtxt"))
-    if named_file:
-        raise ConfigurationError(f"{os.path.abspath(path)}: no such job file; `penstock init` writes one")
-    if os.environ.get("PENSTOCK_COORDINATOR"):
+    if not names_a_file and not os.path.isfile(path) and os.environ.get("PENSTOCK_COORDINATOR"):
         return {"job": path}
-    raise ConfigurationError(
-        f"{path}: no such job file here; for a job of that name at a coordinator give coordinator='HOST:PORT', or set "
-        "PENSTOCK_COORDINATOR"
-    )
+    return {"job_file": os.path.abspath(path)}
 
 
 def _is_url(path: str) -> bool:
-    """A bucket's or a web server's, which the program reads."""
+    """Returns True for the URL of a bucket or a web server, which the program reads."""
     return "://" in path
 
 
@@ -52,13 +47,15 @@ def _absolute(path: Path) -> str:
 
 
 def _text_of(job: Any) -> Optional[str]:
-    """A penstock.Job's text; None for other things."""
+    """Returns a penstock.Job's text, or None for other objects."""
     to_text = getattr(job, "to_text", None)
     return str(to_text()) if callable(to_text) else None
 
 
 def data_roots(value: Optional[DataRoot]) -> List[str]:
-    """As `penstock preview --data-root` takes them. Folders are made absolute: the feeder may have started elsewhere."""
+    """Returns the roots as `penstock preview --data-root` takes them. Makes folders absolute, because the feeder may
+    have started in another folder.
+    """
     if value is None:
         return []
     if isinstance(value, (str, os.PathLike)):
@@ -72,12 +69,24 @@ def data_roots(value: Optional[DataRoot]) -> List[str]:
     return roots
 
 
+_IN_PLACE_OF_A_DATA_LOADER = (
+    "every worker would read all of the data, and cores would be shared twice. It has its own threads: loop over it in the "
+    "trainer's process, in place of the DataLoader (penstock.torch.Loader)"
+)
+
+
 def refuse_data_loader_workers() -> None:
-    """A loader inside a worker of torch's DataLoader would be one feeder for each worker, each with all the data."""
+    """Rejects a loader inside a worker of torch's DataLoader: each worker would have a feeder that reads all the data."""
     torch_data: Any = sys.modules.get("torch.utils.data")
     if torch_data is not None and torch_data.get_worker_info() is not None:
         raise ConfigurationError(
-            "a penstock.Loader does not run inside a worker of torch.utils.data.DataLoader: every worker would read all of "
-            "the data, and cores would be shared twice. It has its own threads: loop over it in the trainer's process, in "
-            "place of the DataLoader (penstock.torch.Loader)"
+            f"a penstock.Loader does not run inside a worker of torch.utils.data.DataLoader: {_IN_PLACE_OF_A_DATA_LOADER}"
         )
+
+
+def refuse_index() -> NoReturn:
+    """Raises the error for access by index, which a DataLoader around a loader uses."""
+    raise ConfigurationError(
+        "a penstock.Loader has batches in an order, and none by index. It does not run inside a "
+        f"torch.utils.data.DataLoader: {_IN_PLACE_OF_A_DATA_LOADER}"
+    )

@@ -1,4 +1,4 @@
-"""What a job's columns are, in NumPy's words."""
+"""The columns of a job, as NumPy types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
     _DType = np.dtype
 
-# bfloat16 is no type of NumPy's: its bits, as uint16. Column.type says what they are.
+# NumPy lacks bfloat16: its bits become uint16, and Column.type names the type.
 _DTYPES = {
     name: np.dtype(name)
     for name in ("uint8", "int8", "uint16", "int16", "int32", "int64", "float16", "float32", "float64", "bool")
@@ -30,9 +30,9 @@ class Column(NamedTuple):
     type: str
     #: The NumPy type of its arrays: uint16, holding the bits, for bfloat16; object (of bytes) for strings.
     dtype: _DType
-    #: Of one row; of one element where it is ragged.
+    #: Shape of one row, or of one element if the column is ragged.
     shape: Tuple[int, ...]
-    #: Whether rows have unlike numbers of elements.
+    #: True if rows have different numbers of elements.
     ragged: bool
 
     @property

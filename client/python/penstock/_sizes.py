@@ -1,4 +1,4 @@
-"""Sizes in bytes, as people write them."""
+"""Sizes in bytes, as users write them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 
 
 
 def parse_size(name: str, value: Union[int, str]) -> int:
-    """Bytes of 4096, "4096" or "4GiB". `name` is the argument's, for the error."""
+    """Returns the bytes of 4096, "4096" or "4GiB". `name` is the argument's name, for the error."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     if isinstance(value, str):

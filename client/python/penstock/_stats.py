@@ -1,9 +1,9 @@
-"""What a loop waited for its batches."""
+"""Statistics of the loops' waits for batches."""
 
 from __future__ import annotations
 
 import time
-from typing import Dict, Optional
+from typing import Any, Dict, Mapping, Optional
 
 
 class LoopStats:
@@ -16,7 +16,7 @@ class LoopStats:
         self.waited = 0.0
         self.longest = 0.0
         self.first: Optional[float] = None
-        self._since: Optional[float] = None  # the first batch was there
+        self._since: Optional[float] = None  # when the first batch arrived
         self._until = 0.0
 
     def delivered(self, rows: int, held_bytes: int, waited: float) -> None:
@@ -47,3 +47,12 @@ class LoopStats:
             "batches_per_second": later / seconds if seconds > 0 else 0.0,
             "rows_per_second": self.rows * later / self.batches / seconds if seconds > 0 else 0.0,
         }
+
+
+def feeder_numbers(answer: Mapping[str, Any]) -> Dict[str, float]:
+    """Returns the numbers of the feeder's answer, under names that begin with "feeder_"."""
+    return {
+        f"feeder_{name}": float(value)
+        for name, value in answer.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    }

@@ -1,8 +1,8 @@
-"""One loader's socket: what is wanted, what has come, what was offered to the loop.
+"""One loader's socket: the requested batches, the received packets, and the batch that is offered to the loop.
 
-A signal's exception (Ctrl-C) may be raised behind any call. So what must be known exactly is recorded by C code in the same
-call that does it: a packet is read into a deque, a SEEK that was sent is counted in one, and a batch is delivered by
-`deque.popleft` (see `Offer`). Whatever else is interrupted is done again.
+A signal's exception (Ctrl-C) may be raised after any call. So the C call that does an action also records it, where the
+state must be known exactly: it reads a packet into a deque, counts a sent SEEK in a deque, and delivers a batch by
+`deque.popleft` (see `Offer`). All other interrupted work is repeated.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ _NOW = int(socket.MSG_DONTWAIT)
 _SEND = int(socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
 _SIZES, _FLAGS = (protocol.MAX_PACKET,), (_NOW,)
 _SEND_FLAGS = (_SEND,)
-_SHORT_PIECE = 0.02  # of a wait, where releases are to be sent
+_SHORT_PIECE = 0.02  # seconds of a wait between checks while releases are pending
 _SWEEP_EVERY = 64  # batches
-_INTERRUPTED_AFTER = 30.0  # an ask of the main thread that has not ended by then was interrupted
+_INTERRUPTED_AFTER = 30.0  # a longer ask of the main thread counts as interrupted
 
 
 class Late(Exception):
-    """The deadline is over."""
+    """The deadline has passed."""
 
 
 class Mark(NamedTuple):
-    """A place in a stream: behind a batch that was received, or where the stream begins."""
+    """A place in a stream: after a received batch, or at the start of the stream."""
 
     state: str
     epoch: int
-    last: bool  # nothing of this epoch comes behind it
-    received: bool  # a batch; else it is a begin
+    last: bool  # no further batch of this epoch follows
+    received: bool  # after a batch; False: at a start
 
     @property
     def next_epoch(self) -> int:
-        """Of the batch that comes next."""
+        """The epoch of the next batch."""
         return self.epoch + 1 if self.last else self.epoch
 
 
 class Offer:
-    """A batch for the loop. It is delivered when the loop's C code takes it out of `ready`: the deque is empty then."""
+    """A batch for the loop. It is delivered when the loop's C code removes it from `ready`, which is then empty."""
 
     __slots__ = ("after", "before", "bytes", "hold", "ready", "rows", "sequence", "stream")
 
@@ -73,17 +73,17 @@ class Offer:
 
     @property
     def mark(self) -> Mark:
-        """Behind what was delivered."""
+        """The place after the delivered batches."""
         return self.before if self.ready else self.after
 
     def ends(self, until: Optional[int]) -> bool:
-        """Whether this batch is the last of that epoch (None: no epoch is the last one)."""
+        """Returns True if this batch is the last one of epoch `until` (None: no epoch is the last one)."""
         after = self.after
         return until is not None and after.received and after.last and after.epoch >= until
 
 
 class _Ask:
-    """A thread is in Stream.ask; `over` is taken until it ends."""
+    """Marks a thread in Stream.ask. `over` is locked until the call ends."""
 
     __slots__ = ("over", "thread")
 
@@ -93,9 +93,9 @@ class _Ask:
         self.thread = threading.current_thread()
 
     def let_end(self, deadline: Deadline) -> None:
-        """For a thread that will read the socket next. Late: it has not ended."""
+        """Waits for the call to end, for the next reader of the socket. Raises Late at the deadline."""
         while self.thread is not threading.current_thread() and self.thread.is_alive():
-            # Ctrl-C may interrupt the main thread before it can say that it ends; no other thread.
+            # Ctrl-C may interrupt the main thread, but no other thread, before it can record the end.
             interruptible = self.thread is threading.main_thread()
             left = _INTERRUPTED_AFTER if interruptible else deadline.left
             if left <= 0:
@@ -106,23 +106,23 @@ class _Ask:
 
 
 def _start(stream: int, state: str, epoch: int, steps_left: int) -> Offer:
-    """Where a stream begins: no batch yet."""
+    """Returns the start of a stream, which has no batch yet."""
     mark = Mark(state, epoch, steps_left == 0, False)
     return Offer(stream, -1, mark, mark, None, deque())
 
 
 class Stream:
-    """Opened, or an exception."""
+    """An open stream. The constructor raises an exception if it cannot be opened."""
 
     def __init__(self, feeder: Feeder, request: Dict[str, Any], timeout: float) -> None:
         self.feeder = feeder
         self._closed = False
         self._died_said = False
         self._busy = False  # a thread is in fetch or in seek
-        self._asks: List[_Ask] = []  # the first one goes on, the others give up
+        self._asks: List[_Ask] = []  # the first one continues, the others return None
         self._inbox: Deque[bytes] = deque()
-        self._seeks: Deque[int] = deque()  # one entry for each SEEK that was sent
-        self._wanted = (1, 0)  # stream, and the batch behind those that were asked for
+        self._seeks: Deque[int] = deque()  # one entry for each sent SEEK
+        self._wanted = (1, 0)  # stream, and the batch after the requested ones
         self._again = False
         self._until_sweep = _SWEEP_EVERY
         self._socket = feeder.open(request)
@@ -140,16 +140,16 @@ class Stream:
 
     @property
     def number(self) -> int:
-        """Of the stream that the feeder is at."""
+        """The number of the feeder's current stream."""
         return 1 + len(self._seeks)
 
     # ---- batches
 
     def fetch(self, deadline: Deadline, until: Optional[int], convert: Callable[[Batch], Any]) -> Offer:
-        """The next offer, behind one that was taken. Late: not here in time, nothing is lost.
+        """Returns the next offer, after one that was delivered. Raises Late at the deadline; nothing is lost.
 
-        The batch behind it is asked for as well, unless this is the last one of epoch `until`. `convert` makes of a batch
-        what the loop gets. It is the loop's when `kept` was called.
+        Also requests the batch after it, unless this is the last one of epoch `until`. `convert` converts a batch to
+        the loop's value. The batch belongs to the loop after `kept`.
         """
         offer = self.offer
         self._busy = True
@@ -168,14 +168,14 @@ class Stream:
             self._no_longer_busy()
 
     def kept(self) -> Offer:
-        """The offer, whose batch is the trainer's from here on: when it is gone the feeder is told. May be said again."""
+        """Returns the offer and gives its batch to the trainer. The feeder learns when the batch is gone. Idempotent."""
         offer = self.offer
         if offer.ready and offer.hold is not None:
             self.feeder.releases.keep(offer.hold)
         return offer
 
     def want(self, sequence: int) -> None:
-        """Asks for it, once. All before it are accepted."""
+        """Requests a batch, once. Accepts all batches before it."""
         number = self.number
         stream, until = self._wanted
         flags = protocol.SEND_AGAIN if self._again else 0
@@ -186,7 +186,7 @@ class Stream:
         self._again = False
 
     def seek(self, where: Dict[str, Any], deadline: Deadline) -> None:
-        """The stream goes on elsewhere: at an `epoch`, or behind a `state`. May be tried again."""
+        """Moves the stream to an `epoch`, or after a `state`. May be retried."""
         offer = self.kept()
         accepted = offer.sequence + 1 if offer.stream == self.number else 0
         number = self.number + 1
@@ -212,14 +212,14 @@ class Stream:
                 raise self.died() from None
 
     def ask(self, what: str, seconds: float) -> Optional[Dict[str, Any]]:
-        """The feeder's answer, or None: also while another thread waits here, as only one may read the socket."""
+        """Returns the feeder's answer. Returns None without one, and while another thread reads the socket."""
         asking = _Ask()
         try:
-            # Fetch, seek and ask say first that they begin, and then look for the other.
+            # Fetch, seek and ask first record that they begin, and then check for the others.
             self._asks.append(asking)
             if self._asks[:1] != [asking] or self._busy or self._closed:
                 return None
-            self._take_answer()  # of a question that was given up
+            self._take_answer()  # to an abandoned question
             self._send(protocol.json_packet(protocol.ASK, 0, {"what": what}))
             deadline = Deadline(seconds)
             while True:
@@ -259,20 +259,20 @@ class Stream:
     ) -> Offer:
         feeder = self.feeder
         owner = Owner(feeder.arena, feeder.releases)
-        hold = feeder.releases.watch(owner, protocol.release_of(packet))
+        hold = feeder.releases.watch(owner, packet)
         batch = Batch(packet, fields, self.layout, feeder.arena, owner)
         del owner
         after = Mark(batch.state, fields.epoch, batch.last_of_epoch, True)
         offer = Offer(previous.stream, fields.sequence, previous.mark, after, hold, deque((convert(batch),)))
         offer.rows, offer.bytes = fields.rows, fields.held_bytes
-        # One store: before it nothing has happened, behind it the loop may have it.
+        # One store: before it nothing has happened, after it the loop may have the batch.
         self.offer = offer
         return offer
 
     # ---- packets
 
     def _batch(self, sequence: int, deadline: Deadline) -> Tuple[bytes, protocol.BatchFields]:
-        """The packet of that batch, which stays first in the inbox, and what it says."""
+        """Returns the packet of that batch, which stays first in the inbox, and its fields."""
         while True:
             packet = self._first(deadline)
             kind, number = protocol.header(packet)
@@ -290,11 +290,11 @@ class Stream:
                     raise error_of(failed.code, failed.message, failed.sequence is not None)
             else:
                 self._aside(kind, packet)
-            # Of a stream that was left, or sent again.
+            # A batch of an abandoned stream, or one that was sent again.
             self._drop(packet)
 
     def _answer(self, wanted: int, number: int, deadline: Deadline) -> bytes:
-        """The answer to OPEN or SEEK, taken out of the inbox."""
+        """Removes the answer to OPEN or SEEK from the inbox and returns it."""
         while True:
             packet = self._first(deadline)
             kind, stream = protocol.header(packet)
@@ -340,7 +340,7 @@ class Stream:
             self._wait_more(deadline)
 
     def _wait_more(self, deadline: Deadline) -> None:
-        """One slice of a wait, and what has come."""
+        """Waits for one piece of time and receives packets."""
         releases = self.feeder.releases
         left = deadline.left
         if left <= 0:
@@ -380,7 +380,7 @@ class Stream:
             releases.sweep()
 
     def died(self) -> PenstockError:
-        """Why nothing comes any more. Once this was said, a loader may open another stream."""
+        """Returns why the stream has ended. Afterwards a loader may open another stream."""
         if self._closed:
             return PenstockError("this loader was closed")
         self._died_said = True
@@ -395,7 +395,7 @@ class Stream:
         return protocol.wrong(what)
 
     def close(self) -> None:
-        """From any thread; a wait ends with an error. Batches that were delivered stay valid."""
+        """Closes the stream from any thread. A wait ends with an error. Delivered batches stay valid."""
         if self._closed:
             return
         self._closed = True
@@ -403,10 +403,10 @@ class Stream:
             with contextlib.suppress(OSError):
                 offer = self.kept()
                 if offer.stream == self.number:
-                    # What was delivered stays the trainer's; what was sent behind it goes back.
+                    # Delivered batches stay the trainer's. Return the batches after them.
                     accepted = offer.sequence + 1
                     self._socket.send(protocol.want_packet(self.number, accepted, 0, protocol.GIVE_BACK), _SEND)
-                # Not only closed: a forked child may have it open too.
+                # Do not only close it: a forked child may have it open too.
                 self._socket.shutdown(socket.SHUT_RDWR)
         if not self._busy:
             self._socket.close()

@@ -1,11 +1,11 @@
-"""Values as protobuf's text format writes them."""
+"""Encodes values in protobuf's text format."""
 
 from __future__ import annotations
 
 import math
 
 _ESCAPES = {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t", ord('"'): '\\"', ord("\\"): "\\\\"}
-# Three octal digits end by themselves, whatever stands behind them.
+# Three octal digits end by themselves, whatever follows.
 _BYTES = [_ESCAPES.get(b) or (chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in range(256)]
 
 

@@ -1,4 +1,4 @@
-"""Iterations of a tf.data.Dataset over a loader: the part that knows nothing of TensorFlow."""
+"""Iterations of a tf.data.Dataset over a loader: the part that does not use TensorFlow."""
 
 from __future__ import annotations
 
@@ -9,34 +9,37 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, Iterator, Optional, Sequence, Tuple
 
 from . import _interrupts
+from ._base import core_of
 from ._batch import Batch
 from ._errors import ConfigurationError, PenstockError
 from ._loader import Loader
+from ._tracebacks import public
 
 Element = Tuple[Any, ...]
-_STATES = 1024  # that are remembered: as far as a pipeline may be ahead of the loop's body
+_STATES = 1024  # number of states kept: how far a pipeline can be ahead of the loop's body
 
 
 class Feed:
-    """What TensorFlow's threads ask for batches, one iteration at a time.
+    """Serves batches to TensorFlow's threads, one iteration at a time.
 
-    `split` makes the elements of a batch. `steps`: batches of a whole iteration; None: it has no end.
+    `split` converts a batch to its elements. `steps` is the number of batches of a whole iteration, or None if it has
+    no end.
     """
 
     def __init__(self, loader: Loader, split: Callable[[Batch], Sequence[Element]], steps: Optional[int]) -> None:
         self.loader = loader
         self.split = split
         self.steps = steps
-        self.lock = threading.Lock()  # a dataset that is dropped may be asked still while the next one begins
-        self._states: Deque[Tuple[int, str]] = deque(maxlen=_STATES)  # behind that many steps of the iteration
+        self.lock = threading.Lock()  # TensorFlow can still read a dropped dataset while the next one begins
+        self._states: Deque[Tuple[int, str]] = deque(maxlen=_STATES)  # (steps of the iteration, the state after them)
         self._ended_early = False
         self._looked_at: Optional[str] = None
 
     def begin(self) -> Iterator[Element]:
-        """The next iteration, which begins when its first element is asked for.
+        """Returns the next iteration. It starts when TensorFlow requests its first element.
 
-        The pipeline is `repeat().take(n)`, so that n, the cardinality, holds for all that is built on it, though an iteration
-        behind a restored state is shorter. What repeat() asks for behind such a one is empty.
+        The pipeline is `repeat().take(n)`, so that n is the cardinality of every dataset built on it. An iteration
+        after a restored state is shorter. The iteration that repeat() then requests is empty.
         """
         with self.lock:
             if self._ended_early:
@@ -91,7 +94,7 @@ class Feed:
 
 
 class Iteration:
-    """Elements of one loop over the loader. After an exception, but Ctrl-C's, it may be asked again: nothing was lost."""
+    """The elements of one loop over the loader. After an exception it can be called again, except after Ctrl-C."""
 
     def __init__(self, feed: Feed, look: bool) -> None:
         self._feed = feed
@@ -105,6 +108,7 @@ class Iteration:
     def __iter__(self) -> Iteration:
         return self
 
+    @public
     def __next__(self) -> Element:
         feed = self._feed
         with feed.lock:
@@ -114,13 +118,13 @@ class Iteration:
             if not self._elements:
                 feed.received(self._steps, self._state)
                 if self._steps == feed.steps:
-                    self._batches = None  # it is not asked for more; the next epoch's loop may begin
+                    self._batches = None  # the pipeline requests no more; the next epoch's loop can start
             return element
 
     def _take(self, feed: Feed) -> None:
         if self._batches is None:
             raise StopIteration
-        if self._interrupted:  # a pipeline's own thread asks on, and would have the main thread wait for that
+        if self._interrupted:  # a pipeline's thread would ask again, and the main thread would wait for it
             raise _interrupts.Interrupted("this loop was interrupted by Ctrl-C")
         try:
             with _interrupts.ends_waits():
@@ -133,15 +137,18 @@ class Iteration:
             feed.ended_early()
             raise
         if self._steps == 0:
-            feed.began(feed.loader._offered().before.state, self._look)
+            feed.began(core_of(feed.loader).offered().before.state, self._look)
         self._steps += 1
         self._state = batch.state
         self._elements.extend(feed.split(batch))
 
 
 def _is_keras_looking() -> bool:
-    """Whether this iteration is Keras's way to see what a batch is: under a strategy it takes one, builds the model, and
-    begins anew. Such an iteration uses up nothing."""
+    """Returns True if Keras only inspects one batch. Under a strategy it takes a batch, builds the model, and starts
+    again.
+
+    Such an iteration uses up nothing.
+    """
     for frame in sys._current_frames().values():
         at: Any = frame
         while at is not None:
@@ -152,7 +159,7 @@ def _is_keras_looking() -> bool:
 
 
 class Process:
-    """A mark that only this process can read, by plain file reading: /proc/self/fd."""
+    """A mark that only this process can read, by plain file reads: /proc/self/fd."""
 
     def __init__(self) -> None:
         self.mark = os.urandom(16).hex().encode()

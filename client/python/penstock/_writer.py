@@ -1,4 +1,4 @@
-"""New shards from Python: TFRecord files of dicts, all or nothing."""
+"""Writes new shards from Python: TFRecord files of dicts, all or nothing."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ._errors import ConfigurationError, MachineError
 from ._packing import END, FEATURES, GIVE_UP, RECORD, features_body, frame
 from ._program import find_program
 from ._sizes import parse_size
+from ._tracebacks import public
 
 _BUFFER = 256 << 10
 _GIVE_UP_TIMEOUT = 10.0
@@ -23,7 +24,7 @@ Self = TypeVar("Self", bound="_Packer")
 
 
 class ShardSet(NamedTuple):
-    """What a ShardWriter has made."""
+    """The result of a ShardWriter."""
 
     #: The glob of the shards.
     files: str
@@ -35,7 +36,7 @@ class ShardSet(NamedTuple):
 
 
 class _Packer:
-    """A `penstock pack` and what is on its way there. Thread-safe; of the process that started it."""
+    """A `penstock pack` process and the data in transit to it. Thread-safe. Only for the process that started it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -52,7 +53,7 @@ class _Packer:
         self._errors = stderr_file()
         self._pid = os.getpid()
         try:
-            # A session of its own: Ctrl-C is this process's, which then gives up in an orderly way.
+            # In a session of its own: Ctrl-C is for this process, which then stops in an orderly way.
             self._process = subprocess.Popen(
                 [find_program(), "pack", *arguments],
                 stdin=subprocess.PIPE,
@@ -65,6 +66,7 @@ class _Packer:
         except OSError as error:
             raise MachineError(f"penstock pack could not be started: {error}") from error
 
+    @public
     def write(self, features: Mapping[str, Any]) -> None:
         """Adds a record.
 
@@ -73,13 +75,13 @@ class _Packer:
         ============================  ==========================================================================
         bytes, str                    one value; str as UTF-8
         int, bool, float              one value, of int64 or float32
-        a list or tuple of those      any number of values: a ragged column where it varies
+        a list or tuple of those      any number of values: a ragged column if it varies
         a NumPy array, or a tensor    its type and shape are kept (the first axis may vary)
         None, an empty list           nothing
         ============================  ==========================================================================
 
-        All records hold the same kind under a key. ConfigurationError says which feature cannot be kept; the record is
-        not added then.
+        All records must have the same kind of value under a key. ConfigurationError names a feature that cannot be stored.
+        The record is then not added.
         """
         try:
             body = features_body(features)
@@ -87,13 +89,14 @@ class _Packer:
             raise ConfigurationError(f"record {self._records}: {error}") from None
         self._add(FEATURES, body)
 
+    @public
     def write_example(self, serialized: bytes) -> None:
-        """Adds a record that is a serialized tf.train.Example already."""
+        """Adds a record that is already a serialized tf.train.Example."""
         self._add(RECORD, serialized)
 
     @property
     def records(self) -> int:
-        """Records that were added here."""
+        """The number of records that were added here."""
         return self._records
 
     def _add(self, kind: int, body: bytes) -> None:
@@ -136,7 +139,7 @@ class _Packer:
         return self._process
 
     def _finish(self, body: bytes) -> List[Dict[str, Any]]:
-        """Sends the end, waits, and returns what the program has said."""
+        """Sends the end, waits, and returns the program's output."""
         with self._lock:
             self._check()
             self._pending.append(frame(END, body))
@@ -163,7 +166,7 @@ class _Packer:
         return error
 
     def _end(self) -> None:
-        """Nothing more comes; what is held goes."""
+        """Marks the end and releases the resources."""
         self._over = True
         self._pending = []
         for stream in (self._process and self._process.stdin, self._process and self._process.stdout, self._errors):
@@ -172,12 +175,12 @@ class _Packer:
                     stream.close()
 
     def abandon(self) -> None:
-        """Gives up: nothing of what was written is kept. Harmless after close()."""
+        """Stops: keeps nothing that was written. Harmless after close()."""
         if self._process is None or self._over or self._pid != os.getpid():
             return
         process = self._process
         assert process.stdin is not None
-        # Not only the pipe's end: a forked process may hold that.
+        # Do not only close the pipe: a forked process may have it open.
         with contextlib.suppress(OSError):
             if not self._broken and process.poll() is None:
                 os.set_blocking(process.stdin.fileno(), False)
@@ -193,11 +196,12 @@ class _Packer:
         self._end()
 
     def _clear(self) -> None:
-        """Removes what a killed program could not."""
+        """Removes files that a killed program could not remove."""
 
     def __enter__(self: Self) -> Self:
         return self
 
+    @public
     def __exit__(self, kind: Optional[Type[BaseException]], error: object, trace: object) -> None:
         if kind is not None:
             self.abandon()
@@ -218,10 +222,11 @@ class _Packer:
 
 
 class ShardPart(_Packer):
-    """One part of a ShardWriter's records, for another process: `with part: part.write(...)`. Made by ShardWriter.part.
+    """One part of a ShardWriter's records, for another process: `with part: part.write(...)`. Created by
+    ShardWriter.part.
 
-    It can be pickled, and is started by `with`. A part that ends by an exception, or whose process dies, is missing: the
-    writer then refuses to close until a part of this number was written to its end.
+    It can be pickled; `with` starts it. A part that ends with an exception, or whose process dies, is missing: the
+    writer then refuses to close until a part of this number was written completely.
     """
 
     def __init__(self, staging: str, number: int) -> None:
@@ -237,14 +242,16 @@ class ShardPart(_Packer):
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__init__(state["staging"], state["number"])  # type: ignore[misc]
 
+    @public
     def __enter__(self) -> ShardPart:
         if self._process is not None:
             raise ConfigurationError(f"part {self.number} was begun already; writer.part({self.number}) begins it anew")
         self._start("--staging", self._staging, "--part", str(self.number))
         return self
 
+    @public
     def close(self) -> None:
-        """Done, as at the end of `with`: the writer may have it."""
+        """Completes the part, as the end of `with` does. The writer may then use it."""
         if not self._over:
             self._finish(b"")
 
@@ -257,13 +264,13 @@ class ShardWriter(_Packer):
                 writer.write({"image": path.read_bytes(), "label": label})
         loader = penstock.Loader(writer.result.job)
 
-    All or nothing: `out`, which is not there yet or an empty folder, appears in one step at the end of `with`. After an
-    exception, or when this process is killed, there is nothing. Until then records lie in a hidden folder beside `out`.
+    All or nothing: `out`, which must not exist or must be an empty folder, appears atomically at the end of `with`. After an
+    exception, or if this process is killed, there is nothing. Until then the records are in a hidden folder next to `out`.
 
-    `out` may be a bucket's folder ("s3://bucket/shards", gs://, az://): until the end of `with` records lie in TMPDIR; then the
-    shards appear one by one, and the job file last.
+    `out` may be a bucket's folder ("s3://bucket/shards", gs://, az://). Until the end of `with` the records are in TMPDIR. Then
+    the shards appear one by one, and the job file appears last.
 
-    From several processes, each record in its place whoever is faster:
+    From several processes, each record in its place, whichever process is faster:
 
         with penstock.ShardWriter("/data/shards") as writer, multiprocessing.Pool() as pool:
             pool.starmap(convert, [(writer.part(n), files) for n, files in enumerate(chunks)])
@@ -274,6 +281,7 @@ class ShardWriter(_Packer):
                     part.write({"image": file.read_bytes()})
     """
 
+    @public
     def __init__(
         self,
         out: Union[str, os.PathLike[str]],
@@ -284,14 +292,14 @@ class ShardWriter(_Packer):
         seed: int = 17,
         threads: int = 0,
     ) -> None:
-        """Shards are `out`/`prefix`-00000.tfrecord ..., of at most `shard_size`.
+        """Writes shards `out`/`prefix`-00000.tfrecord ..., of at most `shard_size`.
 
-        `order`: "sorted" keeps the records as they were written (those of this writer, then part by part), "shuffled"
-        permutes all of them by `seed`.
+        `order`: "sorted" keeps the order in which the records were written (those of this writer, then part by part).
+        "shuffled" permutes all of them by `seed`.
         """
         super().__init__()
         name = os.fspath(out)
-        # A bucket's folder, as the program has it.
+        # A bucket's folder, in the program's form.
         self.out = name if "://" in name else os.path.abspath(os.path.expanduser(name))
         self._expected: Dict[int, None] = {}
         self._staging = ""
@@ -307,25 +315,29 @@ class ShardWriter(_Packer):
             raise self._failed()
         self._staging = str(answer_of("pack", line)["staging"])
 
+    @public
     def part(self, number: int) -> ShardPart:
-        """A part of the records for another process, or another machine that has the folder; parts come in the order of their
-        numbers. All parts that were asked for must have been written when this writer is closed."""
+        """Returns a part of the records for another process, or for another machine that has the folder. Parts are
+        ordered by their numbers. All requested parts must have been written when this writer is closed.
+        """
         if not 0 <= number < 1 << 32:
             raise ConfigurationError(f"parts are numbered from 0: {number}")
         self._check()
         self._expected[number] = None
         return ShardPart(self._staging, number)
 
+    @public
     def close(self) -> ShardSet:
-        """Done, as at the end of `with`: the shards appear. On an error there are none."""
+        """Completes the shards, as the end of `with` does: they appear. On an error there are none."""
         if self._result is None:
             made = self._finish(struct.pack(f"<{len(self._expected)}I", *self._expected))[-1]
             self._result = ShardSet(made["files"], made["job"], made["shards"], made["records"], made["bytes"])
         return self._result
 
     @property
+    @public
     def result(self) -> ShardSet:
-        """What was made, after `with` or close()."""
+        """The result, after `with` or close()."""
         if self._result is None:
             raise ConfigurationError("there are no shards yet: they appear at the end of `with`")
         return self._result

@@ -1,4 +1,4 @@
-"""Batches as JAX's arrays, placed by a sharding.
+"""Batches as JAX arrays, placed by a sharding.
 
     sharding = NamedSharding(jax.make_mesh((jax.device_count(),), ("data",)), PartitionSpec("data"))
     loader = penstock.jax.Loader("train.textproto", data_root="/data", sharding=sharding, columns=("image", "label"))
@@ -15,25 +15,26 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec, Sharding
 
 from . import _batch
-from ._deadline import Deadline
+from ._ahead import Work
+from ._base import core_of
+from ._columns import OF_ROWS, Columns, Selection, unknown_column
+from ._core import Core
 from ._errors import ConfigurationError, DataError
 from ._jax_put import Put
 from ._loader import Loader as _NumpyLoader
-from ._map import AheadLoader, Work
+from ._map import AheadLoader
 from ._schema_types import Column
-from ._stream import Offer, Stream
+from ._tracebacks import public
 
 __all__ = ["Batch", "Loader"]
 
 _BFLOAT16 = np.dtype(jax.numpy.bfloat16)
-#: What `columns` may name beside the job's columns, which come first.
-_OF_ROWS = ("ids", "sources", "valid")
 
 
 class Batch(Dict[str, Any]):
-    """A dict of arrays, with where its rows come from.
+    """A dict of arrays, with the origin of its rows.
 
-    To JAX a tree of its columns: `jit` and `tree.map` take it, and what they make of it has lost the rest.
+    To JAX it is a tree of its columns: `jit` and `tree.map` accept it. The result has only the columns.
     """
 
     ids: Any = None  # NumPy, (rows of this rank, 2)
@@ -44,7 +45,7 @@ class Batch(Dict[str, Any]):
 
     @property
     def valid(self) -> Any:
-        """(rows,) of bool, placed as the columns are: False for padding. Made when it is asked for."""
+        """(rows,) of bool, placed like the columns: False for padding. Created on first access."""
         if self._valid is None and self._make_valid is not None:
             self._valid, self._make_valid = self._make_valid(), None
         return self._valid
@@ -63,24 +64,26 @@ jax.tree_util.register_pytree_with_keys(Batch, _flatten, _unflatten)
 
 
 class Loader(AheadLoader[Any]):
-    """As penstock.Loader, with jax.Arrays. Beyond its arguments:
+    """Does what penstock.Loader does, with jax.Arrays. It has these arguments in addition to those of penstock.Loader:
 
-    sharding    of all columns, over their rows, or {column: sharding}; else arrays are where JAX puts new ones. Rank and
-                world size are the sharding's: processes whose devices hold the same rows are one rank
-    columns     a tuple of these columns for each batch ("valid", "ids" and "sources" may be among them); else a dict of all
-    ahead       batches whose transfer is begun before they are asked for
+    sharding    the sharding of all columns over their rows, or {column: sharding}. Default: JAX places arrays as it places new
+                ones. The sharding gives rank and world size: processes whose devices hold the same rows are one rank
+    columns     names of columns ("valid", "ids" and "sources" too): each batch is a tuple of them. One name: each batch is that
+                column. Default: each batch is a dict of all columns
+    ahead       the number of batches whose transfer starts before they are due
 
-    On the CPU arrays look at the arena, without a copy, where a device's part of it begins at a multiple of 64 bytes; a
-    batch's memory goes back when the last of them is gone. Ragged columns and strings are NumPy's, of this process's rows.
-    Where `jax_enable_x64` is off, 64-bit columns become 32-bit ones; an integer that does not fit is an error.
+    On the CPU, an array is a view of the arena if a device's part of it begins at a multiple of 64 bytes. The batch's memory
+    returns to the feeder when the last view is destroyed. Ragged columns and strings are NumPy arrays with this process's rows.
+    If `jax_enable_x64` is off, 64-bit columns become 32-bit ones. An integer that does not fit is an error.
     """
 
+    @public
     def __init__(
         self,
         job: Any,
         *,
         sharding: Union[Sharding, Mapping[str, Sharding], None] = None,
-        columns: Optional[Sequence[str]] = None,
+        columns: Columns = None,
         ahead: int = 1,
         rank: Optional[int] = None,
         world_size: Optional[int] = None,
@@ -89,27 +92,40 @@ class Loader(AheadLoader[Any]):
     ) -> None:
         if ahead < 0:
             raise ConfigurationError(f"ahead={ahead} is less than 0")
-        self._columns = tuple(columns) if columns is not None else None
-        self._sharding = sharding
-        self._pieces = 1
+        selection = Selection(columns)
+        pieces = 1
         shardings = [*sharding.values()] if isinstance(sharding, Mapping) else [sharding] if sharding is not None else []
         parts = {_part_of(each) for each in shardings}
         if len(parts) > 1:
             raise ConfigurationError("sharding: the columns' rows are not split in the same way over the processes")
         for part in parts:
-            self._pieces = part.pieces
+            pieces = part.pieces
             if rank is None and world_size is None:
                 rank, world_size = part.rank, part.world_size
                 if part.replica:
-                    group += f"-replica{part.replica}"  # of one rank twice: each is a reader by itself
-        super().__init__(_Rows(job, rank=rank, world_size=world_size, group=group, **arguments), ahead)
+                    group += f"-replica{part.replica}"  # a rank's replicas are separate readers
+        loader = _NumpyLoader(job, rank=rank, world_size=world_size, group=group, **arguments)
+        core_of(loader).reclaim = _end_steps
+        super().__init__(loader, ahead, _MakeWork(selection, sharding, pieces))
 
-    def _work(self) -> Work[Any]:
-        opened = self._loader._started().opened
-        schema = self.schema
-        for name in (*(self._columns or ()), *(self._sharding if isinstance(self._sharding, Mapping) else ())):
-            if name not in schema and name not in _OF_ROWS:
-                raise ConfigurationError(f"no column {name!r}; there are {', '.join(schema)}")
+
+class _MakeWork:
+    """Creates the work of one loop. Keeps no loader, so that a dropped loader closes at once."""
+
+    def __init__(
+        self, selection: Selection, sharding: Union[Sharding, Mapping[str, Sharding], None], pieces: int
+    ) -> None:
+        self._selection = selection
+        self._sharding = sharding
+        self._pieces = pieces
+
+    def __call__(self, core: Core) -> Work[Any]:
+        stream = core.started()
+        opened, schema = stream.opened, stream.layout.columns
+        self._selection.check(schema)
+        for name in self._sharding if isinstance(self._sharding, Mapping) else ():
+            if name not in schema and name not in OF_ROWS:
+                raise unknown_column(name, schema)
         last = opened.rows_per_epoch % opened.batch_size if opened.last == "PARTIAL" else 0
         for rows in (opened.rank_rows, last):
             if rows % self._pieces:
@@ -117,35 +133,32 @@ class Loader(AheadLoader[Any]):
                     f"a batch of {rows} rows in this process cannot be split over {self._pieces} parts of the sharding: "
                     + ("the job's last batch is PARTIAL; DROP or PAD it" if rows == last else "give another batch_size=")
                 )
-        return _Placing(_Placer(self._sharding, self._loader.world_size), self._columns, schema)
+        return _Placing(_Placer(self._sharding, core.opening.place().world_size), self._selection, schema)
 
 
-class _Rows(_NumpyLoader):
-    def _fetch_short_of_memory(self, stream: Stream, deadline: Deadline, until: Optional[int]) -> Offer:
-        # Steps that are under way keep the batches that they read, though nothing in Python does.
-        live: Any = jax.live_arrays
-        for array in live():
-            if not array.is_deleted():
-                array.block_until_ready()
-        jax.device_put(0).block_until_ready()  # jaxlib lets go of NumPy's arrays when it is called
-        stream.feeder.releases.flush()
-        return super()._fetch_short_of_memory(stream, deadline, until)
+def _end_steps() -> None:
+    """Waits for the current steps: they keep the batches that they read, although no Python object does."""
+    live: Any = jax.live_arrays
+    for array in live():
+        if not array.is_deleted():
+            array.block_until_ready()
+    jax.device_put(0).block_until_ready()  # jaxlib releases NumPy arrays when it is called
 
 
-# ---- Which rows of a step are this process's
+# ---- The rows of a step that belong to this process
 
 
 class _Part(NamedTuple):
     rank: int
     world_size: int
-    replica: int  # number of this process among those of its rank
-    pieces: int  # into which its devices split its rows
+    replica: int  # this process's number among those of its rank
+    pieces: int  # number of parts into which its devices split its rows
 
 
 def _part_of(sharding: Sharding) -> _Part:
     devices = len(sharding.device_set)
     dimensions = max(1, len(sharding.spec)) if isinstance(sharding, NamedSharding) else 1
-    # Every dimension is as long as there are devices, so that all of them can be split.
+    # Each dimension is as long as the number of devices, so that every dimension can be split.
     indices: Mapping[Any, Any] = sharding.devices_indices_map((devices,) * dimensions)
     rows: Dict[int, set[Tuple[int, int]]] = {}
     for device, index in indices.items():
@@ -184,13 +197,13 @@ class _Placer:
 
     def _find(self, name: str) -> Optional[Sharding]:
         if not isinstance(self._sharding, Mapping):
-            return self._rows(self._sharding) if name in _OF_ROWS else self._sharding
-        if name in _OF_ROWS and name not in self._sharding:
+            return self._rows(self._sharding) if name in OF_ROWS else self._sharding
+        if name in OF_ROWS and name not in self._sharding:
             return self._rows(next(iter(self._sharding.values()), None))
         return self._sharding.get(name)
 
     def _rows(self, sharding: Optional[Sharding]) -> Optional[Sharding]:
-        """The same split of rows, for one dimension."""
+        """Returns the same split of rows for arrays of one dimension."""
         if not isinstance(sharding, NamedSharding):
             return sharding
         spec = PartitionSpec(*sharding.spec[:1])  # type: ignore[no-untyped-call, unused-ignore]
@@ -210,12 +223,13 @@ class _Placer:
 
 
 class _Placing(Work[Any]):
-    """`device_put` comes back before what it does is done, and keeps the batch's memory until then."""
+    """Starts transfers. `device_put` returns before a transfer ends, and keeps the batch's memory until then."""
 
-    def __init__(self, placer: _Placer, columns: Optional[Tuple[str, ...]], schema: Mapping[str, Column]) -> None:
+    def __init__(self, placer: _Placer, selection: Selection, schema: Mapping[str, Column]) -> None:
         self._placer = placer
-        self._columns = columns
-        names = columns if columns is not None else tuple(schema)
+        self._selection = selection
+        self._columns = selection.names
+        names = selection.names if selection.names is not None else tuple(schema)
         self._on_host = [(name, schema[name]) for name in names if name in schema and _stays(schema[name])]
         stay = {name for name, _ in self._on_host}
         self._placed = tuple(name for name in names if name not in stay)
@@ -229,13 +243,13 @@ class _Placing(Work[Any]):
         ]
         placed = placer.place(self._placed, arrays)
         if self._placed == self._columns:
-            return tuple(placed)
+            return placed[0] if self._selection.alone else tuple(placed)
         out = Batch(zip(self._placed, placed))
         for name, column in self._on_host:
             out[name] = _numpy(batch[name], column)
         if self._columns is not None:
-            return tuple(out[name] for name in self._columns)
-        # Copies: they keep nothing of the arena.
+            return self._selection.of(out.__getitem__)
+        # Copies, so that the batch releases its part of the arena.
         valid, out.ids = batch.valid.copy(), batch.ids.copy()
         out.epoch, out.step = batch.epoch, batch.step
         out._make_valid = lambda: placer.place(("valid",), (valid,))[0]
@@ -246,12 +260,12 @@ class _Placing(Work[Any]):
 
 
 def _stays(column: Column) -> bool:
-    """Whether a column is NumPy's in a batch of JAX's too."""
+    """Returns True if a column stays a NumPy array."""
     return column.string or column.ragged
 
 
 def _numpy(value: Any, column: Column) -> Any:
-    """bfloat16 is JAX's type, not its bits."""
+    """Returns the column. bfloat16 has JAX's type instead of its bits."""
     if column.type != "bfloat16":
         return value
     if isinstance(value, _batch.Ragged):
@@ -260,7 +274,7 @@ def _numpy(value: Any, column: Column) -> Any:
 
 
 def narrow(name: str, array: Any) -> Any:
-    """As JAX has it: without x64 of 32 bits, but never with another value of an integer."""
+    """Returns the array with 32 bits if JAX runs without x64. Raises DataError if that would change an integer."""
     kind = jax.dtypes.canonicalize_dtype(array.dtype)
     if kind == array.dtype:
         return array

@@ -1,4 +1,4 @@
-"""The messages of a job file: Feature, Order, Batch, Errors ... Where one is expected a dict does as well."""
+"""The messages of a job file: Feature, Order, Batch, Errors ... A dict is accepted in place of each."""
 
 from __future__ import annotations
 

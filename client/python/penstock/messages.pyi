@@ -31,6 +31,7 @@ class Affine(Message):
     filter: Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]
     fill: List[int]
     probability: Optional[float]
+    mask_fill: List[int]
     def __init__(
         self,
         *,
@@ -47,6 +48,7 @@ class Affine(Message):
         filter: Optional[Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]] = ...,
         fill: Optional[Union[int, Sequence[int]]] = ...,
         probability: Optional[float] = ...,
+        mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     ) -> None: ...
 
 class Annotations(Message):
@@ -54,16 +56,19 @@ class Annotations(Message):
 
         image: the column that they belong to; "image" unless said
         masks: columns with decode_image { channels: GRAY }; sampled by nearest neighbor
+        mask_fill: the class outside a mask: one for all masks, or one for each; 0 unless said
     """
     image: str
     boxes: Boxes
     masks: List[str]
+    mask_fill: List[int]
     def __init__(
         self,
         *,
         image: Optional[str] = ...,
         boxes: Optional[Union[Boxes, Mapping[str, Any]]] = ...,
         masks: Optional[Union[str, Sequence[str]]] = ...,
+        mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     ) -> None: ...
 
 class Assignment(Message):
@@ -106,12 +111,14 @@ class AutoAugment(Message):
     policy: Literal["IMAGENET", "CIFAR10", "SVHN"]
     filter: Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]
     fill: List[int]
+    mask_fill: List[int]
     def __init__(
         self,
         *,
         policy: Optional[Literal["IMAGENET", "CIFAR10", "SVHN"]] = ...,
         filter: Optional[Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]] = ...,
         fill: Optional[Union[int, Sequence[int]]] = ...,
+        mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     ) -> None: ...
 
 class Autocontrast(Message):
@@ -197,11 +204,13 @@ class CenterCrop(Message):
     """torchvision's center_crop: offsets round((H-h)/2), half to even; an image smaller than the crop is padded with 0."""
     height: int
     width: int
+    mask_fill: List[int]
     def __init__(
         self,
         *,
         height: Optional[int] = ...,
         width: Optional[int] = ...,
+        mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     ) -> None: ...
 
 class ChannelShuffle(Message):
@@ -300,16 +309,19 @@ class DecodeImage(Message):
 
         apply_exif_orientation: by EXIF, a PNG's raw profile or XMP, as Pillow's exif_transpose
         lenient: take what libjpeg makes of a damaged file; the row is valid, and flagged
+        depth: columns in annotations.masks only: UINT8 unless said, or UINT16
     """
     channels: Literal["RGB", "GRAY"]
     apply_exif_orientation: bool
     lenient: bool
+    depth: Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]
     def __init__(
         self,
         *,
         channels: Optional[Literal["RGB", "GRAY"]] = ...,
         apply_exif_orientation: Optional[bool] = ...,
         lenient: Optional[bool] = ...,
+        depth: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]] = ...,
     ) -> None: ...
 
 class Default(Message):
@@ -343,11 +355,13 @@ class Errors(Message):
     """
     policy: Literal["FAIL", "SUBSTITUTE", "MASK"]
     max_bad_fraction: float
+    check: Literal["WANTED_PART", "WHOLE_IMAGE"]
     def __init__(
         self,
         *,
         policy: Optional[Literal["FAIL", "SUBSTITUTE", "MASK"]] = ...,
         max_bad_fraction: Optional[float] = ...,
+        check: Optional[Literal["WANTED_PART", "WHOLE_IMAGE"]] = ...,
     ) -> None: ...
 
 class Feature(Message):
@@ -810,6 +824,7 @@ class Pad(Message):
     bottom: int
     mode: Literal["CONSTANT", "EDGE", "REFLECT", "SYMMETRIC"]
     fill: List[int]
+    mask_fill: List[int]
     def __init__(
         self,
         *,
@@ -819,6 +834,7 @@ class Pad(Message):
         bottom: Optional[int] = ...,
         mode: Optional[Literal["CONSTANT", "EDGE", "REFLECT", "SYMMETRIC"]] = ...,
         fill: Optional[Union[int, Sequence[int]]] = ...,
+        mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     ) -> None: ...
 
 class PcaLighting(Message):
@@ -845,6 +861,7 @@ class Perspective(Message):
     filter: Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]
     fill: List[int]
     probability: Optional[float]
+    mask_fill: List[int]
     def __init__(
         self,
         *,
@@ -852,6 +869,7 @@ class Perspective(Message):
         filter: Optional[Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]] = ...,
         fill: Optional[Union[int, Sequence[int]]] = ...,
         probability: Optional[float] = ...,
+        mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     ) -> None: ...
 
 class Posterize(Message):
@@ -880,6 +898,7 @@ class RandAugment(Message):
     num_magnitude_bins: int
     filter: Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]
     fill: List[int]
+    mask_fill: List[int]
     def __init__(
         self,
         *,
@@ -888,6 +907,7 @@ class RandAugment(Message):
         num_magnitude_bins: Optional[int] = ...,
         filter: Optional[Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]] = ...,
         fill: Optional[Union[int, Sequence[int]]] = ...,
+        mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     ) -> None: ...
 
 class RandomApply(Message):
@@ -917,6 +937,7 @@ class RandomCrop(Message):
     pad_if_needed: bool
     mode: Literal["CONSTANT", "EDGE", "REFLECT", "SYMMETRIC"]
     fill: List[int]
+    mask_fill: List[int]
     def __init__(
         self,
         *,
@@ -926,6 +947,7 @@ class RandomCrop(Message):
         pad_if_needed: Optional[bool] = ...,
         mode: Optional[Literal["CONSTANT", "EDGE", "REFLECT", "SYMMETRIC"]] = ...,
         fill: Optional[Union[int, Sequence[int]]] = ...,
+        mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     ) -> None: ...
 
 class RandomErasing(Message):
@@ -1049,6 +1071,7 @@ class Rotate(Message):
     filter: Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]
     fill: List[int]
     probability: Optional[float]
+    mask_fill: List[int]
     def __init__(
         self,
         *,
@@ -1057,6 +1080,7 @@ class Rotate(Message):
         filter: Optional[Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]] = ...,
         fill: Optional[Union[int, Sequence[int]]] = ...,
         probability: Optional[float] = ...,
+        mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     ) -> None: ...
 
 class Saturation(Message):
@@ -1138,12 +1162,14 @@ class TrivialAugmentWide(Message):
     num_magnitude_bins: int
     filter: Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]
     fill: List[int]
+    mask_fill: List[int]
     def __init__(
         self,
         *,
         num_magnitude_bins: Optional[int] = ...,
         filter: Optional[Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]] = ...,
         fill: Optional[Union[int, Sequence[int]]] = ...,
+        mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     ) -> None: ...
 
 class ZoomOut(Message):
@@ -1157,6 +1183,7 @@ class ZoomOut(Message):
     scale_max: float
     fill: List[int]
     probability: Optional[float]
+    mask_fill: List[int]
     def __init__(
         self,
         *,
@@ -1164,4 +1191,5 @@ class ZoomOut(Message):
         scale_max: Optional[float] = ...,
         fill: Optional[Union[int, Sequence[int]]] = ...,
         probability: Optional[float] = ...,
+        mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     ) -> None: ...

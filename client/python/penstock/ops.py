@@ -1,7 +1,7 @@
 """The ops of a job's pipeline, by their names in a job file: `ops.random_resized_crop(height=224, width=224)`.
 
-Each takes its settings, and `column` (the column that it works on; "image" unless said) and `name` (its place in the random
-key). docs/augmentations.md describes them.
+Each takes its settings, and `column` (the column to work on; default "image") and `name` (its part of the random key).
+docs/augmentations.md describes them.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ def decode_image(
     channels: Optional[Literal["RGB", "GRAY"]] = ...,
     apply_exif_orientation: Optional[bool] = ...,
     lenient: Optional[bool] = ...,
+    depth: Optional[Literal["DATA_TYPE_UNSPECIFIED", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "BOOL", "STRING"]] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
@@ -22,6 +23,7 @@ def decode_image(
 
         apply_exif_orientation: by EXIF, a PNG's raw profile or XMP, as Pillow's exif_transpose
         lenient: take what libjpeg makes of a damaged file; the row is valid, and flagged
+        depth: columns in annotations.masks only: UINT8 unless said, or UINT16
     """
     ...
 
@@ -72,6 +74,7 @@ def center_crop(
     *,
     height: Optional[int] = ...,
     width: Optional[int] = ...,
+    mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
@@ -128,6 +131,7 @@ def random_crop(
     pad_if_needed: Optional[bool] = ...,
     mode: Optional[Literal["CONSTANT", "EDGE", "REFLECT", "SYMMETRIC"]] = ...,
     fill: Optional[Union[int, Sequence[int]]] = ...,
+    mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
@@ -146,6 +150,7 @@ def pad(
     bottom: Optional[int] = ...,
     mode: Optional[Literal["CONSTANT", "EDGE", "REFLECT", "SYMMETRIC"]] = ...,
     fill: Optional[Union[int, Sequence[int]]] = ...,
+    mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
@@ -171,6 +176,7 @@ def rotate(
     filter: Optional[Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]] = ...,
     fill: Optional[Union[int, Sequence[int]]] = ...,
     probability: Optional[float] = ...,
+    mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
@@ -196,6 +202,7 @@ def affine(
     filter: Optional[Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]] = ...,
     fill: Optional[Union[int, Sequence[int]]] = ...,
     probability: Optional[float] = ...,
+    mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
@@ -214,6 +221,7 @@ def perspective(
     filter: Optional[Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]] = ...,
     fill: Optional[Union[int, Sequence[int]]] = ...,
     probability: Optional[float] = ...,
+    mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
@@ -230,6 +238,7 @@ def zoom_out(
     scale_max: Optional[float] = ...,
     fill: Optional[Union[int, Sequence[int]]] = ...,
     probability: Optional[float] = ...,
+    mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
@@ -550,6 +559,7 @@ def auto_augment(
     policy: Optional[Literal["IMAGENET", "CIFAR10", "SVHN"]] = ...,
     filter: Optional[Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]] = ...,
     fill: Optional[Union[int, Sequence[int]]] = ...,
+    mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
@@ -563,6 +573,7 @@ def rand_augment(
     num_magnitude_bins: Optional[int] = ...,
     filter: Optional[Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]] = ...,
     fill: Optional[Union[int, Sequence[int]]] = ...,
+    mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
@@ -579,6 +590,7 @@ def trivial_augment_wide(
     num_magnitude_bins: Optional[int] = ...,
     filter: Optional[Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]] = ...,
     fill: Optional[Union[int, Sequence[int]]] = ...,
+    mask_fill: Optional[Union[int, Sequence[int]]] = ...,
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:

@@ -29,6 +29,7 @@ LAUNCHER = "penstock_launcher"
 # kernel than this.
 PLATFORM = "manylinux_2_31_x86_64"
 LARGEST_WHEEL = 60 << 20
+PROJECT_URL = "https://penstock.example"
 
 METADATA = """\
 Metadata-Version: 2.1
@@ -36,6 +37,7 @@ Name: penstock
 Version: {version}
 Summary: Data preparation for training: reads TFRecord shards, decodes and augments, feeds PyTorch, TensorFlow and JAX
 License: Apache-2.0
+Project-URL: Homepage, {url}
 Requires-Python: >=3.9
 Requires-Dist: numpy
 Classifier: Operating System :: POSIX :: Linux
@@ -159,6 +161,24 @@ def package_files() -> Dict[str, Content]:
             if "_programs" not in p.parts}
 
 
+def tree(folder: Path, place: str) -> Dict[str, Content]:
+    """The files below a folder, by their names in the wheel."""
+    files = sorted(p for p in folder.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+    return {f"{place}/{p.relative_to(folder)}": Content(p.read_bytes()) for p in files}
+
+
+def documents() -> Dict[str, Content]:
+    """The examples, and the job file's messages for programs in other languages."""
+    protos = {name: content for name, content in tree(PROJECT / "proto", "penstock/proto").items()
+              if name.endswith(".proto")}
+    return {**tree(PROJECT / "examples", "penstock/examples"), **protos}
+
+
+def metadata(version: str) -> str:
+    description = (HERE / "DESCRIPTION.md").read_text()
+    return METADATA.format(version=version, url=PROJECT_URL, description=description)
+
+
 def record_line(name: str, data: bytes) -> str:
     digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
     return f"{name},sha256={digest},{len(data)}\n"
@@ -182,12 +202,12 @@ def build(version: str, folder: Path, out: Path) -> Path:
     files = package_files()
     if "penstock/__init__.py" not in files:
         fail(f"{PACKAGE} holds no package")
+    files.update(documents())
     for name, content in programs(folder).items():
         files["penstock/_programs/" + name] = content
     for name in PROGRAMS:
         files[f"penstock-{version}.data/scripts/{name}"] = Content(COMMAND.format(name=name).encode(), True)
-    files[f"{info}/METADATA"] = Content(METADATA.format(
-        version=version, description=(HERE / "DESCRIPTION.md").read_text()).encode())
+    files[f"{info}/METADATA"] = Content(metadata(version).encode())
     files[f"{info}/WHEEL"] = Content(WHEEL.format(platform=PLATFORM).encode())
     files[f"{info}/licenses/LICENSE"] = Content((PROJECT / "LICENSE").read_bytes())
 

@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "base/status_macros.h"
 #include "pipeline/augment/features/ragged.h"
+#include "pipeline/augment/op/mask_fill.h"
 #include "pipeline/augment/op/op.h"
 
 namespace penstock {
@@ -22,7 +23,7 @@ std::optional<size_t> FindColumn(const FeatureSet& features, const std::string& 
   return std::nullopt;
 }
 
-// The number of the first op on a column, if that is decode_image; else -1.
+// Returns the index of the first op on a column if that op is decode_image, otherwise -1.
 int FindDecode(const v1::JobSpec& job, const std::string& column) {
   for (int i = 0; i < job.ops_size(); ++i) {
     if (ColumnOf(job.ops(i)) == column) return job.ops(i).has_decode_image() ? i : -1;
@@ -30,7 +31,8 @@ int FindDecode(const v1::JobSpec& job, const std::string& column) {
   return -1;
 }
 
-// An op that makes several pictures of one, which boxes and masks cannot follow: this one or one inside it.
+// Returns the name of the op, or of an inner op, that makes several pictures from one. Boxes and masks cannot follow
+// it.
 std::string FindUnfollowable(const v1::Op& op) {
   if (op.has_five_crop() || op.has_ten_crop()) return OpName(op);
   const auto& children = op.has_random_apply() ? op.random_apply().ops() : op.one_of().ops();
@@ -58,6 +60,8 @@ AnnotationPlan AnnotationPlan::Create(const v1::JobSpec& job, const FeatureSet& 
   plan.CheckColumns(job, features, errors);
   if (job.annotations().has_boxes()) plan.CheckBoxes(job, features, errors);
   plan.active_ = errors->size() == before;
+  // The masks stay active after a wrong fill, so that ops on their columns are still checked.
+  if (plan.active_) plan.CheckMaskFill(job.annotations(), errors);
   return plan;
 }
 
@@ -99,10 +103,19 @@ void AnnotationPlan::CheckColumns(const v1::JobSpec& job, const FeatureSet& feat
       error(field, absl::StrCat("column '", name, "' needs ops { column: \"", name,
                                 "\" decode_image { channels: GRAY } } as its first op"));
     } else {
+      const bool wide = job.ops(mask_decode).decode_image().depth() == v1::UINT16;
       masks_.push_back(*column);
+      mask_types_.push_back(wide ? DType::kUint16 : DType::kUint8);
       mask_names_.push_back(name);
     }
   }
+}
+
+void AnnotationPlan::CheckMaskFill(const v1::Annotations& spec, std::vector<std::string>* errors) {
+  std::string mistake;
+  mask_fill_ = ReadMaskFill(spec.mask_fill(), mask_types_, &mistake);
+  if (!mistake.empty()) errors->push_back(absl::StrCat("annotations.mask_fill: ", mistake));
+  mask_fill_.resize(masks_.size(), 0);
 }
 
 void AnnotationPlan::CheckBoxes(const v1::JobSpec& job, const FeatureSet& features, std::vector<std::string>* errors) {
@@ -190,7 +203,7 @@ absl::Status AnnotationPlan::ParseBoxes(std::string_view record, ParsedExample* 
                                                              " values of ", keys_, "; there must be as many of each")));
   }
   for (size_t i = 0; i < x0.size(); ++i) {
-    // Negated, so that NaN is an error too.
+    // The condition is negated so that NaN is an error.
     if (!(std::isfinite(x0[i]) && std::isfinite(y0[i]) && x1[i] >= x0[i] && y1[i] >= y0[i] && std::isfinite(x1[i]) &&
           std::isfinite(y1[i]))) {
       return WithFault(Fault::kWrongBoxes, absl::InvalidArgumentError(absl::StrCat(
@@ -205,7 +218,7 @@ size_t AnnotationPlan::BoxBytes(const ParsedExample& parsed) const {
   if (!has_boxes_) return 0;
   size_t values = 0;
   for (const FeatureValue& value : parsed) values += value.floats.capacity();
-  // The parsed numbers; followers, whose vector doubles; and the column's bytes.
+  // The parsed numbers, the followers with their vector's growth by doubling, and the column's bytes.
   return values * 4 + parsed[0].floats.size() * (2 * sizeof(Followers::Box) + 32);
 }
 
@@ -219,7 +232,7 @@ absl::Status AnnotationPlan::Start(const ImageHeader& header, const ParsedExampl
                                                " x ", masks[i].height, " pixels, but the image in column '",
                                                image_name_, "' is ", header.width, " x ", header.height)));
     }
-    followers->AddMask(masks[i]);
+    followers->AddMask(masks[i], mask_fill_[i]);
   }
   if (has_boxes_) {
     const double x = pixels_ ? 1 : header.width, y = pixels_ ? 1 : header.height;
@@ -235,7 +248,7 @@ absl::Status AnnotationPlan::Start(const ImageHeader& header, const ParsedExampl
 }
 
 bool AnnotationPlan::Keeps(const Followers::Box& box) const {
-  // As it is delivered.
+  // Uses the float32 corners that are delivered.
   const bool has_area = static_cast<float>(box.x1) > static_cast<float>(box.x0) &&
                         static_cast<float>(box.y1) > static_cast<float>(box.y0);
   return box.kept && has_area && box.visible >= min_visible_ && (box.x1 - box.x0) * (box.y1 - box.y0) >= min_area_;
@@ -260,7 +273,7 @@ absl::Status AnnotationPlan::Finish(const Followers& followers, RowSlot* slot) c
     }
     if (kept != count) KeepRagged(companion.spec, keep, encoded);
   }
-  // The slot's last column.
+  // The boxes are the slot's last column.
   std::string* out = &slot->ragged.back();
   out->clear();
   AppendRaggedHeader(kept, out);

@@ -1,10 +1,11 @@
-// A job's annotations: which boxes and masks belong to the image, checked; and from a record to its followers and back
-// to the row.
+// A job's annotations: checks which boxes and masks belong to the image. In each row, it starts the record's followers
+// and writes the result to the row.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_FEATURES_ANNOTATIONS_H_
 #define PENSTOCK_PIPELINE_AUGMENT_FEATURES_ANNOTATIONS_H_
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,49 +20,52 @@
 
 namespace penstock {
 
-// One of the four keys that boxes are read from: the field that says it ("xmin_key"), and the key.
+// One of the four keys of the boxes: the field that names it ("xmin_key"), and the key.
 struct BoxKey {
   std::string field, key;
 };
-// xmin, ymin, xmax, ymax, with job.proto's defaults.
+// Returns the keys of xmin, ymin, xmax and ymax, with the defaults of job.proto.
 std::array<BoxKey, 4> BoxKeysOf(const v1::Boxes& boxes);
 
 // Immutable, thread-safe.
 class AnnotationPlan {
  public:
-  // Adds "annotations.FIELD: MESSAGE" to *errors for every mistake. Without annotations in the job the plan is not
-  // active, and nothing else of it is to be called.
+  // Adds "annotations.FIELD: MESSAGE" to *errors per mistake. If the job has no annotations, the plan is inactive and
+  // only active() may be called.
   static AnnotationPlan Create(const v1::JobSpec& job, const FeatureSet& features, std::vector<std::string>* errors);
 
   bool active() const { return active_; }
-  // Columns, by their numbers.
+  // Column numbers.
   size_t image() const { return image_; }
   const std::vector<size_t>& masks() const { return masks_; }
+  // Returns the element types after the masks' decode_image: uint8 or uint16.
+  const std::vector<DType>& mask_types() const { return mask_types_; }
   bool IsMask(size_t column) const;
-  // The boxes' column, which comes after the features' columns; null without boxes.
+  // Returns the boxes' column, which follows the features' columns, or null if there are no boxes.
   const ColumnSpec* boxes() const { return has_boxes_ ? &boxes_column_ : nullptr; }
 
-  // In which order the job's ops run: first the masks' decode_image, then the image's ops, then the others; each as in
-  // the job. Draws do not depend on it.
+  // The order in which the job's ops run: the masks' decode_image, then the image's ops, then the others. Each group
+  // keeps the job's order. Draws do not depend on it.
   struct Order {
     std::vector<int> decode_masks, image, others;
   };
   Order OrderOps(const v1::JobSpec& job) const;
 
-  // Parses the record's boxes into `out`. InvalidArgument: unlike counts, numbers that make no box.
+  // Parses the record's boxes into `out`. Returns InvalidArgument if the counts differ or the numbers do not form a
+  // box.
   absl::Status ParseBoxes(std::string_view record, ParsedExample* out) const;
-  // Bytes that the boxes of such a record take in a row's making.
+  // Returns the bytes that such a record's boxes need while a row is made.
   size_t BoxBytes(const ParsedExample& parsed) const;
 
-  // Begins a row: the boxes of ParseBoxes on an image as it is stored, turned upright where the job wants it. Masks
-  // (their views in the order of masks()) must have the stored image's size.
+  // Begins a row with the boxes of ParseBoxes on the image as stored, turned upright if the job requests it. Masks, in
+  // the order of masks(), must have the stored image's size.
   absl::Status Start(const ImageHeader& header, const ParsedExample& parsed, const std::vector<ImageView>& masks,
                      Arena* arena, Followers* followers) const;
 
-  // Whether a box goes into the row: enough of it is left.
+  // Returns whether enough of a box is left to include it in the row.
   bool Keeps(const Followers::Box& box) const;
-  // Writes the boxes' column, and leaves of the companions' encodings, which are in the slot already, what belongs to
-  // boxes that are kept. InvalidArgument: a companion has another count than the boxes.
+  // Writes the boxes' column. Removes from the companions' encodings, already in the slot, the elements of removed
+  // boxes. Returns InvalidArgument if a companion has another count than the boxes.
   absl::Status Finish(const Followers& followers, RowSlot* slot) const;
 
  private:
@@ -71,6 +75,7 @@ class AnnotationPlan {
   };
 
   void CheckColumns(const v1::JobSpec& job, const FeatureSet& features, std::vector<std::string>* errors);
+  void CheckMaskFill(const v1::Annotations& spec, std::vector<std::string>* errors);
   void CheckBoxes(const v1::JobSpec& job, const FeatureSet& features, std::vector<std::string>* errors);
 
   bool active_ = false;
@@ -79,9 +84,11 @@ class AnnotationPlan {
   bool upright_ = false;
   std::vector<size_t> masks_;
   std::vector<std::string> mask_names_;
+  std::vector<DType> mask_types_;
+  std::vector<uint16_t> mask_fill_;  // the class for pixels from outside each mask
   bool has_boxes_ = false;
   ColumnSpec boxes_column_;
-  std::string keys_;  // all four, for messages
+  std::string keys_;  // all four keys, for messages
   bool pixels_ = false;
   double min_area_ = 0, min_visible_ = 0;
   std::optional<ExampleParser> parser_;

@@ -1,4 +1,4 @@
-// Checking of the job's features.
+// Checks of the job's features.
 #include <bit>
 #include <cstring>
 #include <set>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kDefaultMaxRecordBytes = uint64_t{256} << 20;
 
-// Where mistakes of one feature go.
+// Receives the mistakes of one feature.
 struct Report {
   std::string path;
   std::vector<std::string>* errors;
@@ -79,7 +79,7 @@ void PlanShape(const v1::Feature& feature, uint64_t max_bytes, const Report& rep
   if (type.ragged && !feature.shape().empty()) {
     report.Error("shape", "goes with numbers; a list of strings of any length has none");
   }
-  // Strings are never of fixed size: a shape only fixes how many there are.
+  // Strings have no fixed size. A shape fixes only their number.
   type.scalar = !type.ragged && feature.shape().empty();
   type.ragged = true;
 }

@@ -24,7 +24,7 @@ absl::Status WrongCount(const FeaturePlan& plan, size_t found) {
                          plan.elements, "; give the right shape, or variable_length: true"));
 }
 
-// Elements of values [begin, end).
+// Returns the number of elements in values [begin, end).
 size_t CountElements(const FeaturePlan& plan, const FeatureValue& value, size_t begin, size_t end) {
   if (value.bytes.empty() || plan.is_string()) return end - begin;
   size_t bytes = 0;

@@ -1,4 +1,4 @@
-// From a record's bytes to the first value of each column, as the job's features say.
+// Reads the initial value of each column from a record's bytes, according to the job's features.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_FEATURES_FEATURES_H_
 #define PENSTOCK_PIPELINE_AUGMENT_FEATURES_FEATURES_H_
 
@@ -16,16 +16,16 @@
 
 namespace penstock {
 
-// One feature, checked, with its defaults spread out.
+// One checked feature, with its defaults expanded.
 struct FeaturePlan {
-  std::string column;  // its name in the batch
+  std::string column;  // name in the batch
   std::string label;   // "features[0] (key 'image/encoded')"
-  ValueType type;      // what comes out
+  ValueType type;      // type of its value
   FeatureRequest request;
-  size_t elements = 1;      // of a fixed tensor, or of one ragged element
+  size_t elements = 1;      // elements of a fixed tensor, or of one ragged element
   bool fixed_count = true;  // the record must hold exactly `elements`
   bool has_default = false;
-  std::string default_numbers;  // little-endian, whole
+  std::string default_numbers;  // all elements, little-endian
   std::vector<std::string> default_strings;
 
   size_t element_bytes() const { return DTypeSize(type.dtype); }
@@ -35,19 +35,19 @@ struct FeaturePlan {
 // All features of a job. Immutable, thread-safe.
 class FeatureSet {
  public:
-  // Adds "features[i].FIELD: MESSAGE" to *errors for every mistake; without one the set is ready.
+  // Adds "features[i].FIELD: MESSAGE" to *errors per mistake. The set is usable only if it added none.
   static FeatureSet Create(const v1::JobSpec& job, std::vector<std::string>* errors);
 
   const std::vector<FeaturePlan>& plans() const { return plans_; }
 
-  // Parses `record`; the result has one entry for each plan, and points into the record.
+  // Parses `record`. The result has one entry per plan and points into the record.
   absl::Status Parse(std::string_view record, ParsedExample* out) const;
 
-  // The single string of a plan whose type IsEncoded.
+  // Reads the single string of a plan whose type IsEncoded.
   absl::Status ReadString(size_t plan, const ParsedExample& parsed, std::string_view* out) const;
-  // The dense elements of a plan of fixed shape: in the record, in the parsed values or in the arena.
+  // Reads the dense elements of a plan with a fixed shape. *out points into the record, the parsed values or the arena.
   absl::Status ReadTensor(size_t plan, const ParsedExample& parsed, Arena* arena, const uint8_t** out) const;
-  // Replaces *out by the encoding of a ragged plan's values (pipeline/batch/row.h).
+  // Replaces *out with the encoding of a ragged plan's values (pipeline/batch/row.h).
   absl::Status ReadRagged(size_t plan, const ParsedExample& parsed, std::string* out) const;
 
  private:
@@ -56,7 +56,7 @@ class FeatureSet {
   std::optional<ExampleParser> parser_;
 };
 
-// The format of the job's records.
+// Returns the format of the job's records.
 v1::RecordFormat RecordFormatOf(const v1::JobSpec& job);
 
 }  // namespace penstock

@@ -17,7 +17,7 @@ constexpr size_t kMaxKeysShown = 24;
 
 std::string Quoted(const std::string& key) { return absl::StrCat("\"", absl::CHexEscape(key), "\""); }
 
-// The first of them, and how many more there are.
+// Returns the first keys and the number of the others.
 std::string Listed(const std::vector<std::string>& keys) {
   std::string out;
   for (size_t i = 0; i < std::min(keys.size(), kMaxKeysShown); ++i) {
@@ -44,7 +44,7 @@ KeyCheck::KeyCheck(const v1::JobSpec& job) : sequence_examples_(RecordFormatOf(j
 }
 
 void KeyCheck::Add(std::string_view record) {
-  // An Example is a SequenceExample without lists; what has lists is told from what has not.
+  // An Example is a SequenceExample without lists, so this parser accepts both.
   absl::StatusOr<std::vector<FeatureInfo>> features = ListFeatures(record, RecordFormat::kSequenceExample);
   if (!features.ok() && !sequence_examples_) features = ListFeatures(record, RecordFormat::kExample);
   if (!features.ok()) return;

@@ -1,4 +1,4 @@
-// Whether the keys that a job asks for are in its records: what some of them hold, against the job's features and
+// Checks whether the keys that a job requests are in its records, by comparing some records with the job's features and
 // boxes.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_FEATURES_KEY_CHECK_H_
 #define PENSTOCK_PIPELINE_AUGMENT_FEATURES_KEY_CHECK_H_
@@ -15,22 +15,22 @@ namespace penstock {
 
 class KeyCheck {
  public:
-  // Asks for the keys of all features that have no default, and of the boxes. Of RAW records nothing is asked.
+  // Requests the keys of the boxes and of all features without a default. For RAW records, requests none.
   explicit KeyCheck(const v1::JobSpec& job);
 
-  // Takes a record into account. Bytes that are no record at all are left out: the job's error policy is about those.
+  // Adds a record. Ignores bytes that are not a record, because the job's error policy handles those.
   void Add(std::string_view record);
   uint64_t records() const { return records_; }
-  // Every key was in a record, where the job looks for it: more records change nothing.
+  // Returns whether every key was found where the job reads it. Then more records cannot change the result.
   bool AllFound() const { return wanted_.empty(); }
 
-  // One entry for each key that was in none of the records, with the keys that are there, the nearest of them, and what
-  // to do: "features[1].key: none of ... has ...". `where` says which records: "the first 64 records of 2 shards".
+  // Returns one entry per key that no record has, with the existing keys, the nearest of them, and the remedy:
+  // "features[1].key: none of ... has ...". `where` describes the records: "the first 64 records of 2 shards".
   std::vector<std::string> Mistakes(const std::string& where) const;
 
  private:
   struct Wanted {
-    std::string path;  // of the field that names it
+    std::string path;  // path of the field that names the key
     std::string key;
     bool sequence = false;
     bool variable_length = false;
@@ -38,9 +38,9 @@ class KeyCheck {
   std::string Mistake(const Wanted& wanted, const std::string& where) const;
 
   const bool sequence_examples_;
-  std::vector<Wanted> wanted_;  // not found yet
+  std::vector<Wanted> wanted_;  // keys not found yet
   uint64_t records_ = 0;
-  std::set<std::string> context_, lists_;  // keys seen
+  std::set<std::string> context_, lists_;  // keys found
 };
 
 }  // namespace penstock

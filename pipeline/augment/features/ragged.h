@@ -1,4 +1,4 @@
-// Taking elements out of a ragged column's encoding (pipeline/batch/row.h), which we wrote ourselves.
+// Filters elements of a ragged column's encoding (pipeline/batch/row.h), which this program wrote.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_FEATURES_RAGGED_H_
 #define PENSTOCK_PIPELINE_AUGMENT_FEATURES_RAGGED_H_
 
@@ -11,10 +11,10 @@
 
 namespace penstock {
 
-// Number of elements.
+// Returns the number of elements.
 uint32_t RaggedCount(std::string_view encoded);
 
-// Leaves the elements i with keep[i] != 0, in their order. keep has one entry for each element.
+// Keeps the elements i with keep[i] != 0, in their order. `keep` has one entry per element.
 void KeepRagged(const ColumnSpec& column, const std::vector<char>& keep, std::string* encoded);
 
 }  // namespace penstock

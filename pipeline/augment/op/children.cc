@@ -4,9 +4,9 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "base/fault.h"
 #include "base/hash.h"
 #include "pipeline/augment/op/op_registry.h"
+#include "pipeline/augment/value/step_error.h"
 
 namespace penstock {
 namespace {
@@ -15,7 +15,12 @@ bool IsNumber(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Whether a value of type `output` may stand where one of type `input` stood.
+// Returns whether the types have the same elements and channels. The sides of images may differ.
+bool SameButSides(const ValueType& a, const ValueType& b) {
+  return a.dtype == b.dtype && a.IsImage() && b.IsImage() && a.shape[2] == b.shape[2];
+}
+
+// Returns whether a value of type `output` can replace one of type `input`.
 bool Keeps(const ValueType& input, const ValueType& output) {
   if (input.dtype != output.dtype || input.ragged != output.ragged || input.scalar != output.scalar ||
       input.shape.size() != output.shape.size()) {
@@ -57,6 +62,7 @@ OpChildren OpChildren::Create(const OpSetup& parent, const google::protobuf::Rep
   }
   CheckOpNames(specs, parent.path + ".ops", parent.errors);
   ValueType type = parent.input;
+  children.output_ = parent.input;
   for (int i = 0; i < specs.size(); ++i) {
     const v1::Op& spec = specs[i];
     const std::string place = absl::StrCat(parent.path, ".ops[", i, "]");
@@ -82,21 +88,39 @@ OpChildren OpChildren::Create(const OpSetup& parent, const google::protobuf::Rep
     child.path_hash = Hash64(setup.random_path);
     child.op = factory(setup, &type);
     if (child.op == nullptr) {
-      // A sequence's next op would have an unknown input; alternatives are judged each by itself.
+      // The next op of a sequence would have an unknown input. Alternatives are checked independently.
       if (kind == Kind::kSequence) return children;
       continue;
     }
-    const bool end = kind == Kind::kAlternatives || i + 1 == specs.size();
     if (child.op->MakesImage() != parent.input.IsImage()) {
       setup.Error("", parent.input.IsImage() ? "leaves numbers instead of an image; put it behind the outer op"
                                              : "makes an image; put it before the outer op");
-    } else if (end && !Keeps(parent.input, type)) {
+    } else if (kind == Kind::kAlternatives && SameButSides(parent.input, type)) {
+      children.JoinSides(setup, /*first=*/children.children_.empty(), type);
+    } else if ((kind == Kind::kAlternatives || i + 1 == specs.size()) && !Keeps(parent.input, type)) {
       setup.Error("", absl::StrCat("leaves ", type.ToString(), ", but what goes on behind the outer op must be ",
                                    parent.input.ToString(), " in every row"));
     }
     children.children_.push_back(std::move(child));
   }
   return children;
+}
+
+void OpChildren::JoinSides(const OpSetup& setup, bool first, const ValueType& type) {
+  if (first) {
+    output_ = type;
+    return;
+  }
+  for (size_t side = 0; side < 2; ++side) {
+    if (output_.shape[side] == type.shape[side]) continue;
+    // A later op accepts any size if the input could have any size.
+    if (setup.input.shape[side] != kAnySize) {
+      setup.Error("", absl::StrCat("leaves ", type.ToString(), ", but an op before it leaves ", output_.ToString(),
+                                   "; all ops inside must leave the same size"));
+      return;
+    }
+    output_.shape[side] = kAnySize;
+  }
 }
 
 bool OpChildren::AnyRandom() const {
@@ -108,9 +132,7 @@ absl::Status OpChildren::Apply(size_t i, bool last, OpContext* parent, Value* va
   OpContext context = *parent;
   context.random = parent->key.RandomOf(child.path_hash);
   if (!last) context.target = nullptr;
-  const absl::Status status = child.op->Apply(&context, value);
-  if (status.ok() || status.message().substr(0, 4) == "ops[") return status;
-  return Prefixed(child.label, status);
+  return AtStep(child.label, child.op->Apply(&context, value));
 }
 
 void DryOutcomes::Add(const Value& value, size_t bytes) {

@@ -1,4 +1,4 @@
-// Ops inside another op: how random_apply and one_of hold theirs.
+// Ops inside another op, used by random_apply and one_of.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OP_CHILDREN_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OP_CHILDREN_H_
 
@@ -14,12 +14,12 @@
 
 namespace penstock {
 
-// An op may be this many ops deep inside others.
+// The maximum nesting depth of an op.
 constexpr int kMaxOpDepth = 8;
 
-// What holds for the names in one list of ops at `path` ("ops", "ops[2].random_apply.ops"): a name is no number (which
-// ops without a name have), has no '/' (which stands between parent and child), and occurs once, since ops of one name
-// would draw the same numbers. Adds an error for each that breaks a rule.
+// Checks the op names in one list of ops at `path` ("ops", "ops[2].random_apply.ops"). A name must not be a number,
+// which identifies ops without a name. It must not contain '/', which separates parent and child. It must be unique,
+// because ops with the same name would draw the same numbers. Adds an error per violation.
 void CheckOpNames(const google::protobuf::RepeatedPtrField<v1::Op>& ops, std::string_view path,
                   std::vector<std::string>* errors);
 
@@ -27,21 +27,24 @@ void CheckOpNames(const google::protobuf::RepeatedPtrField<v1::Op>& ops, std::st
 class OpChildren {
  public:
   enum class Kind : uint8_t {
-    kSequence,      // each works on what the one before it left
-    kAlternatives,  // each works on the parent's input
+    kSequence,      // each op receives the result of the previous one
+    kAlternatives,  // each op receives the parent's input
   };
 
-  // Builds the ops in `specs`, the parent's field `ops`. Every alternative, or the sequence as a whole, must keep the
-  // parent's input type: dtype, channels, and the sides that are known; images stay images. After a mistake at least
-  // one error was added and the object is of no use.
+  // Builds the ops in `specs`, the parent's field `ops`. A sequence must keep the parent's input type: dtype, channels
+  // and known sides, and images stay images. Alternatives may change known sides if all of them produce the same ones.
+  // After a mistake, it has added at least one error and the object is unusable.
   static OpChildren Create(const OpSetup& parent, const google::protobuf::RepeatedPtrField<v1::Op>& specs, Kind kind);
 
   size_t size() const { return children_.size(); }
+  // Returns the type of the result of every alternative. A side that differs between them is kAnySize. A sequence keeps
+  // the type of the input.
+  const ValueType& output() const { return output_; }
   bool AnyRandom() const;
 
-  // Applies child i as a part of the parent's Apply. Its draws begin at their own beginning: they are named
-  // "PARENT/CHILD", a child being its declared name or its number. `last`: nothing else changes the value afterwards
-  // inside the parent, so that the pixels may go to the parent's target. Errors name the child.
+  // Applies child i as part of the parent's Apply. Its draws are independent of the parent's. They are named
+  // "PARENT/CHILD", where a child is its declared name or its number. Set `last` if no other op inside the parent
+  // changes the value afterwards; the pixels may then go to the parent's target. Errors name the child.
   absl::Status Apply(size_t i, bool last, OpContext* parent, Value* value) const;
 
  private:
@@ -51,19 +54,23 @@ class OpChildren {
     uint64_t path_hash = 0;
   };
 
+  // Merges the result type of one more alternative into output_.
+  void JoinSides(const OpSetup& setup, bool first, const ValueType& type);
+
   std::vector<Child> children_;
+  ValueType output_;
 };
 
-// The dry run of an op that does one of several things: gathers what each would leave and take, and answers for all.
+// The dry run of an op that does one of several things. Combines the values and bytes of all outcomes.
 class DryOutcomes {
  public:
-  // `is_image`: the parent's input is an image.
+  // `is_image` states whether the parent's input is an image.
   DryOutcomes(bool is_image, const Value& input) : is_image_(is_image), result_(input) {}
 
-  // One outcome: the value that it leaves, and the bytes that it takes up to there.
+  // Adds one outcome: its result, and the bytes that it needs.
   void Add(const Value& value, size_t bytes);
-  // The most that any outcome takes goes to the context's count. An image counts as lying in memory afterwards, with
-  // the largest sides of all outcomes.
+  // Adds the maximum bytes of all outcomes to the context's count. An image counts as realized afterwards, with the
+  // largest sides of all outcomes.
   void Finish(OpContext* context, Value* value);
 
  private:

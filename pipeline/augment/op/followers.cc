@@ -7,9 +7,8 @@
 namespace penstock {
 namespace {
 
-constexpr uint8_t kBackground[3] = {0, 0, 0};
-
-// The inverse of a warp's map up to a common factor: from the input's pixels to the result's, 3 x 3 by rows.
+// Returns the inverse of a warp's map up to a common factor: from the input's pixels to those of the result, 3 x 3 by
+// rows.
 std::array<double, 9> Inverse(const WarpMap& map) {
   const auto& k = map.k;
   return {k[4] - k[5] * k[7],        k[2] * k[7] - k[1],        k[1] * k[5] - k[2] * k[4],
@@ -19,16 +18,18 @@ std::array<double, 9> Inverse(const WarpMap& map) {
 
 }  // namespace
 
-ImageMove ImageMove::Window(const Rect& window, PadMode mode) {
+ImageMove ImageMove::Window(const Rect& window, PadMode mode, std::span<const uint16_t> mask_fill) {
   ImageMove move;
   move.kind = Kind::kWindow;
   move.window = window;
   move.mode = mode;
+  move.mask_fill = mask_fill;
   return move;
 }
 
-ImageMove ImageMove::Warp(const WarpMap& map, int width, int height) {
+ImageMove ImageMove::Warp(const WarpMap& map, int width, int height, std::span<const uint16_t> mask_fill) {
   ImageMove move;
+  move.mask_fill = mask_fill;
   move.map = map;
   move.width = width;
   move.height = height;
@@ -80,6 +81,7 @@ void Followers::Start(int width, int height) {
   height_ = height;
   boxes_.clear();
   masks_.clear();
+  fills_.clear();
 }
 
 void Followers::AddBox(double x0, double y0, double x1, double y1) {
@@ -109,14 +111,15 @@ void Followers::MoveBox(const ImageMove& move, Box* box) const {
     return;
   }
   const std::array<double, 9> m = Inverse(move.map);
-  // Seen from the image's center, which a map that shows anything of the image keeps in front of the horizon.
+  // The sign at the image's center. A map that shows any of the image keeps the center in front of the horizon.
   const double middle = m[6] * (width_ * 0.5) + m[7] * (height_ * 0.5) + m[8];
   Box moved{INFINITY, INFINITY, -INFINITY, -INFINITY, box->visible};
   for (const double x : {box->x0, box->x1}) {
     for (const double y : {box->y0, box->y1}) {
       const double w = m[6] * x + m[7] * y + m[8];
       const double u = (m[0] * x + m[1] * y + m[2]) / w, v = (m[3] * x + m[4] * y + m[5]) / w;
-      // Behind the horizon, or a map that joins pixels to a line: its place is not known. The whole image holds it.
+      // The corner is behind the horizon, or the map collapses pixels to a line, so its position is unknown. The whole
+      // image contains it.
       if (!(w * middle > 0) || !std::isfinite(u) || !std::isfinite(v)) {
         *box = {0, 0, 1.0 * move.width, 1.0 * move.height, box->visible};
         return;
@@ -135,19 +138,22 @@ void Followers::Apply(const ImageMove& move, Arena* arena) {
     if (box.kept) MoveBox(move, &box);
   }
   const int width = move.new_width(), height = move.new_height();
-  const size_t row = static_cast<size_t>(width);
-  for (ImageView& mask : masks_) {
+  for (size_t i = 0; i < masks_.size(); ++i) {
+    ImageView& mask = masks_[i];
     if (move.kind == ImageMove::Kind::kWindow && move.window.Inside(mask.width, mask.height)) {
       mask = mask.Crop(move.window);
       continue;
     }
+    const size_t row = static_cast<size_t>(width) * static_cast<size_t>(mask.channels);
+    const uint16_t outside = move.mask_fill.empty() ? fills_[i] : move.mask_fill[i];
+    const uint8_t low = static_cast<uint8_t>(outside), fill[3] = {low, static_cast<uint8_t>(outside >> 8), low};
     uint8_t* pixels = arena->Acquire(row * static_cast<size_t>(height));
     if (move.kind == ImageMove::Kind::kWindow) {
-      CopyWindow(mask, move.window, move.mode, kBackground, {pixels, row});
+      CopyWindow(mask, move.window, move.mode, fill, {pixels, row});
     } else {
-      Warp(mask, move.map, WarpSampling::kNearest, kBackground, width, height, {pixels, row});
+      Warp(mask, move.map, WarpSampling::kNearest, fill, width, height, {pixels, row});
     }
-    mask = {pixels, width, height, 1, row};
+    mask = {pixels, width, height, mask.channels, row};
   }
   width_ = width;
   height_ = height;
@@ -156,11 +162,17 @@ void Followers::Apply(const ImageMove& move, Arena* arena) {
   }
 }
 
+void Followers::StartMeasuring(const std::vector<DType>& masks) {
+  masks_.clear();
+  for (const DType type : masks) masks_.push_back({.channels = static_cast<int>(DTypeSize(type))});
+}
+
 size_t Followers::ApplyBytes(const ImageMove& move) const {
   if (masks_.empty()) return 0;
   const size_t width = static_cast<size_t>(move.new_width()), height = static_cast<size_t>(move.new_height());
-  // The warp's table of columns, once at a time.
-  return masks_.size() * (width * height + Arena::kSlack) + 4 * width;
+  size_t bytes = 4 * width;  // the warp's table of columns, shared by the masks
+  for (const ImageView& mask : masks_) bytes += width * height * static_cast<size_t>(mask.channels) + Arena::kSlack;
+  return bytes;
 }
 
 }  // namespace penstock

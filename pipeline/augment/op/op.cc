@@ -35,7 +35,7 @@ void OpSetup::Error(std::string_view field, std::string_view message) const {
 }
 
 void OpSetup::WrongInputNoImage() const {
-  // What was decoded and is numbers by now: that op comes too early.
+  // A decoded image that an earlier op has converted to numbers.
   const bool numbers = input.dtype != DType::kUint8 && input.shape.size() == 3;
   WrongInput(numbers ? "a uint8 image; put it before what makes numbers of the image (normalize, cast)"
                      : "a uint8 image; put decode_image before it");

@@ -1,5 +1,5 @@
-// One op of a pipeline: what it does to a column's value in one row. ../README.md says how to add one; checks, fusion,
-// random keys, memory accounting and contact sheets then know it.
+// One op of a pipeline: changes a column's value in one row. ../README.md describes how to add one. Checks, fusion,
+// random keys, memory accounting and contact sheets then support it.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OP_OP_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OP_OP_H_
 
@@ -20,32 +20,33 @@
 
 namespace penstock {
 
-// What an op gets beside its value. Lives as long as one op on one row.
+// The inputs of an op besides its value. Lives as long as one op runs on one row.
 struct OpContext {
   ImageTools* tools = nullptr;
-  // The op's own draws for this sample. Every op starts at its own beginning, whatever ran before it.
+  // The op's own draws for this sample. They do not depend on the ops that ran before it.
   SampleRandom random{0, 0, 0};
-  // What `random` was made of, for ops that hold others.
+  // The key of `random`, for ops that contain others.
   SampleKey key;
-  // Where the column's final tensor belongs, when this is its last op; else null: take memory from the arena.
+  // The memory for the column's final tensor if this is its last op. Otherwise null, and the op allocates from the
+  // arena.
   uint8_t* target = nullptr;
-  // Damage fails the row even under a lenient op.
+  // Whether damage fails the row even under a lenient op.
   bool strict = false;
-  // Set when a lenient op met damage.
+  // Set to true when a lenient op encounters damage.
   bool* damaged = nullptr;
-  // Not null in a dry run: nothing is decoded, drawn or written; Apply gives the value that takes most memory and
-  // adds the bytes that it would take here.
+  // Not null in a dry run: nothing is decoded, drawn or written. Apply then returns the value that needs the most
+  // memory, and adds the bytes that it would allocate.
   size_t* dry_bytes = nullptr;
-  // The boxes and masks of this column's image; null where it has none.
+  // The boxes and masks of this column's image, or null.
   Followers* followers = nullptr;
 
   bool dry() const { return dry_bytes != nullptr; }
-  // Memory for a tensor: the target, or the arena's. Null in a dry run.
+  // Returns memory for a tensor, from the target or the arena. Returns null in a dry run.
   uint8_t* Output(size_t bytes);
-  // Makes the pixels of `image` lie in memory.
+  // Ensures that the pixels of `image` are in memory.
   absl::Status Realize(LazyImage* image);
-  // Every op that moves an image's pixels says each move here once, in a dry run too (then the one that takes most
-  // memory), so that boxes and masks follow.
+  // Reports a move to boxes and masks. Every op that moves an image's pixels must call it once per move. In a dry run,
+  // it reports the move that needs the most memory.
   void Moved(const ImageMove& move);
 };
 
@@ -53,36 +54,41 @@ class Op {
  public:
   virtual ~Op() = default;
 
-  // Whether it draws. A deterministic op that makes an image is part of what the decoded-image cache keeps.
+  // Returns whether it draws. The decoded-image cache includes deterministic ops that make an image.
   virtual bool IsRandom() const { return false; }
-  // Whether Apply leaves its result in Value::image rather than in Value::data.
+  // Returns whether Apply stores its result in Value::image rather than in Value::data.
   virtual bool MakesImage() const { return true; }
 
-  // Replaces the value, which has the input type of the factory's setup, by one of the type that the factory gave.
-  // Thread-safe. Errors are the record's fault and do not name op or column: the caller does.
+  // Replaces the value, which has the input type of the factory's setup, with one of the type that the factory
+  // returned. Thread-safe. Errors describe invalid records. They do not name the op or the column; the caller adds
+  // both.
   virtual absl::Status Apply(OpContext* context, Value* value) const = 0;
 };
 
-// What a factory sees.
+// The input of a factory.
 struct OpSetup {
   const v1::Op* spec = nullptr;
   ValueType input;
   ImageLimits limits = {};
-  std::string path;         // "ops[2].random_resized_crop", lives as long as the op
-  std::string random_path;  // what the op's draws are named by: its declared name, or its number
+  bool whole_images = false;  // errors { check: WHOLE_IMAGE }
+  bool is_mask = false;       // the column is one of annotations.masks
+  // The element types of the masks that follow the column's image. Null if a mistake in the annotations hides them.
+  const std::vector<DType>* masks = nullptr;
+  std::string path;         // "ops[2].random_resized_crop"; valid as long as the op
+  std::string random_path;  // names the op's draws: its declared name, or its number
   std::string column;
-  int depth = 0;  // how many ops it is inside of
+  int depth = 0;  // number of ops around it
 
-  // Where mistakes go: "PATH.FIELD: MESSAGE".
+  // Receives the mistakes as "PATH.FIELD: MESSAGE".
   std::vector<std::string>* errors = nullptr;
   void Error(std::string_view field, std::string_view message) const;
-  // As above, for an input of the wrong type.
+  // Reports an input of the wrong type. `wanted` names the accepted types.
   void WrongInput(std::string_view wanted) const;
-  // The same of an op that works on pictures.
+  // Reports that an op on pictures has another input.
   void WrongInputNoImage() const;
 };
 
-// Name of the op that is set, such as "resize"; empty when none is.
+// Returns the name of the op that is set, such as "resize", or "" if none is.
 std::string OpName(const v1::Op& op);
 
 }  // namespace penstock

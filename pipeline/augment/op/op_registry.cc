@@ -10,7 +10,7 @@ namespace {
 
 using Registry = std::map<std::string, OpFactory, std::less<>>;
 
-// Made by whichever file registers first: their order before main is the linker's.
+// The first registration creates it, because the linker decides the order in which files register before main.
 Registry& Ops() {
   static Registry* const ops = new Registry;
   return *ops;

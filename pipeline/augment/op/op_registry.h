@@ -1,9 +1,9 @@
-// The ops that this program has. An op puts itself here from its own file:
+// The ops that this program has. An op registers itself from its own file:
 //
 //   const OpRegistration kRegistration{"center_crop", MakeCenterCrop};
 //
-// Its file's object is linked whether or not something refers to it (../ops/CMakeLists.txt). All registrations are made
-// before main; afterwards the registry is only read, by any thread.
+// The file's object is linked even if nothing refers to it (../ops/CMakeLists.txt). All registrations run before main.
+// Afterwards the registry is read-only, and any thread may use it.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OP_OP_REGISTRY_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OP_OP_REGISTRY_H_
 
@@ -16,18 +16,19 @@
 
 namespace penstock {
 
-// Makes the op and its output type; or null after at least one error.
+// Makes the op and sets its output type. On a mistake, adds at least one error and returns null.
 using OpFactory = std::unique_ptr<Op> (*)(const OpSetup& setup, ValueType* output);
 
-// At namespace scope. `name` is the op's field in the Op message. Ends the process when the name is taken.
+// Registers an op; use it at namespace scope. `name` is the op's field in the Op message. Aborts the process if the
+// name is already registered.
 struct OpRegistration {
   OpRegistration(std::string_view name, OpFactory factory);
 };
 
-// The factory of an op, such as "resize"; null when none of this name is registered.
+// Returns the factory of an op, such as "resize", or null if none has this name.
 OpFactory FindOp(std::string_view name);
 
-// All names, sorted.
+// Returns all names, sorted.
 std::vector<std::string> RegisteredOps();
 
 }  // namespace penstock

@@ -16,7 +16,7 @@ namespace {
 
 class Registry {
  public:
-  // Lives for ever: ops register before main, from any file.
+  // Returns the registry, which is never destroyed: ops in any file register before main.
   static Registry& Get() {
     static Registry* registry = new Registry;
     return *registry;

@@ -1,4 +1,4 @@
-// The inside of own_op.h: what pipelines ask the registry.
+// Internal functions of own_op.h that pipelines use.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OP_OWN_OP_REGISTRY_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OP_OWN_OP_REGISTRY_H_
 
@@ -10,10 +10,10 @@
 
 namespace penstock {
 
-// Null when no op of this name is registered. Ops are never taken out again.
+// Returns the op of this name, or null. Registered ops are never removed.
 const OwnOp* FindOwnOp(std::string_view name);
 
-// Adds name and version of every custom op in `op`, also of those inside others. Adds nothing when there is none.
+// Adds the name and version of every custom op in `op`, including inner ops.
 void AddOwnOpVersions(const v1::Op& op, Fingerprint* fingerprint);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// What names the random draws of one sample.
+// The key of one sample's random draws.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OP_SAMPLE_KEY_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OP_SAMPLE_KEY_H_
 
@@ -9,15 +9,15 @@
 
 namespace penstock {
 
-// What the random draws of a sample depend on, with the op's path: nothing else ever does.
+// All values, besides the op's path, that the random draws of a sample depend on.
 struct SampleKey {
   uint64_t seed = 0;  // order.seed
   uint64_t epoch = 0;
   uint16_t repeat = 0;     // position / N
-  uint64_t record_id = 0;  // number of the record in the snapshot, shards in sorted order
+  uint64_t record_id = 0;  // index of the record in the snapshot, shards in sorted order
 
-  // The draws of the op at a path, from their beginning. `path_hash` is Hash64 of the op's declared name or its
-  // number in its list; of an op inside another, of "PARENT/CHILD".
+  // Returns the generator for the op at a path. `path_hash` is Hash64 of the op's declared name or its number in its
+  // list. For an inner op it is the hash of "PARENT/CHILD".
   SampleRandom RandomOf(uint64_t path_hash) const {
     return SampleRandom(HashWords({seed, epoch, path_hash}), record_id, repeat);
   }

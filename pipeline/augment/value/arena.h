@@ -1,4 +1,4 @@
-// Buffers of one row, used again for the next.
+// Buffers of one row, reused for the next.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_VALUE_ARENA_H_
 #define PENSTOCK_PIPELINE_AUGMENT_VALUE_ARENA_H_
 
@@ -9,23 +9,23 @@
 
 namespace penstock {
 
-// Buffers are handed out in order and all taken back at once: the n-th buffer of a row has the n-th block, so that
-// rows of one pipeline soon allocate nothing. Not thread-safe.
+// Hands out buffers in order and releases all of them at once. The n-th buffer of every row uses the n-th block, so
+// that rows of one pipeline soon allocate nothing. Not thread-safe.
 class Arena {
  public:
-  // A buffer of at least `bytes` (and 64 of slack), uninitialized, valid until Reset.
+  // Returns an uninitialized buffer of at least `bytes` (plus 64 of slack), valid until Reset.
   uint8_t* Acquire(size_t bytes) {
     if (used_ == blocks_.size()) blocks_.emplace_back();
     Block& block = blocks_[used_++];
     if (block.size < bytes + kSlack) {
-      block.memory.reset();  // before the new one is there
+      block.memory.reset();  // freed before the new block is allocated
       block.memory = std::make_unique_for_overwrite<uint8_t[]>(bytes + kSlack);
       block.size = bytes + kSlack;
     }
     return block.memory.get();
   }
 
-  // Takes all buffers back. Blocks are kept up to `keep` bytes in all; the rest is freed.
+  // Releases all buffers. Keeps blocks of up to `keep` bytes in total and frees the others.
   void Reset(size_t keep) {
     used_ = 0;
     size_t held = 0;

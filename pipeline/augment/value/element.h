@@ -1,4 +1,4 @@
-// Elements of tensors as C++ values: one place that knows how each DType lies in memory and converts.
+// Elements of tensors as C++ values: the memory layout of each DType and the conversions, in one place.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_VALUE_ELEMENT_H_
 #define PENSTOCK_PIPELINE_AUGMENT_VALUE_ELEMENT_H_
 
@@ -14,7 +14,7 @@
 
 namespace penstock {
 
-// Types whose bits lie in memory as another's.
+// Types that share their memory layout with another type.
 struct HalfElement {
   uint16_t bits;
 };
@@ -25,7 +25,7 @@ struct BoolElement {
   uint8_t byte;
 };
 
-// Unaligned.
+// Accesses memory of any alignment.
 template <typename T>
 T LoadElement(const uint8_t* from) {
   T value;
@@ -37,7 +37,8 @@ void StoreElement(uint8_t* to, T value) {
   std::memcpy(to, &value, sizeof(T));
 }
 
-// The number in arithmetic form: float for the float types of up to 32 bits, else itself.
+// Returns the number for arithmetic: float for the float types of up to 32 bits, a 0 or 1 for bool, otherwise the
+// element.
 template <typename T>
 auto ElementValue(T element) {
   if constexpr (std::is_same_v<T, HalfElement>) {
@@ -51,8 +52,8 @@ auto ElementValue(T element) {
   }
 }
 
-// To an integer: fractions are cut off, values out of range become the nearest bound, NaN becomes 0. To a float:
-// to nearest even (to the 16-bit ones by way of float32). To bool: whether it is not 0.
+// Converts an element. To an integer: truncates fractions, clamps values that are out of range, and maps NaN to 0. To a
+// float: rounds to nearest even (to the 16-bit types through float32). To bool: true if it is not 0.
 template <typename To, typename From>
 To ConvertElement(From from) {
   const auto value = ElementValue(from);
@@ -66,7 +67,7 @@ To ConvertElement(From from) {
   } else if constexpr (std::is_floating_point_v<To>) {
     return static_cast<To>(value);
   } else if constexpr (std::is_floating_point_v<Wide>) {
-    // max() + 1 is a power of two, exact in every float type.
+    // max() + 1 is a power of two, which every float type represents exactly.
     const Wide bound = std::ldexp(Wide{1}, std::numeric_limits<To>::digits);
     if (value != value) return To{0};
     if (value >= bound) return std::numeric_limits<To>::max();

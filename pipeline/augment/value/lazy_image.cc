@@ -1,5 +1,6 @@
 #include "pipeline/augment/value/lazy_image.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -7,6 +8,7 @@
 #include "base/check.h"
 #include "base/fault.h"
 #include "base/status_macros.h"
+#include "pipeline/augment/value/step_error.h"
 #include "pipeline/image/copy_rows.h"
 #include "pipeline/image/formats/decode_other.h"
 #include "pipeline/image/formats/png.h"
@@ -19,7 +21,7 @@ size_t DenseBytes(int width, int height, int channels) {
   return static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(channels);
 }
 
-// Hands rows on, and has the time that they take there counted as the resize's.
+// Passes rows on and counts the time of that as the resize's.
 class TimedSink final : public ImageSink {
  public:
   TimedSink(StageTimes* times, ImageSink* sink) : times_(times), sink_(sink) {}
@@ -34,11 +36,31 @@ class TimedSink final : public ImageSink {
   ImageSink* const sink_;
 };
 
-// Other formats are decoded as a whole.
+// Passes on a part of the rows that it receives.
+class CroppingSink final : public ImageSink {
+ public:
+  CroppingSink(const Rect& part, ImageSink* sink) : part_(part), sink_(sink) {}
+  void Rows(const ImageView& rows) override {
+    const int begin = std::max(part_.y - y_, 0), end = std::min(part_.y + part_.height - y_, rows.height);
+    y_ += rows.height;
+    if (begin < end) sink_->Rows(rows.Crop({part_.x, begin, part_.width, end - begin}));
+  }
+  void Restart() override {
+    y_ = 0;
+    sink_->Restart();
+  }
+
+ private:
+  const Rect part_;
+  ImageSink* const sink_;
+  int y_ = 0;  // index of the next row
+};
+
+// Other formats are decoded completely.
 bool DecodesParts(ImageFormat format) { return format == ImageFormat::kJpeg || format == ImageFormat::kPng; }
 
 absl::Status Labeled(std::string_view label, const absl::Status& status) {
-  return WithFault(Fault::kDamagedImage, Prefixed(label, status));
+  return WithFault(Fault::kDamagedImage, AtStep(label, status));
 }
 
 }  // namespace
@@ -111,11 +133,18 @@ bool LazyImage::TakesDecodedRows() const {
   return DecodesParts(decoding_.header.format) && decoding_.header.orientation == 1 && TakesRows(Plan());
 }
 
-// `stored` of the source as it is stored.
+// Decodes the part `stored`, in coordinates of the stored image.
 absl::Status LazyImage::DecodeTo(ImageTools* tools, const Rect& stored, ImageSink* sink, bool* damaged) const {
+  if (!decoding_.whole) return DecodePart(tools, stored, sink, damaged);
+  CroppingSink part(stored, sink);
+  return DecodePart(tools, {0, 0, decoding_.header.width, decoding_.header.height}, &part, damaged);
+}
+
+absl::Status LazyImage::DecodePart(ImageTools* tools, const Rect& stored, ImageSink* sink, bool* damaged) const {
   const StageTimes::Scope decode(&tools->times, StageTimes::kDecode);
   if (decoding_.header.format == ImageFormat::kPng) {
-    const absl::Status status = DecodePng(&tools->png, decoding_.bytes, decoding_.header, stored, channels_, sink);
+    const absl::Status status =
+        DecodePng(&tools->png, decoding_.bytes, decoding_.header, stored, channels_, sink, decoding_.classes);
     return status.ok() ? status : Labeled(decoding_.label, status);
   }
   const auto result = tools->jpeg.Decode(
@@ -125,7 +154,7 @@ absl::Status LazyImage::DecodeTo(ImageTools* tools, const Rect& stored, ImageSin
   return absl::OkStatus();
 }
 
-// `rect` of the upright source.
+// Decodes the part `rect`, in coordinates of the upright image.
 absl::Status LazyImage::Decode(ImageTools* tools, const Rect& rect, uint8_t* out, size_t stride, bool* damaged) const {
   const ImageHeader& header = decoding_.header;
   const Rect stored = StoredRect(rect, header.orientation, header.width, header.height);
@@ -153,7 +182,7 @@ absl::Status LazyImage::Store(ImageTools* tools, uint8_t* out, size_t stride, bo
     uint8_t* pixels = tools->arena.Acquire(DenseBytes(header.width, header.height, channels_));
     {
       const StageTimes::Scope decode(&tools->times, StageTimes::kDecode);
-      const absl::Status status = DecodeOther(decoding_.bytes, header, channels_, pixels, row);
+      const absl::Status status = DecodeOther(decoding_.bytes, header, channels_, pixels, row, decoding_.classes);
       if (!status.ok()) return Labeled(decoding_.label, status);
     }
     ImageView view{pixels, header.width, header.height, channels_, row};

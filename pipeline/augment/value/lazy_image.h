@@ -1,8 +1,8 @@
-// An image whose crop, resize and mirror wait until someone needs the pixels. This is where decoding and geometry
-// become one step: only the pixels that the final window depends on are ever decoded, and the resize writes straight
-// to where the row wants them.
+// An image whose crop, resize and mirror are deferred until an op needs the pixels. Decoding and geometry become one
+// step: only the pixels that the final window depends on are decoded, and the resize writes directly to the row's
+// memory.
 //
-// Waiting changes no byte: what cannot be joined exactly is done first (see CanResize).
+// Deferring changes no byte: operations that cannot be combined exactly are executed first (see CanResize).
 #ifndef PENSTOCK_PIPELINE_AUGMENT_VALUE_LAZY_IMAGE_H_
 #define PENSTOCK_PIPELINE_AUGMENT_VALUE_LAZY_IMAGE_H_
 
@@ -18,75 +18,85 @@
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 #include "pipeline/image/png/png_reader.h"
 #include "pipeline/image/resize/resize.h"
+#include "pipeline/image/warp.h"
 
 namespace penstock {
 
-// The tools of one thread that turn a LazyImage into pixels.
+// The tools of one thread that realize a LazyImage.
 struct ImageTools {
   JpegDecoder jpeg;
   PngReader png;
   Resizer resizer;
   Arena arena;
   StageTimes times;
+  // The sampling of ops with filter BILINEAR. Only ConformanceDigest uses another value than kBilinear.
+  WarpSampling bilinear = WarpSampling::kBilinear;
+
+  WarpSampling Sampling(WarpSampling wanted) const { return wanted == WarpSampling::kNearest ? wanted : bilinear; }
 };
 
 class LazyImage {
  public:
-  // How the encoded source is to be decoded.
+  // Parameters for decoding the encoded source.
   struct Decoding {
     std::string_view bytes;  // must outlive the image
-    ImageHeader header;      // of ProbeImage, within the limits
+    ImageHeader header;      // from ProbeImage, within the limits
     ImageLimits limits = {};
-    int channels = 3;
+    int channels = 3;      // 2: a PNG of 16-bit classes
+    bool classes = false;  // a mask: color numbers of a palette (StorePngPixels, DecodeOther)
     bool lenient = false;
-    bool upright = false;         // turn by the header's orientation
-    std::string_view label = {};  // of the op, for messages; must outlive the image
+    bool upright = false;         // rotate by the header's orientation
+    bool whole = false;           // decode everything, so that damage outside the needed part is an error too
+    std::string_view label = {};  // label of the op, for messages; must outlive the image
   };
 
   LazyImage() = default;
   static LazyImage Encoded(const Decoding& decoding);
-  // `view` must outlive the image. Its data may be null in an image that is only measured.
+  // `view` must outlive the image. Its data may be null if the image is only measured.
   static LazyImage InMemory(const ImageView& view);
 
-  // Size after what waits.
+  // Returns the size after the deferred steps.
   int width() const { return window_.width; }
   int height() const { return window_.height; }
   int channels() const { return channels_; }
 
-  // Keeps `rect`, which must be inside.
+  // Crops to `rect`, which must be inside the image.
   void Crop(const Rect& rect);
   // Mirrors left to right.
   void Flip() { flip_ = !flip_; }
-  // Whether Resize may be called now. Not after another resize or a mirror: call Realize first.
+  // Returns whether Resize may be called now. After another resize or a mirror, call Realize first.
   bool CanResize() const { return !resized_ && !flip_; }
   void Resize(int width, int height, ResizeMethod method, ResizeFilter filter);
 
-  // Writes the pixels: height() rows at `stride` bytes, dense pixels. Sets *damaged when a lenient decode met damage.
+  // Writes height() rows of dense pixels at `stride` bytes. Sets *damaged if a lenient decode encounters damage.
   absl::Status Store(ImageTools* tools, uint8_t* out, size_t stride, bool* damaged) const;
-  // The pixels in memory: where they lie already, or else made in the arena. *this is then that memory.
+  // Realizes the pixels: uses them in place if they are in memory, otherwise computes them in the arena.
+  // Afterwards *this refers to that memory.
   absl::Status Realize(ImageTools* tools, bool* damaged);
-  // The pixels, after Realize.
+  // Returns the pixels. Requires Realize.
   const ImageView& view() const { return memory_; }
   bool IsRealized() const;
 
-  // Upper bound of what Store takes beside `out`, and Realize with it; pixels are not touched.
+  // Returns an upper bound of the memory that Store and Realize allocate besides `out`. Reads no pixels.
   size_t StoreBytes() const;
-  // Counts Realize's bytes into *bytes and takes its place in an image that is only measured.
+  // Replaces Realize for an image that is only measured: adds its bytes to *bytes.
   void PretendRealized(size_t* bytes);
 
  private:
   ResizePlan Plan() const;
   absl::Status StoreFrom(ImageTools* tools, const ImageView& source, const Rect& at, uint8_t* out, size_t stride) const;
-  // Whether decoded rows go through the resize one by one, so that there is no image between the two.
+  // Returns whether decoded rows go through the resize one by one, without an image in between.
   bool TakesDecodedRows() const;
   absl::Status DecodeTo(ImageTools* tools, const Rect& stored, ImageSink* sink, bool* damaged) const;
+  absl::Status DecodePart(ImageTools* tools, const Rect& stored, ImageSink* sink, bool* damaged) const;
   absl::Status Decode(ImageTools* tools, const Rect& rect, uint8_t* out, size_t stride, bool* damaged) const;
 
   ImageView memory_;  // the source, unless encoded_
   bool encoded_ = false;
   Decoding decoding_;
   int channels_ = 0;
-  // The part of the source that counts; what it is resized to; the part of that which is kept; mirrored at the end.
+  // The used part of the source, its size after the resize, the part of that which is kept, and whether it is mirrored
+  // at the end.
   Rect box_;
   bool resized_ = false;
   int resized_width_ = 0, resized_height_ = 0;

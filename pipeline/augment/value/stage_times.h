@@ -1,5 +1,5 @@
-// Where the time of one row goes. Stages lie inside each other (an op that needs pixels has them decoded), and each is
-// told the time that is its own.
+// Measures the stages of one row. Stages nest (an op that needs pixels triggers their decoding), and each stage counts
+// only its own time.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_VALUE_STAGE_TIMES_H_
 #define PENSTOCK_PIPELINE_AUGMENT_VALUE_STAGE_TIMES_H_
 
@@ -12,24 +12,23 @@
 
 namespace penstock {
 
-// Of one thread; not thread-safe.
+// Stage times of one thread. Not thread-safe.
 class StageTimes {
  public:
-  // Stages of every pipeline; a pipeline's own follow.
+  // Stages of every pipeline. The ops of a pipeline follow.
   enum : size_t { kOther, kParse, kDecode, kResize, kFixedStages };
 
-  // A stage in time. One that a stage comes back to again and again (strips of rows to the resize) is one span, with
-  // the time that it had of it.
+  // The interval of a stage. Repeated visits within another stage (strips of rows that go to the resize) form one span.
   struct Span {
     size_t stage = kOther;
-    size_t parent = kNoParent;  // in spans(); that it lies in
+    size_t parent = kNoParent;  // index in spans() of the enclosing span
     Nanos begin = 0, end = 0;
-    Nanos inside = 0;  // of all its visits, stages inside it included
+    Nanos inside = 0;  // total of all its visits, including nested stages
   };
   static constexpr size_t kNoParent = SIZE_MAX;
-  static constexpr size_t kMostSpans = 64;  // of a row; further ones are left out
+  static constexpr size_t kMostSpans = 64;  // maximum per row; later spans are dropped
 
-  // Measures from now on, in kOther, until Stop; also in spans, if `spans`.
+  // Starts measuring, in stage kOther, until Stop. With `spans`, also records spans.
   void Start(const Clock* clock, size_t stages, bool spans = false) {
     clock_ = clock;
     own_.assign(std::max<size_t>(stages, kFixedStages), 0);
@@ -45,13 +44,13 @@ class StageTimes {
     clock_ = nullptr;
   }
   bool on() const { return clock_ != nullptr; }
-  // Of the last Start: each stage's own time.
+  // Returns each stage's own time since the last Start.
   const std::vector<Nanos>& own() const { return own_; }
-  // Of the last Start, if it was to keep them: those that hold others before these.
+  // Returns the spans since the last Start, if it recorded them. Enclosing spans precede nested ones.
   const std::vector<Span>& spans() const { return spans_; }
 
-  // While it lives the time is `stage`'s, and then again that of the stage around it. A branch when nothing is
-  // measured.
+  // Assigns the time of its lifetime to `stage`, and later time to the enclosing stage again. Costs only a branch if
+  // measuring is off.
   class Scope {
    public:
     Scope(StageTimes* times, size_t stage) : times_(times->on() ? times : nullptr) {
@@ -78,9 +77,9 @@ class StageTimes {
   };
 
  private:
-  // Now is since_.
+  // The current time is since_.
   size_t Enter(size_t stage) {
-    // Only the last one of those beside it, so that no two lie across each other.
+    // Only the most recent sibling can continue, so that no spans overlap partially.
     for (size_t i = spans_.size(); i-- > 0;) {
       if (spans_[i].parent != span_) continue;
       if (spans_[i].stage == stage) return span_ = i;
@@ -103,13 +102,13 @@ class StageTimes {
     stage_ = stage;
   }
 
-  const Clock* clock_ = nullptr;  // null: nothing is measured
+  const Clock* clock_ = nullptr;  // null: measuring is off
   std::vector<Nanos> own_;
   size_t stage_ = kOther;
   Nanos since_ = 0;
   bool keeps_spans_ = false;
   std::vector<Span> spans_;
-  size_t span_ = kNoParent;  // that it is in
+  size_t span_ = kNoParent;  // the current span
 };
 
 }  // namespace penstock

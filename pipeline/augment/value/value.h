@@ -1,4 +1,4 @@
-// What a column holds between two ops: its type, known when the pipeline is built, and its value in one row.
+// The content of a column between two ops: its type, known when the pipeline is built, and its value in one row.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_VALUE_VALUE_H_
 #define PENSTOCK_PIPELINE_AUGMENT_VALUE_VALUE_H_
 
@@ -12,17 +12,17 @@
 
 namespace penstock {
 
-// A side of an image whose size differs from record to record.
+// A side of an image that varies between records.
 constexpr int64_t kAnySize = -1;
 
 struct ValueType {
   DType dtype = DType::kUint8;
   bool ragged = false;
   bool scalar = false;         // kString only: exactly one string
-  std::vector<int64_t> shape;  // kAnySize where a record decides
+  std::vector<int64_t> shape;  // kAnySize where it varies between records
 
   bool IsEncoded() const { return dtype == DType::kString && scalar; }
-  // uint8, height x width x channels, 1 or 3 of them.
+  // Returns whether it is uint8, height x width x channels, with 1 or 3 channels.
   bool IsImage() const {
     return dtype == DType::kUint8 && !ragged && shape.size() == 3 && (shape[2] == 1 || shape[2] == 3);
   }
@@ -32,15 +32,15 @@ struct ValueType {
     }
     return true;
   }
-  // "uint8 [?, ?, 3]", "string", "ragged int64 [2]".
+  // Returns "uint8 [?, ?, 3]", "string", "ragged int64 [2]" and the like.
   std::string ToString() const;
 };
 
-// Exactly one of: a string (IsEncoded), an image whose pixels may not be there yet (IsImage), a tensor.
+// Holds exactly one of: a string (IsEncoded), an image whose pixels may be deferred (IsImage), a tensor.
 struct Value {
   std::string_view bytes;  // the string, in the record
   LazyImage image;
-  const uint8_t* data = nullptr;  // the tensor: dense, little-endian, at any alignment
+  const uint8_t* data = nullptr;  // the tensor: dense, little-endian, any alignment
 };
 
 }  // namespace penstock

@@ -24,8 +24,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first line is that of https://bford.info/cachedir/; the second tells ours from others'.
+// The first line follows https://bford.info/cachedir/. The second identifies our caches.
 constexpr char kTag[] = "CACHEDIR.TAG";
+constexpr char kLock[] = "lock";
 constexpr char kTagText[] =
     "Signature: 8a477f597d28d172789f06886806bc55\n"
     "# Records that penstockd keeps on disk. `penstock cache clear FOLDER` removes them.\n";
@@ -33,17 +34,22 @@ constexpr const char* kSpaceFiles[] = {"records", "index", "about"};
 
 std::string Beside(const std::string& folder, const char* name) { return absl::StrCat(folder, "/", name); }
 
-bool IsCacheFolder(const std::string& folder) {
-  const absl::StatusOr<std::string> tag = ReadWholeFile(Beside(folder, kTag), 4096);
-  return tag.ok() && *tag == kTagText;
+// Does not follow links or open the file, because opening a FIFO would wait for a writer.
+bool IsRegular(const std::string& path) {
+  struct stat st;
+  return lstat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode);
 }
+
+std::string SmallText(const std::string& path) { return IsRegular(path) ? ReadWholeFile(path, 4096).value_or("") : ""; }
+
+bool HasTag(const std::string& folder) { return SmallText(Beside(folder, kTag)) == kTagText; }
 
 bool IsEmpty(const std::string& folder) {
   std::error_code error;
   return fs::is_empty(folder, error) && !error;
 }
 
-// The space whose folder has that name.
+// Returns the space whose folder has that name.
 std::optional<uint64_t> SpaceOf(const std::string& name) {
   uint64_t space = 0;
   if (name.size() != 16 || !absl::SimpleHexAtoi(name, &space)) return std::nullopt;
@@ -51,6 +57,30 @@ std::optional<uint64_t> SpaceOf(const std::string& name) {
     if (!absl::ascii_isdigit(static_cast<unsigned char>(c)) && (c < 'a' || c > 'f')) return std::nullopt;
   }
   return space;
+}
+
+// Returns whether all files in the folder have names of a cache's files, with at least one besides the tag. If so, a
+// damaged or lost tag is written again.
+bool HoldsCacheFilesAlone(const std::string& folder) {
+  bool any = false;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name == kTag) continue;
+    if (name != kLock && !SpaceOf(name).has_value()) return false;
+    any = true;
+  }
+  return any && !error;
+}
+
+bool IsCacheFolder(const std::string& folder) { return HasTag(folder) || HoldsCacheFilesAlone(folder); }
+
+// Removes a link, a FIFO or an empty folder that has the name of a regular file.
+absl::Status RemoveUnlessRegular(const std::string& path) {
+  struct stat st;
+  if (lstat(path.c_str(), &st) != 0 || S_ISREG(st.st_mode)) return absl::OkStatus();
+  if ((S_ISDIR(st.st_mode) ? rmdir(path.c_str()) : unlink(path.c_str())) == 0) return absl::OkStatus();
+  return ErrnoStatus(errno, absl::StrCat("disk cache: removing ", path, ", which is not a file"));
 }
 
 uint64_t SizeOf(const std::string& path) {
@@ -65,8 +95,7 @@ DiskCacheEntry Describe(const std::string& folder, uint64_t space) {
   const uint64_t index = SizeOf(Beside(place, "index"));
   entry.bytes = SizeOf(Beside(place, "records")) + index;
   entry.records = index / kDiskIndexEntryBytes;
-  const absl::StatusOr<std::string> about = ReadWholeFile(Beside(place, "about"), 4096);
-  if (about.ok()) entry.about = std::string(absl::StripAsciiWhitespace(*about));
+  entry.about = std::string(absl::StripAsciiWhitespace(SmallText(Beside(place, "about"))));
   struct stat st;
   if (stat(place.c_str(), &st) == 0) entry.used_ns = int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec;
   return entry;
@@ -78,16 +107,19 @@ absl::StatusOr<CacheFolderLock> CacheFolderLock::Take(const std::string& folder)
   if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
     return ErrnoStatus(errno, absl::StrCat("disk cache: making the folder ", folder));
   }
-  if (!IsCacheFolder(folder)) {
-    if (!IsEmpty(folder)) {
+  if (!HasTag(folder)) {
+    if (!IsEmpty(folder) && !HoldsCacheFilesAlone(folder)) {
       return absl::InvalidArgumentError(
           absl::StrCat("disk cache: ", folder,
                        " has files in it that are not a cache's: ", "name a folder that is empty, or not there yet"));
     }
+    PS_RETURN_IF_ERROR(RemoveUnlessRegular(Beside(folder, kTag)));
     PS_RETURN_IF_ERROR(WriteFileAtomically(Beside(folder, kTag), kTagText));
   }
-  const std::string path = Beside(folder, "lock");
-  CacheFolderLock lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  const std::string path = Beside(folder, kLock);
+  PS_RETURN_IF_ERROR(RemoveUnlessRegular(path));
+  if (access(path.c_str(), R_OK | W_OK) != 0) chmod(path.c_str(), 0644);
+  CacheFolderLock lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (lock.fd_ < 0) return ErrnoStatus(errno, absl::StrCat("disk cache: opening ", path));
   if (flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return ErrnoStatus(errno, absl::StrCat("disk cache: locking ", path));

@@ -1,5 +1,4 @@
-// The folder of a cache on disk: whose it is, what lies in it, how it is cleared. For the cache itself and for
-// operators.
+// The folder of a disk cache: ownership, contents, removal. Used by the cache and by operators.
 #ifndef PENSTOCK_PIPELINE_CACHE_DISK_CACHE_FOLDER_H_
 #define PENSTOCK_PIPELINE_CACHE_DISK_CACHE_FOLDER_H_
 
@@ -12,12 +11,13 @@
 
 namespace penstock {
 
-// Held while a process writes into the folder; goes with the process, however it ends. Movable.
+// The lock of a process that writes to the folder. The system releases it when the process ends, however it ends.
+// Movable.
 class CacheFolderLock {
  public:
-  // Makes the folder where it is not there (its parent must be) and marks it as a cache's.
-  //   InvalidArgument     it has files in it that are no cache's
-  //   FailedPrecondition  another process writes there
+  // Locks the folder and marks it as a cache. Creates it if it does not exist; its parent must exist.
+  //   InvalidArgument     it contains files that do not belong to a cache
+  //   FailedPrecondition  another process writes to it
   //   others              the disk's error; each names the folder
   static absl::StatusOr<CacheFolderLock> Take(const std::string& folder);
   CacheFolderLock() = default;
@@ -33,24 +33,26 @@ class CacheFolderLock {
 // One data set in the folder.
 struct DiskCacheEntry {
   uint64_t space = 0;
-  std::string about;     // which data set it is, for people
-  uint64_t bytes = 0;    // of its files
-  uint64_t records = 0;  // that its index names
-  int64_t used_ns = 0;   // when it was used last, since 1970
+  std::string about;     // description of the data set for users
+  uint64_t bytes = 0;    // size of its files
+  uint64_t records = 0;  // records in its index
+  int64_t used_ns = 0;   // last use, in nanoseconds since 1970
 };
 
-// What lies in the folder, the latest used first. NotFound, or FailedPrecondition where it is no cache's.
+// Returns the data sets in the folder, the most recently used first. Returns NotFound if the folder does not exist, or
+// FailedPrecondition if it is not a cache.
 absl::StatusOr<std::vector<DiskCacheEntry>> ListDiskCache(const std::string& folder);
 
-// Removes data sets of the folder and returns their bytes: all of them, or `space` alone (NotFound where it is not
-// there). A process that uses them notices within seconds and begins anew; no row is lost. Removes nothing but the
-// cache's own files.
+// Removes data sets of the folder and returns their bytes: all of them, or only `space` (NotFound if it does not
+// exist). A process that uses them detects the removal within seconds and starts again; no row is lost. Removes only
+// the cache's own files.
 absl::StatusOr<uint64_t> ClearDiskCache(const std::string& folder, std::optional<uint64_t> space = std::nullopt);
 
-// What its disk has free for us.
+// Returns the bytes that its disk has free for this user.
 absl::StatusOr<uint64_t> FreeBytes(const std::string& folder);
 
-// A space's folder, as 16 hex digits below the cache's; whether it is there; and its end, with the bytes that it had.
+// SpaceFolder returns a space's folder, 16 hex digits below the cache's folder. HasSpace returns whether it exists.
+// RemoveSpace removes it and returns its bytes.
 std::string SpaceFolder(const std::string& folder, uint64_t space);
 bool HasSpace(const std::string& folder, uint64_t space);
 absl::StatusOr<uint64_t> RemoveSpace(const std::string& folder, uint64_t space);

@@ -9,9 +9,9 @@
 namespace penstock {
 namespace {
 
-// How often folders are looked at that somebody may have removed.
+// Interval of checks whether another process removed a folder.
 constexpr Nanos kLookInterval = 2 * kSecond;
-// How long nothing is admitted after a write has failed.
+// Pause in admission after a failed write.
 constexpr Nanos kPause = 60 * kSecond;
 
 }  // namespace
@@ -37,6 +37,13 @@ absl::StatusOr<std::shared_ptr<DiskCache>> DiskCache::Open(DiskCacheOptions opti
   return cache;
 }
 
+absl::StatusOr<std::shared_ptr<DiskCache>> DiskCache::OpenWithin(DiskCacheOptions options, uint64_t* memory_budget) {
+  options.index_bytes = *memory_budget / 64;
+  options.queue_bytes = std::min(options.queue_bytes, *memory_budget / 32);
+  *memory_budget -= options.index_bytes + options.queue_bytes;
+  return Open(std::move(options));
+}
+
 DiskCache::~DiskCache() { Flush(); }
 
 std::shared_ptr<const void> DiskCache::Use(uint64_t space, const std::string& about) {
@@ -47,7 +54,7 @@ std::shared_ptr<const void> DiskCache::Use(uint64_t space, const std::string& ab
     ++used.users;
   }
   writer_.Post([this, space] { TakeUp(space); });
-  // Not null, and nothing behind it: what counts is its end.
+  // A non-null pointer without an object. Only its deleter matters.
   return {this, [this, space](const void*) { writer_.Post([this, space] { EndUse(space); }); }};
 }
 
@@ -151,7 +158,7 @@ void DiskCache::TakeUp(uint64_t space) {
     Warn(files.status());
     return;
   }
-  // Counted there until now, also where it could not be taken up.
+  // The space counted as unused, even if it cannot be loaded.
   const auto is_this = [space](const DiskCacheEntry& entry) { return entry.space == space; };
   const auto unused = std::find_if(unused_.begin(), unused_.end(), is_this);
   if (unused != unused_.end()) {
@@ -174,7 +181,7 @@ void DiskCache::Write(const CacheKey& key, const std::string& bytes) {
   if (files == nullptr || files->Contains(key.record)) return;
   const bool index_full = (Stats().records + 1) * DiskSpace::kEntryMemory > options_.index_bytes;
   if (index_full || !MakeRoom(kDiskHeaderBytes + bytes.size() + kDiskIndexEntryBytes)) {
-    full_ = true;  // until something goes
+    full_ = true;  // until room becomes free
     return;
   }
   const absl::Status written = files->Append(key.record, bytes);

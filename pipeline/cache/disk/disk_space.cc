@@ -17,10 +17,10 @@
 namespace penstock {
 namespace {
 
-// Of the index at a time, when it is taken up.
+// Bytes of the index per read while it is loaded.
 constexpr size_t kIndexPiece = kDiskIndexEntryBytes * 4096;
 
-// As many bytes as there are, up to `length`.
+// Reads up to `length` bytes and returns their number, which is smaller at the end of the file.
 absl::StatusOr<size_t> ReadAt(int fd, uint64_t offset, size_t length, char* out, const std::string& path) {
   size_t done = 0;
   while (done < length) {
@@ -90,13 +90,13 @@ absl::Status DiskSpace::TakeUpIndex(size_t most_entries) {
     more = n == piece.size();
     for (size_t at = 0; at + kDiskIndexEntryBytes <= n; at += kDiskIndexEntryBytes) {
       const auto place = ParseDiskIndexEntry(space_, std::string_view(piece.data() + at, kDiskIndexEntryBytes));
-      // The bytes of an entry lie in the file before the entry does, and behind those of the one before.
+      // An entry's bytes are written before its index entry, directly after those of the previous entry.
       if (!place.has_value() || place->offset != records_end_ || place->end() > records_size ||
           offsets_.size() >= most_entries) {
         more = false;
         break;
       }
-      offsets_.insert_or_assign(place->record, place->offset);  // a damaged one is written again, behind it
+      offsets_.insert_or_assign(place->record, place->offset);  // a damaged record is written again later in the file
       records_end_ = place->end();
       index_end_ += kDiskIndexEntryBytes;
     }
@@ -152,7 +152,7 @@ absl::Status DiskSpace::Append(uint64_t record, std::string_view bytes) {
   if (Contains(record)) return absl::OkStatus();
   const DiskPlace place{record, records_end_, static_cast<uint32_t>(bytes.size())};
   const std::string records_path = absl::StrCat(folder_, "/records");
-  // The bytes, then what says that they are there: whoever dies between leaves bytes that nothing names.
+  // Writes the bytes before the index entry. A process that dies in between leaves bytes without an index entry.
   PS_RETURN_IF_ERROR(WriteAt(records_fd_, records_end_, DiskHeader(space_, record, bytes), records_path));
   PS_RETURN_IF_ERROR(WriteAt(records_fd_, records_end_ + kDiskHeaderBytes, bytes, records_path));
   PS_RETURN_IF_ERROR(WriteAt(index_fd_, index_end_, DiskIndexEntry(space_, place), absl::StrCat(folder_, "/index")));

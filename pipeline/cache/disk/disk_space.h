@@ -1,5 +1,5 @@
-// The records of one data set in the cache on disk: a folder with the files `records`, `index` and `about`
-// (disk_entry.h). Written by one thread, read by many.
+// The records of one data set in the disk cache: a folder with the files `records`, `index` and `about` (disk_entry.h).
+// One thread writes, and many threads read.
 #ifndef PENSTOCK_PIPELINE_CACHE_DISK_DISK_SPACE_H_
 #define PENSTOCK_PIPELINE_CACHE_DISK_DISK_SPACE_H_
 
@@ -21,37 +21,39 @@ namespace penstock {
 
 class DiskSpace {
  public:
-  // Memory that an entry takes here: in the table, at the load that it has on average.
+  // Memory of an entry in the table, at the table's average load.
   static constexpr size_t kEntryMemory = 48;
 
-  // Opens `folder`, which is made where it is not there, and takes up what is believable of it: what a process that was
-  // killed left behind the last whole entry is cut off. At most `most_entries` are taken up. Errors name the file.
+  // Opens `folder`, creating it if it does not exist, and loads its valid entries. Truncates the bytes after
+  // the last complete entry, which a killed process may leave. Loads at most `most_entries`. Errors name the file.
   static absl::StatusOr<std::unique_ptr<DiskSpace>> Open(const std::string& folder, uint64_t space,
                                                          const std::string& about, size_t most_entries);
   ~DiskSpace();
   DiskSpace(const DiskSpace&) = delete;
   DiskSpace& operator=(const DiskSpace&) = delete;
 
-  // Any thread. Whether the record is here, as far as the index knows.
+  // Returns whether the record is in the index. Any thread may call it.
   bool Contains(uint64_t record) const;
-  // Any thread. Reads the record of `length` bytes into `out`, which has room for kDiskHeaderBytes more.
-  //   the bytes, in `out`   it is here, whole
-  //   nothing               it is not; what was here and is damaged is forgotten, and counted by damaged()
-  // Errors are those of the disk, and name the file.
+  // Reads the record of `length` bytes into `out`, which must have room for kDiskHeaderBytes more. Any thread may call
+  // it.
+  //   the bytes, in `out`   the record is complete
+  //   nullopt               it is not here; a damaged entry is dropped and counted by damaged()
+  // Errors are those of the disk and name the file.
   absl::StatusOr<std::optional<std::string_view>> Read(uint64_t record, uint32_t length, char* out);
-  // Any thread. It will be read soon; never waits.
+  // Announces that the record will be read soon. Never blocks. Any thread may call it.
   void WillRead(uint64_t record, uint32_t length) const;
 
-  // The writer's thread. Adds the record, unless it is here. On an error nothing is added.
+  // Adds the record unless it exists. Adds nothing on an error. Only the writer's thread may call it.
   absl::Status Append(uint64_t record, std::string_view bytes);
-  // The writer's thread. Whether the folder still is what was opened: nobody has removed or replaced it.
+  // Returns whether the opened folder is still in place, neither removed nor replaced. Only the writer's thread may
+  // call it.
   bool IsInPlace() const;
-  // The writer's thread. The folder's time says when it was used last.
+  // Sets the folder's modification time, which records its last use. Only the writer's thread may call it.
   void MarkUsed() const;
 
   uint64_t space() const { return space_; }
   const std::string& folder() const { return folder_; }
-  uint64_t bytes() const { return bytes_.load(); }  // of its files
+  uint64_t bytes() const { return bytes_.load(); }  // size of its files
   size_t entries() const;
   uint64_t damaged() const { return damaged_.load(); }
 
@@ -64,7 +66,7 @@ class DiskSpace {
   const uint64_t space_;
   int records_fd_ = -1;
   int index_fd_ = -1;
-  // Of what counts; the writer's.
+  // Ends of the valid data. Used only by the writer.
   uint64_t records_end_ = 0;
   uint64_t index_end_ = 0;
   std::atomic<uint64_t> bytes_{0}, damaged_{0};

@@ -45,7 +45,7 @@ absl::Status StorePalettedRow(const uint8_t* row, const BmpFile& file, const Pal
 }
 
 void StoreRow16(const uint8_t* row, const BmpFile& file, int channels, uint8_t* out) {
-  // Pillow's widening: 255 times the value by its maximum, cut.
+  // Pillow's widening: 255 times the value divided by its maximum, truncated.
   const int green_max = file.green_6 ? 63 : 31, red_shift = file.green_6 ? 11 : 10;
   for (int x = 0; x < file.width; ++x, out += channels) {
     const int pixel = row[2 * x] | row[2 * x + 1] << 8;
@@ -78,9 +78,9 @@ absl::Status DecodePlain(std::string_view bytes, const BmpFile& file, const Pale
   return absl::OkStatus();
 }
 
-// RLE4 and RLE8: runs, literal pixels, and escapes that move on. What is moved over has color 0. A picture that ends
-// before its last pixel is refused, as Pillow does; so is an empty line, which it loses, and what runs over a row's
-// end, which readers take differently.
+// Decodes RLE4 and RLE8: runs, literal pixels, and escapes that skip pixels. Skipped pixels have color 0. Like Pillow,
+// it rejects a picture that ends before its last pixel. It also rejects an empty line, which Pillow drops, and literals
+// or skips beyond a row's end, which readers interpret differently.
 class RleDecoder {
  public:
   RleDecoder(std::string_view bytes, const BmpFile& file, const Palette& palette, const Canvas& canvas)
@@ -92,7 +92,7 @@ class RleDecoder {
       if (pair.size() < 2) return CutOff(y_, file_);
       const int count = static_cast<uint8_t>(pair[0]), value = static_cast<uint8_t>(pair[1]);
       if (count > 0) {
-        // Some writers fill their last pair beyond the row.
+        // Some writers extend their last pair beyond the row.
         const int fits = std::min(count, file_.width - x_);
         for (int i = 0; i < fits; ++i) PS_RETURN_IF_ERROR(Put(Rle4() ? (i % 2 == 0 ? value >> 4 : value & 15) : value));
       } else if (value == 0) {
@@ -121,7 +121,7 @@ class RleDecoder {
   static absl::Status Odd(const char* what) {
     return absl::DataLossError(absl::StrCat("the BMP's run lengths have ", what, ", which readers take differently"));
   }
-  // x_ < the width.
+  // Requires x_ < the width.
   absl::Status Put(int color) {
     uint8_t* out = canvas_.Row(file_.top_down ? y_ : file_.height - 1 - y_) +
                    static_cast<size_t>(x_) * static_cast<size_t>(canvas_.channels);
@@ -154,7 +154,7 @@ class RleDecoder {
       const int byte = static_cast<uint8_t>(pixels[static_cast<size_t>(Rle4() ? i / 2 : i)]);
       PS_RETURN_IF_ERROR(Put(Rle4() ? (i % 2 == 0 ? byte >> 4 : byte & 15) : byte));
     }
-    at_ += size % 2;  // padded to whole words
+    at_ += size % 2;  // padded to 16-bit words
     return absl::OkStatus();
   }
 
@@ -163,7 +163,7 @@ class RleDecoder {
   const Palette& palette_;
   const Canvas& canvas_;
   size_t at_ = 0;
-  int x_ = 0, y_ = 0;  // of the next pixel; rows as stored
+  int x_ = 0, y_ = 0;  // the next pixel; rows as stored
 };
 
 }  // namespace
@@ -174,6 +174,7 @@ absl::Status DecodeBmp(std::string_view bytes, const ImageHeader& header, const 
   Palette palette;
   if (file.bits <= 8) {
     PS_ASSIGN_OR_RETURN(palette, ReadPalette(bytes, file));
+    palette.classes = canvas.classes;
   }
   if (file.coding == BmpFile::Coding::kPlain) return DecodePlain(bytes, file, palette, canvas);
   return RleDecoder(bytes, file, palette, canvas).Run();

@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-// The whole picture, its size as `header` says. Allocates nothing beyond a message.
+// Decodes the whole picture, whose size must match `header`. Allocates nothing except an error message.
 absl::Status DecodeBmp(std::string_view bytes, const ImageHeader& header, const Canvas& canvas);
 
 }  // namespace penstock

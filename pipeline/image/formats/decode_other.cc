@@ -12,7 +12,8 @@ namespace {
 absl::Status DecodeWholePng(std::string_view bytes, const ImageHeader& header, const Canvas& canvas) {
   PngReader reader;
   ImageCopier copier(canvas.out, canvas.stride);
-  return DecodePng(&reader, bytes, header, {0, 0, header.width, header.height}, canvas.channels, &copier);
+  return DecodePng(&reader, bytes, header, {0, 0, header.width, header.height}, canvas.channels, &copier,
+                   canvas.classes);
 }
 
 }  // namespace
@@ -32,8 +33,9 @@ size_t DecodeOtherBytes(const ImageHeader& header) {
   return kMessages;
 }
 
-absl::Status DecodeOther(std::string_view bytes, const ImageHeader& header, int channels, uint8_t* out, size_t stride) {
-  const Canvas canvas{channels, out, stride};
+absl::Status DecodeOther(std::string_view bytes, const ImageHeader& header, int channels, uint8_t* out, size_t stride,
+                         bool classes) {
+  const Canvas canvas{channels, out, stride, classes};
   switch (header.format) {
     case ImageFormat::kPng:
       return DecodeWholePng(bytes, header, canvas);

@@ -17,7 +17,7 @@ constexpr int kCodes = 1 << kMaxCodeBits;
 
 absl::Status Damaged(const char* what) { return absl::DataLossError(absl::StrCat("the GIF is damaged: ", what)); }
 
-// Without a palette colors are grays, as in Pillow.
+// Without a palette, color numbers are gray values, as in Pillow.
 Palette ReadPalette(const GifFile& file) {
   Palette palette;
   palette.size = file.palette.empty() ? 256 : static_cast<int>(file.palette.size() / 3);
@@ -29,12 +29,12 @@ Palette ReadPalette(const GifFile& file) {
   return palette;
 }
 
-// Codes out of blocks that begin with their length; the least significant bit comes first.
+// Reads codes from blocks that begin with their length. The least significant bit comes first.
 class CodeReader {
  public:
   CodeReader(std::string_view bytes, size_t at) : bytes_(bytes), at_(at) {}
 
-  // -1 where the blocks end.
+  // Returns -1 at the end of the blocks.
   int Read(int bits) {
     while (held_ < bits) {
       if (block_ == 0) {
@@ -57,12 +57,12 @@ class CodeReader {
  private:
   const std::string_view bytes_;
   size_t at_;
-  int block_ = 0;  // bytes left of it
+  int block_ = 0;  // bytes left in the block
   uint32_t window_ = 0;
   int held_ = 0;
 };
 
-// Where the frame's pixels go, one after the other.
+// Writes the frame's pixels one after the other.
 class FrameWriter {
  public:
   FrameWriter(const GifFile& file, const Palette& palette, const Canvas& canvas)
@@ -102,10 +102,10 @@ class FrameWriter {
   bool done_ = false;
 };
 
-// Appendix F: LZW with codes of growing length. `before[code]` is the string less its last color.
+// GIF89a, Appendix F: LZW with codes of growing length. `before[code]` is the code's string without its last color.
 absl::Status DecodeFrame(std::string_view bytes, size_t at, FrameWriter* writer) {
   const int64_t color_bits = ReadLittleEndian(bytes, at, 1);
-  // 2 to 8 in the format; what else works out occurs, and is read by Pillow.
+  // The format allows 2 to 8. Files with other decodable sizes exist, and Pillow reads them.
   if (color_bits < 1 || color_bits >= kMaxCodeBits) return Damaged("its code size is none of 1 to 11");
   const int clear = 1 << color_bits, end = clear + 1;
   CodeReader reader(bytes, at + 1);
@@ -113,7 +113,7 @@ absl::Status DecodeFrame(std::string_view bytes, size_t at, FrameWriter* writer)
   uint8_t last[kCodes], text[kCodes + 1];
   for (int i = 0; i < std::min(clear, 256); ++i) last[i] = static_cast<uint8_t>(i);
   int bits = static_cast<int>(color_bits) + 1, next = end + 1, previous = -1;
-  uint8_t first = 0;  // color of the previous string
+  uint8_t first = 0;  // first color of the previous string
   while (!writer->done()) {
     const int code = reader.Read(bits);
     if (code < 0 || code == end) return WithFault(Fault::kTruncatedImage, Damaged("it ends before its last pixel"));
@@ -127,7 +127,7 @@ absl::Status DecodeFrame(std::string_view bytes, size_t at, FrameWriter* writer)
     if (code > next || (code >= clear && previous < 0) || (code == next && next == kCodes)) {
       return Damaged("a code comes before what it stands for");
     }
-    // The string, from its end.
+    // Expands the string from its end.
     int length = 0, at_code = code;
     if (code == next) {
       text[length++] = first;
@@ -151,7 +151,8 @@ absl::Status DecodeFrame(std::string_view bytes, size_t at, FrameWriter* writer)
 absl::Status DecodeGif(std::string_view bytes, const ImageHeader& header, const Canvas& canvas) {
   PS_ASSIGN_OR_RETURN(const GifFile file, ReadGifFile(bytes));
   PS_RETURN_IF_ERROR(CheckSize("GIF", header, file.width, file.height));
-  const Palette palette = ReadPalette(file);
+  Palette palette = ReadPalette(file);
+  palette.classes = canvas.classes;
   if (file.frame_width != file.width || file.frame_height != file.height) {
     const int color = std::max(0, file.transparent);
     for (int y = 0; y < file.height; ++y) {

@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-// The first frame on its screen, of the size that `header` says. Where the frame is not, the screen has the frame's
-// transparent color, or else color 0, as in Pillow. Allocates nothing beyond a message.
+// Decodes the first frame on its screen, whose size must match `header`. As in Pillow, the rest of the screen has the
+// frame's transparent color, or color 0 if it has none. Allocates nothing except an error message.
 absl::Status DecodeGif(std::string_view bytes, const ImageHeader& header, const Canvas& canvas);
 
 }  // namespace penstock

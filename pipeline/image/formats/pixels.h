@@ -1,4 +1,4 @@
-// From a format's pixels to ours: what the decoders of this folder share.
+// Shared helpers that convert the pixels of a format to ours.
 #ifndef PENSTOCK_PIPELINE_IMAGE_FORMATS_PIXELS_H_
 #define PENSTOCK_PIPELINE_IMAGE_FORMATS_PIXELS_H_
 
@@ -12,16 +12,17 @@
 
 namespace penstock {
 
-// Where a decoder puts its pixels: rows of `channels` bytes a pixel, 3: RGB, 1: gray (the luma of colors).
+// The destination of a decoder: rows with `channels` bytes per pixel (3: RGB, 1: gray, the luma of colors).
 struct Canvas {
   int channels = 3;
   uint8_t* out = nullptr;
   size_t stride = 0;
+  bool classes = false;  // one channel: store the color numbers of a palette
 
   uint8_t* Row(int y) const { return out + static_cast<size_t>(y) * stride; }
 };
 
-// A decoder writes only what its caller has room for.
+// Returns DataLoss if the size is not that of `header`, because the caller's buffer fits only that size.
 inline absl::Status CheckSize(const char* format, const ImageHeader& header, int64_t width, int64_t height) {
   if (width == header.width && height == header.height) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat("the ", format, " has ", width, " x ", height, " pixels where ", header.width,
@@ -32,9 +33,14 @@ inline absl::Status CheckSize(const char* format, const ImageHeader& header, int
 struct Palette {
   int size = 0;  // at most 256
   uint8_t rgb[256][3] = {};
+  bool classes = false;  // Store() writes the color's number
 
-  // Whether the palette has the color.
+  // Stores the color and returns true, or returns false if the palette lacks it. With `classes`, every number is valid.
   bool Store(int color, int channels, uint8_t* to) const {
+    if (classes) {
+      *to = static_cast<uint8_t>(color);
+      return true;
+    }
     if (color >= size) return false;
     StorePixel(channels, rgb[color][0], rgb[color][1], rgb[color][2], to);
     return true;

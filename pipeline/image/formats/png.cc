@@ -26,8 +26,8 @@ struct FreeContext {
 };
 using Context = std::unique_ptr<spng_ctx, FreeContext>;
 
-// What libspng reads: the signature and the chunks on which pixels depend (PNG specification, 11.2; no color is managed
-// and no alpha is used). The others it would inflate, keep and judge.
+// Presents to libspng the signature and the chunks that affect the pixels (PNG specification, 11.2). Colors are not
+// managed and alpha is unused. libspng would inflate, keep and validate the other chunks.
 class PixelChunks {
  public:
   PixelChunks(std::string_view png, bool paletted) : png_(png), paletted_(paletted) {}
@@ -62,7 +62,7 @@ class PixelChunks {
 
   const std::string_view png_;
   const bool paletted_;
-  size_t at_ = 0, left_ = 8;  // of the signature or the chunk that is being read
+  size_t at_ = 0, left_ = 8;  // offset, and bytes left of the signature or the current chunk
 };
 
 int ReadChunks(spng_ctx*, void* chunks, void* to, size_t count) {
@@ -74,7 +74,7 @@ absl::Status Failed(const char* what, int error) {
                    absl::DataLossError(absl::StrCat(what, ": libspng: ", spng_strerror(error))));
 }
 
-// Adam7: where the pixels of a pass lie. Without interlacing, the last one's columns.
+// Adam7: the first column and the step of each pass. The last entry also serves images without interlacing.
 struct Pass {
   int start, step;
 };
@@ -105,14 +105,14 @@ absl::Status ReadLayout(spng_ctx* context, const spng_ihdr& ihdr, PngLayout* lay
 
 size_t PngBytes(const ImageHeader& header) {
   const size_t width = static_cast<size_t>(header.width);
-  // Rows of at most 8 bytes a pixel: two and an interlaced one in libspng, two here; and what it and zlib need by
-  // themselves, with the window and a buffer to read. The whole picture where it comes in passes.
+  // Rows of up to 8 bytes per pixel: two and an interlaced one in libspng, two here. The constant covers libspng and
+  // zlib themselves, with the window and a read buffer. Images in several passes need the whole picture.
   const size_t whole = header.progressive ? width * static_cast<size_t>(header.height) * 3 : 0;
   return PngReader::Bytes(header) + width * 8 * 5 + (size_t{96} << 10) + whole;
 }
 
 absl::Status DecodePngSlowly(std::string_view bytes, const ImageHeader& header, const Rect& rect, int channels,
-                             ImageSink* sink) {
+                             ImageSink* sink, bool classes) {
   const Context context(spng_ctx_new(0));
   if (context == nullptr) return absl::ResourceExhaustedError("no memory for a PNG decoder");
   PixelChunks chunks(bytes, ReadBigEndian(bytes, 25, 1) == SPNG_COLOR_TYPE_INDEXED);
@@ -125,7 +125,7 @@ absl::Status DecodePngSlowly(std::string_view bytes, const ImageHeader& header, 
   if (int error = spng_set_png_stream(context.get(), ReadChunks, &chunks); error != 0) return Failed(kDamaged, error);
   if (int error = spng_get_ihdr(context.get(), &ihdr); error != 0) return Failed(kDamaged, error);
   PS_RETURN_IF_ERROR(CheckSize("PNG", header, ihdr.width, ihdr.height));
-  // As stored, big-endian: what becomes of it says StorePngPixels.
+  // SPNG_FMT_RAW: as stored, big-endian. StorePngPixels converts the pixels.
   int error = spng_decode_image(context.get(), nullptr, 0, SPNG_FMT_RAW, SPNG_DECODE_PROGRESSIVE);
   if (error != 0) return Failed(kDamaged, error);
   PngLayout layout;
@@ -142,14 +142,12 @@ absl::Status DecodePngSlowly(std::string_view bytes, const ImageHeader& header, 
     const int y = static_cast<int>(row.row_num), count = (header.width - pass.start + pass.step - 1) / pass.step;
     uint8_t* const to = out.data() + (layout.interlaced ? static_cast<size_t>(y) * row_bytes : 0) +
                         static_cast<size_t>(pass.start * channels);
-    if (!StorePngPixels(layout, raw.data(), 0, count, channels, static_cast<size_t>(pass.step), to)) {
-      return absl::DataLossError("the PNG is damaged: a pixel has a color that its palette lacks");
-    }
+    StorePngPixels(layout, raw.data(), 0, count, channels, classes, static_cast<size_t>(pass.step), to);
     if (layout.interlaced || y < rect.y || y >= rect.y + rect.height) continue;
     const ImageView view{out.data(), header.width, 1, channels, row_bytes};
     sink->Rows(view.Crop({rect.x, 0, rect.width, 1}));
   }
-  // Up to the end marker, so that a file that was cut off behind its last pixel is found too.
+  // Reads up to the end marker, which also detects a file that is truncated after its last pixel.
   if (error = spng_decode_chunks(context.get()); error != 0) return Failed(kDamaged, error);
   if (layout.interlaced) {
     sink->Rows(ImageView{out.data(), header.width, header.height, channels, row_bytes}.Crop(rect));
@@ -158,11 +156,11 @@ absl::Status DecodePngSlowly(std::string_view bytes, const ImageHeader& header, 
 }
 
 absl::Status DecodePng(PngReader* reader, std::string_view bytes, const ImageHeader& header, const Rect& rect,
-                       int channels, ImageSink* sink) {
+                       int channels, ImageSink* sink, bool classes) {
   PS_CHECK(rect.Inside(header.width, header.height));
-  if (reader->Read(bytes, header, rect, channels, sink)) return absl::OkStatus();
+  if (reader->Read(bytes, header, rect, channels, sink, classes)) return absl::OkStatus();
   sink->Restart();
-  return DecodePngSlowly(bytes, header, rect, channels, sink);
+  return DecodePngSlowly(bytes, header, rect, channels, sink, classes);
 }
 
 absl::StatusOr<std::string> EncodePng(const ImageView& image) {

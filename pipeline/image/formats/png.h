@@ -1,4 +1,4 @@
-// PNG: by our reader where it is in order, by libspng where it is not.
+// PNG: our reader decodes well-formed files, and libspng decodes all others.
 #ifndef PENSTOCK_PIPELINE_IMAGE_FORMATS_PNG_H_
 #define PENSTOCK_PIPELINE_IMAGE_FORMATS_PNG_H_
 
@@ -15,21 +15,22 @@
 
 namespace penstock {
 
-// Upper bound of what DecodePng allocates, the reader's share included.
+// Returns an upper bound of the bytes that DecodePng allocates, including those of the reader.
 size_t PngBytes(const ImageHeader& header);
 
-// Hands the rows of `rect`, which lies inside, to `sink`; the picture's size is as `header` says; channels 3: RGB, 1:
-// gray. Chunks on which the pixels do not depend are not looked at. A file that is in order is the reader's
-// (png_reader.h says what it does not see), of every other one libspng reads all. DataLoss: damaged, or cut off; the
-// sink may have got rows.
+// Passes the rows of `rect`, which must be inside the picture, to `sink`. The picture's size must match `header`.
+// `channels` and `classes` are those of StorePngPixels. Chunks that do not affect the pixels are ignored. PngReader
+// decodes well-formed files (png_reader.h states its limits). libspng decodes every other file from the start.
+// Returns DataLoss if the file is damaged or truncated; the sink may have received rows by then.
 absl::Status DecodePng(PngReader* reader, std::string_view bytes, const ImageHeader& header, const Rect& rect,
-                       int channels, ImageSink* sink);
+                       int channels, ImageSink* sink, bool classes = false);
 
-// The same, by libspng alone; for tests.
+// Decodes like DecodePng, but always with libspng. For tests.
 absl::Status DecodePngSlowly(std::string_view bytes, const ImageHeader& header, const Rect& rect, int channels,
-                             ImageSink* sink);
+                             ImageSink* sink, bool classes = false);
 
-// A PNG of 8 bits a channel, without other chunks. InvalidArgument: no pixels, or more than fit a PNG. Thread-safe.
+// Returns a PNG with 8 bits per channel and no ancillary chunks. Returns InvalidArgument if the image is empty or
+// exceeds the size limits of PNG. Thread-safe.
 absl::StatusOr<std::string> EncodePng(const ImageView& image);
 
 }  // namespace penstock

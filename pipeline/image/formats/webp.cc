@@ -33,10 +33,10 @@ const char* Reason(VP8StatusCode code) {
   }
 }
 
-// libwebp looks at no bare stream of fewer bytes.
+// libwebp rejects bare streams of fewer bytes.
 constexpr size_t kMinStream = 12;
 
-// A RIFF file of a stream of fewer than kMinStream bytes and nothing else.
+// Wraps a stream of fewer than kMinStream bytes in a minimal RIFF file.
 std::string_view MakeFile(const WebpFile& file, std::array<char, 2 * kMinStream + 8>* out) {
   const size_t size = file.stream.size(), padded = size + size % 2;
   out->fill(0);
@@ -48,7 +48,7 @@ std::string_view MakeFile(const WebpFile& file, std::array<char, 2 * kMinStream 
   return {out->data(), 20 + padded};
 }
 
-// `rgb` has room for the picture of `file`.
+// Decodes the picture of `file` to `rgb`, which must have room for it.
 absl::Status Decode(const WebpFile& file, uint8_t* rgb, size_t stride) {
   WebPDecoderConfig config;
   if (!WebPInitDecoderConfig(&config)) return absl::InternalError("libwebp has another version than its header");
@@ -58,8 +58,8 @@ absl::Status Decode(const WebpFile& file, uint8_t* rgb, size_t stride) {
   config.output.u.RGBA.stride = static_cast<int>(stride);
   config.output.u.RGBA.size =
       stride * (static_cast<size_t>(file.frame_height) - 1) + static_cast<size_t>(file.frame_width) * 3;
-  // The bare stream: of a whole file libwebp would decode alpha too. Of a very short one, which it would take for cut
-  // off, a file is made again.
+  // Passes the bare stream, because libwebp would also decode the alpha of a whole file. libwebp would treat a very
+  // short stream as truncated, so that one is wrapped in a file again.
   std::string_view stream = file.stream;
   std::array<char, 2 * kMinStream + 8> whole;
   if (stream.size() < kMinStream) stream = MakeFile(file, &whole);
@@ -74,10 +74,11 @@ absl::Status Decode(const WebpFile& file, uint8_t* rgb, size_t stride) {
 
 size_t WebpBytes(const ImageHeader& header) {
   const size_t width = static_cast<size_t>(header.width), height = static_cast<size_t>(header.height);
-  // The picture in RGB, where gray is wanted; rows and tables of the lossy decoder.
+  // The RGB picture, needed if the output is gray, and rows and tables of the lossy decoder.
   const size_t lossy = width * height * 3 + width * 320 + (size_t{96} << 10);
   if (header.prefix_code_bytes == 0) return lossy;
-  // 4 bytes a pixel, 17 further rows, and three images of 4 x 4 pixels each: two transforms and the map of groups.
+  // 4 bytes per pixel, 17 more rows, and three images with a pixel per block of 4 x 4: two transforms and the map of
+  // groups.
   const size_t blocks = ((width + 3) / 4) * ((height + 3) / 4);
   return lossy + 4 * (width * height + 17 * width) + 3 * 4 * blocks + header.prefix_code_bytes + (size_t{64} << 10);
 }

@@ -1,4 +1,4 @@
-// WebP through libwebp.
+// Decodes WebP through libwebp.
 #ifndef PENSTOCK_PIPELINE_IMAGE_FORMATS_WEBP_H_
 #define PENSTOCK_PIPELINE_IMAGE_FORMATS_WEBP_H_
 
@@ -11,10 +11,11 @@
 
 namespace penstock {
 
-// Upper bound of what DecodeWebp allocates.
+// Returns an upper bound of the bytes that DecodeWebp allocates.
 size_t WebpBytes(const ImageHeader& header);
 
-// The whole picture, of an animation the first frame on a black canvas, as in Pillow. Alpha is not looked at.
+// Decodes the whole picture. For an animation it decodes the first frame on a black canvas, like Pillow. Alpha is
+// ignored.
 absl::Status DecodeWebp(std::string_view bytes, const ImageHeader& header, const Canvas& canvas);
 
 }  // namespace penstock

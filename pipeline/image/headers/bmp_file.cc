@@ -28,7 +28,7 @@ struct Masks {
   friend bool operator==(const Masks&, const Masks&) = default;
 };
 
-// The masks that Pillow knows, and RGBX, which needs no guess; what else occurs it refuses as well.
+// Accepts the masks that Pillow accepts, and RGBX, which is unambiguous. Pillow rejects the others too.
 absl::Status ApplyMasks(const Masks& masks, BmpFile* file) {
   const bool no_alpha = masks.alpha == 0;
   if (file->bits == 16) {
@@ -74,7 +74,7 @@ absl::Status ReadCoding(std::string_view bytes, int64_t header, int64_t compress
   if (compression != 3 || file->bits <= 8 || header == kOs2Header) {
     return NotRead(absl::StrCat("compression ", compression, " at ", file->bits, " bits a pixel"));
   }
-  // Behind a header of 40 bytes, inside of larger ones.
+  // The masks follow a header of 40 bytes and are part of larger headers.
   const size_t masks_at = kFileHeader + kInfoHeader;
   const bool inside = header > kInfoHeader, with_alpha = header >= 56;
   if (!inside) *at += 12;
@@ -130,7 +130,8 @@ absl::StatusOr<BmpFile> ReadBmpFile(std::string_view bytes) {
     at += static_cast<size_t>(file.colors) * static_cast<size_t>(file.color_bytes);
   }
   const int64_t pixels_at = ReadLittleEndian(bytes, 10, 4);
-  // An offset of 0, or one that forgets the palette, occurs: pixels come right behind the headers then, as in Pillow.
+  // Some files have offset 0, or an offset that ignores the palette. As in Pillow, their pixels then directly follow
+  // the headers and the palette.
   const bool forgets = bits <= 8 && pixels_at == static_cast<int64_t>(kFileHeader) + header;
   file.pixels_at = pixels_at == 0 || forgets ? at : static_cast<size_t>(pixels_at);
   return file;

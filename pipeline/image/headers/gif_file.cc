@@ -18,7 +18,8 @@ absl::Status CutOff() {
       absl::InvalidArgumentError("the GIF ends before its first frame; the file is cut off or overwritten"));
 }
 
-// Takes the palette that `flags` announce at `*at`.
+// Reads the palette that `flags` announce at `*at`, and advances `*at` past it. Returns false if the palette is
+// truncated.
 bool TakePalette(std::string_view bytes, int64_t flags, size_t* at, std::string_view* palette) {
   if ((flags & 0x80) == 0) return true;
   const size_t size = size_t{3} << ((flags & 7) + 1);
@@ -41,7 +42,7 @@ absl::StatusOr<GifFile> ReadGifFile(std::string_view bytes) {
     if (what < 0) return CutOff();
     if (what == ';') return absl::InvalidArgumentError("the GIF holds no frame");
     if (what == ',') break;
-    if (what != '!') continue;  // as Pillow
+    if (what != '!') continue;  // as Pillow does
     const int64_t kind = ReadLittleEndian(bytes, at++, 1);
     for (bool first = true;; first = false) {
       const int64_t size = ReadLittleEndian(bytes, at, 1);

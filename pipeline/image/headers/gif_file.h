@@ -1,4 +1,4 @@
-// A GIF up to its first frame's data.
+// A GIF up to the data of its first frame.
 #ifndef PENSTOCK_PIPELINE_IMAGE_HEADERS_GIF_FILE_H_
 #define PENSTOCK_PIPELINE_IMAGE_HEADERS_GIF_FILE_H_
 
@@ -10,16 +10,18 @@
 namespace penstock {
 
 struct GifFile {
-  // The screen, made larger where the first frame lies beyond it (as Pillow and browsers do).
+  // The screen, enlarged if the first frame extends beyond it, as Pillow and browsers do.
   int width = 0, height = 0;
   int x = 0, y = 0, frame_width = 0, frame_height = 0;
   bool interlaced = false;
-  std::string_view palette;  // red, green, blue of each color; the frame's own or else the screen's; may be empty
-  int transparent = -1;      // the color that means nothing, or -1
+  std::string_view palette;  // red, green and blue of each color; the frame's own palette, else that of the screen; may
+                             // be empty
+  int transparent = -1;      // the transparent color, or -1
   size_t data_at = 0;        // the LZW code size, then blocks
 };
 
-// Allocates nothing beyond a message. InvalidArgument: cut off before its first frame's data, or without a frame.
+// Reads the headers. Allocates nothing except an error message. Returns InvalidArgument if the file ends before its
+// first frame's data, or has no frame.
 absl::StatusOr<GifFile> ReadGifFile(std::string_view bytes);
 
 }  // namespace penstock

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-// Of a raw profile; the tag's directory is near its beginning.
+// Limit for a raw profile. The directory with the tag is near its beginning.
 constexpr size_t kMaxProfileBytes = size_t{64} << 10;
 
 int HexDigit(char c) {
@@ -41,7 +41,7 @@ std::optional<int> RawProfileOrientation(std::string_view text) {
   return ExifOrientation(tiff);
 }
 
-// Pillow's tiff:Orientation(="|>)([0-9]), the first that fits.
+// Returns the first match of Pillow's tiff:Orientation(="|>)([0-9]).
 std::optional<int> XmpOrientation(std::string_view packet) {
   constexpr std::string_view kName = "tiff:Orientation";
   for (size_t at = packet.find(kName); at != std::string_view::npos; at = packet.find(kName, at + 1)) {

@@ -1,5 +1,5 @@
-// Where a file says how its picture is to be turned: EXIF, ImageMagick's raw profile, XMP. The order of their say, and
-// what counts in each, is Pillow's (ImageOps.exif_transpose).
+// The sources of a file's orientation: EXIF, ImageMagick's raw profile, XMP. Their precedence and their interpretation
+// follow Pillow (ImageOps.exif_transpose).
 #ifndef PENSTOCK_PIPELINE_IMAGE_HEADERS_ORIENTATION_TAGS_H_
 #define PENSTOCK_PIPELINE_IMAGE_HEADERS_ORIENTATION_TAGS_H_
 
@@ -8,21 +8,23 @@
 
 namespace penstock {
 
-// The value of the orientation tag, sound or not, in a TIFF block: what follows "Exif\0\0" in a JPEG's APP1, or a PNG's
-// eXIf or WebP's EXIF chunk, with or without that prefix. Format: EXIF 2.32, 4.6.2, TIFF 6.0 section 2.
+// Returns the value of the orientation tag in a TIFF block, even if it is invalid, or nullopt if it has none. The block
+// is the data after "Exif\0\0" in a JPEG's APP1, a PNG's eXIf chunk or a WebP's EXIF chunk, with or without that
+// prefix. Format: EXIF 2.32, 4.6.2, TIFF 6.0 section 2.
 std::optional<int> ExifOrientation(std::string_view tiff);
 
-// What one file has of them. The views must live until orientation() is called.
+// The orientation tags of one file. The views must live until orientation() is called.
 class OrientationTags {
  public:
-  // A TIFF block as above. The first of several counts.
+  // Adds a TIFF block as above. Only the first one counts.
   void AddExif(std::string_view tiff);
-  // A PNG's text "Raw profile type exif": three lines, then the block in hexadecimal. Does not count beside EXIF.
+  // Adds a PNG's text "Raw profile type exif": three lines, then the block in hexadecimal. EXIF takes precedence over
+  // it.
   void AddRawProfile(std::string_view text) { raw_profile_ = text; }
-  // An XMP packet; the last counts, where neither of the above has the tag.
+  // Adds an XMP packet. The last one counts, and only if neither of the sources above has the tag.
   void AddXmp(std::string_view packet) { xmp_ = packet; }
 
-  // 1 to 8; 1 where there is none, or one that makes no sense.
+  // Returns the orientation, 1 to 8. Returns 1 if there is none or if it is invalid.
   int orientation() const;
 
  private:

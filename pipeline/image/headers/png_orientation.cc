@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kRawProfile = "Raw profile type exif", kXmp = "XML:com.adobe.xmp";
 constexpr size_t kMaxTextBytes = size_t{64} << 10;
 
-// The start of what a zlib stream holds.
+// Returns the first kMaxTextBytes of a zlib stream's content.
 std::string Inflate(std::string_view compressed) {
   std::string text(kMaxTextBytes, '\0');
   z_stream stream{};
@@ -30,7 +30,7 @@ std::string Inflate(std::string_view compressed) {
   return text;
 }
 
-// Takes what is before the next zero byte off `rest`; all of it where there is none.
+// Removes and returns the bytes before the next zero byte of `rest`, or all of it if there is none.
 std::string_view TakeText(std::string_view* rest) {
   const size_t end = rest->find('\0');
   const std::string_view text = rest->substr(0, end);
@@ -38,7 +38,7 @@ std::string_view TakeText(std::string_view* rest) {
   return text;
 }
 
-// The two texts that count, inflated where they are compressed.
+// The two texts that may hold an orientation, inflated if they are compressed.
 class Texts {
  public:
   // PNG specification, 11.3.3: the keyword of a tEXt, zTXt or iTXt chunk, then its text.

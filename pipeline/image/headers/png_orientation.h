@@ -1,4 +1,4 @@
-// A PNG's orientation, from chunks anywhere in the file.
+// The orientation of a PNG, from chunks anywhere in the file.
 #ifndef PENSTOCK_PIPELINE_IMAGE_HEADERS_PNG_ORIENTATION_H_
 #define PENSTOCK_PIPELINE_IMAGE_HEADERS_PNG_ORIENTATION_H_
 
@@ -6,8 +6,9 @@
 
 namespace penstock {
 
-// 1 to 8, from eXIf, "Raw profile type exif" and "XML:com.adobe.xmp" (orientation_tags.h). `png` begins with the
-// signature. Of a compressed text the first 64 KiB are looked at; allocates at most 256 KiB, and nothing without one.
+// Returns the orientation, 1 to 8, from eXIf, "Raw profile type exif" and "XML:com.adobe.xmp" (orientation_tags.h).
+// `png` begins with the signature. Reads at most the first 64 KiB of a compressed text. Allocates at most 256 KiB for
+// compressed texts, and otherwise nothing.
 int PngOrientation(std::string_view png);
 
 }  // namespace penstock

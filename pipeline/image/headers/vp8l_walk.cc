@@ -13,7 +13,7 @@ namespace penstock {
 namespace {
 
 constexpr int kLiterals = 256, kLengths = 24, kDistances = 40, kMaxCodeLength = 15, kMaxCacheBits = 11;
-// Pixels of the map of groups that are read: six times what any version of libwebp's encoder writes.
+// Maximum pixels of the map of groups: six times the largest map that any version of libwebp's encoder writes.
 constexpr int kMaxMapPixels = 1 << 16;
 
 // Entries of libwebp's lookup tables for one group, for each number of color cache bits (kTableSize in vp8l_dec.c).
@@ -26,7 +26,7 @@ absl::Status Broken(const char* what) {
   return absl::InvalidArgumentError(absl::StrCat("the lossless WebP is cut off or broken in its ", what));
 }
 
-// Bits come least significant first. Behind the end they are 0 and ok() is false.
+// Reads bits, the least significant first. Beyond the end, bits are 0 and ok() is false.
 class Bits {
  public:
   explicit Bits(std::string_view bytes) : bytes_(bytes) {}
@@ -60,7 +60,7 @@ class Bits {
 template <int kMaxSymbols>
 class PrefixCode {
  public:
-  // From the lengths of the symbols' codes. False when they are no complete code.
+  // Builds the code from the lengths of the symbols' codes. Returns false if they do not form a complete code.
   bool Build(const uint8_t* lengths, int size) {
     std::fill(std::begin(count_), std::end(count_), uint16_t{0});
     for (int i = 0; i < size; ++i) ++count_[lengths[i]];
@@ -80,7 +80,7 @@ class PrefixCode {
     }
     return left == 0;
   }
-  bool single() const { return single_; }  // one symbol, which takes no bits
+  bool single() const { return single_; }  // a single symbol, which takes no bits
 
   int Read(Bits* bits) const {
     if (single_) return symbols_[0];
@@ -92,7 +92,7 @@ class PrefixCode {
       first = (first + count_[length]) << 1;
       code <<= 1;
     }
-    return 0;  // not reached: the code is complete
+    return 0;  // unreachable: the code is complete
   }
 
  private:
@@ -101,7 +101,7 @@ class PrefixCode {
   bool single_ = false;
 };
 
-// 6.2.1. Symbols of a simple code that the alphabet lacks do not count, as in libwebp.
+// 6.2.1. Like libwebp, it ignores symbols of a simple code that are outside the alphabet.
 bool ReadCodeLengths(Bits* bits, int size, uint8_t* lengths) {
   std::fill(lengths, lengths + size, uint8_t{0});
   if (bits->Read(1) != 0) {
@@ -160,7 +160,7 @@ struct Group {
   }
 };
 
-// 5.2.2: the value of a length's or a distance's prefix.
+// 5.2.2: reads the value of a length or distance prefix.
 int64_t ReadPrefixed(Bits* bits, int symbol) {
   if (symbol < 4) return symbol + 1;
   const int extra = (symbol - 2) >> 1;
@@ -184,7 +184,7 @@ int64_t Distance(int64_t code, int width) {
   return std::max<int64_t>(1, x + int64_t{y} * width);
 }
 
-// 5.2.3: the color cache of an image whose pixels are wanted.
+// 5.2.3: the color cache of an image whose pixels are decoded.
 class ColorCache {
  public:
   explicit ColorCache(int bits) : bits_(bits) {}
@@ -198,7 +198,8 @@ class ColorCache {
   uint32_t colors_[1 << kMaxCacheBits] = {};
 };
 
-// 5.2: an image of one group, which a transform or the map of groups is. Its pixels go to `argb`, unless that is null.
+// 5.2: reads an image with one group, such as a transform or the map of groups. Writes its pixels to `argb` unless that
+// is null.
 bool ReadImage(Bits* bits, int width, int height, uint32_t* argb) {
   int cache_bits = 0;
   if (bits->Read(1) != 0) {
@@ -208,7 +209,7 @@ bool ReadImage(Bits* bits, int width, int height, uint32_t* argb) {
   Group group;
   if (!group.Read(bits, cache_bits)) return false;
   const int64_t pixels = int64_t{width} * height;
-  // Pixels that take no bits: all alike.
+  // Pixels that take no bits are all equal.
   const bool free = group.green.single() && group.red.single() && group.blue.single() && group.alpha.single();
   if (free && argb == nullptr) {
     const int green = group.green.Read(bits);

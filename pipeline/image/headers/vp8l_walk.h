@@ -1,4 +1,4 @@
-// What a lossless WebP makes libwebp allocate, found by reading as much of its stream as tells it.
+// The memory that libwebp allocates for a lossless WebP, computed from the start of its stream.
 #ifndef PENSTOCK_PIPELINE_IMAGE_HEADERS_VP8L_WALK_H_
 #define PENSTOCK_PIPELINE_IMAGE_HEADERS_VP8L_WALK_H_
 
@@ -9,14 +9,14 @@
 
 namespace penstock {
 
-// The most groups of prefix codes: what libwebp's own encoder writes at most (MAX_HUFF_IMAGE_SIZE in its
-// histogram_enc.c). The format has room for 65536 of 12 to 21 KB each.
+// The largest accepted number of prefix code groups. libwebp's own encoder writes at most this many
+// (MAX_HUFF_IMAGE_SIZE in its histogram_enc.c). The format allows 65536, of 12 to 21 KB each.
 inline constexpr int kMaxPrefixCodeGroups = 2600;
 
-// An upper bound of the bytes that libwebp allocates for the prefix codes of a VP8L stream (RFC 9649, 3; `stream`
-// starts at its signature). Takes time in the length of what is read: the transforms and the map of groups, some
-// hundredths of the stream. Allocates the map: at most 256 KB, which it gives back. InvalidArgument: cut off or against
-// the format in what is read, or more groups than kMaxPrefixCodeGroups.
+// Returns an upper bound of the bytes that libwebp allocates for the prefix codes of a VP8L stream (RFC 9649, 3).
+// `stream` starts at its signature. The time is proportional to the part that it reads: the transforms and the map of
+// groups, a few percent of the stream. Allocates at most 256 KB for the map and frees it before it returns. Returns
+// InvalidArgument if that part is truncated or invalid, or has more groups than kMaxPrefixCodeGroups.
 absl::StatusOr<size_t> PrefixCodeBytes(std::string_view stream);
 
 }  // namespace penstock

@@ -16,7 +16,7 @@ struct Size {
   int64_t width = -1, height = -1;
 };
 
-// A key frame's header (RFC 6386, 9.1).
+// Returns the size in a key frame's header (RFC 6386, 9.1).
 Size Vp8Size(std::string_view stream) {
   const int64_t first = ReadLittleEndian(stream, 0, 1);
   if (first < 0 || (first & 1) != 0 || ReadBigEndian(stream, 3, 3) != 0x9D012A) return {};
@@ -31,8 +31,8 @@ Size Vp8lSize(std::string_view stream) {
   return {(bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1};
 }
 
-// The first VP8 or VP8L chunk of the chunks from `at` on becomes the file's picture. What a chunk lacks at the end of
-// the bytes its decoder will miss.
+// Uses the first VP8 or VP8L chunk at or after `at` as the file's picture. If the chunk is truncated, its decoder
+// reports the missing bytes.
 bool FindPicture(std::string_view chunks, WebpFile* file) {
   for (size_t at = 0; at + 8 <= chunks.size();) {
     const std::string_view type = Slice(chunks, at, 4);
@@ -91,7 +91,7 @@ void FindFirstFrame(std::string_view chunks, WebpFile* file) {
   file->cut_off = true;
 }
 
-// The flags say which of the chunks count.
+// Returns the orientation. The flags select which chunks count.
 int Orientation(std::string_view chunks, bool exif, bool xmp) {
   OrientationTags tags;
   for (size_t at = 0; at + 8 <= chunks.size();) {

@@ -1,4 +1,4 @@
-// Where the (first) picture of a WebP lies (RFC 9649, 2).
+// The position of a WebP's first picture (RFC 9649, 2).
 #ifndef PENSTOCK_PIPELINE_IMAGE_HEADERS_WEBP_FILE_H_
 #define PENSTOCK_PIPELINE_IMAGE_HEADERS_WEBP_FILE_H_
 
@@ -9,19 +9,19 @@
 namespace penstock {
 
 struct WebpFile {
-  int width = 0, height = 0;  // of the canvas
-  bool alpha = false;         // the header announces it
+  int width = 0, height = 0;  // the canvas
+  bool alpha = false;         // as the header announces
   int orientation = 1;        // EXIF
-  // The still picture, or an animation's first frame. Empty `stream`: the file ends or breaks before it, as `trouble`
-  // says.
-  std::string_view stream;  // the payload of its VP8 or VP8L chunk; alpha of a VP8 lies elsewhere
+  // The still picture, or the first frame of an animation. `stream` is empty if the file ends or is damaged before it;
+  // `trouble` then names the reason.
+  std::string_view stream;  // the payload of its VP8 or VP8L chunk, without the alpha of a VP8
   bool lossless = false;
   int x = 0, y = 0, frame_width = 0, frame_height = 0;  // within the canvas
   const char* trouble = "";
-  bool cut_off = false;  // the trouble is that the file ends too early
+  bool cut_off = false;  // `trouble` is that the file ends too early
 };
 
-// Allocates nothing beyond a message. InvalidArgument: cut off inside its header.
+// Reads the headers. Allocates nothing except an error message. Returns InvalidArgument if the header is truncated.
 absl::StatusOr<WebpFile> ReadWebpFile(std::string_view bytes);
 
 }  // namespace penstock

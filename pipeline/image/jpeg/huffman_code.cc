@@ -8,7 +8,8 @@ namespace {
 
 constexpr size_t kLooks = size_t{1} << HuffmanCode::kLookBits;
 
-// Repeats the first `period` of `count` entries; both are powers of two. Sixteen bytes at a time: most runs are short.
+// Repeats the first `period` of `count` entries; both are powers of two. Copies sixteen bytes at a time, because most
+// runs are short.
 template <typename Entry>
 void Repeat(Entry* entries, size_t period, size_t count) {
   constexpr size_t kStep = 16 / sizeof(Entry);
@@ -23,7 +24,7 @@ void Repeat(Entry* entries, size_t period, size_t count) {
 inline HuffmanCode::Symbol HuffmanCode::SymbolOf(uint8_t byte, int length) const {
   const int run = byte >> 4, size = byte & 15;
   Symbol symbol{static_cast<uint8_t>(length), static_cast<uint8_t>(run), static_cast<uint8_t>(size)};
-  // Without a value: fifteen zeros and one more, or (whatever the run) the block's end.
+  // Symbols without a value: 15 zeros and one more, or the end of the block, whatever the run.
   if (kind_ == Kind::kAc && size == 0 && run != 15) symbol.run = kEndOfBlock;
   return symbol;
 }
@@ -38,13 +39,13 @@ bool HuffmanCode::Build(Kind kind, const uint8_t lengths[kMaxLength + 1], const 
   std::copy(lengths + 1, lengths + kMaxLength + 1, lengths_.begin() + 1);
   std::copy(symbols, symbols + 256, symbols_.begin());
 
-  uint32_t code = 0;  // of `length` bits
-  int number = 0;     // of its symbol
+  uint32_t code = 0;  // has `length` bits
+  int number = 0;     // index of its symbol
   for (int length = 1; length <= kMaxLength; ++length, code <<= 1) {
     const size_t l = static_cast<size_t>(length);
     const int codes = lengths_[l];
     offset_[l] = number - static_cast<int32_t>(code);
-    // A code of ones alone is none (T.81, Annex C).
+    // A code of only ones is not allowed (T.81, Annex C).
     if (codes > 0 && code + static_cast<uint32_t>(codes) >= 1u << length) return false;
     if (number + codes > 256) return false;
     for (int i = 0; i < codes; ++i, ++code, ++number) {
@@ -71,15 +72,16 @@ bool HuffmanCode::Build(Kind kind, const uint8_t lengths[kMaxLength + 1], const 
   return true;
 }
 
-// Strides, and in place the second symbols of pairs: of an entry that follows, only what its first symbol says is read.
+// Fills the strides and, in place, the second symbols of the pairs. It reads only the first symbol of a following
+// entry, which does not change.
 void HuffmanCode::FillSeconds() {
   for (size_t look = 0; look < kLooks;) {
     const Pair one = pairs_[look];
     if (one.bits == 0) {
-      std::fill(strides_.begin() + static_cast<ptrdiff_t>(look), strides_.end(), Stride{});  // codes end here
+      std::fill(strides_.begin() + static_cast<ptrdiff_t>(look), strides_.end(), Stride{});  // no codes from here on
       return;
     }
-    // Looks that begin with this symbol. What comes behind it is the same for each of its values.
+    // The lookups that begin with this symbol. The entries that follow it are the same for each of its values.
     const size_t looks = kLooks >> one.length;
     const size_t follow = one.first == kEndOfBlock ? 1 : kLooks >> std::min<int>(one.bits, kLookBits);
     for (size_t i = 0; i < follow; ++i) {
@@ -92,9 +94,9 @@ void HuffmanCode::FillSeconds() {
   }
 }
 
-// Of the symbol `one` and the bits behind it in a look.
+// Returns the stride of the symbol `one` and the bits `behind` that follow it in the lookup.
 HuffmanCode::Stride HuffmanCode::StrideFrom(const Pair& one, size_t behind) const {
-  int bits = one.length + one.size;  // the first one's value may reach behind the look
+  int bits = one.length + one.size;  // the first value may extend beyond the lookup
   int coefficients = one.first == kEndOfBlock ? kEndOfBlock : one.first + 1;
   while (bits < kLookBits && coefficients < kBlockSize) {
     const Pair& next = pairs_[behind];
@@ -107,7 +109,7 @@ HuffmanCode::Stride HuffmanCode::StrideFrom(const Pair& one, size_t behind) cons
   return {static_cast<uint8_t>(bits), static_cast<uint8_t>(coefficients)};
 }
 
-// A second value has seven bits at most: of two codes no more than one has a single bit.
+// A second value has at most seven bits, because at most one of two codes has a single bit.
 inline void HuffmanCode::AddSecond(const Pair& two, size_t behind, Pair* pair) {
   static_assert(kLookBits - 3 <= 7, "second_value holds what is left of a look");
   const int more = two.length + two.size;

@@ -13,11 +13,11 @@
 namespace penstock {
 namespace {
 
-// Factors times 2^13, rounded.
+// Factors multiplied by 2^13 and rounded.
 constexpr int kFactorBits = 13;
 constexpr int k0_298 = 2446, k0_390 = 3196, k0_541 = 4433, k0_765 = 6270, k0_899 = 7373, k1_175 = 9633, k1_501 = 12299,
               k1_847 = 15137, k1_961 = 16069, k2_053 = 16819, k2_562 = 20995, k3_072 = 25172;
-// Bits that the first pass keeps for the second one.
+// Fraction bits that the first pass keeps for the second.
 constexpr int kKeptBits = 2;
 
 struct alignas(64) Words {
@@ -27,10 +27,11 @@ struct alignas(64) Bytes {
   std::array<uint8_t, 64> of;
 };
 
-// Vectors of words name their rows (in a second pass columns) 0 to 7, of eight words each. Indices of the upper of two
+// Vectors of words hold rows 0 to 7 (columns in the second pass) of eight words each. Indices into the upper of two
 // vectors begin at 32.
 
-// In word pairs, for dwords 0 to 7 `low` and `low_second`, for 8 to 15 the others: word w of row r is 8r + w.
+// Indices of word pairs: rows `low` and `low_second` for dwords 0 to 7, the other rows for 8 to 15. Word w of row r is
+// 8r + w.
 constexpr Words Rows(int low, int low_second, int high, int high_second) {
   Words words{};
   for (int w = 0; w < 8; ++w) {
@@ -53,13 +54,13 @@ constexpr Words Factors(int low, int low_second, int high, int high_second) {
   return words;
 }
 
-// Where a pass leaves word w of result k, in two vectors that were packed from four: 0 and 1 with 7 and 6, then 3 and 2
-// with 4 and 5, the first of each two in the lower half.
+// Returns where a pass stores word w of result k, in two vectors packed from four: 0 and 1 with 7 and 6, then 3 and 2
+// with 4 and 5. The first of each two is in the lower half.
 constexpr int PlaceOf(int k, int w) {
   const bool upper_half = k == 1 || k == 6 || k == 2 || k == 5, second = k > 3, upper_vector = k > 1 && k < 6;
   return (upper_vector ? 32 : 0) + (upper_half ? 16 : 0) + w / 4 * 8 + (second ? 4 : 0) + w % 4;
 }
-// Results of a pass as four rows of the next one: row j has word first + j of each result.
+// Indices of the results of a pass as four rows of the next pass. Row j has word first + j of each result.
 constexpr Words Transposed(int first) {
   Words words{};
   for (int j = 0; j < 4; ++j) {
@@ -67,7 +68,7 @@ constexpr Words Transposed(int first) {
   }
   return words;
 }
-// Four rows from a row 0 whose results are all alike: row j has word first + j of it.
+// Indices of four rows from a row 0 whose results are all equal. Row j has word first + j of it.
 constexpr Words Repeated(int first) {
   Words words{};
   for (int j = 0; j < 4; ++j) {
@@ -75,7 +76,7 @@ constexpr Words Repeated(int first) {
   }
   return words;
 }
-// The bytes of the last pass' results, packed from its two vectors, row by row.
+// Indices of the bytes of the last pass's results, row by row, after packing its two vectors.
 constexpr Bytes RowBytes() {
   Bytes bytes{};
   for (int row = 0; row < 8; ++row) {
@@ -88,7 +89,7 @@ constexpr Bytes RowBytes() {
   return bytes;
 }
 
-// Sums and differences of rows r and r + 4 lie in a pair of vectors as rows r and r + 4.
+// The sums and differences of rows r and r + 4 are in a pair of vectors, as rows r and r + 4.
 constexpr Words kEven04 = Rows(0, 0, 4, 4), kEven26 = Rows(2, 6, 2, 6), kOdd = Rows(7, 1, 5, 3),
                 kOddSums = Rows(3, 1, 3, 1);
 constexpr Words kFactorsEven = Factors(k0_541 + k0_765, k0_541, k0_541, k0_541 - k1_847);
@@ -105,12 +106,12 @@ struct Two {
 
 PENSTOCK_DCT inline __m512i Load(const Words& words) { return _mm512_load_si512(words.of.data()); }
 
-// Eight transforms at once, of rows 0 to 3 and 4 to 7; results as PlaceOf says, `kShift` bits less than the factors
-// give.
+// Runs eight transforms at once, on rows 0 to 3 and 4 to 7. Results are placed by PlaceOf and have `kShift` fewer bits
+// than the products.
 template <int kShift>
 PENSTOCK_DCT inline Two Pass(const Two& rows) {
   const __m512i sums = _mm512_add_epi16(rows.a, rows.b), differences = _mm512_sub_epi16(rows.a, rows.b);
-  // The upper words of dwords, so that they are 2^16 as large, and the sign comes by itself.
+  // Words go to the upper halves of dwords, which multiplies them by 2^16 and extends the sign.
   const __m512i wide = _mm512_maskz_permutex2var_epi16(0xAAAAAAAA, sums, Load(kEven04), differences);
   const __m512i t01 = _mm512_add_epi32(_mm512_srai_epi32(wide, 16 - kFactorBits), _mm512_set1_epi32(1 << (kShift - 1)));
   const __m512i t32 = _mm512_madd_epi16(_mm512_permutex2var_epi16(rows.a, Load(kEven26), rows.b), Load(kFactorsEven));
@@ -149,8 +150,8 @@ PENSTOCK_DCT void InverseDct(const int16_t* coefficients, const uint16_t* quanti
   const Two in{_mm512_mullo_epi16(raw.a, _mm512_loadu_si512(quantization)),
                _mm512_mullo_epi16(raw.b, _mm512_loadu_si512(quantization + 32))};
   Two turned;
-  // libjpeg-turbo takes a first pass with nothing but row 0 for a shift, which wraps where the pass would saturate:
-  // values that only odd files have.
+  // If only row 0 is nonzero, libjpeg-turbo replaces the first pass by a shift. The shift wraps where the pass would
+  // saturate, which matters only for the values of unusual files.
   constexpr int kMost = 1 << (15 - kKeptBits);
   const __mmask32 large = _mm512_mask_cmp_epu16_mask(0xFF, _mm512_add_epi16(in.a, _mm512_set1_epi16(kMost)),
                                                      _mm512_set1_epi16(2 * kMost - 1), _MM_CMPINT_NLE);

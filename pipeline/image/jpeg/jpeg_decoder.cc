@@ -17,12 +17,13 @@
 namespace penstock {
 namespace {
 
-// Fancy upsampling looks one chroma sample to each side: at most two pixels. Images and crops narrower than kNarrow
-// columns are not cropped horizontally: below three chroma columns libjpeg changes its upsampler.
+// Fancy upsampling reads one chroma sample on each side: at most two pixels. Images and crops narrower than kNarrow
+// columns are not cropped horizontally, because below three chroma columns libjpeg uses another upsampler.
 constexpr int kUpsamplingBorder = 2;
 constexpr int kNarrow = 64;
 
-// The columns [left, right) that a decode of `rect`'s columns needs, at least kNarrow of them where there are so many.
+// The columns [left, right) that a decode of `rect`'s columns needs. At least kNarrow of them, if the image is that
+// wide.
 struct Columns {
   int left = 0, right = 0;
 };
@@ -35,7 +36,8 @@ Columns NeededColumns(const Rect& rect, int image_width) {
   return columns;
 }
 
-// Whether every coefficient has arrived in full precision, so that libjpeg smooths nothing over block borders.
+// Returns whether every coefficient has arrived in full precision, so that libjpeg does not smooth across block
+// borders.
 bool CoefficientsComplete(const jpeg_decompress_struct& cinfo) {
   if (cinfo.coef_bits == nullptr) return true;
   for (int c = 0; c < cinfo.num_components; ++c) {
@@ -66,7 +68,7 @@ struct JpegDecoder::State {
 };
 
 void JpegDecoder::State::Renew() {
-  jpeg_destroy_decompress(&cinfo);  // of a zeroed object: nothing
+  jpeg_destroy_decompress(&cinfo);  // no effect on a zeroed object
   jpeg_create_decompress(&cinfo);
   cinfo.progress = &progress;
 }
@@ -77,8 +79,8 @@ Outcome JpegDecoder::State::Run(std::string_view bytes, const TileTable* table, 
   errors.Reset(!options.lenient);
   if (setjmp(errors.back) != 0) return Outcome::kFailed;
 
-  // A new object for each image: libjpeg keeps quantization and Huffman tables, and a file that lacks some would be
-  // decoded with those of the image before it.
+  // libjpeg keeps quantization and Huffman tables. Each image gets a new object, so that a file without its own tables
+  // is not decoded with those of the previous image.
   Renew();
   jpeg_mem_src(&cinfo, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_read_header(&cinfo, TRUE);
@@ -111,7 +113,7 @@ Outcome JpegDecoder::State::Run(std::string_view bytes, const TileTable* table, 
   jpeg_start_decompress(&cinfo);
   const bool own_scan = !options.libjpeg_alone && scan.Install(&cinfo, bytes, table);
 
-  // Smoothing of incomplete progressive images crosses block borders in ways that cropping would change.
+  // Smoothing of incomplete progressive images crosses block borders, so cropping would change its result.
   const bool may_crop = CoefficientsComplete(cinfo);
   int left = 0;
   const Columns columns = NeededColumns(rect, header.width);
@@ -121,7 +123,8 @@ Outcome JpegDecoder::State::Run(std::string_view bytes, const TileTable* table, 
     jpeg_crop_scanline(&cinfo, &offset, &width);
     left = static_cast<int>(offset);
     if (own_scan) {
-      // The columns that libjpeg transforms. In a file of one component an MCU is a block, whatever its factors.
+      // The columns that libjpeg transforms. In a file with one component an MCU is one block, whatever its sampling
+      // factors.
       const int factor = cinfo.num_components == 1 ? 1 : cinfo.max_h_samp_factor;
       const JDIMENSION mcu_width = static_cast<JDIMENSION>(DCTSIZE * factor);
       scan.SetColumns(offset / mcu_width, (offset + width - 1) / mcu_width);
@@ -132,7 +135,7 @@ Outcome JpegDecoder::State::Run(std::string_view bytes, const TileTable* table, 
   return Outcome::kDone;
 }
 
-// The sink's own frames are gone whenever libjpeg jumps.
+// The sink returns before the next call of libjpeg, so none of its frames is on the stack when libjpeg jumps.
 void JpegDecoder::State::ReadRows(const Rect& rect, int left, int channels, ImageSink* sink) {
   const size_t row_bytes = static_cast<size_t>(cinfo.output_width) * static_cast<size_t>(cinfo.out_color_components);
   if (strip.size() < kStripRows * row_bytes) strip.resize(kStripRows * row_bytes);
@@ -143,7 +146,7 @@ void JpegDecoder::State::ReadRows(const Rect& rect, int left, int channels, Imag
   for (int y = 0; y < rect.height;) {
     const JDIMENSION height = static_cast<JDIMENSION>(std::min<int>(kStripRows, rect.height - y));
     for (JDIMENSION read = 0; read < height;) {
-      // 0 would be past the image's end, which the rectangle never is; a loop that ends all the same.
+      // 0 would mean the image's end, which the rectangle never exceeds. The maximum ensures that the loop ends anyway.
       read += std::max<JDIMENSION>(1, jpeg_read_scanlines(&cinfo, rows + read, height - read));
     }
     for (JDIMENSION r = 0; r < height; ++r) ToChannels(rows[r] + skip, rect.width, channels);
@@ -152,15 +155,15 @@ void JpegDecoder::State::ReadRows(const Rect& rect, int left, int channels, Imag
   }
 }
 
-// In place.
+// Converts in place.
 void JpegDecoder::State::ToChannels(uint8_t* pixels, int width, int channels) const {
   if (cinfo.out_color_space == JCS_CMYK) RowInvertedCmykToRgb(pixels, width, pixels);
   if (cinfo.out_color_space != JCS_GRAYSCALE && channels == 1) RowRgbToGray(pixels, width, pixels);
 }
 
 size_t JpegDecoderBytes(const ImageHeader& header) {
-  // Rows: each component has an iMCU row of samples (up to 32 rows, context rows among them), color conversion buffers
-  // and its part of a strip; sampling factors up to 4 pad the width to 32. Coefficients: two bytes each, padded
+  // Rows: each component has an iMCU row of samples (up to 32 rows, including context rows), color conversion buffers
+  // and its share of a strip. Sampling factors up to 4 pad the width to 32. Coefficients: two bytes each, padded
   // likewise.
   const size_t width = (static_cast<size_t>(header.width) + 63) / 32 * 32;
   const size_t height = (static_cast<size_t>(header.height) + 63) / 32 * 32;
@@ -206,7 +209,7 @@ absl::StatusOr<bool> JpegDecoder::Decode(std::string_view bytes, const Rect& rec
   const ImageHeader header{.width = static_cast<int>(s.cinfo.image_width),
                            .height = static_cast<int>(s.cinfo.image_height)};
   const int components = s.cinfo.num_components;
-  jpeg_abort_decompress(&s.cinfo);  // gives the image's memory back
+  jpeg_abort_decompress(&s.cinfo);  // frees the image's memory
   switch (outcome) {
     case Outcome::kDone:
       return s.errors.damaged;

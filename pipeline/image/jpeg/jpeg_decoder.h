@@ -1,10 +1,11 @@
-// JPEG through libjpeg-turbo, a rectangle at a time: only the rows and columns that the rectangle needs are
-// transformed, and its pixels are those of a full decode, bit for bit. Huffman codes are decoded by McuDecoder, which
-// is faster; whatever it finds odd libjpeg decodes again.
+// Decodes JPEG through libjpeg-turbo, one rectangle at a time. It transforms only the rows and columns that the
+// rectangle needs, and its pixels equal those of a full decode bit for bit. McuDecoder decodes the Huffman codes,
+// because it is faster. libjpeg decodes again any image that McuDecoder finds irregular.
 //
-// Of a restart-indexed file (restart_jpeg.h) a crop decodes only its own tiles: the same pixels, sooner.
+// For a restart-indexed file (restart_jpeg.h), a crop decodes only its own tiles. The pixels are the same, but decoding
+// is faster.
 //
-// Pixels are Pillow's: accurate integer IDCT (JDCT_ISLOW), fancy upsampling. libjpeg itself is kept out of this header.
+// Pixels equal Pillow's: accurate integer IDCT (JDCT_ISLOW) and fancy upsampling. This header does not include libjpeg.
 #ifndef PENSTOCK_PIPELINE_IMAGE_JPEG_JPEG_DECODER_H_
 #define PENSTOCK_PIPELINE_IMAGE_JPEG_JPEG_DECODER_H_
 
@@ -23,17 +24,17 @@ namespace penstock {
 
 struct JpegOptions {
   int channels = 3;      // 3: RGB, 1: gray (Pillow's luma of the RGB pixels)
-  bool lenient = false;  // keep what libjpeg makes of damaged data
+  bool lenient = false;  // keep libjpeg's output for damaged data
   ImageLimits limits = {};
-  // Huffman codes are decoded by libjpeg: the same result, slower. What odd data gets; for comparisons.
+  // Decode Huffman codes with libjpeg, as for irregular data: the same result, but slower. For comparisons.
   bool libjpeg_alone = false;
 };
 
-// Upper bound of what decoding an image with this header allocates, in bytes: a few rows, for progressive images all
-// coefficients.
+// Returns an upper bound of the bytes that decoding an image with this header allocates: a few rows, or all
+// coefficients for progressive images.
 size_t JpegDecoderBytes(const ImageHeader& header);
 
-// One per thread; keeps its buffers from image to image, and nothing of the images.
+// Decodes JPEGs. Not thread-safe: use one per thread. Keeps its buffers between images, but no image data.
 class JpegDecoder {
  public:
   JpegDecoder();
@@ -41,30 +42,30 @@ class JpegDecoder {
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  // Decodes `rect` of the image and hands it to `sink` from top to bottom, rect.width pixels a row, at most kStripRows
-  // rows at a time. When libjpeg has to do the image again the sink is restarted. Returns whether the data is damaged
-  // as far as it was looked at, which is the rectangle's last row; only a lenient decode can return true.
-  //   InvalidArgument: `rect` is not inside the image, no JPEG, or one that libjpeg does not read.
-  //   DataLoss: damaged or cut off (strict).       ResourceExhausted: over the limits.
-  // All carry libjpeg's own words. The sink has then had some of the rows.
+  // Decodes `rect` of the image and passes it to `sink` from top to bottom, with rect.width pixels per row and at most
+  // kStripRows rows at a time. Restarts the sink if libjpeg has to decode the image again. Returns whether the data is
+  // damaged up to the rectangle's last row, where decoding stops. Only a lenient decode can return true.
+  //   InvalidArgument: `rect` is not inside the image, or the bytes are no JPEG or one that libjpeg does not support.
+  //   DataLoss: damaged or truncated (strict).       ResourceExhausted: over the limits.
+  // All errors carry libjpeg's message. The sink may have received some of the rows by then.
   //
-  // Damage is what libjpeg warns of while it reads a scan, and an end before the end. No damage: unknown JFIF
-  // versions, garbage between header segments or after the image, odd but harmless scan parameters.
+  // Damage is any libjpeg warning inside a scan, or a premature end. Unknown JFIF versions, garbage between header
+  // segments or after the image, and unusual but harmless scan parameters are not damage.
   //
-  // Of a restart-indexed file only the crop's tiles are looked at: damage above them or beside them is not seen, which
-  // a plain decode would see. Damage in them is judged by the plain decode, whatever the table says.
+  // For a restart-indexed file, only the crop's tiles are read, so damage above or beside them goes unnoticed, unlike
+  // in a plain decode. If a tile is damaged, the plain decode decides, regardless of the table.
   absl::StatusOr<bool> Decode(std::string_view bytes, const Rect& rect, const JpegOptions& options, ImageSink* sink);
   static constexpr int kStripRows = 16;
 
-  // The same into `out`: rect.height rows at `stride` bytes, rect.width * channels bytes each. After an error `out` is
-  // unspecified.
+  // Decodes into `out`: rect.height rows at `stride` bytes, with rect.width * channels bytes each. After an error, the
+  // content of `out` is unspecified.
   absl::StatusOr<bool> Decode(std::string_view bytes, const Rect& rect, const JpegOptions& options, uint8_t* out,
                               size_t stride);
 
-  // Bytes kept between images.
+  // Returns the bytes kept between images.
   size_t held_bytes() const;
 
-  // Decodes that McuDecoder began and libjpeg did again, since the data was odd.
+  // Returns how many decodes libjpeg repeated because McuDecoder found the data irregular.
   uint64_t decoded_again() const;
 
  private:

@@ -33,14 +33,15 @@ bool Compress(const ImageView& image, const JpegEncodeOptions& options, jpeg_com
   jpeg_start_compress(cinfo, TRUE);
   if (options.orientation > 1 && options.orientation <= 8) WriteOrientation(cinfo, options.orientation);
   while (cinfo->next_scanline < cinfo->image_height) {
-    JSAMPROW row = const_cast<JSAMPROW>(image.row(static_cast<int>(cinfo->next_scanline)));  // read only
+    JSAMPROW row = const_cast<JSAMPROW>(image.row(static_cast<int>(cinfo->next_scanline)));  // libjpeg only reads it
     jpeg_write_scanlines(cinfo, &row, 1);
   }
   jpeg_finish_compress(cinfo);
   return true;
 }
 
-// `data` and `size` as jpeg_mem_dest's: null for memory of libjpeg's, to be freed also after an error.
+// Encodes to `data` and `size`, as jpeg_mem_dest does. If `data` points to null, libjpeg allocates memory that the
+// caller must free, even after an error.
 absl::Status Encode(const ImageView& image, const JpegEncodeOptions& options, unsigned char** data,
                     unsigned long* size) {
   if (options.quality < 1 || options.quality > 100) {
@@ -79,7 +80,7 @@ absl::StatusOr<std::string_view> EncodeJpegInto(const ImageView& image, const Jp
   unsigned char* data = buffer;
   unsigned long length = static_cast<unsigned long>(size);
   const absl::Status status = Encode(image, options, &data, &length);
-  if (data != buffer) std::free(data);  // the bound did not hold
+  if (data != buffer) std::free(data);  // libjpeg exceeded the bound
   if (!status.ok()) return status;
   if (data != buffer) {
     return absl::InternalError(absl::StrCat("a JPEG of ", image.width, " x ", image.height, " pixels takes more than ",
@@ -91,7 +92,7 @@ absl::StatusOr<std::string_view> EncodeJpegInto(const ImageView& image, const Jp
 // libjpeg-turbo's tjBufSize, for 4:2:0.
 size_t JpegBufferBytes(int width, int height) { return PadTo16(width) * PadTo16(height) * 3 + 2048; }
 
-// Two rows of MCUs of each component in the color converter and the downsampler, and tables.
+// Two rows of MCUs per component in the color converter and the downsampler, and tables.
 size_t JpegCompressorBytes(int width) { return (size_t{64} << 10) + PadTo16(width) * 240; }
 
 }  // namespace penstock

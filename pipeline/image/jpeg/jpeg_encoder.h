@@ -1,4 +1,4 @@
-// Pixels to JPEG, through libjpeg-turbo.
+// Encodes pixels as JPEG through libjpeg-turbo.
 #ifndef PENSTOCK_PIPELINE_IMAGE_JPEG_JPEG_ENCODER_H_
 #define PENSTOCK_PIPELINE_IMAGE_JPEG_JPEG_ENCODER_H_
 
@@ -14,24 +14,26 @@
 namespace penstock {
 
 struct JpegEncodeOptions {
-  int quality = 90;  // 1 to 100, libjpeg's scale (as Pillow's)
-  // EXIF orientation (1 to 8) to say of the image; 1 writes no EXIF at all.
+  int quality = 90;  // 1 to 100, on libjpeg's and Pillow's scale
+  // EXIF orientation (1 to 8) to write. With 1, no EXIF is written.
   int orientation = 1;
-  // Huffman tables made for this image: smaller, and a second pass. Else the standard's. The pixels are the same.
+  // Computes Huffman tables for this image, which makes the file smaller but needs a second pass. Otherwise uses the
+  // standard tables. The pixels are the same.
   bool optimize = true;
 };
 
-// A baseline JPEG of 1 (gray) or 3 (RGB) channels: accurate integer DCT, color halved in both directions (4:2:0, as
-// Pillow and libjpeg do unless asked). The same bytes for the same pixels on every CPU.
-// InvalidArgument: empty, larger than 65500 on a side, or a quality that is none. Thread-safe.
+// Returns a baseline JPEG of 1 (gray) or 3 (RGB) channels: accurate integer DCT, chroma halved in both directions
+// (4:2:0, the default of Pillow and libjpeg). The same pixels give the same bytes on every CPU.
+// Returns InvalidArgument if the image is empty or larger than 65500 on a side, or if the quality is out of range.
+// Thread-safe.
 absl::StatusOr<std::string> EncodeJpeg(const ImageView& image, const JpegEncodeOptions& options);
 
-// The same into `buffer` of JpegBufferBytes; the result lies there. Beside it libjpeg takes JpegCompressorBytes, where
-// the tables are the standard's.
+// Encodes into `buffer`, of at least JpegBufferBytes, and returns a view of it. With the standard tables, libjpeg also
+// allocates up to JpegCompressorBytes.
 absl::StatusOr<std::string_view> EncodeJpegInto(const ImageView& image, const JpegEncodeOptions& options,
                                                 uint8_t* buffer, size_t size);
 
-// An upper bound on the size of any JPEG of this size, at any quality.
+// Returns an upper bound on the size of any JPEG of these dimensions, at any quality.
 size_t JpegBufferBytes(int width, int height);
 size_t JpegCompressorBytes(int width);
 

@@ -1,6 +1,6 @@
 #include "pipeline/image/jpeg/jpeg_errors.h"
 
-// After jpeglib.h.
+// Must follow jpeglib.h.
 #include <jerror.h>
 
 #include "absl/strings/str_cat.h"
@@ -11,13 +11,13 @@ namespace {
 
 constexpr int kMaxScans = 500;
 
-// Warnings that leave every pixel what other readers take it for.
+// Returns whether a warning leaves every pixel as other readers decode it.
 bool IsHarmless(int code, bool in_scan) {
   switch (code) {
     case JWRN_JFIF_MAJOR:      // an unknown version of the JFIF header
-    case JWRN_NOT_SEQUENTIAL:  // wrong spectral selection in a baseline scan header, which is not used
-    case JWRN_ADOBE_XFORM:     // an unknown transform code, taken for YCbCr (YCCK)
-    case JWRN_TOO_MUCH_DATA:   // we stop reading on purpose
+    case JWRN_NOT_SEQUENTIAL:  // wrong spectral selection in a baseline scan header; ignored
+    case JWRN_ADOBE_XFORM:     // an unknown transform code; YCbCr (YCCK) is assumed
+    case JWRN_TOO_MUCH_DATA:   // decoding stops early on purpose
       return true;
     case JWRN_EXTRANEOUS_DATA:  // garbage between header segments
       return !in_scan;
@@ -36,7 +36,7 @@ void Remember(j_common_ptr cinfo) {
 
 [[noreturn]] void OnError(j_common_ptr cinfo) {
   JpegErrors* errors = Errors(cinfo);
-  // A damaged file's first warning tells more than the error that follows from it.
+  // A damaged file's first warning is more specific than the error that follows from it.
   if (!errors->damaged || errors->message[0] == 0) Remember(cinfo);
   std::longjmp(errors->back, 1);
 }

@@ -1,4 +1,4 @@
-// jpeglib.h is to bring jpegint.h.
+// Makes jpeglib.h include jpegint.h.
 #define JPEG_INTERNALS
 #include "pipeline/image/jpeg/jpeg_scan.h"
 
@@ -13,7 +13,7 @@ void Transform(j_decompress_ptr, jpeg_component_info* component, JCOEFPTR block,
   InverseDct(block, component->quant_table->quantval, rows, column);
 }
 
-// In the place of libjpeg's own. Every component is in the scan, so that each has its table.
+// Replaces libjpeg's transform. Every component is in the scan, so each has its table.
 void InstallTransform(jpeg_decompress_struct* cinfo) {
   if (!HasInverseDct()) return;
   for (int c = 0; c < cinfo->num_components; ++c) cinfo->idct->inverse_DCT[c] = Transform;
@@ -33,7 +33,7 @@ void InstallColors(jpeg_decompress_struct* cinfo) {
 }  // namespace
 
 struct JpegScan::State {
-  // libjpeg has a pointer to `base`.
+  // libjpeg holds a pointer to `base`.
   struct Hook {
     jpeg_entropy_decoder base;
     State* state;
@@ -48,7 +48,7 @@ struct JpegScan::State {
   bool gave_up = false;
 };
 
-// Inside libjpeg's fence: nothing here, nor in what it calls, has a destructor.
+// Runs inside libjpeg's setjmp fence: no object here, or in functions it calls, has a destructor.
 boolean JpegScan::State::DecodeMcu(j_decompress_ptr cinfo, JBLOCKROW* blocks) {
   State* const state = reinterpret_cast<Hook*>(cinfo->entropy)->state;
   const bool wanted = blocks != nullptr && state->column >= state->first && state->column <= state->last;

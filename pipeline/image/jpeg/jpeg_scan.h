@@ -1,11 +1,11 @@
-// Puts McuDecoder in the place of libjpeg's own Huffman decoder, for files that it decodes: eight bits, Huffman codes,
-// one sequential scan of all components; and, where the CPU can, InverseDct and YccToRgb in the places of its
-// dequantization and inverse DCT and of its color conversion. libjpeg goes on to do all else. For the .cc files of this
-// folder that call libjpeg.
+// Replaces libjpeg's Huffman decoder by McuDecoder for the files that it supports: eight bits, Huffman codes, and one
+// sequential scan of all components. If the CPU supports them, it also replaces the dequantization and inverse DCT by
+// InverseDct and the color conversion by YccToRgb. libjpeg does everything else. For the .cc files of this folder that
+// call libjpeg.
 //
-// libjpeg's decoder objects are replaceable by design; their interface is in jpegint.h, which is installed with the
-// library. Used of it: jpeg_entropy_decoder, jpeg_inverse_dct and jpeg_color_deconverter, whose first members are as in
-// IJG's release 6b.
+// libjpeg's decoder objects are replaceable by design. Their interface is in jpegint.h, which is installed with the
+// library. This code uses jpeg_entropy_decoder, jpeg_inverse_dct and jpeg_color_deconverter, whose first members are
+// unchanged since IJG's release 6b.
 #ifndef PENSTOCK_PIPELINE_IMAGE_JPEG_JPEG_SCAN_H_
 #define PENSTOCK_PIPELINE_IMAGE_JPEG_JPEG_SCAN_H_
 
@@ -24,25 +24,27 @@ class JpegScan {
   JpegScan();
   ~JpegScan();
 
-  // Before each image. Takes the memory for tables, once.
+  // Allocates the memory for tables on the first call. Call before each image.
   void Prepare();
 
-  // Between jpeg_start_decompress and the first row, of a file that lies in memory as a whole, with JpegErrors as its
-  // error manager. `table` may be null; it is used where it is what libjpeg has read. False: not such a file, nothing
-  // was done. Views of `jpeg` and `table` are kept until the image is read. No allocation, no error.
+  // Replaces the decoders for the current image. Call between jpeg_start_decompress and the first row. The whole file
+  // must be in memory, with JpegErrors as the error manager. `table` may be null; it is used only if it matches the
+  // header that libjpeg read. Returns false, without changes, if the file is unsupported. Keeps views of `jpeg` and
+  // `table` until the image is read. Does not allocate or raise errors.
   bool Install(jpeg_decompress_struct* cinfo, std::string_view jpeg, const TileTable* table);
 
-  // The columns of MCUs that the crop needs, [first, last]; all of them unless said.
+  // Limits decoding to the columns of MCUs [first, last] that the crop needs. The default is all columns.
   void SetColumns(JDIMENSION first, JDIMENSION last);
 
-  // Whether the last image was left, through JpegErrors::back, since its data is odd: libjpeg alone is to read it.
+  // Returns whether the last image was left, through JpegErrors::back, because its data is irregular. Only libjpeg
+  // should then read it.
   bool gave_up() const;
 
   size_t held_bytes() const;
 
  private:
   struct State;
-  std::unique_ptr<State> state_;  // null until Prepare
+  std::unique_ptr<State> state_;  // null until Prepare() is called
 };
 
 }  // namespace penstock

@@ -5,13 +5,14 @@ namespace {
 
 constexpr int kFirstRestart = 0xD0;
 
-// Natural place of coefficient k of the zigzag (ITU-T T.81, figure A.6).
+// Position in natural order of coefficient k of the zigzag (ITU-T T.81, figure A.6).
 constexpr std::array<uint8_t, kBlockSize> kNatural = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
                                                       12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
                                                       35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
                                                       58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
 
-// One symbol whose code no look holds: adds its run to `k` and gives its value. False: no such code.
+// Reads one symbol that the lookup does not hold: adds its run to `k` and sets `value`. Returns false if there is no
+// such code.
 inline bool FindSymbol(const HuffmanCode& code, BitReader* reader, int* k, int* value) {
   const HuffmanCode::Symbol symbol = code.Find(reader->bits);
   if (symbol.length == 0) return false;
@@ -24,7 +25,7 @@ inline bool FindSymbol(const HuffmanCode& code, BitReader* reader, int* k, int* 
   return true;
 }
 
-// The difference of a block's DC coefficient to that of the block before.
+// Reads the difference between a block's DC coefficient and that of the previous block.
 inline bool ReadDc(const HuffmanCode& code, BitReader* reader, int* difference) {
   reader->Refill();
   const HuffmanCode::Pair& look = code.pair(reader->bits);
@@ -37,15 +38,15 @@ inline bool ReadDc(const HuffmanCode& code, BitReader* reader, int* difference) 
   return FindSymbol(code, reader, &run, difference);
 }
 
-// What came of a look-up.
+// The result of a lookup.
 enum class Looked { kMore, kBlockEnd, kNothing, kTooMany };
 
-// One or two coefficients, if a look finds them.
+// Reads one or two coefficients, if a lookup finds them.
 inline Looked ReadPair(const HuffmanCode& code, BitReader* reader, int* at, int16_t* block) {
   constexpr int kLast = kBlockSize - 1;
   const HuffmanCode::Pair& pair = code.pair(reader->bits);
   const int first = *at + pair.first;
-  // Behind the last coefficient comes the next block: there a pair may hold too much.
+  // The last coefficient is followed by the next block, so a pair there may hold a symbol of that block.
   if (pair.bits != 0 && first < kLast) {
     const int16_t value = static_cast<int16_t>(pair.FirstValue(reader->bits));
     reader->Skip(pair.bits);
@@ -55,7 +56,7 @@ inline Looked ReadPair(const HuffmanCode& code, BitReader* reader, int* at, int1
       return k >= HuffmanCode::kEndOfBlock ? Looked::kBlockEnd : Looked::kTooMany;
     }
     block[kNatural[static_cast<size_t>(k)]] = pair.second_value;
-    block[kNatural[static_cast<size_t>(first)]] = value;  // the same place where there is no second
+    block[kNatural[static_cast<size_t>(first)]] = value;  // overwrites second_value if there is no second symbol
     *at = k + 1;
     return k == kLast ? Looked::kBlockEnd : Looked::kMore;
   }
@@ -64,12 +65,13 @@ inline Looked ReadPair(const HuffmanCode& code, BitReader* reader, int* at, int1
   return Looked::kBlockEnd;
 }
 
-// False: no such code, or more than 63 coefficients.
+// Returns false if there is no such code, or if the block has more than 63 AC coefficients.
 inline bool ReadAc(const HuffmanCode& code, BitReader* reader, int16_t* block) {
   int k = 1;
   while (k < kBlockSize) {
-    reader->Refill();  // cheaper than to ask whether it is due
-    // A pair takes 25 of the 56 bits at most, since its first value may reach behind the look, the longest symbol 31.
+    reader->Refill();  // cheaper than checking whether it is needed
+    // A pair takes at most 25 of the 56 bits, because its first value may extend beyond the lookup. The longest symbol
+    // takes 31.
     Looked looked = ReadPair(code, reader, &k, block);
     if (looked == Looked::kMore) looked = ReadPair(code, reader, &k, block);
     if (looked == Looked::kMore) continue;
@@ -83,11 +85,11 @@ inline bool ReadAc(const HuffmanCode& code, BitReader* reader, int16_t* block) {
   return true;
 }
 
-// As ReadPair, as many symbols as a look holds.
+// Skips as many symbols as a lookup holds, and otherwise works like ReadPair.
 inline Looked SkipStride(const HuffmanCode& code, BitReader* reader, int* at) {
   const HuffmanCode::Stride stride = code.stride(reader->bits);
   const int behind = *at + stride.coefficients;
-  // Not those strides whose last symbols are the next block's.
+  // Excludes strides whose last symbols belong to the next block.
   const bool ends =
       behind == kBlockSize || (behind >= HuffmanCode::kEndOfBlock && behind < HuffmanCode::kEndOfBlock + kBlockSize);
   if (stride.bits == 0 || (behind > kBlockSize && !ends)) return Looked::kNothing;
@@ -96,12 +98,13 @@ inline Looked SkipStride(const HuffmanCode& code, BitReader* reader, int* at) {
   return ends ? Looked::kBlockEnd : Looked::kMore;
 }
 
-// As ReadAc, for a block that nobody wants.
+// Like ReadAc, but skips the block.
 inline bool SkipAc(const HuffmanCode& code, BitReader* reader) {
   int k = 1;
   while (k < kBlockSize) {
     reader->Refill();
-    // A stride takes 25 bits at most, since its first value may reach behind the look, the longest symbol 31.
+    // A stride takes at most 25 bits, because its first value may extend beyond the lookup. The longest symbol takes
+    // 31.
     Looked looked = SkipStride(code, reader, &k);
     if (looked == Looked::kMore) looked = SkipStride(code, reader, &k);
     if (looked == Looked::kMore) continue;
@@ -169,7 +172,7 @@ bool McuDecoder::Next(Block* const* blocks) {
 
 template <bool kWanted>
 bool McuDecoder::Decode(Block* const* blocks) {
-  BitReader reader = reader_;  // in registers
+  BitReader reader = reader_;  // a copy stays in registers
   for (size_t b = 0; b < layout_.blocks; ++b) {
     bits_.Prepare(&reader);
     const size_t c = layout_.component[b];

@@ -1,10 +1,10 @@
-// Decodes the Huffman-coded coefficients of a JPEG that has one sequential scan, MCU by MCU, faster than libjpeg-turbo
-// does. Pure, no libjpeg; jpeg_scan.h puts it to work there.
+// Decodes the Huffman-coded coefficients of a JPEG with one sequential scan, MCU by MCU, faster than libjpeg-turbo.
+// Pure; does not use libjpeg. jpeg_scan.h installs it there.
 //
-// It decodes what is sound. At anything odd (no such code, too many coefficients, data that ends early or goes on,
-// another marker than expected) it gives up: the caller starts again with libjpeg, whose word then counts.
+// It decodes only valid data. On any irregularity (an undefined code, too many coefficients, data that ends early or
+// continues, an unexpected marker) it fails, and the caller decodes again with libjpeg, whose result counts.
 //
-// Of a restart-indexed file only the tiles of MCUs that are wanted are read.
+// For a restart-indexed file it reads only the tiles of the requested MCUs.
 #ifndef PENSTOCK_PIPELINE_IMAGE_JPEG_MCU_DECODER_H_
 #define PENSTOCK_PIPELINE_IMAGE_JPEG_MCU_DECODER_H_
 
@@ -20,24 +20,25 @@
 namespace penstock {
 
 struct ScanLayout {
-  static constexpr size_t kMaxBlocks = 10, kMaxComponents = 4;  // of an MCU, of a scan
+  static constexpr size_t kMaxBlocks = 10, kMaxComponents = 4;  // per MCU; per scan
 
   size_t blocks = 0;
-  std::array<uint8_t, kMaxBlocks> component{};  // of each block
-  // Of each component; they outlive the decode.
+  std::array<uint8_t, kMaxBlocks> component{};  // component of each block
+  // Codes of each component. They must outlive the decode.
   std::array<const HuffmanCode*, kMaxComponents> dc{}, ac{};
-  int64_t interval = 0;  // MCUs between two restart markers; 0: there are none
+  int64_t interval = 0;  // MCUs between two restart markers; 0 if there are none
 };
 
 class McuDecoder {
  public:
   using Block = int16_t[kBlockSize];
 
-  // `scan_at` is where the entropy-coded data begins; `table` null, or the file's. Both outlive the decode.
+  // Starts a scan. The entropy-coded data begins at `scan_at`. `table` is the file's restart table, or null. `jpeg` and
+  // `table` must outlive the decode.
   void Start(const ScanLayout& layout, std::string_view jpeg, size_t scan_at, const TileTable* table);
 
-  // The next MCU, in the scan's order, into one zeroed block for each of its own; null: nobody wants it. False: gave
-  // up, and the blocks are unspecified.
+  // Decodes the next MCU in scan order into zeroed blocks, one per block of the MCU. If `blocks` is null, skips the
+  // MCU. Returns false on an irregularity; the content of the blocks is then unspecified.
   bool Next(Block* const* blocks);
 
  private:
@@ -49,9 +50,9 @@ class McuDecoder {
   std::string_view jpeg_;
   const TileTable* table_ = nullptr;
   TileWalker walker_;
-  int64_t mcu_ = 0;      // the next
+  int64_t mcu_ = 0;      // index of the next MCU
   int64_t tile_ = -1;    // restart interval that is being read
-  int64_t in_tile_ = 0;  // MCUs of it that were read
+  int64_t in_tile_ = 0;  // MCUs read of that interval
   std::array<int, ScanLayout::kMaxComponents> dc_{};
   BitReader reader_;
   ScanBits bits_;

@@ -13,7 +13,7 @@
 #include "pipeline/image/jpeg/jpeg_errors.h"
 #include "pipeline/image/jpeg/restart_table.h"
 #include "pipeline/image/jpeg/tile_walker.h"
-// After jpeglib.h.
+// Must follow jpeglib.h.
 #include <jerror.h>
 
 namespace penstock {
@@ -26,9 +26,9 @@ absl::Status Stays(const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat("not restart-indexed: ", why));
 }
 
-// Memory that libjpeg writes to, grown as it needs. jpeg_mem_dest's would leak when an error ends the writing.
+// Output memory that grows as libjpeg writes. The memory of jpeg_mem_dest would leak if an error ended the writing.
 struct Destination {
-  jpeg_destination_mgr base;  // first: libjpeg hands out a pointer to it
+  jpeg_destination_mgr base;  // first: libjpeg passes a pointer to it
   unsigned char* bytes = nullptr;
   size_t capacity = 0, size = 0;
 
@@ -66,7 +66,8 @@ void ReadFrom(jpeg_decompress_struct* cinfo, std::string_view bytes) {
   jpeg_mem_src(cinfo, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
 }
 
-// One transcoding. The member functions that return bool are fenced: false when libjpeg left by an error.
+// One transcoding. The member functions that return bool are fenced by setjmp. They return false if libjpeg reported an
+// error.
 class Transcoder {
  public:
   Transcoder() {
@@ -90,12 +91,12 @@ class Transcoder {
 
   bool Read(std::string_view jpeg);
   bool Write(int interval);
-  // Whether `jpeg` holds what Read read. *same is only set when true is returned.
+  // Compares `jpeg` with the data of Read(). Sets *same only if it returns true.
   bool Compare(std::string_view jpeg, bool* same);
 
   absl::Status error() const { return errors_.ToStatus(); }
   std::string_view written() const { return {reinterpret_cast<const char*>(destination_.bytes), destination_.size}; }
-  // Bytes of the source behind its end-of-image marker.
+  // Returns the number of source bytes after its end-of-image marker.
   size_t trailing_bytes() const { return trailing_; }
 
  private:
@@ -119,7 +120,7 @@ bool Transcoder::Read(std::string_view jpeg) {
   ReadFrom(&source_, jpeg);
   jpeg_read_header(&source_, TRUE);
   errors_.in_scan = true;
-  coefficients_ = jpeg_read_coefficients(&source_);  // to the end-of-image marker
+  coefficients_ = jpeg_read_coefficients(&source_);  // reads up to the end-of-image marker
   trailing_ = source_.src->bytes_in_buffer;
   return true;
 }
@@ -130,7 +131,7 @@ bool Transcoder::Write(int interval) {
   jpeg_copy_critical_parameters(&source_, &result_);
   result_.optimize_coding = TRUE;
   result_.restart_interval = static_cast<unsigned>(interval);
-  // The source's own markers, in their order, instead of libjpeg's.
+  // The source's own markers, in their order, replace those of libjpeg.
   result_.write_JFIF_header = FALSE;
   result_.write_Adobe_marker = FALSE;
   jpeg_write_coefficients(&result_, coefficients_);
@@ -195,7 +196,7 @@ bool Transcoder::Compare(std::string_view jpeg, bool* same) {
   return true;
 }
 
-// The lengths of the runs between the markers of a scan that libjpeg wrote; nothing when one is too long.
+// Returns the lengths of the runs between the markers of a scan that libjpeg wrote, or nullopt if one is too long.
 std::optional<std::vector<uint16_t>> TileLengths(std::string_view jpeg, size_t scan_at) {
   std::vector<uint16_t> lengths;
   size_t begin = scan_at;
@@ -209,8 +210,8 @@ std::optional<std::vector<uint16_t>> TileLengths(std::string_view jpeg, size_t s
   return lengths;
 }
 
-// Offset of the first segment that is no metadata: the table goes before it, behind the application segments, of which
-// JFIF's and EXIF's want to be first.
+// Returns the offset of the first segment that is not metadata. The table goes there, after the application segments,
+// because those of JFIF and EXIF must be first.
 size_t BehindMetadata(std::string_view jpeg) {
   size_t at = 2;
   while (true) {
@@ -223,7 +224,7 @@ size_t BehindMetadata(std::string_view jpeg) {
   }
 }
 
-// What of a header that ReadTileGrid took would come out with another meaning.
+// Returns FailedPrecondition if the rewrite would change the meaning of a header that ReadTileGrid accepted.
 absl::Status CheckMetadata(std::string_view jpeg) {
   bool have_frame = false;
   size_t at = 2;
@@ -262,9 +263,9 @@ absl::Status CheckKind(const ImageHeader& header, std::string_view jpeg) {
 }  // namespace
 
 int TileInterval(size_t bytes, int mcus_per_row, int rows) {
-  // What a tile costs: marker 2, entry 2, half a byte of padding, and the DC values that start again from 0.
+  // Bytes per tile: marker 2, entry 2, half a byte of padding, and the DC values that restart from 0.
   constexpr size_t kTileBytes = 7;
-  // The share of the file that markers and table may be.
+  // Markers and table may take 1 / kShare of the file.
   constexpr size_t kShare = 60;
   int best = mcus_per_row;
   const auto far = [](int interval) {

@@ -12,7 +12,7 @@ namespace {
 constexpr int kBaseline = 0xC0, kExtended = 0xC1, kHuffmanTables = 0xC4, kEndOfImage = 0xD9, kStartOfScan = 0xDA,
               kQuantTables = 0xDB, kRestartInterval = 0xDD, kApp0 = 0xE0, kApp15 = 0xEF, kComment = 0xFE;
 constexpr int kTableMarker = kApp0 + 9;
-constexpr char kMagic[] = "PSTILES";  // its terminating zero counts
+constexpr char kMagic[] = "PSTILES";  // includes its terminating zero
 constexpr uint8_t kVersion = 1;
 
 void Append(std::string* out, size_t value, size_t bytes) {
@@ -23,7 +23,7 @@ size_t Number(std::string_view bytes, size_t offset, size_t count) {
   return static_cast<size_t>(std::max<int64_t>(0, ReadBigEndian(bytes, offset, count)));
 }
 
-// ITU-T T.81, B.2.2.
+// ITU-T T.81, B.2.2. Reads the frame header into `grid`. Returns false if the file is unsupported.
 bool TakeFrame(std::string_view payload, TileGrid* grid) {
   const size_t components = Number(payload, 5, 1);
   if (grid->width != 0 || Number(payload, 0, 1) != 8 || (components != 1 && components != 3) ||
@@ -43,16 +43,16 @@ bool TakeFrame(std::string_view payload, TileGrid* grid) {
   const int most_h = *std::max_element(horizontal, horizontal + 3), most_v = *std::max_element(vertical, vertical + 3);
   for (size_t c = 0; c < components; ++c) {
     if (horizontal[c] < 1 || vertical[c] < 1 || most_h > 4 || most_v > 4) return false;
-    // Others libjpeg does not read to pixels.
+    // libjpeg does not decode other factors to pixels.
     if (most_h % horizontal[c] != 0 || most_v % vertical[c] != 0) return false;
   }
-  // A lone component is not interleaved: its MCU is one block, whatever its factors (A.2.2).
+  // A single component is not interleaved: its MCU is one block, whatever its factors (A.2.2).
   grid->mcu_width = 8 * (components == 1 ? 1 : most_h);
   grid->mcu_height = 8 * (components == 1 ? 1 : most_v);
   return true;
 }
 
-// ITU-T T.81, B.2.3: all components at once, in all frequencies and bits.
+// ITU-T T.81, B.2.3: returns whether the scan has all components, with all frequencies and bits.
 bool IsWholeScan(std::string_view payload, const TileGrid& grid) {
   const size_t components = static_cast<size_t>(grid.components);
   const size_t rest = 1 + 2 * components;
@@ -60,7 +60,8 @@ bool IsWholeScan(std::string_view payload, const TileGrid& grid) {
          payload[rest + 1] == 63 && payload[rest + 2] == 0;
 }
 
-// Hands each of the table's segments to `take`, which may refuse.
+// Reads the header into `grid`. Passes each segment of the table to `take`, which may reject it. Returns false if the
+// file is unsupported or a segment is rejected.
 template <typename Take>
 bool ReadHeader(std::string_view jpeg, TileGrid* grid, const Take& take) {
   if (Slice(jpeg, 0, 2) != "\xFF\xD8") return false;
@@ -104,7 +105,7 @@ bool ReadHeader(std::string_view jpeg, TileGrid* grid, const Take& take) {
 
 std::optional<JpegSegment> ReadJpegSegment(std::string_view jpeg, size_t at) {
   const int64_t marker = ReadBigEndian(jpeg, at, 2), length = ReadBigEndian(jpeg, at + 2, 2);
-  // Markers from SOF0 to COM have a length, but for RSTn, SOI and EOI.
+  // Markers from SOF0 to COM have a length, except RSTn, SOI and EOI.
   if (marker < 0xFFC0 || marker == 0xFFFF || (marker >= 0xFFD0 && marker <= 0xFF00 + kEndOfImage)) return std::nullopt;
   if (length < 2 || static_cast<size_t>(length) > jpeg.size() - at - 2) return std::nullopt;
   return JpegSegment{.marker = static_cast<int>(marker & 0xFF),
@@ -136,7 +137,7 @@ bool TileTable::TakeSegment(std::string_view payload) {
 }
 
 bool TileTable::TotalFits(std::string_view jpeg) const {
-  // At most 255 * 32758 lengths below 2^16: far from 64 bits' end.
+  // At most 255 * 32758 lengths below 2^16, so the sum cannot overflow 64 bits.
   uint64_t end = grid_.scan_at + 2 * (tiles_ - 1);
   const int64_t tiles = grid_.tiles();
   for (int64_t i = 0; i < tiles; ++i) end += length(i);

@@ -25,12 +25,12 @@ void ScanBits::More(BitReader* reader) {
   at += left;
   const uint8_t* source = source_;
   constexpr ptrdiff_t kZeros = kBehind + kBlockBytes;
-  // Room for the zeros, and for what a step copies too much.
+  // Leaves room for the zeros, and for the excess bytes of a copy step.
   uint8_t* const full = buffer_.data() + buffer_.size() - kZeros - kScanStep;
   while (at < full) {
     if (end_ - source > kScanStep) {
       const uint32_t found = CopyStep(source, at);
-      // Where there is none, where the next step begins does not wait for this one.
+      // Without a match, the start of the next step does not depend on this one.
       if (found == 0) {
         at += kScanStep;
         source += kScanStep;
@@ -42,7 +42,8 @@ void ScanBits::More(BitReader* reader) {
       *at++ = *source++;
       continue;
     }
-    // Nothing, half a marker, or fill bytes before one (T.81, B.1.1.2), behind which a decoder looks for it.
+    // The end of the data, half a marker, or fill bytes before a marker (T.81, B.1.1.2), after which a decoder searches
+    // for the marker.
     if (end_ - source < 2 || source[1] == 0xFF) {
       ended_ = true;
       break;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint8_t kFirstRestart = 0xD0, kEndOfImage = 0xD9;
 
-// The marker behind tile `tile`.
+// Returns the marker that follows tile `tile`.
 uint8_t MarkerBehind(const TileGrid& grid, int64_t tile) {
   return tile == grid.tiles() - 1 ? kEndOfImage : static_cast<uint8_t>(kFirstRestart + tile % 8);
 }
@@ -25,7 +25,7 @@ std::optional<size_t> TileWalker::GoTo(int64_t tile) {
   const TileGrid& grid = table_->grid();
   if (tile < tile_ || tile >= grid.tiles()) return std::nullopt;
   const uint8_t* const data = reinterpret_cast<const uint8_t*>(jpeg_.data());
-  // A marker has two bytes. The lengths add up inside the file, and so do their first ones.
+  // A marker has two bytes. TileTable::Read checked that the lengths end inside the file.
   const uint8_t* const end = data + jpeg_.size() - 1;
   for (const uint8_t* at = data + at_; at < end; at += 2) {
     at = FindMarker(at, end);

@@ -1,4 +1,4 @@
-// Finds the tiles of a restart-indexed JPEG, and believes its table only as far as the file's markers bear it out.
+// Finds the tiles of a restart-indexed JPEG. Trusts its table only as far as the markers of the file confirm it.
 #ifndef PENSTOCK_PIPELINE_IMAGE_JPEG_TILE_WALKER_H_
 #define PENSTOCK_PIPELINE_IMAGE_JPEG_TILE_WALKER_H_
 
@@ -13,23 +13,23 @@ namespace penstock {
 
 class TileWalker {
  public:
-  // Both outlive the walk. The table is the file's (TileTable::Read).
+  // Starts a walk. `table` is the file's (TileTable::Read). Both arguments must outlive the walk.
   void Start(std::string_view jpeg, const TileTable* table);
 
-  // Offset of the tile's first byte. Tiles are asked for in rising order. Nothing when, between the start of the scan
-  // and the tile's end, there is a marker that is not the one that the table says, at its place and with its number:
-  // only then is every tile up to there what a decoder of the whole file sees.
+  // Returns the offset of the tile's first byte. Tiles must be requested in ascending order. Returns nullopt if any
+  // marker from the start of the scan to the tile's end is not the one that the table implies, with its position and
+  // number. Only if all match does a decoder of the whole file see the same tiles.
   std::optional<size_t> GoTo(int64_t tile);
 
  private:
   std::string_view jpeg_;
   const TileTable* table_ = nullptr;
-  size_t at_ = 0;     // looked at up to here
-  int64_t tile_ = 0;  // the first tile whose end was not seen
-  size_t begin_ = 0;  // where it begins
+  size_t at_ = 0;     // the bytes before this offset were scanned
+  int64_t tile_ = 0;  // the first tile whose end was not reached
+  size_t begin_ = 0;  // its first byte
 };
 
-// Whether GoTo finds every tile up to `last`.
+// Returns whether GoTo finds every tile up to `last`.
 bool MarkersMatch(std::string_view jpeg, const TileTable& table, int64_t last);
 
 }  // namespace penstock

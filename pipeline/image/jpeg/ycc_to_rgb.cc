@@ -13,13 +13,14 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kPixels = 64;  // at a time
+constexpr size_t kPixels = 64;  // per step
 
 struct alignas(64) Bytes {
   std::array<uint8_t, kPixels> of;
 };
 
-// Where the bytes of the third with this number of 64 pixels come from: red, green behind it; and blue.
+// Source indices for the bytes of one third of the output of 64 pixels: red and green (offset by kPixels) in one table,
+// blue in another.
 constexpr size_t PixelOf(size_t third, size_t byte) { return (kPixels * third + byte) / 3; }
 constexpr Bytes RedGreen(size_t third) {
   Bytes bytes{};
@@ -45,8 +46,9 @@ struct Colors {
   __m512i r, g, b;
 };
 
-// Of words: the luma, and twice the differences of colors, so that 1.402 and 1.772 of them are what a rounding multiply
-// gives: of each of the 256 differences these factors give what jdcolor.c's of 16 bits give.
+// Converts words. The inputs are the luma and twice the color differences, so that a rounding multiply gives 1.402 and
+// 1.772 times the differences. For each of the 256 differences, these factors give the results of jdcolor.c's 16-bit
+// factors.
 PENSTOCK_COLORS inline Colors Convert(__m512i y, __m512i cb2, __m512i cr2) {
   constexpr int kRed = 22972, kBlueFactor = 29033;                 // 1.402 and 1.772 times 2^14
   constexpr int kGreenOfCb = -22554 / 2, kGreenOfCr = -46802 / 2;  // -0.34414 and -0.71414 times 2^15
@@ -74,7 +76,7 @@ PENSTOCK_COLORS inline __m512i Third(const Colors& colors, size_t third) {
   return _mm512_mask_permutexvar_epi8(rg, kBlueMask[third], _mm512_load_si512(kBlue[third].of.data()), colors.b);
 }
 
-// The lowest `count` bits.
+// Returns a mask of the lowest `count` bits.
 inline uint64_t Lowest(size_t count) { return count >= kPixels ? ~uint64_t{0} : (uint64_t{1} << count) - 1; }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-// Symbols 257 to 285 and their lengths, 0 to 29 and their distances (RFC 1951, 3.2.5).
+// Lengths of symbols 257 to 285, and distances of symbols 0 to 29 (RFC 1951, 3.2.5).
 constexpr size_t kLengths = 29, kDistances = 30;
 constexpr std::array<uint16_t, kLengths> kLengthBase = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
                                                         31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
@@ -18,7 +18,7 @@ constexpr std::array<uint16_t, kDistances> kDistanceBase = {
 constexpr std::array<uint8_t, kDistances> kDistanceExtra = {0, 0, 0, 0, 1, 1, 2, 2,  3,  3,  4,  4,  5,  5,  6,
                                                             6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13};
 
-// Entries without the bits that the code takes.
+// Entries without the number of bits of their codes.
 constexpr DeflateEntry Number(uint16_t base, uint8_t extra) { return DeflateEntry{base} << 16 | extra; }
 
 constexpr auto kLiteralEntries = [] {
@@ -43,19 +43,20 @@ constexpr auto kLengthsEntries = [] {
   return entries;
 }();
 
-// The entry of a symbol whose code has `length` bits. A literal's bits 8 to 11 are its own.
+// Returns the entry of a symbol whose code has `length` bits. In the entry of a literal, bits 8 to 11 belong to the
+// byte.
 DeflateEntry WithLength(DeflateEntry entry, int length) {
   const DeflateEntry bits = static_cast<DeflateEntry>(length);
   return (entry & (kDeflateLiteral | kDeflateOther)) != 0 ? entry + bits : entry + bits + (bits << 8);
 }
 
-// Symbols in the order of their codes, and how many codes have each length.
+// Symbols in the order of their codes, and the number of codes of each length.
 struct SortedCode {
   std::array<uint16_t, kLiteralSymbols> symbols;
   std::array<int, kMaxDeflateCode + 1> counts{};
-  int used = 0;      // symbols that have a code
-  int shortest = 0;  // bits of the shortest
-  int left = 0;      // codes of kMaxDeflateCode bits that none uses; below 0: over-subscribed
+  int used = 0;      // symbols with a code
+  int shortest = 0;  // bits of the shortest code
+  int left = 0;      // unused codes of kMaxDeflateCode bits; negative if over-subscribed
 
   SortedCode(const uint8_t* lengths, size_t count) {
     for (size_t i = 0; i < count; ++i) ++counts[lengths[i]];
@@ -75,16 +76,16 @@ struct SortedCode {
   }
 };
 
-// Fills the first 2^look_bits entries and those that they refer to. The code is complete.
+// Fills the first 2^look_bits entries and the tables that they refer to. The code must be complete.
 void FillEntries(const SortedCode& code, const DeflateEntry* of_symbols, int look_bits, DeflateEntry* entries) {
   const uint32_t look_size = 1u << look_bits, further_bits = static_cast<uint32_t>(kMaxDeflateCode - look_bits);
-  uint32_t reversed = 0;  // the next code, its first bit lowest, as it comes
-  uint32_t filled = 1;    // entries that the codes so far make, before they repeat
+  uint32_t reversed = 0;  // the next code, its first bit lowest, as in the stream
+  uint32_t filled = 1;    // entries filled by the codes so far, before they repeat
   uint32_t next_table = look_size, table = 0, table_prefix = ~0u;
   const uint16_t* symbol = code.symbols.data();
   for (int length = 1; length <= kMaxDeflateCode; ++length) {
     if (length <= look_bits) {
-      // Of a code that is shorter the bits behind it are free.
+      // For shorter codes, the bits after the code take any value.
       if (length > 1) std::memcpy(entries + filled, entries, filled * sizeof(*entries));
       filled = 1u << length;
     }
@@ -105,7 +106,7 @@ void FillEntries(const SortedCode& code, const DeflateEntry* of_symbols, int loo
           entries[table + at] = WithLength(entry, length - look_bits);
         }
       }
-      // The code that follows: counted up from its last bit, which is the highest here.
+      // Increments the code from its last bit, which is the highest here.
       uint32_t bit = 1u << (length - 1);
       while ((reversed & bit) != 0) {
         reversed &= ~bit;
@@ -121,16 +122,17 @@ void FillEntries(const SortedCode& code, const DeflateEntry* of_symbols, int loo
 bool LiteralCode::Build(const uint8_t* lengths, size_t count) {
   if (lengths[256] == 0) return false;
   const SortedCode code(lengths, count);
-  // One code of one bit, which zlib takes: that of a block without anything. Nobody writes it.
+  // zlib accepts a single code of one bit, that of an empty block. No encoder writes one, so it is rejected here.
   if (code.left != 0) return false;
   FillEntries(code, kLiteralEntries.data(), kLookBits, entries_.data());
   if (code.shortest * 2 <= kLookBits) FillPairs();
   return true;
 }
 
-// Two literals that one look holds become one entry.
+// Combines two literals that one lookup holds into one entry.
 void LiteralCode::FillPairs() {
-  // From the last on, so that the second is still alone: it lies before the first, or is the same.
+  // Runs from the last entry, so that the second literal is not yet combined: its entry precedes that of the first
+  // literal or is the same.
   for (size_t at = size_t{1} << kLookBits; at-- > 0;) {
     const DeflateEntry first = entries_[at];
     const uint32_t bits = first & 63;
@@ -156,7 +158,7 @@ bool DistanceCode::Build(const uint8_t* lengths, size_t count) {
 bool LengthsCode::Build(const uint8_t* lengths) {
   const SortedCode code(lengths, kSymbols);
   if (code.left != 0) return false;
-  // None is longer than a look.
+  // No code is longer than a lookup.
   FillEntries(code, kLengthsEntries.data(), kLookBits, entries_.data());
   return true;
 }

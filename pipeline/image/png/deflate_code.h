@@ -1,7 +1,7 @@
-// The Huffman codes of a DEFLATE block as tables to decode with. Pure.
+// The Huffman codes of a DEFLATE block as lookup tables. Pure.
 //
-// Built only from what zlib takes: a code that is over-subscribed or incomplete is refused, except a distance code of
-// one code of one bit, or of none. Source: RFC 1951, 3.2.5 to 3.2.7.
+// Accepts only codes that zlib accepts. It rejects over-subscribed and incomplete codes, except distance codes with a
+// single code of one bit, or with none. Source: RFC 1951, 3.2.5 to 3.2.7.
 #ifndef PENSTOCK_PIPELINE_IMAGE_PNG_DEFLATE_CODE_H_
 #define PENSTOCK_PIPELINE_IMAGE_PNG_DEFLATE_CODE_H_
 
@@ -14,15 +14,16 @@ namespace penstock {
 constexpr int kMaxDeflateCode = 15;
 constexpr size_t kLiteralSymbols = 288, kDistanceSymbols = 32;
 
-// What the next bits stand for, as one number:
+// The meaning of the next bits as one number:
 //
-//   literals  kDeflateLiteral, the bytes in bits 8 to 15 and, of two, 16 to 23; their number in bits 24 and 25
+//   literals  kDeflateLiteral, the byte in bits 8 to 15, a second byte in bits 16 to 23, their number in bits 24 and 25
 //   number    a length or a distance: its base in bits 16 to 30, the bits of its code in bits 8 to 11
-//   other     kDeflateOther with kDeflateTable, kDeflateBlockEnd, or neither: no such code
+//   other     kDeflateOther with kDeflateTable, kDeflateBlockEnd, or neither for an invalid code
 //
-// Bits 8 to 23 of kDeflateTable: where its entries begin; the bits above the first look-up choose among them.
+// For kDeflateTable, bits 8 to 23 are the start of its entries, which the bits above the first lookup index.
 //
-// The lowest six bits: how many bits it takes, extra bits included; of kDeflateTable those of the first look-up.
+// The lowest six bits are the number of bits that the entry takes, including extra bits. For kDeflateTable they are the
+// bits of the first lookup.
 using DeflateEntry = uint32_t;
 
 constexpr DeflateEntry kDeflateLiteral = 1u << 31, kDeflateOther = 1u << 7, kDeflateTable = 1u << 6,
@@ -33,10 +34,12 @@ class LiteralCode {
  public:
   static constexpr int kLookBits = 11;
 
-  // Of `count` (257 to 286, or 288 of the fixed code) code lengths, 0 to 15. False: no such code.
+  // Builds the tables from `count` code lengths of 0 to 15 (257 to 286 of them, or 288 for the fixed code). Returns
+  // false if they do not form a valid code.
   bool Build(const uint8_t* lengths, size_t count);
   DeflateEntry Look(uint64_t bits) const { return entries_[bits & ((1u << kLookBits) - 1)]; }
-  // `table` is what Look gave, `bits` those behind it.
+  // Returns the entry of a longer code. `table` is the result of Look(), and `bits` are the bits after the first
+  // lookup.
   DeflateEntry LookFurther(DeflateEntry table, uint64_t bits) const {
     return entries_[(table >> 8 & 0xFFFF) + (bits & ((1u << (kMaxDeflateCode - kLookBits)) - 1))];
   }
@@ -44,7 +47,7 @@ class LiteralCode {
  private:
   void FillPairs();
 
-  // A first look-up is followed by one more for at most half of the symbols.
+  // At most half of the symbols need a second lookup.
   std::array<DeflateEntry, (1 << kLookBits) + kLiteralSymbols / 2 * (1 << (kMaxDeflateCode - kLookBits))> entries_;
 };
 
@@ -52,7 +55,7 @@ class DistanceCode {
  public:
   static constexpr int kLookBits = 9;
 
-  // Of `count` (1 to 32) code lengths.
+  // Builds the tables from `count` (1 to 32) code lengths. Returns false if they do not form a valid code.
   bool Build(const uint8_t* lengths, size_t count);
   DeflateEntry Look(uint64_t bits) const { return entries_[bits & ((1u << kLookBits) - 1)]; }
   DeflateEntry LookFurther(DeflateEntry table, uint64_t bits) const {
@@ -63,15 +66,16 @@ class DistanceCode {
   std::array<DeflateEntry, (1 << kLookBits) + kDistanceSymbols / 2 * (1 << (kMaxDeflateCode - kLookBits))> entries_;
 };
 
-// The code that the lengths of a block's codes are written in.
+// The code that encodes the code lengths of a block.
 class LengthsCode {
  public:
   static constexpr int kLookBits = 7;
   static constexpr size_t kSymbols = 19;
 
-  // Of kSymbols code lengths, 0 to 7, in the order of the symbols.
+  // Builds the table from kSymbols code lengths of 0 to 7, in the order of the symbols. Returns false if they do not
+  // form a valid code.
   bool Build(const uint8_t* lengths);
-  // The symbol in bits 8 to 15, the bits it takes in the lowest six.
+  // Returns the symbol in bits 8 to 15 and the number of its bits in the lowest six.
   DeflateEntry Look(uint64_t bits) const { return entries_[bits & ((1u << kLookBits) - 1)]; }
 
  private:

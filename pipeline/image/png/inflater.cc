@@ -7,12 +7,14 @@
 #include <bit>
 #include <cstring>
 
+#include "base/check.h"
+
 namespace penstock {
 namespace {
 
-constexpr size_t kWindow = size_t{1} << 15;  // how far back a stream may point
-constexpr size_t kPiece = size_t{1} << 15;   // made at once, at least, where it is wanted
-// What Decode may write behind its target: six literals, a match, and the sixteenth byte of its last copy.
+constexpr size_t kWindow = size_t{1} << 15;  // maximum distance of a match
+constexpr size_t kPiece = size_t{1} << 15;   // bytes produced at once, if the stream has as many
+// Bytes that Decode may write beyond its target: six literals, a match, and the sixteenth byte of its last copy.
 constexpr size_t kSlack = 288;
 constexpr size_t kInput = size_t{1} << 13, kZeros = 32, kGoBack = 8;
 
@@ -22,7 +24,7 @@ uint64_t Load64(const uint8_t* at) {
   return value;
 }
 
-// `length` bytes from `distance` before `out`; writes up to 15 more.
+// Copies `length` bytes from `distance` before `out`. Writes up to 15 more.
 inline void CopyMatch(uint8_t* out, size_t distance, size_t length) {
   const uint8_t* from = out - distance;
   uint8_t* const end = out + length;
@@ -41,7 +43,7 @@ inline void CopyMatch(uint8_t* out, size_t distance, size_t length) {
   } else if (distance == 1) {
     std::memset(out, *from, length);
   } else {
-    // Of each eight bytes the first `distance` count.
+    // Only the first `distance` of each eight bytes count.
     do {
       std::memcpy(out, from, 8);
       out += distance;
@@ -50,11 +52,34 @@ inline void CopyMatch(uint8_t* out, size_t distance, size_t length) {
   }
 }
 
-// The number that an entry of a length or a distance stands for, with its extra bits.
+// Returns the length or distance of an entry, including its extra bits.
 inline size_t NumberOf(DeflateEntry entry, uint64_t bits) {
   const uint64_t mask = (uint64_t{1} << (entry & 63)) - 1;
   return (entry >> 16) + static_cast<size_t>((bits & mask) >> (entry >> 8 & 15));
 }
+
+// RFC 1951, 3.2.6. Built once, because a malicious stream can have millions of empty blocks with fixed codes.
+struct FixedCodes {
+  LiteralCode literals;
+  DistanceCode distances;
+
+  FixedCodes() {
+    std::array<uint8_t, kLiteralSymbols> lengths;
+    std::fill(lengths.begin(), lengths.begin() + 144, 8);
+    std::fill(lengths.begin() + 144, lengths.begin() + 256, 9);
+    std::fill(lengths.begin() + 256, lengths.begin() + 280, 7);
+    std::fill(lengths.begin() + 280, lengths.end(), 8);
+    std::array<uint8_t, kDistanceSymbols> of_distances;
+    of_distances.fill(5);
+    PS_CHECK(literals.Build(lengths.data(), lengths.size()));
+    PS_CHECK(distances.Build(of_distances.data(), of_distances.size()));
+  }
+
+  static const FixedCodes& Get() {
+    static const auto* const codes = new FixedCodes;
+    return *codes;
+  }
+};
 
 }  // namespace
 
@@ -104,7 +129,8 @@ bool Inflater::Finish() {
   if (!checked_ || left_ != 0 || taken_ != out_) return false;
   MakeRoom(1);
   const uint8_t* const end = out_;
-  while (block_ != Block::kNone || !final_) {
+  for (int blocks = 0; block_ != Block::kNone || !final_; ++blocks) {
+    if (blocks == kMaxTrailingBlocks) return true;
     if (block_ == Block::kNone && !ReadBlockHeader()) return false;
     if (!ReadBlock(end + 1) || out_ != end) return false;
   }
@@ -116,7 +142,7 @@ bool Inflater::Finish() {
   return WithinInput() && adler == adler_;
 }
 
-// For `count` bytes and more. What nobody may point back to any more is dropped.
+// Makes room for at least `count` bytes. Drops bytes that no match can refer to.
 void Inflater::MakeRoom(size_t count) {
   if (static_cast<size_t>(output_.data() + output_.size() - out_) >= kSlack + std::max(kPiece, count)) return;
   const uint8_t* const window = out_ - std::min(kWindow, static_cast<size_t>(out_ - output_.data()));
@@ -127,7 +153,7 @@ void Inflater::MakeRoom(size_t count) {
   taken_ -= dropped;
 }
 
-// Until `count` bytes wait to be taken.
+// Decodes until `count` bytes are ready.
 bool Inflater::Produce(size_t count) {
   const size_t missing = count - static_cast<size_t>(out_ - taken_);
   if (missing > left_) return false;
@@ -142,7 +168,7 @@ bool Inflater::Produce(size_t count) {
   if (!WithinInput()) return false;
   const size_t made = static_cast<size_t>(out_ - begin);
   if (checked_) adler_ = isal_adler32(adler_, begin, made);
-  if (made > left_) checked_ = false;  // there is more than there should be
+  if (made > left_) checked_ = false;  // more bytes than expected
   left_ -= std::min(left_, made);
   return true;
 }
@@ -160,24 +186,18 @@ bool Inflater::ReadBlockHeader() {
       const uint32_t length = ReadBits(16);
       if ((ReadBits(16) ^ length) != 0xFFFF) return false;
       stored_left_ = length;
-      // Whole bytes that were read ahead go back.
+      // Moves back over whole bytes that were read ahead.
       next_ -= count_ / 8;
       bits_ = 0;
       count_ = 0;
       block_ = Block::kStored;
       return true;
     }
-    case 1: {
-      std::array<uint8_t, kLiteralSymbols> lengths;
-      std::fill(lengths.begin(), lengths.begin() + 144, 8);
-      std::fill(lengths.begin() + 144, lengths.begin() + 256, 9);
-      std::fill(lengths.begin() + 256, lengths.begin() + 280, 7);
-      std::fill(lengths.begin() + 280, lengths.end(), 8);
-      std::array<uint8_t, kDistanceSymbols> distances;
-      distances.fill(5);
+    case 1:
       block_ = Block::kCoded;
-      return literals_.Build(lengths.data(), lengths.size()) && distances_.Build(distances.data(), distances.size());
-    }
+      literals_ = &FixedCodes::Get().literals;
+      distances_ = &FixedCodes::Get().distances;
+      return true;
     case 2:
       block_ = Block::kCoded;
       return ReadCodes();
@@ -215,7 +235,9 @@ bool Inflater::ReadCodes() {
     std::fill_n(lengths.begin() + static_cast<ptrdiff_t>(i), times, repeated);
     i += times;
   }
-  return literals_.Build(lengths.data(), literals) && distances_.Build(lengths.data() + literals, distances);
+  literals_ = &own_literals_;
+  distances_ = &own_distances_;
+  return own_literals_.Build(lengths.data(), literals) && own_distances_.Build(lengths.data() + literals, distances);
 }
 
 bool Inflater::Store(const uint8_t* target) {
@@ -231,10 +253,12 @@ bool Inflater::Store(const uint8_t* target) {
   return true;
 }
 
-// Up to the block's end, or until `target` is reached; by up to kSlack bytes more.
+// Decodes up to the block's end or to `target`, and up to kSlack bytes beyond it.
 bool Inflater::Decode(const uint8_t* target) {
   const uint8_t* const begin = output_.data();
-  // In registers.
+  const LiteralCode& literals = *literals_;
+  const DistanceCode& distances = *distances_;
+  // Copies that stay in registers.
   uint8_t* out = out_;
   const uint8_t *next = next_, *end = end_;
   uint64_t bits = bits_;
@@ -249,12 +273,12 @@ bool Inflater::Decode(const uint8_t* target) {
     count -= entry & 63;
   };
   const auto put = [&](DeflateEntry entry) __attribute__((always_inline)) {
-    const uint16_t literals = static_cast<uint16_t>(entry >> 8);
-    std::memcpy(out, &literals, sizeof(literals));
+    const uint16_t bytes = static_cast<uint16_t>(entry >> 8);
+    std::memcpy(out, &bytes, sizeof(bytes));
     out += LiteralsOf(entry);
     skip(entry);
   };
-  // For two refills of at most eight bytes.
+  // Loads input for two refills of at most eight bytes.
   const auto load = [&]() __attribute__((always_inline)) {
     if (end - next >= 16) return true;
     next_ = next;
@@ -266,14 +290,14 @@ bool Inflater::Decode(const uint8_t* target) {
   bool sound = false;
   while (load()) {
     refill();
-    DeflateEntry entry = literals_.Look(bits);
-    // Three first looks, and the longest length with its extra bits, take 56 bits.
+    DeflateEntry entry = literals.Look(bits);
+    // Three first lookups and the longest length with its extra bits take 56 bits.
     if ((entry & kDeflateLiteral) != 0) {
       put(entry);
-      entry = literals_.Look(bits);
+      entry = literals.Look(bits);
       if ((entry & kDeflateLiteral) != 0) {
         put(entry);
-        entry = literals_.Look(bits);
+        entry = literals.Look(bits);
         if ((entry & kDeflateLiteral) != 0) {
           put(entry);
           if (out < target) continue;
@@ -285,7 +309,7 @@ bool Inflater::Decode(const uint8_t* target) {
     if ((entry & kDeflateOther) != 0) {
       if ((entry & kDeflateTable) != 0) {
         skip(entry);
-        entry = literals_.LookFurther(entry, bits);
+        entry = literals.LookFurther(entry, bits);
       }
       if ((entry & kDeflateLiteral) != 0) {
         put(entry);
@@ -303,11 +327,11 @@ bool Inflater::Decode(const uint8_t* target) {
     const size_t length = NumberOf(entry, bits);
     skip(entry);
     refill();
-    entry = distances_.Look(bits);
+    entry = distances.Look(bits);
     if ((entry & kDeflateOther) != 0) {
       if ((entry & kDeflateTable) == 0) break;
       skip(entry);
-      entry = distances_.LookFurther(entry, bits);
+      entry = distances.LookFurther(entry, bits);
       if ((entry & kDeflateOther) != 0) break;
     }
     const size_t distance = NumberOf(entry, bits);
@@ -326,10 +350,10 @@ bool Inflater::Decode(const uint8_t* target) {
   return sound;
 }
 
-// Brings more behind what is loaded and not yet read. False: there is nothing more.
+// Loads more input after the unread bytes. Returns false at the end of the input.
 bool Inflater::LoadInput() {
   if (real_end_ != nullptr) return false;
-  // Bytes just read stay before it: ReadBlockHeader may give some back.
+  // Keeps the bytes just read, because ReadBlockHeader may move back over some of them.
   const size_t left = static_cast<size_t>(end_ - next_);
   uint8_t* const begin = input_buffer_.data() + kGoBack;
   std::memmove(begin - kGoBack, next_ - kGoBack, left + kGoBack);
@@ -352,7 +376,7 @@ bool Inflater::LoadInput() {
   return true;
 }
 
-// At least 56 bits.
+// Fills bits_ to at least 56 bits.
 bool Inflater::Refill() {
   if (end_ - next_ < 8 && !LoadInput()) return false;
   if (end_ - next_ < 8) return false;

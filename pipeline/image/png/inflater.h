@@ -1,6 +1,6 @@
-// A zlib stream (RFC 1950 and 1951) taken out piece by piece, faster than zlib does. Pure.
+// Inflates a zlib stream (RFC 1950 and 1951) piece by piece, faster than zlib. Pure.
 //
-// It takes what is sound and no more than zlib takes; at anything else it gives up, and the caller asks zlib.
+// Accepts only valid streams, and none that zlib rejects. On anything else it fails, and the caller uses zlib.
 #ifndef PENSTOCK_PIPELINE_IMAGE_PNG_INFLATER_H_
 #define PENSTOCK_PIPELINE_IMAGE_PNG_INFLATER_H_
 
@@ -13,27 +13,31 @@
 
 namespace penstock {
 
-// Where a stream's bytes come from, piece by piece.
+// The source of a stream's bytes, piece by piece.
 class InflaterInput {
  public:
   virtual ~InflaterInput() = default;
-  // The next bytes, which stay where they are until the next call; empty at the end, and from then on.
+  // Returns the next bytes, which stay valid until the next call. Returns an empty view at the end, and on every call
+  // after that.
   virtual std::string_view Next() = 0;
 };
 
 class Inflater {
  public:
-  // Begins a stream of which at most `largest` bytes are taken at once, and `total` in all. `checked`: Finish will be
-  // asked. `input` outlives the use of it.
+  // Begins a stream. Take() will request at most `largest` bytes at once, and `total` bytes in all. Set `checked` if
+  // Finish() will be called. `input` must outlive the stream.
   void Start(InflaterInput* input, size_t largest, size_t total, bool checked);
 
-  // The next `count` bytes, until the next call; null: gave up, or there are not as many.
+  // Returns the next `count` bytes, valid until the next call. Returns null if the stream is invalid or has fewer
+  // bytes.
   const uint8_t* Take(size_t count);
 
-  // Whether the stream is sound to its end, and holds no more than was taken. Only where it is to be `checked`.
+  // Returns whether the stream is valid to its end and holds no more bytes than Take() returned. Requires `checked`.
+  // Reads at most kMaxTrailingBlocks empty blocks, because other decoders inflate nothing after the last byte.
   bool Finish();
+  static constexpr int kMaxTrailingBlocks = 64;
 
-  // Upper bound of held_bytes().
+  // Returns an upper bound of held_bytes().
   static size_t Bytes(size_t largest);
   size_t held_bytes() const { return sizeof(*this) + output_.capacity() + input_buffer_.capacity(); }
 
@@ -52,29 +56,31 @@ class Inflater {
   bool LoadInput();
   bool Refill();
   uint32_t ReadBits(int count);
-  // Whether nothing was read from behind the input's end.
+  // Returns whether no bits beyond the end of the input were used.
   bool WithinInput() const;
 
   InflaterInput* input_ = nullptr;
   std::string_view piece_;
   std::vector<uint8_t> input_buffer_;
-  const uint8_t *next_ = nullptr, *end_ = nullptr;  // of what is loaded
-  const uint8_t* real_end_ = nullptr;               // zeros follow; null until the input's end is loaded
-  uint64_t bits_ = 0;                               // the next ones, lowest first
-  uint32_t count_ = 0;                              // of them
+  const uint8_t *next_ = nullptr, *end_ = nullptr;  // the loaded input
+  const uint8_t* real_end_ = nullptr;               // followed by zeros; null until the input's end is loaded
+  uint64_t bits_ = 0;                               // the next bits, lowest first
+  uint32_t count_ = 0;                              // number of valid bits
 
-  std::vector<uint8_t> output_;  // what the next bytes may repeat, and what nobody has taken yet
-  uint8_t* out_ = nullptr;       // its end
+  std::vector<uint8_t> output_;  // the window for matches, and bytes not yet taken
+  uint8_t* out_ = nullptr;       // end of its bytes
   const uint8_t* taken_ = nullptr;
-  size_t left_ = 0;  // of `total`, to be made
+  size_t left_ = 0;  // bytes of `total` not yet produced
   uint32_t adler_ = 1;
   bool checked_ = false;
 
   Block block_ = Block::kNone;
-  bool final_ = false;      // the block is the last
-  size_t stored_left_ = 0;  // of a stored block
-  LiteralCode literals_;
-  DistanceCode distances_;
+  bool final_ = false;                     // this is the last block
+  size_t stored_left_ = 0;                 // bytes left of a stored block
+  const LiteralCode* literals_ = nullptr;  // the block's code: the fixed one, or own_literals_
+  const DistanceCode* distances_ = nullptr;
+  LiteralCode own_literals_;
+  DistanceCode own_distances_;
   LengthsCode lengths_;
 };
 

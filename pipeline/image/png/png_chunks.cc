@@ -22,7 +22,7 @@ struct Chunk {
   }
 };
 
-// Nullopt: it does not lie in the file as a whole.
+// Returns nullopt if the chunk is not completely inside the file.
 std::optional<Chunk> ReadChunk(std::string_view png, size_t at) {
   const int64_t length = ReadBigEndian(png, at, 4);
   if (length < 0 || length > INT32_MAX) return std::nullopt;
@@ -31,7 +31,7 @@ std::optional<Chunk> ReadChunk(std::string_view png, size_t at) {
   return Chunk{png.substr(at + 4, 4), png.substr(at + 8, size), at + kFrame + size};
 }
 
-// Which depths go with which color (PNG specification, table 11.1).
+// Returns whether the depth is allowed for the color type (PNG specification, table 11.1).
 bool MakesSense(const PngLayout& layout) {
   switch (layout.color) {
     case PngColor::kGray:
@@ -93,7 +93,7 @@ std::optional<PngLayout> ReadPngLayout(std::string_view bytes) {
   bool data = false;
   while (true) {
     chunk = ReadChunk(bytes, chunk->end);
-    // Of chunks that do not matter too: one of the picture's may have become one of them.
+    // Checks chunks that do not affect the pixels too, because damage may have changed the type of one that does.
     if (!chunk || !chunk->Sound() || chunk->type == "IHDR") return std::nullopt;
     if (chunk->type == "IDAT") {
       data = true;

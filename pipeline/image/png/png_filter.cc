@@ -6,7 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "pipeline/image/png/png_filter.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h.
+// Must follow foreach_target.h.
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -16,7 +16,7 @@ namespace HWY_NAMESPACE {
 #if HWY_TARGET != HWY_SCALAR
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Each pixel depends on the one before it, so vectors hold one.
+// Each pixel depends on the previous one, so a vector holds one pixel.
 constexpr hn::FixedTag<uint8_t, 8> kBytes;
 constexpr hn::FixedTag<int16_t, 8> kShorts;
 constexpr hn::FixedTag<uint8_t, 16> kMany;
@@ -24,7 +24,7 @@ using Shorts = hn::Vec<hn::FixedTag<int16_t, 8>>;
 
 HWY_API Shorts LoadShorts(const uint8_t* from) { return hn::PromoteTo(kShorts, hn::LoadU(kBytes, from)); }
 
-// Eight bytes are stored each time, and what is too much overwritten by the next pixel.
+// Each store writes eight bytes; the next pixel overwrites the excess.
 template <size_t kStep>
 HWY_API void UndoSub(const uint8_t* filtered, size_t count, uint8_t* row) {
   auto left = hn::Zero(kBytes);
@@ -46,15 +46,15 @@ HWY_API void UndoAverage(const uint8_t* filtered, const uint8_t* above, size_t c
   const auto one = hn::Set(kBytes, 1);
   for (size_t i = 0; i < count; i += kStep) {
     const auto up = hn::LoadU(kBytes, above + i);
-    // Rounded down, where the instruction rounds up.
+    // The instruction rounds up, but the filter rounds down.
     const auto average = hn::Sub(hn::AverageRound(left, up), hn::And(hn::Xor(left, up), one));
     left = hn::Add(average, hn::LoadU(kBytes, filtered + i));
     hn::StoreU(left, kBytes, row + i);
   }
 }
 
-// Of left (a), above (b) and above left (c) the one that is nearest to a + b - c, the first of those that are as near,
-// and x added to it. All three sums are made at once: what the next pixel waits for is short.
+// Adds x to the one of left (a), above (b) and above left (c) that is nearest to a + b - c; ties go to the first. It
+// computes all three sums in parallel, which keeps the dependency chain to the next pixel short.
 HWY_API Shorts Paeth(Shorts a, Shorts b, Shorts c, Shorts x) {
   const Shorts mask = hn::Set(kShorts, 0xFF);
   const Shorts b_c = hn::Sub(b, c), a_c = hn::Sub(a, c);
@@ -78,7 +78,7 @@ HWY_API void UndoPaeth(const uint8_t* filtered, const uint8_t* above, size_t cou
   }
 }
 
-// Two rows, the lower one a pixel behind: two chains of waiting instead of one.
+// Processes two rows, the lower one a pixel later, so that two dependency chains overlap.
 template <size_t kStep>
 HWY_API void UndoPaethTwice(const uint8_t* upper, const uint8_t* lower, const uint8_t* above, size_t count,
                             uint8_t* row, uint8_t* below) {
@@ -109,7 +109,7 @@ HWY_API void UndoByPixels(uint8_t filter, const uint8_t* filtered, const uint8_t
   }
 }
 
-// Whether it was done.
+// Returns whether the filter was reversed.
 bool UndoFilter(uint8_t filter, size_t step, const uint8_t* filtered, const uint8_t* above, size_t count,
                 uint8_t* row) {
   if (filter == 2) {

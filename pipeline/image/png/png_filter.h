@@ -1,4 +1,4 @@
-// What a PNG's encoder did to each row so that it compresses better, undone. Pure. Source: PNG specification, 9.
+// Reverses the filters that a PNG encoder applied to rows for better compression. Pure. Source: PNG specification, 9.
 #ifndef PENSTOCK_PIPELINE_IMAGE_PNG_PNG_FILTER_H_
 #define PENSTOCK_PIPELINE_IMAGE_PNG_PNG_FILTER_H_
 
@@ -8,20 +8,21 @@
 namespace penstock {
 
 constexpr uint8_t kPngFilters = 5;  // none, Sub, Up, Average, Paeth
-// Bytes behind a row's end that may be read and written.
+// Bytes after a row's end that may be read and written.
 constexpr size_t kPngFilterMargin = 16;
 
-// `count` bytes of a row, filtered by `filter` (0 to 4), to `row`; `above` is the row above without its filter, of the
-// first row zeros. A byte was filtered by the one `step` (1, 2, 3, 4, 6, 8) before it. All three have a margin.
+// Reverses `filter` (0 to 4) on `count` bytes of a row and writes them to `row`. `above` is the unfiltered row above;
+// for the first row it is zeros. Filters compare a byte with the one `step` (1, 2, 3, 4, 6 or 8) bytes before it. All
+// three rows need a margin.
 void UndoPngFilter(uint8_t filter, size_t step, const uint8_t* filtered, const uint8_t* above, size_t count,
                    uint8_t* row);
 
-// Two rows, which begin with the numbers of their filters: `upper` to `row`, and `lower`, the next one, to `below`.
-// Where both are of the kind that photographs mostly have this is faster than one after the other.
+// Reverses the filters of two rows that begin with their filter numbers: `upper` to `row`, and the next one, `lower`,
+// to `below`. This is faster than one row after the other if both have the filter that is most common in photographs.
 void UndoPngFilters(size_t step, const uint8_t* upper, const uint8_t* lower, const uint8_t* above, size_t count,
                     uint8_t* row, uint8_t* below);
 
-// As UndoPngFilter, one byte after the other, without margins.
+// Like UndoPngFilter, but byte by byte and without margins.
 void UndoPngFilterScalar(uint8_t filter, size_t step, const uint8_t* filtered, const uint8_t* above, size_t count,
                          uint8_t* row);
 

@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-// As many rows as a resize takes at once.
+// The rows that a resize takes at once.
 constexpr int kStripRows = 16;
 
 size_t StripBytes(int width, int height, int channels) {
@@ -21,13 +21,14 @@ size_t StripBytes(int width, int height, int channels) {
 }  // namespace
 
 size_t PngReader::Bytes(const ImageHeader& header) {
-  // The header tells no depth: 16 bits each of four values.
+  // The maximum for any depth: four values of 16 bits.
   const size_t row = static_cast<size_t>(header.width) * 8 + 1;
   return sizeof(PngReader) + Inflater::Bytes(2 * row) + 3 * (row + kPngFilterMargin) +
          StripBytes(header.width, header.height, 3);
 }
 
-bool PngReader::Read(std::string_view png, const ImageHeader& header, const Rect& rect, int channels, ImageSink* sink) {
+bool PngReader::Read(std::string_view png, const ImageHeader& header, const Rect& rect, int channels, ImageSink* sink,
+                     bool classes) {
   const std::optional<PngLayout> layout = ReadPngLayout(png);
   if (!layout || layout->interlaced || layout->width != header.width || layout->height != header.height) return false;
   const size_t row = 1 + layout->RowBytes(static_cast<size_t>(layout->width));
@@ -35,12 +36,12 @@ bool PngReader::Read(std::string_view png, const ImageHeader& header, const Rect
   PngData data(png);
   if (inflater_ == nullptr) inflater_ = std::make_unique<Inflater>();
   inflater_->Start(&data, 2 * row, row * static_cast<size_t>(end), end == layout->height);
-  return ReadRows(*layout, rect, channels, sink) && (end < layout->height || inflater_->Finish());
+  return ReadRows(*layout, rect, channels, classes, sink) && (end < layout->height || inflater_->Finish());
 }
 
-bool PngReader::ReadRows(const PngLayout& layout, const Rect& rect, int channels, ImageSink* sink) {
+bool PngReader::ReadRows(const PngLayout& layout, const Rect& rect, int channels, bool classes, ImageSink* sink) {
   const size_t stored = 1 + layout.RowBytes(static_cast<size_t>(layout.width));
-  // No pixel depends on what is to the right of it.
+  // No pixel depends on pixels to its right.
   const size_t needed = layout.RowBytes(static_cast<size_t>(rect.x + rect.width)), step = layout.FilterStep();
   const size_t row_bytes = needed + kPngFilterMargin;
   rows_.resize(3 * row_bytes);
@@ -65,7 +66,7 @@ bool PngReader::ReadRows(const PngLayout& layout, const Rect& rect, int channels
       if (y == end) break;
       if (y++ < rect.y) continue;
       uint8_t* const out = strip_.data() + static_cast<size_t>(in_strip) * out_bytes;
-      if (!StorePngPixels(layout, done, rect.x, rect.width, channels, 1, out)) return false;
+      StorePngPixels(layout, done, rect.x, rect.width, channels, classes, 1, out);
       if (++in_strip < kStripRows && y < end) continue;
       sink->Rows({strip_.data(), rect.width, in_strip, channels, out_bytes});
       in_strip = 0;

@@ -1,8 +1,8 @@
-// A rectangle of a PNG that is in order and not interlaced, faster than libspng reads it: what lies below the rectangle
-// is not inflated, what lies beside it on the right has no filter undone.
+// Reads a rectangle of a well-formed PNG without interlacing, faster than libspng. Rows below the rectangle are not
+// inflated, and filters are not reversed to the right of it.
 //
-// The checksum of every chunk is looked at first, and the end of the file; so a file that is cut off or
-// has a wrong bit is found, wherever that lies. Only damage that an encoder made, below the rectangle, is not.
+// It first verifies the checksum of every chunk and the end of the file. Truncation and bit errors are therefore
+// detected anywhere in the file. Only damage that an encoder produced below the rectangle is not.
 #ifndef PENSTOCK_PIPELINE_IMAGE_PNG_PNG_READER_H_
 #define PENSTOCK_PIPELINE_IMAGE_PNG_PNG_READER_H_
 
@@ -22,23 +22,24 @@ namespace penstock {
 
 class PngReader {
  public:
-  // Upper bound of held_bytes() after an image of this header.
+  // Returns an upper bound of held_bytes() after an image with this header.
   static size_t Bytes(const ImageHeader& header);
 
-  // Hands the rows of `rect`, which lies inside, to `sink`; channels 3: RGB, 1: gray. False: gave up. Then libspng is
-  // to be asked, and what the sink was given does not count.
-  bool Read(std::string_view png, const ImageHeader& header, const Rect& rect, int channels, ImageSink* sink);
+  // Passes the rows of `rect`, which must be inside the picture, to `sink`. `channels` and `classes` are those of
+  // StorePngPixels. If it returns false, the caller must use libspng and discard the rows that the sink received.
+  bool Read(std::string_view png, const ImageHeader& header, const Rect& rect, int channels, ImageSink* sink,
+            bool classes = false);
 
   size_t held_bytes() const {
     return sizeof(*this) + (inflater_ == nullptr ? 0 : inflater_->held_bytes()) + rows_.capacity() + strip_.capacity();
   }
 
  private:
-  bool ReadRows(const PngLayout& layout, const Rect& rect, int channels, ImageSink* sink);
+  bool ReadRows(const PngLayout& layout, const Rect& rect, int channels, bool classes, ImageSink* sink);
 
-  std::unique_ptr<Inflater> inflater_;  // from the first file on
-  std::vector<uint8_t> rows_;           // three, without their filters
-  std::vector<uint8_t> strip_;          // of the rectangle
+  std::unique_ptr<Inflater> inflater_;  // allocated for the first file
+  std::vector<uint8_t> rows_;           // three unfiltered rows
+  std::vector<uint8_t> strip_;          // rows of the rectangle
 };
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// From pixels as a PNG stores them to ours. Pure.
+// Conversion of stored PNG pixels to ours. Pure.
 #ifndef PENSTOCK_PIPELINE_IMAGE_PNG_PNG_STORE_H_
 #define PENSTOCK_PIPELINE_IMAGE_PNG_PNG_STORE_H_
 
@@ -9,11 +9,14 @@
 
 namespace penstock {
 
-// Pixels [first, first + count) of the stored row `raw` to `out`, each `step` pixels behind the one before. Alpha is
-// dropped, 16 bits become their high byte, fewer than 8 are spread over 0 to 255; channels 3: RGB, 1: gray. False: a
-// color that the palette lacks.
-bool StorePngPixels(const PngLayout& layout, const uint8_t* raw, int first, int count, int channels, size_t step,
-                    uint8_t* out);
+// Writes pixels [first, first + count) of the stored row `raw` to `out`, with `step` pixels from one to the next. Alpha
+// is dropped, 16-bit values become their high byte, and values below 8 bits are scaled to 0 to 255. A color beyond the
+// palette is black, as in Pillow. channels 3: RGB, 1: gray.
+//
+// `classes`: stores values like Pillow without a conversion. Palette colors are their numbers, and black and white are
+// 0 and 1. channels 2: all 16 bits, the low byte first.
+void StorePngPixels(const PngLayout& layout, const uint8_t* raw, int first, int count, int channels, bool classes,
+                    size_t step, uint8_t* out);
 
 }  // namespace penstock
 

@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "pipeline/image/resize/bilinear_table.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h.
+// Must follow foreach_target.h.
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -13,15 +13,16 @@ namespace penstock {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Helpers are HWY_API, so static: the files of this folder share this namespace, and what is not inlined (without
-// optimization nothing is) must not be taken for another file's function of the same name.
+// HWY_API makes these helpers static. The files of this folder share this namespace, so the linker could otherwise
+// merge a helper that is not inlined with another file's function of the same name. Without optimization nothing is
+// inlined.
 
 using DBilinear = hn::ScalableTag<double>;
 using DBilinearInt = hn::Rebind<int32_t, DBilinear>;
 using VBilinear = hn::Vec<DBilinear>;
 using VBilinearInt = hn::Vec<DBilinearInt>;
 
-// The weights of input first + t, before they are normalized.
+// Returns the weights of `input` before normalization.
 HWY_API VBilinear Triangle(VBilinearInt input, VBilinear center, VBilinear inverse) {
   const DBilinear d;
   const VBilinear x = hn::Mul(hn::Add(hn::Sub(hn::PromoteTo(d, input), center), hn::Set(d, 0.5)), inverse);
@@ -54,7 +55,7 @@ void FillBilinear(int in_size, int out_size, int begin, bool mirror, FilterTable
       table->count[o + k] = ends[k] - firsts[k];
       most = std::max(most, ends[k] - firsts[k]);
     }
-    // What is past an output's last input has no weight.
+    // Inputs past an output's last input have no weight.
     const VBilinear last = hn::PromoteTo(d, end);
     const auto at = [&](int32_t t) {
       const VBilinearInt input = hn::Add(first, hn::Set(di, t));

@@ -1,5 +1,5 @@
-// The bilinear filter's table, many outputs at once: photographs' rows take it, and its divisions one by one would be a
-// tenth of an image's resize.
+// Builds the bilinear filter's table for many outputs at once. Photographs use one per row, and dividing one by one
+// would take a tenth of an image's resize.
 #ifndef PENSTOCK_PIPELINE_IMAGE_RESIZE_BILINEAR_TABLE_H_
 #define PENSTOCK_PIPELINE_IMAGE_RESIZE_BILINEAR_TABLE_H_
 
@@ -7,9 +7,9 @@
 
 namespace penstock {
 
-// Fills first, count and weight, which have their sizes and whose weights are 0, of outputs [begin, begin +
-// first.size()), mirrored when `mirror`: the numbers of BuildFilterTable's own loop on every CPU, by the same double
-// operations in the same order.
+// Fills `first`, `count` and `weight` for outputs [begin, begin + first.size()), mirrored if `mirror`. The vectors must
+// have their sizes, and the weights must be 0. On every CPU, the numbers equal those of BuildFilterTable's own loop,
+// through the same double operations in the same order.
 void FillBilinearTable(int in_size, int out_size, int begin, bool mirror, FilterTable* table);
 
 }  // namespace penstock

@@ -9,13 +9,13 @@
 namespace penstock {
 namespace {
 
-// Rows that go through a pass at once: a multiple of what the horizontal pass takes, few enough for the cache.
+// Rows per pass: a multiple of the rows that the horizontal pass takes, and few enough for the cache.
 constexpr int kStripRows = 16;
 constexpr size_t kRowsAhead = 8;
 
-// Which pass comes first decides the last bit, because the image between them has 8 bits. As Pillow 13 (its
-// ImagingResampleInner): the rows, when the height shrinks by more than twice what the width does. Pillow before
-// 13 always took the columns first.
+// Returns whether the vertical pass runs first. The order decides the last bit, because the intermediate image has 8
+// bits. Follows Pillow 13 (its ImagingResampleInner): rows first if the height shrinks by more than twice as much as
+// the width. Pillow before 13 always filters the columns first.
 bool RowsFirst(const ResizePlan& plan) {
   const int64_t shorter = int64_t{plan.box_height} - plan.out_height;
   const int64_t narrower = int64_t{plan.box_width} - plan.out_width;
@@ -39,7 +39,7 @@ size_t PilRows::Bytes(const ResizePlan& plan, int channels) {
       QuadTableBytes(static_cast<size_t>(plan.window.height), row_taps, 0);
   const size_t row =
       static_cast<size_t>(std::max(plan.box_width, plan.window.width)) * static_cast<size_t>(channels) + 512;
-  // Kept rows, outputs of the vertical pass, padded rows. Vectors may hold up to twice what was asked for.
+  // Kept rows, outputs of the vertical pass, padded rows. Vectors may hold up to twice the requested size.
   return 2 * (tables + row * (row_taps + 3 * kStripRows + 4));
 }
 
@@ -67,7 +67,7 @@ void PilRows::StartRows() {
   kept_row_ = static_cast<size_t>(kept_width_) * static_cast<size_t>(channels_);
   quad_rows_ = quads_ && kept_row_ >= kQuadRowBytes && BuildQuadTable(rows_, &row_quads_);
   if (!quad_rows_) BuildPairTable(rows_, 1, &row_pairs_);
-  // What an output waits for, and two strips: rows are moved up once in two strips.
+  // The rows that an output needs, and two strips, so that rows move up only once in two strips.
   capacity_ = std::min(rows_.taps, needed_.height) + 2 * kStripRows;
   Grow(&kept_, static_cast<size_t>(capacity_) * kept_row_);
   if (rows_first_) Grow(&half_, kStripRows * kept_row_);
@@ -111,10 +111,11 @@ void PilRows::Rows(const ImageView& rows) {
   PS_CHECK(rows.width == needed_.width && rows.channels == channels_);
   if (rows_first_ && first_ + count_ == 0 && rows.height == needed_.height) {
     ahead_ = 0;
-    FinishRows(rows, 0);  // all are there: none need be kept
+    FinishRows(rows, 0);  // all rows are available: none need be kept
     return;
   }
-  // More rows than a decoder hands on lie in memory, where the CPU foresees the next bytes but not the next rows.
+  // More rows than a decoder passes at once are in memory. There the CPU prefetches the next bytes but not the next
+  // rows.
   ahead_ = rows.height > kStripRows ? kRowsAhead * rows.stride : 0;
   for (int y = 0; y < rows.height; y += kStripRows) {
     TakeStrip(rows.Crop({0, y, rows.width, std::min(kStripRows, rows.height - y)}));

@@ -1,5 +1,5 @@
-// Pillow's antialiased resize of a source that comes row by row. Each strip of rows is filtered as it comes; of the
-// image between the two passes only the rows are kept that outputs still wait for.
+// Pillow's antialiased resize for a source that arrives row by row. It filters each strip of rows on arrival. Between
+// the two passes it keeps only the rows that pending outputs need.
 #ifndef PENSTOCK_PIPELINE_IMAGE_RESIZE_PIL_ROWS_H_
 #define PENSTOCK_PIPELINE_IMAGE_RESIZE_PIL_ROWS_H_
 
@@ -17,23 +17,24 @@
 
 namespace penstock {
 
-// Keeps its tables and rows from image to image.
+// Keeps its tables and rows between images.
 class PilRows final : public ImageSink {
  public:
-  // `quads`: the passes of four taps are taken where they can be; for tests.
+  // `quads` selects the passes of four taps where possible; tests set it.
   explicit PilRows(bool quads = HasQuadPasses()) : quads_(quads) {}
 
-  // Upper bound of the memory that it holds for a plan with these extents (whatever its window), in bytes.
+  // Returns an upper bound of the bytes that it holds for a plan with these extents, whatever its window.
   static size_t Bytes(const ResizePlan& plan, int channels);
 
-  // Takes the rows of SourceNeeded(plan), each as wide as that, and writes plan.window to `out`, whose rows are
-  // `stride` bytes apart; nothing between them is touched. The plan is one that TakesRows; 1 or 3 channels.
+  // Starts an image. Rows() must then receive the rows of SourceNeeded(plan), each of that width. Writes plan.window to
+  // `out`, whose rows are `stride` bytes apart, without touching the bytes between them. Requires TakesRows(plan) and 1
+  // or 3 channels.
   void Start(const ResizePlan& plan, int channels, uint8_t* out, size_t stride);
 
   void Rows(const ImageView& rows) override;
   void Restart() override;
 
-  // Whether the whole window is written.
+  // Returns whether the whole window is written.
   bool Done() const { return next_ == plan_.window.height; }
 
   size_t held_bytes() const;
@@ -42,13 +43,13 @@ class PilRows final : public ImageSink {
   void StartColumns();
   void StartRows();
   void FilterColumns(const ImageView& source, uint8_t* out, size_t stride);
-  // Row 0 of `source` is row `first` of the needed ones.
+  // Row 0 of `source` is row `first` of the needed rows.
   void FilterRows(OutputRange range, const ImageView& source, int first, uint8_t* out, size_t stride);
 
   void TakeStrip(const ImageView& strip);
-  // Where the next `count` rows to keep belong.
+  // Returns the memory for the next `count` rows to keep.
   uint8_t* MakeRoom(int count);
-  // Writes the outputs whose last input row is in `source`, which begins with row `first` of the needed ones.
+  // Writes the outputs whose last input row is in `source`, which begins with row `first` of the needed rows.
   void FinishRows(const ImageView& source, int first);
   uint8_t* OutputRow(int y) const { return out_ + static_cast<size_t>(y) * stride_; }
 
@@ -57,25 +58,25 @@ class PilRows final : public ImageSink {
   Rect needed_;
   size_t needed_row_ = 0;  // bytes
   int channels_ = 0;
-  size_t ahead_ = 0;  // bytes from the rows that are filtered to those that should be fetched meanwhile
+  size_t ahead_ = 0;  // prefetch distance in bytes from the filtered rows
   uint8_t* out_ = nullptr;
   size_t stride_ = 0;
-  // An axis whose sizes are equal has no pass.
+  // An axis whose sizes are equal needs no pass.
   bool filter_columns_ = false, filter_rows_ = false, rows_first_ = false;
   FilterTable columns_, rows_;
-  // The same for the passes that are taken: of four taps at a time where the CPU has them, else of two.
+  // The tables of the passes in use: four taps at a time if the CPU supports it, otherwise two.
   bool quad_columns_ = false, quad_rows_ = false;
   QuadTable column_quads_, row_quads_;
   QuadColumns gathers_;
   PairTable column_pairs_, row_pairs_;
   std::vector<uint8_t> padded_;
 
-  int next_ = 0;  // row of the window
-  // Input rows of the vertical pass: `count_` of them, the first being row `first_` of the needed ones.
+  int next_ = 0;  // next row of the window
+  // Input rows of the vertical pass: `count_` rows, beginning with row `first_` of the needed rows.
   std::vector<uint8_t> kept_;
   size_t kept_row_ = 0;  // bytes
   int kept_width_ = 0, first_ = 0, count_ = 0, capacity_ = 0;
-  std::vector<uint8_t> half_;  // outputs of the vertical pass where it comes first
+  std::vector<uint8_t> half_;  // outputs of the vertical pass, if it runs first
 };
 
 }  // namespace penstock

@@ -12,10 +12,10 @@ namespace penstock {
 namespace {
 
 constexpr int kHalf = 1 << (kWeightBits - 1);
-// One half as the third digit's sum begins with it.
+// One half, as the initial value of the third digit's sum.
 constexpr int kHalfInDigit2 = kHalf >> 16;
 
-// Four vectors by name: compilers keep an array, and a loop over it, in memory.
+// Four named vectors, because compilers keep an array, and a loop over it, in memory.
 struct Four {
   __m512i a, b, c, d;
 };
@@ -33,7 +33,7 @@ PENSTOCK_QUAD inline Digits SetDigits(const QuadWeights& quad) {
           _mm512_set1_epi32(static_cast<int>(quad.digit[0]))};
 }
 
-// Pixels of one quad, which may be out of range: each digit's sum goes on from the one above.
+// Returns the pixels of one quad, which may be out of range. Each digit's sum continues from that of the higher digit.
 PENSTOCK_QUAD inline __m512i FilterQuad(__m512i pixels, const Digits& digits) {
   __m512i sum = _mm512_dpbusd_epi32(_mm512_set1_epi32(kHalfInDigit2), pixels, digits.two);
   sum = _mm512_dpbusd_epi32(_mm512_slli_epi32(sum, 8), pixels, digits.one);
@@ -41,7 +41,7 @@ PENSTOCK_QUAD inline __m512i FilterQuad(__m512i pixels, const Digits& digits) {
   return _mm512_srai_epi32(sum, kWeightBits);
 }
 
-// The same of several quads: the sums of the three digits, joined at the end.
+// For several quads: keeps a sum per digit and joins the three at the end.
 PENSTOCK_QUAD inline Digits NoSum() {
   return {_mm512_set1_epi32(kHalfInDigit2), _mm512_setzero_si512(), _mm512_setzero_si512()};
 }
@@ -57,7 +57,7 @@ PENSTOCK_QUAD inline __m512i Join(const Digits& sum) {
   return _mm512_srai_epi32(_mm512_add_epi32(_mm512_slli_epi32(upper, 8), sum.zero), kWeightBits);
 }
 
-// 64 pixels, clipped, in the order that unpacking bytes and words leads to.
+// Returns 64 clipped pixels, in the order that unpacking bytes and words produces.
 PENSTOCK_QUAD inline __m512i Pack(const Four& pixels) {
   return _mm512_packus_epi16(_mm512_packs_epi32(pixels.a, pixels.b), _mm512_packs_epi32(pixels.c, pixels.d));
 }
@@ -75,8 +75,8 @@ struct FourRows {
   Byte *a, *b, *c, *d;
 };
 
-// kQuadValues values of four rows; row r is block r of 16 bytes. `gather` and `offset` are of the group's `words`
-// words.
+// Returns kQuadValues values of four rows; row r is in block r of 16 bytes. `gather` and `offset` belong to the group's
+// `words` words.
 template <int kReach, bool kOneWord>
 PENSTOCK_QUAD inline __m512i FilterGroup(const QuadGather* gather, const int32_t* offset, size_t words,
                                          const FourRows<const uint8_t>& in) {
@@ -100,7 +100,7 @@ PENSTOCK_QUAD inline __m512i FilterGroup(const QuadGather* gather, const int32_t
     }
     pixels = {Join(a), Join(b), Join(c), Join(d)};
   }
-  // Word r of block b has values 4b to 4b + 3 of row r.
+  // Word r of block b holds values 4b to 4b + 3 of row r.
   const __m512i transposed = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   return _mm512_permutexvar_epi32(transposed, Pack(pixels));
 }
@@ -108,7 +108,7 @@ PENSTOCK_QUAD inline __m512i FilterGroup(const QuadGather* gather, const int32_t
 template <int kReach, bool kOneWord>
 PENSTOCK_QUAD void HorizontalRows(const QuadColumns& columns, const FourRows<const uint8_t>& rows, size_t ahead,
                                   const FourRows<uint8_t>& out) {
-  // In locals: stores of bytes may alias what is behind a reference.
+  // Locals, because stores of bytes may alias data behind a reference.
   const FourRows<const uint8_t> in = rows;
   const FourRows<uint8_t> to = out;
   const size_t values = static_cast<size_t>(columns.values);
@@ -137,7 +137,7 @@ PENSTOCK_QUAD void HorizontalRows(const QuadColumns& columns, const FourRows<con
   _mm_mask_storeu_epi8(to.d + at, rest, _mm512_extracti32x4_epi32(four, 3));
 }
 
-// Bytes [at, at + 64) of four rows, those of a column side by side, in the order that Pack puts back.
+// Returns bytes [at, at + 64) of four rows with the bytes of a column adjacent, in the order that Pack restores.
 PENSTOCK_QUAD inline Four Interleave(const FourRows<const uint8_t>& rows, size_t at) {
   const __m512i a = _mm512_loadu_si512(rows.a + at), b = _mm512_loadu_si512(rows.b + at);
   const __m512i c = _mm512_loadu_si512(rows.c + at), d = _mm512_loadu_si512(rows.d + at);
@@ -147,26 +147,26 @@ PENSTOCK_QUAD inline Four Interleave(const FourRows<const uint8_t>& rows, size_t
           _mm512_unpacklo_epi16(ab_back, cd_back), _mm512_unpackhi_epi16(ab_back, cd_back)};
 }
 
-// Taps t to t + 3 of `count` rows from `first` on. A tap past the last one has the weight 0: any row will do.
+// Returns taps t to t + 3 of `count` rows from `first` on. A tap past the last one has weight 0, so any row serves.
 FourRows<const uint8_t> RowsFrom(const ImageView& source, int first, int t, int count) {
   return {source.row(first + t), source.row(first + std::min(t + 1, count - 1)),
           source.row(first + std::min(t + 2, count - 1)), source.row(first + std::min(t + 3, count - 1))};
 }
 
-// One output row of at most four taps.
+// Filters one output row with at most four taps.
 PENSTOCK_QUAD void VerticalQuad(const QuadWeights& quad, const FourRows<const uint8_t>& four, size_t bytes,
                                 uint8_t* out) {
   const FourRows<const uint8_t> rows = four;
   const Digits digits = SetDigits(quad);
   for (size_t x = 0; x < bytes; x += 64) {
-    const size_t at = std::min(x, bytes - 64);  // the last vector overlaps the one before it
+    const size_t at = std::min(x, bytes - 64);  // the last vector overlaps the previous one
     const Four columns = Interleave(rows, at);
     _mm512_storeu_si512(out + at, Pack({FilterQuad(columns.a, digits), FilterQuad(columns.b, digits),
                                         FilterQuad(columns.c, digits), FilterQuad(columns.d, digits)}));
   }
 }
 
-// The same of any number.
+// Filters one output row with any number of taps.
 PENSTOCK_QUAD void VerticalRow(const QuadWeights* quads, size_t outputs, const ImageView& source, int first, int count,
                                uint8_t* out) {
   const size_t bytes = source.row_bytes();
@@ -188,7 +188,7 @@ PENSTOCK_QUAD void VerticalRow(const QuadWeights* quads, size_t outputs, const I
 }  // namespace
 
 bool HasQuadPasses() {
-  static const bool has = (hwy::SupportedTargets() & HWY_AVX3_DL) != 0;  // asks the CPU, which takes microseconds
+  static const bool has = (hwy::SupportedTargets() & HWY_AVX3_DL) != 0;  // queries the CPU, which takes microseconds
   return has;
 }
 
@@ -198,7 +198,7 @@ void HorizontalQuads(const QuadColumns& columns, const ImageView& source, size_t
   const auto filter = columns.reach == 64 ? (one ? HorizontalRows<64, true> : HorizontalRows<64, false>)
                                           : (one ? HorizontalRows<128, true> : HorizontalRows<128, false>);
   for (int y = 0; y < source.height; y += 4) {
-    // Rows past the last one are the last one again.
+    // Rows past the last one repeat it.
     const int last = source.height - 1, y1 = std::min(y + 1, last), y2 = std::min(y + 2, last);
     const int y3 = std::min(y + 3, last);
     const auto to = [out, stride](int row) { return out + static_cast<size_t>(row) * stride; };

@@ -1,6 +1,6 @@
-// The two passes of the resize on CPUs that multiply and add up four bytes in one instruction and look up any of 128
-// bytes in another (AVX-512 with VNNI and VBMI: Ice Lake, Zen 4 and later). The bytes are those of the scalar passes
-// (resize_passes.h), which a test holds them to.
+// The two passes of the resize on CPUs with AVX-512, VNNI and VBMI (Ice Lake, Zen 4 and later). One of their
+// instructions multiplies and adds four bytes, and another looks up any of 128 bytes. The bytes equal those of the
+// scalar passes (resize_passes.h), which a test verifies.
 #ifndef PENSTOCK_PIPELINE_IMAGE_RESIZE_QUAD_PASSES_H_
 #define PENSTOCK_PIPELINE_IMAGE_RESIZE_QUAD_PASSES_H_
 
@@ -13,18 +13,19 @@
 
 namespace penstock {
 
-// Whether this CPU has them, and the system saves their registers. Where not, the passes below must not be called.
+// Returns whether this CPU has these instructions and the system saves their registers. If not, the passes below must
+// not be called.
 bool HasQuadPasses();
 
-// As HorizontalPass. `source` has rows as wide as the columns were built for; height rows of columns.values bytes are
-// written, nothing between them. What lies `ahead` bytes behind each row is fetched meanwhile, whether it is there or
-// not.
+// Filters rows like HorizontalPass. The rows of `source` must be as wide as `columns` was built for. Writes
+// source.height rows of columns.values bytes and nothing between them. Prefetches the data `ahead` bytes after each
+// row; it need not exist.
 void HorizontalQuads(const QuadColumns& columns, const ImageView& source, size_t ahead, uint8_t* out, size_t stride);
 
-// Rows of the vertical pass have at least this many bytes.
+// The minimum bytes of a row of the vertical pass.
 constexpr size_t kQuadRowBytes = 64;
 
-// As VerticalPass.
+// Filters columns like VerticalPass.
 void VerticalQuads(const FilterTable& table, const QuadTable& quads, OutputRange range, const ImageView& source,
                    int first, uint8_t* out, size_t stride);
 

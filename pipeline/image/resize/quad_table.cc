@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-// Quads behind the last one that may be read.
+// Extra quads after the last one, which may be read.
 constexpr size_t kSlack = kQuadValues;
 
 }  // namespace
@@ -26,13 +26,13 @@ size_t QuadTableBytes(size_t outputs, size_t taps, size_t channels) {
 namespace penstock {
 namespace {
 
-// Added to a weight it carries what each of its digits is below zero into the next one.
+// Adding it to a weight carries the borrow of each negative digit into the next digit.
 constexpr int kCarry = 0x808080;
 
 PENSTOCK_QUAD bool FillQuads(const FilterTable& table, size_t words, QuadWeights* quad) {
   const size_t outputs = table.first.size(), taps = static_cast<size_t>(table.taps);
   const __m128i carry = _mm_set1_epi32(kCarry);
-  // Bytes 0 of the four weights, bytes 1, bytes 2.
+  // Bytes 0 of the four weights, then bytes 1, then bytes 2.
   const __m128i digits = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   __m128i all = _mm_setzero_si128();
   for (size_t k = 0; k < words; ++k) {
@@ -51,8 +51,8 @@ PENSTOCK_QUAD bool FillQuads(const FilterTable& table, size_t words, QuadWeights
   return (lanes[0] | lanes[1] | lanes[2] | lanes[3]) >> 24 == 0;
 }
 
-// Which output, counted from the group's first one, and which channel each value of a group is, when its first value is
-// channel `phase` of that output.
+// The output, counted from the group's first, and the channel of each value of a group. The group's first value is
+// channel `phase` of its output.
 struct Lanes {
   __m512i output, channel;
 };
@@ -61,19 +61,19 @@ PENSTOCK_QUAD inline Lanes LanesOf(int channels, int phase) {
   const __m512i value = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   if (channels == 1) return {value, _mm512_setzero_si512()};
   const __m512i at = _mm512_add_epi32(value, _mm512_set1_epi32(phase));
-  // at / 3 for small numbers.
+  // Equals at / 3 for small numbers.
   const __m512i output = _mm512_srli_epi32(_mm512_mullo_epi32(at, _mm512_set1_epi32(43)), 7);
   return {output, _mm512_sub_epi32(at, _mm512_mullo_epi32(output, _mm512_set1_epi32(3)))};
 }
 
-// Digit `digit` of each value. Of gray images a group has 16 outputs, of others at most 6.
+// Returns digit `digit` of each value. A group has 16 outputs for gray images and at most 6 for others.
 PENSTOCK_QUAD inline __m512i DigitsOf(const QuadWeights* quad, int channels, __m512i output, int digit) {
   const __m512i at = _mm512_add_epi32(_mm512_slli_epi32(output, 2), _mm512_set1_epi32(digit));
   if (channels == 1) return _mm512_i32gather_epi32(at, quad, 4);
   return _mm512_permutex2var_epi32(_mm512_loadu_si512(quad), at, _mm512_loadu_si512(quad + 4));
 }
 
-// The gathers of one word of taps.
+// Fills the gathers of one word of taps.
 PENSTOCK_QUAD void FillGathers(const FilterTable& table, const QuadTable& quads, int channels, int word,
                                QuadColumns* columns) {
   const size_t outputs = static_cast<size_t>(quads.outputs), words = static_cast<size_t>(quads.words);
@@ -92,7 +92,7 @@ PENSTOCK_QUAD void FillGathers(const FilterTable& table, const QuadTable& quads,
     const __m512i begin = _mm512_mullo_epi32(input, _mm512_set1_epi32(channels));
     const int shift = 4 * word * channels - columns->offset[n];
     const __m512i at = _mm512_add_epi32(_mm512_add_epi32(begin, lanes.channel), _mm512_set1_epi32(shift));
-    // A tap whose weight is 0 may be any byte.
+    // A tap whose weight is 0 may read any byte.
     const __m512i bytes = _mm512_mullo_epi32(_mm512_and_si512(at, _mm512_set1_epi32(127)), to_all_bytes);
     QuadGather& gather = columns->gather[n];
     _mm512_store_si512(gather.index, _mm512_add_epi8(bytes, taps));
@@ -142,7 +142,7 @@ bool BuildQuadColumns(const FilterTable& table, const QuadTable& quads, int chan
     }
   }
   if (bytes < columns->reach) return false;
-  // Nothing past the row's end is read.
+  // Moves the offsets so that nothing past the row's end is read.
   for (size_t i = 0; i < n; ++i) columns->offset[i] = std::min(columns->offset[i], bytes - columns->reach);
   for (int k = 0; k < words; ++k) FillGathers(table, quads, channels, k, columns);
   return true;

@@ -1,4 +1,5 @@
-// How the functions that take four taps at a time are compiled: for CPUs that have what HasQuadPasses asks for.
+// Compiler attributes of the functions that take four taps at a time: they target CPUs with the features that
+// HasQuadPasses requires.
 #ifndef PENSTOCK_PIPELINE_IMAGE_RESIZE_QUAD_TARGET_H_
 #define PENSTOCK_PIPELINE_IMAGE_RESIZE_QUAD_TARGET_H_
 
@@ -7,8 +8,8 @@
 #if HWY_ARCH_X86_64
 #include <immintrin.h>
 
-// Intrinsics in place of Highway, whose release in Debian neither multiplies bytes nor builds for such CPUs unless
-// asked.
+// Uses intrinsics, because the Highway release in Debian does not multiply bytes and does not build for such CPUs by
+// default.
 #define PENSTOCK_QUAD __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vnni")))
 #endif
 

@@ -18,7 +18,7 @@
 namespace penstock {
 namespace {
 
-// One pixel of 1 or 3 channels.
+// Copies one pixel of 1 or 3 channels.
 void CopyPixel(const uint8_t* from, size_t channels, uint8_t* to) {
   for (size_t c = 0; c < channels; ++c) to[c] = from[c];
 }
@@ -53,9 +53,9 @@ size_t ResizeBytes(const ResizePlan& plan, int channels) {
 }
 
 Resizer::Resizer() : state_(std::make_unique<State>()) {
-  // Parallelism is across rows of a batch; OpenCV must not start threads of its own.
+  // Rows of a batch run in parallel, so OpenCV must not start its own threads.
   static const bool single_threaded = (cv::setNumThreads(1), true);
-  // What it has to say comes with its exceptions, and so into the status; nothing of it goes to stderr.
+  // OpenCV's messages arrive with its exceptions and end in the status. None is written to stderr.
   static const bool silent = [] {
     cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
     cv::redirectError([](int, const char*, const char*, const char*, int, void*) { return 0; });
@@ -126,7 +126,7 @@ absl::Status Resizer::State::RunOpencv(const ResizePlan& plan, const ImageView& 
     to_stride = row_bytes;
   }
   try {
-    // OpenCV only reads the input, but has no const view of it.
+    // OpenCV only reads the input, but cv::Mat has no const view.
     const cv::Mat in(box.height, box.width, type, const_cast<uint8_t*>(box.data), box.stride);
     cv::Mat resized(plan.out_height, plan.out_width, type, to, to_stride);
     cv::resize(in, resized, resized.size(), 0, 0,

@@ -1,5 +1,5 @@
-// Resizing of a box of an image straight into its destination: the crop, a window of the result and the mirror are
-// part of the same two passes, and only the source rows and columns that the window needs are looked at.
+// Resizes a box of an image directly into its destination. The crop, a window of the result and the mirror are part of
+// the same two passes. Only the source rows and columns that the window needs are read.
 #ifndef PENSTOCK_PIPELINE_IMAGE_RESIZE_RESIZE_H_
 #define PENSTOCK_PIPELINE_IMAGE_RESIZE_RESIZE_H_
 
@@ -14,10 +14,10 @@
 
 namespace penstock {
 
-// Upper bound of the memory that Resizer::Run holds for a plan with these extents (whatever its window), in bytes.
+// Returns an upper bound of the bytes that Resizer::Run holds for a plan with these extents, whatever its window.
 size_t ResizeBytes(const ResizePlan& plan, int channels);
 
-// One per thread; keeps its tables and rows from image to image.
+// Resizes images. Not thread-safe: use one per thread. Keeps its tables and rows between images.
 class Resizer {
  public:
   Resizer();
@@ -25,18 +25,18 @@ class Resizer {
   Resizer(const Resizer&) = delete;
   Resizer& operator=(const Resizer&) = delete;
 
-  // Writes the window: window.height rows at `stride` bytes, dense pixels, nothing between them touched. `source`
-  // holds the part `at` of the box, which must contain SourceNeeded(plan); 1 or 3 channels. No overlap with `out`.
-  // Internal only when OpenCV runs out of memory.
+  // Writes the window to `out`: window.height rows of dense pixels at `stride` bytes, without touching the bytes
+  // between them. `source` holds the part `at` of the box, which must contain SourceNeeded(plan), with 1 or 3 channels.
+  // It must not overlap `out`. Returns Internal if OpenCV fails, for example without memory.
   absl::Status Run(const ResizePlan& plan, const ImageView& source, const Rect& at, uint8_t* out, size_t stride);
 
-  // The same for a source that comes row by row, of which only a few rows are kept. Of plans that TakesRows only. Give
-  // the rows of SourceNeeded(plan) to what is returned, which is the resizer's own and serves until its next Start, Run
-  // or Clear; the window is written by the time the last row was taken.
+  // Resizes a source that arrives row by row and keeps only a few of its rows. Requires TakesRows(plan). The caller
+  // passes the rows of SourceNeeded(plan) to the returned sink. The resizer owns the sink, which is valid until the
+  // next Start, Run or Clear. The window is complete after the last row.
   ImageSink* Start(const ResizePlan& plan, int channels, uint8_t* out, size_t stride);
 
   size_t held_bytes() const;
-  // Gives the memory back.
+  // Frees the memory.
   void Clear();
 
  private:

@@ -29,7 +29,7 @@ double Weight(ResizeFilter filter, double x) {
       if (x == 0.0) return 1.0;
       if (x >= 1.0) return 0.0;
       x *= kPi;
-      // Pillow's two constants are single precision.
+      // Pillow's two constants have single precision.
       return PortableSin(x) / x * (static_cast<double>(0.54f) + static_cast<double>(0.46f) * PortableCos(x));
     case ResizeFilter::kBicubic: {
       // Keys' cubic convolution with a = -1/2.
@@ -138,7 +138,7 @@ void BuildFilterTable(ResizeFilter filter, int in_size, int out_size, int begin,
 }
 
 void BuildNearestTable(int in_size, int out_size, int begin, int end, bool mirror, std::vector<int32_t>* index) {
-  // Positions are summed up step by step, as Pillow does, whose rounding they share.
+  // Sums positions step by step like Pillow, so that both round alike.
   const double step = static_cast<double>(in_size) / out_size;
   double position = step * 0.5;
   index->resize(static_cast<size_t>(end - begin));

@@ -6,10 +6,10 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "pipeline/image/resize/resize_passes.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h.
+// Must follow foreach_target.h.
 #include "hwy/highway.h"
 
-// Which targets have the vector loops: those whose blocks of 128 bits keep their order in ReorderDemote2To.
+// The vector loops need targets whose ReorderDemote2To keeps the order within 128-bit blocks.
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128 && (HWY_ARCH_X86 || HWY_TARGET == HWY_NEON)
 #define PENSTOCK_VECTOR_RESIZE 1
 #else
@@ -23,8 +23,9 @@ namespace HWY_NAMESPACE {
 #if PENSTOCK_VECTOR_RESIZE
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Helpers are HWY_API, so static: the files of this folder share this namespace, and what is not inlined (without
-// optimization nothing is) must not be taken for another file's function of the same name.
+// HWY_API makes these helpers static. The files of this folder share this namespace, so the linker could otherwise
+// merge a helper that is not inlined with another file's function of the same name. Without optimization nothing is
+// inlined.
 
 // At most 32 bytes: one or two blocks of 16.
 using D8 = hn::CappedTag<uint8_t, 32>;
@@ -37,7 +38,7 @@ using V32 = hn::Vec<D32>;
 constexpr size_t kBytes = hn::MaxLanes(D8());
 constexpr size_t kRows = kBytes / 16;
 
-// sum + a[2i] * b[2i] + a[2i + 1] * b[2i + 1] in lane i.
+// Returns sum + a[2i] * b[2i] + a[2i + 1] * b[2i + 1] in lane i.
 HWY_API V32 AddPairs(V16 a, V16 b, V32 sum) {
   const D32 d32;
   V32 odd = hn::Zero(d32);
@@ -50,17 +51,17 @@ HWY_API V16 Weights(int32_t pair) {
   return hn::BitCast(D16(), hn::Set(d32, pair));
 }
 
-// lo + hi * 2^15 as integer pixels that may be out of range. `lo` began at one half, for rounding.
+// Returns lo + hi * 2^15 as integer pixels, which may be out of range. `lo` starts at one half, for rounding.
 HWY_API V32 Finish(V32 lo, V32 hi) { return hn::ShiftRight<kWeightBits>(hn::Add(lo, hn::ShiftLeft<15>(hi))); }
 
-// Two vectors of 32-bit pixels to one of 16-bit ones, block by block, clipped to 0 .. 255.
+// Packs two vectors of 32-bit pixels into one of 16-bit pixels, block by block, clipped to 0 .. 255.
 HWY_API V16 Clip(V32 a, V32 b) {
   const D16 d16;
   const V16 both = hn::ReorderDemote2To(d16, a, b);
   return hn::Min(hn::Max(both, hn::Zero(d16)), hn::Set(d16, 255));
 }
 
-// Block r comes from row r.
+// Loads block r from row r.
 HWY_API V8 LoadRows(const uint8_t* const* rows, size_t offset) {
   const D8 d8;
   if constexpr (kRows == 2) {
@@ -81,19 +82,19 @@ HWY_API void StoreRows(V8 v, uint8_t* const* rows, size_t offset) {
   }
 }
 
-constexpr uint8_t kZero = 0x80;  // TableLookupBytesOr0 gives 0
-// Of four RGB pixels: taps 0 and 1 (2 and 3) of each channel side by side, in 16 bits each.
+constexpr uint8_t kZero = 0x80;  // makes TableLookupBytesOr0 return 0
+// Select taps 0 and 1 (2 and 3) of each channel of four RGB pixels, adjacent, in 16 bits each.
 alignas(16) constexpr uint8_t kTaps01[16] = {0, kZero, 3, kZero, 1,     kZero, 4,     kZero,
                                              2, kZero, 5, kZero, kZero, kZero, kZero, kZero};
 alignas(16) constexpr uint8_t kTaps23[16] = {6, kZero, 9,  kZero, 7,     kZero, 10,    kZero,
                                              8, kZero, 11, kZero, kZero, kZero, kZero, kZero};
-// Two pixels of 4 x 16 bits to 6 bytes, at byte 0 and at byte 6.
+// Pack two pixels of 4 x 16 bits into 6 bytes, at byte 0 and at byte 6.
 alignas(16) constexpr uint8_t kPack0[16] = {0,     2,     4,     8,     10,    12,    kZero, kZero,
                                             kZero, kZero, kZero, kZero, kZero, kZero, kZero, kZero};
 alignas(16) constexpr uint8_t kPack6[16] = {kZero, kZero, kZero, kZero, kZero, kZero, 0,     2,
                                             4,     8,     10,    12,    kZero, kZero, kZero, kZero};
 
-// The weights of a table's outputs, in locals: stores of bytes may alias what is behind a reference.
+// The weights of a table's outputs, as locals, because stores of bytes may alias data behind a reference.
 struct Weighted {
   const int32_t* first;
   const int32_t* lo;
@@ -101,7 +102,7 @@ struct Weighted {
   size_t outputs, words;
 };
 
-// One output pixel of each row; two vectors of rows share the loads of the weights.
+// Computes one output pixel of each row. Two vectors of rows share the loads of the weights.
 HWY_API void FilterPixel(const Weighted& w, const uint8_t* const* rows, size_t i, V8 taps01, V8 taps23, V32* pixel0,
                          V32* pixel1) {
   const D16 d16;
@@ -128,7 +129,7 @@ HWY_API void FilterPixel(const Weighted& w, const uint8_t* const* rows, size_t i
   *pixel1 = Finish(lo1, hi1);
 }
 
-// Four pixels of one vector of rows to 12 bytes each, and four bytes of nothing.
+// Packs four pixels of one vector of rows into 12 bytes each, followed by four unused bytes.
 HWY_API V8 PackPixels(const V32* pixel, V8 pack0, V8 pack6) {
   const D8 d8;
   const V8 front = hn::BitCast(d8, Clip(pixel[0], pixel[1]));
@@ -136,15 +137,15 @@ HWY_API V8 PackPixels(const V32* pixel, V8 pack0, V8 pack6) {
   return hn::Or(hn::TableLookupBytesOr0(front, pack0), hn::TableLookupBytesOr0(back, pack6));
 }
 
-// Filters 2 * kRows rows. They may be read 4 bytes past the last tap's group of four pixels; nothing is written past
-// the last output.
+// Filters 2 * kRows rows. May read up to 4 bytes past the last tap's group of four pixels. Writes nothing past the last
+// output.
 HWY_API void HorizontalRows(const Weighted& w, const uint8_t* const* in, uint8_t* const* out) {
   const D8 d8;
   const V8 taps01 = hn::LoadDup128(d8, kTaps01), taps23 = hn::LoadDup128(d8, kTaps23);
   const V8 pack0 = hn::LoadDup128(d8, kPack0), pack6 = hn::LoadDup128(d8, kPack6);
   V32 pixel0[4], pixel1[4];
   size_t i = 0;
-  for (; i + 6 <= w.outputs; i += 4) {  // 18 bytes of room: the four bytes too many are overwritten next
+  for (; i + 6 <= w.outputs; i += 4) {  // room for 18 bytes: the next store overwrites the four excess bytes
     for (size_t k = 0; k < 4; ++k) FilterPixel(w, in, i + k, taps01, taps23, &pixel0[k], &pixel1[k]);
     StoreRows(PackPixels(pixel0, pack0, pack6), out, i * 3);
     StoreRows(PackPixels(pixel1, pack0, pack6), out + kRows, i * 3);
@@ -164,7 +165,7 @@ HWY_API void HorizontalRows(const Weighted& w, const uint8_t* const* in, uint8_t
   }
 }
 
-// Lane k of each block is the sum of the lanes of v[k]'s block.
+// Returns in lane k of each block the sum of the lanes of v[k]'s block.
 HWY_API V32 SumLanes(const V32* v) {
   const D32 d32;
   const hn::Repartition<int64_t, D32> d64;
@@ -176,8 +177,8 @@ HWY_API V32 SumLanes(const V32* v) {
                  hn::BitCast(d32, hn::InterleaveUpper(d64, front, back)));
 }
 
-// Four gray outputs of each row, from i on (the last one again past the end), as integer pixels that may be out of
-// range.
+// Computes four gray outputs of each row from i on, as integer pixels that may be out of range. Past the end, it
+// repeats the last output.
 HWY_API void FilterGray(const Weighted& w, const uint8_t* const* rows, size_t i, V32* pixel0, V32* pixel1) {
   const D8 d8;
   const D16 d16;
@@ -207,14 +208,14 @@ HWY_API void FilterGray(const Weighted& w, const uint8_t* const* rows, size_t i,
   *pixel1 = hn::ShiftRight<kWeightBits>(hn::Add(SumLanes(sum1), half));
 }
 
-// As HorizontalRows, of one channel; rows may be read 8 bytes past the last tap's group of eight.
+// Filters like HorizontalRows, with one channel. May read up to 8 bytes past the last tap's group of eight.
 HWY_API void HorizontalGrayRows(const Weighted& w, const uint8_t* const* in, uint8_t* const* out) {
   const D8 d8;
   for (size_t i = 0; i < w.outputs; i += 8) {
     V32 front[2], back[2];
     FilterGray(w, in, i, &front[0], &front[1]);
     FilterGray(w, in, i + 4, &back[0], &back[1]);
-    // Each block is eight pixels of 16 bits.
+    // Each block holds eight pixels of 16 bits.
     alignas(32) uint8_t wide[2][kBytes];
     hn::Store(hn::BitCast(d8, Clip(front[0], back[0])), d8, wide[0]);
     hn::Store(hn::BitCast(d8, Clip(front[1], back[1])), d8, wide[1]);
@@ -230,7 +231,7 @@ void HorizontalAny(const FilterTable& table, const PairTable& pairs, const Image
                    size_t stride, std::vector<uint8_t>* padded) {
   const Weighted w{table.first.data(), pairs.lo.data(), pairs.hi.data(), table.first.size(),
                    static_cast<size_t>(pairs.pairs)};
-  // How far a row is read.
+  // The number of bytes that are read of a row.
   const size_t channels = static_cast<size_t>(source.channels), slack = channels == 1 ? 8 : 4;
   size_t reach = 0;
   for (const int32_t first : table.first) {
@@ -247,7 +248,7 @@ void HorizontalAny(const FilterTable& table, const PairTable& pairs, const Image
       const size_t from = std::min(y + r, height - 1);
       in[r] = source.row(static_cast<int>(from));
       to[r] = out + from * stride;
-      // Near the end of the image a row is copied, so that nothing past its end is read.
+      // Near the end of the image a row is copied, so that nothing past the image is read.
       if ((height - 1 - from) * source.stride + bytes < reach) {
         uint8_t* copy = padded->data() + r * reach;
         std::memcpy(copy, in[r], bytes);
@@ -258,7 +259,7 @@ void HorizontalAny(const FilterTable& table, const PairTable& pairs, const Image
       HorizontalGrayRows(w, in, to);
       continue;
     }
-    // Up to four taps is what shrinking by less than two needs: a constant unrolls the loop.
+    // Shrinking by less than two needs at most four taps. A constant lets the compiler unroll the loop.
     if (w.words == 2) {
       HorizontalRows({w.first, w.lo, w.hi, w.outputs, 2}, in, to);
     } else {
@@ -267,7 +268,7 @@ void HorizontalAny(const FilterTable& table, const PairTable& pairs, const Image
   }
 }
 
-// kBytes values of one output row.
+// Computes kBytes values of one output row.
 HWY_API V8 FilterColumn(const int32_t* lo, const int32_t* hi, size_t words, const uint8_t* from, size_t stride,
                         size_t count) {
   const D8 d8;
@@ -278,7 +279,7 @@ HWY_API V8 FilterColumn(const int32_t* lo, const int32_t* hi, size_t words, cons
   V32 hi0 = hn::Zero(d32), hi1 = hi0, hi2 = hi0, hi3 = hi0;
   for (size_t p = 0; p < words && 2 * p < count; ++p, from += 2 * stride) {
     const V8 a = hn::LoadU(d8, from);
-    // An odd last tap has no partner; its weight is 0, so any row will do.
+    // An odd last tap has no partner. The partner's weight is 0, so any row serves.
     const V8 b = hn::LoadU(d8, 2 * p + 1 < count ? from + stride : from);
     const V8 ab_front = hn::InterleaveLower(d8, a, b), ab_back = hn::InterleaveUpper(d8, a, b);
     const V16 v0 = hn::BitCast(d16, hn::InterleaveLower(d8, ab_front, zero));
@@ -295,7 +296,7 @@ HWY_API V8 FilterColumn(const int32_t* lo, const int32_t* hi, size_t words, cons
     hi2 = AddPairs(v2, weight_hi, hi2);
     hi3 = AddPairs(v3, weight_hi, hi3);
   }
-  // Even bytes hold the pixels of 16 bits each; two table look-ups join them block by block.
+  // Even bytes hold the pixels of 16 bits each. Two table lookups join them block by block.
   alignas(16) static constexpr uint8_t kFront[16] = {0,     2,     4,     6,     8,     10,    12,    14,
                                                      kZero, kZero, kZero, kZero, kZero, kZero, kZero, kZero};
   alignas(16) static constexpr uint8_t kBack[16] = {kZero, kZero, kZero, kZero, kZero, kZero, kZero, kZero,
@@ -316,7 +317,7 @@ void VerticalRows(const FilterTable& table, const PairTable& pairs, OutputRange 
     const uint8_t* from = source.row(table.first[i] - first);
     const size_t count = static_cast<size_t>(table.count[i]);
     for (size_t x = 0; x < bytes; x += kBytes) {
-      // The last vector overlaps the one before it.
+      // The last vector overlaps the previous one.
       const size_t at = std::min(x, bytes - kBytes);
       hn::StoreU(FilterColumn(lo, hi, words, from + at, source.stride, count), d8, out + at);
     }

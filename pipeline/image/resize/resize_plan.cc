@@ -9,7 +9,7 @@ struct Span {
   int begin, end;
 };
 
-// The inputs that outputs [begin, begin + length) of one axis need.
+// Returns the inputs that outputs [begin, begin + length) of one axis need.
 Span InputsNeeded(const ResizePlan& plan, int in_size, int out_size, int begin, int length) {
   int32_t first = 0, count = 0, last = 0;
   if (IsTf(plan)) {

@@ -1,4 +1,4 @@
-// What a resize is to do: the box, the size it becomes, the window of that which is stored.
+// The parameters of a resize: the box, its new size, and the window of the result that is stored.
 #ifndef PENSTOCK_PIPELINE_IMAGE_RESIZE_RESIZE_PLAN_H_
 #define PENSTOCK_PIPELINE_IMAGE_RESIZE_RESIZE_PLAN_H_
 
@@ -10,32 +10,31 @@
 namespace penstock {
 
 enum class ResizeMethod : uint8_t {
-  // Pillow's Image.crop(box).resize(size, filter): antialiased, 22-bit weights, two passes with 8 bits in between.
-  // Equal to Pillow 13's bytes.
+  // Pillow's Image.crop(box).resize(size, filter): antialiased, 22-bit weights, two passes with 8 bits in between. The
+  // bytes equal those of Pillow 13.
   kPil,
   kOpencvLinear,  // cv::resize INTER_LINEAR of the cropped box
   kOpencvArea,    // cv::resize INTER_AREA of the cropped box
   // tf.image.resize(box, size, BILINEAR) of TensorFlow 2, then tf.cast(tf.round(x), tf.uint8): half-pixel centers,
-  // float32
-  // between the passes, ties to even. tf_resize.h has the float values.
+  // float32 between the passes, ties to even. tf_resize.h computes the float values.
   kTfBilinear,           // antialias=False
   kTfBilinearAntialias,  // antialias=True
 };
 
-// What is wanted. All sizes in pixels.
+// A resize. All sizes are in pixels.
 struct ResizePlan {
-  int box_width = 0, box_height = 0;  // what is resized; nothing outside it counts
-  int out_width = 0, out_height = 0;  // the size it becomes
-  Rect window = {};                   // the part of that which is stored; inside the size above
-  bool flip = false;                  // the window is stored mirrored left to right
+  int box_width = 0, box_height = 0;  // the input; pixels outside it have no effect
+  int out_width = 0, out_height = 0;  // the new size
+  Rect window = {};                   // the part of the result that is stored; inside the new size
+  bool flip = false;                  // whether to mirror the window left to right
   ResizeMethod method = ResizeMethod::kPil;
   ResizeFilter filter = ResizeFilter::kBilinear;  // kPil only
 };
 
-// The part of the box that the window depends on.
+// Returns the part of the box that the window depends on.
 Rect SourceNeeded(const ResizePlan& plan);
 
-// Whether the method takes its source row by row (pil_rows.h); the others need all of it at once.
+// Returns whether the method accepts its source row by row (pil_rows.h). The others need all of it at once.
 bool TakesRows(const ResizePlan& plan);
 
 inline bool IsTf(const ResizePlan& plan) {

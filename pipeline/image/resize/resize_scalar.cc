@@ -1,5 +1,5 @@
-// The plain loops: the definition that the vector targets are held to, and the path of gray rows and of targets
-// without a vector path.
+// The scalar loops. They define the results of the vector targets, and serve targets without a vector path and narrow
+// rows.
 #include <algorithm>
 
 #include "pipeline/image/resize/resize_passes.h"
@@ -24,7 +24,7 @@ void HorizontalPassScalar(const FilterTable& table, const ImageView& source, uin
       const int32_t* weight = table.weight.data() + i * taps;
       const uint8_t* from = row + static_cast<size_t>(table.first[i]) * channels;
       for (size_t c = 0; c < channels; ++c) {
-        uint32_t sum = kHalf;  // unsigned: partial sums may wrap, the whole one fits
+        uint32_t sum = kHalf;  // unsigned: partial sums may wrap, but the total fits
         for (int t = 0; t < table.count[i]; ++t) {
           sum += from[static_cast<size_t>(t) * channels + c] * static_cast<uint32_t>(weight[t]);
         }

@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-// What one axis of ScaleAndTranslate computes from its sizes, in its types.
+// The values that ScaleAndTranslate computes for one axis from its sizes, in the same types.
 struct Antialiased {
   float inverse_scale, kernel_scale;
 
@@ -27,7 +27,7 @@ struct Antialiased {
   }
 };
 
-// ResizeBilinear's position of an output among the inputs.
+// Returns ResizeBilinear's position of an output among the inputs.
 float HalfPixel(int in_size, int out_size, int i) {
   const float scale = static_cast<float>(in_size) / static_cast<float>(out_size);
   return (static_cast<float>(i) + 0.5f) * scale - 0.5f;
@@ -40,7 +40,7 @@ float ReachOfTwo(int in_size, int out_size, int i, int32_t* first, int32_t* last
   return at - below;
 }
 
-// Rows are read up to a whole pixel of four values past their last pixel.
+// Rows may be read up to a whole pixel of four values past their last pixel.
 constexpr size_t kRowSlack = 8;
 
 }  // namespace
@@ -116,12 +116,12 @@ size_t TfRows::Bytes(int source_width, int outputs, int channels) {
          sizeof(float);
 }
 
-// A row of the source, resized; the last two asked for are kept.
+// Returns a row of the source, resized. Keeps the last two requested rows.
 const float* TfRows::Columns(int source_row) {
   for (int k = 0; k < 2; ++k) {
     if (held_row_[k] == source_row) return narrow_[k].data();
   }
-  // Rows are asked for downwards: the upper one goes.
+  // Rows are requested from top to bottom, so the upper one is replaced.
   const int k = held_row_[0] <= held_row_[1] ? 0 : 1;
   TfWiden(source_.row(source_row), source_.row_bytes(), wide_.data());
   TfColumns(*columns_, source_.channels, wide_.data(), narrow_[k].data());

@@ -2,8 +2,8 @@
 //
 // Source of the formulas: TensorFlow's core/kernels/image/resize_bilinear_op.cc (no antialias: columns first, then
 // rows, each a + (b - a) * t) and core/kernels/image/scale_and_translate_op.cc with the triangle kernel (antialias:
-// rows first, then columns, weights normalized to 1). Every operation is rounded to float32 on its own and sums go from
-// the first input to the last, so that each CPU target gives the same bits.
+// rows first, then columns, weights normalized to 1). Every operation is rounded to float32 separately, and sums run
+// from the first input to the last, so every CPU target gives the same bits.
 #ifndef PENSTOCK_PIPELINE_IMAGE_RESIZE_TF_RESIZE_H_
 #define PENSTOCK_PIPELINE_IMAGE_RESIZE_TF_RESIZE_H_
 
@@ -15,7 +15,7 @@
 
 namespace penstock {
 
-// One axis. Output i (counted from the first one asked for) is made of the inputs first[i] .. last[i]:
+// One axis. Output i, counted from the first requested one, depends on the inputs first[i] .. last[i]:
 //   antialias: the sum of input[first[i] + t] * weight[i * taps + t];
 //   else:      input[first[i]] + (input[last[i]] - input[first[i]]) * weight[i], where last[i] <= first[i] + 1.
 struct TfAxis {
@@ -29,21 +29,22 @@ struct TfAxis {
   }
 };
 
-// The inputs that output `i` is made of when `in_size` pixels become `out_size`.
+// Sets the inputs that output `i` depends on when `in_size` pixels become `out_size`.
 void TfReach(bool antialias, int in_size, int out_size, int i, int32_t* first, int32_t* last);
 
-// The table of outputs [begin, end); mirrored (the last one first) when `mirror`.
+// Builds the table of outputs [begin, end), in reverse order if `mirror`.
 void BuildTfAxis(bool antialias, int in_size, int out_size, int begin, int end, bool mirror, TfAxis* axis);
 
-// Upper bound of the bytes of such a table.
+// Returns an upper bound of the bytes of such a table.
 size_t TfAxisBytes(bool antialias, int in_size, int out_size, int outputs);
 
-// Makes one row of the result at a time. The caller's axes and image are only looked at while it runs.
+// Computes the result one row at a time. Refers to the caller's axes and image.
 class TfRows {
  public:
-  // `source`: its column and row 0 are those that the axes count from; 1 or 3 channels. All must outlive the Row calls.
+  // Starts an image of 1 or 3 channels. Column 0 and row 0 of `source` are input 0 of the axes. All arguments must
+  // outlive the calls of Row().
   void Start(const TfAxis& columns, const TfAxis& rows, const ImageView& source);
-  // Row y of the result: columns.first.size() pixels; valid until the next call.
+  // Returns row y of the result: columns.first.size() pixels, valid until the next call.
   const float* Row(int y);
 
   size_t held_bytes() const;
@@ -56,12 +57,12 @@ class TfRows {
   const TfAxis* rows_ = nullptr;
   ImageView source_;
   std::vector<float> wide_;  // one row of the source
-  // Without antialias: the source rows that were resized last. With it: [2] only.
+  // Without antialias: the source rows that were resized most recently. With antialias: only [2] is used.
   std::vector<float> narrow_[3];
   int held_row_[2] = {-1, -1};
 };
 
-// 8 bits: to nearest, ties to even, as tf.cast(tf.round(x), tf.uint8), and clipped to 0 .. 255.
+// Rounds to the nearest integer, ties to even, like tf.cast(tf.round(x), tf.uint8), and clips to 0 .. 255.
 void TfStore(const float* row, size_t values, uint8_t* out);
 
 }  // namespace penstock

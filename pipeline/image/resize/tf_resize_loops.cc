@@ -6,7 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "pipeline/image/resize/tf_resize_loops.cc"
 #include "hwy/foreach_target.h"
-// After foreach_target.h.
+// Must follow foreach_target.h.
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -14,17 +14,18 @@ namespace penstock {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Helpers are HWY_API, so static: the files of this folder share this namespace, and what is not inlined (without
-// optimization nothing is) must not be taken for another file's function of the same name.
+// HWY_API makes these helpers static. The files of this folder share this namespace, so the linker could otherwise
+// merge a helper that is not inlined with another file's function of the same name. Without optimization nothing is
+// inlined.
 
-// No MulAdd anywhere: a fused one rounds once, which not every target can.
+// Avoids MulAdd, because a fused one rounds once and not every target has it.
 
 using DF = hn::ScalableTag<float>;
 using DI = hn::RebindToSigned<DF>;
 using DB = hn::Rebind<uint8_t, DF>;
 using VF = hn::Vec<DF>;
 
-// 1.5 * 2^23: adding it leaves the rounded integer (to even) in the low bits of the sum.
+// 1.5 * 2^23: adding it leaves the integer, rounded to even, in the low bits of the sum.
 constexpr float kRound = 12582912.0f;
 
 HWY_API VF LoadBytes(const uint8_t* in) { return hn::ConvertTo(DF(), hn::PromoteTo(DI(), hn::LoadU(DB(), in))); }
@@ -69,7 +70,7 @@ void BlendRows(const float* a, const float* b, float t, size_t values, float* ou
   for (; x < values; ++x) out[x] = a[x] + (b[x] - a[x]) * t;
 }
 
-// One pixel of three channels and a value more, that the next pixel overwrites.
+// Writes one pixel of three channels and an extra value, which the next pixel overwrites.
 void Columns(const TfAxis& axis, int channels, const float* in, float* out) {
 #if HWY_TARGET != HWY_SCALAR
   if (channels == 3) {

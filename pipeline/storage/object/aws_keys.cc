@@ -19,7 +19,8 @@ constexpr int64_t kAskAgainAfter = 10;
 constexpr char kInstance[] = "http://169.254.169.254";
 constexpr char kContainer[] = "http://169.254.170.2";
 
-// Keys of a container may be asked for only where the network cannot be another's.
+// Returns whether keys of a container may be requested from `url`. Plain HTTP is allowed only for loopback and
+// for the fixed addresses of ECS and EKS, which no foreign network serves.
 bool MayBeAsked(absl::string_view url) {
   if (absl::StartsWith(url, "https://")) return true;
   for (const absl::string_view host : {"http://127.0.0.1", "http://localhost", "http://[::1]", "http://169.254.170.2",
@@ -53,7 +54,7 @@ void AwsKeySource::Get(CallDone<AwsKeys> done) {
     MutexLock lock(&mutex_);
     const int64_t now = surroundings_.now();
     const bool ends = current_.ends_at != 0 && now > current_.ends_at - kRenewBefore;
-    // Where no new ones were to be had, the old ones serve as long as they last.
+    // If new keys could not be fetched, the old ones serve as long as they last.
     const bool serves = now < current_.ends_at && now < ask_again_at_;
     if (!known_ || (ends && !serves)) {
       waiting_.push_back(std::move(done));
@@ -75,7 +76,7 @@ AwsKeys AwsKeySource::Current() const {
 }
 
 bool AwsKeySource::Forget(const AwsKeys& keys) {
-  // Those of the environment are what they are for as long as the process lives.
+  // Keys in the environment do not change while the process lives.
   if (surroundings_.variable("AWS_ACCESS_KEY_ID") == keys.id) return false;
   MutexLock lock(&mutex_);
   if (current_ == keys) known_ = false;
@@ -208,7 +209,7 @@ void AwsKeySource::AskContainer(const std::string& url) {
   }
   HttpRequest request;
   request.url = url;
-  request.direct = absl::StartsWith(url, "http://");  // of this machine
+  request.direct = absl::StartsWith(url, "http://");  // the service runs on this machine
   std::string token = surroundings_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
   if (const std::string path = surroundings_.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"); !path.empty()) {
     const absl::StatusOr<std::string> content = surroundings_.file(path);

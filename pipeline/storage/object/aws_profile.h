@@ -1,4 +1,4 @@
-// What ~/.aws/credentials and ~/.aws/config say of a profile.
+// Profiles of ~/.aws/credentials and ~/.aws/config.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_AWS_PROFILE_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_AWS_PROFILE_H_
 
@@ -10,16 +10,16 @@
 
 namespace penstock {
 
-// "role_arn", ...; names in lower case.
+// Settings by name ("role_arn", ...), names in lower case.
 using AwsProfile = std::map<std::string, std::string>;
 
-// What a file's text says under "[wanted]"; empty where that is not there.
+// Returns the settings of the section "[wanted]" in `text`, or none if the section is missing.
 AwsProfile SettingsOf(const std::string& text, const std::string& wanted);
-// How a profile is called in the file of credentials, and in that of configuration.
+// Returns the name of the profile's section in the credentials file or in the config file.
 std::string SectionOfProfile(const std::string& profile, bool config_file);
-// "" where it says nothing of it.
+// Returns a setting, or "" if it is missing.
 std::string SettingOf(const AwsProfile& profile, const char* name);
-// None where they do not stand there.
+// Returns the keys in the profile, or nullopt if it has none.
 std::optional<AwsKeys> KeysIn(const AwsProfile& profile);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// AwsKeySource's part that knows profiles: roles for roles, logins, programs.
+// The part of AwsKeySource for profiles: chains of roles, logins, programs.
 #include <openssl/evp.h>
 
 #include <array>
@@ -16,9 +16,9 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kMostRoles = 8;  // one for another
+constexpr size_t kMostRoles = 8;  // in a chain of source_profile
 
-// As `aws sso login` names the file of a token.
+// `aws sso login` names the file of a token by this hash.
 std::string Sha1(const std::string& text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned int size = 0;
@@ -38,7 +38,7 @@ bool AwsKeySource::AskProfile(const std::string& name) {
                                                     ": ", why)));
     return true;
   };
-  // Takes the roles with what the source that is asked next gives.
+  // Stores the roles, which Got() requests with the keys of the source.
   const auto remember = [&] {
     MutexLock lock(&mutex_);
     roles_ = std::move(roles);
@@ -155,7 +155,7 @@ void AwsKeySource::TakeSso(const std::string& who, const absl::StatusOr<HttpResp
 
 void AwsKeySource::AskProgram(const std::string& name, const std::string& command) {
   MutexLock lock(&mutex_);
-  if (stop_.stop_requested()) return;  // nobody is answered any more
+  if (stop_.stop_requested()) return;  // the destructor has begun: no caller waits for an answer
   program_ = Program{name, command};
   if (!programs_.joinable()) programs_ = std::thread([this] { RunPrograms(); });
   program_changed_.NotifyAll();
@@ -210,7 +210,7 @@ AwsProfile AwsKeySource::ProfileOf(const std::string& name) const {
   if (path.empty()) path = absl::StrCat(surroundings_.variable("HOME"), "/.aws/credentials");
   const absl::StatusOr<std::string> text = surroundings_.file(path);
   if (text.ok()) all = SettingsOf(*text, SectionOfProfile(name, false));
-  all.merge(SectionOf(SectionOfProfile(name, true)));  // what both files say, the credentials' has
+  all.merge(SectionOf(SectionOfProfile(name, true)));  // if both files have a setting, the credentials file wins
   return all;
 }
 

@@ -15,14 +15,14 @@ namespace penstock {
 namespace {
 
 constexpr char kSuffix[] = "core.windows.net";
-// The account that every Azurite has, and its key, which is no secret.
+// Default account of every Azurite. Its key is public.
 // https://learn.microsoft.com/en-us/azure/storage/common/storage-connect-azurite
 constexpr char kDevelopment[] =
     "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey="
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6I"
     "FsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1";
 
-// "name=value;name=value", names in lower case.
+// Parses "name=value;name=value" and returns the names in lower case.
 std::map<std::string, std::string> FieldsOf(absl::string_view text) {
   std::map<std::string, std::string> fields;
   for (const absl::string_view part : absl::StrSplit(text, ';')) {
@@ -41,7 +41,7 @@ std::string WithoutSlash(std::string url) {
 
 std::string WithoutQuestionMark(const std::string& sas) { return absl::StartsWith(sas, "?") ? sas.substr(1) : sas; }
 
-// What opens it, of what is given; `from` names the variable of the key.
+// Sets the account's credentials from the given ones. `from` names the variable of the key.
 absl::Status Open(AzureAccount* account, const std::string& key, const std::string& sas, const std::string& from) {
   if (!key.empty()) {
     account->opens = AzureAccount::Opens::kKey;

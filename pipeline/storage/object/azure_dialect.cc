@@ -33,7 +33,7 @@ void AzureDialect::Prepare(const ObjectName& name, CallDone<bool> done) {
   tokens_->Get([name, done = std::move(done)](absl::StatusOr<BearerToken> token) mutable {
     if (token.ok()) return std::move(done)(true);
     const std::string text = absl::StrCat(ToString(name), ": ", token.status().message());
-    // No keys are no missing object.
+    // Missing keys must not look like a missing object.
     std::move(done)(absl::IsNotFound(token.status()) ? absl::PermissionDeniedError(text)
                                                      : absl::Status(token.status().code(), text));
   });
@@ -85,7 +85,7 @@ HttpRequest AzureDialect::Request(HttpRequest::Method method, const ObjectName& 
   return request;
 }
 
-// A refusal's reason is in a header of the answer.
+// HEAD suffices, because Azure repeats the reason of an error in a header.
 HttpRequest AzureDialect::Head(const ObjectName& name) {
   return Request(HttpRequest::Method::kHead, name, name.key, {}, {});
 }
@@ -105,7 +105,7 @@ absl::StatusOr<HttpRequest> AzureDialect::List(const ObjectName& name, const std
 }
 
 absl::StatusOr<FileInfo> AzureDialect::StateOf(const ObjectName& name, const HttpResponse& response) {
-  // Accounts with a hierarchical namespace have folders, which are answered for as empty blobs.
+  // Accounts with a hierarchical namespace have folders, which appear as empty blobs.
   if (HeaderOf(response, "x-ms-resource-type") == "directory" ||
       HeaderOf(response, "x-ms-meta-hdi_isfolder") == "true") {
     return absl::NotFoundError(absl::StrCat(ToString(name), " is a folder"));
@@ -149,7 +149,7 @@ ObjectError AzureDialect::ErrorOf(const ObjectName& name, const HttpResponse& re
   document.load_buffer(response.body.data(), response.body.size());
   const auto text = [&document](const char* field) {
     const std::string all = document.document_element().child(field).text().as_string();
-    return all.substr(0, all.find_first_of("\r\n"));  // behind it: a request's number, and what was signed
+    return all.substr(0, all.find_first_of("\r\n"));  // the request's id and the signed text follow
   };
   std::string code = HeaderOf(response, "x-ms-error-code");
   if (code.empty()) code = text("Code");

@@ -17,13 +17,13 @@
 
 namespace penstock {
 
-// Of an answer that has an ETag.
+// Returns the tag of the state in a response with an ETag.
 std::string AzureTagOf(const HttpResponse& response);
 
-// A state's tag is the ETag, without the quotes that some answers have and some have not.
+// A state's tag is the ETag without quotes, because only some responses have them.
 class AzureDialect final : public ObjectDialect {
  public:
-  // `account`: why there is none is said when it is needed. `tokens` lives as long.
+  // `account`: an error is reported when an object is requested. `tokens` must outlive this object.
   AzureDialect(absl::StatusOr<AzureAccount> account, TokenSource* tokens, std::function<int64_t()> now)
       : account_(std::move(account)), tokens_(tokens), now_(std::move(now)) {}
 
@@ -35,19 +35,19 @@ class AzureDialect final : public ObjectDialect {
   absl::StatusOr<ObjectPage> PageOf(const ObjectName& name, const HttpResponse& response) override;
   ObjectError ErrorOf(const ObjectName& name, const HttpResponse& response) override;
 
-  // Of the container, or of a blob in it.
+  // Makes a request for the container (`key` is empty) or for a blob in it.
   using Pairs = std::vector<std::pair<std::string, std::string>>;
   HttpRequest Request(HttpRequest::Method method, const ObjectName& name, const std::string& key, const Pairs& query,
                       std::map<std::string, std::string> headers, std::string body = "");
 
  private:
-  // The storage's clock, by an answer's date. False: it says nothing new.
+  // Adjusts to the storage's clock by the response's date. Returns false if that changes nothing.
   bool LearnClock(const HttpResponse& response);
 
   const absl::StatusOr<AzureAccount> account_;
   TokenSource* const tokens_;
   const std::function<int64_t()> now_;
-  std::atomic<int64_t> clock_ahead_{0};  // of ours, in seconds
+  std::atomic<int64_t> clock_ahead_{0};  // seconds that the storage's clock is ahead of ours
 };
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Signatures of requests to Azure Blob Storage with an account's key: Shared Key.
+// Signatures of requests to Azure Blob Storage with an account key: Shared Key.
 // https://learn.microsoft.com/en-us/rest/api/storageservices/authorize-with-shared-key
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_SIGNATURE_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_SIGNATURE_H_
@@ -13,23 +13,23 @@
 
 namespace penstock {
 
-// What is signed.
+// The signed parts of a request.
 struct AzureRequest {
-  std::string method;  // "GET"
+  std::string method;  // "GET", for example
   std::string account;
-  std::string path;                                        // percent-encoded, with '/' before it
+  std::string path;                                        // percent-encoded, with a leading '/'
   std::vector<std::pair<std::string, std::string>> query;  // not encoded; each name once, in lower case
-  std::map<std::string, std::string> headers;              // all that are sent; names in lower case
+  std::map<std::string, std::string> headers;              // all headers of the request; names in lower case
   uint64_t body_size = 0;
 };
 
-// The text that the signature is of.
+// Returns the text to sign.
 std::string AzureStringToSign(const AzureRequest& request);
 
-// The value of the header authorization. `key`: as bytes, not as base64.
+// Returns the value of the header authorization. `key` is bytes, not base64.
 std::string AzureAuthorization(const AzureRequest& request, absl::string_view key);
 
-// "Fri, 26 Jun 2015 23:39:12 GMT"
+// Formats a time as "Fri, 26 Jun 2015 23:39:12 GMT".
 std::string HttpDate(int64_t seconds);
 
 }  // namespace penstock

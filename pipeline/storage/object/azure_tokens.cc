@@ -41,7 +41,8 @@ void AzureTokens::AskDirectory(CallDone<BearerToken> done) {
   std::vector<std::pair<std::string, std::string>> fields = {
       {"grant_type", "client_credentials"}, {"client_id", client}, {"scope", absl::StrCat(kStorage, ".default")}};
   if (const std::string path = surroundings_.variable("AZURE_FEDERATED_TOKEN_FILE"); !path.empty()) {
-    const absl::StatusOr<std::string> text = surroundings_.file(path);  // anew each time: the cluster writes it anew
+    // Read each time, because the cluster replaces the file.
+    const absl::StatusOr<std::string> text = surroundings_.file(path);
     if (!text.ok()) {
       return std::move(done)(
           absl::PermissionDeniedError(absl::StrCat("AZURE_FEDERATED_TOKEN_FILE: ", text.status().message())));

@@ -1,9 +1,9 @@
-// Where tokens for Azure's storage come from, where there is no key and no shared access signature: in this order, the
-// first that is there.
+// Sources of tokens for Azure storage, for accounts with neither a key nor a shared access signature. The first that
+// exists is used:
 //   1. AZURE_FEDERATED_TOKEN_FILE with AZURE_CLIENT_ID, AZURE_TENANT_ID: a pod's identity (AKS workload identity)
-//   2. AZURE_CLIENT_SECRET with the same: a service principal
-//   3. IDENTITY_ENDPOINT with IDENTITY_HEADER: what App Service and Container Apps give a program
-//   4. the machine's own identity (its metadata service); AZURE_CLIENT_ID says which, where it has several
+//   2. AZURE_CLIENT_SECRET with the same two: a service principal
+//   3. IDENTITY_ENDPOINT with IDENTITY_HEADER: the service of App Service and Container Apps
+//   4. The machine's identity (its metadata service); AZURE_CLIENT_ID selects one of several
 // https://learn.microsoft.com/en-us/entra/identity/managed-identities-azure-resources/how-to-use-vm-token
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_TOKENS_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_TOKENS_H_
@@ -20,10 +20,11 @@ namespace penstock {
 // Thread-safe.
 class AzureTokens {
  public:
-  // `http` lives as long as this and the calls it began.
+  // `http` must outlive this object, and this object must outlive the requests that it sends.
   AzureTokens(Surroundings surroundings, HttpClient* http);
 
-  // NotFound: nobody has keys for us; says where was looked.
+  // Returns the source of tokens. Its Get() reports NotFound if no source exists; the message names those that were
+  // tried.
   TokenSource* source() { return &source_; }
 
  private:
@@ -33,7 +34,7 @@ class AzureTokens {
 
   const Surroundings surroundings_;
   HttpClient* const http_;
-  std::atomic<bool> machine_answers_{false};  // its metadata service did once
+  std::atomic<bool> machine_answers_{false};  // whether the metadata service has ever answered
   TokenSource source_;
 };
 

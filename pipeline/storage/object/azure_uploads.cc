@@ -17,7 +17,7 @@ std::map<std::string, std::string> HeadersOf(const WriteCondition& condition) {
   return {};
 }
 
-// All of a blob's are of one length.
+// Azure requires names of one length for all blocks of a blob.
 std::string BlockName(const std::string& id, size_t number) {
   return absl::Base64Escape(absl::StrFormat("%s-%08d", id, number));
 }
@@ -36,7 +36,8 @@ HttpRequest AzureUploads::Remove(const ObjectName& name, const WriteCondition& c
 
 std::string AzureUploads::TagOf(const HttpResponse& response) { return AzureTagOf(response); }
 
-// Nothing need be begun. Names of blocks are drawn, so that those of two writers do not mix.
+// Azure needs no request to begin an upload. IdOf() draws a random prefix of block names, so that blocks of two writers
+// do not mix.
 HttpRequest AzureUploads::Begin(const ObjectName& name, const WriteCondition& condition) { return {}; }
 
 absl::StatusOr<std::string> AzureUploads::IdOf(const ObjectName& name, const HttpResponse& response) {

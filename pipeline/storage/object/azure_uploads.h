@@ -1,4 +1,4 @@
-// Objects into Azure Blob Storage: block blobs, of one request or of blocks that a list makes one.
+// Writes to Azure Blob Storage: block blobs, in one request or in blocks that a final list joins.
 // https://learn.microsoft.com/en-us/rest/api/storageservices/put-block-list
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_UPLOADS_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_AZURE_UPLOADS_H_
@@ -12,10 +12,10 @@
 
 namespace penstock {
 
-// Blocks that no list names cannot be removed; they go after a week, or with the next blob of that name.
+// Blocks that no list names cannot be removed. Azure drops them after a week, or with the next blob of that name.
 class AzureUploads final : public ObjectUploads {
  public:
-  // `azure` lives as long.
+  // `azure` must outlive this object.
   explicit AzureUploads(AzureDialect* azure) : azure_(azure) {}
 
   HttpRequest Put(const ObjectName& name, std::string body, const WriteCondition& condition) override;

@@ -13,8 +13,8 @@
 namespace penstock {
 namespace {
 
-// Google's metadata service gives the token that it has until some four minutes before it ends.
-constexpr int64_t kRenewBefore = 225;  // seconds
+// Seconds. Google's metadata service returns its current token until about four minutes before the token expires.
+constexpr int64_t kRenewBefore = 225;
 constexpr int64_t kAskAgainAfter = 10;
 constexpr size_t kLongestReason = 200;
 
@@ -69,7 +69,7 @@ absl::Status WhyRefused(const std::string& who, const absl::StatusOr<HttpRespons
   if (response->status >= 200 && response->status < 300) return absl::OkStatus();
   const auto json = nlohmann::json::parse(response->body, nullptr, /*allow_exceptions=*/false);
   std::string reason = TextOf(json, "error");
-  // {"error": {"message": ...}}, as Google's services other than OAuth have it
+  // Google's services other than OAuth use {"error": {"message": ...}}.
   if (json.is_object() && json.contains("error") && json["error"].is_object())
     reason = TextOf(json["error"], "message");
   if (const std::string more = TextOf(json, "error_description"); !more.empty()) {
@@ -86,7 +86,7 @@ absl::StatusOr<BearerToken> TokenOf(const std::string& who, const absl::StatusOr
   const auto json = nlohmann::json::parse(response->body, nullptr, /*allow_exceptions=*/false);
   BearerToken token{.value = TextOf(json, "access_token"), .ends_at = 0};
   if (token.value.empty()) return absl::UnavailableError(absl::StrCat(who, ": its answer holds no token"));
-  // A number; of Azure's services a text.
+  // A number, but a string in answers of Azure's services.
   int64_t seconds = 0;
   const auto lasts = json.find("expires_in");
   if (lasts != json.end() && lasts->is_number()) {
@@ -95,7 +95,7 @@ absl::StatusOr<BearerToken> TokenOf(const std::string& who, const absl::StatusOr
     seconds = 0;
   }
   if (seconds > 0) token.ends_at = now + seconds;
-  // Of some of Azure's services the time itself.
+  // Some of Azure's services return the time itself.
   if (int64_t ends_at = 0; seconds <= 0 && absl::SimpleAtoi(TextOf(json, "expires_on"), &ends_at))
     token.ends_at = ends_at;
   return token;

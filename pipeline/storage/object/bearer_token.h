@@ -1,4 +1,5 @@
-// Tokens that are sent with each request and end: had before they are needed, and had anew before they end.
+// Tokens that accompany each request and expire. They are fetched before the first request and renewed before they
+// expire.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_BEARER_TOKEN_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_BEARER_TOKEN_H_
 
@@ -13,25 +14,25 @@
 
 namespace penstock {
 
-// Secret: never in a message or a log.
+// Secret: never put it in a message or a log.
 struct BearerToken {
   std::string value;
   int64_t ends_at = 0;  // seconds since 1970; 0: never
 };
 
-// Thread-safe. One question at a time; who comes meanwhile waits for its answer.
+// Thread-safe. Makes one request at a time; further callers wait for its answer.
 class TokenSource {
  public:
-  // Asks for a token: its argument is called once, perhaps inside the call.
+  // Fetches a token. Must call its argument once, possibly inside the call.
   using Ask = std::function<void(CallDone<BearerToken>)>;
-  // `now`: seconds since 1970. What `ask` begins ends before this goes.
+  // `now` returns seconds since 1970. Requests that `ask` begins must end before this object is destroyed.
   TokenSource(Ask ask, std::function<int64_t()> now) : ask_(std::move(ask)), now_(std::move(now)) {}
 
-  // `done` once, perhaps inside the call. One that lasts is given while a newer one cannot be had.
+  // Calls `done` once, possibly inside the call. If a renewal fails, returns the old token as long as it lasts.
   void Get(CallDone<BearerToken> done);
-  // What was had last, for requests that are made right behind Get.
+  // Returns the last fetched token, for requests that follow Get() directly.
   BearerToken Current() const;
-  // A storage refused the token: the next Get asks again.
+  // Reports that a storage refused the token: the next Get() fetches a new one.
   void Forget(const std::string& value);
 
  private:
@@ -46,17 +47,18 @@ class TokenSource {
   std::vector<CallDone<BearerToken>> waiting_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A token in an answer of OAuth 2 (RFC 6749, section 5): "access_token", "expires_in". `who` is who was asked.
-// PermissionDenied with the reason that it gives, Unavailable.
+// Returns the token in a response of OAuth 2 (RFC 6749, section 5): "access_token", "expires_in". `who` is the service,
+// for messages. PermissionDenied: the service refused, with its reason. Unavailable: a retry may help.
 absl::StatusOr<BearerToken> TokenOf(const std::string& who, const absl::StatusOr<HttpResponse>& response, int64_t now);
 
-// Why an answer is no success: what it says of itself, without anything that was sent. OK where it is one.
+// Returns why a response is no success: the reason in its body, without anything from the request. OK if it is a
+// success.
 absl::Status WhyRefused(const std::string& who, const absl::StatusOr<HttpResponse>& response);
 
-// Whether secrets may be sent there: by https, or to this machine.
+// Returns whether secrets may be sent to `url`: by https, or to this machine.
 bool MayHoldSecrets(const std::string& url);
 
-// "a=1&b=2", of a form.
+// Encodes a form: "a=1&b=2".
 std::string FormOf(const std::vector<std::pair<std::string, std::string>>& fields);
 HttpRequest PostForm(const std::string& url, const std::vector<std::pair<std::string, std::string>>& fields);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr char kObjects[] = "/storage/v1/b/";
 constexpr size_t kLongestReason = 300;
 
-// Numbers of 64 bits are texts in Google's JSON, and numbers in some emulators'.
+// Google's JSON has 64-bit numbers as strings. Some emulators have numbers.
 std::string Text(const nlohmann::json& json, const char* name) {
   const auto found = json.is_object() ? json.find(name) : json.end();
   if (!json.is_object() || found == json.end()) return "";
@@ -45,7 +45,7 @@ GcsOptions GcsOptions::FromEnvironment(const Surroundings& surroundings) {
     options.endpoint = emulator;
     options.is_signed = false;
   }
-  // As gcloud has it, for a private endpoint: asked with a token.
+  // gcloud's variable for a private endpoint, whose requests carry a token.
   if (std::string other = surroundings.variable("CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
       options.is_signed && MayHoldSecrets(other)) {
     other.resize(other.find("/storage/v1") == std::string::npos ? other.size() : other.find("/storage/v1"));
@@ -62,7 +62,7 @@ void GcsDialect::Prepare(const ObjectName& name, CallDone<bool> done) {
   tokens_->Get([name, done = std::move(done)](absl::StatusOr<BearerToken> token) mutable {
     if (token.ok()) return std::move(done)(true);
     const std::string text = absl::StrCat(ToString(name), ": ", token.status().message());
-    // No keys are no missing object.
+    // Missing keys must not look like a missing object.
     std::move(done)(absl::IsNotFound(token.status()) ? absl::PermissionDeniedError(text)
                                                      : absl::Status(token.status().code(), text));
   });
@@ -87,7 +87,7 @@ HttpRequest GcsDialect::Head(const ObjectName& name) {
 HttpRequest GcsDialect::Range(const ObjectName& name, const FileInfo& state, uint64_t offset, uint64_t length) {
   HttpRequest request = Request(kObjects, name, name.key, {{"alt", "media"}, {"ifGenerationMatch", state.tag}});
   request.headers.push_back(absl::StrCat("Range: bytes=", offset, "-", offset + length - 1));
-  // What was stored compressed is given as it was stored, and not unpacked, where ranges would mean nothing.
+  // Returns compressed objects as they are stored. Ranges would have no meaning if the storage unpacked them.
   request.headers.emplace_back("Accept-Encoding: gzip");
   return request;
 }
@@ -119,7 +119,7 @@ absl::StatusOr<ObjectPage> GcsDialect::PageOf(const ObjectName& name, const Http
   if (const auto items = root.find("items"); items != root.end() && items->is_array()) {
     for (const nlohmann::json& item : *items) {
       const std::string key = Text(item, "name");
-      if (key.size() <= prefix || key.back() == '/') continue;  // the folder itself, as some tools make one
+      if (key.size() <= prefix || key.back() == '/') continue;  // some tools create an object for the folder itself
       absl::StatusOr<FileInfo> info = StateOfJson(absl::StrCat("gs://", name.place, "/", key), item);
       if (!info.ok()) return info.status();
       page.objects.push_back({.name = key.substr(prefix), .folder = false, .info = *std::move(info)});
@@ -138,7 +138,7 @@ absl::StatusOr<ObjectPage> GcsDialect::PageOf(const ObjectName& name, const Http
 
 ObjectError GcsDialect::ErrorOf(const ObjectName& name, const HttpResponse& response) {
   const nlohmann::json root = Parsed(response.body);
-  // Answers about bytes are plain text.
+  // Responses to requests for bytes are plain text.
   std::string why = root.is_discarded() ? response.body : "";
   if (root.is_object() && root.contains("error")) why = Text(root["error"], "message");
   why.resize(std::min({why.size(), why.find_first_of("\r\n"), kLongestReason}));

@@ -15,17 +15,18 @@ namespace penstock {
 
 struct GcsOptions {
   std::string endpoint = "https://storage.googleapis.com";
-  bool is_signed = true;  // false: requests hold no token, as of public buckets and emulators
-  std::string project;    // that pays for requests; empty: the bucket's
+  bool is_signed = true;  // false: requests carry no token, as for public buckets and emulators
+  std::string project;    // project that pays for requests; empty: the bucket's
 
-  // STORAGE_EMULATOR_HOST, PENSTOCK_GCS_UNSIGNED=1, GOOGLE_CLOUD_QUOTA_PROJECT.
+  // Reads STORAGE_EMULATOR_HOST, CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE, PENSTOCK_GCS_UNSIGNED=1 and
+  // GOOGLE_CLOUD_QUOTA_PROJECT.
   static GcsOptions FromEnvironment(const Surroundings& surroundings);
 };
 
 // A state's tag is the generation.
 class GcsDialect final : public ObjectDialect {
  public:
-  // `tokens` lives as long.
+  // `tokens` must outlive this object.
   GcsDialect(GcsOptions options, TokenSource* tokens) : options_(std::move(options)), tokens_(tokens) {}
 
   void Prepare(const ObjectName& name, CallDone<bool> done) override;
@@ -36,7 +37,7 @@ class GcsDialect final : public ObjectDialect {
   absl::StatusOr<ObjectPage> PageOf(const ObjectName& name, const HttpResponse& response) override;
   ObjectError ErrorOf(const ObjectName& name, const HttpResponse& response) override;
 
-  // Of the bucket's objects ("": all), with a query; `api` is what stands before the bucket in the path.
+  // Makes a request for an object of the bucket, or for all if `key` is "". `api` is the path before the bucket.
   HttpRequest Request(const std::string& api, const ObjectName& name, const std::string& key,
                       const std::vector<std::pair<std::string, std::string>>& query);
 

@@ -54,7 +54,7 @@ HttpRequest GcsUploads::Send(const ObjectName& name, const std::string& id, cons
   HttpRequest request;
   request.method = HttpRequest::Method::kPut;
   request.url = id;
-  // Of bytes that it has already it takes no notice, so that a part may be sent again.
+  // The storage ignores bytes that it already has, so a part can be sent again.
   request.headers = {absl::StrCat("Content-Range: bytes ", part.offset, "-", part.offset + part.size - 1, "/",
                                   part.last ? absl::StrCat(part.offset + part.size) : "*")};
   request.body = std::move(body);

@@ -1,4 +1,4 @@
-// Objects into Google Cloud Storage: by simple and resumable uploads.
+// Writes to Google Cloud Storage: simple and resumable uploads.
 // https://cloud.google.com/storage/docs/performing-resumable-uploads
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_GCS_UPLOADS_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_GCS_UPLOADS_H_
@@ -12,10 +12,10 @@
 
 namespace penstock {
 
-// An upload is called by its session's URL, which is secret: who knows it may write.
+// The id of an upload is the URL of its session. It is secret, because it permits writing.
 class GcsUploads final : public ObjectUploads {
  public:
-  // `gcs` lives as long.
+  // `gcs` must outlive this object.
   explicit GcsUploads(GcsDialect* gcs) : gcs_(gcs) {}
 
   HttpRequest Put(const ObjectName& name, std::string body, const WriteCondition& condition) override;

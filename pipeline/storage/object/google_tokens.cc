@@ -16,9 +16,9 @@ namespace penstock {
 namespace {
 
 constexpr char kScope[] = "https://www.googleapis.com/auth/devstorage.read_write";
-constexpr char kWideScope[] = "https://www.googleapis.com/auth/cloud-platform";  // of tokens that are exchanged
+constexpr char kWideScope[] = "https://www.googleapis.com/auth/cloud-platform";  // scope of exchanged tokens
 constexpr char kTokens[] = "https://oauth2.googleapis.com/token";
-constexpr int64_t kLasts = 3600;  // seconds; the longest that Google takes
+constexpr int64_t kLasts = 3600;  // seconds; Google's maximum
 constexpr int64_t kSkew = 60;
 
 CallOptions Urgent() { return {.priority = CallPriority::kUrgent, .stop = {}}; }
@@ -28,7 +28,7 @@ CallOptions Urgent() { return {.priority = CallPriority::kUrgent, .stop = {}}; }
 struct GoogleTokens::File {
   std::string path;
   nlohmann::json json;
-  bool for_another = false;  // its token asks for one of another account
+  bool for_another = false;  // its token is used to request one of another account
 
   std::string Get(const char* name) const { return TextOf(json, name); }
   std::string Get(const char* name, const char* otherwise) const {
@@ -116,7 +116,7 @@ void GoogleTokens::AskAsServiceAccount(std::shared_ptr<const File> file, int tri
                                  {"aud", url},
                                  {"iat", now},
                                  {"exp", now + kLasts}};
-  // Names may be no UTF-8, which is replaced.
+  // Names may be invalid UTF-8, which is replaced.
   const auto dump = [](const nlohmann::json& json) {
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
@@ -154,7 +154,7 @@ void GoogleTokens::AskAsOther(std::shared_ptr<const File> file, Shared done) {
   const nlohmann::json source = found == file->json.end() ? nlohmann::json() : *found;
   const nlohmann::json format = source.is_object() && source.contains("format") ? source["format"] : nlohmann::json();
   const std::string field = TextOf(format, "type") == "json" ? TextOf(format, "subject_token_field_name") : "";
-  // The token as a text, or in a field of a JSON.
+  // The token is the whole text, or a field of JSON.
   const auto take = [this, file, done, field](const std::string& text) {
     std::string subject(absl::StripAsciiWhitespace(text));
     if (!field.empty())

@@ -1,12 +1,14 @@
-// Where tokens for Google Cloud Storage come from: in this order, the first that is there.
-//   1. the file GOOGLE_APPLICATION_CREDENTIALS
-//   2. application_default_credentials.json in CLOUDSDK_CONFIG (~/.config/gcloud), as `gcloud auth application-default
-//      login` writes it
-//   3. the machine's or pod's own service (GCE_METADATA_HOST), unless NO_GCE_CHECK is true
-// A file holds a service account's key, a user's refresh token, either of them for another service account
-// (impersonated_service_account), or says where a token of others is that is exchanged
-// (workload identity federation, from a file or a URL).
-// https://google.aip.dev/auth/4110 and those behind it
+// Sources of tokens for Google Cloud Storage. The first that exists is used:
+//   1. The file GOOGLE_APPLICATION_CREDENTIALS
+//   2. application_default_credentials.json in CLOUDSDK_CONFIG (~/.config/gcloud), the file of `gcloud auth
+//      application-default login`
+//   3. The metadata service of the machine or pod (GCE_METADATA_HOST), unless NO_GCE_CHECK is true
+// A file holds one of:
+//   - a service account's key
+//   - a user's refresh token
+//   - either of them for another service account (impersonated_service_account)
+//   - the place of a foreign token to exchange (workload identity federation, from a file or a URL)
+// https://google.aip.dev/auth/4110 and the pages that it links
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_GOOGLE_TOKENS_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_GOOGLE_TOKENS_H_
 
@@ -25,15 +27,16 @@ namespace penstock {
 // Thread-safe.
 class GoogleTokens {
  public:
-  // `http` lives as long as this and the calls it began.
+  // `http` must outlive this object, and this object must outlive the requests that it sends.
   GoogleTokens(Surroundings surroundings, HttpClient* http);
   ~GoogleTokens();
 
-  // NotFound: nobody has keys for us; says where was looked.
+  // Returns the source of tokens. Its Get() reports NotFound if no source exists; the message names those that were
+  // tried.
   TokenSource* source() { return &source_; }
 
  private:
-  struct File;  // the parts of a file of credentials
+  struct File;  // a parsed file of credentials
   using Done = CallDone<BearerToken>;
   using Shared = std::shared_ptr<Done>;
 
@@ -50,8 +53,8 @@ class GoogleTokens {
 
   const Surroundings surroundings_;
   HttpClient* const http_;
-  std::atomic<int64_t> clock_ahead_{0};       // Google's, of ours, in seconds
-  std::atomic<bool> machine_answers_{false};  // its metadata service did once
+  std::atomic<int64_t> clock_ahead_{0};       // seconds that Google's clock is ahead of ours
+  std::atomic<bool> machine_answers_{false};  // whether the metadata service has ever answered
   TokenSource source_;
 };
 

@@ -1,8 +1,8 @@
-// Which requests that are late are asked a second time. Pure: times are passed in.
+// Decides which late requests are sent a second time. Pure: the caller passes times in.
 //
-// Late is what takes longer than nearly all of its like took: of requests to the same storage for about as many bytes,
-// lately. A storage that is slow altogether is not asked twice, and of the answers that came at most one in so many
-// was.
+// A request is late if it takes longer than nearly all recent requests to the same storage for about as many bytes. A
+// storage that is slow altogether receives no second requests. At most one in Options::one_in answered requests is sent
+// twice.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_HEDGE_POLICY_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_HEDGE_POLICY_H_
 
@@ -15,43 +15,43 @@
 
 namespace penstock {
 
-// Of one storage.
+// The policy for one storage.
 class HedgePolicy {
  public:
   static constexpr Nanos kNever = INT64_MAX;
   static constexpr size_t kRemembered = 128;  // answers of a size
 
   struct Options {
-    Nanos floor = 200 * kMillisecond;  // sooner nothing is late
-    int times = 2;                     // what all but one in 20 took, so many times
-    size_t known = 32;                 // answers, before their like can be late
-    uint64_t one_in = 50;              // answers earn a second request
-    uint64_t saved = 4;                // of those that may come at once, when none was needed for long
+    Nanos floor = 200 * kMillisecond;  // no request is late before this
+    int times = 2;                     // late is this multiple of the time that all but one in 20 took
+    size_t known = 32;                 // answers that must be known before a request of the size can be late
+    uint64_t one_in = 50;              // answers that earn a second request
+    uint64_t saved = 4;                // maximum number of earned second requests that are kept
   };
 
   HedgePolicy() : HedgePolicy(Options()) {}
   explicit HedgePolicy(const Options& options) : options_(options) {}
 
-  // When a request for so many bytes is late, from its begin; kNever: it is not known yet.
+  // Returns how long after its start a request for `bytes` is late, or kNever if too few answers are known.
   Nanos LateAfter(size_t bytes) const;
-  // Whether one that began then and is late is asked again: then it is counted as that. Of `under_way` requests, it
-  // included, `late` are late.
+  // Returns whether to send a late request that began at `begun` a second time, and counts it if so. `late` of
+  // `under_way` requests are late; both include this one.
   bool Ask(size_t bytes, Nanos begun, size_t under_way, size_t late);
-  // It has its answer, from the first request or the second, so long after it began.
+  // Records that a request was answered, by its first or second try, `took` after it began.
   void Answered(size_t bytes, Nanos begun, Nanos took);
 
  private:
   struct Like {
-    std::deque<Nanos> took;  // the last ones
-    Nanos nearly_all = 0;    // of them took at most this
+    std::deque<Nanos> took;  // the last kRemembered answers
+    Nanos nearly_all = 0;    // time within which nearly all of them arrived
     uint64_t earned = 0;     // in answers
   };
-  // Sizes within a factor of four.
+  // Groups sizes within a factor of four.
   static int LikeOf(size_t bytes);
 
   Options options_;
   std::map<int, Like> likes_;
-  Nanos newest_ = INT64_MIN;  // of those that were answered, when the last one began
+  Nanos newest_ = INT64_MIN;  // latest start of an answered request
 };
 
 }  // namespace penstock

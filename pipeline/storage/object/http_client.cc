@@ -1,7 +1,6 @@
 #include "pipeline/storage/object/http_client.h"
 
 #include <curl/curl.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +13,8 @@
 
 #include "absl/status/status.h"
 #include "base/mutex.h"
+#include "base/runtime/threads.h"
+#include "base/status_macros.h"
 #include "pipeline/storage/object/http_transfer.h"
 #include "pipeline/storage/object/multi_poll.h"
 #include "pipeline/storage/object/request_secrets.h"
@@ -22,11 +23,11 @@ namespace penstock {
 namespace {
 
 constexpr Nanos kLongestSleep = kSecond;
-// What is late and may not be asked again yet is looked at again so soon.
+// Interval at which a late request that may not be sent again yet is reconsidered.
 constexpr Nanos kLookAgain = 50 * kMillisecond;
-constexpr Nanos kListenAgain = kSecond / 2;  // for who is silent
+constexpr Nanos kListenAgain = kSecond / 2;  // interval of checks for silent requests
 constexpr size_t kPriorities = 3;
-constexpr size_t kMostHedged = 64;  // that are told apart
+constexpr size_t kMostHedged = 64;  // maximum number of storages with a hedge policy
 
 }  // namespace
 
@@ -34,17 +35,12 @@ class HttpClient::Loop {
  public:
   Loop(int most_under_way, const HedgePolicy::Options& hedges)
       : most_under_way_(static_cast<size_t>(most_under_way)), hedge_options_(hedges) {
-    static const CURLcode ready =
-        curl_global_init(CURL_GLOBAL_DEFAULT);  // once in a process; safe on any thread since 7.84
+    static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);  // once in a process; thread-safe since 7.84
     static_cast<void>(ready);
     multi_ = curl_multi_init();
     poll_.emplace(multi_);
     curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(most_under_way));
     curl_multi_setopt(multi_, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_NOTHING));
-    thread_ = std::thread([this] {
-      pthread_setname_np(pthread_self(), "ps-http");
-      Run();
-    });
   }
 
   ~Loop() {
@@ -53,7 +49,7 @@ class HttpClient::Loop {
       closed_ = true;
     }
     poll_->Wake();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
     for (CURL* easy : idle_) curl_easy_cleanup(easy);
     curl_multi_cleanup(multi_);
   }
@@ -66,12 +62,16 @@ class HttpClient::Loop {
     call->done = std::move(done);
     if (delay > 0) call->not_before = Clock::Real()->Now() + delay;
     if (options.stop.stop_possible()) call->when_stopped.emplace(options.stop, Wake{this});
+    absl::Status started;
     {
       MutexLock lock(&mutex_);
-      if (!closed_) arrived_.push_back(std::move(call));
+      if (!closed_) started = NeedThread();
+      if (!closed_ && started.ok()) arrived_.push_back(std::move(call));
     }
     if (call == nullptr) {
       poll_->Wake();
+    } else if (!started.ok()) {
+      std::move(call->done)(absl::UnavailableError(started.message()));
     } else {
       Cancel(std::move(call));
     }
@@ -80,7 +80,7 @@ class HttpClient::Loop {
   uint64_t hedges() const { return hedges_.load(std::memory_order_relaxed); }
 
  private:
-  // Called by whoever requests a stop, with whatever locks he has.
+  // Runs on the thread that requests a stop, under any locks that it holds.
   struct Wake {
     Loop* loop;
     void operator()() const {
@@ -95,12 +95,19 @@ class HttpClient::Loop {
     std::stop_token stop;
     Done done;
     Nanos not_before = 0;
-    // Under way: the request, and the second one.
+    // Set while in flight: the request, and the second one.
     Nanos begun = 0;
     std::array<std::unique_ptr<HttpTransfer>, 2> transfers;
     bool hedged = false;
     std::optional<std::stop_callback<Wake>> when_stopped;
   };
+
+  // The first request starts the thread.
+  absl::Status NeedThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (thread_.joinable()) return absl::OkStatus();
+    PS_ASSIGN_OR_RETURN(thread_, StartThread("ps-http", [this] { Run(); }));
+    return absl::OkStatus();
+  }
 
   static void Cancel(std::unique_ptr<Call> call) { std::move(call->done)(absl::CancelledError("cancelled")); }
 
@@ -139,7 +146,7 @@ class HttpClient::Loop {
     Cancel(std::move(call));
   }
 
-  // Of one that has not ended its connection is closed.
+  // Closes the connection if the transfer has not ended.
   void Close(std::unique_ptr<HttpTransfer>* transfer) {
     if (*transfer == nullptr) return;
     curl_multi_remove_handle(multi_, (*transfer)->easy);
@@ -148,7 +155,7 @@ class HttpClient::Loop {
     --transfers_;
   }
 
-  // Returns for how long there is nothing more to start.
+  // Returns how long no further request becomes due.
   Nanos StartThoseDue() {
     const Nanos now = Clock::Real()->Now();
     Nanos sleep = kLongestSleep;
@@ -195,7 +202,7 @@ class HttpClient::Loop {
     ++transfers_;
   }
 
-  // Null: it is not asked twice.
+  // Returns the policy of the storage, or null if `call` is never sent twice.
   HedgePolicy* HedgesOf(const Call& call) {
     if (call.request.hedged_with.empty()) return nullptr;
     const auto found = policies_.find(call.request.hedged_with);
@@ -204,7 +211,7 @@ class HttpClient::Loop {
     return &policies_.try_emplace(call.request.hedged_with, hedge_options_).first->second;
   }
 
-  // Returns for how long no more can become late, as far as is known.
+  // Returns how long no further request can become late, as far as is known.
   Nanos HedgeThoseLate() {
     const Nanos now = Clock::Real()->Now();
     if (now < look_at_) return std::min(kLongestSleep, look_at_ - now);
@@ -237,7 +244,7 @@ class HttpClient::Loop {
     return look_at_ - now;
   }
 
-  // Returns for how long nothing more is to be said.
+  // Returns the time until the next check.
   Nanos SayWhoIsSilent() {
     if (under_way_.empty()) return kLongestSleep;
     const Nanos now = Clock::Real()->Now();
@@ -270,7 +277,7 @@ class HttpClient::Loop {
     transfer->response.status = transfer->Status();
     const bool answered = code == CURLE_OK || transfer->unwanted;
     const bool good = code == CURLE_OK && transfer->response.status < 300;
-    // The other one may still be good.
+    // The other transfer may still succeed.
     if (!good && call->transfers[1 - number] != nullptr) return Close(&call->transfers[number]);
     absl::StatusOr<HttpResponse> response = absl::UnknownError("");
     if (answered) {
@@ -279,7 +286,7 @@ class HttpClient::Loop {
     } else {
       response = transfer->ErrorOf(code);
     }
-    // Neither writes to the caller's memory from here on.
+    // After this, neither transfer writes to the caller's memory.
     for (auto& each : call->transfers) Close(&each);
     const auto own = std::find_if(under_way_.begin(), under_way_.end(),
                                   [call](const std::unique_ptr<Call>& each) { return each.get() == call; });
@@ -295,20 +302,20 @@ class HttpClient::Loop {
   const HedgePolicy::Options hedge_options_;
   CURLM* multi_ = nullptr;
   std::optional<MultiPoll> poll_;
-  std::atomic<bool> stops_{false};  // some were requested
+  std::atomic<bool> stops_{false};  // a stop was requested
   std::atomic<uint64_t> hedges_{0};
   Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::unique_ptr<Call>> arrived_ ABSL_GUARDED_BY(mutex_);
-  // Of the thread alone.
+  // Used only by the thread.
   std::deque<std::unique_ptr<Call>> waiting_;
   std::vector<std::unique_ptr<Call>> under_way_;
-  size_t transfers_ = 0;  // of those
+  size_t transfers_ = 0;  // open transfers of these calls
   std::vector<CURL*> idle_;
   std::unordered_map<std::string, HedgePolicy> policies_;
-  Nanos look_at_ = 0;    // when one of those under way may be late
-  Nanos listen_at_ = 0;  // and when they are looked at for silence
-  std::thread thread_;
+  Nanos look_at_ = 0;    // time when a call in flight may become late
+  Nanos listen_at_ = 0;  // time of the next check for silence
+  std::thread thread_;   // started under the lock
 };
 
 HttpClient::HttpClient(int most_under_way, const HedgePolicy::Options& hedges)

@@ -26,8 +26,8 @@ HttpRequest HttpDialect::Head(const ObjectName& name) {
 HttpRequest HttpDialect::Range(const ObjectName& name, const FileInfo& state, uint64_t offset, uint64_t length) {
   HttpRequest request = Request(name);
   request.headers.push_back(absl::StrCat("Range: bytes=", offset, "-", offset + length - 1));
-  // A weak tag says nothing of single bytes, and must not be asked for so (RFC 9110, section 13.1.1); what the answer
-  // has is compared in any case.
+  // If-Match must not be used with a weak tag, which does not identify the bytes (RFC 9110, section 13.1.1). The tag of
+  // the answer is compared in any case.
   if (absl::StartsWith(state.tag, "\"")) request.headers.push_back(absl::StrCat("If-Match: ", state.tag));
   return request;
 }

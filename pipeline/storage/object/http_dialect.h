@@ -1,4 +1,4 @@
-// Plain HTTP and HTTPS servers that have files, with ranges (RFC 9110, section 14).
+// HTTP and HTTPS servers of files, with ranges (RFC 9110, section 14).
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_HTTP_DIALECT_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_HTTP_DIALECT_H_
 
@@ -8,11 +8,11 @@
 
 namespace penstock {
 
-// They have no listing that could be relied on: shards are named one by one. A key is what stands in the URL, percent
-// signs included.
+// These servers have no reliable listing, so each shard must be named. A key is the text in the URL, including percent
+// signs.
 class HttpDialect final : public ObjectDialect {
  public:
-  // `authorization`: a header's value that is sent to all servers of HTTPS ("Bearer ..."); empty: none.
+  // `authorization`: value of a header that is sent to all HTTPS servers ("Bearer ..."); empty: none.
   explicit HttpDialect(std::string authorization = "") : authorization_(std::move(authorization)) {}
 
   HttpRequest Head(const ObjectName& name) override;

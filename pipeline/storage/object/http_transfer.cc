@@ -17,7 +17,8 @@ namespace {
 
 constexpr size_t kMostHeaders = 200;
 
-// libcurl's own path of certificates is that of the machine on which it was built. "" where none is known.
+// Returns the path of the certificates, or "" if none is known. libcurl's default is the path on the machine where it
+// was built.
 const std::string& CertificatesFile() {
   static const std::string path = [] {
     for (const char* variable : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
@@ -43,7 +44,7 @@ size_t TakeHeader(char* data, size_t size, size_t count, void* user) {
   transfer->heard_at = Clock::Real()->Now();
   const absl::string_view line(data, size * count);
   auto& headers = transfer->response.headers;
-  if (absl::StartsWith(line, "HTTP/")) headers.clear();  // another answer: a redirect led to it
+  if (absl::StartsWith(line, "HTTP/")) headers.clear();  // a redirect led to another answer
   const size_t colon = line.find(':');
   if (colon != absl::string_view::npos && headers.size() < kMostHeaders) {
     headers[absl::AsciiStrToLower(line.substr(0, colon))] =
@@ -52,7 +53,9 @@ size_t TakeHeader(char* data, size_t size, size_t count, void* user) {
   return size * count;
 }
 
-// There is room for them.
+bool IsSuccess(int status) { return status >= 200 && status < 300; }
+
+// The parts must have room for the bytes.
 void IntoParts(const char* data, size_t bytes, HttpTransfer* transfer) {
   while (bytes > 0) {
     const ReadPart& part = transfer->request->parts[transfer->part];
@@ -75,8 +78,8 @@ size_t TakeBody(char* data, size_t size, size_t count, void* user) {
   const HttpRequest& request = *transfer->request;
   HttpResponse& response = transfer->response;
   response.status = transfer->Status();
-  // The text of an error is not what the caller's memory is for.
-  const bool to_caller = !request.parts.empty() && response.status >= 200 && response.status < 300;
+  // The text of an error does not belong in the caller's memory.
+  const bool to_caller = !request.parts.empty() && IsSuccess(response.status);
   if (to_caller && response.bytes == 0 && request.is_wanted != nullptr && !request.is_wanted(response)) {
     transfer->unwanted = true;
     return 0;
@@ -104,9 +107,15 @@ int HttpTransfer::Status() const {
 }
 
 absl::Status HttpTransfer::ErrorOf(CURLcode code) const {
-  if (too_long) {
+  if (too_long && !request->parts.empty() && IsSuccess(response.status)) {
     return absl::UnavailableError(
         absl::StrCat("the answer is longer than the ", request->capacity, " bytes that were asked for"));
+  }
+  if (too_long) {
+    const std::string text =
+        absl::StrCat("the answer is longer than ", HttpClient::kMostBody, " bytes, the most that is read of a listing");
+    // The same request would get the same answer.
+    return IsSuccess(response.status) ? absl::FailedPreconditionError(text) : absl::UnavailableError(text);
   }
   const char* const text = error[0] != '\0' ? error.data() : curl_easy_strerror(code);
   if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL) return absl::InvalidArgumentError(text);
@@ -125,16 +134,20 @@ HttpTransfer::HttpTransfer(const HttpRequest* asked, CURL* handle, void* owner)
   set(CURLOPT_FOLLOWLOCATION, request->follow_redirects ? 1L : 0L);
   set(CURLOPT_MAXREDIRS, 5L);
   set(CURLOPT_NOSIGNAL, 1L);
-  // A proxy has another machine's, and should see neither the question nor the keys.
+  // A proxy would reach another machine's service, and must not see the request or the keys.
   if (request->direct) set(CURLOPT_NOPROXY, "*");
   set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request->connecting / kMillisecond));
   set(CURLOPT_LOW_SPEED_LIMIT, 1L);
   set(CURLOPT_LOW_SPEED_TIME, std::max<long>(1, static_cast<long>(request->silence / kSecond)));
   set(CURLOPT_TCP_KEEPALIVE, 1L);
-  // Of one that has been idle for so long nobody knows whether it still leads anywhere: where a network has lost what
-  // was under way, each would be found silent after as long, one behind the other.
+  // A connection that has been idle this long may be dead. After a network failure, each dead connection would cost one
+  // such silence, one after the other.
   set(CURLOPT_MAXAGE_CONN, std::max<long>(1, static_cast<long>(request->silence / kSecond)));
-  // HTTP/1.1 with a connection for each: one lost packet holds up one range, and no server limits streams.
+  if (request->new_connection) {
+    set(CURLOPT_FRESH_CONNECT, 1L);
+    set(CURLOPT_FORBID_REUSE, 1L);
+  }
+  // HTTP/1.1, one connection per request: a lost packet delays one range only, and no server limits streams.
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   set(CURLOPT_BUFFERSIZE, 64L << 10);
   set(CURLOPT_USERAGENT, UserAgent().c_str());
@@ -151,7 +164,7 @@ HttpTransfer::HttpTransfer(const HttpRequest* asked, CURL* handle, void* owner)
     set(CURLOPT_POSTFIELDS, request->body.data());
     if (request->method == HttpRequest::Method::kPut) set(CURLOPT_CUSTOMREQUEST, "PUT");
     if (request->method == HttpRequest::Method::kDelete) set(CURLOPT_CUSTOMREQUEST, "DELETE");
-    // No question first whether it may be sent; and what is not called a form is none.
+    // Sends the body without "Expect: 100-continue". Also keeps libcurl from labelling the body as a form.
     headers = curl_slist_append(headers, "Expect:");
     const auto names_type = [](const std::string& header) {
       return absl::StartsWithIgnoreCase(header, "content-type:");

@@ -1,4 +1,4 @@
-// One request on one of libcurl's handles. Inside of http_client.cc; everyone else uses http_client.h.
+// One request on one libcurl handle. Internal to http_client.cc; other code uses http_client.h.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_HTTP_TRANSFER_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_HTTP_TRANSFER_H_
 
@@ -11,9 +11,9 @@
 
 namespace penstock {
 
-// Stays where it is while its handle is in use; the request outlives it. The handle is the caller's.
+// Must not move while its handle is in use. The request must outlive it. The caller owns the handle.
 struct HttpTransfer {
-  // Prepares the handle, whose CURLINFO_PRIVATE is this from now on.
+  // Prepares the handle and sets its CURLINFO_PRIVATE to this object.
   HttpTransfer(const HttpRequest* asked, CURL* handle, void* owner);
   ~HttpTransfer() { curl_slist_free_all(headers); }
   HttpTransfer(const HttpTransfer&) = delete;
@@ -24,12 +24,12 @@ struct HttpTransfer {
 
   const HttpRequest* const request;
   CURL* const easy;
-  void* const user;  // whose it is
+  void* const user;  // the owner
   HttpResponse response;
-  size_t part = 0, of_part = 0;           // the body's next byte goes into that part, behind so many of it
-  Nanos heard_at = Clock::Real()->Now();  // when something came last, or it began
+  size_t part = 0, of_part = 0;           // place of the body's next byte: the part, and the offset in it
+  Nanos heard_at = Clock::Real()->Now();  // when data last arrived, or the start
   bool too_long = false;
-  bool unwanted = false;  // by its headers: its body was not taken
+  bool unwanted = false;  // the headers were not the wanted ones, so the body was not read
   curl_slist* headers = nullptr;
   std::array<char, CURL_ERROR_SIZE> error = {};
 };

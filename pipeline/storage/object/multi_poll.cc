@@ -14,7 +14,7 @@
 namespace penstock {
 namespace {
 
-constexpr int kMostEvents = 64;  // looked at in one go
+constexpr int kMostEvents = 64;  // handled after one wait
 
 epoll_event EventOf(int socket, int what) {
   epoll_event event{};
@@ -39,14 +39,14 @@ MultiPoll::MultiPoll(CURLM* multi)
 int MultiPoll::WatchSocket(CURL* easy, curl_socket_t socket, int what, void* self, void* known) {
   auto* const poll = static_cast<MultiPoll*>(self);
   if (what == CURL_POLL_REMOVE) {
-    // It may be closed already, and gone from there with that.
+    // The socket may already be closed, which also removed it from epoll.
     epoll_ctl(poll->epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
     return 0;
   }
   epoll_event event = EventOf(socket, what);
   const int change = known == nullptr ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
   int failed = epoll_ctl(poll->epoll_.get(), change, socket, &event);
-  // A socket that was closed without a word, and its number given to another.
+  // libcurl closed a socket without notice, and the kernel reused its number.
   if (failed != 0 && (errno == ENOENT || errno == EEXIST)) {
     failed = epoll_ctl(poll->epoll_.get(), errno == ENOENT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &event);
   }
@@ -80,7 +80,7 @@ void MultiPoll::Wait(Nanos most) {
     curl_multi_socket_action(multi_, event.data.fd, can, &running);
   }
   if (due_ > Clock::Real()->Now()) return;
-  due_ = INT64_MAX;  // it sets the next one
+  due_ = INT64_MAX;  // libcurl sets the next one
   curl_multi_socket_action(multi_, CURL_SOCKET_TIMEOUT, 0, &running);
 }
 

@@ -1,4 +1,4 @@
-// libcurl's multi interface on epoll: a wake-up costs what has come, however many transfers are under way.
+// libcurl's multi interface on epoll. The cost of a wake-up depends on the number of ready transfers, not of open ones.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_MULTI_POLL_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_MULTI_POLL_H_
 
@@ -9,16 +9,16 @@
 
 namespace penstock {
 
-// For one thread, the one that uses the handle, but for Wake. Outlives the handle, which has no other driver.
+// Not thread-safe, except Wake(). Must outlive the handle, and must be its only driver.
 class MultiPoll {
  public:
   explicit MultiPoll(CURLM* multi);
   MultiPoll(const MultiPoll&) = delete;
   MultiPoll& operator=(const MultiPoll&) = delete;
 
-  // Waits until a transfer can go on, Wake was called or `most` is over, and lets those go on that can.
+  // Blocks until a transfer is ready, Wake() is called or `most` has passed. Then drives the ready transfers.
   void Wait(Nanos most);
-  // Ends a Wait, or the next one. Any thread; does not block.
+  // Ends the current Wait(), or the next one. Thread-safe; does not block.
   void Wake();
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Nanos kLongestAfter = 60 * kSecond;
 
-// RFC 9110, section 10.2.3: seconds; dates are not waited for.
+// RFC 9110, section 10.2.3. Only seconds are supported; a date counts as 0.
 Nanos RetryAfter(const HttpResponse& response) {
   int64_t seconds = 0;
   if (!absl::SimpleAtoi(HeaderOf(response, "retry-after"), &seconds) || seconds < 0) return 0;
@@ -68,7 +68,7 @@ absl::StatusOr<FileInfo> StateOfHeaders(const ObjectName& name, const HttpRespon
   FileInfo info;
   info.tag = HeaderOf(response, "etag");
   if (info.tag.empty()) info.tag = HeaderOf(response, "last-modified");
-  // "bytes 0-99/1234", or "bytes */1234" of a range that begins behind the end
+  // "bytes 0-99/1234", or "bytes */1234" if the range begins after the end.
   const std::string range = HeaderOf(response, "content-range");
   const std::string size = range.empty() ? HeaderOf(response, "content-length") : range.substr(range.rfind('/') + 1);
   if (!absl::SimpleAtoi(size, &info.size)) {

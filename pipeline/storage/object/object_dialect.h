@@ -1,5 +1,5 @@
-// How one kind of object storage is asked, and what its answers mean. Pure: requests are made and answers read here,
-// sent elsewhere.
+// The protocol of one kind of object storage. Pure: a dialect makes requests and reads answers, and other code sends
+// them.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_OBJECT_DIALECT_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_OBJECT_DIALECT_H_
 
@@ -16,28 +16,28 @@
 
 namespace penstock {
 
-// An object or a folder that a listing has.
+// An object or a folder in a listing.
 struct ListedObject {
-  std::string name;  // in its folder
+  std::string name;  // name within the folder
   bool folder = false;
-  FileInfo info;  // of an object
+  FileInfo info;  // only for objects
 };
 
 struct ObjectPage {
   std::vector<ListedObject> objects;
-  std::string next;  // where the next page begins; empty: this was the last
+  std::string next;  // token of the next page; empty after the last
 };
 
-// What to do about an answer that is no success.
+// The reaction to an error response.
 struct ObjectError {
   enum class Cure : uint8_t {
     kNone,
-    kAgain,    // the same request, later
-    kRenewed,  // at once, with what the dialect has learnt from the answer: a clock, a region, newer keys
+    kAgain,    // send the same request later
+    kRenewed,  // retry at once, because the dialect has learned a clock, a region or newer keys
   };
   absl::Status status;  // names the object
   Cure cure = Cure::kNone;
-  Nanos after = 0;  // of kAgain: the storage asked for at least so much
+  Nanos after = 0;  // for kAgain: minimum pause that the storage requested
 };
 
 // Thread-safe.
@@ -45,34 +45,34 @@ class ObjectDialect {
  public:
   virtual ~ObjectDialect() = default;
 
-  // What must be had before requests can be made (keys from a service), if anything: `done` runs once, perhaps inside
-  // the call. PermissionDenied or Unavailable where it cannot be had.
+  // Fetches prerequisites of requests, such as keys from a service. `done` runs once, possibly inside the call.
+  // PermissionDenied or Unavailable if they cannot be fetched.
   virtual void Prepare(const ObjectName& name, CallDone<bool> done) { std::move(done)(true); }
 
   virtual HttpRequest Head(const ObjectName& name) = 0;
-  // `length` bytes at `offset`, of the state `state` alone where the storage can be asked so.
+  // Requests `length` bytes at `offset`, only of the state `state` if the storage supports that.
   virtual HttpRequest Range(const ObjectName& name, const FileInfo& state, uint64_t offset, uint64_t length) = 0;
-  // Of the folder `name` (its key has no '/' at the end), `most` entries at most, from `page` on ("": the first).
-  // Unimplemented: this kind cannot list.
+  // Requests at most `most` entries of the folder `name`, whose key has no trailing '/'. `page` is the token of the
+  // page; "": the first. Unimplemented: this kind cannot list.
   virtual absl::StatusOr<HttpRequest> List(const ObjectName& name, const std::string& page, size_t most) = 0;
 
-  // The state that an answer to Head or Range tells of; size 0 where a range does not say it.
+  // Returns the state in a response to Head() or Range(). The size is 0 if a range does not include it.
   virtual absl::StatusOr<FileInfo> StateOf(const ObjectName& name, const HttpResponse& response) = 0;
   virtual absl::StatusOr<ObjectPage> PageOf(const ObjectName& name, const HttpResponse& response) = 0;
-  // Of an answer whose status is not 2xx.
+  // Interprets a response whose status is not 2xx.
   virtual ObjectError ErrorOf(const ObjectName& name, const HttpResponse& response) = 0;
 };
 
-// "GET", "PUT", ...
+// Returns "GET", "PUT", ...
 const char* NameOf(HttpRequest::Method method);
 
-// Of any HTTP: what status codes mean. `why` is what the answer's body says, if that is known.
+// Interprets status codes that mean the same in all HTTP. `why` is the reason in the body, if known.
 ObjectError HttpError(const ObjectName& name, const HttpResponse& response, const std::string& why);
 
-// A header's value; empty where there is none.
+// Returns the value of a header, or "" if it is missing.
 std::string HeaderOf(const HttpResponse& response, const std::string& name);
 
-// The size and tag in headers that all kinds have: content-length (or the whole of content-range), etag.
+// Returns the size and tag from headers that all kinds share: content-length (or the total in content-range), and etag.
 // InvalidArgument: there is no size.
 absl::StatusOr<FileInfo> StateOfHeaders(const ObjectName& name, const HttpResponse& response);
 

@@ -34,7 +34,7 @@ bool IsOfBucket(char c) {
 }
 bool IsOfHost(char c) { return IsOfBucket(c) || c == ':' || c == '[' || c == ']'; }
 
-// Of "host:port" what follows the host's name; behind an address in brackets too. Else "".
+// Returns the port in "host:port", also after an address in brackets, or "" if there is none.
 absl::string_view PortOf(absl::string_view place) {
   const size_t bracket = place.rfind(']');
   const size_t colon = place.find(':', bracket == absl::string_view::npos ? 0 : bracket);
@@ -68,14 +68,15 @@ absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name) {
           "a user or a password in a URL would be seen by everyone who sees the job; leave out what is before '@' in ",
           prefix, "...", parsed.place.substr(parsed.place.rfind('@'))));
     }
-    // Azure has two containers of its own, $root and $web.
+    // Azure has two system containers, $root and $web.
     const bool of_system = scheme == ObjectScheme::kAzure && (parsed.place == "$root" || parsed.place == "$web");
     if (!of_system && !std::all_of(parsed.place.begin(), parsed.place.end(), bucket ? IsOfBucket : IsOfHost)) {
       return absl::InvalidArgumentError(absl::StrCat("what follows ", prefix, " in \"",
                                                      UrlForShow(std::string_view(name.data(), name.size())),
                                                      "\" is no ", what));
     }
-    // "https://user:word/..." before an '@' further on: as little a host's port as to be shown.
+    // The '@' of "https://user:word/...@host" comes after the first '/'. The word is no port, and must not appear in a
+    // message.
     const absl::string_view port = bucket ? "" : PortOf(parsed.place);
     if (!std::all_of(port.begin(), port.end(), [](unsigned char c) { return absl::ascii_isdigit(c); })) {
       return absl::InvalidArgumentError(

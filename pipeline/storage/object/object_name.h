@@ -15,23 +15,23 @@ enum class ObjectScheme : uint8_t { kS3, kGcs, kAzure, kHttp, kHttps };
 
 struct ObjectName {
   ObjectScheme scheme = ObjectScheme::kS3;
-  std::string place;  // the bucket or container; of HTTP the host, with its port if it has one
-  std::string key;    // without a '/' before it, as it is (not percent-encoded; of HTTP as it stands in the URL)
+  std::string place;  // Bucket or container. For HTTP the host, with its port if it has one.
+  std::string key;    // Without leading '/'. Not percent-encoded; for HTTP as in the URL.
 
   bool operator==(const ObjectName&) const = default;
 };
 
-// Whether a name is one of ours by its scheme; it may be wrong otherwise.
+// Returns whether the scheme is one of ours. The rest of the name may be wrong.
 bool IsObjectName(std::string_view name);
 
-// InvalidArgument: another scheme, no bucket or host, or one with characters that it cannot have; a user or a password
-// in the URL, which would be seen in status and logs; '?' or '#' in a URL of HTTP.
+// InvalidArgument: another scheme; a missing bucket or host, or one with invalid characters; '?' or '#' in an HTTP URL;
+// a user or a password in the URL, which would appear in status and logs.
 absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name);
 
-// The name again.
+// Returns the name that ParseObjectName() parsed.
 std::string ToString(const ObjectName& name);
 
-// Percent-encoded as RFC 3986 has it, section 2.3: all but letters, digits, '-', '.', '_', '~' and what is in `kept`.
+// Percent-encodes all but letters, digits, '-', '.', '_', '~' (RFC 3986, section 2.3) and the characters in `kept`.
 std::string PercentEncoded(absl::string_view text, absl::string_view kept = "");
 
 }  // namespace penstock

@@ -6,9 +6,11 @@
 #include <random>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/hash.h"
 #include "base/status_macros.h"
 #include "pipeline/storage/file_troubles.h"
 #include "pipeline/storage/object/azure_account.h"
@@ -23,17 +25,18 @@ namespace {
 
 constexpr Nanos kLongestPause = 5 * kSecond;
 constexpr int kMostRenewals = 3;
-// What is over sooner is no trouble that anybody is told of: a storage of many objects always fails somewhere.
+// Errors that end sooner are not recorded: a storage of many objects always has some.
 constexpr Nanos kPassing = kSecond;
-constexpr size_t kPageEntries = 1000;  // what S3 gives at most
+constexpr size_t kMostEmptyPages = 1000;  // consecutive empty pages of a listing
+constexpr size_t kPageEntries = 1000;     // maximum of S3
 
-// A pause by chance, so that those who failed together do not come again together.
+// Returns a random pause, so that requests that failed together are not retried together.
 Nanos Drawn(Nanos longest) {
   thread_local std::minstd_rand random{std::random_device()()};
   return std::uniform_int_distribution<Nanos>(longest / 4, longest)(random);
 }
 
-// What users may see of a request's URL: whom it asks.
+// Returns the host of a URL, the only part that users may see.
 std::string HostOf(const std::string& url) {
   const size_t begin = url.find("://");
   std::string host = begin == std::string::npos ? url : url.substr(begin + 3);
@@ -49,8 +52,8 @@ absl::StatusOr<ObjectName> Parse(const std::string& name) {
   return parsed;
 }
 
-// Of a range that lies inside the object: what the answer's headers must be. Unavailable: they are others, and may be
-// right next time.
+// Checks the headers of the answer to a range inside the object. Unavailable: the headers are wrong, and a retry may
+// help.
 absl::Status CheckHeaders(const ObjectName& name, const HttpResponse& response, uint64_t offset, size_t length,
                           uint64_t size) {
   if (response.status == 200 && (offset != 0 || length != size)) {
@@ -75,7 +78,7 @@ absl::Status CheckBytes(const ObjectName& name, const HttpResponse& response, ui
 
 }  // namespace
 
-// One question, asked until it is answered.
+// One request, retried until it succeeds or the limits are reached.
 class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(ObjectStorage* storage, ObjectName name, const CallOptions& options, Make make, Check check,
@@ -113,7 +116,7 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
                                 absl::StrCat(ToString(name_), ": ", response.status().message()));
       return Failed({status, absl::IsUnavailable(status) ? ObjectError::Cure::kAgain : ObjectError::Cure::kNone});
     }
-    // 308 without another place: a part of an upload was taken (Google).
+    // Google answers 308 without a location when it has stored a part of an upload.
     const bool success = (response->status >= 200 && response->status < 300) ||
                          (response->status == 308 && HeaderOf(*response, "location").empty());
     // A range of an empty object.
@@ -163,7 +166,7 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
   CallDone<HttpResponse> done_;
   const Nanos begun_;
   int tries_ = 0, renewals_ = 0;
-  bool told_ = false;  // of its trouble
+  bool told_ = false;  // its errors were recorded
 };
 
 class ObjectStorage::File final : public StoredFile {
@@ -176,14 +179,19 @@ class ObjectStorage::File final : public StoredFile {
         troubles_(std::move(troubles)) {}
 
   const std::string& path() const override { return path_; }
-  // A request takes some 30 ms, as long as 3 MB take at 100 MB/s.
+  // A request takes about 30 ms, as long as 3 MB at 100 MB/s.
   size_t read_unit() const override { return size_t{8} << 20; }
   const FileInfo& opened() const override { return opened_; }
-  // Every read is of this state, or says that there is another.
+  // Every read is of this state, or ends with Aborted.
   absl::StatusOr<FileInfo> Info() const override { return opened_; }
   absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
     return WaitForCall<size_t>([&](CallDone<size_t> done) {
       Read(offset, length, out, {.priority = CallPriority::kUrgent}, std::move(done));
+    });
+  }
+  absl::StatusOr<size_t> ReadAtPastCaches(uint64_t offset, size_t length, char* out) const override {
+    return WaitForCall<size_t>([&](CallDone<size_t> done) {
+      Read(offset, length, out, {.priority = CallPriority::kUrgent, .new_connection = true}, std::move(done));
     });
   }
   void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
@@ -218,8 +226,10 @@ class ObjectStorage::File final : public StoredFile {
 struct ObjectStorage::Listing {
   ObjectName folder;
   CallOptions options;
-  size_t most = 0;  // entries that are wanted
+  size_t most = 0;  // wanted entries
   std::string page;
+  absl::flat_hash_set<uint64_t> asked = {};  // hashes of the tokens of all pages so far
+  size_t empty_pages = 0;                    // in a row
   std::vector<StoredEntry> entries;
   CallDone<std::vector<StoredEntry>> done;
 };
@@ -298,7 +308,7 @@ void ObjectStorage::Look(const ObjectName& name, const CallOptions& options, Cal
   const auto exchange = std::make_shared<Exchange>(
       this, name, options, [dialect, name] { return dialect->Head(name); },
       [name](const HttpResponse& response) {
-        // Where the first byte was asked for.
+        // The answer to a request for the first byte.
         if (response.status != 206) return absl::OkStatus();
         PS_RETURN_IF_ERROR(CheckHeaders(name, response, 0, 1, 1));
         return CheckBytes(name, response, 0, 1);
@@ -331,7 +341,7 @@ void ObjectStorage::Stat(const std::string& name, const CallOptions& options, Ca
   if (options.stop.stop_requested()) return std::move(done)(absl::CancelledError(absl::StrCat(name, ": cancelled")));
   const ObjectName object = *std::move(parsed);
 
-  // What is no object may be a folder.
+  // If there is no object of the name, it may be a folder.
   auto is_folder = [this, object, options](CallDone<StoredName> then, absl::Status missing) {
     auto listing = std::make_shared<Listing>();
     listing->folder = object;
@@ -388,14 +398,21 @@ void ObjectStorage::NextPage(std::shared_ptr<Listing> listing) {
           listing->entries.push_back(std::move(entry));
         }
         const size_t count = listing->entries.size();
+        listing->empty_pages = page->objects.empty() ? listing->empty_pages + 1 : 0;
         listing->page = std::move(page->next);
-        // Where one entry answers the question the rest is not wanted.
+        // If one entry answers the question, the rest is not needed.
         if (listing->page.empty() || (count >= listing->most && listing->most < kMostEntries)) {
           return std::move(listing->done)(std::move(listing->entries));
         }
         if (count >= listing->most) {
           return std::move(listing->done)(absl::ResourceExhaustedError(absl::StrCat(
               ToString(listing->folder), " has more than ", kMostEntries, " entries; name a folder of fewer")));
+        }
+        if (!listing->asked.insert(Hash64(listing->page)).second || listing->empty_pages > kMostEmptyPages) {
+          return std::move(listing->done)(absl::FailedPreconditionError(absl::StrCat(
+              ToString(listing->folder), ": the listing has no end: after ", count, " entries the server ",
+              listing->empty_pages > kMostEmptyPages ? absl::StrCat("gives ", listing->empty_pages, " empty pages")
+                                                     : "repeats a continuation token")));
         }
         NextPage(listing);
       });
@@ -406,19 +423,21 @@ void ObjectStorage::Read(const ObjectName& name, const FileInfo& opened, uint64_
                          size_t length, const CallOptions& options, CallDone<size_t> done) {
   if (length == 0) return std::move(done)(size_t{0});
   ObjectDialect* const dialect = DialectOf(name);
-  // Before its bytes are written, where a second request may have written those that are wanted.
+  // Also runs before the body is written, because the parts may already hold the wanted bytes of a second request.
   const auto check_headers = [dialect, name, opened, offset, length](const HttpResponse& response) -> absl::Status {
     PS_RETURN_IF_ERROR(CheckHeaders(name, response, offset, length, opened.size));
     PS_ASSIGN_OR_RETURN(const FileInfo now, dialect->StateOf(name, response));
     if (now == opened) return absl::OkStatus();
     return absl::AbortedError(absl::StrCat(ToString(name), " changed since it was opened"));
   };
-  const auto make = [dialect, name, opened, offset, length, parts = std::move(parts), check_headers] {
+  const auto make = [dialect, name, opened, offset, length, parts = std::move(parts), check_headers,
+                     new_connection = options.new_connection] {
     HttpRequest request = dialect->Range(name, opened, offset, length);
     request.parts = parts;
     request.capacity = length;
     request.is_wanted = [check_headers](const HttpResponse& response) { return check_headers(response).ok(); };
-    request.hedged_with = ToString(ObjectName{name.scheme, name.place, ""});
+    request.new_connection = new_connection;
+    if (!new_connection) request.hedged_with = ToString(ObjectName{name.scheme, name.place, ""});
     return request;
   };
   const auto check = [name, offset, length, check_headers](const HttpResponse& response) -> absl::Status {

@@ -1,4 +1,4 @@
-// Objects behind URLs as files: S3 and what speaks it, Google Cloud Storage, Azure Blob Storage, web servers.
+// Objects behind URLs as files: S3 and compatible storages, Google Cloud Storage, Azure Blob Storage, web servers.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_OBJECT_STORAGE_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_OBJECT_STORAGE_H_
 
@@ -21,39 +21,38 @@
 
 namespace penstock {
 
-// What a storage has asked for, since it is there.
+// Requests of a storage since its construction.
 struct ObjectCounts {
-  uint64_t requests = 0;  // tries and hedges included
-  uint64_t again = 0;     // of them: because one before it failed
-  uint64_t hedges = 0;    // of them: because one before it was late
-  uint64_t bytes = 0;     // of objects
+  uint64_t requests = 0;  // including retries and hedges
+  uint64_t again = 0;     // retries
+  uint64_t hedges = 0;    // second requests because the first was late
+  uint64_t bytes = 0;     // bytes of objects
 };
 
-// Thread-safe. Requests that fail in a way that passes are made again, up to kTries times within kPatience, after
-// growing pauses that are drawn by chance, or as long as the storage asks. A read that is late is asked for twice
-// (hedge_policy.h). A stop ends what was asked for at once. Messages name the object, never a key.
+// Thread-safe. Retries requests after errors that may pass, at most kTries tries within kPatience. Pauses grow and are
+// random, or last as long as the storage requests. Sends a late read a second time (hedge_policy.h). A stop ends a
+// request at once. Messages name the object, never a key.
 //
-// A folder is whatever stands before a '/' in some key. A state's tag is the ETag or the generation.
-// Objects and folders of one name: the
-// object.
+// A folder is any prefix of a key that ends before a '/'. A state's tag is the ETag or the generation. If an object and
+// a folder have one name, the name is the object.
 class ObjectStorage final : public Storage {
  public:
   static constexpr int kTries = 6;
   static constexpr Nanos kPatience = 30 * kSecond;
-  static constexpr int kMostUnderWay = 256;           // requests at once
-  static constexpr size_t kMostEntries = 10'000'000;  // of one folder
+  static constexpr int kMostUnderWay = 256;           // concurrent requests
+  static constexpr size_t kMostEntries = 10'000'000;  // in one folder
 
   struct Options {
     S3Options s3;
     GcsOptions gcs;
-    Surroundings surroundings;       // where keys, and Azure's account, are looked for
-    std::string http_authorization;  // a header's value, for HTTPS; secret
-    // Pauses are these times a power of two; tests make them short.
+    Surroundings surroundings;       // where keys and Azure's account are looked up
+    std::string http_authorization;  // value of a header, for HTTPS; secret
+    // Base of the pauses, which grow by powers of two. Tests shorten it.
     Nanos pause = 100 * kMillisecond;
     int tries = kTries;
-    HedgePolicy::Options hedges = {};  // of reads
+    HedgePolicy::Options hedges = {};  // for reads
 
-    // PENSTOCK_HTTP_AUTHORIZATION, and what S3Options, GcsOptions and the sources of keys name.
+    // Reads PENSTOCK_HTTP_AUTHORIZATION, and the variables of S3Options, GcsOptions and the sources of keys.
     static Options FromEnvironment();
   };
   explicit ObjectStorage(Options options);
@@ -64,13 +63,15 @@ class ObjectStorage final : public Storage {
   void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override;
   void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override;
 
-  // An object in a state that is known, as from a listing; nothing is asked. `name` as List and Stat have it.
+  // Returns an object in a known state, for example from a listing, without a request. `name` is a name as in List()
+  // and Stat().
   std::unique_ptr<StoredFile> FileOf(const std::string& name, FileInfo state);
 
-  // How objects are written where `name` is; null: not at all, as behind plain HTTP. (object_writer.h does.)
+  // Returns the writer's dialect for `name`, or null if it cannot be written, as behind plain HTTP. Used by
+  // object_writer.h.
   ObjectUploads* UploadsOf(const ObjectName& name) const;
-  // A question about `name`, asked until it is answered: `make` makes the request of each try, `check` says whether an
-  // answer is one (Unavailable: ask again) and may be empty.
+  // Sends a request for `name` with retries. `make` makes the request of each try. `check` checks a success response
+  // (Unavailable: retry) and may be empty.
   using Make = std::function<absl::StatusOr<HttpRequest>()>;
   using Check = std::function<absl::Status(const HttpResponse&)>;
   void Ask(const ObjectName& name, const CallOptions& options, Make make, Check check, CallDone<HttpResponse> done);
@@ -83,9 +84,9 @@ class ObjectStorage final : public Storage {
   struct Listing;
 
   ObjectDialect* DialectOf(const ObjectName& name) const;
-  // The state of the object, or NotFound.
+  // Fetches the state of the object, or NotFound.
   void Look(const ObjectName& name, const CallOptions& options, CallDone<FileInfo> done);
-  // `length` bytes, which are there and which `parts` have room for.
+  // Reads `length` bytes, which must exist and fit `parts`.
   void Read(const ObjectName& name, const FileInfo& opened, uint64_t offset, std::vector<ReadPart> parts, size_t length,
             const CallOptions& options, CallDone<size_t> done);
   void NextPage(std::shared_ptr<Listing> listing);
@@ -97,7 +98,7 @@ class ObjectStorage final : public Storage {
   std::unique_ptr<AzureTokens> azure_tokens_;
   std::unique_ptr<ObjectDialect> s3_, gcs_, azure_, plain_;
   std::unique_ptr<ObjectUploads> to_s3_, to_gcs_, to_azure_;
-  std::unique_ptr<HttpClient> http_;  // goes first: ends what uses the others
+  std::unique_ptr<HttpClient> http_;  // destroyed first: ends the requests that use the others
 };
 
 }  // namespace penstock

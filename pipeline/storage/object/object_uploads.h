@@ -1,5 +1,5 @@
-// How one kind of object storage takes objects, and what its answers mean. Pure, as ObjectDialect is, whose Prepare and
-// ErrorOf go with it.
+// The protocol of writes to one kind of object storage. Pure, as ObjectDialect is. Its Prepare() and ErrorOf() apply
+// here too.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_OBJECT_UPLOADS_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_OBJECT_UPLOADS_H_
 
@@ -15,21 +15,21 @@
 
 namespace penstock {
 
-// What must be so, or nothing is written or removed and the call ends with Aborted. Storages that do not know
-// conditions do it all the same.
+// Condition of a write or a removal. If it does not hold, nothing changes and the call ends with Aborted. Storages
+// without conditional requests ignore it.
 struct WriteCondition {
-  bool is_new = false;   // there is no object of the name
-  std::string tag = {};  // the one that is there is in this state; empty: in any
+  bool is_new = false;   // no object of the name exists
+  std::string tag = {};  // the existing object is in this state; empty: in any
 };
 
 struct UploadPart {
-  size_t number = 0;  // from 0 on
+  size_t number = 0;  // from 0
   uint64_t offset = 0;
   uint64_t size = 0;
   bool last = false;
 };
 
-// What was begun and is not complete.
+// An upload that was begun and is not complete.
 struct PendingUpload {
   ObjectName name;
   std::string id;
@@ -40,33 +40,34 @@ class ObjectUploads {
  public:
   virtual ~ObjectUploads() = default;
 
-  // In one request.
+  // Writes the object in one request.
   virtual HttpRequest Put(const ObjectName& name, std::string body, const WriteCondition& condition) = 0;
   virtual HttpRequest Remove(const ObjectName& name, const WriteCondition& condition) = 0;
-  // The tag of the state that an answer to Put says; empty: it says none.
+  // Returns the tag of the new state in a response to Put(); empty if it has none.
   virtual std::string TagOf(const HttpResponse& response) = 0;
 
-  // In parts, of one size but for the last. Whether one is sent after the other.
+  // Uploads in parts have parts of one size, except the last. Returns whether each part must wait for the one before
+  // it.
   virtual bool in_order() const { return false; }
   virtual size_t most_parts() const { return 10'000; }
-  // False: nothing need be begun, and IdOf makes the id of no answer.
+  // Returns false if an upload needs no request to begin. IdOf() then makes the id without a response.
   virtual bool begins() const { return true; }
   virtual HttpRequest Begin(const ObjectName& name, const WriteCondition& condition) = 0;
-  // What the answer calls the upload. May be secret.
+  // Returns the upload's id in the response. It may be secret.
   virtual absl::StatusOr<std::string> IdOf(const ObjectName& name, const HttpResponse& response) = 0;
   virtual HttpRequest Send(const ObjectName& name, const std::string& id, const UploadPart& part, std::string body) = 0;
-  // What the answer calls the part. Unavailable: not all of it was taken.
+  // Returns the part's id in the response. Unavailable: the storage stored only some of its bytes.
   virtual absl::StatusOr<std::string> PartOf(const ObjectName& name, const UploadPart& part,
                                              const HttpResponse& response) = 0;
-  // None: the last part completed it.
+  // Nullopt: the last part has completed the upload.
   virtual std::optional<HttpRequest> Complete(const ObjectName& name, const std::string& id,
                                               const std::vector<std::string>& parts,
                                               const WriteCondition& condition) = 0;
   virtual absl::Status CheckComplete(const ObjectName& name, const HttpResponse& response) { return absl::OkStatus(); }
-  // None: what was sent goes by itself.
+  // Nullopt: the storage removes the parts itself.
   virtual std::optional<HttpRequest> Abort(const ObjectName& name, const std::string& id) { return std::nullopt; }
 
-  // Uploads into a folder that were begun and are not complete; none: the storage does not list them.
+  // Requests the incomplete uploads into a folder. Nullopt: the storage cannot list them.
   virtual std::optional<HttpRequest> ListPending(const ObjectName& folder) { return std::nullopt; }
   virtual std::vector<PendingUpload> PendingOf(const ObjectName& folder, const HttpResponse& response) { return {}; }
 };

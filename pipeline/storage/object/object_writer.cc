@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-// Nothing of one is larger that is read back to be compared.
+// Maximum size of an object that is read back to be compared.
 constexpr size_t kMostCompared = size_t{1} << 30;
 
 struct Target {
@@ -58,12 +58,13 @@ class Writer final : public NewFile {
     if (!begun_ || committed_) return;
     const auto& uploads = target_.uploads;
     if (!uploads->Abort(target_.name, id_)) return;
-    static_cast<void>(target_.Ask([&] { return *uploads->Abort(target_.name, id_); }));  // nobody is left to be told
+    // A destructor has no caller to report an error to.
+    static_cast<void>(target_.Ask([&] { return *uploads->Abort(target_.name, id_); }));
   }
 
   absl::Status Append(std::string_view bytes) override {
     while (!bytes.empty()) {
-      // A part is sent when there is more behind it: the last one says that it is.
+      // Sends a part only when more bytes follow, because the last part must be marked.
       if (buffer_.size() == options_.part_bytes) PS_RETURN_IF_ERROR(SendBuffer(false));
       const size_t n = std::min(bytes.size(), options_.part_bytes - buffer_.size());
       buffer_.append(bytes.substr(0, n));
@@ -91,7 +92,7 @@ class Writer final : public NewFile {
       const auto completed = target_.Ask(
           [&] { return *target_.uploads->Complete(target_.name, id_, parts, any); },
           [&](const HttpResponse& response) { return target_.uploads->CheckComplete(target_.name, response); });
-      // When the answer to the first try is lost, the second finds no upload any more.
+      // If the answer to the first try is lost, the retry finds that the upload no longer exists.
       if (!completed.ok() && !(absl::IsNotFound(completed.status()) && IsThere())) return completed.status();
     }
     committed_ = true;
@@ -154,7 +155,7 @@ class Writer final : public NewFile {
     return absl::OkStatus();
   }
 
-  // Until fewer than `most` parts are under way.
+  // Blocks until fewer than `most` parts are in flight.
   void WaitForRoom(int most) {
     MutexLock lock(&parts_->mutex);
     while (parts_->under_way >= most) parts_->changed.Wait(&parts_->mutex);
@@ -170,9 +171,9 @@ class Writer final : public NewFile {
   const int most_under_way_;
   std::string buffer_, id_;
   bool begun_ = false, committed_ = false;
-  size_t count_ = 0;   // of parts
-  uint64_t sent_ = 0;  // bytes
-  // Shared: the one who answers may still be on its way out of the lock when we are gone.
+  size_t count_ = 0;   // sent parts
+  uint64_t sent_ = 0;  // sent bytes
+  // Shared, because the answering thread may still hold the lock when the writer is destroyed.
   struct Parts {
     Mutex mutex;
     CondVar changed;
@@ -196,7 +197,7 @@ absl::StatusOr<std::string> PutObject(ObjectStorage* storage, const std::string&
   PS_ASSIGN_OR_RETURN(const Target target, Target::Of(storage, name));
   const auto answer = target.Ask([&] { return target.uploads->Put(target.name, content, condition); });
   if (answer.ok()) return target.uploads->TagOf(*answer);
-  // When the answer to the first try is lost, the second finds what it wrote itself.
+  // If the answer to the first try is lost, the retry finds the object that the first try wrote.
   std::string tag;
   if (absl::IsAborted(answer.status()) && ReadBack(storage, name, &tag).value_or("") == content && !content.empty()) {
     return tag;

@@ -19,9 +19,10 @@ namespace penstock {
 namespace {
 
 constexpr size_t kMostOutput = size_t{64} << 10;
-constexpr int kLookEvery = 20;  // milliseconds: for a stop, and for the end of one that prints no more
+// Milliseconds between checks for a stop, and for the end of a program that prints nothing more.
+constexpr int kLookEvery = 20;
 
-// 0: it could not be started.
+// Returns the process, or 0 if it could not be started.
 pid_t Started(const std::string& command, int out) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -30,7 +31,8 @@ pid_t Started(const std::string& command, int out) {
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   posix_spawnattr_t how;
   posix_spawnattr_init(&how);
-  // A group of its own, to be killed whole; and signals as programs expect them, whatever this thread does with them.
+  // A process group of its own, so that it can be killed as a whole. Default signal handling, regardless of this
+  // thread's.
   sigset_t none, all;
   sigemptyset(&none);
   sigfillset(&all);

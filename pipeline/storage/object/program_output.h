@@ -1,4 +1,4 @@
-// What a program says that is run for its answer alone: a source of keys.
+// Output of a program that runs only for it, such as a source of keys.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_PROGRAM_OUTPUT_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_PROGRAM_OUTPUT_H_
 
@@ -10,12 +10,12 @@
 
 namespace penstock {
 
-// Runs a line of the shell and returns what it printed, at most 64 KiB. Blocks until it has ended: for `limit` at most,
-// and not beyond a stop; then it and what it started are killed. What it prints is secret: no message holds any of it,
-// and what it says on stderr goes nowhere.
-//   Unavailable        it did not end in time, or could not be started
+// Runs a line of the shell and returns its output, at most 64 KiB. Blocks until the program ends, at most `limit` and
+// not beyond a stop. Then it kills the program and its children. The output is secret: no message includes any of it,
+// and stderr is discarded.
+//   Unavailable        the program did not end in time, or could not be started
 //   PermissionDenied   it failed, or printed too much
-//   Cancelled          a stop
+//   Cancelled          a stop was requested
 absl::StatusOr<std::string> OutputOf(const std::string& command, Nanos limit, const std::stop_token& stop);
 
 }  // namespace penstock

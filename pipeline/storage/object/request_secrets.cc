@@ -11,9 +11,9 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kShortest = 4;  // what is shorter is found in words
+constexpr size_t kShortest = 4;  // shorter values would also match parts of words
 
-// "%2F" and the like undone.
+// Decodes "%2F" and the like.
 std::string Decoded(absl::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -42,7 +42,7 @@ std::vector<std::string> SecretsOf(const HttpRequest& request) {
     const absl::string_view value = absl::StripAsciiWhitespace(absl::string_view(header).substr(colon + 1));
     if (absl::StartsWithIgnoreCase(header, "authorization:")) {
       add(value);
-      const size_t blank = value.find(' ');  // "Bearer ..."
+      const size_t blank = value.find(' ');  // after "Bearer", for example
       if (blank != absl::string_view::npos) add(value.substr(blank + 1));
     } else if (absl::StartsWithIgnoreCase(header, "x-amz-security-token:")) {
       add(value);

@@ -1,4 +1,4 @@
-// What of a request must not be said again, in case its answer does: debug servers and proxies send back what they got.
+// Hides secrets of a request in its response. Debug servers and proxies return what they received.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_REQUEST_SECRETS_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_REQUEST_SECRETS_H_
 
@@ -9,10 +9,11 @@
 
 namespace penstock {
 
-// Tokens in its headers and signatures in its URL, in each way in which they may be written; the longest first.
+// Returns the tokens in the headers and the signatures in the URL, in each form in which they may be written, longest
+// first.
 std::vector<std::string> SecretsOf(const HttpRequest& request);
 
-// Puts "(hidden)" in the place of each in the answer's body. Headers are not said.
+// Replaces each secret in the body by "(hidden)". Leaves the headers, which no message includes.
 void Hide(const std::vector<std::string>& secrets, HttpResponse* response);
 
 }  // namespace penstock

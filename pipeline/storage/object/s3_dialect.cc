@@ -59,7 +59,7 @@ void S3Dialect::Prepare(const ObjectName& name, CallDone<bool> done) {
   keys_->Get([name, done = std::move(done)](absl::StatusOr<AwsKeys> keys) mutable {
     if (keys.ok()) return std::move(done)(true);
     const std::string text = absl::StrCat(ToString(name), ": ", keys.status().message());
-    // No keys are no missing object.
+    // Missing keys must not look like a missing object.
     std::move(done)(absl::IsNotFound(keys.status()) ? absl::PermissionDeniedError(text)
                                                     : absl::Status(keys.status().code(), text));
   });
@@ -126,7 +126,7 @@ HttpRequest S3Dialect::Request(HttpRequest::Method method, const ObjectName& nam
   return request;
 }
 
-// Its first byte, since the answer to HEAD cannot say why not.
+// Requests the first byte, because an error response to HEAD has no body with the reason.
 HttpRequest S3Dialect::Head(const ObjectName& name) {
   return Request(HttpRequest::Method::kGet, name, name.key, {}, {{"range", "bytes=0-0"}});
 }
@@ -158,7 +158,7 @@ absl::StatusOr<ObjectPage> S3Dialect::PageOf(const ObjectName& name, const HttpR
   ObjectPage page;
   for (const pugi::xml_node& entry : root.children("Contents")) {
     const std::string key = entry.child("Key").text().as_string();
-    if (key.size() <= prefix || key.back() == '/') continue;  // the folder itself, as some tools make one
+    if (key.size() <= prefix || key.back() == '/') continue;  // some tools create an object for the folder itself
     ListedObject object{.name = key.substr(prefix), .folder = false, .info = {}};
     object.info.tag = entry.child("ETag").text().as_string();
     if (!absl::SimpleAtoi(entry.child("Size").text().as_string(), &object.info.size)) {
@@ -189,9 +189,9 @@ ObjectError S3Dialect::ErrorOf(const ObjectName& name, const HttpResponse& respo
   if (response.status == 404 && code == "NoSuchBucket") {
     error.status = absl::NotFoundError(absl::StrCat("there is no bucket s3://", name.place));
   }
-  // Two writes met: which of them holds is known when it is asked again.
+  // Two writes conflicted. A retry shows which of them holds.
   if (response.status == 409 && code == "ConditionalRequestConflict") error.cure = ObjectError::Cure::kAgain;
-  // Asked of another region than the bucket's: the answer names it.
+  // The bucket is in another region, which the response names.
   if ((response.status == 301 || response.status == 307 || response.status == 400 || response.status == 403) &&
       LearnRegion(name.place, region)) {
     error.cure = ObjectError::Cure::kRenewed;

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-constexpr Nanos kCompleting = 120 * kSecond;  // it puts the parts together, which may take minutes
+constexpr Nanos kCompleting = 120 * kSecond;  // S3 joins the parts, which may take minutes
 
 std::map<std::string, std::string> HeadersOf(const WriteCondition& condition) {
   if (condition.is_new) return {{"if-none-match", "*"}};
@@ -82,7 +82,7 @@ std::optional<HttpRequest> S3Uploads::Complete(const ObjectName& name, const std
   return request;
 }
 
-// It begins to answer before it knows how it ends.
+// S3 may begin a success response before it knows the result, so the body may hold an error.
 absl::Status S3Uploads::CheckComplete(const ObjectName& name, const HttpResponse& response) {
   pugi::xml_document document;
   document.load_buffer(response.body.data(), response.body.size());
@@ -112,7 +112,7 @@ std::vector<PendingUpload> S3Uploads::PendingOf(const ObjectName& folder, const 
   for (const pugi::xml_node& upload : document.document_element().children("Upload")) {
     PendingUpload each{.name = folder, .id = upload.child("UploadId").text().as_string()};
     each.name.key = upload.child("Key").text().as_string();
-    // Some do not look at the prefix.
+    // Some storages ignore the prefix.
     if (!each.id.empty() && absl::StartsWith(each.name.key, prefix)) pending.push_back(std::move(each));
   }
   return pending;

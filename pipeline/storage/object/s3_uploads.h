@@ -1,4 +1,4 @@
-// Objects into S3, and into what speaks it: by PutObject and multipart uploads.
+// Writes to S3 and compatible storages: PutObject and multipart uploads.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/mpuoverview.html
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_S3_UPLOADS_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_S3_UPLOADS_H_
@@ -14,7 +14,7 @@ namespace penstock {
 
 class S3Uploads final : public ObjectUploads {
  public:
-  // `s3` lives as long.
+  // `s3` must outlive this object.
   explicit S3Uploads(S3Dialect* s3) : s3_(s3) {}
 
   HttpRequest Put(const ObjectName& name, std::string body, const WriteCondition& condition) override;

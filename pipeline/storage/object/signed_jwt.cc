@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-// RFC 7515, section 2: without '=' at the end.
+// RFC 7515, section 2: without trailing '='.
 std::string Base64Url(absl::string_view bytes) {
   std::string text = absl::WebSafeBase64Escape(bytes);
   while (!text.empty() && text.back() == '=') text.pop_back();

@@ -1,4 +1,4 @@
-// Tokens that say who we are, signed with a private key: RFC 7519 with RS256 (RFC 7518, section 3.3).
+// JSON web tokens, signed with a private key: RFC 7519 with RS256 (RFC 7518, section 3.3).
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_SIGNED_JWT_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_SIGNED_JWT_H_
 
@@ -9,7 +9,8 @@
 
 namespace penstock {
 
-// `header` and `claims` are JSON; `private_key` is PEM, and secret. InvalidArgument: it is no key of RSA.
+// Returns the signed token. `header` and `claims` are JSON. `private_key` is PEM, and secret. InvalidArgument: it is no
+// RSA key.
 absl::StatusOr<std::string> SignedJwt(absl::string_view header, absl::string_view claims,
                                       absl::string_view private_key);
 

@@ -1,4 +1,4 @@
-// What keys are looked for in: the machine as a process sees it, so that tests can say it.
+// The machine as a process sees it, in which keys are looked up. Tests replace it.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_SURROUNDINGS_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_SURROUNDINGS_H_
 
@@ -12,15 +12,15 @@
 namespace penstock {
 
 struct Surroundings {
-  std::function<std::string(const std::string&)> variable;              // "" where there is none
-  std::function<absl::StatusOr<std::string>(const std::string&)> file;  // its content
+  std::function<std::string(const std::string&)> variable;              // "" if unset
+  std::function<absl::StatusOr<std::string>(const std::string&)> file;  // content of a file
   std::function<int64_t()> now;                                         // seconds since 1970
-  // What a line of the shell prints (program_output.h), which may take half a minute.
+  // Returns the output of a shell command (program_output.h). May block for half a minute.
   std::function<absl::StatusOr<std::string>(const std::string&, const std::stop_token&)> output = nullptr;
   static Surroundings Process();
 };
 
-// Whether a variable says yes: neither empty, nor "0", nor "false".
+// Returns whether a variable is set: neither empty, nor "0", nor "false".
 bool Says(const Surroundings& surroundings, const std::string& variable);
 
 }  // namespace penstock

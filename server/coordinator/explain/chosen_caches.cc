@@ -16,7 +16,7 @@ void AddSize(const CacheInput& cache, absl::string_view name, std::vector<std::s
                                                    Bytes(static_cast<double>(cache.bytes)), " held)"));
 }
 
-// Why not all of `needed` bytes are kept; "" where they are, or are about to be.
+// Returns why less than `needed` bytes are cached, or "" if all are, or are about to be.
 std::string WhyNotAll(const CacheInput& cache, double needed, double budget, absl::string_view name) {
   const auto limit = static_cast<double>(cache.limit);
   if (!cache.chosen || needed <= 0 || limit >= needed) return "";
@@ -38,7 +38,7 @@ std::string ChosenCaches(const WorkerInput& worker, bool decoded, bool records) 
   AddSize(worker.records, "records", &sizes);
   if (sizes.empty()) return "";
   std::string said =
-      absl::StrCat("Worker ", worker.id, " chooses the sizes of its caches: ", absl::StrJoin(sizes, ", "), ".");
+      absl::StrCat("Worker ", NameOf(worker), " chooses the sizes of its caches: ", absl::StrJoin(sizes, ", "), ".");
   const auto budget = static_cast<double>(worker.memory_budget);
   if (decoded) absl::StrAppend(&said, WhyNotAll(worker.decoded, kDecodedBytes * worker.owned_bytes, budget, "images"));
   if (records) absl::StrAppend(&said, WhyNotAll(worker.records, worker.owned_bytes, budget, "records"));

@@ -1,4 +1,4 @@
-// What a worker has made of the caches whose sizes it chooses, and what keeps it from more.
+// Describes the caches whose sizes a worker chooses, and why they are not larger.
 #ifndef PENSTOCK_SERVER_COORDINATOR_EXPLAIN_CHOSEN_CACHES_H_
 #define PENSTOCK_SERVER_COORDINATOR_EXPLAIN_CHOSEN_CACHES_H_
 
@@ -8,16 +8,17 @@
 
 namespace penstock {
 
-// Decoded images take about so many times their files' bytes (docs/performance.md).
+// Decoded images take about this many times the bytes of their files (docs/performance.md).
 constexpr double kDecodedBytes = 10;
 
-// Of a memory budget, what chosen caches may have at most: rows keep a quarter (docs/tuning.md). And the reverse.
+// Part of a memory budget that rows keep; chosen caches get the rest (docs/tuning.md). The functions convert in both
+// directions.
 constexpr double kRowsPartOfBudget = 0.25;
 inline double RoomForCaches(double budget) { return (1 - kRowsPartOfBudget) * budget; }
 inline double BudgetFor(double caches) { return caches / (1 - kRowsPartOfBudget); }
 
-// A sentence or two for people; "" where it chooses none. `decoded`, `records`: those of the job's images, or records,
-// would help, so that it is said why they are not all there.
+// Returns a sentence or two for people, or "" if the worker chooses no cache size. `decoded`, `records`: caching the
+// job's images or records would help, so the text also states why not all of them are cached.
 std::string ChosenCaches(const WorkerInput& worker, bool decoded, bool records);
 
 }  // namespace penstock

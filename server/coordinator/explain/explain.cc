@@ -20,14 +20,14 @@ namespace {
 
 using Limit = v1::Explanation;
 
-// Of the time of those that the trainer waits for.
-constexpr double kBusy = 0.7;     // threads are the limit, whatever else is full
+// Fractions of the time of the workers that the trainer waits for.
+constexpr double kBusy = 0.7;     // threads; above it they are the limit, whatever else is full
 constexpr double kBlocked = 0.3;  // streams
 constexpr double kCopying = 0.75;
-// With less of a CPU, threads that were not idle would only wait for one too.
+// If threads get less of a CPU than this, idle threads would also only wait for one.
 constexpr double kNoCpuLeft = 0.5;
 constexpr double kSomeComputing = 0.2;
-// A trainer that computes for less of its time takes whatever comes: what would feed it cannot be told.
+// A trainer that computes for a smaller fraction of its time takes all rows at any rate, so its demand is unknown.
 constexpr double kComputes = 0.05;
 constexpr size_t kShownFiles = 4;
 
@@ -47,6 +47,13 @@ class Explainer {
   }
 
   v1::Explanation Run() {
+    Judge();
+    SayLost();
+    return std::move(out_);
+  }
+
+ private:
+  void Judge() {
     out_.set_job(input_.job);
     out_.set_seconds(trainer_->seconds);
     out_.set_waited(trainer_->waited);
@@ -56,7 +63,7 @@ class Explainer {
     out_.set_workers(static_cast<uint32_t>(live_.size()));
     AddUses();
     AddShares(input_, &out_);
-    if (NoWorker() || Files() || LostWorker() || Unknown() || Trainer()) return std::move(out_);
+    if (NoWorker() || Files() || LostWorker() || Unknown() || Trainer()) return;
     const WorkerInput* const straggler = Straggler(input_, *trainer_);
     std::vector<const WorkerInput*> judged = live_;
     if (straggler != nullptr) judged = {straggler};
@@ -66,16 +73,15 @@ class Explainer {
       Slow(*straggler);
     } else {
       Busiest();
+      SaySlow();
     }
     if (use_.workers.size() == 1) out_.set_worker(use_.workers[0]->id);
     SayTuned();
     SayCaches();
     SayNeeded();
     AddGains(input_, *trainer_, use_, Demand(), &out_);
-    return std::move(out_);
   }
 
- private:
   void Say(std::string sentence) { out_.add_sentences(std::move(sentence)); }
   void Set(v1::Explanation::Limit limit, std::string headline) {
     out_.set_limit(limit);
@@ -86,6 +92,7 @@ class Explainer {
     for (const WorkerInput& worker : input_.workers) {
       v1::Explanation::WorkerUse* const use = out_.add_uses();
       use->set_worker(worker.id);
+      use->set_name(NameOf(worker));
       use->set_rows_per_second(worker.rows_per_second);
       use->set_computing(worker.computing);
       use->set_reading(worker.reading + worker.storage);
@@ -110,7 +117,9 @@ class Explainer {
     if (!live_.empty()) return false;
     Set(Limit::NO_WORKER, "no worker is live");
     Say("Nobody makes rows of this job.");
-    for (const WorkerInput& worker : input_.workers) Say(absl::StrCat("Worker ", worker.id, " has gone."));
+    if (input_.lost.empty()) {
+      for (const WorkerInput& worker : input_.workers) Say(absl::StrCat("Worker ", NameOf(worker), " has gone."));
+    }
     Say("Start one with `penstockd worker --coordinator HOST:PORT --data-root DIR`; the trainer goes on by itself.");
     return true;
   }
@@ -118,7 +127,8 @@ class Explainer {
   bool Files() {
     std::vector<std::string> lines;
     for (const WorkerInput* worker : live_) {
-      for (const std::string& line : worker->troubles) lines.push_back(absl::StrCat("Worker ", worker->id, ": ", line));
+      for (const std::string& line : worker->troubles)
+        lines.push_back(absl::StrCat("Worker ", NameOf(*worker), ": ", line));
     }
     if (lines.empty()) return false;
     Set(Limit::FILES, "files that cannot be read");
@@ -136,11 +146,15 @@ class Explainer {
 
   bool LostWorker() {
     if (trainer_->failed.empty() || trainer_->waited < kFed) return false;
-    Set(Limit::LOST_WORKER, absl::StrCat("worker ", trainer_->failed[0], ", which the trainer cannot reach"));
+    std::vector<std::string> names;
+    for (const std::string& id : trainer_->failed) {
+      const auto named = input_.names.find(id);
+      names.push_back(named == input_.names.end() ? id : named->second);
+    }
+    Set(Limit::LOST_WORKER, absl::StrCat("worker ", names[0], ", which the trainer cannot reach"));
     out_.set_worker(trainer_->failed[0]);
     SayWaited();
-    Say(absl::StrCat("It gets nothing from ", trainer_->failed.size() == 1 ? "worker " : "workers ",
-                     absl::StrJoin(trainer_->failed, ", "),
+    Say(absl::StrCat("It gets nothing from ", names.size() == 1 ? "worker " : "workers ", absl::StrJoin(names, ", "),
                      ", and asks others for those rows. Look at that host, and at the network between."));
     return true;
   }
@@ -184,8 +198,8 @@ class Explainer {
   }
 
   void Slow(const WorkerInput& worker) {
-    Set(Limit::SLOW_WORKER, absl::StrCat("worker ", worker.id, ", which is slower than the others"));
-    Say(absl::StrCat("It waits for worker ", worker.id, " in ", Percent(trainer_->waited_on.at(worker.id)),
+    Set(Limit::SLOW_WORKER, absl::StrCat("worker ", NameOf(worker), ", which is slower than the others"));
+    Say(absl::StrCat("It waits for worker ", NameOf(worker), " in ", Percent(trainer_->waited_on.at(worker.id)),
                      " of its waiting: it makes ", Rate(worker.capacity), " on ", worker.threads, " ",
                      worker.threads == 1 ? "thread" : "threads", ", far fewer than others."));
     SayTime();
@@ -193,19 +207,34 @@ class Explainer {
         "worker's host: busy neighbors, its disk, fewer CPUs.");
   }
 
-  // How the threads spend their time, in one sentence.
-  void SayTime() {
-    std::vector<std::pair<double, std::string>> parts = {{use_.computing, "make rows"},
-                                                         {use_.reading, "wait for storage"},
-                                                         {use_.memory, "wait for memory"},
-                                                         {use_.unasked, "have nothing asked of them"},
-                                                         {use_.others, "work for other jobs"}};
+  // Names slow workers that the trainer does not wait for, because other workers make most of their rows.
+  void SaySlow() {
+    constexpr size_t kMost = 3;
+    size_t count = 0;
+    for (const WorkerInput* worker : live_) {
+      if (!IsSlow(input_, *worker) || ++count > kMost) continue;
+      Say(absl::StrCat("Worker ", NameOf(*worker), " is slower than the others: it makes ", Rate(worker->capacity),
+                       " on ", worker->threads, worker->threads == 1 ? " thread" : " threads",
+                       ". Others make most of its rows."));
+      SayTime(UseOf({worker}, {}));
+    }
+    if (count > kMost) Say(absl::StrCat(count - kMost, " more workers are slower than the others."));
+  }
+
+  void SayTime() { SayTime(use_); }
+  // Describes in one sentence how the threads spend their time.
+  void SayTime(const FleetUse& use) {
+    std::vector<std::pair<double, std::string>> parts = {{use.computing, "make rows"},
+                                                         {use.reading, "wait for storage"},
+                                                         {use.memory, "wait for memory"},
+                                                         {use.unasked, "have nothing asked of them"},
+                                                         {use.others, "work for other jobs"}};
     std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::string> said;
     for (const auto& [part, what] : parts) {
       if (said.empty() || part >= 0.03) said.push_back(absl::StrCat(what, " in ", Percent(part)));
     }
-    Say(absl::StrCat("The threads of ", use_.Name(), " ", absl::StrJoin(said, ", "), " of their time."));
+    Say(absl::StrCat("The threads of ", use.Name(), " ", absl::StrJoin(said, ", "), " of their time."));
   }
 
   void Busiest() {
@@ -278,17 +307,25 @@ class Explainer {
     if (use_.others >= 0.2) Say("Other jobs have a part of these threads: see their weights, or add workers.");
   }
 
-  // What workers have set by themselves, of some of them.
+  void SayLost() {
+    constexpr size_t kMost = 3;
+    for (size_t i = 0; i < std::min(kMost, input_.lost.size()); ++i) Say(absl::StrCat("Worker ", input_.lost[i], "."));
+    if (input_.lost.size() > kMost) {
+      Say(absl::StrCat(input_.lost.size() - kMost, " more lost workers are in `penstock workers`."));
+    }
+  }
+
+  // Names the last setting that a worker changed, for some workers.
   void SayTuned() {
     constexpr int kMost = 3;
     int said = 0;
     for (const WorkerInput* worker : live_) {
       if (worker->tuned.empty() || ++said > kMost) continue;
-      Say(absl::StrCat("Worker ", worker->id, " has tuned itself, last ", worker->tuned, "."));
+      Say(absl::StrCat("Worker ", NameOf(*worker), " has tuned itself, last ", worker->tuned, "."));
     }
   }
 
-  // Of those that count, where a cache could be what they lack.
+  // Describes the caches of the judged workers, if a cache could help.
   void SayCaches() {
     if (out_.limit() != Limit::CPU && out_.limit() != Limit::STORAGE && out_.limit() != Limit::MEMORY) return;
     constexpr size_t kMost = 3;
@@ -299,7 +336,7 @@ class Explainer {
     }
   }
 
-  // Rows per second that would feed the trainers; 0: cannot be told.
+  // Returns the rows per second that would feed the trainers, or 0 if unknown.
   double Demand() const {
     const double computes = 1 - trainer_->waited;
     return computes < kComputes ? 0 : out_.rows_per_second() / computes;

@@ -1,4 +1,4 @@
-// Which resource holds a job back, in words and numbers.
+// Determines which resource limits a job, in words and numbers.
 #ifndef PENSTOCK_SERVER_COORDINATOR_EXPLAIN_EXPLAIN_H_
 #define PENSTOCK_SERVER_COORDINATOR_EXPLAIN_EXPLAIN_H_
 
@@ -7,21 +7,21 @@
 
 namespace penstock {
 
-// A reader is judged after so many seconds.
+// Minimum time of observation before a reader is judged.
 constexpr double kLeastSeconds = 3;
-// A trainer that waits for less of its time is fed.
+// A trainer that waits for a smaller fraction of its time gets enough rows.
 constexpr double kFed = 0.05;
 
-// In this order; the first that holds is the limit:
+// Checks these limits in order; the first that applies is the result:
 //   NO_WORKER     no worker is live
-//   FILES         workers say that files of the job fail: also when the trainer has not felt it yet
-//   LOST_WORKER   the trainer waits, and says that it cannot use a worker
-//   UNKNOWN       no reader has been seen for kLeastSeconds, or workers have said nothing yet
+//   FILES         workers report that files of the job fail, even if the trainer does not wait for them yet
+//   LOST_WORKER   the trainer waits, and reports that it cannot use a worker
+//   UNKNOWN       no reader was observed for kLeastSeconds, or no worker has reported yet
 //   TRAINER       the reader that waits most waits for less than kFed of its time
-//   SLOW_WORKER   it waits for one worker, which makes far less than others
-//   CPU, COPYING, SHARED_MEMORY, NETWORK, STORAGE, MEMORY, WINDOW: what takes most of the time of the workers that it
-//                 waits for
-// The readers of `input`, at least one, are those of the job now.
+//   SLOW_WORKER   it waits for one worker, which is far slower than others
+//   others        the resource that takes most of the time of the workers that it waits for
+// The others are CPU, COPYING, SHARED_MEMORY, NETWORK, STORAGE, MEMORY and WINDOW. `input` must have at least one
+// reader, all of them current readers of the job.
 v1::Explanation Explain(const ExplainInput& input);
 
 }  // namespace penstock

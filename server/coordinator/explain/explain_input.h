@@ -1,4 +1,4 @@
-// All that a verdict depends on: what happened in a window of time.
+// The input of an explanation: events in a window of time.
 #ifndef PENSTOCK_SERVER_COORDINATOR_EXPLAIN_EXPLAIN_INPUT_H_
 #define PENSTOCK_SERVER_COORDINATOR_EXPLAIN_EXPLAIN_INPUT_H_
 
@@ -9,44 +9,45 @@
 
 namespace penstock {
 
-// A stage of a row: milliseconds of a thread.
+// A stage of a row, in milliseconds of thread time.
 struct StageTime {
   std::string name;
   double milliseconds = 0;
 };
 
-// A worker of the job's view.
 // One of a worker's caches in memory.
 struct CacheInput {
-  bool chosen = false;  // the worker finds its size; else it was set
+  bool chosen = false;  // the worker chooses the limit; otherwise it was configured
   uint64_t limit = 0, bytes = 0;
 };
 
+// A worker of the job's view.
 struct WorkerInput {
   std::string id;
-  bool live = true;  // LIVE, and heard of
+  std::string name;  // display name; empty: its id
+  bool live = true;  // in state LIVE
   uint32_t threads = 1;
-  double seconds = 0;  // that what follows is of; 0: nothing is known of it
+  double seconds = 0;  // period of the following fields; 0: they are unknown
   double rows_per_second = 0;
-  // Parts of its threads' time, which are about 1 together.
-  double computing = 0;        // on rows of this job, reading aside
-  double reading = 0;          // in storage's calls for rows of this job
-  double storage = 0;          // no row to make, and rows of this job waited for storage
-  double memory = 0;           // the same for memory
-  double unasked = 0;          // no row to make, and nothing more of this job was asked for
+  // Fractions of its threads' time, which add up to about 1.
+  double computing = 0;        // on rows of this job, without reading
+  double reading = 0;          // in storage calls for rows of this job
+  double storage = 0;          // idle, and rows of this job waited for storage
+  double memory = 0;           // idle, and rows of this job waited for memory
+  double unasked = 0;          // idle, and no reader requested more of this job
   double others = 0;           // on rows of other jobs
-  double blocked = 0;          // part of the time in which this job's streams were full
-  bool shared_memory = false;  // that is what carries its rows to the trainers
-  double cpu = 1;              // CPU time in a second of computing: below 1 others had the CPUs
-  double capacity = 0;         // rows per second that it can make; 0: unknown
+  double blocked = 0;          // fraction of the time in which this job's streams were full
+  bool shared_memory = false;  // it sends its rows to the trainers through shared memory
+  double cpu = 1;              // CPU time per second of computing; below 1 other processes used the CPUs
+  double capacity = 0;         // rows per second that it is able to make; 0: unknown
   double sent_per_second = 0;  // bytes
-  double read_ms = 0;          // of one read; 0: unknown
-  double far_requests = 0;     // for a row, of storage that does not answer at once
-  bool reads_aside = false;    // threads of their own read
-  bool finds_reads = false;    // it finds by itself whether they should, and how many
+  double read_ms = 0;          // duration of one read; 0: unknown
+  double far_requests = 0;     // requests per row to storage with high latency
+  bool reads_aside = false;    // it reads on separate threads
+  bool finds_reads = false;    // it decides whether to read on separate threads, and on how many
   std::string tuned;           // the last setting that it changed, in words; "": none
-  double cache_hits = 0;       // part of the records that came from the record cache
-  double owned_bytes = 0;      // of its part of this job's data
+  double cache_hits = 0;       // fraction of the records that came from the record cache
+  double owned_bytes = 0;      // bytes of its part of this job's data
   uint64_t memory_budget = 0;  // bytes
   CacheInput records, decoded, rows;
   std::vector<StageTime> stages;
@@ -56,30 +57,34 @@ struct WorkerInput {
 struct SessionInput {
   std::string id;
   uint32_t rank = 0, world_size = 1;
-  double seconds = 0;  // that what follows is of
+  double seconds = 0;  // period of the following fields
   double rows_per_second = 0, bytes_per_second = 0, steps_per_second = 0;
-  double waited = 0;                        // part of the time
-  std::map<std::string, double> waited_on;  // part of its waiting, by the worker whose row came last
+  double waited = 0;                        // fraction of the time
+  std::map<std::string, double> waited_on;  // fraction of its waiting, by the worker whose row came last
   uint32_t copy_threads = 0;                // 0: unknown
-  double copying = 0;                       // part of the copying threads' time
-  double copy_ms = 0, seal_ms = 0;          // of a row
+  double copying = 0;                       // fraction of the copying threads' time
+  double copy_ms = 0, seal_ms = 0;          // milliseconds per row
   uint32_t window_steps = 0;
-  std::string waiting_for;          // in words, when it waits for long
+  std::string waiting_for;          // in words, after a long wait
   std::vector<std::string> failed;  // workers that it cannot use
 };
 
 struct ExplainInput {
   std::string job;
   double data_bytes = 0;
-  double chunk_bytes = 0;      // of a chunk of its shuffle; 0: it has no windows of chunks
-  uint32_t window_chunks = 0;  // of its shuffle
+  double chunk_bytes = 0;      // size of a chunk of its shuffle; 0: it has no windows of chunks
+  uint32_t window_chunks = 0;  // chunks in a window of its shuffle
   double row_bytes = 0;        // on the wire, FIXED columns
-  bool decodes = false;        // it has images decoded,
-  bool crops = false;          // of which it uses parts,
-  bool floats = false;         // and large columns are floats
+  bool decodes = false;        // it decodes images
+  bool crops = false;          // it crops them
+  bool floats = false;         // large columns are floats
   std::vector<SessionInput> sessions;
   std::vector<WorkerInput> workers;
+  std::map<std::string, std::string> names;  // names of all known workers, by id
+  std::vector<std::string> lost;             // workers that do not serve now, a line each: "w1 was lost 4 s ago: ..."
 };
+
+inline const std::string& NameOf(const WorkerInput& worker) { return worker.name.empty() ? worker.id : worker.name; }
 
 }  // namespace penstock
 

@@ -8,14 +8,14 @@ namespace penstock {
 namespace {
 
 constexpr double kMostOfTheWaiting = 0.6;
-constexpr double kSlow = 0.6;  // of the others' rate
+constexpr double kSlow = 0.6;  // fraction of the median rate of the others
 
 double PerThread(const WorkerInput& worker) { return worker.capacity / std::max<uint32_t>(worker.threads, 1); }
 
 }  // namespace
 
 std::string FleetUse::Name() const {
-  if (workers.size() == 1) return absl::StrCat("worker ", workers[0]->id);
+  if (workers.size() == 1) return absl::StrCat("worker ", NameOf(*workers[0]));
   return absl::StrCat("the ", workers.size(), " workers");
 }
 

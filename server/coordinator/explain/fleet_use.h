@@ -1,4 +1,4 @@
-// The time of the threads of a job's workers, of those most that the trainer waited for.
+// How the threads of a job's workers spend their time, weighted by how long the trainer waited for each worker.
 #ifndef PENSTOCK_SERVER_COORDINATOR_EXPLAIN_FLEET_USE_H_
 #define PENSTOCK_SERVER_COORDINATOR_EXPLAIN_FLEET_USE_H_
 
@@ -11,25 +11,27 @@
 namespace penstock {
 
 struct FleetUse {
-  std::vector<const WorkerInput*> workers;  // of which something is known
-  double computing = 0, reading = 0, memory = 0, unasked = 0, others = 0, blocked = 0, cpu = 1;  // reading: and storage
-  double threads = 0, capacity = 0, sent_per_second = 0, read_ms = 0;  // sums, but for read_ms
+  std::vector<const WorkerInput*> workers;  // workers with known counters
+  // Means of the fields of WorkerInput; `reading` includes its `storage`.
+  double computing = 0, reading = 0, memory = 0, unasked = 0, others = 0, blocked = 0, cpu = 1;
+  double threads = 0, capacity = 0, sent_per_second = 0, read_ms = 0;  // sums, except for read_ms
   bool reads_aside = false;
-  bool shared_memory = false;  // carries the rows of all of them
-  bool finds_reads = false;    // each of them, by itself
+  bool shared_memory = false;  // all of them send their rows through shared memory
+  bool finds_reads = false;    // each of them decides about its read threads
 
-  // "worker w1", "the 3 workers"
+  // Returns text such as "worker w1" or "the 3 workers".
   std::string Name() const;
 };
 
-// Means weighted by `weights` (by id; empty: by rows per second, or alike where there are none).
+// Returns means weighted by `weights`, by worker id. If `weights` has none of the workers, the rows per second are the
+// weights; without any rows the workers count equally.
 FleetUse UseOf(const std::vector<const WorkerInput*>& workers, const std::map<std::string, double>& weights);
 
-// The one worker that the trainer waits for: named by at least six tenths of its waiting and by far more than its share
-// of those that are known. Null: there is none, or only one worker.
+// Returns the one worker that the trainer waits for. It causes at least six tenths of the waiting and at least 1.2
+// times an equal share of it. Returns null if there is none, or only one worker.
 const WorkerInput* Straggler(const ExplainInput& input, const SessionInput& trainer);
 
-// The worker makes far less than others with as many threads do.
+// Returns whether the worker is far slower per thread than the others.
 bool IsSlow(const ExplainInput& input, const WorkerInput& worker);
 
 }  // namespace penstock

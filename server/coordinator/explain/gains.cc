@@ -14,19 +14,20 @@
 namespace penstock {
 namespace {
 
-// Of the time of decoding, what is saved (docs/explain.md says by which measurements).
+// Fractions of the decoding time that a change saves (docs/explain.md has the measurements).
 constexpr double kByDecodedCache = 0.65;
 constexpr double kByRestartIndex = 0.19;
 constexpr double kByHalfThePixels = 0.45;
 constexpr double kLeastGain = 1.03;
 constexpr double kHeavyOp = 0.2;
-// Of the budget, which rows need too.
+// Fraction of the budget; rows need the rest.
 constexpr double kMostOfBudget = 0.8;
-// More requests for a row than this: records come one by one.
+// With more requests per row than this, records are fetched one by one.
 constexpr double kOneByOne = 0.5;
-// Of the budget, what ranges of records surely have; and windows of fewer chunks mix too little to be advised.
+// Fraction of the budget that ranges of records always have. Windows of fewer chunks than kLeastWindowChunks shuffle
+// too little to be recommended.
 constexpr double kRangesPartOfBudget = 0.25, kLeastWindowChunks = 8;
-// Budgets that are to hold so much are said with room for means that are off.
+// A recommended budget has this margin, because the means that it is based on may be off.
 constexpr double kRoomInBudget = 1.1;
 
 double Without(double part) { return 1 / std::max(0.05, 1 - part); }
@@ -61,7 +62,7 @@ class Gains {
 
   void Storage() {
     if (use_.finds_reads) {
-      // What more reads at once give has been tried.
+      // The worker has already tried more concurrent reads.
     } else if (!use_.reads_aside) {
       Add("--read-threads 64 at the workers, so that rows wait aside while they are read", Without(use_.reading));
     } else {
@@ -75,7 +76,7 @@ class Gains {
       chosen = chosen && worker->records.chosen;
     }
     if (chosen) {
-      // It keeps what fits as soon as it is read again.
+      // The cache keeps records that fit as soon as they are read again.
       LargerBudget(owned, budget, "records", 1, use_.reading);
     } else if (owned > 0) {
       Add(absl::StrCat("record_cache_bytes of ", Bytes(owned), " at each worker",
@@ -96,7 +97,7 @@ class Gains {
       budget = std::max(budget, static_cast<double>(worker->memory_budget));
       chosen = chosen && worker->records.chosen;
     }
-    // Chosen caches give back what rows lack, but not what they begin with.
+    // Chosen caches release memory that rows lack, but not the memory that they begin with.
     Add(absl::StrCat(
             "a larger memory_budget_bytes (now ", Bytes(budget), ") or ",
             chosen ? "--record-cache 0, which begins with a quarter of it otherwise" : "smaller caches inside it"),
@@ -135,7 +136,7 @@ class Gains {
   }
 
  private:
-  // `decode`: part of the threads' time.
+  // `decode` is a fraction of the threads' time.
   void DecodedCache(double decode) {
     const auto is_set_to_none = [](const WorkerInput* worker) {
       return !worker->decoded.chosen && worker->decoded.limit == 0;
@@ -155,8 +156,8 @@ class Gains {
     LargerBudget(needed, static_cast<double>(worker->memory_budget), "decoded images", 1 - kept,
                  kByDecodedCache * decode);
   }
-  // Where chosen caches have no room for all that `needed` is; `more` of it would be kept, which saves that part of
-  // `saved`.
+  // Recommends a larger budget if chosen caches have no room for `needed` bytes. The fraction `more` of them would be
+  // added to the cache, which saves the same fraction of `saved`.
   void LargerBudget(double needed, double budget, const std::string& of_what, double more, double saved) {
     if (needed <= RoomForCaches(budget)) return;
     Add(absl::StrCat("memory_budget_bytes of ", Bytes(kRoomInBudget * BudgetFor(needed)), " at each worker (now ",
@@ -164,7 +165,8 @@ class Gains {
                      ", from the second epoch on"),
         Without(more * saved));
   }
-  // Records of object storage come one by one where a window of the shuffle is more than memory holds.
+  // Recommends smaller windows. Records of object storage are fetched one by one if memory cannot hold a window of the
+  // shuffle.
   void WindowThatFits() {
     if (input_.chunk_bytes <= 0 || input_.data_bytes <= 0) return;
     const double window = std::min<double>(input_.window_chunks, std::ceil(input_.data_bytes / input_.chunk_bytes));
@@ -186,7 +188,7 @@ class Gains {
     Add("one more worker", (n + 1) / n);
   }
 
-  // `times` 0: it helps, by how much is not known.
+  // `times` 0: the change helps by an unknown factor.
   void Add(const std::string& change, double times) {
     if (times != 0 && demand_ > 0 && out_->rows_per_second() > 0) {
       times = std::min(times, demand_ / out_->rows_per_second());

@@ -1,4 +1,4 @@
-// What a change would give, by what was measured: estimates for people, at most about.
+// Estimates the gain of a change from measurements. The estimates are approximate upper bounds, for people.
 #ifndef PENSTOCK_SERVER_COORDINATOR_EXPLAIN_GAINS_H_
 #define PENSTOCK_SERVER_COORDINATOR_EXPLAIN_GAINS_H_
 
@@ -8,8 +8,8 @@
 
 namespace penstock {
 
-// Adds to out->gains, the largest first, what fits out->limit. `demand`: rows per second that would feed the trainers,
-// more than which no change gives; 0: unknown. Where each factor comes from is in docs/explain.md.
+// Adds the changes that fit out->limit to out->gains, the largest first. `demand` is the rows per second that would
+// feed the trainers, which limits every gain; 0: unknown. docs/explain.md explains each factor.
 void AddGains(const ExplainInput& input, const SessionInput& trainer, const FleetUse& use, double demand,
               v1::Explanation* out);
 

@@ -1,4 +1,4 @@
-// What was said some seconds ago, without all that was said since.
+// Finds a report from some seconds ago without keeping all reports since then.
 #ifndef PENSTOCK_SERVER_COORDINATOR_EXPLAIN_HISTORY_H_
 #define PENSTOCK_SERVER_COORDINATOR_EXPLAIN_HISTORY_H_
 
@@ -11,8 +11,8 @@
 
 namespace penstock {
 
-// Keeps few of the values that come, the fewer the older they are: for each age up to kMostAge one that is at most a
-// third older or younger. Not thread-safe.
+// Keeps few of the added values, fewer of the older ones. For each age up to kMostAge it keeps a value that is at most
+// a third older or younger. Not thread-safe.
 template <typename T>
 class History {
  public:
@@ -23,19 +23,19 @@ class History {
     T value;
   };
 
-  // In the order of their times.
+  // Adds a value. Times must not decrease.
   void Add(Nanos now, T value) {
     points_.push_back({now, std::move(value)});
-    // What its neighbors are near enough to is not missed.
+    // Drop a value whose neighbors are close enough to each other.
     for (size_t i = points_.size() - 1; i-- > 1;) {
       const Nanos apart = points_[i + 1].at - points_[i - 1].at, age = now - points_[i + 1].at;
       if (3 * apart <= 2 * age || apart < kSecond) points_.erase(points_.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    // The oldest goes when there is another that is old enough.
+    // Drop the oldest value if the next one is old enough.
     while (points_.size() > 1 && now - points_[1].at >= kMostAge) points_.erase(points_.begin());
   }
 
-  // What was said about so long before the last: of all that are kept the nearest. Null before the first.
+  // Returns the value whose distance before the last one is nearest to `seconds`. Returns null before the first value.
   const Point* Back(uint32_t seconds) const {
     const Point* nearest = nullptr;
     Nanos off = INT64_MAX;
@@ -53,7 +53,7 @@ class History {
   size_t size() const { return points_.size(); }
 
  private:
-  std::vector<Point> points_;  // the oldest first
+  std::vector<Point> points_;  // oldest first
 };
 
 }  // namespace penstock

@@ -68,7 +68,7 @@ void ObserveWorker(const v1::WorkerLoad& then, const v1::WorkerLoad& now, Nanos 
     others += made;
     computing += made - Grown(before == nullptr ? 0 : before->reading_seconds(), other.reading_seconds());
   }
-  // A job that is new here has been known for less than the heartbeats are apart.
+  // A job that is new here has counters for less than the time between the heartbeats.
   const double threads = std::max<uint32_t>(out->threads, 1);
   const double told = making + storage + memory + unasked + others;
   const double apart = static_cast<double>(between) / kSecond;

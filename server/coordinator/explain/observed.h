@@ -1,4 +1,4 @@
-// From what was said at two times to what happened between them.
+// Computes rates and fractions from the counters of two reports.
 #ifndef PENSTOCK_SERVER_COORDINATOR_EXPLAIN_OBSERVED_H_
 #define PENSTOCK_SERVER_COORDINATOR_EXPLAIN_OBSERVED_H_
 
@@ -12,20 +12,21 @@
 
 namespace penstock {
 
-// What of a heartbeat is kept for explanations: no words.
+// Returns the part of a heartbeat's load to keep for explanations: only counts.
 v1::WorkerLoad CountsOf(const v1::WorkerLoad& load);
 
-// Fills what the worker's two heartbeats, `between` apart, say of the job: rates, parts of its threads' time, stages.
-// What it did not say leaves `out` as it is. Counters that went back (a worker that began anew) count from 0.
+// Sets the fields that follow from two heartbeats of the worker, `between` apart, for the job: rates, fractions of its
+// threads' time, stages. Leaves other fields unchanged. Counters that decreased, because the worker restarted, count
+// from 0.
 void ObserveWorker(const v1::WorkerLoad& then, const v1::WorkerLoad& now, Nanos between, const std::string& job,
                    WorkerInput* out);
 
-// Fills what the session's two reports say of the time between them.
+// Sets the fields that follow from two reports of the session.
 void ObserveSession(const v1::ReportSessionRequest& then, const v1::ReportSessionRequest& now, SessionInput* out);
 
-// The file's path at the beginning of a trouble's line ("PATH: what is wrong").
+// Returns the path at the beginning of an error line ("PATH: error").
 std::string_view FileOf(std::string_view trouble);
-// All that a path may be below a data root: "a/b/c", "b/c", "c".
+// Adds all suffixes that may be the path below a data root: "a/b/c", "b/c", "c".
 void AddTails(std::string_view path, std::set<std::string_view>* tails);
 
 }  // namespace penstock

@@ -26,7 +26,7 @@ void Add(const std::string& name, double milliseconds, bool client, std::vector<
   }
 }
 
-// As a row meets them; ops, in the order of their time, lie between.
+// Returns the position of a stage on the way of a row. Ops are in the middle; AddShares orders them by their time.
 int PlaceOf(const Stage& stage) {
   const std::vector<std::string> first = {"read", "parse", "decode", "resize"};
   const auto found = std::find(first.begin(), first.end(), stage.time.name);

@@ -1,4 +1,4 @@
-// The stages of a row, from reading to the batch: what each takes of it.
+// Computes what fraction of a row's time each stage takes, from reading to the batch.
 #ifndef PENSTOCK_SERVER_COORDINATOR_EXPLAIN_SHARES_H_
 #define PENSTOCK_SERVER_COORDINATOR_EXPLAIN_SHARES_H_
 
@@ -7,11 +7,11 @@
 
 namespace penstock {
 
-// Means over workers and readers, weighted by their rows, in the order in which a row goes through them. Stages of less
-// than a hundredth of the whole are together in "other".
+// Adds the means over workers and readers, weighted by their rows, in the order in which a row passes them. Stages that
+// take less than a hundredth of the total are combined in "other".
 void AddShares(const ExplainInput& input, v1::Explanation* out);
 
-// The stage's part of what a worker's thread does for a row; 0: it is not there.
+// Returns the stage's fraction of a worker thread's time for a row, or 0 if there is no such stage.
 double WorkerShare(const v1::Explanation& explanation, const std::string& stage);
 
 }  // namespace penstock

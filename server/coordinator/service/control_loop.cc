@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -14,10 +15,10 @@ namespace penstock {
 namespace {
 
 constexpr uint32_t kMaxWaitMs = 30'000;
-// Long polls end together, with what processes say each second (state/beat_rhythm.h): fewer wakes of threads.
+// Long polls end at the same times as reports arrive (state/beat_rhythm.h), so fewer threads wake up.
 constexpr Nanos kTogether = kSecond;
-// From so many shards on what a job's preparation took and freed is worth to be given back to the system, once
-// watchers have been told of the job.
+// A job with at least this many shards frees enough memory to return it to the system, after watchers have received the
+// job.
 constexpr uint32_t kLargeJobShards = 1000;
 constexpr Nanos kGiveBackAfter = kSecond;
 
@@ -50,6 +51,11 @@ void LogFact(const v1::StoreEvent& fact) {
       spdlog::info("worker {} at {} is {}", fact.put_worker().registration().id(),
                    fact.put_worker().registration().address(), v1::WorkerStatus_State_Name(fact.put_worker().state()));
       break;
+    case v1::StoreEvent::kAddDecisions:
+      spdlog::warn("job {}: every copy of {} records is damaged; the first is record {} of the snapshot",
+                   fact.add_decisions().job(), fact.add_decisions().records_size(),
+                   fact.add_decisions().records(0).record());
+      break;
     default:
       break;
   }
@@ -61,18 +67,21 @@ absl::Status TooMany() {
   return absl::ResourceExhaustedError("the coordinator has too many requests waiting; try again");
 }
 
-// Workers and trainers try again by themselves.
+// Workers and trainers retry by themselves.
 absl::Status CannotStore(const absl::Status& why) {
   return absl::UnavailableError(absl::StrCat("the coordinator cannot store this now: ", std::string(why.message())));
 }
 
-constexpr char kDone[] = "It is done and stored as soon as that is possible, but lost if the coordinator ends before";
-constexpr char kRefused[] = "Nothing has changed";
+// For a manual request. Unavailable would mean that the coordinator is unreachable.
+absl::Status CannotStoreForAdmin(const absl::Status& why) {
+  return absl::Status(
+      absl::IsUnavailable(why) ? absl::StatusCode::kFailedPrecondition : why.code(),
+      absl::StrCat("the coordinator cannot store this: ", std::string(why.message()), ". Nothing has changed"));
+}
 
-// Whoever asked by hand is told what is wrong with the store. Unavailable would say that the coordinator is not there.
-absl::Status CannotStoreForAdmin(const absl::Status& why, const char* outcome) {
-  return absl::Status(absl::IsUnavailable(why) ? absl::StatusCode::kFailedPrecondition : why.code(),
-                      absl::StrCat("the coordinator cannot store this: ", std::string(why.message()), ". ", outcome));
+bool IsAdmin(const Request& request) {
+  return std::holds_alternative<v1::SubmitRequest>(request) || std::holds_alternative<v1::CancelRequest>(request) ||
+         std::holds_alternative<v1::DeleteRequest>(request);
 }
 
 }  // namespace
@@ -113,6 +122,13 @@ ControlLoop::~ControlLoop() {
     const absl::Status stored = store_->Commit(pending_, store_revision_).status();
     if (!stored.ok()) spdlog::error("changes are lost, which cannot be stored: {}", std::string(stored.message()));
   }
+}
+
+std::string ControlLoop::RandomSessionId() {
+  std::random_device device;
+  std::string id;
+  for (int i = 0; i < 4; ++i) absl::StrAppend(&id, absl::Hex(uint32_t{device()}, absl::kZeroPad8));
+  return id;
 }
 
 bool ControlLoop::Enqueue(Item item, bool always, bool soon) {
@@ -157,13 +173,13 @@ void ControlLoop::TickBy(Nanos when) {
   tick_.Set(when, [this] {
     strand_.AssertHere();
     const Nanos now = strand_.clock()->Now();
-    ApplyEvent({now, Tick()});
+    ApplyEvent({now, Tick(), ""});
     Turn();
     if (give_back_at_ != 0 && now >= give_back_at_) {
       give_back_at_ = 0;
       GiveFreedMemoryBack();
     }
-    TickBy(now + (store_status_.ok() ? options_.quiet_tick : options_.tick));
+    TickBy(now + (pending_.empty() ? options_.quiet_tick : options_.tick));
   });
 }
 
@@ -180,7 +196,7 @@ void ControlLoop::Turn() {
   const absl::Status stored = CommitPending();
   for (Answer& answer : answers_) {
     if (answer.durable && answer.effects.status.ok() && !stored.ok()) {
-      answer.effects.status = answer.admin ? CannotStoreForAdmin(stored, kDone) : CannotStore(stored);
+      answer.effects.status = CannotStore(stored);
     }
     answer.done(std::move(answer.effects.status), &answer.effects.reply);
   }
@@ -195,21 +211,15 @@ void ControlLoop::Handle(Item item, Nanos now) {
       apply->done(absl::DeadlineExceededError("the coordinator is busy"), &none);
       return;
     }
-    const bool admin = std::holds_alternative<v1::SubmitRequest>(apply->request) ||
-                       std::holds_alternative<v1::CancelRequest>(apply->request) ||
-                       std::holds_alternative<v1::DeleteRequest>(apply->request);
-    // While the disk takes nothing, nothing is begun that would have to be remembered.
-    if (admin && !store_status_.ok()) {
-      if (absl::Status again = CommitPending(); !again.ok()) {
-        Reply none;
-        apply->done(CannotStoreForAdmin(again, kRefused), &none);
-        return;
-      }
-    }
-    Effects effects = ApplyEvent({now, std::move(apply->request)});
-    const bool durable = !effects.facts.empty();
+    Event event{now, std::move(apply->request), ""};
+    if (std::holds_alternative<v1::OpenSessionRequest>(event.request)) event.new_session_id = options_.new_session_id();
+    Effects effects = ApplyEvent(event);
+    // The change that an admin requested is already stored. Its further facts are consequences, such as a view. A reply
+    // to JudgeRecords waits for a commit too, because an earlier event may have made the decisions that it contains.
+    const bool judges = std::holds_alternative<v1::JudgeRecordsReply>(effects.reply);
+    const bool durable = judges || (!effects.facts.empty() && !IsAdmin(event.request));
     effects.facts.clear();
-    answers_.push_back({std::move(apply->done), std::move(effects), durable, admin});
+    answers_.push_back({std::move(apply->done), std::move(effects), durable});
   } else if (auto* query = std::get_if<Query>(&item)) {
     (*query)(state_, now);
   } else if (auto* watch = std::get_if<WatchItem>(&item)) {
@@ -231,35 +241,55 @@ void ControlLoop::HandleWatch(WatchItem item, Nanos now) {
   item.sharing = item.request.SerializeAsString();
   const uint64_t id = item.id;
   TickBy(std::max(due, now + options_.tick));
-  table_.Add(id, item.request.job(), due);  // to be looked at with the others, once this batch is stored
+  table_.Add(id, item.request.job(), due);  // served with the other watches, after this batch is stored
   watches_.emplace(id, std::move(item));
 }
 
-Effects ControlLoop::ApplyEvent(Event event) {
-  Effects effects = state_.Apply(event);
+Effects ControlLoop::ApplyEvent(const Event& event) {
+  const bool admin = IsAdmin(event.request);
+  const StoreFacts store = [this, admin, now = event.now](std::vector<v1::StoreEvent> facts) {
+    strand_.AssertHere();
+    const size_t before = pending_.size();
+    for (v1::StoreEvent& fact : facts) pending_.push_back(std::move(fact));
+    const absl::Status stored = Commit();
+    if (!stored.ok()) {
+      pending_.resize(before);
+      return admin ? CannotStoreForAdmin(stored) : CannotStore(stored);
+    }
+    for (size_t i = before; i < pending_.size(); ++i) Note(pending_[i], now);
+    pending_.clear();
+    return absl::OkStatus();
+  };
+  Effects effects = state_.Apply(event, store);
   for (v1::StoreEvent& fact : effects.facts) {
-    LogFact(fact);
-    if (FreesMuch(fact)) give_back_at_ = event.now + kGiveBackAfter;
-    pending_.push_back(std::move(fact));  // a job's may be large
+    Note(fact, event.now);
+    pending_.push_back(std::move(fact));  // the fact of a job may be large
   }
   return effects;
 }
 
-absl::Status ControlLoop::CommitPending() {
-  if (pending_.empty()) return store_status_;
-  absl::StatusOr<uint64_t> revision = store_->Commit(pending_, store_revision_);
+void ControlLoop::Note(const v1::StoreEvent& fact, Nanos now) {
+  LogFact(fact);
+  if (FreesMuch(fact)) give_back_at_ = now + kGiveBackAfter;
+}
+
+absl::Status ControlLoop::Commit() {
+  const absl::StatusOr<uint64_t> revision = store_->Commit(pending_, store_revision_);
   if (revision.ok()) {
     if (!store_status_.ok()) spdlog::info("the store takes changes again");
     store_revision_ = *revision;
-    pending_.clear();
-    store_status_ = absl::OkStatus();
-  } else {
-    if (store_status_.ok()) {
-      spdlog::error("cannot store changes, trying again: {}", std::string(revision.status().message()));
-    }
-    store_status_ = revision.status();
+  } else if (store_status_.ok()) {
+    spdlog::error("cannot store changes: {}", std::string(revision.status().message()));
   }
+  store_status_ = revision.status();
   return store_status_;
+}
+
+absl::Status ControlLoop::CommitPending() {
+  if (pending_.empty()) return absl::OkStatus();
+  absl::Status stored = Commit();
+  if (stored.ok()) pending_.clear();
+  return stored;
 }
 
 void ControlLoop::ServeWatches(Nanos now) {

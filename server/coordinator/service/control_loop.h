@@ -1,6 +1,6 @@
-// The shell that owns the coordinator's state: requests are queued, applied together, committed to the store together,
-// and then answered; watchers whose answer has come are let go. One strand does it all, so the state needs no lock, and
-// a slow disk holds up replies but no reactor.
+// Owns the coordinator's state. It queues requests, applies them together, commits their facts to the store together,
+// and then answers them. It also answers watchers when their job changes. All of this runs on one strand, so the state
+// needs no lock. A slow disk delays replies but blocks no reactor.
 #ifndef PENSTOCK_SERVER_COORDINATOR_SERVICE_CONTROL_LOOP_H_
 #define PENSTOCK_SERVER_COORDINATOR_SERVICE_CONTROL_LOOP_H_
 
@@ -25,61 +25,66 @@
 
 namespace penstock {
 
-// What a watcher is told: one object for all who are told the same.
+// A reply to watchers. All watchers with the same reply share one object.
 struct WatchAnswer {
   explicit WatchAnswer(v1::WatchReply told) : reply(std::move(told)), bytes(reply.SerializeAsString()) {}
   const v1::WatchReply reply;
-  const std::string bytes;  // the reply as the wire has it
+  const std::string bytes;  // the reply in wire format
 };
 
-// Thread-safe. Every callback is called exactly once, by a task of the executor or, when the request is refused because
-// too many wait, before the call returns; it must not block.
+// Thread-safe. Calls every callback exactly once, in a task of the executor. If too many requests wait, it calls the
+// callback with an error before the call returns. Callbacks must not block.
 class ControlLoop {
  public:
-  // By the executor's clock.
+  // A time of the executor's clock.
   static constexpr Nanos kNoDeadline = INT64_MAX;
   using ApplyDone = std::function<void(absl::Status, Reply*)>;
   using Query = std::function<void(const CoordinatorState&, Nanos now)>;
   using WatchDone = std::function<void(absl::StatusOr<std::shared_ptr<const WatchAnswer>>)>;
 
+  // Returns 128 random bits in hex.
+  static std::string RandomSessionId();
+
   struct Options {
-    Nanos tick = 25 * kMillisecond;         // where something waits for one
-    Nanos quiet_tick = 100 * kMillisecond;  // where nothing does: deaths, files, what tasks wait for
-    size_t max_waiting = 8192;              // requests in the queue
-    size_t max_watches = 16384;             // long polls held
-    // Watchers looked at, and as many whose time is over, before requests that have come have their turn.
+    Nanos tick = 25 * kMillisecond;         // interval while something waits for a tick
+    Nanos quiet_tick = 100 * kMillisecond;  // interval otherwise, for deaths, files and delayed tasks
+    size_t max_waiting = 8192;              // limit of requests in the queue
+    size_t max_watches = 16384;             // limit of open long polls
+    // Watchers to serve, and as many expired ones to end, before queued requests get a turn.
     size_t watches_at_once = 256;
+    // Returns a different id for each call. A simulation passes its own ids.
+    std::function<std::string()> new_session_id = RandomSessionId;
   };
 
-  // What watchers have cost so far.
+  // Work for watchers so far.
   struct Counts {
-    uint64_t looked_at = 0;  // was asked whether there is something for them
-    uint64_t encoded = 0;    // answers made; the others were shared
+    uint64_t looked_at = 0;  // number of times that a watcher was checked for changes
+    uint64_t encoded = 0;    // answers made; the other watchers shared one
     uint64_t ended_empty = 0;
   };
 
-  // `store` at `store_revision` holds what `state` was restored from. Commits run on the executor, and may take as long
-  // as the disk does. Store and executor outlive the loop.
+  // `state` was restored from `store` at `store_revision`. Commits run on the executor and may block as long as the
+  // disk does. Store and executor must outlive the loop.
   ControlLoop(CoordinatorState state, Store* store, uint64_t store_revision, Executor* executor,
               const Options& options);
-  // For when the executor has stopped or, where it has one thread, on that. What has not had its turn is refused, what
-  // is not stored is tried once more.
+  // Call it after the executor has stopped or, if the executor has one thread, on that thread. Rejects queued requests,
+  // runs queued queries, and tries once more to store pending facts.
   ~ControlLoop();
 
-  // Applies a request. One whose deadline has passed before its turn is not applied. What says each second how a
-  // process does, while there are no tasks to be fetched, is applied with the next tick: waking a thread for each takes
-  // longer than all that is done with them.
+  // Applies a request, unless its deadline has passed before its turn. A session report that names no failed worker is
+  // applied with the next tick, and so is a heartbeat while no tasks wait to be fetched: waking a thread for each takes
+  // longer than applying them.
   void Apply(Request request, Nanos deadline, ApplyDone done);
-  // Reads the state. False when too many wait; the query is then not run.
+  // Reads the state. Returns false if too many requests wait; the query is then not run.
   bool Read(Query query);
-  // A long poll: answered when there is something, empty after `wait_ms` (at most 30 s). `id` is the caller's own, to
-  // cancel by; another for each.
+  // Starts a long poll. The answer is the changes or, after `wait_ms` (at most 30 s), an empty reply. The caller
+  // chooses a new `id` for each call and cancels by it.
   void Watch(uint64_t id, const v1::WatchRequest& request, WatchDone done);
   void CancelWatch(uint64_t id);
-  // Lets all watchers go, now and from now on, with Unavailable. Other requests are still answered.
+  // Ends all current and future watches with Unavailable. Other requests are still answered.
   void ReleaseWatches();
 
-  // For tests: by a task of the executor, or when it runs none.
+  // For tests. Call it in a task of the executor, or while the executor runs no task.
   const Counts& counts() const { return counts_; }
 
  private:
@@ -92,7 +97,7 @@ class ControlLoop {
     uint64_t id;
     v1::WatchRequest request;
     WatchDone done;
-    std::string sharing;  // equal for those who are told the same
+    std::string sharing;  // equal for watchers with the same reply
   };
   struct CancelItem {
     uint64_t id;
@@ -102,22 +107,25 @@ class ControlLoop {
   struct Answer {
     ApplyDone done;
     Effects effects;
-    bool durable;  // has facts, which must be stored first
-    bool admin;    // asked by hand
+    bool durable;  // has facts to store before the answer
   };
 
-  // `soon`: for a turn of its own; else with the next tick, at the latest.
+  // `soon`: posts a turn; otherwise the item waits for the next tick at the latest. `always`: accepts the item even if
+  // the queue is full.
   bool Enqueue(Item item, bool always, bool soon = true);
-  // Whether the request may wait for the next tick.
+  // Returns whether the request may wait for the next tick.
   bool CanWait(const Request& request) const;
-  // The next tick is to come then, if not sooner.
+  // Schedules the next tick for `when`, if it is not earlier.
   void TickBy(Nanos when) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  // All that waits, a commit, the answers, and some of the watchers.
+  // Handles all queued items, commits, answers, and serves some of the watchers.
   void Turn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Handle(Item item, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void HandleWatch(WatchItem item, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  Effects ApplyEvent(Event event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  Effects ApplyEvent(const Event& event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   absl::Status CommitPending() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  // Commits pending_ and leaves it unchanged.
+  absl::Status Commit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void Note(const v1::StoreEvent& fact, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void ServeWatches(Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void LookAt(uint64_t id, Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void EndEmpty(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
@@ -128,28 +136,28 @@ class ControlLoop {
   Store* const store_;
   const Options options_;
 
-  // Of the strand's tasks alone.
+  // Only for tasks of the strand.
   CoordinatorState state_;
   uint64_t store_revision_;
-  std::vector<v1::StoreEvent> pending_;  // applied, not stored yet
-  absl::Status store_status_;            // of the last commit
+  std::vector<v1::StoreEvent> pending_;  // applied facts that are not stored yet
+  absl::Status store_status_;            // status of the last commit, for the log
   std::vector<Answer> answers_;
   WatchTable table_;
   std::unordered_map<uint64_t, WatchItem> watches_;
-  // Answers at `shared_revision_`, null where there is nothing to be told.
+  // Answers at `shared_revision_`; null if there are no changes.
   std::map<std::string, std::shared_ptr<const WatchAnswer>> shared_;
   std::shared_ptr<const WatchAnswer> empty_;
   uint64_t shared_revision_ = 0;
   Counts counts_;
   bool releasing_ = false;
-  Nanos give_back_at_ = 0;  // memory that a large job's preparation or end has freed; 0: nothing to be given back
+  Nanos give_back_at_ = 0;  // when to return memory that a large job freed to the system; 0: nothing to return
 
-  // As of the last turn: whether heartbeats are waited for, which fetch tasks.
+  // Whether tasks wait for heartbeats to fetch them, as of the last turn.
   std::atomic<bool> tasks_wait_{false};
   Mutex mutex_;
   std::deque<Item> queue_ ABSL_GUARDED_BY(mutex_);
   bool turn_posted_ ABSL_GUARDED_BY(mutex_) = false;
-  bool tick_asked_ ABSL_GUARDED_BY(mutex_) = false;  // since the last turn, by what waits for it
+  bool tick_asked_ ABSL_GUARDED_BY(mutex_) = false;  // since the last turn, by an item that waits for the tick
 
   Strand strand_;
   StrandTimer tick_;

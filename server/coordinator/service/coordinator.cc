@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/runtime/thread_pool.h"
+#include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "net/channel.h"
 #include "server/common/bind_check.h"
@@ -21,15 +22,17 @@ namespace penstock {
 namespace {
 
 constexpr auto kShutdownGrace = std::chrono::seconds(1);
+// Two threads of the coordinator, and those of gRPC.
+constexpr int kThreads = 12;
 
 }  // namespace
 
-// In the order of their making; what comes later uses what comes earlier.
+// In order of construction; each part uses earlier ones.
 struct Coordinator::Parts {
   std::optional<StateDir> dir;
   std::unique_ptr<Store> store;
   std::unique_ptr<IndexBlobs> blobs;
-  std::unique_ptr<ThreadPool> control;  // the loop's alone: its commits wait for the disk
+  std::unique_ptr<ThreadPool> control;  // used only by the loop, because its commits wait for the disk
   std::unique_ptr<ControlLoop> loop;
   std::unique_ptr<ThreadPool> files;
   std::unique_ptr<CoordinatorService> service;
@@ -50,6 +53,7 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Start(const Coordinato
   }
   PS_RETURN_IF_ERROR(CheckPlaintextBind(options.listen, options.insecure));
   PS_ASSIGN_OR_RETURN(const Address listen, ParseAddress(options.listen));
+  PS_RETURN_IF_ERROR(CheckThreads(kThreads, "a coordinator"));
 
   auto parts = std::make_unique<Parts>();
   PS_ASSIGN_OR_RETURN(parts->dir, StateDir::Open(options.state_dir, "coordinator"));
@@ -91,8 +95,8 @@ void Coordinator::Shutdown() {
   if (parts_->down) return;
   parts_->down = true;
   parts_->loop->ReleaseWatches();
-  // Calls that are under way are answered as long as the grace lasts; then file work that has not begun is dropped,
-  // which answers its calls.
+  // Calls in progress are answered within the grace period. After that, file work that has not begun is dropped, which
+  // answers its calls.
   parts_->running.server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
   parts_->files->Stop();
   parts_->running.server->Wait();

@@ -11,10 +11,10 @@
 namespace penstock {
 
 struct CoordinatorOptions {
-  std::string listen = "127.0.0.1:7070";  // HOST:PORT; port 0: any free one
-  // Made when needed: coordinator.lock, coordinator.db (SQLite) and indexes/content/.
+  std::string listen = "127.0.0.1:7070";  // HOST:PORT; port 0: any free port
+  // Created if needed. Contains coordinator.lock, coordinator.db (SQLite) and indexes/content/.
   std::string state_dir;
-  bool insecure = false;  // plaintext on other addresses than loopback is allowed
+  bool insecure = false;  // allow plaintext on addresses other than loopback
   uint32_t heartbeat_ms = 1000;
   uint32_t dead_after_ms = 3000;  // at least twice heartbeat_ms
 };
@@ -22,18 +22,19 @@ struct CoordinatorOptions {
 // Thread-safe.
 class Coordinator {
  public:
-  // Serves when it returns. Everything that can go wrong is said here, with nothing left running: a busy port, a state
-  // directory that is used by another coordinator or cannot be written, a damaged store, plaintext on a network.
+  // Starts the coordinator, which serves when this returns. Returns every startup error, with nothing left running: a
+  // busy port, a state directory that another coordinator uses or that is not writable, a damaged store, plaintext on a
+  // network.
   static absl::StatusOr<std::unique_ptr<Coordinator>> Start(const CoordinatorOptions& options);
 
-  // Shutdown().
+  // Calls Shutdown().
   ~Coordinator();
 
   int port() const;
-  std::string address() const;  // HOST:PORT that it listens on
+  std::string address() const;  // HOST:PORT of the listening socket
 
-  // Answers what has come, lets watchers go, stores what is to be stored, and stops listening. Returns when nothing
-  // runs any more (within about two seconds). The second call does nothing.
+  // Answers received requests, ends watches, stores pending facts, and stops listening. Returns when nothing runs,
+  // within about two seconds. A second call does nothing.
   void Shutdown();
 
  private:

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "net/grpc_status.h"
+#include "net/session_label.h"
 
 namespace penstock {
 namespace {
@@ -15,14 +16,14 @@ absl::Status Busy() { return absl::ResourceExhaustedError("the coordinator has t
 
 constexpr size_t kMaxWaitingFileWork = 256;
 
-// The caller's deadline, by the loop's clock.
+// Returns the caller's deadline as a time of the loop's clock.
 Nanos DeadlineOf(const grpc::CallbackServerContext* context) {
   const auto left = context->deadline() - std::chrono::system_clock::now();
   if (left > std::chrono::hours(24)) return ControlLoop::kNoDeadline;
   return Clock::Real()->Now() + std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
 }
 
-// Finishes the call in any case: file work may be dropped before its turn.
+// Finishes the call in any case, because file work may be dropped before its turn.
 class FileCall {
  public:
   explicit FileCall(grpc::ServerUnaryReactor* reactor) : reactor_(reactor) {}
@@ -37,7 +38,7 @@ class FileCall {
   grpc::ServerUnaryReactor* reactor_;
 };
 
-// The answer's bytes on the wire, without a copy.
+// Returns the answer's bytes in wire format, without a copy.
 grpc::ByteBuffer BufferOf(const std::shared_ptr<const WatchAnswer>& answer) {
   auto* held = new std::shared_ptr<const WatchAnswer>(answer);
   const grpc::Slice slice(
@@ -46,7 +47,7 @@ grpc::ByteBuffer BufferOf(const std::shared_ptr<const WatchAnswer>& answer) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-// A long poll: lives until gRPC is done with it, and tells the loop when the caller has gone.
+// A long poll. It lives until gRPC is done with it, and cancels the watch when the caller disconnects.
 class WatchReactor final : public grpc::ServerUnaryReactor {
  public:
   WatchReactor(ControlLoop* loop, uint64_t id) : loop_(loop), id_(id) {}
@@ -178,7 +179,7 @@ grpc::ServerUnaryReactor* CoordinatorService::GetTrace(Context* context, const v
   return reactor;
 }
 
-// Answered here, by gRPC's thread: the time that is told is to be that of coming and going.
+// Answered on gRPC's thread, so that the times in the reply are the times of receipt and sending.
 grpc::ServerUnaryReactor* CoordinatorService::PutTrace(Context* context, const v1::PutTraceRequest* request,
                                                        v1::PutTraceReply* reply) {
   Reactor* reactor = context->DefaultReactor();
@@ -204,7 +205,7 @@ grpc::ServerUnaryReactor* CoordinatorService::Watch(Context* context, const grpc
   const uint64_t id = next_watch_.fetch_add(1);
   Reactor* reactor = new WatchReactor(loop_, id);
   v1::WatchRequest asked;
-  grpc::ByteBuffer bytes(*request);  // parsing takes from it
+  grpc::ByteBuffer bytes(*request);  // a copy, because parsing consumes it
   if (!grpc::SerializationTraits<v1::WatchRequest>::Deserialize(&bytes, &asked).ok()) {
     reactor->Finish(ToGrpc(absl::InvalidArgumentError("Watch: the request is no WatchRequest")));
     return reactor;
@@ -229,6 +230,11 @@ grpc::ServerUnaryReactor* CoordinatorService::Heartbeat(Context* context, const 
 
 grpc::ServerUnaryReactor* CoordinatorService::ReportTask(Context* context, const v1::ReportTaskRequest* request,
                                                          v1::ReportTaskReply* reply) {
+  return ApplyToState(context, request, reply);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::ReportRecords(Context* context, const v1::ReportRecordsRequest* request,
+                                                            v1::ReportRecordsReply* reply) {
   return ApplyToState(context, request, reply);
 }
 
@@ -278,12 +284,18 @@ grpc::ServerUnaryReactor* CoordinatorService::OpenSession(Context* context, cons
 
 grpc::ServerUnaryReactor* CoordinatorService::ReportSession(Context* context, const v1::ReportSessionRequest* request,
                                                             v1::ReportSessionReply* reply) {
-  return ApplyToState(context, request, reply,
-                      [this, request, reply] { AddTraces(request->session_id(), reply->mutable_traces()); });
+  return ApplyToState(context, request, reply, [this, request, reply] {
+    AddTraces(SessionLabel(request->session_id()), reply->mutable_traces());
+  });
 }
 
 grpc::ServerUnaryReactor* CoordinatorService::CloseSession(Context* context, const v1::CloseSessionRequest* request,
                                                            v1::CloseSessionReply* reply) {
+  return ApplyToState(context, request, reply);
+}
+
+grpc::ServerUnaryReactor* CoordinatorService::JudgeRecords(Context* context, const v1::JudgeRecordsRequest* request,
+                                                           v1::JudgeRecordsReply* reply) {
   return ApplyToState(context, request, reply);
 }
 

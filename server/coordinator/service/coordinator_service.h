@@ -1,5 +1,4 @@
-// The coordinator's RPCs: each becomes an event or a question for the control loop, or a piece of file work. Nothing
-// blocks in a reactor.
+// The coordinator's RPCs. Each is an event or a query for the control loop, or file work. No reactor blocks.
 #ifndef PENSTOCK_SERVER_COORDINATOR_SERVICE_COORDINATOR_SERVICE_H_
 #define PENSTOCK_SERVER_COORDINATOR_SERVICE_COORDINATOR_SERVICE_H_
 
@@ -17,10 +16,10 @@
 
 namespace penstock {
 
-// Watch is raw: one encoded answer serves all who are told the same.
+// Watch is raw, so that one encoded answer serves all watchers with the same reply.
 class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_Watch<v1::Coordinator::CallbackService> {
  public:
-  // All outlive the service and the server that it is registered with.
+  // All arguments must outlive the service and its server.
   CoordinatorService(ControlLoop* loop, IndexBlobs* blobs, ThreadPool* files)
       : loop_(loop), blobs_(blobs), files_(files) {}
 
@@ -41,23 +40,25 @@ class CoordinatorService final : public v1::Coordinator::WithRawCallbackMethod_W
   Reactor* RegisterWorker(Context*, const v1::RegisterWorkerRequest*, v1::RegisterWorkerReply*) override;
   Reactor* Heartbeat(Context*, const v1::HeartbeatRequest*, v1::HeartbeatReply*) override;
   Reactor* ReportTask(Context*, const v1::ReportTaskRequest*, v1::ReportTaskReply*) override;
+  Reactor* ReportRecords(Context*, const v1::ReportRecordsRequest*, v1::ReportRecordsReply*) override;
   Reactor* PutIndex(Context*, const v1::PutIndexRequest*, v1::PutIndexReply*) override;
   Reactor* GetIndex(Context*, const v1::GetIndexRequest*, v1::GetIndexReply*) override;
   Reactor* OpenSession(Context*, const v1::OpenSessionRequest*, v1::OpenSessionReply*) override;
   Reactor* ReportSession(Context*, const v1::ReportSessionRequest*, v1::ReportSessionReply*) override;
   Reactor* CloseSession(Context*, const v1::CloseSessionRequest*, v1::CloseSessionReply*) override;
+  Reactor* JudgeRecords(Context*, const v1::JudgeRecordsRequest*, v1::JudgeRecordsReply*) override;
 
  private:
   template <typename Req, typename Rep>
   Reactor* ApplyToState(Context* context, const Req* request, Rep* reply);
-  // The same; a reply that is given also gets what `add` adds.
+  // Same, and calls `add` after a successful reply is set.
   template <typename Req, typename Rep, typename Add>
   Reactor* ApplyToState(Context* context, const Req* request, Rep* reply, Add add);
   template <typename Ask>
   Reactor* ReadState(Context* context, Ask ask);
   template <typename Work>
   Reactor* WithFiles(Context* context, Work work);
-  // Tells a process of the traces there are.
+  // Adds the traces that have not ended to a reply for the process.
   void AddTraces(const std::string& process, google::protobuf::RepeatedPtrField<v1::TraceOrder>* orders);
   absl::Status FindIndex(const v1::GetIndexRequest& request, v1::GetIndexReply* reply);
 

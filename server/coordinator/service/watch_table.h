@@ -1,5 +1,5 @@
-// Who waits for what: long polls by the job that they follow and by the time at which they end, so that a change costs
-// those whom it concerns, and a poll that ends without one costs next to nothing. Plain state.
+// Long polls, by the job that they follow and by the time at which they end. A change costs time only for the watches
+// that it concerns, and a poll that ends empty costs almost nothing. Plain state.
 #ifndef PENSTOCK_SERVER_COORDINATOR_SERVICE_WATCH_TABLE_H_
 #define PENSTOCK_SERVER_COORDINATOR_SERVICE_WATCH_TABLE_H_
 
@@ -18,19 +18,19 @@ namespace penstock {
 
 class WatchTable {
  public:
-  // Follows `job`, or all jobs where it is "", until `due`. It is to be looked at.
+  // Adds a watch of `job`, or of all jobs if it is "", until `due`, and marks it for a check.
   void Add(uint64_t id, const std::string& job, Nanos due);
   void Remove(uint64_t id);
 
-  // Those who follow the job, or all jobs, are to be looked at.
+  // Marks the watches of the job and of all jobs for a check.
   void JobChanged(const std::string& job);
-  // Those who follow all jobs are to be looked at.
+  // Marks the watches of all jobs for a check.
   void WakeAllJobs();
 
-  // One that is to be looked at, each once; those who have waited longest first.
+  // Returns a watch that is marked for a check, and unmarks it. The watch that was marked first comes first.
   std::optional<uint64_t> TakeConcerned();
-  // One whose time is over, and which nothing concerns that it was not looked at for: it ends empty. One that is to be
-  // looked at is left to TakeConcerned, lest it miss what it is to be looked at for.
+  // Removes and returns an unmarked watch that is due, which ends empty. It leaves marked watches to TakeConcerned, so
+  // that they do not miss a change.
   std::optional<uint64_t> TakeDue(Nanos now);
   bool IsDue(uint64_t id, Nanos now) const;
 
@@ -47,8 +47,8 @@ class WatchTable {
 
   std::unordered_map<uint64_t, Watch> watches_;
   std::unordered_map<std::string, std::set<uint64_t>> by_job_;
-  std::set<std::pair<Nanos, uint64_t>> by_due_;  // without those that are to be looked at
-  std::deque<uint64_t> concerned_;               // and some that are there no more
+  std::set<std::pair<Nanos, uint64_t>> by_due_;  // without marked watches
+  std::deque<uint64_t> concerned_;               // also has some removed ones
 };
 
 }  // namespace penstock

@@ -1,6 +1,6 @@
-// When the processes of a fleet speak next. Each of them wakes several of gRPC's threads, unless they are awake
-// already: what comes together costs the coordinator less than half of what comes evenly. So they are all told the same
-// moments, a bounded number of them each. Pure.
+// Schedules the next report of each process of a fleet. A report wakes several gRPC threads of the coordinator unless
+// they are awake already. Reports that arrive together cost the coordinator less than half as much as evenly spread
+// ones. Processes therefore share report times, up to a bounded number of processes for each time. Pure.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_BEAT_RHYTHM_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_BEAT_RHYTHM_H_
 
@@ -11,18 +11,20 @@
 
 namespace penstock {
 
-// Processes that speak at one moment; more have moments of their own, evenly in the period.
+// Processes that share one report time. A larger fleet gets several report times, evenly spaced within the period.
 inline constexpr size_t kSpeakersAtOnce = 500;
 
-// In a fleet of so many processes they speak less often.
+// A fleet of more processes than this reports less often.
 inline constexpr size_t kManySpeakers = 100;
 
-// How often each of `speakers` speaks. Few: as `asked`. Many: 1.5 times as seldom, but at least twice in the time after
-// which silence is death.
+// Returns the interval between two reports of a process. For at most kManySpeakers `speakers` it is `asked`. For more
+// it is 1.5 times `asked`, but at most half of `dead_after`, after which the coordinator counts a silent process as
+// dead. It is never less than `asked`.
 Nanos BeatPeriod(size_t speakers, Nanos asked, Nanos dead_after);
 
-// From `now` to the next moment of `who`, one of `speakers` that speak once in each `period`: more than a quarter of
-// the period and at most five quarters of it, and one period for all who came in time. `period` is positive.
+// Returns the time from `now` to the next report of `who`, one of `speakers` processes that each report once per
+// `period`. The result is more than a quarter of the period and at most five quarters of it. A process that reported on
+// time waits one period. `period` is positive.
 Nanos UntilNextBeat(Nanos now, Nanos period, size_t speakers, std::string_view who);
 
 }  // namespace penstock

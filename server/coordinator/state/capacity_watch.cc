@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-// Measurements of a worker that became faster are averaged over about this time.
+// Time constant of the average over the measurements of a worker that became faster.
 constexpr double kSmooth = 1.0 * kSecond;
 
 bool Known(double rate) { return std::isfinite(rate) && rate > 0 && rate < 1e12; }
@@ -35,8 +35,9 @@ std::map<std::string, double> CapacityWatch::Look(Nanos now, const std::vector<W
     used.push_back(Known(worker.used) ? worker.used : per_thread * std::max(worker.threads, 1.0));
   }
 
-  // How the measured capacities stand to those in use, on the whole: the median by weight, so that a few that are slow
-  // or fast do not count. Of equal halves the faster: where one of two is slow, it is that one.
+  // The common ratio of measured capacity to used capacity is the weighted median, so a few slow or fast workers do not
+  // count. If two halves are equal, the faster one counts: if one of two workers is slow, the slow one is out of
+  // balance.
   std::vector<std::pair<double, double>> ratios;  // ratio, weight
   double weight = 0;
   bool any_saturated = false;
@@ -55,7 +56,7 @@ std::map<std::string, double> CapacityWatch::Look(Nanos now, const std::vector<W
   }
 
   bool cut = false, raise = false;
-  std::vector<double> next(workers.size());  // 0: as it was, on today's scale
+  std::vector<double> next(workers.size());  // 0: unchanged, on the current scale
   for (size_t i = 0; i < workers.size(); ++i) {
     const Worker& worker = workers[i];
     History& history = history_[worker.id];
@@ -83,7 +84,7 @@ std::map<std::string, double> CapacityWatch::Look(Nanos now, const std::vector<W
       raise = true;
       next[i] = history.fast;
     }
-    // It has so little that it gets no rows at all, and nothing new can be known of it.
+    // The worker has too few rows to get any requests, so no measurement can show that it recovered.
     const bool idle = history.cut && !fast && worker.owing < 0.01 && any_saturated;
     if (since(idle, &history.idle_since) >= After(options_.probe_after, history.relapses)) {
       raise = true;
@@ -91,7 +92,7 @@ std::map<std::string, double> CapacityWatch::Look(Nanos now, const std::vector<W
     }
   }
   for (auto it = history_.begin(); it != history_.end();) {
-    // One that left a while ago begins anew.
+    // A worker that left long ago starts without history.
     it = it->second.looked + 10000 < looks_ ? history_.erase(it) : std::next(it);
   }
   if (!cut && !raise) return {};

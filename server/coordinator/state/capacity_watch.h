@@ -1,4 +1,5 @@
-// When the shares of workers follow what they can make: cut soon, given back with care. Pure state.
+// Decides when the shares of workers follow their measured capacities. It cuts a share soon and raises a share
+// cautiously. Pure state.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_CAPACITY_WATCH_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_CAPACITY_WATCH_H_
 
@@ -12,20 +13,21 @@
 namespace penstock {
 
 struct CapacityOptions {
-  // A worker whose capacity, against what its share was made for, differs from the others' by more than this fraction
-  // is out of balance. Less is noise.
+  // A worker is out of balance if its ratio of measured capacity to share capacity differs from that of the others by
+  // more than this fraction. Smaller differences are noise.
   double imbalance = 0.25;
-  // A worker that owes rows for less than this part of the time holds nobody up: ranges do not move for the sake of a
-  // job that a link holds back. (Rows are granted in bursts, so that a worker behind a slow trainer owes them too, for
-  // seconds: such a one is told by its trainers, who do not wait.)
+  // A worker that owes rows for less than this fraction of the time delays no trainer. Ranges do not move for a job
+  // that a link limits. Rows are granted in bursts, so a worker with a slow trainer also owes rows for seconds. The
+  // trainers of such a worker report that they do not wait.
   double saturated = 0.6;
-  Nanos cut_after = 2500 * kMillisecond;  // out of balance without a break
-  // A worker that has become faster, or has nothing to show it with, gets more after so long; doubled, up to the
-  // most, each time that this turns out wrong, and forgiven when it has not for that most.
+  Nanos cut_after = 2500 * kMillisecond;  // of imbalance without a break
+  // A worker that became faster gets a larger share after `raise_after`. A worker that owes no rows after a cut gets
+  // one after `probe_after`. Each raise that a cut follows within `most` doubles these times, up to `most`. They are
+  // reset once `most` has passed since the last raise.
   Nanos raise_after = 5 * kSecond;
   Nanos probe_after = 20 * kSecond;
   Nanos most = 300 * kSecond;
-  double least_share = 0.05;  // of the mean capacity: a slow worker keeps rows to be measured by
+  double least_share = 0.05;  // fraction of the mean capacity; a slow worker keeps enough rows to be measured
 };
 
 class CapacityWatch {
@@ -35,12 +37,13 @@ class CapacityWatch {
   struct Worker {
     std::string id;
     double threads = 1;
-    double used = 0;      // the capacity that its share was made for; 0: none, as good as others with so many threads
+    // Capacity that its share is based on. 0: none, so its threads count as much as those of other workers.
+    double used = 0;
     double measured = 0;  // rows per second; 0: unknown
-    double owing = 0;     // part of the time in which it owed rows; 0 where no trainer waits
+    double owing = 0;     // fraction of the time in which it owed rows; 0 if no trainer waits
   };
-  // Capacities to make shares with from now on, of all workers with one: not empty only when the shares should change.
-  // `now` must not go back. To be asked a few times a second, with all live workers.
+  // Returns the capacities of all workers that have one, to base new shares on. Returns an empty map if the shares
+  // should not change. `now` must not decrease. Call it a few times a second, with all live workers.
   std::map<std::string, double> Look(Nanos now, const std::vector<Worker>& workers);
 
  private:
@@ -48,13 +51,13 @@ class CapacityWatch {
     Nanos slow_since = -1;
     Nanos fast_since = -1;
     Nanos idle_since = -1;
-    double fast = 0;  // what it measured meanwhile, the latest weighing most
+    double fast = 0;  // smoothed measurement since fast_since
     bool cut = false;
     Nanos raised_at = -1;
     int relapses = 0;
     uint64_t looked = 0;
   };
-  // What `from` has become after it turned out wrong so many times.
+  // Returns `from`, doubled for each relapse, and at most `most`.
   Nanos After(Nanos from, int relapses) const;
 
   const CapacityOptions options_;

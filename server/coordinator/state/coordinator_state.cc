@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kRememberedRemovals = 1024;
 
-// What a worker says of itself is kept until its next heartbeat.
+// Bounds the error list of a load, because the coordinator keeps the load until the worker's next heartbeat.
 void ShortenTroubles(v1::WorkerLoad* load) {
   constexpr int kMost = 16;
   constexpr size_t kMostBytes = 1024;
@@ -49,10 +49,11 @@ void SetReply(absl::Status status, Effects* effects) {
 
 }  // namespace
 
-CoordinatorState::CoordinatorState(const StateOptions& options, Nanos now, uint64_t term)
+CoordinatorState::CoordinatorState(const StateOptions& options, Nanos now, uint64_t term, bool restarted)
     : options_(options),
       term_(term),
       started_(now),
+      restarted_(restarted),
       revision_((term << 32) | 1),
       workers_(options),
       board_((term << 32) | 1),
@@ -61,7 +62,7 @@ CoordinatorState::CoordinatorState(const StateOptions& options, Nanos now, uint6
 
 absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& options, Nanos now, uint64_t term,
                                                            const v1::StoredState& stored) {
-  CoordinatorState state(options, now, term);
+  CoordinatorState state(options, now, term, stored.term() != 0);
   for (const v1::StoredWorker& worker : stored.workers()) state.workers_.Restore(now, worker);
   for (const v1::StoredJob& job : stored.jobs()) {
     JobEntry& entry = state.jobs_[job.job().name()];
@@ -92,6 +93,17 @@ absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& o
     if (found == state.jobs_.end()) continue;
     for (const v1::BadRecord& record : bad.records()) found->second.quarantine.Add(record);
   }
+  for (const v1::StoredDecisions& decisions : stored.decisions()) {
+    auto found = state.jobs_.find(decisions.job());
+    if (found == state.jobs_.end()) continue;
+    JobEntry& entry = found->second;
+    for (const v1::BadRecord& record : decisions.records()) {
+      entry.decisions.Add(record.record());
+      if (!record.by_reader() || !entry.ready() || entry.quarantine.Contains(record.record())) continue;
+      entry.inquiries.Confirm(now, record.record());
+      state.inquiring_.insert(entry.job.name());
+    }
+  }
   Consequences out;
   for (auto& [name, entry] : state.jobs_) {
     if (entry.ready()) {
@@ -114,11 +126,12 @@ absl::StatusOr<CoordinatorState> CoordinatorState::Restore(const StateOptions& o
   return state;
 }
 
-Effects CoordinatorState::Apply(const Event& event) {
+Effects CoordinatorState::Apply(const Event& event, const StoreFacts& store) {
   Consequences out;
+  if (store != nullptr) out.store = &store;
   Effects effects = Dispatch(event, &out);
   Settle(event.now, &out);
-  // The reply was made before views and waiting notes were brought up to date.
+  // Views and waiting notes may have changed since the reply was built.
   if (auto* submit = std::get_if<v1::SubmitReply>(&effects.reply); submit && effects.status.ok()) {
     auto found = jobs_.find(submit->job().name());
     if (found != jobs_.end()) {
@@ -147,6 +160,7 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
     if (now - last_check_ >= options_.heartbeat / 4) {
       last_check_ = now;
       CheckTasks(now, out);
+      AdvanceAllInquiries(now, out);
     }
   } else if (auto* submit = std::get_if<v1::SubmitRequest>(&event.request)) {
     SetReply(Submit(*submit, out), &effects);
@@ -183,11 +197,15 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
     }
     effects.reply = std::move(reply);
   } else if (auto* report = std::get_if<v1::ReportTaskRequest>(&event.request)) {
-    effects.reply = ReportTask(now, *report, out);
+    SetReply(ReportTask(now, *report, out), &effects);
+  } else if (auto* records = std::get_if<v1::ReportRecordsRequest>(&event.request)) {
+    effects.reply = ReportRecords(*records, out);
   } else if (auto* open = std::get_if<v1::OpenSessionRequest>(&event.request)) {
-    SetReply(OpenSession(now, *open), &effects);
+    SetReply(OpenSession(now, *open, event.new_session_id), &effects);
   } else if (auto* progress = std::get_if<v1::ReportSessionRequest>(&event.request)) {
     effects.reply = ReportSession(now, *progress, out);
+  } else if (auto* judge = std::get_if<v1::JudgeRecordsRequest>(&event.request)) {
+    SetReply(JudgeRecords(now, *judge, out), &effects);
   } else if (auto* close = std::get_if<v1::CloseSessionRequest>(&event.request)) {
     if (close->has_last()) ReportSession(now, close->last(), out);
     sessions_.Close(close->session_id());
@@ -196,7 +214,7 @@ Effects CoordinatorState::Dispatch(const Event& event, Consequences* out) {
   return effects;
 }
 
-// Brings everything in line with what an event has changed.
+// Updates the state that depends on the event's changes.
 void CoordinatorState::Settle(Nanos now, Consequences* out) {
   if (out->membership) {
     for (const std::string& holder : board_.Holders()) {
@@ -206,8 +224,9 @@ void CoordinatorState::Settle(Nanos now, Consequences* out) {
       }
     }
     RefreshViews(out);
-    // A new worker may take what waits; it learns of it by its first heartbeat.
+    // A new worker may take waiting tasks. Its first heartbeat fetches them.
     CheckTasks(now, out);
+    AdvanceAllInquiries(now, out);
   }
   if (out->wake_workers) {
     ++revision_;
@@ -240,13 +259,12 @@ absl::Status CoordinatorState::NoSuchJob(const std::string& name) const {
                                                 "; there are: ", absl::StrJoin(names, ", ")));
 }
 
-void CoordinatorState::RemoveJob(const std::string& name, Consequences* out) {
+void CoordinatorState::RemoveJob(const std::string& name) {
   DropNext(&jobs_.at(name));
   board_.EraseJob(jobs_.at(name).job.uid());
   sessions_.CloseJob(name);
   ForgetJob(jobs_.at(name));
   jobs_.erase(name);
-  out->facts.emplace_back().set_delete_job(name);
   removed_.emplace_back(++revision_, name);
   news_.jobs.insert(name);
   if (removed_.size() > kRememberedRemovals) removed_.pop_front();

@@ -1,14 +1,14 @@
-// The coordinator's decisions, as plain state: Apply(event) -> effects. It has no clock, thread,
-// lock, socket or file; time comes with the events. Not thread-safe.
+// The coordinator's decisions, as plain state: Apply(event) -> effects. It has no clock, thread, lock, socket or file;
+// each event contains the time. Not thread-safe.
 //
-// Preparation of a job, as tasks for workers:
+// Workers prepare a job by tasks:
 //   PREPARE (expand the globs, build the pipeline) -> INDEX of every shard, on all workers at once
 //   -> PROBE (make the first row) -> READY
-// An error of the job fails it at once. An error of a worker is tried on others, then fails the job
-// and names the worker. What a worker that dies had is handed to others.
+// An error of the job fails it at once. After an error of a worker, other workers try the task; if they fail too, the
+// job fails with an error that names the worker. Tasks of a worker that dies go to other workers.
 //
-// What is submitted in the place of a READY job is prepared beside it (JobEntry::next) and takes its
-// place when it is READY; when it fails the job goes on, and says so.
+// A submission that replaces a READY job is prepared while that job continues (JobEntry::next). It replaces the job
+// when it is READY. If it fails, the job continues and its status reports the failure.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_COORDINATOR_STATE_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_COORDINATOR_STATE_H_
 
@@ -17,8 +17,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/coordinator/state/events.h"
@@ -32,59 +34,65 @@ namespace penstock {
 
 class CoordinatorState {
  public:
-  // `stored`: what the store holds. `term`: of this coordinator, larger than any before; it begins
-  // every id and revision, so that nothing is mistaken for something older. DataLoss when the
-  // stored facts contradict themselves.
+  // Restores the state from `stored`, the facts of the store. `term` is this coordinator's term, larger than any
+  // earlier one. It is the upper part of every id and revision, so that none equals an older one. Returns DataLoss if
+  // the stored facts contradict each other.
   //
-  // Jobs that were PREPARING begin again. The last views stand for dead_after: until then workers
-  // of the store count as live, and workers that are in no view get no ranges of a job that has
-  // one.
+  // Jobs that were PREPARING are prepared again. The last views stay valid for dead_after. Until then, stored workers
+  // count as live, and workers that are in no view get no ranges of a job that has one.
   static absl::StatusOr<CoordinatorState> Restore(const StateOptions& options, Nanos now, uint64_t term,
                                                   const v1::StoredState& stored);
 
-  // Never fails as a whole: a request that cannot be granted has effects with an error.
-  Effects Apply(const Event& event);
+  // Applies an event. It never fails as a whole: the effects of a rejected request contain an error.
+  //
+  // Before a job is submitted, replaced, cancelled, deleted or READY, Apply calls `store` with the facts of that
+  // change. If `store` fails, the state stays unchanged and the effects contain its error. If `store` is null, the
+  // effects contain these facts.
+  Effects Apply(const Event& event, const StoreFacts& store = nullptr);
 
-  // What is newer than the request knows; nullopt when nothing is. A revision of another
-  // coordinator's counts as none. NotFound lists the jobs there are.
+  // Returns the changes since the revision that the request knows, or nullopt if there are none. A revision of another
+  // coordinator counts as none. A NotFound error lists the existing jobs.
   absl::StatusOr<std::optional<v1::WatchReply>> Watch(const v1::WatchRequest& request) const;
-  // Grows with everything that a watcher could want to know.
+  // Returns the revision, which grows with every change that a watcher may report.
   uint64_t revision() const { return revision_; }
-  // Whom the events since the last call concern: nobody else's watch has another answer now.
+  // Watchers that the events since the last call concern. The answers of all other watches are unchanged.
   struct News {
-    std::set<std::string> jobs;  // their watchers, and those of all jobs
-    bool workers = false;        // those of all jobs
+    std::set<std::string> jobs;  // the watchers of these jobs, and the watchers of all jobs
+    bool workers = false;        // the watchers of all jobs
   };
   News TakeNews() { return std::exchange(news_, {}); }
 
-  // Whether there is work for workers that none has fetched yet.
-  bool HasWaitingTasks() const { return board_.HasWaiting(); }
+  // Returns whether some task or check waits for a worker to fetch it.
+  bool HasWaitingTasks() const;
 
-  // With its snapshot; nullopt where there is none.
+  // Returns the job with its snapshot, or nullopt if there is no such job.
   std::optional<v1::Job> FindJob(const std::string& name) const;
 
   v1::StatusReply Status(Nanos now) const;
-  // NotFound lists the jobs there are.
+  // A NotFound error lists the existing jobs.
   absl::StatusOr<v1::ListShardsReply> ListShards(const v1::ListShardsRequest& request) const;
   absl::StatusOr<v1::QuarantineReply> GetQuarantine(const v1::QuarantineRequest& request) const;
-  // What holds a job back. NotFound lists the jobs there are; FailedPrecondition: it is not READY, or nobody reads it.
+  // Explains what limits the job. A NotFound error lists the existing jobs. Returns FailedPrecondition if the job is
+  // not READY or has no reader.
   absl::StatusOr<v1::ExplainReply> Explain(const v1::ExplainRequest& request, Nanos now) const;
-  // The live workers that serve a job, and its readers. The errors of Explain; FailedPrecondition: no worker is live.
+  // Returns the live workers that serve the job, and its readers. Fails as Explain does, and with FailedPrecondition if
+  // no worker is live.
   absl::StatusOr<std::vector<TraceParty>> TraceParties(const std::string& job, Nanos now) const;
-  // Within this time every process has spoken and heard the answer: trainers, and workers that beat as often.
+  // Returns the time within which every trainer has reported and received the answer. It holds for workers too, if
+  // their heartbeats are as frequent.
   Nanos AllToldWithin() const;
 
  private:
-  CoordinatorState(const StateOptions& options, Nanos now, uint64_t term);
+  CoordinatorState(const StateOptions& options, Nanos now, uint64_t term, bool restarted);
 
   // coordinator_state.cc
   Effects Dispatch(const Event& event, Consequences* out);
   void Settle(Nanos now, Consequences* out);
   absl::Status NoSuchJob(const std::string& name) const;
-  // The submission that the task is for. There is one: its tasks go with it.
+  // Returns the submission that the task belongs to. It exists, because removing a submission removes its tasks.
   const JobEntry& SubmissionOf(const v1::Task& task) const;
   JobEntry* SubmissionOf(const v1::Task& task);
-  // Calls f(JobEntry*) for each job and what is to take its place.
+  // Calls f(JobEntry*) for each job and for each submission that is to replace one.
   template <typename F>
   void ForEachSubmission(const F& f) {
     for (auto& [name, entry] : jobs_) {
@@ -95,36 +103,45 @@ class CoordinatorState {
   uint64_t NextId() { return (term_ << 32) | ++ids_; }
 
   // state_watch.cc
-  // Has watchers told of the job, as it is now.
+  // Marks the job as changed, so that its watchers receive it.
   void TouchJob(JobEntry* entry);
-  // Before the entry goes.
+  // Removes the job's revision. Call it before the entry is removed.
   void ForgetJob(const JobEntry& entry);
-  // What one lacks of the job who has what there was at `base_revision` (0: what `held` says).
+  // Returns the changes of the job since `base_revision`; if that is 0, since `held`.
   v1::JobUpdate WhatIsNew(const JobEntry& entry, uint64_t base_revision, const v1::HeldJob& held) const;
 
   // state_jobs.cc
   absl::StatusOr<v1::SubmitReply> Submit(const v1::SubmitRequest& request, Consequences* out);
   absl::Status Cancel(const v1::CancelRequest& request, Consequences* out);
   absl::Status Delete(const v1::DeleteRequest& request, Consequences* out);
-  v1::SubmitReply SubmitInPlaceOf(JobEntry* there, const v1::SubmitRequest& request, Consequences* out);
+  absl::StatusOr<v1::SubmitReply> SubmitInPlaceOf(JobEntry* there, const v1::SubmitRequest& request, Consequences* out);
   void DropNext(JobEntry* entry);
-  JobEntry* TakeItsPlace(JobEntry* next, Consequences* out);  // where the job is then
-  void RemoveJob(const std::string& name, Consequences* out);
-  void StopJob(JobEntry* entry, v1::JobState state, const std::string& error, Consequences* out);
-  absl::Status MakeRoomForJob(Consequences* out);
+  JobEntry* TakeItsPlace(JobEntry* next);  // returns the job's entry after the replacement
+  void RemoveJob(const std::string& name);
+  // Stops the job as FAILED, and stores that.
+  void FailJob(JobEntry* entry, const std::string& error, Consequences* out);
+  void StopJob(JobEntry* entry, v1::JobState state, const std::string& error);
+  // Returns the name of the ended job to remove for a new one, or "" if there is room. Returns ResourceExhausted if no
+  // job has ended.
+  absl::StatusOr<std::string> FindJobToForget() const;
+  // Returns the job in its stored form, with `next`, the submission that replaces it. `next` may be null.
+  static v1::StoredJob ToStored(const JobEntry& entry, const JobEntry* next);
   void StoreJob(const JobEntry& entry, Consequences* out) const;
+  // Stores the facts so far. Call it before they take effect. After an error the caller must not change the state.
+  static absl::Status StoreNow(Consequences* out);
 
   // state_preparation.cc
   void StartPreparation(JobEntry* entry, Consequences* out);
-  v1::ReportTaskReply ReportTask(Nanos now, const v1::ReportTaskRequest& request, Consequences* out);
-  void TaskFailed(JobEntry* entry, BoardTask* task, const std::string& worker, int code, const std::string& message,
-                  bool worker_at_fault, Consequences* out);
+  absl::StatusOr<v1::ReportTaskReply> ReportTask(Nanos now, const v1::ReportTaskRequest& request, Consequences* out);
+  void TaskFailed(JobEntry* entry, BoardTask* task, const v1::ReportTaskRequest& report, Consequences* out);
+  // Sets the shortage in the job's waiting note. "" clears it.
+  void SetShortage(JobEntry* entry, std::string text);
   absl::Status Prepared(JobEntry* entry, const v1::ReportTaskRequest& report, Consequences* out);
   absl::Status Indexed(JobEntry* entry, const BoardTask& task, const v1::Shard& shard, Consequences* out);
   absl::Status StartProbe(JobEntry* entry, Consequences* out);
-  void BecomeReady(JobEntry* entry, Consequences* out);
+  absl::Status BecomeReady(JobEntry* entry, Consequences* out);
   absl::Status FillDerived(JobEntry* entry) const;
-  // Whether the worker may do this task at all.
+  // Returns whether the worker is able to run this task at all.
   bool MayTake(const WorkerEntry& worker, const BoardTask& task) const;
   template <typename TasksReply>
   void HandOutTasks(Nanos now, const std::string& worker, TasksReply* reply);
@@ -132,8 +149,8 @@ class CoordinatorState {
 
   void GiveUp(JobEntry* entry, BoardTask* task, const std::string& error, Consequences* out);
 
-  // state_look.cc: a READY job's files against its snapshot.
-  uint64_t LookAtFiles(JobEntry* entry, Consequences* out);  // the look's number; joins one that is under way
+  // state_look.cc: compares a READY job's files with its snapshot.
+  uint64_t LookAtFiles(JobEntry* entry, Consequences* out);  // returns the number of the check; joins a running one
   void EndLook(JobEntry* entry, const std::string& changed, const std::string& failed);
 
   // state_views.cc
@@ -144,24 +161,60 @@ class CoordinatorState {
   std::string WhatItWaitsFor(const JobEntry& entry) const;
 
   // state_sessions.cc
-  absl::StatusOr<v1::OpenSessionReply> OpenSession(Nanos now, const v1::OpenSessionRequest& request);
+  // Returns the time by which readers from before a coordinator restart have reported: twice the report period after
+  // the start. Returns 0 if the job had none.
+  Nanos ReadersBackBy(const v1::Job& job) const;
+  // `id` is the id of the new session.
+  absl::StatusOr<v1::OpenSessionReply> OpenSession(Nanos now, const v1::OpenSessionRequest& request,
+                                                   const std::string& id);
   v1::ReportSessionReply ReportSession(Nanos now, const v1::ReportSessionRequest& request, Consequences* out);
-  void JudgeWorker(Nanos now, const std::string& worker, Consequences* out);
-  // When `who`, a worker or a session, is to speak again (beat_rhythm.h), in milliseconds, rounded up.
+  // Returns the time until the next report of `who`, a worker or a session (beat_rhythm.h), in milliseconds, rounded
+  // up.
   uint32_t NextBeatMs(Nanos now, Nanos asked, const std::string& who) const;
 
   // state_explain.cc
-  std::vector<const SessionEntry*> ReadersOf(const JobEntry& entry, Nanos now) const;  // that are not silent
-  // A job that is READY and read now; else why not, `so` being what follows from nobody's reading it.
+  std::vector<const SessionEntry*> ReadersOf(const JobEntry& entry, Nanos now) const;  // without silent ones
+  // Returns a job that is READY and has a reader. Otherwise the error states why not; its text contains `so`, the
+  // consequence of having no reader.
   absl::StatusOr<const JobEntry*> FindReadJob(const std::string& name, Nanos now, std::string_view so) const;
   v1::Explanation ExplainJob(const JobEntry& entry, uint32_t seconds, Nanos now) const;
 
+  // state_votes.cc
+  void JudgeWorker(Nanos now, const std::string& id, Consequences* out);
+  // Returns whether reports may remove one more of the workers for which `concerns` is true.
+  bool MayVoteOut(absl::FunctionRef<bool(const WorkerEntry&)> concerns) const;
+
   // state_quarantine.cc
-  void CountBadRecords(JobEntry* entry, const v1::ReportSessionRequest& request, Consequences* out);
+  v1::ReportRecordsReply ReportRecords(const v1::ReportRecordsRequest& request, Consequences* out);
+  // Adds the records to the quarantine. Returns the first new one, or nullopt if there is none.
+  std::optional<uint64_t> AddToQuarantine(JobEntry* entry, const google::protobuf::RepeatedPtrField<v1::BadRecord>& bad,
+                                          Consequences* out);
+  void CountBadRecords(JobEntry* entry, const google::protobuf::RepeatedPtrField<v1::BadRecord>& reported,
+                       Consequences* out);
+  void QuarantineDecided(JobEntry* entry, const google::protobuf::RepeatedPtrField<v1::BadRecord>& decided,
+                         Consequences* out);
+  // Fails the job if its bad records exceed errors.max_bad_fraction. `example` is one of the bad records.
+  void FailIfTooManyAreBad(JobEntry* entry, uint64_t example, Consequences* out);
+
+  // state_verdicts.cc: damaged copies of records.
+  absl::StatusOr<v1::JudgeRecordsReply> JudgeRecords(Nanos now, const v1::JudgeRecordsRequest& request,
+                                                     Consequences* out);
+  // Decides the undecided records after storing the decisions. If that fails, returns the error and changes nothing.
+  // `by_reader`: a reader found the damage, and no worker has confirmed it yet.
+  absl::Status Decide(Nanos now, JobEntry* entry, const google::protobuf::RepeatedPtrField<v1::BadRecord>& damaged,
+                      bool by_reader, Consequences* out);
+  void SetInquiryWorkers(Nanos now, JobEntry* entry);
+  // `all` is passed to RecordInquiries::Advance. `answering` is the worker that receives this reply, or "".
+  void AdvanceInquiries(Nanos now, JobEntry* entry, bool all, std::string_view answering, Consequences* out);
+  void AdvanceAllInquiries(Nanos now, Consequences* out);
+  // Applies the report if its task asks for checks. Returns whether it does.
+  bool TakeChecks(Nanos now, const v1::ReportTaskRequest& request, Consequences* out);
+  void AddChecks(const std::string& worker, google::protobuf::RepeatedPtrField<v1::Task>* tasks);
 
   const StateOptions options_;
   const uint64_t term_;
   const Nanos started_;
+  const bool restarted_;  // an earlier coordinator used this store
   uint64_t ids_ = 0;
   uint64_t revision_;
 
@@ -169,9 +222,10 @@ class CoordinatorState {
   TaskBoard board_;
   SessionTable sessions_;
   std::map<std::string, JobEntry> jobs_;
-  // Jobs that are gone, for watchers: (revision, name), the oldest first; a bounded number.
+  std::set<std::string> inquiring_;  // all jobs with inquiries about damaged records; some entries have none
+  // Removed jobs, for watchers: (revision, name), oldest first. Bounded.
   std::deque<std::pair<uint64_t, std::string>> removed_;
-  std::map<uint64_t, std::string> by_revision_;  // the jobs that are there
+  std::map<uint64_t, std::string> by_revision_;  // existing jobs
   News news_;
   bool settled_ = false;  // dead_after has passed since the start
   Nanos last_check_ = 0;

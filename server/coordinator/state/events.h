@@ -1,7 +1,9 @@
-// What happens to the coordinator, and what comes of it.
+// Events of the coordinator and their effects.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_EVENTS_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_EVENTS_H_
 
+#include <functional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -13,64 +15,70 @@
 
 namespace penstock {
 
-// Time has passed. Sent every few tens of milliseconds.
+// The passage of time. The caller applies one every few tens of milliseconds.
 struct Tick {};
 
-using Request = std::variant<Tick, v1::SubmitRequest, v1::CancelRequest, v1::DeleteRequest, v1::DrainRequest,
-                             v1::RegisterWorkerRequest, v1::HeartbeatRequest, v1::ReportTaskRequest,
-                             v1::OpenSessionRequest, v1::ReportSessionRequest, v1::CloseSessionRequest>;
+using Request =
+    std::variant<Tick, v1::SubmitRequest, v1::CancelRequest, v1::DeleteRequest, v1::DrainRequest,
+                 v1::RegisterWorkerRequest, v1::HeartbeatRequest, v1::ReportTaskRequest, v1::ReportRecordsRequest,
+                 v1::OpenSessionRequest, v1::ReportSessionRequest, v1::CloseSessionRequest, v1::JudgeRecordsRequest>;
 
 struct Event {
-  Nanos now = 0;  // never less than in the event before
+  Nanos now = 0;  // never less than in the previous event
   Request request;
+  // For an OpenSessionRequest: the id of the session to open, 128 random bits in hex.
+  std::string new_session_id;
 };
 
-// The reply of a Request's kind; monostate for Tick.
+// The reply to a Request of the same kind; monostate for Tick.
 using Reply = std::variant<std::monostate, v1::SubmitReply, v1::CancelReply, v1::DeleteReply, v1::DrainReply,
-                           v1::RegisterWorkerReply, v1::HeartbeatReply, v1::ReportTaskReply, v1::OpenSessionReply,
-                           v1::ReportSessionReply, v1::CloseSessionReply>;
+                           v1::RegisterWorkerReply, v1::HeartbeatReply, v1::ReportTaskReply, v1::ReportRecordsReply,
+                           v1::OpenSessionReply, v1::ReportSessionReply, v1::CloseSessionReply, v1::JudgeRecordsReply>;
 
 struct Effects {
-  absl::Status status;  // what the caller is told; `reply` counts only when it is OK
+  absl::Status status;  // result for the caller; `reply` counts only if it is OK
   Reply reply;
-  // To be stored before the reply is given, in this order.
+  // Facts to store, in this order, before the reply is sent. Facts that StoreFacts received are not among them.
   std::vector<v1::StoreEvent> facts;
 };
 
-// What an event sets off in the parts of the state, gathered while it is applied.
+// Stores all of the facts or none, after all earlier facts. After an error they are not stored, now or later.
+using StoreFacts = std::function<absl::Status(std::vector<v1::StoreEvent> facts)>;
+
+// Consequences of an event for the parts of the state, collected while the event is applied.
 struct Consequences {
   std::vector<v1::StoreEvent> facts;
-  bool membership = false;    // who may serve what has changed: views are looked at anew
-  bool rebalance = false;     // capacities have changed: shares follow them closely
-  bool wake_workers = false;  // there are tasks, or a drain, to be fetched by heartbeat
+  const StoreFacts* store = nullptr;  // null: the caller stores the facts after the event
+  bool membership = false;            // the set of workers that may serve a job has changed; refresh the views
+  bool rebalance = false;             // capacities have changed; shares follow them closely
+  bool wake_workers = false;          // heartbeats have tasks or a drain to fetch
 };
 
 // Limits and times of the coordinator. Times are nanoseconds.
 struct StateOptions {
   Nanos heartbeat = kSecond;
   Nanos dead_after = 3 * kSecond;
-  Nanos report = kSecond;  // how often trainers say how they do
-  // A worker that was removed on reports, or that keeps coming and going, is readmitted when it has
-  // beaten steadily for this long; doubled with each removal after the second of the last
-  // forgive_after, up to the most.
+  Nanos report = kSecond;  // interval between two reports of a trainer
+  // A worker that reports removed, or that left and rejoined repeatedly, is readmitted after sending heartbeats
+  // steadily for this long. Each removal after the second within forgive_after doubles the time, up to readmit_most.
   Nanos readmit_after = 2 * kSecond;
   Nanos readmit_most = 60 * kSecond;
   Nanos forgive_after = 300 * kSecond;
-  Nanos report_window = 10 * kSecond;   // how long a session's word against a worker counts
-  Nanos session_expiry = 60 * kSecond;  // without a report
-  Nanos task_timeout = 900 * kSecond;   // then a task is tried on another worker
-  Nanos forget_after = 3600 * kSecond;  // workers that have died or left, in the status
+  Nanos report_window = 10 * kSecond;   // a session's report against a worker counts for this long
+  Nanos session_expiry = 60 * kSecond;  // a session without a report for this long is closed
+  Nanos task_timeout = 900 * kSecond;   // after this time another worker tries the task
+  Nanos forget_after = 3600 * kSecond;  // dead and left workers stay in the status for this long
   CapacityOptions capacity;
 
   size_t max_workers = 4096;
   size_t max_jobs = 4096;
   size_t max_sessions = 65536;
-  // Of one job: its snapshot travels in one message, of which net/channel.h takes 64 MiB.
+  // Limit for one job, because its snapshot travels in one message. net/channel.h accepts up to 64 MiB.
   size_t max_snapshot_bytes = 40 << 20;
-  // Jobs in one answer to a watcher; what is left over comes with the next one.
+  // Limit for the jobs in one reply to a watcher. The next reply contains the rest.
   size_t max_watch_bytes = 48 << 20;
   size_t max_spec_bytes = 1 << 20;
-  int max_task_attempts = 3;  // on unlike workers, when the worker is at fault
+  int max_task_attempts = 3;  // on different workers, if the worker is at fault
 };
 
 }  // namespace penstock

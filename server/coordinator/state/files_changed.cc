@@ -13,7 +13,7 @@ constexpr size_t kNamed = 3;
 
 std::string Name(const v1::Shard& file) { return absl::StrCat(file.root(), "/", file.path()); }
 
-// Some files that have the same in common: the first few of them, all counted.
+// Files with the same kind of change. Counts all of them and names the first few.
 class Group {
  public:
   void Add(std::string file) {

@@ -1,4 +1,4 @@
-// What became of a data set's files since they were frozen.
+// Compares the files of a data set with its snapshot.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_FILES_CHANGED_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_FILES_CHANGED_H_
 
@@ -8,8 +8,8 @@
 
 namespace penstock {
 
-// In words, "2 new (data/a, data/b), 1 gone (data/c), 1 of another size (data/d: 100 bytes, 120 now)"; empty where
-// nothing changed. `now` is in the order of (root, path), as snapshots are.
+// Describes the changes, for example "2 new (data/a, data/b), 1 gone (data/c), 1 of another size (data/d: 100 bytes,
+// 120 now)". Returns "" if nothing changed. `now` is ordered by (root, path), as snapshots are.
 std::string FilesChanged(const v1::Snapshot& then, const google::protobuf::RepeatedPtrField<v1::Shard>& now);
 
 }  // namespace penstock

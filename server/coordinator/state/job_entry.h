@@ -1,4 +1,4 @@
-// A job as the coordinator's state holds it.
+// A job in the coordinator's state.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_JOB_ENTRY_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_JOB_ENTRY_H_
 
@@ -11,52 +11,58 @@
 #include "penstock/v1/submitted_job.pb.h"
 #include "pipeline/plan/view.h"
 #include "server/coordinator/assignment.h"
+#include "server/coordinator/state/decision_list.h"
 #include "server/coordinator/state/quarantine.h"
+#include "server/coordinator/state/record_inquiries.h"
 #include "server/coordinator/state/shard_list.h"
 #include "server/coordinator/state/view_history.h"
 
 namespace penstock {
 
 struct JobEntry {
-  v1::Job job;                  // as workers and trainers are told; with the view, without the snapshot's shards
-  ShardList frozen;             // the snapshot's shards, once all are indexed
-  std::set<std::string> roots;  // data roots of its files, as far as they are known
+  v1::Job job;                  // the job for workers and trainers; with the view, without the snapshot's shards
+  ShardList frozen;             // the snapshot's shards, after all are indexed
+  std::set<std::string> roots;  // known data roots of its files
   std::string digest;           // conformance digest of the worker that prepared it
 
-  // While PREPARING: the shards as they become known. They move into `frozen` when all are.
+  // While PREPARING: the known shards. They move into `frozen` when all are indexed.
   std::vector<v1::Shard> shards;
   std::vector<bool> indexed;
   uint64_t open_shards = 0;       // not indexed yet
-  bool progress_to_tell = false;  // shards_indexed has grown since watchers were told
+  bool progress_to_tell = false;  // shards_indexed or decisions have grown since the last update of watchers
+  std::string shortage;           // the last shortage of a worker; "" after a task of the job is done
 
   // When READY.
   std::optional<KeyWeights> weights;
-  std::optional<View> view;        // none until a worker can serve the job
-  uint64_t first_view_number = 1;  // views of a replaced job go on counting
+  std::optional<View> view;        // none until a worker is able to serve the job
+  uint64_t first_view_number = 1;  // views of the replacing job continue the numbers of the replaced one
   Quarantine quarantine;
-  uint64_t look = 0;  // the task that looks at its files; 0: none is under way
+  DecisionList decisions;
+  RecordInquiries inquiries;
+  uint64_t look = 0;  // the task that compares its files with the snapshot; 0: none
 
-  // The submission that is to take this one's place when it is READY, so that a mistake in it ends nobody's training;
-  // FAILED: it did not. It has the same name and a uid of its own; whoever asks for the job gets this one.
+  // The submission that replaces this one when it is READY, so that a mistake in it ends no training run. FAILED: it
+  // did not replace this one. It has the same name and its own uid. Requests for the job get this submission, not
+  // `next`.
   std::unique_ptr<JobEntry> next;
-  bool is_next = false;  // this is one
+  bool is_next = false;  // this entry is the `next` of another
 
   // For watchers.
-  uint64_t metadata_id = 0;        // as v1::JobRecord has it
-  uint64_t metadata_revision = 0;  // since when the metadata are what they are
+  uint64_t metadata_id = 0;        // value of v1::JobRecord::metadata_id
+  uint64_t metadata_revision = 0;  // revision of the last change of the metadata
   ViewHistory views;
 
   bool preparing() const { return job.state() == v1::PREPARING; }
   bool ready() const { return job.state() == v1::READY; }
 
-  // With their memory, which clearing keeps.
+  // Also frees the memory, which clear() keeps.
   void ForgetFoundShards() {
     shards = std::vector<v1::Shard>();
     indexed = std::vector<bool>();
   }
 };
 
-// With the snapshot's shards: large, and for those alone who need them.
+// Returns the job with the snapshot's shards. The result is large; use it only if the shards are needed.
 inline v1::Job WholeJob(const JobEntry& entry) {
   v1::Job job = entry.job;
   if (entry.frozen.size() > 0) entry.frozen.AddTo(job.mutable_snapshot());

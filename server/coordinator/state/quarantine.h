@@ -1,4 +1,4 @@
-// The bad records of one job: how many there are, of what kinds, and what is wrong with the first of them.
+// The bad records of one job: their number, their reasons, and messages for the first of them.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_QUARANTINE_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_QUARANTINE_H_
 
@@ -14,26 +14,27 @@
 
 namespace penstock {
 
-// Pure state. Every record is counted once, whoever reports it and however often. The list is bounded: records that
-// come when it is full are counted alone.
+// Pure state. It counts every record once, independent of the number of reports. The list is bounded. When it is full,
+// further records are only counted.
 class Quarantine {
  public:
   static constexpr size_t kMostListed = 1000;
-  static constexpr size_t kMostReasons = 32;  // further ones count as "other"
+  static constexpr size_t kMostReasons = 32;  // further reasons count as "other"
   static constexpr size_t kMostReasonBytes = 40;
   static constexpr size_t kMostMessageBytes = 512;
 
-  // Adds the record unless it is there. What is to be stored of it then: what came, cut to these limits, without
-  // message and offset where it is not listed. Adding what was stored gives the same quarantine again.
+  // Adds the record. Returns the form to store, cut to these limits; it has no message and no offset if the record is
+  // not listed. Returns nullopt if the record was there already. Adding the stored forms rebuilds the same quarantine.
   std::optional<v1::BadRecord> Add(v1::BadRecord record);
 
   size_t size() const { return records_.size(); }
   bool empty() const { return records_.empty(); }
-  // By number in the snapshot.
+  bool Contains(uint64_t record) const { return records_.contains(record); }
+  // Returns the listed records by their number in the snapshot.
   const std::map<uint64_t, v1::BadRecord>& listed() const { return listed_; }
-  // The most frequent first.
+  // Returns the counts, the largest first.
   std::vector<v1::ReasonCount> Reasons() const;
-  // "9 truncated image, 3 missing feature".
+  // Returns text such as "9 truncated image, 3 missing feature".
   std::string Describe() const;
 
  private:

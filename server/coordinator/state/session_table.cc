@@ -6,12 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/words.h"
+#include "net/session_label.h"
 
 namespace penstock {
 
 namespace {
 
-constexpr size_t kMaxWordsBytes = 1024;  // of what a session says it waits for
+constexpr size_t kMaxWordsBytes = 1024;  // limit for a session's description of its wait
 
 bool SameProcess(const v1::OpenSessionRequest& a, const v1::OpenSessionRequest& b) {
   return a.process() != 0 && a.process() == b.process();
@@ -21,8 +22,18 @@ std::string RankOf(const v1::OpenSessionRequest& open) {
   return absl::StrCat("rank ", open.rank(), " of ", open.world_size());
 }
 
+// Returns text such as "rank 1 of 2 of job train, group a,".
+std::string OwnedRankOf(const v1::OpenSessionRequest& open) {
+  return absl::StrCat(RankOf(open), " of job ", open.job(),
+                      open.group().empty() ? "" : absl::StrCat(", group ", open.group(), ","));
+}
+
+// Returns seconds with one decimal.
+double InTenths(Nanos duration) { return static_cast<double>(duration / (kSecond / 10)) / 10; }
+
 std::string ReaderOf(const SessionEntry& session) {
-  return absl::StrCat("reader ", session.id, session.open.host().empty() ? "" : " on ", session.open.host());
+  return absl::StrCat("reader ", SessionLabel(session.id), session.open.host().empty() ? "" : " on ",
+                      session.open.host());
 }
 
 }  // namespace
@@ -39,13 +50,12 @@ absl::StatusOr<std::string> SessionTable::AskFor(SessionEntry* holder, Nanos now
   const std::string& resumes = request.resumes();
   const bool its_own = !resumes.empty() && (holder->id == resumes || holder->open.resumes() == resumes);
   if (its_own || SameProcess(holder->open, request) || !Reports(*holder, now)) return "";
-  const std::string what = absl::StrCat(RankOf(request), " of job ", request.job(),
-                                        request.group().empty() ? "" : absl::StrCat(", group ", request.group(), ","));
+  const std::string what = OwnedRankOf(request);
   const absl::Status taken = absl::AlreadyExistsError(absl::StrCat(
       what, " has another reader that is alive: ", ReaderOf(*holder),
       ". Both would train on the same rows, and nobody on those of another rank: give each trainer its own rank, "
       "another run another group, or end that reader"));
-  // One that was put aside while it was silent, and speaks again: the rank's reader is the one that came then.
+  // The session was replaced while it was silent and reports again. The newer session keeps the rank.
   if (!resumes.empty()) return taken;
   std::erase_if(holder->rivals, [&](const auto& rival) { return now - rival.second.asked > kAsks; });
   const bool many = holder->rivals.size() >= kMostRivals && !holder->rivals.contains(request.process());
@@ -54,13 +64,13 @@ absl::StatusOr<std::string> SessionTable::AskFor(SessionEntry* holder, Nanos now
   rival.asked = holder->asked_for = now;
   holder->rival_host = request.host();
   if (holder->reports - rival.reports_before >= kAlive) return taken;
-  return absl::StrCat(what, " has a reader that reported ", (now - holder->last_report) / (kSecond / 10) / 10.0,
-                      " s ago, ", ReaderOf(*holder), ": within ", kSilent / kSecond,
-                      " s it is known whether that is still alive");
+  return absl::StrCat(what, " has a reader that reported ", InTenths(now - holder->last_report), " s ago, ",
+                      ReaderOf(*holder), ": within ", kSilent / kSecond, " s it is known whether that is still alive");
 }
 
 absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::string& id,
-                                                         const v1::OpenSessionRequest& request, uint64_t job_uid) {
+                                                         const v1::OpenSessionRequest& request, uint64_t job_uid,
+                                                         Nanos readers_back_by) {
   if (sessions_.size() >= options_.max_sessions) {
     return absl::ResourceExhaustedError(
         absl::StrCat("there are ", sessions_.size(), " open sessions, which is the limit; close some first"));
@@ -72,6 +82,8 @@ absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::s
   session.last.set_epoch(request.epoch());
   session.last.set_position(request.position());
   session.last_report = now;
+  // A reader in mid-run is alive: it has just received the answer to a report.
+  session.reports = request.resumes().empty() ? 0 : 1;
 
   if (request.world_size() > 1) {
     const Cursor cursor{request.epoch(), request.position()};
@@ -83,11 +95,15 @@ absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::s
     if (holder != nullptr) {
       PS_ASSIGN_OR_RETURN(std::string wait, AskFor(holder, now, request));
       if (!wait.empty()) return Opening{nullptr, std::move(wait)};
+    } else if (request.resumes().empty() && now < readers_back_by) {
+      return Opening{nullptr, absl::StrCat(OwnedRankOf(request), " may have a reader from before the coordinator's ",
+                                           "restart: within ", InTenths(readers_back_by - now),
+                                           " s it has reported, or the rank is free")};
     }
     Group& group = groups_[KeyOf(session)];
     const bool again = group.members.contains(rank);
-    if (!request.resumes().empty()) {
-      // In mid-run: no generation begins or is joined at a place of its own.
+    if (!request.resumes().empty() || request.continues()) {
+      // In mid-run: this session neither begins a generation nor joins one at its own position.
     } else if (again || !group.cursor) {
       group.members.clear();
       group.cursor = cursor;
@@ -111,17 +127,22 @@ absl::StatusOr<SessionTable::Opening> SessionTable::Open(Nanos now, const std::s
   return Opening{&(sessions_[id] = std::move(session)), ""};
 }
 
+const SessionEntry* SessionTable::Find(const std::string& id) const {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
 SessionEntry* SessionTable::Report(Nanos now, const v1::ReportSessionRequest& request) {
   auto found = sessions_.find(request.session_id());
   if (found == sessions_.end()) return nullptr;
   SessionEntry& session = found->second;
   session.last = request;
   session.last.clear_failed_workers();
-  session.last.clear_bad_records();
   session.waited += 0.2 * (std::clamp<double>(request.wait_fraction(), 0, 1) - session.waited);
   if (session.waited >= kWaits) last_wait_ = now;
   Shorten(session.last.mutable_waiting_for(), kMaxWordsBytes);
   Shorten(session.last.mutable_carriers(), kMaxWordsBytes);
+  Shorten(session.last.mutable_carriers_note(), kMaxWordsBytes);
   session.last_report = now;
   ++session.reports;
   v1::ReportSessionRequest counts;
@@ -153,13 +174,29 @@ void SessionTable::CloseJob(const std::string& job) {
 }
 
 void SessionTable::Tick(Nanos now) {
-  if (now < next_look_) return;  // ticks are many, and so may sessions be
+  if (now < next_look_) return;  // ticks are frequent and sessions may be many
   next_look_ = now + options_.session_expiry / 64;
   std::vector<std::string> expired;
   for (const auto& [id, session] : sessions_) {
     if (now - session.last_report > options_.session_expiry) expired.push_back(id);
   }
   for (const std::string& id : expired) Close(id);
+}
+
+SessionTable::Votes SessionTable::CountVotes(const std::string& worker, Nanos now,
+                                             absl::FunctionRef<bool(const v1::OpenSessionRequest&)> concerns) const {
+  std::map<std::pair<uint64_t, std::string>, bool> against;  // by process; by host for sessions without one
+  for (const auto& [id, session] : sessions_) {
+    if (!concerns(session.open)) continue;
+    const uint64_t process = session.open.process();
+    bool& vote = against[{process, process == 0 ? session.open.host() : std::string()}];
+    const auto said = session.failed.find(worker);
+    vote = vote || (said != session.failed.end() && now - said->second <= options_.report_window);
+  }
+  Votes votes;
+  votes.processes = against.size();
+  for (const auto& [process, vote] : against) votes.against += vote ? 1 : 0;
+  return votes;
 }
 
 void SessionTable::ForgetVotes(const std::string& worker) {
@@ -180,7 +217,7 @@ std::string SessionTable::NoteOf(const SessionEntry& session, Nanos now) const {
     return absl::StrCat("two readers have ", RankOf(session.open), ": this and ", ReaderOf(twin->second),
                         ", in one process; what both hand out is trained on twice");
   }
-  if (session.asked_for < 0 || now - session.asked_for > kToldFor) return "";
+  if (session.asked_for < 0 || now - session.asked_for > kToldFor) return session.last.carriers_note();
   return absl::StrCat("another reader", session.rival_host.empty() ? "" : " on ", session.rival_host, " asks for ",
                       RankOf(session.open), " and is refused while this one reports");
 }

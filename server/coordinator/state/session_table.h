@@ -1,5 +1,5 @@
-// The open sessions of trainers: their progress, what they say about workers, and that the ranks of
-// one run begin at one place. Pure state.
+// The open sessions of trainers: their progress and their reports about workers. It also ensures that the ranks of one
+// run begin at the same position. Pure state.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_SESSION_TABLE_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_SESSION_TABLE_H_
 
@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pipeline/plan/steps.h"
@@ -21,86 +22,82 @@ struct SessionEntry {
   std::string id;
   v1::OpenSessionRequest open;
   uint64_t job_uid = 0;
-  v1::ReportSessionRequest last;  // progress; without workers and records
-  Nanos last_report = 0;          // or when it was opened
-  double waited = 0;              // part of the time that its trainer waited, of late
+  v1::ReportSessionRequest last;  // progress, without workers
+  Nanos last_report = 0;          // or the time of opening
+  double waited = 0;              // recent fraction of the time in which its trainer waited
   uint64_t reports = 0;
-  // Others that ask for its rank, by process: when last, and how often this one had reported when they began. What it
-  // said before proves nothing to one that comes later, which may be its own successor.
+  // Other processes that ask for its rank, by process: the time of the last request, and the number of reports of this
+  // session at the first one. Earlier reports prove nothing to a later process, which may be this process's successor.
   struct Rival {
     Nanos asked = 0;
     uint64_t reports_before = 0;
   };
   std::map<uint64_t, Rival> rivals;
-  Nanos asked_for = -1;  // the last time, by rival_host
+  Nanos asked_for = -1;  // time of the last request, which came from rival_host
   std::string rival_host;
-  std::string twin;  // the session of the same process and rank that is or was open beside it; "" without one
-  std::map<std::string, Nanos> failed;  // workers that it could not use -> when it said so
-  // The same for whoever asks what the session waits for: also once it counts no more, since the worker was removed.
+  std::string twin;  // session of the same process and rank that is or was open in parallel; "" if none
+  std::map<std::string, Nanos> failed;  // workers that it failed to use -> time of the report
+  // The same, for the explanation of what the session waits for. An entry stays after the worker is removed, when it no
+  // longer counts as a vote.
   std::map<std::string, Nanos> unreachable;
-  History<v1::ReportSessionRequest> history;  // rows and times alone
+  History<v1::ReportSessionRequest> history;  // only rows and times
 };
 
-// Ranks of one training run share (job submission, group, world size), and each opens at the run's
-// (epoch, position):
+// Ranks of one training run share (job submission, group, world size). Each opens at the run's (epoch, position):
 //   - the first rank to open begins a generation, which has its position
-//   - a rank that opens again begins the next generation, at its position, and its earlier session
-//     is closed
+//   - a rank that opens again begins the next generation, at its position, which closes its earlier session
 //   - the other ranks of a generation must open at its position
-// A world size of 1 is never compared, nor is a session that goes on after a coordinator's restart.
+// These sessions are never compared: sessions of a world size of 1, sessions that resume after a coordinator restart,
+// and sessions that continue one whose process ended in mid-run.
 //
-// A rank has one reader: two would train on the same rows, and nobody on those of another rank. A trainer that was
-// started again is not kept out by the session that it left behind, which says nothing any more:
-//   the rank's session       asked for by another process      by one of a session that was closed meanwhile
-//   silent for 3 s           is closed, the new one opened     the same
-//   has reported of late     wait: within 3 s it falls silent  AlreadyExists
+// A rank has one reader. Two readers would train on the same rows, and the rows of another rank would have no reader. A
+// silent session does not block a restarted trainer:
+//   the rank's session       another process asks for it     the reader of a closed session asks for it
+//   silent for 3 s           closed; the new one opens       the same
+//   reported recently        wait: within 3 s it is silent   AlreadyExists
 //                            or reports twice: AlreadyExists
-// One process may open a rank twice, to look at a batch: both are kept, and noted.
+// One process may open a rank twice, to look at a batch. The table keeps both sessions and notes them.
+//
+// After a coordinator restart, the next report of each reader returns unknown_session, and the reader opens again.
+// Until these readers had time to do so, only such a reader may open a rank that has no session.
 class SessionTable {
  public:
   explicit SessionTable(const StateOptions& options) : options_(options) {}
 
   struct Opening {
     const SessionEntry* session = nullptr;
-    std::string wait;  // null session: why not yet
+    std::string wait;  // if session is null: the reason for waiting
   };
-  // FailedPrecondition names both positions and ranks; AlreadyExists the reader that has this rank;
-  // ResourceExhausted: too many sessions. `id` is the new session's.
+  // Opens a session. FailedPrecondition names both positions and ranks. AlreadyExists names the reader that has this
+  // rank. Returns ResourceExhausted if there are too many sessions. `id` is the id of the new session.
+  // `readers_back_by` is the time by which the readers from before a coordinator restart have opened again; 0: the job
+  // had none.
   absl::StatusOr<Opening> Open(Nanos now, const std::string& id, const v1::OpenSessionRequest& request,
-                               uint64_t job_uid);
-  // Null when there is no such session.
+                               uint64_t job_uid, Nanos readers_back_by = 0);
+  // Returns null if there is no such session.
+  const SessionEntry* Find(const std::string& id) const;
   SessionEntry* Report(Nanos now, const v1::ReportSessionRequest& request);
   void Close(const std::string& id);
   void CloseJob(const std::string& job);
-  // Closes the sessions that have not reported for session_expiry, within a second or so.
+  // Closes the sessions that have not reported for session_expiry, about a second later at the latest.
   void Tick(Nanos now);
 
-  // Sessions of the jobs that `concerns` names, and how many of them have said, within
-  // report_window, that they cannot use the worker.
+  // Votes of the processes with a session whose opening request satisfies `concerns`. `against` counts the processes
+  // that reported for such a session, within report_window, that it cannot use the worker. Sessions of one host that
+  // name no process count as one process.
   struct Votes {
-    size_t sessions = 0;
+    size_t processes = 0;
     size_t against = 0;
   };
-  template <typename Concerns>
-  Votes CountVotes(const std::string& worker, Nanos now, const Concerns& concerns) const {
-    Votes votes;
-    for (const auto& [id, session] : sessions_) {
-      if (!concerns(session.open.job())) continue;
-      ++votes.sessions;
-      auto said = session.failed.find(worker);
-      if (said != session.failed.end() && now - said->second <= options_.report_window) {
-        ++votes.against;
-      }
-    }
-    return votes;
-  }
-  // Whether some trainer has waited for rows in the last seconds, by what its session reported.
+  Votes CountVotes(const std::string& worker, Nanos now,
+                   absl::FunctionRef<bool(const v1::OpenSessionRequest&)> concerns) const;
+  // Returns whether a session reported within the last seconds that its trainer waits for rows.
   bool AnyWaits(Nanos now) const { return last_wait_ >= 0 && now - last_wait_ <= kWaitCounts; }
-  // What was said against a worker counts no more.
+  // Discards the reports against a worker.
   void ForgetVotes(const std::string& worker);
 
   std::vector<const SessionEntry*> OfJob(const std::string& job) const;
-  // What is wrong with a session, in words; mostly "".
+  // Describes a problem of the session; usually "".
   std::string NoteOf(const SessionEntry& session, Nanos now) const;
   size_t size() const { return sessions_.size(); }
 
@@ -110,33 +107,34 @@ class SessionTable {
     std::map<uint32_t, std::string> open;  // rank -> session, of any generation
     std::map<uint32_t, bool> members;      // ranks of this generation
     std::optional<Cursor> cursor;          // where this generation begins
-    uint32_t first_rank = 0;               // who began it
+    uint32_t first_rank = 0;               // rank that began this generation
   };
   static GroupKey KeyOf(const SessionEntry& session) {
     return {session.job_uid, session.open.group(), session.open.world_size()};
   }
-  // Whether the session's reader has said something since it opened, and of late.
+  // Returns whether the session's reader has reported recently, since it opened. Opening in mid-run counts as a report.
   static bool Reports(const SessionEntry& session, Nanos now) {
     return session.reports > 0 && now - session.last_report <= kSilent;
   }
-  // The session of the rank that is open, or null.
+  // Returns the open session of the rank, or null.
   SessionEntry* HolderOf(const Group& group, uint32_t rank);
-  // Whether `request` may have the holder's rank: "" when it may, else what it waits for.
+  // Returns "" if `request` may have the holder's rank, otherwise the reason for waiting.
   absl::StatusOr<std::string> AskFor(SessionEntry* holder, Nanos now, const v1::OpenSessionRequest& request) const;
 
-  static constexpr Nanos kSilent = 3 * kSecond;    // reports come each second
-  static constexpr uint64_t kAlive = 2;            // reports; one may have been on its way as its process ended
-  static constexpr Nanos kAsks = kSecond;          // several times; who has not for so long has given up
-  static constexpr size_t kMostRivals = 64;        // told apart
-  static constexpr Nanos kToldFor = 10 * kSecond;  // that another asked
+  static constexpr Nanos kSilent = 3 * kSecond;  // reports come each second
+  static constexpr uint64_t kAlive = 2;          // reports; one may have been in flight when its process ended
+  // Rivals ask several times within this time. A rival that is silent for longer has stopped asking.
+  static constexpr Nanos kAsks = kSecond;
+  static constexpr size_t kMostRivals = 64;        // rivals that are counted separately
+  static constexpr Nanos kToldFor = 10 * kSecond;  // a session's note mentions a rival for this long
   static constexpr Nanos kWaitCounts = 2500 * kMillisecond;
-  static constexpr double kWaits = 0.1;  // of its time
+  static constexpr double kWaits = 0.1;  // fraction of its time
 
   const StateOptions options_;
   Nanos last_wait_ = -1;
   std::map<std::string, SessionEntry> sessions_;
   std::map<GroupKey, Group> groups_;
-  Nanos next_look_ = 0;  // for expired ones
+  Nanos next_look_ = 0;  // for expired sessions
 };
 
 }  // namespace penstock

@@ -1,5 +1,5 @@
-// The shards of a job that is READY, which do not change and may be 100,000: as the wire has them, one behind the
-// other, since a message for each takes four times the memory.
+// The shards of a READY job. They do not change, and there may be 100,000 of them. They are stored in wire format, one
+// after the other, because a message for each takes four times the memory.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_SHARD_LIST_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_SHARD_LIST_H_
 
@@ -21,21 +21,21 @@ class ShardList {
   explicit ShardList(const std::vector<v1::Shard>& shards);
 
   size_t size() const { return size_; }
-  // Of all shards.
+  // Totals of all shards.
   uint64_t records() const { return records_; }
   uint64_t data_bytes() const { return data_bytes_; }
 
-  // Calls f for each shard, in order, until it says false. What it is given is valid during the call. Each is
-  // parsed: for what is asked by hand or once for a job, not for each report.
+  // Calls f for each shard, in order, until it returns false. The argument is valid during the call. Each call parses
+  // all shards: use it for manual requests or once per job, not for each report.
   void ForEach(const std::function<bool(const v1::Shard&)>& f) const;
-  // Adds all shards to those that are there.
+  // Appends all shards to the snapshot.
   void AddTo(v1::Snapshot* snapshot) const;
 
  private:
   template <typename Shards>
   void Take(const Shards& shards);
 
-  std::string wire_;  // a v1::Snapshot of the shards alone
+  std::string wire_;  // a serialized v1::Snapshot that has only shards
   size_t size_ = 0;
   uint64_t records_ = 0, data_bytes_ = 0;
 };

@@ -1,4 +1,4 @@
-// From what the state knows to what holds a job back: server/coordinator/explain decides.
+// Collects the input of server/coordinator/explain, which decides what limits a job.
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -17,15 +17,17 @@
 namespace penstock {
 namespace {
 
-// Jobs that one answer explains, without a name asked for.
+// Jobs in one answer to a request that names no job.
 constexpr int kMostJobs = 64;
-// Elements of a row from which on a float column counts as large.
+// A float column with at least this many elements per row counts as large.
 constexpr double kLargeColumn = 4096;
-// Reports come each second: a reader that has said nothing for so long has stopped.
+// Reports come each second: a reader that is silent for this long has stopped.
 constexpr Nanos kSilent = 10 * kSecond;
-// Looked back at where nothing is asked for.
+// After this time only `penstock workers` lists a lost worker.
+constexpr Nanos kTellLostFor = 600 * kSecond;
+// Period of the explanation if the request specifies none.
 constexpr uint32_t kUsualSeconds = 10;
-// MessageStream::carrier, as readers report it.
+// The value of MessageStream::carrier for shared memory, as in the reports of readers.
 constexpr char kSharedMemory[] = "shared memory";
 
 double BytesOf(v1::DataType type) {
@@ -69,7 +71,7 @@ void AddFacts(const JobEntry& entry, ExplainInput* out) {
   }
 }
 
-// The lines that tell of files of this job.
+// Returns the error lines about files of this job.
 std::vector<std::string> TroublesOf(const JobEntry& entry, const v1::WorkerLoad& load) {
   if (load.troubles().empty()) return {};
   std::set<std::string_view> tails;
@@ -89,7 +91,7 @@ std::vector<std::string> TroublesOf(const JobEntry& entry, const v1::WorkerLoad&
   return lines;
 }
 
-// Whether it is shared memory that brings rows of a worker on that host: to all readers there are.
+// Returns whether all readers are on that host and receive rows through shared memory.
 bool SharesMemory(const std::vector<const SessionEntry*>& readers, const std::string& host) {
   return std::all_of(readers.begin(), readers.end(), [&host](const SessionEntry* reader) {
     return reader->open.host() == host && absl::StrContains(reader->last.carriers(), kSharedMemory);
@@ -134,11 +136,17 @@ v1::Explanation CoordinatorState::ExplainJob(const JobEntry& entry, uint32_t ask
     }
   }
   for (const auto& [id, worker] : workers_.all()) {
+    input.names[id] = worker.name;
+    const std::string lost = workers_.WhyLost(now, worker);
+    if (!lost.empty() && now - worker.since < kTellLostFor && CanServe(worker, entry)) {
+      input.lost.push_back(absl::StrCat(worker.name, " was ", lost));
+    }
     const bool named = entry.view.has_value() && entry.view->FindWorker(id) != View::kNobody;
     if (!named && worker.live() && !CanServe(worker, entry)) continue;
     if (!named && !worker.live()) continue;
     WorkerInput& in = input.workers.emplace_back();
     in.id = id;
+    in.name = worker.name;
     in.live = worker.live();
     const v1::Tuning& tuning = worker.load.tuning();
     in.threads = tuning.threads() > 0 ? tuning.threads() : worker.info.threads();

@@ -1,4 +1,4 @@
-// Submitting, cancelling, deleting and the end of jobs.
+// Submitting, cancelling, deleting and ending jobs.
 #include <google/protobuf/util/message_differencer.h>
 
 #include <memory>
@@ -19,7 +19,7 @@ namespace {
 
 using google::protobuf::util::MessageDifferencer;
 
-// The first few differences, as the differencer words them.
+// Returns the first few differences, in the differencer's words.
 std::string DifferencesOf(const v1::JobSpec& there, const v1::JobSpec& wanted) {
   MessageDifferencer differencer;
   std::string report;
@@ -31,6 +31,16 @@ std::string DifferencesOf(const v1::JobSpec& there, const v1::JobSpec& wanted) {
     lines.push_back("...");
   }
   return absl::StrJoin(lines, "; ");
+}
+
+v1::Job NewJob(uint64_t uid, const v1::SubmitRequest& request) {
+  v1::Job job;
+  job.set_name(request.spec().name());
+  job.set_uid(uid);
+  *job.mutable_spec() = request.spec();
+  job.set_allow_missing(request.allow_missing());
+  job.set_state(v1::PREPARING);
+  return job;
 }
 
 }  // namespace
@@ -64,10 +74,11 @@ absl::StatusOr<v1::SubmitReply> CoordinatorState::Submit(const v1::SubmitRequest
                                                      "); submit under another name, or with --replace"));
       }
       reply.set_existed(true);
-      if (next != nullptr && !next->preparing()) {  // what failed to replace it is not wanted any more
+      if (next != nullptr && !next->preparing()) {  // the failed replacement is no longer wanted
+        *out->facts.emplace_back().mutable_put_job() = ToStored(there, nullptr);
+        PS_RETURN_IF_ERROR(StoreNow(out));
         DropNext(&there);
         TouchJob(&there);
-        StoreJob(there, out);
       }
       if (there.ready()) reply.set_files_look(LookAtFiles(&there, out));
       *reply.mutable_job() = there.job;
@@ -75,42 +86,46 @@ absl::StatusOr<v1::SubmitReply> CoordinatorState::Submit(const v1::SubmitRequest
     }
     if (there.ready()) return SubmitInPlaceOf(&there, request, out);
     first_view_number = there.view ? there.view->n + 1 : there.first_view_number;
+  }
+  std::string goes = spec.name();
+  if (found == jobs_.end()) {
+    PS_ASSIGN_OR_RETURN(goes, FindJobToForget());
+  }
+  JobEntry submitted;
+  submitted.first_view_number = first_view_number;
+  submitted.job = NewJob(NextId(), request);
+  if (!goes.empty()) out->facts.emplace_back().set_delete_job(goes);
+  *out->facts.emplace_back().mutable_put_job() = ToStored(submitted, nullptr);
+  PS_RETURN_IF_ERROR(StoreNow(out));
+  if (found != jobs_.end()) {
+    JobEntry& there = found->second;
     DropNext(&there);
     board_.EraseJob(there.job.uid());
     sessions_.CloseJob(spec.name());
-    out->facts.emplace_back().set_delete_job(spec.name());
     ForgetJob(there);
     jobs_.erase(found);
-  } else {
-    PS_RETURN_IF_ERROR(MakeRoomForJob(out));
+  } else if (!goes.empty()) {
+    RemoveJob(goes);
   }
-  JobEntry& entry = jobs_[spec.name()];
-  entry.first_view_number = first_view_number;
-  entry.job.set_name(spec.name());
-  entry.job.set_uid(NextId());
-  *entry.job.mutable_spec() = spec;
-  entry.job.set_allow_missing(request.allow_missing());
+  JobEntry& entry = jobs_[spec.name()] = std::move(submitted);
   StartPreparation(&entry, out);
-  StoreJob(entry, out);
   *reply.mutable_job() = entry.job;
   return reply;
 }
 
-v1::SubmitReply CoordinatorState::SubmitInPlaceOf(JobEntry* there, const v1::SubmitRequest& request,
-                                                  Consequences* out) {
-  DropNext(there);
-  there->next = std::make_unique<JobEntry>();
-  JobEntry* const next = there->next.get();
+absl::StatusOr<v1::SubmitReply> CoordinatorState::SubmitInPlaceOf(JobEntry* there, const v1::SubmitRequest& request,
+                                                                  Consequences* out) {
+  auto next = std::make_unique<JobEntry>();
   next->is_next = true;
-  next->job.set_name(there->job.name());
-  next->job.set_uid(NextId());
-  *next->job.mutable_spec() = request.spec();
-  next->job.set_allow_missing(request.allow_missing());
-  StartPreparation(next, out);
-  StoreJob(*there, out);
+  next->job = NewJob(NextId(), request);
+  *out->facts.emplace_back().mutable_put_job() = ToStored(*there, next.get());
+  PS_RETURN_IF_ERROR(StoreNow(out));
+  DropNext(there);
+  there->next = std::move(next);
+  StartPreparation(there->next.get(), out);
   v1::SubmitReply reply;
   reply.set_replaces(true);
-  *reply.mutable_job() = next->job;
+  *reply.mutable_job() = there->next->job;
   return reply;
 }
 
@@ -120,7 +135,7 @@ void CoordinatorState::DropNext(JobEntry* entry) {
   entry->next.reset();
 }
 
-JobEntry* CoordinatorState::TakeItsPlace(JobEntry* next, Consequences* out) {
+JobEntry* CoordinatorState::TakeItsPlace(JobEntry* next) {
   const std::string name = next->job.name();
   JobEntry* const there = &jobs_.at(name);
   const std::unique_ptr<JobEntry> keep = std::move(there->next);
@@ -128,7 +143,6 @@ JobEntry* CoordinatorState::TakeItsPlace(JobEntry* next, Consequences* out) {
   keep->first_view_number = there->view ? there->view->n + 1 : there->first_view_number;
   board_.EraseJob(there->job.uid());
   sessions_.CloseJob(name);
-  out->facts.emplace_back().set_delete_job(name);  // with its view and its bad records
   ForgetJob(*there);
   *there = std::move(*keep);
   return there;
@@ -137,9 +151,14 @@ JobEntry* CoordinatorState::TakeItsPlace(JobEntry* next, Consequences* out) {
 absl::Status CoordinatorState::Cancel(const v1::CancelRequest& request, Consequences* out) {
   auto found = jobs_.find(request.job());
   if (found == jobs_.end()) return NoSuchJob(request.job());
-  if (found->second.job.state() != v1::CANCELLED) {
-    StopJob(&found->second, v1::CANCELLED, "", out);
-  }
+  JobEntry& entry = found->second;
+  if (entry.job.state() == v1::CANCELLED) return absl::OkStatus();
+  v1::StoredJob* const stored = out->facts.emplace_back().mutable_put_job();
+  *stored = ToStored(entry, nullptr);
+  stored->mutable_job()->set_state(v1::CANCELLED);
+  stored->mutable_job()->clear_error();
+  PS_RETURN_IF_ERROR(StoreNow(out));
+  StopJob(&entry, v1::CANCELLED, "");
   return absl::OkStatus();
 }
 
@@ -154,11 +173,18 @@ absl::Status CoordinatorState::Delete(const v1::DeleteRequest& request, Conseque
                      readers == 1 ? " reader" : " readers", "; end it first (penstock cancel ", request.job(),
                      "), or say --running"));
   }
-  RemoveJob(request.job(), out);
+  out->facts.emplace_back().set_delete_job(request.job());
+  PS_RETURN_IF_ERROR(StoreNow(out));
+  RemoveJob(request.job());
   return absl::OkStatus();
 }
 
-void CoordinatorState::StopJob(JobEntry* entry, v1::JobState state, const std::string& error, Consequences* out) {
+void CoordinatorState::FailJob(JobEntry* entry, const std::string& error, Consequences* out) {
+  StopJob(entry, v1::FAILED, error);
+  StoreJob(*entry, out);
+}
+
+void CoordinatorState::StopJob(JobEntry* entry, v1::JobState state, const std::string& error) {
   board_.EraseJob(entry->job.uid());
   if (!entry->is_next) sessions_.CloseJob(entry->job.name());
   if (state == v1::CANCELLED) DropNext(entry);
@@ -168,13 +194,13 @@ void CoordinatorState::StopJob(JobEntry* entry, v1::JobState state, const std::s
   entry->job.set_error(error);
   entry->job.clear_waiting();
   entry->look = 0;
+  entry->inquiries = RecordInquiries();
   TouchJob(entry);
-  StoreJob(*entry, out);
 }
 
-// Jobs that are cancelled or failed are kept for the status, but make room for new ones.
-absl::Status CoordinatorState::MakeRoomForJob(Consequences* out) {
-  if (jobs_.size() < options_.max_jobs) return absl::OkStatus();
+// Cancelled and failed jobs stay in the status until a new job needs the room.
+absl::StatusOr<std::string> CoordinatorState::FindJobToForget() const {
+  if (jobs_.size() < options_.max_jobs) return std::string();
   const JobEntry* oldest = nullptr;
   for (const auto& [name, entry] : jobs_) {
     if (entry.preparing() || entry.ready()) continue;
@@ -184,22 +210,31 @@ absl::Status CoordinatorState::MakeRoomForJob(Consequences* out) {
     return absl::ResourceExhaustedError(
         absl::StrCat("there are ", jobs_.size(), " jobs, which is the limit; cancel some (penstock cancel)"));
   }
-  RemoveJob(std::string(oldest->job.name()), out);
-  return absl::OkStatus();
+  return oldest->job.name();
+}
+
+v1::StoredJob CoordinatorState::ToStored(const JobEntry& entry, const JobEntry* next) {
+  v1::StoredJob stored;
+  *stored.mutable_job() = WholeJob(entry);
+  stored.mutable_job()->clear_view();
+  stored.mutable_job()->clear_waiting();
+  stored.mutable_job()->clear_files_look();
+  stored.set_conformance_digest(entry.digest);
+  if (next == nullptr) return stored;
+  *stored.mutable_next() = next->job;
+  stored.mutable_next()->clear_snapshot();
+  stored.mutable_next()->clear_waiting();
+  return stored;
 }
 
 void CoordinatorState::StoreJob(const JobEntry& entry, Consequences* out) const {
   if (entry.is_next) return StoreJob(jobs_.at(entry.job.name()), out);
-  v1::StoredJob* stored = out->facts.emplace_back().mutable_put_job();
-  *stored->mutable_job() = WholeJob(entry);
-  stored->mutable_job()->clear_view();
-  stored->mutable_job()->clear_waiting();
-  stored->mutable_job()->clear_files_look();
-  stored->set_conformance_digest(entry.digest);
-  if (entry.next == nullptr) return;
-  *stored->mutable_next() = entry.next->job;
-  stored->mutable_next()->clear_snapshot();
-  stored->mutable_next()->clear_waiting();
+  *out->facts.emplace_back().mutable_put_job() = ToStored(entry, entry.next.get());
+}
+
+absl::Status CoordinatorState::StoreNow(Consequences* out) {
+  if (out->store == nullptr) return absl::OkStatus();
+  return (*out->store)(std::exchange(out->facts, {}));
 }
 
 }  // namespace penstock

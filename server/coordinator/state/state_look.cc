@@ -1,4 +1,4 @@
-// Whether the files of a job that is READY are still those that it froze.
+// Checks whether the files of a READY job still match its snapshot.
 #include <utility>
 
 #include "server/coordinator/state/coordinator_state.h"

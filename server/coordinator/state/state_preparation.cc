@@ -1,4 +1,4 @@
-// From a submitted job to a ready one, by tasks for workers.
+// Prepares a submitted job by tasks for workers.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -20,6 +20,8 @@ namespace {
 
 constexpr uint64_t kMaxTasksOfWorker = 64;
 constexpr size_t kMaxErrorBytes = 4096;
+// Pause before a task that failed by memory shortages is tried again.
+constexpr Nanos kShortagePause = 2 * kSecond;
 constexpr size_t kShardFacts = 40;  // bytes of records, content hash, data bytes and longest record
 
 std::string FileName(const v1::Shard& shard) { return absl::StrCat(shard.root(), "/", shard.path()); }
@@ -41,6 +43,7 @@ void CoordinatorState::StartPreparation(JobEntry* entry, Consequences* out) {
   board_.EraseJob(entry->job.uid());
   entry->ForgetFoundShards();
   entry->open_shards = 0;
+  entry->shortage.clear();
   entry->digest.clear();
   entry->roots.clear();
   v1::Job& job = entry->job;
@@ -61,18 +64,23 @@ void CoordinatorState::StartPreparation(JobEntry* entry, Consequences* out) {
   TouchJob(entry);
 }
 
-v1::ReportTaskReply CoordinatorState::ReportTask(Nanos now, const v1::ReportTaskRequest& request, Consequences* out) {
+absl::StatusOr<v1::ReportTaskReply> CoordinatorState::ReportTask(Nanos now, const v1::ReportTaskRequest& request,
+                                                                 Consequences* out) {
   v1::ReportTaskReply reply;
   BoardTask* task = board_.Find(request.task_id());
   const WorkerEntry* const worker = workers_.Find(request.worker_id());
-  // A task that is not there was done by another worker, or its job is gone. A failure counts only
-  // from the worker that has the task; a result from any that is known: of another nobody could say
-  // which bits it computes.
+  if (task == nullptr) TakeChecks(now, request, out);
+  // If the task is not there, another worker has done it or its job was removed. A failure counts only from the worker
+  // that has the task. A result counts from any known worker: the conformance digest of an unknown one is unknown, so
+  // its arithmetic may differ.
   if (task != nullptr && worker != nullptr && (request.code() == 0 || task->worker == request.worker_id())) {
     JobEntry& entry = *SubmissionOf(task->task);
     if (request.code() != 0) {
-      TaskFailed(&entry, task, request.worker_id(), request.code(), request.message(), request.worker_at_fault(), out);
+      TaskFailed(&entry, task, request, out);
+    } else if (task->task.has_probe()) {
+      PS_RETURN_IF_ERROR(BecomeReady(&entry, out));  // after an error the worker still has the task, and repeats it
     } else {
+      SetShortage(&entry, "");
       const BoardTask done = *task;
       board_.Erase(done.task.id());
       absl::Status status;
@@ -81,44 +89,53 @@ v1::ReportTaskReply CoordinatorState::ReportTask(Nanos now, const v1::ReportTask
         status = Prepared(&entry, request, out);
       } else if (done.task.has_index()) {
         status = Indexed(&entry, done, request.shard(), out);
-      } else if (done.task.has_list()) {
-        EndLook(&entry, FilesChanged(WholeJob(entry).snapshot(), request.files()), "");
       } else {
-        BecomeReady(&entry, out);
+        EndLook(&entry, FilesChanged(WholeJob(entry).snapshot(), request.files()), "");
       }
-      if (!status.ok()) StopJob(&entry, v1::FAILED, std::string(status.message()), out);
+      if (!status.ok()) FailJob(&entry, std::string(status.message()), out);
     }
   }
-  if (worker != nullptr && worker->live()) HandOutTasks(now, request.worker_id(), &reply);
+  if (worker != nullptr && worker->Beats()) HandOutTasks(now, request.worker_id(), &reply);
   return reply;
 }
 
-void CoordinatorState::TaskFailed(JobEntry* entry, BoardTask* task, const std::string& worker, int code,
-                                  const std::string& message, bool worker_at_fault, Consequences* out) {
-  std::string error = Shortened(message);
-  if (error.empty()) error = absl::StatusCodeToString(static_cast<absl::StatusCode>(code));
-  if (!worker_at_fault) return GiveUp(entry, task, error, out);
-  task->tried.insert(worker);
-  task->last_error = absl::StrCat("worker ", worker, ": ", error);
+void CoordinatorState::TaskFailed(JobEntry* entry, BoardTask* task, const v1::ReportTaskRequest& report,
+                                  Consequences* out) {
+  std::string error = Shortened(report.message());
+  if (error.empty()) error = absl::StatusCodeToString(static_cast<absl::StatusCode>(report.code()));
+  if (!report.worker_at_fault()) return GiveUp(entry, task, error, out);
+  task->tried.insert(report.worker_id());
+  task->last_error = absl::StrCat("worker ", workers_.NameOf(report.worker_id()), ": ", error);
+  if (report.shortage()) {
+    task->shortage = true;
+    SetShortage(entry, absl::StrCat(task->last_error, "; it is tried again, there and on other workers"));
+  }
   board_.Release(task);
   out->wake_workers = true;
   CheckTasks(last_check_, out);
 }
 
-// A job that cannot be prepared has failed; one that is READY stays so, whatever its files look like now.
+void CoordinatorState::SetShortage(JobEntry* entry, std::string text) {
+  if (!entry->preparing() || entry->shortage == text) return;
+  entry->shortage = std::move(text);
+  entry->job.set_waiting(WhatItWaitsFor(*entry));
+  TouchJob(entry);
+}
+
+// A job that cannot be prepared fails. A READY job stays READY, whatever the state of its files.
 void CoordinatorState::GiveUp(JobEntry* entry, BoardTask* task, const std::string& error, Consequences* out) {
-  if (!task->task.has_list()) return StopJob(entry, v1::FAILED, error, out);
+  if (!task->task.has_list()) return FailJob(entry, error, out);
   board_.Erase(task->task.id());
   EndLook(entry, "", error);
 }
 
-// The files of the job are known: each is to be indexed.
+// Adds an index task for each file, now that the files of the job are known.
 absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskRequest& report, Consequences* out) {
   if (report.files().empty()) {
     return absl::NotFoundError(
         absl::StrCat("no file matches ", absl::StrJoin(entry->job.spec().dataset(0).files(), ", ")));
   }
-  size_t bytes = 0;  // of the snapshot to be; kShardFacts for what indexing adds
+  size_t bytes = 0;  // size of the future snapshot; kShardFacts covers what indexing adds
   for (const v1::Shard& file : report.files()) bytes += file.ByteSizeLong() + kShardFacts;
   if (bytes > options_.max_snapshot_bytes) {
     return absl::InvalidArgumentError(absl::StrCat("the globs match ", report.files_size(), " files, whose list takes ",
@@ -128,7 +145,7 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
   for (int i = 1; i < report.files_size(); ++i) {
     const v1::Shard &a = report.files(i - 1), &b = report.files(i);
     if (std::pair(a.root(), a.path()) >= std::pair(b.root(), b.path())) {
-      return absl::InternalError(absl::StrCat("worker ", report.worker_id(),
+      return absl::InternalError(absl::StrCat("worker ", workers_.NameOf(report.worker_id()),
                                               " reports files out of order: ", FileName(a), " before ", FileName(b)));
     }
   }
@@ -142,7 +159,7 @@ absl::Status CoordinatorState::Prepared(JobEntry* entry, const v1::ReportTaskReq
   for (size_t i = 0; i < entry->shards.size(); ++i) {
     entry->roots.insert(entry->shards[i].root());
     v1::Task task = NewTask(job);
-    v1::IndexShard* index = task.mutable_index();  // without the shard until it is handed out: there may be many
+    v1::IndexShard* index = task.mutable_index();  // HandOutTasks adds the shard, because there may be many tasks
     index->set_compression(job.spec().dataset(0).compression());
     index->set_max_record_bytes(job.spec().limits().max_record_bytes());
     board_.Add(std::move(task), static_cast<uint32_t>(i));
@@ -167,7 +184,7 @@ absl::Status CoordinatorState::Indexed(JobEntry* entry, const BoardTask& task, c
   entry->indexed[task.shard] = true;
   --entry->open_shards;
   entry->job.set_shards_indexed(static_cast<uint32_t>(entry->shards.size() - entry->open_shards));
-  entry->progress_to_tell = true;  // told with the next tick, since shards may come by thousands
+  entry->progress_to_tell = true;  // the next tick notifies watchers, because shards may come by the thousands
   if (entry->open_shards > 0) return absl::OkStatus();
   return StartProbe(entry, out);
 }
@@ -181,7 +198,7 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
     return absl::FailedPreconditionError(
         absl::StrCat("there are no records in the ", entry->frozen.size(), " files of job ", job.name()));
   }
-  // Readers may bring another batch size, but what cannot be read as it stands is not ready.
+  // Readers may set another batch size, but a job is not READY if its own batch size does not fit.
   const uint64_t positions = entry->frozen.records() * PlanOptionsOf(job.spec().order()).repeats;
   const absl::Status steps =
       Steps::Create(positions, job.spec().batch().size(), LastBatchOf(job.spec().batch().last()), 1).status();
@@ -197,7 +214,7 @@ absl::Status CoordinatorState::StartProbe(JobEntry* entry, Consequences* out) {
   return absl::OkStatus();
 }
 
-// What follows from spec and snapshot: fingerprints, and the weights that views are made by.
+// Sets the fields that follow from spec and snapshot: fingerprints, and the weights for views.
 absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
   v1::Job& job = entry->job;
   std::vector<uint64_t> records, bytes;
@@ -222,19 +239,33 @@ absl::Status CoordinatorState::FillDerived(JobEntry* entry) const {
   return absl::OkStatus();
 }
 
-void CoordinatorState::BecomeReady(JobEntry* entry, Consequences* out) {
-  if (entry->is_next) entry = TakeItsPlace(entry, out);
+absl::Status CoordinatorState::BecomeReady(JobEntry* entry, Consequences* out) {
+  // This also deletes its view and bad records.
+  if (entry->is_next) out->facts.emplace_back().set_delete_job(entry->job.name());
+  v1::StoredJob* const ready = out->facts.emplace_back().mutable_put_job();
+  *ready = ToStored(*entry, entry->next.get());
+  ready->mutable_job()->set_state(v1::READY);
+  if (const absl::Status stored = StoreNow(out); !stored.ok()) {
+    if (entry->job.waiting() != stored.message()) {
+      entry->job.set_waiting(std::string(stored.message()));
+      TouchJob(entry);
+    }
+    return stored;
+  }
+  board_.EraseJob(entry->job.uid());
+  if (entry->is_next) entry = TakeItsPlace(entry);
   entry->job.set_state(v1::READY);
+  entry->job.set_waiting(WhatItWaitsFor(*entry));
   TouchJob(entry);
-  StoreJob(*entry, out);
   RefreshView(entry, out);
+  return absl::OkStatus();
 }
 
 bool CoordinatorState::MayTake(const WorkerEntry& worker, const BoardTask& task) const {
   if (!worker.live()) return false;
   if (!task.task.has_prepare() && !task.task.has_list()) return CanServe(worker, SubmissionOf(task.task));
   if (worker.info.conformance_digest() != workers_.CommonDigest()) return false;
-  // Globs are expanded where most of the data roots are.
+  // Workers with the most data roots expand the globs.
   for (const auto& [id, other] : workers_.all()) {
     if (other.live() && other.info.roots_size() > worker.info.roots_size() &&
         other.info.conformance_digest() == worker.info.conformance_digest() && !task.tried.contains(id)) {
@@ -256,24 +287,25 @@ void CoordinatorState::HandOutTasks(Nanos now, const std::string& id, TasksReply
     *out = task->task;
     if (out->has_index()) *out->mutable_index()->mutable_shard() = SubmissionOf(*out)->shards[task->shard];
   }
+  AddChecks(id, reply->mutable_tasks());
 }
 
 template void CoordinatorState::HandOutTasks(Nanos, const std::string&, v1::HeartbeatReply*);
 
-// Ends what cannot go on: tasks that take too long, tasks that nobody is left to try, and
-// preparations whose workers have all gone while others came.
+// Ends work that cannot continue: tasks that take too long, tasks that no worker is left to try, and preparations whose
+// workers have all left while others joined.
 void CoordinatorState::CheckTasks(Nanos now, Consequences* out) {
   for (uint64_t id : board_.HandedOutBefore(now - options_.task_timeout)) {
     BoardTask* task = board_.Find(id);
     task->tried.insert(task->worker);
-    task->last_error =
-        absl::StrCat("worker ", task->worker, " did not finish within ", options_.task_timeout / kSecond, " s");
+    task->last_error = absl::StrCat("worker ", workers_.NameOf(task->worker), " did not finish within ",
+                                    options_.task_timeout / kSecond, " s");
     board_.Release(task);
     out->wake_workers = true;
   }
   for (uint64_t id : board_.WaitingRetries()) {
     BoardTask* task = board_.Find(id);
-    if (task == nullptr) continue;  // its job failed with another of these
+    if (task == nullptr) continue;  // its job failed with another of these tasks
     size_t able = 0, untried = 0;
     for (const auto& [worker_id, worker] : workers_.all()) {
       if (!MayTake(worker, *task)) continue;
@@ -281,10 +313,18 @@ void CoordinatorState::CheckTasks(Nanos now, Consequences* out) {
       if (!task->tried.contains(worker_id)) ++untried;
     }
     const bool enough = task->tried.size() >= static_cast<size_t>(options_.max_task_attempts);
-    if (enough || (able > 0 && untried == 0)) {
+    const bool failed = enough || (able > 0 && untried == 0);
+    // A shortage is temporary and does not fail the job.
+    if (failed && task->shortage) {
+      if (task->retry_at == 0) task->retry_at = now + kShortagePause;
+      if (now < task->retry_at) continue;
+      board_.Retry(task);
+      out->wake_workers = true;
+    } else if (failed) {
       std::string error = task->last_error;
       if (task->tried.size() > 1) {
-        absl::StrAppend(&error, " (tried on ", absl::StrJoin(task->tried, ", "), ")");
+        const auto name = [&](std::string* text, const std::string& worker) { text->append(workers_.NameOf(worker)); };
+        absl::StrAppend(&error, " (tried on ", absl::StrJoin(task->tried, ", ", name), ")");
       }
       GiveUp(SubmissionOf(task->task), task, error, out);
     }

@@ -1,4 +1,4 @@
-// Bad records: counting them, and what is told of them.
+// Counts and reports bad records.
 #include <string>
 #include <utility>
 
@@ -7,22 +7,65 @@
 
 namespace penstock {
 
-void CoordinatorState::CountBadRecords(JobEntry* entry, const v1::ReportSessionRequest& request, Consequences* out) {
-  const uint64_t records = entry->frozen.records();
+// Accepts reports only from registered workers, which have read the record.
+v1::ReportRecordsReply CoordinatorState::ReportRecords(const v1::ReportRecordsRequest& request, Consequences* out) {
+  v1::ReportRecordsReply reply;
+  const WorkerEntry* const worker = workers_.Find(request.worker_id());
+  if (worker == nullptr || worker->info.incarnation() != request.incarnation()) {
+    reply.set_register_again(true);
+    return reply;
+  }
+  for (const v1::JobRecords& of : request.jobs()) {
+    const auto found = jobs_.find(of.job());
+    if (found == jobs_.end() || found->second.job.uid() != of.job_uid() || !found->second.ready()) continue;
+    CountBadRecords(&found->second, of.bad(), out);
+  }
+  return reply;
+}
+
+std::optional<uint64_t> CoordinatorState::AddToQuarantine(JobEntry* entry,
+                                                          const google::protobuf::RepeatedPtrField<v1::BadRecord>& bad,
+                                                          Consequences* out) {
   v1::StoredBadRecords fresh;
-  for (const v1::BadRecord& record : request.bad_records()) {
-    if (record.record() >= records) continue;
+  for (const v1::BadRecord& record : bad) {
+    if (record.record() >= entry->frozen.records()) continue;
     std::optional<v1::BadRecord> added = entry->quarantine.Add(record);
     if (added.has_value()) *fresh.add_records() = *std::move(added);
   }
-  if (fresh.records().empty()) return;
+  if (fresh.records().empty()) return std::nullopt;
   fresh.set_job(entry->job.name());
-  const uint64_t example = fresh.records(0).record();
+  const uint64_t first = fresh.records(0).record();
   *out->facts.emplace_back().mutable_add_bad_records() = std::move(fresh);
+  return first;
+}
+
+void CoordinatorState::CountBadRecords(JobEntry* entry,
+                                       const google::protobuf::RepeatedPtrField<v1::BadRecord>& reported,
+                                       Consequences* out) {
+  google::protobuf::RepeatedPtrField<v1::BadRecord> bad;
+  for (const v1::BadRecord& record : reported) {
+    // A decided record is counted by its decision.
+    if (!entry->decisions.Contains(record.record())) *bad.Add() = record;
+  }
+  const std::optional<uint64_t> example = AddToQuarantine(entry, bad, out);
+  if (example.has_value()) FailIfTooManyAreBad(entry, *example, out);
+}
+
+void CoordinatorState::QuarantineDecided(JobEntry* entry,
+                                         const google::protobuf::RepeatedPtrField<v1::BadRecord>& decided,
+                                         Consequences* out) {
+  const std::optional<uint64_t> example = AddToQuarantine(entry, decided, out);
+  // Under FAIL, the first row of such a record ends the reader.
+  if (!example.has_value() || entry->job.spec().errors().policy() == v1::FAIL) return;
+  FailIfTooManyAreBad(entry, *example, out);
+}
+
+void CoordinatorState::FailIfTooManyAreBad(JobEntry* entry, uint64_t example, Consequences* out) {
+  const uint64_t records = entry->frozen.records();
   const float given = entry->job.spec().errors().max_bad_fraction();
   const double limit = given > 0 ? given : 0.01;
-  const uint64_t bad = entry->quarantine.size();
-  if (static_cast<double>(bad) <= limit * static_cast<double>(records)) return;
+  const uint64_t all_bad = entry->quarantine.size();
+  if (static_cast<double>(all_bad) <= limit * static_cast<double>(records)) return;
   uint64_t left = example;
   std::string place;
   entry->frozen.ForEach([&](const v1::Shard& shard) {
@@ -33,12 +76,12 @@ void CoordinatorState::CountBadRecords(JobEntry* entry, const v1::ReportSessionR
     left -= shard.records();
     return true;
   });
-  StopJob(
-      entry, v1::FAILED,
-      absl::StrCat(bad, " distinct records of ", records, " are bad (", entry->quarantine.Describe(), "), among them ",
-                   place, ": more than errors.max_bad_fraction (", limit, ") allows; penstock quarantine ",
-                   entry->job.name(), " lists them; mend the data or raise the limit"),
-      out);
+  FailJob(entry,
+          absl::StrCat(all_bad, " distinct records of ", records, " are bad (", entry->quarantine.Describe(),
+                       "), among them ", place, ": more than errors.max_bad_fraction (", limit,
+                       ") allows; penstock quarantine ", entry->job.name(),
+                       " lists them; mend the data or raise the limit"),
+          out);
 }
 
 absl::StatusOr<v1::QuarantineReply> CoordinatorState::GetQuarantine(const v1::QuarantineRequest& request) const {

@@ -1,10 +1,10 @@
-// What trainers open, report and close.
-#include <algorithm>
+// Opens sessions of trainers and applies their reports.
 #include <set>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "pipeline/plan/job_order.h"
@@ -13,7 +13,9 @@
 
 namespace penstock {
 
-absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, const v1::OpenSessionRequest& request) {
+absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, const v1::OpenSessionRequest& request,
+                                                                   const std::string& id) {
+  PS_CHECK(!id.empty());
   PS_RETURN_IF_ERROR(CheckRelease("this client", request.version(), "the coordinator"));
   auto found = jobs_.find(request.job());
   if (found == jobs_.end() || found->second.job.state() == v1::CANCELLED) {
@@ -54,8 +56,7 @@ absl::StatusOr<v1::OpenSessionReply> CoordinatorState::OpenSession(Nanos now, co
                                                    ", whose epochs have ", positions,
                                                    " positions: is the state of another job?"));
   }
-  const std::string id = absl::StrCat("s", term_, "-", NextId() & 0xffffffff);
-  PS_ASSIGN_OR_RETURN(SessionTable::Opening opening, sessions_.Open(now, id, request, job.uid()));
+  PS_ASSIGN_OR_RETURN(SessionTable::Opening opening, sessions_.Open(now, id, request, job.uid(), ReadersBackBy(job)));
   v1::OpenSessionReply reply;
   reply.set_version(std::string(Version()));
   if (opening.session == nullptr) {
@@ -85,9 +86,7 @@ v1::ReportSessionReply CoordinatorState::ReportSession(Nanos now, const v1::Repo
     session->failed[id] = now;
     failed.insert(id);
   }
-  JobEntry& entry = jobs_.at(session->open.job());
   for (const std::string& id : failed) JudgeWorker(now, id, out);
-  if (!request.bad_records().empty()) CountBadRecords(&entry, request, out);
   reply.set_next_report_ms(NextBeatMs(now, options_.report, request.session_id()));
   return reply;
 }
@@ -98,30 +97,15 @@ uint32_t CoordinatorState::NextBeatMs(Nanos now, Nanos asked, const std::string&
   return static_cast<uint32_t>((until + kMillisecond - 1) / kMillisecond);
 }
 
-Nanos CoordinatorState::AllToldWithin() const {
-  const Nanos period = BeatPeriod(workers_.size() + sessions_.size(), options_.report, options_.dead_after);
-  return period + period / 2;  // of which a quarter is for the way
+Nanos CoordinatorState::ReadersBackBy(const v1::Job& job) const {
+  const bool had_readers = restarted_ && job.uid() >> 32 != term_;
+  if (!had_readers) return 0;
+  return started_ + 2 * BeatPeriod(workers_.size() + sessions_.size(), options_.report, options_.dead_after);
 }
 
-// Removes a worker that more than half of the sessions it serves cannot use, unless some job would
-// then have nobody.
-void CoordinatorState::JudgeWorker(Nanos now, const std::string& id, Consequences* out) {
-  std::set<std::string> served;
-  for (const auto& [name, entry] : jobs_) {
-    if (!entry.ready() || !entry.view) continue;
-    if (entry.view->FindWorker(id) == View::kNobody) continue;
-    served.insert(name);
-    const bool others =
-        std::any_of(workers_.all().begin(), workers_.all().end(), [&, &entry = entry](const auto& other) {
-          return other.first != id && other.second.live() && CanServe(other.second, entry);
-        });
-    if (!others) return;
-  }
-  const SessionTable::Votes votes =
-      sessions_.CountVotes(id, now, [&](const std::string& job) { return served.contains(job); });
-  if (votes.against == 0 || votes.against * 2 <= votes.sessions) return;
-  workers_.RemoveOnReports(now, id, out);
-  sessions_.ForgetVotes(id);
+Nanos CoordinatorState::AllToldWithin() const {
+  const Nanos period = BeatPeriod(workers_.size() + sessions_.size(), options_.report, options_.dead_after);
+  return period + period / 2;  // a quarter of the period is for the transfer
 }
 
 }  // namespace penstock

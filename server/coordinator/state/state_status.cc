@@ -1,4 +1,4 @@
-// What the admin command shows.
+// Builds the status for the admin command.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/version.h"
 #include "net/job_mirror.h"
+#include "net/session_label.h"
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock {
@@ -63,7 +64,7 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     const uint64_t repeats = std::max<uint64_t>(job.spec().order().repeats(), 1);
     for (const SessionEntry* session : sessions_.OfJob(name)) {
       v1::StatusReply::SessionStatus* out = status->add_sessions();
-      out->set_id(session->id);
+      out->set_id(SessionLabel(session->id));
       out->set_rank(session->open.rank());
       out->set_world_size(session->open.world_size());
       out->set_epoch(session->last.epoch());
@@ -97,10 +98,11 @@ v1::StatusReply CoordinatorState::Status(Nanos now) const {
     status->set_host(worker.info.host());
     status->set_threads(worker.info.threads());
     status->set_memory_budget_bytes(worker.info.memory_budget_bytes());
+    status->set_memory_budget_source(worker.info.memory_budget_source());
     status->set_version(worker.info.version());
-    if (worker.state == v1::WorkerStatus::SUSPECT) {
-      status->set_note(workers_.WhyOut(now, worker));
-    } else if (worker.live() && worker.info.conformance_digest() != common) {
+    status->set_name(worker.name);
+    status->set_note(workers_.WhyLost(now, worker));
+    if (worker.live() && worker.info.conformance_digest() != common) {
       status->set_note(absl::StrCat("its arithmetic gives other bits than most workers' (conformance digest ",
                                     worker.info.conformance_digest(), ", theirs ", common,
                                     "): it gets no part of the jobs that they prepared"));

@@ -1,6 +1,7 @@
-// Whom a trace of a job is of.
+// Selects the workers and readers that a trace of a job covers.
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "net/session_label.h"
 #include "server/coordinator/state/coordinator_state.h"
 
 namespace penstock {
@@ -21,7 +22,7 @@ absl::StatusOr<std::vector<TraceParty>> CoordinatorState::TraceParties(const std
                                                       "live, so nobody makes rows (`penstock workers`)"));
   }
   for (const SessionEntry* session : ReadersOf(*entry, now)) {
-    parties.push_back({session->id, false, session->open.version()});
+    parties.push_back({SessionLabel(session->id), false, session->open.version()});
   }
   return parties;
 }

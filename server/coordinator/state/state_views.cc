@@ -1,4 +1,4 @@
-// Who may serve a job, and the views that follow.
+// Selects the workers that may serve a job, and updates the views.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -15,7 +15,7 @@ namespace {
 constexpr double kCloseTolerance = 0.02;
 
 bool HasRoots(const WorkerEntry& worker, const JobEntry& entry) {
-  if (worker.info.roots().empty()) return true;  // does not say
+  if (worker.info.roots().empty()) return true;  // its roots are unknown
   const auto& roots = worker.info.roots();
   return std::all_of(entry.roots.begin(), entry.roots.end(), [&](const std::string& root) {
     return std::find(roots.begin(), roots.end(), root) != roots.end();
@@ -40,17 +40,18 @@ void CoordinatorState::RefreshViews(Consequences* out) {
   });
 }
 
-// Live workers serve; where there are none, those that still answer. With nobody at all the last view stands, so that
-// workers that come back find their ranges.
+// Live workers serve the job. If there are none, the workers that still send heartbeats do. If there are none of these
+// either, the last view stays, so that workers that rejoin find their ranges.
 //
-// Right after a restart the last view stands for those that have yet to say that they are there; newcomers wait until
-// it is known who is missing.
+// Right after a restart the last view stays for its workers that have registered again. New workers wait until the
+// missing workers are known.
 void CoordinatorState::RefreshView(JobEntry* entry, Consequences* out) {
   const bool hold = !settled_ && entry->view && entry->view->term != term_;
   std::vector<AssignWorker> known, live, beating;
   for (const auto& [id, worker] : workers_.all()) {
     if (!worker.Beats() || !CanServe(worker, *entry)) continue;
-    const AssignWorker candidate{id, worker.info.address(), workers_.Capacity(worker), worker.info.local()};
+    const AssignWorker candidate{id, worker.info.address(), workers_.Capacity(worker), worker.info.local(),
+                                 worker.name == id ? "" : worker.name};
     beating.push_back(candidate);
     if (!worker.live()) continue;
     live.push_back(candidate);
@@ -60,7 +61,8 @@ void CoordinatorState::RefreshView(JobEntry* entry, Consequences* out) {
   if (chosen.empty()) return;
   AssignOptions options;
   options.term = term_;
-  // Measured shares were waited for, and are meant; otherwise what a worker has in its caches is worth more.
+  // A measured share is deliberate after the wait for it, so follow it closely. Otherwise the caches of the workers are
+  // worth more than exact shares.
   if (out->rebalance) options.tolerance = kCloseTolerance;
   options.policy =
       entry->job.spec().assignment().policy() == v1::BY_RANK ? AssignPolicy::kByRank : AssignPolicy::kByRecord;
@@ -90,7 +92,7 @@ std::string CoordinatorState::WhatItWaitsFor(const JobEntry& entry) const {
   for (const auto& [id, worker] : workers_.all()) {
     if (!worker.live()) continue;
     ++live;
-    if (entry.digest.empty()) continue;  // anyone will do
+    if (entry.digest.empty()) continue;  // any worker may prepare it
     if (worker.info.conformance_digest() != entry.digest) {
       ++other_digest;
     } else if (!HasRoots(worker, entry)) {
@@ -98,7 +100,7 @@ std::string CoordinatorState::WhatItWaitsFor(const JobEntry& entry) const {
     }
   }
   if (live == 0) return "no worker is live; start one: penstockd worker --coordinator HOST:PORT";
-  if (other_digest + no_roots < live) return "";
+  if (other_digest + no_roots < live) return entry.preparing() ? entry.shortage : "";
   std::string text = "no live worker can serve it:";
   if (no_roots > 0) absl::StrAppend(&text, " ", no_roots, " lack one of its data roots");
   if (other_digest > 0) {

@@ -1,4 +1,4 @@
-// What watchers are told: of each job what they lack.
+// Builds the updates for watchers: the changes of each job that they lack.
 #include <map>
 #include <string>
 #include <utility>
@@ -16,7 +16,8 @@ v1::JobMetadata WholeMetadata(const JobEntry& entry) {
   return metadata;
 }
 
-// Of what a READY job is, over restarts too, and of no other submission, whatever its content; never 0.
+// Returns an id of a READY job's content, never 0. It survives restarts. Another submission has another id, even with
+// the same content.
 uint64_t MetadataId(const JobEntry& entry) {
   const uint64_t hash = HashWords({entry.job.uid(), Hash64(WholeMetadata(entry).SerializeAsString())});
   return hash != 0 ? hash : 1;
@@ -31,10 +32,11 @@ std::optional<v1::Job> CoordinatorState::FindJob(const std::string& name) const 
 }
 
 void CoordinatorState::TouchJob(JobEntry* entry) {
-  if (entry->is_next) entry = &jobs_.at(entry->job.name());  // as a part of it
+  if (entry->is_next) entry = &jobs_.at(entry->job.name());  // the job's update contains it
   by_revision_.erase(entry->job.revision());
   entry->job.set_revision(++revision_);
   by_revision_[revision_] = entry->job.name();
+  entry->decisions.Publish(revision_);
   news_.jobs.insert(entry->job.name());
   if (!entry->ready()) {
     entry->metadata_id = 0;
@@ -52,10 +54,14 @@ v1::JobUpdate CoordinatorState::WhatIsNew(const JobEntry& entry, uint64_t base_r
   *update.mutable_record() = RecordOf(entry.job, entry.metadata_id);
   if (entry.next != nullptr) *update.mutable_record()->mutable_next() = RecordOf(entry.next->job, 0);
   if (entry.metadata_id == 0) return update;
-  // What is held of another submission is of no use, its view neither: numbers begin anew.
+  // Data of another submission is of no use. Its view is of no use either, because view numbers begin again.
   const bool same = held.metadata_id() == entry.metadata_id;
   const bool has = base_revision != 0 ? base_revision >= entry.metadata_revision : same;
   if (!has) *update.mutable_metadata() = WholeMetadata(entry);
+  entry.decisions.Tell(base_revision != 0 ? entry.decisions.SizeAt(base_revision)
+                       : same             ? held.decided_records()
+                                          : 0,
+                       &update);
   entry.views.Tell(entry.job.view(), base_revision, same ? held : v1::HeldJob::default_instance(), &update);
   return update;
 }

@@ -33,7 +33,7 @@ void TaskBoard::HandOut(const std::string& worker, Nanos now, size_t limit,
   size_t count = CountOf(worker);
   for (auto job = waiting_.begin(); job != waiting_.end() && count < limit;) {
     std::vector<uint64_t> taken;
-    // The tasks of a job that wait at one time are of one kind.
+    // All waiting tasks of a job are of one kind.
     if (may_take(tasks_.at(*job->second.begin()))) {
       for (uint64_t id : job->second) {
         if (count >= limit) break;
@@ -93,6 +93,13 @@ void TaskBoard::Release(BoardTask* task) {
   task->worker.clear();
   if (!task->tried.empty()) retries_.insert(task->task.id());
   SetWaiting(*task);
+}
+
+void TaskBoard::Retry(BoardTask* task) {
+  task->tried.clear();
+  task->shortage = false;
+  task->retry_at = 0;
+  retries_.erase(task->task.id());
 }
 
 size_t TaskBoard::ReleaseWorker(const std::string& worker) {

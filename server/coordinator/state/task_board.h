@@ -1,4 +1,4 @@
-// Work that workers do for the coordinator: who has what, and what waits. Pure state.
+// The coordinator's tasks for workers: assigned and waiting ones. Pure state.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_TASK_BOARD_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_TASK_BOARD_H_
 
@@ -15,26 +15,32 @@ namespace penstock {
 
 struct BoardTask {
   v1::Task task;
-  uint32_t shard = 0;           // of an index task
-  std::string worker;           // who has it; "" while it waits
-  Nanos since = 0;              // when it was handed out
-  std::set<std::string> tried;  // workers that could not do it, by their own fault
-  std::string last_error;       // of the last of them
+  uint32_t shard = 0;           // index of the shard, for an index task
+  std::string worker;           // the worker that has it; "" while it waits
+  Nanos since = 0;              // when it was assigned
+  std::set<std::string> tried;  // workers that failed to do it, by their own fault
+  std::string last_error;       // error of the last of them
+  bool shortage = false;        // one of them was short of memory, so all of them try it again
+  Nanos retry_at = 0;           // when all of them try it again; 0: not set
 };
 
 class TaskBoard {
  public:
-  // `first_id`: ids grow from here; a coordinator's term makes them unlike those of the one before.
+  // Task ids grow from `first_id`. It contains the coordinator's term, so that ids differ from those of earlier
+  // coordinators.
   explicit TaskBoard(uint64_t first_id) : next_id_(first_id) {}
 
-  // Adds a task that waits; sets its id and returns it.
+  // Adds a waiting task. Sets its id and returns it.
   uint64_t Add(v1::Task task, uint32_t shard = 0);
 
-  // Hands waiting tasks to `worker` until it has `limit`, oldest first, skipping those that it has
-  // tried. `may_take` is asked once for each job and kind of task.
+  // Returns an id for a task that is not on the board.
+  uint64_t NewId() { return next_id_++; }
+
+  // Assigns waiting tasks to `worker` until it has `limit`, oldest first. Skips tasks that the worker has tried. Calls
+  // `may_take` once for each job and kind of task.
   void HandOut(const std::string& worker, Nanos now, size_t limit,
                const std::function<bool(const BoardTask&)>& may_take);
-  // All that the worker has, to be repeated in its replies.
+  // Returns all tasks of the worker. Its replies repeat them.
   std::vector<const BoardTask*> TasksOf(const std::string& worker) const;
   size_t CountOf(const std::string& worker) const;
 
@@ -42,16 +48,18 @@ class TaskBoard {
   void Erase(uint64_t id);
   void EraseJob(uint64_t job_uid);
 
-  // Puts a task back to wait.
+  // Returns a task to the waiting ones.
   void Release(BoardTask* task);
-  // All of a worker's. Returns how many there were.
+  // Allows all workers to try a waiting task again.
+  void Retry(BoardTask* task);
+  // Releases all tasks of a worker. Returns their number.
   size_t ReleaseWorker(const std::string& worker);
 
-  // Workers that have tasks.
+  // Returns the workers that have tasks.
   std::vector<std::string> Holders() const;
-  // Ids of tasks that were handed out before `before`.
+  // Returns the ids of tasks that were assigned before `before`.
   std::vector<uint64_t> HandedOutBefore(Nanos before) const;
-  // Ids of waiting tasks that some worker could not do.
+  // Returns the ids of waiting tasks that some worker failed to do.
   std::vector<uint64_t> WaitingRetries() const;
   bool HasWaiting() const { return !waiting_.empty(); }
 
@@ -60,10 +68,10 @@ class TaskBoard {
 
   uint64_t next_id_;
   std::map<uint64_t, BoardTask> tasks_;
-  std::map<uint64_t, std::set<uint64_t>> waiting_;  // by the job's uid, so that a job is skipped at once
+  std::map<uint64_t, std::set<uint64_t>> waiting_;  // by job uid, so that HandOut skips a job in one step
   std::map<std::string, std::set<uint64_t>> held_;  // by worker
-  std::map<uint64_t, std::set<uint64_t>> by_job_;   // by its uid
-  std::set<uint64_t> retries_;                      // those with a non-empty `tried`
+  std::map<uint64_t, std::set<uint64_t>> by_job_;   // by job uid
+  std::set<uint64_t> retries_;                      // tasks with a non-empty `tried`
 };
 
 }  // namespace penstock

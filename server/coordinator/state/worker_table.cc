@@ -12,7 +12,7 @@ using State = v1::WorkerStatus;
 
 namespace {
 
-// What a worker that has gone said of its work is over with it; what it made in all stays.
+// Clears the current load of a worker that is gone, and keeps its totals.
 void ForgetWork(WorkerEntry* worker) {
   worker->load.clear_troubles();
   worker->load.set_rows_per_second(0);
@@ -20,7 +20,23 @@ void ForgetWork(WorkerEntry* worker) {
   worker->load.set_memory_bytes(0);
 }
 
+std::string Ago(Nanos age) {
+  const Nanos seconds = std::max<Nanos>(age, 0) / kSecond;
+  if (seconds < 120) return absl::StrCat(seconds, " s ago");
+  return seconds < 7200 ? absl::StrCat(seconds / 60, " min ago") : absl::StrCat(seconds / 3600, " h ago");
+}
+
 }  // namespace
+
+void WorkerRegister::SetInfo(WorkerEntry* worker, const v1::RegisterWorkerRequest& info) const {
+  worker->info = info;
+  worker->name = info.name().empty() ? info.id() : info.name();
+  for (const auto& [id, other] : workers_) {
+    if (&other == worker || !other.Beats() || other.name != worker->name) continue;
+    absl::StrAppend(&worker->name, " (", info.id(), ")");
+    return;
+  }
+}
 
 void WorkerRegister::Store(const WorkerEntry& worker, Consequences* out) const {
   v1::StoredWorker* stored = out->facts.emplace_back().mutable_put_worker();
@@ -31,8 +47,12 @@ void WorkerRegister::Store(const WorkerEntry& worker, Consequences* out) const {
 
 void WorkerRegister::SetState(Nanos now, WorkerEntry* worker, State::State state, Consequences* out) {
   if (worker->state == state) return;
+  if (state == State::DEAD && worker->state != State::DRAINING && !worker->lost_since.has_value()) {
+    worker->lost_since = now;
+  }
   worker->state = state;
   worker->since = now;
+  worker->voted_out = false;
   if (!worker->Beats()) ForgetWork(worker);
   out->membership = true;
   Store(*worker, out);
@@ -54,8 +74,8 @@ bool WorkerRegister::Trusted(Nanos now, WorkerEntry* worker) const {
   return worker->strikes.size() < kTrustedStrikes;
 }
 
-// The first two removals cost little: a link had a hole, and that is over. Who comes and goes is held back longer, as
-// it takes its rows' place in everyone's window each time.
+// The first two removals cost little, because a link may fail briefly. A worker that leaves and rejoins repeatedly is
+// excluded for longer, because each time its missing rows delay the window of every session.
 Nanos WorkerRegister::ReadmitAt(const WorkerEntry& worker) const {
   const size_t doublings = worker.strikes.size() <= 2 ? 0 : std::min<size_t>(worker.strikes.size() - 2, 20);
   const Nanos out = std::min(options_.readmit_most, options_.readmit_after << doublings);
@@ -67,20 +87,27 @@ size_t WorkerRegister::CountStrikes(Nanos now, const WorkerEntry& worker) const 
                        [&](Nanos at) { return now - at <= options_.forgive_after; });
 }
 
-std::string WorkerRegister::WhyOut(Nanos now, const WorkerEntry& worker) const {
+std::string WorkerRegister::WhyLost(Nanos now, const WorkerEntry& worker) const {
+  if (worker.state != State::DEAD && worker.state != State::SUSPECT) return "";
+  const bool silent = now - worker.last_beat > options_.dead_after / 2;
+  if (worker.state == State::DEAD || silent) {
+    return absl::StrCat("lost ", Ago(now - worker.last_beat), ": no heartbeat since then");
+  }
   const Nanos left = std::max<Nanos>(ReadmitAt(worker) - now, 0);
   const size_t times = std::max<size_t>(CountStrikes(now, worker), 1);
-  return absl::StrCat("out for another ", (left + kSecond - 1) / kSecond, " s if its heartbeats keep coming: it was ",
-                      "unreachable or restarted ", times == 1 ? "once" : absl::StrCat(times, " times"), " in the last ",
-                      options_.forgive_after / (60 * kSecond), " minutes");
+  return absl::StrCat("lost ", Ago(now - worker.since), ": unreachable or restarted ",
+                      times == 1 ? "once" : absl::StrCat(times, " times"), " in the last ",
+                      options_.forgive_after / (60 * kSecond), " minutes; it serves again in ",
+                      (left + kSecond - 1) / kSecond, " s if its heartbeats continue");
 }
 
 void WorkerRegister::Restore(Nanos now, const v1::StoredWorker& stored) {
   WorkerEntry& worker = workers_[stored.registration().id()];
-  worker.info = stored.registration();
+  SetInfo(&worker, stored.registration());
   worker.state = stored.state();
   worker.capacity = stored.capacity();
   worker.last_beat = worker.since = worker.steady_since = now;
+  if (worker.state != State::LEFT && worker.state != State::DRAINING) worker.lost_since = now;
 }
 
 absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, const v1::RegisterWorkerRequest& request,
@@ -96,6 +123,10 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
     return absl::InvalidArgumentError(
         absl::StrCat("RegisterWorker: worker ", request.id(), " gives a local address of more than 512 bytes"));
   }
+  if (request.name().size() > 256) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("RegisterWorker: worker ", request.id(), " gives a name of more than 256 bytes"));
+  }
   if (request.ByteSizeLong() > 65536) {
     return absl::InvalidArgumentError(
         absl::StrCat("RegisterWorker: the registration of worker ", request.id(), " is larger than 64 KiB"));
@@ -108,7 +139,7 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
           absl::StrCat("there are ", workers_.size(), " workers already, which is the limit"));
     }
     WorkerEntry& worker = workers_[request.id()];
-    worker.info = request;
+    SetInfo(&worker, request);
     worker.last_beat = worker.since = worker.steady_since = now;
     out->membership = true;
     Store(worker, out);
@@ -118,18 +149,19 @@ absl::StatusOr<WorkerRegister::Registered> WorkerRegister::Register(Nanos now, c
   const bool new_process = worker.info.incarnation() != request.incarnation();
   if (new_process) {
     result.restarted = true;
-    // It comes back without having left or having been missed: it crashed.
+    // The worker is back without having left or died: it crashed.
     if (worker.live() || worker.state == State::DRAINING) Strike(now, &worker);
     worker.drain_ordered = false;
     worker.load.Clear();
     worker.history = {};
   }
   if (worker.info.SerializeAsString() != request.SerializeAsString()) {
-    worker.info = request;
+    SetInfo(&worker, request);
     out->membership = true;
     Store(worker, out);
   }
   worker.last_beat = worker.steady_since = now;
+  worker.lost_since.reset();
   if (new_process || !worker.Beats()) {
     SetState(now, &worker, Trusted(now, &worker) ? State::LIVE : State::SUSPECT, out);
   }
@@ -142,12 +174,13 @@ WorkerEntry* WorkerRegister::Heartbeat(Nanos now, const v1::HeartbeatRequest& re
   WorkerEntry& worker = found->second;
   if (worker.info.incarnation() != request.incarnation()) return nullptr;
   if (worker.state == State::LEFT && !request.leaving()) return nullptr;
-  // Longer than between two beats of a large fleet, the first of them included (beat_rhythm.h).
+  // Longer than between two heartbeats of a large fleet, including the first (beat_rhythm.h).
   if (now - worker.last_beat > options_.dead_after / 4 * 3) worker.steady_since = now;
   worker.last_beat = now;
+  worker.lost_since.reset();
   worker.load = request.load();
   worker.history.Add(now, CountsOf(request.load()));
-  if (worker.state == State::LEFT) ForgetWork(&worker);  // it says once more that it leaves
+  if (worker.state == State::LEFT) ForgetWork(&worker);  // it reports again that it leaves
   if (request.leaving()) {
     SetState(now, &worker, State::LEFT, out);
   } else if (request.draining() || worker.drain_ordered) {
@@ -184,6 +217,7 @@ void WorkerRegister::RemoveOnReports(Nanos now, const std::string& id, Consequen
   if (found == workers_.end() || !found->second.live()) return;
   Strike(now, &found->second);
   SetState(now, &found->second, State::SUSPECT, out);
+  found->second.voted_out = true;
 }
 
 std::vector<std::string> WorkerRegister::Tick(Nanos now, bool trainers_wait, Consequences* out) {
@@ -247,6 +281,11 @@ void WorkerRegister::WatchCapacity(Nanos now, bool trainers_wait, Consequences* 
 const WorkerEntry* WorkerRegister::Find(const std::string& id) const {
   auto found = workers_.find(id);
   return found == workers_.end() ? nullptr : &found->second;
+}
+
+const std::string& WorkerRegister::NameOf(const std::string& id) const {
+  const auto found = workers_.find(id);
+  return found == workers_.end() ? id : found->second.name;
 }
 
 std::string WorkerRegister::CommonDigest() const {

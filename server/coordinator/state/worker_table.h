@@ -1,10 +1,10 @@
-// The workers: who is registered, who is live, who must wait before it is trusted again. Pure
-// state.
+// The workers: which are registered, which are live, and which must wait before they are trusted again. Pure state.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STATE_WORKER_TABLE_H_
 #define PENSTOCK_SERVER_COORDINATOR_STATE_WORKER_TABLE_H_
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,21 +17,25 @@ namespace penstock {
 
 struct WorkerEntry {
   v1::RegisterWorkerRequest info;
+  std::string name;  // display name; unique among workers that send heartbeats
   v1::WorkerLoad load;
   // LIVE       has ranges and gets tasks
-  // DRAINING   has no ranges; still answers until it says that it leaves
-  // SUSPECT    beats, but was removed on reports or keeps coming and going
+  // DRAINING   has no ranges; still answers until it reports that it leaves
+  // SUSPECT    sends heartbeats, but was removed on reports or left and rejoined repeatedly
   // DEAD       no heartbeat for dead_after
-  // LEFT       said that it leaves
+  // LEFT       reported that it leaves
   v1::WorkerStatus::State state = v1::WorkerStatus::LIVE;
   Nanos last_beat = 0;
-  Nanos since = 0;             // when `state` began
-  bool drain_ordered = false;  // by an operator: told with each heartbeat
-  std::deque<Nanos> strikes;   // when it was removed or crashed, each forgiven after forgive_after; a bounded number
-  Nanos steady_since = 0;      // beats without a gap
-  // Rows per second that its shares are made for (capacity_watch.h); 0: none was taken over.
+  Nanos since = 0;  // when `state` began
+  // Time of its loss. A worker is lost if it is DEAD without having been drained, or known only from the store.
+  std::optional<Nanos> lost_since;
+  bool voted_out = false;      // SUSPECT, because sessions cannot use it
+  bool drain_ordered = false;  // ordered by an operator; each heartbeat reply contains it
+  std::deque<Nanos> strikes;   // times of its removals and crashes, each forgiven after forgive_after; bounded
+  Nanos steady_since = 0;      // start of its heartbeats without a gap
+  // Rows per second that its shares are based on (capacity_watch.h). 0: not known yet.
   double capacity = 0;
-  History<v1::WorkerLoad> history;  // of this incarnation, without words
+  History<v1::WorkerLoad> history;  // this incarnation's history; only counts
 
   bool live() const { return state == v1::WorkerStatus::LIVE; }
   bool Beats() const {
@@ -43,59 +47,64 @@ class WorkerRegister {
  public:
   explicit WorkerRegister(const StateOptions& options) : options_(options), capacity_watch_(options.capacity) {}
 
-  // A worker of the store: one that was live counts as live until dead_after has passed.
+  // Adds a worker of the store. A worker that was live counts as live until dead_after has passed.
   void Restore(Nanos now, const v1::StoredWorker& stored);
 
-  // InvalidArgument: no id, no address or no threads; ResourceExhausted: too many workers. A new
-  // incarnation of a live worker means that it crashed: `restarted` is then true, and what it was
-  // doing is lost.
+  // Registers a worker. Returns InvalidArgument if the id or the address is empty or a field is too large, and
+  // ResourceExhausted if there are too many workers. A new incarnation of a live worker means that it crashed:
+  // `restarted` is then true, and its work is lost.
   struct Registered {
     bool restarted = false;
   };
   absl::StatusOr<Registered> Register(Nanos now, const v1::RegisterWorkerRequest& request, Consequences* out);
 
-  // Null when the worker has to register (again).
+  // Applies a heartbeat. Returns null if the worker has to register (again).
   WorkerEntry* Heartbeat(Nanos now, const v1::HeartbeatRequest& request, Consequences* out);
 
-  // An operator's wish. NotFound lists the workers there are.
+  // Drains a worker on an operator's request. A NotFound error lists the workers that send heartbeats.
   absl::Status Drain(Nanos now, const std::string& id, Consequences* out);
 
-  // Most sessions cannot reach it.
+  // Removes a worker that most processes cannot reach.
   void RemoveOnReports(Nanos now, const std::string& id, Consequences* out);
 
-  // Deaths, readmissions, and the forgetting of those long gone. After a pause of the coordinator
-  // itself (no tick for half of dead_after) everyone is given a fresh dead_after: heartbeats wait
-  // to be read. Returns the ids of those that died.
-  // Shares follow capacities only while `trainers_wait`.
+  // Applies deaths and readmissions, and forgets workers that died or left long ago. After a pause of the coordinator
+  // itself (no tick for half of dead_after) every worker gets a new dead_after, because its heartbeats may still be
+  // unread. Returns the ids of workers that died. Shares follow capacities only while `trainers_wait`.
   std::vector<std::string> Tick(Nanos now, bool trainers_wait, Consequences* out);
 
-  // Capacity in rows per second, relative among workers: what was taken over, else threads times the
-  // mean rate of the others' threads.
+  // Returns the capacity in rows per second, relative among workers. If none is known, it is the number of threads
+  // times the mean rate of the other workers' threads.
   double Capacity(const WorkerEntry& worker) const;
 
-  // How long a SUSPECT must beat on before it is readmitted, and why; for the status.
-  std::string WhyOut(Nanos now, const WorkerEntry& worker) const;
+  // Describes the loss of a DEAD or SUSPECT worker: since when, and when a SUSPECT one is readmitted. Returns "" for
+  // others.
+  std::string WhyLost(Nanos now, const WorkerEntry& worker) const;
 
   const std::map<std::string, WorkerEntry>& all() const { return workers_; }
   const WorkerEntry* Find(const std::string& id) const;
-  // The conformance digest of most live workers (the first in order among equals); "" without any.
+  // Returns the worker's display name, or the id of an unknown worker.
+  const std::string& NameOf(const std::string& id) const;
+  // Returns the most common conformance digest of live workers; of equally common ones the first in order. Returns ""
+  // if no worker is live.
   std::string CommonDigest() const;
   size_t CountLive() const;
-  size_t size() const { return workers_.size(); }  // those who have died or left included
+  size_t size() const { return workers_.size(); }  // includes dead workers and those that left
 
  private:
   void SetState(Nanos now, WorkerEntry* worker, v1::WorkerStatus::State state, Consequences* out);
   void Strike(Nanos now, WorkerEntry* worker);
   void Forgive(Nanos now, WorkerEntry* worker) const;
   bool Trusted(Nanos now, WorkerEntry* worker) const;
-  // When a SUSPECT may be readmitted, if it beats on.
+  // Returns when a SUSPECT worker is readmitted, if its heartbeats continue.
   Nanos ReadmitAt(const WorkerEntry& worker) const;
-  // How often it was struck in the last forgive_after.
+  // Returns the number of strikes within forgive_after.
   size_t CountStrikes(Nanos now, const WorkerEntry& worker) const;
   void WatchCapacity(Nanos now, bool trainers_wait, Consequences* out);
   void Store(const WorkerEntry& worker, Consequences* out) const;
+  void SetInfo(WorkerEntry* worker, const v1::RegisterWorkerRequest& info) const;
 
-  // A worker may die or crash this often within forgive_after before it has to be steady first.
+  // A worker with fewer strikes than this is trusted at once when it rejoins. Otherwise it must first send heartbeats
+  // steadily.
   static constexpr size_t kTrustedStrikes = 3;
   static constexpr size_t kRememberedStrikes = 64;
 

@@ -55,7 +55,7 @@ absl::Status IndexBlobs::Put(uint64_t content_hash, std::string_view blob, FileI
     return absl::ResourceExhaustedError(absl::StrCat("an index of ", blob.size(), " bytes; at most ",
                                                      std::min(limits_.blob_bytes, limits_.total_bytes), " are kept"));
   }
-  // Others will trust it by its name, so it is checked that the name is right.
+  // Workers trust a blob by its name, so check the name.
   absl::StatusOr<ShardIndex> index = ShardIndex::Parse(blob);
   if (!index.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("PutIndex: ", std::string(index.status().message())));
@@ -93,7 +93,7 @@ absl::Status IndexBlobs::MakeRoom(uint64_t bytes) {
   }
   if (error) return ErrnoStatus(error.value(), absl::StrCat("cannot read ", folder_));
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
-  // A tenth more than needed, so that the folder is not walked for each blob.
+  // Remove a tenth more than needed, so that not each blob scans the folder.
   const uint64_t target = limits_.total_bytes - bytes - std::min(limits_.total_bytes - bytes, limits_.total_bytes / 10);
   for (const File& file : files) {
     if (total_ <= target) break;
@@ -123,7 +123,7 @@ absl::StatusOr<std::string> IndexBlobs::Read(const std::string& path, uint64_t c
   if (absl::IsNotFound(blob.status())) {
     return absl::NotFoundError(absl::StrCat("no index of content ", absl::Hex(content_hash), " is kept"));
   }
-  std::error_code ignored;  // when it was used, for MakeRoom; a failure costs only a worse choice there
+  std::error_code ignored;  // for the time of use, which MakeRoom reads; after a failure it only chooses worse
   if (blob.ok()) fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
   return blob;
 }

@@ -1,4 +1,4 @@
-// Index blobs in files, by content hash: built once by a worker, fetched by the others.
+// Index blobs in files, by content hash. One worker builds an index, and the others fetch it.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STORE_INDEX_BLOBS_H_
 #define PENSTOCK_SERVER_COORDINATOR_STORE_INDEX_BLOBS_H_
 
@@ -15,24 +15,25 @@
 
 namespace penstock {
 
-// Thread-safe. Files are replaced in one step, so that a crash leaves whole ones only.
+// Thread-safe. Files are replaced atomically, so a crash leaves only complete files.
 class IndexBlobs {
  public:
   struct Limits {
-    uint64_t blob_bytes = uint64_t{64} << 20;  // of one blob
-    uint64_t total_bytes = uint64_t{8} << 30;  // of all; the longest unused go first
+    uint64_t blob_bytes = uint64_t{64} << 20;  // limit for one blob
+    uint64_t total_bytes = uint64_t{8} << 30;  // limit for all; the least recently used are removed first
   };
 
-  // `folder` is made when needed. Counts what is there.
+  // Opens the store in `folder`, which it creates if needed. Counts the blobs that it has.
   static absl::StatusOr<std::unique_ptr<IndexBlobs>> Open(const std::string& folder, const Limits& limits);
 
-  // InvalidArgument: the blob is no index, or of another content hash; ResourceExhausted: too large.
-  // One is kept for each state of a file that has the content (copies have times of their own). A blob that is there
-  // already is kept. *file, if not null, becomes the state that the blob was made from.
+  // Stores a blob. Returns InvalidArgument if the blob is not an index or has another content hash, and
+  // ResourceExhausted if it is too large. Keeps one blob for each state of a file with the content, because copies have
+  // different times. Keeps a blob that is already there. Sets *file, unless null, to the state that the blob was made
+  // from.
   absl::Status Put(uint64_t content_hash, std::string_view blob, FileInfo* file = nullptr);
-  // NotFound where there is none.
+  // Returns NotFound if there is none.
   absl::StatusOr<std::string> Get(uint64_t content_hash) const;
-  // The one that was made from a file in this state.
+  // Returns the blob that was made from a file in this state, or NotFound.
   absl::StatusOr<std::string> Get(uint64_t content_hash, const FileInfo& file) const;
 
   uint64_t total_bytes() const;
@@ -40,7 +41,7 @@ class IndexBlobs {
  private:
   IndexBlobs(std::string folder, const Limits& limits) : folder_(std::move(folder)), limits_(limits) {}
   std::string PathOf(uint64_t content_hash) const;
-  // Of the blobs beside the first one.
+  // Path of the second and further blobs of the content.
   std::string PathOf(uint64_t content_hash, const FileInfo& file) const;
   absl::StatusOr<std::string> Read(const std::string& path, uint64_t content_hash) const;
   absl::Status MakeRoom(uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

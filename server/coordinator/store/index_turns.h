@@ -1,4 +1,4 @@
-// Whose turn it is to index a file that nobody has an index of: one worker's, however many ask.
+// Assigns a file without an index to one worker for indexing, however many workers ask for it.
 #ifndef PENSTOCK_SERVER_COORDINATOR_STORE_INDEX_TURNS_H_
 #define PENSTOCK_SERVER_COORDINATOR_STORE_INDEX_TURNS_H_
 
@@ -12,13 +12,14 @@
 
 namespace penstock {
 
-// Time is passed in. Not thread-safe. Kept nowhere: after a restart a file may be indexed twice.
+// Time is passed in. Not thread-safe. Not stored: after a restart, two workers may index the same file.
 class IndexTurns {
  public:
   struct Limits {
-    size_t builds = 64;                             // at a time, of all workers: reading must not drown what jobs read
-    Nanos build_time = 10 * kSecond;                // a builder that takes longer is taken for dead: so long, and for
-    uint64_t bytes_per_second = uint64_t{8} << 20;  // each byte of its file as this rate takes
+    // Limit of concurrent builds of all workers, so that they do not slow down the reads of jobs.
+    size_t builds = 64;
+    Nanos build_time = 10 * kSecond;                // a builder counts as dead after this time,
+    uint64_t bytes_per_second = uint64_t{8} << 20;  // plus the time that its file takes at this rate
     Nanos ask_again = 500 * kMillisecond;
   };
   IndexTurns() : IndexTurns(Limits()) {}
@@ -27,13 +28,13 @@ class IndexTurns {
   static uint64_t KeyOf(uint64_t content_hash, const FileInfo& file);
 
   struct Answer {
-    bool build = false;   // the asker is to build it
-    Nanos ask_again = 0;  // else: after so long
-    std::string builder;  // who does; empty: nobody yet, since so many others are being built
+    bool build = false;   // the caller builds the index
+    Nanos ask_again = 0;  // otherwise: when to ask again
+    std::string builder;  // its builder; empty: none yet, because too many builds are running
   };
-  // `bytes` is the file's size. A builder that asks again is told again.
+  // `bytes` is the file's size. A builder that asks again gets the same answer.
   Answer Ask(uint64_t key, const std::string& worker, uint64_t bytes, Nanos now);
-  // It is built, or will not be by the one who was told to.
+  // Ends the build: the index exists, or its builder failed.
   void End(uint64_t key) { builds_.erase(key); }
 
   size_t builds() const { return builds_.size(); }

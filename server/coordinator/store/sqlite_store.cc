@@ -13,10 +13,10 @@
 namespace penstock {
 namespace {
 
-// "PENS": SQLite's application_id, by which a foreign database is known
+// "PENS": SQLite's application_id, which identifies foreign databases
 // (https://www.sqlite.org/pragma.html#pragma_application_id).
 constexpr int kApplicationId = 0x50454e53;
-constexpr int kSchemaVersion = 2;
+constexpr int kSchemaVersion = 3;
 constexpr int kBusyTimeoutMs = 2000;
 
 constexpr char kSchema[] =
@@ -29,7 +29,12 @@ constexpr char kSchema[] =
     "record)) "
     "WITHOUT ROWID;";
 
-// Of version 1, which knew the numbers of bad records alone.
+// Added in version 3. The number is the index of the decision among those of its job.
+constexpr char kDecisionsTable[] =
+    "CREATE TABLE decisions(job TEXT NOT NULL, number INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY(job, number)) "
+    "WITHOUT ROWID;";
+
+// From version 1, which stored only the numbers of bad records.
 constexpr char kFromVersion1[] = "ALTER TABLE bad_records ADD COLUMN data BLOB NOT NULL DEFAULT x'';";
 
 class SqliteStore final : public Store {
@@ -45,7 +50,7 @@ class SqliteStore final : public Store {
     }
     sqlite3_extended_result_codes(db_, 1);
     sqlite3_busy_timeout(db_, kBusyTimeoutMs);
-    // The first statement that reads the file: this is where a damaged or foreign one is found.
+    // The first statement that reads the file, so it finds a damaged or foreign one.
     PS_ASSIGN_OR_RETURN(const int64_t tables, Number("SELECT count(*) FROM sqlite_master"));
     PS_ASSIGN_OR_RETURN(const int64_t application, Number("PRAGMA application_id"));
     PS_ASSIGN_OR_RETURN(const int64_t version, Number("PRAGMA user_version"));
@@ -58,18 +63,19 @@ class SqliteStore final : public Store {
                                                         ", this one knows ", kSchemaVersion,
                                                         "); run that release, or give another state_dir"));
     }
-    // A crash of the machine must not lose what was acknowledged: WAL with FULL syncs each commit.
+    // A crash of the machine must not lose acknowledged commits: WAL with FULL syncs each commit.
     PS_RETURN_IF_ERROR(Run("PRAGMA journal_mode=WAL"));
     PS_RETURN_IF_ERROR(Run("PRAGMA synchronous=FULL"));
     if (tables == 0) {
-      PS_RETURN_IF_ERROR(Run(absl::StrCat("BEGIN IMMEDIATE;", kSchema, "PRAGMA application_id=", kApplicationId,
-                                          ";PRAGMA user_version=", kSchemaVersion, ";COMMIT")));
+      PS_RETURN_IF_ERROR(Run(absl::StrCat("BEGIN IMMEDIATE;", kSchema, kDecisionsTable, "PRAGMA application_id=",
+                                          kApplicationId, ";PRAGMA user_version=", kSchemaVersion, ";COMMIT")));
       return absl::OkStatus();
     }
     PS_ASSIGN_OR_RETURN(const std::string check, Text("PRAGMA quick_check(1)"));
     if (check != "ok") return Damaged(check);
     if (version == kSchemaVersion) return absl::OkStatus();
-    return Run(absl::StrCat("BEGIN IMMEDIATE;", kFromVersion1, "PRAGMA user_version=", kSchemaVersion, ";COMMIT"));
+    return Run(absl::StrCat("BEGIN IMMEDIATE;", version == 1 ? kFromVersion1 : "", kDecisionsTable,
+                            "PRAGMA user_version=", kSchemaVersion, ";COMMIT"));
   }
 
   absl::StatusOr<v1::StoredState> Load() override {
@@ -96,6 +102,20 @@ class SqliteStore final : public Store {
       record->set_record(static_cast<uint64_t>(sqlite3_column_int64(row, 1)));
       return absl::OkStatus();
     }));
+    PS_RETURN_IF_ERROR(Each("SELECT job, number, data FROM decisions ORDER BY job, number", [&](sqlite3_stmt* row) {
+      const std::string job(Column(row, 0));
+      const int count = state.decisions_size();
+      v1::StoredDecisions* decisions = count > 0 && state.decisions(count - 1).job() == job
+                                           ? state.mutable_decisions(count - 1)
+                                           : state.add_decisions();
+      decisions->set_job(job);
+      const std::string_view data = Column(row, 2);
+      if (sqlite3_column_int64(row, 1) != decisions->records_size() ||
+          !decisions->add_records()->ParseFromArray(data.data(), static_cast<int>(data.size()))) {
+        return Damaged(absl::StrCat("a decision about a record of job ", job, " is missing or cannot be parsed"));
+      }
+      return absl::OkStatus();
+    }));
     return state;
   }
 
@@ -117,15 +137,15 @@ class SqliteStore final : public Store {
                      "); move it away and start again: workers register by themselves, jobs must be submitted again"));
   }
 
-  // Right behind the call that failed: its errno is read.
+  // Call it directly after the failed call, because it reads errno.
   absl::Status Error(std::string_view what) const {
     const int system_error = errno;
     const int code = (db_ == nullptr ? SQLITE_NOMEM : sqlite3_errcode(db_)) & 0xff;
     const std::string detail = db_ == nullptr ? "out of memory" : sqlite3_errmsg(db_);
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) return Damaged(detail);
     const std::string text = absl::StrCat(path_, ": ", std::string(what), ": ", detail);
-    // A quota, and what could not be written beside the file itself, come as I/O errors; sqlite3_system_errno() knows
-    // the cause of few of them.
+    // SQLite reports a quota, or a failed write of a file next to the database, as an I/O error. sqlite3_system_errno()
+    // has the cause in few of these cases.
     const bool io = code == SQLITE_IOERR || code == SQLITE_CANTOPEN;
     if (code == SQLITE_FULL || (io && (system_error == ENOSPC || system_error == EDQUOT))) {
       return absl::ResourceExhaustedError(text + "; make room on that disk");
@@ -149,7 +169,7 @@ class SqliteStore final : public Store {
     return Error(sql.substr(0, 60));
   }
 
-  // Values are bound in order: text as std::string, numbers as int64_t.
+  // Binds the values in order: text as std::string, numbers as int64_t.
   static void Bind(sqlite3_stmt*, int) {}
   template <typename... Rest>
   static void Bind(sqlite3_stmt* statement, int index, const std::string& value, const Rest&... rest) {
@@ -241,6 +261,7 @@ class SqliteStore final : public Store {
       case v1::StoreEvent::kDeleteJob:
         PS_RETURN_IF_ERROR(Write(std::string("DELETE FROM views WHERE name=?"), event.delete_job()));
         PS_RETURN_IF_ERROR(Write(std::string("DELETE FROM bad_records WHERE job=?"), event.delete_job()));
+        PS_RETURN_IF_ERROR(Write(std::string("DELETE FROM decisions WHERE job=?"), event.delete_job()));
         return Write(std::string("DELETE FROM jobs WHERE name=?"), event.delete_job());
       case v1::StoreEvent::kPutView:
         return Put("views", event.put_view().job(), event.put_view());
@@ -255,6 +276,14 @@ class SqliteStore final : public Store {
                                    record.SerializeAsString()));
         }
         return absl::OkStatus();
+      case v1::StoreEvent::kAddDecisions: {
+        auto number = static_cast<int64_t>(event.add_decisions().begin());
+        for (const v1::BadRecord& record : event.add_decisions().records()) {
+          PS_RETURN_IF_ERROR(Write(std::string("INSERT INTO decisions(job, number, data) VALUES(?, ?, ?)"),
+                                   event.add_decisions().job(), number++, record.SerializeAsString()));
+        }
+        return absl::OkStatus();
+      }
       case v1::StoreEvent::EVENT_NOT_SET:
         break;
     }

@@ -10,9 +10,9 @@
 
 namespace penstock {
 
-// Opens or makes the file at `path` (beside it SQLite keeps `path`-wal and `path`-shm).
-//   DataLoss            damaged, or no SQLite file: names the file and the way out
-//   FailedPrecondition  another program's database, or one of a newer release
+// Opens or creates the file at `path`. SQLite also creates `path`-wal and `path`-shm.
+//   DataLoss            it is damaged or not an SQLite file; the error names the file and the remedy
+//   FailedPrecondition  it belongs to another program or a newer release
 //   Unavailable         another process is writing to it
 //   others              it cannot be opened
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path);

@@ -9,12 +9,16 @@
 namespace penstock {
 namespace {
 
-// Processes that were not there at its beginning.
+// Processes may join a trace after its start until it has this many.
 constexpr size_t kMostLateParties = 1024;
 
 uint32_t Milliseconds(Nanos time) { return static_cast<uint32_t>(std::max<Nanos>(0, time / kMillisecond)); }
 
 }  // namespace
+
+bool TraceDesk::AllDone(const Trace& trace) {
+  return std::all_of(trace.parties.begin(), trace.parties.end(), [](const auto& party) { return party.second.done; });
+}
 
 void TraceDesk::Forget(Nanos now) {
   std::erase_if(traces_, [now](const auto& trace) { return now > trace.second.end + kGrace + kKept; });
@@ -35,6 +39,18 @@ absl::StatusOr<v1::StartTraceReply> TraceDesk::Start(uint64_t id, const v1::Star
   if (request.seconds() == 0 || request.seconds() > kMostSeconds) {
     return absl::InvalidArgumentError(
         absl::StrCat("a trace of ", request.seconds(), " s: 1 to ", kMostSeconds, " can be taken"));
+  }
+  for (const auto& [other, trace] : traces_) {
+    if (now >= trace.end + kGrace || AllDone(trace)) continue;
+    const bool shares = std::any_of(parties.begin(), parties.end(), [&, &trace = trace](const TraceParty& party) {
+      return trace.parties.contains(party.process);
+    });
+    if (trace.job != request.job() && !shares) continue;
+    return absl::AlreadyExistsError(
+        absl::StrCat("another penstock trace is running, of job ", trace.job,
+                     trace.job == request.job() ? "" : ", which shares processes with this job",
+                     ". A process records one trace at a time, and an interrupted one to its end. Try again in ",
+                     (std::max(trace.end, now) + kGrace - now) / kSecond + 1, " s"));
   }
   if (traces_.size() >= kMostTraces) {
     Nanos first = INT64_MAX;
@@ -109,9 +125,7 @@ absl::StatusOr<v1::GetTraceReply> TraceDesk::Get(const v1::GetTraceRequest& requ
     trace->parts.pop_front();
   }
   reply.set_refused_parts(trace->refused);
-  const bool all =
-      std::all_of(trace->parties.begin(), trace->parties.end(), [](const auto& party) { return party.second.done; });
-  if (!trace->parts.empty() || now < trace->end || (!all && now < trace->end + kGrace)) return reply;
+  if (!trace->parts.empty() || now < trace->end || (!AllDone(*trace) && now < trace->end + kGrace)) return reply;
   reply.set_complete(true);
   for (const auto& [process, party] : trace->parties) {
     if (party.done) continue;

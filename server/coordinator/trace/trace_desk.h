@@ -1,5 +1,5 @@
-// The traces that are being taken: who is told of them, and what has come, until it is fetched. Memory alone: a
-// coordinator that starts anew knows none. Pure: time and ids are passed in. Not thread-safe.
+// The running traces: their processes, and the recorded parts until they are fetched. In memory only: a restarted
+// coordinator has none. Pure: time and ids are passed in. Not thread-safe.
 #ifndef PENSTOCK_SERVER_COORDINATOR_TRACE_TRACE_DESK_H_
 #define PENSTOCK_SERVER_COORDINATOR_TRACE_TRACE_DESK_H_
 
@@ -17,7 +17,7 @@
 
 namespace penstock {
 
-// Whom a trace is of: those that serve and read the job when it begins. Others that come meanwhile take part too.
+// A process that serves or reads the job when the trace begins. Processes that join later take part too.
 struct TraceParty {
   std::string process;  // id of the worker, or of the session
   bool worker = false;
@@ -28,38 +28,39 @@ class TraceDesk {
  public:
   static constexpr uint32_t kMostSeconds = 60;
   static constexpr size_t kMostTraces = 4;
-  // Of all processes together, in a trace; and of one.
+  // Limits of the events in a trace: of all processes together, and of one process.
   static constexpr size_t kMostEvents = size_t{1} << 20;
   static constexpr size_t kMostEventsOfOne = size_t{1} << 18;
-  // Of what has come and was not fetched.
+  // Limit of the received bytes that were not fetched yet.
   static constexpr size_t kMostBytes = size_t{64} << 20;
-  // Of one answer.
+  // Size from which on a reply takes no further part.
   static constexpr size_t kReplyBytes = size_t{4} << 20;
-  // For what was recorded to come, before it counts as missing; and then to be fetched.
+  // Time for recorded parts to arrive before their process counts as missing, and then for the trace to be fetched.
   static constexpr Nanos kGrace = 5 * kSecond;
   static constexpr Nanos kKept = 60 * kSecond;
 
-  // Begins a trace with this id, another than any before: in `lead`, by when all have been told.
-  //   InvalidArgument      not 1 to kMostSeconds
-  //   ResourceExhausted    too many are being taken
+  // Starts a trace with a new, unique id. It begins in `lead`, by which time all processes have received the order.
+  //   InvalidArgument      the length is not 1 to kMostSeconds
+  //   AlreadyExists        a trace of this job, or of one of these processes, is running
+  //   ResourceExhausted    there are too many traces
   absl::StatusOr<v1::StartTraceReply> Start(uint64_t id, const v1::StartTraceRequest& request,
                                             const std::vector<TraceParty>& parties, Nanos lead, Nanos now);
 
-  // What a process is told: every trace that is not over.
+  // Adds an order for each trace that has not ended to a reply for the process.
   void AddOrders(const std::string& process, Nanos now, google::protobuf::RepeatedPtrField<v1::TraceOrder>* orders);
 
-  // From a process. NotFound: there is no such trace any more.
+  // Adds a part from a process. Returns NotFound if there is no such trace, for example after it was fetched.
   absl::Status Put(v1::PutTraceRequest request, Nanos now);
 
-  // For whoever asked for it. NotFound: there is no such trace any more.
+  // Returns parts for the program that started the trace. Returns NotFound as Put does.
   absl::StatusOr<v1::GetTraceReply> Get(const v1::GetTraceRequest& request, Nanos now);
 
  private:
   struct Party {
     bool worker = false;
     std::string version;
-    bool told = false;     // was handed the order
-    bool answers = false;  // has asked for the clock, or handed something in
+    bool told = false;     // has received the order
+    bool answers = false;  // has requested the clock, or sent a part
     bool done = false;
   };
   struct Trace {
@@ -72,6 +73,7 @@ class TraceDesk {
     uint64_t refused = 0;
   };
 
+  static bool AllDone(const Trace& trace);
   void Forget(Nanos now);
   absl::StatusOr<Trace*> Find(uint64_t id);
 

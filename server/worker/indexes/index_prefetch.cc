@@ -6,7 +6,7 @@
 namespace penstock {
 
 std::vector<int> ShardsToServe(const v1::Job& job, const std::string& worker_id) {
-  std::vector<std::pair<uint64_t, uint64_t>> ranges;  // of records
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;  // record ranges
   const v1::View& view = job.view();
   for (const v1::View::Range& range : view.ranges()) {
     const auto is_self = [&](uint32_t index) {
@@ -14,7 +14,7 @@ std::vector<int> ShardsToServe(const v1::Job& job, const std::string& worker_id)
              view.workers(static_cast<int>(index)).id() == worker_id;
     };
     if (!is_self(range.owner()) && !is_self(range.backup())) continue;
-    if (view.policy() == v1::BY_RANK) {  // its rows may come from anywhere
+    if (view.policy() == v1::BY_RANK) {  // its rows may be of any shard
       ranges = {{0, UINT64_MAX}};
       break;
     }
@@ -38,7 +38,7 @@ bool IndexPrefetch::Run(const v1::Job& job, const std::stop_token& stop) {
   for (const int i : ShardsToServe(job, worker_id_)) {
     if (stop.stop_requested()) return true;
     const v1::Shard& shard = job.snapshot().shards(i);
-    const auto path = ResolveInRoots(shard.root(), shard.path(), roots_);
+    const auto path = ResolveInRoots(indexes_->store().storage(), shard.root(), shard.path(), roots_);
     if (!path.ok()) continue;
     const std::string key = absl::StrCat(*path, "#", shard.content_hash());
     if (done_.contains(key)) continue;

@@ -13,11 +13,11 @@
 namespace penstock {
 namespace {
 
-// Between calls to a coordinator that does not answer.
+// Pauses between calls to a coordinator that does not answer.
 constexpr Nanos kFirstPause = 200 * kMillisecond;
 constexpr Nanos kLongestPause = 5 * kSecond;
 constexpr size_t kMostRefused = 4096;
-// How soon one who waits for another's walk sees a stop.
+// Interval at which a thread checks for a stop while it waits for the scan of another thread.
 constexpr std::chrono::milliseconds kLookForStop{50};
 
 absl::Status Stopped(const std::string& path) { return absl::CancelledError(absl::StrCat(path, ": stopped")); }
@@ -32,7 +32,7 @@ v1::GetIndexRequest RequestFor(const SnapshotShard& shard, const FileInfo& file,
   return request;
 }
 
-// A token that is stopped when either is.
+// A token that is stopped when either of two tokens is.
 class EitherStop {
  public:
   EitherStop(const std::stop_token& a, const std::stop_token& b) : first_(a, Stop{&both_}), second_(b, Stop{&both_}) {}
@@ -66,7 +66,7 @@ class ShardIndexes::Turn {
     indexes_->busy_.erase(path_);
     indexes_->changed_.NotifyAll();
   }
-  // False: stopped before it came.
+  // false: stopped before the turn came
   bool has() const { return has_; }
 
  private:
@@ -103,7 +103,7 @@ absl::Status ShardIndexes::CheckContent(const SnapshotShard& shard, const std::s
 
 bool ShardIndexes::IsPlain(const std::string& path, const IndexOptions& options) const {
   if (options.compression != Compression::kAuto) return options.compression == Compression::kNone;
-  const absl::StatusOr<std::unique_ptr<StoredFile>> file = AnyFiles()->OpenAndWait(path);
+  const absl::StatusOr<std::unique_ptr<StoredFile>> file = store_.storage()->OpenAndWait(path);
   if (!file.ok()) return false;
   const absl::StatusOr<Compression> found = DetectCompression(**file);
   return found.ok() && *found == Compression::kNone;
@@ -127,9 +127,10 @@ absl::StatusOr<v1::GetIndexReply> ShardIndexes::Ask(const v1::GetIndexRequest& r
   if (stop_.stop_requested()) return Stopped(path);
   MutexLock lock(&mutex_);
   const Nanos now = clock_->Now();
-  if (now >= ask_after_) {  // else somebody who asked at the same time has said so
+  if (now >= ask_after_) {  // otherwise a concurrent call has set it
     pause_ = std::min(kLongestPause, std::max(kFirstPause, 2 * pause_));
-    // Many workers lose one coordinator at once: a quarter more or less, so that they do not come back at once.
+    // Many workers lose one coordinator at the same time. The pause varies by up to a quarter, so that their retries
+    // are spread.
     const Nanos quarter = pause_ / 4;
     const uint64_t draw = HashWords({Hash64(worker_id_), static_cast<uint64_t>(now)});
     ask_after_ = now + pause_ - quarter + static_cast<Nanos>(draw % static_cast<uint64_t>(2 * quarter));
@@ -147,7 +148,7 @@ absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardIndexes::Walk(const Snaps
   const absl::Status good =
       built.ok() ? CheckContent(shard, path, built->index->file_info(), *built->index) : built.status();
   if (!good.ok()) {
-    // Others need not wait for what will not come.
+    // Other workers need not wait for an index that will not exist.
     v1::GetIndexRequest give_up = RequestFor(shard, file, worker_id_);
     give_up.set_give_up(true);
     link_->GetIndex(give_up).status().IgnoreError();
@@ -157,7 +158,7 @@ absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardIndexes::Walk(const Snaps
     spdlog::warn("the index of {} is not kept: {}", path, std::string(built->save_status.message()));
   }
   const absl::Status put = link_->PutIndex(shard.content_hash, built->index->Serialize());
-  // Others then walk it themselves, in their turn.
+  // Otherwise other workers scan it themselves, one after another.
   if (!put.ok()) spdlog::warn("the index of {} did not reach the coordinator: {}", path, std::string(put.message()));
   return built->index;
 }
@@ -168,7 +169,7 @@ absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardIndexes::Get(const Snapsh
   const EitherStop either(stop, stop_.get_token());
   const Turn turn(this, path, either.token());
   if (!turn.has()) return Stopped(path);
-  PS_ASSIGN_OR_RETURN(const StoredName found, AnyFiles()->StatAndWait(path));
+  PS_ASSIGN_OR_RETURN(const StoredName found, store_.storage()->StatAndWait(path));
   const FileInfo& info = found.info;
   {
     MutexLock lock(&mutex_);
@@ -198,10 +199,10 @@ absl::StatusOr<std::shared_ptr<const ShardIndex>> ShardIndexes::Get(const Snapsh
   }
   if (reply.ok() && !reply->build()) {
     absl::StatusOr<ShardIndex> index = ShardIndex::Parse(reply->blob());
-    // One that is damaged, or another's, or of another release's making, is as good as none.
+    // An index that is damaged, of another file or of another release counts as none.
     if (index.ok() && index->content_hash == shard.content_hash && index->record_count() == shard.record_count &&
         index->file_info() == info) {
-      // A sidecar that cannot be written costs a fetch at the next start, nothing else.
+      // Without a sidecar the next start fetches the index again; there is no other effect.
       store_.Save(path, *index).IgnoreError();
       return std::make_shared<const ShardIndex>(*std::move(index));
     }

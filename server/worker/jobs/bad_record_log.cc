@@ -6,7 +6,7 @@
 
 namespace penstock {
 
-void BadRecordLog::Found(const std::string& job, uint64_t uid, uint64_t record, bool masked,
+bool BadRecordLog::Found(const std::string& job, uint64_t uid, uint64_t record, bool masked,
                          absl::FunctionRef<std::string()> what) {
   bool last = false;
   {
@@ -16,7 +16,8 @@ void BadRecordLog::Found(const std::string& job, uint64_t uid, uint64_t record, 
       said = Said();
       said.uid = uid;
     }
-    if (said.more || said.records.contains(record)) return;
+    if (said.records.contains(record)) return false;
+    if (said.more) return true;
     if (said.records.size() < most_) {
       said.records.insert(record);
     } else {
@@ -27,6 +28,7 @@ void BadRecordLog::Found(const std::string& job, uint64_t uid, uint64_t record, 
                            " records are bad; no more of them are named here (see penstock quarantine ", job, ")")
             : absl::StrCat("job '", job, "': a bad record, its row is ", masked ? "masked" : "substituted", ": ",
                            what()));
+  return true;
 }
 
 void BadRecordLog::Keep(const std::vector<std::string>& jobs) {

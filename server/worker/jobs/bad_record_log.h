@@ -1,5 +1,4 @@
-// Names the records whose rows are masked or substituted in the worker's log: each once, in whatever epochs and
-// sessions it is read.
+// Logs the records whose rows are masked or substituted, each once, independent of epochs and sessions.
 #ifndef PENSTOCK_SERVER_WORKER_JOBS_BAD_RECORD_LOG_H_
 #define PENSTOCK_SERVER_WORKER_JOBS_BAD_RECORD_LOG_H_
 
@@ -20,20 +19,21 @@ namespace penstock {
 // Thread-safe.
 class BadRecordLog {
  public:
-  // Of one job are so many remembered, and named; then one line says that there are more.
+  // Limit of remembered and logged records per job. After it one line states that there are more.
   static constexpr size_t kMost = 65536;
 
   explicit BadRecordLog(std::function<void(const std::string& line)> say, size_t most = kMost)
       : say_(std::move(say)), most_(most) {}
 
-  // `what`: the place and what is wrong there, asked for only where it is going to be said.
-  void Found(const std::string& job, uint64_t uid, uint64_t record, bool masked, absl::FunctionRef<std::string()> what);
-  // Forgets the jobs that are not among these.
+  // Logs a bad record. Calls `what` only if it writes a line; it returns the place and the error. Returns whether the
+  // record is new: not found before, or not remembered.
+  bool Found(const std::string& job, uint64_t uid, uint64_t record, bool masked, absl::FunctionRef<std::string()> what);
+  // Forgets all other jobs.
   void Keep(const std::vector<std::string>& jobs);
 
  private:
   struct Said {
-    uint64_t uid = 0;  // of the submission
+    uint64_t uid = 0;  // uid of the submission
     std::unordered_set<uint64_t> records;
     bool more = false;
   };

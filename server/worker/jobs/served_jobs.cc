@@ -11,25 +11,31 @@
 namespace penstock {
 namespace {
 
-// What brings indexes and opens files: it waits for storage and for the coordinator, not for a CPU.
+// Threads that fetch indexes and open files. They wait for storage and the coordinator, not for a CPU.
 constexpr int kSlowThreads = 4;
+
+// Applies the decisions that are new since the last call.
+void FollowDecisions(const WatchedJob& job, const LoadJob& built) {
+  if (job.decided != nullptr) built.decided()->Add(*job.decided);
+}
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(const v1::Job& job, const std::vector<DataRoot>& roots,
-                                                            IndexProvider indexes, DatasetReader::Options options) {
+absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(Storage* storage, const v1::Job& job,
+                                                            const std::vector<DataRoot>& roots, IndexProvider indexes,
+                                                            DatasetReader::Options options) {
   PS_ASSIGN_OR_RETURN(Snapshot snapshot, SnapshotOf(job.snapshot()));
   if (job.spec().limits().max_record_bytes() != 0) options.max_record_bytes = job.spec().limits().max_record_bytes();
   PS_ASSIGN_OR_RETURN(std::shared_ptr<DatasetReader> reader,
-                      DatasetReader::Create(std::move(snapshot), roots, std::move(indexes), options));
-  return LoadJob::Create(job.spec(), std::move(reader));
+                      DatasetReader::Create(storage, std::move(snapshot), roots, std::move(indexes), options));
+  return LoadJob::Create(job.spec(), std::move(reader), DamageVerdict::kGiven);
 }
 
 struct ServedJobs::Slow {
   ThreadPool threads{kSlowThreads, "ps-slow"};
 };
 
-ServedJobs::ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes, Storage* storage, uint64_t index_bytes)
+ServedJobs::ServedJobs(Storage* storage, std::vector<DataRoot> roots, ShardIndexes* indexes, uint64_t index_bytes)
     : roots_(std::move(roots)),
       indexes_(indexes),
       storage_(storage),
@@ -58,6 +64,8 @@ void ServedJobs::Update(const JobChanges& changes) {
     if (entry.job.record.uid() != job.record.uid() || entry.job.record.metadata_id() != job.record.metadata_id()) {
       entry.built = nullptr;
     }
+    if (entry.built != nullptr) FollowDecisions(job, *entry.built);
+    entry.view = IdOf(job);
     entry.job = job;
     entry.job.view = nullptr;
   }
@@ -81,23 +89,38 @@ absl::StatusOr<std::shared_ptr<const LoadJob>> ServedJobs::Find(const std::strin
   DatasetReader::Options options;
   options.executor = &slow_->threads;
   options.troubles = troubles_;
-  options.storage = storage_;
+  options.log_damage = [name](const std::string& line) { spdlog::warn("job '{}': {}", name, line); };
   options.max_index_bytes = index_bytes_;
   const v1::Job job = ToJob(watched);
   PS_ASSIGN_OR_RETURN(std::shared_ptr<const LoadJob> built,
-                      BuildLoadJob(job, roots_, indexes_->ProviderFor(job.spec()), options));
+                      BuildLoadJob(storage_, job, roots_, indexes_->ProviderFor(job.spec()), options));
   MutexLock lock(&mutex_);
   const auto found = jobs_.find(name);
   if (found == jobs_.end() || found->second.job.record.uid() != uid) return built;
-  if (found->second.built == nullptr) found->second.built = std::move(built);
+  if (found->second.built == nullptr) {
+    FollowDecisions(found->second.job, *built);
+    found->second.built = std::move(built);
+  }
   return found->second.built;
 }
 
-bool ServedJobs::IsCurrent(const v1::Job& job) const {
+bool ServedJobs::IsServed(const std::string& name, uint64_t uid, const ViewId& view) const {
   MutexLock lock(&mutex_);
-  const auto found = jobs_.find(job.name());
-  return found != jobs_.end() && found->second.job.record.uid() == job.uid() &&
-         found->second.job.record.revision() == job.revision();
+  const auto found = jobs_.find(name);
+  return found != jobs_.end() && found->second.job.record.uid() == uid && found->second.view == view;
+}
+
+std::vector<std::string> ServedJobs::Troubles(size_t most, size_t bytes) const {
+  std::vector<std::string> lines = troubles_->Lines(most, bytes);
+  MutexLock lock(&mutex_);
+  for (const auto& [name, entry] : jobs_) {
+    if (entry.built == nullptr || lines.size() >= most) continue;
+    for (std::string& line : entry.built->reader().DamageLines(most - lines.size())) {
+      lines.push_back(std::move(line));
+      if (lines.back().size() > bytes) lines.back().resize(bytes);
+    }
+  }
+  return lines;
 }
 
 std::vector<std::string> ServedJobs::names() const {

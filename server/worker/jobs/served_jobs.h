@@ -1,4 +1,5 @@
-// The jobs that this worker can serve: what the coordinator said of them, kept, so that it may go away.
+// The jobs that this worker is able to serve. It keeps their descriptions, so that it does not depend on the
+// coordinator to serve them.
 #ifndef PENSTOCK_SERVER_WORKER_JOBS_SERVED_JOBS_H_
 #define PENSTOCK_SERVER_WORKER_JOBS_SERVED_JOBS_H_
 
@@ -22,49 +23,62 @@
 
 namespace penstock {
 
-// What a job's data and pipeline become, here: built from what the coordinator says and this machine's roots. Nothing
-// is read yet. InvalidArgument, or NotFound for a root that this worker has not.
-// `options` say where slow work runs and who is told of failing files.
-absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(const v1::Job& job, const std::vector<DataRoot>& roots,
-                                                            IndexProvider indexes, DatasetReader::Options options = {});
+// Builds a job's data set and pipeline from the coordinator's description and this machine's roots. Reads nothing yet.
+// Returns InvalidArgument, or NotFound for a root that this worker does not have. `options` name the executor for slow
+// work and the receiver of file errors.
+absl::StatusOr<std::shared_ptr<const LoadJob>> BuildLoadJob(Storage* storage, const v1::Job& job,
+                                                            const std::vector<DataRoot>& roots, IndexProvider indexes,
+                                                            DatasetReader::Options options = {});
 
 // Thread-safe.
 class ServedJobs {
  public:
-  // `indexes`, and `storage`, which records are read from, outlive this. `index_bytes`: DatasetReader's
-  // max_index_bytes, of each job.
-  ServedJobs(std::vector<DataRoot> roots, ShardIndexes* indexes, Storage* storage = AnyFiles(),
+  // `indexes`, and `storage`, which records are read from, must outlive this. `index_bytes` is DatasetReader's
+  // max_index_bytes for each job.
+  ServedJobs(Storage* storage, std::vector<DataRoot> roots, ShardIndexes* indexes,
              uint64_t index_bytes = DatasetReader::Options().max_index_bytes);
-  // StopBy() without a deadline. All sessions must be gone.
+  // Calls StopBy() without a deadline. All sessions must have ended.
   ~ServedJobs();
 
-  // Shards are not made ready any more. Waits for those that are being opened and indexed (ShardIndexes::Stop() first
-  // ends that), until `deadline` at most. False: storage does not answer, and all this must be left to the end of the
-  // process.
+  // Stops preparing shards. Blocks until the shards that are being opened and indexed are done, at most until
+  // `deadline`. Call ShardIndexes::Stop() first, which ends that work. Returns false if storage does not answer; the
+  // caller must then keep this object until the process ends.
   bool StopBy(Nanos deadline);
 
-  // What Watch brought. Jobs that are not READY, and those that are gone, are served no longer; streams that are open
-  // go on.
+  // Applies the changes of a watch. Stops serving jobs that are not READY or were removed; open streams continue.
   void Update(const JobChanges& changes);
 
-  // The job as the loader takes it; built at first use, then shared.
-  //   NotFound             no such submission, as far as this worker knows
+  // Returns the job for the loader. Builds it at first use and then shares it.
+  //   NotFound             this worker knows no such submission
   //   others               as BuildLoadJob
   absl::StatusOr<std::shared_ptr<const LoadJob>> Find(const std::string& name, uint64_t uid);
 
   std::vector<std::string> names() const;
-  // Whether the job is served as it is there: not submitted again, nor ended, nor with another view.
-  bool IsCurrent(const v1::Job& job) const;
+  // Returns whether exactly this job is served: with the same submission and view.
+  bool IsCurrent(const v1::Job& job) const {
+    return IsServed(job.name(), job.uid(), {job.view().term(), job.view().number()});
+  }
+  bool HasView(const WatchedJob& job) const { return IsServed(job.record.name(), job.record.uid(), IdOf(job)); }
 
-  // What keeps rows of all jobs from being made: FileTroubles::Lines().
-  std::vector<std::string> Troubles(size_t most, size_t bytes) const { return troubles_->Lines(most, bytes); }
+  // Returns the errors of files of all jobs: FileTroubles::Lines(), then DatasetReader::DamageLines().
+  std::vector<std::string> Troubles(size_t most, size_t bytes) const;
 
  private:
-  struct Slow;  // threads for what waits
+  struct Slow;  // threads for blocking work
+  struct ViewId {
+    uint64_t term = 0, number = 0;
+    bool operator==(const ViewId&) const = default;
+  };
+  static ViewId IdOf(const WatchedJob& job) {
+    return job.view == nullptr ? ViewId() : ViewId{job.view->term(), job.view->number()};
+  }
   struct Entry {
-    WatchedJob job;  // without the view: sessions name the views that they mean
+    WatchedJob job;  // without the view, because sessions name their views
+    ViewId view;
     std::shared_ptr<const LoadJob> built;
   };
+
+  bool IsServed(const std::string& name, uint64_t uid, const ViewId& view) const;
 
   const std::vector<DataRoot> roots_;
   ShardIndexes* const indexes_;

@@ -4,18 +4,22 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/fault.h"
+#include "base/shortage.h"
 #include "base/status_macros.h"
+#include "base/status_place.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/augment/pipeline.h"
 #include "pipeline/loader/check_keys.h"
+#include "pipeline/loader/row_maker.h"
 #include "pipeline/loader/row_request.h"
 #include "pipeline/storage/files.h"
-#include "server/worker/jobs/served_jobs.h"
 
 namespace penstock {
 namespace {
@@ -33,7 +37,7 @@ void FillColumns(const RowSchema& schema, v1::ReportTaskRequest* report) {
   }
 }
 
-// All mistakes of the job that can be seen without its data, one a line; empty where there are none.
+// Returns all mistakes of the job that are visible without its data, one per line; empty if there are none.
 std::vector<std::string> MistakesOf(const v1::JobSpec& spec) {
   std::vector<std::string> out;
   for (const Mistake& mistake : CheckJobSpec(spec)) {
@@ -43,14 +47,14 @@ std::vector<std::string> MistakesOf(const v1::JobSpec& spec) {
   return out;
 }
 
-// Files as the snapshot is to know them, with their sizes.
-absl::Status FillFiles(const std::vector<DatasetFile>& files, v1::ReportTaskRequest* report) {
+// Adds the files to the report as the snapshot needs them, with their sizes.
+absl::Status FillFiles(const std::vector<DatasetFile>& files, const TaskTools& tools, v1::ReportTaskRequest* report) {
   for (const DatasetFile& file : files) {
     FileInfo info;
     if (file.info.has_value()) {
       info = *file.info;
     } else {
-      PS_ASSIGN_OR_RETURN(StoredName found, AnyFiles()->StatAndWait(file.path));
+      PS_ASSIGN_OR_RETURN(StoredName found, tools.storage->StatAndWait(file.path));
       info = std::move(found.info);
     }
     v1::Shard* shard = report->add_files();
@@ -62,15 +66,15 @@ absl::Status FillFiles(const std::vector<DatasetFile>& files, v1::ReportTaskRequ
 }
 
 absl::StatusOr<std::vector<DatasetFile>> FilesOf(const v1::Dataset& dataset, const TaskTools& tools) {
-  return ExpandGlobs({dataset.files().begin(), dataset.files().end()}, tools.roots);
+  return ExpandGlobs(tools.storage, {dataset.files().begin(), dataset.files().end()}, tools.roots);
 }
 
-// No file at all is an answer too: all are gone.
+// No file at all is also an answer: all files are gone.
 absl::Status List(const v1::ListFiles& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
   const absl::StatusOr<std::vector<DatasetFile>> files = FilesOf(task.spec().dataset(0), tools);
   if (absl::IsNotFound(files.status())) return absl::OkStatus();
   PS_RETURN_IF_ERROR(files.status());
-  return FillFiles(*files, report);
+  return FillFiles(*files, tools, report);
 }
 
 absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
@@ -94,11 +98,12 @@ absl::Status Prepare(const v1::PrepareJob& task, const TaskTools& tools, v1::Rep
   }
   FillColumns(pipeline->schema(), report);
   report->set_pipeline_fingerprint(JobPipelineFingerprint(*pipeline));
-  return FillFiles(*files, report);
+  return FillFiles(*files, tools, report);
 }
 
 absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
-  PS_ASSIGN_OR_RETURN(const std::string path, ResolveInRoots(task.shard().root(), task.shard().path(), tools.roots));
+  PS_ASSIGN_OR_RETURN(const std::string path,
+                      ResolveInRoots(tools.storage, task.shard().root(), task.shard().path(), tools.roots));
   const auto built = tools.indexes->Build(path, IndexOptionsOf(task.compression(), task.max_record_bytes()));
   if (absl::IsDataLoss(built.status())) {
     return absl::DataLossError(absl::StrCat(built.status().message(),
@@ -124,12 +129,12 @@ absl::Status Index(const v1::IndexShard& task, const TaskTools& tools, v1::Repor
   shard->set_data_bytes(index.data_bytes());
   shard->set_max_record_bytes(index.longest_record());
   const absl::Status put = tools.link->PutIndex(index.content_hash, index.Serialize());
-  // Others then index the shard themselves.
+  // Otherwise other workers index the shard themselves.
   if (!put.ok()) spdlog::warn("the index of {} did not reach the coordinator: {}", path, std::string(put.message()));
   return absl::OkStatus();
 }
 
-// Makes the row of a record for nobody. Errors name file, record, and feature or op.
+// Makes the row of a record and discards it. Errors name file, record, and feature or op.
 absl::Status MakeRowOf(const LoadJob& load, uint64_t record_number) {
   std::string record;
   PS_RETURN_IF_ERROR(load.reader().ReadRecord(record_number, &record));
@@ -149,19 +154,19 @@ absl::Status MakeRowOf(const LoadJob& load, uint64_t record_number) {
   return absl::Status(made.code(), absl::StrCat(load.reader().Describe(record_number), ": ", made.message()));
 }
 
-// The keys of the first records and the first row of the data set, so that a feature that is missing or of another type
-// is said when the job is submitted and not when a trainer meets it.
+// Checks the keys of the first records and makes the first row of the data set. A missing feature, or one of another
+// type, then fails the submission and not a trainer.
 absl::Status Probe(const v1::ProbeJob& task, const TaskTools& tools) {
   const v1::Job& job = task.job();
   PS_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadJob> load,
-                      BuildLoadJob(job, tools.roots, tools.indexes->ProviderFor(job.spec())));
+                      BuildLoadJob(tools.storage, job, tools.roots, tools.indexes->ProviderFor(job.spec())));
   if (load->reader().snapshot().total_records() == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("the ", job.snapshot().shards_size(), " files of the data set hold no record"));
   }
-  // Before a row is made: a key that is spelled wrong is the same mistake whatever the column's shape and the policy.
+  // Check keys before making a row: a misspelled key is the same mistake, whatever the column's shape and the policy.
   if (!job.allow_missing()) PS_RETURN_IF_ERROR(CheckKeys(job.spec(), &load->reader()));
-  // A policy covers a few bad records, so then it is enough that one of the first makes a row.
+  // A policy covers a few bad records, so it is enough that one of the first makes a row.
   const uint64_t tries = job.spec().errors().policy() == v1::FAIL ? 1 : kProbeRecords;
   absl::Status first_error;
   for (uint64_t record = 0; record < std::min(tries, load->reader().snapshot().total_records()); ++record) {
@@ -171,17 +176,70 @@ absl::Status Probe(const v1::ProbeJob& task, const TaskTools& tools) {
     if (!absl::IsInvalidArgument(made) && !absl::IsDataLoss(made)) break;
   }
   if (tries == 1 && absl::IsDataLoss(first_error)) {
-    return absl::Status(
-        first_error.code(),
-        absl::StrCat(first_error.message(), "; errors { policy: MASK } or SUBSTITUTE goes past bad records"));
+    return WithFault(FaultOf(first_error),
+                     absl::DataLossError(absl::StrCat(
+                         first_error.message(), "; errors { policy: MASK } or SUBSTITUTE goes past bad records")));
   }
   return first_error;
 }
 
-// Whether another worker may fare better: this machine could not read, or has not got, what the job needs.
+// Returns the state of this worker's copy of the record.
+v1::RecordCheck CheckCopy(const LoadJob& load, uint64_t record, const TaskTools& tools) {
+  v1::RecordCheck check;
+  check.set_record(record);
+  std::string bytes;
+  const absl::Status read = load.reader().ReadRecord(record, &bytes);
+  if (read.ok()) {
+    check.set_copy(v1::RecordCheck::INTACT);
+  } else if (absl::IsDataLoss(read)) {
+    check.set_copy(v1::RecordCheck::DAMAGED);
+    check.set_message(std::string(WithoutPlace(read).message()));
+    if (const auto offset = load.reader().OffsetOf(record); offset.has_value()) check.set_offset(*offset);
+  } else {
+    const SnapshotShard& shard = load.reader().snapshot().shards()[load.reader().snapshot().ToShard(record).shard];
+    const absl::StatusOr<std::string> path =
+        ResolveInRoots(tools.storage, shard.root, shard.relative_path, tools.roots);
+    const absl::Status found = path.ok() ? tools.storage->StatAndWait(*path).status() : path.status();
+    // A file with other content is not a copy of the snapshot's file.
+    const bool none = absl::IsNotFound(found) || absl::IsPermissionDenied(found) || absl::IsFailedPrecondition(read);
+    check.set_copy(none ? v1::RecordCheck::NO_FILE : v1::RecordCheck::UNREADABLE);
+    check.set_message(std::string(read.message()));
+  }
+  return check;
+}
+
+absl::Status CheckCopies(const v1::Task& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
+  PS_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadJob> load, tools.jobs->Find(task.job(), task.job_uid()));
+  const uint64_t records = load->reader().snapshot().total_records();
+  for (const uint64_t record : task.check().records()) {
+    if (record < records) *report->add_checks() = CheckCopy(*load, record, tools);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Run(const v1::Task& task, const TaskTools& tools, v1::ReportTaskRequest* report) {
+  switch (task.task_case()) {
+    case v1::Task::kPrepare:
+      return Prepare(task.prepare(), tools, report);
+    case v1::Task::kIndex:
+      return Index(task.index(), tools, report);
+    case v1::Task::kProbe:
+      return Probe(task.probe(), tools);
+    case v1::Task::kList:
+      return List(task.list(), tools, report);
+    case v1::Task::kCheck:
+      return CheckCopies(task, tools, report);
+    default:
+      return absl::UnimplementedError("a task that this worker's version does not know");
+  }
+}
+
+// Returns whether another worker may succeed: this machine could not read, or does not have, the job's data.
 bool AtFault(const v1::Task& task, const absl::Status& status) {
   if (absl::IsUnavailable(status) || absl::IsCancelled(status) || absl::IsInternal(status) || absl::IsUnknown(status))
     return true;
+  // Another worker may have an intact copy of the record.
+  if (absl::IsDataLoss(status) && FaultOf(status) == Fault::kWrongCrc && task.has_probe()) return true;
   // The worker that expanded the globs saw the files.
   return !task.has_prepare() && !task.has_list() && (absl::IsNotFound(status) || absl::IsPermissionDenied(status));
 }
@@ -191,28 +249,19 @@ bool AtFault(const v1::Task& task, const absl::Status& status) {
 v1::ReportTaskRequest RunTask(const v1::Task& task, const std::string& worker_id, const TaskTools& tools) {
   v1::ReportTaskRequest report;
   absl::Status status;
-  switch (task.task_case()) {
-    case v1::Task::kPrepare:
-      status = Prepare(task.prepare(), tools, &report);
-      break;
-    case v1::Task::kIndex:
-      status = Index(task.index(), tools, &report);
-      break;
-    case v1::Task::kProbe:
-      status = Probe(task.probe(), tools);
-      break;
-    case v1::Task::kList:
-      status = List(task.list(), tools, &report);
-      break;
-    default:
-      status = absl::UnimplementedError("a task that this worker's version does not know");
+  try {
+    status = Run(task, tools, &report);
+  } catch (const std::bad_alloc&) {
+    status = ShortageError("the worker has no memory for this task (RLIMIT_AS, RLIMIT_DATA, or the machine's memory)");
   }
   if (!status.ok()) {
-    spdlog::warn("job '{}': task {} failed: {}", task.job(), task.id(), status.ToString());
+    spdlog::warn("job '{}': task {} failed: {}", task.job(), task.id(),
+                 status.ToString(absl::StatusToStringMode::kWithNoExtraData));
     report = v1::ReportTaskRequest();
     report.set_code(static_cast<int32_t>(status.code()));
     report.set_message(std::string(status.message()));
     report.set_worker_at_fault(AtFault(task, status));
+    report.set_shortage(IsShortage(status));
   }
   report.set_worker_id(worker_id);
   report.set_task_id(task.id());

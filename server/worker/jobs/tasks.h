@@ -1,4 +1,4 @@
-// The coordinator's work that needs the data mounted: expanding globs, indexing shards, trying the first record.
+// The coordinator's tasks that need the data mounted: expanding globs, indexing shards, trying the first record.
 #ifndef PENSTOCK_SERVER_WORKER_JOBS_TASKS_H_
 #define PENSTOCK_SERVER_WORKER_JOBS_TASKS_H_
 
@@ -8,19 +8,22 @@
 #include "penstock/v1/control.pb.h"
 #include "pipeline/records/dataset_files.h"
 #include "server/worker/indexes/shard_indexes.h"
+#include "server/worker/jobs/served_jobs.h"
 #include "server/worker/link/coordinator_link.h"
 
 namespace penstock {
 
-// What tasks work with. All pointers outlive them.
+// Tools for tasks. All pointers must outlive the tasks.
 struct TaskTools {
+  Storage* storage = nullptr;  // storage of the data sets
   std::vector<DataRoot> roots;
   ShardIndexes* indexes = nullptr;
   CoordinatorLink* link = nullptr;
+  ServedJobs* jobs = nullptr;
 };
 
-// Does the task and says how it went, `worker_id` and `task_id` filled in: errors are in the report, which names the
-// file, record, feature or op. worker_at_fault: this machine could not read what another one perhaps can. Blocks;
+// Runs the task and returns the report, including `worker_id` and `task_id`. The report contains errors, which name the
+// file, record, feature or op. worker_at_fault: another machine may be able to read what this one could not. Blocks;
 // thread-safe.
 v1::ReportTaskRequest RunTask(const v1::Task& task, const std::string& worker_id, const TaskTools& tools);
 

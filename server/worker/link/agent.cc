@@ -144,7 +144,7 @@ void Agent::Registered(const absl::StatusOr<v1::RegisterWorkerReply>& reply) {
     CheckReady();
     if (watch_timer_.pending()) Watch();
   }
-  BeatAfter(reply.status(), 0);  // the first heartbeat follows at once, and brings tasks
+  BeatAfter(reply.status(), 0);  // the first heartbeat follows at once and fetches tasks
 }
 
 void Agent::HasBeaten(const absl::StatusOr<v1::HeartbeatReply>& reply) {
@@ -172,7 +172,7 @@ void Agent::BeatLast() {
   v1::HeartbeatRequest request = NextBeat();
   request.set_leaving(true);
   link_->Heartbeat(request, [self = shared_from_this()](const absl::StatusOr<v1::HeartbeatReply>& reply) {
-    // Without it the coordinator notices by the missing heartbeats.
+    // Otherwise the coordinator notices the missing heartbeats.
     if (!reply.ok()) {
       spdlog::info("the coordinator did not hear that this worker leaves: {}", reply.status().ToString());
     }
@@ -207,8 +207,8 @@ void Agent::Report(const v1::ReportTaskRequest& report) {
                     [self = shared_from_this(), id = report.task_id()](absl::StatusOr<v1::ReportTaskReply> reply) {
                       self->strand_.Post([self, id, reply = std::move(reply)] {
                         self->strand_.AssertHere();
-                        // Not reported: the coordinator gives it out again, and it is done again (an index then comes
-                        // from its sidecar).
+                        // After a failed report the coordinator assigns the task again, and it runs again. An index
+                        // then comes from its sidecar.
                         self->taken_.erase(id);
                         if (reply.ok()) {
                           self->TakeTasks(reply->tasks());
@@ -229,7 +229,7 @@ void Agent::Watch() {
     Watched(absl::UnavailableError("not registered"));
     return;
   }
-  // Revisions may begin anew with a coordinator whose store is another one.
+  // Revisions may restart with a coordinator that has another store.
   if (std::exchange(watched_term_, term_) != term_) jobs_.Lost();
   watching_ = true;
   link_->Watch(jobs_.NextRequest(watched_ ? options_.watch_ms : 1), Then(&Agent::Watched));
@@ -250,7 +250,7 @@ void Agent::Watched(const absl::StatusOr<v1::WatchReply>& reply) {
     if (!changes->jobs.empty() || !changes->removed.empty()) hooks_.jobs_changed(*changes);
     watched_ = true;
     CheckReady();
-    // The reply may mean tasks or a drain: they come with a heartbeat.
+    // The change may be a task or a drain, which heartbeats fetch.
     if (news) BeatSoon();
   } else {
     pause = watch_backoff_;

@@ -1,4 +1,4 @@
-// The worker's tie to the coordinator: registration, heartbeats, the watch of jobs, tasks.
+// The worker's connection to the coordinator: registration, heartbeats, the watch of jobs, tasks.
 #ifndef PENSTOCK_SERVER_WORKER_LINK_AGENT_H_
 #define PENSTOCK_SERVER_WORKER_LINK_AGENT_H_
 
@@ -26,41 +26,42 @@ struct AgentOptions {
   uint32_t watch_ms = 20000;
 };
 
-// What the agent calls, one after another, on its strand (which none may block), run_task aside.
+// Callbacks of the agent. It calls them one after another on its strand, which they must not block. run_task is the
+// exception.
 struct AgentHooks {
   std::function<v1::WorkerLoad()> load;
   std::function<void(const JobChanges&)> jobs_changed;
   std::function<v1::ReportTaskRequest(const v1::Task&)> run_task;  // on the tasks' executor; may block
-  std::function<void(const v1::TraceOrder&)> trace = nullptr;      // to be recorded; said again and again
-  std::function<void()> drain;                                     // an operator asked for it; once
-  std::function<void()> ready;  // registered, and has heard of the jobs there are; once
+  std::function<void(const v1::TraceOrder&)> trace = nullptr;      // requests a trace; repeated with each heartbeat
+  std::function<void()> drain;                                     // an operator requested it; called once
+  std::function<void()> ready;  // registered, and the existing jobs are known; called once
 };
 
-// Runs until it is stopped, whatever the coordinator does: while it is away, calls are tried again with capped
-// backoff, which is said once. A strand: it has no threads, and no call of it blocks. Thread-safe. Kept by the calls
-// that are under way, which their deadlines bound.
+// Runs until it is stopped. While the coordinator is unreachable, it retries calls with capped backoff and logs that
+// once. A strand: it has no threads, and none of its calls blocks. Thread-safe. Calls in flight keep it alive until
+// their deadlines.
 class Agent : public std::enable_shared_from_this<Agent> {
  public:
-  // `executor` is for the strand and its timers, `tasks` for run_task; `link` and both outlive this.
+  // `executor` is for the strand and its timers, `tasks` for run_task. `link` and both executors must outlive this.
   Agent(AgentOptions options, AgentHooks hooks, CoordinatorLink* link, Executor* executor, Executor* tasks);
 
-  // Once.
+  // Starts the agent. Call it once.
   void Start();
-  // From now on heartbeats say `draining`; one is sent at once.
+  // Sets `draining` in all further heartbeats and sends one at once.
   void SetDraining();
-  // Ends the heartbeats and sends the last one, which says `leaving`; then, or when it has failed, `done` is called on
-  // the strand (never, where the agent was stopped first).
+  // Ends the heartbeats and sends a last one with `leaving`. Calls `done` on the strand after it has succeeded or
+  // failed, but never if the agent was stopped before.
   void SayLeaving(Task done);
-  // Cancels calls and begins nothing more, no task either. Hooks may be running, and run no more once the executors
+  // Cancels calls and starts nothing more, including tasks. Hooks may still be running. None runs after the executors
   // have stopped.
   void Stop();
-  // Whether Stop was called: for tasks that run long.
+  // Returns whether Stop was called, for long tasks.
   bool stopped() const { return stopped_.load(); }
 
  private:
   void Beat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void BeatAfter(const absl::Status& status, Nanos pause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  // Beats now, or as soon as the call under way has ended.
+  // Sends a heartbeat now, or when the call in flight has ended.
   void BeatSoon() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Registered(const absl::StatusOr<v1::RegisterWorkerReply>& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void HasBeaten(const absl::StatusOr<v1::HeartbeatReply>& reply) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
@@ -75,7 +76,7 @@ class Agent : public std::enable_shared_from_this<Agent> {
   void CoordinatorThere() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
 
   void Post(void (Agent::*step)());
-  // A callback that brings a call's reply to the strand.
+  // Returns a callback that passes a call's reply to `step` on the strand.
   template <typename Reply>
   CoordinatorLink::Done<Reply> Then(void (Agent::*step)(const absl::StatusOr<Reply>&));
 
@@ -86,9 +87,9 @@ class Agent : public std::enable_shared_from_this<Agent> {
   std::atomic<bool> stopped_{false};
   Strand strand_;
 
-  bool over_ ABSL_GUARDED_BY(strand_) = false;        // stopped, or leaving: only the last heartbeat is sent
-  bool beating_ ABSL_GUARDED_BY(strand_) = false;     // a registration or a heartbeat is under way
-  bool beat_again_ ABSL_GUARDED_BY(strand_) = false;  // at once, when it has ended
+  bool over_ ABSL_GUARDED_BY(strand_) = false;        // stopped or leaving: only the last heartbeat is sent
+  bool beating_ ABSL_GUARDED_BY(strand_) = false;     // a registration or a heartbeat is in flight
+  bool beat_again_ ABSL_GUARDED_BY(strand_) = false;  // send a heartbeat as soon as the call in flight has ended
   bool watching_ ABSL_GUARDED_BY(strand_) = false;
   bool registered_ ABSL_GUARDED_BY(strand_) = false;
   bool watched_ ABSL_GUARDED_BY(strand_) = false;
@@ -96,14 +97,14 @@ class Agent : public std::enable_shared_from_this<Agent> {
   bool draining_ ABSL_GUARDED_BY(strand_) = false;
   bool drain_asked_ ABSL_GUARDED_BY(strand_) = false;
   bool away_said_ ABSL_GUARDED_BY(strand_) = false;
-  std::optional<Task> left_ ABSL_GUARDED_BY(strand_);  // of SayLeaving
+  std::optional<Task> left_ ABSL_GUARDED_BY(strand_);  // `done` of SayLeaving
   Nanos heartbeat_ ABSL_GUARDED_BY(strand_) = kSecond;
   Nanos beat_backoff_ ABSL_GUARDED_BY(strand_);
   Nanos watch_backoff_ ABSL_GUARDED_BY(strand_);
-  uint64_t term_ ABSL_GUARDED_BY(strand_) = 0;          // of the coordinator that we are registered with
-  uint64_t watched_term_ ABSL_GUARDED_BY(strand_) = 0;  // that jobs_ is of
+  uint64_t term_ ABSL_GUARDED_BY(strand_) = 0;          // term of the coordinator that has registered this worker
+  uint64_t watched_term_ ABSL_GUARDED_BY(strand_) = 0;  // term that jobs_ belongs to
   JobMirror jobs_ ABSL_GUARDED_BY(strand_);
-  std::set<uint64_t> taken_ ABSL_GUARDED_BY(strand_);  // tasks that are not yet reported
+  std::set<uint64_t> taken_ ABSL_GUARDED_BY(strand_);  // tasks that are not reported yet
   StrandTimer beat_timer_ ABSL_GUARDED_BY(strand_){&strand_};
   StrandTimer watch_timer_ ABSL_GUARDED_BY(strand_){&strand_};
 };

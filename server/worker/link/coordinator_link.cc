@@ -13,26 +13,27 @@
 namespace penstock {
 namespace {
 
-constexpr absl::Duration kShortCall = absl::Seconds(2);  // a heartbeat is worth nothing later
+constexpr absl::Duration kShortCall = absl::Seconds(2);  // a heartbeat that takes longer has no value
 constexpr absl::Duration kReportCall = absl::Seconds(10);
-constexpr absl::Duration kIndexCall = absl::Seconds(5);  // blobs of some MiB; without one the shard is walked
+// Blobs have a few MiB. Without a blob the worker scans the shard.
+constexpr absl::Duration kIndexCall = absl::Seconds(5);
 
-// The contexts of calls under way, so that they can be cancelled. Shared with the calls, which may end later.
+// The contexts of calls in flight, for cancellation. Shared with the calls, which may end later.
 class Calls {
  public:
-  // False when calls are cancelled.
+  // Returns false after Cancel().
   bool Add(grpc::ClientContext* context) {
     MutexLock lock(&mutex_);
     if (cancelled_) return false;
     contexts_.insert(context);
     return true;
   }
-  // Before the context goes.
+  // Call it before the context is destroyed.
   void Remove(grpc::ClientContext* context) {
     MutexLock lock(&mutex_);
     contexts_.erase(context);
   }
-  // Of one that answers by a callback: before it is begun, and when the callback has returned and is let go of.
+  // For calls with a callback: before the call starts, and after the callback has returned and is destroyed.
   void Began() {
     MutexLock lock(&mutex_);
     ++callbacks_;
@@ -41,11 +42,11 @@ class Calls {
     MutexLock lock(&mutex_);
     if (--callbacks_ == 0) ended_.NotifyAll();
   }
-  // Returns when no callback runs any more, and none will.
+  // Returns when no callback is running and none will run.
   void Cancel() {
     MutexLock lock(&mutex_);
     cancelled_ = true;
-    for (grpc::ClientContext* context : contexts_) context->TryCancel();  // which only posts
+    for (grpc::ClientContext* context : contexts_) context->TryCancel();  // TryCancel only posts
     while (callbacks_ > 0) ended_.Wait(&mutex_);
   }
 
@@ -78,6 +79,11 @@ class GrpcLink final : public CoordinatorLink {
   void ReportTask(const v1::ReportTaskRequest& request, Done<v1::ReportTaskReply> done) override {
     Begin(request, kReportCall, std::move(done),
           [this](auto&&... call) { stub_->async()->ReportTask(std::forward<decltype(call)>(call)...); });
+  }
+
+  void ReportRecords(const v1::ReportRecordsRequest& request, Done<v1::ReportRecordsReply> done) override {
+    Begin(request, kReportCall, std::move(done),
+          [this](auto&&... call) { stub_->async()->ReportRecords(std::forward<decltype(call)>(call)...); });
   }
 
   void PutTrace(const v1::PutTraceRequest& request, Done<v1::PutTraceReply> done) override {
@@ -124,7 +130,7 @@ class GrpcLink final : public CoordinatorLink {
       } else {
         done(FromGrpc(status, peer));
       }
-      done = nullptr;  // what it holds goes before Cancel returns
+      done = nullptr;  // destroys its captures before Cancel returns
       calls->Ended();
     };
     start(&raw->context, &raw->request, &raw->reply, std::move(finished));

@@ -12,13 +12,15 @@
 
 namespace penstock {
 
-// Thread-safe; every call ends by a deadline of its own. After Cancel() calls that are under way, and later ones, fail
-// with Cancelled. Cancel() returns when no `done` runs any more: what they lead to may go then. Not inside a `done`.
+// Thread-safe. Each call has its own deadline. After Cancel(), calls in flight and later calls fail with Cancelled.
+// Cancel() returns when no `done` is running; objects that `done` uses may then be destroyed. Must not be called inside
+// a `done`.
 class CoordinatorLink {
  public:
   virtual ~CoordinatorLink() = default;
 
-  // These return at once. `done` is called once, on any thread, perhaps before they return; it must not block.
+  // These functions return at once. `done` is called once, on any thread, possibly before they return. It must not
+  // block.
   template <typename Reply>
   using Done = std::function<void(absl::StatusOr<Reply>)>;
   virtual void Register(const v1::RegisterWorkerRequest& request, Done<v1::RegisterWorkerReply> done) = 0;
@@ -28,15 +30,18 @@ class CoordinatorLink {
     done(absl::UnimplementedError("no traces are taken here"));
   }
   virtual void ReportTask(const v1::ReportTaskRequest& request, Done<v1::ReportTaskReply> done) = 0;
+  virtual void ReportRecords(const v1::ReportRecordsRequest& request, Done<v1::ReportRecordsReply> done) {
+    done(absl::UnimplementedError("this coordinator takes no reports of records"));
+  }
 
-  // These wait for the answer: for tasks of a pool.
+  // These functions block until the answer arrives. Call them in tasks of a pool.
   virtual absl::Status PutIndex(uint64_t content_hash, std::string blob) = 0;
   virtual absl::StatusOr<v1::GetIndexReply> GetIndex(const v1::GetIndexRequest& request) = 0;
 
   virtual void Cancel() = 0;
 };
 
-// Over gRPC, to the coordinator at host:port. Returns at once; errors begin with "coordinator host:port".
+// Returns a link over gRPC to the coordinator at host:port. Returns at once. Errors begin with "coordinator host:port".
 std::unique_ptr<CoordinatorLink> ConnectToCoordinator(const std::string& address);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Who a worker is, over restarts.
+// A worker's identity across restarts.
 #ifndef PENSTOCK_SERVER_WORKER_LINK_IDENTITY_H_
 #define PENSTOCK_SERVER_WORKER_LINK_IDENTITY_H_
 
@@ -9,11 +9,11 @@
 
 namespace penstock {
 
-// The id in `state_dir`/worker_id; made up (host name and random digits) and written there at the first start. DataLoss
-// where the file holds no id, with what to do.
+// Returns the id in `state_dir`/worker_id. At the first start it generates an id (host name and random digits) and
+// writes it. Returns DataLoss if the file has no valid id; the error names the remedy.
 absl::StatusOr<std::string> LoadOrMakeWorkerId(const std::string& state_dir);
 
-// Random; another at every start.
+// Returns a random number, a different one at every start.
 uint64_t NewIncarnation();
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// What heartbeats say of each job: where its rows' time goes here.
+// The part of heartbeats about each job: how its rows spend their time in this worker.
 #ifndef PENSTOCK_SERVER_WORKER_LINK_JOB_LOADS_H_
 #define PENSTOCK_SERVER_WORKER_LINK_JOB_LOADS_H_
 
@@ -12,12 +12,13 @@
 
 namespace penstock {
 
-// Jobs and stages that a heartbeat names at most: those that took most time. The times of stages left out are in one
-// named "other".
+// Limits of jobs and stages in a heartbeat: those that took most time. The time of further stages is added up as
+// "other".
 constexpr size_t kMostJobLoads = 16;
 constexpr size_t kMostStages = 24;
 
-// Adds to load->jobs. Jobs of one name (submitted again, while the one before is still read) are told together.
+// Adds to load->jobs. Jobs of the same name are combined, for example a new submission and one that is still being
+// read.
 void AddJobLoads(const std::vector<JobTimes>& times, const std::map<std::string, JobSends::Sums>& sends,
                  v1::WorkerLoad* load);
 

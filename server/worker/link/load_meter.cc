@@ -11,10 +11,10 @@ constexpr Nanos kCapacityWindow = 2 * kSecond;
 constexpr Nanos kLongest = 60 * kSecond;
 constexpr uint64_t kCapacityRows = 50;
 constexpr double kCapacityBusy = 0.5;
-// Heartbeats that come faster than this are not kept: the deque stays small whatever the interval is.
+// Heartbeats at shorter intervals are not kept, so the deque stays small at any interval.
 constexpr Nanos kApart = 100 * kMillisecond;
 
-// Nothing of one that is not there, and that nobody but an operator would bring.
+// Adds nothing for a cache that is off and that only an operator is able to enable.
 void AddCache(v1::CacheLoad::Of of, const CacheStats& cache, v1::WorkerLoad* load) {
   if (!cache.chosen && cache.limit == 0 && cache.hits + cache.misses == 0) return;
   v1::CacheLoad* const out = load->add_caches();
@@ -39,14 +39,14 @@ const LoadMeter::Point& LoadMeter::Before(Nanos when) const {
 }
 
 void LoadMeter::MeasureCapacity(const Point& last) {
-  // From the shortest time to the longest.
+  // From the shortest period to the longest.
   for (auto point = points_.rbegin(); point != points_.rend(); ++point) {
     const double busy = last.busy - point->busy;
     const uint64_t rows = last.rows - point->rows;
     const bool oldest = point + 1 == points_.rend() && last.at - point->at >= kLongest - kSecond;
     if (!oldest && (last.at - point->at < kCapacityWindow || rows < kCapacityRows)) continue;
     if (busy < kCapacityBusy) continue;
-    // A worker that makes nothing at all is not one of which nothing is known.
+    // A worker that makes no rows differs from a worker of unknown capacity, which is 0.
     capacity_ = std::max(static_cast<double>(rows), 0.1) / busy;
     return;
   }

@@ -1,4 +1,4 @@
-// What heartbeats say of a worker's load: rates from counters.
+// The load of a worker in heartbeats: computes rates from counters.
 #ifndef PENSTOCK_SERVER_WORKER_LINK_LOAD_METER_H_
 #define PENSTOCK_SERVER_WORKER_LINK_LOAD_METER_H_
 
@@ -14,12 +14,12 @@ namespace penstock {
 // Not thread-safe.
 class LoadMeter {
  public:
-  // The load at `now`, which must not go back:
+  // Returns the load at `now`, which must not decrease:
   //   rows_per_second   over the last five seconds
   //   owing_fraction    of the last three seconds
-  //   capacity          rows per busy second (LoaderStats), over the last two seconds, or over as many more as it takes
-  //                     to see 50 rows and half a busy second, at most the last minute. With less than half a busy
-  //                     second in a minute it stays what it was (0 before).
+  //   capacity          rows per busy second (LoaderStats)
+  // The capacity is measured over the last two seconds, or over as many more as it takes to see 50 rows and half a busy
+  // second, at most the last minute. With less than half a busy second in a minute it keeps its value (initially 0).
   v1::WorkerLoad Measure(const LoaderStats& stats, uint64_t bytes_sent, uint32_t sessions, Nanos now);
 
  private:
@@ -29,7 +29,7 @@ class LoadMeter {
     double busy = 0;
     double owing = 0;
   };
-  // The latest point that is at least so old, or the oldest.
+  // Returns the latest point that is at least as old as `when`, or the oldest.
   const Point& Before(Nanos when) const;
   void MeasureCapacity(const Point& last);
 

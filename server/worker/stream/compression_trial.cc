@@ -44,14 +44,14 @@ bool CompressionTrial::Sent(uint64_t row_bytes, Nanos busy, bool held_up, Nanos 
       break;
     case State::kOn:
       on_rate_ = window_.rate();
-      // Where the link has become wide enough for rows as they are, they cost less.
+      // If the link is now fast enough for uncompressed rows, these cost less.
       GoTo(now >= not_before_ ? State::kChecking : State::kOn, now);
       return false;
     case State::kChecking:
       off_rate_ = window_.rate();
       break;
   }
-  // A comparison is complete. Compression that was off has shown what it brings, or the other way round.
+  // The comparison is complete: both rates are measured, one with compression and one without.
   gain_ = on_rate_ / off_rate_;
   const bool pays = gain_ >= kWorth && (link_holds || state_ == State::kTrying);
   const bool was = std::exchange(on_, pays);

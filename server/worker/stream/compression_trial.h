@@ -1,5 +1,5 @@
-// Whether the rows of one stream go compressed: tried where the stream's link is what holds it up, and kept where more
-// rows come through that way.
+// Decides whether the rows of one stream are compressed. It tries compression if the link delays the stream, and keeps
+// it if more rows get through.
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_COMPRESSION_TRIAL_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_COMPRESSION_TRIAL_H_
 
@@ -9,13 +9,13 @@
 
 namespace penstock {
 
-// Pure: is told of each message, and of the time. Not thread-safe.
+// Pure: the caller reports each message and the time. Not thread-safe.
 //
-// What is compared are bytes of rows in the time that a stream is busy with them (compressing and writing), so that
-// neither a trainer that wants less nor rows that are long in the making have a say. It looks at windows of kWindow of
-// such time. Compression is tried when most messages of a window had the next one waiting behind them; it is kept while
-// it brings kWorth times as much, which is looked at again now and then. A trial that came to nothing is not repeated
-// for a while, which doubles.
+// A trial compares the bytes of rows per time that the stream is busy with them, compressing and writing. A trainer
+// that needs fewer rows and rows that take long to make therefore do not affect the result. Windows have kWindow of
+// busy time. Compression is tried if in most messages of a window the next one was waiting. It is kept while it
+// increases the rate by the factor kWorth, which a later trial checks again. After a trial without a change there is a
+// pause, which doubles each time.
 class CompressionTrial {
  public:
   static constexpr Nanos kWindow = kSecond;
@@ -23,22 +23,22 @@ class CompressionTrial {
   static constexpr double kWorth = 1.15;
   static constexpr Nanos kFirstPause = 30 * kSecond;
   static constexpr Nanos kLongestPause = 600 * kSecond;
-  // A window that takes so long: the stream is seldom busy, so that its link holds nothing up.
+  // A window that takes this long shows that the stream is rarely busy, so its link delays nothing.
   static constexpr Nanos kStale = 10 * kSecond;
 
-  // Whether the next message is to be compressed.
+  // Returns whether to compress the next message.
   bool compress() const { return state_ == State::kTrying || state_ == State::kOn; }
 
-  // A message of so many bytes of rows (before compression) has gone, after `busy`; `held_up`: the next one waited for
-  // that. True where a trial has ended so that it is on now and was not before, or the other way round.
+  // Records a sent message: the bytes of its rows before compression and the time that it took. `held_up`: the next
+  // message waited for it. Returns true if a trial has ended and changed on().
   bool Sent(uint64_t row_bytes, Nanos busy, bool held_up, Nanos now);
 
-  // The link has changed: a comparison that is under way begins anew.
+  // Restarts a running comparison, because the link has changed.
   void Restart();
 
-  // How many times as many rows come through, by the last trial.
+  // Returns the factor by which compression increases the rate, from the last trial.
   double gain() const { return gain_; }
-  // For people: compression was found to pay, and no trial has found otherwise since.
+  // Returns whether compression pays, from the last completed trial, for people.
   bool on() const { return on_; }
 
  private:
@@ -54,7 +54,7 @@ class CompressionTrial {
   };
 
   void GoTo(State state, Nanos now);
-  // Of kOff and kOn: not before this the other is tried again.
+  // In kOff and kOn: delays the next trial.
   void Pause(Nanos now);
 
   State state_ = State::kOff;

@@ -1,4 +1,4 @@
-// What carries a stream, and when people are to be told that it has changed.
+// Tracks the carrier of a stream, and when to log that it has changed.
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_LINK_NEWS_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_LINK_NEWS_H_
 
@@ -14,10 +14,10 @@ namespace penstock {
 // Pure. Not thread-safe.
 class LinkNews {
  public:
-  // A change that lasts so long was no trial (transport/lanes/lane_choice.h).
+  // A change that lasts this long was no trial (transport/lanes/lane_choice.h).
   static constexpr Nanos kLasts = 3 * kSecond;
 
-  // What MessageStream::carrier() says now. Whether it is something else than before.
+  // Records the current MessageStream::carrier(). Returns whether it has changed.
   bool Seen(std::string_view carrier, Nanos now) {
     if (carrier == carrier_) return false;
     const bool changed = !carrier_.empty();
@@ -27,7 +27,7 @@ class LinkNews {
     return changed;
   }
 
-  // What people are to be told; mostly nothing.
+  // Returns a message for the log; usually "".
   std::string News(Nanos now) {
     if (carrier_ == told_ || now - since_ < kLasts) return "";
     const std::string before = std::exchange(told_, carrier_);

@@ -66,7 +66,7 @@ std::vector<RowResult> Outbox::Take() {
 
 size_t Outbox::Revoke(size_t bytes, bool head_too, std::vector<RowRequest>* dropped) {
   size_t freed = 0;
-  // The furthest granted steps lie at the end; fetched rows, whose trainer is near, lie before them and go last.
+  // The furthest granted steps are at the end. Fetched rows, whose trainer is close, are at the front and go last.
   for (auto it = rows_.end(); it != rows_.begin() && freed < bytes;) {
     const auto last = std::prev(it);
     if (!head_too && IsHead(last->second.row.request)) {

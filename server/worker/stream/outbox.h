@@ -1,4 +1,4 @@
-// Rows that are ready and not yet sent: what goes out next, when, and what can be taken back.
+// Rows that are ready and not yet sent. Decides which rows go out next and when, and which rows can be revoked.
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_OUTBOX_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_OUTBOX_H_
 
@@ -15,45 +15,47 @@
 namespace penstock {
 
 struct OutboxLimits {
-  uint64_t flush_bytes = uint64_t{2} << 20;  // as soon as this much is ready; also a message's size, its last row aside
-  Nanos flush_after = 10 * kMillisecond;     // or the first row has waited this long
-  size_t max_rows = 8192;                    // of a message, so that its header stays small
+  // Flush as soon as this much is ready. It is also a message's size without its last row.
+  uint64_t flush_bytes = uint64_t{2} << 20;
+  Nanos flush_after = 10 * kMillisecond;  // or after the first row has waited this long
+  size_t max_rows = 8192;                 // limit for one message, so that its header stays small
 };
 
-// Bytes of a row on the wire: its FIXED columns and its encoded RAGGED ones; 0 for a row without content.
+// Returns the bytes of a row on the wire: its FIXED columns and its encoded RAGGED ones; 0 for a row without content.
 uint64_t PayloadBytes(const RowResult& row, uint64_t fixed_bytes);
 
-// Pure bookkeeping; not thread-safe. Fetched rows go out first and at once, then granted ones in the order of their
+// Pure bookkeeping; not thread-safe. Fetched rows go out first and at once. Granted rows follow in the order of their
 // steps (RowRequest::step).
 //
-// A trainer waits for whole steps: a row that leaves before the others of its step shortens no wait, and a message per
-// row costs a fifth of what making a row costs. So rows of the step that the trainer waits for are gathered too, and
-// the last of them that this worker owes sends them off.
+// A trainer waits for whole steps. A row that leaves before the others of its step shortens no wait, and a message per
+// row costs a fifth of what making a row costs. Rows of the step that the trainer waits for are therefore collected
+// too. The last of them that this worker owes triggers the flush.
 class Outbox {
  public:
-  // `fixed_bytes`: of the FIXED columns of one row.
+  // `fixed_bytes` is the size of the FIXED columns of one row.
   Outbox(uint64_t fixed_bytes, const OutboxLimits& limits) : fixed_bytes_(fixed_bytes), limits_(limits) {}
 
-  // These were asked of the loader and will come to Add, also when they were revoked before. Fetched ones do not count.
+  // Registers rows that were requested from the loader, which will pass them to Add. Register revoked rows again when
+  // they are requested again. Fetched rows do not count.
   void Expect(const std::vector<RowRequest>& rows);
   void Add(RowResult row, Nanos now);
-  // The trainer waits for step `step`: what belongs to it, or to an earlier one, goes as soon as it is complete here,
-  // and is not revoked.
+  // Sets the step that the trainer waits for. Rows of it, or of an earlier step, go out as soon as the step is complete
+  // here. They are not revoked.
   void SetHead(uint64_t step);
 
   bool empty() const { return rows_.empty(); }
   size_t size() const { return rows_.size(); }
   uint64_t bytes() const { return bytes_; }
 
-  // When the next message is due: a time that may be past, or nothing while there are no rows.
+  // Returns the due time of the next message, which may have passed, or nullopt while there are no rows.
   std::optional<Nanos> DueAt() const;
 
-  // The rows of the next message, all of one epoch; empty when there are none.
+  // Removes and returns the rows of the next message, all of one epoch. Returns none if there are none.
   std::vector<RowResult> Take();
 
-  // Drops rows behind the head step, the furthest first, until their memory reaches `bytes` or none is left; with
-  // `head_too` those of the head step as well, last. Returns the memory freed; `dropped` gets what must be asked for
-  // again.
+  // Drops rows after the head step, the furthest first, until their memory reaches `bytes` or none is left. With
+  // `head_too` it then drops rows of the head step as well. Returns the freed memory. Adds to `dropped` the rows that
+  // must be requested again.
   size_t Revoke(size_t bytes, bool head_too, std::vector<RowRequest>* dropped);
 
   void Clear();
@@ -69,10 +71,10 @@ class Outbox {
   const uint64_t fixed_bytes_;
   const OutboxLimits limits_;
   std::map<Key, Entry> rows_;
-  std::map<uint64_t, uint64_t> expected_;  // step -> granted rows that have not come; only what is not 0
+  std::map<uint64_t, uint64_t> expected_;  // step -> granted rows that have not arrived; without zeros
   uint64_t bytes_ = 0;
   uint64_t next_arrival_ = 0;
-  Nanos oldest_ = 0;  // when the first of the rows came; rows left behind by Take keep it
+  Nanos oldest_ = 0;  // when the first of the rows arrived; rows that remain after Take keep it
   bool has_head_ = false;
   uint64_t head_ = 0;
 };

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/fault.h"
 #include "base/words.h"
 #include "net/channel.h"
 #include "penstock/v1/data.pb.h"
@@ -17,11 +16,9 @@
 namespace penstock {
 namespace {
 
-// Words of one row, and of all bad records of one message: its header must stay small.
+// Limit for the message of one failed row, because the header must stay small.
 constexpr size_t kMostFailureBytes = 4096;
-constexpr size_t kMostFaultBytes = 512;
-constexpr size_t kMostFaultBytesOfAll = 16 << 10;
-// A message of one row stays below the limit with its header.
+// A message of one row stays below the limit including its header.
 static_assert(kMaxRowBytes + (64 << 10) <= kMaxMessageBytes);
 
 uint32_t FlagsOf(const RowResult& row) {
@@ -29,32 +26,23 @@ uint32_t FlagsOf(const RowResult& row) {
          (row.substituted ? v1::ROW_SUBSTITUTED : 0);
 }
 
-void AddFailure(int index, const absl::Status& status, v1::Rows* rows) {
+void AddFailure(int index, const RowResult& row, v1::Rows* rows) {
   v1::Rows::Failure* failure = rows->add_failures();
   failure->set_row(static_cast<uint32_t>(index));
-  failure->set_code(static_cast<int32_t>(status.code()));
-  failure->set_message(WireWords(std::string(status.message()), kMostFailureBytes));
+  failure->set_code(static_cast<int32_t>(row.status.code()));
+  failure->set_message(WireWords(std::string(row.status.message()), kMostFailureBytes));
+  if (row.damaged_record.has_value()) failure->set_damaged_record(*row.damaged_record);
 }
 
-// What is wrong with the record of a masked or substituted row. `texts`: bytes that messages may still have.
-void AddFault(int index, const RowResult& row, size_t* texts, v1::Rows* rows) {
-  v1::Rows::Fault* fault = rows->add_faults();
-  fault->set_row(static_cast<uint32_t>(index));
-  fault->set_reason(std::string(FaultName(FaultOf(row.fault))));
-  if (*texts < kMostFaultBytes) return;
-  fault->set_message(WireWords(std::string(row.fault.message()), kMostFaultBytes));
-  if (row.fault_offset.has_value()) fault->set_offset(*row.fault_offset);
-  *texts -= fault->message().size();
-}
-
-// The pieces of payload, in order; small rows are gathered in a string that becomes a piece when a large one follows.
+// The pieces of payload, in order. Small rows are collected in a string, which becomes a piece when a large row
+// follows.
 class Payload {
  public:
   void Add(RowResult row, uint64_t fixed_bytes, uint64_t payload) {
     if (payload < kJoinRowsBelow) {
       if (row.fixed != nullptr) Join(row.fixed.get(), fixed_bytes);
       for (const std::string& column : row.ragged) Join(column.data(), column.size());
-      small_rows_.push_back(std::move(row.bytes));  // what it took counts until the copy is sent
+      small_rows_.push_back(std::move(row.bytes));  // its memory counts until the copy is sent
       return;
     }
     FinishSmall();
@@ -95,13 +83,13 @@ class Payload {
   std::vector<std::unique_ptr<BudgetGrab>> small_rows_;
 };
 
-// All rows compressed, and what they took, which counts until the message is sent, as it does for rows that are joined.
+// The compressed rows, and the memory of the rows, which counts until the message is sent, as it does for joined rows.
 struct Compressed {
   CodedRows coded;
   std::vector<std::unique_ptr<BudgetGrab>> rows;
 };
 
-// Null where the rows stay as they are.
+// Returns null if compression does not make the rows smaller.
 std::shared_ptr<Compressed> Compress(const std::vector<RowResult>& rows, uint64_t fixed_bytes, RowEncoder* encoder) {
   for (const RowResult& row : rows) {
     if (PayloadBytes(row, fixed_bytes) > 0) encoder->Add(row.fixed.get(), row.ragged);
@@ -121,20 +109,18 @@ RowsMessage MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, R
   RowsMessage made;
   Payload payload;
   bool any_flags = false;
-  size_t fault_texts = kMostFaultBytesOfAll;
   for (size_t i = 0; i < rows.size(); ++i) {
     RowResult& row = rows[i];
     const int index = static_cast<int>(i);
     const uint64_t bytes = PayloadBytes(row, fixed_bytes);
     out->add_positions(RowOfTag(row.request.tag));
     if (!row.status.ok()) {
-      AddFailure(index, row.status, out);
+      AddFailure(index, row, out);
     } else if (row.substituted && !row.masked) {
       v1::Rows::Substitution* substitution = out->add_substitutions();
       substitution->set_row(static_cast<uint32_t>(i));
       substitution->set_source_record(row.source_record);
     }
-    if (!row.fault.ok()) AddFault(index, row, &fault_texts, out);
     const uint32_t flags = FlagsOf(row);
     any_flags = any_flags || flags != 0;
     out->add_flags(flags);

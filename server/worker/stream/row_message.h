@@ -1,4 +1,4 @@
-// Rows as one message of the data plane, without copying their bytes unless they are compressed.
+// Builds one message of the data plane from rows, without copying their bytes unless it compresses them.
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_ROW_MESSAGE_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_ROW_MESSAGE_H_
 
@@ -11,16 +11,16 @@
 
 namespace penstock {
 
-// Smaller rows are joined into one piece of a message, since a slice costs more than copying them does.
+// Smaller rows are joined into one piece of a message, because a slice costs more than copying them.
 constexpr uint64_t kJoinRowsBelow = 8 << 10;
 
-// A Rows message of `rows`, which are all of one epoch and not empty. Their tags are SessionCore's.
-// The message owns the rows: their memory returns to the loader's budget when its carrier has let go of it. Each
-// has at most kMaxRowBytes. `encoder`: the payload is compressed, where that makes it smaller; null: it is not.
+// A Rows message of `rows`, which are all of one epoch and not empty. Their tags are SessionCore's. The message owns
+// the rows: their memory returns to the loader's budget when the carrier releases the message. Each row has at most
+// kMaxRowBytes. If `encoder` is not null, it compresses the payload unless that makes it larger.
 struct RowsMessage {
   SliceList message;
-  uint64_t row_bytes = 0;   // of the rows
-  uint64_t sent_bytes = 0;  // of the payload: the same unless it is compressed
+  uint64_t row_bytes = 0;   // size of the rows, uncompressed
+  uint64_t sent_bytes = 0;  // size of the payload; equal to row_bytes unless compressed
 };
 RowsMessage MakeRowsMessage(std::vector<RowResult> rows, uint64_t fixed_bytes, RowEncoder* encoder = nullptr);
 

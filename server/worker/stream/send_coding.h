@@ -1,4 +1,4 @@
-// How the rows of one stream are coded for its link: as they are, or compressed (pipeline/batch/row_coding.h).
+// Chooses how the rows of one stream are coded for its link: uncompressed or compressed (pipeline/batch/row_coding.h).
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_SEND_CODING_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_SEND_CODING_H_
 
@@ -17,16 +17,17 @@ namespace penstock {
 // Not thread-safe.
 class SendCoding {
  public:
-  // Before all others. `over_network`: what the stream's link takes is worth saving.
+  // Call it before all other functions. `over_network`: saving bytes of the stream's link is worthwhile.
   void Opened(WireCompression mode, const v1::Open& open, const RowSchema& schema, bool over_network);
 
-  // For the message that is made now, at `now`: null when its rows are to stay as they are.
+  // Returns the encoder for the message that is made now, at `now`, or null if its rows stay uncompressed.
   RowEncoder* Begin(Nanos now);
-  // What was made: rows of so many bytes.
+  // Records the size of the rows in the message.
   void Made(uint64_t row_bytes) { row_bytes_ = row_bytes; }
-  // The link is another from now on: what was measured on it before is no measure.
+  // Discards measurements of the previous link.
   void LinkChanged() { trial_.Restart(); }
-  // The link has taken it. `held_up`: the next one waits. What people are to be told; mostly nothing.
+  // Records that the link has taken the message. `held_up`: the next one waits. Returns a message for the log; usually
+  // "".
   std::string Written(bool held_up, Nanos now);
 
  private:

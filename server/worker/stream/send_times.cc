@@ -13,7 +13,7 @@ void JobSends::Change(int streams, int full, Nanos now) {
   MutexLock lock(&mutex_);
   sums_.streams += static_cast<uint32_t>(streams);
   if (full == 0) return;
-  // Threads that come at once may tell of times in another order.
+  // Concurrent threads may report times out of order.
   if (full_ > 0) sums_.full += full_ * std::max<Nanos>(0, now - since_);
   since_ = std::max(since_, now);
   full_ += full;

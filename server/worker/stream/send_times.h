@@ -1,5 +1,4 @@
-// How sending goes, job by job: bytes, the time that making messages takes, and the time in which a stream held the
-// next message up.
+// Counts sending by job: bytes, the time to make messages, and the time in which a stream delayed the next message.
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_SEND_TIMES_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_SEND_TIMES_H_
 
@@ -13,19 +12,20 @@
 
 namespace penstock {
 
-// Of one job's streams together. Thread-safe; times must not go back.
+// Counters of all streams of one job. Thread-safe; times must not decrease.
 class JobSends {
  public:
   struct Sums {
     uint64_t bytes = 0;
     Nanos sending = 0;
-    Nanos full = 0;  // sum over streams, of those that are full now too
+    Nanos full = 0;  // sum over streams, including those that are full now
     uint32_t streams = 0;
   };
 
   void Opened() { Change(1, 0, 0); }
   void Closed() { Change(-1, 0, 0); }
-  // A stream's next message is ready, but the one before was not taken yet; and then it was, or the stream ended.
+  // Full: a stream's next message is ready, but its carrier has not taken the previous one. Taken: the carrier has
+  // taken it, or the stream ended.
   void Full(Nanos now) { Change(0, 1, now); }
   void Taken(Nanos now) { Change(0, -1, now); }
   void Sent(uint64_t bytes, Nanos took);
@@ -36,7 +36,7 @@ class JobSends {
   void Change(int streams, int full, Nanos now);
 
   mutable Mutex mutex_;
-  Sums sums_ ABSL_GUARDED_BY(mutex_);  // up to since_
+  Sums sums_ ABSL_GUARDED_BY(mutex_);  // until since_
   int full_ ABSL_GUARDED_BY(mutex_) = 0;
   Nanos since_ ABSL_GUARDED_BY(mutex_) = 0;
 };
@@ -44,7 +44,7 @@ class JobSends {
 // Thread-safe.
 class SendTimes {
  public:
-  // Of the job; made when it is new. Jobs without a stream are forgotten when there are very many.
+  // Returns the counters of the job, and creates them if needed. With very many jobs it forgets those without a stream.
   std::shared_ptr<JobSends> Of(const std::string& job);
   std::map<std::string, JobSends::Sums> Get(Nanos now) const;
 

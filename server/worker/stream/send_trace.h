@@ -1,4 +1,4 @@
-// What a trace shows of a stream's messages of rows: from making one to the moment when it was taken.
+// Traces a stream's messages of rows, from making a message until the carrier has taken it.
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_SEND_TRACE_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_SEND_TRACE_H_
 
@@ -11,20 +11,20 @@
 
 namespace penstock {
 
-// Of one stream, on its strand.
+// Used by one stream, on its strand.
 class SendTrace {
  public:
   // `trace` may be null.
   explicit SendTrace(TraceRecorder* trace) : trace_(trace) {}
 
   void Opened(std::string job, std::string session);
-  // The next message has these rows; it was begun `now`.
+  // Begins the trace of the next message, which has these rows.
   void Begins(const std::vector<RowResult>& rows, Nanos now) {
     if (trace_ != nullptr && trace_->on()) Begin(rows, now);
   }
-  // It was made, and goes out.
+  // The message was made and is being sent.
   void Made(uint64_t bytes, Nanos now);
-  // The message before, whatever it was, has gone out.
+  // The carrier has taken the previous message, with or without rows.
   void Written(Nanos now);
 
  private:
@@ -32,7 +32,7 @@ class SendTrace {
 
   TraceRecorder* const trace_;
   std::string job_, session_;
-  std::shared_ptr<TraceTrack> track_;  // null: no message of rows is under way that is traced
+  std::shared_ptr<TraceTrack> track_;  // null: no traced message of rows is in flight
   TraceEvent send_;
 };
 

@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-// Of a stream that was closed at once.
+// Events of a stream that was closed at once.
 class Refused final : public StreamEvents {
  public:
   void OnMessage(SliceList) override {}
@@ -18,8 +18,25 @@ class Refused final : public StreamEvents {
 
 }  // namespace
 
+SessionAcceptor::SessionAcceptor(SessionShared* shared) : shared_(shared) {
+  shared_->reclaim_from_silent = [this] { return ReclaimFromSilent(); };
+}
+
+SessionAcceptor::~SessionAcceptor() { shared_->reclaim_from_silent = nullptr; }
+
+bool SessionAcceptor::ReclaimFromSilent() {
+  std::vector<std::shared_ptr<StreamSession>> sessions;
+  {
+    MutexLock lock(&mutex_);
+    sessions = sessions_;
+  }
+  bool any = false;
+  for (const auto& session : sessions) any = session->ReclaimIfSilent() || any;
+  return any;
+}
+
 std::shared_ptr<StreamEvents> SessionAcceptor::Accept(std::shared_ptr<MessageStream> stream) {
-  // Streams that have not sent their `open` yet are bounded too.
+  // Streams that have not sent their `open` yet are also bounded.
   const size_t most = 2 * size_t{shared_->max_sessions} + 16;
   std::shared_ptr<StreamSession> session;
   absl::Status refusal;
@@ -67,7 +84,7 @@ void SessionAcceptor::CloseAll(absl::Status status) {
 }
 
 void SessionAcceptor::Remove(StreamSession* session) {
-  std::shared_ptr<StreamSession> gone;  // not destroyed under the lock
+  std::shared_ptr<StreamSession> gone;  // destroyed outside the lock
   std::vector<Task> idle;
   {
     MutexLock lock(&mutex_);

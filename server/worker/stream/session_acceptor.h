@@ -1,4 +1,4 @@
-// The sessions of a worker: whatever carries their streams.
+// The sessions of a worker, over any carrier of their streams.
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_SESSION_ACCEPTOR_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_SESSION_ACCEPTOR_H_
 
@@ -13,31 +13,34 @@
 
 namespace penstock {
 
-// Thread-safe. Sessions whose streams never close, since their carrier died with a simulated host, are let go of with
-// it; elsewhere it outlives them.
+// Thread-safe. Must outlive its sessions. Only a simulated host may die with open streams; their sessions are then
+// destroyed with the acceptor.
 class SessionAcceptor final : public StreamAcceptor {
  public:
-  // `shared` outlives this.
-  explicit SessionAcceptor(SessionShared* shared) : shared_(shared) {}
+  // `shared` must outlive this.
+  explicit SessionAcceptor(SessionShared* shared);
+  ~SessionAcceptor() override;
 
   std::shared_ptr<StreamEvents> Accept(std::shared_ptr<MessageStream> stream) override;
 
-  // Tells every session, and all that come, that this worker will leave.
+  // Notifies all current and future sessions that this worker will leave.
   void SendDraining();
-  // Ends every session with `status`, and all that come.
+  // Ends all current and future sessions with `status`.
   void CloseAll(absl::Status status);
 
-  // Sessions whose stream is open, or for which rows are still being made.
+  // Returns the number of sessions whose stream is open, or for which the loader is still making rows.
   size_t sessions() const;
-  // Calls `idle` on the executor once there is none.
+  // Posts `idle` to the executor as soon as there is no session.
   void WhenIdle(Task idle);
 
  private:
   void Remove(StreamSession* session);
+  // Implements SessionShared::reclaim_from_silent.
+  bool ReclaimFromSilent();
 
   SessionShared* const shared_;
   mutable Mutex mutex_;
-  std::vector<std::shared_ptr<StreamSession>> sessions_ ABSL_GUARDED_BY(mutex_);  // in the order of their coming
+  std::vector<std::shared_ptr<StreamSession>> sessions_ ABSL_GUARDED_BY(mutex_);  // in order of arrival
   std::vector<Task> when_idle_ ABSL_GUARDED_BY(mutex_);
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<absl::Status> closing_ ABSL_GUARDED_BY(mutex_);

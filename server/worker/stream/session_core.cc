@@ -9,10 +9,10 @@
 namespace penstock {
 namespace {
 
-// Of a queued fetch, its list of rows aside, and what accounts for it.
+// Memory of a queued fetch without its list of rows, including its budget lease.
 constexpr size_t kFetchOverhead = 256;
 
-// Differences of row numbers, modulo 2^64, small ones of either sign as small numbers.
+// Maps differences of row numbers, modulo 2^64, so that small ones of either sign are small numbers.
 uint64_t ZigZag(uint64_t difference) { return (difference << 1) ^ (0 - (difference >> 63)); }
 uint64_t UnZigZag(uint64_t value) { return (value >> 1) ^ (0 - (value & 1)); }
 
@@ -54,7 +54,7 @@ uint64_t SessionCore::RowsEnd() const {
 
 uint64_t SessionCore::OrderOf(uint64_t epoch, uint64_t row) {
   if (!first_epoch_) first_epoch_ = epoch;
-  // Epochs before the first one are only ever fetched from, by a client that goes back: they come before all else.
+  // A client that goes back only fetches from epochs before the first one. Their rows come before all others.
   const uint64_t epochs = epoch < *first_epoch_ ? 0 : epoch - *first_epoch_;
   const unsigned __int128 order =
       static_cast<unsigned __int128>(epochs) * (steps_.positions() + steps_.step_size()) + row;
@@ -124,7 +124,8 @@ absl::Status SessionCore::AddGrant(const v1::Grant& grant) {
         [keys = open.keys, steps = steps_, rank = parameters_.rank, begin = grant.begin() % steps_.step_size()](
             uint64_t position, uint64_t record) {
           const uint64_t slot = (position + steps.step_size() - begin) % steps.step_size();
-          // Other ranks' rows of our records are asked for in their sessions, which may be this worker's too.
+          // Sessions of other ranks also request rows of these records, possibly from this worker, so the rank does not
+          // count.
           if (keys->policy == AssignPolicy::kByRecord) return keys->Contains(record);
           const uint64_t slice = steps.step_size() / steps.world_size();
           return slot / slice == rank && keys->Contains(RankKey(slot, steps.step_size()));
@@ -222,7 +223,7 @@ std::vector<RowRequest> SessionCore::NextRows(size_t max_rows, size_t max_looked
       grant.next_slot = slot;
       continue;
     }
-    ++looked;  // so that many steps of an empty slice end too
+    ++looked;  // so that many steps with an empty slice end too
     grant.step_begin += step.rows;
     grant.next_slot = 0;
   }

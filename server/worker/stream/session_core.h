@@ -1,4 +1,4 @@
-// What one session is owed: from grants and fetches to row requests, in step order. Pure bookkeeping.
+// Computes the rows that a session is owed: from grants and fetches to row requests, in step order. Pure bookkeeping.
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_SESSION_CORE_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_SESSION_CORE_H_
 
@@ -22,95 +22,96 @@
 
 namespace penstock {
 
-// The tag of a request is the row's number on the wire, with this bit when it was fetched. (RowRequest::urgent does not
-// say so: the loader also sets it on rows of the head step.)
+// The tag of a request is the row's number on the wire, with this bit set for fetched rows. RowRequest::urgent does not
+// identify them, because the loader also sets it on rows of the head step.
 constexpr uint64_t kFetchedTag = uint64_t{1} << 63;
 constexpr uint64_t RowOfTag(uint64_t tag) { return tag & ~kFetchedTag; }
 constexpr bool WasFetched(uint64_t tag) { return (tag & kFetchedTag) != 0; }
 
 struct SessionLimits {
-  size_t views = 64;                // remembered; the oldest goes first
-  size_t grants = 4096;             // open at once
-  size_t fetch_positions = 262144;  // of one message
-  size_t fetches_open = 524288;     // rows that were fetched and not yet begun
+  size_t views = 64;                // limit of remembered views; the oldest is dropped first
+  size_t grants = 4096;             // limit of open grants
+  size_t fetch_positions = 262144;  // limit for one message
+  size_t fetches_open = 524288;     // limit of fetched rows that are not begun yet
 };
 
 struct SessionParameters {
   uint32_t rank = 0;
   uint32_t world_size = 1;
-  uint32_t step_rows = 0;  // of the global step
-  uint64_t positions = 0;  // of an epoch
+  uint32_t step_rows = 0;  // rows of the global step
+  uint64_t positions = 0;  // positions of an epoch
   LastBatch last = LastBatch::kDrop;
-  std::string worker_id;  // whose rows are owed
+  std::string worker_id;  // the worker that owes the rows
   std::function<EpochPlan(uint64_t epoch)> plan_of;
 };
 
-// Rows are named as on the wire: a position, or, in a padded last step, a number from the epoch's end on. The `step` of
-// the requests that are made here orders steps through epochs.
+// Rows have their numbers on the wire: a position or, in a padded last step, a number at or after the epoch's end. The
+// `step` of the requests orders steps across epochs.
 //
-// Grants are worked off lazily and in order, so that a large one takes no memory. Messages come from outside: what
-// does not make sense is an InvalidArgument that says why, and the stream is to end with it. Not thread-safe.
+// Grants are processed lazily and in order, so that a large one takes no memory. Messages come from outside. An invalid
+// one returns InvalidArgument with the reason, and the caller must end the stream with it. Not thread-safe.
 class SessionCore {
  public:
-  // InvalidArgument: rank, world size and step rows that do not fit together or the data.
+  // Returns InvalidArgument if rank, world size and step rows do not fit together or do not fit the data.
   static absl::StatusOr<SessionCore> Create(SessionParameters parameters, const SessionLimits& limits = {});
 
-  // Rows of one step of this rank.
+  // Returns the rows of one step of this rank.
   uint32_t slice_rows() const { return static_cast<uint32_t>(steps_.step_size() / steps_.world_size()); }
 
   absl::Status UseView(const v1::View& view);
-  // FailedPrecondition when its view was not named before.
+  // Returns FailedPrecondition if UseView has not named its view.
   absl::Status AddGrant(const v1::Grant& grant);
-  // Queues a fetch, in a few bytes a row. Returns the bytes that it takes here until its rows were all given out; 0
-  // when it names none.
+  // Queues a fetch, in a few bytes per row. Returns the bytes that it takes until NextFetched has returned all its
+  // rows, or 0 if it has none.
   absl::StatusOr<size_t> AddFetch(const v1::Fetch& fetch);
-  // The order number of the step that the trainer waits for.
+  // Returns the order number of the step that the trainer waits for.
   absl::StatusOr<uint64_t> Waiting(const v1::Waiting& waiting);
 
-  // The next rows that grants owe: at most `max_rows`, after looking at about `max_looked` rows of this rank, which are
-  // added to *looked. May be empty while HasMore().
+  // Returns the next rows that grants owe, at most `max_rows`. Stops after examining about `max_looked` rows of this
+  // rank, and adds their number to *looked. May return no rows while HasMore().
   std::vector<RowRequest> NextRows(size_t max_rows, size_t max_looked, size_t* looked);
   bool HasMore() const { return !grants_.empty(); }
 
-  // Whether rows will be asked for, if later grants are as the last one; null before there is one. Pure.
+  // A function that returns whether a row will be requested, if later grants are like the last one. Null before the
+  // first grant. Pure.
   using WillAsk = std::function<bool(uint64_t position, uint64_t record)>;
   std::shared_ptr<const WillAsk> will_ask() const { return will_ask_; }
 
-  // The next rows of fetches, in the order asked for, at most `max_rows`.
+  // Returns the next rows of fetches, in the order of the requests, at most `max_rows`.
   std::vector<RowRequest> NextFetched(size_t max_rows);
   bool HasFetches() const { return !fetches_.empty(); }
-  size_t fetches() const { return fetches_.size(); }         // whose rows were not all given out
-  size_t queued_fetches() const { return queued_fetches_; }  // their rows that were not
+  size_t fetches() const { return fetches_.size(); }         // fetches with remaining rows
+  size_t queued_fetches() const { return queued_fetches_; }  // their remaining rows
 
  private:
-  // The part of a view that concerns this worker.
+  // The part of a view that belongs to this worker.
   struct OwnedKeys {
     uint64_t term = 0;
     uint64_t number = 0;
     AssignPolicy policy = AssignPolicy::kByRecord;
-    std::vector<std::pair<uint64_t, uint64_t>> ranges;  // [begin, end), sorted, not touching
+    std::vector<std::pair<uint64_t, uint64_t>> ranges;  // [begin, end), sorted, not adjacent
     bool Contains(uint64_t key) const;
   };
   struct OpenGrant {
     std::shared_ptr<const OwnedKeys> keys;
     uint64_t epoch = 0;
-    uint64_t step_begin = 0;  // of the step that is next
-    uint64_t next_slot = 0;   // in it
+    uint64_t step_begin = 0;  // begin of the next step
+    uint64_t next_slot = 0;   // slot in that step
     uint64_t end = 0;
   };
 
-  // Row numbers as differences, zigzag varints: a byte or two each where they are in order.
+  // A fetch. Row numbers are stored as differences, in zigzag varints: one or two bytes each for rows in order.
   struct OpenFetch {
     uint64_t epoch = 0;
     std::string rows;
-    size_t next = 0;   // into it
-    uint64_t row = 0;  // given out last
+    size_t next = 0;   // offset in `rows`
+    uint64_t row = 0;  // last returned row
   };
 
   SessionCore(SessionParameters parameters, Steps steps, const SessionLimits& limits)
       : parameters_(std::move(parameters)), steps_(steps), limits_(limits) {}
 
-  // Rows of an epoch, padding included.
+  // Number of rows of an epoch, including padding.
   uint64_t RowsEnd() const;
   uint64_t OrderOf(uint64_t epoch, uint64_t row);
   const EpochPlan& PlanOf(uint64_t epoch);
@@ -121,11 +122,11 @@ class SessionCore {
   std::deque<std::shared_ptr<const OwnedKeys>> views_;
   std::deque<OpenGrant> grants_;
   std::shared_ptr<const WillAsk> will_ask_;
-  std::shared_ptr<const OwnedKeys> will_ask_keys_;  // that it goes by
+  std::shared_ptr<const OwnedKeys> will_ask_keys_;  // keys that will_ask_ uses
   std::deque<OpenFetch> fetches_;
   size_t queued_fetches_ = 0;
   std::optional<uint64_t> first_epoch_;
-  std::optional<EpochPlan> plan_;  // the one used last
+  std::optional<EpochPlan> plan_;  // the last used plan
 };
 
 }  // namespace penstock

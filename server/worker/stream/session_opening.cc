@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "net/session_label.h"
 #include "pipeline/augment/conformance.h"
 #include "pipeline/plan/job_order.h"
 
@@ -52,7 +53,7 @@ uint64_t MessageBytes(uint64_t flush_bytes, const BlockMemory* memory) {
 }
 
 std::string SessionName(const v1::Open& open) {
-  return absl::StrCat("session ", open.session_id(), " of job '", open.job(), "', rank ", open.rank());
+  return absl::StrCat("session ", SessionLabel(open.session_id()), " of job '", open.job(), "', rank ", open.rank());
 }
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// What a client's `open` message asks for, checked against the job that this worker has.
+// Checks a client's `open` message against the job of this worker, and derives the settings of its session.
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_SESSION_OPENING_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_SESSION_OPENING_H_
 
@@ -16,32 +16,36 @@
 
 namespace penstock {
 
-// FailedPrecondition when the client has another order or pipeline than `job`: its rows would be others.
+// Returns FailedPrecondition if the client's order or pipeline differs from that of `job`, because its rows would
+// differ.
 absl::Status CheckFingerprints(const v1::Open& open, const LoadJob& job);
 
-// What the session of a worker named `worker_id` is made of.
+// Returns the parameters of the session on the worker named `worker_id`.
 SessionParameters SessionParametersOf(const v1::Open& open, std::shared_ptr<const LoadJob> job,
                                       const std::string& worker_id);
 
-// How far rows of grants are made ahead of the stream. The client's window is where rows wait for the trainer: what
-// waits here, beyond what evens out the steps of threads and of the carrier, leaves the caches, and the carrier's
-// memory, to be copied into it later.
+// Limits for rows of grants that are made before the stream needs them. Rows wait for the trainer in the client's
+// window. Rows that wait here, beyond the number that evens out threads and carrier, leave the caches and the carrier's
+// memory, and are copied into it later.
 struct AheadLimits {
   size_t rows = 16384;
-  uint64_t bytes = uint64_t{12} << 20;  // of FIXED columns
-  size_t busy_rows = 16;                // that keep the loader's threads and reads busy: so many, whatever they weigh
-  size_t aside_rows = 16;               // the same, of a job whose rows wait aside for their reads
+  uint64_t bytes = uint64_t{12} << 20;  // bytes of FIXED columns
+  // Minimum that keeps the loader's threads and reads busy, whatever the size of the rows.
+  size_t busy_rows = 16;
+  // The same minimum for a job whose rows wait for their reads without occupying a thread.
+  size_t aside_rows = 16;
 };
 
-// How many rows of `fixed_bytes`. `memory`, which may be null: where they are made; no more than it has room for.
+// Returns the number of rows ahead for rows of `fixed_bytes`. The rows are made in `memory`, which may be null; they
+// take at most the room that it has.
 size_t RowsAhead(const AheadLimits& limits, uint64_t fixed_bytes, const BlockMemory* memory);
 
-// Of a message (OutboxLimits::flush_bytes), where others are `flush_bytes` long. Within a host it takes no time on the
-// way, so that what it costs to wake the threads of both ends is all there is to weigh: twice as long, as far as
-// `memory`, which may be null, has room for that and the next ones. Elsewhere a client waits for all of a message.
+// Returns the size of a message (OutboxLimits::flush_bytes), based on `flush_bytes`. Within a host a message takes no
+// time in transit, and its cost is to wake the threads of both ends. It therefore has twice the size if `memory`, which
+// may be null, has room for it and the next ones. Over a network a client waits for the whole message.
 uint64_t MessageBytes(uint64_t flush_bytes, const BlockMemory* memory);
 
-// For people: "session 5 of job 'train', rank 0".
+// Returns text for people: "session 5 of job 'train', rank 0".
 std::string SessionName(const v1::Open& open);
 
 }  // namespace penstock

@@ -8,16 +8,19 @@
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
 #include "base/status_macros.h"
+#include "base/words.h"
 #include "server/worker/stream/row_message.h"
 #include "transport/frame.h"
 
 namespace penstock {
 namespace {
 
-// Rows of this rank that are looked at before others have their turn.
+// Rows of this rank to examine before other tasks get a turn.
 constexpr size_t kLookAtOnce = 65536;
-// Rows that are asked of the loader at once: what it has no room for is kept, and is to be little.
+// Rows per request to the loader. Rows that it has no room for are kept, and their number must stay small.
 constexpr size_t kAskAtOnce = 256;
+// Limit for a report's message about one record.
+constexpr size_t kMostFaultBytes = 512;
 
 }  // namespace
 
@@ -37,7 +40,7 @@ void StreamSession::Warn(const absl::Status& status) const {
   spdlog::warn("{} is closed: {}", name_.empty() ? "a stream without a session" : name_, std::string(status.message()));
 }
 
-// ---- From the stream -----------------------------------------------------------------------------------------------
+// ---- Events of the stream ------------------------------------------------------------------------------------------
 
 void StreamSession::Start() { Post(&StreamSession::Begin); }
 
@@ -117,10 +120,11 @@ void StreamSession::EndHere(absl::Status status) {
   hoard_timer_.Cancel();
   control_.clear();
   fetch_grabs_.clear();
+  decided_grabs_.clear();
   unasked_ = {};
   core_.reset();
   std::shared_ptr<const LoadJob> job;
-  std::unique_ptr<Outbox> dropped;  // its rows are let go of outside the lock
+  std::unique_ptr<Outbox> dropped;  // its rows are released outside the lock
   {
     MutexLock lock(&mutex_);
     job.swap(job_);
@@ -133,7 +137,7 @@ void StreamSession::EndHere(absl::Status status) {
   dropped.reset();
   stream_->Close(std::move(status));
   if (rows_ == nullptr) return;
-  // The rows that are being made may take as long as storage takes: nobody waits for them here.
+  // The rows in the making may take as long as storage does. No thread waits for them here.
   const std::unique_ptr<Loader::Session> rows = std::move(rows_);
   rows->Close([self = shared_from_this()] {
     self->strand_.Post([self] {
@@ -158,7 +162,7 @@ void StreamSession::SendDraining() {
   strand_.Post([self = shared_from_this()] {
     self->strand_.AssertHere();
     if (self->over_ || std::exchange(self->draining_, true)) return;
-    if (!self->accepted_) return;  // said right after Accepted
+    if (!self->accepted_) return;  // sent directly after Accepted
     v1::ServerHeader header;
     header.mutable_draining();
     self->control_.push_back(MakeFrame(header));
@@ -223,7 +227,7 @@ std::optional<SliceList> StreamSession::NextRowsMessage() {
   return std::move(rows_message.message);
 }
 
-// ---- The loader's side ---------------------------------------------------------------------------------------------
+// ---- Calls of the loader -------------------------------------------------------------------------------------------
 
 void StreamSession::TellOfBadRecord(const RowResult& row) {
   std::shared_ptr<const LoadJob> job;
@@ -234,10 +238,19 @@ void StreamSession::TellOfBadRecord(const RowResult& row) {
     uid = job_uid_;
   }
   if (job == nullptr) return;
-  shared_->bad_records->Found(job->spec().name(), uid, row.record_id, row.masked, [&] {
-    return absl::StrCat(job->reader().Describe(row.record_id), ": ", std::string(FaultName(FaultOf(row.fault))), ": ",
-                        row.fault.message());
+  const std::string reason(FaultName(FaultOf(row.fault)));
+  const bool found = shared_->bad_records->Found(job->spec().name(), uid, row.record_id, row.masked, [&] {
+    return absl::StrCat(job->reader().Describe(row.record_id), ": ", reason, ": ", row.fault.message());
   });
+  // A record with damaged copies is bad by the coordinator's decision, which quarantines it. This client may have
+  // decided by itself.
+  if (!found || shared_->reports == nullptr || FaultOf(row.fault) == Fault::kWrongCrc) return;
+  v1::BadRecord record;
+  record.set_record(row.record_id);
+  record.set_reason(reason);
+  record.set_message(WireWords(std::string(row.fault.message()), kMostFaultBytes));
+  if (row.fault_offset.has_value()) record.set_offset(*row.fault_offset);
+  shared_->reports->Add(job->spec().name(), uid, std::move(record));
 }
 
 void StreamSession::NoteFull(Nanos now) {
@@ -259,9 +272,9 @@ void StreamSession::OnRow(RowResult row) {
     if (!outbox_) return;
     outbox_->Add(std::move(row), now);
     NoteFull(now);
-    if (write_began_ || wake_posted_) return;  // the strand looks when the write is over, or soon
+    if (write_began_ || wake_posted_) return;  // the strand checks when the write ends, or soon
     const Nanos due = *outbox_->DueAt();
-    if (flush_at_ && due >= *flush_at_) return;  // it looks in time
+    if (flush_at_ && due >= *flush_at_) return;  // the timer fires in time
     wake_posted_ = true;
   }
   Post(&StreamSession::Woken);
@@ -282,7 +295,7 @@ size_t StreamSession::Revoke(size_t bytes, bool for_others) {
   {
     MutexLock lock(&mutex_);
     if (!outbox_) return 0;
-    // Rows that the client does not take are no use to it, its trainer's step neither.
+    // Rows that the client does not take are of no use to it, including those of its trainer's step.
     const bool stalled = write_began_ && now - *write_began_ >= shared_->stalled_after;
     freed = outbox_->Revoke(bytes, stalled, &revoked_);
     wanted_ = wanted_ || for_others;
@@ -291,6 +304,18 @@ size_t StreamSession::Revoke(size_t bytes, bool for_others) {
   }
   Post(&StreamSession::Woken);
   return freed;
+}
+
+bool StreamSession::ReclaimIfSilent() {
+  const Nanos now = shared_->executor->clock()->Now();
+  {
+    MutexLock lock(&mutex_);
+    if (!outbox_ || !write_began_ || now - *write_began_ < shared_->stalled_after) return false;
+    wanted_ = true;
+    if (std::exchange(wake_posted_, true)) return true;
+  }
+  Post(&StreamSession::Woken);
+  return true;
 }
 
 void StreamSession::Woken() {
@@ -307,12 +332,12 @@ void StreamSession::Woken() {
   if (hoards_since && rows_ != nullptr && !hoard_timer_.pending()) {
     SetTimer(&hoard_timer_, *hoards_since + shared_->stalled_after, &StreamSession::CheckHoard);
   }
-  // While a write waits for the client, more rows would only wait behind it.
+  // While a write waits for the client, more rows would only wait for it.
   if (revoked && !writing_) Pump();
   Write();
 }
 
-// The write is still the one that the timer was set for: it is cancelled with each that ends.
+// The timer was set for the current write, because the end of each write cancels the timer.
 void StreamSession::CheckHoard() {
   strand_.AssertHere();
   if (over_) return;
@@ -323,7 +348,7 @@ void StreamSession::CheckHoard() {
   }
   if (!since) return;
   if (strand_.clock()->Now() < *since + shared_->hoard_time) {
-    rows_->NowRevocable();  // it has stalled since: those rows too that its trainer waits for
+    rows_->NowRevocable();  // the write has stalled since, so rows that its trainer waits for are also revocable
     SetTimer(&hoard_timer_, *since + shared_->hoard_time, &StreamSession::CheckHoard);
     return;
   }
@@ -334,7 +359,7 @@ void StreamSession::CheckHoard() {
   EndHere(status);
 }
 
-// ---- What is asked of the loader -----------------------------------------------------------------------------------
+// ---- Requests to the loader ----------------------------------------------------------------------------------------
 
 void StreamSession::PumpSoon() {
   if (std::exchange(pump_posted_, true)) return;
@@ -360,7 +385,7 @@ bool StreamSession::Ask(const std::vector<RowRequest>& rows, bool again) {
 
 void StreamSession::Pump() {
   if (over_ || rows_ == nullptr) return;
-  if (!Ask(std::exchange(unasked_, {}), true)) return;  // what is under way makes room
+  if (!Ask(std::exchange(unasked_, {}), true)) return;  // rows in the making will free room
   std::vector<RowRequest> revoked;
   if (!writing_) {
     MutexLock lock(&mutex_);

@@ -1,14 +1,14 @@
-// One client's stream: messages in, rows out.
+// One client's stream: it receives messages and sends rows.
 //
-// A session is a strand: what a message asks for, which rows are requested, what is written, timers and the end happen
-// there one after another, on any executor, and nothing of it blocks. The loader's threads hand rows in under a short
-// lock and post to the strand only when there is something to send, not for each row.
+// A session is a strand. Its messages, row requests, writes, timers and end are processed there one after another, on
+// any executor, without blocking. The loader's threads add rows under a short lock. They post to the strand only if
+// there is something to send, not for each row.
 //
-//   message ─▶ SessionCore (what is owed, compact) ─▶ a window of rows asked of the loader ─▶ Outbox ─▶ one write
+//   message ─▶ SessionCore (owed rows, compact) ─▶ a window of rows requested from the loader ─▶ Outbox ─▶ one write
 //
-// What a client may have here at one time is bounded, whatever it asks for: rows that were fetched come from the loader
-// only as fast as the client takes them, what it asked for and was not begun is charged to its memory, and a client
-// that takes nothing while others need the memory is closed, with a word in the log.
+// The memory of a client is bounded, whatever it requests. The loader makes fetched rows only as fast as the client
+// takes them. Requests that are not begun count toward the session's memory. A client that reads nothing while others
+// need the memory is closed, which is logged.
 #ifndef PENSTOCK_SERVER_WORKER_STREAM_STREAM_SESSION_H_
 #define PENSTOCK_SERVER_WORKER_STREAM_STREAM_SESSION_H_
 
@@ -28,6 +28,7 @@
 #include "penstock/v1/data.pb.h"
 #include "pipeline/loader/loader.h"
 #include "server/worker/jobs/bad_record_log.h"
+#include "server/worker/jobs/record_reports.h"
 #include "server/worker/jobs/served_jobs.h"
 #include "server/worker/stream/link_news.h"
 #include "server/worker/stream/outbox.h"
@@ -40,29 +41,34 @@
 
 namespace penstock {
 
-// What the sessions of a worker share. Outlives them.
+// State that the sessions of a worker share. It must outlive them.
 struct SessionShared {
   std::string worker_id;
   Loader* loader = nullptr;
   ServedJobs* jobs = nullptr;
-  BadRecordLog* bad_records = nullptr;  // told of them; null: nobody is
-  Executor* executor = nullptr;         // of the sessions' strands, clock and timers
+  BadRecordLog* bad_records = nullptr;  // records bad rows; null: none
+  RecordReports* reports = nullptr;     // reports new bad records to the coordinator; null: none
+  Executor* executor = nullptr;         // for the sessions' strands, clock and timers
   uint32_t max_sessions = 256;
   SessionLimits limits;
   OutboxLimits outbox;
-  Nanos open_wait = 10 * kSecond;   // for a stream's first message
-  Nanos job_wait = 2 * kSecond;     // for a job that the coordinator has not told this worker of yet
-  AheadLimits ahead;                // of grants, in the loader or waiting to be sent, for each session
-  std::atomic<size_t> far_rows{0};  // the same, at least, as long as reads are slow: what keeps them all under way
-  // The same of fetches, in bytes and in rows: enough to fill a message while others are on their way.
+  Nanos open_wait = 10 * kSecond;   // limit for the arrival of a stream's first message
+  Nanos job_wait = 2 * kSecond;     // limit for the arrival of a job from the coordinator
+  AheadLimits ahead;                // limits per session for granted rows, in the loader or waiting to be sent
+  std::atomic<size_t> far_rows{0};  // minimum of rows ahead while reads are slow, which keeps all reads in flight
+  // The limits for fetched rows, in bytes and in rows: enough to fill a message while others are in flight.
   uint64_t fetched_bytes = uint64_t{8} << 20;
   size_t fetched_rows = 2048;
-  size_t message_bytes = size_t{8} << 20;  // of one message of a client
-  Nanos stalled_after = kSecond;           // of a write that the client does not take: its rows may all be revoked
-  Nanos hoard_time = 10 * kSecond;         // of such a write, while others need the memory: the session is closed
+  size_t message_bytes = size_t{8} << 20;  // limit for one message of a client
+  // After this time a write that the client does not take is stalled, and all rows of its session are revocable.
+  Nanos stalled_after = kSecond;
+  Nanos hoard_time = 10 * kSecond;  // after this time such a write closes the session, if others need the memory
   WireCompression compression = WireCompression::kAuto;
+  // Reclaims memory from sessions whose clients read nothing. These end if they read nothing for hoard_time. Returns
+  // whether there are any. Null: nothing is reclaimed.
+  std::function<bool()> reclaim_from_silent;
   SendTimes sends;
-  TraceRecorder* trace = nullptr;  // null: none
+  TraceRecorder* trace = nullptr;  // null: no traces
   std::atomic<uint64_t> bytes_sent{0};
   std::atomic<uint32_t> open_sessions{0};
 };
@@ -70,8 +76,8 @@ struct SessionShared {
 // Thread-safe.
 class StreamSession final : public StreamEvents, public RowSink, public std::enable_shared_from_this<StreamSession> {
  public:
-  // `ended` is called once, on the strand, when the stream has closed and the loader has let go of this session. Until
-  // then whoever gave it keeps the session.
+  // Calls `ended` once, on the strand, when the stream has closed and the loader has released this session. Until then
+  // the caller must keep the session.
   StreamSession(SessionShared* shared, std::shared_ptr<MessageStream> stream, std::function<void(StreamSession*)> ended)
       : shared_(shared),
         strand_(shared->executor),
@@ -79,45 +85,51 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
         ended_(std::move(ended)),
         trace_(shared->trace) {}
 
-  // Begins to read. Once, before all others.
+  // Starts reading. Call it once, before all other functions.
   void Start();
-  // Tells the client that this worker will leave.
+  // Notifies the client that this worker will leave.
   void SendDraining();
   // Ends the stream, unless it has ended.
   void End(absl::Status status);
+  // Returns whether the client has stalled a write. If so, its memory counts as needed by others, as in Revoke.
+  bool ReclaimIfSilent();
 
-  // From the stream.
+  // Events of the stream.
   void OnMessage(SliceList message) override;
   void OnWritten() override;
   void OnClosed(const absl::Status& status) override;
 
-  // From the loader.
+  // Calls of the loader.
   void OnRow(RowResult row) override;
   bool WillAsk(uint64_t epoch, uint64_t position, uint64_t record) override;
   size_t Revoke(size_t bytes, bool for_others) override;
 
  private:
-  // On the strand.
+  // Functions that run on the strand.
   void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Handle(const SliceList& bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  // Opens the job, or tries again a little later until the coordinator has told of it.
+  // Opens the job. Retries until the coordinator has announced it.
   void TryOpen(std::shared_ptr<const v1::Open> open, Nanos since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   absl::Status HandleOpen(const v1::Open& open) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  void TryOpenAgain(std::shared_ptr<const v1::Open> open, Nanos since, Nanos pause)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   absl::Status HandleOpened(const v1::ClientMessage& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   absl::Status HandleFetch(const v1::Fetch& fetch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
+  // Applies the fetch's decisions about bad records, and charges them to the memory budget.
+  absl::Status FollowDecisions(const v1::Fetch& fetch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void ReadOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  // Asks the loader for what there is room for.
+  // Requests rows from the loader, as many as there is room for.
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   size_t GrantWindow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_) {
     return std::max(grant_window_, shared_->far_rows.load(std::memory_order_relaxed));
   }
   void PumpSoon() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  // Asks for the rows, as many as the loader takes; the rest goes to unasked_. Whether all were taken. `again`: they
-  // were in unasked_ before.
+  // Requests the rows, as many as the loader takes, and moves the rest to unasked_. Returns whether the loader took
+  // all. `again`: the rows were in unasked_ before.
   bool Ask(const std::vector<RowRequest>& rows, bool again = false) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  // Starts the next write if there is one to be started.
+  // Starts the next write if one is due.
   void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  // The message of the rows whose time has come; nothing when there are none, then a timer may be set.
+  // Returns the message of the rows that are due. Returns nullopt if there are none, and may then set a timer.
   std::optional<SliceList> NextRowsMessage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void Woken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void CheckHoard() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
@@ -125,10 +137,10 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   void Leave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   bool TakeSeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   void TellOfBadRecord(const RowResult& row);
-  // A warning that names this session.
+  // Logs a warning that names this session.
   void Warn(const absl::Status& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
 
-  // Whether a message waits behind the write under way, for those who explain; looked at when that may have changed.
+  // Updates whether a message waits for the current write, for explanations. Call it when that may have changed.
   void NoteFull(Nanos now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Runs `step` on the strand, unless the session is gone by then.
@@ -143,14 +155,19 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   std::string name_ ABSL_GUARDED_BY(strand_);  // for people
   std::unique_ptr<Loader::Session> rows_ ABSL_GUARDED_BY(strand_);
   std::optional<SessionCore> core_ ABSL_GUARDED_BY(strand_);
-  std::deque<std::unique_ptr<BudgetGrab>> fetch_grabs_ ABSL_GUARDED_BY(strand_);  // for the core's queued fetches
-  std::vector<RowRequest> unasked_ ABSL_GUARDED_BY(strand_);                      // the loader had no room for
-  std::deque<SliceList> control_ ABSL_GUARDED_BY(strand_);  // messages without rows: before all rows
+  std::deque<std::unique_ptr<BudgetGrab>> fetch_grabs_ ABSL_GUARDED_BY(strand_);  // memory of the core's queued fetches
+  // Records that are bad for this client: those of the job, and those that its fetches named.
+  std::shared_ptr<DecidedRecords> decided_ ABSL_GUARDED_BY(strand_);
+  std::vector<std::unique_ptr<BudgetGrab>> decided_grabs_ ABSL_GUARDED_BY(strand_);
+  uint64_t records_ ABSL_GUARDED_BY(strand_) = 0;             // number of records of the job
+  std::vector<RowRequest> unasked_ ABSL_GUARDED_BY(strand_);  // rows that the loader had no room for
+  std::deque<SliceList> control_ ABSL_GUARDED_BY(strand_);    // messages without rows; they go before all rows
   uint64_t fixed_bytes_ ABSL_GUARDED_BY(strand_) = 0;
   size_t fetch_window_ ABSL_GUARDED_BY(strand_) = 0;
-  size_t grant_window_ ABSL_GUARDED_BY(strand_) = 0;  // rows; RowsAhead. At least: GrantWindow
-  size_t requested_ ABSL_GUARDED_BY(strand_) = 0;     // rows of grants asked for and not yet handed to the stream
-  size_t fetched_ ABSL_GUARDED_BY(strand_) = 0;       // the same of fetches
+  size_t grant_window_ ABSL_GUARDED_BY(strand_) = 0;  // rows from RowsAhead; GrantWindow() has a minimum
+  // Granted rows that are requested and not yet passed to the stream.
+  size_t requested_ ABSL_GUARDED_BY(strand_) = 0;
+  size_t fetched_ ABSL_GUARDED_BY(strand_) = 0;  // the same for fetched rows
   bool writing_ ABSL_GUARDED_BY(strand_) = false;
   SendTrace trace_ ABSL_GUARDED_BY(strand_);
   SendCoding coding_ ABSL_GUARDED_BY(strand_);
@@ -158,25 +175,26 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   bool pump_posted_ ABSL_GUARDED_BY(strand_) = false;
   bool accepted_ ABSL_GUARDED_BY(strand_) = false;
   bool draining_ ABSL_GUARDED_BY(strand_) = false;
-  bool seated_ ABSL_GUARDED_BY(strand_) = false;  // counted in open_sessions
-  bool over_ ABSL_GUARDED_BY(strand_) = false;    // Close was called, or the client has gone
-  bool closed_ ABSL_GUARDED_BY(strand_) = false;  // OnClosed came
-  bool quiet_ ABSL_GUARDED_BY(strand_) = true;    // the loader has no rows for us
+  bool seated_ ABSL_GUARDED_BY(strand_) = false;        // counted in open_sessions
+  bool lacks_memory_ ABSL_GUARDED_BY(strand_) = false;  // the last try to open lacked memory for its reserve
+  bool over_ ABSL_GUARDED_BY(strand_) = false;          // Close was called, or the client disconnected
+  bool closed_ ABSL_GUARDED_BY(strand_) = false;        // OnClosed was called
+  bool quiet_ ABSL_GUARDED_BY(strand_) = true;          // the loader has no rows for this session
   StrandTimer open_timer_ ABSL_GUARDED_BY(strand_){&strand_};
   StrandTimer flush_timer_ ABSL_GUARDED_BY(strand_){&strand_};
   StrandTimer hoard_timer_ ABSL_GUARDED_BY(strand_){&strand_};
 
-  // What the loader's threads touch.
+  // State that the loader's threads use.
   Mutex mutex_;
   std::shared_ptr<const LoadJob> job_ ABSL_GUARDED_BY(mutex_);
   uint64_t job_uid_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::unique_ptr<Outbox> outbox_ ABSL_GUARDED_BY(mutex_);   // none before the job is open and after the end
-  std::vector<RowRequest> revoked_ ABSL_GUARDED_BY(mutex_);  // to be asked for again
+  std::unique_ptr<Outbox> outbox_ ABSL_GUARDED_BY(mutex_);   // null before the job is open and after the end
+  std::vector<RowRequest> revoked_ ABSL_GUARDED_BY(mutex_);  // to request again
   std::optional<Nanos> write_began_ ABSL_GUARDED_BY(mutex_);
-  std::optional<Nanos> flush_at_ ABSL_GUARDED_BY(mutex_);  // flush_timer_'s
+  std::optional<Nanos> flush_at_ ABSL_GUARDED_BY(mutex_);  // time of flush_timer_
   std::shared_ptr<const SessionCore::WillAsk> will_ask_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<JobSends> sends_ ABSL_GUARDED_BY(mutex_);  // null before the job is open and after the end
-  bool full_ ABSL_GUARDED_BY(mutex_) = false;                // told to sends_
+  bool full_ ABSL_GUARDED_BY(mutex_) = false;                // as reported to sends_
   bool wanted_ ABSL_GUARDED_BY(mutex_) = false;              // others needed memory during this write
   bool wake_posted_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -1,9 +1,10 @@
-// What a client's messages do to its session: opening the job, grants and fetches.
+// Handles a client's messages: opening the job, grants and fetches.
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "net/session_label.h"
 #include "server/worker/stream/row_message.h"
 #include "server/worker/stream/stream_session.h"
 #include "transport/frame.h"
@@ -12,6 +13,9 @@ namespace penstock {
 namespace {
 
 constexpr Nanos kJobPoll = 10 * kMillisecond;
+constexpr size_t kFewFetches = 4096;   // a session with at most this many fetched rows does not hoard memory
+constexpr size_t kDecisionBytes = 16;  // size of a decided record in a hash set
+constexpr Nanos kMemoryPoll = 100 * kMillisecond;
 
 LoaderSessionOptions::Borrow BorrowFor(MessageStream::SendsFrom sends_from) {
   switch (sends_from) {
@@ -57,16 +61,19 @@ void StreamSession::Handle(const SliceList& bytes) {
 
 void StreamSession::TryOpen(std::shared_ptr<const v1::Open> open, Nanos since) {
   absl::Status status = HandleOpen(*open);
-  const Nanos now = strand_.clock()->Now();
-  if (absl::IsNotFound(status) && now - since < shared_->job_wait) {
-    // The coordinator may tell this worker of it in a moment. (The timer has nothing else to do until the job is open.)
-    flush_timer_.Set(now + kJobPoll, [weak = weak_from_this(), open = std::move(open), since] {
-      const std::shared_ptr<StreamSession> self = weak.lock();
-      if (self == nullptr) return;
-      self->strand_.AssertHere();
-      self->TryOpen(open, since);
-    });
-    return;
+  const Nanos waited = strand_.clock()->Now() - since;
+  // The coordinator may announce the job to this worker soon.
+  if (absl::IsNotFound(status) && waited < shared_->job_wait) return TryOpenAgain(std::move(open), since, kJobPoll);
+  if (std::exchange(lacks_memory_, false) && shared_->reclaim_from_silent != nullptr) {
+    if (shared_->reclaim_from_silent()) {
+      // A client retries after kAborted, while its trainer waits.
+      status = absl::AbortedError(
+          absl::StrCat(std::string(status.message()), "; it waits: clients that have read nothing for ",
+                       shared_->hoard_time / kSecond, " s are closed, and free the memory that they reserve"));
+    } else if (shared_->open_sessions.load() > 1 && waited < shared_->stalled_after + kMemoryPoll) {
+      // Wait until it is known which clients read nothing.
+      return TryOpenAgain(std::move(open), since, kMemoryPoll);
+    }
   }
   if (!status.ok()) {
     EndHere(std::move(status));
@@ -74,6 +81,16 @@ void StreamSession::TryOpen(std::shared_ptr<const v1::Open> open, Nanos since) {
   }
   Write();
   ReadOn();
+}
+
+// Uses the flush timer, which is unused until the job is open.
+void StreamSession::TryOpenAgain(std::shared_ptr<const v1::Open> open, Nanos since, Nanos pause) {
+  flush_timer_.Set(strand_.clock()->Now() + pause, [weak = weak_from_this(), open = std::move(open), since] {
+    const std::shared_ptr<StreamSession> self = weak.lock();
+    if (self == nullptr) return;
+    self->strand_.AssertHere();
+    self->TryOpen(open, since);
+  });
 }
 
 bool StreamSession::TakeSeat() {
@@ -90,25 +107,32 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
   PS_ASSIGN_OR_RETURN(SessionCore core,
                       SessionCore::Create(SessionParametersOf(open, job, shared_->worker_id), shared_->limits));
 
-  // Before anything is opened, so that of those who come at once no more get in than may.
-  if (!TakeSeat()) {
+  // Before anything is opened, so that concurrent opens do not exceed the limit.
+  if (!seated_ && !TakeSeat()) {
     return absl::ResourceExhaustedError(
         absl::StrCat("this worker serves ", shared_->max_sessions, " sessions, the most that max_sessions allows"));
   }
   LoaderSessionOptions options;
+  decided_ = std::make_shared<DecidedRecords>(job->decided());
+  options.decided = decided_;
+  records_ = job->offsets()->num_records();
   options.largest_step_rows = core.slice_rows();
   options.counts_all = true;
   options.end_epoch = open.end_epoch();
   options.rank = open.rank();
   options.world_size = std::max<uint32_t>(open.world_size(), 1);
   options.weight = job->spec().weight() == 0 ? 1 : job->spec().weight();
-  // Smaller rows are joined, and so copied once anyway.
+  // Smaller rows are joined, which copies them in any case.
   if (job->pipeline().schema().FixedBytes() >= kJoinRowsBelow) {
     options.row_memory = stream_->send_memory();
     options.borrow = BorrowFor(stream_->sends_from());
   }
+  absl::StatusOr<std::unique_ptr<Loader::Session>> rows = shared_->loader->OpenSession(job, options, this);
+  lacks_memory_ = absl::IsResourceExhausted(rows.status());
+  PS_RETURN_IF_ERROR(rows.status());
+  rows_ = *std::move(rows);
   name_ = SessionName(open);
-  trace_.Opened(open.job(), open.session_id());
+  trace_.Opened(open.job(), SessionLabel(open.session_id()));
   fixed_bytes_ = job->pipeline().schema().FixedBytes();
   fetch_window_ = std::clamp<size_t>(shared_->fetched_bytes / std::max<uint64_t>(fixed_bytes_, 1), 64,
                                      std::max<size_t>(64, shared_->fetched_rows));
@@ -125,7 +149,6 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
     sends_ = shared_->sends.Of(open.job());
     sends_->Opened();
   }
-  PS_ASSIGN_OR_RETURN(rows_, shared_->loader->OpenSession(std::move(job), options, this));
   quiet_ = false;
   core_.emplace(std::move(core));
 
@@ -168,15 +191,36 @@ absl::Status StreamSession::HandleOpened(const v1::ClientMessage& message) {
   }
 }
 
+absl::Status StreamSession::FollowDecisions(const v1::Fetch& fetch) {
+  if (fetch.decided().empty()) return absl::OkStatus();
+  for (const uint64_t record : fetch.decided()) {
+    if (record < records_) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("a fetch with a decision about record ", record, ": this job has ", records_, " records"));
+  }
+  const size_t added = decided_->Add(fetch.decided());
+  if (added == 0) return absl::OkStatus();
+  std::unique_ptr<BudgetGrab> grab = rows_->Hold(added * kDecisionBytes);
+  if (grab == nullptr) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("memory_budget_bytes has no room for ", added, " more decisions about bad records"));
+  }
+  decided_grabs_.push_back(std::move(grab));
+  return absl::OkStatus();
+}
+
 absl::Status StreamSession::HandleFetch(const v1::Fetch& fetch) {
+  PS_RETURN_IF_ERROR(FollowDecisions(fetch));
   PS_ASSIGN_OR_RETURN(const size_t bytes, core_->AddFetch(fetch));
   std::unique_ptr<BudgetGrab> grab = rows_->Hold(bytes);
   if (grab == nullptr) {
-    const absl::Status status = absl::ResourceExhaustedError(
-        absl::StrCat(core_->queued_fetches(),
-                     " fetched rows wait in this session, and memory_budget_bytes has no room "
-                     "for the list of ",
-                     fetch.positions_size(), " more"));
+    const std::string why = absl::StrCat(core_->queued_fetches(),
+                                         " fetched rows wait in this session, and memory_budget_bytes has no room "
+                                         "for the list of ",
+                                         fetch.positions_size(), " more");
+    // A session with few rows waits for the memory of others; its client opens it again.
+    const absl::Status status =
+        core_->queued_fetches() > kFewFetches ? absl::ResourceExhaustedError(why) : absl::UnavailableError(why);
     Warn(status);
     return status;
   }

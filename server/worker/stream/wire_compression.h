@@ -3,11 +3,11 @@
 
 namespace penstock {
 
-// Of rows that go over a network.
+// Compression of rows that go over a network.
 enum class WireCompression {
-  kAuto,  // where it is found to pay (compression_trial.h)
+  kAuto,  // if it pays (compression_trial.h)
   kOff,
-  kOn,  // wherever the client reads it
+  kOn,  // for every client that supports it
 };
 
 }  // namespace penstock

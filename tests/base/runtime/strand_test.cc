@@ -19,7 +19,7 @@ TEST(Strand, TasksOfManyThreadsNeverRunTwoAtATimeAndKeepEachThreadsOrder) {
   Strand strand(&pool);
   std::atomic<bool> inside{false};
   std::atomic<int> left{kThreads * kTasks};
-  std::vector<int> last(kThreads, -1);  // of the strand: no lock
+  std::vector<int> last(kThreads, -1);  // only the strand's tasks use it, without a lock
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
@@ -124,7 +124,7 @@ TEST(StrandTimer, SetAgainForgetsWhatWasSetBefore) {
   EXPECT_EQ(ran, std::vector<int>{2});
 }
 
-// Its time has come, its turn on the strand has not: cancelling still counts.
+// The timer is due, but its turn on the strand has not come: Cancel() still takes effect.
 TEST(StrandTimer, CancelledBeforeItsTurnItDoesNotRunForAnySeed) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SimScheduler sim(seed);

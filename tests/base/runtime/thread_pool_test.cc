@@ -30,7 +30,7 @@ class Event {
   bool set_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// What ran, in order, from any thread.
+// Records the tasks that ran, in order, from any thread.
 class Log {
  public:
   void Add(int what) {
@@ -50,7 +50,7 @@ class Log {
 TEST(ThreadPool, GrowsWhileItWorks) {
   ThreadPool pool(1, "test");
   Event first, second;
-  // Each waits for another's task: one thread would hang.
+  // Each task waits for another, so one thread would hang.
   pool.Post([&] {
     second.Wait();
     first.Set();
@@ -109,7 +109,7 @@ TEST(ThreadPool, TasksRunOnAllThreadsAtOnceTheOneThatWatchesTimersIncluded) {
   ThreadPool pool(3, "test");
   pool.PostAt(pool.clock()->Now() + 3600 * kSecond, [] { FAIL(); });
   for (int round = 0; round < 200; ++round) {
-    // Each waits for the others: with a thread less it would hang.
+    // Each task waits for the others, so a missing thread would hang.
     const auto here = std::make_shared<std::array<Event, 3>>();
     for (size_t mine = 0; mine < here->size(); ++mine) {
       pool.Post([here, mine] {
@@ -169,7 +169,7 @@ TEST(ThreadPool, StopDropsWhatHasNotBegunAndWaitsForWhatHas) {
   for (int i = 0; i < 10; ++i) pool.Post([dropped] { FAIL(); });
   pool.PostAt(pool.clock()->Now(), [dropped] { FAIL(); });
   std::thread stopper([&] { pool.Stop(); });
-  // The queue is dropped before Stop waits for the running task.
+  // Stop drops the queue before it waits for the running task.
   while (dropped.use_count() > 1) std::this_thread::yield();
   go.Set();
   stopper.join();

@@ -37,7 +37,7 @@ TEST(TraceRecorder, RecordsBetweenBeginAndEndAlone) {
   EXPECT_EQ(recording.began, 5);
   EXPECT_EQ(recording.ended, 9);
   EXPECT_EQ(EventsOf(recording), 1u);
-  track->Add(At(10, 11));  // too late, and no harm
+  track->Add(At(10, 11));  // too late, and harmless
   EXPECT_FALSE(recorder.Wants("train"));
   recorder.Begin("train", 1000, 20);
   EXPECT_EQ(EventsOf(recorder.End(21)), 0u);

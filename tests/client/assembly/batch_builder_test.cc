@@ -75,7 +75,7 @@ TEST(BatchBuilder, WritesFixedColumnsWhereTheyBelong) {
   EXPECT_DEATH(batch.column("c"), "has no column \"c\".*\"a\" \"b\"");
 }
 
-// A batch of one column, its two rows zeros.
+// A batch of one column whose two rows are zeros.
 Batch OfColumn(ColumnSpec column) {
   const auto format = Format({std::move(column)});
   auto builder = BatchBuilder::Create(format, 2, Memory());
@@ -88,7 +88,7 @@ struct Half {
   uint16_t bits;
 };
 
-// The public header has the element types a second time, since it includes nothing of ours: columns are cast to them.
+// The public header repeats the element types, because it includes none of our headers. Columns are cast to them.
 TEST(ElementType, IsTheJobFilesDataTypeByNumberAndName) {
   using Type = ElementType;
   const std::pair<Type, v1::DataType> types[] = {
@@ -108,8 +108,10 @@ TEST(ColumnView, DataOfAnotherTypeEndsTheProcessWithColumnTypeAndT) {
   const Batch batch = OfColumn(Column("label", DType::kInt64, false, {}));
   const ColumnView& label = batch.column("label");
   EXPECT_EQ(label.data<int64_t>().size(), 2u);
-  EXPECT_DEATH(label.data<int32_t>(), "column \"label\" holds int64, which data<int>\\(\\) does not read");    // width
-  EXPECT_DEATH(label.data<double>(), "column \"label\" holds int64, which data<double>\\(\\) does not read");  // kind
+  // wrong width
+  EXPECT_DEATH(label.data<int32_t>(), "column \"label\" holds int64, which data<int>\\(\\) does not read");
+  // wrong kind
+  EXPECT_DEATH(label.data<double>(), "column \"label\" holds int64, which data<double>\\(\\) does not read");
   EXPECT_DEATH(label.data<uint64_t>(), "column \"label\"");
   EXPECT_DEATH(ColumnView().data<float>(), "no batch");
 }
@@ -161,7 +163,7 @@ TEST(BatchBuilder, RefusesEveryOtherLength) {
     std::string hostile = row;
     hostile[at] = '\xff';
     SliceCursor cursor = Cursor(hostile);
-    builder->WriteRow(0, hostile.size(), &cursor).IgnoreError();  // no more than an error
+    builder->WriteRow(0, hostile.size(), &cursor).IgnoreError();  // at most an error
   }
   SliceCursor cursor = Cursor(row);
   ASSERT_TRUE(builder->WriteRow(0, row.size(), &cursor).ok());
@@ -207,7 +209,7 @@ TEST(BatchBuilder, ManyRandomRaggedRowsComeOutAsTheyWentIn) {
   EXPECT_EQ(s.string_count(), word);
 }
 
-// Counts what is out.
+// Counts allocated blocks.
 class CountingAllocator final : public Allocator {
  public:
   void* Allocate(size_t bytes) override {

@@ -1,4 +1,4 @@
-// Mixing of a batch's rows as they come: which rows are mixed with which, whatever the order, threads and batches.
+// Mixing of a batch's rows as they arrive: the partners of a row, for any order, threads and batches.
 #include "client/assembly/group_mixer.h"
 
 #include <gmock/gmock.h>
@@ -77,7 +77,7 @@ std::vector<MixedRow> RowsOf(const Batch& batch) {
   return rows;
 }
 
-// The rows [first, first + count) of the epoch, as one batch.
+// Rows [first, first + count) of the epoch, as one batch.
 std::vector<MixedRow> Mixed(const std::shared_ptr<const BatchFormat>& format, uint64_t first, size_t count) {
   auto builder = BatchBuilder::Create(format, count, std::make_shared<BatchMemory>(nullptr, 1 << 20), {2, first});
   for (size_t row = 0; row < count; ++row) Write(*builder, row, Payload(first + row));
@@ -85,7 +85,7 @@ std::vector<MixedRow> Mixed(const std::shared_ptr<const BatchFormat>& format, ui
   return RowsOf(builder->Finish(2, 0, first));
 }
 
-// What the row is when nothing is mixed.
+// The unmixed row.
 MixedRow Plain(uint64_t row) {
   MixedRow plain;
   const std::string payload = Payload(row);
@@ -176,7 +176,7 @@ TEST(GroupMixer, AGroupWithAnInvalidRowStaysUnmixedAndAMaskedLabelIsZeros) {
   builder->WriteMasked(1);
   builder->RowDone(1, false);
   Write(*builder, 2, Payload(2));
-  Write(*builder, 3, Payload(3), /*valid=*/false);  // padding: its content is there
+  Write(*builder, 3, Payload(3), /*valid=*/false);  // padding, with its content
   Write(*builder, 4, Payload(4));
   Write(*builder, 5, Payload(5));
   ASSERT_TRUE(builder->Seal(std::vector<RowId>(6), {1, 0, 1, 0, 1, 1}).ok());

@@ -18,7 +18,7 @@
 namespace penstock {
 
 struct Outcome {
-  int code = -1;  // of the exit; -1: killed
+  int code = -1;  // exit code; -1: killed
   std::string out, err;
 };
 
@@ -26,7 +26,8 @@ class CommandTest : public ::testing::Test {
  protected:
   CommandTest() { setenv("XDG_CACHE_HOME", dir_.File("cache").c_str(), 1); }
 
-  // Starts `penstock ARGS...` in the temporary folder, its output in files, its input from stdin.txt where that is.
+  // Starts `penstock ARGS...` in the temporary folder. Its output goes to files. Its input is stdin.txt, if that
+  // exists.
   pid_t Start(const std::vector<std::string>& args) {
     const std::string input = StatFile(dir_.File("stdin.txt")).ok() ? "stdin.txt" : "/dev/null";
     std::string command = absl::StrCat("cd '", dir_.path(), "' && exec '", PENSTOCK, "'");

@@ -22,7 +22,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Watches a folder for files that come.
+// Watches a folder for new files.
 class FolderWatch {
  public:
   explicit FolderWatch(const std::string& folder) : fd_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
@@ -32,7 +32,7 @@ class FolderWatch {
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
 
-  // Returns when `path`, in the folder, is there, or the child has ended (and is not waited for yet).
+  // Returns when `path`, in the folder, exists or the child has ended. Does not reap the child.
   void Wait(const std::string& path, pid_t child) const {
     const int ends = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
     ASSERT_GE(ends, 0);
@@ -52,7 +52,7 @@ class FolderWatch {
 
 class ImportCommand : public CommandTest {
  protected:
-  // `count` images in three class folders below "photos".
+  // Makes `count` images in three class folders below "photos".
   void MakePhotos(int count) {
     for (int i = 0; i < count; ++i) {
       dir_.Write(absl::StrCat("photos/class ", i % 3, "/", i, ".jpg"),
@@ -77,10 +77,10 @@ TEST_F(ImportCommand, ClassFoldersBecomeADataSetThatTheOtherCommandsTake) {
   for (int i = 0; i < 12; ++i) EXPECT_EQ(labels.at(absl::StrCat(i, ".jpg")), i % 3);
   ExpectOk({"verify", "new/shards/data-*"});
   ExpectOk({"index", "new/shards/data-*"});
-  ExpectOk({"init", "new/shards", "--out", "job.textproto"});  // a folder of ours: its shards alone
+  ExpectOk({"init", "new/shards", "--out", "job.textproto"});  // a folder written by import: only its shards count
   ExpectOk({"check-config", "job.textproto"});
   ExpectOk({"preview", "job.textproto", "--out", "sheet.png"});
-  // Once more is no work, and no error.
+  // The second run has no work, and no error.
   const auto before = FilesOf(dir_.File("new/shards"));
   EXPECT_THAT(Run({"import", "photos", "--out", "new/shards", "--shard-size", "10KB"}).out, HasSubstr("there already"));
   EXPECT_EQ(FilesOf(dir_.File("new/shards")), before);
@@ -123,7 +123,7 @@ TEST_F(ImportCommand, ListsAndTheirBadFiles) {
   EXPECT_THAT(outcome.out, HasSubstr("\"records\": 2"));
   EXPECT_THAT(outcome.out, HasSubstr("\"skipped\": 1"));
   EXPECT_THAT(FilesOf(dir_.File("out")).at("skipped.txt"), HasSubstr("photos/text.jpg"));
-  // A damaged one is left out too: nothing of it "stays".
+  // A damaged image is left out too, and is not reported as one that stays.
   const std::string whole = *ReadWholeFile(dir_.File("photos/class 0/0.jpg"));
   dir_.Write("photos/cut.jpg", whole.substr(0, whole.size() / 2));
   dir_.Write("photos/damaged.txt", "class 0/0.jpg 5\ncut.jpg 7\n");
@@ -160,7 +160,7 @@ TEST_F(ImportCommand, ArraysComeWithTheirJob) {
   ExpectOk({"check-config", "out/job.textproto"});
 }
 
-// Two rows of one group: what a trainer gets, not what a worker makes.
+// Two rows of one group, mixed as a trainer receives them.
 TEST_F(ImportCommand, RowsAsTextAreMixedInAJobThatMixes) {
   const auto npy = [](const std::string& descr, const std::string& shape, const std::string& data) {
     std::string header = absl::StrCat("{'descr': '", descr, "', 'fortran_order': False, 'shape': (", shape, "), }");
@@ -194,6 +194,55 @@ TEST_F(ImportCommand, ArchivesBringTheirLabels) {
   EXPECT_EQ(RecordsOf(dir_.File("digits")).size(), 3u);
 }
 
+TEST_F(ImportCommand, SeveralArraysOfAnArchiveAreSeveralColumns) {
+  ZipMaker zip;
+  zip.Add("image.npy", Npy("|u1", "3, 2, 2, 3", Bytes(36)), {.deflate = true});
+  zip.Add("mask.npy", Npy("|u1", "3, 2, 2", Bytes(12)), {});
+  zip.Add("weight.npy", Npy("<f4", "3,", Bytes(12)), {});
+  zip.Add("label.npy", Npy("|u1", "3,", Bytes(3)), {});
+  dir_.Write("scenes.npz", zip.Bytes());
+  const Outcome outcome = Run({"import", "scenes.npz", "--out", "scenes"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("rows from image, labels from label; columns: mask, weight\n"));
+  ExpectOk({"check-config", "scenes/job.textproto"});
+  ASSERT_EQ(Run({"preview", "scenes/job.textproto", "--out", "rows.txt"}).code, 0);
+  const std::string rows = *ReadWholeFile(dir_.File("rows.txt"));
+  for (const char* column : {"image", "mask", "weight", "label"}) EXPECT_THAT(rows, HasSubstr(column));
+  EXPECT_THAT(rows, HasSubstr("uint8 [2, 2]"));
+  const auto records = RecordsOf(dir_.File("scenes"));
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(FeatureOf<std::string>(records[1], "mask"), Bytes(12).substr(4, 4));
+}
+
+// As scalars, 4 MiB of numbers would be 65 MiB of records.
+TEST_F(ImportCommand, AnArrayOfOneDimensionIsCutIntoWindowsOrMeantAsScalars) {
+  dir_.Write("tokens.npy", Npy("<u2", "10,", Bytes(20)));
+  ZipMaker zip;
+  zip.Add("arr_0.npy", Npy("<u2", "10,", Bytes(20)), {});
+  dir_.Write("tokens.npz", zip.Bytes());
+  for (const char* source : {"tokens.npy", "tokens.npz"}) {
+    const Outcome asked = Run({"import", source, "--out", "out"});
+    EXPECT_EQ(asked.code, 2);
+    EXPECT_THAT(asked.err,
+                HasSubstr("has one dimension, of 10 numbers: --window N makes a record of each N, --scalars"));
+    EXPECT_FALSE(std::filesystem::exists(dir_.File("out")));
+  }
+  const Outcome windows = Run({"import", "tokens.npy", "--out", "windows", "--window", "4"});
+  ASSERT_EQ(windows.code, 0) << windows.err;
+  EXPECT_THAT(windows.err, HasSubstr("note: 2 numbers at the end fill no window and are left out"));
+  EXPECT_THAT(windows.out, HasSubstr("decode_raw: UINT16 shape: [4] }"));
+  const auto records = RecordsOf(dir_.File("windows"));
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_EQ(FeatureOf<std::string>(records[1], "data"), Bytes(20).substr(8, 8));
+  ASSERT_EQ(Run({"import", "tokens.npy", "--out", "scalars", "--scalars"}).code, 0);
+  EXPECT_EQ(RecordsOf(dir_.File("scalars")).size(), 10u);
+  EXPECT_THAT(Run({"import", "tokens.npy", "--out", "out", "--window", "11"}).err,
+              HasSubstr("has 10 numbers, fewer than a window of 11"));
+  dir_.Write("rows.npy", Npy("|u1", "2, 3", Bytes(6)));
+  EXPECT_THAT(Run({"import", "rows.npy", "--out", "out", "--window", "3"}).err, HasSubstr("this has rows of [3]"));
+  EXPECT_THAT(Run({"import", "rows.npy", "--out", "out", "--scalars"}).err, HasSubstr("has rows of several numbers"));
+}
+
 TEST_F(ImportCommand, FlatFoldersListsWithCommasAndStrayFilesAreTaken) {
   MakePhotos(3);
   dir_.Write("photos/class 0/notes.txt", "no image at all");
@@ -215,7 +264,7 @@ TEST_F(ImportCommand, FlatFoldersListsWithCommasAndStrayFilesAreTaken) {
   EXPECT_EQ(FeatureOf<int64_t>(RecordsOf(dir_.File("listed")).at(0), "image/class/label"), 7);
 }
 
-// One shard is done when the next item ends the run.
+// One shard is finished when the next item ends the run.
 TEST_F(ImportCommand, ARunThatEndsInTheMiddleSaysWhatIsDone) {
   MakePhotos(9);
   dir_.Write("photos/class 2/z.jpg", "\xFF\xD8\xFF damaged");

@@ -37,6 +37,22 @@ TEST(JobWriter, AnImageAndALabelBecomeATrainingRecipe) {
   ExpectRight(text);
 }
 
+TEST(JobWriter, AnEvaluationHasEveryRecordOnceAndDrawsNothing) {
+  JobWriter writer;
+  ExampleBuilder example;
+  example.Bytes("image/encoded", kJpegStart);
+  example.Int64("image/class/label", 1);
+  ASSERT_TRUE(writer.AddRecord(example.Serialize()).ok());
+  const std::string text = writer.Write("val", "/data/val-*", 50000, Recipe::kEvaluation);
+  EXPECT_THAT(text, HasSubstr("# Written by `penstock init --eval` from the first 1 record."));
+  EXPECT_THAT(text, HasSubstr("ops { resize { shorter_side: 256 } }\nops { center_crop { height: 224 width: 224 } }"));
+  EXPECT_THAT(text, HasSubstr("order { shuffle: NONE }"));
+  EXPECT_THAT(text, HasSubstr("batch { size: 256 last: PAD }"));
+  EXPECT_THAT(text, Not(HasSubstr("random")));
+  EXPECT_THAT(text, Not(HasSubstr("seed")));
+  ExpectRight(text);
+}
+
 TEST(JobWriter, WithoutAnImageEveryFeatureBecomesAColumn) {
   JobWriter writer;
   for (int i = 0; i < 4; ++i) {
@@ -81,11 +97,11 @@ TEST(JobWriter, TheBatchFitsTheRecordsThatThereAre) {
   EXPECT_THAT(writer.Write("many", "/data/*", 1000000), HasSubstr("batch { size: 256 last: DROP }"));
 }
 
-// A picture with `boxes` boxes below `prefix`, their labels, and what is of the picture.
+// A picture with `boxes` boxes below `prefix`, their labels, and the picture's own features.
 std::string Scene(const std::string& prefix, size_t boxes, float scale, bool labels = true) {
   ExampleBuilder example;
   example.Bytes("image/encoded", kJpegStart).Int64("image/height", 40);
-  if (boxes == 0) return example.Serialize();  // the keys stay away
+  if (boxes == 0) return example.Serialize();  // the record has none of these keys
   for (const char* side : {"xmin", "ymin"}) example.FloatList(prefix + side, std::vector<float>(boxes, 0.25f * scale));
   for (const char* side : {"xmax", "ymax"}) example.FloatList(prefix + side, std::vector<float>(boxes, scale));
   if (labels) example.Int64List("image/object/class/label", std::vector<int64_t>(boxes, 3));

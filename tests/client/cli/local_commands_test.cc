@@ -13,6 +13,7 @@
 namespace penstock {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -57,7 +58,7 @@ TEST_F(LocalCommands, AJobWithoutPicturesIsPreviewedAsText) {
   EXPECT_THAT(shown.out, HasSubstr("\"town "));
   ExpectOk({"preview", "tab.textproto", "--records", "2", "--out", "rows.txt"});
   EXPECT_EQ(Content("rows.txt"), shown.out);
-  // The rows are shown, and that there is no sheet is said.
+  // The command shows the rows and reports that there is no sheet.
   const Outcome sheet = Run({"preview", "tab.textproto", "--out", "sheet.png"});
   EXPECT_EQ(sheet.code, 1);
   EXPECT_THAT(sheet.out, HasSubstr("town"));
@@ -80,7 +81,26 @@ TEST_F(LocalCommands, WhatIsHardlyMeantIsSaidByPreviewAndBench) {
   }
 }
 
-// A ragged column would come empty, without a word.
+// The error of a step that does not fit names the bytes that the budget has for rows.
+TEST_F(LocalCommands, TheMemoryOfADiskCacheIsInsideTheBudgetOfBench) {
+  constexpr uint64_t kMiB = 1 << 20;
+  WriteShard("big.tfrecord",
+             std::vector<std::string>(8, ExampleBuilder().Bytes("x", std::string(8 * kMiB, 'x')).Serialize()));
+  dir_.Write("big.textproto", absl::StrCat("name: \"big\" dataset { files: \"", dir_.File("big.tfrecord"),
+                                           "\" } features { key: \"x\" type: BYTES decode_raw: UINT8 shape: ", 8 * kMiB,
+                                           " } batch { size: 8 }"));
+  std::vector<std::string> bench = {"bench", "big.textproto",   "--no-stages", "--threads", "1", "--seconds",
+                                    "1",     "--memory-budget", "16MiB"};
+  const Outcome without = Run(bench);
+  EXPECT_EQ(without.code, 1);
+  EXPECT_THAT(without.err, HasSubstr(absl::StrCat(15 * kMiB, " bytes that the budget has for rows")));
+  bench.insert(bench.end(), {"--disk-cache", "cached"});
+  const Outcome with = Run(bench);
+  EXPECT_EQ(with.code, 1);
+  EXPECT_THAT(with.err, HasSubstr(absl::StrCat(15 * kMiB * 61 / 64, " bytes that the budget has for rows")));
+}
+
+// Without the check a ragged column would silently be empty.
 TEST_F(LocalCommands, AKeyThatNoRecordHasIsRefusedUnlessItIsMeant) {
   WriteShard("tab.tfrecord", Entries(12));
   dir_.Write("typo.textproto",
@@ -138,6 +158,36 @@ TEST_F(LocalCommands, InitSaysWhatItAddsAsADefault) {
   EXPECT_EQ(made.code, 0);
   EXPECT_THAT(made.err, HasSubstr("10 of 11 records have no 'age': they get the default 0"));
   EXPECT_THAT(made.out, HasSubstr("# 10 of 11 records have none"));
+}
+
+TEST_F(LocalCommands, InitPrintsTheRangeOfIntegerLabels) {
+  WriteShard("tab.tfrecord", Entries(12));
+  const Outcome made = Run({"init", "tab.tfrecord", "--out", "tab.textproto"});
+  EXPECT_THAT(made.out, HasSubstr("label: integers from 0 to 11 in the first 12 records\n"));
+  EXPECT_THAT(Content("tab.textproto"),
+              HasSubstr("features { key: \"label\" column: \"label\" type: INT64 }  # 0 to 11 so far\n"));
+  EXPECT_THAT(Run({"init", "tab.tfrecord", "--json"}).out,
+              HasSubstr("\"label_range\": \"label: integers from 0 to 11 in the first 12 records\""));
+}
+
+TEST_F(LocalCommands, OpsAreListedWithTheirFieldsAndDefaults) {
+  const Outcome all = Run({"ops"});
+  ASSERT_EQ(all.code, 0) << all.err;
+  EXPECT_THAT(all.out,
+              HasSubstr("random_resized_crop     height, width, scale_min: 0.08, scale_max: 1, ratio_min: 3/4,"));
+  EXPECT_THAT(all.out, HasSubstr("random_horizontal_flip  probability: 0.5"));
+  EXPECT_THAT(all.out, HasSubstr("brightness              min: 1, max: 1, probability: 1"));
+  EXPECT_THAT(all.out, HasSubstr("rotate                  min_degrees: 0, max_degrees: 0, filter: BILINEAR, fill: 0,"));
+  const Outcome one = Run({"ops", "random_resized_crop"});
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_THAT(one.out, HasSubstr("torchvision.transforms.RandomResizedCrop"));
+  EXPECT_THAT(one.out, ContainsRegex("height +uint32 +\\(required\\)"));
+  EXPECT_THAT(one.out, ContainsRegex("scale_min +float +0.08 +0.08 unless said; fraction of the area"));
+  EXPECT_THAT(one.out, ContainsRegex("resize +PIL \\| OPENCV_LINEAR \\| OPENCV_AREA \\| TF_BILINEAR +PIL"));
+  EXPECT_THAT(Run({"ops", "random_crop", "--json"}).out, HasSubstr("\"name\": \"padding\", \"type\": \"uint32\""));
+  const Outcome none = Run({"ops", "random_corp"});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err, HasSubstr("there is no op 'random_corp' (did you mean 'random_crop'?)"));
 }
 
 TEST_F(LocalCommands, InitTellsInJsonWhatItMade) {
@@ -207,7 +257,43 @@ TEST_F(LocalCommands, CheckConfigReadsStandardInputAndSpeaksJson) {
   EXPECT_THAT(good.out, HasSubstr("\"mistakes\": []"));
 }
 
-// What is wrong with files is said before anybody is asked over the network.
+TEST_F(LocalCommands, CheckConfigChecksDataRootsToo) {
+  WriteShard("tab.tfrecord", Entries(12));
+  ASSERT_EQ(Run({"init", "tab.tfrecord", "--out", "job.textproto"}).code, 0);
+  ExpectOk({"check-config", "job.textproto", "--data-root", "."});
+  ExpectOk({"check-config", "job.textproto", "--data-root", "all=/"});
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"/", "data root \"/\" has no name; write name=path"},
+      {"nowhere", "data root \"nowhere\": there is no such folder; make it, or name another one"},
+      {"tab.tfrecord", "data root \"tab.tfrecord\" is no folder"}};
+  for (const auto& [root, message] : wrong) {
+    const Outcome refused = Run({"check-config", "job.textproto", "--data-root", root});
+    EXPECT_EQ(refused.code, 1) << root;
+    EXPECT_EQ(refused.err, absl::StrCat("penstock check-config: ", message, "\n"));
+  }
+}
+
+TEST_F(LocalCommands, AFolderInThePlaceOfAJobIsNamedWithTheCommandThatWritesOne) {
+  WriteShard("data/tab.tfrecord", Entries(2));
+  for (const char* command : {"submit", "check-config"}) {
+    EXPECT_EQ(Run({command, "data"}).err,
+              absl::StrCat("penstock ", command,
+                           ": data: a job or configuration file is expected; this is a folder (`penstock init data "
+                           "--out job.textproto` writes a job for the shards in it)\n"));
+  }
+}
+
+TEST_F(LocalCommands, InitWritesAnEvaluation) {
+  WriteShard("tab.tfrecord", Entries(12));
+  ExpectOk({"init", "tab.tfrecord", "--eval", "--out", "eval.textproto"});
+  EXPECT_THAT(Content("eval.textproto"), HasSubstr("name: \"tab-eval\""));
+  EXPECT_THAT(Content("eval.textproto"), HasSubstr("order { shuffle: NONE }"));
+  EXPECT_THAT(Content("eval.textproto"), HasSubstr("last: PAD"));
+  ExpectOk({"init", "tab.tfrecord", "--eval", "--name", "held-out", "--out", "named.textproto"});
+  EXPECT_THAT(Content("named.textproto"), HasSubstr("name: \"held-out\""));
+}
+
+// Errors in files are reported before any network call.
 TEST_F(LocalCommands, AStateFileThatIsNoStateIsRefused) {
   const auto refusal = [&](std::vector<std::string> flags) {
     flags.insert(flags.begin(), {"read", "train", "--coordinator", "localhost:1"});
@@ -260,7 +346,7 @@ TEST_F(LocalCommands, WhatAKilledReadLeftBesideItsStateIsRemoved) {
   dir_.Write("state", "");
   dir_.Write("state.penstock-tmp.a1B2c3", "half");
   dir_.Write("state.tmp.backup", "a user's own");
-  Run({"read", "train", "--state", "state", "--coordinator", "localhost:1"});
+  Run({"read", "train", "--state", "state", "--coordinator", "localhost:1", "--timeout", "1"});
   EXPECT_FALSE(std::filesystem::exists(dir_.File("state.penstock-tmp.a1B2c3")));
   EXPECT_TRUE(std::filesystem::exists(dir_.File("state.tmp.backup")));
 }

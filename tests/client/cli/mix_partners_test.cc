@@ -4,19 +4,20 @@
 
 #include "base/check.h"
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock::cli {
 namespace {
 
-// 7 records, mixed in groups of 3.
+// A job of 7 records, mixed in groups of 3.
 std::shared_ptr<const LoadJob> Mixing(const TempFolder& folder) {
   TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 7}, folder.path());
   set.job.mutable_batch()->set_size(3);
   set.job.mutable_mix()->set_mixup_alpha(1);
   set.job.mutable_mix()->set_classes(10);
   set.job.mutable_mix()->set_group(3);
-  auto dataset = OpenDataset(set.job, set.roots, "", 1);
+  auto dataset = OpenDataset(LocalFiles(), set.job, set.roots, "", 1);
   PS_CHECK(dataset.ok());
   auto job = LoadJob::Create(set.job, *dataset);
   PS_CHECK(job.ok());
@@ -36,7 +37,7 @@ TEST(MixPartners, AreTheOtherEndsOfTheGroupsOfEachEpoch) {
         const EpochPlan plan = job->PlanOf(first_epoch + e);
         const uint64_t position = plan.PositionOf(record);
         const auto& partner = (*partners)[e];
-        // The middle of a group, and what the epoch leaves over.
+        // The middle of a group, and the row that the epoch leaves over.
         if (position % 3 == 1 || position == 6) {
           EXPECT_FALSE(partner.has_value()) << position;
           continue;

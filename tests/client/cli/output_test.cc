@@ -43,7 +43,7 @@ TEST(MessageToJson, HasAllFieldsAndNumbersAsNumbers) {
 }
 
 TEST(MessageToJson, HasAnEndWhereAMessageMayHoldItsOwnKind) {
-  v1::JobRecord record;  // may hold another one, which may hold another one
+  v1::JobRecord record;  // may contain another one, which may contain another one
   record.set_name("train");
   EXPECT_NE(MessageToJson(record).find("\"next\": null"), std::string::npos) << MessageToJson(record);
   record.mutable_next()->set_name("train");

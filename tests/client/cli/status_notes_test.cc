@@ -22,6 +22,20 @@ TEST(StatusNotes, EveryTroubleOfAWorkerIsALineThatNamesIt) {
             "  worker w1: /data/train-9: Permission denied; trying again\n");
 }
 
+TEST(StatusNotes, TheSourceOfAWorkersMemoryBudgetIsALine) {
+  v1::StatusReply status;
+  v1::WorkerStatus* worker = status.add_workers();
+  worker->set_id("w1");
+  worker->set_memory_budget_bytes(uint64_t{256} << 20);
+  EXPECT_EQ(BudgetLines(status), "");
+  worker->set_memory_budget_source("half of 512 MiB, /sys/fs/cgroup/job/memory.high");
+  EXPECT_EQ(BudgetLines(status),
+            "  worker w1: memory budget 256 MiB (half of 512 MiB, /sys/fs/cgroup/job/memory.high)\n");
+  EXPECT_NE(WorkersTable(status).find("/sys/fs/cgroup/job/memory.high"), std::string::npos);
+  worker->set_state(v1::WorkerStatus::DEAD);
+  EXPECT_EQ(BudgetLines(status), "");
+}
+
 TEST(StatusNotes, WhatAWorkerAskedOfStorageIsSaidForItsRows) {
   v1::StatusReply status;
   v1::WorkerStatus* worker = status.add_workers();

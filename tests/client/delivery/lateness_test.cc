@@ -19,7 +19,7 @@ TEST(Lateness, IsFiveMediansWithinItsLimits) {
   Lateness lateness;
   for (int i = 0; i < 20; ++i) lateness.AddWait(100 * kMillisecond);
   EXPECT_EQ(lateness.Threshold(), 500 * kMillisecond);
-  lateness.AddWait(3600 * kSecond);  // one long wait is no habit
+  lateness.AddWait(3600 * kSecond);  // one long wait does not change the median
   EXPECT_EQ(lateness.Threshold(), 500 * kMillisecond);
   for (int i = 0; i < 20; ++i) lateness.AddWait(INT64_MAX / 2);
   EXPECT_EQ(lateness.Threshold(), kSecond);

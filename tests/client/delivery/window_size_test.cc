@@ -5,8 +5,8 @@
 namespace penstock {
 namespace {
 
-// A trainer that takes whatever comes, for `seconds`, over a link of `round_trip` that could carry `rate` steps a
-// second: half a window arrives per round trip, at most. Connecting takes two round trips.
+// A trainer that takes every row at once, for `seconds`, over a link of `round_trip` that could carry `rate` steps a
+// second. At most half a window arrives per round trip. Connecting takes two round trips.
 void Read(WindowSize* size, Nanos round_trip, double rate, int seconds) {
   size->Opened(1, 0);
   Nanos now = 2 * round_trip;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/hash.h"
 
 namespace penstock {
 namespace {
@@ -42,6 +43,9 @@ World::World(const WorldOptions& options)
       tracker_(steps_, OptionsOf(options)),
       dead_(options.workers),
       hung_(options.workers),
+      drained_(options.workers),
+      in_view_(options.workers),
+      up_since_(options.workers),
       refuses_(options.workers),
       sent_(options.workers) {}
 
@@ -57,12 +61,14 @@ void World::Kill(int worker) {
 void World::Hang(int worker) { hung_[worker] = true; }
 
 void World::Revive(int worker) {
-  // One that hung comes back as one that was restarted: what it had under way is gone.
+  // A worker that hung returns like a restarted one: its rows under way are lost.
   if (hung_[worker]) Kill(worker);
   dead_[worker] = hung_[worker] = false;
+  up_since_[worker] = now_;
 }
 
 void World::Drain(int worker) {
+  drained_[worker] = true;
   for (auto& [number, stream] : streams_) {
     if (stream.worker == worker && stream.open) tracker_.WorkerDrains(number, now_);
   }
@@ -83,6 +89,12 @@ void World::ChangeView(std::vector<int> workers) {
   view->key_space = options_.policy == AssignPolicy::kByRecord ? options_.records : kRankKeySpace;
   std::shuffle(workers.begin(), workers.end(), random_);
   for (const int worker : workers) view->workers.push_back({WorkerName(worker), absl::StrCat("host", worker, ":1")});
+  in_view_.assign(in_view_.size(), false);
+  for (const int worker : workers) {
+    in_view_[worker] = true;
+    drained_[worker] = false;
+    up_since_[worker] = now_;
+  }
   const uint64_t n = workers.size();
   for (uint64_t i = 0; i < n; ++i) {
     const ViewRange range{view->key_space * i / n, view->key_space * (i + 1) / n, static_cast<uint32_t>(i),
@@ -124,7 +136,7 @@ void World::SendRow(uint64_t stream, uint64_t epoch, uint64_t row, bool fetched)
 
 void World::Deliver(uint64_t number, uint64_t epoch, uint64_t row, bool fails) {
   Stream& stream = streams_[number];
-  // What was on its way when a stream ended may still come, or not.
+  // Rows under way when a stream ends may or may not arrive.
   if ((!stream.open || dead_[stream.worker]) && Uniform() < 0.5) return;
   if (hung_[stream.worker]) return;
   if (stream.open && Uniform() < options_.break_stream) {
@@ -154,7 +166,16 @@ void World::Deliver(uint64_t number, uint64_t epoch, uint64_t row, bool fails) {
     tracker_.Failed(slot, number, absl::UnavailableError("disk"), now_);
     return;
   }
-  // Copying takes a moment; its row counts as claimed meanwhile.
+  const EpochPlan plan = *EpochPlan::Create(offsets_, plan_, epoch);
+  const uint64_t record = plan.RecordAt(steps_.PositionOfSlot(step.span, step.slice.begin + slot.row));
+  if (stream.decided.count(record) == 0) {
+    if (IsDamaged(stream.worker, record)) {
+      tracker_.Failed(slot, number, absl::DataLossError("wrong CRC"), now_, record);
+      return;
+    }
+    if (!tracker_.Accepts(slot, number, std::nullopt, now_)) return;
+  }
+  // Copying takes a moment, during which its row counts as claimed.
   At(now_ + Delay(kMillisecond), [this, slot, number, epoch, row] {
     if (Uniform() < options_.lose) {
       tracker_.Released(slot, now_);
@@ -162,6 +183,44 @@ void World::Deliver(uint64_t number, uint64_t epoch, uint64_t row, bool fails) {
     }
     tracker_.Filled(slot, number);
     if (++filled_[{epoch, row}] > 1) Wrong(absl::StrCat("row ", row, " of epoch ", epoch, " was filled twice"));
+  });
+}
+
+bool World::IsDamaged(int worker, uint64_t record) const {
+  const auto chance = [&](uint64_t salt) {
+    return static_cast<double>(HashWords({options_.seed, record, salt}) >> 11) * 0x1p-53;
+  };
+  return (options_.bad > 0 && chance(0) < options_.bad) ||
+         (options_.damaged > 0 && chance(1 + static_cast<uint64_t>(worker)) < options_.damaged);
+}
+
+bool World::IsIntact(uint64_t record, Nanos up_for) const {
+  for (int worker = 0; worker < options_.workers; ++worker) {
+    if (in_view_[worker] && !dead_[worker] && !hung_[worker] && !drained_[worker] && refuses_[worker].ok() &&
+        now_ - up_since_[worker] >= up_for && !IsDamaged(worker, record)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void World::Judge(uint64_t record) {
+  At(now_ + Delay(100 * kMillisecond), [this, record] {
+    if (stored_.count(record) > 0) return;
+    const bool away = Uniform() < options_.away;
+    if (away) {
+      tracker_.CoordinatorAway(now_ - RecordCopies::kWaitForCoordinator);
+      tracker_.Tick(now_);
+      Judge(record);
+      return;
+    }
+    tracker_.CoordinatorBack();
+    if (IsIntact(record, 0)) {
+      tracker_.Intact({record}, now_);
+    } else {
+      ++decided_;
+      tracker_.Decided({record}, now_);
+    }
   });
 }
 
@@ -213,7 +272,13 @@ void World::CarryOut() {
       const Stream& stream = streams_[fetch->stream];
       if (fetch->rows.empty() || !std::is_sorted(fetch->rows.begin(), fetch->rows.end())) Wrong("a fetch out of order");
       if (!stream.open || dead_[stream.worker] || !refuses_[stream.worker].ok()) continue;
+      streams_[fetch->stream].decided.insert(fetch->decided.begin(), fetch->decided.end());
       for (const uint64_t row : fetch->rows) SendRow(fetch->stream, fetch->epoch, row, true);
+    } else if (const auto* ask = std::get_if<AskVerdicts>(&command)) {
+      for (const uint64_t record : ask->records) Judge(record);
+    } else if (const auto* decision = std::get_if<StoreDecision>(&command)) {
+      if (!stored_.insert(decision->record).second) Wrong("a record was decided twice");
+      if (IsIntact(decision->record, RecordCopies::kWaitForWorker)) Wrong("a record with an intact copy was decided");
     }
   }
 }

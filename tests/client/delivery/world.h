@@ -1,5 +1,5 @@
-// A made-up world around the delivery core: workers that die, hang, lose, repeat and reorder rows, views that change,
-// a trainer, and a clock of its own. Everything follows from a seed.
+// A simulated world around the delivery core: workers that die, hang, lose, repeat and reorder rows, views that change,
+// a trainer, and its own clock. One seed determines everything.
 #ifndef PENSTOCK_TESTS_CLIENT_DELIVERY_WORLD_H_
 #define PENSTOCK_TESTS_CLIENT_DELIVERY_WORLD_H_
 
@@ -29,29 +29,32 @@ struct WorldOptions {
   uint64_t window = 8;
   AssignPolicy policy = AssignPolicy::kByRecord;
   int workers = 4;
-  Nanos row_delay = 5 * kMillisecond;   // up to this, each row by itself: rows come in any order
-  Nanos step_time = 10 * kMillisecond;  // of the trainer
-  double lose = 0;                      // a row that was asked for never comes
-  double repeat = 0;                    // a row comes twice
-  double fail = 0;                      // a worker cannot make a row just now
+  Nanos row_delay = 5 * kMillisecond;   // at most this for each row, so that rows arrive in any order
+  Nanos step_time = 10 * kMillisecond;  // the trainer's time for a step
+  double lose = 0;                      // a requested row never arrives
+  double repeat = 0;                    // a row arrives twice
+  double fail = 0;                      // a worker currently cannot make a row
   double break_stream = 0;              // chance, at each row, that its stream breaks
+  double damaged = 0;                   // a worker's copy of a record is damaged
+  double bad = 0;                       // every copy of a record is damaged
+  double away = 0;                      // the coordinator is away at a question about a record
 };
 
 class World {
  public:
   explicit World(const WorldOptions& options);
 
-  // Things that happen to the world, at the time given.
+  // Schedules an event at the given time.
   void At(Nanos when, std::function<void()> what) { events_.push({when, next_event_++, std::move(what)}); }
-  void Kill(int worker);    // its streams break, later ones are refused
-  void Hang(int worker);    // silent; its streams stay
-  void Revive(int worker);  // from either
+  void Kill(int worker);    // its streams break, and it refuses later ones
+  void Hang(int worker);    // it becomes silent and keeps its streams
+  void Revive(int worker);  // undoes both
   void Drain(int worker);
-  void Refuse(int worker, absl::Status why);  // streams end with it
-  // A new view of the workers with these numbers.
+  void Refuse(int worker, absl::Status why);  // ends its streams with `why`
+  // Publishes a new view of the workers with these numbers.
   void ChangeView(std::vector<int> workers);
 
-  // Runs until the trainer has all steps, or until `limit` of the world's time. Returns what went wrong first, or "".
+  // Runs until the trainer has all steps, or until `limit` of the world's time. Returns the first error, or "".
   std::string Run(Nanos limit);
 
   DeliveryTracker& tracker() { return tracker_; }
@@ -59,10 +62,12 @@ class World {
   bool finished() const { return tracker_.finished(); }
   Nanos longest_wait() const { return longest_wait_; }
   int open_streams(int worker) const;
-  // The most rows of fetches that one worker had not answered.
+  // The most fetched rows that one worker had not answered.
   uint64_t most_fetched() const { return most_fetched_; }
   uint64_t rows_sent_by(int worker) const { return sent_[worker]; }
   uint64_t steps_taken() const { return taken_; }
+  uint64_t decided() const { return decided_; }
+  uint64_t decided_alone() const { return stored_.size(); }
 
  private:
   struct Event {
@@ -75,6 +80,7 @@ class World {
     int worker = 0;
     bool open = true;
     std::set<std::pair<uint64_t, uint64_t>> views;
+    std::set<uint64_t> decided;
   };
 
   double Uniform() { return std::uniform_real_distribution<double>()(random_); }
@@ -85,6 +91,10 @@ class World {
   void CarryOut();
   void SendRow(uint64_t stream, uint64_t epoch, uint64_t row, bool fetched = false);
   void Deliver(uint64_t stream, uint64_t epoch, uint64_t row, bool fails);
+  bool IsDamaged(int worker, uint64_t record) const;
+  // Whether a worker of the view has an intact copy and has been up for `up_for`.
+  bool IsIntact(uint64_t record, Nanos up_for) const;
+  void Judge(uint64_t record);
   void EndStream(uint64_t stream, const absl::Status& why);
   void Trainer();
   void GrantRows(uint64_t stream, const SendGrant& grant);
@@ -100,7 +110,10 @@ class World {
   Nanos now_ = 0;
   std::string wrong_;
 
-  std::vector<bool> dead_, hung_;
+  std::vector<bool> dead_, hung_, drained_, in_view_;
+  std::vector<Nanos> up_since_;
+  std::set<uint64_t> stored_;  // the tracker's own decisions
+  uint64_t decided_ = 0;       // number of the coordinator's decisions
   std::vector<absl::Status> refuses_;
   std::vector<uint64_t> sent_;
   std::map<uint64_t, Stream> streams_;
@@ -108,7 +121,7 @@ class World {
   std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<const View>> views_;
 
   std::map<uint64_t, BookStep> booked_;                  // by ordinal
-  std::map<std::pair<uint64_t, uint64_t>, int> filled_;  // (epoch, row) -> times
+  std::map<std::pair<uint64_t, uint64_t>, int> filled_;  // how often, by (epoch, row)
   Cursor expected_;
   uint64_t taken_ = 0;
   std::map<uint64_t, uint64_t> fetched_;  // by stream

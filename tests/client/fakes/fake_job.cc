@@ -10,6 +10,7 @@
 #include "net/grpc_status.h"
 #include "net/job_mirror.h"
 #include "pipeline/plan/state.h"
+#include "tests/support/job_parts.h"
 
 namespace penstock {
 namespace {

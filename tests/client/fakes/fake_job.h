@@ -1,4 +1,4 @@
-// A made-up job whose rows are computed from their number, and a coordinator that knows it.
+// A fake job whose rows are computed from their number, and a coordinator that serves it.
 #ifndef PENSTOCK_TESTS_CLIENT_FAKES_FAKE_JOB_H_
 #define PENSTOCK_TESTS_CLIENT_FAKES_FAKE_JOB_H_
 
@@ -31,18 +31,18 @@ struct FakeJob {
   PlanOptions plan_options() const;
   std::shared_ptr<const ShardOffsets> offsets() const;
   uint64_t order_fingerprint() const;
-  // The epoch's record at a row number (padding included).
+  // Returns the epoch's record at a row number (padding included).
   uint64_t RecordOf(uint64_t epoch, uint64_t row) const;
-  // Without a view.
+  // Has no view.
   v1::Job Proto() const;
-  // The row's payload as it goes over the wire.
+  // Returns the row's payload in its wire form.
   std::string Payload(uint64_t epoch, uint64_t row) const;
 };
 
-// Whether the batch holds exactly what the job's plan says, in every column, id and flag. "" or what is wrong.
+// Returns "" if every column, id and flag of the batch matches the job's plan, or a description of the mismatch.
 std::string CheckBatch(const FakeJob& job, const Batch& batch, uint64_t rank = 0, uint64_t world_size = 1);
 
-// Ranges of equal size over the workers named (id, address), each backed up by the next.
+// Ranges of equal size for the given workers (id, address). The next worker is the backup.
 v1::View MakeFakeView(uint64_t number, uint64_t records, const std::vector<ViewWorker>& workers);
 
 // Answers for one job. Thread-safe.
@@ -54,12 +54,12 @@ class FakeCoordinator final : public v1::Coordinator::Service {
 
   void SetView(const std::vector<ViewWorker>& workers);
   void SetState(v1::JobState state, const std::string& error = "");
-  // Changes what is told of the job.
+  // Replaces the published job.
   void SetJob(const v1::Job& job);
   v1::Job job();
-  // Sessions are not known any more, as after a restart without the memory of them.
+  // Forgets all sessions, like a restart without stored sessions.
   void ForgetSessions();
-  // Goes away, and comes back at the same address.
+  // Stop() closes the port, and Start() opens the same one again.
   void Stop();
   void Start();
 

@@ -24,7 +24,7 @@ struct FakeStreams::Shared {
   uint64_t grants ABSL_GUARDED_BY(mutex) = 0;
 };
 
-// Reads one message, queues its answers, reads the next. All of a stream's state is under the worker's lock.
+// Reads one message, queues its answers, reads the next. The worker's lock guards all state of the stream.
 class FakeStreams::Stream final : public StreamEvents {
  public:
   Stream(std::string id, std::shared_ptr<Shared> shared, std::shared_ptr<MessageStream> stream)
@@ -55,7 +55,8 @@ class FakeStreams::Stream final : public StreamEvents {
     shared_->streams.erase(this);
   }
 
-  // With the worker's lock held (which the analysis cannot see), and so with this alive: OnClosed takes the lock.
+  // Requires the worker's lock, which the analysis cannot see. The lock keeps this object alive, because OnClosed takes
+  // it.
   void SayDraining() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     v1::ServerHeader header;
     header.mutable_draining();
@@ -109,13 +110,14 @@ class FakeStreams::Stream final : public StreamEvents {
               }
             }
           }
-          // Steps in order, the rows of each in any.
+          // Steps are in order, the rows of each step in any order.
           for (size_t i = 0; i + 1 < rows.size(); i += 2) std::swap(rows[i], rows[i + 1]);
           QueueRows(grant.epoch(), rows);
           break;
         }
         case v1::ClientMessage::kFetch: {
           shared_->rows_fetched += message.fetch().positions_size();
+          decided_.insert(message.fetch().decided().begin(), message.fetch().decided().end());
           QueueRows(message.fetch().epoch(), {message.fetch().positions().begin(), message.fetch().positions().end()});
           break;
         }
@@ -149,7 +151,20 @@ class FakeStreams::Stream final : public StreamEvents {
   }
 
   SliceList MakeRows(uint64_t epoch, std::vector<uint64_t> numbers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(shared_->mutex) {
-    const Misbehavior how = shared_->how;
+    Misbehavior how = shared_->how;
+    how.decided.insert(decided_.begin(), decided_.end());
+    std::map<uint64_t, uint64_t> damaged;  // record by row
+    for (const uint64_t number : numbers) {
+      if (how.decided.empty() && how.damaged.empty()) break;
+      const uint64_t record = shared_->job.RecordOf(epoch, number);
+      const absl::Status bad = absl::DataLossError(absl::StrCat("/data/a: record ", record, ": wrong CRC"));
+      if (how.decided.count(record) > 0) {
+        how.fails_bad ? (void)how.failing.emplace(number, bad) : (void)how.masked.insert(number);
+      } else if (how.damaged.count(record) > 0) {
+        how.failing[number] = bad;
+        damaged[number] = record;
+      }
+    }
     v1::ServerHeader header;
     v1::Rows* rows = header.mutable_rows();
     rows->set_epoch(how.unasked ? epoch + 1000 : epoch);
@@ -165,13 +180,6 @@ class FakeStreams::Stream final : public StreamEvents {
         rows->add_flags((how.masked.count(numbers[i]) > 0 ? v1::ROW_MASKED : 0) |
                         (source != how.substituted.end() ? v1::ROW_SUBSTITUTED : 0));
       }
-      if (how.masked.count(numbers[i]) > 0 || source != how.substituted.end()) {
-        v1::Rows::Fault* fault = rows->add_faults();
-        fault->set_row(static_cast<uint32_t>(how.faults_out_of_range ? numbers.size() : i));
-        fault->set_reason("damaged image");
-        fault->set_message(absl::StrCat("row ", numbers[i], " is made up"));
-        fault->set_offset(100 * numbers[i]);
-      }
       if (source != how.substituted.end()) {
         v1::Rows::Substitution* substitution = rows->add_substitutions();
         substitution->set_row(static_cast<uint32_t>(i));
@@ -183,6 +191,8 @@ class FakeStreams::Stream final : public StreamEvents {
         failure->set_row(static_cast<uint32_t>(i));
         failure->set_code(static_cast<int>(failing->second.code()));
         failure->set_message(std::string(failing->second.message()));
+        if (damaged.count(numbers[i]) > 0)
+          failure->set_damaged_record(how.damaged_out_of_range ? UINT32_MAX : damaged[numbers[i]]);
       }
       std::string row;
       if (failing == how.failing.end() && how.masked.count(numbers[i]) == 0) {
@@ -200,7 +210,7 @@ class FakeStreams::Stream final : public StreamEvents {
     if (how.garbage) {
       return SliceList({Slice::Of(std::string("\x05\x00\x00\x00\xff\xff\xff\xff\xff no protobuf", 21))});
     }
-    // In slices of odd sizes, as rows that were computed one by one.
+    // Slices of odd sizes, as if the rows were computed one by one.
     std::vector<Slice> slices;
     for (size_t at = 0; at < payload.size(); at += 37) slices.push_back(Slice::Of(payload.substr(at, 37)));
     return MakeFrame(header, std::move(slices));
@@ -210,10 +220,11 @@ class FakeStreams::Stream final : public StreamEvents {
   const std::shared_ptr<Shared> shared_;
   const std::shared_ptr<MessageStream> stream_;
   v1::Open open_ ABSL_GUARDED_BY(shared_->mutex);
+  std::set<uint64_t> decided_ ABSL_GUARDED_BY(shared_->mutex);  // from fetches
   std::map<uint64_t, v1::View> views_ ABSL_GUARDED_BY(shared_->mutex);
   std::deque<SliceList> queue_ ABSL_GUARDED_BY(shared_->mutex);
   int64_t sent_ ABSL_GUARDED_BY(shared_->mutex) = 0;
-  std::optional<absl::Status> ending_ ABSL_GUARDED_BY(shared_->mutex);  // once the queue is empty
+  std::optional<absl::Status> ending_ ABSL_GUARDED_BY(shared_->mutex);  // closes the stream once the queue is empty
   bool writing_ ABSL_GUARDED_BY(shared_->mutex) = false;
 };
 

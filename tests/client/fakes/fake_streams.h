@@ -1,5 +1,5 @@
-// The worker's end of the data plane's protocol, over any carrier: computes rows from their numbers, and does wrong
-// what a test asks it to.
+// The worker's end of the data plane's protocol, over any carrier. It computes rows from their numbers, and misbehaves
+// as a test asks.
 #ifndef PENSTOCK_TESTS_CLIENT_FAKES_FAKE_STREAMS_H_
 #define PENSTOCK_TESTS_CLIENT_FAKES_FAKE_STREAMS_H_
 
@@ -16,22 +16,25 @@
 
 namespace penstock {
 
-// What a fake worker does otherwise than a good one.
+// Deviations of a fake worker from a correct one.
 struct Misbehavior {
-  absl::Status refuse = absl::OkStatus();         // every session ends with it
-  int64_t break_after_rows = -1;                  // a stream ends after that many rows
-  bool silent = false;                            // takes everything, sends nothing
-  bool accepts_only = false;                      // takes everything, sends nothing but that it accepts
+  absl::Status refuse = absl::OkStatus();         // ends every session with this error
+  int64_t break_after_rows = -1;                  // ends a stream after this number of rows
+  bool silent = false;                            // accepts everything, sends nothing
+  bool accepts_only = false;                      // sends only `accepted`
   bool twice = false;                             // sends each message twice
-  bool truncated = false;                         // messages lose their last byte
-  bool lying_lengths = false;                     // a row's length is one too large, its neighbor's one too small
+  bool truncated = false;                         // sends messages without their last byte
+  bool lying_lengths = false;                     // one row's length is one too large, its neighbor's one too small
   bool huge_count = false;                        // a ragged column that claims 2^32 - 1 elements
-  bool garbage = false;                           // messages that are none
-  bool unasked = false;                           // rows far ahead of every grant
-  bool faults_out_of_range = false;               // what is wrong is said of rows that are not in the message
+  bool damaged_out_of_range = false;              // reports damaged records that the job does not have
+  bool garbage = false;                           // sends bytes that are no messages
+  bool unasked = false;                           // sends rows far ahead of every grant
   std::set<uint64_t> masked = {};                 // rows without content
-  std::map<uint64_t, uint64_t> substituted = {};  // rows said to be another record's
+  std::map<uint64_t, uint64_t> substituted = {};  // rows that claim to be of another record
   std::map<uint64_t, absl::Status> failing = {};  // rows that cannot be made
+  std::set<uint64_t> damaged = {};                // records with a damaged copy here
+  std::set<uint64_t> decided = {};                // records that it knows to be bad: it masks their rows
+  bool fails_bad = false;                         // rows of bad records fail, as under FAIL
   int rows_per_message = 3;
 };
 
@@ -45,14 +48,14 @@ class FakeStreams final : public StreamAcceptor {
 
   const std::string& id() const { return id_; }
   void Behave(Misbehavior how);
-  // Says to all streams that it leaves.
+  // Announces to all streams that the worker leaves.
   void Drain();
-  // All streams end, as when the worker dies.
+  // Ends all streams, as a dying worker does.
   void BreakAll();
 
   int open_streams() const;
   uint64_t rows_sent() const;
-  uint64_t rows_fetched() const;  // asked for by Fetch
+  uint64_t rows_fetched() const;  // requested by Fetch
   uint64_t waitings() const;
   uint64_t grants() const;
 

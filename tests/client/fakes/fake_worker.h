@@ -20,11 +20,11 @@ class FakeWorker {
 
   ViewWorker view() const { return {streams_.id(), address_.ToString()}; }
   void Behave(Misbehavior how) { streams_.Behave(std::move(how)); }
-  // As SIGKILL: connections end, the port is closed.
+  // Acts like SIGKILL: connections end, and the port is closed.
   void Kill();
-  // Comes back at the same address.
+  // Opens the same address again.
   void Restart();
-  // Says to all streams that it leaves.
+  // Announces to all streams that the worker leaves.
   void Drain() { streams_.Drain(); }
 
   int open_streams() const { return streams_.open_streams(); }

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/version.h"
 #include "net/job_mirror.h"
+#include "tests/support/job_parts.h"
 
 namespace penstock {
 
@@ -37,7 +39,7 @@ void SimCoordinator::OpenSession(const v1::OpenSessionRequest& request, Nanos ti
       return reply;
     }
     reply.set_session_id("session-" + std::to_string(next_session_++));
-    *reply.mutable_job() = UpdateOf(job_, job_.uid());
+    *reply.mutable_job() = Update();
     reply.set_version(std::string(Version()));
     reply.set_revision(revision_);
     ++open_sessions_;
@@ -55,7 +57,7 @@ void SimCoordinator::Watch(const v1::WatchRequest& request, Nanos timeout, Done<
   Answer<v1::WatchReply>(timeout, std::move(done), [this] {
     v1::WatchReply reply;
     reply.set_revision(revision_);
-    *reply.add_jobs() = UpdateOf(job_, job_.uid());
+    *reply.add_jobs() = Update();
     return reply;
   });
 }
@@ -66,7 +68,7 @@ void SimCoordinator::News() {
   Answer<v1::WatchReply>(kSecond, std::exchange(watch_, nullptr), [this] {
     v1::WatchReply reply;
     reply.set_revision(revision_);
-    *reply.add_jobs() = UpdateOf(job_, job_.uid());
+    *reply.add_jobs() = Update();
     return reply;
   });
 }
@@ -102,6 +104,40 @@ void SimCoordinator::CloseSession(const v1::CloseSessionRequest& request, Nanos 
   });
 }
 
+void SimCoordinator::JudgeRecords(const v1::JudgeRecordsRequest& request, Nanos timeout,
+                                  Done<v1::JudgeRecordsReply> done) {
+  judge_requests_.push_back(request);
+  Answer<v1::JudgeRecordsReply>(timeout, std::move(done), [this, request] {
+    v1::JudgeRecordsReply reply;
+    reply.set_unknown_session(!refusal_.ok());
+    if (reply.unknown_session()) return reply;
+    for (const v1::BadRecord& record : request.decided()) Decide(record.record());
+    for (const uint64_t record : request.records()) {
+      if (std::find(decided_.begin(), decided_.end(), record) != decided_.end()) {
+        reply.add_bad(record);
+      } else if (intact_.contains(record)) {
+        reply.add_intact(record);
+      }
+    }
+    reply.set_ask_again_ms(250);
+    return reply;
+  });
+}
+
+void SimCoordinator::Decide(uint64_t record) {
+  if (std::find(decided_.begin(), decided_.end(), record) != decided_.end()) return;
+  decided_.push_back(record);
+  ++revision_;
+  News();
+}
+
+v1::JobUpdate SimCoordinator::Update() const {
+  v1::JobUpdate update = UpdateOf(job_, job_.uid());
+  update.mutable_record()->set_decided_records(decided_.size());
+  update.mutable_decided()->mutable_records()->Add(decided_.begin(), decided_.end());
+  return update;
+}
+
 void SimCoordinator::Cancel() {
   if (!watch_) return;
   scheduler_->Cancel(watch_end_);
@@ -118,6 +154,14 @@ void SimCoordinator::SetView(const std::vector<ViewWorker>& workers) {
 
 void SimCoordinator::SetState(v1::JobState state) {
   job_.set_state(state);
+  ++revision_;
+  News();
+}
+
+void SimCoordinator::SetPolicy(int policy) {
+  v1::View* const view = job_.mutable_view();
+  view->set_policy(static_cast<v1::AssignmentPolicy>(policy));
+  view->set_number(view->number() + 1);
   ++revision_;
   News();
 }
@@ -166,7 +210,7 @@ absl::Status SimSession::Open(const ReaderOptions& options, Nanos timeout) {
 
 std::optional<absl::StatusOr<Batch>> SimSession::Next(Nanos within) {
   std::optional<absl::StatusOr<Batch>> next = session->TryNext();
-  // Asked again only when the session says so: its word must be enough.
+  // Calls TryNext() again only after a notification: the notifications must suffice.
   int asked = due;
   scheduler.RunUntil(
       [&] {

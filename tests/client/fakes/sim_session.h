@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,24 +18,31 @@
 
 namespace penstock {
 
-// Answers each call after some milliseconds, which the scheduler draws; long polls when there is news.
+// Answers each call after some milliseconds, which the scheduler draws, and long polls when there is a change.
 class SimCoordinator final : public CoordinatorClient {
  public:
   SimCoordinator(SimScheduler* scheduler, const FakeJob& job) : scheduler_(scheduler), job_(job.Proto()) {}
 
   void SetView(const std::vector<ViewWorker>& workers);
   void SetState(v1::JobState state);
-  // Away: calls fail after some milliseconds. Deaf: they are answered by nobody.
+  // Sets the assignment policy of the following views, even one of another release.
+  void SetPolicy(int policy);
+  // While away, calls fail after some milliseconds. While deaf, they get no answer.
   void SetAway(bool away) { away_ = away; }
   void SetDeaf(bool deaf) { deaf_ = deaf; }
-  // No session is to be had yet, and why; "": one is.
+  // Makes OpenSession answer with this reason to wait. "": it opens sessions.
   void SetWait(const std::string& why) { wait_ = why; }
-  // The sessions that it has are known no more, and are refused with this when they open again.
+  // Forgets its sessions, and rejects them with this error when they open again.
   void GiveRankAway(absl::Status refusal) { refusal_ = std::move(refusal); }
 
-  // When it wants the next report, from its answer on; 0: it does not say.
+  // The time from a report's answer to the next report; 0: the answer has none.
   void WantReportIn(uint32_t next_report_ms) { next_report_ms_ = next_report_ms; }
-  // What it says is wrong with files to readers that wait.
+  // Decides that every copy of the record is damaged, and publishes it.
+  void Decide(uint64_t record);
+  // Answers that a worker has an intact copy of the record. Other records stay undecided.
+  void SetIntact(uint64_t record) { intact_.insert(record); }
+  const std::vector<v1::JudgeRecordsRequest>& judge_requests() const { return judge_requests_; }
+  // File errors that Explain returns to waiting readers.
   void SayTroubles(std::vector<std::string> lines) { troubles_ = std::move(lines); }
 
   const std::vector<v1::ReportSessionRequest>& reports() const { return reports_; }
@@ -47,12 +55,15 @@ class SimCoordinator final : public CoordinatorClient {
                      Done<v1::ReportSessionReply> done) override;
   void Explain(const v1::ExplainRequest& request, Nanos timeout, Done<v1::ExplainReply> done) override;
   void CloseSession(const v1::CloseSessionRequest& request, Nanos timeout, Done<v1::CloseSessionReply> done) override;
+  // Adopts the reader's own decisions.
+  void JudgeRecords(const v1::JudgeRecordsRequest& request, Nanos timeout, Done<v1::JudgeRecordsReply> done) override;
   void Cancel() override;
 
  private:
   template <typename Reply>
   void Answer(Nanos timeout, Done<Reply> done, std::function<absl::StatusOr<Reply>()> make);
   void News();
+  v1::JobUpdate Update() const;
 
   SimScheduler* const scheduler_;
   v1::Job job_;
@@ -65,13 +76,16 @@ class SimCoordinator final : public CoordinatorClient {
   uint32_t next_report_ms_ = 0;
   std::vector<std::string> troubles_;
   std::vector<v1::ReportSessionRequest> reports_;
+  std::vector<uint64_t> decided_;
+  std::set<uint64_t> intact_;
+  std::vector<v1::JudgeRecordsRequest> judge_requests_;
   Done<v1::WatchReply> watch_;  // the long poll under way
   TimerId watch_end_ = 0;
 };
 
 class SimSession {
  public:
-  // `workers` fake ones, called w0, w1, ... at addresses of the same name.
+  // Has `workers` fake workers w0, w1, ... at addresses of the same name.
   SimSession(uint64_t seed, int workers, FakeJob fake = {});
   ~SimSession();
 
@@ -80,9 +94,9 @@ class SimSession {
 
   // Opens within `timeout` of virtual time, and starts the session.
   absl::Status Open(const ReaderOptions& options, Nanos timeout = 20 * kSecond);
-  // The next batch or outcome; nothing when `within` passes without one.
+  // Returns the next batch or outcome, or nullopt if `within` passes without one.
   std::optional<absl::StatusOr<Batch>> Next(Nanos within);
-  // Reads batches, each within `within`, and checks them, to an error, the end, or `at_most`. How many there were.
+  // Reads and checks batches, each within `within`, until an error, the end, or `at_most`. Returns their number.
   int Read(Nanos within, int at_most = 1 << 30);
   Nanos now() const { return scheduler.clock()->Now(); }
 
@@ -92,8 +106,8 @@ class SimSession {
   std::shared_ptr<SimCoordinator> coordinator;
   std::vector<std::unique_ptr<FakeStreams>> workers;
   std::unique_ptr<Session> session;
-  int due = 0;       // how often the session said that something may be due
-  absl::Status end;  // of the last Read
+  int due = 0;       // number of notifications from the session
+  absl::Status end;  // status after the last Read
 };
 
 }  // namespace penstock

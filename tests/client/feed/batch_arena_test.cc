@@ -59,10 +59,12 @@ TEST(BatchArena, BlocksArePagesThatDoNotOverlapWhateverComesAndGoes) {
   EXPECT_NE(all, nullptr);
   EXPECT_EQ(arena->Allocate(1), nullptr);
   EXPECT_GT(arena->refusals(), 0u);
+  EXPECT_EQ(arena->last_refusal().bytes, BatchArena::kPage);
+  EXPECT_EQ(arena->last_refusal().used, kBytes - BatchArena::kPage);
 }
 
 TEST(BatchArena, WhatIsGivenBackTakesNoMemory) {
-  const std::unique_ptr<BatchArena> arena = Make(uint64_t{1} << 38);  // far more than there is
+  const std::unique_ptr<BatchArena> arena = Make(uint64_t{1} << 38);  // far more than the machine's memory
   EXPECT_EQ(PagesOf(arena->fd()), 0u);
   constexpr size_t kBytes = size_t{8} << 20;
   void* const memory = arena->Allocate(kBytes);
@@ -80,11 +82,28 @@ TEST(BatchArena, PagesThatAreKeptStayTheSameThroughAllThatComesAndGoes) {
   const uint64_t pages = PagesOf(arena->fd());
   arena->Deallocate(memory, kBytes);
   EXPECT_EQ(PagesOf(arena->fd()), pages);
-  EXPECT_EQ(static_cast<char*>(memory)[kBytes - 1], 1);  // a page that came anew would be zeros
+  EXPECT_EQ(static_cast<char*>(memory)[kBytes - 1], 1);  // a new page would be zeros
   const std::atomic<bool> stop{false};
   arena->Prepare(kBytes, stop);
   EXPECT_EQ(arena->Allocate(kBytes), memory);
   EXPECT_EQ(static_cast<char*>(memory)[0], 1);
+}
+
+TEST(BatchArena, UsedBlocksKeepTheirPagesAfterTheFeeder) {
+  const std::unique_ptr<BatchArena> arena = Make(uint64_t{64} << 20);
+  constexpr size_t kBytes = size_t{8} << 20;
+  char* const used = static_cast<char*>(arena->Allocate(kBytes));
+  char* const freed = static_cast<char*>(arena->Allocate(kBytes));
+  std::memset(used, 5, kBytes);
+  std::memset(freed, 6, kBytes);
+  const std::atomic<bool> stop{false};
+  arena->Prepare(uint64_t{32} << 20, stop);
+  arena->Deallocate(freed, kBytes);
+  arena->KeepUsed();
+  EXPECT_LT(PagesOf(arena->fd()), kBytes + kBytes / 4);
+  arena->Deallocate(used, kBytes);
+  EXPECT_EQ(used[0], 5);
+  EXPECT_EQ(used[kBytes - 1], 5);
 }
 
 TEST(BatchArena, PreparingMakesPagesAndChangesNothing) {

@@ -1,4 +1,4 @@
-// One loader's thread against readers that the test holds: what comes in the same moment.
+// One loader's thread against readers that the test holds: simultaneous events.
 #include "client/feed/feed_loader.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// At the start of an epoch for ever; `next` says what comes of each Next.
+// Always at the start of an epoch. `next` provides each result of Next.
 class HeldReader final : public Reader {
  public:
   explicit HeldReader(std::function<absl::Status()> next) : next_(std::move(next)) {}
@@ -44,7 +44,7 @@ class HeldReader final : public Reader {
 
 class FeedLoaderTest : public ::testing::Test {
  protected:
-  // `next` of the readers in the order in which they are opened.
+  // Readers open with the functions of `readers_`, in order.
   explicit FeedLoaderTest() : arena_(*BatchArena::Create(1 << 20)) {
     shared_.arena = arena_.get();
     shared_.slots = &slots_;
@@ -62,7 +62,7 @@ class FeedLoaderTest : public ::testing::Test {
     EXPECT_EQ(trainer_->Receive(16).has_value(), true);
   }
 
-  // As the control thread does, on this thread: behind it the packet has been taken up.
+  // Hands the packet over as the control thread does, on this thread. The loader has processed it on return.
   void Give(uint32_t type, uint32_t stream, const std::string& body) {
     const std::string packet = MakePacket(static_cast<Type>(type), stream, body);
     EXPECT_TRUE(loader_->OnPacket(*ParsePacket(packet)).ok());

@@ -1,4 +1,4 @@
-// The feeder as its protocol says it, over real sockets and a real arena.
+// The feeder according to its protocol, over real sockets and a real arena.
 #include "client/feed/feeder.h"
 
 #include <gmock/gmock.h>
@@ -14,18 +14,20 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/batch/batch_digest.h"
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/client/feed/trainer.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock::feed {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 std::string LocalDigest(const TestDataset& dataset, uint64_t epochs) {
   LocalReaderOptions options;
   options.epochs = epochs;
-  auto reader = LocalReader::Open(dataset.job, dataset.roots, options);
+  auto reader = LocalReader::Open(LocalFiles(), dataset.job, dataset.roots, options);
   if (!reader.ok()) return reader.status().ToString();
   BatchDigest digest;
   for (auto batch = (*reader)->Next(); batch.ok() && batch->has_value(); batch = (*reader)->Next()) {
@@ -76,7 +78,7 @@ TEST_F(FeederTest, BatchesAreThoseOfTheLocalReaderEpochAfterEpoch) {
   EXPECT_EQ(digest.Hex(), LocalDigest(dataset_, 2));
 }
 
-// Of this process: names of its threads.
+// The number of this process's threads whose name begins with `prefix`.
 size_t ThreadsNamed(const std::string& prefix) {
   size_t found = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -87,7 +89,7 @@ size_t ThreadsNamed(const std::string& prefix) {
   return found;
 }
 
-// A thread names itself when it runs first, and is listed a moment longer than it runs.
+// A thread sets its name when it first runs, and stays listed for a moment after its end.
 bool SoonThreadsNamed(const std::string& prefix, size_t count) {
   const Nanos deadline = Clock::Real()->Now() + 20 * kSecond;
   while (ThreadsNamed(prefix) != count) {
@@ -148,7 +150,7 @@ TEST_F(FeederTest, RaggedColumnsAndStringsComeWithTheirSplits) {
   EXPECT_EQ(values.elements * 4, values.bytes);
 }
 
-// Rows would come, with this column empty in each of them.
+// Rows would arrive with this column empty in each of them.
 TEST_F(FeederTest, AKeyThatNoRecordHasIsRefusedUnlessItIsMeant) {
   TempFolder folder;
   TestDataset numbers = MakeNumberDataset({}, folder.path());
@@ -158,7 +160,7 @@ TEST_F(FeederTest, AKeyThatNoRecordHasIsRefusedUnlessItIsMeant) {
   Trainer trainer(numbers);
   const Trainer::Loader meant = trainer.Open(R"(, "allow_missing": true)");
   EXPECT_EQ(meant.opened.type, 16u) << meant.opened.body;
-  const Trainer::Loader refused = trainer.Open();  // though the other one has it open
+  const Trainer::Loader refused = trainer.Open();  // though the other loader has it open
   EXPECT_THAT(refused.opened.body, HasSubstr("INVALID_ARGUMENT"));
   EXPECT_THAT(refused.opened.body, HasSubstr("features[1].key: none of the first"));
   EXPECT_THAT(refused.opened.body, HasSubstr("did you mean 'values'?"));
@@ -224,8 +226,8 @@ TEST_F(FeederTest, AHeldBatchIsNotTouchedAndALateReleaseHarmsNobody) {
     const GotBatch batch = trainer.Next(loader);
     EXPECT_NE(batch.slot, held.slot);
     trainer.Release(batch);
-    trainer.Release(batch);  // twice
-    trainer.Release(other);  // of long ago
+    trainer.Release(batch);  // a second time
+    trainer.Release(other);  // released long ago
   }
   EXPECT_EQ(std::string(held.columns[0].values, held.columns[0].bytes), pixels);
 }
@@ -233,7 +235,7 @@ TEST_F(FeederTest, AHeldBatchIsNotTouchedAndALateReleaseHarmsNobody) {
 TEST_F(FeederTest, ATrainerThatHoldsAllMemoryIsToldAndGoesOnWhenItLetsGo) {
   TempFolder folder;
   TestDataset large = MakeImageDataset({.shards = 2, .records_per_shard = 30, .crop = 224}, folder.path());
-  large.job.mutable_batch()->set_size(10);  // 1.5 MB a batch
+  large.job.mutable_batch()->set_size(10);  // 1.5 MB per batch
   Trainer trainer(large, R"({"version": 1, "memory": 16777216})");
   const Trainer::Loader loader = trainer.Open();
   std::vector<GotBatch> held;
@@ -251,10 +253,27 @@ TEST_F(FeederTest, ATrainerThatHoldsAllMemoryIsToldAndGoesOnWhenItLetsGo) {
   EXPECT_GE(held.size(), 5u);
   EXPECT_THAT(told, HasSubstr("RESOURCE_EXHAUSTED"));
   EXPECT_THAT(told, HasSubstr(absl::StrCat("holds ", held.size(), " batches")));
+  EXPECT_THAT(told, HasSubstr("of the 16777216 bytes that `memory` allows are in use"));
+  EXPECT_THAT(told, ContainsRegex("a batch needs 15[0-9]{5} bytes more"));
   const auto expected_next = held.size();
   for (const GotBatch& batch : held) trainer.Release(batch);
   Trainer::Want(loader, expected_next, 1, 1);
   EXPECT_EQ(trainer.Next(loader).sequence, expected_next);
+}
+
+TEST_F(FeederTest, WarningsAboutTheEpochsComeBehindOpenedForOneRank) {
+  Trainer trainer(dataset_, R"({"version": 1})", [](uint32_t size, const std::string& last, uint64_t rows) {
+    return std::vector<std::string>{absl::StrCat(size, " ", last, " ", rows)};
+  });
+  const Trainer::Loader loader = trainer.Open();
+  ASSERT_EQ(loader.opened.type, 16u) << loader.opened.body;
+  const auto notice = loader.end->Receive();
+  ASSERT_TRUE(notice.has_value());
+  EXPECT_EQ(notice->type, 24u);
+  EXPECT_THAT(notice->body, HasSubstr(absl::StrCat("job '", dataset_.job.name(), "': 8 DROP 60")));
+  const Trainer::Loader other = trainer.Open(R"(, "rank": 1, "world_size": 2)");
+  Trainer::Want(other, 0, 1);
+  EXPECT_EQ(trainer.Next(other).sequence, 0u);  // the first packet after OPENED
 }
 
 TEST_F(FeederTest, AnIdleLoaderHoldsNothingAndGoesOnWhereItWas) {
@@ -290,7 +309,7 @@ TEST_F(FeederTest, WhatCannotBeOpenedIsSaidOnTheLoadersSocket) {
   EXPECT_THAT(odd.opened.body, HasSubstr("cannot be divided"));
   const Trainer::Loader both = trainer.Open(", \"job\": \"x\"");
   EXPECT_THAT(both.opened.body, HasSubstr("one of"));
-  const Trainer::Loader good = trainer.Open();  // the others harm nobody
+  const Trainer::Loader good = trainer.Open();  // the failed ones affect no other loader
   EXPECT_EQ(good.opened.type, 16u);
 }
 

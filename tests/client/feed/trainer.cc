@@ -64,7 +64,9 @@ bool End::Silent(int ms) const {
   return poll(&wait, 1, ms) == 0;
 }
 
-Trainer::Trainer(const TestDataset& dataset, const std::string& hello) : dataset_(dataset) {
+Trainer::Trainer(const TestDataset& dataset, const std::string& hello, EpochWarnings epoch_warnings)
+    : dataset_(dataset) {
+  options_.epoch_warnings = std::move(epoch_warnings);
   options_.parent = getpid();
   options_.release = "test";
   options_.index_dir = [] { return absl::StatusOr<std::string>(std::string()); };
@@ -78,7 +80,7 @@ Trainer::Trainer(const TestDataset& dataset, const std::string& hello) : dataset
       [this, fd = std::move(theirs)]() mutable { ended_ = Feed(*PacketSocket::Create(std::move(fd)), options_); });
   main_->Send(1, 0, hello);
   std::optional<GotPacket> welcome = main_->Receive();
-  if (!welcome.has_value() || welcome->type != 2) return;  // refused
+  if (!welcome.has_value() || welcome->type != 2) return;  // the feeder rejected the trainer
   struct stat info {};
   EXPECT_EQ(fstat(welcome->fd.get(), &info), 0);
   arena_bytes_ = static_cast<uint64_t>(info.st_size);
@@ -143,7 +145,7 @@ GotBatch Trainer::Parse(const GotPacket& packet) const {
   for (uint32_t c = 0; c < columns; ++c) {
     const size_t at = 96 + c * 40;
     const auto pointer = [&](uint64_t offset) { return offset == 0 ? nullptr : arena_ + offset; };
-    // Nothing but values may lie at the arena's very start.
+    // Only values may be at the arena's very start.
     batch.columns.push_back({arena_ + u64(at), u64(at + 8), reinterpret_cast<const int64_t*>(pointer(u64(at + 16))),
                              reinterpret_cast<const int64_t*>(pointer(u64(at + 24))), u64(at + 32)});
     EXPECT_EQ(u64(at) % 256, 0u);

@@ -1,4 +1,4 @@
-// A trainer on the other end of a feeder's sockets, after docs/feed.md and nothing else.
+// A trainer on the other end of a feeder's sockets. It follows docs/feed.md only.
 #ifndef PENSTOCK_TESTS_CLIENT_FEED_TRAINER_H_
 #define PENSTOCK_TESTS_CLIENT_FEED_TRAINER_H_
 
@@ -41,19 +41,19 @@ struct GotBatch {
   std::string state;
 };
 
-// Two ends of the feeder's kind.
+// Two connected sockets of the feeder's kind.
 std::pair<OwnedFd, OwnedFd> SocketPair();
 
-// One end of a pair; the other goes to the feeder.
+// One end of a pair; the feeder has the other.
 class End {
  public:
   explicit End(OwnedFd fd) : socket_(*PacketSocket::Create(std::move(fd))) {}
   void Send(uint32_t type, uint32_t stream, const std::string& body, int fd = -1) const;
-  // Waits for 20 s at most; nothing at the end of the stream, or then.
+  // Waits up to 20 s. Returns nullopt after that, and at the end of the stream.
   std::optional<GotPacket> Receive() const;
   // Skips NOTICEs and other types.
   std::optional<GotPacket> Receive(uint32_t type) const;
-  // Whether nothing comes within `ms`.
+  // Returns whether nothing arrives within `ms`.
   bool Silent(int ms) const;
 
  private:
@@ -63,10 +63,11 @@ class End {
 // A feeder on a thread of this process, and the trainer's side of it.
 class Trainer {
  public:
-  explicit Trainer(const TestDataset& dataset, const std::string& hello = R"({"version": 1})");
+  explicit Trainer(const TestDataset& dataset, const std::string& hello = R"({"version": 1})",
+                   EpochWarnings epoch_warnings = nullptr);
   ~Trainer();
 
-  // A loader of the data set's job; `members` is further JSON for OPEN (", \"epoch\": 1"). Waits for OPENED or FAILED.
+  // A loader of the data set's job. `members` is further JSON for OPEN (", \"epoch\": 1"). Waits for OPENED or FAILED.
   struct Loader {
     std::unique_ptr<End> end;
     GotPacket opened;
@@ -74,13 +75,13 @@ class Trainer {
   };
   Loader Open(const std::string& members = "");
   static void Want(const Loader& loader, uint64_t sequence, uint32_t count, uint32_t flags = 0);
-  // The next BATCH of the loader.
+  // Returns the next BATCH of the loader.
   GotBatch Next(const Loader& loader) const;
   GotBatch Parse(const GotPacket& packet) const;
   void Release(const GotBatch& batch) const;
 
   const End& main() const { return *main_; }
-  // Closes the main socket; what Feed returned.
+  // Closes the main socket. Returns the result of Feed.
   absl::Status End_();
   uint64_t arena_bytes() const { return arena_bytes_; }
 

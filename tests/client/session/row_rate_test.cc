@@ -10,7 +10,7 @@ TEST(RowRate, StandsBetweenSlowSteps) {
   rate.Add(0, 0);
   EXPECT_EQ(rate.PerSecond(kSecond), 0);
   for (Nanos second = 1; second <= 60; ++second) {
-    rate.Add(second * kSecond, static_cast<uint64_t>(second / 20) * 256);  // a step every 20 s, looked at each second
+    rate.Add(second * kSecond, static_cast<uint64_t>(second / 20) * 256);  // one step every 20 s, sampled each second
     if (second >= 20) {
       EXPECT_DOUBLE_EQ(rate.PerSecond(second * kSecond), 12.8) << second;
     }

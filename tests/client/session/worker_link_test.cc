@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMiB = 1 << 20;
 
-// The worker's end: keeps what comes, unless it does not read; sends `replies` of a MiB each.
+// The worker's end. Records the begins of grants, if it reads at all, and sends `replies` messages of a MiB each.
 class Worker final : public StreamAcceptor {
  public:
   class End final : public StreamEvents {

@@ -1,4 +1,4 @@
-"""examples/python/write_*.py, where their package is there: what they wrote is read back."""
+"""examples/python/write_*.py, if their packages are installed: the written shards are read back."""
 
 import json
 import runpy
@@ -26,7 +26,7 @@ def run(name, *arguments):
 
 
 def checked(result):
-    """Its records, when every CRC is right and its job file is one."""
+    """Returns the records and the job file, after a check of every CRC and of the job."""
     done = subprocess.run([str(BIN / "penstock"), "verify", "--json", result.files], capture_output=True, text=True)
     assert json.loads(done.stdout)["readable_records"] == result.records, done.stderr
     done = subprocess.run([str(BIN / "penstock"), "check-config", result.job], capture_output=True, text=True)
@@ -66,7 +66,7 @@ def test_hugging_face(tmp_path):
     features = datasets.Features({"image": datasets.Image(decode=False), "label": datasets.Value("int64")})
     (tmp_path / "set").mkdir()
     datasets.Dataset.from_dict(rows, features=features).to_parquet(tmp_path / "set" / "train.parquet")
-    # In a process of its own: it makes processes.
+    # The example runs in its own process, because it starts processes.
     command = [sys.executable, str(EXAMPLES / "write_hf.py"), str(tmp_path / "set"), str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,8 @@ import pytest
 
 import penstock
 
-# Imports in the order of the command line; then a loop of each framework that is there, and a step of its own on each batch.
+# Imports in the order of the command line. Then a loop of each installed framework, with one of its own ops on each
+# batch.
 PROGRAM = """
 import hashlib, importlib, json, sys
 
@@ -70,7 +71,7 @@ ALLOCATORS = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.s
 
 @pytest.fixture
 def expected(small_job):
-    """What each loop is to have seen."""
+    """Returns the hashes of the batches that each loop must see."""
     batches = penstock.Loader(small_job.path, data_root=small_job.data)
     return [hashlib.sha256(b["image"].tobytes() + b["label"].tobytes()).hexdigest() for b in batches]
 

@@ -1,4 +1,4 @@
-"""Eight devices, which must be said before JAX is imported: run.sh has a process for this folder."""
+"""Sets up eight devices before JAX is imported: run.sh starts a process for this folder."""
 
 import os
 

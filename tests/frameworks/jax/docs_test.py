@@ -1,4 +1,4 @@
-"""Each block of docs/python-jax.md runs as it stands."""
+"""Each block of docs/python-jax.md runs unchanged."""
 
 import pytest
 

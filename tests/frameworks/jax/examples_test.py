@@ -10,4 +10,4 @@ def test_jax_sharded(small_job, tmp_path, monkeypatch):
     monkeypatch.delenv("XLA_FLAGS")
     arguments = ("--epochs", 8, "--checkpoint", tmp_path / "state")
     check_training(run_example("jax_sharded.py", small_job, *arguments), 8)
-    assert run_example("jax_sharded.py", small_job, *arguments).losses == []  # it goes on behind the last epoch
+    assert run_example("jax_sharded.py", small_job, *arguments).losses == []  # continues after the last epoch

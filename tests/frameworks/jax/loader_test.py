@@ -15,7 +15,7 @@ from jax.sharding import NamedSharding, PartitionSpec, SingleDeviceSharding  # n
 
 import penstock.jax  # noqa: E402
 
-SLOT = 65536  # of the fake feeder
+SLOT = 65536  # size of the fake feeder's slots
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def labels(loop):
 
 
 def arena_of(loader):
-    return loader._loader._stream.feeder.arena
+    return loader._core.stream.feeder.arena
 
 
 def in_arena(array, arena):
@@ -76,6 +76,38 @@ def test_columns_are_a_tuple(fake_jax):
         next(iter(fake_jax(columns=("lable",))))
 
 
+def test_one_column_alone(fake_jax, over_rows):
+    assert [np.asarray(array).tolist() for array in fake_jax("steps=2&rows=2", columns="label")] == [[0, 1], [2, 3]]
+    for array in fake_jax("steps=1&rows=8", columns="label", sharding=over_rows):
+        assert array.sharding.is_equivalent_to(over_rows, 1)
+    assert next(iter(fake_jax("steps=1&rows=2", columns="text"))).tolist() == [b"row 0", b"row 1"]
+    with pytest.raises(penstock.ConfigurationError, match="no column 'lable'; there are image, label"):
+        next(iter(fake_jax(columns="lable")))
+
+
+def test_map_gets_arrays_in_order_and_its_state_counts_its_own_loop(fake_jax):
+    def double(batch):
+        images, targets = batch
+        assert isinstance(images, jax.Array)
+        return targets * 2
+
+    mapped = fake_jax("steps=8&rows=2", columns=("image", "label")).map(double, threads=2)
+    got, states = [], []
+    for targets in mapped:
+        got.append(targets.tolist())
+        states.append(mapped.state_dict())
+    assert got == [[4 * n, 4 * n + 2] for n in range(8)]
+    fresh = fake_jax("steps=8&rows=2", columns=("image", "label")).map(double)
+    fresh.load_state_dict(states[2])
+    assert [targets.tolist() for targets in fresh] == got[3:]
+
+
+def test_repr_and_foreign_arguments_are_the_loaders(fake_jax):
+    assert repr(fake_jax("rows=2")).startswith("<penstock.jax.Loader of job 'fake?rows=2': epoch 0, ")
+    with pytest.raises(penstock.ConfigurationError, match=r"no argument shuffle: .*order \{ shuffle: CHUNKED \}"):
+        fake_jax(shuffle=True)
+
+
 def test_a_batch_is_a_tree(fake_jax):
     batch = next(iter(fake_jax("rows=2", columns=None)))
     dense = penstock.jax.Batch({name: batch[name] for name in ("image", "label")})
@@ -99,7 +131,7 @@ KEPT = {
 @pytest.mark.filterwarnings("ignore:Some donated buffers were not usable")
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_no_memory_is_reused_while_an_array_looks_at_it(fake_jax, ahead):
-    """The fake feeder overwrites what is given back, and has 12 slots only."""
+    """The fake feeder overwrites released memory, and has 12 slots only."""
     rng = random.Random(3)
     kept = []
     loader = fake_jax("steps=400&rows=4", memory=12 * SLOT, ahead=ahead, columns=("image",))
@@ -114,18 +146,18 @@ def test_no_memory_is_reused_while_an_array_looks_at_it(fake_jax, ahead):
         for name, array, wanted in kept:
             got = np.asarray(array).reshape(len(wanted), -1)
             assert (got == np.array(wanted)[:, None]).all(), (step, name)
-    releases = loader._loader._stream.feeder.releases
+    releases = loader._core.stream.feeder.releases
     kept.clear()
     array = got = None
     loader.close()
     gc.collect()
-    jax.numpy.zeros(1).block_until_ready()  # jaxlib lets go of what it kept when it is called
+    jax.numpy.zeros(1).block_until_ready()  # a call makes jaxlib release its references
     releases.flush()
     assert releases.held <= 1
 
 
 def test_what_is_still_computed_keeps_its_memory(fake_jax):
-    """Nothing in Python looks at the batch any more when the step that reads it runs; steps queue up beyond memory."""
+    """No Python object refers to the batch when the step that reads it runs. More steps wait than memory has batches."""
 
     @jax.jit
     def slow(images, seed):

@@ -1,4 +1,4 @@
-"""Batches are put on devices as jax.device_put puts them, whether it is asked or not."""
+"""Batches are on devices exactly as jax.device_put puts them, whether the loader calls it or not."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ SPECS = [(), ("data",), (("data", "model"),), (None, "model"), ("data", "model")
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Shapes that jax.device_put was asked for."""
+    """Records the shapes of jax.device_put's calls."""
     shapes, device_put = [], jax.device_put
 
     def note(array, *arguments, **named):
@@ -50,7 +50,7 @@ def test_what_is_put_is_what_device_put_puts(asked, kind, spec):
     put, rng = _jax_put.Put(), np.random.default_rng(3)
     for step in range(3):
         array = (rng.standard_normal((8, 4, 3)) * 50).astype(kind)
-        array[0, 0, 0] = np.nan if kind in (np.float32, np.float16) else 1  # no number is equal to itself for sure
+        array[0, 0, 0] = np.nan if kind in (np.float32, np.float16) else 1  # NaN is not equal to itself
         asked.clear()
         (ours,) = put(["a"], [array], [sharding])
         assert len(asked) == (1 if step == 0 else 0)
@@ -68,7 +68,7 @@ def test_a_loop_asks_device_put_for_its_first_batch_alone(fake, asked):
         assert same(images, jax.device_put(np.asarray(images)))
         assert images.aval == first[0].aval
         assert labels.tolist() == [4 * number + row for row in range(4)]
-        assert asked.pop() == images.shape  # this test's own
+        assert asked.pop() == images.shape  # this test's own call
     assert asked == []
 
 

@@ -1,6 +1,6 @@
-"""A small training over a sharding, as one process or as one of several:
+"""A small training over a sharding, as one process or as one of several.
 
-training.py JOB DATA SHARDING EPOCHS [STOP_AT [STATE]]   and, of several, PROCESS PROCESSES PORT in the environment.
+training.py JOB DATA SHARDING EPOCHS [STOP_AT [STATE]]   With several, PROCESS PROCESSES PORT is in the environment.
 
 Prints one JSON object: rank, world size, losses, ids and the global rows of this process's devices.
 """
@@ -24,7 +24,7 @@ def sharding_of(kind):
         return NamedSharding(Mesh(devices, ("data",)), PartitionSpec("data"))
     if kind == "reversed":
         return NamedSharding(Mesh(devices[::-1], ("data",)), PartitionSpec("data"))
-    if kind == "model":  # each row's parts are in both processes
+    if kind == "model":  # both processes have parts of each row
         return NamedSharding(Mesh(devices.reshape(2, -1).T, ("data", "model")), PartitionSpec("data"))
     if kind == "uneven":
         order = devices.reshape(2, -1)

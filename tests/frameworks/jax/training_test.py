@@ -61,7 +61,7 @@ def test_a_resumed_training_has_the_losses_of_the_uninterrupted_one(small_job, t
 
 
 def test_two_processes_are_one(small_job):
-    """Each reads its half of each step; together they have the rows, and the losses, of one process."""
+    """Each process reads its half of each step. Together they have the rows and the losses of one process."""
     alone = end(start(small_job, "data", 1))
     ranks = both(small_job, "data", 1)
     assert [(rank["rank"], rank["world_size"]) for rank in ranks] == [(0, 2), (1, 2)]

@@ -63,7 +63,7 @@ def free_ports(count):
 
 
 def run_workers(program, count, *arguments):
-    """The RESULT of each of `count` processes of one cluster."""
+    """Returns the RESULT of each of the `count` processes of one cluster."""
     workers = [f"localhost:{port}" for port in free_ports(count)]
     processes = []
     for index in range(count):

@@ -1,4 +1,4 @@
-"""TensorFlow is set up before its first use: two CPU devices, few threads."""
+"""Sets up TensorFlow before its first use: two CPU devices, few threads."""
 
 import tensorflow as tf
 

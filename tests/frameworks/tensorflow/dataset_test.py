@@ -1,4 +1,4 @@
-"""penstock.tf.dataset: what elements are, iterations, states, ends."""
+"""penstock.tf.dataset: elements, iterations, states, ends."""
 
 import gc
 import os
@@ -29,7 +29,7 @@ def first_labels(dataset):
     return [int(label[0]) for label in dataset]
 
 
-# ---- What elements are
+# ---- Elements
 
 
 def test_the_element_spec_is_exact(fake_tf):
@@ -94,19 +94,47 @@ def test_a_column_that_is_not_there_is_named(fake_tf):
         fake_tf(columns=("image", "lable"))
 
 
+# ---- Features shared with other loaders
+
+
+def test_map_is_tensorflows_and_takes_threads_too(fake_tf):
+    def double(image, label):
+        assert isinstance(image, tf.Tensor)
+        return label * 2
+
+    dataset = fake_tf("steps=6&rows=2", columns=("image", "label"))
+    for mapped in (dataset.map(double, threads=2), dataset.map(double, threads=1), dataset.map(map_func=double)):
+        assert len(mapped) == 6
+        first = [int(labels[0]) % 2000 for labels in mapped]
+        assert first == [4 * n for n in range(6)]
+    with pytest.raises(penstock.ConfigurationError, match="threads=0"):
+        dataset.map(double, threads=0)
+
+
+def test_repr_shows_the_job_and_the_elements(fake_tf):
+    dataset = fake_tf("steps=2&rows=2", columns="label")
+    assert repr(dataset).startswith("<penstock.tf.Dataset of job 'fake': epoch 0, batch size 2, rank 0 of 1, element_spec=")
+    assert "TensorSpec(shape=(2,), dtype=tf.int64" in repr(dataset)
+
+
+def test_a_data_loaders_argument_is_rejected(fake_tf):
+    with pytest.raises(penstock.ConfigurationError, match="a loader has no argument num_workers: .*threads="):
+        fake_tf(num_workers=8)
+
+
 # ---- Memory
 
 
 def test_tensors_look_at_the_arena(fake_tf):
     dataset = fake_tf("steps=3&rows=4", columns=("image", "label", "weights"))
-    arena = dataset._loader._stream.feeder.arena
+    arena = dataset._loader._core.stream.feeder.arena
     image, label, weights = next(iter(dataset))
     for tensor in (image, label, weights):
         assert arena.address <= tensor._numpy().ctypes.data < arena.address + arena.size
 
 
 def test_a_tensor_keeps_its_memory_and_nothing_else_does(fake_tf):
-    """The fake feeder has 4 slots, and overwrites what is given back."""
+    """The fake feeder has 4 slots, and overwrites released memory."""
     dataset = fake_tf("steps=60&rows=2", columns=("label", "text"), memory=4 * 65536)
     kept = None
     for step, (label, text) in enumerate(dataset):
@@ -170,7 +198,7 @@ def test_a_loop_inside_a_tf_function(fake_tf):
 
 
 def has_left(dataset):
-    """Steps of 20 an epoch that have left the dataset, prefetched ones included."""
+    """Returns how many steps have left the dataset, prefetched ones included. An epoch has 20."""
     epoch, step = map(int, dataset.state_dict()["state"].split(":")[1:])
     return 20 * epoch + step
 
@@ -210,7 +238,7 @@ def test_states_behind_what_is_prefetched_are_asked_for_by_steps(fake_tf):
 def test_what_tensorflow_adds_by_itself_is_not_ahead_of_the_loop(fake_tf, monkeypatch):
     dataset = fake_tf("steps=20&rows=1", columns="label")
     ahead = threading.Event()
-    body = threading.Lock()  # taken while the loop's body runs
+    body = threading.Lock()  # held while the loop's body runs
     split = dataset._feed.split
 
     def look(batch):
@@ -273,7 +301,7 @@ def test_a_closed_dataset_says_so(fake_tf):
 
 
 def held_batches(feeder_loader):
-    feeder_loader._stream.feeder.releases.flush()
+    feeder_loader._core.stream.feeder.releases.flush()
     return feeder_loader.stats()["feeder_held_batches"]
 
 
@@ -287,7 +315,7 @@ def test_a_dataset_dropped_half_way_leaves_nothing(fake_tf, fake):
         next(loop)
         del loop
     gc.collect()
-    assert eventually(lambda: held_batches(other) <= 1, 10)  # the one that `other` was asked for ahead
+    assert eventually(lambda: held_batches(other) <= 1, 10)  # the batch that `other` prefetched
     assert threading.active_count() <= threads
     assert sum(1 for feed in penstock.tf._live) == 0
 
@@ -306,10 +334,11 @@ def script(body, *arguments):
 
 @pytest.mark.parametrize("how", ["plain", "prefetch"])
 def test_ctrl_c_interrupts_a_wait(fake, how):
-    """TensorFlow's thread waits for a batch that does not come, and the main thread for that one."""
-    # Python raises it while pybind11 makes TensorFlow's exception, and pybind11 makes a RuntimeError of that which names it.
+    """TensorFlow's thread waits for a batch that never arrives, and the main thread waits for TensorFlow's."""
+    # Python raises KeyboardInterrupt while pybind11 makes TensorFlow's exception. pybind11 makes a RuntimeError of it
+    # that names it.
     body = (
-        # What runs in a shell's background ignores it.
+        # Programs in a shell's background ignore SIGINT.
         "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "try:\n  for label in pipeline: print(int(label[0]), flush=True)\n"
         "except (KeyboardInterrupt, RuntimeError) as error: print('KeyboardInterrupt' in repr(error))"
@@ -318,7 +347,7 @@ def test_ctrl_c_interrupts_a_wait(fake, how):
         script(body, "steps=9&rows=1&silent=2&notice=2", how), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert [process.stdout.readline() for _ in range(2)] == ["0\n", "1\n"]
-    assert any("rows of worker w1" in line for line in process.stderr)  # said by the thread that waits
+    assert any("rows of worker w1" in line for line in process.stderr)  # the waiting thread reports it
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -329,7 +358,7 @@ def test_ctrl_c_interrupts_a_wait(fake, how):
 
 @pytest.mark.parametrize("how", ["plain", "prefetch"])
 def test_a_program_that_ends_in_the_middle_ends(fake, how):
-    body = "loop = iter(pipeline)\nprint(int(next(loop)[0]), dataset._loader._stream.feeder.process_id)"
+    body = "loop = iter(pipeline)\nprint(int(next(loop)[0]), dataset._loader._core.stream.feeder.process_id)"
     done = subprocess.run(script(body, "steps=1000&rows=1", how), capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     feeder = int(done.stdout.split()[1])

@@ -1,4 +1,4 @@
-"""Each block of docs/python-tensorflow.md and of docs/coming-from/tf-data.md runs as it stands."""
+"""Each block of docs/python-tensorflow.md and docs/coming-from/tf-data.md runs unchanged."""
 
 import pytest
 

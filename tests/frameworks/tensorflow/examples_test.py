@@ -1,4 +1,4 @@
-"""examples/python with TensorFlow and Keras, each as its reader runs it."""
+"""examples/python with TensorFlow and Keras, run as their readers run them."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from example_runs import check_training, run_example
 def test_one_process(name, small_job, tmp_path):
     arguments = ("--epochs", 6, "--checkpoint", tmp_path / "checkpoint")
     check_training(run_example(name, small_job, *arguments), 6)
-    assert run_example(name, small_job, *arguments).losses == []  # it goes on behind the last epoch
+    assert run_example(name, small_job, *arguments).losses == []  # continues after the last epoch
 
 
 def test_two_workers_are_the_same_training_as_one(small_job):

@@ -1,4 +1,4 @@
-"""Small real training in the manners that TensorFlow knows."""
+"""Small real trainings in each style that TensorFlow supports."""
 
 import os
 
@@ -25,7 +25,7 @@ def train(small_job):
 
 @pytest.fixture
 def validation(small_job, tmp_path):
-    """All 100 rows in the data's order, the last batch padded."""
+    """Has all 100 rows in the data's order, with the last batch padded."""
     with open(small_job.path) as file:
         text = file.read().replace("last: DROP", "last: PAD").replace("size: 20", "size: 30")
     text = text.replace("ops { random_horizontal_flip { probability: 0.5 } }\n", "").replace(
@@ -80,7 +80,7 @@ def test_model_fit_for_several_epochs_with_validation(train, validation):
     assert steps.epochs == [5, 5, 5, 5]
     assert history["loss"][-1] < history["loss"][0]
     assert dataset.epoch == 4
-    # Padding counts for nothing: the accuracy is that of the 100 rows.
+    # Padding does not count: the accuracy is that of the 100 rows.
     right = total = 0
     for batch in penstock.Loader(validation_path(held_out), data_root=data_root(held_out)):
         guess = np.argmax(model.predict_on_batch(batch["image"]), 1)
@@ -91,11 +91,11 @@ def test_model_fit_for_several_epochs_with_validation(train, validation):
 
 
 def validation_path(dataset):
-    return dataset._loader._job["job_file"]
+    return dataset._loader._core.settings.job["job_file"]
 
 
 def data_root(dataset):
-    return dataset._loader._request["data_roots"][0]
+    return dataset._loader._core.settings.request["data_roots"][0]
 
 
 def test_keras_sees_the_rows_of_the_loader_in_their_order(train, small_job):
@@ -214,11 +214,11 @@ def test_model_fit_resumed_in_mid_epoch_goes_on_with_the_rows_that_were_not_seen
 
     first, model = train(), compiled()
     stop = Stop(first, 8)
-    model.fit(first.prefetch(3), epochs=3, callbacks=[stop], verbose=0)  # the pipeline is ahead of the model
+    model.fit(first.prefetch(3), epochs=3, callbacks=[stop], verbose=0)  # the pipeline runs ahead of the model
     again, steps = train(), Steps()
     again.load_state_dict(stop.state)
     assert again.epoch == 1
-    with pytest.warns(UserWarning, match="ran out of data"):  # Keras says so of the epoch's rest
+    with pytest.warns(UserWarning, match="ran out of data"):  # Keras warns about the epoch's rest
         model.fit(again.prefetch(3), epochs=3, initial_epoch=again.epoch, callbacks=[steps], verbose=0)
     assert steps.epochs == [2, 5]
 
@@ -238,7 +238,7 @@ def test_model_fit_on_a_mirrored_strategy(train, mirrored):
     history = model.fit(dataset, epochs=3, callbacks=[steps], verbose=0).history
     assert steps.epochs == [5, 5, 5]
     assert history["loss"][-1] < history["loss"][0]
-    # Keras has taken a batch to build the model: that has used up no epoch, so the losses are those without a strategy.
+    # Keras took a batch to build the model. That used up no epoch, so the losses are those without a strategy.
     alone = compiled().fit(train(), epochs=3, verbose=0).history
     np.testing.assert_allclose(history["loss"], alone["loss"], rtol=1e-4)
     assert dataset.epoch == 3
@@ -259,7 +259,7 @@ def test_fit_on_a_mirrored_strategy_behind_a_restored_state(train, mirrored):
 
 
 def test_each_replica_is_fed_its_part(train, mirrored):
-    """distribute_datasets_from_function: both replicas together are the rows of one rank, step by step."""
+    """distribute_datasets_from_function: in each step both replicas together have the rows of one rank."""
     distributed = mirrored.distribute_datasets_from_function(
         lambda context: train(columns=("image", "label", "ids"), input_context=context)
     )

@@ -1,4 +1,4 @@
-"""One rank of a training with Accelerate: accelerate_rank.py JOB DATA FOLDER. Prints what it saw."""
+"""One rank of a training with Accelerate: accelerate_rank.py JOB DATA FOLDER. Prints its results."""
 
 import contextlib
 import json
@@ -16,8 +16,8 @@ def main(job, data, folder):
     scores_of(model, torch.zeros(1, 32, 32, 3))
     optimizer = torch.optim.SGD(model.parameters(), 0.02)
     prepared, model, optimizer = accelerator.prepare(loader, model, optimizer)
-    assert prepared is loader  # it has this rank's rows already
-    with contextlib.suppress(AttributeError):  # this one is for DataLoaders alone: nothing is sharded without a word
+    assert prepared is loader  # it already has this rank's rows
+    with contextlib.suppress(AttributeError):  # accepts DataLoaders only: it must not shard silently
         accelerator.prepare_data_loader(loader)
         raise AssertionError("wrapped")
     accelerator.register_for_checkpointing(loader)
@@ -38,7 +38,7 @@ def main(job, data, folder):
     first = epoch()
     begun = epoch(2)
     accelerator.save_state(folder)
-    rest = epoch()  # of another epoch: the loop was left
+    rest = epoch()  # another epoch: the loop was left
     accelerator.load_state(folder)
     again = epoch()
     accelerator.wait_for_everyone()

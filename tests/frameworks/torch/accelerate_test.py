@@ -1,4 +1,4 @@
-"""The loader in Accelerate, which must not shard it once more."""
+"""The loader in Accelerate, which must not shard it again."""
 
 from pathlib import Path
 

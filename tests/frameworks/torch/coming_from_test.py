@@ -1,4 +1,4 @@
-"""The script of docs/coming-from/pytorch.md, before and after it was turned."""
+"""The script of docs/coming-from/pytorch.md, before and after its change."""
 
 import pytest
 
@@ -12,7 +12,7 @@ PAGE = Page("coming-from/pytorch.md")
 
 @pytest.fixture
 def place(small_files, tmp_path):
-    """100 pictures in a folder for each of 10 classes."""
+    """A folder with 100 pictures for each of 10 classes."""
     place = Place(tmp_path, small_files.data)
     (tmp_path / "data").unlink()
     for number in range(10):
@@ -34,3 +34,5 @@ def test_a_script_is_turned_by_six_lines_at_most(place):
     after = place.run(version("+"))
     for out in (before, after):
         assert [line.split(",")[1] for line in out.splitlines()] == [" 5 steps", " 5 steps"]
+        losses = [float(line.split()[3].rstrip(",")) for line in out.splitlines()]
+        assert all(0 < loss < 4 for loss in losses), losses

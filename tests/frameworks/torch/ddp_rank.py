@@ -1,4 +1,4 @@
-"""One rank of a DistributedDataParallel training: ddp_rank.py JOB DATA EPOCHS [STOP_AT FILE | -1 FILE]. Prints what it saw."""
+"""One rank of a DistributedDataParallel training: ddp_rank.py JOB DATA EPOCHS [STOP_AT FILE | -1 FILE]. Prints its results."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""examples/python with PyTorch and Lightning, each as its reader runs it."""
+"""examples/python with PyTorch and Lightning, run as their readers run them."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from example_runs import check_training, run_example
 def test_pytorch(small_job, tmp_path):
     arguments = ("--epochs", 6, "--checkpoint", tmp_path / "state.pt")
     check_training(run_example("pytorch.py", small_job, *arguments), 6)
-    assert run_example("pytorch.py", small_job, *arguments).losses == []  # it goes on behind the last epoch
+    assert run_example("pytorch.py", small_job, *arguments).losses == []  # continues after the last epoch
 
 
 def test_pytorch_ddp_is_the_same_training_with_one_rank_and_two(small_job):

@@ -1,4 +1,4 @@
-"""A LightningModule that remembers what it saw; run as a program, a training with two processes."""
+"""A LightningModule that records its batches. Run as a program, it is a training with two processes."""
 
 import json
 import sys

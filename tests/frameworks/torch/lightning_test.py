@@ -31,7 +31,7 @@ def test_fit_trains_and_validates_on_every_row(small_job, tmp_path):
 
 @pytest.mark.parametrize("step", [2, 5, 7])
 def test_fit_goes_on_from_a_checkpoint(small_job, tmp_path, step):
-    """Lightning saves and restores the loader by itself: its state_dict is in the checkpoint. 5 steps an epoch."""
+    """Lightning itself saves and restores the loader: its state_dict is in the checkpoint. An epoch has 5 steps."""
     whole = Model()
     trainer(tmp_path, max_epochs=2, checkpoints=True).fit(whole, loader(small_job), loader(small_job, padded=True))
     assert len(whole.trained) == 10

@@ -1,4 +1,4 @@
-"""PyTorch's tensors: where torch can be imported, so in ./run test-frameworks."""
+"""PyTorch's tensors. These tests need torch, which ./run test-frameworks installs."""
 
 import contextlib
 import io
@@ -12,6 +12,7 @@ import penstock
 
 torch = pytest.importorskip("torch")
 import penstock.torch  # noqa: E402
+from penstock import _torch_work  # noqa: E402
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def labels(loop):
 def test_tensors_look_at_the_arena(fake_torch):
     loader = fake_torch("steps=3&rows=4")
     batch = next(iter(loader))
-    inner = loader._loader._stream.feeder.arena
+    inner = loader._core.stream.feeder.arena
     image = batch["image"]
     assert image.shape == (4, 4, 4, 3)
     assert inner.address <= image.data_ptr() < inner.address + inner.size
@@ -102,7 +103,7 @@ def test_dicts_of_batches_are_rebuilt_by_those_who_move_them(fake_torch):
 
 
 class StandIn:
-    """torch.cuda, in which copies happen as late as they may: when the trainer's stream waits for their event."""
+    """Replaces torch.cuda. Copies happen as late as permitted: when the trainer's stream waits for their event."""
 
     made: ClassVar[list] = []
 
@@ -113,6 +114,9 @@ class StandIn:
     @contextlib.contextmanager
     def stream(self):
         yield
+
+    def on_current_stream(self):
+        return contextlib.nullcontext
 
     def pinned(self, tensor):
         self.pinned_bytes += tensor.numel() * tensor.element_size()
@@ -133,9 +137,9 @@ class StandIn:
 
 
 def test_copies_to_a_device_are_on_their_way_before_their_batch_is_due(fake_torch, monkeypatch):
-    """Slots go back when the batch is in page-locked memory: the fake feeder overwrites them, and copies come later."""
+    """Slots are released when the batch is in page-locked memory. The fake feeder overwrites them before the copies."""
     StandIn.made.clear()
-    monkeypatch.setattr(penstock.torch, "Cuda", StandIn)
+    monkeypatch.setattr(_torch_work, "Cuda", StandIn)
     loader = fake_torch("steps=12&rows=2", device="cuda", ahead=2, memory=4 * 65536, columns=("image", "label"))
     loop = iter(loader)
     images, targets = next(loop)
@@ -149,14 +153,14 @@ def test_copies_to_a_device_are_on_their_way_before_their_batch_is_due(fake_torc
         got.append(targets.tolist())
         states.append(loader.state_dict())
     assert got == [[2 * n, 2 * n + 1] for n in range(12)]
-    # States count what the loop received, not what is on its way.
+    # States count the batches that the loop received, not those under way.
     fresh = fake_torch("steps=12&rows=2", device="cuda", memory=4 * 65536, columns=("image", "label"))
     fresh.load_state_dict(states[4])
     assert [targets.tolist() for _, targets in fresh] == got[5:]
 
 
 def test_an_epoch_left_with_copies_on_their_way_is_followed_by_the_next(fake_torch, monkeypatch):
-    monkeypatch.setattr(penstock.torch, "Cuda", StandIn)
+    monkeypatch.setattr(_torch_work, "Cuda", StandIn)
     loader = fake_torch("steps=3&rows=1", device="cuda", ahead=2, columns=("label",))
     for (label,) in loader:
         break
@@ -165,10 +169,169 @@ def test_an_epoch_left_with_copies_on_their_way_is_followed_by_the_next(fake_tor
 
 def test_page_locked_copies_leave_the_arena(fake_torch, monkeypatch):
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor.clone())
+    monkeypatch.setattr(_torch_work, "pins_memory", lambda: True)
     loader = fake_torch("steps=40&rows=2", pin_memory=True, memory=4 * 65536)
     kept = list(loader)
     assert [b["label"].tolist() for b in kept] == [[2 * n, 2 * n + 1] for n in range(40)]
     assert kept[7].ids.tolist() == [[0, 14], [0, 15]]
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="this machine has an accelerator")
+def test_pin_memory_without_an_accelerator_warns_as_a_data_loader_does(fake_torch):
+    loader = fake_torch("steps=3&rows=1", pin_memory=True)
+    with pytest.warns(UserWarning, match="'pin_memory' argument is set as true but no accelerator is found"):
+        assert labels(loader) == [0, 1, 2]
+
+
+def test_memory_that_cannot_be_page_locked_is_said_in_bytes(fake_torch, monkeypatch):
+    def pin_memory(tensor):
+        raise RuntimeError("CUDA error: out of memory")
+
+    monkeypatch.setattr(torch.Tensor, "pin_memory", pin_memory)
+    monkeypatch.setattr(_torch_work, "pins_memory", lambda: True)
+    with pytest.raises(penstock.MachineError, match="PyTorch cannot page-lock 16 bytes: CUDA error: out of memory"):
+        next(iter(fake_torch("rows=2", columns="label", pin_memory=True)))
+
+
+@pytest.mark.parametrize("device", ["cudda", "cuda:x", "cuda:-3", 1.5, object()])
+def test_what_is_no_device_is_a_configuration_error(fake_torch, device):
+    with pytest.raises(penstock.ConfigurationError, match="device=.* is not a device: "):
+        fake_torch(device=device)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+@pytest.mark.parametrize("device", ["cuda", "cuda:0", 0, "xpu"])
+def test_a_device_that_is_not_there_is_a_configuration_error(fake_torch, device):
+    with pytest.raises(penstock.ConfigurationError, match="device='.*' cannot be used: "):
+        next(iter(fake_torch(device=device)))
+
+
+def normalizing(**changes):
+    return {"image": penstock.torch.Normalize(**changes)}
+
+
+@pytest.mark.parametrize(
+    ("normalize", "message"),
+    [
+        (True, "normalize=True names no column: normalize="),
+        (penstock.torch.Normalize(), "names no column"),
+        ({"image": (0.5, 0.5)}, r"normalize\['image'\] is a penstock.torch.Normalize, not \(0.5, 0.5\)"),
+        (normalizing(std=(0.2, 0.0, 0.2)), r"normalize\['image'\].std holds 0"),
+        (normalizing(mean="imagenet"), r"normalize\['image'\].mean is a number for each channel"),
+        (normalizing(mean=None), r"normalize\['image'\].mean is a number for each channel"),
+        (normalizing(dtype=torch.uint8), r"normalize\['image'\].dtype is a floating point type .*not torch.uint8"),
+        (normalizing(dtype="float32"), r"normalize\['image'\].dtype is a floating point type"),
+    ],
+)
+def test_normalize_is_checked_by_the_constructor(fake_torch, normalize, message):
+    with pytest.raises(penstock.ConfigurationError, match=message):
+        fake_torch(normalize=normalize)
+
+
+def test_normalize_is_checked_against_the_columns(fake_torch):
+    with pytest.raises(penstock.ConfigurationError, match="mean has 2 values, and image has 3 channels"):
+        next(iter(fake_torch(normalize=normalizing(mean=(0.5, 0.5)))))
+    with pytest.raises(penstock.ConfigurationError, match="normalize: no column 'picture'; there are image"):
+        next(iter(fake_torch(normalize={"picture": penstock.torch.Normalize()})))
+    one = next(iter(fake_torch("rows=2", columns="image", normalize=normalizing(mean=(0.5,), std=(0.5,)))))
+    assert one.shape == (2, 3, 4, 4)
+
+
+def test_one_column_alone(fake_torch):
+    assert [tensor.tolist() for tensor in fake_torch("steps=2&rows=2", columns="label")] == [[0, 1], [2, 3]]
+    with pytest.raises(penstock.ConfigurationError, match="no column 'lable'; there are image, label"):
+        next(iter(fake_torch(columns="lable")))
+
+
+def test_repr_is_the_loaders(fake_torch):
+    loader = fake_torch("steps=1&rows=2")
+    assert repr(loader).startswith("<penstock.torch.Loader of job 'fake?steps=1&rows=2': epoch 0, ")
+    list(loader)
+    assert "epoch 1," in repr(loader)
+
+
+# ---- map
+
+
+def test_map_gets_tensors_in_order_and_its_state_counts_its_own_loop(fake_torch):
+    def double(batch):
+        images, targets = batch
+        assert isinstance(images, torch.Tensor)
+        return targets * 2
+
+    loader = fake_torch("steps=12&rows=2", columns=("image", "label"))
+    mapped = loader.map(double, threads=3)
+    assert len(mapped) == 12
+    got, states = [], []
+    for targets in mapped:
+        got.append(targets.tolist())
+        states.append(mapped.state_dict())
+    assert got == [[4 * n, 4 * n + 2] for n in range(12)]
+    assert mapped.epoch == loader.map(double).epoch == 1
+    fresh = fake_torch("steps=12&rows=2", columns=("image", "label")).map(double)
+    fresh.load_state_dict(states[4])
+    assert [targets.tolist() for targets in fresh] == got[5:]
+
+
+def test_map_of_a_normalized_loader_and_of_a_mapped_one(fake_torch):
+    loader = fake_torch("steps=3&rows=2", columns="image", normalize=normalizing(mean=(0.0,), std=(1.0,)))
+    shapes = list(loader.map(lambda image: image.shape).map(tuple, threads=2))
+    assert shapes == [(2, 3, 4, 4)] * 3
+
+
+def test_map_goes_on_where_the_loaders_own_loop_ended(fake_torch, monkeypatch):
+    monkeypatch.setattr(_torch_work, "Cuda", StandIn)
+    loader = fake_torch("steps=4&rows=1", device="cuda", ahead=2, columns="label", epochs=2)
+    loop = iter(loader)
+    seen = [int(next(loop)) for _ in range(3)]  # two more are under way, one of them of the next epoch
+    del loop
+    assert seen == [0, 1, 2]
+    mapped = loader.map(int)
+    assert mapped.epoch == 1
+    assert list(mapped) == [1000, 1001, 1002, 1003]
+
+
+def test_map_waits_for_a_devices_copies(fake_torch, monkeypatch):
+    monkeypatch.setattr(_torch_work, "Cuda", StandIn)
+    loader = fake_torch("steps=12&rows=2", device="cuda", memory=8 * 65536, columns=("image", "label"))
+
+    def check(batch):
+        images, targets = batch
+        assert (images[1] == (targets[1] % 251)).all()
+        return targets.tolist()
+
+    assert list(loader.map(check, threads=1)) == [[2 * n, 2 * n + 1] for n in range(12)]
+
+
+def test_the_function_runs_in_the_stream_of_the_loop(fake_torch, monkeypatch):
+    entered = []
+
+    class WithStreams(StandIn):
+        def on_current_stream(self):
+            @contextlib.contextmanager
+            def enter():
+                entered.append("in")
+                yield
+                entered.append("out")
+
+            return enter
+
+    monkeypatch.setattr(_torch_work, "Cuda", WithStreams)
+    loader = fake_torch("steps=2&rows=1", device="cuda", columns="label")
+    list(loader.map(lambda label: entered.append(int(label))))
+    assert entered == ["in", 0, "out", "in", 1, "out"]
+
+
+def test_a_data_loader_around_the_loader_is_refused_with_the_reason(fake_torch):
+    for workers in (0, 1):
+        wrapped = torch.utils.data.DataLoader(fake_torch("steps=2&rows=1"), batch_size=2, num_workers=workers)
+        with pytest.raises(penstock.ConfigurationError, match="in place of the DataLoader"):
+            next(iter(wrapped))
+
+
+def test_a_data_loaders_argument_is_rejected(fake_torch):
+    with pytest.raises(penstock.ConfigurationError, match="a loader has no argument num_workers: .*threads="):
+        fake_torch(num_workers=8)
 
 
 def test_a_worker_of_a_data_loader_is_refused(fake_torch):
@@ -209,7 +372,7 @@ def _rank(rank, port, queue, job):
 
 
 def test_distributed_ranks_find_their_place(fake):
-    """torch.distributed says rank and world size; each rank gets batches and the gradients are averaged."""
+    """torch.distributed has rank and world size. Each rank gets batches, and the gradients are averaged."""
     import socket
 
     with socket.socket() as probe:

@@ -1,4 +1,4 @@
-"""device= with register=True: copies from the arena itself, on a stand-in for torch.cuda whose copies are late."""
+"""device= with register=True: copies from the arena itself, with a replacement of torch.cuda whose copies are late."""
 
 import contextlib
 import ctypes
@@ -12,8 +12,9 @@ import penstock
 torch = pytest.importorskip("torch")
 import penstock._cuda  # noqa: E402
 import penstock.torch  # noqa: E402
+from penstock import _torch_work  # noqa: E402
 
-SLOT = 65536  # of the fake feeder, which overwrites what is given back
+SLOT = 65536  # size of the fake feeder's slots, which it overwrites after their release
 
 
 class Event(NamedTuple):
@@ -28,7 +29,7 @@ class Event(NamedTuple):
 
 
 class Late:
-    """Copies happen when the test says so, or when somebody waits for their event."""
+    """Copies happen when the test runs them, or when a thread waits for their event."""
 
     made: ClassVar[list] = []
     locked: ClassVar[dict] = {}
@@ -45,11 +46,11 @@ class Late:
         return tensor.clone()
 
     def to_device(self, tensor):
-        self.clones.append(tensor)  # PyTorch's allocator keeps what copies are under way from
+        self.clones.append(tensor)  # PyTorch's allocator keeps the sources of copies under way
         return self.to_device_in_parts(tensor, [])
 
     def to_device_in_parts(self, tensor, borders):
-        """As a device: it knows addresses, and keeps nothing."""
+        """Acts like a device: it has addresses, and keeps no objects."""
         there = torch.full_like(tensor, 77)
         self.queue.append((there, tensor.data_ptr(), tensor.numel() * tensor.element_size()))
         return there
@@ -81,7 +82,7 @@ class Late:
 @pytest.fixture
 def late(fake, monkeypatch):
     Late.refuses = False
-    monkeypatch.setattr(penstock.torch, "Cuda", Late)
+    monkeypatch.setattr(_torch_work, "Cuda", Late)
 
     def make(options="", **arguments):
         settings = {"device": "cuda", "register": True, "columns": ("image", "label"), **arguments}
@@ -99,7 +100,7 @@ def is_batch(images, targets, step):
 
 
 def test_a_batch_stays_until_it_was_copied_however_late(late):
-    """The device is three batches behind the loop, which keeps nothing of the arena."""
+    """The device is three batches late, and the loop keeps no object of the arena."""
     kept = []
     for step, (images, targets) in enumerate(late("steps=40&rows=2", memory=12 * SLOT)):
         kept.append((images, targets))
@@ -125,7 +126,7 @@ def test_what_was_copied_goes_back(late):
         Late.made[0].run(step + 1)
     penstock._cuda.settle()
     gc.collect()
-    releases = loader._loader._stream.feeder.releases
+    releases = loader._core.stream.feeder.releases
     releases.flush()
     assert releases.held == 0
 

@@ -1,4 +1,4 @@
-"""A small training on real data with PyTorch: what the tests here, and the processes that they start, have in common."""
+"""A small training on real data with PyTorch, shared by the tests here and the processes that they start."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def scores_of(model, images):
 
 
 class Training:
-    """Model, optimizer with momentum, schedule and loader; its whole state can be saved."""
+    """Model, optimizer with momentum, schedule and loader. Its whole state can be saved."""
 
     def __init__(self, job, data, seed=1, **arguments):
         self.loader = loader_of(job, data, columns=("image", "label", "ids"), **arguments)
@@ -41,7 +41,7 @@ class Training:
         self.scheduler = torch.optim.lr_scheduler.OneCycleLR(self.optimizer, max_lr=0.05, total_steps=100)
 
     def step(self, images, labels):
-        # Some noise: the generators' states are part of a training's.
+        # Some noise, because the generators' states are part of a training's state.
         noise = torch.rand(images.shape[0], 1, 1, 1) + random.random() + np.random.random()
         loss = torch.nn.functional.cross_entropy(scores_of(self.model, images * (1 + noise / 100)), labels)
         self.optimizer.zero_grad()
@@ -51,7 +51,7 @@ class Training:
         return float(loss.detach())
 
     def run(self, epochs, stop_at=None):
-        """(ids, losses) of the steps, up to `stop_at` of them."""
+        """Returns (ids, losses) of the steps, up to `stop_at` of them."""
         seen = []
         for _ in range(self.loader.epoch, epochs):
             for images, labels, ids in self.loader:
@@ -86,7 +86,7 @@ def free_port():
 
 
 def run_ranks(script, *arguments, ranks=2, **environment):
-    """What each rank printed as its last line, as JSON; as torchrun starts them."""
+    """Starts ranks as torchrun does. Returns the last line of each rank's output, parsed as JSON."""
     port = free_port()
     processes = [
         subprocess.Popen(

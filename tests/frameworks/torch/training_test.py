@@ -1,4 +1,4 @@
-"""PyTorch on real data: whole trainings that are stopped and go on, and ranks that together are one."""
+"""PyTorch on real data: trainings that stop and resume, and ranks that together equal one."""
 
 import io
 import os
@@ -18,7 +18,7 @@ RANK = Path(__file__).with_name("ddp_rank.py")
 
 @pytest.mark.parametrize("stop_at", [1, 3, 5, 7])
 def test_a_resumed_training_has_the_losses_of_the_uninterrupted_one(small_job, stop_at):
-    """The whole state goes through torch.save: 5 steps an epoch, so in the middle and at the end of epochs."""
+    """torch.save saves the whole state. An epoch has 5 steps, so this includes the middle and the end of epochs."""
     whole = Training(*small_job).run(2)
     assert len(whole) == 10
     penstock.shutdown()

@@ -1,5 +1,5 @@
-// Any bytes as a zip archive of arrays: its directory, its members, and the arrays in them. Checksums are also put
-// right, so that what lies behind them is reached; zlib's word on the whole member at once is compared with ours.
+// Any bytes as a zip archive of arrays: its directory, its members, and the arrays in them. The target also repairs
+// checksums, to reach the code after their check. It compares our result with zlib's for the whole member at once.
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -30,12 +30,12 @@ using penstock::NpyFile;
 using penstock::RandomAccessFile;
 using penstock::ZipMember;
 
-// Members may share their bytes, so that all of them together inflate to more than anyone waits for.
+// Members may share their bytes, so that all of them together could inflate to far too many.
 constexpr size_t kMembers = 4;
-// Deflate makes no more of a byte.
+// Deflate's largest expansion of a byte.
 constexpr uint64_t kMostInflated = 1032;
 constexpr uint64_t kLocalHeader = 30;
-// Two pieces and zlib's state, whatever the member says of its size.
+// Two pieces and zlib's state, for any size in the member's header.
 constexpr size_t kMemberMemory = 1 << 20;
 constexpr uint64_t kFewRows = 1 << 16;
 
@@ -48,7 +48,7 @@ uint32_t Checksum(std::string_view bytes) {
   return static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
 }
 
-// All of `packed` inflated at once, where that gives exactly `size` bytes.
+// Inflates all of `packed` at once. Returns nullopt unless the result has exactly `size` bytes.
 std::optional<std::string> Inflated(std::string_view packed, uint64_t size) {
   if (size > kMostInflated * packed.size()) return std::nullopt;
   std::string out(size + 1, '\0');
@@ -66,7 +66,7 @@ std::optional<std::string> Inflated(std::string_view packed, uint64_t size) {
   return out;
 }
 
-// What the member holds, by a second reading of the format; nothing where it is not to be read.
+// The member's content by a second implementation of the format, or nullopt if the member must be rejected.
 std::optional<std::string> ContentOf(std::string_view bytes, const ZipMember& member) {
   if (member.header_offset > bytes.size()) return std::nullopt;
   const std::string_view local = bytes.substr(member.header_offset);
@@ -93,7 +93,7 @@ std::string ReadAll(const RandomAccessFile& file) {
   return content;
 }
 
-// The array, if it is one: as many rows as it says, and labels where they are some.
+// If the content is an array, it must have the number of rows in its header, and as many labels if it has labels.
 void CheckArray(std::unique_ptr<RandomAccessFile> file, const std::string& content) {
   const auto header = penstock::ParseNpyHeader(content);
   const auto npy = NpyFile::Open(std::move(file));
@@ -134,7 +134,7 @@ void CheckMember(const std::shared_ptr<const RandomAccessFile>& file, std::strin
   }
 }
 
-// The archive as a user gives it: by its path.
+// Opens the archive as a user does: by its path.
 void CheckNpz(std::string_view bytes) {
   const int fd = memfd_create("archive", MFD_CLOEXEC);
   PS_CHECK(fd >= 0 && write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));

@@ -1,4 +1,4 @@
-// Any bytes as a tf.train.Example or SequenceExample: never out of bounds, and every view inside the record.
+// Any bytes as a tf.train.Example or SequenceExample: no access is out of bounds, and every view is inside the record.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,5 +1,5 @@
-// Any bytes as an image: what the header promises is what comes out, crops are parts of the whole picture, and the
-// memory is never more than the header justifies. The last four bytes, which no format minds, choose the crop.
+// Any bytes as an image: the result matches the header, crops are parts of the whole picture, and the memory stays in
+// proportion to the header. The last four bytes, which no format reads, choose the crop.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ using penstock::JpegOptions;
 using penstock::Rect;
 
 constexpr penstock::ImageLimits kLimits{.max_pixels = 1 << 16, .max_side = 4096};
-// Behind and before the pixels; must stay as they are.
+// Fills the memory before and after the pixels, which must not change.
 constexpr uint8_t kGuard = 0xA5;
 
 // A part of [0, size), chosen by two bytes.
@@ -36,7 +36,7 @@ struct Picture {
   bool ok() const { return result.ok(); }
 };
 
-// Decodes the rectangle at a stride that is longer than a row, and keeps to the memory that was promised.
+// Decodes the rectangle at a stride that is longer than a row. Checks the promised memory.
 Picture Decode(std::string_view bytes, const ImageHeader& header, const Rect& rect, bool lenient, int channels) {
   const size_t row = static_cast<size_t>(rect.width) * static_cast<size_t>(channels), stride = row + 3;
   std::vector<uint8_t> out(stride * static_cast<size_t>(rect.height), kGuard);
@@ -80,7 +80,7 @@ void CheckJpeg(std::string_view bytes, const ImageHeader& header) {
     (void)Decode(bytes, header, whole, true, channels);
     return;
   }
-  // A sound file: each part of it is sound and the same.
+  // In a sound file each part is sound and equal.
   PS_CHECK(strict.ok());
   const size_t row = static_cast<size_t>(rect.width) * static_cast<size_t>(channels);
   for (int y = 0; y < rect.height; ++y) {
@@ -115,7 +115,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const auto header = penstock::ProbeImage(bytes);
   if (!header.ok() || !penstock::CheckLimits(*header, kLimits).ok()) {
-    // Whatever libjpeg sees in it, it gets no memory for it: there is room for one pixel.
+    // libjpeg gets no memory for the image in any case: there is room for one pixel.
     uint8_t pixel[3];
     JpegDecoder decoder;
     (void)decoder.Decode(bytes, {0, 0, 1, 1}, {.lenient = true, .limits = {.max_pixels = 1, .max_side = 1}}, pixel, 3);

@@ -1,4 +1,4 @@
-// Any bytes as an index blob, also with a right checksum: refused, or an index that hurts no reader.
+// Any bytes as an index blob, also with a right checksum: rejected, or an index that harms no reader.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// Any text as a job file: every mistake is found when it is read, and a job without mistakes makes rows, in the memory
-// that it books. The same text as a daemon's configuration.
+// Any text as a job file: reading finds every mistake, and a job without mistakes makes rows in the memory that it
+// books. The same text as a daemon's configuration.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -23,10 +23,10 @@ namespace {
 
 using penstock::Mistake;
 
-// Rows that are larger are not made: they would only be slow.
+// Larger rows are skipped: they would only be slow.
 constexpr size_t kLargestRow = size_t{1} << 20;
 constexpr size_t kLargestScratch = size_t{8} << 20;
-// What is no row's: messages, small vectors, the columns' strings.
+// Memory besides rows: messages, small vectors, the columns' strings.
 constexpr size_t kSmallThings = size_t{64} << 10;
 
 void CheckMistakes(const std::vector<Mistake>& mistakes, std::string_view text) {
@@ -81,7 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<Mistake> mistakes = penstock::CheckJobText(text, penstock::CheckPipeline, &job);
   CheckMistakes(mistakes, text);
   if (!mistakes.empty()) return 0;
-  // What a job file says can be printed and read again.
+  // The job's text can be printed and read again.
   std::string printed;
   penstock::v1::JobSpec again;
   PS_CHECK(google::protobuf::TextFormat::PrintToString(job, &printed));

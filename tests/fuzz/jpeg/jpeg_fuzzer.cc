@@ -1,8 +1,8 @@
-// Any bytes as a JPEG, plain and restart-indexed: no crash, a crop that can be had is the full decode's, and what the
-// transcoder accepts gives the same crops as its source. Rows that go through the resize as they are decoded give what
-// the resize of the decoded crop gives.
+// Any bytes as a JPEG, plain and restart-indexed: no crash, a successful crop equals that part of the full decode, and
+// files that the transcoder accepts give the same crops as their source. Rows that are resized during decoding equal
+// the resize of the decoded crop.
 //
-// The first eight bytes place the crop and choose its resize; the rest is the file.
+// The first eight bytes place the crop and choose its resize. The rest is the file.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -50,7 +50,7 @@ bool IsCropOf(const Decoded& crop, const Decoded& full, int width, const Rect& r
   return true;
 }
 
-// A rectangle inside width x height out of four numbers.
+// A rectangle inside width x height from four numbers.
 Rect PlaceRect(const uint8_t* bytes, int width, int height) {
   const auto number = [bytes](int i) { return bytes[2 * i] << 8 | bytes[2 * i + 1]; };
   Rect rect;
@@ -61,7 +61,7 @@ Rect PlaceRect(const uint8_t* bytes, int width, int height) {
   return rect;
 }
 
-// Of a file that decodes as a whole; libjpeg may be asked again in the middle of it all the same.
+// Requires a file that decodes as a whole. The decoder may still switch to libjpeg in the middle.
 void CheckResizedRows(penstock::JpegDecoder* decoder, std::string_view bytes, const Rect& rect, const Decoded& crop,
                       int channels, const uint8_t* numbers) {
   static auto* const resizer = new penstock::Resizer;
@@ -107,7 +107,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   if (full.ok) CheckResizedRows(decoder, bytes, rect, crop, channels, data);
 
-  // McuDecoder takes no file that libjpeg does not, and gives the same pixels.
+  // McuDecoder accepts no file that libjpeg rejects, and gives the same pixels.
   for (const bool is_whole : {true, false}) {
     const Rect& part = is_whole ? whole : rect;
     const Decoded alone = Decode(decoder, bytes, part, {.channels = channels, .libjpeg_alone = true});

@@ -1,7 +1,7 @@
-// Any packets from the other side of a shared-memory stream: refused, or messages whose slices lie in the ring or in
-// memory of their own; what is written is read back.
+// Any packets from the other side of a shared-memory stream: rejected, or messages whose slices are in the ring or in
+// memory of their own. Written messages are read back.
 //
-// The input: packets, each behind its length in two bytes.
+// The input: packets, each after its length in two bytes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -45,12 +45,12 @@ void Receive(std::string_view input, IncomingMessages* incoming, size_t* message
   while (input.size() >= 2) {
     const size_t size =
         std::min<size_t>(static_cast<uint8_t>(input[0]) | static_cast<uint8_t>(input[1]) << 8, input.size() - 2);
-    const std::string packet_bytes(input.substr(2, size));  // of its own: reads beyond it are found
+    const std::string packet_bytes(input.substr(2, size));  // a copy, so that a sanitizer detects reads after its end
     input.remove_prefix(2 + size);
     const absl::StatusOr<Packet> packet = ParsePacket(packet_bytes);
     if (!packet.ok()) return;
     if (const auto* const file = std::get_if<FilePacket>(&*packet); file != nullptr && file->bytes <= kRing) {
-      // What is no memory file of that size is refused before it gets here.
+      // The carrier rejects descriptors that are no memory files of that size before this point.
       auto memory =
           SealedMemory::Create("fuzz", std::max<uint64_t>(file->bytes, 1), SealedMemory::Others::kRead, "a fuzzer");
       if (!memory.ok() || !incoming->AddFile(*std::move(memory)).ok()) return;
@@ -68,7 +68,7 @@ void Receive(std::string_view input, IncomingMessages* incoming, size_t* message
   }
 }
 
-// A message of slices of the input's sizes, some of them in the ring, arrives as it was.
+// A message of slices of the input's sizes, some of them in the ring, arrives unchanged.
 void SendAndReceive(std::string_view input) {
   const std::shared_ptr<Ring> ring = *Ring::Create(kRing, nullptr);
   SliceList message;
@@ -92,7 +92,7 @@ void SendAndReceive(std::string_view input) {
     packets.push_back(std::move(packet));
   }
   const OutgoingMessage::Kept kept = outgoing.TakeKept();
-  // The client's mapping is this process's own here: places are followed by hand.
+  // The client's mapping is this process's own here, so the test resolves the places itself.
   std::string got;
   for (const std::string& bytes : packets) {
     const absl::StatusOr<Packet> packet = ParsePacket(bytes);
@@ -127,7 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     IncomingMessages from_worker(WorkersRing(), [&](uint64_t) { ++released; });
     Receive(input, &from_worker, &messages);
   }
-  PS_CHECK(released <= messages + 1);  // the last one may have been cut off
+  PS_CHECK(released <= messages + 1);  // the last message may be incomplete
   IncomingMessages from_client;
   Receive(input, &from_client, &of_client);
   SendAndReceive(input);

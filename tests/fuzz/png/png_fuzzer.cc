@@ -1,8 +1,8 @@
-// Any bytes as a PNG or as its picture data: what our reader takes libspng takes, to the same pixels, a rectangle is a
-// part of the whole, and what our inflater takes zlib takes. Checksums are also put right, so that what lies behind
-// them is reached.
+// Any bytes as a PNG or as its picture data. libspng accepts every file that our reader accepts, with the same pixels.
+// A rectangle is a part of the whole. zlib accepts every stream that our inflater accepts. The target also repairs
+// checksums, to reach the code after their check.
 //
-// The first eight bytes place the rectangle, the next four say what the rest is and of which kind the picture.
+// The first eight bytes place the rectangle. The next four choose the use of the rest and the kind of picture.
 #include <zlib.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ void CheckPng(const std::string& png, const uint8_t* place) {
     const Decoded either = DecodeTo(rect, channels, [&](penstock::ImageSink* sink) {
       return DecodePng(reader, png, *header, rect, channels, sink).ok();
     });
-    // What lies below a rectangle is not looked at.
+    // The reader ignores data below a rectangle.
     if (ours.ok && (is_whole || theirs.ok)) PS_CHECK(theirs.ok && ours.pixels == theirs.pixels);
     if (theirs.ok) PS_CHECK(either.ok && either.pixels == theirs.pixels);
     if (is_whole) PS_CHECK(either.ok == theirs.ok);
@@ -119,7 +119,7 @@ void CheckStream(std::string_view stream, size_t piece) {
   if (inflater->Finish()) PS_CHECK(sound);
 }
 
-// The file with every checksum as it should be.
+// The file with every checksum corrected.
 std::string PutRight(std::string png) {
   for (size_t at = 8; at + 12 <= png.size();) {
     const auto* bytes = reinterpret_cast<const uint8_t*>(png.data()) + at;

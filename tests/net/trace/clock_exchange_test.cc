@@ -7,7 +7,7 @@
 namespace penstock {
 namespace {
 
-// Whatever the ways there and back take, the bounds hold the truth; more calls make them no wider.
+// For any delays in both directions the bounds contain the true offset. More calls do not widen them.
 TEST(ClockExchange, TheTrueOffsetLiesBetweenTheBoundsForAnyDelays) {
   std::mt19937_64 random(1);
   const auto draw = [&random](Nanos most) { return std::uniform_int_distribution<Nanos>(0, most)(random); };
@@ -33,9 +33,9 @@ TEST(ClockExchange, TheTrueOffsetLiesBetweenTheBoundsForAnyDelays) {
 
 TEST(ClockExchange, WhatCannotBeIsLeftOutAndDriftLeavesTheLastWord) {
   ClockExchange clock;
-  clock.Add(100, 50, 60, 90);  // answered before it was asked
+  clock.Add(100, 50, 60, 90);  // the answer precedes the request
   clock.Add(100, 60, 50, 200);
-  clock.Add(100, 0, 500, 200);  // longer there than here
+  clock.Add(100, 0, 500, 200);  // more time passed there than here
   EXPECT_EQ(clock.exchanges(), 0u);
   clock.Add(100, 1100, 1100, 110);  // 990 to 1000
   clock.Add(200, 1300, 1300, 210);  // 1090 to 1100

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-// A coordinator whose clock is ahead by kAhead, and answers after a while.
+// A coordinator whose clock is ahead by kAhead, and which answers after a while.
 class TraceTakerTest : public ::testing::Test {
  protected:
   static constexpr Nanos kAhead = 5000 * kSecond;
@@ -67,7 +67,7 @@ class TraceTakerTest : public ::testing::Test {
 
 TEST_F(TraceTakerTest, RecordsInItsTimeAndHandsInWithTheClocksBounds) {
   taker.Take(Order(1), "w1");
-  taker.Take(Order(1), "w1");  // is said again and again
+  taker.Take(Order(1), "w1");  // orders repeat
   sim.RunFor(900 * kMillisecond);
   EXPECT_FALSE(recorder->on());
   sim.RunFor(200 * kMillisecond);
@@ -88,7 +88,7 @@ TEST_F(TraceTakerTest, RecordsInItsTimeAndHandsInWithTheClocksBounds) {
   ASSERT_EQ(part.tracks_size(), 1);
   EXPECT_EQ(part.tracks(0).events_size(), 10);
   EXPECT_EQ(part.names(static_cast<int>(part.tracks(0).events(0).name())), "row");
-  // The same order is over; another is another.
+  // This order is over, and another number is a new order.
   taker.Take(Order(1), "w1");
   sim.RunFor(5 * kSecond);
   EXPECT_EQ(Parts().size(), 1u);

@@ -1,4 +1,4 @@
-// Boxes and masks go where the pixels go.
+// Boxes and masks follow the pixels.
 #include "pipeline/augment/features/annotations.h"
 
 #include <gmock/gmock.h>
@@ -102,7 +102,7 @@ absl::StatusOr<Made> TryMake(const v1::JobSpec& job, const std::string& record, 
   const absl::Status status = pipeline->MakeRow(record, key, &row.slot, &scratch);
   if (!status.ok()) return status;
   EXPECT_LE(scratch.held_bytes(), pipeline->ScratchBytes(record));
-  // With the decoded image from a cache: the very same row.
+  // A decoded image from a cache gives the same row.
   RowScratch scratch2;
   const auto decoded = pipeline->MakeDecoded(record, &scratch2);
   EXPECT_TRUE(decoded.ok()) << decoded.status();
@@ -156,7 +156,7 @@ const std::string kMoves[] = {
     "} }",
 };
 
-// A rectangle is painted into the image and the mask; wherever the op takes it, box and mask are there.
+// A rectangle is painted into the image and the mask. Every op moves box and mask with it.
 TEST(Annotations, TheBoxOfARectangleFollowsItThroughEveryOp) {
   for (const std::string& move : kMoves) {
     for (uint64_t id = 0; id < 12; ++id) {
@@ -164,13 +164,13 @@ TEST(Annotations, TheBoxOfARectangleFollowsItThroughEveryOp) {
       const Made made = Make(Job(move + kResize), Record(rect), {.record_id = id});
       const std::vector<float> pixels = PixelsBox(made.image, made.width, 3);
       if (pixels[2] < 0) {
-        // A sliver may fall between the samples.
+        // A sliver may be between the samples.
         for (const auto& box : made.boxes) EXPECT_LT(std::min(box[2] - box[0], box[3] - box[1]), 2.0f) << move;
         continue;
       }
       ASSERT_EQ(made.boxes.size(), 1u) << move << " " << id;
       for (size_t i = 0; i < 4; ++i) {
-        // The bounding box of a turned and cut rectangle may be larger than what is left of it at a cut corner.
+        // The box of a turned and cut rectangle may be larger than the visible part at a cut corner.
         const bool turned = move.find("degrees") != std::string::npos || move.find("perspective") != std::string::npos;
         if (turned &&
             (made.boxes[0][0] <= 0 || made.boxes[0][1] <= 0 || made.boxes[0][2] >= 100 || made.boxes[0][3] >= 80)) {
@@ -209,9 +209,9 @@ TEST(Annotations, BoxesAreClippedAndDroppedWithTheirCompanions) {
   const std::vector<Rect> boxes = {
       {0, 20, 20, 20},   // outside
       {20, 20, 20, 20},  // half of it
-      {40, 40, 10, 10},  // whole
+      {40, 40, 10, 10},  // entirely inside
       {85, 70, 20, 20},  // a sixteenth
-      {50, 50, 0, 5},    // nothing from the beginning
+      {50, 50, 0, 5},    // empty from the beginning
   };
   const std::string record =
       Record(boxes, Png(kWidth, kHeight, {0, 0, 1, 1}, 3), Png(kWidth, kHeight, {0, 0, 1, 1}, 1));
@@ -231,7 +231,7 @@ TEST(Annotations, BoxesAreClippedAndDroppedWithTheirCompanions) {
   EXPECT_EQ(made.labels, (std::vector<int64_t>{11, 12}));
   made = Make(Job(crop, "min_area: 150"), record);
   EXPECT_EQ(made.labels, (std::vector<int64_t>{11}));
-  // What was cut off stays cut off, wherever the image goes then.
+  // A part that a crop removed stays removed, whatever moves the image later.
   made = Make(Job(crop + "ops { pad { left: 50 right: 50 } }", "min_visible: 0.6"), record);
   EXPECT_EQ(made.labels, (std::vector<int64_t>{12}));
   near(made.boxes[0], {60, 25, 70, 35});
@@ -248,7 +248,7 @@ TEST(Annotations, TurnsAreThoseOfOrientation) {
     Arena arena;
     Followers followers;
     followers.Start(width, height);
-    followers.AddMask(stored);
+    followers.AddMask(stored, 0);
     const Rect upright = SwapsSides(orientation) ? Rect{1, 2, 3, 4} : Rect{2, 1, 4, 3};
     const Rect box = StoredRect(upright, orientation, width, height);
     followers.AddBox(box.x, box.y, box.x + box.width, box.y + box.height);
@@ -271,7 +271,7 @@ TEST(Annotations, TurnsAreThoseOfOrientation) {
   }
 }
 
-// Corners are fractions in float32, so that their product with the side lies up to some 1e-5 beyond the pixel's edge.
+// Corners are fractions in float32, so their product with the side is up to some 1e-5 beyond the pixel's edge.
 TEST(Annotations, ABoxThatEndsWhereACropBeginsIsDropped) {
   Arena arena;
   Followers followers;

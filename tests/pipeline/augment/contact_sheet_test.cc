@@ -49,7 +49,7 @@ TEST(ContactSheet, DrawsBoxesThatFollowTheImage) {
     return png.ok() ? *png : std::string();
   };
   EXPECT_NE(sheet("annotations { boxes { } }"), sheet(""));
-  // None is left.
+  // No box is left.
   EXPECT_NE(sheet("annotations { boxes { } }"), sheet("annotations { boxes { min_area: 1e6 } }"));
   EXPECT_EQ(sheet(""), sheet("annotations { boxes { min_area: 1e6 } }"));
 }
@@ -78,7 +78,7 @@ std::string Plain(uint8_t r, uint8_t g, uint8_t b) {
   return ExampleBuilder().Bytes("raw", pixels).Int64("label", 1).Serialize();
 }
 
-// How many pixels of the sheet have the color.
+// The number of pixels of the sheet with this color.
 int CountColor(const std::string& png, uint8_t r, uint8_t g, uint8_t b) {
   const auto header = ProbeImage(png);
   EXPECT_TRUE(header.ok());

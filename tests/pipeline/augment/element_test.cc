@@ -1,4 +1,4 @@
-// Elements of tensors: conversions.
+// Conversions of tensor elements.
 #include "pipeline/augment/value/element.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(Half, EveryHalfSurvivesTheRoundTrip) {
 }
 
 TEST(Half, RoundsToTheNearestAndTiesToEven) {
-  // Between every two neighbors: the middle goes to the even one, the rest to the nearer one.
+  // Between two neighbors, the middle rounds to the even one and other values to the nearer one.
   for (uint16_t half = 0; half < 0x7BFF; ++half) {
     const float low = HalfToFloat(half), high = HalfToFloat(static_cast<uint16_t>(half + 1));
     const float middle = low + (high - low) / 2;

@@ -1,4 +1,4 @@
-// What is wrong with a record comes with its class, whichever part of the pipeline finds it.
+// A fault in a record has its class, whichever part of the pipeline finds it.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The row of one record under one feature; the error's message where it fails.
+// The row of one record with one feature, or the error's message.
 struct Made {
   std::string error;
   std::vector<std::byte> fixed;

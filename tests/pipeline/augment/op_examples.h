@@ -1,4 +1,4 @@
-// An example of every op of the schema, so that what holds for all of them can be tried on each.
+// Examples of every op of the schema, so that a test can try a law of all ops on each.
 #ifndef PENSTOCK_TESTS_PIPELINE_AUGMENT_OP_EXAMPLES_H_
 #define PENSTOCK_TESTS_PIPELINE_AUGMENT_OP_EXAMPLES_H_
 
@@ -16,24 +16,24 @@ struct OpExample {
     kLeavesNumbers,  // ends the image
     kWorksOnLabels,  // an integer
   };
-  std::string name;  // of the op
+  std::string name;  // the op's name
   std::string text;  // the fields in its braces
   Kind kind = kKeepsImage;
 };
 
-// An op's test says its examples with one of these at namespace scope: at least one for each op.
+// Adds the examples of an op. The op's test has one at namespace scope, with at least one example.
 struct OpExampleRegistration {
   OpExampleRegistration(std::initializer_list<OpExample> examples);
 };
 
-// All that the program's tests said.
+// All examples that the program's tests registered.
 const std::vector<OpExample>& OpExamples();
 
 // Names of all ops of the schema.
 std::vector<std::string> OpNames();
 
-// A job that decodes (unless the op does) images of any size, applies the op, and ends in numbers of a fixed size. An
-// op on labels works on an integer column. One feature: image/encoded, and image/class/label for such an op.
+// A job that decodes images of any size (unless the op does), applies the op, and ends in numbers of a fixed size. An
+// op on labels works on an integer column. The only feature is image/encoded, or image/class/label for an op on labels.
 v1::JobSpec ExampleJob(const OpExample& example);
 
 }  // namespace penstock

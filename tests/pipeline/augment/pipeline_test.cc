@@ -5,11 +5,14 @@
 
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
+#include "pipeline/image/formats/png.h"
 #include "tests/pipeline/augment/row_maker.h"
 #include "tests/pipeline/image/jpeg_maker.h"
+#include "tests/pipeline/image/png/png_maker.h"
 #include "tests/pipeline/image/reference.h"
 
 namespace penstock {
@@ -70,7 +73,7 @@ TEST(Pipeline, ScratchOfOtherRowsChangesNothing) {
   }
 }
 
-// The fused step against decoding everything, then running the ops on pixels: byte for byte.
+// Compares the fused step byte for byte with decoding everything and then running the ops on pixels.
 TEST(Pipeline, AWarmCacheOfDecodedImagesGivesTheBytesOfNone) {
   const std::string resizes[] = {"",
                                  "resize: OPENCV_LINEAR",
@@ -183,9 +186,58 @@ TEST(Pipeline, LenientRowsOfDamagedImagesAreFlagged) {
   const std::string cut = ImageRecord(photo.substr(0, photo.size() * 3 / 4));
   ASSERT_TRUE(pipeline->MakeRow(cut, {}, &row.slot, &scratch).ok());
   EXPECT_TRUE(row.slot.lenient);
-  EXPECT_FALSE(pipeline->MakeDecoded(cut, &scratch).ok());  // nothing damaged enters a cache
+  EXPECT_FALSE(pipeline->MakeDecoded(cut, &scratch).ok());  // damaged images do not enter a cache
   ASSERT_TRUE(pipeline->MakeRow(ImageRecord(photo), {}, &row.slot, &scratch).ok());
   EXPECT_FALSE(row.slot.lenient);
+}
+
+// A PNG with sound chunks, whose encoder wrote invalid data after the first rows.
+std::string PngWithWrongRowsBelow(uint32_t width, uint32_t height) {
+  std::string rows;
+  for (uint32_t y = 0; y < height; ++y) {
+    rows.push_back(y < height / 2 ? '\0' : '\7');  // no filter has number 7
+    for (uint32_t i = 0; i < 3 * width; ++i) rows.push_back(static_cast<char>(i * 5 + y * 3));
+  }
+  return WrapPng(PngHeader(width, height, 2, 8, false), ZlibStream(rows, 6), 4000);
+}
+
+TEST(Pipeline, DamageOutsideTheCropIsFoundInEachEpochWhereTheJobChecksWholeImages) {
+  const std::string crop =
+      "ops { decode_image { } } ops { random_resized_crop { height: 24 width: 24 scale_min: 0.02 scale_max: 0.2 } }";
+  const std::string check = "errors { policy: MASK check: WHOLE_IMAGE }";
+  const auto wanted = BuildPipeline(ImageJob(crop)), whole = BuildPipeline(ImageJob(crop + check));
+  EXPECT_EQ(wanted->fingerprint(), whole->fingerprint());
+  const std::string photo = Photo();
+  const std::pair<const char*, std::string> damaged[] = {
+      {"a JPEG that is cut off", photo.substr(0, photo.size() / 2)},
+      {"a PNG with rows of no filter", PngWithWrongRowsBelow(150, 120)},
+  };
+  RowScratch scratch;
+  const auto good = [&](const Pipeline& pipeline, const std::string& image, OwnedRow* row, uint64_t epoch) {
+    return pipeline.MakeRow(ImageRecord(image), {.epoch = epoch}, &row->slot, &scratch).ok();
+  };
+  OwnedRow row(wanted->schema()), same(wanted->schema());
+  for (const auto& [what, image] : damaged) {
+    int by_crop = 0, by_image = 0;
+    for (uint64_t epoch = 0; epoch < 60; ++epoch) {
+      by_crop += good(*wanted, image, &row, epoch);
+      by_image += good(*whole, image, &row, epoch);
+    }
+    EXPECT_GT(by_crop, 0) << what;
+    EXPECT_LT(by_crop, 60) << what;
+    EXPECT_EQ(by_image, 0) << what;
+  }
+  const std::vector<uint8_t> pixels = MakePixels(150, 120, 3, 4);
+  const std::string sound[] = {photo, MakeJpeg({.width = 90, .height = 140, .progressive = true}),
+                               *EncodePng({pixels.data(), 150, 120, 3, 450})};
+  for (const std::string& image : sound) {
+    for (uint64_t epoch = 0; epoch < 20; ++epoch) {
+      ASSERT_TRUE(good(*wanted, image, &row, epoch));
+      ASSERT_TRUE(good(*whole, image, &same, epoch));
+      EXPECT_EQ(row.memory, same.memory);
+      EXPECT_LE(scratch.held_bytes(), whole->ScratchBytes(ImageRecord(image)));
+    }
+  }
 }
 
 TEST(Pipeline, LimitsOfTheJobHold) {
@@ -212,7 +264,7 @@ TEST(Pipeline, ScratchIsBookedFromTheHeaderAndHonest) {
       ASSERT_TRUE(pipeline->MakeRow(record, {.epoch = draw}, &row.slot, &scratch).ok());
       EXPECT_LE(scratch.held_bytes(), booked);
     }
-    // Of the order of the image, not of the limits.
+    // Proportional to the image, not to the limits.
     EXPECT_LT(booked, size_t{2} << 20 | static_cast<size_t>(width * height * 12));
   }
 }

@@ -1,5 +1,5 @@
-// torchvision on Pillow images as judge of what each policy op does at a magnitude; where its pictures are not there,
-// what the ops must do to a generated image.
+// Compares each policy op at a magnitude with torchvision on Pillow images. Without those pictures it checks the ops on
+// a generated image.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,10 +34,10 @@ const std::map<std::string, PolicyOp>& Ops() {
   return *ops;
 }
 
-// Brightness and its like are named by their factor in the manifest.
+// The manifest lists brightness and similar ops by their factor.
 bool IsEnhance(PolicyOp op) { return op >= PolicyOp::kBrightness && op <= PolicyOp::kSharpness; }
 
-// The limits: the largest difference of a value, for ops that move nothing.
+// The largest permitted difference of a value, for ops that do not move pixels.
 int Tolerance(PolicyOp op) { return IsEnhance(op) || op == PolicyOp::kAutoContrast ? 1 : 0; }
 
 TEST(PolicyReference, WithoutPicturesTheOpsDoWhatTheirNamesSay) {
@@ -46,12 +46,12 @@ TEST(PolicyReference, WithoutPicturesTheOpsDoWhatTheirNamesSay) {
   EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kBrightness, 0}, WarpSampling::kNearest), in.rgb);
   const std::vector<uint8_t> inverted = MakePixelsOf(in, {PolicyOp::kInvert, 0}, WarpSampling::kNearest);
   EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kSolarize, 0}, WarpSampling::kNearest), inverted);
-  // int() cuts toward 0, and the picture moves to the right and down.
+  // int() rounds toward 0, and the picture moves to the right and down.
   const std::vector<uint8_t> moved = MakePixelsOf(in, {PolicyOp::kTranslateX, 3.9}, WarpSampling::kNearest);
   EXPECT_EQ(moved[3 * 3], in.rgb[0]);
   EXPECT_EQ(moved[0], 0);
   EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kTranslateY, -0.9}, WarpSampling::kNearest), in.rgb);
-  // A threshold between two numbers is the upper one.
+  // A threshold between two numbers acts as the upper one.
   EXPECT_EQ(MakePixelsOf(in, {PolicyOp::kSolarize, 99.5}, WarpSampling::kNearest),
             MakePixelsOf(in, {PolicyOp::kSolarize, 100}, WarpSampling::kNearest));
 }
@@ -95,7 +95,7 @@ TEST(PolicyReference, EveryOpIsTorchvisions) {
       EXPECT_LE(worst, Tolerance(op->second)) << name << ' ' << argument;
     }
   }
-  // All but Identity are there.
+  // The table has every op except Identity.
   EXPECT_EQ(pictures.size(), 14u);
 }
 

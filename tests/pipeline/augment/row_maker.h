@@ -1,4 +1,4 @@
-// Running a pipeline on records in tests.
+// Runs pipelines on records in tests.
 #ifndef PENSTOCK_TESTS_PIPELINE_AUGMENT_ROW_MAKER_H_
 #define PENSTOCK_TESTS_PIPELINE_AUGMENT_ROW_MAKER_H_
 
@@ -11,22 +11,22 @@
 
 namespace penstock {
 
-// A job from textproto. Ends the process when it does not parse.
+// Returns a job from textproto. Ends the process if the text does not parse.
 v1::JobSpec ParseJob(const std::string& text);
 
 // A job with features image (image/encoded) and label (image/class/label), and these ops.
 v1::JobSpec ImageJob(const std::string& ops);
 
-// A pipeline that must build.
+// Builds the pipeline. Ends the process if the build fails.
 std::unique_ptr<const Pipeline> BuildPipeline(const v1::JobSpec& job);
 
 // A record for ImageJob.
 std::string ImageRecord(std::string_view encoded, int64_t label = 7);
 
-// The pixels that decode_image and `ops`, which fix the image's size, make of a record for ImageJob.
+// Returns the pixels that decode_image and `ops` make of a record for ImageJob. `ops` must fix the image's size.
 std::vector<uint8_t> ImageAfter(const std::string& ops, const std::string& record);
 
-// A slot with memory of its own, filled with 0xCD.
+// A slot with its own memory, filled with 0xCD.
 struct OwnedRow {
   explicit OwnedRow(const RowSchema& schema);
   std::vector<std::vector<std::byte>> memory;

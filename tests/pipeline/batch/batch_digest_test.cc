@@ -13,7 +13,7 @@ namespace {
 
 TEST(BatchDigest, IsTheSha256OfTheDocumentedStream) {
   BatchDigest digest;
-  // SHA-256 of nothing.
+  // SHA-256 of no bytes.
   EXPECT_EQ(digest.Hex(), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   digest.BeginRow(1, 2, true);
   digest.AddFixed("abc");

@@ -1,4 +1,4 @@
-// Mixup and cutmix: the draws' laws, the arithmetic on rows, what a job may ask for.
+// Mixup and cutmix: the distributions of the draws, the arithmetic on rows, and the fields of a job.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ TEST(MixDraw, ABoxLiesInsideAndLambdaIsTheShareOutsideIt) {
   EXPECT_LT(empty, 100);
 }
 
-// Whoever changes a number here changes every run that mixes: raise kArithmeticVersion in augment/pipeline.cc.
+// A change to a number here changes every run that mixes: raise kArithmeticVersion in augment/pipeline.cc.
 TEST(MixDraw, GoldenValues) {
   const MixDraw mixup = DrawMix({.mixup_alpha = 0.2}, 17, 0, 0, 224, 224);
   EXPECT_EQ(mixup.lambda, 0.96797955301572458);
@@ -119,7 +119,7 @@ TEST(Blend, BytesAreRoundedToTheNearest) {
     const std::vector<uint8_t> x = a, y = b;
     Blend(DType::kUint8, a.size(), lambda, Bytes(a), Bytes(b));
     for (size_t i = 0; i < a.size(); ++i) {
-      // The weight has 15 bits: at most 2^-16 * 255 from the true value, beside the rounding.
+      // The weight has 15 bits: at most 2^-16 * 255 from the true value, plus the rounding.
       ASSERT_LE(std::abs(a[i] - (lambda * x[i] + (1 - lambda) * y[i])), 0.504) << lambda << " " << i;
       ASSERT_LE(std::abs(b[i] - (lambda * y[i] + (1 - lambda) * x[i])), 0.504) << lambda << " " << i;
     }

@@ -15,7 +15,7 @@ using Row = std::pair<std::vector<uint8_t>, std::vector<std::string>>;
 ColumnSpec Fixed(DType dtype, std::vector<int64_t> shape) { return {"c", dtype, false, std::move(shape), false}; }
 ColumnSpec Ragged() { return {"r", DType::kString, true, {}, false}; }
 
-// Shapes that images, masks, videos and what only looks like one of them have.
+// Shapes of images, masks and videos, and columns that only look like one of them.
 std::vector<RowSchema> Schemas() {
   return {
       {{}},
@@ -44,7 +44,7 @@ std::vector<Row> RandomRows(const RowSchema& schema, std::mt19937_64* random) {
 }
 
 struct Wire {
-  std::vector<uint8_t> coded;  // empty: as they are
+  std::vector<uint8_t> coded;  // empty: the rows are not coded
   std::vector<uint32_t> lengths;
   std::string plain;
 };
@@ -115,10 +115,10 @@ TEST(RowCoding, NoiseGoesAsItIs) {
   RowEncoder encoder(schema);
   encoder.Add(reinterpret_cast<const std::byte*>(noise.data()), {});
   EXPECT_EQ(encoder.Finish().bytes, nullptr);
-  EXPECT_EQ(encoder.Finish().bytes, nullptr);  // nothing was added
+  EXPECT_EQ(encoder.Finish().bytes, nullptr);  // no row was added
 }
 
-// What a hostile worker may send. (ASan and UBSan look on.)
+// Input from a hostile worker. ASan and UBSan check the memory accesses.
 TEST(RowCoding, DamagedBytesAndFalseLengthsAreRefused) {
   const RowSchema schema{{Fixed(DType::kUint8, {16, 16, 3}), Ragged()}};
   std::mt19937_64 random(4);
@@ -143,7 +143,7 @@ TEST(RowCoding, DamagedBytesAndFalseLengthsAreRefused) {
         wire.lengths.push_back(0xffffffff);
     }
     const auto rows = decoder.Decode(wire.coded, wire.lengths, kLimit);
-    if (rows.ok()) continue;  // a changed byte may be one of a literal
+    if (rows.ok()) continue;  // the changed byte may be part of a literal
     EXPECT_TRUE(absl::IsInvalidArgument(rows.status())) << rows.status();
     ++refused;
   }

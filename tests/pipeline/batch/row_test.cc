@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-// The numbers go over the wire and into saved files.
+// The wire and saved files contain these numbers.
 TEST(DType, NumbersAndNamesAreTheJobFiles) {
   const auto* names = v1::DataType_descriptor();
   for (int i = 0; i < names->value_count(); ++i) {
@@ -61,7 +61,7 @@ TEST(RowSchema, KnowsItsColumnsAndTheirFixedBytes) {
   schema.columns.push_back({"name", DType::kString, true, {}, true});
   EXPECT_EQ(schema.columns[0].Bytes(), 36u);
   EXPECT_EQ(schema.columns[1].Bytes(), 8u);
-  EXPECT_EQ(schema.columns[2].Bytes(), 16u);  // of one element
+  EXPECT_EQ(schema.columns[2].Bytes(), 16u);  // bytes of one element
   EXPECT_EQ(schema.columns[3].Bytes(), 0u);
   EXPECT_EQ(schema.FixedBytes(), 44u);
   EXPECT_EQ(schema.Find("boxes"), 2);

@@ -35,7 +35,7 @@ TEST(ByteCache, TheLimitIsExact) {
   EXPECT_TRUE(cache.Insert({1, 0}, Value(1000, 'a')));
   EXPECT_TRUE(cache.Insert({1, 1}, Value(1000, 'a')));
   EXPECT_TRUE(cache.HasRoomFor(std::string(1000, 'x').capacity()));
-  EXPECT_TRUE(cache.Insert({1, 2}, Value(1000, 'a')));  // fills it to the last byte
+  EXPECT_TRUE(cache.Insert({1, 2}, Value(1000, 'a')));  // fills the cache to the last byte
   EXPECT_EQ(cache.bytes(), cache.limit());
   EXPECT_FALSE(cache.HasRoomFor(0));
   EXPECT_FALSE(cache.Insert({1, 3}, Value(1, 'a')));
@@ -76,7 +76,7 @@ TEST(ByteCache, DroppingASpaceFreesItsBytesAndLeavesTheOthers) {
   EXPECT_EQ(cache.bytes(), 200 * ChargeOf(100));
   EXPECT_EQ(cache.Find({1, 5}), nullptr);
   EXPECT_NE(cache.Find({2, 5}), nullptr);
-  EXPECT_EQ(held->size(), 100u);  // a reader keeps what it holds
+  EXPECT_EQ(held->size(), 100u);  // a reader keeps its value after the eviction
 }
 
 TEST(ByteCache, WithoutALimitKeepsNothing) {

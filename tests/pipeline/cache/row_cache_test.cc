@@ -169,7 +169,7 @@ TEST(LentRows, TheLimitHoldsAndMoreThanAFileIsKept) {
   EXPECT_EQ(cache.bytes(), 0u);
 }
 
-// A trainer that reads a row whose stream has ended meanwhile is told of nothing.
+// A trainer may still read a row after its stream has ended, and receives no notification.
 TEST(LentRows, WhatWasLentStaysAsItIsAlsoWhenItsSpaceIsDropped) {
   const auto files = std::make_shared<LentFiles>();
   RowCache cache(8 << 20, files);
@@ -214,7 +214,7 @@ TEST(LentRows, ALowerLimitLeavesItsShareOfThemAndOfTheirHits) {
   const uint64_t rows = 3000;
   for (uint64_t k = 0; k < rows; ++k) ASSERT_TRUE(cache.Keep({1 + k % 2, 0, k}, Row(kLarge, 'a')));
   const uint64_t full = cache.bytes();
-  // What still has pages: the files that any row lies in.
+  // Bytes of the files that still have pages: those with at least one row.
   const auto held = [&] {
     std::map<const LentFile*, uint64_t> sizes;
     uint64_t sum = 0;
@@ -237,7 +237,7 @@ TEST(LentRows, ALowerLimitLeavesItsShareOfThemAndOfTheirHits) {
     EXPECT_NEAR(rate, part, 0.08);
     EXPECT_LE(held(), cache.limit() + (9 << 20)) << "what goes gives its memory back, but for one open file of each";
   }
-  // And it fills again.
+  // The cache fills again.
   cache.SetLimit(full);
   for (uint64_t k = 0; k < rows; ++k) cache.Keep({1 + k % 2, 0, k}, Row(kLarge, 'a'));
   EXPECT_EQ(cache.bytes(), full);

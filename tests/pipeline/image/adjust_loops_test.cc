@@ -1,4 +1,4 @@
-// The loops of adjust.h: every CPU target gives the scalar twin's bytes.
+// The loops of adjust.h: every CPU target gives the same bytes as the scalar loop.
 #include "pipeline/image/adjust_loops.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Pixels = std::vector<uint8_t>;
 
-// An image inside a larger one, of random bytes and size; `spread` of them around a middle.
+// A random image of random size inside a larger one. Its values are within `spread` around a middle.
 struct Sample {
   int width, height, channels;
   size_t stride;
@@ -35,7 +35,7 @@ class AdjustLoops : public ::testing::TestWithParam<int64_t> {
   void SetUp() override { hwy::SetSupportedTargetsForTest(GetParam()); }
   void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
 
-  // Vector against scalar, into another image and in place.
+  // Compares vector and scalar loops, into another image and in place.
   template <typename Vector, typename Scalar>
   void Compare(const Sample& sample, Vector vector, Scalar scalar) {
     Pixels wanted = sample.bytes, ours = sample.bytes, place = sample.bytes;
@@ -96,7 +96,7 @@ TEST_P(AdjustLoops, GiveTheScalarBytes) {
 }
 
 TEST_P(AdjustLoops, EveryLumaIsTheSame) {
-  // All red and green values against some blue ones.
+  // All red and green values with some blue ones.
   Pixels pixels;
   for (int r = 0; r < 256; ++r) {
     for (int g = 0; g < 256; ++g) {

@@ -1,4 +1,4 @@
-// torchvision on Pillow images as judge of color, contrast and sharpness; where its pictures are not there, laws on a
+// Compares color, contrast and sharpness with torchvision on Pillow images. Without those pictures it checks laws on a
 // generated image.
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-// False when the op is none of adjust.h's.
+// Returns false if the op is not in adjust.h.
 bool ApplyOp(const std::string& op, double argument, const ImageView& in, ImageTarget out) {
   const float factor = static_cast<float>(argument);
   if (op == "Brightness") {
@@ -46,7 +46,7 @@ bool ApplyOp(const std::string& op, double argument, const ImageView& in, ImageT
   return true;
 }
 
-// All are asked to be equal; the largest difference is printed for each op.
+// Prints the largest difference for each op. All pixels should be equal.
 TEST(AdjustReference, PixelsAreTorchvisionsOnPillowImages) {
   const auto folder = ReferenceFolder();
   if (!folder) {

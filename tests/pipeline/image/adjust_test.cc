@@ -99,7 +99,7 @@ TEST(Adjust, WhatIsAboutColorLeavesGrayAlone) {
 }
 
 TEST(Adjust, GrayAndColorAgreeValueByValue) {
-  // A gray image's result is that of the same gray in three channels.
+  // A gray image's result equals that of the same gray in three channels.
   const Pixels gray = Picture(1);
   Pixels rgb;
   for (const uint8_t value : gray) rgb.insert(rgb.end(), 3, value);
@@ -161,7 +161,7 @@ TEST(Adjust, EqualizeSpreadsAndAutocontrastStretches) {
     EXPECT_EQ(*std::min_element(out.begin(), out.end()), 0);
     EXPECT_EQ(*std::max_element(out.begin(), out.end()), 255);
   }
-  // One value only: nothing to spread.
+  // With only one value there is nothing to stretch.
   const Pixels flat(in.size(), 77);
   EXPECT_EQ(Apply([](auto& v, auto out) { Equalize(v, out); }, flat, 3), flat);
   EXPECT_EQ(Apply([](auto& v, auto out) { Autocontrast(v, out); }, flat, 3), flat);
@@ -186,12 +186,12 @@ TEST(Adjust, AddRoundsAndSaturates) {
   EXPECT_EQ(out, (Pixels{8, 96, 255, 255, 0, 255}));
 }
 
-// Convert.c's steps as they are written there, for every color of a grid and every hue.
+// The steps of Convert.c exactly as written there, for every color of a grid and every hue.
 struct Hsv {
   uint8_t h, s, v;
 };
 
-// rgb2hsv_row: float32 where it has float, double where a literal makes it one.
+// rgb2hsv_row: float32 where it has float, double where a literal makes the expression double.
 Hsv ToHsv(int r, int g, int b) {
   const int high = std::max(r, std::max(g, b)), low = std::min(r, std::min(g, b));
   if (high == low) return {0, 0, static_cast<uint8_t>(high)};
@@ -238,7 +238,7 @@ TEST(Adjust, TheHueIsThatOfPillowsConversion) {
   std::vector<uint8_t> colors;
   SampleRandom random(1, 2, 3);
   for (int i = 0; i < 3 * 200000; ++i) {
-    // Many equal channels and ends of the range among them.
+    // Includes many equal channels and ends of the range.
     const uint32_t draw = random.Below(8);
     const uint8_t any = static_cast<uint8_t>(random.Below(256));
     colors.push_back(draw == 0 ? 0 : draw == 1 ? 255 : draw == 2 && !colors.empty() ? colors.back() : any);

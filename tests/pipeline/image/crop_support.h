@@ -1,4 +1,4 @@
-// Crops of JPEGs, and whether two files give the same ones.
+// Crops of JPEGs, and a comparison of two files' crops.
 #ifndef PENSTOCK_TESTS_PIPELINE_IMAGE_CROP_SUPPORT_H_
 #define PENSTOCK_TESTS_PIPELINE_IMAGE_CROP_SUPPORT_H_
 
@@ -14,7 +14,7 @@
 
 namespace penstock {
 
-// What a decode gave: pixels only where it was good (or lenient).
+// Result of a decode. It has pixels only if the status is good (or lenient).
 struct DecodedCrop {
   absl::Status status;
   bool damaged = false;
@@ -52,7 +52,7 @@ inline std::string ToString(const Rect& rect) {
          std::to_string(rect.height);
 }
 
-// The same file with its tile table renamed, so that nobody knows it: what the plain path makes of it.
+// The same file with its tile table renamed, so that no reader recognizes it: decoders use the plain path.
 inline std::string HideTable(std::string bytes) {
   for (size_t at = 0; (at = bytes.find(std::string_view("PSTILES\0", 8), at)) != std::string::npos;) bytes[at] = 'x';
   return bytes;

@@ -160,7 +160,7 @@ TEST(FillRect, RandomBytesAreUniform) {
   for (const uint8_t value : pixels) ++count[value];
   double chi = 0;
   for (const int c : count) chi += (c - 256.0) * (c - 256.0) / 256;
-  EXPECT_LT(chi, 350);  // 255 degrees of freedom: passed by one in 30,000
+  EXPECT_LT(chi, 350);  // 255 degrees of freedom: one in 30,000 exceeds it
 }
 
 TEST(FillGrid, QuarterTurnsOfASquareTurnTheGrid) {

@@ -5,8 +5,11 @@
 #include <zlib.h>
 
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
 namespace penstock {
@@ -61,7 +64,7 @@ std::string Big4(size_t number) {
 
 std::string Chunk(const std::string& type, const std::string& data) { return Big4(data.size()) + type + data + "crc?"; }
 
-// The orientation of a PNG with these chunks before its picture, or behind it.
+// The orientation of a PNG with these chunks before or after its picture.
 int PngOrientationOf(const std::string& chunks, bool behind = false) {
   const std::string start("\x89PNG\r\n\x1A\n\0\0\0\x0DIHDR\0\0\x01\x2C\0\0\0\xC8\x08\x06\0\0\0crc?", 33);
   const std::string picture = Chunk("IDAT", "some bytes");
@@ -101,7 +104,7 @@ TEST(ProbeImage, ReadsAPngsOrientationWhereverItStands) {
                          behind),
         7);
   }
-  // EXIF has the first word, then the raw profile; XMP has it only where neither has the tag.
+  // EXIF has precedence, then the raw profile. XMP counts only if neither has the tag.
   const std::string xmp = Chunk("tEXt", key + "tiff:Orientation=\"2\""), plain_exif = Chunk("eXIf", "II*");
   EXPECT_EQ(PngOrientationOf(xmp), 2);
   EXPECT_EQ(PngOrientationOf(xmp + Chunk("eXIf", Tiff(4))), 4);
@@ -109,12 +112,12 @@ TEST(ProbeImage, ReadsAPngsOrientationWhereverItStands) {
   EXPECT_EQ(PngOrientationOf(xmp + plain_exif), 2);
   EXPECT_EQ(PngOrientationOf(xmp + Chunk("tEXt", profile + RawProfile(Tiff(4)))), 4);
   EXPECT_EQ(PngOrientationOf(plain_exif + Chunk("tEXt", profile + RawProfile(Tiff(4)))), 1);
-  // What is none.
+  // Invalid orientations.
   EXPECT_EQ(PngOrientationOf(Chunk("tEXt", profile + "no lines")), 1);
   EXPECT_EQ(PngOrientationOf(Chunk("zTXt", profile + kZero + "no zlib")), 1);
   EXPECT_EQ(PngOrientationOf(Chunk("iTXt", key)), 1);
   EXPECT_EQ(PngOrientationOf(Chunk("tEXt", "Comment" + kZero + "tiff:Orientation=\"2\"")), 1);
-  // A text that would be huge: what comes first in it counts.
+  // A huge text: the beginning counts.
   EXPECT_EQ(PngOrientationOf(Chunk("zTXt", key + kZero + Deflated("tiff:Orientation>3" + std::string(50 << 20, 'x')))),
             3);
 }
@@ -173,7 +176,7 @@ TEST(ProbeImage, ReadsTheOtherFormats) {
   ASSERT_TRUE(ProbeImage(webp).ok());
   EXPECT_EQ(ProbeImage(webp)->width, 16);
   EXPECT_EQ(ProbeImage(webp)->height, 32);
-  // The frame reaches beyond the screen.
+  // The frame extends beyond the screen.
   const std::string gif("GIF89a\x05\0\x04\0\0\0\0,\x03\0\x01\0\x04\0\x02\0\0\x02", 24);
   ASSERT_TRUE(ProbeImage(gif).ok()) << ProbeImage(gif).status();
   EXPECT_EQ(ProbeImage(gif)->width, 7);
@@ -187,8 +190,48 @@ TEST(ProbeImage, SaysWhatItSawInstead) {
   EXPECT_THAT(std::string(ProbeImage("").status().message()), HasSubstr("no bytes"));
   EXPECT_THAT(std::string(ProbeImage("GIF89a").status().message()), HasSubstr("before its first frame"));
   EXPECT_THAT(std::string(ProbeImage("GIF90a").status().message()), HasSubstr("47 49 46"));
-  EXPECT_THAT(std::string(ProbeImage(std::string("II*\0", 4)).status().message()), HasSubstr("TIFF"));
   EXPECT_FALSE(ProbeImage("\xFF\xD8\xFF\xD9").ok());
+}
+
+TEST(ProbeImage, NamesFormatsThatAreNotRead) {
+  using namespace std::string_view_literals;
+  const std::pair<std::string_view, const char*> files[] = {
+      {"II*\0\x08\0\0\0"sv, "a TIFF"},
+      {"MM\0*\0\0\0\x08"sv, "a TIFF"},
+      {"\0\0\0\x0CjP  \r\n\x87\n\0\0\0\x14"
+       "ftypjp2 \0\0\0\0jp2 "sv,
+       "a JPEG 2000"},
+      {"\xFF\x4F\xFF\x51\0\x2F"sv, "a JPEG 2000"},
+      {"\0\0\0\x0CJXL \r\n\x87\n"sv, "a JPEG XL"},
+      {"\xFF\x0A\xFA\x1F"sv, "a JPEG XL"},
+      {"\0\0\0\x18"
+       "ftypheic\0\0\0\0mif1heic"sv,
+       "a HEIC"},
+      {"\0\0\0\x1C"
+       "ftypmif1\0\0\0\0mif1miafheix"sv,
+       "a HEIC"},
+      {"\0\0\0\x1C"
+       "ftypavif\0\0\0\0avifmif1miaf"sv,
+       "an AVIF"},
+      {"\0\0\0\x1C"
+       "ftypmif1\0\0\0\0mif1avifmiaf"sv,
+       "an AVIF"},
+      {"P6\n2 2\n255\n............"sv, "a PPM"},
+      {"P3 2 2 255 1 2 3"sv, "a PPM"},
+      {"P5\n# a comment\n2 2\n255\n...."sv, "a PGM"},
+      {"P4\n8 1\n."sv, "a PBM"},
+      {"P7\nWIDTH 2\n"sv, "a PAM"},
+  };
+  for (const auto& [bytes, name] : files) {
+    EXPECT_EQ(std::string(ProbeImage(bytes).status().message()),
+              absl::StrCat("the image is ", name, ", which is not read; convert it to PNG or JPEG"));
+    for (size_t length = 0; length < bytes.size(); ++length) EXPECT_FALSE(ProbeImage(bytes.substr(0, length)).ok());
+  }
+  for (const std::string_view other : {"P8\n2 2\n255\n"sv, "P6x"sv,
+                                       "\0\0\0\x18"
+                                       "ftypisom\0\0\0\0isommp42"sv}) {
+    EXPECT_THAT(std::string(ProbeImage(other).status().message()), HasSubstr("not a JPEG, PNG, WebP, BMP or GIF"));
+  }
 }
 
 TEST(CheckLimits, NamesSizeAndLimit) {

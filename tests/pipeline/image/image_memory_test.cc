@@ -1,6 +1,6 @@
-// Memory for one image is what its header justifies: the functions that book it beforehand are upper bounds of what
-// is really allocated, by us, libjpeg, libspng and libwebp together. (The fuzz target image holds hostile files
-// against the same bounds.)
+// The memory for one image is in proportion to its header: the functions that book it are upper bounds of the actual
+// allocations of our code, libjpeg, libspng and libwebp together. The fuzz target `image` checks hostile files against
+// the same bounds.
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -25,7 +25,7 @@ struct Size {
   int width, height;
 };
 
-// Narrow, wide, tall, and one whose coefficients are large.
+// Narrow, wide and tall sizes, and one with many coefficients.
 constexpr Size kSizes[] = {{1, 1}, {17, 9}, {320, 240}, {2000, 24}, {24, 2000}, {500, 375}};
 
 std::vector<JpegRecipe> RecipesOf(const Size& size) {
@@ -104,7 +104,7 @@ TEST(ImageMemory, OtherFormatsTakeAtMostWhatTheirHeadersJustify) {
   }
 }
 
-// Every kind of every format, and what is wrong with some of them.
+// Every kind of every format, some of them with faults.
 TEST(ImageMemory, OddAndBrokenFilesTakeNoMore) {
   int files = 0;
   for (const std::string& name : ListFolder("tests/fuzz/image/seeds")) {

@@ -1,5 +1,5 @@
-// JPEG files of every kind for the tests, made with libjpeg: smooth color with noise, so that each row and column
-// of blocks differs.
+// Makes JPEG files of every kind for the tests with libjpeg: smooth color with noise, so that each row and column of
+// blocks differs.
 #ifndef PENSTOCK_TESTS_PIPELINE_IMAGE_JPEG_MAKER_H_
 #define PENSTOCK_TESTS_PIPELINE_IMAGE_JPEG_MAKER_H_
 

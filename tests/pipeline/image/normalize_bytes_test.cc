@@ -9,9 +9,9 @@
 namespace penstock {
 namespace {
 
-// All 256 bytes in every channel and lane; sizes on both sides of the vectors' steps; exact allocations.
+// All 256 bytes in every channel and lane, sizes on both sides of the vectors' steps, and exact allocations.
 TEST(NormalizeBytes, EveryVectorTargetGivesTheScalarBits) {
-  // Usual statistics; then values that become halves' subnormals, infinities, both signs.
+  // Usual statistics, then values that become halves' subnormals, infinities and both signs.
   const struct {
     float scale, mean, std;
   } kKinds[] = {{1.0f / 255.0f, 0.485f, 0.229f}, {1.0f, 127.0f, 1e6f},    {1e-4f, 0.005f, 900.0f},

@@ -12,7 +12,7 @@ TEST(Orientation, PartsOfTheUprightImageComeFromTheirPartOfTheStored) {
   std::vector<uint8_t> stored(15);
   for (size_t i = 0; i < 15; ++i) stored[i] = static_cast<uint8_t>(i);
   const ImageView view{stored.data(), width, height, 1, 5};
-  // The corners of the upright image, by EXIF's table.
+  // The corners of the upright image, according to EXIF's table.
   const uint8_t top_left[9] = {0, 0, 4, 14, 10, 0, 10, 14, 4};
   const uint8_t top_right[9] = {0, 4, 0, 10, 14, 10, 0, 4, 14};
   for (int orientation = 1; orientation <= 8; ++orientation) {

@@ -54,7 +54,7 @@ std::string MakeGif(int width, int height, uint32_t seed) {
   AppendNumber(&bytes, static_cast<uint32_t>(height), 2);
   bytes.push_back('\0');
   bytes.push_back(8);
-  // Codes of 9 bits throughout: a clear code comes before the table needs more.
+  // All codes have 9 bits: a clear code precedes the growth of the table.
   std::string data;
   uint32_t window = 0;
   int held = 0;

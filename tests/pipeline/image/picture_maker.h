@@ -1,4 +1,4 @@
-// Small files of the formats other than JPEG, of MakePixels' pixels. (PNG: EncodePng.)
+// Small files of formats other than JPEG, with the pixels of MakePixels. EncodePng makes PNG.
 #ifndef PENSTOCK_TESTS_PIPELINE_IMAGE_PICTURE_MAKER_H_
 #define PENSTOCK_TESTS_PIPELINE_IMAGE_PICTURE_MAKER_H_
 
@@ -7,10 +7,10 @@
 
 namespace penstock {
 
-// 24 bits a pixel; MakePixels(width, height, 3, seed).
+// Returns MakePixels(width, height, 3, seed) with 24 bits per pixel.
 std::string MakeBmp(int width, int height, uint32_t seed);
 
-// MakePixels(width, height, 1, seed) as colors of a palette of grays: color i is 255 - i.
+// Returns MakePixels(width, height, 1, seed) as colors of a gray palette: color i is 255 - i.
 std::string MakeGif(int width, int height, uint32_t seed);
 
 struct WebpRecipe {
@@ -20,7 +20,7 @@ struct WebpRecipe {
   int method = 4;      // 0 to 6
   uint32_t seed = 1;
 };
-// MakePixels(width, height, channels, seed), by libwebp.
+// Returns MakePixels(width, height, channels, seed), compressed by libwebp.
 std::string MakeWebp(int width, int height, const WebpRecipe& recipe);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// The reference data of other programs, where PENSTOCK_REFERENCE_DATA names a folder of it.
+// The reference data of other programs, if PENSTOCK_REFERENCE_DATA names its folder.
 #ifndef PENSTOCK_TESTS_PIPELINE_IMAGE_REFERENCE_H_
 #define PENSTOCK_TESTS_PIPELINE_IMAGE_REFERENCE_H_
 
@@ -13,19 +13,19 @@
 
 namespace penstock {
 
-// The folder, or nothing.
+// Returns the folder, or nullopt.
 std::optional<std::string> ReferenceFolder();
 
-// A JSON object from a file. Ends the process when it is none.
+// Reads a JSON object from a file. Ends the process if the file is not one.
 google::protobuf::Struct ReadJson(const std::string& path);
 
-// The whole file. Ends the process when it is not there.
+// Reads the whole file. Ends the process if it does not exist.
 std::string ReadBytes(const std::string& path);
 
-// Names of the files in a folder, sorted.
+// Returns the sorted names of the files in a folder.
 std::vector<std::string> ListFolder(const std::string& path);
 
-// The pixels of a PNG file as RGB. Ends the process when it is none.
+// The pixels of a PNG file as RGB. Reading ends the process if the file is no PNG.
 struct RgbImage {
   int width = 0, height = 0;
   std::vector<uint8_t> rgb;
@@ -33,7 +33,7 @@ struct RgbImage {
 };
 RgbImage ReadPng(const std::string& path);
 
-// SHA-256 in lower-case hexadecimal.
+// Returns SHA-256 in lower-case hexadecimal.
 std::string Sha256(std::string_view bytes);
 inline std::string Sha256(const std::vector<uint8_t>& bytes) {
   return Sha256(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));

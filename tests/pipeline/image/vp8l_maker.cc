@@ -13,25 +13,25 @@ class BitWriter {
       if ((value >> i & 1) != 0) bytes_.back() = static_cast<char>(bytes_.back() | 1 << (count_ % 8));
     }
   }
-  // A code of one symbol, which then takes no bits.
+  // Writes a code of one symbol, whose occurrences need no bits.
   void PutSingle(uint32_t symbol) {
     Put(1, 1);  // simple
     Put(0, 1);  // one symbol
     Put(1, 1);  // of 8 bits
     Put(symbol, 8);
   }
-  // A code of 256 symbols of 8 bits each.
+  // Writes a code of 256 symbols of 8 bits each.
   void PutFlat() {
     Put(0, 1);
     // The order of code lengths: 17, 18, 0, 1, ..., 5, 16, 6, 7, 8. Only 8 occurs.
     Put(12 - 4, 4);
     for (int i = 0; i < 11; ++i) Put(0, 3);
     Put(1, 3);
-    Put(1, 1);  // for so many symbols:
+    Put(1, 1);  // followed by the number of symbols:
     Put(3, 3);
     Put(256 - 2, 8);
   }
-  // A symbol of it: codes are read from their most significant bit on.
+  // Writes a symbol of PutFlat's code. Readers take a code from its most significant bit on.
   void PutFlatSymbol(uint32_t symbol) {
     for (int bit = 7; bit >= 0; --bit) Put(symbol >> bit & 1, 1);
   }
@@ -61,7 +61,7 @@ std::string MakeVp8l(const Vp8lRecipe& recipe) {
     bits.Put(0, 1);  // no color cache
     for (int code = 0; code < 5; ++code) bits.PutSingle(0);
   }
-  bits.Put(0, 1);  // no more transforms
+  bits.Put(0, 1);  // no further transforms
   bits.Put(recipe.cache_bits > 0 ? 1 : 0, 1);
   if (recipe.cache_bits > 0) bits.Put(static_cast<uint32_t>(recipe.cache_bits), 4);
   bits.Put(1, 1);  // a map of groups

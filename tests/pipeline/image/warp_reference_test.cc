@@ -1,5 +1,5 @@
-// torchvision on Pillow images as judge of warps; where its pictures are not there, the maps on a generated image
-// against each other.
+// Compares warps with torchvision on Pillow images. Without those pictures it compares the maps with each other on a
+// generated image.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Warps against the plain formula in double, and laws of their maps.
+// Compares warps with the plain formula in double, and checks laws of their maps.
 #include "pipeline/image/warp.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ constexpr uint8_t kFill[3] = {11, 22, 33};
 
 Picture RunWarp(const Picture& in, const WarpMap& map, WarpSampling sampling, int width = 0, int height = 0) {
   Picture out{width != 0 ? width : in.width, height != 0 ? height : in.height, in.channels, {}};
-  // Rows apart, and a border that must stay.
+  // The rows are not adjacent, and the border must not change.
   const size_t row = static_cast<size_t>(out.width * out.channels), stride = row + 5;
   std::vector<uint8_t> memory(stride * static_cast<size_t>(out.height) + 1, 77);
   Warp(in.view(), map, sampling, kFill, out.width, out.height, {memory.data(), stride});
@@ -122,7 +122,7 @@ TEST(Warp, BilinearIsWithinOneOfThePlainFormula) {
         const Picture plain = Plain(in, map, WarpSampling::kBilinear, 103, 67);
         int unlike = 0;
         for (size_t i = 0; i < ours.pixels.size(); ++i) unlike += std::abs(ours.pixels[i] - plain.pixels[i]) > 1;
-        // A source on the very border may fall inside or outside by the last bit.
+        // A source exactly on the border may be inside or outside, by the last bit.
         EXPECT_LE(unlike, 3) << width << " x " << height << " map " << map.k[0] << " " << map.k[1];
       }
     }
@@ -140,6 +140,43 @@ TEST(Warp, TheIdentityAndWholeShiftsChangeNoPixel) {
         for (int c = 0; c < 3; ++c) ASSERT_EQ(moved.at(x, y, c), inside ? in.at(x - 6, y + 4, c) : kFill[c]);
       }
     }
+  }
+}
+
+// A source that is a pixel's center in exact arithmetic has that pixel, whatever the last bits of its computation are.
+TEST(Warp, BilinearIsExactWhereCoordinatesAreWhole) {
+  constexpr int kWidth = 41, kHeight = 31;
+  const double w = kWidth, h = kHeight;
+  std::vector<WarpMap> maps = {ShearMap(0.1, 0),
+                               ShearMap(0, -0.3),
+                               AffineMap({.scale = 3}, kWidth, kHeight),
+                               AffineMap({.scale = 0.7}, kWidth, kHeight),
+                               AffineMap({.degrees = 45, .translate_x = 3}, kWidth, kHeight),
+                               PerspectiveMap({0, 0, w, 0, w, h, 0, h}, {0, 0, w, 3, w, h - 3, 0, h})};
+  for (int tenths = 1; tenths < 3600; tenths += 7) maps.push_back(RotateMap(tenths / 10.0, kWidth, kHeight));
+  for (const int channels : {1, 3}) {
+    const Picture in = Make(kWidth, kHeight, channels);
+    int whole = 0;
+    for (const WarpMap& map : maps) {
+      const Picture out = RunWarp(in, map, WarpSampling::kBilinear);
+      const auto& k = map.k;
+      for (int y = 0; y < kHeight; ++y) {
+        for (int x = 0; x < kWidth; ++x) {
+          const double z = k[6] * (x + 0.5) + k[7] * (y + 0.5) + 1;
+          const double u = (k[0] * (x + 0.5) + k[1] * (y + 0.5) + k[2]) / z - 0.5;
+          const double v = (k[3] * (x + 0.5) + k[4] * (y + 0.5) + k[5]) / z - 0.5;
+          const double from_x = std::nearbyint(u), from_y = std::nearbyint(v);
+          if (std::fabs(u - from_x) > 1e-9 || std::fabs(v - from_y) > 1e-9) continue;
+          if (from_x < 0 || from_x >= kWidth || from_y < 0 || from_y >= kHeight) continue;
+          ++whole;
+          for (int c = 0; c < channels; ++c) {
+            ASSERT_EQ(out.at(x, y, c), in.at(static_cast<int>(from_x), static_cast<int>(from_y), c))
+                << x << ", " << y << " of map " << k[0] << " " << k[1];
+          }
+        }
+      }
+    }
+    EXPECT_GT(whole, 1500);
   }
 }
 
@@ -174,7 +211,7 @@ TEST(WarpMap, ShearsAreAffinesAboutTheUpperLeftCorner) {
   };
   close(AffineMap({.shear_x_degrees = degrees, .center_given = true}, 50, 40), ShearMap(0.3, 0));
   close(AffineMap({.shear_y_degrees = degrees, .center_given = true}, 50, 40), ShearMap(0, 0.3));
-  // A rotation by affine is clockwise, by rotate counter-clockwise.
+  // AffineMap() turns clockwise, RotateMap() counter-clockwise.
   close(AffineMap({.degrees = -25}, 50, 40), RotateMap(25, 50, 40));
 }
 

@@ -7,6 +7,7 @@
 #include "pipeline/image/jpeg/jpeg_decoder.h"
 #include "pipeline/import/bake_source.h"
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/base/temp_dir.h"
 #include "tests/pipeline/import/import_testing.h"
 #include "tests/support/test_dataset.h"
@@ -17,14 +18,14 @@ namespace {
 using ::testing::HasSubstr;
 
 std::shared_ptr<const LoadJob> Load(const TestDataset& set) {
-  const auto dataset = OpenDataset(set.job, set.roots, "", 1);
+  const auto dataset = OpenDataset(LocalFiles(), set.job, set.roots, "", 1);
   EXPECT_TRUE(dataset.ok()) << dataset.status();
   const auto job = LoadJob::Create(set.job, *dataset);
   EXPECT_TRUE(job.ok()) << job.status();
   return *job;
 }
 
-// All columns of a row, one behind the other.
+// All columns of a row, concatenated.
 std::string RowBytes(const LocalBatch& batch, size_t i) {
   std::string bytes;
   for (size_t c = 0; c < batch.schema().columns.size(); ++c) {
@@ -33,7 +34,7 @@ std::string RowBytes(const LocalBatch& batch, size_t i) {
   return bytes;
 }
 
-// The job's rows as trainers get them: row of (epoch, record number in the files' order).
+// The job's rows as trainers receive them, by epoch and record number in the files' order.
 std::map<std::pair<uint64_t, uint64_t>, std::string> RowsOf(v1::JobSpec job, const std::vector<DataRoot>& roots,
                                                             uint64_t first_epoch, uint64_t epochs) {
   std::map<std::pair<uint64_t, uint64_t>, std::string> rows;
@@ -42,7 +43,7 @@ std::map<std::pair<uint64_t, uint64_t>, std::string> RowsOf(v1::JobSpec job, con
   options.threads = 2;
   options.start.epoch = first_epoch;
   options.epochs = epochs;
-  const auto reader = LocalReader::Open(job, roots, options);
+  const auto reader = LocalReader::Open(LocalFiles(), job, roots, options);
   EXPECT_TRUE(reader.ok()) << reader.status();
   for (;;) {
     const auto batch = (*reader)->Next();
@@ -58,7 +59,7 @@ std::map<std::pair<uint64_t, uint64_t>, std::string> RowsOf(v1::JobSpec job, con
   return rows;
 }
 
-// Writes the rows and opens the job that reads them.
+// Writes the rows and returns the job that reads them.
 v1::JobSpec Bake(const TestDataset& set, const BakeOptions& options, const std::string& folder, int threads = 2) {
   const auto source = BakeSource::Create(Load(set), options);
   EXPECT_TRUE(source.ok()) << source.status();
@@ -80,7 +81,7 @@ TEST(Bake, RawRowsAreTheJobsRowsOfEachEpoch) {
   const v1::JobSpec baked = Bake(set, {.variants = 3, .epoch = 2}, out.File("baked"));
   const auto expected = RowsOf(set.job, set.roots, 2, 3);
   ASSERT_EQ(expected.size(), 42u);
-  // Without ops every epoch has the same rows; record v * 14 + r is variant v of record r.
+  // Without ops every epoch has the same rows. Record v * 14 + r is variant v of record r.
   const auto rows = RowsOf(baked, {{"local", "/"}}, 0, 1);
   ASSERT_EQ(rows.size(), 42u);
   for (const auto& [key, row] : expected) EXPECT_EQ(rows.at({0, (key.first - 2) * 14 + key.second}), row);

@@ -1,4 +1,4 @@
-// What the tests of import/ share: reading folders of shards back.
+// Helpers of the tests of import/: they read folders of shards.
 #ifndef PENSTOCK_TESTS_PIPELINE_IMPORT_IMPORT_TESTING_H_
 #define PENSTOCK_TESTS_PIPELINE_IMPORT_IMPORT_TESTING_H_
 
@@ -20,7 +20,7 @@
 
 namespace penstock {
 
-// All files of a folder but the state, name -> content.
+// Returns the content of every file of a folder except the state, by name.
 inline std::map<std::string, std::string> FilesOf(const std::string& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -33,7 +33,7 @@ inline std::map<std::string, std::string> FilesOf(const std::string& folder) {
   return files;
 }
 
-// The records of all shards of a folder, in order; every CRC is checked.
+// Returns the records of all shards of a folder in order. Checks every CRC.
 inline std::vector<std::string> RecordsOf(const std::string& folder) {
   std::vector<std::string> records;
   for (const auto& [name, content] : FilesOf(folder)) {
@@ -57,7 +57,7 @@ inline std::vector<std::string> RecordsOf(const std::string& folder) {
   return records;
 }
 
-// A feature's only value; nullopt where the record has no such key.
+// Returns a feature's only value, or nullopt if the record has no such key.
 template <typename T>
 std::optional<T> FeatureOf(const std::string& record, const std::string& key) {
   constexpr FeatureKind kKind = std::is_same_v<T, std::string> ? FeatureKind::kBytes
@@ -74,7 +74,7 @@ std::optional<T> FeatureOf(const std::string& record, const std::string& key) {
   if constexpr (std::is_same_v<T, int64_t>) return parsed[0].ints.at(0);
 }
 
-// The records that a source makes, one after the other; each must be made.
+// Returns all records of a source in order. Ends the process if one fails.
 inline std::vector<std::string> MakeAll(const RecordSource& source) {
   std::vector<std::string> records;
   const auto maker = source.NewMaker();

@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Storage whose answers a test gives.
+// Storage whose answers the test gives.
 class Far {
  public:
   ItemsAhead::Bring bring() {
@@ -32,7 +32,7 @@ class Far {
     for (const auto& [item, done] : calls_) items.push_back(item);
     return items;
   }
-  // Of the earliest call that was not answered.
+  // Answers the earliest open call.
   void Answer(absl::Status status = absl::OkStatus()) {
     std::pair<uint64_t, CallDone<BroughtItem>> call;
     {

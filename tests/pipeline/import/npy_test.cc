@@ -6,6 +6,7 @@
 #include "pipeline/augment/check_pipeline.h"
 #include "pipeline/import/npy_source.h"
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/base/temp_dir.h"
 #include "tests/pipeline/import/import_testing.h"
 #include "tests/pipeline/import/npy_testing.h"
@@ -94,12 +95,12 @@ TEST(NpyLabels, AreIntegersOfAnyKind) {
   EXPECT_THAT(std::string(ReadNpyLabels(dir.File("l.npy")).status().message()), HasSubstr("one number in each row"));
 }
 
-// Writes the arrays and reads them back with the job that JobText gives, in order.
+// Writes the arrays and reads them with the job of JobText, in order.
 std::vector<std::string> RoundTrip(const TempDir& dir, std::vector<std::string> names, std::vector<int64_t> labels,
                                    RowSchema* schema, std::vector<int64_t>* labels_back) {
   std::vector<std::unique_ptr<const NpyFile>> files;
   for (const std::string& name : names) files.push_back(*NpyFile::Open(dir.File(name)));
-  const auto source = NpySource::Create(std::move(files), std::move(labels), "data");
+  const auto source = NpySource::Create({"data", std::move(files)}, std::move(labels));
   EXPECT_TRUE(source.ok()) << source.status();
   ShardSetOptions options;
   options.folder = dir.File("out");
@@ -113,7 +114,7 @@ std::vector<std::string> RoundTrip(const TempDir& dir, std::vector<std::string> 
   job.mutable_batch()->set_size(1);
   LocalReaderOptions one_thread;
   one_thread.threads = 1;
-  const auto reader = LocalReader::Open(job, {{"local", "/"}}, one_thread);
+  const auto reader = LocalReader::Open(LocalFiles(), job, {{"local", "/"}}, one_thread);
   EXPECT_TRUE(reader.ok()) << reader.status();
   std::vector<std::string> rows;
   *schema = (*reader)->job().pipeline().schema();
@@ -148,7 +149,7 @@ TEST(NpySource, TheJobReadsTheRowsBack) {
   EXPECT_EQ(schema.columns[1].name, "label");
 }
 
-// MNIST's shape: gray images, which ops on images take.
+// MNIST's shape: gray images, which image ops accept.
 TEST(NpySource, BytesOfHeightByWidthAreGrayImages) {
   TempDir dir;
   const std::string data = Bytes(size_t{3} * 4 * 5);
@@ -196,11 +197,11 @@ TEST(NpySource, ArraysAndLabelsMustFit) {
     std::vector<std::unique_ptr<const NpyFile>> files;
     files.push_back(*NpyFile::Open(dir.File("a.npy")));
     files.push_back(*NpyFile::Open(dir.File(other)));
-    EXPECT_THAT(std::string(NpySource::Create(std::move(files), {}, "data").status().message()), HasSubstr(other));
+    EXPECT_THAT(std::string(NpySource::Create({"data", std::move(files)}, {}).status().message()), HasSubstr(other));
   }
   std::vector<std::unique_ptr<const NpyFile>> files;
   files.push_back(*NpyFile::Open(dir.File("a.npy")));
-  EXPECT_THAT(std::string(NpySource::Create(std::move(files), {1, 2}, "data").status().message()),
+  EXPECT_THAT(std::string(NpySource::Create({"data", std::move(files)}, {1, 2}).status().message()),
               HasSubstr("2 labels for 4 rows"));
 }
 

@@ -1,4 +1,4 @@
-// Arrays and archives of them, byte by byte.
+// Arrays and archives of arrays, byte by byte.
 #ifndef PENSTOCK_TESTS_PIPELINE_IMPORT_NPY_TESTING_H_
 #define PENSTOCK_TESTS_PIPELINE_IMPORT_NPY_TESTING_H_
 
@@ -31,12 +31,12 @@ inline std::string Bytes(size_t count) {
   return bytes;
 }
 
-// An archive as Python's zipfile writes it, with whatever a test wants to be wrong.
+// An archive as Python's zipfile writes it, with the faults that a test asks for.
 class ZipMaker {
  public:
   struct Options {
     bool deflate = false;
-    bool zip64 = false;  // as numpy.savez: sizes in the extra fields
+    bool zip64 = false;  // as numpy.savez does: sizes in the extra fields
     uint16_t method = 0, flags = 0;
     uint32_t crc_xor = 0;
   };

@@ -53,12 +53,12 @@ TEST_F(NpzTest, StoredAndDeflatedArraysAreRead) {
     }
     EXPECT_THAT(npz->labels, ElementsAre(5, 6, 7));
     EXPECT_THAT(npz->left_out, IsEmpty());
-    // What is unpacked has no name.
+    // Unpacked data has no name.
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir_.path()), {}), 1);
   }
 }
 
-// An array may end where a piece of what is inflated ends, and the compressed data with it.
+// An array may end where a piece of inflated data ends, together with the compressed data.
 TEST_F(NpzTest, DeflatedArraysOfEverySizeAreRead) {
   constexpr size_t kPiece = 256 << 10;
   const size_t header = Npy("|u1", "1, 1000000", "").size();
@@ -99,13 +99,48 @@ TEST_F(NpzTest, ArraysAreFoundByTheirUsualNamesOrThoseGiven) {
   npz = Open("pictures", "numbers.npy");
   ASSERT_TRUE(npz.ok()) << npz.status();
   EXPECT_THAT(npz->labels, ElementsAre(5, 6, 7));
-  EXPECT_THAT(Error(), HasSubstr("which array holds the rows? --array NAME says so; it has: pictures, numbers"));
   EXPECT_THAT(Error("picture"), HasSubstr("no array 'picture' (did you mean 'pictures'?); it has: pictures, numbers"));
   EXPECT_THAT(Error("pictures", "number"), HasSubstr("no array 'number' (did you mean 'numbers'?)"));
+  Write({{"pictures", Images()}, {"names", Npy("|u1", "2, 4", Bytes(8))}});
+  EXPECT_THAT(Error(), HasSubstr("which array holds the rows? --array NAME says so; it has: pictures, names"));
   Write({{"arr_0", Images()}});
   npz = Open();
   ASSERT_TRUE(npz.ok()) << npz.status();
   EXPECT_THAT(npz->labels, IsEmpty());
+}
+
+TEST_F(NpzTest, FurtherArraysOfAsManyRowsAreColumns) {
+  const auto columns = [](const NpzArrays& npz) {
+    std::vector<std::string> names;
+    for (const NpzArrays::Other& other : npz.others) names.push_back(other.name);
+    return names;
+  };
+  const std::string masks = Npy("|u1", "3, 2, 2", Bytes(12)), weights = Npy("<f4", "3,", Bytes(12));
+  Write({{"image", Images()},
+         {"mask", masks},
+         {"label", Labels()},
+         {"weight", weights},
+         {"test_mask", masks},
+         {"classes", Npy("|u1", "2,", Bytes(2))}});
+  auto npz = Open();
+  ASSERT_TRUE(npz.ok()) << npz.status();
+  EXPECT_EQ(npz->labels_name, "label");
+  EXPECT_THAT(columns(*npz), ElementsAre("mask", "weight"));
+  EXPECT_THAT(npz->left_out, ElementsAre("test_mask", "classes")) << "another split, another number of rows";
+  npz = Open("image");
+  ASSERT_TRUE(npz.ok()) << npz.status();
+  EXPECT_THAT(columns(*npz), IsEmpty()) << "only what was named";
+  // Without a usual name the first array holds the rows. Labels that are not classes are a column.
+  Write({{"pictures", Images()}, {"masks", masks}});
+  npz = Open();
+  ASSERT_TRUE(npz.ok()) << npz.status();
+  EXPECT_EQ(npz->rows_name, "pictures");
+  EXPECT_THAT(columns(*npz), ElementsAre("masks"));
+  Write({{"x", Images()}, {"y", weights}});
+  npz = Open();
+  ASSERT_TRUE(npz.ok()) << npz.status();
+  EXPECT_EQ(npz->labels_name, "");
+  EXPECT_THAT(columns(*npz), ElementsAre("y"));
 }
 
 TEST_F(NpzTest, WhatCannotBeReadIsNamedWithTheArray) {
@@ -114,7 +149,7 @@ TEST_F(NpzTest, WhatCannotBeReadIsNamedWithTheArray) {
   Write({{"x", Npy("|O", "3", Bytes(24))}});
   EXPECT_THAT(Error(), HasSubstr("a.npz, array x: elements of type '|O'"));
   Write({{"x", Images()}, {"y", Npy("<f4", "3,", Bytes(12))}});
-  EXPECT_THAT(Error(), HasSubstr("a.npz, array y holds float32; labels are integers"));
+  EXPECT_THAT(Error("", "y"), HasSubstr("a.npz, array y holds float32; labels are integers"));
   Write({{"x", Images()}}, {.method = 12});
   EXPECT_THAT(Error(), HasSubstr("a.npz, array x: it is compressed by method 12"));
   Write({{"x", Images()}}, {.flags = 1});

@@ -1,4 +1,4 @@
-// Images in a bucket, of a fake S3: what happens between the listing and the reading.
+// Images in a bucket of a fake S3: changes between listing and reading.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// The process's storage, which asks as the environment says from its first question on.
+// The server of the process's storage, which reads the environment at its first request.
 FakeS3& S3() {
   static auto* const s3 = [] {
     auto* const fake = new FakeS3;

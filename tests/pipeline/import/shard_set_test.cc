@@ -27,8 +27,8 @@ class FakeSource final : public RecordSource {
 
   static std::string Record(uint64_t item) { return absl::StrCat("item ", item, std::string(item % 50, '.')); }
 
-  std::set<uint64_t> bad;          // these cannot be made
-  uint64_t machine_fails_at = ~0;  // at this one the machine is at fault
+  std::set<uint64_t> bad;          // items that cannot be made
+  uint64_t machine_fails_at = ~0;  // the item at which the machine fails
   uint64_t content = 1;
 
  private:
@@ -106,7 +106,7 @@ TEST(ShardSet, IsTheSameWithAnyNumberOfThreadsAndAnyWindow) {
     ShardSetOptions options = Options(dir, absl::StrCat("out", threads), threads);
     options.shuffle = true;
     options.skip_bad = true;
-    options.window_bytes = threads == 8 ? 1 : 1 << 20;  // one record at a time
+    options.window_bytes = threads == 8 ? 1 : 1 << 20;  // 1 byte is one record at a time
     ExpectOk(WriteShards(source, options));
   }
   EXPECT_GT(FilesOf(dir.File("out1")).size(), 5u);
@@ -127,7 +127,8 @@ TEST(ShardSet, ARunStoppedAnywhereGoesOnToTheSameFiles) {
     ASSERT_FALSE(first.ok());
     EXPECT_THAT(std::string(first.status().message()), HasSubstr("the disk does not answer"));
     const uint64_t finished = std::filesystem::exists(dir.File(name)) ? FilesOf(dir.File(name)).size() : 0;
-    // What a kill leaves, too: the temporary file of a shard, and one that had got its name but was not noted.
+    // A kill may also leave the temporary file of a shard, and a shard that already has its name but is not in the
+    // state.
     if (finished > 0) {
       dir.Write(name + "/.data-00009.tfrecord.penstock-tmp.a1B2c3", "half");
       dir.Write(name + "/" + ShardName("data", finished), "not noted");
@@ -222,7 +223,7 @@ TEST(ShardSet, TheFirstBadItemInOrderEndsTheRun) {
   EXPECT_THAT(std::string(failed.status().message()), HasSubstr("item 60 is torn"));
   EXPECT_THAT(std::string(failed.status().message()), HasSubstr("--skip-bad"));
   EXPECT_GT(FilesOf(dir.File("out")).size(), 0u);
-  // The finished shards hold no bad item, so the run may go on without them.
+  // The finished shards hold no bad item, so the run may continue and skip bad ones.
   ShardSetOptions skipping = Options(dir, "out");
   skipping.skip_bad = true;
   const auto done = WriteShards(source, skipping);

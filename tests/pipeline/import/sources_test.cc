@@ -8,6 +8,7 @@
 #include "pipeline/import/file_source.h"
 #include "pipeline/import/record_files_source.h"
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/base/temp_dir.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/import/import_testing.h"
@@ -232,11 +233,11 @@ TEST(FileSource, BadFilesAreNamed) {
   }
 }
 
-// A job over `records` shards in `folder`.
+// Opens a job over all shards in `folder`.
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenShards(const std::string& folder) {
   v1::JobSpec job;
   job.add_dataset()->add_files(folder + "/*");
-  return OpenDataset(job, {{"local", "/"}}, "", 1);
+  return OpenDataset(LocalFiles(), job, {{"local", "/"}}, "", 1);
 }
 
 TEST(RecordFilesSource, KeepsRecordsAndRewritesTheirImages) {

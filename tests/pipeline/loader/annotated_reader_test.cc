@@ -1,9 +1,10 @@
-// Boxes through the loader: the same rows with any number of threads, and with caches.
+// Boxes through the loader: the rows are the same with any number of threads, and with caches.
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
@@ -20,7 +21,7 @@ Rows ReadAll(const TestDataset& set, int threads, uint64_t cache) {
   options.epochs = 2;
   options.memory_budget_bytes = 16 << 20;
   options.record_cache_bytes = options.decoded_cache_bytes = cache;
-  auto reader = LocalReader::Open(set.job, set.roots, options);
+  auto reader = LocalReader::Open(LocalFiles(), set.job, set.roots, options);
   EXPECT_TRUE(reader.ok()) << reader.status();
   Rows rows;
   BatchDigest digest;

@@ -1,4 +1,4 @@
-// Finished rows that lie in the cache go to a session that borrows them as they lie there, and are the same.
+// A session that borrows finished rows reads them in the cache, without a copy, and gets the same rows.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -20,7 +20,7 @@ using Borrow = LoaderSessionOptions::Borrow;
 constexpr int64_t kRow = 20'000;
 constexpr uint64_t kRecords = 30;
 
-// Keeps the rows, by position.
+// Keeps the rows by position.
 class KeepingSink final : public RowSink {
  public:
   void OnRow(RowResult row) override {
@@ -75,7 +75,7 @@ class BorrowedRows : public testing::Test {
     return sink.Take();
   }
   static std::string Bytes(const RowResult& row) { return {reinterpret_cast<const char*>(row.fixed.get()), kRow}; }
-  // By record, since positions of another epoch are other records.
+  // Keyed by record, because the same position of another epoch is another record.
   static std::map<uint64_t, std::string> ByRecord(const std::map<uint64_t, RowResult>& rows) {
     std::map<uint64_t, std::string> bytes;
     for (const auto& [position, row] : rows) bytes[row.record_id] = Bytes(row);

@@ -1,4 +1,4 @@
-// Caches whose sizes change while rows are made: nobody gets another row, and memory stays within the budget.
+// Caches are resized while rows are made. The rows stay the same, and memory stays within the budget.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,6 +17,7 @@
 #include "pipeline/loader/cache_tuning.h"
 #include "pipeline/loader/epochs_seen.h"
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/test_dataset.h"
@@ -100,7 +101,7 @@ HashingSink::Rows ReadEpochs(Loader* loader, const std::shared_ptr<const LoadJob
 }
 
 std::shared_ptr<const LoadJob> Load(const TestDataset& set) {
-  auto reader = OpenDataset(set.job, set.roots, "", 2);
+  auto reader = OpenDataset(LocalFiles(), set.job, set.roots, "", 2);
   PS_CHECK(reader.ok());
   auto job = LoadJob::Create(set.job, *std::move(reader));
   PS_CHECK(job.ok());
@@ -113,7 +114,7 @@ TEST_P(CacheSizesOf, ChangeAtAnyTimeAndRowsStayTheSame) {
   constexpr uint64_t kBudget = 8 << 20;
   TempFolder folder;
   TestDataset set = MakeImageDataset({.shards = 2, .records_per_shard = 30}, folder.path());
-  if (GetParam()) {  // draws nothing: finished rows are kept, too
+  if (GetParam()) {  // the job draws nothing, so that the loader also caches finished rows
     set.job.clear_ops();
     set.job.add_ops()->mutable_decode_image();
     auto* const resize = set.job.add_ops()->mutable_resize();
@@ -133,7 +134,7 @@ TEST_P(CacheSizesOf, ChangeAtAnyTimeAndRowsStayTheSame) {
         std::this_thread::yield();
         continue;
       }
-      rows += 40;  // some are found again before the next change
+      rows += 40;  // some rows hit the caches before the next change
       const CacheSizes now = loader->SetCaches({size(), size(), size()});
       EXPECT_LE(now.sum(), kBudget);
       EXPECT_LE(loader->Stats().memory_peak_bytes, kBudget);
@@ -191,12 +192,11 @@ TEST(CacheSizesOfALoader, WhatTheyTookIsGivenBackToARowThatNeedsIt) {
   job.pipeline->scratch = [](uint64_t record) { return record == 2 ? 600'000u : 1000u; };
   auto loader = LoaderOf(1 << 20, {}, 1);
   ASSERT_EQ(loader->SetCaches({300'000, 500'000, 0}).sum(), 800'000u);
-  ReadEpochs(loader.get(), job.job, 0, 1);  // expects that all rows are well
+  ReadEpochs(loader.get(), job.job, 0, 1);  // expects that every row succeeds
   EXPECT_LE(loader->Stats().memory_peak_bytes, 1u << 20);
 }
 
-// ---- Chosen
-// ------------------------------------------------------------------------------------------------------------
+// ---- Chosen sizes
 
 struct Machine {
   explicit Machine(const MemoryJob& made) : job(made) {
@@ -212,7 +212,8 @@ struct Machine {
     job.pipeline->on_decode = [this] { clock.Advance(1200 * kMicro); };
     job.pipeline->on_decoded = [this] { clock.Advance(500 * kMicro); };
   }
-  // Epochs, with looks every 200 rows; the rows that were made from their records in each.
+  // Reads `epochs` epochs and calls Look() every 200 rows. Returns per epoch how many rows were made from their
+  // records.
   std::vector<int> Run(Loader* loader, CacheTuning* tuning, uint64_t epochs) {
     std::vector<int> whole;
     for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
@@ -271,7 +272,7 @@ TEST(CacheTuning, ImagesThatCostLittleToDecodeAreNotKept) {
   EXPECT_TRUE(machine.news.empty());
 }
 
-// What replaces it may lie in files and rings, and come on top.
+// The cache must return its memory to the system: the files and rings that replace it need memory of their own.
 TEST(CacheSizes, WhatADecodedCacheLetsGoOfIsTheSystemsAgain) {
   if (kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
   constexpr uint64_t kImages = 3000, kBytes = 20'000;
@@ -287,7 +288,7 @@ TEST(CacheSizes, WhatADecodedCacheLetsGoOfIsTheSystemsAgain) {
   EXPECT_LT(OwnMemory() + kImages * kBytes * 3 / 4, full);
 }
 
-// Small rows lie on the heap, too, those of a million records among them.
+// Small rows are on the heap as well, even a million of them.
 TEST(CacheSizes, WhatACacheOfSmallRowsLetsGoOfIsTheSystemsAgain) {
   if (kSanitizersHeap) GTEST_SKIP() << "the sanitizer has a heap of its own";
   constexpr uint64_t kRows = 3000, kBytes = 20'000;
@@ -350,7 +351,8 @@ TEST(CacheTuning, AJobThatSaysThatItComesBackFillsThemInItsFirstEpoch) {
 
 TEST(EpochsSeen, KnowsInTheFirstEpochHowMuchOfItIsAskedHere) {
   EpochsSeen seen;
-  for (uint64_t position = 0; position < 9000; position += 3) {  // a third of the rows: others make the rest
+  // reads a third of the rows; other readers read the rest
+  for (uint64_t position = 0; position < 9000; position += 3) {
     const double asked = seen.rows_of_epoch(30'000);
     if (position < 600) {
       EXPECT_EQ(asked, 0) << "too little was seen";
@@ -375,7 +377,7 @@ TEST(CacheTuning, AJobThatIsGoneLeavesTheSizesOfTheStart) {
   machine.job = MemoryJob();
   for (int i = 0; i < 3; ++i) {
     machine.clock.Advance(CacheTuning::kApart);
-    loader->Jobs();  // forgets those that are gone
+    loader->Jobs();  // drops the jobs without a session
     tuning.Look(machine.clock.Now());
   }
   EXPECT_EQ(loader->TakeCacheUse().now, first);

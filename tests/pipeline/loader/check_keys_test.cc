@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "pipeline/loader/local_reader.h"
 #include "pipeline/records/example_builder.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
@@ -13,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// 12 shards of 40 records; those of shard `with_tag` have the key "tag" too.
+// 12 shards of 40 records. Only the records of shard `with_tag` also have the key "tag".
 TestDataset Tagged(const std::string& folder, int with_tag) {
   TestDataset set = MakeNumberDataset({.shards = 12, .records_per_shard = 40}, folder);
   for (int shard = 0; shard < 12; ++shard) {
@@ -30,7 +31,7 @@ TestDataset Tagged(const std::string& folder, int with_tag) {
 }
 
 absl::Status Check(const TestDataset& set) {
-  auto reader = OpenDataset(set.job, set.roots, "", 1);
+  auto reader = OpenDataset(LocalFiles(), set.job, set.roots, "", 1);
   PS_CHECK(reader.ok());
   return CheckKeys(set.job, reader->get());
 }

@@ -1,5 +1,5 @@
-// The cache on disk below the loader: the same rows, cold, warm, after a restart, too small, damaged, from storage that
-// answers at once and from storage that does not.
+// The cache on disk below the loader: the rows are the same if it is cold, warm, reopened, too small or damaged, with
+// storage that answers at once and with storage that does not.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "pipeline/cache/disk/disk_cache.h"
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/test_dataset.h"
 
@@ -42,9 +43,9 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
     PS_CHECK(cache.ok());
     return *std::move(cache);
   }
-  // `epochs` epochs of the job, with a cache of that many bytes on disk; 0: without one.
+  // Reads `epochs` epochs of the job with a cache of `disk_bytes` on disk. 0: without a cache.
   Pass Read(uint64_t epochs, uint64_t disk_bytes, uint64_t memory_bytes = 0) {
-    auto dataset = OpenDataset(set_.job, set_.roots, "", 1, nullptr, far_ != nullptr ? far_->storage() : AnyFiles());
+    auto dataset = OpenDataset(far_ != nullptr ? far_->storage() : LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(dataset.ok());
     auto job = LoadJob::Create(set_.job, *std::move(dataset));
     PS_CHECK(job.ok());
@@ -57,7 +58,7 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
     if (disk_bytes > 0) {
       options.disk_cache = OpenCache(disk_bytes);
       use = options.disk_cache->Use((*job)->record_space(), "a data set");
-      options.disk_cache->Flush();  // what is there is taken up
+      options.disk_cache->Flush();  // waits until the cache has loaded its existing records
     }
     Pass pass;
     {
@@ -132,7 +133,7 @@ TEST_P(DiskCacheRows, AreTheSameWhenItIsClearedMeanwhile) {
 }
 
 TEST_P(DiskCacheRows, WhoKeepsARowDoesNotKeepTheFolder) {
-  auto dataset = OpenDataset(set_.job, set_.roots, "", 1, nullptr, far_ != nullptr ? far_->storage() : AnyFiles());
+  auto dataset = OpenDataset(far_ != nullptr ? far_->storage() : LocalFiles(), set_.job, set_.roots, "", 1);
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   const auto job = LoadJob::Create(set_.job, *std::move(dataset));
   ASSERT_TRUE(job.ok()) << job.status();
@@ -156,7 +157,8 @@ TEST_P(DiskCacheRows, WhoKeepsARowDoesNotKeepTheFolder) {
   EXPECT_GT(OpenCache(kPlenty)->Stats().limit_bytes, 0u);
 }
 
-// The data set's content names what is kept: other content in files of the same names is another data set.
+// The content of a data set identifies its cached records: other content in files of the same names is another data
+// set.
 TEST_P(DiskCacheRows, OfAnotherContentNeverComeFromTheOldOne) {
   Read(1, kPlenty);
   ImageDatasetOptions other;

@@ -1,4 +1,4 @@
-// Where the time of a job's rows goes, and what idle threads wait for, on a clock that moves only when told.
+// How a job's rows spend their time, and what idle threads wait for, on a clock that only the test advances.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -11,6 +11,7 @@
 #include "pipeline/loader/loader.h"
 #include "pipeline/loader/local_reader.h"
 #include "pipeline/loader/stage_sampler.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/test_dataset.h"
@@ -30,7 +31,7 @@ class JobTimesTest : public ::testing::Test {
     PS_CHECK(loader.ok());
     return *std::move(loader);
   }
-  // Lets time pass until what is asked for has grown, and says how the others did.
+  // Advances the clock until `grows` has grown. Returns how much each time has grown.
   JobTimes PassUntil(const Loader& loader, double JobTimes::*grows) {
     const double before = loader.Jobs().at(0).*grows;
     EXPECT_TRUE(WaitUntil([&] {
@@ -100,7 +101,7 @@ TEST_F(JobTimesTest, ThreadsWithoutWorkWaitForRequestsOrForMemory) {
   JobTimes times = PassUntil(*loader, &JobTimes::unasked_seconds);
   EXPECT_EQ(times.memory_seconds, 0);
   EXPECT_EQ(times.storage_seconds, 0);
-  (*session)->Request(RowsOf(0, 400, 10));  // far more than fit
+  (*session)->Request(RowsOf(0, 400, 10));  // far more rows than fit
   PassUntil(*loader, &JobTimes::memory_seconds);
   const double unasked = loader->Jobs().at(0).unasked_seconds;
   times = PassUntil(*loader, &JobTimes::memory_seconds);
@@ -140,7 +141,7 @@ TEST(StageTimes, AnInnerStagesTimeIsItsOwn) {
   ManualClock clock;
   StageTimes times;
   {
-    const StageTimes::Scope off(&times, StageTimes::kDecode);  // nothing is measured
+    const StageTimes::Scope off(&times, StageTimes::kDecode);  // measures nothing
     clock.Advance(100);
   }
   times.Start(&clock, StageTimes::kFixedStages + 1);
@@ -200,7 +201,7 @@ TEST(StageTimes, SpansLieInsideEachOtherAndStripsAreOneSpan) {
   EXPECT_EQ(spans[3].inside, 2000);
   EXPECT_EQ(spans[2].parent, 1u);
   EXPECT_EQ(spans[2].inside, 7000);
-  // Two that alternate beside each other stay apart.
+  // Two alternating stages have separate spans.
   times.Start(&clock, 0, /*spans=*/true);
   for (int i = 0; i < 200; ++i) {
     const StageTimes::Scope scope(&times, i % 2 == 0 ? StageTimes::kDecode : StageTimes::kResize);
@@ -233,7 +234,7 @@ TEST(StageSampler, MeasuresLongRowsAllAndShortOnesRarely) {
 TEST(JobTimes, TheStagesOfAnImagePipelineAreNamedAndAddUpToItsTime) {
   TempFolder folder;
   const TestDataset set = MakeImageDataset({.shards = 1, .records_per_shard = 40}, folder.path());
-  const auto reader = OpenDataset(set.job, set.roots, "", 1);
+  const auto reader = OpenDataset(LocalFiles(), set.job, set.roots, "", 1);
   ASSERT_TRUE(reader.ok()) << reader.status();
   const auto job = LoadJob::Create(set.job, *reader);
   ASSERT_TRUE(job.ok()) << job.status();

@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-constexpr uint64_t kBudget = 64'000;  // 60,000 of it for rows, whatever the number of threads
+constexpr uint64_t kBudget = 64'000;  // 60,000 of it for rows with any number of threads
 constexpr int64_t kRowBytes = 1000;
 constexpr size_t kRecordBytes = 100;
 
@@ -57,7 +57,7 @@ TEST(LoaderBudget, TheHeadStepsOfASecondSessionProgressWhileTheFirstHoldsAllMemo
   ASSERT_TRUE(first.ok());
   slow.session = first->get();
   (*first)->Request(RowsOf(0, 400, 10));
-  slow.WaitFor(55);  // all that fits
+  slow.WaitFor(55);  // all rows that fit
 
   auto second = loader->OpenSession(job.job, StepsOf(10), &quick);
   ASSERT_TRUE(second.ok()) << second.status();
@@ -68,7 +68,7 @@ TEST(LoaderBudget, TheHeadStepsOfASecondSessionProgressWhileTheFirstHoldsAllMemo
     EXPECT_EQ(quick.TakeStep(step, 10).size(), 10u);
   }
   EXPECT_GT(slow.revocations(), 0);
-  // What was revoked comes again: the slow trainer gets every row.
+  // The loader makes revoked rows again: the slow trainer gets every row.
   for (uint64_t step = 0; step < 40; ++step) {
     slow.KeepUpTo(step);
     (*first)->SetHead(step);
@@ -77,7 +77,7 @@ TEST(LoaderBudget, TheHeadStepsOfASecondSessionProgressWhileTheFirstHoldsAllMemo
   EXPECT_LE(loader->Stats().memory_peak_bytes, kBudget);
 }
 
-// Asks for rows again, for as long as its session closes.
+// Requests rows again for as long as its session closes.
 class AskingSink final : public RowSink {
  public:
   void OnRow(RowResult row) override {
@@ -150,7 +150,7 @@ TEST(LoaderBudget, AHeadStepRevokesLaterRowsOfItsOwnSession) {
   sink.session = session->get();
   (*session)->Request(RowsOf(100, 400, 10));
   sink.WaitFor(55);
-  // Fetched, late: an earlier step than all that is prepared.
+  // A late fetch: its step precedes every prepared step.
   std::vector<RowRequest> fetched = RowsOf(0, 10, 10);
   for (RowRequest& row : fetched) row.urgent = true;
   (*session)->Request(fetched);
@@ -183,7 +183,7 @@ TEST(LoaderBudget, ARowThatCanNeverFitFailsWithItsSizeAndTheBudgetUnderEveryPoli
 
 TEST(LoaderBudget, LargeRowsWaitForTheirTurnAndNeverForEachOther) {
   MemoryJob job = MakeMemoryJob(200, kRecordBytes, kRowBytes);
-  // Two of the large ones do not fit together.
+  // Two of the large rows do not fit together.
   job.pipeline->scratch = [](uint64_t record) -> uint64_t { return record % 3 == 0 ? 35'000 : 0; };
   auto loader = MakeLoader(4);
   HoldingSink sink;
@@ -209,7 +209,7 @@ TEST(LoaderBudget, ASessionWhoseLargestStepDoesNotFitIsRefusedWithTheNumbers) {
   auto first = loader->OpenSession(job.job, StepsOf(40), &sink);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_FALSE(loader->OpenSession(job.job, StepsOf(40), &sink).ok());
-  first->reset();  // gives its reserve back
+  first->reset();  // releases its reserve
   EXPECT_TRUE(loader->OpenSession(job.job, StepsOf(40), &sink).ok());
 }
 

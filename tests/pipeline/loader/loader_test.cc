@@ -31,7 +31,7 @@ std::unique_ptr<Loader> MakeLoader(int threads, uint64_t record_cache = 0, Clock
   return *std::move(loader);
 }
 
-// All rows of one epoch, by position.
+// Returns all rows of one epoch by position.
 std::map<uint64_t, RowResult> Load(Loader* loader, const MemoryJob& job, uint64_t rows, uint64_t epoch = 0) {
   HoldingSink sink;
   LoaderSessionOptions options;
@@ -97,7 +97,7 @@ TEST(LoaderPolicy, FailNamesThePlaceAndTheCause) {
   EXPECT_EQ(loader->Stats().failed_rows, 1u);
 }
 
-// A row that no message takes is not kept, and is its record's fault.
+// A row that fits no message is not kept. The fault is its record's.
 TEST(LoaderPolicy, ARowLargerThanAMessageIsNamedOrPassedOver) {
   for (const v1::ErrorPolicy policy : {v1::FAIL, v1::MASK}) {
     MemoryJob job = MakeMemoryJob(5, 20, kRowBytes, policy);
@@ -214,13 +214,13 @@ TEST(LoaderTimes, CountTheTimeInWhichThereWereRowsToMakeAsItPasses) {
   };
   Load(loader.get(), job, 10);
   ASSERT_EQ(during.size(), 10u);
-  // Also of a row that is being made: a saturated loader is one that can be measured.
+  // The counters include the row in the making, so that a saturated loader can be measured.
   for (size_t i = 0; i < during.size(); ++i) {
     EXPECT_NEAR(during[i].busy_seconds, 0.1 * static_cast<double>(i + 1), 1e-6);
     EXPECT_NEAR(during[i].owing_seconds, 0.1 * static_cast<double>(i + 1), 1e-6);
     EXPECT_GT(during[i].cpu_seconds, i == 0 ? 0 : during[i - 1].cpu_seconds) << "of threads that never rest";
   }
-  // The thread that made the last row rests soon.
+  // The thread that made the last row becomes idle soon.
   for (double busy = 0; loader->Stats().busy_seconds > busy;) {
     busy = loader->Stats().busy_seconds;
     clock.Advance(1);
@@ -285,7 +285,7 @@ TEST(LoaderReadAhead, StorageIsToldOfEachRecordOnceBeforeItIsReadUnlessItIsCache
   };
   auto loader = MakeLoader(1, 100'000);
   Load(loader.get(), job, 100);
-  // The first row is read at once.
+  // The loader reads the first row at once.
   std::vector<uint64_t> wanted(99);
   std::iota(wanted.begin(), wanted.end(), 1);
   EXPECT_EQ(job.dataset->announced(), wanted);
@@ -329,11 +329,11 @@ TEST(LoaderSession, DestructionWaitsForRowsInTheMakingAndDropsTheRest) {
     changed.NotifyAll();
   }
   closer.join();
-  // Two rows were in the making; a few more may have begun before the session was being closed.
+  // Two rows were in the making. The threads may have begun a few more before the session began to close.
   const size_t handed = sink.held();
   EXPECT_GE(handed, 2u);
   EXPECT_LE(handed, 100u);
-  // The loader still serves others.
+  // The loader still serves other sessions.
   EXPECT_EQ(Load(loader.get(), job, 10).size(), 10u);
   EXPECT_EQ(sink.held(), handed);
 }
@@ -363,12 +363,12 @@ TEST(LoaderSession, CloseReturnsWhileARowHangsAndSaysWhenItIsQuiet) {
     MutexLock lock(&mutex);
     while (inside < 2) changed.Wait(&mutex);
   }
-  (*session)->Close([&, sink] {  // which keeps the sink
+  (*session)->Close([&, sink] {  // the callback keeps the sink alive
     MutexLock lock(&mutex);
     quiet = true;
     changed.NotifyAll();
   });
-  session->reset();  // does not wait either
+  session->reset();  // does not block either
   MutexLock lock(&mutex);
   EXPECT_FALSE(quiet);
   open = true;
@@ -379,7 +379,7 @@ TEST(LoaderSession, CloseReturnsWhileARowHangsAndSaysWhenItIsQuiet) {
   EXPECT_EQ(loader->Stats().memory_bytes, before);
 }
 
-// What an outsider asks for is in the budget before anything of it is made.
+// The loader counts requested rows in the budget before it makes any of them.
 TEST(LoaderSession, RowsThatWaitAreCountedAndNoMoreAreTakenThanThereIsMemoryFor) {
   MemoryJob job = MakeMemoryJob(100, 20, kRowBytes);
   Mutex mutex;
@@ -407,7 +407,7 @@ TEST(LoaderSession, RowsThatWaitAreCountedAndNoMoreAreTakenThanThereIsMemoryFor)
   EXPECT_LE(loader->Stats().memory_peak_bytes, loader_options.memory_budget_bytes);
   EXPECT_EQ(session->Hold(500'000), nullptr);
   auto other = *loader->OpenSession(job.job, options, &sink);
-  EXPECT_GT(other->Request(flood), 0u);  // a session can always go on
+  EXPECT_GT(other->Request(flood), 0u);  // a session always gets at least one row
   {
     MutexLock lock(&mutex);
     open = true;

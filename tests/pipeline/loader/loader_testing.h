@@ -1,4 +1,4 @@
-// A data set and a pipeline in memory, whose sizes, faults and delays a test chooses.
+// A data set and a pipeline in memory. The test chooses their sizes, faults and delays.
 #ifndef PENSTOCK_TESTS_PIPELINE_LOADER_LOADER_TESTING_H_
 #define PENSTOCK_TESTS_PIPELINE_LOADER_LOADER_TESTING_H_
 
@@ -17,7 +17,7 @@
 
 namespace penstock {
 
-// Records "0", "1", ...: the text of their number in the snapshot, padded to `record_bytes`.
+// Records "0", "1", ...: each is its number in the snapshot as text, padded to `record_bytes`.
 class MemoryDataset final : public DatasetReader {
  public:
   MemoryDataset(int shards, int records_per_shard, size_t record_bytes) : record_bytes_(record_bytes) {
@@ -114,8 +114,8 @@ class MemoryPipeline final : public Pipeline {
   }
 
   bool deterministic = false;                   // set before use
-  size_t decoded_bytes = 0;                     // of an image that may be kept decoded; 0: there is none
-  std::function<void()> on_decode, on_decoded;  // the whole image is decoded; a row is made of it
+  size_t decoded_bytes = 0;                     // bytes of a cacheable decoded image; 0: there is none
+  std::function<void()> on_decode, on_decoded;  // called when the whole image is decoded, and when a row is made of it
   std::function<uint64_t(uint64_t record)> scratch;
   std::function<absl::Status(uint64_t record)> on_make;
 
@@ -130,7 +130,7 @@ class MemoryPipeline final : public Pipeline {
 
 struct MemoryJob {
   std::shared_ptr<MemoryDataset> dataset;
-  MemoryPipeline* pipeline = nullptr;  // the job's; set its functions before the job is used
+  MemoryPipeline* pipeline = nullptr;  // owned by the job; set its functions before the job is used
   std::shared_ptr<const LoadJob> job;
 };
 
@@ -149,7 +149,7 @@ inline MemoryJob MakeMemoryJob(int records, size_t record_bytes, int64_t row_byt
   return made;
 }
 
-// Keeps every row until told to drop some: a trainer that does not come for its batches.
+// Keeps every row until the test drops some: a trainer that does not fetch its batches.
 class HoldingSink final : public RowSink {
  public:
   void OnRow(RowResult row) override {
@@ -187,7 +187,7 @@ class HoldingSink final : public RowSink {
     MutexLock lock(&mutex_);
     while (rows_.size() < rows) arrived_.Wait(&mutex_);
   }
-  // Waits until all rows of the step are here, then takes them out.
+  // Blocks until all rows of the step are here, then removes and returns them.
   std::vector<RowResult> TakeStep(uint64_t step, size_t rows) {
     MutexLock lock(&mutex_);
     std::vector<RowResult> taken;
@@ -225,9 +225,9 @@ class HoldingSink final : public RowSink {
     rows_.clear();
   }
 
-  // Asked again for what is revoked; without it nothing is given back.
+  // Receives a new request for each revoked row. Without it the sink revokes nothing.
   Loader::Session* session = nullptr;
-  bool will_ask = false;  // for every row; set before use
+  bool will_ask = false;  // answer of WillAsk() for every row; set before use
 
  private:
   Mutex mutex_;

@@ -1,4 +1,4 @@
-// What storages of tests have in common that are local files whose reads do something first.
+// Bases for storages of tests: local files whose reads or opens do something first.
 #ifndef PENSTOCK_TESTS_PIPELINE_LOADER_LOCAL_BEHIND_H_
 #define PENSTOCK_TESTS_PIPELINE_LOADER_LOCAL_BEHIND_H_
 
@@ -13,7 +13,7 @@
 
 namespace penstock {
 
-// All but Open().
+// Forwards everything except Open() to the local storage.
 class LocalBehind : public Storage {
  public:
   void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override {
@@ -24,7 +24,7 @@ class LocalBehind : public Storage {
   }
 };
 
-// All but Read().
+// Forwards everything except Read() to the file.
 class LocalFileBehind : public StoredFile {
  public:
   explicit LocalFileBehind(std::unique_ptr<StoredFile> file) : file_(std::move(file)) {}

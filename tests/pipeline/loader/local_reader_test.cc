@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "pipeline/loader/row_maker.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
@@ -20,13 +21,13 @@ namespace {
 struct ReadResult {
   std::string digest;
   uint64_t rows = 0;
-  absl::Status status;  // of the step that failed
+  absl::Status status;  // status of the failed step
   std::vector<LocalBatch> batches;
 };
 
 ReadResult ReadAll(const TestDataset& set, const LocalReaderOptions& options) {
   ReadResult result;
-  auto reader = LocalReader::Open(set.job, set.roots, options);
+  auto reader = LocalReader::Open(LocalFiles(), set.job, set.roots, options);
   if (!reader.ok()) {
     result.status = reader.status();
     return result;
@@ -56,9 +57,9 @@ LocalReaderOptions Threads(int threads, uint64_t epochs = 1) {
   return options;
 }
 
-// The job's rows computed one after another with nothing but plan, reader and pipeline.
+// Digest of the job's rows, computed one by one with plan, reader and pipeline only.
 std::string PlainDigest(const TestDataset& set, uint64_t epochs) {
-  auto dataset = OpenDataset(set.job, set.roots, "", 1);
+  auto dataset = OpenDataset(LocalFiles(), set.job, set.roots, "", 1);
   PS_CHECK(dataset.ok());
   auto job = LoadJob::Create(set.job, *dataset);
   PS_CHECK(job.ok());
@@ -134,7 +135,7 @@ TEST(LocalReader, NumbersStringsAndRaggedColumnsOfCompressedShards) {
     const ReadResult result = ReadAll(set, Threads(3, 2));
     EXPECT_EQ(result.digest, PlainDigest(set, 2));
     EXPECT_EQ(result.rows, 400u);
-    // Every id once in each epoch, and the id column is the record that the plan says.
+    // Each epoch has every id once, and the id column is the record of the plan.
     std::map<uint64_t, std::set<int64_t>> seen;
     for (const LocalBatch& batch : result.batches) {
       const int id = batch.schema().Find("id");
@@ -259,8 +260,8 @@ TEST(LocalReader, AFailureComesWhenItsStepIsDueAndStays) {
   TempFolder folder;
   TestDataset set = MakeNumberDataset({}, folder.path());
   set.job.mutable_order()->set_shuffle(v1::Order::NONE);
-  BreakRecord(set.files[0], 20);  // of step 2
-  auto reader = LocalReader::Open(set.job, set.roots, Threads(2));
+  BreakRecord(set.files[0], 20);  // a record of step 2
+  auto reader = LocalReader::Open(LocalFiles(), set.job, set.roots, Threads(2));
   ASSERT_TRUE(reader.ok()) << reader.status();
   EXPECT_TRUE((*reader)->Next().ok());
   EXPECT_TRUE((*reader)->Next().ok());
@@ -274,7 +275,7 @@ TEST(LocalReader, ABatchOutlivesItsReader) {
   const TestDataset set = MakeNumberDataset({}, folder.path());
   std::optional<LocalBatch> kept;
   {
-    auto reader = LocalReader::Open(set.job, set.roots, Threads(2));
+    auto reader = LocalReader::Open(LocalFiles(), set.job, set.roots, Threads(2));
     ASSERT_TRUE(reader.ok());
     auto batch = (*reader)->Next();
     ASSERT_TRUE(batch.ok());

@@ -9,7 +9,7 @@ TEST(MemoryBudget, AReserveBelongsToItsAccountOnly) {
   MemoryBudget budget(1000);
   ASSERT_TRUE(budget.Open(1, 300).ok());
   ASSERT_TRUE(budget.Open(2, 200).ok());
-  EXPECT_TRUE(budget.Take(1, 800));  // its reserve and all that is common
+  EXPECT_TRUE(budget.Take(1, 800));  // its reserve and all common memory
   EXPECT_EQ(budget.Shortage(1, 1), 1u);
   EXPECT_FALSE(budget.Take(1, 1));
   EXPECT_TRUE(budget.Take(2, 200));
@@ -80,18 +80,18 @@ TEST(MemoryBudget, LendersAreThoseWithTheMostCommonMemoryAndOneselfLast) {
   for (uint64_t account : {1, 2, 3, 4}) ASSERT_TRUE(budget.Open(account, 100).ok());
   ASSERT_TRUE(budget.Take(1, 150));
   ASSERT_TRUE(budget.Take(2, 300));
-  ASSERT_TRUE(budget.Take(3, 100));  // its reserve: helps nobody else
+  ASSERT_TRUE(budget.Take(3, 100));  // its reserve, which helps no other account
   ASSERT_TRUE(budget.Take(4, 20));
   EXPECT_EQ(budget.Lenders(4, 10), (std::vector<MemoryBudget::Account>{2, 1, 4}));
-  EXPECT_EQ(budget.Lenders(2, 10), (std::vector<MemoryBudget::Account>{2}));  // it has more than its share
+  EXPECT_EQ(budget.Lenders(2, 10), (std::vector<MemoryBudget::Account>{2}));  // account 2 has more than its share
 }
 
 TEST(MemoryBudget, NobodyIsAskedForMoreThanHisShareForMemoryThatIsNotReserved) {
   MemoryBudget budget(1000);
   for (uint64_t account : {1, 2, 3}) ASSERT_TRUE(budget.Open(account, 100).ok());
-  ASSERT_TRUE(budget.Take(1, 400));  // 300 of common memory
-  ASSERT_TRUE(budget.Take(2, 300));  // 200
-  ASSERT_TRUE(budget.Take(3, 250));  // 150
+  ASSERT_TRUE(budget.Take(1, 400));  // 300 bytes of common memory
+  ASSERT_TRUE(budget.Take(2, 300));  // 200 bytes of common memory
+  ASSERT_TRUE(budget.Take(3, 250));  // 150 bytes of common memory
   EXPECT_EQ(budget.Lenders(3, 60), (std::vector<MemoryBudget::Account>{1, 3}));
   EXPECT_EQ(budget.Lenders(3, 200), (std::vector<MemoryBudget::Account>{3}));
 }
@@ -123,7 +123,7 @@ TEST(MemoryBudget, ListsOfWhatIsToBeMadeTakeNobodysReserve) {
   MemoryBudget budget(1000);
   ASSERT_TRUE(budget.Open(1, 300).ok());
   ASSERT_TRUE(budget.Open(2, 300).ok());
-  EXPECT_EQ(budget.TakeCommon(1, 30, 100), 13u);  // of the 400 that are common
+  EXPECT_EQ(budget.TakeCommon(1, 30, 100), 13u);  // 13 of the 400 common bytes
   EXPECT_EQ(budget.Shortage(1, 300), 0u);         // its own reserve is left too
   EXPECT_EQ(budget.Shortage(2, 300), 0u);
   EXPECT_TRUE(budget.Take(1, 300));

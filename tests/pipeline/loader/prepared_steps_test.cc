@@ -1,4 +1,4 @@
-// What a reader in process says that it will ask for is what it asks for.
+// An in-process reader requests exactly the rows that it predicts.
 #include "pipeline/loader/prepared_steps.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kRecords = 100, kRowBytes = 8;
 
-// The rows of a slice, in memory of their own.
+// The rows of a slice, in their own memory.
 class Rows final : public StepTarget {
  public:
   explicit Rows(size_t rows) : bytes_(rows * kRowBytes) {}

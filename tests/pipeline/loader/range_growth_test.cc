@@ -1,4 +1,4 @@
-// What a process takes while ranges of a web server are under way: what is booked, and little beside.
+// Memory of a process while it reads ranges from a web server: the booked bytes, and little more.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -27,6 +27,7 @@
 #include "pipeline/loader/local_reader.h"
 #include "pipeline/storage/object/object_storage.h"
 #include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/loader/indexes_from.h"
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/pipeline/loader/local_behind.h"
 #include "tests/support/sanitizers.h"
@@ -36,13 +37,13 @@
 namespace penstock {
 namespace {
 
-// A web server of a folder's files in a process of its own, so that its memory is not that of who reads. Answers of
-// `held_from` bytes and more stop halfway until `most_held` of them do.
+// A web server of a folder's files. It is a separate process, so that its memory does not count as the reader's.
+// Answers of at least `held_from` bytes stop halfway until `most_held` of them have stopped.
 class HoldingServer {
  public:
   HoldingServer(std::string folder, uint64_t held_from, size_t most_held)
       : folder_(std::move(folder)), held_from_(held_from), most_held_(most_held) {
-    setenv("no_proxy", "127.0.0.1", 1);  // whatever proxy the machine has for others
+    setenv("no_proxy", "127.0.0.1", 1);  // the machine may have a proxy
     int told[2], go[2];
     PS_CHECK(pipe2(told, O_CLOEXEC) == 0 && pipe2(go, O_CLOEXEC) == 0);
     listener_ = OwnedFd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -72,12 +73,12 @@ class HoldingServer {
   }
 
   const std::string& url() const { return url_; }
-  // Whether all that are to be held are.
+  // Whether the server holds `most_held` answers.
   bool Holds() const {
     pollfd waits{told_.get(), POLLIN, 0};
     return poll(&waits, 1, 0) == 1;
   }
-  // They end, and no more are held.
+  // Finishes the held answers. The server holds no further ones.
   void GoOn() const { PS_CHECK(write(go_.get(), "", 1) == 1); }
 
  private:
@@ -96,7 +97,7 @@ class HoldingServer {
     answer->left -= bytes;
   }
 
-  // The head of the answer, sent; its body is `answer`.
+  // Sends the head of the answer and returns its body.
   Answer Begin(int socket, const std::string& request) const {
     const size_t path = request.find('/') + 1;
     const std::string name = request.substr(path, request.find(' ', path) - path);
@@ -219,7 +220,7 @@ TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
   if (kSanitizersHeap) GTEST_SKIP() << "a sanitizer keeps memory of its own";
   constexpr size_t kRanges = 64, kShards = 3, kInShard = 400, kRecords = kShards * kInShard;
   constexpr uint64_t kMemory = 48 << 20, kRecordBytes = 48 << 10;
-  // What 64 ranges and 64 single records have beside: libcurl's buffer (64 KiB), its handle and its connection.
+  // Each of the 64 ranges and 64 single records also has libcurl's buffer (64 KiB), its handle and its connection.
   constexpr uint64_t kBeside = 128 * (96 << 10);
   TempFolder folder, state;
   ImageDatasetOptions images;
@@ -228,34 +229,34 @@ TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
   TestDataset set = MakeImageDataset(images, folder.path());
   set.job.mutable_order()->set_chunk_records(8);
   set.job.mutable_order()->set_window_chunks(1024);
-  // Small images in long records: what their decoding takes is not what this is about.
+  // Small images in long records, so that the memory of decoding does not matter here.
   std::string record;
   {
-    const auto frozen = OpenDataset(set.job, set.roots, "", 1);
+    const auto frozen = OpenDataset(LocalFiles(), set.job, set.roots, "", 1);
     ASSERT_TRUE(frozen.ok());
-    auto reader = DatasetReader::Create((*frozen)->snapshot(), set.roots,
-                                        IndexesFrom(IndexStore::InStateDir(state.path()), IndexOptions()),
+    auto reader = DatasetReader::Create(LocalFiles(), (*frozen)->snapshot(), set.roots,
+                                        IndexesFrom(IndexStore::InStateDir(LocalFiles(), state.path()), IndexOptions()),
                                         DatasetReader::Options());
     ASSERT_TRUE(reader.ok());
     ASSERT_TRUE((*reader)->ReadRecord(0, &record).ok());
   }
-  // A field that nobody knows: 15, of a length of three bytes.
+  // An unknown field: number 15, with a length of three bytes.
   record += std::string("\x7a\x80\x80\x03", 4) + std::string(kRecordBytes, 'x');
   for (const std::string& file : set.files) WriteShard(file, std::vector<std::string>(kInShard, record));
 
-  // Read alone a record is not held.
+  // The server does not hold the read of a single record.
   const HoldingServer server(folder.path(), 2 * kRecordBytes, kRanges);
   ServedFiles storage(server.url());
-  const auto frozen = OpenDataset(set.job, set.roots, "", 1);
+  const auto frozen = OpenDataset(LocalFiles(), set.job, set.roots, "", 1);
   ASSERT_TRUE(frozen.ok());
   DatasetReader::Options options;
-  options.storage = &storage;
-  auto reader = DatasetReader::Create((*frozen)->snapshot(), set.roots,
-                                      IndexesFrom(IndexStore::InStateDir(state.path()), IndexOptions()), options);
+  auto reader =
+      DatasetReader::Create(&storage, (*frozen)->snapshot(), set.roots,
+                            IndexesFrom(IndexStore::InStateDir(LocalFiles(), state.path()), IndexOptions()), options);
   ASSERT_TRUE(reader.ok());
   const auto job = LoadJob::Create(set.job, *reader).value();
   for (uint64_t number = 0; number < kRecords; number += kInShard) {
-    ASSERT_TRUE(job->reader().ReadRecord(number, &record).ok());  // the indexes are here
+    ASSERT_TRUE(job->reader().ReadRecord(number, &record).ok());  // loads the indexes
   }
   LoaderOptions loader_options;
   loader_options.threads = 2;
@@ -268,10 +269,10 @@ TEST(RangeGrowth, SixtyFourRangesUnderWayTakeWhatIsBookedAndLittleBeside) {
   LoaderSessionOptions session_options;
   session_options.largest_step_rows = 40;
   const uint64_t before = OwnMemory("VmRSS");
-  std::ofstream("/proc/self/clear_refs") << "5";  // VmHWM begins anew
+  std::ofstream("/proc/self/clear_refs") << "5";  // resets VmHWM
   const auto session = loader->OpenSession(job, session_options, &sink).value();
   session->Request(RowsOf(0, 400, 40));
-  uint64_t asked = 400;  // ranges begin when rows do
+  uint64_t asked = 400;  // ranges start when rows start
   ASSERT_TRUE(WaitUntil([&] {
     if (server.Holds()) return true;
     if (asked < kRecords) session->Request(RowsOf(asked, asked + 1, 40));

@@ -1,4 +1,4 @@
-// What is looked at ahead of a session's rows: by hand, row by row, on a clock that is the test's.
+// Look-ahead of a session's rows, row by row, on the test's clock.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -15,6 +15,8 @@
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/local_reader.h"
 #include "pipeline/loader/ranges/record_ranges.h"
+#include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/loader/indexes_from.h"
 #include "tests/pipeline/loader/ranged_storage.h"
 #include "tests/support/test_dataset.h"
 #include "tests/support/wait_until.h"
@@ -24,7 +26,7 @@ namespace {
 
 constexpr uint64_t kRecords = 1200, kPerShard = 400;
 
-// Gives what is asked for, and knows who has it.
+// Grants every request and counts the bytes of each session.
 class Memory final : public BudgetGrab::Owner {
  public:
   void Release(uint64_t session, uint64_t bytes) override {
@@ -61,7 +63,7 @@ class RangeLookAheadTest : public ::testing::Test {
     };
     options.cached = [](const LoadJob&, uint64_t) { return false; };
     options.wanted = [] { return false; };
-    clock_.Advance(kSecond);  // 0 is no time
+    clock_.Advance(kSecond);  // 0 would mean that no time is set
     options.clock = &clock_;
     ranges_ = std::make_shared<RecordRanges>(std::move(options));
   }
@@ -70,18 +72,17 @@ class RangeLookAheadTest : public ::testing::Test {
     for (const uint64_t id : sessions_) ranges_->CloseSession(id);
   }
 
-  // With the indexes known, and no file open.
+  // A job with loaded indexes and without open files.
   std::shared_ptr<const LoadJob> Job(v1::Order::Shuffle shuffle) {
     set_.job.mutable_order()->set_shuffle(shuffle);
     set_.job.mutable_order()->set_window_chunks(1024);
-    const auto frozen = OpenDataset(set_.job, set_.roots, "", 1);
+    const auto frozen = OpenDataset(LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(frozen.ok());
     for (const bool read : {true, false}) {
       DatasetReader::Options options;
-      options.storage = &storage_;
-      const auto reader =
-          DatasetReader::Create((*frozen)->snapshot(), set_.roots,
-                                IndexesFrom(IndexStore::InStateDir(state_.path()), IndexOptions()), options);
+      const auto reader = DatasetReader::Create(
+          &storage_, (*frozen)->snapshot(), set_.roots,
+          IndexesFrom(IndexStore::InStateDir(LocalFiles(), state_.path()), IndexOptions()), options);
       PS_CHECK(reader.ok());
       if (!read) return LoadJob::Create(set_.job, *reader).value();
       for (uint64_t record = 0; record < kRecords; record += kPerShard) {
@@ -96,7 +97,7 @@ class RangeLookAheadTest : public ::testing::Test {
     ranges_->OpenSession(id, std::move(job), {});
     sessions_.push_back(id);
   }
-  // As if the session, which has asked for 400 rows from `at` on, made the first of them so many times.
+  // Acts as if the session, which has requested 400 rows from `at` on, made the first of them `times` times.
   void Look(uint64_t id, uint64_t at, uint64_t room, RecordRanges::WillAsk will_ask, int times = 1000) {
     AskedRows asked;
     asked.first = asked.furthest = {0, at};
@@ -106,7 +107,7 @@ class RangeLookAheadTest : public ::testing::Test {
     now.position = at;
     for (int i = 0; i < times; ++i) ranges_->LookAhead(id, now, asked, room, will_ask);
   }
-  // Records of the shard that came, or are under way, in ranges.
+  // The number of the shard's records in ranges that are loaded or under way.
   uint64_t InRanges(const LoadJob& job, uint32_t shard) {
     uint64_t found = 0;
     for (uint64_t record = shard * kPerShard; record < (shard + 1) * kPerShard; ++record) {
@@ -114,7 +115,7 @@ class RangeLookAheadTest : public ::testing::Test {
     }
     return found;
   }
-  // Both shards' files are open.
+  // Whether the files of all these shards are open.
   static bool AreReady(const LoadJob& job, std::vector<uint32_t> shards) {
     for (const uint32_t shard : shards) {
       if (!job.reader().IsReady(shard * kPerShard)) return false;
@@ -133,7 +134,7 @@ class RangeLookAheadTest : public ::testing::Test {
 
 constexpr auto kAll = [](uint64_t, uint64_t, uint64_t) { return true; };
 
-// What is wanted sooner is waited for, as long as a storage may take, and then no longer.
+// A read that is needed sooner blocks the later ones for as long as a storage may take, and no longer.
 TEST_F(RangeLookAheadTest, OneShardThatDoesNotOpenHoldsUpTheOthersForASecond) {
   const auto job = Job(v1::Order::CHUNKED);
   storage_.HoldOpensOf(set_.files[1]);

@@ -1,4 +1,4 @@
-// Blocks of ranges: apart from each other, with the budget that they have, and without pages when they are let go.
+// Blocks of ranges: they do not overlap, hold their budget, and have no pages after their release.
 #include "pipeline/loader/ranges/range_memory.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class RangeMemoryTest : public testing::Test {
     std::memset(block.data, 1, block.bytes);
     return block;
   }
-  // Where it lies, when its owner has given it away.
+  // The place of a block, for use after its owner released it.
   static RangeMemory::Block Place(const RangeMemory::Block& block) { return {block.data, block.bytes, nullptr}; }
 
   const std::shared_ptr<Budget> budget_ = std::make_shared<Budget>();
@@ -98,7 +98,7 @@ TEST_F(RangeMemoryTest, WhatWasGivenFirstGoesFirstPagesAndBudget) {
   EXPECT_EQ(PagesOf(places[1]) + PagesOf(places[2]), 0u);
   EXPECT_EQ(budget_->held, 0u);
   EXPECT_EQ(memory_.GiveBack(1), 0u);
-  // Its address serves again.
+  // Its address is used again.
   EXPECT_EQ(Take(2 * kSize).data, places[1].data);
 }
 

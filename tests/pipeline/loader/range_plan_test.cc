@@ -1,4 +1,4 @@
-// Which records come in one range: properties, for shards and wishes by chance.
+// Which records form one range: properties, for random shards and wanted records.
 #include "pipeline/loader/ranges/range_plan.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,8 @@ TEST(RangePlan, AFewThatNobodyWantsAreReadOverAndManyAreNot) {
   EXPECT_EQ(PlanRange(index, 0, hole, limits).count, 100u);
 }
 
-// Whatever is wanted: the record is in it, its ends are wanted, what is counted is what is in it, and the limits hold.
+// For any wanted records: the range has the record, its ends are wanted, its counts are right, and it is within the
+// limits.
 TEST(RangePlan, KeepsItsPromisesForAnyWishes) {
   std::mt19937 random(17);
   for (int round = 0; round < 2000; ++round) {

@@ -1,4 +1,4 @@
-// A storage whose reads of several records a test holds back, counts and lets fail.
+// A storage whose reads of several records a test holds, counts and fails.
 #ifndef PENSTOCK_TESTS_PIPELINE_LOADER_RANGED_STORAGE_H_
 #define PENSTOCK_TESTS_PIPELINE_LOADER_RANGED_STORAGE_H_
 
@@ -19,8 +19,7 @@
 
 namespace penstock {
 
-// Local files behind a network: reads of more than a record can be held back, and fail; opening a
-// file can be held back.
+// Local files behind a network. A test can hold and fail reads of more than one record, and hold the opening of a file.
 class RangedStorage final : public LocalBehind {
  public:
   bool AnswersAtOnce(const std::string& name) const override { return false; }
@@ -42,7 +41,7 @@ class RangedStorage final : public LocalBehind {
     std::move(open)();
   }
 
-  // A read of more than a record, while it is under way.
+  // A read of more than one record, while it is under way.
   struct Range {
     std::string file;
     uint64_t begin = 0, end = 0;
@@ -50,7 +49,7 @@ class RangedStorage final : public LocalBehind {
     Task read;
   };
 
-  // Opening the file takes until another one is held, or none ("").
+  // Holds each open of `name` until the next call with another name. "" holds none.
   void HoldOpensOf(const std::string& name) {
     std::deque<Task> held;
     {
@@ -60,7 +59,7 @@ class RangedStorage final : public LocalBehind {
     }
     for (Task& open : held) std::move(open)();
   }
-  // How often the file was to be opened.
+  // How often a caller asked to open the file.
   size_t opens_of(const std::string& name) {
     MutexLock lock(&mutex_);
     const auto found = opens_.find(name);
@@ -80,7 +79,7 @@ class RangedStorage final : public LocalBehind {
     }
     for (Range& range : held) std::move(range.read)();
   }
-  // Ends those that are held and were stopped, as a storage does that breaks off what has begun. How many.
+  // Ends the held reads whose stop was requested, as a storage does that cancels running reads. Returns how many.
   size_t EndStopped() {
     std::deque<Range> stopped;
     {
@@ -101,7 +100,7 @@ class RangedStorage final : public LocalBehind {
     MutexLock lock(&mutex_);
     return held_.size();
   }
-  // Of those that are held, how many have a byte that another one has.
+  // The number of overlaps between held reads: each pair counts twice.
   size_t overlapping() {
     MutexLock lock(&mutex_);
     size_t found = 0;
@@ -119,7 +118,7 @@ class RangedStorage final : public LocalBehind {
     return ranges_;
   }
 
-  uint64_t longest_record = UINT64_MAX;  // framed; set before use
+  uint64_t longest_record = UINT64_MAX;  // with its frame; set before use
 
  private:
   class File final : public LocalFileBehind {

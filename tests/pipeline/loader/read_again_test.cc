@@ -1,4 +1,4 @@
-// Caches grow for epochs that come, not for those that are over.
+// Caches grow for the epochs that follow, not for past ones.
 #include "pipeline/loader/read_again.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,8 @@ namespace {
 
 constexpr uint64_t kRows = 100;
 
-// One who reads [start, end) alone, having told `told`; a letter an epoch: n(othing comes), a(gain), o(ften).
+// A single session reads [start, end) after it declared `told`. Returns a letter per epoch: n(othing follows), a(gain),
+// o(ften).
 std::string ReadEpochs(ReadAgain* again, EpochsSeen* seen, uint64_t start, uint64_t end, uint64_t told) {
   std::string coming;
   again->Opens(told, *seen);

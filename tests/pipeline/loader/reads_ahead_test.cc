@@ -1,4 +1,4 @@
-// Far records are asked for while rows before them are made.
+// The loader requests remote records while threads make the rows before them.
 #include "base/mutex.h"
 #include "tests/pipeline/loader/slow_reads_testing.h"
 #include "tests/support/wait_until.h"
@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-// Takes as many rows as it was told to; who hands over the next one waits.
+// Accepts as many rows as Let() allows. The thread that delivers a further row blocks.
 class TurnstileSink final : public RowSink {
  public:
   void OnRow(RowResult row) override {
@@ -46,7 +46,7 @@ TEST_F(ReadsAheadTest, WhileThreadsMakeRowsTheNextOnesRecordsAreOnTheirWay) {
   ASSERT_TRUE(WaitUntil([&] { return sink.came() == 1; }));
   session->Request(RowsOf(8, 40, 8));
   sink.Let(1);
-  // The second row is made, and six more could be.
+  // The loader makes the second row, and could make six more.
   ASSERT_TRUE(WaitUntil([&] { return sink.came() == 2; }));
   EXPECT_TRUE(WaitUntil([&] { return storage_.waiting() > 0; }));
   sink.Let(2);
@@ -58,7 +58,7 @@ TEST_F(ReadsAheadTest, WhileThreadsMakeRowsTheNextOnesRecordsAreOnTheirWay) {
   session.reset();
 }
 
-// What was read before its turn is no more than memory allows beside the rows that can be made.
+// Records read ahead take only the memory that the rows before them leave.
 TEST_F(ReadsAheadTest, WhatIsReadBeforeItsTurnLeavesMemoryForTheRowsBeforeIt) {
   Make();
   OpenFiles();

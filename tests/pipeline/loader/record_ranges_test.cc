@@ -1,4 +1,4 @@
-// Records that come in ranges: the same rows with few requests, within the budget, and whatever fails.
+// Reads of records in ranges: the rows are the same with few requests, within the budget, whatever fails.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include "pipeline/loader/loader.h"
 #include "pipeline/loader/local_reader.h"
 #include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/loader/indexes_from.h"
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/pipeline/loader/ranged_storage.h"
 #include "tests/support/test_dataset.h"
@@ -34,7 +35,7 @@ class RecordRangesTest : public ::testing::Test {
     set_.job.mutable_order()->set_chunk_records(8);
     set_.job.mutable_order()->set_window_chunks(1024);
     job_ = JobOn(&storage_);
-    // Nothing but reads of records from here on.
+    // Opens the files, so that the storage only reads records from here on.
     for (uint64_t record = 0; record < kRecords; record += kRecords / 3) {
       std::string bytes;
       PS_CHECK(job_->reader().ReadRecord(record, &bytes).ok());
@@ -46,12 +47,12 @@ class RecordRangesTest : public ::testing::Test {
   }
 
   std::shared_ptr<const LoadJob> JobOn(Storage* storage) {
-    const auto frozen = OpenDataset(set_.job, set_.roots, "", 1);
+    const auto frozen = OpenDataset(LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(frozen.ok());
     DatasetReader::Options options;
-    options.storage = storage;
-    auto reader = DatasetReader::Create((*frozen)->snapshot(), set_.roots,
-                                        IndexesFrom(IndexStore::InStateDir(state_.path()), IndexOptions()), options);
+    auto reader = DatasetReader::Create(
+        storage, (*frozen)->snapshot(), set_.roots,
+        IndexesFrom(IndexStore::InStateDir(LocalFiles(), state_.path()), IndexOptions()), options);
     PS_CHECK(reader.ok());
     return LoadJob::Create(set_.job, *reader).value();
   }
@@ -71,12 +72,12 @@ class RecordRangesTest : public ::testing::Test {
     sink->will_ask = true;
     return loader->OpenSession(job, options, sink).value();
   }
-  // All that came of an epoch, by position, asked for in steps of 40 rows, some ahead.
+  // Returns all rows of an epoch by position. Requests them in steps of 40 rows, some steps ahead.
   static std::map<uint64_t, std::string> Epoch(Loader* loader, const std::shared_ptr<const LoadJob>& job) {
     constexpr uint64_t kStep = 40, kSteps = kRecords / kStep, kAhead = 4;
     HoldingSink sink;
     const auto session = SessionOf(loader, job, &sink, kStep);
-    sink.session = session.get();  // what is revoked is asked for again
+    sink.session = session.get();  // the sink requests revoked rows again
     std::map<uint64_t, std::string> rows;
     for (uint64_t step = 0; step < kSteps + kAhead; ++step) {
       if (step < kSteps) session->Request(RowsOf(step * kStep, (step + 1) * kStep, kStep));
@@ -105,10 +106,10 @@ TEST_F(RecordRangesTest, AnEpochTakesFewReadsAndHasTheSameRows) {
   const LoaderStats stats = loader->Stats();
   EXPECT_EQ(stats.far_requests, storage_.reads() - before);
   EXPECT_EQ(stats.far_used_bytes, job_->reader().snapshot().data_bytes());
-  // One byte in four at most is read for nothing, and frames.
+  // At most one byte in four is read without need. Frames are not part of far_used_bytes.
   EXPECT_GE(stats.far_bytes, stats.far_used_bytes);
   EXPECT_LT(stats.far_bytes, stats.far_used_bytes * 3 / 2);
-  // The rows at the start are read one by one.
+  // The loader reads the rows at the start one by one.
   EXPECT_LT(storage_.reads() - before, kRecords / 2);
   EXPECT_GT(storage_.ranges(), 64u);
 }
@@ -130,7 +131,7 @@ TEST_F(RecordRangesTest, ABrokenRecordIsTheOnlyOneOfItsRangeThatIsBroken) {
   EXPECT_EQ(Epoch(LoaderOf(2, 64 << 20, 16).get(), JobOn(&storage_)), near);
 }
 
-// Each byte is in one range under way, and all of them are in the budget.
+// Each byte is in at most one range under way, and the budget includes all ranges.
 TEST_F(RecordRangesTest, SixtyFourRangesUnderWayAreInTheBudgetAndNoByteIsInTwo) {
   constexpr uint64_t kMemory = 16 << 20;
   const auto loader = LoaderOf(2, kMemory, 64);
@@ -139,7 +140,7 @@ TEST_F(RecordRangesTest, SixtyFourRangesUnderWayAreInTheBudgetAndNoByteIsInTwo) 
   const uint64_t idle = loader->Stats().memory_bytes;
   storage_.HoldRanges(true);
   session->Request(RowsOf(0, 400, 40));
-  // Ranges begin when rows do, and all that were asked for may wait for one.
+  // Ranges start when rows start, and all requested rows may wait for one.
   uint64_t asked = 400;
   ASSERT_TRUE(WaitUntil([&] {
     if (storage_.held() == 64) return true;
@@ -149,14 +150,14 @@ TEST_F(RecordRangesTest, SixtyFourRangesUnderWayAreInTheBudgetAndNoByteIsInTwo) 
   })) << storage_.held()
       << " ranges under way of " << storage_.ranges() << ", " << asked << " rows asked for, " << sink.held() << " here";
   EXPECT_EQ(storage_.overlapping(), 0u);
-  // A few records each, in whole pages.
+  // Each range has a few records, in whole pages.
   EXPECT_GT(loader->Stats().memory_bytes, idle + 64 * 4096);
   storage_.HoldRanges(false);
   sink.WaitFor(asked);
   EXPECT_LE(loader->Stats().memory_peak_bytes, kMemory);
 }
 
-// Rows that wait for ranges, far more of them than reads may be under way, keep no other row from being read.
+// Rows that wait for ranges do not block reads of other rows, even if they are far more than the permitted reads.
 TEST_F(RecordRangesTest, WhoWaitsForARangeIsNoReadUnderWay) {
   LoaderOptions options;
   options.threads = 1;
@@ -170,7 +171,7 @@ TEST_F(RecordRangesTest, WhoWaitsForARangeIsNoReadUnderWay) {
   storage_.HoldRanges(true);
   session->Request(RowsOf(0, 1000, 40));
   ASSERT_TRUE(WaitUntil([&] { return storage_.held() > 0 && sink.held() > 0; }));
-  // What is not in a range comes, to the last row that was asked for.
+  // Rows outside the held ranges arrive, up to the last requested row.
   const auto last_is_here = [&] {
     const uint64_t here = sink.held(), waits = session->pending();
     return here + waits == 1000 && here > 300;
@@ -189,7 +190,7 @@ TEST_F(RecordRangesTest, WithLittleMemoryThereAreFewerRangesAndAllRows) {
   EXPECT_LE(loader->Stats().memory_peak_bytes, kMemory);
 }
 
-// What comes is what is wanted next: ranges go on, whole, through an epoch that memory holds a small part of.
+// Ranges contain the rows needed next: they stay whole through an epoch of which memory holds a small part.
 TEST_F(RecordRangesTest, AnEpochThatMemoryDoesNotHoldComesInRangesToItsEnd) {
   v1::Order small_windows = set_.job.order();
   small_windows.set_chunk_records(32);
@@ -216,7 +217,7 @@ TEST_F(RecordRangesTest, WhatIsHereGoesForARowThatATrainerWaitsFor) {
   session->Request(RowsOf(0, 8, 1));
   sink.WaitFor(8);
   sink.Clear();
-  // Ranges have all that they may have.
+  // Ranges hold all the memory that they may have.
   ASSERT_TRUE(WaitUntil([&] {
     session->Request(RowsOf(8, 9, 1));
     return loader->Stats().memory_bytes > idle + (1 << 20) - (128 << 10);
@@ -237,7 +238,7 @@ TEST_F(RecordRangesTest, ClosingASessionWaitsForNoRangeAndItsMemoryComesBack) {
   auto session = SessionOf(loader.get(), job_, &sink, 40);
   storage_.HoldRanges(true);
   session->Request(RowsOf(0, 400, 40));
-  uint64_t asked = 400;  // ranges begin when rows do
+  uint64_t asked = 400;  // ranges start when rows start
   ASSERT_TRUE(WaitUntil([&] {
     if (storage_.held() == 16) return true;
     if (asked < kRecords) session->Request(RowsOf(asked, asked + 1, 40));
@@ -246,7 +247,7 @@ TEST_F(RecordRangesTest, ClosingASessionWaitsForNoRangeAndItsMemoryComesBack) {
   }));
   session.reset();
   sink.Clear();
-  EXPECT_GT(loader->Stats().memory_bytes, idle);  // they are still written to
+  EXPECT_GT(loader->Stats().memory_bytes, idle);  // the storage still writes to them
   storage_.HoldRanges(false);
   EXPECT_EQ(loader->Stats().memory_bytes, idle);
 }
@@ -268,7 +269,7 @@ TEST_F(RecordRangesTest, RangesOfAClosedSessionAreBrokenOff) {
   storage_.HoldRanges(false);
 }
 
-// Storage stalls, and ranges that are under way have the memory: they do not hold up who waits for a row.
+// Storage stalls while ranges under way hold the memory. They do not block a row that a trainer waits for.
 TEST_F(RecordRangesTest, WhatIsUnderWayIsBrokenOffForARowThatATrainerWaitsFor) {
   const auto loader = LoaderOf(2, 3 << 20, 64);
   HoldingSink sink, other_sink;

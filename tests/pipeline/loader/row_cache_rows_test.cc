@@ -1,5 +1,5 @@
-// The cache of finished rows below the loader: jobs that draw nothing are made once, rows that several sessions read at
-// once too, and nobody gets another row than without it.
+// The cache of finished rows below the loader. The loader makes the rows of jobs that draw nothing once, even if
+// several sessions read them at the same time. No session gets other rows than without the cache.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "pipeline/cache/row_cache.h"
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/test_dataset.h"
 
@@ -22,7 +23,7 @@ namespace {
 
 constexpr int64_t kRow = 64;
 
-// Keeps the first byte of each row, by epoch and position.
+// Keeps the first byte of each row by epoch and position.
 class NotingSink final : public RowSink {
  public:
   void OnRow(RowResult row) override {
@@ -118,8 +119,8 @@ TEST(RowCacheRows, GoWithTheirJob) {
   EXPECT_EQ(loader->Stats().row_cache.bytes, 0u);
 }
 
-// Four readers of one job, as an evaluation beside a training or several experiments on one input have: each row is
-// made once, though all ask for it at the same time.
+// Four readers of one job, such as an evaluation during a training or several experiments on one input. The loader
+// makes each row once, though all readers request it at the same time.
 TEST(RowCacheRows, OfSeveralReadersOfOneJobAreMadeOnce) {
   for (const int threads : {1, 2, 5}) {
     MemoryJob job = MakeMemoryJob(200, 50, kRow);
@@ -163,7 +164,7 @@ TEST(RowCacheRows, OtherEpochsOfAJobThatDrawsAreOtherRows) {
   EXPECT_EQ(two->sink.rows(), plain->sink.rows());
 }
 
-// A slow reader holds nobody back and loses nothing: what is gone from the cache is made again.
+// A slow reader delays no other and loses nothing: the loader makes evicted rows again.
 TEST(RowCacheRows, AReaderFarBehindGetsTheSameRows) {
   MemoryJob job = MakeMemoryJob(300, 50, kRow);
   const auto loader = LoaderWith(20 * (kRow + RowCache::kEntryOverhead));
@@ -194,7 +195,7 @@ TEST(RowCacheRows, BadRecordsAreFoundEachTime) {
   EXPECT_EQ(loader->Stats().failed_rows, 30u);
 }
 
-// A reader that goes while others wait for the row that it makes: they make it.
+// A reader closes while another waits for the row that it makes: the other still gets the row.
 TEST(RowCacheRows, WhoWaitsForARowOfOneThatGoesGetsItNonetheless) {
   MemoryJob job = MakeMemoryJob(10, 50, kRow);
   Mutex mutex;
@@ -236,7 +237,7 @@ TEST(RowCacheRows, OfEveryKindOfColumnAreTheSame) {
     options.epochs = 3;
     options.memory_budget_bytes = 32 << 20;
     options.row_cache_bytes = row_cache;
-    auto reader = LocalReader::Open(job, set.roots, options);
+    auto reader = LocalReader::Open(LocalFiles(), job, set.roots, options);
     PS_CHECK(reader.ok());
     BatchDigest sum;
     while (true) {
@@ -257,7 +258,7 @@ TEST(RowCacheRows, OfEveryKindOfColumnAreTheSame) {
   std::vector<std::string> digests;
   for (const uint64_t row_cache : {0, 5'000, 4'000'000}) {
     options.row_cache_bytes = row_cache;
-    auto reader = LocalReader::Open(numbers.job, numbers.roots, options);
+    auto reader = LocalReader::Open(LocalFiles(), numbers.job, numbers.roots, options);
     ASSERT_TRUE(reader.ok()) << reader.status();
     BatchDigest sum;
     while (true) {
@@ -273,6 +274,19 @@ TEST(RowCacheRows, OfEveryKindOfColumnAreTheSame) {
   }
   EXPECT_EQ(digests[1], digests[0]);
   EXPECT_EQ(digests[2], digests[0]);
+}
+
+// A job that checks only the wanted part may have rows of images that are damaged elsewhere.
+TEST(RowCacheRows, JobsThatCheckWholeImagesShareNoRowsWithJobsThatDoNot) {
+  const MemoryJob memory = MakeMemoryJob(10, 100, kRow);
+  v1::JobSpec spec = memory.job->spec();
+  spec.mutable_errors()->set_check(v1::WHOLE_IMAGE);
+  const auto whole = LoadJob::Create(spec, memory.dataset, std::make_unique<MemoryPipeline>(kRow));
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ((*whole)->record_space(), memory.job->record_space());
+  EXPECT_NE((*whole)->decoded_space(), memory.job->decoded_space());
+  EXPECT_NE((*whole)->shared_space(), memory.job->shared_space());
+  EXPECT_EQ((*whole)->order_fingerprint(), memory.job->order_fingerprint());
 }
 
 }  // namespace

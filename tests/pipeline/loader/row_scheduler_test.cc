@@ -75,7 +75,7 @@ TEST(RowScheduler, RecordsAreLookedForInTheOrderOfRowsOnceEachAndRowsComeInTheir
   look();
   EXPECT_EQ(looked, (std::vector<uint64_t>{20, 0, 10})) << "urgent ones first";
   EXPECT_EQ(scheduler.waiting(1), 3u);
-  // What comes later, and what is put aside before it was looked for.
+  // A row that arrives later, and is parked before its record was looked for.
   scheduler.Add(1, {Row(0, 1)});
   std::optional<RowScheduler::Picked> aside = scheduler.PickToLookFor(1);
   ASSERT_TRUE(aside.has_value());
@@ -84,8 +84,8 @@ TEST(RowScheduler, RecordsAreLookedForInTheOrderOfRowsOnceEachAndRowsComeInTheir
   scheduler.PutBackParked(*std::move(aside));
   look();
   EXPECT_EQ(looked, (std::vector<uint64_t>{20, 0, 10, 1}));
-  // A head makes rows urgent that were not looked for yet; what came before them with a later step is not first any
-  // more.
+  // A head makes rows urgent whose records were not looked for yet. Earlier rows of a later step then lose their
+  // precedence.
   scheduler.Add(1, {Row(4, 40), Row(3, 30)});
   scheduler.SetHead(1, 3);
   scheduler.Add(1, {Row(5, 50, true)});
@@ -144,7 +144,7 @@ TEST(RowScheduler, ARowWithoutMemoryWaitsAndOthersSessionsGoOn) {
   EXPECT_EQ(scheduler.Pick(first_has_none).picked->row.request.tag, 3u);
   const auto choice = scheduler.Pick(first_has_none);
   EXPECT_FALSE(choice.picked.has_value());
-  EXPECT_FALSE(choice.blocked.has_value());  // nobody waits for it urgently
+  EXPECT_FALSE(choice.blocked.has_value());  // no session waits for it urgently
 }
 
 TEST(RowScheduler, UrgentRowsOfOthersWaitBehindOneWhoseMemoryIsReserved) {
@@ -153,7 +153,7 @@ TEST(RowScheduler, UrgentRowsOfOthersWaitBehindOneWhoseMemoryIsReserved) {
   scheduler.AddSession(2, 1);
   scheduler.AddSession(3, 1);
   for (uint64_t session : {1, 2, 3}) scheduler.Add(session, {Row(0, session, true)});
-  // Sessions 1 and 3 lack memory, which only session 3 has reserved; session 2 would take what is common.
+  // Sessions 1 and 3 lack memory, and only session 3 has memory reserved. Session 2 would use common memory.
   const auto need = [](uint64_t id, const ScheduledRow&, const Blocked* behind) {
     RowScheduler::Need result;
     result.shortage = id == 2 ? (behind != nullptr && behind->session == 3 ? 10 : 0) : 100;
@@ -174,7 +174,7 @@ TEST(RowScheduler, WhileAnUrgentRowWaitsOthersMayOnlyUseTheirReserve) {
   scheduler.Add(1, {Row(0, 1, true)});
   scheduler.Add(2, {Row(0, 2)});
   scheduler.Add(3, {Row(0, 3)});
-  // Session 1 has no memory; session 3 has its reserve left, session 2 has not.
+  // Session 1 has no memory. Session 3 has its reserve left, and session 2 has not.
   const auto shortage = [](uint64_t id, const ScheduledRow&, const Blocked* behind) {
     return RowScheduler::Need{.shortage = id == 1 ? 100u : (behind != nullptr && id == 2) ? 1u : 0u};
   };
@@ -215,7 +215,7 @@ TEST(RowScheduler, RowsAreAnnouncedOnceInTheirOrderAndNoFurtherAheadThanAsked) {
   EXPECT_TRUE(scheduler.Announce(1, 2).empty());
   auto picked = *scheduler.Pick(AlwaysFits).picked;
   EXPECT_EQ(Tags(scheduler.Announce(1, 2)), (std::vector<uint64_t>{2}));
-  // It comes back, and is one of those that wait.
+  // The scheduler takes the row back and counts it as waiting.
   scheduler.PutBack(std::move(picked));
   EXPECT_TRUE(scheduler.Announce(1, 3).empty());
   EXPECT_EQ(Tags(scheduler.Announce(1, 4)), (std::vector<uint64_t>{3}));
@@ -233,7 +233,7 @@ TEST(RowScheduler, UrgentRowsAreAnnouncedFirstAndFetchedOnesDoNotSkipTheStepsBef
   EXPECT_EQ(Tags(scheduler.Announce(1, 10)), (std::vector<uint64_t>{0, 1, 2}));
   scheduler.Add(1, {Row(12, 12)});
   EXPECT_EQ(Tags(scheduler.Announce(1, 10)), (std::vector<uint64_t>{12}));
-  // The fetched row, never announced, is picked like others; the count of those that wait holds.
+  // Pick() returns the fetched row, which was never announced, like any other. The count of waiting rows stays right.
   EXPECT_EQ(TagsInOrder(&scheduler), (std::vector<uint64_t>{0, 1, 9, 2, 12}));
   scheduler.Add(1, {Row(13, 13), Row(13, 14)});
   EXPECT_EQ(Tags(scheduler.Announce(1, 1)), (std::vector<uint64_t>{13}));

@@ -31,7 +31,7 @@ std::unique_ptr<Loader> LoaderOf(int threads) {
 }
 
 std::shared_ptr<const LoadJob> JobOn(Storage* storage, const TestDataset& set) {
-  auto reader = OpenDataset(set.job, set.roots, "", 1, nullptr, storage);
+  auto reader = OpenDataset(storage, set.job, set.roots, "", 1);
   PS_CHECK(reader.ok());
   auto job = LoadJob::Create(set.job, *reader);
   PS_CHECK(job.ok());
@@ -118,7 +118,7 @@ TEST(TuningCounts, IdleThreadsAreCountedOnceForAllJobsThatAreRead) {
   after.stats.storage_reads = 10;
   after.stats.storage_seconds = 0.5;
   before.jobs = {Times("a", 5, 1, 1), Times("gone", 9, 9, 9)};
-  // The same second without work is each job's: one waits for storage in it, one is new, one is not read at all.
+  // The same second without work counts for each job: one waits for storage, one is new, one is not read at all.
   after.jobs = {Times("a", 5.5, 1.75, 1), Times("b", 0.25, 0, 0.75), Times("idle", 0, 0, 1)};
   const TuningWindow window = WindowBetween(before, after);
   EXPECT_DOUBLE_EQ(window.seconds, 1);

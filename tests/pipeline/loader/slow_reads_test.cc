@@ -1,4 +1,4 @@
-// Storage that does not answer at once: rows wait aside while their records are read, and are the same rows.
+// Storage that does not answer at once: the loader parks rows while it reads their records, and the rows are the same.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -100,7 +100,7 @@ TEST_F(SlowReadsTest, NoRowIsLeftBehindWhenItsTurnToBeReadNeedsNone) {
   first->Request(RowsOf(0, 40, 40));
   second->Request(RowsOf(0, 40, 40));
   ASSERT_TRUE(
-      WaitUntil([&] { return loader->Stats().record_cache.misses >= 80; }));  // each row has looked for its record
+      WaitUntil([&] { return loader->Stats().record_cache.misses >= 80; }));  // each row has looked up its record
   storage_.Hold(false);
   EXPECT_EQ(first_sink.TakeStep(0, 40).size(), 40u);
   EXPECT_EQ(second_sink.TakeStep(0, 40).size(), 40u);
@@ -115,7 +115,7 @@ TEST_F(SlowReadsTest, RowsThatWaitToBeReadGoOnWhereTheFilesComeNear) {
   auto session = SessionOf(loader.get(), job_, &sink);
   session->Request(RowsOf(0, 40, 40));
   storage_.WaitForReads(2);
-  // From now on rows are read by their thread, those that waited for it included.
+  // From now on the row's own thread reads, also for parked rows.
   storage_.SayNear(true);
   storage_.Hold(false);
   EXPECT_EQ(sink.TakeStep(0, 40).size(), 40u);
@@ -138,7 +138,7 @@ TEST_F(SlowReadsTest, WhatATrainerWaitsForIsReadFirst) {
   session->Request(urgent);
   while (storage_.urgent() < 2) storage_.Let(1);
   storage_.Let(2);
-  // What was under way before them has come, and what the thread had begun with meanwhile, of the 30.
+  // At most the rows of the 30 that were under way before, and those that the thread has begun meanwhile.
   EXPECT_LE(sink.held(), 10u);
   storage_.Hold(false);
   EXPECT_EQ(sink.TakeStep(9, 2).size(), 2u);
@@ -150,7 +150,7 @@ TEST_F(SlowReadsTest, RowsAreThoseOfStorageThatAnswersAtOnceWhateverIsBroken) {
     for (const Compression compression : {Compression::kNone, Compression::kGzip}) {
       Make(compression, policy);
       if (compression == Compression::kNone) {
-        // Most of the first shard: those that stand in are broken too.
+        // Most records of the first shard, so that their substitutes are broken too.
         for (int record = 0; record < 15; ++record) BreakRecord(set_.files[0], record);
       }
       std::filesystem::remove_all(state_.path());
@@ -215,7 +215,7 @@ TEST_F(SlowReadsTest, ClosingASessionWaitsForNoRead) {
   });
   ASSERT_EQ(closed.wait_for(kStuckRead), std::future_status::ready);
   closed.get();
-  // What is under way keeps its memory until it has ended.
+  // Reads under way keep their memory until they end.
   EXPECT_GT(loader->Stats().memory_bytes, LoaderOf(1, 10)->Stats().memory_bytes);
   storage_.Hold(false);
   EXPECT_EQ(loader->Stats().memory_bytes, LoaderOf(1, 10)->Stats().memory_bytes);
@@ -249,7 +249,7 @@ TEST_F(SlowReadsTest, RowsThatAreReadStayWithinTheBudget) {
     sessions.push_back(SessionOf(loader.get(), job_, &sink, 4));
     sink.session = sessions.back().get();
   }
-  // One by one, so that as many as possible are under way.
+  // One by one, so that as many reads as possible are under way.
   std::jthread letting([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       storage_.Let(1);

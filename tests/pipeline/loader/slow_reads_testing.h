@@ -1,4 +1,4 @@
-// Files whose reads wait until a test lets them, and loaders that read them.
+// Files whose reads wait until a test releases them, and loaders that read them.
 #ifndef PENSTOCK_TESTS_PIPELINE_LOADER_SLOW_READS_TESTING_H_
 #define PENSTOCK_TESTS_PIPELINE_LOADER_SLOW_READS_TESTING_H_
 
@@ -15,17 +15,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/fault.h"
 #include "base/mutex.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/loader/local_reader.h"
 #include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/loader/indexes_from.h"
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/pipeline/loader/local_behind.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
 
-// Local files whose reads wait until the test lets them, in the order in which they were asked for.
+// Local files whose reads wait until the test releases them, in the order of the calls.
 class HeldStorage final : public LocalBehind {
  public:
   bool AnswersAtOnce(const std::string& name) const override { return near_.load(); }
@@ -40,7 +42,7 @@ class HeldStorage final : public LocalBehind {
     });
   }
 
-  // From now on reads wait, or do not.
+  // Holds all further reads, or none.
   void Hold(bool hold) {
     {
       MutexLock lock(&mutex_);
@@ -48,7 +50,7 @@ class HeldStorage final : public LocalBehind {
     }
     if (!hold) Let(SIZE_MAX);
   }
-  // Does that many of the reads that wait.
+  // Runs `reads` of the held reads.
   void Let(size_t reads) {
     for (size_t i = 0; i < reads; ++i) {
       Task read;
@@ -61,7 +63,7 @@ class HeldStorage final : public LocalBehind {
       std::move(read)();
     }
   }
-  // The next reads fail, so many.
+  // Fails the next `reads` reads.
   void Fail(int reads, absl::Status status) {
     MutexLock lock(&mutex_);
     to_fail_ = reads;
@@ -137,12 +139,12 @@ class HeldStorage final : public LocalBehind {
 };
 
 inline std::shared_ptr<const LoadJob> JobOn(Storage* storage, const TestDataset& set, const std::string& state) {
-  const auto frozen = OpenDataset(set.job, set.roots, "", 1);
+  const auto frozen = OpenDataset(LocalFiles(), set.job, set.roots, "", 1);
   PS_CHECK(frozen.ok());
   DatasetReader::Options options;
-  options.storage = storage;
-  auto reader = DatasetReader::Create((*frozen)->snapshot(), set.roots,
-                                      IndexesFrom(IndexStore::InStateDir(state), IndexOptions()), options);
+  auto reader =
+      DatasetReader::Create(storage, (*frozen)->snapshot(), set.roots,
+                            IndexesFrom(IndexStore::InStateDir(LocalFiles(), state), IndexOptions()), options);
   PS_CHECK(reader.ok());
   auto job = LoadJob::Create(set.job, *reader);
   PS_CHECK(job.ok());
@@ -168,10 +170,15 @@ inline std::unique_ptr<Loader::Session> SessionOf(Loader* loader, std::shared_pt
   return *std::move(session);
 }
 
-// All that a trainer could tell rows apart by.
+// Everything by which a trainer could distinguish rows.
 inline std::string Told(const RowResult& row, const LoadJob& job) {
-  std::string text = absl::StrCat(row.status.ToString(), "|", row.record_id, "|", row.source_record, "|", row.masked,
-                                  row.substituted, "|", row.fault.ToString(), "|", row.fault_offset.value_or(0), "|");
+  // Payloads have no order.
+  const auto describe = [](const absl::Status& status) {
+    return absl::StrCat(status.ToString(absl::StatusToStringMode::kWithNoExtraData), "|",
+                        std::string(FaultName(FaultOf(status))));
+  };
+  std::string text = absl::StrCat(describe(row.status), "|", row.record_id, "|", row.source_record, "|", row.masked,
+                                  row.substituted, "|", describe(row.fault), "|", row.fault_offset.value_or(0), "|");
   if (row.fixed != nullptr) text.append(reinterpret_cast<const char*>(row.fixed.get()), job.fixed_bytes());
   for (const std::string& column : row.ragged) absl::StrAppend(&text, "|", column);
   return text;
@@ -197,7 +204,7 @@ class SlowReadsTest : public ::testing::Test {
     set_.job.mutable_errors()->set_max_bad_fraction(1);
     job_ = JobOn(&storage_, set_, state_.path());
   }
-  // Opens all files, so that nothing but reads is waited for.
+  // Opens all files, so that rows wait only for reads.
   void OpenFiles() {
     auto loader = LoaderOf(1);
     AllRows(job_, loader.get(), 40);

@@ -1,4 +1,4 @@
-// Shards whose index is long in coming, files that change, vanish and come back: what a row waits for, and who else.
+// Shards whose index is slow to load, and files that change, vanish and return: which rows wait for them.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -15,16 +15,18 @@
 #include "base/runtime/thread_pool.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/loader/indexes_from.h"
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
 namespace {
 
-// Long enough for anything that is not stuck.
+// Longer than anything takes that is not stuck.
 constexpr std::chrono::seconds kStuck{20};
 
-// 4 shards of 10 records, whose indexes come when the test lets them.
+// 4 shards of 10 records. The test decides when their indexes load.
 class SlowShardsTest : public ::testing::Test {
  protected:
   explicit SlowShardsTest(DatasetReader::Options options = {}) : options_(options) {
@@ -33,13 +35,13 @@ class SlowShardsTest : public ::testing::Test {
     numbers.records_per_shard = 10;
     set_ = MakeNumberDataset(numbers, folder_.path());
     set_.job.mutable_order()->set_shuffle(v1::Order::NONE);
-    auto frozen = OpenDataset(set_.job, set_.roots, "", 1);
+    auto frozen = OpenDataset(LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(frozen.ok());
-    IndexProvider build = IndexesFrom(IndexStore::InStateDir(state_.path()), IndexOptions());
+    IndexProvider build = IndexesFrom(IndexStore::InStateDir(LocalFiles(), state_.path()), IndexOptions());
     options_.executor = &pool_;
     options_.troubles = troubles_;
     auto reader = DatasetReader::Create(
-        (*frozen)->snapshot(), set_.roots,
+        LocalFiles(), (*frozen)->snapshot(), set_.roots,
         [this, build](const SnapshotShard& shard, const std::string& path,
                       const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
           {
@@ -98,7 +100,7 @@ class SlowShardsTest : public ::testing::Test {
     PS_CHECK(session.ok());
     return *std::move(session);
   }
-  // The file as it is, at another time.
+  // Changes only the file's time.
   static void Touch(const std::string& file) {
     std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::hours(1));
   }
@@ -124,7 +126,7 @@ TEST_F(SlowShardsTest, RowsOfOtherShardsFlowOnOneThreadWhileAnIndexIsAwaited) {
   auto loader = OneThread();
   HoldingSink sink;
   auto session = Open(loader.get(), &sink);
-  // The rows that wait come first.
+  // The scheduler picks the waiting rows first.
   std::vector<RowRequest> rows = RowsOf(0, 40, 40);
   for (RowRequest& row : rows) row.urgent = row.position >= 10 && row.position < 20;
   session->Request(std::move(rows));
@@ -199,8 +201,8 @@ TEST_F(SlowShardsTest, AReaderThatGoesEndsItsLoads) {
 TEST_F(SlowShardsTest, ATouchedFileIsIndexedAgainAndReadOn) {
   std::string bytes;
   ASSERT_TRUE(reader_->ReadRecord(3, &bytes).ok());
-  Touch(set_.files[0]);  // open
-  Touch(set_.files[1]);  // not open
+  Touch(set_.files[0]);  // an open file
+  Touch(set_.files[1]);  // a file that is not open
   EXPECT_TRUE(reader_->ReadRecord(4, &bytes).ok()) << reader_->ReadRecord(4, &bytes);
   EXPECT_NE(bytes.find("record-4"), std::string::npos);
   EXPECT_TRUE(reader_->ReadRecord(14, &bytes).ok());
@@ -284,8 +286,8 @@ TEST_F(SlowShardsTest, AnIndexThatCannotBeHadFailsItsRowsAndIsNotAskedForByEach)
   EXPECT_LE(Loads("data-00000"), 3);
 }
 
-// Fewer files open, and less of indexes kept, than rows are wanted of: a shard whose rows were just woken may have
-// gone again before they have their turn.
+// Fewer open files and smaller indexes than the rows need: a shard may be closed again before its woken rows have their
+// turn.
 class TightShardsTest : public SlowShardsTest {
  protected:
   TightShardsTest() : SlowShardsTest({.max_open_shards = 1, .max_index_bytes = 1}) {}

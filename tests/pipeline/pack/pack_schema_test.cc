@@ -20,7 +20,7 @@ void Add(const std::string& features, PackSchema* schema) {
   ASSERT_TRUE(example.ok()) << example.status();
 }
 
-// The job's text, which is right.
+// Returns the job's text after a check that it is valid.
 std::string JobOf(const PackSchema& schema) {
   const std::string text = schema.JobText("name", "/data/x-*.tfrecord");
   v1::JobSpec job;

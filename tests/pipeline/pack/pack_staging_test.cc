@@ -55,7 +55,7 @@ TEST(PackStaging, LeavesNothingAndClearsUpAfterTheKilled) {
   const TempDir dir;
   Begin(dir.File("out")).reset();
   EXPECT_EQ(dir.Entries(), 0u);
-  // A folder whose lock nobody holds, and two of living ones.
+  // One folder whose lock is free, and two with held locks.
   dir.Write(".out.packing-killed/part-0", "x");
   const auto living = Begin(dir.File("out"));
   const auto second = Begin(dir.File("out"));
@@ -73,7 +73,7 @@ TEST(PackStaging, PartsAreInOrderAndAllThere) {
   ASSERT_TRUE(parts.ok()) << parts.status();
   EXPECT_THAT(*parts, ElementsAre(MainPartFile(folder), PartFile(folder, 9), PartFile(folder, 10)));
   EXPECT_THAT(std::string(staging->Parts({9, 11}).status().message()), HasSubstr("part 11 is not finished"));
-  // Begun, and ended without an end.
+  // A part that was opened and never finished.
   ASSERT_TRUE(SpoolWriter::Open(PartFile(folder, 12)).ok());
   EXPECT_THAT(std::string(staging->Parts({}).status().message()), HasSubstr("part 12 is not finished"));
   Finish(PartFile(folder, 12));

@@ -1,4 +1,4 @@
-// Writing what `penstock pack` reads.
+// Helpers that write the input of `penstock pack`.
 #ifndef PENSTOCK_TESTS_PIPELINE_PACK_PACK_TESTING_H_
 #define PENSTOCK_TESTS_PIPELINE_PACK_PACK_TESTING_H_
 

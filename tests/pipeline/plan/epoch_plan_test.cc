@@ -36,7 +36,7 @@ TEST(EpochPlan, IsABijectionForEveryN) {
   }
 }
 
-// Small chunks and windows bring every case of strata, left-over chunks and the short chunk about.
+// Small chunks and windows cover every case of strata, left-over chunks and the short chunk.
 TEST(EpochPlan, IsABijectionForEveryCutIntoChunksAndStrata) {
   for (const uint32_t chunk : {1, 2, 3, 5}) {
     for (const uint32_t window : {1, 2, 3, 4, 7, 8}) {
@@ -50,7 +50,7 @@ TEST(EpochPlan, IsABijectionForEveryCutIntoChunksAndStrata) {
   }
 }
 
-// Positions up to which records are shuffled cut each pass into windows, and a chunk lies in one of them whole.
+// ShuffledUpTo() cuts each pass into windows, and each chunk is whole within one window.
 TEST(EpochPlan, ChunksLieInOneWindow) {
   for (const uint32_t chunk : {1, 3, 5}) {
     for (const uint32_t window : {1, 2, 4, 7}) {
@@ -66,7 +66,7 @@ TEST(EpochPlan, ChunksLieInOneWindow) {
             ASSERT_EQ(plan.ShuffledUpTo(position), end) << what << ", position " << position;
             inside[plan.RecordAt(position)] = true;
           }
-          uint64_t runs = 0;  // of records one behind the other, round the end
+          uint64_t runs = 0;  // runs of consecutive records, with the end joined to the start
           for (uint64_t record = 0; record < n; ++record) runs += inside[record] && !inside[(record + 1) % n] ? 1 : 0;
           ASSERT_LE(runs, window + window / 2) << what;
         }
@@ -103,7 +103,7 @@ TEST(EpochPlan, RoundTripsOnHugeCounts) {
   }
 }
 
-// 10^12 records: the plan is made and asked without anything that grows with N.
+// 10^12 records: neither the construction nor a query uses memory that grows with N.
 TEST(EpochPlan, TakesConstantMemoryAtATrillionRecords) {
   static_assert(sizeof(EpochPlan) <= 256);
   const std::vector<uint64_t> counts(1000, 1'000'000'000);
@@ -152,7 +152,7 @@ TEST(EpochPlan, SeedEpochAndRepeatEachGiveAnotherOrder) {
     EXPECT_EQ(same(base, 0, MakePlan({n}, options, 2), 0), static_cast<int>(n));
     PlanOptions other_seed = options;
     other_seed.seed = 2;
-    // Hashed, never added: (seed 1, epoch 2) and (seed 2, epoch 1) are strangers too.
+    // Seed and epoch are hashed, not added: (seed 1, epoch 2) and (seed 2, epoch 1) are unrelated too.
     EXPECT_LT(same(base, 0, MakePlan({n}, other_seed, 2), 0), 10);
     EXPECT_LT(same(base, 0, MakePlan({n}, other_seed, 1), 0), 10);
     EXPECT_LT(same(base, 0, MakePlan({n}, options, 3), 0), 10);

@@ -1,5 +1,5 @@
-// How well an epoch is shuffled, measured as training feels it, on a dataset of ImageNet's size:
-// 1,281,167 records sorted by class, 1000 classes.
+// How well an epoch is shuffled, in measures that matter for training, on a data set of ImageNet's size: 1,281,167
+// records sorted by class, 1000 classes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,9 +49,8 @@ TEST(OrderQuality, BatchesOfASortedDatasetHoldManyClasses) {
   EXPECT_LE(full, 227.5);  // 1000 * (1 - 0.999^256) = 226.0
 }
 
-// A random permutation has one pair on average, whatever N. Inside a window of 65,536 records a
-// chunked order has one too, so about 19 in the epoch; an order that read chunks through would
-// have 1.26 million.
+// A random permutation has one pair on average for any N. Inside a window of 65,536 records a chunked order has one
+// too, so about 19 in the epoch. An order that reads whole chunks would have 1.26 million.
 TEST(OrderQuality, NeighborsInTheDataAreSeldomNeighborsInTheOrder) {
   const uint64_t full = AdjacentPairs(Order(Shuffle::kFull));
   const uint64_t chunked = AdjacentPairs(Order(Shuffle::kChunked));
@@ -60,7 +59,7 @@ TEST(OrderQuality, NeighborsInTheDataAreSeldomNeighborsInTheOrder) {
   EXPECT_LE(chunked, 45u);
 }
 
-// The work of each window when the dataset is owned in contiguous runs: mean over owners / largest.
+// The mean work of the owners divided by the largest, per window, if each owner has a contiguous run of the data set.
 double EvenWork(const std::vector<uint64_t>& order, uint64_t owners) {
   const uint64_t window = 65536;
   double sum = 0;
@@ -83,8 +82,8 @@ TEST(OrderQuality, TheWorkOfAWindowIsEvenOverContiguousOwners) {
   EXPECT_GE(at100, 0.9);
 }
 
-// 65,537 records are 1024 chunks of 64 and one record more; 66,000 leave 8 chunks over. The end of
-// the epoch is as mixed as the rest.
+// 65,537 records are 1024 chunks of 64 and one record more; 66,000 leave 8 chunks over. The end of the epoch is as
+// mixed as the rest.
 TEST(OrderQuality, TheEndOfAnEpochIsNoRunFromAFewChunks) {
   for (const uint64_t records : {uint64_t{65537}, uint64_t{66'000}, uint64_t{140'000}, kRecords}) {
     const std::vector<uint64_t> order = Order(Shuffle::kChunked, records);
@@ -96,8 +95,7 @@ TEST(OrderQuality, TheEndOfAnEpochIsNoRunFromAFewChunks) {
   }
 }
 
-// Over epochs, each record's place is uniform: the first batch is not always from the same part of
-// the data.
+// Over epochs, each record's place is uniform: the first batch is not always from the same part of the data.
 TEST(OrderQuality, ARecordsPlaceIsUniformOverEpochs) {
   const uint64_t records = 200'001;
   std::vector<int> tenth(10);

@@ -44,7 +44,8 @@ TEST(Permutation, InvertsForHugeN) {
   }
 }
 
-// Chi-square of `counts` samples over `cells` equally likely cells, in standard deviations from what is expected.
+// Chi-square of `counts`, with `samples` samples over `cells` equally likely cells, in standard deviations from the
+// expected value.
 double Deviation(const std::map<uint64_t, int>& counts, double samples, double cells) {
   const double expected = samples / cells;
   double chi = (cells - static_cast<double>(counts.size())) * expected;
@@ -52,8 +53,8 @@ double Deviation(const std::map<uint64_t, int>& counts, double samples, double c
   return (chi - (cells - 1)) / std::sqrt(2 * (cells - 1));
 }
 
-// Over keys, the images of any three elements are equally likely triples; for n <= 4 that is the whole order. (Whole
-// orders of more elements are not quite: a Feistel network is an even permutation of its domain.)
+// Over keys, the images of any three elements are equally likely triples. For n <= 4 that is the whole order. Whole
+// orders of more elements are not quite equally likely: a Feistel network is an even permutation of its domain.
 TEST(Permutation, ImagesOfThreeElementsAreUniformForSmallN) {
   for (const uint64_t n : {2, 3, 4, 5, 6, 7, 8, 9, 15, 17, 20}) {
     std::map<uint64_t, int> counts;
@@ -68,7 +69,7 @@ TEST(Permutation, ImagesOfThreeElementsAreUniformForSmallN) {
   }
 }
 
-// Where an element goes, and how far apart two neighbors land, are uniform over keys.
+// The place of an element and the distance between two neighbors are uniform over keys.
 TEST(Permutation, PlacesAndDistancesAreUniform) {
   for (const uint64_t n : {20, 100, 1000, 65536}) {
     const int keys = 20'000;
@@ -77,7 +78,7 @@ TEST(Permutation, PlacesAndDistancesAreUniform) {
       const Permutation permutation(n, HashWords({7, n, static_cast<uint64_t>(k)}));
       const uint64_t a = permutation.Permute(n / 3), b = permutation.Permute(n / 3 + 1);
       ++places[a * 20 / n];
-      // The distance is 1 to n - 1 round the circle.
+      // The distance around the circle is from 1 to n - 1.
       ++distances[(b + n - a - 1) % n * 20 / n];
     }
     double chi_places = 0, chi_distances = 0;

@@ -1,7 +1,7 @@
-// tests/golden/plan.txt pins the plan of kPlanVersion: a release that changes one of its answers would give running
-// jobs another order, so the file never changes under a version. For a new version (or new cases) write it anew with
+// tests/golden/plan.txt pins the plan of kPlanVersion. A release with another answer would give running jobs another
+// order, so the file never changes within a version. For a new version or new cases, write the file again from the
+// repository's root, and check the difference:
 //   PENSTOCK_WRITE_GOLDEN=1 build/release/tests/pipeline/plan/plan_golden_test
-// from the repository's root, and look at the difference.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,7 +67,7 @@ std::string Render() {
     absl::StrAppend(&text,
                     "order fingerprint with snapshot 1: ", absl::Hex(OrderFingerprint(1, c.options), absl::kZeroPad16),
                     "\n");
-    // The first, some in between, the borders of repeats, and the last.
+    // The first positions, some in between, the borders of repeats, and the last.
     const uint64_t n = plan.num_positions();
     std::vector<uint64_t> positions;
     for (uint64_t p = 0; p < 8; ++p) positions.push_back(p);

@@ -1,4 +1,4 @@
-// Shared by the tests of the plan.
+// Helpers for the tests of the plan.
 #ifndef PENSTOCK_TESTS_PIPELINE_PLAN_PLAN_TESTING_H_
 #define PENSTOCK_TESTS_PIPELINE_PLAN_PLAN_TESTING_H_
 

@@ -68,6 +68,7 @@ TEST(CheckResume, RefusesAnotherOrderAlwaysAndNamesBothValues) {
     EXPECT_NE(status.message().find("order fingerprint is 00c5000000000abc"), std::string::npos);
     EXPECT_NE(status.message().find("0000000000000001"), std::string::npos);
     EXPECT_EQ(status.message().find("accept"), std::string::npos);
+    EXPECT_TRUE(IsResumeError(status));
   }
 }
 

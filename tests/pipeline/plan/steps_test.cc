@@ -34,7 +34,7 @@ TEST(Steps, SlicesPartitionEachStepForEveryWorldSize) {
   }
 }
 
-// Rows by (epoch, position), valid ones only, from a cursor on.
+// Returns the valid rows by (epoch, position), from a cursor on.
 std::vector<Cursor> Rows(const Steps& steps, Cursor cursor, uint64_t epochs) {
   std::vector<Cursor> rows;
   const uint64_t end = cursor.epoch + epochs;
@@ -89,7 +89,7 @@ TEST(Steps, PadRepeatsFromTheEpochsStartAndFlagsRows) {
   }
   EXPECT_EQ(steps.SlotOfPosition(step, 9), 1u);
   EXPECT_EQ(steps.After(step), (Cursor{6, 0}));
-  // An epoch shorter than the padding comes round several times.
+  // An epoch shorter than the padding repeats several times.
   const Steps tiny = Steps::Create(3, 8, LastBatch::kPad, 1).value();
   const StepSpan only = tiny.StepAt({0, 0});
   EXPECT_EQ(only, (StepSpan{0, 0, 8, 3}));

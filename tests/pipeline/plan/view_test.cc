@@ -53,7 +53,7 @@ TEST(View, KeysFollowThePolicy) {
   EXPECT_EQ(view.KeyOf(77, 3, 8), 3u * kRankKeySpace / 8);
 }
 
-// A rank's slice is the same part of the key space at every batch size, and any batch size covers it evenly.
+// A rank's slice is the same part of the key space at every batch size, and its slots cover the part evenly.
 TEST(View, RanksKeysGiveARankTheSamePartAtAnyBatchSize) {
   for (const uint64_t size : {4, 64, 1000, 1 << 22}) {
     for (uint64_t slot = 0; slot < size; ++slot) {

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/records/test_shards.h"
 
 namespace penstock {
@@ -27,13 +28,13 @@ class DatasetFilesTest : public ::testing::Test {
           "b/train-0", "outside/secret", "a/train-0.psidx", "a/train-0.psidx.penstock-tmp.AbCdEf"}) {
       WriteBytes(folder_.File(name), "");
     }
-    auto roots = ParseDataRoots({folder_.File("a"), "second=" + folder_.File("b")});
+    auto roots = ParseDataRoots(LocalFiles(), {folder_.File("a"), "second=" + folder_.File("b")});
     ASSERT_TRUE(roots.ok()) << roots.status();
     roots_ = *std::move(roots);
   }
 
   std::vector<std::string> Names(const std::vector<std::string>& globs) {
-    auto files = ExpandGlobs(globs, roots_);
+    auto files = ExpandGlobs(LocalFiles(), globs, roots_);
     EXPECT_TRUE(files.ok()) << files.status();
     std::vector<std::string> names;
     if (!files.ok()) return names;
@@ -41,7 +42,7 @@ class DatasetFilesTest : public ::testing::Test {
     return names;
   }
   std::string Error(const std::vector<std::string>& globs, absl::StatusCode code) {
-    auto files = ExpandGlobs(globs, roots_);
+    auto files = ExpandGlobs(LocalFiles(), globs, roots_);
     EXPECT_EQ(files.status().code(), code) << files.status();
     return std::string(files.status().message());
   }
@@ -52,7 +53,7 @@ class DatasetFilesTest : public ::testing::Test {
 
 TEST_F(DatasetFilesTest, SortsByTheBytesOfRootAndPath) {
   EXPECT_THAT(Names({"train-*"}), ElementsAre("a:train-0", "a:train-1", "a:train-10", "second:train-0"));
-  auto files = ExpandGlobs({"train-1"}, roots_);
+  auto files = ExpandGlobs(LocalFiles(), {"train-1"}, roots_);
   ASSERT_TRUE(files.ok());
   EXPECT_EQ((*files)[0].path, fs::canonical(folder_.File("a/train-1")));
 }
@@ -78,16 +79,16 @@ TEST_F(DatasetFilesTest, TakesAbsoluteGlobsInsideARoot) {
   EXPECT_THAT(Names({"/" + folder_.File("b") + "//train-0"}), ElementsAre("second:train-0"));
   EXPECT_THAT(Error({folder_.File("outside") + "/*"}, absl::StatusCode::kInvalidArgument),
               HasSubstr("second=" + roots_[1].path));
-  // A neighbor whose name begins with a root's is not inside.
+  // A sibling folder whose name begins with the root's name is outside.
   EXPECT_THAT(Error({folder_.File("ab") + "/*"}, absl::StatusCode::kInvalidArgument), HasSubstr("outside"));
 }
 
 TEST_F(DatasetFilesTest, TakesAbsoluteGlobsThroughARootThatIsASymlink) {
   fs::create_symlink(folder_.File("a"), folder_.File("link"));
-  auto roots = ParseDataRoots({folder_.File("link")});
+  auto roots = ParseDataRoots(LocalFiles(), {folder_.File("link")});
   ASSERT_TRUE(roots.ok());
   EXPECT_EQ((*roots)[0].name, "link");
-  auto files = ExpandGlobs({folder_.File("link") + "/train-1"}, *roots);
+  auto files = ExpandGlobs(LocalFiles(), {folder_.File("link") + "/train-1"}, *roots);
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ((*files)[0].relative_path, "train-1");
 }
@@ -106,7 +107,7 @@ TEST_F(DatasetFilesTest, RefusesWaysOut) {
 
 TEST_F(DatasetFilesTest, FollowsSymlinksInsideTheRoots) {
   fs::create_symlink(folder_.File("b/train-0"), folder_.File("a/other"));
-  auto files = ExpandGlobs({"other"}, roots_);
+  auto files = ExpandGlobs(LocalFiles(), {"other"}, roots_);
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ((*files)[0].root, "a");
   EXPECT_EQ((*files)[0].path, fs::canonical(folder_.File("b/train-0")));
@@ -120,7 +121,7 @@ TEST_F(DatasetFilesTest, SaysWhatMatchesNothing) {
   Error({""}, absl::StatusCode::kInvalidArgument);
   Error({}, absl::StatusCode::kInvalidArgument);
   Error({"train-0/x"}, absl::StatusCode::kNotFound);
-  EXPECT_EQ(ExpandGlobs({"*"}, {}).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ExpandGlobs(LocalFiles(), {"*"}, {}).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(DatasetFilesTest, AGlobWithoutAMatchSaysWhatThereIs) {
@@ -130,7 +131,7 @@ TEST_F(DatasetFilesTest, AGlobWithoutAMatchSaysWhatThereIs) {
   EXPECT_THAT(of(b + "/x/train-*"), HasSubstr(": there is no folder " + b + "/x; " + b + " holds train-0"));
   EXPECT_THAT(of(a + "/sub/x*"), HasSubstr(": " + a + "/sub holds deep/, train-0"));
   EXPECT_THAT(of(a + "/sub"), HasSubstr(": " + a + "/sub is a folder; '" + a + "/sub/*' stands for the files in it"));
-  // A relative glob is looked for below each root.
+  // A relative glob applies below each root.
   EXPECT_THAT(of("tset-*"), HasSubstr(": " + a + " holds sub/, train-0, train-1, train-10, val-0"));
   for (int i = 0; i < 30; ++i) WriteBytes(folder_.File("b/many-" + std::to_string(i)), "");
   EXPECT_THAT(of(b + "/x*"), HasSubstr(" and 23 more"));
@@ -152,13 +153,13 @@ TEST_F(DatasetFilesTest, AUrlOfAnotherKindIsRefusedWithTheWayOut) {
 }
 
 TEST_F(DatasetFilesTest, AFileUrlIsItsPathAndConfinedAsOne) {
-  const auto files = ExpandGlobs({"file://" + roots_[1].path + "/train-*"}, roots_);
+  const auto files = ExpandGlobs(LocalFiles(), {"file://" + roots_[1].path + "/train-*"}, roots_);
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(files->size(), 1u);
   EXPECT_EQ((*files)[0].path, roots_[1].path + "/train-0");
   EXPECT_THAT(Error({"file:///etc/passwd"}, absl::StatusCode::kInvalidArgument),
               HasSubstr("outside of the data roots"));
-  EXPECT_EQ(ParseDataRoots({"data=file://" + roots_[1].path}).value()[0].path, roots_[1].path);
+  EXPECT_EQ(ParseDataRoots(LocalFiles(), {"data=file://" + roots_[1].path}).value()[0].path, roots_[1].path);
 }
 
 TEST_F(DatasetFilesTest, RefusesWhatIsNoFile) {
@@ -169,25 +170,30 @@ TEST_F(DatasetFilesTest, RefusesWhatIsNoFile) {
 }
 
 TEST_F(DatasetFilesTest, ResolvesASnapshotsNames) {
-  EXPECT_EQ(*ResolveInRoots("second", "train-0", roots_), fs::canonical(folder_.File("b/train-0")));
-  EXPECT_TRUE(absl::IsNotFound(ResolveInRoots("third", "train-0", roots_).status()));
-  EXPECT_TRUE(absl::IsNotFound(ResolveInRoots("second", "train-9", roots_).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(ResolveInRoots("a", "../outside/secret", roots_).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(ResolveInRoots("a", "/etc/passwd", roots_).status()));
+  EXPECT_EQ(*ResolveInRoots(LocalFiles(), "second", "train-0", roots_), fs::canonical(folder_.File("b/train-0")));
+  const auto code_of = [&](const std::string& root, const std::string& path) {
+    const absl::Status status = ResolveInRoots(LocalFiles(), root, path, roots_).status();
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+    return status.code();
+  };
+  EXPECT_EQ(code_of("third", "train-0"), absl::StatusCode::kNotFound);
+  EXPECT_EQ(code_of("second", "train-9"), absl::StatusCode::kNotFound);
+  EXPECT_EQ(code_of("a", "../outside/secret"), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(code_of("a", "/etc/passwd"), absl::StatusCode::kInvalidArgument);
   fs::create_symlink(folder_.File("outside/secret"), folder_.File("a/leak"));
-  EXPECT_TRUE(absl::IsPermissionDenied(ResolveInRoots("a", "leak", roots_).status()));
+  EXPECT_EQ(code_of("a", "leak"), absl::StatusCode::kPermissionDenied);
 }
 
 TEST_F(DatasetFilesTest, ChecksRoots) {
-  EXPECT_FALSE(ParseDataRoots({folder_.File("none")}).ok());
-  EXPECT_FALSE(ParseDataRoots({folder_.File("a/train-0")}).ok());
-  EXPECT_FALSE(ParseDataRoots({"=" + folder_.File("a")}).ok());
-  EXPECT_FALSE(ParseDataRoots({"/"}).ok());
-  EXPECT_TRUE(ParseDataRoots({"all=/"}).ok());
-  const auto twice = ParseDataRoots({folder_.File("a"), "a=" + folder_.File("b")});
+  EXPECT_FALSE(ParseDataRoots(LocalFiles(), {folder_.File("none")}).ok());
+  EXPECT_FALSE(ParseDataRoots(LocalFiles(), {folder_.File("a/train-0")}).ok());
+  EXPECT_FALSE(ParseDataRoots(LocalFiles(), {"=" + folder_.File("a")}).ok());
+  EXPECT_FALSE(ParseDataRoots(LocalFiles(), {"/"}).ok());
+  EXPECT_TRUE(ParseDataRoots(LocalFiles(), {"all=/"}).ok());
+  const auto twice = ParseDataRoots(LocalFiles(), {folder_.File("a"), "a=" + folder_.File("b")});
   EXPECT_THAT(std::string(twice.status().message()), HasSubstr("two data roots are named \"a\""));
   fs::create_directory(folder_.File("x=y"));
-  auto odd = ParseDataRoots({folder_.File("x=y")});
+  auto odd = ParseDataRoots(LocalFiles(), {folder_.File("x=y")});
   ASSERT_TRUE(odd.ok());
   EXPECT_EQ((*odd)[0].name, "x=y");
 }

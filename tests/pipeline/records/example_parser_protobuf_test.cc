@@ -1,4 +1,4 @@
-// The parser against protobuf itself, on generated messages with every oddity that the wire allows.
+// Compares the parser with protobuf on generated messages with every oddity that the wire allows.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/dynamic_message.h>
@@ -21,8 +21,8 @@ namespace {
 
 namespace pb = google::protobuf;
 
-// tensorflow/core/example/{feature,example}.proto as a descriptor. The maps are written as protobuf defines them: a
-// repeated entry message, whose last entry of a key counts. proto2, so that keys need not be UTF-8.
+// tensorflow/core/example/{feature,example}.proto as a descriptor. The maps have protobuf's own definition: a repeated
+// entry message, in which the last entry of a key counts. proto2, so that keys need not be UTF-8.
 constexpr char kSchema[] = R"pb(
   name: "example.proto"
   syntax: "proto2"
@@ -104,7 +104,7 @@ constexpr char kSchema[] = R"pb(
   }
 )pb";
 
-// What one Feature holds, written so that it can be compared.
+// The content of one Feature in a form that can be compared.
 struct Held {
   FeatureKind kind = FeatureKind::kNone;
   std::vector<std::string> bytes;
@@ -122,7 +122,7 @@ class Judge {
     EXPECT_NE(file_, nullptr);
   }
 
-  // False when protobuf refuses the bytes.
+  // Returns false if protobuf rejects the bytes.
   bool Parse(const std::string& record, std::map<std::string, Held>* context,
              std::map<std::string, std::vector<Held>>* lists) {
     std::unique_ptr<pb::Message> message(factory_.GetPrototype(file_->FindMessageTypeByName("SequenceExample"))->New());
@@ -186,7 +186,7 @@ class Judge {
   const pb::FileDescriptor* file_ = nullptr;
 };
 
-// Writes random messages: pieces repeated, kinds mixed, unknown fields in between, fields of the wrong wire type.
+// Writes random messages: repeated pieces, mixed kinds, unknown fields in between, fields of the wrong wire type.
 class Generator {
  public:
   explicit Generator(uint64_t seed) : random_(seed, 1, 0) {}
@@ -301,7 +301,7 @@ Held Of(const FeatureValue& value, FeatureKind kind, size_t begin, size_t end) {
   return held;
 }
 
-// Compares what the parser says of one request with protobuf's answer.
+// Compares the parser's result for one request with protobuf's.
 void Compare(const std::string& record, const FeatureRequest& request, const std::map<std::string, Held>& context,
              const std::map<std::string, std::vector<Held>>& lists) {
   auto parser = ExampleParser::Create({request}, {.format = RecordFormat::kSequenceExample});
@@ -341,7 +341,7 @@ void Compare(const std::string& record, const FeatureRequest& request, const std
   ASSERT_EQ(parsed[0].splits.size(), it->second.size() + 1);
   for (size_t i = 0; i < it->second.size(); ++i) {
     Held expected = it->second[i];
-    expected.kind = request.kind;  // an entry without a kind is an entry without values
+    expected.kind = request.kind;  // an entry without a kind counts as an entry without values
     ASSERT_EQ(Of(parsed[0], request.kind, parsed[0].splits[i], parsed[0].splits[i + 1]), expected);
   }
 }
@@ -365,12 +365,12 @@ TEST(ExampleParser, AgreesWithProtobufOnEveryOddMessage) {
   }
 }
 
-// What protobuf refuses ListFeatures refuses, and the reverse.
+// ListFeatures rejects exactly the bytes that protobuf rejects.
 TEST(ListFeatures, RefusesExactlyWhatProtobufRefuses) {
   Judge judge;
   std::map<std::string, Held> context;
   std::map<std::string, std::vector<Held>> lists;
-  const pb::LogSilencer silencer;  // it mentions keys that are no UTF-8
+  const pb::LogSilencer silencer;  // protobuf logs keys that are not UTF-8
   int refused = 0, taken = 0;
   for (uint64_t seed = 0; seed < 6000; ++seed) {
     Generator generator(seed);

@@ -25,7 +25,7 @@ const FeatureRequest kImage{.key = "image", .kind = FeatureKind::kBytes};
 const FeatureRequest kLabel{.key = "label", .kind = FeatureKind::kInt64};
 const FeatureRequest kBox{.key = "box", .kind = FeatureKind::kFloat};
 
-// A Feature message: field `kind` holds a list message.
+// A Feature message whose field `kind` is a list message.
 std::string Feature(FeatureKind kind, const std::string& list) {
   std::string out;
   AppendLengthPrefixed(static_cast<uint32_t>(kind), list, &out);
@@ -101,7 +101,7 @@ TEST(ExampleParser, TheLastOfDuplicateKeysWins) {
   const std::string record = ExampleBuilder().Int64("label", 1).Bytes("image", "x").Int64("label", 2).Serialize();
   ASSERT_TRUE(Parser({kLabel, kImage}).Parse(record, &parsed).ok());
   EXPECT_THAT(parsed[0].ints, ElementsAre(2));
-  // Also of another kind, and over two Features messages.
+  // This holds also for another kind, and over two Features messages.
   const std::string two =
       ExampleBuilder().Float("label", 1).Serialize() + ExampleBuilder().Int64("label", 5).Serialize();
   ASSERT_TRUE(Parser({kLabel}).Parse(two, &parsed).ok());
@@ -112,7 +112,7 @@ TEST(ExampleParser, MergesAsProtobufDoes) {
   ParsedExample parsed;
   const std::string one = Feature(FeatureKind::kInt64, OneInt(1)), two = Feature(FeatureKind::kInt64, OneInt(2));
   const std::string text = Feature(FeatureKind::kBytes, std::string("\x0a\x01x", 3));
-  // Lists of one kind join, whether the Feature or the entry's value is repeated; another kind replaces.
+  // Lists of one kind join, whether the Feature or the entry's value repeats. A list of another kind replaces them.
   ASSERT_TRUE(Parser({kLabel}).Parse(Example({Entry("label", {one + two})}), &parsed).ok());
   EXPECT_THAT(parsed[0].ints, ElementsAre(1, 2));
   ASSERT_TRUE(Parser({kLabel}).Parse(Example({Entry("label", {one, two})}), &parsed).ok());
@@ -262,7 +262,7 @@ TEST(ExampleParser, NeverReadsOutOfARecordThatIsCutOrChanged) {
              {.format = RecordFormat::kSequenceExample});
   ParsedExample parsed;
   const auto check = [&](const std::string& bytes) {
-    // In a buffer of its own size, so that AddressSanitizer sees the end.
+    // A buffer of the exact size, so that AddressSanitizer detects reads after the end.
     const std::vector<char> exact(bytes.begin(), bytes.end());
     const std::string_view view(exact.data(), exact.size());
     (void)ListFeatures(view, RecordFormat::kSequenceExample);

@@ -34,7 +34,7 @@ TEST(PatchExample, AddsOnlyWhatItIsToldToAdd) {
 }
 
 TEST(PatchExample, TheLastOfDuplicateKeysStaysAlone) {
-  // Two keys of one name, in two pieces of the features.
+  // The key "b" appears three times, in two pieces of the features.
   const std::string record = ExampleBuilder().Int64("b", 1).Int64("b", 2).Serialize() +
                              ExampleBuilder().Bytes("a", "x").Int64("b", 3).Serialize();
   EXPECT_EQ(Patched(record, {{.key = "b", .value = int64_t{9}}}),

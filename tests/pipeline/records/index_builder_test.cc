@@ -50,7 +50,7 @@ TEST(BuildShardIndex, HashesOrderLengthsAndContent) {
   EXPECT_NE(hash({"a", "b"}), hash({"a", "c"}));
   EXPECT_NE(hash({"a", "b"}), hash({"a", "b", ""}));
   EXPECT_EQ(hash({"a", "b"}), hash({"a", "b"}));
-  // Pinned: snapshots are compared over releases.
+  // Pinned, because snapshots are compared across releases.
   EXPECT_EQ(hash({"a", "b"}), 10401389306897323706u);
 }
 
@@ -89,7 +89,7 @@ TEST(BuildShardIndex, ChecksDataOnlyWhenAsked) {
 }
 
 TEST(BuildShardIndex, RefusesALongRecordBeforeItAllocates) {
-  // A right CRC on a length of 2^60.
+  // A length of 2^60 with a right CRC.
   std::string header(12, '\0');
   header[7] = 0x10;
   std::string framed;

@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-// Writing 70,001 sizes in full would be 2.4 GB, so each size is one file in memory, framed and walked.
+// All 70,001 sizes in one file would be 2.4 GB, so each size is one file in memory, framed and walked.
 TEST(LargeShard, EveryRecordSizeUpTo70000IsReadBack) {
   const std::string bytes = TestBytes(70'000, 1);
   std::string framed;

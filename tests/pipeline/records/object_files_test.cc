@@ -1,4 +1,4 @@
-// Globs over objects: what matches, what is confined, what is said.
+// Globs over objects: the matches, the limits of the roots, and the messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,15 +6,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/records/dataset_files.h"
+#include "pipeline/storage/files.h"
 #include "tests/support/http_server/http_server.h"
 
 namespace penstock {
 namespace {
 
+// Finds the fake services through the environment, as a process does.
+Storage* Files() { return AnyFiles(); }
+
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// The process's storage asks it, from the first name on.
+// A server of S3. The storage of the process uses it from the first object name on.
 class Bucket {
  public:
   Bucket() {
@@ -38,7 +42,7 @@ class ObjectFilesTest : public testing::Test {
   static void SetUpTestSuite() { static auto* const bucket [[maybe_unused]] = new Bucket; }
 
   static std::vector<std::string> Names(const std::vector<std::string>& globs, const std::vector<std::string>& roots) {
-    const auto files = ExpandGlobs(globs, ParseDataRoots(roots).value());
+    const auto files = ExpandGlobs(Files(), globs, ParseDataRoots(Files(), roots).value());
     if (!files.ok()) return {std::string(files.status().message())};
     std::vector<std::string> names;
     for (const DatasetFile& file : *files) {
@@ -67,7 +71,7 @@ TEST_F(ObjectFilesTest, RootsConfineObjects) {
     EXPECT_THAT(Names({glob}, {"data=s3://bucket/train"}), ElementsAre(HasSubstr("outside of the data roots"))) << glob;
   }
   EXPECT_THAT(Names({"s3://bucket/train/../photos-0"}, {"data=s3://bucket/train"}), ElementsAre(HasSubstr("\"..\"")));
-  // A file's root has no objects, and its name no URL.
+  // A file root contains no objects, and its name is no URL.
   EXPECT_THAT(Names({"s3://bucket/train/photos-0"}, {"all=/"}), ElementsAre(HasSubstr("outside of the data roots")));
 }
 
@@ -78,25 +82,25 @@ TEST_F(ObjectFilesTest, WhatIsNotThereIsSaidWithWhatIs) {
 }
 
 TEST_F(ObjectFilesTest, ARootMayBeNamedBeforeItsStorageCanBeAsked) {
-  const auto roots = ParseDataRoots({"far=s3://no-such-bucket/train/", "web=https://127.0.0.1:1/data"});
+  const auto roots = ParseDataRoots(Files(), {"far=s3://no-such-bucket/train/", "web=https://127.0.0.1:1/data"});
   ASSERT_TRUE(roots.ok()) << roots.status();
   EXPECT_EQ((*roots)[0].path, "s3://no-such-bucket/train");
   EXPECT_EQ((*roots)[1].path, "https://127.0.0.1:1/data");
-  EXPECT_FALSE(ParseDataRoots({"s3://"}).ok());
-  EXPECT_FALSE(ParseDataRoots({"web=https://me:secret@host/data"}).ok());
+  EXPECT_FALSE(ParseDataRoots(Files(), {"s3://"}).ok());
+  EXPECT_FALSE(ParseDataRoots(Files(), {"web=https://me:secret@host/data"}).ok());
 }
 
 TEST_F(ObjectFilesTest, AWebServerIsAskedForNamesAndNotForAListing) {
   HttpServer web([](const ServedRequest& request) {
     return request.path == "/data/a-0" ? ServedAnswer{.body = "0123"} : ServedAnswer{.status = 404};
   });
-  const auto roots = ParseDataRoots({"web=" + web.url() + "/data"}).value();
-  const auto files = ExpandGlobs({"a-0"}, roots);
+  const auto roots = ParseDataRoots(Files(), {"web=" + web.url() + "/data"}).value();
+  const auto files = ExpandGlobs(Files(), {"a-0"}, roots);
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ((*files)[0].path, web.url() + "/data/a-0");
   EXPECT_EQ((*files)[0].info->size, 4u);
-  EXPECT_TRUE(absl::IsNotFound(ExpandGlobs({"a-1"}, roots).status()));
-  const absl::Status listed = ExpandGlobs({"a-*"}, roots).status();
+  EXPECT_TRUE(absl::IsNotFound(ExpandGlobs(Files(), {"a-1"}, roots).status()));
+  const absl::Status listed = ExpandGlobs(Files(), {"a-*"}, roots).status();
   EXPECT_THAT(std::string(listed.message()), HasSubstr("name each shard"));
 }
 

@@ -79,7 +79,7 @@ TEST(ShardIndex, RefusesABlobWithAnyByteChangedOrCutOff) {
   EXPECT_FALSE(ShardIndex::Parse(blob + "x").ok());
 }
 
-// A forger can make the checksum right; then the content must still not hurt.
+// A forger can make the checksum right. The content must then still do no harm.
 TEST(ShardIndex, SurvivesAForgedBlobWithARightChecksum) {
   MemoryFile file(Frame({"a", "bb", TestBytes(300, 1)}));
   auto plain = BuildShardIndex(file);

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "pipeline/records/index_builder.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/records/test_shards.h"
 
 namespace penstock {
@@ -18,7 +19,8 @@ std::unique_ptr<ShardReader> OpenIndexed(const std::string& path, const IndexOpt
   EXPECT_TRUE(file.ok()) << file.status();
   auto index = BuildShardIndex(**file, index_options);
   EXPECT_TRUE(index.ok()) << index.status();
-  auto reader = ShardReader::Open(path, std::make_shared<const ShardIndex>(*std::move(index)), options);
+  auto reader = ShardReader::Open(*LocalFiles()->OpenAndWait(path),
+                                  std::make_shared<const ShardIndex>(*std::move(index)), options);
   EXPECT_TRUE(reader.ok()) << reader.status();
   return *std::move(reader);
 }
@@ -47,7 +49,7 @@ TEST(ShardReader, ReadsEverySizeBackUnderEveryCompression) {
   }
 }
 
-TEST(ShardReader, ReadsAnyRecordAndRangeFromRestartPoints) {
+TEST(ShardReader, ReadsAnyRecordsFromRestartPoints) {
   TempFolder folder;
   std::vector<std::string> records;
   size_t total = 0;
@@ -61,15 +63,15 @@ TEST(ShardReader, ReadsAnyRecordAndRangeFromRestartPoints) {
     if (compression != Compression::kNone) {
       EXPECT_GT(reader->index().restart_points.size(), 15u);
     }
-    std::vector<absl::StatusOr<std::string_view>> views;
+    std::string record;
     SampleRandom random(1, 2, 3);
     for (int i = 0; i < 120; ++i) {
       const uint64_t first = random.Below(static_cast<uint32_t>(records.size()));
       const uint64_t count = std::min<uint64_t>(random.Below(40), records.size() - first);
-      std::string buffer(reader->index().RangeBytes(first, count), '\0');
-      ASSERT_TRUE(reader->ReadRange(first, count, buffer.data(), &views).ok());
-      ASSERT_EQ(views.size(), count);
-      for (uint64_t j = 0; j < count; ++j) ASSERT_EQ(*views[j], records[first + j]);
+      for (uint64_t k = first; k < first + count; ++k) {
+        ASSERT_TRUE(reader->ReadRecord(k, &record).ok());
+        ASSERT_EQ(record, records[k]);
+      }
     }
   }
 }
@@ -134,16 +136,9 @@ TEST(ShardReader, LosesExactlyTheRecordWithAWrongDataCrc) {
   EXPECT_NE(std::string(broken.message()).find(folder.File("s")), std::string::npos) << broken;
   EXPECT_TRUE(reader->ReadRecord(2, &record).ok());
   EXPECT_EQ(record, "three");
-
-  std::vector<absl::StatusOr<std::string_view>> views;
-  std::string buffer(reader->index().RangeBytes(0, 3), '\0');
-  ASSERT_TRUE(reader->ReadRange(0, 3, buffer.data(), &views).ok());
-  EXPECT_EQ(*views[0], "one");
-  EXPECT_TRUE(absl::IsDataLoss(views[1].status()));
-  EXPECT_EQ(*views[2], "three");
 }
 
-// The same size and mtime, other bytes: the CRCs and lengths speak.
+// Other bytes with the same size and mtime: only the CRCs and lengths reveal them.
 TEST(ShardReader, GivesWhatIsBeforeDamageInACompressedShard) {
   TempFolder folder;
   std::vector<std::string> records;
@@ -157,12 +152,15 @@ TEST(ShardReader, GivesWhatIsBeforeDamageInACompressedShard) {
   file->mtime_ns = index->mtime_ns;
   auto reader = ShardReader::Open(std::move(file), std::make_shared<const ShardIndex>(*std::move(index)));
   ASSERT_TRUE(reader.ok()) << reader.status();
-  std::vector<absl::StatusOr<std::string_view>> views;
-  std::string buffer((*reader)->index().RangeBytes(0, 100), '\0');
-  ASSERT_TRUE((*reader)->ReadRange(0, 100, buffer.data(), &views).ok());
-  ASSERT_EQ(views.size(), 100u);
-  for (size_t k = 0; k < 40; ++k) ASSERT_EQ(*views[k], records[k]);
-  for (size_t k = 60; k < 100; ++k) ASSERT_TRUE(absl::IsDataLoss(views[k].status())) << views[k].status();
+  std::string record;
+  for (size_t k = 0; k < 40; ++k) {
+    ASSERT_TRUE((*reader)->ReadRecord(k, &record).ok());
+    ASSERT_EQ(record, records[k]);
+  }
+  for (size_t k = 60; k < 100; ++k) {
+    const absl::Status read = (*reader)->ReadRecord(k, &record);
+    ASSERT_TRUE(absl::IsDataLoss(read)) << read;
+  }
 }
 
 TEST(ShardReader, SaysThatTheFileChanged) {
@@ -174,14 +172,12 @@ TEST(ShardReader, SaysThatTheFileChanged) {
   ASSERT_TRUE(reader->ReadRecord(0, &record).ok());
   std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));
   EXPECT_TRUE(absl::IsFailedPrecondition(reader->ReadRecord(0, &record)));
-  auto again = ShardReader::Open(path, std::make_shared<const ShardIndex>(reader->index()));
+  auto again = ShardReader::Open(*LocalFiles()->OpenAndWait(path), std::make_shared<const ShardIndex>(reader->index()));
   EXPECT_TRUE(absl::IsFailedPrecondition(again.status())) << again.status();
   std::filesystem::resize_file(path, 20);
-  std::vector<absl::StatusOr<std::string_view>> views;
-  std::string buffer(reader->index().RangeBytes(0, 2), '\0');
-  const absl::Status range = reader->ReadRange(0, 2, buffer.data(), &views);
-  EXPECT_TRUE(absl::IsFailedPrecondition(range)) << range;
-  EXPECT_NE(std::string(range.message()).find("changed since it was indexed"), std::string::npos);
+  const absl::Status shorter = reader->ReadRecord(0, &record);
+  EXPECT_TRUE(absl::IsFailedPrecondition(shorter)) << shorter;
+  EXPECT_NE(std::string(shorter.message()).find("changed since it was indexed"), std::string::npos);
 }
 
 TEST(ShardReader, RefusesRecordsThatAreNotThere) {
@@ -191,13 +187,9 @@ TEST(ShardReader, RefusesRecordsThatAreNotThere) {
   std::string record;
   EXPECT_TRUE(absl::IsOutOfRange(reader->ReadRecord(2, &record)));
   EXPECT_TRUE(absl::IsOutOfRange(reader->ReadRecord(UINT64_MAX, &record)));
-  std::vector<absl::StatusOr<std::string_view>> views;
-  EXPECT_TRUE(absl::IsOutOfRange(reader->ReadRange(1, 2, nullptr, &views)));
-  EXPECT_TRUE(absl::IsOutOfRange(reader->ReadRange(1, UINT64_MAX, nullptr, &views)));
-  EXPECT_TRUE(reader->ReadRange(2, 0, nullptr, &views).ok());
 }
 
-// A forged index cannot make a reader do worse than fail.
+// A forged index causes at most an error.
 TEST(ShardReader, SurvivesWrongRestartPoints) {
   TempFolder folder;
   std::vector<std::string> records;
@@ -214,7 +206,8 @@ TEST(ShardReader, SurvivesWrongRestartPoints) {
       if (change == 2) point.window = "no zlib stream";
       if (change == 3) point.stream_start = true;
     }
-    auto reader = ShardReader::Open(folder.File("s"), std::make_shared<const ShardIndex>(forged));
+    auto reader =
+        ShardReader::Open(*LocalFiles()->OpenAndWait(folder.File("s")), std::make_shared<const ShardIndex>(forged));
     ASSERT_TRUE(reader.ok());
     std::string record;
     const absl::Status status = (*reader)->ReadRecord(59, &record);

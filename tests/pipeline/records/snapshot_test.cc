@@ -24,7 +24,7 @@ TEST(Snapshot, MapsEveryRecordToItsShardAndBack) {
 }
 
 TEST(Snapshot, FindsRecordsOfShardsHoweverUnlikeTheyAre) {
-  // By turns: alike, empty ones at all places, one huge among small ones, more shards than records.
+  // In order: alike, empty shards at all places, one huge among small ones, more shards than records.
   const std::vector<std::vector<uint64_t>> shapes = {{100, 100, 100, 100, 100, 100, 100},
                                                      {0, 0, 5, 0, 1, 0, 0},
                                                      {1, 2, 100'000, 1, 0, 3},
@@ -61,7 +61,7 @@ TEST(Snapshot, RefusesShardsOutOfOrderOrTwice) {
 
 TEST(Snapshot, FingerprintIsThatOfTheRecords) {
   const uint64_t print = Snapshot::Create(Shards())->Fingerprint();
-  EXPECT_EQ(print, 13741351302735566634u);  // pinned: states of trainers hold it
+  EXPECT_EQ(print, 13741351302735566634u);  // pinned: states of trainers contain it
   auto shards = Shards();
   shards[0].size = 99;
   EXPECT_EQ(Snapshot::Create(shards)->Fingerprint(), print);

@@ -25,7 +25,7 @@ inline void WriteBytes(const std::string& path, std::string_view bytes) {
   ASSERT_TRUE(out.good()) << path;
 }
 
-// Bytes in memory as a file.
+// A file whose bytes are in memory.
 class MemoryFile final : public RandomAccessFile {
  public:
   explicit MemoryFile(std::string bytes) : bytes_(std::move(bytes)) {}
@@ -45,7 +45,7 @@ class MemoryFile final : public RandomAccessFile {
   std::string path_ = "memory";
 };
 
-// Bytes that compress by about half, different for each seed.
+// Bytes that compress by about half and differ for each seed.
 inline std::string TestBytes(size_t size, uint64_t seed) {
   std::string bytes(size, '\0');
   SampleRandom random(seed, 7, 0);

@@ -1,4 +1,4 @@
-// The shards that TensorFlow wrote, against what TensorFlow reads from them (manifest.json); where they are not there,
+// Compares shards written by TensorFlow with TensorFlow's own reading of them (manifest.json). Without those shards
 // there is nothing to compare.
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
@@ -75,7 +75,7 @@ TEST(TensorFlowShards, EveryRecordHasItsBytesAndSha256) {
     const auto& expected = listed->second.list_value().values();
     ASSERT_EQ(reader->index().record_count(), static_cast<uint64_t>(expected.size()));
     std::string record;
-    for (int k = expected.size(); k-- > 0;) {  // backwards: nothing follows from the record before
+    for (int k = expected.size(); k-- > 0;) {  // backwards, so that no read profits from an earlier one
       ASSERT_TRUE(reader->ReadRecord(static_cast<uint64_t>(k), &record).ok()) << k;
       const auto& want = expected[k].struct_value().fields();
       ASSERT_EQ(static_cast<double>(record.size()), want.at("bytes").number_value()) << k;
@@ -151,7 +151,7 @@ std::string BitsOf(const std::vector<T>& values) {
   return Hex({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
 }
 
-// Elements of a JSON list of (lists of) numbers, as text that both sides can make.
+// Appends the elements of a JSON list of (lists of) numbers.
 void Flatten(const Value& value, std::vector<double>* out) {
   if (value.kind_case() == Value::kListValue) {
     for (const Value& inner : value.list_value().values()) Flatten(inner, out);

@@ -18,7 +18,7 @@ TEST(TFRecordWriter, ShowsTheFileOnlyWhenItIsWhole) {
     EXPECT_EQ((*writer)->records(), 1u);
     EXPECT_FALSE(std::filesystem::exists(folder.File("s")));
   }
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));  // never closed: nothing is left
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));  // a writer that was never closed leaves no file
   auto writer = TFRecordWriter::Open(folder.File("s"));
   ASSERT_TRUE((*writer)->Write("abc").ok());
   ASSERT_TRUE((*writer)->Close().ok());

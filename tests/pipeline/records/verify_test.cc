@@ -38,6 +38,8 @@ TEST(VerifyShard, AFileOfAnotherKindIsNamed) {
             "an .npz file"},
            {"\x93NUMPY\x01", "a NumPy array"},
            {"PAR1", "a Parquet file"},
+           {"ARROW1", "an Arrow file"},
+           {"\xFF\xFF\xFF\xFF\x10\x01", "an Arrow stream"},
            {"\x89HDF\r\n\x1A\n", "an HDF5 file"},
            {"name: \"train\"\ndataset {\n  files: \"a\"\n}\n", "text"},
            {std::string(257, 'a') + "ustar", "a tar archive"},
@@ -48,13 +50,19 @@ TEST(VerifyShard, AFileOfAnotherKindIsNamed) {
         << report.Describe(0);
   }
   EXPECT_NE(Verify("PK\x03\x04" + rest).Describe(0).find("unzip it"), std::string::npos);
-  // What begins with records is a damaged shard, whatever follows.
+  // The message names the helpful page.
+  for (const std::string& table : {"PAR1" + rest, "ARROW1" + rest, "path,label\n" + rest}) {
+    EXPECT_NE(Verify(table).Describe(0).find("docs/import.md#tables"), std::string::npos);
+  }
+  EXPECT_NE(Verify(std::string(257, 'a') + "ustar" + rest).Describe(0).find("docs/coming-from/webdataset.md"),
+            std::string::npos);
+  // A file that begins with records is a damaged shard, whatever follows.
   std::string bytes = Frame(Records());
   bytes.insert(20, "\xFF\xD8\xFF\xE0");
   EXPECT_EQ(Verify(bytes).Describe(0).find("JPEG"), std::string::npos);
 }
 
-// One stored block (RFC 1951), without a trailer.
+// One stored block (RFC 1951) without a trailer.
 std::string Gzipped(const std::string& bytes) {
   std::string out("\x1F\x8B\x08\0\0\0\0\0\0\x03\x01", 11);
   for (const size_t length : {bytes.size(), ~bytes.size()}) {
@@ -170,8 +178,8 @@ TEST(VerifyShard, NeverCrashesOnAnyChangedByte) {
         changed[i] = static_cast<char>(changed[i] ^ change);
         const VerifyReport report = Verify(changed);
         ASSERT_EQ(report.ReadableRecords().size(), report.readable_records) << i;
-        // Some bits mean nothing: gzip's header has a time, a system and flags; deflate's last byte is padded (before
-        // zlib's checksum of 4 bytes).
+        // Some bits have no meaning: gzip's header has a time, a system and flags, and deflate's last byte has padding
+        // (before zlib's checksum of 4 bytes).
         if (compression == Compression::kNone || (compression == Compression::kZlib && i != bytes.size() - 5)) {
           ASSERT_FALSE(report.ok()) << CompressionName(compression) << " byte " << i << " of " << bytes.size();
         }

@@ -1,5 +1,5 @@
-// A storage in memory that answers later, from another thread, and tells states apart by a tag: as an object store
-// does. An example of how one is added.
+// A storage in memory that answers later, from another thread, and distinguishes states by a tag, as an object store
+// does. It is an example of how to add a storage.
 #ifndef PENSTOCK_TESTS_PIPELINE_STORAGE_MEMORY_STORAGE_H_
 #define PENSTOCK_TESTS_PIPELINE_STORAGE_MEMORY_STORAGE_H_
 
@@ -21,7 +21,7 @@ namespace penstock {
 
 class MemoryStorage final : public Storage {
  public:
-  // Replaces the object, or makes it.
+  // Creates or replaces the object.
   void Put(const std::string& name, const std::string& content) {
     MutexLock lock(&mutex_);
     objects_[name] = {content, absl::StrCat("\"etag-", ++puts_, "\"")};
@@ -70,7 +70,7 @@ class MemoryStorage final : public Storage {
     std::string content, tag;
   };
 
-  // Each read says which state it wants, as HTTP's If-Match does.
+  // Each read states which state it wants, as HTTP's If-Match does.
   class File final : public StoredFile {
    public:
     File(MemoryStorage* storage, std::string name, FileInfo opened)
@@ -127,7 +127,7 @@ class MemoryStorage final : public Storage {
   std::map<std::string, Object> objects_ ABSL_GUARDED_BY(mutex_);
   int puts_ ABSL_GUARDED_BY(mutex_) = 0;
   ThreadPool pool_{2, "memory"};
-  CallQueue calls_{&pool_};  // goes first, and ends what waits
+  CallQueue calls_{&pool_};  // destroyed first; it ends the waiting calls
 };
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// What every storage is held to.
+// The contract of every storage.
 #ifndef PENSTOCK_TESTS_PIPELINE_STORAGE_STORAGE_CONTRACT_H_
 #define PENSTOCK_TESTS_PIPELINE_STORAGE_STORAGE_CONTRACT_H_
 
@@ -11,7 +11,7 @@
 
 namespace penstock {
 
-// `put` makes a file.
+// Checks the contract. `put` makes a file.
 template <typename Put>
 void HoldsToTheContract(Storage* storage, const std::string& folder, Put put) {
   put(folder + "/a", "0123456789");
@@ -28,12 +28,12 @@ void HoldsToTheContract(Storage* storage, const std::string& folder, Put put) {
   };
   EXPECT_EQ(read(2, 3).value(), 3u);
   EXPECT_EQ(std::string(bytes, 3), "234");
-  EXPECT_EQ(read(8, 10).value(), 2u);  // fewer only at the end
+  EXPECT_EQ(read(8, 10).value(), 2u);  // fewer bytes only at the end
   EXPECT_EQ(read(10, 1).value(), 0u);
   EXPECT_EQ((*file)->ReadAt(4, 2, bytes).value(), 2u);
   EXPECT_EQ(std::string(bytes, 2), "45");
 
-  // In parts, of which some are nobody's, and which may end behind the file.
+  // In parts. Some parts have no destination, and the last may end after the file.
   const auto read_parts = [&](uint64_t offset, const std::vector<ReadPart>& parts) {
     return WaitForCall<size_t>([&](CallDone<size_t> done) { (*file)->ReadParts(offset, parts, {}, std::move(done)); });
   };
@@ -66,7 +66,7 @@ void HoldsToTheContract(Storage* storage, const std::string& folder, Put put) {
       [&](CallDone<size_t> done) { (*file)->Read(0, 1, bytes, {.stop = stop.get_token()}, std::move(done)); });
   EXPECT_TRUE(absl::IsCancelled(stopped.status())) << stopped.status();
 
-  // Another state of the file is not what was opened.
+  // Another state of the file is not the opened one.
   put(folder + "/a", "another content");
   const auto after = read(0, 4);
   if (after.ok()) {

@@ -1,4 +1,4 @@
-// The local storage, and what any storage owes: MemoryStorage is an example of one that answers later.
+// The local storage, and the contract of any storage. MemoryStorage is an example of one that answers later.
 #include "pipeline/storage/storage.h"
 
 #include <gmock/gmock.h>
@@ -106,7 +106,7 @@ TEST(FileTroubles, AFileIsSaidOnceAnIntervalAndWhenItIsWellAgain) {
     troubles.Failed("/data/a", absl::NotFoundError("/data/a: No such file or directory"), "it is tried again");
     clock.Advance(kSecond);
   }
-  ASSERT_EQ(said.size(), 2u);  // at 0 and at 30 s
+  ASSERT_EQ(said.size(), 2u);  // at 0 s and at 30 s
   EXPECT_EQ(said[0], "/data/a: No such file or directory; for 0 s, tried 1 time; it is tried again");
   EXPECT_EQ(
       troubles.Lines(8, 300),
@@ -185,19 +185,19 @@ TEST(FileTroubles, AreBoundedAndForgottenWhenNobodyMeetsThemAnyMore) {
   EXPECT_EQ(troubles.Lines(8, 300).size(), 1u);
 }
 
-// Status says what keeps rows from being made just now, not what once did.
+// Status reports what currently keeps rows from being made, not past failures.
 TEST(FileTroubles, OneThatNobodyMeetsAnyMoreIsOverWithinTwentySeconds) {
   ManualClock clock;
   std::vector<std::string> said;
   FileTroubles troubles(&clock, [&](const std::string& line) { said.push_back(line); });
-  for (int i = 0; i < 10; ++i) {  // as often as a reader that waits asks
+  for (int i = 0; i < 10; ++i) {  // as often as a waiting reader tries
     troubles.Failed("/data/a", absl::NotFoundError("/data/a: No such file or directory"), "it is tried again");
     EXPECT_EQ(troubles.Lines(8, 300).size(), 1u);
     clock.Advance(10 * kSecond);
   }
   clock.Advance(10 * kSecond);
   EXPECT_TRUE(troubles.Lines(8, 300).empty());
-  // Met again it is a new one, told at once.
+  // A failure after that is a new one, and is reported at once.
   const size_t before = said.size();
   troubles.Failed("/data/a", absl::NotFoundError("/data/a: No such file or directory"), "it is tried again");
   ASSERT_EQ(said.size(), before + 1);

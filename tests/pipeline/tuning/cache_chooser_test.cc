@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-// Photographs whose crops are drawn: a row takes 1.3 ms from the record, 0.55 ms from the decoded image.
+// Photographs with drawn crops: a row takes 1.3 ms from the record and 0.55 ms from the decoded image.
 CacheJob Photographs(double records) {
   CacheJob job;
   job.id = job.data = 1;
@@ -32,7 +32,7 @@ CacheLimits Defaults(uint64_t budget) {
   return limits;
 }
 
-// What the chooser comes to where the same is counted again and again.
+// The chooser's final sizes for constant counts.
 CacheSizes Settled(CacheChooser* chooser, const std::vector<CacheJob>& jobs, CacheSizes sizes, uint64_t most) {
   Nanos time = 0;
   for (int i = 0; i < 20; ++i) sizes = chooser->Step(jobs, sizes, most, time += 2 * kSecond);
@@ -105,12 +105,12 @@ TEST(CacheChooser, ImagesThatWereNeverDecodedAreMeasuredFirst) {
   EXPECT_LE(probe.decoded, 64 * kMiB);
   EXPECT_EQ(probe.records, first.records);
   EXPECT_FALSE(chooser.TakeNews().has_value());
-  // They give nothing: what was kept goes.
+  // Decoded images save nothing: the chooser drops them.
   CacheJob slow = Photographs(2000);
   slow.from_decoded_seconds = 1.28e-3;
   EXPECT_EQ(chooser.Step({slow}, probe, 1400 * kMiB, 3 * kSecond), first);
   EXPECT_FALSE(chooser.TakeNews().has_value());
-  // They pay.
+  // Here they save time.
   CacheChooser other(Defaults(2048 * kMiB));
   const CacheSizes tried = other.Step({job}, first, 1400 * kMiB, kSecond);
   EXPECT_GT(other.Step({Photographs(2000)}, tried, 1400 * kMiB, 3 * kSecond).decoded, 900 * kMiB);
@@ -148,7 +148,6 @@ TEST(CacheChooser, CachesGiveBackWhatRowsNeedButNotWhatTheyBeganWith) {
 }
 
 // ---- Laws
-// --------------------------------------------------------------------------------------------------------------
 
 class CacheChooserLaws : public ::testing::TestWithParam<int> {
  protected:

@@ -1,4 +1,4 @@
-// A host with storage, a loader and a trainer, as numbers: what a loader would count there with given settings.
+// A numeric model of a host with storage, a loader and a trainer: the counts of a loader there with given settings.
 #ifndef PENSTOCK_TESTS_PIPELINE_TUNING_SIMULATED_MACHINE_H_
 #define PENSTOCK_TESTS_PIPELINE_TUNING_SIMULATED_MACHINE_H_
 
@@ -15,23 +15,23 @@ namespace penstock {
 
 struct SimulatedMachine {
   int cpus = 2;
-  double row = 1e-3;        // CPU time of a row
-  double latency = 10e-6;   // of a read
-  double most_reads = 1e9;  // a second, that storage gives
-  bool objects = false;     // storage takes requests, of no thread
-  double trainer = 0;       // a row takes it so long, without a CPU
-  double trainer_cpu = 0;   // and so long on one CPU of this host
-  double others = 0;        // threads of others that always run here
-  double noise = 0;         // of a window's rate, relative
+  double row = 1e-3;        // CPU seconds per row
+  double latency = 10e-6;   // seconds per read
+  double most_reads = 1e9;  // reads per second that storage can answer
+  bool objects = false;     // storage answers requests, which occupy no thread
+  double trainer = 0;       // seconds per row without a CPU
+  double trainer_cpu = 0;   // seconds per row on one CPU of this host
+  double others = 0;        // threads of other processes that always run here
+  double noise = 0;         // relative noise of a window's rate
 
   struct State {
-    double rate = 0;     // rows a second
-    double latency = 0;  // of reads, as they wait for each other
-    double on_rows = 0;  // part of the threads' time, with a row
-    double unasked = 0;  // without, since nobody wants more
+    double rate = 0;     // rows per second
+    double latency = 0;  // seconds per read, with the wait for other reads
+    double on_rows = 0;  // part of the threads' time with a row
+    double unasked = 0;  // part of the threads' time without a requested row
   };
 
-  // In the long run, with this setting.
+  // The steady state with this setting.
   State With(const TuningSetting& setting) const {
     const std::pair<int, int> which{setting.threads, objects ? setting.requests : setting.read_threads};
     const auto known = states.find(which);
@@ -62,7 +62,7 @@ struct SimulatedMachine {
     state.rate = rate;
     state.unasked = 1 - std::min(1.0, rate / could);
     state.latency = latency;
-    // Reads that storage cannot do yet wait there.
+    // Reads beyond the storage's rate wait there.
     if (could >= 0.999 * most_reads) {
       const double under_way = apart ? reads : threads;
       state.latency = std::max(latency, (apart ? under_way : under_way - rate * row_cpu) / rate);
@@ -104,13 +104,13 @@ struct SimulatedMachine {
     return best;
   }
 
-  // After a change of what it is.
+  // Call this after each change to the machine.
   void Forget() {
     states.clear();
     best = 0;
   }
 
-  mutable std::map<std::pair<int, int>, State> states;  // found before
+  mutable std::map<std::pair<int, int>, State> states;  // states already computed
   mutable double best = 0;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kWindowSeconds = static_cast<double>(TuningController::kWindow) / kSecond;
 
-// A controller that sees a machine, window after window.
+// A controller that observes a machine, window after window.
 class Tuned {
  public:
   explicit Tuned(const SimulatedMachine& machine, uint64_t seed = 1) : Tuned(machine, seed, LimitsOf(machine)) {}
@@ -34,7 +34,7 @@ class Tuned {
       if (auto news = controller_.TakeNews()) news_.push_back(*news);
     }
   }
-  // Of the best rate that any setting has: with the setting that stays.
+  // The rate with the current setting, as a part of the best rate of any setting.
   double Reached() const { return machine_.With(controller_.setting()).rate / machine_.Best(); }
   double RowsOf(double seconds) {
     rows_ = 0;
@@ -96,7 +96,7 @@ TEST(TuningController, TenSecondsAreEnoughForNearlyTheBestRate) {
     Tuned tuned(machine, seed);
     tuned.Run(10);
     below += tuned.Reached() < 0.95 ? 1 : 0;
-    // One move at a time: where only two together pay, it stays where it is.
+    // The controller makes one move at a time: it stays if only two moves together help.
     EXPECT_GE(tuned.Reached(), 0.85) << "seed " << seed << ": " << Text(machine) << "; threads "
                                      << tuned.setting().threads << ", read threads " << tuned.setting().read_threads;
   }
@@ -123,7 +123,7 @@ TEST(TuningController, TrialsCostLittleAndBecomeRare) {
                                        << tuned.setting().threads << ", read threads " << tuned.setting().read_threads;
     const int changes = tuned.changes();
     tuned.Run(3600);
-    // Each of four moves is tried and taken back at the most every 640 s.
+    // The controller tries and reverts each of four moves at most every 640 s.
     EXPECT_LE(tuned.changes() - changes, 4 * 2 * 8) << "seed " << seed << ": " << Text(machine);
   }
 }
@@ -161,7 +161,7 @@ TEST(TuningController, ReadsThatTakeLongGetThreadsWithinASecond) {
 TEST(TuningController, ObjectsAreAskedForAsManyAtOnceAsTheirLatencyTakesAndNoThreadsRead) {
   SimulatedMachine machine;
   machine.objects = true;
-  machine.latency = 80e-3;  // the 64 requests that it begins with are 800 rows/s, its CPUs make 1940
+  machine.latency = 80e-3;  // the initial 64 requests make 800 rows/s, the CPUs 1940
   machine.noise = 0.02;
   Tuned tuned(machine);
   tuned.Run(10);
@@ -177,7 +177,7 @@ TEST(TuningController, ObjectsAreAskedForAsManyAtOnceAsTheirLatencyTakesAndNoThr
 TEST(TuningController, ThreadsThatStorageDoesNotPayForAreGivenBack) {
   SimulatedMachine machine;
   machine.latency = 20e-3;
-  machine.most_reads = 90;  // what two threads get already
+  machine.most_reads = 90;  // two threads already reach it
   Tuned tuned(machine);
   tuned.Run(600);
   EXPECT_EQ(tuned.setting().read_threads, 0);
@@ -198,14 +198,14 @@ TEST(TuningController, ReadThreadsGoWhenFilesAreNearAgain) {
 
 TEST(TuningController, ATrainerThatNeedsACpuOfTheHostGetsOne) {
   SimulatedMachine machine;
-  machine.trainer_cpu = 1e-3;  // as much as a row takes the loader
+  machine.trainer_cpu = 1e-3;  // as much as the loader needs per row
   machine.noise = 0.01;
   Tuned tuned(machine);
   ASSERT_LT(tuned.Reached(), 0.9);
   tuned.Run(10);
   EXPECT_EQ(tuned.setting().threads, 1);
   EXPECT_GE(tuned.Reached(), 0.99);
-  // And back when it does not any more.
+  // The controller takes the CPU back when the trainer no longer needs it.
   tuned.machine().trainer_cpu = 0;
   tuned.machine().Forget();
   tuned.Run(10);
@@ -250,14 +250,14 @@ TEST(TuningController, ATrainerThatStandsBackForThreadsThatWakeIsSeenByTheCpuTha
   Nanos now = 0;
   for (int windows = 0; windows < 20; ++windows) {
     TuningWindow window = machine.Window(controller.setting(), kWindowSeconds, &random);
-    window.cpu_seconds = window.busy_seconds;  // the loader's threads lack nothing
+    window.cpu_seconds = window.busy_seconds;  // the loader's threads always have a CPU
     now += TuningController::kWindow;
     controller.Step(window, now);
   }
   EXPECT_EQ(controller.setting().threads, 1);
 }
 
-// As measured: 2 CPUs, a trainer that needs one of them for 55 ms a batch of 64.
+// As measured: 2 CPUs, and a trainer that needs one of them for 55 ms per batch of 64.
 TEST(TuningController, ATrainerThatHasEnoughAndNeedsACpuGetsOneThoughItsRateScatters) {
   TuningLimits limits;
   limits.most_threads = limits.host_cpus = 2;
@@ -286,8 +286,8 @@ TEST(TuningController, ATrainerThatHasEnoughAndNeedsACpuGetsOneThoughItsRateScat
 }
 
 TEST(TuningController, AReaderThatCameOrWentIsNoReasonToThinkLittleOfASetting) {
-  // Threads lack some CPU, but all rows come from them: fewer of them are missed at once, also where a window before
-  // the trial had no reader.
+  // Threads lack some CPU, but all rows come from them. The controller notices at once if there are too few of them,
+  // even if a window before the trial had no reader.
   SimulatedMachine machine;
   machine.others = 1;
   TuningLimits limits;
@@ -345,7 +345,7 @@ TEST(TuningController, APauseOfAllTrainersEndsATrialAndIsNoMeasurement) {
   ASSERT_GT(tried.read_threads, 0);
   EXPECT_EQ(step(pause), (TuningSetting{2, 0}));
   for (int i = 0; i < 20; ++i) EXPECT_EQ(step(pause), (TuningSetting{2, 0}));
-  // It begins again when there is something to do.
+  // The controller starts again when there is work.
   step(machine.Window({2, 0}, kWindowSeconds, &random));
   EXPECT_EQ(step(machine.Window({2, 0}, kWindowSeconds, &random)), tried);
 }

@@ -1,4 +1,4 @@
-// What every daemon shares: the state directory, systemd's notifications, signals, the log, the bind check.
+// Parts that all daemons share: the state directory, systemd's notifications, signals, the log, the bind check.
 #include <gmock/gmock.h>
 #include <grpc/support/log.h>
 #include <gtest/gtest.h>
@@ -113,7 +113,7 @@ TEST(SignalWaiterTest, TheFirstSignalDrainsAndTheSecondQuits) {
     second.get_future().wait();
     kill(getpid(), SIGTERM);
   }
-  // The waiter may have ended before it took the third one, which would then be the next waiter's first.
+  // The waiter may have ended before it received the third signal, which the next waiter would then receive first.
   sigset_t left;
   sigemptyset(&left);
   sigaddset(&left, SIGTERM);
@@ -141,7 +141,7 @@ TEST(Logging, LinesOfLibrariesAreLinesOfTheLog) {
   RouteLibraryLogs();
   ::testing::internal::CaptureStderr();
   gpr_log(GPR_ERROR, "assertion failed: %s", "x == 1");
-  // protobuf says on stderr that a string is no UTF-8.
+  // protobuf reports on stderr that a string is not UTF-8.
   v1::CancelRequest request;
   request.set_job("\xff");
   (void)request.SerializeAsString();

@@ -9,10 +9,30 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/philox.h"
 
 namespace penstock {
 namespace {
+
+// The weight whose owner differs between two views of one key space.
+double MovedWeight(const View& before, const View& after, const KeyWeights& weights) {
+  PS_CHECK(before.key_space == after.key_space && after.key_space == weights.key_space());
+  if (before.ranges.empty() || after.ranges.empty()) {
+    return before.ranges.empty() && after.ranges.empty() ? 0 : weights.total();
+  }
+  double moved = 0;
+  for (size_t i = 0, j = 0; i < before.ranges.size() && j < after.ranges.size();) {
+    const ViewRange &a = before.ranges[i], &b = after.ranges[j];
+    const uint64_t end = std::min(a.end, b.end);
+    if (before.workers[a.owner].id != after.workers[b.owner].id) {
+      moved += weights.Between(std::max(a.begin, b.begin), end);
+    }
+    if (a.end == end) ++i;
+    if (b.end == end) ++j;
+  }
+  return moved;
+}
 
 std::vector<AssignWorker> Workers(const std::vector<std::string>& ids) {
   std::vector<AssignWorker> workers;
@@ -42,7 +62,7 @@ double Imbalance(const View& view, const std::vector<AssignWorker>& workers, con
   return worst;
 }
 
-// The least that must change hands for an exact balance: what each worker lacks.
+// The least weight that must change owners for an exact balance: the sum of all workers' deficits.
 double LeastMovement(const View& before, const std::vector<AssignWorker>& workers, const KeyWeights& weights) {
   double capacity = 0, least = 0;
   for (const AssignWorker& worker : workers) capacity += worker.capacity;
@@ -106,7 +126,7 @@ TEST(AssignRanges, NothingMovesWhenNothingChanged) {
   const KeyWeights weights = KeyWeights::Uniform(100'000);
   const View first = Assign(std::nullopt, Workers({"a", "b", "c"}), weights);
   std::vector<AssignWorker> workers = Workers({"b", "c", "a"});
-  workers[1].capacity = 108;  // a capacity that wavers is no reason to move anything
+  workers[1].capacity = 108;  // a small change of capacity must move nothing
   const View second = Assign(first, workers, weights);
   EXPECT_EQ(second.ranges, first.ranges);
   EXPECT_EQ(second.n, 2u);
@@ -155,7 +175,7 @@ TEST(AssignRanges, OneWorkerOwnsAndBacksEverythingAndNoneServesNothing) {
   EXPECT_TRUE(Assign(std::nullopt, Workers({"a"}), KeyWeights::Uniform(0)).ranges.empty());
 }
 
-// What an owner gives away, it backs: it has the index and the cached bytes.
+// A former owner becomes the backup of the keys that it gave away: it has the index and the cached bytes.
 TEST(AssignRanges, TheFormerOwnerBacksWhatItGaveAway) {
   const KeyWeights weights = KeyWeights::Uniform(100'000);
   const View one = Assign(std::nullopt, Workers({"b"}), weights);
@@ -179,7 +199,7 @@ TEST(AssignRanges, FewerRecordsThanWorkersIsStillAPartition) {
   }
 }
 
-// A dataset whose shards weigh from 1 to 1000 MB.
+// A data set whose shards weigh from 1 to 1000 MB.
 KeyWeights UnevenShards(SampleRandom& random) {
   std::vector<uint64_t> records, bytes;
   for (int i = 0; i < 60; ++i) {
@@ -219,7 +239,7 @@ TEST(AssignRanges, KeepsItsLawsOverRandomHistories) {
       }
       const std::string where = absl::StrCat("seed ", seed, ", step ", step);
       const View view = Assign(previous, workers, weights);
-      ASSERT_TRUE(view.Validate().ok()) << where << ": " << view.Validate();  // partition, backups
+      ASSERT_TRUE(view.Validate().ok()) << where << ": " << view.Validate();  // a partition, with backups
       ASSERT_LE(Imbalance(view, workers, weights), 0.25) << where;
       std::vector<AssignWorker> shuffled(workers.rbegin(), workers.rend());
       ASSERT_EQ(Assign(previous, shuffled, weights), view) << where;
@@ -238,7 +258,7 @@ TEST(AssignRanges, KeepsItsLawsOverRandomHistories) {
   EXPECT_LE(most_runs, 8u);
 }
 
-// Every worker backs about as much as it owns, so that a loss falls on no one alone for ever.
+// Every worker is the backup for about as much as it owns, so that a loss never falls on a single worker.
 TEST(AssignRanges, BackingIsSpreadOverWorkers) {
   const KeyWeights weights = KeyWeights::Uniform(1'000'000);
   std::vector<std::string> ids;

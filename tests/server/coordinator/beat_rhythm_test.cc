@@ -23,7 +23,7 @@ TEST(BeatRhythm, IsNeverSoonerThanAQuarterOfThePeriodNorLaterThanFive) {
 TEST(BeatRhythm, ThoseWhoCameAtAnyTimeMeetAndStayTogether) {
   std::map<Nanos, int> moments;
   for (int who = 0; who < 200; ++who) {
-    Nanos now = 17 * kSecond + who * 5 * kMillisecond;  // first heard of within a second
+    Nanos now = 17 * kSecond + who * 5 * kMillisecond;  // all processes begin within a second
     for (int beat = 0; beat < 3; ++beat) {
       const Nanos until = UntilNextBeat(now, kSecond, 200, "process-" + std::to_string(who));
       if (beat > 0) {

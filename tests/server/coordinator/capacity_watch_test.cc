@@ -11,13 +11,13 @@ namespace {
 
 using Capacities = std::map<std::string, double>;
 
-// Workers whose capacities are taken over as the coordinator does.
+// Workers whose capacities change as the coordinator would change them.
 class Watched {
  public:
   explicit Watched(int workers) {
     for (int i = 0; i < workers; ++i) fleet.push_back({"w" + std::to_string(i), 4, 0, 440, 1});
   }
-  // How often the shares changed.
+  // Returns how often the shares changed.
   int Pass(Nanos length) {
     int changes = 0;
     for (Nanos passed = 0; passed < length; passed += kSecond / 4) {
@@ -99,7 +99,7 @@ TEST(CapacityWatch, GivesBackAShareSlowerEachTimeThatItWasWrong) {
   }
   EXPECT_LE(seconds[0], 6);
   for (size_t i = 1; i < seconds.size(); ++i) EXPECT_GT(seconds[i], seconds[i - 1] * 3 / 2);
-  // Forgiven.
+  // After this time the watch forgets earlier errors.
   watched.Pass(301 * kSecond);
   watched.fleet[1].measured = 88;
   watched.Pass(5 * kSecond);
@@ -113,7 +113,7 @@ TEST(CapacityWatch, ProbesAWorkerWhoseShareIsTooSmallToMeasure) {
   watched.fleet[1].measured = 1;
   watched.Pass(5 * kSecond);
   EXPECT_NEAR(watched.ShareOf(1), 0.05 / 3, 0.005) << "never nothing";
-  watched.fleet[1].owing = 0;  // but it gets no rows: the last measurement stands
+  watched.fleet[1].owing = 0;  // without rows to make, the last measurement stays
   watched.Pass(15 * kSecond);
   EXPECT_LT(watched.ShareOf(1), 0.05);
   watched.Pass(6 * kSecond);

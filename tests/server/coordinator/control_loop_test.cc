@@ -1,5 +1,4 @@
-// The loop around the state: what is answered when, what a failing store does, what is refused, what watchers cost. On
-// virtual time, in one thread.
+// The loop around the state: when it answers, what it rejects, and the cost of watchers.
 #include "server/coordinator/service/control_loop.h"
 
 #include <gmock/gmock.h>
@@ -7,95 +6,17 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/hash.h"
-#include "base/runtime/sim_scheduler.h"
-#include "server/coordinator/store/fake_store.h"
-#include "tests/server/coordinator/job_specs.h"
+#include "tests/server/coordinator/control_loop_harness.h"
 
 namespace penstock {
 namespace {
 
 using ::testing::HasSubstr;
-
-using WatchResult = absl::StatusOr<std::shared_ptr<const WatchAnswer>>;
-
-class ControlLoopTest : public ::testing::Test {
- protected:
-  ~ControlLoopTest() override { loop_.reset(); }
-
-  void Start(const ControlLoop::Options& options = {}) {
-    auto state = CoordinatorState::Restore({}, sim_.clock()->Now(), 1, v1::StoredState());
-    ASSERT_TRUE(state.ok());
-    loop_ = std::make_unique<ControlLoop>(*std::move(state), &store_, 0, &sim_, options);
-  }
-
-  // Asked; there once it is answered.
-  std::shared_ptr<std::optional<absl::Status>> Begin(Request request, Nanos deadline = ControlLoop::kNoDeadline) {
-    auto done = std::make_shared<std::optional<absl::Status>>();
-    loop_->Apply(std::move(request), deadline, [this, done](absl::Status result, Reply* reply) {
-      EXPECT_FALSE(done->has_value());
-      *done = std::move(result);
-      reply_ = std::move(*reply);
-    });
-    return done;
-  }
-  // All that there is to do now is done.
-  absl::Status Apply(Request request, Nanos deadline = ControlLoop::kNoDeadline) {
-    const auto done = Begin(std::move(request), deadline);
-    sim_.RunFor(0);
-    return done->has_value() ? **done : absl::InternalError("no answer");
-  }
-
-  std::shared_ptr<std::optional<WatchResult>> Watch(uint64_t id, uint64_t known, uint32_t wait_ms,
-                                                    const std::string& job = "") {
-    v1::WatchRequest request;
-    request.set_job(job);
-    request.set_known_revision(known);
-    request.set_base_revision(known);
-    request.set_wait_ms(wait_ms);
-    auto reply = std::make_shared<std::optional<WatchResult>>();
-    loop_->Watch(id, request, [reply](WatchResult result) {
-      EXPECT_FALSE(reply->has_value());
-      *reply = std::move(result);
-    });
-    return reply;
-  }
-  static absl::StatusCode CodeOf(const std::shared_ptr<std::optional<WatchResult>>& reply) {
-    return reply->has_value() ? (*reply)->status().code() : absl::StatusCode::kInternal;
-  }
-
-  uint64_t Revision() {
-    const auto reply = Watch(next_id_++, 0, 0);
-    sim_.RunFor(0);
-    return (**reply)->get()->reply.revision();
-  }
-
-  // `count` watchers that know what there is to know of the job.
-  std::vector<std::shared_ptr<std::optional<WatchResult>>> Follow(const std::string& job, int count) {
-    const uint64_t known = Revision();
-    std::vector<std::shared_ptr<std::optional<WatchResult>>> held;
-    for (int i = 0; i < count; ++i) {
-      held.push_back(Watch(next_id_++, known, 30'000, job));
-      if (i % 1000 == 0) sim_.RunFor(0);
-    }
-    sim_.RunFor(0);
-    return held;
-  }
-  static int Answered(const std::vector<std::shared_ptr<std::optional<WatchResult>>>& held) {
-    int answered = 0;
-    for (const auto& reply : held) answered += reply->has_value();
-    return answered;
-  }
-
-  SimScheduler sim_{1};
-  FakeStore store_;
-  std::unique_ptr<ControlLoop> loop_;
-  Reply reply_;  // of the last request
-  uint64_t next_id_ = 1000;
-};
 
 TEST_F(ControlLoopTest, AHeldWatchIsAnsweredByAChange) {
   Start();
@@ -161,56 +82,21 @@ TEST_F(ControlLoopTest, ADestroyedLoopRefusesWhatHasNotHadItsTurn) {
   EXPECT_EQ((*request)->code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(read);
   EXPECT_EQ(store_.Load()->jobs_size(), 0);
-  sim_.RunFor(kSecond);  // nothing of it is left to run
+  sim_.RunFor(kSecond);  // the loop runs no rest of the request
 }
 
-TEST_F(ControlLoopTest, WhatCannotBeStoredIsNotConfirmedAndIsStoredLater) {
-  Start();
-  store_.FailWith(absl::ResourceExhaustedError("coordinator.db: disk full"));
-  const absl::Status refused = Apply(WorkerCalled("a"));
-  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("disk full"));
-  // Heartbeats have nothing to store and go on.
-  const auto beat = Begin(BeatOf("a"));
-  sim_.RunFor(ControlLoop::Options().tick);
-  ASSERT_TRUE(beat->has_value());
-  EXPECT_TRUE((*beat)->ok());
-  // No job is begun that would be forgotten; who asks is told that the disk is at fault, not that nobody is there.
-  const absl::Status no_job = Apply(SubmitOf(SimpleSpec("train")));
-  EXPECT_EQ(no_job.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(no_job.message()), HasSubstr("disk full. Nothing has changed"));
-  store_.FailWith(absl::OkStatus());
-  EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("train"))).ok());
-  EXPECT_EQ(store_.Load()->workers_size(), 1);
-  EXPECT_EQ(store_.Load()->jobs_size(), 1);
-}
-
-TEST_F(ControlLoopTest, AStoreThatFailsWithTheVeryRequestIsSaidAsSuch) {
-  Start();
-  store_.FailWith(absl::ResourceExhaustedError("coordinator.db: disk full"));
-  const absl::Status full = Apply(SubmitOf(SimpleSpec("train")));
-  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(full.message()), HasSubstr("the coordinator cannot store this: coordinator.db: disk full"));
-  // The change holds in memory.
-  EXPECT_THAT(std::string(full.message()), HasSubstr("It is done and stored as soon as that is possible"));
-  // A busy store would read as a coordinator that is not there.
-  store_.FailWith(absl::UnavailableError("coordinator.db: another process uses it"));
-  EXPECT_EQ(Apply(SubmitOf(SimpleSpec("other"))).code(), absl::StatusCode::kFailedPrecondition);
-}
-
-TEST_F(ControlLoopTest, WhatCouldNotBeStoredIsTriedOnceMoreAtTheEnd) {
-  Start();
-  store_.FailWith(absl::ResourceExhaustedError("coordinator.db: disk full"));
-  EXPECT_FALSE(Apply(WorkerCalled("a")).ok());
-  store_.FailWith(absl::OkStatus());
-  loop_.reset();
-  EXPECT_EQ(store_.Load()->workers_size(), 1);
-}
-
-TEST_F(ControlLoopTest, AConfirmedRequestIsStored) {
-  Start();
-  EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("train"))).ok());
-  EXPECT_EQ(store_.Load()->jobs_size(), 1);
+TEST_F(ControlLoopTest, SessionsHaveIdsOf128RandomBits) {
+  std::set<std::string> ids, first_halves, second_halves;
+  for (int i = 0; i < 100; ++i) {
+    const std::string id = ControlLoop::RandomSessionId();
+    EXPECT_THAT(id, ::testing::MatchesRegex("[0-9a-f]{32}"));
+    ids.insert(id);
+    first_halves.insert(id.substr(0, 16));
+    second_halves.insert(id.substr(16));
+  }
+  EXPECT_EQ(ids.size(), 100u);
+  EXPECT_EQ(first_halves.size(), 100u);
+  EXPECT_EQ(second_halves.size(), 100u);
 }
 
 TEST_F(ControlLoopTest, ARequestWhoseDeadlineHasPassedIsNotApplied) {
@@ -278,7 +164,7 @@ TEST_F(ControlLoopTest, WhatIsSaidEachSecondIsAppliedWithTheNextTickWhatIsWaited
   EXPECT_FALSE(beat->has_value() || said->has_value());
   sim_.RunFor(ControlLoop::Options().tick);
   EXPECT_TRUE(beat->has_value() && said->has_value());
-  // What a session says against a worker moves rows.
+  // A session's vote against a worker moves rows.
   report.add_failed_workers("a");
   EXPECT_TRUE(Apply(report).ok());
 }
@@ -326,7 +212,7 @@ TEST_F(ControlLoopTest, PollsThatEndWithoutAChangeAreNotLookedAtNorAllAnsweredAt
   EXPECT_TRUE(Apply(SubmitOf(SimpleSpec("a"))).ok());
   const uint64_t known = Revision();
   uint64_t ended = 0;
-  // A heartbeat that comes with the first answer is answered among the first.
+  // A heartbeat sent during the first answer gets its reply among the first answers.
   v1::WatchRequest request;
   request.set_job("a");
   request.set_known_revision(known);
@@ -355,7 +241,7 @@ TEST_F(ControlLoopTest, AWatcherWhoseTimeIsOverBeforeItsTurnHearsOfTheChangeAllT
   EXPECT_EQ(Answered(held), 0);
   v1::CancelRequest cancel;
   cancel.set_job("a");
-  // The coordinator is held up right after the change, until all their times are over.
+  // The coordinator stops right after the change, until all watchers have timed out.
   loop_->Apply(cancel, ControlLoop::kNoDeadline, [&](absl::Status, Reply*) { sim_.clock()->Pause(2 * kSecond); });
   sim_.RunFor(3 * kSecond);
   EXPECT_EQ(Answered(held), 50);
@@ -365,7 +251,7 @@ TEST_F(ControlLoopTest, AWatcherWhoseTimeIsOverBeforeItsTurnHearsOfTheChangeAllT
   }
 }
 
-// The requests of many at once, in an order that a seed draws: one seed is one run.
+// Many requests at once, in an order that the seed draws: one seed is one run.
 uint64_t RunOfManyRequests(uint64_t seed) {
   SimScheduler sim(seed);
   FakeStore store;

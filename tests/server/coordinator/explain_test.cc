@@ -1,4 +1,4 @@
-// Each verdict from one input that builds it, and another one from an input that differs in what the verdict is about.
+// Each verdict from an input that causes it, and another verdict from an input that differs only in the cause.
 #include "server/coordinator/explain/explain.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ WorkerInput BusyWorker(const std::string& id) {
   return worker;
 }
 
-// One trainer that waits for half of its time for one worker whose threads are busy.
+// One trainer that waits half of its time for one worker whose threads are busy.
 ExplainInput CpuBound() {
   ExplainInput input;
   input.job = "train";
@@ -57,7 +57,7 @@ ExplainInput CpuBound() {
   return input;
 }
 
-// Its worker's threads are at rest most of the time.
+// The worker's threads are idle most of the time.
 ExplainInput Idle(double storage, double memory, double unasked) {
   ExplainInput input = CpuBound();
   WorkerInput& worker = input.workers[0];
@@ -79,7 +79,7 @@ struct Case {
   std::string name;
   ExplainInput input;
   v1::Explanation::Limit limit;
-  std::string says;  // somewhere
+  std::string says;  // text that the explanation contains
   std::function<void(ExplainInput*)> opposite;
   v1::Explanation::Limit opposite_limit;
 };
@@ -110,7 +110,7 @@ std::vector<Case> Cases() {
   add(
       "no room for rows", Idle(0, 0.7, 0.1), Limit::MEMORY, "a larger memory_budget_bytes (now 4.0 GB)",
       [](ExplainInput* in) { *in = Idle(0, 0.1, 0.1); }, Limit::CPU);
-  ExplainInput many = Idle(0, 0.7, 0);  // threads, on few CPUs
+  ExplainInput many = Idle(0, 0.7, 0);  // many threads on few CPUs
   many.workers[0].cpu = 0.2;
   add(
       "no CPU for more rows at once", many, Limit::CPU, "a CPU for only 20 %",
@@ -132,7 +132,7 @@ std::vector<Case> Cases() {
       [](ExplainInput* in) { in->workers[0].shared_memory = false; }, Limit::NETWORK);
   ExplainInput copying = Idle(0, 0, 0.8);
   copying.sessions[0].copying = 0.95;
-  copying.workers[0].blocked = 0.9;  // since nobody takes what is sent
+  copying.workers[0].blocked = 0.9;  // because the trainer does not read the sent rows
   add(
       "a trainer's host that cannot take more", copying, Limit::COPYING, "more copy_threads of the reader (now 2)",
       [](ExplainInput* in) { in->sessions[0].copying = 0.2; }, Limit::NETWORK);
@@ -204,18 +204,18 @@ TEST(Explain, FilesThatFailAreNeverTheTrainersLimit) {
 
 TEST(Explain, AStepThatIsWaitedForIsNeverAFedTrainer) {
   ExplainInput input = Idle(0, 0, 1);
-  input.sessions[0].waited = 0.01;  // the wait is young
+  input.sessions[0].waited = 0.01;  // the wait has just begun
   input.sessions[0].waiting_for = "waiting 4 s: the step at epoch 0, position 0 lacks 3 of 8 rows";
   EXPECT_NE(Explain(input).limit(), Limit::TRAINER);
   EXPECT_THAT(AllWords(Explain(input)), HasSubstr("lacks 3 of 8 rows"));
 }
 
 TEST(Explain, CountsTheWorkersThatWouldFeedTheTrainer) {
-  ExplainInput input = CpuBound();  // half of the time: 2000 rows/s would do
+  ExplainInput input = CpuBound();  // waits half of the time: 2000 rows/s would suffice
   EXPECT_EQ(Explain(input).workers_needed(), 2u);
   input.sessions[0].waited = 0.75;
   EXPECT_EQ(Explain(input).workers_needed(), 4u);
-  input.sessions[0].waited = 0.99;  // it takes whatever comes
+  input.sessions[0].waited = 0.99;  // the trainer takes every row at once
   EXPECT_EQ(Explain(input).workers_needed(), 0u);
   EXPECT_THAT(AllWords(Explain(input)), HasSubstr("takes whatever comes"));
   input = CpuBound();
@@ -251,7 +251,7 @@ TEST(Explain, SaysWhatCpuTimeWouldBeSavedBy) {
   EXPECT_THAT(AllWords(Explain(input)), Not(HasSubstr("--longer-side")));
 }
 
-// Its one worker chooses all caches itself.
+// The input with one worker that chooses all its caches itself.
 ExplainInput Choosing(ExplainInput input, uint64_t budget, uint64_t decoded) {
   input.sessions[0].waited = 0.9;
   WorkerInput& worker = input.workers[0];
@@ -313,7 +313,7 @@ TEST(Explain, MemoryThatChosenCachesBeginWithIsGivenToRowsByPinningThem) {
   EXPECT_THAT(AllWords(Explain(input)), HasSubstr("or smaller caches inside it"));
 }
 
-// Where each record of far storage is a request since a window is more than memory holds.
+// Records of remote storage are one request each, because a window is larger than the memory.
 TEST(Explain, AWindowThatMemoryHoldsIsAdvisedWhereRecordsComeOneByOne) {
   ExplainInput input = Choosing(Idle(0.8, 0, 0.1), 4'000'000'000, 0);
   input.chunk_bytes = 7e6;
@@ -364,7 +364,7 @@ TEST(Explain, StagesAreARowsWholeWay) {
     names.push_back(share.stage());
     all += share.share();
   }
-  // parse and seal are less than a hundredth.
+  // parse and seal take less than a hundredth.
   EXPECT_THAT(names, ::testing::ElementsAre("read", "decode", "resize", "color_jitter", "other", "send", "copy"));
   EXPECT_NEAR(all, 1, 1e-9);
 }

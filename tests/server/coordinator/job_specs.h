@@ -59,13 +59,13 @@ inline v1::OpenSessionRequest SessionOn(const std::string& job, uint32_t rank = 
   return request;
 }
 
-// The tasks of a reply, to go through.
+// The tasks of a reply, as a vector.
 template <typename TasksReply>
 std::vector<v1::Task> TasksIn(const TasksReply& reply) {
   return {reply.tasks().begin(), reply.tasks().end()};
 }
 
-// What a worker reports when it has done `task` on a data set of `shards` shards of `records` records of 100 bytes.
+// A worker's report that it has done `task` on a data set of `shards` shards of `records` records of 100 bytes.
 inline v1::ReportTaskRequest DoneBy(const std::string& worker, const v1::Task& task, int shards, uint64_t records) {
   v1::ReportTaskRequest report;
   report.set_worker_id(worker);

@@ -1,4 +1,4 @@
-// What workers and trainers say of themselves, as numbers of the last seconds.
+// Loads that workers and trainers report, as numbers of the last seconds.
 #include "server/coordinator/explain/observed.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(History, HasForEachAgeUpToAMinuteWhatWasSaidAboutThenAndKeepsLittle) {
       EXPECT_LE(3 * age, 4 * asked) << asked << " s before " << second;
     }
   }
-  // Values that come often take no more room.
+  // Frequent values need no additional entries.
   for (int i = 0; i < 6000; ++i) history.Add(301 * kSecond + i * 10 * kMillisecond, i);
   EXPECT_LE(history.size(), 24u);
 }

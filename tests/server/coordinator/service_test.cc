@@ -1,4 +1,4 @@
-// The coordinator over real gRPC, on a free port, with workers that speak the RPCs but read nothing.
+// The coordinator over real gRPC, on a free port, with workers that use the RPCs but read no files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ class Client {
 
 using Stub = v1::Coordinator::Stub;
 
-// Registers, then holds a watch open and beats whenever it is woken, as a real worker does.
+// Registers, then holds a watch open and sends a heartbeat at each wake-up, as a real worker does.
 class FakeWorker {
  public:
   FakeWorker(const Coordinator& coordinator, std::string id)
@@ -105,7 +105,7 @@ class CoordinatorServiceTest : public ::testing::Test {
     client_ = std::make_unique<Client>(*coordinator_);
   }
 
-  // Follows a job by watching it, as `penstock submit` does.
+  // Watches a job until it is prepared, as `penstock submit` does.
   v1::Job WaitUntilPrepared(const std::string& job) {
     JobMirror watched(job);
     while (true) {
@@ -152,6 +152,9 @@ TEST_F(CoordinatorServiceTest, ASubmittedJobBecomesReadyAndCanBeOpened) {
   ASSERT_EQ(status.jobs_size(), 1);
   ASSERT_EQ(status.jobs(0).sessions_size(), 1);
   EXPECT_EQ(status.jobs(0).sessions(0).position(), 40u);
+  // A reader of the status cannot learn the whole id. With it, the reader could report for the session.
+  EXPECT_EQ(session.session_id().size(), 32u);
+  EXPECT_EQ(status.jobs(0).sessions(0).id(), session.session_id().substr(0, 8));
   EXPECT_EQ(status.workers_size(), 2);
   v1::CloseSessionRequest close;
   close.set_session_id(session.session_id());
@@ -308,7 +311,7 @@ TEST_F(CoordinatorServiceTest, OneWorkerIsToldToIndexAFileAndTheOthersToAskAgain
   index.AppendRecord(200);
   index.file_size = index.stream_size();
   index.mtime_ns = 7;
-  for (const int64_t time : {7, 8}) {  // of two copies
+  for (const int64_t time : {7, 8}) {  // times of two copies
     index.mtime_ns = time;
     v1::PutIndexRequest put;
     put.set_content_hash(42);

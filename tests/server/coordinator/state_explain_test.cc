@@ -1,4 +1,4 @@
-// From heartbeats and reports to a verdict, as the coordinator's state has them.
+// From heartbeats and reports to a verdict, in the coordinator's state.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,9 @@
 namespace penstock {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Code = absl::StatusCode;
 
 class CoordinatorExplains : public ::testing::Test {
@@ -24,8 +26,8 @@ class CoordinatorExplains : public ::testing::Test {
     return h.state->Explain(request, h.now);
   }
   void Open() { session_ = h.Do<v1::OpenSessionReply>(SessionOn("train")).session_id(); }
-  // Ten seconds in which worker a makes 1000 rows/s in `making` of the time of its 4 threads, has nothing asked of it
-  // in the rest, and the trainer waits for `waited` of its time.
+  // Passes ten seconds. In the part `making` of the time of its 4 threads, worker a makes 1000 rows/s; in the rest it
+  // has no requested rows. The trainer waits for the part `waited` of its time.
   void Pass(double making, double waited) {
     for (int second = 0; second < 10; ++second) {
       h.now += kSecond;
@@ -90,6 +92,19 @@ TEST_F(CoordinatorExplains, FilesOfThisJobAloneAreItsLimit) {
   EXPECT_THAT(reply->jobs(0).sentences(1), HasSubstr("/mnt/data/train-100003"));
 }
 
+TEST_F(CoordinatorExplains, ALostWorkerIsNamedWithTheTimeAlsoWhileTrainingIsFed) {
+  h.Register("b");
+  Open();
+  Pass(0.3, 0);
+  Pass(0.3, 0);
+  const auto reply = Ask("train");
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->jobs(0).limit(), v1::Explanation::TRAINER);
+  EXPECT_THAT(reply->jobs(0).sentences(), Contains("Worker b was lost 20 s ago: no heartbeat since then."));
+  for (int i = 0; i < 60; ++i) Pass(0.3, 0);
+  EXPECT_THAT(Ask("train")->jobs(0).sentences(), Not(Contains(HasSubstr("was lost"))));
+}
+
 TEST_F(CoordinatorExplains, AWorkerThatDiedIsMissed) {
   Open();
   Pass(0.95, 0.6);
@@ -98,13 +113,16 @@ TEST_F(CoordinatorExplains, AWorkerThatDiedIsMissed) {
 }
 
 TEST_F(CoordinatorExplains, AWorkerThatWasRemovedOnTheWordOfATrainerThatCannotReachItIsNamedForAWhile) {
-  h.Register("b");
+  v1::RegisterWorkerRequest request = WorkerCalled("b");
+  request.set_name("gpu7");
+  h.Do<v1::RegisterWorkerReply>(request);
   Open();
   lost_ = "b";
   Pass(0.95, 0.6);
   EXPECT_NE(h.Worker("b").state(), v1::WorkerStatus::LIVE);
   EXPECT_EQ(Limit(), v1::Explanation::LOST_WORKER);
   EXPECT_EQ(Ask("train")->jobs(0).worker(), "b");
+  EXPECT_EQ(Ask("train")->jobs(0).headline(), "worker gpu7, which the trainer cannot reach");
   lost_.clear();
   Pass(0.95, 0.6);
   Pass(0.95, 0.6);

@@ -1,4 +1,4 @@
-// A coordinator's state with made-up time and workers that do their tasks at once.
+// A coordinator's state with simulated time, and workers that do their tasks at once.
 #ifndef PENSTOCK_TESTS_SERVER_COORDINATOR_STATE_HARNESS_H_
 #define PENSTOCK_TESTS_SERVER_COORDINATOR_STATE_HARNESS_H_
 
@@ -10,9 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/coordinator/state/coordinator_state.h"
-#include "server/coordinator/store/fake_store.h"
 #include "tests/server/coordinator/job_specs.h"
+#include "tests/support/fake_store.h"
 
 namespace penstock {
 
@@ -23,7 +24,7 @@ class StateHarness {
 
   explicit StateHarness(StateOptions options = {}) : options_(options) { Restart(); }
 
-  // A new coordinator on what was stored.
+  // Starts a new coordinator on the stored state.
   void Restart() {
     auto stored = store.Load();
     EXPECT_TRUE(stored.ok());
@@ -36,7 +37,11 @@ class StateHarness {
   }
 
   Effects Apply(Request request) {
-    Effects effects = state->Apply({now, std::move(request)});
+    std::string session_id;
+    if (std::holds_alternative<v1::OpenSessionRequest>(request)) {
+      session_id = absl::StrCat(absl::Hex(++sessions_, absl::kZeroPad8), "-of-the-harness");
+    }
+    Effects effects = state->Apply({now, std::move(request), std::move(session_id)});
     if (!effects.facts.empty()) {
       auto committed = store.Commit(effects.facts, revision_);
       EXPECT_TRUE(committed.ok()) << committed.status();
@@ -74,7 +79,20 @@ class StateHarness {
     return report;
   }
 
-  // Time passes; those named beat four times a second.
+  // The worker, which must be registered, reports bad records of the job's current submission.
+  v1::ReportRecordsReply ReportBad(const std::string& worker, const std::string& job,
+                                   const std::vector<v1::BadRecord>& bad) {
+    v1::ReportRecordsRequest request;
+    request.set_worker_id(worker);
+    request.set_incarnation(1);
+    v1::JobRecords* const of = request.add_jobs();
+    of->set_job(job);
+    of->set_job_uid(Job(job).uid());
+    for (const v1::BadRecord& record : bad) *of->add_bad() = record;
+    return Do<v1::ReportRecordsReply>(request);
+  }
+
+  // Time passes. The workers `beating` send four heartbeats a second.
   void Pass(Nanos duration, const std::vector<std::string>& beating) {
     const Nanos until = now + duration;
     while (now < until) {
@@ -84,7 +102,7 @@ class StateHarness {
     }
   }
 
-  // The workers named do what there is to do until nothing is left.
+  // These workers do tasks until none is left.
   void Work(const std::vector<std::string>& workers) {
     for (bool any = true; any;) {
       any = false;
@@ -97,7 +115,7 @@ class StateHarness {
     }
   }
 
-  // Submits a job and has it prepared by the workers, which are registered.
+  // Submits a job. These workers, which must be registered, prepare it.
   v1::Job Prepare(const std::string& name, const std::vector<std::string>& workers) {
     Do<v1::SubmitReply>(SubmitOf(SimpleSpec(name)));
     Work(workers);
@@ -140,6 +158,7 @@ class StateHarness {
  private:
   const StateOptions options_;
   uint64_t revision_ = 0;
+  uint64_t sessions_ = 0;
 };
 
 }  // namespace penstock

@@ -1,5 +1,4 @@
-// Jobs whose preparation goes wrong: errors of the job, workers at fault, late, or dead, reports that contradict
-// themselves.
+// Jobs whose preparation fails: errors of the job, workers at fault, late or dead, reports that contradict themselves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +26,7 @@ TEST(CoordinatorJobFailures, AnErrorOfTheJobFailsItAtOnceAndItCanBeMended) {
   const absl::Status open = h.StatusOf(SessionOn("train"));
   EXPECT_EQ(open.code(), State::kFailedPrecondition);
   EXPECT_THAT(Text(open), HasSubstr("no file matches train-*"));
-  // The same, or a mended one, begins anew without --replace.
+  // The same job, or a corrected one, starts again without --replace.
   EXPECT_FALSE(h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train"))).existed());
   h.Report(h.Failure("a", h.Beat("a").tasks(0), "", false));
   EXPECT_EQ(h.Job("train").error(), "NOT_FOUND");
@@ -52,6 +51,35 @@ TEST(CoordinatorJobFailures, AWorkerAtFaultIsFollowedByAnotherThenTheJobFailsNam
   EXPECT_THAT(h.Job("train").error(), HasSubstr("tried on a, b"));
 }
 
+TEST(CoordinatorJobFailures, AShortageOfMemoryIsTriedAgainOnAllWorkersAndNamed) {
+  StateHarness h;
+  h.Register("a");
+  h.Register("b");
+  h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train")));
+  v1::Task task = h.Beat("a").tasks(0);
+  const auto fail = [&h, &task](const std::string& worker) {
+    v1::ReportTaskRequest report = h.Failure(worker, task, "listing /data: Cannot allocate memory", true);
+    report.set_shortage(true);
+    h.Report(report);
+  };
+  for (int round = 0; round < 20; ++round) {
+    fail("a");
+    EXPECT_THAT(h.Job("train").waiting(), HasSubstr("worker a: listing /data: Cannot allocate memory"));
+    ASSERT_EQ(h.Beat("b").tasks_size(), 1) << round;
+    fail("b");
+    EXPECT_EQ(h.Job("train").state(), v1::PREPARING) << round;
+    EXPECT_THAT(h.Job("train").waiting(), HasSubstr("worker b: listing /data: Cannot allocate memory"));
+    EXPECT_EQ(h.Beat("a").tasks_size(), 0) << "without a pause";
+    h.Pass(3 * kSecond, {"a", "b"});
+    ASSERT_EQ(h.Beat("a").tasks_size(), 1) << round;
+    task = h.Beat("a").tasks(0);
+  }
+  h.Finish("a", task);
+  EXPECT_EQ(h.Job("train").waiting(), "");
+  h.Work({"a", "b"});
+  EXPECT_EQ(h.Job("train").state(), v1::READY);
+}
+
 TEST(CoordinatorJobFailures, AFailureCountsOnlyFromTheWorkerThatHasTheTask) {
   StateHarness h;
   h.Register("a");
@@ -61,7 +89,7 @@ TEST(CoordinatorJobFailures, AFailureCountsOnlyFromTheWorkerThatHasTheTask) {
   h.Report(h.Failure("b", task, "late", false));
   h.Report(h.Failure("nobody", task, "late", false));
   EXPECT_EQ(h.Job("train").state(), v1::PREPARING);
-  // A result counts from anyone, once.
+  // A result counts from any worker, but only once.
   h.Finish("b", task);
   h.Finish("a", task);
   EXPECT_EQ(h.Job("train").shards_total(), static_cast<uint32_t>(StateHarness::kShards));

@@ -25,7 +25,7 @@ TEST(CoordinatorJobs, APreparationGoesOverEveryStageToReady) {
   ASSERT_EQ(first.tasks_size(), 1);
   EXPECT_TRUE(first.tasks(0).has_prepare());
   EXPECT_EQ(h.Beat("b").tasks_size(), 0);
-  // The report hands out what comes next.
+  // The reply to the report has the next tasks.
   const auto next = h.Finish("a", first.tasks(0));
   ASSERT_EQ(next.tasks_size(), StateHarness::kShards);
   EXPECT_EQ(h.Job("train").shards_total(), static_cast<uint32_t>(StateHarness::kShards));
@@ -104,7 +104,7 @@ TEST(CoordinatorJobs, SubmittingTheSameAgainChangesNothing) {
   EXPECT_EQ(again.job().state(), v1::READY);
 }
 
-// The one task that a READY job has while its files are looked at.
+// The only task of a READY job while a worker checks its files.
 v1::Task LookOf(StateHarness& h, const std::string& worker) {
   const auto tasks = TasksIn(h.Beat(worker));
   EXPECT_EQ(tasks.size(), 1u);
@@ -165,7 +165,7 @@ TEST(CoordinatorJobs, FilesThatCannotBeLookedAtLeaveTheJobReady) {
   EXPECT_EQ(h.Job("train").state(), v1::READY);
 }
 
-// A batch that no epoch fills has no step, ever.
+// A batch larger than an epoch never has a step.
 TEST(CoordinatorJobs, AJobWithoutAStepIsRefusedWithTheNumbersAndASizeThatFits) {
   StateHarness h;
   h.Register("a");
@@ -208,7 +208,7 @@ TEST(CoordinatorJobs, AnotherSpecUnderTheNameIsRefusedUnlessReplaced) {
   EXPECT_EQ(h.store.Load()->views(0).view().number(), h.Job("train").view().number());
 }
 
-// A mistake in what replaces a job ends nobody's training.
+// A mistake in a replacement ends no training.
 class CoordinatorReplacing : public ::testing::Test {
  protected:
   CoordinatorReplacing() {
@@ -217,7 +217,7 @@ class CoordinatorReplacing : public ::testing::Test {
     session = h.Do<v1::OpenSessionReply>(SessionOn("train")).session_id();
     next = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", 20), true)).job();
   }
-  // Whether the first submission is what trainers get, its readers included.
+  // Whether trainers get the first submission, and its readers continue.
   bool GoodGoesOn() {
     v1::ReportSessionRequest report;
     report.set_session_id(session);
@@ -263,7 +263,7 @@ TEST_F(CoordinatorReplacing, TheJobStaysWhenItsReplacementFailsAndSaysSo) {
   h.Register("a");
   EXPECT_EQ(Next().error(), "no file matches trian-*");
   EXPECT_EQ(h.Job("train").state(), v1::READY);
-  // What was there, submitted once more, is all that is wanted.
+  // A repeated submission of the current job cancels the replacement.
   EXPECT_TRUE(h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train"))).existed());
   EXPECT_FALSE(h.JobStatus("train").has_next());
   EXPECT_FALSE(h.store.Load()->jobs(0).has_next());
@@ -285,7 +285,7 @@ TEST_F(CoordinatorReplacing, TheLastOneThatIsToReplaceItDoes) {
   EXPECT_EQ(same.job().uid(), next.uid());
   const auto tasks = TasksIn(h.Beat("a"));
   const auto third = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", 40), true));
-  h.Finish("a", tasks[0]);  // of the one before: nobody's any more
+  h.Finish("a", tasks[0]);  // a task of the preceding replacement: it no longer counts
   EXPECT_EQ(Next().uid(), third.job().uid());
   h.Work({"a"});
   EXPECT_EQ(h.Job("train").spec().batch().size(), 40u);
@@ -443,7 +443,7 @@ TEST(CoordinatorJobs, GlobsAreExpandedWhereMostRootsAre) {
   EXPECT_EQ(h.Beat("b").tasks_size(), 1);
 }
 
-// Whoever prepares it, and whatever coordinator hands out the task.
+// The job keeps the flag with any worker, and after a restart of the coordinator.
 TEST(CoordinatorJobs, ThatMissingKeysAreMeantStaysWithTheJob) {
   StateHarness h;
   h.Register("w1");

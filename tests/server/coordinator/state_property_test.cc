@@ -30,15 +30,16 @@ class RandomRun {
     EndsWell();
   }
 
-  // Answers that told of a view by what has changed.
+  // Answers that sent only the changes of a view.
   int deltas() const { return deltas_; }
+  int decisions() const { return decisions_; }
 
  private:
-  // Of one job, or of all.
+  // Watches one job, or all of them.
   struct Watcher {
     std::string job;
     JobMirror mirror{job};
-    std::optional<v1::OpenSessionReply> late = {};  // on its way
+    std::optional<v1::OpenSessionReply> late = {};  // an answer still under way
   };
 
   int Below(int n) { return static_cast<int>(random_() % static_cast<uint32_t>(n)); }
@@ -79,16 +80,28 @@ class RandomRun {
       case 8: {
         const uint32_t world = Below(2) == 0 ? 1 : 2;
         Effects effects = h_.Apply(SessionOn(AnyJob(), Below(3), world, 10 * Below(2)));
-        if (effects.status.ok()) sessions_.push_back(std::get<v1::OpenSessionReply>(effects.reply).session_id());
+        if (!effects.status.ok()) break;
+        const auto& opened = std::get<v1::OpenSessionReply>(effects.reply);
+        sessions_.push_back(opened.session_id());
+        if (!opened.session_id().empty()) opened_ = opened;
         break;
       }
       case 9: {
         v1::ReportSessionRequest report;
         report.set_session_id(AnySession());
         if (Below(3) == 0) report.add_failed_workers(AnyWorker());
-        if (Below(10) == 0) report.add_bad_records()->set_record(random_());
-        if (Below(10) == 0) report.add_bad_records()->set_record(Below(200));
         h_.Apply(report);
+        Judge();
+        v1::ReportRecordsRequest found;
+        found.set_worker_id(AnyWorker());
+        found.set_incarnation(1 + Below(2));
+        const std::string job = AnyJob();
+        v1::JobRecords* const of = found.add_jobs();
+        of->set_job(job);
+        of->set_job_uid(h_.state->FindJob(job).value_or(v1::Job()).uid());
+        if (Below(10) == 0) of->add_bad()->set_record(random_());
+        if (Below(10) == 0) of->add_bad()->set_record(Below(200));
+        h_.Apply(found);
         break;
       }
       case 10: {
@@ -112,6 +125,29 @@ class RandomRun {
     }
   }
 
+  // A reader asks about records that workers reject, or decided one itself.
+  void Judge() {
+    v1::JudgeRecordsRequest request;
+    request.set_session_id(opened_.session_id());
+    request.set_job_uid(opened_.job().record().uid());
+    for (int i = 0; i < 3; ++i) request.add_records(Below(200));
+    if (Below(5) == 0) request.add_decided()->set_record(Below(200));
+    h_.Apply(request);
+  }
+
+  v1::ReportTaskRequest ChecksOf(const std::string& worker, const v1::Task& task) {
+    v1::ReportTaskRequest report;
+    report.set_worker_id(worker);
+    report.set_task_id(task.id());
+    for (const uint64_t record : task.check().records()) {
+      if (Below(30) == 0) continue;
+      v1::RecordCheck* check = report.add_checks();
+      check->set_record(record);
+      check->set_copy(Below(20) == 0 ? static_cast<v1::RecordCheck::Copy>(Below(5)) : v1::RecordCheck::DAMAGED);
+    }
+    return report;
+  }
+
   void Report() {
     if (tasks_.empty()) return;
     auto it = tasks_.begin();
@@ -122,25 +158,33 @@ class RandomRun {
       h_.Report(h_.Failure(AnyWorker(), task, "made to fail", Below(3) != 0));
       return;
     }
-    for (const v1::Task& next : TasksIn(h_.Finish(AnyWorker(), task))) tasks_[next.id()] = next;
+    const std::string worker = AnyWorker();
+    const v1::ReportTaskReply reply = task.has_check() ? h_.Report(ChecksOf(worker, task)) : h_.Finish(worker, task);
+    for (const v1::Task& next : TasksIn(reply)) tasks_[next.id()] = next;
   }
 
   std::string AnySession() { return sessions_.empty() ? "none" : sessions_[random_() % sessions_.size()]; }
 
-  std::vector<v1::Job> AllJobs() const {
+  // The jobs as a new watcher of all jobs receives them.
+  std::vector<WatchedJob> AllWatched() const {
     JobMirror fresh("");
     const auto reply = h_.state->Watch(fresh.NextRequest(0));
-    const auto changes = fresh.Apply(reply.value().value());
-    std::vector<v1::Job> jobs;
-    for (const WatchedJob& job : changes.value().jobs) jobs.push_back(ToJob(job));
-    return jobs;
+    return fresh.Apply(reply.value().value()).value().jobs;
   }
 
-  // A session's opening brings the job too; its answer may come after others that were made later.
+  // The next tick sends decisions to watchers.
+  static void DecisionsAgree(const WatchedJob& watched, const WatchedJob& all) {
+    if (watched.decided == nullptr) return;
+    ASSERT_NE(all.decided, nullptr);
+    ASSERT_LE(watched.decided->size(), all.decided->size());
+    ASSERT_TRUE(std::equal(watched.decided->begin(), watched.decided->end(), all.decided->begin()));
+  }
+
+  // The reply to OpenSession contains the job too. It may arrive after answers that were made later.
   void OpensAndAnswersComeLate(Watcher* watcher) {
     if (watcher->late.has_value() && Below(4) == 0) {
       const v1::OpenSessionReply late = *std::exchange(watcher->late, std::nullopt);
-      // Of another submission, or another coordinator, it may not fit; then all is asked anew.
+      // An answer of another submission or coordinator may not fit. The watcher then requests everything again.
       watcher->mirror.Apply(late.job(), late.revision()).status().IgnoreError();
     } else if (!watcher->late.has_value() && Below(10) == 0) {
       v1::OpenSessionRequest open = SessionOn(watcher->job);
@@ -150,16 +194,16 @@ class RandomRun {
     }
   }
 
-  // Watchers that ask now and then, and sometimes lose the coordinator or an answer, know what one knows who asks for
-  // all.
+  // These watchers ask only sometimes, and may lose the coordinator or an answer. They must know the same as a watcher
+  // that requests everything.
   void WatchersKnowWhatIs() {
     for (Watcher& watcher : watchers_) {
       JobMirror& mirror = watcher.mirror;
-      if (Below(30) == 0) mirror.Lost();  // and it may be some time until it asks again
+      if (Below(30) == 0) mirror.Lost();  // it may ask again only later
       if (!watcher.job.empty()) OpensAndAnswersComeLate(&watcher);
       if (Below(3) != 0) continue;
       if (Below(20) == 0) {
-        h_.state->Watch(mirror.NextRequest(0)).status().IgnoreError();  // its answer got lost
+        h_.state->Watch(mirror.NextRequest(0)).status().IgnoreError();  // the answer is lost
         mirror.Lost();
       }
       for (;;) {
@@ -172,13 +216,15 @@ class RandomRun {
         deltas_ += (*reply)->jobs_size() > 0 && (*reply)->jobs(0).view_deltas_size() > 0;
         if (mirror.revision() == h_.state->revision()) break;
       }
-      for (const v1::Job& job : AllJobs()) {
+      for (const WatchedJob& whole : AllWatched()) {
+        const v1::Job job = ToJob(whole);
         if (!watcher.job.empty() && watcher.job != job.name()) continue;
         const WatchedJob* known = mirror.Find(job.name());
         ASSERT_NE(known, nullptr);
+        ASSERT_NO_FATAL_FAILURE(DecisionsAgree(*known, whole));
         v1::Job mine = ToJob(*known);
-        if (job.state() != v1::READY) mine.clear_view();  // of a job that has ended the last view may be kept
-        mine.set_shards_indexed(job.shards_indexed());    // told with the next tick
+        if (job.state() != v1::READY) mine.clear_view();  // the watcher may keep the last view of an ended job
+        mine.set_shards_indexed(job.shards_indexed());    // sent with the next tick
         ASSERT_EQ(mine.SerializeAsString(), job.SerializeAsString()) << job.name();
       }
     }
@@ -195,16 +241,18 @@ class RandomRun {
       workers[worker.id()] = worker.state();
       any_live |= worker.state() == v1::WorkerStatus::LIVE;
     }
-    for (const v1::Job& job : AllJobs()) {
+    for (const WatchedJob& whole : AllWatched()) {
+      const v1::Job job = ToJob(whole);
+      ASSERT_NO_FATAL_FAILURE(DecisionsStay(whole));
       ASSERT_NE(job.state(), v1::JOB_STATE_UNSPECIFIED);
       ASSERT_EQ(job.state() == v1::FAILED, !job.error().empty()) << job.error();
       if (job.state() != v1::READY || !job.has_view()) continue;
-      // A partition of the key space, with owner and backup apart where there are several.
+      // A partition of the key space, with different owner and backup if there are several workers.
       const auto view = FromProto(job.view());
       ASSERT_TRUE(view.ok()) << view.status();
       ASSERT_EQ(view->key_space, StateHarness::kShards * StateHarness::kRecords);
       ASSERT_FALSE(view->ranges.empty());
-      // Numbers grow; one number is one view.
+      // Numbers grow, and one number stands for one view.
       const auto number = std::pair(job.view().term(), job.view().number());
       auto& last = views_[{job.name(), job.uid()}];
       ASSERT_GE(number, last.first);
@@ -212,7 +260,7 @@ class RandomRun {
         ASSERT_EQ(job.view().SerializeAsString(), last.second);
       }
       last = {number, job.view().SerializeAsString()};
-      // Owners are live; when nobody is, the last view stands.
+      // Owners are live. Without live workers the last view stays.
       if (!any_live) continue;
       for (const ViewRange& range : view->ranges) {
         ASSERT_EQ(workers[view->workers[range.owner].id], v1::WorkerStatus::LIVE);
@@ -221,7 +269,18 @@ class RandomRun {
     }
   }
 
-  // Workers that live and do their work bring every job to an end.
+  // A READY submission never loses a decision.
+  void DecisionsStay(const WatchedJob& job) {
+    if (job.record.state() != v1::READY) return;
+    const std::vector<uint64_t> now = job.decided == nullptr ? std::vector<uint64_t>() : *job.decided;
+    std::vector<uint64_t>& before = decided_[job.record.uid()];
+    ASSERT_GE(now.size(), before.size());
+    ASSERT_TRUE(std::equal(before.begin(), before.end(), now.begin()));
+    decisions_ += static_cast<int>(now.size() - before.size());
+    before = now;
+  }
+
+  // Live workers that do their tasks finish every job.
   void EndsWell() {
     h_.Apply(WorkerCalled("w0", 9));
     h_.Apply(WorkerCalled("w1", 9));
@@ -247,13 +306,16 @@ class RandomRun {
   StateHarness h_;
   std::vector<Watcher> watchers_{{""}, {""}, {""}, {""}, {"j0"}, {"j1"}, {"j2"}};
   int deltas_ = 0;
+  int decisions_ = 0;
+  std::map<uint64_t, std::vector<uint64_t>> decided_;  // by submission
   std::map<uint64_t, v1::Task> tasks_;
   std::vector<std::string> sessions_;
+  v1::OpenSessionReply opened_;  // the last reply
   uint64_t revision_ = 0;
   std::map<std::pair<std::string, uint64_t>, std::pair<std::pair<uint64_t, uint64_t>, std::string>> views_;
 };
 
-// 1 to `usual`, or as many more as PENSTOCK_PROPERTY_SEEDS says, "FIRST-LAST".
+// 1 to `usual`, or the seeds "FIRST-LAST" of PENSTOCK_PROPERTY_SEEDS.
 std::pair<uint32_t, uint32_t> Seeds(uint32_t usual) {
   const char* const wanted = std::getenv("PENSTOCK_PROPERTY_SEEDS");
   unsigned first = 1, last = usual;
@@ -262,7 +324,7 @@ std::pair<uint32_t, uint32_t> Seeds(uint32_t usual) {
 }
 
 TEST(CoordinatorStateProperty, LawsHoldUnderAnyEvents) {
-  int deltas = 0;
+  int deltas = 0, decisions = 0;
   const auto [first, last] = Seeds(60);
   for (uint32_t seed = first; seed <= last; ++seed) {
     SCOPED_TRACE(seed);
@@ -270,8 +332,10 @@ TEST(CoordinatorStateProperty, LawsHoldUnderAnyEvents) {
     run.Go(600);
     if (HasFatalFailure()) return;
     deltas += run.deltas();
+    decisions += run.decisions();
   }
   EXPECT_GT(deltas, 20);
+  EXPECT_GT(decisions, 10);
 }
 
 }  // namespace

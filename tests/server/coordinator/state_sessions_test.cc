@@ -5,6 +5,7 @@
 #include <string>
 
 #include "net/job_mirror.h"
+#include "net/session_label.h"
 #include "tests/server/coordinator/state_harness.h"
 
 namespace penstock {
@@ -70,12 +71,12 @@ TEST_F(CoordinatorSessions, ARankThatOpensAgainBeginsAGenerationThatOthersMustMa
   EXPECT_TRUE(Open(1, 2, 40).ok());
   EXPECT_FALSE(Open(0, 2, 0).ok());
   EXPECT_TRUE(Known(first));
-  h.Pass(4 * kSecond, {"a"});  // without another word from it
+  h.Pass(4 * kSecond, {"a"});  // the session sends no report meanwhile
   EXPECT_TRUE(Open(0, 2, 40).ok());
-  EXPECT_FALSE(Known(first));  // replaced by the new one
+  EXPECT_FALSE(Known(first));  // the new session replaced it
 }
 
-// A trainer that was started again, by its process; its old session says nothing any more.
+// A trainer whose process was started again. Its old session no longer reports.
 class CoordinatorRanks : public CoordinatorSessions {
  protected:
   struct Asked {
@@ -95,7 +96,7 @@ class CoordinatorRanks : public CoordinatorSessions {
   std::string NoteOf(const std::string& id) {
     const auto status = h.JobStatus("train");
     for (const auto& session : status.sessions()) {
-      if (session.id() == id) return session.note();
+      if (session.id() == SessionLabel(id)) return session.note();
     }
     return "no such session";
   }
@@ -109,9 +110,9 @@ TEST_F(CoordinatorRanks, AnotherReaderOfARankThatIsReadIsRefusedOnceTheFirstIsKn
   h.Pass(kSecond, {"a"});
   Asked second = Ask(2);
   EXPECT_EQ(second.id, "");
-  EXPECT_EQ(second.wait, "rank 1 of 2 of job train has a reader that reported 1 s ago, reader " + first +
+  EXPECT_EQ(second.wait, "rank 1 of 2 of job train has a reader that reported 1 s ago, reader " + SessionLabel(first) +
                              " on host1: within 3 s it is known whether that is still alive");
-  ASSERT_TRUE(Known(first));  // this report may have been on its way as the process ended
+  ASSERT_TRUE(Known(first));  // this report may have been under way when the process ended
   h.Pass(kSecond / 2, {"a"});
   EXPECT_NE(Ask(2).wait, "");
   EXPECT_NE(Ask(0).wait, "");
@@ -136,13 +137,13 @@ TEST_F(CoordinatorRanks, AnotherReaderOfARankThatIsReadIsRefusedOnceTheFirstIsKn
 TEST_F(CoordinatorRanks, ATrainerThatIsStartedAgainGetsItsRankWithinSeconds) {
   const std::string first = Ask(1).id;
   ASSERT_TRUE(Known(first));
-  // One was refused just before the trainer ended: that proves nothing to its successor.
+  // The coordinator refused another reader just before the trainer ended. This proves nothing for the successor.
   EXPECT_NE(Ask(7).wait, "");
   ASSERT_TRUE(Known(first));
   ASSERT_TRUE(Known(first));
   EXPECT_EQ(Ask(7).status.code(), Code::kAlreadyExists);
   EXPECT_NE(Ask(2).wait, "");
-  ASSERT_TRUE(Known(first));  // the last report came late
+  ASSERT_TRUE(Known(first));  // the last report arrived late
   for (int i = 0; i < 12; ++i) {
     h.Pass(kSecond / 4, {"a"});
     EXPECT_NE(Ask(2).wait, "");
@@ -151,7 +152,7 @@ TEST_F(CoordinatorRanks, ATrainerThatIsStartedAgainGetsItsRankWithinSeconds) {
   const Asked second = Ask(2);
   EXPECT_NE(second.id, "") << second.status << second.wait;
   EXPECT_FALSE(Known(first));
-  // One that never reported keeps nobody out.
+  // A reader that never reported blocks no other.
   EXPECT_NE(Ask(3).id, "");
 }
 
@@ -167,7 +168,43 @@ TEST_F(CoordinatorRanks, OneThatWasReplacedWhileItWasSilentEndsWhenItSpeaksAgain
   EXPECT_THAT(std::string(back.status.message()), HasSubstr("host2"));
   EXPECT_TRUE(Known(second));
   h.Pass(4 * kSecond, {"a"});
-  EXPECT_NE(Ask(1, first).id, "");  // the other has ended meanwhile
+  EXPECT_NE(Ask(1, first).id, "");  // the other reader has ended meanwhile
+}
+
+TEST_F(CoordinatorRanks, AfterARestartARankWaitsForTheReaderThatItHad) {
+  const std::string first = Ask(1).id;
+  ASSERT_TRUE(Known(first));
+  h.Restart();
+  EXPECT_EQ(Ask(2).wait,
+            "rank 1 of 2 of job train may have a reader from before the coordinator's restart: within 2 s it has "
+            "reported, or the rank is free");
+  h.Pass(kSecond, {"a"});
+  EXPECT_NE(Ask(2).wait, "");
+  ASSERT_FALSE(Known(first));
+  const std::string again = Ask(1, first).id;
+  ASSERT_NE(again, "");
+  // The reader has the rank even before its first report.
+  EXPECT_THAT(Ask(2).wait, HasSubstr("has a reader that reported 0 s ago"));
+  for (int i = 0; i < 3; ++i) {
+    h.Pass(kSecond, {"a"});
+    ASSERT_TRUE(Known(again));
+    Ask(2);
+  }
+  EXPECT_EQ(Ask(2).status.code(), Code::kAlreadyExists);
+}
+
+TEST_F(CoordinatorRanks, AfterARestartARankWhoseReaderIsGoneWaitsForTwoReportPeriods) {
+  const std::string first = Ask(1).id;
+  ASSERT_TRUE(Known(first));
+  h.Restart();
+  EXPECT_NE(Ask(2).wait, "");
+  // Jobs submitted after the restart had no reader, and a world size of 1 has only one rank.
+  EXPECT_TRUE(Open(0, 1, 0).ok());
+  EXPECT_NE(last, "");
+  h.Prepare("new", {"a"});
+  EXPECT_NE(h.Do<v1::OpenSessionReply>(SessionOn("new", 1, 2)).session_id(), "");
+  h.Pass(2 * kSecond, {"a"});
+  EXPECT_NE(Ask(2).id, "");
 }
 
 TEST_F(CoordinatorRanks, OneWhoseAnswerWasLostGoesOnWithAnother) {
@@ -175,7 +212,7 @@ TEST_F(CoordinatorRanks, OneWhoseAnswerWasLostGoesOnWithAnother) {
   h.Restart();
   const std::string lost = Ask(1, first).id;
   ASSERT_TRUE(Known(lost));
-  const std::string second = Ask(2, first).id;  // of a client that says no process too
+  const std::string second = Ask(2, first).id;  // also for a client that sends no process
   EXPECT_NE(second, "");
   EXPECT_FALSE(Known(lost));
 }
@@ -186,11 +223,13 @@ TEST_F(CoordinatorRanks, OneProcessMayLookAtABatchBesideItsTrainingAndTheStatusS
   const std::string second = Ask(1).id;
   ASSERT_TRUE(Known(second));
   ASSERT_TRUE(Known(first));
-  EXPECT_THAT(NoteOf(first), HasSubstr("two readers have rank 1 of 2: this and reader " + second + " on host1"));
-  EXPECT_THAT(NoteOf(second), HasSubstr("two readers have rank 1 of 2: this and reader " + first + " on host1"));
+  EXPECT_THAT(NoteOf(first),
+              HasSubstr("two readers have rank 1 of 2: this and reader " + SessionLabel(second) + " on host1"));
+  EXPECT_THAT(NoteOf(second),
+              HasSubstr("two readers have rank 1 of 2: this and reader " + SessionLabel(first) + " on host1"));
   Close(first);
   EXPECT_EQ(NoteOf(second), "");
-  // The rank is still the other's.
+  // The other reader still has the rank.
   EXPECT_NE(Ask(2).wait, "");
   h.Pass(4 * kSecond, {"a"});
   EXPECT_NE(Ask(2).id, "");
@@ -219,8 +258,37 @@ TEST_F(CoordinatorSessions, RanksThatGoOnAfterARestartOfTheCoordinatorAreNotComp
   EXPECT_TRUE(Open(0, 2, 120, zero).ok());
   EXPECT_NE(last, zero);
   EXPECT_TRUE(Open(1, 2, 110, one).ok());
+  h.Pass(4 * kSecond, {"a"});
   EXPECT_TRUE(Open(1, 2, 100).ok());
   EXPECT_FALSE(Open(0, 2, 120).ok());
+}
+
+TEST_F(CoordinatorSessions, ReadersThatContinueTheirRanksAreNotComparedWhateverTheirOrder) {
+  const auto resume = [&](uint32_t rank, uint64_t position) {
+    v1::OpenSessionRequest request = SessionOn("train", rank, 2, position);
+    request.set_continues(true);
+    return h.StatusOf(request);
+  };
+  ASSERT_TRUE(Open(0, 2, 0).ok());
+  ASSERT_TRUE(Open(1, 2, 0).ok());
+  EXPECT_TRUE(resume(1, 40).ok());
+  EXPECT_TRUE(resume(0, 30).ok());
+  EXPECT_TRUE(resume(0, 60).ok());
+  EXPECT_TRUE(resume(1, 50).ok());
+  // The coordinator compares ranks that begin, as before.
+  EXPECT_TRUE(Open(0, 2, 80).ok());
+  EXPECT_FALSE(Open(1, 2, 90).ok());
+  EXPECT_TRUE(Open(1, 2, 80).ok());
+}
+
+TEST_F(CoordinatorSessions, TheStatusSaysWhyRowsDoNotComeThroughSharedMemory) {
+  ASSERT_TRUE(Open(0, 1, 0).ok());
+  v1::ReportSessionRequest report;
+  report.set_session_id(last);
+  report.set_carriers("grpc");
+  report.set_carriers_note("worker a is on this host, but its socket is another user's");
+  h.Do<v1::ReportSessionReply>(report);
+  EXPECT_EQ(h.JobStatus("train").sessions(0).note(), "worker a is on this host, but its socket is another user's");
 }
 
 TEST_F(CoordinatorSessions, WhatDoesNotFitIsRefusedByName) {
@@ -310,19 +378,19 @@ TEST_F(CoordinatorSessions, WhatASessionSaysAsItClosesIsCounted) {
   v1::CloseSessionRequest request;
   request.set_session_id(last);
   request.mutable_last()->set_session_id(last);
-  request.mutable_last()->add_bad_records()->set_record(7);
+  request.mutable_last()->add_failed_workers("a");
+  h.Register("b");
   h.Do<v1::CloseSessionReply>(request);
-  EXPECT_EQ(h.JobStatus("train").bad_records(), 1u);
+  EXPECT_EQ(h.Worker("a").state(), v1::WorkerStatus::SUSPECT);
   EXPECT_FALSE(Known(last));
 }
 
 TEST_F(CoordinatorSessions, DistinctBadRecordsAreCountedKeptAndEndTheJobPastTheLimit) {
   EXPECT_TRUE(Open(0, 1, 0).ok());
-  auto report = [&](std::vector<uint64_t> bad) {
-    v1::ReportSessionRequest request;
-    request.set_session_id(last);
-    for (const uint64_t record : bad) request.add_bad_records()->set_record(record);
-    h.Do<v1::ReportSessionReply>(request);
+  auto report = [&](const std::vector<uint64_t>& bad) {
+    std::vector<v1::BadRecord> records(bad.size());
+    for (size_t i = 0; i < bad.size(); ++i) records[i].set_record(bad[i]);
+    h.ReportBad("a", "train", records);
   };
   report({7, 7, 26, 10'000});
   report({7});
@@ -347,7 +415,7 @@ TEST_F(CoordinatorSessions, WhatATrainerWaitsForIsSaidUnderItsSessionAndItsJob) 
   h.Do<v1::ReportSessionReply>(report);
   EXPECT_EQ(h.JobStatus("train").sessions(0).waiting_for(), "12 rows of step 40 from worker a");
   EXPECT_EQ(h.JobStatus("train").waiting(), "rank 0 of 1: 12 rows of step 40 from worker a");
-  // However much it says, in whole characters.
+  // However long the text is, the coordinator cuts it to whole characters.
   std::string words = "x";
   for (int i = 0; i < 4000; ++i) words += "\xc3\xa9";
   report.set_waiting_for(words);

@@ -1,4 +1,4 @@
-// What watchers are told, in which parts.
+// The updates that watchers receive, and their parts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST(CoordinatorWatch, WhatAJobIsTravelsOnceAndItsViewAsWhatChanged) {
     EXPECT_TRUE(watched.Apply(**reply).ok());
     return (*reply)->jobs(0);
   };
-  EXPECT_FALSE(ask().has_metadata());  // not before it is READY
+  EXPECT_FALSE(ask().has_metadata());  // no metadata before the job is READY
   h.Work({"a", "b", "c", "d", "e", "f"});
   v1::JobUpdate update = ask();
   EXPECT_TRUE(update.has_metadata());
@@ -59,13 +59,13 @@ TEST(CoordinatorWatch, WhatAJobIsTravelsOnceAndItsViewAsWhatChanged) {
     EXPECT_EQ(update.view_deltas_size(), 1);
   }
   EXPECT_EQ(ToJob(*watched.Find("train")).SerializeAsString(), h.Job("train").SerializeAsString());
-  // After a restart too it says what it has, and is not sent that again.
+  // After a restart the watcher also reports the parts that it holds, and the coordinator does not send them again.
   h.Restart();
   watched.Lost();
   update = ask();
   EXPECT_FALSE(update.has_metadata());
   EXPECT_FALSE(update.has_view());
-  // One whose view is too old gets the whole of it.
+  // A watcher whose view is too old receives the whole view.
   JobMirror late("train");
   v1::HeldJob held = watched.Held("train");
   held.set_view_number(1);
@@ -84,7 +84,7 @@ TEST(CoordinatorWatch, AnAnswerInPartsLeavesNobodyWithoutMetadata) {
   h.Register("a");
   for (const char* name : {"one", "two", "three"}) h.Prepare(name, {"a"});
   JobMirror watched;
-  // All of them change after the first part.
+  // All jobs change after the first part.
   for (int part = 0;; ++part) {
     const auto reply = h.state->Watch(watched.NextRequest(0));
     ASSERT_TRUE(reply.ok());
@@ -106,7 +106,7 @@ TEST(CoordinatorWatch, NewsNameWhomTheyConcern) {
   h.Register("a");
   h.Prepare("one", {"a"});
   h.Prepare("two", {"a"});
-  h.Apply(Tick());  // tells of the progress there was
+  h.Apply(Tick());  // sends the progress so far
   h.state->TakeNews();
   h.Beat("a");
   h.Apply(Tick());
@@ -154,7 +154,7 @@ TEST(CoordinatorWatch, ARevisionFromAnotherCoordinatorCountsAsNone) {
   EXPECT_EQ((*reply)->jobs_size(), 1);
 }
 
-// A name that is submitted again is another job, also when it has the same content and the numbers begin anew.
+// A repeated submission of a name is another job, even with the same content and with numbers that start again.
 TEST(CoordinatorWatch, WhoHoldsAnEarlierSubmissionIsToldTheNewOneWhole) {
   StateHarness h;
   h.Register("a");

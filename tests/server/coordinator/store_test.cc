@@ -1,4 +1,4 @@
-// The stores: SQLite's and the one in memory keep the same promises.
+// The stores: SQLite's and the one in memory have the same contract.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "pipeline/records/shard_index.h"
-#include "server/coordinator/store/fake_store.h"
 #include "server/coordinator/store/index_blobs.h"
 #include "server/coordinator/store/sqlite_store.h"
+#include "tests/support/fake_store.h"
 
 namespace penstock {
 namespace {
@@ -49,7 +49,7 @@ class StoreTest : public ::testing::TestWithParam<bool> {
 };
 
 std::vector<v1::StoreEvent> SomeEvents() {
-  std::vector<v1::StoreEvent> events(6);
+  std::vector<v1::StoreEvent> events(8);
   events[0].set_begin_term(3);
   events[1].mutable_put_job()->mutable_job()->set_name("train");
   events[1].mutable_put_job()->mutable_job()->set_uid(5);
@@ -66,6 +66,16 @@ std::vector<v1::StoreEvent> SomeEvents() {
     record->set_message("record " + std::to_string(number));
   }
   events[5].mutable_put_job()->mutable_job()->set_name("eval");
+  for (uint64_t begin : {0, 2}) {
+    v1::StoredDecisions* decisions = events[6 + begin / 2].mutable_add_decisions();
+    decisions->set_job("train");
+    decisions->set_begin(begin);
+    for (uint64_t number : {19 - begin, 3 + begin}) {
+      v1::BadRecord* record = decisions->add_records();
+      record->set_record(number);
+      record->set_by_reader(number == 3);
+    }
+  }
   return events;
 }
 
@@ -91,6 +101,13 @@ TEST_P(StoreTest, WhatIsCommittedIsThereAfterReopening) {
   EXPECT_EQ(state->bad_records(0).records(1).record(), 4u);
   EXPECT_EQ(state->bad_records(0).records(1).reason(), "wrong CRC");
   EXPECT_EQ(state->bad_records(0).records(1).message(), "record 4");
+  ASSERT_EQ(state->decisions_size(), 1);
+  std::vector<uint64_t> decided;
+  for (const v1::BadRecord& record : state->decisions(0).records()) {
+    decided.push_back(record.record());
+    EXPECT_EQ(record.by_reader(), record.record() == 3);
+  }
+  EXPECT_THAT(decided, ::testing::ElementsAre(19, 3, 17, 5));  // in the order of the decisions
 }
 
 TEST_P(StoreTest, AJobGoesWithItsViewAndItsBadRecords) {
@@ -101,7 +118,7 @@ TEST_P(StoreTest, AJobGoesWithItsViewAndItsBadRecords) {
   EXPECT_EQ(*store_->Commit(events, 1), 2u);
   const auto state = *store_->Load();
   EXPECT_EQ(state.jobs_size(), 1);
-  EXPECT_EQ(state.views_size() + state.workers_size() + state.bad_records_size(), 0);
+  EXPECT_EQ(state.views_size() + state.workers_size() + state.bad_records_size() + state.decisions_size(), 0);
 }
 
 TEST_P(StoreTest, ACommitOnAnotherRevisionIsRefusedWhole) {
@@ -147,7 +164,7 @@ TEST_F(SqliteFileTest, ADamagedStoreIsNamed) {
     ASSERT_TRUE(store.ok());
     ASSERT_TRUE((*store)->Commit(SomeEvents(), 0).ok());
   }
-  // Behind the file's header: all pages but the first are overwritten.
+  // Overwrites all pages except the first, which contains the file's header.
   const auto size = fs::file_size(path());
   std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(4096);
@@ -160,7 +177,7 @@ TEST_F(SqliteFileTest, ADamagedStoreIsNamed) {
 }
 
 TEST_F(SqliteFileTest, AForeignDatabaseAndANewerReleasesAreRefused) {
-  // application_id and user_version lie at bytes 68 and 60 of the header (https://www.sqlite.org/fileformat.html).
+  // application_id and user_version are at bytes 68 and 60 of the header (https://www.sqlite.org/fileformat.html).
   auto with_byte = [&](int offset, char value) {
     fs::remove(path());
     { ASSERT_TRUE(OpenSqliteStore(path()).ok()); }
@@ -204,13 +221,38 @@ TEST_F(SqliteFileTest, AStoreOfVersion1IsReadOnWithItsBadRecords) {
   }
 }
 
+TEST_F(SqliteFileTest, AStoreOfVersion2IsReadOnAndTakesDecisions) {
+  {
+    auto store = OpenSqliteStore(path());
+    ASSERT_TRUE(store.ok()) << store.status();
+    ASSERT_TRUE((*store)->Commit(SomeEvents(), 0).ok());
+  }
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path().c_str(), &db), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(db, "DROP TABLE decisions; PRAGMA user_version=2;", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(db);
+  for (uint64_t revision : {1, 2}) {
+    auto store = OpenSqliteStore(path());
+    ASSERT_TRUE(store.ok()) << store.status();
+    const auto state = (*store)->Load();
+    ASSERT_TRUE(state.ok()) << state.status();
+    EXPECT_EQ(state->bad_records_size(), 1);
+    ASSERT_EQ(state->decisions_size(), static_cast<int>(revision) - 1);
+    v1::StoreEvent event;
+    event.mutable_add_decisions()->set_job("train");
+    event.mutable_add_decisions()->set_begin(revision - 1);
+    event.mutable_add_decisions()->add_records()->set_record(8);
+    EXPECT_TRUE((*store)->Commit({event}, revision).ok());
+  }
+}
+
 TEST_F(SqliteFileTest, AFolderThatIsNotThereIsSaid) {
   const auto opened = OpenSqliteStore((dir_ / "no" / "where.db").string());
   EXPECT_EQ(opened.status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(opened.status().message()), HasSubstr("no/where.db"));
 }
 
-// While it lives, SQLite's writes fail with `error`, through its table of system calls
+// During its life, SQLite's writes fail with `error`, through its table of system calls
 // (https://www.sqlite.org/c3ref/vfs.html).
 class FailingWrites {
  public:
@@ -281,7 +323,7 @@ TEST_F(SqliteFileTest, BlobsAreKeptByContentAcrossRestarts) {
     ASSERT_TRUE((*blobs)->Put(0xabc, blob).ok());
     EXPECT_EQ((*blobs)->total_bytes(), blob.size());
   }
-  // What a coordinator that was killed left while it wrote one.
+  // The rest of a blob that a killed coordinator was writing.
   const std::string half = folder + "/0000000000000abd.psidx.penstock-tmp.a1B2c3";
   ASSERT_TRUE(WriteFileAtomically(half, "half").ok());
   auto blobs = IndexBlobs::Open(folder, {});

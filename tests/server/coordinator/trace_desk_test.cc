@@ -12,11 +12,12 @@ using ::testing::HasSubstr;
 
 class TraceDeskTest : public ::testing::Test {
  protected:
-  absl::StatusOr<v1::StartTraceReply> Start(uint64_t id, uint32_t seconds = 5) {
+  absl::StatusOr<v1::StartTraceReply> Start(uint64_t id, uint32_t seconds = 5, const std::string& job = "train",
+                                            const std::string& worker = "w1", const std::string& session = "s1") {
     v1::StartTraceRequest request;
-    request.set_job("train");
+    request.set_job(job);
     request.set_seconds(seconds);
-    return desk.Start(id, request, {{"w1", true, "0.3.0"}, {"s1", false, "0.3.0"}}, 1500 * kMillisecond, now);
+    return desk.Start(id, request, {{worker, true, "0.3.0"}, {session, false, "0.3.0"}}, 1500 * kMillisecond, now);
   }
   std::vector<v1::TraceOrder> Orders(const std::string& process) {
     google::protobuf::RepeatedPtrField<v1::TraceOrder> orders;
@@ -60,7 +61,7 @@ TEST_F(TraceDeskTest, IsCompleteWhenAllHaveHandedInAndNotBeforeItsEnd) {
   ASSERT_TRUE(Put(1, "w1", true, true).ok());
   v1::GetTraceReply reply = *Get(1);
   EXPECT_FALSE(reply.complete());
-  EXPECT_EQ(reply.parts_size(), 1);  // once
+  EXPECT_EQ(reply.parts_size(), 1);  // each part only once
   EXPECT_EQ(Get(1)->parts_size(), 0);
   ASSERT_TRUE(Put(1, "s1", true, true).ok());
   reply = *Get(1);
@@ -85,9 +86,33 @@ TEST_F(TraceDeskTest, WaitsABoundedTimeAndSaysWhoIsMissingAndWhy) {
   EXPECT_TRUE(reply.missing(2).worker());
 }
 
+TEST_F(TraceDeskTest, SaysThatAnotherTraceOfTheJobOrOfItsProcessesIsRunning) {
+  ASSERT_TRUE(Start(1).ok());
+  now += kSecond;
+  const absl::Status second = Start(2).status();
+  EXPECT_EQ(second.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(second.message()), HasSubstr("another penstock trace is running, of job train. "));
+  // 5.5 s of the trace, and 5 s to deliver it
+  EXPECT_THAT(std::string(second.message()), HasSubstr("Try again in 11 s"));
+  EXPECT_THAT(std::string(Start(2, 5, "eval", "w1", "s2").status().message()),
+              HasSubstr("of job train, which shares processes with this job"));
+  EXPECT_TRUE(Start(2, 5, "eval", "w2", "s2").ok());
+  // The next trace may begin after all processes have delivered, or after their time is over.
+  ASSERT_TRUE(Put(1, "w1", true, true).ok());
+  EXPECT_FALSE(Start(3).ok());
+  ASSERT_TRUE(Put(1, "s1", true, true).ok());
+  EXPECT_TRUE(Start(3).ok());
+  now += 6500 * kMillisecond + TraceDesk::kGrace;
+  EXPECT_TRUE(Start(4).ok());
+}
+
 TEST_F(TraceDeskTest, KeepsABoundedNumberOfBytesAndOfTraces) {
-  for (uint64_t id = 1; id <= TraceDesk::kMostTraces; ++id) ASSERT_TRUE(Start(id).ok());
-  EXPECT_EQ(Start(99).status().code(), absl::StatusCode::kResourceExhausted);
+  ASSERT_TRUE(Start(1).ok());
+  for (uint64_t id = 2; id <= TraceDesk::kMostTraces; ++id) {
+    const std::string number = std::to_string(id);
+    ASSERT_TRUE(Start(id, 5, "job" + number, "w" + number, "s" + number).ok());
+  }
+  EXPECT_EQ(Start(99, 5, "job99", "w99", "s99").status().code(), absl::StatusCode::kResourceExhausted);
   for (int i = 0; i < 80; ++i) ASSERT_TRUE(Put(1, "w1", true, false, size_t{1} << 20).ok());
   uint64_t bytes = 0;
   v1::GetTraceReply reply = *Get(1);
@@ -98,7 +123,7 @@ TEST_F(TraceDeskTest, KeepsABoundedNumberOfBytesAndOfTraces) {
     reply = *Get(1);
   }
   EXPECT_LE(bytes, TraceDesk::kMostBytes);
-  // Those that nobody fetches are forgotten.
+  // The desk drops traces that no client fetches.
   now += 3 * 60 * kSecond;
   EXPECT_EQ(Put(1, "w1", true).code(), absl::StatusCode::kNotFound);
   EXPECT_TRUE(Start(99).ok());

@@ -29,7 +29,7 @@ TEST(WatchTable, AChangeOfAJobConcernsThoseWhoFollowItAndThoseWhoFollowAll) {
   table.Add(2, "b", 100);
   table.Add(3, "", 100);
   table.Add(4, "a", 100);
-  EXPECT_THAT(Concerned(&table), ElementsAre(1, 2, 3, 4));  // each is looked at when it comes
+  EXPECT_THAT(Concerned(&table), ElementsAre(1, 2, 3, 4));  // the table looks at each watcher when it arrives
   EXPECT_THAT(Concerned(&table), IsEmpty());
   table.JobChanged("a");
   table.JobChanged("a");

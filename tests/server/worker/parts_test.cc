@@ -1,4 +1,4 @@
-// The worker's small parts: identity, load, prefetch of indexes, conformance, the daemon's command line.
+// Small parts of the worker: identity, load, prefetch of indexes, conformance, the daemon's command line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ TEST(Identity, AFileThatHoldsNoneIsSaid) {
   EXPECT_THAT(std::string(LoadOrMakeWorkerId(folder.path()).status().message()), HasSubstr("worker_id"));
 }
 
-// A process that has `counted` bytes in use, others that nobody counts, and some that are free.
+// A process with `counted` bytes in use, `uncounted` bytes in use that no counter covers, and `free` bytes.
 struct WatchedHeap {
   static constexpr uint64_t kMiB = 1 << 20;
   uint64_t counted = 0, uncounted = 0, free = 0;  // MiB
@@ -45,7 +45,7 @@ struct WatchedHeap {
                      free = 0;
                    }}};
 
-  // How often free memory has been given back after this.
+  // Returns how often the watch has released free memory, this call included.
   int Look(uint64_t now_counted, uint64_t now_uncounted, uint64_t now_free) {
     counted = now_counted;
     uncounted = now_uncounted;
@@ -71,7 +71,7 @@ TEST(HeapWatch, WhatIsNotCountedAndDoesNotGoIsNotTriedAgain) {
   EXPECT_EQ(heap.times, 1);
   EXPECT_EQ(heap.Look(600, 300, 25), 1);
   EXPECT_EQ(heap.Look(600, 300, 40), 2) << "more than that";
-  // It went, for other reasons: the same bytes again may be free ones.
+  // The uncounted bytes went away for another reason. The same number of bytes may now be free ones.
   heap.Look(860, 40, 0);
   EXPECT_EQ(heap.Look(600, 40, 260), 3);
 }
@@ -88,13 +88,13 @@ TEST(HeapWatch, LooksOftenWhereTheBudgetCouldComeNearSoon) {
   EXPECT_EQ(heap.watch.Look(), kSecond / 2) << "behind one that gave some back";
 }
 
-// A loader whose counters go on as a worker's do.
+// A loader with advancing counters, as in a worker.
 struct MeteredLoader {
   LoadMeter meter;
   LoaderStats stats;
   Nanos now = 0;
 
-  // For so long: rows are owed for that part of the time, and made at that rate in it.
+  // Passes `length`. Rows are owed for the part `owing` of it, and made at `rate` in that part.
   v1::WorkerLoad Pass(Nanos length, double rate, double owing) {
     const double seconds = static_cast<double>(length) / kSecond;
     now += length;
@@ -179,8 +179,7 @@ TEST(IndexPrefetch, CoversWhatTheViewMakesThisWorkerOwnerOrBackupOf) {
   EXPECT_THAT(ShardsToServe(job, "a"), ElementsAre(0, 1, 3));
 }
 
-// The digest is a promise between releases as well: where it changes, rows have changed, and states of before are
-// refused.
+// The digest is also a promise between releases: if it changes, rows have changed, and readers reject earlier states.
 TEST(Conformance, IsAHashThatDoesNotChangeFromCallToCall) {
   EXPECT_EQ(ConformanceDigest().size(), 16u);
   EXPECT_EQ(ConformanceDigest(), ConformanceDigest());
@@ -203,6 +202,24 @@ TEST(DaemonOptions, FlagsAloneAreEnough) {
   EXPECT_EQ(options->config.worker_settings().threads(), 3u);
   ASSERT_EQ(options->roots.size(), 1u);
   EXPECT_EQ(options->roots[0].name, "data");
+}
+
+TEST(DaemonOptions, TheMemoryBudgetNamesItsSource) {
+  TempFolder folder;
+  const MemoryLimit memory{uint64_t{512} << 20, "/sys/fs/cgroup/job/memory.high"};
+  const std::vector<std::string> arguments = {"worker", "--data-root", folder.path()};
+  const auto found = ParseDaemonCommandLine(arguments, memory);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->config.worker_settings().memory_budget_bytes(), uint64_t{256} << 20);
+  EXPECT_EQ(found->memory_budget_source, "half of 512 MiB, /sys/fs/cgroup/job/memory.high");
+  std::vector<std::string> given = arguments;
+  given.insert(given.end(), {"--memory-budget", "1GiB"});
+  EXPECT_EQ(ParseDaemonCommandLine(given, memory)->memory_budget_source, "--memory-budget");
+  const std::string file = folder.File("d.textproto");
+  ASSERT_TRUE(WriteFileAtomically(file, "worker_settings { memory_budget_bytes: 1000000000 }\n").ok());
+  given = arguments;
+  given.insert(given.end(), {"--config", file});
+  EXPECT_EQ(ParseDaemonCommandLine(given, memory)->memory_budget_source, "memory_budget_bytes in " + file);
 }
 
 TEST(DaemonOptions, FlagsOverrideTheFile) {

@@ -1,4 +1,4 @@
-// A job of 2 shards with 40 records each, as a coordinator makes it of a data set, through the worker's own tasks.
+// A job of 2 shards with 40 records each. The worker's own tasks prepare it, as for a coordinator.
 #ifndef PENSTOCK_TESTS_SERVER_WORKER_PREPARED_JOB_H_
 #define PENSTOCK_TESTS_SERVER_WORKER_PREPARED_JOB_H_
 
@@ -8,6 +8,7 @@
 
 #include "pipeline/loader/load_job.h"
 #include "pipeline/records/index_store.h"
+#include "pipeline/storage/posix_storage.h"
 #include "server/worker/indexes/shard_indexes.h"
 #include "server/worker/jobs/served_jobs.h"
 #include "server/worker/jobs/tasks.h"
@@ -15,7 +16,7 @@
 
 namespace penstock {
 
-// A coordinator that is not there: all works without it.
+// An unreachable coordinator: everything works without it.
 class NoCoordinator : public CoordinatorLink {
  public:
   void Register(const v1::RegisterWorkerRequest&, Done<v1::RegisterWorkerReply> done) override { done(Away()); }
@@ -34,12 +35,13 @@ class PreparedJobTest : public ::testing::Test {
  protected:
   PreparedJobTest()
       : dataset_(MakeNumberDataset({.shards = 2, .records_per_shard = 40}, folder_.path())),
-        indexes_(IndexStore::InStateDir(state_.path()), &coordinator_) {
+        indexes_(IndexStore::InStateDir(LocalFiles(), state_.path()), &coordinator_) {
     MakeJob();
   }
 
   TaskTools MakeTools() {
     TaskTools tools;
+    tools.storage = LocalFiles();
     tools.roots = dataset_.roots;
     tools.indexes = &indexes_;
     tools.link = &coordinator_;
@@ -76,7 +78,7 @@ class PreparedJobTest : public ::testing::Test {
     *task.mutable_probe()->mutable_job() = job_;
     const v1::ReportTaskRequest probed = RunTask(task, "me", tools);
     ASSERT_EQ(probed.code(), 0) << probed.message();
-    const auto load = BuildLoadJob(job_, dataset_.roots, indexes_.ProviderFor(job_.spec()));
+    const auto load = BuildLoadJob(LocalFiles(), job_, dataset_.roots, indexes_.ProviderFor(job_.spec()));
     ASSERT_TRUE(load.ok());
     job_.set_order_fingerprint((*load)->order_fingerprint());
   }

@@ -56,7 +56,7 @@ absl::Status Control::Submit(const v1::JobSpec& job, bool replace) {
       result = now.status();
       return false;
     }
-    if (now->uid() != uid) return false;  // the one that it is to replace
+    if (now->uid() != uid) return false;  // still the submission to be replaced
     if (now->state() == v1::FAILED) {
       result = absl::FailedPreconditionError(now->error());
       return true;

@@ -1,4 +1,4 @@
-// A test's line to a coordinator: what the admin command does, and waiting for what is to come.
+// A test's connection to a coordinator: the admin command's calls, and waits for their effects.
 #ifndef PENSTOCK_TESTS_SUPPORT_CLUSTER_CONTROL_H_
 #define PENSTOCK_TESTS_SUPPORT_CLUSTER_CONTROL_H_
 
@@ -16,18 +16,18 @@ class Control {
   explicit Control(const std::string& address);
 
   absl::StatusOr<v1::StatusReply> Status();
-  // Submits and waits until the job is READY. Its error when it FAILED.
+  // Submits the job and waits until it is READY. Returns its error if it FAILED.
   absl::Status Submit(const v1::JobSpec& job, bool replace = false);
-  // The same without waiting.
+  // Does the same without waiting.
   absl::Status BeginSubmit(const v1::JobSpec& job, bool replace = false);
-  // The same; the uid that the job has when this submission is READY.
+  // Does the same. Returns the uid of the job when this submission is READY.
   absl::StatusOr<uint64_t> Register(const v1::JobSpec& job, bool replace = false);
   absl::Status Drain(const std::string& worker);
   absl::Status Cancel(const std::string& job);
-  // The job as trainers see it.
+  // Returns the job as trainers see it.
   absl::StatusOr<v1::Job> GetJob(const std::string& name);
 
-  // Waits until so many workers are LIVE, and (with `job`) own a part of the job's view.
+  // Waits until this number of workers are LIVE, and (with `job`) own a part of the job's view.
   bool WaitForLive(int workers);
   bool WaitForOwners(const std::string& job, int workers);
   bool WaitForState(const std::string& worker, v1::WorkerStatus::State state);

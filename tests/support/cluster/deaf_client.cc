@@ -44,7 +44,7 @@ void DeafClient::OnWritten() {
 }
 
 void DeafClient::OnClosed(const absl::Status& status) {
-  std::shared_ptr<MessageStream> dropped;  // outside the lock
+  std::shared_ptr<MessageStream> dropped;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   ended_ = status;
   dropped.swap(stream_);

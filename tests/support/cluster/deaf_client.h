@@ -1,4 +1,4 @@
-// A client of a worker that asks and never reads: for worlds with hostile or stopped trainers.
+// A client of a worker that sends requests and never reads: for tests with hostile or stopped trainers.
 #ifndef PENSTOCK_TESTS_SUPPORT_CLUSTER_DEAF_CLIENT_H_
 #define PENSTOCK_TESTS_SUPPORT_CLUSTER_DEAF_CLIENT_H_
 
@@ -19,14 +19,14 @@ namespace penstock {
 // Thread-safe.
 class DeafClient final : public StreamEvents {
  public:
-  // Opens a stream to `address` and writes the messages, each when the worker has taken the one before.
+  // Opens a stream to `address` and writes the messages. Each waits until the worker has accepted its predecessor.
   static std::shared_ptr<DeafClient> Connect(Transport* transport, const std::string& address,
                                              std::vector<v1::ClientMessage> messages);
 
   void Close();
-  // Of the messages, how many were taken.
+  // The number of messages that the worker has accepted.
   size_t written() const;
-  // How the stream ended; nothing while it is open.
+  // The stream's final status, or nullopt while it is open.
   std::optional<absl::Status> ended() const;
 
   void OnMessage(SliceList) override {}
@@ -45,11 +45,11 @@ class DeafClient final : public StreamEvents {
   std::optional<absl::Status> ended_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The first message to a worker: as rank 0 of 1, with the job's own batch.
+// The first message to a worker, as rank 0 of 1 with the job's own batch.
 v1::ClientMessage OpenMessage(const v1::Job& job, const std::string& session);
-// Fetches `count` times `rows` rows of epoch 0, in order, again and again from its start.
+// Fetches `count` times `rows` rows of epoch 0, in order, starting again after its end.
 std::vector<v1::ClientMessage> FetchMessages(uint64_t positions, int count, int rows);
-// Grants `epochs` whole epochs under the job's view, a message each.
+// Grants `epochs` whole epochs of the job's view, one per message.
 std::vector<v1::ClientMessage> GrantMessages(const v1::Job& job, uint64_t positions, uint64_t epochs);
 
 }  // namespace penstock

@@ -15,8 +15,8 @@ namespace penstock {
 
 struct ClusterOptions {
   int workers = 1;
-  int threads = 1;       // of each worker
-  int read_threads = 0;  // the same
+  int threads = 1;       // threads of each worker
+  int read_threads = 0;  // read threads of each worker
   WireCompression wire_compression = WireCompression::kAuto;
   uint64_t memory_budget_bytes = 64 << 20;
   uint64_t record_cache_bytes = 8 << 20;
@@ -28,17 +28,17 @@ struct ClusterOptions {
 
 class InProcessCluster {
  public:
-  // All workers are live when it returns; ends the test program where that fails.
+  // Returns when all workers are live. Ends the test program on failure.
   InProcessCluster(const ClusterOptions& options, std::vector<DataRoot> roots);
   ~InProcessCluster();
 
   std::string address() const { return coordinator_->address(); }
   Control& control() { return *control_; }
 
-  // One more; returns when it is registered.
+  // Starts one more worker. Returns when it is registered.
   Worker& AddWorker();
   Worker& worker(size_t i) { return *workers_[i]; }
-  // Stops all, and lets go of them.
+  // Stops and destroys all workers.
   void StopWorkers() { workers_.clear(); }
 
  private:

@@ -112,7 +112,7 @@ void ProcessCluster::StartCoordinator(const std::string& listen) {
   const std::string port_file = folder_.File(absl::StrCat("port-", starts_));
   coordinator_ = std::make_unique<Process>(
       std::vector<std::string>{PENSTOCKD, "coordinator", "--config", config, "--listen", listen, "--state-dir",
-                               folder_.File("coordinator"), "--port-file", port_file},
+                               coordinator_dir(), "--port-file", port_file},
       folder_.File(absl::StrCat("log-", starts_)));
   ++starts_;
   std::string port;
@@ -127,28 +127,48 @@ void ProcessCluster::RestartCoordinator() {
 
 ProcessCluster::WorkerProcess& ProcessCluster::AddWorker(const std::vector<std::string>& flags,
                                                          std::vector<std::string> environment) {
-  const std::string port_file = folder_.File(absl::StrCat("port-", starts_));
+  return AddWorkerAt(roots_, flags, std::move(environment));
+}
+
+ProcessCluster::WorkerProcess& ProcessCluster::AddWorkerAt(const std::vector<DataRoot>& roots,
+                                                           const std::vector<std::string>& flags,
+                                                           std::vector<std::string> environment) {
   WorkerProcess worker;
   worker.program = PENSTOCKD;
   worker.state_dir = folder_.File(absl::StrCat("worker-", workers_.size()));
-  std::vector<std::string> arguments = {
-      PENSTOCKD,        "worker",      "--coordinator", address_,    "--state-dir",
-      worker.state_dir, "--port-file", port_file,       "--threads", std::to_string(options_.threads),
-      "--socket-dir",   socket_dir()};
-  for (const DataRoot& root : roots_) {
-    arguments.push_back("--data-root");
-    arguments.push_back(absl::StrCat(root.name, "=", root.path));
+  worker.arguments = options_.worker_prefix;
+  for (const std::string& argument : {worker.program, std::string("worker"), std::string("--coordinator"), address_,
+                                      std::string("--state-dir"), worker.state_dir, std::string("--threads"),
+                                      std::to_string(options_.threads), std::string("--socket-dir"), socket_dir()}) {
+    worker.arguments.push_back(argument);
   }
-  arguments.insert(arguments.end(), options_.worker_flags.begin(), options_.worker_flags.end());
-  arguments.insert(arguments.end(), flags.begin(), flags.end());
-  worker.process = std::make_unique<Process>(std::move(arguments), folder_.File(absl::StrCat("log-", starts_)),
-                                             std::move(environment));
+  for (const DataRoot& root : roots) {
+    worker.arguments.push_back("--data-root");
+    worker.arguments.push_back(absl::StrCat(root.name, "=", root.path));
+  }
+  worker.arguments.insert(worker.arguments.end(), options_.worker_flags.begin(), options_.worker_flags.end());
+  worker.arguments.insert(worker.arguments.end(), flags.begin(), flags.end());
+  worker.environment = std::move(environment);
+  StartWorker(&worker);
+  workers_.push_back(std::move(worker));
+  return workers_.back();
+}
+
+void ProcessCluster::StartWorker(WorkerProcess* worker) {
+  const std::string port_file = folder_.File(absl::StrCat("port-", starts_));
+  std::vector<std::string> arguments = worker->arguments;
+  arguments.insert(arguments.end(), {"--port-file", port_file});
+  worker->process =
+      std::make_unique<Process>(std::move(arguments), folder_.File(absl::StrCat("log-", starts_)), worker->environment);
   ++starts_;
   std::string port;
   WaitForPort(port_file, &port);
-  worker.id = std::string(absl::StripAsciiWhitespace(ReadWholeFile(worker.state_dir + "/worker_id").value_or("")));
-  workers_.push_back(std::move(worker));
-  return workers_.back();
+  worker->id = std::string(absl::StripAsciiWhitespace(ReadWholeFile(worker->state_dir + "/worker_id").value_or("")));
+}
+
+void ProcessCluster::RestartWorker(size_t i) {
+  workers_[i].process = nullptr;
+  StartWorker(&workers_[i]);
 }
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Real penstockd processes, to be killed, stopped and started again.
+// Real penstockd processes, which a test kills, stops and restarts.
 #ifndef PENSTOCK_TESTS_SUPPORT_CLUSTER_PROCESS_CLUSTER_H_
 #define PENSTOCK_TESTS_SUPPORT_CLUSTER_PROCESS_CLUSTER_H_
 
@@ -22,10 +22,10 @@ class Process {
 
   pid_t pid() const { return pid_; }
   void Signal(int signal);
-  // Waits for its end: the exit status, or -signal, or INT_MIN after `timeout`.
+  // Waits for its end. Returns the exit status, or -signal, or INT_MIN after `timeout`.
   int WaitForExit(std::chrono::milliseconds timeout = std::chrono::seconds(30));
   bool running();
-  // Resident and peak resident memory in bytes (VmRSS, VmHWM), 0 when it is gone.
+  // Resident or peak resident memory in bytes (VmRSS, VmHWM), or 0 after its end.
   uint64_t Memory(const std::string& which = "VmHWM") const;
 
  private:
@@ -36,16 +36,18 @@ class Process {
 
 struct ProcessClusterOptions {
   int workers = 1;
-  int threads = 1;  // of each worker
+  int threads = 1;  // threads of each worker
   std::vector<std::string> worker_flags = {"--memory-budget", "64MiB"};
-  bool shared_memory = true;  // for clients on this host, that is for all
+  // start of each worker's command line, such as a shell that sets a limit
+  std::vector<std::string> worker_prefix = {};
+  bool shared_memory = true;  // for clients on this host, which all clients are
   uint32_t heartbeat_ms = 200;
   uint32_t dead_after_ms = 1000;
 };
 
 class ProcessCluster {
  public:
-  // All workers are ready when it returns; ends the test program, with the logs, where that fails.
+  // Returns when all workers are ready. On failure it prints the logs and ends the test program.
   ProcessCluster(const ProcessClusterOptions& options, std::vector<DataRoot> roots);
   ~ProcessCluster();
 
@@ -57,16 +59,24 @@ class ProcessCluster {
     std::string id;
     std::string state_dir;
     std::string program;  // penstockd
+    std::vector<std::string> arguments;
+    std::vector<std::string> environment;
   };
-  // One more, with flags of its own behind those of all, and "NAME=VALUE" in its environment.
+  // Starts one more worker, with its own flags after the common ones, and "NAME=VALUE" in its environment.
   WorkerProcess& AddWorker(const std::vector<std::string>& flags = {}, std::vector<std::string> environment = {});
+  // Starts one more worker that reads its data from `roots`.
+  WorkerProcess& AddWorkerAt(const std::vector<DataRoot>& roots, const std::vector<std::string>& flags = {},
+                             std::vector<std::string> environment = {});
+  // Restarts a worker that has ended, as the same worker. Returns when it is ready.
+  void RestartWorker(size_t i);
   WorkerProcess& worker(size_t i) { return workers_[i]; }
 
   // The folder of the workers' sockets.
   std::string socket_dir() const { return options_.shared_memory ? folder_.File("sockets") : ""; }
 
   Process& coordinator() { return *coordinator_; }
-  // Starts it again on the same port with the same state.
+  std::string coordinator_dir() const { return folder_.File("coordinator"); }
+  // Restarts the coordinator on the same port with the same state.
   void RestartCoordinator();
 
   // All logs, for a failing test.
@@ -74,6 +84,7 @@ class ProcessCluster {
 
  private:
   void StartCoordinator(const std::string& listen);
+  void StartWorker(WorkerProcess* worker);
   void WaitForPort(const std::string& port_file, std::string* port);
 
   const ProcessClusterOptions options_;

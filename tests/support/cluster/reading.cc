@@ -7,6 +7,7 @@
 #include "base/runtime/clock.h"
 #include "pipeline/batch/batch_digest.h"
 #include "pipeline/loader/local_reader.h"
+#include "pipeline/storage/posix_storage.h"
 
 namespace penstock {
 namespace {
@@ -86,11 +87,11 @@ ReadResult ReadThrough(const std::string& coordinator, const ReadPlan& plan) {
   return result;
 }
 
-std::string LocalDigest(const TestDataset& dataset, const v1::JobSpec& job, uint64_t epochs) {
+std::string LocalDigest(const TestDataset& dataset, const v1::JobSpec& job, uint64_t epochs, Storage* storage) {
   LocalReaderOptions options;
   options.threads = 2;
   options.epochs = epochs;
-  auto reader = LocalReader::Open(job, dataset.roots, options);
+  auto reader = LocalReader::Open(storage, job, dataset.roots, options);
   if (!reader.ok()) return reader.status().ToString();
   BatchDigest digest;
   for (;;) {

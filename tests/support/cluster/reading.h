@@ -1,4 +1,4 @@
-// Reading as a trainer does, and what of it tests compare.
+// Reads as a trainer does, with results that tests compare.
 #ifndef PENSTOCK_TESTS_SUPPORT_CLUSTER_READING_H_
 #define PENSTOCK_TESTS_SUPPORT_CLUSTER_READING_H_
 
@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "penstock/client.h"
 #include "penstock/v1/job.pb.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/support/test_dataset.h"
 
 namespace penstock {
@@ -22,37 +23,38 @@ struct ReadStep {
   std::vector<std::pair<int64_t, int64_t>> ids;
   std::vector<std::pair<int64_t, int64_t>> sources;
   std::vector<uint8_t> valid;
-  std::string digest;  // of this step's rows alone
+  std::string digest;  // digest of this step's rows only
 };
 
 struct ReadResult {
-  absl::Status status;  // OK at the end of the data, or when as much as was asked for is read
-  std::string digest;   // of all rows in order
+  absl::Status status;  // OK at the end of the data, or after the requested steps
+  std::string digest;   // digest of all rows in order
   std::vector<ReadStep> steps;
-  double first_wait = 0, longest_wait = 0;  // seconds; the longest without the first
-  std::string state;                        // after the last step
+  double first_wait = 0, longest_wait = 0;  // in seconds; the longest excludes the first
+  std::string state;                        // state after the last step
   ReaderStats stats;
 };
 
 struct ReadPlan {
   ReaderOptions options;
   uint64_t max_steps = UINT64_MAX;
-  absl::Duration timeout = absl::Seconds(30);  // of each step
-  std::function<bool()> until;                 // asked before each step but the first: whether it was enough
-  // Called after each step with their number so far (1 after the first).
+  absl::Duration timeout = absl::Seconds(30);  // for each step
+  std::function<bool()> until;                 // checked before each step except the first; true ends the read
+  // Called after each step with the number of steps so far (1 after the first).
   std::function<void(uint64_t steps)> after_step;
 };
 
-// Reads from a reader that is open.
+// Reads from an open reader.
 ReadResult ReadFrom(Reader& reader, const ReadPlan& plan);
 
 // Opens a reader at the coordinator and reads.
 ReadResult ReadThrough(const std::string& coordinator, const ReadPlan& plan);
 
-// The digest of the same epochs by the in-process reader: what every served run must give.
-std::string LocalDigest(const TestDataset& dataset, const v1::JobSpec& job, uint64_t epochs);
+// The in-process reader's digest of the same epochs. Every served run must have it.
+std::string LocalDigest(const TestDataset& dataset, const v1::JobSpec& job, uint64_t epochs,
+                        Storage* storage = LocalFiles());
 
-// Whether every record of the data set comes exactly once in each epoch of the steps.
+// Whether every record of the data set arrives exactly once in each epoch of the steps.
 ::testing::AssertionResult EveryRecordOncePerEpoch(const ReadResult& result, uint64_t records, uint64_t epochs);
 
 }  // namespace penstock

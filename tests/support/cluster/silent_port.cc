@@ -13,7 +13,7 @@ namespace penstock {
 namespace {
 
 constexpr int kMostConnections = 64;
-constexpr int kAnswerMs = 200;  // on one machine a connection comes about at once or not at all
+constexpr int kAnswerMs = 200;  // on one machine a connection opens at once or not at all
 
 }  // namespace
 
@@ -29,8 +29,8 @@ SilentPort::SilentPort(Kind kind) {
   PS_CHECK(bind(listener, address, size) == 0);
   PS_CHECK(getsockname(listener, address, &size) == 0);
   address_ = absl::StrCat("127.0.0.1:", ntohs(where.sin_port));
-  // Nothing is ever accepted; the kernel completes as many connections as the queue takes, and what is sent on them is
-  // received by nobody. Once the queue is full it drops whatever asks for another.
+  // The program accepts no connection. The kernel completes connections until the queue is full, and no process reads
+  // them. After that it drops further connection requests.
   PS_CHECK(listen(listener, kind == Kind::kMute ? SOMAXCONN : 0) == 0);
   if (kind == Kind::kMute) return;
   for (int i = 0; i < kMostConnections; ++i) {

@@ -1,4 +1,4 @@
-// Addresses at which nobody answers.
+// Addresses that never answer.
 #ifndef PENSTOCK_TESTS_SUPPORT_CLUSTER_SILENT_PORT_H_
 #define PENSTOCK_TESTS_SUPPORT_CLUSTER_SILENT_PORT_H_
 
@@ -10,11 +10,11 @@ namespace penstock {
 class SilentPort {
  public:
   enum class Kind {
-    kMute,       // connections come about, and nothing is ever said: a process that hangs
-    kBlackHole,  // what is sent there gets no answer at all: a machine that is gone, a firewall that drops
+    kMute,       // connections open, but the peer sends nothing: a process that hangs
+    kBlackHole,  // packets get no answer at all: a lost machine, a firewall that drops them
   };
 
-  // Ends the test program where the system does not let it be.
+  // Ends the test program if the system does not permit it.
   explicit SilentPort(Kind kind);
   ~SilentPort();
   SilentPort(const SilentPort&) = delete;

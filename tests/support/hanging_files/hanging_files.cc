@@ -18,7 +18,7 @@ namespace {
 constexpr char kFolder[] = "PENSTOCK_TEST_HANGING_FOLDER";
 constexpr char kTrigger[] = "PENSTOCK_TEST_HANGING_TRIGGER";
 
-// What hangs; never freed: calls may be under way at the program's end.
+// The hanging folder. Never freed, because calls may be under way at the program's end.
 std::atomic<const std::string*> folder{nullptr};
 std::atomic<int> hanging_calls{0};
 
@@ -31,8 +31,8 @@ bool Hangs(const char* path) {
          access(trigger, F_OK) == 0;
 }
 
-// As a call does that waits for a server: no signal and no cancellation ends it. It looks again and again, since the
-// one who ends it may be another process.
+// Behaves like a call that waits for a server: no signal and no cancellation ends it. It polls, because another process
+// may end the hang.
 void MayHang(const char* path) {
   if (!Hangs(path)) return;
   hanging_calls.fetch_add(1);
@@ -49,7 +49,7 @@ void MayHang(int fd) {
   MayHang(path);
 }
 
-// libc's own.
+// Returns libc's own function.
 template <typename Call>
 Call Next(Call, const char* name) {
   return reinterpret_cast<Call>(dlsym(RTLD_NEXT, name));

@@ -1,7 +1,7 @@
-// Files that do not answer, as those of a network file system whose server is gone: calls about them do not return.
+// Files that do not answer, like those of a network file system whose server is gone: calls about them do not return.
 //
-// hanging_files.cc has libc's calls about files in its place. Linked into a test program it makes that program's own
-// calls hang (HangingFiles); as the shared library hanging_files, preloaded, those of another program
+// hanging_files.cc replaces libc's calls about files. Linked into a test program it makes that program's own calls hang
+// (HangingFiles). Preloaded as the shared library hanging_files it makes the calls of another program hang
 // (HangingFilesEnvironment).
 #ifndef PENSTOCK_TESTS_SUPPORT_HANGING_FILES_HANGING_FILES_H_
 #define PENSTOCK_TESTS_SUPPORT_HANGING_FILES_HANGING_FILES_H_
@@ -11,7 +11,7 @@
 
 namespace penstock {
 
-// Of this process: files below `folder` do not answer from now on; calls that hang go on when this goes.
+// Makes this process's calls about files below `folder` hang. Hanging calls continue when this object is destroyed.
 class HangingFiles {
  public:
   explicit HangingFiles(const std::string& folder);
@@ -19,12 +19,12 @@ class HangingFiles {
   HangingFiles(const HangingFiles&) = delete;
   HangingFiles& operator=(const HangingFiles&) = delete;
 
-  // Calls that hang now.
+  // The number of calls that hang now.
   static int hanging();
 };
 
-// "NAME=VALUE" for another program: its calls about files below `folder` hang while there is a file `trigger`, which
-// is not below it.
+// "NAME=VALUE" for another program. Its calls about files below `folder` hang while the file `trigger` exists, which
+// must not be below `folder`.
 std::vector<std::string> HangingFilesEnvironment(const std::string& library, const std::string& folder,
                                                  const std::string& trigger);
 

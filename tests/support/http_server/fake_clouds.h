@@ -1,5 +1,4 @@
-// Buckets in memory, as Google's JSON API and Azure's Blob service have them: for HttpServer. (S3's are in
-// http_server.h.)
+// Buckets in memory, with Google's JSON API and Azure's Blob service, for HttpServer. http_server.h has S3's.
 #ifndef PENSTOCK_TESTS_SUPPORT_HTTP_SERVER_FAKE_CLOUDS_H_
 #define PENSTOCK_TESTS_SUPPORT_HTTP_SERVER_FAKE_CLOUDS_H_
 
@@ -30,7 +29,7 @@ class FakeClouds {
  private:
   struct Object {
     std::string content;
-    int64_t number = 0;  // of all that were put
+    int64_t number = 0;  // counts all objects that were put
   };
   struct Page {
     std::map<std::string, Object> objects;
@@ -39,7 +38,7 @@ class FakeClouds {
   };
   using Bucket = std::map<std::string, Object>;
   Page List(const Bucket& bucket, const std::string& prefix, const std::string& after) const;
-  // Of "bytes=0-9"; all of it where there is none. 416 behind its end.
+  // Answers a range such as "bytes=0-9", or everything if there is none. The status is 416 after the content's end.
   static void AnswerRange(const std::string& range, const std::string& content, ServedAnswer* answer);
 
   Mutex mutex_;

@@ -27,7 +27,7 @@ bool SendAll(int socket, const std::string& bytes) {
   return true;
 }
 
-// Reads until `text` holds a whole request; false at the end of the connection.
+// Reads until `text` contains a whole request. Returns false at the end of the connection.
 bool ReadRequest(int socket, std::string* text, ServedRequest* request) {
   const auto more = [&] {
     char buffer[8192];
@@ -86,7 +86,7 @@ std::map<std::string, std::string> FieldsOfQuery(const std::string& query) {
 
 HttpServer::HttpServer(Answer answer)
     : answer_(std::move(answer)), listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  setenv("no_proxy", "127.0.0.1", 1);  // whatever proxy the machine has for others
+  setenv("no_proxy", "127.0.0.1", 1);  // the machine may have a proxy
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -1,4 +1,4 @@
-// A small HTTP server for tests: on this machine, a thread for each connection, answers made by a function.
+// A small HTTP server for tests: on this machine, with a thread per connection. A function makes the answers.
 #ifndef PENSTOCK_TESTS_SUPPORT_HTTP_SERVER_HTTP_SERVER_H_
 #define PENSTOCK_TESTS_SUPPORT_HTTP_SERVER_HTTP_SERVER_H_
 
@@ -26,32 +26,32 @@ struct ServedAnswer {
   int status = 200;
   std::vector<std::pair<std::string, std::string>> headers = {};
   std::string body = {};
-  // Faults: the connection ends after so many bytes of the body; or nothing more is sent until the server goes.
+  // Faults: the connection ends after this number of bytes of the body, or the server sends nothing more until its end.
   std::optional<size_t> cut_after = {}, stall_after = {};
 };
 
-// What a server answers for once, in place of what it has. Thread-safe; none to begin with.
+// Answers that replace a server's own. Initially there are none. Thread-safe.
 class ServedFault {
  public:
-  // None: the server answers itself. Called with no lock held, on many threads.
+  // Returns nullopt for the server's own answer. Called without locks, on many threads.
   using Answer = std::function<std::optional<ServedAnswer>(const ServedRequest&)>;
 
-  // From now on; the one before has returned from all its calls.
+  // Replaces the function. Returns after all running calls of the old one have returned.
   ServedFault& operator=(Answer answer);
   std::optional<ServedAnswer> operator()(const ServedRequest& request);
 
  private:
   struct Current {
     Answer answer;
-    int running = 0;  // of the mutex
+    int running = 0;  // guarded by the mutex
   };
   Mutex mutex_;
   CondVar returned_;
   std::shared_ptr<Current> current_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A request may reach a server when nobody waits for its answer any more, after the end of a test. Behind what a fault
-// uses of a test, this ends the fault before that goes.
+// Ends a fault. A request may reach a server after its test has ended and no caller waits for the answer. Declared
+// after the variables that the fault uses, this ends the fault before they are destroyed.
 class FaultEnds {
  public:
   explicit FaultEnds(ServedFault* fault) : fault_(fault) {}
@@ -66,13 +66,13 @@ class FaultEnds {
 class HttpServer {
  public:
   using Answer = std::function<ServedAnswer(const ServedRequest&)>;
-  // `answer` is called on many threads.
+  // Calls `answer` on many threads.
   explicit HttpServer(Answer answer);
   ~HttpServer();
 
   std::string url() const;  // "http://127.0.0.1:12345"
   int requests() const { return requests_.load(); }
-  int open();  // connections
+  int open();  // number of open connections
 
  private:
   void Accept();
@@ -89,7 +89,7 @@ class HttpServer {
   std::thread acceptor_;
 };
 
-// Buckets in memory, as S3 has them: ranges, If-Match, listings of pages. In the path: "/bucket/key".
+// Buckets in memory, as S3 has them: ranges, If-Match, listings of pages. Paths are "/bucket/key".
 class FakeS3 {
  public:
   void Put(const std::string& bucket, const std::string& key, const std::string& content);
@@ -109,12 +109,12 @@ class FakeS3 {
   int puts_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Percent-encoding undone.
+// Decodes percent-encoding.
 std::string Unescaped(const std::string& text);
-// Of "a=1&b=%20".
+// Parses "a=1&b=%20".
 std::map<std::string, std::string> FieldsOfQuery(const std::string& query);
 
-// "<Error><Code>..."
+// Returns "<Error><Code>..."
 ServedAnswer S3Error(int status, const std::string& code, const std::string& message = "because");
 
 }  // namespace penstock

@@ -1,5 +1,5 @@
-// Files that answer slowly, as those of a network file system: preloaded into another program, reads of files below
-// $PENSTOCK_TEST_SLOW_FOLDER take $PENSTOCK_TEST_SLOW_MS longer.
+// Files that answer slowly, like those of a network file system. Preloaded into another program, this makes reads of
+// files below $PENSTOCK_TEST_SLOW_FOLDER take $PENSTOCK_TEST_SLOW_MS longer.
 #include <dlfcn.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// channel_shuffle: the channels in one of their six orders, all equally likely (the order that changes nothing too).
-// Draws: probability; one bounded draw. Leaves gray images alone. Source:
+// channel_shuffle: puts the channels into one of their six orders, including the unchanged one, with equal probability.
+// Draws: probability; one bounded draw. Leaves gray images unchanged. Source:
 // torchvision.transforms.v2.RandomChannelPermutation.
 #include <array>
 

@@ -1,6 +1,7 @@
-// color_jitter: brightness, contrast, saturation and hue in a random order. Draws, in this order: probability; the
-// order of the four (three bounded draws, Fisher and Yates); then for each that is not 0 its factor, brightness first,
-// uniform in [max(0, 1 - x), 1 + x], the hue in [-hue, hue]. On gray images saturation and hue do nothing.
+// color_jitter: applies brightness, contrast, saturation and hue in a random order. Draws, in this order: probability;
+// the order of the four (three bounded draws, Fisher and Yates); then a factor for each that is not 0, brightness
+// first. Factors are uniform in [max(0, 1 - x), 1 + x], the hue in [-hue, hue]. On gray images saturation and hue do
+// nothing.
 // Source: torchvision.transforms.ColorJitter (get_params and forward).
 #include <array>
 #include <utility>

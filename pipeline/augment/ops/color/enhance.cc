@@ -1,6 +1,6 @@
-// brightness, contrast, saturation, sharpness, gamma: a factor uniform in [min, max] (no draw when they are equal),
-// then the pixels of Pillow's ImageEnhance (gamma: 255 * (x / 255) ^ factor). Draws: probability, factor.
-// Source: torchvision.transforms.functional.adjust_* on PIL images. Factor 1 leaves the image as it is.
+// brightness, contrast, saturation, sharpness, gamma: draws a factor uniform in [min, max] (no draw if they are equal)
+// and computes the pixels of Pillow's ImageEnhance (gamma: 255 * (x / 255) ^ factor). Draws: probability, factor.
+// Source: torchvision.transforms.functional.adjust_* on PIL images. Factor 1 leaves the image unchanged.
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/color_op.h"
 #include "pipeline/augment/ops/common/pixel_op.h"
@@ -26,7 +26,7 @@ auto DrawAdjust(const FactorRange& range, Adjust adjust) {
   };
 }
 
-// Needs its neighbors, so it cannot work in place.
+// Reads neighboring pixels, so it cannot work in place.
 class SharpnessOp final : public Op {
  public:
   SharpnessOp(double probability, const FactorRange& range) : probability_(probability), range_(range) {}

@@ -1,5 +1,5 @@
-// hue: turned by a part of the circle uniform in [min, max] (no draw when they are equal), in Pillow's 8-bit HSV, which
-// even a turn of 0 goes through. Draws: probability, turn. Source: torchvision's adjust_hue on PIL images.
+// hue: shifts the hue by a fraction of the circle uniform in [min, max] (no draw if they are equal), in Pillow's 8-bit
+// HSV. Even a shift of 0 goes through HSV. Draws: probability, shift. Source: torchvision's adjust_hue on PIL images.
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/color_op.h"
 

@@ -1,7 +1,7 @@
 // pca_lighting: adds a combination of the principal components of ImageNet's RGB values to all pixels. Draws:
-// probability; three normal weights of mean 0 and standard deviation sigma. Leaves gray images alone.
+// probability; three normal weights with mean 0 and standard deviation sigma. Leaves gray images unchanged.
 // Source: Krizhevsky, Sutskever and Hinton, "ImageNet classification with deep convolutional neural networks" (2012),
-// section 4.1; the components and their standard deviations are those of fb.resnet.torch, in units of the 0..1 scale.
+// section 4.1. The components and their standard deviations are those of fb.resnet.torch, in units of the 0..1 scale.
 #include <array>
 
 #include "base/distributions.h"

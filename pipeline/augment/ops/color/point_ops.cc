@@ -1,13 +1,12 @@
-// grayscale, posterize, solarize, invert, equalize, autocontrast: nothing to draw but the probability.
-// Source: Pillow's ImageOps, as torchvision calls it; the pixels are equal. Grayscale keeps the number of channels and
-// leaves a gray image alone.
+// grayscale, posterize, solarize, invert, equalize, autocontrast. Draws: probability. Source: Pillow's ImageOps, as
+// torchvision calls it; the pixels are equal. Grayscale keeps the number of channels and leaves a gray image unchanged.
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/color_op.h"
 
 namespace penstock {
 namespace {
 
-// draw() of an op that draws nothing.
+// Returns the draw() of an op without random parameters.
 template <typename Change>
 auto Always(Change change) {
   return [change](SampleRandom*, int, int) { return std::optional<Change>(change); };

@@ -1,4 +1,4 @@
-// What the ops share that change the values of pixels: brightness and its like, noise, erasing.
+// Shared parts of ops that change pixel values: brightness and similar ops, noise, erasing.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OPS_COMMON_COLOR_OP_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OPS_COMMON_COLOR_OP_H_
 
@@ -15,9 +15,9 @@
 
 namespace penstock {
 
-// `change(in, out)` writes an image of the same size, and that becomes the image; `out` may be the memory of `in`.
-// Pixels that are not made yet are made where the result belongs, so that this costs no second copy. `change` takes at
-// most `scratch_bytes` beside. In a dry run nothing is called.
+// Replaces the image with the result of `change(in, out)`, which writes an image of the same size. `out` may be the
+// memory of `in`. Pixels that are not realized yet are written directly to the result's memory, which saves a copy.
+// `change` allocates at most `scratch_bytes` more. In a dry run it is not called.
 template <typename Change>
 absl::Status ChangePixels(OpContext* context, LazyImage* image, size_t scratch_bytes, Change change) {
   const size_t stride = static_cast<size_t>(image->width()) * static_cast<size_t>(image->channels());
@@ -39,9 +39,9 @@ absl::Status ChangePixels(OpContext* context, LazyImage* image, size_t scratch_b
   return absl::OkStatus();
 }
 
-// An op that draws its probability first (no draw at 0 and 1), then calls draw(random, width, height): what that gives,
-// a std::optional of a change(in, out), is done to the pixels. Without one the image stays as it is: what waits goes on
-// waiting.
+// An op that first draws its probability (no draw at 0 and 1), then calls draw(random, width, height). That returns an
+// optional change(in, out), which is applied to the pixels. Without one the image stays unchanged, and pending steps
+// stay pending.
 template <typename Draw>
 class ColorOp final : public Op {
  public:
@@ -64,7 +64,8 @@ class ColorOp final : public Op {
   const Draw draw_;
 };
 
-// The op, or null after errors. `draws`: whether draw() takes any. The output has the input's type.
+// Returns the op, or null after errors. `draws` states whether draw() takes random numbers. The output has the input's
+// type.
 template <typename Draw>
 std::unique_ptr<Op> MakeColorOp(const OpSetup& setup, size_t errors_before, double probability, bool draws, Draw draw,
                                 ValueType* output) {
@@ -74,7 +75,7 @@ std::unique_ptr<Op> MakeColorOp(const OpSetup& setup, size_t errors_before, doub
   return std::make_unique<ColorOp<Draw>>(probability, draws, std::move(draw));
 }
 
-// As above for what is about color: nothing is done to a gray image, and nothing drawn.
+// Like MakeColorOp, for ops that only affect color. Such an op neither changes a gray image nor draws for it.
 template <typename Draw>
 std::unique_ptr<Op> MakeColorOnlyOp(const OpSetup& setup, size_t errors_before, double probability, bool draws,
                                     Draw draw, ValueType* output) {

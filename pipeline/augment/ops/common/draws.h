@@ -1,4 +1,4 @@
-// Draws that take nothing where there is nothing to draw: a probability of 0 or 1, a range of one value.
+// Draws that consume no random numbers if the result is certain: a probability of 0 or 1, or a range of one value.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OPS_COMMON_DRAWS_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OPS_COMMON_DRAWS_H_
 
@@ -8,7 +8,7 @@ namespace penstock {
 
 bool DrawChance(double probability, SampleRandom* random);
 double DrawUniform(double low, double high, SampleRandom* random);
-int DrawInteger(int low, int high, SampleRandom* random);  // low and high included
+int DrawInteger(int low, int high, SampleRandom* random);  // both bounds inclusive
 
 }  // namespace penstock
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "pipeline/augment/op/mask_fill.h"
 
 namespace penstock {
 
@@ -81,6 +82,16 @@ FillColor ChooseFill(const OpSetup& setup, const google::protobuf::RepeatedField
   return color;
 }
 
+FillColor ChooseFill(const OpSetup& setup, const google::protobuf::RepeatedField<uint32_t>& fill,
+                     const google::protobuf::RepeatedField<uint32_t>& mask_fill) {
+  FillColor color = ChooseFill(setup, fill);
+  if (setup.masks == nullptr) return color;
+  std::string mistake;
+  color.masks = ReadMaskFill(mask_fill, *setup.masks, &mistake);
+  if (!mistake.empty()) setup.Error("mask_fill", mistake);
+  return color;
+}
+
 WarpSampling ChooseSampling(const OpSetup& setup, v1::Filter filter) {
   if (filter != v1::BILINEAR && filter != v1::NEAREST) {
     setup.Error("filter", "must be BILINEAR or NEAREST, which are how warps sample");
@@ -116,7 +127,7 @@ void CheckImageInput(const OpSetup& setup) {
 
 FactorRange CheckRange(const OpSetup& setup, double low, double high, double at_least, double at_most,
                        std::string_view low_field, std::string_view high_field) {
-  // Negated, so that NaN is an error too.
+  // The conditions are negated so that NaN is an error.
   if (!(low >= at_least && low <= at_most)) {
     setup.Error(low_field, absl::StrCat("must be from ", at_least, " to ", at_most));
   }

@@ -6,7 +6,7 @@
 namespace penstock {
 namespace {
 
-// round(n / 2), ties to even, for n >= 0.
+// Returns round(n / 2), ties to even, for n >= 0.
 int HalfRoundedEven(int n) { return n / 2 + (n % 4 == 3 ? 1 : 0); }
 
 }  // namespace
@@ -26,7 +26,7 @@ absl::Status WindowImage(OpContext* context, LazyImage* image, const Rect& windo
   PS_RETURN_IF_ERROR(
       ReplacePixels(context, image, window.width, window.height, 0,
                     [&](const ImageView& in, ImageTarget out) { CopyWindow(in, window, mode, fill.values, out); }));
-  context->Moved(ImageMove::Window(window, mode));
+  context->Moved(ImageMove::Window(window, mode, fill.masks));
   return absl::OkStatus();
 }
 
@@ -37,12 +37,12 @@ void MirrorImage(OpContext* context, LazyImage* image) {
 
 absl::Status WarpImage(OpContext* context, LazyImage* image, const WarpMap& map, WarpSampling sampling,
                        const FillColor& fill, int width, int height) {
-  // Beside the pixels: a table of columns.
+  // Besides the pixels: a table of columns.
   const size_t scratch = 4 * static_cast<size_t>(width);
   PS_RETURN_IF_ERROR(ReplacePixels(context, image, width, height, scratch, [&](const ImageView& in, ImageTarget out) {
-    Warp(in, map, sampling, fill.values, width, height, out);
+    Warp(in, map, context->tools->Sampling(sampling), fill.values, width, height, out);
   }));
-  context->Moved(ImageMove::Warp(map, width, height));
+  context->Moved(ImageMove::Warp(map, width, height, fill.masks));
   return absl::OkStatus();
 }
 

@@ -1,4 +1,5 @@
-// What moves an image's pixels and tells its boxes and masks (OpContext::Moved). To be called in dry runs too.
+// Functions that move an image's pixels and report the move to its boxes and masks (OpContext::Moved). Ops must call
+// them in dry runs too.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OPS_COMMON_MOVES_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OPS_COMMON_MOVES_H_
 
@@ -10,19 +11,21 @@
 
 namespace penstock {
 
-// Keeps `rect`, which must be inside; not in a dry run, where less is no upper bound.
+// Crops to `rect`, which must be inside the image. Does nothing in a dry run, where a smaller image is not an upper
+// bound.
 void CropImage(OpContext* context, LazyImage* image, const Rect& rect);
-// Leaves `window`, which may reach beyond the image.
+// Replaces the image with `window`, which may extend beyond it.
 absl::Status WindowImage(OpContext* context, LazyImage* image, const Rect& window, PadMode mode, const FillColor& fill);
 // Mirrors left to right.
 void MirrorImage(OpContext* context, LazyImage* image);
-// `map` gives the pixels of an image of width x height.
+// Replaces the image with one of width x height whose pixels come from `map`.
 absl::Status WarpImage(OpContext* context, LazyImage* image, const WarpMap& map, WarpSampling sampling,
                        const FillColor& fill, int width, int height);
-// Resizes, realizing first what the resize cannot be joined with.
+// Resizes the image. First realizes pending steps that cannot be combined with the resize.
 absl::Status ResizeImage(OpContext* context, LazyImage* image, int width, int height, const ResizeChoice& choice);
 
-// torchvision's center_crop of a size that fits: offsets are round((side - crop) / 2), ties to even.
+// Returns the rectangle of torchvision's center_crop, for a crop that fits: offsets are round((side - crop) / 2), ties
+// to even.
 Rect CenterRect(int width, int height, int crop_width, int crop_height);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// What ops that need the pixels in memory share.
+// Shared parts of ops that need the pixels in memory.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OPS_COMMON_PIXEL_OP_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OPS_COMMON_PIXEL_OP_H_
 
@@ -12,8 +12,8 @@
 
 namespace penstock {
 
-// The image's pixels are made, `make(in, out)` writes those of an image of width x height with as many channels, and
-// that becomes the image. `make` takes at most `scratch_bytes` beside. In a dry run nothing is called.
+// Realizes the image's pixels. Then replaces the image with the result of `make(in, out)`, which writes an image of
+// width x height with the same channels. `make` allocates at most `scratch_bytes` more. In a dry run it is not called.
 template <typename Make>
 absl::Status ReplacePixels(OpContext* context, LazyImage* image, int width, int height, size_t scratch_bytes,
                            Make make) {
@@ -30,7 +30,7 @@ absl::Status ReplacePixels(OpContext* context, LazyImage* image, int width, int 
   return absl::OkStatus();
 }
 
-// As above for a change that keeps the size.
+// Like ReplacePixels, for a change that keeps the size.
 template <typename Make>
 absl::Status FilterPixels(OpContext* context, LazyImage* image, Make make) {
   return ReplacePixels(context, image, image->width(), image->height(), 0, std::move(make));

@@ -1,4 +1,4 @@
-// custom: an op that somebody linked in; see own_op.h.
+// custom: an own op that is linked in; see own_op.h.
 #include <cmath>
 #include <exception>
 #include <map>
@@ -14,7 +14,7 @@
 namespace penstock {
 namespace {
 
-// Keeps what a stranger's code throws, and says whose error it is.
+// Catches the exceptions of an own op, and adds the op's name to its errors.
 class FencedOp final : public Op {
  public:
   FencedOp(std::string name, std::unique_ptr<Op> op) : name_(std::move(name)), op_(std::move(op)) {}
@@ -36,7 +36,7 @@ class FencedOp final : public Op {
   const std::unique_ptr<Op> op_;
 };
 
-// A comma list of names, or "none".
+// Returns the names separated by commas, or "none".
 template <typename List>
 std::string Names(const List& list) {
   std::string names;

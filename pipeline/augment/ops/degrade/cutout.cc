@@ -1,5 +1,5 @@
-// cutout: `count` squares around uniform centers, clipped at the border. Draws: probability; then for each square the
-// row and the column of its center. A square of side s around (x, y) begins at x - s / 2, y - s / 2, rounded up.
+// cutout: fills `count` squares around uniform centers, clipped at the border. Draws: probability; then the row and the
+// column of each square's center. A square of side s around (x, y) begins at x - s / 2, y - s / 2, rounded up.
 // Source: DeVries and Taylor, "Improved regularization of convolutional neural networks with cutout" (2017).
 #include "absl/strings/str_cat.h"
 #include "pipeline/augment/op/op_registry.h"

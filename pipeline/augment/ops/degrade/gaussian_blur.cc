@@ -1,5 +1,5 @@
-// gaussian_blur: sigma uniform in [sigma_min, sigma_max] (no draw when they are equal). Draws: probability, sigma.
-// Source: torchvision.transforms.GaussianBlur on tensors (pixels within 1; see image/blur.h).
+// gaussian_blur: blurs with a sigma uniform in [sigma_min, sigma_max] (no draw if they are equal). Draws: probability,
+// sigma. Source: torchvision.transforms.GaussianBlur on tensors (pixels within 1; see image/blur.h).
 #include "absl/strings/str_cat.h"
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/color_op.h"

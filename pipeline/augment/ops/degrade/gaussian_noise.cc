@@ -1,6 +1,6 @@
-// gaussian_noise: adds normal noise to every value, its sigma uniform in [sigma_min, sigma_max] (no draw when they are
-// equal). Draws: probability, sigma, then 16 bits for each value, or for each pixel when same_for_all_channels. The
-// noise is normal at 4096 points of equal probability, rounded to integers: image/degrade.h.
+// gaussian_noise: adds normal noise to every value, with a sigma uniform in [sigma_min, sigma_max] (no draw if they are
+// equal). Draws: probability, sigma, then 16 bits per value, or per pixel with same_for_all_channels. The noise has
+// 4096 points of equal probability and is rounded to integers: image/degrade.h.
 // Source: torchvision.transforms.v2.GaussianNoise, on the 0..255 scale.
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/color_op.h"

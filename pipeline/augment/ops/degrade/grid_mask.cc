@@ -1,6 +1,7 @@
-// grid_mask: squares on a grid lose their pixels. Draws: probability; the grid's unit, a uniform integer in [unit_min,
-// unit_max] (no draw when they are equal); its shift to the right and down, uniform integers below the unit; its turn,
-// uniform in [0, max_rotation_degrees] (no draw when that is 0). Of a unit's side keep_ratio, rounded, is kept.
+// grid_mask: removes the pixels in the squares of a grid. Draws: probability; the grid's unit, a uniform integer in
+// [unit_min, unit_max] (no draw if they are equal); its shift to the right and down, uniform integers below the unit;
+// its rotation, uniform in [0, max_rotation_degrees] (no draw if that is 0). keep_ratio of a unit's side, rounded, is
+// kept.
 // Source: Chen, Liu, Zhao and Jia, "GridMask data augmentation" (2020).
 #include <cmath>
 

@@ -1,6 +1,6 @@
-// jpeg_distortion: the image as JPEG leaves it, at a quality that is a uniform integer in [quality_min, quality_max]
-// (no draw when they are equal). Draws: probability, quality. libjpeg-turbo with accurate integer DCT both ways, 4:2:0
-// and fancy upsampling: what Pillow's save and open give. A gray image goes through a gray JPEG.
+// jpeg_distortion: compresses and decompresses the image as JPEG. The quality is a uniform integer in [quality_min,
+// quality_max] (no draw if they are equal). Draws: probability, quality. Uses libjpeg-turbo with accurate integer DCT
+// both ways, 4:2:0 and fancy upsampling, like Pillow's save and open. A gray image becomes a gray JPEG.
 // Source: torchvision.transforms.v2.JPEG.
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/color_op.h"
@@ -31,7 +31,7 @@ class JpegDistortionOp final : public Op {
     } else {
       const int quality = DrawInteger(low_, high_, &context->random);
       uint8_t* const buffer = context->tools->arena.Acquire(buffer_bytes);
-      // The pixels do not depend on the tables.
+      // The pixels do not depend on the Huffman tables.
       const JpegEncodeOptions options = {.quality = quality, .optimize = false};
       PS_ASSIGN_OR_RETURN(const std::string_view jpeg, EncodeJpegInto(image.view(), options, buffer, buffer_bytes));
       PS_RETURN_IF_ERROR(

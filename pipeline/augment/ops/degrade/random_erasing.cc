@@ -1,8 +1,12 @@
-// random_erasing: a rectangle loses its pixels. Source: torchvision.transforms.RandomErasing.get_params.
-// Draws: probability; up to ten tries of an area uniform in [scale_min, scale_max] of the image's and an aspect (height
-// / width) log-uniform in [ratio_min, ratio_max], until one is smaller than the image both ways (when none is, the
-// image stays); then its top and left, uniform; then the color or the pixels, uniform bytes (torchvision draws normal
-// values, since it works on normalized tensors).
+// random_erasing: erases a rectangle. Source: torchvision.transforms.RandomErasing.get_params.
+// Draws, in this order:
+//   - probability;
+//   - up to ten times an area uniform in [scale_min, scale_max] of the image's area, and an aspect (height / width)
+//     log-uniform in [ratio_min, ratio_max], until the rectangle is smaller than the image in both directions (if none
+//     is, the image stays unchanged);
+//   - its top and left, uniform;
+//   - the color or the pixels, as uniform bytes (torchvision draws normal values, because it works on normalized
+//     tensors).
 #include <cmath>
 
 #include "base/portable_math.h"
@@ -65,7 +69,7 @@ std::unique_ptr<Op> MakeRandomErasing(const OpSetup& setup, ValueType* output) {
   if (spec.scale_max() != 0) eraser.scale_max = static_cast<double>(spec.scale_max());
   const double ratio_min = spec.ratio_min() != 0 ? static_cast<double>(spec.ratio_min()) : 0.3;
   const double ratio_max = spec.ratio_max() != 0 ? static_cast<double>(spec.ratio_max()) : 3.3;
-  // Negated, so that NaN is an error too.
+  // The conditions are negated so that NaN is an error.
   if (!(eraser.scale_min > 0 && eraser.scale_min <= 1)) setup.Error("scale_min", "must be above 0 and at most 1");
   if (!(eraser.scale_max >= eraser.scale_min && eraser.scale_max <= 1)) {
     setup.Error("scale_max", "must be at least scale_min and at most 1");

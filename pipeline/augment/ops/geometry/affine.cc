@@ -1,7 +1,7 @@
-// affine: rotation (clockwise), shift, scale and shear about the center; the size stays. torchvision's
-// transforms.RandomAffine. Draws, in this order: whether (none where the probability is 0 or 1); the angle; the shift
-// to the right, then down, uniform in [-fraction * side, fraction * side] and rounded to whole pixels, ties to even;
-// the scale; the shear along x, then y. A range of one value draws nothing.
+// affine: rotates (clockwise), shifts, scales and shears the image about its center; the size stays. Source:
+// torchvision's transforms.RandomAffine. Draws, in this order: whether to apply it (no draw if the probability is 0 or
+// 1); the angle; the shift to the right, then down, uniform in [-fraction * side, fraction * side] and rounded to whole
+// pixels, ties to even; the scale; the shear along x, then y. A range of one value takes no draw.
 #include <cmath>
 
 #include "pipeline/augment/op/op_registry.h"
@@ -68,7 +68,7 @@ std::unique_ptr<Op> MakeAffine(const OpSetup& setup, ValueType* output) {
   ranges.shear_y = {spec.min_shear_y_degrees(), spec.max_shear_y_degrees()};
   ranges.translate_x = spec.translate_x();
   ranges.translate_y = spec.translate_y();
-  // Negated, so that NaN is an error too.
+  // The conditions are negated so that NaN is an error.
   if (!(std::fabs(ranges.degrees.low) <= 3600)) setup.Error("min_degrees", "must be from -3600 to 3600");
   if (!(ranges.degrees.high >= ranges.degrees.low && ranges.degrees.high <= 3600)) {
     setup.Error("max_degrees", "must be at least min_degrees and at most 3600");
@@ -89,7 +89,7 @@ std::unique_ptr<Op> MakeAffine(const OpSetup& setup, ValueType* output) {
   check_shear(ranges.shear_y, "min_shear_y_degrees", "max_shear_y_degrees");
   ranges.probability = ChooseProbability(setup, spec.has_probability(), spec.probability(), 1);
   const WarpSampling sampling = ChooseSampling(setup, spec.filter());
-  const FillColor fill = ChooseFill(setup, spec.fill());
+  const FillColor fill = ChooseFill(setup, spec.fill(), spec.mask_fill());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;
   return std::make_unique<AffineOp>(ranges, sampling, fill);

@@ -1,6 +1,6 @@
-// five_crop and ten_crop, for evaluation: the upper left, upper right, lower left and lower right corner and the
-// center; ten_crop: then those of the mirror image. torchvision's five_crop and ten_crop. Draws nothing. The result is
-// a tensor, uint8 [5 or 10, height, width, channels], which cast and normalize take.
+// five_crop and ten_crop, for evaluation: the upper left, upper right, lower left and lower right corners and the
+// center. ten_crop adds those of the mirror image. Source: torchvision's five_crop and ten_crop. No draws. The result
+// is a tensor, uint8 [5 or 10, height, width, channels], which cast and normalize accept.
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +14,7 @@ namespace {
 
 enum class Mirror : uint8_t { kNone, kLeftToRight, kTopToBottom };
 
-// Writes `rect`, mirrored in itself, as dense pixels at `out`.
+// Writes `rect`, itself mirrored, as dense pixels to `out`.
 void CopyMirrored(const ImageView& in, const Rect& rect, Mirror mirror, uint8_t* out) {
   const ImageView part = in.Crop(rect);
   const size_t row = part.row_bytes(), channels = static_cast<size_t>(part.channels);
@@ -30,7 +30,7 @@ void CopyMirrored(const ImageView& in, const Rect& rect, Mirror mirror, uint8_t*
 
 class CropsOp final : public Op {
  public:
-  // mirror kNone: five crops.
+  // With mirror kNone, makes five crops, otherwise ten.
   CropsOp(int width, int height, Mirror mirror) : width_(width), height_(height), mirror_(mirror) {}
 
   bool MakesImage() const override { return false; }
@@ -63,7 +63,7 @@ class CropsOp final : public Op {
                      {right, bottom, width_, height_},
                      CenterRect(in.width, in.height, width_, height_)};
     for (Rect& rect : rects) {
-      // A crop of the mirror image is the mirror image of the crop at the mirrored place.
+      // A crop of the mirror image equals the mirrored crop at the mirrored position.
       if (mirror == Mirror::kLeftToRight) rect.x = right - rect.x;
       if (mirror == Mirror::kTopToBottom) rect.y = bottom - rect.y;
       CopyMirrored(in, rect, mirror, out);

@@ -1,4 +1,4 @@
-// pad: pixels around the image; torchvision's transforms.Pad. Draws nothing.
+// pad: adds pixels around the image. Source: torchvision's transforms.Pad. No draws.
 #include "absl/strings/str_cat.h"
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/fields.h"
@@ -52,7 +52,7 @@ std::unique_ptr<Op> MakePad(const OpSetup& setup, ValueType* output) {
     setup.Error("", "says no side; give left, top, right or bottom");
   }
   const PadMode mode = ChoosePadMode(setup, spec.mode());
-  const FillColor fill = ChooseFill(setup, spec.fill());
+  const FillColor fill = ChooseFill(setup, spec.fill(), spec.mask_fill());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;
   if (output->shape[0] != kAnySize) output->shape[0] += spec.top() + spec.bottom();

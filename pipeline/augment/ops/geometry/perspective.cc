@@ -1,6 +1,6 @@
-// perspective: the image's corners go to random places, each up to distortion / 2 of a side inwards; the size stays.
-// torchvision's transforms.RandomPerspective. Draws: whether (none where the probability is 0 or 1), then x and y of
-// the upper left, upper right, lower right and lower left corner, each uniform over whole pixels.
+// perspective: moves the image's corners inward to random positions, up to distortion / 2 of a side; the size stays.
+// Source: torchvision's transforms.RandomPerspective. Draws: whether to apply it (no draw if the probability is 0 or
+// 1), then x and y of the upper left, upper right, lower right and lower left corners, each uniform over whole pixels.
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/draws.h"
 #include "pipeline/augment/ops/common/fields.h"
@@ -52,7 +52,7 @@ std::unique_ptr<Op> MakePerspective(const OpSetup& setup, ValueType* output) {
   if (!(distortion > 0 && distortion <= 1)) setup.Error("distortion", "must be above 0 and at most 1");
   const double probability = ChooseProbability(setup, spec.has_probability(), spec.probability(), 0.5);
   const WarpSampling sampling = ChooseSampling(setup, spec.filter());
-  const FillColor fill = ChooseFill(setup, spec.fill());
+  const FillColor fill = ChooseFill(setup, spec.fill(), spec.mask_fill());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;
   return std::make_unique<PerspectiveOp>(distortion, probability, sampling, fill);

@@ -1,6 +1,7 @@
-// random_crop: a window of a fixed size at a uniform place; torchvision's transforms.RandomCrop. First `padding` on
-// every side; then, with pad_if_needed, as much on both sides of an axis as it is too short by. Draws: the row, then
-// the column of the window, each uniform over all places inside; none where there is one place only.
+// random_crop: crops a window of a fixed size at a uniform position. Source: torchvision's transforms.RandomCrop. First
+// it adds `padding` on every side. With pad_if_needed, it then adds to both sides of an axis as many pixels as the axis
+// lacks. Draws: the row, then the column of the window, each uniform over all positions inside; no draw if there is
+// only one position.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -26,7 +27,7 @@ class RandomCropOp final : public Op {
 
   absl::Status Apply(OpContext* context, Value* value) const override {
     LazyImage& image = value->image;
-    // What the padded image has on the left and above, and its size.
+    // The padding on the left and above, and the padded size.
     int left = padding_, top = padding_;
     int width = image.width() + 2 * padding_, height = image.height() + 2 * padding_;
     if (width < width_ || height < height_) {
@@ -61,7 +62,7 @@ std::unique_ptr<Op> MakeRandomCrop(const OpSetup& setup, ValueType* output) {
   CheckSide(setup, "width", spec.width());
   if (spec.padding() != 0) CheckSide(setup, "padding", spec.padding());
   const PadMode mode = ChoosePadMode(setup, spec.mode());
-  const FillColor fill = ChooseFill(setup, spec.fill());
+  const FillColor fill = ChooseFill(setup, spec.fill(), spec.mask_fill());
   if (setup.errors->size() != before) return nullptr;
   *output = {.dtype = DType::kUint8, .shape = {spec.height(), spec.width(), setup.input.shape[2]}};
   return std::make_unique<RandomCropOp>(spec, mode, fill);

@@ -1,4 +1,4 @@
-// random_horizontal_flip: mirrors left to right with a probability; one Bernoulli draw per sample.
+// random_horizontal_flip: mirrors left to right with a probability. One Bernoulli draw per sample.
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/moves.h"
 

@@ -1,4 +1,5 @@
-// random_resized_crop: a random rectangle of the image, resized to a fixed size. Distribution: DrawResizedCrop.
+// random_resized_crop: resizes a random rectangle of the image to a fixed size. DrawResizedCrop defines the
+// distribution.
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/fields.h"
 #include "pipeline/augment/ops/common/moves.h"
@@ -39,7 +40,7 @@ std::unique_ptr<Op> MakeRandomResizedCrop(const OpSetup& setup, ValueType* outpu
   if (spec.scale_max() != 0) draw.scale_max = spec.scale_max();
   if (spec.ratio_min() != 0) draw.ratio_min = spec.ratio_min();
   if (spec.ratio_max() != 0) draw.ratio_max = spec.ratio_max();
-  // Negated, so that NaN is an error too.
+  // The conditions are negated so that NaN is an error.
   if (!(draw.scale_min > 0 && draw.scale_min <= 1)) setup.Error("scale_min", "must be above 0 and at most 1");
   if (!(draw.scale_max >= draw.scale_min && draw.scale_max <= 1)) {
     setup.Error("scale_max", "must be at least scale_min and at most 1");

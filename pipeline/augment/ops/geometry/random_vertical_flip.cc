@@ -1,4 +1,5 @@
-// random_vertical_flip: turns upside down with a probability; one Bernoulli draw per sample, none where it is 0 or 1.
+// random_vertical_flip: mirrors top to bottom with a probability. One Bernoulli draw per sample, or none if the
+// probability is 0 or 1.
 #include "pipeline/augment/op/op_registry.h"
 #include "pipeline/augment/ops/common/draws.h"
 #include "pipeline/augment/ops/common/fields.h"

@@ -1,6 +1,6 @@
-// resize: to an exact size, or by one side with the aspect kept.
+// resize: resizes to an exact size, or to one side with the aspect kept.
 //
-// The other side is side * other / this one, rounded down, as torchvision.transforms.Resize does; at least 1.
+// The other side is side * other / this one, rounded down, as in torchvision.transforms.Resize, and at least 1.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,4 @@
-// What random_resized_crop draws.
+// The draws of random_resized_crop.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OPS_GEOMETRY_RESIZED_CROP_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OPS_GEOMETRY_RESIZED_CROP_H_
 
@@ -7,10 +7,10 @@
 
 namespace penstock {
 
-// The rectangle that RandomResizedCrop cuts out of an image: torchvision's
-// transforms.RandomResizedCrop.get_params. Ten tries at an area uniform in [scale_min, scale_max] of the image's and
-// an aspect (width / height) log-uniform in [ratio_min, ratio_max]; when none fits, the largest centered rectangle
-// with the nearest aspect. Uses our own log and exp, so that the draw is the same on every machine.
+// The parameters of a random crop: torchvision's transforms.RandomResizedCrop.get_params. DrawResizedCrop makes up to
+// ten tries of an area uniform in [scale_min, scale_max] of the image's area and an aspect (width / height) log-uniform
+// in [ratio_min, ratio_max]. If none fits, it returns the largest centered rectangle with the nearest aspect. It uses
+// portable log and exp, so that the draw is the same on every machine.
 struct CropDraw {
   double scale_min = 0.08, scale_max = 1.0;
   double ratio_min = 3.0 / 4.0, ratio_max = 4.0 / 3.0;

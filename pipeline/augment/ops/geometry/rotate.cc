@@ -1,6 +1,6 @@
-// rotate: about the center, counter-clockwise, by an angle uniform in [min_degrees, max_degrees]; the size stays.
-// torchvision's transforms.RandomRotation. Draws: whether (none where the probability is 0 or 1), then the angle (none
-// where both ends are equal).
+// rotate: rotates about the center, counter-clockwise, by an angle uniform in [min_degrees, max_degrees]; the size
+// stays. Source: torchvision's transforms.RandomRotation. Draws: whether to apply it (no draw if the probability is 0
+// or 1), then the angle (no draw if both ends are equal).
 #include <cmath>
 
 #include "pipeline/augment/op/op_registry.h"
@@ -40,13 +40,13 @@ std::unique_ptr<Op> MakeRotate(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
   CheckImageInput(setup);
   const v1::Rotate& spec = setup.spec->rotate();
-  // Negated, so that NaN is an error too.
+  // The conditions are negated so that NaN is an error.
   if (!(std::fabs(spec.min_degrees()) <= 3600)) setup.Error("min_degrees", "must be from -3600 to 3600");
   if (!(spec.max_degrees() >= spec.min_degrees() && spec.max_degrees() <= 3600)) {
     setup.Error("max_degrees", "must be at least min_degrees and at most 3600");
   }
   const WarpSampling sampling = ChooseSampling(setup, spec.filter());
-  const FillColor fill = ChooseFill(setup, spec.fill());
+  const FillColor fill = ChooseFill(setup, spec.fill(), spec.mask_fill());
   const double probability = ChooseProbability(setup, spec.has_probability(), spec.probability(), 1);
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;

@@ -1,7 +1,7 @@
-// zoom_out: the image somewhere on a canvas that is larger by a factor; torchvision's transforms.v2.RandomZoomOut
-// (SSD's "expand"). Draws: whether (none where the probability is 0 or 1), the factor, uniform in [scale_min,
-// scale_max] (none where both are equal), then how far to the right and down, each a uniform fraction of the room there
-// is. The factor's range ends where the canvas would pass limits.max_image_pixels.
+// zoom_out: places the image on a canvas that is larger by a factor. Source: torchvision's transforms.v2.RandomZoomOut
+// (SSD's "expand"). Draws: whether to apply it (no draw if the probability is 0 or 1); the factor, uniform in
+// [scale_min, scale_max] (no draw if both are equal); then the offsets to the right and down, each a uniform fraction
+// of the free space. The factor is limited so that the canvas does not exceed limits.max_image_pixels.
 #include <algorithm>
 #include <cmath>
 
@@ -58,7 +58,7 @@ std::unique_ptr<Op> MakeZoomOut(const OpSetup& setup, ValueType* output) {
     setup.Error("scale_max", "must be at least scale_min and at most 100");
   }
   const double probability = ChooseProbability(setup, spec.has_probability(), spec.probability(), 0.5);
-  const FillColor fill = ChooseFill(setup, spec.fill());
+  const FillColor fill = ChooseFill(setup, spec.fill(), spec.mask_fill());
   if (setup.errors->size() != before) return nullptr;
   *output = {.dtype = DType::kUint8, .shape = {kAnySize, kAnySize, setup.input.shape[2]}};
   return std::make_unique<ZoomOutOp>(scale_min, scale_max, probability, fill, setup.limits);

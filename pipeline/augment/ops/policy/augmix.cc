@@ -1,10 +1,11 @@
 // augmix: Hendrycks et al., "AugMix: A Simple Data Processing Method to Improve Robustness and Uncertainty" (ICLR
-// 2020), as torchvision's transforms.AugMix does it:
+// 2020), like torchvision's transforms.AugMix:
 //   mix = m0 * image + m1 * sum_i w_i * chain_i(image),   (m0, m1) ~ Dirichlet(alpha, alpha), w ~ Dirichlet(alpha, ...)
-// A chain is chain_depth ops (or 1 to 3, uniform), each uniform in 9 or 13 ops, its magnitude uniform in the first
-// `severity` of 10 bins. Sums are float32, each product and sum rounded on its own, and the result is cut to a whole
-// number, as torchvision's. Draws, in this order: two gammas for m, one for each w; for each chain its depth (unless
-// given), then for each op the op, the magnitude's bin and the sign, where it has them.
+// A chain has chain_depth ops (or 1 to 3, uniform). Each op is uniform over 9 or 13 ops, and its magnitude is uniform
+// in the first `severity` of 10 bins. As in torchvision, sums are float32, each product and sum is rounded
+// separately, and the result is truncated to an integer. Draws, in this order: two gammas for m, one for each w; for
+// each chain its depth (unless chain_depth sets it), then for each op the op, the magnitude's bin and the sign, if the
+// op has them.
 #include <algorithm>
 #include <vector>
 
@@ -19,7 +20,7 @@ namespace penstock {
 namespace {
 
 using enum PolicyOp;
-// In torchvision's order; the last four are left out where no_color_ops is said.
+// In torchvision's order. no_color_ops excludes the last four.
 constexpr PolicyOp kOps[] = {kShearX,       kShearY,   kTranslateX, kTranslateY, kRotate,   kPosterize, kSolarize,
                              kAutoContrast, kEqualize, kBrightness, kColor,      kContrast, kSharpness};
 constexpr uint32_t kColorOps = 4, kBins = 10, kMaxWidth = 16, kMaxDepth = 16;
@@ -31,7 +32,8 @@ struct AugMixSpec {
   WarpStyle style;
 };
 
-// A Dirichlet draw with one alpha for all: normalized gammas. Equal parts where all are too small to tell from 0.
+// Returns a Dirichlet draw with one alpha for all parts: normalized gammas. If all gammas are 0 after rounding, the
+// parts are equal.
 std::vector<double> DrawDirichlet(double alpha, size_t parts, SampleRandom* random) {
   std::vector<double> draw(parts);
   double sum = 0;
@@ -58,7 +60,7 @@ class AugMixOp final : public Op {
     PS_RETURN_IF_ERROR(context->Realize(image));
     const size_t row = static_cast<size_t>(image->width()) * static_cast<size_t>(image->channels());
     const size_t bytes = row * static_cast<size_t>(image->height());
-    // Two images that a chain goes back and forth between, and the sum.
+    // Two buffers that a chain alternates between, and the sum.
     const size_t scratch = 2 * (bytes + Arena::kSlack) + bytes * sizeof(float) + Arena::kSlack + 4 * row;
     return ReplacePixels(
         context, image, image->width(), image->height(), scratch, [&](const ImageView& in, ImageTarget out) {
@@ -66,14 +68,17 @@ class AugMixOp final : public Op {
           uint8_t* const buffers[2] = {arena.Acquire(bytes), arena.Acquire(bytes)};
           float* const mix = reinterpret_cast<float*>(arena.Acquire(bytes * sizeof(float)));
           std::fill_n(mix, bytes, 0.0f);
-          Mix(in, buffers, &context->random, mix);
+          WarpStyle style = spec_.style;
+          style.sampling = context->tools->Sampling(style.sampling);
+          Mix(in, style, buffers, &context->random, mix);
           std::transform(mix, mix + bytes, out.data,
                          [](float sum) { return static_cast<uint8_t>(std::clamp(sum, 0.0f, 255.0f)); });
         });
   }
 
  private:
-  void Mix(const ImageView& in, uint8_t* const buffers[2], SampleRandom* random, float* mix) const {
+  void Mix(const ImageView& in, const WarpStyle& style, uint8_t* const buffers[2], SampleRandom* random,
+           float* mix) const {
     const std::vector<double> share = DrawDirichlet(spec_.alpha, 2, random);
     const std::vector<double> weights = DrawDirichlet(spec_.alpha, spec_.width, random);
     AddWeighted(in, static_cast<float>(share[0]), mix);
@@ -86,7 +91,7 @@ class AugMixOp final : public Op {
             DrawPolicyChoice(PolicySpace::kAugMix, op, spec_.severity, kBins, in.width, in.height, random);
         if (ChangesNothing(choice)) continue;
         uint8_t* const to = chain.data == buffers[0] ? buffers[1] : buffers[0];
-        MakePolicyPixels(choice, spec_.style, chain, {to, in.row_bytes()});
+        MakePolicyPixels(choice, style, chain, {to, in.row_bytes()});
         chain = {to, in.width, in.height, in.channels, in.row_bytes()};
       }
       AddWeighted(chain, static_cast<float>(weight * share[1]), mix);
@@ -100,7 +105,7 @@ std::unique_ptr<Op> MakeAugMix(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
   const v1::AugMix& from = setup.spec->augmix();
   AugMixSpec spec;
-  spec.style = ChooseWarpStyle(setup, from.filter(), from.fill());
+  spec.style = ChooseWarpStyle(setup, from.filter(), from.fill(), {});
   if (from.severity() > 0) spec.severity = from.severity();
   if (from.mixture_width() > 0) spec.width = from.mixture_width();
   spec.depth = from.chain_depth();

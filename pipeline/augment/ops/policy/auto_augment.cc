@@ -1,7 +1,8 @@
-// auto_augment: Cubuk et al., "AutoAugment: Learning Augmentation Policies from Data" (CVPR 2019), as torchvision's
-// transforms.AutoAugment does it. A policy has 25 pairs of ops, each with a probability and a magnitude (one of 10).
-// Draws, in this order, all of them always: the pair, uniform in 25; a uniform number for the first op and one for the
-// second (applied when below the op's probability); a sign for the first and one for the second, each way with 1/2.
+// auto_augment: Cubuk et al., "AutoAugment: Learning Augmentation Policies from Data" (CVPR 2019), like torchvision's
+// transforms.AutoAugment. A policy has 25 pairs of ops, each op with a probability and a magnitude (one of 10).
+// Draws, in this order and always all of them: the pair, uniform over 25; a uniform number for the first op and one for
+// the second (applied if it is below the op's probability); a sign for the first and one for the second, each with
+// probability 1/2.
 #include "pipeline/augment/ops/policy/auto_augment.h"
 
 #include "pipeline/augment/op/op_registry.h"
@@ -11,7 +12,7 @@ namespace {
 
 using enum PolicyOp;
 constexpr uint32_t kBins = 10;
-// For ops without a magnitude.
+// The bin of ops without a magnitude.
 constexpr uint8_t kNone = 0;
 
 constexpr AutoAugmentPair kImagenet[] = {
@@ -153,7 +154,7 @@ namespace {
 std::unique_ptr<Op> MakeAutoAugment(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
   const v1::AutoAugment& spec = setup.spec->auto_augment();
-  const WarpStyle style = ChooseWarpStyle(setup, spec.filter(), spec.fill());
+  const WarpStyle style = ChooseWarpStyle(setup, spec.filter(), spec.fill(), spec.mask_fill());
   const auto pairs = AutoAugmentPairs(spec.policy());
   if (pairs.empty()) setup.Error("policy", "must be IMAGENET, CIFAR10 or SVHN");
   if (setup.errors->size() != before) return nullptr;

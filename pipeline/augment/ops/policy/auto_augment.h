@@ -1,4 +1,4 @@
-// The tables of auto_augment, apart from the op so that tests see them.
+// The tables of auto_augment, separate from the op for tests.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OPS_POLICY_AUTO_AUGMENT_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OPS_POLICY_AUTO_AUGMENT_H_
 
@@ -13,16 +13,17 @@ namespace penstock {
 struct AutoAugmentStep {
   PolicyOp op;
   double probability;
-  uint8_t bin;  // of 10
+  uint8_t bin;  // one of 10
 };
 struct AutoAugmentPair {
   AutoAugmentStep first, second;
 };
 
-// The 25 pairs of a policy, of the paper's appendix in torchvision's order; empty for a policy that is none.
+// Returns the 25 pairs of a policy, from the paper's appendix in torchvision's order. Returns an empty span for an
+// invalid policy.
 std::span<const AutoAugmentPair> AutoAugmentPairs(v1::AutoAugment::Policy policy);
 
-// One draw; an op that is not applied is Identity.
+// Draws one pair of ops. An op that is not applied is Identity.
 std::array<PolicyChoice, 2> DrawAutoAugment(std::span<const AutoAugmentPair> pairs, int width, int height,
                                             SampleRandom* random);
 

@@ -1,5 +1,5 @@
-// one_of: one of the ops inside, drawn in proportion to their weights (torchvision's RandomChoice). One uniform draw of
-// 53 bits per sample.
+// one_of: applies one of the inner ops, drawn in proportion to their weights (torchvision's RandomChoice). One uniform
+// draw of 53 bits per sample.
 #include <cmath>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace {
 
 class OneOfOp final : public Op {
  public:
-  // A weight for each child, not all 0.
+  // `weights` has one entry per child, not all 0.
   OneOfOp(OpChildren children, const std::vector<double>& weights, bool is_image)
       : children_(std::move(children)), is_image_(is_image) {
     double sum = 0;
@@ -38,7 +38,7 @@ class OneOfOp final : public Op {
  private:
   struct Choice {
     size_t child;
-    double up_to;  // of the cumulated weights
+    double up_to;  // cumulative weight
   };
 
   absl::Status DryRun(OpContext* context, Value* value) const {
@@ -77,7 +77,7 @@ std::unique_ptr<Op> MakeOneOf(const OpSetup& setup, ValueType* output) {
   }
   if (!weights.empty() && sum == 0) setup.Error("weights", "are all 0");
   if (setup.errors->size() != before) return nullptr;
-  *output = setup.input;
+  *output = children.output();
   return std::make_unique<OneOfOp>(std::move(children), weights, setup.input.IsImage());
 }
 

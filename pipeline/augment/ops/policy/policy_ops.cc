@@ -46,10 +46,10 @@ WarpMap MoveMap(const PolicyChoice& choice, int width, int height) {
   }
 }
 
-// Values from this one on are inverted, where Pillow compares with a float.
+// Returns the smallest inverted value. Pillow compares with a float.
 int SolarizeThreshold(double magnitude) { return static_cast<int>(std::clamp(std::ceil(magnitude), 0.0, 256.0)); }
 
-// Where the magnitudes of a space begin and end.
+// Returns the first and the last magnitude of a space.
 std::pair<double, double> Range(PolicySpace space, PolicyOp op, int width, int height) {
   const bool wide = space == PolicySpace::kTrivialWide;
   const double side = op == PolicyOp::kTranslateX ? width : height;
@@ -76,8 +76,8 @@ std::pair<double, double> Range(PolicySpace space, PolicyOp op, int width, int h
   }
 }
 
-// torch.linspace: from both ends to the middle in float32, product and sum rounded once, as torch's loops do on every
-// CPU with fused multiply-add.
+// torch.linspace: from both ends to the middle in float32, with product and sum rounded once, like torch's loops on
+// every CPU with fused multiply-add.
 float Linspace(float first, float last, uint32_t bin, uint32_t bins) {
   const float step = (last - first) / static_cast<float>(bins - 1);
   if (bin < bins / 2) return std::fma(step, static_cast<float>(bin), first);
@@ -93,7 +93,7 @@ bool MovesPixels(PolicyOp op) { return Of(op).kind == Kind::kMove; }
 
 double PolicyMagnitude(PolicySpace space, PolicyOp op, uint32_t bin, uint32_t bins, int width, int height) {
   const auto [first, last] = Range(space, op, width, height);
-  // Posterize: torchvision rounds the distance, ties to even, not the number of bits.
+  // For Posterize, torchvision rounds the distance, ties to even, not the number of bits.
   if (op == PolicyOp::kPosterize) return first - std::nearbyint((first - last) * bin / (bins - 1));
   return static_cast<double>(Linspace(static_cast<float>(first), static_cast<float>(last), bin, bins));
 }
@@ -123,7 +123,7 @@ bool ChangesNothing(const PolicyChoice& choice) {
 }
 
 void MakePolicyPixels(const PolicyChoice& choice, const WarpStyle& style, const ImageView& in, ImageTarget out) {
-  // torchvision adds in double, Pillow's blend takes a float.
+  // torchvision adds in double, but Pillow's blend takes a float.
   const float factor = static_cast<float>(1.0 + choice.magnitude);
   switch (choice.op) {
     case PolicyOp::kIdentity:
@@ -158,7 +158,7 @@ void MakePolicyPixels(const PolicyChoice& choice, const WarpStyle& style, const 
 
 absl::Status ApplyPolicyOps(std::span<const PolicyChoice> choices, const WarpStyle& style, OpContext* context,
                             LazyImage* image) {
-  // The last op that changes something writes to where the image belongs.
+  // The last op that changes the image writes to the image's final memory.
   size_t end = choices.size();
   while (end > 0 && !context->dry() && ChangesNothing(choices[end - 1])) --end;
   for (size_t i = 0; i < end; ++i) {
@@ -167,7 +167,7 @@ absl::Status ApplyPolicyOps(std::span<const PolicyChoice> choices, const WarpSty
     OpContext step = *context;
     if (i + 1 < end) step.target = nullptr;
     const int width = image->width(), height = image->height();
-    // A move takes most: its masks move too.
+    // A move needs the most memory, because its masks move too.
     if (context->dry() || MovesPixels(choice.op)) {
       PS_RETURN_IF_ERROR(WarpImage(&step, image, context->dry() ? WarpMap() : MoveMap(choice, width, height),
                                    style.sampling, style.fill, width, height));
@@ -180,9 +180,10 @@ absl::Status ApplyPolicyOps(std::span<const PolicyChoice> choices, const WarpSty
 }
 
 WarpStyle ChooseWarpStyle(const OpSetup& setup, v1::Filter filter,
-                          const google::protobuf::RepeatedField<uint32_t>& fill) {
+                          const google::protobuf::RepeatedField<uint32_t>& fill,
+                          const google::protobuf::RepeatedField<uint32_t>& mask_fill) {
   CheckImageInput(setup);
-  return {ChooseSampling(setup, filter), ChooseFill(setup, fill)};
+  return {ChooseSampling(setup, filter), ChooseFill(setup, fill, mask_fill)};
 }
 
 }  // namespace penstock

@@ -1,5 +1,5 @@
-// What the policies (auto_augment, rand_augment, trivial_augment_wide, augmix) choose from: the ops of torchvision's
-// transforms.autoaugment and what a magnitude does to each.
+// The ops that the policies (auto_augment, rand_augment, trivial_augment_wide, augmix) choose from: those of
+// torchvision's transforms.autoaugment, and the effect of a magnitude on each.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OPS_POLICY_POLICY_OPS_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OPS_POLICY_POLICY_OPS_H_
 
@@ -32,55 +32,55 @@ enum class PolicyOp : uint8_t {
   kInvert,
 };
 
-// torchvision's name, such as "ShearX".
+// Returns torchvision's name, such as "ShearX".
 std::string_view PolicyOpName(PolicyOp op);
 
-// Whether a magnitude's sign is drawn.
+// Returns whether the sign of the magnitude is drawn.
 bool IsSigned(PolicyOp op);
-// Whether the op has magnitudes at all.
+// Returns whether the op has magnitudes.
 bool HasMagnitude(PolicyOp op);
-// Whether it moves pixels.
+// Returns whether the op moves pixels.
 bool MovesPixels(PolicyOp op);
 
-// How geometric ops sample, and what lies outside.
+// The sampling of geometric ops, and their fill for pixels from outside.
 struct WarpStyle {
   WarpSampling sampling = WarpSampling::kBilinear;
   FillColor fill;
 };
 
-// An op as it was drawn: the magnitude has its sign.
+// A drawn op. The magnitude includes its sign.
 struct PolicyChoice {
   PolicyOp op = PolicyOp::kIdentity;
   double magnitude = 0;
 };
 
+// Writes the pixels of one op on `in` to `out`, which has the same size and must not overlap `in`. Implements
 // torchvision's _apply_op on PIL images:
 //   ShearX, ShearY          F.affine with shear atan(magnitude) about {0, 0}: row y moves by magnitude * y pixels
-//   TranslateX, TranslateY  by int(magnitude) pixels (cut toward 0), to the right and down
+//   TranslateX, TranslateY  by int(magnitude) pixels (truncated toward 0), to the right and down
 //   Rotate                  magnitude degrees, counter-clockwise, about the center
 //   Brightness ... Sharpness  ImageEnhance with the factor 1 + magnitude
 //   Posterize               keeps int(magnitude) bits
-//   Solarize                inverts values not below magnitude
+//   Solarize                inverts values that are at least magnitude
 //   AutoContrast, Equalize, Invert, Identity  no magnitude
-// Writes the pixels of one op on `in`, of the same size, to `out`, which does not overlap it.
 void MakePolicyPixels(const PolicyChoice& choice, const WarpStyle& style, const ImageView& in, ImageTarget out);
 
-// Whether the op leaves every pixel as it is: Identity, a factor of 1, a move by nothing.
+// Returns whether the op leaves every pixel unchanged: Identity, a factor of 1, or a move by zero.
 bool ChangesNothing(const PolicyChoice& choice);
 
-// Applies the ops in order; an image that none of them changes stays as it was, decoded or not. Boxes and masks follow
-// what moves. In a dry run: the most that so many ops may take.
+// Applies the ops in order. If none of them changes the image, it stays as it was, decoded or not. Boxes and masks
+// follow the moves. In a dry run, counts the maximum that as many ops may need.
 absl::Status ApplyPolicyOps(std::span<const PolicyChoice> choices, const WarpStyle& style, OpContext* context,
                             LazyImage* image);
 
-// The magnitudes of an op: where they end at the last bin.
+// The magnitudes of an op: their values at the last bin.
 enum class PolicySpace : uint8_t {
   kAutoAugment,  // auto_augment and rand_augment
   kTrivialWide,  // trivial_augment_wide
   kAugMix,       // augmix
 };
 
-// Magnitude number `bin` of `bins` (0 <= bin < bins, bins >= 2) for an image of this size, before its sign:
+// Returns magnitude number `bin` of `bins` (0 <= bin < bins, bins >= 2) for an image of this size, without its sign:
 //                          kAutoAugment        kTrivialWide   kAugMix
 //   ShearX, ShearY         0 ... 0.3           0 ... 0.99     0 ... 0.3
 //   TranslateX             0 ... 150/331 w     0 ... 32       0 ... w/3
@@ -90,18 +90,20 @@ enum class PolicySpace : uint8_t {
 //                          0 ... 0.9           0 ... 0.99     0 ... 0.9
 //   Posterize              8 ... 4             8 ... 2        4 ... 0        rounded, ties to even
 //   Solarize               255 ... 0           255 ... 0      255 ... 0
-// They are torchvision's to the last bit, which is torch.linspace's float32: number 15 of 31 of 0 ... 32 is 15.999999.
+// They equal torchvision's to the last bit, which is torch.linspace's float32: number 15 of 31 of 0 ... 32 is
+// 15.999999.
 double PolicyMagnitude(PolicySpace space, PolicyOp op, uint32_t bin, uint32_t bins, int width, int height);
 
-// The op at a drawn magnitude: its number, uniform in 0 to below_bin - 1, and then its sign, each way with 1/2; each is
-// drawn where the op has it.
+// Returns the op at a drawn magnitude. Draws the magnitude's number, uniform in 0 to below_bin - 1, and then its sign,
+// each with probability 1/2. Each is drawn only if the op has it.
 PolicyChoice DrawPolicyChoice(PolicySpace space, PolicyOp op, uint32_t below_bin, uint32_t bins, int width, int height,
                               SampleRandom* random);
 
-// What the specs of this family have in common: adds errors to `setup` for an input that is no uint8 image, and a
-// filter or a fill that are none.
+// Reads the fields that the ops of this family share. Adds errors to `setup` for an input that is not a uint8 image,
+// and for an invalid filter, fill or mask_fill.
 WarpStyle ChooseWarpStyle(const OpSetup& setup, v1::Filter filter,
-                          const google::protobuf::RepeatedField<uint32_t>& fill);
+                          const google::protobuf::RepeatedField<uint32_t>& fill,
+                          const google::protobuf::RepeatedField<uint32_t>& mask_fill);
 
 }  // namespace penstock
 

@@ -1,9 +1,10 @@
 // rand_augment: Cubuk et al., "RandAugment: Practical automated data augmentation with a reduced search space" (2020),
-// as torchvision's transforms.RandAugment does it: num_ops times one of 14 ops, uniform (an op may come twice), all at
-// one magnitude. trivial_augment_wide: Müller and Hutter, "TrivialAugment" (ICCV 2021), torchvision's
-// TrivialAugmentWide: one of the 14 ops at a magnitude uniform in the bins of a wider range.
-// Draws, for each op: the op; trivial_augment_wide: the magnitude's bin, where the op has magnitudes; the sign, each
-// way with 1/2, where the op has one.
+// like torchvision's transforms.RandAugment. Applies num_ops times one of 14 ops, uniform (an op may repeat), all at
+// one magnitude.
+// trivial_augment_wide: Müller and Hutter, "TrivialAugment" (ICCV 2021), like torchvision's TrivialAugmentWide. Applies
+// one of the 14 ops at a magnitude uniform over the bins of a wider range.
+// Draws, for each op: the op; for trivial_augment_wide the magnitude's bin, if the op has magnitudes; the sign, with
+// probability 1/2, if the op has one.
 #include "pipeline/augment/ops/policy/rand_augment.h"
 
 #include <vector>
@@ -15,7 +16,7 @@ namespace penstock {
 namespace {
 
 using enum PolicyOp;
-// In torchvision's order, which is what an index means.
+// In torchvision's order, which defines the indices.
 constexpr PolicyOp kOps[] = {kIdentity, kShearX,   kShearY,    kTranslateX, kTranslateY, kRotate,       kBrightness,
                              kColor,    kContrast, kSharpness, kPosterize,  kSolarize,   kAutoContrast, kEqualize};
 constexpr uint32_t kDefaultBins = 31, kMaxBins = 1024, kMaxOps = 16;
@@ -93,7 +94,7 @@ namespace {
 std::unique_ptr<Op> MakeRandAugment(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
   const v1::RandAugment& spec = setup.spec->rand_augment();
-  const WarpStyle style = ChooseWarpStyle(setup, spec.filter(), spec.fill());
+  const WarpStyle style = ChooseWarpStyle(setup, spec.filter(), spec.fill(), spec.mask_fill());
   const uint32_t num_ops = spec.num_ops() > 0 ? spec.num_ops() : 2;
   if (num_ops > kMaxOps) setup.Error("num_ops", absl::StrCat("must be from 1 to ", kMaxOps, ", not ", num_ops));
   const uint32_t bins = ChooseBins(setup, spec.num_magnitude_bins());
@@ -110,7 +111,7 @@ std::unique_ptr<Op> MakeRandAugment(const OpSetup& setup, ValueType* output) {
 std::unique_ptr<Op> MakeTrivialAugmentWide(const OpSetup& setup, ValueType* output) {
   const size_t before = setup.errors->size();
   const v1::TrivialAugmentWide& spec = setup.spec->trivial_augment_wide();
-  const WarpStyle style = ChooseWarpStyle(setup, spec.filter(), spec.fill());
+  const WarpStyle style = ChooseWarpStyle(setup, spec.filter(), spec.fill(), spec.mask_fill());
   const uint32_t bins = ChooseBins(setup, spec.num_magnitude_bins());
   if (setup.errors->size() != before) return nullptr;
   *output = setup.input;

@@ -1,4 +1,4 @@
-// The draws of rand_augment and trivial_augment_wide, apart from the ops so that tests see them.
+// The draws of rand_augment and trivial_augment_wide, separate from the ops for tests.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OPS_POLICY_RAND_AUGMENT_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OPS_POLICY_RAND_AUGMENT_H_
 
@@ -8,11 +8,11 @@
 
 namespace penstock {
 
-// One of rand_augment's choices for an image of this size: the op, uniform in 14, at magnitude number `bin` of `bins`;
-// its sign each way with 1/2, drawn where the op has one.
+// Draws one of rand_augment's choices for an image of this size: the op, uniform over 14, at magnitude number `bin` of
+// `bins`. If the op has a sign, draws it with probability 1/2.
 PolicyChoice DrawRandAugment(uint32_t bin, uint32_t bins, int width, int height, SampleRandom* random);
 
-// As above; the magnitude's number is drawn, uniform in `bins`, where the op has magnitudes.
+// Like DrawRandAugment, but also draws the magnitude's number, uniform over `bins`, if the op has magnitudes.
 PolicyChoice DrawTrivialAugmentWide(uint32_t bins, int width, int height, SampleRandom* random);
 
 }  // namespace penstock

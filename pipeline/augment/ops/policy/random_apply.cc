@@ -1,5 +1,5 @@
-// random_apply: all the ops inside, in order, or none; one Bernoulli draw per sample (torchvision's RandomApply). Where
-// they are not applied the image stays as it was: nothing is decoded for it.
+// random_apply: applies all inner ops in order, or none, with one Bernoulli draw per sample (torchvision's
+// RandomApply). If they are not applied, the image stays as it was and nothing is decoded.
 #include "base/status_macros.h"
 #include "pipeline/augment/op/children.h"
 #include "pipeline/augment/op/op_registry.h"

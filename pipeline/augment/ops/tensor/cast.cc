@@ -1,5 +1,5 @@
-// cast: each element to another type, by the rules of ConvertElement. Bytes of an image's shape are an image, which
-// image ops may go on with.
+// cast: converts each element to another type by the rules of ConvertElement. uint8 elements of an image's shape are an
+// image, which image ops accept.
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "pipeline/augment/op/op_registry.h"

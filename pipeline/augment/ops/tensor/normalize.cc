@@ -1,5 +1,6 @@
-// normalize: (x * scale - mean) / std per channel in float32, each operation rounded on its own; then to the output
-// type. Presets: torchvision's ImageNet statistics; those of OpenAI's CLIP; 0.5 and 0.5 of the Inception papers.
+// normalize: computes (x * scale - mean) / std per channel in float32, with each operation rounded separately, then
+// converts to the output type. Presets: torchvision's ImageNet statistics, those of OpenAI's CLIP, and 0.5 and 0.5 from
+// the Inception papers.
 #include <algorithm>
 #include <vector>
 
@@ -27,7 +28,7 @@ constexpr Preset kPresets[] = {
     {"inception", {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}},
 };
 
-// Where the elements of channel c lie, in element numbers.
+// The indices of the elements of channel c.
 struct Layout {
   size_t channels, pixels;
   bool channels_first;
@@ -60,7 +61,7 @@ class NormalizeOp final : public Op {
     PS_ASSIGN_OR_RETURN(const DenseTensor tensor, DenseInput(input_, context, value));
     uint8_t* out = context->Output(tensor.count * DTypeSize(to_));
     if (!context->dry()) {
-      // Each image by itself, where there are several (five_crop).
+      // Several images (five_crop) are normalized one at a time.
       size_t images = 1;
       for (size_t i = 0; i + 3 < input_.shape.size(); ++i) images *= static_cast<size_t>(input_.shape[i]);
       const size_t count = tensor.count / images;
@@ -106,7 +107,7 @@ class NormalizeOp final : public Op {
   const float scale_;
   const DType to_;
   const bool channels_first_;
-  BytesToFloats bytes_;  // for bytes
+  BytesToFloats bytes_;  // for uint8 input
 };
 
 Statistics FindStatistics(const OpSetup& setup, const v1::Normalize& spec, size_t channels) {

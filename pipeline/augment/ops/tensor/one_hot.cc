@@ -1,5 +1,5 @@
-// one_hot: an integer scalar in [0, classes) -> [classes], with label smoothing (Szegedy et al., "Rethinking the
-// Inception architecture", 2016): on = 1 - smoothing + smoothing / classes, off = smoothing / classes, in float32.
+// one_hot: converts an integer scalar in [0, classes) to [classes], with label smoothing (Szegedy et al., "Rethinking
+// the Inception architecture", 2016): on = 1 - smoothing + smoothing / classes, off = smoothing / classes, in float32.
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-// A row of one column takes at most 1 GiB; this keeps even float64 ones far below it.
+// One column takes at most 1 GiB per row. This limit keeps even float64 rows far below it.
 constexpr uint32_t kMaxClasses = 1u << 24;
 
 class OneHotOp final : public Op {

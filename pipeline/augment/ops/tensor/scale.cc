@@ -1,4 +1,5 @@
-// scale: x * factor + offset in float32, each operation rounded on its own; then to the output type.
+// scale: computes x * factor + offset in float32, with each operation rounded separately, then converts to the output
+// type.
 #include <cmath>
 
 #include "base/status_macros.h"

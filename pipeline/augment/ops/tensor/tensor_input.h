@@ -1,4 +1,4 @@
-// How ops on elements see their input, image or tensor, and say what type they leave.
+// Reads the input of ops on elements, image or tensor, and their output types.
 #ifndef PENSTOCK_PIPELINE_AUGMENT_OPS_TENSOR_TENSOR_INPUT_H_
 #define PENSTOCK_PIPELINE_AUGMENT_OPS_TENSOR_TENSOR_INPUT_H_
 
@@ -13,18 +13,18 @@ namespace penstock {
 struct DenseTensor {
   const uint8_t* data = nullptr;  // dense; null in a dry run
   size_t count = 0;               // elements
-  int width = 0, height = 0;      // of an image
+  int width = 0, height = 0;      // the image's sides; 0 for other tensors
 };
 
 // Adds an error unless the input is numbers of a fixed shape, or an image.
 void CheckDenseInput(const OpSetup& setup);
 
-// A `to` field. Adds an error unless it names a numeric type; `otherwise` where it says none.
+// Returns the type of a `to` field, or `otherwise` if it is not set. Adds an error unless it is a numeric type.
 DType ChooseNumericType(const OpSetup& setup, v1::DataType to, v1::DataType otherwise = v1::DATA_TYPE_UNSPECIFIED);
-// Adds an error unless it is FLOAT32 (also where it says none), FLOAT16 or BFLOAT16.
+// Returns the type of a `to` field. Adds an error unless it is FLOAT32 (the default), FLOAT16 or BFLOAT16.
 DType ChooseFloatType(const OpSetup& setup, v1::DataType to);
 
-// The elements of a value of type `input`; an image is realized, and made dense where it is a part of another.
+// Returns the elements of a value of type `input`. Realizes an image, and copies it densely if it is part of another.
 absl::StatusOr<DenseTensor> DenseInput(const ValueType& input, OpContext* context, Value* value);
 
 }  // namespace penstock

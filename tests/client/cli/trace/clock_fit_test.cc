@@ -7,8 +7,8 @@
 namespace penstock::cli {
 namespace {
 
-// True offsets, bounds that hold them, and messages that take some time: the fit keeps the bounds, and no message comes
-// before it was sent.
+// Given true offsets, bounds that contain them, and messages that take some time, the fit keeps the bounds, and each
+// message arrives after it was sent.
 TEST(FitClocks, StaysInTheBoundsAndLetsNoMessageComeBeforeItWasSent) {
   std::mt19937_64 random(3);
   const auto draw = [&random](Nanos most) { return std::uniform_int_distribution<Nanos>(0, most)(random); };
@@ -42,7 +42,7 @@ TEST(FitClocks, StaysInTheBoundsAndLetsNoMessageComeBeforeItWasSent) {
       ASSERT_LE(message.sent + offsets[message.from], message.received + offsets[message.to]) << "round " << round;
     }
   }
-  EXPECT_GT(moved, 100);  // the middles alone would not have done
+  EXPECT_GT(moved, 100);  // the middles of the bounds alone would not suffice
 }
 
 TEST(FitClocks, WithoutMessagesItIsTheMiddle) {

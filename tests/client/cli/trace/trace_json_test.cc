@@ -1,6 +1,6 @@
-// tests/golden/trace.json is what the writer makes of the parts below. Write it anew with
+// tests/golden/trace.json is the writer's output for the parts below. To write it again, run this from the repository's
+// root, and check the difference, also in ui.perfetto.dev:
 //   PENSTOCK_WRITE_GOLDEN=1 build/release/tests/client/cli/cli_test --gtest_filter='TraceJson.*'
-// from the repository's root, and look at the difference, also in ui.perfetto.dev.
 #include "client/cli/trace/trace_json.h"
 
 #include <gtest/gtest.h>
@@ -58,8 +58,7 @@ v1::TraceEvent* Of(v1::TraceEvent* event, uint64_t epoch, uint64_t position, uin
   return event;
 }
 
-// Two rows that go from a worker to a trainer. The middles of the bounds would have them received before they were
-// sent.
+// Two rows from a worker to a trainer. With the middles of the bounds they would arrive before they were sent.
 TraceInput Example() {
   PartBuilder worker("w-1", true, 100'000, 300'000);
   v1::TraceTrack* rows = worker.Track("row thread 1");

@@ -26,7 +26,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-// A job on 2 x 3 raw pixels; the mirror image is told apart from the image.
+// A job on 2 x 3 raw pixels, whose mirror image differs from the image.
 v1::JobSpec RawJob(const std::string& ops) {
   return ParseJob(
       "features { key: 'pixels' column: 'image' type: BYTES decode_raw: UINT8 shape: 2 shape: 3 shape: 1 }\n" + ops);
@@ -65,7 +65,7 @@ double Slack(double p) { return 4 * std::sqrt(p * (1 - p) / 1000); }
 TEST(RandomApply, AppliesAllOrNoneWithItsProbability) {
   EXPECT_NEAR(MirroredShare(std::string("ops { random_apply { ") + kFlip + " } }"), 0.5, Slack(0.5));
   EXPECT_NEAR(MirroredShare(std::string("ops { random_apply { probability: 0.2 ") + kFlip + " } }"), 0.2, Slack(0.2));
-  // Two mirrors of one image are none: both happened, or neither.
+  // Two mirrors cancel each other: random_apply runs both or neither.
   EXPECT_EQ(MirroredShare(std::string("ops { random_apply { ") + kFlip + kFlip + " } }"), 0);
   EXPECT_EQ(MirroredShare(std::string("ops { random_apply { probability: 0 ") + kFlip + " } }"), 0);
   EXPECT_EQ(MirroredShare(std::string("ops { random_apply { probability: 1 ") + kFlip + " } }"), 1);
@@ -80,7 +80,7 @@ TEST(OneOf, ChoosesByWeight) {
 }
 
 TEST(Children, DrawIndependentlyOfTheirParentAndOfEachOther) {
-  // Were the child's draw the parent's, a child of probability p in a parent of probability p would always be applied.
+  // If the child used its parent's draw, a child of probability p in a parent of probability p would always run.
   const std::string half = "ops { random_horizontal_flip { probability: 0.5 } }";
   EXPECT_NEAR(MirroredShare("ops { random_apply { " + half + " } }"), 0.25, Slack(0.25));
   EXPECT_NEAR(MirroredShare("ops { random_apply { probability: 1 " + half + half + " } }"), 0.5, Slack(0.5));
@@ -95,7 +95,7 @@ TEST(Children, DrawByTheirPathOfNames) {
   };
   const std::string flip = "random_horizontal_flip { }", nothing = "ops { center_crop { height: 2 width: 3 } }";
   const std::string alone = "ops { name: 'outer' random_apply { probability: 1 ops { name: 'inner' " + flip + " } } }";
-  // A name keeps the draws, wherever the op stands in its list; without names the numbers do.
+  // An op with a name keeps its draws anywhere in its list. Without names, its number decides.
   EXPECT_EQ(rows(alone), rows(nothing + "ops { name: 'outer' random_apply { probability: 1 " + nothing +
                               " ops { name: 'inner' " + flip + " } } }"));
   EXPECT_NE(rows(alone), rows("ops { random_apply { probability: 1 ops { " + flip + " } } }"));
@@ -149,12 +149,50 @@ TEST(Children, KeepTheSizeWhereOneIsKnown) {
   EXPECT_THAT(mistakes(resize + "ops { random_apply { ops { center_crop { height: 4 width: 8 } } } }"),
               ElementsAre(HasSubstr("ops[2].random_apply.ops[0].center_crop: leaves uint8 [4, 8, 3], but what goes on "
                                     "behind the outer op must be uint8 [8, 8, 3]")));
-  // A sequence is judged at its end; a side that differs from record to record may become anything.
+  // The check judges a sequence at its end. A side that differs from record to record may become any size.
   EXPECT_THAT(mistakes(resize + "ops { random_apply { ops { center_crop { height: 4 width: 8 } }\n" + resize + "} }"),
               IsEmpty());
   EXPECT_THAT(mistakes("ops { random_apply { ops { center_crop { height: 4 width: 8 } } } }\n" + resize), IsEmpty());
   EXPECT_THAT(mistakes("ops { random_apply { ops { center_crop { height: 4 width: 8 } } } }\n"),
               ElementsAre(HasSubstr("a size that differs from record to record")));
+}
+
+TEST(OneOf, TakesOpsThatLeaveTheSameSize) {
+  const std::string crops =
+      "ops { name: 'crop' one_of { ops { random_resized_crop { height: 24 width: 32 } }\n"
+      "ops { center_crop { height: 24 width: 32 } }\nops { resize { height: 24 width: 32 } } } }\n";
+  const std::string larger = "ops { resize { height: 40 width: 40 } }\n";
+  for (const std::string& before : {std::string(), larger}) {
+    const auto pipeline = BuildPipeline(ImageJob("ops { decode_image { } }\n" + before + crops));
+    EXPECT_EQ(pipeline->schema().columns[0].shape, (std::vector<int64_t>{24, 32, 3}));
+    // Each choice makes the rows of its op alone.
+    const std::string record = ImageRecord(MakeJpeg({.width = 60, .height = 50}));
+    const auto center = ImageAfter(before + "ops { center_crop { height: 24 width: 32 } }", record);
+    const auto resized = ImageAfter(before + "ops { resize { height: 24 width: 32 } }", record);
+    int centered = 0, whole = 0;
+    RowScratch scratch;
+    for (uint64_t epoch = 0; epoch < 30; ++epoch) {
+      OwnedRow row(pipeline->schema());
+      ASSERT_TRUE(pipeline->MakeRow(record, {.seed = 5, .epoch = epoch}, &row.slot, &scratch).ok());
+      EXPECT_LE(scratch.held_bytes(), pipeline->ScratchBytes(record));
+      centered += row.As<uint8_t>(0) == center;
+      whole += row.As<uint8_t>(0) == resized;
+    }
+    EXPECT_GT(centered, 0);
+    EXPECT_GT(whole, 0);
+    EXPECT_LT(centered + whole, 30);
+  }
+  // A resize may follow ops of several sizes if the image had any size before.
+  const auto mistakes = [](const std::string& ops) {
+    return CheckPipeline(ImageJob("ops { decode_image { } }\n" + ops));
+  };
+  const std::string unlike =
+      "ops { one_of { ops { center_crop { height: 24 width: 32 } }\nops { center_crop { height: 24 width: 30 } } } }\n";
+  EXPECT_THAT(mistakes(unlike + larger), IsEmpty());
+  EXPECT_THAT(mistakes(unlike), ElementsAre(HasSubstr("uint8 [24, ?, 3] at the end")));
+  EXPECT_THAT(mistakes(larger + unlike),
+              ElementsAre(HasSubstr("ops[2].one_of.ops[1].center_crop: leaves uint8 [24, 30, 3], but an op before it "
+                                    "leaves uint8 [24, 32, 3]; all ops inside must leave the same size")));
 }
 
 TEST(Children, NestOnlySoDeep) {
@@ -168,7 +206,7 @@ TEST(Children, NestOnlySoDeep) {
 }
 
 TEST(Children, AnErrorNamesTheChild) {
-  // A center crop of a huge image's corner cannot fail; a broken JPEG fails where it is decoded: inside the child.
+  // A center crop of a huge image's corner cannot fail. A broken JPEG fails where it is decoded, inside the child.
   const auto pipeline =
       BuildPipeline(ImageJob("ops { decode_image { } }\n"
                              "ops { random_apply { probability: 1 ops { random_horizontal_flip { probability: 1 } }\n"
@@ -183,7 +221,7 @@ TEST(Children, AnErrorNamesTheChild) {
 }
 
 TEST(Children, ScratchCoversEveryOutcome) {
-  // What a row books is enough whichever child is drawn, and a little more than the dearest of them needs.
+  // The booked bytes suffice for every child, and are a little more than the largest child needs.
   const std::string jpeg = MakeJpeg({.width = 300, .height = 200});
   const std::string record = ImageRecord(jpeg);
   const auto scratch_of = [&](const std::string& ops) {
@@ -205,7 +243,7 @@ TEST(Children, OnlyWhatDrawsIsKeptOutOfTheDecodedPrefix) {
     return pipeline->HasDecodedPrefix();
   };
   EXPECT_TRUE(prefix("ops { decode_image { } }"));
-  // With the decoded image in place of decoding, the rows are the same.
+  // A decoded image from a cache gives the same rows.
   const auto pipeline =
       BuildPipeline(ImageJob("ops { decode_image { } }\n"
                              "ops { random_apply { probability: 1 ops { resize { height: 20 width: 20 } } } }\n"

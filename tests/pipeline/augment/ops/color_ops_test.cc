@@ -1,4 +1,4 @@
-// Ops that change pixels and leave them where they are: laws, draws, errors, memory, gray images.
+// Ops that change pixels without moving them: laws, draws, errors, memory, gray images.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ std::string Record(int channels) {
   return ImageRecord(MakeJpeg({.width = kWidth, .height = kHeight, .components = channels, .seed = 5}));
 }
 
-// decode_image and a resize to the image's own size, which fixes it, before `ops`.
+// A pipeline of decode_image, a resize to the image's own size (which fixes it), and `ops`.
 std::unique_ptr<const Pipeline> Build(const std::string& ops, int channels = 3) {
   return BuildPipeline(ImageJob("ops { decode_image { channels: " + std::string(channels == 1 ? "GRAY" : "RGB") +
                                 " } } ops { resize { height: 40 width: 48 } } " + ops));
@@ -113,7 +113,7 @@ TEST(ColorOps, SameDrawsAreTheSameBytesAndTheOpsDoSomething) {
       EXPECT_EQ(RowOf(*pipeline, Record(3), id), once) << name;
       changed += once != plain;
     }
-    // channel_shuffle may draw the order that there is; autocontrast may have nothing to stretch.
+    // channel_shuffle may draw the current order; autocontrast may have nothing to stretch.
     if (name != "autocontrast") {
       EXPECT_GE(changed, 4) << name;
     }
@@ -148,7 +148,7 @@ TEST(ColorOps, GrayImagesStayGrayImages) {
   }
 }
 
-// What a scratch holds on to after a row is part of what the row took.
+// A row's bytes include what its scratch keeps after the row.
 TEST(ColorOps, ScratchBytesBoundsWhatARowTakes) {
   for (const int channels : {1, 3}) {
     for (const auto& [name, arguments] : Examples()) {
@@ -165,7 +165,7 @@ TEST(ColorOps, ScratchBytesBoundsWhatARowTakes) {
 }
 
 TEST(ColorOps, AnOpThatIsNotAppliedLeavesFusionAsItIs) {
-  // Between decode and crop: when it does nothing, only the crop's pixels are decoded, into the same buffers.
+  // The op is between decode and crop. If it does nothing, only the crop's pixels are decoded, into the same buffers.
   const std::string crop = " ops { name: 'crop' random_resized_crop { height: 16 width: 16 scale_max: 0.2 } }";
   const std::string decode = "ops { decode_image { } } ";
   const std::string record = Record(3);
@@ -202,7 +202,8 @@ TEST(ColorOps, BrightnessIsUniformBetweenItsEnds) {
   std::vector<double> factors;
   for (uint64_t id = 0; id < 1000; ++id) factors.push_back(sum(RowOf(*pipeline, record, id)) / whole);
   std::sort(factors.begin(), factors.end());
-  // Kolmogorov and Smirnov: 1.63 / sqrt(1000) is passed by one in a hundred; the cut of fractions moves it by 0.005.
+  // Kolmogorov-Smirnov: one in a hundred samples exceeds 1.63 / sqrt(1000). The rounding of fractions moves it by
+  // 0.005.
   for (size_t i = 0; i < factors.size(); ++i) {
     ASSERT_NEAR(factors[i], 0.5 + 0.5 * static_cast<double>(i) / 1000, 0.035);
   }
@@ -218,7 +219,7 @@ TEST(ColorOps, ChannelShuffleDrawsEveryOrder) {
 }
 
 TEST(ColorOps, ColorJitterDrawsTheOrderToo) {
-  // Factors so near each other that the two orders of brightness and contrast are what differs.
+  // The factors are so near each other that only the order of brightness and contrast makes a difference.
   const auto pipeline = Build("ops { color_jitter { brightness: 0.9 contrast: 0.9 } }");
   const std::string record = Record(3);
   const Pixels plain = RowOf("");
@@ -226,13 +227,13 @@ TEST(ColorOps, ColorJitterDrawsTheOrderToo) {
   std::set<Pixels> seen;
   for (uint64_t id = 0; id < 40; ++id) seen.insert(RowOf(*pipeline, record, id));
   EXPECT_EQ(seen.size(), 40u);
-  // With one factor the op is that op.
+  // With one factor the jitter is that single op.
   const Pixels one = RowOf("ops { color_jitter { brightness: 0.5 } }");
   bool found = false;
   for (int i = 0; i <= 4000 && !found; ++i) {
     Pixels out(plain.size());
     AdjustBrightness(view, 0.5f + static_cast<float>(i) / 4000, {out.data(), kWidth * 3});
-    // Steps this small move no value by more than one.
+    // Steps this small change no value by more than one.
     found = std::equal(out.begin(), out.end(), one.begin(), [](int a, int b) { return std::abs(a - b) <= 1; });
   }
   EXPECT_TRUE(found);
@@ -264,7 +265,7 @@ TEST(ColorOps, PcaLightingMovesAllPixelsOfAChannelAlike) {
 
 // ---- Rectangles
 
-// The rectangle that differs from the image, and whether all inside differs.
+// The rectangle that differs from the image, and whether all pixels inside differ.
 struct Hole {
   int left = kWidth, top = kHeight, right = 0, bottom = 0, pixels = 0;
 };

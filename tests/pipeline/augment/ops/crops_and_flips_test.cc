@@ -1,4 +1,4 @@
-// random_resized_crop, center_crop and flips: where they cut, and how often.
+// random_resized_crop, center_crop and flips: their rectangles and frequencies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ TEST(RandomResizedCrop, DrawsFitTheImageAndTheBounds) {
     ASSERT_LT(aspect, 1.35);
     fallback += rect.width == 500 && rect.height == 375;
   }
-  // What Python's arithmetic gives for this size over 200000 draws; large areas often do not fit.
+  // The result of Python's arithmetic for this size over 200000 draws; large areas often do not fit.
   EXPECT_NEAR(mean_area, 0.432, 0.012);
   EXPECT_LT(fallback, 40);
 }

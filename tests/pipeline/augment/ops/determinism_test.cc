@@ -1,4 +1,4 @@
-// The same rows on every CPU: each op of the schema under each of Highway's targets that this machine has, and in a
+// The rows are the same on every CPU: each op of the schema runs under each of this machine's Highway targets, and in a
 // process whose OpenCV and libjpeg-turbo may not use the vectors that they choose at run time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ constexpr uint64_t kDraws = 2;
 
 std::string Label(const OpExample& example) { return absl::StrCat(example.name, " { ", example.text, " }"); }
 
-// A hash of the rows that one example makes of two images.
+// A hash of the rows of one example and two images.
 uint64_t DigestOf(const OpExample& example) {
   const auto pipeline = BuildPipeline(ExampleJob(example));
   const std::string records[] = {
@@ -62,7 +62,7 @@ TEST(Determinism, EveryOpHasAnExample) {
   std::set<std::string> examples;
   for (const OpExample& example : OpExamples()) examples.insert(example.name);
   for (const std::string& name : OpNames()) {
-    // An own op's examples are its author's; tests/examples has ours.
+    // Each author of an own op has its examples; tests/examples has ours.
     if (name == "custom") continue;
     EXPECT_TRUE(examples.contains(name)) << name << "'s test needs an OpExampleRegistration (op_examples.h)";
   }

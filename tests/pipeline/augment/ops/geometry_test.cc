@@ -1,4 +1,4 @@
-// Geometric ops: each against a plain formula, and laws.
+// Geometric ops: laws, and a comparison of each op with a plain formula.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,7 +75,7 @@ TEST(Pad, EveryModeIsNumpys) {
     const Picture out = RunOps(Op("pad { left: 7 top: 1 right: 6 bottom: 2 mode: " + mode + " fill: 9 }"), in);
     EXPECT_EQ(out.width, 18);
     EXPECT_EQ(out.height, 7);
-    std::string columns;  // where each column comes from, read off the first row inside
+    std::string columns;  // the source of each column, from the first row inside
     for (int x = 0; x < out.width; ++x) {
       char found = '.';
       for (int from = 0; from < 5; ++from) {
@@ -139,13 +139,13 @@ TEST(RandomCrop, SmallImagesAreAnErrorUnlessPadded) {
   const auto result = TryRun(Op("random_crop { height: 20 width: 10 }"), in);
   EXPECT_THAT(std::string(result.status().message()),
               testing::AllOf(testing::HasSubstr("24 x 18"), testing::HasSubstr("pad_if_needed")));
-  // Padded by 2 above and below, so that there are three places.
+  // Padded by 2 above and below, so that three places are possible.
   const Picture out = RunOps(Op("random_crop { height: 20 width: 24 pad_if_needed: true fill: 5 }"), in);
   int first = 0;
   while (out.at(0, first) == 5 && out.at(1, first) == 5 && out.at(2, first, 1) == 5) ++first;
   ASSERT_LE(first, 2);
   for (int y = 0; y < 18; ++y) EXPECT_EQ(out.at(11, first + y, 2), in.at(11, y, 2));
-  // The crop of the image's own size draws nothing and is the image.
+  // The crop of the image's own size draws nothing and returns the image.
   EXPECT_EQ(RunOps(Op("random_crop { height: 18 width: 24 }"), in), in);
 }
 
@@ -219,7 +219,7 @@ TEST(Warps, AffineShiftsAreWholePixelsWithinTheirBounds) {
 }
 
 TEST(ZoomOut, PutsTheImageSomewhereOnALargerCanvas) {
-  // A resize to a fixed size follows, as it must; with nearest neighbor and a factor of 2 every pixel can be found.
+  // A resize to a fixed size follows, as required. Nearest neighbor and a factor of 2 let the test find every pixel.
   const Picture in = Input();
   std::set<int> places;
   for (uint64_t record = 0; record < 40; ++record) {
@@ -334,7 +334,7 @@ TEST(Geometry, MistakesAreNamedByField) {
   for (const auto& [op, wanted] : cases) EXPECT_THAT(errors(op), testing::HasSubstr(wanted)) << op;
 }
 
-// What a row takes is counted from the header alone, whatever is drawn.
+// The header alone bounds the bytes of a row for every draw.
 TEST(Geometry, ScratchIsBoundedBeforehand) {
   const std::string record = ImageRecord(MakeJpeg({.width = 200, .height = 150}));
   for (const std::string op :

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Writes what torchvision's policies have as magnitudes, and what their ops make of a picture at each.
+"""Writes the magnitudes of torchvision's policies, and the results of their ops on a picture at each magnitude.
 
     pip install torch==2.15.0 torchvision==0.29.2
     make_policy_magnitudes.py POLICY_MAGNITUDES.txt POLICY_PIXELS.txt
 
-A line: the policy, the op, the number of bins, the image's width and height, then CRC-32 of the magnitudes as
-little-endian float32, all bins in order. Of pixels: the policy, the op, the number of bins, the bin, + or -, CRC-32 of
-the picture that comes out, NEAREST, black outside. torch's linspace fuses product and sum where the CPU can (AVX2, AVX-512, NEON);
-without (ATEN_CPU_CAPABILITY=default) some magnitudes differ in their last bit.
+A line of POLICY_MAGNITUDES.txt: the policy, the op, the number of bins, the image's width and height, then CRC-32 of the
+magnitudes as little-endian float32, all bins in order. A line of POLICY_PIXELS.txt: the policy, the op, the number of
+bins, the bin, + or -, CRC-32 of the resulting picture, NEAREST, black outside.
+
+torch's linspace fuses product and sum if the CPU can (AVX2, AVX-512, NEON). Without that (ATEN_CPU_CAPABILITY=default)
+some magnitudes differ in their last bit.
 """
 import sys, zlib
 import numpy as np
@@ -50,6 +52,6 @@ with open(sys.argv[2], "w") as out:
                 for sign in (1, -1) if signed else (1,):
                     magnitude = sign * float(magnitudes[bin].item() if magnitudes.ndim else 0.0)
                     if op == "Posterize" and magnitude == 0:
-                        continue  # Pillow 13 refuses 0 bits, which before it were black
+                        continue  # Pillow 13 rejects 0 bits; earlier versions returned black
                     made = autoaugment._apply_op(picture, op, magnitude, InterpolationMode.NEAREST, None)
                     print(name, op, bins, bin, "+" if sign > 0 else "-", f"{zlib.crc32(made.tobytes()):08x}", file=out)

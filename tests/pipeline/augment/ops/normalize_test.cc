@@ -1,4 +1,4 @@
-// normalize against its formula.
+// Compares normalize with its formula.
 #include <gtest/gtest.h>
 
 #include <string>

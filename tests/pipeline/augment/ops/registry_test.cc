@@ -16,7 +16,7 @@ std::unique_ptr<Op> MakeNothing(const OpSetup& setup, ValueType*) {
   return nullptr;
 }
 
-// What an op's file does; the schema has no such op, so that no job can name it.
+// Registers as an op's file does. The schema has no such op, so no job can name it.
 const OpRegistration kRegistration{"test_only", MakeNothing};
 
 TEST(OpRegistry, EveryOpOfTheSchemaRegistersItself) {

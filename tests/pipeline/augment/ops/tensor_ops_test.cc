@@ -1,4 +1,4 @@
-// one_hot and scale, also on raw tensors; and what of a job's mix depends on the columns that ops make.
+// one_hot and scale, also on raw tensors, and how a job's mix depends on the columns that ops make.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -193,7 +193,7 @@ TEST(MixOfAJob, IsCheckedAgainstTheColumnsThatOpsMake) {
               ElementsAre(AllOf(StartsWith("mix.classes: "), HasSubstr("float32 [4]"))));
   EXPECT_THAT(CheckPipeline(TensorJob("ops { cast { to: INT32 } } mix { mixup_alpha: 1 classes: 3 }")),
               ElementsAre(AllOf(StartsWith("mix.image: "), HasSubstr("int32 [2, 3]"))));
-  // An earlier mistake hides it, since types are then unknown.
+  // An earlier mistake hides this one, because types are unknown after it.
   EXPECT_THAT(CheckPipeline(TensorJob("ops { scale { to: INT8 } } mix { mixup_alpha: 1 }")),
               ElementsAre(StartsWith("ops[0].scale.to: ")));
 }

@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -126,7 +129,7 @@ TEST_F(DiskCacheTest, ASpaceNeverGivesAnothersRecords) {
   cache->Flush();
   Fill(cache.get(), 0, 5, 1);
   EXPECT_EQ(Held(cache.get(), 0, 5, 2), 0u);
-  // Also when somebody puts its files in the other's place.
+  // This holds also if the files of one space replace those of another.
   cache->Flush();
   std::filesystem::copy_file(SpaceFolder(folder(), 1) + "/records", temp_.File("records"));
   std::filesystem::copy_file(SpaceFolder(folder(), 1) + "/index", temp_.File("index"));
@@ -207,7 +210,7 @@ TEST_F(DiskCacheTest, WhatIsUsedByTwoIsGivenUpByTheLast) {
   EXPECT_EQ(Held(cache.get(), 0, 3), 3u);
 }
 
-// The opponent: each byte of the files, one at a time, is another; and the files end anywhere.
+// An adversary changes each byte of the files, one at a time, and cuts the files anywhere.
 TEST_F(DiskCacheTest, DamageGivesAMissNeverOtherBytes) {
   {
     const auto cache = OpenCache();
@@ -231,7 +234,7 @@ TEST_F(DiskCacheTest, DamageGivesAMissNeverOtherBytes) {
       if (found->has_value()) {
         ASSERT_EQ(**found, Bytes(record, 50)) << what;
       }
-      // It can be kept again, and is right then.
+      // The record can be appended again and is then right.
       ASSERT_TRUE((*space)->Append(record, Bytes(record, 50)).ok()) << what;
       const auto again = (*space)->Read(record, 50, room);
       ASSERT_TRUE(again.ok() && again->has_value()) << what;
@@ -286,7 +289,7 @@ TEST_F(DiskCacheTest, ReopenedAfterDamageItKeepsTheNewCopy) {
   }
 }
 
-// A process that is killed while it writes, again and again, at moments that it does not choose.
+// A process is killed repeatedly while it writes, at moments that it does not choose.
 TEST_F(DiskCacheTest, AKilledProcessLeavesNothingThatIsWrong) {
   for (int round = 0; round < 10; ++round) {
     int ready[2];
@@ -311,7 +314,7 @@ TEST_F(DiskCacheTest, AKilledProcessLeavesNothingThatIsWrong) {
     const auto cache = OpenCache(64 << 20);
     const auto use = cache->Use(kSpace, "a data set");
     cache->Flush();
-    const size_t held = Held(cache.get(), 0, 20000);  // and each is right
+    const size_t held = Held(cache.get(), 0, 20000);  // checks each record's bytes
     EXPECT_EQ(held, cache->Stats().records);
     EXPECT_EQ(cache->Stats().damaged, 0u);
   }
@@ -321,7 +324,7 @@ TEST_F(DiskCacheTest, AFullDiskIsSaidOnceAndRowsGoOn) {
   const auto cache = OpenCache();
   const auto use = cache->Use(kSpace, "a data set");
   cache->Flush();
-  // A file may not grow any more: what a disk with no room does, as far as a process can make it.
+  // Forbids files to grow. For a process this is the closest to a full disk.
   struct rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   struct rlimit small = before;
@@ -349,7 +352,7 @@ TEST_F(DiskCacheTest, ClearingItUnderAProcessThatUsesItIsNoticedAndHarmless) {
   const absl::StatusOr<uint64_t> freed = ClearDiskCache(folder());
   ASSERT_TRUE(freed.ok()) << freed.status();
   EXPECT_EQ(*freed, 10 * (kDiskHeaderBytes + 1000 + kDiskIndexEntryBytes));
-  Held(cache.get(), 0, 10);  // right, whether they are still open or not
+  Held(cache.get(), 0, 10);  // checks the bytes, whether the files are still open or not
   clock_.Advance(10 * kSecond);
   cache->Contains({kSpace, 0});
   cache->Flush();
@@ -389,6 +392,46 @@ TEST_F(DiskCacheTest, OneProcessWritesIntoAFolder) {
   const absl::Status second = DiskCache::Open(options).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(second)) << second;
   EXPECT_THAT(std::string(second.message()), HasSubstr("another process uses " + folder()));
+}
+
+// The cache opens and keeps its records.
+TEST_F(DiskCacheTest, DamagedFilesOfTheFolderAreWrittenAgain) {
+  namespace fs = std::filesystem;
+  const auto fill = [this] {
+    const auto cache = OpenCache();
+    const auto used = cache->Use(kSpace, "train");
+    Fill(cache.get(), 0, 3);
+  };
+  fill();
+  const auto damages = std::map<std::string, std::function<void(const std::string&)>>{
+      {"is lost", [](const std::string& path) { fs::remove(path); }},
+      {"is empty", [](const std::string& path) { std::ofstream(path, std::ios::trunc); }},
+      {"holds other bytes", [](const std::string& path) { std::ofstream(path, std::ios::trunc) << "\xff\xfe"; }},
+      {"is a folder", [](const std::string& path) { fs::remove(path), fs::create_directory(path); }},
+      {"is a FIFO", [](const std::string& path) { fs::remove(path), mkfifo(path.c_str(), 0644); }},
+      {"is a link to nothing",
+       [](const std::string& path) { fs::remove(path), fs::create_symlink("/no/such/file", path); }},
+      {"may not be opened", [](const std::string& path) { fs::permissions(path, fs::perms::none); }},
+  };
+  for (const std::string name : {"CACHEDIR.TAG", "lock"}) {
+    for (const auto& [damage, make] : damages) {
+      make(folder() + "/" + name);
+      EXPECT_EQ(ListDiskCache(folder())->size(), 1u) << name << " " << damage;
+      const auto cache = OpenCache();
+      ASSERT_NE(cache, nullptr) << name << " " << damage;
+      const auto used = cache->Use(kSpace, "train");
+      cache->Flush();
+      EXPECT_EQ(Held(cache.get(), 0, 3), 3u) << name << " " << damage;
+      EXPECT_TRUE(fs::is_regular_file(folder() + "/" + name)) << damage;
+    }
+  }
+  fs::remove(SpaceFile("about"));
+  ASSERT_EQ(mkfifo(SpaceFile("about").c_str(), 0644), 0);
+  ASSERT_EQ(mkfifo((folder() + "/queue").c_str(), 0644), 0);
+  const auto cache = OpenCache();
+  const auto used = cache->Use(kSpace, "train");
+  cache->Flush();
+  EXPECT_EQ(Held(cache.get(), 0, 3), 3u);
 }
 
 TEST_F(DiskCacheTest, AFolderOfOtherFilesIsRefusedAndLeftAlone) {

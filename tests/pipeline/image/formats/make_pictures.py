@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""Writes small PNG, WebP, BMP and GIF files of every kind, and what Pillow makes of them.
+"""Writes small PNG, WebP, BMP and GIF files of every kind, and Pillow's results for them.
 
     pip install pillow==13.0.0
-    make_pictures.py SEEDS PICTURES.txt      # tests/fuzz/image/seeds, tests/pipeline/image/formats/pictures.txt
+    make_pictures.py SEEDS PICTURES.txt CLASSES.txt   # tests/fuzz/image/seeds, tests/pipeline/image/formats/*.txt
 
-A line of PICTURES.txt: the file, then "WIDTH HEIGHT CRC(RGB) CRC(L)" as Pillow's convert("RGB") and convert("L") give
-them, or "refused": Pillow refuses it, or makes of it what it is not. What Pillow itself does not write is put together
-here by hand.
+A line of PICTURES.txt: the file, then "WIDTH HEIGHT CRC(RGB) CRC(L)" of Pillow's convert("RGB") and convert("L"), or
+"refused" if Pillow rejects the file or misreads it. This script assembles the kinds of files that Pillow cannot write.
+
+A line of CLASSES.txt: a file that Pillow opens with one value per pixel, then "WIDTH HEIGHT BITS CRC" of the values of
+np.asarray(Image.open(file)). They are a mask's classes: 8 bits (black and white are 0 and 1), or 16.
 """
 import io, os, random, struct, sys, warnings, zlib
 from PIL import Image
 
-seeds, table = sys.argv[1:]
+seeds, table, class_table = sys.argv[1:]
 rng = random.Random(5)
 lines = []
+class_lines = []
 W, H = 23, 17
 
 
@@ -38,7 +41,11 @@ def add(name, data, expect=None):
             warnings.simplefilter("ignore")
             opened = Image.open(io.BytesIO(data))
             opened.load()
-            if opened.mode == "I;16":  # we take the high byte, as of every other kind; Pillow cuts at 255 here alone
+            if opened.mode in ("1", "L", "P", "I;16"):
+                values = opened.tobytes() if opened.mode != "1" else bytes(v != 0 for v in opened.convert("L").tobytes())
+                bits = 16 if opened.mode == "I;16" else 8
+                class_lines.append(f"{name} {opened.width} {opened.height} {bits} {zlib.crc32(values):08x}")
+            if opened.mode == "I;16":  # the high byte, as for every other kind; Pillow clips at 255 only here
                 opened = Image.frombytes("L", opened.size, opened.tobytes()[1::2])
             rgb, gray = opened.convert("RGB"), opened.convert("L")
         lines.append(f"{name} {rgb.width} {rgb.height} {zlib.crc32(rgb.tobytes()):08x} {zlib.crc32(gray.tobytes()):08x}")
@@ -60,7 +67,7 @@ def chunk(kind, data):
 
 
 def png(w, h, depth, color, interlace, rows, extra=b"", splits=1, tail=b""):
-    """rows(y, width of pass row) gives packed bytes of a row; every filter in turn, undone by nobody but readers."""
+    """rows(y, width of pass row) returns the packed bytes of a row. Rows use every filter in turn."""
     bpp = max(1, depth * {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[color] // 8)
 
     def paeth(a, b, c):
@@ -127,7 +134,7 @@ add("png-trns-rgb16.png", png(W, H, 16, 2, 0, rows(16, 2), chunk(b"tRNS", b"\x55
 add("png-trns-gray16.png", png(W, H, 16, 0, 0, rows(16, 0), chunk(b"tRNS", b"\x55\x55")))
 add("png-plte-in-rgb.png", png(W, H, 8, 2, 0, rows(8, 2), plte(17)))
 add("png-short-palette.png", png(W, H, 8, 3, 0, rows(8, 3, top=40), plte(40)))
-add("png-index-beyond-palette.png", png(W, H, 8, 3, 0, rows(8, 3), plte(40)), "refused")
+add("png-index-beyond-palette.png", png(W, H, 8, 3, 0, rows(8, 3), plte(40)))
 add("png-many-idat.png", png(W, H, 8, 2, 0, rows(8, 2), splits=40))
 add("png-empty-idat-behind.png", png(W, H, 8, 2, 0, rows(8, 2), tail=chunk(b"IDAT", b"")))
 add("png-text-and-gamma.png", png(W, H, 8, 2, 0, rows(8, 2), chunk(b"gAMA", struct.pack(">I", 30000)) +
@@ -309,7 +316,7 @@ save("bmp-pillow-1.bmp", image("L").convert("1"))
 
 # GIF ------------------------------------------------------------------------------------------------------------------
 def lzw(colors, bits):
-    """All of LZW: codes grow, the table fills and is cleared late."""
+    """Uses all of LZW: codes grow, the table fills, and the clear code comes late."""
     clear, codes, out = 1 << bits, {}, []
     size, nxt = bits + 1, clear + 2
     emit = lambda code: out.append((code, size))
@@ -390,4 +397,7 @@ save("gif-pillow-animated.gif", image("L"), save_all=True, append_images=[image(
 with open(table, "w") as f:
     f.write("# Written by make_pictures.py with Pillow: file, then width, height, CRC-32 of RGB, of L; or refused.\n")
     f.write("\n".join(sorted(lines)) + "\n")
+with open(class_table, "w") as f:
+    f.write("# Written by make_pictures.py with Pillow: file, then width, height, bits, CRC-32 of the values.\n")
+    f.write("\n".join(sorted(class_lines)) + "\n")
 print(len(lines), "files")

@@ -1,4 +1,4 @@
-// What a hostile lossless WebP would take in libwebp is known before libwebp sees it.
+// The memory that libwebp would need for a hostile lossless WebP is known before libwebp reads it.
 #include "pipeline/image/headers/vp8l_walk.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 std::string_view Stream(const std::string& file) { return std::string_view(file).substr(20); }
 
-// What libwebp itself takes for it.
+// The bytes that libwebp itself allocates for the file.
 size_t Taken(const std::string& file, const ImageHeader& header) {
   const size_t stride = static_cast<size_t>(header.width) * 3;
   std::vector<uint8_t> out(stride * static_cast<size_t>(header.height));
@@ -59,7 +59,7 @@ TEST(PrefixCodeBytes, BoundsWhatAHostileFileTakes) {
 TEST(PrefixCodeBytes, RefusesMoreGroupsThanAnyEncoderWrites) {
   // 3250 groups of 20 KB: 65 MB for a picture of 260 x 200 pixels.
   const std::string many = MakeVp8l({.width = 260, .height = 200, .groups = 3250, .cache_bits = 11});
-  // Few groups, but with numbers as if there were many.
+  // Few groups whose numbers are as high as those of many.
   const std::string high = MakeVp8l({.width = 260, .height = 200, .groups = 2, .first_group = 60000, .cache_bits = 11});
   for (const std::string& file : {many, high}) {
     const auto header = ProbeImage(file);
@@ -75,7 +75,7 @@ TEST(PrefixCodeBytes, RefusesMoreGroupsThanAnyEncoderWrites) {
 }
 
 TEST(PrefixCodeBytes, TheLookItselfTakesLittle) {
-  // The largest map that is read, and one that is refused.
+  // The largest accepted map, and one that is rejected.
   for (const int side : {1024, 2048}) {
     const std::string file = MakeVp8l({.width = side, .height = side, .groups = 300});
     const AllocationPeak peak;

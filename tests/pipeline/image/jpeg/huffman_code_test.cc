@@ -13,14 +13,14 @@ namespace {
 using Lengths = std::array<uint8_t, HuffmanCode::kMaxLength + 1>;
 using Symbols = std::array<uint8_t, 256>;
 
-// A code with its bits at the head of 64.
+// A code whose bits are the first of 64.
 struct Entry {
   uint64_t bits;
   int length;
   uint8_t symbol;
 };
 
-// T.81, Annex C: codes of one length follow each other, and the next length goes on with a zero behind.
+// T.81, Annex C: codes of one length follow each other, and the next length continues with an appended zero.
 std::vector<Entry> AllCodes(const Lengths& lengths, const Symbols& symbols) {
   std::vector<Entry> entries;
   uint64_t code = 0;
@@ -32,7 +32,7 @@ std::vector<Entry> AllCodes(const Lengths& lengths, const Symbols& symbols) {
   return entries;
 }
 
-// As many codes as fit, of random lengths, none of ones alone.
+// As many codes as fit, of random lengths. No code has only ones.
 Lengths RandomLengths(SampleRandom* random, int most) {
   Lengths lengths{};
   int64_t room = (1 << HuffmanCode::kMaxLength) - 1;
@@ -94,7 +94,7 @@ TEST(HuffmanCode, FindsEverySymbolAndValueOfAnyCode) {
   }
 }
 
-// A code and many looks: pairs and strides are what the symbols one after the other are.
+// A code and many looks: pairs and strides equal their single symbols in order.
 TEST(HuffmanCode, PairsAndStridesAreTheirSymbols) {
   SampleRandom random(6, 0, 0);
   HuffmanCode code;
@@ -119,7 +119,7 @@ TEST(HuffmanCode, PairsAndStridesAreTheirSymbols) {
         const int first_bits = one.length + one.size;
         EXPECT_EQ(pair.first, one.run);
         EXPECT_EQ(pair.FirstValue(bits), WantedValue(bits, one.length, one.size));
-        // A second one that the look holds as a whole.
+        // A second symbol that is whole within the look.
         const HuffmanCode::Symbol two = code.Find(bits << first_bits);
         const int both = first_bits + two.length + two.size;
         const bool due = one.run != HuffmanCode::kEndOfBlock && two.length != 0 && both <= HuffmanCode::kLookBits;
@@ -161,7 +161,7 @@ TEST(HuffmanCode, TheLargestSecondValuesOfALookArrive) {
   Lengths lengths{};
   lengths[1] = lengths[2] = 1;
   HuffmanCode code;
-  // Code 0: sixteen zeros; 10: a value of seven bits.
+  // Code 0 is sixteen zeros. Code 10 is a value of seven bits.
   ASSERT_TRUE(code.Build(HuffmanCode::Kind::kAc, lengths.data(), Symbols{0xF0, 7}.data()));
   EXPECT_EQ(code.pair(uint64_t{0b0'10'1111111} << 54).second_value, 127);
   EXPECT_EQ(code.pair(uint64_t{0b0'10'0000000} << 54).second_value, -127);
@@ -210,7 +210,7 @@ TEST(HuffmanCode, RefusesWhatIsNoTree) {
   const Symbols sixteen = {16};
   EXPECT_FALSE(build(HuffmanCode::Kind::kDc, one, sixteen));
   EXPECT_TRUE(build(HuffmanCode::Kind::kAc, one, sixteen));
-  // A refused code leaves nothing behind.
+  // A rejected code changes nothing.
   EXPECT_FALSE(build(HuffmanCode::Kind::kDc, one, sixteen));
   EXPECT_TRUE(build(HuffmanCode::Kind::kDc, one, symbols));
 }

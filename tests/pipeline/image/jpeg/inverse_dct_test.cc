@@ -1,4 +1,4 @@
-// The transform in vectors against a scalar one, and inside of libjpeg against libjpeg's own.
+// Compares the vector transform with a scalar one, and inside libjpeg with libjpeg's own.
 #include "pipeline/image/jpeg/inverse_dct.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ int16_t Clip(int value) {
       std::clamp<int>(value, std::numeric_limits<int16_t>::min(), std::numeric_limits<int16_t>::max()));
 }
 
-// jidctint.c's arithmetic, sums of inputs in 16 bits as its vectors have them; in place, values `step` apart.
+// The arithmetic of jidctint.c, with 16-bit sums of inputs as in its vectors. In place, on values `step` apart.
 void Transform(int16_t* v, int step, int shift) {
   std::array<int, 8> in;
   for (int i = 0; i < 8; ++i) in[static_cast<size_t>(i)] = v[i * step];
@@ -92,7 +92,7 @@ class InverseDctTest : public testing::Test {
 TEST_F(InverseDctTest, SamplesAreTheScalarOnesOfAnyBlock) {
   SampleRandom random(8, 0, 0);
   for (int round = 0; round < 20000; ++round) {
-    const uint32_t reach = 1u << (1 + round % 16);  // from what photographs have to all that 16 bits hold
+    const uint32_t reach = 1u << (1 + round % 16);  // from the values of photographs to all 16-bit values
     const uint32_t most = 1u << (1 + round / 16 % 16);
     Block block{};
     Table table;
@@ -119,7 +119,7 @@ TEST_F(InverseDctTest, ADcAloneIsOneSample) {
   }
 }
 
-// All quantization becomes `value`, in 16 bits.
+// Returns the file with all quantization values replaced by `value`, in 16 bits.
 std::string WithQuantization(const std::string& jpeg, uint16_t value) {
   std::string out = jpeg.substr(0, 2);
   size_t at = 2;

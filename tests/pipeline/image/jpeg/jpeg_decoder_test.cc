@@ -171,7 +171,7 @@ TEST(JpegDecoder, DamageIsAnErrorUnlessLenient) {
   const auto lenient = decoder.Decode(cut, {0, 0, 200, 200}, {.lenient = true}, out.data(), 600);
   ASSERT_TRUE(lenient.ok()) << lenient.status();
   EXPECT_TRUE(*lenient);
-  // What lies before the damage is whole.
+  // The pixels before the damage are right.
   EXPECT_EQ(DecodeRect(&decoder, cut, {0, 0, 200, 20}), DecodeRect(&decoder, good, {0, 0, 200, 20}));
 }
 
@@ -190,7 +190,7 @@ TEST(JpegDecoder, GarbageAfterTheEndIsIgnored) {
             DecodeRect(&decoder, bytes, {0, 0, 33, 21}));
 }
 
-// Pixels of a JPEG with one more segment behind its SOI, and with or without a JFIF segment.
+// Pixels of a JPEG with one more segment after its SOI, and with or without a JFIF segment.
 std::vector<uint8_t> PixelsWith(const std::string& segment, bool jfif = true) {
   const std::string jpeg = MakeJpeg({.width = 40, .height = 30, .horizontal = 2, .vertical = 2});
   const std::string with = jpeg.substr(0, 2) + segment + jpeg.substr(jfif ? 2 : 2 + 18);
@@ -205,7 +205,7 @@ std::vector<uint8_t> PixelsWith(const std::string& segment, bool jfif = true) {
   return out;
 }
 
-// libjpeg warns of it and takes YCbCr, as Pillow and TensorFlow do.
+// libjpeg warns and assumes YCbCr, as Pillow and TensorFlow do.
 TEST(JpegDecoder, AnUnknownAdobeTransformCodeIsNoDamage) {
   const std::vector<uint8_t> plain = PixelsWith("");
   for (const char transform : {'\x02', '\xC7'}) {
@@ -218,7 +218,7 @@ TEST(JpegDecoder, AnUnknownAdobeTransformCodeIsNoDamage) {
   }
 }
 
-// libjpeg takes the two bytes of such a length for all of the segment, and so do those who read with it.
+// libjpeg takes the two bytes of such a length as the whole segment, and so do programs that use libjpeg.
 TEST(JpegDecoder, ALengthTooShortForItselfIsPassedOver) {
   const std::vector<uint8_t> plain = PixelsWith("");
   for (const char marker : {'\xFE', '\xE1', '\xE2', '\xED'}) {
@@ -274,7 +274,7 @@ TEST(JpegDecoder, SaysWhatIsWrongWithTheRequest) {
 }
 
 TEST(JpegDecoder, RefusesAFileMadeOfScans) {
-  // The scan of a progressive file's first component, over and over.
+  // Repeats the scan of a progressive file's first component.
   std::string bytes = MakeJpeg({.width = 16, .height = 16, .progressive = true});
   std::vector<size_t> scans;
   for (size_t i = 0; i + 1 < bytes.size(); ++i) {

@@ -1,4 +1,4 @@
-// McuDecoder inside libjpeg against libjpeg alone: the same pixels, the same errors.
+// Compares McuDecoder inside libjpeg with libjpeg alone: the same pixels, the same errors.
 #include "pipeline/image/jpeg/jpeg_scan.h"
 
 #include <gtest/gtest.h>
@@ -131,7 +131,7 @@ TEST(JpegScan, AFileThatEndsEarlyIsJudgedAlike) {
   }
 }
 
-// After odd data the decoder is as before.
+// Odd data does not change the decoder's later results.
 TEST(JpegScan, KeepsNothingOfTheImageBefore) {
   JpegDecoder decoder;
   const std::string good = MakeJpeg({.width = 64, .height = 48, .restart_interval = 2});

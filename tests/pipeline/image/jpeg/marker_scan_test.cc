@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-// Bytes of their own length on the heap, so that a sanitizer sees a read behind them.
+// An exact allocation on the heap, so that a sanitizer detects reads after its end.
 std::unique_ptr<uint8_t[]> RandomBytes(SampleRandom* random, size_t size) {
   static constexpr uint8_t kOften[] = {0xFF, 0xFF, 0, 0xD0};
   std::unique_ptr<uint8_t[]> bytes(new uint8_t[size]);

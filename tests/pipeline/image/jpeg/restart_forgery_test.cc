@@ -1,4 +1,4 @@
-// Tables that lie: whatever they say, the result is the plain decode's.
+// False tile tables: the result is always that of the plain decode.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -29,7 +29,7 @@ std::vector<uint16_t> Lengths(std::string_view bytes) {
   return lengths;
 }
 
-// Where the table's one segment lies.
+// The place of the table's only segment.
 JpegSegment TableSegment(std::string_view bytes) {
   for (size_t at = 2;;) {
     const auto segment = ReadJpegSegment(bytes, at);
@@ -43,7 +43,7 @@ std::string WithTable(const std::string& bytes, const std::string& table) {
   return bytes.substr(0, old.begin) + table + bytes.substr(old.end());
 }
 
-// The same outcome as that of the file with its table hidden, for crops everywhere.
+// Expects the outcome of the file with its table hidden, for crops everywhere.
 void ExpectPlainResult(const std::string& forged, const std::string& what) {
   const std::string hidden = HideTable(forged);
   JpegDecoder decoder;
@@ -93,7 +93,7 @@ TEST(RestartForgery, ATableWhoseTotalFitsMustMeetEveryMarker) {
   const std::vector<uint16_t> lengths = Lengths(good);
   SampleRandom random(5, 0, 0);
   for (int i = 0; i < 200; ++i) {
-    // Bytes move from one tile to another, whole tiles change places, or the markers inside run over.
+    // Moves bytes between tiles, swaps whole tiles, or makes tiles cross the restart markers.
     std::vector<uint16_t> forged = lengths;
     const size_t a = random.Below(static_cast<uint32_t>(lengths.size())),
                  b = random.Below(static_cast<uint32_t>(lengths.size()));
@@ -110,17 +110,17 @@ TEST(RestartForgery, ATableWhoseTotalFitsMustMeetEveryMarker) {
   }
 }
 
-// Restart markers repeat after eight: a table that is eight tiles ahead of the truth meets the right numbers.
+// Restart markers repeat after eight: a table that is eight tiles ahead finds matching numbers.
 TEST(RestartForgery, EightTilesAheadIsSeen) {
   const std::string good = Indexed();
   const auto table = TileTable::Read(good);
   std::vector<uint16_t> forged = Lengths(good);
   ASSERT_GT(forged.size(), 20u);
-  size_t skipped = 16;  // the markers between
+  size_t skipped = 16;  // the markers in between
   for (size_t i = 1; i <= 8; ++i) skipped += forged[i];
   std::vector<uint16_t> lengths{static_cast<uint16_t>(forged[0] + skipped)};
   lengths.insert(lengths.end(), forged.begin() + 9, forged.end());
-  // Eight empty tiles at the end, with the markers for them: their 16 bytes come behind the image's last tile.
+  // Eight empty tiles at the end with their markers: the 16 bytes follow the image's last tile.
   lengths.insert(lengths.end(), 8, 0);
   std::string bytes = WithTable(good, WriteTileTable(table->grid().interval, lengths));
   std::string markers;
@@ -152,8 +152,8 @@ TEST(RestartForgery, MarkersOutOfOrderAreSeen) {
   }
 }
 
-// A byte of the header overwritten. Where the whole file still decodes, every crop is the plain one; where it does not,
-// a crop whose own tiles are whole may be better off than the plain decode, which reads what lies before it.
+// Overwrites a byte of the header. If the whole file still decodes, every crop is the plain one. Otherwise a crop of
+// undamaged tiles may be better than the plain decode, which also reads the damaged ones before it.
 TEST(RestartForgery, AnyDamageOfTheHeaderGivesThePlainResult) {
   const std::string good = Indexed();
   const size_t scan_at = TileTable::Read(good)->grid().scan_at;
@@ -182,7 +182,7 @@ TEST(RestartForgery, AnyCutGivesThePlainResult) {
 }
 
 TEST(RestartForgery, TablesOfSeveralSegmentsAreReadInOrderOnly) {
-  // 8-pixel tiles would be many; the writer is asked for as many lengths as two segments and a bit hold.
+  // No image here has that many tiles: the lengths are made up, and need a little more than two segments.
   std::vector<uint16_t> lengths(2 * kTilesPerSegment + 5);
   for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = static_cast<uint16_t>(i % 60000);
   const std::string table = WriteTileTable(1, lengths);

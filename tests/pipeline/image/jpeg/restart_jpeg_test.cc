@@ -14,6 +14,9 @@
 namespace penstock {
 namespace {
 
+// Whether the file is kept with its own bytes.
+bool StaysAsItIs(const absl::Status& status) { return absl::IsFailedPrecondition(status) || absl::IsDataLoss(status); }
+
 constexpr int kSizes[][2] = {{1, 1},   {17, 17},  {7, 9},    {3000, 1}, {3, 400},  {64, 64},
                              {65, 33}, {131, 97}, {200, 57}, {96, 160}, {258, 130}};
 
@@ -23,7 +26,7 @@ struct Sampling {
 // 4:4:4, 4:2:2, 4:2:0, 4:4:0, 4:1:1, 4:1:0.
 constexpr Sampling kSamplings[] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}, {4, 2}};
 
-// All crops of `indexed`, through its table, are those of `plain`.
+// Expects that all crops of `indexed` through its table equal those of `plain`.
 void ExpectSameCrops(std::string_view plain, std::string_view indexed, int width, int height, int crops,
                      const std::string& what, int channels = 3) {
   JpegDecoder decoder;
@@ -87,7 +90,7 @@ TEST(RestartJpeg, EveryRowAndColumnCanBeTheBorderOfACrop) {
   }
 }
 
-// Bytes in another tile than the crop's may be anything: they are not read.
+// The decoder does not read tiles outside the crop, so their bytes may be anything.
 TEST(RestartJpeg, ACropReadsItsOwnTilesOnly) {
   const std::string plain = MakeJpeg({.width = 640, .height = 480, .horizontal = 2, .vertical = 2});
   const auto indexed = AddRestartIndex(plain, {}, 4);
@@ -97,7 +100,7 @@ TEST(RestartJpeg, ACropReadsItsOwnTilesOnly) {
   EXPECT_EQ(table->grid().interval, 4);
   EXPECT_EQ(table->grid().columns, 10);
   EXPECT_EQ(table->grid().rows, 30);
-  // The crop is in columns 4 to 6 and rows 12 to 18; fancy upsampling and libjpeg's look-ahead take a row more.
+  // The crop is in columns 4 to 6 and rows 12 to 18. Fancy upsampling and libjpeg's look-ahead need one row more.
   const Rect crop{300, 200, 100, 100};
   std::string spoilt = *indexed;
   size_t at = table->grid().scan_at, kept = 0;
@@ -169,7 +172,7 @@ TEST(RestartJpeg, SaysWhichFilesStayAsTheyAre) {
   stays(broken, absl::StatusCode::kDataLoss, "Corrupt");
 }
 
-// Offsets in there count from a place in the file, and name pictures behind this one.
+// Offsets inside the file count from a place in it, and refer to the pictures after the first.
 TEST(RestartJpeg, AMultiPictureFileStaysAsItIs) {
   const std::string made = MakeJpeg({.width = 90, .height = 50});
   const size_t behind_jfif = 2 + 18;
@@ -179,7 +182,7 @@ TEST(RestartJpeg, AMultiPictureFileStaysAsItIs) {
   EXPECT_NE(result.status().message().find("several pictures"), std::string::npos) << result.status();
 }
 
-// Pillow, for one, puts an ICC profile together when it comes to the frame header.
+// Pillow, for example, assembles an ICC profile at the frame header.
 TEST(RestartJpeg, AFileWithMetadataBehindItsFrameHeaderStaysAsItIs) {
   const std::string made = MakeJpeg({.width = 90, .height = 50});
   const std::string icc = Segment(0xE2, std::string("ICC_PROFILE\0\1\1", 14) + "profile");

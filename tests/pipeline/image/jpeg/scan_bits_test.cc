@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-// `count` bytes, of which about one in `ones` is 0xFF; and the same with zeros stuffed in.
+// `count` bytes, of which about one in `ones` is 0xFF, and the same bytes with stuffed zeros.
 struct Scan {
   std::string plain, stuffed;
 };
@@ -28,7 +28,7 @@ Scan RandomScan(SampleRandom* random, size_t count, uint32_t ones) {
   return scan;
 }
 
-// Bytes of their own length on the heap, so that a sanitizer sees a read behind them.
+// An exact allocation on the heap, so that a sanitizer detects reads after its end.
 struct Copy {
   explicit Copy(const std::string& bytes) : memory(new uint8_t[bytes.size()]), size(bytes.size()) {
     std::copy(bytes.begin(), bytes.end(), memory.get());
@@ -105,10 +105,10 @@ TEST(ScanBits, SeesThatMoreWasReadThanThereIs) {
   EXPECT_FALSE(bits.AtEnd(reader));
 }
 
-// A decoder that reads ahead meets the file's end eight bytes early.
+// A decoder that reads ahead reaches the file's end eight bytes early.
 TEST(ScanBits, BehindTheEndThereAreZerosHoweverManyBlocksAreRead) {
   const Copy scan(std::string("\x5A\x5A\xFF\xD0", 4));
-  const auto bits = std::make_unique<ScanBits>();  // on the heap, so that a sanitizer sees a read behind it
+  const auto bits = std::make_unique<ScanBits>();  // on the heap, so that a sanitizer detects reads after its end
   BitReader reader;
   bits->Start(scan.begin(), scan.end(), &reader);
   reader.Refill();

@@ -1,4 +1,5 @@
-// The conversion in vectors against libjpeg's arithmetic. Inside of libjpeg, against libjpeg's own: jpeg_scan_test.
+// Compares the vector conversion with libjpeg's arithmetic. jpeg_scan_test compares it inside libjpeg with libjpeg's
+// own.
 #include "pipeline/image/jpeg/ycc_to_rgb.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@ namespace {
 
 uint8_t Clamp(int value) { return static_cast<uint8_t>(std::clamp(value, 0, 255)); }
 
-// As jdcolor.c.
+// As in jdcolor.c.
 void Pixel(int y, int cb, int cr, uint8_t* rgb) {
   cb -= 128;
   cr -= 128;
@@ -44,7 +45,7 @@ TEST(YccToRgb, AnyWidthAndNothingBehindIt) {
   if (!HasYccToRgb()) GTEST_SKIP() << "no AVX-512 VBMI";
   SampleRandom random(9, 0, 0);
   for (size_t width = 0; width <= 300; ++width) {
-    // Of their own lengths on the heap, so that a sanitizer sees what is read or written behind them.
+    // Exact allocations on the heap, so that a sanitizer detects accesses after their ends.
     std::array<std::unique_ptr<uint8_t[]>, 3> rows;
     for (auto& row : rows) {
       row.reset(new uint8_t[width]);

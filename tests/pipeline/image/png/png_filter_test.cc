@@ -13,12 +13,12 @@ namespace {
 std::vector<uint8_t> Noise(size_t size, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<uint8_t> bytes(size + kPngFilterMargin);
-  // Values that are near each other too, so that distances are as near.
+  // Half of the seeds give values near each other, and therefore similar distances.
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(seed % 2 == 0 ? random() : random() % 4);
   return bytes;
 }
 
-// Every instruction set that this machine has.
+// Every instruction set of this machine.
 class PngFilter : public testing::TestWithParam<int64_t> {
  protected:
   void SetUp() override { hwy::SetSupportedTargetsForTest(GetParam()); }

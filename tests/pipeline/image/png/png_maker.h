@@ -1,4 +1,5 @@
-// PNG files of every kind for the tests. Header-only, and without a test's library: the fuzz target uses it too.
+// Makes PNG files of every kind for the tests. Header-only and independent of test libraries, because the fuzz target
+// uses it too.
 #ifndef PENSTOCK_TESTS_PIPELINE_IMAGE_PNG_PNG_MAKER_H_
 #define PENSTOCK_TESTS_PIPELINE_IMAGE_PNG_PNG_MAKER_H_
 
@@ -34,7 +35,7 @@ inline std::string PngHeader(uint32_t width, uint32_t height, int color, int dep
   return std::string("\x89PNG\r\n\x1A\n", 8) + PngChunk("IHDR", header);
 }
 
-// With picture data as a zlib stream, in chunks of at most `piece` bytes.
+// Wraps picture data, a zlib stream, in chunks of at most `piece` bytes.
 inline std::string WrapPng(const std::string& before, std::string_view stream, size_t piece) {
   std::string png = before;
   for (size_t at = 0; at < stream.size(); at += piece) png += PngChunk("IDAT", stream.substr(at, piece));

@@ -1,4 +1,5 @@
-// libspng is the judge: whatever the reader takes has libspng's pixels, whatever libspng refuses is given up.
+// Compares with libspng: pictures that the reader accepts have libspng's pixels, and it rejects whatever libspng
+// rejects.
 #include "pipeline/image/png/png_reader.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@
 namespace penstock {
 namespace {
 
-// Of 32 bits, unlike what std::mt19937 says of itself.
+// Has 32 bits, unlike the result type of std::mt19937.
 class Random {
  public:
   explicit Random(uint32_t seed) : engine_(seed) {}
@@ -31,7 +32,7 @@ class Random {
 struct Recipe {
   int color = 2, depth = 8;
   uint32_t width = 40, height = 30;
-  int filters = 5;  // rows have filters below this, as chance will have it; 6: Paeth alone
+  int filters = 5;  // each row has a random filter below this number; 6: Paeth alone
   int level = 6;
   size_t piece = 500;
 };
@@ -147,7 +148,7 @@ TEST(PngReader, DamageAnywhereIsFoundWhateverIsWanted) {
   EXPECT_TRUE(Read(&reader, png, header, {2, 0, 5, 3}, 3).ok);
 }
 
-// Whatever is odd has libspng's pixels or libspng's error.
+// Odd files give libspng's pixels or libspng's error.
 TEST(PngReader, OddFilesAreLibspngs) {
   const std::string sound = MakePng({.width = 12, .height = 9});
   const std::string header_of = PngHeader(12, 9, 2, 8, false);
@@ -202,7 +203,7 @@ TEST(PngReader, OddFilesAreLibspngs) {
   EXPECT_TRUE(Read(&reader, sound, *ProbeImage(sound), {0, 0, 12, 9}, 3).ok);
 }
 
-// All PNGs that there are here: taken where they are in order and not interlaced, and then libspng's.
+// Reads all PNGs of the tree. Valid ones that are not interlaced are accepted and have libspng's pixels.
 TEST(PngReader, FilesOfOtherProgramsHaveLibspngsPixels) {
   int taken = 0;
   PngReader reader;

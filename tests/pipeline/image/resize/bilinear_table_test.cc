@@ -16,7 +16,7 @@ int Pick(SampleRandom* random, int low, int high) {
   return low + static_cast<int>(random->Below(static_cast<uint32_t>(high - low + 1)));
 }
 
-// Pillow's formula, one output after the other.
+// Compares with Pillow's formula, output by output.
 void ExpectTheFormula(int in_size, int out_size, int begin, int end, bool mirror) {
   FilterTable table;
   BuildFilterTable(ResizeFilter::kBilinear, in_size, out_size, begin, end, mirror, &table);

@@ -24,7 +24,7 @@ struct Pixels {
   ImageView view() const { return {bytes.data(), width, height, channels, row()}; }
 };
 
-// The definition: both passes, one after the other, over the whole image by the scalar loops; then the window.
+// The definition: both passes in order over the whole image with the scalar loops, then the window.
 Pixels FilterColumns(const ResizePlan& plan, const Pixels& in) {
   if (plan.box_width == plan.out_width) return in;
   FilterTable table;
@@ -80,7 +80,7 @@ ResizePlan RandomPlan(SampleRandom* random, int round) {
   return plan;
 }
 
-// Hands on rows [0, end) of the image, in portions of any size.
+// Passes rows [0, end) of the image on, in portions of any size.
 void Give(const ImageView& image, int end, SampleRandom* random, ImageSink* sink) {
   for (int y = 0; y < end;) {
     const int height = std::min(end - y, Pick(random, 1, Pick(random, 0, 3) == 0 ? 60 : 5));
@@ -89,7 +89,7 @@ void Give(const ImageView& image, int end, SampleRandom* random, ImageSink* sink
   }
 }
 
-// `rows`: one for all plans: nothing may be left of the one before.
+// Uses one `rows` for all plans: a plan must leave nothing behind for the next.
 void ExpectTwoPasses(PilRows rows) {
   SampleRandom random(7, 3, 0);
   for (int round = 0; round < 600; ++round) {

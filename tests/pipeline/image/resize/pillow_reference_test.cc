@@ -1,5 +1,5 @@
-// Pillow and torchvision as judges of decoding and resizing, on real photographs; where they are not there, the same
-// path on generated images against its own full decode.
+// Compares decoding and resizing with Pillow and torchvision on real photographs. Without those it compares the same
+// path on generated images with its own full decode.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -20,7 +20,7 @@ struct Pixels {
   std::vector<uint8_t> rgb;
 };
 
-// Any format; JPEG goes through the crop decoder.
+// Accepts any format. JPEG uses the crop decoder.
 absl::StatusOr<Pixels> DecodeAll(std::string_view bytes, const ImageLimits& limits = {}) {
   const auto header = ProbeImage(bytes);
   if (!header.ok()) return header.status();
@@ -109,7 +109,7 @@ TEST(Pillow, CropResizeAndFlipGiveItsBytes) {
         const Pixels theirs = *DecodeAll(ReadBytes(*folder + "/pixels_pil/" + one.at("file").string_value()));
         agreement.Compare(CropAndResize(bytes, crop, plan), theirs.rgb);
       }
-      // The evaluation transform: shorter side to 256 (the other rounded down), center 224.
+      // The evaluation transform: the shorter side becomes 256 (the other is rounded down), then the center 224.
       const int shorter = std::min(full.width, full.height);
       ResizePlan plan{.box_width = full.width,
                       .box_height = full.height,
@@ -128,7 +128,7 @@ TEST(Pillow, CropResizeAndFlipGiveItsBytes) {
   EXPECT_EQ(agreement.worst, 0);
 }
 
-// Odd files and what must come of them: formats, sizes, damage.
+// Odd formats, sizes and damage, with the results that the manifest states.
 TEST(Pillow, OddFilesDecodeOrAreRefusedAsTheManifestSays) {
   const auto folder = ReferenceFolder();
   if (!folder) {
@@ -157,7 +157,7 @@ TEST(Pillow, OddFilesDecodeOrAreRefusedAsTheManifestSays) {
     if (sha == entry.end()) continue;
     EXPECT_EQ(Sha256(pixels->rgb), sha->second.string_value()) << name;
     if (ProbeImage(bytes)->format != ImageFormat::kJpeg) continue;
-    // The same picture put together from four crops.
+    // The same picture joined from four crops.
     const int w = pixels->width, h = pixels->height, x = (w + 1) / 2, y = (h + 1) / 2;
     std::vector<uint8_t> joined(pixels->rgb.size());
     JpegDecoder decoder;

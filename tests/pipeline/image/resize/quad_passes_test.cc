@@ -20,7 +20,7 @@ int Pick(SampleRandom* random, int low, int high) {
   return low + static_cast<int>(random->Below(static_cast<uint32_t>(high - low + 1)));
 }
 
-// Exactly as many bytes as the image has, so that a read past them is found.
+// Exactly as many bytes as the image has, so that a sanitizer detects a read after them.
 struct Pixels {
   std::unique_ptr<uint8_t[]> bytes;
   ImageView view;
@@ -42,7 +42,7 @@ FilterTable TableOf(ResizeFilter filter, int in_size, int out_size, bool mirror)
   return table;
 }
 
-// Whether these columns can be made of four taps; if so they must be the scalar pass's bytes.
+// Returns whether four taps suffice for these columns. If so, they must equal the scalar pass's bytes.
 bool ColumnsAreScalar(const FilterTable& table, const ImageView& source) {
   QuadTable quads;
   QuadColumns columns;

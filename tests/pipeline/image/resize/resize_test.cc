@@ -121,8 +121,8 @@ TEST(Resize, AFlatImageStaysFlat) {
   }
 }
 
-// Asked to by its environment, OpenCV writes its errors to stderr, where they would stand without a name among a
-// daemon's lines. It reads the environment when it is loaded: in the process of the death test.
+// If its environment asks for it, OpenCV writes errors to stderr, where they would be anonymous lines in a daemon's
+// log. OpenCV reads the environment when it is loaded, here in the process of the death test.
 TEST(ResizeDeathTest, WhatOpencvHasToSayComesInTheStatusAlone) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   setenv("OPENCV_DUMP_ERRORS", "1", 1);
@@ -175,7 +175,7 @@ TEST(Resize, AMirroredResultIsTheMirrorOfTheResult) {
   }
 }
 
-// Windows of the result, from no more source than they say they need.
+// Windows of the result, from at most the source that SourceNeeded() returns.
 TEST(Resize, AWindowIsThatPartOfTheWholeResult) {
   SampleRandom random(11, 1, 0);
   for (int round = 0; round < 200; ++round) {
@@ -191,7 +191,7 @@ TEST(Resize, AWindowIsThatPartOfTheWholeResult) {
     plan.window.x = Pick(&random, 0, width - plan.window.width);
     plan.window.y = Pick(&random, 0, height - plan.window.height);
     const Rect needed = SourceNeeded(plan);
-    // A copy of just that part, so that a sanitizer sees any look outside.
+    // A copy of that part only, so that a sanitizer detects any access outside.
     std::vector<uint8_t> part;
     for (int y = 0; y < needed.height; ++y) {
       const uint8_t* from = image.view.Crop(needed).row(y);
@@ -230,8 +230,8 @@ TEST(Resize, HoldsNoMoreThanItSays) {
   }
 }
 
-// What Pillow 13 gives for small known images (checked against the reference data's Pillow): pins the arithmetic
-// where the reference is not there.
+// Pillow 13's result for small known images, verified with the Pillow of the reference data. It pins the arithmetic
+// where the reference data is missing.
 TEST(Resize, GoldenBytes) {
   const Image image(97, 61, 3, 2);
   uint64_t digest = 0;

@@ -1,5 +1,4 @@
-// TensorFlow as the judge of TF_BILINEAR on real photographs; where they are not there, the result keeps what every
-// resize of its kind keeps.
+// Compares TF_BILINEAR with TensorFlow on real photographs. Without those it checks invariants of every such resize.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,7 +29,7 @@ std::vector<float> Resized(bool antialias, const ImageView& image, int width, in
   return out;
 }
 
-// The values of an .npy file of int16: its data starts behind a header whose length is in bytes 8 and 9.
+// The values of an .npy file of int16. Its data follows a header whose length is in bytes 8 and 9.
 std::vector<int16_t> ReadInt16(const std::string& path) {
   const std::string bytes = ReadBytes(path);
   const size_t header = 10 + static_cast<uint8_t>(bytes[8]) + 256u * static_cast<uint8_t>(bytes[9]);
@@ -48,7 +47,7 @@ TEST(TfReference, ValuesAreWithinASixtyFourth) {
     double before = 0, after = 0;
     for (const uint8_t value : pixels) before += value;
     for (const float value : Resized(true, view, 150, 100)) after += value;
-    EXPECT_NEAR(before / (300 * 200), after / (150 * 100), 0.5);  // the mean stays
+    EXPECT_NEAR(before / (300 * 200), after / (150 * 100), 0.5);  // the mean is unchanged
     return;
   }
   const auto manifest = ReadJson(*folder + "/pixels_tf/manifest.json");

@@ -43,8 +43,9 @@ std::vector<float> FloatResult(bool antialias, const Image& image, int width, in
   return out;
 }
 
-// The definition in double precision: a bilinear blend of the four pixels around the center, or a triangle of the width
-// of an output pixel (at least of an input pixel) around it, cut at the border and normalized.
+// The definition in double precision: a bilinear blend of the four pixels around the center. With antialias it is a
+// triangle around the center, as wide as an output pixel (and at least an input pixel), cut at the border and
+// normalized.
 double Plain(bool antialias, const Image& image, int width, int height, int x, int y, int c) {
   const double step_x = 1.0 * image.view.width / width, step_y = 1.0 * image.view.height / height;
   const double center_x = (x + 0.5) * step_x, center_y = (y + 0.5) * step_y;
@@ -53,7 +54,7 @@ double Plain(bool antialias, const Image& image, int width, int height, int x, i
   double sum = 0, weights = 0;
   for (int v = static_cast<int>(center_y - high) - 2; v <= center_y + high + 2; ++v) {
     for (int u = static_cast<int>(center_x - wide) - 2; u <= center_x + wide + 2; ++u) {
-      // Outside, antialias sees nothing and the plain blend sees the border again.
+      // Outside the image, antialias ignores pixels and the plain blend repeats the border.
       if (antialias && (u < 0 || v < 0 || u >= image.view.width || v >= image.view.height)) continue;
       const double weight = triangle((u + 0.5 - center_x) / wide) * triangle((v + 0.5 - center_y) / high);
       sum += weight * image.At(u, v, c);
@@ -150,7 +151,7 @@ TEST(TfResize, TiesGoToEvenAndNothingWraps) {
   const std::vector<uint8_t> wanted = {0, 0, 0, 2, 2, 2, 254, 254, 255, 255, 255};
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     SetTargets force(target);
-    for (size_t repeat = 1; repeat < 4; ++repeat) {  // in the vectors and behind them
+    for (size_t repeat = 1; repeat < 4; ++repeat) {  // within the vectors and after them
       std::vector<float> in;
       std::vector<uint8_t> want;
       for (size_t r = 0; r < repeat; ++r) {
@@ -164,7 +165,7 @@ TEST(TfResize, TiesGoToEvenAndNothingWraps) {
   }
 }
 
-// Through the Resizer: any window and mirror of the result, from no more source than it says it needs.
+// Through the Resizer: any window and mirror of the result, from at most the source that SourceNeeded() returns.
 TEST(TfResize, AWindowIsThatPartOfTheWholeResult) {
   SampleRandom random(3, 1, 0);
   const auto pick = [&](int low, int high) {
@@ -189,7 +190,7 @@ TEST(TfResize, AWindowIsThatPartOfTheWholeResult) {
     plan.window.x = pick(0, width - plan.window.width);
     plan.window.y = pick(0, height - plan.window.height);
     const Rect needed = SourceNeeded(plan);
-    std::vector<uint8_t> part;  // a copy, so that a sanitizer sees any look outside
+    std::vector<uint8_t> part;  // a copy, so that a sanitizer detects any access outside
     for (int y = 0; y < needed.height; ++y) {
       const uint8_t* from = image.view.Crop(needed).row(y);
       part.insert(part.end(), from, from + needed.width * channels);

@@ -1,4 +1,4 @@
-// Where keys for S3 come from, in which order, and what is said where there are none.
+// The sources of keys for S3, their order, and the message if there are no keys.
 #include "pipeline/storage/object/aws_keys.h"
 
 #include <gtest/gtest.h>
@@ -83,14 +83,14 @@ TEST_F(AwsKeysTest, AServiceOfTheMachineIsAskedWithoutAProxy) {
   HttpServer server([](const ServedRequest&) {
     return ServedAnswer{.body = "{\"AccessKeyId\": \"id\", \"SecretAccessKey\": \"s\"}"};
   });
-  setenv("http_proxy", "http://127.0.0.1:1", 1);  // where nobody is
+  setenv("http_proxy", "http://127.0.0.1:1", 1);  // no server listens there
   setenv("no_proxy", "", 1);
   variables_["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = server.url();
   HttpClient http(1);
   AwsKeySource source(Machine(), &http);
   EXPECT_EQ(Get(&source).value().id, "id");
   unsetenv("http_proxy");
-  setenv("no_proxy", "127.0.0.1", 1);  // as HttpServer has it
+  setenv("no_proxy", "127.0.0.1", 1);  // HttpServer sets the same
 }
 
 TEST_F(AwsKeysTest, AnAnswerThatHoldsNoKeysIsSaidToHoldNone) {
@@ -202,7 +202,7 @@ TEST_F(AwsKeysTest, AProgramsKeysAreHadAnewBeforeTheyEnd) {
   EXPECT_EQ(Get(&source)->id, "id1");
   now_ = 7200 - 100;
   EXPECT_EQ(Get(&source)->id, "id2");
-  // While it fails they serve for as long as they last.
+  // While the source fails, the keys serve until they expire.
   fails = true;
   EXPECT_EQ(Get(&source)->id, "id2");
   now_ = 7200;

@@ -1,4 +1,4 @@
-// Signatures against the examples in S3's own documentation:
+// Compares signatures with the examples in S3's own documentation:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
 #include "pipeline/storage/object/aws_signature.h"
 

@@ -1,4 +1,4 @@
-// Which account az:// is, what opens it, and where tokens come from.
+// The account of az://, the credentials that open it, and the sources of tokens.
 #include "absl/strings/match.h"
 #include "pipeline/storage/object/azure_account.h"
 #include "pipeline/storage/object/azure_tokens.h"

@@ -1,4 +1,4 @@
-// Azure's signatures, held to the examples of its documentation:
+// Compares Azure's signatures with the examples of its documentation:
 // https://learn.microsoft.com/en-us/rest/api/storageservices/authorize-with-shared-key
 #include "pipeline/storage/object/azure_signature.h"
 
@@ -30,7 +30,7 @@ TEST(AzureSignature, APutsLengthTypeAndConditionsAreSigned) {
             "PUT\n\n\n11\n\ntext/plain\n\n\n\n*\n\n\nx-ms-blob-type:BlockBlob\n/me/c/a%20b");
 }
 
-// By `printf ... | openssl dgst -sha256 -mac HMAC -macopt hexkey:6b6579 -binary | base64`.
+// Expected value: `printf ... | openssl dgst -sha256 -mac HMAC -macopt hexkey:6b6579 -binary | base64`.
 TEST(AzureSignature, IsTheHmacOfThatText) {
   AzureRequest request;
   request.method = "GET";

@@ -1,4 +1,4 @@
-// Tokens are had before they end, by one question at a time, and outlive a service that is away.
+// The source renews tokens before they expire, with one request at a time. A token outlives an outage of its service.
 #include "pipeline/storage/object/bearer_token.h"
 
 #include <gtest/gtest.h>

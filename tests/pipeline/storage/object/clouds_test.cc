@@ -1,4 +1,4 @@
-// Google's and Azure's storages as files, from servers that refuse, fail and change as they do.
+// Google's and Azure's storages as files, on servers that refuse, fail and change as the real ones do.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Where tokens for Google's storage come from, and what is said where there are none.
+// The sources of tokens for Google's storage, and the message if there are none.
 #include "pipeline/storage/object/google_tokens.h"
 
 #include <openssl/evp.h>
@@ -165,7 +165,7 @@ TEST_F(GoogleTokensTest, AUserOrAServiceAccountAsksForAnother) {
     EXPECT_EQ(body["delegates"][0], "between@project.iam");
     EXPECT_EQ(body["scope"][0], "https://www.googleapis.com/auth/devstorage.read_write");
   }
-  // Only a token with this scope may ask for another's.
+  // Only a token with this scope may request a token of another account.
   const std::vector<std::string> jwt = absl::StrSplit(FieldsOfQuery(Asked()[2].body)["assertion"], '.');
   EXPECT_EQ(Unpacked(jwt.at(1))["scope"], "https://www.googleapis.com/auth/cloud-platform");
 

@@ -1,4 +1,4 @@
-// Second requests: for what is late alone, and never many.
+// The client hedges only late requests, and never many.
 #include "pipeline/storage/object/hedge_policy.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(HedgePolicy, AFewStragglersDoNotMoveWhatIsLate) {
   EXPECT_EQ(policy.LateAfter(kRange), 300 * kMillisecond);
 }
 
-// Whatever comes: of the answers to requests for any bytes at most one in 50 was asked for twice.
+// For any sequence: of the answers to requests of any size, at most one in 50 had a second request.
 TEST(HedgePolicy, AtMostOneInSoManyIsAskedTwice) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::minstd_rand random(seed + 1);
@@ -83,8 +83,8 @@ TEST(HedgePolicy, TheOnlyOneNeedsNoOtherToBeLate) {
   EXPECT_TRUE(policy.Ask(kRange, 1000, 1, 1));
 }
 
-// A storage that becomes ten times slower, asked for one after the other: what is late follows within what is
-// remembered, and until then the bound holds.
+// A storage becomes ten times slower, with one request at a time. The limit of lateness follows within the remembered
+// answers, and the bound holds until then.
 TEST(HedgePolicy, AStorageThatBecomesSlowIsNotLateForEver) {
   HedgePolicy policy;
   AnswerMany(&policy, kRange, 200 * kMillisecond, 1000);

@@ -1,4 +1,4 @@
-// Where an answer sends the client on to, and what it takes there; which connections it uses again.
+// Redirects, what the client sends to their targets, and which connections it uses again.
 #include "pipeline/storage/object/http_client.h"
 
 #include <gtest/gtest.h>
@@ -73,10 +73,10 @@ TEST_F(HttpRedirects, FilesOfThisMachineAreNoAnswerAndACircleEnds) {
   EXPECT_LT(here_.requests(), 20);
 }
 
-// A network may have lost them, and would keep each one's request waiting for as long as silence may last.
+// A network may have dropped them. A request on such a connection would wait for as long as silence may last.
 TEST(HttpConnections, OnesThatWereIdleForAsLongAsSilenceMayLastAreNotUsedAgain) {
   Mutex mutex;
-  std::set<std::thread::id> connections;  // each has a thread
+  std::set<std::thread::id> connections;  // the server has a thread per connection
   HttpServer server([&](const ServedRequest& request) {
     MutexLock lock(&mutex);
     connections.insert(std::this_thread::get_id());

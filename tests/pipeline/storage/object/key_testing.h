@@ -1,4 +1,4 @@
-// A machine that tests describe, and a service of tokens that they answer for.
+// A machine that tests describe, and a token service whose answers they choose.
 #ifndef PENSTOCK_TESTS_PIPELINE_STORAGE_OBJECT_KEY_TESTING_H_
 #define PENSTOCK_TESTS_PIPELINE_STORAGE_OBJECT_KEY_TESTING_H_
 

@@ -1,4 +1,4 @@
-// Answers that are late, or not wanted any more: asked for a second time, or broken off.
+// Answers that are late or no longer wanted: the client requests them again, or cancels them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ TEST_F(ObjectStorageTest, AStorageThatGoesEndsWhatIsUnderWay) {
   EXPECT_TRUE(absl::IsCancelled(ended.get_future().get()));
 }
 
-// One answer of many stalls: who waits for it waits for a second request, not for the silence to end.
+// One answer of many stalls: its reader waits for a second request, not for the end of the silence.
 TEST_F(ObjectStorageTest, AnAnswerThatStallsIsAskedForASecondTime) {
   const std::string content(5000, 'x');
   s3_.Put("bucket", "a", content);
@@ -64,7 +64,7 @@ TEST_F(ObjectStorageTest, AnAnswerThatStallsIsAskedForASecondTime) {
   }
 }
 
-// Two answers write to the same memory: one of another state must not.
+// Two answers write to the same memory. An answer of another state must not write.
 TEST_F(ObjectStorageTest, ASecondAnswerOfAnotherStateWritesNothing) {
   const std::string content(5000, 'x');
   s3_.Put("bucket", "a", content);
@@ -115,7 +115,7 @@ TEST_F(ObjectStorageTest, AStorageThatIsSlowAltogetherIsNotAskedTwice) {
   };
   std::vector<std::string> out(kReads, content);
   std::vector<std::promise<absl::StatusOr<size_t>>> ends(kReads);
-  // The client's own thread asks, so that it looks at none before it has all.
+  // Starts the reads on the client's own thread, so that the client sees all of them at once.
   char first;
   file->Read(0, 1, &first, {}, [&](const absl::StatusOr<size_t>&) {
     for (size_t i = 0; i < kReads; ++i) {
@@ -124,7 +124,7 @@ TEST_F(ObjectStorageTest, AStorageThatIsSlowAltogetherIsNotAskedTwice) {
     }
   });
   ASSERT_TRUE(WaitUntil([&] { return asked.load() > kReads; }));
-  // Each becomes late; a request made meanwhile, of a size of which nothing is known, shows that the client has looked.
+  // Each read becomes late. A request of an unknown size in between shows that the client has checked.
   for (int i = 0; i < 3; ++i) {
     std::promise<void> looked;
     std::stop_source stop;
@@ -138,7 +138,7 @@ TEST_F(ObjectStorageTest, AStorageThatIsSlowAltogetherIsNotAskedTwice) {
   for (auto& end : ends) EXPECT_TRUE(end.get_future().get().ok());
 }
 
-// Its reader has gone: the transfer ends, and so does its connection, while the server sends nothing.
+// The reader is gone: the transfer and its connection end while the server sends nothing.
 TEST_F(ObjectStorageTest, AStopEndsAReadThatHasBegun) {
   s3_.Put("bucket", "a", "0123456789");
   ObjectStorage storage(Options());
@@ -152,7 +152,7 @@ TEST_F(ObjectStorageTest, AStopEndsAReadThatHasBegun) {
                         .body = "0123456789",
                         .stall_after = 3};
   };
-  // Twice as many as may be under way: those that wait get the slots of those that go.
+  // Twice as many reads as may be under way: waiting reads get the slots of cancelled ones.
   constexpr size_t kReads = 2 * ObjectStorage::kMostUnderWay;
   std::vector<std::stop_source> stops(kReads);
   std::vector<std::promise<absl::Status>> ends(kReads);

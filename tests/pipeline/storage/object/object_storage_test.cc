@@ -1,4 +1,4 @@
-// Objects as files, from servers that fail in every way that we know.
+// Objects as files, on servers that fail in every known way.
 #include "pipeline/storage/object/object_storage.h"
 
 #include <gmock/gmock.h>
@@ -65,6 +65,46 @@ TEST_F(ObjectStorageTest, AListingOfManyPagesIsWhole) {
                                                         : absl::StrCat(entry.name, "=", entry.info->size));
   }
   EXPECT_EQ(got, put);
+}
+
+// A page of a listing that another page follows.
+ServedAnswer PageBefore(const std::string& token, const std::string& entries) {
+  return {.headers = {{"Content-Type", "application/xml"}},
+          .body = absl::StrCat("<ListBucketResult>", entries, "<IsTruncated>true</IsTruncated><NextContinuationToken>",
+                               token, "</NextContinuationToken></ListBucketResult>")};
+}
+
+TEST_F(ObjectStorageTest, AListingWithoutAnEndIsAnError) {
+  const std::string entry = "<Contents><Key>train/a</Key><Size>1</Size><ETag>\"1\"</ETag></Contents>";
+  std::atomic<int> pages{0};
+  const FaultEnds ends(&s3_.fault);
+  ObjectStorage storage(Options());
+  const auto expect_error = [&](const std::string& what) {
+    const absl::Status status = storage.ListAndWait("s3://bucket/train/").status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(StartsWith("s3://bucket/train: the listing has no end: "), HasSubstr(what)));
+  };
+  s3_.fault = [&](const ServedRequest&) { return PageBefore("same", entry); };
+  expect_error("after 2 entries the server repeats a continuation token");
+  s3_.fault = [&](const ServedRequest&) { return PageBefore(++pages % 2 == 0 ? "even" : "odd", entry); };
+  expect_error("repeats a continuation token");
+  s3_.fault = [&](const ServedRequest&) { return PageBefore(absl::StrCat("token ", ++pages), ""); };
+  expect_error("empty pages");
+}
+
+TEST_F(ObjectStorageTest, AnOverlongListingIsRefusedAtOnceWithItsLimit) {
+  const FaultEnds ends(&s3_.fault);
+  std::atomic<int> asked{0};
+  s3_.fault = [&](const ServedRequest&) {
+    ++asked;
+    return ServedAnswer{.headers = {{"Content-Type", "application/xml"}}, .body = std::string((16 << 20) + 1, 'x')};
+  };
+  ObjectStorage storage(Options());
+  const absl::Status status = storage.ListAndWait("s3://bucket/train/").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the answer is longer than 16777216 bytes"));
+  EXPECT_EQ(asked, 1);
 }
 
 TEST_F(ObjectStorageTest, EveryFaultThatPassesIsPassed) {
@@ -183,7 +223,7 @@ TEST_F(ObjectStorageTest, AnObjectThatChangesUnderAReadIsAborted) {
   s3_.Put("bucket", "a", "9876543210");
   char byte;
   EXPECT_TRUE(absl::IsAborted(file->ReadAt(0, 1, &byte).status()));
-  // Also by a server that does not look at If-Match.
+  // This holds also with a server that ignores If-Match.
   s3_.fault = [](const ServedRequest&) {
     return ServedAnswer{
         .status = 206, .headers = {{"Content-Range", "bytes 0-0/10"}, {"ETag", "\"other\""}}, .body = "9"};
@@ -194,7 +234,7 @@ TEST_F(ObjectStorageTest, AnObjectThatChangesUnderAReadIsAborted) {
 TEST_F(ObjectStorageTest, AClockThatIsOffIsSetByTheStorages) {
   s3_.Put("bucket", "a", "0123456789");
   s3_.fault = [](const ServedRequest& request) -> std::optional<ServedAnswer> {
-    // The storage is an hour ahead.
+    // The storage's clock is an hour ahead.
     if (request.headers.at("x-amz-date").substr(0, 11) == "20260921T15") return std::nullopt;
     ServedAnswer answer = S3Error(403, "RequestTimeTooSkewed");
     answer.headers = {{"Date", "Mon, 21 Sep 2026 15:13:20 GMT"}};

@@ -1,4 +1,4 @@
-// An ObjectStorage and a server of S3 that it asks, whose answers a test may spoil.
+// An ObjectStorage and its S3 server, whose answers a test may spoil.
 #ifndef PENSTOCK_TESTS_PIPELINE_STORAGE_OBJECT_OBJECT_STORAGE_TESTING_H_
 #define PENSTOCK_TESTS_PIPELINE_STORAGE_OBJECT_OBJECT_STORAGE_TESTING_H_
 
@@ -33,7 +33,7 @@ class ObjectStorageTest : public testing::Test {
     options.pause = kMillisecond;
     return options;
   }
-  // A read of the whole object.
+  // Reads the whole object.
   static absl::StatusOr<std::string> ReadAll(Storage* storage, const std::string& name) {
     auto file = storage->OpenAndWait(name);
     if (!file.ok()) return file.status();
@@ -43,7 +43,7 @@ class ObjectStorageTest : public testing::Test {
     bytes.resize(*read);
     return bytes;
   }
-  // Once for each path.
+  // Returns true once for each path.
   bool First(const std::string& path) {
     MutexLock lock(&mutex_);
     return seen_.insert(path).second;

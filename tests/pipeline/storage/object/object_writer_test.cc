@@ -1,4 +1,4 @@
-// New objects: seen when they are whole, whatever fails on the way.
+// New objects are visible only when they are whole, whatever fails on the way.
 #include "pipeline/storage/object/object_writer.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr ObjectWriterOptions kSmallParts = {.part_bytes = 10, .under_way = 3};
 
-// Takes objects as S3 and Google do.
+// Accepts objects as S3 and Google do.
 class ObjectWriterTest : public testing::Test {
  protected:
   ObjectStorage::Options Options() {
@@ -51,7 +51,8 @@ class ObjectWriterTest : public testing::Test {
       answer.headers = {{"Location", server_.url() + "/session"}};
     } else if (request.path == "/session") {
       const std::string range = request.headers.at("content-range");
-      session_.resize(std::stoul(range.substr(sizeof("bytes"))));  // bytes that are there are not appended again
+      // bytes that the server already has are not appended again
+      session_.resize(std::stoul(range.substr(sizeof("bytes"))));
       session_ += request.body;
       answer.status = absl::EndsWith(range, "/*") ? 308 : 200;
       if (answer.status == 200) objects_["session"] = session_;
@@ -170,7 +171,7 @@ TEST_F(ObjectWriterTest, AnErrorInTheAnswerToTheLastRequestIsOne) {
 TEST_F(ObjectWriterTest, AnObjectThatMustBeNewReplacesNone) {
   EXPECT_EQ(PutObject(&storage_, "s3://bucket/a", "mine", {.is_new = true, .tag = {}}).value(), "\"whole\"");
   EXPECT_TRUE(absl::IsAborted(PutObject(&storage_, "s3://bucket/a", "other", {.is_new = true, .tag = {}}).status()));
-  // The answer to the first try was lost: what is there is what was to be written.
+  // The answer to the first try was lost: the object already has the wanted content.
   EXPECT_EQ(PutObject(&storage_, "s3://bucket/a", "mine", {.is_new = true, .tag = {}}).value(), "\"read\"");
   EXPECT_TRUE(absl::IsInvalidArgument(CreateObject(&storage_, "https://host/a").status()));
 }

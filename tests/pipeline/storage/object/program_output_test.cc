@@ -1,4 +1,4 @@
-// Programs that are run for what they print.
+// Programs that run for their output.
 #include "pipeline/storage/object/program_output.h"
 
 #include <gtest/gtest.h>

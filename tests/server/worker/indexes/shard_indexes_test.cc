@@ -1,5 +1,5 @@
-// Who walks which file when indexes are missing or files were touched: fleets of workers around one coordinator's
-// blobs and turns.
+// Which worker walks which file if indexes are missing or files were touched: fleets of workers with the blobs and
+// turns of one coordinator.
 #include "server/worker/indexes/shard_indexes.h"
 
 #include <gmock/gmock.h>
@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "pipeline/storage/posix_storage.h"
 #include "server/coordinator/store/index_blobs.h"
 #include "server/coordinator/store/index_turns.h"
 #include "tests/support/temp_folder.h"
@@ -27,7 +28,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The coordinator's side of indexes, which can be taken away.
+// The coordinator's side of indexes. A test can make it unreachable.
 class Coordinator {
  public:
   Coordinator() : blobs_(*IndexBlobs::Open(folder_.path(), IndexBlobs::Limits())) {}
@@ -37,7 +38,7 @@ class Coordinator {
     if (away.load()) return absl::UnavailableError("connection refused");
     const FileInfo file{request.file().size(), request.file().mtime_ns(), request.file().tag()};
     const uint64_t key = IndexTurns::KeyOf(request.content_hash(), file);
-    MutexLock lock(&mutex_);  // one call at a time, as the service's one thread for files
+    MutexLock lock(&mutex_);  // one call at a time, like the service's single thread for files
     absl::StatusOr<std::string> blob = blobs_->Get(request.content_hash(), file);
     v1::GetIndexReply reply;
     if (blob.ok()) {
@@ -91,11 +92,11 @@ class Link final : public CoordinatorLink {
   Coordinator* const coordinator_;
 };
 
-// A worker with a state folder of its own.
+// A worker with its own state folder.
 struct Worker {
   Worker(Coordinator* coordinator, int number, Clock* clock)
       : link(coordinator),
-        indexes(IndexStore::InStateDir(state.path()), &link, absl::StrCat("worker-", number), clock) {}
+        indexes(IndexStore::InStateDir(LocalFiles(), state.path()), &link, absl::StrCat("worker-", number), clock) {}
   TempFolder state;
   Link link;
   ShardIndexes indexes;
@@ -104,10 +105,10 @@ struct Worker {
 class ShardIndexesTest : public ::testing::Test {
  protected:
   ShardIndexesTest() {
-    options_.progress = [this](uint64_t) { walks_.fetch_add(1); };  // small files: once each
+    options_.progress = [this](uint64_t) { walks_.fetch_add(1); };  // small files report once each
   }
 
-  // `shards` small files, and what a job froze of them.
+  // Makes `shards` small files, and the frozen form of them that a job has.
   void MakeShards(int shards) {
     for (int i = 0; i < shards; ++i) {
       const std::string name = absl::StrCat("shard-", 1000 + i);
@@ -123,7 +124,7 @@ class ShardIndexesTest : public ::testing::Test {
                          .data_bytes = index->data_bytes()});
     }
   }
-  // The workers, each with a link to the coordinator.
+  // Makes the workers, each with a link to the coordinator.
   void MakeWorkers(int workers) {
     for (int i = 0; i < workers; ++i) workers_.emplace_back(&coordinator_, i, &clock_);
   }
@@ -133,7 +134,7 @@ class ShardIndexesTest : public ::testing::Test {
   void Touch(const std::string& file, int hours = 1) {
     std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::hours(hours));
   }
-  // Every worker wants every shard, each in an order of its own, on some threads.
+  // Every worker requests every shard, each in its own order, on some threads.
   void AllGetAll() {
     std::vector<std::thread> threads;
     constexpr int kThreads = 4;
@@ -221,7 +222,7 @@ TEST_F(ShardIndexesTest, AnotherContentIsRefusedByNameWithoutWalkingItAgainAndTh
   MakeWorkers(2);
   ASSERT_TRUE(Get(0, 0).ok());
   const std::string right = *ReadWholeFile(files_[0]);
-  WriteShard(files_[0], {"Record of 0", "another"});  // as long
+  WriteShard(files_[0], {"Record of 0", "another"});  // the same length
   const int before = walks_.load();
   for (int i = 0; i < 5; ++i) {
     const absl::Status got = Get(0, 0);
@@ -229,7 +230,7 @@ TEST_F(ShardIndexesTest, AnotherContentIsRefusedByNameWithoutWalkingItAgainAndTh
     EXPECT_THAT(std::string(got.message()), HasSubstr(files_[0]));
   }
   EXPECT_EQ(walks_.load(), before + 1);
-  // The next worker need not wait for a builder that found another content.
+  // The next worker does not wait for a builder that found other content.
   EXPECT_EQ(Get(1, 0).code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(WriteFileAtomically(files_[0], right).ok());
   EXPECT_TRUE(Get(0, 0).ok());
@@ -270,7 +271,7 @@ TEST_F(ShardIndexesTest, AStoppedWorkerWalksNothing) {
 
 TEST_F(ShardIndexesTest, StoppingEndsAWalkThatIsUnderWay) {
   MakeShards(1);
-  // Several reports of progress: the first one stops the worker.
+  // The walk reports progress several times. The first report stops the worker.
   WriteShard(files_[0], std::vector<std::string>(40, std::string(1 << 20, 'x')));
   MakeWorkers(1);
   options_.verify_data = true;
@@ -284,7 +285,7 @@ TEST_F(ShardIndexesTest, StoppingEndsAWalkThatIsUnderWay) {
 TEST(IndexTurns, OneBuildsAndTheOthersAskAgain) {
   IndexTurns turns;
   EXPECT_TRUE(turns.Ask(1, "a", 100, 0).build);
-  EXPECT_TRUE(turns.Ask(1, "a", 100, 0).build);  // the reply got lost
+  EXPECT_TRUE(turns.Ask(1, "a", 100, 0).build);  // the reply is lost
   const IndexTurns::Answer wait = turns.Ask(1, "b", 100, kSecond);
   EXPECT_FALSE(wait.build);
   EXPECT_EQ(wait.builder, "a");

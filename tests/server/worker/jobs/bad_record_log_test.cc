@@ -11,8 +11,8 @@ using testing::HasSubstr;
 
 class BadRecordLogTest : public ::testing::Test {
  protected:
-  void Find(const std::string& job, uint64_t uid, uint64_t record) {
-    log.Found(job, uid, record, true, [&] { return "record " + std::to_string(record); });
+  bool Find(const std::string& job, uint64_t uid, uint64_t record) {
+    return log.Found(job, uid, record, true, [&] { return "record " + std::to_string(record); });
   }
   std::vector<std::string> lines;
   BadRecordLog log{[this](const std::string& line) { lines.push_back(line); }, 3};
@@ -31,7 +31,9 @@ TEST_F(BadRecordLogTest, NamesEachRecordOnceWhateverEpochOrSessionReadsIt) {
 
 TEST_F(BadRecordLogTest, RemembersABoundedNumberAndSaysThatThereAreMore) {
   for (int epoch = 0; epoch < 2; ++epoch) {
-    for (uint64_t record = 0; record < 10; ++record) Find("train", 1, record);
+    for (uint64_t record = 0; record < 10; ++record) {
+      EXPECT_EQ(Find("train", 1, record), epoch == 0 || record >= 3) << record;
+    }
   }
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_THAT(lines[3], HasSubstr("more than 3 records are bad"));

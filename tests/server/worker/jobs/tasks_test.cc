@@ -44,7 +44,8 @@ TEST_F(TasksTest, AKeyThatNoFirstRecordHasFailsTheProbeUnlessItIsMeant) {
   v1::Task task;
   v1::Job* job = task.mutable_probe()->mutable_job();
   *job = job_;
-  job->mutable_spec()->mutable_features(1)->set_key("vales");  // ragged: rows would be made, all of them empty
+  // ragged: the worker would make rows, and all of them would be empty
+  job->mutable_spec()->mutable_features(1)->set_key("vales");
   job->mutable_spec()->mutable_features(1)->set_column("values");
   ASSERT_TRUE(job->spec().features(1).variable_length());
   v1::ReportTaskRequest report = RunTask(task, "me", MakeTools());
@@ -88,7 +89,7 @@ TEST_F(TasksTest, AJobWhoseRowsNoMessageTakesIsRefusedWithTheNumbers) {
   EXPECT_FALSE(report.worker_at_fault());
 }
 
-// Policies are for records: where a shard's records are not known, there is none to mask.
+// Policies apply to records: with an unknown record list of a shard there is no record to mask.
 TEST_F(TasksTest, AShardThatCannotBeWalkedIsRefusedWithTheWayOut) {
   const TaskTools tools = MakeTools();
   v1::Task task;

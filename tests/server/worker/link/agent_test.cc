@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-// A coordinator that a test can take away, on virtual time: its answers come a millisecond later.
+// A coordinator on virtual time that answers a millisecond later. A test can make it unreachable.
 class FakeCoordinator : public CoordinatorLink {
  public:
   explicit FakeCoordinator(Executor* executor) : executor_(executor) {}
@@ -169,7 +169,7 @@ TEST_F(AgentTest, DoesEveryTaskThoughTheyAreRepeatedInReplies) {
   sim_.RunFor(2 * kSecond);
   EXPECT_TRUE(coordinator_.open_tasks.empty());
   EXPECT_EQ(std::set<uint64_t>(ran_.begin(), ran_.end()).size(), 20u);
-  EXPECT_LE(ran_.size(), 25u);  // a reply that was under way names some that are done
+  EXPECT_LE(ran_.size(), 25u);  // a reply under way may repeat finished tasks
 }
 
 TEST_F(AgentTest, NoTaskBeginsAfterTheStop) {
@@ -212,7 +212,7 @@ TEST_F(AgentTest, LeavesThoughTheCoordinatorIsAway) {
   EXPECT_EQ(left, 1);
 }
 
-// Answers at once, on the thread that asks, and gives a new task with each answer.
+// Answers at once, on the calling thread, with a new task in each answer.
 class BusyCoordinator : public CoordinatorLink {
  public:
   void Register(const v1::RegisterWorkerRequest&, Done<v1::RegisterWorkerReply> done) override {

@@ -39,7 +39,7 @@ TEST(JobLoads, AreBounded) {
     times[i].making_seconds = static_cast<double>(i);
     for (int stage = 0; stage < 100; ++stage) times[i].stages.push_back({absl::StrCat("op-", stage), 1});
   }
-  sends["job-3"].streams = 1;  // read just now, though it took little time
+  sends["job-3"].streams = 1;  // a current stream, although it took little time
   v1::WorkerLoad load;
   AddJobLoads(times, sends, &load);
   ASSERT_EQ(load.jobs_size(), static_cast<int>(kMostJobLoads));

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kMessage = 2 << 20;
 
-// A stream whose link takes `link` bytes/s, for which `made` bytes/s of rows are made, and which a core compresses at
+// A stream whose link transfers `link` bytes/s. The loader makes `made` bytes/s of its rows, and a core compresses
 // `compresses` bytes/s to 1 / `smaller`.
 struct World {
   double link = 125e6;
@@ -25,7 +25,7 @@ struct World {
   void Run(double seconds) {
     sent = compressed = 0;
     const Nanos end = now + static_cast<Nanos>(seconds * kSecond);
-    Nanos ready = now;  // when the next message's rows are made
+    Nanos ready = now;  // when the rows of the next message are ready
     while (now < end) {
       now = std::max(now, ready);
       const bool compress = trial.compress();
@@ -34,7 +34,8 @@ struct World {
       ready += static_cast<Nanos>(kMessage / made * kSecond);
       now += took;
       const bool held_up = ready <= now;
-      ready = std::max(ready, now - static_cast<Nanos>(4 * kMessage / made * kSecond));  // few are made ahead
+      // the loader makes few messages ahead
+      ready = std::max(ready, now - static_cast<Nanos>(4 * kMessage / made * kSecond));
       sent += kMessage;
       if (compress) compressed += kMessage;
       changes += trial.Sent(static_cast<uint64_t>(kMessage), took, held_up, now) ? 1 : 0;
@@ -62,7 +63,7 @@ TEST(CompressionTrial, AWideLinkDoesNot) {
   world.Run(600);
   EXPECT_FALSE(world.trial.on());
   EXPECT_EQ(world.changes, 0);
-  EXPECT_LT(world.compressed / world.sent, 0.02);  // some trials, ever rarer
+  EXPECT_LT(world.compressed / world.sent, 0.02);  // some trials, with growing pauses
 }
 
 TEST(CompressionTrial, ALinkThatHoldsNothingUpIsLeftAlone) {
@@ -102,7 +103,7 @@ TEST(CompressionTrial, ATrainerThatWantsLessThanTheLinkGivesEndsIt) {
   EXPECT_FALSE(world.trial.on());
 }
 
-// A link that grows while compression is tried (one more connection) would make compression look good.
+// A link that becomes faster during a trial (one more connection) would make compression look good.
 TEST(CompressionTrial, AComparisonAcrossAChangeOfTheLinkIsNotMade) {
   World world;
   world.link = 300e6;
@@ -121,7 +122,7 @@ TEST(CompressionTrial, AComparisonAcrossAChangeOfTheLinkIsNotMade) {
   EXPECT_TRUE(narrow.trial.compress()) << "what was found to pay goes on until a comparison says otherwise";
 }
 
-// Whatever the stream is like: never much worse than the better of both ways, once it has looked.
+// For any stream: after its first trials, the result is never much worse than the better of both ways.
 TEST(CompressionTrial, IsCloseToTheBetterWay) {
   for (const double link : {10e6, 100e6, 300e6, 600e6, 1200e6, 3000e6}) {
     for (const double made : {50e6, 250e6, 1000e6, 4000e6}) {

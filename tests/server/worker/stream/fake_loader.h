@@ -1,4 +1,4 @@
-// A loader that makes rows of nothing when a test says so, in the thread that says it.
+// A loader that makes empty rows when a test asks for them, in the test's thread.
 #ifndef PENSTOCK_TESTS_SERVER_WORKER_STREAM_FAKE_LOADER_H_
 #define PENSTOCK_TESTS_SERVER_WORKER_STREAM_FAKE_LOADER_H_
 
@@ -18,6 +18,7 @@ class FakeLoader final : public Loader {
  public:
   absl::StatusOr<std::unique_ptr<Session>> OpenSession(std::shared_ptr<const LoadJob> job, const LoaderSessionOptions&,
                                                        RowSink* sink) override {
+    if (open_.size() >= most_sessions_) return absl::ResourceExhaustedError("a step takes 9 bytes, 4 are free");
     const uint64_t id = next_++;
     Open open;
     open.sink = sink;
@@ -27,11 +28,13 @@ class FakeLoader final : public Loader {
   }
   LoaderStats Stats() const override { return {}; }
 
-  // Rows that may wait in each session, and bytes that may be held in all.
+  // The most waiting rows of a session, and the most held bytes of all.
   void SetQueue(size_t rows) { queue_ = rows; }
   void SetRoom(uint64_t bytes) { room_ = static_cast<int64_t>(bytes); }
+  // The most sessions whose reserves fit together.
+  void SetMostSessions(size_t most) { most_sessions_ = most; }
 
-  // Hands out every row that was asked for, and those that are asked for meanwhile; closes what is to close.
+  // Delivers every requested row, including those requested meanwhile. Then closes the closing sessions.
   void MakeAll() {
     for (auto it = open_.begin(); it != open_.end();) {
       Open& open = it->second;
@@ -70,7 +73,7 @@ class FakeLoader final : public Loader {
   class FakeSession final : public Session {
    public:
     FakeSession(FakeLoader* loader, uint64_t id) : loader_(loader), id_(id) {}
-    // Rows that are being made go on: nothing is quiet before MakeAll. A session without any is quiet at once.
+    // Keeps the requested rows until MakeAll(), which then calls `quiet`. Without such rows it calls `quiet` at once.
     void Close(Task quiet) override {
       Open& open = loader_->open_.at(id_);
       if (open.rows.empty()) {
@@ -110,6 +113,7 @@ class FakeLoader final : public Loader {
   std::shared_ptr<Purse> purse_ = std::make_shared<Purse>(), held_ = std::make_shared<Purse>();
   int64_t room_ = int64_t{1} << 30;
   size_t queue_ = SIZE_MAX;
+  size_t most_sessions_ = SIZE_MAX;
   uint64_t next_ = 1, requested_ = 0, made_ = 0;
   int now_revocable_ = 0;
 };

@@ -17,8 +17,8 @@
 
 namespace penstock {
 
-// A carrier's stream: writes stay in flight until the test says that they were taken. Once it closes, from either side,
-// the session is told.
+// A carrier's stream. Writes stay in flight until the test accepts them. Notifies the session of a close by either
+// side.
 class FakeStream : public MessageStream {
  public:
   void SetEvents(const std::shared_ptr<StreamEvents>& events) {
@@ -58,7 +58,7 @@ class FakeStream : public MessageStream {
     if (const auto events = this->events()) events->OnMessage(SliceList({Slice::Of(std::move(bytes))}));
   }
   void Leave() { Finish(absl::OkStatus()); }
-  // Takes the write in flight.
+  // Accepts the write in flight.
   void Take() {
     SliceList gone;
     {

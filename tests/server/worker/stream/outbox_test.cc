@@ -82,7 +82,7 @@ TEST_F(OutboxTest, SendsTheStepThatTheTrainerWaitsForFirstAndAsSoonAsItIsComplet
   EXPECT_LE(*outbox_.DueAt(), kSecond);
   EXPECT_THAT(Tags(outbox_.Take()), ElementsAre(2, 3, 1));
   outbox_.Add(Row(0, 8, 4), kSecond);
-  EXPECT_GT(*outbox_.DueAt(), kSecond);  // complete, but nobody waits for it
+  EXPECT_GT(*outbox_.DueAt(), kSecond);  // complete, but no trainer waits for it
 }
 
 TEST_F(OutboxTest, AStepThatIsCompleteWhenTheTrainerComesToItGoesAtOnce) {

@@ -84,7 +84,7 @@ SessionCore Make(uint32_t rank, uint32_t world, uint32_t step_rows, LastBatch la
   return *std::move(core);
 }
 
-// What is fetched ahead is what will be asked for, no more and no less.
+// The predicted rows are exactly the later requested ones.
 TEST(SessionCore, KnowsWhatLaterGrantsWillOwe) {
   constexpr uint32_t kStep = 12;
   for (const v1::AssignmentPolicy policy : {v1::BY_RECORD, v1::BY_RANK}) {
@@ -180,7 +180,7 @@ TEST(SessionCore, FetchAnswersRowsOfAnybodyAndPadding) {
   EXPECT_FALSE(core.HasFetches());
 }
 
-// What is asked for costs what it says, and not the hundred bytes of a row that is being made.
+// A queued fetch costs its encoded size, not the hundred bytes of a row in the making.
 TEST(SessionCore, FetchesAreGivenOutInOrderAndKeptInAFewBytesARow) {
   SessionCore core = Make(0, 1, 12, LastBatch::kDrop, "a");
   std::vector<uint64_t> asked;
@@ -219,7 +219,7 @@ TEST(SessionCore, HostileMessagesAreRefusedWithTheReason) {
   EXPECT_THAT(std::string(core.AddGrant(GrantOf(0, 0, 200)).message()), HasSubstr("[0, 200)"));
   EXPECT_FALSE(core.AddGrant(GrantOf(0, 12, 12)).ok());
   EXPECT_FALSE(core.AddGrant(GrantOf(0, UINT64_MAX - 1, UINT64_MAX)).ok());
-  EXPECT_TRUE(core.AddGrant(GrantOf(UINT64_MAX, 0, 12)).ok());  // any epoch has a plan
+  EXPECT_TRUE(core.AddGrant(GrantOf(UINT64_MAX, 0, 12)).ok());  // every epoch has a plan
   EXPECT_FALSE(All(&core).empty());
   v1::Fetch fetch;
   fetch.add_positions(kRecords);

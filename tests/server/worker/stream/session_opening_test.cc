@@ -24,7 +24,7 @@ TEST(RowsAhead, AreAsManyAsTheBytesHold) {
   EXPECT_EQ(RowsAhead(kLimits, 0, nullptr), 1000u);
 }
 
-// Beyond it they would lie on the heap, to be copied when they are sent.
+// Further rows would be on the heap, and need a copy before sending.
 TEST(RowsAhead, AreNoMoreThanTheCarriersMemoryHolds) {
   const Room room(256 << 10);
   EXPECT_EQ(RowsAhead(kLimits, 16 << 10, &room), 16u);
@@ -43,7 +43,7 @@ TEST(MessageBytes, AreTwiceAsManyWhereRowsLieInMemoryOfTheHostThatHasRoomForSeve
   EXPECT_EQ(MessageBytes(kFlush, nullptr), kFlush);
   const Room room(8 * kFlush);
   EXPECT_EQ(MessageBytes(kFlush, &room), 2 * kFlush);
-  // A message that the memory has no room for would leave by the clock.
+  // A message that does not fit into the memory would never fill: only its deadline would send it.
   const Room little(8 * kFlush - 1);
   EXPECT_EQ(MessageBytes(kFlush, &little), kFlush);
 }

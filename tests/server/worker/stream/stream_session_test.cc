@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tests/server/worker/stream/stream_session_testing.h"
+#include "tests/support/job_parts.h"
 
 namespace penstock {
 namespace {
@@ -44,7 +45,7 @@ TEST_F(StreamSessionTest, RowsThatTheLoaderHurriesCountAsGrantedStill) {
     v1::ClientMessage waiting;
     waiting.mutable_waiting()->set_epoch(epoch);
     waiting.mutable_waiting()->set_begin(72);
-    Send(client, waiting);  // all of the epoch's rows are urgent
+    Send(client, waiting);  // makes all rows of the epoch urgent
     Send(client, GrantMessage(epoch, 0, 80));
     v1::ClientMessage fetch;
     fetch.mutable_fetch()->set_epoch(epoch);
@@ -56,7 +57,7 @@ TEST_F(StreamSessionTest, RowsThatTheLoaderHurriesCountAsGrantedStill) {
 
 TEST_F(StreamSessionTest, AFetchOvertakesWhatIsGranted) {
   const Client client = NewClient();
-  Send(client, OpenMessage());  // whose answer stays in flight, so that rows gather
+  Send(client, OpenMessage());  // its answer stays in flight, so that rows gather
   Send(client, ViewMessage());
   Send(client, GrantMessage(0, 0, 80));
   v1::ClientMessage fetch;
@@ -169,7 +170,7 @@ TEST_F(StreamSessionTest, SaysThatTheWorkerDrainsAlsoToThoseWhoComeLater) {
 }
 
 TEST_F(StreamSessionTest, AClosedStreamGivesAllMemoryBack) {
-  const uint64_t before = loader_->Stats().memory_bytes;  // the threads'
+  const uint64_t before = loader_->Stats().memory_bytes;  // memory of the threads
   const Client client = NewClient();
   Send(client, OpenMessage());
   Send(client, ViewMessage());

@@ -1,4 +1,4 @@
-// A worker's sessions under test, each on a stream that the test holds the other end of.
+// A worker's sessions under test. The test holds the other end of each stream.
 #ifndef PENSTOCK_TESTS_SERVER_WORKER_STREAM_STREAM_SESSION_TESTING_H_
 #define PENSTOCK_TESTS_SERVER_WORKER_STREAM_STREAM_SESSION_TESTING_H_
 
@@ -14,13 +14,14 @@
 #include "server/worker/stream/stream_session.h"
 #include "tests/server/worker/prepared_job.h"
 #include "tests/server/worker/stream/fake_stream.h"
+#include "tests/support/job_parts.h"
 
 namespace penstock {
 
-// With a loader and threads of its own.
+// Has its own loader and threads.
 class StreamSessionTest : public PreparedJobTest {
  protected:
-  StreamSessionTest() : jobs_(dataset_.roots, &indexes_) {
+  StreamSessionTest() : jobs_(LocalFiles(), dataset_.roots, &indexes_) {
     LoaderOptions options;
     options.threads = 2;
     options.memory_budget_bytes = 16 << 20;
@@ -47,7 +48,7 @@ class StreamSessionTest : public PreparedJobTest {
     sessions_.push_back(session);
     return {stream.get(), dynamic_cast<StreamSession*>(session.get())};
   }
-  // All clients go, and their sessions with them.
+  // All clients leave, which ends their sessions.
   void EndAll() {
     for (const auto& stream : streams_) stream->Leave();
     Mutex mutex;
@@ -94,14 +95,14 @@ class StreamSessionTest : public PreparedJobTest {
     grant->set_end(end);
     return message;
   }
-  // Sends and waits until the session reads on (or has finished).
+  // Sends, and waits until the session reads the next message (or has finished).
   static void Send(const Client& client, v1::ClientMessage message) {
     ASSERT_TRUE(client.stream->WaitUntilRead(1));
     const int reads = client.stream->reads();
     client.stream->Send(message);
     ASSERT_TRUE(client.stream->WaitUntilRead(reads + 1));
   }
-  // Lets writes pass until `rows` rows have come, and returns their numbers.
+  // Accepts writes until `rows` rows have arrived, and returns their numbers.
   static std::vector<uint64_t> Receive(const Client& client, size_t rows) {
     for (;;) {
       std::vector<uint64_t> all;

@@ -1,9 +1,10 @@
-// The worker's sessions in one thread, on virtual time: deadlines, floods, and clients that take nothing.
+// The worker's sessions in one thread on virtual time: deadlines, floods, and clients that accept nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "base/runtime/sim_scheduler.h"
 #include "tests/server/worker/stream/fake_loader.h"
@@ -34,7 +35,7 @@ class SessionOnVirtualTime : public StreamSessionTest {
       client.stream->Send(message);
       sim_.RunFor(kMillisecond);
     }
-    EXPECT_TRUE(client.stream->writing());  // `accepted`
+    EXPECT_TRUE(client.stream->writing());  // writes `accepted`
     return client;
   }
   static v1::ClientMessage FetchMessage(int rows) {
@@ -63,13 +64,13 @@ TEST_F(SessionOnVirtualTime, AFloodOfFetchesReachesTheLoaderOnlyAsFastAsTheClien
     client.stream->Send(FetchMessage(15872));
     sim_.RunFor(kMillisecond);
   }
-  fake_.MakeAll();  // what was asked for
+  fake_.MakeAll();  // makes all requested rows
   sim_.RunFor(kSecond);
   EXPECT_FALSE(client.stream->finished());
   EXPECT_LE(fake_.requested(), shared_.fetched_rows);
-  EXPECT_GT(fake_.held(), 32u * 15872u);  // the list is charged
+  EXPECT_GT(fake_.held(), 32u * 15872u);  // the list counts in the budget
   EXPECT_LT(fake_.held(), 3u * 32u * 15872u);
-  // A client that does read gets them all.
+  // A client that reads receives all rows.
   for (int i = 0; i < 100'000 && fake_.made() < 32u * 15872u; ++i) {
     client.stream->Take();
     sim_.RunFor(kMillisecond);
@@ -100,7 +101,7 @@ TEST_F(SessionOnVirtualTime, RowsAreMadeAheadOfTheStreamByTheirBytesAndAllOfThem
     sim_.RunFor(20 * kMillisecond);
   }
   EXPECT_GT(fake_.requested(), 0u);
-  EXPECT_LE(fake_.requested(), 256u / 8u);  // the rows are numbers of 8 bytes, or more
+  EXPECT_LE(fake_.requested(), 256u / 8u);  // each row is a number of 8 bytes, or more
   for (int i = 0; i < 1000 && fake_.made() < 320; ++i) {
     client.stream->Take();
     sim_.RunFor(20 * kMillisecond);
@@ -155,7 +156,50 @@ TEST_F(SessionOnVirtualTime, WhoReadsNothingIsLeftAloneWhileNobodyNeedsTheMemory
   }
 }
 
-// Its trainer's step is no use to a client that takes nothing.
+TEST_F(SessionOnVirtualTime, OneWithoutRoomIsToldToWaitWhileClientsReadNothingAndTheseAreClosed) {
+  fake_.SetMostSessions(2);
+  std::vector<Client> silent;
+  for (int i = 0; i < 2; ++i) {
+    silent.push_back(Opened());
+    silent.back().stream->Send(GrantMessage(0, 0, 80));
+    sim_.RunFor(kMillisecond);
+    fake_.MakeAll();
+  }
+  const auto open = [&] {
+    const Client client = NewClient();
+    sim_.RunFor(kMillisecond);
+    client.stream->Send(OpenMessage());
+    sim_.RunFor(2 * kSecond);
+    return client;
+  };
+  const Client waits = open();
+  ASSERT_TRUE(waits.stream->finished());
+  EXPECT_EQ(waits.stream->status_of().code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(
+      std::string(waits.stream->status_of().message()),
+      HasSubstr("a step takes 9 bytes, 4 are free; it waits: clients that have read nothing for 10 s are closed"));
+  sim_.RunFor(8 * kSecond);
+  for (const Client& client : silent) EXPECT_TRUE(client.stream->finished());
+  fake_.MakeAll();
+  sim_.RunFor(kMillisecond);
+  EXPECT_FALSE(open().stream->finished());
+}
+
+TEST_F(SessionOnVirtualTime, OneWithoutRoomBesideClientsThatReadIsRefusedWithTheNumbers) {
+  fake_.SetMostSessions(1);
+  const Client reads = Opened();
+  reads.stream->Take();
+  sim_.RunFor(kMillisecond);
+  const Client refused = NewClient();
+  sim_.RunFor(kMillisecond);
+  refused.stream->Send(OpenMessage());
+  sim_.RunFor(2 * kSecond);
+  ASSERT_TRUE(refused.stream->finished());
+  EXPECT_EQ(refused.stream->status_of().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(reads.stream->finished());
+}
+
+// Rows of the trainer's step are useless to a client that accepts nothing.
 TEST_F(SessionOnVirtualTime, RowsOfTheHeadStepAreGivenBackOnceTheClientTakesNothing) {
   const Client client = Opened();
   v1::ClientMessage waiting;
@@ -171,7 +215,7 @@ TEST_F(SessionOnVirtualTime, RowsOfTheHeadStepAreGivenBackOnceTheClientTakesNoth
   EXPECT_GT(client.session->Revoke(1 << 20, true), 0u);
   const uint64_t requested = fake_.requested();
   sim_.RunFor(2 * kSecond);
-  EXPECT_EQ(fake_.requested(), requested);  // not made again only to lie there
+  EXPECT_EQ(fake_.requested(), requested);  // the session does not have them made again while they could not be sent
   std::set<uint64_t> seen;
   for (int i = 0; i < 200; ++i) {
     client.stream->Take();
@@ -184,7 +228,7 @@ TEST_F(SessionOnVirtualTime, RowsOfTheHeadStepAreGivenBackOnceTheClientTakesNoth
   EXPECT_EQ(seen.size(), 80u);
 }
 
-// Storage that hangs holds the threads that hang in it, and nobody else.
+// Hanging storage blocks only the threads that wait for it.
 TEST_F(SessionOnVirtualTime, SessionsWhoseRowsHangHoldNoOtherUp) {
   for (int i = 0; i < 8; ++i) {
     const Client hangs = Opened();
@@ -193,7 +237,7 @@ TEST_F(SessionOnVirtualTime, SessionsWhoseRowsHangHoldNoOtherUp) {
     hangs.stream->Leave();
   }
   sim_.RunFor(kSecond);
-  EXPECT_EQ(acceptor_.sessions(), 8u);  // until the loader has let go of them
+  EXPECT_EQ(acceptor_.sessions(), 8u);  // until the loader has released them
   const Client other = Opened();
   EXPECT_FALSE(other.stream->finished());
   fake_.MakeAll();

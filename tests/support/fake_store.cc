@@ -1,4 +1,4 @@
-#include "server/coordinator/store/fake_store.h"
+#include "tests/support/fake_store.h"
 
 #include <utility>
 
@@ -18,6 +18,11 @@ absl::StatusOr<v1::StoredState> FakeStore::Load() {
     v1::StoredBadRecords* bad = state.add_bad_records();
     bad->set_job(name);
     for (const auto& [number, record] : records) *bad->add_records() = record;
+  }
+  for (const auto& [name, records] : decisions_) {
+    v1::StoredDecisions* decisions = state.add_decisions();
+    decisions->set_job(name);
+    decisions->mutable_records()->Add(records.begin(), records.end());
   }
   return state;
 }
@@ -40,6 +45,7 @@ absl::StatusOr<uint64_t> FakeStore::Commit(const std::vector<v1::StoreEvent>& ev
         jobs_.erase(event.delete_job());
         views_.erase(event.delete_job());
         bad_records_.erase(event.delete_job());
+        decisions_.erase(event.delete_job());
         break;
       case v1::StoreEvent::kPutView:
         views_[event.put_view().job()] = event.put_view();
@@ -55,6 +61,13 @@ absl::StatusOr<uint64_t> FakeStore::Commit(const std::vector<v1::StoreEvent>& ev
           bad_records_[event.add_bad_records().job()].emplace(record.record(), record);
         }
         break;
+      case v1::StoreEvent::kAddDecisions: {
+        std::vector<v1::BadRecord>& decisions = decisions_[event.add_decisions().job()];
+        decisions.resize(event.add_decisions().begin());
+        decisions.insert(decisions.end(), event.add_decisions().records().begin(),
+                         event.add_decisions().records().end());
+        break;
+      }
       case v1::StoreEvent::EVENT_NOT_SET:
         return absl::InternalError("an event without content");
     }

@@ -1,6 +1,6 @@
 // A store in memory, for tests of what uses one, with failures on demand.
-#ifndef PENSTOCK_SERVER_COORDINATOR_STORE_FAKE_STORE_H_
-#define PENSTOCK_SERVER_COORDINATOR_STORE_FAKE_STORE_H_
+#ifndef PENSTOCK_TESTS_SUPPORT_FAKE_STORE_H_
+#define PENSTOCK_TESTS_SUPPORT_FAKE_STORE_H_
 
 #include <map>
 #include <string>
@@ -29,8 +29,9 @@ class FakeStore final : public Store {
   std::map<std::string, v1::StoredView> views_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, v1::StoredWorker> workers_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::map<uint64_t, v1::BadRecord>> bad_records_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<v1::BadRecord>> decisions_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_SERVER_COORDINATOR_STORE_FAKE_STORE_H_
+#endif  // PENSTOCK_TESTS_SUPPORT_FAKE_STORE_H_

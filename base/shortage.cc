@@ -1,0 +1,16 @@
+#include "base/shortage.h"
+
+#include "base/status_mark.h"
+
+namespace penstock {
+namespace {
+
+constexpr char kMark[] = "penstock.shortage";
+
+}  // namespace
+
+absl::Status ShortageError(absl::string_view message) { return Marked(kMark, absl::UnavailableError(message)); }
+
+bool IsShortage(const absl::Status& status) { return HasMark(status, kMark); }
+
+}  // namespace penstock

@@ -1,0 +1,72 @@
+"""The public methods that every loader has."""
+
+from __future__ import annotations
+
+from typing import Dict, NoReturn, TypeVar
+
+from ._core import Core
+from ._request import refuse_index
+from ._schema_types import Column
+from ._tracebacks import public
+
+Self = TypeVar("Self", bound="LoaderBase")
+
+
+class LoaderBase:
+    """The public view of a loader's core."""
+
+    _core: Core
+
+    @public
+    def __getitem__(self, index: object) -> NoReturn:
+        refuse_index()
+
+    @public
+    def __len__(self) -> int:
+        """The number of batches of one loop, from the start of an epoch."""
+        if self._core.settings.epochs == 0:
+            raise TypeError("epochs=0: a loop without end has no length")
+        return self._core.started().opened.steps_per_epoch * self._core.settings.epochs
+
+    @property
+    @public
+    def schema(self) -> Dict[str, Column]:
+        """The columns that every batch has, by name."""
+        return dict(self._core.started().layout.columns)
+
+    @property
+    @public
+    def batch_size(self) -> int:
+        """The number of rows of a global step."""
+        return self._core.started().opened.batch_size
+
+    @property
+    @public
+    def rank(self) -> int:
+        """This trainer's number among those that read the job."""
+        return self._core.opening.place().rank
+
+    @property
+    @public
+    def world_size(self) -> int:
+        """The number of trainers that read the job."""
+        return self._core.opening.place().world_size
+
+    def stats(self) -> Dict[str, float]:
+        """Waits and counts of the loops, as flat numbers. The names of the feeder's numbers begin with "feeder_"."""
+        return self._core.numbers()
+
+    def close(self) -> None:
+        """Closes the loader, from any thread. A blocked loop gets an error. Batches stay valid. Can be called again."""
+        self._core.close()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def core_of(loader: LoaderBase) -> Core:
+    """Returns the core of a loader, for a loader over it."""
+    return loader._core

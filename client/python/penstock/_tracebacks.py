@@ -1,0 +1,101 @@
+"""Tracebacks that end at the user's own line.
+
+A mistake is often found several calls below the public function. Its traceback then ends in frames that do not help the
+user. So public functions drop these frames from errors that the package raises on purpose, and from errors of the
+user's functions. Other errors, such as a bug of the package, keep all frames, and PENSTOCK_TRACEBACK=full keeps them
+for every error.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from types import CodeType, TracebackType
+from typing import Any, Callable, List, Mapping, Optional, Set, TypeVar
+
+from ._errors import PenstockError
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_boundaries: Set[CodeType] = set()
+
+
+def public(function: _Function) -> _Function:
+    """Decorates a public function: tracebacks of its errors end at its caller, and show one frame of the package."""
+    return public_after(lambda arguments: None, function)
+
+
+def public_after(check: Callable[[Mapping[str, Any]], None], function: _Function) -> _Function:
+    """Decorates like `public`, and checks the function's keyword arguments first."""
+
+    @functools.wraps(function)
+    def checked(*positional: Any, **arguments: Any) -> Any:
+        try:
+            check(arguments)
+            return function(*positional, **arguments)
+        except Exception as error:
+            if not shorten(error):
+                raise
+            raise error  # PENSTOCK_TRACEBACK=full shows the frames below
+
+    _boundaries.add(checked.__code__)  # type: ignore[attr-defined]
+    return checked  # type: ignore[return-value]
+
+
+def call_user(function: Callable[[Any], Any], argument: Any) -> Any:
+    """Calls a function of the user. Tracebacks show all frames below this one."""
+    return function(argument)
+
+
+# The folder in the form of tracebacks. Folders below it hold examples, which are user code.
+_PACKAGE = os.path.dirname(call_user.__code__.co_filename)
+
+
+def shorten(error: BaseException) -> bool:
+    """Drops the package's frames from the traceback of an error. Returns False, without effect, if the frames must
+    stay.
+
+    Call it in the `except` clause of the function that the user called. If it returned True, raise the error again.
+    """
+    if os.environ.get("PENSTOCK_TRACEBACK") == "full":
+        return False
+    meant = isinstance(error, PenstockError) or _is_mismatch(error)
+    if not (meant or _of_user(error) or (error.__cause__ is not None and _of_user(error.__cause__))):
+        return False
+    seen: Set[int] = set()  # chains can be cyclic
+    at: Optional[BaseException] = error
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        at.__traceback__ = _without_package(at.__traceback__)
+        at = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
+    return True
+
+
+def _is_mismatch(error: BaseException) -> bool:
+    """Returns True if the arguments of a call do not fit a public function's signature."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return isinstance(error, TypeError) and at is not None and at.tb_frame.f_code in _boundaries
+
+
+def _of_user(error: BaseException) -> bool:
+    """Returns True if the error was raised below `call_user`."""
+    at = error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code is call_user.__code__:
+            return True
+        at = at.tb_next
+    return False
+
+
+def _without_package(first: Optional[TracebackType]) -> Optional[TracebackType]:
+    entries: List[TracebackType] = []
+    at = first
+    while at is not None:
+        entries.append(at)
+        at = at.tb_next
+    kept: Optional[TracebackType] = None
+    for entry in reversed(entries):
+        if os.path.dirname(entry.tb_frame.f_code.co_filename) != _PACKAGE:
+            kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return kept

@@ -1,0 +1,34 @@
+// When a wait is reported, and the maximum length of the report.
+#ifndef PENSTOCK_CLIENT_SESSION_NOTICE_TIMES_H_
+#define PENSTOCK_CLIENT_SESSION_NOTICE_TIMES_H_
+
+#include <string>
+
+#include "base/runtime/clock.h"
+#include "base/words.h"
+
+namespace penstock {
+
+// The age at which a wait is first reported.
+constexpr Nanos kFirstNotice = 3 * kSecond;
+
+// Returns the age at which a wait is reported again after a report at age `last`: 30 s, 1, 2 and 4 minutes, then every
+// 4 minutes.
+inline Nanos NextNotice(Nanos last) {
+  for (const Nanos age : {kFirstNotice, 30 * kSecond, 60 * kSecond, 120 * kSecond, 240 * kSecond}) {
+    if (last < age) return age;
+  }
+  return last + 240 * kSecond;
+}
+
+// Truncates a report to 160 bytes.
+inline std::string NoticeText(std::string text) {
+  constexpr size_t kMost = 160;
+  if (text.size() <= kMost) return text;
+  Shorten(&text, kMost - 3);
+  return text + "...";
+}
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_CLIENT_SESSION_NOTICE_TIMES_H_

@@ -1,0 +1,16 @@
+// The name of a session in status, messages, logs and traces.
+#ifndef PENSTOCK_NET_SESSION_LABEL_H_
+#define PENSTOCK_NET_SESSION_LABEL_H_
+
+#include <string>
+#include <string_view>
+
+namespace penstock {
+
+// Returns the first eight digits of the id. Only the coordinator, the client and its workers may know the full id: a
+// process that knows it can report for the session.
+inline std::string SessionLabel(std::string_view id) { return std::string(id.substr(0, 8)); }
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_NET_SESSION_LABEL_H_

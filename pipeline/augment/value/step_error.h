@@ -1,0 +1,17 @@
+// Errors of ops, labeled with the op.
+#ifndef PENSTOCK_PIPELINE_AUGMENT_VALUE_STEP_ERROR_H_
+#define PENSTOCK_PIPELINE_AUGMENT_VALUE_STEP_ERROR_H_
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace penstock {
+
+// Returns `status` with "LABEL: " before its message ("ops[1].resize (column 'image'): ..."), unless it already has the
+// label of another op. An image may be decoded in a later op than decode_image, and an inner op is nearer to the error.
+absl::Status AtStep(std::string_view label, const absl::Status& status);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_AUGMENT_VALUE_STEP_ERROR_H_

@@ -1,0 +1,14 @@
+// Names image formats that can be recognized by their first bytes but are not supported.
+#ifndef PENSTOCK_PIPELINE_IMAGE_HEADERS_UNREAD_FORMAT_H_
+#define PENSTOCK_PIPELINE_IMAGE_HEADERS_UNREAD_FORMAT_H_
+
+#include <string_view>
+
+namespace penstock {
+
+// Returns the format with its article, such as "a HEIC" or "an AVIF"; empty for other bytes.
+std::string_view UnreadFormat(std::string_view bytes);
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_IMAGE_HEADERS_UNREAD_FORMAT_H_

@@ -1,0 +1,68 @@
+// Records of which this machine's copy is damaged: remembered until their file changes.
+#ifndef PENSTOCK_PIPELINE_LOADER_DAMAGED_COPIES_H_
+#define PENSTOCK_PIPELINE_LOADER_DAMAGED_COPIES_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/mutex.h"
+#include "base/runtime/clock.h"
+#include "pipeline/records/snapshot.h"
+
+namespace penstock {
+
+// Thread-safe. Bounded: at most kMost records are remembered; the copies of further ones are read again each time.
+class DamagedCopies {
+ public:
+  static constexpr size_t kMost = 65536;
+  // After this time the file's state is compared again before the memory is trusted.
+  static constexpr Nanos kTrustedFor = 2 * kSecond;
+
+  // `log` gets a line for the first damaged record of a file, and one when the file has changed; without a lock held,
+  // on the thread that found it. Null: nothing is logged.
+  using Log = std::function<void(const std::string& line)>;
+  explicit DamagedCopies(Clock* clock, Log log = {}) : clock_(clock), log_(std::move(log)) {}
+
+  // Three reads of the record gave the same wrong bytes: `damage`, which names file, record and offset.
+  void Found(const RecordRef& record, const std::string& file, const absl::Status& damage);
+  // The file is still in the state in which the record was found damaged.
+  void FoundUnchanged(const RecordRef& record);
+  // The file of the shard has changed: forgets its records.
+  void Forget(uint32_t shard);
+
+  struct Known {
+    absl::Status damage;   // OK: nothing is known
+    bool trusted = false;  // its file was looked at within kTrustedFor
+  };
+  // Cheap while no copy is damaged.
+  Known Find(const RecordRef& record) const;
+
+  // For `status`: one line a file, with the number of damaged records and the first of them; at most `most` lines.
+  std::vector<std::string> Lines(size_t most) const;
+
+ private:
+  struct Copy {
+    absl::Status damage;
+    Nanos looked_at = 0;
+  };
+  struct File {
+    std::string path;
+    std::map<uint64_t, Copy> records;
+  };
+
+  Clock* const clock_;
+  const Log log_;
+  std::atomic<size_t> count_{0};
+  mutable Mutex mutex_;
+  std::map<uint32_t, File> files_ ABSL_GUARDED_BY(mutex_);  // by shard
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_DAMAGED_COPIES_H_

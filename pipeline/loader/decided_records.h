@@ -1,0 +1,49 @@
+// Records that count as bad because every copy of them is damaged (docs/semantics.md).
+#ifndef PENSTOCK_PIPELINE_LOADER_DECIDED_RECORDS_H_
+#define PENSTOCK_PIPELINE_LOADER_DECIDED_RECORDS_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "base/mutex.h"
+
+namespace penstock {
+
+// Thread-safe. Records are added and never taken out.
+class DecidedRecords {
+ public:
+  // Also contains what `wider` contains, now and later; null: nothing more.
+  explicit DecidedRecords(std::shared_ptr<const DecidedRecords> wider = nullptr) : wider_(std::move(wider)) {}
+
+  // Adds numbers in the snapshot, and returns how many of them are new here.
+  template <typename Records>
+  size_t Add(const Records& records) {
+    MutexLock lock(&mutex_);
+    const size_t before = records_.size();
+    records_.insert(records.begin(), records.end());
+    if (!records_.empty()) any_.store(true, std::memory_order_release);
+    return records_.size() - before;
+  }
+  // Cheap while there are none.
+  bool Contains(uint64_t record) const {
+    if (any_.load(std::memory_order_acquire)) {
+      MutexLock lock(&mutex_);
+      if (records_.contains(record)) return true;
+    }
+    return wider_ != nullptr && wider_->Contains(record);
+  }
+
+ private:
+  const std::shared_ptr<const DecidedRecords> wider_;
+  std::atomic<bool> any_{false};
+  mutable Mutex mutex_;
+  absl::flat_hash_set<uint64_t> records_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_PIPELINE_LOADER_DECIDED_RECORDS_H_

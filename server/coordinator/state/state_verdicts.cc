@@ -1,0 +1,170 @@
+// Decides which records count as bad because every copy of them is damaged.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "server/coordinator/state/coordinator_state.h"
+
+namespace penstock {
+namespace {
+
+constexpr int kMostInRequest = 4096;  // records of each kind
+constexpr uint32_t kAskAgainMs = 250;
+// A new watcher receives all decisions of a job in one message.
+constexpr size_t kMostDecisions = 1 << 20;
+
+}  // namespace
+
+absl::StatusOr<v1::JudgeRecordsReply> CoordinatorState::JudgeRecords(Nanos now, const v1::JudgeRecordsRequest& request,
+                                                                     Consequences* out) {
+  v1::JudgeRecordsReply reply;
+  const SessionEntry* const session = sessions_.Find(request.session_id());
+  if (session == nullptr || session->job_uid != request.job_uid()) {
+    reply.set_unknown_session(true);
+    return reply;
+  }
+  if (request.records_size() > kMostInRequest || request.decided_size() > kMostInRequest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("JudgeRecords: a request has at most ", kMostInRequest, " records and as many decided ones"));
+  }
+  const std::string name = session->open.job();
+  JobEntry* const entry = &jobs_.at(name);
+  const uint64_t records = entry->frozen.records();
+  const bool idle = entry->inquiries.empty();
+  google::protobuf::RepeatedPtrField<v1::BadRecord> decided;
+  for (const v1::BadRecord& record : request.decided()) {
+    if (record.record() < records && !entry->decisions.Contains(record.record())) *decided.Add() = record;
+  }
+  if (absl::Status stored = Decide(now, entry, decided, true, out); !stored.ok()) return stored;
+  if (!entry->ready()) {  // too many records were bad; the job's sessions are closed
+    reply.set_unknown_session(true);
+    return reply;
+  }
+  for (const uint64_t record : request.records()) {
+    if (record >= records) continue;
+    if (entry->decisions.Contains(record)) {
+      reply.add_bad(record);
+    } else if (entry->inquiries.Ask(now, record) == RecordInquiries::Verdict::kIntact) {
+      reply.add_intact(record);
+    }
+  }
+  if (idle && !entry->inquiries.empty()) {
+    inquiring_.insert(name);
+    SetInquiryWorkers(now, entry);
+  }
+  AdvanceInquiries(now, entry, false, "", out);
+  reply.set_ask_again_ms(kAskAgainMs);
+  return reply;
+}
+
+absl::Status CoordinatorState::Decide(Nanos now, JobEntry* entry,
+                                      const google::protobuf::RepeatedPtrField<v1::BadRecord>& damaged, bool by_reader,
+                                      Consequences* out) {
+  absl::flat_hash_set<uint64_t> records;
+  v1::StoreEvent fact;
+  v1::StoredDecisions* const fresh = fact.mutable_add_decisions();
+  fresh->set_job(entry->job.name());
+  fresh->set_begin(entry->decisions.size());
+  for (const v1::BadRecord& record : damaged) {
+    if (entry->decisions.Contains(record.record()) || !records.insert(record.record()).second) continue;
+    v1::BadRecord* const stored = fresh->add_records();
+    stored->set_record(record.record());
+    stored->set_every_copy(true);
+    stored->set_by_reader(by_reader);
+  }
+  if (!records.empty()) {
+    const v1::StoredDecisions stored_in_order = *fresh;
+    if (out->store == nullptr) {
+      out->facts.push_back(std::move(fact));
+    } else if (absl::Status stored = (*out->store)({std::move(fact)}); !stored.ok()) {
+      return stored;
+    }
+    for (const v1::BadRecord& record : stored_in_order.records()) {
+      entry->decisions.Add(record.record());
+      // The record counts in the quarantine when a worker confirms it.
+      if (by_reader) entry->inquiries.Confirm(now, record.record());
+    }
+    entry->progress_to_tell = true;
+  }
+  if (!by_reader) QuarantineDecided(entry, damaged, out);
+  if (entry->decisions.size() > kMostDecisions && entry->ready()) {
+    FailJob(entry,
+            absl::StrCat("more than ", kMostDecisions, " records have no intact copy (penstock quarantine ",
+                         entry->job.name(), " lists some); mend the data and submit it again"),
+            out);
+  }
+  return absl::OkStatus();
+}
+
+void CoordinatorState::SetInquiryWorkers(Nanos now, JobEntry* entry) {
+  std::vector<RecordInquiries::Worker> workers;
+  for (const auto& [id, worker] : workers_.all()) {
+    if (!CanServe(worker, *entry)) continue;
+    if (!worker.Beats() && !worker.lost_since.has_value()) continue;
+    workers.push_back({id, worker.info.host(), worker.lost_since});
+  }
+  entry->inquiries.SetWorkers(now, workers);
+}
+
+void CoordinatorState::AdvanceInquiries(Nanos now, JobEntry* entry, bool all, std::string_view answering,
+                                        Consequences* out) {
+  const RecordInquiries::Progress progress = entry->inquiries.Advance(now, all, [this] { return board_.NewId(); });
+  // The reply to an answering worker contains its next batch.
+  for (const std::string& worker : progress.asked) out->wake_workers = out->wake_workers || worker != answering;
+  if (progress.damaged.empty()) return;
+  // If the decision cannot be stored, readers ask again, and a new inquiry reaches the same result.
+  Decide(now, entry, {progress.damaged.begin(), progress.damaged.end()}, false, out).IgnoreError();
+}
+
+void CoordinatorState::AdvanceAllInquiries(Nanos now, Consequences* out) {
+  for (auto name = inquiring_.begin(); name != inquiring_.end();) {
+    const auto found = jobs_.find(*name);
+    if (found == jobs_.end() || found->second.inquiries.empty()) {
+      name = inquiring_.erase(name);
+      continue;
+    }
+    SetInquiryWorkers(now, &found->second);
+    AdvanceInquiries(now, &found->second, true, "", out);
+    ++name;
+  }
+}
+
+bool CoordinatorState::TakeChecks(Nanos now, const v1::ReportTaskRequest& request, Consequences* out) {
+  for (const std::string& name : inquiring_) {
+    const auto found = jobs_.find(name);
+    if (found == jobs_.end()) continue;
+    // Without checks, for example after a failure of the worker, all its copies count as unreadable.
+    if (!found->second.inquiries.Answer(now, request.worker_id(), request.task_id(), request.checks())) continue;
+    AdvanceInquiries(now, &found->second, false, request.worker_id(), out);
+    return true;
+  }
+  return false;
+}
+
+void CoordinatorState::AddChecks(const std::string& worker, google::protobuf::RepeatedPtrField<v1::Task>* tasks) {
+  for (const std::string& name : inquiring_) {
+    const auto found = jobs_.find(name);
+    if (found == jobs_.end()) continue;
+    const RecordInquiries::Batch* const batch = found->second.inquiries.Fetch(worker);
+    if (batch == nullptr) continue;
+    v1::Task* const task = tasks->Add();
+    task->set_id(batch->id);
+    task->set_job(name);
+    task->set_job_uid(found->second.job.uid());
+    task->mutable_check()->mutable_records()->Add(batch->records.begin(), batch->records.end());
+  }
+}
+
+bool CoordinatorState::HasWaitingTasks() const {
+  if (board_.HasWaiting()) return true;
+  return std::any_of(inquiring_.begin(), inquiring_.end(), [this](const std::string& name) {
+    const auto found = jobs_.find(name);
+    return found != jobs_.end() && found->second.inquiries.HasUnfetched();
+  });
+}
+
+}  // namespace penstock

@@ -1,0 +1,55 @@
+#include "base/runtime/threads.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+#include <string>
+
+#include "base/runtime/thread_pool.h"
+#include "tests/support/refused_threads.h"
+#include "tests/support/wait_until.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Threads, ARefusedThreadIsAnErrorThatNamesIt) {
+  {
+    const RefusedThreads refused;
+    const absl::Status status = StartThread("ps-test", [] {}).status();
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("ps-test"));
+  }
+  std::atomic<bool> ran{false};
+  absl::StatusOr<std::thread> thread = StartThread("ps-test", [&ran] { ran = true; });
+  ASSERT_TRUE(thread.ok()) << thread.status();
+  thread->join();
+  EXPECT_TRUE(ran);
+}
+
+TEST(Threads, TheCheckStatesTheNeedAndWhatTheSystemGrants) {
+  EXPECT_TRUE(CheckThreads(8, "a worker").ok());
+  const RefusedThreads refused;
+  const absl::Status status = CheckThreads(8, "a worker");
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("a worker needs 8 threads, and the system grants 0: "));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(ThreadLimits()));
+}
+
+TEST(Threads, APoolWithoutThreadsWorksWhenTheSystemGrantsOne) {
+  std::optional<RefusedThreads> refused;
+  refused.emplace();
+  ThreadPool pool(2, "test");
+  std::atomic<int> ran{0};
+  pool.Post([&ran] { ++ran; });
+  EXPECT_EQ(pool.GrowTo(2), 0);
+  refused.reset();
+  pool.Post([&ran] { ++ran; });
+  EXPECT_TRUE(WaitUntil([&ran] { return ran == 2; }));
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,273 @@
+// A read returns wrong bytes of a record: the row uses a later, right read. Only a decision marks the record as bad.
+#include "pipeline/loader/damaged_copies.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/fault.h"
+#include "pipeline/loader/loader.h"
+#include "pipeline/loader/row_maker.h"
+#include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/loader/indexes_from.h"
+#include "tests/pipeline/loader/loader_testing.h"
+#include "tests/pipeline/loader/local_behind.h"
+#include "tests/pipeline/loader/slow_reads_testing.h"
+#include "tests/support/test_dataset.h"
+#include "tests/support/wait_until.h"
+
+namespace penstock {
+namespace {
+
+using testing::HasSubstr;
+
+// Local files. Some reads flip a bit on the way, each in another place or all in the same place.
+class FlippingStorage final : public LocalBehind {
+ public:
+  bool AnswersAtOnce(const std::string& name) const override { return near; }
+  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
+    LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {
+      if (!file.ok()) return std::move(done)(file.status());
+      std::move(done)(std::make_unique<File>(this, *std::move(file)));
+    });
+  }
+
+  bool near = true;
+  bool same_place = false;
+  std::atomic<int> cached{0};      // cached reads left that flip a bit
+  std::atomic<int> uncached{0};    // uncached reads left that flip a bit
+  std::atomic<int> reads_past{0};  // uncached reads so far
+
+ private:
+  class File final : public LocalFileBehind {
+   public:
+    File(FlippingStorage* storage, std::unique_ptr<StoredFile> file)
+        : LocalFileBehind(std::move(file)), storage_(storage) {}
+    absl::StatusOr<size_t> ReadAt(uint64_t offset, size_t length, char* out) const override {
+      return Flip(file_->ReadAt(offset, length, out), &storage_->cached, out);
+    }
+    absl::StatusOr<size_t> ReadAtPastCaches(uint64_t offset, size_t length, char* out) const override {
+      storage_->reads_past.fetch_add(1);
+      return Flip(file_->ReadAtPastCaches(offset, length, out), &storage_->uncached, out);
+    }
+    void Read(uint64_t offset, size_t length, char* out, const CallOptions& options,
+              CallDone<size_t> done) const override {
+      std::move(done)(ReadAt(offset, length, out));
+    }
+
+   private:
+    absl::StatusOr<size_t> Flip(absl::StatusOr<size_t> got, std::atomic<int>* left, char* out) const {
+      const int before = left->load() > 0 ? left->fetch_sub(1) : 0;
+      if (got.ok() && *got > 0 && before > 0) {
+        // Byte 12 is the first data byte of a record, or near the start of a compressed stream: there it damages every
+        // record that is inflated after it.
+        out[storage_->same_place ? std::min<size_t>(12, *got - 1) : before * 7 % *got] ^= 0x10;
+      }
+      return got;
+    }
+    FlippingStorage* const storage_;
+  };
+};
+
+class DamagedCopiesTest : public ::testing::Test {
+ protected:
+  void Make(v1::ErrorPolicy policy, Compression compression = Compression::kNone) {
+    set_ = MakeNumberDataset({.shards = 1, .records_per_shard = 20, .compression = compression}, folder_.path());
+    set_.job.mutable_errors()->set_policy(policy);
+    set_.job.mutable_errors()->set_max_bad_fraction(1);
+  }
+  std::shared_ptr<const LoadJob> Job(DamageVerdict verdict = DamageVerdict::kOwn, Storage* storage = LocalFiles()) {
+    const auto frozen = OpenDataset(LocalFiles(), set_.job, set_.roots, "", 1);
+    PS_CHECK(frozen.ok());
+    if (!snapshot_.has_value()) snapshot_ = (*frozen)->snapshot();
+    DatasetReader::Options options;
+    options.log_damage = [this](const std::string& line) { log_.push_back(line); };
+    auto reader = DatasetReader::Create(
+        storage, *snapshot_, set_.roots,
+        IndexesFrom(IndexStore::InStateDir(LocalFiles(), state_.path()), IndexOptions()), options);
+    PS_CHECK(reader.ok());
+    return LoadJob::Create(set_.job, *reader, verdict).value();
+  }
+  // All rows of the first epoch, by record.
+  std::map<uint64_t, RowResult> Rows(const std::shared_ptr<const LoadJob>& job, LoaderOptions options = {},
+                                     std::shared_ptr<const DecidedRecords> decided = nullptr) {
+    options.threads = 1;
+    options.memory_budget_bytes = 16 << 20;
+    auto loader = Loader::Create(options).value();
+    return RowsBy(loader.get(), job, std::move(decided));
+  }
+  std::map<uint64_t, RowResult> RowsBy(Loader* loader, const std::shared_ptr<const LoadJob>& job,
+                                       std::shared_ptr<const DecidedRecords> decided = nullptr) {
+    HoldingSink sink;
+    LoaderSessionOptions options;
+    options.largest_step_rows = set_.records;
+    options.decided = std::move(decided);
+    auto session = loader->OpenSession(job, options, &sink).value();
+    session->Request(RowsOf(0, set_.records, set_.records));
+    std::map<uint64_t, RowResult> rows;
+    for (RowResult& row : sink.TakeStep(0, set_.records)) {
+      row.bytes.reset();
+      rows[row.record_id] = std::move(row);
+    }
+    return rows;
+  }
+  static int Masked(const std::map<uint64_t, RowResult>& rows) {
+    return static_cast<int>(std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.second.masked; }));
+  }
+  static absl::Status FirstError(const std::map<uint64_t, RowResult>& rows) {
+    for (const auto& [record, row] : rows) {
+      if (!row.status.ok()) return row.status;
+    }
+    return absl::OkStatus();
+  }
+
+  TempFolder folder_, state_;
+  TestDataset set_;
+  std::optional<Snapshot> snapshot_;
+  FlippingStorage flipping_;
+  std::vector<std::string> log_;
+};
+
+TEST_F(DamagedCopiesTest, ARightReadPastCachesIsUsed) {
+  for (const bool near : {true, false}) {
+    for (const Compression compression : {Compression::kNone, Compression::kGzip}) {
+      SCOPED_TRACE(testing::Message() << (near ? "near, " : "far, ") << "compression "
+                                      << static_cast<int>(compression));
+      Make(v1::MASK, compression);
+      snapshot_.reset();
+      const auto job = Job(DamageVerdict::kOwn, &flipping_);
+      flipping_.near = near;
+      flipping_.reads_past = 0;
+      (void)Rows(job);  // opens the files
+      flipping_.same_place = true;
+      flipping_.cached = 1;
+      const auto rows = Rows(job);
+      EXPECT_TRUE(FirstError(rows).ok()) << FirstError(rows);
+      EXPECT_EQ(Masked(rows), 0);
+      EXPECT_EQ(flipping_.cached.load(), 0);
+      EXPECT_GT(flipping_.reads_past.load(), 0);
+      EXPECT_TRUE(job->reader().DamageLines(8).empty());
+    }
+  }
+}
+
+TEST_F(DamagedCopiesTest, WrongReadsThatDifferAreAFaultOfStorageAndTriedAgain) {
+  Make(v1::MASK);
+  const auto job = Job(DamageVerdict::kOwn, &flipping_);
+  (void)Rows(job);
+  flipping_.cached = 1;
+  flipping_.uncached = 1;
+  const auto rows = Rows(job);
+  EXPECT_TRUE(FirstError(rows).ok()) << FirstError(rows);
+  EXPECT_EQ(Masked(rows), 0);
+  EXPECT_EQ(flipping_.uncached.load(), 0);
+}
+
+TEST_F(DamagedCopiesTest, ThreeEqualWrongReadsAreDecidedAloneUntilTheJobIsLetGoOf) {
+  Make(v1::MASK);
+  (void)Job();
+  BreakRecord(set_.files[0], 7);
+  const auto job = Job();
+  auto rows = Rows(job);
+  EXPECT_EQ(Masked(rows), 1);
+  EXPECT_TRUE(rows[7].masked);
+  EXPECT_EQ(FaultOf(rows[7].fault), Fault::kWrongCrc);
+  EXPECT_THAT(log_, testing::ElementsAre(HasSubstr("record 7 at offset")));
+  BreakRecord(set_.files[0], 7);  // repairs the file: flips the same bit back
+  EXPECT_EQ(Masked(Rows(job)), 1) << "an epoch must not depend on when a file is mended";
+  EXPECT_EQ(Masked(Rows(Job())), 0);
+}
+
+TEST_F(DamagedCopiesTest, ADamagedCopyFailsItsRowUnderEachPolicyUntilTheRecordIsDecided) {
+  for (const v1::ErrorPolicy policy : {v1::FAIL, v1::SUBSTITUTE, v1::MASK}) {
+    Make(policy);
+    snapshot_.reset();
+    const auto intact = Job(DamageVerdict::kGiven);
+    BreakRecord(set_.files[0], 7);
+    const auto job = Job(DamageVerdict::kGiven);
+    auto rows = Rows(job);
+    ASSERT_TRUE(rows[7].damaged_record.has_value()) << rows[7].status;
+    EXPECT_EQ(*rows[7].damaged_record, 7u);
+    EXPECT_TRUE(absl::IsDataLoss(rows[7].status));
+    EXPECT_THAT(std::string(rows[7].status.message()), HasSubstr("record 7 at offset"));
+    EXPECT_TRUE(rows[7].fault.ok()) << "a damaged copy is no bad record";
+    for (const auto& [record, row] : rows) EXPECT_TRUE(record == 7 || row.status.ok()) << row.status;
+    EXPECT_THAT(job->reader().DamageLines(8), testing::ElementsAre(HasSubstr("the copy of 1 record is damaged")));
+
+    job->decided()->Add(std::vector<uint64_t>{7});
+    rows = Rows(job);
+    EXPECT_FALSE(rows[7].damaged_record.has_value());
+    EXPECT_EQ(FaultOf(policy == v1::FAIL ? rows[7].status : rows[7].fault), Fault::kWrongCrc);
+    EXPECT_EQ(rows[7].masked, policy == v1::MASK);
+    EXPECT_EQ(rows[7].substituted, policy == v1::SUBSTITUTE);
+  }
+}
+
+TEST_F(DamagedCopiesTest, ADecisionCountsWhereTheCopyIsIntactAndCachesHoldTheRow) {
+  Make(v1::MASK);
+  const auto job = Job(DamageVerdict::kGiven);
+  LoaderOptions options;
+  options.threads = 1;
+  options.memory_budget_bytes = 16 << 20;
+  options.record_cache_bytes = 1 << 20;
+  options.row_cache_bytes = 1 << 20;
+  const auto loader = Loader::Create(options).value();
+  EXPECT_EQ(Masked(RowsBy(loader.get(), job)), 0);
+  const auto of_session = std::make_shared<DecidedRecords>(job->decided());
+  of_session->Add(std::vector<uint64_t>{3});
+  const auto rows = RowsBy(loader.get(), job, of_session);
+  EXPECT_EQ(Masked(rows), 1);
+  EXPECT_TRUE(rows.at(3).masked);
+  EXPECT_EQ(Masked(RowsBy(loader.get(), job)), 0)
+      << "another session does not follow what the coordinator did not store";
+  job->decided()->Add(std::vector<uint64_t>{5});
+  EXPECT_EQ(Masked(RowsBy(loader.get(), job)), 1);
+  EXPECT_EQ(Masked(RowsBy(loader.get(), job, of_session)), 2);
+}
+
+TEST_F(DamagedCopiesTest, AStandInWhoseCopyIsDamagedIsNotPassedOver) {
+  Make(v1::SUBSTITUTE);
+  (void)Job();
+  const uint64_t stand_in = SubstitutesOf(*snapshot_, set_.job.order().seed(), 7)[0];
+  BreakRecord(set_.files[0], stand_in);
+  const auto job = Job(DamageVerdict::kGiven);
+  job->decided()->Add(std::vector<uint64_t>{7});
+  auto rows = Rows(job);
+  ASSERT_TRUE(rows[7].damaged_record.has_value()) << "another worker may have the stand-in intact";
+  EXPECT_EQ(*rows[7].damaged_record, stand_in);
+  job->decided()->Add(std::vector<uint64_t>{stand_in});
+  rows = Rows(job);
+  EXPECT_TRUE(rows[7].substituted);
+  EXPECT_EQ(rows[7].source_record, SubstitutesOf(*snapshot_, set_.job.order().seed(), 7)[1]);
+}
+
+TEST_F(DamagedCopiesTest, ADamagedCopyIsRememberedUntilItsFileChanges) {
+  Make(v1::MASK);
+  const auto whole = Job();
+  BreakRecord(set_.files[0], 7);
+  const auto job = Job(DamageVerdict::kGiven, &flipping_);
+  EXPECT_TRUE(Rows(job)[7].damaged_record.has_value());
+  const int reads = flipping_.reads_past.load();
+  EXPECT_EQ(reads, 2);
+  EXPECT_TRUE(Rows(job)[7].damaged_record.has_value());
+  EXPECT_EQ(flipping_.reads_past.load(), reads);
+
+  // Replaces the file under its name. The open file is still the damaged one.
+  const std::string copy = absl::StrCat(set_.files[0], ".new");
+  std::filesystem::copy_file(set_.files[0], copy);
+  BreakRecord(copy, 7);
+  std::filesystem::last_write_time(copy, std::filesystem::file_time_type::clock::now() + std::chrono::seconds(5));
+  std::filesystem::rename(copy, set_.files[0]);
+  EXPECT_TRUE(WaitUntil([&] { return !Rows(job)[7].damaged_record.has_value(); }));
+  EXPECT_TRUE(job->reader().DamageLines(8).empty());
+  EXPECT_THAT(log_.back(), HasSubstr("has changed"));
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,29 @@
+// An IndexProvider for tests.
+#ifndef PENSTOCK_TESTS_PIPELINE_LOADER_INDEXES_FROM_H_
+#define PENSTOCK_TESTS_PIPELINE_LOADER_INDEXES_FROM_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "pipeline/loader/dataset_reader.h"
+#include "pipeline/records/index_store.h"
+
+namespace penstock {
+
+// Returns indexes from the sidecars of `store`, or builds and saves them.
+inline IndexProvider IndexesFrom(IndexStore store, IndexOptions options) {
+  return [store = std::move(store), options = std::move(options)](
+             const SnapshotShard& shard, const std::string& path,
+             const std::stop_token& stop) -> absl::StatusOr<std::shared_ptr<const ShardIndex>> {
+    IndexOptions stoppable = options;
+    stoppable.stop = stop;
+    PS_ASSIGN_OR_RETURN(LoadedIndex loaded, store.LoadOrBuild(path, stoppable));
+    return loaded.index;
+  };
+}
+
+}  // namespace penstock
+
+#endif  // PENSTOCK_TESTS_PIPELINE_LOADER_INDEXES_FROM_H_
