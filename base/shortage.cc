@@ -5,12 +5,12 @@
 namespace penstock {
 namespace {
 
-constexpr char kMark[] = "penstock.shortage";
+constexpr char kShortageMark[] = "penstock.shortage";
 
 }  // namespace
 
-absl::Status ShortageError(absl::string_view message) { return Marked(kMark, absl::UnavailableError(message)); }
+absl::Status ShortageError(absl::string_view message) { return Marked(kShortageMark, absl::UnavailableError(message)); }
 
-bool IsShortage(const absl::Status& status) { return HasMark(status, kMark); }
+bool IsShortage(const absl::Status& status) { return HasMark(status, kShortageMark); }
 
 }  // namespace penstock

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMark = kTemporarySuffix.substr(0, kTemporarySuffix.find('X'));
+constexpr std::string_view kTemporaryPrefix = kTemporarySuffix.substr(0, kTemporarySuffix.find('X'));
 
 // Returns the name of the file to which the temporary file `name` belongs, or "" if it is not temporary. mkostemp uses
 // letters and digits.
@@ -18,8 +18,8 @@ std::string_view FileOf(std::string_view name) {
   if (name.size() <= kTemporarySuffix.size()) return {};
   const std::string_view file = name.substr(0, name.size() - kTemporarySuffix.size());
   name.remove_prefix(file.size());
-  if (name.substr(0, kMark.size()) != kMark) return {};
-  for (const char c : name.substr(kMark.size())) {
+  if (name.substr(0, kTemporaryPrefix.size()) != kTemporaryPrefix) return {};
+  for (const char c : name.substr(kTemporaryPrefix.size())) {
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) return {};
   }
   return file;

@@ -43,4 +43,9 @@ std::string WithoutFileScheme(std::string_view path) {
   return std::string(path.substr(0, kFile.size()) == kFile ? path.substr(kFile.size() - 1) : path);
 }
 
+std::string WithoutLastSlashes(std::string url) {
+  while (!url.empty() && url.back() == '/') url.pop_back();
+  return url;
+}
+
 }  // namespace penstock

@@ -18,6 +18,9 @@ std::string WhyNoUrl(std::string_view path);
 // Returns "/data/train-0" for "file:///data/train-0", and other paths unchanged. Does not decode percent signs.
 std::string WithoutFileScheme(std::string_view path);
 
+// Returns "http://host/a" for "http://host/a//".
+std::string WithoutLastSlashes(std::string url);
+
 }  // namespace penstock
 
 #endif  // PENSTOCK_BASE_URL_H_

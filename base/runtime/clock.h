@@ -14,6 +14,8 @@ using Nanos = int64_t;
 constexpr Nanos kMillisecond = 1'000'000;
 constexpr Nanos kSecond = 1'000'000'000;
 
+constexpr double InSeconds(Nanos time) { return static_cast<double>(time) / kSecond; }
+
 class Clock {
  public:
   virtual ~Clock() = default;

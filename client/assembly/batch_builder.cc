@@ -11,11 +11,11 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kAlignment = 256;  // alignment of columns: sufficient for device copies and vector instructions
+constexpr size_t kColumnAlignment = 256;  // alignment of columns: sufficient for device copies and vector instructions
 // Largest row of a FIXED column, or element of a RAGGED column: far more than a message can carry.
 constexpr size_t kMaxRowBytes = size_t{1} << 31;
 
-size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+size_t Aligned(size_t bytes) { return (bytes + kColumnAlignment - 1) / kColumnAlignment * kColumnAlignment; }
 
 uint32_t LoadU32(const char* bytes) {
   const auto* b = reinterpret_cast<const uint8_t*>(bytes);

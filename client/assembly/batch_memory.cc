@@ -8,12 +8,12 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kAlignment = 64;
+constexpr size_t kBatchAlignment = 64;
 
 class PlainAllocator final : public Allocator {
  public:
   void* Allocate(size_t bytes) override {
-    return std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+    return std::aligned_alloc(kBatchAlignment, (bytes + kBatchAlignment - 1) / kBatchAlignment * kBatchAlignment);
   }
   void Deallocate(void* memory, size_t bytes) override { std::free(memory); }
 };
@@ -42,7 +42,7 @@ void BatchMemory::Close() {
 }
 
 size_t BatchMemory::Rounded(size_t bytes) {
-  const size_t step = std::max(kAlignment, std::bit_floor(std::max<size_t>(bytes, 1)) / 8);
+  const size_t step = std::max(kBatchAlignment, std::bit_floor(std::max<size_t>(bytes, 1)) / 8);
   return (std::max<size_t>(bytes, 1) + step - 1) / step * step;
 }
 

@@ -11,7 +11,7 @@
 namespace penstock::cli {
 namespace {
 
-constexpr size_t kWidth = 80;
+constexpr size_t kExplainWidth = 80;
 constexpr double kBarWidth = 24;
 
 // Returns true if the headline is a noun instead of a sentence.
@@ -22,7 +22,7 @@ bool IsThing(v1::Explanation::Limit limit) {
 
 std::string Percent(double part) { return absl::StrFormat("%.0f %%", 100 * part); }
 
-std::string Indented(const std::string& text) { return absl::StrCat("  ", Wrapped(text, kWidth - 2, 2), "\n"); }
+std::string Indented(const std::string& text) { return absl::StrCat("  ", Wrapped(text, kExplainWidth - 2, 2), "\n"); }
 
 std::string Stages(const v1::Explanation& explanation) {
   if (explanation.shares().empty()) return "";
@@ -53,7 +53,8 @@ std::string Gains(const v1::Explanation& explanation) {
   std::string out = "\n  What a change would give, about:\n";
   for (const v1::Explanation::Gain& gain : explanation.gains()) {
     const std::string times = gain.times() == 0 ? "" : absl::StrFormat("%.1f times", gain.times());
-    absl::StrAppend(&out, "  ", absl::StrFormat("%10s", times), "  ", Wrapped(gain.change(), kWidth - 14, 14), "\n");
+    absl::StrAppend(&out, "  ", absl::StrFormat("%10s", times), "  ", Wrapped(gain.change(), kExplainWidth - 14, 14),
+                    "\n");
   }
   return out;
 }
@@ -62,7 +63,8 @@ std::string Gains(const v1::Explanation& explanation) {
 
 std::string ExplainText(const v1::Explanation& explanation) {
   const std::string limit = IsThing(explanation.limit()) ? "the limit is " : "";
-  std::string out = Wrapped(absl::StrCat("job ", explanation.job(), ": ", limit, explanation.headline()), kWidth, 2);
+  std::string out =
+      Wrapped(absl::StrCat("job ", explanation.job(), ": ", limit, explanation.headline()), kExplainWidth, 2);
   absl::StrAppend(&out, "\n\n");
   for (const std::string& sentence : explanation.sentences()) absl::StrAppend(&out, Indented(sentence));
   absl::StrAppend(&out, Stages(explanation), Workers(explanation), Gains(explanation));

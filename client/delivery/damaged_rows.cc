@@ -12,7 +12,7 @@ namespace penstock {
 namespace {
 
 // Pause before the core asks all workers again.
-constexpr Nanos kHold = kSecond;
+constexpr Nanos kHoldAfterCopies = kSecond;
 constexpr size_t kShownRecords = 2;
 constexpr size_t kShownWaits = 4;
 
@@ -90,7 +90,7 @@ void DeliveryTracker::FollowDecision(BookedStep* step, uint64_t row, uint32_t se
         absl::StrCat("does not follow the decision that record ", record, " is bad; update the worker"));
     // Ask the next worker in turn, or all again after a pause.
     RowAsk& ask = step->asks[row];
-    if (ask.tries % std::max<size_t>(1, workers_.in_view().size()) == 0) ask.hold_until = now + kHold;
+    if (ask.tries % std::max<size_t>(1, workers_.in_view().size()) == 0) ask.hold_until = now + kHoldAfterCopies;
   }
   if (known == nullptr) needed.push_back({record});
   if (!AwaitsOther(step->asks[row], sender)) AskForDamaged(step, row, now, fetches);
@@ -185,7 +185,7 @@ void DeliveryTracker::Intact(const std::vector<uint64_t>& records, Nanos now) {
   for (const uint64_t record : records) {
     if (copies_.Forget(record)) awaited.push_back(record);
   }
-  if (!awaited.empty()) Resume(std::move(awaited), now + kHold, now);
+  if (!awaited.empty()) Resume(std::move(awaited), now + kHoldAfterCopies, now);
 }
 
 void DeliveryTracker::CoordinatorAway(Nanos since) {

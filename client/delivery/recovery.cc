@@ -13,7 +13,7 @@ namespace {
 // Maximum number of rows of one Fetch.
 constexpr size_t kMaxFetchRows = 16384;
 
-constexpr Nanos kHold = kSecond;
+constexpr Nanos kHoldAfterRefusals = kSecond;
 // How long a row that all other workers refused waits for an unavailable worker.
 constexpr Nanos kWaitForOthers = 5 * kSecond;
 // The longest tolerated silence of a worker, however slowly its rows arrive.
@@ -239,7 +239,7 @@ void DeliveryTracker::TryOthers(BookedStep* step, uint64_t row, uint32_t sender,
                             : Choose(*step, row, sender, false);
   if (next == kNoWorker) {
     ask.worker = kNoWorker;
-    ask.hold_until = now + kHold;
+    ask.hold_until = now + kHoldAfterRefusals;
     ++ask.tries;
     orphans_ = true;
   } else {

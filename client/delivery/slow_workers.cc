@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-constexpr Nanos kNoticeAfter = 100 * kMillisecond;
+constexpr Nanos kSlowNoticeAfter = 100 * kMillisecond;
 // Minimum time over which a pace is measured.
 constexpr Nanos kJudgeOver = 500 * kMillisecond;
 constexpr Nanos kSureAfter = kSecond;
@@ -102,7 +102,7 @@ void DeliveryTracker::FindSlow(Nanos now) {
   if (!waiting_since_.has_value() || booked_.empty() || head_complete() || now < find_slow_at_) return;
   const Nanos waited = now - *waiting_since_;
   const bool often = recent_waits_.Often(now, waited);
-  if (waited < kNoticeAfter && !often) return;
+  if (waited < kSlowNoticeAfter && !often) return;
   find_slow_at_ = now + LookPause();
   BookedStep& head = booked_.front();
   EnsureAsks(&head);

@@ -9,9 +9,9 @@ namespace penstock {
 namespace {
 
 constexpr uint32_t kWaitMs = 20000;
-constexpr Nanos kTimeout = 25 * kSecond;
-constexpr Nanos kFirstBackoff = 200 * kMillisecond;
-constexpr Nanos kMaxBackoff = 2 * kSecond;
+constexpr Nanos kWatchTimeout = 25 * kSecond;
+constexpr Nanos kFirstWatchBackoff = 200 * kMillisecond;
+constexpr Nanos kMaxWatchBackoff = 2 * kSecond;
 
 }  // namespace
 
@@ -57,7 +57,7 @@ void JobWatch::Stop() {
 
 void JobWatch::Ask() {
   strand_->AssertHere();
-  coordinator_->Watch(watched_.NextRequest(kWaitMs), kTimeout,
+  coordinator_->Watch(watched_.NextRequest(kWaitMs), kWatchTimeout,
                       [this, mailbox = mailbox_](absl::StatusOr<v1::WatchReply> reply) {
                         mailbox->Post([this, reply = std::move(reply)]() mutable { Answered(std::move(reply)); });
                       });
@@ -70,7 +70,7 @@ void JobWatch::Answered(absl::StatusOr<v1::WatchReply> reply) {
   if (!changes.ok()) {
     // The coordinator is unavailable. Trainers continue without it. A restarted coordinator may use other revisions.
     watched_.Lost();
-    backoff_ = std::clamp(2 * backoff_, kFirstBackoff, kMaxBackoff);
+    backoff_ = std::clamp(2 * backoff_, kFirstWatchBackoff, kMaxWatchBackoff);
     again_.Set(strand_->clock()->Now() + backoff_, [this] { Ask(); });
     return;
   }

@@ -9,15 +9,15 @@
 namespace penstock {
 namespace {
 
-constexpr Nanos kTimeout = 5 * kSecond;
+constexpr Nanos kVerdictTimeout = 5 * kSecond;
 // Delay that collects records that need a decision at almost the same time into one call.
 constexpr Nanos kGather = 10 * kMillisecond;
 constexpr Nanos kLeastPause = 20 * kMillisecond;
 constexpr Nanos kMostPause = 5 * kSecond;
 // Pause while the reports reopen the session.
 constexpr Nanos kReopenPause = kSecond;
-constexpr Nanos kFirstBackoff = 200 * kMillisecond;
-constexpr Nanos kMaxBackoff = 2 * kSecond;
+constexpr Nanos kFirstVerdictBackoff = 200 * kMillisecond;
+constexpr Nanos kMaxVerdictBackoff = 2 * kSecond;
 
 }  // namespace
 
@@ -80,7 +80,7 @@ void RecordVerdicts::Call() {
     decided->set_every_copy(true);
     decided->set_by_reader(true);
   }
-  coordinator_->JudgeRecords(request, kTimeout,
+  coordinator_->JudgeRecords(request, kVerdictTimeout,
                              [this, mailbox = mailbox_, request](absl::StatusOr<v1::JudgeRecordsReply> reply) {
                                mailbox->Post([this, request, reply = std::move(reply)] { Answered(request, reply); });
                              });
@@ -93,7 +93,7 @@ void RecordVerdicts::Answered(const v1::JudgeRecordsRequest& request,
   if (stopped_) return;
   const Nanos now = strand_->clock()->Now();
   if (!reply.ok()) {
-    backoff_ = std::clamp(2 * backoff_, kFirstBackoff, kMaxBackoff);
+    backoff_ = std::clamp(2 * backoff_, kFirstVerdictBackoff, kMaxVerdictBackoff);
     not_before_ = now + backoff_;
     Schedule();
     return window_->JudgeAway();

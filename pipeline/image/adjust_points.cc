@@ -9,8 +9,6 @@
 namespace penstock {
 namespace {
 
-uint8_t Clip(int value) { return static_cast<uint8_t>(std::clamp(value, 0, 255)); }
-
 void LookUpEach(const ImageView& in, const PointTables& tables, ImageTarget out) {
   if (in.channels == 3) {
     LookUpChannels(in, tables, out);
@@ -67,7 +65,7 @@ void EqualizeTable(const uint32_t* count, uint8_t* table) {
 void AutocontrastTable(int low, int high, uint8_t* table) {
   const double scale = high > low ? 255.0 / (high - low) : 1.0;
   const double offset = high > low ? -low * scale : 0.0;
-  for (int i = 0; i < 256; ++i) table[i] = Clip(static_cast<int>(i * scale + offset));
+  for (int i = 0; i < 256; ++i) table[i] = ClipToByte(static_cast<int>(i * scale + offset));
 }
 
 }  // namespace
@@ -106,7 +104,7 @@ void Autocontrast(const ImageView& in, ImageTarget out) {
 void AdjustGamma(const ImageView& in, double gamma, ImageTarget out) {
   uint8_t table[256] = {0};
   for (int i = 1; i < 256; ++i) {
-    table[i] = Clip(static_cast<int>(std::floor(255.0 * PortableExp(gamma * PortableLog(i / 255.0)) + 0.5)));
+    table[i] = ClipToByte(static_cast<int>(std::floor(255.0 * PortableExp(gamma * PortableLog(i / 255.0)) + 0.5)));
   }
   LookUp(in, table, out);
 }
@@ -116,7 +114,7 @@ void AddToChannels(const ImageView& in, const float offset[3], ImageTarget out) 
   for (int c = 0; c < in.channels; ++c) {
     const double bounded = std::clamp(static_cast<double>(offset[c]), -256.0, 256.0);
     const int whole = static_cast<int>(std::floor(bounded + 0.5));
-    for (int i = 0; i < 256; ++i) tables.of[c][i] = Clip(i + whole);
+    for (int i = 0; i < 256; ++i) tables.of[c][i] = ClipToByte(i + whole);
   }
   LookUpEach(in, tables, out);
 }

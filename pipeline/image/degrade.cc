@@ -42,8 +42,6 @@ const std::array<double, kPoints / 2>& NormalPoints() {
   return points;
 }
 
-uint8_t Clip(int value) { return static_cast<uint8_t>(std::clamp(value, 0, 255)); }
-
 Rect Clipped(const ImageView& image, const Rect& rect) {
   const int left = std::clamp(rect.x, 0, image.width), right = std::clamp(rect.x + rect.width, left, image.width);
   const int top = std::clamp(rect.y, 0, image.height), bottom = std::clamp(rect.y + rect.height, top, image.height);
@@ -72,7 +70,7 @@ void AddNoise(const ImageView& in, double sigma, bool same_for_all_channels, Sam
       const uint32_t word = random->Next32();
       for (const uint32_t half : {word & 0xFFFF, word >> 16}) {
         const int add = noise[half >> 4];
-        for (size_t k = 0; k < repeat && i < count; ++k, ++i) to[i] = Clip(from[i] + add);
+        for (size_t k = 0; k < repeat && i < count; ++k, ++i) to[i] = ClipToByte(from[i] + add);
       }
     }
   }

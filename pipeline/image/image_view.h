@@ -3,6 +3,7 @@
 #ifndef PENSTOCK_PIPELINE_IMAGE_IMAGE_VIEW_H_
 #define PENSTOCK_PIPELINE_IMAGE_IMAGE_VIEW_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -33,6 +34,9 @@ struct ImageView {
             channels, stride};
   }
 };
+
+// Returns the value of 0 to 255 that is nearest to `value`.
+inline uint8_t ClipToByte(int value) { return static_cast<uint8_t>(std::clamp(value, 0, 255)); }
 
 }  // namespace penstock
 

@@ -35,7 +35,7 @@ void RepeatPixel(uint8_t* out, int count, int channels) {
   }
 }
 
-void CopyPixel(const uint8_t* from, int channels, uint8_t* to) {
+void CopyFill(const uint8_t* from, int channels, uint8_t* to) {
   for (int c = 0; c < channels; ++c) to[c] = from[c];
 }
 
@@ -45,7 +45,7 @@ void FillPixels(uint8_t* out, int count, int channels, const uint8_t* fill) {
     std::memset(out, fill[0], static_cast<size_t>(count) * static_cast<size_t>(channels));
     return;
   }
-  CopyPixel(fill, channels, out);
+  CopyFill(fill, channels, out);
   RepeatPixel(out, count, channels);
 }
 
@@ -77,7 +77,7 @@ void CopyWindow(const ImageView& in, const Rect& window, PadMode mode, const uin
     }
     const auto outside = [&](int x0, int x1) {
       for (int x = x0; x < x1; ++x)
-        CopyPixel(from + from_x[static_cast<size_t>(x)] * channels, channels, row + x * channels);
+        CopyFill(from + from_x[static_cast<size_t>(x)] * channels, channels, row + x * channels);
     };
     outside(0, begin);
     outside(end, window.width);

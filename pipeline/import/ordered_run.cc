@@ -15,7 +15,7 @@ namespace penstock {
 namespace {
 
 using Made = absl::StatusOr<MadeRecord>;
-using Take = std::function<absl::Status(uint64_t, Made)>;
+using TakeMade = std::function<absl::Status(uint64_t, Made)>;
 
 // How far the threads may run ahead of the first missing record.
 constexpr uint64_t kMaxAhead = 4096;
@@ -23,7 +23,7 @@ constexpr uint64_t kMaxAhead = 4096;
 class Run {
  public:
   Run(const RecordSource& source, uint64_t first, uint64_t end, const std::function<uint64_t(uint64_t)>& item_at,
-      uint64_t window_bytes, const Take& take)
+      uint64_t window_bytes, const TakeMade& take)
       : source_(source),
         end_(end),
         item_at_(item_at),
@@ -120,7 +120,7 @@ class Run {
   const uint64_t end_;
   const std::function<uint64_t(uint64_t)>& item_at_;
   const uint64_t window_bytes_;
-  const Take& take_;
+  const TakeMade& take_;
 
   const uint64_t ahead_;
 
@@ -140,7 +140,7 @@ class Run {
 
 absl::Status MakeInOrder(const RecordSource& source, uint64_t first, uint64_t end,
                          const std::function<uint64_t(uint64_t)>& item_at, const OrderedRunOptions& options,
-                         const Take& take) {
+                         const TakeMade& take) {
   Run run(source, first, end, item_at, options.window_bytes, take);
   const std::stop_callback stopping(options.stop, [&run] { run.Stop(absl::CancelledError("the run was stopped")); });
   std::vector<std::thread> threads;

@@ -20,7 +20,7 @@
 namespace penstock {
 namespace {
 
-constexpr uint64_t kPiece = uint64_t{8} << 20;
+constexpr uint64_t kScratchPiece = uint64_t{8} << 20;
 constexpr size_t kPieces = 8;  // in flight
 
 class PartOfFile final : public RandomAccessFile {
@@ -83,12 +83,12 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(const std::string& pa
   const FileInfo state = object->opened();
   // Reads kPieces pieces concurrently, and then the next ones.
   std::vector<std::string> pieces;
-  for (uint64_t at = 0; at < state.size; at += kPiece * kPieces) {
-    pieces.resize(std::min<uint64_t>(kPieces, (state.size - at + kPiece - 1) / kPiece));
+  for (uint64_t at = 0; at < state.size; at += kScratchPiece * kPieces) {
+    pieces.resize(std::min<uint64_t>(kPieces, (state.size - at + kScratchPiece - 1) / kScratchPiece));
     std::vector<absl::StatusOr<size_t>> got(pieces.size(), absl::CancelledError(""));
     RunCalls(pieces.size(), kPieces, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
-      const uint64_t begin = at + i * kPiece;
-      pieces[i].resize(std::min(kPiece, state.size - begin));
+      const uint64_t begin = at + i * kScratchPiece;
+      pieces[i].resize(std::min(kScratchPiece, state.size - begin));
       object->Read(begin, pieces[i].size(), pieces[i].data(), {.priority = CallPriority::kUrgent},
                    [&got, i, ended = std::move(ended)](absl::StatusOr<size_t> bytes) mutable {
                      got[i] = std::move(bytes);

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22, kEnd64Bytes = 56, kLocator64Bytes = 20;
 constexpr size_t kMostComment = 65535;
 constexpr uint64_t kMostDirectory = uint64_t{64} << 20;
-constexpr size_t kPiece = 256 << 10;
+constexpr size_t kZipPiece = 256 << 10;
 constexpr uint16_t kStored = 0, kDeflated = 8, kEncrypted = 1;
 constexpr uint16_t kZip64Extra = 1;
 
@@ -84,13 +84,13 @@ bool TakeZip64(std::string_view extra, ZipMember* member) {
   return true;
 }
 
-using Take = std::function<absl::Status(std::string_view)>;
+using TakePiece = std::function<absl::Status(std::string_view)>;
 
 // Reads the stored bytes of the member.
-absl::Status ForEachPiece(const RandomAccessFile& file, uint64_t offset, uint64_t length, const Take& take) {
+absl::Status ForEachPiece(const RandomAccessFile& file, uint64_t offset, uint64_t length, const TakePiece& take) {
   std::string piece;
   while (length > 0) {
-    piece.resize(std::min<uint64_t>(length, kPiece));
+    piece.resize(std::min<uint64_t>(length, kZipPiece));
     PS_ASSIGN_OR_RETURN(const size_t got, file.ReadAt(offset, piece.size(), piece.data()));
     if (got < piece.size()) return absl::DataLossError("the archive is cut off");
     PS_RETURN_IF_ERROR(take(piece));
@@ -102,15 +102,15 @@ absl::Status ForEachPiece(const RandomAccessFile& file, uint64_t offset, uint64_
 
 // Inflates the stored bytes, to exactly `most` bytes.
 absl::Status InflateAll(const RandomAccessFile& file, uint64_t offset, uint64_t length, uint64_t most,
-                        const Take& take) {
+                        const TakePiece& take) {
   z_stream zlib = {};
   if (inflateInit2(&zlib, -MAX_WBITS) != Z_OK) return absl::ResourceExhaustedError("no memory to inflate it");
   const auto end = absl::MakeCleanup([&zlib] { inflateEnd(&zlib); });
-  std::string out(kPiece, '\0');
+  std::string out(kZipPiece, '\0');
   uint64_t made = 0;
   int rc = Z_OK;
   const absl::Status damaged = absl::DataLossError("its compressed data is damaged");
-  const Take inflate_piece = [&](std::string_view piece) -> absl::Status {
+  const TakePiece inflate_piece = [&](std::string_view piece) -> absl::Status {
     zlib.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
     zlib.avail_in = static_cast<uInt>(piece.size());
     do {
@@ -153,7 +153,7 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> Open(std::shared_ptr<const Ran
   std::unique_ptr<RandomAccessFile> out;
   if (member.method == kStored) {
     if (member.packed_bytes != member.bytes) return absl::DataLossError("its two sizes differ");
-    const Take check_piece = [&](std::string_view bytes) {
+    const TakePiece check_piece = [&](std::string_view bytes) {
       check(bytes);
       return absl::OkStatus();
     };
@@ -161,7 +161,7 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> Open(std::shared_ptr<const Ran
     out = NewPartOfFile(file, begin, info, name);
   } else {
     PS_ASSIGN_OR_RETURN(const auto scratch, ScratchFile::Create(scratch_folder));
-    const Take keep_piece = [&](std::string_view bytes) {
+    const TakePiece keep_piece = [&](std::string_view bytes) {
       check(bytes);
       return scratch->Append(bytes);
     };

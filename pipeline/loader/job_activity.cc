@@ -9,8 +9,6 @@
 namespace penstock {
 namespace {
 
-double Seconds(Nanos time) { return static_cast<double>(time) / kSecond; }
-
 // Decoded images are measured when that many rows were made of them.
 constexpr uint64_t kMeasured = 16;
 // Of decoding the whole image, what a crop's decoding takes.
@@ -66,7 +64,7 @@ std::optional<CacheJob> JobActivity::ForCaches() {
   use.read_again = repeats_ > 1 || coming.again;
   use.decodes = for_caches_.decodes && (repeats_ > ReadAgain::kPayingEpochs || coming.often);
   if (const MeanOfLate& read = costs_.read(); read.count() > 0) {
-    const double waited = Seconds(reading_ + storage_) / static_cast<double>(read.count());
+    const double waited = InSeconds(reading_ + storage_) / static_cast<double>(read.count());
     use.read_seconds = std::max(waited, kReadBeside * read.mean());
   }
   if (costs_.from_decoded().count() >= kMeasured) {
@@ -90,13 +88,13 @@ std::optional<CacheJob> JobActivity::ForCaches() {
 
 JobTimes JobActivity::Times(Nanos making, Nanos reading) const {
   JobTimes times = sums_;
-  times.making_seconds = Seconds(making_ + making);
-  times.reading_seconds = Seconds(reading_ + reading);
-  times.storage_seconds = Seconds(storage_);
-  times.memory_seconds = Seconds(memory_);
-  times.unasked_seconds = Seconds(unasked_);
-  times.read_aside_seconds = Seconds(read_aside_);
-  for (size_t i = 0; i < stages_.size(); ++i) times.stages[i].seconds = Seconds(stages_[i]);
+  times.making_seconds = InSeconds(making_ + making);
+  times.reading_seconds = InSeconds(reading_ + reading);
+  times.storage_seconds = InSeconds(storage_);
+  times.memory_seconds = InSeconds(memory_);
+  times.unasked_seconds = InSeconds(unasked_);
+  times.read_aside_seconds = InSeconds(read_aside_);
+  for (size_t i = 0; i < stages_.size(); ++i) times.stages[i].seconds = InSeconds(stages_[i]);
   return times;
 }
 

@@ -3,8 +3,6 @@
 namespace penstock {
 namespace {
 
-double Seconds(Nanos time) { return static_cast<double>(time) / kSecond; }
-
 void AddSeen(uint64_t bytes, MeanOfLate* mean) {
   if (bytes > 0) mean->Add(static_cast<double>(bytes));
 }
@@ -13,7 +11,7 @@ void AddSeen(uint64_t bytes, MeanOfLate* mean) {
 
 RowCosts::Saved RowCosts::Add(const RowCost& row) {
   Saved saved;
-  const double compute = Seconds(row.compute);
+  const double compute = InSeconds(row.compute);
   AddSeen(row.record_bytes, &record_bytes_);
   AddSeen(row.decoded_bytes, &decoded_bytes_);
   AddSeen(row.row_bytes, &row_bytes_);
@@ -25,16 +23,16 @@ RowCosts::Saved RowCosts::Add(const RowCost& row) {
   if (row.cached_record) {
     saved.record = read_.mean();
   } else if (row.read > 0) {
-    read_.Add(Seconds(row.read));
+    read_.Add(InSeconds(row.read));
   }
-  whole_.Add(compute + Seconds(row.read));
+  whole_.Add(compute + InSeconds(row.read));
   switch (row.from) {
     case RowFrom::kRecord:
       from_record_.Add(compute);
       break;
     case RowFrom::kFilled:
       filled_.Add(compute);
-      from_decoded_.Add(Seconds(row.from_decoded));
+      from_decoded_.Add(InSeconds(row.from_decoded));
       break;
     case RowFrom::kDecoded:
       // Where no row was made from its record alone: what decoding the whole image took.

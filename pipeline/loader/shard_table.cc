@@ -13,7 +13,7 @@ namespace penstock {
 namespace {
 
 // A load that fails for a reason that may pass, and a read that fails, are tried again so often, after growing pauses.
-constexpr int kTries = 3;
+constexpr int kOpenTries = 3;
 constexpr Nanos kFirstPause = 20 * kMillisecond;
 // Then the failure stands for a while, which grows.
 constexpr Nanos kFirstFailure = 250 * kMillisecond;
@@ -391,7 +391,7 @@ bool ShardTable::FinishLoad(uint32_t number, absl::StatusOr<Loaded> loaded, bool
   std::shared_ptr<const ShardIndex> index;
   {
     MutexLock lock(&shard.mutex);
-    if (!last && MayPass(status) && ++shard.tries < kTries && !stop_.stop_requested()) {
+    if (!last && MayPass(status) && ++shard.tries < kOpenTries && !stop_.stop_requested()) {
       *again = clock_->Now() + (kFirstPause << (shard.tries - 1));
       return false;
     }

@@ -9,7 +9,7 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kHeaderBytes = 8, kBufferBytes = 1 << 20;
+constexpr size_t kHeaderBytes = 8, kInputBufferBytes = 1 << 20;
 
 uint32_t U32(const char* at) {
   uint32_t value;
@@ -26,7 +26,7 @@ absl::StatusOr<bool> PackInput::Fill(size_t bytes) {
   begin_ = 0;
   while (end_ < bytes) {
     // Grows with the bytes received, so that a wrong length allocates no memory.
-    if (end_ == buffer_.size()) buffer_.resize(std::max(kBufferBytes, buffer_.size() * 2));
+    if (end_ == buffer_.size()) buffer_.resize(std::max(kInputBufferBytes, buffer_.size() * 2));
     PS_ASSIGN_OR_RETURN(const size_t n, read_(buffer_.data() + end_, buffer_.size() - end_));
     if (n == 0) {
       if (end_ == 0) return false;

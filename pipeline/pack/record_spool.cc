@@ -21,7 +21,7 @@ namespace {
 // The records, then the end offset of each, then the schema, then four words: number of records, bytes of the schema,
 // the hash of both, and kMagic.
 constexpr uint64_t kMagic = 0x31'6c'6f'6f'70'73'73'70;  // "psspool1"
-constexpr size_t kTrailerWords = 4, kBufferBytes = 1 << 20;
+constexpr size_t kTrailerWords = 4, kSpoolBufferBytes = 1 << 20;
 
 std::string_view AsBytes(const uint64_t* words, size_t count) {
   return {reinterpret_cast<const char*>(words), count * sizeof(uint64_t)};
@@ -98,7 +98,7 @@ absl::Status SpoolWriter::Write(std::string_view record) {
   buffer_ += record;
   written_ += record.size();
   ends_.push_back(written_);
-  return buffer_.size() < kBufferBytes ? absl::OkStatus() : Flush();
+  return buffer_.size() < kSpoolBufferBytes ? absl::OkStatus() : Flush();
 }
 
 absl::Status SpoolWriter::Finish(const PackSchema& schema) {

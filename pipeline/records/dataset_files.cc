@@ -72,8 +72,6 @@ bool IsSidecar(std::string_view name) {
   return IsTemporary(name);
 }
 
-bool HasWildcard(const std::string& part) { return part.find_first_of("*?[\\") != std::string::npos; }
-
 // Returns the real path of `path`. Returns PermissionDenied if it is not inside a root.
 absl::StatusOr<std::string> Confine(Storage* storage, const std::string& path, const std::vector<DataRoot>& roots) {
   // Objects have no links.
@@ -98,9 +96,10 @@ absl::StatusOr<bool> HasEntry(Storage* storage, const std::string& folder, const
 }
 
 // Expands a glob below one root.
-class Expander {
+class FolderExpander {
  public:
-  Expander(Storage* storage, const DataRoot& root, const std::vector<DataRoot>& roots, std::vector<DatasetFile>* files)
+  FolderExpander(Storage* storage, const DataRoot& root, const std::vector<DataRoot>& roots,
+                 std::vector<DatasetFile>* files)
       : storage_(storage), root_(root), roots_(roots), files_(files) {}
 
   absl::Status Expand(const std::vector<std::string>& parts) { return Walk("", parts, 0); }
@@ -269,7 +268,7 @@ absl::Status ExpandOne(Storage* storage, const std::string& given, const std::ve
     if (!parts) continue;
     inside = true;
     PS_RETURN_IF_ERROR(IsOfObjects(root) ? ExpandObjects(storage, root, *parts, files)
-                                         : Expander(storage, root, roots, files).Expand(*parts));
+                                         : FolderExpander(storage, root, roots, files).Expand(*parts));
   }
   if (!inside) {
     return absl::InvalidArgumentError(

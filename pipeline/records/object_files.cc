@@ -15,16 +15,14 @@
 namespace penstock {
 namespace {
 
-bool HasWildcard(const std::string& part) { return part.find_first_of("*?[\\") != std::string::npos; }
-
 bool IsShard(const std::string& name) {
   return !absl::EndsWith(name, absl::string_view(kIndexSuffix.data(), kIndexSuffix.size())) && !IsTemporary(name);
 }
 
-class Expander {
+class ObjectExpander {
  public:
-  Expander(Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
-           std::vector<DatasetFile>* files)
+  ObjectExpander(Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
+                 std::vector<DatasetFile>* files)
       : storage_(storage), root_(root), parts_(parts), files_(files) {}
 
   absl::Status Walk(std::string relative, size_t next) {
@@ -76,7 +74,7 @@ class Expander {
 
 absl::Status ExpandObjects(Storage* storage, const DataRoot& root, const std::vector<std::string>& parts,
                            std::vector<DatasetFile>* files) {
-  return Expander(storage, root, parts, files).Walk("", 0);
+  return ObjectExpander(storage, root, parts, files).Walk("", 0);
 }
 
 }  // namespace penstock

@@ -10,6 +10,9 @@
 
 namespace penstock {
 
+// Returns whether a component of a glob has a wildcard or an escape.
+inline bool HasWildcard(const std::string& part) { return part.find_first_of("*?[\\") != std::string::npos; }
+
 // Appends the objects below `root` that the glob's components match. Lists folders only for components with a wildcard,
 // and requests all others by name.
 //   Unimplemented   a wildcard, but the storage cannot list (HTTP)

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 // Margin for errors of mean sizes, so that an epoch's last records fit too.
-constexpr double kSpare = 1.03;
+constexpr double kSpareCache = 1.03;
 // Additional margin, if no other cache needs the memory.
 constexpr double kRoom = 0.125;
 // Using all memory must make rows cheaper by at least this fraction.
@@ -20,7 +20,7 @@ constexpr double kPrice = 0.02;
 // Number of fractions of the memory to try, besides exact fits.
 constexpr uint64_t kParts = 16;
 // Waits between changes. The wait doubles while the jobs stay the same.
-constexpr Nanos kFirstPause = 5 * kSecond, kLongestPause = 640 * kSecond;
+constexpr Nanos kFirstChoicePause = 5 * kSecond, kLongestChoicePause = 640 * kSecond;
 // The cache size for measuring decoded images, and the number of attempts.
 constexpr uint64_t kProbeBytes = 64 * kMiB;
 constexpr uint64_t kProbePart = 8;  // at most this fraction (1 / n) of all caches
@@ -41,9 +41,9 @@ Demand DemandOf(const std::vector<CacheJob>& jobs) {
   for (const CacheJob& job : jobs) {
     if (!job.read_again) continue;
     double& of_data = records[job.data];
-    of_data = std::max(of_data, kSpare * job.records * job.record_bytes);
-    if (Decodes(job)) demand.decoded += kSpare * job.records * job.decoded_bytes;
-    if (Keeps(job)) demand.rows += kSpare * job.records * job.row_bytes;
+    of_data = std::max(of_data, kSpareCache * job.records * job.record_bytes);
+    if (Decodes(job)) demand.decoded += kSpareCache * job.records * job.decoded_bytes;
+    if (Keeps(job)) demand.rows += kSpareCache * job.records * job.row_bytes;
   }
   for (const auto& [data, bytes] : records) demand.records += bytes;
   return demand;
@@ -183,7 +183,7 @@ CacheSizes CacheChooser::Change(const std::vector<CacheJob>& jobs, const CacheSi
     news_ = absl::StrFormat("caches: %s: a row takes %.3g ms of a thread, %.3g when they have filled", changes,
                             1e3 * SecondsPerRow(jobs, from), 1e3 * SecondsPerRow(jobs, to));
   }
-  pause_ = std::clamp(2 * pause_, kFirstPause, kLongestPause);
+  pause_ = std::clamp(2 * pause_, kFirstChoicePause, kLongestChoicePause);
   not_before_ = time + pause_;
   jobs_.clear();
   for (const CacheJob& job : jobs) {

@@ -18,7 +18,7 @@ constexpr int kSettling = 1;
 constexpr double kPlainlyBetter = 1.3, kPlainlyWorse = 0.8;
 constexpr size_t kPlainWindows = 2;
 // Pauses after a reverted move. The pause doubles each time.
-constexpr Nanos kFirstPause = 20 * kSecond, kLongestPause = 640 * kSecond;
+constexpr Nanos kFirstMovePause = 20 * kSecond, kLongestMovePause = 640 * kSecond;
 
 // A read that takes longer than kFarRead justifies its own thread if reads take much of the time. A read that takes
 // less than kNearRead does not: the handover takes 10 to 30 us of CPU.
@@ -28,7 +28,7 @@ constexpr double kPlainlyFarRead = 2e-3;
 constexpr double kMuchOfTheTime = 0.1;
 constexpr double kFewReads = 8, kManyReads = 50;
 // Factor on the result of Little's law, because reads do not arrive evenly.
-constexpr double kSpare = 1.5;
+constexpr double kSpareReads = 1.5;
 constexpr int kLeastReads = 4, kMostWanted = 1 << 16;
 // Above this fraction of thread time without a request for rows, the trainers have enough.
 constexpr double kFed = 0.2;
@@ -121,8 +121,8 @@ int TuningController::WantedReads(const TuningWindow& window) const {
   // Before any row was computed, assumes a millisecond per row.
   const double row = window.rows > 0 ? std::max(ready / window.rows, 1e-6) : 1e-3;
   const double under_way = latency * reads_a_row * setting_.threads / row;
-  return static_cast<int>(
-      std::clamp(std::ceil(kSpare * under_way), static_cast<double>(kLeastReads), static_cast<double>(kMostWanted)));
+  return static_cast<int>(std::clamp(std::ceil(kSpareReads * under_way), static_cast<double>(kLeastReads),
+                                     static_cast<double>(kMostWanted)));
 }
 
 int TuningController::MoreReads(const TuningWindow& window, int now, int most) const {
@@ -248,7 +248,7 @@ void TuningController::TakeBack(Nanos now) {
 }
 
 void TuningController::LeaveAlone(Move move, Nanos now) {
-  pause_[move] = std::clamp(2 * pause_[move], kFirstPause, kLongestPause);
+  pause_[move] = std::clamp(2 * pause_[move], kFirstMovePause, kLongestMovePause);
   not_before_[move] = now + pause_[move];
 }
 

@@ -103,8 +103,8 @@ class OnLanes final : public Carrier {
   LanedNetwork network_{3};
 };
 
-std::unique_ptr<Carrier> Make() { return std::make_unique<OnLanes>(); }
-INSTANTIATE_TEST_SUITE_P(SimLanes, CarrierContract, ::testing::Values(&Make));
+std::unique_ptr<Carrier> MakeOnLanes() { return std::make_unique<OnLanes>(); }
+INSTANTIATE_TEST_SUITE_P(SimLanes, CarrierContract, ::testing::Values(&MakeOnLanes));
 
 class SimLanesTest : public ::testing::Test {
  protected:

@@ -32,8 +32,8 @@ class OnSimNetwork final : public Carrier {
   SimNetwork network_{&sim_, SimNetwork::Options()};
 };
 
-std::unique_ptr<Carrier> Make() { return std::make_unique<OnSimNetwork>(); }
-INSTANTIATE_TEST_SUITE_P(SimNetwork, CarrierContract, ::testing::Values(&Make));
+std::unique_ptr<Carrier> MakeOnSimNetwork() { return std::make_unique<OnSimNetwork>(); }
+INSTANTIATE_TEST_SUITE_P(SimNetwork, CarrierContract, ::testing::Values(&MakeOnSimNetwork));
 
 class SimNetworkFaults : public ::testing::Test {
  protected:

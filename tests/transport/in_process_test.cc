@@ -50,11 +50,12 @@ class OnVirtualTime final : public Carrier {
 };
 
 template <typename C>
-std::unique_ptr<Carrier> Make() {
+std::unique_ptr<Carrier> MakeInProcess() {
   return std::make_unique<C>();
 }
 
-INSTANTIATE_TEST_SUITE_P(InProcess, CarrierContract, ::testing::Values(&Make<OnThreads>, &Make<OnVirtualTime>));
+INSTANTIATE_TEST_SUITE_P(InProcess, CarrierContract,
+                         ::testing::Values(&MakeInProcess<OnThreads>, &MakeInProcess<OnVirtualTime>));
 
 }  // namespace
 }  // namespace penstock

@@ -20,7 +20,7 @@
 namespace penstock {
 namespace {
 
-constexpr uint64_t kRing = 1 << 20;
+constexpr uint64_t kLentRing = 1 << 20;
 constexpr uint64_t kFile = 4 << 20;
 constexpr size_t kRow = 100'000;
 
@@ -28,8 +28,8 @@ constexpr size_t kRow = 100'000;
 class LentMessages : public testing::Test {
  protected:
   LentMessages()
-      : ring_(*Ring::Create(kRing, nullptr)),
-        incoming_(std::make_shared<const SealedMemory>(*SealedMemory::Open(OwnedFd(dup(ring_->fd())), kRing)),
+      : ring_(*Ring::Create(kLentRing, nullptr)),
+        incoming_(std::make_shared<const SealedMemory>(*SealedMemory::Open(OwnedFd(dup(ring_->fd())), kLentRing)),
                   [this](uint64_t message) { released_.push_back(message); }) {}
 
   // A row of a lent file.

@@ -62,14 +62,15 @@ class SharedMemory final : public Carrier {
 };
 
 template <typename C>
-std::unique_ptr<Carrier> Make() {
+std::unique_ptr<Carrier> MakeSharedMemory() {
   return std::make_unique<C>();
 }
 
 // Rings with room for all messages, with room for some, and a worker without memory for rings.
 INSTANTIATE_TEST_SUITE_P(SharedMemory, CarrierContract,
-                         ::testing::Values(&Make<SharedMemory<(32 << 20)>>, &Make<SharedMemory<(1 << 20)>>,
-                                           &Make<SharedMemory<4096>>));
+                         ::testing::Values(&MakeSharedMemory<SharedMemory<(32 << 20)>>,
+                                           &MakeSharedMemory<SharedMemory<(1 << 20)>>,
+                                           &MakeSharedMemory<SharedMemory<4096>>));
 
 }  // namespace
 }  // namespace penstock

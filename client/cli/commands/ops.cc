@@ -11,7 +11,7 @@
 namespace penstock::cli {
 namespace {
 
-constexpr size_t kWidth = 108;
+constexpr size_t kOpsWidth = 108;
 
 // Returns "height, width, padding: 0, mode: CONSTANT".
 std::string FieldsLine(const ListedOp& op) {
@@ -25,7 +25,7 @@ std::string FieldsLine(const ListedOp& op) {
 std::string OpText(const ListedOp& op) {
   std::string out = absl::StrCat(op.name, "\n");
   for (const std::string* text : {&op.comment, &op.family}) {
-    if (!text->empty()) absl::StrAppend(&out, "\n", Wrapped(*text, kWidth, 0), "\n");
+    if (!text->empty()) absl::StrAppend(&out, "\n", Wrapped(*text, kOpsWidth, 0), "\n");
   }
   if (op.fields.empty()) return out + "\nIt has no fields.\n";
   Table table({"FIELD", "TYPE", "DEFAULT", ""});

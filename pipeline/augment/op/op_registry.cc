@@ -8,11 +8,11 @@
 namespace penstock {
 namespace {
 
-using Registry = std::map<std::string, OpFactory, std::less<>>;
+using OpFactories = std::map<std::string, OpFactory, std::less<>>;
 
 // The first registration creates it, because the linker decides the order in which files register before main.
-Registry& Ops() {
-  static Registry* const ops = new Registry;
+OpFactories& Ops() {
+  static OpFactories* const ops = new OpFactories;
   return *ops;
 }
 

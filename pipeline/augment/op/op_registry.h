@@ -1,6 +1,6 @@
 // The ops that this program has. An op registers itself from its own file:
 //
-//   const OpRegistration kRegistration{"center_crop", MakeCenterCrop};
+//   const OpRegistration kCenterCropRegistration{"center_crop", MakeCenterCrop};
 //
 // The file's object is linked even if nothing refers to it (../ops/CMakeLists.txt). All registrations run before main.
 // Afterwards the registry is read-only, and any thread may use it.

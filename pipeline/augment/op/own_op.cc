@@ -14,11 +14,11 @@
 namespace penstock {
 namespace {
 
-class Registry {
+class OwnOps {
  public:
   // Returns the registry, which is never destroyed: ops in any file register before main.
-  static Registry& Get() {
-    static Registry* registry = new Registry;
+  static OwnOps& Get() {
+    static OwnOps* registry = new OwnOps;
     return *registry;
   }
 
@@ -85,12 +85,12 @@ absl::Status Check(const OwnOp& op) {
 
 absl::Status RegisterOwnOp(OwnOp op) {
   const absl::Status status = Check(op);
-  return status.ok() ? Registry::Get().Add(std::move(op)) : status;
+  return status.ok() ? OwnOps::Get().Add(std::move(op)) : status;
 }
 
-std::vector<OwnOpVersion> RegisteredOwnOps() { return Registry::Get().List(); }
+std::vector<OwnOpVersion> RegisteredOwnOps() { return OwnOps::Get().List(); }
 
-const OwnOp* FindOwnOp(std::string_view name) { return Registry::Get().Find(name); }
+const OwnOp* FindOwnOp(std::string_view name) { return OwnOps::Get().Find(name); }
 
 void AddOwnOpVersions(const v1::Op& op, Fingerprint* fingerprint) {
   for (const v1::Op& child : op.random_apply().ops()) AddOwnOpVersions(child, fingerprint);

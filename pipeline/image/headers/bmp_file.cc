@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kFileHeader = 14;
 constexpr int64_t kCoreHeader = 12, kInfoHeader = 40, kOs2Header = 64;
 
-absl::Status CutOff() {
+absl::Status BmpCutOff() {
   return WithFault(Fault::kTruncatedImage,
                    absl::InvalidArgumentError("the BMP ends inside its header; the file is cut off or overwritten"));
 }
@@ -79,7 +79,7 @@ absl::Status ReadCoding(std::string_view bytes, int64_t header, int64_t compress
   const bool inside = header > kInfoHeader, with_alpha = header >= 56;
   if (!inside) *at += 12;
   const int64_t alpha = with_alpha ? ReadLittleEndian(bytes, masks_at + 12, 4) : 0;
-  if (ReadLittleEndian(bytes, masks_at + 8, 4) < 0 || alpha < 0) return CutOff();
+  if (ReadLittleEndian(bytes, masks_at + 8, 4) < 0 || alpha < 0) return BmpCutOff();
   return ApplyMasks({static_cast<uint32_t>(ReadLittleEndian(bytes, masks_at, 4)),
                      static_cast<uint32_t>(ReadLittleEndian(bytes, masks_at + 4, 4)),
                      static_cast<uint32_t>(ReadLittleEndian(bytes, masks_at + 8, 4)), static_cast<uint32_t>(alpha)},
@@ -99,7 +99,7 @@ absl::StatusOr<BmpFile> ReadBmpFile(std::string_view bytes) {
     file.color_bytes = 3;
   } else if (header == kInfoHeader || header == 52 || header == 56 || header == kOs2Header || header == 108 ||
              header == 124) {
-    if (ReadLittleEndian(bytes, 50, 4) < 0) return CutOff();
+    if (ReadLittleEndian(bytes, 50, 4) < 0) return BmpCutOff();
     width = static_cast<int32_t>(ReadLittleEndian(bytes, 18, 4));
     height = static_cast<int32_t>(ReadLittleEndian(bytes, 22, 4));
     file.top_down = height < 0;
@@ -110,7 +110,7 @@ absl::StatusOr<BmpFile> ReadBmpFile(std::string_view bytes) {
   } else if (header >= 0) {
     return NotRead(absl::StrCat("a header of ", header, " bytes"));
   }
-  if (bits < 0) return CutOff();
+  if (bits < 0) return BmpCutOff();
   if (width <= 0 || height <= 0 || height > INT32_MAX) {
     return absl::InvalidArgumentError(absl::StrCat("the BMP's header says ", width, " x ", height, " pixels"));
   }

@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-absl::Status CutOff() {
+absl::Status GifCutOff() {
   return WithFault(
       Fault::kTruncatedImage,
       absl::InvalidArgumentError("the GIF ends before its first frame; the file is cut off or overwritten"));
@@ -34,19 +34,19 @@ absl::StatusOr<GifFile> ReadGifFile(std::string_view bytes) {
   GifFile file;
   const int64_t flags = ReadLittleEndian(bytes, 10, 1);
   size_t at = 13;
-  if (flags < 0 || !TakePalette(bytes, flags, &at, &file.palette)) return CutOff();
+  if (flags < 0 || !TakePalette(bytes, flags, &at, &file.palette)) return GifCutOff();
   file.width = static_cast<int>(ReadLittleEndian(bytes, 6, 2));
   file.height = static_cast<int>(ReadLittleEndian(bytes, 8, 2));
   while (true) {
     const int64_t what = ReadLittleEndian(bytes, at++, 1);
-    if (what < 0) return CutOff();
+    if (what < 0) return GifCutOff();
     if (what == ';') return absl::InvalidArgumentError("the GIF holds no frame");
     if (what == ',') break;
     if (what != '!') continue;  // as Pillow does
     const int64_t kind = ReadLittleEndian(bytes, at++, 1);
     for (bool first = true;; first = false) {
       const int64_t size = ReadLittleEndian(bytes, at, 1);
-      if (size < 0) return CutOff();
+      if (size < 0) return GifCutOff();
       if (first && kind == 0xF9 && size >= 4 && (ReadLittleEndian(bytes, at + 1, 1) & 1) != 0) {
         file.transparent = static_cast<int>(ReadLittleEndian(bytes, at + 4, 1));
       }
@@ -55,14 +55,14 @@ absl::StatusOr<GifFile> ReadGifFile(std::string_view bytes) {
     }
   }
   const int64_t frame_flags = ReadLittleEndian(bytes, at + 8, 1);
-  if (frame_flags < 0) return CutOff();
+  if (frame_flags < 0) return GifCutOff();
   file.x = static_cast<int>(ReadLittleEndian(bytes, at, 2));
   file.y = static_cast<int>(ReadLittleEndian(bytes, at + 2, 2));
   file.frame_width = static_cast<int>(ReadLittleEndian(bytes, at + 4, 2));
   file.frame_height = static_cast<int>(ReadLittleEndian(bytes, at + 6, 2));
   file.interlaced = (frame_flags & 0x40) != 0;
   at += 9;
-  if (!TakePalette(bytes, frame_flags, &at, &file.palette)) return CutOff();
+  if (!TakePalette(bytes, frame_flags, &at, &file.palette)) return GifCutOff();
   file.data_at = at;
   file.width = std::max(file.width, file.x + file.frame_width);
   file.height = std::max(file.height, file.y + file.frame_height);

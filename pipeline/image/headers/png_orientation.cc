@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::string_view kRawProfile = "Raw profile type exif", kXmp = "XML:com.adobe.xmp";
+constexpr std::string_view kRawProfile = "Raw profile type exif", kXmpKeyword = "XML:com.adobe.xmp";
 constexpr size_t kMaxTextBytes = size_t{64} << 10;
 
 // Returns the first kMaxTextBytes of a zlib stream's content.
@@ -44,7 +44,7 @@ class Texts {
   // PNG specification, 11.3.3: the keyword of a tEXt, zTXt or iTXt chunk, then its text.
   void Take(std::string_view type, std::string_view chunk) {
     const std::string_view keyword = TakeText(&chunk);
-    if (keyword != kRawProfile && keyword != kXmp) return;
+    if (keyword != kRawProfile && keyword != kXmpKeyword) return;
     bool compressed = type == "zTXt";
     if (compressed) {
       if (chunk.empty() || chunk[0] != 0) return;

@@ -1,9 +1,9 @@
 #include "pipeline/image/jpeg/mcu_decoder.h"
 
+#include "pipeline/image/jpeg/jpeg_markers.h"
+
 namespace penstock {
 namespace {
-
-constexpr int kFirstRestart = 0xD0;
 
 // Position in natural order of coefficient k of the zigzag (ITU-T T.81, figure A.6).
 constexpr std::array<uint8_t, kBlockSize> kNatural = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
@@ -161,7 +161,7 @@ bool McuDecoder::Next(Block* const* blocks) {
     return in_tile_ < layout_.interval || bits_.AtEnd(reader_);
   }
   if (layout_.interval > 0 && in_tile_ == layout_.interval) {
-    if (!bits_.AtEnd(reader_) || bits_.marker() != kFirstRestart + tile_ % 8) return false;
+    if (!bits_.AtEnd(reader_) || bits_.marker() != jpeg_marker::kFirstRestart + tile_ % 8) return false;
     bits_.StartNext(&reader_);
     ++tile_;
     in_tile_ = 0;

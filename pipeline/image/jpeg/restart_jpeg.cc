@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "pipeline/image/jpeg/jpeg_errors.h"
+#include "pipeline/image/jpeg/jpeg_markers.h"
 #include "pipeline/image/jpeg/restart_table.h"
 #include "pipeline/image/jpeg/tile_walker.h"
 // Must follow jpeglib.h.
@@ -20,7 +21,6 @@ namespace penstock {
 namespace {
 
 constexpr int kWantedInterval = 4;
-constexpr int kBaselineFrame = 0xC0, kExtendedFrame = 0xC1, kStartOfScan = 0xDA;
 
 absl::Status Stays(const std::string& why) {
   return absl::FailedPreconditionError(absl::StrCat("not restart-indexed: ", why));
@@ -230,14 +230,14 @@ absl::Status CheckMetadata(std::string_view jpeg) {
   size_t at = 2;
   while (true) {
     const auto segment = ReadJpegSegment(jpeg, at);
-    if (!segment || segment->marker == kStartOfScan) return absl::OkStatus();
+    if (!segment || segment->marker == jpeg_marker::kStartOfScan) return absl::OkStatus();
     if (segment->marker >= JPEG_APP0 && segment->marker <= JPEG_APP0 + 15) {
       if (segment->payload.substr(0, 4) == std::string_view("MPF\0", 4)) {
         return Stays("it holds several pictures (MPO), whose offsets would be wrong");
       }
       if (have_frame) return Stays("it has application segments behind its frame header, which would come before it");
     }
-    have_frame = have_frame || segment->marker == kBaselineFrame || segment->marker == kExtendedFrame;
+    have_frame = have_frame || segment->marker == jpeg_marker::kBaseline || segment->marker == jpeg_marker::kExtended;
     at = segment->end();
   }
 }

@@ -4,14 +4,12 @@
 #include <functional>
 
 #include "pipeline/image/byte_reader.h"
+#include "pipeline/image/jpeg/jpeg_markers.h"
 
 namespace penstock {
 namespace {
 
-// ITU-T T.81, table B.1.
-constexpr int kBaseline = 0xC0, kExtended = 0xC1, kHuffmanTables = 0xC4, kEndOfImage = 0xD9, kStartOfScan = 0xDA,
-              kQuantTables = 0xDB, kRestartInterval = 0xDD, kApp0 = 0xE0, kApp15 = 0xEF, kComment = 0xFE;
-constexpr int kTableMarker = kApp0 + 9;
+constexpr int kTableMarker = jpeg_marker::kApp0 + 9;
 constexpr char kMagic[] = "PSTILES";  // includes its terminating zero
 constexpr uint8_t kVersion = 1;
 
@@ -72,16 +70,16 @@ bool ReadHeader(std::string_view jpeg, TileGrid* grid, const Take& take) {
     at = segment->end();
     const std::string_view payload = segment->payload;
     switch (segment->marker) {
-      case kBaseline:
-      case kExtended:
+      case jpeg_marker::kBaseline:
+      case jpeg_marker::kExtended:
         if (!TakeFrame(payload, grid)) return false;
         break;
-      case kRestartInterval:
+      case jpeg_marker::kRestartInterval:
         if (have_interval || payload.size() != 2) return false;
         have_interval = true;
         grid->interval = static_cast<int>(Number(payload, 0, 2));
         break;
-      case kStartOfScan: {
+      case jpeg_marker::kStartOfScan: {
         if (!IsWholeScan(payload, *grid)) return false;
         grid->scan_at = at;
         grid->rows = (grid->height + grid->mcu_height - 1) / grid->mcu_height;
@@ -90,12 +88,12 @@ bool ReadHeader(std::string_view jpeg, TileGrid* grid, const Take& take) {
         grid->columns = across % grid->interval == 0 ? across / grid->interval : 0;
         return true;
       }
-      case kQuantTables:
-      case kHuffmanTables:
-      case kComment:
+      case jpeg_marker::kQuantTables:
+      case jpeg_marker::kHuffmanTables:
+      case jpeg_marker::kComment:
         break;
       default:
-        if (segment->marker < kApp0 || segment->marker > kApp15) return false;
+        if (segment->marker < jpeg_marker::kApp0 || segment->marker > jpeg_marker::kApp15) return false;
         if (IsTileTableSegment(*segment) && !take(payload)) return false;
     }
   }
@@ -106,7 +104,8 @@ bool ReadHeader(std::string_view jpeg, TileGrid* grid, const Take& take) {
 std::optional<JpegSegment> ReadJpegSegment(std::string_view jpeg, size_t at) {
   const int64_t marker = ReadBigEndian(jpeg, at, 2), length = ReadBigEndian(jpeg, at + 2, 2);
   // Markers from SOF0 to COM have a length, except RSTn, SOI and EOI.
-  if (marker < 0xFFC0 || marker == 0xFFFF || (marker >= 0xFFD0 && marker <= 0xFF00 + kEndOfImage)) return std::nullopt;
+  if (marker < 0xFFC0 || marker == 0xFFFF || (marker >= 0xFFD0 && marker <= 0xFF00 + jpeg_marker::kEndOfImage))
+    return std::nullopt;
   if (length < 2 || static_cast<size_t>(length) > jpeg.size() - at - 2) return std::nullopt;
   return JpegSegment{.marker = static_cast<int>(marker & 0xFF),
                      .begin = at,
@@ -141,7 +140,7 @@ bool TileTable::TotalFits(std::string_view jpeg) const {
   uint64_t end = grid_.scan_at + 2 * (tiles_ - 1);
   const int64_t tiles = grid_.tiles();
   for (int64_t i = 0; i < tiles; ++i) end += length(i);
-  return ReadBigEndian(jpeg, end, 2) == 0xFF00 + kEndOfImage;
+  return ReadBigEndian(jpeg, end, 2) == 0xFF00 + jpeg_marker::kEndOfImage;
 }
 
 std::optional<TileTable> TileTable::Read(std::string_view jpeg) {

@@ -1,15 +1,15 @@
 #include "pipeline/image/jpeg/tile_walker.h"
 
+#include "pipeline/image/jpeg/jpeg_markers.h"
 #include "pipeline/image/jpeg/marker_scan.h"
 
 namespace penstock {
 namespace {
 
-constexpr uint8_t kFirstRestart = 0xD0, kEndOfImage = 0xD9;
-
 // Returns the marker that follows tile `tile`.
 uint8_t MarkerBehind(const TileGrid& grid, int64_t tile) {
-  return tile == grid.tiles() - 1 ? kEndOfImage : static_cast<uint8_t>(kFirstRestart + tile % 8);
+  return static_cast<uint8_t>(tile == grid.tiles() - 1 ? jpeg_marker::kEndOfImage
+                                                       : jpeg_marker::kFirstRestart + tile % 8);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ uint8_t Clip(int32_t sum) {
   return static_cast<uint8_t>(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
-constexpr uint32_t kHalf = 1u << (kWeightBits - 1);
+constexpr uint32_t kHalfWeight = 1u << (kWeightBits - 1);
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void HorizontalPassScalar(const FilterTable& table, const ImageView& source, uin
       const int32_t* weight = table.weight.data() + i * taps;
       const uint8_t* from = row + static_cast<size_t>(table.first[i]) * channels;
       for (size_t c = 0; c < channels; ++c) {
-        uint32_t sum = kHalf;  // unsigned: partial sums may wrap, but the total fits
+        uint32_t sum = kHalfWeight;  // unsigned: partial sums may wrap, but the total fits
         for (int t = 0; t < table.count[i]; ++t) {
           sum += from[static_cast<size_t>(t) * channels + c] * static_cast<uint32_t>(weight[t]);
         }
@@ -41,7 +41,7 @@ void VerticalPassScalar(const FilterTable& table, OutputRange range, const Image
     const int32_t* weight = table.weight.data() + i * taps;
     const uint8_t* from = source.row(table.first[i] - first);
     for (size_t x = 0; x < bytes; ++x) {
-      uint32_t sum = kHalf;
+      uint32_t sum = kHalfWeight;
       for (int t = 0; t < table.count[i]; ++t) {
         sum += from[static_cast<size_t>(t) * source.stride + x] * static_cast<uint32_t>(weight[t]);
       }

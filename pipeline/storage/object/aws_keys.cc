@@ -14,8 +14,8 @@
 namespace penstock {
 namespace {
 
-constexpr int64_t kRenewBefore = 5 * 60;  // seconds
-constexpr int64_t kAskAgainAfter = 10;
+constexpr int64_t kKeysRenewedBefore = 5 * 60;  // seconds
+constexpr int64_t kKeysAskedAgainAfter = 10;
 constexpr char kInstance[] = "http://169.254.169.254";
 constexpr char kContainer[] = "http://169.254.170.2";
 
@@ -53,7 +53,7 @@ void AwsKeySource::Get(CallDone<AwsKeys> done) {
   {
     MutexLock lock(&mutex_);
     const int64_t now = surroundings_.now();
-    const bool ends = current_.ends_at != 0 && now > current_.ends_at - kRenewBefore;
+    const bool ends = current_.ends_at != 0 && now > current_.ends_at - kKeysRenewedBefore;
     // If new keys could not be fetched, the old ones serve as long as they last.
     const bool serves = now < current_.ends_at && now < ask_again_at_;
     if (!known_ || (ends && !serves)) {
@@ -300,7 +300,7 @@ void AwsKeySource::Answer(const absl::StatusOr<AwsKeys>& answer) {
     const int64_t now = surroundings_.now();
     if (!keys.ok() && known_ && now < current_.ends_at) {
       keys = current_;
-      ask_again_at_ = now + kAskAgainAfter;
+      ask_again_at_ = now + kKeysAskedAgainAfter;
     }
     known_ = keys.ok();
     if (keys.ok()) current_ = *keys;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/url.h"
 
 namespace penstock {
 namespace {
@@ -34,11 +35,6 @@ std::map<std::string, std::string> FieldsOf(absl::string_view text) {
   return fields;
 }
 
-std::string WithoutSlash(std::string url) {
-  while (!url.empty() && url.back() == '/') url.pop_back();
-  return url;
-}
-
 std::string WithoutQuestionMark(const std::string& sas) { return absl::StartsWith(sas, "?") ? sas.substr(1) : sas; }
 
 // Sets the account's credentials from the given ones. `from` names the variable of the key.
@@ -61,7 +57,7 @@ absl::StatusOr<AzureAccount> OfConnectionString(const std::string& text) {
   if (absl::EqualsIgnoreCase(fields["usedevelopmentstorage"], "true")) fields = FieldsOf(kDevelopment);
   AzureAccount account;
   account.name = fields["accountname"];
-  account.endpoint = WithoutSlash(fields["blobendpoint"]);
+  account.endpoint = WithoutLastSlashes(fields["blobendpoint"]);
   if (account.endpoint.empty()) {
     if (account.name.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -105,7 +101,7 @@ absl::StatusOr<AzureAccount> AzureAccount::FromEnvironment(const Surroundings& s
     if (!wrong.ok()) return wrong;
   }
   if (const std::string endpoint = surroundings.variable("AZURE_STORAGE_SERVICE_ENDPOINT"); !endpoint.empty()) {
-    account->endpoint = WithoutSlash(endpoint);
+    account->endpoint = WithoutLastSlashes(endpoint);
   }
   if (Says(surroundings, "PENSTOCK_AZURE_UNSIGNED")) account->opens = Opens::kNothing;
   const bool http = absl::StartsWith(account->endpoint, "http://");

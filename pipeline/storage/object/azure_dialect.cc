@@ -14,7 +14,7 @@ namespace penstock {
 namespace {
 
 constexpr char kVersion[] = "2021-12-02";
-constexpr int64_t kSkew = 60;  // seconds; Azure allows 15 minutes
+constexpr int64_t kAzureSkew = 60;  // seconds; Azure allows 15 minutes
 
 std::string WithoutQuotes(const std::string& tag) {
   return tag.size() >= 2 && tag.front() == '"' && tag.back() == '"' ? tag.substr(1, tag.size() - 2) : tag;
@@ -43,7 +43,7 @@ bool AzureDialect::LearnClock(const HttpResponse& response) {
   absl::Time date;
   if (!absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", HeaderOf(response, "date"), &date, nullptr)) return false;
   const int64_t ahead = absl::ToUnixSeconds(date) - now_();
-  if (std::abs(ahead - clock_ahead_.load()) < kSkew) return false;
+  if (std::abs(ahead - clock_ahead_.load()) < kAzureSkew) return false;
   clock_ahead_.store(ahead);
   return true;
 }

@@ -11,7 +11,7 @@
 namespace penstock {
 namespace {
 
-std::map<std::string, std::string> HeadersOf(const WriteCondition& condition) {
+std::map<std::string, std::string> BlobHeaders(const WriteCondition& condition) {
   if (condition.is_new) return {{"if-none-match", "*"}};
   if (!condition.tag.empty()) return {{"if-match", absl::StrCat("\"", condition.tag, "\"")}};
   return {};
@@ -25,13 +25,13 @@ std::string BlockName(const std::string& id, size_t number) {
 }  // namespace
 
 HttpRequest AzureUploads::Put(const ObjectName& name, std::string body, const WriteCondition& condition) {
-  auto headers = HeadersOf(condition);
+  auto headers = BlobHeaders(condition);
   headers["x-ms-blob-type"] = "BlockBlob";
   return azure_->Request(HttpRequest::Method::kPut, name, name.key, {}, std::move(headers), std::move(body));
 }
 
 HttpRequest AzureUploads::Remove(const ObjectName& name, const WriteCondition& condition) {
-  return azure_->Request(HttpRequest::Method::kDelete, name, name.key, {}, HeadersOf(condition));
+  return azure_->Request(HttpRequest::Method::kDelete, name, name.key, {}, BlobHeaders(condition));
 }
 
 std::string AzureUploads::TagOf(const HttpResponse& response) { return AzureTagOf(response); }
@@ -62,7 +62,7 @@ std::optional<HttpRequest> AzureUploads::Complete(const ObjectName& name, const 
   std::string body = "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>";
   for (size_t i = 0; i < parts.size(); ++i) absl::StrAppend(&body, "<Latest>", BlockName(id, i), "</Latest>");
   body += "</BlockList>";
-  return azure_->Request(HttpRequest::Method::kPut, name, name.key, {{"comp", "blocklist"}}, HeadersOf(condition),
+  return azure_->Request(HttpRequest::Method::kPut, name, name.key, {{"comp", "blocklist"}}, BlobHeaders(condition),
                          std::move(body));
 }
 

@@ -14,9 +14,9 @@ namespace penstock {
 namespace {
 
 // Seconds. Google's metadata service returns its current token until about four minutes before the token expires.
-constexpr int64_t kRenewBefore = 225;
-constexpr int64_t kAskAgainAfter = 10;
-constexpr size_t kLongestReason = 200;
+constexpr int64_t kTokenRenewedBefore = 225;
+constexpr int64_t kTokenAskedAgainAfter = 10;
+constexpr size_t kLongestTokenError = 200;
 
 }  // namespace
 
@@ -26,8 +26,8 @@ void TokenSource::Get(CallDone<BearerToken> done) {
     MutexLock lock(&mutex_);
     const int64_t now = now_();
     const bool there = !current_.value.empty() && (current_.ends_at == 0 || now < current_.ends_at);
-    const bool lasts = current_.ends_at == 0 || now < current_.ends_at - kRenewBefore;
-    if (there && (lasts || now < asked_at_ + kAskAgainAfter)) {
+    const bool lasts = current_.ends_at == 0 || now < current_.ends_at - kTokenRenewedBefore;
+    if (there && (lasts || now < asked_at_ + kTokenAskedAgainAfter)) {
       token = current_;
     } else {
       waiting_.push_back(std::move(done));
@@ -75,7 +75,7 @@ absl::Status WhyRefused(const std::string& who, const absl::StatusOr<HttpRespons
   if (const std::string more = TextOf(json, "error_description"); !more.empty()) {
     reason = absl::StrCat(reason, reason.empty() ? "" : ": ", more.substr(0, more.find_first_of("\r\n")));
   }
-  reason.resize(std::min(reason.size(), kLongestReason));
+  reason.resize(std::min(reason.size(), kLongestTokenError));
   const std::string text = absl::StrCat(who, ": HTTP ", response->status, reason.empty() ? "" : ": ", reason);
   if (response->status == 429 || response->status >= 500) return absl::UnavailableError(text);
   return absl::PermissionDeniedError(text);

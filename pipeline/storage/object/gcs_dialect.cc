@@ -12,7 +12,7 @@ namespace penstock {
 namespace {
 
 constexpr char kObjects[] = "/storage/v1/b/";
-constexpr size_t kLongestReason = 300;
+constexpr size_t kLongestGcsError = 300;
 
 // Google's JSON has 64-bit numbers as strings. Some emulators have numbers.
 std::string Text(const nlohmann::json& json, const char* name) {
@@ -141,7 +141,7 @@ ObjectError GcsDialect::ErrorOf(const ObjectName& name, const HttpResponse& resp
   // Responses to requests for bytes are plain text.
   std::string why = root.is_discarded() ? response.body : "";
   if (root.is_object() && root.contains("error")) why = Text(root["error"], "message");
-  why.resize(std::min({why.size(), why.find_first_of("\r\n"), kLongestReason}));
+  why.resize(std::min({why.size(), why.find_first_of("\r\n"), kLongestGcsError}));
   ObjectError error = HttpError(name, response, why);
   if (response.status == 404 && absl::StrContains(why, "bucket does not exist")) {
     error.status = absl::NotFoundError(absl::StrCat("there is no bucket gs://", name.place));

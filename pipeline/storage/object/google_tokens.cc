@@ -19,7 +19,7 @@ constexpr char kScope[] = "https://www.googleapis.com/auth/devstorage.read_write
 constexpr char kWideScope[] = "https://www.googleapis.com/auth/cloud-platform";  // scope of exchanged tokens
 constexpr char kTokens[] = "https://oauth2.googleapis.com/token";
 constexpr int64_t kLasts = 3600;  // seconds; Google's maximum
-constexpr int64_t kSkew = 60;
+constexpr int64_t kTokenSkew = 60;
 
 CallOptions Urgent() { return {.priority = CallPriority::kUrgent, .stop = {}}; }
 
@@ -129,7 +129,7 @@ void GoogleTokens::AskAsServiceAccount(std::shared_ptr<const File> file, int tri
     if (tries == 0 && response.ok() && response->status == 400 &&
         absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", HeaderOf(*response, "date"), &date, nullptr)) {
       const int64_t ahead = absl::ToUnixSeconds(date) - surroundings_.now();
-      if (std::abs(ahead - clock_ahead_.load()) > kSkew) {  // this machine's clock is wrong
+      if (std::abs(ahead - clock_ahead_.load()) > kTokenSkew) {  // this machine's clock is wrong
         clock_ahead_.store(ahead);
         return AskAsServiceAccount(file, 1, done);
       }

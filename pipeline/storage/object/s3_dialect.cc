@@ -10,12 +10,13 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "base/url.h"
 
 namespace penstock {
 namespace {
 
 constexpr char kFirstRegion[] = "us-east-1";
-constexpr int64_t kSkew = 60;  // seconds; S3 allows 15 minutes
+constexpr int64_t kS3Skew = 60;  // seconds; S3 allows 15 minutes
 
 std::string Variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -28,18 +29,13 @@ std::string TextOf(const pugi::xml_document& document, const char* field) {
 
 bool IsPlainName(const std::string& bucket) { return bucket.find_first_of("._") == std::string::npos; }
 
-std::string WithoutSlash(std::string url) {
-  while (!url.empty() && url.back() == '/') url.pop_back();
-  return url;
-}
-
 }  // namespace
 
 S3Options S3Options::FromEnvironment() {
   S3Options options;
   options.endpoint = Variable("AWS_ENDPOINT_URL_S3");
   if (options.endpoint.empty()) options.endpoint = Variable("AWS_ENDPOINT_URL");
-  options.endpoint = WithoutSlash(options.endpoint);
+  options.endpoint = WithoutLastSlashes(options.endpoint);
   options.region = Variable("AWS_REGION");
   if (options.region.empty()) options.region = Variable("AWS_DEFAULT_REGION");
   const std::string is_unsigned = Variable("PENSTOCK_S3_UNSIGNED");
@@ -84,7 +80,7 @@ bool S3Dialect::LearnClock(const HttpResponse& response) {
   if (!absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", HeaderOf(response, "date"), &date, nullptr)) return false;
   const int64_t ahead = absl::ToUnixSeconds(date) - options_.now();
   MutexLock lock(&mutex_);
-  if (std::abs(ahead - clock_ahead_) < kSkew) return false;
+  if (std::abs(ahead - clock_ahead_) < kS3Skew) return false;
   clock_ahead_ = ahead;
   return true;
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Nanos kCompleting = 120 * kSecond;  // S3 joins the parts, which may take minutes
 
-std::map<std::string, std::string> HeadersOf(const WriteCondition& condition) {
+std::map<std::string, std::string> ObjectHeaders(const WriteCondition& condition) {
   if (condition.is_new) return {{"if-none-match", "*"}};
   if (!condition.tag.empty()) return {{"if-match", condition.tag}};
   return {};
@@ -35,11 +35,11 @@ std::string Escaped(const std::string& text) {
 }  // namespace
 
 HttpRequest S3Uploads::Put(const ObjectName& name, std::string body, const WriteCondition& condition) {
-  return s3_->Request(HttpRequest::Method::kPut, name, name.key, {}, HeadersOf(condition), std::move(body));
+  return s3_->Request(HttpRequest::Method::kPut, name, name.key, {}, ObjectHeaders(condition), std::move(body));
 }
 
 HttpRequest S3Uploads::Remove(const ObjectName& name, const WriteCondition& condition) {
-  return s3_->Request(HttpRequest::Method::kDelete, name, name.key, {}, HeadersOf(condition));
+  return s3_->Request(HttpRequest::Method::kDelete, name, name.key, {}, ObjectHeaders(condition));
 }
 
 std::string S3Uploads::TagOf(const HttpResponse& response) { return HeaderOf(response, "etag"); }
@@ -75,7 +75,7 @@ std::optional<HttpRequest> S3Uploads::Complete(const ObjectName& name, const std
     absl::StrAppend(&body, "<Part><PartNumber>", i + 1, "</PartNumber><ETag>", Escaped(parts[i]), "</ETag></Part>");
   }
   body += "</CompleteMultipartUpload>";
-  auto headers = HeadersOf(condition);
+  auto headers = ObjectHeaders(condition);
   headers["content-type"] = "application/xml";
   HttpRequest request = s3_->Request(HttpRequest::Method::kPost, name, name.key, {{"uploadId", id}}, headers, body);
   request.silence = kCompleting;

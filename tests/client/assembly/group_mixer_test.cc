@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 constexpr size_t kImageBytes = 4 * 6 * 3;
 constexpr size_t kClasses = 5;
 
-std::shared_ptr<const BatchFormat> Format(const std::string& mix_text) {
+std::shared_ptr<const BatchFormat> MixFormat(const std::string& mix_text) {
   ColumnSpec image, label, name;
   image.name = "image";
   image.shape = {4, 6, 3};
@@ -96,7 +96,7 @@ MixedRow Plain(uint64_t row) {
 }
 
 TEST(GroupMixer, TheTrainerSeesASoftLabelColumn) {
-  const auto format = Format("mixup_alpha: 1 classes: 5");
+  const auto format = MixFormat("mixup_alpha: 1 classes: 5");
   EXPECT_EQ(format->infos[1].type, ElementType::kFloat32);
   EXPECT_THAT(format->infos[1].shape, ElementsAre(5));
   EXPECT_EQ(format->fixed_bytes, kImageBytes + 8 + 4);
@@ -112,7 +112,7 @@ TEST(GroupMixer, TheTrainerSeesASoftLabelColumn) {
 }
 
 TEST(GroupMixer, RowsAreThePureFunctionOfDrawAndPartner) {
-  const auto format = Format("mixup_alpha: 0.4 cutmix_alpha: 1 classes: 5 group: 4");
+  const auto format = MixFormat("mixup_alpha: 0.4 cutmix_alpha: 1 classes: 5 group: 4");
   const MixPlan& plan = format->mix->plan;
   const std::vector<MixedRow> mixed = Mixed(format, 16, 8);
   int kinds[3] = {};
@@ -134,7 +134,7 @@ TEST(GroupMixer, RowsAreThePureFunctionOfDrawAndPartner) {
 }
 
 TEST(GroupMixer, BatchesAndRanksOfAnySizeGiveTheSameRows) {
-  const auto format = Format("mixup_alpha: 0.4 cutmix_alpha: 1 classes: 5");
+  const auto format = MixFormat("mixup_alpha: 0.4 cutmix_alpha: 1 classes: 5");
   const std::vector<MixedRow> whole = Mixed(format, 0, 48);
   size_t changed = 0;
   for (uint64_t row = 0; row < 48; ++row) changed += whole[row].image != Plain(row).image;
@@ -148,7 +148,7 @@ TEST(GroupMixer, BatchesAndRanksOfAnySizeGiveTheSameRows) {
 }
 
 TEST(GroupMixer, RowsInAnyOrderFromManyThreadsGiveTheSameBatch) {
-  const auto format = Format("mixup_alpha: 0.4 cutmix_alpha: 1 classes: 5 group: 4");
+  const auto format = MixFormat("mixup_alpha: 0.4 cutmix_alpha: 1 classes: 5 group: 4");
   constexpr size_t kRows = 64;
   const std::vector<MixedRow> expected = Mixed(format, 128, kRows);
   std::mt19937 random(3);
@@ -170,7 +170,7 @@ TEST(GroupMixer, RowsInAnyOrderFromManyThreadsGiveTheSameBatch) {
 }
 
 TEST(GroupMixer, AGroupWithAnInvalidRowStaysUnmixedAndAMaskedLabelIsZeros) {
-  const auto format = Format("mixup_alpha: 1 classes: 5 group: 2");
+  const auto format = MixFormat("mixup_alpha: 1 classes: 5 group: 2");
   auto builder = BatchBuilder::Create(format, 6, std::make_shared<BatchMemory>(nullptr, 0), {2, 0});
   Write(*builder, 0, Payload(0));
   builder->WriteMasked(1);
@@ -191,7 +191,7 @@ TEST(GroupMixer, AGroupWithAnInvalidRowStaysUnmixedAndAMaskedLabelIsZeros) {
 }
 
 TEST(GroupMixer, ARestSmallerThanAGroupStaysUnmixed) {
-  const auto format = Format("mixup_alpha: 1 classes: 5 group: 4");
+  const auto format = MixFormat("mixup_alpha: 1 classes: 5 group: 4");
   const std::vector<MixedRow> rows = Mixed(format, 8, 7);
   const std::vector<MixedRow> whole = Mixed(format, 8, 8);
   for (size_t row = 0; row < 4; ++row) EXPECT_EQ(rows[row], whole[row]);
@@ -199,7 +199,7 @@ TEST(GroupMixer, ARestSmallerThanAGroupStaysUnmixed) {
 }
 
 TEST(GroupMixer, ALabelThatIsNoClassIsNamed) {
-  const auto format = Format("mixup_alpha: 1 classes: 5");
+  const auto format = MixFormat("mixup_alpha: 1 classes: 5");
   for (const int64_t label : {int64_t{5}, int64_t{-1}}) {
     auto builder = BatchBuilder::Create(format, 2, std::make_shared<BatchMemory>(nullptr, 0), {2, 10});
     Write(*builder, 0, Payload(10));

@@ -12,8 +12,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr Nanos kMs = kMillisecond;
-
 // Fills every row except row 0, and reports a damaged copy of record 0.
 void RefuseRow0(ByHand* world, const std::string& worker = "w0") {
   for (uint64_t row = 1; row < 8; ++row) world->Answer(worker, row, absl::OkStatus());
@@ -93,9 +91,9 @@ TEST(DamagedRows, AskAllAgainAfterAWhileWhenACopyIsIntact) {
   world.tracker->Intact({0}, world.now);
   world.CarryOut();
   EXPECT_EQ(world.fetches.size(), 1u);
-  world.Pass(900 * kMs);
+  world.Pass(900 * kMillisecond);
   EXPECT_EQ(world.fetches.size(), 1u);
-  world.Pass(200 * kMs);
+  world.Pass(200 * kMillisecond);
   ASSERT_EQ(world.fetches.size(), 2u);
   // The second round fails too: the tracker asks each worker once more, then the coordinator.
   const std::string first = world.fetches[1].worker;
@@ -107,7 +105,7 @@ TEST(DamagedRows, AskAllAgainAfterAWhileWhenACopyIsIntact) {
   EXPECT_THAT(world.asked, ElementsAre(0, 0));
   // The next round finds the intact copy.
   world.tracker->Intact({0}, world.now);
-  world.Pass(1100 * kMs);
+  world.Pass(1100 * kMillisecond);
   ASSERT_EQ(world.fetches.size(), 4u);
   EXPECT_TRUE(world.Content(world.fetches[3].worker, 0));
   EXPECT_TRUE(world.tracker->head_complete());
@@ -122,7 +120,7 @@ TEST(DamagedRows, AreDecidedAtOnceWhileTheCoordinatorIsAwayAndAllCanBeAsked) {
   EXPECT_EQ(world.fetches.size(), 1u);
   world.Damaged("w1", 0, 0);
   EXPECT_THAT(world.asked, ElementsAre(0));
-  world.Pass(100 * kMs);
+  world.Pass(100 * kMillisecond);
   ASSERT_EQ(world.stored.size(), 1u);
   EXPECT_EQ(world.stored.at(0), "record 0: wrong CRC");
   ASSERT_EQ(world.fetches.size(), 2u);
@@ -165,12 +163,12 @@ TEST(DamagedRows, WaitThirtySecondsForALostWorkerWhileTheCoordinatorIsAway) {
   world.Damaged("w1", 0, 0);
   EXPECT_THAT(world.asked, ElementsAre(0));
   const size_t fetches = world.fetches.size();
-  world.Pass(lost + 30 * kSecond - 200 * kMs - world.now);
+  world.Pass(lost + 30 * kSecond - 200 * kMillisecond - world.now);
   EXPECT_THAT(world.stored, IsEmpty());
   EXPECT_EQ(world.fetches.size(), fetches);
   EXPECT_THAT(world.tracker->DescribeMissing(),
               HasSubstr("the coordinator is away, waiting up to 30 s for worker w2, which was lost"));
-  world.Pass(400 * kMs);
+  world.Pass(400 * kMillisecond);
   EXPECT_EQ(world.stored.size(), 1u);
   ASSERT_EQ(world.fetches.size(), fetches + 1);
   EXPECT_THAT(world.fetches.back().decided, ElementsAre(0));
@@ -203,7 +201,7 @@ TEST(DamagedRows, DoNotWaitForAWorkerThatWasLostLongAgo) {
   world.Pass(40 * kSecond);
   world.CoordinatorAwayForLong();
   world.Damaged("w0", 0, 0);
-  world.Pass(100 * kMs);
+  world.Pass(100 * kMillisecond);
   EXPECT_EQ(world.stored.size(), 1u);
 }
 
@@ -227,8 +225,8 @@ TEST(DamagedRows, WaitThirtySecondsForAWorkerWhoseStorageFails) {
   world.Answer("w1", 0, absl::UnavailableError("/data: Input/output error"));
   EXPECT_THAT(world.asked, ElementsAre(0)) << "the coordinator asks it, too";
   uint64_t answered = 1;
-  while (world.now < refused + 30 * kSecond - 200 * kMs) {
-    world.Pass(100 * kMs);
+  while (world.now < refused + 30 * kSecond - 200 * kMillisecond) {
+    world.Pass(100 * kMillisecond);
     EXPECT_THAT(world.stored, IsEmpty());
     if (world.fetched["w1"] == answered) continue;
     answered = world.fetched["w1"];
@@ -237,7 +235,7 @@ TEST(DamagedRows, WaitThirtySecondsForAWorkerWhoseStorageFails) {
   }
   EXPECT_GE(answered, 25u) << "it is asked each second";
   EXPECT_LE(answered, 31u);
-  world.Pass(400 * kMs);
+  world.Pass(400 * kMillisecond);
   EXPECT_EQ(world.stored.size(), 1u);
 }
 
@@ -253,7 +251,7 @@ TEST(DamagedRows, DoNotCountAWorkerWithoutTheFile) {
       world.Damaged("w0", 0, 0);
       world.Answer("w1", 0, absl::FailedPreconditionError("not the snapshot's"));
     }
-    world.Pass(100 * kMs);
+    world.Pass(100 * kMillisecond);
     EXPECT_EQ(world.stored.size(), 1u);
     EXPECT_FALSE(world.tracker->head_complete());
     EXPECT_THAT(world.fetches.back().decided, ElementsAre(0));
@@ -389,7 +387,7 @@ TEST(DamagedRows, AWorkerThatDoesNotFollowDecisionsIsAskedOnceASecond) {
         }
       }
     }
-    world.Pass(100 * kMs);
+    world.Pass(100 * kMillisecond);
   }
   EXPECT_LE(world.fetched["w0"], 24u);
   EXPECT_THAT(world.asked, IsEmpty());

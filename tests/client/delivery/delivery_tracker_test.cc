@@ -9,8 +9,6 @@
 namespace penstock {
 namespace {
 
-constexpr Nanos kMs = kMillisecond;
-
 std::vector<int> Upto(int n) {
   std::vector<int> all(n);
   for (int i = 0; i < n; ++i) all[i] = i;
@@ -41,15 +39,15 @@ TEST(Delivery, GivesEveryRowOnceInUndisturbedRuns) {
 TEST(Delivery, WhatIsFetchedAgainFromTheSameWorkerIsNotSaidToBeAnothers) {
   World alone(WorldOptions{.workers = 1});
   alone.ChangeView(Upto(1));
-  alone.At(50 * kMs, [&] { alone.Kill(0); });
-  alone.At(60 * kMs, [&] { alone.Revive(0); });
+  alone.At(50 * kMillisecond, [&] { alone.Kill(0); });
+  alone.At(60 * kMillisecond, [&] { alone.Revive(0); });
   ASSERT_EQ(alone.Run(60 * kSecond), "");
   EXPECT_GT(alone.tracker().stats().fetched_rows, 0u);
   EXPECT_EQ(alone.tracker().stats().fetched_elsewhere, 0u);
 
   World several(WorldOptions{});
   several.ChangeView(Upto(4));
-  several.At(50 * kMs, [&] { several.Kill(2); });
+  several.At(50 * kMillisecond, [&] { several.Kill(2); });
   ASSERT_EQ(several.Run(60 * kSecond), "");
   EXPECT_GT(several.tracker().stats().fetched_elsewhere, 0u);
   EXPECT_LE(several.tracker().stats().fetched_elsewhere, several.tracker().stats().fetched_rows);
@@ -70,11 +68,11 @@ TEST(Delivery, ADeadWorkerCostsNoWaitForItsRowsAreAskedForAtOnce) {
   WorldOptions options;
   World world(options);
   world.ChangeView(Upto(4));
-  world.At(50 * kMs, [&] { world.Kill(2); });
+  world.At(50 * kMillisecond, [&] { world.Kill(2); });
   ASSERT_EQ(world.Run(60 * kSecond), "");
   EXPECT_TRUE(world.finished());
   EXPECT_GT(world.tracker().stats().fetched_rows, 0u);
-  EXPECT_LT(world.longest_wait(), 100 * kMs);
+  EXPECT_LT(world.longest_wait(), 100 * kMillisecond);
   EXPECT_EQ(world.tracker().FailedWorkers(), std::vector<std::string>{"w2"});
 }
 
@@ -83,10 +81,10 @@ TEST(Delivery, AHungWorkerCostsOneSecondOnceAndNoView) {
   options.epochs = 4;
   World world(options);
   world.ChangeView(Upto(4));
-  world.At(100 * kMs, [&] { world.Hang(1); });
+  world.At(100 * kMillisecond, [&] { world.Hang(1); });
   ASSERT_EQ(world.Run(60 * kSecond), "");
   EXPECT_TRUE(world.finished());
-  EXPECT_LE(world.longest_wait(), 1100 * kMs);
+  EXPECT_LE(world.longest_wait(), 1100 * kMillisecond);
   // 48 steps of 10 ms and one delay, not one delay per step.
   EXPECT_LT(world.now(), 3 * kSecond);
 }
@@ -96,9 +94,9 @@ TEST(Delivery, AWorkerThatComesBackIsUsedAgain) {
   options.epochs = 20;
   World world(options);
   world.ChangeView(Upto(2));
-  world.At(50 * kMs, [&] { world.Kill(1); });
+  world.At(50 * kMillisecond, [&] { world.Kill(1); });
   uint64_t sent = 0;
-  world.At(800 * kMs, [&] {
+  world.At(800 * kMillisecond, [&] {
     sent = world.rows_sent_by(1);
     world.Revive(1);
   });
@@ -111,7 +109,7 @@ TEST(Delivery, WaitsForTheOnlyWorkerToComeBack) {
   WorldOptions options;
   World world(options);
   world.ChangeView({0});
-  world.At(40 * kMs, [&] { world.Kill(0); });
+  world.At(40 * kMillisecond, [&] { world.Kill(0); });
   ASSERT_EQ(world.Run(20 * kSecond), "");
   EXPECT_FALSE(world.finished());
   const std::string missing = world.tracker().DescribeMissing();
@@ -128,7 +126,7 @@ TEST(Delivery, ADrainedWorkerCostsNothing) {
   options.epochs = 4;
   World world(options);
   world.ChangeView(Upto(3));
-  world.At(100 * kMs, [&] {
+  world.At(100 * kMillisecond, [&] {
     world.ChangeView({0, 1});
     world.Drain(2);
   });
@@ -137,7 +135,7 @@ TEST(Delivery, ADrainedWorkerCostsNothing) {
   EXPECT_EQ(world.open_streams(2), 0) << "its stream is closed when it owes nothing";
   EXPECT_EQ(world.tracker().stats().broken_streams, 0u);
   EXPECT_EQ(world.tracker().stats().fetched_rows, 0u);
-  EXPECT_LT(world.longest_wait(), 30 * kMs);
+  EXPECT_LT(world.longest_wait(), 30 * kMillisecond);
 }
 
 TEST(Delivery, ANewWorkerTakesPartFromTheNextGrantOn) {
@@ -145,7 +143,7 @@ TEST(Delivery, ANewWorkerTakesPartFromTheNextGrantOn) {
   options.epochs = 4;
   World world(options);
   world.ChangeView({0, 1});
-  world.At(100 * kMs, [&] { world.ChangeView({0, 1, 2}); });
+  world.At(100 * kMillisecond, [&] { world.ChangeView({0, 1, 2}); });
   ASSERT_EQ(world.Run(60 * kSecond), "");
   EXPECT_TRUE(world.finished());
   EXPECT_GT(world.rows_sent_by(2), 50u);
@@ -264,12 +262,12 @@ TEST(Delivery, AWorkerThatCannotBeReachedIsWaitedForAWhileBeforeARefusedRowFails
   for (int i = 0; i < 40; ++i) {
     refuse();
     EXPECT_FALSE(world.tracker->head_complete());
-    world.now += 100 * kMs;
+    world.now += 100 * kMillisecond;
     world.tracker->Tick(world.now);
   }
   for (int i = 0; i < 20; ++i) {
     refuse();
-    world.now += 100 * kMs;
+    world.now += 100 * kMillisecond;
     world.tracker->Tick(world.now);
   }
   ASSERT_TRUE(world.tracker->head_complete());
@@ -299,7 +297,7 @@ TEST(Delivery, NoWorkerIsAskedForMoreThanItMayHoldAtOnce) {
   World world(options);
   world.ChangeView(Upto(2));
   world.Hang(1);
-  world.At(50 * kMs, [&] { world.Kill(1); });
+  world.At(50 * kMillisecond, [&] { world.Kill(1); });
   ASSERT_EQ(world.Run(600 * kSecond), "");
   EXPECT_TRUE(world.finished());
   EXPECT_LE(world.most_fetched(), DeliveryTracker::kMaxFetches);
@@ -336,10 +334,10 @@ TEST(Delivery, AWorkerThatComesBackIntoTheViewIsNotBlamedForWhatWasBefore) {
 
 TEST(Pace, IsOfTheTimeAskedForAndItsBestFades) {
   Pace pace;
-  for (Nanos now = 0; now < 5 * kSecond; now += 10 * kMs) pace.Row(now, 0);
+  for (Nanos now = 0; now < 5 * kSecond; now += 10 * kMillisecond) pace.Row(now, 0);
   EXPECT_NEAR(pace.Rate(5 * kSecond, 4 * kSecond), 100, 2);
   EXPECT_NEAR(pace.Best(5 * kSecond), 100, 2);
-  for (Nanos now = 5 * kSecond; now < 10 * kSecond; now += 100 * kMs) pace.Row(now, 0);
+  for (Nanos now = 5 * kSecond; now < 10 * kSecond; now += 100 * kMillisecond) pace.Row(now, 0);
   EXPECT_NEAR(pace.Rate(10 * kSecond, 0), 10, 1);
   EXPECT_NEAR(pace.Best(15 * kSecond), 50, 5);
   pace.Correct(10, 15 * kSecond);
@@ -348,13 +346,13 @@ TEST(Pace, IsOfTheTimeAskedForAndItsBestFades) {
 
 TEST(Pace, GapsAreOfTheTimeInWhichRowsWereOwed) {
   Pace pace;
-  pace.Row(kSecond, kSecond - 20 * kMs);
-  pace.Row(60 * kSecond, 60 * kSecond - 30 * kMs);  // requested after a minute without rows
-  EXPECT_EQ(pace.gap(), 30 * kMs);
+  pace.Row(kSecond, kSecond - 20 * kMillisecond);
+  pace.Row(60 * kSecond, 60 * kSecond - 30 * kMillisecond);  // requested after a minute without rows
+  EXPECT_EQ(pace.gap(), 30 * kMillisecond);
   pace.Row(63 * kSecond, kSecond);
   EXPECT_EQ(pace.gap(), 3 * kSecond);
-  for (int i = 1; i < 60; ++i) pace.Row(63 * kSecond + i * kMs, kSecond);
-  EXPECT_LT(pace.gap(), 10 * kMs);
+  for (int i = 1; i < 60; ++i) pace.Row(63 * kSecond + i * kMillisecond, kSecond);
+  EXPECT_LT(pace.gap(), 10 * kMillisecond);
 }
 
 // The law: whatever happens, as long as one worker answers, the trainer gets every row of its slice once, in its slot
@@ -373,7 +371,7 @@ TEST(Delivery, SurvivesAnything) {
     options.policy = random() % 2 == 0 ? AssignPolicy::kByRecord : AssignPolicy::kByRank;
     options.window = 2 + random() % 10;
     options.workers = 1 + static_cast<int>(random() % 6);
-    options.row_delay = (1 + static_cast<Nanos>(random() % 60)) * kMs;
+    options.row_delay = (1 + static_cast<Nanos>(random() % 60)) * kMillisecond;
     options.lose = random() % 2 == 0 ? 0 : 0.01;
     options.repeat = random() % 2 == 0 ? 0 : 0.1;
     options.fail = random() % 3 == 0 ? 0.02 : 0;
@@ -389,10 +387,10 @@ TEST(Delivery, SurvivesAnything) {
       }
       return workers;
     };
-    world.At(static_cast<Nanos>(random() % 50) * kMs, [&] { world.ChangeView(some()); });
+    world.At(static_cast<Nanos>(random() % 50) * kMillisecond, [&] { world.ChangeView(some()); });
     for (int i = 0; i < 40; ++i) {
       const int worker = static_cast<int>(random() % options.workers);
-      world.At(static_cast<Nanos>(random() % 4000) * kMs, [&world, &some, worker, what = random() % 6] {
+      world.At(static_cast<Nanos>(random() % 4000) * kMillisecond, [&world, &some, worker, what = random() % 6] {
         switch (worker == 0 ? 5 : what) {
           case 0:
             return world.Kill(worker);

@@ -131,7 +131,7 @@ std::vector<float> PixelsBox(const std::vector<uint8_t>& pixels, int width, int 
   return box;
 }
 
-const std::string kResize = "ops { resize { height: 80 width: 100 filter: NEAREST } } ";
+const std::string kResizeAll = "ops { resize { height: 80 width: 100 filter: NEAREST } } ";
 
 const std::string kMoves[] = {
     "",
@@ -161,7 +161,7 @@ TEST(Annotations, TheBoxOfARectangleFollowsItThroughEveryOp) {
   for (const std::string& move : kMoves) {
     for (uint64_t id = 0; id < 12; ++id) {
       const Rect rect{static_cast<int>(30 + id * 3 % 20), static_cast<int>(20 + id * 7 % 15), 34, 27};
-      const Made made = Make(Job(move + kResize), Record(rect), {.record_id = id});
+      const Made made = Make(Job(move + kResizeAll), Record(rect), {.record_id = id});
       const std::vector<float> pixels = PixelsBox(made.image, made.width, 3);
       if (pixels[2] < 0) {
         // A sliver may be between the samples.
@@ -187,7 +187,7 @@ TEST(Annotations, TheBoxOfARectangleFollowsItThroughEveryOp) {
 TEST(Annotations, AMaskIsWhatTheImageIsUnderNearestNeighbor) {
   for (const std::string& move : kMoves) {
     for (uint64_t id = 0; id < 6; ++id) {
-      const Made made = Make(Job(move + kResize), Record(Rect{41, 22, 34, 27}), {.record_id = id});
+      const Made made = Make(Job(move + kResizeAll), Record(Rect{41, 22, 34, 27}), {.record_id = id});
       ASSERT_EQ(made.mask.size() * 3, made.image.size());
       size_t unlike = 0;
       for (size_t i = 0; i < made.mask.size(); ++i) unlike += made.mask[i] != made.image[3 * i];
@@ -199,7 +199,7 @@ TEST(Annotations, AMaskIsWhatTheImageIsUnderNearestNeighbor) {
 TEST(Annotations, MasksTakePadModes) {
   for (const std::string mode : {"EDGE", "REFLECT", "SYMMETRIC"}) {
     const Made made =
-        Make(Job("ops { pad { left: 60 bottom: 50 mode: " + mode + " } }" + kResize), Record({0, 60, 20, 30}));
+        Make(Job("ops { pad { left: 60 bottom: 50 mode: " + mode + " } }" + kResizeAll), Record({0, 60, 20, 30}));
     for (size_t i = 0; i < made.mask.size(); ++i) ASSERT_EQ(made.mask[i], made.image[3 * i]);
   }
 }
@@ -300,7 +300,7 @@ TEST(Annotations, ABoxThatEndsWhereACropBeginsIsDropped) {
 }
 
 TEST(Annotations, EveryDeliveredBoxHasAnAreaAndItsCompanions) {
-  const v1::JobSpec job = Job("ops { random_crop { height: 70 width: 100 } } " + kResize);
+  const v1::JobSpec job = Job("ops { random_crop { height: 70 width: 100 } } " + kResizeAll);
   std::vector<Rect> boxes;
   for (int x = 0; x + 7 <= kWidth; x += 7) {
     for (int y = 0; y + 7 <= kHeight; y += 7) boxes.push_back({x, y, 7, 7});
@@ -361,7 +361,7 @@ TEST(Annotations, PixelKeysAndNamesAreTheJobs) {
 }
 
 TEST(Annotations, AMaskMayBecomeNumbers) {
-  const v1::JobSpec job = Job(kResize, "", "ops { column: 'mask' cast { to: INT32 } }");
+  const v1::JobSpec job = Job(kResizeAll, "", "ops { column: 'mask' cast { to: INT32 } }");
   const auto pipeline = BuildPipeline(job);
   EXPECT_EQ(pipeline->schema().columns[1].shape, (std::vector<int64_t>{80, 100, 1}));
   EXPECT_EQ(pipeline->schema().columns[1].dtype, DType::kInt32);
@@ -374,7 +374,7 @@ TEST(Annotations, AMaskMayBecomeNumbers) {
 }
 
 TEST(Annotations, RecordsAtFaultAreNamed) {
-  const v1::JobSpec job = Job(kResize);
+  const v1::JobSpec job = Job(kResizeAll);
   const std::string image = Png(kWidth, kHeight, {0, 0, 1, 1}, 3), mask = Png(kWidth, kHeight, {0, 0, 1, 1}, 1);
   const auto message = [&](const std::string& record) {
     const auto pipeline = BuildPipeline(job);
@@ -428,12 +428,14 @@ TEST(Annotations, MistakesInTheJobAreNamed) {
   };
   for (const auto& [text, wanted] : cases)
     EXPECT_THAT(errors(ParseJob(base + text)), testing::HasSubstr(wanted)) << text;
-  EXPECT_THAT(errors(Job(kResize, "", "ops { column: 'mask' resize { height: 3 width: 3 } }")),
+  EXPECT_THAT(errors(Job(kResizeAll, "", "ops { column: 'mask' resize { height: 3 width: 3 } }")),
               testing::HasSubstr("column 'mask' is a mask"));
 }
 
 TEST(Annotations, ArePartOfTheFingerprint) {
-  const auto fingerprint = [](const std::string& boxes) { return BuildPipeline(Job(kResize, boxes))->fingerprint(); };
+  const auto fingerprint = [](const std::string& boxes) {
+    return BuildPipeline(Job(kResizeAll, boxes))->fingerprint();
+  };
   EXPECT_EQ(fingerprint(""), fingerprint(""));
   EXPECT_NE(fingerprint(""), fingerprint("min_visible: 0.5"));
   EXPECT_NE(fingerprint(""), fingerprint("pixels: true"));

@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-constexpr char kOps[] =
+constexpr char kSheetOps[] =
     "ops { decode_image { } } ops { random_resized_crop { height: 64 width: 64 } }"
     "ops { random_horizontal_flip { } } ops { normalize { preset: 'imagenet' } }";
 
@@ -23,14 +23,14 @@ TEST(ContactSheet, IsAPngWithACellForEachDraw) {
   const std::string good = ImageRecord(MakeJpeg({.width = 90, .height = 60}));
   const std::string bad = ImageRecord("no image");
   const std::vector<SheetRecord> records = {{good, {.record_id = 1}, "first"}, {bad, {.record_id = 2}, "second"}};
-  const auto sheet = RenderContactSheet(ImageJob(kOps), records, {.draws = 3, .cell = 64});
+  const auto sheet = RenderContactSheet(ImageJob(kSheetOps), records, {.draws = 3, .cell = 64});
   ASSERT_TRUE(sheet.ok()) << sheet.status();
   const auto header = ProbeImage(*sheet);
   ASSERT_TRUE(header.ok()) << header.status();
   EXPECT_EQ(header->format, ImageFormat::kPng);
   EXPECT_GT(header->width, 4 * 64);
   EXPECT_GT(header->height, 2 * 64);
-  EXPECT_EQ(*sheet, *RenderContactSheet(ImageJob(kOps), records, {.draws = 3, .cell = 64}));
+  EXPECT_EQ(*sheet, *RenderContactSheet(ImageJob(kSheetOps), records, {.draws = 3, .cell = 64}));
 }
 
 TEST(ContactSheet, DrawsBoxesThatFollowTheImage) {
@@ -44,7 +44,8 @@ TEST(ContactSheet, DrawsBoxesThatFollowTheImage) {
                                  .FloatList("image/object/bbox/ymax", high)
                                  .Serialize();
   const auto sheet = [&](const std::string& annotations) -> std::string {
-    const auto png = RenderContactSheet(ImageJob(kOps + annotations), {{record, {.record_id = 1}, ""}}, {.draws = 2});
+    const auto png =
+        RenderContactSheet(ImageJob(kSheetOps + annotations), {{record, {.record_id = 1}, ""}}, {.draws = 2});
     EXPECT_TRUE(png.ok()) << png.status();
     return png.ok() ? *png : std::string();
   };
@@ -113,8 +114,8 @@ TEST(ContactSheet, SaysWhyThereIsNone) {
   const std::string record = ImageRecord("x");
   EXPECT_THAT(std::string(RenderContactSheet(ImageJob(""), {{record, {}, ""}}).status().message()),
               testing::HasSubstr("decode_image"));
-  EXPECT_FALSE(RenderContactSheet(ImageJob(kOps), {}).ok());
-  EXPECT_FALSE(RenderContactSheet(ImageJob(kOps), std::vector<SheetRecord>(1000)).ok());
+  EXPECT_FALSE(RenderContactSheet(ImageJob(kSheetOps), {}).ok());
+  EXPECT_FALSE(RenderContactSheet(ImageJob(kSheetOps), std::vector<SheetRecord>(1000)).ok());
   EXPECT_FALSE(RenderContactSheet(ImageJob("ops { resize { } }"), {{record, {}, ""}}).ok());
 }
 

@@ -12,10 +12,10 @@
 namespace penstock {
 namespace {
 
-constexpr char kOps[] = "ops { decode_image { } } ops { resize { height: 16 width: 16 } }";
+constexpr char kImageOps[] = "ops { decode_image { } } ops { resize { height: 16 width: 16 } }";
 
-absl::Status Made(const std::string& record, const std::string& more = "") {
-  const auto pipeline = BuildPipeline(ImageJob(kOps + more));
+absl::Status MadeStatus(const std::string& record, const std::string& more = "") {
+  const auto pipeline = BuildPipeline(ImageJob(kImageOps + more));
   OwnedRow row(pipeline->schema());
   RowScratch scratch;
   return pipeline->MakeRow(record, {}, &row.slot, &scratch);
@@ -23,7 +23,7 @@ absl::Status Made(const std::string& record, const std::string& more = "") {
 
 TEST(FaultClasses, OfRecordsAreKnown) {
   const std::string jpeg = MakeJpeg({.width = 90, .height = 70});
-  ASSERT_TRUE(Made(ImageRecord(jpeg)).ok());
+  ASSERT_TRUE(MadeStatus(ImageRecord(jpeg)).ok());
   std::string rotten = jpeg;
   for (size_t i = rotten.size() / 2; i < rotten.size() / 2 + 60; ++i) rotten[i] = static_cast<char>(0xFF);
   const std::vector<std::string_view> two = {"a", "b"};
@@ -47,7 +47,7 @@ TEST(FaultClasses, OfRecordsAreKnown) {
       {"a large image", ImageRecord(jpeg), "limits { max_image_side: 64 }", Fault::kOverLimit},
   };
   for (const Case& c : cases) {
-    const absl::Status status = Made(c.record, c.more);
+    const absl::Status status = MadeStatus(c.record, c.more);
     EXPECT_FALSE(status.ok()) << c.what;
     EXPECT_EQ(FaultName(FaultOf(status)), FaultName(c.fault)) << c.what << ": " << status;
   }

@@ -16,7 +16,7 @@ const std::string kImage = "features { key: 'image/encoded' column: 'image' type
 const std::string kLabel = "features { key: 'image/class/label' column: 'label' type: INT64 } ";
 const std::string kMask = "features { key: 'mask' type: BYTES } ";
 const std::string kDecode = "ops { decode_image { } } ";
-const std::string kResize = "ops { resize { height: 32 width: 40 } } ";
+const std::string kGoldenResize = "ops { resize { height: 32 width: 40 } } ";
 const std::string kDecodeMask = "ops { column: 'mask' decode_image { channels: GRAY } } ";
 
 std::string FingerprintOf(const std::string& job) {
@@ -42,9 +42,9 @@ TEST(PipelineFingerprint, OfJobsWithoutMasksAndBilinearWarpsIsThatOfEarlierRelea
            "ops { rotate { min_degrees: -10 max_degrees: 10 filter: NEAREST } } "
            "ops { affine { max_degrees: 20 scale_min: 0.5 filter: NEAREST fill: 7 } } "
            "ops { perspective { filter: NEAREST } } " +
-           kResize,
+           kGoldenResize,
        "53c327bb3dd8f9e6"},
-      {kImage + kDecode + kResize +
+      {kImage + kDecode + kGoldenResize +
            "ops { rand_augment { filter: NEAREST } } ops { trivial_augment_wide { filter: NEAREST fill: 128 } } "
            "ops { auto_augment { filter: NEAREST } } ops { augmix { filter: NEAREST } }",
        "b31f236b12e0425a"},
@@ -52,13 +52,13 @@ TEST(PipelineFingerprint, OfJobsWithoutMasksAndBilinearWarpsIsThatOfEarlierRelea
            "ops { random_apply { ops { color_jitter { brightness: 0.4 } } ops { one_of { ops { invert { } } ops { "
            "gaussian_blur { kernel_size: 5 } } } } } } ops { random_crop { height: 20 width: 20 padding: 4 fill: 9 "
            "pad_if_needed: true mode: REFLECT } } ops { pad { left: 2 fill: 3 } } " +
-           kResize,
+           kGoldenResize,
        "ae3fcb83fdf995a2"},
       {kImage + "features { key: 'image/object/class/label' column: 'labels' type: INT64 variable_length: true } " +
-           kDecode + "ops { zoom_out { fill: 5 } } " + kResize +
+           kDecode + "ops { zoom_out { fill: 5 } } " + kGoldenResize +
            "annotations { boxes { companions: 'labels' min_visible: 0.2 } }",
        "8e9154a09af0addd"},
-      {kImage + kLabel + kDecode + kResize + "mix { mixup_alpha: 0.2 classes: 10 }", "b099344a0ad15e61"},
+      {kImage + kLabel + kDecode + kGoldenResize + "mix { mixup_alpha: 0.2 classes: 10 }", "b099344a0ad15e61"},
   };
   for (const auto& [job, fingerprint] : jobs) EXPECT_EQ(FingerprintOf(job), fingerprint) << job;
 }
@@ -67,15 +67,15 @@ TEST(PipelineFingerprint, OfJobsWithoutMasksAndBilinearWarpsIsThatOfEarlierRelea
 // whole.
 TEST(PipelineFingerprint, OfJobsWithMasksOrBilinearWarpsIsNotThatOfEarlierReleases) {
   const std::pair<std::string, const char*> jobs[] = {
-      {kImage + kMask + kDecode + kResize + kDecodeMask + "annotations { masks: 'mask' }", "a0339c6a060fa0e9"},
-      {kImage + kDecode + "ops { rotate { max_degrees: 10 } } " + kResize, "5dbe9950318bf1d8"},
-      {kImage + kDecode + "ops { affine { max_degrees: 20 } } " + kResize, "af96da14b0179f76"},
-      {kImage + kDecode + "ops { perspective { } } " + kResize, "d08761f9e1c15407"},
-      {kImage + kDecode + kResize + "ops { rand_augment { } }", "7cb26083fe4fae75"},
-      {kImage + kDecode + kResize + "ops { trivial_augment_wide { } }", "fd4a2b761ae6f05a"},
-      {kImage + kDecode + kResize + "ops { auto_augment { } }", "30a5bc730eaecbba"},
-      {kImage + kDecode + kResize + "ops { augmix { } }", "d399bdd26bce18f1"},
-      {kImage + kDecode + kResize +
+      {kImage + kMask + kDecode + kGoldenResize + kDecodeMask + "annotations { masks: 'mask' }", "a0339c6a060fa0e9"},
+      {kImage + kDecode + "ops { rotate { max_degrees: 10 } } " + kGoldenResize, "5dbe9950318bf1d8"},
+      {kImage + kDecode + "ops { affine { max_degrees: 20 } } " + kGoldenResize, "af96da14b0179f76"},
+      {kImage + kDecode + "ops { perspective { } } " + kGoldenResize, "d08761f9e1c15407"},
+      {kImage + kDecode + kGoldenResize + "ops { rand_augment { } }", "7cb26083fe4fae75"},
+      {kImage + kDecode + kGoldenResize + "ops { trivial_augment_wide { } }", "fd4a2b761ae6f05a"},
+      {kImage + kDecode + kGoldenResize + "ops { auto_augment { } }", "30a5bc730eaecbba"},
+      {kImage + kDecode + kGoldenResize + "ops { augmix { } }", "d399bdd26bce18f1"},
+      {kImage + kDecode + kGoldenResize +
            "ops { one_of { ops { invert { } } ops { random_apply { ops { rotate { max_degrees: 10 } } } } } }",
        "1baac324f568df15"},
   };

@@ -14,14 +14,14 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-v1::JobSpec Job(const std::string& text) {
+v1::JobSpec JobOf(const std::string& text) {
   v1::JobSpec job;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &job));
   return job;
 }
 
 std::vector<std::string> MistakesOf(const std::string& job, const std::vector<std::string>& records) {
-  KeyCheck check(Job(job));
+  KeyCheck check(JobOf(job));
   for (const std::string& record : records) check.Add(record);
   return check.Mistakes("the first 2 records of 1 shard");
 }
@@ -85,7 +85,7 @@ TEST(KeyCheck, TheKeysOfBoxesAreAskedForToo) {
 }
 
 TEST(KeyCheck, WhatIsNoRecordSaysNothingAndRawRecordsHaveNoKeys) {
-  KeyCheck check(Job("features { key: 'k' type: BYTES }"));
+  KeyCheck check(JobOf("features { key: 'k' type: BYTES }"));
   check.Add("\xff\xff\xff\xff no example");
   EXPECT_EQ(check.records(), 0u);
   EXPECT_THAT(MistakesOf("dataset { format: RAW } features { column: 'all' type: BYTES }", {"any bytes"}), IsEmpty());

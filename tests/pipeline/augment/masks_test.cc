@@ -22,19 +22,19 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr uint32_t kWidth = 48, kHeight = 36;
-constexpr size_t kPixels = size_t{kWidth} * kHeight;
+constexpr uint32_t kMaskWidth = 48, kMaskHeight = 36;
+constexpr size_t kPixels = size_t{kMaskWidth} * kMaskHeight;
 const std::string kSize = "ops { resize { height: 36 width: 48 filter: NEAREST } } ";
 
 // A PNG without filters that has one value per pixel.
-std::string Png(int color, int depth, const std::vector<uint16_t>& values, const std::string& more = "",
-                bool interlaced = false) {
+std::string MaskPng(int color, int depth, const std::vector<uint16_t>& values, const std::string& more = "",
+                    bool interlaced = false) {
   std::string rows;
-  for (uint32_t y = 0; y < kHeight; ++y) {
+  for (uint32_t y = 0; y < kMaskHeight; ++y) {
     rows.push_back('\0');
     int bits = 0;
-    for (uint32_t x = 0; x < kWidth; ++x) {
-      const int value = values[y * kWidth + x];
+    for (uint32_t x = 0; x < kMaskWidth; ++x) {
+      const int value = values[y * kMaskWidth + x];
       if (depth == 16) rows.push_back(static_cast<char>(value >> 8));
       if (depth >= 8) {
         rows.push_back(static_cast<char>(value));
@@ -45,7 +45,7 @@ std::string Png(int color, int depth, const std::vector<uint16_t>& values, const
       rows.back() = static_cast<char>(rows.back() | value << (bits == 0 ? 0 : 8 - bits));
     }
   }
-  return WrapPng(PngHeader(kWidth, kHeight, color, depth, interlaced) + more, ZlibStream(rows, 6), 5000);
+  return WrapPng(PngHeader(kMaskWidth, kMaskHeight, color, depth, interlaced) + more, ZlibStream(rows, 6), 5000);
 }
 
 // `count` colors, like VOC's: no color is the gray of its number.
@@ -56,17 +56,17 @@ std::string Colors(int count) {
 }
 
 // White, so that pixels from outside also show in the image.
-std::string Image() { return Png(0, 8, std::vector<uint16_t>(kPixels, 255)); }
+std::string Image() { return MaskPng(0, 8, std::vector<uint16_t>(kPixels, 255)); }
 
 std::vector<uint16_t> Classes(uint32_t count, uint32_t factor = 1) {
   std::vector<uint16_t> classes(kPixels);
   for (uint32_t i = 0; i < kPixels; ++i) {
-    classes[i] = static_cast<uint16_t>((i % kWidth / 5 + i / kWidth / 3 * 7) % count * factor);
+    classes[i] = static_cast<uint16_t>((i % kMaskWidth / 5 + i / kMaskWidth / 3 * 7) % count * factor);
   }
   return classes;
 }
 
-std::string Record(const std::string& mask, const std::string& other = "") {
+std::string MaskRecord(const std::string& mask, const std::string& other = "") {
   return ExampleBuilder().Bytes("image/encoded", Image()).Bytes("mask", mask).Bytes("other", other).Serialize();
 }
 
@@ -79,17 +79,17 @@ v1::JobSpec MaskJob(const std::string& ops, const std::string& decode = "", cons
       "annotations { masks: 'mask' " + annotations + " }");
 }
 
-struct Made {
+struct MadeMask {
   absl::Status status;
   std::vector<uint8_t> image;
   std::vector<uint16_t> mask;
 };
 
-Made Make(const v1::JobSpec& job, const std::string& record, uint64_t epoch = 0) {
+MadeMask MakeMask(const v1::JobSpec& job, const std::string& record, uint64_t epoch = 0) {
   const auto pipeline = BuildPipeline(job);
   OwnedRow row(pipeline->schema());
   RowScratch scratch;
-  Made made;
+  MadeMask made;
   made.status = pipeline->MakeRow(record, {.seed = 3, .epoch = epoch}, &row.slot, &scratch);
   if (!made.status.ok()) return made;
   EXPECT_LE(scratch.held_bytes(), pipeline->ScratchBytes(record));
@@ -107,7 +107,8 @@ TEST(Masks, KeepThePalettesNumbers) {
     const std::vector<uint16_t> classes = Classes(1u << std::min(depth, 5));
     for (const bool few : {false, true}) {
       SCOPED_TRACE(testing::Message() << depth << " bits" << (few ? ", a short palette" : ""));
-      const Made made = Make(MaskJob(kSize), Record(Png(3, depth, classes, Colors(few ? 2 : 1 << depth))));
+      const MadeMask made =
+          MakeMask(MaskJob(kSize), MaskRecord(MaskPng(3, depth, classes, Colors(few ? 2 : 1 << depth))));
       ASSERT_TRUE(made.status.ok()) << made.status;
       EXPECT_EQ(made.mask, classes);
     }
@@ -116,15 +117,15 @@ TEST(Masks, KeepThePalettesNumbers) {
 
 TEST(Masks, OfGrayAreTheirValues) {
   const std::vector<uint16_t> eight = Classes(251), two = Classes(2);
-  EXPECT_EQ(Make(MaskJob(kSize), Record(Png(0, 8, eight))).mask, eight);
-  EXPECT_EQ(Make(MaskJob(kSize), Record(Png(0, 1, two))).mask, two);  // black and white
+  EXPECT_EQ(MakeMask(MaskJob(kSize), MaskRecord(MaskPng(0, 8, eight))).mask, eight);
+  EXPECT_EQ(MakeMask(MaskJob(kSize), MaskRecord(MaskPng(0, 1, two))).mask, two);  // black and white
 }
 
 TEST(Masks, OfSixteenBitsNeedADepth) {
   const std::vector<uint16_t> ids = Classes(100, 641);
   EXPECT_THAT(ids, testing::Contains(26007 / 641 * 641));
-  const std::string record = Record(Png(0, 16, ids));
-  const absl::Status status = Make(MaskJob(kSize), record).status;
+  const std::string record = MaskRecord(MaskPng(0, 16, ids));
+  const absl::Status status = MakeMask(MaskJob(kSize), record).status;
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(FaultOf(status), Fault::kNoImage);
   EXPECT_THAT(
@@ -133,11 +134,12 @@ TEST(Masks, OfSixteenBitsNeedADepth) {
                 "decode_image { channels: GRAY depth: UINT16 }"));
   const auto pipeline = BuildPipeline(MaskJob(kSize, "depth: UINT16"));
   EXPECT_EQ(pipeline->schema().columns[1].dtype, DType::kUint16);
-  EXPECT_THAT(pipeline->schema().columns[1].shape, ElementsAre(kHeight, kWidth, 1));
-  EXPECT_EQ(Make(MaskJob(kSize, "depth: UINT16"), record).mask, ids);
+  EXPECT_THAT(pipeline->schema().columns[1].shape, ElementsAre(kMaskHeight, kMaskWidth, 1));
+  EXPECT_EQ(MakeMask(MaskJob(kSize, "depth: UINT16"), record).mask, ids);
   // Masks with fewer bits keep their values.
-  EXPECT_EQ(Make(MaskJob(kSize, "depth: UINT16"), Record(Png(3, 8, Classes(9), Colors(9)))).mask, Classes(9));
-  EXPECT_EQ(Make(MaskJob(kSize, "depth: UINT16"), Record(Png(0, 8, Classes(200)))).mask, Classes(200));
+  EXPECT_EQ(MakeMask(MaskJob(kSize, "depth: UINT16"), MaskRecord(MaskPng(3, 8, Classes(9), Colors(9)))).mask,
+            Classes(9));
+  EXPECT_EQ(MakeMask(MaskJob(kSize, "depth: UINT16"), MaskRecord(MaskPng(0, 8, Classes(200)))).mask, Classes(200));
   // Other ops see numbers.
   const v1::JobSpec cast = MaskJob(kSize, "depth: UINT16", "ops { column: 'mask' cast { to: INT32 } } ");
   const auto cast_pipeline = BuildPipeline(cast);
@@ -149,16 +151,16 @@ TEST(Masks, OfSixteenBitsNeedADepth) {
 
 TEST(Masks, OfSixteenBitColorsAreBadRecords) {
   std::string rows;
-  for (uint32_t y = 0; y < kHeight; ++y) rows += '\0' + std::string(size_t{6} * kWidth, '\1');
-  const std::string colors = WrapPng(PngHeader(kWidth, kHeight, 2, 16, false), ZlibStream(rows, 6), 5000);
+  for (uint32_t y = 0; y < kMaskHeight; ++y) rows += '\0' + std::string(size_t{6} * kMaskWidth, '\1');
+  const std::string colors = WrapPng(PngHeader(kMaskWidth, kMaskHeight, 2, 16, false), ZlibStream(rows, 6), 5000);
   for (const char* depth : {"", "depth: UINT16"}) {
-    EXPECT_THAT(std::string(Make(MaskJob(kSize, depth), Record(colors)).status.message()),
+    EXPECT_THAT(std::string(MakeMask(MaskJob(kSize, depth), MaskRecord(colors)).status.message()),
                 HasSubstr("colors or alpha of 16 bits"));
   }
 }
 
 // "$" marks where an op may have more fields.
-const std::string kMoves[] = {
+const std::string kMaskMoves[] = {
     "ops { random_crop { $ height: 30 width: 40 padding: 9 } } ",
     "ops { random_crop { $ height: 60 width: 70 pad_if_needed: true } } ",
     "ops { center_crop { $ height: 60 width: 30 } } ",
@@ -178,8 +180,8 @@ std::string With(std::string move, const std::string& text) {
 }
 
 TEST(Masks, TheFillOfTheJobOrOfTheOpComesInFromOutside) {
-  const std::string record = Record(Png(0, 8, std::vector<uint16_t>(kPixels, 7)));
-  for (const std::string& move : kMoves) {
+  const std::string record = MaskRecord(MaskPng(0, 8, std::vector<uint16_t>(kPixels, 7)));
+  for (const std::string& move : kMaskMoves) {
     const std::tuple<const char*, const char*, int> fills[] = {{"", "", 0},
                                                                {"", "mask_fill: 255", 255},
                                                                {"mask_fill: 3", "mask_fill: 255", 3},
@@ -188,7 +190,7 @@ TEST(Masks, TheFillOfTheJobOrOfTheOpComesInFromOutside) {
     for (const auto& [op_fill, job_fill, outside] : fills) {
       const std::string text = With(move, op_fill);
       SCOPED_TRACE(text + job_fill);
-      const Made made = Make(MaskJob(text + kSize, "", "", job_fill), record);
+      const MadeMask made = MakeMask(MaskJob(text + kSize, "", "", job_fill), record);
       ASSERT_TRUE(made.status.ok()) << made.status;
       size_t from_outside = 0;
       for (size_t i = 0; i < kPixels; ++i) {
@@ -201,13 +203,14 @@ TEST(Masks, TheFillOfTheJobOrOfTheOpComesInFromOutside) {
 }
 
 TEST(Masks, PoliciesFillToo) {
-  const std::string record = Record(Png(0, 8, std::vector<uint16_t>(kPixels, 7)));
+  const std::string record = MaskRecord(MaskPng(0, 8, std::vector<uint16_t>(kPixels, 7)));
   for (const char* policy : {"rand_augment { magnitude: 20 mask_fill: 200 }", "trivial_augment_wide { mask_fill: 200 }",
                              "auto_augment { mask_fill: 200 }"}) {
     SCOPED_TRACE(policy);
     size_t filled = 0;
     for (uint64_t epoch = 0; epoch < 40; ++epoch) {
-      const Made made = Make(MaskJob(kSize + "ops { " + policy + " } ", "", "", "mask_fill: 100"), record, epoch);
+      const MadeMask made =
+          MakeMask(MaskJob(kSize + "ops { " + policy + " } ", "", "", "mask_fill: 100"), record, epoch);
       ASSERT_TRUE(made.status.ok()) << made.status;
       for (const uint16_t value : made.mask) {
         ASSERT_TRUE(value == 7 || value == 200) << value;
@@ -223,17 +226,19 @@ TEST(Masks, OfSixteenBitsMoveAsTheirBytesDo) {
   const std::vector<uint16_t> ids = Classes(60, 1091);
   std::vector<uint16_t> low, high;
   for (const uint16_t id : ids) low.push_back(id & 255), high.push_back(id >> 8);
-  std::vector<std::string> moves(std::begin(kMoves), std::end(kMoves));
+  std::vector<std::string> moves(std::begin(kMaskMoves), std::end(kMaskMoves));
   moves.insert(moves.end(), {"ops { random_horizontal_flip { probability: 1 } } ",
                              "ops { random_vertical_flip { probability: 1 } } ",
                              "ops { random_resized_crop { height: 20 width: 30 filter: NEAREST } } ",
                              "ops { pad { left: 9 top: 40 mode: REFLECT } } "});
   for (const std::string& move : moves) {
     SCOPED_TRACE(move);
-    const Made wide =
-        Make(MaskJob(With(move, "") + kSize, "depth: UINT16", "", "mask_fill: 4660"), Record(Png(0, 16, ids)));
-    const Made lows = Make(MaskJob(With(move, "") + kSize, "", "", "mask_fill: 0x34"), Record(Png(0, 8, low)));
-    const Made highs = Make(MaskJob(With(move, "") + kSize, "", "", "mask_fill: 0x12"), Record(Png(0, 8, high)));
+    const MadeMask wide = MakeMask(MaskJob(With(move, "") + kSize, "depth: UINT16", "", "mask_fill: 4660"),
+                                   MaskRecord(MaskPng(0, 16, ids)));
+    const MadeMask lows =
+        MakeMask(MaskJob(With(move, "") + kSize, "", "", "mask_fill: 0x34"), MaskRecord(MaskPng(0, 8, low)));
+    const MadeMask highs =
+        MakeMask(MaskJob(With(move, "") + kSize, "", "", "mask_fill: 0x12"), MaskRecord(MaskPng(0, 8, high)));
     ASSERT_TRUE(wide.status.ok()) << wide.status;
     for (size_t i = 0; i < kPixels; ++i) ASSERT_EQ(wide.mask[i], lows.mask[i] | highs.mask[i] << 8) << i;
   }
@@ -250,7 +255,7 @@ TEST(Masks, EachMayHaveItsFill) {
   const auto pipeline = BuildPipeline(job);
   OwnedRow row(pipeline->schema());
   RowScratch scratch;
-  const std::string record = Record(Png(0, 8, Classes(3)), Png(0, 16, Classes(3, 9999)));
+  const std::string record = MaskRecord(MaskPng(0, 8, Classes(3)), MaskPng(0, 16, Classes(3, 9999)));
   ASSERT_TRUE(pipeline->MakeRow(record, {}, &row.slot, &scratch).ok());
   const auto mask = row.As<uint8_t>(1);
   const auto other = row.As<uint16_t>(2);

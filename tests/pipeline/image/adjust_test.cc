@@ -23,16 +23,16 @@ ImageView View(const Pixels& pixels, int width, int height, int channels) {
   return {pixels.data(), width, height, channels, static_cast<size_t>(width) * static_cast<size_t>(channels)};
 }
 
-constexpr int kWidth = 67, kHeight = 41;
+constexpr int kAdjustWidth = 67, kAdjustHeight = 41;
 
 Pixels Apply(const Change& change, const Pixels& in, int channels) {
   Pixels out(in.size());
-  const ImageView view = View(in, kWidth, kHeight, channels);
+  const ImageView view = View(in, kAdjustWidth, kAdjustHeight, channels);
   change(view, {out.data(), view.stride});
   return out;
 }
 
-Pixels Picture(int channels) { return MakePixels(kWidth, kHeight, channels, 3); }
+Pixels Picture(int channels) { return MakePixels(kAdjustWidth, kAdjustHeight, channels, 3); }
 
 TEST(Adjust, IdentitiesChangeNothing) {
   const std::pair<const char*, Change> identities[] = {
@@ -137,16 +137,17 @@ TEST(Adjust, WorksInPlaceAndInsideAnotherImage) {
   };
   for (const Change& change : changes) {
     const Pixels in = Picture(3);
-    const ImageView part = View(in, kWidth, kHeight, 3).Crop({5, 3, 33, 20});
+    const ImageView part = View(in, kAdjustWidth, kAdjustHeight, 3).Crop({5, 3, 33, 20});
     Pixels dense(33 * 20 * 3);
     change(part, {dense.data(), 33 * 3});
     Pixels place = in;
-    const ImageView inside = View(place, kWidth, kHeight, 3).Crop({5, 3, 33, 20});
+    const ImageView inside = View(place, kAdjustWidth, kAdjustHeight, 3).Crop({5, 3, 33, 20});
     change(inside, {place.data() + (inside.data - place.data()), inside.stride});
-    for (size_t y = 0; y < kHeight; ++y) {
-      for (size_t x = 0; x < kWidth * 3; ++x) {
+    for (size_t y = 0; y < kAdjustHeight; ++y) {
+      for (size_t x = 0; x < kAdjustWidth * 3; ++x) {
         const bool is_inside = y >= 3 && y < 23 && x >= 15 && x < 15 + 99;
-        ASSERT_EQ(place[y * kWidth * 3 + x], is_inside ? dense[(y - 3) * 99 + x - 15] : in[y * kWidth * 3 + x]);
+        ASSERT_EQ(place[y * kAdjustWidth * 3 + x],
+                  is_inside ? dense[(y - 3) * 99 + x - 15] : in[y * kAdjustWidth * 3 + x]);
       }
     }
   }

@@ -15,14 +15,14 @@ namespace {
 
 using Pixels = std::vector<uint8_t>;
 
-ImageView View(const Pixels& pixels, int width, int height, int channels) {
+ImageView Viewed(const Pixels& pixels, int width, int height, int channels) {
   return {pixels.data(), width, height, channels, static_cast<size_t>(width) * static_cast<size_t>(channels)};
 }
 
 Pixels Blur(const Pixels& in, int width, int height, int channels, int size, double sigma) {
   Pixels out(in.size());
   std::vector<uint8_t> scratch(GaussianBlurBytes(width, channels, size));
-  const ImageView view = View(in, width, height, channels);
+  const ImageView view = Viewed(in, width, height, channels);
   GaussianBlur(view, GaussianWeights(size, sigma), scratch.data(), {out.data(), view.stride});
   return out;
 }
@@ -99,7 +99,7 @@ TEST(AddNoise, IsNormal) {
   const double sigma = 20;
   Pixels out(in.size());
   SampleRandom random(3, 1, 0);
-  AddNoise(View(in, 300, 200, 1), sigma, false, &random, {out.data(), 300});
+  AddNoise(Viewed(in, 300, 200, 1), sigma, false, &random, {out.data(), 300});
   double sum = 0, squares = 0, fourth = 0;
   for (const uint8_t value : out) {
     const double z = (value - 128) / sigma;
@@ -125,11 +125,11 @@ TEST(AddNoise, NeighborsAreIndependentUnlessAskedOtherwise) {
   const Pixels in(200 * 100 * 3, 128);
   Pixels out(in.size());
   SampleRandom random(3, 1, 0);
-  AddNoise(View(in, 200, 100, 3), 30, false, &random, {out.data(), 600});
+  AddNoise(Viewed(in, 200, 100, 3), 30, false, &random, {out.data(), 600});
   double product = 0;
   for (size_t i = 0; i + 1 < out.size(); ++i) product += (out[i] - 128) * (out[i + 1] - 128);
   EXPECT_NEAR(product / static_cast<double>(out.size()) / 900, 0, 0.02);
-  AddNoise(View(in, 200, 100, 3), 30, true, &random, {out.data(), 600});
+  AddNoise(Viewed(in, 200, 100, 3), 30, true, &random, {out.data(), 600});
   for (size_t i = 0; i < out.size(); i += 3) {
     ASSERT_EQ(out[i], out[i + 1]);
     ASSERT_EQ(out[i], out[i + 2]);
@@ -139,7 +139,7 @@ TEST(AddNoise, NeighborsAreIndependentUnlessAskedOtherwise) {
 TEST(FillRect, IsClipped) {
   Pixels pixels(6 * 5 * 3, 9);
   const uint8_t color[3] = {1, 2, 3};
-  const ImageView view = View(pixels, 6, 5, 3);
+  const ImageView view = Viewed(pixels, 6, 5, 3);
   FillRect(view, {-2, 3, 4, 9}, color, {pixels.data(), 18});
   FillRect(view, {100, 100, 4, 9}, color, {pixels.data(), 18});
   FillRect(view, {-100, -100, 4, 9}, color, {pixels.data(), 18});
@@ -155,7 +155,7 @@ TEST(FillRect, IsClipped) {
 TEST(FillRect, RandomBytesAreUniform) {
   Pixels pixels(256 * 256, 9);
   SampleRandom random(3, 1, 0);
-  FillRectRandomly(View(pixels, 256, 256, 1), {0, 0, 256, 256}, &random, {pixels.data(), 256});
+  FillRectRandomly(Viewed(pixels, 256, 256, 1), {0, 0, 256, 256}, &random, {pixels.data(), 256});
   std::vector<int> count(256);
   for (const uint8_t value : pixels) ++count[value];
   double chi = 0;
@@ -168,7 +168,7 @@ TEST(FillGrid, QuarterTurnsOfASquareTurnTheGrid) {
   const uint8_t white[3] = {255, 255, 255};
   const auto grid = [&](const GridOfSquares& squares) {
     Pixels pixels(kSide * kSide, 0);
-    FillGrid(View(pixels, kSide, kSide, 1), squares, white, {pixels.data(), kSide});
+    FillGrid(Viewed(pixels, kSide, kSide, 1), squares, white, {pixels.data(), kSide});
     return pixels;
   };
   const Pixels straight = grid({.unit = 8, .keep = 5, .shift_x = 3, .shift_y = 6});

@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-struct Picture {
+struct WarpPicture {
   int width = 0, height = 0, channels = 0;
   std::vector<uint8_t> pixels;
 
@@ -20,17 +20,17 @@ struct Picture {
     return {pixels.data(), width, height, channels, static_cast<size_t>(width) * static_cast<size_t>(channels)};
   }
   uint8_t at(int x, int y, int c) const { return pixels[static_cast<size_t>((y * width + x) * channels + c)]; }
-  bool operator==(const Picture&) const = default;
+  bool operator==(const WarpPicture&) const = default;
 };
 
-Picture Make(int width, int height, int channels, uint32_t seed = 1) {
+WarpPicture Make(int width, int height, int channels, uint32_t seed = 1) {
   return {width, height, channels, MakePixels(width, height, channels, seed)};
 }
 
 constexpr uint8_t kFill[3] = {11, 22, 33};
 
-Picture RunWarp(const Picture& in, const WarpMap& map, WarpSampling sampling, int width = 0, int height = 0) {
-  Picture out{width != 0 ? width : in.width, height != 0 ? height : in.height, in.channels, {}};
+WarpPicture RunWarp(const WarpPicture& in, const WarpMap& map, WarpSampling sampling, int width = 0, int height = 0) {
+  WarpPicture out{width != 0 ? width : in.width, height != 0 ? height : in.height, in.channels, {}};
   // The rows are not adjacent, and the border must not change.
   const size_t row = static_cast<size_t>(out.width * out.channels), stride = row + 5;
   std::vector<uint8_t> memory(stride * static_cast<size_t>(out.height) + 1, 77);
@@ -44,8 +44,8 @@ Picture RunWarp(const Picture& in, const WarpMap& map, WarpSampling sampling, in
 }
 
 // Pillow's generic transform, one pixel at a time.
-Picture Plain(const Picture& in, const WarpMap& map, WarpSampling sampling, int width, int height) {
-  Picture out{width, height, in.channels, {}};
+WarpPicture Plain(const WarpPicture& in, const WarpMap& map, WarpSampling sampling, int width, int height) {
+  WarpPicture out{width, height, in.channels, {}};
   const auto& k = map.k;
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
@@ -99,10 +99,10 @@ std::vector<WarpMap> Maps(int width, int height) {
 TEST(Warp, NearestIsThePlainFormulaButForTiesOfFixedPoint) {
   for (const auto& [width, height] : {std::pair{97, 61}, {1, 1}, {2, 130}, {300, 3}}) {
     for (const int channels : {1, 3}) {
-      const Picture in = Make(width, height, channels);
+      const WarpPicture in = Make(width, height, channels);
       for (const WarpMap& map : Maps(width, height)) {
-        const Picture ours = RunWarp(in, map, WarpSampling::kNearest, 103, 67);
-        const Picture plain = Plain(in, map, WarpSampling::kNearest, 103, 67);
+        const WarpPicture ours = RunWarp(in, map, WarpSampling::kNearest, 103, 67);
+        const WarpPicture plain = Plain(in, map, WarpSampling::kNearest, 103, 67);
         int unlike = 0;
         for (size_t i = 0; i < ours.pixels.size(); i += static_cast<size_t>(channels)) {
           unlike += ours.pixels[i] != plain.pixels[i];
@@ -116,10 +116,10 @@ TEST(Warp, NearestIsThePlainFormulaButForTiesOfFixedPoint) {
 TEST(Warp, BilinearIsWithinOneOfThePlainFormula) {
   for (const auto& [width, height] : {std::pair{97, 61}, {1, 1}, {2, 130}, {300, 3}}) {
     for (const int channels : {1, 3}) {
-      const Picture in = Make(width, height, channels);
+      const WarpPicture in = Make(width, height, channels);
       for (const WarpMap& map : Maps(width, height)) {
-        const Picture ours = RunWarp(in, map, WarpSampling::kBilinear, 103, 67);
-        const Picture plain = Plain(in, map, WarpSampling::kBilinear, 103, 67);
+        const WarpPicture ours = RunWarp(in, map, WarpSampling::kBilinear, 103, 67);
+        const WarpPicture plain = Plain(in, map, WarpSampling::kBilinear, 103, 67);
         int unlike = 0;
         for (size_t i = 0; i < ours.pixels.size(); ++i) unlike += std::abs(ours.pixels[i] - plain.pixels[i]) > 1;
         // A source exactly on the border may be inside or outside, by the last bit.
@@ -130,10 +130,10 @@ TEST(Warp, BilinearIsWithinOneOfThePlainFormula) {
 }
 
 TEST(Warp, TheIdentityAndWholeShiftsChangeNoPixel) {
-  const Picture in = Make(40, 30, 3);
+  const WarpPicture in = Make(40, 30, 3);
   for (const auto sampling : {WarpSampling::kNearest, WarpSampling::kBilinear}) {
     EXPECT_EQ(RunWarp(in, {}, sampling), in);
-    const Picture moved = RunWarp(in, AffineMap({.translate_x = 6, .translate_y = -4}, 40, 30), sampling);
+    const WarpPicture moved = RunWarp(in, AffineMap({.translate_x = 6, .translate_y = -4}, 40, 30), sampling);
     for (int y = 0; y < 30; ++y) {
       for (int x = 0; x < 40; ++x) {
         const bool inside = x >= 6 && y < 26;
@@ -155,10 +155,10 @@ TEST(Warp, BilinearIsExactWhereCoordinatesAreWhole) {
                                PerspectiveMap({0, 0, w, 0, w, h, 0, h}, {0, 0, w, 3, w, h - 3, 0, h})};
   for (int tenths = 1; tenths < 3600; tenths += 7) maps.push_back(RotateMap(tenths / 10.0, kWidth, kHeight));
   for (const int channels : {1, 3}) {
-    const Picture in = Make(kWidth, kHeight, channels);
+    const WarpPicture in = Make(kWidth, kHeight, channels);
     int whole = 0;
     for (const WarpMap& map : maps) {
-      const Picture out = RunWarp(in, map, WarpSampling::kBilinear);
+      const WarpPicture out = RunWarp(in, map, WarpSampling::kBilinear);
       const auto& k = map.k;
       for (int y = 0; y < kHeight; ++y) {
         for (int x = 0; x < kWidth; ++x) {
@@ -181,13 +181,13 @@ TEST(Warp, BilinearIsExactWhereCoordinatesAreWhole) {
 }
 
 TEST(Warp, QuarterTurnsAreExactAndCounterClockwise) {
-  const Picture in = Make(31, 31, 3);
+  const WarpPicture in = Make(31, 31, 3);
   for (const auto sampling : {WarpSampling::kNearest, WarpSampling::kBilinear}) {
-    const Picture turned = RunWarp(in, RotateMap(90, 31, 31), sampling);
+    const WarpPicture turned = RunWarp(in, RotateMap(90, 31, 31), sampling);
     for (int y = 0; y < 31; ++y) {
       for (int x = 0; x < 31; ++x) ASSERT_EQ(turned.at(x, y, 1), in.at(30 - y, x, 1));
     }
-    const Picture half = RunWarp(in, RotateMap(-180, 31, 31), sampling);
+    const WarpPicture half = RunWarp(in, RotateMap(-180, 31, 31), sampling);
     EXPECT_EQ(RunWarp(turned, RotateMap(450, 31, 31), sampling), half);
     EXPECT_EQ(RunWarp(half, RotateMap(180, 31, 31), sampling), in);
   }

@@ -10,12 +10,12 @@
 namespace penstock {
 namespace {
 
-struct Rows {
+struct AnnotatedRows {
   std::string digest;
   uint64_t rows = 0, boxes = 0;
 };
 
-Rows ReadAll(const TestDataset& set, int threads, uint64_t cache) {
+AnnotatedRows ReadAll(const TestDataset& set, int threads, uint64_t cache) {
   LocalReaderOptions options;
   options.threads = threads;
   options.epochs = 2;
@@ -23,7 +23,7 @@ Rows ReadAll(const TestDataset& set, int threads, uint64_t cache) {
   options.record_cache_bytes = options.decoded_cache_bytes = cache;
   auto reader = LocalReader::Open(LocalFiles(), set.job, set.roots, options);
   EXPECT_TRUE(reader.ok()) << reader.status();
-  Rows rows;
+  AnnotatedRows rows;
   BatchDigest digest;
   while (reader.ok()) {
     auto batch = (*reader)->Next();
@@ -44,7 +44,7 @@ Rows ReadAll(const TestDataset& set, int threads, uint64_t cache) {
 TEST(AnnotatedReader, BoxesAreTheSameWithAnyThreadsAndCaches) {
   TempFolder folder;
   const TestDataset set = MakeDetectionDataset(folder.path());
-  const Rows plain = ReadAll(set, 1, 0);
+  const AnnotatedRows plain = ReadAll(set, 1, 0);
   EXPECT_EQ(plain.rows, 80u);
   EXPECT_GT(plain.boxes, 20u);
   EXPECT_EQ(ReadAll(set, 3, 0).digest, plain.digest);

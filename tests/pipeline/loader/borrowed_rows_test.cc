@@ -17,8 +17,8 @@ namespace penstock {
 namespace {
 
 using Borrow = LoaderSessionOptions::Borrow;
-constexpr int64_t kRow = 20'000;
-constexpr uint64_t kRecords = 30;
+constexpr int64_t kBorrowedRow = 20'000;
+constexpr uint64_t kBorrowedRecords = 30;
 
 // Keeps the rows by position.
 class KeepingSink final : public RowSink {
@@ -50,7 +50,7 @@ class KeepingSink final : public RowSink {
 class BorrowedRows : public testing::Test {
  protected:
   void Open(std::shared_ptr<LentFiles> files) {
-    job_ = MakeMemoryJob(kRecords, 200, kRow);
+    job_ = MakeMemoryJob(kBorrowedRecords, 200, kBorrowedRow);
     job_.pipeline->deterministic = true;
     LoaderOptions options;
     options.threads = 2;
@@ -69,12 +69,14 @@ class BorrowedRows : public testing::Test {
     auto session = loader_->OpenSession(job_.job, options, &sink);
     PS_CHECK(session.ok());
     std::vector<RowRequest> rows;
-    for (uint64_t p = 0; p < kRecords; ++p) rows.push_back({.epoch = epoch, .position = p, .step = p / 10});
+    for (uint64_t p = 0; p < kBorrowedRecords; ++p) rows.push_back({.epoch = epoch, .position = p, .step = p / 10});
     (*session)->Request(rows);
-    sink.WaitFor(kRecords);
+    sink.WaitFor(kBorrowedRecords);
     return sink.Take();
   }
-  static std::string Bytes(const RowResult& row) { return {reinterpret_cast<const char*>(row.fixed.get()), kRow}; }
+  static std::string Bytes(const RowResult& row) {
+    return {reinterpret_cast<const char*>(row.fixed.get()), kBorrowedRow};
+  }
   // Keyed by record, because the same position of another epoch is another record.
   static std::map<uint64_t, std::string> ByRecord(const std::map<uint64_t, RowResult>& rows) {
     std::map<uint64_t, std::string> bytes;
@@ -93,13 +95,13 @@ TEST_F(BorrowedRows, LieInTheLentFilesAndAreThoseThatWereMade) {
   const auto lent = Read(Borrow::kLent, 1);
   const auto any = Read(Borrow::kAny, 2);
   const auto copied = Read(Borrow::kNone, 3);
-  for (const auto& [position, row] : lent) EXPECT_NE(files->FileOf(row.fixed.get(), kRow), nullptr);
-  for (const auto& [position, row] : any) EXPECT_NE(files->FileOf(row.fixed.get(), kRow), nullptr);
-  for (const auto& [position, row] : copied) EXPECT_EQ(files->FileOf(row.fixed.get(), kRow), nullptr);
+  for (const auto& [position, row] : lent) EXPECT_NE(files->FileOf(row.fixed.get(), kBorrowedRow), nullptr);
+  for (const auto& [position, row] : any) EXPECT_NE(files->FileOf(row.fixed.get(), kBorrowedRow), nullptr);
+  for (const auto& [position, row] : copied) EXPECT_EQ(files->FileOf(row.fixed.get(), kBorrowedRow), nullptr);
   EXPECT_EQ(ByRecord(lent), ByRecord(made));
   EXPECT_EQ(ByRecord(any), ByRecord(made));
   EXPECT_EQ(ByRecord(copied), ByRecord(made));
-  EXPECT_EQ(loader_->Stats().row_cache.hits, 3 * kRecords);
+  EXPECT_EQ(loader_->Stats().row_cache.hits, 3 * kBorrowedRecords);
 }
 
 TEST_F(BorrowedRows, OnTheHeapAreLentOnlyToWhoTakesAny) {
@@ -107,7 +109,7 @@ TEST_F(BorrowedRows, OnTheHeapAreLentOnlyToWhoTakesAny) {
   const auto made = Read(Borrow::kNone, 0);
   const auto first = Read(Borrow::kAny, 1), second = Read(Borrow::kAny, 1);
   const auto copied = Read(Borrow::kLent, 1);
-  for (uint64_t p = 0; p < kRecords; ++p) {
+  for (uint64_t p = 0; p < kBorrowedRecords; ++p) {
     EXPECT_EQ(first.at(p).fixed.get(), second.at(p).fixed.get());
     EXPECT_NE(first.at(p).fixed.get(), copied.at(p).fixed.get());
   }

@@ -58,8 +58,8 @@ class HashingSink final : public RowSink {
   Rows rows_ ABSL_GUARDED_BY(mutex_);
 };
 
-std::unique_ptr<Loader> LoaderOf(uint64_t budget, const CacheSizes& first, int threads = 2,
-                                 Clock* clock = Clock::Real(), bool chosen = true) {
+std::unique_ptr<Loader> SizedLoader(uint64_t budget, const CacheSizes& first, int threads = 2,
+                                    Clock* clock = Clock::Real(), bool chosen = true) {
   LoaderOptions options;
   options.threads = threads;
   options.memory_budget_bytes = budget;
@@ -100,7 +100,7 @@ HashingSink::Rows ReadEpochs(Loader* loader, const std::shared_ptr<const LoadJob
   return sink.rows();
 }
 
-std::shared_ptr<const LoadJob> Load(const TestDataset& set) {
+std::shared_ptr<const LoadJob> LoadedJob(const TestDataset& set) {
   auto reader = OpenDataset(LocalFiles(), set.job, set.roots, "", 2);
   PS_CHECK(reader.ok());
   auto job = LoadJob::Create(set.job, *std::move(reader));
@@ -121,9 +121,9 @@ TEST_P(CacheSizesOf, ChangeAtAnyTimeAndRowsStayTheSame) {
     resize->set_height(32);
     resize->set_width(32);
   }
-  const std::shared_ptr<const LoadJob> job = Load(set);
-  const HashingSink::Rows expected = ReadEpochs(LoaderOf(kBudget, {}).get(), job, 0, 12);
-  auto loader = LoaderOf(kBudget, {100'000, 0, 50'000});
+  const std::shared_ptr<const LoadJob> job = LoadedJob(set);
+  const HashingSink::Rows expected = ReadEpochs(SizedLoader(kBudget, {}).get(), job, 0, 12);
+  auto loader = SizedLoader(kBudget, {100'000, 0, 50'000});
   std::atomic<bool> done{false};
   std::thread changes([&] {
     std::mt19937_64 random(GetParam() ? 5 : 6);
@@ -157,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(Pipelines, CacheSizesOf, ::testing::Bool(),
 TEST(CacheSizesOfALoader, GrowByWhatRowsLeaveAndShrinkAtOnce) {
   constexpr uint64_t kBudget = 1 << 20;
   MemoryJob job = MakeMemoryJob(100, 1000, 500);
-  auto loader = LoaderOf(kBudget, {});
+  auto loader = SizedLoader(kBudget, {});
   ReadEpochs(loader.get(), job.job, 0, 1);
   EXPECT_EQ(loader->Stats().record_cache.bytes, 0u);
   EXPECT_EQ(loader->SetCaches({400'000, 0, 0}).records, 400'000u);
@@ -173,7 +173,7 @@ TEST(CacheSizesOfALoader, WhatTheyTookIsGivenBackToASessionThatNeedsIt) {
   MemoryJob job = MakeMemoryJob(100, 1000, 10'000);
   HoldingSink sink;
   for (const bool chosen : {true, false}) {
-    auto loader = LoaderOf(1 << 20, {}, 1, Clock::Real(), chosen);
+    auto loader = SizedLoader(1 << 20, {}, 1, Clock::Real(), chosen);
     const CacheSizes sizes = loader->SetCaches({300'000, 500'000, 0});
     ASSERT_EQ(sizes.sum(), 800'000u);
     auto session = loader->OpenSession(job.job, StepsOf(60), &sink);
@@ -190,7 +190,7 @@ TEST(CacheSizesOfALoader, WhatTheyTookIsGivenBackToASessionThatNeedsIt) {
 TEST(CacheSizesOfALoader, WhatTheyTookIsGivenBackToARowThatNeedsIt) {
   MemoryJob job = MakeMemoryJob(4, 1000, 1000);
   job.pipeline->scratch = [](uint64_t record) { return record == 2 ? 600'000u : 1000u; };
-  auto loader = LoaderOf(1 << 20, {}, 1);
+  auto loader = SizedLoader(1 << 20, {}, 1);
   ASSERT_EQ(loader->SetCaches({300'000, 500'000, 0}).sum(), 800'000u);
   ReadEpochs(loader.get(), job.job, 0, 1);  // expects that every row succeeds
   EXPECT_LE(loader->Stats().memory_peak_bytes, 1u << 20);
@@ -237,7 +237,7 @@ struct Machine {
 TEST(CacheTuning, DecodedImagesThatPayAreKeptOnceTheirDataAreReadAgain) {
   Machine machine(MakeMemoryJob(500, 1000, 300));
   machine.job.pipeline->decoded_bytes = 5000;
-  auto loader = LoaderOf(16 << 20, {4 << 20, 0, 1 << 20}, 1, &machine.clock);
+  auto loader = SizedLoader(16 << 20, {4 << 20, 0, 1 << 20}, 1, &machine.clock);
   CacheTuning tuning(loader.get());
   const std::vector<int> whole = machine.Run(loader.get(), &tuning, 6);
   EXPECT_EQ(whole[0], 500);
@@ -253,7 +253,7 @@ TEST(CacheTuning, DecodedImagesThatPayAreKeptOnceTheirDataAreReadAgain) {
 
   Machine plain(MakeMemoryJob(500, 1000, 300));
   plain.job.pipeline->decoded_bytes = 5000;
-  auto pinned = LoaderOf(16 << 20, {4 << 20, 0, 1 << 20}, 1, &plain.clock, false);
+  auto pinned = SizedLoader(16 << 20, {4 << 20, 0, 1 << 20}, 1, &plain.clock, false);
   CacheTuning none(pinned.get());
   EXPECT_TRUE(none.pinned());
   EXPECT_EQ(plain.Run(pinned.get(), &none, 6), std::vector<int>(6, 500)) << "0 is a size, too";
@@ -264,7 +264,7 @@ TEST(CacheTuning, ImagesThatCostLittleToDecodeAreNotKept) {
   Machine machine(MakeMemoryJob(500, 1000, 300));
   machine.job.pipeline->decoded_bytes = 5000;
   machine.job.pipeline->on_decoded = [&machine] { machine.clock.Advance(1290 * kMicro); };
-  auto loader = LoaderOf(16 << 20, {4 << 20, 0, 1 << 20}, 1, &machine.clock);
+  auto loader = SizedLoader(16 << 20, {4 << 20, 0, 1 << 20}, 1, &machine.clock);
   CacheTuning tuning(loader.get());
   EXPECT_GT(machine.Run(loader.get(), &tuning, 6).back(), 0);
   EXPECT_EQ(loader->Stats().decoded_cache.limit, 0u);
@@ -279,7 +279,7 @@ TEST(CacheSizes, WhatADecodedCacheLetsGoOfIsTheSystemsAgain) {
   KeepFreedMemory(256 << 20);  // as the daemon does
   MemoryJob made = MakeMemoryJob(kImages, 1000, 300);
   made.pipeline->decoded_bytes = kBytes;
-  auto loader = LoaderOf(128 << 20, {0, 0, 0});
+  auto loader = SizedLoader(128 << 20, {0, 0, 0});
   loader->SetCaches({0, 80 << 20, 0});
   ReadEpochs(loader.get(), made.job, 0, 1);
   ASSERT_GT(loader->Stats().decoded_cache.bytes, kImages * kBytes);
@@ -295,7 +295,7 @@ TEST(CacheSizes, WhatACacheOfSmallRowsLetsGoOfIsTheSystemsAgain) {
   KeepFreedMemory(256 << 20);  // as the daemon does
   MemoryJob made = MakeMemoryJob(kRows, 1000, kBytes);
   made.pipeline->deterministic = true;
-  auto loader = LoaderOf(128 << 20, {0, 0, 0});
+  auto loader = SizedLoader(128 << 20, {0, 0, 0});
   loader->SetCaches({0, 0, 80 << 20});
   ReadEpochs(loader.get(), made.job, 0, 1);
   ASSERT_GT(loader->Stats().row_cache.bytes, kRows * kBytes);
@@ -307,7 +307,7 @@ TEST(CacheSizes, WhatACacheOfSmallRowsLetsGoOfIsTheSystemsAgain) {
 TEST(CacheTuning, AnEvaluationsRowsAreKeptWhereTheyFit) {
   Machine machine(MakeMemoryJob(1000, 1000, 6000));
   machine.job.pipeline->deterministic = true;
-  auto loader = LoaderOf(16 << 20, {4 << 20, 0, 1 << 20}, 1, &machine.clock);
+  auto loader = SizedLoader(16 << 20, {4 << 20, 0, 1 << 20}, 1, &machine.clock);
   CacheTuning tuning(loader.get());
   const std::vector<int> whole = machine.Run(loader.get(), &tuning, 5);
   EXPECT_GT(whole[1], 0);
@@ -319,7 +319,7 @@ TEST(CacheTuning, AJobThatSaysThatItComesBackFillsThemInItsFirstEpoch) {
   for (const bool comes_back : {true, false}) {
     Machine machine(MakeMemoryJob(kRows, 1000, 300));
     machine.job.pipeline->decoded_bytes = 5000;
-    auto loader = LoaderOf(32 << 20, {4 << 20, 0, 1 << 20}, 1, &machine.clock);
+    auto loader = SizedLoader(32 << 20, {4 << 20, 0, 1 << 20}, 1, &machine.clock);
     CacheTuning tuning(loader.get());
     HashingSink sink(machine.job.job->fixed_bytes());
     LoaderSessionOptions options = StepsOf(8);
@@ -370,7 +370,7 @@ TEST(CacheTuning, AJobThatIsGoneLeavesTheSizesOfTheStart) {
   Machine machine(MakeMemoryJob(500, 1000, 300));
   machine.job.pipeline->decoded_bytes = 5000;
   const CacheSizes first = {4 << 20, 0, 1 << 20};
-  auto loader = LoaderOf(16 << 20, first, 1, &machine.clock);
+  auto loader = SizedLoader(16 << 20, first, 1, &machine.clock);
   CacheTuning tuning(loader.get());
   machine.Run(loader.get(), &tuning, 5);
   ASSERT_NE(loader->TakeCacheUse().now, first);

@@ -13,10 +13,10 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kBudget = 64'000;  // 60,000 of it for rows with any number of threads
-constexpr int64_t kRowBytes = 1000;
-constexpr size_t kRecordBytes = 100;
+constexpr int64_t kBudgetRowBytes = 1000;
+constexpr size_t kBudgetRecordBytes = 100;
 
-std::unique_ptr<Loader> MakeLoader(int threads, uint64_t budget = kBudget) {
+std::unique_ptr<Loader> MakeBudgetLoader(int threads, uint64_t budget = kBudget) {
   LoaderOptions options;
   options.threads = threads;
   options.memory_budget_bytes = budget;
@@ -25,17 +25,17 @@ std::unique_ptr<Loader> MakeLoader(int threads, uint64_t budget = kBudget) {
   return *std::move(loader);
 }
 
-LoaderSessionOptions StepsOf(uint32_t rows) {
+LoaderSessionOptions BudgetSteps(uint32_t rows) {
   LoaderSessionOptions options;
   options.largest_step_rows = rows;
   return options;
 }
 
 TEST(LoaderBudget, ASlowTrainerNeverMakesItGrowPastTheBudget) {
-  MemoryJob job = MakeMemoryJob(400, kRecordBytes, kRowBytes);
-  auto loader = MakeLoader(4);
+  MemoryJob job = MakeMemoryJob(400, kBudgetRecordBytes, kBudgetRowBytes);
+  auto loader = MakeBudgetLoader(4);
   HoldingSink sink;
-  auto session = loader->OpenSession(job.job, StepsOf(10), &sink);
+  auto session = loader->OpenSession(job.job, BudgetSteps(10), &sink);
   ASSERT_TRUE(session.ok()) << session.status();
   (*session)->Request(RowsOf(0, 400, 10));
   sink.WaitFor(40);
@@ -50,16 +50,16 @@ TEST(LoaderBudget, ASlowTrainerNeverMakesItGrowPastTheBudget) {
 }
 
 TEST(LoaderBudget, TheHeadStepsOfASecondSessionProgressWhileTheFirstHoldsAllMemory) {
-  MemoryJob job = MakeMemoryJob(400, kRecordBytes, kRowBytes);
-  auto loader = MakeLoader(2);
+  MemoryJob job = MakeMemoryJob(400, kBudgetRecordBytes, kBudgetRowBytes);
+  auto loader = MakeBudgetLoader(2);
   HoldingSink slow, quick;
-  auto first = loader->OpenSession(job.job, StepsOf(10), &slow);
+  auto first = loader->OpenSession(job.job, BudgetSteps(10), &slow);
   ASSERT_TRUE(first.ok());
   slow.session = first->get();
   (*first)->Request(RowsOf(0, 400, 10));
   slow.WaitFor(55);  // all rows that fit
 
-  auto second = loader->OpenSession(job.job, StepsOf(10), &quick);
+  auto second = loader->OpenSession(job.job, BudgetSteps(10), &quick);
   ASSERT_TRUE(second.ok()) << second.status();
   quick.session = second->get();
   (*second)->Request(RowsOf(0, 200, 10));
@@ -123,10 +123,10 @@ class AskingSink final : public RowSink {
 };
 
 TEST(LoaderBudget, ASinkMayAskWhileItsSessionCloses) {
-  MemoryJob job = MakeMemoryJob(400, kRecordBytes, kRowBytes);
-  auto loader = MakeLoader(2);
+  MemoryJob job = MakeMemoryJob(400, kBudgetRecordBytes, kBudgetRowBytes);
+  auto loader = MakeBudgetLoader(2);
   AskingSink sink;
-  auto session = loader->OpenSession(job.job, StepsOf(10), &sink);
+  auto session = loader->OpenSession(job.job, BudgetSteps(10), &sink);
   ASSERT_TRUE(session.ok());
   sink.session = session->get();
   (*session)->Request(RowsOf(100, 400, 10));
@@ -142,10 +142,10 @@ TEST(LoaderBudget, ASinkMayAskWhileItsSessionCloses) {
 }
 
 TEST(LoaderBudget, AHeadStepRevokesLaterRowsOfItsOwnSession) {
-  MemoryJob job = MakeMemoryJob(400, kRecordBytes, kRowBytes);
-  auto loader = MakeLoader(2);
+  MemoryJob job = MakeMemoryJob(400, kBudgetRecordBytes, kBudgetRowBytes);
+  auto loader = MakeBudgetLoader(2);
   HoldingSink sink;
-  auto session = loader->OpenSession(job.job, StepsOf(10), &sink);
+  auto session = loader->OpenSession(job.job, BudgetSteps(10), &sink);
   ASSERT_TRUE(session.ok());
   sink.session = session->get();
   (*session)->Request(RowsOf(100, 400, 10));
@@ -161,11 +161,11 @@ TEST(LoaderBudget, AHeadStepRevokesLaterRowsOfItsOwnSession) {
 
 TEST(LoaderBudget, ARowThatCanNeverFitFailsWithItsSizeAndTheBudgetUnderEveryPolicy) {
   for (const v1::ErrorPolicy policy : {v1::FAIL, v1::SUBSTITUTE, v1::MASK}) {
-    MemoryJob job = MakeMemoryJob(20, kRecordBytes, kRowBytes, policy);
+    MemoryJob job = MakeMemoryJob(20, kBudgetRecordBytes, kBudgetRowBytes, policy);
     job.pipeline->scratch = [](uint64_t record) -> uint64_t { return record == 7 ? 1'000'000 : 0; };
-    auto loader = MakeLoader(2);
+    auto loader = MakeBudgetLoader(2);
     HoldingSink sink;
-    auto session = loader->OpenSession(job.job, StepsOf(10), &sink);
+    auto session = loader->OpenSession(job.job, BudgetSteps(10), &sink);
     ASSERT_TRUE(session.ok());
     (*session)->Request(RowsOf(0, 20, 20));
     for (const RowResult& row : sink.TakeStep(0, 20)) {
@@ -182,12 +182,12 @@ TEST(LoaderBudget, ARowThatCanNeverFitFailsWithItsSizeAndTheBudgetUnderEveryPoli
 }
 
 TEST(LoaderBudget, LargeRowsWaitForTheirTurnAndNeverForEachOther) {
-  MemoryJob job = MakeMemoryJob(200, kRecordBytes, kRowBytes);
+  MemoryJob job = MakeMemoryJob(200, kBudgetRecordBytes, kBudgetRowBytes);
   // Two of the large rows do not fit together.
   job.pipeline->scratch = [](uint64_t record) -> uint64_t { return record % 3 == 0 ? 35'000 : 0; };
-  auto loader = MakeLoader(4);
+  auto loader = MakeBudgetLoader(4);
   HoldingSink sink;
-  auto session = loader->OpenSession(job.job, StepsOf(10), &sink);
+  auto session = loader->OpenSession(job.job, BudgetSteps(10), &sink);
   ASSERT_TRUE(session.ok());
   sink.session = session->get();
   (*session)->Request(RowsOf(0, 200, 10));
@@ -200,24 +200,24 @@ TEST(LoaderBudget, LargeRowsWaitForTheirTurnAndNeverForEachOther) {
 }
 
 TEST(LoaderBudget, ASessionWhoseLargestStepDoesNotFitIsRefusedWithTheNumbers) {
-  MemoryJob job = MakeMemoryJob(400, kRecordBytes, kRowBytes);
-  auto loader = MakeLoader(1);
+  MemoryJob job = MakeMemoryJob(400, kBudgetRecordBytes, kBudgetRowBytes);
+  auto loader = MakeBudgetLoader(1);
   HoldingSink sink;
-  const auto refused = loader->OpenSession(job.job, StepsOf(60), &sink);
+  const auto refused = loader->OpenSession(job.job, BudgetSteps(60), &sink);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_NE(refused.status().message().find("60000"), absl::string_view::npos) << refused.status();
-  auto first = loader->OpenSession(job.job, StepsOf(40), &sink);
+  auto first = loader->OpenSession(job.job, BudgetSteps(40), &sink);
   ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_FALSE(loader->OpenSession(job.job, StepsOf(40), &sink).ok());
+  EXPECT_FALSE(loader->OpenSession(job.job, BudgetSteps(40), &sink).ok());
   first->reset();  // releases its reserve
-  EXPECT_TRUE(loader->OpenSession(job.job, StepsOf(40), &sink).ok());
+  EXPECT_TRUE(loader->OpenSession(job.job, BudgetSteps(40), &sink).ok());
 }
 
 TEST(LoaderBudget, RowsGiveTheirBytesBackAlsoAfterTheirSessionAndTheLoaderAreGone) {
-  MemoryJob job = MakeMemoryJob(20, kRecordBytes, kRowBytes);
-  auto loader = MakeLoader(2);
+  MemoryJob job = MakeMemoryJob(20, kBudgetRecordBytes, kBudgetRowBytes);
+  auto loader = MakeBudgetLoader(2);
   HoldingSink sink;
-  auto session = loader->OpenSession(job.job, StepsOf(20), &sink);
+  auto session = loader->OpenSession(job.job, BudgetSteps(20), &sink);
   ASSERT_TRUE(session.ok());
   (*session)->Request(RowsOf(0, 20, 10));
   std::vector<RowResult> kept = sink.TakeStep(0, 10);
@@ -225,7 +225,7 @@ TEST(LoaderBudget, RowsGiveTheirBytesBackAlsoAfterTheirSessionAndTheLoaderAreGon
   session->reset();
   const uint64_t held = loader->Stats().memory_bytes;
   sink.Clear();
-  EXPECT_EQ(loader->Stats().memory_bytes, held - 10 * kRowBytes);
+  EXPECT_EQ(loader->Stats().memory_bytes, held - 10 * kBudgetRowBytes);
   loader.reset();
   kept.clear();
 }

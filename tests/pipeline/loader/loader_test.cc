@@ -18,7 +18,7 @@
 namespace penstock {
 namespace {
 
-constexpr int64_t kRowBytes = 16;
+constexpr int64_t kLoadedRowBytes = 16;
 
 std::unique_ptr<Loader> MakeLoader(int threads, uint64_t record_cache = 0, Clock* clock = Clock::Real()) {
   LoaderOptions options;
@@ -56,7 +56,7 @@ int Expected(uint64_t source, uint64_t epoch, uint64_t id) {
 }
 
 TEST(Loader, EveryRequestedRowComesOnceWithItsRecordAndTag) {
-  MemoryJob job = MakeMemoryJob(100, 20, kRowBytes);
+  MemoryJob job = MakeMemoryJob(100, 20, kLoadedRowBytes);
   auto loader = MakeLoader(3);
   const auto rows = Load(loader.get(), job, 100, 5);
   ASSERT_EQ(rows.size(), 100u);
@@ -74,7 +74,7 @@ TEST(Loader, EveryRequestedRowComesOnceWithItsRecordAndTag) {
 }
 
 TEST(Loader, APositionBehindTheEpochIsAnErrorOfThatRow) {
-  MemoryJob job = MakeMemoryJob(10, 20, kRowBytes);
+  MemoryJob job = MakeMemoryJob(10, 20, kLoadedRowBytes);
   auto loader = MakeLoader(1);
   const auto rows = Load(loader.get(), job, 11);
   EXPECT_TRUE(rows.at(9).status.ok());
@@ -87,7 +87,7 @@ absl::Status BrokenSeven(uint64_t record) {
 }
 
 TEST(LoaderPolicy, FailNamesThePlaceAndTheCause) {
-  MemoryJob job = MakeMemoryJob(20, 20, kRowBytes, v1::FAIL);
+  MemoryJob job = MakeMemoryJob(20, 20, kLoadedRowBytes, v1::FAIL);
   job.pipeline->on_make = BrokenSeven;
   auto loader = MakeLoader(2);
   const auto rows = Load(loader.get(), job, 20);
@@ -100,18 +100,18 @@ TEST(LoaderPolicy, FailNamesThePlaceAndTheCause) {
 // A row that fits no message is not kept. The fault is its record's.
 TEST(LoaderPolicy, ARowLargerThanAMessageIsNamedOrPassedOver) {
   for (const v1::ErrorPolicy policy : {v1::FAIL, v1::MASK}) {
-    MemoryJob job = MakeMemoryJob(5, 20, kRowBytes, policy);
+    MemoryJob job = MakeMemoryJob(5, 20, kLoadedRowBytes, policy);
     LoaderOptions options;
     options.threads = 1;
     options.memory_budget_bytes = 16 << 20;
-    options.max_row_bytes = kRowBytes - 1;
+    options.max_row_bytes = kLoadedRowBytes - 1;
     auto loader = *Loader::Create(options);
     for (const auto& [position, row] : Load(loader.get(), job, 5)) {
       EXPECT_EQ(row.masked, policy == v1::MASK);
       EXPECT_EQ(row.fixed, nullptr);
       if (policy == v1::MASK) continue;
       const std::string message(row.status.message());
-      EXPECT_NE(message.find(std::to_string(kRowBytes) + " bytes"), std::string::npos) << message;
+      EXPECT_NE(message.find(std::to_string(kLoadedRowBytes) + " bytes"), std::string::npos) << message;
       EXPECT_NE(message.find("record " + std::to_string(position)), std::string::npos) << message;
     }
     EXPECT_EQ(loader->Stats().failed_rows, 5u);
@@ -119,7 +119,7 @@ TEST(LoaderPolicy, ARowLargerThanAMessageIsNamedOrPassedOver) {
 }
 
 TEST(LoaderPolicy, MaskGivesAnEmptyRow) {
-  MemoryJob job = MakeMemoryJob(20, 20, kRowBytes, v1::MASK);
+  MemoryJob job = MakeMemoryJob(20, 20, kLoadedRowBytes, v1::MASK);
   job.pipeline->on_make = BrokenSeven;
   auto loader = MakeLoader(2);
   const auto rows = Load(loader.get(), job, 20);
@@ -132,7 +132,7 @@ TEST(LoaderPolicy, MaskGivesAnEmptyRow) {
 }
 
 TEST(LoaderPolicy, SubstituteTakesTheFirstGoodSubstituteAndKeepsIdAndDraws) {
-  MemoryJob job = MakeMemoryJob(20, 20, kRowBytes, v1::SUBSTITUTE);
+  MemoryJob job = MakeMemoryJob(20, 20, kLoadedRowBytes, v1::SUBSTITUTE);
   const std::vector<uint64_t> candidates = SubstitutesOf(job.dataset->snapshot(), 0, 7);
   ASSERT_EQ(candidates.size(), 8u);
   const uint64_t second = candidates[1];
@@ -152,7 +152,7 @@ TEST(LoaderPolicy, SubstituteTakesTheFirstGoodSubstituteAndKeepsIdAndDraws) {
 }
 
 TEST(LoaderPolicy, SubstituteMasksWhenNoSubstituteIsGood) {
-  MemoryJob job = MakeMemoryJob(12, 20, kRowBytes, v1::SUBSTITUTE);
+  MemoryJob job = MakeMemoryJob(12, 20, kLoadedRowBytes, v1::SUBSTITUTE);
   job.pipeline->on_make = [](uint64_t) { return absl::DataLossError("broken"); };
   auto loader = MakeLoader(2);
   for (const auto& [position, row] : Load(loader.get(), job, 12)) {
@@ -182,7 +182,7 @@ TEST(LoaderPolicy, SubstitutesAreOtherRecordsOfTheSameShardEachOnce) {
 
 TEST(LoaderPolicy, StorageThatFailsIsTriedAgainAndNeverCoveredUp) {
   for (const v1::ErrorPolicy policy : {v1::SUBSTITUTE, v1::MASK}) {
-    MemoryJob job = MakeMemoryJob(10, 20, kRowBytes, policy);
+    MemoryJob job = MakeMemoryJob(10, 20, kLoadedRowBytes, policy);
     std::atomic<int> tries_of_3{0}, tries_of_5{0};
     job.dataset->on_read = [&](uint64_t record) -> absl::Status {
       if (record == 3 && tries_of_3.fetch_add(1) < 2) return absl::UnavailableError("I/O error");
@@ -203,7 +203,7 @@ TEST(LoaderPolicy, StorageThatFailsIsTriedAgainAndNeverCoveredUp) {
 }
 
 TEST(LoaderTimes, CountTheTimeInWhichThereWereRowsToMakeAsItPasses) {
-  MemoryJob job = MakeMemoryJob(10, 20, kRowBytes);
+  MemoryJob job = MakeMemoryJob(10, 20, kLoadedRowBytes);
   ManualClock clock;
   auto loader = MakeLoader(1, 0, &clock);
   std::vector<LoaderStats> during;
@@ -231,7 +231,7 @@ TEST(LoaderTimes, CountTheTimeInWhichThereWereRowsToMakeAsItPasses) {
 }
 
 TEST(LoaderTimes, CountAMomentByThePartOfTheThreadsThatAreWanted) {
-  MemoryJob job = MakeMemoryJob(10, 20, kRowBytes);
+  MemoryJob job = MakeMemoryJob(10, 20, kLoadedRowBytes);
   ManualClock clock;
   auto loader = MakeLoader(4, 0, &clock);
   loader->Set({.threads = 1, .reads_under_way = 1});
@@ -244,7 +244,7 @@ TEST(LoaderTimes, CountAMomentByThePartOfTheThreadsThatAreWanted) {
 }
 
 TEST(LoaderCache, RecordsAreReadOnceWhileThereIsRoomAndDroppedWithTheirJob) {
-  MemoryJob job = MakeMemoryJob(50, 200, kRowBytes);
+  MemoryJob job = MakeMemoryJob(50, 200, kLoadedRowBytes);
   auto loader = MakeLoader(2, 100'000);
   Load(loader.get(), job, 50, 0);
   Load(loader.get(), job, 50, 1);
@@ -258,7 +258,7 @@ TEST(LoaderCache, RecordsAreReadOnceWhileThereIsRoomAndDroppedWithTheirJob) {
 }
 
 TEST(LoaderCache, WhatItGaveAndSavedIsCountedByWhatReadsTook) {
-  MemoryJob job = MakeMemoryJob(50, 200, kRowBytes);
+  MemoryJob job = MakeMemoryJob(50, 200, kLoadedRowBytes);
   ManualClock clock;
   auto loader = MakeLoader(1, 100'000, &clock);
   job.dataset->on_read = [&](uint64_t) {
@@ -277,7 +277,7 @@ TEST(LoaderCache, WhatItGaveAndSavedIsCountedByWhatReadsTook) {
 }
 
 TEST(LoaderReadAhead, StorageIsToldOfEachRecordOnceBeforeItIsReadUnlessItIsCached) {
-  MemoryJob job = MakeMemoryJob(100, 20, kRowBytes);
+  MemoryJob job = MakeMemoryJob(100, 20, kLoadedRowBytes);
   std::vector<size_t> told_before_read;
   job.dataset->on_read = [&](uint64_t record) {
     told_before_read.push_back(job.dataset->announced().size());
@@ -298,7 +298,7 @@ TEST(LoaderReadAhead, StorageIsToldOfEachRecordOnceBeforeItIsReadUnlessItIsCache
 }
 
 TEST(LoaderSession, DestructionWaitsForRowsInTheMakingAndDropsTheRest) {
-  MemoryJob job = MakeMemoryJob(100, 20, kRowBytes);
+  MemoryJob job = MakeMemoryJob(100, 20, kLoadedRowBytes);
   Mutex mutex;
   CondVar changed;
   int inside = 0;
@@ -339,7 +339,7 @@ TEST(LoaderSession, DestructionWaitsForRowsInTheMakingAndDropsTheRest) {
 }
 
 TEST(LoaderSession, CloseReturnsWhileARowHangsAndSaysWhenItIsQuiet) {
-  MemoryJob job = MakeMemoryJob(100, 20, kRowBytes);
+  MemoryJob job = MakeMemoryJob(100, 20, kLoadedRowBytes);
   Mutex mutex;
   CondVar changed;
   int inside = 0;
@@ -381,7 +381,7 @@ TEST(LoaderSession, CloseReturnsWhileARowHangsAndSaysWhenItIsQuiet) {
 
 // The loader counts requested rows in the budget before it makes any of them.
 TEST(LoaderSession, RowsThatWaitAreCountedAndNoMoreAreTakenThanThereIsMemoryFor) {
-  MemoryJob job = MakeMemoryJob(100, 20, kRowBytes);
+  MemoryJob job = MakeMemoryJob(100, 20, kLoadedRowBytes);
   Mutex mutex;
   CondVar changed;
   bool open = false;
@@ -420,7 +420,7 @@ TEST(LoaderSession, RowsThatWaitAreCountedAndNoMoreAreTakenThanThereIsMemoryFor)
 }
 
 TEST(LoaderSession, ManySessionsComeAndGoWhileRowsAreMade) {
-  MemoryJob job = MakeMemoryJob(200, 20, kRowBytes);
+  MemoryJob job = MakeMemoryJob(200, 20, kLoadedRowBytes);
   auto loader = MakeLoader(3);
   std::vector<std::thread> trainers;
   for (int t = 0; t < 4; ++t) {

@@ -25,7 +25,7 @@ struct ReadResult {
   std::vector<LocalBatch> batches;
 };
 
-ReadResult ReadAll(const TestDataset& set, const LocalReaderOptions& options) {
+ReadResult ReadLocally(const TestDataset& set, const LocalReaderOptions& options) {
   ReadResult result;
   auto reader = LocalReader::Open(LocalFiles(), set.job, set.roots, options);
   if (!reader.ok()) {
@@ -109,7 +109,7 @@ TEST(LocalReader, GivesTheRowsOfAPlainLoopWithAnyNumberOfThreads) {
   TempFolder folder;
   const TestDataset set = MakeImageDataset(SmallImages(), folder.path());
   const std::string expected = PlainDigest(set, 2);
-  for (const int threads : {1, 2, 5}) EXPECT_EQ(ReadAll(set, Threads(threads, 2)).digest, expected) << threads;
+  for (const int threads : {1, 2, 5}) EXPECT_EQ(ReadLocally(set, Threads(threads, 2)).digest, expected) << threads;
 }
 
 TEST(LocalReader, CachesColdWarmOrFullGiveTheSameRows) {
@@ -121,7 +121,7 @@ TEST(LocalReader, CachesColdWarmOrFullGiveTheSameRows) {
       LocalReaderOptions options = Threads(2, 3);
       options.record_cache_bytes = records;
       options.decoded_cache_bytes = decoded;
-      EXPECT_EQ(ReadAll(set, options).digest, expected) << records << " " << decoded;
+      EXPECT_EQ(ReadLocally(set, options).digest, expected) << records << " " << decoded;
     }
   }
 }
@@ -132,7 +132,7 @@ TEST(LocalReader, NumbersStringsAndRaggedColumnsOfCompressedShards) {
     NumberDatasetOptions numbers;
     numbers.compression = compression;
     const TestDataset set = MakeNumberDataset(numbers, folder.path());
-    const ReadResult result = ReadAll(set, Threads(3, 2));
+    const ReadResult result = ReadLocally(set, Threads(3, 2));
     EXPECT_EQ(result.digest, PlainDigest(set, 2));
     EXPECT_EQ(result.rows, 400u);
     // Each epoch has every id once, and the id column is the record of the plan.
@@ -154,13 +154,13 @@ TEST(LocalReader, NumbersStringsAndRaggedColumnsOfCompressedShards) {
 TEST(LocalReader, RanksTogetherGiveTheRowsOfOneRankStepByStep) {
   TempFolder folder;
   const TestDataset set = MakeNumberDataset({}, folder.path());
-  const ReadResult whole = ReadAll(set, Threads(2));
+  const ReadResult whole = ReadLocally(set, Threads(2));
   std::vector<ReadResult> parts;
   for (uint64_t rank = 0; rank < 4; ++rank) {
     LocalReaderOptions options = Threads(1);
     options.rank = rank;
     options.world_size = 4;
-    parts.push_back(ReadAll(set, options));
+    parts.push_back(ReadLocally(set, options));
   }
   BatchDigest digest;
   for (size_t step = 0; step < whole.batches.size(); ++step) {
@@ -172,10 +172,10 @@ TEST(LocalReader, RanksTogetherGiveTheRowsOfOneRankStepByStep) {
 TEST(LocalReader, StartsAnywhereAndGoesOnOverEpochEnds) {
   TempFolder folder;
   const TestDataset set = MakeNumberDataset({}, folder.path());
-  const ReadResult whole = ReadAll(set, Threads(2, 2));
+  const ReadResult whole = ReadLocally(set, Threads(2, 2));
   LocalReaderOptions options = Threads(2, 2);
   options.start = {0, 8 * 7};
-  const ReadResult rest = ReadAll(set, options);
+  const ReadResult rest = ReadLocally(set, options);
   BatchDigest digest;
   for (size_t step = 7; step < whole.batches.size(); ++step) whole.batches[step].AddTo(&digest);
   EXPECT_EQ(rest.digest, digest.Hex());
@@ -188,7 +188,7 @@ TEST(LocalReader, PaddingRepeatsTheEpochsStartAndIsNotValid) {
   numbers.records_per_shard = 13;
   TestDataset set = MakeNumberDataset(numbers, folder.path());
   set.job.mutable_batch()->set_last(v1::PAD);
-  const ReadResult result = ReadAll(set, Threads(2));
+  const ReadResult result = ReadLocally(set, Threads(2));
   ASSERT_EQ(result.batches.size(), 2u);
   const LocalBatch& last = result.batches[1];
   ASSERT_EQ(last.size(), 8u);
@@ -196,7 +196,7 @@ TEST(LocalReader, PaddingRepeatsTheEpochsStartAndIsNotValid) {
   EXPECT_EQ(last.row(5).id, result.batches[0].row(0).id);
 
   set.job.mutable_batch()->set_last(v1::PARTIAL);
-  const ReadResult partial = ReadAll(set, Threads(2));
+  const ReadResult partial = ReadLocally(set, Threads(2));
   ASSERT_EQ(partial.batches.size(), 2u);
   EXPECT_EQ(partial.batches[1].size(), 5u);
 }
@@ -205,7 +205,7 @@ TEST(LocalReader, ABrokenRecordGetsTheJobsPolicy) {
   TempFolder folder;
   TestDataset set = MakeImageDataset(SmallImages(), folder.path());
   BreakRecord(set.files[1], 4);
-  const ReadResult fail = ReadAll(set, Threads(2));
+  const ReadResult fail = ReadLocally(set, Threads(2));
   EXPECT_EQ(fail.status.code(), absl::StatusCode::kDataLoss);
   EXPECT_NE(fail.status.message().find("data-00001"), absl::string_view::npos) << fail.status;
   EXPECT_NE(fail.status.message().find("record 4"), absl::string_view::npos) << fail.status;
@@ -213,7 +213,7 @@ TEST(LocalReader, ABrokenRecordGetsTheJobsPolicy) {
   for (const v1::ErrorPolicy policy : {v1::SUBSTITUTE, v1::MASK}) {
     set.job.mutable_errors()->set_policy(policy);
     set.job.mutable_batch()->set_last(v1::PARTIAL);
-    const ReadResult result = ReadAll(set, Threads(1));
+    const ReadResult result = ReadLocally(set, Threads(1));
     ASSERT_TRUE(result.status.ok()) << result.status;
     EXPECT_EQ(result.rows, 33u);
     int found = 0;
@@ -233,10 +233,10 @@ TEST(LocalReader, ABrokenRecordGetsTheJobsPolicy) {
       }
     }
     EXPECT_EQ(found, 1);
-    for (const int threads : {2, 4}) EXPECT_EQ(ReadAll(set, Threads(threads)).digest, result.digest);
+    for (const int threads : {2, 4}) EXPECT_EQ(ReadLocally(set, Threads(threads)).digest, result.digest);
     LocalReaderOptions cached = Threads(2);
     cached.record_cache_bytes = cached.decoded_cache_bytes = 4'000'000;
-    EXPECT_EQ(ReadAll(set, cached).digest, result.digest);
+    EXPECT_EQ(ReadLocally(set, cached).digest, result.digest);
   }
 }
 
@@ -245,7 +245,7 @@ TEST(LocalReader, AMaskedRowHasEmptyRaggedColumns) {
   TestDataset set = MakeNumberDataset({}, folder.path());
   BreakRecord(set.files[0], 0);
   set.job.mutable_errors()->set_policy(v1::MASK);
-  const ReadResult result = ReadAll(set, Threads(2));
+  const ReadResult result = ReadLocally(set, Threads(2));
   ASSERT_TRUE(result.status.ok()) << result.status;
   for (const LocalBatch& batch : result.batches) {
     for (size_t i = 0; i < batch.size(); ++i) {
@@ -291,9 +291,9 @@ TEST(LocalReader, KeepsIndexesInTheFolderThatItIsGiven) {
   const TestDataset set = MakeNumberDataset({}, folder.path());
   LocalReaderOptions options = Threads(1);
   options.index_dir = state.path();
-  const ReadResult first = ReadAll(set, options);
+  const ReadResult first = ReadLocally(set, options);
   EXPECT_FALSE(std::filesystem::is_empty(state.path()));
-  EXPECT_EQ(ReadAll(set, options).digest, first.digest);
+  EXPECT_EQ(ReadLocally(set, options).digest, first.digest);
 }
 
 TEST(LocalReader, MistakesAreNamed) {
@@ -301,13 +301,13 @@ TEST(LocalReader, MistakesAreNamed) {
   TestDataset set = MakeNumberDataset({}, folder.path());
   LocalReaderOptions options = Threads(1);
   options.world_size = 3;
-  EXPECT_EQ(ReadAll(set, options).status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReadLocally(set, options).status.code(), absl::StatusCode::kInvalidArgument);
   options.world_size = 2;
   options.rank = 2;
-  EXPECT_NE(ReadAll(set, options).status.message().find("rank 2"), absl::string_view::npos);
+  EXPECT_NE(ReadLocally(set, options).status.message().find("rank 2"), absl::string_view::npos);
   options = Threads(1);
   set.job.mutable_dataset(0)->set_files(0, folder.path() + "/none-*");
-  EXPECT_EQ(ReadAll(set, options).status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadLocally(set, options).status.code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace

@@ -15,15 +15,15 @@
 namespace penstock {
 namespace {
 
-constexpr uint64_t kRecords = 100, kRowBytes = 8;
+constexpr uint64_t kPreparedRecords = 100, kPreparedRowBytes = 8;
 
 // The rows of a slice, in their own memory.
-class Rows final : public StepTarget {
+class PreparedRows final : public StepTarget {
  public:
-  explicit Rows(size_t rows) : bytes_(rows * kRowBytes) {}
+  explicit PreparedRows(size_t rows) : bytes_(rows * kPreparedRowBytes) {}
   RowSlot Book(size_t row) override {
     RowSlot slot;
-    slot.fixed.push_back(bytes_.data() + row * kRowBytes);
+    slot.fixed.push_back(bytes_.data() + row * kPreparedRowBytes);
     return slot;
   }
   absl::Status Put(size_t, RowResult) override { return absl::OkStatus(); }
@@ -35,13 +35,13 @@ class Rows final : public StepTarget {
 using Place = std::pair<uint64_t, uint64_t>;  // epoch, position
 
 void WillAskIsWhatIsAsked(const Steps& steps, const PreparedStepsOptions& options) {
-  const MemoryJob job = MakeMemoryJob(static_cast<int>(kRecords), 10, kRowBytes);
+  const MemoryJob job = MakeMemoryJob(static_cast<int>(kPreparedRecords), 10, kPreparedRowBytes);
   LoaderOptions loader_options;
   loader_options.threads = 1;
   const auto loader = Loader::Create(loader_options).value();
   const auto reader =
       PreparedSteps::Open(loader.get(), job.job, steps, options, [](const StepSpan&, const auto& slice) {
-        return std::make_unique<Rows>(slice.size());
+        return std::make_unique<PreparedRows>(slice.size());
       }).value();
   std::set<Place> asked, will_ask;
   for (;;) {
@@ -54,7 +54,7 @@ void WillAskIsWhatIsAsked(const Steps& steps, const PreparedStepsOptions& option
     }
   }
   for (uint64_t epoch = 0; epoch < options.start.epoch + options.epochs + 2; ++epoch) {
-    for (uint64_t position = 0; position < kRecords; ++position) {
+    for (uint64_t position = 0; position < kPreparedRecords; ++position) {
       if (reader->WillAsk(epoch, position, position)) will_ask.emplace(epoch, position);
     }
   }
@@ -65,7 +65,7 @@ void WillAskIsWhatIsAsked(const Steps& steps, const PreparedStepsOptions& option
 TEST(PreparedSteps, WillAskIsWhatIsAskedForEveryRank) {
   for (const LastBatch last : {LastBatch::kDrop, LastBatch::kPad}) {
     for (const uint64_t world_size : {1u, 2u, 3u, 4u}) {
-      const auto steps = Steps::Create(kRecords, 24, last, world_size);
+      const auto steps = Steps::Create(kPreparedRecords, 24, last, world_size);
       ASSERT_TRUE(steps.ok()) << steps.status();
       for (uint64_t rank = 0; rank < world_size; ++rank) {
         for (const Cursor start : {Cursor{0, 0}, Cursor{0, 48}, Cursor{1, 7}}) {

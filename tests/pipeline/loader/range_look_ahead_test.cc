@@ -24,7 +24,7 @@
 namespace penstock {
 namespace {
 
-constexpr uint64_t kRecords = 1200, kPerShard = 400;
+constexpr uint64_t kAheadRecords = 1200, kAheadPerShard = 400;
 
 // Grants every request and counts the bytes of each session.
 class Memory final : public BudgetGrab::Owner {
@@ -52,7 +52,7 @@ class RangeLookAheadTest : public ::testing::Test {
   RangeLookAheadTest() {
     ImageDatasetOptions images;
     images.shards = 3;
-    images.records_per_shard = kPerShard;
+    images.records_per_shard = kAheadPerShard;
     set_ = MakeImageDataset(images, folder_.path());
     RecordRanges::Options options;
     options.most_under_way = 1000;
@@ -85,7 +85,7 @@ class RangeLookAheadTest : public ::testing::Test {
           IndexesFrom(IndexStore::InStateDir(LocalFiles(), state_.path()), IndexOptions()), options);
       PS_CHECK(reader.ok());
       if (!read) return LoadJob::Create(set_.job, *reader).value();
-      for (uint64_t record = 0; record < kRecords; record += kPerShard) {
+      for (uint64_t record = 0; record < kAheadRecords; record += kAheadPerShard) {
         std::string bytes;
         PS_CHECK((*reader)->ReadRecord(record, &bytes).ok());
         storage_.longest_record = 4 << 10;
@@ -110,7 +110,7 @@ class RangeLookAheadTest : public ::testing::Test {
   // The number of the shard's records in ranges that are loaded or under way.
   uint64_t InRanges(const LoadJob& job, uint32_t shard) {
     uint64_t found = 0;
-    for (uint64_t record = shard * kPerShard; record < (shard + 1) * kPerShard; ++record) {
+    for (uint64_t record = shard * kAheadPerShard; record < (shard + 1) * kAheadPerShard; ++record) {
       found += ranges_->WhenOver(job, record, [] {}) ? 1 : 0;
     }
     return found;
@@ -118,7 +118,7 @@ class RangeLookAheadTest : public ::testing::Test {
   // Whether the files of all these shards are open.
   static bool AreReady(const LoadJob& job, std::vector<uint32_t> shards) {
     for (const uint32_t shard : shards) {
-      if (!job.reader().IsReady(shard * kPerShard)) return false;
+      if (!job.reader().IsReady(shard * kAheadPerShard)) return false;
     }
     return true;
   }
@@ -151,22 +151,22 @@ TEST_F(RangeLookAheadTest, OneShardThatDoesNotOpenHoldsUpTheOthersForASecond) {
   EXPECT_LT(waiting, 100u);
   clock_.Advance(1);
   Look(1, 0, 16 << 20, kAll);
-  EXPECT_GT(InRanges(*job, 0), kPerShard / 2);
-  EXPECT_GT(InRanges(*job, 2), kPerShard / 2);
+  EXPECT_GT(InRanges(*job, 0), kAheadPerShard / 2);
+  EXPECT_GT(InRanges(*job, 2), kAheadPerShard / 2);
   EXPECT_EQ(InRanges(*job, 1), 0u);
 }
 
 TEST_F(RangeLookAheadTest, ShardsWhoseRecordsOthersMakeAreNotOpened) {
   const auto job = Job(v1::Order::CHUNKED);
   Open(1, job);
-  const auto ours = [](uint64_t, uint64_t, uint64_t record) { return record / kPerShard != 1; };
+  const auto ours = [](uint64_t, uint64_t, uint64_t record) { return record / kAheadPerShard != 1; };
   ASSERT_TRUE(WaitUntil([&] {
     Look(1, 0, 16 << 20, ours, 1);
     return AreReady(*job, {0, 2});
   }));
   Look(1, 0, 16 << 20, ours);
-  EXPECT_GT(InRanges(*job, 0), kPerShard / 2);
-  EXPECT_GT(InRanges(*job, 2), kPerShard / 2);
+  EXPECT_GT(InRanges(*job, 0), kAheadPerShard / 2);
+  EXPECT_GT(InRanges(*job, 2), kAheadPerShard / 2);
   EXPECT_EQ(InRanges(*job, 1), 0u);
   EXPECT_FALSE(AreReady(*job, {1}));
 }

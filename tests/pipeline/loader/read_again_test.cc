@@ -13,7 +13,7 @@ constexpr uint64_t kRows = 100;
 
 // A single session reads [start, end) after it declared `told`. Returns a letter per epoch: n(othing follows), a(gain),
 // o(ften).
-std::string ReadEpochs(ReadAgain* again, EpochsSeen* seen, uint64_t start, uint64_t end, uint64_t told) {
+std::string EpochsReadAgain(ReadAgain* again, EpochsSeen* seen, uint64_t start, uint64_t end, uint64_t told) {
   std::string coming;
   again->Opens(told, *seen);
   for (uint64_t epoch = start; epoch < end; ++epoch) {
@@ -29,7 +29,7 @@ std::string ReadEpochs(ReadAgain* again, EpochsSeen* seen, uint64_t start, uint6
 std::string OneReader(uint64_t start, uint64_t end, uint64_t told) {
   ReadAgain again;
   EpochsSeen seen;
-  return ReadEpochs(&again, &seen, start, end, told);
+  return EpochsReadAgain(&again, &seen, start, end, told);
 }
 
 TEST(ReadAgain, AFewEpochsAreNotOften) {
@@ -49,23 +49,23 @@ TEST(ReadAgain, WhoHasNotSaidIsBelievedFromTheSecondEpochOn) { EXPECT_EQ(OneRead
 TEST(ReadAgain, WhoComesForOneEpochAgainAndAgainIsExpectedToComeOnceMore) {
   ReadAgain again;
   EpochsSeen seen;
-  EXPECT_EQ(ReadEpochs(&again, &seen, 0, 1, 1), "n");
-  EXPECT_EQ(ReadEpochs(&again, &seen, 0, 1, 1), "o") << "the same rows";
+  EXPECT_EQ(EpochsReadAgain(&again, &seen, 0, 1, 1), "n");
+  EXPECT_EQ(EpochsReadAgain(&again, &seen, 0, 1, 1), "o") << "the same rows";
   ReadAgain other;
   EpochsSeen epochs;
-  EXPECT_EQ(ReadEpochs(&other, &epochs, 0, 1, 1), "n");
-  EXPECT_EQ(ReadEpochs(&other, &epochs, 1, 2, 2), "o") << "the next epoch's";
+  EXPECT_EQ(EpochsReadAgain(&other, &epochs, 0, 1, 1), "n");
+  EXPECT_EQ(EpochsReadAgain(&other, &epochs, 1, 2, 2), "o") << "the next epoch's";
 }
 
 TEST(ReadAgain, TheReaderThatReadsFurthestCounts) {
   ReadAgain again;
   EpochsSeen seen;
   again.Opens(kWithoutEnd, seen);
-  EXPECT_EQ(ReadEpochs(&again, &seen, 0, 2, 2), "oo");
+  EXPECT_EQ(EpochsReadAgain(&again, &seen, 0, 2, 2), "oo");
   ReadAgain ranks;
   EpochsSeen both;
   ranks.Opens(2, both);
-  EXPECT_EQ(ReadEpochs(&ranks, &both, 0, 2, 2), "aa") << "two of a world, not one twice";
+  EXPECT_EQ(EpochsReadAgain(&ranks, &both, 0, 2, 2), "aa") << "two of a world, not one twice";
 }
 
 TEST(ReadAgain, WhoHasSaidButNotAskedYetChangesNothingForGood) {

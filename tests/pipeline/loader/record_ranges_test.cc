@@ -23,24 +23,24 @@
 namespace penstock {
 namespace {
 
-constexpr size_t kRecords = 1200;
+constexpr size_t kRangeRecords = 1200;
 
 class RecordRangesTest : public ::testing::Test {
  protected:
   RecordRangesTest() {
     ImageDatasetOptions images;
     images.shards = 3;
-    images.records_per_shard = kRecords / 3;
+    images.records_per_shard = kRangeRecords / 3;
     set_ = MakeImageDataset(images, folder_.path());
     set_.job.mutable_order()->set_chunk_records(8);
     set_.job.mutable_order()->set_window_chunks(1024);
     job_ = JobOn(&storage_);
     // Opens the files, so that the storage only reads records from here on.
-    for (uint64_t record = 0; record < kRecords; record += kRecords / 3) {
+    for (uint64_t record = 0; record < kRangeRecords; record += kRangeRecords / 3) {
       std::string bytes;
       PS_CHECK(job_->reader().ReadRecord(record, &bytes).ok());
     }
-    for (uint64_t record = 0; record < kRecords; ++record) {
+    for (uint64_t record = 0; record < kRangeRecords; ++record) {
       const uint64_t framed = job_->reader().RecordBytes(record).value() + kRecordFrameBytes;
       storage_.longest_record = record == 0 ? framed : std::max(storage_.longest_record, framed);
     }
@@ -74,7 +74,7 @@ class RecordRangesTest : public ::testing::Test {
   }
   // Returns all rows of an epoch by position. Requests them in steps of 40 rows, some steps ahead.
   static std::map<uint64_t, std::string> Epoch(Loader* loader, const std::shared_ptr<const LoadJob>& job) {
-    constexpr uint64_t kStep = 40, kSteps = kRecords / kStep, kAhead = 4;
+    constexpr uint64_t kStep = 40, kSteps = kRangeRecords / kStep, kAhead = 4;
     HoldingSink sink;
     const auto session = SessionOf(loader, job, &sink, kStep);
     sink.session = session.get();  // the sink requests revoked rows again
@@ -110,7 +110,7 @@ TEST_F(RecordRangesTest, AnEpochTakesFewReadsAndHasTheSameRows) {
   EXPECT_GE(stats.far_bytes, stats.far_used_bytes);
   EXPECT_LT(stats.far_bytes, stats.far_used_bytes * 3 / 2);
   // The loader reads the rows at the start one by one.
-  EXPECT_LT(storage_.reads() - before, kRecords / 2);
+  EXPECT_LT(storage_.reads() - before, kRangeRecords / 2);
   EXPECT_GT(storage_.ranges(), 64u);
 }
 
@@ -144,8 +144,8 @@ TEST_F(RecordRangesTest, SixtyFourRangesUnderWayAreInTheBudgetAndNoByteIsInTwo) 
   uint64_t asked = 400;
   ASSERT_TRUE(WaitUntil([&] {
     if (storage_.held() == 64) return true;
-    if (asked < kRecords) session->Request(RowsOf(asked, asked + 1, 40));
-    asked += asked < kRecords ? 1 : 0;
+    if (asked < kRangeRecords) session->Request(RowsOf(asked, asked + 1, 40));
+    asked += asked < kRangeRecords ? 1 : 0;
     return false;
   })) << storage_.held()
       << " ranges under way of " << storage_.ranges() << ", " << asked << " rows asked for, " << sink.held() << " here";
@@ -204,7 +204,7 @@ TEST_F(RecordRangesTest, AnEpochThatMemoryDoesNotHoldComesInRangesToItsEnd) {
     const auto loader = LoaderOf(1, 2500 << 10, 16, 64 << 10);
     EXPECT_EQ(Epoch(loader.get(), far), expected);
     const LoaderStats stats = loader->Stats();
-    EXPECT_LT(stats.far_requests, kRecords / 2) << order.ShortDebugString();
+    EXPECT_LT(stats.far_requests, kRangeRecords / 2) << order.ShortDebugString();
     EXPECT_LT(stats.far_bytes, stats.far_used_bytes * 3 / 2);
   }
 }
@@ -241,8 +241,8 @@ TEST_F(RecordRangesTest, ClosingASessionWaitsForNoRangeAndItsMemoryComesBack) {
   uint64_t asked = 400;  // ranges start when rows start
   ASSERT_TRUE(WaitUntil([&] {
     if (storage_.held() == 16) return true;
-    if (asked < kRecords) session->Request(RowsOf(asked, asked + 1, 40));
-    asked += asked < kRecords ? 1 : 0;
+    if (asked < kRangeRecords) session->Request(RowsOf(asked, asked + 1, 40));
+    asked += asked < kRangeRecords ? 1 : 0;
     return false;
   }));
   session.reset();

@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-RowCost Row(RowFrom from, double compute, double read = 0) {
+RowCost CostOfRow(RowFrom from, double compute, double read = 0) {
   RowCost cost;
   cost.from = from;
   cost.compute = static_cast<Nanos>(compute * kSecond);
@@ -15,36 +15,36 @@ RowCost Row(RowFrom from, double compute, double read = 0) {
 
 TEST(RowCosts, ARecordOfTheCacheSavesAMeanRead) {
   RowCosts costs;
-  RowCost cached = Row(RowFrom::kRecord, 1);
+  RowCost cached = CostOfRow(RowFrom::kRecord, 1);
   cached.cached_record = true;
   EXPECT_EQ(costs.Add(cached).record, 0) << "no read was ever measured";
-  EXPECT_EQ(costs.Add(Row(RowFrom::kRecord, 1, 0.02)).record, 0);
-  EXPECT_EQ(costs.Add(Row(RowFrom::kRecord, 1, 0.04)).record, 0);
+  EXPECT_EQ(costs.Add(CostOfRow(RowFrom::kRecord, 1, 0.02)).record, 0);
+  EXPECT_EQ(costs.Add(CostOfRow(RowFrom::kRecord, 1, 0.04)).record, 0);
   EXPECT_NEAR(costs.Add(cached).record, 0.03, 1e-9);
 }
 
 TEST(RowCosts, ADecodedImageSavesWhatRowsTakeWithoutIt) {
   RowCosts costs;
-  EXPECT_EQ(costs.Add(Row(RowFrom::kDecoded, 0.4)).decoded, 0) << "nothing to compare with";
-  EXPECT_EQ(costs.Add(Row(RowFrom::kFilled, 2)).decoded, 0);
-  EXPECT_NEAR(costs.Add(Row(RowFrom::kDecoded, 0.4)).decoded, 1.6, 1e-9) << "by what filling took";
-  costs.Add(Row(RowFrom::kRecord, 1));
-  EXPECT_NEAR(costs.Add(Row(RowFrom::kDecoded, 0.4)).decoded, 0.6, 1e-9) << "by rows without the cache";
-  EXPECT_NEAR(costs.Add(Row(RowFrom::kDecoded, 1.5)).decoded, -0.5, 1e-9) << "a large image is no saving";
+  EXPECT_EQ(costs.Add(CostOfRow(RowFrom::kDecoded, 0.4)).decoded, 0) << "nothing to compare with";
+  EXPECT_EQ(costs.Add(CostOfRow(RowFrom::kFilled, 2)).decoded, 0);
+  EXPECT_NEAR(costs.Add(CostOfRow(RowFrom::kDecoded, 0.4)).decoded, 1.6, 1e-9) << "by what filling took";
+  costs.Add(CostOfRow(RowFrom::kRecord, 1));
+  EXPECT_NEAR(costs.Add(CostOfRow(RowFrom::kDecoded, 0.4)).decoded, 0.6, 1e-9) << "by rows without the cache";
+  EXPECT_NEAR(costs.Add(CostOfRow(RowFrom::kDecoded, 1.5)).decoded, -0.5, 1e-9) << "a large image is no saving";
 }
 
 TEST(RowCosts, AKeptRowSavesItsMakingAndItsRead) {
   RowCosts costs;
-  EXPECT_EQ(costs.Add(Row(RowFrom::kKept, 0.1)).row, 0);
-  costs.Add(Row(RowFrom::kRecord, 1, 0.5));
-  EXPECT_NEAR(costs.Add(Row(RowFrom::kKept, 0.1)).row, 1.4, 1e-9);
-  EXPECT_NEAR(costs.Add(Row(RowFrom::kKept, 0.1)).row, 1.4, 1e-9) << "kept rows do not count towards the mean";
+  EXPECT_EQ(costs.Add(CostOfRow(RowFrom::kKept, 0.1)).row, 0);
+  costs.Add(CostOfRow(RowFrom::kRecord, 1, 0.5));
+  EXPECT_NEAR(costs.Add(CostOfRow(RowFrom::kKept, 0.1)).row, 1.4, 1e-9);
+  EXPECT_NEAR(costs.Add(CostOfRow(RowFrom::kKept, 0.1)).row, 1.4, 1e-9) << "kept rows do not count towards the mean";
 }
 
 TEST(RowCosts, MeansFollowWhatIsMeasuredOfLate) {
   RowCosts costs;
-  for (int i = 0; i < 1000; ++i) costs.Add(Row(RowFrom::kRecord, 1));
-  for (int i = 0; i < 1000; ++i) costs.Add(Row(RowFrom::kRecord, 3));
+  for (int i = 0; i < 1000; ++i) costs.Add(CostOfRow(RowFrom::kRecord, 1));
+  for (int i = 0; i < 1000; ++i) costs.Add(CostOfRow(RowFrom::kRecord, 3));
   EXPECT_NEAR(costs.from_record().mean(), 3, 0.01);
 }
 

@@ -38,7 +38,7 @@ std::shared_ptr<const LoadJob> JobOn(Storage* storage, const TestDataset& set) {
   return *job;
 }
 
-std::map<uint64_t, std::string> AllRows(const std::shared_ptr<const LoadJob>& job, Loader* loader, uint64_t rows) {
+std::map<uint64_t, std::string> RowsOfJob(const std::shared_ptr<const LoadJob>& job, Loader* loader, uint64_t rows) {
   HoldingSink sink;
   LoaderSessionOptions options;
   options.largest_step_rows = 8;
@@ -60,7 +60,7 @@ TEST(SelfTuning, RowsAreTheSameWhileEverySettingChanges) {
   const TestDataset set = MakeImageDataset(images, folder.path());
   const auto near = JobOn(LocalFiles(), set);
   const auto calm = LoaderOf(2);
-  const auto expected = AllRows(near, calm.get(), near->positions());
+  const auto expected = RowsOfJob(near, calm.get(), near->positions());
 
   FarFiles files(0);
   const auto job = JobOn(files.storage(), set);
@@ -74,7 +74,7 @@ TEST(SelfTuning, RowsAreTheSameWhileEverySettingChanges) {
       files.SetThreads(static_cast<int>(random() % 6));
     }
   });
-  for (int i = 0; i < 30; ++i) EXPECT_EQ(AllRows(job, loader.get(), job->positions()), expected);
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(RowsOfJob(job, loader.get(), job->positions()), expected);
   done.store(true);
   changes.join();
 }
@@ -94,7 +94,7 @@ TEST(SelfTuning, ThreadsThatAreTooManyMakeNoRow) {
   for (const int threads : {1, 3, 2, 1, 4}) {
     loader->Set({.threads = threads, .reads_under_way = 4});
     most.store(0);
-    AllRows(job.job, loader.get(), 200);
+    RowsOfJob(job.job, loader.get(), 200);
     EXPECT_LE(most.load(), threads);
     EXPECT_GE(most.load(), 1);
   }

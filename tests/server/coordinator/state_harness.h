@@ -161,6 +161,16 @@ class StateHarness {
   uint64_t sessions_ = 0;
 };
 
+// The session reports that it cannot use `worker`.
+inline void Complain(StateHarness* h, const std::string& session, const std::string& worker) {
+  v1::ReportSessionRequest report;
+  report.set_session_id(session);
+  report.add_failed_workers(worker);
+  h->Do<v1::ReportSessionReply>(report);
+}
+
+inline std::string Text(const absl::Status& status) { return std::string(status.message()); }
+
 }  // namespace penstock
 
 #endif  // PENSTOCK_TESTS_SERVER_COORDINATOR_STATE_HARNESS_H_

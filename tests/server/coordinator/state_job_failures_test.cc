@@ -10,9 +10,7 @@ namespace penstock {
 namespace {
 
 using ::testing::HasSubstr;
-using State = absl::StatusCode;
-
-std::string Text(const absl::Status& status) { return std::string(status.message()); }
+using Code = absl::StatusCode;
 
 TEST(CoordinatorJobFailures, AnErrorOfTheJobFailsItAtOnceAndItCanBeMended) {
   StateHarness h;
@@ -24,7 +22,7 @@ TEST(CoordinatorJobFailures, AnErrorOfTheJobFailsItAtOnceAndItCanBeMended) {
   EXPECT_EQ(h.Job("train").state(), v1::FAILED);
   EXPECT_EQ(h.Job("train").error(), "no file matches train-*");
   const absl::Status open = h.StatusOf(SessionOn("train"));
-  EXPECT_EQ(open.code(), State::kFailedPrecondition);
+  EXPECT_EQ(open.code(), Code::kFailedPrecondition);
   EXPECT_THAT(Text(open), HasSubstr("no file matches train-*"));
   // The same job, or a corrected one, starts again without --replace.
   EXPECT_FALSE(h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train"))).existed());

@@ -10,9 +10,7 @@ namespace penstock {
 namespace {
 
 using ::testing::HasSubstr;
-using State = absl::StatusCode;
-
-std::string Text(const absl::Status& status) { return std::string(status.message()); }
+using Code = absl::StatusCode;
 
 TEST(CoordinatorJobs, APreparationGoesOverEveryStageToReady) {
   StateHarness h;
@@ -192,7 +190,7 @@ TEST(CoordinatorJobs, AnotherSpecUnderTheNameIsRefusedUnlessReplaced) {
   const v1::Job job = h.Prepare("train", {"a"});
   const auto session = h.Do<v1::OpenSessionReply>(SessionOn("train"));
   const absl::Status refused = h.StatusOf(SubmitOf(SimpleSpec("train", 20)));
-  EXPECT_EQ(refused.code(), State::kAlreadyExists);
+  EXPECT_EQ(refused.code(), Code::kAlreadyExists);
   EXPECT_THAT(Text(refused), HasSubstr("batch.size"));
   const auto replaced = h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", 20), true));
   EXPECT_TRUE(replaced.replaces());
@@ -312,15 +310,15 @@ TEST(CoordinatorJobs, WhatCannotBeAJobIsRefused) {
   StateHarness h;
   v1::JobSpec spec = SimpleSpec("train");
   spec.clear_dataset();
-  EXPECT_EQ(h.StatusOf(SubmitOf(spec)).code(), State::kInvalidArgument);
+  EXPECT_EQ(h.StatusOf(SubmitOf(spec)).code(), Code::kInvalidArgument);
   spec = SimpleSpec("no/slashes");
-  EXPECT_EQ(h.StatusOf(SubmitOf(spec)).code(), State::kInvalidArgument);
+  EXPECT_EQ(h.StatusOf(SubmitOf(spec)).code(), Code::kInvalidArgument);
   spec = SimpleSpec("train");
   spec.mutable_order()->set_repeats(70000);
-  EXPECT_EQ(h.StatusOf(SubmitOf(spec)).code(), State::kInvalidArgument);
+  EXPECT_EQ(h.StatusOf(SubmitOf(spec)).code(), Code::kInvalidArgument);
   spec = SimpleSpec("train");
   spec.mutable_features(0)->set_key(std::string(2 << 20, 'k'));
-  EXPECT_EQ(h.StatusOf(SubmitOf(spec)).code(), State::kInvalidArgument);
+  EXPECT_EQ(h.StatusOf(SubmitOf(spec)).code(), Code::kInvalidArgument);
 }
 
 TEST(CoordinatorJobs, ASnapshotTooLargeForAMessageIsRefused) {
@@ -342,7 +340,7 @@ TEST(CoordinatorJobs, AnEndedJobIsDeletedAndARunningOneOnlyWhenThatIsMeant) {
   v1::DeleteRequest request;
   request.set_job("train");
   const absl::Status refused = h.StatusOf(request);
-  EXPECT_EQ(refused.code(), State::kFailedPrecondition);
+  EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
   EXPECT_THAT(Text(refused), HasSubstr("job train is ready, with 1 reader; "));
   EXPECT_THAT(Text(refused), HasSubstr("penstock cancel train"));
   v1::CancelRequest cancel;
@@ -356,7 +354,7 @@ TEST(CoordinatorJobs, AnEndedJobIsDeletedAndARunningOneOnlyWhenThatIsMeant) {
   v1::WatchRequest watch;
   watch.set_known_revision(known);
   EXPECT_THAT((*h.state->Watch(watch))->removed(), ::testing::ElementsAre("train"));
-  EXPECT_EQ(h.StatusOf(request).code(), State::kNotFound);
+  EXPECT_EQ(h.StatusOf(request).code(), Code::kNotFound);
 
   h.Prepare("more", {"a"});
   request.set_job("more");
@@ -376,10 +374,10 @@ TEST(CoordinatorJobs, ACancelledJobIsGoneForTrainersAndCanBeSubmittedAnew) {
   h.Do<v1::CancelReply>(cancel);
   EXPECT_EQ(h.Job("train").state(), v1::CANCELLED);
   const absl::Status open = h.StatusOf(SessionOn("train"));
-  EXPECT_EQ(open.code(), State::kNotFound);
+  EXPECT_EQ(open.code(), Code::kNotFound);
   EXPECT_THAT(Text(open), HasSubstr("there are: eval"));
   cancel.set_job("other");
-  EXPECT_EQ(h.StatusOf(cancel).code(), State::kNotFound);
+  EXPECT_EQ(h.StatusOf(cancel).code(), Code::kNotFound);
   EXPECT_FALSE(h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("train", 30))).existed());
 }
 
@@ -403,20 +401,20 @@ TEST(CoordinatorJobs, AStoreThatContradictsItselfIsRefused) {
   v1::StoredState stored;
   v1::StoredView* view = stored.add_views();
   view->set_job("gone");
-  EXPECT_EQ(CoordinatorState::Restore({}, 0, 1, stored).status().code(), State::kDataLoss);
+  EXPECT_EQ(CoordinatorState::Restore({}, 0, 1, stored).status().code(), Code::kDataLoss);
   v1::StoredJob* job = stored.add_jobs();
   job->mutable_job()->set_name("gone");
   job->mutable_job()->set_state(v1::READY);
   view->mutable_view()->set_key_space(7);
   view->mutable_view()->add_ranges()->set_end(3);
-  EXPECT_EQ(CoordinatorState::Restore({}, 0, 1, stored).status().code(), State::kDataLoss);
+  EXPECT_EQ(CoordinatorState::Restore({}, 0, 1, stored).status().code(), Code::kDataLoss);
   view->mutable_view()->clear_ranges();
-  EXPECT_EQ(CoordinatorState::Restore({}, 0, 1, stored).status().code(), State::kDataLoss);
+  EXPECT_EQ(CoordinatorState::Restore({}, 0, 1, stored).status().code(), Code::kDataLoss);
   stored.clear_views();
   auto* shards = job->mutable_job()->mutable_snapshot();
   shards->add_shards()->set_path("b");
   shards->add_shards()->set_path("a");
-  EXPECT_EQ(CoordinatorState::Restore({}, 0, 1, stored).status().code(), State::kDataLoss);
+  EXPECT_EQ(CoordinatorState::Restore({}, 0, 1, stored).status().code(), Code::kDataLoss);
 }
 
 TEST(CoordinatorJobs, RanksPolicyDividesTheStepNotTheData) {

@@ -24,14 +24,6 @@ std::string OpenIn(StateHarness* h, uint64_t process) {
   return h->Do<v1::OpenSessionReply>(open).session_id();
 }
 
-// The session reports that it cannot use `worker`.
-void Complain(StateHarness* h, const std::string& session, const std::string& worker) {
-  v1::ReportSessionRequest report;
-  report.set_session_id(session);
-  report.add_failed_workers(worker);
-  h->Do<v1::ReportSessionReply>(report);
-}
-
 TEST(CoordinatorVotes, AWorkerIsRemovedWhenMostOfItsProcessesCannotUseItAndTakenBackWhenSteady) {
   StateHarness h;
   h.Register("a");

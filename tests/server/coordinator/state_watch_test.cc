@@ -12,7 +12,7 @@
 namespace penstock {
 namespace {
 
-using State = absl::StatusCode;
+using Code = absl::StatusCode;
 
 TEST(CoordinatorWatch, WatchersGetManyLargeJobsInSeveralAnswers) {
   StateOptions options;
@@ -125,7 +125,7 @@ TEST(CoordinatorWatch, FinishedJobsMakeRoomAndWatchersLearnThatTheyAreGone) {
   StateHarness h(options);
   h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("one")));
   h.Do<v1::SubmitReply>(SubmitOf(SimpleSpec("two")));
-  EXPECT_EQ(h.StatusOf(SubmitOf(SimpleSpec("three"))).code(), State::kResourceExhausted);
+  EXPECT_EQ(h.StatusOf(SubmitOf(SimpleSpec("three"))).code(), Code::kResourceExhausted);
   v1::CancelRequest cancel;
   cancel.set_job("one");
   h.Do<v1::CancelReply>(cancel);
@@ -140,7 +140,7 @@ TEST(CoordinatorWatch, FinishedJobsMakeRoomAndWatchersLearnThatTheyAreGone) {
     EXPECT_EQ((*reply)->removed(0), "one");
   }
   watch.set_job("never");
-  EXPECT_EQ(h.state->Watch(watch).status().code(), State::kNotFound);
+  EXPECT_EQ(h.state->Watch(watch).status().code(), Code::kNotFound);
 }
 
 TEST(CoordinatorWatch, ARevisionFromAnotherCoordinatorCountsAsNone) {

@@ -21,14 +21,6 @@ v1::DrainRequest DrainOf(const std::string& id) {
   return request;
 }
 
-// A session of job `job` reports that it cannot use `worker`.
-void Complain(StateHarness* h, const std::string& session, const std::string& worker) {
-  v1::ReportSessionRequest report;
-  report.set_session_id(session);
-  report.add_failed_workers(worker);
-  h->Do<v1::ReportSessionReply>(report);
-}
-
 TEST(CoordinatorWorkers, ANewWorkerGetsRangesAndADeadOneLosesThem) {
   StateHarness h;
   h.Register("a");

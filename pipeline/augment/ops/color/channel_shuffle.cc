@@ -26,7 +26,7 @@ std::unique_ptr<Op> MakeChannelShuffle(const OpSetup& setup, ValueType* output) 
   return MakeColorOnlyOp(setup, before, ChooseChance(setup, setup.spec->channel_shuffle()), true, draw, output);
 }
 
-const OpRegistration kRegistration{"channel_shuffle", MakeChannelShuffle};
+const OpRegistration kChannelShuffleRegistration{"channel_shuffle", MakeChannelShuffle};
 
 }  // namespace
 }  // namespace penstock

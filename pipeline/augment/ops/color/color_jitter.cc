@@ -62,7 +62,7 @@ std::unique_ptr<Op> MakeColorJitter(const OpSetup& setup, ValueType* output) {
   return MakeColorOp(setup, before, ChooseChance(setup, spec), any, draw, output);
 }
 
-const OpRegistration kRegistration{"color_jitter", MakeColorJitter};
+const OpRegistration kColorJitterRegistration{"color_jitter", MakeColorJitter};
 
 }  // namespace
 }  // namespace penstock

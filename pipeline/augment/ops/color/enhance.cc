@@ -94,7 +94,7 @@ std::unique_ptr<Op> MakeSharpness(const OpSetup& setup, ValueType* output) {
   return std::make_unique<SharpnessOp>(probability, range);
 }
 
-const OpRegistration kRegistrations[] = {
+const OpRegistration kEnhanceRegistrations[] = {
     {"brightness", MakeBrightness}, {"contrast", MakeContrast},   {"saturation", MakeSaturation},
     {"gamma", MakeGamma},           {"sharpness", MakeSharpness},
 };

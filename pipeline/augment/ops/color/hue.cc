@@ -19,7 +19,7 @@ std::unique_ptr<Op> MakeHue(const OpSetup& setup, ValueType* output) {
   return MakeColorOnlyOp(setup, before, ChooseChance(setup, spec), range.IsRandom(), draw, output);
 }
 
-const OpRegistration kRegistration{"hue", MakeHue};
+const OpRegistration kHueRegistration{"hue", MakeHue};
 
 }  // namespace
 }  // namespace penstock

@@ -37,7 +37,7 @@ std::unique_ptr<Op> MakePcaLighting(const OpSetup& setup, ValueType* output) {
   return MakeColorOnlyOp(setup, before, ChooseChance(setup, spec), true, draw, output);
 }
 
-const OpRegistration kRegistration{"pca_lighting", MakePcaLighting};
+const OpRegistration kPcaLightingRegistration{"pca_lighting", MakePcaLighting};
 
 }  // namespace
 }  // namespace penstock

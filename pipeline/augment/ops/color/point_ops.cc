@@ -53,7 +53,7 @@ std::unique_ptr<Op> MakeAutocontrast(const OpSetup& setup, ValueType* output) {
                      output);
 }
 
-const OpRegistration kRegistrations[] = {
+const OpRegistration kPointOpsRegistrations[] = {
     {"grayscale", MakeGrayscale}, {"posterize", MakePosterize}, {"solarize", MakeSolarize},
     {"invert", MakeInvert},       {"equalize", MakeEqualize},   {"autocontrast", MakeAutocontrast},
 };

@@ -145,7 +145,7 @@ std::unique_ptr<Op> MakeCustom(const OpSetup& setup, ValueType* output) {
   return std::make_unique<FencedOp>(name, std::move(op));
 }
 
-const OpRegistration kRegistration{"custom", MakeCustom};
+const OpRegistration kCustomRegistration{"custom", MakeCustom};
 
 }  // namespace
 }  // namespace penstock

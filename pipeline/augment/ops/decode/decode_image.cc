@@ -90,7 +90,7 @@ std::unique_ptr<Op> MakeDecodeImage(const OpSetup& setup, ValueType* output) {
   return op;
 }
 
-const OpRegistration kRegistration{"decode_image", MakeDecodeImage};
+const OpRegistration kDecodeImageRegistration{"decode_image", MakeDecodeImage};
 
 }  // namespace
 }  // namespace penstock

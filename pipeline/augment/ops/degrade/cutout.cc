@@ -39,7 +39,7 @@ std::unique_ptr<Op> MakeCutout(const OpSetup& setup, ValueType* output) {
   return MakeColorOp(setup, before, probability, true, draw, output);
 }
 
-const OpRegistration kRegistration{"cutout", MakeCutout};
+const OpRegistration kCutoutRegistration{"cutout", MakeCutout};
 
 }  // namespace
 }  // namespace penstock

@@ -51,7 +51,7 @@ std::unique_ptr<Op> MakeGaussianBlur(const OpSetup& setup, ValueType* output) {
   return std::make_unique<GaussianBlurOp>(static_cast<int>(spec.kernel_size()), sigma, probability);
 }
 
-const OpRegistration kRegistration{"gaussian_blur", MakeGaussianBlur};
+const OpRegistration kGaussianBlurRegistration{"gaussian_blur", MakeGaussianBlur};
 
 }  // namespace
 }  // namespace penstock

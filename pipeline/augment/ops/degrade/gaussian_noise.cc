@@ -30,7 +30,7 @@ std::unique_ptr<Op> MakeGaussianNoise(const OpSetup& setup, ValueType* output) {
   return MakeColorOp(setup, before, ChooseChance(setup, spec), true, draw, output);
 }
 
-const OpRegistration kRegistration{"gaussian_noise", MakeGaussianNoise};
+const OpRegistration kGaussianNoiseRegistration{"gaussian_noise", MakeGaussianNoise};
 
 }  // namespace
 }  // namespace penstock

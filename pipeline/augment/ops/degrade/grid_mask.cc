@@ -49,7 +49,7 @@ std::unique_ptr<Op> MakeGridMask(const OpSetup& setup, ValueType* output) {
   return MakeColorOp(setup, before, probability, true, draw, output);
 }
 
-const OpRegistration kRegistration{"grid_mask", MakeGridMask};
+const OpRegistration kGridMaskRegistration{"grid_mask", MakeGridMask};
 
 }  // namespace
 }  // namespace penstock

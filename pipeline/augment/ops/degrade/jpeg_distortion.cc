@@ -61,7 +61,7 @@ std::unique_ptr<Op> MakeJpegDistortion(const OpSetup& setup, ValueType* output) 
                                             probability);
 }
 
-const OpRegistration kRegistration{"jpeg_distortion", MakeJpegDistortion};
+const OpRegistration kJpegDistortionRegistration{"jpeg_distortion", MakeJpegDistortion};
 
 }  // namespace
 }  // namespace penstock

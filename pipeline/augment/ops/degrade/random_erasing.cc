@@ -95,7 +95,7 @@ std::unique_ptr<Op> MakeRandomErasing(const OpSetup& setup, ValueType* output) {
   return MakeColorOp(setup, before, probability, true, draw, output);
 }
 
-const OpRegistration kRegistration{"random_erasing", MakeRandomErasing};
+const OpRegistration kRandomErasingRegistration{"random_erasing", MakeRandomErasing};
 
 }  // namespace
 }  // namespace penstock

@@ -95,7 +95,7 @@ std::unique_ptr<Op> MakeAffine(const OpSetup& setup, ValueType* output) {
   return std::make_unique<AffineOp>(ranges, sampling, fill);
 }
 
-const OpRegistration kRegistration{"affine", MakeAffine};
+const OpRegistration kAffineRegistration{"affine", MakeAffine};
 
 }  // namespace
 }  // namespace penstock

@@ -42,7 +42,7 @@ std::unique_ptr<Op> MakeCenterCrop(const OpSetup& setup, ValueType* output) {
   return std::make_unique<CenterCropOp>(static_cast<int>(spec.width()), static_cast<int>(spec.height()), fill);
 }
 
-const OpRegistration kRegistration{"center_crop", MakeCenterCrop};
+const OpRegistration kCenterCropRegistration{"center_crop", MakeCenterCrop};
 
 }  // namespace
 }  // namespace penstock

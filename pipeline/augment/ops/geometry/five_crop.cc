@@ -97,7 +97,7 @@ std::unique_ptr<Op> MakeTenCrop(const OpSetup& setup, ValueType* output) {
   return Make(setup, spec, spec.vertical_flip() ? Mirror::kTopToBottom : Mirror::kLeftToRight, output);
 }
 
-const OpRegistration kRegistrations[] = {
+const OpRegistration kFiveCropRegistrations[] = {
     {"five_crop", MakeFiveCrop},
     {"ten_crop", MakeTenCrop},
 };

@@ -60,7 +60,7 @@ std::unique_ptr<Op> MakePad(const OpSetup& setup, ValueType* output) {
   return std::make_unique<PadOp>(spec, mode, fill, setup.limits);
 }
 
-const OpRegistration kRegistration{"pad", MakePad};
+const OpRegistration kPadRegistration{"pad", MakePad};
 
 }  // namespace
 }  // namespace penstock

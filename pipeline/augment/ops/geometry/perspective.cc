@@ -58,7 +58,7 @@ std::unique_ptr<Op> MakePerspective(const OpSetup& setup, ValueType* output) {
   return std::make_unique<PerspectiveOp>(distortion, probability, sampling, fill);
 }
 
-const OpRegistration kRegistration{"perspective", MakePerspective};
+const OpRegistration kPerspectiveRegistration{"perspective", MakePerspective};
 
 }  // namespace
 }  // namespace penstock

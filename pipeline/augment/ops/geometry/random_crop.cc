@@ -68,7 +68,7 @@ std::unique_ptr<Op> MakeRandomCrop(const OpSetup& setup, ValueType* output) {
   return std::make_unique<RandomCropOp>(spec, mode, fill);
 }
 
-const OpRegistration kRegistration{"random_crop", MakeRandomCrop};
+const OpRegistration kRandomCropRegistration{"random_crop", MakeRandomCrop};
 
 }  // namespace
 }  // namespace penstock

@@ -31,7 +31,7 @@ std::unique_ptr<Op> MakeRandomHorizontalFlip(const OpSetup& setup, ValueType* ou
   return std::make_unique<RandomHorizontalFlipOp>(probability);
 }
 
-const OpRegistration kRegistration{"random_horizontal_flip", MakeRandomHorizontalFlip};
+const OpRegistration kRandomHorizontalFlipRegistration{"random_horizontal_flip", MakeRandomHorizontalFlip};
 
 }  // namespace
 }  // namespace penstock

@@ -56,7 +56,7 @@ std::unique_ptr<Op> MakeRandomResizedCrop(const OpSetup& setup, ValueType* outpu
                                                choice);
 }
 
-const OpRegistration kRegistration{"random_resized_crop", MakeRandomResizedCrop};
+const OpRegistration kRandomResizedCropRegistration{"random_resized_crop", MakeRandomResizedCrop};
 
 }  // namespace
 }  // namespace penstock

@@ -37,7 +37,7 @@ std::unique_ptr<Op> MakeRandomVerticalFlip(const OpSetup& setup, ValueType* outp
   return std::make_unique<RandomVerticalFlipOp>(probability);
 }
 
-const OpRegistration kRegistration{"random_vertical_flip", MakeRandomVerticalFlip};
+const OpRegistration kRandomVerticalFlipRegistration{"random_vertical_flip", MakeRandomVerticalFlip};
 
 }  // namespace
 }  // namespace penstock

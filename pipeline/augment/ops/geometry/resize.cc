@@ -73,7 +73,7 @@ std::unique_ptr<Op> MakeResize(const OpSetup& setup, ValueType* output) {
   return std::make_unique<ResizeOp>(spec, choice, setup.limits);
 }
 
-const OpRegistration kRegistration{"resize", MakeResize};
+const OpRegistration kResizeRegistration{"resize", MakeResize};
 
 }  // namespace
 }  // namespace penstock

@@ -53,7 +53,7 @@ std::unique_ptr<Op> MakeRotate(const OpSetup& setup, ValueType* output) {
   return std::make_unique<RotateOp>(spec.min_degrees(), spec.max_degrees(), probability, sampling, fill);
 }
 
-const OpRegistration kRegistration{"rotate", MakeRotate};
+const OpRegistration kRotateRegistration{"rotate", MakeRotate};
 
 }  // namespace
 }  // namespace penstock

@@ -64,7 +64,7 @@ std::unique_ptr<Op> MakeZoomOut(const OpSetup& setup, ValueType* output) {
   return std::make_unique<ZoomOutOp>(scale_min, scale_max, probability, fill, setup.limits);
 }
 
-const OpRegistration kRegistration{"zoom_out", MakeZoomOut};
+const OpRegistration kZoomOutRegistration{"zoom_out", MakeZoomOut};
 
 }  // namespace
 }  // namespace penstock

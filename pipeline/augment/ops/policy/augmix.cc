@@ -21,14 +21,14 @@ namespace {
 
 using enum PolicyOp;
 // In torchvision's order. no_color_ops excludes the last four.
-constexpr PolicyOp kOps[] = {kShearX,       kShearY,   kTranslateX, kTranslateY, kRotate,   kPosterize, kSolarize,
-                             kAutoContrast, kEqualize, kBrightness, kColor,      kContrast, kSharpness};
-constexpr uint32_t kColorOps = 4, kBins = 10, kMaxWidth = 16, kMaxDepth = 16;
+constexpr PolicyOp kAugMixOps[] = {kShearX,       kShearY,   kTranslateX, kTranslateY, kRotate,   kPosterize, kSolarize,
+                                   kAutoContrast, kEqualize, kBrightness, kColor,      kContrast, kSharpness};
+constexpr uint32_t kColorOps = 4, kAugMixBins = 10, kMaxWidth = 16, kMaxDepth = 16;
 
 struct AugMixSpec {
   uint32_t severity = 3, width = 3, depth = 0;
   double alpha = 1;
-  uint32_t ops = std::size(kOps);
+  uint32_t ops = std::size(kAugMixOps);
   WarpStyle style;
 };
 
@@ -86,9 +86,9 @@ class AugMixOp final : public Op {
       const uint32_t depth = spec_.depth > 0 ? spec_.depth : 1 + random->Below(3);
       ImageView chain = in;
       for (uint32_t i = 0; i < depth; ++i) {
-        const PolicyOp op = kOps[random->Below(spec_.ops)];
+        const PolicyOp op = kAugMixOps[random->Below(spec_.ops)];
         const PolicyChoice choice =
-            DrawPolicyChoice(PolicySpace::kAugMix, op, spec_.severity, kBins, in.width, in.height, random);
+            DrawPolicyChoice(PolicySpace::kAugMix, op, spec_.severity, kAugMixBins, in.width, in.height, random);
         if (ChangesNothing(choice)) continue;
         uint8_t* const to = chain.data == buffers[0] ? buffers[1] : buffers[0];
         MakePolicyPixels(choice, style, chain, {to, in.row_bytes()});
@@ -111,7 +111,7 @@ std::unique_ptr<Op> MakeAugMix(const OpSetup& setup, ValueType* output) {
   spec.depth = from.chain_depth();
   if (from.alpha() != 0) spec.alpha = static_cast<double>(from.alpha());
   if (from.no_color_ops()) spec.ops -= kColorOps;
-  if (spec.severity > kBins) setup.Error("severity", absl::StrCat("must be from 1 to ", kBins));
+  if (spec.severity > kAugMixBins) setup.Error("severity", absl::StrCat("must be from 1 to ", kAugMixBins));
   if (spec.width > kMaxWidth) setup.Error("mixture_width", absl::StrCat("must be from 1 to ", kMaxWidth));
   if (spec.depth > kMaxDepth)
     setup.Error("chain_depth", absl::StrCat("must be from 1 to ", kMaxDepth, ", or left out"));
@@ -121,7 +121,7 @@ std::unique_ptr<Op> MakeAugMix(const OpSetup& setup, ValueType* output) {
   return std::make_unique<AugMixOp>(spec);
 }
 
-const OpRegistration kRegistration{"augmix", MakeAugMix};
+const OpRegistration kAugMixRegistration{"augmix", MakeAugMix};
 
 }  // namespace
 }  // namespace penstock

@@ -11,7 +11,7 @@ namespace penstock {
 namespace {
 
 using enum PolicyOp;
-constexpr uint32_t kBins = 10;
+constexpr uint32_t kAutoAugmentBins = 10;
 // The bin of ops without a magnitude.
 constexpr uint8_t kNone = 0;
 
@@ -143,7 +143,7 @@ std::array<PolicyChoice, 2> DrawAutoAugment(std::span<const AutoAugmentPair> pai
     const bool positive = random->Below(2) == 1;
     if (!applied[i]) continue;
     const PolicyOp op = steps[i]->op;
-    choices[i] = {op, PolicyMagnitude(PolicySpace::kAutoAugment, op, steps[i]->bin, kBins, width, height)};
+    choices[i] = {op, PolicyMagnitude(PolicySpace::kAutoAugment, op, steps[i]->bin, kAutoAugmentBins, width, height)};
     if (IsSigned(op) && !positive) choices[i].magnitude = -choices[i].magnitude;
   }
   return choices;
@@ -162,7 +162,7 @@ std::unique_ptr<Op> MakeAutoAugment(const OpSetup& setup, ValueType* output) {
   return std::make_unique<AutoAugmentOp>(pairs, style);
 }
 
-const OpRegistration kRegistration{"auto_augment", MakeAutoAugment};
+const OpRegistration kAutoAugmentRegistration{"auto_augment", MakeAutoAugment};
 
 }  // namespace
 }  // namespace penstock

@@ -81,7 +81,7 @@ std::unique_ptr<Op> MakeOneOf(const OpSetup& setup, ValueType* output) {
   return std::make_unique<OneOfOp>(std::move(children), weights, setup.input.IsImage());
 }
 
-const OpRegistration kRegistration{"one_of", MakeOneOf};
+const OpRegistration kOneOfRegistration{"one_of", MakeOneOf};
 
 }  // namespace
 }  // namespace penstock

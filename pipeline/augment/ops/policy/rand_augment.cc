@@ -17,11 +17,14 @@ namespace {
 
 using enum PolicyOp;
 // In torchvision's order, which defines the indices.
-constexpr PolicyOp kOps[] = {kIdentity, kShearX,   kShearY,    kTranslateX, kTranslateY, kRotate,       kBrightness,
-                             kColor,    kContrast, kSharpness, kPosterize,  kSolarize,   kAutoContrast, kEqualize};
+constexpr PolicyOp kRandAugmentOps[] = {kIdentity,  kShearX,     kShearY,       kTranslateX, kTranslateY,
+                                        kRotate,    kBrightness, kColor,        kContrast,   kSharpness,
+                                        kPosterize, kSolarize,   kAutoContrast, kEqualize};
 constexpr uint32_t kDefaultBins = 31, kMaxBins = 1024, kMaxOps = 16;
 
-PolicyOp DrawOp(SampleRandom* random) { return kOps[random->Below(static_cast<uint32_t>(std::size(kOps)))]; }
+PolicyOp DrawOp(SampleRandom* random) {
+  return kRandAugmentOps[random->Below(static_cast<uint32_t>(std::size(kRandAugmentOps)))];
+}
 
 class RandAugmentOp final : public Op {
  public:
@@ -118,7 +121,7 @@ std::unique_ptr<Op> MakeTrivialAugmentWide(const OpSetup& setup, ValueType* outp
   return std::make_unique<TrivialAugmentWideOp>(bins, style);
 }
 
-const OpRegistration kRegistrations[] = {
+const OpRegistration kRandAugmentRegistrations[] = {
     {"rand_augment", MakeRandAugment},
     {"trivial_augment_wide", MakeTrivialAugmentWide},
 };

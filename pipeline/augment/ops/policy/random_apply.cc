@@ -59,7 +59,7 @@ std::unique_ptr<Op> MakeRandomApply(const OpSetup& setup, ValueType* output) {
   return std::make_unique<RandomApplyOp>(std::move(children), probability, setup.input.IsImage());
 }
 
-const OpRegistration kRegistration{"random_apply", MakeRandomApply};
+const OpRegistration kRandomApplyRegistration{"random_apply", MakeRandomApply};
 
 }  // namespace
 }  // namespace penstock

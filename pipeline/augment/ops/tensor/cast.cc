@@ -65,7 +65,7 @@ std::unique_ptr<Op> MakeCast(const OpSetup& setup, ValueType* output) {
   return std::make_unique<CastOp>(setup.input, *output);
 }
 
-const OpRegistration kRegistration{"cast", MakeCast};
+const OpRegistration kCastRegistration{"cast", MakeCast};
 
 }  // namespace
 }  // namespace penstock

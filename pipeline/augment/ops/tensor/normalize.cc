@@ -166,7 +166,7 @@ std::unique_ptr<Op> MakeNormalize(const OpSetup& setup, ValueType* output) {
   return std::make_unique<NormalizeOp>(setup.input, channels, statistics, scale, to, spec.channels_first());
 }
 
-const OpRegistration kRegistration{"normalize", MakeNormalize};
+const OpRegistration kNormalizeRegistration{"normalize", MakeNormalize};
 
 }  // namespace
 }  // namespace penstock

@@ -76,7 +76,7 @@ std::unique_ptr<Op> MakeOneHot(const OpSetup& setup, ValueType* output) {
   return std::make_unique<OneHotOp>(setup.input.dtype, output->dtype, spec.classes(), spec.smoothing());
 }
 
-const OpRegistration kRegistration{"one_hot", MakeOneHot};
+const OpRegistration kOneHotRegistration{"one_hot", MakeOneHot};
 
 }  // namespace
 }  // namespace penstock

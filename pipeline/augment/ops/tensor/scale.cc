@@ -56,7 +56,7 @@ std::unique_ptr<Op> MakeScale(const OpSetup& setup, ValueType* output) {
   return std::make_unique<ScaleOp>(setup.input, factor, spec.offset(), to);
 }
 
-const OpRegistration kRegistration{"scale", MakeScale};
+const OpRegistration kScaleRegistration{"scale", MakeScale};
 
 }  // namespace
 }  // namespace penstock

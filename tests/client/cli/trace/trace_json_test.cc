@@ -59,7 +59,7 @@ v1::TraceEvent* Of(v1::TraceEvent* event, uint64_t epoch, uint64_t position, uin
 }
 
 // Two rows from a worker to a trainer. With the middles of the bounds they would arrive before they were sent.
-TraceInput Example() {
+TraceInput ExampleTrace() {
   PartBuilder worker("w-1", true, 100'000, 300'000);
   v1::TraceTrack* rows = worker.Track("row thread 1");
   rows->set_dropped(3);
@@ -105,7 +105,7 @@ TraceInput Example() {
 
 TEST(TraceJson, IsTheGoldenFile) {
   TraceSummary summary;
-  const std::string json = TraceJson(Example(), &summary);
+  const std::string json = TraceJson(ExampleTrace(), &summary);
   EXPECT_EQ(summary.workers, 1);
   EXPECT_EQ(summary.trainers, 1);
   EXPECT_EQ(summary.rows, 2u);
@@ -119,7 +119,7 @@ TEST(TraceJson, IsTheGoldenFile) {
 }
 
 TEST(TraceModel, NoMessageIsReceivedBeforeItWasSentAndClocksStayInTheirBounds) {
-  const TraceModel model = MakeTraceModel(Example().parts);
+  const TraceModel model = MakeTraceModel(ExampleTrace().parts);
   ASSERT_EQ(model.processes.size(), 2u);
   EXPECT_FALSE(model.processes[0].worker);
   for (const TraceModel::Process& process : model.processes) {
@@ -133,7 +133,7 @@ TEST(TraceModel, NoMessageIsReceivedBeforeItWasSentAndClocksStayInTheirBounds) {
 }
 
 TEST(TraceModel, PiecesOfOneTrackAreOneTrackAndAllIsInOrder) {
-  std::vector<v1::TracePart> parts = Example().parts;
+  std::vector<v1::TracePart> parts = ExampleTrace().parts;
   v1::TracePart late = parts[0];
   late.clear_tracks();
   v1::TraceTrack* const more = late.add_tracks();

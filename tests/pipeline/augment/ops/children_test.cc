@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-const OpExampleRegistration kExamples{
+const OpExampleRegistration kChildrenExamples{
     {"random_apply", "ops { random_resized_crop { height: 50 width: 50 } } ops { random_horizontal_flip { } }"},
     {"one_of", "ops { random_horizontal_flip { } } ops { resize { height: 31 width: 37 } } weights: 1 weights: 2"},
 };
@@ -27,25 +27,25 @@ using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
 // A job on 2 x 3 raw pixels, whose mirror image differs from the image.
-v1::JobSpec RawJob(const std::string& ops) {
+v1::JobSpec ChildrenJob(const std::string& ops) {
   return ParseJob(
       "features { key: 'pixels' column: 'image' type: BYTES decode_raw: UINT8 shape: 2 shape: 3 shape: 1 }\n" + ops);
 }
-const std::string kPixels = {1, 2, 3, 4, 5, 6};
+const std::string kChildPixels = {1, 2, 3, 4, 5, 6};
 constexpr char kFlip[] = "ops { random_horizontal_flip { probability: 1 } }";
 
 std::vector<uint8_t> Row(const Pipeline& pipeline, uint64_t record) {
   OwnedRow row(pipeline.schema());
   RowScratch scratch;
   const SampleKey key{.seed = 5, .epoch = 1, .repeat = 0, .record_id = record};
-  const std::string bytes = ExampleBuilder().Bytes("pixels", kPixels).Serialize();
+  const std::string bytes = ExampleBuilder().Bytes("pixels", kChildPixels).Serialize();
   EXPECT_TRUE(pipeline.MakeRow(bytes, key, &row.slot, &scratch).ok());
   return row.As<uint8_t>(0);
 }
 
 // The share of 1000 rows that are mirrored.
 double MirroredShare(const std::string& ops) {
-  const auto pipeline = BuildPipeline(RawJob(ops));
+  const auto pipeline = BuildPipeline(ChildrenJob(ops));
   int mirrored = 0;
   for (uint64_t record = 0; record < 1000; ++record) {
     const std::vector<uint8_t> row = Row(*pipeline, record);
@@ -88,7 +88,7 @@ TEST(Children, DrawIndependentlyOfTheirParentAndOfEachOther) {
 
 TEST(Children, DrawByTheirPathOfNames) {
   const auto rows = [](const std::string& ops) {
-    const auto pipeline = BuildPipeline(RawJob(ops));
+    const auto pipeline = BuildPipeline(ChildrenJob(ops));
     std::vector<uint8_t> first;
     for (uint64_t record = 0; record < 64; ++record) first.push_back(Row(*pipeline, record)[0]);
     return first;
@@ -199,7 +199,7 @@ TEST(Children, NestOnlySoDeep) {
   const auto nested = [](int depth) {
     std::string ops = "ops { random_horizontal_flip { } }";
     for (int i = 0; i < depth; ++i) ops = "ops { random_apply { probability: 1 " + ops + " } }";
-    return RawJob(ops);
+    return ChildrenJob(ops);
   };
   EXPECT_THAT(CheckPipeline(nested(8)), IsEmpty());
   EXPECT_THAT(CheckPipeline(nested(9)), ElementsAre(HasSubstr("ops may be inside others at most 8 deep")));

@@ -20,7 +20,7 @@
 namespace penstock {
 namespace {
 
-const OpExampleRegistration kExamples{
+const OpExampleRegistration kColorExamples{
     {"brightness", "min: 0.4 max: 1.7"},
     {"contrast", "min: 0.4 max: 1.7"},
     {"saturation", "min: 0.4 max: 1.7"},
@@ -47,10 +47,10 @@ const OpExampleRegistration kExamples{
 using ::testing::HasSubstr;
 using Pixels = std::vector<uint8_t>;
 
-constexpr int kWidth = 48, kHeight = 40;
+constexpr int kColorWidth = 48, kColorHeight = 40;
 
 std::string Record(int channels) {
-  return ImageRecord(MakeJpeg({.width = kWidth, .height = kHeight, .components = channels, .seed = 5}));
+  return ImageRecord(MakeJpeg({.width = kColorWidth, .height = kColorHeight, .components = channels, .seed = 5}));
 }
 
 // A pipeline of decode_image, a resize to the image's own size (which fixes it), and `ops`.
@@ -138,7 +138,7 @@ TEST(ColorOps, ProbabilityZeroIsTheImageAndOneHalfIsHalfOfThem) {
 TEST(ColorOps, GrayImagesStayGrayImages) {
   const std::set<std::string> about_color = {"saturation", "hue", "grayscale", "pca_lighting", "channel_shuffle"};
   const Pixels plain = RowOf("", 1);
-  EXPECT_EQ(plain.size(), static_cast<size_t>(kWidth * kHeight));
+  EXPECT_EQ(plain.size(), static_cast<size_t>(kColorWidth * kColorHeight));
   for (const auto& [name, arguments] : Examples()) {
     const Pixels out = RowOf(OpText(name, arguments), 1);
     EXPECT_EQ(out.size(), plain.size());
@@ -223,7 +223,7 @@ TEST(ColorOps, ColorJitterDrawsTheOrderToo) {
   const auto pipeline = Build("ops { color_jitter { brightness: 0.9 contrast: 0.9 } }");
   const std::string record = Record(3);
   const Pixels plain = RowOf("");
-  const ImageView view{plain.data(), kWidth, kHeight, 3, kWidth * 3};
+  const ImageView view{plain.data(), kColorWidth, kColorHeight, 3, kColorWidth * 3};
   std::set<Pixels> seen;
   for (uint64_t id = 0; id < 40; ++id) seen.insert(RowOf(*pipeline, record, id));
   EXPECT_EQ(seen.size(), 40u);
@@ -232,7 +232,7 @@ TEST(ColorOps, ColorJitterDrawsTheOrderToo) {
   bool found = false;
   for (int i = 0; i <= 4000 && !found; ++i) {
     Pixels out(plain.size());
-    AdjustBrightness(view, 0.5f + static_cast<float>(i) / 4000, {out.data(), kWidth * 3});
+    AdjustBrightness(view, 0.5f + static_cast<float>(i) / 4000, {out.data(), kColorWidth * 3});
     // Steps this small change no value by more than one.
     found = std::equal(out.begin(), out.end(), one.begin(), [](int a, int b) { return std::abs(a - b) <= 1; });
   }
@@ -267,7 +267,7 @@ TEST(ColorOps, PcaLightingMovesAllPixelsOfAChannelAlike) {
 
 // The rectangle that differs from the image, and whether all pixels inside differ.
 struct Hole {
-  int left = kWidth, top = kHeight, right = 0, bottom = 0, pixels = 0;
+  int left = kColorWidth, top = kColorHeight, right = 0, bottom = 0, pixels = 0;
 };
 Hole FindHole(const Pixels& plain, const Pixels& out, int width, int height) {
   Hole hole{width, height, 0, 0, 0};
@@ -293,10 +293,10 @@ TEST(ColorOps, RandomErasingKeepsToItsAreaAndAspect) {
   double mean_area = 0;
   constexpr int kRows = 400;
   for (uint64_t id = 0; id < kRows; ++id) {
-    const Hole hole = FindHole(plain, RowOf(*pipeline, Record(3), id), kWidth, kHeight);
+    const Hole hole = FindHole(plain, RowOf(*pipeline, Record(3), id), kColorWidth, kColorHeight);
     const int wide = hole.right - hole.left, high = hole.bottom - hole.top;
     ASSERT_EQ(hole.pixels, wide * high);
-    const double area = 1.0 * wide * high / (kWidth * kHeight);
+    const double area = 1.0 * wide * high / (kColorWidth * kColorHeight);
     ASSERT_GT(area, 0.1 - 0.03);
     ASSERT_LT(area, 0.3 + 0.03);
     ASSERT_GT(1.0 * high / wide, 0.5 - 0.06);
@@ -329,11 +329,11 @@ TEST(ColorOps, CutoutsAreSquaresClippedAtTheBorder) {
   const auto pipeline = Build("ops { posterize { bits: 1 } } ops { cutout { size: 10 fill: 77 } }");
   int whole = 0;
   for (uint64_t id = 0; id < 300; ++id) {
-    const Hole hole = FindHole(plain, RowOf(*pipeline, Record(3), id), kWidth, kHeight);
+    const Hole hole = FindHole(plain, RowOf(*pipeline, Record(3), id), kColorWidth, kColorHeight);
     const int wide = hole.right - hole.left, high = hole.bottom - hole.top;
     ASSERT_EQ(hole.pixels, wide * high);
-    ASSERT_TRUE(wide == 10 || hole.left == 0 || hole.right == kWidth);
-    ASSERT_TRUE(high == 10 || hole.top == 0 || hole.bottom == kHeight);
+    ASSERT_TRUE(wide == 10 || hole.left == 0 || hole.right == kColorWidth);
+    ASSERT_TRUE(high == 10 || hole.top == 0 || hole.bottom == kColorHeight);
     ASSERT_GE(wide, 5);
     ASSERT_GE(high, 5);
     whole += wide == 10 && high == 10;
@@ -351,7 +351,8 @@ TEST(ColorOps, GridMaskHidesTheSquareOfWhatIsNotKept) {
         std::string(turn) + " } }");
     double hidden = 0;
     for (uint64_t id = 0; id < 100; ++id) {
-      hidden += FindHole(plain, RowOf(*pipeline, Record(3), id), kWidth, kHeight).pixels / (100.0 * kWidth * kHeight);
+      hidden += FindHole(plain, RowOf(*pipeline, Record(3), id), kColorWidth, kColorHeight).pixels /
+                (100.0 * kColorWidth * kColorHeight);
     }
     EXPECT_NEAR(hidden, 0.25, 0.01) << turn;
   }
@@ -367,13 +368,13 @@ TEST(ColorOps, JpegDistortionIsWhatADecoderMakesOfTheCompressedImage) {
   const Pixels low = RowOf("ops { jpeg_distortion { quality_min: 5 quality_max: 5 } }");
   const Pixels high = RowOf("ops { jpeg_distortion { quality_min: 95 quality_max: 95 } }");
   EXPECT_GT(loss(plain, low), 2 * loss(plain, high));
-  std::vector<uint8_t> buffer(JpegBufferBytes(kWidth, kHeight));
-  const auto jpeg = EncodeJpegInto({plain.data(), kWidth, kHeight, 3, kWidth * 3}, {.quality = 95, .optimize = false},
-                                   buffer.data(), buffer.size());
+  std::vector<uint8_t> buffer(JpegBufferBytes(kColorWidth, kColorHeight));
+  const auto jpeg = EncodeJpegInto({plain.data(), kColorWidth, kColorHeight, 3, kColorWidth * 3},
+                                   {.quality = 95, .optimize = false}, buffer.data(), buffer.size());
   ASSERT_TRUE(jpeg.ok());
   Pixels decoded(plain.size());
   JpegDecoder decoder;
-  ASSERT_TRUE(decoder.Decode(*jpeg, {0, 0, kWidth, kHeight}, {}, decoded.data(), kWidth * 3).ok());
+  ASSERT_TRUE(decoder.Decode(*jpeg, {0, 0, kColorWidth, kColorHeight}, {}, decoded.data(), kColorWidth * 3).ok());
   EXPECT_EQ(high, decoded);
 }
 

@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-const OpExampleRegistration kExamples{
+const OpExampleRegistration kCropExamples{
     {"decode_image", ""},
     {"decode_image", "channels: GRAY"},
     {"random_resized_crop", "height: 33 width: 41"},
@@ -62,19 +62,19 @@ TEST(RandomResizedCrop, FallsBackToTheCenterWhenNothingFits) {
   EXPECT_TRUE(DrawResizedCrop({}, 1, 1, &random).Inside(1, 1));
 }
 
-std::vector<uint8_t> Pixels(const std::string& ops, int width, int height) {
+std::vector<uint8_t> CroppedPixels(const std::string& ops, int width, int height) {
   return ImageAfter(ops, ImageRecord(MakeJpeg({.width = width, .height = height})));
 }
 
 TEST(CenterCrop, OffsetsRoundHalfToEven) {
   // 13 - 8 = 5: 2.5 rounds to 2. 15 - 8 = 7: 3.5 rounds to 4.
   const auto whole = [](int size) {
-    return Pixels("ops { center_crop { height: " + std::to_string(size) + " width: " + std::to_string(size) + " } }",
-                  size, size);
+    return CroppedPixels(
+        "ops { center_crop { height: " + std::to_string(size) + " width: " + std::to_string(size) + " } }", size, size);
   };
   for (const auto& [size, offset] : {std::pair{13, 2}, {15, 4}, {9, 0}, {11, 2}, {12, 2}}) {
     const std::vector<uint8_t> full = whole(size);
-    const std::vector<uint8_t> crop = Pixels("ops { center_crop { height: 8 width: 8 } }", size, size);
+    const std::vector<uint8_t> crop = CroppedPixels("ops { center_crop { height: 8 width: 8 } }", size, size);
     for (int y = 0; y < 8; ++y) {
       for (int x = 0; x < 8 * 3; ++x) {
         ASSERT_EQ(crop[static_cast<size_t>(y * 24 + x)],
@@ -86,8 +86,8 @@ TEST(CenterCrop, OffsetsRoundHalfToEven) {
 }
 
 TEST(CenterCrop, SmallImagesArePaddedWithZero) {
-  const std::vector<uint8_t> crop = Pixels("ops { center_crop { height: 9 width: 20 } }", 13, 4);
-  const std::vector<uint8_t> full = Pixels("ops { center_crop { height: 4 width: 13 } }", 13, 4);
+  const std::vector<uint8_t> crop = CroppedPixels("ops { center_crop { height: 9 width: 20 } }", 13, 4);
+  const std::vector<uint8_t> full = CroppedPixels("ops { center_crop { height: 4 width: 13 } }", 13, 4);
   for (int y = 0; y < 9; ++y) {
     for (int x = 0; x < 20; ++x) {
       const bool inside = y >= 2 && y < 6 && x >= 3 && x < 16;
@@ -104,7 +104,7 @@ TEST(Flip, HappensWithItsProbability) {
   const std::string record = ImageRecord(MakeJpeg({.width = 4, .height = 1}));
   OwnedRow row(pipeline->schema());
   RowScratch scratch;
-  const std::vector<uint8_t> straight = Pixels("ops { resize { height: 1 width: 4 } }", 4, 1);
+  const std::vector<uint8_t> straight = CroppedPixels("ops { resize { height: 1 width: 4 } }", 4, 1);
   int flipped = 0;
   for (uint64_t i = 0; i < 2000; ++i) {
     ASSERT_TRUE(pipeline->MakeRow(record, {.record_id = i}, &row.slot, &scratch).ok());

@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-const OpExampleRegistration kExamples{
+const OpExampleRegistration kGeometryExamples{
     {"random_crop", "height: 64 width: 64 padding: 8 pad_if_needed: true mode: REFLECT"},
     {"pad", "left: 3 top: 1 right: 2 bottom: 5 mode: SYMMETRIC"},
     {"rotate", "min_degrees: -30 max_degrees: 30"},
@@ -30,10 +30,10 @@ const OpExampleRegistration kExamples{
     {"ten_crop", "height: 16 width: 24", OpExample::kLeavesNumbers},
 };
 
-constexpr int kWidth = 24, kHeight = 18;
+constexpr int kGeometryWidth = 24, kGeometryHeight = 18;
 
 // A job whose image is a raw uint8 tensor, so that pixels are known.
-v1::JobSpec RawJob(const std::string& ops, int width = kWidth, int height = kHeight) {
+v1::JobSpec RawJob(const std::string& ops, int width = kGeometryWidth, int height = kGeometryHeight) {
   return ParseJob(
       "features { key: 'pixels' column: 'image' type: BYTES decode_raw: UINT8 shape: " + std::to_string(height) +
       " shape: " + std::to_string(width) + " shape: 3 } dataset { format: RAW } " + ops);
@@ -47,7 +47,9 @@ struct Picture {
   bool operator==(const Picture&) const = default;
 };
 
-Picture Input(int width = kWidth, int height = kHeight) { return {width, height, MakePixels(width, height, 3, 9)}; }
+Picture Input(int width = kGeometryWidth, int height = kGeometryHeight) {
+  return {width, height, MakePixels(width, height, 3, 9)};
+}
 
 absl::StatusOr<std::vector<uint8_t>> TryRun(const std::string& ops, const Picture& in, const SampleKey& key = {}) {
   const auto pipeline = BuildPipeline(RawJob(ops, in.width, in.height));
@@ -67,12 +69,12 @@ Picture RunOps(const std::string& ops, const Picture& in, const SampleKey& key =
   return {static_cast<int>(shape[1]), static_cast<int>(shape[0]), *pixels};
 }
 
-std::string Op(const std::string& op) { return "ops { " + op + " } "; }
+std::string OpsOf(const std::string& op) { return "ops { " + op + " } "; }
 
 TEST(Pad, EveryModeIsNumpys) {
   const Picture in = Input(5, 4);
   const auto side = [&](const std::string& mode) {
-    const Picture out = RunOps(Op("pad { left: 7 top: 1 right: 6 bottom: 2 mode: " + mode + " fill: 9 }"), in);
+    const Picture out = RunOps(OpsOf("pad { left: 7 top: 1 right: 6 bottom: 2 mode: " + mode + " fill: 9 }"), in);
     EXPECT_EQ(out.width, 18);
     EXPECT_EQ(out.height, 7);
     std::string columns;  // the source of each column, from the first row inside
@@ -99,7 +101,7 @@ TEST(Pad, EveryModeIsNumpys) {
 TEST(Pad, OnOnePixelRepeatsIt) {
   const Picture in{1, 1, {7, 8, 9}};
   for (const std::string mode : {"EDGE", "REFLECT", "SYMMETRIC"}) {
-    const Picture out = RunOps(Op("pad { left: 2 bottom: 3 mode: " + mode + " }"), in);
+    const Picture out = RunOps(OpsOf("pad { left: 2 bottom: 3 mode: " + mode + " }"), in);
     for (int y = 0; y < 4; ++y) {
       for (int x = 0; x < 3; ++x) EXPECT_EQ(out.at(x, y, 2), 9);
     }
@@ -110,11 +112,11 @@ TEST(RandomCrop, IsAWindowOfThePaddedImageAtEveryPlace) {
   const Picture in = Input();
   for (const std::string mode : {"CONSTANT", "EDGE", "REFLECT", "SYMMETRIC"}) {
     const Picture padded =
-        RunOps(Op("pad { left: 3 top: 3 right: 3 bottom: 3 fill: [1, 2, 3] mode: " + mode + " }"), in);
+        RunOps(OpsOf("pad { left: 3 top: 3 right: 3 bottom: 3 fill: [1, 2, 3] mode: " + mode + " }"), in);
     std::set<std::pair<int, int>> places;
     for (uint64_t record = 0; record < 60; ++record) {
       const Picture crop =
-          RunOps(Op("random_crop { height: 21 width: 27 padding: 3 fill: [1, 2, 3] mode: " + mode + " }"), in,
+          RunOps(OpsOf("random_crop { height: 21 width: 27 padding: 3 fill: [1, 2, 3] mode: " + mode + " }"), in,
                  {.record_id = record});
       int found = 0;
       for (int y = 0; y <= 3; ++y) {
@@ -136,31 +138,31 @@ TEST(RandomCrop, IsAWindowOfThePaddedImageAtEveryPlace) {
 
 TEST(RandomCrop, SmallImagesAreAnErrorUnlessPadded) {
   const Picture in = Input();
-  const auto result = TryRun(Op("random_crop { height: 20 width: 10 }"), in);
+  const auto result = TryRun(OpsOf("random_crop { height: 20 width: 10 }"), in);
   EXPECT_THAT(std::string(result.status().message()),
               testing::AllOf(testing::HasSubstr("24 x 18"), testing::HasSubstr("pad_if_needed")));
   // Padded by 2 above and below, so that three places are possible.
-  const Picture out = RunOps(Op("random_crop { height: 20 width: 24 pad_if_needed: true fill: 5 }"), in);
+  const Picture out = RunOps(OpsOf("random_crop { height: 20 width: 24 pad_if_needed: true fill: 5 }"), in);
   int first = 0;
   while (out.at(0, first) == 5 && out.at(1, first) == 5 && out.at(2, first, 1) == 5) ++first;
   ASSERT_LE(first, 2);
   for (int y = 0; y < 18; ++y) EXPECT_EQ(out.at(11, first + y, 2), in.at(11, y, 2));
   // The crop of the image's own size draws nothing and returns the image.
-  EXPECT_EQ(RunOps(Op("random_crop { height: 18 width: 24 }"), in), in);
+  EXPECT_EQ(RunOps(OpsOf("random_crop { height: 18 width: 24 }"), in), in);
 }
 
 TEST(Flips, TwiceIsTheIdentity) {
   const Picture in = Input();
-  const std::string vertical = Op("random_vertical_flip { probability: 1 }");
-  const std::string horizontal = Op("random_horizontal_flip { probability: 1 }");
+  const std::string vertical = OpsOf("random_vertical_flip { probability: 1 }");
+  const std::string horizontal = OpsOf("random_horizontal_flip { probability: 1 }");
   EXPECT_EQ(RunOps(vertical + vertical, in), in);
   const Picture once = RunOps(vertical, in);
-  for (int y = 0; y < kHeight; ++y) EXPECT_EQ(once.at(3, y, 1), in.at(3, kHeight - 1 - y, 1));
-  EXPECT_EQ(RunOps(vertical + horizontal, in), RunOps(Op("rotate { min_degrees: 180 max_degrees: 180 }"), in));
-  EXPECT_EQ(RunOps(Op("random_vertical_flip { probability: 0 }"), in), in);
+  for (int y = 0; y < kGeometryHeight; ++y) EXPECT_EQ(once.at(3, y, 1), in.at(3, kGeometryHeight - 1 - y, 1));
+  EXPECT_EQ(RunOps(vertical + horizontal, in), RunOps(OpsOf("rotate { min_degrees: 180 max_degrees: 180 }"), in));
+  EXPECT_EQ(RunOps(OpsOf("random_vertical_flip { probability: 0 }"), in), in);
   int flipped = 0;
   for (uint64_t record = 0; record < 200; ++record) {
-    flipped += RunOps(Op("random_vertical_flip { }"), in, {.record_id = record}) == once;
+    flipped += RunOps(OpsOf("random_vertical_flip { }"), in, {.record_id = record}) == once;
   }
   EXPECT_NEAR(flipped, 100, 35);
 }
@@ -174,15 +176,16 @@ Picture Warped(const Picture& in, const WarpMap& map, WarpSampling sampling) {
 
 TEST(Warps, FixedParametersAreTheMapsOfTorchvision) {
   const Picture in = Input();
-  EXPECT_EQ(RunOps(Op("rotate { min_degrees: 20 max_degrees: 20 fill: 4 }"), in),
-            Warped(in, RotateMap(20, kWidth, kHeight), WarpSampling::kBilinear));
-  EXPECT_EQ(RunOps(Op("affine { min_degrees: 10 max_degrees: 10 scale_min: 0.5 scale_max: 0.5 min_shear_x_degrees: 5 "
-                      "max_shear_x_degrees: 5 filter: NEAREST fill: 4 }"),
-                   in),
-            Warped(in, AffineMap({.degrees = 10, .scale = 0.5, .shear_x_degrees = 5}, kWidth, kHeight),
-                   WarpSampling::kNearest));
-  EXPECT_EQ(RunOps(Op("affine { }"), in), in);
-  EXPECT_EQ(RunOps(Op("rotate { min_degrees: 20 max_degrees: 20 probability: 0 }"), in), in);
+  EXPECT_EQ(RunOps(OpsOf("rotate { min_degrees: 20 max_degrees: 20 fill: 4 }"), in),
+            Warped(in, RotateMap(20, kGeometryWidth, kGeometryHeight), WarpSampling::kBilinear));
+  EXPECT_EQ(
+      RunOps(OpsOf("affine { min_degrees: 10 max_degrees: 10 scale_min: 0.5 scale_max: 0.5 min_shear_x_degrees: 5 "
+                   "max_shear_x_degrees: 5 filter: NEAREST fill: 4 }"),
+             in),
+      Warped(in, AffineMap({.degrees = 10, .scale = 0.5, .shear_x_degrees = 5}, kGeometryWidth, kGeometryHeight),
+             WarpSampling::kNearest));
+  EXPECT_EQ(RunOps(OpsOf("affine { }"), in), in);
+  EXPECT_EQ(RunOps(OpsOf("rotate { min_degrees: 20 max_degrees: 20 probability: 0 }"), in), in);
 }
 
 TEST(Warps, RandomOnesDifferFromSampleToSampleAndAreTheSameAgain) {
@@ -192,8 +195,8 @@ TEST(Warps, RandomOnesDifferFromSampleToSampleAndAreTheSameAgain) {
                                "perspective { probability: 1 distortion: 0.6 }"}) {
     std::set<std::vector<uint8_t>> results;
     for (uint64_t record = 0; record < 20; ++record) {
-      const Picture out = RunOps(Op(op), in, {.record_id = record});
-      EXPECT_EQ(out, RunOps(Op(op), in, {.record_id = record}));
+      const Picture out = RunOps(OpsOf(op), in, {.record_id = record});
+      EXPECT_EQ(out, RunOps(OpsOf(op), in, {.record_id = record}));
       results.insert(out.pixels);
     }
     EXPECT_GT(results.size(), 17u) << op;
@@ -204,11 +207,11 @@ TEST(Warps, AffineShiftsAreWholePixelsWithinTheirBounds) {
   const Picture in = Input();
   std::set<int> shifts;
   for (uint64_t record = 0; record < 100; ++record) {
-    const Picture out = RunOps(Op("affine { translate_x: 0.125 fill: 0 }"), in, {.record_id = record});
+    const Picture out = RunOps(OpsOf("affine { translate_x: 0.125 fill: 0 }"), in, {.record_id = record});
     int found = 99;
     for (int shift = -3; shift <= 3; ++shift) {
-      if (Warped(in, AffineMap({.translate_x = 1.0 * shift}, kWidth, kHeight), WarpSampling::kNearest).at(10, 7, 2) ==
-              out.at(10, 7, 2) &&
+      if (Warped(in, AffineMap({.translate_x = 1.0 * shift}, kGeometryWidth, kGeometryHeight), WarpSampling::kNearest)
+                  .at(10, 7, 2) == out.at(10, 7, 2) &&
           out.at(12, 9, 1) == in.at(12 - shift, 9, 1)) {
         found = shift;
       }
@@ -223,15 +226,15 @@ TEST(ZoomOut, PutsTheImageSomewhereOnALargerCanvas) {
   const Picture in = Input();
   std::set<int> places;
   for (uint64_t record = 0; record < 40; ++record) {
-    const Picture out = RunOps(Op("zoom_out { probability: 1 scale_min: 2 scale_max: 2 fill: 200 }") +
-                                   Op("resize { height: 36 width: 48 filter: NEAREST }"),
+    const Picture out = RunOps(OpsOf("zoom_out { probability: 1 scale_min: 2 scale_max: 2 fill: 200 }") +
+                                   OpsOf("resize { height: 36 width: 48 filter: NEAREST }"),
                                in, {.record_id = record});
     int found = 0;
-    for (int top = 0; top <= kHeight; ++top) {
-      for (int left = 0; left <= kWidth; ++left) {
+    for (int top = 0; top <= kGeometryHeight; ++top) {
+      for (int left = 0; left <= kGeometryWidth; ++left) {
         bool same = true;
-        for (int y = 0; y < kHeight && same; ++y) {
-          for (int x = 0; x < kWidth && same; ++x) same = out.at(left + x, top + y, 1) == in.at(x, y, 1);
+        for (int y = 0; y < kGeometryHeight && same; ++y) {
+          for (int x = 0; x < kGeometryWidth && same; ++x) same = out.at(left + x, top + y, 1) == in.at(x, y, 1);
         }
         if (!same) continue;
         ++found;
@@ -245,9 +248,9 @@ TEST(ZoomOut, PutsTheImageSomewhereOnALargerCanvas) {
 
 TEST(FiveCrop, TakesTheCornersAndTheCenter) {
   const Picture in = Input();
-  const auto crops = TryRun(Op("five_crop { height: 8 width: 10 }"), in);
+  const auto crops = TryRun(OpsOf("five_crop { height: 8 width: 10 }"), in);
   ASSERT_TRUE(crops.ok()) << crops.status();
-  EXPECT_EQ(BuildPipeline(RawJob(Op("five_crop { height: 8 width: 10 }")))->schema().columns[0].shape,
+  EXPECT_EQ(BuildPipeline(RawJob(OpsOf("five_crop { height: 8 width: 10 }")))->schema().columns[0].shape,
             (std::vector<int64_t>{5, 8, 10, 3}));
   const std::pair<int, int> places[] = {{0, 0}, {14, 0}, {0, 10}, {14, 10}, {7, 5}};
   for (size_t i = 0; i < 5; ++i) {
@@ -265,10 +268,10 @@ TEST(TenCrop, AddsTheCropsOfTheMirrorImage) {
   const Picture in = Input();
   for (const bool vertical : {false, true}) {
     const auto ten = TryRun(
-        Op("ten_crop { height: 8 width: 11 vertical_flip: " + std::string(vertical ? "true" : "false") + " }"), in);
-    const std::string flip =
-        vertical ? Op("random_vertical_flip { probability: 1 }") : Op("random_horizontal_flip { probability: 1 }");
-    const std::string five = Op("five_crop { height: 8 width: 11 }");
+        OpsOf("ten_crop { height: 8 width: 11 vertical_flip: " + std::string(vertical ? "true" : "false") + " }"), in);
+    const std::string flip = vertical ? OpsOf("random_vertical_flip { probability: 1 }")
+                                      : OpsOf("random_horizontal_flip { probability: 1 }");
+    const std::string five = OpsOf("five_crop { height: 8 width: 11 }");
     std::vector<uint8_t> wanted = *TryRun(five, in);
     const std::vector<uint8_t> more = *TryRun(flip + five, in);
     wanted.insert(wanted.end(), more.begin(), more.end());
@@ -278,15 +281,15 @@ TEST(TenCrop, AddsTheCropsOfTheMirrorImage) {
 }
 
 TEST(TenCrop, ASmallImageIsAnError) {
-  EXPECT_THAT(std::string(TryRun(Op("ten_crop { height: 19 width: 10 }"), Input()).status().message()),
+  EXPECT_THAT(std::string(TryRun(OpsOf("ten_crop { height: 19 width: 10 }"), Input()).status().message()),
               testing::HasSubstr("24 x 18, smaller than the crops of 10 x 19"));
 }
 
 TEST(FiveCrop, CastAndNormalizeTakeTheCrops) {
   const Picture in = Input();
-  const std::vector<uint8_t> crops = *TryRun(Op("five_crop { height: 8 width: 10 }"), in);
+  const std::vector<uint8_t> crops = *TryRun(OpsOf("five_crop { height: 8 width: 10 }"), in);
   const auto run = [&](const std::string& op, const std::vector<int64_t>& shape) {
-    const auto pipeline = BuildPipeline(RawJob(Op("five_crop { height: 8 width: 10 }") + Op(op)));
+    const auto pipeline = BuildPipeline(RawJob(OpsOf("five_crop { height: 8 width: 10 }") + OpsOf(op)));
     EXPECT_EQ(pipeline->schema().columns[0].shape, shape) << op;
     OwnedRow row(pipeline->schema());
     RowScratch scratch;
@@ -310,7 +313,7 @@ TEST(FiveCrop, CastAndNormalizeTakeTheCrops) {
 TEST(Geometry, MistakesAreNamedByField) {
   const auto errors = [](const std::string& op) {
     return std::string(
-        Pipeline::Create(ImageJob("ops { decode_image { } } " + Op(op) + "ops { resize { height: 8 width: 8 } }"))
+        Pipeline::Create(ImageJob("ops { decode_image { } } " + OpsOf(op) + "ops { resize { height: 8 width: 8 } }"))
             .status()
             .message());
   };
@@ -341,7 +344,7 @@ TEST(Geometry, ScratchIsBoundedBeforehand) {
        {"random_crop { height: 300 width: 64 pad_if_needed: true }", "rotate { max_degrees: 30 }", "pad { left: 100 }",
         "zoom_out { }", "perspective { }", "affine { scale_max: 2 }", "random_vertical_flip { }"}) {
     const auto pipeline =
-        BuildPipeline(ImageJob("ops { decode_image { } } " + Op(op) + "ops { resize { height: 64 width: 64 } }"));
+        BuildPipeline(ImageJob("ops { decode_image { } } " + OpsOf(op) + "ops { resize { height: 64 width: 64 } }"));
     for (uint64_t id = 0; id < 8; ++id) {
       OwnedRow row(pipeline->schema());
       RowScratch scratch;

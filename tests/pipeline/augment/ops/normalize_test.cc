@@ -12,18 +12,18 @@
 namespace penstock {
 namespace {
 
-const OpExampleRegistration kExamples{
+const OpExampleRegistration kNormalizeExamples{
     {"normalize", "preset: 'imagenet' to: FLOAT32", OpExample::kLeavesNumbers},
     {"normalize", "preset: 'clip' to: BFLOAT16 channels_first: true", OpExample::kLeavesNumbers},
 };
 
-std::vector<uint8_t> Pixels(const std::string& ops, int width, int height) {
+std::vector<uint8_t> NormalizedPixels(const std::string& ops, int width, int height) {
   return ImageAfter(ops, ImageRecord(MakeJpeg({.width = width, .height = height})));
 }
 
 TEST(Normalize, IsTheFormulaInFloat32) {
   const std::string resize = "ops { resize { height: 3 width: 5 } }";
-  const std::vector<uint8_t> pixels = Pixels(resize, 40, 30);
+  const std::vector<uint8_t> pixels = NormalizedPixels(resize, 40, 30);
   const std::string record = ImageRecord(MakeJpeg({.width = 40, .height = 30}));
   const float mean[] = {0.485f, 0.456f, 0.406f}, deviation[] = {0.229f, 0.224f, 0.225f};
   for (const bool first : {false, true}) {

@@ -23,7 +23,7 @@
 namespace penstock {
 namespace {
 
-const OpExampleRegistration kExamples{
+const OpExampleRegistration kPolicyExamples{
     {"auto_augment", ""},
     {"auto_augment", "policy: CIFAR10 filter: NEAREST"},
     {"auto_augment", "policy: SVHN fill: 128"},
@@ -191,11 +191,11 @@ void ExpectCount(int count, int n, double p, const std::string& what) {
   EXPECT_NEAR(count, n * p, 5 * std::sqrt(n * p * (1 - p)) + 1) << what;
 }
 
-constexpr int kDraws = 20000;
+constexpr int kPolicyDraws = 20000;
 
 TEST(RandAugment, OpsAndSignsAreUniform) {
   std::map<PolicyOp, int> counts, negative;
-  for (uint64_t i = 0; i < kDraws; ++i) {
+  for (uint64_t i = 0; i < kPolicyDraws; ++i) {
     SampleRandom random(7, i, 0);
     const PolicyChoice choice = DrawRandAugment(9, 31, 224, 224, &random);
     ++counts[choice.op];
@@ -205,7 +205,7 @@ TEST(RandAugment, OpsAndSignsAreUniform) {
   }
   EXPECT_EQ(counts.size(), 14u);
   for (const auto& [op, count] : counts) {
-    ExpectCount(count, kDraws, 1 / 14.0, std::string(PolicyOpName(op)));
+    ExpectCount(count, kPolicyDraws, 1 / 14.0, std::string(PolicyOpName(op)));
     ExpectCount(negative[op], count, IsSigned(op) ? 0.5 : 0, std::string(PolicyOpName(op)));
   }
 }
@@ -213,7 +213,7 @@ TEST(RandAugment, OpsAndSignsAreUniform) {
 TEST(TrivialAugmentWide, MagnitudesAreUniform) {
   std::map<std::pair<PolicyOp, double>, int> counts;
   std::map<PolicyOp, int> ops;
-  for (uint64_t i = 0; i < kDraws; ++i) {
+  for (uint64_t i = 0; i < kPolicyDraws; ++i) {
     SampleRandom random(8, i, 0);
     const PolicyChoice choice = DrawTrivialAugmentWide(5, 224, 224, &random);
     ++ops[choice.op];
@@ -234,7 +234,7 @@ TEST(AutoAugment, PairsProbabilitiesAndSigns) {
   for (const AutoAugmentPair& pair : pairs) wanted[pair.first.op] += pair.first.probability / 25;
   std::map<PolicyOp, int> counts;
   int signs = 0, negative = 0;
-  for (uint64_t i = 0; i < kDraws; ++i) {
+  for (uint64_t i = 0; i < kPolicyDraws; ++i) {
     SampleRandom random(9, i, 0);
     const auto choices = DrawAutoAugment(pairs, 32, 32, &random);
     ++counts[choices[0].op];
@@ -243,11 +243,11 @@ TEST(AutoAugment, PairsProbabilitiesAndSigns) {
       negative += choices[1].magnitude < 0;
     }
   }
-  for (const auto& [op, p] : wanted) ExpectCount(counts[op], kDraws, p, std::string(PolicyOpName(op)));
+  for (const auto& [op, p] : wanted) ExpectCount(counts[op], kPolicyDraws, p, std::string(PolicyOpName(op)));
   ExpectCount(negative, signs, 0.5, "signs");
 }
 
-v1::JobSpec RawJob(const std::string& op) {
+v1::JobSpec PolicyJob(const std::string& op) {
   return ParseJob(
       "features { key: 'pixels' column: 'image' type: BYTES decode_raw: UINT8 shape: 32 shape: 40 shape: 3 }\n"
       "ops { " +
@@ -265,7 +265,7 @@ std::vector<uint8_t> Row(const Pipeline& pipeline, const std::vector<uint8_t>& p
 
 TEST(AugMix, WeightsSumToOne) {
   // With severity 1 only autocontrast and equalize could change a flat picture, and they leave it unchanged.
-  const auto pipeline = BuildPipeline(RawJob("augmix { severity: 1 no_color_ops: true }"));
+  const auto pipeline = BuildPipeline(PolicyJob("augmix { severity: 1 no_color_ops: true }"));
   const std::vector<uint8_t> flat(32 * 40 * 3, 128);
   for (uint64_t record = 0; record < 50; ++record) {
     for (const uint8_t value : Row(*pipeline, flat, record)) ASSERT_NEAR(value, 128, 1);
@@ -274,7 +274,7 @@ TEST(AugMix, WeightsSumToOne) {
 
 TEST(AugMix, AlphaSetsHowMuchOfTheImageStays) {
   // For white pixels with fill 0, a large alpha gives one half of the image plus one half of the mean chain.
-  const auto pipeline = BuildPipeline(RawJob("augmix { alpha: 1000 mixture_width: 1 chain_depth: 1 severity: 10 }"));
+  const auto pipeline = BuildPipeline(PolicyJob("augmix { alpha: 1000 mixture_width: 1 chain_depth: 1 severity: 10 }"));
   const std::vector<uint8_t> white(32 * 40 * 3, 255);
   for (uint64_t record = 0; record < 50; ++record) {
     for (const uint8_t value : Row(*pipeline, white, record)) ASSERT_GE(value, 110);
@@ -285,7 +285,7 @@ TEST(AugMix, AlphaSetsHowMuchOfTheImageStays) {
 TEST(Policies, RowsArePinned) {
   const std::vector<uint8_t> pixels = MakePixels(40, 32, 3, 11);
   const auto digest = [&](const std::string& op) {
-    const auto pipeline = BuildPipeline(RawJob(op));
+    const auto pipeline = BuildPipeline(PolicyJob(op));
     Fingerprint fingerprint;
     for (uint64_t record = 0; record < 20; ++record) {
       const std::vector<uint8_t> row = Row(*pipeline, pixels, record);
@@ -303,7 +303,7 @@ TEST(Policies, RowsArePinned) {
 
 TEST(Policies, AnImageThatNothingChangesIsNotTouched) {
   const std::vector<uint8_t> pixels = MakePixels(40, 32, 3, 11);
-  const auto pipeline = BuildPipeline(RawJob("rand_augment { magnitude: 0 num_ops: 1 }"));
+  const auto pipeline = BuildPipeline(PolicyJob("rand_augment { magnitude: 0 num_ops: 1 }"));
   int same = 0;
   for (uint64_t record = 0; record < 200; ++record) same += Row(*pipeline, pixels, record) == pixels ? 1 : 0;
   // All except solarize at 255 (which inverts white alone), autocontrast and equalize.
@@ -311,7 +311,7 @@ TEST(Policies, AnImageThatNothingChangesIsNotTouched) {
 }
 
 TEST(Policies, MistakesSayWhatWouldBeRight) {
-  const auto mistakes = [](const std::string& op) { return CheckPipeline(RawJob(op)); };
+  const auto mistakes = [](const std::string& op) { return CheckPipeline(PolicyJob(op)); };
   EXPECT_THAT(mistakes("rand_augment { magnitude: 31 }"),
               ElementsAre("ops[0].rand_augment.magnitude: 31 is no bin; they are 0 to 30 (num_magnitude_bins: 31)"));
   EXPECT_THAT(mistakes("rand_augment { num_ops: 17 }"), ElementsAre(HasSubstr("num_ops: must be from 1 to 16")));

@@ -15,7 +15,7 @@
 namespace penstock {
 namespace {
 
-const OpExampleRegistration kExamples{
+const OpExampleRegistration kTensorExamples{
     {"cast", "to: FLOAT16", OpExample::kLeavesNumbers},
     {"scale", "factor: 0.01 offset: -1.5 to: FLOAT16", OpExample::kLeavesNumbers},
     {"one_hot", "classes: 10 smoothing: 0.1", OpExample::kWorksOnLabels},

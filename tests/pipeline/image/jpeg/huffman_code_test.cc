@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-using Lengths = std::array<uint8_t, HuffmanCode::kMaxLength + 1>;
+using CodeLengths = std::array<uint8_t, HuffmanCode::kMaxLength + 1>;
 using Symbols = std::array<uint8_t, 256>;
 
 // A code whose bits are the first of 64.
@@ -21,7 +21,7 @@ struct Entry {
 };
 
 // T.81, Annex C: codes of one length follow each other, and the next length continues with an appended zero.
-std::vector<Entry> AllCodes(const Lengths& lengths, const Symbols& symbols) {
+std::vector<Entry> AllCodes(const CodeLengths& lengths, const Symbols& symbols) {
   std::vector<Entry> entries;
   uint64_t code = 0;
   for (int length = 1; length <= HuffmanCode::kMaxLength; ++length, code <<= 1) {
@@ -33,8 +33,8 @@ std::vector<Entry> AllCodes(const Lengths& lengths, const Symbols& symbols) {
 }
 
 // As many codes as fit, of random lengths. No code has only ones.
-Lengths RandomLengths(SampleRandom* random, int most) {
-  Lengths lengths{};
+CodeLengths RandomLengths(SampleRandom* random, int most) {
+  CodeLengths lengths{};
   int64_t room = (1 << HuffmanCode::kMaxLength) - 1;
   for (int i = 0; i < most; ++i) {
     const int length = 1 + static_cast<int>(random->Below(HuffmanCode::kMaxLength));
@@ -57,7 +57,7 @@ TEST(HuffmanCode, FindsEverySymbolAndValueOfAnyCode) {
   HuffmanCode code;
   for (int round = 0; round < 60; ++round) {
     const auto kind = round % 2 == 0 ? HuffmanCode::Kind::kAc : HuffmanCode::Kind::kDc;
-    const Lengths lengths = RandomLengths(&random, 1 + round * 4);
+    const CodeLengths lengths = RandomLengths(&random, 1 + round * 4);
     Symbols symbols{};
     for (uint8_t& symbol : symbols) {
       symbol = static_cast<uint8_t>(random.Below(kind == HuffmanCode::Kind::kAc ? 256 : 16));
@@ -100,7 +100,7 @@ TEST(HuffmanCode, PairsAndStridesAreTheirSymbols) {
   HuffmanCode code;
   int pairs = 0, ends = 0, wide = 0, strides = 0;
   for (int round = 0; round < 30; ++round) {
-    Lengths lengths{};
+    CodeLengths lengths{};
     lengths[2] = 1;
     lengths[3] = 3;
     lengths[4] = 4;
@@ -158,7 +158,7 @@ TEST(HuffmanCode, PairsAndStridesAreTheirSymbols) {
 }
 
 TEST(HuffmanCode, TheLargestSecondValuesOfALookArrive) {
-  Lengths lengths{};
+  CodeLengths lengths{};
   lengths[1] = lengths[2] = 1;
   HuffmanCode code;
   // Code 0 is sixteen zeros. Code 10 is a value of seven bits.
@@ -179,7 +179,7 @@ TEST(HuffmanCode, ExtendsAsTheStandardSays) {
 }
 
 TEST(HuffmanCode, WhatIsNoCodeHasNoSymbol) {
-  Lengths lengths{};
+  CodeLengths lengths{};
   lengths[2] = 3;  // 00, 01, 10
   const Symbols symbols = {1, 2, 3};
   HuffmanCode code;
@@ -191,21 +191,21 @@ TEST(HuffmanCode, WhatIsNoCodeHasNoSymbol) {
 TEST(HuffmanCode, RefusesWhatIsNoTree) {
   const Symbols symbols{};
   HuffmanCode code;
-  const auto build = [&](HuffmanCode::Kind kind, const Lengths& lengths, const Symbols& of) {
+  const auto build = [&](HuffmanCode::Kind kind, const CodeLengths& lengths, const Symbols& of) {
     return code.Build(kind, lengths.data(), of.data());
   };
-  Lengths all_ones{};
+  CodeLengths all_ones{};
   all_ones[1] = 2;
   EXPECT_FALSE(build(HuffmanCode::Kind::kAc, all_ones, symbols));
-  Lengths too_many{};
+  CodeLengths too_many{};
   too_many[2] = 2;
   too_many[3] = 5;
   EXPECT_FALSE(build(HuffmanCode::Kind::kAc, too_many, symbols));
-  Lengths over_256{};
+  CodeLengths over_256{};
   over_256[15] = 200;
   over_256[16] = 200;
   EXPECT_FALSE(build(HuffmanCode::Kind::kAc, over_256, symbols));
-  Lengths one{};
+  CodeLengths one{};
   one[1] = 1;
   const Symbols sixteen = {16};
   EXPECT_FALSE(build(HuffmanCode::Kind::kDc, one, sixteen));

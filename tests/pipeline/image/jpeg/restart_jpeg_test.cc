@@ -17,8 +17,8 @@ namespace {
 // Whether the file is kept with its own bytes.
 bool StaysAsItIs(const absl::Status& status) { return absl::IsFailedPrecondition(status) || absl::IsDataLoss(status); }
 
-constexpr int kSizes[][2] = {{1, 1},   {17, 17},  {7, 9},    {3000, 1}, {3, 400},  {64, 64},
-                             {65, 33}, {131, 97}, {200, 57}, {96, 160}, {258, 130}};
+constexpr int kRestartSizes[][2] = {{1, 1},   {17, 17},  {7, 9},    {3000, 1}, {3, 400},  {64, 64},
+                                    {65, 33}, {131, 97}, {200, 57}, {96, 160}, {258, 130}};
 
 struct Sampling {
   int horizontal, vertical;
@@ -41,7 +41,7 @@ void ExpectSameCrops(std::string_view plain, std::string_view indexed, int width
 }
 
 TEST(RestartJpeg, EveryCropOfEveryKindIsTheSourcesCrop) {
-  for (const auto& size : kSizes) {
+  for (const auto& size : kRestartSizes) {
     for (const Sampling sampling : kSamplings) {
       for (const int restart : {0, 5}) {
         const std::string plain = MakeJpeg({.width = size[0],

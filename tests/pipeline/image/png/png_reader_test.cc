@@ -29,7 +29,7 @@ class Random {
   std::mt19937 engine_;
 };
 
-struct Recipe {
+struct ImageRecipe {
   int color = 2, depth = 8;
   uint32_t width = 40, height = 30;
   int filters = 5;  // each row has a random filter below this number; 6: Paeth alone
@@ -38,7 +38,7 @@ struct Recipe {
 };
 
 // Any bytes are the rows of some picture.
-std::string MakePng(const Recipe& recipe, uint32_t seed = 1) {
+std::string MakePng(const ImageRecipe& recipe, uint32_t seed = 1) {
   Random random(seed);
   std::string rows;
   const size_t row_bytes = PngRowBytes(recipe.width, recipe.color, recipe.depth);
@@ -99,13 +99,13 @@ TEST(PngReader, EveryKindHasLibspngsPixelsInEveryRectangle) {
   for (const auto& [color, depth] : kinds) {
     for (const int filters : {1, 5, 6}) {
       for (const uint32_t width : {1u, 2u, 7u, 64u, 333u}) {
-        const Recipe recipe{.color = color,
-                            .depth = depth,
-                            .width = width,
-                            .height = 1 + random() % 60,
-                            .filters = filters,
-                            .level = static_cast<int>(random() % 10),
-                            .piece = 1 + random() % 3000};
+        const ImageRecipe recipe{.color = color,
+                                 .depth = depth,
+                                 .width = width,
+                                 .height = 1 + random() % 60,
+                                 .filters = filters,
+                                 .level = static_cast<int>(random() % 10),
+                                 .piece = 1 + random() % 3000};
         const std::string png = MakePng(recipe, random());
         const ImageHeader header = *ProbeImage(png);
         for (const Rect& rect : Rects(header, &random)) {

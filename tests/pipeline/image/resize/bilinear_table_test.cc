@@ -8,13 +8,10 @@
 
 #include "base/philox.h"
 #include "hwy/targets.h"
+#include "tests/pipeline/image/resize/random_resizes.h"
 
 namespace penstock {
 namespace {
-
-int Pick(SampleRandom* random, int low, int high) {
-  return low + static_cast<int>(random->Below(static_cast<uint32_t>(high - low + 1)));
-}
 
 // Compares with Pillow's formula, output by output.
 void ExpectTheFormula(int in_size, int out_size, int begin, int end, bool mirror) {

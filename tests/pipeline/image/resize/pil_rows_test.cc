@@ -8,15 +8,12 @@
 #include "base/philox.h"
 #include "hwy/targets.h"
 #include "tests/pipeline/image/jpeg_maker.h"
+#include "tests/pipeline/image/resize/random_resizes.h"
 
 namespace penstock {
 namespace {
 
-int Pick(SampleRandom* random, int low, int high) {
-  return low + static_cast<int>(random->Below(static_cast<uint32_t>(high - low + 1)));
-}
-
-struct Pixels {
+struct RowPixels {
   std::vector<uint8_t> bytes;
   int width, height, channels;
 
@@ -25,30 +22,30 @@ struct Pixels {
 };
 
 // The definition: both passes in order over the whole image with the scalar loops, then the window.
-Pixels FilterColumns(const ResizePlan& plan, const Pixels& in) {
+RowPixels FilterColumns(const ResizePlan& plan, const RowPixels& in) {
   if (plan.box_width == plan.out_width) return in;
   FilterTable table;
   BuildFilterTable(plan.filter, plan.box_width, plan.out_width, 0, plan.out_width, false, &table);
-  Pixels out{{}, plan.out_width, in.height, in.channels};
+  RowPixels out{{}, plan.out_width, in.height, in.channels};
   out.bytes.resize(out.row() * static_cast<size_t>(out.height));
   HorizontalPassScalar(table, in.view(), out.bytes.data(), out.row());
   return out;
 }
 
-Pixels FilterRows(const ResizePlan& plan, const Pixels& in) {
+RowPixels FilterRows(const ResizePlan& plan, const RowPixels& in) {
   if (plan.box_height == plan.out_height) return in;
   FilterTable table;
   BuildFilterTable(plan.filter, plan.box_height, plan.out_height, 0, plan.out_height, false, &table);
-  Pixels out{{}, in.width, plan.out_height, in.channels};
+  RowPixels out{{}, in.width, plan.out_height, in.channels};
   out.bytes.resize(out.row() * static_cast<size_t>(out.height));
   VerticalPassScalar(table, {0, plan.out_height}, in.view(), 0, out.bytes.data(), out.row());
   return out;
 }
 
-std::vector<uint8_t> Wanted(const ResizePlan& plan, const Pixels& box) {
+std::vector<uint8_t> Wanted(const ResizePlan& plan, const RowPixels& box) {
   const int shorter = plan.box_height - plan.out_height, narrower = plan.box_width - plan.out_width;
   const bool rows_first = shorter > 0 && shorter > 2 * narrower;
-  const Pixels all =
+  const RowPixels all =
       rows_first ? FilterColumns(plan, FilterRows(plan, box)) : FilterRows(plan, FilterColumns(plan, box));
   std::vector<uint8_t> out;
   for (int y = 0; y < plan.window.height; ++y) {
@@ -95,8 +92,8 @@ void ExpectTwoPasses(PilRows rows) {
   for (int round = 0; round < 600; ++round) {
     const ResizePlan plan = RandomPlan(&random, round);
     const int channels = round % 3 == 0 ? 1 : 3;
-    const Pixels box{MakePixels(plan.box_width, plan.box_height, channels, static_cast<uint32_t>(round)),
-                     plan.box_width, plan.box_height, channels};
+    const RowPixels box{MakePixels(plan.box_width, plan.box_height, channels, static_cast<uint32_t>(round)),
+                        plan.box_width, plan.box_height, channels};
     const Rect needed = SourceNeeded(plan);
     const ImageView source = box.view().Crop(needed);
 

@@ -9,16 +9,10 @@
 #include "base/philox.h"
 #include "hwy/targets.h"
 #include "tests/pipeline/image/jpeg_maker.h"
+#include "tests/pipeline/image/resize/random_resizes.h"
 
 namespace penstock {
 namespace {
-
-constexpr ResizeFilter kFilters[] = {ResizeFilter::kBilinear, ResizeFilter::kBicubic, ResizeFilter::kLanczos,
-                                     ResizeFilter::kBox, ResizeFilter::kHamming};
-
-int Pick(SampleRandom* random, int low, int high) {
-  return low + static_cast<int>(random->Below(static_cast<uint32_t>(high - low + 1)));
-}
 
 // Exactly as many bytes as the image has, so that a sanitizer detects a read after them.
 struct Pixels {

@@ -12,12 +12,10 @@
 #include "hwy/targets.h"
 #include "pipeline/image/resize/resize_passes.h"
 #include "tests/pipeline/image/jpeg_maker.h"
+#include "tests/pipeline/image/resize/random_resizes.h"
 
 namespace penstock {
 namespace {
-
-constexpr ResizeFilter kFilters[] = {ResizeFilter::kBilinear, ResizeFilter::kBicubic, ResizeFilter::kLanczos,
-                                     ResizeFilter::kBox, ResizeFilter::kHamming};
 
 std::vector<uint8_t> Resized(const ResizePlan& plan, const ImageView& source, const Rect& at) {
   const size_t row = static_cast<size_t>(plan.window.width * source.channels);
@@ -44,10 +42,6 @@ struct Image {
         view{pixels.data(), width, height, channels, static_cast<size_t>(width * channels)} {}
   Rect all() const { return {0, 0, view.width, view.height}; }
 };
-
-int Pick(SampleRandom* random, int low, int high) {
-  return low + static_cast<int>(random->Below(static_cast<uint32_t>(high - low + 1)));
-}
 
 // The vector loops read past short rows and write whole vectors: sizes from 1 up, exact allocations, every target.
 TEST(ResizePasses, EveryVectorTargetGivesTheScalarBytes) {

@@ -16,10 +16,10 @@
 namespace penstock {
 namespace {
 
-struct Image {
+struct TfImage {
   std::vector<uint8_t> pixels;
   ImageView view;
-  Image(int width, int height, int channels, uint32_t seed)
+  TfImage(int width, int height, int channels, uint32_t seed)
       : pixels(MakePixels(width, height, channels, seed)),
         view{pixels.data(), width, height, channels, static_cast<size_t>(width * channels)} {}
   double At(int x, int y, int c) const {
@@ -29,7 +29,7 @@ struct Image {
   }
 };
 
-std::vector<float> FloatResult(bool antialias, const Image& image, int width, int height) {
+std::vector<float> FloatResult(bool antialias, const TfImage& image, int width, int height) {
   TfAxis columns, rows;
   BuildTfAxis(antialias, image.view.width, width, 0, width, false, &columns);
   BuildTfAxis(antialias, image.view.height, height, 0, height, false, &rows);
@@ -46,7 +46,7 @@ std::vector<float> FloatResult(bool antialias, const Image& image, int width, in
 // The definition in double precision: a bilinear blend of the four pixels around the center. With antialias it is a
 // triangle around the center, as wide as an output pixel (and at least an input pixel), cut at the border and
 // normalized.
-double Plain(bool antialias, const Image& image, int width, int height, int x, int y, int c) {
+double Plain(bool antialias, const TfImage& image, int width, int height, int x, int y, int c) {
   const double step_x = 1.0 * image.view.width / width, step_y = 1.0 * image.view.height / height;
   const double center_x = (x + 0.5) * step_x, center_y = (y + 0.5) * step_y;
   const double wide = antialias ? std::max(step_x, 1.0) : 1.0, high = antialias ? std::max(step_y, 1.0) : 1.0;
@@ -75,7 +75,7 @@ constexpr std::pair<int, int> kSizes[] = {{24, 31}, {1, 1}, {90, 70}, {60, 47}, 
 TEST(TfResize, IsThePlainFormula) {
   for (const bool antialias : {false, true}) {
     for (const int channels : {1, 3}) {
-      const Image image(61, 47, channels, 4);
+      const TfImage image(61, 47, channels, 4);
       for (const auto& [width, height] : kSizes) {
         const std::vector<float> ours = FloatResult(antialias, image, width, height);
         double worst = 0;
@@ -96,7 +96,7 @@ TEST(TfResize, IsThePlainFormula) {
 TEST(TfResize, EveryVectorTargetGivesTheSameBits) {
   for (const int channels : {1, 3}) {
     for (const auto& [in_width, in_height] : {std::pair{61, 47}, {1, 1}, {2, 3}, {5, 9}, {130, 20}}) {
-      const Image image(in_width, in_height, channels, 7);
+      const TfImage image(in_width, in_height, channels, 7);
       for (const auto& [width, height] : kSizes) {
         for (const bool antialias : {false, true}) {
           std::vector<float> wanted;
@@ -120,7 +120,7 @@ TEST(TfResize, EveryVectorTargetGivesTheSameBits) {
 }
 
 TEST(TfResize, TheLoopsAreTheScalarOnes) {
-  const Image image(77, 5, 3, 8);
+  const TfImage image(77, 5, 3, 8);
   std::vector<float> wide(77 * 3 + 8), wanted(200 * 3 + 8), got(200 * 3 + 8);
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
     SetTargets force(target);
@@ -174,7 +174,7 @@ TEST(TfResize, AWindowIsThatPartOfTheWholeResult) {
   for (int round = 0; round < 200; ++round) {
     const bool antialias = round % 2 == 0;
     const int channels = round % 5 == 0 ? 1 : 3;
-    const Image image(pick(1, 90), pick(1, 90), channels, static_cast<uint32_t>(round));
+    const TfImage image(pick(1, 90), pick(1, 90), channels, static_cast<uint32_t>(round));
     const int width = pick(1, 90), height = pick(1, 90);
     std::vector<float> whole = FloatResult(antialias, image, width, height);
     std::vector<uint8_t> bytes(whole.size());
