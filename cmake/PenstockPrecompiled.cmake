@@ -1,5 +1,4 @@
-# Headers that are compiled once for many files. Reading them takes half the compile time of a small file. Only with GCC: in
-# builds with clang (presets asan-ubsan, clang-thread-safety) every file must include all that it needs.
+# Headers that are compiled once for many files. Reading them takes half the compile time of a small file. Only with GCC.
 option(PENSTOCK_PRECOMPILED_HEADERS "Precompile the headers that most files include (GCC)" ON)
 
 set(common_headers

@@ -92,9 +92,10 @@ penstock_add_suites(${name} \"$<TARGET_FILE:${name}>\" \"${PROJECT_SOURCE_DIR}\"
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
 endfunction()
 
-# penstock_proto(NAME PROTOS a.proto... [PUBLIC dep...] [GRPC]): generates C++ from .proto files below proto/.
+# penstock_proto(NAME PROTOS a.proto... [GRPC b.proto...] [PUBLIC dep...]): generates C++ from .proto files below proto/.
+# GRPC: those of PROTOS that declare services.
 function(penstock_proto name)
-  cmake_parse_arguments(ARG "GRPC" "" "PROTOS;PUBLIC" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "PROTOS;GRPC;PUBLIC" ${ARGN})
   set(root "${PROJECT_SOURCE_DIR}/proto")
   set(out "${PROJECT_BINARY_DIR}/proto")
   file(MAKE_DIRECTORY "${out}")
@@ -104,7 +105,7 @@ function(penstock_proto name)
     string(REGEX REPLACE "\\.proto$" "" stem "${proto}")
     set(files "${out}/${stem}.pb.cc" "${out}/${stem}.pb.h")
     set(plugin)
-    if(ARG_GRPC)
+    if(proto IN_LIST ARG_GRPC)
       list(APPEND files "${out}/${stem}.grpc.pb.cc" "${out}/${stem}.grpc.pb.h")
       set(plugin --grpc_out=${out} --plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN})
     endif()

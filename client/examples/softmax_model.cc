@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 void PoolImage(const uint8_t* image, int height, int width, float* features) {
   constexpr int kSide = SoftmaxModel::kSide;

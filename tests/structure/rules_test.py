@@ -7,6 +7,7 @@ import lock_release
 import made_up_tree
 import message_branches
 import object_names
+import own_includes
 import readmes
 import real_clock
 import storage_globals
@@ -192,6 +193,28 @@ class IncludesTest(made_up_tree.RuleTest):
     def test_passes_on_no_private_dependencies(self):
         found = self.found(includes, self.FILES, self.targets("base;proto", "$<LINK_ONLY:base>;proto"))
         self.assertEqual(found, ["app/main.cc:2", "app/main.cc:3"])
+
+
+class OwnIncludesTest(made_up_tree.RuleTest):
+    FILES: typing.ClassVar = {
+        "base/lock.h": "#include <mutex>\n#define PS_LOCK(x)\nclass Lock {\n};\nenum class Kind { kA };\n",
+        "base/both.h": '#include "base/lock.h"\nstruct Both {\n  struct Inner {};\n  Lock lock;\n};\n',
+    }
+
+    def found_in(self, text):
+        return self.found(own_includes, {**self.FILES, "net/n.cc": text})
+
+    def test_accepts_what_an_include_brings(self):
+        text = '#include "base/both.h"\nLock a; Kind b; std::mutex c; PS_LOCK(a);\n'
+        self.assertEqual(self.found_in(text), [])
+
+    def test_finds_types_macros_and_standard_names_without_their_header_once(self):
+        text = "#include <map>\nKind a;\nKind b;\nPS_LOCK(a)\nstd::map<int, int> c;\nstd::mutex d;\nstd::mutex e;\n"
+        self.assertEqual(self.found_in(text), ["net/n.cc:2", "net/n.cc:4", "net/n.cc:6"])
+
+    def test_accepts_forward_declarations_and_names_with_another_meaning(self):
+        text = "class Lock;\nLock* a;\nint Kind(int);\nInner b; other::Both c; d.Both; // Both\n"
+        self.assertEqual(self.found_in(text), [])
 
 
 if __name__ == "__main__":
