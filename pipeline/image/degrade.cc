@@ -103,9 +103,9 @@ void FillRectRandomly(const ImageView& image, const Rect& rect, SampleRandom* ra
 
 void FillGrid(const ImageView& image, const GridOfSquares& grid, const uint8_t color[3], ImageTarget out) {
   constexpr double kRadians = 0.017453292519943295769;
-  constexpr double kOne = 65536;
-  const int64_t cosine = static_cast<int64_t>(std::floor(PortableCos(grid.degrees * kRadians) * kOne + 0.5));
-  const int64_t sine = static_cast<int64_t>(std::floor(PortableSin(grid.degrees * kRadians) * kOne + 0.5));
+  constexpr double kFixedPointOne = 65536;
+  const int64_t cosine = static_cast<int64_t>(std::floor(PortableCos(grid.degrees * kRadians) * kFixedPointOne + 0.5));
+  const int64_t sine = static_cast<int64_t>(std::floor(PortableSin(grid.degrees * kRadians) * kFixedPointOne + 0.5));
   const int64_t unit = int64_t{grid.unit} << 16, keep = int64_t{grid.keep} << 16;
   const size_t channels = static_cast<size_t>(image.channels);
   for (int y = 0; y < image.height; ++y) {
