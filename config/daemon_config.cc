@@ -71,9 +71,6 @@ void CheckWorker(const v1::WorkerConfig& worker, std::vector<Mistake>* out) {
                     absl::StrCat("record_cache_bytes + decoded_cache_bytes + row_cache_bytes = ", caches,
                                  " is more than memory_budget_bytes = ", budget, ", which holds them")});
   }
-  if (worker.no_record_cache() && worker.record_cache_bytes() != 0) {
-    out->push_back({0, "worker_settings.no_record_cache", "contradicts record_cache_bytes"});
-  }
   if (worker.read_threads() > kMaxReadThreads) {
     out->push_back({0, "worker_settings.read_threads", absl::StrCat("at most ", kMaxReadThreads)});
   }
@@ -123,9 +120,22 @@ std::vector<Mistake> CheckDaemonConfig(const v1::DaemonConfig& config) {
   return out;
 }
 
-std::vector<Mistake> CheckDaemonConfigText(std::string_view text, v1::DaemonConfig* config) {
+std::vector<Mistake> CheckDaemonConfigText(std::string_view text, v1::DaemonConfig* config,
+                                           std::vector<Mistake>* warnings) {
   FieldLines lines;
-  std::vector<Mistake> mistakes = ParseText(text, config, &lines);
+  std::vector<Mistake> mistakes = ParseText(text, config, &lines, warnings);
+  if (config->worker_settings().no_record_cache()) {
+    v1::WorkerConfig* const worker = config->mutable_worker_settings();
+    const int line = LineOf(lines, "worker_settings.no_record_cache");
+    warnings->push_back({line, "",
+                         "'no_record_cache: true' is written 'record_cache_bytes: 0' since 0.3.0; 0.3 is the "
+                         "last release that reads the old name"});
+    if (worker->record_cache_bytes() != 0) {
+      mistakes.push_back({line, "worker_settings.no_record_cache", "contradicts record_cache_bytes"});
+    }
+    worker->set_record_cache_bytes(0);
+    worker->clear_no_record_cache();
+  }
   for (Mistake& mistake : CheckDaemonConfig(*config)) {
     mistake.line = LineOf(lines, mistake.field);
     mistakes.push_back(std::move(mistake));
@@ -135,10 +145,12 @@ std::vector<Mistake> CheckDaemonConfigText(std::string_view text, v1::DaemonConf
   return mistakes;
 }
 
-absl::StatusOr<v1::DaemonConfig> LoadDaemonConfig(const std::string& path) {
+absl::StatusOr<v1::DaemonConfig> LoadDaemonConfig(const std::string& path, std::vector<std::string>* warnings) {
   PS_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kMaxConfigBytes));
   v1::DaemonConfig config;
-  PS_RETURN_IF_ERROR(MistakesToStatus(path, CheckDaemonConfigText(text, &config)));
+  std::vector<Mistake> renamed;
+  PS_RETURN_IF_ERROR(MistakesToStatus(path, CheckDaemonConfigText(text, &config, &renamed)));
+  for (std::string& line : MistakeLines(path, renamed)) warnings->push_back(std::move(line));
   return config;
 }
 
@@ -163,7 +175,7 @@ void FillDaemonDefaults(DaemonRole role, const MemoryLimit& memory, v1::DaemonCo
     worker->set_row_cache_bytes(
         std::min(worker->memory_budget_bytes() / 16, (worker->memory_budget_bytes() - taken) / 4));
   }
-  if (worker->record_cache_bytes() == 0 && !worker->no_record_cache()) {
+  if (!worker->has_record_cache_bytes()) {
     const uint64_t left = worker->memory_budget_bytes() - decoded -
                           std::min(worker->memory_budget_bytes() - decoded, worker->row_cache_bytes());
     worker->set_record_cache_bytes(std::min(worker->memory_budget_bytes() / 4, left / 2));

@@ -20,14 +20,17 @@ inline constexpr uint32_t kMaxReadThreads = 512;
 // Maximum number of connections of a stream to another host.
 inline constexpr uint32_t kMaxWireConnections = 8;
 
-// Returns all mistakes of a configuration file's text.
-std::vector<Mistake> CheckDaemonConfigText(std::string_view text, v1::DaemonConfig* config);
+// Returns all mistakes of a configuration file's text. Adds a warning for each name of an earlier release to
+// `warnings`.
+std::vector<Mistake> CheckDaemonConfigText(std::string_view text, v1::DaemonConfig* config,
+                                           std::vector<Mistake>* warnings);
 
 // Checks the rules that need no text. Lines are 0. Unset fields are valid, because they have defaults.
 std::vector<Mistake> CheckDaemonConfig(const v1::DaemonConfig& config);
 
 // Reads and checks a file. Returns NotFound if it does not exist, and InvalidArgument that lists all mistakes by line.
-absl::StatusOr<v1::DaemonConfig> LoadDaemonConfig(const std::string& path);
+// Adds a line for each name of an earlier release to `warnings`.
+absl::StatusOr<v1::DaemonConfig> LoadDaemonConfig(const std::string& path, std::vector<std::string>* warnings);
 
 enum class DaemonRole { kStandalone, kCoordinator, kWorker };
 

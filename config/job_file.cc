@@ -99,9 +99,11 @@ std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job) {
   return out;
 }
 
-std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& check_pipeline, v1::JobSpec* job) {
+std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& check_pipeline, v1::JobSpec* job,
+                                  std::vector<Mistake>* warnings) {
   FieldLines lines;
-  std::vector<Mistake> mistakes = ParseText(text, job, &lines);
+  std::vector<Mistake> unread;
+  std::vector<Mistake> mistakes = ParseText(text, job, &lines, warnings == nullptr ? &unread : warnings);
   if (!mistakes.empty() && lines.empty()) return mistakes;  // the parser read no field to which rules could apply
   // A field that the parser rejected is missing from the message: do not report its absence too.
   const auto already_named = [&mistakes, count = mistakes.size()](const std::string& field) {
@@ -131,10 +133,13 @@ std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& ch
   return mistakes;
 }
 
-absl::StatusOr<v1::JobSpec> LoadJobFile(const std::string& path, const PipelineCheck& check_pipeline) {
+absl::StatusOr<v1::JobSpec> LoadJobFile(const std::string& path, const PipelineCheck& check_pipeline,
+                                        std::vector<std::string>* warnings) {
   PS_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kMaxJobFileBytes));
   v1::JobSpec job;
-  PS_RETURN_IF_ERROR(MistakesToStatus(path, CheckJobText(text, check_pipeline, &job)));
+  std::vector<Mistake> renamed;
+  PS_RETURN_IF_ERROR(MistakesToStatus(path, CheckJobText(text, check_pipeline, &job, &renamed)));
+  for (std::string& line : MistakeLines(path, renamed)) warnings->push_back(std::move(line));
   return job;
 }
 

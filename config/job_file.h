@@ -18,14 +18,18 @@ namespace penstock {
 // pipeline/augment).
 using PipelineCheck = std::function<std::vector<std::string>(const v1::JobSpec&)>;
 
-// Returns all mistakes of a job file's text: syntax, unknown fields, values out of range, contradictions.
-std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& check_pipeline, v1::JobSpec* job);
+// Returns all mistakes of a job file's text: syntax, unknown fields, values out of range, contradictions. Adds a
+// warning for each name of an earlier release to `warnings`, unless it is null.
+std::vector<Mistake> CheckJobText(std::string_view text, const PipelineCheck& check_pipeline, v1::JobSpec* job,
+                                  std::vector<Mistake>* warnings = nullptr);
 
 // Checks the rules for a job that need no text: name, data set, order, batch, errors, mix. Lines are 0.
 std::vector<Mistake> CheckJobSpec(const v1::JobSpec& job);
 
 // Reads and checks a file. Returns NotFound if it does not exist, and InvalidArgument that lists all mistakes by line.
-absl::StatusOr<v1::JobSpec> LoadJobFile(const std::string& path, const PipelineCheck& check_pipeline);
+// Adds a line for each name of an earlier release to `warnings`.
+absl::StatusOr<v1::JobSpec> LoadJobFile(const std::string& path, const PipelineCheck& check_pipeline,
+                                        std::vector<std::string>* warnings);
 
 }  // namespace penstock
 

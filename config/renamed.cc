@@ -8,30 +8,31 @@
 namespace penstock {
 namespace {
 
-struct Renamed {
-  std::string_view before, now;
-};
-
-// 0.1.0 -> 0.2.0. CHANGELOG.md lists them for users.
-constexpr std::array<Renamed, 7> kRenamed = {{
-    {"centre_crop", "center_crop"},
-    {"colour_jitter", "color_jitter"},
-    {"normalise", "normalize"},
-    {"no_colour_ops", "no_color_ops"},
-    {"COLOUR", "COLOR"},
-    {"RANGES", "BY_RECORD"},
-    {"RANKS", "BY_RANK"},
+constexpr std::array<RenamedName, 7> kRenamed = {{
+    {"centre_crop", "center_crop", "0.2.0", "0.3"},
+    {"colour_jitter", "color_jitter", "0.2.0", "0.3"},
+    {"normalise", "normalize", "0.2.0", "0.3"},
+    {"no_colour_ops", "no_color_ops", "0.2.0", "0.3"},
+    {"COLOUR", "COLOR", "0.2.0", "0.3"},
+    {"RANGES", "BY_RECORD", "0.2.0", "0.3"},
+    {"RANKS", "BY_RANK", "0.2.0", "0.3"},
 }};
 
 }  // namespace
 
-std::string RenamedHint(std::string_view word, const std::vector<std::string>& names) {
-  for (const Renamed& renamed : kRenamed) {
-    if (word == renamed.before && std::find(names.begin(), names.end(), renamed.now) != names.end()) {
-      return absl::StrCat(" (since 0.2.0 it is called '", std::string(renamed.now), "')");
-    }
+std::span<const RenamedName> RenamedNames() { return kRenamed; }
+
+const RenamedName* FindRenamed(std::string_view word, const std::vector<std::string>& names) {
+  for (const RenamedName& renamed : kRenamed) {
+    if (word == renamed.before && std::find(names.begin(), names.end(), renamed.now) != names.end()) return &renamed;
   }
-  return "";
+  return nullptr;
+}
+
+std::string RenamedWarning(const RenamedName& renamed) {
+  return absl::StrCat("'", std::string(renamed.before), "' is called '", std::string(renamed.now), "' since ",
+                      std::string(renamed.since), "; ", std::string(renamed.last_read),
+                      " is the last release that reads the old name");
 }
 
 }  // namespace penstock

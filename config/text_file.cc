@@ -104,22 +104,23 @@ std::optional<std::pair<size_t, size_t>> StatementAt(const std::vector<Token>& t
   return std::make_pair(name, last);
 }
 
+// Returns the offset of a column in a line. The tokenizer counts a tab as up to eight columns.
+size_t OffsetOf(std::string_view text, int line, int column) {
+  size_t offset = 0;
+  for (int i = 0; i < line; ++i) offset = text.find('\n', offset) + 1;
+  for (int at = 0; offset < text.size() && text[offset] != '\n' && at < column; ++offset) {
+    at += text[offset] == '\t' ? 8 - at % 8 : 1;
+  }
+  return offset;
+}
+
 // Replaces the tokens by spaces and keeps all line numbers.
 void Blank(const std::vector<Token>& tokens, size_t first, size_t last, std::string* text) {
-  std::vector<size_t> line_start = {0};
-  for (size_t i = 0; i < text->size(); ++i) {
-    if ((*text)[i] == '\n') line_start.push_back(i + 1);
-  }
   for (size_t i = first; i <= last; ++i) {
-    // The tokenizer counts a tab as up to eight columns. Count columns in the same way here.
-    size_t position = line_start[static_cast<size_t>(tokens[i].line)];
-    int column = 0;
-    while (position < text->size() && (*text)[position] != '\n' && column < tokens[i].end_column) {
-      const char c = (*text)[position];
-      if (column >= tokens[i].column) (*text)[position] = ' ';
-      column += c == '\t' ? 8 - column % 8 : 1;
-      ++position;
-    }
+    const size_t begin = OffsetOf(*text, tokens[i].line, tokens[i].column);
+    const size_t end = OffsetOf(*text, tokens[i].line, tokens[i].end_column);
+    std::fill(text->begin() + static_cast<std::ptrdiff_t>(begin), text->begin() + static_cast<std::ptrdiff_t>(end),
+              ' ');
   }
 }
 
@@ -249,12 +250,11 @@ std::string DecimalComma(const std::vector<Token>& tokens, int line, int column)
   return "";
 }
 
-// Returns the current name of the word, or a similar name, otherwise "".
+// Returns a similar name, otherwise "".
 std::string Hint(const std::string& word, const std::vector<std::string>& names) {
   const auto there = [&names](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
   if (word == "size" && there("height") && there("width")) return " (write height: and width:)";
-  const std::string renamed = RenamedHint(word, names);
-  return renamed.empty() ? DidYouMean(word, names) : renamed;
+  return DidYouMean(word, names);
 }
 
 // Converts "Expected integer, got: many" to "a whole number is expected, not many". `field` and `value` are from the
@@ -279,35 +279,59 @@ std::string WhatIsExpected(const std::string& field, const std::string& value, a
                       what == "'{'" && !field.empty() ? absl::StrCat(": ", field, " { ... }") : "");
 }
 
-// Converts the parser's message to the user's terms, with a similar name.
-std::string Explain(const pb::Descriptor* root, const Around& around, const std::string& field_there,
-                    const std::string& value_there, const std::string& message) {
+// A word that the parser does not know, and the names that it may have there.
+struct UnknownWord {
+  std::string word;
+  std::vector<std::string> names;
+};
+
+// Returns the word that the parser's message is about, if it is about one.
+std::optional<UnknownWord> UnknownWordOf(const pb::Descriptor* root, const Around& around, const std::string& message) {
   if (absl::StartsWith(message, "Message type") && absl::StrContains(message, "has no field named")) {
-    const std::string field = QuotedAt(message, 1);
-    const std::vector<std::string> names = NamesFor(root, message);
-    std::string hint = Hint(field, names);
-    if (around.field.empty() && around.type != nullptr) {
-      if (std::string inside = InsideHint(around.type, field); !inside.empty()) hint = std::move(inside);
-    }
-    const bool few = names.size() <= kFewNames;
-    return absl::StrCat("there is no field '", field, "' ",
-                        around.field.empty() ? "here" : absl::StrCat("in '", around.field, "'"), hint,
-                        hint.empty() || few ? absl::StrCat("; there are: ", absl::StrJoin(names, ", ")) : "");
+    return UnknownWord{QuotedAt(message, 1), NamesFor(root, message)};
   }
+  if (!absl::StartsWith(message, "Unknown enumeration value of")) return std::nullopt;
+  UnknownWord unknown{QuotedAt(message, 0), {}};
+  if (const auto* type = EnumOf(around.type, QuotedAt(message, 1))) {
+    for (int i = 0; i < type->value_count(); ++i) {
+      if (!absl::EndsWith(type->value(i)->name(), "UNSPECIFIED")) unknown.names.push_back(type->value(i)->name());
+    }
+  }
+  return unknown;
+}
+
+// Replaces a name of an earlier release, on which the parser failed, by the name of today. Returns false if there is
+// none in the tokens [first, last].
+bool Rename(const std::vector<Token>& tokens, size_t first, size_t last, const std::optional<UnknownWord>& unknown,
+            std::string* text, std::vector<Mistake>* warnings) {
+  const RenamedName* const renamed = unknown ? FindRenamed(unknown->word, unknown->names) : nullptr;
+  if (renamed == nullptr) return false;
+  for (size_t i = first; i <= last; ++i) {
+    if (tokens[i].text != unknown->word) continue;
+    text->replace(OffsetOf(*text, tokens[i].line, tokens[i].column), unknown->word.size(), std::string(renamed->now));
+    warnings->push_back({tokens[i].line + 1, "", RenamedWarning(*renamed)});
+    return true;
+  }
+  return false;
+}
+
+// Converts the parser's message to the user's terms, with a similar name.
+std::string Explain(const std::optional<UnknownWord>& unknown, const Around& around, const std::string& field_there,
+                    const std::string& value_there, const std::string& message) {
+  if (!unknown) return WhatIsExpected(field_there, value_there, message);
+  const auto& [word, names] = *unknown;
+  std::string hint = Hint(word, names);
   if (absl::StartsWith(message, "Unknown enumeration value of")) {
-    const std::string value = QuotedAt(message, 0), field = QuotedAt(message, 1);
-    std::vector<std::string> names;
-    if (const auto* type = EnumOf(around.type, field)) {
-      for (int i = 0; i < type->value_count(); ++i) {
-        if (!absl::EndsWith(type->value(i)->name(), "UNSPECIFIED")) {
-          names.push_back(type->value(i)->name());
-        }
-      }
-    }
-    return absl::StrCat("'", value, "' is not a value of '", field, "'; it is one of ", absl::StrJoin(names, " | "),
-                        Hint(value, names));
+    return absl::StrCat("'", word, "' is not a value of '", QuotedAt(message, 1), "'; it is one of ",
+                        absl::StrJoin(names, " | "), hint);
   }
-  return WhatIsExpected(field_there, value_there, message);
+  if (around.field.empty() && around.type != nullptr) {
+    if (std::string inside = InsideHint(around.type, word); !inside.empty()) hint = std::move(inside);
+  }
+  const bool few = names.size() <= kFewNames;
+  return absl::StrCat("there is no field '", word, "' ",
+                      around.field.empty() ? "here" : absl::StrCat("in '", around.field, "'"), hint,
+                      hint.empty() || few ? absl::StrCat("; there are: ", absl::StrJoin(names, ", ")) : "");
 }
 
 // Describes a text that is not a textproto at all; returns "" if it may be one.
@@ -377,7 +401,8 @@ void CollectLines(const pb::Message& message, const pb::TextFormat::ParseInfoTre
 
 }  // namespace
 
-std::vector<Mistake> ParseText(std::string_view text, pb::Message* message, FieldLines* lines) {
+std::vector<Mistake> ParseText(std::string_view text, pb::Message* message, FieldLines* lines,
+                               std::vector<Mistake>* warnings) {
   std::vector<Mistake> mistakes;
   std::string left(text);
   if (std::string other = WhatElseTextIs(text); !other.empty()) {
@@ -413,6 +438,8 @@ std::vector<Mistake> ParseText(std::string_view text, pb::Message* message, Fiel
     const auto statement = StatementAt(tokens, error.line, error.column, field);
     const pb::Descriptor* root = message->GetDescriptor();
     const Around around = statement ? MessageAround(root, tokens, statement->first) : Around();
+    const auto unknown = UnknownWordOf(root, around, error.message);
+    if (statement && Rename(tokens, statement->first, statement->second, unknown, &left, warnings)) continue;
     const int line = statement && !field.empty() ? tokens[statement->first].line : error.line;
     const std::string name = statement ? tokens[statement->first].text : "";
     std::string value;
@@ -420,7 +447,7 @@ std::vector<Mistake> ParseText(std::string_view text, pb::Message* message, Fiel
       value += tokens[i].text;
     }
     const std::string comma = DecimalComma(tokens, error.line, error.column);
-    mistakes.push_back({line + 1, name, comma.empty() ? Explain(root, around, name, value, error.message) : comma});
+    mistakes.push_back({line + 1, name, comma.empty() ? Explain(unknown, around, name, value, error.message) : comma});
     if (!statement || mistakes.size() >= kMaxMistakes) break;
     Blank(tokens, statement->first, statement->second, &left);
   }
@@ -444,14 +471,18 @@ int LineOf(const FieldLines& lines, std::string field) {
   return 0;
 }
 
-absl::Status MistakesToStatus(const std::string& file, const std::vector<Mistake>& mistakes) {
-  if (mistakes.empty()) return absl::OkStatus();
+std::vector<std::string> MistakeLines(const std::string& file, const std::vector<Mistake>& mistakes) {
   std::vector<std::string> lines;
   for (const Mistake& mistake : mistakes) {
     lines.push_back(absl::StrCat(file, mistake.line > 0 ? absl::StrCat(":", mistake.line) : "", ": ", mistake.field,
                                  mistake.field.empty() ? "" : ": ", mistake.message));
   }
-  return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
+  return lines;
+}
+
+absl::Status MistakesToStatus(const std::string& file, const std::vector<Mistake>& mistakes) {
+  if (mistakes.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(MistakeLines(file, mistakes), "\n"));
 }
 
 }  // namespace penstock

@@ -23,8 +23,10 @@ struct Mistake {
 using FieldLines = std::map<std::string, int>;
 
 // Parses `text` into `message`. Continues after a mistake, so that one run reports all mistakes (at most 50). Returns
-// them in the order of the file. Stores the line of every field in `lines`.
-std::vector<Mistake> ParseText(std::string_view text, google::protobuf::Message* message, FieldLines* lines);
+// them in the order of the file. Stores the line of every field in `lines`. Reads names of an earlier release as the
+// names of today, and adds a warning for each to `warnings`.
+std::vector<Mistake> ParseText(std::string_view text, google::protobuf::Message* message, FieldLines* lines,
+                               std::vector<Mistake>* warnings);
 
 // Returns the line of the field, or of the nearest field that encloses it, or 0.
 int LineOf(const FieldLines& lines, std::string field);
@@ -32,8 +34,10 @@ int LineOf(const FieldLines& lines, std::string field);
 // Sorts by line. Mistakes without a line come last, because they often follow from the others.
 void SortMistakes(std::vector<Mistake>* mistakes);
 
-// Returns one InvalidArgument for all mistakes of `file`, one on each line: "FILE:12: ops[2].height: ...". Returns OK
-// if there are none.
+// Returns "FILE:12: ops[2].height: ..." for each mistake or warning of `file`.
+std::vector<std::string> MistakeLines(const std::string& file, const std::vector<Mistake>& mistakes);
+
+// Returns one InvalidArgument for all mistakes of `file`, one on each line. Returns OK if there are none.
 absl::Status MistakesToStatus(const std::string& file, const std::vector<Mistake>& mistakes);
 
 }  // namespace penstock

@@ -99,10 +99,7 @@ absl::Status Override(const Given& given, const Flags& flags, v1::DaemonConfig* 
   }
   if (flags.Given("socket-dir")) worker->set_socket_dir(given.socket_dir);
   if (flags.Given("memory-budget")) worker->set_memory_budget_bytes(given.memory_budget);
-  if (flags.Given("record-cache")) {
-    worker->set_record_cache_bytes(given.record_cache);
-    worker->set_no_record_cache(given.record_cache == 0);
-  }
+  if (flags.Given("record-cache")) worker->set_record_cache_bytes(given.record_cache);
   if (flags.Given("decoded-cache")) worker->set_decoded_cache_bytes(given.decoded_cache);
   if (flags.Given("row-cache")) worker->set_row_cache_bytes(given.row_cache);
   if (flags.Given("wire-compression")) {
@@ -168,7 +165,7 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
                      flags.Given("data-root") ? "; --data-root takes one folder and may be repeated" : ""));
   }
   if (!given.config.empty()) {
-    PS_ASSIGN_OR_RETURN(options.config, LoadDaemonConfig(given.config));
+    PS_ASSIGN_OR_RETURN(options.config, LoadDaemonConfig(given.config, &options.warnings));
   }
   PS_RETURN_IF_ERROR(Override(given, flags, &options.config));
   if (flags.Given("data-root")) options.config.clear_data_root();
@@ -186,7 +183,7 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
   PS_RETURN_IF_ERROR(
       MistakesToStatus(given.config.empty() ? "command line" : given.config, CheckDaemonConfig(options.config)));
   const v1::WorkerConfig& said = options.config.worker_settings();
-  options.record_cache_pinned = said.record_cache_bytes() > 0 || said.no_record_cache();
+  options.record_cache_pinned = said.has_record_cache_bytes();
   options.decoded_cache_pinned = said.has_decoded_cache_bytes();
   options.row_cache_pinned = said.has_row_cache_bytes();
   options.memory_budget_source = flags.Given("memory-budget") ? "--memory-budget"

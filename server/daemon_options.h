@@ -18,7 +18,8 @@ struct DaemonOptions {
   v1::DaemonConfig config;  // complete
   std::vector<DataRoot> roots;
   std::string port_file;
-  std::string memory_budget_source;  // origin of the memory budget
+  std::string memory_budget_source;   // origin of the memory budget
+  std::vector<std::string> warnings;  // about the configuration file, to be logged
   // Whether the user has set the size. The worker may choose the other sizes.
   bool record_cache_pinned = false, decoded_cache_pinned = false, row_cache_pinned = false;
 };

@@ -209,6 +209,7 @@ int Main(const std::vector<std::string>& args) {
   }
   RouteLibraryLogs();
   absl::Status status;
+  for (const std::string& warning : options->warnings) spdlog::warn("{}", warning);
   switch (options->role) {
     case DaemonRole::kStandalone:
       status = RunStandalone(*options, &ending);

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/near_name.h"
 #include "base/status_macros.h"
+#include "client/cli/job_report.h"
 #include "client/cli/job_writer.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
@@ -207,7 +208,10 @@ absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(const std::string& path) {
   if (!read.ok()) return read.status();
   const std::string& text = *read;
   v1::JobSpec job;
-  PS_RETURN_IF_ERROR(MistakesToStatus(path == "-" ? "standard input" : path, CheckJobText(text, CheckPipeline, &job)));
+  const std::string name = path == "-" ? "standard input" : path;
+  std::vector<Mistake> renamed;
+  PS_RETURN_IF_ERROR(MistakesToStatus(name, CheckJobText(text, CheckPipeline, &job, &renamed)));
+  PrintWarnings(MistakeLines(name, renamed));
   return job;
 }
 

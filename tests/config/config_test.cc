@@ -1,11 +1,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "config/daemon_config.h"
 #include "config/job_file.h"
+#include "config/renamed.h"
 #include "pipeline/augment/check_pipeline.h"
 
 namespace penstock {
@@ -121,24 +127,62 @@ TEST(JobFile, AUrlIsNoGlob) {
       ElementsAre(AllOf(StartsWith("2 dataset[0].files[0]: \"hdfs://node/train-*\" is a URL"), HasSubstr("mount"))));
 }
 
-TEST(JobFile, NamesOfTheFirstReleaseAreRefusedWithTheNewOnesSaid) {
-  std::string text = Replaced(kGoodJob, "ops { random_resized_crop { height: 8 width: 8 } }",
-                              R"(ops { centre_crop { height: 8 width: 8 } }
-ops { colour_jitter { hue: 0.1 } }
-ops { augmix { no_colour_ops: true } }
-ops { random_erasing { fill: COLOUR } }
-ops { normalise { preset: "imagenet" } })");
-  text += "assignment { policy: RANGES }\n";
+// Each old name, in a place where the new one may stand.
+const std::map<std::string, std::string> kRenamedUses = {
+    {"centre_crop", "ops { centre_crop { height: 8 width: 8 } }"},
+    {"colour_jitter", "ops { colour_jitter { hue: 0.1 } }"},
+    {"normalise", "ops { normalise { preset: \"imagenet\" } }"},
+    {"no_colour_ops", "ops { augmix { no_colour_ops: true } }"},
+    {"COLOUR", "ops {\n\trandom_erasing { fill:  COLOUR } }"},
+    {"RANGES", "assignment { policy: RANGES }"},
+    {"RANKS", "assignment { policy: RANKS }"},
+};
+
+TEST(JobFile, NamesOfEarlierReleasesAreReadAsTheNewOnesWithAWarning) {
+  for (const RenamedName& renamed : RenamedNames()) {
+    SCOPED_TRACE(renamed.before);
+    const auto use = kRenamedUses.find(std::string(renamed.before));
+    ASSERT_NE(use, kRenamedUses.end());
+    v1::JobSpec old_job, new_job;
+    std::vector<Mistake> warnings, no_warnings;
+    const std::string text = kGoodJob + use->second + "\n";
+    EXPECT_THAT(Lines(CheckJobText(text, nullptr, &old_job, &warnings)), IsEmpty());
+    EXPECT_THAT(
+        Lines(CheckJobText(Replaced(text, use->first, std::string(renamed.now)), nullptr, &new_job, &no_warnings)),
+        IsEmpty());
+    EXPECT_EQ(old_job.SerializeAsString(), new_job.SerializeAsString());
+    const auto line =
+        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(text.find(use->first)), '\n') + 1;
+    EXPECT_THAT(MistakeLines("job", warnings),
+                ElementsAre(AllOf(StartsWith(absl::StrCat("job:", line, ": '", use->first)),
+                                  HasSubstr(std::string(renamed.now)))));
+    EXPECT_THAT(no_warnings, IsEmpty());
+    // The changelog tells users.
+    EXPECT_THAT(*ReadWholeFile(PENSTOCK_SOURCE_DIR "/CHANGELOG.md", 1 << 20), HasSubstr("`" + use->first + "`"));
+  }
+}
+
+TEST(JobFile, AnOldNameDoesNotHideMistakes) {
   v1::JobSpec job;
-  EXPECT_THAT(Lines(CheckJobText(text, nullptr, &job)),
-              ElementsAre(AllOf(StartsWith("5 "), HasSubstr("since 0.2.0 it is called 'center_crop'")),
-                          AllOf(StartsWith("6 "), HasSubstr("since 0.2.0 it is called 'color_jitter'")),
-                          AllOf(StartsWith("7 "), HasSubstr("since 0.2.0 it is called 'no_color_ops'")),
-                          AllOf(StartsWith("8 "), HasSubstr("since 0.2.0 it is called 'COLOR'")),
-                          AllOf(StartsWith("9 "), HasSubstr("since 0.2.0 it is called 'normalize'")),
-                          AllOf(StartsWith("12 "), HasSubstr("since 0.2.0 it is called 'BY_RECORD'"))));
-  EXPECT_THAT(Lines(CheckJobText(Replaced(text, "RANGES", "RANKS"), nullptr, &job)),
-              Contains(HasSubstr("since 0.2.0 it is called 'BY_RANK'")));
+  std::vector<Mistake> warnings;
+  const std::string text = std::string(kGoodJob) + "ops { centre_crop { height: 8 width: many } }\ncolour_jitter { }\n";
+  EXPECT_THAT(
+      Lines(CheckJobText(text, nullptr, &job, &warnings)),
+      ElementsAre(HasSubstr("a whole number is expected, not many"), HasSubstr("there is no field 'colour_jitter'")));
+  EXPECT_EQ(warnings.size(), 1u);
+}
+
+TEST(DaemonConfig, NoRecordCacheIsAnOldSpellingOfNoBytes) {
+  v1::DaemonConfig config;
+  std::vector<Mistake> warnings;
+  EXPECT_THAT(Lines(CheckDaemonConfigText("worker_settings { no_record_cache: true }", &config, &warnings)), IsEmpty());
+  EXPECT_THAT(MistakeLines("f", warnings), ElementsAre(HasSubstr("f:1: 'no_record_cache: true' is written")));
+  FillDaemonDefaults(DaemonRole::kWorker, {uint64_t{8} << 30, "a test"}, &config);
+  EXPECT_EQ(config.worker_settings().record_cache_bytes(), 0u);
+  EXPECT_FALSE(config.worker_settings().no_record_cache());
+  EXPECT_THAT(Lines(CheckDaemonConfigText("worker_settings { no_record_cache: true record_cache_bytes: 5 }", &config,
+                                          &warnings)),
+              ElementsAre(HasSubstr("contradicts record_cache_bytes")));
 }
 
 TEST(JobFile, MistakesInsideNestedOpsHaveTheirLine) {
@@ -269,7 +313,8 @@ worker_settings { memory_budget_bytes: 1000 }
 log { level: "inof" }
 )";
   v1::DaemonConfig config;
-  const std::vector<std::string> lines = Lines(CheckDaemonConfigText(text, &config));
+  std::vector<Mistake> warnings;
+  const std::vector<std::string> lines = Lines(CheckDaemonConfigText(text, &config, &warnings));
   EXPECT_THAT(lines, ElementsAre(HasSubstr("1 listen"), HasSubstr("2 data_root[0].path"),
                                  HasSubstr("3 worker_settings.memory_budget_bytes"), HasSubstr("did you mean 'info'")));
 }
@@ -285,17 +330,19 @@ TEST(DaemonConfig, DefaultsLeaveRoomBesideTheCaches) {
 
 TEST(Examples, AllAreRightAsTheyStand) {
   int jobs = 0, daemons = 0;
+  std::vector<std::string> warnings;
   for (const auto& entry : std::filesystem::directory_iterator("config/examples")) {
     const std::string path = entry.path().string();
     if (entry.path().extension() != ".textproto") continue;
     if (path.find(".job.") != std::string::npos) {
-      EXPECT_EQ(LoadJobFile(path, CheckPipeline).status().message(), "") << path;
+      EXPECT_EQ(LoadJobFile(path, CheckPipeline, &warnings).status().message(), "") << path;
       ++jobs;
     } else {
-      EXPECT_EQ(LoadDaemonConfig(path).status().message(), "") << path;
+      EXPECT_EQ(LoadDaemonConfig(path, &warnings).status().message(), "") << path;
       ++daemons;
     }
   }
+  EXPECT_THAT(warnings, IsEmpty());
   EXPECT_GE(jobs, 3);
   EXPECT_GE(daemons, 3);
 }
@@ -316,7 +363,8 @@ TEST(Examples, JobsInTheAugmentationsPageHaveNoMistakes) {
 }
 
 TEST(LoadJobFile, NamesTheFile) {
-  const auto job = LoadJobFile("/nowhere/x.textproto", nullptr);
+  std::vector<std::string> warnings;
+  const auto job = LoadJobFile("/nowhere/x.textproto", nullptr, &warnings);
   EXPECT_EQ(job.status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(job.status().message()), HasSubstr("/nowhere/x.textproto"));
 }

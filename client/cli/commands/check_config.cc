@@ -41,8 +41,9 @@ class CheckConfig final : public Command {
     const std::string& text = *read;
     v1::JobSpec job;
     v1::DaemonConfig daemon;
-    const auto as_job = CheckJobText(text, CheckPipeline, &job);
-    const auto as_daemon = CheckDaemonConfigText(text, &daemon);
+    std::vector<Mistake> renamed_of_job, renamed_of_daemon;
+    const auto as_job = CheckJobText(text, CheckPipeline, &job, &renamed_of_job);
+    const auto as_daemon = CheckDaemonConfigText(text, &daemon, &renamed_of_daemon);
     bool is_job = as_job.size() <= as_daemon.size();
     if (absl::StrContains(text, "proto-message: penstock.v1.JobSpec")) is_job = true;
     if (absl::StrContains(text, "proto-message: penstock.v1.DaemonConfig")) is_job = false;
@@ -52,8 +53,10 @@ class CheckConfig final : public Command {
     }
     const auto& mistakes = is_job ? as_job : as_daemon;
     if (mistakes.empty()) PS_RETURN_IF_ERROR(LocalData(roots_).Roots().status());
-    const std::vector<std::string> warnings =
-        is_job && mistakes.empty() ? WarningsOf(job, 0) : std::vector<std::string>();
+    std::vector<std::string> warnings = MistakeLines(path, is_job ? renamed_of_job : renamed_of_daemon);
+    if (is_job && mistakes.empty()) {
+      for (std::string& warning : WarningsOf(job, 0)) warnings.push_back(std::move(warning));
+    }
     if (json_) {
       PrintJson(path, is_job, mistakes, warnings, job);
     } else if (mistakes.empty()) {

@@ -24,8 +24,11 @@ absl::StatusOr<feed::LocalSource> OpenLocal(const v1::FeedOpen& open) {
   feed::LocalSource source;
   if (!open.job_file().empty()) {
     // "-" is an ordinary file name here: the feeder does not read its standard input.
-    PS_ASSIGN_OR_RETURN(source.job, IsObjectName(open.job_file()) ? LoadJobFileOrInput(open.job_file())
-                                                                  : LoadJobFile(open.job_file(), CheckPipeline));
+    std::vector<std::string> warnings;
+    PS_ASSIGN_OR_RETURN(source.job, IsObjectName(open.job_file())
+                                        ? LoadJobFileOrInput(open.job_file())
+                                        : LoadJobFile(open.job_file(), CheckPipeline, &warnings));
+    PrintWarnings(warnings);
   } else {
     PS_RETURN_IF_ERROR(MistakesToStatus("the job", CheckJobText(open.job_text(), CheckPipeline, &source.job)));
   }

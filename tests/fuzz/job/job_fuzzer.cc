@@ -75,7 +75,9 @@ void MakeRows(const penstock::v1::JobSpec& job) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   penstock::v1::DaemonConfig config;
-  CheckMistakes(penstock::CheckDaemonConfigText(text, &config), text);
+  std::vector<Mistake> warnings;
+  CheckMistakes(penstock::CheckDaemonConfigText(text, &config, &warnings), text);
+  CheckMistakes(warnings, text);
 
   penstock::v1::JobSpec job;
   const std::vector<Mistake> mistakes = penstock::CheckJobText(text, penstock::CheckPipeline, &job);
