@@ -17,9 +17,9 @@ namespace {
 
 namespace pb = google::protobuf;
 
-// Returns "0.08" of "0.08 unless said; fraction of the area", or "" if the text names no default.
+// Returns "0.08" of "fraction of the area; 0.08 by default", or "" if the text names no default.
 std::string DefaultIn(const std::string& text) {
-  const size_t end = text.find(" unless said");
+  const size_t end = text.find(" by default");
   if (end == std::string::npos) return "";
   const size_t begin = text.find_last_of(",;: ", end - 1);
   return text.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin + 1));

@@ -11,12 +11,12 @@ from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Union
 from ._messages import Message as Message
 
 class Affine(Message):
-    """torchvision.transforms.RandomAffine about the center; the size stays. A range is uniform; both ends equal: no draw.
+    """torchvision.transforms.RandomAffine about the center. The size stays. Values are uniform in their ranges, without a draw if both ends are equal.
 
-        translate_x: fraction of the width: shifted by a uniform whole number of pixels within +-
-        scale_min: 1 unless said
-        scale_max: 1 unless said
-        probability: 1 unless said
+        translate_x: fraction of the width; the shift is a uniform whole number of pixels within +-
+        scale_min: 1 by default
+        scale_max: 1 by default
+        probability: 1 by default
     """
     min_degrees: float
     max_degrees: float
@@ -54,9 +54,9 @@ class Affine(Message):
 class Annotations(Message):
     """Fields:
 
-        image: the column that they belong to; "image" unless said
+        image: column that they belong to; "image" by default
         masks: columns with decode_image { channels: GRAY }; sampled by nearest neighbor
-        mask_fill: the class outside a mask: one for all masks, or one for each; 0 unless said
+        mask_fill: class outside a mask: one for all masks, or one for each; 0 by default
     """
     image: str
     boxes: Boxes
@@ -82,11 +82,11 @@ class Assignment(Message):
 class AugMix(Message):
     """Fields:
 
-        severity: 1 to 10; 3 unless said
-        mixture_width: 3 unless said
+        severity: 1 to 10; 3 by default
+        mixture_width: 3 by default
         chain_depth: 0: uniform in 1 to 3
-        alpha: 1 unless said
-        no_color_ops: leave out brightness, color, contrast and sharpness
+        alpha: 1 by default
+        no_color_ops: exclude brightness, color, contrast and sharpness
     """
     severity: int
     mixture_width: int
@@ -132,7 +132,7 @@ class Autocontrast(Message):
 class Batch(Message):
     """Fields:
 
-        size: the global batch, over all ranks
+        size: size of the global batch, over all ranks
     """
     size: int
     last: Literal["DROP", "PAD", "PARTIAL"]
@@ -144,14 +144,17 @@ class Batch(Message):
     ) -> None: ...
 
 class Boxes(Message):
-    """A ragged column float32 [4]: xmin, ymin, xmax, ymax in pixels of the finished image. The features that it is made of are read here and need no entry in `features`.
+    """A ragged column float32 [4]: xmin, ymin, xmax, ymax in pixels of the finished image. Its source features need no entry in `features`.
 
-        column: "boxes" unless said
-        xmin_key: "image/object/bbox/xmin" unless said, and so on; fractions of the sides, as TensorFlow writes them
+        column: "boxes" by default
+        xmin_key: fractions of the sides, as in TensorFlow; "image/object/bbox/xmin" by default
+        ymin_key: "image/object/bbox/ymin" by default
+        xmax_key: "image/object/bbox/xmax" by default
+        ymax_key: "image/object/bbox/ymax" by default
         pixels: the record's numbers are pixels
-        companions: ragged columns with one element for each box: those of dropped boxes go as well
-        min_area: pixels of the finished image; a box with less is dropped
-        min_visible: fraction of a box's area, moved but not clipped, that must stay in the image
+        companions: ragged columns with one element for each box; a dropped box drops its elements
+        min_area: pixels of the finished image; a smaller box is dropped
+        min_visible: fraction of a box's area that must stay in the image; a box with less is dropped
     """
     column: str
     xmin_key: str
@@ -179,7 +182,7 @@ class Boxes(Message):
 class Brightness(Message):
     """Fields:
 
-        min: both 1 unless said; 1 changes nothing
+        min: 0 to 1000; 1 by default, which changes nothing
     """
     min: Optional[float]
     max: Optional[float]
@@ -201,7 +204,7 @@ class Cast(Message):
     ) -> None: ...
 
 class CenterCrop(Message):
-    """torchvision's center_crop: offsets round((H-h)/2), half to even; an image smaller than the crop is padded with 0."""
+    """torchvision's center_crop. The offsets are round((H-h)/2), half to even. An image smaller than the crop is padded with 0."""
     height: int
     width: int
     mask_fill: List[int]
@@ -222,7 +225,7 @@ class ChannelShuffle(Message):
     ) -> None: ...
 
 class ColorJitter(Message):
-    """torchvision.transforms.ColorJitter: factors uniform in [max(0, 1 - x), 1 + x], the hue in [-hue, hue]; in random order."""
+    """torchvision.transforms.ColorJitter: the four changes in random order. A factor is uniform in [max(0, 1 - x), 1 + x], the hue in [-hue, hue]."""
     brightness: float
     contrast: float
     saturation: float
@@ -251,7 +254,7 @@ class Contrast(Message):
     ) -> None: ...
 
 class Custom(Message):
-    """An op that was linked into this worker; docs/own-ops.md.
+    """An op that is linked into the worker. See docs/own-ops.md.
 
         op: its registered name
     """
@@ -267,10 +270,11 @@ class Custom(Message):
     ) -> None: ...
 
 class Cutout(Message):
-    """Squares around uniform centers, clipped at the border (DeVries and Taylor 2017).
+    """Fills squares around uniform centers, clipped at the border (DeVries and Taylor 2017).
 
-        size: of a side, in pixels
-        count: 1 unless said
+        size: side of a square, in pixels
+        count: at most 1000; 1 by default
+        fill: one value for all channels, or one for each; 0 by default
     """
     size: int
     count: int
@@ -289,7 +293,7 @@ class Dataset(Message):
     """Fields:
 
         files: globs: relative to a data root, or absolute inside one
-        weight: for mixing, which is not there yet; leave it out
+        weight: reserved for a mix of data sets, which is not supported; leave it out
     """
     files: List[str]
     compression: Literal["AUTO", "NONE", "GZIP", "ZLIB"]
@@ -305,11 +309,11 @@ class Dataset(Message):
     ) -> None: ...
 
 class DecodeImage(Message):
-    """Encoded JPEG, PNG, WebP, BMP or GIF (by content; of an animation the first frame) -> uint8 HWC. JPEG: ISLOW IDCT, fancy upsampling (Pillow's pixels).
+    """Decodes JPEG, PNG, WebP, BMP or GIF, which it recognizes by content, to uint8 HWC. Decodes the first frame of an animation. JPEG uses ISLOW IDCT and fancy upsampling, so the pixels are Pillow's.
 
-        apply_exif_orientation: by EXIF, a PNG's raw profile or XMP, as Pillow's exif_transpose
-        lenient: take what libjpeg makes of a damaged file; the row is valid, and flagged
-        depth: columns in annotations.masks only: UINT8 unless said, or UINT16
+        apply_exif_orientation: from EXIF, a PNG's raw profile or XMP, like Pillow's exif_transpose
+        lenient: accept libjpeg's pixels of a damaged file; the row is valid and has a flag
+        depth: for columns in annotations.masks only: UINT8 by default, or UINT16
     """
     channels: Literal["RGB", "GRAY"]
     apply_exif_orientation: bool
@@ -351,7 +355,7 @@ class Equalize(Message):
 class Errors(Message):
     """Fields:
 
-        max_bad_fraction: of distinct records; with SUBSTITUTE and MASK; 0 means 0.01
+        max_bad_fraction: fraction of distinct records, with SUBSTITUTE and MASK; 0 means 0.01
     """
     policy: Literal["FAIL", "SUBSTITUTE", "MASK"]
     max_bad_fraction: float
@@ -368,10 +372,10 @@ class Feature(Message):
     """One feature of a record becomes one column of the batch.
 
         key: in the record
-        column: its name in the batch; the key unless said
-        shape: Fixed shape; [] is a scalar. The record must hold exactly that many values (after decode_raw).
+        column: its name in the batch; the key by default
+        shape: Fixed shape; [] is a scalar. The record must have exactly that many values (after decode_raw).
         variable_length: Any number of values: a ragged column. `shape` is then the shape of one element.
-        default: Used where the key is missing or empty; else a missing key is an error (a ragged column: no values).
+        default: Value if the key is missing or empty. Without it, a missing key is an error; a ragged column then has no values.
         decode_raw: BYTES only: the bytes are little-endian numbers of this type.
         sequence: SEQUENCE_EXAMPLE only: a feature list (ragged, one element per entry) instead of a context feature.
     """
@@ -410,7 +414,7 @@ class FiveCrop(Message):
 class Gamma(Message):
     """Fields:
 
-        min: 255 * (x / 255) ^ gamma
+        min: exponent in 255 * (x / 255) ^ gamma: 0.01 to 100
     """
     min: Optional[float]
     max: Optional[float]
@@ -426,9 +430,9 @@ class Gamma(Message):
 class GaussianBlur(Message):
     """torchvision.transforms.GaussianBlur.
 
-        kernel_size: odd
-        sigma_min: 0.1 unless said
-        sigma_max: 2 unless said
+        kernel_size: odd, 1 to 127
+        sigma_min: 0.1 by default
+        sigma_max: 2 by default
     """
     kernel_size: int
     sigma_min: float
@@ -444,9 +448,10 @@ class GaussianBlur(Message):
     ) -> None: ...
 
 class GaussianNoise(Message):
-    """Fields:
+    """Adds normal noise with a sigma uniform in [sigma_min, sigma_max]: torchvision.transforms.v2.GaussianNoise.
 
         sigma_min: in steps of the 0..255 scale
+        sigma_max: above 0, at most 255
     """
     sigma_min: float
     sigma_max: float
@@ -474,12 +479,14 @@ class Grayscale(Message):
     ) -> None: ...
 
 class GridMask(Message):
-    """Chen et al. 2020: a grid of squares, its unit uniform in [unit_min, unit_max], turned and shifted at random.
+    """Fills the squares of a grid, whose unit is a uniform integer in [unit_min, unit_max]. Shift and rotation are uniform (Chen et al. 2020).
 
-        unit_min: pixels; 96 unless said
-        unit_max: 224 unless said
-        keep_ratio: of a unit's side; 0.6 unless said
-        probability: 0.7 unless said
+        unit_min: pixels; 96 by default
+        unit_max: 224 by default
+        keep_ratio: fraction of a unit's side that stays; 0.6 by default
+        max_rotation_degrees: 0 to 360
+        fill: one value for all channels, or one for each; 0 by default
+        probability: 0.7 by default
     """
     unit_min: int
     unit_max: int
@@ -501,7 +508,7 @@ class GridMask(Message):
 class Hue(Message):
     """Fields:
 
-        min: of a full turn: -0.5 to 0.5
+        min: fraction of a full turn: -0.5 to 0.5
     """
     min: float
     max: float
@@ -526,11 +533,11 @@ class JobSpec(Message):
     """Fields:
 
         name: letters, digits, '-', '_', '.'; at most 128
-        dataset: exactly one for now
+        dataset: exactly one
         ops: applied in this order
-        weight: share of the workers' CPU against other jobs; 0 means 1
+        weight: share of the workers' CPU relative to other jobs; 0 means 1
         annotations: boxes and masks that move with the image
-        mix: on the client, over rows: mixup, cutmix
+        mix: mixes rows on the client: mixup, cutmix
     """
     name: str
     dataset: List[Dataset]
@@ -562,9 +569,10 @@ class JobSpec(Message):
     ) -> None: ...
 
 class JpegDistortion(Message):
-    """Through JPEG and back, 4:2:0, at a quality uniform in [min, max].
+    """Compresses the image as JPEG, 4:2:0, and decompresses it. The quality is a uniform integer in [quality_min, quality_max].
 
         quality_min: 1 to 100
+        quality_max: required; quality_min to 100
     """
     quality_min: int
     quality_max: int
@@ -580,9 +588,9 @@ class JpegDistortion(Message):
 class Limits(Message):
     """Fields:
 
-        max_record_bytes: 256 MiB unless said
-        max_image_pixels: 178956970 (Pillow's limit) unless said
-        max_image_side: 65500 unless said
+        max_record_bytes: 256 MiB by default
+        max_image_pixels: by default 178956970, Pillow's limit
+        max_image_side: 65500 by default
     """
     max_record_bytes: int
     max_image_pixels: int
@@ -600,12 +608,12 @@ class Mix(Message):
 
         mixup_alpha: Zhang et al. 2018; 0: no mixup
         cutmix_alpha: Yun et al. 2019; 0: no cutmix
-        probability: that a group is mixed at all; 1 unless said
-        cutmix_share: where both are on; 0.5 unless said
-        group: 2 unless said
-        image: "image" unless said
-        label: "label" unless said: an integer scalar, which becomes float32 [classes], or one_hot already
-        smoothing: of labels that are integers
+        probability: probability that a group is mixed; 1 by default
+        cutmix_share: share of cutmix if both are on; 0.5 by default
+        group: 2 to 65536; 2 by default
+        image: "image" by default
+        label: "label" by default: an integer scalar, which becomes float32 [classes], or a column that one_hot made.
+        smoothing: smoothing of labels that are integers
     """
     mixup_alpha: float
     cutmix_alpha: float
@@ -631,12 +639,13 @@ class Mix(Message):
     ) -> None: ...
 
 class Normalize(Message):
-    """(x * scale - mean) / std per channel, to float32 (or `to`: FLOAT16, BFLOAT16).
+    """Computes (x * scale - mean) / std per channel in float32, then converts to `to`.
 
         preset: imagenet | clip | inception; or mean and std below
-        mean: per channel, or one for all; in units of the scaled value
-        scale: 1/255 unless said
-        to: FLOAT32 unless said
+        mean: one for all channels, or one for each, in units of the scaled value; 0 by default
+        std: like mean; 1 by default
+        scale: 1/255 by default
+        to: FLOAT32 by default, or FLOAT16 or BFLOAT16
         channels_first: CHW instead of HWC
     """
     preset: str
@@ -657,10 +666,10 @@ class Normalize(Message):
     ) -> None: ...
 
 class OneHot(Message):
-    """An integer scalar in [0, classes) -> [classes].
+    """Converts an integer scalar in [0, classes) to [classes].
 
         smoothing: on: 1 - smoothing + smoothing / classes; off: smoothing / classes
-        to: FLOAT32 unless said
+        to: FLOAT32 by default
     """
     classes: int
     smoothing: float
@@ -674,10 +683,10 @@ class OneHot(Message):
     ) -> None: ...
 
 class OneOf(Message):
-    """One of `ops`.
+    """Applies one of `ops`.
 
-        ops: `column` stays empty; the input's type is kept
-        weights: one for each, not all 0; equal unless said
+        ops: without `column`; the type stays, but all may give another image size
+        weights: one for each, not all 0; equal by default
     """
     ops: List[Op]
     weights: List[float]
@@ -691,8 +700,8 @@ class OneOf(Message):
 class Op(Message):
     """One step of the pipeline.
 
-        column: the column it works on; "image" unless said
-        name: its place in the random key; its number in the list unless said
+        column: the column that it changes; "image" by default
+        name: its place in the random key; its number in the list by default
     """
     column: str
     name: str
@@ -799,8 +808,8 @@ class Order(Message):
     """Fields:
 
         repeats: passes over the data per epoch; 0 means 1; at most 65535
-        chunk_records: 64 unless said
-        window_chunks: 1024 unless said
+        chunk_records: at most 1048576; 64 by default
+        window_chunks: at most 1048576; 1024 by default
     """
     seed: int
     shuffle: Literal["CHUNKED", "NONE", "FULL"]
@@ -838,9 +847,9 @@ class Pad(Message):
     ) -> None: ...
 
 class PcaLighting(Message):
-    """AlexNet's: adds a combination of the RGB principal components of ImageNet, weights normal with this sigma.
+    """Adds a combination of the RGB principal components of ImageNet, with normal weights of this sigma. Source: AlexNet (Krizhevsky et al. 2012).
 
-        sigma: 0.1 unless said
+        sigma: at most 10; 0.1 by default
     """
     sigma: float
     probability: Optional[float]
@@ -852,10 +861,10 @@ class PcaLighting(Message):
     ) -> None: ...
 
 class Perspective(Message):
-    """torchvision.transforms.RandomPerspective.
+    """torchvision.transforms.RandomPerspective. The size stays.
 
-        distortion: 0.5 unless said
-        probability: 0.5 unless said
+        distortion: above 0, at most 1; 0.5 by default
+        probability: 0.5 by default
     """
     distortion: float
     filter: Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]
@@ -875,7 +884,7 @@ class Perspective(Message):
 class Posterize(Message):
     """Fields:
 
-        bits: kept: 1 to 8
+        bits: number of bits to keep: 1 to 8
     """
     bits: int
     probability: Optional[float]
@@ -889,9 +898,9 @@ class Posterize(Message):
 class RandAugment(Message):
     """Fields:
 
-        num_ops: 2 unless said
-        magnitude: 9 unless said
-        num_magnitude_bins: 31 unless said
+        num_ops: 2 by default
+        magnitude: below num_magnitude_bins; 9 by default
+        num_magnitude_bins: 31 by default
     """
     num_ops: int
     magnitude: Optional[int]
@@ -911,10 +920,10 @@ class RandAugment(Message):
     ) -> None: ...
 
 class RandomApply(Message):
-    """All of `ops`, in order, or none.
+    """Applies all of `ops`, in order, or none.
 
-        probability: 0.5 unless said
-        ops: `column` stays empty; the input's type is kept
+        probability: 0.5 by default
+        ops: without `column`; the result has the input's type
     """
     probability: Optional[float]
     ops: List[Op]
@@ -928,8 +937,8 @@ class RandomApply(Message):
 class RandomCrop(Message):
     """torchvision.transforms.RandomCrop: pads, then cuts out a window at a uniform place.
 
-        padding: on every side first
-        pad_if_needed: an image smaller than the crop is padded on both sides; else it is an error
+        padding: pixels on every side, added first
+        pad_if_needed: pad an image smaller than the crop on both sides; otherwise it is an error
     """
     height: int
     width: int
@@ -953,12 +962,12 @@ class RandomCrop(Message):
 class RandomErasing(Message):
     """torchvision.transforms.RandomErasing, on uint8 pixels.
 
-        probability: 0.5 unless said
-        scale_min: 0.02 unless said; fraction of the area
-        scale_max: 0.33 unless said
-        ratio_min: 0.3 unless said
-        ratio_max: 3.3 unless said
-        value: for all channels, or one for each; 0 unless said
+        probability: 0.5 by default
+        scale_min: fraction of the area; 0.02 by default
+        scale_max: 0.33 by default
+        ratio_min: height / width; 0.3 by default
+        ratio_max: 3.3 by default
+        value: one for all channels, or one for each; 0 by default
     """
     probability: Optional[float]
     scale_min: float
@@ -982,7 +991,7 @@ class RandomErasing(Message):
 class RandomHorizontalFlip(Message):
     """Fields:
 
-        probability: 0.5 unless said
+        probability: 0.5 by default
     """
     probability: Optional[float]
     def __init__(
@@ -992,12 +1001,12 @@ class RandomHorizontalFlip(Message):
     ) -> None: ...
 
 class RandomResizedCrop(Message):
-    """torchvision.transforms.RandomResizedCrop.get_params, then a resize.
+    """Crops like torchvision.transforms.RandomResizedCrop.get_params, then resizes.
 
-        scale_min: 0.08 unless said; fraction of the area
-        scale_max: 1 unless said
-        ratio_min: 3/4 unless said; width / height
-        ratio_max: 4/3 unless said
+        scale_min: fraction of the area; 0.08 by default
+        scale_max: 1 by default
+        ratio_min: width / height; 3/4 by default
+        ratio_max: 4/3 by default
         filter: PIL only
         no_antialias: TF_BILINEAR only
     """
@@ -1027,7 +1036,7 @@ class RandomResizedCrop(Message):
 class RandomVerticalFlip(Message):
     """Fields:
 
-        probability: 0.5 unless said
+        probability: 0.5 by default
     """
     probability: Optional[float]
     def __init__(
@@ -1037,7 +1046,7 @@ class RandomVerticalFlip(Message):
     ) -> None: ...
 
 class Resize(Message):
-    """Give height and width, or shorter_side (the aspect is kept), or longer_side.
+    """Needs height and width, or one of shorter_side and longer_side, which keep the aspect.
 
         no_antialias: TF_BILINEAR only
     """
@@ -1061,10 +1070,10 @@ class Resize(Message):
     ) -> None: ...
 
 class Rotate(Message):
-    """torchvision.transforms.RandomRotation about the center, counter-clockwise; the size stays.
+    """torchvision.transforms.RandomRotation about the center, counter-clockwise. The size stays.
 
-        max_degrees: equal to min_degrees: no draw
-        probability: 1 unless said
+        max_degrees: if equal to min_degrees, there is no draw
+        probability: 1 by default
     """
     min_degrees: float
     max_degrees: float
@@ -1096,10 +1105,10 @@ class Saturation(Message):
     ) -> None: ...
 
 class Scale(Message):
-    """x * factor + offset in float32.
+    """Computes x * factor + offset in float32, then converts to `to`.
 
-        factor: 1 unless said
-        to: FLOAT32 unless said; FLOAT16 and BFLOAT16 too
+        factor: 1 by default
+        to: FLOAT32 by default, or FLOAT16 or BFLOAT16
     """
     factor: Optional[float]
     offset: float
@@ -1127,7 +1136,7 @@ class Sharpness(Message):
 class Solarize(Message):
     """Fields:
 
-        threshold: values from it on are inverted: 0 to 256
+        threshold: inverts values from it on: 0 to 256
     """
     threshold: int
     probability: Optional[float]
@@ -1141,7 +1150,7 @@ class Solarize(Message):
 class TenCrop(Message):
     """FiveCrop of the image and of its mirror image -> uint8 [10, height, width, channels].
 
-        vertical_flip: mirrored top to bottom instead
+        vertical_flip: mirror top to bottom instead
     """
     height: int
     width: int
@@ -1157,7 +1166,7 @@ class TenCrop(Message):
 class TrivialAugmentWide(Message):
     """Fields:
 
-        num_magnitude_bins: 31 unless said
+        num_magnitude_bins: 31 by default
     """
     num_magnitude_bins: int
     filter: Literal["BILINEAR", "BICUBIC", "LANCZOS", "BOX", "HAMMING", "NEAREST"]
@@ -1173,11 +1182,11 @@ class TrivialAugmentWide(Message):
     ) -> None: ...
 
 class ZoomOut(Message):
-    """torchvision.transforms.v2.RandomZoomOut: the image somewhere on a larger canvas.
+    """torchvision.transforms.v2.RandomZoomOut: puts the image at a uniform place on a larger canvas.
 
-        scale_min: 1 unless said
-        scale_max: 4 unless said
-        probability: 0.5 unless said
+        scale_min: 1 by default
+        scale_max: at most 100; 4 by default
+        probability: 0.5 by default
     """
     scale_min: float
     scale_max: float

@@ -19,11 +19,11 @@ def decode_image(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """Encoded JPEG, PNG, WebP, BMP or GIF (by content; of an animation the first frame) -> uint8 HWC. JPEG: ISLOW IDCT, fancy upsampling (Pillow's pixels).
+    """Decodes JPEG, PNG, WebP, BMP or GIF, which it recognizes by content, to uint8 HWC. Decodes the first frame of an animation. JPEG uses ISLOW IDCT and fancy upsampling, so the pixels are Pillow's.
 
-        apply_exif_orientation: by EXIF, a PNG's raw profile or XMP, as Pillow's exif_transpose
-        lenient: take what libjpeg makes of a damaged file; the row is valid, and flagged
-        depth: columns in annotations.masks only: UINT8 unless said, or UINT16
+        apply_exif_orientation: from EXIF, a PNG's raw profile or XMP, like Pillow's exif_transpose
+        lenient: accept libjpeg's pixels of a damaged file; the row is valid and has a flag
+        depth: for columns in annotations.masks only: UINT8 by default, or UINT16
     """
     ...
 
@@ -41,12 +41,12 @@ def random_resized_crop(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """torchvision.transforms.RandomResizedCrop.get_params, then a resize.
+    """Crops like torchvision.transforms.RandomResizedCrop.get_params, then resizes.
 
-        scale_min: 0.08 unless said; fraction of the area
-        scale_max: 1 unless said
-        ratio_min: 3/4 unless said; width / height
-        ratio_max: 4/3 unless said
+        scale_min: fraction of the area; 0.08 by default
+        scale_max: 1 by default
+        ratio_min: width / height; 3/4 by default
+        ratio_max: 4/3 by default
         filter: PIL only
         no_antialias: TF_BILINEAR only
     """
@@ -64,7 +64,7 @@ def resize(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """Give height and width, or shorter_side (the aspect is kept), or longer_side.
+    """Needs height and width, or one of shorter_side and longer_side, which keep the aspect.
 
         no_antialias: TF_BILINEAR only
     """
@@ -78,7 +78,7 @@ def center_crop(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """torchvision's center_crop: offsets round((H-h)/2), half to even; an image smaller than the crop is padded with 0."""
+    """torchvision's center_crop. The offsets are round((H-h)/2), half to even. An image smaller than the crop is padded with 0."""
     ...
 
 def random_horizontal_flip(
@@ -89,7 +89,7 @@ def random_horizontal_flip(
 ) -> messages.Op:
     """`random_horizontal_flip` of docs/augmentations.md.
 
-        probability: 0.5 unless said
+        probability: 0.5 by default
     """
     ...
 
@@ -113,12 +113,13 @@ def normalize(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """(x * scale - mean) / std per channel, to float32 (or `to`: FLOAT16, BFLOAT16).
+    """Computes (x * scale - mean) / std per channel in float32, then converts to `to`.
 
         preset: imagenet | clip | inception; or mean and std below
-        mean: per channel, or one for all; in units of the scaled value
-        scale: 1/255 unless said
-        to: FLOAT32 unless said
+        mean: one for all channels, or one for each, in units of the scaled value; 0 by default
+        std: like mean; 1 by default
+        scale: 1/255 by default
+        to: FLOAT32 by default, or FLOAT16 or BFLOAT16
         channels_first: CHW instead of HWC
     """
     ...
@@ -137,8 +138,8 @@ def random_crop(
 ) -> messages.Op:
     """torchvision.transforms.RandomCrop: pads, then cuts out a window at a uniform place.
 
-        padding: on every side first
-        pad_if_needed: an image smaller than the crop is padded on both sides; else it is an error
+        padding: pixels on every side, added first
+        pad_if_needed: pad an image smaller than the crop on both sides; otherwise it is an error
     """
     ...
 
@@ -165,7 +166,7 @@ def random_vertical_flip(
 ) -> messages.Op:
     """`random_vertical_flip` of docs/augmentations.md.
 
-        probability: 0.5 unless said
+        probability: 0.5 by default
     """
     ...
 
@@ -180,10 +181,10 @@ def rotate(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """torchvision.transforms.RandomRotation about the center, counter-clockwise; the size stays.
+    """torchvision.transforms.RandomRotation about the center, counter-clockwise. The size stays.
 
-        max_degrees: equal to min_degrees: no draw
-        probability: 1 unless said
+        max_degrees: if equal to min_degrees, there is no draw
+        probability: 1 by default
     """
     ...
 
@@ -206,12 +207,12 @@ def affine(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """torchvision.transforms.RandomAffine about the center; the size stays. A range is uniform; both ends equal: no draw.
+    """torchvision.transforms.RandomAffine about the center. The size stays. Values are uniform in their ranges, without a draw if both ends are equal.
 
-        translate_x: fraction of the width: shifted by a uniform whole number of pixels within +-
-        scale_min: 1 unless said
-        scale_max: 1 unless said
-        probability: 1 unless said
+        translate_x: fraction of the width; the shift is a uniform whole number of pixels within +-
+        scale_min: 1 by default
+        scale_max: 1 by default
+        probability: 1 by default
     """
     ...
 
@@ -225,10 +226,10 @@ def perspective(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """torchvision.transforms.RandomPerspective.
+    """torchvision.transforms.RandomPerspective. The size stays.
 
-        distortion: 0.5 unless said
-        probability: 0.5 unless said
+        distortion: above 0, at most 1; 0.5 by default
+        probability: 0.5 by default
     """
     ...
 
@@ -242,11 +243,11 @@ def zoom_out(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """torchvision.transforms.v2.RandomZoomOut: the image somewhere on a larger canvas.
+    """torchvision.transforms.v2.RandomZoomOut: puts the image at a uniform place on a larger canvas.
 
-        scale_min: 1 unless said
-        scale_max: 4 unless said
-        probability: 0.5 unless said
+        scale_min: 1 by default
+        scale_max: at most 100; 4 by default
+        probability: 0.5 by default
     """
     ...
 
@@ -270,7 +271,7 @@ def ten_crop(
 ) -> messages.Op:
     """FiveCrop of the image and of its mirror image -> uint8 [10, height, width, channels].
 
-        vertical_flip: mirrored top to bottom instead
+        vertical_flip: mirror top to bottom instead
     """
     ...
 
@@ -284,7 +285,7 @@ def brightness(
 ) -> messages.Op:
     """`brightness` of docs/augmentations.md.
 
-        min: both 1 unless said; 1 changes nothing
+        min: 0 to 1000; 1 by default, which changes nothing
     """
     ...
 
@@ -320,7 +321,7 @@ def hue(
 ) -> messages.Op:
     """`hue` of docs/augmentations.md.
 
-        min: of a full turn: -0.5 to 0.5
+        min: fraction of a full turn: -0.5 to 0.5
     """
     ...
 
@@ -334,7 +335,7 @@ def color_jitter(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """torchvision.transforms.ColorJitter: factors uniform in [max(0, 1 - x), 1 + x], the hue in [-hue, hue]; in random order."""
+    """torchvision.transforms.ColorJitter: the four changes in random order. A factor is uniform in [max(0, 1 - x), 1 + x], the hue in [-hue, hue]."""
     ...
 
 def grayscale(
@@ -358,7 +359,7 @@ def posterize(
 ) -> messages.Op:
     """`posterize` of docs/augmentations.md.
 
-        bits: kept: 1 to 8
+        bits: number of bits to keep: 1 to 8
     """
     ...
 
@@ -371,7 +372,7 @@ def solarize(
 ) -> messages.Op:
     """`solarize` of docs/augmentations.md.
 
-        threshold: values from it on are inverted: 0 to 256
+        threshold: inverts values from it on: 0 to 256
     """
     ...
 
@@ -423,7 +424,7 @@ def gamma(
 ) -> messages.Op:
     """`gamma` of docs/augmentations.md.
 
-        min: 255 * (x / 255) ^ gamma
+        min: exponent in 255 * (x / 255) ^ gamma: 0.01 to 100
     """
     ...
 
@@ -434,9 +435,9 @@ def pca_lighting(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """AlexNet's: adds a combination of the RGB principal components of ImageNet, weights normal with this sigma.
+    """Adds a combination of the RGB principal components of ImageNet, with normal weights of this sigma. Source: AlexNet (Krizhevsky et al. 2012).
 
-        sigma: 0.1 unless said
+        sigma: at most 10; 0.1 by default
     """
     ...
 
@@ -460,9 +461,9 @@ def gaussian_blur(
 ) -> messages.Op:
     """torchvision.transforms.GaussianBlur.
 
-        kernel_size: odd
-        sigma_min: 0.1 unless said
-        sigma_max: 2 unless said
+        kernel_size: odd, 1 to 127
+        sigma_min: 0.1 by default
+        sigma_max: 2 by default
     """
     ...
 
@@ -475,9 +476,10 @@ def gaussian_noise(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """`gaussian_noise` of docs/augmentations.md.
+    """Adds normal noise with a sigma uniform in [sigma_min, sigma_max]: torchvision.transforms.v2.GaussianNoise.
 
         sigma_min: in steps of the 0..255 scale
+        sigma_max: above 0, at most 255
     """
     ...
 
@@ -489,9 +491,10 @@ def jpeg_distortion(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """Through JPEG and back, 4:2:0, at a quality uniform in [min, max].
+    """Compresses the image as JPEG, 4:2:0, and decompresses it. The quality is a uniform integer in [quality_min, quality_max].
 
         quality_min: 1 to 100
+        quality_max: required; quality_min to 100
     """
     ...
 
@@ -509,12 +512,12 @@ def random_erasing(
 ) -> messages.Op:
     """torchvision.transforms.RandomErasing, on uint8 pixels.
 
-        probability: 0.5 unless said
-        scale_min: 0.02 unless said; fraction of the area
-        scale_max: 0.33 unless said
-        ratio_min: 0.3 unless said
-        ratio_max: 3.3 unless said
-        value: for all channels, or one for each; 0 unless said
+        probability: 0.5 by default
+        scale_min: fraction of the area; 0.02 by default
+        scale_max: 0.33 by default
+        ratio_min: height / width; 0.3 by default
+        ratio_max: 3.3 by default
+        value: one for all channels, or one for each; 0 by default
     """
     ...
 
@@ -527,10 +530,11 @@ def cutout(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """Squares around uniform centers, clipped at the border (DeVries and Taylor 2017).
+    """Fills squares around uniform centers, clipped at the border (DeVries and Taylor 2017).
 
-        size: of a side, in pixels
-        count: 1 unless said
+        size: side of a square, in pixels
+        count: at most 1000; 1 by default
+        fill: one value for all channels, or one for each; 0 by default
     """
     ...
 
@@ -545,12 +549,14 @@ def grid_mask(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """Chen et al. 2020: a grid of squares, its unit uniform in [unit_min, unit_max], turned and shifted at random.
+    """Fills the squares of a grid, whose unit is a uniform integer in [unit_min, unit_max]. Shift and rotation are uniform (Chen et al. 2020).
 
-        unit_min: pixels; 96 unless said
-        unit_max: 224 unless said
-        keep_ratio: of a unit's side; 0.6 unless said
-        probability: 0.7 unless said
+        unit_min: pixels; 96 by default
+        unit_max: 224 by default
+        keep_ratio: fraction of a unit's side that stays; 0.6 by default
+        max_rotation_degrees: 0 to 360
+        fill: one value for all channels, or one for each; 0 by default
+        probability: 0.7 by default
     """
     ...
 
@@ -579,9 +585,9 @@ def rand_augment(
 ) -> messages.Op:
     """`rand_augment` of docs/augmentations.md.
 
-        num_ops: 2 unless said
-        magnitude: 9 unless said
-        num_magnitude_bins: 31 unless said
+        num_ops: 2 by default
+        magnitude: below num_magnitude_bins; 9 by default
+        num_magnitude_bins: 31 by default
     """
     ...
 
@@ -596,7 +602,7 @@ def trivial_augment_wide(
 ) -> messages.Op:
     """`trivial_augment_wide` of docs/augmentations.md.
 
-        num_magnitude_bins: 31 unless said
+        num_magnitude_bins: 31 by default
     """
     ...
 
@@ -614,11 +620,11 @@ def augmix(
 ) -> messages.Op:
     """`augmix` of docs/augmentations.md.
 
-        severity: 1 to 10; 3 unless said
-        mixture_width: 3 unless said
+        severity: 1 to 10; 3 by default
+        mixture_width: 3 by default
         chain_depth: 0: uniform in 1 to 3
-        alpha: 1 unless said
-        no_color_ops: leave out brightness, color, contrast and sharpness
+        alpha: 1 by default
+        no_color_ops: exclude brightness, color, contrast and sharpness
     """
     ...
 
@@ -629,10 +635,10 @@ def random_apply(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """All of `ops`, in order, or none.
+    """Applies all of `ops`, in order, or none.
 
-        probability: 0.5 unless said
-        ops: `column` stays empty; the input's type is kept
+        probability: 0.5 by default
+        ops: without `column`; the result has the input's type
     """
     ...
 
@@ -643,10 +649,10 @@ def one_of(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """One of `ops`.
+    """Applies one of `ops`.
 
-        ops: `column` stays empty; the input's type is kept
-        weights: one for each, not all 0; equal unless said
+        ops: without `column`; the type stays, but all may give another image size
+        weights: one for each, not all 0; equal by default
     """
     ...
 
@@ -658,10 +664,10 @@ def scale(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """x * factor + offset in float32.
+    """Computes x * factor + offset in float32, then converts to `to`.
 
-        factor: 1 unless said
-        to: FLOAT32 unless said; FLOAT16 and BFLOAT16 too
+        factor: 1 by default
+        to: FLOAT32 by default, or FLOAT16 or BFLOAT16
     """
     ...
 
@@ -673,10 +679,10 @@ def one_hot(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """An integer scalar in [0, classes) -> [classes].
+    """Converts an integer scalar in [0, classes) to [classes].
 
         smoothing: on: 1 - smoothing + smoothing / classes; off: smoothing / classes
-        to: FLOAT32 unless said
+        to: FLOAT32 by default
     """
     ...
 
@@ -688,7 +694,7 @@ def custom(
     column: Optional[str] = ...,
     name: Optional[str] = ...,
 ) -> messages.Op:
-    """An op that was linked into this worker; docs/own-ops.md.
+    """An op that is linked into the worker. See docs/own-ops.md.
 
         op: its registered name
     """

@@ -182,7 +182,7 @@ TEST_F(LocalCommands, OpsAreListedWithTheirFieldsAndDefaults) {
   ASSERT_EQ(one.code, 0) << one.err;
   EXPECT_THAT(one.out, HasSubstr("torchvision.transforms.RandomResizedCrop"));
   EXPECT_THAT(one.out, ContainsRegex("height +uint32 +\\(required\\)"));
-  EXPECT_THAT(one.out, ContainsRegex("scale_min +float +0.08 +0.08 unless said; fraction of the area"));
+  EXPECT_THAT(one.out, ContainsRegex("scale_min +float +0.08 +fraction of the area; 0.08 by default"));
   EXPECT_THAT(one.out, ContainsRegex("resize +PIL \\| OPENCV_LINEAR \\| OPENCV_AREA \\| TF_BILINEAR +PIL"));
   EXPECT_THAT(Run({"ops", "random_crop", "--json"}).out, HasSubstr("\"name\": \"padding\", \"type\": \"uint32\""));
   const Outcome none = Run({"ops", "random_corp"});
