@@ -42,7 +42,7 @@ std::string Workers(const v1::Explanation& explanation) {
   for (const v1::Explanation::WorkerUse& use : explanation.uses()) {
     table.Add({absl::StrCat("  ", use.name().empty() ? use.worker() : use.name()),
                absl::StrFormat("%.0f", use.rows_per_second()), Percent(use.computing() + use.other_jobs()),
-               Percent(use.reading()), Percent(use.memory()), Percent(use.unasked()), Percent(use.blocked()),
+               Percent(use.reading()), Percent(use.memory()), Percent(use.unrequested()), Percent(use.blocked()),
                Percent(use.waited_on())});
   }
   return absl::StrCat("\n", table.Text());

@@ -114,13 +114,14 @@ std::string CacheLines(const v1::StatusReply& status) {
       const std::string line = CacheLine(cache);
       if (!line.empty()) absl::StrAppend(&out, "  worker ", NameOf(worker), ": ", line, "\n");
     }
-    if (load.far_requests() > 0 && load.rows() > 0 && load.far_used_bytes() > 0) {
+    if (load.remote_requests() > 0 && load.rows() > 0 && load.remote_used_bytes() > 0) {
       absl::StrAppend(
           &out, "  worker ", NameOf(worker), ": storage ",
           absl::StrFormat("%.0f requests for 1000 rows, %.2f bytes read for each that was used",
-                          1000.0 * static_cast<double>(load.far_requests()) / static_cast<double>(load.rows()),
-                          static_cast<double>(load.far_bytes()) / static_cast<double>(load.far_used_bytes())));
-      if (load.far_hedges() > 0) absl::StrAppend(&out, ", ", load.far_hedges(), " that were late asked for twice");
+                          1000.0 * static_cast<double>(load.remote_requests()) / static_cast<double>(load.rows()),
+                          static_cast<double>(load.remote_bytes()) / static_cast<double>(load.remote_used_bytes())));
+      if (load.remote_hedges() > 0)
+        absl::StrAppend(&out, ", ", load.remote_hedges(), " that were late asked for twice");
       out += "\n";
     }
   }

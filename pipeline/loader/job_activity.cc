@@ -92,8 +92,8 @@ JobTimes JobActivity::Times(Nanos making, Nanos reading) const {
   times.reading_seconds = InSeconds(reading_ + reading);
   times.storage_seconds = InSeconds(storage_);
   times.memory_seconds = InSeconds(memory_);
-  times.unasked_seconds = InSeconds(unasked_);
-  times.read_aside_seconds = InSeconds(read_aside_);
+  times.unrequested_seconds = InSeconds(unasked_);
+  times.background_read_seconds = InSeconds(read_aside_);
   for (size_t i = 0; i < stages_.size(); ++i) times.stages[i].seconds = InSeconds(stages_[i]);
   return times;
 }

@@ -81,7 +81,7 @@ class JobActivity {
   // The same for whoever chooses sizes of caches; nothing of a job that is gone.
   std::optional<CacheJob> ForCaches();
   void AddReadAside(Nanos took) {
-    ++sums_.reads_aside;
+    ++sums_.background_reads;
     read_aside_ += took;
   }
 

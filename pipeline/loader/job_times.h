@@ -16,12 +16,12 @@ struct JobTimes {
   double making_seconds = 0;   // on its rows, from the record to the slot
   double reading_seconds = 0;  // of these, in storage's calls
   // Threads without a row to make, while of this job
-  double storage_seconds = 0;  // rows were put aside until their shard is ready or their record was brought
-  double memory_seconds = 0;   // rows waited for memory of the budget
-  double unasked_seconds = 0;  // every row that was asked for was made, or in making
+  double storage_seconds = 0;      // rows were put aside until their shard is ready or their record was brought
+  double memory_seconds = 0;       // rows waited for memory of the budget
+  double unrequested_seconds = 0;  // every row that was asked for was made, or in making
   // Records that were brought while their rows waited aside.
-  uint64_t reads_aside = 0;
-  double read_aside_seconds = 0;
+  uint64_t background_reads = 0;
+  double background_read_seconds = 0;
   // Of rows whose stages were measured: Pipeline::stages, and the time of each.
   uint64_t timed_rows = 0;
   struct Stage {

@@ -186,8 +186,8 @@ void LoaderCore::CountRead(uint64_t id, Nanos start) {
 
 void LoaderCore::CountFetched(uint64_t bytes) {
   MutexLock lock(&mutex_);
-  ++stats_.far_requests;
-  stats_.far_bytes += bytes;
+  ++stats_.remote_requests;
+  stats_.remote_bytes += bytes;
 }
 
 void LoaderCore::EndRead(bool in_range) {

@@ -396,11 +396,11 @@ LoaderStats LoaderCore::Stats() {
     stats.memory_bytes = budget_.used();
     peak = budget_.peak();
   }
-  stats.far_hedges = CountsOfObjects().hedges;
+  stats.remote_hedges = CountsOfObjects().hedges;
   if (ranges_ != nullptr) {
     const RecordRanges::Counts ranges = ranges_->counts();
-    stats.far_requests += ranges.ranges;
-    stats.far_bytes += ranges.bytes;
+    stats.remote_requests += ranges.ranges;
+    stats.remote_bytes += ranges.bytes;
   }
   const auto of = [](CacheStats cache, double seconds, bool chosen = false) {
     cache.saved_seconds = std::max(0.0, seconds);

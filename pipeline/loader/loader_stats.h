@@ -18,8 +18,8 @@ struct LoaderStats {
   double storage_seconds = 0;
   // Of storage that does not answer at once: reads that it was asked for, of records and of ranges of them, the bytes
   // that came, and those of them that were records of rows. All as they are stored, without frames' bytes in the last.
-  uint64_t far_requests = 0, far_bytes = 0, far_used_bytes = 0;
-  uint64_t far_hedges = 0;  // that this process asked object storage for a second time, because the first was late
+  uint64_t remote_requests = 0, remote_bytes = 0, remote_used_bytes = 0;
+  uint64_t remote_hedges = 0;  // that this process asked object storage for a second time, because the first was late
   double compute_seconds = 0;
   double cpu_seconds = 0;  // CPU time of the loader's threads
   // The time in which rows were there to be made and nothing kept them waiting. busy_seconds counts a moment by the

@@ -343,7 +343,7 @@ void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* sessio
   CountCost(outcome.made, took, session);
   if (!outcome.made.fault.ok() || !outcome.made.status.ok()) ++stats_.failed_rows;
   stats_.bytes_read += outcome.made.bytes_read;
-  if (!session->job->reader().ReadsAtOnce()) stats_.far_used_bytes += outcome.made.bytes_read;
+  if (!session->job->reader().ReadsAtOnce()) stats_.remote_used_bytes += outcome.made.bytes_read;
   stats_.read_seconds += static_cast<double>(outcome.made.read_time) / kSecond;
   stats_.storage_reads += outcome.made.storage_reads;
   stats_.storage_seconds += static_cast<double>(outcome.made.storage_time) / kSecond;

@@ -18,7 +18,7 @@ TuningWindow WindowBetween(const TuningCounts& before, const TuningCounts& after
   window.read_seconds = More(after.stats.storage_seconds, before.stats.storage_seconds);
   window.cpu_seconds = More(after.stats.cpu_seconds, before.stats.cpu_seconds);
   window.other_seconds = More(after.other_cpu_seconds, before.other_cpu_seconds);
-  std::optional<double> unasked;
+  std::optional<double> unrequested;
   const JobTimes nothing;
   for (const JobTimes& job : after.jobs) {
     const auto known = std::find_if(before.jobs.begin(), before.jobs.end(),
@@ -32,10 +32,10 @@ TuningWindow WindowBetween(const TuningCounts& before, const TuningCounts& after
     window.storage_seconds = std::max(window.storage_seconds, storage);
     window.memory_seconds = std::max(window.memory_seconds, memory);
     if (making + storage + memory <= 0) continue;  // nobody reads it now
-    const double idle = More(job.unasked_seconds, then.unasked_seconds);
-    unasked = std::min(unasked.value_or(idle), idle);
+    const double idle = More(job.unrequested_seconds, then.unrequested_seconds);
+    unrequested = std::min(unrequested.value_or(idle), idle);
   }
-  window.unasked_seconds = unasked.value_or(0);
+  window.unrequested_seconds = unrequested.value_or(0);
   return window;
 }
 

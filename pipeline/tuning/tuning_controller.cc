@@ -42,7 +42,7 @@ constexpr double kOthersUseCpus = 0.4;
 
 // Fractions of the time of all threads, unless noted otherwise.
 struct TuningController::Shares {
-  double unasked, storage, memory;
+  double unrequested, storage, memory;
   double blocked;   // fraction of the time on rows
   double cpu_less;  // fraction of the unblocked time on rows
   double others;    // CPUs that other processes use, or keep from these threads
@@ -80,7 +80,7 @@ TuningSetting TuningController::Step(const TuningWindow& window, Nanos now) {
   const Shares shares = SharesOf(window);
   others_use_.Add(window.other_seconds / window.seconds);
   others_want_.Add(shares.others);
-  unasked_.Add(shares.unasked);
+  unasked_.Add(shares.unrequested);
   if (trial_.has_value()) {
     after_.Add(rate);
     Judge(now);
@@ -95,7 +95,7 @@ TuningController::Shares TuningController::SharesOf(const TuningWindow& window) 
   const double all = setting_.threads * window.seconds;
   const double ready = window.busy_seconds - window.blocked_seconds;
   Shares shares;
-  shares.unasked = window.unasked_seconds / all;
+  shares.unrequested = window.unrequested_seconds / all;
   shares.storage = window.storage_seconds / all;
   shares.memory = window.memory_seconds / all;
   shares.blocked = window.busy_seconds > 0 ? window.blocked_seconds / window.busy_seconds : 0;
@@ -132,7 +132,7 @@ int TuningController::MoreReads(const TuningWindow& window, int now, int most) c
 bool TuningController::ProposeReads(const TuningWindow& window, const Shares& shares, Nanos now) {
   if (limits_.read_threads_pinned || window.reads <= 0) return false;
   const double latency = window.read_seconds / window.reads;
-  const bool waiting = shares.unasked < kFed;
+  const bool waiting = shares.unrequested < kFed;
   TuningSetting to = setting_;
   if (setting_.read_threads == 0) {
     // Rows wait for storage although no read threads exist: the storage accepts asynchronous requests.
@@ -174,7 +174,7 @@ bool TuningController::ProposeThreads(const Shares& shares, Nanos now) {
   const bool held_elsewhere = shares.storage > kMuchOfTheTime || shares.memory > kMuchOfTheTime;
   // A move that failed while others used the CPUs may succeed once they do not.
   const bool left_to_us = others_use_.size() == kMeanWindows && others_used_ - others_use_.typical() > kOthersUseCpus;
-  if (setting_.threads < limits_.most_threads && shares.unasked < kFed && !held_elsewhere &&
+  if (setting_.threads < limits_.most_threads && shares.unrequested < kFed && !held_elsewhere &&
       (left_to_us || MayTry(kMoreThreads, now))) {
     if (left_to_us) pause_[kMoreThreads] = 0;
     to.threads = std::min(setting_.threads + std::max(1, setting_.threads / 4), limits_.most_threads);

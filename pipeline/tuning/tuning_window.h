@@ -32,9 +32,9 @@ struct TuningWindow {
   double cpu_seconds = 0;      // CPU time of those threads
   double other_seconds = 0;    // CPU time of other processes on the host
   // Thread time without a row to make:
-  double storage_seconds = 0;  // while rows waited for storage
-  double memory_seconds = 0;   // while rows waited for memory
-  double unasked_seconds = 0;  // while no trainer requested more
+  double storage_seconds = 0;      // while rows waited for storage
+  double memory_seconds = 0;       // while rows waited for memory
+  double unrequested_seconds = 0;  // while no trainer requested more
 };
 
 }  // namespace penstock

@@ -66,8 +66,11 @@ TEST(ReaderFaults, MalformedMessagesAreAnErrorThatNamesTheWorker) {
     const char* says;
   };
   const Case cases[] = {
-      {{.truncated = true}, "payload"}, {{.lying_lengths = true}, "column"},      {{.huge_count = true}, "4294967295"},
-      {{.garbage = true}, "protobuf"},  {{.unasked = true}, "was not asked for"},
+      {{.truncated = true}, "payload"},
+      {{.lying_lengths = true}, "column"},
+      {{.huge_count = true}, "4294967295"},
+      {{.garbage = true}, "protobuf"},
+      {{.unrequested = true}, "was not asked for"},
   };
   for (const Case& c : cases) {
     FakeCluster alone(1);

@@ -97,7 +97,7 @@ class Explainer {
       use->set_computing(worker.computing);
       use->set_reading(worker.reading + worker.storage);
       use->set_memory(worker.memory);
-      use->set_unasked(worker.unasked);
+      use->set_unrequested(worker.unrequested);
       use->set_other_jobs(worker.others);
       use->set_blocked(worker.blocked);
       const auto waited = trainer_->waited_on.find(worker.id);
@@ -227,7 +227,7 @@ class Explainer {
     std::vector<std::pair<double, std::string>> parts = {{use.computing, "make rows"},
                                                          {use.reading, "wait for storage"},
                                                          {use.memory, "wait for memory"},
-                                                         {use.unasked, "have nothing asked of them"},
+                                                         {use.unrequested, "have nothing asked of them"},
                                                          {use.others, "work for other jobs"}};
     std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::string> said;
@@ -264,9 +264,9 @@ class Explainer {
       SayTime();
       return;
     }
-    const double most = std::max({cpu, use_.reading, use_.memory, use_.unasked});
+    const double most = std::max({cpu, use_.reading, use_.memory, use_.unrequested});
     const bool no_cpu_left = use_.cpu < kNoCpuLeft && use_.computing >= kSomeComputing;
-    if (no_cpu_left && most != use_.unasked) {
+    if (no_cpu_left && most != use_.unrequested) {
       SayCpus();
     } else if (most == use_.memory) {
       Set(Limit::MEMORY, absl::StrCat("the memory budget of ", name));
@@ -277,9 +277,9 @@ class Explainer {
       SayTime();
       if (use_.read_ms > 0) {
         Say(absl::StrFormat("A read takes %.1f ms%s.", use_.read_ms,
-                            use_.reads_aside ? "; threads of their own read" : ""));
+                            use_.background_reads ? "; threads of their own read" : ""));
       }
-    } else if (most == use_.unasked) {
+    } else if (most == use_.unrequested) {
       Set(Limit::WINDOW, "too few rows are asked for ahead");
       SayTime();
       Say(absl::StrCat("All ", trainer_->window_steps, " steps that the trainer asks for ahead are on their way, and ",

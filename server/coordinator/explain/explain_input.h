@@ -30,25 +30,25 @@ struct WorkerInput {
   double seconds = 0;  // period of the following fields; 0: they are unknown
   double rows_per_second = 0;
   // Fractions of its threads' time, which add up to about 1.
-  double computing = 0;        // on rows of this job, without reading
-  double reading = 0;          // in storage calls for rows of this job
-  double storage = 0;          // idle, and rows of this job waited for storage
-  double memory = 0;           // idle, and rows of this job waited for memory
-  double unasked = 0;          // idle, and no reader requested more of this job
-  double others = 0;           // on rows of other jobs
-  double blocked = 0;          // fraction of the time in which this job's streams were full
-  bool shared_memory = false;  // it sends its rows to the trainers through shared memory
-  double cpu = 1;              // CPU time per second of computing; below 1 other processes used the CPUs
-  double capacity = 0;         // rows per second that it is able to make; 0: unknown
-  double sent_per_second = 0;  // bytes
-  double read_ms = 0;          // duration of one read; 0: unknown
-  double far_requests = 0;     // requests per row to storage with high latency
-  bool reads_aside = false;    // it reads on separate threads
-  bool finds_reads = false;    // it decides whether to read on separate threads, and on how many
-  std::string tuned;           // the last setting that it changed, in words; "": none
-  double cache_hits = 0;       // fraction of the records that came from the record cache
-  double owned_bytes = 0;      // bytes of its part of this job's data
-  uint64_t memory_budget = 0;  // bytes
+  double computing = 0;           // on rows of this job, without reading
+  double reading = 0;             // in storage calls for rows of this job
+  double storage = 0;             // idle, and rows of this job waited for storage
+  double memory = 0;              // idle, and rows of this job waited for memory
+  double unrequested = 0;         // idle, and no reader requested more of this job
+  double others = 0;              // on rows of other jobs
+  double blocked = 0;             // fraction of the time in which this job's streams were full
+  bool shared_memory = false;     // it sends its rows to the trainers through shared memory
+  double cpu = 1;                 // CPU time per second of computing; below 1 other processes used the CPUs
+  double capacity = 0;            // rows per second that it is able to make; 0: unknown
+  double sent_per_second = 0;     // bytes
+  double read_ms = 0;             // duration of one read; 0: unknown
+  double remote_requests = 0;     // requests per row to storage with high latency
+  bool background_reads = false;  // it reads on separate threads
+  bool finds_reads = false;       // it decides whether to read on separate threads, and on how many
+  std::string tuned;              // the last setting that it changed, in words; "": none
+  double cache_hits = 0;          // fraction of the records that came from the record cache
+  double owned_bytes = 0;         // bytes of its part of this job's data
+  uint64_t memory_budget = 0;     // bytes
   CacheInput records, decoded, rows;
   std::vector<StageTime> stages;
   std::vector<std::string> troubles;  // files of this job that fail, a line each

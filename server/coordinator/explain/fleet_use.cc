@@ -40,7 +40,7 @@ FleetUse UseOf(const std::vector<const WorkerInput*>& workers, const std::map<st
     use.computing += weight * worker->computing;
     use.reading += weight * (worker->reading + worker->storage);
     use.memory += weight * worker->memory;
-    use.unasked += weight * worker->unasked;
+    use.unrequested += weight * worker->unrequested;
     use.others += weight * worker->others;
     use.blocked += weight * worker->blocked;
     use.cpu += weight * worker->cpu;
@@ -48,7 +48,7 @@ FleetUse UseOf(const std::vector<const WorkerInput*>& workers, const std::map<st
     use.threads += worker->threads;
     use.capacity += worker->capacity;
     use.sent_per_second += worker->sent_per_second;
-    use.reads_aside = use.reads_aside || worker->reads_aside;
+    use.background_reads = use.background_reads || worker->background_reads;
     use.shared_memory = use.shared_memory && worker->shared_memory;
     use.finds_reads = worker->finds_reads && (use.finds_reads || worker == workers.front());
   }

@@ -13,9 +13,9 @@ namespace penstock {
 struct FleetUse {
   std::vector<const WorkerInput*> workers;  // workers with known counters
   // Means of the fields of WorkerInput; `reading` includes its `storage`.
-  double computing = 0, reading = 0, memory = 0, unasked = 0, others = 0, blocked = 0, cpu = 1;
+  double computing = 0, reading = 0, memory = 0, unrequested = 0, others = 0, blocked = 0, cpu = 1;
   double threads = 0, capacity = 0, sent_per_second = 0, read_ms = 0;  // sums, except for read_ms
-  bool reads_aside = false;
+  bool background_reads = false;
   bool shared_memory = false;  // all of them send their rows through shared memory
   bool finds_reads = false;    // each of them decides about its read threads
 

@@ -63,7 +63,7 @@ class Gains {
   void Storage() {
     if (use_.finds_reads) {
       // The worker has already tried more concurrent reads.
-    } else if (!use_.reads_aside) {
+    } else if (!use_.background_reads) {
       Add("--read-threads 64 at the workers, so that rows wait aside while they are read", Without(use_.reading));
     } else {
       Add("more --read-threads at the workers, as long as storage keeps up", 0);
@@ -117,7 +117,7 @@ class Gains {
   }
 
   void Window(const SessionInput& trainer) {
-    const double more = Without(use_.unasked);
+    const double more = Without(use_.unrequested);
     Add(absl::StrCat("prefetch_steps of ", static_cast<int>(std::ceil(more * trainer.window_steps)), " (now ",
                      trainer.window_steps, "), with prefetch_bytes to match"),
         more);
@@ -175,7 +175,7 @@ class Gains {
       const double part = worker->owned_bytes > 0 ? worker->owned_bytes / input_.data_bytes : 1;
       const double fit =
           std::floor(kRangesPartOfBudget * static_cast<double>(worker->memory_budget) / (part * input_.chunk_bytes));
-      if (worker->far_requests > kOneByOne) chunks = std::min(chunks, fit);
+      if (worker->remote_requests > kOneByOne) chunks = std::min(chunks, fit);
     }
     if (chunks >= window || chunks < kLeastWindowChunks) return;
     Add(absl::StrCat("order { window_chunks: ", static_cast<uint64_t>(chunks), " } (now ", input_.window_chunks,

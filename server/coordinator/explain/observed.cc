@@ -25,7 +25,7 @@ void AddStages(const v1::JobLoad& then, const v1::JobLoad& now, WorkerInput* out
   const double rows = Grown(static_cast<double>(then.rows()), static_cast<double>(now.rows()));
   if (rows <= 0) return;
   const double read = Grown(then.reading_seconds(), now.reading_seconds());
-  const double aside = Grown(then.read_aside_seconds(), now.read_aside_seconds());
+  const double aside = Grown(then.background_read_seconds(), now.background_read_seconds());
   const double send = Grown(then.send_seconds(), now.send_seconds());
   out->stages.push_back({"read", 1000 * read / rows});
   const double timed = Grown(static_cast<double>(then.timed_rows()), static_cast<double>(now.timed_rows()));
@@ -35,8 +35,8 @@ void AddStages(const v1::JobLoad& then, const v1::JobLoad& now, WorkerInput* out
     out->stages.push_back({stage.name(), 1000 * seconds / timed});
   }
   out->stages.push_back({"send", 1000 * send / rows});
-  const double reads = Grown(static_cast<double>(then.reads_aside()), static_cast<double>(now.reads_aside()));
-  out->reads_aside = reads > 0;
+  const double reads = Grown(static_cast<double>(then.background_reads()), static_cast<double>(now.background_reads()));
+  out->background_reads = reads > 0;
   out->read_ms = reads > 0 ? 1000 * aside / reads : 1000 * read / rows;
 }
 
@@ -59,7 +59,7 @@ void ObserveWorker(const v1::WorkerLoad& then, const v1::WorkerLoad& now, Nanos 
   const double reading = std::min(making, Grown(first.reading_seconds(), last->reading_seconds()));
   const double storage = Grown(first.storage_seconds(), last->storage_seconds());
   const double memory = Grown(first.memory_seconds(), last->memory_seconds());
-  const double unasked = Grown(first.unasked_seconds(), last->unasked_seconds());
+  const double unrequested = Grown(first.unrequested_seconds(), last->unrequested_seconds());
   double others = 0, computing = making - reading;
   for (const v1::JobLoad& other : now.jobs()) {
     if (other.job() == job) continue;
@@ -70,7 +70,7 @@ void ObserveWorker(const v1::WorkerLoad& then, const v1::WorkerLoad& now, Nanos 
   }
   // A job that is new here has counters for less than the time between the heartbeats.
   const double threads = std::max<uint32_t>(out->threads, 1);
-  const double told = making + storage + memory + unasked + others;
+  const double told = making + storage + memory + unrequested + others;
   const double apart = static_cast<double>(between) / kSecond;
   if (told <= 0) return;
   out->seconds = std::min(apart, told / threads);
@@ -79,7 +79,7 @@ void ObserveWorker(const v1::WorkerLoad& then, const v1::WorkerLoad& now, Nanos 
   out->reading = reading / told;
   out->storage = storage / told;
   out->memory = memory / told;
-  out->unasked = unasked / told;
+  out->unrequested = unrequested / told;
   out->others = others / told;
   const double streams = std::max<uint32_t>(last->streams(), 1);
   out->blocked = std::clamp(Grown(first.full_seconds(), last->full_seconds()) / (streams * out->seconds), 0.0, 1.0);
@@ -89,8 +89,9 @@ void ObserveWorker(const v1::WorkerLoad& then, const v1::WorkerLoad& now, Nanos 
   out->cpu = computing > 0.2 * apart ? std::clamp(cpu / computing, 0.0, 1.0) : 1;
   out->capacity = now.capacity();
   const double rows = Grown(static_cast<double>(then.rows()), static_cast<double>(now.rows()));
-  const double requests = Grown(static_cast<double>(then.far_requests()), static_cast<double>(now.far_requests()));
-  out->far_requests = rows > 0 ? requests / rows : 0;
+  const double requests =
+      Grown(static_cast<double>(then.remote_requests()), static_cast<double>(now.remote_requests()));
+  out->remote_requests = rows > 0 ? requests / rows : 0;
   const double hits =
       Grown(static_cast<double>(then.record_cache_hits()), static_cast<double>(now.record_cache_hits()));
   const double misses =

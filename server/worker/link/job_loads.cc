@@ -26,9 +26,9 @@ void AddTimes(const JobTimes& times, v1::JobLoad* load) {
   load->set_reading_seconds(load->reading_seconds() + times.reading_seconds);
   load->set_storage_seconds(load->storage_seconds() + times.storage_seconds);
   load->set_memory_seconds(load->memory_seconds() + times.memory_seconds);
-  load->set_unasked_seconds(load->unasked_seconds() + times.unasked_seconds);
-  load->set_reads_aside(load->reads_aside() + times.reads_aside);
-  load->set_read_aside_seconds(load->read_aside_seconds() + times.read_aside_seconds);
+  load->set_unrequested_seconds(load->unrequested_seconds() + times.unrequested_seconds);
+  load->set_background_reads(load->background_reads() + times.background_reads);
+  load->set_background_read_seconds(load->background_read_seconds() + times.background_read_seconds);
   load->set_timed_rows(load->timed_rows() + times.timed_rows);
   std::vector<JobTimes::Stage> stages = times.stages;
   std::stable_sort(stages.begin(), stages.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });

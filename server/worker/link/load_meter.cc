@@ -57,10 +57,10 @@ v1::WorkerLoad LoadMeter::Measure(const LoaderStats& stats, uint64_t bytes_sent,
   load.set_rows(stats.rows);
   load.set_bytes_read(stats.bytes_read);
   load.set_bytes_sent(bytes_sent);
-  load.set_far_requests(stats.far_requests);
-  load.set_far_bytes(stats.far_bytes);
-  load.set_far_used_bytes(stats.far_used_bytes);
-  load.set_far_hedges(stats.far_hedges);
+  load.set_remote_requests(stats.remote_requests);
+  load.set_remote_bytes(stats.remote_bytes);
+  load.set_remote_used_bytes(stats.remote_used_bytes);
+  load.set_remote_hedges(stats.remote_hedges);
   load.set_cpu_seconds(stats.cpu_seconds);
   load.set_memory_bytes(stats.memory_bytes);
   load.set_record_cache_bytes(stats.record_cache.bytes);

@@ -43,12 +43,12 @@ TEST(StatusNotes, WhatAWorkerAskedOfStorageIsSaidForItsRows) {
   v1::WorkerLoad* load = worker->mutable_load();
   load->set_rows(2000);
   EXPECT_EQ(CacheLines(status), "");
-  load->set_far_requests(50);
-  load->set_far_bytes(1300);
-  load->set_far_used_bytes(1000);
+  load->set_remote_requests(50);
+  load->set_remote_bytes(1300);
+  load->set_remote_used_bytes(1000);
   EXPECT_EQ(CacheLines(status),
             "  worker w1: storage 25 requests for 1000 rows, 1.30 bytes read for each that was used\n");
-  load->set_far_hedges(3);
+  load->set_remote_hedges(3);
   EXPECT_EQ(CacheLines(status),
             "  worker w1: storage 25 requests for 1000 rows, 1.30 bytes read for each that was used, 3 that were late "
             "asked for twice\n");

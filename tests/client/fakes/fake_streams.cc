@@ -167,7 +167,7 @@ class FakeStreams::Stream final : public StreamEvents {
     }
     v1::ServerHeader header;
     v1::Rows* rows = header.mutable_rows();
-    rows->set_epoch(how.unasked ? epoch + 1000 : epoch);
+    rows->set_epoch(how.unrequested ? epoch + 1000 : epoch);
     std::string payload;
     bool flagged = false;
     for (const uint64_t number : numbers) {

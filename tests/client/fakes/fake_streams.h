@@ -28,7 +28,7 @@ struct Misbehavior {
   bool huge_count = false;                        // a ragged column that claims 2^32 - 1 elements
   bool damaged_out_of_range = false;              // reports damaged records that the job does not have
   bool garbage = false;                           // sends bytes that are no messages
-  bool unasked = false;                           // sends rows far ahead of every grant
+  bool unrequested = false;                       // sends rows far ahead of every grant
   std::set<uint64_t> masked = {};                 // rows without content
   std::map<uint64_t, uint64_t> substituted = {};  // rows that claim to be of another record
   std::map<uint64_t, absl::Status> failing = {};  // rows that cannot be made

@@ -98,14 +98,14 @@ TEST_F(JobTimesTest, ThreadsWithoutWorkWaitForRequestsOrForMemory) {
   HoldingSink sink;
   auto session = loader->OpenSession(job.job, {.largest_step_rows = 10}, &sink);
   ASSERT_TRUE(session.ok());
-  JobTimes times = PassUntil(*loader, &JobTimes::unasked_seconds);
+  JobTimes times = PassUntil(*loader, &JobTimes::unrequested_seconds);
   EXPECT_EQ(times.memory_seconds, 0);
   EXPECT_EQ(times.storage_seconds, 0);
   (*session)->Request(RowsOf(0, 400, 10));  // far more rows than fit
   PassUntil(*loader, &JobTimes::memory_seconds);
-  const double unasked = loader->Jobs().at(0).unasked_seconds;
+  const double unrequested = loader->Jobs().at(0).unrequested_seconds;
   times = PassUntil(*loader, &JobTimes::memory_seconds);
-  EXPECT_EQ(times.unasked_seconds, unasked);
+  EXPECT_EQ(times.unrequested_seconds, unrequested);
   EXPECT_EQ(times.storage_seconds, 0);
 }
 
@@ -122,7 +122,7 @@ TEST_F(JobTimesTest, AnotherJobsRequestsAreNotThisOnes) {
     return loader->Jobs().at(1).memory_seconds > 0;
   }));
   EXPECT_EQ(loader->Jobs().at(0).memory_seconds, 0);
-  EXPECT_GT(loader->Jobs().at(0).unasked_seconds, 0);
+  EXPECT_GT(loader->Jobs().at(0).unrequested_seconds, 0);
 }
 
 TEST_F(JobTimesTest, AJobThatIsGoneIsForgotten) {

@@ -104,11 +104,11 @@ TEST_F(RecordRangesTest, AnEpochTakesFewReadsAndHasTheSameRows) {
   const auto loader = LoaderOf(2, 64 << 20, 16);
   EXPECT_EQ(Epoch(loader.get(), job_), near);
   const LoaderStats stats = loader->Stats();
-  EXPECT_EQ(stats.far_requests, storage_.reads() - before);
-  EXPECT_EQ(stats.far_used_bytes, job_->reader().snapshot().data_bytes());
-  // At most one byte in four is read without need. Frames are not part of far_used_bytes.
-  EXPECT_GE(stats.far_bytes, stats.far_used_bytes);
-  EXPECT_LT(stats.far_bytes, stats.far_used_bytes * 3 / 2);
+  EXPECT_EQ(stats.remote_requests, storage_.reads() - before);
+  EXPECT_EQ(stats.remote_used_bytes, job_->reader().snapshot().data_bytes());
+  // At most one byte in four is read without need. Frames are not part of remote_used_bytes.
+  EXPECT_GE(stats.remote_bytes, stats.remote_used_bytes);
+  EXPECT_LT(stats.remote_bytes, stats.remote_used_bytes * 3 / 2);
   // The loader reads the rows at the start one by one.
   EXPECT_LT(storage_.reads() - before, kRangeRecords / 2);
   EXPECT_GT(storage_.ranges(), 64u);
@@ -204,8 +204,8 @@ TEST_F(RecordRangesTest, AnEpochThatMemoryDoesNotHoldComesInRangesToItsEnd) {
     const auto loader = LoaderOf(1, 2500 << 10, 16, 64 << 10);
     EXPECT_EQ(Epoch(loader.get(), far), expected);
     const LoaderStats stats = loader->Stats();
-    EXPECT_LT(stats.far_requests, kRangeRecords / 2) << order.ShortDebugString();
-    EXPECT_LT(stats.far_bytes, stats.far_used_bytes * 3 / 2);
+    EXPECT_LT(stats.remote_requests, kRangeRecords / 2) << order.ShortDebugString();
+    EXPECT_LT(stats.remote_bytes, stats.remote_used_bytes * 3 / 2);
   }
 }
 

@@ -100,13 +100,13 @@ TEST(SelfTuning, ThreadsThatAreTooManyMakeNoRow) {
   }
 }
 
-JobTimes Times(const std::string& job, double making, double storage, double unasked) {
+JobTimes Times(const std::string& job, double making, double storage, double unrequested) {
   JobTimes times;
   times.job = job;
   times.making_seconds = making;
   times.reading_seconds = making / 2;
   times.storage_seconds = storage;
-  times.unasked_seconds = unasked;
+  times.unrequested_seconds = unrequested;
   return times;
 }
 
@@ -128,7 +128,7 @@ TEST(TuningCounts, IdleThreadsAreCountedOnceForAllJobsThatAreRead) {
   EXPECT_DOUBLE_EQ(window.busy_seconds, 0.75);
   EXPECT_DOUBLE_EQ(window.blocked_seconds, 0.375);
   EXPECT_DOUBLE_EQ(window.storage_seconds, 0.75);
-  EXPECT_DOUBLE_EQ(window.unasked_seconds, 0);
+  EXPECT_DOUBLE_EQ(window.unrequested_seconds, 0);
 }
 
 TEST(SelfTuning, WhatIsPinnedStaysAndSoDoesALoaderThatNobodyReads) {

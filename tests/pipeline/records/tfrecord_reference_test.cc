@@ -3,7 +3,6 @@
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
-#include <openssl/sha.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -16,12 +15,13 @@
 #include "pipeline/records/index_builder.h"
 #include "pipeline/records/shard_reader.h"
 #include "pipeline/records/verify.h"
+#include "tests/pipeline/image/reference.h"
 
 namespace penstock {
 namespace {
 
 using google::protobuf::Struct;
-using google::protobuf::Value;
+using JsonValue = google::protobuf::Value;
 
 std::string Folder() {
   const char* folder = std::getenv("PENSTOCK_REFERENCE_DATA");
@@ -45,11 +45,6 @@ const Struct& Of(const std::string& file) { return Manifest().fields().at(file).
 
 std::string Hex(std::string_view bytes) {
   return absl::BytesToHexString(absl::string_view(bytes.data(), bytes.size()));
-}
-std::string Sha256(std::string_view bytes) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
-  return Hex({reinterpret_cast<const char*>(digest), sizeof(digest)});
 }
 
 std::unique_ptr<ShardReader> Open(const std::string& name) {
@@ -113,9 +108,9 @@ TEST(TensorFlowShards, BrokenFilesGiveExactlyTheirReadableRecords) {
     const absl::Status index = BuildShardIndex(**file, {.verify_data = true}).status();
     EXPECT_TRUE(absl::IsDataLoss(index)) << index;
     EXPECT_NE(std::string(index.message()).find(name), std::string::npos) << index;
-    if (readable->second.kind_case() == Value::kNullValue) continue;  // the manifest leaves it open
+    if (readable->second.kind_case() == JsonValue::kNullValue) continue;  // the manifest leaves it open
     std::vector<uint64_t> expected;
-    for (const Value& k : readable->second.list_value().values()) {
+    for (const JsonValue& k : readable->second.list_value().values()) {
       expected.push_back(static_cast<uint64_t>(k.number_value()));
     }
     EXPECT_EQ(report->ReadableRecords(), expected);
@@ -152,14 +147,14 @@ std::string BitsOf(const std::vector<T>& values) {
 }
 
 // Appends the elements of a JSON list of (lists of) numbers.
-void Flatten(const Value& value, std::vector<double>* out) {
-  if (value.kind_case() == Value::kListValue) {
-    for (const Value& inner : value.list_value().values()) Flatten(inner, out);
+void Flatten(const JsonValue& value, std::vector<double>* out) {
+  if (value.kind_case() == JsonValue::kListValue) {
+    for (const JsonValue& inner : value.list_value().values()) Flatten(inner, out);
   } else {
     out->push_back(value.number_value());
   }
 }
-std::vector<double> Numbers(const Value& value) {
+std::vector<double> Numbers(const JsonValue& value) {
   std::vector<double> numbers;
   Flatten(value, &numbers);
   return numbers;

@@ -25,10 +25,10 @@ struct SimulatedMachine {
   double noise = 0;         // relative noise of a window's rate
 
   struct State {
-    double rate = 0;     // rows per second
-    double latency = 0;  // seconds per read, with the wait for other reads
-    double on_rows = 0;  // part of the threads' time with a row
-    double unasked = 0;  // part of the threads' time without a requested row
+    double rate = 0;         // rows per second
+    double latency = 0;      // seconds per read, with the wait for other reads
+    double on_rows = 0;      // part of the threads' time with a row
+    double unrequested = 0;  // part of the threads' time without a requested row
   };
 
   // The steady state with this setting.
@@ -60,7 +60,7 @@ struct SimulatedMachine {
     }
     State state;
     state.rate = rate;
-    state.unasked = 1 - std::min(1.0, rate / could);
+    state.unrequested = 1 - std::min(1.0, rate / could);
     state.latency = latency;
     // Reads beyond the storage's rate wait there.
     if (could >= 0.999 * most_reads) {
@@ -68,7 +68,7 @@ struct SimulatedMachine {
       state.latency = std::max(latency, (apart ? under_way : under_way - rate * row_cpu) / rate);
     }
     const double share = std::min(1.0, cpus / (threads + std::min(1.0, rate * trainer_cpu) + others));
-    state.on_rows = std::min(1 - state.unasked, rate * (row_cpu / share + (apart ? 0 : state.latency)) / threads);
+    state.on_rows = std::min(1 - state.unrequested, rate * (row_cpu / share + (apart ? 0 : state.latency)) / threads);
     return state;
   }
 
@@ -87,8 +87,8 @@ struct SimulatedMachine {
       window.blocked_seconds = std::min(window.busy_seconds, state.rate * seconds * state.latency);
     }
     window.other_seconds = seconds * std::min<double>(cpus, others + state.rate * trainer_cpu);
-    window.unasked_seconds = state.unasked * all;
-    window.storage_seconds = std::max(0.0, all - window.busy_seconds - window.unasked_seconds);
+    window.unrequested_seconds = state.unrequested * all;
+    window.storage_seconds = std::max(0.0, all - window.busy_seconds - window.unrequested_seconds);
     return window;
   }
 

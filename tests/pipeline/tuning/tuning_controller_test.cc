@@ -263,14 +263,14 @@ TEST(TuningController, ATrainerThatHasEnoughAndNeedsACpuGetsOneThoughItsRateScat
   limits.most_threads = limits.host_cpus = 2;
   TuningController controller(limits, {2, 0});
   Nanos now = 0;
-  const auto window = [&](double rate, double others, double busy, double cpu, double unasked) {
+  const auto window = [&](double rate, double others, double busy, double cpu, double unrequested) {
     TuningWindow seen;
     seen.seconds = kWindowSeconds;
     seen.rows = rate * kWindowSeconds;
     seen.other_seconds = others * kWindowSeconds;
     seen.busy_seconds = busy;
     seen.cpu_seconds = cpu;
-    seen.unasked_seconds = unasked;
+    seen.unrequested_seconds = unrequested;
     now += TuningController::kWindow;
     return controller.Step(seen, now).threads;
   };
@@ -340,7 +340,7 @@ TEST(TuningController, APauseOfAllTrainersEndsATrialAndIsNoMeasurement) {
   };
   TuningWindow pause;
   pause.seconds = kWindowSeconds;
-  pause.unasked_seconds = 2 * kWindowSeconds;
+  pause.unrequested_seconds = 2 * kWindowSeconds;
   const TuningSetting tried = step(machine.Window({2, 0}, kWindowSeconds, &random));
   ASSERT_GT(tried.read_threads, 0);
   EXPECT_EQ(step(pause), (TuningSetting{2, 0}));

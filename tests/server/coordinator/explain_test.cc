@@ -25,7 +25,7 @@ WorkerInput BusyWorker(const std::string& id) {
   worker.seconds = 9;
   worker.rows_per_second = 1000;
   worker.computing = 0.95;
-  worker.unasked = 0.05;
+  worker.unrequested = 0.05;
   worker.capacity = 1050;
   worker.owned_bytes = 1e9;
   worker.memory_budget = 4'000'000'000;
@@ -58,13 +58,13 @@ ExplainInput CpuBound() {
 }
 
 // The worker's threads are idle most of the time.
-ExplainInput Idle(double storage, double memory, double unasked) {
+ExplainInput Idle(double storage, double memory, double unrequested) {
   ExplainInput input = CpuBound();
   WorkerInput& worker = input.workers[0];
-  worker.computing = 1 - storage - memory - unasked;
+  worker.computing = 1 - storage - memory - unrequested;
   worker.storage = storage;
   worker.memory = memory;
-  worker.unasked = unasked;
+  worker.unrequested = unrequested;
   return input;
 }
 
@@ -318,10 +318,10 @@ TEST(Explain, AWindowThatMemoryHoldsIsAdvisedWhereRecordsComeOneByOne) {
   ExplainInput input = Choosing(Idle(0.8, 0, 0.1), 4'000'000'000, 0);
   input.chunk_bytes = 7e6;
   input.window_chunks = 1024;
-  input.workers[0].far_requests = 0.95;
+  input.workers[0].remote_requests = 0.95;
   EXPECT_THAT(AllWords(Explain(input)), HasSubstr("order { window_chunks: 142 } (now 1024)"));
   ExplainInput other = input;
-  other.workers[0].far_requests = 0.03;
+  other.workers[0].remote_requests = 0.03;
   EXPECT_THAT(AllWords(Explain(other)), Not(HasSubstr("window_chunks"))) << "they do not";
   other = input;
   other.window_chunks = 100;

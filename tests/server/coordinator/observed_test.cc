@@ -46,7 +46,7 @@ TEST(Observed, PartsOfTheThreadsTimeAreOneTogether) {
     job->set_reading_seconds(2 * times);
     job->set_storage_seconds(3 * times);
     job->set_memory_seconds(1 * times);
-    job->set_unasked_seconds(4 * times);
+    job->set_unrequested_seconds(4 * times);
     job->set_full_seconds(2 * times);
     job->set_streams(1);
     job->set_timed_rows(static_cast<uint64_t>(100 * times));
@@ -67,7 +67,7 @@ TEST(Observed, PartsOfTheThreadsTimeAreOneTogether) {
   EXPECT_DOUBLE_EQ(worker.reading, 4.0 / 40);
   EXPECT_DOUBLE_EQ(worker.storage, 6.0 / 40);
   EXPECT_DOUBLE_EQ(worker.memory, 2.0 / 40);
-  EXPECT_DOUBLE_EQ(worker.unasked, 8.0 / 40);
+  EXPECT_DOUBLE_EQ(worker.unrequested, 8.0 / 40);
   EXPECT_DOUBLE_EQ(worker.others, 4.0 / 40);
   EXPECT_DOUBLE_EQ(worker.blocked, 0.4);
   EXPECT_DOUBLE_EQ(worker.cpu, 0.5);  // 10 of 20 seconds of computing

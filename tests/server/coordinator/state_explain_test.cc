@@ -36,7 +36,7 @@ class CoordinatorExplains : public ::testing::Test {
       load->set_job("train");
       load->set_rows(rows_ += 1000);
       load->set_making_seconds(making_ += 4 * making);
-      load->set_unasked_seconds(unasked_ += 4 * (1 - making));
+      load->set_unrequested_seconds(unasked_ += 4 * (1 - making));
       load->set_streams(1);
       beat.mutable_load()->set_capacity(1000 / making);
       beat.mutable_load()->set_cpu_seconds(making_);
