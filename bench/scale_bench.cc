@@ -23,6 +23,8 @@
 #include "pipeline/loader/loader.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/framing.h"
+#include "pipeline/storage/forwarding_storage.h"
+#include "pipeline/storage/posix_storage.h"
 
 namespace penstock {
 namespace {
@@ -64,7 +66,7 @@ class MadeUpFile final : public StoredFile {
   const FileInfo info_;
 };
 
-class MadeUpStorage final : public Storage {
+class MadeUpStorage final : public ForwardingStorage {
  public:
   MadeUpStorage(const std::string* frame, uint64_t records) : frame_(frame), records_(records) {}
   bool AnswersAtOnce(const std::string&) const override { return true; }
@@ -82,6 +84,8 @@ class MadeUpStorage final : public Storage {
   }
 
  private:
+  Storage* Of(const std::string&) const override { return LocalFiles(); }
+
   const std::string* const frame_;
   const uint64_t records_;  // in each file
 };

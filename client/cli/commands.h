@@ -5,27 +5,30 @@
 #include <memory>
 
 #include "client/cli/command.h"
+#include "pipeline/storage/storage.h"
 
 namespace penstock::cli {
 
+// `storage` has all files and objects that a user may name, and must outlive the command.
+//
 // Local commands, which need no daemon.
-std::unique_ptr<Command> NewInit();
-std::unique_ptr<Command> NewIndex();
-std::unique_ptr<Command> NewVerify();
-std::unique_ptr<Command> NewPreview();
-std::unique_ptr<Command> NewBench();
+std::unique_ptr<Command> NewInit(Storage* storage);
+std::unique_ptr<Command> NewIndex(Storage* storage);
+std::unique_ptr<Command> NewVerify(Storage* storage);
+std::unique_ptr<Command> NewPreview(Storage* storage);
+std::unique_ptr<Command> NewBench(Storage* storage);
 std::unique_ptr<Command> NewCache();
-std::unique_ptr<Command> NewCheckConfig();
-std::unique_ptr<Command> NewImport();
-std::unique_ptr<Command> NewBake();
-std::unique_ptr<Command> NewPack();
+std::unique_ptr<Command> NewCheckConfig(Storage* storage);
+std::unique_ptr<Command> NewImport(Storage* storage);
+std::unique_ptr<Command> NewBake(Storage* storage);
+std::unique_ptr<Command> NewPack(Storage* storage);
 std::unique_ptr<Command> NewSchema();
 std::unique_ptr<Command> NewOps();
 // For trainers in other languages, not for direct use.
-std::unique_ptr<Command> NewFeed();
+std::unique_ptr<Command> NewFeed(Storage* storage);
 // Commands that call the coordinator.
-std::unique_ptr<Command> NewSubmit();
-std::unique_ptr<Command> NewRead();
+std::unique_ptr<Command> NewSubmit(Storage* storage);
+std::unique_ptr<Command> NewRead(Storage* storage);
 std::unique_ptr<Command> NewStatus();
 std::unique_ptr<Command> NewExplain();
 std::unique_ptr<Command> NewTop();

@@ -20,8 +20,6 @@
 #include "pipeline/plan/fitting_batch.h"
 #include "pipeline/records/file_kind.h"
 #include "pipeline/records/shard_reader.h"
-#include "pipeline/storage/files.h"
-#include "pipeline/storage/object/object_name.h"
 
 namespace penstock::cli {
 namespace {
@@ -179,8 +177,8 @@ absl::StatusOr<MadeJob> MakeJob(const LocalData& data, const std::string& argume
   return made;
 }
 
-absl::StatusOr<std::string> ReadFileOrInput(const std::string& path) {
-  if (IsObjectName(path)) return ReadContent(path, kMaxFileBytes);
+absl::StatusOr<std::string> ReadFileOrInput(Storage* storage, const std::string& path) {
+  if (!storage->IsLocal(path)) return ReadContent(storage, path, kMaxFileBytes);
   if (path != "-") {
     if (std::error_code error; std::filesystem::is_directory(path, error)) {
       return absl::InvalidArgumentError(
@@ -202,8 +200,8 @@ absl::StatusOr<std::string> ReadFileOrInput(const std::string& path) {
   return text;
 }
 
-absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(const std::string& path) {
-  const absl::StatusOr<std::string> read = ReadFileOrInput(path);
+absl::StatusOr<v1::JobSpec> LoadJobFileOrInput(Storage* storage, const std::string& path) {
+  const absl::StatusOr<std::string> read = ReadFileOrInput(storage, path);
   if (absl::IsNotFound(read.status())) return NoJobFile(path);
   if (!read.ok()) return read.status();
   const std::string& text = *read;
@@ -219,7 +217,7 @@ absl::StatusOr<v1::JobSpec> LoadJobArgument(const LocalData& data, const std::st
   constexpr uint64_t kRecords = 100;
   v1::JobSpec job;
   if (argument == "-" || absl::EndsWith(argument, ".textproto")) {
-    PS_ASSIGN_OR_RETURN(job, LoadJobFileOrInput(argument));
+    PS_ASSIGN_OR_RETURN(job, LoadJobFileOrInput(data.storage(), argument));
   } else {
     PS_ASSIGN_OR_RETURN(const MadeJob made, MakeJob(data, argument, "", kRecords));
     PS_RETURN_IF_ERROR(MistakesToStatus(argument, CheckJobText(made.text, CheckPipeline, &job)));

@@ -9,8 +9,6 @@
 #include "base/status_macros.h"
 #include "base/url.h"
 #include "pipeline/import/shard_state.h"
-#include "pipeline/storage/files.h"
-#include "pipeline/storage/object/object_name.h"
 
 namespace penstock::cli {
 
@@ -21,12 +19,11 @@ void LocalData::AddFlags(Flags* flags) {
   flags->AddSwitch("index-beside", &beside_, "keep the indexes beside the shards instead");
 }
 
-Storage* LocalData::storage() const { return AnyFiles(); }
-
 absl::StatusOr<std::vector<DataRoot>> LocalData::Roots() const {
   if (roots_.empty()) {
-    return std::vector<DataRoot>{{"local", "/"}, {"s3", "s3:/"},     {"gs", "gs:/"},
-                                 {"az", "az:/"}, {"http", "http:/"}, {"https", "https:/"}};
+    std::vector<DataRoot> roots = {{"local", "/"}};
+    for (const std::string& scheme : storage_->Schemes()) roots.push_back({scheme, scheme + ":/"});
+    return roots;
   }
   return ParseDataRoots(storage(), roots_);
 }
@@ -48,16 +45,16 @@ absl::StatusOr<std::string> LocalData::FilesOf(std::string glob) const {
   // Use the same form as ExpandGlobs.
   glob = WithoutFileScheme(glob);
   std::vector<std::string> candidates = {Resolve(glob)};
-  if (!roots_.empty() && (glob.empty() || (glob.front() != '/' && !IsObjectName(glob)))) {
+  if (!roots_.empty() && (glob.empty() || (glob.front() != '/' && storage_->IsLocal(glob)))) {
     for (const DataRoot& root : roots) candidates.push_back(absl::StrCat(root.path, "/", glob));
   }
   for (const std::string& folder : candidates) {
-    if (IsObjectName(folder)) {
+    if (!storage_->IsLocal(folder)) {
       // Files of a web server are always named individually.
-      const auto found = absl::StartsWith(folder, "http") ? absl::NotFoundError("") : storage()->StatAndWait(folder);
+      const auto found = absl::StartsWith(folder, "http") ? absl::NotFoundError("") : storage_->StatAndWait(folder);
       if (!found.ok() || found->kind != StoredEntry::Kind::kFolder) continue;
       while (glob.back() == '/') glob.pop_back();
-      const bool ours = storage()->StatAndWait(absl::StrCat(folder, "/", std::string(kShardStateName))).ok();
+      const bool ours = storage_->StatAndWait(absl::StrCat(folder, "/", std::string(kShardStateName))).ok();
       return absl::StrCat(glob, ours ? "/*.tfrecord" : "/*");
     }
     std::error_code error;

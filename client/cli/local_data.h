@@ -17,15 +17,15 @@ namespace penstock::cli {
 // The data roots and the index folder of local commands.
 class LocalData {
  public:
-  LocalData() = default;
-  // Uses `roots` as values of --data-root.
-  explicit LocalData(std::vector<std::string> roots) : roots_(std::move(roots)) {}
+  // `storage` has all names of data sets, files and objects, and must outlive the commands. Uses `roots` as values of
+  // --data-root.
+  explicit LocalData(Storage* storage, std::vector<std::string> roots = {})
+      : storage_(storage), roots_(std::move(roots)) {}
 
   // Adds --data-root, --index-dir, --index-beside.
   void AddFlags(Flags* flags);
 
-  // Returns the storage for all names of data sets: files and objects. Lives until the process exits.
-  Storage* storage() const;
+  Storage* storage() const { return storage_; }
 
   // Returns the roots of --data-root. Without the flag, returns the whole file system: on their own machine, users may
   // read all files to which they have access.
@@ -48,6 +48,7 @@ class LocalData {
   absl::StatusOr<IndexStore> Indexes() const;
 
  private:
+  Storage* const storage_;
   std::vector<std::string> roots_;
   std::string index_dir_;
   bool beside_ = false;

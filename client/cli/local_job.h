@@ -14,6 +14,9 @@ namespace penstock::cli {
 
 class LocalJob {
  public:
+  // `storage` must outlive this object.
+  explicit LocalJob(Storage* storage) : data_(storage) {}
+
   // Adds --allow-missing and the flags of LocalData.
   void AddFlags(Flags* flags);
   const LocalData& data() const { return data_; }

@@ -1,6 +1,7 @@
 // penstock: the admin command.
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "client/cli/output.h"
 #include "client/cli/stop_signals.h"
 #include "net/grpc_log.h"
+#include "pipeline/storage/files.h"
 
 namespace penstock::cli {
 namespace {
@@ -23,14 +25,34 @@ namespace {
 constexpr int kFailed = 1, kUsage = 2;
 
 std::vector<std::unique_ptr<Command>> AllCommands() {
-  std::vector<std::unique_ptr<Command>> all;
-  for (auto make :
-       {NewImport,  NewInit,  NewOps,  NewIndex,   NewVerify, NewSubmit,      NewRead,  NewStatus, NewExplain,
-        NewTop,     NewTrace, NewJobs, NewWorkers, NewShards, NewQuarantine,  NewDrain, NewCancel, NewDelete,
-        NewPreview, NewBench, NewBake, NewPack,    NewCache,  NewCheckConfig, NewFeed,  NewSchema}) {
-    all.push_back(make());
-  }
-  return all;
+  Storage* const storage = AnyFiles();
+  std::unique_ptr<Command> all[] = {NewImport(storage),
+                                    NewInit(storage),
+                                    NewOps(),
+                                    NewIndex(storage),
+                                    NewVerify(storage),
+                                    NewSubmit(storage),
+                                    NewRead(storage),
+                                    NewStatus(),
+                                    NewExplain(),
+                                    NewTop(),
+                                    NewTrace(),
+                                    NewJobs(),
+                                    NewWorkers(),
+                                    NewShards(),
+                                    NewQuarantine(),
+                                    NewDrain(),
+                                    NewCancel(),
+                                    NewDelete(),
+                                    NewPreview(storage),
+                                    NewBench(storage),
+                                    NewBake(storage),
+                                    NewPack(storage),
+                                    NewCache(),
+                                    NewCheckConfig(storage),
+                                    NewFeed(storage),
+                                    NewSchema()};
+  return {std::make_move_iterator(std::begin(all)), std::make_move_iterator(std::end(all))};
 }
 
 std::string Overview(const std::vector<std::unique_ptr<Command>>& commands) {

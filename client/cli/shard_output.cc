@@ -15,16 +15,13 @@
 #include "client/cli/output.h"
 #include "client/cli/stop_signals.h"
 #include "pipeline/import/shard_folder.h"
-#include "pipeline/storage/files.h"
-#include "pipeline/storage/object/object_name.h"
-#include "pipeline/storage/object/object_writer.h"
 
 namespace penstock::cli {
 namespace {
 
 // Describes what the same command continues with; "" if there is nothing.
-std::string LeftIn(const std::string& folder) {
-  const auto text = ReadContent(absl::StrCat(folder, "/", std::string(kShardStateName)), uint64_t{1} << 30);
+std::string LeftIn(Storage* storage, const std::string& folder) {
+  const auto text = ReadContent(storage, absl::StrCat(folder, "/", std::string(kShardStateName)), uint64_t{1} << 30);
   const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());
   if (!state.ok()) return "";
   if (state->shards.empty()) {
@@ -37,36 +34,33 @@ std::string LeftIn(const std::string& folder) {
 
 }  // namespace
 
-std::string RemainsOf(const std::string& folder) {
-  if (!IsObjectName(folder)) return absl::StrCat("stopped; ", folder, " does not answer");
+std::string RemainsOf(const Storage& storage, const std::string& folder) {
+  if (storage.IsLocal(folder)) return absl::StrCat("stopped; ", folder, " does not answer");
   return absl::StrCat("stopped; the storage took too long, so parts of a shard may remain in ", folder,
                       ": the same command takes them back, or the bucket's rule for incomplete uploads");
 }
 
-absl::Status Stopped(const std::string& folder) {
-  const std::string left = LeftIn(folder);
+absl::Status Stopped(Storage* storage, const std::string& folder) {
+  const std::string left = LeftIn(storage, folder);
   std::string said = absl::StrCat("stopped by ", SignalName(StopSignals::Came()), "; ",
                                   left.empty() ? absl::StrCat("nothing of the run is left in ", folder) : left);
-  if (IsObjectName(folder)) {
-    const absl::Status aborted = AbortUploads(Objects(), folder);
+  if (!storage->IsLocal(folder)) {
+    const absl::Status aborted = storage->RemoveUnfinished(folder);
     if (!aborted.ok()) absl::StrAppend(&said, "; parts of a shard may remain there: ", aborted.message());
   }
   return absl::CancelledError(said);
 }
 
-absl::StatusOr<std::string> OutputFolder(const std::string& out) {
+absl::StatusOr<std::string> OutputFolder(const Storage& storage, const std::string& out) {
   std::string folder;
-  if (WithoutFileScheme(out) == out && !WhyNoUrl(out).empty()) return UsageError(absl::StrCat("--out ", WhyNoUrl(out)));
-  if (IsObjectName(out)) {
-    const absl::StatusOr<ObjectName> name = ParseObjectName(out);
-    if (!name.ok()) return UsageError(absl::StrCat("--out: ", name.status().message()));
-    if (name->scheme == ObjectScheme::kHttp || name->scheme == ObjectScheme::kHttps) {
-      return UsageError(
-          absl::StrCat("--out ", out, ": a web server takes no files; write to s3://, gs://, az:// or a folder"));
-    }
-    if (name->key.find_first_not_of('/') == std::string::npos) {
-      return UsageError(absl::StrCat("--out ", out, ": name a folder in it"));
-    }
+  const bool is_local = storage.IsLocal(out);
+  if (const absl::Status valid = storage.CheckName(out); !valid.ok()) {
+    return UsageError(absl::StrCat(is_local ? "--out " : "--out: ", valid.message()));
+  }
+  if (const absl::Status taken = storage.CheckOutput(out); !taken.ok()) {
+    return UsageError(absl::StrCat("--out ", taken.message()));
+  }
+  if (!is_local) {
     folder = out;
   } else {
     folder = std::filesystem::absolute(WithoutFileScheme(out)).lexically_normal().string();
@@ -98,7 +92,7 @@ absl::Status ShardOutput::Check(bool shuffle) {
   }
   if (threads_ > 4096) return UsageError(absl::StrCat("--threads ", threads_, ": at most 4096"));
   shuffle_ = order_.empty() ? shuffle : order_ == "shuffled";
-  PS_ASSIGN_OR_RETURN(folder_, OutputFolder(out_));
+  PS_ASSIGN_OR_RETURN(folder_, OutputFolder(*storage_, out_));
   return absl::OkStatus();
 }
 
@@ -124,22 +118,22 @@ absl::Status ShardOutput::Write(const RecordSource& source, const std::string& v
                absl::StrCat(Count(p.records, "record"), ", ", HumanBytes(p.bytes)));
   };
   const Nanos start = Clock::Real()->Now();
-  const StopSignals signals(RemainsOf(folder_));
+  const StopSignals signals(RemainsOf(*storage_, folder_));
   options.stop = signals.token();
-  const auto result = WriteShards(source, options);
+  const auto result = WriteShards(storage_, source, options);
   bar.Finish();
-  if (absl::IsCancelled(result.status()) && StopSignals::Came() != 0) return Stopped(folder_);
+  if (absl::IsCancelled(result.status()) && StopSignals::Came() != 0) return Stopped(storage_, folder_);
   if (!result.ok()) {
     if (absl::IsFailedPrecondition(result.status())) return result.status();
     if (result.status() == ShardFolder::AnotherRun(folder_)) return result.status();
-    const std::string left = LeftIn(folder_);
+    const std::string left = LeftIn(storage_, folder_);
     if (left.empty()) return result.status();
     return absl::Status(result.status().code(), absl::StrCat(result.status().message(), "; ", left));
   }
   const std::vector<std::string>& skipped = result->state.skipped;
   if (!skipped.empty()) companions.push_back({"skipped.txt", absl::StrJoin(skipped, "\n") + "\n"});
   for (const Companion& companion : companions) {
-    PS_RETURN_IF_ERROR(WriteContent(absl::StrCat(folder_, "/", companion.name), companion.content));
+    PS_RETURN_IF_ERROR(storage_->Put(absl::StrCat(folder_, "/", companion.name), companion.content).status());
   }
   Print(*result, static_cast<double>(Clock::Real()->Now() - start) / kSecond, next_step);
   return absl::OkStatus();

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "pipeline/storage/object/object_name.h"
 
 namespace penstock {
 
@@ -66,7 +65,7 @@ std::string FileSet::path(size_t i) const { return PathOf(name(i), entries_[i].c
 std::string FileSet::PathOf(std::string_view name, uint32_t class_number) const {
   const std::string file(name);
   if (layout_ == Layout::kClassFolders) return absl::StrCat(folder_, "/", classes_[class_number], "/", file);
-  return (!file.empty() && file[0] == '/') || IsObjectName(file) ? file : folder_ + "/" + file;
+  return (!file.empty() && file[0] == '/') || !storage_->IsLocal(file) ? file : folder_ + "/" + file;
 }
 
 }  // namespace penstock

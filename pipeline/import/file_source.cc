@@ -12,7 +12,6 @@
 #include "pipeline/import/items_ahead.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/framing.h"
-#include "pipeline/storage/files.h"
 
 namespace penstock {
 namespace {
@@ -69,42 +68,47 @@ class FileMaker final : public RecordMaker {
   ImagePreparer preparer_;
 };
 
+// Returns the error of an item whose object could not be read in the state from its listing.
+absl::Status SinceListed(const std::string& path, const absl::Status& status) {
+  const std::string why(status.message());
+  if (absl::IsNotFound(status)) return absl::NotFoundError(absl::StrCat(why, "; it was there when it was listed"));
+  if (absl::IsAborted(status)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " was written again since it was listed; give the command again when nobody writes there"));
+  }
+  // Expired keys are not the object's fault.
+  if (absl::IsPermissionDenied(status)) return absl::FailedPreconditionError(why);
+  return status;
+}
+
 // Fetches a whole object, in the state from its listing.
-void BringObject(ObjectStorage* storage, const std::string& path, const FileInfo& state, const CallOptions& options,
+void BringObject(Storage* storage, const std::string& path, const FileInfo& state, const CallOptions& options,
                  CallDone<BroughtItem> done) {
   if (state.size > kDefaultMaxRecordBytes) {
     return std::move(done)(absl::InvalidArgumentError(
         absl::StrCat(path, " has ", state.size, " bytes; at most ", kDefaultMaxRecordBytes, " are read")));
   }
-  struct Bytes {
-    std::unique_ptr<StoredFile> file;
-    std::unique_ptr<char[]> content;
-  };
-  auto bytes = std::make_shared<Bytes>();
-  bytes->file = storage->FileOf(path, state);
-  bytes->content = std::make_unique_for_overwrite<char[]>(state.size);
-  StoredFile* const file = bytes->file.get();
-  char* const out = bytes->content.get();
-  file->Read(0, state.size, out, options,
-             [path, bytes = std::move(bytes), done = std::move(done)](absl::StatusOr<size_t> got) mutable {
-               if (got.ok()) {
-                 const std::string_view all(bytes->content.get(), *got);
-                 return std::move(done)(BroughtItem{std::move(bytes), all});
-               }
-               const std::string why(got.status().message());
-               if (absl::IsNotFound(got.status())) {
-                 return std::move(done)(absl::NotFoundError(absl::StrCat(why, "; it was there when it was listed")));
-               }
-               if (absl::IsAborted(got.status())) {
-                 return std::move(done)(absl::FailedPreconditionError(absl::StrCat(
-                     path, " was written again since it was listed; give the command again when nobody writes there")));
-               }
-               // Expired keys are not the object's fault.
-               if (absl::IsPermissionDenied(got.status())) {
-                 return std::move(done)(absl::FailedPreconditionError(why));
-               }
-               std::move(done)(got.status());
-             });
+  CallOptions as_listed = options;
+  as_listed.listed = state;
+  storage->Open(
+      path, as_listed,
+      [path, size = state.size, options,
+       done = std::move(done)](absl::StatusOr<std::unique_ptr<StoredFile>> file) mutable {
+        if (!file.ok()) return std::move(done)(SinceListed(path, file.status()));
+        struct Bytes {
+          std::unique_ptr<StoredFile> file;
+          std::unique_ptr<char[]> content;
+        };
+        auto bytes = std::make_shared<Bytes>(Bytes{*std::move(file), std::make_unique_for_overwrite<char[]>(size)});
+        StoredFile* const opened = bytes->file.get();
+        char* const out = bytes->content.get();
+        opened->Read(0, size, out, options,
+                     [path, bytes = std::move(bytes), done = std::move(done)](absl::StatusOr<size_t> got) mutable {
+                       if (!got.ok()) return std::move(done)(SinceListed(path, got.status()));
+                       const std::string_view all(bytes->content.get(), *got);
+                       std::move(done)(BroughtItem{std::move(bytes), all});
+                     });
+      });
 }
 
 class FileSource final : public RecordSource {
@@ -131,16 +135,18 @@ class FileSource final : public RecordSource {
   void Bring(uint64_t item, const CallOptions& options, CallDone<BroughtItem> done) const {
     const std::string path = files_.path(item);
     const std::optional<FileInfo> state = files_.state(item);
-    if (state) return BringObject(Objects(), path, *state, options, std::move(done));
+    Storage* const storage = files_.storage();
+    if (state) return BringObject(storage, path, *state, options, std::move(done));
     // The listing had an error instead of a state. Stat() returns the error again, or the state if the error has
     // passed.
-    Objects()->Stat(path, options, [path, options, done = std::move(done)](absl::StatusOr<StoredName> found) mutable {
-      if (!found.ok()) return std::move(done)(found.status());
-      if (found->kind != StoredEntry::Kind::kFile) {
-        return std::move(done)(absl::InvalidArgumentError(absl::StrCat(path, " is a folder")));
-      }
-      BringObject(Objects(), path, found->info, options, std::move(done));
-    });
+    storage->Stat(path, options,
+                  [storage, path, options, done = std::move(done)](absl::StatusOr<StoredName> found) mutable {
+                    if (!found.ok()) return std::move(done)(found.status());
+                    if (found->kind != StoredEntry::Kind::kFile) {
+                      return std::move(done)(absl::InvalidArgumentError(absl::StrCat(path, " is a folder")));
+                    }
+                    BringObject(storage, path, found->info, options, std::move(done));
+                  });
   }
 
   const FileSet files_;

@@ -13,8 +13,6 @@
 #include "pipeline/import/image_start.h"
 #include "pipeline/import/list_line.h"
 #include "pipeline/import/source_folders.h"
-#include "pipeline/storage/files.h"
-#include "pipeline/storage/object/object_name.h"
 
 namespace penstock {
 namespace {
@@ -30,7 +28,7 @@ void AddImages(SourceFolders* folders, const std::string& folder, const std::vec
   for (size_t i = 0; i < found.size(); ++i) {
     if (!may[i]) {
       files->LeaveOut(absl::StrCat(folder, "/", found[i].name));
-    } else if (IsObjectName(folder)) {
+    } else if (!files->storage()->IsLocal(folder)) {
       files->AddObject(found[i].name, label, class_number, found[i].info);
     } else {
       files->Add(found[i].name, label, class_number);
@@ -46,17 +44,18 @@ struct Listed {
 };
 
 void AddListed(const std::vector<Listed>& listed, bool skip_other, FileSet* files) {
+  Storage* const storage = files->storage();
   std::vector<std::string> names;
   for (const Listed& each : listed) {
-    if (IsObjectName(each.path)) names.push_back(each.path);
+    if (!storage->IsLocal(each.path)) names.push_back(each.path);
   }
   std::vector<absl::StatusOr<FileInfo>> states;
   std::vector<bool> may;
-  if (!names.empty()) states = StatesOf(Objects(), names);
-  if (!names.empty() && skip_other) may = MayBeImageObjects(Objects(), names, states);
+  if (!names.empty()) states = StatesOf(storage, names);
+  if (!names.empty() && skip_other) may = MayBeImageObjects(storage, names, states);
   size_t next = 0;
   for (const Listed& each : listed) {
-    const bool is_object = IsObjectName(each.path);
+    const bool is_object = !storage->IsLocal(each.path);
     const size_t i = is_object ? next++ : 0;
     if (skip_other && !(is_object ? may[i] : MayBeImageFile(each.path))) {
       files->LeaveOut(each.path);
@@ -70,16 +69,17 @@ void AddListed(const std::vector<Listed>& listed, bool skip_other, FileSet* file
 
 }  // namespace
 
-absl::StatusOr<ClassFolders> ListClassFolders(const std::string& folder, const LabelNames* labels, bool skip_other) {
+absl::StatusOr<ClassFolders> ListClassFolders(Storage* storage, const std::string& folder, const LabelNames* labels,
+                                              bool skip_other) {
   if (absl::StartsWith(folder, "http://") || absl::StartsWith(folder, "https://")) {
     return absl::InvalidArgumentError(absl::StrCat(
         folder, ": a web server does not list its files; name them in a --list FILE, with --root ", folder));
   }
   const std::unique_ptr<SourceFolders> folders =
-      IsObjectName(folder) ? SourceFolders::OfObjects(Objects()) : SourceFolders::OfThisMachine();
+      storage->IsLocal(folder) ? SourceFolders::OfThisMachine() : SourceFolders::OfObjects(storage);
   PS_ASSIGN_OR_RETURN(const SourceFolders::Listing top, folders->List(folder));
   if (top.folders.empty() && folders->HasImage(folder, top.files)) {
-    ClassFolders flat{.files = FileSet(folder, FileSet::Layout::kPlain), .labels = {}};
+    ClassFolders flat{.files = FileSet(storage, folder, FileSet::Layout::kPlain), .labels = {}};
     flat.files.SetUnlabeled();
     AddImages(folders.get(), folder, top.files, skip_other, 0, FileSet::kNoClass, &flat.files);
     return flat;
@@ -91,7 +91,7 @@ absl::StatusOr<ClassFolders> ListClassFolders(const std::string& folder, const L
         "with lines \"path label\"; for TFRecord shards give a glob, such as '",
         folder, "/*'"));
   }
-  ClassFolders found{.files = FileSet(folder, FileSet::Layout::kClassFolders), .labels = {}};
+  ClassFolders found{.files = FileSet(storage, folder, FileSet::Layout::kClassFolders), .labels = {}};
   found.stray = top.files.size();
   for (size_t first = 0; first < top.folders.size(); first += folders->at_once()) {
     std::vector<std::string> paths;
@@ -123,10 +123,10 @@ absl::StatusOr<ClassFolders> ListClassFolders(const std::string& folder, const L
   return found;
 }
 
-absl::StatusOr<FileSet> ReadFileList(const std::string& path, const std::string& root, const LabelNames* labels,
-                                     bool skip_other) {
-  PS_ASSIGN_OR_RETURN(const std::string text, ReadContent(path, uint64_t{4} << 30));
-  FileSet files(root, FileSet::Layout::kPlain);
+absl::StatusOr<FileSet> ReadFileList(Storage* storage, const std::string& path, const std::string& root,
+                                     const LabelNames* labels, bool skip_other) {
+  PS_ASSIGN_OR_RETURN(const std::string text, ReadContent(storage, path, uint64_t{4} << 30));
+  FileSet files(storage, root, FileSet::Layout::kPlain);
   std::map<std::string, uint32_t, std::less<>> classes;
   uint64_t number = 0;
   std::vector<Listed> listed;
@@ -155,10 +155,11 @@ absl::StatusOr<FileSet> ReadFileList(const std::string& path, const std::string&
           labels == nullptr ? "; --labels FILE gives names their numbers" : ", and no name in the file of --labels"));
     }
     const std::string file(name);
-    listed.push_back({.name = file,
-                      .path = absl::StartsWith(file, "/") || IsObjectName(file) ? file : absl::StrCat(root, "/", file),
-                      .label = label,
-                      .class_number = class_number});
+    listed.push_back(
+        {.name = file,
+         .path = absl::StartsWith(file, "/") || !storage->IsLocal(file) ? file : absl::StrCat(root, "/", file),
+         .label = label,
+         .class_number = class_number});
     if (listed.size() == kAtOnce) {
       AddListed(listed, skip_other, &files);
       listed.clear();

@@ -92,8 +92,9 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(std::string_view bytes) {
   return header;
 }
 
-absl::StatusOr<std::unique_ptr<const NpyFile>> NpyFile::Open(const std::string& path, const std::string& scratch) {
-  PS_ASSIGN_OR_RETURN(auto file, OpenNear(path, scratch));
+absl::StatusOr<std::unique_ptr<const NpyFile>> NpyFile::Open(Storage* storage, const std::string& path,
+                                                             const std::string& scratch) {
+  PS_ASSIGN_OR_RETURN(auto file, OpenNear(storage, path, scratch));
   return Open(std::move(file));
 }
 
@@ -153,8 +154,9 @@ absl::Status NpyFile::ReadRows(uint64_t i, uint64_t count, std::string* out) con
   return absl::FailedPreconditionError(absl::StrCat(path(), " has become shorter while it was read"));
 }
 
-absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(const std::string& path, const std::string& scratch) {
-  PS_ASSIGN_OR_RETURN(const auto npy, NpyFile::Open(path, scratch));
+absl::StatusOr<std::vector<int64_t>> ReadNpyLabels(Storage* storage, const std::string& path,
+                                                   const std::string& scratch) {
+  PS_ASSIGN_OR_RETURN(const auto npy, NpyFile::Open(storage, path, scratch));
   return ReadNpyLabels(*npy);
 }
 

@@ -42,10 +42,10 @@ constexpr Usual kUsual[] = {
 
 class Archive {
  public:
-  static absl::StatusOr<Archive> Open(const std::string& path, const std::string& scratch) {
+  static absl::StatusOr<Archive> Open(Storage* storage, const std::string& path, const std::string& scratch) {
     Archive archive;
     archive.path_ = path;
-    PS_ASSIGN_OR_RETURN(archive.file_, OpenNear(path, scratch));
+    PS_ASSIGN_OR_RETURN(archive.file_, OpenNear(storage, path, scratch));
     auto members = ListZip(*archive.file_);
     if (!members.ok()) {
       return absl::Status(members.status().code(), absl::StrCat(path, ": ", members.status().message()));
@@ -133,8 +133,8 @@ absl::StatusOr<std::string> LabelsOf(const Archive& archive, const std::string& 
 
 }  // namespace
 
-absl::StatusOr<NpzArrays> OpenNpz(const std::string& path, const NpzOptions& options) {
-  PS_ASSIGN_OR_RETURN(const Archive archive, Archive::Open(path, options.scratch));
+absl::StatusOr<NpzArrays> OpenNpz(Storage* storage, const std::string& path, const NpzOptions& options) {
+  PS_ASSIGN_OR_RETURN(const Archive archive, Archive::Open(storage, path, options.scratch));
   const auto bare = [](const std::string& name) { return std::string(absl::StripSuffix(name, kSuffix)); };
   NpzArrays arrays;
   PS_ASSIGN_OR_RETURN(arrays.rows_name, RowsOf(archive, path, bare(options.rows), options.scratch));

@@ -28,7 +28,7 @@ bool IsCalledAsImages(const std::string& name) {
 
 class ObjectFolders final : public SourceFolders {
  public:
-  explicit ObjectFolders(ObjectStorage* storage) : storage_(storage) {}
+  explicit ObjectFolders(Storage* storage) : storage_(storage) {}
 
   absl::StatusOr<Listing> List(const std::string& folder) override {
     PS_ASSIGN_OR_RETURN(std::vector<StoredEntry> entries, storage_->ListAndWait(folder));
@@ -118,16 +118,16 @@ class ObjectFolders final : public SourceFolders {
     return listing;
   }
 
-  ObjectStorage* const storage_;
+  Storage* const storage_;
 };
 
 }  // namespace
 
-std::unique_ptr<SourceFolders> SourceFolders::OfObjects(ObjectStorage* storage) {
+std::unique_ptr<SourceFolders> SourceFolders::OfObjects(Storage* storage) {
   return std::make_unique<ObjectFolders>(storage);
 }
 
-std::vector<absl::StatusOr<FileInfo>> StatesOf(ObjectStorage* storage, const std::vector<std::string>& names) {
+std::vector<absl::StatusOr<FileInfo>> StatesOf(Storage* storage, const std::vector<std::string>& names) {
   std::vector<absl::StatusOr<FileInfo>> states(names.size(), absl::CancelledError(""));
   RunCalls(names.size(), kQuestions, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
     storage->Stat(names[i], {}, [&, i, ended = std::move(ended)](absl::StatusOr<StoredName> found) mutable {
@@ -144,24 +144,28 @@ std::vector<absl::StatusOr<FileInfo>> StatesOf(ObjectStorage* storage, const std
   return states;
 }
 
-std::vector<bool> MayBeImageObjects(ObjectStorage* storage, const std::vector<std::string>& names,
+std::vector<bool> MayBeImageObjects(Storage* storage, const std::vector<std::string>& names,
                                     const std::vector<absl::StatusOr<FileInfo>>& states) {
   std::vector<char> may(names.size(), 1);  // not bool, because several threads write to it
   RunCalls(names.size(), kQuestions, [&](size_t i, absl::AnyInvocable<void() &&> ended) {
     if (!states[i].ok()) return std::move(ended)();
-    struct Start {
-      std::unique_ptr<StoredFile> file;
-      std::array<char, kStart> bytes = {};
-    };
-    auto start = std::make_shared<Start>();
-    start->file = storage->FileOf(names[i], *states[i]);
-    StoredFile* const file = start->file.get();
-    char* const out = start->bytes.data();
-    file->Read(0, kStart, out, {},
-               [&may, i, start = std::move(start), ended = std::move(ended)](absl::StatusOr<size_t> got) mutable {
-                 if (got.ok()) may[i] = BeginsAsImage({start->bytes.data(), *got}) ? 1 : 0;
-                 std::move(ended)();
-               });
+    storage->Open(names[i], {.listed = *states[i]},
+                  [&may, i, ended = std::move(ended)](absl::StatusOr<std::unique_ptr<StoredFile>> file) mutable {
+                    if (!file.ok()) return std::move(ended)();
+                    struct Start {
+                      std::unique_ptr<StoredFile> file;
+                      std::array<char, kStart> bytes = {};
+                    };
+                    auto start = std::make_shared<Start>(Start{*std::move(file)});
+                    StoredFile* const opened = start->file.get();
+                    char* const out = start->bytes.data();
+                    opened->Read(0, kStart, out, {},
+                                 [&may, i, start = std::move(start),
+                                  ended = std::move(ended)](absl::StatusOr<size_t> got) mutable {
+                                   if (got.ok()) may[i] = BeginsAsImage({start->bytes.data(), *got}) ? 1 : 0;
+                                   std::move(ended)();
+                                 });
+                  });
   });
   return {may.begin(), may.end()};
 }

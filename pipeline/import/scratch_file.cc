@@ -14,8 +14,6 @@
 #include "base/status_macros.h"
 #include "base/temporaries.h"
 #include "pipeline/import/run_calls.h"
-#include "pipeline/storage/files.h"
-#include "pipeline/storage/object/object_name.h"
 
 namespace penstock {
 namespace {
@@ -76,9 +74,10 @@ std::unique_ptr<RandomAccessFile> NewPartOfFile(std::shared_ptr<const RandomAcce
   return std::make_unique<PartOfFile>(std::move(file), offset, std::move(info), std::move(name));
 }
 
-absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(const std::string& path, const std::string& scratch) {
-  if (!IsObjectName(path)) return OpenFile(path);
-  PS_ASSIGN_OR_RETURN(const std::shared_ptr<StoredFile> object, AnyFiles()->OpenAndWait(path));
+absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(Storage* storage, const std::string& path,
+                                                           const std::string& scratch) {
+  if (storage->IsLocal(path)) return OpenFile(path);
+  PS_ASSIGN_OR_RETURN(const std::shared_ptr<StoredFile> object, storage->OpenAndWait(path));
   PS_ASSIGN_OR_RETURN(const auto copy, ScratchFile::Create(scratch));
   const FileInfo state = object->opened();
   // Reads kPieces pieces concurrently, and then the next ones.

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/file.h"
+#include "pipeline/storage/storage.h"
 
 namespace penstock {
 
@@ -38,9 +39,10 @@ class ScratchFile {
 std::unique_ptr<RandomAccessFile> NewPartOfFile(std::shared_ptr<const RandomAccessFile> file, uint64_t offset,
                                                 FileInfo info, std::string name);
 
-// Opens a file for reads at many places. A local file is opened directly. An object is copied into the folder
+// Opens a file for reads at many places. A local file is opened directly. Any other is copied into the folder
 // `scratch`, and keeps its name and state.
-absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(const std::string& path, const std::string& scratch);
+absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenNear(Storage* storage, const std::string& path,
+                                                           const std::string& scratch);
 
 }  // namespace penstock
 

@@ -14,9 +14,6 @@
 #include "base/file.h"
 #include "base/status_macros.h"
 #include "base/temporaries.h"
-#include "pipeline/storage/files.h"
-#include "pipeline/storage/object/object_name.h"
-#include "pipeline/storage/object/object_writer.h"
 
 namespace penstock {
 namespace {
@@ -32,14 +29,14 @@ constexpr char kWayOut[] = "take another --out, or remove the folder to begin an
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::Open(
-    const std::string& path, const std::vector<std::pair<std::string, std::string>>& arguments) {
+    Storage* storage, const std::string& path, const std::vector<std::pair<std::string, std::string>>& arguments) {
   std::unique_ptr<ShardFolder> folder;
-  if (IsObjectName(path)) {
-    folder.reset(new ShardFolder(path, -1, false));
+  if (!storage->IsLocal(path)) {
+    folder.reset(new ShardFolder(storage, path, -1, false));
     std::random_device random;
     folder->run_ = absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8));
   } else {
-    PS_ASSIGN_OR_RETURN(folder, OpenLocal(path));
+    PS_ASSIGN_OR_RETURN(folder, OpenLocal(storage, path));
   }
   ShardState wanted;
   wanted.arguments = arguments;
@@ -53,14 +50,14 @@ absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::Open(
   return folder;
 }
 
-absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::OpenLocal(const std::string& path) {
+absl::StatusOr<std::unique_ptr<ShardFolder>> ShardFolder::OpenLocal(Storage* storage, const std::string& path) {
   std::error_code error;
   const bool there = std::filesystem::exists(path, error);
   if (!there) std::filesystem::create_directories(path, error);
   if (error) return ErrnoStatus(error.value(), absl::StrCat("creating the folder ", path));
   const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, absl::StrCat("opening the folder ", path));
-  std::unique_ptr<ShardFolder> folder(new ShardFolder(path, fd, !there));
+  std::unique_ptr<ShardFolder> folder(new ShardFolder(storage, path, fd, !there));
   // A file system without locks, such as some network file systems, returns another error. The run then continues
   // without a lock.
   if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -79,16 +76,8 @@ ShardFolder::~ShardFolder() {
 
 absl::StatusOr<std::vector<std::string>> ShardFolder::Names() const {
   std::vector<std::string> names;
-  if (lock_ < 0) {
-    PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, AnyFiles()->ListAndWait(path_));
-    for (const StoredEntry& entry : entries) names.push_back(entry.name);
-    return names;
-  }
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
-    names.push_back(it->path().filename().string());
-  }
-  if (error) return ErrnoStatus(error.value(), absl::StrCat("listing ", path_));
+  PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, storage_->ListAndWait(path_));
+  for (const StoredEntry& entry : entries) names.push_back(entry.name);
   return names;
 }
 
@@ -96,11 +85,11 @@ absl::Status ShardFolder::Load(const ShardState& wanted) {
   const std::string file = File(std::string(kShardStateName));
   if (lock_ < 0) {
     // Reads the tag before the state, so that Save() does not replace a state that another run writes in between.
-    const auto there = AnyFiles()->StatAndWait(file);
+    const auto there = storage_->StatAndWait(file);
     if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
     if (there.ok()) state_tag_ = there->info.tag;
   }
-  const auto text = ReadContent(file, kMaxStateBytes);
+  const auto text = ReadContent(storage_, file, kMaxStateBytes);
   if (absl::IsAborted(text.status())) return AnotherRun();  // another run wrote the state during the read
   if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
   if (text.ok()) {
@@ -117,33 +106,27 @@ absl::Status ShardFolder::Load(const ShardState& wanted) {
     state_ = *state;
     PS_RETURN_IF_ERROR(CheckShards());
   }
-  std::vector<std::string> leftovers;
-  PS_ASSIGN_OR_RETURN(const std::vector<std::string> names, Names());
-  for (const std::string& name : names) {
-    if (IsTemporary(name)) {
-      leftovers.push_back(File(name));
-    } else if (!text.ok() && name == kShardStateName) {
-      return AnotherRun();  // another run wrote the state after our read
-    } else if (!text.ok()) {
+  if (!text.ok()) {
+    PS_ASSIGN_OR_RETURN(const std::vector<std::string> names, Names());
+    for (const std::string& name : names) {
+      if (IsTemporary(name)) continue;
+      if (name == kShardStateName) return AnotherRun();  // another run wrote the state after our read
       return absl::FailedPreconditionError(
           absl::StrCat(path_, " is not empty ('", name, "') and was not begun by this command; ", kWayOut));
     }
+    return Save(wanted);
   }
-  if (!text.ok()) return Save(wanted);
   if (lock_ < 0) {
     if (state_.complete) return absl::OkStatus();
     // Claims the folder. If the previous run is alive, it finds a state other than its own and ends.
     PS_RETURN_IF_ERROR(Save(state_));
-    return AbortUploads(Objects(), path_);
   }
-  std::error_code ignored;
-  for (const std::string& leftover : leftovers) std::filesystem::remove(leftover, ignored);
-  return absl::OkStatus();
+  return storage_->RemoveUnfinished(path_);
 }
 
 absl::Status ShardFolder::CheckShards() const {
   for (const FinishedShard& shard : state_.shards) {
-    const auto found = AnyFiles()->StatAndWait(File(shard.name));
+    const auto found = storage_->StatAndWait(File(shard.name));
     if (!found.ok() && !absl::IsNotFound(found.status())) return found.status();
     if (found.ok() && found->info.size == shard.bytes) continue;
     return absl::FailedPreconditionError(absl::StrCat(
@@ -156,17 +139,11 @@ absl::Status ShardFolder::CheckShards() const {
 absl::Status ShardFolder::Save(ShardState state) {
   state.run = run_;
   const std::string file = File(std::string(kShardStateName));
-  if (lock_ >= 0) {
-    PS_RETURN_IF_ERROR(WriteFileAtomically(file, state.Serialize()));
-  } else {
-    const absl::StatusOr<std::string> tag =
-        PutObject(Objects(), file, state.Serialize(), {.is_new = state_tag_.empty(), .tag = state_tag_});
-    if (absl::IsAborted(tag.status())) {
-      return AnotherRun();
-    }
-    PS_RETURN_IF_ERROR(tag.status());
-    state_tag_ = *tag;
-  }
+  const absl::StatusOr<std::string> tag =
+      storage_->Put(file, state.Serialize(), {.is_new = state_tag_.empty(), .tag = state_tag_});
+  if (absl::IsAborted(tag.status())) return AnotherRun();
+  PS_RETURN_IF_ERROR(tag.status());
+  state_tag_ = *tag;
   state_ = std::move(state);
   return absl::OkStatus();
 }
@@ -187,28 +164,25 @@ absl::Status ShardFolder::Complete(std::vector<std::string> skipped) {
 
 absl::Status ShardFolder::StillOurs() const {
   if (lock_ >= 0 || state_tag_.empty()) return absl::OkStatus();
-  const auto there = AnyFiles()->StatAndWait(File(std::string(kShardStateName)));
+  const auto there = storage_->StatAndWait(File(std::string(kShardStateName)));
   if (absl::IsNotFound(there.status())) return AnotherRun();
   PS_RETURN_IF_ERROR(there.status());
   return there->info.tag == state_tag_ ? absl::OkStatus() : AnotherRun();
 }
 
 absl::Status ShardFolder::Abandon(absl::Status failed) {
-  const std::string file = File(std::string(kShardStateName));
+  bool alone = true;
   if (lock_ < 0) {
     const auto names = Names();
     // Another run may have removed this run's parts, which would be the cause of the failure.
     const absl::Status ours = StillOurs();
     if (ours == AnotherRun()) return ours;
-    const bool alone = names.ok() && *names == std::vector<std::string>{std::string(kShardStateName)};
-    if (ours.ok() && alone && state_.shards.empty() && !state_.complete) {
-      static_cast<void>(RemoveObject(Objects(), file, {.tag = state_tag_}));  // the caller reports the run's own error
-    }
-    return failed;
+    alone = ours.ok() && names.ok() && *names == std::vector<std::string>{std::string(kShardStateName)};
   }
-  if (!state_.shards.empty() || state_.complete) return failed;
+  if (!alone || !state_.shards.empty() || state_.complete) return failed;
+  // The caller reports the run's own error.
+  static_cast<void>(storage_->Remove(File(std::string(kShardStateName)), {.tag = state_tag_}));
   std::error_code ignored;
-  std::filesystem::remove(file, ignored);
   if (made_) std::filesystem::remove(path_, ignored);  // succeeds only if it is empty
   return failed;
 }

@@ -34,8 +34,8 @@ std::vector<std::pair<std::string, std::string>> AllArguments(const RecordSource
 // Splits the records, which arrive in order, into shards.
 class ShardCutter {
  public:
-  ShardCutter(const ShardSetOptions& options, uint64_t items_total, ShardFolder* folder)
-      : options_(options), items_total_(items_total), folder_(folder), before_{folder->state()} {}
+  ShardCutter(Storage* storage, const ShardSetOptions& options, uint64_t items_total, ShardFolder* folder)
+      : storage_(storage), options_(options), items_total_(items_total), folder_(folder), before_{folder->state()} {}
 
   absl::Status Take(absl::StatusOr<MadeRecord> record) {
     if (!record.ok()) {
@@ -52,7 +52,7 @@ class ShardCutter {
     if (writer_ != nullptr && shard_.bytes + framed > options_.shard_bytes) PS_RETURN_IF_ERROR(FinishShard());
     if (writer_ == nullptr) {
       shard_.name = ShardName(options_.prefix, folder_->state().shards.size());
-      PS_ASSIGN_OR_RETURN(writer_, TFRecordWriter::Open(folder_->File(shard_.name)));
+      PS_ASSIGN_OR_RETURN(writer_, TFRecordWriter::Open(storage_, folder_->File(shard_.name)));
     }
     PS_RETURN_IF_ERROR(writer_->Write(record->bytes));
     ++shard_.items;
@@ -100,6 +100,7 @@ class ShardCutter {
     uint64_t items, records, bytes, shards;
   };
 
+  Storage* const storage_;
   const ShardSetOptions& options_;
   const uint64_t items_total_;
   ShardFolder* const folder_;
@@ -109,10 +110,11 @@ class ShardCutter {
   std::vector<std::string> skipped_;
 };
 
-absl::Status WriteRest(const RecordSource& source, const ShardSetOptions& options, ShardFolder* folder) {
+absl::Status WriteRest(Storage* storage, const RecordSource& source, const ShardSetOptions& options,
+                       ShardFolder* folder) {
   std::optional<Permutation> shuffled;
   if (options.shuffle) shuffled.emplace(source.size(), HashWords({kShuffleKey, options.seed}));
-  ShardCutter cutter(options, source.size(), folder);
+  ShardCutter cutter(storage, options, source.size(), folder);
   PS_RETURN_IF_ERROR(MakeInOrder(
       source, folder->state().Items(), source.size(),
       [&](uint64_t position) { return shuffled ? shuffled->Permute(position) : position; },
@@ -141,14 +143,15 @@ std::string ShardName(const std::string& prefix, uint64_t number) {
   return absl::StrFormat("%s-%05d.tfrecord", prefix, number);
 }
 
-absl::StatusOr<ShardSetResult> WriteShards(const RecordSource& source, const ShardSetOptions& options) {
+absl::StatusOr<ShardSetResult> WriteShards(Storage* storage, const RecordSource& source,
+                                           const ShardSetOptions& options) {
   PS_RETURN_IF_ERROR(CheckShardOptions(options));
   if (source.size() == 0) return absl::InvalidArgumentError("there is nothing to write: no items");
-  PS_ASSIGN_OR_RETURN(const auto folder, ShardFolder::Open(options.folder, AllArguments(source, options)));
+  PS_ASSIGN_OR_RETURN(const auto folder, ShardFolder::Open(storage, options.folder, AllArguments(source, options)));
   ShardSetResult result;
   result.resumed_shards = folder->state().shards.size();
   if (!folder->state().complete) {
-    if (absl::Status written = WriteRest(source, options, folder.get()); !written.ok()) {
+    if (absl::Status written = WriteRest(storage, source, options, folder.get()); !written.ok()) {
       return folder->Abandon(std::move(written));
     }
   }

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/import/record_source.h"
 #include "pipeline/import/shard_state.h"
+#include "pipeline/storage/storage.h"
 
 namespace penstock {
 
@@ -57,7 +58,8 @@ absl::Status CheckShardOptions(const ShardSetOptions& options);
 // shards stay, and a later call with the same options continues after them. If there are none, the folder is left as it
 // was. Returns the errors of ShardFolder::Open() and of writes (they name the file), and the error of the first bad
 // item in order.
-absl::StatusOr<ShardSetResult> WriteShards(const RecordSource& source, const ShardSetOptions& options);
+absl::StatusOr<ShardSetResult> WriteShards(Storage* storage, const RecordSource& source,
+                                           const ShardSetOptions& options);
 
 // Returns "data-00012.tfrecord", for example.
 std::string ShardName(const std::string& prefix, uint64_t number);

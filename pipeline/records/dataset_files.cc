@@ -19,7 +19,6 @@
 #include "base/url.h"
 #include "pipeline/records/index_store.h"
 #include "pipeline/records/object_files.h"
-#include "pipeline/storage/object/object_name.h"
 #include "pipeline/storage/storage.h"
 
 namespace penstock {
@@ -39,7 +38,7 @@ bool IsInside(std::string_view path, std::string_view root) {
 }
 
 // Returns whether the root holds objects, including "s3:/".
-bool IsOfObjects(const DataRoot& root) { return IsObjectName(root.path + "/"); }
+bool IsOfObjects(const Storage& storage, const DataRoot& root) { return !storage.IsLocal(root.path + "/"); }
 
 std::string RootList(const std::vector<DataRoot>& roots) {
   if (roots.empty()) return "none are configured";
@@ -48,14 +47,15 @@ std::string RootList(const std::vector<DataRoot>& roots) {
 }
 
 // Returns "s3:/" for a URL of objects, and "" for other paths. The components follow it.
-std::string HeadOf(std::string_view path) {
-  return IsObjectName(path) ? std::string(path.substr(0, path.find("//") + 1)) : "";
+std::string HeadOf(const Storage& storage, const std::string& path) {
+  return storage.IsLocal(path) ? "" : path.substr(0, path.find("//") + 1);
 }
 
 // Returns the path's components, without the head of a URL.
-std::vector<std::string> Components(std::string_view path) {
+std::vector<std::string> Components(const Storage& storage, const std::string& whole) {
   std::vector<std::string> parts;
-  path.remove_prefix(HeadOf(path).size());
+  std::string_view path = whole;
+  path.remove_prefix(HeadOf(storage, whole).size());
   while (!path.empty()) {
     const size_t slash = std::min(path.find('/'), path.size());
     if (slash > 0 && path.substr(0, slash) != ".") parts.emplace_back(path.substr(0, slash));
@@ -76,7 +76,7 @@ bool IsSidecar(std::string_view name) {
 absl::StatusOr<std::string> Confine(Storage* storage, const std::string& path, const std::vector<DataRoot>& roots) {
   // Objects have no links.
   std::string real = path;
-  if (!IsObjectName(path)) {
+  if (storage->IsLocal(path)) {
     PS_ASSIGN_OR_RETURN(real, RealPath(storage, path));
   }
   for (const DataRoot& root : roots) {
@@ -187,7 +187,7 @@ std::string WhereItEnds(Storage* storage, const DataRoot& root, const std::vecto
                         const std::vector<DataRoot>& roots) {
   std::string folder = root.path;
   size_t first = 0;
-  if (IsOfObjects(root) && !IsObjectName(root.path)) {  // "s3:/": the next component is a bucket
+  if (IsOfObjects(*storage, root) && storage->IsLocal(root.path)) {  // "s3:/": the next component is a bucket
     if (parts.empty()) return "";
     absl::StrAppend(&folder, "/", parts[first++]);
   }
@@ -210,15 +210,16 @@ std::string WhereItEnds(Storage* storage, const DataRoot& root, const std::vecto
 
 // Returns the glob's components below the root, or nullopt if an absolute glob is outside it. The root's own path is
 // literal, in its resolved form or in the operator's spelling.
-std::optional<std::vector<std::string>> PartsBelow(const DataRoot& root, const std::string& glob) {
-  std::vector<std::string> parts = Components(glob);
-  const bool of_objects = IsObjectName(glob);
+std::optional<std::vector<std::string>> PartsBelow(const Storage& storage, const DataRoot& root,
+                                                   const std::string& glob) {
+  std::vector<std::string> parts = Components(storage, glob);
+  const bool of_objects = !storage.IsLocal(glob);
   if (glob[0] != '/' && !of_objects) return parts;
-  if (of_objects != IsOfObjects(root)) return std::nullopt;
-  const std::string normal = absl::StrCat(HeadOf(glob), "/", absl::StrJoin(parts, "/"));
+  if (of_objects != IsOfObjects(storage, root)) return std::nullopt;
+  const std::string normal = absl::StrCat(HeadOf(storage, glob), "/", absl::StrJoin(parts, "/"));
   const bool as_given = !IsInside(normal, root.path);
   if (as_given && (root.given.empty() || !IsInside(normal, root.given))) return std::nullopt;
-  const size_t prefix = Components((as_given ? root.given : root.path) + "/").size();
+  const size_t prefix = Components(storage, (as_given ? root.given : root.path) + "/").size();
   parts.erase(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(prefix));
   return parts;
 }
@@ -227,7 +228,7 @@ absl::Status NoMatch(Storage* storage, const std::string& glob, const std::vecto
   constexpr size_t kMostRoots = 2;
   std::vector<std::string> ends;
   for (const DataRoot& root : roots) {
-    const auto parts = PartsBelow(root, glob);
+    const auto parts = PartsBelow(*storage, root, glob);
     if (!parts) continue;
     std::string end = ends.size() < kMostRoots ? WhereItEnds(storage, root, *parts, roots) : "";
     if (!end.empty()) ends.push_back(std::move(end));
@@ -238,17 +239,14 @@ absl::Status NoMatch(Storage* storage, const std::string& glob, const std::vecto
                                           ends.empty() ? "" : ": ", absl::StrJoin(ends, "; ")));
 }
 
-absl::Status CheckGlob(const std::string& glob) {
+absl::Status CheckGlob(const Storage& storage, const std::string& glob) {
   if (glob.empty()) return absl::InvalidArgumentError("an empty glob; say which files to read");
   if (glob.find('\0') != std::string::npos) {
     return absl::InvalidArgumentError("a glob with a zero byte in it");
   }
-  if (const std::string why = WhyNoUrl(glob); !why.empty()) return absl::InvalidArgumentError(why);
-  if (IsObjectName(glob)) {
-    // '?' is the only wildcard with another meaning in URLs.
-    PS_RETURN_IF_ERROR(ParseObjectName(glob).status());
-  }
-  for (const std::string& part : Components(glob)) {
+  // '?' is the only wildcard with another meaning in URLs.
+  PS_RETURN_IF_ERROR(storage.CheckName(glob));
+  for (const std::string& part : Components(storage, glob)) {
     if (part == "..") {
       return absl::InvalidArgumentError(
           absl::StrCat("glob \"", glob, "\" holds \"..\"; name the files below a data root instead"));
@@ -259,16 +257,16 @@ absl::Status CheckGlob(const std::string& glob) {
 
 absl::Status ExpandOne(Storage* storage, const std::string& given, const std::vector<DataRoot>& roots,
                        std::vector<DatasetFile>* files) {
-  PS_RETURN_IF_ERROR(CheckGlob(given));
+  PS_RETURN_IF_ERROR(CheckGlob(*storage, given));
   const std::string glob = WithoutFileScheme(given);
   const size_t before = files->size();
   bool inside = false;
   for (const DataRoot& root : roots) {
-    const auto parts = PartsBelow(root, glob);
+    const auto parts = PartsBelow(*storage, root, glob);
     if (!parts) continue;
     inside = true;
-    PS_RETURN_IF_ERROR(IsOfObjects(root) ? ExpandObjects(storage, root, *parts, files)
-                                         : FolderExpander(storage, root, roots, files).Expand(*parts));
+    PS_RETURN_IF_ERROR(IsOfObjects(*storage, root) ? ExpandObjects(storage, root, *parts, files)
+                                                   : FolderExpander(storage, root, roots, files).Expand(*parts));
   }
   if (!inside) {
     return absl::InvalidArgumentError(
@@ -305,10 +303,10 @@ absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(Storage* storage, const std
         named ? absl::StrCat(given.substr(0, equals + 1), WithoutFileScheme(given.substr(equals + 1)))
               : WithoutFileScheme(given);
     DataRoot root;
-    if (const std::string path = named ? spec.substr(equals + 1) : spec; IsObjectName(path)) {
-      PS_RETURN_IF_ERROR(ParseObjectName(path).status());
-      const std::vector<std::string> parts = Components(path);
-      root.path = absl::StrCat(HeadOf(path), "/", absl::StrJoin(parts, "/"));
+    if (const std::string path = named ? spec.substr(equals + 1) : spec; !storage->IsLocal(path)) {
+      PS_RETURN_IF_ERROR(storage->CheckName(path));
+      const std::vector<std::string> parts = Components(*storage, path);
+      root.path = absl::StrCat(HeadOf(*storage, path), "/", absl::StrJoin(parts, "/"));
       root.name = named ? spec.substr(0, equals) : parts.back();
       PS_RETURN_IF_ERROR(AddRoot(spec, std::move(root), &roots));
       continue;
@@ -331,8 +329,8 @@ absl::StatusOr<std::vector<DataRoot>> ParseDataRoots(Storage* storage, const std
       return absl::InvalidArgumentError(absl::StrCat("data root \"", spec, "\" is no folder"));
     }
     // The last component of the path itself, not of a symlink's target, because it is the operator's name.
-    std::vector<std::string> parts = Components(named ? root.path : spec);
-    if (parts.empty() || parts.back() == "..") parts = Components(root.path);
+    std::vector<std::string> parts = Components(*storage, named ? root.path : spec);
+    if (parts.empty() || parts.back() == "..") parts = Components(*storage, root.path);
     root.name = named ? spec.substr(0, equals) : parts.empty() ? "" : parts.back();
     PS_RETURN_IF_ERROR(AddRoot(spec, std::move(root), &roots));
   }
@@ -361,7 +359,7 @@ absl::StatusOr<std::string> ResolveInRoots(Storage* storage, std::string_view ro
   if (relative.empty() || relative[0] == '/') {
     return absl::InvalidArgumentError(absl::StrCat("\"", relative, "\" is no path below a data root"));
   }
-  PS_RETURN_IF_ERROR(CheckGlob(relative));
+  PS_RETURN_IF_ERROR(CheckGlob(*storage, relative));
   for (const DataRoot& candidate : roots) {
     if (candidate.name == root) {
       return Confine(storage, absl::StrCat(candidate.path == "/" ? "" : candidate.path, "/", relative), roots);

@@ -12,8 +12,6 @@
 #include "base/hash.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
-#include "pipeline/storage/files.h"
-#include "pipeline/storage/object/object_name.h"
 
 namespace penstock {
 namespace {
@@ -23,8 +21,8 @@ namespace fs = std::filesystem;
 // The largest possible index of a readable shard: 2^32 records of 2 bytes.
 constexpr uint64_t kMaxSidecarBytes = uint64_t{8} << 30;
 
-std::string AbsolutePath(const std::string& path) {
-  if (IsObjectName(path)) return path;
+std::string AbsolutePath(const Storage& storage, const std::string& path) {
+  if (!storage.IsLocal(path)) return path;
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error);
   return error ? path : absolute.lexically_normal().string();
@@ -66,13 +64,13 @@ absl::StatusOr<LoadedIndex> BuildOne(const IndexStore& store, const std::string&
 }  // namespace
 
 IndexStore IndexStore::InStateDir(Storage* storage, std::string state_dir) {
-  return IndexStore(storage, AbsolutePath(state_dir) + "/indexes");
+  return IndexStore(storage, AbsolutePath(*storage, state_dir) + "/indexes");
 }
 
 IndexStore IndexStore::BesideShards(Storage* storage) { return IndexStore(storage, ""); }
 
 std::string IndexStore::SidecarPath(const std::string& path) const {
-  const std::string absolute = AbsolutePath(path);
+  const std::string absolute = AbsolutePath(*storage_, path);
   const absl::string_view suffix(kIndexSuffix.data(), kIndexSuffix.size());
   if (folder_.empty()) return absl::StrCat(absolute, suffix);
   // A file name has at most 255 bytes. The hash alone distinguishes shards.
@@ -83,7 +81,7 @@ std::string IndexStore::SidecarPath(const std::string& path) const {
 absl::StatusOr<ShardIndex> IndexStore::Load(const std::string& path) const {
   PS_ASSIGN_OR_RETURN(const StoredName shard, storage_->StatAndWait(path));
   const std::string sidecar = SidecarPath(path);
-  PS_ASSIGN_OR_RETURN(const std::string blob, ReadContent(sidecar, kMaxSidecarBytes));
+  PS_ASSIGN_OR_RETURN(const std::string blob, ReadContent(storage_, sidecar, kMaxSidecarBytes));
   absl::StatusOr<ShardIndex> index = ShardIndex::Parse(blob);
   if (!index.ok()) {
     return absl::Status(index.status().code(), absl::StrCat(sidecar, ": ", index.status().message()));
@@ -100,7 +98,7 @@ absl::Status IndexStore::Save(const std::string& path, const ShardIndex& index) 
     fs::create_directories(folder_, error);
     if (error) return ErrnoStatus(error.value(), absl::StrCat("making the folder ", folder_));
   }
-  return WriteContent(SidecarPath(path), index.Serialize());
+  return storage_->Put(SidecarPath(path), index.Serialize()).status();
 }
 
 absl::StatusOr<LoadedIndex> IndexStore::LoadOrBuild(const std::string& path, const IndexOptions& options) const {

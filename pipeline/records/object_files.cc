@@ -10,7 +10,6 @@
 #include "base/status_macros.h"
 #include "base/temporaries.h"
 #include "pipeline/records/index_store.h"
-#include "pipeline/storage/object/object_name.h"
 
 namespace penstock {
 namespace {
@@ -37,7 +36,7 @@ class ObjectExpander {
       if (found->kind == StoredEntry::Kind::kFile) Add(relative, found->info);
       return absl::OkStatus();
     }
-    if (!IsObjectName(path)) {
+    if (storage_->IsLocal(path)) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, "/", parts_[next], ": which bucket? Its name takes no wildcard"));
     }

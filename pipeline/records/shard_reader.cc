@@ -13,7 +13,6 @@
 #include "pipeline/records/damage.h"
 #include "pipeline/records/framing.h"
 #include "pipeline/records/inflate_stream.h"
-#include "pipeline/storage/files.h"
 
 namespace penstock {
 namespace {

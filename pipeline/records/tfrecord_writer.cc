@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "pipeline/records/framing.h"
-#include "pipeline/storage/files.h"
 #include "pipeline/storage/new_file.h"
 
 namespace penstock {
@@ -93,12 +92,12 @@ class Writer final : public TFRecordWriter {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TFRecordWriter>> TFRecordWriter::Open(const std::string& path,
+absl::StatusOr<std::unique_ptr<TFRecordWriter>> TFRecordWriter::Open(Storage* storage, const std::string& path,
                                                                      const WriterOptions& options) {
   if (options.compression == Compression::kAuto) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": say which compression to write: NONE, GZIP or ZLIB"));
   }
-  PS_ASSIGN_OR_RETURN(auto file, CreateFile(path));
+  PS_ASSIGN_OR_RETURN(auto file, storage->Create(path));
   auto writer = std::make_unique<Writer>(std::move(file), options);
   PS_RETURN_IF_ERROR(writer->Init());
   return writer;

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pipeline/records/compression.h"
+#include "pipeline/storage/storage.h"
 
 namespace penstock {
 
@@ -18,16 +19,16 @@ struct WriterOptions {
   int level = 6;                                 // zlib's level, 0 to 9
 };
 
-// Not thread-safe. The file appears under its name only after Close() returned OK. Until then it is a temporary file in
-// the same folder, which the destructor removes.
+// Not thread-safe. The file appears under its name only after Close() returned OK. The destructor removes an unfinished
+// file.
 class TFRecordWriter {
  public:
-  static absl::StatusOr<std::unique_ptr<TFRecordWriter>> Open(const std::string& path,
+  static absl::StatusOr<std::unique_ptr<TFRecordWriter>> Open(Storage* storage, const std::string& path,
                                                               const WriterOptions& options = {});
   virtual ~TFRecordWriter() = default;
 
   virtual absl::Status Write(std::string_view record) = 0;
-  // Flushes, syncs and renames the file. Call it once, as the last call.
+  // Flushes the file and makes it durable and visible. Call it once, as the last call.
   virtual absl::Status Close() = 0;
   // Returns the number of records written so far.
   virtual uint64_t records() const = 0;

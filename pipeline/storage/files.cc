@@ -4,11 +4,9 @@
 #include <atomic>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "base/file.h"
-#include "base/status_macros.h"
+#include "absl/strings/match.h"
+#include "pipeline/storage/forwarding_storage.h"
 #include "pipeline/storage/object/object_name.h"
-#include "pipeline/storage/object/object_writer.h"
 #include "pipeline/storage/posix_storage.h"
 
 namespace penstock {
@@ -19,22 +17,29 @@ constexpr int kNearThreads = 4;
 
 std::atomic<ObjectStorage*> objects_made{nullptr};
 
-class FilesAndObjects final : public Storage {
- public:
-  explicit FilesAndObjects(Storage* local) : local_(local) {}
+// The process's storages of URLs.
+std::vector<UrlStorage> UrlStorages() {
+  return {
+      {ObjectSchemes(), [] { return static_cast<Storage*>(Objects()); }},
+  };
+}
 
-  bool AnswersAtOnce(const std::string& name) const override {
-    return !IsObjectName(name) && local_->AnswersAtOnce(name);
+class Files final : public ForwardingStorage {
+ public:
+  Files(Storage* local, std::vector<UrlStorage> others) : local_(local) {
+    for (const UrlStorage& other : others) {
+      for (const std::string& scheme : other.schemes) schemes_.emplace_back(scheme + "://", other.storage);
+    }
   }
-  void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
-    Of(name)->Open(name, options, std::move(done));
+
+  // Answered without a storage that no name has needed.
+  bool IsLocal(const std::string& name) const override { return Find(name) == nullptr; }
+  std::vector<std::string> Schemes() const override {
+    std::vector<std::string> all;
+    for (const auto& [prefix, storage] : schemes_) all.push_back(prefix.substr(0, prefix.find(':')));
+    return all;
   }
-  void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override {
-    Of(name)->Stat(name, options, std::move(done));
-  }
-  void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override {
-    Of(folder)->List(folder, options, std::move(done));
-  }
+  // A local storage answers on the caller's thread.
   absl::StatusOr<std::unique_ptr<StoredFile>> OpenAndWait(const std::string& name,
                                                           const CallOptions& options) override {
     return Of(name)->OpenAndWait(name, options);
@@ -47,9 +52,20 @@ class FilesAndObjects final : public Storage {
   }
 
  private:
-  Storage* Of(const std::string& name) const { return IsObjectName(name) ? Objects() : local_; }
+  using Storages = std::pair<std::string, Storage* (*)()>;
+
+  const Storages* Find(const std::string& name) const {
+    const auto found = std::find_if(schemes_.begin(), schemes_.end(),
+                                    [&](const Storages& each) { return absl::StartsWith(name, each.first); });
+    return found == schemes_.end() ? nullptr : &*found;
+  }
+  Storage* Of(const std::string& name) const override {
+    const Storages* const found = Find(name);
+    return found == nullptr ? local_ : found->second();
+  }
 
   Storage* const local_;
+  std::vector<Storages> schemes_;  // with the prefix of their names, such as "s3://"
 };
 
 }  // namespace
@@ -69,32 +85,15 @@ ObjectCounts CountsOfObjects() {
 }
 
 Storage* AnyFiles() {
-  static auto* const files = new FilesAndObjects(LocalFiles());
+  static Storage* const files = FilesBy(LocalFiles()).release();
   return files;
 }
 
-absl::StatusOr<std::unique_ptr<NewFile>> CreateFile(const std::string& name) {
-  return IsObjectName(name) ? CreateObject(Objects(), name) : NewFile::Create(name);
+std::unique_ptr<Storage> FilesBy(Storage* local, std::vector<UrlStorage> others) {
+  return std::make_unique<Files>(local, std::move(others));
 }
 
-absl::Status WriteContent(const std::string& name, const std::string& content) {
-  return IsObjectName(name) ? PutObject(Objects(), name, content).status() : WriteFileAtomically(name, content);
-}
-
-absl::StatusOr<std::string> ReadContent(const std::string& name, uint64_t most) {
-  if (!IsObjectName(name)) return ReadWholeFile(name, most);
-  PS_ASSIGN_OR_RETURN(const auto file, AnyFiles()->OpenAndWait(name));
-  if (file->opened().size > most) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(name, " has ", file->opened().size, " bytes; at most ", most, " are read"));
-  }
-  std::string content(file->opened().size, '\0');
-  PS_ASSIGN_OR_RETURN(const size_t size, file->ReadAt(0, content.size(), content.data()));
-  content.resize(size);
-  return content;
-}
-
-std::unique_ptr<Storage> FilesBy(Storage* local) { return std::make_unique<FilesAndObjects>(local); }
+std::unique_ptr<Storage> FilesBy(Storage* local) { return FilesBy(local, UrlStorages()); }
 
 FarFiles::FarFiles(int threads)
     : threads_now_(threads),

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/runtime/thread_pool.h"
-#include "pipeline/storage/new_file.h"
 #include "pipeline/storage/object/object_storage.h"
 #include "pipeline/storage/storage.h"
 
@@ -21,15 +21,15 @@ ObjectStorage* Objects();
 // Returns the request counts of Objects(). Does not create it.
 ObjectCounts CountsOfObjects();
 
-// Creates a new file or object under its name. The contract is that of NewFile::Create() and CreateObject().
-absl::StatusOr<std::unique_ptr<NewFile>> CreateFile(const std::string& name);
-// Replaces the file or object atomically.
-absl::Status WriteContent(const std::string& name, const std::string& content);
-// Returns the whole content. NotFound: the file does not exist. ResourceExhausted: it is longer than `most`.
-absl::StatusOr<std::string> ReadContent(const std::string& name, uint64_t most);
-
-// Returns a storage that uses `local` for files and Objects() for objects. `local` must outlive it.
+// A storage of URLs.
+struct UrlStorage {
+  std::vector<std::string> schemes;
+  Storage* (*storage)();  // called when a name needs the storage, which must outlive all uses
+};
+// Returns a storage that uses `local` for paths, and the others for URLs of their schemes. By default it uses those of
+// the process, such as Objects(). `local` must outlive it.
 std::unique_ptr<Storage> FilesBy(Storage* local);
+std::unique_ptr<Storage> FilesBy(Storage* local, std::vector<UrlStorage> others);
 
 // Files that may be near or far, which may change while they are read. Reads of a network file system take
 // milliseconds, so a pool of read threads makes them, one read on each thread, and the threads that make rows continue.

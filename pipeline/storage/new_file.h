@@ -11,6 +11,13 @@
 
 namespace penstock {
 
+// Condition of a write or a removal. If it does not hold, nothing changes and the call ends with Aborted. Storages
+// without conditional requests ignore it.
+struct WriteCondition {
+  bool is_new = false;   // no file of the name exists
+  std::string tag = {};  // the existing file is in this state; empty: in any
+};
+
 // Not thread-safe. Commit() makes the file visible under its name and replaces an existing file. A file that is
 // destroyed before Commit() leaves nothing. Calls block.
 class NewFile {

@@ -5,12 +5,16 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/runtime/thread_pool.h"
 #include "base/shortage.h"
 #include "base/status_macros.h"
+#include "base/temporaries.h"
+#include "base/url.h"
 #include "pipeline/storage/call_queue.h"
 
 namespace penstock {
@@ -86,11 +90,19 @@ class PosixStorage final : public Storage {
   // `far` must outlive this object and may change.
   PosixStorage(Executor* executor, const std::atomic<bool>* far) : calls_(executor), far_(far) {}
 
+  bool IsLocal(const std::string& name) const override { return true; }
+  std::vector<std::string> Schemes() const override { return {}; }
+  absl::Status CheckName(const std::string& name) const override {
+    const std::string why = WhyNoUrl(name);
+    return why.empty() ? absl::OkStatus() : absl::InvalidArgumentError(why);
+  }
+  absl::Status CheckOutput(const std::string& folder) const override { return absl::OkStatus(); }
+
   bool AnswersAtOnce(const std::string& name) const override { return !far_->load(std::memory_order_relaxed); }
 
   absl::StatusOr<std::unique_ptr<StoredFile>> OpenAndWait(const std::string& name,
                                                           const CallOptions& options) override {
-    return Open(name, &calls_);
+    return Open(name, options.listed, &calls_);
   }
   absl::StatusOr<StoredName> StatAndWait(const std::string& name, const CallOptions& options) override {
     return Stat(name);
@@ -100,9 +112,10 @@ class PosixStorage final : public Storage {
   }
 
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
-    calls_.Add(options, [name, calls = &calls_, done = std::move(done)](bool cancelled) mutable {
-      std::move(done)(cancelled ? Stopped(name) : Open(name, calls));
-    });
+    calls_.Add(options,
+               [name, listed = options.listed, calls = &calls_, done = std::move(done)](bool cancelled) mutable {
+                 std::move(done)(cancelled ? Stopped(name) : Open(name, listed, calls));
+               });
   }
   void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override {
     calls_.Add(options, [name, done = std::move(done)](bool cancelled) mutable {
@@ -115,10 +128,30 @@ class PosixStorage final : public Storage {
     });
   }
 
+  absl::StatusOr<std::unique_ptr<NewFile>> Create(const std::string& name) override { return NewFile::Create(name); }
+  absl::StatusOr<std::string> Put(const std::string& name, const std::string& content,
+                                  const WriteCondition& condition) override {
+    PS_RETURN_IF_ERROR(WriteFileAtomically(name, content));
+    return "";
+  }
+  absl::Status Remove(const std::string& name, const WriteCondition& condition) override {
+    std::error_code error;
+    std::filesystem::remove(name, error);
+    return error ? ErrnoStatus(error.value(), absl::StrCat("removing ", name)) : absl::OkStatus();
+  }
+  absl::Status RemoveUnfinished(const std::string& folder) override {
+    RemoveTemporariesIn(folder);
+    return absl::OkStatus();
+  }
+
  private:
-  static absl::StatusOr<std::unique_ptr<StoredFile>> Open(const std::string& name, CallQueue* calls) {
+  static absl::StatusOr<std::unique_ptr<StoredFile>> Open(const std::string& name,
+                                                          const std::optional<FileInfo>& listed, CallQueue* calls) {
     PS_ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file, OfThisProcess(OpenFile(name)));
     PS_ASSIGN_OR_RETURN(FileInfo info, file->Info());
+    if (listed && *listed != info) {
+      return absl::AbortedError(absl::StrCat(name, " changed since it was listed"));
+    }
     return std::make_unique<PosixStoredFile>(std::move(file), std::move(info), calls);
   }
 

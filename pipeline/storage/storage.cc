@@ -4,6 +4,9 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
 namespace penstock {
 
 void StoredFile::ReadParts(uint64_t offset, std::vector<ReadPart> parts, const CallOptions& options,
@@ -37,6 +40,19 @@ absl::StatusOr<StoredName> Storage::StatAndWait(const std::string& name, const C
 absl::StatusOr<std::vector<StoredEntry>> Storage::ListAndWait(const std::string& folder, const CallOptions& options) {
   return WaitForCall<std::vector<StoredEntry>>(
       [&](CallDone<std::vector<StoredEntry>> done) { List(folder, options, std::move(done)); });
+}
+
+absl::StatusOr<std::string> ReadContent(Storage* storage, const std::string& name, uint64_t most) {
+  if (storage->IsLocal(name)) return ReadWholeFile(name, most);
+  PS_ASSIGN_OR_RETURN(const auto file, storage->OpenAndWait(name));
+  if (file->opened().size > most) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(name, " has ", file->opened().size, " bytes; at most ", most, " are read"));
+  }
+  std::string content(file->opened().size, '\0');
+  PS_ASSIGN_OR_RETURN(const size_t size, file->ReadAt(0, content.size(), content.data()));
+  content.resize(size);
+  return content;
 }
 
 }  // namespace penstock

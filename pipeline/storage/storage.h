@@ -1,4 +1,4 @@
-// Storage of data sets: opens, stats, lists and reads files, local or remote.
+// Storage of data sets: opens, stats, lists, reads and writes files, local or remote.
 #ifndef PENSTOCK_PIPELINE_STORAGE_STORAGE_H_
 #define PENSTOCK_PIPELINE_STORAGE_STORAGE_H_
 
@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/file.h"
+#include "pipeline/storage/new_file.h"
 
 namespace penstock {
 
@@ -38,6 +39,9 @@ struct CallOptions {
   // reads. They are visible before a call ends with them. Null: not recorded. Shared, because a try whose caller is
   // gone may end late.
   std::shared_ptr<FileTroubles> troubles = nullptr;
+  // For Open(): the state of the file in a listing. A storage of objects then makes no request. The file is open in
+  // this state, or the call or its reads end with Aborted.
+  std::optional<FileInfo> listed = std::nullopt;
 };
 
 // Receives the result of a call, once. The codes are the same for all storages, and messages name the file:
@@ -92,6 +96,16 @@ class Storage {
  public:
   virtual ~Storage() = default;
 
+  // Returns whether names of this form are paths of this machine. They may be relative, and have links, locks and
+  // renames. All other names are URLs.
+  virtual bool IsLocal(const std::string& name) const = 0;
+  // Returns the schemes of the URLs, such as "s3".
+  virtual std::vector<std::string> Schemes() const = 0;
+  // InvalidArgument: no file can have the name.
+  virtual absl::Status CheckName(const std::string& name) const = 0;
+  // InvalidArgument: no new files can be written into the folder, whose name is valid.
+  virtual absl::Status CheckOutput(const std::string& folder) const = 0;
+
   // Returns whether blocking calls for `name` normally take no longer than the page cache does. Then a row's thread
   // makes them itself, because a handover would cost more. A storage behind a network returns false. The result is the
   // same for all names below one root of a data set. It may change from call to call, and either way is correct for
@@ -111,7 +125,23 @@ class Storage {
   virtual absl::StatusOr<StoredName> StatAndWait(const std::string& name, const CallOptions& options = {});
   virtual absl::StatusOr<std::vector<StoredEntry>> ListAndWait(const std::string& folder,
                                                                const CallOptions& options = {});
+
+  // The calls that write block, too.
+  //
+  // Creates a file. NotFound: a local folder does not exist. InvalidArgument: as CheckName() and CheckOutput().
+  virtual absl::StatusOr<std::unique_ptr<NewFile>> Create(const std::string& name) = 0;
+  // Replaces the file atomically. Returns the tag of its new state, or "" if the state has none. Aborted: `condition`
+  // does not hold.
+  virtual absl::StatusOr<std::string> Put(const std::string& name, const std::string& content,
+                                          const WriteCondition& condition = {}) = 0;
+  // Removes the file. OK if it does not exist. Aborted: `condition` does not hold.
+  virtual absl::Status Remove(const std::string& name, const WriteCondition& condition = {}) = 0;
+  // Removes what killed writers of files in the folder have left: temporary files, or parts of uploads.
+  virtual absl::Status RemoveUnfinished(const std::string& folder) = 0;
 };
+
+// Returns the whole content. NotFound: the file does not exist. ResourceExhausted: it is longer than `most`.
+absl::StatusOr<std::string> ReadContent(Storage* storage, const std::string& name, uint64_t most);
 
 // Makes a call and blocks until it ends. `start` receives the `done` to pass to the call.
 template <typename T, typename Start>

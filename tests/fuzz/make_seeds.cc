@@ -17,6 +17,7 @@
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/index_builder.h"
 #include "pipeline/records/tfrecord_writer.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/image/png/png_maker.h"
 #include "tests/pipeline/import/npy_testing.h"
@@ -96,7 +97,7 @@ void WriteShards(const std::string& folder) {
        {std::pair{"plain", Compression::kNone}, {"gzip", Compression::kGzip}, {"zlib", Compression::kZlib}}) {
     for (const bool empty : {false, true}) {
       const std::string path = shards.Path(empty ? std::string(name) + "-empty" : name);
-      auto writer = TFRecordWriter::Open(path, {.compression = compression});
+      auto writer = TFRecordWriter::Open(LocalFiles(), path, {.compression = compression});
       PS_CHECK(writer.ok());
       for (const std::string& record : few) PS_CHECK(empty || (*writer)->Write(record).ok());
       PS_CHECK((*writer)->Close().ok());

@@ -5,8 +5,8 @@ import re
 from ratchet import Finding
 from tree import CPP
 
-ADVICE = "Ask the Storage for what the code needs to know, not IsObjectName() for the kind of storage."
-_CALL = re.compile(r"\bIsObjectName\b")
+ADVICE = "Ask the Storage for what the code needs to know, not the name for the kind of storage."
+_CALL = re.compile(r"\b(?:Is|Parse)ObjectName\b")
 
 
 def find(tree, targets=None):

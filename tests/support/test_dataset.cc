@@ -17,6 +17,7 @@
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/framing.h"
 #include "pipeline/records/tfrecord_writer.h"
+#include "pipeline/storage/posix_storage.h"
 
 namespace penstock {
 namespace {
@@ -133,7 +134,7 @@ TestDataset MakeDetectionDataset(const std::string& folder) {
 void WriteShard(const std::string& path, const std::vector<std::string>& records, Compression compression) {
   WriterOptions options;
   options.compression = compression;
-  auto writer = TFRecordWriter::Open(path, options);
+  auto writer = TFRecordWriter::Open(LocalFiles(), path, options);
   PS_CHECK(writer.ok());
   for (const std::string& record : records) PS_CHECK((*writer)->Write(record).ok());
   PS_CHECK((*writer)->Close().ok());

@@ -15,6 +15,8 @@ namespace {
 
 class Bake final : public Command {
  public:
+  explicit Bake(Storage* storage) : local_(storage), output_(storage) {}
+
   std::string name() const override { return "bake"; }
   std::string arguments() const override { return "JOB.textproto --out DIR [flags]"; }
   std::string summary() const override {
@@ -75,6 +77,6 @@ class Bake final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewBake() { return std::make_unique<Bake>(); }
+std::unique_ptr<Command> NewBake(Storage* storage) { return std::make_unique<Bake>(storage); }
 
 }  // namespace penstock::cli

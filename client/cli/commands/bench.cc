@@ -30,6 +30,8 @@ struct Stage {
 
 class Bench final : public Command {
  public:
+  explicit Bench(Storage* storage) : local_(storage) {}
+
   std::string name() const override { return "bench"; }
   std::string arguments() const override { return "GLOB|JOB.textproto [flags]"; }
   std::string summary() const override { return "how fast this machine makes a job's rows, stage by stage"; }
@@ -228,6 +230,6 @@ class Bench final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewBench() { return std::make_unique<Bench>(); }
+std::unique_ptr<Command> NewBench(Storage* storage) { return std::make_unique<Bench>(storage); }
 
 }  // namespace penstock::cli

@@ -18,6 +18,8 @@ namespace {
 
 class CheckConfig final : public Command {
  public:
+  explicit CheckConfig(Storage* storage) : storage_(storage) {}
+
   std::string name() const override { return "check-config"; }
   std::string arguments() const override { return "FILE [flags]"; }
   std::string summary() const override { return "say all that is wrong with a job or daemon file, by line"; }
@@ -35,7 +37,7 @@ class CheckConfig final : public Command {
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(const std::string path, OneArgument(arguments, "FILE"));
-    const absl::StatusOr<std::string> read = ReadFileOrInput(path);
+    const absl::StatusOr<std::string> read = ReadFileOrInput(storage_, path);
     if (absl::IsNotFound(read.status())) return NoJobFile(path);
     if (!read.ok()) return read.status();
     const std::string& text = *read;
@@ -52,7 +54,7 @@ class CheckConfig final : public Command {
       is_job = kind_ == "job";
     }
     const auto& mistakes = is_job ? as_job : as_daemon;
-    if (mistakes.empty()) PS_RETURN_IF_ERROR(LocalData(roots_).Roots().status());
+    if (mistakes.empty()) PS_RETURN_IF_ERROR(LocalData(storage_, roots_).Roots().status());
     std::vector<std::string> warnings = MistakeLines(path, is_job ? renamed_of_job : renamed_of_daemon);
     if (is_job && mistakes.empty()) {
       for (std::string& warning : WarningsOf(job, 0)) warnings.push_back(std::move(warning));
@@ -90,6 +92,7 @@ class CheckConfig final : public Command {
     std::printf("%s\n", json.Object().c_str());
   }
 
+  Storage* const storage_;
   bool json_ = false;
   std::string kind_;
   std::vector<std::string> roots_;
@@ -97,6 +100,6 @@ class CheckConfig final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewCheckConfig() { return std::make_unique<CheckConfig>(); }
+std::unique_ptr<Command> NewCheckConfig(Storage* storage) { return std::make_unique<CheckConfig>(storage); }
 
 }  // namespace penstock::cli

@@ -14,20 +14,19 @@
 #include "client/feed/feeder.h"
 #include "config/job_file.h"
 #include "pipeline/augment/check_pipeline.h"
-#include "pipeline/storage/object/object_name.h"
 
 namespace penstock::cli {
 namespace {
 
-absl::StatusOr<feed::LocalSource> OpenLocal(const v1::FeedOpen& open) {
-  const LocalData data({open.data_roots().begin(), open.data_roots().end()});
+absl::StatusOr<feed::LocalSource> OpenLocal(Storage* storage, const v1::FeedOpen& open) {
+  const LocalData data(storage, {open.data_roots().begin(), open.data_roots().end()});
   feed::LocalSource source;
   if (!open.job_file().empty()) {
     // "-" is an ordinary file name here: the feeder does not read its standard input.
     std::vector<std::string> warnings;
-    PS_ASSIGN_OR_RETURN(source.job, IsObjectName(open.job_file())
-                                        ? LoadJobFileOrInput(open.job_file())
-                                        : LoadJobFile(open.job_file(), CheckPipeline, &warnings));
+    PS_ASSIGN_OR_RETURN(source.job, storage->IsLocal(open.job_file())
+                                        ? LoadJobFile(open.job_file(), CheckPipeline, &warnings)
+                                        : LoadJobFileOrInput(storage, open.job_file()));
     PrintWarnings(warnings);
   } else {
     PS_RETURN_IF_ERROR(MistakesToStatus("the job", CheckJobText(open.job_text(), CheckPipeline, &source.job)));
@@ -47,6 +46,8 @@ std::vector<std::string> EpochWarnings(uint32_t batch_size, const std::string& l
 
 class Feed final : public Command {
  public:
+  explicit Feed(Storage* storage) : storage_(storage) {}
+
   std::string name() const override { return "feed"; }
   std::string arguments() const override { return "--fd N --parent PID"; }
   std::string summary() const override {
@@ -69,8 +70,8 @@ class Feed final : public Command {
     std::signal(SIGINT, SIG_IGN);  // the terminal's Ctrl-C is for the trainer
     feed::FeederOptions options;
     options.parent = static_cast<int>(parent_);
-    options.open_local = OpenLocal;
-    options.index_dir = [] { return LocalData().IndexDir(); };
+    options.open_local = [this](const v1::FeedOpen& open) { return OpenLocal(storage_, open); };
+    options.index_dir = [this] { return LocalData(storage_).IndexDir(); };
     options.epoch_warnings = EpochWarnings;
     options.release = std::string(Version());
     PS_ASSIGN_OR_RETURN(PacketSocket main, PacketSocket::Create(OwnedFd(static_cast<int>(fd_))));
@@ -82,11 +83,12 @@ class Feed final : public Command {
   }
 
  private:
+  Storage* const storage_;
   uint64_t fd_ = 0, parent_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> NewFeed() { return std::make_unique<Feed>(); }
+std::unique_ptr<Command> NewFeed(Storage* storage) { return std::make_unique<Feed>(storage); }
 
 }  // namespace penstock::cli

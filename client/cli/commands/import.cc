@@ -24,8 +24,7 @@
 #include "pipeline/import/npz_file.h"
 #include "pipeline/import/record_files_source.h"
 #include "pipeline/loader/local_reader.h"
-#include "pipeline/storage/files.h"
-#include "pipeline/storage/object/object_name.h"
+#include "pipeline/storage/storage.h"
 
 namespace penstock::cli {
 namespace {
@@ -34,9 +33,9 @@ bool IsOfWeb(const std::string& path) {
   return absl::StartsWith(path, "http://") || absl::StartsWith(path, "https://");
 }
 
-std::string Absolute(const std::string& path) {
+std::string Absolute(const Storage& storage, const std::string& path) {
   std::string absolute =
-      IsObjectName(path) ? path : std::filesystem::absolute(WithoutFileScheme(path)).lexically_normal().string();
+      !storage.IsLocal(path) ? path : std::filesystem::absolute(WithoutFileScheme(path)).lexically_normal().string();
   while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
   return absolute;
 }
@@ -83,7 +82,7 @@ absl::StatusOr<SourceKind> KindOfUrl(Storage* storage, const std::string& source
 }
 
 absl::StatusOr<SourceKind> KindOf(Storage* storage, const std::string& source) {
-  if (IsObjectName(source)) return KindOfUrl(storage, source);
+  if (!storage->IsLocal(source)) return KindOfUrl(storage, source);
   const std::string path(WithoutFileScheme(source));
   struct stat st;
   if (stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return SourceKind::kFolder;
@@ -96,6 +95,8 @@ absl::StatusOr<SourceKind> KindOf(Storage* storage, const std::string& source) {
 
 class Import final : public Command {
  public:
+  explicit Import(Storage* storage) : data_(storage), output_(storage) {}
+
   std::string name() const override { return "import"; }
   std::string arguments() const override { return "SOURCE... --out DIR [flags]"; }
   std::string summary() const override { return "new shards from image folders, lists, other shards or NumPy arrays"; }
@@ -173,7 +174,7 @@ class Import final : public Command {
     }
     if (archives == 0) PS_RETURN_IF_ERROR(Refuse({"array"}, "what is no .npz"));
     if (archives + arrays == 0) PS_RETURN_IF_ERROR(Refuse({"window", "scalars"}, "what is no array"));
-    if (folders == 1) return FromFolders(Absolute(sources[0]));
+    if (folders == 1) return FromFolders(Absolute(*data_.storage(), sources[0]));
     if (archives > 0) return FromArchives(sources);
     return arrays > 0 ? FromArrays(sources) : FromShards(sources);
   }
@@ -205,7 +206,7 @@ class Import final : public Command {
 
   absl::StatusOr<std::optional<LabelNames>> GivenLabels() const {
     if (labels_.empty()) return std::nullopt;
-    PS_ASSIGN_OR_RETURN(LabelNames names, ReadLabelNames(labels_));
+    PS_ASSIGN_OR_RETURN(LabelNames names, ReadLabelNames(data_.storage(), labels_));
     return std::optional<LabelNames>(std::move(names));
   }
 
@@ -231,7 +232,8 @@ class Import final : public Command {
       return UsageError(absl::StrCat("--out ", output_.folder(), " lies in the source; take a folder outside it"));
     }
     PS_ASSIGN_OR_RETURN(const auto labels, GivenLabels());
-    PS_ASSIGN_OR_RETURN(ClassFolders found, ListClassFolders(folder, labels ? &*labels : nullptr, skip_other_));
+    PS_ASSIGN_OR_RETURN(ClassFolders found,
+                        ListClassFolders(data_.storage(), folder, labels ? &*labels : nullptr, skip_other_));
     const auto note = [&](const std::string& text) { std::fprintf(stderr, "note: %s\n", text.c_str()); };
     if (found.stray > 0) {
       note(absl::StrCat(Count(found.stray, "file"), " of ", folder,
@@ -253,10 +255,11 @@ class Import final : public Command {
   absl::Status FromList() {
     PS_RETURN_IF_ERROR(Refuse({"image-key", "key"}, "a list of files"));
     PS_RETURN_IF_ERROR(output_.Check(true));
-    const std::string list = Absolute(list_);
-    const std::string root = root_.empty() ? FolderOf(list) : Absolute(root_);
+    const std::string list = Absolute(*data_.storage(), list_);
+    const std::string root = root_.empty() ? FolderOf(list) : Absolute(*data_.storage(), root_);
     PS_ASSIGN_OR_RETURN(const auto labels, GivenLabels());
-    PS_ASSIGN_OR_RETURN(FileSet files, ReadFileList(list, root, labels ? &*labels : nullptr, skip_other_));
+    PS_ASSIGN_OR_RETURN(FileSet files,
+                        ReadFileList(data_.storage(), list, root, labels ? &*labels : nullptr, skip_other_));
     std::vector<ShardOutput::Companion> companions;
     if (labels) companions.push_back({"labels.txt", LabelNamesText(*labels)});
     return WriteFiles(std::move(files), absl::StrCat(list, " below ", root), std::move(companions));
@@ -295,13 +298,13 @@ class Import final : public Command {
     std::vector<std::string> absolute;
     const std::string scratch = Scratch();
     for (const std::string& path : paths) {
-      absolute.push_back(Absolute(path));
-      PS_ASSIGN_OR_RETURN(auto file, NpyFile::Open(absolute.back(), scratch));
+      absolute.push_back(Absolute(*data_.storage(), path));
+      PS_ASSIGN_OR_RETURN(auto file, NpyFile::Open(data_.storage(), absolute.back(), scratch));
       files.push_back(std::move(file));
     }
     std::vector<int64_t> labels;
     if (!labels_.empty()) {
-      PS_ASSIGN_OR_RETURN(labels, ReadNpyLabels(Absolute(labels_), scratch));
+      PS_ASSIGN_OR_RETURN(labels, ReadNpyLabels(data_.storage(), Absolute(*data_.storage(), labels_), scratch));
     }
     return WriteArrays({array_key_, std::move(files)}, std::move(labels), {},
                        {{"source", absl::StrJoin(absolute, ", ")}});
@@ -311,8 +314,9 @@ class Import final : public Command {
   // above --out, or the system's temporary folder if --out is in a bucket.
   std::string Scratch() const {
     std::error_code error;
-    std::filesystem::path scratch(IsObjectName(output_.folder()) ? std::filesystem::temp_directory_path(error)
-                                                                 : std::filesystem::path(output_.folder()));
+    std::filesystem::path scratch(data_.storage()->IsLocal(output_.folder())
+                                      ? std::filesystem::path(output_.folder())
+                                      : std::filesystem::temp_directory_path(error));
     while (scratch.has_relative_path() && !std::filesystem::is_directory(scratch, error))
       scratch = scratch.parent_path();
     return scratch.string();
@@ -327,8 +331,8 @@ class Import final : public Command {
     size_t labeled = 0;
     const std::string scratch = Scratch();
     for (const std::string& path : paths) {
-      PS_ASSIGN_OR_RETURN(NpzArrays arrays,
-                          OpenNpz(Absolute(path), {.rows = array_, .labels = labels_, .scratch = scratch}));
+      PS_ASSIGN_OR_RETURN(NpzArrays arrays, OpenNpz(data_.storage(), Absolute(*data_.storage(), path),
+                                                    {.rows = array_, .labels = labels_, .scratch = scratch}));
       std::vector<std::string> columns;
       for (const NpzArrays::Other& other : arrays.others) columns.push_back(other.name);
       std::fprintf(stderr, "note: %s: rows from %s, %s%s%s%s%s\n", path.c_str(), arrays.rows_name.c_str(),
@@ -336,7 +340,7 @@ class Import final : public Command {
                    columns.empty() ? "" : "; columns: ", absl::StrJoin(columns, ", ").c_str(),
                    arrays.left_out.empty() ? "" : "; left out: ", absl::StrJoin(arrays.left_out, ", ").c_str());
       columns.insert(columns.begin(), {arrays.rows_name, arrays.labels_name});
-      names.push_back(absl::StrCat(Absolute(path), "[", absl::StrJoin(columns, ", "), "]"));
+      names.push_back(absl::StrCat(Absolute(*data_.storage(), path), "[", absl::StrJoin(columns, ", "), "]"));
       if (rows.files.empty()) {
         rows.key = arrays.others.empty() || flags_->Given("key") ? array_key_ : arrays.rows_name;
         for (const NpzArrays::Other& other : arrays.others) others.emplace_back().key = other.name;
@@ -395,6 +399,6 @@ class Import final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewImport() { return std::make_unique<Import>(); }
+std::unique_ptr<Command> NewImport(Storage* storage) { return std::make_unique<Import>(storage); }
 
 }  // namespace penstock::cli

@@ -15,6 +15,8 @@ namespace {
 
 class Index final : public Command {
  public:
+  explicit Index(Storage* storage) : data_(storage) {}
+
   std::string name() const override { return "index"; }
   std::string arguments() const override { return "GLOB|FOLDER [flags]"; }
   std::string summary() const override { return "build or check the indexes of TFRecord shards"; }
@@ -100,6 +102,6 @@ class Index final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewIndex() { return std::make_unique<Index>(); }
+std::unique_ptr<Command> NewIndex(Storage* storage) { return std::make_unique<Index>(storage); }
 
 }  // namespace penstock::cli

@@ -14,6 +14,8 @@ namespace {
 
 class Init final : public Command {
  public:
+  explicit Init(Storage* storage) : data_(storage) {}
+
   std::string name() const override { return "init"; }
   std::string arguments() const override { return "GLOB|FOLDER [flags]"; }
   std::string summary() const override { return "write a job file from what the first records hold"; }
@@ -86,6 +88,6 @@ class Init final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewInit() { return std::make_unique<Init>(); }
+std::unique_ptr<Command> NewInit(Storage* storage) { return std::make_unique<Init>(storage); }
 
 }  // namespace penstock::cli

@@ -24,9 +24,7 @@
 #include "pipeline/pack/pack_staging.h"
 #include "pipeline/pack/packed_features.h"
 #include "pipeline/pack/record_spool.h"
-#include "pipeline/storage/files.h"
-#include "pipeline/storage/object/object_name.h"
-#include "pipeline/storage/object/object_writer.h"
+#include "pipeline/storage/storage.h"
 
 namespace penstock::cli {
 namespace {
@@ -72,6 +70,8 @@ absl::StatusOr<std::vector<uint32_t>> Spool(const std::string& file, uint64_t* r
 
 class Pack final : public Command {
  public:
+  explicit Pack(Storage* storage) : storage_(storage) {}
+
   std::string name() const override { return "pack"; }
   std::string arguments() const override { return "--out DIR [flags] < RECORDS"; }
   std::string summary() const override { return "new shards from records that another program makes"; }
@@ -118,7 +118,7 @@ class Pack final : public Command {
     if (threads_ > 4096) return UsageError(absl::StrCat("--threads ", threads_, ": at most 4096"));
     options_.shuffle = order_ == "shuffled";
     options_.threads = threads_ == 0 ? AvailableCpus() : static_cast<int>(threads_);
-    PS_ASSIGN_OR_RETURN(out_, OutputFolder(out_));
+    PS_ASSIGN_OR_RETURN(out_, OutputFolder(*storage_, out_));
     PS_RETURN_IF_ERROR(CheckShardOptions(options_));
     return RunMain();
   }
@@ -138,9 +138,9 @@ class Pack final : public Command {
 
   // Called before waiting for records: a folder in a bucket must be empty, or hold an unfinished run.
   absl::Status CheckIsFree() const {
-    PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, AnyFiles()->ListAndWait(out_));
+    PS_ASSIGN_OR_RETURN(const std::vector<StoredEntry> entries, storage_->ListAndWait(out_));
     if (entries.empty()) return absl::OkStatus();
-    const auto text = ReadContent(absl::StrCat(out_, "/", std::string(kShardStateName)), kMostState);
+    const auto text = ReadContent(storage_, absl::StrCat(out_, "/", std::string(kShardStateName)), kMostState);
     if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
     const auto state = text.ok() ? ParseShardState(*text) : absl::StatusOr<ShardState>(text.status());
     if (state.ok() && !state->complete) return absl::OkStatus();
@@ -151,7 +151,7 @@ class Pack final : public Command {
   // run on disk leaves as little.
   absl::Status TakeBack(const absl::Status& why) const {
     const std::string file = absl::StrCat(out_, "/", std::string(kShardStateName));
-    const auto text = ReadContent(file, kMostState);
+    const auto text = ReadContent(storage_, file, kMostState);
     if (absl::IsNotFound(text.status())) return absl::OkStatus();
     absl::Status removed = text.status();
     if (text.ok()) {
@@ -159,10 +159,10 @@ class Pack final : public Command {
       removed = state.status();
       if (state.ok()) {
         for (const FinishedShard& shard : state->shards) {
-          removed.Update(RemoveObject(Objects(), absl::StrCat(out_, "/", shard.name)));
+          removed.Update(storage_->Remove(absl::StrCat(out_, "/", shard.name)));
         }
       }
-      if (removed.ok()) removed = RemoveObject(Objects(), file);
+      if (removed.ok()) removed = storage_->Remove(file);
     }
     if (removed.ok()) return removed;
     return absl::Status(why.code(), absl::StrCat(why.message(), "; what is in ", out_,
@@ -172,7 +172,7 @@ class Pack final : public Command {
   absl::Status RunMain() {
     // A bucket has no rename: shards appear there one by one after all records have arrived, and the job file appears
     // last. Until then the records stay on this machine.
-    const bool is_far = IsObjectName(out_);
+    const bool is_far = !storage_->IsLocal(out_);
     std::string beside = out_;
     if (is_far) {
       PS_RETURN_IF_ERROR(CheckIsFree());
@@ -198,19 +198,21 @@ class Pack final : public Command {
     const auto source = NewSpoolSource(std::move(parts));
     if (source->size() == 0) return absl::InvalidArgumentError("there is nothing to write: no records came");
     options_.folder = is_far ? out_ : staging->shards();
-    const StopSignals signals(RemainsOf(out_));
+    const StopSignals signals(RemainsOf(*storage_, out_));
     options_.stop = signals.token();
-    const auto written = WriteShards(*source, options_);
+    const auto written = WriteShards(storage_, *source, options_);
     if (!written.ok()) {
       if (is_far && !absl::IsUnavailable(written.status()) && !absl::IsFailedPrecondition(written.status())) {
         PS_RETURN_IF_ERROR(TakeBack(written.status()));
       }
-      return absl::IsCancelled(written.status()) && StopSignals::Came() != 0 ? Stopped(out_) : written.status();
+      return absl::IsCancelled(written.status()) && StopSignals::Came() != 0 ? Stopped(storage_, out_)
+                                                                             : written.status();
     }
     const ShardSetResult& result = *written;
     const std::string glob = absl::StrCat(out_, "/", options_.prefix, "-*.tfrecord");
     const std::string name = JobName(NameOf(out_));
-    PS_RETURN_IF_ERROR(WriteContent(absl::StrCat(options_.folder, "/", kJobFile), schema.JobText(name, glob)));
+    PS_RETURN_IF_ERROR(
+        storage_->Put(absl::StrCat(options_.folder, "/", kJobFile), schema.JobText(name, glob)).status());
     if (!is_far) PS_RETURN_IF_ERROR(staging->Publish());
     std::printf("%s\n", Json()
                             .Field("files", glob)
@@ -223,6 +225,7 @@ class Pack final : public Command {
     return absl::OkStatus();
   }
 
+  Storage* const storage_;
   std::string out_, order_, staging_, part_;
   uint64_t threads_ = 0;
   ShardSetOptions options_;
@@ -230,6 +233,6 @@ class Pack final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewPack() { return std::make_unique<Pack>(); }
+std::unique_ptr<Command> NewPack(Storage* storage) { return std::make_unique<Pack>(storage); }
 
 }  // namespace penstock::cli

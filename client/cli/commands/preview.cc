@@ -22,6 +22,8 @@ namespace {
 
 class Preview final : public Command {
  public:
+  explicit Preview(Storage* storage) : local_(storage) {}
+
   std::string name() const override { return "preview"; }
   std::string arguments() const override { return "JOB.textproto|GLOB [--out X.png] [flags]"; }
   std::string summary() const override {
@@ -133,6 +135,6 @@ class Preview final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewPreview() { return std::make_unique<Preview>(); }
+std::unique_ptr<Command> NewPreview(Storage* storage) { return std::make_unique<Preview>(storage); }
 
 }  // namespace penstock::cli

@@ -55,6 +55,8 @@ struct Measured {
 
 class Read final : public Command {
  public:
+  explicit Read(Storage* storage) : storage_(storage) {}
+
   std::string name() const override { return "read"; }
   std::string arguments() const override { return "JOB [flags]"; }
   std::string summary() const override { return "read a job as a trainer does; measure, digest, keep the batches"; }
@@ -120,7 +122,7 @@ class Read final : public Command {
   absl::StatusOr<std::string> SubmitIfFile(const std::string& job) const {
     if (job != "-" && !absl::EndsWith(job, ".textproto")) return job;
     v1::SubmitRequest request;
-    PS_ASSIGN_OR_RETURN(*request.mutable_spec(), LoadJobFileOrInput(job));
+    PS_ASSIGN_OR_RETURN(*request.mutable_spec(), LoadJobFileOrInput(storage_, job));
     request.set_allow_missing(allow_missing_);
     PS_ASSIGN_OR_RETURN(const v1::Job submitted, Submit(request));
     if (const std::string note = FilesNote(submitted); !note.empty()) PrintWarnings({note});
@@ -269,6 +271,7 @@ class Read final : public Command {
     std::fputs(json_ ? (ReadReportJson(report) + "\n").c_str() : ReadReportText(report).c_str(), stdout);
   }
 
+  Storage* const storage_;
   const Flags* flags_ = nullptr;
   CoordinatorFlag coordinator_;
   uint64_t steps_ = 0, epochs_ = 0, until_epoch_ = 0, epoch_ = 0, rank_ = 0, world_size_ = 1, batch_size_ = 0,
@@ -280,6 +283,6 @@ class Read final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewRead() { return std::make_unique<Read>(); }
+std::unique_ptr<Command> NewRead(Storage* storage) { return std::make_unique<Read>(storage); }
 
 }  // namespace penstock::cli

@@ -14,6 +14,8 @@ namespace {
 
 class Submit final : public Command {
  public:
+  explicit Submit(Storage* storage) : storage_(storage) {}
+
   std::string name() const override { return "submit"; }
   std::string arguments() const override { return "JOB.textproto [flags]"; }
   std::string summary() const override { return "register a job with the coordinator"; }
@@ -37,7 +39,7 @@ class Submit final : public Command {
   absl::Status Run(const std::vector<std::string>& arguments) override {
     PS_ASSIGN_OR_RETURN(const std::string path, OneArgument(arguments, "JOB.textproto"));
     v1::SubmitRequest request;
-    PS_ASSIGN_OR_RETURN(*request.mutable_spec(), LoadJobFileOrInput(path));
+    PS_ASSIGN_OR_RETURN(*request.mutable_spec(), LoadJobFileOrInput(storage_, path));
     request.set_replace(replace_);
     request.set_allow_missing(allow_missing_);
     ControlClient client(coordinator_.address());
@@ -93,12 +95,13 @@ class Submit final : public Command {
         .Object();
   }
 
+  Storage* const storage_;
   CoordinatorFlag coordinator_;
   bool replace_ = false, allow_missing_ = false, wait_ = true, json_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> NewSubmit() { return std::make_unique<Submit>(); }
+std::unique_ptr<Command> NewSubmit(Storage* storage) { return std::make_unique<Submit>(storage); }
 
 }  // namespace penstock::cli

@@ -14,7 +14,6 @@
 #include "client/cli/commands.h"
 #include "client/cli/local_data.h"
 #include "client/cli/output.h"
-#include "pipeline/storage/files.h"
 
 namespace penstock::cli {
 namespace {
@@ -74,6 +73,8 @@ class Checker {
 
 class Verify final : public Command {
  public:
+  explicit Verify(Storage* storage) : data_(storage) {}
+
   std::string name() const override { return "verify"; }
   std::string arguments() const override { return "GLOB|FOLDER [flags]"; }
   std::string summary() const override { return "check every CRC of every record; say what is broken and where"; }
@@ -162,6 +163,6 @@ class Verify final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> NewVerify() { return std::make_unique<Verify>(); }
+std::unique_ptr<Command> NewVerify(Storage* storage) { return std::make_unique<Verify>(storage); }
 
 }  // namespace penstock::cli

@@ -43,10 +43,10 @@ absl::string_view PortOf(absl::string_view place) {
 
 }  // namespace
 
-bool IsObjectName(std::string_view name) {
-  return std::any_of(kSchemes.begin(), kSchemes.end(), [name](const auto& each) {
-    return absl::StartsWith(absl::string_view(name.data(), name.size()), each.first);
-  });
+std::vector<std::string> ObjectSchemes() {
+  std::vector<std::string> schemes;
+  for (const auto& [prefix, scheme] : kSchemes) schemes.emplace_back(prefix.substr(0, prefix.find(':')));
+  return schemes;
 }
 
 absl::StatusOr<ObjectName> ParseObjectName(absl::string_view name) {

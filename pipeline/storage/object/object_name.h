@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -21,8 +22,8 @@ struct ObjectName {
   bool operator==(const ObjectName&) const = default;
 };
 
-// Returns whether the scheme is one of ours. The rest of the name may be wrong.
-bool IsObjectName(std::string_view name);
+// Returns "s3" and the other schemes.
+std::vector<std::string> ObjectSchemes();
 
 // InvalidArgument: another scheme; a missing bucket or host, or one with invalid characters; '?' or '#' in an HTTP URL;
 // a user or a password in the URL, which would appear in status and logs.

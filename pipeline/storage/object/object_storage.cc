@@ -322,6 +322,11 @@ void ObjectStorage::Look(const ObjectName& name, const CallOptions& options, Cal
 
 void ObjectStorage::Open(const std::string& name, const CallOptions& options,
                          CallDone<std::unique_ptr<StoredFile>> done) {
+  if (options.listed) {
+    absl::StatusOr<ObjectName> parsed = Parse(name);
+    if (!parsed.ok()) return std::move(done)(parsed.status());
+    return std::move(done)(std::make_unique<File>(this, *std::move(parsed), *options.listed, options.troubles));
+  }
   Stat(name, options,
        [this, name, troubles = options.troubles, done = std::move(done)](absl::StatusOr<StoredName> found) mutable {
          if (!found.ok()) return std::move(done)(found.status());
@@ -329,10 +334,6 @@ void ObjectStorage::Open(const std::string& name, const CallOptions& options,
            return std::move(done)(absl::InvalidArgumentError(absl::StrCat(name, " is a folder")));
          std::move(done)(std::make_unique<File>(this, *Parse(name), std::move(found->info), troubles));
        });
-}
-
-std::unique_ptr<StoredFile> ObjectStorage::FileOf(const std::string& name, FileInfo state) {
-  return std::make_unique<File>(this, *Parse(name), std::move(state), nullptr);
 }
 
 void ObjectStorage::Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) {

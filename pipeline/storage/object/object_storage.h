@@ -58,14 +58,22 @@ class ObjectStorage final : public Storage {
   explicit ObjectStorage(Options options);
   ~ObjectStorage() override;
 
+  bool IsLocal(const std::string& name) const override { return false; }
+  std::vector<std::string> Schemes() const override { return ObjectSchemes(); }
+  absl::Status CheckName(const std::string& name) const override { return ParseObjectName(name).status(); }
+  absl::Status CheckOutput(const std::string& folder) const override;
   bool AnswersAtOnce(const std::string& name) const override { return false; }
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override;
   void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override;
   void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override;
 
-  // Returns an object in a known state, for example from a listing, without a request. `name` is a name as in List()
-  // and Stat().
-  std::unique_ptr<StoredFile> FileOf(const std::string& name, FileInfo state);
+  // Defined in object_writer.cc. Failed requests are retried as reads are. RemoveUnfinished() aborts the uploads into
+  // the folder.
+  absl::StatusOr<std::unique_ptr<NewFile>> Create(const std::string& name) override;
+  absl::StatusOr<std::string> Put(const std::string& name, const std::string& content,
+                                  const WriteCondition& condition = {}) override;
+  absl::Status Remove(const std::string& name, const WriteCondition& condition = {}) override;
+  absl::Status RemoveUnfinished(const std::string& folder) override;
 
   // Returns the writer's dialect for `name`, or null if it cannot be written, as behind plain HTTP. Used by
   // object_writer.h.

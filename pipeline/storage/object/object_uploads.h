@@ -10,17 +10,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "pipeline/storage/new_file.h"
 #include "pipeline/storage/object/http_client.h"
 #include "pipeline/storage/object/object_name.h"
 
 namespace penstock {
-
-// Condition of a write or a removal. If it does not hold, nothing changes and the call ends with Aborted. Storages
-// without conditional requests ignore it.
-struct WriteCondition {
-  bool is_new = false;   // no object of the name exists
-  std::string tag = {};  // the existing object is in this state; empty: in any
-};
 
 struct UploadPart {
   size_t number = 0;  // from 0

@@ -13,6 +13,11 @@ namespace {
 // Maximum size of an object that is read back to be compared.
 constexpr size_t kMostCompared = size_t{1} << 30;
 
+absl::Status NoUploads(const std::string& name) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": a web server takes no files; write to s3://, gs://, az:// or a folder"));
+}
+
 struct Target {
   ObjectStorage* storage;
   ObjectUploads* uploads;
@@ -21,10 +26,7 @@ struct Target {
   static absl::StatusOr<Target> Of(ObjectStorage* storage, const std::string& name) {
     PS_ASSIGN_OR_RETURN(ObjectName parsed, ParseObjectName(name));
     ObjectUploads* const uploads = storage->UploadsOf(parsed);
-    if (uploads == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, ": a web server takes no files; write to s3://, gs://, az:// or a folder"));
-    }
+    if (uploads == nullptr) return NoUploads(name);
     return Target{storage, uploads, std::move(parsed)};
   }
 
@@ -75,7 +77,7 @@ class Writer final : public NewFile {
 
   absl::Status Commit() override {
     if (sent_ == 0 && !begun_) {
-      PS_RETURN_IF_ERROR(PutObject(target_.storage, ToString(target_.name), buffer_).status());
+      PS_RETURN_IF_ERROR(target_.storage->Put(ToString(target_.name), buffer_).status());
       committed_ = true;
       return absl::OkStatus();
     }
@@ -192,27 +194,38 @@ absl::StatusOr<std::unique_ptr<NewFile>> CreateObject(ObjectStorage* storage, co
   return std::make_unique<Writer>(std::move(target), options);
 }
 
-absl::StatusOr<std::string> PutObject(ObjectStorage* storage, const std::string& name, const std::string& content,
-                                      const WriteCondition& condition) {
-  PS_ASSIGN_OR_RETURN(const Target target, Target::Of(storage, name));
+absl::Status ObjectStorage::CheckOutput(const std::string& folder) const {
+  PS_ASSIGN_OR_RETURN(const ObjectName name, ParseObjectName(folder));
+  if (UploadsOf(name) == nullptr) return NoUploads(folder);
+  if (name.key.find_first_not_of('/') != std::string::npos) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(folder, ": name a folder in it"));
+}
+
+absl::StatusOr<std::unique_ptr<NewFile>> ObjectStorage::Create(const std::string& name) {
+  return CreateObject(this, name);
+}
+
+absl::StatusOr<std::string> ObjectStorage::Put(const std::string& name, const std::string& content,
+                                               const WriteCondition& condition) {
+  PS_ASSIGN_OR_RETURN(const Target target, Target::Of(this, name));
   const auto answer = target.Ask([&] { return target.uploads->Put(target.name, content, condition); });
   if (answer.ok()) return target.uploads->TagOf(*answer);
   // If the answer to the first try is lost, the retry finds the object that the first try wrote.
   std::string tag;
-  if (absl::IsAborted(answer.status()) && ReadBack(storage, name, &tag).value_or("") == content && !content.empty()) {
+  if (absl::IsAborted(answer.status()) && ReadBack(this, name, &tag).value_or("") == content && !content.empty()) {
     return tag;
   }
   return answer.status();
 }
 
-absl::Status RemoveObject(ObjectStorage* storage, const std::string& name, const WriteCondition& condition) {
-  PS_ASSIGN_OR_RETURN(const Target target, Target::Of(storage, name));
+absl::Status ObjectStorage::Remove(const std::string& name, const WriteCondition& condition) {
+  PS_ASSIGN_OR_RETURN(const Target target, Target::Of(this, name));
   const absl::Status removed = target.Ask([&] { return target.uploads->Remove(target.name, condition); }).status();
   return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
 }
 
-absl::Status AbortUploads(ObjectStorage* storage, const std::string& folder) {
-  PS_ASSIGN_OR_RETURN(const Target target, Target::Of(storage, folder));
+absl::Status ObjectStorage::RemoveUnfinished(const std::string& folder) {
+  PS_ASSIGN_OR_RETURN(const Target target, Target::Of(this, folder));
   if (!target.uploads->ListPending(target.name)) return absl::OkStatus();
   PS_ASSIGN_OR_RETURN(const HttpResponse listed, target.Ask([&] { return *target.uploads->ListPending(target.name); }));
   for (const PendingUpload& pending : target.uploads->PendingOf(target.name, listed)) {

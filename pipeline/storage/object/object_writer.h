@@ -1,13 +1,11 @@
-// New objects: written whole, or in parts that become visible together.
+// New objects, written in parts that become visible together. ObjectStorage has the other writes.
 #ifndef PENSTOCK_PIPELINE_STORAGE_OBJECT_OBJECT_WRITER_H_
 #define PENSTOCK_PIPELINE_STORAGE_OBJECT_OBJECT_WRITER_H_
 
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <string_view>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "pipeline/storage/new_file.h"
 #include "pipeline/storage/object/object_storage.h"
@@ -24,17 +22,6 @@ struct ObjectWriterOptions {
 // plain HTTP.
 absl::StatusOr<std::unique_ptr<NewFile>> CreateObject(ObjectStorage* storage, const std::string& name,
                                                       const ObjectWriterOptions& options = {});
-
-// Writes `content` in one request, atomically. Returns the tag of the new state, or "" if the storage returns none.
-// Aborted: `condition` does not hold.
-absl::StatusOr<std::string> PutObject(ObjectStorage* storage, const std::string& name, const std::string& content,
-                                      const WriteCondition& condition = {});
-
-// Removes the object. OK if it does not exist. Aborted: `condition` does not hold.
-absl::Status RemoveObject(ObjectStorage* storage, const std::string& name, const WriteCondition& condition = {});
-
-// Removes the parts of uploads into a folder that killed runs have left.
-absl::Status AbortUploads(ObjectStorage* storage, const std::string& folder);
 
 }  // namespace penstock
 

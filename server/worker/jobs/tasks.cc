@@ -19,7 +19,6 @@
 #include "pipeline/loader/check_keys.h"
 #include "pipeline/loader/row_maker.h"
 #include "pipeline/loader/row_request.h"
-#include "pipeline/storage/files.h"
 
 namespace penstock {
 namespace {

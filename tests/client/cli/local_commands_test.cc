@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "pipeline/records/example_builder.h"
 #include "pipeline/records/tfrecord_writer.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/client/cli/command_testing.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 
@@ -21,7 +22,7 @@ class LocalCommands : public CommandTest {
  protected:
   void WriteShard(const std::string& name, const std::vector<std::string>& records) {
     std::filesystem::create_directories(std::filesystem::path(dir_.File(name)).parent_path());
-    auto writer = TFRecordWriter::Open(dir_.File(name));
+    auto writer = TFRecordWriter::Open(LocalFiles(), dir_.File(name));
     ASSERT_TRUE(writer.ok()) << writer.status();
     for (const std::string& record : records) ASSERT_TRUE((*writer)->Write(record).ok());
     ASSERT_TRUE((*writer)->Close().ok());

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "pipeline/import/npz_file.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/base/temp_dir.h"
 #include "tests/pipeline/import/npy_testing.h"
 
@@ -27,7 +28,7 @@ class NpzTest : public ::testing::Test {
     dir_.Write("a.npz", zip.Bytes());
   }
   absl::StatusOr<NpzArrays> Open(const std::string& rows = "", const std::string& labels = "") {
-    return OpenNpz(dir_.File("a.npz"), {.rows = rows, .labels = labels, .scratch = dir_.path()});
+    return OpenNpz(LocalFiles(), dir_.File("a.npz"), {.rows = rows, .labels = labels, .scratch = dir_.path()});
   }
   std::string Error(const std::string& rows = "", const std::string& labels = "") {
     const auto opened = Open(rows, labels);

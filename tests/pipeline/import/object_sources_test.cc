@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "pipeline/import/file_source.h"
+#include "pipeline/storage/files.h"
 #include "tests/base/temp_dir.h"
 #include "tests/pipeline/image/jpeg_maker.h"
 #include "tests/pipeline/import/import_testing.h"
@@ -36,6 +37,8 @@ FakeS3& S3() {
   return *s3;
 }
 
+Storage* Files() { return AnyFiles(); }
+
 class ObjectSources : public ::testing::Test {
  protected:
   ObjectSources() : bucket_(::testing::UnitTest::GetInstance()->current_test_info()->name()) {
@@ -47,7 +50,7 @@ class ObjectSources : public ::testing::Test {
   void Put(const std::string& key, int width) { S3().Put(bucket_, key, MakeJpeg({.width = width, .height = 30})); }
   std::string At(const std::string& key) const { return absl::StrCat("s3://", bucket_, "/", key); }
   std::unique_ptr<RecordSource> Source() {
-    auto found = ListClassFolders(At("photos"), nullptr);
+    auto found = ListClassFolders(Files(), At("photos"), nullptr);
     EXPECT_TRUE(found.ok()) << found.status();
     auto source = NewFileSource(std::move(found->files), {}, true);
     EXPECT_TRUE(source.ok()) << source.status();
@@ -107,7 +110,7 @@ TEST_F(ObjectSources, ListsMayNameObjectsByTheirUrls) {
   TempDir dir;
   dir.Write("here.jpg", MakeJpeg({.width = 40, .height = 30}));
   dir.Write("list", absl::StrCat(At("photos/b/3.jpg"), " 3\nhere.jpg 4\n", At("photos/none.jpg"), " 5\n"));
-  const auto files = ReadFileList(dir.File("list"), dir.path(), nullptr);
+  const auto files = ReadFileList(Files(), dir.File("list"), dir.path(), nullptr);
   ASSERT_TRUE(files.ok()) << files.status();
   ASSERT_EQ(files->size(), 3u);
   EXPECT_TRUE(files->is_object(0));

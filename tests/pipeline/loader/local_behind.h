@@ -8,20 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/storage/forwarding_storage.h"
 #include "pipeline/storage/posix_storage.h"
 #include "pipeline/storage/storage.h"
 
 namespace penstock {
 
-// Forwards everything except Open() to the local storage.
-class LocalBehind : public Storage {
- public:
-  void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override {
-    LocalFiles()->Stat(name, options, std::move(done));
-  }
-  void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override {
-    LocalFiles()->List(folder, options, std::move(done));
-  }
+// Passes everything on to the local storage.
+class LocalBehind : public ForwardingStorage {
+  Storage* Of(const std::string& name) const override { return LocalFiles(); }
 };
 
 // Forwards everything except Read() to the file.

@@ -3,6 +3,7 @@
 
 #include "pipeline/records/index_builder.h"
 #include "pipeline/records/shard_reader.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/records/test_shards.h"
 
 namespace penstock {
@@ -35,7 +36,7 @@ TEST(LargeShard, RandomReadsFromRestartPointsEqualTheStream) {
     total += records.back().size();
   }
   for (const Compression compression : {Compression::kGzip, Compression::kZlib}) {
-    auto writer = TFRecordWriter::Open(folder.File("s"), {.compression = compression, .level = 1});
+    auto writer = TFRecordWriter::Open(LocalFiles(), folder.File("s"), {.compression = compression, .level = 1});
     ASSERT_TRUE(writer.ok());
     for (const std::string& record : records) ASSERT_TRUE((*writer)->Write(record).ok());
     ASSERT_TRUE((*writer)->Close().ok());

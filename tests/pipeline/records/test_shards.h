@@ -15,6 +15,7 @@
 #include "base/philox.h"
 #include "pipeline/records/framing.h"
 #include "pipeline/records/tfrecord_writer.h"
+#include "pipeline/storage/posix_storage.h"
 #include "tests/support/temp_folder.h"
 
 namespace penstock {
@@ -64,7 +65,7 @@ inline std::string Frame(const std::vector<std::string>& records) {
 
 inline void WriteShard(const std::string& path, const std::vector<std::string>& records,
                        Compression compression = Compression::kNone) {
-  auto writer = TFRecordWriter::Open(path, {.compression = compression});
+  auto writer = TFRecordWriter::Open(LocalFiles(), path, {.compression = compression});
   ASSERT_TRUE(writer.ok()) << writer.status();
   for (const std::string& record : records) ASSERT_TRUE((*writer)->Write(record).ok());
   ASSERT_TRUE((*writer)->Close().ok());

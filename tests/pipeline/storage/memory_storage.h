@@ -8,9 +8,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/runtime/thread_pool.h"
@@ -19,19 +21,21 @@
 
 namespace penstock {
 
+// Names are "mem://bucket/folder/file".
 class MemoryStorage final : public Storage {
  public:
-  // Creates or replaces the object.
-  void Put(const std::string& name, const std::string& content) {
-    MutexLock lock(&mutex_);
-    objects_[name] = {content, absl::StrCat("\"etag-", ++puts_, "\"")};
+  bool IsLocal(const std::string& name) const override { return false; }
+  std::vector<std::string> Schemes() const override { return {"mem"}; }
+  absl::Status CheckName(const std::string& name) const override {
+    return absl::StartsWith(name, "mem://") ? absl::OkStatus() : absl::InvalidArgumentError(name);
   }
-
+  absl::Status CheckOutput(const std::string& folder) const override { return absl::OkStatus(); }
   bool AnswersAtOnce(const std::string& name) const override { return false; }
 
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
-    calls_.Add(options, [this, name, done = std::move(done)](bool cancelled) mutable {
-      const absl::StatusOr<StoredName> found = Look(name, cancelled);
+    calls_.Add(options, [this, name, listed = options.listed, done = std::move(done)](bool cancelled) mutable {
+      absl::StatusOr<StoredName> found = Look(name, cancelled);
+      if (listed && found.ok()) found->info = *listed;  // as a storage that makes no request
       if (!found.ok()) {
         std::move(done)(found.status());
       } else if (found->kind != StoredEntry::Kind::kFile) {
@@ -58,16 +62,56 @@ class MemoryStorage final : public Storage {
         for (const auto& [name, object] : objects_) {
           if (name.substr(0, folder.size() + 1) != folder + "/") continue;
           const std::string rest = name.substr(folder.size() + 1);
-          if (rest.find('/') == std::string::npos) entries.push_back({rest, StoredEntry::Kind::kFile});
+          const size_t slash = rest.find('/');
+          if (slash == std::string::npos) {
+            entries.push_back({rest, StoredEntry::Kind::kFile, InfoOf(object)});
+          } else if (entries.empty() || entries.back().name != rest.substr(0, slash)) {
+            entries.push_back({rest.substr(0, slash), StoredEntry::Kind::kFolder});
+          }
         }
       }
       std::move(done)(std::move(entries));
     });
   }
 
+  absl::StatusOr<std::unique_ptr<NewFile>> Create(const std::string& name) override {
+    return std::make_unique<New>(this, name);
+  }
+  absl::StatusOr<std::string> Put(const std::string& name, const std::string& content,
+                                  const WriteCondition& condition = {}) override {
+    MutexLock lock(&mutex_);
+    if (!Holds(name, condition)) return absl::AbortedError(absl::StrCat(name, " is in another state"));
+    Object& object = objects_[name];
+    object = {content, absl::StrCat("\"etag-", ++puts_, "\"")};
+    return object.tag;
+  }
+  absl::Status Remove(const std::string& name, const WriteCondition& condition = {}) override {
+    MutexLock lock(&mutex_);
+    if (!Holds(name, condition)) return absl::AbortedError(absl::StrCat(name, " is in another state"));
+    objects_.erase(name);
+    return absl::OkStatus();
+  }
+  // New files are in their writers until they are complete.
+  absl::Status RemoveUnfinished(const std::string& folder) override { return absl::OkStatus(); }
+
  private:
   struct Object {
     std::string content, tag;
+  };
+
+  class New final : public NewFile {
+   public:
+    New(MemoryStorage* storage, std::string name) : storage_(storage), name_(std::move(name)) {}
+    absl::Status Append(std::string_view bytes) override {
+      content_ += bytes;
+      return absl::OkStatus();
+    }
+    absl::Status Commit() override { return storage_->Put(name_, content_).status(); }
+
+   private:
+    MemoryStorage* const storage_;
+    const std::string name_;
+    std::string content_;
   };
 
   // Each read states which state it wants, as HTTP's If-Match does.
@@ -96,6 +140,12 @@ class MemoryStorage final : public Storage {
     const std::string name_;
     const FileInfo opened_;
   };
+
+  bool Holds(const std::string& name, const WriteCondition& condition) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto found = objects_.find(name);
+    if (found == objects_.end()) return condition.tag.empty();
+    return !condition.is_new && (condition.tag.empty() || condition.tag == found->second.tag);
+  }
 
   static FileInfo InfoOf(const Object& object) { return {object.content.size(), 0, object.tag}; }
 

@@ -77,6 +77,56 @@ void HoldsToTheContract(Storage* storage, const std::string& folder, Put put) {
   EXPECT_NE(storage->StatAndWait(folder + "/a")->info, (*file)->opened());
 }
 
+// Checks the contract of writes. `folder` is empty, and exists if it is local.
+inline void WritesHoldToTheContract(Storage* storage, const std::string& folder) {
+  const std::string name = folder + "/new";
+  EXPECT_TRUE(storage->CheckName(name).ok());
+  EXPECT_TRUE(storage->CheckOutput(folder).ok());
+  const auto content = [&](uint64_t most = 100) { return ReadContent(storage, name, most); };
+
+  // A new file appears when it is complete.
+  for (const bool commit : {false, true}) {
+    auto file = storage->Create(name);
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_TRUE((*file)->Append("012").ok());
+    EXPECT_TRUE((*file)->Append("345").ok());
+    EXPECT_TRUE(absl::IsNotFound(content().status()));
+    if (!commit) continue;
+    EXPECT_TRUE((*file)->Commit().ok());
+    EXPECT_EQ(content().value(), "012345");
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(content(5).status())) << content(5).status();
+
+  // The tag is that of the new state, and a condition compares it.
+  const std::string tag = storage->Put(name, "other").value();
+  EXPECT_EQ(content().value(), "other");
+  EXPECT_EQ(storage->StatAndWait(name)->info.tag, tag);
+  if (!tag.empty()) {
+    EXPECT_TRUE(absl::IsAborted(storage->Put(name, "mine", {.is_new = true}).status()));
+    EXPECT_NE(storage->Put(name, "third", {.tag = tag}).value(), tag);
+    EXPECT_TRUE(absl::IsAborted(storage->Put(name, "mine", {.tag = tag}).status()));
+    EXPECT_TRUE(absl::IsAborted(storage->Remove(name, {.tag = tag})));
+    EXPECT_EQ(content().value(), "third");
+  }
+
+  // A file in the state of its listing, which may be the storage's last word about it.
+  const FileInfo info = storage->StatAndWait(name)->info;
+  EXPECT_EQ(storage->OpenAndWait(name, {.listed = info}).value()->opened(), info);
+  EXPECT_TRUE(storage->Put(name, "a longer content").ok());
+  const auto changed = storage->OpenAndWait(name, {.listed = info});
+  char byte = 0;
+  const absl::Status read = changed.ok() ? WaitForCall<size_t>([&](CallDone<size_t> done) {
+                                             (*changed)->Read(0, 1, &byte, {}, std::move(done));
+                                           }).status()
+                                         : changed.status();
+  EXPECT_TRUE(absl::IsAborted(read)) << read;
+
+  EXPECT_TRUE(storage->Remove(name).ok());
+  EXPECT_TRUE(storage->Remove(name).ok());
+  EXPECT_TRUE(absl::IsNotFound(content().status()));
+  EXPECT_TRUE(storage->RemoveUnfinished(folder).ok());
+}
+
 }  // namespace penstock
 
 #endif  // PENSTOCK_TESTS_PIPELINE_STORAGE_STORAGE_CONTRACT_H_

@@ -17,6 +17,7 @@
 #include "base/runtime/thread_pool.h"
 #include "pipeline/storage/call_queue.h"
 #include "pipeline/storage/file_troubles.h"
+#include "pipeline/storage/files.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/storage/memory_storage.h"
 #include "tests/pipeline/storage/storage_contract.h"
@@ -34,14 +35,36 @@ TEST(Storage, LocalFilesHoldToTheContract) {
   ThreadPool pool(2, "files");
   const auto storage = MakePosixStorage(&pool);
   EXPECT_TRUE(storage->AnswersAtOnce("/a"));
+  WritesHoldToTheContract(storage.get(), folder.path());
   HoldsToTheContract(storage.get(), folder.path(), Write);
 }
 
 TEST(Storage, TheExampleHoldsToTheContract) {
   MemoryStorage storage;
-  EXPECT_FALSE(storage.AnswersAtOnce("/a"));
-  HoldsToTheContract(&storage, "/bucket",
-                     [&](const std::string& name, const std::string& content) { storage.Put(name, content); });
+  EXPECT_FALSE(storage.AnswersAtOnce("mem://a"));
+  WritesHoldToTheContract(&storage, "mem://bucket");
+  HoldsToTheContract(&storage, "mem://bucket", [&](const std::string& name, const std::string& content) {
+    ASSERT_TRUE(storage.Put(name, content).ok());
+  });
+}
+
+// A storage needs no more than its schemes.
+TEST(Files, TheSchemeOfANameChoosesItsStorage) {
+  static auto* const memory = new MemoryStorage;
+  TempFolder folder;
+  const auto files = FilesBy(LocalFiles(), {{memory->Schemes(), [] { return static_cast<Storage*>(memory); }}});
+  EXPECT_EQ(files->Schemes(), std::vector<std::string>{"mem"});
+  for (const char* name : {"/a", "a", "", "mem:/a", "ftp://a/b", "C://a"}) EXPECT_TRUE(files->IsLocal(name)) << name;
+  EXPECT_FALSE(files->IsLocal("mem://a"));
+  WritesHoldToTheContract(files.get(), folder.path());
+  WritesHoldToTheContract(files.get(), "mem://bucket");
+}
+
+TEST(Files, UrlsOfObjectsAreKnown) {
+  const auto files = FilesBy(LocalFiles());
+  EXPECT_EQ(files->Schemes(), (std::vector<std::string>{"s3", "gs", "az", "http", "https"}));
+  for (const std::string& scheme : files->Schemes()) EXPECT_FALSE(files->IsLocal(scheme + "://a/b")) << scheme;
+  EXPECT_TRUE(files->IsLocal("s3:/a"));
 }
 
 TEST(PosixStorage, AFileWrittenInPlaceIsInAnotherState) {

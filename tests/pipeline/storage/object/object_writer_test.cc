@@ -169,10 +169,10 @@ TEST_F(ObjectWriterTest, AnErrorInTheAnswerToTheLastRequestIsOne) {
 }
 
 TEST_F(ObjectWriterTest, AnObjectThatMustBeNewReplacesNone) {
-  EXPECT_EQ(PutObject(&storage_, "s3://bucket/a", "mine", {.is_new = true, .tag = {}}).value(), "\"whole\"");
-  EXPECT_TRUE(absl::IsAborted(PutObject(&storage_, "s3://bucket/a", "other", {.is_new = true, .tag = {}}).status()));
+  EXPECT_EQ(storage_.Put("s3://bucket/a", "mine", {.is_new = true, .tag = {}}).value(), "\"whole\"");
+  EXPECT_TRUE(absl::IsAborted(storage_.Put("s3://bucket/a", "other", {.is_new = true, .tag = {}}).status()));
   // The answer to the first try was lost: the object already has the wanted content.
-  EXPECT_EQ(PutObject(&storage_, "s3://bucket/a", "mine", {.is_new = true, .tag = {}}).value(), "\"read\"");
+  EXPECT_EQ(storage_.Put("s3://bucket/a", "mine", {.is_new = true, .tag = {}}).value(), "\"read\"");
   EXPECT_TRUE(absl::IsInvalidArgument(CreateObject(&storage_, "https://host/a").status()));
 }
 
