@@ -157,7 +157,7 @@ TEST(JobFile, NamesOfEarlierReleasesAreReadAsTheNewOnesWithAWarning) {
                 ElementsAre(AllOf(StartsWith(absl::StrCat("job:", line, ": '", use->first)),
                                   HasSubstr(std::string(renamed.now)))));
     EXPECT_THAT(no_warnings, IsEmpty());
-    // The changelog tells users.
+    // CHANGELOG.md lists each old name.
     EXPECT_THAT(*ReadWholeFile(PENSTOCK_SOURCE_DIR "/CHANGELOG.md", 1 << 20), HasSubstr("`" + use->first + "`"));
   }
 }

@@ -68,6 +68,22 @@ TEST(Determinism, EveryOpHasAnExample) {
   }
 }
 
+TEST(Determinism, RowsOfAPipelineThatSaysThatItDrawsNothingAreAlike) {
+  const std::string record = ImageRecord(MakeJpeg({.width = 97, .height = 71, .horizontal = 2, .vertical = 2}));
+  for (const OpExample& example : OpExamples()) {
+    const auto pipeline = BuildPipeline(ExampleJob(example));
+    if (!pipeline->IsDeterministic()) continue;
+    RowScratch scratch;
+    std::set<std::vector<std::vector<std::byte>>> rows;
+    for (uint64_t draw = 0; draw < 16; ++draw) {
+      OwnedRow row(pipeline->schema());
+      ASSERT_TRUE(pipeline->MakeRow(record, {.seed = 17, .epoch = draw, .record_id = draw}, &row.slot, &scratch).ok());
+      rows.insert(row.memory);
+    }
+    EXPECT_EQ(rows.size(), 1u) << Label(example) << ": IsRandom() is false";
+  }
+}
+
 TEST(Determinism, EveryOpGivesTheSameBytesUnderEveryTarget) {
   const std::map<std::string, uint64_t> wanted = AllDigests();
   const std::vector<int64_t> targets = hwy::SupportedAndGeneratedTargets();
