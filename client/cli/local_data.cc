@@ -49,19 +49,13 @@ absl::StatusOr<std::string> LocalData::FilesOf(std::string glob) const {
     for (const DataRoot& root : roots) candidates.push_back(absl::StrCat(root.path, "/", glob));
   }
   for (const std::string& folder : candidates) {
-    if (!storage_->IsLocal(folder)) {
-      // Files of a web server are always named individually.
-      const auto found = absl::StartsWith(folder, "http") ? absl::NotFoundError("") : storage_->StatAndWait(folder);
-      if (!found.ok() || found->kind != StoredEntry::Kind::kFolder) continue;
-      while (glob.back() == '/') glob.pop_back();
-      const bool ours = storage_->StatAndWait(absl::StrCat(folder, "/", std::string(kShardStateName))).ok();
-      return absl::StrCat(glob, ours ? "/*.tfrecord" : "/*");
-    }
-    std::error_code error;
-    if (folder.empty() || folder.front() != '/' || !std::filesystem::is_directory(folder, error)) continue;
+    // Files of a web server are always named individually.
+    if (storage_->IsLocal(folder) ? !absl::StartsWith(folder, "/") : !storage_->HasFolders(folder)) continue;
+    const auto found = storage_->StatAndWait(folder);
+    if (!found.ok() || found->kind != StoredEntry::Kind::kFolder) continue;
     while (glob.size() > 1 && glob.back() == '/') glob.pop_back();
     // A folder that import or bake wrote holds labels and jobs in addition to its shards.
-    const bool ours = StatFile(absl::StrCat(folder, "/", std::string(kShardStateName))).ok();
+    const bool ours = storage_->StatAndWait(absl::StrCat(folder, "/", std::string(kShardStateName))).ok();
     return absl::StrCat(glob, ours ? "/*.tfrecord" : "/*");
   }
   return glob;

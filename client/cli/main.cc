@@ -1,10 +1,10 @@
 // penstock: the admin command.
 #include <cstdio>
 #include <cstdlib>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -24,35 +24,19 @@ namespace {
 
 constexpr int kFailed = 1, kUsage = 2;
 
-std::vector<std::unique_ptr<Command>> AllCommands() {
-  Storage* const storage = AnyFiles();
-  std::unique_ptr<Command> all[] = {NewImport(storage),
-                                    NewInit(storage),
-                                    NewOps(),
-                                    NewIndex(storage),
-                                    NewVerify(storage),
-                                    NewSubmit(storage),
-                                    NewRead(storage),
-                                    NewStatus(),
-                                    NewExplain(),
-                                    NewTop(),
-                                    NewTrace(),
-                                    NewJobs(),
-                                    NewWorkers(),
-                                    NewShards(),
-                                    NewQuarantine(),
-                                    NewDrain(),
-                                    NewCancel(),
-                                    NewDelete(),
-                                    NewPreview(storage),
-                                    NewBench(storage),
-                                    NewBake(storage),
-                                    NewPack(storage),
-                                    NewCache(),
-                                    NewCheckConfig(storage),
-                                    NewFeed(storage),
-                                    NewSchema()};
-  return {std::make_move_iterator(std::begin(all)), std::make_move_iterator(std::end(all))};
+template <typename... Commands>
+std::vector<std::unique_ptr<Command>> ListOf(Commands... commands) {
+  std::vector<std::unique_ptr<Command>> list;
+  (list.push_back(std::move(commands)), ...);
+  return list;
+}
+
+std::vector<std::unique_ptr<Command>> AllCommands(Storage* storage) {
+  return ListOf(NewImport(storage), NewInit(storage), NewOps(), NewIndex(storage), NewVerify(storage),
+                NewSubmit(storage), NewRead(storage), NewStatus(), NewExplain(), NewTop(), NewTrace(), NewJobs(),
+                NewWorkers(), NewShards(), NewQuarantine(), NewDrain(), NewCancel(), NewDelete(), NewPreview(storage),
+                NewBench(storage), NewBake(storage), NewPack(storage), NewCache(), NewCheckConfig(storage),
+                NewFeed(storage), NewSchema());
 }
 
 std::string Overview(const std::vector<std::unique_ptr<Command>>& commands) {
@@ -86,7 +70,7 @@ std::string HelpOf(Command& command, const Flags& flags) {
 }
 
 int Main(std::vector<std::string> args) {
-  const auto commands = AllCommands();
+  const auto commands = AllCommands(AnyFiles());
   if (args.size() == 2 && args[0] == "help") args = {args[1], "--help"};
   if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
     std::fputs(Overview(commands).c_str(), args.empty() ? stderr : stdout);

@@ -81,34 +81,27 @@ absl::Status SinceListed(const std::string& path, const absl::Status& status) {
   return status;
 }
 
-// Fetches a whole object, in the state from its listing.
-void BringObject(Storage* storage, const std::string& path, const FileInfo& state, const CallOptions& options,
-                 CallDone<BroughtItem> done) {
-  if (state.size > kDefaultMaxRecordBytes) {
+// Reads a whole object.
+void ReadWhole(std::unique_ptr<StoredFile> opened, const CallOptions& options, CallDone<BroughtItem> done) {
+  const std::string path = opened->path();
+  const uint64_t size = opened->opened().size;
+  if (size > kDefaultMaxRecordBytes) {
     return std::move(done)(absl::InvalidArgumentError(
-        absl::StrCat(path, " has ", state.size, " bytes; at most ", kDefaultMaxRecordBytes, " are read")));
+        absl::StrCat(path, " has ", size, " bytes; at most ", kDefaultMaxRecordBytes, " are read")));
   }
-  CallOptions as_listed = options;
-  as_listed.listed = state;
-  storage->Open(
-      path, as_listed,
-      [path, size = state.size, options,
-       done = std::move(done)](absl::StatusOr<std::unique_ptr<StoredFile>> file) mutable {
-        if (!file.ok()) return std::move(done)(SinceListed(path, file.status()));
-        struct Bytes {
-          std::unique_ptr<StoredFile> file;
-          std::unique_ptr<char[]> content;
-        };
-        auto bytes = std::make_shared<Bytes>(Bytes{*std::move(file), std::make_unique_for_overwrite<char[]>(size)});
-        StoredFile* const opened = bytes->file.get();
-        char* const out = bytes->content.get();
-        opened->Read(0, size, out, options,
-                     [path, bytes = std::move(bytes), done = std::move(done)](absl::StatusOr<size_t> got) mutable {
-                       if (!got.ok()) return std::move(done)(SinceListed(path, got.status()));
-                       const std::string_view all(bytes->content.get(), *got);
-                       std::move(done)(BroughtItem{std::move(bytes), all});
-                     });
-      });
+  struct Bytes {
+    std::unique_ptr<StoredFile> file;
+    std::unique_ptr<char[]> content;
+  };
+  auto bytes = std::make_shared<Bytes>(Bytes{std::move(opened), std::make_unique_for_overwrite<char[]>(size)});
+  StoredFile* const file = bytes->file.get();
+  char* const out = bytes->content.get();
+  file->Read(0, size, out, options,
+             [path, bytes = std::move(bytes), done = std::move(done)](absl::StatusOr<size_t> got) mutable {
+               if (!got.ok()) return std::move(done)(SinceListed(path, got.status()));
+               const std::string_view all(bytes->content.get(), *got);
+               std::move(done)(BroughtItem{std::move(bytes), all});
+             });
 }
 
 class FileSource final : public RecordSource {
@@ -133,20 +126,15 @@ class FileSource final : public RecordSource {
 
  private:
   void Bring(uint64_t item, const CallOptions& options, CallDone<BroughtItem> done) const {
-    const std::string path = files_.path(item);
-    const std::optional<FileInfo> state = files_.state(item);
-    Storage* const storage = files_.storage();
-    if (state) return BringObject(storage, path, *state, options, std::move(done));
-    // The listing had an error instead of a state. Stat() returns the error again, or the state if the error has
-    // passed.
-    storage->Stat(path, options,
-                  [storage, path, options, done = std::move(done)](absl::StatusOr<StoredName> found) mutable {
-                    if (!found.ok()) return std::move(done)(found.status());
-                    if (found->kind != StoredEntry::Kind::kFile) {
-                      return std::move(done)(absl::InvalidArgumentError(absl::StrCat(path, " is a folder")));
-                    }
-                    BringObject(storage, path, found->info, options, std::move(done));
-                  });
+    // If the listing had an error instead of a state, Open() returns the error again, or opens the file if the error
+    // has passed.
+    CallOptions as_listed = options;
+    as_listed.listed = files_.state(item);
+    files_.storage()->Open(files_.path(item), as_listed,
+                           [options, done = std::move(done)](absl::StatusOr<std::unique_ptr<StoredFile>> file) mutable {
+                             if (!file.ok()) return std::move(done)(file.status());
+                             ReadWhole(*std::move(file), options, std::move(done));
+                           });
   }
 
   const FileSet files_;

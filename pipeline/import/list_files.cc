@@ -71,7 +71,7 @@ void AddListed(const std::vector<Listed>& listed, bool skip_other, FileSet* file
 
 absl::StatusOr<ClassFolders> ListClassFolders(Storage* storage, const std::string& folder, const LabelNames* labels,
                                               bool skip_other) {
-  if (absl::StartsWith(folder, "http://") || absl::StartsWith(folder, "https://")) {
+  if (!storage->HasFolders(folder)) {
     return absl::InvalidArgumentError(absl::StrCat(
         folder, ": a web server does not list its files; name them in a --list FILE, with --root ", folder));
   }

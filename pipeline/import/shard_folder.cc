@@ -141,7 +141,7 @@ absl::Status ShardFolder::Save(ShardState state) {
   const std::string file = File(std::string(kShardStateName));
   const absl::StatusOr<std::string> tag =
       storage_->Put(file, state.Serialize(), {.is_new = state_tag_.empty(), .tag = state_tag_});
-  if (absl::IsAborted(tag.status())) return AnotherRun();
+  if (lock_ < 0 && absl::IsAborted(tag.status())) return AnotherRun();
   PS_RETURN_IF_ERROR(tag.status());
   state_tag_ = *tag;
   state_ = std::move(state);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "pipeline/storage/forwarding_storage.h"
 #include "pipeline/storage/object/object_name.h"
 #include "pipeline/storage/posix_storage.h"
@@ -17,26 +18,15 @@ constexpr int kNearThreads = 4;
 
 std::atomic<ObjectStorage*> objects_made{nullptr};
 
-// The process's storages of URLs.
-std::vector<UrlStorage> UrlStorages() {
-  return {
-      {ObjectSchemes(), [] { return static_cast<Storage*>(Objects()); }},
-  };
-}
-
 class Files final : public ForwardingStorage {
  public:
-  Files(Storage* local, std::vector<UrlStorage> others) : local_(local) {
-    for (const UrlStorage& other : others) {
-      for (const std::string& scheme : other.schemes) schemes_.emplace_back(scheme + "://", other.storage);
-    }
-  }
+  Files(Storage* local, std::vector<UrlStorage> others) : local_(local), others_(std::move(others)) {}
 
-  // Answered without a storage that no name has needed.
+  // Needs no storage.
   bool IsLocal(const std::string& name) const override { return Find(name) == nullptr; }
   std::vector<std::string> Schemes() const override {
     std::vector<std::string> all;
-    for (const auto& [prefix, storage] : schemes_) all.push_back(prefix.substr(0, prefix.find(':')));
+    for (const UrlStorage& other : others_) all.push_back(other.scheme);
     return all;
   }
   // A local storage answers on the caller's thread.
@@ -52,20 +42,20 @@ class Files final : public ForwardingStorage {
   }
 
  private:
-  using Storages = std::pair<std::string, Storage* (*)()>;
-
-  const Storages* Find(const std::string& name) const {
-    const auto found = std::find_if(schemes_.begin(), schemes_.end(),
-                                    [&](const Storages& each) { return absl::StartsWith(name, each.first); });
-    return found == schemes_.end() ? nullptr : &*found;
+  const UrlStorage* Find(absl::string_view name) const {
+    for (const UrlStorage& other : others_) {
+      absl::string_view rest = name;
+      if (absl::ConsumePrefix(&rest, other.scheme) && absl::StartsWith(rest, "://")) return &other;
+    }
+    return nullptr;
   }
   Storage* Of(const std::string& name) const override {
-    const Storages* const found = Find(name);
-    return found == nullptr ? local_ : found->second();
+    const UrlStorage* const found = Find(name);
+    return found == nullptr ? local_ : found->storage();
   }
 
   Storage* const local_;
-  std::vector<Storages> schemes_;  // with the prefix of their names, such as "s3://"
+  const std::vector<UrlStorage> others_;
 };
 
 }  // namespace
@@ -89,18 +79,23 @@ Storage* AnyFiles() {
   return files;
 }
 
+std::vector<UrlStorage> UrlStorages() {
+  std::vector<UrlStorage> all;
+  for (const std::string& scheme : ObjectSchemes())
+    all.push_back({scheme, [] { return static_cast<Storage*>(Objects()); }});
+  return all;
+}
+
 std::unique_ptr<Storage> FilesBy(Storage* local, std::vector<UrlStorage> others) {
   return std::make_unique<Files>(local, std::move(others));
 }
 
-std::unique_ptr<Storage> FilesBy(Storage* local) { return FilesBy(local, UrlStorages()); }
-
-FarFiles::FarFiles(int threads)
+FarFiles::FarFiles(int threads, std::vector<UrlStorage> others)
     : threads_now_(threads),
       far_(threads > 0),
       threads_(threads > 0 ? threads : kNearThreads, "ps-read"),
       local_(MakePosixStorage(&threads_, &far_)),
-      storage_(FilesBy(local_.get())) {}
+      storage_(FilesBy(local_.get(), std::move(others))) {}
 
 void FarFiles::SetThreads(int threads) {
   threads_now_.store(std::min(threads, threads_.GrowTo(threads)));

@@ -21,15 +21,15 @@ ObjectStorage* Objects();
 // Returns the request counts of Objects(). Does not create it.
 ObjectCounts CountsOfObjects();
 
-// A storage of URLs.
+// A storage of the URLs of a scheme, such as "s3".
 struct UrlStorage {
-  std::vector<std::string> schemes;
+  std::string scheme;
   Storage* (*storage)();  // called when a name needs the storage, which must outlive all uses
 };
-// Returns a storage that uses `local` for paths, and the others for URLs of their schemes. By default it uses those of
-// the process, such as Objects(). `local` must outlive it.
-std::unique_ptr<Storage> FilesBy(Storage* local);
-std::unique_ptr<Storage> FilesBy(Storage* local, std::vector<UrlStorage> others);
+// Returns the table of the process's storages.
+std::vector<UrlStorage> UrlStorages();
+// Returns a storage that uses `local` for paths, and the others for URLs. `local` must outlive it.
+std::unique_ptr<Storage> FilesBy(Storage* local, std::vector<UrlStorage> others = UrlStorages());
 
 // Files that may be near or far, which may change while they are read. Reads of a network file system take
 // milliseconds, so a pool of read threads makes them, one read on each thread, and the threads that make rows continue.
@@ -40,9 +40,9 @@ class FarFiles {
   static constexpr uint32_t kMaxThreads = 512;
 
   // `threads`: 0 if the files are near.
-  explicit FarFiles(int threads);
+  explicit FarFiles(int threads, std::vector<UrlStorage> others = UrlStorages());
 
-  // Returned storage has the lifetime of this object. Opens objects as AnyFiles() does.
+  // Returned storage has the lifetime of this object. Opens URLs by `others`.
   Storage* storage() const { return storage_.get(); }
   // Number of records to keep in flight: one for each thread, and one that waits for it.
   int reads_under_way() const { return 2 * threads_now_.load(); }

@@ -16,6 +16,7 @@ namespace penstock {
 class ForwardingStorage : public Storage {
  public:
   bool IsLocal(const std::string& name) const override { return Of(name)->IsLocal(name); }
+  bool HasFolders(const std::string& name) const override { return Of(name)->HasFolders(name); }
   std::vector<std::string> Schemes() const override { return Of("")->Schemes(); }
   absl::Status CheckName(const std::string& name) const override { return Of(name)->CheckName(name); }
   absl::Status CheckOutput(const std::string& folder) const override { return Of(folder)->CheckOutput(folder); }

@@ -91,6 +91,7 @@ class PosixStorage final : public Storage {
   PosixStorage(Executor* executor, const std::atomic<bool>* far) : calls_(executor), far_(far) {}
 
   bool IsLocal(const std::string& name) const override { return true; }
+  bool HasFolders(const std::string& name) const override { return true; }
   std::vector<std::string> Schemes() const override { return {}; }
   absl::Status CheckName(const std::string& name) const override {
     const std::string why = WhyNoUrl(name);

@@ -101,6 +101,8 @@ class Storage {
   virtual bool IsLocal(const std::string& name) const = 0;
   // Returns the schemes of the URLs, such as "s3".
   virtual std::vector<std::string> Schemes() const = 0;
+  // Returns whether names of this form have folders that can be listed. Those behind a web server have none.
+  virtual bool HasFolders(const std::string& name) const = 0;
   // InvalidArgument: no file can have the name.
   virtual absl::Status CheckName(const std::string& name) const = 0;
   // InvalidArgument: no new files can be written into the folder, whose name is valid.

@@ -29,10 +29,6 @@
 namespace penstock::cli {
 namespace {
 
-bool IsOfWeb(const std::string& path) {
-  return absl::StartsWith(path, "http://") || absl::StartsWith(path, "https://");
-}
-
 std::string Absolute(const Storage& storage, const std::string& path) {
   std::string absolute =
       !storage.IsLocal(path) ? path : std::filesystem::absolute(WithoutFileScheme(path)).lexically_normal().string();
@@ -62,22 +58,23 @@ SourceKind KindByName(const std::string& source) {
 }
 
 absl::StatusOr<SourceKind> KindOfUrl(Storage* storage, const std::string& source) {
+  const bool has_folders = storage->HasFolders(source);
   // Globs are expanded later.
-  if (!IsOfWeb(source) && source.find_first_of("*?[") != std::string::npos) return KindByName(source);
-  if (IsOfWeb(source) && source.back() == '/') return NoListing(source);
+  if (has_folders && source.find_first_of("*?[") != std::string::npos) return KindByName(source);
+  if (!has_folders && source.back() == '/') return NoListing(source);
   const auto file = storage->OpenAndWait(source);
-  if (absl::IsInvalidArgument(file.status()) && !IsOfWeb(source)) {
+  if (absl::IsInvalidArgument(file.status()) && has_folders) {
     PS_ASSIGN_OR_RETURN(const StoredName found, storage->StatAndWait(source));
     if (found.kind == StoredEntry::Kind::kFolder) return SourceKind::kFolder;
   }
-  if (!file.ok()) return absl::IsNotFound(file.status()) && IsOfWeb(source) ? NoListing(source) : file.status();
+  if (!file.ok()) return absl::IsNotFound(file.status()) && !has_folders ? NoListing(source) : file.status();
   constexpr size_t kStart = 16;
   std::string start(kStart, '\0');
   PS_ASSIGN_OR_RETURN(const size_t got, (*file)->ReadAt(0, kStart, start.data()));
   start.resize(got);
   if (LooksLikeImage(start)) return IsAnImage(source);
   // Many servers return such a page for a folder.
-  if (IsOfWeb(source) && absl::StartsWith(start, "<")) return NoListing(source);
+  if (!has_folders && absl::StartsWith(start, "<")) return NoListing(source);
   return KindByName(source);
 }
 

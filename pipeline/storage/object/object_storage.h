@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "pipeline/storage/object/aws_keys.h"
 #include "pipeline/storage/object/azure_tokens.h"
 #include "pipeline/storage/object/gcs_dialect.h"
@@ -50,7 +51,9 @@ class ObjectStorage final : public Storage {
     // Base of the pauses, which grow by powers of two. Tests shorten it.
     Nanos pause = 100 * kMillisecond;
     int tries = kTries;
-    HedgePolicy::Options hedges = {};  // for reads
+    HedgePolicy::Options hedges = {};     // for reads
+    size_t part_bytes = size_t{8} << 20;  // of uploads. S3 requires at least 5 MiB, Google multiples of 256 KiB.
+    int parts_under_way = 4;              // concurrent parts of an upload. Each is in memory twice while it is sent.
 
     // Reads PENSTOCK_HTTP_AUTHORIZATION, and the variables of S3Options, GcsOptions and the sources of keys.
     static Options FromEnvironment();
@@ -59,6 +62,7 @@ class ObjectStorage final : public Storage {
   ~ObjectStorage() override;
 
   bool IsLocal(const std::string& name) const override { return false; }
+  bool HasFolders(const std::string& name) const override { return !absl::StartsWith(name, "http"); }
   std::vector<std::string> Schemes() const override { return ObjectSchemes(); }
   absl::Status CheckName(const std::string& name) const override { return ParseObjectName(name).status(); }
   absl::Status CheckOutput(const std::string& folder) const override;
@@ -67,8 +71,8 @@ class ObjectStorage final : public Storage {
   void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override;
   void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override;
 
-  // Defined in object_writer.cc. Failed requests are retried as reads are. RemoveUnfinished() aborts the uploads into
-  // the folder.
+  // Defined in object_writer.cc. Failed requests are retried as reads are. A file that is destroyed before Commit()
+  // removes its parts, if the service can. RemoveUnfinished() aborts the uploads into the folder.
   absl::StatusOr<std::unique_ptr<NewFile>> Create(const std::string& name) override;
   absl::StatusOr<std::string> Put(const std::string& name, const std::string& content,
                                   const WriteCondition& condition = {}) override;
@@ -76,7 +80,7 @@ class ObjectStorage final : public Storage {
   absl::Status RemoveUnfinished(const std::string& folder) override;
 
   // Returns the writer's dialect for `name`, or null if it cannot be written, as behind plain HTTP. Used by
-  // object_writer.h.
+  // object_writer.cc.
   ObjectUploads* UploadsOf(const ObjectName& name) const;
   // Sends a request for `name` with retries. `make` makes the request of each try. `check` checks a success response
   // (Unavailable: retry) and may be empty.

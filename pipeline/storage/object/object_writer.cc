@@ -1,11 +1,11 @@
-#include "pipeline/storage/object/object_writer.h"
-
+// New objects, written in parts that become visible together.
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
+#include "pipeline/storage/object/object_storage.h"
 
 namespace penstock {
 namespace {
@@ -50,10 +50,10 @@ absl::StatusOr<std::string> ReadBack(ObjectStorage* storage, const std::string& 
 
 class Writer final : public NewFile {
  public:
-  Writer(Target target, const ObjectWriterOptions& options)
+  Writer(Target target, size_t part_bytes, int under_way)
       : target_(std::move(target)),
-        options_(options),
-        most_under_way_(target_.uploads->in_order() ? 1 : options.under_way) {}
+        part_bytes_(part_bytes),
+        most_under_way_(target_.uploads->in_order() ? 1 : under_way) {}
 
   ~Writer() override {
     WaitForRoom(1);
@@ -67,8 +67,8 @@ class Writer final : public NewFile {
   absl::Status Append(std::string_view bytes) override {
     while (!bytes.empty()) {
       // Sends a part only when more bytes follow, because the last part must be marked.
-      if (buffer_.size() == options_.part_bytes) PS_RETURN_IF_ERROR(SendBuffer(false));
-      const size_t n = std::min(bytes.size(), options_.part_bytes - buffer_.size());
+      if (buffer_.size() == part_bytes_) PS_RETURN_IF_ERROR(SendBuffer(false));
+      const size_t n = std::min(bytes.size(), part_bytes_ - buffer_.size());
       buffer_.append(bytes.substr(0, n));
       bytes.remove_prefix(n);
     }
@@ -123,7 +123,7 @@ class Writer final : public NewFile {
     const UploadPart part{.number = count_, .offset = sent_, .size = buffer_.size(), .last = last};
     if (part.number >= target_.uploads->most_parts()) {
       return absl::ResourceExhaustedError(absl::StrCat(ToString(target_.name), " would be larger than ",
-                                                       target_.uploads->most_parts(), " parts of ", options_.part_bytes,
+                                                       target_.uploads->most_parts(), " parts of ", part_bytes_,
                                                        " bytes; make the files smaller (--shard-size)"));
     }
     WaitForRoom(most_under_way_);
@@ -169,7 +169,7 @@ class Writer final : public NewFile {
   }
 
   const Target target_;
-  const ObjectWriterOptions options_;
+  const size_t part_bytes_;
   const int most_under_way_;
   std::string buffer_, id_;
   bool begun_ = false, committed_ = false;
@@ -188,12 +188,6 @@ class Writer final : public NewFile {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<NewFile>> CreateObject(ObjectStorage* storage, const std::string& name,
-                                                      const ObjectWriterOptions& options) {
-  PS_ASSIGN_OR_RETURN(Target target, Target::Of(storage, name));
-  return std::make_unique<Writer>(std::move(target), options);
-}
-
 absl::Status ObjectStorage::CheckOutput(const std::string& folder) const {
   PS_ASSIGN_OR_RETURN(const ObjectName name, ParseObjectName(folder));
   if (UploadsOf(name) == nullptr) return NoUploads(folder);
@@ -202,7 +196,8 @@ absl::Status ObjectStorage::CheckOutput(const std::string& folder) const {
 }
 
 absl::StatusOr<std::unique_ptr<NewFile>> ObjectStorage::Create(const std::string& name) {
-  return CreateObject(this, name);
+  PS_ASSIGN_OR_RETURN(Target target, Target::Of(this, name));
+  return std::make_unique<Writer>(std::move(target), options_.part_bytes, options_.parts_under_way);
 }
 
 absl::StatusOr<std::string> ObjectStorage::Put(const std::string& name, const std::string& content,

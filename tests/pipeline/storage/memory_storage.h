@@ -25,6 +25,7 @@ namespace penstock {
 class MemoryStorage final : public Storage {
  public:
   bool IsLocal(const std::string& name) const override { return false; }
+  bool HasFolders(const std::string& name) const override { return true; }
   std::vector<std::string> Schemes() const override { return {"mem"}; }
   absl::Status CheckName(const std::string& name) const override {
     return absl::StartsWith(name, "mem://") ? absl::OkStatus() : absl::InvalidArgumentError(name);
@@ -59,9 +60,10 @@ class MemoryStorage final : public Storage {
       std::vector<StoredEntry> entries;
       {
         MutexLock lock(&mutex_);
+        const std::string below = absl::EndsWith(folder, "/") ? folder : folder + "/";
         for (const auto& [name, object] : objects_) {
-          if (name.substr(0, folder.size() + 1) != folder + "/") continue;
-          const std::string rest = name.substr(folder.size() + 1);
+          if (!absl::StartsWith(name, below)) continue;
+          const std::string rest = name.substr(below.size());
           const size_t slash = rest.find('/');
           if (slash == std::string::npos) {
             entries.push_back({rest, StoredEntry::Kind::kFile, InfoOf(object)});

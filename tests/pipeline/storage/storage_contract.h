@@ -53,6 +53,7 @@ void HoldsToTheContract(Storage* storage, const std::string& folder, Put put) {
   ASSERT_EQ(entries->size(), 1u);
   EXPECT_EQ((*entries)[0].name, "a");
   EXPECT_EQ((*entries)[0].kind, StoredEntry::Kind::kFile);
+  EXPECT_EQ(storage->ListAndWait(folder + "/").value(), *entries);
   EXPECT_EQ((*entries)[0].info.value_or((*file)->opened()), (*file)->opened());
 
   EXPECT_TRUE(absl::IsNotFound(storage->OpenAndWait(folder + "/b").status()));

@@ -48,11 +48,11 @@ TEST(Storage, TheExampleHoldsToTheContract) {
   });
 }
 
-// A storage needs no more than its schemes.
+// A storage needs no more than its scheme.
 TEST(Files, TheSchemeOfANameChoosesItsStorage) {
   static auto* const memory = new MemoryStorage;
   TempFolder folder;
-  const auto files = FilesBy(LocalFiles(), {{memory->Schemes(), [] { return static_cast<Storage*>(memory); }}});
+  const auto files = FilesBy(LocalFiles(), {{"mem", [] { return static_cast<Storage*>(memory); }}});
   EXPECT_EQ(files->Schemes(), std::vector<std::string>{"mem"});
   for (const char* name : {"/a", "a", "", "mem:/a", "ftp://a/b", "C://a"}) EXPECT_TRUE(files->IsLocal(name)) << name;
   EXPECT_FALSE(files->IsLocal("mem://a"));

@@ -1,6 +1,4 @@
 // New objects are visible only when they are whole, whatever fails on the way.
-#include "pipeline/storage/object/object_writer.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,12 +10,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
+#include "pipeline/storage/object/object_storage.h"
 #include "tests/support/http_server/http_server.h"
 
 namespace penstock {
 namespace {
-
-constexpr ObjectWriterOptions kSmallParts = {.part_bytes = 10, .under_way = 3};
 
 // Accepts objects as S3 and Google do.
 class ObjectWriterTest : public testing::Test {
@@ -31,10 +28,12 @@ class ObjectWriterTest : public testing::Test {
     options.surroundings.variable = [](const std::string&) { return std::string(); };
     options.surroundings.now = options.s3.now;
     options.pause = kMillisecond;
+    options.part_bytes = 10;
+    options.parts_under_way = 3;
     return options;
   }
   absl::Status Write(const std::string& name, const std::string& content) {
-    auto file = CreateObject(&storage_, name, kSmallParts);
+    auto file = storage_.Create(name);
     if (!file.ok()) return file.status();
     for (size_t at = 0; at < content.size(); at += 7) {
       if (absl::Status status = (*file)->Append(content.substr(at, 7)); !status.ok()) return status;
@@ -151,7 +150,7 @@ TEST_F(ObjectWriterTest, WhatFailsOrIsGivenUpLeavesNothing) {
     EXPECT_TRUE(objects_.empty());
     EXPECT_FALSE(begun_) << "its parts were taken back";
   }
-  auto file = CreateObject(&storage_, "s3://bucket/b", kSmallParts).value();
+  auto file = storage_.Create("s3://bucket/b").value();
   EXPECT_TRUE(file->Append(std::string(25, 'x')).ok());
   file.reset();
   MutexLock lock(&mutex_);
@@ -173,7 +172,7 @@ TEST_F(ObjectWriterTest, AnObjectThatMustBeNewReplacesNone) {
   EXPECT_TRUE(absl::IsAborted(storage_.Put("s3://bucket/a", "other", {.is_new = true, .tag = {}}).status()));
   // The answer to the first try was lost: the object already has the wanted content.
   EXPECT_EQ(storage_.Put("s3://bucket/a", "mine", {.is_new = true, .tag = {}}).value(), "\"read\"");
-  EXPECT_TRUE(absl::IsInvalidArgument(CreateObject(&storage_, "https://host/a").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(storage_.Create("https://host/a").status()));
 }
 
 }  // namespace
