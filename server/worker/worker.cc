@@ -124,6 +124,7 @@ struct Worker::Parts {
   std::optional<StateDir> dir;
   std::string id;
   std::unique_ptr<CoordinatorLink> link;
+  std::unique_ptr<Storage> files;
   std::unique_ptr<ShardIndexes> indexes;
   std::unique_ptr<FarFiles> far;
   std::unique_ptr<ServedJobs> jobs;
@@ -337,15 +338,15 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   RemoveTemporariesIn(absl::StrCat(options.state_dir, "/indexes"));
   PS_ASSIGN_OR_RETURN(parts->id, LoadOrMakeWorkerId(options.state_dir));
   parts->link = ConnectToCoordinator(options.coordinator);
-  Storage* const storage = AnyFiles();
-  parts->indexes =
-      std::make_unique<ShardIndexes>(options.index_beside_shards ? IndexStore::BesideShards(storage)
-                                                                 : IndexStore::InStateDir(storage, options.state_dir),
-                                     parts->link.get(), parts->id);
+  parts->files = FilesBy(LocalFiles(), options.url_storages);
+  parts->indexes = std::make_unique<ShardIndexes>(options.index_beside_shards
+                                                      ? IndexStore::BesideShards(parts->files.get())
+                                                      : IndexStore::InStateDir(parts->files.get(), options.state_dir),
+                                                  parts->link.get(), parts->id);
   // Start their threads now, not with the first job, so that the start fails if the system refuses them.
   LocalFiles();
   SlowWorkThreads();
-  parts->far = std::make_unique<FarFiles>(options.read_threads.value_or(0));
+  parts->far = std::make_unique<FarFiles>(options.read_threads.value_or(0), options.url_storages);
   if (options.read_threads.value_or(0) > 0) options.loader.reads_under_way = parts->far->reads_under_way();
   parts->jobs = std::make_unique<ServedJobs>(parts->far->storage(), options.roots, parts->indexes.get(),
                                              std::max(kLeastIndexBytes, options.loader.memory_budget_bytes / 16));

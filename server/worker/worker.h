@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/records/dataset_files.h"
+#include "pipeline/storage/files.h"
 #include "server/worker/stream/wire_compression.h"
 
 namespace penstock {
@@ -22,6 +23,7 @@ struct WorkerOptions {
   std::string name;         // display name; "": its host and port
   bool insecure = false;    // allow plaintext on addresses other than loopback
   std::vector<DataRoot> roots;
+  std::vector<UrlStorage> url_storages = UrlStorages();
   std::string state_dir;  // for worker.lock, worker_id, indexes/
   LoaderOptions loader;
   std::string memory_budget_source;  // origin of loader.memory_budget_bytes, for the log and status

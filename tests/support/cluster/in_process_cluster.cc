@@ -41,6 +41,7 @@ Worker& InProcessCluster::AddWorker() {
   WorkerOptions worker;
   worker.coordinator = coordinator_->address();
   worker.roots = roots_;
+  worker.url_storages = options_.url_storages;
   worker.state_dir = folders_.back()->path();
   if (options_.shared_memory) worker.socket_dir = folders_.back()->path();
   worker.loader.threads = options_.threads;

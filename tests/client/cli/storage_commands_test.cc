@@ -1,0 +1,95 @@
+// Commands and a cluster on a storage that is new to them: a line in the table of storages.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "client/cli/commands.h"
+#include "config/flags.h"
+#include "pipeline/import/shard_state.h"
+#include "pipeline/storage/files.h"
+#include "pipeline/storage/posix_storage.h"
+#include "tests/pipeline/image/jpeg_maker.h"
+#include "tests/pipeline/storage/memory_storage.h"
+#include "tests/support/cluster/in_process_cluster.h"
+#include "tests/support/temp_folder.h"
+
+namespace penstock {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class StorageCommands : public ::testing::Test {
+ protected:
+  StorageCommands() { setenv("XDG_CACHE_HOME", home_.File("cache").c_str(), 1); }
+
+  static MemoryStorage* Memory() {
+    static auto* const memory = new MemoryStorage;
+    return memory;
+  }
+  static std::vector<UrlStorage> Table() {
+    return {{"mem", [] { return static_cast<Storage*>(Memory()); }}};
+  }
+  static absl::Status Run(std::unique_ptr<cli::Command> command, const std::vector<std::string>& arguments) {
+    Flags flags;
+    command->AddFlags(&flags);
+    const auto rest = flags.Parse(arguments);
+    return rest.ok() ? command->Run(*rest) : rest.status();
+  }
+  std::vector<std::string> NamesIn(const std::string& folder) {
+    std::vector<std::string> names;
+    const std::vector<StoredEntry> entries = Memory()->ListAndWait(folder).value();
+    for (const StoredEntry& entry : entries) names.push_back(entry.name);
+    return names;
+  }
+
+  TempFolder home_;
+  const std::unique_ptr<Storage> files_ = FilesBy(LocalFiles(), Table());
+};
+
+TEST_F(StorageCommands, ImportInitIndexSubmitAndRead) {
+  for (int i = 0; i < 12; ++i) {
+    const std::string folder = absl::StrCat("photos/", i % 2 == 0 ? "cat" : "dog");
+    const std::string name = absl::StrCat(folder, "/", i, ".jpg"), jpeg = MakeJpeg({.width = 40 + i, .height = 30});
+    ASSERT_TRUE(Memory()->Put("mem://bucket/" + name, jpeg).ok());
+    std::filesystem::create_directories(home_.File(folder));
+    ASSERT_TRUE(WriteFileAtomically(home_.File(name), jpeg).ok());
+  }
+  const std::vector<std::string> import = {"mem://bucket/photos", "--out", "mem://bucket/shards", "--prefix", "train"};
+  ASSERT_EQ(Run(cli::NewImport(files_.get()), import), absl::OkStatus());
+  EXPECT_THAT(NamesIn("mem://bucket/shards"), ElementsAre(kShardStateName, "labels.txt", "train-00000.tfrecord"));
+  ASSERT_EQ(
+      Run(cli::NewImport(files_.get()), {home_.File("photos"), "--out", home_.File("shards"), "--prefix", "train"}),
+      absl::OkStatus());
+  EXPECT_EQ(ReadContent(files_.get(), "mem://bucket/shards/train-00000.tfrecord", 1 << 20).value(),
+            ReadContent(files_.get(), home_.File("shards/train-00000.tfrecord"), 1 << 20).value());
+  EXPECT_EQ(Run(cli::NewImport(files_.get()), import), absl::OkStatus()) << "again";
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      Run(cli::NewImport(files_.get()), {"mem://bucket/photos", "--out", "mem://bucket/shards"})));
+
+  const std::string root = "data=mem://bucket";
+  EXPECT_EQ(Run(cli::NewIndex(files_.get()), {"shards", "--data-root", root, "--index-beside"}), absl::OkStatus());
+  EXPECT_THAT(NamesIn("mem://bucket/shards"), Contains("train-00000.tfrecord.psidx"));
+  EXPECT_EQ(Run(cli::NewVerify(files_.get()), {"mem://bucket/shards"}), absl::OkStatus());
+  ASSERT_EQ(Run(cli::NewInit(files_.get()), {"shards", "--data-root", root, "--out", home_.File("job.textproto")}),
+            absl::OkStatus());
+  const std::string job = ReadWholeFile(home_.File("job.textproto")).value();
+  EXPECT_THAT(job, HasSubstr("shards/*.tfrecord"));
+
+  InProcessCluster cluster({.url_storages = Table()}, ParseDataRoots(files_.get(), {root}).value());
+  ASSERT_TRUE(Memory()->Put("mem://bucket/train.textproto", job).ok());
+  const std::vector<std::string> to = {"mem://bucket/train.textproto", "--coordinator", cluster.address()};
+  ASSERT_EQ(Run(cli::NewSubmit(files_.get()), to), absl::OkStatus());
+  EXPECT_EQ(Run(cli::NewRead(files_.get()), to), absl::OkStatus());
+}
+
+}  // namespace
+}  // namespace penstock
