@@ -69,7 +69,7 @@ class MadeUpFile final : public StoredFile {
 class MadeUpStorage final : public ForwardingStorage {
  public:
   MadeUpStorage(const std::string* frame, uint64_t records) : frame_(frame), records_(records) {}
-  bool AnswersAtOnce(const std::string&) const override { return true; }
+  bool HasLowLatency(const std::string&) const override { return true; }
   void Open(const std::string& name, const CallOptions&, CallDone<std::unique_ptr<StoredFile>> done) override {
     std::move(done)(std::make_unique<MadeUpFile>(name, frame_, records_));
   }

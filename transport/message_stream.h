@@ -67,7 +67,7 @@ class MessageStream {
   // has no such memory. Blocks of this memory are for messages only.
   virtual std::shared_ptr<BlockMemory> send_memory() { return nullptr; }
   // Which bytes outside of send_memory() the carrier sends without a copy: none, bytes of the lent files
-  // (base/lent_files.h) that it knows, or all bytes.
+  // (base/shared_row_files.h) that it knows, or all bytes.
   enum class SendsFrom { kNowhere, kLentFiles, kAnywhere };
   virtual SendsFrom sends_from() const { return SendsFrom::kNowhere; }
   // Returns the carrier's name for display: "grpc", "shared memory". Empty until the carrier is chosen.

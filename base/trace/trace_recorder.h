@@ -28,8 +28,8 @@ namespace penstock {
 struct TraceEvent {
   enum class Kind : uint8_t {
     kSpan,
-    kAside,    // overlaps with other events of its track
-    kRowSent,  // without a duration: a row of the message whose span begins at this time
+    kOverlapping,  // overlaps with other events of its track
+    kRowSent,      // without a duration: a row of the message whose span begins at this time
   };
   static constexpr uint64_t kNone = UINT64_MAX;
 

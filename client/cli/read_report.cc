@@ -9,7 +9,7 @@ namespace penstock::cli {
 namespace {
 
 // Returns "120 rows fetched again, 80 of them from another worker; 2 broken streams; 3 rows came twice", or "".
-std::string Mended(const ReaderStats& stats) {
+std::string Recovered(const ReaderStats& stats) {
   std::vector<std::string> parts;
   if (stats.fetched_rows > 0) {
     std::string fetched = absl::StrCat(Count(stats.fetched_rows, "row"), " fetched again");
@@ -34,7 +34,7 @@ std::string ReadReportText(const ReadReport& report) {
                    ": ", Count(static_cast<uint64_t>(report.rows_per_second)), " rows/s\n");
   absl::StrAppend(&out, "first batch after ", HumanSeconds(report.first_batch_seconds), "; longest wait after it ",
                   HumanSeconds(report.longest_wait_seconds), ", ", HumanSeconds(report.waited_seconds), " in all\n");
-  const std::string mended = Mended(stats);
+  const std::string mended = Recovered(stats);
   if (!mended.empty()) absl::StrAppend(&out, mended, "\n");
   if (stats.masked_rows + stats.substituted_rows > 0) {
     absl::StrAppend(&out, Count(stats.masked_rows, "row"), " masked, ", Count(stats.substituted_rows),

@@ -20,7 +20,7 @@ void WindowSize::Heard(uint64_t stream, Nanos now) {
   if (opened_.empty()) return;
   const auto it = opened_.find(stream);
   if (it == opened_.end()) return;
-  farthest_ = std::max(farthest_, std::min(now - it->second, kFarthest));
+  farthest_ = std::max(farthest_, std::min(now - it->second, kLongestPath));
   opened_.erase(it);
 }
 

@@ -16,7 +16,7 @@ namespace penstock {
 class WindowSize {
  public:
   // Maximum response time to consider. A worker that takes longer is busy, not distant.
-  static constexpr Nanos kFarthest = kSecond;
+  static constexpr Nanos kLongestPath = kSecond;
 
   // Requires 2 <= least <= most.
   WindowSize(uint64_t least, uint64_t most) : most_(most), steps_(least) {}

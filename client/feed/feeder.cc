@@ -166,9 +166,9 @@ class Feeder {
     PS_ASSIGN_OR_RETURN(arena_, BatchArena::Create(std::max(memory, kLeastMemory), pages));
     LocalJobsOptions local;
     local.threads = static_cast<int>(hello.threads() > 0 ? hello.threads() : static_cast<uint32_t>(AvailableCpus()));
-    if (hello.read_threads() > FarFiles::kMaxThreads) {
+    if (hello.read_threads() > RemoteFiles::kMaxThreads) {
       return absl::InvalidArgumentError(
-          absl::StrCat("read_threads ", hello.read_threads(), ": at most ", FarFiles::kMaxThreads));
+          absl::StrCat("read_threads ", hello.read_threads(), ": at most ", RemoteFiles::kMaxThreads));
     }
     local.threads_pinned = hello.threads() > 0;
     local.read_threads = static_cast<int>(hello.read_threads());

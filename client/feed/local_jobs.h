@@ -20,7 +20,7 @@
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/loader/self_tuning.h"
-#include "pipeline/storage/file_troubles.h"
+#include "pipeline/storage/file_errors.h"
 #include "pipeline/storage/files.h"
 
 namespace penstock {
@@ -45,13 +45,13 @@ struct LoadedJob {
   std::shared_ptr<const BatchFormat> format;
   uint64_t pipeline_fingerprint = 0;  // as in saved states
   std::shared_ptr<BadRecordLimit> bad_records;
-  std::shared_ptr<const FileTroubles> troubles;  // shared by all jobs in this process
+  std::shared_ptr<const FileErrors> troubles;  // shared by all jobs in this process
 };
 
 struct LocalJobsOptions {
   int threads = 0;              // maximum number; 0: the CPUs of the cgroup's quota
   bool threads_pinned = false;  // keep this number even if other processes need the CPUs
-  int read_threads = 0;         // threads that only read, for network file systems (FarFiles); 0: tuned
+  int read_threads = 0;         // threads that only read, for network file systems (RemoteFiles); 0: tuned
   uint64_t memory_budget_bytes = uint64_t{1} << 30;
   // Parts of the budget. Unset: tuned automatically, starting at 0.
   std::optional<uint64_t> record_cache_bytes, decoded_cache_bytes, row_cache_bytes;
@@ -84,8 +84,8 @@ class LocalJobs {
 
  private:
   const LocalJobsOptions options_;
-  FarFiles files_;  // outlives its readers
-  const std::shared_ptr<FileTroubles> troubles_ = std::make_shared<FileTroubles>(Clock::Real());
+  RemoteFiles files_;  // outlives its readers
+  const std::shared_ptr<FileErrors> troubles_ = std::make_shared<FileErrors>(Clock::Real());
   Mutex mutex_;
   std::unique_ptr<Loader> loader_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<SelfTuning> tuning_ ABSL_GUARDED_BY(mutex_);

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/runtime/clock.h"
-#include "base/words.h"
+#include "base/utf8.h"
 
 namespace penstock {
 
@@ -25,7 +25,7 @@ inline Nanos NextNotice(Nanos last) {
 inline std::string NoticeText(std::string text) {
   constexpr size_t kMost = 160;
   if (text.size() <= kMost) return text;
-  Shorten(&text, kMost - 3);
+  TruncateUtf8(&text, kMost - 3);
   return text + "...";
 }
 

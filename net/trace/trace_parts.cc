@@ -7,7 +7,7 @@ namespace {
 
 v1::TraceEvent::Kind KindOf(TraceEvent::Kind kind) {
   switch (kind) {
-    case TraceEvent::Kind::kAside:
+    case TraceEvent::Kind::kOverlapping:
       return v1::TraceEvent::ASIDE;
     case TraceEvent::Kind::kRowSent:
       return v1::TraceEvent::ROW_SENT;

@@ -6,9 +6,9 @@
 // then reuses its memory while the CPU's caches still hold it. If there is no room, new rows evict the oldest shared
 // ones. Kept rows evict shared rows, never the reverse.
 //
-// If the cache has LentFiles, kept rows that are not small are stored in files that trainers on this host can map
-// (base/lent_files.h), so that sending them needs no copy. Each space (a job's rows) has its own files, so that no
-// trainer maps rows of another job. No place in a file is reused.
+// If the cache has SharedRowFiles, kept rows that are not small are stored in files that trainers on this host can map
+// (base/shared_row_files.h), so that sending them needs no copy. Each space (a job's rows) has its own files, so that
+// no trainer maps rows of another job. No place in a file is reused.
 #ifndef PENSTOCK_PIPELINE_CACHE_ROW_CACHE_H_
 #define PENSTOCK_PIPELINE_CACHE_ROW_CACHE_H_
 
@@ -23,8 +23,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/lent_files.h"
 #include "base/mutex.h"
+#include "base/shared_row_files.h"
 #include "pipeline/cache/cache_stats.h"
 #include "pipeline/cache/row_files.h"
 
@@ -45,7 +45,7 @@ struct RowKeyHasher {
 // A row that stays unchanged while a reader holds it.
 struct CachedRow {
   std::string_view bytes;
-  bool lent = false;  // `bytes` are in one of the cache's LentFiles
+  bool lent = false;  // `bytes` are in one of the cache's SharedRowFiles
 };
 
 // Thread-safe.
@@ -58,7 +58,7 @@ class RowCache {
 
   // bytes() never exceeds `limit_bytes`. With 0, the cache stores and counts nothing. `lent` provides the files for
   // kept rows; if null, they are stored on the heap.
-  explicit RowCache(uint64_t limit_bytes, std::shared_ptr<LentFiles> lent = nullptr)
+  explicit RowCache(uint64_t limit_bytes, std::shared_ptr<SharedRowFiles> lent = nullptr)
       : limit_(limit_bytes), lent_(std::move(lent)) {}
 
   // Returns the row, or null. Counts a hit or a miss.
@@ -97,7 +97,7 @@ class RowCache {
     uint64_t charge = 0;
     bool kept = false;
     int takers = 0;                     // sessions that still need a shared row
-    uint64_t file = 0;                  // LentFile::id(); 0: on the heap, or still being written
+    uint64_t file = 0;                  // SharedRowFile::id(); 0: on the heap, or still being written
     std::list<RowKey>::iterator place;  // for shared rows: position in shared_
   };
   using Entries = std::unordered_map<RowKey, Entry, RowKeyHasher>;
@@ -121,7 +121,7 @@ class RowCache {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::atomic<uint64_t> limit_;  // written under mutex_
-  const std::shared_ptr<LentFiles> lent_;
+  const std::shared_ptr<SharedRowFiles> lent_;
   mutable Mutex mutex_;
   Entries entries_ ABSL_GUARDED_BY(mutex_);
   std::list<RowKey> shared_ ABSL_GUARDED_BY(mutex_);                                       // oldest first

@@ -16,7 +16,7 @@ constexpr uint64_t kLeastFile = uint64_t{4} << 20;
 constexpr uint64_t kPage = 4096;
 
 struct Written {
-  std::shared_ptr<LentFile> file;
+  std::shared_ptr<SharedRowFile> file;
   std::string_view bytes;
 };
 
@@ -32,7 +32,7 @@ RowFiles::Row RowFiles::Write(std::string_view row, uint64_t limit_bytes) {
 }
 
 void RowFiles::Leave(uint64_t file) {
-  std::shared_ptr<LentFile> left;  // freed after the lock is released
+  std::shared_ptr<SharedRowFile> left;  // freed after the lock is released
   MutexLock lock(&mutex_);
   if (file_ != nullptr && file_->id() == file) left = std::move(file_);
 }
@@ -40,7 +40,7 @@ void RowFiles::Leave(uint64_t file) {
 RowFiles::Place RowFiles::Take(uint64_t bytes, uint64_t file_bytes) {
   MutexLock lock(&mutex_);
   if (file_ == nullptr || bytes > file_->size() - used_) {
-    absl::StatusOr<std::shared_ptr<LentFile>> made =
+    absl::StatusOr<std::shared_ptr<SharedRowFile>> made =
         files_->Create(std::max(file_bytes, (bytes + kPage - 1) / kPage * kPage));
     if (!made.ok()) return {};
     file_ = *std::move(made);

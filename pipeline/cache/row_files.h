@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/lent_files.h"
 #include "base/mutex.h"
+#include "base/shared_row_files.h"
 
 namespace penstock {
 
@@ -16,11 +16,11 @@ namespace penstock {
 // Thread-safe.
 class RowFiles {
  public:
-  explicit RowFiles(std::shared_ptr<LentFiles> files) : files_(std::move(files)) {}
+  explicit RowFiles(std::shared_ptr<SharedRowFiles> files) : files_(std::move(files)) {}
 
   struct Row {
     std::shared_ptr<const std::string_view> bytes;  // null: the system provides no memory file
-    uint64_t file = 0;                              // LentFile::id()
+    uint64_t file = 0;                              // SharedRowFile::id()
   };
   // Writes a copy of the row; the returned object owns it. `limit_bytes` is the expected total of all rows, which
   // determines the size of the files.
@@ -33,15 +33,15 @@ class RowFiles {
 
  private:
   struct Place {
-    std::shared_ptr<LentFile> file;  // null: no file is available
+    std::shared_ptr<SharedRowFile> file;  // null: no file is available
     std::byte* at = nullptr;
   };
   Place Take(uint64_t bytes, uint64_t file_bytes);
 
-  const std::shared_ptr<LentFiles> files_;
+  const std::shared_ptr<SharedRowFiles> files_;
   Mutex mutex_;
-  std::shared_ptr<LentFile> file_ ABSL_GUARDED_BY(mutex_);  // file for new rows; null: none yet
-  uint64_t used_ ABSL_GUARDED_BY(mutex_) = 0;               // bytes used of file_
+  std::shared_ptr<SharedRowFile> file_ ABSL_GUARDED_BY(mutex_);  // file for new rows; null: none yet
+  uint64_t used_ ABSL_GUARDED_BY(mutex_) = 0;                    // bytes used of file_
 };
 
 }  // namespace penstock

@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "pipeline/loader/brought_record.h"
+#include "pipeline/loader/fetched_record.h"
 
 namespace penstock {
 namespace {
 
 void Bring(DatasetReader* reader, uint64_t record, const CallOptions& options, CallDone<BroughtItem> done) {
-  const auto brought = std::make_shared<BroughtRecord>();
+  const auto brought = std::make_shared<FetchedRecord>();
   brought->record = record;
   // Shared, because a reader that is not ready drops the callback that it does not call.
   const auto end = std::make_shared<CallDone<BroughtItem>>(std::move(done));
@@ -30,7 +30,7 @@ void Bring(DatasetReader* reader, uint64_t record, const CallOptions& options, C
 }  // namespace
 
 std::unique_ptr<ItemsAhead> NewRecordsAhead(DatasetReader* reader, uint64_t records) {
-  if (reader->ReadsAtOnce()) return nullptr;
+  if (reader->HasLowLatency()) return nullptr;
   return std::make_unique<ItemsAhead>(
       [reader, records](uint64_t item) { return reader->RecordBytes(item % records).value_or(0); },
       [reader, records](uint64_t item, const CallOptions& options, CallDone<BroughtItem> done) {

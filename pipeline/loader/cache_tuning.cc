@@ -8,7 +8,7 @@ namespace {
 // Of what rows had at once of late, for more of them than there were.
 constexpr double kSpareForRows = 1.5;
 // What had to be had once is forgotten by that much with each look: half of it in half a minute.
-constexpr double kForgotten = 0.975;
+constexpr double kPeakDecay = 0.975;
 // Of the budget, for rows in any case.
 constexpr uint64_t kRowsPart = 4;
 
@@ -16,7 +16,7 @@ constexpr uint64_t kRowsPart = 4;
 
 std::optional<std::string> CacheTuning::Look(Nanos now) {
   if (pinned() || now < next_) return std::nullopt;
-  next_ = now + kApart;
+  next_ = now + kLookInterval;
   CacheUse use = loader_->TakeCacheUse();
   std::map<uint64_t, double> rows;
   for (CacheJob& job : use.jobs) {
@@ -25,7 +25,7 @@ std::optional<std::string> CacheTuning::Look(Nanos now) {
     job.rows = std::max(0.0, job.rows - (before != rows_.end() ? before->second : 0));
   }
   rows_ = std::move(rows);
-  rows_peak_ = std::max(static_cast<double>(use.rows_peak), kForgotten * rows_peak_);
+  rows_peak_ = std::max(static_cast<double>(use.rows_peak), kPeakDecay * rows_peak_);
   const uint64_t for_rows =
       std::max({use.bytes / kRowsPart, use.rows_need, static_cast<uint64_t>(kSpareForRows * rows_peak_)});
   const CacheSizes to = chooser_.Step(use.jobs, use.now, use.bytes - std::min(use.bytes, for_rows), now);

@@ -17,7 +17,7 @@ namespace penstock {
 class CacheTuning {
  public:
   // Looks are so far apart: a pass over the sizes there might be takes a millisecond.
-  static constexpr Nanos kApart = kSecond;
+  static constexpr Nanos kLookInterval = kSecond;
 
   // The loader outlives this.
   explicit CacheTuning(Loader* loader) : loader_(loader), limits_(loader->TakeCacheUse().limits), chooser_(limits_) {}

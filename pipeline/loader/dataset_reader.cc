@@ -71,13 +71,13 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
     return Settled(ref, *reader, reader->ReadRecord(ref.record, buffer->Get(framed)));
   }
 
-  bool ReadsAtOnce() const override { return shards_->AllAnswerAtOnce(); }
-  bool BringRecord(std::shared_ptr<BroughtRecord> brought, const CallOptions& options, Task done) override {
+  bool HasLowLatency() const override { return shards_->AllAnswerAtOnce(); }
+  bool BringRecord(std::shared_ptr<FetchedRecord> brought, const CallOptions& options, Task done) override {
     const RecordRef ref = snapshot().ToShard(brought->record);
     const std::shared_ptr<const ShardReader> reader = shards_->OpenReader(ref.shard);
     if (reader == nullptr) return false;
     brought->buffer = std::make_unique_for_overwrite<char[]>(reader->index().FramedLength(ref.record));
-    BroughtRecord* const out = brought.get();
+    FetchedRecord* const out = brought.get();
     const absl::Status damage = out->damage;
     auto end = [self = shared_from_this(), ref, reader, brought = std::move(brought),
                 done = std::move(done)](absl::StatusOr<std::string_view> bytes) mutable {
@@ -111,7 +111,7 @@ class FilesReader final : public DatasetReader, public std::enable_shared_from_t
   std::vector<std::string> DamageLines(size_t most) const override { return damaged_.Lines(most); }
 
   std::shared_ptr<const ShardReader> ReaderOfRanges(uint32_t shard) override {
-    if (ReadsAtOnce()) return nullptr;
+    if (HasLowLatency()) return nullptr;
     std::shared_ptr<const ShardReader> reader = shards_->OpenReader(shard);
     return reader != nullptr && reader->HasReadLater() ? std::move(reader) : nullptr;
   }

@@ -15,14 +15,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/runtime/executor.h"
-#include "pipeline/loader/brought_record.h"
 #include "pipeline/loader/damaged_copies.h"
+#include "pipeline/loader/fetched_record.h"
 #include "pipeline/records/dataset_files.h"
 #include "pipeline/records/index_store.h"
 #include "pipeline/records/shard_index.h"
 #include "pipeline/records/shard_reader.h"
 #include "pipeline/records/snapshot.h"
-#include "pipeline/storage/file_troubles.h"
+#include "pipeline/storage/file_errors.h"
 #include "pipeline/storage/storage.h"
 
 namespace penstock {
@@ -86,8 +86,8 @@ class DatasetReader {
     uint64_t max_index_bytes = uint64_t{64} << 20;    // indexes in memory; about 4 bytes per record
     // Loads indexes and opens files. Must outlive the reader and its loads. Null: SlowWorkThreads().
     Executor* executor = nullptr;
-    std::shared_ptr<FileTroubles> troubles = nullptr;  // receives the files that fail
-    DamagedCopies::Log log_damage = nullptr;           // gets a line for each file with damaged records
+    std::shared_ptr<FileErrors> troubles = nullptr;  // receives the files that fail
+    DamagedCopies::Log log_damage = nullptr;         // gets a line for each file with damaged records
   };
   // `roots` are the configured data roots. `storage` holds the shards; it must outlive the reader and its loads.
   // Returns NotFound with the name of the root if `roots` lacks a root of the snapshot.
@@ -118,7 +118,7 @@ class DatasetReader {
   virtual absl::StatusOr<std::string_view> ReadRecord(uint64_t record, RecordBuffer* buffer) = 0;
   // Returns whether ReadRecord normally takes no longer than the page cache does. Otherwise a row's thread starts
   // BringRecord and makes other rows meanwhile. May change while rows are made.
-  virtual bool ReadsAtOnce() const { return true; }
+  virtual bool HasLowLatency() const { return true; }
   // Reads the record brought->record into `brought`. Calls `done` once, perhaps inside the call or on a thread of the
   // storage; brought->bytes then has the result of ReadRecord. Never blocks. Returns false, and does not call `done`,
   // if the shard is not ready. If brought->damage is set, it reads the record twice more, past all caches, and
@@ -128,7 +128,7 @@ class DatasetReader {
   //   Unavailable  the wrong reads differ, or a read failed: retry
   //   Aborted      the file has changed: retry when the record is ready
   // A data set without storage has no second way to read: its first read is the verdict.
-  virtual bool BringRecord(std::shared_ptr<BroughtRecord> brought, const CallOptions& options, Task done) {
+  virtual bool BringRecord(std::shared_ptr<FetchedRecord> brought, const CallOptions& options, Task done) {
     if (brought->damage.ok()) return false;
     brought->bytes = brought->damage;
     std::move(done)();

@@ -34,7 +34,7 @@ JobActivity::JobActivity(const std::shared_ptr<const LoadJob>& job) : job_(job) 
 void JobActivity::AddIdle(Idle why, Nanos threads_time) {
   switch (why) {
     case Idle::kUnasked:
-      unasked_ += threads_time;
+      unrequested_ += threads_time;
       break;
     case Idle::kStorage:
       storage_ += threads_time;
@@ -60,9 +60,9 @@ std::optional<CacheJob> JobActivity::ForCaches() {
   // An epoch leaves a few out, which are others the next time.
   const double asked = epochs_.rows_of_epoch(positions_);
   use.records = (asked > kAlmostAll * positions_ ? positions_ : asked) / repeats_;
-  const ReadAgain::Coming coming = read_again_.Look(epochs_, positions_);
+  const RepeatedReads::Coming coming = read_again_.Look(epochs_, positions_);
   use.read_again = repeats_ > 1 || coming.again;
-  use.decodes = for_caches_.decodes && (repeats_ > ReadAgain::kPayingEpochs || coming.often);
+  use.decodes = for_caches_.decodes && (repeats_ > RepeatedReads::kPayingEpochs || coming.often);
   if (const MeanOfLate& read = costs_.read(); read.count() > 0) {
     const double waited = InSeconds(reading_ + storage_) / static_cast<double>(read.count());
     use.read_seconds = std::max(waited, kReadBeside * read.mean());
@@ -92,8 +92,8 @@ JobTimes JobActivity::Times(Nanos making, Nanos reading) const {
   times.reading_seconds = InSeconds(reading_ + reading);
   times.storage_seconds = InSeconds(storage_);
   times.memory_seconds = InSeconds(memory_);
-  times.unrequested_seconds = InSeconds(unasked_);
-  times.background_read_seconds = InSeconds(read_aside_);
+  times.unrequested_seconds = InSeconds(unrequested_);
+  times.background_read_seconds = InSeconds(background_read_);
   for (size_t i = 0; i < stages_.size(); ++i) times.stages[i].seconds = InSeconds(stages_[i]);
   return times;
 }

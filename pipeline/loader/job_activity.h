@@ -11,7 +11,7 @@
 #include "pipeline/loader/epochs_seen.h"
 #include "pipeline/loader/job_times.h"
 #include "pipeline/loader/load_job.h"
-#include "pipeline/loader/read_again.h"
+#include "pipeline/loader/repeated_reads.h"
 #include "pipeline/loader/row_costs.h"
 #include "pipeline/tuning/cache_sizes.h"
 
@@ -80,9 +80,9 @@ class JobActivity {
   RowCosts::Saved AddCost(const RowCost& row) { return costs_.Add(row); }
   // The same for whoever chooses sizes of caches; nothing of a job that is gone.
   std::optional<CacheJob> ForCaches();
-  void AddReadAside(Nanos took) {
+  void AddBackgroundRead(Nanos took) {
     ++sums_.background_reads;
-    read_aside_ += took;
+    background_read_ += took;
   }
 
   // `making` and `reading`: of what is under way.
@@ -91,13 +91,13 @@ class JobActivity {
  private:
   const std::weak_ptr<const LoadJob> job_;
   JobTimes sums_;  // counts and names
-  Nanos making_ = 0, reading_ = 0, storage_ = 0, memory_ = 0, unasked_ = 0, read_aside_ = 0;
+  Nanos making_ = 0, reading_ = 0, storage_ = 0, memory_ = 0, unrequested_ = 0, background_read_ = 0;
   std::vector<Nanos> stages_;
   CacheJob for_caches_;  // what does not change
   double positions_ = 0, repeats_ = 1;
   RowCosts costs_;
   EpochsSeen epochs_;
-  ReadAgain read_again_;
+  RepeatedReads read_again_;
 };
 
 }  // namespace penstock

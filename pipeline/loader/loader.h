@@ -18,13 +18,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/block_memory.h"
-#include "base/lent_files.h"
 #include "base/runtime/clock.h"
 #include "base/runtime/executor.h"
+#include "base/shared_row_files.h"
 #include "base/trace/trace_recorder.h"
 #include "pipeline/batch/row.h"
 #include "pipeline/cache/disk/disk_cache.h"
-#include "pipeline/loader/budget_grab.h"
+#include "pipeline/loader/budget_lease.h"
 #include "pipeline/loader/cache_use.h"
 #include "pipeline/loader/job_times.h"
 #include "pipeline/loader/load_job.h"
@@ -43,7 +43,7 @@ struct RowResult {
   RowResult& operator=(RowResult&&) noexcept;
 
   // What the row holds of the budget: bytes->bytes(). First, so that it is given back last.
-  std::unique_ptr<BudgetGrab> bytes;
+  std::unique_ptr<BudgetLease> bytes;
   RowRequest request;
   absl::Status status;  // not OK: names file, record and offset; the job's policy has been applied before
   bool masked = false;  // policy MASK (or SUBSTITUTE found none): no content, all zero
@@ -116,12 +116,12 @@ struct LoaderOptions {
   uint64_t row_cache_bytes = 0;  // finished rows: of jobs that draw nothing, and those that several sessions read
   // Those whose sizes may be chosen while rows are made (CacheTuning); they begin as above.
   bool choose_record_cache = false, choose_decoded_cache = false, choose_row_cache = false;
-  std::shared_ptr<LentFiles> lent_rows;  // where finished rows are kept; null: on the heap
+  std::shared_ptr<SharedRowFiles> lent_rows;  // where finished rows are kept; null: on the heap
   // Records on this machine's disk, behind the cache in memory; null: none. Its memory is the caller's to count.
   std::shared_ptr<DiskCache> disk_cache;
   // Storage is told of so many records of each session before they are read, so that it brings them meanwhile.
   int read_ahead_rows = 32;
-  // Records under way at once from storage that does not answer at once (Storage::AnswersAtOnce).
+  // Records under way at once from storage that does not answer at once (Storage::HasLowLatency).
   int reads_under_way = 64;
   // The same of ranges, each of many records that are near each other (ranges/record_ranges.h); 0: none are read.
   int ranges_under_way = 16;
@@ -155,7 +155,7 @@ class Loader {
     virtual size_t Request(const std::vector<RowRequest>& rows) = 0;
     // Memory of the budget for what the caller keeps for this session, lists of rows to ask for; null where there is
     // none now.
-    virtual std::unique_ptr<BudgetGrab> Hold(uint64_t bytes) = 0;
+    virtual std::unique_ptr<BudgetLease> Hold(uint64_t bytes) = 0;
     // The sink may give back now what it did not give back when it was asked.
     virtual void NowRevocable() = 0;
     // Rows of steps up to `step` have become urgent: the trainer waits.

@@ -194,10 +194,10 @@ void LoaderCore::TrimListed(OpenedSession* session) {
   session->listed = needed;
 }
 
-std::unique_ptr<BudgetGrab> LoaderCore::Hold(uint64_t id, uint64_t bytes) {
+std::unique_ptr<BudgetLease> LoaderCore::Hold(uint64_t id, uint64_t bytes) {
   MutexLock lock(&mutex_);
   if (bytes > 0 && budget_.TakeCommon(id, bytes, 1) == 0) return nullptr;
-  return std::make_unique<BudgetGrab>(std::shared_ptr<BudgetGrab::Owner>(shared_from_this(), &lists_), id, bytes);
+  return std::make_unique<BudgetLease>(std::shared_ptr<BudgetLease::Owner>(shared_from_this(), &lists_), id, bytes);
 }
 
 RecordRanges::Options LoaderCore::RangesOptions() {
@@ -213,12 +213,13 @@ RecordRanges::Options LoaderCore::RangesOptions() {
   return ranges;
 }
 
-std::unique_ptr<BudgetGrab> LoaderCore::HoldRange(uint64_t id, uint64_t bytes) {
+std::unique_ptr<BudgetLease> LoaderCore::HoldRange(uint64_t id, uint64_t bytes) {
   MutexLock lock(&mutex_);
   if (range_bytes_ + bytes > RangeRoom()) return nullptr;
   if (budget_.TakeCommon(id, bytes, 1) == 0) return nullptr;
   range_bytes_ += bytes;
-  return std::make_unique<BudgetGrab>(std::shared_ptr<BudgetGrab::Owner>(shared_from_this(), &range_lists_), id, bytes);
+  return std::make_unique<BudgetLease>(std::shared_ptr<BudgetLease::Owner>(shared_from_this(), &range_lists_), id,
+                                       bytes);
 }
 
 void LoaderCore::ReleaseList(uint64_t account, uint64_t bytes, bool ranges) {

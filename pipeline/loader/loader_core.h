@@ -17,7 +17,7 @@
 #include "base/runtime/executor.h"
 #include "pipeline/cache/byte_cache.h"
 #include "pipeline/cache/row_cache.h"
-#include "pipeline/loader/budget_grab.h"
+#include "pipeline/loader/budget_lease.h"
 #include "pipeline/loader/busy_times.h"
 #include "pipeline/loader/cache_use.h"
 #include "pipeline/loader/job_activity.h"
@@ -29,7 +29,7 @@
 namespace penstock {
 
 // Thread-safe. Shared by the loader, its sessions, and every row that holds bytes of the budget.
-class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_from_this<LoaderCore> {
+class LoaderCore final : public BudgetLease::Owner, public std::enable_shared_from_this<LoaderCore> {
  public:
   struct Sizes {
     int threads = 1;
@@ -44,7 +44,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   // none will come: inside this call, or on the thread that ends the last one.
   void CloseSession(uint64_t id, Task quiet) ABSL_LOCKS_EXCLUDED(mutex_);
   size_t Request(uint64_t id, const std::vector<RowRequest>& rows);
-  std::unique_ptr<BudgetGrab> Hold(uint64_t id, uint64_t bytes);
+  std::unique_ptr<BudgetLease> Hold(uint64_t id, uint64_t bytes);
   void NowRevocable();
   void SetHead(uint64_t id, uint64_t step);
   size_t Pending(uint64_t id);
@@ -75,7 +75,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     uint64_t overhead = 0;  // of a row that is kept, its content aside
     uint64_t estimate = 0;  // bytes to grab for a row of which nothing is known yet
     uint64_t listed = 0;    // bytes of the budget for rows that wait
-    AskedRows asked;
+    RequestedSpan asked;
     int calls = 0;   // rows being made or handed over, and revocations
     int making = 0;  // rows being made
     // Rows whose shard is not ready, or whose record is being brought. The reader has the former weakly.
@@ -92,7 +92,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
     RowScheduler::Picked picked;
     uint64_t held = 0;              // bytes grabbed
     std::vector<RowRequest> ahead;  // to tell storage of
-    AskedRows asked;                // by the session
+    RequestedSpan asked;            // by the session
     uint64_t range_room = 0;        // bytes that ranges of all sessions may have
     bool bring_ahead = false;       // records of rows behind it may be brought now
     int sharers = 0;                // other sessions that read the row too
@@ -110,7 +110,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   };
 
   // Bytes of the budget for what callers keep, or for records that were fetched ahead.
-  class Lists final : public BudgetGrab::Owner {
+  class Lists final : public BudgetLease::Owner {
    public:
     Lists(LoaderCore* core, bool ranges) : core_(core), ranges_(ranges) {}
     void Release(uint64_t account, uint64_t bytes) override { core_->ReleaseList(account, bytes, ranges_); }
@@ -125,7 +125,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   uint64_t RangeRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return (budget_.total() - budget_.reserved()) / 2;
   }
-  std::unique_ptr<BudgetGrab> HoldRange(uint64_t id, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::unique_ptr<BudgetLease> HoldRange(uint64_t id, uint64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   RecordRanges::Options RangesOptions();
   // Gives back what rows that wait no longer took.
   void TrimListed(OpenedSession* session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -184,7 +184,7 @@ class LoaderCore final : public BudgetGrab::Owner, public std::enable_shared_fro
   bool WaitsForStorage() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return reads_ + in_ranges_ > 0; }
   // Brings the record of a row that was put aside; `held` bytes are the row's until it is made.
   void Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& session, uint64_t record, uint64_t held,
-             std::shared_ptr<BroughtRecord> brought) ABSL_LOCKS_EXCLUDED(mutex_);
+             std::shared_ptr<FetchedRecord> brought) ABSL_LOCKS_EXCLUDED(mutex_);
   // A record was brought for a session's row, in so long.
   void CountRead(uint64_t id, Nanos start) ABSL_LOCKS_EXCLUDED(mutex_);
   // Storage that does not answer at once was asked for a record alone; so many bytes came.

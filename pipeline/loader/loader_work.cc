@@ -252,7 +252,7 @@ LoaderCore::Outcome LoaderCore::MakeRow(Work* work, MakerThread* thread) {
 void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
   OpenedSession& session = *work->session;
   for (const RowRequest& row : work->ahead) maker_.Announce(*session.job, session.id, row, thread);
-  if (ranges_ != nullptr && !session.job->reader().ReadsAtOnce()) {
+  if (ranges_ != nullptr && !session.job->reader().HasLowLatency()) {
     ranges_->LookAhead(session.id, work->picked.row.request, work->asked, work->range_room,
                        [&session](uint64_t epoch, uint64_t position, uint64_t record) {
                          return session.sink->WillAsk(epoch, position, record);
@@ -273,9 +273,9 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
     TraceRow({number, session.job.get(), work->picked.row.request, outcome.end, start, start + took}, outcome.made,
              thread->scratch.times(), options_.trace.get());
   }
-  ReadTries& reads = work->picked.row.reads;
+  ReadAttempts& reads = work->picked.row.reads;
   // What was brought is in the row, or of no use any more, and its memory is given back.
-  std::shared_ptr<BroughtRecord> brought = reads.brought;
+  std::shared_ptr<FetchedRecord> brought = reads.brought;
   if (brought != nullptr) brought->Drop();
   const uint64_t record = outcome.made.missing_record;
   std::shared_ptr<ParkedRow> parked;
@@ -324,12 +324,12 @@ void LoaderCore::Process(Work* work, int number, MakerThread* thread) {
   }
   if (outcome.end == RowMaker::End::kNotReady) session.job->reader().WhenReady(record, std::move(parked));
   if (outcome.end != RowMaker::End::kMade) return;
-  if (work->bring_ahead && !session.job->reader().ReadsAtOnce()) BringAhead(&session, thread);
+  if (work->bring_ahead && !session.job->reader().HasLowLatency()) BringAhead(&session, thread);
   // Nothing that the row shares is held here any more when the sink has it.
   brought.reset();
   work->picked.row = ScheduledRow();
   outcome.made = MadeRow();
-  outcome.result.bytes = std::make_unique<BudgetGrab>(shared_from_this(), session.id, outcome.kept);
+  outcome.result.bytes = std::make_unique<BudgetLease>(shared_from_this(), session.id, outcome.kept);
   session.sink->OnRow(std::move(outcome.result));
 }
 
@@ -343,7 +343,7 @@ void LoaderCore::Count(const Outcome& outcome, Nanos took, OpenedSession* sessio
   CountCost(outcome.made, took, session);
   if (!outcome.made.fault.ok() || !outcome.made.status.ok()) ++stats_.failed_rows;
   stats_.bytes_read += outcome.made.bytes_read;
-  if (!session->job->reader().ReadsAtOnce()) stats_.remote_used_bytes += outcome.made.bytes_read;
+  if (!session->job->reader().HasLowLatency()) stats_.remote_used_bytes += outcome.made.bytes_read;
   stats_.read_seconds += static_cast<double>(outcome.made.read_time) / kSecond;
   stats_.storage_reads += outcome.made.storage_reads;
   stats_.storage_seconds += static_cast<double>(outcome.made.storage_time) / kSecond;

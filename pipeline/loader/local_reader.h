@@ -35,7 +35,7 @@ struct LocalReaderOptions {
   int read_ahead_rows = 32;
   int reads_under_way = 64;
   // Tuned while it reads, where the job's files are these (SelfTuning); null: settings stay as they are.
-  FarFiles* tune = nullptr;
+  RemoteFiles* tune = nullptr;
   bool threads_pinned = false, read_threads_pinned = false;
   uint32_t prefetch_steps = 4;  // prepared ahead; at least 1
   Cursor start;
@@ -120,7 +120,7 @@ class LocalReader {
 absl::StatusOr<std::shared_ptr<DatasetReader>> OpenDataset(Storage* storage, const v1::JobSpec& job,
                                                            const std::vector<DataRoot>& roots,
                                                            const std::string& index_dir, int threads,
-                                                           std::shared_ptr<FileTroubles> troubles = nullptr);
+                                                           std::shared_ptr<FileErrors> troubles = nullptr);
 
 }  // namespace penstock
 

@@ -24,7 +24,7 @@ absl::Status WithPlace(const absl::Status& status, const LoadJob& job, uint64_t 
 }
 
 // A record that was brought is at fault: the next one takes its place.
-void NoteFault(uint64_t record, const absl::Status& status, ReadTries* reads) {
+void NoteFault(uint64_t record, const absl::Status& status, ReadAttempts* reads) {
   if (reads->brought == nullptr) return;
   const auto known = [record](const auto& fault) { return fault.first == record; };
   auto& faults = reads->brought->faults;
@@ -97,7 +97,7 @@ void PointInto(const RowSchema& schema, std::byte* bytes, RowSlot* slot) {
 }
 
 std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& job, uint64_t record, uint64_t length,
-                                                               MakerThread* thread, const BroughtRecord* brought,
+                                                               MakerThread* thread, const FetchedRecord* brought,
                                                                std::shared_ptr<const std::string>* cached,
                                                                std::unique_ptr<RecordRanges::Taken>* taken,
                                                                MadeRow* made) const {
@@ -127,7 +127,7 @@ std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& jo
     if (DamagedCopies::Known known = job.reader().DamageOf(record); !known.damage.ok()) return known.damage;
   }
   absl::StatusOr<std::string_view> bytes;
-  const bool at_once = brought == nullptr && job.reader().ReadsAtOnce();
+  const bool at_once = brought == nullptr && job.reader().HasLowLatency();
   if (!at_once && brought == nullptr && options_.ranges != nullptr) *taken = options_.ranges->Take(job, record);
   if (*taken != nullptr) {
     bytes = (*taken)->bytes();
@@ -157,7 +157,7 @@ std::optional<absl::StatusOr<std::string_view>> RowMaker::Read(const LoadJob& jo
 }
 
 RowMaker::Attempt RowMaker::DamageOf(const LoadJob& job, uint64_t source, const absl::Status& damage, bool verdict,
-                                     ReadTries* reads, MadeRow* made) const {
+                                     ReadAttempts* reads, MadeRow* made) const {
   made->status = damage;
   if (!verdict) {
     reads->damage = damage;
@@ -169,7 +169,7 @@ RowMaker::Attempt RowMaker::DamageOf(const LoadJob& job, uint64_t source, const 
 }
 
 RowMaker::Attempt RowMaker::Try(const LoadJob& job, const DecidedRecords& decided, const SampleKey& key,
-                                uint64_t source, Book book, GetSlot get_slot, MakerThread* thread, ReadTries* reads,
+                                uint64_t source, Book book, GetSlot get_slot, MakerThread* thread, ReadAttempts* reads,
                                 MadeRow* made) const {
   made->missing_record = source;
   if (decided.Contains(source)) {
@@ -187,7 +187,7 @@ RowMaker::Attempt RowMaker::Try(const LoadJob& job, const DecidedRecords& decide
     }
   }
   // What was brought needs its shard no more, which may be paused, or closed, since.
-  const BroughtRecord* const brought =
+  const FetchedRecord* const brought =
       reads->brought != nullptr && reads->brought->Has(source) ? reads->brought.get() : nullptr;
   if (brought == nullptr && !job.reader().IsReady(source)) return Attempt::kNotReady;
   const auto read_failed = [&](const absl::Status& status) {
@@ -307,7 +307,7 @@ uint64_t RowMaker::NeedOf(const LoadJob& job, uint64_t record_bytes) {
 std::optional<RowMaker::ToBring> RowMaker::RecordToBring(const LoadJob& job, uint64_t session,
                                                          const RowRequest& request, MakerThread* thread) const {
   const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
-  if (job.reader().ReadsAtOnce() || request.position >= plan.num_positions()) return std::nullopt;
+  if (job.reader().HasLowLatency() || request.position >= plan.num_positions()) return std::nullopt;
   const uint64_t record = plan.RecordAt(request.position);
   if (HasCached(job, record) || !job.reader().IsReady(record)) return std::nullopt;
   if (!job.reader().DamageOf(record).damage.ok()) return std::nullopt;
@@ -326,7 +326,7 @@ std::optional<RowKey> RowMaker::KeyOf(const LoadJob& job, const RowRequest& requ
 
 RowMaker::End RowMaker::Make(const LoadJob& job, uint64_t session, const DecidedRecords& decided,
                              const RowRequest& request, int sharers, Book book, GetSlot get_slot, Borrow borrow,
-                             MakerThread* thread, ReadTries* reads, MadeRow* made) const {
+                             MakerThread* thread, ReadAttempts* reads, MadeRow* made) const {
   const EpochPlan& plan = PlanFor(job, session, request.epoch, thread);
   *made = MadeRow();
   reads->damage = absl::OkStatus();

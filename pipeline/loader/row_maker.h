@@ -31,8 +31,8 @@
 #include "pipeline/cache/byte_cache.h"
 #include "pipeline/cache/disk/disk_cache.h"
 #include "pipeline/cache/row_cache.h"
-#include "pipeline/loader/brought_record.h"
 #include "pipeline/loader/decided_records.h"
+#include "pipeline/loader/fetched_record.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/ranges/record_ranges.h"
 #include "pipeline/loader/row_costs.h"
@@ -143,7 +143,7 @@ class RowMaker {
   // `decided` are bad, and are neither read nor looked for in caches. Waits for nothing but storage that answers at
   // once.
   End Make(const LoadJob& job, uint64_t session, const DecidedRecords& decided, const RowRequest& request, int sharers,
-           Book book, GetSlot get_slot, Borrow borrow, MakerThread* thread, ReadTries* reads, MadeRow* made) const;
+           Book book, GetSlot get_slot, Borrow borrow, MakerThread* thread, ReadAttempts* reads, MadeRow* made) const;
 
  private:
   enum class Attempt { kNone, kRecord, kDamagedCopy, kOther, kPutBack, kNotReady, kNotRead };
@@ -153,15 +153,15 @@ class RowMaker {
   std::optional<RowKey> KeyOf(const LoadJob& job, const RowRequest& request, uint64_t record, bool shared) const;
   // One attempt with the content of record `source`.
   Attempt Try(const LoadJob& job, const DecidedRecords& decided, const SampleKey& key, uint64_t source, Book book,
-              GetSlot get_slot, MakerThread* thread, ReadTries* reads, MadeRow* made) const;
+              GetSlot get_slot, MakerThread* thread, ReadAttempts* reads, MadeRow* made) const;
   // Handles a wrong read of record `source`. `damage` (DataLoss): the error of a first read, or the verdict on the
   // copy.
-  Attempt DamageOf(const LoadJob& job, uint64_t source, const absl::Status& damage, bool verdict, ReadTries* reads,
+  Attempt DamageOf(const LoadJob& job, uint64_t source, const absl::Status& damage, bool verdict, ReadAttempts* reads,
                    MadeRow* made) const;
   // The record's bytes, `length` of them, in the cache (then *cached holds them), in `brought` (null: it was not), in a
   // range (then *taken has them) or in the thread's buffer; nothing where they must be brought first.
   std::optional<absl::StatusOr<std::string_view>> Read(const LoadJob& job, uint64_t record, uint64_t length,
-                                                       MakerThread* thread, const BroughtRecord* brought,
+                                                       MakerThread* thread, const FetchedRecord* brought,
                                                        std::shared_ptr<const std::string>* cached,
                                                        std::unique_ptr<RecordRanges::Taken>* taken,
                                                        MadeRow* made) const;

@@ -22,7 +22,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "pipeline/batch/row.h"
-#include "pipeline/loader/brought_record.h"
+#include "pipeline/loader/fetched_record.h"
 #include "pipeline/loader/row_request.h"
 
 namespace penstock {
@@ -33,7 +33,7 @@ struct ScheduledRow {
   uint64_t sequence = 0;        // order of arrival
   uint64_t need = 0;            // bytes that it was found to need in an earlier try; 0: not known yet
   std::optional<RowSlot> slot;  // booked in an earlier try
-  ReadTries reads;
+  ReadAttempts reads;
   std::shared_ptr<const void> hold;  // keeps its shard ready, which it waited for
   bool looked_for = false;           // its record was, before its turn: PickToLookFor is through with it
 

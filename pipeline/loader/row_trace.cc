@@ -77,7 +77,7 @@ void TraceRead(const LoadJob& job, const RowRequest& request, uint64_t record, N
   const std::shared_ptr<TraceTrack> track = trace->Track("reads of rows that wait");
   if (track == nullptr) return;
   TraceEvent event;
-  event.kind = TraceEvent::Kind::kAside;
+  event.kind = TraceEvent::Kind::kOverlapping;
   event.name = trace->Name("read");
   event.begin = began;
   event.end = ended;

@@ -19,7 +19,7 @@ SelfTuningOptions OnThisHost(SelfTuningOptions options) {
 
 }  // namespace
 
-SelfTuning::SelfTuning(Loader* loader, FarFiles* files, SelfTuningOptions options)
+SelfTuning::SelfTuning(Loader* loader, RemoteFiles* files, SelfTuningOptions options)
     : loader_(loader),
       files_(files),
       options_(OnThisHost(std::move(options))),

@@ -38,7 +38,7 @@ class SelfTuning {
   };
 
   // `loader` and `files`, which its jobs read from, outlive this. Nothing runs where all is pinned.
-  SelfTuning(Loader* loader, FarFiles* files, SelfTuningOptions options);
+  SelfTuning(Loader* loader, RemoteFiles* files, SelfTuningOptions options);
   // Stops.
   ~SelfTuning() { Stop(); }
   // Changes nothing any more, and waits for a look that is under way, which is short.
@@ -53,7 +53,7 @@ class SelfTuning {
   void Apply(const TuningSetting& from, const TuningSetting& to);
 
   Loader* const loader_;
-  FarFiles* const files_;
+  RemoteFiles* const files_;
   const SelfTuningOptions options_;
   mutable Mutex mutex_;
   Now now_ ABSL_GUARDED_BY(mutex_);

@@ -81,7 +81,7 @@ std::vector<std::string> ShardTable::OneOfEachRoot() const {
 
 bool ShardTable::AllAnswerAtOnce() const {
   for (const std::string& path : one_of_each_root_) {
-    if (!storage_->AnswersAtOnce(path)) return false;
+    if (!storage_->HasLowLatency(path)) return false;
   }
   return true;
 }
@@ -294,7 +294,7 @@ void ShardTable::FoundFailing(uint32_t number, const ShardReader& reader, const 
 void ShardTable::FoundWell(uint32_t number) {
   Shard& shard = shards_[number];
   if (!shard.troubled.load(std::memory_order_relaxed) || !shard.troubled.exchange(false)) return;
-  if (options_.troubles != nullptr) options_.troubles->Mended(PathOf(number));
+  if (options_.troubles != nullptr) options_.troubles->Recovered(PathOf(number));
 }
 
 void ShardTable::SayTrouble(uint32_t number, const absl::Status& status) {

@@ -35,7 +35,7 @@ class ShardTable : public std::enable_shared_from_this<ShardTable> {
              const DatasetReader::Options& options);
 
   const Snapshot& snapshot() const { return snapshot_; }
-  // Whether the storage of every shard does just now (Storage::AnswersAtOnce).
+  // Whether the storage of every shard does just now (Storage::HasLowLatency).
   bool AllAnswerAtOnce() const;
 
   bool IsReady(uint32_t number);

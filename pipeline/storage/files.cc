@@ -90,16 +90,16 @@ std::unique_ptr<Storage> FilesBy(Storage* local, std::vector<UrlStorage> others)
   return std::make_unique<Files>(local, std::move(others));
 }
 
-FarFiles::FarFiles(int threads, std::vector<UrlStorage> others)
+RemoteFiles::RemoteFiles(int threads, std::vector<UrlStorage> others)
     : threads_now_(threads),
-      far_(threads > 0),
+      remote_(threads > 0),
       threads_(threads > 0 ? threads : kNearThreads, "ps-read"),
-      local_(MakePosixStorage(&threads_, &far_)),
+      local_(MakePosixStorage(&threads_, &remote_)),
       storage_(FilesBy(local_.get(), std::move(others))) {}
 
-void FarFiles::SetThreads(int threads) {
+void RemoteFiles::SetThreads(int threads) {
   threads_now_.store(std::min(threads, threads_.GrowTo(threads)));
-  far_.store(threads > 0);
+  remote_.store(threads > 0);
 }
 
 }  // namespace penstock

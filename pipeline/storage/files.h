@@ -34,13 +34,13 @@ std::unique_ptr<Storage> FilesBy(Storage* local, std::vector<UrlStorage> others 
 // Files that may be near or far, which may change while they are read. Reads of a network file system take
 // milliseconds, so a pool of read threads makes them, one read on each thread, and the threads that make rows continue.
 // If the files are near, the thread that needs a record reads it.
-class FarFiles {
+class RemoteFiles {
  public:
   // Maximum number of threads. The settings of a worker (config/daemon_config.cc) have the same limit.
   static constexpr uint32_t kMaxThreads = 512;
 
   // `threads`: 0 if the files are near.
-  explicit FarFiles(int threads, std::vector<UrlStorage> others = UrlStorages());
+  explicit RemoteFiles(int threads, std::vector<UrlStorage> others = UrlStorages());
 
   // Returned storage has the lifetime of this object. Opens URLs by `others`.
   Storage* storage() const { return storage_.get(); }
@@ -56,7 +56,7 @@ class FarFiles {
 
  private:
   std::atomic<int> threads_now_;
-  std::atomic<bool> far_;
+  std::atomic<bool> remote_;
   ThreadPool threads_;
   const std::unique_ptr<Storage> local_;  // declared after threads_, so that it is destroyed first
   const std::unique_ptr<Storage> storage_;

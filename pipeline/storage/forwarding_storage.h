@@ -20,7 +20,7 @@ class ForwardingStorage : public Storage {
   std::vector<std::string> Schemes() const override { return Of("")->Schemes(); }
   absl::Status CheckName(const std::string& name) const override { return Of(name)->CheckName(name); }
   absl::Status CheckOutput(const std::string& folder) const override { return Of(folder)->CheckOutput(folder); }
-  bool AnswersAtOnce(const std::string& name) const override { return Of(name)->AnswersAtOnce(name); }
+  bool HasLowLatency(const std::string& name) const override { return Of(name)->HasLowLatency(name); }
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
     Of(name)->Open(name, options, std::move(done));
   }

@@ -87,8 +87,8 @@ class PosixStoredFile final : public StoredFile {
 
 class PosixStorage final : public Storage {
  public:
-  // `far` must outlive this object and may change.
-  PosixStorage(Executor* executor, const std::atomic<bool>* far) : calls_(executor), far_(far) {}
+  // `remote` must outlive this object and may change.
+  PosixStorage(Executor* executor, const std::atomic<bool>* remote) : calls_(executor), remote_(remote) {}
 
   bool IsLocal(const std::string& name) const override { return true; }
   bool HasFolders(const std::string& name) const override { return true; }
@@ -99,7 +99,7 @@ class PosixStorage final : public Storage {
   }
   absl::Status CheckOutput(const std::string& folder) const override { return absl::OkStatus(); }
 
-  bool AnswersAtOnce(const std::string& name) const override { return !far_->load(std::memory_order_relaxed); }
+  bool HasLowLatency(const std::string& name) const override { return !remote_->load(std::memory_order_relaxed); }
 
   absl::StatusOr<std::unique_ptr<StoredFile>> OpenAndWait(const std::string& name,
                                                           const CallOptions& options) override {
@@ -191,23 +191,23 @@ class PosixStorage final : public Storage {
   }
 
   CallQueue calls_;
-  const std::atomic<bool>* const far_;
+  const std::atomic<bool>* const remote_;
 };
 
-const std::atomic<bool> kFar{true}, kNear{false};
+const std::atomic<bool> kRemote{true}, kLocal{false};
 
 }  // namespace
 
-std::unique_ptr<Storage> MakePosixStorage(Executor* executor, bool far) {
-  return std::make_unique<PosixStorage>(executor, far ? &kFar : &kNear);
+std::unique_ptr<Storage> MakePosixStorage(Executor* executor, bool remote) {
+  return std::make_unique<PosixStorage>(executor, remote ? &kRemote : &kLocal);
 }
 
-std::unique_ptr<Storage> MakePosixStorage(Executor* executor, const std::atomic<bool>* far) {
-  return std::make_unique<PosixStorage>(executor, far);
+std::unique_ptr<Storage> MakePosixStorage(Executor* executor, const std::atomic<bool>* remote) {
+  return std::make_unique<PosixStorage>(executor, remote);
 }
 
 Storage* LocalFiles() {
-  static Storage* const storage = new PosixStorage(new ThreadPool(kLocalThreads, "ps-files"), &kNear);
+  static Storage* const storage = new PosixStorage(new ThreadPool(kLocalThreads, "ps-files"), &kLocal);
   return storage;
 }
 

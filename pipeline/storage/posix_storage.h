@@ -11,11 +11,11 @@
 namespace penstock {
 
 // Makes a storage whose blocking calls are plain system calls on the caller's thread. The other calls run on
-// `executor`, which must outlive the storage and may block. A file's state is its size and its mtime. `far`:
-// AnswersAtOnce() returns false.
-std::unique_ptr<Storage> MakePosixStorage(Executor* executor, bool far = false);
-// As above, but `far` may change at any time. It must outlive the storage.
-std::unique_ptr<Storage> MakePosixStorage(Executor* executor, const std::atomic<bool>* far);
+// `executor`, which must outlive the storage and may block. A file's state is its size and its mtime. `remote`:
+// HasLowLatency() returns false.
+std::unique_ptr<Storage> MakePosixStorage(Executor* executor, bool remote = false);
+// As above, but `remote` may change at any time. It must outlive the storage.
+std::unique_ptr<Storage> MakePosixStorage(Executor* executor, const std::atomic<bool>* remote);
 
 // Returns the process-wide storage, which has its own threads and is never destroyed.
 Storage* LocalFiles();

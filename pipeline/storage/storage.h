@@ -19,7 +19,7 @@
 
 namespace penstock {
 
-class FileTroubles;
+class FileErrors;
 
 // Order in which queued calls run.
 enum class CallPriority : uint8_t {
@@ -38,7 +38,7 @@ struct CallOptions {
   // For Open(): records errors that last at least a second and are retried, while the file is opened and in all of its
   // reads. They are visible before a call ends with them. Null: not recorded. Shared, because a try whose caller is
   // gone may end late.
-  std::shared_ptr<FileTroubles> troubles = nullptr;
+  std::shared_ptr<FileErrors> troubles = nullptr;
   // For Open(): the state of the file in a listing. A storage of objects then makes no request. The file is open in
   // this state, or the call or its reads end with Aborted.
   std::optional<FileInfo> listed = std::nullopt;
@@ -112,7 +112,7 @@ class Storage {
   // makes them itself, because a handover would cost more. A storage behind a network returns false. The result is the
   // same for all names below one root of a data set. It may change from call to call, and either way is correct for
   // rows in flight.
-  virtual bool AnswersAtOnce(const std::string& name) const = 0;
+  virtual bool HasLowLatency(const std::string& name) const = 0;
 
   // These calls never block. `done` may run inside the call, as for StoredFile::Read().
   virtual void Open(const std::string& name, const CallOptions& options,

@@ -20,18 +20,18 @@ constexpr size_t kPlainWindows = 2;
 // Pauses after a reverted move. The pause doubles each time.
 constexpr Nanos kFirstMovePause = 20 * kSecond, kLongestMovePause = 640 * kSecond;
 
-// A read that takes longer than kFarRead justifies its own thread if reads take much of the time. A read that takes
+// A read that takes longer than kRemoteRead justifies its own thread if reads take much of the time. A read that takes
 // less than kNearRead does not: the handover takes 10 to 30 us of CPU.
-constexpr double kFarRead = 300e-6, kNearRead = 100e-6;
+constexpr double kRemoteRead = 300e-6, kNearRead = 100e-6;
 // A read of at least this time is limited by storage. A shorter one may have waited for a CPU.
-constexpr double kPlainlyFarRead = 2e-3;
+constexpr double kPlainlyRemoteRead = 2e-3;
 constexpr double kMuchOfTheTime = 0.1;
 constexpr double kFewReads = 8, kManyReads = 50;
 // Factor on the result of Little's law, because reads do not arrive evenly.
 constexpr double kSpareReads = 1.5;
 constexpr int kLeastReads = 4, kMostWanted = 1 << 16;
 // Above this fraction of thread time without a request for rows, the trainers have enough.
-constexpr double kFed = 0.2;
+constexpr double kEnoughRequests = 0.2;
 constexpr double kIdleForStorage = 0.05;
 // Fraction of the threads' row time without a CPU to run on.
 constexpr double kShortOfCpu = 0.05;
@@ -55,7 +55,7 @@ TuningController::TuningController(const TuningLimits& limits, const TuningSetti
       after_(kMeanWindows),
       others_use_(kMeanWindows),
       others_want_(kMeanWindows),
-      unasked_(kMeanWindows) {}
+      unrequested_(kMeanWindows) {}
 
 std::optional<std::string> TuningController::TakeNews() { return std::exchange(news_, std::nullopt); }
 
@@ -80,7 +80,7 @@ TuningSetting TuningController::Step(const TuningWindow& window, Nanos now) {
   const Shares shares = SharesOf(window);
   others_use_.Add(window.other_seconds / window.seconds);
   others_want_.Add(shares.others);
-  unasked_.Add(shares.unrequested);
+  unrequested_.Add(shares.unrequested);
   if (trial_.has_value()) {
     after_.Add(rate);
     Judge(now);
@@ -111,7 +111,7 @@ TuningController::Shares TuningController::SharesOf(const TuningWindow& window) 
 void TuningController::ForgetOthers() {
   others_use_.Clear();
   others_want_.Clear();
-  unasked_.Clear();
+  unrequested_.Clear();
 }
 
 int TuningController::WantedReads(const TuningWindow& window) const {
@@ -132,15 +132,15 @@ int TuningController::MoreReads(const TuningWindow& window, int now, int most) c
 bool TuningController::ProposeReads(const TuningWindow& window, const Shares& shares, Nanos now) {
   if (limits_.read_threads_pinned || window.reads <= 0) return false;
   const double latency = window.read_seconds / window.reads;
-  const bool waiting = shares.unrequested < kFed;
+  const bool waiting = shares.unrequested < kEnoughRequests;
   TuningSetting to = setting_;
   if (setting_.read_threads == 0) {
     // Rows wait for storage although no read threads exist: the storage accepts asynchronous requests.
-    const bool aside = shares.storage > kIdleForStorage && shares.blocked < kMuchOfTheTime;
-    if (aside && waiting && latency >= kFarRead) return ProposeRequests(window, now);
+    const bool parked = shares.storage > kIdleForStorage && shares.blocked < kMuchOfTheTime;
+    if (parked && waiting && latency >= kRemoteRead) return ProposeRequests(window, now);
     const bool seen = window.reads >= kFewReads || window.blocked_seconds > 0.5 * window.busy_seconds;
-    const bool sure = latency >= kPlainlyFarRead || before_.size() == kMeanWindows;
-    if (!waiting || !seen || !sure || latency < kFarRead || shares.blocked < kMuchOfTheTime) return false;
+    const bool sure = latency >= kPlainlyRemoteRead || before_.size() == kMeanWindows;
+    if (!waiting || !seen || !sure || latency < kRemoteRead || shares.blocked < kMuchOfTheTime) return false;
     if (!MayTry(kMoreReads, now)) return false;
     to.read_threads = std::min(WantedReads(window), limits_.most_read_threads);
   } else if (waiting && shares.storage > kIdleForStorage) {
@@ -174,7 +174,7 @@ bool TuningController::ProposeThreads(const Shares& shares, Nanos now) {
   const bool held_elsewhere = shares.storage > kMuchOfTheTime || shares.memory > kMuchOfTheTime;
   // A move that failed while others used the CPUs may succeed once they do not.
   const bool left_to_us = others_use_.size() == kMeanWindows && others_used_ - others_use_.typical() > kOthersUseCpus;
-  if (setting_.threads < limits_.most_threads && shares.unrequested < kFed && !held_elsewhere &&
+  if (setting_.threads < limits_.most_threads && shares.unrequested < kEnoughRequests && !held_elsewhere &&
       (left_to_us || MayTry(kMoreThreads, now))) {
     if (left_to_us) pause_[kMoreThreads] = 0;
     to.threads = std::min(setting_.threads + std::max(1, setting_.threads / 4), limits_.most_threads);
@@ -196,7 +196,7 @@ bool TuningController::ProposeThreads(const Shares& shares, Nanos now) {
 }
 
 void TuningController::Begin(Move move, const TuningSetting& to, std::string why) {
-  trial_ = Trial{move, setting_, std::move(why), others_use_.typical(), unasked_.typical() > kFed};
+  trial_ = Trial{move, setting_, std::move(why), others_use_.typical(), unrequested_.typical() > kEnoughRequests};
   setting_ = to;
   after_.Clear();
   ForgetOthers();

@@ -73,7 +73,7 @@ class TuningController {
   Rates after_;             // during the trial
   Rates others_use_;        // CPUs that other processes use, with the current setting
   Rates others_want_;       // CPUs that they would gain from fewer threads, with the current setting
-  Rates unasked_;           // fraction of the threads' time without a request for rows
+  Rates unrequested_;       // fraction of the threads' time without a request for rows
   double others_used_ = 0;  // CPUs used by others when more threads were last paused
   std::optional<Trial> trial_;
   int settling_ = 0;  // windows that still include rows from before the change

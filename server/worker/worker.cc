@@ -18,7 +18,7 @@
 #include "base/runtime/threads.h"
 #include "base/status_macros.h"
 #include "base/temporaries.h"
-#include "base/words.h"
+#include "base/utf8.h"
 #include "net/channel.h"
 #include "net/trace/trace_taker.h"
 #include "pipeline/augment/conformance.h"
@@ -126,7 +126,7 @@ struct Worker::Parts {
   std::unique_ptr<CoordinatorLink> link;
   std::unique_ptr<Storage> files;
   std::unique_ptr<ShardIndexes> indexes;
-  std::unique_ptr<FarFiles> far;
+  std::unique_ptr<RemoteFiles> far;
   std::unique_ptr<ServedJobs> jobs;
   BadRecordLog bad_records{[](const std::string& line) { spdlog::warn("{}", line); }};
   std::unique_ptr<Loader> loader;
@@ -346,7 +346,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   // Start their threads now, not with the first job, so that the start fails if the system refuses them.
   LocalFiles();
   SlowWorkThreads();
-  parts->far = std::make_unique<FarFiles>(options.read_threads.value_or(0), options.url_storages);
+  parts->far = std::make_unique<RemoteFiles>(options.read_threads.value_or(0), options.url_storages);
   if (options.read_threads.value_or(0) > 0) options.loader.reads_under_way = parts->far->reads_under_way();
   parts->jobs = std::make_unique<ServedJobs>(parts->far->storage(), options.roots, parts->indexes.get(),
                                              std::max(kLeastIndexBytes, options.loader.memory_budget_bytes / 16));
@@ -371,7 +371,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
     rings_bytes = 0;
   }
   options.loader.memory_budget_bytes -= rings_bytes;
-  if (rings_bytes > 0) options.loader.lent_rows = std::make_shared<LentFiles>();
+  if (rings_bytes > 0) options.loader.lent_rows = std::make_shared<SharedRowFiles>();
   options.loader.trace = parts->trace;
   PS_ASSIGN_OR_RETURN(parts->loader, Loader::Create(options.loader));
   SelfTuningOptions tuning;
@@ -380,7 +380,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   tuning.limits.read_threads_pinned = options.read_threads.has_value();
   tuning.set = [shared = &parts->shared, threads = options.loader.threads](const TuningSetting& to) {
     const int requests = to.requests != TuningSetting().requests ? to.requests : 0;
-    shared->far_rows.store(RowsForReads(std::max(to.read_threads, requests), threads));
+    shared->rows_for_slow_reads.store(RowsForReads(std::max(to.read_threads, requests), threads));
   };
   tuning.tell = [](const std::string& line) { spdlog::info("tuning: {}", line); };
   parts->tuning = std::make_unique<SelfTuning>(parts->loader.get(), parts->far.get(), std::move(tuning));
@@ -395,8 +395,8 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   parts->shared.compression = options.wire_compression;
   const int threads = options.loader.threads;
   parts->shared.ahead.busy_rows = std::max(parts->shared.ahead.busy_rows, static_cast<size_t>(2 * threads));
-  parts->shared.ahead.aside_rows = RowsForReads(TuningSetting().requests, threads);
-  parts->shared.far_rows.store(RowsForReads(options.read_threads.value_or(0), threads));
+  parts->shared.ahead.parked_rows = RowsForReads(TuningSetting().requests, threads);
+  parts->shared.rows_for_slow_reads.store(RowsForReads(options.read_threads.value_or(0), threads));
   parts->shared.message_bytes = kMaxClientMessageBytes;
   parts->acceptor = std::make_unique<SessionAcceptor>(&parts->shared);
   parts->service =
@@ -424,7 +424,7 @@ absl::StatusOr<std::unique_ptr<Worker>> Worker::Start(WorkerOptions options) {
   agent.registration.set_name(name);
   agent.registration.set_threads(static_cast<uint32_t>(options.loader.threads));
   agent.registration.set_memory_budget_bytes(parts->memory_budget_bytes);
-  agent.registration.set_memory_budget_source(WireWords(options.memory_budget_source, kSourceBytes));
+  agent.registration.set_memory_budget_source(TruncatedUtf8(options.memory_budget_source, kSourceBytes));
   if (parts->local != nullptr) agent.registration.set_local(parts->local->local_address());
   agent.registration.set_conformance_digest(ConformanceDigest());
   for (const DataRoot& root : options.roots) agent.registration.add_roots(root.name);

@@ -31,7 +31,7 @@ struct WorkerOptions {
   uint64_t disk_cache_bytes = 0;     // limit of its files; 0: half of the disk's free space
   // loader.threads is the initial number and the limit for tuning, unless it is pinned.
   bool threads_pinned = false;
-  // Threads that only read (FarFiles). 0: the loader's threads read. nullopt: tuning chooses.
+  // Threads that only read (RemoteFiles). 0: the loader's threads read. nullopt: tuning chooses.
   std::optional<int> read_threads;
   bool index_beside_shards = false;
   // Folder of the socket for clients on this host, whose rows go through shared memory, which is part of the memory

@@ -7,14 +7,14 @@ namespace penstock {
 namespace {
 
 // Ignores releases: a simulated worker has enough memory.
-class Purse final : public BudgetGrab::Owner {
+class Purse final : public BudgetLease::Owner {
  public:
   void Release(uint64_t, uint64_t) override {}
 };
 
-std::unique_ptr<BudgetGrab> Grab(uint64_t bytes) {
+std::unique_ptr<BudgetLease> Grab(uint64_t bytes) {
   static const auto purse = std::make_shared<Purse>();
-  return std::make_unique<BudgetGrab>(purse, 0, bytes);
+  return std::make_unique<BudgetLease>(purse, 0, bytes);
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ class SimLoader::RowsOf final : public Loader::Session {
     loader_->Add(id_, rows);
     return rows.size();
   }
-  std::unique_ptr<BudgetGrab> Hold(uint64_t bytes) override { return Grab(bytes); }
+  std::unique_ptr<BudgetLease> Hold(uint64_t bytes) override { return Grab(bytes); }
   void NowRevocable() override {}
   void SetHead(uint64_t step) override { loader_->SetHead(id_, step); }
   size_t pending() const override { return loader_->Pending(id_); }

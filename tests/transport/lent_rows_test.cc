@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/lent_files.h"
 #include "base/runtime/thread_pool.h"
 #include "base/sealed_memory.h"
+#include "base/shared_row_files.h"
 #include "transport/shared_memory/message_parts.h"
 #include "transport/shared_memory/packet.h"
 #include "transport/shared_memory/ring.h"
@@ -33,14 +33,14 @@ class LentMessages : public testing::Test {
                   [this](uint64_t message) { released_.push_back(message); }) {}
 
   // A row of a lent file.
-  Slice Row(const std::shared_ptr<LentFile>& file, uint64_t from, char fill) {
+  Slice Row(const std::shared_ptr<SharedRowFile>& file, uint64_t from, char fill) {
     std::memset(file->data() + from, fill, kRow);
     return Slice(file->data() + from, kRow, file);
   }
   // Sends the message and returns it as the client receives it.
   absl::StatusOr<SliceList> Carry(SliceList message, OutgoingMessage::Kept* kept) {
     OutgoingMessage outgoing(std::move(message), ring_.get(), &told_);
-    while (const std::shared_ptr<const LentFile> file = told_.NextUntold()) {
+    while (const std::shared_ptr<const SharedRowFile> file = told_.NextUnannounced()) {
       ++files_told_;
       auto opened = SealedMemory::Open(OwnedFd(dup(file->fd())), file->size());
       if (!opened.ok()) return opened.status();
@@ -61,9 +61,9 @@ class LentMessages : public testing::Test {
     }
   }
 
-  const std::shared_ptr<LentFiles> files_ = std::make_shared<LentFiles>();
+  const std::shared_ptr<SharedRowFiles> files_ = std::make_shared<SharedRowFiles>();
   const std::shared_ptr<Ring> ring_;
-  ToldFiles told_{files_};
+  AnnouncedFiles told_{files_};
   std::vector<uint64_t> released_;
   IncomingMessages incoming_;
   int files_told_ = 0;
@@ -109,7 +109,7 @@ TEST_F(LentMessages, StayWithWhoKeepsThemWhenTheFileAndTheStreamAreGone) {
 }
 
 TEST_F(LentMessages, AreCopiedWhereAClientMapsNoMoreFiles) {
-  std::vector<std::shared_ptr<LentFile>> files;
+  std::vector<std::shared_ptr<SharedRowFile>> files;
   OutgoingMessage::Kept kept;
   for (uint32_t i = 0; i < kMostFiles + 3; ++i) {
     files.push_back(*files_->Create(128 << 10));

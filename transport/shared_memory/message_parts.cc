@@ -33,9 +33,9 @@ struct RingUse {
   const uint64_t number;
 };
 
-std::optional<ToldFiles::Place> ToldFiles::PlaceOf(const void* data, size_t size) {
+std::optional<AnnouncedFiles::Place> AnnouncedFiles::PlaceOf(const void* data, size_t size) {
   if (files_ == nullptr) return std::nullopt;
-  std::shared_ptr<const LentFile> file = files_->FileOf(data, size);
+  std::shared_ptr<const SharedRowFile> file = files_->FileOf(data, size);
   if (file == nullptr) return std::nullopt;
   const uint64_t from = static_cast<const std::byte*>(data) - file->data();
   const auto known = numbers_.find(file->id());
@@ -47,20 +47,20 @@ std::optional<ToldFiles::Place> ToldFiles::PlaceOf(const void* data, size_t size
   return Place{number, from};
 }
 
-std::shared_ptr<const LentFile> ToldFiles::NextUntold() {
+std::shared_ptr<const SharedRowFile> AnnouncedFiles::NextUnannounced() {
   if (untold_.empty()) return nullptr;
-  std::shared_ptr<const LentFile> next = std::move(untold_.front());
+  std::shared_ptr<const SharedRowFile> next = std::move(untold_.front());
   untold_.pop_front();
   return next;
 }
 
-OutgoingMessage::OutgoingMessage(SliceList message, Ring* ring, ToldFiles* files) {
+OutgoingMessage::OutgoingMessage(SliceList message, Ring* ring, AnnouncedFiles* files) {
   size_t to_copy = 0;
   for (const Slice& slice : message.slices()) {
     if (slice.size() == 0) continue;
     const std::optional<uint64_t> place =
         ring != nullptr ? ring->PlaceOf(slice.data(), slice.size()) : std::optional<uint64_t>();
-    std::optional<ToldFiles::Place> in_file;
+    std::optional<AnnouncedFiles::Place> in_file;
     if (!place.has_value() && files != nullptr && slice.size() >= kCopyFrom) {
       in_file = files->PlaceOf(slice.data(), slice.size());
     }

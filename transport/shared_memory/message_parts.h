@@ -14,8 +14,8 @@
 
 #include "absl/status/status.h"
 #include "base/block_memory.h"
-#include "base/lent_files.h"
 #include "base/sealed_memory.h"
+#include "base/shared_row_files.h"
 #include "transport/shared_memory/packet.h"
 #include "transport/shared_memory/ring.h"
 #include "transport/slice.h"
@@ -28,10 +28,10 @@ constexpr size_t kMostMessageBytes = size_t{64} << 20;
 constexpr size_t kMostMessageSlices = 65536;
 
 // The lent files that the worker announced to one stream's client, or is about to announce. Not thread-safe.
-class ToldFiles {
+class AnnouncedFiles {
  public:
   // `files` may be null: no lent files.
-  explicit ToldFiles(std::shared_ptr<const LentFiles> files) : files_(std::move(files)) {}
+  explicit AnnouncedFiles(std::shared_ptr<const SharedRowFiles> files) : files_(std::move(files)) {}
   bool any() const { return files_ != nullptr; }
 
   struct Place {
@@ -42,12 +42,12 @@ class ToldFiles {
   std::optional<Place> PlaceOf(const void* data, size_t size);
   // Returns the next file to announce, or null. The client must receive it before the next place. Files come in the
   // order of their numbers.
-  std::shared_ptr<const LentFile> NextUntold();
+  std::shared_ptr<const SharedRowFile> NextUnannounced();
 
  private:
-  std::shared_ptr<const LentFiles> files_;
-  std::unordered_map<uint64_t, uint32_t> numbers_;  // by LentFile::id
-  std::deque<std::shared_ptr<const LentFile>> untold_;
+  std::shared_ptr<const SharedRowFiles> files_;
+  std::unordered_map<uint64_t, uint32_t> numbers_;  // by SharedRowFile::id
+  std::deque<std::shared_ptr<const SharedRowFile>> untold_;
 };
 
 // A message that is being sent. Not thread-safe.
@@ -55,7 +55,7 @@ class OutgoingMessage {
  public:
   // Sends bytes in the ring or in a lent file by reference. Copies other large slices into the ring if it has room, and
   // sends the rest in the packets. `ring` and `files` may be null.
-  OutgoingMessage(SliceList message, Ring* ring, ToldFiles* files = nullptr);
+  OutgoingMessage(SliceList message, Ring* ring, AnnouncedFiles* files = nullptr);
 
   // Returns the next packet, or "" after the last one.
   std::string NextPacket();
@@ -75,8 +75,8 @@ class OutgoingMessage {
   struct Piece {
     const uint8_t* data;
     size_t size;
-    std::optional<uint64_t> place;            // in the ring
-    std::optional<ToldFiles::Place> in_file;  // in a file
+    std::optional<uint64_t> place;                 // in the ring
+    std::optional<AnnouncedFiles::Place> in_file;  // in a file
   };
   std::vector<Slice> inline_;  // owners of the pieces that packets carry
   std::vector<Piece> pieces_;

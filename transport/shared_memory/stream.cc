@@ -23,7 +23,7 @@ constexpr uint64_t kMostWindow = uint64_t{8} << 20;
 }  // namespace
 
 SharedMemoryStream::SharedMemoryStream(Private, std::shared_ptr<PollLoop> loop, Executor* timers, PacketSocket socket,
-                                       std::shared_ptr<Ring> ring, std::shared_ptr<const LentFiles> lent)
+                                       std::shared_ptr<Ring> ring, std::shared_ptr<const SharedRowFiles> lent)
     : kept_loop_(std::move(loop)),
       loop_(kept_loop_.get()),
       timers_(timers),
@@ -35,7 +35,7 @@ SharedMemoryStream::SharedMemoryStream(Private, std::shared_ptr<PollLoop> loop, 
 
 std::shared_ptr<SharedMemoryStream> SharedMemoryStream::OfWorker(std::shared_ptr<PollLoop> loop, Executor* timers,
                                                                  PacketSocket socket, std::shared_ptr<Ring> ring,
-                                                                 std::shared_ptr<const LentFiles> lent) {
+                                                                 std::shared_ptr<const SharedRowFiles> lent) {
   return std::make_shared<SharedMemoryStream>(Private(), std::move(loop), timers, std::move(socket), std::move(ring),
                                               std::move(lent));
 }
@@ -211,7 +211,7 @@ void SharedMemoryStream::NextPacket() {
     to_release_.pop_front();
     return;
   }
-  packet_file_ = told_.NextUntold();  // before the message with places in it
+  packet_file_ = told_.NextUnannounced();  // before the message with places in it
   if (packet_file_ != nullptr) {
     packet_ = FileBytes({packet_file_->size()});
     return;

@@ -10,11 +10,11 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "base/lent_files.h"
 #include "base/owned_fd.h"
 #include "base/packet_socket.h"
 #include "base/runtime/executor.h"
 #include "base/sealed_memory.h"
+#include "base/shared_row_files.h"
 #include "transport/message_stream.h"
 #include "transport/shared_memory/message_parts.h"
 #include "transport/shared_memory/packet.h"
@@ -36,7 +36,7 @@ class SharedMemoryStream final : public MessageStream,
   // `timers` runs the timers for closing and must outlive the loop's thread.
   static std::shared_ptr<SharedMemoryStream> OfWorker(std::shared_ptr<PollLoop> loop, Executor* timers,
                                                       PacketSocket socket, std::shared_ptr<Ring> ring,
-                                                      std::shared_ptr<const LentFiles> lent = nullptr);
+                                                      std::shared_ptr<const SharedRowFiles> lent = nullptr);
   static std::shared_ptr<SharedMemoryStream> OfClient(std::shared_ptr<PollLoop> loop, Executor* timers,
                                                       PacketSocket socket, std::shared_ptr<const SealedMemory> ring);
 
@@ -59,7 +59,7 @@ class SharedMemoryStream final : public MessageStream,
 
  public:
   SharedMemoryStream(Private, std::shared_ptr<PollLoop> loop, Executor* timers, PacketSocket socket,
-                     std::shared_ptr<Ring> ring, std::shared_ptr<const LentFiles> lent);
+                     std::shared_ptr<Ring> ring, std::shared_ptr<const SharedRowFiles> lent);
 
  private:
   bool OfClient() const { return ring_ == nullptr; }
@@ -100,15 +100,15 @@ class SharedMemoryStream final : public MessageStream,
   uint64_t arrived_bytes_ ABSL_GUARDED_BY(loop_) = 0;
 
   bool writing_ ABSL_GUARDED_BY(loop_) = false;  // a StartWrite is open
-  ToldFiles told_ ABSL_GUARDED_BY(loop_);
+  AnnouncedFiles told_ ABSL_GUARDED_BY(loop_);
   std::optional<OutgoingMessage> outgoing_ ABSL_GUARDED_BY(loop_);
-  uint64_t sent_ ABSL_GUARDED_BY(loop_) = 0;                               // number of messages sent
-  std::string packet_ ABSL_GUARDED_BY(loop_);                              // not yet accepted by the socket
-  std::shared_ptr<const LentFile> packet_file_ ABSL_GUARDED_BY(loop_);     // file to send with packet_; null: none
-  std::deque<uint64_t> to_release_ ABSL_GUARDED_BY(loop_);                 // at the client
-  bool full_ ABSL_GUARDED_BY(loop_) = false;                               // the socket accepts no more
-  bool deaf_ ABSL_GUARDED_BY(loop_) = false;                               // the peer no longer reads
-  std::map<uint64_t, OutgoingMessage::Kept> kept_ ABSL_GUARDED_BY(loop_);  // at the worker, by message
+  uint64_t sent_ ABSL_GUARDED_BY(loop_) = 0;                                 // number of messages sent
+  std::string packet_ ABSL_GUARDED_BY(loop_);                                // not yet accepted by the socket
+  std::shared_ptr<const SharedRowFile> packet_file_ ABSL_GUARDED_BY(loop_);  // file to send with packet_; null: none
+  std::deque<uint64_t> to_release_ ABSL_GUARDED_BY(loop_);                   // at the client
+  bool full_ ABSL_GUARDED_BY(loop_) = false;                                 // the socket accepts no more
+  bool deaf_ ABSL_GUARDED_BY(loop_) = false;                                 // the peer no longer reads
+  std::map<uint64_t, OutgoingMessage::Kept> kept_ ABSL_GUARDED_BY(loop_);    // at the worker, by message
   uint64_t kept_bytes_ ABSL_GUARDED_BY(loop_) = 0;
 
   std::optional<absl::Status> closing_ ABSL_GUARDED_BY(loop_);  // status of the worker's Close

@@ -62,10 +62,10 @@ class Bench final : public Command {
     PS_ASSIGN_OR_RETURN(const v1::JobSpec spec, local_.Load(argument));
     const bool pinned = read_threads_ != kFound;
     if (!pinned) read_threads_ = 0;
-    if (read_threads_ > FarFiles::kMaxThreads) {
-      return UsageError(absl::StrCat("--read-threads ", read_threads_, ": at most ", FarFiles::kMaxThreads));
+    if (read_threads_ > RemoteFiles::kMaxThreads) {
+      return UsageError(absl::StrCat("--read-threads ", read_threads_, ": at most ", RemoteFiles::kMaxThreads));
     }
-    FarFiles files(static_cast<int>(read_threads_));
+    RemoteFiles files(static_cast<int>(read_threads_));
     PS_ASSIGN_OR_RETURN(const auto job, local_.Open(files.storage(), spec, threads));
     const uint64_t positions = job->PlanOf(0).num_positions();
     PrintWarnings(WarningsOf(job->spec(), positions));

@@ -172,15 +172,15 @@ class Pack final : public Command {
   absl::Status RunMain() {
     // A bucket has no rename: shards appear there one by one after all records have arrived, and the job file appears
     // last. Until then the records stay on this machine.
-    const bool is_far = !storage_->IsLocal(out_);
+    const bool is_remote = !storage_->IsLocal(out_);
     std::string beside = out_;
-    if (is_far) {
+    if (is_remote) {
       PS_RETURN_IF_ERROR(CheckIsFree());
       std::error_code error;
       beside = (std::filesystem::temp_directory_path(error) / JobName(NameOf(out_))).string();
       if (error) return ErrnoStatus(error.value(), "finding a folder for temporary files (TMPDIR)");
     }
-    PS_ASSIGN_OR_RETURN(const auto staging, is_far ? PackStaging::CreateApart(beside) : PackStaging::Create(out_));
+    PS_ASSIGN_OR_RETURN(const auto staging, is_remote ? PackStaging::CreateApart(beside) : PackStaging::Create(out_));
     std::printf("%s\n", Json().Field("staging", staging->folder()).Object().c_str());
     std::fflush(stdout);
     uint64_t records = 0;
@@ -197,12 +197,12 @@ class Pack final : public Command {
     }
     const auto source = NewSpoolSource(std::move(parts));
     if (source->size() == 0) return absl::InvalidArgumentError("there is nothing to write: no records came");
-    options_.folder = is_far ? out_ : staging->shards();
+    options_.folder = is_remote ? out_ : staging->shards();
     const StopSignals signals(RemainsOf(*storage_, out_));
     options_.stop = signals.token();
     const auto written = WriteShards(storage_, *source, options_);
     if (!written.ok()) {
-      if (is_far && !absl::IsUnavailable(written.status()) && !absl::IsFailedPrecondition(written.status())) {
+      if (is_remote && !absl::IsUnavailable(written.status()) && !absl::IsFailedPrecondition(written.status())) {
         PS_RETURN_IF_ERROR(TakeBack(written.status()));
       }
       return absl::IsCancelled(written.status()) && StopSignals::Came() != 0 ? Stopped(storage_, out_)
@@ -213,7 +213,7 @@ class Pack final : public Command {
     const std::string name = JobName(NameOf(out_));
     PS_RETURN_IF_ERROR(
         storage_->Put(absl::StrCat(options_.folder, "/", kJobFile), schema.JobText(name, glob)).status());
-    if (!is_far) PS_RETURN_IF_ERROR(staging->Publish());
+    if (!is_remote) PS_RETURN_IF_ERROR(staging->Publish());
     std::printf("%s\n", Json()
                             .Field("files", glob)
                             .Field("job", absl::StrCat(out_, "/", kJobFile))

@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-using Place = AskedRows::Place;
+using Place = RequestedSpan::Place;
 
 // Rows that are about to begin have their records brought alone: a range for them would come too late.
 constexpr uint64_t kLead = 64;
@@ -22,7 +22,7 @@ constexpr Nanos kLongestWait = kSecond, kNoWaits = 10 * kSecond;
 
 }  // namespace
 
-void AskedRows::Add(const std::vector<RowRequest>& more) {
+void RequestedSpan::Add(const std::vector<RowRequest>& more) {
   for (const RowRequest& row : more) {
     const Place place{row.epoch, row.position};
     if (rows++ == 0) first = furthest = place;
@@ -31,7 +31,7 @@ void AskedRows::Add(const std::vector<RowRequest>& more) {
 }
 
 RecordRanges::Horizon RecordRanges::HorizonOf(const Session& session, const Place& at, const Place& first,
-                                              const AskedRows& asked, uint64_t stride, uint64_t room) {
+                                              const RequestedSpan& asked, uint64_t stride, uint64_t room) {
   const uint64_t positions = std::max<uint64_t>(1, session.job->positions());
   const auto behind = [&](const Place& from, uint64_t rows) {
     const uint64_t end = from.position + stride * rows;
@@ -82,7 +82,7 @@ bool RecordRanges::WaitsForShard(Session* session, const LoadJob& job, uint64_t 
   return false;
 }
 
-void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const AskedRows& asked, uint64_t room,
+void RecordRanges::LookAhead(uint64_t id, const RowRequest& now, const RequestedSpan& asked, uint64_t room,
                              WillAsk will_ask) {
   if (under_way_.load(std::memory_order_relaxed) >= options_.most_under_way) return;
   const Place at{now.epoch, now.position};

@@ -47,7 +47,7 @@ RangeMemory::Block RangeMemory::TakeKept(uint64_t bytes) {
   return {};
 }
 
-RangeMemory::Block RangeMemory::Take(uint64_t bytes, std::unique_ptr<BudgetGrab> grab) {
+RangeMemory::Block RangeMemory::Take(uint64_t bytes, std::unique_ptr<BudgetLease> grab) {
   const uint64_t size = Takes(bytes);
   char* data = nullptr;
   {

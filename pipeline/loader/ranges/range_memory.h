@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "pipeline/loader/budget_grab.h"
+#include "pipeline/loader/budget_lease.h"
 
 namespace penstock {
 
@@ -22,8 +22,8 @@ class RangeMemory {
  public:
   struct Block {
     char* data = nullptr;
-    uint64_t bytes = 0;                // of whole pages
-    std::unique_ptr<BudgetGrab> grab;  // of as many
+    uint64_t bytes = 0;                 // of whole pages
+    std::unique_ptr<BudgetLease> grab;  // of as many
   };
 
   // `in_all` counts what is kept, also of others that have it; null: nobody wants to know.
@@ -38,7 +38,7 @@ class RangeMemory {
   // One that was kept, for that many bytes and not much larger; without data: there is none.
   Block TakeKept(uint64_t bytes);
   // A new one of Takes(bytes), which `grab` has; without data: the system has no memory.
-  Block Take(uint64_t bytes, std::unique_ptr<BudgetGrab> grab);
+  Block Take(uint64_t bytes, std::unique_ptr<BudgetLease> grab);
   // Keeps it; after Close it goes.
   void Give(Block block);
   // Lets go of what is kept, that which was given first first, until `bytes` are free. Returns the bytes freed.

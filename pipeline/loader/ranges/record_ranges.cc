@@ -96,7 +96,7 @@ bool RecordRanges::Allocate(Session* session, uint64_t id, Range* range, std::ve
     piece.block = memory.TakeKept(piece.end - piece.begin);
     if (piece.block.data == nullptr) lacks += RangeMemory::Takes(piece.end - piece.begin);
   }
-  std::unique_ptr<BudgetGrab> grab;
+  std::unique_ptr<BudgetLease> grab;
   if (lacks > 0) {
     grab = options_.hold(id, lacks);
     // What is kept fits nothing of this range; less than it lacks may fit the next one.

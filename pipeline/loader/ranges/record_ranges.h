@@ -27,7 +27,7 @@
 #include "base/runtime/clock.h"
 #include "base/runtime/executor.h"
 #include "pipeline/cache/byte_cache.h"
-#include "pipeline/loader/budget_grab.h"
+#include "pipeline/loader/budget_lease.h"
 #include "pipeline/loader/load_job.h"
 #include "pipeline/loader/ranges/range_memory.h"
 #include "pipeline/loader/ranges/range_plan.h"
@@ -36,7 +36,7 @@
 namespace penstock {
 
 // What a session has asked for so far.
-struct AskedRows {
+struct RequestedSpan {
   struct Place {
     uint64_t epoch = 0, position = 0;
     auto operator<=>(const Place&) const = default;
@@ -60,7 +60,7 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
     int most_under_way = 16;  // 0: no ranges
     RangeLimits limits = {};
     // Memory of the budget for a session's range; null: there is none now.
-    std::function<std::unique_ptr<BudgetGrab>(uint64_t session, uint64_t bytes)> hold;
+    std::function<std::unique_ptr<BudgetLease>(uint64_t session, uint64_t bytes)> hold;
     // Whether the record is in a cache.
     std::function<bool(const LoadJob& job, uint64_t record)> cached;
     // Whether somebody waits for memory: then nothing is kept for the next range.
@@ -99,7 +99,7 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
 
   // Begins what is worth reading, before the session's row `now` is made, as far ahead as `room` bytes hold all
   // records. Never blocks; is short. Not while the session is opened or closed.
-  void LookAhead(uint64_t session, const RowRequest& now, const AskedRows& asked, uint64_t room, WillAsk will_ask);
+  void LookAhead(uint64_t session, const RowRequest& now, const RequestedSpan& asked, uint64_t room, WillAsk will_ask);
 
   // The record, where it is here; it is the caller's then.
   std::unique_ptr<Taken> Take(const LoadJob& job, uint64_t record);
@@ -134,16 +134,16 @@ class RecordRanges : public std::enable_shared_from_this<RecordRanges> {
   bool Allocate(Session* session, uint64_t id, Range* range, std::vector<ReadPart>* parts);
   bool Has(const CacheKey& key);
   // The range around the record, and which of its records are wanted; fewer than two are none.
-  std::shared_ptr<Range> Plan(Session* session, uint64_t record, const AskedRows::Place& along, WillAsk will_ask);
+  std::shared_ptr<Range> Plan(Session* session, uint64_t record, const RequestedSpan::Place& along, WillAsk will_ask);
   // How far ahead a session's records are looked at.
   struct Horizon {
-    AskedRows::Place begin, along;  // where ranges begin, and what they take along
-    bool whole_chunks = false;      // both go on to the end of a window that was begun
-    AskedRows::Place end;           // of all of it
+    RequestedSpan::Place begin, along;  // where ranges begin, and what they take along
+    bool whole_chunks = false;          // both go on to the end of a window that was begun
+    RequestedSpan::Place end;           // of all of it
   };
   // Of its row `at`; `first`: the first that a range may begin with.
-  static Horizon HorizonOf(const Session& session, const AskedRows::Place& at, const AskedRows::Place& first,
-                           const AskedRows& asked, uint64_t stride, uint64_t room);
+  static Horizon HorizonOf(const Session& session, const RequestedSpan::Place& at, const RequestedSpan::Place& first,
+                           const RequestedSpan& asked, uint64_t stride, uint64_t room);
   // Has shards opened that the session's next rows need.
   void OpenShards(const Session& session, const LoadJob& job, WillAsk will_ask) const;
   // Whether the session's next record is to be waited for, since its shard is not open yet.

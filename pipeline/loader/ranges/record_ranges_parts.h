@@ -27,13 +27,13 @@ struct RecordRanges::Session {
   // Of the call of LookAhead that is at it.
   std::atomic<bool> looking{false};
   std::optional<EpochPlan> plan;
-  AskedRows::Place next;           // to be looked at
-  int pass = 0;                    // calls that are not to try
-  AskedRows::Place shuffled_upto;  // of it: EpochPlan::ShuffledUpTo
-  Nanos waits_since = 0;           // for a shard to open; 0: it does not
+  RequestedSpan::Place next;           // to be looked at
+  int pass = 0;                        // calls that are not to try
+  RequestedSpan::Place shuffled_upto;  // of it: EpochPlan::ShuffledUpTo
+  Nanos waits_since = 0;               // for a shard to open; 0: it does not
   Nanos no_waits_until = 0;
   // Of the table's mutex: its ranges, by where the last of their records is wanted.
-  std::multimap<AskedRows::Place, std::shared_ptr<Range>> by_end;
+  std::multimap<RequestedSpan::Place, std::shared_ptr<Range>> by_end;
   bool far = false;  // its rows have been looked ahead for
   bool closed = false;
 };
@@ -45,7 +45,7 @@ struct RecordRanges::Block {
       : of(std::move(ranges)), memory(std::move(from)), in(std::move(block)), begin(begins), bytes(length) {}
   ~Block() {
     // Whom `wanted` asks lives as long as any of its grabs, and this one's may go.
-    const std::shared_ptr<BudgetGrab::Owner> stays = in.grab->owner();
+    const std::shared_ptr<BudgetLease::Owner> stays = in.grab->owner();
     memory->Give(std::move(in));
     // In this order: who begins to wait for memory looks at what is kept.
     if (of->options_.wanted()) of->GiveKeptBack(UINT64_MAX);
@@ -69,7 +69,7 @@ struct RecordRanges::Range {
   uint64_t shard_first = 0;  // the number in the snapshot of the shard's first record
   RecordRange records;
   std::vector<uint64_t> wanted;  // numbers in the shard; rising once it has begun
-  AskedRows::Place end;          // where the last of them is wanted
+  RequestedSpan::Place end;      // where the last of them is wanted
   Nanos begun = 0, took = 0;
   // While it is under way; from then on those who have a record have its block.
   std::vector<std::shared_ptr<Block>> blocks;

@@ -34,7 +34,7 @@ bool MayBeAsked(absl::string_view url) {
 
 }  // namespace
 
-AwsKeySource::AwsKeySource(Surroundings surroundings, HttpClient* http)
+AwsKeySource::AwsKeySource(Environment surroundings, HttpClient* http)
     : surroundings_(std::move(surroundings)), http_(http) {}
 
 AwsKeySource::~AwsKeySource() {

@@ -27,8 +27,8 @@
 #include "base/mutex.h"
 #include "pipeline/storage/object/aws_profile.h"
 #include "pipeline/storage/object/aws_signature.h"
+#include "pipeline/storage/object/environment.h"
 #include "pipeline/storage/object/http_client.h"
-#include "pipeline/storage/object/surroundings.h"
 
 namespace penstock {
 
@@ -36,7 +36,7 @@ namespace penstock {
 class AwsKeySource {
  public:
   // `http` must outlive this object, and this object must outlive the requests that it sends.
-  AwsKeySource(Surroundings surroundings, HttpClient* http);
+  AwsKeySource(Environment surroundings, HttpClient* http);
   ~AwsKeySource();  // kills a program that still runs for its keys
 
   // Calls `done` once, possibly inside the call. NotFound: there is no source of keys. The message names the sources
@@ -79,7 +79,7 @@ class AwsKeySource {
   void Got(const absl::StatusOr<AwsKeys>& keys);
   void Answer(const absl::StatusOr<AwsKeys>& keys);
 
-  const Surroundings surroundings_;
+  const Environment surroundings_;
   HttpClient* const http_;
   mutable Mutex mutex_;
   AwsKeys current_ ABSL_GUARDED_BY(mutex_);

@@ -78,7 +78,7 @@ absl::StatusOr<AzureAccount> OfConnectionString(const std::string& text) {
 
 }  // namespace
 
-absl::StatusOr<AzureAccount> AzureAccount::FromEnvironment(const Surroundings& surroundings) {
+absl::StatusOr<AzureAccount> AzureAccount::FromEnvironment(const Environment& surroundings) {
   const auto first = [&surroundings](std::initializer_list<const char*> names) {
     for (const char* variable : names) {
       if (std::string value = surroundings.variable(variable); !value.empty()) return value;

@@ -14,7 +14,7 @@ constexpr char kStorage[] = "https://storage.azure.com/";
 
 }  // namespace
 
-AzureTokens::AzureTokens(Surroundings surroundings, HttpClient* http)
+AzureTokens::AzureTokens(Environment surroundings, HttpClient* http)
     : surroundings_(std::move(surroundings)),
       http_(http),
       source_([this](CallDone<BearerToken> done) { Ask(std::move(done)); }, surroundings_.now) {}

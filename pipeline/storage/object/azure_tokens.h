@@ -12,8 +12,8 @@
 #include <string>
 
 #include "pipeline/storage/object/bearer_token.h"
+#include "pipeline/storage/object/environment.h"
 #include "pipeline/storage/object/http_client.h"
-#include "pipeline/storage/object/surroundings.h"
 
 namespace penstock {
 
@@ -21,7 +21,7 @@ namespace penstock {
 class AzureTokens {
  public:
   // `http` must outlive this object, and this object must outlive the requests that it sends.
-  AzureTokens(Surroundings surroundings, HttpClient* http);
+  AzureTokens(Environment surroundings, HttpClient* http);
 
   // Returns the source of tokens. Its Get() reports NotFound if no source exists; the message names those that were
   // tried.
@@ -32,7 +32,7 @@ class AzureTokens {
   void AskDirectory(CallDone<BearerToken> done);
   void AskMachine(CallDone<BearerToken> done);
 
-  const Surroundings surroundings_;
+  const Environment surroundings_;
   HttpClient* const http_;
   std::atomic<bool> machine_answers_{false};  // whether the metadata service has ever answered
   TokenSource source_;

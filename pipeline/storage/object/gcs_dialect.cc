@@ -37,7 +37,7 @@ absl::StatusOr<FileInfo> StateOfJson(const std::string& name, const nlohmann::js
 
 }  // namespace
 
-GcsOptions GcsOptions::FromEnvironment(const Surroundings& surroundings) {
+GcsOptions GcsOptions::FromEnvironment(const Environment& surroundings) {
   GcsOptions options;
   if (std::string emulator = surroundings.variable("STORAGE_EMULATOR_HOST"); !emulator.empty()) {
     if (!absl::StrContains(emulator, "://")) emulator.insert(0, "http://");

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "pipeline/storage/object/bearer_token.h"
+#include "pipeline/storage/object/environment.h"
 #include "pipeline/storage/object/object_dialect.h"
-#include "pipeline/storage/object/surroundings.h"
 
 namespace penstock {
 
@@ -20,7 +20,7 @@ struct GcsOptions {
 
   // Reads STORAGE_EMULATOR_HOST, CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE, PENSTOCK_GCS_UNSIGNED=1 and
   // GOOGLE_CLOUD_QUOTA_PROJECT.
-  static GcsOptions FromEnvironment(const Surroundings& surroundings);
+  static GcsOptions FromEnvironment(const Environment& surroundings);
 };
 
 // A state's tag is the generation.

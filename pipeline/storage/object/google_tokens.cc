@@ -40,7 +40,7 @@ struct GoogleTokens::File {
   }
 };
 
-GoogleTokens::GoogleTokens(Surroundings surroundings, HttpClient* http)
+GoogleTokens::GoogleTokens(Environment surroundings, HttpClient* http)
     : surroundings_(std::move(surroundings)),
       http_(http),
       source_([this](Done done) { Ask(std::move(done)); }, surroundings_.now) {}

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
-#include "pipeline/storage/file_troubles.h"
+#include "pipeline/storage/file_errors.h"
 #include "pipeline/storage/object/azure_account.h"
 #include "pipeline/storage/object/azure_dialect.h"
 #include "pipeline/storage/object/azure_uploads.h"
@@ -126,7 +126,7 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
     if (!checked.ok()) {
       return Failed({checked, absl::IsUnavailable(checked) ? ObjectError::Cure::kAgain : ObjectError::Cure::kNone});
     }
-    if (told_) options_.troubles->Mended(ToString(name_));
+    if (told_) options_.troubles->Recovered(ToString(name_));
     std::move(done_)(*std::move(response));
   }
 
@@ -171,7 +171,7 @@ class ObjectStorage::Exchange : public std::enable_shared_from_this<Exchange> {
 
 class ObjectStorage::File final : public StoredFile {
  public:
-  File(ObjectStorage* storage, ObjectName name, FileInfo opened, std::shared_ptr<FileTroubles> troubles)
+  File(ObjectStorage* storage, ObjectName name, FileInfo opened, std::shared_ptr<FileErrors> troubles)
       : storage_(storage),
         name_(std::move(name)),
         path_(ToString(name_)),
@@ -220,7 +220,7 @@ class ObjectStorage::File final : public StoredFile {
   const ObjectName name_;
   const std::string path_;
   const FileInfo opened_;
-  const std::shared_ptr<FileTroubles> troubles_;
+  const std::shared_ptr<FileErrors> troubles_;
 };
 
 struct ObjectStorage::Listing {
@@ -236,7 +236,7 @@ struct ObjectStorage::Listing {
 
 ObjectStorage::Options ObjectStorage::Options::FromEnvironment() {
   const char* const authorization = std::getenv("PENSTOCK_HTTP_AUTHORIZATION");
-  const Surroundings surroundings = Surroundings::Process();
+  const Environment surroundings = Environment::Process();
   return {.s3 = S3Options::FromEnvironment(),
           .gcs = GcsOptions::FromEnvironment(surroundings),
           .surroundings = surroundings,

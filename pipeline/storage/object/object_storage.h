@@ -46,7 +46,7 @@ class ObjectStorage final : public Storage {
   struct Options {
     S3Options s3;
     GcsOptions gcs;
-    Surroundings surroundings;       // where keys and Azure's account are looked up
+    Environment surroundings;        // where keys and Azure's account are looked up
     std::string http_authorization;  // value of a header, for HTTPS; secret
     // Base of the pauses, which grow by powers of two. Tests shorten it.
     Nanos pause = 100 * kMillisecond;
@@ -66,7 +66,7 @@ class ObjectStorage final : public Storage {
   std::vector<std::string> Schemes() const override { return ObjectSchemes(); }
   absl::Status CheckName(const std::string& name) const override { return ParseObjectName(name).status(); }
   absl::Status CheckOutput(const std::string& folder) const override;
-  bool AnswersAtOnce(const std::string& name) const override { return false; }
+  bool HasLowLatency(const std::string& name) const override { return false; }
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override;
   void Stat(const std::string& name, const CallOptions& options, CallDone<StoredName> done) override;
   void List(const std::string& folder, const CallOptions& options, CallDone<std::vector<StoredEntry>> done) override;

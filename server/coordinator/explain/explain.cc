@@ -137,7 +137,7 @@ class Explainer {
     if (lines.size() > kShownFiles) {
       Say(absl::StrCat(lines.size() - kShownFiles, " more are in `penstock workers`."));
     }
-    Say(trainer_->waited < kFed
+    Say(trainer_->waited < kLeastWait
             ? "The trainer does not feel it yet: what it takes now lies elsewhere, or other workers read it."
             : "Rows of such files are asked of every worker in turn. Bring the files back, or mount them there; the "
               "job goes on by itself.");
@@ -145,7 +145,7 @@ class Explainer {
   }
 
   bool LostWorker() {
-    if (trainer_->failed.empty() || trainer_->waited < kFed) return false;
+    if (trainer_->failed.empty() || trainer_->waited < kLeastWait) return false;
     std::vector<std::string> names;
     for (const std::string& id : trainer_->failed) {
       const auto named = input_.names.find(id);
@@ -175,7 +175,7 @@ class Explainer {
   }
 
   bool Trainer() {
-    if (trainer_->waited >= kFed || !trainer_->waiting_for.empty()) return false;
+    if (trainer_->waited >= kLeastWait || !trainer_->waiting_for.empty()) return false;
     Set(Limit::TRAINER, "the trainer itself: it is fed");
     SayWaited();
     if (trainer_->steps_per_second > 0) {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "base/near_name.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "base/version.h"
-#include "base/words.h"
 #include "net/view_proto.h"
 
 namespace penstock {
@@ -28,7 +28,7 @@ void ShortenTroubles(v1::WorkerLoad* load) {
     *troubles->Add() = absl::StrCat("and ", left_out, " more like these");
   }
   for (std::string& trouble : *troubles) {
-    Shorten(&trouble, kMostBytes);
+    TruncateUtf8(&trouble, kMostBytes);
   }
 }
 

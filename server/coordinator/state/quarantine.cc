@@ -5,20 +5,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
-#include "base/words.h"
+#include "base/utf8.h"
 
 namespace penstock {
 
 std::optional<v1::BadRecord> Quarantine::Add(v1::BadRecord record) {
   if (!records_.insert(record.record()).second) return std::nullopt;
-  Shorten(record.mutable_reason(), kMostReasonBytes);
+  TruncateUtf8(record.mutable_reason(), kMostReasonBytes);
   const bool known = reasons_.contains(record.reason());
   if (record.reason().empty() || (!known && reasons_.size() >= kMostReasons)) {
     record.set_reason(std::string(FaultName(Fault::kOther)));
   }
   ++reasons_[record.reason()];
   if (!record.message().empty() && listed_.size() < kMostListed) {
-    Shorten(record.mutable_message(), kMostMessageBytes);
+    TruncateUtf8(record.mutable_message(), kMostMessageBytes);
     listed_[record.record()] = record;
   } else {
     record.clear_message();

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "base/fault.h"
-#include "base/words.h"
+#include "base/utf8.h"
 #include "server/coordinator/state/quarantine.h"
 
 namespace penstock {
@@ -213,7 +213,7 @@ bool RecordInquiries::Answer(Nanos now, const std::string& id, uint64_t batch_id
         copy->state = state;
         if (!inquiry.message.empty()) break;
         inquiry.message = check->second->message();
-        Shorten(&inquiry.message, Quarantine::kMostMessageBytes);
+        TruncateUtf8(&inquiry.message, Quarantine::kMostMessageBytes);
         if (check->second->has_offset()) inquiry.offset = check->second->offset();
         break;
       case Check::NO_FILE:

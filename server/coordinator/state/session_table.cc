@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "base/words.h"
+#include "base/utf8.h"
 #include "net/session_label.h"
 
 namespace penstock {
@@ -140,9 +140,9 @@ SessionEntry* SessionTable::Report(Nanos now, const v1::ReportSessionRequest& re
   session.last.clear_failed_workers();
   session.waited += 0.2 * (std::clamp<double>(request.wait_fraction(), 0, 1) - session.waited);
   if (session.waited >= kWaits) last_wait_ = now;
-  Shorten(session.last.mutable_waiting_for(), kMaxWordsBytes);
-  Shorten(session.last.mutable_carriers(), kMaxWordsBytes);
-  Shorten(session.last.mutable_carriers_note(), kMaxWordsBytes);
+  TruncateUtf8(session.last.mutable_waiting_for(), kMaxWordsBytes);
+  TruncateUtf8(session.last.mutable_carriers(), kMaxWordsBytes);
+  TruncateUtf8(session.last.mutable_carriers_note(), kMaxWordsBytes);
   session.last_report = now;
   ++session.reports;
   v1::ReportSessionRequest counts;

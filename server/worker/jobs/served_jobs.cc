@@ -40,8 +40,7 @@ ServedJobs::ServedJobs(Storage* storage, std::vector<DataRoot> roots, ShardIndex
       indexes_(indexes),
       storage_(storage),
       index_bytes_(index_bytes),
-      troubles_(
-          std::make_shared<FileTroubles>(Clock::Real(), [](const std::string& line) { spdlog::warn("{}", line); })),
+      troubles_(std::make_shared<FileErrors>(Clock::Real(), [](const std::string& line) { spdlog::warn("{}", line); })),
       slow_(std::make_unique<Slow>()) {}
 
 ServedJobs::~ServedJobs() {

@@ -12,7 +12,7 @@ constexpr Nanos kLongest = 60 * kSecond;
 constexpr uint64_t kCapacityRows = 50;
 constexpr double kCapacityBusy = 0.5;
 // Heartbeats at shorter intervals are not kept, so the deque stays small at any interval.
-constexpr Nanos kApart = 100 * kMillisecond;
+constexpr Nanos kPointInterval = 100 * kMillisecond;
 
 // Adds nothing for a cache that is off and that only an operator is able to enable.
 void AddCache(v1::CacheLoad::Of of, const CacheStats& cache, v1::WorkerLoad* load) {
@@ -82,7 +82,7 @@ v1::WorkerLoad LoadMeter::Measure(const LoaderStats& stats, uint64_t bytes_sent,
   load.set_sessions(sessions);
 
   const Point last{now, stats.rows, stats.busy_seconds, stats.owing_seconds};
-  if (points_.empty() || now - points_.back().at >= kApart) points_.push_back(last);
+  if (points_.empty() || now - points_.back().at >= kPointInterval) points_.push_back(last);
   while (points_.size() > 2 && points_[1].at <= now - kLongest) points_.pop_front();
   if (const Point& then = Before(now - kRateWindow); now > then.at) {
     load.set_rows_per_second(static_cast<double>(last.rows - then.rows) / Seconds(now - then.at));

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/words.h"
+#include "base/utf8.h"
 #include "net/channel.h"
 #include "penstock/v1/data.pb.h"
 #include "server/worker/stream/outbox.h"
@@ -30,7 +30,7 @@ void AddFailure(int index, const RowResult& row, v1::Rows* rows) {
   v1::Rows::Failure* failure = rows->add_failures();
   failure->set_row(static_cast<uint32_t>(index));
   failure->set_code(static_cast<int32_t>(row.status.code()));
-  failure->set_message(WireWords(std::string(row.status.message()), kMostFailureBytes));
+  failure->set_message(TruncatedUtf8(std::string(row.status.message()), kMostFailureBytes));
   if (row.damaged_record.has_value()) failure->set_damaged_record(*row.damaged_record);
 }
 
@@ -63,7 +63,7 @@ class Payload {
  private:
   struct Small {
     std::string bytes;
-    std::vector<std::unique_ptr<BudgetGrab>> rows;
+    std::vector<std::unique_ptr<BudgetLease>> rows;
   };
 
   void Join(const void* data, size_t bytes) { small_.append(static_cast<const char*>(data), bytes); }
@@ -80,13 +80,13 @@ class Payload {
 
   std::vector<Slice> slices_;
   std::string small_;
-  std::vector<std::unique_ptr<BudgetGrab>> small_rows_;
+  std::vector<std::unique_ptr<BudgetLease>> small_rows_;
 };
 
 // The compressed rows, and the memory of the rows, which counts until the message is sent, as it does for joined rows.
 struct Compressed {
   CodedRows coded;
-  std::vector<std::unique_ptr<BudgetGrab>> rows;
+  std::vector<std::unique_ptr<BudgetLease>> rows;
 };
 
 // Returns null if compression does not make the rows smaller.

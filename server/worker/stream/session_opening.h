@@ -33,7 +33,7 @@ struct AheadLimits {
   // Minimum that keeps the loader's threads and reads busy, whatever the size of the rows.
   size_t busy_rows = 16;
   // The same minimum for a job whose rows wait for their reads without occupying a thread.
-  size_t aside_rows = 16;
+  size_t parked_rows = 16;
 };
 
 // Returns the number of rows ahead for rows of `fixed_bytes`. The rows are made in `memory`, which may be null; they

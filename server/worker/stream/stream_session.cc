@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/fault.h"
 #include "base/status_macros.h"
-#include "base/words.h"
+#include "base/utf8.h"
 #include "server/worker/stream/row_message.h"
 #include "transport/frame.h"
 
@@ -121,7 +121,7 @@ void StreamSession::EndHere(absl::Status status) {
   control_.clear();
   fetch_grabs_.clear();
   decided_grabs_.clear();
-  unasked_ = {};
+  unrequested_ = {};
   core_.reset();
   std::shared_ptr<const LoadJob> job;
   std::unique_ptr<Outbox> dropped;  // its rows are released outside the lock
@@ -190,7 +190,7 @@ void StreamSession::Write() {
   stream_->StartWrite(std::move(message));
   const bool grants = core_.has_value() && core_->HasMore() && requested_ < GrantWindow() / 2;
   const bool fetches = core_.has_value() && core_->HasFetches() && fetched_ <= fetch_window_ / 2;
-  if (grants || fetches || !unasked_.empty()) PumpSoon();
+  if (grants || fetches || !unrequested_.empty()) PumpSoon();
 }
 
 std::optional<SliceList> StreamSession::NextRowsMessage() {
@@ -248,7 +248,7 @@ void StreamSession::TellOfBadRecord(const RowResult& row) {
   v1::BadRecord record;
   record.set_record(row.record_id);
   record.set_reason(reason);
-  record.set_message(WireWords(std::string(row.fault.message()), kMostFaultBytes));
+  record.set_message(TruncatedUtf8(std::string(row.fault.message()), kMostFaultBytes));
   if (row.fault_offset.has_value()) record.set_offset(*row.fault_offset);
   shared_->reports->Add(job->spec().name(), uid, std::move(record));
 }
@@ -379,13 +379,13 @@ bool StreamSession::Ask(const std::vector<RowRequest>& rows, bool again) {
     if (outbox_) outbox_->Expect(rows);
   }
   const size_t taken = rows_->Request(rows);
-  unasked_.insert(unasked_.end(), rows.begin() + static_cast<std::ptrdiff_t>(taken), rows.end());
+  unrequested_.insert(unrequested_.end(), rows.begin() + static_cast<std::ptrdiff_t>(taken), rows.end());
   return taken == rows.size();
 }
 
 void StreamSession::Pump() {
   if (over_ || rows_ == nullptr) return;
-  if (!Ask(std::exchange(unasked_, {}), true)) return;  // rows in the making will free room
+  if (!Ask(std::exchange(unrequested_, {}), true)) return;  // rows in the making will free room
   std::vector<RowRequest> revoked;
   if (!writing_) {
     MutexLock lock(&mutex_);

@@ -52,10 +52,11 @@ struct SessionShared {
   uint32_t max_sessions = 256;
   SessionLimits limits;
   OutboxLimits outbox;
-  Nanos open_wait = 10 * kSecond;   // limit for the arrival of a stream's first message
-  Nanos job_wait = 2 * kSecond;     // limit for the arrival of a job from the coordinator
-  AheadLimits ahead;                // limits per session for granted rows, in the loader or waiting to be sent
-  std::atomic<size_t> far_rows{0};  // minimum of rows ahead while reads are slow, which keeps all reads in flight
+  Nanos open_wait = 10 * kSecond;  // limit for the arrival of a stream's first message
+  Nanos job_wait = 2 * kSecond;    // limit for the arrival of a job from the coordinator
+  AheadLimits ahead;               // limits per session for granted rows, in the loader or waiting to be sent
+  std::atomic<size_t> rows_for_slow_reads{
+      0};  // minimum of rows ahead while reads are slow, which keeps all reads in flight
   // The limits for fetched rows, in bytes and in rows: enough to fill a message while others are in flight.
   uint64_t fetched_bytes = uint64_t{8} << 20;
   size_t fetched_rows = 2048;
@@ -121,11 +122,11 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   // Requests rows from the loader, as many as there is room for.
   void Pump() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   size_t GrantWindow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_) {
-    return std::max(grant_window_, shared_->far_rows.load(std::memory_order_relaxed));
+    return std::max(grant_window_, shared_->rows_for_slow_reads.load(std::memory_order_relaxed));
   }
   void PumpSoon() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
-  // Requests the rows, as many as the loader takes, and moves the rest to unasked_. Returns whether the loader took
-  // all. `again`: the rows were in unasked_ before.
+  // Requests the rows, as many as the loader takes, and moves the rest to unrequested_. Returns whether the loader took
+  // all. `again`: the rows were in unrequested_ before.
   bool Ask(const std::vector<RowRequest>& rows, bool again = false) ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
   // Starts the next write if one is due.
   void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(strand_);
@@ -155,13 +156,14 @@ class StreamSession final : public StreamEvents, public RowSink, public std::ena
   std::string name_ ABSL_GUARDED_BY(strand_);  // for people
   std::unique_ptr<Loader::Session> rows_ ABSL_GUARDED_BY(strand_);
   std::optional<SessionCore> core_ ABSL_GUARDED_BY(strand_);
-  std::deque<std::unique_ptr<BudgetGrab>> fetch_grabs_ ABSL_GUARDED_BY(strand_);  // memory of the core's queued fetches
+  std::deque<std::unique_ptr<BudgetLease>> fetch_grabs_
+      ABSL_GUARDED_BY(strand_);  // memory of the core's queued fetches
   // Records that are bad for this client: those of the job, and those that its fetches named.
   std::shared_ptr<DecidedRecords> decided_ ABSL_GUARDED_BY(strand_);
-  std::vector<std::unique_ptr<BudgetGrab>> decided_grabs_ ABSL_GUARDED_BY(strand_);
-  uint64_t records_ ABSL_GUARDED_BY(strand_) = 0;             // number of records of the job
-  std::vector<RowRequest> unasked_ ABSL_GUARDED_BY(strand_);  // rows that the loader had no room for
-  std::deque<SliceList> control_ ABSL_GUARDED_BY(strand_);    // messages without rows; they go before all rows
+  std::vector<std::unique_ptr<BudgetLease>> decided_grabs_ ABSL_GUARDED_BY(strand_);
+  uint64_t records_ ABSL_GUARDED_BY(strand_) = 0;                 // number of records of the job
+  std::vector<RowRequest> unrequested_ ABSL_GUARDED_BY(strand_);  // rows that the loader had no room for
+  std::deque<SliceList> control_ ABSL_GUARDED_BY(strand_);        // messages without rows; they go before all rows
   uint64_t fixed_bytes_ ABSL_GUARDED_BY(strand_) = 0;
   size_t fetch_window_ ABSL_GUARDED_BY(strand_) = 0;
   size_t grant_window_ ABSL_GUARDED_BY(strand_) = 0;  // rows from RowsAhead; GrantWindow() has a minimum

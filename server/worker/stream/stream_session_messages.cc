@@ -138,7 +138,7 @@ absl::Status StreamSession::HandleOpen(const v1::Open& open) {
                                      std::max<size_t>(64, shared_->fetched_rows));
   coding_.Opened(shared_->compression, open, job->pipeline().schema(), stream_->send_memory() == nullptr);
   grant_window_ = RowsAhead(shared_->ahead, fixed_bytes_, options.row_memory.get());
-  if (!job->reader().ReadsAtOnce()) grant_window_ = std::max(grant_window_, shared_->ahead.aside_rows);
+  if (!job->reader().HasLowLatency()) grant_window_ = std::max(grant_window_, shared_->ahead.parked_rows);
   OutboxLimits outbox = shared_->outbox;
   outbox.flush_bytes = MessageBytes(outbox.flush_bytes, options.row_memory.get());
   {
@@ -200,7 +200,7 @@ absl::Status StreamSession::FollowDecisions(const v1::Fetch& fetch) {
   }
   const size_t added = decided_->Add(fetch.decided());
   if (added == 0) return absl::OkStatus();
-  std::unique_ptr<BudgetGrab> grab = rows_->Hold(added * kDecisionBytes);
+  std::unique_ptr<BudgetLease> grab = rows_->Hold(added * kDecisionBytes);
   if (grab == nullptr) {
     return absl::ResourceExhaustedError(
         absl::StrCat("memory_budget_bytes has no room for ", added, " more decisions about bad records"));
@@ -212,7 +212,7 @@ absl::Status StreamSession::FollowDecisions(const v1::Fetch& fetch) {
 absl::Status StreamSession::HandleFetch(const v1::Fetch& fetch) {
   PS_RETURN_IF_ERROR(FollowDecisions(fetch));
   PS_ASSIGN_OR_RETURN(const size_t bytes, core_->AddFetch(fetch));
-  std::unique_ptr<BudgetGrab> grab = rows_->Hold(bytes);
+  std::unique_ptr<BudgetLease> grab = rows_->Hold(bytes);
   if (grab == nullptr) {
     const std::string why = absl::StrCat(core_->queued_fetches(),
                                          " fetched rows wait in this session, and memory_budget_bytes has no room "

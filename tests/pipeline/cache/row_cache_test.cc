@@ -133,7 +133,7 @@ TEST(RowCache, ManyThreadsNeverPassTheLimit) {
 constexpr size_t kLarge = 20'000;
 
 TEST(LentRows, KeptRowsLieInFilesOfTheirSpaceAndOthersDoNot) {
-  const auto files = std::make_shared<LentFiles>();
+  const auto files = std::make_shared<SharedRowFiles>();
   RowCache cache(64 << 20, files);
   ASSERT_TRUE(cache.Keep({1, 0, 1}, Row(kLarge, 'a')));
   ASSERT_TRUE(cache.Keep({1, 0, 2}, Row(kLarge, 'b')));
@@ -157,7 +157,7 @@ TEST(LentRows, KeptRowsLieInFilesOfTheirSpaceAndOthersDoNot) {
 }
 
 TEST(LentRows, TheLimitHoldsAndMoreThanAFileIsKept) {
-  const auto files = std::make_shared<LentFiles>();
+  const auto files = std::make_shared<SharedRowFiles>();
   RowCache cache(40 << 20, files);
   const size_t row = 3 << 20;
   int kept = 0;
@@ -171,7 +171,7 @@ TEST(LentRows, TheLimitHoldsAndMoreThanAFileIsKept) {
 
 // A trainer may still read a row after its stream has ended, and receives no notification.
 TEST(LentRows, WhatWasLentStaysAsItIsAlsoWhenItsSpaceIsDropped) {
-  const auto files = std::make_shared<LentFiles>();
+  const auto files = std::make_shared<SharedRowFiles>();
   RowCache cache(8 << 20, files);
   ASSERT_TRUE(cache.Keep({1, 0, 1}, Row(kLarge, 'a')));
   const auto row = cache.Find({1, 0, 1});
@@ -209,14 +209,14 @@ TEST(RowCache, ALowerLimitTakesSharedRowsFirstThenAsManyKeptOnesAsItHasTo) {
 }
 
 TEST(LentRows, ALowerLimitLeavesItsShareOfThemAndOfTheirHits) {
-  const auto files = std::make_shared<LentFiles>();
+  const auto files = std::make_shared<SharedRowFiles>();
   RowCache cache(64 << 20, files);
   const uint64_t rows = 3000;
   for (uint64_t k = 0; k < rows; ++k) ASSERT_TRUE(cache.Keep({1 + k % 2, 0, k}, Row(kLarge, 'a')));
   const uint64_t full = cache.bytes();
   // Bytes of the files that still have pages: those with at least one row.
   const auto held = [&] {
-    std::map<const LentFile*, uint64_t> sizes;
+    std::map<const SharedRowFile*, uint64_t> sizes;
     uint64_t sum = 0;
     for (uint64_t k = 0; k < rows; ++k) {
       const auto row = cache.Find({1 + k % 2, 0, k});
@@ -244,7 +244,7 @@ TEST(LentRows, ALowerLimitLeavesItsShareOfThemAndOfTheirHits) {
 }
 
 TEST(LentRows, ALowerLimitWhileRowsAreKeptHoldsWhenAllAreThere) {
-  RowCache cache(32 << 20, std::make_shared<LentFiles>());
+  RowCache cache(32 << 20, std::make_shared<SharedRowFiles>());
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&cache, t] {
@@ -264,7 +264,7 @@ TEST(LentRows, ALowerLimitWhileRowsAreKeptHoldsWhenAllAreThere) {
 }
 
 TEST(LentRows, StayAsTheyAreForWhoHoldsOneWhenTheLimitIsLowered) {
-  RowCache cache(4 << 20, std::make_shared<LentFiles>());
+  RowCache cache(4 << 20, std::make_shared<SharedRowFiles>());
   for (uint64_t k = 0; k < 50; ++k) ASSERT_TRUE(cache.Keep({1, 0, k}, Row(kLarge, 'a')));
   const auto row = cache.Find({1, 0, 7});
   cache.SetLimit(0);
@@ -273,7 +273,7 @@ TEST(LentRows, StayAsTheyAreForWhoHoldsOneWhenTheLimitIsLowered) {
 }
 
 TEST(LentRows, AreWrittenOnceByManyThreads) {
-  const auto files = std::make_shared<LentFiles>();
+  const auto files = std::make_shared<SharedRowFiles>();
   RowCache cache(4 << 20, files);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

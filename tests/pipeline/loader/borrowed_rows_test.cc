@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/lent_files.h"
 #include "base/mutex.h"
+#include "base/shared_row_files.h"
 #include "tests/pipeline/loader/loader_testing.h"
 #include "tests/support/test_dataset.h"
 
@@ -49,7 +49,7 @@ class KeepingSink final : public RowSink {
 
 class BorrowedRows : public testing::Test {
  protected:
-  void Open(std::shared_ptr<LentFiles> files) {
+  void Open(std::shared_ptr<SharedRowFiles> files) {
     job_ = MakeMemoryJob(kBorrowedRecords, 200, kBorrowedRow);
     job_.pipeline->deterministic = true;
     LoaderOptions options;
@@ -89,7 +89,7 @@ class BorrowedRows : public testing::Test {
 };
 
 TEST_F(BorrowedRows, LieInTheLentFilesAndAreThoseThatWereMade) {
-  const auto files = std::make_shared<LentFiles>();
+  const auto files = std::make_shared<SharedRowFiles>();
   Open(files);
   const auto made = Read(Borrow::kNone, 0);
   const auto lent = Read(Borrow::kLent, 1);
@@ -118,7 +118,7 @@ TEST_F(BorrowedRows, OnTheHeapAreLentOnlyToWhoTakesAny) {
 }
 
 TEST_F(BorrowedRows, StayWhenTheirJobAndLoaderAreGone) {
-  Open(std::make_shared<LentFiles>());
+  Open(std::make_shared<SharedRowFiles>());
   const auto made = ByRecord(Read(Borrow::kNone, 0));
   const auto lent = Read(Borrow::kLent, 1);
   job_ = MemoryJob();

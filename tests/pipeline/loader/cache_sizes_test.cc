@@ -220,7 +220,7 @@ struct Machine {
       made_whole = 0;
       HashingSink::Rows rows = ReadEpochs(loader, job.job, epoch, epoch + 1);
       digests.push_back(HashWords({rows.size(), rows.begin()->second, rows.rbegin()->second}));
-      clock.Advance(CacheTuning::kApart);
+      clock.Advance(CacheTuning::kLookInterval);
       if (const auto line = tuning->Look(clock.Now()); line.has_value()) news.push_back(*line);
       whole.push_back(made_whole);
     }
@@ -334,7 +334,7 @@ TEST(CacheTuning, AJobThatSaysThatItComesBackFillsThemInItsFirstEpoch) {
       (*session)->Request({request});
       if (row % kApart != kApart - 1) continue;
       sink.WaitFor(row + 1);
-      machine.clock.Advance(CacheTuning::kApart);
+      machine.clock.Advance(CacheTuning::kLookInterval);
       tuning.Look(machine.clock.Now());
       if (row + 1 == kRows) {
         EXPECT_EQ(loader->Stats().decoded_cache.limit > 0, comes_back);
@@ -376,7 +376,7 @@ TEST(CacheTuning, AJobThatIsGoneLeavesTheSizesOfTheStart) {
   ASSERT_NE(loader->TakeCacheUse().now, first);
   machine.job = MemoryJob();
   for (int i = 0; i < 3; ++i) {
-    machine.clock.Advance(CacheTuning::kApart);
+    machine.clock.Advance(CacheTuning::kLookInterval);
     loader->Jobs();  // drops the jobs without a session
     tuning.Look(machine.clock.Now());
   }

@@ -30,7 +30,7 @@ using testing::HasSubstr;
 // Local files. Some reads flip a bit on the way, each in another place or all in the same place.
 class FlippingStorage final : public LocalBehind {
  public:
-  bool AnswersAtOnce(const std::string& name) const override { return near; }
+  bool HasLowLatency(const std::string& name) const override { return near; }
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
     LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {
       if (!file.ok()) return std::move(done)(file.status());

@@ -33,7 +33,7 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
     images.crop = 16;
     std::filesystem::create_directory(folder_.File("data"));
     set_ = MakeImageDataset(images, folder_.File("data"));
-    if (GetParam()) far_ = std::make_unique<FarFiles>(4);
+    if (GetParam()) remote_ = std::make_unique<RemoteFiles>(4);
   }
   std::shared_ptr<DiskCache> OpenCache(uint64_t limit) {
     DiskCacheOptions options;
@@ -45,7 +45,7 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
   }
   // Reads `epochs` epochs of the job with a cache of `disk_bytes` on disk. 0: without a cache.
   Pass Read(uint64_t epochs, uint64_t disk_bytes, uint64_t memory_bytes = 0) {
-    auto dataset = OpenDataset(far_ != nullptr ? far_->storage() : LocalFiles(), set_.job, set_.roots, "", 1);
+    auto dataset = OpenDataset(remote_ != nullptr ? remote_->storage() : LocalFiles(), set_.job, set_.roots, "", 1);
     PS_CHECK(dataset.ok());
     auto job = LoadJob::Create(set_.job, *std::move(dataset));
     PS_CHECK(job.ok());
@@ -80,7 +80,7 @@ class DiskCacheRows : public ::testing::TestWithParam<bool> {
 
   TempFolder folder_;
   TestDataset set_;
-  std::unique_ptr<FarFiles> far_;
+  std::unique_ptr<RemoteFiles> remote_;
 };
 
 constexpr uint64_t kPlenty = 64 << 20;
@@ -133,7 +133,7 @@ TEST_P(DiskCacheRows, AreTheSameWhenItIsClearedMeanwhile) {
 }
 
 TEST_P(DiskCacheRows, WhoKeepsARowDoesNotKeepTheFolder) {
-  auto dataset = OpenDataset(far_ != nullptr ? far_->storage() : LocalFiles(), set_.job, set_.roots, "", 1);
+  auto dataset = OpenDataset(remote_ != nullptr ? remote_->storage() : LocalFiles(), set_.job, set_.roots, "", 1);
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   const auto job = LoadJob::Create(set_.job, *std::move(dataset));
   ASSERT_TRUE(job.ok()) << job.status();

@@ -173,7 +173,7 @@ class HoldingServer {
 class ServedFiles final : public LocalBehind {
  public:
   explicit ServedFiles(std::string url) : url_(std::move(url)) {}
-  bool AnswersAtOnce(const std::string& name) const override { return false; }
+  bool HasLowLatency(const std::string& name) const override { return false; }
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
     auto local = LocalFiles()->OpenAndWait(name);
     if (!local.ok()) return std::move(done)(local.status());

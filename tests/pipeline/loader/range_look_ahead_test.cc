@@ -27,7 +27,7 @@ namespace {
 constexpr uint64_t kAheadRecords = 1200, kAheadPerShard = 400;
 
 // Grants every request and counts the bytes of each session.
-class Memory final : public BudgetGrab::Owner {
+class Memory final : public BudgetLease::Owner {
  public:
   void Release(uint64_t session, uint64_t bytes) override {
     MutexLock lock(&mutex_);
@@ -59,7 +59,7 @@ class RangeLookAheadTest : public ::testing::Test {
     options.limits.most_bytes = 12 << 10;  // a few records
     options.hold = [memory = memory_](uint64_t session, uint64_t bytes) {
       memory->Hold(session, bytes);
-      return std::make_unique<BudgetGrab>(memory, session, bytes);
+      return std::make_unique<BudgetLease>(memory, session, bytes);
     };
     options.cached = [](const LoadJob&, uint64_t) { return false; };
     options.wanted = [] { return false; };
@@ -99,7 +99,7 @@ class RangeLookAheadTest : public ::testing::Test {
   }
   // Acts as if the session, which has requested 400 rows from `at` on, made the first of them `times` times.
   void Look(uint64_t id, uint64_t at, uint64_t room, RecordRanges::WillAsk will_ask, int times = 1000) {
-    AskedRows asked;
+    RequestedSpan asked;
     asked.first = asked.furthest = {0, at};
     asked.rows = 400;
     asked.furthest.position += asked.rows;

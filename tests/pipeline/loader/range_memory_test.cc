@@ -28,7 +28,7 @@ uint64_t PagesOf(const RangeMemory::Block& block) {
 
 class RangeMemoryTest : public testing::Test {
  protected:
-  struct Budget : BudgetGrab::Owner {
+  struct Budget : BudgetLease::Owner {
     void Release(uint64_t, uint64_t bytes) override { held -= bytes; }
     uint64_t held = 0;
   };
@@ -36,7 +36,7 @@ class RangeMemoryTest : public testing::Test {
   RangeMemory::Block Take(uint64_t bytes) {
     const uint64_t size = RangeMemory::Takes(bytes);
     budget_->held += size;
-    return memory_.Take(bytes, std::make_unique<BudgetGrab>(budget_, 0, size));
+    return memory_.Take(bytes, std::make_unique<BudgetLease>(budget_, 0, size));
   }
   RangeMemory::Block Filled(uint64_t bytes) {
     RangeMemory::Block block = Take(bytes);

@@ -22,7 +22,7 @@ namespace penstock {
 // Local files behind a network. A test can hold and fail reads of more than one record, and hold the opening of a file.
 class RangedStorage final : public LocalBehind {
  public:
-  bool AnswersAtOnce(const std::string& name) const override { return false; }
+  bool HasLowLatency(const std::string& name) const override { return false; }
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
     Task open = [this, name, options, done = std::move(done)]() mutable {
       LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {

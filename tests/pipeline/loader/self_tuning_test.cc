@@ -62,7 +62,7 @@ TEST(SelfTuning, RowsAreTheSameWhileEverySettingChanges) {
   const auto calm = LoaderOf(2);
   const auto expected = RowsOfJob(near, calm.get(), near->positions());
 
-  FarFiles files(0);
+  RemoteFiles files(0);
   const auto job = JobOn(files.storage(), set);
   const auto loader = LoaderOf(4);
   std::atomic<bool> done{false};
@@ -132,7 +132,7 @@ TEST(TuningCounts, IdleThreadsAreCountedOnceForAllJobsThatAreRead) {
 }
 
 TEST(SelfTuning, WhatIsPinnedStaysAndSoDoesALoaderThatNobodyReads) {
-  FarFiles files(7);
+  RemoteFiles files(7);
   const auto loader = LoaderOf(3);
   SelfTuningOptions options;
   options.limits = {.most_threads = 3, .threads_pinned = true, .read_threads_pinned = true};

@@ -30,7 +30,7 @@ namespace penstock {
 // Local files whose reads wait until the test releases them, in the order of the calls.
 class HeldStorage final : public LocalBehind {
  public:
-  bool AnswersAtOnce(const std::string& name) const override { return near_.load(); }
+  bool HasLowLatency(const std::string& name) const override { return near_.load(); }
   void SayNear(bool near) { near_.store(near); }
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
     LocalFiles()->Open(name, options, [this, done = std::move(done)](auto file) mutable {

@@ -108,7 +108,7 @@ class SlowShardsTest : public ::testing::Test {
   TempFolder folder_, state_;
   TestDataset set_;
   ThreadPool pool_{2, "slow"};
-  const std::shared_ptr<FileTroubles> troubles_ = std::make_shared<FileTroubles>(Clock::Real());
+  const std::shared_ptr<FileErrors> troubles_ = std::make_shared<FileErrors>(Clock::Real());
   DatasetReader::Options options_;
   std::shared_ptr<DatasetReader> reader_;
   std::shared_ptr<const LoadJob> job_;

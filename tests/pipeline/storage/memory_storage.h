@@ -31,7 +31,7 @@ class MemoryStorage final : public Storage {
     return absl::StartsWith(name, "mem://") ? absl::OkStatus() : absl::InvalidArgumentError(name);
   }
   absl::Status CheckOutput(const std::string& folder) const override { return absl::OkStatus(); }
-  bool AnswersAtOnce(const std::string& name) const override { return false; }
+  bool HasLowLatency(const std::string& name) const override { return false; }
 
   void Open(const std::string& name, const CallOptions& options, CallDone<std::unique_ptr<StoredFile>> done) override {
     calls_.Add(options, [this, name, listed = options.listed, done = std::move(done)](bool cancelled) mutable {

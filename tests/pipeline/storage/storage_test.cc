@@ -16,7 +16,7 @@
 #include "base/runtime/sim_scheduler.h"
 #include "base/runtime/thread_pool.h"
 #include "pipeline/storage/call_queue.h"
-#include "pipeline/storage/file_troubles.h"
+#include "pipeline/storage/file_errors.h"
 #include "pipeline/storage/files.h"
 #include "pipeline/storage/posix_storage.h"
 #include "tests/pipeline/storage/memory_storage.h"
@@ -34,14 +34,14 @@ TEST(Storage, LocalFilesHoldToTheContract) {
   TempFolder folder;
   ThreadPool pool(2, "files");
   const auto storage = MakePosixStorage(&pool);
-  EXPECT_TRUE(storage->AnswersAtOnce("/a"));
+  EXPECT_TRUE(storage->HasLowLatency("/a"));
   WritesHoldToTheContract(storage.get(), folder.path());
   HoldsToTheContract(storage.get(), folder.path(), Write);
 }
 
 TEST(Storage, TheExampleHoldsToTheContract) {
   MemoryStorage storage;
-  EXPECT_FALSE(storage.AnswersAtOnce("mem://a"));
+  EXPECT_FALSE(storage.HasLowLatency("mem://a"));
   WritesHoldToTheContract(&storage, "mem://bucket");
   HoldsToTheContract(&storage, "mem://bucket", [&](const std::string& name, const std::string& content) {
     ASSERT_TRUE(storage.Put(name, content).ok());
@@ -121,10 +121,10 @@ TEST(CallQueue, EveryCallEndsOnceAlsoWhenTheExecutorOrTheQueueGoes) {
   EXPECT_EQ(cancelled.load(), 5);
 }
 
-TEST(FileTroubles, AFileIsSaidOnceAnIntervalAndWhenItIsWellAgain) {
+TEST(FileErrors, AFileIsSaidOnceAnIntervalAndWhenItIsWellAgain) {
   ManualClock clock;
   std::vector<std::string> said;
-  FileTroubles troubles(&clock, [&](const std::string& line) { said.push_back(line); });
+  FileErrors troubles(&clock, [&](const std::string& line) { said.push_back(line); });
   for (int i = 0; i < 40; ++i) {
     troubles.Failed("/data/a", absl::NotFoundError("/data/a: No such file or directory"), "it is tried again");
     clock.Advance(kSecond);
@@ -134,19 +134,19 @@ TEST(FileTroubles, AFileIsSaidOnceAnIntervalAndWhenItIsWellAgain) {
   EXPECT_EQ(
       troubles.Lines(8, 300),
       std::vector<std::string>{"/data/a: No such file or directory; for 40 s, tried 40 times; it is tried again"});
-  troubles.Mended("/data/b");
+  troubles.Recovered("/data/b");
   troubles.Failed("/data/a", absl::DataLossError("/data/a, record 3 at offset 40: no"), "it is tried again");
   EXPECT_THAT(troubles.Lines(8, 300)[0], ::testing::StartsWith("/data/a: record 3 at offset 40: no; "));
-  troubles.Mended("/data/a");
+  troubles.Recovered("/data/a");
   ASSERT_EQ(said.size(), 3u);
   EXPECT_EQ(said[2], "/data/a: is well again, after 40 s");
   EXPECT_TRUE(troubles.Lines(8, 300).empty());
 }
 
-TEST(FileTroubles, SilenceIsNamedFromItsBeginningAndIsNoTry) {
+TEST(FileErrors, SilenceIsNamedFromItsBeginningAndIsNoTry) {
   ManualClock clock;
   std::vector<std::string> said;
-  FileTroubles troubles(&clock, [&](const std::string& line) { said.push_back(line); });
+  FileErrors troubles(&clock, [&](const std::string& line) { said.push_back(line); });
   clock.Advance(100 * kSecond);
   troubles.Silent("s3://b/a", "nothing comes from host:9000", 2 * kSecond, "it is asked again");
   ASSERT_EQ(said.size(), 1u);
@@ -161,16 +161,16 @@ TEST(FileTroubles, SilenceIsNamedFromItsBeginningAndIsNoTry) {
       troubles.Lines(8, 300),
       std::vector<std::string>{"s3://b/a: nothing comes from host:9000; for 12 s, tried 1 time; it is asked again"});
   EXPECT_EQ(said.size(), 1u);
-  troubles.Mended("s3://b/a");
+  troubles.Recovered("s3://b/a");
   EXPECT_EQ(said.back(), "s3://b/a: is well again, after 12 s");
 }
 
 // A thousand files behind one cut network are not a thousand lines.
-TEST(FileTroubles, OfManyFilesSomeAreToldInAnIntervalAndThatThereAreMore) {
+TEST(FileErrors, OfManyFilesSomeAreToldInAnIntervalAndThatThereAreMore) {
   ManualClock clock;
   clock.Advance(100 * kSecond);
   std::vector<std::string> said;
-  FileTroubles troubles(&clock, [&](const std::string& line) { said.push_back(line); });
+  FileErrors troubles(&clock, [&](const std::string& line) { said.push_back(line); });
   const auto fail = [&] {
     for (int i = 100; i < 300; ++i) {
       troubles.Failed("/data/" + std::to_string(i), absl::UnavailableError("no route to host"), "it is tried again");
@@ -180,39 +180,39 @@ TEST(FileTroubles, OfManyFilesSomeAreToldInAnIntervalAndThatThereAreMore) {
     fail();
     clock.Advance(kSecond);
   }
-  ASSERT_EQ(said.size(), FileTroubles::kMostTold + 1u);
+  ASSERT_EQ(said.size(), FileErrors::kMostTold + 1u);
   EXPECT_THAT(said[0], ::testing::StartsWith("/data/100: no route to host"));
   EXPECT_THAT(said.back(), ::testing::StartsWith("other files are in trouble, too"));
   EXPECT_EQ(troubles.Lines(1000, 300).size(), 200u);
   clock.Advance(kSecond);
   said.clear();
   fail();
-  ASSERT_EQ(said.size(), FileTroubles::kMostTold + 1u) << "again";
+  ASSERT_EQ(said.size(), FileErrors::kMostTold + 1u) << "again";
   said.clear();
-  for (int i = 100; i < 300; ++i) troubles.Mended("/data/" + std::to_string(i));
-  EXPECT_EQ(said.size(), FileTroubles::kMostTold * 1u) << "who was told of";
+  for (int i = 100; i < 300; ++i) troubles.Recovered("/data/" + std::to_string(i));
+  EXPECT_EQ(said.size(), FileErrors::kMostTold * 1u) << "who was told of";
 }
 
-TEST(FileTroubles, AreBoundedAndForgottenWhenNobodyMeetsThemAnyMore) {
+TEST(FileErrors, AreBoundedAndForgottenWhenNobodyMeetsThemAnyMore) {
   ManualClock clock;
-  FileTroubles troubles(&clock);
+  FileErrors troubles(&clock);
   for (int i = 0; i < 5000; ++i) {
     troubles.Failed("/data/" + std::to_string(i), absl::NotFoundError(std::string(1000, 'x')), "tried again");
   }
-  EXPECT_EQ(troubles.Lines(100'000, 300).size(), FileTroubles::kMostFiles);
+  EXPECT_EQ(troubles.Lines(100'000, 300).size(), FileErrors::kMostFiles);
   EXPECT_EQ(troubles.Lines(8, 300).size(), 8u);
   EXPECT_EQ(troubles.Lines(8, 300)[0].size(), 300u);
-  clock.Advance(2 * FileTroubles::kForgotten);
+  clock.Advance(2 * FileErrors::kForgotten);
   EXPECT_TRUE(troubles.Lines(8, 300).empty());
   troubles.Failed("/data/new", absl::NotFoundError("gone"), "tried again");
   EXPECT_EQ(troubles.Lines(8, 300).size(), 1u);
 }
 
 // Status reports what currently keeps rows from being made, not past failures.
-TEST(FileTroubles, OneThatNobodyMeetsAnyMoreIsOverWithinTwentySeconds) {
+TEST(FileErrors, OneThatNobodyMeetsAnyMoreIsOverWithinTwentySeconds) {
   ManualClock clock;
   std::vector<std::string> said;
-  FileTroubles troubles(&clock, [&](const std::string& line) { said.push_back(line); });
+  FileErrors troubles(&clock, [&](const std::string& line) { said.push_back(line); });
   for (int i = 0; i < 10; ++i) {  // as often as a waiting reader tries
     troubles.Failed("/data/a", absl::NotFoundError("/data/a: No such file or directory"), "it is tried again");
     EXPECT_EQ(troubles.Lines(8, 300).size(), 1u);

@@ -36,7 +36,7 @@ class CoordinatorExplains : public ::testing::Test {
       load->set_job("train");
       load->set_rows(rows_ += 1000);
       load->set_making_seconds(making_ += 4 * making);
-      load->set_unrequested_seconds(unasked_ += 4 * (1 - making));
+      load->set_unrequested_seconds(unrequested_ += 4 * (1 - making));
       load->set_streams(1);
       beat.mutable_load()->set_capacity(1000 / making);
       beat.mutable_load()->set_cpu_seconds(making_);
@@ -62,7 +62,7 @@ class CoordinatorExplains : public ::testing::Test {
   StateHarness h;
   std::string session_, trouble_, lost_;
   uint64_t rows_ = 0;
-  double making_ = 0, unasked_ = 0, seconds_ = 0, waited_ = 0;
+  double making_ = 0, unrequested_ = 0, seconds_ = 0, waited_ = 0;
 };
 
 TEST_F(CoordinatorExplains, FollowsWhatIsSaidOfTheLastSeconds) {

@@ -14,7 +14,7 @@ namespace {
 
 class AwsKeysTest : public testing::Test {
  protected:
-  Surroundings Machine() {
+  Environment Machine() {
     return {.variable = [this](const std::string& name) { return variables_[name]; },
             .file = [this](const std::string& path) -> absl::StatusOr<std::string> {
               const auto found = files_.find(path);
@@ -188,7 +188,7 @@ TEST_F(AwsKeysTest, ARoleIsTakenByTheKeysOfAnotherRole) {
 TEST_F(AwsKeysTest, AProgramsKeysAreHadAnewBeforeTheyEnd) {
   files_["/home/me/.aws/config"] = "[default]\ncredential_process = /opt/keys --of \"me and you\"\n";
   HttpClient http(1);
-  Surroundings machine = Machine();
+  Environment machine = Machine();
   std::atomic<int> asked{0};
   std::atomic<bool> fails{false};
   machine.output = [&](const std::string& command, const std::stop_token&) -> absl::StatusOr<std::string> {
@@ -218,7 +218,7 @@ TEST_F(AwsKeysTest, WhatAProgramPrintsIsNotShown) {
   for (const char* output : {"hunter2", "{\"Version\": 2, \"SecretAccessKey\": \"hunter2\"}", "{\"Version\": 1}",
                              "{\"Version\": 1, \"AccessKeyId\": \"hunter2\"}"}) {
     HttpClient http(1);
-    Surroundings machine = Machine();
+    Environment machine = Machine();
     machine.output = [&](const std::string&, const std::stop_token&) { return std::string(output); };
     AwsKeySource source(machine, &http);
     const std::string message = Get(&source).status().ToString();

@@ -13,14 +13,14 @@
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "pipeline/storage/object/bearer_token.h"
-#include "pipeline/storage/object/surroundings.h"
+#include "pipeline/storage/object/environment.h"
 #include "tests/support/http_server/http_server.h"
 
 namespace penstock {
 
 class KeyTest : public testing::Test {
  protected:
-  Surroundings Machine() {
+  Environment Machine() {
     return {.variable = [this](const std::string& name) { return variables_[name]; },
             .file = [this](const std::string& path) -> absl::StatusOr<std::string> {
               const auto found = files_.find(path);

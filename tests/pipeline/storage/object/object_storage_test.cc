@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/mutex.h"
-#include "pipeline/storage/file_troubles.h"
+#include "pipeline/storage/file_errors.h"
 #include "tests/pipeline/storage/object/object_storage_testing.h"
 #include "tests/pipeline/storage/storage_contract.h"
 #include "tests/support/http_server/http_server.h"
@@ -27,7 +27,7 @@ using ::testing::StartsWith;
 
 TEST_F(ObjectStorageTest, HoldsToTheContract) {
   ObjectStorage storage(Options());
-  EXPECT_FALSE(storage.AnswersAtOnce("s3://bucket/a"));
+  EXPECT_FALSE(storage.HasLowLatency("s3://bucket/a"));
   HoldsToTheContract(&storage, "s3://bucket/folder", [this](const std::string& name, const std::string& content) {
     s3_.Put("bucket", name.substr(std::string("s3://bucket/").size()), content);
   });
@@ -151,7 +151,7 @@ TEST_F(ObjectStorageTest, WhatFailsIsKnownWhileItIsTriedAgainAndNoTroubleOnceItC
   s3_.Put("bucket", "a", "0123456789");
   std::vector<std::string> said;
   const auto troubles =
-      std::make_shared<FileTroubles>(Clock::Real(), [&](const std::string& line) { said.push_back(line); });
+      std::make_shared<FileErrors>(Clock::Real(), [&](const std::string& line) { said.push_back(line); });
   ObjectStorage storage(Options());
   const auto file = storage.OpenAndWait("s3://bucket/a", {.troubles = troubles}).value();
   std::atomic<int> left{2};
@@ -176,7 +176,7 @@ TEST_F(ObjectStorageTest, WhatFailsIsKnownWhileItIsTriedAgainAndNoTroubleOnceItC
 
 TEST_F(ObjectStorageTest, ASilentStorageIsNamedWithinThreeSecondsAndNotOnceItAnswers) {
   s3_.Put("bucket", "a", "0123456789");
-  const auto troubles = std::make_shared<FileTroubles>(Clock::Real());
+  const auto troubles = std::make_shared<FileErrors>(Clock::Real());
   ObjectStorage storage(Options());
   const auto file = storage.OpenAndWait("s3://bucket/a", {.troubles = troubles}).value();
   std::atomic<bool> first{true};

@@ -44,7 +44,7 @@ class FakeLoader final : public Loader {
         row.request = request;
         row.fixed = std::make_unique<std::byte[]>(open.fixed_bytes);
         std::memset(row.fixed.get(), 0, open.fixed_bytes);
-        row.bytes = std::make_unique<BudgetGrab>(purse_, 0, open.fixed_bytes);
+        row.bytes = std::make_unique<BudgetLease>(purse_, 0, open.fixed_bytes);
         open.sink->OnRow(std::move(row));
       }
       if (!open.closing) {
@@ -91,10 +91,10 @@ class FakeLoader final : public Loader {
       loader_->requested_ += taken;
       return taken;
     }
-    std::unique_ptr<BudgetGrab> Hold(uint64_t bytes) override {
+    std::unique_ptr<BudgetLease> Hold(uint64_t bytes) override {
       if (loader_->room_ < static_cast<int64_t>(bytes)) return nullptr;
       loader_->held_->bytes += static_cast<int64_t>(bytes);
-      return std::make_unique<BudgetGrab>(loader_->held_, 0, bytes);
+      return std::make_unique<BudgetLease>(loader_->held_, 0, bytes);
     }
     void NowRevocable() override { ++loader_->now_revocable_; }
     void SetHead(uint64_t) override {}
@@ -104,7 +104,7 @@ class FakeLoader final : public Loader {
     FakeLoader* const loader_;
     const uint64_t id_;
   };
-  struct Purse final : BudgetGrab::Owner {
+  struct Purse final : BudgetLease::Owner {
     void Release(uint64_t, uint64_t released) override { bytes -= static_cast<int64_t>(released); }
     int64_t bytes = 0;
   };

@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class Purse : public BudgetGrab::Owner {
+class Purse : public BudgetLease::Owner {
  public:
   void Release(uint64_t, uint64_t bytes) override { taken -= bytes; }
   uint64_t taken = 0;
@@ -33,7 +33,7 @@ class OutboxTest : public ::testing::Test {
     row.request.position = tag;
     row.request.urgent = fetched;
     row.ragged = {std::string(bytes, static_cast<char>(tag))};
-    row.bytes = std::make_unique<BudgetGrab>(purse_, 1, bytes);
+    row.bytes = std::make_unique<BudgetLease>(purse_, 1, bytes);
     purse_->taken += bytes;
     return row;
   }

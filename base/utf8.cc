@@ -1,4 +1,4 @@
-#include "base/words.h"
+#include "base/utf8.h"
 
 namespace penstock {
 
@@ -21,13 +21,13 @@ size_t Utf8SequenceLength(std::string_view text, size_t i) {
   return 0;
 }
 
-void Shorten(std::string* text, size_t most) {
+void TruncateUtf8(std::string* text, size_t most) {
   if (text->size() <= most) return;
   while (most > 0 && (static_cast<unsigned char>((*text)[most]) & 0xC0) == 0x80) --most;
   text->resize(most);
 }
 
-std::string WireWords(std::string_view text, size_t most) {
+std::string TruncatedUtf8(std::string_view text, size_t most) {
   std::string out;
   for (size_t i = 0; i < text.size();) {
     const size_t length = Utf8SequenceLength(text, i);

@@ -1,6 +1,6 @@
 // Files that currently fail, for status, logs and messages.
-#ifndef PENSTOCK_PIPELINE_STORAGE_FILE_TROUBLES_H_
-#define PENSTOCK_PIPELINE_STORAGE_FILE_TROUBLES_H_
+#ifndef PENSTOCK_PIPELINE_STORAGE_FILE_ERRORS_H_
+#define PENSTOCK_PIPELINE_STORAGE_FILE_ERRORS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,11 +16,11 @@
 namespace penstock {
 
 // Thread-safe. Bounded: ignores further files while kMostFiles are known.
-class FileTroubles {
+class FileErrors {
  public:
   static constexpr size_t kMostFiles = 1024;
   // Errors that do not recur within this time are dropped.
-  static constexpr Nanos kForgotten = 15 * kSecond;
+  static constexpr Nanos kKeptFor = 15 * kSecond;
 
   // Maximum number of lines about single files in an interval. One more line reports that other files fail too.
   static constexpr int kMostTold = 8;
@@ -28,7 +28,7 @@ class FileTroubles {
   // Receives a line when a file begins to fail, every `interval` while it fails, and when it recovers. If many files
   // fail, it receives lines about some of them only. Runs without locks, on the thread that reports the change.
   using Tell = std::function<void(const std::string& line)>;
-  explicit FileTroubles(Clock* clock, Tell tell = {}, Nanos interval = 30 * kSecond)
+  explicit FileErrors(Clock* clock, Tell tell = {}, Nanos interval = 30 * kSecond)
       : clock_(clock), tell_(std::move(tell)), interval_(interval) {}
 
   // Records that a try to use `file` failed with `status`, whose message need not repeat the name of the file. `next`
@@ -38,7 +38,7 @@ class FileTroubles {
   // failed try.
   void Silent(const std::string& file, const std::string& what, Nanos silent, const std::string& next);
   // Records that `file` is readable again. Cheap for a file without errors.
-  void Mended(const std::string& file);
+  void Recovered(const std::string& file);
 
   // Returns a line for each failing file: its name, the error, its duration, the number of tries, and the reaction. The
   // files that have failed longest come first. Returns at most `most` lines, each cut to `bytes`.
@@ -61,7 +61,7 @@ class FileTroubles {
   const Tell tell_;
   const Nanos interval_;
   mutable Mutex mutex_;
-  std::map<std::string, Trouble> troubles_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Trouble> errors_ ABSL_GUARDED_BY(mutex_);
   // Start of the current interval, and the number of lines reported in it.
   Nanos interval_began_ ABSL_GUARDED_BY(mutex_) = 0;
   int told_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -69,4 +69,4 @@ class FileTroubles {
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_PIPELINE_STORAGE_FILE_TROUBLES_H_
+#endif  // PENSTOCK_PIPELINE_STORAGE_FILE_ERRORS_H_

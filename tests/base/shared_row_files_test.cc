@@ -1,4 +1,4 @@
-#include "base/lent_files.h"
+#include "base/shared_row_files.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@ namespace {
 
 constexpr uint64_t kBytes = 64 << 10;
 
-TEST(LentFiles, FindsTheFileThatBytesLieIn) {
-  const auto files = std::make_shared<LentFiles>();
+TEST(SharedRowFiles, FindsTheFileThatBytesLieIn) {
+  const auto files = std::make_shared<SharedRowFiles>();
   const auto one = *files->Create(kBytes), two = *files->Create(kBytes);
   EXPECT_NE(one->id(), two->id());
   EXPECT_EQ(files->FileOf(one->data(), kBytes), one);
@@ -23,11 +23,11 @@ TEST(LentFiles, FindsTheFileThatBytesLieIn) {
   EXPECT_NE(files->FileOf(one->data() - 1, 1), one);
   const std::string elsewhere(100, 'x');
   EXPECT_EQ(files->FileOf(elsewhere.data(), elsewhere.size()), nullptr);
-  EXPECT_EQ(std::make_shared<LentFiles>()->FileOf(one->data(), 1), nullptr) << "of others";
+  EXPECT_EQ(std::make_shared<SharedRowFiles>()->FileOf(one->data(), 1), nullptr) << "of others";
 }
 
-TEST(LentFiles, AFileThatIsGoneIsFoundNoMore) {
-  const auto files = std::make_shared<LentFiles>();
+TEST(SharedRowFiles, AFileThatIsGoneIsFoundNoMore) {
+  const auto files = std::make_shared<SharedRowFiles>();
   auto file = *files->Create(kBytes);
   const std::byte* const at = file->data();
   const uint64_t id = file->id();
@@ -37,8 +37,8 @@ TEST(LentFiles, AFileThatIsGoneIsFoundNoMore) {
 }
 
 // A trainer has the descriptor, and may be any program.
-TEST(LentFiles, WhoHasTheDescriptorCanNeitherWriteNorCutItShort) {
-  const auto file = *std::make_shared<LentFiles>()->Create(kBytes);
+TEST(SharedRowFiles, WhoHasTheDescriptorCanNeitherWriteNorCutItShort) {
+  const auto file = *std::make_shared<SharedRowFiles>()->Create(kBytes);
   std::memset(file->data(), 7, kBytes);
   EXPECT_EQ(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd(), 0), MAP_FAILED);
   EXPECT_LT(pwrite(file->fd(), "x", 1, 0), 0);

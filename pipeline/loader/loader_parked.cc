@@ -53,10 +53,10 @@ std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::Park(OpenedSession* session, 
 
 std::shared_ptr<LoaderCore::ParkedRow> LoaderCore::ParkToRead(OpenedSession* session, RowScheduler::Picked picked) {
   ScheduledRow& row = picked.row;
-  if (row.reads.brought == nullptr) row.reads.brought = std::make_shared<BroughtRecord>();
+  if (row.reads.brought == nullptr) row.reads.brought = std::make_shared<FetchedRecord>();
   row.reads.brought->damage = std::exchange(row.reads.damage, absl::OkStatus());
   row.looked_for = true;
-  const AskedRows::Place place{row.request.epoch, row.request.position};
+  const RequestedSpan::Place place{row.request.epoch, row.request.position};
   session->asked.alone = std::max(session->asked.alone.value_or(place), place);
   ++reads_;
   return Park(session, std::move(picked));
@@ -82,7 +82,7 @@ void LoaderCore::BringAhead(OpenedSession* session, MakerThread* thread) {
         maker_.RecordToBring(*session->job, session->id, picked.row.request, thread);
     const uint64_t held = to_bring.has_value() ? to_bring->bytes + session->overhead : 0;
     std::shared_ptr<ParkedRow> parked;
-    std::shared_ptr<BroughtRecord> brought;
+    std::shared_ptr<FetchedRecord> brought;
     {
       MutexLock lock(&mutex_);
       // Rows that can be made go on, also where they need more than was thought.
@@ -133,9 +133,9 @@ bool LoaderCore::UnparkHere(const ParkedRow& row, std::shared_ptr<const void> ho
 }
 
 void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& session, uint64_t record, uint64_t held,
-                       std::shared_ptr<BroughtRecord> brought) {
+                       std::shared_ptr<FetchedRecord> brought) {
   brought->record = record;
-  brought->held = std::make_unique<BudgetGrab>(shared_from_this(), session.id, held);
+  brought->held = std::make_unique<BudgetLease>(shared_from_this(), session.id, held);
   const CallOptions options{.priority = row->urgent() ? CallPriority::kUrgent : CallPriority::kNormal,
                             .stop = session.stop_reads.get_token()};
   const Nanos start = options_.clock->Now();
@@ -159,7 +159,7 @@ void LoaderCore::Bring(std::shared_ptr<ParkedRow> row, const OpenedSession& sess
     }
     brought->record = record;
   }
-  BroughtRecord* const out = brought.get();
+  FetchedRecord* const out = brought.get();
   const bool begun =
       session.job->reader().BringRecord(brought, options, [core = weak_from_this(), row, out, record, start, over] {
         const std::shared_ptr<LoaderCore> self = core.lock();
@@ -181,7 +181,7 @@ void LoaderCore::CountRead(uint64_t id, Nanos start) {
   const Nanos took = options_.clock->Now() - start;
   MutexLock lock(&mutex_);
   const auto session = sessions_.find(id);
-  if (session != sessions_.end()) session->second->activity->AddReadAside(took);
+  if (session != sessions_.end()) session->second->activity->AddBackgroundRead(took);
 }
 
 void LoaderCore::CountFetched(uint64_t bytes) {

@@ -1,4 +1,4 @@
-#include "base/lent_files.h"
+#include "base/shared_row_files.h"
 
 #include <iterator>
 #include <utility>
@@ -8,20 +8,20 @@
 namespace penstock {
 
 // Forgets the file before the memory is unmapped, because another file may be mapped at the same address.
-LentFile::~LentFile() { of_->Forget(*this); }
+SharedRowFile::~SharedRowFile() { of_->Forget(*this); }
 
-absl::StatusOr<std::shared_ptr<LentFile>> LentFiles::Create(uint64_t bytes) {
+absl::StatusOr<std::shared_ptr<SharedRowFile>> SharedRowFiles::Create(uint64_t bytes) {
   PS_ASSIGN_OR_RETURN(SealedMemory memory,
                       SealedMemory::Create("penstock-kept", bytes, SealedMemory::Others::kRead, "finished rows"));
   MutexLock lock(&mutex_);
-  std::shared_ptr<LentFile> file(new LentFile(shared_from_this(), ++made_, std::move(memory)));
+  std::shared_ptr<SharedRowFile> file(new SharedRowFile(shared_from_this(), ++made_, std::move(memory)));
   files_[reinterpret_cast<uintptr_t>(file->data())] = file;
   return file;
 }
 
-std::shared_ptr<const LentFile> LentFiles::FileOf(const void* data, size_t size) const {
+std::shared_ptr<const SharedRowFile> SharedRowFiles::FileOf(const void* data, size_t size) const {
   const auto at = reinterpret_cast<uintptr_t>(data);
-  std::shared_ptr<const LentFile> file;  // may be the last reference: release it outside the lock
+  std::shared_ptr<const SharedRowFile> file;  // may be the last reference: release it outside the lock
   {
     MutexLock lock(&mutex_);
     const auto next = files_.upper_bound(at);
@@ -32,7 +32,7 @@ std::shared_ptr<const LentFile> LentFiles::FileOf(const void* data, size_t size)
   return from <= file->size() && size <= file->size() - from ? file : nullptr;
 }
 
-void LentFiles::Forget(const LentFile& file) {
+void SharedRowFiles::Forget(const SharedRowFile& file) {
   MutexLock lock(&mutex_);
   files_.erase(reinterpret_cast<uintptr_t>(file.data()));
 }

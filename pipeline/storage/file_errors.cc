@@ -1,4 +1,4 @@
-#include "pipeline/storage/file_troubles.h"
+#include "pipeline/storage/file_errors.h"
 
 #include <algorithm>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-std::string FileTroubles::LineOf(const std::string& file, const Trouble& trouble, Nanos now) {
+std::string FileErrors::LineOf(const std::string& file, const Trouble& trouble, Nanos now) {
   // Most messages begin with the name of the file.
   std::string_view what = trouble.what;
   while (what.substr(0, file.size()) == file) {
@@ -21,18 +21,18 @@ std::string FileTroubles::LineOf(const std::string& file, const Trouble& trouble
                       (now - trouble.since) / kSecond, " s", tried, "; ", trouble.next);
 }
 
-FileTroubles::Trouble* FileTroubles::Find(const std::string& file, Nanos now) {
-  auto it = troubles_.find(file);
-  if (it != troubles_.end() && now - it->second.last > kForgotten) {
-    troubles_.erase(it);
-    it = troubles_.end();
+FileErrors::Trouble* FileErrors::Find(const std::string& file, Nanos now) {
+  auto it = errors_.find(file);
+  if (it != errors_.end() && now - it->second.last > kKeptFor) {
+    errors_.erase(it);
+    it = errors_.end();
   }
-  if (it == troubles_.end()) {
-    if (troubles_.size() >= kMostFiles) {
-      std::erase_if(troubles_, [now](const auto& entry) { return now - entry.second.last > kForgotten; });
-      if (troubles_.size() >= kMostFiles) return nullptr;
+  if (it == errors_.end()) {
+    if (errors_.size() >= kMostFiles) {
+      std::erase_if(errors_, [now](const auto& entry) { return now - entry.second.last > kKeptFor; });
+      if (errors_.size() >= kMostFiles) return nullptr;
     }
-    it = troubles_.try_emplace(file).first;
+    it = errors_.try_emplace(file).first;
     it->second.since = now;
     it->second.told = now - interval_;
   }
@@ -40,7 +40,7 @@ FileTroubles::Trouble* FileTroubles::Find(const std::string& file, Nanos now) {
   return &it->second;
 }
 
-std::string FileTroubles::Told(const std::string& file, Trouble* trouble, Nanos now) {
+std::string FileErrors::Told(const std::string& file, Trouble* trouble, Nanos now) {
   if (now - trouble->told < interval_) return "";
   if (now - interval_began_ >= interval_) {
     interval_began_ = now;
@@ -55,7 +55,7 @@ std::string FileTroubles::Told(const std::string& file, Trouble* trouble, Nanos 
   return LineOf(file, *trouble, now);
 }
 
-void FileTroubles::Failed(const std::string& file, const absl::Status& status, const std::string& next) {
+void FileErrors::Failed(const std::string& file, const absl::Status& status, const std::string& next) {
   std::string line;
   const Nanos now = clock_->Now();
   {
@@ -70,7 +70,7 @@ void FileTroubles::Failed(const std::string& file, const absl::Status& status, c
   if (tell_ && !line.empty()) tell_(line);
 }
 
-void FileTroubles::Silent(const std::string& file, const std::string& what, Nanos silent, const std::string& next) {
+void FileErrors::Silent(const std::string& file, const std::string& what, Nanos silent, const std::string& next) {
   std::string line;
   const Nanos now = clock_->Now();
   {
@@ -85,27 +85,27 @@ void FileTroubles::Silent(const std::string& file, const std::string& what, Nano
   if (tell_ && !line.empty()) tell_(line);
 }
 
-void FileTroubles::Mended(const std::string& file) {
+void FileErrors::Recovered(const std::string& file) {
   std::string line;
   {
     MutexLock lock(&mutex_);
-    const auto it = troubles_.find(file);
-    if (it == troubles_.end()) return;
+    const auto it = errors_.find(file);
+    if (it == errors_.end()) return;
     if (it->second.was_told) {
       line = absl::StrCat(file, ": is well again, after ", (clock_->Now() - it->second.since) / kSecond, " s");
     }
-    troubles_.erase(it);
+    errors_.erase(it);
   }
   if (tell_ && !line.empty()) tell_(line);
 }
 
-std::vector<std::string> FileTroubles::Lines(size_t most, size_t bytes) const {
+std::vector<std::string> FileErrors::Lines(size_t most, size_t bytes) const {
   const Nanos now = clock_->Now();
   std::vector<std::pair<Nanos, std::string>> found;
   {
     MutexLock lock(&mutex_);
-    for (const auto& [file, trouble] : troubles_) {
-      if (now - trouble.last <= kForgotten) found.emplace_back(trouble.since, LineOf(file, trouble, now));
+    for (const auto& [file, trouble] : errors_) {
+      if (now - trouble.last <= kKeptFor) found.emplace_back(trouble.since, LineOf(file, trouble, now));
     }
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -1,5 +1,5 @@
 // Caches grow for the epochs that follow, not for past ones.
-#include "pipeline/loader/read_again.h"
+#include "pipeline/loader/repeated_reads.h"
 
 #include <gtest/gtest.h>
 
@@ -13,12 +13,12 @@ constexpr uint64_t kRows = 100;
 
 // A single session reads [start, end) after it declared `told`. Returns a letter per epoch: n(othing follows), a(gain),
 // o(ften).
-std::string EpochsReadAgain(ReadAgain* again, EpochsSeen* seen, uint64_t start, uint64_t end, uint64_t told) {
+std::string EpochsReadAgain(RepeatedReads* again, EpochsSeen* seen, uint64_t start, uint64_t end, uint64_t told) {
   std::string coming;
   again->Opens(told, *seen);
   for (uint64_t epoch = start; epoch < end; ++epoch) {
     for (uint64_t row = 0; row < kRows; ++row) seen->AddRow(epoch, row, 1);
-    const ReadAgain::Coming now = again->Look(*seen, kRows);
+    const RepeatedReads::Coming now = again->Look(*seen, kRows);
     EXPECT_TRUE(now.again || !now.often);
     coming += now.often ? 'o' : now.again ? 'a' : 'n';
   }
@@ -27,54 +27,54 @@ std::string EpochsReadAgain(ReadAgain* again, EpochsSeen* seen, uint64_t start, 
 }
 
 std::string OneReader(uint64_t start, uint64_t end, uint64_t told) {
-  ReadAgain again;
+  RepeatedReads again;
   EpochsSeen seen;
   return EpochsReadAgain(&again, &seen, start, end, told);
 }
 
-TEST(ReadAgain, AFewEpochsAreNotOften) {
+TEST(RepeatedReads, AFewEpochsAreNotOften) {
   EXPECT_EQ(OneReader(0, 1, 1), "n");
   EXPECT_EQ(OneReader(0, 3, 3), "aaa") << "two more do not pay for one in which images are decoded whole";
   EXPECT_EQ(OneReader(5, 8, 8), "aaa") << "nor the last ones of many";
 }
 
-TEST(ReadAgain, FourEpochsAreOftenFromTheFirstToTheLast) {
+TEST(RepeatedReads, FourEpochsAreOftenFromTheFirstToTheLast) {
   EXPECT_EQ(OneReader(0, 4, 4), "oooo") << "what has filled is kept";
   EXPECT_EQ(OneReader(5, 9, 9), "oooo");
   EXPECT_EQ(OneReader(7, 8, kWithoutEnd), "o");
 }
 
-TEST(ReadAgain, WhoHasNotSaidIsBelievedFromTheSecondEpochOn) { EXPECT_EQ(OneReader(0, 3, kEndNotKnown), "noo"); }
+TEST(RepeatedReads, WhoHasNotSaidIsBelievedFromTheSecondEpochOn) { EXPECT_EQ(OneReader(0, 3, kEndNotKnown), "noo"); }
 
-TEST(ReadAgain, WhoComesForOneEpochAgainAndAgainIsExpectedToComeOnceMore) {
-  ReadAgain again;
+TEST(RepeatedReads, WhoComesForOneEpochAgainAndAgainIsExpectedToComeOnceMore) {
+  RepeatedReads again;
   EpochsSeen seen;
   EXPECT_EQ(EpochsReadAgain(&again, &seen, 0, 1, 1), "n");
   EXPECT_EQ(EpochsReadAgain(&again, &seen, 0, 1, 1), "o") << "the same rows";
-  ReadAgain other;
+  RepeatedReads other;
   EpochsSeen epochs;
   EXPECT_EQ(EpochsReadAgain(&other, &epochs, 0, 1, 1), "n");
   EXPECT_EQ(EpochsReadAgain(&other, &epochs, 1, 2, 2), "o") << "the next epoch's";
 }
 
-TEST(ReadAgain, TheReaderThatReadsFurthestCounts) {
-  ReadAgain again;
+TEST(RepeatedReads, TheReaderThatReadsFurthestCounts) {
+  RepeatedReads again;
   EpochsSeen seen;
   again.Opens(kWithoutEnd, seen);
   EXPECT_EQ(EpochsReadAgain(&again, &seen, 0, 2, 2), "oo");
-  ReadAgain ranks;
+  RepeatedReads ranks;
   EpochsSeen both;
   ranks.Opens(2, both);
   EXPECT_EQ(EpochsReadAgain(&ranks, &both, 0, 2, 2), "aa") << "two of a world, not one twice";
 }
 
-TEST(ReadAgain, WhoHasSaidButNotAskedYetChangesNothingForGood) {
-  ReadAgain again;
+TEST(RepeatedReads, WhoHasSaidButNotAskedYetChangesNothingForGood) {
+  RepeatedReads again;
   EpochsSeen seen;
   again.Opens(9, seen);
-  EXPECT_EQ(again.Look(seen, kRows), (ReadAgain::Coming{true, true})) << "nine epochs, as far as is known";
+  EXPECT_EQ(again.Look(seen, kRows), (RepeatedReads::Coming{true, true})) << "nine epochs, as far as is known";
   for (uint64_t row = 0; row < kRows; ++row) seen.AddRow(7, row, 1);
-  EXPECT_EQ(again.Look(seen, kRows), (ReadAgain::Coming{true, false})) << "it goes on with the last two";
+  EXPECT_EQ(again.Look(seen, kRows), (RepeatedReads::Coming{true, false})) << "it goes on with the last two";
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Whether records of a job are going to be asked for again, and how often: by what its readers say of their last epoch,
 // and by what was seen. Pure.
-#ifndef PENSTOCK_PIPELINE_LOADER_READ_AGAIN_H_
-#define PENSTOCK_PIPELINE_LOADER_READ_AGAIN_H_
+#ifndef PENSTOCK_PIPELINE_LOADER_REPEATED_READS_H_
+#define PENSTOCK_PIPELINE_LOADER_REPEATED_READS_H_
 
 #include <cstdint>
 #include <set>
@@ -12,7 +12,7 @@
 
 namespace penstock {
 
-class ReadAgain {
+class RepeatedReads {
  public:
   // Where images are to be kept decoded, whole ones are decoded in the epoch that fills: half as much work again. So
   // many epochs behind it pay for that.
@@ -63,4 +63,4 @@ class ReadAgain {
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_PIPELINE_LOADER_READ_AGAIN_H_
+#endif  // PENSTOCK_PIPELINE_LOADER_REPEATED_READS_H_

@@ -1,6 +1,6 @@
 // A record that was read while its row waited aside, from storage that does not answer at once.
-#ifndef PENSTOCK_PIPELINE_LOADER_BROUGHT_RECORD_H_
-#define PENSTOCK_PIPELINE_LOADER_BROUGHT_RECORD_H_
+#ifndef PENSTOCK_PIPELINE_LOADER_FETCHED_RECORD_H_
+#define PENSTOCK_PIPELINE_LOADER_FETCHED_RECORD_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -12,14 +12,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/runtime/clock.h"
-#include "pipeline/loader/budget_grab.h"
+#include "pipeline/loader/budget_lease.h"
 
 namespace penstock {
 
 // One row's. Shared with the storage while a read is under way, which alone writes it then; else its row's.
-struct BroughtRecord {
+struct FetchedRecord {
   // What the row has grabbed, from the start of the read until it is made; given back behind the bytes.
-  std::unique_ptr<BudgetGrab> held;
+  std::unique_ptr<BudgetLease> held;
   std::unique_ptr<char[]> buffer;  // the record as it is framed
   uint64_t record = UINT64_MAX;    // its number in the snapshot; none yet
   absl::StatusOr<std::string_view> bytes = absl::CancelledError("was not read");
@@ -41,12 +41,12 @@ struct BroughtRecord {
 };
 
 // What became of reading a row's record, from try to try.
-struct ReadTries {
+struct ReadAttempts {
   int failed = 0;
   absl::Status damage;                     // not OK: read the missing record again, past all caches
-  std::shared_ptr<BroughtRecord> brought;  // where storage does not answer at once
+  std::shared_ptr<FetchedRecord> brought;  // where storage does not answer at once
 };
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_PIPELINE_LOADER_BROUGHT_RECORD_H_
+#endif  // PENSTOCK_PIPELINE_LOADER_FETCHED_RECORD_H_

@@ -1,4 +1,4 @@
-#include "pipeline/storage/object/surroundings.h"
+#include "pipeline/storage/object/environment.h"
 
 #include <chrono>
 #include <cstdlib>
@@ -14,7 +14,7 @@ constexpr Nanos kProgramsLimit = 30 * kSecond;
 
 }  // namespace
 
-Surroundings Surroundings::Process() {
+Environment Environment::Process() {
   return {
       .variable =
           [](const std::string& name) {
@@ -31,7 +31,7 @@ Surroundings Surroundings::Process() {
                    const std::stop_token& stop) { return OutputOf(command, kProgramsLimit, stop); }};
 }
 
-bool Says(const Surroundings& surroundings, const std::string& variable) {
+bool Says(const Environment& surroundings, const std::string& variable) {
   const std::string value = surroundings.variable(variable);
   return !value.empty() && value != "0" && value != "false";
 }

@@ -1,6 +1,6 @@
 // Converts external text to valid text for messages.
-#ifndef PENSTOCK_BASE_WORDS_H_
-#define PENSTOCK_BASE_WORDS_H_
+#ifndef PENSTOCK_BASE_UTF8_H_
+#define PENSTOCK_BASE_UTF8_H_
 
 #include <cstddef>
 #include <string>
@@ -12,11 +12,11 @@ namespace penstock {
 size_t Utf8SequenceLength(std::string_view text, size_t i);
 
 // Truncates `text` to at most `most` bytes, between two UTF-8 characters.
-void Shorten(std::string* text, size_t most);
+void TruncateUtf8(std::string* text, size_t most);
 
-// As Shorten, for any bytes: replaces each byte that is not UTF-8, which a protobuf string requires, by "?".
-std::string WireWords(std::string_view text, size_t most);
+// As TruncateUtf8, for any bytes: replaces each byte that is not UTF-8, which a protobuf string requires, by "?".
+std::string TruncatedUtf8(std::string_view text, size_t most);
 
 }  // namespace penstock
 
-#endif  // PENSTOCK_BASE_WORDS_H_
+#endif  // PENSTOCK_BASE_UTF8_H_
