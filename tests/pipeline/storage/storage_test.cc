@@ -202,7 +202,7 @@ TEST(FileErrors, AreBoundedAndForgottenWhenNobodyMeetsThemAnyMore) {
   EXPECT_EQ(troubles.Lines(100'000, 300).size(), FileErrors::kMostFiles);
   EXPECT_EQ(troubles.Lines(8, 300).size(), 8u);
   EXPECT_EQ(troubles.Lines(8, 300)[0].size(), 300u);
-  clock.Advance(2 * FileErrors::kForgotten);
+  clock.Advance(2 * FileErrors::kKeptFor);
   EXPECT_TRUE(troubles.Lines(8, 300).empty());
   troubles.Failed("/data/new", absl::NotFoundError("gone"), "tried again");
   EXPECT_EQ(troubles.Lines(8, 300).size(), 1u);
