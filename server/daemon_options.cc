@@ -31,7 +31,7 @@ struct Given {
 };
 
 void AddFlags(Given* given, Flags* flags) {
-  flags->AddString("config", &given->config, "FILE", "textproto configuration; flags override what it says");
+  flags->AddString("config", &given->config, "FILE", "textproto configuration; flags override it");
   flags->AddString("listen", &given->listen, "HOST:PORT",
                    "where to listen; port 0 is any free one (127.0.0.1:7070, a worker 127.0.0.1:0)");
   flags->AddString("advertise", &given->advertise, "HOST:PORT",
@@ -41,10 +41,11 @@ void AddFlags(Given* given, Flags* flags) {
   flags->AddSwitch("insecure", &given->insecure,
                    "allow plaintext on other addresses than loopback: only on a network that you trust");
   flags->AddString("coordinator", &given->coordinator, "HOST:PORT",
-                   "worker: where it registers, and tries again while nobody is there (localhost:7070)");
-  flags->AddStrings("data-root", &given->data_roots, "[NAME=]DIR",
-                    "a folder that datasets may be read from; repeat it for more. NAME is the folder's last component "
-                    "unless said, and is the same on every worker");
+                   "worker: the coordinator; the worker keeps trying to register (localhost:7070)");
+  flags->AddStrings(
+      "data-root", &given->data_roots, "[NAME=]DIR",
+      "a folder that contains data sets; may be repeated. NAME must be the same on every worker (the folder's "
+      "last component)");
   flags->AddString("state-dir", &given->state_dir, "DIR",
                    "indexes, the coordinator's store, the worker's identity (~/.local/state/penstock); each daemon "
                    "of a role needs one of its own");
@@ -60,24 +61,26 @@ void AddFlags(Given* given, Flags* flags) {
   flags->AddBytes("memory-budget", &given->memory_budget, "BYTES",
                   "rows, caches and all that making rows takes, as 4GiB (half of the cgroup's memory)");
   flags->AddBytes("record-cache", &given->record_cache, "BYTES",
-                  "of the budget, for records as they are on disk; 0 for none (a quarter of it)");
+                  "part of the budget for stored records; 0 for none (a quarter, then the size that proves best)");
   flags->AddBytes("decoded-cache", &given->decoded_cache, "BYTES",
-                  "of the budget, for decoded images (what is found to pay; none at first)");
-  flags->AddBytes("row-cache", &given->row_cache, "BYTES",
-                  "of the budget, for finished rows that are wanted again: of jobs that draw nothing, and of several "
-                  "readers of one job; 0 for none (a sixteenth of it, or what is found to pay)");
+                  "part of the budget for decoded images (none, then the size that proves best)");
+  flags->AddBytes(
+      "row-cache", &given->row_cache, "BYTES",
+      "part of the budget for finished rows: of jobs that draw nothing, and of several readers of one job; 0 for "
+      "none (a sixteenth, then the size that proves best)");
   flags->AddString(
       "disk-cache", &given->disk_cache, "DIR",
-      "a folder on a local disk, this worker's alone, for records of storage that is slow: they stay there "
-      "from start to start (none)");
+      "a folder on a local disk, for this worker alone, that keeps records of slow storage across restarts (none)");
   flags->AddBytes("disk-cache-size", &given->disk_cache_size, "BYTES",
-                  "what that folder may take (half of the disk's free space)");
+                  "maximum size of that folder (half of the disk's free space)");
   flags->AddString(
       "wire-compression", &given->wire_compression, "auto|off|on",
-      "rows to other hosts, losslessly; auto: where a stream's link holds it up, and more rows come through "
-      "that way (auto)");
-  flags->AddString("wire-connections", &given->wire_connections, "auto|N",
-                   "of each stream to another host, at most 8; auto: up to 4, as far as they bring more rows (auto)");
+      "lossless compression of rows to other hosts; auto: if a stream's link limits it and compression increases "
+      "the rate (auto)");
+  flags->AddString(
+      "wire-connections", &given->wire_connections, "auto|N",
+      "connections of each stream to another host, at most 8; auto: up to 4, as long as they increase the rate "
+      "(auto)");
   flags->AddString("log-level", &given->log_level, "LEVEL", "trace | debug | info | warn | error (info)");
   flags->AddSwitch("log-json", &given->log_json, "one JSON object a line");
   flags->AddString("port-file", &given->port_file, "FILE", "write the bound port there when ready (for scripts)");
@@ -146,7 +149,7 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
   AddFlags(&given, &flags);
   PS_ASSIGN_OR_RETURN(const std::vector<std::string> words, flags.Parse(arguments));
   if (words.empty()) {
-    return absl::InvalidArgumentError("say what to be: penstockd standalone | coordinator | worker");
+    return absl::InvalidArgumentError("the role is missing: penstockd standalone | coordinator | worker");
   }
   DaemonOptions options;
   if (words[0] == "standalone") {
@@ -176,7 +179,8 @@ absl::StatusOr<DaemonOptions> ParseDaemonCommandLine(const std::vector<std::stri
   if (options.role != DaemonRole::kCoordinator) {
     if (specs.empty()) {
       return absl::InvalidArgumentError(
-          "no data root: name the folder that datasets lie in with --data-root DIR, or data_root in the configuration");
+          "no data root: name the folder that contains the data sets with --data-root DIR, or data_root in the "
+          "configuration");
     }
     PS_ASSIGN_OR_RETURN(options.roots, ParseDataRoots(AnyFiles(), specs));
   }
@@ -206,8 +210,8 @@ std::string DaemonHelp(const std::string& role) {
             "with the coordinator, and goes on serving while that is away. SIGTERM drains it: others take over its\n"
             "part first. A second SIGTERM ends it at once.\n"
       : role == "coordinator"
-          ? "The coordinator knows jobs and workers and says which worker serves what. It never touches data, and\n"
-            "trainers keep running while it is down.\n"
+          ? "The coordinator knows jobs and workers and assigns rows to workers. It reads no data, and trainers keep\n"
+            "running while it is down.\n"
       : role == "standalone" ? "Coordinator and one worker in one process: all that one machine needs.\n"
                              : "standalone    coordinator and one worker in one process\n"
                                "coordinator   knows jobs and workers; one for a cluster\n"
@@ -221,7 +225,7 @@ std::string DaemonHelp(const std::string& role) {
       "  penstockd coordinator --listen 10.0.0.1:7070 --insecure\n"
       "  penstockd worker --coordinator 10.0.0.1:7070 --listen 10.0.0.2:0 --insecure --data-root /data\n"
       "Then, anywhere: penstock submit JOB.textproto (penstock --help).\n"
-      "`penstock check-config FILE` says all that is wrong with a configuration file.\n");
+      "`penstock check-config FILE` lists all mistakes in a configuration file.\n");
 }
 
 }  // namespace penstock

@@ -56,8 +56,8 @@ std::string Overview(const std::vector<std::unique_ptr<Command>>& commands) {
                   "  penstock submit train.textproto\n"
                   "  penstock read train --steps 100\n\n"
                   "Commands that talk to the coordinator take --coordinator HOST:PORT (or the environment's\n"
-                  "PENSTOCK_COORDINATOR; localhost:7070 otherwise). Exit code: 0 when all that was asked is done,\n"
-                  "1 when it failed, 2 when the command line is wrong.\n");
+                  "PENSTOCK_COORDINATOR; localhost:7070 otherwise). Exit code: 0 for success,\n"
+                  "1 for failure, 2 for a wrong command line.\n");
   return out;
 }
 
@@ -116,7 +116,7 @@ int Main(std::vector<std::string> args) {
     std::fprintf(stderr, "penstock %s: %s\n", args[0].c_str(), std::string(status.message()).c_str());
     if (absl::IsCancelled(status) && StopSignals::Came() != 0) DieOf(StopSignals::Came());
     if (!IsUsageError(status)) return kFailed;
-    std::fprintf(stderr, "usage: penstock %s %s   (penstock %s --help tells more)\n", args[0].c_str(),
+    std::fprintf(stderr, "usage: penstock %s %s   (see penstock %s --help)\n", args[0].c_str(),
                  command->arguments().c_str(), args[0].c_str());
     return kUsage;
   }

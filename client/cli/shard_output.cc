@@ -78,7 +78,7 @@ void ShardOutput::AddFlags(Flags* flags) {
   flags->AddString("prefix", &prefix_, "NAME", "shards are called NAME-00000.tfrecord ... (default: data)");
   flags->AddBytes("shard-size", &shard_bytes_, "BYTES", "a shard ends before it would grow larger (default: 128MiB)");
   flags->AddString("order", &order_, "shuffled|sorted", "the records in a random order, or in that of the source");
-  flags->AddUint("seed", &seed_, "N", "of the shuffled order (default: 17)");
+  flags->AddUint("seed", &seed_, "N", "seed of the shuffled order (default: 17)");
   flags->AddUint("threads", &threads_, "N",
                  "records made at once (default: the CPUs of this container); the shards are the same");
   flags->AddSwitch("skip-bad", &skip_bad_, "leave bad items out and list them in skipped.txt (default: stop)");

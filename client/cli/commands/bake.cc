@@ -20,13 +20,13 @@ class Bake final : public Command {
   std::string name() const override { return "bake"; }
   std::string arguments() const override { return "JOB.textproto --out DIR [flags]"; }
   std::string summary() const override {
-    return "a job's augmented rows as new shards, several variants of each record";
+    return "write a job's augmented rows as new shards, with several variants of each record";
   }
   std::string description() const override {
-    return "For small data sets that are read many times: the pipeline runs now, training reads ready rows. Variant v\n"
-           "of a record is the row that the job makes of it in epoch v, to the byte (--format raw). All columns are\n"
-           "kept; DIR/job.textproto reads them back, with the order, batch and mix of the job. A run that was killed\n"
-           "goes on when it is given again. In a job whose errors policy is not FAIL bad records are left out.\n\n"
+    return "For small data sets that are read many times: the pipeline runs once, and training reads finished rows.\n"
+           "Variant v of a record has exactly the bytes of the job's row in epoch v (--format raw). The new shards\n"
+           "hold all columns. DIR/job.textproto reads them, with the order, batch and mix of the job. To resume a\n"
+           "killed run, repeat the command. Bad records are skipped if the job's errors policy is not FAIL.\n\n"
            "  penstock bake train.textproto --out /data/baked --variants 10\n"
            "  penstock bake train.textproto --out /data/baked-jpeg --variants 10 --format jpeg --quality 95";
   }
@@ -34,8 +34,8 @@ class Bake final : public Command {
     flags_ = flags;
     flags->AddUint("variants", &options_.variants, "N", "rows of each record (default: 1)");
     flags->AddUint("epoch", &options_.epoch, "E", "the epoch of the first variant's draws (default: 0)");
-    flags->AddString("format", &format_, "raw|jpeg", "images as they are, or compressed with loss (default: raw)");
-    flags->AddUint("quality", &quality_, "Q", "of the JPEGs, 1 to 100 (default: 90)");
+    flags->AddString("format", &format_, "raw|jpeg", "uncompressed images, or JPEG (default: raw)");
+    flags->AddUint("quality", &quality_, "Q", "quality of the JPEGs, 1 to 100 (default: 90)");
     flags->AddStrings("column", &columns_, "NAME", "a column to compress as JPEG; may be repeated (default: image)");
     output_.AddFlags(flags);
     local_.AddFlags(flags);

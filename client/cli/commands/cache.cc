@@ -30,22 +30,21 @@ class Cache final : public Command {
  public:
   std::string name() const override { return "cache"; }
   std::string arguments() const override { return "list|clear FOLDER [flags]"; }
-  std::string summary() const override { return "what a worker keeps on its disk (--disk-cache): list it, clear it"; }
+  std::string summary() const override { return "list or clear the disk cache of a worker (--disk-cache)"; }
   std::string description() const override {
-    return "FOLDER is what penstockd on this machine has as --disk-cache. A daemon that uses it goes on: it notices "
-           "within\n"
-           "seconds that records are gone and keeps them anew. Nothing but the cache's own files is removed.\n\n"
+    return "FOLDER is the --disk-cache of a penstockd on this machine. The daemon may be running: it notices missing\n"
+           "records within seconds and stores them again. The command removes only files of the cache.\n\n"
            "  penstock cache list /var/cache/penstock/worker\n"
            "  penstock cache clear /var/cache/penstock/worker\n"
            "  penstock cache clear /var/cache/penstock/worker --dataset 00f3a2c45b7d9e01";
   }
   void AddFlags(Flags* flags) override {
-    flags->AddString("dataset", &dataset_, "ID", "clear: only this one, as `list` names it");
+    flags->AddString("dataset", &dataset_, "ID", "clear: only this data set; `list` prints the IDs");
     flags->AddSwitch("json", &json_, "print one JSON object instead of text");
   }
 
   absl::Status Run(const std::vector<std::string>& arguments) override {
-    if (arguments.empty()) return UsageError("say what to do: list or clear");
+    if (arguments.empty()) return UsageError("the first argument must be list or clear");
     if (arguments[0] != "list" && arguments[0] != "clear") {
       return UsageError(
           absl::StrCat("'", arguments[0], "' is not list or clear", DidYouMean(arguments[0], {"list", "clear"})));

@@ -22,7 +22,7 @@ class CheckConfig final : public Command {
 
   std::string name() const override { return "check-config"; }
   std::string arguments() const override { return "FILE [flags]"; }
-  std::string summary() const override { return "say all that is wrong with a job or daemon file, by line"; }
+  std::string summary() const override { return "list all mistakes in a job or configuration file, by line"; }
   std::string description() const override {
     return "Checks a job file or a daemon's configuration file as a whole and names every mistake with its line.\n"
            "FILE may be - for standard input. Which of the two it is follows from its `# proto-message:` comment, or "

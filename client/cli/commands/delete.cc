@@ -15,12 +15,10 @@ class Delete final : public Command {
  public:
   std::string name() const override { return "delete"; }
   std::string arguments() const override { return "JOB...|--ended [flags]"; }
-  std::string summary() const override { return "forget jobs that have failed or were cancelled"; }
+  std::string summary() const override { return "remove failed and cancelled jobs from the coordinator"; }
   std::string description() const override {
-    return "The coordinator forgets the job and its quarantine; data, indexes and states that were saved stay, and "
-           "the\n"
-           "same job may be submitted again. A job that is ready or being prepared is refused unless --running says\n"
-           "otherwise; its readers are then told.\n\n"
+    return "Removes the job and its quarantine. Data, indexes and saved states stay. The same job may be submitted\n"
+           "again. A job that is ready or being prepared needs --running; its readers then get an error.\n\n"
            "  penstock delete train\n"
            "  penstock delete --ended";
   }

@@ -19,18 +19,18 @@ class Explain final : public Command {
   std::string arguments() const override { return "JOB [flags]"; }
   std::string summary() const override { return "what a job's trainers wait for, and what would help"; }
   std::string description() const override {
-    return "Says which resource is the limit now: the trainer itself, the CPU of a worker,\n"
-           "storage, the network, memory, too few rows asked for ahead, files that fail, ...\n"
-           "Then what each stage of a row takes, what changes would give, and how many\n"
-           "workers would feed the trainer. It looks back over some seconds, so ask while the\n"
-           "job is read. docs/explain.md has each verdict and what to do.\n\n"
+    return "Prints the resource that limits the job now: the trainer itself, the CPU of a\n"
+           "worker, storage, the network, memory, too few requested rows, files that fail, ...\n"
+           "Then the time of each stage of a row, the estimated gain of changes, and how many\n"
+           "workers would feed the trainer. The figures are of the last seconds, so run it\n"
+           "while the job is read. docs/explain.md explains each verdict and the remedies.\n\n"
            "  penstock explain train\n"
            "  penstock explain train --seconds 60 --json";
   }
   void AddFlags(Flags* flags) override {
     coordinator_.AddTo(flags);
     flags->AddUint("seconds", &seconds_, "N",
-                   "look back so far, 3 to 60, give or take a third; it says over how long it did (default: 10)");
+                   "length of the period, 3 to 60. The real one may differ by a third and is printed (default: 10)");
     flags->AddSwitch("json", &json_, "print one JSON object instead of text");
   }
   absl::Status Run(const std::vector<std::string>& arguments) override {

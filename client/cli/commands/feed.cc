@@ -51,11 +51,11 @@ class Feed final : public Command {
   std::string name() const override { return "feed"; }
   std::string arguments() const override { return "--fd N --parent PID"; }
   std::string summary() const override {
-    return "bring batches to a trainer in another language; it starts this itself";
+    return "deliver batches to a trainer in another language, which starts this command";
   }
   std::string description() const override {
-    return "Not for the command line: the Python package, or another language's, starts it as a child and talks to it\n"
-           "over a socket pair. Batches lie in memory that both share. docs/feed.md is the protocol.";
+    return "The Python package, or that of another language, starts this command as a child process and talks to it\n"
+           "over a socket pair. Batches are in memory that both share. docs/feed.md describes the protocol.";
   }
   void AddFlags(Flags* flags) override {
     flags->AddUint("fd", &fd_, "N", "this process's end of the main socket");

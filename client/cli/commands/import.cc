@@ -112,8 +112,8 @@ class Import final : public Command {
            "  .npz files        the same for arrays in them: x_train with y_train, images with labels, and each\n"
            "                    further array of as many rows is a column; --array and --labels name others\n\n"
            "JPEG is stored restart-indexed: the same pixels for every decoder, and a crop reads only its part.\n"
-           "Every image is decoded once, so that a damaged one is found now. A run that was killed goes on when it is\n"
-           "given again, and makes the very shards that it would have made at once.\n\n"
+           "Every image is decoded once, which finds damaged ones. To resume a killed run, repeat the command. The\n"
+           "shards are then those of a run without interruption.\n\n"
            "  penstock import /data/imagenet/train --out /data/shards --prefix train\n"
            "  penstock import s3://bucket/photos --out s3://bucket/shards\n"
            "  penstock import --list val.txt --root /data/val --out /data/shards-val --order sorted\n"
@@ -139,12 +139,13 @@ class Import final : public Command {
     flags->AddSwitch("untouched", &untouched_, "keep the files' very bytes");
     flags->AddUint("longer-side", &longer_side_, "PIXELS",
                    "make larger images smaller, so that their longer side has this; as JPEG (default: no)");
-    flags->AddUint("quality", &quality_, "Q", "of those JPEGs, 1 to 100 (default: 90)");
+    flags->AddUint("quality", &quality_, "Q", "quality of these JPEGs, 1 to 100 (default: 90)");
     flags->AddSwitch("check", &prepare_.check, "decode every image (default; --no-check looks at its header only)");
     flags->AddSwitch("lenient", &prepare_.lenient, "take what libjpeg makes of damaged JPEG files");
     flags->AddSwitch("skip-other", &skip_other_, "leave out files of folders and lists that are no images");
-    flags->AddString("image-key", &image_key_, "KEY", "of the image in TFRecord shards (default: image/encoded)");
-    flags->AddString("key", &array_key_, "KEY", "of the rows of arrays (default: data)");
+    flags->AddString("image-key", &image_key_, "KEY",
+                     "feature with the image in TFRecord shards (default: image/encoded)");
+    flags->AddString("key", &array_key_, "KEY", "feature for the rows of arrays (default: data)");
     data_.AddFlags(flags);
   }
 

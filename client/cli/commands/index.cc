@@ -21,14 +21,15 @@ class Index final : public Command {
   std::string arguments() const override { return "GLOB|FOLDER [flags]"; }
   std::string summary() const override { return "build or check the indexes of TFRecord shards"; }
   std::string description() const override {
-    return "Walks every shard once, in parallel, and keeps where its records lie, so that any record can be read\n"
-           "later at once. An index that is there already is trusted while the file's size and time are the same.\n\n"
+    return "Reads every shard once, in parallel, and stores the offsets of its records, so that any record can be "
+           "read\n"
+           "directly. Keeps an existing index while the size and time of its shard are the same.\n\n"
            "  penstock index '/data/train-*'";
   }
   void AddFlags(Flags* flags) override {
     data_.AddFlags(flags);
     flags->AddUint("threads", &threads_, "N", "shards at once (default: the CPUs of this container)");
-    flags->AddSwitch("verify", &verify_, "check the CRC of every record's data too, and index anew");
+    flags->AddSwitch("verify", &verify_, "also check the CRC of every record's data; replaces existing indexes");
     flags->AddSwitch("json", &json_, "print one JSON object instead of text");
   }
 
@@ -88,8 +89,8 @@ class Index final : public Command {
       for (const std::string& error : errors) std::fprintf(stderr, "%s\n", error.c_str());
     }
     if (!errors.empty()) {
-      return absl::DataLossError(
-          absl::StrCat(errors.size(), " of ", paths.size(), " shards cannot be indexed; `penstock verify` tells more"));
+      return absl::DataLossError(absl::StrCat(errors.size(), " of ", paths.size(),
+                                              " shards cannot be indexed; `penstock verify` shows the damage"));
     }
     if (unsaved > 0) return absl::UnavailableError(absl::StrCat(unsaved, " indexes could not be kept"));
     return absl::OkStatus();

@@ -36,7 +36,7 @@ class Init final : public Command {
         "eval", &evaluation_,
         "write an evaluation: resize and center crop, no shuffling, last: PAD, so that each record comes once");
     flags->AddUint("records", &records_, "N", "how many records to look at (default: 100)");
-    flags->AddSwitch("json", &json_, "print one JSON object: what was written, and the notes");
+    flags->AddSwitch("json", &json_, "print one JSON object with the written file and the notes");
   }
 
   absl::Status Run(const std::vector<std::string>& arguments) override {

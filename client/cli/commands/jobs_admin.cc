@@ -18,10 +18,10 @@ class Cancel final : public Command {
  public:
   std::string name() const override { return "cancel"; }
   std::string arguments() const override { return "JOB [flags]"; }
-  std::string summary() const override { return "end a job: its readers are told, its name is free again"; }
+  std::string summary() const override { return "end a job and release its name"; }
   std::string description() const override {
-    return "Readers of the job get an error that says so. Data and indexes stay. `penstock delete` takes it from the "
-           "list.\n\n"
+    return "Readers of the job get an error that names the cancellation. Data and indexes stay. `penstock delete`\n"
+           "removes the job from the list.\n\n"
            "  penstock cancel train";
   }
   void AddFlags(Flags* flags) override {
@@ -49,11 +49,11 @@ class Drain final : public Command {
  public:
   std::string name() const override { return "drain"; }
   std::string arguments() const override { return "WORKER [flags]"; }
-  std::string summary() const override { return "take a worker out without a stall"; }
+  std::string summary() const override { return "shut down a worker without a stall of its readers"; }
   std::string description() const override {
-    return "Moves the worker's ranges to the others, lets it finish what trainers wait for, and waits until it has\n"
-           "left. WORKER is its id, or the beginning of it, or its address, as `penstock workers` shows them. That of\n"
-           "`penstockd standalone` takes its coordinator with it.\n\n"
+    return "Moves the worker's ranges to other workers, lets it finish rows that trainers wait for, and waits until\n"
+           "the worker has left. WORKER is its id, the beginning of its id, or its address (`penstock workers`). The\n"
+           "worker of `penstockd standalone` ends together with its coordinator.\n\n"
            "  penstock drain 10.0.0.7:7071";
   }
   void AddFlags(Flags* flags) override {

@@ -57,8 +57,8 @@ class Ops final : public Command {
   std::string arguments() const override { return "[NAME] [flags]"; }
   std::string summary() const override { return "the ops of a job's pipeline: their fields and defaults"; }
   std::string description() const override {
-    return "Lists all ops with their fields and defaults; of one op also the types of its fields and what they mean.\n"
-           "A field without a default must be given. docs/augmentations.md says what each op draws.\n\n"
+    return "Lists all ops with their fields and defaults. With NAME, describes the fields of one op.\n"
+           "A field without a default is required. docs/augmentations.md describes the draws of each op.\n\n"
            "  penstock ops\n"
            "  penstock ops random_resized_crop";
   }
@@ -85,7 +85,7 @@ class Ops final : public Command {
     } else {
       Table table({"OP", "FIELDS AND DEFAULTS"});
       for (const ListedOp& op : ops) table.Add({op.name, FieldsLine(op)});
-      std::printf("%s\n`penstock ops NAME` describes one. A field without a default must be given.\n",
+      std::printf("%s\n`penstock ops NAME` describes one. A field without a default is required.\n",
                   table.Text().c_str());
     }
     return absl::OkStatus();

@@ -88,7 +88,7 @@ class Pack final : public Command {
            "               u32 length and bytes; f32; i64\n"
            "             kind 4 (array): u8 type (as penstock.v1.DataType), u8 axes, u64 for each, the elements\n"
            "  type 3   the end; the body lists the parts that there must be, u32 each\n"
-           "  type 4   given up: nothing is kept\n\n"
+           "  type 4   cancelled: no shards are written\n\n"
            "Several processes: this command prints {\"staging\": FOLDER} when it starts. Each other process gives its\n"
            "records to `penstock pack --staging FOLDER --part N`; when all have ended, this one gets its end frame.\n"
            "Records come in the order of the parts, those of this command's own input first.";
@@ -101,7 +101,7 @@ class Pack final : public Command {
                     "a shard ends before it would grow larger (default: 128MiB)");
     flags->AddString("order", &order_, "shuffled|sorted",
                      "the records in a random order, or as they come (default: sorted)");
-    flags->AddUint("seed", &options_.seed, "N", "of the shuffled order (default: 17)");
+    flags->AddUint("seed", &options_.seed, "N", "seed of the shuffled order (default: 17)");
     flags->AddUint("threads", &threads_, "N", "records read again at once (default: the CPUs of this container)");
     flags->AddString("staging", &staging_, "FOLDER", "be one part of a run that prints this");
     flags->AddString("part", &part_, "N", "which; a part that is written again takes the place of the earlier one");

@@ -71,27 +71,26 @@ class Read final : public Command {
   void AddFlags(Flags* flags) override {
     flags_ = flags;
     coordinator_.AddTo(flags);
-    flags->AddUint("steps", &steps_, "N", "stop after so many steps");
+    flags->AddUint("steps", &steps_, "N", "number of steps to read");
     flags->AddUint(
         "epochs", &epochs_, "N",
-        "read so many epochs; that which --state is in counts as one, however little of it is left (default: 1, or "
-        "as many as --steps needs)");
-    flags->AddUint("until-epoch", &until_epoch_, "N",
-                   "read up to where epoch N would begin, wherever --state or --epoch begins: N epochs in all");
+        "number of epochs to read; the rest of the epoch of --state counts as one (default: 1, or as many as --steps "
+        "needs)");
+    flags->AddUint("until-epoch", &until_epoch_, "N", "read up to the beginning of epoch N, from --state or --epoch");
     flags->AddUint("epoch", &epoch_, "E", "begin with this epoch (default: 0)");
     flags->AddUint("rank", &rank_, "R", "this reader's rank (default: 0)");
     flags->AddUint("world-size", &world_size_, "W", "how many readers share each step (default: 1)");
     flags->AddString("group", &group_, "NAME", "ranks of one run share it");
     flags->AddUint("batch-size", &batch_size_, "G", "rows of a global step (default: the job's)");
-    flags->AddString("state", &state_, "FILE", "go on from this state where it exists; save it after each step");
-    flags->AddSwitch("accept-new-pipeline", &accept_new_pipeline_, "go on though features or ops have changed");
-    flags->AddUint("pace", &pace_ms_, "MS", "wait so long between steps, as a trainer that computes does");
+    flags->AddString("state", &state_, "FILE", "resume from this state if it exists; save it after each step");
+    flags->AddSwitch("accept-new-pipeline", &accept_new_pipeline_, "resume although features or ops have changed");
+    flags->AddUint("pace", &pace_ms_, "MS", "pause between steps, like a trainer that computes");
     flags->AddUint("compute", &compute_ms_, "MS",
-                   "use a CPU for so long between steps, as a trainer that computes on this host does");
+                   "CPU time to use between steps, like a trainer that computes on this host");
     flags->AddString("out", &out_, "DIR", "write one NumPy file per step and column");
-    flags->AddUint("prefetch-steps", &prefetch_steps_, "N", "steps asked for ahead (default: 16)");
-    flags->AddBytes("prefetch-bytes", &prefetch_bytes_, "BYTES", "and at most so many bytes (default: 256MiB)");
-    flags->AddUint("timeout", &timeout_, "SECONDS", "give up when opening, or a step, takes longer (default: 600)");
+    flags->AddUint("prefetch-steps", &prefetch_steps_, "N", "maximum number of steps requested ahead (default: 16)");
+    flags->AddBytes("prefetch-bytes", &prefetch_bytes_, "BYTES", "maximum size of these steps (default: 256MiB)");
+    flags->AddUint("timeout", &timeout_, "SECONDS", "deadline of opening and of each step (default: 600)");
     flags->AddSwitch("allow-missing", &allow_missing_,
                      "with a job file: keys that none of the first records has are meant");
     flags->AddSwitch("digest", &digest_, "compute the digest (default; --no-digest measures without it)");

@@ -20,16 +20,16 @@ class Submit final : public Command {
   std::string arguments() const override { return "JOB.textproto [flags]"; }
   std::string summary() const override { return "register a job with the coordinator"; }
   std::string description() const override {
-    return "Checks the job file, registers it, and waits until the workers have found and indexed its files and made\n"
-           "its first row. Submitting the same job again changes nothing, but says whether the files behind its globs\n"
-           "are others now: --replace takes them up. Another job of the same name is refused unless --replace says\n"
-           "otherwise: it goes on until the new one is ready, and if that fails; then its readers end.\n"
+    return "Checks the job file, registers the job, and waits until the workers have found and indexed its files and\n"
+           "made its first row. To submit the same job again changes nothing, but prints whether its globs match\n"
+           "other files now; --replace uses these. Another job with the same name needs --replace. The old job then\n"
+           "runs until the new one is ready, and stays if the new one fails. Afterwards its readers end.\n"
            "JOB.textproto may be - for standard input.\n\n"
            "  penstock submit train.textproto";
   }
   void AddFlags(Flags* flags) override {
     coordinator_.AddTo(flags);
-    flags->AddSwitch("replace", &replace_, "take the place of another job of this name, as soon as this is ready");
+    flags->AddSwitch("replace", &replace_, "replace another job with this name as soon as this one is ready");
     flags->AddSwitch("allow-missing", &allow_missing_,
                      "keys that none of the first records has are meant: rows come empty");
     flags->AddSwitch("wait", &wait_, "wait until the job is ready (default; --no-wait returns at once)");

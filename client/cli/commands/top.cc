@@ -20,17 +20,19 @@ class Top final : public Command {
  public:
   std::string name() const override { return "top"; }
   std::string arguments() const override { return "[flags]"; }
-  std::string summary() const override { return "jobs that are read, what holds each back, workers and readers, live"; }
+  std::string summary() const override {
+    return "show jobs that are read, the limit of each, workers and readers, live";
+  }
   std::string description() const override {
-    return "A line for each job that is read: rows a second, the part of its time that the\n"
-           "trainer waits, workers (of as many as it would take, where that can be told) and\n"
-           "the limit, as `penstock explain JOB` says it; then workers and readers. Ctrl-C\n"
-           "ends it. Where standard output is no terminal it prints once.\n\n"
+    return "A line for each job that is read: rows per second, the fraction of time that the\n"
+           "trainer waits, workers (and the number that the job needs, if known), and the\n"
+           "limit (`penstock explain JOB`). Then workers and readers. Ctrl-C ends it. Prints\n"
+           "once if standard output is no terminal.\n\n"
            "  penstock top";
   }
   void AddFlags(Flags* flags) override {
     coordinator_.AddTo(flags);
-    flags->AddUint("every", &every_, "S", "look again after so many seconds (default: 2)");
+    flags->AddUint("every", &every_, "S", "seconds between updates (default: 2)");
     flags->AddSwitch("once", &once_, "print once and end");
   }
   absl::Status Run(const std::vector<std::string>& arguments) override {

@@ -61,7 +61,7 @@ class Trace final : public Command {
            "do: each row's reading, parsing, decoding and ops, sending, receiving, copying\n"
            "into the batch, and the trainer's waiting, all on one clock. Writes a file in\n"
            "Chrome's trace format: open it at https://ui.perfetto.dev (it stays on your\n"
-           "machine). docs/trace.md says how to read it. Take it while the job is read.\n\n"
+           "machine). docs/trace.md explains it. Run the command while the job is read.\n\n"
            "  penstock trace train --seconds 5 --out train-trace.json";
   }
   void AddFlags(Flags* flags) override {

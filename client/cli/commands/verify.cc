@@ -77,10 +77,10 @@ class Verify final : public Command {
 
   std::string name() const override { return "verify"; }
   std::string arguments() const override { return "GLOB|FOLDER [flags]"; }
-  std::string summary() const override { return "check every CRC of every record; say what is broken and where"; }
+  std::string summary() const override { return "check every CRC of every record; list the damage"; }
   std::string description() const override {
-    return "Reads all of every shard. For each broken record it says where it is, what is wrong with it, and what is\n"
-           "still readable behind it. Exits with 1 when anything is broken.\n\n"
+    return "Reads every shard whole. For each damaged record it prints the offset, the damage, and the records after\n"
+           "it that are readable. Exits with 1 if it finds damage.\n\n"
            "  penstock verify '/data/train-*'";
   }
   void AddFlags(Flags* flags) override {
